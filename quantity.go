@@ -122,42 +122,42 @@ func Positive[Q interface {
 // String prints the shortest readable form that parses back to the same value:
 // "500 KB", and "16 GiB" where that is shorter than "17.179869184 GB". NaN is
 // "unknown".
-func (b Bytes) String() string { return size.text(float64(b)) }
+func (b Bytes) String() string { return size.format(float64(b)) }
 
 // String prints a rate like "2 GB/s"; it parses back to the same value.
-func (r Rate) String() string { return rate.text(float64(r)) }
+func (r Rate) String() string { return rate.format(float64(r)) }
 
 // String prints a time like "11.74 ms"; it parses back to the same value.
-func (s Seconds) String() string { return duration.text(float64(s)) }
+func (s Seconds) String() string { return duration.format(float64(s)) }
 
 // String prints an amount of computation like "8.2 GFLOP"; it parses back to the
 // same value.
-func (f FLOP) String() string { return work.text(float64(f)) }
+func (f FLOP) String() string { return work.format(float64(f)) }
 
 // String prints a speed of computation like "312 TFLOP/s"; it parses back to the
 // same value.
-func (f FLOPRate) String() string { return speed.text(float64(f)) }
+func (f FLOPRate) String() string { return speed.format(float64(f)) }
 
 // String prints a rate like "2470 samples/s"; it parses back to the same value.
-func (s SampleRate) String() string { return samples.text(float64(s)) }
+func (s SampleRate) String() string { return samples.format(float64(s)) }
 
 // String prints a power like "400 W"; it parses back to the same value.
-func (w Watts) String() string { return power.text(float64(w)) }
+func (w Watts) String() string { return power.format(float64(w)) }
 
 // String prints a price like "2.5 $/h"; it parses back to the same value.
-func (p Price) String() string { return price.text(float64(p)) }
+func (p Price) String() string { return price.format(float64(p)) }
 
 // String prints a figure like "385 gCO2/kWh"; it parses back to the same value.
-func (c Carbon) String() string { return carbon.text(float64(c)) }
+func (c Carbon) String() string { return carbon.format(float64(c)) }
 
 // String prints a share like "95 %"; it parses back to the same value.
-func (s Share) String() string { return share.text(float64(s)) }
+func (s Share) String() string { return share.format(float64(s)) }
 
 // String prints a count like "437"; it parses back to the same value.
-func (c Count) String() string { return count.text(float64(c)) }
+func (c Count) String() string { return count.format(float64(c)) }
 
 // String prints a number like "1.5"; it parses back to the same value.
-func (n Number) String() string { return number.text(float64(n)) }
+func (n Number) String() string { return number.format(float64(n)) }
 
 // unit is one spelling of a unit. A value is number * 10^ten * factor: powers of
 // ten are moved in the decimal text, so that "11.74 ms" is exactly 0.01174.
@@ -197,8 +197,9 @@ var (
 		{"hour", 0, 3600, false},
 		{"hours", 0, 3600, false},
 	}}
-	work    = dimension{noun: "an amount of computation", example: "8.2 GFLOP", units: decimal("FLOP", "FLOPs")}
-	speed   = dimension{noun: "a speed of computation", example: "312 TFLOP/s", units: decimal("FLOP/s", "FLOPs/s", "FLOPS")}
+	work  = dimension{noun: "an amount of computation", example: "8.2 GFLOP", units: decimal("FLOP", "FLOPs")}
+	speed = dimension{noun: "a speed of computation", example: "312 TFLOP/s", units: decimal("FLOP/s", "FLOPs/s",
+		"FLOPS")}
 	samples = dimension{noun: "a rate of samples", example: "2470 samples/s", units: []unit{
 		{"samples/s", 0, 1, true},
 		{"sample/s", 0, 1, false},
@@ -210,10 +211,20 @@ var (
 		{"items/s", 0, 1, false},
 	}}
 	power = dimension{noun: "a power", example: "400 W", units: []unit{
-		{"mW", -3, 1, true}, {"W", 0, 1, true}, {"watt", 0, 1, false}, {"watts", 0, 1, false}, {"kW", 3, 1, true}, {"MW", 6, 1, true},
+		{"mW", -3, 1, true},
+		{"W", 0, 1, true},
+		{"watt", 0, 1, false},
+		{"watts", 0, 1, false},
+		{"kW", 3, 1, true},
+		{"MW", 6, 1, true},
 	}}
 	price = dimension{noun: "a price", example: "$2.50/h", units: []unit{
-		{"$/h", 0, 1, true}, {"$/hr", 0, 1, false}, {"$/hour", 0, 1, false}, {"USD/h", 0, 1, false}, {"USD/hour", 0, 1, false}, {"dollars/hour", 0, 1, false},
+		{"$/h", 0, 1, true},
+		{"$/hr", 0, 1, false},
+		{"$/hour", 0, 1, false},
+		{"USD/h", 0, 1, false},
+		{"USD/hour", 0, 1, false},
+		{"dollars/hour", 0, 1, false},
 	}}
 	carbon = dimension{noun: "an emission", example: "385 gCO2/kWh", units: []unit{
 		{"gCO2/kWh", 0, 1, true},
@@ -224,7 +235,10 @@ var (
 		{"kgCO2e/kWh", 3, 1, false},
 		{"kg/kWh", 3, 1, false},
 	}}
-	share  = dimension{noun: "a share", example: `95 % or 0.95`, bare: true, units: []unit{{"%", -2, 1, true}, {"percent", -2, 1, false}}}
+	share = dimension{noun: "a share", example: `95 % or 0.95`, bare: true, units: []unit{
+		{"%", -2, 1, true},
+		{"percent", -2, 1, false},
+	}}
 	count  = dimension{noun: "a count", example: "8", bare: true}
 	number = dimension{noun: "a number without a unit", example: "1.5", bare: true}
 )
@@ -333,14 +347,18 @@ func plain(digits string) (string, error) {
 		return "", fmt.Errorf("does not begin with a number")
 	}
 	if strings.ContainsAny(fraction, ".,") || strings.HasPrefix(digits, "_") || strings.HasSuffix(digits, "_") ||
-		strings.Contains(digits, "__") || strings.Contains(digits, ",") && strings.Contains(digits, "_") || strings.Contains(digits, "_.") || strings.Contains(digits, "._") {
+		strings.Contains(digits, "__") || strings.Contains(digits, ",") && strings.Contains(digits, "_") ||
+		strings.Contains(digits, "_.") || strings.Contains(digits, "._") {
 		return "", fmt.Errorf("has separators where they do not belong")
 	}
 	groups := strings.Split(whole, ",")
 	if len(groups) > 1 {
 		for i, group := range groups {
 			if i == 0 && (group == "" || len(group) > 3 || group[0] == '0') || i > 0 && len(group) != 3 {
-				return "", fmt.Errorf("has a comma that does not separate thousands: write one and a half as 1.5, a thousand as 1,000 or 1000")
+				return "",
+					fmt.Errorf(
+						"has a comma that does not separate thousands: write one and a half as 1.5, a thousand as " +
+							"1,000 or 1000")
 			}
 		}
 	}
@@ -376,7 +394,8 @@ func (d dimension) find(text, name string) (unit, error) {
 		return unit{}, fmt.Errorf("%s has no unit, expected %s", quote(text), d.expected())
 	}
 	if prefix, doubtful := d.perhapsBits(name); doubtful {
-		return unit{}, fmt.Errorf("%s may mean bits or bytes: write %sbit/s for bits per second or %s for bytes", quote(text), prefix, d.bytes(prefix))
+		return unit{}, fmt.Errorf("%s may mean bits or bytes: write %sbit/s for bits per second or %s for bytes",
+			quote(text), prefix, d.bytes(prefix))
 	}
 	if u, n := d.match(name); n == 1 {
 		return u, nil
@@ -436,9 +455,9 @@ func (d dimension) bytes(prefix string) string {
 	return prefix + "B"
 }
 
-// text prints a value in the unit that fits, or in a binary one where that needs
+// format prints a value in the unit that fits, or in a binary one where that needs
 // fewer characters.
-func (d dimension) text(v float64) string {
+func (d dimension) format(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "unknown"

@@ -16,7 +16,8 @@ type Setting string
 
 // The settings that Stoker reads and advises on.
 const (
-	NumWorkers        Setting = "num_workers"        // worker processes of a DataLoader; 0 loads in the launching thread
+	// worker processes of a DataLoader; 0 loads in the launching thread
+	NumWorkers        Setting = "num_workers"
 	PrefetchFactor    Setting = "prefetch_factor"    // batches that each worker prepares ahead
 	PinMemory         Setting = "pin_memory"         // batches arrive in page-locked memory
 	NonBlocking       Setting = "non_blocking"       // .to(device, non_blocking=True)
@@ -49,41 +50,47 @@ const (
 // threads of stoker feed.
 const StokerLoader = "stoker"
 
-// known is what there is to know of a setting by itself; what it does to a forecast
+// settingFacts is what there is to know of a setting by itself; what it does to a forecast
 // stands in predict and predict/replay, how it is written for a program in advise/emit.
-type known struct {
+type settingFacts struct {
 	name           Setting
 	title, expects string
 	valid          func(value any) bool
 }
 
 // table is every setting, in the order in which they are printed.
-var table = []known{
+var table = []settingFacts{
 	{BatchSize, "samples per step and rank", "a number from 1", from(1)},
 	{NumWorkers, "worker processes of a DataLoader", "a number of workers from 0", from(0)},
 	{PrefetchFactor, "batches that each worker prepares ahead", "a number of batches from 1", from(1)},
-	{PinMemory, "batches arrive in page-locked memory", "true or false", truth},
-	{NonBlocking, "batches are copied without blocking", "true or false", truth},
-	{PersistentWorkers, "workers outlive an epoch", "true or false", truth},
-	{InOrder, "batches are delivered in the sampler's order", "true or false", truth},
-	{Precision, "data type that the model computes in", "bf16, fp16 or another", word()},
-	{TF32, "matmuls of float32 run on Tensor Cores", "true or false", truth},
-	{StorageKind, "the place of the data set", "page cache, or as found", word(PageCache, "as found")},
+	{PinMemory, "batches arrive in page-locked memory", "true or false", isTruth},
+	{NonBlocking, "batches are copied without blocking", "true or false", isTruth},
+	{PersistentWorkers, "workers outlive an epoch", "true or false", isTruth},
+	{InOrder, "batches are delivered in the sampler's order", "true or false", isTruth},
+	{Precision, "data type that the model computes in", "bf16, fp16 or another", isWord()},
+	{TF32, "matmuls of float32 run on Tensor Cores", "true or false", isTruth},
+	{StorageKind, "the place of the data set", "page cache, or as found", isWord(PageCache, "as found")},
 	{Cores, "CPU cores that the job may use", "a number of cores", above(0)},
-	{ComputeOn, "what the model computes on", "cpu or cuda", word("cpu", "cuda")},
-	{Compile, "mode of torch.compile", "default, reduce-overhead or max-autotune", word("", "default", "reduce-overhead", "max-autotune")},
-	{CUDAGraphs, "the step is captured once and launched as one", "true or false", truth},
-	{FusedOptimizer, "the optimizer updates all parameters in one kernel", "true or false", truth},
+	{ComputeOn, "what the model computes on", "cpu or cuda", isWord("cpu", "cuda")},
+	{
+		Compile, "mode of torch.compile", "default, reduce-overhead or max-autotune",
+		isWord("", "default", "reduce-overhead", "max-autotune"),
+	},
+	{CUDAGraphs, "the step is captured once and launched as one", "true or false", isTruth},
+	{FusedOptimizer, "the optimizer updates all parameters in one kernel", "true or false", isTruth},
 	{BucketMB, "gradients that DistributedDataParallel sends at once, MiB", "a number above 0", above(0)},
-	{Allocator, "PYTORCH_CUDA_ALLOC_CONF", "a value of PYTORCH_CUDA_ALLOC_CONF", word()},
+	{Allocator, "PYTORCH_CUDA_ALLOC_CONF", "a value of PYTORCH_CUDA_ALLOC_CONF", isWord()},
 	{ManualGC, "steps between two garbage collections, at a place of their own", "a number of steps", above(0)},
-	{SideStream, "batches are copied on a stream of their own, one step ahead", "true or false", truth},
-	{MergeCopies, "small tensors go to the device in one copy", "true or false", truth},
-	{SyncEvery, "steps between two values of the device that the loop reads", "a number of steps, 0 for never", from(0)},
+	{SideStream, "batches are copied on a stream of their own, one step ahead", "true or false", isTruth},
+	{MergeCopies, "small tensors go to the device in one copy", "true or false", isTruth},
+	{
+		SyncEvery, "steps between two values of the device that the loop reads", "a number of steps, 0 for never",
+		from(0),
+	},
 	{Accumulation, "steps whose gradients are added up before the optimizer runs", "a number of steps from 1", from(1)},
-	{Device, "device in the hardware table", "a device of stoker predict --list gpus", word()},
-	{LoaderKind, "what prepares batches, unknown is PyTorch's", StokerLoader, word(StokerLoader)},
-	{OnDevice, "stoker.DataLoader sends uint8, the device normalises it", "true or false", truth},
+	{Device, "device in the hardware table", "a device of stoker predict --list gpus", isWord()},
+	{LoaderKind, "what prepares batches, unknown is PyTorch's", StokerLoader, isWord(StokerLoader)},
+	{OnDevice, "stoker.DataLoader sends uint8, the device normalises it", "true or false", isTruth},
 }
 
 // PageCache is the StorageKind of a data set that lies in memory.
@@ -104,16 +111,16 @@ func (s Setting) Title() string { return s.known().title }
 // Expects says which values there are; "" of a setting that Stoker does not know.
 func (s Setting) Expects() string { return s.known().expects }
 
-func (s Setting) known() known {
+func (s Setting) known() settingFacts {
 	if i := rank(s); i < len(table) {
 		return table[i]
 	}
-	return known{}
+	return settingFacts{}
 }
 
-// Check returns an error where a setting cannot have a value. A number may be a
+// CheckValue returns an error where a setting cannot have a value. A number may be a
 // multiple of what it was, such as "2x".
-func (s Setting) Check(value any) error {
+func (s Setting) CheckValue(value any) error {
 	k := s.known()
 	if k.name == "" {
 		return fmt.Errorf("%s is no setting that Stoker knows", s)
@@ -151,10 +158,10 @@ func above(least float64) func(any) bool {
 	}
 }
 
-func truth(v any) bool { _, known := v.(bool); return known }
+func isTruth(v any) bool { _, known := v.(bool); return known }
 
-// word accepts some words, or any.
-func word(some ...string) func(any) bool {
+// isWord accepts some words, or any.
+func isWord(some ...string) func(any) bool {
 	return func(v any) bool {
 		text, known := v.(string)
 		return known && (len(some) == 0 && text != "" || slices.Contains(some, text))
@@ -299,7 +306,7 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 
 // rank is a setting's place in the table, its length for a stranger.
 func rank(name Setting) int {
-	if i := slices.IndexFunc(table, func(k known) bool { return k.name == name }); i >= 0 {
+	if i := slices.IndexFunc(table, func(k settingFacts) bool { return k.name == name }); i >= 0 {
 		return i
 	}
 	return len(table)

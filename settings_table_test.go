@@ -54,7 +54,7 @@ func TestSettingsCheckTheirValues(t *testing.T) {
 		{LoaderKind, "torch", false},
 		{"warp_factor", 9, false},
 	} {
-		if err := c.setting.Check(c.value); (err == nil) != c.valid {
+		if err := c.setting.CheckValue(c.value); (err == nil) != c.valid {
 			t.Errorf("%s=%v: %v", c.setting, c.value, err)
 		}
 	}

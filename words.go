@@ -157,8 +157,8 @@ func Hundred(shares ...float64) []int {
 	return whole
 }
 
-// Times prints a ratio, "1.25x".
-func Times(v float64) string {
+// AboutRatio prints a ratio, "1.25x".
+func AboutRatio(v float64) string {
 	if text := ratio(v); text != "unknown" {
 		return text + "x"
 	}
@@ -178,7 +178,7 @@ func Factor(i Interval) string {
 	if !i.Known() {
 		return "unknown"
 	}
-	return fmt.Sprintf("%s (%s to %s)", Times(i.Point), ratio(i.Low), ratio(i.High))
+	return fmt.Sprintf("%s (%s to %s)", AboutRatio(i.Point), ratio(i.Low), ratio(i.High))
 }
 
 // Ranged prints an interval by its ends, "1.2 ms to 2.8 ms"; one value where they read

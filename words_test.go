@@ -54,12 +54,12 @@ func TestWords(t *testing.T) {
 		{Percent, -0.031, "-3.1 %"},
 		{Percent, nan, "unknown"},
 		{Percent, inf, "unknown"},
-		{Times, 1.254, "1.25x"},
+		{AboutRatio, 1.254, "1.25x"},
 		{AboutCores, 0.25, "0.25"},
 		{AboutCores, 0.996, "1.0"},
 		{AboutCores, 1.63, "1.6"},
 		{AboutCores, nan, "unknown"},
-		{Times, nan, "unknown"},
+		{AboutRatio, nan, "unknown"},
 	} {
 		if got := c.text(c.v); got != c.want {
 			t.Errorf("%v reads %q, want %q", c.v, got, c.want)
@@ -108,7 +108,7 @@ func TestIntervalsInWords(t *testing.T) {
 func TestNumbersOfAnySizeAreShort(t *testing.T) {
 	texts := map[string]func(float64) string{
 		"About": About, "AboutMany": AboutMany, "AboutBytes": AboutBytes, "AboutRate": AboutRate, "AboutSeconds": AboutSeconds, "AboutFLOPs": AboutFLOPs,
-		"Percent": Percent, "AboutCores": AboutCores, "AboutWatts": AboutWatts, "AboutDollars": AboutDollars, "AboutSamples": AboutSamples, "Times": Times,
+		"Percent": Percent, "AboutCores": AboutCores, "AboutWatts": AboutWatts, "AboutDollars": AboutDollars, "AboutSamples": AboutSamples, "Times": AboutRatio,
 	}
 	sizes := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 5e-324, 1.16e-300, 1.16e-10, 4.9e-4, 0.123456789, 12.3456789, 123456.789, 1.23456789e9, 1.16e15, 1.16e21, 1.16e300}
 	for name, text := range texts {

@@ -16,7 +16,7 @@ const mostlyCollate = 0.5
 
 // mostlyCollates reports whether that is so.
 func (a adviser) mostlyCollates() bool {
-	l := a.loader()
+	l := a.judgedLoader()
 	return a.costs.FetchCollate/a.costs.Fetch >= mostlyCollate && l != nil && slices.Contains(l.Own, "collate_fn")
 }
 
@@ -32,19 +32,26 @@ func (a adviser) collate() (Fix, string) {
 		waits = min(1, a.costs.Wait/a.costs.HostStep)
 	}
 	fix := Fix{Name: "collate_fn", Title: "make collate_fn cheaper", Effort: Code, Risk: NoRisk}
-	how := "what it makes of a single sample, and is the same in every epoch, can be made once and stored. Padding, or a batch of graphs, stays: worker processes do that beside the loop"
+	how := "what it makes of a single sample, and is the same in every epoch, can be made once and stored. Padding, " +
+		"or a batch of graphs, stays: worker processes do that beside the loop"
 	if slices.ContainsFunc(a.verdict.Lines, func(l diagnose.Line) bool { return l.Kind == diagnose.Tokenizer }) {
 		fix.Title, fix.Effort = "do the work of collate_fn once, before training", Data
-		how = "tokens are the same in every epoch: tokenise the data set once, store it (datasets.map keeps what it made), and only pad in collate_fn"
+		how = "tokens are the same in every epoch: tokenise the data set once, store it (datasets.map keeps what it " +
+			"made), and only pad in collate_fn"
 	}
 	fix.Forecast = a.atMost(1 / (1 - min(0.99, share*waits)))
 	fix.Notes = []string{
-		fmt.Sprintf("collate_fn takes %s of preparing a batch (%s of %s)", stoker.Percent(min(1, share)), stoker.AboutSeconds(a.costs.FetchCollate), stoker.AboutSeconds(a.costs.Fetch)),
+		fmt.Sprintf("collate_fn takes %s of preparing a batch (%s of %s)", stoker.Percent(min(1, share)),
+			stoker.AboutSeconds(a.costs.FetchCollate), stoker.AboutSeconds(a.costs.Fetch)),
 		how,
 	}
-	if others := a.costs.TreeCPU - a.costs.LaunchCPU; a.costs.Workers == 0 && a.costs.FetchCPU < mostlyCollate*a.costs.Fetch && stat.Or(others, 0) > a.costs.FetchCPU {
-		fix.Notes = append(fix.Notes, fmt.Sprintf("the launching thread has %s of that on a core, and other threads of the job use %s of core time per step: it waits for collate_fn's own threads, such as those of tokenizers",
-			stoker.Percent(a.costs.FetchCPU/a.costs.Fetch), stoker.AboutSeconds(others)))
+	if others := a.costs.TreeCPU - a.costs.LaunchCPU; a.costs.Workers == 0 &&
+		a.costs.FetchCPU < mostlyCollate*a.costs.Fetch && stat.Or(others, 0) > a.costs.FetchCPU {
+		fix.Notes = append(fix.Notes,
+			fmt.Sprintf(
+				"the launching thread has %s of that on a core, and other threads of the job use %s of core time per "+
+					"step: it waits for collate_fn's own threads, such as those of tokenizers",
+				stoker.Percent(a.costs.FetchCPU/a.costs.Fetch), stoker.AboutSeconds(others)))
 	}
 	return fix, ""
 }

@@ -30,7 +30,7 @@ var multiples = []int{64, 32, 8}
 func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 	size, known := a.base.Settings.Float(stoker.BatchSize)
 	index := 0
-	if p := a.run.Process(a.costs.Window.PID); p != nil && p.Device >= 0 {
+	if p := a.run.FindProcess(a.costs.Window.PID); p != nil && p.Device >= 0 {
 		index = p.Device
 	}
 	subject := fmt.Sprintf("gpu/%d", index)
@@ -72,15 +72,16 @@ func rounded(n float64) int {
 	return int(n)
 }
 
-// batch proposes more work per launch where the device's side of a step is the limit.
-func (a adviser) batch() (Fix, string) {
+// proposeBatchSize proposes more work per launch where the device's side of a step is the limit.
+func (a adviser) proposeBatchSize() (Fix, string) {
 	fits, now, used, total, ok := a.room()
 	class := a.verdict.Class
 	if !ok || !class.Is(diagnose.GPUBound) && class != diagnose.LaunchBound && class != diagnose.NetworkBound {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: string(stoker.BatchSize), Title: "more work per launch", Effort: Flag, Risk: NumericsRisk}
-	filled := fmt.Sprintf("PyTorch has reserved %s of the device's %s at most", stoker.AboutBytes(used), stoker.AboutBytes(total))
+	filled := fmt.Sprintf("PyTorch has reserved %s of the device's %s at most", stoker.AboutBytes(used),
+		stoker.AboutBytes(total))
 	if float64(fits) < leastRoom*float64(now) {
 		return fix, fmt.Sprintf("%s: no room for batches of much more than %d. %s", filled, now, accumulate(now))
 	}
@@ -91,10 +92,11 @@ func (a adviser) batch() (Fix, string) {
 		}
 		best = b
 	}
-	fix.Changes = []stoker.Change{a.change(stoker.BatchSize, best)}
+	fix.Changes = []stoker.Change{a.makeChange(stoker.BatchSize, best)}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
-		fmt.Sprintf("%s at batch %d: %d fit, even if all of it grows with the batch. Multiples of 8, and of 64 for large batches, fill Tensor Cores", filled, now, fits),
+		fmt.Sprintf("%s at batch %d: %d fit, even if all of it grows with the batch. Multiples of 8, and of 64 for "+
+			"large batches, fill Tensor Cores", filled, now, fits),
 		accumulate(now),
 		"per sample. The learning rate follows, and results are those of another batch size",
 	}
@@ -106,17 +108,18 @@ func (a adviser) batch() (Fix, string) {
 
 // accumulate says what to do where a batch does not fit.
 func accumulate(now int) string {
-	return fmt.Sprintf("What does not fit can be accumulated: 8 batches of %d are one of %d to the optimizer (8 x %d = %d), in the memory of %d and no faster", now, 8*now, now, 8*now, now)
+	return fmt.Sprintf("What does not fit can be accumulated: 8 batches of %d are one of %d to the optimizer (8 x %d "+
+		"= %d), in the memory of %d and no faster", now, 8*now, now, 8*now, now)
 }
 
 func (a adviser) batchGain(batch int) float64 {
-	return a.forecast(a.change(stoker.BatchSize, batch)).Speedup.Point
+	return a.forecast(a.makeChange(stoker.BatchSize, batch)).Speedup.Point
 }
 
-// precision proposes the number formats that the device has units for, where it computes
+// proposePrecision proposes the number formats that the device has units for, where it computes
 // all the time. Without a trace it is not known how much of that is matrix work, so that
 // their worth is only bounded.
-func (a adviser) precision(to stoker.Change, format hardware.Precision) (Fix, string) {
+func (a adviser) proposePrecision(to stoker.Change, format hardware.Precision) (Fix, string) {
 	gpu := measure.MachineOf(a.run).GPU
 	if !a.verdict.Class.Is(diagnose.GPUBound) || a.verdict.Traced != nil || a.verdict.Costs.Feed != nil {
 		return Fix{}, ""
@@ -132,10 +135,12 @@ func (a adviser) precision(to stoker.Change, format hardware.Precision) (Fix, st
 	if !peak.Known() {
 		return fix, fmt.Sprintf("%s has no units for %s", gpu.Title, format)
 	}
-	fix.Title = fmt.Sprintf("compute in %s, for which %s has %.0f times the peak of float32", format, gpu.Title, peak.Value/plain.Value)
+	fix.Title = fmt.Sprintf("compute in %s, for which %s has %.0f times the peak of float32", format, gpu.Title,
+		peak.Value/plain.Value)
 	fix.Changes = []stoker.Change{to}
 	fix.Forecast = a.base.Faster(peak.Value / plain.Value)
-	fix.Notes = []string{"an upper bound, for a step that is all matrix work: what moves data gains twofold at most, and a trace tells the two apart (stoker observe --trace 5)"}
+	fix.Notes = []string{"an upper bound, for a step that is all matrix work: what moves data gains twofold at most, " +
+		"and a trace tells the two apart (stoker observe --trace 5)"}
 	return fix, ""
 }
 
@@ -144,9 +149,10 @@ func (a adviser) tf32() (Fix, string) {
 	if on, known := a.base.Settings.Bool(stoker.TF32); !known || on {
 		return Fix{}, ""
 	}
-	fix, why := a.precision(a.change(stoker.TF32, true), hardware.TF32)
+	fix, why := a.proposePrecision(a.makeChange(stoker.TF32, true), hardware.TF32)
 	if why == "" && fix.Name != "" {
-		fix.Notes = append(fix.Notes, `torch.set_float32_matmul_precision("high"): ten bits of mantissa in products, sums stay float32`)
+		fix.Notes = append(fix.Notes,
+			`torch.set_float32_matmul_precision("high"): ten bits of mantissa in products, sums stay float32`)
 	}
 	return fix, why
 }
@@ -157,13 +163,14 @@ func (a adviser) half() (Fix, string) {
 	if !gpu.HasBF16() {
 		format = hardware.FP16
 	}
-	fix, why := a.precision(a.change(stoker.Precision, string(format)), format)
+	fix, why := a.proposePrecision(a.makeChange(stoker.Precision, string(format)), format)
 	if why != "" || fix.Name == "" {
 		return fix, why
 	}
 	note := "torch.autocast(\"cuda\", torch.bfloat16) around forward and loss, and no scaler is needed"
 	if format == hardware.FP16 {
-		note = "torch.autocast(\"cuda\", torch.float16) around forward and loss, with torch.amp.GradScaler: this device has no bf16"
+		note = "torch.autocast(\"cuda\", torch.float16) around forward and loss, with torch.amp.GradScaler: this " +
+			"device has no bf16"
 	}
 	fix.Notes = append(fix.Notes, note)
 	return fix, ""
@@ -174,12 +181,14 @@ func (a adviser) compile() (Fix, string) {
 	if !a.verdict.Class.Is(diagnose.GPUBound) || a.verdict.Traced != nil || a.base.Settings.Text(stoker.Compile) != "" {
 		return Fix{}, ""
 	}
-	return Fix{Name: string(stoker.Compile)}, "only a trace tells what fusing kernels is worth (torch.compile, scaled_dot_product_attention, fused=True of optimizers): stoker observe --trace 5"
+	return Fix{Name: string(stoker.Compile)},
+		"only a trace tells what fusing kernels is worth (torch.compile, scaled_dot_product_attention, fused=True of " +
+			"optimizers): stoker observe --trace 5"
 }
 
 // decodes reports whether the judged loader's samples are pictures that are decoded.
 func (a adviser) decodes() bool {
-	l := a.loader()
+	l := a.judgedLoader()
 	if l == nil {
 		return false
 	}
@@ -201,22 +210,26 @@ func (a adviser) decoded() (Fix, string) {
 	cost := predict.PixelsCost()
 	fix.Forecast = a.base.Cheaper(cost)
 	fix.Notes = []string{
-		fmt.Sprintf("assumes that preparing one needs %s of today's core time (crop, flip and normalise stay)", stoker.Around(cost, stoker.Percent)),
-		"it costs disk, and reading that much: three bytes a pixel, about five times a JPEG (500 x 375: 0.56 MB for 0.11), and less if they are scaled down once to what the crop needs",
+		fmt.Sprintf("assumes that preparing one needs %s of today's core time (crop, flip and normalise stay)",
+			stoker.Around(cost, stoker.Percent)),
+		"it costs disk, and reading that much: three bytes a pixel, about five times a JPEG (500 x 375: 0.56 MB for " +
+			"0.11), and less if they are scaled down once to what the crop needs",
 	}
 	return fix, ""
 }
 
 // onGPU proposes to decode on the device, where the cores cannot and it has time left.
 func (a adviser) onGPU() (Fix, string) {
-	if !a.verdict.Class.LacksCores() || !a.decodes() || a.costs.Feed != nil || !a.base.PrepareCPU.Known() || len(a.run.Facts.GPUs) == 0 {
+	if !a.verdict.Class.LacksCores() || !a.decodes() || a.costs.Feed != nil || !a.base.PrepareCPU.Known() ||
+		len(a.run.Facts.GPUs) == 0 {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: "gpu-decode", Title: "decode on the device (DALI, nvJPEG)", Effort: Code, Risk: NumericsRisk}
 	fix.Forecast = bounded(a.base.Cheaper(predict.DeviceDecodeCost()))
 	fix.Forecast.Notes = nil
 	fix.Notes = []string{
-		fmt.Sprintf("an upper bound: the cores keep reading alone, and the device, which is idle %s of the time, decodes and transforms meanwhile at no cost", stoker.Percent(a.verdict.Idle)),
+		fmt.Sprintf("an upper bound: the cores keep reading alone, and the device, which is idle %s of the time, "+
+			"decodes and transforms meanwhile at no cost", stoker.Percent(a.verdict.Idle)),
 		`nvidia.dali: fn.decoders.image_random_crop(device="mixed") or torchvision.io.decode_jpeg(list, device="cuda"). It takes device memory and kernels' time, and its pixels are not Pillow's`,
 	}
 	return fix, ""

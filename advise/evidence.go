@@ -26,7 +26,8 @@ func (a adviser) onEvidence(t *replay.Trace) evidence {
 // ofInput are settings that make batches come faster. Beside saturated workers nothing
 // else makes a step shorter.
 var ofInput = []stoker.Setting{
-	stoker.NumWorkers, stoker.PrefetchFactor, stoker.PersistentWorkers, stoker.StorageKind, stoker.Cores, stoker.LoaderKind, stoker.InOrder,
+	stoker.NumWorkers, stoker.PrefetchFactor, stoker.PersistentWorkers, stoker.StorageKind, stoker.Cores,
+	stoker.LoaderKind, stoker.InOrder,
 }
 
 // reject says why a fix is not advised. What is a setting of another framework nobody would
@@ -47,7 +48,8 @@ func (e evidence) refuses(fix Fix) string {
 	if why := e.verdict.Crowded(); why != "" && e.moreWorkers(fix) {
 		return why
 	}
-	if e.saturated && fix.Name != Together && !slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return slices.Contains(ofInput, c.Setting) }) {
+	if e.saturated && fix.Name != Together && !slices.ContainsFunc(fix.Changes,
+		func(c stoker.Change) bool { return slices.Contains(ofInput, c.Setting) }) {
 		return "worth 1.00x: the workers are the limit, and everything else waits for their batches"
 	}
 	return ""
@@ -66,8 +68,9 @@ func (e evidence) bound(fix *Fix) {
 	for _, c := range e.verdict.Causes {
 		if c.Cause == idle.Unrecorded.String() && c.Share > unseenHost*e.verdict.Idle {
 			fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: fix.Forecast.Speedup.High}
-			fix.Notes = append(fix.Notes, fmt.Sprintf("the host does nothing that was recorded %s of the window: if it waits there "+
-				"for a timer or for input, nothing is gained", stoker.Percent(c.Share)))
+			fix.Notes = append(fix.Notes,
+				fmt.Sprintf("the host does nothing that was recorded %s of the window: if it waits there "+
+					"for a timer or for input, nothing is gained", stoker.Percent(c.Share)))
 		}
 	}
 }
@@ -95,8 +98,11 @@ var ofLoader = append([]stoker.Setting{stoker.PinMemory, stoker.LoaderKind, stok
 // where is the line of the DataLoader that a fix is about: where it is made, or, if a
 // library makes it, where the program iterates it.
 func (e evidence) where(fix Fix) string {
-	l := e.loader()
-	if l == nil || !slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return slices.Contains(ofLoader, c.Setting) }) {
+	l := e.judgedLoader()
+	if l == nil || !slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool {
+		return slices.Contains(ofLoader,
+			c.Setting)
+	}) {
 		return ""
 	}
 	if l.Call == "" || strings.Contains(l.Call, "/site-packages/") || strings.Contains(l.Call, "/dist-packages/") {
@@ -105,8 +111,8 @@ func (e evidence) where(fix Fix) string {
 	return l.Call
 }
 
-// pass takes from a plan what the evidence does not carry: every plan goes through it.
-func (e evidence) pass(plan Plan) Plan {
+// admit takes from a plan what the evidence does not carry: every plan goes through it.
+func (e evidence) admit(plan Plan) Plan {
 	for _, fixes := range []*[]Fix{&plan.Fixes, &plan.Doubtful} {
 		*fixes = slices.DeleteFunc(*fixes, func(f Fix) bool {
 			why := e.refuses(f)

@@ -26,7 +26,8 @@ const (
 // known are the transforms that stoker.DataLoader translates, of torchvision's v1
 // and v2: those of python/stoker/_translate.py, which a test holds against this.
 var known = []string{
-	"CenterCrop", "ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "RandomCrop", "RandomHorizontalFlip", "RandomResizedCrop",
+	"CenterCrop", "ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "RandomCrop", "RandomHorizontalFlip",
+	"RandomResizedCrop",
 	"RandomVerticalFlip", "Resize", "ToDtype", "ToImage", "ToPureTensor", "ToTensor",
 }
 
@@ -34,23 +35,26 @@ var known = []string{
 // it; "" where nothing is known to be in the way.
 func unfed(l *recording.Loader) string {
 	if l.Reader == "" {
-		return "this recording does not name the data set's transforms, and with an unknown one stoker.DataLoader falls back to PyTorch's loader: record it again"
+		return "this recording does not name the data set's transforms, and with an unknown one stoker.DataLoader " +
+			"falls back to PyTorch's loader: record it again"
 	}
 	if len(l.Own) > 0 {
-		return fmt.Sprintf("stoker.DataLoader would fall back to PyTorch's loader: the program has its own %s", strings.Join(l.Own, ", "))
+		return fmt.Sprintf("stoker.DataLoader would fall back to PyTorch's loader: the program has its own %s",
+			strings.Join(l.Own, ", "))
 	}
 	for _, name := range l.Transforms {
 		class := name[strings.LastIndexByte(name, '.')+1:]
 		if name != identity && (!strings.HasPrefix(name, vision) || !slices.Contains(known, class)) {
-			return fmt.Sprintf("stoker.DataLoader would fall back to PyTorch's loader: it does not know the transform %s", class)
+			return fmt.Sprintf(
+				"stoker.DataLoader would fall back to PyTorch's loader: it does not know the transform %s", class)
 		}
 	}
 	return ""
 }
 
-// loader is the judged loader; nil where it is not known.
-func (a adviser) loader() *recording.Loader {
-	return a.run.Loader(a.costs.Window.PID, a.costs.Window.Loader)
+// judgedLoader is the judged loader; nil where it is not known.
+func (a adviser) judgedLoader() *recording.Loader {
+	return a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader)
 }
 
 // feedable reports whether PyTorch's loader prepares the batches, and may be waited for.
@@ -60,7 +64,7 @@ func (a adviser) feedable() bool {
 
 // feed proposes stoker.DataLoader in the place of PyTorch's.
 func (a adviser) feed() (Fix, string) {
-	l := a.loader()
+	l := a.judgedLoader()
 	reads := l != nil && (l.Reader == folderReader || l.Reader == "" && l.Dataset == imageFolder)
 	if !reads || !a.feedable() {
 		return Fix{}, ""
@@ -73,15 +77,17 @@ func (a adviser) feed() (Fix, string) {
 		return fix, "the cost of preparing a batch was not measured"
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.LoaderKind, From: "torch", To: stoker.StokerLoader}}
-	threads := a.change(stoker.NumWorkers, measure.FeedThreads(a.run))
+	threads := a.makeChange(stoker.NumWorkers, measure.FeedThreads(a.run))
 	if a.costs.Workers > 0 && a.costs.Workers != threads.To { // with 0 it has this many by itself
 		fix.Changes = append(fix.Changes, threads)
 	}
 	fix.Forecast = a.forecast(fix.Changes[0], threads)
 	cost := predict.FeedCost()
 	fix.Notes = []string{
-		"one line: from stoker import DataLoader in the place of torch.utils.data's, with the same arguments. Pixels stay Pillow's",
-		fmt.Sprintf("assumes that an image needs %s of today's core time (measured beside torchvision with Pillow: decode, RandomResizedCrop, flip, normalise)", stoker.Around(cost, stoker.Percent)),
+		"one line: from stoker import DataLoader in the place of torch.utils.data's, with the same arguments. Pixels " +
+			"stay Pillow's",
+		fmt.Sprintf("assumes that an image needs %s of today's core time (measured beside torchvision with Pillow: "+
+			"decode, RandomResizedCrop, flip, normalise)", stoker.Around(cost, stoker.Percent)),
 		"it has its own random numbers: order, crops and flips change as with another seed",
 	}
 	return fix, ""
@@ -93,7 +99,7 @@ const FeedPictures = "feed"
 // deferred proposes stoker feed for an unchanged script, where stoker.DataLoader does not
 // translate what is there. It promises no more than the work on pixels that was seen.
 func (a adviser) deferred() (Fix, string) {
-	l := a.loader()
+	l := a.judgedLoader()
 	if l == nil || l.Reader == folderReader && unfed(l) == "" || !a.feedable() {
 		return Fix{}, ""
 	}
@@ -101,10 +107,14 @@ func (a adviser) deferred() (Fix, string) {
 	if !seen {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: FeedPictures, Title: "have stoker feed make the pictures of the script as it is", Effort: Flag, Risk: NoRisk}
+	fix := Fix{
+		Name: FeedPictures, Title: "have stoker feed make the pictures of the script as it is", Effort: Flag,
+		Risk: NoRisk,
+	}
 	switch {
 	case p.Asks.File != "":
-		return fix, fmt.Sprintf("stoker feed gains little or nothing if a script asks for the values of each picture on its own, as %s does", p.Asks)
+		return fix, fmt.Sprintf(
+			"stoker feed gains little or nothing if a script asks for the values of each picture on its own, as %s does", p.Asks)
 	case !a.base.PrepareCPU.Known():
 		return fix, "the cost of preparing a batch was not measured"
 	}
@@ -114,7 +124,8 @@ func (a adviser) deferred() (Fix, string) {
 		Low: left(p.Share.High, cost.Low), Point: left(p.Share.Point, cost.Point), High: left(p.Share.Low, cost.High),
 	})
 	fix.Notes = []string{
-		"stoker feed -- CMD, nothing else changes: the batches are the script's own, bit by bit (stoker feed --verify 20 -- CMD compares the first)",
+		"stoker feed -- CMD, nothing else changes: the batches are the script's own, bit by bit (stoker feed " +
+			"--verify 20 -- CMD compares the first)",
 		fmt.Sprintf("%s of the core time of preparing a batch is work on pixels that goes to Go (%s), which takes %s of it", stoker.Around(p.Share, stoker.Percent), strings.Join(p.What, ", "), stoker.Around(cost, stoker.Percent)),
 	}
 	if len(p.Rest) > 0 {
@@ -126,12 +137,15 @@ func (a adviser) deferred() (Fix, string) {
 // onDevice proposes that batches cross the link as uint8.
 func (a adviser) onDevice() (Fix, string) {
 	set, _ := a.base.Settings.Bool(stoker.OnDevice)
-	l := a.loader()
+	l := a.judgedLoader()
 	if a.costs.Feed == nil || set || a.verdict.Class != diagnose.TransferBound || l.BatchDType != "float32" {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: string(stoker.OnDevice), Title: "send uint8 and normalise on the device", Effort: Code, Risk: NumericsRisk}
-	fix.Changes = []stoker.Change{a.change(stoker.OnDevice, true)}
+	fix := Fix{
+		Name: string(stoker.OnDevice), Title: "send uint8 and normalise on the device", Effort: Code,
+		Risk: NumericsRisk,
+	}
+	fix.Changes = []stoker.Change{a.makeChange(stoker.OnDevice, true)}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{`DataLoader(..., device="cuda", normalize_on_device=True): a quarter of the bytes cross the link`}
 	return fix, ""

@@ -7,5 +7,8 @@ func (a adviser) outside() (Fix, string) {
 	if !(a.verdict.Most > 1) {
 		return Fix{}, ""
 	}
-	return Fix{Name: string(class), Title: a.verdict.Do(), Forecast: a.atMost(a.verdict.Most), Effort: Machine, Risk: NoRisk}, ""
+	return Fix{
+		Name: string(class), Title: a.verdict.Do(), Forecast: a.atMost(a.verdict.Most), Effort: Machine,
+		Risk: NoRisk,
+	}, ""
 }

@@ -69,11 +69,11 @@ func (f Fix) gain() string {
 	case math.IsNaN(s.High):
 		return "worth unknown"
 	case math.IsNaN(s.Point):
-		return fmt.Sprintf("at most %s faster", stoker.Times(s.High))
+		return fmt.Sprintf("at most %s faster", stoker.AboutRatio(s.High))
 	case f.Saves != "" && s.Point < leastGain:
 		return fmt.Sprintf("as fast: %s, and saves %s", stoker.Factor(s), f.Saves)
 	}
-	return fmt.Sprintf("%s faster (%.2f to %.2f)", stoker.Times(s.Point), s.Low, s.High)
+	return fmt.Sprintf("%s faster (%.2f to %.2f)", stoker.AboutRatio(s.Point), s.Low, s.High)
 }
 
 // Rejected is a change that is not worth it here.
@@ -123,8 +123,8 @@ type adviser struct {
 // orders them by worth.
 func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	a := adviser{run: run, verdict: verdict, costs: verdict.Costs}
-	t := a.played()
-	return a.onEvidence(t).pass(a.propose(t))
+	t := a.replayable()
+	return a.onEvidence(t).admit(a.propose(t))
 }
 
 // propose is every change that applies, by replay where there is something to replay.
@@ -142,14 +142,15 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	if a.hostOnly() && !verdict.Class.Starves() {
 		return Plan{} // neither that faster input is worth something nor that it is not
 	}
-	a.base = a.costs.Baseline(run)
+	a.base = a.costs.MakeBaseline(run)
 	var plan Plan
 	if residual := a.base.Forecast().Residual; residual > 0 {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.workers, a.collate, a.slow, a.feed, a.deferred, a.onDevice, a.pinning, a.prefetch, a.persistence, a.storage, a.cores, a.outside,
-		a.decoded, a.onGPU, a.batch, a.tf32, a.half, a.compile,
+		a.workers, a.collate, a.slow, a.feed, a.deferred, a.onDevice, a.pinning, a.prefetch, a.persistence,
+		a.proposeStorage, a.proposeCores, a.outside,
+		a.decoded, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
 	} {
 		fix, why := propose()
 		if a.hostOnly() {
@@ -171,7 +172,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	}
 	order(plan.Fixes)
 	order(plan.Doubtful)
-	a.traced(&plan)
+	a.proposeTraced(&plan)
 	return plan
 }
 
@@ -236,7 +237,7 @@ func notWorth(f predict.Forecast) string {
 }
 
 // atMostWorth says why a change is not advised of which only a bound is known.
-func atMostWorth(most float64) string { return noGain(most) + ": at most " + stoker.Times(most) }
+func atMostWorth(most float64) string { return noGain(most) + ": at most " + stoker.AboutRatio(most) }
 
 // noGain says whether a change is not advised for want of a gain, or of certainty.
 func noGain(gain float64) string {
@@ -251,8 +252,8 @@ func (a adviser) forecast(changes ...stoker.Change) predict.Forecast {
 	return a.base.Forecast(changes...)
 }
 
-// change builds a Change from the value as found.
-func (a adviser) change(name stoker.Setting, to any) stoker.Change {
+// makeChange builds a Change from the value as found.
+func (a adviser) makeChange(name stoker.Setting, to any) stoker.Change {
 	return stoker.Change{Setting: name, From: a.base.Settings[name], To: to}
 }
 
@@ -286,11 +287,16 @@ func (a adviser) blind() Plan {
 // name: what to do in words, and what it can be worth at most.
 func (a adviser) inWords() Plan {
 	fix := Fix{
-		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code, Risk: MemoryRisk,
+		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code,
+		Risk:     MemoryRisk,
 		Forecast: a.atMost(a.atIdle()),
 		Notes: []string{
-			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, tokenising) or into launching many small kernels is unknown. \"for batch in stoker.watch(batches)\" around the input tells, or a trace (stoker observe --trace 5)",
-			"reading, NumPy and most decoders release Python's interpreter lock: for them a thread and a queue of a few batches are enough. Python code of your own needs worker processes: put it into a data set behind a DataLoader with workers",
+			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, " +
+				"tokenising) or into launching many small kernels is unknown. \"for batch in stoker.watch(batches)\" " +
+				"around the input tells, or a trace (stoker observe --trace 5)",
+			"reading, NumPy and most decoders release Python's interpreter lock: for them a thread and a queue of a " +
+				"few batches are enough. Python code of your own needs worker processes: put it into a data set " +
+				"behind a DataLoader with workers",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
 	}
@@ -302,18 +308,22 @@ func (a adviser) inWords() Plan {
 
 // others are the settings by which other loaders do more at a time, in their own words.
 var others = map[string]string{
-	"ray":     "Ray Data: more CPUs for its cluster, concurrency= of map_batches, prefetch_batches= of iter_torch_batches",
-	"dali":    "DALI: num_threads and prefetch_queue_depth of the pipeline, decoding on the device (device=\"mixed\")",
-	"spdl":    "SPDL: concurrency= of the slowest pipe, num_threads= of build, the size of add_sink",
-	"tf.data": "tf.data: num_parallel_calls=tf.data.AUTOTUNE of map and interleave, prefetch(tf.data.AUTOTUNE) at the end, cache()",
-	"grain":   "Grain: worker_count and worker_buffer_size of the DataLoader, num_threads and prefetch_buffer_size of ReadOptions",
+	"ray": "Ray Data: more CPUs for its cluster, concurrency= of map_batches, prefetch_batches= of " +
+		"iter_torch_batches",
+	"dali": "DALI: num_threads and prefetch_queue_depth of the pipeline, decoding on the device (device=\"mixed\")",
+	"spdl": "SPDL: concurrency= of the slowest pipe, num_threads= of build, the size of add_sink",
+	"tf.data": "tf.data: num_parallel_calls=tf.data.AUTOTUNE of map and interleave, prefetch(tf.data.AUTOTUNE) at " +
+		"the end, cache()",
+	"grain": "Grain: worker_count and worker_buffer_size of the DataLoader, num_threads and prefetch_buffer_size of " +
+		"ReadOptions",
 }
 
 // elsewhere advises where the batches come from something else than a DataLoader: what to
 // do in words, and what no wait for input would be worth.
 func (a adviser) elsewhere(kind string) Plan {
 	fix := Fix{
-		Name: "input-ahead", Title: "prepare more batches at a time, ahead of the step that needs them", Effort: Code, Risk: MemoryRisk,
+		Name: "input-ahead", Title: "prepare more batches at a time, ahead of the step that needs them", Effort: Code,
+		Risk:     MemoryRisk,
 		Forecast: a.atMost(1 / (1 - a.verdict.Stall)),
 		Notes:    []string{"no DataLoader prepares these batches: how many it could prepare at a time is unknown"},
 	}

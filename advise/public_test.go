@@ -51,9 +51,9 @@ func TestPublicTracesCarryTheirAdvice(t *testing.T) {
 		gaps := idle.Analyse(run)
 		v := judge.WithGaps(run, gaps)
 		a := adviser{run: run, verdict: v, costs: v.Costs}
-		played := a.played()
+		played := a.replayable()
 		e := a.onEvidence(played)
-		plan := e.pass(a.propose(played))
+		plan := e.admit(a.propose(played))
 		t.Logf("%-40s %-28s program %q, framework %q, exchange %d, saturated %t", filepath.Base(file), v.Class, v.Grounds.Program, v.Grounds.Framework, v.Grounds.Exchange, e.saturated)
 		for _, f := range plan.Fixes {
 			if why := e.refuses(f); why != "" {

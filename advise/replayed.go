@@ -12,13 +12,16 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Marks are what replay needs to know of a timeline's kernels.
-func Marks(t *recording.Timeline) replay.Marks {
+// MarkNames are what replay needs to know of a timeline's kernels.
+func MarkNames(t *recording.Timeline) replay.Marks {
 	if t == nil {
 		return replay.Marks{}
 	}
 	n := len(t.Names)
-	m := replay.Marks{Elementwise: make([]bool, n), Memory: make([]bool, n), Matrix: make([]bool, n), Plain: make([]bool, n)}
+	m := replay.Marks{
+		Elementwise: make([]bool, n), Memory: make([]bool, n), Matrix: make([]bool, n),
+		Plain: make([]bool, n),
+	}
 	seen := make([]bool, n)
 	for i, name := range t.Device.Name {
 		if seen[name] || t.Device.Kind[i] != recording.Kernel {
@@ -72,7 +75,8 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 		}) {
 			return
 		}
-		c := candidate{title: title, changes: changes, effort: effort, risk: risk, alone: risk == NumericsRisk || changes[0].Setting == stoker.BatchSize}
+		c := candidate{title: title, changes: changes, effort: effort, risk: risk, alone: risk == NumericsRisk ||
+			changes[0].Setting == stoker.BatchSize}
 		if note != "" {
 			c.notes = []string{note}
 		}
@@ -87,9 +91,11 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			changes, note := a.tracedWorkers(t)
 			add("prepare batches in worker processes", Flag, MemoryRisk, note, changes...)
 		case diagnose.FindingPageableCopies:
-			add("copy from page-locked memory, without blocking", Code, MemoryRisk, f.Advice, to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
+			add("copy from page-locked memory, without blocking", Code, MemoryRisk, f.Advice,
+				to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
 		case diagnose.FindingSerialCopies:
-			add("copy the next batch while this one is computed", Code, MemoryRisk, f.Advice, to(stoker.SideStream, true), to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
+			add("copy the next batch while this one is computed", Code, MemoryRisk, f.Advice,
+				to(stoker.SideStream, true), to(stoker.PinMemory, true), to(stoker.NonBlocking, true))
 		case diagnose.FindingTinyCopies:
 			add("copy small tensors together", Code, NoRisk, f.Advice, to(stoker.MergeCopies, true))
 		case diagnose.FindingHiddenSync, diagnose.FindingExplicitSync:
@@ -106,7 +112,8 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 				add("compute on Tensor Cores", Code, NumericsRisk, f.Advice, c)
 			}
 		case diagnose.FindingExposedCommunication:
-			add("exchange gradients less often", Code, NumericsRisk, accumulates(a.run), to(stoker.Accumulation, accumulated))
+			add("exchange gradients less often", Code, NumericsRisk, accumulates(a.run),
+				to(stoker.Accumulation, accumulated))
 		case diagnose.FindingAllocator:
 			add("let the allocator grow its segments", Flag, NoRisk, f.Advice, f.Settings...)
 		case diagnose.FindingGarbageCollection:
@@ -142,7 +149,8 @@ func (a adviser) twice() string {
 	if 2**g.PeakBytes > *g.MemoryBytes {
 		fits = "twice that does not fit, and how much of it are weights, which do not double, is not recorded"
 	}
-	return fmt.Sprintf("per sample. Tensors took %s of %s at most: %s%s", stoker.AboutBytes(*g.PeakBytes), stoker.AboutBytes(*g.MemoryBytes), fits, follows)
+	return fmt.Sprintf("per sample. Tensors took %s of %s at most: %s%s", stoker.AboutBytes(*g.PeakBytes),
+		stoker.AboutBytes(*g.MemoryBytes), fits, follows)
 }
 
 func accumulates(run *recording.Run) string {
@@ -182,7 +190,8 @@ func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note s
 	}
 	n = min(n, most)
 	ceiling := t.Likely(replay.Edit{NoLoading: true})
-	note = fmt.Sprintf("%d %s enough: %d are worth %s, batches that are always there %s", n, stoker.Ending(n, "is", "are"), most, stoker.Times(best), stoker.Times(ceiling))
+	note = fmt.Sprintf("%d %s enough: %d are worth %s, batches that are always there %s", n,
+		stoker.Ending(n, "is", "are"), most, stoker.AboutRatio(best), stoker.AboutRatio(ceiling))
 	changes = []stoker.Change{{Setting: stoker.NumWorkers, From: now, To: n}}
 	if now == 0 {
 		changes = append(changes, stoker.Change{Setting: stoker.PersistentWorkers, To: true})
@@ -190,9 +199,9 @@ func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note s
 	return changes, note
 }
 
-// played is the run's timeline, ready to be played again; nil where it cannot be.
-func (a adviser) played() *replay.Trace {
-	t, why := replay.New(a.run, Marks(a.run.Timeline))
+// replayable is the run's timeline, ready to be played again; nil where it cannot be.
+func (a adviser) replayable() *replay.Trace {
+	t, why := replay.New(a.run, MarkNames(a.run.Timeline))
 	if why != "" {
 		return nil
 	}
@@ -206,7 +215,8 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 	if len(a.run.Facts.Loaders) > 0 && a.idleKnown() && !a.starved() {
 		plan.Rejected = append(plan.Rejected, Rejected{
 			Name: string(stoker.NumWorkers),
-			Why:  fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", stoker.Percent(a.verdict.Stall)),
+			Why: fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x",
+				stoker.Percent(a.verdict.Stall)),
 		})
 	}
 	var taken []stoker.Change
@@ -221,10 +231,15 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 			continue
 		}
 		if gain := t.Likely(edit); gain < leastPlayed && !check.Bounds() {
-			plan.Rejected = append(plan.Rejected, Rejected{c.name(), fmt.Sprintf("no measurable gain (%s in the replay)", stoker.Times(max(1, gain)))})
+			plan.Rejected = append(plan.Rejected,
+				Rejected{c.name(), fmt.Sprintf("no measurable gain (%s in the replay)",
+					stoker.AboutRatio(max(1, gain)))})
 			continue
 		}
-		fix := Fix{Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk, Forecast: t.Forecast(edit), Untested: untested(c.changes)}
+		fix := Fix{
+			Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk,
+			Forecast: t.Forecast(edit), Untested: untested(c.changes),
+		}
 		fix.Notes = append(c.notes, fix.Forecast.Notes...)
 		e.bound(&fix)
 		if !worthIt(fix.Forecast) && !boundOnly(fix) {
@@ -236,7 +251,7 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 			taken = append(taken, c.changes...)
 		}
 	}
-	plan.settle()
+	plan.orderFixes()
 	a.together(&plan, t, taken)
 	a.bounded(&plan)
 	return plan
@@ -257,9 +272,9 @@ func boundOnly(f Fix) bool {
 	return math.IsNaN(f.Forecast.Speedup.Point) && f.Forecast.Speedup.High >= leastGain
 }
 
-// settle orders fixes and leaves out rejections of what another value of the same
+// orderFixes orders fixes and leaves out rejections of what another value of the same
 // setting is worth.
-func (p *Plan) settle() {
+func (p *Plan) orderFixes() {
 	order(p.Fixes)
 	p.settleRejected()
 }
@@ -301,7 +316,8 @@ func (a adviser) together(plan *Plan, t *replay.Trace, changes []stoker.Change) 
 	}
 	edit, _ := replay.EditOf(all)
 	fix := Fix{
-		Name: Together, Title: "all that change neither results nor batch", Changes: all, Effort: Code, Risk: MemoryRisk, Forecast: t.Forecast(edit), Untested: untested(all),
+		Name: Together, Title: "all that change neither results nor batch", Changes: all, Effort: Code,
+		Risk: MemoryRisk, Forecast: t.Forecast(edit), Untested: untested(all),
 		Notes: []string{"replayed together: the gains above do not add up"},
 	}
 	if worthIt(fix.Forecast) {
@@ -323,7 +339,7 @@ func (a adviser) bounded(plan *Plan) {
 	})
 	rest := a
 	rest.verdict = verdict
-	rest.traced(plan)
+	rest.proposeTraced(plan)
 }
 
 func (p *Plan) verdictOn(name string) (why string, rejected bool) {
@@ -338,7 +354,7 @@ func (p *Plan) verdictOn(name string) (why string, rejected bool) {
 // WhatIf plays a run's timeline with changes that somebody asks for. The error
 // says why it cannot be.
 func WhatIf(run *recording.Run, changes []stoker.Change) (Plan, error) {
-	t, why := replay.New(run, Marks(run.Timeline))
+	t, why := replay.New(run, MarkNames(run.Timeline))
 	if why != "" {
 		return Plan{}, fmt.Errorf("replay trace: %s", why)
 	}
@@ -347,7 +363,10 @@ func WhatIf(run *recording.Run, changes []stoker.Change) (Plan, error) {
 		changes[i].From = found[changes[i].Setting]
 	}
 	edit, _ := replay.EditOf(changes)
-	fix := Fix{Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: NoRisk, Forecast: t.Forecast(edit), Untested: untested(changes)}
+	fix := Fix{
+		Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: NoRisk,
+		Forecast: t.Forecast(edit), Untested: untested(changes),
+	}
 	fix.Notes = fix.Forecast.Notes
 	check := t.Check()
 	return Plan{Fixes: []Fix{fix}, Replay: &check}, nil

@@ -16,12 +16,16 @@ func (a adviser) pinning() (Fix, string) {
 	if len(a.run.Facts.GPUs) == 0 || known && pinned || a.costs.Feed != nil || !a.base.Copy.Known() {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: string(stoker.PinMemory), Title: "copy from page-locked memory, without blocking", Effort: Code, Risk: MemoryRisk}
-	fix.Changes = []stoker.Change{a.change(stoker.PinMemory, true), a.change(stoker.NonBlocking, true)}
+	fix := Fix{
+		Name: string(stoker.PinMemory), Title: "copy from page-locked memory, without blocking", Effort: Code,
+		Risk: MemoryRisk,
+	}
+	fix.Changes = []stoker.Change{a.makeChange(stoker.PinMemory, true), a.makeChange(stoker.NonBlocking, true)}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
 		"pin_memory alone keeps the launching thread waiting: copy with .to(device, non_blocking=True)",
-		fmt.Sprintf("%s of host memory are page-locked, and the limit of locked memory here is %s", stoker.AboutBytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
+		fmt.Sprintf("%s of host memory are page-locked, and the limit of locked memory here is %s",
+			stoker.AboutBytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
 	}
 	return fix, ""
 }
@@ -35,14 +39,19 @@ func locked(limit float64) string {
 
 // prefetch proposes a deeper queue where batches take unevenly long.
 func (a adviser) prefetch() (Fix, string) {
-	fix := Fix{Name: string(stoker.PrefetchFactor), Title: "let each worker prepare more batches ahead", Effort: Flag, Risk: MemoryRisk}
-	if a.costs.Workers == 0 || a.costs.Feed != nil || !a.starved() || math.IsNaN(a.costs.FetchCV) || a.ahead() >= deeperQueue {
+	fix := Fix{
+		Name: string(stoker.PrefetchFactor), Title: "let each worker prepare more batches ahead", Effort: Flag,
+		Risk: MemoryRisk,
+	}
+	if a.costs.Workers == 0 || a.costs.Feed != nil || !a.starved() || math.IsNaN(a.costs.FetchCV) ||
+		a.ahead() >= deeperQueue {
 		return Fix{}, ""
 	}
 	if a.costs.FetchCV < spikyFetch {
-		return fix, fmt.Sprintf("all batches take about the same time (CV %.2f): a deeper queue gains nothing", a.costs.FetchCV)
+		return fix, fmt.Sprintf("all batches take about the same time (CV %.2f): a deeper queue gains nothing",
+			a.costs.FetchCV)
 	}
-	fix.Changes = []stoker.Change{a.change(stoker.PrefetchFactor, deeperQueue)}
+	fix.Changes = []stoker.Change{a.makeChange(stoker.PrefetchFactor, deeperQueue)}
 	fix.Forecast = a.forecast(fix.Changes...)
 	return fix, ""
 }
@@ -63,13 +72,18 @@ func (a adviser) persistence() (Fix, string) {
 	if starts == 0 || first/span < refillWorth {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: string(stoker.PersistentWorkers), Title: "keep the workers from epoch to epoch", Effort: Flag, Risk: NoRisk}
-	fix.Changes = []stoker.Change{a.change(stoker.PersistentWorkers, true)}
+	fix := Fix{
+		Name: string(stoker.PersistentWorkers), Title: "keep the workers from epoch to epoch", Effort: Flag,
+		Risk: NoRisk,
+	}
+	fix.Changes = []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.withoutStarts(first, starts, span)
-	fix.Notes = []string{fmt.Sprintf("%s began in the judged window, and each waited %s for its first batch", stoker.Many(starts, "epoch"), stoker.AboutSeconds(first/float64(starts)))}
-	if l := a.run.Loader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
+	fix.Notes = []string{fmt.Sprintf("%s began in the judged window, and each waited %s for its first batch",
+		stoker.Many(starts, "epoch"), stoker.AboutSeconds(first/float64(starts)))}
+	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
 		fix.Effort = Code
-		fix.Notes = append(fix.Notes, "the DataLoader is created again and again, and its workers with it: make it once, before the loop over epochs")
+		fix.Notes = append(fix.Notes,
+			"the DataLoader is created again and again, and its workers with it: make it once, before the loop over epochs")
 	}
 	return fix, ""
 }
@@ -81,17 +95,26 @@ func (a adviser) withoutStarts(first float64, starts int, span float64) predict.
 	own := float64(starts) * stat.Or(a.costs.Fetch, 0)
 	likely := max(0, first-own)
 	f := a.forecast()
-	f.Speedup = stoker.Interval{Low: 1 / (1 - 0.5*likely/span), Point: 1 / (1 - likely/span), High: 1 / (1 - first/span)}
-	f.Step = stoker.Interval{Low: a.costs.Step / f.Speedup.High, Point: a.costs.Step / f.Speedup.Point, High: a.costs.Step / f.Speedup.Low}
+	f.Speedup = stoker.Interval{
+		Low: 1 / (1 - 0.5*likely/span), Point: 1 / (1 - likely/span),
+		High: 1 / (1 - first/span),
+	}
+	f.Step = stoker.Interval{
+		Low: a.costs.Step / f.Speedup.High, Point: a.costs.Step / f.Speedup.Point,
+		High: a.costs.Step / f.Speedup.Low,
+	}
 	return f
 }
 
-// storage proposes to bring the data set closer.
-func (a adviser) storage() (Fix, string) {
+// proposeStorage proposes to bring the data set closer.
+func (a adviser) proposeStorage() (Fix, string) {
 	if !a.verdict.Class.Is(diagnose.IOBound) {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: string(stoker.StorageKind), Title: "serve the data set from memory or a faster disk", Effort: Data, Risk: MemoryRisk}
+	fix := Fix{
+		Name: string(stoker.StorageKind), Title: "serve the data set from memory or a faster disk", Effort: Data,
+		Risk: MemoryRisk,
+	}
 	fix.Changes = []stoker.Change{{Setting: stoker.StorageKind, From: "as found", To: stoker.PageCache}}
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{
@@ -102,9 +125,9 @@ func (a adviser) storage() (Fix, string) {
 	return fix, ""
 }
 
-// cores says how many cores would feed the device, where loading lacks them: the
+// proposeCores says how many cores would feed the device, where loading lacks them: the
 // machine's own, where other programs have those, else more of them or a larger quota.
-func (a adviser) cores() (Fix, string) {
+func (a adviser) proposeCores() (Fix, string) {
 	beside := a.verdict.Class == diagnose.Neighbour || a.othersDelayFetches()
 	if !a.verdict.Class.LacksCores() && !beside || !(a.base.Cores > 0) || a.costs.HelpersSpin() {
 		return Fix{}, ""
@@ -118,8 +141,10 @@ func (a adviser) cores() (Fix, string) {
 	need := math.Ceil(max(a.base.Cores+1, demand/loop))
 	fix := Fix{Name: string(stoker.Cores), Title: "give the job more cores", Effort: Machine, Risk: NoRisk}
 	fix.Notes = []string{
-		fmt.Sprintf("this machine has %s, and the job may use %s", stoker.Many(m.CPUs, "processor"), stoker.AboutCores(m.Cores())),
-		fmt.Sprintf("a batch takes %s of core time, the loop %s: %.0f %s enough for this device", stoker.AboutSeconds(demand), stoker.AboutSeconds(loop), need, stoker.Ending(need, "core is", "cores are")),
+		fmt.Sprintf("this machine has %s, and the job may use %s", stoker.Many(m.CPUs, "processor"),
+			stoker.AboutCores(m.Cores())),
+		fmt.Sprintf("a batch takes %s of core time, the loop %s: %.0f %s enough for this device",
+			stoker.AboutSeconds(demand), stoker.AboutSeconds(loop), need, stoker.Ending(need, "core is", "cores are")),
 		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
 	}
 	from := a.base.Cores
@@ -133,7 +158,8 @@ func (a adviser) cores() (Fix, string) {
 	if beside {
 		fix.Title = "stop the other programs, or run on a machine that is free"
 		from, need = a.base.CoresGot(a.base.Workers), a.base.Cores
-		fix.Notes[1] = fmt.Sprintf("other programs use %s cores now, and the forecast assumes none", stoker.AboutCores(a.costs.Others))
+		fix.Notes[1] = fmt.Sprintf("other programs use %s cores now, and the forecast assumes none",
+			stoker.AboutCores(a.costs.Others))
 	}
 	if a.verdict.Class == diagnose.CgroupThrottled {
 		fix.Title = "raise the CPU quota"
@@ -141,7 +167,7 @@ func (a adviser) cores() (Fix, string) {
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: stoker.Digits(from, 2), To: need}}
 	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() {
-		fix.Changes = append(fix.Changes, a.change(stoker.NumWorkers, workers))
+		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
 	return fix, ""
@@ -151,7 +177,8 @@ func (a adviser) cores() (Fix, string) {
 // whose limit is another one: a loop that loads by itself, or too few workers.
 func (a adviser) othersDelayFetches() bool {
 	c := a.costs
-	return a.verdict.Class.Is(diagnose.CPUBound) && !a.verdict.Class.LacksCores() && c.Others > manyOthers*a.base.Cores &&
+	return a.verdict.Class.Is(diagnose.CPUBound) && !a.verdict.Class.LacksCores() &&
+		c.Others > manyOthers*a.base.Cores &&
 		c.FetchQueue > manyQueued*c.Fetch && c.FetchQueue <= c.Fetch // more is the loop's own queueing
 }
 

@@ -10,7 +10,8 @@ import (
 // is no setting for it, and what it is worth is bounded by what it would be if it took no
 // time at all.
 func (a adviser) slow() (Fix, string) {
-	at := slices.IndexFunc(a.verdict.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.SlowTransform })
+	at := slices.IndexFunc(a.verdict.Findings,
+		func(f diagnose.Finding) bool { return f.Name == diagnose.SlowTransform })
 	if at < 0 || a.mostlyCollates() { // collate says that
 		return Fix{}, ""
 	}

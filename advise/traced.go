@@ -10,10 +10,10 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// traced proposes what the findings of a trace name, beside what the model
+// proposeTraced proposes what the findings of a trace name, beside what the model
 // proposes. A trace bounds what a change is worth: no more than the time that it
 // is about. It does not tell how much of that comes back.
-func (a adviser) traced(plan *Plan) {
+func (a adviser) proposeTraced(plan *Plan) {
 	var fixes []Fix
 	for _, f := range a.verdict.Findings {
 		if !overlaps(f) && len(f.Settings) == 0 || !(f.Saves > 0) || plan.holds(f) {
@@ -26,7 +26,8 @@ func (a adviser) traced(plan *Plan) {
 		plan.Rejected = slices.DeleteFunc(plan.Rejected, func(r Rejected) bool { return r.Name == name })
 		most := 1 / (1 - min(f.Saves, 0.95))
 		fix := Fix{
-			Name: name, Title: titleOf(f), Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: notesOf(f), Untested: true,
+			Name: name, Title: titleOf(f), Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: notesOf(f),
+			Untested: true,
 			Forecast: predict.Forecast{
 				Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: most},
 				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
@@ -38,7 +39,8 @@ func (a adviser) traced(plan *Plan) {
 		}
 		fixes = append(fixes, fix)
 	}
-	sort.SliceStable(fixes, func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
+	sort.SliceStable(fixes,
+		func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
 	plan.Fixes = append(plan.Fixes, fixes...)
 }
 
@@ -71,13 +73,17 @@ func (p *Plan) holds(f diagnose.Finding) bool {
 		return false
 	}
 	return slices.ContainsFunc(p.Fixes, func(fix Fix) bool {
-		return slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return c.Setting == f.Settings[0].Setting })
+		return slices.ContainsFunc(fix.Changes,
+			func(c stoker.Change) bool { return c.Setting == f.Settings[0].Setting })
 	})
 }
 
 // flags are settings that an argument or a variable changes; the others take a
 // line of code.
-var flags = []stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.BucketMB, stoker.Allocator, stoker.BatchSize}
+var flags = []stoker.Setting{
+	stoker.NumWorkers, stoker.PrefetchFactor, stoker.BucketMB, stoker.Allocator,
+	stoker.BatchSize,
+}
 
 func effortOf(f diagnose.Finding) Effort {
 	if !overlaps(f) && slices.Contains(flags, f.Settings[0].Setting) {
@@ -92,9 +98,11 @@ func riskOf(f diagnose.Finding) Risk {
 	}
 	first := f.Settings[0].Setting
 	switch {
-	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.BatchSize}, first):
+	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.BatchSize},
+		first):
 		return MemoryRisk
-	case first == stoker.TF32 || first == stoker.Precision || first == stoker.Compile: // Inductor's kernels round in their own order
+	// Inductor's kernels round in their own order
+	case first == stoker.TF32 || first == stoker.Precision || first == stoker.Compile:
 		return NumericsRisk
 	}
 	return NoRisk

@@ -31,13 +31,17 @@ const (
 
 // workers proposes how many worker processes to use.
 func (a adviser) workers() (Fix, string) {
-	fix := Fix{Name: string(stoker.NumWorkers), Title: "prepare batches in worker processes", Effort: Flag, Risk: MemoryRisk}
+	fix := Fix{
+		Name: string(stoker.NumWorkers), Title: "prepare batches in worker processes", Effort: Flag,
+		Risk: MemoryRisk,
+	}
 	now := a.costs.Workers
 	if fewer, ok := a.fewerWorkers(now); ok {
 		return fewer, ""
 	}
 	if a.idleKnown() && !a.starved() {
-		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x", stoker.Percent(a.verdict.Stall))
+		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x",
+			stoker.Percent(a.verdict.Stall))
 	}
 	if a.costs.Uncounted {
 		return Fix{}, "" // the finding of the trace says what can be said
@@ -45,29 +49,36 @@ func (a adviser) workers() (Fix, string) {
 	if !a.base.PrepareCPU.Known() {
 		return fix, "the cost of preparing a batch was not measured"
 	}
-	if f := a.forecast(a.change(stoker.NumWorkers, now+1)); !f.Step.Known() {
+	if f := a.forecast(a.makeChange(stoker.NumWorkers, now+1)); !f.Step.Known() {
 		return fix, "the gain of one more is unknown: " + strings.Join(append(f.Notes, "its costs are unknown"), ", ")
 	}
 	best, cut := a.bestWorkers(now)
 	if best <= now {
-		return fix, fmt.Sprintf("%d %s %s enough: %s", now, a.noun(now), stoker.Ending(now, "is", "are"), a.whyNotMore(now, cut))
+		return fix, fmt.Sprintf("%d %s %s enough: %s", now, a.noun(now), stoker.Ending(now, "is", "are"),
+			a.whyNotMore(now, cut))
 	}
-	fix.Changes = []stoker.Change{a.change(stoker.NumWorkers, best)}
+	fix.Changes = []stoker.Change{a.makeChange(stoker.NumWorkers, best)}
 	if now == 0 {
 		fix.Changes = append(fix.Changes, a.keepWorkers()...)
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Notes = append(fix.Notes, fmt.Sprintf("%d %s enough: %s", best, stoker.Ending(best, "is", "are"), a.whyNotMore(best, cut)))
+	fix.Notes = append(fix.Notes, fmt.Sprintf("%d %s enough: %s", best, stoker.Ending(best, "is", "are"),
+		a.whyNotMore(best, cut)))
 	if a.costs.Feed != nil { // its threads share their memory and leave /dev/shm alone
 		fix.Title = "let stoker's loader use more threads"
 		return fix, ""
 	}
 	fix.Notes = append(fix.Notes, a.memoryNote(best), a.queueNote(best, fix.Forecast))
 	if a.costs.Helped() {
-		fix.Notes = append(fix.Notes, fmt.Sprintf("PyTorch's intra-op threads used %s of core time per batch beside the launching thread. If that was real work and not spinning, expect less than forecast: each worker has one thread", stoker.AboutSeconds(a.costs.HelperCPU)))
+		fix.Notes = append(fix.Notes,
+			fmt.Sprintf(
+				"PyTorch's intra-op threads used %s of core time per batch beside the launching thread. If that was "+
+					"real work and not spinning, expect less than forecast: each worker has one thread",
+				stoker.AboutSeconds(a.costs.HelperCPU)))
 	}
 	if now == 0 {
-		fix.Notes = append(fix.Notes, `workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
+		fix.Notes = append(fix.Notes,
+			`workers must be able to start: with "spawn" or "forkserver" (the default since Python 3.14) the script needs if __name__ == "__main__"`)
 	}
 	return fix, ""
 }
@@ -85,11 +96,13 @@ func (a adviser) fewerWorkers(now int) (Fix, bool) {
 		return Fix{}, false
 	}
 	fix := Fix{Name: string(stoker.NumWorkers), Title: "use fewer worker processes", Effort: Flag, Risk: NoRisk}
-	fix.Changes = []stoker.Change{a.change(stoker.NumWorkers, enough)}
+	fix.Changes = []stoker.Change{a.makeChange(stoker.NumWorkers, enough)}
 	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Saves = fmt.Sprintf("%d %s and at most %s of memory", now-enough, stoker.Ending(now-enough, "process", "processes"), stoker.AboutBytes(memory))
+	fix.Saves = fmt.Sprintf("%d %s and at most %s of memory", now-enough, stoker.Ending(now-enough, "process",
+		"processes"), stoker.AboutBytes(memory))
 	fix.Notes = []string{
-		fmt.Sprintf("%d workers share the %s cores that this job may use, and %d prepare batches as fast", now, stoker.About(cores), enough),
+		fmt.Sprintf("%d workers share the %s cores that this job may use, and %d prepare batches as fast", now,
+			stoker.About(cores), enough),
 	}
 	return fix, true
 }
@@ -117,7 +130,7 @@ func (a adviser) bestWorkers(now int) (best int, cut string) {
 			cut = why
 			break
 		}
-		f := a.forecast(a.change(stoker.NumWorkers, w))
+		f := a.forecast(a.makeChange(stoker.NumWorkers, w))
 		steps[w] = f.Step.Point
 		lowest = min(lowest, steps[w])
 		if enough && steps[w-1] <= goodEnough*steps[w] {
@@ -147,14 +160,16 @@ func (a adviser) mostUseful() int {
 // it does.
 func (a adviser) tooMuch(workers int) string {
 	if need, have := a.workersMemory(workers), a.freeMemory(); need > memoryShare*have {
-		return fmt.Sprintf("%d %s would take %s of the %s of memory that are free", workers, a.noun(workers), stoker.AboutBytes(need), stoker.AboutBytes(have))
+		return fmt.Sprintf("%d %s would take %s of the %s of memory that are free", workers, a.noun(workers),
+			stoker.AboutBytes(need), stoker.AboutBytes(have))
 	}
 	if a.costs.Feed != nil {
 		return ""
 	}
 	ahead := float64(workers * a.ahead())
 	if shm := stat.Value(a.run.Facts.Machine.ShmBytes); ahead*stat.Or(a.base.BatchBytes(), 0) > shmReserve*shm {
-		return fmt.Sprintf("/dev/shm has %s, %s would queue %s there (containers: --shm-size)", stoker.AboutBytes(shm), stoker.Many(workers, "worker"), stoker.AboutBytes(ahead*a.base.BatchBytes()))
+		return fmt.Sprintf("/dev/shm has %s, %s would queue %s there (containers: --shm-size)", stoker.AboutBytes(shm),
+			stoker.Many(workers, "worker"), stoker.AboutBytes(ahead*a.base.BatchBytes()))
 	}
 	return ""
 }
@@ -192,19 +207,23 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	if cut != "" {
 		return cut
 	}
-	f := a.forecast(a.change(stoker.NumWorkers, workers))
-	gain := gainOver(f.Step, a.forecast(a.change(stoker.NumWorkers, workers+1)).Step)
+	f := a.forecast(a.makeChange(stoker.NumWorkers, workers))
+	gain := gainOver(f.Step, a.forecast(a.makeChange(stoker.NumWorkers, workers+1)).Step)
 	switch f.Bound {
 	case stoker.CPU:
-		return fmt.Sprintf("they use all of the %s cores that this job can get, and %s", stoker.AboutCores(a.base.CoresGot(float64(workers))), oneMore(gain))
+		return fmt.Sprintf("they use all of the %s cores that this job can get, and %s",
+			stoker.AboutCores(a.base.CoresGot(float64(workers))), oneMore(gain))
 	case stoker.GPU:
-		return fmt.Sprintf("after that the training loop itself (%s) is the limit, and %s", stoker.AboutSeconds(a.base.Loop().Point), oneMore(gain))
+		return fmt.Sprintf("after that the training loop itself (%s) is the limit, and %s",
+			stoker.AboutSeconds(a.base.Loop().Point), oneMore(gain))
 	case stoker.Storage:
 		return "after that storage is the limit, and " + oneMore(gain)
 	default:
 	}
 	if workers >= a.mostUseful() {
-		return fmt.Sprintf("as many as the cores that this job may use (%s) can keep at work, by what a batch takes of one", stoker.AboutCores(a.base.Cores))
+		return fmt.Sprintf(
+			"as many as the cores that this job may use (%s) can keep at work, by what a batch takes of one",
+			stoker.AboutCores(a.base.Cores))
 	}
 	return oneMore(gain)
 }
@@ -225,7 +244,8 @@ func oneMore(gain stoker.Interval) string {
 	case math.Round(100*gain.Low) == math.Round(100*gain.High):
 		return "one more adds " + stoker.Percent(gain.Point)
 	}
-	return fmt.Sprintf("one more adds %s (%s to %s)", stoker.Percent(gain.Point), stoker.Percent(gain.Low), stoker.Percent(gain.High))
+	return fmt.Sprintf("one more adds %s (%s to %s)", stoker.Percent(gain.Point), stoker.Percent(gain.Low),
+		stoker.Percent(gain.High))
 }
 
 // nothingMore is the gain below which another worker is called worth nothing. [J]
@@ -234,13 +254,16 @@ const nothingMore = 0.01
 func (a adviser) memoryNote(workers int) string {
 	queued := float64(workers*a.ahead()) * a.base.BatchBytes()
 	return fmt.Sprintf("fits: at most %s more memory (%s free), %s queued in /dev/shm (of %s), %s cores",
-		stoker.AboutBytes(a.workersMemory(workers)), stoker.AboutBytes(a.freeMemory()), stoker.AboutBytes(queued), stoker.AboutBytes(stat.Value(a.run.Facts.Machine.ShmBytes)), stoker.AboutCores(a.base.CoresGot(float64(workers))))
+		stoker.AboutBytes(a.workersMemory(workers)), stoker.AboutBytes(a.freeMemory()), stoker.AboutBytes(queued),
+		stoker.AboutBytes(stat.Value(a.run.Facts.Machine.ShmBytes)),
+		stoker.AboutCores(a.base.CoresGot(float64(workers))))
 }
 
 // queueNote says for how long a hang of the data set can be covered.
 func (a adviser) queueNote(workers int, f predict.Forecast) string {
 	lasts := float64(workers*a.ahead()) * f.Step.Point
-	return fmt.Sprintf("prefetch_factor=%d: a full queue of %d %s covers a pause of %s", a.ahead(), workers*a.ahead(), stoker.Ending(workers*a.ahead(), "batch", "batches"), stoker.AboutSeconds(lasts))
+	return fmt.Sprintf("prefetch_factor=%d: a full queue of %d %s covers a pause of %s", a.ahead(), workers*a.ahead(),
+		stoker.Ending(workers*a.ahead(), "batch", "batches"), stoker.AboutSeconds(lasts))
 }
 
 // keepWorkers keeps workers over epochs where starting them anew would cost.
@@ -248,5 +271,5 @@ func (a adviser) keepWorkers() []stoker.Change {
 	if keep, _ := a.base.Settings.Bool(stoker.PersistentWorkers); keep || a.base.Epoch == 0 {
 		return nil
 	}
-	return []stoker.Change{a.change(stoker.PersistentWorkers, true)}
+	return []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
 }

@@ -112,10 +112,11 @@ func (a *Agent) take(news observe.GPUNews) {
 		a.warn("not told by the driver: " + text)
 	}
 	for _, facts := range news.Facts.Devices {
-		a.device(facts)
+		a.noteDevice(facts)
 	}
 	if left := len(a.devices) - a.shown(); left > 0 {
-		a.warn(fmt.Sprintf("of %d GPUs %d are left out: a scrape may have %d series (--most-series)", len(a.devices), left, a.o.Most))
+		a.warn(fmt.Sprintf("of %d GPUs %d are left out: a scrape may have %d series (--most-series)", len(a.devices),
+			left, a.o.Most))
 	}
 	for _, reading := range news.Readings {
 		for _, d := range a.devices {
@@ -145,9 +146,9 @@ func (a *Agent) owning(readings []gpu.Reading) map[uint32]owner {
 	return here
 }
 
-// device notes a GPU. One that lies in the place of another (a board was changed, the
+// noteDevice notes a GPU. One that lies in the place of another (a board was changed, the
 // driver counts anew) begins anew.
-func (a *Agent) device(facts gpu.Device) {
+func (a *Agent) noteDevice(facts gpu.Device) {
 	for i, d := range a.devices {
 		if d.facts.Index == facts.Index {
 			if d.facts.UUID != facts.UUID {
@@ -178,13 +179,13 @@ func (a *Agent) look(d *device, reading gpu.Reading, at time.Time) {
 			owners = append(owners, o)
 		}
 	}
-	d.add(reading, owners, at)
-	d.settle(a.seen(d, at), at)
+	d.noteLook(reading, owners, at)
+	d.takeState(a.seen(d, at), at)
 }
 
 // seen is the state of a GPU: by the verdict on its job where there is one.
 func (a *Agent) seen(d *device, at time.Time) string {
-	f, found := a.verdict(d, at)
+	f, found := a.jobVerdict(d, at)
 	switch {
 	case !found || math.IsNaN(f.stall):
 		return d.outside()
@@ -194,13 +195,15 @@ func (a *Agent) seen(d *device, at time.Time) string {
 	return fed
 }
 
-// verdict is what a `stoker observe` says of the job on a GPU: one that still speaks, has
+// jobVerdict is what a `stoker observe` says of the job on a GPU: one that still speaks, has
 // spoken since the processes there came, and whose file belongs to root, to us, or to who
 // runs on that GPU.
-func (a *Agent) verdict(d *device, at time.Time) (newest figure, found bool) {
+func (a *Agent) jobVerdict(d *device, at time.Time) (newest figure, found bool) {
 	for _, f := range a.figures {
-		theirs := f.uid == 0 || f.uid == uint32(os.Getuid()) || slices.ContainsFunc(d.owners, func(o owner) bool { return o.uid == f.uid })
-		if f.gpu == d.facts.UUID && theirs && at.Sub(f.at).Abs() <= stale && f.at.After(d.changed) && (!found || f.at.After(newest.at)) {
+		theirs := f.uid == 0 || f.uid == uint32(os.Getuid()) ||
+			slices.ContainsFunc(d.owners, func(o owner) bool { return o.uid == f.uid })
+		if f.gpu == d.facts.UUID && theirs && at.Sub(f.at).Abs() <= stale && f.at.After(d.changed) &&
+			(!found || f.at.After(newest.at)) {
 			newest, found = f, true
 		}
 	}

@@ -63,7 +63,7 @@ func look(a *Agent, second int, busy float64, pids ...uint32) {
 func page(t *testing.T, a *Agent, second int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := a.metrics(begin.Add(time.Duration(second) * time.Second)).Write(&b); err != nil {
+	if err := a.collectMetrics(begin.Add(time.Duration(second) * time.Second)).Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -154,7 +154,7 @@ func TestWhoseItIs(t *testing.T) {
 	process(t, a, 101, slurm, "")
 	look(a, 2, 1, 101)
 	says(t, page(t, a, 2), "pod_uid") // the same process is not asked twice
-	forest.File(t, filepath.Dir(a.o.Proc), "proc/101/task/101/stat", forest.Stat(4000, 1, "python3", 1, 0))
+	forest.File(t, filepath.Dir(a.o.Proc), "proc/101/task/101/stat", forest.StatFile(4000, 1, "python3", 1, 0))
 	look(a, 3, 1, 101)
 	says(t, page(t, a, 3), `hpc_job="77"`, "no pod_uid")
 	a.o.Proc = "" // numbers that are not ours name nobody
@@ -244,16 +244,16 @@ func TestWhoIsBelieved(t *testing.T) {
 	d.changed = time.Time{}
 	for uid, want := range map[uint32]bool{0: true, uint32(os.Getuid()): true, 65534: false} {
 		a.figures = []figure{{gpu: "GPU-a", uid: uid, at: begin}}
-		if _, found := a.verdict(d, begin); found != want {
+		if _, found := a.jobVerdict(d, begin); found != want {
 			t.Errorf("user %d is believed: %v", uid, found)
 		}
 	}
 	d.owners[0].uid = 65534
-	if _, found := a.verdict(d, begin); !found {
+	if _, found := a.jobVerdict(d, begin); !found {
 		t.Error("who runs on it is not believed")
 	}
 	a.figures[0].at = begin.Add(time.Hour)
-	if _, found := a.verdict(d, begin); found {
+	if _, found := a.jobVerdict(d, begin); found {
 		t.Error("a word from the future is believed")
 	}
 }
@@ -419,11 +419,11 @@ func TestRunWithADriverThatHangs(t *testing.T) {
 		go func() { a.Run(ctx); close(ended) }()
 		time.Sleep(2 * time.Second)
 		var b bytes.Buffer
-		_ = a.metrics(time.Now()).Write(&b)
+		_ = a.collectMetrics(time.Now()).Write(&b)
 		says(t, b.String(), "driver_up 1", "stoker_agent_gpus 1")
 		time.Sleep(time.Minute)
 		b.Reset()
-		_ = a.metrics(time.Now()).Write(&b)
+		_ = a.collectMetrics(time.Now()).Write(&b)
 		says(t, b.String(), "driver_up 0", "stoker_agent_gpus 1", `state="unknown"`)
 		cancel()
 		<-ended

@@ -59,8 +59,8 @@ type moment struct {
 	waits        []string // what the first threads of its processes did
 }
 
-// add notes a look.
-func (d *device) add(r gpu.Reading, owners []owner, at time.Time) {
+// noteLook notes a look.
+func (d *device) noteLook(r gpu.Reading, owners []owner, at time.Time) {
 	ratios := make([]float64, 0, len(r.Utilisation))
 	for _, u := range r.Utilisation {
 		ratios = append(ratios, u.Ratio)
@@ -78,7 +78,10 @@ func (d *device) add(r gpu.Reading, owners []owner, at time.Time) {
 		d.changed = at
 	}
 	d.lastLooked, d.processes, d.owners = at, r.Processes, owners
-	d.moments = slices.DeleteFunc(append(d.moments, m), func(m moment) bool { return at.Sub(m.at) >= window || m.at.After(at) })
+	d.moments = slices.DeleteFunc(append(d.moments, m), func(m moment) bool {
+		return at.Sub(m.at) >= window ||
+			m.at.After(at)
+	})
 }
 
 // mean is that of what is known in the window; NaN where too little is.
@@ -97,8 +100,8 @@ func (d *device) mean(of func(moment) float64) float64 {
 
 func (d *device) busy() float64 { return d.mean(func(m moment) float64 { return m.busy }) }
 
-// slowed is the share of the window in which something kept the clock down.
-func (d *device) slowed(by recording.Slowed) float64 {
+// slowedShare is the share of the window in which something kept the clock down.
+func (d *device) slowedShare(by recording.Slowed) float64 {
 	return d.mean(func(m moment) float64 {
 		switch {
 		case !m.slowedKnown:
@@ -126,9 +129,9 @@ func (d *device) outside() string {
 	return lowUse
 }
 
-// settle takes a state over that is seen: from one that is seen from outside to another
+// takeState takes a state over that is seen: from one that is seen from outside to another
 // such when it has held for a while, else at once.
-func (d *device) settle(seen string, at time.Time) {
+func (d *device) takeState(seen string, at time.Time) {
 	if seen != d.next {
 		d.next, d.nextSince = seen, at
 	}

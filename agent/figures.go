@@ -32,9 +32,10 @@ type figure struct {
 }
 
 const (
-	stale       = 5 * time.Minute // after which figures are of a run that has ended or hangs; of a long one they come seldom
-	mostFigures = 256             // files
-	mostText    = 1 << 18         // bytes of one: ours have some 5 kB
+	// after which figures are of a run that has ended or hangs; of a long one they come seldom
+	stale       = 5 * time.Minute
+	mostFigures = 256     // files
+	mostText    = 1 << 18 // bytes of one: ours have some 5 kB
 )
 
 // figuresIn reads the files of a folder. A file of a stranger is bounded, is read without
@@ -80,12 +81,14 @@ func figureIn(root *os.Root, name string) (f figure, err error) {
 		return f, err
 	}
 	end, f := told["stoker_run_end_timestamp_seconds"], figure{uid: owner.Uid}
-	f.stall, f.step, f.rate = gauge(told["stoker_stall_ratio"]), gauge(told["stoker_step_seconds"]), gauge(told["stoker_samples_per_second"])
+	f.stall, f.step, f.rate = gauge(told["stoker_stall_ratio"]), gauge(told["stoker_step_seconds"]), gauge(
+		told["stoker_samples_per_second"])
 	if at := gauge(end); at > 0 && at < math.MaxInt32 {
 		f.at = time.UnixMilli(int64(1000 * at))
 	}
 	f.gpu = labelOf(end, "UUID")
-	if class := labelOf(told["stoker_verdict_info"], "class"); slices.ContainsFunc(diagnose.Classes, func(w diagnose.Word) bool { return w.Name == class }) {
+	if class := labelOf(told["stoker_verdict_info"], "class"); slices.ContainsFunc(diagnose.Classes,
+		func(w diagnose.Word) bool { return w.Name == class }) {
 		f.class = class
 	}
 	return f, nil

@@ -35,7 +35,7 @@ func (a *Agent) Handler(door Door) http.Handler {
 			return
 		}
 		var page bytes.Buffer
-		if err := a.metrics(time.Now()).Write(&page); err != nil {
+		if err := a.collectMetrics(time.Now()).Write(&page); err != nil {
 			http.Error(w, "no metrics", http.StatusInternalServerError)
 			return
 		}
@@ -57,7 +57,8 @@ func (d Door) refusal(r *http.Request) (code int, why string) {
 	case d.Token != nil:
 		return 0, ""
 	case !slices.ContainsFunc(d.Hosts, func(host string) bool { return strings.EqualFold(host, r.Host) }):
-		return http.StatusMisdirectedRequest, "Host is " + safe.Text(r.Host, 100) + ", and this agent answers to " + strings.Join(d.Hosts, ", ") + ", --token-file lets others ask"
+		return http.StatusMisdirectedRequest, "Host is " + safe.Text(r.Host, 100) + ", and this agent answers to " +
+			strings.Join(d.Hosts, ", ") + ", --token-file lets others ask"
 	case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") == "cross-site":
 		return http.StatusForbidden, "a page of another site asks (Origin, Sec-Fetch-Site), and none is answered"
 	}
@@ -69,5 +70,6 @@ func (d Door) sent(r *http.Request) bool {
 	token, err := d.Token()
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given = strings.TrimLeft(given, " ")
-	return err == nil && token != "" && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
+	return err == nil && token != "" && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(given),
+		[]byte(token)) == 1
 }

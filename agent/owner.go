@@ -42,7 +42,10 @@ func HostProc() string {
 
 // doing are words for what a first thread does. All sleep but that for storage and the
 // network is one: of other users' processes the kernel tells no more.
-var doing = map[recording.State]string{recording.Running: "running", recording.OnDisk: "disk", recording.Remote: "network"}
+var doing = map[recording.State]string{
+	recording.Running: "running", recording.OnDisk: "disk",
+	recording.Remote: "network",
+}
 
 // owning looks at a process. What it was before is kept while it is the same process.
 func owning(proc string, pid uint32, before owner) (o owner, alive bool) {
@@ -89,7 +92,8 @@ func identify(proc string, pid uint32) (o owner) {
 // /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podU_I_D.slice/cri-containerd-ID.scope.
 // Seen from a container they begin with /.. for each level up.
 var (
-	slurmJob  = regexp.MustCompile(`^(?:/\.\.)*/(?:system\.slice/)?[^/]*slurm[^/]*/(?:uid_[0-9]+/)?job_([0-9]{1,20})(?:/|$)`)
+	slurmJob = regexp.MustCompile(
+		`^(?:/\.\.)*/(?:system\.slice/)?[^/]*slurm[^/]*/(?:uid_[0-9]+/)?job_([0-9]{1,20})(?:/|$)`)
 	podUID    = regexp.MustCompile(`[/-]pod([0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12})(?:\.slice)?/`)
 	container = regexp.MustCompile(`[/-]([0-9a-f]{12})[0-9a-f]{52}(?:\.scope)?(?:/|$)`)
 	number    = regexp.MustCompile(`^[0-9]{1,7}$`)
@@ -124,7 +128,12 @@ func shared(owners []owner) (common owner, jobs int) {
 		if i == 0 {
 			common = o
 		}
-		for _, name := range []struct{ to, of *string }{{&common.hpcJob, &o.hpcJob}, {&common.pod, &o.pod}, {&common.container, &o.container}, {&common.rank, &o.rank}} {
+		for _, name := range []struct{ to, of *string }{
+			{&common.hpcJob, &o.hpcJob},
+			{&common.pod, &o.pod},
+			{&common.container, &o.container},
+			{&common.rank, &o.rank},
+		} {
 			if *name.to != *name.of {
 				*name.to = ""
 			}

@@ -25,8 +25,8 @@ func (a *Agent) shown() int { return min(len(a.devices), max(0, a.o.Most-ofAgent
 // silence is how old a look may be before nothing is known any more: the driver hangs.
 const silence = 10 * time.Second
 
-// metrics is what is known now.
-func (a *Agent) metrics(now time.Time) *export.Metrics {
+// collectMetrics is what is known now.
+func (a *Agent) collectMetrics(now time.Time) *export.Metrics {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	m, answers := &export.Metrics{}, 1.0
@@ -39,7 +39,8 @@ func (a *Agent) metrics(now time.Time) *export.Metrics {
 		m.Set("stoker_agent_last_look_timestamp_seconds", "Unix time of the driver's last answer.", unixTime(a.looked))
 	}
 	m.Set("stoker_agent_gpus", "GPUs of the node.", float64(len(a.devices)))
-	m.Set("stoker_agent_gpus_left_out", "GPUs that this page has no room for (--most-series).", float64(len(a.devices)-a.shown()))
+	m.Set("stoker_agent_gpus_left_out", "GPUs that this page has no room for (--most-series).",
+		float64(len(a.devices)-a.shown()))
 	m.Set("process_cpu_seconds_total", "Core time of the agent.", coretime.Used().Seconds())
 	m.Set("process_resident_memory_bytes", "Memory of the agent.", ownMemory())
 	for _, d := range a.devices[:a.shown()] {
@@ -51,11 +52,13 @@ func (a *Agent) metrics(now time.Time) *export.Metrics {
 // tell tells of one GPU.
 func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) {
 	set := func(name, help string, value float64, labels ...string) {
-		m.Set("stoker_gpu_"+name, help, value, append([]string{"gpu", strconv.Itoa(d.facts.Index), "UUID", d.facts.UUID}, labels...)...)
+		m.Set("stoker_gpu_"+name, help, value,
+			append([]string{"gpu", strconv.Itoa(d.facts.Index), "UUID", d.facts.UUID}, labels...)...)
 	}
 	who, jobs := shared(d.owners)
 	set("info", "A GPU, and the job that all of its processes belong to, with the value 1.", 1,
-		"modelName", d.facts.Name, "hpc_job", who.hpcJob, "pod_uid", who.pod, "container", who.container, "rank", who.rank,
+		"modelName", d.facts.Name, "hpc_job", who.hpcJob, "pod_uid", who.pod, "container", who.container, "rank",
+		who.rank,
 		"emulated", only(d.facts.Emulated), "mig", only(d.facts.MIG))
 	state, since, does := d.state, d.since, ""
 	if !answers {
@@ -64,23 +67,27 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 	if state == lowUse {
 		does = d.does()
 	}
-	f, judged := a.verdict(d, now)
+	f, judged := a.jobVerdict(d, now)
 	if !answers {
 		f, judged = figure{}, false
 	}
-	set("state_info", "What the GPU does, with the value 1: starved, fed (its job's verdict), low-use, in-use, unallocated, unknown.", 1,
+	set("state_info", "What the GPU does, with the value 1: starved, fed (its job's verdict), low-use, in-use, "+
+		"unallocated, unknown.", 1,
 		"state", state, "class", f.class, "main_thread", does)
 	set("state_since_timestamp_seconds", "Unix time from which on that is so.", unixTime(since))
 	set("observed_seconds_total", "Time for which the driver told what the GPU does.", d.observed)
-	set("idle_seconds_total", "Of that, time in which no kernel ran. What runs may fill a part of the GPU alone: idle at least.", d.idle)
+	set("idle_seconds_total",
+		"Of that, time in which no kernel ran. What runs may fill a part of the GPU alone: idle at least.", d.idle)
 	set("idle_cost_usd_total", "What that time cost, by --price or a list price.", d.idle*d.price/3600)
 	if !answers {
 		return
 	}
 	set("utilization_ratio", "Share of the last minute in which some kernel ran.", d.busy())
-	set("sm_active_ratio", "Share of multiprocessors with work in the last minute.", d.mean(func(m moment) float64 { return m.active }))
+	set("sm_active_ratio", "Share of multiprocessors with work in the last minute.",
+		d.mean(func(m moment) float64 { return m.active }))
 	for by, reason := range []string{"power", "heat", "hardware"} {
-		set("slowed_ratio", "Share of the last minute in which the clock was kept down, by reason.", d.slowed(recording.ByPower<<by), "reason", reason)
+		set("slowed_ratio", "Share of the last minute in which the clock was kept down, by reason.",
+			d.slowedShare(recording.ByPower<<by), "reason", reason)
 	}
 	if a.o.Proc != "" && d.processes != nil {
 		set("jobs", "Jobs that have processes on the GPU.", float64(jobs))

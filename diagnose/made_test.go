@@ -107,11 +107,11 @@ func (m *made) run(t *testing.T) *recording.Run {
 	for at := 0.0; at <= end; at++ {
 		for name, rate := range m.rates {
 			signal, subject, _ := strings.Cut(name, " ")
-			w.Sample(recording.Signal(signal), subject, at, rate*at)
+			w.AddSample(recording.Signal(signal), subject, at, rate*at)
 		}
 		for name, level := range m.levels {
 			if signal, subject, ok := strings.Cut(name, " "); ok {
-				w.Sample(recording.Signal(signal), subject, at, level)
+				w.AddSample(recording.Signal(signal), subject, at, level)
 			}
 		}
 	}
@@ -138,12 +138,12 @@ func (m *made) write(w *recording.Writer, trainer, rank int) {
 		m.steps(steps)
 	}
 	for _, s := range steps {
-		w.Step(s)
-		w.Clock(recording.DeviceClock{PID: s.PID, Loader: 1, N: s.N, Idle: s.Idle, Period: s.DevicePeriod})
+		w.AddStep(s)
+		w.AddClock(recording.DeviceClock{PID: s.PID, Loader: 1, N: s.N, Idle: s.Idle, Period: s.DevicePeriod})
 	}
 	for at := 0.0; at <= max(m.end, m.seconds); at += 0.25 {
 		if at <= m.seconds {
-			w.Sample(recording.GPUUtilisation, fmt.Sprintf("gpu/%d", rank), at, m.util)
+			w.AddSample(recording.GPUUtilisation, fmt.Sprintf("gpu/%d", rank), at, m.util)
 		}
 	}
 }
@@ -158,22 +158,22 @@ func (m *made) work(w *recording.Writer, trainer, pid int) {
 		for _, state := range []recording.State{recording.Parked, recording.Running, recording.OnDisk, recording.Remote, recording.Asleep} {
 			if float64(counted[state]) < m.states[state]*float64(n)-1e-9 {
 				counted[state]++
-				w.Sample(recording.ThreadState, thread, at, float64(state))
+				w.AddSample(recording.ThreadState, thread, at, float64(state))
 				break
 			}
 		}
 	}
 	each := 1 / m.step / float64(m.workers) // batches a second
 	for at := 0.0; at <= m.seconds; at++ {
-		w.Sample(recording.FetchCount, process, at, math.Floor(at*each))
-		w.Sample(recording.FetchWall, process, at, math.Floor(at*each)*m.fetch)
-		w.Sample(recording.FetchCPU, process, at, math.Floor(at*each)*m.core)
-		w.Sample(recording.ProcessCPU, process, at, at*each*m.core)
-		w.Sample(recording.ThreadCPU, thread, at, at*each*m.core)
-		w.Sample(recording.ThreadQueue, thread, at, m.levels["queued"]*at)
-		w.Sample(recording.ProcessMemory, process, at, 1e9+m.levels["grows"]*at)
+		w.AddSample(recording.FetchCount, process, at, math.Floor(at*each))
+		w.AddSample(recording.FetchWall, process, at, math.Floor(at*each)*m.fetch)
+		w.AddSample(recording.FetchCPU, process, at, math.Floor(at*each)*m.core)
+		w.AddSample(recording.ProcessCPU, process, at, at*each*m.core)
+		w.AddSample(recording.ThreadCPU, thread, at, at*each*m.core)
+		w.AddSample(recording.ThreadQueue, thread, at, m.levels["queued"]*at)
+		w.AddSample(recording.ProcessMemory, process, at, 1e9+m.levels["grows"]*at)
 		if private := m.levels["private"]; private > 0 {
-			w.Sample(recording.ProcessPrivate, process, at, private)
+			w.AddSample(recording.ProcessPrivate, process, at, private)
 		}
 	}
 	m.facts.Processes = append(m.facts.Processes, recording.Process{PID: pid, Parent: trainer, Role: recording.RoleWorker, Device: -1, LaunchThread: pid, Hooked: true})

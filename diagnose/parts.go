@@ -29,7 +29,8 @@ type KernelShares struct {
 	Major  float64 // compute capability of the device; NaN where it is not NVIDIA's, too
 }
 
-// BesideInput is how much of what input leaves uncovered counts. Where input takes a fifth of the window, work between launches and copies that
+// BesideInput is how much of what input leaves uncovered counts. Where input takes a fifth of the window, work between
+// launches and copies that
 // nothing covers are mostly what its lack left uncovered: XProf calls 5 % of the
 // step moderately and 20 % highly input-bound. [J] Three tenths are left, so that
 // the runner-up is named.

@@ -17,7 +17,7 @@ type events struct {
 	line   []byte
 	any    bool // an event was written
 	args   bool // the event has an argument
-	tracks map[track]*open
+	tracks map[track]*openRows
 	next   int // number of the next track
 }
 
@@ -27,9 +27,9 @@ type track struct {
 	id  int64
 }
 
-// open is what is open on the rows that a track is drawn in: one, and one more
+// openRows is what is open on the rows that a track is drawn in: one, and one more
 // for each depth of partial overlap.
-type open struct {
+type openRows struct {
 	tids []int
 	ends [][]int64
 }
@@ -37,12 +37,12 @@ type open struct {
 // mostRows bounds the rows of a track: nothing real overlaps so often.
 const mostRows = 64
 
-// place finds the row of a track on which a slice nests with what is open there,
+// findRow finds the row of a track on which a slice nests with what is open there,
 // and names a new one where there is none.
-func (e *events) place(pid int, id int64, from, to int64, name func() string) int {
+func (e *events) findRow(pid int, id int64, from, to int64, name func() string) int {
 	o := e.tracks[track{pid, id}]
 	if o == nil {
-		o = &open{}
+		o = &openRows{}
 		e.tracks[track{pid, id}] = o
 	}
 	for row := range o.ends {
@@ -66,7 +66,7 @@ func (e *events) place(pid int, id int64, from, to int64, name func() string) in
 	if row > 0 {
 		label += " (overlap " + strconv.Itoa(row) + ")"
 	}
-	e.thread(pid, e.next, label)
+	e.nameThread(pid, e.next, label)
 	return e.next
 }
 
@@ -103,7 +103,7 @@ func (e *events) arg(name, value string) {
 	e.line = quote(e.line, value)
 }
 
-func (e *events) number(name string, value, least int64) {
+func (e *events) writeNumber(name string, value, least int64) {
 	if value >= least {
 		e.key(name)
 		e.line = strconv.AppendInt(e.line, value, 10)
@@ -118,19 +118,20 @@ func (e *events) end() {
 	e.write(e.line)
 }
 
-// process and thread name rows and put processes in order.
-func (e *events) process(pid int, name string, order int) {
+// nameProcess and thread name rows and put processes in order.
+func (e *events) nameProcess(pid int, name string, order int) {
 	e.meta(pid, 0, "process_name", `"name":`, string(quote(nil, name)))
 	e.meta(pid, 0, "process_sort_index", `"sort_index":`, strconv.Itoa(order))
 }
 
-func (e *events) thread(pid, tid int, name string) {
+func (e *events) nameThread(pid, tid int, name string) {
 	e.meta(pid, tid, "thread_name", `"name":`, string(quote(nil, name)))
 	e.meta(pid, tid, "thread_sort_index", `"sort_index":`, strconv.Itoa(tid))
 }
 
 func (e *events) meta(pid, tid int, what, key, value string) {
-	e.text(e.separator() + `{"ph":"M","pid":` + strconv.Itoa(pid) + `,"tid":` + strconv.Itoa(tid) + `,"name":"` + what + `","args":{` + key + value + `}}`)
+	e.writeText(e.separator() + `{"ph":"M","pid":` + strconv.Itoa(pid) + `,"tid":` + strconv.Itoa(tid) + `,"name":"` +
+		what + `","args":{` + key + value + `}}`)
 }
 
 func (e *events) separator() string {
@@ -141,7 +142,7 @@ func (e *events) separator() string {
 	return ",\n"
 }
 
-func (e *events) text(s string) {
+func (e *events) writeText(s string) {
 	if e.err == nil {
 		_, e.err = e.w.WriteString(s)
 	}

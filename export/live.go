@@ -12,30 +12,33 @@ import (
 // Live writes a run that was observed live as a Chrome trace: a row of steps for each
 // rank, with its wait for input inside, and a counter for each signal of each subject.
 func Live(w io.Writer, run *recording.Run) error {
-	e := &events{w: bufio.NewWriterSize(w, 1<<16), tracks: map[track]*open{}}
-	e.text(`{"displayTimeUnit":"ms","otherData":{"writer":"stoker export"},"traceEvents":[`)
+	e := &events{w: bufio.NewWriterSize(w, 1<<16), tracks: map[track]*openRows{}}
+	e.writeText(`{"displayTimeUnit":"ms","otherData":{"writer":"stoker export"},"traceEvents":[`)
 	named := map[int]bool{}
 	for _, s := range run.Steps {
 		pid := hostPID(s.PID)
 		if !named[pid] {
 			named[pid] = true
-			e.process(pid, "steps of process "+strconv.Itoa(s.PID)+rankName(s.Rank), len(named))
+			e.nameProcess(pid, "steps of process "+strconv.Itoa(s.PID)+rankName(s.Rank), len(named))
 		}
 		from := nanoseconds(s.Start)
 		long := s.Period
 		if math.IsNaN(long) {
 			long = s.Wait
 		}
-		tid := e.place(pid, int64(s.Loader), from, nanoseconds(s.Start+long), func() string { return "loader " + strconv.Itoa(s.Loader) })
+		tid := e.findRow(pid, int64(s.Loader), from, nanoseconds(s.Start+long), func() string {
+			return "loader " +
+				strconv.Itoa(s.Loader)
+		})
 		e.begin(pid, tid, "step "+strconv.Itoa(s.N), string(s.Phase), from, nanoseconds(s.Start+long))
 		if samples := s.Samples; samples > 0 {
-			e.number("samples", int64(samples), 0)
+			e.writeNumber("samples", int64(samples), 0)
 		}
 		e.end()
 		e.begin(pid, tid, "waits for input", "input", from, nanoseconds(s.Start+min(s.Wait, long)))
 		e.end()
 	}
-	e.process(nobodyPID, "signals", len(named)+1)
+	e.nameProcess(nobodyPID, "signals", len(named)+1)
 	for _, series := range run.Series {
 		name := string(quote(nil, string(series.Signal)+" "+series.Subject))
 		for i, t := range series.T {
@@ -47,7 +50,7 @@ func Live(w io.Writer, run *recording.Run) error {
 			e.write(e.line)
 		}
 	}
-	e.text("\n]}\n")
+	e.writeText("\n]}\n")
 	if e.err != nil {
 		return e.err
 	}

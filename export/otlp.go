@@ -24,21 +24,32 @@ func OTLP(run *recording.Run, v diagnose.Verdict, host string) ([]byte, error) {
 	rank := attribute("rank", fmt.Sprint(v.Rank))
 	var all []*metrics.Metric
 	gauge := func(name, help string, value float64, more ...*common.KeyValue) {
-		point := &metrics.NumberDataPoint{TimeUnixNano: at, Attributes: append(more, rank), Value: &metrics.NumberDataPoint_AsDouble{AsDouble: value}}
-		all = append(all, &metrics.Metric{Name: "stoker." + name, Description: help, Data: &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: []*metrics.NumberDataPoint{point}}}})
+		point := &metrics.NumberDataPoint{
+			TimeUnixNano: at, Attributes: append(more, rank),
+			Value: &metrics.NumberDataPoint_AsDouble{AsDouble: value},
+		}
+		all = append(all, &metrics.Metric{
+			Name: "stoker." + name, Description: help,
+			Data: &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: []*metrics.NumberDataPoint{point}}},
+		})
 	}
 	for _, f := range Figures(run, v) {
 		gauge(f.Name, f.Help, f.Value)
 	}
-	gauge("verdict", "The class of the verdict, with the value 1.", 1, attribute("class", string(v.Class)), attribute("state", string(v.State)))
+	gauge("verdict", "The class of the verdict, with the value 1.", 1, attribute("class", string(v.Class)),
+		attribute("state", string(v.State)))
 	return protojson.Marshal(&metrics.MetricsData{ResourceMetrics: []*metrics.ResourceMetrics{{
 		Resource: &resource.Resource{Attributes: []*common.KeyValue{
-			attribute("service.name", "stoker"), attribute("service.version", run.Facts.Version), attribute("host.name", host),
+			attribute("service.name", "stoker"), attribute("service.version", run.Facts.Version),
+			attribute("host.name", host),
 		}},
 		ScopeMetrics: []*metrics.ScopeMetrics{{Metrics: all}},
 	}}})
 }
 
 func attribute(key, value string) *common.KeyValue {
-	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: safe.Text(value, 200)}}}
+	return &common.KeyValue{
+		Key:   key,
+		Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: safe.Text(value, 200)}},
+	}
 }

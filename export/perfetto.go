@@ -27,12 +27,12 @@ func hostPID(pid int) int {
 // Perfetto writes a run with a Timeline. all is its analysis. The error is the
 // writer's.
 func Perfetto(w io.Writer, run *recording.Run, all *idle.Analysis) error {
-	e := &events{w: bufio.NewWriterSize(w, 1<<16), t: run.Timeline, tracks: map[track]*open{}}
-	e.text(`{"displayTimeUnit":"ms","otherData":{"writer":"stoker trace --timeline"},"traceEvents":[`)
+	e := &events{w: bufio.NewWriterSize(w, 1<<16), t: run.Timeline, tracks: map[track]*openRows{}}
+	e.writeText(`{"displayTimeUnit":"ms","otherData":{"writer":"stoker trace --timeline"},"traceEvents":[`)
 	e.gaps(run, all)
 	e.devices(run)
 	e.host()
-	e.text("\n]}\n")
+	e.writeText("\n]}\n")
 	if e.err != nil {
 		return e.err
 	}
@@ -45,8 +45,8 @@ func (e *events) gaps(run *recording.Run, all *idle.Analysis) {
 	for i := range all.Devices {
 		d := &all.Devices[i]
 		pid := gapsPID + i
-		e.process(pid, "why "+deviceName(run, int(d.Index))+" is idle", i)
-		e.thread(pid, 0, "cause of each gap")
+		e.nameProcess(pid, "why "+deviceName(run, int(d.Index))+" is idle", i)
+		e.nameThread(pid, 0, "cause of each gap")
 		from, to := extent(t, d.Index)
 		for s := range all.Slices(d, min(from, d.From), max(to, d.To)) {
 			if e.err != nil {
@@ -88,18 +88,21 @@ func (e *events) devices(run *recording.Run) {
 	t := e.t
 	w := &t.Device
 	for d := range t.Devices {
-		e.process(devicePID+d, deviceName(run, d), 1000+d)
+		e.nameProcess(devicePID+d, deviceName(run, d), 1000+d)
 	}
 	for i := range w.Start {
 		if e.err != nil {
 			return
 		}
 		pid := devicePID + int(w.Device[i])
-		tid := e.place(pid, int64(w.Stream[i]), w.Start[i], w.End[i], func() string { return "stream " + integer(int64(w.Stream[i])) })
+		tid := e.findRow(pid, int64(w.Stream[i]), w.Start[i], w.End[i], func() string {
+			return "stream " +
+				integer(int64(w.Stream[i]))
+		})
 		e.begin(pid, tid, t.Names[w.Name[i]], w.Kind[i].String(), w.Start[i], w.End[i])
-		e.number("bytes", w.Bytes[i], 0)
-		e.number("blocks", int64(w.Blocks[i]), 1)
-		e.number("threads per block", int64(w.Threads[i]), 1)
+		e.writeNumber("bytes", w.Bytes[i], 0)
+		e.writeNumber("blocks", int64(w.Blocks[i]), 1)
+		e.writeNumber("threads per block", int64(w.Threads[i]), 1)
 		if g := w.Group[i]; g >= 0 {
 			e.arg("process group", t.Names[g])
 		}
@@ -120,13 +123,15 @@ func (e *events) host() {
 	for _, thread := range t.Threads {
 		if !seen[thread.PID] {
 			seen[thread.PID] = true
-			e.process(hostPID(thread.PID), "host process "+integer(int64(thread.PID))+rankName(thread.Rank), 2000+len(seen))
+			e.nameProcess(hostPID(thread.PID), "host process "+integer(int64(thread.PID))+rankName(thread.Rank),
+				2000+len(seen))
 		}
 	}
 	h, f := &t.Host, &t.Frames
 	for i, j := 0, 0; (i < len(h.Start) || j < len(f.Start)) && e.err == nil; {
 		// A frame that starts with a call is around it, unless it ends sooner.
-		frame := i == len(h.Start) || j < len(f.Start) && (f.Start[j] < h.Start[i] || f.Start[j] == h.Start[i] && f.End[j] >= h.End[i])
+		frame := i == len(h.Start) || j < len(f.Start) && (f.Start[j] < h.Start[i] || f.Start[j] == h.Start[i] &&
+			f.End[j] >= h.End[i])
 		if frame {
 			e.hostSlice(f.Thread[j], f.Name[j], "python", f.Start[j], f.End[j], -1)
 			j++
@@ -145,7 +150,7 @@ func (e *events) hostSlice(thread, name int32, kind string, from, to int64, shap
 	t := e.t
 	at := &t.Threads[thread]
 	pid := hostPID(at.PID)
-	tid := e.place(pid, at.ID, from, to, func() string {
+	tid := e.findRow(pid, at.ID, from, to, func() string {
 		if at.Name != "" {
 			return at.Name
 		}

@@ -38,7 +38,7 @@ var errNoHost = errors.New("write profile: nothing of the host was recorded in t
 // profile that `go tool pprof` and speedscope open: seconds of all threads that prepare
 // batches, within a fetch.
 func PProf(w io.Writer, run *recording.Run) error {
-	stacks, looks := run.Stacks(math.Inf(-1), math.Inf(1))
+	stacks, looks := run.FetchStacks(math.Inf(-1), math.Inf(1))
 	if len(stacks) == 0 {
 		return ErrNoStacks
 	}
@@ -55,10 +55,12 @@ func PProf(w io.Writer, run *recording.Run) error {
 		if len(places) == 0 {
 			places = []recording.Place{{Function: "(others)"}}
 		}
-		values := []uint64{uint64(math.Round(s.Seconds * looks / all)), uint64(nanoseconds(s.Seconds))} // looks are in proportion to time
-		p.sample(places, values, "state", state, "in", s.String())
+		// looks are in proportion to time
+		values := []uint64{uint64(math.Round(s.Seconds * looks / all)), uint64(nanoseconds(s.Seconds))}
+		p.addSample(places, values, "state", state, "in", s.String())
 	}
-	return p.write(w, run, run.End(), "stacks of Python, read from outside: native code counts for the line that calls it")
+	return p.write(w, run, run.End(),
+		"stacks of Python, read from outside: native code counts for the line that calls it")
 }
 
 // HostPProf writes where host threads spent their time, by frame and operator, as such a
@@ -69,19 +71,20 @@ func HostPProf(w io.Writer, run *recording.Run, root *flame.Node) error {
 	}
 	p := newProfile("host", "nanoseconds")
 	for _, thread := range root.Children {
-		p.node(thread, nil, thread.Name)
+		p.addNode(thread, nil, thread.Name)
 	}
-	return p.write(w, run, float64(root.Time)/1e9, "host threads of a profiler's file: frames, ranges, operators, calls of the runtime")
+	return p.write(w, run, float64(root.Time)/1e9,
+		"host threads of a profiler's file: frames, ranges, operators, calls of the runtime")
 }
 
-// node adds what lies below a node. Of a thread the node itself is no place.
-func (p *profile) node(n *flame.Node, above []recording.Place, thread string) {
+// addNode adds what lies below a node. Of a thread the node itself is no place.
+func (p *profile) addNode(n *flame.Node, above []recording.Place, thread string) {
 	for _, c := range n.Children {
 		places := append(slices.Clip(above), placeOf(c.Name))
 		if self := c.Self(); self > 0 {
-			p.sample(places, []uint64{uint64(self)}, "thread", thread)
+			p.addSample(places, []uint64{uint64(self)}, "thread", thread)
 		}
-		p.node(c, places, thread)
+		p.addNode(c, places, thread)
 	}
 }
 
@@ -99,7 +102,7 @@ func placeOf(name string) recording.Place {
 // message is a protocol buffer.
 type message []byte
 
-func (m message) number(field protowire.Number, v uint64) message {
+func (m message) appendNumber(field protowire.Number, v uint64) message {
 	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), v)
 }
 
@@ -118,30 +121,35 @@ type profile struct {
 
 // newProfile has types of values, each a name and a unit; the last one is shown first.
 func newProfile(types ...string) *profile {
-	p := &profile{texts: map[string]uint64{}, locations: map[recording.Place]uint64{}, functions: map[recording.Place]uint64{}}
-	p.text("") // has to be the first
-	for i := 0; i < len(types); i += 2 {
-		p.add(profileSampleType, message(nil).number(typeName, p.text(types[i])).number(typeUnit, p.text(types[i+1])))
+	p := &profile{
+		texts: map[string]uint64{}, locations: map[recording.Place]uint64{},
+		functions: map[recording.Place]uint64{},
 	}
-	p.message = p.number(profileDefault, p.text(types[len(types)-2]))
+	p.textNumber("") // has to be the first
+	for i := 0; i < len(types); i += 2 {
+		p.addMessage(profileSampleType, message(nil).appendNumber(typeName,
+			p.textNumber(types[i])).appendNumber(typeUnit, p.textNumber(types[i+1])))
+	}
+	p.message = p.appendNumber(profileDefault, p.textNumber(types[len(types)-2]))
 	return p
 }
 
 // write ends the profile with what it is about, and writes it.
 func (p *profile) write(w io.Writer, run *recording.Run, seconds float64, comment string) error {
-	p.message = p.number(profileTime, uint64(nanoseconds(run.Facts.Started))).number(profileDuration, uint64(nanoseconds(seconds)))
-	p.message = p.number(profileComment, p.text(comment))
+	p.message = p.appendNumber(profileTime, uint64(nanoseconds(run.Facts.Started))).appendNumber(profileDuration,
+		uint64(nanoseconds(seconds)))
+	p.message = p.appendNumber(profileComment, p.textNumber(comment))
 	for _, text := range p.ordered {
-		p.add(profileText, message(text))
+		p.addMessage(profileText, message(text))
 	}
 	_, err := w.Write(p.message)
 	return err
 }
 
-func (p *profile) add(field protowire.Number, m message) { p.message = p.bytes(field, m) }
+func (p *profile) addMessage(field protowire.Number, m message) { p.message = p.bytes(field, m) }
 
-// text is the number of a text.
-func (p *profile) text(text string) uint64 {
+// textNumber is the number of a text.
+func (p *profile) textNumber(text string) uint64 {
 	n, known := p.texts[text]
 	if !known {
 		n = uint64(len(p.ordered))
@@ -151,19 +159,20 @@ func (p *profile) text(text string) uint64 {
 	return n
 }
 
-// sample takes places, the outermost first, values, and labels with their texts.
-func (p *profile) sample(places []recording.Place, values []uint64, labels ...string) {
+// addSample takes places, the outermost first, values, and labels with their texts.
+func (p *profile) addSample(places []recording.Place, values []uint64, labels ...string) {
 	var m message
 	for i := len(places) - 1; i >= 0; i-- {
-		m = m.number(sampleLocation, p.location(places[i]))
+		m = m.appendNumber(sampleLocation, p.location(places[i]))
 	}
 	for _, v := range values {
-		m = m.number(sampleValue, v)
+		m = m.appendNumber(sampleValue, v)
 	}
 	for i := 0; i < len(labels); i += 2 {
-		m = m.bytes(sampleLabel, message(nil).number(labelKey, p.text(labels[i])).number(labelText, p.text(labels[i+1])))
+		m = m.bytes(sampleLabel, message(nil).appendNumber(labelKey, p.textNumber(labels[i])).appendNumber(labelText,
+			p.textNumber(labels[i+1])))
 	}
-	p.add(profileSample, m)
+	p.addMessage(profileSample, m)
 }
 
 // location is the number of a place.
@@ -172,20 +181,21 @@ func (p *profile) location(at recording.Place) uint64 {
 	if !known {
 		id = uint64(len(p.locations) + 1)
 		p.locations[at] = id
-		line := message(nil).number(lineFunction, p.function(at)).number(lineNumber, uint64(at.Line))
-		p.add(profileLocation, message(nil).number(locationID, id).bytes(locationLine, line))
+		line := message(nil).appendNumber(lineFunction, p.addFunction(at)).appendNumber(lineNumber, uint64(at.Line))
+		p.addMessage(profileLocation, message(nil).appendNumber(locationID, id).bytes(locationLine, line))
 	}
 	return id
 }
 
-// function is the number of a place's function.
-func (p *profile) function(at recording.Place) uint64 {
+// addFunction is the number of a place's function.
+func (p *profile) addFunction(at recording.Place) uint64 {
 	at.Line = 0
 	id, known := p.functions[at]
 	if !known {
 		id = uint64(len(p.functions) + 1)
 		p.functions[at] = id
-		p.add(profileFunction, message(nil).number(functionID, id).number(functionName, p.text(at.Function)).number(functionFile, p.text(at.File)))
+		p.addMessage(profileFunction, message(nil).appendNumber(functionID, id).appendNumber(functionName,
+			p.textNumber(at.Function)).appendNumber(functionFile, p.textNumber(at.File)))
 	}
 	return id
 }

@@ -24,7 +24,7 @@ func stacked() *recording.Run {
 		{Loading: recording.Loading{PID: 7}, Places: []recording.Place{other}, Asleep: true, Seconds: 1},
 		{Loading: recording.Loading{PID: 7}, Seconds: 0.5},
 	} {
-		run.Series = append(run.Series, recording.Series{Signal: recording.FetchStack, Subject: s.Subject(), T: []float64{0, 9}, V: []float64{0, s.Seconds}})
+		run.Series = append(run.Series, recording.Series{Signal: recording.FetchStack, Subject: s.SeriesSubject(), T: []float64{0, 9}, V: []float64{0, s.Seconds}})
 	}
 	run.Series = append(run.Series, recording.Series{Signal: recording.FetchLooks, Subject: "process/7;main", T: []float64{0, 9}, V: []float64{0, 180}})
 	return run

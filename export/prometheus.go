@@ -31,13 +31,16 @@ func Prometheus(w io.Writer, run *recording.Run, v diagnose.Verdict, forecasts [
 	for _, f := range Figures(run, v) {
 		p.Set("stoker_"+f.Name, f.Help, f.Value)
 	}
-	p.Set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Class), "state", string(v.State))
+	p.Set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Class), "state",
+		string(v.State))
 	for _, f := range forecasts {
 		for i, value := range []float64{f.Speedup.Low, f.Speedup.Point, f.Speedup.High} {
-			p.Set("stoker_forecast_speedup_ratio", "Time per sample as it is over that with the fix.", value, "fix", f.Fix, "bound", []string{"low", "point", "high"}[i])
+			p.Set("stoker_forecast_speedup_ratio", "Time per sample as it is over that with the fix.", value, "fix",
+				f.Fix, "bound", []string{"low", "point", "high"}[i])
 		}
 	}
-	p.Set("stoker_run_end_timestamp_seconds", "Unix time of the newest thing that was recorded.", run.Facts.Started+run.End())
+	p.Set("stoker_run_end_timestamp_seconds", "Unix time of the newest thing that was recorded.",
+		run.Facts.Started+run.End())
 	p.Set("stoker_build_info", "The Stoker that recorded the run, with the value 1.", 1, "version", run.Facts.Version)
 	return p.Write(w)
 }
@@ -90,7 +93,7 @@ func label(name, value string) *dto.LabelPair {
 // judgedLabels name the judged rank and its device as dcgm-exporter does.
 func judgedLabels(run *recording.Run, v diagnose.Verdict) []*dto.LabelPair {
 	labels := []*dto.LabelPair{label("rank", strconv.Itoa(v.Rank))}
-	p := run.Process(v.Costs.Window.PID)
+	p := run.FindProcess(v.Costs.Window.PID)
 	for _, g := range run.Facts.GPUs {
 		if p != nil && p.Device == g.Index || len(run.Facts.GPUs) == 1 {
 			labels = append(labels, label("gpu", strconv.Itoa(g.Index)), label("UUID", g.UUID))

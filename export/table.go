@@ -23,12 +23,12 @@ type column[R any] struct {
 // Steps writes the steps of runs, given with the names of their files, as one CSV
 // table; of the runs one is held at a time.
 func Steps(w io.Writer, runs iter.Seq2[string, *recording.Run]) error {
-	return table(w, stepColumns, runs, eachStep)
+	return writeTable(w, stepColumns, runs, eachStep)
 }
 
 // Signals writes what was measured beside the steps, a row for each value: see Steps.
 func Signals(w io.Writer, runs iter.Seq2[string, *recording.Run]) error {
-	return table(w, signalColumns, runs, eachValue)
+	return writeTable(w, signalColumns, runs, eachValue)
 }
 
 func eachStep(from origin, run *recording.Run, add func(stepRow) error) error {
@@ -57,7 +57,9 @@ func eachValue(from origin, run *recording.Run, add func(signalRow) error) error
 	return nil
 }
 
-func table[R any](w io.Writer, columns []column[R], runs iter.Seq2[string, *recording.Run], rows func(origin, *recording.Run, func(R) error) error) error {
+func writeTable[R any](w io.Writer, columns []column[R], runs iter.Seq2[string, *recording.Run],
+	rows func(origin, *recording.Run, func(R) error) error,
+) error {
 	out, texts := csv.NewWriter(w), make([]string, len(columns))
 	for i, c := range columns {
 		texts[i] = c.name

@@ -17,7 +17,7 @@ import (
 // run, signals by their second.
 func TensorBoard(w io.Writer, run *recording.Run) error {
 	b := &board{w: w, started: run.Facts.Started}
-	b.event(0, 0, func(e []byte) []byte {
+	b.writeEvent(0, 0, func(e []byte) []byte {
 		return protowire.AppendString(protowire.AppendTag(e, 3, protowire.BytesType), "brain.Event:2")
 	})
 	for n, s := range run.Steps {
@@ -47,7 +47,7 @@ func (b *board) scalar(at float64, step int64, tag string, value float64) {
 	if !stat.Finite(value) {
 		return
 	}
-	b.event(at, step, func(e []byte) []byte {
+	b.writeEvent(at, step, func(e []byte) []byte {
 		var v []byte
 		v = protowire.AppendString(protowire.AppendTag(v, 1, protowire.BytesType), tag)
 		v = protowire.AppendFixed32(protowire.AppendTag(v, 2, protowire.Fixed32Type), math.Float32bits(float32(value)))
@@ -56,8 +56,8 @@ func (b *board) scalar(at float64, step int64, tag string, value float64) {
 	})
 }
 
-// event writes one record: its length, what it holds, and a sum over each.
-func (b *board) event(at float64, step int64, what func([]byte) []byte) {
+// writeEvent writes one record: its length, what it holds, and a sum over each.
+func (b *board) writeEvent(at float64, step int64, what func([]byte) []byte) {
 	if b.err != nil {
 		return
 	}

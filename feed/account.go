@@ -22,9 +22,9 @@ func (a *account) joinRound(p *Pass) bool {
 	return true
 }
 
-// verdict takes down whether a rank released what was its own, and says whether
+// noteVerdict takes down whether a rank released what was its own, and says whether
 // all did; nil where others may still do so, here or elsewhere.
-func (a *account) verdict(p *Pass, right bool) *bool {
+func (a *account) noteVerdict(p *Pass, right bool) *bool {
 	if !right {
 		return &right
 	}

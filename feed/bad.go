@@ -138,7 +138,8 @@ func (s *badSamples) charge(l *Loader, epoch uint64, sample, position int, t *tr
 	if count <= most {
 		return nil
 	}
-	return fmt.Errorf("%d bad samples in epoch %d of %d samples, more than the %d that max_bad = %v allows: the last one is %w%s",
+	return fmt.Errorf("%d bad samples in epoch %d of %d samples, more than the %d that max_bad = %v allows: the last "+
+		"one is %w%s",
 		count, epoch, l.samples, most, l.spec.MaxBad, t, l.quarantine.hint())
 }
 

@@ -28,7 +28,7 @@ type damaged struct {
 func newDamaged(samples ...int) *damaged {
 	d := &damaged{bad: map[int]error{}, tries: map[int]int{}}
 	for _, sample := range samples {
-		d.bad[sample] = &decode.Error{Kind: decode.Truncated, Offset: 12, Text: "the file ends in a scan"}
+		d.bad[sample] = &decode.SampleError{Kind: decode.Truncated, Offset: 12, Text: "the file ends in a scan"}
 	}
 	return d
 }
@@ -93,7 +93,7 @@ func checkOnce(t *testing.T, l fake, pass *Pass, first Filled) {
 		must(t, f.Err)
 		pass.Release(f)
 	}
-	if r := pass.Report(); r.ExactlyOnce == nil || !*r.ExactlyOnce || r.Bad != 2 {
+	if r := pass.Account(); r.ExactlyOnce == nil || !*r.ExactlyOnce || r.Bad != 2 {
 		t.Errorf("exactly once is %v, %d bad samples", r.ExactlyOnce, r.Bad)
 	}
 }
@@ -237,7 +237,7 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("the bad samples are %+v", f.Bad)
 		}
 	}
-	if n := l.Statistics().Bad; n != 1 {
+	if n := l.CurrentCounters().Bad; n != 1 {
 		t.Errorf("one bad sample is counted, and told to the quarantine file, %d times", n)
 	}
 	delete(broken.bad, 3)
@@ -281,8 +281,8 @@ func TestUnmade(t *testing.T) {
 			if !errors.As(f.Err, &unmade) || unmade.Sample != sample || unmade.Kind != kind || unmade.Path != l.pathOf(sample) {
 				t.Errorf("%s, sample %d: %v", policy, sample, f.Err)
 			}
-			if kind == fault && (l.Statistics().Faults != 1 || !strings.Contains(f.Err.Error(), "_test.go:")) {
-				t.Errorf("%d faults are counted, and told as %v", l.Statistics().Faults, f.Err)
+			if kind == fault && (l.CurrentCounters().Faults != 1 || !strings.Contains(f.Err.Error(), "_test.go:")) {
+				t.Errorf("%d faults are counted, and told as %v", l.CurrentCounters().Faults, f.Err)
 			}
 			over = true
 			f, memory := l.fill(l.pass(0, 0, 0), 0)

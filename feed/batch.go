@@ -33,7 +33,7 @@ type Filled struct {
 
 // Own is the digest of the samples that the batch is the turn of, and their number:
 // padding is not among them.
-func (f Filled) Own() (digest order.Digest, samples int) {
+func (f Filled) Own() (digest order.BagDigest, samples int) {
 	for _, sample := range f.samples {
 		digest.Add(sample)
 	}

@@ -34,7 +34,7 @@ func BenchmarkCold(b *testing.B) {
 				b.StartTimer()
 				epoch(b, l)
 			}
-			read := l.Statistics().Read
+			read := l.CurrentCounters().Read
 			b.ReportMetric(float64(read.Microseconds())/float64(b.N*1024), "read-us/sample")
 		})
 	}
@@ -42,7 +42,7 @@ func BenchmarkCold(b *testing.B) {
 
 // epoch fills an epoch, four slots at a time.
 func epoch(b *testing.B, l *Loader) {
-	pass, err := l.Pass(0, 0, 0, 0)
+	pass, err := l.BeginPass(0, 0, 0, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

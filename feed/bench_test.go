@@ -30,7 +30,7 @@ func BenchmarkBatches(b *testing.B) {
 	}
 	defer l.Close()
 	memory := [2][]byte{make([]byte, l.layout.SlotBytes), make([]byte, l.layout.SlotBytes)}
-	pass, _ := l.Pass(0, 0, 0, 0)
+	pass, _ := l.BeginPass(0, 0, 0, 0)
 	done := make(chan Filled, 2)
 	fill := func(i int) {
 		if _, err := pass.Fill(i%pass.Steps(), memory[i%2], time.Now(), func(f Filled) { done <- f }); err != nil {

@@ -56,25 +56,29 @@ func (s Spec) checkSpec() error {
 	case !filepath.IsAbs(s.Root) && (!source.InBucket(s.Root) || s.List != ""):
 		return fmt.Errorf("root is %q: an absolute path is needed, since the daemon may run in another folder", s.Root)
 	case s.OnError != Fail && s.OnError != substitute && s.OnError != Mask:
-		return fmt.Errorf("on_error is %q: %q stops at a bad sample, %q puts another in its place, %q leaves its place zero and flags it",
+		return fmt.Errorf(
+			"on_error is %q: %q stops at a bad sample, %q puts another in its place, %q leaves its place zero and flags it",
 			s.OnError, Fail, substitute, Mask)
 	case !(s.MaxBad >= 0 && s.MaxBad <= 1): // also not a number
 		return fmt.Errorf("max_bad is %v: a share of the samples, 0 to 1, is expected", s.MaxBad)
 	case s.MaxPixels < 0 || s.MaxPixels > maxPixels:
-		return fmt.Errorf("max_pixels is %d: 1 to %d, which Pillow takes for a bomb beyond, are possible: 0 is the latter", s.MaxPixels, maxPixels)
+		return fmt.Errorf(
+			"max_pixels is %d: 1 to %d, which Pillow takes for a bomb beyond, are possible: 0 is the latter",
+			s.MaxPixels, maxPixels)
 	case s.Depth < 2 || s.Depth > maxDepth:
 		return fmt.Errorf("depth is %d: 2 (one batch is used while one is made) to %d slots per rank are possible",
 			s.Depth, maxDepth)
 	}
 	for _, extension := range s.Extensions {
 		if extension == "" || strings.Contains(extension, "/") || extension != strings.ToLower(extension) {
-			return fmt.Errorf("extensions has %q: the end of a file name in lower case is expected, for example \".jpg\"", extension)
+			return fmt.Errorf(
+				"extensions has %q: the end of a file name in lower case is expected, for example \".jpg\"", extension)
 		}
 	}
-	return s.Plan(0, s.Batch).Check()
+	return s.PlanOrder(0, s.Batch).Validate()
 }
 
-// Plan says which rank takes what of so many samples, at a batch size.
-func (s Spec) Plan(samples, batch int) order.Plan {
+// PlanOrder says which rank takes what of so many samples, at a batch size.
+func (s Spec) PlanOrder(samples, batch int) order.Plan {
 	return order.Plan{Samples: samples, World: s.World, Batch: batch, Tail: order.Tail(s.Tail)}
 }

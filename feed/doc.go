@@ -17,7 +17,7 @@
 //	                      ▼
 //	client ◄── batch ── serve: the slot is lent, in the order of steps
 //	client ── release ► serve: the samples count as consumed (Pass.Release), the slot is free;
-//	                    after the last one the epoch is accounted for (Pass.Report)
+//	                    after the last one the epoch is accounted for (Pass.Account)
 //
 // Below: source lists and reads files, decode makes planes of them, transform makes
 // tensors of those, order deals samples to ranks and steps. Beside: ring is the

@@ -81,7 +81,7 @@ func (f fake) fill(p *Pass, step int) (Filled, []byte) {
 
 func (f fake) pass(epoch uint64, rank, consumed int) *Pass {
 	f.t.Helper()
-	p, err := f.Pass(epoch, rank, consumed, 0)
+	p, err := f.BeginPass(epoch, rank, consumed, 0)
 	must(f.t, err)
 	return p
 }

@@ -81,12 +81,15 @@ func (l *Loader) prepareLoader(ctx context.Context, o Options) (err error) {
 	l.notes = append(l.notes, l.source.Notes()...)
 	switch most := l.pool.budget.pixels; {
 	case l.spec.MaxPixels > most:
-		return fmt.Errorf("max_pixels is %d: decoding so many takes %s, and of the memory of %s images have %s: give more memory, fewer threads or a smaller max_pixels",
+		return fmt.Errorf(
+			"max_pixels is %d: decoding so many takes %s, and of the memory of %s images have %s: give more memory, "+
+				"fewer threads or a smaller max_pixels",
 			l.spec.MaxPixels, mebibytes(scratchBytes(l.spec.MaxPixels, 1)), mebibytes(l.pool.budget.total),
 			mebibytes(scratchBytes(most, 1)))
 	case l.spec.MaxPixels == 0 && most < maxPixels:
 		l.notes = append(l.notes,
-			fmt.Sprintf("images of more than %d pixels cannot be made here: the memory of %s has no room for larger ones",
+			fmt.Sprintf(
+				"images of more than %d pixels cannot be made here: the memory of %s has no room for larger ones",
 				most, mebibytes(l.pool.budget.total)))
 	}
 	if err := l.countSamples(); err != nil {
@@ -110,7 +113,8 @@ func (l *Loader) listSamples(ctx context.Context, o Options) (*source.Folder, er
 	}
 	if digest := sha256.Sum256(o.List); hex.EncodeToString(digest[:]) != l.spec.List {
 		return nil,
-			fmt.Errorf("the list of samples has %d bytes and the digest %x, expected %s: client and binary are of different versions", len(o.List), digest, l.spec.List)
+			fmt.Errorf("the list of samples has %d bytes and the digest %x, expected %s: client and binary are of "+
+				"different versions", len(o.List), digest, l.spec.List)
 	}
 	return source.Parse(l.spec.Root, o.List, options)
 }
@@ -158,8 +162,8 @@ func (l *Loader) Close() error {
 	return errors.Join(folder, quarantine)
 }
 
-// Spec is what the loader was opened with, defaults filled in.
-func (l *Loader) Spec() Spec { return l.spec }
+// FullSpec is what the loader was opened with, defaults filled in.
+func (l *Loader) FullSpec() Spec { return l.spec }
 
 // Samples is the number of samples of an epoch.
 func (l *Loader) Samples() int { return l.samples }
@@ -167,11 +171,11 @@ func (l *Loader) Samples() int { return l.samples }
 // Classes are the names of the classes; a label is a position in it.
 func (l *Loader) Classes() []string { return l.source.Classes() }
 
-// Shape is height and width of every sample's tensor.
-func (l *Loader) Shape() (height, width int) { return l.program.Shape() }
+// TensorShape is height and width of every sample's tensor.
+func (l *Loader) TensorShape() (height, width int) { return l.program.TensorShape() }
 
-// Layout says where the fields of a batch lie in a slot.
-func (l *Loader) Layout() Layout { return l.layout }
+// SlotLayout says where the fields of a batch lie in a slot.
+func (l *Loader) SlotLayout() Layout { return l.layout }
 
 // Manifest stands for the samples and their order in the manifest: 32 hexadecimal
 // digits, the same on every machine. Pipeline stands for what is done with them. A

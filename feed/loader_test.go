@@ -29,11 +29,11 @@ func TestPixels(t *testing.T) {
 		t.Fatalf("%d samples of the classes %v", l.Samples(), l.Classes())
 	}
 	const epoch = 2
-	pass, err := l.Pass(epoch, 0, 0, 0)
+	pass, err := l.BeginPass(epoch, 0, 0, 0)
 	must(t, err)
 	seen := make([]bool, l.Samples())
 	for step := range pass.Steps() {
-		memory, done := make([]byte, l.Layout().SlotBytes), make(chan Filled, 1)
+		memory, done := make([]byte, l.SlotLayout().SlotBytes), make(chan Filled, 1)
 		_, err := pass.Fill(step, memory, time.Now(), func(f Filled) { done <- f })
 		must(t, err)
 		f := await(t, done)
@@ -42,15 +42,15 @@ func TestPixels(t *testing.T) {
 			t.Errorf("step %d took %+v", step, f.Stages)
 		}
 		for k := range f.Count {
-			sample := int(memory[l.Layout().Indices+int64(8*k)])
+			sample := int(memory[l.SlotLayout().Indices+int64(8*k)])
 			seen[sample] = true
-			got := l.Layout().imageOf(memory, k)
+			got := l.SlotLayout().imageOf(memory, k)
 			if want := byHand(t, l, spec, epoch, sample); !bytes.Equal(got, want) {
 				t.Errorf("step %d, sample %d (%s): the image differs from decoder and transforms by hand", step, sample, l.pathOf(sample))
 			}
 			one, err := l.get(epoch, sample)
 			must(t, err)
-			if !bytes.Equal(one.Image, got) || one.Label != int(memory[l.Layout().Labels+int64(8*k)]) || one.Path != l.pathOf(sample) {
+			if !bytes.Equal(one.Image, got) || one.Label != int(memory[l.SlotLayout().Labels+int64(8*k)]) || one.Path != l.pathOf(sample) {
 				t.Errorf("sample %d: Get gives another image, label or path", sample)
 			}
 		}
@@ -58,7 +58,7 @@ func TestPixels(t *testing.T) {
 	if slices.Contains(seen, false) {
 		t.Errorf("samples are missing: %v", seen)
 	}
-	if c := l.Statistics(); c.Samples != 24 || c.Batches != 4 || c.Bad != 0 || c.Decode <= 0 {
+	if c := l.CurrentCounters(); c.Samples != 24 || c.Batches != 4 || c.Bad != 0 || c.Decode <= 0 {
 		t.Errorf("the counters are %+v", c)
 	}
 }
@@ -76,10 +76,10 @@ func TestInexact(t *testing.T) {
 	spec := trainSpec(root)
 	spec.Shuffle = false
 	l := open(t, newTestPool(t, 1), spec, Options{})
-	pass, err := l.Pass(0, 0, 0, 0)
+	pass, err := l.BeginPass(0, 0, 0, 0)
 	must(t, err)
 	done := make(chan Filled, 1)
-	_, err = pass.Fill(0, make([]byte, l.Layout().SlotBytes), time.Now(), func(f Filled) { done <- f })
+	_, err = pass.Fill(0, make([]byte, l.SlotLayout().SlotBytes), time.Now(), func(f Filled) { done <- f })
 	must(t, err)
 	f := await(t, done)
 	must(t, f.Err)
@@ -102,10 +102,10 @@ func TestMaxPixels(t *testing.T) {
 	spec.Shuffle, spec.MaxPixels, spec.OnError, spec.MaxBad = false, 3600, Mask, 1
 	pool := newTestPool(t, 1)
 	l := open(t, pool, spec, Options{})
-	pass, err := l.Pass(0, 0, 0, 0)
+	pass, err := l.BeginPass(0, 0, 0, 0)
 	must(t, err)
 	done := make(chan Filled, 1)
-	_, err = pass.Fill(0, make([]byte, l.Layout().SlotBytes), time.Now(), func(f Filled) { done <- f })
+	_, err = pass.Fill(0, make([]byte, l.SlotLayout().SlotBytes), time.Now(), func(f Filled) { done <- f })
 	must(t, err)
 	f := await(t, done)
 	must(t, f.Err)
@@ -150,7 +150,7 @@ func byHand(t *testing.T, l *Loader, spec Spec, epoch, sample int) []byte {
 	must(t, err)
 	choice, err := program.Choose(info.Width, info.Height, spec.Seed, uint64(epoch), uint64(sample))
 	must(t, err)
-	picture, err := d.Decode(program.Need(choice))
+	picture, err := d.Decode(program.SourceArea(choice))
 	must(t, err)
 	tensor := make([]byte, program.Bytes())
 	must(t, transform.NewWorker().Apply(program, choice, picture, tensor))

@@ -34,7 +34,7 @@ func (p *Pool) Make(drawings []Drawing, done func(errs []error)) *Job {
 // scratch, as giveBack says. One that never fits is for who asked to make.
 func (w *worker) borrow(d *Drawing) error {
 	p := w.pool
-	scratch := int64(d.Pixels)*perPixel + int64(d.Program.Memory()) + int64(d.Program.Output.Bytes())
+	scratch := int64(d.Pixels)*perPixel + int64(d.Program.NeededMemory()) + int64(d.Program.Output.Bytes())
 	if most := p.budget.scratch + keptScratch; scratch > most {
 		return p.lackMemory("making it takes %d bytes, and this daemon's memory has room for %d", scratch, most)
 	}

@@ -20,21 +20,21 @@ type Pass struct {
 	account  *account
 
 	mu       sync.Mutex
-	digest   order.Digest // of what was released
-	released int          // samples
+	digest   order.BagDigest // of what was released
+	released int             // samples
 	bad      int
 	inexact  int
 	first    []Inexact
 }
 
-// Pass begins an epoch for a rank at an offset: the number of samples that all
+// BeginPass begins an epoch for a rank at an offset: the number of samples that all
 // ranks together have consumed of it. Batch is Spec.Batch where it is 0, and no
 // more than that: slots are made for Spec.Batch.
-func (l *Loader) Pass(epoch uint64, rank, consumed, batch int) (*Pass, error) {
+func (l *Loader) BeginPass(epoch uint64, rank, consumed, batch int) (*Pass, error) {
 	if batch == 0 {
 		batch = l.spec.Batch
 	}
-	plan := l.spec.Plan(l.samples, batch)
+	plan := l.spec.PlanOrder(l.samples, batch)
 	switch {
 	case epoch >= 1<<32:
 		return nil, fmt.Errorf("epoch %d: numbers below 2^32 are possible", epoch)
@@ -105,7 +105,7 @@ func (p *Pass) Release(f Filled) {
 const namedInexact = 20
 
 // Inherit takes over what an earlier daemon, which has died, handed out of this pass.
-func (p *Pass) Inherit(digest order.Digest, samples int) {
+func (p *Pass) Inherit(digest order.BagDigest, samples int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.digest.Merge(digest)
@@ -114,9 +114,9 @@ func (p *Pass) Inherit(digest order.Digest, samples int) {
 
 // Report is what a rank's way through an epoch came to.
 type Report struct {
-	Samples  int          // released by this rank; padding does not count
-	Digest   order.Digest // of those
-	Expected order.Digest // of what this rank was to get
+	Samples  int             // released by this rank; padding does not count
+	Digest   order.BagDigest // of those
+	Expected order.BagDigest // of what this rank was to get
 	// ExactlyOnce says whether all ranks together released every sample exactly
 	// once. nil: other ranks are elsewhere or not yet at their end, so that it is
 	// not known here; what this rank did was right then.
@@ -133,21 +133,21 @@ type Inexact struct {
 	Reason string `json:"reason"`
 }
 
-// Report is the account of the epoch, after its last batch was released. It costs
+// Account is the account of the epoch, after its last batch was released. It costs
 // some 40 ms for a million samples.
-func (p *Pass) Report() Report {
+func (p *Pass) Account() Report {
 	expected := p.expected()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Report{
 		Samples: p.released, Digest: p.digest, Expected: expected,
-		ExactlyOnce: p.account.verdict(p, p.digest == expected),
+		ExactlyOnce: p.account.noteVerdict(p, p.digest == expected),
 		Bad:         p.bad, Inexact: p.inexact, First: p.first,
 	}
 }
 
 // expected is the digest of the samples that are this rank's, by the plan.
-func (p *Pass) expected() (d order.Digest) {
+func (p *Pass) expected() (d order.BagDigest) {
 	for step := range p.Steps() {
 		slice := p.plan.SliceOf(p.consumed, step, p.rank)
 		for i := range slice.Count {

@@ -35,7 +35,7 @@ func TestEpochs(t *testing.T) {
 }
 
 func checkEpoch(t *testing.T, l fake, off int) {
-	plan := l.spec.Plan(l.samples, l.spec.Batch)
+	plan := l.spec.PlanOrder(l.samples, l.spec.Batch)
 	perm := order.NewPermutation(5, 2, l.samples)
 	for rank := range l.spec.World {
 		pass := l.pass(2, rank, off)
@@ -59,7 +59,7 @@ func checkEpoch(t *testing.T, l fake, off int) {
 			}
 			pass.Release(f)
 		}
-		r := pass.Report()
+		r := pass.Account()
 		if r.Digest != r.Expected {
 			t.Errorf("rank %d: digest %s, expected %s", rank, r.Digest, r.Expected)
 		}
@@ -88,7 +88,7 @@ func TestAccount(t *testing.T) {
 			f, _ := l.fill(pass, step)
 			pass.Release(f)
 		}
-		if r := pass.Report(); r.ExactlyOnce == nil || *r.ExactlyOnce != test.right {
+		if r := pass.Account(); r.ExactlyOnce == nil || *r.ExactlyOnce != test.right {
 			t.Errorf("%s: exactly once is %v, expected %v", test.name, r.ExactlyOnce, test.right)
 		}
 	}
@@ -105,7 +105,7 @@ func TestBeginAgain(t *testing.T) {
 			f, _ := l.fill(passes[rank], step)
 			passes[rank].Release(f)
 		}
-		return passes[rank].Report().ExactlyOnce
+		return passes[rank].Account().ExactlyOnce
 	}
 	for round := range 2 { // of an evaluation, which begins the same epoch again and again
 		begin(0)
@@ -137,7 +137,7 @@ func TestPassRefusals(t *testing.T) {
 		{0, 0, 0, 6, "room for 1 to 5"},
 		{0, 0, 0, -1, "room"},
 	} {
-		if _, err := l.Pass(test.epoch, test.rank, test.consumed, test.batch); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := l.BeginPass(test.epoch, test.rank, test.consumed, test.batch); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, expected %q", test, err, test.want)
 		}
 	}

@@ -140,8 +140,8 @@ type hand struct {
 	since time.Time
 }
 
-// Load is what the pool has to do at the moment.
-func (p *Pool) Load() Load {
+// CurrentLoad is what the pool has to do at the moment.
+func (p *Pool) CurrentLoad() Load {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	load := Load{Threads: p.options.Threads, Jobs: len(p.jobs)}
@@ -171,7 +171,7 @@ func (p *Pool) workOn(own int) {
 			return
 		}
 		job.fill(w, k)
-		p.finish(own, job)
+		p.countDone(own, job)
 	}
 }
 
@@ -218,8 +218,8 @@ func (p *Pool) takeSample(own int) (*Job, int) {
 	return job, k
 }
 
-// finish counts a sample that was taken; with the last one the job is done.
-func (p *Pool) finish(own int, job *Job) {
+// countDone counts a sample that was taken; with the last one the job is done.
+func (p *Pool) countDone(own int, job *Job) {
 	p.mu.Lock()
 	p.hands[own] = hand{}
 	job.done++

@@ -27,7 +27,7 @@ func TestMostUrgentFirst(t *testing.T) {
 	for _, wanted := range []int{3, 1, 2, 1, 0} {
 		jobs = append(jobs, queue(pool, now.Add(time.Duration(wanted)), 2, func(int) { taken = append(taken, wanted) }))
 	}
-	if load := pool.Load(); load.Jobs != 5 || load.Samples != 10 || load.Busy != 1 || load.File != "sample 0" {
+	if load := pool.CurrentLoad(); load.Jobs != 5 || load.Samples != 10 || load.Busy != 1 || load.File != "sample 0" {
 		t.Errorf("the load is %+v, expected 5 jobs, 10 samples, 1 thread busy with sample 0", load)
 	}
 	close(release)

@@ -25,8 +25,8 @@ type Counters struct {
 	Transform time.Duration
 }
 
-// Statistics are the loader's counters as they are now.
-func (l *Loader) Statistics() Counters {
+// CurrentCounters are the loader's counters as they are now.
+func (l *Loader) CurrentCounters() Counters {
 	s := &l.statistics
 	return Counters{
 		Batches: s.batches.Load(), Samples: s.samples.Load(), Failed: s.failed.Load(), Bad: s.bad.Load(),

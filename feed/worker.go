@@ -162,8 +162,8 @@ func (w *worker) decode(l *Loader, data []byte, e errand) error {
 	if err != nil {
 		return unfitError{err}
 	}
-	w.picture, err = w.decoder.Decode(l.program.Need(w.choice))
-	w.made.inexact = w.decoder.Info().Inexact // some of it shows only behind the header
+	w.picture, err = w.decoder.Decode(l.program.SourceArea(w.choice))
+	w.made.inexact = w.decoder.ImageInfo().Inexact // some of it shows only behind the header
 	return err
 }
 
@@ -200,7 +200,7 @@ const unfit decode.Kind = "unfit"
 
 // kindOf is the kind of a sample that failed with err.
 func kindOf(err error) decode.Kind {
-	var damage *decode.Error
+	var damage *decode.SampleError
 	switch {
 	case errors.As(err, &damage):
 		return damage.Kind

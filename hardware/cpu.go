@@ -5,11 +5,11 @@ type CPU struct {
 	Name   string
 	Title  string
 	Match  []string // parts of the name that the kernel gives it
-	Decode []Decode
+	Decode []DecodeRate
 }
 
-// Decode is the rate of one library on one core.
-type Decode struct {
+// DecodeRate is the rate of one library on one core.
+type DecodeRate struct {
 	Library string // "pillow", "torchvision", "turbojpeg", "opencv", "tensorflow"
 	Rate    Figure // images/s: ImageNet validation JPEGs of about 500 x 400 pixels, bytes in memory to RGB, one thread
 }
@@ -26,7 +26,8 @@ func (c CPU) decodeRate(library string) Figure {
 }
 
 // jpegBench is the one public measurement of five processors with one protocol.
-const jpegBench = "measured, github.com/ternaus/imread_benchmark, README at f869db8, 2026-05, single-thread decode, bytes in memory"
+const jpegBench = "measured, github.com/ternaus/imread_benchmark, README at f869db8, 2026-05, single-thread decode, " +
+	"bytes in memory"
 
 // cpus are processors whose cores were measured, on virtual machines of Google
 // Cloud where a core is half a physical one (AMD, Intel) or a whole (Arm). More
@@ -55,8 +56,8 @@ var cpus = []CPU{
 }
 
 // jpegs are the rates of one row of the measurement, images/s.
-func jpegs(pillow, torchvision, turbojpeg, opencv, tensorflow float64) []Decode {
-	return []Decode{
+func jpegs(pillow, torchvision, turbojpeg, opencv, tensorflow float64) []DecodeRate {
+	return []DecodeRate{
 		{"pillow", Figure{pillow, jpegBench}},
 		{"torchvision", Figure{torchvision, jpegBench}},
 		{"turbojpeg", Figure{turbojpeg, jpegBench}},

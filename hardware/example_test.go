@@ -41,8 +41,8 @@ func ExampleParse() {
 		return
 	}
 	table := hardware.Known.With(own)
-	gpu, _ := table.GPU("h100-ours")
-	nvme, _ := table.Storage("nvme")
+	gpu, _ := table.FindGPU("h100-ours")
+	nvme, _ := table.FindStorage("nvme")
 	fmt.Println(stoker.Price(gpu.Price.Value), stoker.FLOPRate(gpu.FP16.Value), stoker.Rate(nvme.Rate.Value))
 
 	_, err = hardware.Parse("hardware.json", []byte(`{"storages": [{"name": "nvme", "source": "fio", "rat": "3 GB/s"}]}`))

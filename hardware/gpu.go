@@ -2,19 +2,21 @@ package hardware
 
 // GPU is what one model of GPU can do.
 type GPU struct {
-	Name         string // our key: "a100-80gb-sxm"
-	Title        string // as the driver names it
-	Match        []string
-	FP32         Figure // FLOP/s without Tensor Cores
-	TF32         Figure // dense FLOP/s; zero where the device has none
-	FP16         Figure // dense FLOP/s with Tensor Cores, fp16 or bf16, fp32 accumulate
-	FP8          Figure // dense FLOP/s, fp32 accumulate; zero where the device has none
-	INT8         Figure // dense operations/s; zero where the device has none
-	SMs          Figure // streaming multiprocessors (AMD: compute units)
-	MemoryBytes  Figure
-	MemoryRate   Figure // bytes/s
-	Link         string // key of the host link
-	NVLink       Figure // bytes/s to all other GPUs of the machine together, one direction; zero where there is none, or only a bridge sold apart
+	Name        string // our key: "a100-80gb-sxm"
+	Title       string // as the driver names it
+	Match       []string
+	FP32        Figure // FLOP/s without Tensor Cores
+	TF32        Figure // dense FLOP/s; zero where the device has none
+	FP16        Figure // dense FLOP/s with Tensor Cores, fp16 or bf16, fp32 accumulate
+	FP8         Figure // dense FLOP/s, fp32 accumulate; zero where the device has none
+	INT8        Figure // dense operations/s; zero where the device has none
+	SMs         Figure // streaming multiprocessors (AMD: compute units)
+	MemoryBytes Figure
+	MemoryRate  Figure // bytes/s
+	Link        string // key of the host link
+	// bytes/s to all other GPUs of the machine together, one direction; zero where there is none, or only a bridge sold
+	// apart
+	NVLink       Figure
 	PowerLimit   Figure // watts
 	IdlePower    Figure // watts with no process on the device
 	Price        Figure // dollars per hour, on demand, one GPU with its share of the host
@@ -74,4 +76,5 @@ var ContextPower = [2]Figure{
 	{66, contextSource},
 }
 
-const contextSource = "arXiv:2605.23918 (Vadari), 2026-04, abstract: 26 to 66 W over bare idle on H100, A100 and L40S, below 0.02 W/GB for memory in use"
+const contextSource = "arXiv:2605.23918 (Vadari), 2026-04, abstract: 26 to 66 W over bare idle on H100, A100 and " +
+	"L40S, below 0.02 W/GB for memory in use"

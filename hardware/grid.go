@@ -12,23 +12,38 @@ type Grid struct {
 // power usage effectiveness. A cooled-by-liquid hall has less, a machine under a
 // desk 1.
 var (
-	PUE    = Figure{1.54, "Uptime Institute Global Data Center Survey 2025, weighted average; read second-hand (thefreesheet.com, 2026-01)"}
-	newPUE = Figure{1.3, "Uptime Institute Global Data Center Survey 2024: new and large facilities reach 1.3 or better; read second-hand (cloudnews.tech, 2024)"}
+	PUE = Figure{
+		1.54,
+		"Uptime Institute Global Data Center Survey 2025, weighted average; read second-hand (thefreesheet.com, 2026-01)",
+	}
+	newPUE = Figure{
+		1.3,
+		"Uptime Institute Global Data Center Survey 2024: new and large facilities reach 1.3 or better; read " +
+			"second-hand (cloudnews.tech, 2024)",
+	}
 )
 
 const (
-	ember23  = "Ember and Energy Institute by Our World in Data, year 2023; read as global_energy_mix.json of github.com/mlco2/codecarbon at b05965e, 2026-08"
-	ember22  = "Ember and Energy Institute by Our World in Data, year 2022; read as global_energy_mix.json of github.com/mlco2/codecarbon at b05965e, 2026-08"
-	usPrice  = "assumption: between the commercial averages of Texas (8.82 ct) and New York (18.01 ct), EIA Electric Power Annual, year 2023; mlsysim takes the same"
-	euPrice  = "Eurostat, first half of 2025, non-household 19.02 EUR per 100 kWh (press release, 2025-10); assumption: 1.09 dollars to the euro"
-	noCarbon = "assumption: EU-wide intensity is not in the same data; the mean of the four largest economies of the EU below, weighted equally"
+	ember23 = "Ember and Energy Institute by Our World in Data, year 2023; read as global_energy_mix.json of " +
+		"github.com/mlco2/codecarbon at b05965e, 2026-08"
+	ember22 = "Ember and Energy Institute by Our World in Data, year 2022; read as global_energy_mix.json of " +
+		"github.com/mlco2/codecarbon at b05965e, 2026-08"
+	usPrice = "assumption: between the commercial averages of Texas (8.82 ct) and New York (18.01 ct), EIA Electric " +
+		"Power Annual, year 2023; mlsysim takes the same"
+	euPrice = "Eurostat, first half of 2025, non-household 19.02 EUR per 100 kWh (press release, 2025-10); " +
+		"assumption: 1.09 dollars to the euro"
+	noCarbon = "assumption: EU-wide intensity is not in the same data; the mean of the four largest economies of the " +
+		"EU below, weighted equally"
 )
 
 // grids are the known grids.
 var grids = []Grid{
 	{Name: "us", Title: "United States", Carbon: Figure{369, ember23}, Price: Figure{0.12, usPrice}},
 	{Name: "eu", Title: "European Union", Carbon: Figure{235, noCarbon}, Price: Figure{0.207, euPrice}},
-	{Name: "world", Title: "World", Carbon: Figure{481, "Ember, year 2023 (2024-07); read second-hand (statista.com, 943137, 2024-12)"}},
+	{
+		Name: "world", Title: "World",
+		Carbon: Figure{481, "Ember, year 2023 (2024-07); read second-hand (statista.com, 943137, 2024-12)"},
+	},
 	{Name: "au", Title: "Australia", Carbon: Figure{549, ember23}},
 	{Name: "br", Title: "Brazil", Carbon: Figure{98, ember23}},
 	{Name: "ca", Title: "Canada", Carbon: Figure{170, ember23}},

@@ -25,9 +25,10 @@ const maxFile = 1 << 20
 // expected and what to write instead.
 func Parse(name string, data []byte) (Table, error) {
 	if len(data) > maxFile {
-		return Table{}, fmt.Errorf("%s: %d bytes, expected at most %d: keep only the rows that are yours", name, len(data), maxFile)
+		return Table{}, fmt.Errorf("%s: %d bytes, expected at most %d: keep only the rows that are yours", name,
+			len(data), maxFile)
 	}
-	lists, err := object(data)
+	lists, err := readObject(data)
 	if err != nil {
 		return Table{}, fmt.Errorf("%s: %w", name, err)
 	}
@@ -49,111 +50,113 @@ func tables(lists map[string]json.RawMessage) (t Table, err error) {
 			return Table{}, unknown("list", list, known)
 		}
 	}
-	if t.GPUs, err = rows(lists, "gpus", GPUs, (*row).gpu); err != nil {
+	if t.GPUs, err = rows(lists, "gpus", GPUs, (*row).readGPU); err != nil {
 		return Table{}, err
 	}
-	if t.Links, err = rows(lists, "links", links, (*row).link); err != nil {
+	if t.Links, err = rows(lists, "links", links, (*row).readLink); err != nil {
 		return Table{}, err
 	}
-	if t.Networks, err = rows(lists, "networks", networks, (*row).network); err != nil {
+	if t.Networks, err = rows(lists, "networks", networks, (*row).readNetwork); err != nil {
 		return Table{}, err
 	}
-	if t.Storages, err = rows(lists, "storages", storages, (*row).storage); err != nil {
+	if t.Storages, err = rows(lists, "storages", storages, (*row).readStorage); err != nil {
 		return Table{}, err
 	}
-	if t.CPUs, err = rows(lists, "cpus", cpus, (*row).cpu); err != nil {
+	if t.CPUs, err = rows(lists, "cpus", cpus, (*row).readCPU); err != nil {
 		return Table{}, err
 	}
-	t.Grids, err = rows(lists, "grids", grids, (*row).grid)
+	t.Grids, err = rows(lists, "grids", grids, (*row).readGrid)
 	return t, err
 }
 
-func (r *row) gpu(g GPU) GPU {
+func (r *row) readGPU(g GPU) GPU {
 	if g.Name != r.key { // a copy under a new name is another device: it answers to its own names only
 		g.Title, g.Match = "", nil
 	}
 	g.Name = r.key
-	g.Title = r.text("title", r.otherwise(g.Title))
+	g.Title = r.readText("title", r.otherwise(g.Title))
 	g.Match = r.texts("match", g.Match)
-	g.Link = r.text("link", g.Link)
-	r.figure("fp32", &g.FP32, operations)
-	r.figure("tf32", &g.TF32, operations)
-	r.figure("fp16", &g.FP16, operations)
-	r.figure("fp8", &g.FP8, operations)
-	r.figure("int8", &g.INT8, operations)
-	r.figure("sms", &g.SMs, plain(stoker.ParseCount))
-	r.figure("memory", &g.MemoryBytes, plain(stoker.ParseBytes))
-	r.figure("memory_rate", &g.MemoryRate, plain(stoker.ParseRate))
-	r.figure("nvlink", &g.NVLink, plain(stoker.ParseRate))
-	r.figure("power", &g.PowerLimit, plain(stoker.ParseWatts))
-	r.figure("idle_power", &g.IdlePower, plain(stoker.ParseWatts))
-	r.figure("price", &g.Price, plain(stoker.ParsePrice))
+	g.Link = r.readText("link", g.Link)
+	r.readFigure("fp32", &g.FP32, operations)
+	r.readFigure("tf32", &g.TF32, operations)
+	r.readFigure("fp16", &g.FP16, operations)
+	r.readFigure("fp8", &g.FP8, operations)
+	r.readFigure("int8", &g.INT8, operations)
+	r.readFigure("sms", &g.SMs, plain(stoker.ParseCount))
+	r.readFigure("memory", &g.MemoryBytes, plain(stoker.ParseBytes))
+	r.readFigure("memory_rate", &g.MemoryRate, plain(stoker.ParseRate))
+	r.readFigure("nvlink", &g.NVLink, plain(stoker.ParseRate))
+	r.readFigure("power", &g.PowerLimit, plain(stoker.ParseWatts))
+	r.readFigure("idle_power", &g.IdlePower, plain(stoker.ParseWatts))
+	r.readFigure("price", &g.Price, plain(stoker.ParsePrice))
 	g.ComputeMajor, g.ComputeMinor = r.capability("compute", g.ComputeMajor, g.ComputeMinor)
 	if g.IdlePower.Known() && g.PowerLimit.Known() && g.IdlePower.Value > g.PowerLimit.Value {
-		r.fail("idle_power", fmt.Errorf("%s is more than power, %s", stoker.Watts(g.IdlePower.Value), stoker.Watts(g.PowerLimit.Value)))
+		r.fail("idle_power", fmt.Errorf("%s is more than power, %s", stoker.Watts(g.IdlePower.Value),
+			stoker.Watts(g.PowerLimit.Value)))
 	}
 	return g
 }
 
-func (r *row) link(l Link) Link {
+func (r *row) readLink(l Link) Link {
 	l.Name = r.key
-	r.figure("nominal", &l.Nominal, plain(stoker.ParseRate))
-	r.figure("pinned", &l.Pinned, plain(stoker.ParseRate))
-	r.figure("pageable_low", &l.Pageable[0], plain(stoker.ParseRate))
-	r.figure("pageable_high", &l.Pageable[1], plain(stoker.ParseRate))
+	r.readFigure("nominal", &l.Nominal, plain(stoker.ParseRate))
+	r.readFigure("pinned", &l.Pinned, plain(stoker.ParseRate))
+	r.readFigure("pageable_low", &l.Pageable[0], plain(stoker.ParseRate))
+	r.readFigure("pageable_high", &l.Pageable[1], plain(stoker.ParseRate))
 	steps := []Figure{l.Pageable[0], l.Pageable[1], l.Pinned, l.Nominal}
 	for i, name := range []string{"pageable_high", "pinned", "nominal"} {
 		if low, high := steps[i], steps[i+1]; low.Known() && high.Known() && low.Value > high.Value {
-			r.fail(name, fmt.Errorf("%s is too little: expected pageable_low <= pageable_high <= pinned <= nominal", stoker.Rate(high.Value)))
+			r.fail(name, fmt.Errorf("%s is too little: expected pageable_low <= pageable_high <= pinned <= nominal",
+				stoker.Rate(high.Value)))
 		}
 	}
 	return l
 }
 
-func (r *row) network(n Network) Network {
+func (r *row) readNetwork(n Network) Network {
 	n.Name = r.key
-	n.Title = r.text("title", r.otherwise(n.Title))
-	r.figure("rate", &n.Rate, plain(stoker.ParseRate))
+	n.Title = r.readText("title", r.otherwise(n.Title))
+	r.readFigure("rate", &n.Rate, plain(stoker.ParseRate))
 	return n
 }
 
-func (r *row) storage(s Storage) Storage {
+func (r *row) readStorage(s Storage) Storage {
 	s.Name = r.key
-	s.Title = r.text("title", r.otherwise(s.Title))
-	r.figure("rate", &s.Rate, plain(stoker.ParseRate))
-	r.figure("iops", &s.IOPS, plain(stoker.ParseNumber))
-	r.figure("latency", &s.Latency, plain(stoker.ParseSeconds))
-	s.Object = r.truth("object", s.Object)
+	s.Title = r.readText("title", r.otherwise(s.Title))
+	r.readFigure("rate", &s.Rate, plain(stoker.ParseRate))
+	r.readFigure("iops", &s.IOPS, plain(stoker.ParseNumber))
+	r.readFigure("latency", &s.Latency, plain(stoker.ParseSeconds))
+	s.Object = r.readTruth("object", s.Object)
 	return s
 }
 
-func (r *row) cpu(c CPU) CPU {
+func (r *row) readCPU(c CPU) CPU {
 	if c.Name != r.key {
 		c.Title, c.Match = "", nil
 	}
 	c.Name = r.key
-	c.Title = r.text("title", r.otherwise(c.Title))
+	c.Title = r.readText("title", r.otherwise(c.Title))
 	c.Match = r.texts("match", c.Match)
 	c.Decode = slices.Clone(c.Decode) // a row that is a copy leaves the other alone
 	raw, given := r.take("decode")
-	libraries, err := object(raw)
+	libraries, err := readObject(raw)
 	if given && err != nil {
 		r.fail("decode", fmt.Errorf(`%w, expected rates by library such as {"pillow": "537 images/s"}`, err))
 	}
 	for _, library := range sorted(libraries) {
-		c.Decode = slices.DeleteFunc(c.Decode, func(d Decode) bool { return d.Library == library })
+		c.Decode = slices.DeleteFunc(c.Decode, func(d DecodeRate) bool { return d.Library == library })
 		rate := Figure{}
 		r.value("decode."+library, libraries[library], &rate, plain(stoker.ParseSampleRate))
-		c.Decode = append(c.Decode, Decode{library, rate})
+		c.Decode = append(c.Decode, DecodeRate{library, rate})
 	}
 	return c
 }
 
-func (r *row) grid(g Grid) Grid {
+func (r *row) readGrid(g Grid) Grid {
 	g.Name = r.key
-	g.Title = r.text("title", r.otherwise(g.Title))
-	r.figure("carbon", &g.Carbon, plain(stoker.ParseCarbon))
-	r.figure("price", &g.Price, perKWh)
+	g.Title = r.readText("title", r.otherwise(g.Title))
+	r.readFigure("carbon", &g.Carbon, plain(stoker.ParseCarbon))
+	r.readFigure("price", &g.Price, perKWh)
 	return g
 }
 
@@ -185,14 +188,14 @@ func rows[R named](lists map[string]json.RawMessage, list string, known []R, rea
 			r.fail("name", fmt.Errorf("%q stands above already: give each row its own name", r.key))
 		}
 		var base R
-		if like := r.text("like", ""); like != "" {
+		if like := r.readText("like", ""); like != "" {
 			var found bool
 			if base, found = find(append(slices.Clone(all), known...), like); !found {
 				r.fail("like", unknown("row", like, append(names(all), names(known)...)))
 			}
 		}
 		all = append(all, read(r, base))
-		if err := r.finish(); err != nil {
+		if err := r.firstError(); err != nil {
 			return nil, err
 		}
 	}
@@ -212,20 +215,21 @@ type row struct {
 // newRow reads what all rows have.
 func newRow(where string, item json.RawMessage) *row {
 	r := &row{where: where}
-	fields, err := object(item)
+	fields, err := readObject(item)
 	if err != nil {
 		r.err = fmt.Errorf("%s: %w", where, err)
 		return r
 	}
 	r.fields = fields
-	r.key = r.text("name", "")
-	r.source = r.text("source", "")
+	r.key = r.readText("name", "")
+	r.source = r.readText("source", "")
 	switch {
 	case r.err != nil:
 	case r.key == "":
 		r.fail("name", fmt.Errorf("is missing, expected a short one such as h100-sxm"))
 	case len(r.key) > 60 || strings.Trim(r.key, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "":
-		r.fail("name", fmt.Errorf("%s: expected at most 60 small letters, digits, dots and dashes, such as h100-sxm", short([]byte(r.key))))
+		r.fail("name", fmt.Errorf("%s: expected at most 60 small letters, digits, dots and dashes, such as h100-sxm",
+			short([]byte(r.key))))
 	default:
 		r.where += " (" + r.key + ")"
 	}
@@ -239,8 +243,8 @@ func (r *row) take(name string) (json.RawMessage, bool) {
 	return raw, given
 }
 
-// text reads a field that is text; otherwise where it is not given.
-func (r *row) text(name, otherwise string) string {
+// readText reads a field that is text; otherwise where it is not given.
+func (r *row) readText(name, otherwise string) string {
 	raw, given := r.take(name)
 	if !given {
 		return otherwise
@@ -252,8 +256,8 @@ func (r *row) text(name, otherwise string) string {
 	return strings.TrimSpace(s)
 }
 
-// truth reads a field that is true or false; otherwise where it is not given.
-func (r *row) truth(name string, otherwise bool) bool {
+// readTruth reads a field that is true or false; otherwise where it is not given.
+func (r *row) readTruth(name string, otherwise bool) bool {
 	raw, given := r.take(name)
 	if !given {
 		return otherwise
@@ -289,7 +293,7 @@ func (r *row) otherwise(title string) string {
 
 // capability reads a compute capability such as "9.0".
 func (r *row) capability(name string, major, minor int) (int, int) {
-	text := r.text(name, "")
+	text := r.readText(name, "")
 	if text == "" {
 		return major, minor
 	}
@@ -303,9 +307,9 @@ func (r *row) capability(name string, major, minor int) (int, int) {
 	return major, minor
 }
 
-// figure reads a field that is a quantity into f, which stays as it is where the
+// readFigure reads a field that is a quantity into f, which stays as it is where the
 // field is not given.
-func (r *row) figure(name string, f *Figure, parse func(string) (float64, error)) {
+func (r *row) readFigure(name string, f *Figure, parse func(string) (float64, error)) {
 	if raw, given := r.take(name); given {
 		r.value(name, raw, f, parse)
 	}
@@ -315,14 +319,16 @@ func (r *row) figure(name string, f *Figure, parse func(string) (float64, error)
 func (r *row) value(name string, raw json.RawMessage, f *Figure, parse func(string) (float64, error)) {
 	text, source := "", r.source
 	if json.Unmarshal(raw, &text) != nil {
-		own, err := object(raw)
+		own, err := readObject(raw)
 		part := row{where: r.where + ", " + name, fields: own}
 		if err != nil {
-			r.fail(name, fmt.Errorf(`expected a quantity in quotes, such as "2 GB/s", or {"value": …, "source": …}, got %s`, short(raw)))
+			r.fail(name,
+				fmt.Errorf(`expected a quantity in quotes, such as "2 GB/s", or {"value": …, "source": …}, got %s`,
+					short(raw)))
 			return
 		}
-		text, source = part.text("value", ""), part.text("source", source)
-		if err := part.finish(); err != nil {
+		text, source = part.readText("value", ""), part.readText("source", source)
+		if err := part.firstError(); err != nil {
 			r.keep(err)
 			return
 		}
@@ -334,13 +340,15 @@ func (r *row) value(name string, raw json.RawMessage, f *Figure, parse func(stri
 	case v == 0:
 		r.fail(name, fmt.Errorf("is 0: leave out what is not there or not known"))
 	case source == "":
-		r.fail(name, fmt.Errorf(`has no source: add "source" to the row, or write {"value": %s, "source": "where and when it was read"}`, short(raw)))
+		r.fail(name, fmt.Errorf(
+			`has no source: add "source" to the row, or write {"value": %s, "source": "where and when it was read"}`,
+			short(raw)))
 	}
 	*f = Figure{v, source}
 }
 
-// finish returns the row's first error; a field that nothing asked for is one.
-func (r *row) finish() error {
+// firstError returns the row's first error; a field that nothing asked for is one.
+func (r *row) firstError() error {
 	if r.err != nil {
 		return r.err
 	}
@@ -374,7 +382,8 @@ func plain[Q ~float64](parse func(string) (Q, error)) func(string) (float64, err
 func operations(text string) (float64, error) {
 	speed, err := stoker.ParseFLOPRate(text)
 	if err != nil {
-		if integer, again := stoker.ParseFLOPRate(strings.NewReplacer("OPS", "FLOPS", "OP/s", "FLOP/s").Replace(text)); again == nil {
+		if integer, again := stoker.ParseFLOPRate(strings.NewReplacer("OPS", "FLOPS", "OP/s",
+			"FLOP/s").Replace(text)); again == nil {
 			return float64(integer), nil
 		}
 	}
@@ -391,8 +400,8 @@ func perKWh(text string) (float64, error) {
 	return float64(p), nil
 }
 
-// object reads a JSON object; the error says on which line it stops being one.
-func object(data []byte) (map[string]json.RawMessage, error) {
+// readObject reads a JSON object; the error says on which line it stops being one.
+func readObject(data []byte) (map[string]json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(data, &fields)
 	var syntax *json.SyntaxError

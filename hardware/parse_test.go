@@ -30,30 +30,30 @@ func TestParseExample(t *testing.T) {
 	}
 	table := Known.With(own)
 
-	b300, found := table.GPU("NVIDIA B300 SXM6 AC")
+	b300, found := table.FindGPU("NVIDIA B300 SXM6 AC")
 	if !found || b300.Name != "b300" || b300.FP16.Value != 2.25e15 || b300.MemoryBytes.Value != 268*1024*mib || b300.ComputeMajor != 10 || b300.ComputeMinor != 3 {
 		t.Errorf("b300: %+v", b300)
 	}
 	if !strings.Contains(b300.FP16.Source, "data sheet") || !strings.Contains(b300.IdlePower.Source, "nvidia-smi") {
 		t.Errorf("sources: %q, %q", b300.FP16.Source, b300.IdlePower.Source)
 	}
-	ours, _ := table.GPU("h100-ours")
+	ours, _ := table.FindGPU("h100-ours")
 	if ours.Price.Value != 1.1 || ours.FP16.Value != 989.4e12 || ours.FP16.Source != h100Sheet {
 		t.Errorf("h100-ours: %+v", ours)
 	}
-	if gpu, _ := table.GPU("NVIDIA H100 80GB HBM3"); gpu.Name != "h100-sxm" {
+	if gpu, _ := table.FindGPU("NVIDIA H100 80GB HBM3"); gpu.Name != "h100-sxm" {
 		t.Errorf("a copy under a new name took over the device: %q", gpu.Name)
 	}
-	if s, _ := table.Storage("nvme"); s.Rate.Value != 3.1e9 || s.IOPS.Value != 410e3 || s.Latency.Value != 90e-6 {
+	if s, _ := table.FindStorage("nvme"); s.Rate.Value != 3.1e9 || s.IOPS.Value != 410e3 || s.Latency.Value != 90e-6 {
 		t.Errorf("nvme: %+v", s)
 	}
-	if c, _ := table.cpu("Our CPU 1234 @ 2 GHz"); c.decodeRate("pillow").Value != 400 {
+	if c, _ := table.findCPU("Our CPU 1234 @ 2 GHz"); c.decodeRate("pillow").Value != 400 {
 		t.Errorf("cpu: %+v", c)
 	}
-	if g, _ := table.Grid("de"); g.Carbon.Value != 381 || g.Price.Value != 0.18 {
+	if g, _ := table.FindGrid("de"); g.Carbon.Value != 381 || g.Price.Value != 0.18 {
 		t.Errorf("grid: %+v", g)
 	}
-	if l, _ := table.Link("pcie4x8"); l.Pinned.Value != 12.5e9 || l.Nominal.Value != 15.75e9 {
+	if l, _ := table.FindLink("pcie4x8"); l.Pinned.Value != 12.5e9 || l.Nominal.Value != 15.75e9 {
 		t.Errorf("link: %+v", l)
 	}
 }

@@ -12,24 +12,37 @@ type Storage struct {
 
 const (
 	gp3Guide = "AWS Prescriptive Guidance, Amazon EBS SSD storage types, read 2026-11"
-	pdGuide  = "Google Cloud documentation, About Persistent Disk performance, N2 with 64 vCPUs or more; read second-hand (a mirror, 2026-11)"
-	fsxGuide = "AWS documentation, FSx for Lustre, performance of SSD storage, disk throughput of persistent file systems, read 2026-11"
-	s3Bench  = "measured from EC2, github.com/dvassallo/s3-benchmark, 2019-04: "
-	s3Guide  = "AWS, Amazon S3 user guide, performance guidelines and design patterns; read second-hand (public repositories, 2026-11): "
-	gcsBench = "measured, GoogleCloudPlatform/gcsfuse docs/benchmarks.md, n2-standard-96 with 100 Gbit/s, 128 threads, read 2026-11: "
-	nfsBench = "measured, one 10 GbE interface, files in the server's memory: 50 GB in 50 s (B. Gregg, by c0t0d0s0.org, 2008-12)"
+	pdGuide  = "Google Cloud documentation, About Persistent Disk performance, N2 with 64 vCPUs or more; read " +
+		"second-hand (a mirror, 2026-11)"
+	fsxGuide = "AWS documentation, FSx for Lustre, performance of SSD storage, disk throughput of persistent file " +
+		"systems, read 2026-11"
+	s3Bench = "measured from EC2, github.com/dvassallo/s3-benchmark, 2019-04: "
+	s3Guide = "AWS, Amazon S3 user guide, performance guidelines and design patterns; read second-hand (public " +
+		"repositories, 2026-11): "
+	gcsBench = "measured, GoogleCloudPlatform/gcsfuse docs/benchmarks.md, n2-standard-96 with 100 Gbit/s, 128 " +
+		"threads, read 2026-11: "
+	nfsBench = "measured, one 10 GbE interface, files in the server's memory: 50 GB in 50 s (B. Gregg, by " +
+		"c0t0d0s0.org, 2008-12)"
 )
 
 // What is said of several classes.
 var (
-	nvmeLatency   = Figure{1 / 19e3, "Samsung 970 EVO Plus 1 TB: 19,000 random reads/s with one in flight (digit.in, 2019); other NVMe drives are taken to be alike"}
+	nvmeLatency = Figure{
+		1 / 19e3,
+		"Samsung 970 EVO Plus 1 TB: 19,000 random reads/s with one in flight (digit.in, 2019); other NVMe drives are " +
+			"taken to be alike",
+	}
 	volumeLatency = Figure{1e-3, "assumption: 1 ms, as clouds promise \"single-digit milliseconds\""}
-	serverLatency = Figure{500e-6, "assumption: 0.5 ms for a request over the network to a server that has it in memory or on an SSD"}
+	serverLatency = Figure{
+		500e-6,
+		"assumption: 0.5 ms for a request over the network to a server that has it in memory or on an SSD",
+	}
 )
 
 const (
 	cachedRead  = 3.1e-6
-	cachedReads = "measured, open, read of 4 KiB and close of cached files with Python, ext4, one thread, AMD EPYC virtual machine, 2026-11-22: 2.9 to 4.5 us, median 3.1 (n = 20)"
+	cachedReads = "measured, open, read of 4 KiB and close of cached files with Python, ext4, one thread, AMD EPYC " +
+		"virtual machine, 2026-11-22: 2.9 to 4.5 us, median 3.1 (n = 20)"
 )
 
 // storages are the known classes of storage. Drives are as announced: what a full
@@ -58,26 +71,33 @@ var storages = []Storage{
 	},
 	{
 		Name: "sata-ssd", Title: "one SATA SSD, 6 Gbit/s",
-		Rate: Figure{550e6, "Samsung 860 EVO 500 GB: 550 MB/s (techplayboy.com, 2018)"},
-		IOPS: Figure{98e3, "the same review: 98,000 random reads/s"}, Latency: Figure{100e-6, "assumption: twice that of an NVMe drive"},
+		Rate:    Figure{550e6, "Samsung 860 EVO 500 GB: 550 MB/s (techplayboy.com, 2018)"},
+		IOPS:    Figure{98e3, "the same review: 98,000 random reads/s"},
+		Latency: Figure{100e-6, "assumption: twice that of an NVMe drive"},
 	},
 	{
 		Name: "hdd", Title: "one hard disk, 7,200 rpm",
-		Rate:    Figure{270e6, "Seagate Exos X18 as specified, outer tracks (computerbase.de, 2022-11)"},
-		IOPS:    Figure{152, "half of the 304 random reads/s of Seagate's Exos 2X14 with two actuators (digitalmadnesss.com, 2021-05)"},
+		Rate: Figure{270e6, "Seagate Exos X18 as specified, outer tracks (computerbase.de, 2022-11)"},
+		IOPS: Figure{
+			152,
+			"half of the 304 random reads/s of Seagate's Exos 2X14 with two actuators (digitalmadnesss.com, 2021-05)",
+		},
 		Latency: Figure{1.0 / 152, "the reads/s above, one at a time; 4.16 ms of it is the rotation"},
 	},
 	{
 		Name: "gp3", Title: "AWS EBS gp3 volume as it comes",
-		Rate: Figure{125 * mib, gp3Guide + ": baseline 125 MiB/s"}, IOPS: Figure{3000, gp3Guide + ": baseline, 16 KiB"}, Latency: volumeLatency,
+		Rate: Figure{125 * mib, gp3Guide + ": baseline 125 MiB/s"}, IOPS: Figure{3000, gp3Guide + ": baseline, 16 KiB"},
+		Latency: volumeLatency,
 	},
 	{
 		Name: "gp3-max", Title: "AWS EBS gp3 volume, fully provisioned",
-		Rate: Figure{1000 * mib, gp3Guide + ": at most 1,000 MiB/s"}, IOPS: Figure{16000, gp3Guide + ": at most, 16 KiB"}, Latency: volumeLatency,
+		Rate: Figure{1000 * mib, gp3Guide + ": at most 1,000 MiB/s"},
+		IOPS: Figure{16000, gp3Guide + ": at most, 16 KiB"}, Latency: volumeLatency,
 	},
 	{
 		Name: "pd-ssd", Title: "Google Cloud SSD persistent disk, 2.5 TiB or larger",
-		Rate: Figure{1200 * mib, pdGuide + ": 1,200 MiB/s per instance, 0.48 MiB/s per GiB"}, IOPS: Figure{100e3, pdGuide + ": 30 per GiB, at most 100,000"}, Latency: volumeLatency,
+		Rate: Figure{1200 * mib, pdGuide + ": 1,200 MiB/s per instance, 0.48 MiB/s per GiB"},
+		IOPS: Figure{100e3, pdGuide + ": 30 per GiB, at most 100,000"}, Latency: volumeLatency,
 	},
 	{
 		Name: "nfs-10g", Title: "NFS over 10 Gbit/s Ethernet, one client",
@@ -85,16 +105,32 @@ var storages = []Storage{
 	},
 	{
 		Name: "nfs-25g", Title: "NFS over 25 Gbit/s Ethernet, one client, several connections",
-		Rate: Figure{2.5e9, "assumption: the same 80 % of the line rate as on 10 Gbit/s; " + nfsBench}, Latency: serverLatency,
+		Rate:    Figure{2.5e9, "assumption: the same 80 % of the line rate as on 10 Gbit/s; " + nfsBench},
+		Latency: serverLatency,
 	},
 	{
 		Name: "nfs-100g", Title: "NFS over 100 Gbit/s Ethernet, one client, several connections",
-		Rate: Figure{10e9, "about 10 GB/s per 100 Gbit/s interface, with many connections (taras.glek.net/post/nfs-for-fio, read 2026-11)"}, Latency: serverLatency,
+		Rate: Figure{
+			10e9,
+			"about 10 GB/s per 100 Gbit/s interface, with many connections (taras.glek.net/post/nfs-for-fio, read 2026-11)",
+		}, Latency: serverLatency,
 	},
-	{Name: "fsx-125", Title: "FSx for Lustre, persistent SSD 125, for each TiB", Rate: Figure{125e6, fsxGuide}, Latency: serverLatency},
-	{Name: "fsx-250", Title: "FSx for Lustre, persistent SSD 250, for each TiB", Rate: Figure{250e6, fsxGuide}, Latency: serverLatency},
-	{Name: "fsx-500", Title: "FSx for Lustre, persistent SSD 500, for each TiB", Rate: Figure{500e6, fsxGuide}, Latency: serverLatency},
-	{Name: "fsx-1000", Title: "FSx for Lustre, persistent SSD 1000, for each TiB", Rate: Figure{1000e6, fsxGuide}, Latency: serverLatency},
+	{
+		Name: "fsx-125", Title: "FSx for Lustre, persistent SSD 125, for each TiB", Rate: Figure{125e6, fsxGuide},
+		Latency: serverLatency,
+	},
+	{
+		Name: "fsx-250", Title: "FSx for Lustre, persistent SSD 250, for each TiB", Rate: Figure{250e6, fsxGuide},
+		Latency: serverLatency,
+	},
+	{
+		Name: "fsx-500", Title: "FSx for Lustre, persistent SSD 500, for each TiB", Rate: Figure{500e6, fsxGuide},
+		Latency: serverLatency,
+	},
+	{
+		Name: "fsx-1000", Title: "FSx for Lustre, persistent SSD 1000, for each TiB", Rate: Figure{1000e6, fsxGuide},
+		Latency: serverLatency,
+	},
 	{
 		Name: "s3", Object: true, Title: "Amazon S3 from an instance with 25 Gbit/s, many connections",
 		Rate:    Figure{2851e6, s3Bench + "c5n.4xlarge, 2,851 MB/s"},
@@ -114,12 +150,17 @@ var storages = []Storage{
 	},
 	{
 		Name: "gcs", Object: true, Title: "Google Cloud Storage through gcsfuse, 100 Gbit/s, files of 5 MB and more",
-		Rate: Figure{7700 * mib, gcsBench + "7,564 to 7,741 MiB/s for 5 MB to 1 GB"},
-		IOPS: Figure{765 * 8, gcsBench + "765 MiB/s for files of 128 KiB: 8 files to the MiB"}, Latency: Figure{0.15, "assumption: as of Amazon S3"},
+		Rate:    Figure{7700 * mib, gcsBench + "7,564 to 7,741 MiB/s for 5 MB to 1 GB"},
+		IOPS:    Figure{765 * 8, gcsBench + "765 MiB/s for files of 128 KiB: 8 files to the MiB"},
+		Latency: Figure{0.15, "assumption: as of Amazon S3"},
 	},
 	{
 		Name: "page-cache", Title: "files in the page cache, one reading thread",
-		Rate:    Figure{12e9, "measured, dd of a cached 3 GB file in blocks of 128 KiB, one thread, AMD EPYC virtual machine, 2026-11: 10.1 to 12.5 GB/s; 13.4 to 18.7 GB/s in blocks of 1 MiB"},
+		Rate: Figure{
+			12e9,
+			"measured, dd of a cached 3 GB file in blocks of 128 KiB, one thread, AMD EPYC virtual machine, 2026-11: " +
+				"10.1 to 12.5 GB/s; 13.4 to 18.7 GB/s in blocks of 1 MiB",
+		},
 		IOPS:    Figure{1 / cachedRead, cachedReads},
 		Latency: Figure{cachedRead, cachedReads},
 	},

@@ -39,11 +39,11 @@ func (t Table) With(other Table) Table {
 	}
 }
 
-// GPU returns the row of a device by our key, the vendor's name or the driver's
+// FindGPU returns the row of a device by our key, the vendor's name or the driver's
 // (NVML, amdsmi), with or without "NVIDIA", "Tesla" and the like; false where no
 // row fits. The whole name has to fit: an A10G is no A10, a laptop's 4090 no 4090
 // and a MIG slice of an A100 no A100.
-func (t Table) GPU(name string) (GPU, bool) {
+func (t Table) FindGPU(name string) (GPU, bool) {
 	for _, gpu := range t.GPUs {
 		if gpu.Name == name {
 			return gpu, true // the usual case, and the quick one
@@ -60,18 +60,18 @@ func (t Table) GPU(name string) (GPU, bool) {
 	return GPU{}, false
 }
 
-// Link returns a host link by name; false where there is none.
-func (t Table) Link(name string) (Link, bool) { return find(t.Links, name) }
+// FindLink returns a host link by name; false where there is none.
+func (t Table) FindLink(name string) (Link, bool) { return find(t.Links, name) }
 
-// Network returns a network between machines by name; false where there is none.
-func (t Table) Network(name string) (Network, bool) { return find(t.Networks, name) }
+// FindNetwork returns a network between machines by name; false where there is none.
+func (t Table) FindNetwork(name string) (Network, bool) { return find(t.Networks, name) }
 
-// Storage returns a class of storage by name; false where there is none.
-func (t Table) Storage(name string) (Storage, bool) { return find(t.Storages, name) }
+// FindStorage returns a class of storage by name; false where there is none.
+func (t Table) FindStorage(name string) (Storage, bool) { return find(t.Storages, name) }
 
-// cpu returns the row of a processor by our key or by the name that the kernel
+// findCPU returns the row of a processor by our key or by the name that the kernel
 // gives it, of which a row's name is part; false where no row fits.
-func (t Table) cpu(name string) (CPU, bool) {
+func (t Table) findCPU(name string) (CPU, bool) {
 	wanted := " " + words(name) + " "
 	for _, cpu := range t.CPUs {
 		for _, known := range append([]string{cpu.Name}, cpu.Match...) {
@@ -83,9 +83,9 @@ func (t Table) cpu(name string) (CPU, bool) {
 	return CPU{}, false
 }
 
-// Grid returns an electricity grid by its key or by the country's name; false
+// FindGrid returns an electricity grid by its key or by the country's name; false
 // where there is none.
-func (t Table) Grid(name string) (Grid, bool) {
+func (t Table) FindGrid(name string) (Grid, bool) {
 	for _, grid := range t.Grids {
 		if strings.EqualFold(grid.Name, name) || strings.EqualFold(grid.Title, name) {
 			return grid, true
@@ -94,11 +94,11 @@ func (t Table) Grid(name string) (Grid, bool) {
 	return Grid{}, false
 }
 
-// machine returns the machine with a GPU of that name and its usual host link;
+// findMachine returns the machine with a GPU of that name and its usual host link;
 // zero rows where they are unknown.
-func (t Table) machine(gpuName string) Machine {
-	gpu, _ := t.GPU(gpuName)
-	link, _ := t.Link(gpu.Link)
+func (t Table) findMachine(gpuName string) Machine {
+	gpu, _ := t.FindGPU(gpuName)
+	link, _ := t.FindLink(gpu.Link)
 	return Machine{GPU: gpu, Link: link}
 }
 
@@ -120,20 +120,20 @@ func (t Table) cpuNames() []string { return names(t.CPUs) }
 // GridNames are the keys of the grids.
 func (t Table) GridNames() []string { return names(t.Grids) }
 
-// FindGPU looks into the built-in table; see Table.GPU.
-func FindGPU(name string) (GPU, bool) { return Known.GPU(name) }
+// FindGPU looks into the built-in table; see Table.FindGPU.
+func FindGPU(name string) (GPU, bool) { return Known.FindGPU(name) }
 
-// FindLink looks into the built-in table; see Table.Link.
-func FindLink(name string) (Link, bool) { return Known.Link(name) }
+// FindLink looks into the built-in table; see Table.FindLink.
+func FindLink(name string) (Link, bool) { return Known.FindLink(name) }
 
-// FindStorage looks into the built-in table; see Table.Storage.
-func FindStorage(name string) (Storage, bool) { return Known.Storage(name) }
+// FindStorage looks into the built-in table; see Table.FindStorage.
+func FindStorage(name string) (Storage, bool) { return Known.FindStorage(name) }
 
-// FindGrid looks into the built-in table; see Table.Grid.
-func FindGrid(name string) (Grid, bool) { return Known.Grid(name) }
+// FindGrid looks into the built-in table; see Table.FindGrid.
+func FindGrid(name string) (Grid, bool) { return Known.FindGrid(name) }
 
 // MachineOf looks into the built-in table; see Table.Machine.
-func MachineOf(gpuName string) Machine { return Known.machine(gpuName) }
+func MachineOf(gpuName string) Machine { return Known.findMachine(gpuName) }
 
 // suggestions is how many names Nearest returns at most: the four kinds of A100.
 const suggestions = 4
@@ -216,7 +216,10 @@ var vendors = []string{"nvidia", "tesla", "geforce", "amd", "instinct", "intel",
 
 // words is a name in lower case, its words divided by one space, without vendors.
 func words(name string) string {
-	all := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	all := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r)
+	})
 	return strings.Join(slices.DeleteFunc(all, func(word string) bool { return slices.Contains(vendors, word) }), " ")
 }
 

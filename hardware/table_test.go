@@ -183,7 +183,7 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 	for _, cpu := range cpus {
 		for _, name := range append([]string{cpu.Name, cpu.Title}, cpu.Match...) {
-			if found, _ := Known.cpu(name); found.Name != cpu.Name {
+			if found, _ := Known.findCPU(name); found.Name != cpu.Name {
 				t.Errorf("%q of %s finds %q", name, cpu.Name, found.Name)
 			}
 		}
@@ -195,10 +195,10 @@ func TestNamesAreUnique(t *testing.T) {
 			}
 		}
 	}
-	if cpu, _ := Known.cpu("INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.30GHz"); cpu.decodeRate("pillow").Value != 577 {
+	if cpu, _ := Known.findCPU("INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.30GHz"); cpu.decodeRate("pillow").Value != 577 {
 		t.Errorf("the kernel's name of the 8581C finds %q", cpu.Name)
 	}
-	if cpu, found := Known.cpu("AMD EPYC"); found {
+	if cpu, found := Known.findCPU("AMD EPYC"); found {
 		t.Errorf("half a name finds %q", cpu.Name)
 	}
 }
@@ -356,19 +356,19 @@ func TestWith(t *testing.T) {
 		Storages: []Storage{{Name: "nvme", Rate: Figure{3e9, "fio here"}}},
 	}
 	both := Known.With(own)
-	if gpu, _ := both.GPU("h100-sxm"); gpu.Title != "mine" {
+	if gpu, _ := both.FindGPU("h100-sxm"); gpu.Title != "mine" {
 		t.Errorf("h100-sxm is %q", gpu.Title)
 	}
-	if gpu, _ := both.GPU("NVIDIA H200"); gpu.Name != "my-h200" {
+	if gpu, _ := both.FindGPU("NVIDIA H200"); gpu.Name != "my-h200" {
 		t.Errorf("the H200 is %q", gpu.Name)
 	}
-	if _, found := both.GPU("h200"); !found || len(both.GPUs) != len(GPUs)+1 {
+	if _, found := both.FindGPU("h200"); !found || len(both.GPUs) != len(GPUs)+1 {
 		t.Errorf("%d GPUs, want one more than %d", len(both.GPUs), len(GPUs))
 	}
-	if s, _ := both.Storage("nvme"); s.Rate.Value != 3e9 || len(both.Storages) != len(storages) {
+	if s, _ := both.FindStorage("nvme"); s.Rate.Value != 3e9 || len(both.Storages) != len(storages) {
 		t.Errorf("nvme reads %v", s.Rate.Value)
 	}
-	if gpu, _ := Known.GPU("NVIDIA H200"); gpu.Name != "h200" {
+	if gpu, _ := Known.FindGPU("NVIDIA H200"); gpu.Name != "h200" {
 		t.Error("With changed the table that it was called on")
 	}
 }

@@ -259,7 +259,7 @@ func TestDisksThatComeBack(t *testing.T) {
 			t.Errorf("disks can be read: %t, and it is said %q", there, why)
 		}
 	}
-	if s := r.out.Snapshot().Find(recording.DiskBusy, "disk/vda"); s == nil || len(s.V) != 2 {
+	if s := r.out.RunSoFar().Find(recording.DiskBusy, "disk/vda"); s == nil || len(s.V) != 2 {
 		t.Errorf("%+v", s)
 	}
 }

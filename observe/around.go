@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/observe/net"
 )
 
-// around is what lies around the job: disks, file systems, network.
-type around struct {
+// surroundings is what lies around the job: disks, file systems, network.
+type surroundings struct {
 	root   string // where proc and sys lie, "" is "/"
 	disks  *disk.Probe
 	mounts disk.Mounts

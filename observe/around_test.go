@@ -56,7 +56,7 @@ func TestAroundTheJob(t *testing.T) {
 	r.second()
 	r.hearGPU(readings(2, time.Now()))
 	r.second()
-	run := r.out.Snapshot()
+	run := r.out.RunSoFar()
 	for name, want := range map[recording.Signal]map[string]float64{
 		recording.DiskReads:    {"disk/sd1": 1000},
 		recording.NetReceived:  {"net/eth0": 1000},
@@ -85,7 +85,7 @@ func TestProcessesOfAnotherNamespace(t *testing.T) {
 	news := readings(1, time.Now())
 	news.Readings[0].Processes = []uint32{77, 78}
 	r.hearGPU(news)
-	if s := r.out.Snapshot().Find(recording.GPUStrangers, "gpu/0"); s != nil {
+	if s := r.out.RunSoFar().Find(recording.GPUStrangers, "gpu/0"); s != nil {
 		t.Errorf("strangers: %v", s.V)
 	}
 }
@@ -99,7 +99,7 @@ func TestAClockThatJumps(t *testing.T) {
 		r.clock = clock{wall: begun.Round(0).Add(jump), mono: monotonic() - int64(time.Minute)}
 		now := time.Now()
 		r.hearGPU(readings(1, now))
-		s := r.out.Snapshot().Find(recording.GPUUtilisation, "gpu/0")
+		s := r.out.RunSoFar().Find(recording.GPUUtilisation, "gpu/0")
 		if s == nil || len(s.T) != 6 || math.Abs(s.T[5]-now.Sub(begun).Seconds()) > 1e-3 || math.Abs(s.T[0]-s.T[5]+5.0/6) > 1e-6 {
 			t.Errorf("a jump by %v: %+v", jump, s)
 		}
@@ -120,7 +120,7 @@ func BenchmarkSecond(b *testing.B) {
 			now += 0.1
 		}
 		for range 8 * 5 { // five steps a second on each rank
-			r.out.Step(recording.Step{
+			r.out.AddStep(recording.Step{
 				PID: 100 + steps%8, Rank: steps % 8, Loader: 1, N: steps / 8, Start: now - float64(steps%7)/100, Period: 0.2 + float64(steps%13)/1e4, Wait: 0.01 + float64(steps%11)/1e5,
 				Samples: 256, Phase: recording.Train, Idle: math.NaN(), DevicePeriod: math.NaN(), Optimized: 1,
 			})
@@ -128,7 +128,7 @@ func BenchmarkSecond(b *testing.B) {
 		}
 		r.hearGPU(readings(8, time.Now()))
 		r.job.Second(now, r.out)
-		r.facts.Machine = r.job.Machine()
+		r.facts.Machine = r.job.HostMachine()
 		r.lookAround(now)
 		r.writeFacts()
 		if err := r.out.Flush(); err != nil {

@@ -71,7 +71,7 @@ func attack(t *testing.T, killed bool) {
 		t.Setenv(name, "")
 		_ = os.Unsetenv(name)
 	}
-	t.Setenv("HOME", privatetest.Folder(t))
+	t.Setenv("HOME", privatetest.MakeFolder(t))
 	wait := "until [ -e " + dir + "/env ]; do sleep 0.02; done"
 	if killed {
 		wait += "; sleep 60"

@@ -18,12 +18,12 @@ import (
 // terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z) reaches it without us.
 type command struct {
 	process *os.Process
-	ended   chan ending
+	ended   chan exitState
 	signals chan os.Signal
 }
 
-// ending is how the command ended.
-type ending struct {
+// exitState is how the command ended.
+type exitState struct {
 	code   int
 	signal string
 	cpu    time.Duration // core time, its waited-for descendants included
@@ -62,13 +62,16 @@ func start(o Options, path string, environment []string) (*command, error) {
 		return nil, err
 	}
 	defer done()
-	c := &command{ended: make(chan ending, 1), signals: make(chan os.Signal, 32)}
+	c := &command{ended: make(chan exitState, 1), signals: make(chan os.Signal, 32)}
 	for _, s := range relayed {
 		if !o.Apart && !signal.Ignored(s) { // as under nohup: the command is to ignore it as well
 			signal.Notify(c.signals, s)
 		}
 	}
-	c.process, err = launch.Command{Path: path, Words: o.Command, Env: environment, Dir: o.Dir, Files: files, Apart: o.Apart}.Start()
+	c.process, err = launch.Command{
+		Path: path, Words: o.Command, Env: environment, Dir: o.Dir, Files: files,
+		Apart: o.Apart,
+	}.Start()
 	if err != nil {
 		signal.Stop(c.signals)
 		return nil, err
@@ -85,10 +88,10 @@ func start(o Options, path string, environment []string) (*command, error) {
 func (c *command) wait() {
 	state, err := c.process.Wait()
 	if err != nil {
-		c.ended <- ending{code: 125, signal: ""}
+		c.ended <- exitState{code: 125, signal: ""}
 		return
 	}
-	e := ending{code: state.ExitCode(), cpu: state.UserTime() + state.SystemTime()}
+	e := exitState{code: state.ExitCode(), cpu: state.UserTime() + state.SystemTime()}
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.code, e.signal = 128+int(status.Signal()), unix.SignalName(status.Signal())
 	}

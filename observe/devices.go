@@ -44,17 +44,17 @@ func (r *recorder) sampleGPU(reading gpu.Reading, now float64, at time.Time) {
 	subject := "gpu/" + strconv.Itoa(reading.Index)
 	for _, u := range reading.Utilisation {
 		if t := now - at.Round(0).Sub(u.At.Round(0)).Seconds(); t >= 0 && t <= now+1 {
-			r.out.Sample(recording.GPUUtilisation, subject, t, u.Ratio)
+			r.out.AddSample(recording.GPUUtilisation, subject, t, u.Ratio)
 		}
 	}
-	r.out.Sample(recording.GPUMemory, subject, now, reading.MemoryUsedBytes)
-	r.out.Sample(recording.GPUPower, subject, now, reading.PowerWatts)
-	r.out.Sample(recording.GPUClock, subject, now, reading.SMClockMHz)
-	r.out.Sample(recording.GPULinkGen, subject, now, reading.LinkGeneration)
-	r.out.Sample(recording.GPULinkWidth, subject, now, reading.LinkWidth)
-	r.out.Sample(recording.GPUActive, subject, now, reading.Active)
+	r.out.AddSample(recording.GPUMemory, subject, now, reading.MemoryUsedBytes)
+	r.out.AddSample(recording.GPUPower, subject, now, reading.PowerWatts)
+	r.out.AddSample(recording.GPUClock, subject, now, reading.SMClockMHz)
+	r.out.AddSample(recording.GPULinkGen, subject, now, reading.LinkGeneration)
+	r.out.AddSample(recording.GPULinkWidth, subject, now, reading.LinkWidth)
+	r.out.AddSample(recording.GPUActive, subject, now, reading.Active)
 	if reading.SlowedKnown {
-		r.out.Sample(recording.GPUSlowed, subject, now, float64(reading.Slowed))
+		r.out.AddSample(recording.GPUSlowed, subject, now, float64(reading.Slowed))
 	}
 	r.sampleStrangers(reading, subject, now)
 }
@@ -75,9 +75,9 @@ func (r *recorder) sampleStrangers(reading gpu.Reading, subject string, now floa
 	if strangers == len(reading.Processes) {
 		return
 	}
-	r.out.Sample(recording.GPUStrangers, subject, now, float64(strangers))
+	r.out.AddSample(recording.GPUStrangers, subject, now, float64(strangers))
 	if reading.Shares != nil {
-		r.out.Sample(recording.GPUOthers, subject, now, min(1, share))
+		r.out.AddSample(recording.GPUOthers, subject, now, min(1, share))
 	}
 }
 
@@ -90,8 +90,9 @@ func (r *recorder) gpuFacts(f gpu.Facts) {
 	for _, d := range f.Devices {
 		g := recording.GPU{
 			Index: d.Index, Name: d.Name, UUID: d.UUID, Emulated: d.Emulated,
-			MemoryBytes: stat.Known(d.MemoryBytes), PowerLimit: stat.Known(d.PowerLimitWatts), MaxClock: stat.Known(d.MaxSMClockMHz),
-			LinkGen: d.LinkGeneration, LinkWidth: d.LinkWidth, MIG: d.MIG,
+			MemoryBytes: stat.Known(d.MemoryBytes), PowerLimit: stat.Known(d.PowerLimitWatts),
+			MaxClock: stat.Known(d.MaxSMClockMHz),
+			LinkGen:  d.LinkGeneration, LinkWidth: d.LinkWidth, MIG: d.MIG,
 		}
 		if d.Node >= 0 {
 			g.Node = &d.Node

@@ -40,7 +40,7 @@ type Place struct {
 func Examine(p Place) (all []Check) {
 	all = append(all, p.gpus()...)
 	for _, check := range []func() Check{
-		p.processes, p.bytes, p.states, p.queues, p.delays, p.groups, p.pressure, p.disks, p.networks,
+		p.processes, p.bytes, p.states, p.queues, p.delays, p.checkGroups, p.pressure, p.disks, p.networks,
 		p.shm, p.locked, p.tracing, p.private, p.hook, p.room,
 	} {
 		all = append(all, check())
@@ -58,7 +58,8 @@ func (p Place) gpus() []Check {
 	probe, err := p.OpenGPU()
 	if err != nil {
 		return []Check{{
-			What: "GPU", Needed: true, Text: err.Error() + ", and without it what the device does is known only from its own clock in the hook",
+			What: "GPU", Needed: true,
+			Text: err.Error() + ", and without it what the device does is known only from its own clock in the hook",
 			Help: "nvidia-smi, to see whether the driver works, docker run --gpus all in a container",
 		}}
 	}
@@ -67,7 +68,10 @@ func (p Place) gpus() []Check {
 	time.Sleep(p.Pause)
 	facts, readings := probe.Facts(), probe.Read(time.Now())
 	if len(facts.Devices) == 0 {
-		return []Check{{What: "GPU", Needed: true, Text: "there is none so far (an emulated one comes with the program that makes it)"}}
+		return []Check{{
+			What: "GPU", Needed: true,
+			Text: "there is none so far (an emulated one comes with the program that makes it)",
+		}}
 	}
 	names := map[string]int{}
 	var order []string
@@ -79,7 +83,8 @@ func (p Place) gpus() []Check {
 	for i, name := range order {
 		order[i] = fmt.Sprintf("%d x %s", names[name], name)
 	}
-	checks := []Check{{What: "GPU", Seen: true, Needed: true, Text: fmt.Sprintf("%s, driver %s, by %s", strings.Join(order, ", "), cmp.Or(facts.Driver, "unknown"), facts.Source)}}
+	checks := []Check{{What: "GPU", Seen: true, Needed: true, Text: fmt.Sprintf("%s, driver %s, by %s",
+		strings.Join(order, ", "), cmp.Or(facts.Driver, "unknown"), facts.Source)}}
 	for i, r := range readings {
 		if i < len(facts.Devices) {
 			checks = append(checks, values(facts.Devices[i], r, facts.Source)...)
@@ -90,7 +95,8 @@ func (p Place) gpus() []Check {
 
 // values are the values that a device does not tell.
 func values(d gpu.Device, r gpu.Reading, source string) (lacking []Check) {
-	const nvidiaSMI = "the driver's library libnvidia-ml.so.1 tells more than nvidia-smi: in a container, NVIDIA_DRIVER_CAPABILITIES=utility,compute"
+	const nvidiaSMI = "the driver's library libnvidia-ml.so.1 tells more than nvidia-smi: in a container, " +
+		"NVIDIA_DRIVER_CAPABILITIES=utility,compute"
 	add := func(needed, known bool, what, why, help string) {
 		if known {
 			return
@@ -98,23 +104,38 @@ func values(d gpu.Device, r gpu.Reading, source string) (lacking []Check) {
 		if source == "nvidia-smi" && help == "" {
 			help = nvidiaSMI
 		}
-		lacking = append(lacking, Check{What: fmt.Sprintf("GPU %d: %s", d.Index, what), Needed: needed, Text: why, Help: help})
+		lacking = append(lacking, Check{
+			What: fmt.Sprintf("GPU %d: %s", d.Index, what), Needed: needed, Text: why,
+			Help: help,
+		})
 	}
-	add(true, len(r.Utilisation) > 0 || d.MIG, "utilisation", "the driver does not tell it now: idle time is then known only from the device's own clock in the hook", "")
-	add(true, !d.MIG, "utilisation", "the device is cut into instances (MIG), for which the driver tells none: idle time is then known only from the device's own clock in the hook", "")
+	add(true, len(r.Utilisation) > 0 || d.MIG, "utilisation",
+		"the driver does not tell it now: idle time is then known only from the device's own clock in the hook", "")
+	add(true, !d.MIG, "utilisation",
+		"the device is cut into instances (MIG), for which the driver tells none: idle time is then known only from "+
+			"the device's own clock in the hook", "")
 	add(false, !math.IsNaN(r.MemoryUsedBytes), "memory", "the driver does not tell it", "")
-	add(false, !math.IsNaN(r.PowerWatts), "power", "the driver does not tell it: what idling costs is then by the table", "")
-	add(false, !math.IsNaN(r.SMClockMHz) && !math.IsNaN(d.MaxSMClockMHz), "clock", "the driver does not tell it: throttled is not seen", "")
+	add(false, !math.IsNaN(r.PowerWatts), "power",
+		"the driver does not tell it: what idling costs is then by the table", "")
+	add(false, !math.IsNaN(r.SMClockMHz) && !math.IsNaN(d.MaxSMClockMHz), "clock",
+		"the driver does not tell it: throttled is not seen", "")
 	add(false, r.SlowedKnown, "reasons of a low clock", "the driver does not tell them: throttled is not seen", "")
-	add(false, !math.IsNaN(r.LinkWidth) && d.LinkWidth > 0, "PCIe link", "the driver does not tell its generation and width", "")
-	add(false, r.Processes != nil, "processes", "the driver does not tell which use it: shared-gpu is not seen, and trainers are told by what they run", "")
-	add(false, r.Shares != nil, "time by process", "the driver does not tell it: of other programs on the device is seen that they are there, not what they take", "")
-	add(false, !math.IsNaN(r.Active), "SM activity", "no counters for it (NVIDIA Hopper and later have them): power stands in for it", "")
+	add(false, !math.IsNaN(r.LinkWidth) && d.LinkWidth > 0, "PCIe link",
+		"the driver does not tell its generation and width", "")
+	add(false, r.Processes != nil, "processes",
+		"the driver does not tell which use it: shared-gpu is not seen, and trainers are told by what they run", "")
+	add(false, r.Shares != nil, "time by process",
+		"the driver does not tell it: of other programs on the device is seen that they are there, not what they take", "")
+	add(false, !math.IsNaN(r.Active), "SM activity",
+		"no counters for it (NVIDIA Hopper and later have them): power stands in for it", "")
 	return lacking
 }
 
 func (p Place) processes() Check {
-	c := Check{What: "processes", Needed: true, Help: "run stoker as the user who owns the job, or as root, or mount -o remount,hidepid=0 /proc"}
+	c := Check{
+		What: "processes", Needed: true,
+		Help: "run stoker as the user who owns the job, or as root, or mount -o remount,hidepid=0 /proc",
+	}
 	mounts, err := p.read("proc/self/mountinfo")
 	if err != nil {
 		c.Text, c.Help = "/proc is not mounted: "+err.Error(), "mount -t proc proc /proc"
@@ -122,7 +143,8 @@ func (p Place) processes() Check {
 	}
 	for line := range strings.Lines(mounts) {
 		head, tail, _ := strings.Cut(line, " - ")
-		if fields := strings.Fields(head); len(fields) > 4 && fields[4] == "/proc" && strings.HasPrefix(tail, "proc ") &&
+		if fields := strings.Fields(head); len(fields) > 4 && fields[4] == "/proc" &&
+			strings.HasPrefix(tail, "proc ") &&
 			strings.Contains(tail, "hidepid=") && !strings.Contains(tail, "hidepid=0") && os.Geteuid() != 0 {
 			c.Text = "/proc shows only your own (hidepid): jobs of others cannot be attached to, and neighbours have no names"
 			return c
@@ -142,12 +164,16 @@ func (p Place) bytes() Check {
 
 // states asks of our own threads, of which some sleep.
 func (p Place) states() Check {
-	c := Check{What: "what threads wait for", Needed: true, Text: "/proc/PID/wchan cannot be read: waiting for a network, a lock and a timer look the same"}
+	c := Check{
+		What: "what threads wait for", Needed: true,
+		Text: "/proc/PID/wchan cannot be read: waiting for a network, a lock and a timer look the same",
+	}
 	files, _ := filepath.Glob(p.Root + "/proc/self/task/*/wchan") // no error but of the pattern
 	for _, file := range files {
 		name, err := os.ReadFile(file)
 		if err == nil {
-			c.Text = "the kernel hides the names (/proc/PID/wchan is 0): waiting for a network, a lock and a timer look the same"
+			c.Text = "the kernel hides the names (/proc/PID/wchan is 0): waiting for a network, a lock and a timer " +
+				"look the same"
 		}
 		if err == nil && string(name) != "0" {
 			c.Seen, c.Text = true, "/proc/PID/wchan"
@@ -162,7 +188,9 @@ func (p Place) queues() Check {
 	c := Check{What: "waiting for cores", Needed: true, Seen: true, Text: "/proc/PID/schedstat"}
 	text, err := p.read("proc/self/schedstat")
 	if fields := strings.Fields(text); err != nil || len(fields) < 2 {
-		c.Seen, c.Text = false, "the kernel counts it not (/proc/PID/schedstat): cpu-exhausted and neighbour are told by full cores alone"
+		c.Seen, c.Text =
+			false, "the kernel counts it not (/proc/PID/schedstat): cpu-exhausted and neighbour are told by full "+
+				"cores alone"
 		c.Help = "a kernel with CONFIG_SCHED_INFO"
 	}
 	return c
@@ -177,7 +205,7 @@ func (p Place) delays() Check {
 	return c
 }
 
-func (p Place) groups() Check {
+func (p Place) checkGroups() Check {
 	c := Check{What: "control groups", Needed: true}
 	groups, err := cgroup.Find(os.DirFS(cmp.Or(p.Root, "/")), "self")
 	if err != nil {
@@ -189,8 +217,9 @@ func (p Place) groups() Check {
 	if quota := groups.Quota(); quota > 0 {
 		limits = append(limits, "a CPU quota of "+stoker.AboutCores(quota)+" cores")
 	}
-	if limit, left := groups.Memory(); limit > 0 {
-		limits = append(limits, fmt.Sprintf("%s of memory, %s are left", stoker.AboutBytes(limit), stoker.AboutBytes(left)))
+	if limit, left := groups.MemoryLimit(); limit > 0 {
+		limits = append(limits, fmt.Sprintf("%s of memory, %s are left", stoker.AboutBytes(limit),
+			stoker.AboutBytes(left)))
 	}
 	if rate := groups.DiskLimit(); rate > 0 {
 		limits = append(limits, stoker.AboutRate(rate)+" from disks")
@@ -205,7 +234,9 @@ func (p Place) groups() Check {
 func (p Place) pressure() Check {
 	c := Check{What: "pressure (PSI)", Seen: true, Text: "of cores, storage and memory"}
 	if text, err := p.read("proc/pressure/memory"); err != nil || !strings.HasPrefix(text, "some ") {
-		c.Seen, c.Text, c.Help = false, "the kernel does not measure it: memory-pressure is not seen", "psi=1 on the kernel's command line (4.20 and later, CONFIG_PSI)"
+		c.Seen, c.Text, c.Help =
+			false, "the kernel does not measure it: memory-pressure is not seen", "psi=1 on the kernel's command "+
+				"line (4.20 and later, CONFIG_PSI)"
 	}
 	return c
 }
@@ -214,7 +245,7 @@ func (p Place) pressure() Check {
 type tally map[string]bool
 
 // Sample takes note of a subject.
-func (t tally) Sample(_ recording.Signal, subject string, _, _ float64) { t[subject] = true }
+func (t tally) AddSample(_ recording.Signal, subject string, _, _ float64) { t[subject] = true }
 
 func (t tally) names() string {
 	var names []string
@@ -233,7 +264,9 @@ func (p Place) disks() Check {
 	}
 	switch {
 	case err != nil:
-		c.Text, c.Help = err.Error()+": device-saturated and small-files are not seen", "in a container, not under a sandbox that hides /proc/diskstats"
+		c.Text, c.Help = err.Error()+
+			": device-saturated and small-files are not seen", "in a container, not under a sandbox that hides "+
+			"/proc/diskstats"
 	case len(seen) == 0:
 		c.Text = "no disk was ever read from here: device-saturated and small-files are not seen"
 	default:
@@ -258,7 +291,10 @@ func (p Place) networks() Check {
 const littleShm = 64 << 20
 
 func (p Place) shm() Check {
-	c := Check{What: "shared memory", Needed: true, Help: "docker run --shm-size=8g (or --ipc=host), or mount -o remount,size=8g /dev/shm"}
+	c := Check{
+		What: "shared memory", Needed: true,
+		Help: "docker run --shm-size=8g (or --ipc=host), or mount -o remount,size=8g /dev/shm",
+	}
 	var s unix.Statfs_t
 	if err := unix.Statfs(p.Root+"/dev/shm", &s); err != nil {
 		c.Text = "/dev/shm: " + err.Error() + ": DataLoader workers cannot hand batches over"
@@ -299,7 +335,8 @@ func (p Place) tracing() Check {
 	switch {
 	case err != nil || scope == "0" || os.Geteuid() == 0 && scope != "3":
 	case scope == "1":
-		c.Text = "of what stoker observe starts, not of a job that it is attached to with --pid (kernel.yama.ptrace_scope=1)"
+		c.Text = "of what stoker observe starts, not of a job that it is attached to with --pid " +
+			"(kernel.yama.ptrace_scope=1)"
 		c.Help = "sysctl -w kernel.yama.ptrace_scope=0"
 	default:
 		c.Seen, c.Text = false, "kernel.yama.ptrace_scope="+scope+": Python's stacks are known from the hook alone"
@@ -358,14 +395,16 @@ func (p Place) hook() Check {
 	ran, _ := fmt.Sscanf(said, "stoker %d %d", &major, &minor)
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
-		c.Text, c.Help = p.Python+" is not found: which Python the job uses is not known here", "stoker doctor --python PATH"
+		c.Text, c.Help = p.Python+
+			" is not found: which Python the job uses is not known here", "stoker doctor --python PATH"
 	case err != nil:
 		c.Text = fmt.Sprintf("%s does not start: %v", p.Python, err)
 	case ran < 2:
 		c.Text = p.Python + " ignores PYTHONPATH or imports no sitecustomize: no steps, no times of a fetch"
 		c.Help = "python without -I, -E and -S, and unset PYTHONSAFEPATH PYTHONNOUSERSITE"
 	case major < 3 || major == 3 && minor < 8:
-		c.Text, c.Help = fmt.Sprintf("%s is Python %d.%d: the hook runs in 3.8 and later", p.Python, major, minor), "stoker doctor --python PATH"
+		c.Text, c.Help = fmt.Sprintf("%s is Python %d.%d: the hook runs in 3.8 and later", p.Python, major,
+			minor), "stoker doctor --python PATH"
 	default:
 		c.Seen, c.Text = true, fmt.Sprintf("runs in %s (Python %d.%d)", p.Python, major, minor)
 	}

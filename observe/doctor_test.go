@@ -127,11 +127,11 @@ func TestDoctorOfLimits(t *testing.T) {
 	forest.File(t, p.Root, "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
 	forest.File(t, p.Root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000000\n")
 	forest.File(t, p.Root, "sys/fs/cgroup/memory/memory.usage_in_bytes", "500000000\n")
-	if c := p.groups(); !c.Seen || c.Text != "a CPU quota of 1.5 cores, 2 GB of memory, 1.5 GB are left" {
+	if c := p.checkGroups(); !c.Seen || c.Text != "a CPU quota of 1.5 cores, 2 GB of memory, 1.5 GB are left" {
 		t.Errorf("%+v", c)
 	}
 	_ = os.Remove(filepath.Join(p.Root, "sys/fs/cgroup/cpu/cpu.stat"))
-	if c := p.groups(); c.Seen {
+	if c := p.checkGroups(); c.Seen {
 		t.Errorf("a quota whose throttling is not counted: %+v", c)
 	}
 	forest.File(t, p.Root, "proc/sys/kernel/yama/ptrace_scope", "3\n")

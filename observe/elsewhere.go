@@ -12,7 +12,8 @@ import (
 
 // Record needs Linux: everything it looks at is in /proc.
 func Record(context.Context, Options) (*recording.Run, error) {
-	return nil, errors.New("observe: only Linux can be observed, and recordings from there can be read here with stoker diagnose")
+	return nil, errors.New(
+		"observe: only Linux can be observed, and recordings from there can be read here with stoker diagnose")
 }
 
 // Place is where Examine looks.
@@ -24,5 +25,9 @@ type Place struct {
 
 // Examine needs Linux, as Record does.
 func Examine(Place) []Check {
-	return []Check{{What: "Linux", Needed: true, Text: "only Linux can be observed: everything that is looked at is in /proc", Help: "recordings from there can be read here: stoker diagnose RUN"}}
+	return []Check{{
+		What: "Linux", Needed: true,
+		Text: "only Linux can be observed: everything that is looked at is in /proc",
+		Help: "recordings from there can be read here: stoker diagnose RUN",
+	}}
 }

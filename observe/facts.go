@@ -47,7 +47,8 @@ func worksUnseen(f *recording.Facts) {
 	}
 	for i := range f.Absent {
 		if a := &f.Absent[i]; a.What == "gpu" {
-			a.Why = fmt.Sprintf("the program computes on %s, but what that does cannot be read here: %s", f.Model.Device, a.Why)
+			a.Why = fmt.Sprintf("the program computes on %s, but what that does cannot be read here: %s",
+				f.Model.Device, a.Why)
 		}
 	}
 }
@@ -95,10 +96,16 @@ func (r *recorder) silentHook(now float64) {
 	}
 	switch {
 	case flag != "":
-		r.absent("hook", fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored: leave %s away to have steps", flag, flag))
+		r.absent("hook",
+			fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored: leave %s away to have steps",
+				flag, flag))
 	case pid > 0:
-		r.absent("steps", fmt.Sprintf("process %d has loaded PyTorch, and its hook has said nothing so far: no DataLoader was iterated and no optimizer "+
-			"stepped in it, or the hook does not run there (PYTHONPATH does not reach it, or its Python is older than 3.8)", pid))
+		r.absent("steps",
+			fmt.Sprintf(
+				"process %d has loaded PyTorch, and its hook has said nothing so far: no DataLoader was iterated and "+
+					"no optimizer "+
+					"stepped in it, or the hook does not run there (PYTHONPATH does not reach it, or its Python is "+
+					"older than 3.8)", pid))
 	}
 }
 
@@ -142,7 +149,8 @@ func (r *recorder) guarded(what string, work func()) (fine bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			r.note(fmt.Sprintf("%s: a fault of stoker's own: %v", what, fault))
-			r.warn(fmt.Sprintf("%s: a fault of stoker's own, please report it: %v. The command is not touched by it", what, fault))
+			r.warn(fmt.Sprintf("%s: a fault of stoker's own, please report it: %v. The command is not touched by it",
+				what, fault))
 		}
 	}()
 	work()
@@ -182,7 +190,7 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 	}
 	r.guarded("end the recording", func() {
-		r.facts.Overhead = r.overhead()
+		r.facts.Overhead = r.measureOverhead()
 		r.writeFacts()
 		r.recover()
 	})
@@ -196,7 +204,7 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 	if err = r.out.Close(); path != r.out.Path() {
 		r.tellPath("")
 	}
-	if !r.guarded("put the run together", func() { run = r.out.Snapshot() }) {
+	if !r.guarded("put the run together", func() { run = r.out.RunSoFar() }) {
 		run = &recording.Run{}
 	}
 	run.Facts.Exit = r.exit // whatever was written
@@ -216,7 +224,8 @@ func (r *recorder) drain() {
 	time.Sleep(drainTime)
 	r.hear()
 	if n := r.hears.Refused(); n > 0 {
-		r.note(fmt.Sprintf("%d connection(s) to the hook's socket were refused: of another user, or too many at a time", n))
+		r.note(fmt.Sprintf(
+			"%d connection(s) to the hook's socket were refused: of another user, or too many at a time", n))
 	}
 	_ = r.hears.Close()
 }
@@ -234,12 +243,13 @@ func (r *recorder) left() {
 	for _, pid := range alive[:min(8, len(alive))] {
 		words = append(words, fmt.Sprint(pid))
 	}
-	r.note(fmt.Sprintf("the command ended but %d process(es) that it started go on (%s): observe them with stoker observe --pid %d",
+	r.note(fmt.Sprintf("the command ended but %d process(es) that it started go on (%s): observe them with stoker "+
+		"observe --pid %d",
 		len(alive), strings.Join(words, ", "), alive[0]))
 }
 
-// overhead is what observing cost, by the kernel's account of our own process.
-func (r *recorder) overhead() *recording.Overhead {
+// measureOverhead is what observing cost, by the kernel's account of our own process.
+func (r *recorder) measureOverhead() *recording.Overhead {
 	cpu := coretime.Used().Seconds()
 	return &recording.Overhead{CPU: math.Round(cpu*1e6) / 1e6, Wall: r.clock.now(), Dropped: r.intake.Dropped()}
 }

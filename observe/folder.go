@@ -43,7 +43,7 @@ const runPrefix = "run-"
 
 // makeFolder makes the folder of a run, and removes those that nobody needs.
 func makeFolder(place string) (*folder, error) {
-	path := filepath.Join(place, runPrefix+node()+"-"+strconv.Itoa(os.Getpid())+"-"+random(4))
+	path := filepath.Join(place, runPrefix+namespaceID()+"-"+strconv.Itoa(os.Getpid())+"-"+random(4))
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, err
 	}
@@ -58,9 +58,9 @@ func random(size int) string {
 	return hex.EncodeToString(b)
 }
 
-// node names the PID namespace of this machine since its start: only there does a
+// namespaceID names the PID namespace of this machine since its start: only there does a
 // PID say whether a process lives. A home may be shared by many machines.
-func node() string {
+func namespaceID() string {
 	host, _ := os.Hostname()
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	space, _ := os.Readlink("/proc/self/ns/pid")
@@ -68,8 +68,8 @@ func node() string {
 	return hex.EncodeToString(sum[:4])
 }
 
-func (f *folder) socket() string { return filepath.Join(f.path, "hook.sock") }
-func (f *folder) page() string   { return filepath.Join(f.path, "page") }
+func (f *folder) socket() string   { return filepath.Join(f.path, "hook.sock") }
+func (f *folder) pageFile() string { return filepath.Join(f.path, "page") }
 
 func (f *folder) remove() { _ = os.RemoveAll(f.path) }
 
@@ -139,7 +139,8 @@ func holds(path string, content []byte) bool {
 	file := os.NewFile(uintptr(fd), path)
 	defer func() { _ = file.Close() }()
 	var s unix.Stat_t
-	if unix.Fstat(fd, &s) != nil || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Mode&0o7777 != 0o600 || int(s.Uid) != os.Geteuid() || s.Nlink != 1 {
+	if unix.Fstat(fd, &s) != nil || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Mode&0o7777 != 0o600 ||
+		int(s.Uid) != os.Geteuid() || s.Nlink != 1 {
 		return false
 	}
 	found, err := io.ReadAll(io.LimitReader(file, int64(len(content))+1))
@@ -153,7 +154,7 @@ func sweep(place string) {
 	if err != nil {
 		return
 	}
-	prefix := runPrefix + node() + "-"
+	prefix := runPrefix + namespaceID() + "-"
 	for _, entry := range entries {
 		path := filepath.Join(place, entry.Name())
 		rest, ours := strings.CutPrefix(entry.Name(), prefix)

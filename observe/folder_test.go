@@ -21,7 +21,7 @@ import (
 
 // The hook's file is what we wrote, whatever became of it since.
 func TestHookIsMadeWhole(t *testing.T) {
-	f := &folder{path: privatetest.Folder(t) + "/run"}
+	f := &folder{path: privatetest.MakeFolder(t) + "/run"}
 	source := "hook = 1\n"
 	files := func(text string) fs.FS { return fstest.MapFS{"sitecustomize.py": {Data: []byte(text)}} }
 	if err := f.writeHook(files(source)); err != nil {
@@ -79,7 +79,7 @@ func TestHookIsMadeWhole(t *testing.T) {
 // The hook that did not change is not written again: what Python compiled of it
 // stays good.
 func TestHookIsKept(t *testing.T) {
-	place := privatetest.Folder(t)
+	place := privatetest.MakeFolder(t)
 	write := func() (s unix.Stat_t) {
 		f := &folder{path: place + "/run"}
 		if err := f.writeHook(hook.Files); err != nil || unix.Stat(f.hook+"/sitecustomize.py", &s) != nil {
@@ -93,7 +93,7 @@ func TestHookIsKept(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
-	place := privatetest.Folder(t)
+	place := privatetest.MakeFolder(t)
 	gone := exec.Command("true")
 	_ = gone.Run()
 	dead := gone.Process.Pid
@@ -103,10 +103,10 @@ func TestSweep(t *testing.T) {
 		}
 		return place + "/" + name
 	}
-	make(fmt.Sprintf("run-%s-%d-00", node(), dead)) // goes
-	used := make(fmt.Sprintf("run-%s-%d-01", node(), dead))
+	make(fmt.Sprintf("run-%s-%d-00", namespaceID(), dead)) // goes
+	used := make(fmt.Sprintf("run-%s-%d-01", namespaceID(), dead))
 	kept := []string{
-		used, make(fmt.Sprintf("run-%s-%d-00", node(), os.Getppid())), make(fmt.Sprintf("run-00000000-%d-00", dead)),
+		used, make(fmt.Sprintf("run-%s-%d-00", namespaceID(), os.Getppid())), make(fmt.Sprintf("run-00000000-%d-00", dead)),
 		make("hook-0123456789abcdef"), make("run-nonsense"), make(fmt.Sprintf("stoker-0-%d-00", dead)),
 	}
 	user := exec.Command("sleep", "60")
@@ -135,7 +135,7 @@ func TestSweep(t *testing.T) {
 
 // A place whose name does not fit into a socket's address is as good as another.
 func TestLongPlace(t *testing.T) {
-	runtime := privatetest.Folder(t) + strings.Repeat("/"+strings.Repeat("x", 50), 3)
+	runtime := privatetest.MakeFolder(t) + strings.Repeat("/"+strings.Repeat("x", 50), 3)
 	if err := os.MkdirAll(runtime, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -36,9 +36,10 @@ type GPUNews struct {
 }
 
 const (
-	gpuPatience = 2 * time.Second  // that the end of a run has with a driver
-	gpuAgain    = 10 * time.Second // until a driver that was not there is looked for again, then twice as long each time
-	gpuSeldom   = 10 * time.Minute // at the longest
+	gpuPatience = 2 * time.Second // that the end of a run has with a driver
+	// until a driver that was not there is looked for again, then twice as long each time
+	gpuAgain  = 10 * time.Second
+	gpuSeldom = 10 * time.Minute // at the longest
 )
 
 // WatchGPUs looks once a second, from now on until Close.

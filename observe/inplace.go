@@ -32,7 +32,8 @@ const (
 func cramped() string {
 	spare.Release()
 	if n := freeFiles(leastFiles); n < leastFiles {
-		return fmt.Sprintf("this process may open %d more files, observing takes up to %d: raise ulimit -n", n, leastFiles)
+		return fmt.Sprintf("this process may open %d more files, observing takes up to %d: raise ulimit -n", n,
+			leastFiles)
 	}
 	for _, l := range []struct {
 		resource   int
@@ -41,11 +42,14 @@ func cramped() string {
 	}{{unix.RLIMIT_AS, leastAddresses, "address space", "-v"}, {unix.RLIMIT_DATA, leastData, "data", "-d"}} {
 		var r unix.Rlimit
 		if unix.Getrlimit(l.resource, &r) == nil && r.Cur < l.least {
-			return fmt.Sprintf("this process may have %d MiB of %s, observing takes up to %d: raise ulimit %s", r.Cur>>20, l.what, l.least>>20, l.flag)
+			return fmt.Sprintf("this process may have %d MiB of %s, observing takes up to %d: raise ulimit %s",
+				r.Cur>>20, l.what, l.least>>20, l.flag)
 		}
 	}
 	if n := freeThreads(); n < leastThreads {
-		return fmt.Sprintf("%d more processes and threads may be started, observing takes up to %d: raise ulimit -u, or the control group's pids.max", n, leastThreads)
+		return fmt.Sprintf(
+			"%d more processes and threads may be started, observing takes up to %d: raise ulimit -u, or the control "+
+				"group's pids.max", n, leastThreads)
 	}
 	return ""
 }

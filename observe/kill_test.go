@@ -38,7 +38,7 @@ func TestKills(t *testing.T) {
 	if !measured {
 		kills = 6
 	}
-	runtime := privatetest.Folder(t)
+	runtime := privatetest.MakeFolder(t)
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	dir := t.TempDir()
 	var mu sync.Mutex // guards worst
@@ -164,7 +164,7 @@ func TestEachSecondIsWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range r.out.Snapshot().Series {
+		for _, want := range r.out.RunSoFar().Series {
 			if got := held.Find(want.Signal, want.Subject); got == nil || len(got.V) != len(want.V) || len(want.V) > i+1 {
 				t.Errorf("second %d: the file has %+v, want %+v", i, got, want)
 			}

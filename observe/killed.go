@@ -31,26 +31,30 @@ func findMemoryGroup() (m memoryGroup) {
 
 // killed says that a command was killed, or some of its processes, and by what as far as
 // that is known; "" where nobody was.
-func killed(exit *recording.Exit, m memoryGroup) string {
+func killed(exit *recording.ExitStatus, m memoryGroup) string {
 	count, limit := 0., 0.
 	if m.groups != nil {
 		now, _ := m.groups.Killed()
 		count = now - m.before
-		limit, _ = m.groups.Memory()
+		limit, _ = m.groups.MemoryLimit()
 	}
 	if count > 0 {
 		within := ""
 		if limit > 0 {
 			within = ", which may have " + stoker.AboutBytes(limit)
 		}
-		return fmt.Sprintf("the kernel killed %.0f process%s of the job's control group%s: memory ran out (oom_kill). A larger limit, fewer workers or a smaller prefetch_factor helps",
+		return fmt.Sprintf(
+			"the kernel killed %.0f process%s of the job's control group%s: memory ran out (oom_kill). A larger "+
+				"limit, fewer workers or a smaller prefetch_factor helps",
 			count, stoker.Ending(int(count), "", "es"), within)
 	}
 	switch {
 	case exit == nil || exit.Code != 137:
 		return ""
 	case m.groups == nil:
-		return "the command was killed (SIGKILL), and whether memory ran out cannot be seen here: journalctl -k | grep -i 'out of memory'"
+		return "the command was killed (SIGKILL), and whether memory ran out cannot be seen here: journalctl -k | " +
+			"grep -i 'out of memory'"
 	}
-	return "the command was killed (SIGKILL), not for lack of memory as far as its control group counts (oom_kill): a person, a scheduler or a time limit did it"
+	return "the command was killed (SIGKILL), not for lack of memory as far as its control group counts (oom_kill): " +
+		"a person, a scheduler or a time limit did it"
 }

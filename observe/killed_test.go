@@ -61,7 +61,7 @@ func TestKilledJobIsSaidToBe(t *testing.T) {
 			t.Errorf("%s: %+v; the notes lack %q:\n%s", script, run.Facts.Exit, want, notes)
 		}
 	}
-	exit := &recording.Exit{Code: 137, Signal: "SIGKILL"}
+	exit := &recording.ExitStatus{Code: 137, Signal: "SIGKILL"}
 	if said := killed(exit, memoryGroup{}); !strings.Contains(said, "cannot be seen here") {
 		t.Error(fmt.Sprint("without a control group: ", said))
 	}

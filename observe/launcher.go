@@ -2,7 +2,7 @@ package observe
 
 import "os"
 
-func job() string { return JobName(os.Getenv) }
+func launcherJob() string { return JobName(os.Getenv) }
 
 // jobNames are the variables in which schedulers and launchers name a job, the same on
 // each of its nodes; the last is where its ranks meet.

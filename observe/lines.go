@@ -23,7 +23,10 @@ func (r *recorder) lines(now float64) {
 		case p.Role == recording.RoleTrainer:
 			threads = append(threads, stack.Thread{PID: p.PID, TID: p.LaunchThread, For: recording.Loading{PID: p.PID}})
 		case p.Role == recording.RoleWorker:
-			threads = append(threads, stack.Thread{PID: p.PID, TID: p.PID, For: recording.Loading{PID: p.Parent, Worker: true}})
+			threads = append(threads, stack.Thread{PID: p.PID, TID: p.PID, For: recording.Loading{
+				PID:    p.Parent,
+				Worker: true,
+			}})
 		}
 	}
 	if r.stacks == nil {

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	switch {
 	case errors.As(err, &unstarted):
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(unstarted.Code())
+		os.Exit(unstarted.ExitCode())
 	case run == nil:
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(125)

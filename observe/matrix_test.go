@@ -151,7 +151,7 @@ var troubles = map[string]trouble{
 // and its exit code as it has without us.
 func TestTheJobAlwaysRuns(t *testing.T) {
 	leash.Hold(t)
-	t.Setenv("XDG_RUNTIME_DIR", privatetest.Folder(t))
+	t.Setenv("XDG_RUNTIME_DIR", privatetest.MakeFolder(t))
 	for name, trouble := range troubles {
 		for _, moment := range []string{"before", "during", "after"} {
 			t.Run(name+" "+moment, func(t *testing.T) { runs(t, trouble, moment) })
@@ -201,7 +201,7 @@ func runs(t *testing.T, trouble trouble, moment string) {
 // Two observes that are to write the same file run both jobs, and have a file each.
 func TestTwoAtOnce(t *testing.T) {
 	leash.Hold(t)
-	t.Setenv("XDG_RUNTIME_DIR", privatetest.Folder(t))
+	t.Setenv("XDG_RUNTIME_DIR", privatetest.MakeFolder(t))
 	disk := t.TempDir()
 	var cells []*cell
 	for range 4 {
@@ -231,7 +231,7 @@ func TestTwoAtOnce(t *testing.T) {
 // one that began goes on to its end.
 func TestKilledWhileItBegins(t *testing.T) {
 	leash.Hold(t)
-	t.Setenv("XDG_RUNTIME_DIR", privatetest.Folder(t))
+	t.Setenv("XDG_RUNTIME_DIR", privatetest.MakeFolder(t))
 	kills, err := strconv.Atoi(os.Getenv("STOKER_KILLS"))
 	if err != nil {
 		kills = 20

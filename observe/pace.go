@@ -19,9 +19,9 @@ type pacedWriter struct {
 	paces map[int]*pace
 }
 
-// Step adds a step.
-func (w pacedWriter) Step(s recording.Step) {
-	w.Writer.Step(s)
+// AddStep adds a step.
+func (w pacedWriter) AddStep(s recording.Step) {
+	w.Writer.AddStep(s)
 	if s.First || !(s.Period > 0) {
 		return
 	}
@@ -44,7 +44,8 @@ func (w pacedWriter) Step(s recording.Step) {
 type pace struct {
 	periods [10]float64 // of the last steps, seconds, in a ring
 	n       int
-	first   float64 // when its first step that trains began, until then the first of another kind, seconds of the recording
+	// when its first step that trains began, until then the first of another kind, seconds of the recording
+	first float64
 }
 
 // warmSteps are left out of the judgement of a pace.

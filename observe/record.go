@@ -45,7 +45,7 @@ const (
 // what of ours fails is left out and said once. Where not even a process can be
 // started beside us the command takes our place, and Record does not return.
 func Record(ctx context.Context, o Options) (*recording.Run, error) {
-	if err := o.check(); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	if o.PID == 0 && !o.Apart { // else the signals are the caller's
@@ -118,7 +118,7 @@ func (r *recorder) start(path string) (root int, err error) {
 	return 0, inPlace(r.o, path)
 }
 
-func (o Options) check() error {
+func (o Options) validate() error {
 	switch {
 	case o.PID < 0 || o.PID == 0 && len(o.Command) == 0:
 		return errors.New("observe: there is neither a command nor a process to observe")
@@ -164,7 +164,7 @@ type recorder struct {
 	adopts  bool   // orphans of the command come to us
 	command *command
 	job     *cpu.Job
-	around  around
+	around  surroundings
 	gpus    *GPUWatch
 	hears   *step.Listener
 	intake  *step.Intake
@@ -173,8 +173,8 @@ type recorder struct {
 	hungUp  []int            // processes whose hook speaks no more
 	hooked  bool             // the command was started with the hook
 	traces  []*processTrace  // that the hook was asked for
-	stacks  *stack.Watch     // nil until somebody loads
-	exit    *recording.Exit
+	stacks  *stack.Sampler   // nil until somebody loads
+	exit    *recording.ExitStatus
 	memory  memoryGroup         // of the command
 	lacking []recording.Absence // what the driver's last answer lacked
 	gone    bool                // the attached process ended
@@ -185,15 +185,18 @@ type recorder struct {
 
 // newRecorder opens the recording.
 func newRecorder(o Options) *recorder {
-	r := &recorder{o: o, clock: startClock(), warned: map[string]bool{}, visible: map[int][]string{}, paces: map[int]*pace{}}
+	r := &recorder{
+		o: o, clock: startClock(), warned: map[string]bool{}, visible: map[int][]string{},
+		paces: map[int]*pace{},
+	}
 	r.facts = recording.Facts{
-		Version: o.Version, Command: redact.Command(o.Command),
+		Version: o.Version, Command: redact.CommandLine(o.Command),
 		Started: float64(r.clock.wall.UnixNano()) / 1e9, Monotonic: r.clock.mono,
 	}
 	if r.facts.Host, _ = os.Hostname(); o.PID > 0 {
-		r.facts.Command = redact.Command(attachedCommand(o.PID))
+		r.facts.Command = redact.CommandLine(attachedCommand(o.PID))
 	} else {
-		r.facts.Job = job()
+		r.facts.Job = launcherJob()
 	}
 	r.memory = findMemoryGroup()
 	r.open()
@@ -225,7 +228,8 @@ func (r *recorder) open() {
 	switch {
 	case err != nil:
 		r.out, path = recording.Nowhere(r.facts), ""
-		r.warn(fmt.Sprintf("nothing is recorded: %v. The run is judged all the same, and -o FILE records it elsewhere", err))
+		r.warn(fmt.Sprintf(
+			"nothing is recorded: %v. The run is judged all the same, and -o FILE records it elsewhere", err))
 	case path != r.o.Output:
 		r.warn(fmt.Sprintf("%s is there already and stays as it is: this run is recorded in %s", r.o.Output, path))
 	}
@@ -239,7 +243,7 @@ func (r *recorder) tellPath(path string) {
 }
 
 // attachedCommand is a process's command line with all its secrets: it is judged, and
-// recorded only through redact.Command.
+// recorded only through redact.CommandLine.
 func attachedCommand(pid int) []string {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || len(raw) == 0 {
@@ -257,12 +261,13 @@ func attachedCommand(pid int) []string {
 func (r *recorder) begin(path string) (root int, err error) {
 	if r.o.PID > 0 {
 		r.page = os.Getenv(emulatedPage)
-		r.absent("hook", "the process was running already: steps are known of one that is started with stoker observe -- CMD")
+		r.absent("hook",
+			"the process was running already: steps are known of one that is started with stoker observe -- CMD")
 		return r.o.PID, nil
 	}
 	if r.hook(); r.o.Emulate {
 		if r.page = os.Getenv(emulatedPage); r.page == "" && r.private != nil {
-			r.page = r.private.page()
+			r.page = r.private.pageFile()
 		}
 	}
 	hook, socket := "", ""
@@ -301,12 +306,13 @@ func (r *recorder) bare() {
 // hook prepares the hook. Without it the observation goes on.
 func (r *recorder) hook() {
 	if r.o.Hook == nil {
-		r.absent("hook", "it was switched off (--no-hook): the inside of the program is not seen, steps and what they cost among it")
+		r.absent("hook",
+			"it was switched off (--no-hook): the inside of the program is not seen, steps and what they cost among it")
 	}
 	if r.o.Hook == nil && !r.o.Emulate {
 		return
 	}
-	if err := private.Try(r.settle); err != nil {
+	if err := private.Try(r.makeFolder); err != nil {
 		r.absent("hook", err.Error())
 		r.warn("the hook is off: " + err.Error())
 		return
@@ -314,9 +320,9 @@ func (r *recorder) hook() {
 	r.hooked = r.o.Hook != nil
 }
 
-// settle makes the run's folder in a place, with the hook and its socket where they
+// makeFolder makes the run's folder in a place, with the hook and its socket where they
 // are wanted.
-func (r *recorder) settle(place string) error {
+func (r *recorder) makeFolder(place string) error {
 	f, err := makeFolder(place)
 	if err == nil && r.o.Hook != nil {
 		if err = f.writeHook(r.o.Hook); err == nil {
@@ -377,7 +383,7 @@ func (r *recorder) undo() {
 func (r *recorder) run(ctx context.Context) {
 	beat := time.NewTicker(tick)
 	defer beat.Stop()
-	var ended chan ending
+	var ended chan exitState
 	var signals chan os.Signal
 	if r.command != nil {
 		ended, signals = r.command.ended, r.command.signals
@@ -388,7 +394,7 @@ func (r *recorder) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-ended:
-			r.exit = &recording.Exit{At: r.clock.now(), Code: e.code, Signal: e.signal}
+			r.exit = &recording.ExitStatus{At: r.clock.now(), Code: e.code, Signal: e.signal}
 			if r.job != nil {
 				r.job.Ended(e.cpu)
 			}
@@ -440,7 +446,7 @@ func (r *recorder) second() {
 	r.forget()
 	if r.job != nil {
 		r.job.Second(now, r.out)
-		r.facts.Machine = r.job.Machine()
+		r.facts.Machine = r.job.HostMachine()
 		r.lines(now)
 	}
 	r.silentHook(now)
@@ -512,7 +518,7 @@ func (r *recorder) show(now float64) {
 	if r.o.OnTick == nil || now < r.nextShow {
 		return
 	}
-	if !r.guarded("judge the run so far", func() { r.o.OnTick(r.out.Snapshot, now) }) {
+	if !r.guarded("judge the run so far", func() { r.o.OnTick(r.out.RunSoFar, now) }) {
 		r.o.OnTick = nil
 		return
 	}

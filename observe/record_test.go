@@ -106,7 +106,7 @@ func TestCommandsThatCannotRun(t *testing.T) {
 			Command: []string{command}, Output: output, Hook: hook.Files, OpenGPU: blind,
 		})
 		var unstarted *launch.CommandError
-		if run != nil || !errors.As(err, &unstarted) || unstarted.Code() != code {
+		if run != nil || !errors.As(err, &unstarted) || unstarted.ExitCode() != code {
 			t.Errorf("%s: %v, want code %d", command, err, code)
 		}
 		if _, err := os.Stat(output); err == nil {
@@ -364,12 +364,12 @@ send({"k": "batch", "loader": 0, "bytes": 123, "samples": 16, "dtype": "float32"
 		t.Errorf("last step %+v", last)
 	}
 	f := run.Facts
-	if l := run.Loader(s.PID, 0); l == nil || l.Settings.String() !=
+	if l := run.FindLoader(s.PID, 0); l == nil || l.Settings.String() !=
 		"batch_size=16, num_workers=0, pin_memory=false, precision=float32, device=cuda" ||
 		l.Dataset != `\x1b[2JFolder` || l.Where != "train.py:12" || l.BatchBytes != 123 {
 		t.Errorf("loader %+v", l)
 	}
-	if p := run.Process(s.PID); p == nil || !p.Hooked || p.Role != recording.RoleTrainer || p.Rank != 3 || p.World != 8 || p.Device != 0 {
+	if p := run.FindProcess(s.PID); p == nil || !p.Hooked || p.Role != recording.RoleTrainer || p.Rank != 3 || p.World != 8 || p.Device != 0 {
 		t.Errorf("process %+v", p)
 	}
 	if f.Model == nil || f.Model.Steps != 20 || f.Software.Torch != "2.15" || !strings.Contains(strings.Join(f.Notes, ""), "careful") {

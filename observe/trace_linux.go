@@ -151,7 +151,8 @@ func (r *recorder) hearTrace(t *processTrace) {
 
 func (r *recorder) keepTrace(t *processTrace, word lastWord) {
 	base := fmt.Sprintf("%s.rank%d", strings.TrimSuffix(r.out.Path(), ".jsonl.gz"), t.rank)
-	name, size, err := moveTrace(t.fileOf(r.private, "json"), base+".trace.json", fmt.Sprintf("%s.%d.trace.json", base, t.pid))
+	name, size, err := moveTrace(t.fileOf(r.private, "json"), base+".trace.json", fmt.Sprintf("%s.%d.trace.json", base,
+		t.pid))
 	if err != nil {
 		r.endTrace(t, err.Error())
 		return

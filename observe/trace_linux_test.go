@@ -85,7 +85,7 @@ func TestTraceOfEachRank(t *testing.T) {
 	var files []string
 	for _, c := range run.Facts.Captures {
 		files = append(files, c.File)
-		if c.Steps != 5 || !c.Inside || c.To <= c.From || run.Process(c.PID) == nil {
+		if c.Steps != 5 || !c.Inside || c.To <= c.From || run.FindProcess(c.PID) == nil {
 			t.Errorf("%+v", c)
 		}
 		if info, err := os.Stat(filepath.Join(folder, c.File)); err != nil || info.Mode().Perm() != 0o600 {

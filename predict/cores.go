@@ -69,7 +69,7 @@ func (p *numbers) threadsNow(v bounds.View) float64 {
 func (p *numbers) beside(t times, v bounds.View) float64 {
 	spin, share := orNone(p.spin[v]), p.coreShare(v)
 	if math.IsNaN(p.loopCPU[v]) {
-		spin = v.Cost(spinning) * orNone(p.loopTime(t, v))
+		spin = v.PickCost(spinning) * orNone(p.loopTime(t, v))
 	}
 	if v == bounds.Pessimist || v == bounds.Likely && othersCount(p.others, p.cores[bounds.Likely]) {
 		share = 1
@@ -112,5 +112,5 @@ func slowTogether(v bounds.View, busy, physical float64) float64 {
 		return 1
 	}
 	gain := stoker.Interval{Low: sibling.High, Point: sibling.Point, High: sibling.Low} // the optimist gains most
-	return busy / (physical + v.Cost(gain)*(busy-physical))
+	return busy / (physical + v.PickCost(gain)*(busy-physical))
 }

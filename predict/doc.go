@@ -2,7 +2,7 @@
 // be after a change.
 //
 // A Setup is a job as a queueing model: Setup.Solve says what binds, Setup.Size what
-// it needs, Sweep how that moves with a setting, Setup.Walls and Setup.Roofline
+// it needs, Sweep how that moves with a setting, Setup.Walls and Setup.DrawRoofline
 // hold it against each limit, Idle prices the waiting. All obey one closed bottleneck
 // law (law.go), which lives here and nowhere else: diagnose, advise and verify call it.
 //

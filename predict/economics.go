@@ -56,8 +56,8 @@ func (p Prices) With(own Prices) Prices {
 	return p
 }
 
-// Check returns an error where a price cannot be.
-func (p Prices) Check() error {
+// Validate returns an error where a price cannot be.
+func (p Prices) Validate() error {
 	for _, f := range []struct {
 		name, unit string
 		value      float64
@@ -101,17 +101,17 @@ func IdleAt(watts, share stoker.Interval, hours float64, prices Prices) Waste {
 		w.Notes = append(w.Notes, "what the building draws besides the device is unknown and left out")
 	}
 	w.KWh = bounds.Scale(bounds.Multiply(w.GPUHours, watts), pue/1000)
-	w.Dollars = bounds.Scale(w.GPUHours, price(prices.GPUHour))
+	w.Dollars = bounds.Scale(w.GPUHours, knownPrice(prices.GPUHour))
 	if prices.KWh > 0 {
 		w.Dollars = bounds.Add(w.Dollars, bounds.Scale(w.KWh, prices.KWh))
 	}
-	w.KgCO2 = bounds.Scale(w.KWh, price(prices.Grid)/1000)
+	w.KgCO2 = bounds.Scale(w.KWh, knownPrice(prices.Grid)/1000)
 	w.Notes = append(w.Notes, "energy is the device's own while it waits, not the host's")
 	return w
 }
 
-// price takes 0 as unknown.
-func price(v float64) float64 {
+// knownPrice takes 0 as unknown.
+func knownPrice(v float64) float64 {
 	if v > 0 {
 		return v
 	}

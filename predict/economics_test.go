@@ -53,14 +53,14 @@ func TestWaitingPower(t *testing.T) {
 
 func TestPrices(t *testing.T) {
 	p := PricesOf(gpu(t, "h100-sxm"))
-	if err := p.Check(); err != nil || !(p.GPUHour > 0.5 && p.GPUHour < 20) || !strings.Contains(p.Source, "$") {
+	if err := p.Validate(); err != nil || !(p.GPUHour > 0.5 && p.GPUHour < 20) || !strings.Contains(p.Source, "$") {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if p := PricesOf(hardware.GPU{}); !math.IsNaN(p.GPUHour) {
 		t.Errorf("a price for nothing: %+v", p)
 	}
 	for _, bad := range []Prices{{GPUHour: -1}, {KWh: -1}, {Grid: math.Inf(1)}, {PUE: 0.5}} {
-		if err := bad.Check(); err == nil || !strings.Contains(err.Error(), "expected") {
+		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), "expected") {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

@@ -101,7 +101,7 @@ func TestSharding(t *testing.T) {
 	} {
 		l := s.Load
 		bad(&l)
-		if _, err := l.Curve(); err == nil || !strings.Contains(err.Error(), "shard") {
+		if _, err := l.StepCurve(); err == nil || !strings.Contains(err.Error(), "shard") {
 			t.Errorf("%q: %v", l.Shard, err)
 		}
 	}
@@ -112,12 +112,12 @@ func TestRecompute(t *testing.T) {
 	for _, w := range device.Workloads {
 		gpu, _ := hardware.FindGPU("h100-sxm")
 		l := device.Load{Workload: w, GPU: gpu, Precision: hardware.BF16, Training: true, Software: device.Compiled}
-		plain, err := l.Curve()
+		plain, err := l.StepCurve()
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.Recompute = true
-		again, err := l.Curve()
+		again, err := l.StepCurve()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -116,8 +116,8 @@ func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 		ratio := max(loop, b.Took*after/before)
 		if v == bounds.Likely {
 			f.Residual = b.Took / before
-			f.Step.Point = b.explained(was, is)
-			f.Bound, f.Next = is.resource(bound), is.resource(is.nextBound(t, v, bound))
+			f.Step.Point = b.explainStep(was, is)
+			f.Bound, f.Next = is.resourceOf(bound), is.resourceOf(is.nextBound(t, v, bound))
 			added := max(loop, b.Took+after-before)
 			low, high = min(low, after, added), max(high, after, added)
 		}
@@ -142,9 +142,9 @@ func (b Baseline) batchKnown() bool {
 	return b.Counted || b.Batch > 1
 }
 
-// explained is the step after a change, likely: what the law leaves out of the measured
+// explainStep is the step after a change, likely: what the law leaves out of the measured
 // step is put down to the input where that binds, since the loop was measured by itself.
-func (b Baseline) explained(was, is *numbers) float64 {
+func (b Baseline) explainStep(was, is *numbers) float64 {
 	before, after := was.partTimes(bounds.Likely, bounds.Likely), is.partTimes(bounds.Likely, bounds.Likely)
 	step, loop, _ := was.combine(before, bounds.Likely)
 	if input, _ := was.slowestInput(before); input > loop {
@@ -182,7 +182,7 @@ func (b Baseline) withChanges(changes []stoker.Change) (s Setup, changed bool, n
 			notes = append(notes, fmt.Sprintf("the law has no model of %s: its effect is left out", c.Setting))
 		} else if _, times := stoker.Multiple(c.To); c.Setting == stoker.BatchSize && !times && !b.batchKnown() {
 			notes = append(notes, "the batch size as it was is unknown: what another one does is left out")
-		} else if err := c.Setting.Check(c.To); err != nil {
+		} else if err := c.Setting.CheckValue(c.To); err != nil {
 			notes = append(notes, err.Error()+": its effect is left out")
 		} else {
 			apply(&s, c.To)
@@ -201,7 +201,7 @@ const asUint8 = 0.25
 // settings are what values of settings, which were checked, do to a setup.
 var settings = map[stoker.Setting]func(s *Setup, to any){
 	stoker.NumWorkers: func(s *Setup, to any) {
-		workers := numeric(to, s.NumWorkers())
+		workers := numeric(to, s.numWorkers())
 		if (workers > 0) != (s.Workers > 0) {
 			s.elsewhere()
 		}
@@ -234,7 +234,7 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	},
 	stoker.OnDevice: func(s *Setup, to any) {
 		if to == true {
-			s.copies(bounds.Scale(s.Copy, asUint8))
+			s.setCopies(bounds.Scale(s.Copy, asUint8))
 			s.Decoded = bounds.Scale(s.Decoded, asUint8)
 		}
 	},
@@ -263,16 +263,16 @@ func (s *Setup) resize(batch float64) {
 func (s *Setup) pinCopies() {
 	if rate := s.Link.Pinned.Value; rate > 0 && bounds.IsSet(s.Copy) && bounds.IsSet(s.Decoded) {
 		took := s.Batch * s.Decoded.Point / rate
-		s.copies(stoker.Interval{
+		s.setCopies(stoker.Interval{
 			Low: min(s.Copy.Low, took), Point: min(s.Copy.Point, took),
 			High: min(s.Copy.High, took),
 		})
 	}
 }
 
-// copies sets how long the device waits for them; the launching thread, which spins
+// setCopies sets how long the device waits for them; the launching thread, which spins
 // meanwhile, spins less.
-func (s *Setup) copies(take stoker.Interval) {
+func (s *Setup) setCopies(take stoker.Interval) {
 	if was := s.Step.Point + s.Copy.Point; was > 0 {
 		s.Spin = bounds.Scale(s.Spin, (s.Step.Point+take.Point)/was)
 	}

@@ -374,17 +374,17 @@ func (p *numbers) nextBound(t times, v bounds.View, first int) int {
 	return part
 }
 
-// resource is what a part has to wait for.
-func (p *numbers) resource(part int) stoker.Resource {
+// resourceOf is what a part has to wait for.
+func (p *numbers) resourceOf(part int) stoker.Resource {
 	if part == onWorker && p.workers == 0 {
 		return stoker.MainThread
 	}
 	return limits[part].Resource
 }
 
-// missing reports whether a part's time is unknown, or known as a lower bound only,
+// isMissing reports whether a part's time is unknown, or known as a lower bound only,
 // though the step may depend on it.
-func (p *numbers) missing(t times, part int) bool {
+func (p *numbers) isMissing(t times, part int) bool {
 	given := p.rate[bounds.Likely] > 0
 	switch {
 	case part == onCPU && (t[onWorker] > 0 && given || p.workers == 0 && p.gpus == 1):
@@ -405,7 +405,7 @@ func (p *numbers) complete(t times) bool { return p.certain(t, parts) }
 // none, or itself.
 func (p *numbers) certain(t times, bound int) bool {
 	for part := range parts {
-		if part != bound && p.missing(t, part) {
+		if part != bound && p.isMissing(t, part) {
 			return false
 		}
 	}
@@ -421,7 +421,7 @@ func (p *numbers) solvePoint() Point {
 	high, _, _ := p.combine(p.partTimes(bounds.Pessimist, bounds.Pessimist), bounds.Pessimist)
 	high *= lawError.High
 	r := Point{Step: bounds.Enclose(low, step, high), Fits: p.fitsMemory()}
-	r.Bound, r.BoundStage = p.resource(bound), limits[bound].Stage
+	r.Bound, r.BoundStage = p.resourceOf(bound), limits[bound].Stage
 	r.Utilization = p.utilization(t, step)
 	if !p.complete(t) {
 		r.Step, r.Utilization = atLeastLow(r.Step), atMostHigh(r.Utilization)

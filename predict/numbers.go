@@ -55,7 +55,7 @@ type numbers struct {
 func (s Setup) compile() (numbers, error) {
 	p := numbers{
 		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes),
-		workers: s.NumWorkers(), phys: s.PhysCores,
+		workers: s.numWorkers(), phys: s.PhysCores,
 		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: coresOf(s.Cores), others: s.Others,
 		sample: bounds.CostViews(s.Sample), prepare: bounds.CostViews(s.PrepareCPU),
 		decoded: bounds.CostViews(s.Decoded),
@@ -85,12 +85,12 @@ func (s Setup) compile() (numbers, error) {
 	if s.Load.GPU.MemoryBytes.Value > 0 {
 		p.capacity = s.Load.GPU.MemoryBytes.Value
 	}
-	p.settle()
+	p.derive()
 	return p, p.setCurve(s)
 }
 
-// settle takes down what follows from batch and workers alone, once they are set.
-func (p *numbers) settle() {
+// derive takes down what follows from batch and workers alone, once they are set.
+func (p *numbers) derive() {
 	p.cv = p.measuredCV
 	if p.cv == 0 {
 		p.cv = p.spread / math.Sqrt(p.batch) // batches average their samples
@@ -143,7 +143,7 @@ func (s Setup) stepCurve() (device.Curve, bool, error) {
 	if s.Load.Workload.Name == "" || s.Load.GPU.Name == "" {
 		return device.Curve{}, false, nil
 	}
-	c, err := s.Load.Curve()
+	c, err := s.Load.StepCurve()
 	if err != nil && bounds.IsSet(s.Step) {
 		return device.Curve{}, false, nil // the step time that was given will do
 	}

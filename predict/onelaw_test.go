@@ -58,5 +58,5 @@ func measuredAs(t *testing.T, s predict.Setup) predict.Baseline {
 			BatchBytes: s.Batch * s.Decoded.Point,
 		}},
 	}}
-	return c.Baseline(run)
+	return c.MakeBaseline(run)
 }

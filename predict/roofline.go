@@ -19,11 +19,11 @@ type Roofline struct {
 	Peak      float64    // FLOP/s, dense
 	Diagonals []Diagonal // device memory, host link, input supply; unknown ones left out
 	Points    []Workpoint
-	Slower    []Slower // precisions that some points compute in
+	Slower    []SlowerPrecision // precisions that some points compute in
 }
 
-// Slower is a precision with a lower peak.
-type Slower struct {
+// SlowerPrecision is a precision with a lower peak.
+type SlowerPrecision struct {
 	Precision hardware.Precision
 	Peak      float64 // FLOP/s, dense
 }
@@ -85,9 +85,9 @@ func RooflineOf(gpu hardware.GPU, precision hardware.Precision, link, input floa
 	return r, nil
 }
 
-// Roofline draws the setup's device, its link and its input path, with its
+// DrawRoofline draws the setup's device, its link and its input path, with its
 // workload as a point.
-func (s Setup) Roofline() (Roofline, error) {
+func (s Setup) DrawRoofline() (Roofline, error) {
 	p, err := s.compileChecked()
 	if err != nil {
 		return Roofline{}, err
@@ -126,7 +126,7 @@ func (r *Roofline) Add(s Setup) error {
 	if err != nil {
 		return err
 	}
-	work := s.Load.FLOP(s.Batch)
+	work := s.Load.StepFLOP(s.Batch)
 	if !(work > 0) {
 		return fmt.Errorf("point on the roofline: the FLOP of %q are not known: name one of the known models",
 			s.Load.Workload.Name)

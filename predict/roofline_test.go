@@ -41,7 +41,7 @@ func TestRidgePoints(t *testing.T) {
 // delivers less than it attains, and the input line says so.
 func TestPointsLieUnderTheRoof(t *testing.T) {
 	s := trained(t)
-	r, err := s.Roofline()
+	r, err := s.DrawRoofline()
 	if err != nil || len(r.Points) != 1 {
 		t.Fatal(err, r.Points)
 	}
@@ -50,7 +50,7 @@ func TestPointsLieUnderTheRoof(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	s.Workers = 1
-	r, err = s.Roofline()
+	r, err = s.DrawRoofline()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,9 +171,9 @@ func (s Setup) WithWorkers(n float64) Setup {
 	return s
 }
 
-// NumWorkers is the loader processes per GPU: 0 if the launching thread loads, NaN if
+// numWorkers is the loader processes per GPU: 0 if the launching thread loads, NaN if
 // that is not set.
-func (s Setup) NumWorkers() float64 {
+func (s Setup) numWorkers() float64 {
 	if s.Workers == 0 && !s.InLoop {
 		return math.NaN()
 	}

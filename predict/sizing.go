@@ -76,7 +76,7 @@ func (s Setup) Size(target float64) (Sizing, error) {
 		if len(z.Impossible) == 0 {
 			z.Worst = p.impossible(needs[bounds.Pessimist], target)
 		}
-		z.change(&p, needs[bounds.Likely])
+		z.addShortfalls(&p, needs[bounds.Likely])
 		z.raiseUntilReached()
 	}
 	z.Unknown = z.unsizedInputs(a.Unknown)
@@ -126,7 +126,7 @@ func (p *numbers) sizeInView(v bounds.View, target float64) need {
 	q := *p
 	if q.workers == 0 || math.IsNaN(q.workers) {
 		q.workers = 1
-		q.settle()
+		q.derive()
 	}
 	n := need{link: math.NaN(), rate: math.NaN()}
 	n.link = p.batch * p.decoded[v] / p.roomForCopy(allowed, compute)
@@ -149,8 +149,8 @@ func (p *numbers) sizeInView(v bounds.View, target float64) need {
 	}
 	n.workers = p.sizeWorkers(v, n)
 	q.workers = n.workers
-	q.settle()
-	cpu := q.preparing(v) + v.Cost(spinning)*loop
+	q.derive()
+	cpu := q.preparing(v) + v.PickCost(spinning)*loop
 	n.cores = p.gpus * cpu / n.input
 	return n
 }
@@ -188,7 +188,7 @@ func (p *numbers) sizeWorkers(v bounds.View, n need) float64 {
 	q.workers = 1
 	count := 1.0
 	for range 4 {
-		q.settle()
+		q.derive()
 		count = math.Ceil((q.preparing(v)+alone)*q.straggling/n.input - rounding)
 		q.workers = math.Max(1, count)
 	}
@@ -237,8 +237,8 @@ func (p *numbers) impossible(n need, target float64) []string {
 	return all
 }
 
-// change lists what falls short, and mends the setup.
-func (z *Sizing) change(p *numbers, n need) {
+// addShortfalls lists what falls short, and mends the setup.
+func (z *Sizing) addShortfalls(p *numbers, n need) {
 	mend := func(input, unit string, from, likely float64, to stoker.Interval, set func(float64)) {
 		if math.IsNaN(likely) || math.IsInf(likely, 0) || likely == 0 || from >= likely {
 			return // an unknown one falls short

@@ -30,10 +30,10 @@ func (s Setup) Solve() (Answer, error) {
 		Utilization: point.Utilization,
 		Slowdown:    bounds.Divide(stoker.Exactly(1), point.Utilization), Stall: c.stallShare(),
 	}
-	a.Stages = c.stages()
-	a.Bound, a.Longest, a.Next, a.Gain = c.limits()
-	a.Demand = c.demand()
-	a.Crossover = c.crossover()
+	a.Stages = c.listStages()
+	a.Bound, a.Longest, a.Next, a.Gain = c.findLimits()
+	a.Demand = c.deviceDemand()
+	a.Crossover = c.findCrossover()
 	a.Unknown = c.missingInputs(a.Demand)
 	a.Wrong = c.whatWouldBind(a)
 	a.Notes = c.listAssumptions()
@@ -62,7 +62,7 @@ func (c *solution) partTime(part int) stoker.Interval {
 		return stoker.Unknown()
 	}
 	i := bounds.Enclose(c.t[bounds.Optimist][part], c.t[bounds.Likely][part], c.t[bounds.Pessimist][part])
-	if c.missing(c.t[bounds.Likely], part) {
+	if c.isMissing(c.t[bounds.Likely], part) {
 		return atLeastLow(i)
 	}
 	return i
@@ -93,9 +93,9 @@ func (c *solution) stallShare() stoker.Interval {
 // unseen is the share of a step that is nothing.
 const unseen = 1e-4
 
-// limits finds what binds, and what binds when that is free; of what is known, where
+// findLimits finds what binds, and what binds when that is free; of what is known, where
 // not all is.
-func (c *solution) limits() (bound, longest, next Limit, gain stoker.Interval) {
+func (c *solution) findLimits() (bound, longest, next Limit, gain stoker.Interval) {
 	step, _, first := c.combine(c.t[bounds.Likely], bounds.Likely)
 	gain = stoker.Unknown()
 	none := Limit{Time: stoker.Unknown()}
@@ -126,12 +126,12 @@ func (c *solution) limits() (bound, longest, next Limit, gain stoker.Interval) {
 
 func (c *solution) limitOf(part int) Limit {
 	l := limits[part]
-	l.Resource, l.Time = c.resource(part), c.partTime(part)
+	l.Resource, l.Time = c.resourceOf(part), c.partTime(part)
 	return l
 }
 
-// demand is what the device asks of the path to compute all the time.
-func (c *solution) demand() Demand {
+// deviceDemand is what the device asks of the path to compute all the time.
+func (c *solution) deviceDemand() Demand {
 	step := c.partTime(onCompute)
 	samples := bounds.Scale(bounds.Divide(stoker.Exactly(c.batch), step), c.gpus)
 	sample, decoded := bounds.Given(c.Sample), bounds.Given(c.Decoded)
@@ -148,7 +148,7 @@ func (c *solution) demand() Demand {
 	}
 	with := c.numbers
 	with.workers = math.Max(1, with.workers)
-	with.settle()
+	with.derive()
 	cpu := bounds.InEachView(func(v bounds.View) float64 { return with.preparing(v) })
 	d.Cores = bounds.Scale(bounds.Add(bounds.Divide(cpu, step), spinning), c.gpus)
 	w := bounds.Divide(bounds.Add(cpu, bounds.InEachView(with.answered)), step)
@@ -156,15 +156,18 @@ func (c *solution) demand() Demand {
 	return d
 }
 
-// crossover finds the batch at which input and compute take equally long, by
+// findCrossover finds the batch at which input and compute take equally long, by
 // halving: input grows with the batch, a step begins with its launches.
-func (c *solution) crossover() Crossover {
+func (c *solution) findCrossover() Crossover {
 	if math.IsNaN(c.t[bounds.Likely][onCompute]) {
 		return Crossover{stoker.Unknown(), "the point at which input and compute meet is unknown: the step time is"}
 	}
 	if !c.curved {
-		return Crossover{stoker.Unknown(), "the point at which input and compute meet is unknown: the step time is known for " +
-			"one batch only"}
+		return Crossover{
+			stoker.Unknown(),
+			"the point at which input and compute meet is unknown: the step time is known for " +
+				"one batch only",
+		}
 	}
 	at := stoker.Interval{
 		Low:   c.crossing(bounds.Optimist, bounds.Pessimist),
@@ -193,7 +196,7 @@ func (c *solution) crossing(device, input bounds.View) float64 {
 	p := c.numbers
 	above := func(batch float64) bool {
 		p.batch = batch
-		p.settle()
+		p.derive()
 		t := p.partTimes(device, input)
 		in, _ := p.slowestInput(t)
 		return in > orNone(t[onCompute])

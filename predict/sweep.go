@@ -261,7 +261,7 @@ func (s Setup) Begin(a Axis) Setup {
 	case "storage":
 		s.Storage = stoker.Exactly(v)
 		if len(a.Storages) > 0 {
-			s = s.WithStorage(a.Storages[0], s.access())
+			s = s.WithStorage(a.Storages[0], s.storageAccess())
 		}
 	case "prepare":
 		s.PrepareCPU = stoker.Exactly(v)
@@ -269,8 +269,8 @@ func (s Setup) Begin(a Axis) Setup {
 	return s
 }
 
-// access is how the setup reads storage: sample by sample, or in a row.
-func (s Setup) access() Access {
+// storageAccess is how the setup reads storage: sample by sample, or in a row.
+func (s Setup) storageAccess() Access {
 	if bounds.IsSet(s.PerFile) {
 		return Files
 	}
@@ -312,7 +312,7 @@ func (p *numbers) sweep(axes []Axis, each func(Point)) {
 // moveTo sets an axis to one of its values.
 func (p *numbers) moveTo(a Axis, i int) {
 	p.set(a.Name, a.Values[i])
-	p.settle()
+	p.derive()
 	if len(a.Storages) > 0 {
 		p.stored(a.Storages[i])
 	}

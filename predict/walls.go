@@ -77,8 +77,8 @@ func (k Cluster) checkFields() error {
 	return nil
 }
 
-// wall fills in the share and the sentence of an unknown one.
-func wall(name, unit string, value, limit stoker.Interval, known string) Wall {
+// makeWall fills in the share and the sentence of an unknown one.
+func makeWall(name, unit string, value, limit stoker.Interval, known string) Wall {
 	w := Wall{Name: name, Unit: unit, Value: value, Limit: limit, Share: bounds.Divide(value, limit), Text: known}
 	if !w.Share.Known() || math.IsInf(w.Share.Point, 0) {
 		w.Share = stoker.Unknown()
@@ -100,7 +100,7 @@ func wall(name, unit string, value, limit stoker.Interval, known string) Wall {
 
 func (c *solution) memoryWall() Wall {
 	need, have := stoker.Exactly(c.memoryNeed()), stoker.Exactly(c.capacity)
-	w := wall("memory", "bytes", need, have, fmt.Sprintf("batch %s needs at least %s of %s device memory",
+	w := makeWall("memory", "bytes", need, have, fmt.Sprintf("batch %s needs at least %s of %s device memory",
 		stoker.About(c.batch), stoker.AboutBytes(c.memoryNeed()), stoker.AboutBytes(c.capacity)))
 	if w.Hit {
 		w.Text += ": it does not fit"
@@ -119,27 +119,27 @@ func (c *solution) dispatchWall() Wall {
 				c.terms[v].PerSample*c.batch
 		})
 	}
-	return wall("dispatch", "seconds", launch, device,
+	return makeWall("dispatch", "seconds", launch, device,
 		fmt.Sprintf("launching takes %s of the host, the device %s for a batch: the longer one decides",
 			stoker.AboutSeconds(launch.Point), stoker.AboutSeconds(device.Point)))
 }
 
 func (c *solution) ingestionWall() Wall {
-	need := c.demand().Storage
-	return wall("ingestion", "bytes/s", need, bounds.Given(c.Storage),
+	need := c.deviceDemand().Storage
+	return makeWall("ingestion", "bytes/s", need, bounds.Given(c.Storage),
 		fmt.Sprintf("the devices need %s of storage's %s", stoker.AboutRate(need.Point),
 			stoker.AboutRate(bounds.Given(c.Storage).Point)))
 }
 
 func (c *solution) transformationWall() Wall {
 	if bounds.IsSet(c.PrepareRate) {
-		need, have := bounds.Scale(c.demand().Prepared, 1/c.gpus), c.PrepareRate
-		return wall("transformation", "bytes/s", need, have,
+		need, have := bounds.Scale(c.deviceDemand().Prepared, 1/c.gpus), c.PrepareRate
+		return makeWall("transformation", "bytes/s", need, have,
 			fmt.Sprintf("a device needs %s prepared of the workers' %s", stoker.AboutRate(need.Point),
 				stoker.AboutRate(have.Point)))
 	}
-	need := c.demand().Cores
-	w := wall("transformation", "cores", need, stoker.Exactly(c.cores[bounds.Likely]),
+	need := c.deviceDemand().Cores
+	w := makeWall("transformation", "cores", need, stoker.Exactly(c.cores[bounds.Likely]),
 		fmt.Sprintf("the devices need %s cores to prepare samples, of %s", stoker.About(need.Point),
 			stoker.About(c.cores[bounds.Likely])))
 	if worker := c.t[bounds.Likely][onWorker]; w.Share.Known() && !w.Hit && worker > c.t[bounds.Likely][onCompute] {
@@ -150,12 +150,12 @@ func (c *solution) transformationWall() Wall {
 
 // localityWall is the way from host memory to the device.
 func (c *solution) localityWall() Wall {
-	need, have := c.demand().Link, c.linkRate()
+	need, have := c.deviceDemand().Link, c.linkRate()
 	kind := "pageable"
 	if c.Pinned {
 		kind = "pinned"
 	}
-	return wall("locality", "bytes/s", need, have, fmt.Sprintf(
+	return makeWall("locality", "bytes/s", need, have, fmt.Sprintf(
 		"a device needs %s of its host link's %s (%s), and that rate is for memory and workers on the device's own "+
 			"NUMA node, less from another", stoker.AboutRate(need.Point), stoker.AboutRate(have.Point), kind))
 }
@@ -164,7 +164,7 @@ func (c *solution) localityWall() Wall {
 func (c *solution) communicationWall() Wall {
 	exchange := bounds.InEachView(func(v bounds.View) float64 { return c.sync.Time(v, c.gpus) })
 	ranks := c.rankCount()
-	w := wall("communication", "seconds", exchange, c.partTime(onCompute),
+	w := makeWall("communication", "seconds", exchange, c.partTime(onCompute),
 		fmt.Sprintf("%s ranks exchange %s each per step in %s, and the step is about %s longer for it",
 			stoker.About(ranks), stoker.AboutBytes(c.sync.Bytes[bounds.Likely]), stoker.AboutSeconds(exchange.Point),
 			stoker.AboutSeconds(c.partTime(onSync).Point)))
@@ -209,7 +209,7 @@ func (k Cluster) checkpointWall(bytes float64) Wall {
 		text += fmt.Sprintf(", with a failure every %s goodput is %s %%", stoker.AboutSeconds(k.MTBF),
 			stoker.About(100*goodput(write.Point, every, k.MTBF, after)))
 	}
-	w := wall("checkpoint", "seconds", write, stoker.Exactly(every), text)
+	w := makeWall("checkpoint", "seconds", write, stoker.Exactly(every), text)
 	w.Hit = w.Share.Point > 0.1
 	return w
 }

@@ -12,8 +12,8 @@ import (
 
 func perSecond(v float64) string { return stoker.About(v) + " samples/s" }
 
-// stages lists the parts with how they were computed.
-func (c *solution) stages() []StageTime {
+// listStages lists the parts with how they were computed.
+func (c *solution) listStages() []StageTime {
 	var all []StageTime
 	for part := range parts {
 		l := c.limitOf(part)

@@ -27,8 +27,8 @@ func (c *Calls) Append(r CallRow) {
 	c.Shapes, c.Types = append(c.Shapes, r.Shapes), append(c.Types, r.Types)
 }
 
-// Row is the i-th row.
-func (c *Calls) Row(i int) CallRow {
+// RowAt is the i-th row.
+func (c *Calls) RowAt(i int) CallRow {
 	return CallRow{c.Start[i], c.End[i], c.Name[i], c.Thread[i], c.Kind[i], c.Shapes[i], c.Types[i]}
 }
 
@@ -69,8 +69,8 @@ func (w *Work) Append(r WorkRow) {
 	w.PerSM, w.Occupancy, w.Group = append(w.PerSM, r.PerSM), append(w.Occupancy, r.Occupancy), append(w.Group, r.Group)
 }
 
-// Row is the i-th row.
-func (w *Work) Row(i int) WorkRow {
+// RowAt is the i-th row.
+func (w *Work) RowAt(i int) WorkRow {
 	return WorkRow{
 		w.Start[i], w.End[i], w.Name[i], w.Device[i], w.Stream[i], w.Kind[i], w.Call[i], w.Bytes[i],
 		w.Blocks[i], w.Threads[i], w.PerSM[i], w.Occupancy[i], w.Group[i],
@@ -103,8 +103,8 @@ func (f *Frames) Append(r FrameRow) {
 	f.Name, f.Thread = append(f.Name, r.Name), append(f.Thread, r.Thread)
 }
 
-// Row is the i-th row.
-func (f *Frames) Row(i int) FrameRow { return FrameRow{f.Start[i], f.End[i], f.Name[i], f.Thread[i]} }
+// RowAt is the i-th row.
+func (f *Frames) RowAt(i int) FrameRow { return FrameRow{f.Start[i], f.End[i], f.Name[i], f.Thread[i]} }
 
 // Reorder puts the rows in an order.
 func (f *Frames) Reorder(order []int32) {
@@ -132,8 +132,8 @@ func (m *Memory) Append(r MemoryRow) {
 	m.Bytes, m.Address, m.Total = append(m.Bytes, r.Bytes), append(m.Address, r.Address), append(m.Total, r.Total)
 }
 
-// Row is the i-th row.
-func (m *Memory) Row(i int) MemoryRow {
+// RowAt is the i-th row.
+func (m *Memory) RowAt(i int) MemoryRow {
 	return MemoryRow{m.At[i], m.Device[i], m.Thread[i], m.Bytes[i], m.Address[i], m.Total[i]}
 }
 

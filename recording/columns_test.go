@@ -8,11 +8,13 @@ import (
 // A row that is added comes back, and each column of a table follows it into another
 // order: none was forgotten.
 func TestRows(t *testing.T) {
-	t.Run("Calls", func(t *testing.T) { checkRows[Calls, CallRow](t, (*Calls).Append, (*Calls).Row, (*Calls).Reorder) })
-	t.Run("Work", func(t *testing.T) { checkRows[Work, WorkRow](t, (*Work).Append, (*Work).Row, (*Work).Reorder) })
-	t.Run("Frames", func(t *testing.T) { checkRows[Frames, FrameRow](t, (*Frames).Append, (*Frames).Row, (*Frames).Reorder) })
+	t.Run("Calls", func(t *testing.T) { checkRows[Calls, CallRow](t, (*Calls).Append, (*Calls).RowAt, (*Calls).Reorder) })
+	t.Run("Work", func(t *testing.T) { checkRows[Work, WorkRow](t, (*Work).Append, (*Work).RowAt, (*Work).Reorder) })
+	t.Run("Frames", func(t *testing.T) {
+		checkRows[Frames, FrameRow](t, (*Frames).Append, (*Frames).RowAt, (*Frames).Reorder)
+	})
 	t.Run("Memory", func(t *testing.T) {
-		checkRows[Memory, MemoryRow](t, (*Memory).Append, (*Memory).Row, (*Memory).Reorder)
+		checkRows[Memory, MemoryRow](t, (*Memory).Append, (*Memory).RowAt, (*Memory).Reorder)
 	})
 }
 

@@ -26,7 +26,7 @@ func TestPartsOfJudgedSteps(t *testing.T) {
 		run.Steps = append(run.Steps, s)
 	}
 	w := run.Windows()[0]
-	parts, clock := w.Parts()
+	parts, clock := w.StepParts()
 	got, sum := "", 0.0
 	for _, p := range parts {
 		got += fmt.Sprintf(" %s %.3f %.3f", p.Name, p.Mean, p.P95)
@@ -39,7 +39,7 @@ func TestPartsOfJudgedSteps(t *testing.T) {
 	if a := w.Asks(); a.Syncs != 2 || math.Abs(a.SyncTime-0.25) > 1e-9 || !math.IsNaN(a.Launches) {
 		t.Errorf("asks %+v", a)
 	}
-	if parts, _ := (Window{}).Parts(); parts != nil {
+	if parts, _ := (Window{}).StepParts(); parts != nil {
 		t.Errorf("parts of no step: %v", parts)
 	}
 }

@@ -69,4 +69,4 @@ func roundMicros(t float64) float64 { return float64(int64(t*1e6+0.5)) / 1e6 }
 
 func nanoseconds(seconds float64) int64 { return int64(math.Round(1e9 * seconds)) }
 
-func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+func toSeconds(ns int64) float64 { return float64(ns) / 1e9 }

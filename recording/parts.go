@@ -8,9 +8,9 @@ type Part struct {
 	Mean, P95 float64
 }
 
-// Parts are the parts of a judged step, in the order in which they come, and on whose
+// StepParts are the parts of a judged step, in the order in which they come, and on whose
 // clock; none where no step was looked into. Their means add up to the mean step.
-func (w Window) Parts() (parts []Part, clock string) {
+func (w Window) StepParts() (parts []Part, clock string) {
 	insides := w.Insides()
 	if len(insides) == 0 {
 		return nil, ""

@@ -33,7 +33,7 @@ type pass struct{ pid, loader, number int }
 // to evaluation, between whose batches it steps many times at once. A pass and no step is
 // asked, because with accumulated gradients it steps only once in several batches.
 func tellEvaluation(steps []Step) {
-	passes := map[pass]*updates{}
+	passes := map[pass]*optimizerSteps{}
 	least := map[int]float64{} // optimizer steps per batch that is trained with, of each process
 	// processes whose optimizer steps between the batches of a loader: the loop's own steps
 	// count no batches
@@ -45,7 +45,7 @@ func tellEvaluation(steps []Step) {
 		}
 		key := pass{s.PID, s.Loader, s.Pass}
 		if passes[key] == nil {
-			passes[key] = &updates{}
+			passes[key] = &optimizerSteps{}
 		}
 		passes[key].countStep(s.Optimized)
 	}
@@ -144,10 +144,10 @@ func mostAsked(steps []Step) map[int]beat {
 // the loader that trains say that another one is asked now and then. [J]
 const manyAtOnce = 4
 
-// updates are the optimizer steps between the batches of a pass.
-type updates struct{ sum, times float64 }
+// optimizerSteps are the optimizer steps between the batches of a pass.
+type optimizerSteps struct{ sum, times float64 }
 
-func (u *updates) countStep(optimized float64) {
+func (u *optimizerSteps) countStep(optimized float64) {
 	u.sum += optimized
 	if optimized > 0 {
 		u.times++
@@ -155,7 +155,7 @@ func (u *updates) countStep(optimized float64) {
 }
 
 // atOnce is how many optimizer steps come between two batches, where any do.
-func (u *updates) atOnce() float64 { return u.sum / u.times }
+func (u *optimizerSteps) atOnce() float64 { return u.sum / u.times }
 
 // tellTraced sets apart the steps into which a trace by the hook falls: its begin, its
 // end and the file cost the launching thread time that is not the program's.

@@ -38,18 +38,18 @@ func TestRecover(t *testing.T) {
 			t.Fatal(err)
 		}
 		theirs, _ := os.ReadFile(path)
-		w.Sample(TreeCPU, "tree", 100, 1)
+		w.AddSample(TreeCPU, "tree", 100, 1)
 		if what, err := w.Recover(); what != c.what || err != nil {
 			t.Errorf("%s: %q, %v", name, what, err)
 		}
 		if err := w.Flush(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		w.Sample(TreeCPU, "tree", 101, 2)
+		w.AddSample(TreeCPU, "tree", 101, 2)
 		if what, err := w.Recover(); what != "" || err != nil {
 			t.Errorf("%s, again: %q, %v", name, what, err)
 		}
-		want := text(t, w.Snapshot())
+		want := text(t, w.RunSoFar())
 		if err := w.Close(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -29,18 +29,18 @@ func sample(w *Writer) {
 	})
 	for i := range 20 {
 		t := float64(i) / 2
-		w.Sample(ThreadState, "thread/7", t, float64(i%4))
-		w.Sample(TreeCPU, "tree", t, t*1.5)
-		w.Sample(GPUPower, "gpu/0", t, math.NaN()) // unknown: no sample
-		w.Step(Step{
+		w.AddSample(ThreadState, "thread/7", t, float64(i%4))
+		w.AddSample(TreeCPU, "tree", t, t*1.5)
+		w.AddSample(GPUPower, "gpu/0", t, math.NaN()) // unknown: no sample
+		w.AddStep(Step{
 			PID: 7, Device: 0, N: i, Start: t, Period: 0.5, Wait: 0.1, Samples: 16, First: i == 0,
 			Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN(),
 		})
 		if i > 1 {
-			w.Clock(DeviceClock{PID: 7, N: i - 2, Device: 0, Idle: 0.05, Period: 0.5})
+			w.AddClock(DeviceClock{PID: 7, N: i - 2, Device: 0, Idle: 0.05, Period: 0.5})
 		}
 		if i%5 == 4 {
-			w.Inside(7, 0, i-1, Inside{Clock: "cuda", Span: 0.5, Input: 0.1, Forward: 0.3, Syncs: new(2.0), SyncTime: new(0.05)})
+			w.AddInside(7, 0, i-1, Inside{Clock: "cuda", Span: 0.5, Input: 0.1, Forward: 0.3, Syncs: new(2.0), SyncTime: new(0.05)})
 		}
 		if i%4 == 3 {
 			_ = w.Flush()
@@ -66,7 +66,7 @@ func recorded(t testing.TB) (path string, live *Run) {
 		t.Fatal(err)
 	}
 	sample(w)
-	live = w.Snapshot()
+	live = w.RunSoFar()
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +124,10 @@ func TestSamplesAsJSON(t *testing.T) {
 	w := made(disk, Facts{Version: "test"})
 	for i, v := range []float64{0, 1, -1.5, 1e-9, 1e300, math.MaxFloat64, math.SmallestNonzeroFloat64, 0.1, 123456789012} {
 		for _, subject := range []string{"", "tree", "a\"b", "c\\d", "größe", "\x1b<&>"} {
-			w.Sample(TreeCPU, subject, float64(i)/3, v)
+			w.AddSample(TreeCPU, subject, float64(i)/3, v)
 		}
 	}
-	want := text(t, w.Snapshot())
+	want := text(t, w.RunSoFar())
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestFullDisk(t *testing.T) {
 		disk := &full{room: room}
 		w := made(disk, Facts{Version: "test", Started: 1.7e9, Monotonic: 12345})
 		sample(w)
-		if got := text(t, w.Snapshot()); got != want {
+		if got := text(t, w.RunSoFar()); got != want {
 			t.Fatalf("with room for %d bytes the snapshot lacks something", room)
 		}
 		if _, err := Read(bytes.NewReader(disk.data)); err != nil && w.size > 0 {
@@ -199,7 +199,7 @@ func TestPendingIsBounded(t *testing.T) {
 	w := made(disk, Facts{Version: "test"})
 	chance := rand.New(rand.NewPCG(1, 1))
 	for i := range 500_000 {
-		w.Sample(TreeCPU, "tree", float64(i), chance.Float64())
+		w.AddSample(TreeCPU, "tree", float64(i), chance.Float64())
 	}
 	if n := w.waiting.Len() + w.pending.Len(); n > maxWaiting+2*maxMember || n < maxWaiting/2 {
 		t.Errorf("%d bytes wait for the disk", n)
@@ -232,19 +232,19 @@ func TestForget(t *testing.T) {
 	const hours = 3 * 3600
 	var early *Run
 	for i := range hours {
-		w.Sample(TreeCPU, "tree", float64(i), float64(i))
-		w.Step(Step{PID: 1, N: i, Start: float64(i), Period: 1, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
+		w.AddSample(TreeCPU, "tree", float64(i), float64(i))
+		w.AddStep(Step{PID: 1, N: i, Start: float64(i), Period: 1, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
 		if i%60 == 0 {
 			_ = w.Flush()
 		}
 		if i == 1000 {
-			early = w.Snapshot()
+			early = w.RunSoFar()
 		}
 	}
 	before := text(t, early)
-	w.Clock(DeviceClock{PID: 1, N: 5, Idle: 1}) // forgotten: ignored
-	w.Clock(DeviceClock{PID: 1, N: hours - 1, Idle: 1, Period: 1})
-	run := w.Snapshot()
+	w.AddClock(DeviceClock{PID: 1, N: 5, Idle: 1}) // forgotten: ignored
+	w.AddClock(DeviceClock{PID: 1, N: hours - 1, Idle: 1, Period: 1})
+	run := w.RunSoFar()
 	if n := len(run.Steps); n > recent+lookOver+around+61 || n < recent {
 		t.Errorf("%d steps are held", n)
 	}
@@ -265,13 +265,13 @@ func TestForget(t *testing.T) {
 
 func TestSnapshotKeepsItsClocks(t *testing.T) {
 	w := made(&full{room: 1 << 20}, Facts{})
-	w.Step(Step{PID: 1, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
-	early := w.Snapshot()
-	w.Clock(DeviceClock{PID: 1, Idle: 2, Period: 3})
+	w.AddStep(Step{PID: 1, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
+	early := w.RunSoFar()
+	w.AddClock(DeviceClock{PID: 1, Idle: 2, Period: 3})
 	if !math.IsNaN(early.Steps[0].Idle) {
 		t.Error("a clock that came later changed a snapshot")
 	}
-	if got := w.Snapshot().Steps[0].DevicePeriod; got != 3 {
+	if got := w.RunSoFar().Steps[0].DevicePeriod; got != 3 {
 		t.Errorf("device period %v", got)
 	}
 }
@@ -316,8 +316,8 @@ func TestFullFromTheStart(t *testing.T) {
 		t.Error("an empty file was left")
 	}
 	nowhere := Nowhere(Facts{Version: "v"})
-	nowhere.Sample(TreeCPU, "tree", 1, 2)
-	if err := nowhere.Close(); err != nil || nowhere.Path() != "" || nowhere.Snapshot().Find(TreeCPU, "tree").Last() != 2 {
+	nowhere.AddSample(TreeCPU, "tree", 1, 2)
+	if err := nowhere.Close(); err != nil || nowhere.Path() != "" || nowhere.RunSoFar().Find(TreeCPU, "tree").Last() != 2 {
 		t.Error(err, nowhere.Path())
 	}
 }

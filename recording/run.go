@@ -35,7 +35,7 @@ type Facts struct {
 	Processes []Process   `json:"processes,omitempty"`
 	Loaders   []Loader    `json:"loaders,omitempty"`
 	Absent    []Absence   `json:"absent,omitempty"` // what could not be seen, and why
-	Exit      *Exit       `json:"exit,omitempty"`   // nil while the run goes on or where its end was not seen
+	Exit      *ExitStatus `json:"exit,omitempty"`   // nil while the run goes on or where its end was not seen
 	Notes     []string    `json:"notes,omitempty"`  // sentences from the probes and the hook
 	Overhead  *Overhead   `json:"overhead,omitempty"`
 	Model     *ModelFacts `json:"model,omitempty"`
@@ -216,8 +216,8 @@ type Absence struct {
 	Why  string `json:"why"`
 }
 
-// Exit is how the observed command ended.
-type Exit struct {
+// ExitStatus is how the observed command ended.
+type ExitStatus struct {
 	At     float64 `json:"at"`     // seconds
 	Code   int     `json:"code"`   // exit code, 128+n where signal n ended it
 	Signal string  `json:"signal"` // name of the signal, "" where it exited
@@ -307,8 +307,8 @@ func (r *Run) All(signal Signal) []Series {
 	return found
 }
 
-// Loader returns a process's loader, or nil.
-func (r *Run) Loader(pid, id int) *Loader {
+// FindLoader returns a process's loader, or nil.
+func (r *Run) FindLoader(pid, id int) *Loader {
 	for i := range r.Facts.Loaders {
 		if l := &r.Facts.Loaders[i]; l.PID == pid && l.ID == id {
 			return l
@@ -317,8 +317,8 @@ func (r *Run) Loader(pid, id int) *Loader {
 	return nil
 }
 
-// Process returns the process with a PID, or nil.
-func (r *Run) Process(pid int) *Process {
+// FindProcess returns the process with a PID, or nil.
+func (r *Run) FindProcess(pid int) *Process {
 	for i := range r.Facts.Processes {
 		if p := &r.Facts.Processes[i]; p.PID == pid {
 			return p

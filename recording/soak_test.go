@@ -36,28 +36,28 @@ func (j *job) facts() Facts {
 func (j *job) second(w *Writer, now float64) {
 	for ; j.next < now+1; j.next += j.period {
 		took := j.period * (0.9 + 0.2*j.chance.Float64())
-		w.Step(Step{PID: 1, N: j.n, Start: j.next, Period: took, Wait: took / 3, Samples: 16, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
-		w.Clock(DeviceClock{PID: 1, N: j.n, Idle: took / 3, Period: took})
+		w.AddStep(Step{PID: 1, N: j.n, Start: j.next, Period: took, Wait: took / 3, Samples: 16, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
+		w.AddClock(DeviceClock{PID: 1, N: j.n, Idle: took / 3, Period: took})
 		j.n++
 	}
 	for tick := range 10 {
 		t := now + float64(tick)/10 + 0.001*j.chance.Float64()
 		for i := range j.workers + 1 {
 			thread := fmt.Sprintf("thread/%d", 1+i)
-			w.Sample(ThreadState, thread, t, float64(j.chance.IntN(3)))
-			w.Sample(ThreadCPU, thread, t, math.Round(t*7e8)/1e9)
+			w.AddSample(ThreadState, thread, t, float64(j.chance.IntN(3)))
+			w.AddSample(ThreadCPU, thread, t, math.Round(t*7e8)/1e9)
 		}
 	}
 	j.counter += 1000 * j.chance.Float64()
 	for i := range j.workers + 1 {
 		process := fmt.Sprintf("process/%d", 1+i)
 		for _, s := range []Signal{ProcessCPU, ProcessMemory, ProcessRead, ProcessDisk, FetchCount, FetchWall, FetchWallSquares, FetchCPU, FetchCollate, FetchSamples} {
-			w.Sample(s, process, now, math.Round(j.counter))
+			w.AddSample(s, process, now, math.Round(j.counter))
 		}
-		w.Sample(ThreadQueue, fmt.Sprintf("thread/%d", 1+i), now, j.counter/1e6)
+		w.AddSample(ThreadQueue, fmt.Sprintf("thread/%d", 1+i), now, j.counter/1e6)
 	}
 	for _, s := range []Signal{GPUUtilisation, GPUMemory, GPUPower, GPUClock, TreeCPU, TreeMemory, MachineCPU, MachineMemory, MachineShm, Throttled, PressureCPU, PressureIO, PressureMemory, DiskBusy, DiskRead} {
-		w.Sample(s, "tree", now, math.Round(1000*j.chance.Float64()))
+		w.AddSample(s, "tree", now, math.Round(1000*j.chance.Float64()))
 	}
 }
 
@@ -106,7 +106,7 @@ func TestSoak(t *testing.T) {
 	if largest > mostOld+segment+15*1e6 {
 		t.Errorf("the file had %d bytes", largest)
 	}
-	live, before := w.Snapshot(), inUse()
+	live, before := w.RunSoFar(), inUse()
 	w = nil
 	run, err := Open(path)
 	if err != nil || len(run.Warnings) > 0 {
@@ -159,13 +159,13 @@ func TestRates(t *testing.T) {
 					if err != nil || len(run.Warnings) > 0 {
 						t.Fatal(err, run.Warnings)
 					}
-					sameWindows(t, w.Snapshot(), run)
+					sameWindows(t, w.RunSoFar(), run)
 				}
 			}
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			judged := w.Snapshot().Windows()[0]
+			judged := w.RunSoFar().Windows()[0]
 			t.Logf("%.2f MB, %s", float64(w.size)/1e6, judged)
 			if want := 1 / rates[0]; name == "many" && math.Abs(judged.Time()/want-1) > 0.02 {
 				t.Errorf("a step takes %.6f s, of all %.6f s", judged.Time(), want)
@@ -191,7 +191,7 @@ func TestFirstMinute(t *testing.T) {
 	if err != nil || len(run.Warnings) > 0 {
 		t.Fatal(err, run.Warnings)
 	}
-	sameWindows(t, w.Snapshot(), run)
+	sameWindows(t, w.RunSoFar(), run)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func sameWindows(t *testing.T, a, b *Run) {
 		t.Fatalf("%d and %d windows", len(as), len(bs))
 	}
 	x, y := as[0], bs[0]
-	if fmt.Sprint(x.Parts()) != fmt.Sprint(y.Parts()) {
+	if fmt.Sprint(x.StepParts()) != fmt.Sprint(y.StepParts()) {
 		t.Error("what was inside of the steps differs")
 	}
 	for i := range min(len(x.Steps), len(y.Steps)) { // pointers differ

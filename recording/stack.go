@@ -48,9 +48,9 @@ type Stack struct {
 	Seconds float64 // in which they were there, of all threads together
 }
 
-// Subject is that of the series of FetchStack, which are the lines that flame graphs
+// SeriesSubject is that of the series of FetchStack, which are the lines that flame graphs
 // are drawn from, with ";" between two places.
-func (s Stack) Subject() string {
+func (s Stack) SeriesSubject() string {
 	words := []string{s.String(), "core"}
 	if s.Asleep {
 		words[1] = "asleep"
@@ -88,9 +88,9 @@ func placeOf(text string) (p Place) {
 	return p
 }
 
-// Stacks are where the time of fetches went from one time to another, most first, and
+// FetchStacks are where the time of fetches went from one time to another, most first, and
 // how often their threads were looked at in them, in all: of some that load, or of all.
-func (r *Run) Stacks(from, to float64, who ...Loading) (stacks []Stack, looks float64) {
+func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, looks float64) {
 	wanted := func(l Loading) bool { return len(who) == 0 || slices.Contains(who, l) }
 	written := map[Loading][]float64{}
 	for _, series := range r.All(FetchLooks) {

@@ -14,8 +14,8 @@ func TestStackSubjects(t *testing.T) {
 		{Loading: Loading{7, true}, Asleep: true, Places: []Place{{"/home/my runs/train.py", 41, "Faces.__getitem__"}, {"PIL/Image.py", 7, "open"}}},
 		{Loading: Loading{PID: 7}, Places: []Place{{"<string>", 3, "<lambda>"}, {"./a:b.py", 0, "<listcomp>"}}},
 	} {
-		if got, ok := stackOf(s.Subject()); !ok || !reflect.DeepEqual(got, s) {
-			t.Errorf("%q is read as %+v, want %+v", s.Subject(), got, s)
+		if got, ok := stackOf(s.SeriesSubject()); !ok || !reflect.DeepEqual(got, s) {
+			t.Errorf("%q is read as %+v, want %+v", s.SeriesSubject(), got, s)
 		}
 	}
 	for _, subject := range []string{"", "process/7", "process/7;main", "process/x;main;core", "process/7;main;elsewhere;a.py:1 f", "thread/7;main;core"} {
@@ -33,9 +33,9 @@ func TestStacks(t *testing.T) {
 	run := &Run{Series: []Series{
 		{Signal: FetchLooks, Subject: "process/7;main", T: []float64{0, 5, 15, 20, 25}, V: []float64{0, 40, 60, 80, 90}},
 		{Signal: FetchLooks, Subject: "process/7;worker", T: []float64{0, 5}, V: []float64{0, 9}},
-		{Signal: FetchStack, Subject: early.Subject(), T: []float64{0, 5}, V: []float64{0, 4}},
-		{Signal: FetchStack, Subject: late.Subject(), T: []float64{15, 20, 25}, V: []float64{0, 1, 3}},
-		{Signal: FetchStack, Subject: other.Subject(), T: []float64{0, 5}, V: []float64{0, 2}},
+		{Signal: FetchStack, Subject: early.SeriesSubject(), T: []float64{0, 5}, V: []float64{0, 4}},
+		{Signal: FetchStack, Subject: late.SeriesSubject(), T: []float64{15, 20, 25}, V: []float64{0, 1, 3}},
+		{Signal: FetchStack, Subject: other.SeriesSubject(), T: []float64{0, 5}, V: []float64{0, 2}},
 	}}
 	var file bytes.Buffer
 	if err := Write(&file, run); err != nil {
@@ -60,7 +60,7 @@ func TestStacks(t *testing.T) {
 		{[]Loading{{PID: 7}}, 30, 40, nil, 0},
 		{nil, math.Inf(-1), math.Inf(1), []Stack{with(early, 4), with(late, 3), with(other, 2)}, 99},
 	} {
-		if got, looks := run.Stacks(c.from, c.to, c.who...); !reflect.DeepEqual(got, c.want) || looks != c.looks {
+		if got, looks := run.FetchStacks(c.from, c.to, c.who...); !reflect.DeepEqual(got, c.want) || looks != c.looks {
 			t.Errorf("%v from %v to %v: %+v of %v looks, want %+v of %v", c.who, c.from, c.to, got, looks, c.want, c.looks)
 		}
 	}

@@ -114,7 +114,7 @@ func timelineLines(t *Timeline) []line {
 		lines = append(lines, t.deviceLine(i))
 	}
 	for i := range t.Frames.Start {
-		f := t.Frames.Row(i)
+		f := t.Frames.RowAt(i)
 		lines = append(lines, t.onThread("frame", f.Start, f.End, f.Name, f.Thread))
 	}
 	return lines
@@ -123,24 +123,24 @@ func timelineLines(t *Timeline) []line {
 func (t *Timeline) onThread(kind string, start, end int64, name, thread int32) line {
 	of := t.Threads[thread]
 	return line{
-		Kind: kind, T: seconds(start), actorFields: actorFields{PID: of.PID, Rank: of.Rank},
-		timelineFields: timelineFields{End: seconds(end), Name: t.Names[name], Thread: of.ID},
+		Kind: kind, T: toSeconds(start), actorFields: actorFields{PID: of.PID, Rank: of.Rank},
+		timelineFields: timelineFields{End: toSeconds(end), Name: t.Names[name], Thread: of.ID},
 	}
 }
 
 func (t *Timeline) hostLine(i int) line {
-	h := t.Host.Row(i)
+	h := t.Host.RowAt(i)
 	l := t.onThread("host", h.Start, h.End, h.Name, h.Thread)
 	l.Of, l.Shapes, l.Types = h.Kind.String(), t.textAt(h.Shapes), t.textAt(h.Types)
 	return l
 }
 
 func (t *Timeline) deviceLine(i int) line {
-	d := t.Device.Row(i)
+	d := t.Device.RowAt(i)
 	on := t.Devices[d.Device]
-	l := line{Kind: "device", T: seconds(d.Start), actorFields: actorFields{on.PID, on.Rank, on.Index}}
+	l := line{Kind: "device", T: toSeconds(d.Start), actorFields: actorFields{on.PID, on.Rank, on.Index}}
 	l.timelineFields = timelineFields{
-		End: seconds(d.End), Name: t.Names[d.Name], Stream: d.Stream, Work: d.Kind.String(), Call: &d.Call,
+		End: toSeconds(d.End), Name: t.Names[d.Name], Stream: d.Stream, Work: d.Kind.String(), Call: &d.Call,
 		Blocks: d.Blocks, InBlock: d.Threads, PerSM: stat.Known(float64(d.PerSM)),
 		Occupancy: stat.Known(float64(d.Occupancy)), Group: t.textAt(d.Group),
 	}

@@ -72,7 +72,7 @@ func (t *trimming) startTrim(w *Writer) {
 func (t *trimming) swapFiles(w *Writer) {
 	select {
 	case err := <-t.done: // nil blocks
-		t.settle(w, err)
+		t.keepOrRemove(w, err)
 	default:
 	}
 }
@@ -86,12 +86,12 @@ func (t *trimming) stopTrim(w *Writer) {
 func (t *trimming) giveUp(w *Writer) {
 	if t.done != nil {
 		t.stop.Store(true)
-		t.settle(w, <-t.done)
+		t.keepOrRemove(w, <-t.done)
 	}
 }
 
-// settle uses the new file, or leaves nothing of it.
-func (t *trimming) settle(w *Writer, err error) {
+// keepOrRemove uses the new file, or leaves nothing of it.
+func (t *trimming) keepOrRemove(w *Writer, err error) {
 	t.done = nil
 	if err == nil {
 		err = t.replace(w)
@@ -155,7 +155,7 @@ func (s stoppable) Read(p []byte) (int, error) {
 // holding some minutes of it at a time. It says how many bytes of what it wrote are of
 // those parts.
 func trimTo(out io.Writer, in io.Reader, parts []thinned, every float64) (old int64, err error) {
-	t := &trimmer{out: &counted{to: out}, parts: parts, every: every, from: math.Inf(-1)}
+	t := &trimmer{out: &countingWriter{to: out}, parts: parts, every: every, from: math.Inf(-1)}
 	t.reader = &reader{in: &input{from: in}, limits: usual, build: newBuilder(), full: t.writePart}
 	t.reader.limits.kept = held
 	if err := t.reader.readFile(); err != nil {
@@ -171,7 +171,7 @@ func trimTo(out io.Writer, in io.Reader, parts []thinned, every float64) (old in
 // trimmer is a recording on its way from one file to another.
 type trimmer struct {
 	reader *reader
-	out    *counted
+	out    *countingWriter
 	parts  []thinned
 	every  float64
 	from   float64 // what was before is written
@@ -248,13 +248,13 @@ func (b *builder) linesUpTo(to float64, put func(line)) {
 	}
 }
 
-// counted counts what is written.
-type counted struct {
+// countingWriter counts what is written.
+type countingWriter struct {
 	to io.Writer
 	n  int64
 }
 
-func (c *counted) Write(p []byte) (int, error) {
+func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.to.Write(p)
 	c.n += int64(n)
 	return n, err

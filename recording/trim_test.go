@@ -83,10 +83,10 @@ func TestTrimKeepsWhatIsJudged(t *testing.T) {
 	for now := range 20_000 {
 		at := float64(now)
 		if now > 2000 && now < 6000 {
-			w.Step(Step{PID: 1, N: now, Start: at, Period: 1, Wait: 0.3, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
-			w.Inside(1, 0, now, Inside{Clock: HostClock, Span: 1, Input: 0.3, Forward: at / 6000})
+			w.AddStep(Step{PID: 1, N: now, Start: at, Period: 1, Wait: 0.3, Phase: Train, Idle: math.NaN(), DevicePeriod: math.NaN()})
+			w.AddInside(1, 0, now, Inside{Clock: HostClock, Span: 1, Input: 0.3, Forward: at / 6000})
 		}
-		w.Sample(TreeCPU, "tree", at, at*at)
+		w.AddSample(TreeCPU, "tree", at, at*at)
 		_ = w.Flush()
 	}
 	if err := w.Close(); err != nil {
@@ -123,13 +123,13 @@ func TestTrimMeanwhile(t *testing.T) {
 	if err != nil || len(killed.Steps) != len(before.Steps) {
 		t.Fatal(err)
 	}
-	w.Sample(TreeCPU, "tree", 1e6, 7)
+	w.AddSample(TreeCPU, "tree", 1e6, 7)
 	w.trim.segment = math.MaxInt64 / 2
 	size := w.size
 	if err := w.Flush(); err != nil || w.size >= size {
 		t.Fatalf("%v, %d bytes of %d", err, w.size, size)
 	}
-	w.Sample(TreeCPU, "tree", 1e6+1, 8)
+	w.AddSample(TreeCPU, "tree", 1e6+1, 8)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestTrimMeanwhile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.Sample(TreeCPU, "tree", 1e6, 9)
+	w.AddSample(TreeCPU, "tree", 1e6, 9)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

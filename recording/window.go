@@ -226,7 +226,7 @@ func starts(steps []Step, phase Phase) []float64 {
 
 // batchSize is how many samples a loader's batch has at most.
 func (r *Run) batchSize(pid, loader int) float64 {
-	if l := r.Loader(pid, loader); l != nil {
+	if l := r.FindLoader(pid, loader); l != nil {
 		if n, _ := l.Settings.Float(stoker.BatchSize); n > 0 {
 			return n
 		}
@@ -285,7 +285,7 @@ func dropUnread(steps []Step) []Step {
 func (r *Run) warmUp(pid, loader int, steps []Step) int {
 	n := len(steps)
 	first := leastWarmUp
-	if l := r.Loader(pid, loader); l != nil {
+	if l := r.FindLoader(pid, loader); l != nil {
 		workers, _ := l.Settings.Int("num_workers")
 		prefetch, _ := l.Settings.Int("prefetch_factor")
 		first = max(first, workers*prefetch+1)
@@ -362,8 +362,8 @@ func stationary(steps []Step) bool {
 // Time is the mean time of a step in the window, seconds.
 func (w Window) Time() float64 { return stat.Mean(stepTimes(w.Steps)) }
 
-// Times are the times of the steps, seconds.
-func (w Window) Times() []float64 { return stepTimes(w.Steps) }
+// StepTimes are the times of the steps, seconds.
+func (w Window) StepTimes() []float64 { return stepTimes(w.Steps) }
 
 // Wait is the mean host wait per step, the other loaders' included, seconds.
 func (w Window) Wait() float64 {

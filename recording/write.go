@@ -127,8 +127,8 @@ func (w *Writer) Path() string { return w.path }
 // SetFacts replaces the facts.
 func (w *Writer) SetFacts(f Facts) { w.addLine(factsLine(f)) }
 
-// Sample adds one value of a signal; an unknown value (NaN) is left out.
-func (w *Writer) Sample(signal Signal, subject string, t, v float64) {
+// AddSample adds one value of a signal; an unknown value (NaN) is left out.
+func (w *Writer) AddSample(signal Signal, subject string, t, v float64) {
 	value := stat.Known(v)
 	if value == nil {
 		return
@@ -148,8 +148,8 @@ func (w *Writer) Sample(signal Signal, subject string, t, v float64) {
 	}
 }
 
-// Step adds a step. Of very many not all are kept.
-func (w *Writer) Step(s Step) {
+// AddStep adds a step. Of very many not all are kept.
+func (w *Writer) AddStep(s Step) {
 	if !keepsStep(w.live.density().OneIn, s.N) {
 		return
 	}
@@ -160,15 +160,15 @@ func (w *Writer) Step(s Step) {
 	}
 }
 
-// Clock adds what the device's clock said of a step that was added before.
-func (w *Writer) Clock(c DeviceClock) {
+// AddClock adds what the device's clock said of a step that was added before.
+func (w *Writer) AddClock(c DeviceClock) {
 	if keepsStep(w.live.density().OneIn, c.N) {
 		w.addLine(clockLine(c))
 	}
 }
 
-// Inside adds what was inside of a step that was added before.
-func (w *Writer) Inside(pid, loader, n int, i Inside) {
+// AddInside adds what was inside of a step that was added before.
+func (w *Writer) AddInside(pid, loader, n int, i Inside) {
 	w.addLine(insideLine(pid, loader, n, i))
 }
 
@@ -234,9 +234,9 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Snapshot is the run so far, or of a longer one at least what is judged of it
+// RunSoFar is the run so far, or of a longer one at least what is judged of it
 // (Run.Newest) and the last fifteen minutes.
-func (w *Writer) Snapshot() *Run { return w.live.finish() }
+func (w *Writer) RunSoFar() *Run { return w.live.finish() }
 
 // keepUp keeps what is held and what is written small, however fast the run makes more.
 func (w *Writer) keepUp() {

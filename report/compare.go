@@ -21,7 +21,8 @@ func CompareSteps(all []verify.Row) Sheet {
 			name = "idle: " + name
 		}
 		say := valueIn(r.Unit)
-		s.Rows = append(s.Rows, []string{Shorten(name, 30), say(r.Before.Mean), say(r.Before.Least) + " to " + say(r.Before.Most), say(r.After.Mean), say(r.After.Least) + " to " + say(r.After.Most), differenceIn(r)})
+		s.Rows = append(s.Rows, []string{Shorten(name, 30), say(r.Before.Mean), say(r.Before.Least) + " to " +
+			say(r.Before.Most), say(r.After.Mean), say(r.After.Least) + " to " + say(r.After.Most), differenceIn(r)})
 	}
 	return s
 }
@@ -53,11 +54,16 @@ func CompareWork(all []verify.Row, top int) Sheet {
 	shown := takeFirst(all, top)
 	s := Sheet{
 		Title: "work by name", About: fmt.Sprintf(", %d of %d by what changed", len(shown), len(all)),
-		Says: fmt.Sprintf("Kernels, copies and collectives of a step, most changed first (%d of %d).", len(shown), len(all)),
-		Rows: [][]string{{"work", "", "calls before", "after", "time before", "after", "difference", "name"}}, Align: "llrrrrrl",
+		Says: fmt.Sprintf("Kernels, copies and collectives of a step, most changed first (%d of %d).", len(shown),
+			len(all)),
+		Rows:  [][]string{{"work", "", "calls before", "after", "time before", "after", "difference", "name"}},
+		Align: "llrrrrrl",
 	}
 	for _, r := range shown {
-		s.Rows = append(s.Rows, []string{r.Group, r.Only(), callsOf(r.Calls[0]), callsOf(r.Calls[1]), stoker.AboutSeconds(r.Before.Mean), stoker.AboutSeconds(r.After.Mean), differenceIn(r), r.Name})
+		s.Rows = append(s.Rows, []string{
+			r.Group, r.Only(), callsOf(r.Calls[0]), callsOf(r.Calls[1]),
+			stoker.AboutSeconds(r.Before.Mean), stoker.AboutSeconds(r.After.Mean), differenceIn(r), r.Name,
+		})
 	}
 	return s
 }

@@ -63,9 +63,13 @@ func FormatDifference(v float64) string {
 
 // LeadOfOutcome is the lead of a comparison. after is what a shell calls the run after, "" unknown.
 func LeadOfOutcome(o verify.Outcome, after string) Lead {
-	l := Lead{Verdict: string(o.Difference) + ": " + string(o.Basis) + MarkEmulated(o.Emulated), Why: fmt.Sprintf("%s %s -> %s", sayBasis(o.Basis), SayTime(o.Before), SayTime(o.After))}
+	l := Lead{
+		Verdict: string(o.Difference) + ": " + string(o.Basis) + MarkEmulated(o.Emulated),
+		Why:     fmt.Sprintf("%s %s -> %s", sayBasis(o.Basis), SayTime(o.Before), SayTime(o.After)),
+	}
 	if o.Speedup != nil {
-		l.Verdict = fmt.Sprintf("%s: %s %s%s", o.Difference, stoker.Factor(*o.Speedup), o.Basis, MarkEmulated(o.Emulated))
+		l.Verdict = fmt.Sprintf("%s: %s %s%s", o.Difference, stoker.Factor(*o.Speedup), o.Basis,
+			MarkEmulated(o.Emulated))
 	}
 	if o.Refused != "" {
 		l.Verdict, l.Why = "not compared: nothing can be said about the change", o.Refused
@@ -110,7 +114,8 @@ func sayNeeded(o verify.Outcome) string {
 	case most < 100:
 		return fmt.Sprintf("not enough data: run each for at least %.0f s to decide", math.Ceil(most))
 	}
-	return fmt.Sprintf("not enough data: run each for at least %s minutes to decide", stoker.About(math.Ceil(most/6)/10))
+	return fmt.Sprintf("not enough data: run each for at least %s minutes to decide",
+		stoker.About(math.Ceil(most/6)/10))
 }
 
 // SayTime is a mean with its interval and n.
@@ -123,7 +128,8 @@ func SayTime(s verify.Side) string {
 	if s.Runs > 1 {
 		runs = fmt.Sprintf(" in %d runs", s.Runs)
 	}
-	return fmt.Sprintf("%s (%s to %s, n %d%s)", stoker.AboutSeconds(m.Point), stoker.AboutSeconds(m.Low), stoker.AboutSeconds(m.High), s.Steps, runs)
+	return fmt.Sprintf("%s (%s to %s, n %d%s)", stoker.AboutSeconds(m.Point), stoker.AboutSeconds(m.Low),
+		stoker.AboutSeconds(m.High), s.Steps, runs)
 }
 
 // sayBasis names a time: "step time".

@@ -26,7 +26,10 @@ func Summarize(v diagnose.Verdict) string {
 		text += fmt.Sprintf(": the device is idle %s of the time", stoker.Percent(v.Idle))
 	}
 	if h := v.Cost.Hour.Dollars; h.Known() && v.Cost.Share >= LeastIdle {
-		text += fmt.Sprintf(", which %s %s an hour per GPU", map[bool]string{true: "would cost", false: "costs"}[v.Cost.Assumed], stoker.AboutDollars(h.Point))
+		text += fmt.Sprintf(", which %s %s an hour per GPU", map[bool]string{
+			true:  "would cost",
+			false: "costs",
+		}[v.Cost.Assumed], stoker.AboutDollars(h.Point))
 	}
 	return text + "."
 }

@@ -14,21 +14,23 @@ import (
 
 // ListKernels is the table of kernels by name: of the judged window.
 func ListKernels(r TraceReport, top int) Sheet {
-	d := r.Device()
+	d := r.JudgedDevice()
 	if d == nil {
 		return Sheet{}
 	}
-	k := r.Gaps.Kernels(d)
+	k := r.Gaps.SumKernels(d)
 	totals := ListComputing(k)
 	shown := takeFirst(totals, top)
 	s := Sheet{
 		Title: "kernels", About: fmt.Sprintf(", %d of %d by time, in the judged window", len(shown), len(totals)),
-		Says: fmt.Sprintf("What ran on the device in the judged window, most time first (%d of %d).", len(shown), len(totals)),
+		Says: fmt.Sprintf("What ran on the device in the judged window, most time first (%d of %d).", len(shown),
+			len(totals)),
 		Rows: [][]string{{"calls", "time", "share", "mean", "computes", "on", "kernel"}}, Align: "rrrrlll",
 	}
 	for _, t := range shown {
 		s.Rows = append(s.Rows, []string{
-			fmt.Sprint(t.Count), FormatSpan(t.Time), stoker.Percent(float64(t.Time) / float64(max(1, k.Time))), FormatSpan(t.Time / int64(max(1, t.Count))),
+			fmt.Sprint(t.Count), FormatSpan(t.Time), stoker.Percent(float64(t.Time) / float64(max(1, k.Time))),
+			FormatSpan(t.Time / int64(max(1, t.Count))),
 			t.Family.String(), NameCores(t), r.Name(t.Name),
 		})
 	}
@@ -48,12 +50,17 @@ func ListKernelGroups(r TraceReport, top int) Sheet {
 	}
 	by := string(r.Within)
 	s := Sheet{
-		Title: "kernels by " + by, About: fmt.Sprintf(", %d of %d by time, in the judged window", len(shown), len(groups)),
-		Says: fmt.Sprintf("The same kernels by the %s that launched them, with the %d of each that took most time.", by, mostOfGroup),
+		Title: "kernels by " + by, About: fmt.Sprintf(", %d of %d by time, in the judged window", len(shown),
+			len(groups)),
+		Says: fmt.Sprintf("The same kernels by the %s that launched them, with the %d of each that took most time.", by,
+			mostOfGroup),
 		Rows: [][]string{{"calls", "time", "share", "mean", by + ", kernel"}}, Align: "rrrrl",
 	}
 	row := func(count int, time int64, name string) {
-		s.Rows = append(s.Rows, []string{fmt.Sprint(count), FormatSpan(time), stoker.Percent(float64(time) / float64(max(1, all))), FormatSpan(time / int64(max(1, count))), name})
+		s.Rows = append(s.Rows, []string{
+			fmt.Sprint(count), FormatSpan(time),
+			stoker.Percent(float64(time) / float64(max(1, all))), FormatSpan(time / int64(max(1, count))), name,
+		})
 	}
 	for _, g := range shown {
 		row(g.Count, g.Time, groupName(g, r))
@@ -72,21 +79,22 @@ func groupName(g operators.Group, r TraceReport) string {
 }
 
 func GroupKernels(r TraceReport) []operators.Group {
-	if d := r.Device(); d != nil && r.Within.Grouped() {
-		return operators.Kernels(r.Run.Timeline, d, r.Within)
+	if d := r.JudgedDevice(); d != nil && r.Within.Grouped() {
+		return operators.GroupKernels(r.Run.Timeline, d, r.Within)
 	}
 	return nil
 }
 
 // ListComputing are the kernels that are no collectives, most time first.
-func ListComputing(k *idle.Kernels) []idle.Total {
-	totals := slices.DeleteFunc(slices.Clone(k.Totals), func(t idle.Total) bool { return t.Family == idle.Exchange })
-	slices.SortStableFunc(totals, func(a, b idle.Total) int { return cmp.Compare(b.Time, a.Time) })
+func ListComputing(k *idle.Kernels) []idle.NameTotal {
+	totals := slices.DeleteFunc(slices.Clone(k.Totals),
+		func(t idle.NameTotal) bool { return t.Family == idle.Exchange })
+	slices.SortStableFunc(totals, func(a, b idle.NameTotal) int { return cmp.Compare(b.Time, a.Time) })
 	return totals
 }
 
 // NameCores says on what matrix kernels compute, "" for others.
-func NameCores(t idle.Total) string {
+func NameCores(t idle.NameTotal) string {
 	if t.Family != idle.Matmul && t.Family != idle.Convolution && t.Family != idle.Attention {
 		return ""
 	}
@@ -102,15 +110,17 @@ func NameCores(t idle.Total) string {
 
 // ListExchanges is the table of collectives: of the judged window.
 func ListExchanges(r TraceReport) Sheet {
-	d := r.Device()
+	d := r.JudgedDevice()
 	if d == nil {
 		return Sheet{}
 	}
-	e := r.Gaps.Exchanges(d)
+	e := r.Gaps.SumExchanges(d)
 	slices.SortStableFunc(e.Kinds, func(a, b idle.Collective) int { return cmp.Compare(b.Time, a.Time) })
 	s := Sheet{
-		Title: "collectives", About: " of the judged window: times hold the waiting for other ranks, so that rates are at least these",
-		Says: "What ranks exchange in the judged window. Times hold the waiting for other ranks, so that rates are at least these.",
+		Title: "collectives",
+		About: " of the judged window: times hold the waiting for other ranks, so that rates are at least these",
+		Says: "What ranks exchange in the judged window. Times hold the waiting for other ranks, so that rates are " +
+			"at least these.",
 		Rows: [][]string{{"calls", "time", "mean", "exposed", "bytes", "bus", "collective"}}, Align: "rrrrrrl",
 	}
 	for _, c := range e.Kinds {
@@ -122,7 +132,10 @@ func ListExchanges(r TraceReport) Sheet {
 			}
 		}
 		exposed := stoker.Percent(float64(c.Exposed) / float64(max(1, c.Time)))
-		s.Rows = append(s.Rows, []string{fmt.Sprint(c.Count), FormatSpan(c.Time), FormatSpan(c.Time / int64(c.Count)), exposed, bytes, bus, r.Name(c.Name)})
+		s.Rows = append(s.Rows, []string{
+			fmt.Sprint(c.Count), FormatSpan(c.Time), FormatSpan(c.Time / int64(c.Count)),
+			exposed, bytes, bus, r.Name(c.Name),
+		})
 	}
 	return s
 }

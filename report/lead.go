@@ -56,9 +56,12 @@ func lowerFirst(text string) string {
 func sayWhy(v diagnose.Verdict) string {
 	switch {
 	case v.Class == diagnose.Unknown && !math.IsNaN(v.Idle) && !math.IsNaN(v.Stall):
-		return fmt.Sprintf("the device is idle %s of the time and waits for input %s, and no cause explains enough of it", stoker.Percent(v.Idle), stoker.Percent(v.Stall))
+		return fmt.Sprintf(
+			"the device is idle %s of the time and waits for input %s, and no cause explains enough of it",
+			stoker.Percent(v.Idle), stoker.Percent(v.Stall))
 	case len(v.Evidence) > 0:
-		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1) // the row of the device says so
+		// the row of the device says so
+		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1)
 	case !math.IsNaN(v.Idle):
 		return fmt.Sprintf("the device is idle %s of the time", stoker.Percent(v.Idle))
 	}
@@ -124,7 +127,10 @@ func commandOf(fix advise.Fix, traced bool, file string) string {
 		return "stoker feed -- CMD"
 	case traced && file != "":
 		return "stoker trace " + file + " AFTER # with a trace of the changed program"
-	case slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return c.Setting != stoker.Cores && c.Setting != stoker.StorageKind }):
+	case slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool {
+		return c.Setting != stoker.Cores &&
+			c.Setting != stoker.StorageKind
+	}):
 		return strings.TrimSpace("stoker advise --emit torch " + file)
 	}
 	return ""
@@ -182,14 +188,16 @@ func SayChange(c stoker.Change) string {
 // SayEffort is what a change takes, in words.
 func SayEffort(e advise.Effort) string {
 	return map[advise.Effort]string{
-		advise.Flag: "one argument", advise.Code: "a few lines of code", advise.Data: "moving the data set", advise.Machine: "another machine, quota or schedule",
+		advise.Flag: "one argument", advise.Code: "a few lines of code", advise.Data: "moving the data set",
+		advise.Machine: "another machine, quota or schedule",
 	}[e]
 }
 
 // SayRisk is what a change may break, in words.
 func SayRisk(r advise.Risk) string {
 	return map[advise.Risk]string{
-		advise.NoRisk: "none", advise.MemoryRisk: "it takes more memory", advise.SeedRisk: "other random numbers, as with another seed",
+		advise.NoRisk: "none", advise.MemoryRisk: "it takes more memory",
+		advise.SeedRisk:     "other random numbers, as with another seed",
 		advise.NumericsRisk: "results differ in their last digits or more",
 	}[r]
 }
@@ -232,7 +240,7 @@ func epochSteps(run *recording.Run, v diagnose.Verdict) int {
 	if len(lengths) > 0 {
 		return int(stat.Median(lengths))
 	}
-	l := run.Loader(w.PID, w.Loader)
+	l := run.FindLoader(w.PID, w.Loader)
 	if l == nil || l.Samples == 0 || l.Iterable || len(l.Own) > 0 {
 		return 0
 	}
@@ -278,7 +286,8 @@ func SayName(fix string) string {
 
 // QuoteForShell is a name as a shell takes it.
 func QuoteForShell(name string) string {
-	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:+=@%") == "" && name != "" {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:+=@%") == "" &&
+		name != "" {
 		return name
 	}
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"

@@ -21,13 +21,18 @@ func ListMemory(r TraceReport) Sheet {
 	if !known {
 		return Sheet{}
 	}
-	peak := fmt.Sprintf("tensors took %s at most, %s into the trace", stoker.AboutBytes(float64(u.Peak)), FormatSpan(u.At))
+	peak := fmt.Sprintf("tensors took %s at most, %s into the trace", stoker.AboutBytes(float64(u.Peak)),
+		FormatSpan(u.At))
 	s := Sheet{
-		Title: "memory", About: " of the judged window: " + peak + ", of that", Says: "In the judged window " + peak + ". Of that:",
+		Title: "memory", About: " of the judged window: " + peak + ", of that", Says: "In the judged window " + peak +
+			". Of that:",
 		Rows: [][]string{{"allocated", "bytes", "share"}}, Align: "lrr",
 	}
 	row := func(word string, bytes int64) {
-		s.Rows = append(s.Rows, []string{word, stoker.AboutBytes(float64(bytes)), stoker.Percent(float64(bytes) / float64(max(1, u.Peak)))})
+		s.Rows = append(s.Rows, []string{
+			word, stoker.AboutBytes(float64(bytes)),
+			stoker.Percent(float64(bytes) / float64(max(1, u.Peak))),
+		})
 	}
 	for kind, bytes := range u.Kinds {
 		if bytes > 0 {
@@ -42,15 +47,16 @@ func ListMemory(r TraceReport) Sheet {
 		if u.Fits >= farLarger {
 			times = fmt.Sprintf("more than %d", farLarger)
 		}
-		s.Lines = []string{fmt.Sprintf("a batch %s times as large fits, if all that a step allocates grows with it", times)}
+		s.Lines = []string{fmt.Sprintf("a batch %s times as large fits, if all that a step allocates grows with it",
+			times)}
 	}
 	return s
 }
 
-func FindMemory(r TraceReport) (memory.Use, bool) {
-	d := r.Device()
+func FindMemory(r TraceReport) (memory.PeakUse, bool) {
+	d := r.JudgedDevice()
 	if d == nil {
-		return memory.Use{}, false
+		return memory.PeakUse{}, false
 	}
 	return memory.Of(r.Run, d)
 }

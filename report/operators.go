@@ -30,7 +30,8 @@ func ListOperators(t *operators.Table, most int) Sheet {
 	rows, align := ListOperatorRows(&few, 0)
 	return Sheet{
 		Title: "operators", Rows: rows, Align: align,
-		Says: fmt.Sprintf("Of the whole recording%[4]s, most %[3]s first (%[1]d of %[2]d).", len(few.Rows), t.Of, DescribeOrder(t), DescribeCounting(t)),
+		Says: fmt.Sprintf("Of the whole recording%[4]s, most %[3]s first (%[1]d of %[2]d).", len(few.Rows), t.Of,
+			DescribeOrder(t), DescribeCounting(t)),
 	}
 }
 
@@ -54,11 +55,12 @@ func ListOperatorRows(t *operators.Table, room int) ([][]string, string) {
 		}
 		row = append(row, stoker.Percent(t.Share(r)))
 		if sourced {
-			row = append(row, tail(r.Source, 32))
+			row = append(row, cutPath(r.Source, 32))
 		}
 		rows = append(rows, row)
 		if t.Shapes && r.Shapes != "" {
-			rows = append(rows, append([]string{"  " + Shorten(r.Shapes, max(20, room))}, make([]string, len(row)-1)...))
+			rows = append(rows, append([]string{"  " + Shorten(r.Shapes, max(20, room))},
+				make([]string, len(row)-1)...))
 		}
 	}
 	return rows, align
@@ -92,8 +94,8 @@ func hasSource(t *operators.Table) bool {
 	return false
 }
 
-// tail keeps the end of a path: the file's name and line are there.
-func tail(s string, most int) string {
+// cutPath keeps the end of a path: the file's name and line are there.
+func cutPath(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return "…" + string(r[len(r)-most+1:])
 	}
@@ -113,10 +115,14 @@ func ListRoof(r *operators.Roofline, most int) Sheet {
 	}
 	s.About = " of matrix work, " + stoker.Percent(r.Covered) + " of kernel time, " + device
 	s.Says = "Matrix work, which is " + stoker.Percent(r.Covered) + " of kernel time: " + device + "."
-	s.Rows, s.Align = [][]string{{"operator", "in", "calls", "GPU time", "attained", "of peak", "FLOP/B", "ridge", "bound by"}}, "llrrrrrrl"
+	s.Rows, s.Align = [][]string{{
+		"operator", "in", "calls", "GPU time", "attained", "of peak", "FLOP/B", "ridge",
+		"bound by",
+	}}, "llrrrrrrl"
 	for _, pt := range takeFirst(r.Points, most) {
 		s.Rows = append(s.Rows, []string{
-			Shorten(pt.Name, 36), OrUnknown(string(pt.Precision)), fmt.Sprint(pt.Calls), stoker.AboutSeconds(pt.Seconds), stoker.AboutFLOPs(pt.Attained),
+			Shorten(pt.Name, 36), OrUnknown(string(pt.Precision)), fmt.Sprint(pt.Calls),
+			stoker.AboutSeconds(pt.Seconds), stoker.AboutFLOPs(pt.Attained),
 			stoker.Percent(pt.Share), stoker.About(pt.Intensity), stoker.About(pt.Ridge), NameBound(pt),
 		})
 	}

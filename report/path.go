@@ -18,7 +18,10 @@ func ListPath(r TraceReport) Sheet {
 		if len(part.Names) > 0 {
 			most = stoker.Percent(part.Names[0].Share) + " " + NamePath(r, part.Names[0])
 		}
-		s.Rows = append(s.Rows, []string{part.Part.String(), FormatSpan(part.Time / int64(max(1, c.Steps))), stoker.Percent(part.Share), most})
+		s.Rows = append(s.Rows, []string{
+			part.Part.String(), FormatSpan(part.Time / int64(max(1, c.Steps))),
+			stoker.Percent(part.Share), most,
+		})
 	}
 	return s
 }
@@ -41,10 +44,11 @@ func SplitPath(c *replay.Check) []PathPart {
 		sum += float64(ns)
 	}
 	var out []PathPart
-	for _, part := range c.Path.Parts() {
+	for _, part := range c.Path.LongestParts() {
 		at := PathPart{Spent: part, Share: float64(part.Time) / sum}
 		for _, s := range c.Spent {
-			if share := float64(s.Time) / sum; s.Part == part.Part && share >= leastOfPath && (s.Name >= 0 || s.Part == replay.Host) {
+			if share := float64(s.Time) / sum; s.Part == part.Part && share >= leastOfPath &&
+				(s.Name >= 0 || s.Part == replay.Host) {
 				at.Names = append(at.Names, PathPart{Spent: s, Share: share})
 			}
 		}

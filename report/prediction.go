@@ -78,7 +78,8 @@ func NamePart(f Prediction, stage stoker.Stage, r stoker.Resource) string {
 		return "launching thread"
 	}
 	return map[string]string{
-		"storage": "storage", "workers": "workers", "cores": "cores", "main thread": "collecting process", "link": "host link", "compute": "device", "network": "exchange",
+		"storage": "storage", "workers": "workers", "cores": "cores", "main thread": "collecting process",
+		"link": "host link", "compute": "device", "network": "exchange",
 	}[NameLimit(stage, r)]
 }
 
@@ -88,13 +89,16 @@ func DescribeBound(f Prediction) []string {
 	text := "What limits the step is unknown."
 	switch {
 	case a.Bound.Resource != "":
-		text = sentence(fmt.Sprintf("%s is the limit (%s).", a.Bound.Stage, NamePart(f, a.Bound.Stage, a.Bound.Resource)))
+		text = sentence(fmt.Sprintf("%s is the limit (%s).", a.Bound.Stage,
+			NamePart(f, a.Bound.Stage, a.Bound.Resource)))
 	case a.Longest.Resource != "":
-		text += fmt.Sprintf(" Of what is known, %s takes longest (%s).", a.Longest.Stage, NamePart(f, a.Longest.Stage, a.Longest.Resource))
+		text += fmt.Sprintf(" Of what is known, %s takes longest (%s).", a.Longest.Stage,
+			NamePart(f, a.Longest.Stage, a.Longest.Resource))
 	}
 	if a.Bound.Resource != "" && a.Next.Resource != "" {
 		times := func(v float64) string { return stoker.About(v) + "x" }
-		text += fmt.Sprintf(" Without it a step gets %s faster, and then %s is the limit (%s).", stoker.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
+		text += fmt.Sprintf(" Without it a step gets %s faster, and then %s is the limit (%s).",
+			stoker.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
 	}
 	if a.Crossover.Text != "" {
 		text += " " + sentence(a.Crossover.Text)
@@ -111,24 +115,38 @@ func DescribeBound(f Prediction) []string {
 	if !f.Setup.Pinned {
 		copies = " from pinned memory (copies from pageable memory add to compute)"
 	}
-	return []string{text, fmt.Sprintf("To compute all the time the device needs %s samples/s: storage %s%s, %s cores, %s workers per GPU, link %s%s.",
-		stoker.Around(d.Samples, stoker.About), stoker.Around(d.Storage, stoker.AboutRate), reads, stoker.Around(d.Cores, stoker.About), stoker.Around(d.Workers, stoker.About), stoker.Around(d.Link, stoker.AboutRate), copies)}
+	return []string{
+		text,
+		fmt.Sprintf("To compute all the time the device needs %s samples/s: storage %s%s, %s cores, %s workers per "+
+			"GPU, link %s%s.",
+			stoker.Around(d.Samples, stoker.About), stoker.Around(d.Storage, stoker.AboutRate), reads,
+			stoker.Around(d.Cores, stoker.About), stoker.Around(d.Workers, stoker.About),
+			stoker.Around(d.Link, stoker.AboutRate), copies),
+	}
 }
 
 func ListNeeds(z predict.Sizing) Sheet {
-	s := Sheet{Title: fmt.Sprintf("what %s utilisation takes", stoker.Percent(z.Target)), Rows: [][]string{{"", "has", "needs", "from", "to"}}, Align: "lrrrr"}
+	s := Sheet{
+		Title: fmt.Sprintf("what %s utilisation takes", stoker.Percent(z.Target)),
+		Rows:  [][]string{{"", "has", "needs", "from", "to"}}, Align: "lrrrr",
+	}
 	if z.Reached {
 		s.Says = "reached already, by the likely values"
 	}
 	for _, n := range z.Changes {
 		text := needText(n)
-		s.Rows = append(s.Rows, []string{n.Input + unitOf(n), text(n.From), text(n.To.Point), text(n.To.Low), text(n.To.High)})
+		s.Rows = append(s.Rows, []string{
+			n.Input + unitOf(n), text(n.From), text(n.To.Point), text(n.To.Low),
+			text(n.To.High),
+		})
 	}
 	for _, text := range z.Impossible {
 		s.Lines = append(s.Lines, Shorten(text, 600))
 	}
 	for _, text := range z.Worst {
-		s.Lines = append(s.Lines, Shorten("the upper ends are unknown: if the device is as fast and input as slow as their intervals allow, "+text, 600))
+		s.Lines = append(s.Lines,
+			Shorten("the upper ends are unknown: if the device is as fast and input as slow as their intervals allow, "+
+				text, 600))
 	}
 	for _, m := range z.Unknown {
 		s.Lines = append(s.Lines, m.Input+" is unknown: what depends on it is not sized")
@@ -230,7 +248,8 @@ func ListSettings(f Prediction, bar func(use float64) string) [][]string {
 			continue
 		}
 		rows = append(rows, []string{
-			value(i), FormatKnown(q.Step, stoker.AboutSeconds), FormatKnown(q.Throughput, stoker.About), stoker.About(q.Throughput.Low), stoker.About(q.Throughput.High),
+			value(i), FormatKnown(q.Step, stoker.AboutSeconds), FormatKnown(q.Throughput, stoker.About),
+			stoker.About(q.Throughput.Low), stoker.About(q.Throughput.High),
 			NameLimit(q.BoundStage, q.Bound), FormatKnown(q.Utilization, stoker.Percent), bar(q.Utilization.Point),
 		})
 	}

@@ -16,10 +16,14 @@ func ListRanks(t *ranks.Table) Sheet {
 	s := Sheet{
 		Title: "ranks", Align: "rrrrrrrlrrr", Lines: rankLines(t),
 		Says: "What each rank's device did, and how long the others waited for it: of the judged steps.",
-		Rows: [][]string{{"rank", "step", "kernel", "copy", "comm.", "idle", "input", "mostly idle for", "last", "waited", "made wait"}},
+		Rows: [][]string{{
+			"rank", "step", "kernel", "copy", "comm.", "idle", "input", "mostly idle for", "last",
+			"waited", "made wait",
+		}},
 	}
 	if len(shown) < len(t.Ranks) {
-		s.About = fmt.Sprintf(", the %d of %d for which the others wait most (--json has all)", len(shown), len(t.Ranks))
+		s.About = fmt.Sprintf(", the %d of %d for which the others wait most (--json has all)", len(shown),
+			len(t.Ranks))
 	}
 	for _, r := range shown {
 		cause := "-"
@@ -28,10 +32,12 @@ func ListRanks(t *ranks.Table) Sheet {
 		}
 		last, waited, delayed := "unknown", "unknown", "unknown"
 		if r.Arrived > 0 {
-			last, waited, delayed = fmt.Sprintf("%d/%d", r.Last, r.Arrived), stoker.AboutSeconds(r.Waited), stoker.AboutSeconds(r.Delayed)
+			last, waited, delayed = fmt.Sprintf("%d/%d", r.Last,
+				r.Arrived), stoker.AboutSeconds(r.Waited), stoker.AboutSeconds(r.Delayed)
 		}
 		s.Rows = append(s.Rows, []string{
-			fmt.Sprint(r.Rank), stoker.AboutSeconds(r.Step), stoker.Percent(r.Kernel), stoker.Percent(r.Copy), stoker.Percent(r.Communication), stoker.Percent(r.Idle), stoker.Percent(r.Input),
+			fmt.Sprint(r.Rank), stoker.AboutSeconds(r.Step), stoker.Percent(r.Kernel), stoker.Percent(r.Copy),
+			stoker.Percent(r.Communication), stoker.Percent(r.Idle), stoker.Percent(r.Input),
 			cause, last, waited, delayed,
 		})
 	}
@@ -59,26 +65,39 @@ func worstRanks(t *ranks.Table) []ranks.Rank {
 // rankLines say who waits for whom and how the clocks were set.
 func rankLines(t *ranks.Table) []string {
 	if t.Matched == 0 && t.Apart > 0 {
-		return []string{fmt.Sprintf("Collectives could not be matched: the ends of those with the same number differ by %s in the median once the clocks are set, so they are not the same ones. Who waits for whom is unknown (give files of the same steps).", stoker.AboutSeconds(t.Apart))}
+		return []string{fmt.Sprintf(
+			"Collectives could not be matched: the ends of those with the same number differ by %s in the median "+
+				"once the clocks are set, so they are not the same ones. Who waits for whom is unknown (give files "+
+				"of the same steps).", stoker.AboutSeconds(t.Apart))}
 	}
 	if t.Matched == 0 {
-		return []string{"No collective was found on two ranks: who waits for whom is unknown (give the files of all ranks, recorded over the same steps)."}
+		return []string{"No collective was found on two ranks: who waits for whom is unknown (give the files of all " +
+			"ranks, recorded over the same steps)."}
 	}
 	var lines []string
 	if t.Straggler >= 0 {
 		s := t.Ranks[t.Straggler]
-		line := fmt.Sprintf("Rank %d is the straggler: it comes last to %d of %d collectives, and the other ranks wait %s for it", s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed))
+		line := fmt.Sprintf(
+			"Rank %d is the straggler: it comes last to %d of %d collectives, and the other ranks wait %s for it",
+			s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed))
 		if s.CauseShare > 0 {
-			line += fmt.Sprintf(". Its own device is idle mostly for %s (%s of the window)", s.Cause, stoker.Percent(s.CauseShare))
+			line += fmt.Sprintf(". Its own device is idle mostly for %s (%s of the window)", s.Cause,
+				stoker.Percent(s.CauseShare))
 		}
 		lines = append(lines, line+".")
 	} else {
-		lines = append(lines, "No rank is a straggler: none makes the others wait for 3 % of the window and more than all others together.")
+		lines = append(lines,
+			"No rank is a straggler: none makes the others wait for 3 % of the window and more than all others together.")
 	}
 	lines = append(lines, waitLines(t)...)
-	clock := fmt.Sprintf("Clocks: %d collectives were matched and set to end together, and their ends then differ by %s in the median", t.Matched, stoker.AboutSeconds(t.Aligned))
+	clock := fmt.Sprintf(
+		"Clocks: %d collectives were matched and set to end together, and their ends then differ by %s in the median",
+		t.Matched, stoker.AboutSeconds(t.Aligned))
 	if t.OneClock {
-		lines = append(lines, fmt.Sprintf("All ranks are on one clock, by which %d collectives ran at the same time, and their ends differ by %s in the median.", t.Matched, stoker.AboutSeconds(t.Aligned)))
+		lines = append(lines,
+			fmt.Sprintf(
+				"All ranks are on one clock, by which %d collectives ran at the same time, and their ends differ by "+
+					"%s in the median.", t.Matched, stoker.AboutSeconds(t.Aligned)))
 		return append(lines, unmatchedLine(t)...)
 	}
 	if len(t.Ranks) <= mostClocks {
@@ -109,14 +128,16 @@ func waitLines(t *ranks.Table) (lines []string) {
 				continue
 			}
 			if waiting[j]++; !many {
-				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, stoker.AboutSeconds(waited), t.Ranks[j].Rank))
+				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, stoker.AboutSeconds(waited),
+					t.Ranks[j].Rank))
 			}
 			longest[j] = max(longest[j], waited)
 		}
 	}
 	for j, n := range waiting {
 		if many && n > 0 {
-			lines = append(lines, fmt.Sprintf("%d rank%s wait%s mostly for rank %d, %s at most.", n, stoker.Ending(n, "", "s"), stoker.Ending(n, "s", ""), t.Ranks[j].Rank, stoker.AboutSeconds(longest[j])))
+			lines = append(lines, fmt.Sprintf("%d rank%s wait%s mostly for rank %d, %s at most.", n,
+				stoker.Ending(n, "", "s"), stoker.Ending(n, "s", ""), t.Ranks[j].Rank, stoker.AboutSeconds(longest[j])))
 		}
 	}
 	return lines

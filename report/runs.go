@@ -54,8 +54,8 @@ func (j Job) Date() string {
 	return time.Unix(int64(j.Started), 0).UTC().Format("2006-01-02 15:04")
 }
 
-// Month is when it started, "2026-11".
-func (j Job) Month() string {
+// StartMonth is when it started, "2026-11".
+func (j Job) StartMonth() string {
 	if !(j.Started > 0) {
 		return "unknown"
 	}
@@ -81,7 +81,7 @@ func bestGain(speedup float64) string {
 	if math.IsNaN(speedup) {
 		return "worth unknown"
 	}
-	return stoker.Times(speedup)
+	return stoker.AboutRatio(speedup)
 }
 
 func (m Month) FormatLost(format string) string {

@@ -13,7 +13,8 @@ func ListServing(r TraceReport, top int) Sheet {
 	served := FindServed(r)
 	shown := takeFirst(served, top)
 	s := Sheet{
-		Title: "serving", About: fmt.Sprintf(", %d of %d kinds of passes by time, of the judged steps", len(shown), len(served)),
+		Title: "serving", About: fmt.Sprintf(", %d of %d kinds of passes by time, of the judged steps", len(shown),
+			len(served)),
 		Says: "What each kind of a server's passes takes on the device, those with most time first.",
 		Rows: [][]string{{"pass", "requests", "passes", "mean", "kernel", "idle", "tokens/s"}}, Align: "lrrrrrr",
 	}
@@ -25,15 +26,16 @@ func ListServing(r TraceReport, top int) Sheet {
 		whole := float64(max(1, pass.Time))
 		s.Rows = append(s.Rows, []string{
 			Shorten(pass.Phase, MostName), requests, fmt.Sprint(pass.Count), FormatSpan(pass.Time / int64(pass.Count)),
-			stoker.Percent(float64(pass.Kernel) / whole), stoker.Percent(float64(pass.Idle) / whole), stoker.About(RateTokens(pass)),
+			stoker.Percent(float64(pass.Kernel) / whole), stoker.Percent(float64(pass.Idle) / whole),
+			stoker.About(RateTokens(pass)),
 		})
 	}
 	return s
 }
 
 func FindServed(r TraceReport) []idle.Served {
-	if d := r.Device(); d != nil {
-		return r.Gaps.Serving(d)
+	if d := r.JudgedDevice(); d != nil {
+		return r.Gaps.SumServing(d)
 	}
 	return nil
 }

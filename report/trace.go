@@ -15,13 +15,13 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Ceilings are the lines of the trace's roofline; nil without any.
-func (r TraceReport) Ceilings() *operators.Ceilings {
-	d := r.Device()
+// RooflineCeilings are the lines of the trace's roofline; nil without any.
+func (r TraceReport) RooflineCeilings() *operators.Ceilings {
+	d := r.JudgedDevice()
 	if d == nil || r.Roofline == nil {
 		return nil
 	}
-	return r.Roofline.Ceilings(r.Gaps, d, r.Verdict.Stall)
+	return r.Roofline.FindCeilings(r.Gaps, d, r.Verdict.Stall)
 }
 
 // TraceReport is everything that is shown of a run that was read from a
@@ -35,9 +35,9 @@ type TraceReport struct {
 	Roofline  *operators.Roofline
 	Ranks     *ranks.Table // nil with one rank
 	Source    TraceSource
-	Top       int              // kernels to show; 0: all
-	Within    operators.Within // by what kernels are put together
-	All       bool             // findings are shown that are worth less than a hundredth of the window
+	Top       int                // kernels to show; 0: all
+	Within    operators.Grouping // by what kernels are put together
+	All       bool               // findings are shown that are worth less than a hundredth of the window
 }
 
 // TraceSource is what was read.
@@ -48,12 +48,13 @@ type TraceSource struct {
 	Seconds float64 // that reading and judging took; 0 is not shown
 }
 
-// Device is the judged device, nil where no device worked.
-func (r TraceReport) Device() *idle.Device {
+// JudgedDevice is the judged device, nil where no device worked.
+func (r TraceReport) JudgedDevice() *idle.Device {
 	var best *idle.Device
 	for i := range r.Gaps.Devices {
 		d := &r.Gaps.Devices[i]
-		same := math.Abs(d.Share(d.Idle)-r.Verdict.Shares.Idle) < 1e-9 && math.Abs(d.Share(d.Kernel)-r.Verdict.Shares.Kernel) < 1e-9
+		same := math.Abs(d.Share(d.Idle)-r.Verdict.Shares.Idle) < 1e-9 &&
+			math.Abs(d.Share(d.Kernel)-r.Verdict.Shares.Kernel) < 1e-9
 		if best == nil || same {
 			best = d
 		}

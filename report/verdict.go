@@ -61,7 +61,7 @@ func DescribeSource(s diagnose.Source) string {
 	return ""
 }
 
-func FindMedianStep(v diagnose.Verdict) float64 { return stat.Median(v.Costs.Window.Times()) }
+func FindMedianStep(v diagnose.Verdict) float64 { return stat.Median(v.Costs.Window.StepTimes()) }
 
 func ListEvidence(v diagnose.Verdict) []string {
 	var lines []string

@@ -41,7 +41,7 @@ func expand(paths []string) (files, notes []string, err error) {
 			return nil, nil, err
 		}
 		notes = append(notes, said...)
-		found, others, err := folder(path)
+		found, others, err := listFolder(path)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -82,8 +82,8 @@ func newestProfile(path string) (newest string, said []string, err error) {
 	return filepath.Join(runs, newest), said, nil
 }
 
-// folder lists the traces that lie in a folder, and counts what else does.
-func folder(path string) (found []string, others int, err error) {
+// listFolder lists the traces that lie in a folder, and counts what else does.
+func listFolder(path string) (found []string, others int, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read trace: %w", err)

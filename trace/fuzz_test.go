@@ -14,7 +14,7 @@ import (
 
 // fromBytes reads what a file would hold.
 func fromBytes(data []byte) (*recording.Run, error) {
-	raw := &counted{Reader: bytes.NewReader(data), m: &meter{total: int64(len(data))}}
+	raw := &countingReader{Reader: bytes.NewReader(data), m: &meter{total: int64(len(data))}}
 	t, err := readStream(context.Background(), "fuzz.json", raw, Options{Workers: 1})
 	if err != nil {
 		return nil, err

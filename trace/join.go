@@ -89,27 +89,27 @@ type translation struct {
 // appendRows adds all rows of the one to the other.
 func (m translation) appendRows(to, from *recording.Timeline) {
 	for i := range from.Host.Start {
-		r := from.Host.Row(i)
+		r := from.Host.RowAt(i)
 		r.Start, r.End = r.Start+m.later, r.End+m.later
 		r.Name, r.Thread = m.nameAt(r.Name), offset(r.Thread, m.threads)
 		r.Shapes, r.Types = m.nameAt(r.Shapes), m.nameAt(r.Types)
 		to.Host.Append(r)
 	}
 	for i := range from.Device.Start {
-		r := from.Device.Row(i)
+		r := from.Device.RowAt(i)
 		r.Start, r.End = r.Start+m.later, r.End+m.later
 		r.Name, r.Group = m.nameAt(r.Name), m.nameAt(r.Group)
 		r.Device, r.Call = offset(r.Device, m.devices), offset(r.Call, m.calls)
 		to.Device.Append(r)
 	}
 	for i := range from.Frames.Start {
-		r := from.Frames.Row(i)
+		r := from.Frames.RowAt(i)
 		r.Start, r.End = r.Start+m.later, r.End+m.later
 		r.Name, r.Thread = m.nameAt(r.Name), offset(r.Thread, m.threads)
 		to.Frames.Append(r)
 	}
 	for i := range from.Memory.At {
-		r := from.Memory.Row(i)
+		r := from.Memory.RowAt(i)
 		r.At, r.Device, r.Thread = r.At+m.later, offset(r.Device, m.devices), offset(r.Thread, m.threads)
 		to.Memory.Append(r)
 	}

@@ -11,14 +11,14 @@ type meter struct {
 	report      func(done, total int64)
 }
 
-// counted counts what is read through it.
-type counted struct {
+// countingReader counts what is read through it.
+type countingReader struct {
 	io.Reader
 	m   *meter
 	err error // a fault of the disk, not of what is on it
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.m.done += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {

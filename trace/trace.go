@@ -106,7 +106,7 @@ func Pair(ctx context.Context, first, second string, o Options) ([]*recording.Ru
 
 func readFile(ctx context.Context, file string, m *meter, o Options) (*kineto.Trace, error) {
 	if file == stdin && o.Stdin != nil {
-		return readStream(ctx, "standard input", &counted{Reader: o.Stdin, m: m}, o)
+		return readStream(ctx, "standard input", &countingReader{Reader: o.Stdin, m: m}, o)
 	}
 	f, err := readable.Open(file)
 	if err != nil {
@@ -119,10 +119,10 @@ func readFile(ctx context.Context, file string, m *meter, o Options) (*kineto.Tr
 	if isXPlane(file, f) {
 		return readXPlane(ctx, file, f, m)
 	}
-	return readStream(ctx, file, &counted{Reader: f, m: m}, o)
+	return readStream(ctx, file, &countingReader{Reader: f, m: m}, o)
 }
 
-func readStream(ctx context.Context, file string, raw *counted, o Options) (*kineto.Trace, error) {
+func readStream(ctx context.Context, file string, raw *countingReader, o Options) (*kineto.Trace, error) {
 	src, err := unpack(file, raw)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (s *source) bombError() error {
 const sniffed = 4 << 10
 
 // unpack finds out by its content what a file is and returns its JSON.
-func unpack(file string, raw *counted) (*source, error) {
+func unpack(file string, raw *countingReader) (*source, error) {
 	out, err := openPacked(file, raw)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func unpack(file string, raw *counted) (*source, error) {
 }
 
 // openPacked returns what a file holds, unpacked.
-func openPacked(file string, raw *counted) (*source, error) {
+func openPacked(file string, raw *countingReader) (*source, error) {
 	in := bufio.NewReaderSize(raw, 256<<10)
 	start, err := in.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) {

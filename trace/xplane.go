@@ -25,7 +25,7 @@ func isXPlane(file string, f *os.File) bool {
 		return false // a pipe: what is read here would be lost
 	}
 	defer f.Seek(0, io.SeekStart) //nolint:errcheck // the next read tells
-	src, err := openPacked(file, &counted{Reader: f, m: &meter{}})
+	src, err := openPacked(file, &countingReader{Reader: f, m: &meter{}})
 	if err != nil {
 		return false
 	}
@@ -44,7 +44,7 @@ func readXPlane(ctx context.Context, file string, f *os.File, m *meter) (*kineto
 			m.report(min(m.done+done/2, m.total), m.total)
 		}
 	}}
-	raw := &counted{m: halves}
+	raw := &countingReader{m: halves}
 	from := func() (io.Reader, error) {
 		if src != nil {
 			src.close()

@@ -44,7 +44,8 @@ func (t Trial) Worth() stoker.Interval {
 	low, point, high, n := 0.0, 0.0, 0.0, 0.0
 	for _, o := range t.Pairs {
 		if o.Speedup != nil {
-			low, point, high, n = low+math.Log(o.Speedup.Low), point+math.Log(o.Speedup.Point), high+math.Log(o.Speedup.High), n+1
+			low, point, high, n = low+math.Log(o.Speedup.Low), point+math.Log(o.Speedup.Point), high+
+				math.Log(o.Speedup.High), n+1
 		}
 	}
 	if n == 0 {
@@ -53,9 +54,9 @@ func (t Trial) Worth() stoker.Interval {
 	return stoker.Interval{Low: math.Exp(low / n), Point: math.Exp(point / n), High: math.Exp(high / n)}
 }
 
-// Keep decides whether what was tried stays: where it was faster, and where it was
+// shouldKeep decides whether what was tried stays: where it was faster, and where it was
 // tried twice in no pair slower and in one of them faster beyond doubt.
-func Keep(pairs []verify.Outcome) bool {
+func shouldKeep(pairs []verify.Outcome) bool {
 	faster := 0
 	for _, o := range pairs {
 		switch o.Difference {
@@ -69,8 +70,8 @@ func Keep(pairs []verify.Outcome) bool {
 	return faster > 0
 }
 
-// Next is what comes next: a fix to try, or why there is none.
-type Next struct {
+// NextTrial is what comes next: a fix to try, or why there is none.
+type NextTrial struct {
 	Fix     advise.Fix
 	Changes []stoker.Change // of it, those that the hook sets
 	Why     string          // to stop; "" to go on
@@ -86,11 +87,12 @@ type Best struct {
 	losses []float64
 }
 
-// Decide picks the best fix of the best run so far that the hook can set, that was not
-// tried and that is allowed: of what is advised, and then of what may well be worth a start. inTurn says that each costs as many starts as on a noisy machine.
-func Decide(best Best, tried []Trial, allow []string, startsLeft int, inTurn bool) Next {
+// chooseNext picks the best fix of the best run so far that the hook can set, that was not
+// tried and that is allowed: of what is advised, and then of what may well be worth a start. inTurn says that each
+// costs as many starts as on a noisy machine.
+func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn bool) NextTrial {
 	refused, unset := "", ""
-	_, unfit := target(best.Run, best.Verdict)
+	_, unfit := findTarget(best.Run, best.Verdict)
 	fixes := slices.Clone(best.Plan.Fixes)
 	slices.SortStableFunc(fixes, func(a, b advise.Fix) int { // what the script can have without us comes first
 		return cmp.Compare(slices.IndexFunc(a.Changes, feeds), slices.IndexFunc(b.Changes, feeds))
@@ -116,21 +118,23 @@ func Decide(best Best, tried []Trial, allow []string, startsLeft int, inTurn boo
 		case !(gain >= leastGain) || slices.ContainsFunc(tried, func(t Trial) bool { return same(t.Changes, changes) }):
 		case len(denied(best, changes, allow)) > 0:
 			d := denied(best, changes, allow)[0]
-			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name, promise(fix.Forecast.Speedup), d.Why, d.Allow))
+			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name,
+				formatPromise(fix.Forecast.Speedup), d.Why, d.Allow))
 		case len(order(changes, inTurn)) > startsLeft:
-			return Next{Why: fmt.Sprintf("no more starts are allowed: to try %s takes %d, and --starts leaves %d. It would promise %s",
-				fix.Name, len(order(changes, inTurn)), startsLeft, promise(fix.Forecast.Speedup))}
+			return NextTrial{Why: fmt.Sprintf(
+				"no more starts are allowed: to try %s takes %d, and --starts leaves %d. It would promise %s",
+				fix.Name, len(order(changes, inTurn)), startsLeft, formatPromise(fix.Forecast.Speedup))}
 		default:
-			return Next{Fix: fix, Changes: changes}
+			return NextTrial{Fix: fix, Changes: changes}
 		}
 	}
-	return Next{Why: cmp.Or(refused, unfit, unset, "nothing promises more than 5 %: the loop itself is the limit")}
+	return NextTrial{Why: cmp.Or(refused, unfit, unset, "nothing promises more than 5 %: the loop itself is the limit")}
 }
 
-// promise prints what is promised, of which there may be an upper bound alone.
-func promise(worth stoker.Interval) string {
+// formatPromise prints what is promised, of which there may be an upper bound alone.
+func formatPromise(worth stoker.Interval) string {
 	if math.IsNaN(worth.Point) && worth.High > 0 {
-		return "at most " + stoker.Times(worth.High)
+		return "at most " + stoker.AboutRatio(worth.High)
 	}
 	return stoker.Factor(worth)
 }
@@ -157,7 +161,10 @@ func settableOf(changes []stoker.Change) []stoker.Change {
 	if i := slices.IndexFunc(changes, feeds); i >= 0 {
 		return changes[i : i+1]
 	}
-	return slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool { return !slices.Contains(settable, c.Setting) && !numeric(c) })
+	return slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool {
+		return !slices.Contains(settable,
+			c.Setting) && !numeric(c)
+	})
 }
 
 func (b Best) worth(changes []stoker.Change) stoker.Interval {
@@ -168,14 +175,17 @@ func (b Best) worth(changes []stoker.Change) stoker.Interval {
 }
 
 func denied(best Best, changes []stoker.Change, allow []string) []Doubt {
-	l, _ := target(best.Run, best.Verdict)
+	l, _ := findTarget(best.Run, best.Verdict)
 	program := slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool { return !numeric(c) })
 	return Plan{Loaders: []Loader{{Doubts: doubts(best.Run, l, changes)}}, Program: program}.Denied(allow)
 }
 
 // same reports whether two lists of changes set the same.
 func same(a, b []stoker.Change) bool {
-	return slices.EqualFunc(a, b, func(x, y stoker.Change) bool { return x.Setting == y.Setting && fmt.Sprint(x.To) == fmt.Sprint(y.To) })
+	return slices.EqualFunc(a, b, func(x, y stoker.Change) bool {
+		return x.Setting == y.Setting &&
+			fmt.Sprint(x.To) == fmt.Sprint(y.To)
+	})
 }
 
 // with adds changes to those that were made already. Where a setting is in both it
@@ -195,8 +205,8 @@ func with(made, more []stoker.Change) []stoker.Change {
 	return all
 }
 
-// Noisy reports why one run after the other tells little here, "" where it does.
-func Noisy(times []float64, others float64) string {
+// whyNoisy reports why one run after the other tells little here, "" where it does.
+func whyNoisy(times []float64, others float64) string {
 	if others >= crowd {
 		return fmt.Sprintf("other programs use %s cores", stoker.About(others))
 	}

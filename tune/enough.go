@@ -16,12 +16,12 @@ const (
 	doubtOfLooks = 1.15 // by how much that half-width is taken wider for having looked often
 )
 
-// Watch decides when a run has lasted long enough.
-type Watch struct{ looked int }
+// StopRule decides when a run has lasted long enough.
+type StopRule struct{ looked int }
 
-// Enough reports whether the mean of these steps is known well enough. Steps are the
+// isEnough reports whether the mean of these steps is known well enough. Steps are the
 // judged ones of a run so far; it may be called at any time.
-func (w *Watch) Enough(times []float64) bool {
+func (w *StopRule) isEnough(times []float64) bool {
 	seconds := 0.0
 	for _, t := range times {
 		seconds += t

@@ -24,7 +24,7 @@ type Options struct {
 
 	// Start runs the command once with the changes of a plan, nil without any. An error
 	// says why nothing of it can be judged.
-	Start func(ctx context.Context, name string, plan *Plan) (Started, error)
+	Start func(ctx context.Context, name string, plan *Plan) (Attempt, error)
 
 	// Read reads a script.
 	Read func(file string) ([]byte, error)
@@ -34,8 +34,8 @@ type Options struct {
 	Best func(Plan)
 }
 
-// Started is one run of the command.
-type Started struct {
+// Attempt is one run of the command.
+type Attempt struct {
 	Run    *recording.Run
 	File   string    // its recording
 	Losses []float64 // its first; none where nobody asked for them
@@ -53,8 +53,8 @@ type Result struct {
 	Emulated bool            `json:"emulated"`
 }
 
-// loop is one tuning.
-type loop struct {
+// tuning is one tuning.
+type tuning struct {
 	Options
 	result Result
 	first  Best
@@ -66,7 +66,7 @@ type loop struct {
 // Run tunes. Where ctx ends it returns the best so far, and says so in Stopped. An
 // error means that the command as it is could not be judged.
 func Run(ctx context.Context, o Options) (Result, error) {
-	l := loop{Options: o, result: Result{Trials: []Trial{}}}
+	l := tuning{Options: o, result: Result{Trials: []Trial{}}}
 	first, err := l.start(ctx, "baseline", nil)
 	if err != nil {
 		return l.result, err
@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if l.result.Plan, err = planOf(run, l.first.Verdict, nil, first.file, o.Version, o.Read); err != nil {
 		return l.result, err
 	}
-	l.result.Noisy = Noisy(times(run), l.first.Verdict.Costs.Others)
+	l.result.Noisy = whyNoisy(stepTimes(run), l.first.Verdict.Costs.Others)
 	if l.result.Noisy != "" {
 		l.Say("before and after are run in turn, twice each: " + l.result.Noisy)
 	}
@@ -91,28 +91,28 @@ func Run(ctx context.Context, o Options) (Result, error) {
 }
 
 // promised is what the law promises for all that was kept; of numbers it knows nothing.
-func (l *loop) promised() predict.Forecast {
+func (l *tuning) promised() predict.Forecast {
 	if slices.ContainsFunc(l.made, numeric) {
 		return predict.Forecast{Speedup: stoker.Unknown()}
 	}
 	return measure.From(l.first.Run).Forecast(l.made...)
 }
 
-func judged(s Started) Best {
+func judged(s Attempt) Best {
 	verdict := judge.Judge(s.Run)
 	return Best{s.Run, verdict, advise.Rank(s.Run, verdict), s.File, s.Losses}
 }
 
-// times are those of the judged steps of a run; none where nothing can be judged.
-func times(run *recording.Run) []float64 {
+// stepTimes are those of the judged steps of a run; none where nothing can be judged.
+func stepTimes(run *recording.Run) []float64 {
 	costs, ok := measure.Slowest(run)
 	if !ok {
 		return nil
 	}
-	return run.Whole(costs.Window).Times()
+	return run.Whole(costs.Window).StepTimes()
 }
 
-func (l *loop) start(ctx context.Context, name string, plan *Plan) (Best, error) {
+func (l *tuning) start(ctx context.Context, name string, plan *Plan) (Best, error) {
 	l.result.Starts++
 	l.Say(fmt.Sprintf("start %d of at most %d: %s", l.result.Starts, l.Most, name))
 	s, err := l.Start(ctx, name, plan)
@@ -121,16 +121,19 @@ func (l *loop) start(ctx context.Context, name string, plan *Plan) (Best, error)
 		return Best{}, err
 	case ctx.Err() != nil:
 		return Best{}, ctx.Err()
-	case len(times(s.Run)) < leastSteps/3: // verify's own least
-		return Best{}, fmt.Errorf("judge the run: %d steady training steps were seen in %.0f s: some %.0f s of them are needed: CMD has to train for that long, and --longest has to leave it the time", len(times(s.Run)), s.Run.End(), leastSteps/6+leastSeconds)
+	case len(stepTimes(s.Run)) < leastSteps/3: // verify's own least
+		return Best{}, fmt.Errorf(
+			"judge the run: %d steady training steps were seen in %.0f s: some %.0f s of them are needed: CMD has to "+
+				"train for that long, and --longest has to leave it the time", len(stepTimes(s.Run)), s.Run.End(),
+			leastSteps/6+leastSeconds)
 	}
 	return judged(s), nil
 }
 
 // turn tries the next fix, or says why it is the end.
-func (l *loop) turn(ctx context.Context) {
+func (l *tuning) turn(ctx context.Context) {
 	inTurn := l.result.Noisy != ""
-	next := Decide(l.best, l.result.Trials, l.Allow, l.Most-l.result.Starts, inTurn)
+	next := chooseNext(l.best, l.result.Trials, l.Allow, l.Most-l.result.Starts, inTurn)
 	if next.Why != "" {
 		l.result.Stopped = next.Why
 		return
@@ -150,21 +153,22 @@ func (l *loop) turn(ctx context.Context) {
 		l.result.Stopped = "it was interrupted: this is the best so far"
 		return
 	}
-	if trial.Kept = trial.Why == "" && Keep(trial.Pairs) && (trial.Losses == nil || trial.Losses.Within); trial.Kept {
+	if trial.Kept = trial.Why == "" && shouldKeep(trial.Pairs) &&
+		(trial.Losses == nil || trial.Losses.Within); trial.Kept {
 		l.made, l.plan, l.best = made, &plan, last
 		l.Best(plan)
 	}
 	l.result.Trials = append(l.result.Trials, trial)
-	l.Say(trial.Told())
+	l.Say(trial.sentence())
 }
 
 // try runs the command with a plan, and where that is needed once more with and without it.
-func (l *loop) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (after Best) {
+func (l *tuning) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (after Best) {
 	var done []Best
 	for _, set := range order(t.Changes, inTurn) {
-		p, name := plan, "with "+t.Settings()
+		p, name := plan, "with "+t.SettingsText()
 		if !set {
-			p, name = l.plan, "without "+t.Settings()+", once more"
+			p, name = l.plan, "without "+t.SettingsText()+", once more"
 		}
 		run, err := l.start(ctx, name, p)
 		if err != nil {
@@ -173,13 +177,14 @@ func (l *loop) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (afte
 		}
 		done = append(done, run)
 	}
-	promise := predict.Forecast{Speedup: t.Promise()}
+	promise := predict.Forecast{Speedup: t.PromisedRange()}
 	t.Pairs = append(t.Pairs, compare(l.best, done[0], promise))
 	if last := len(done) - 1; last > 0 {
 		t.Pairs = append(t.Pairs, compare(done[last], done[last-1], promise))
 	}
 	var err error
-	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 && !slices.ContainsFunc(t.Changes, feeds) { // pictures that are made later change no setting
+	// pictures that are made later change no setting
+	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 && !slices.ContainsFunc(t.Changes, feeds) {
 		t.Why = "the settings were not set: what the hook said of it is in the log of that run"
 	} else if slices.ContainsFunc(t.Changes, numeric) {
 		if t.Losses, err = compareLosses(l.best.losses, done[len(done)-1].losses, done[0].losses); err != nil {
@@ -195,15 +200,15 @@ func compare(before, after Best, promise predict.Forecast) verify.Outcome {
 	return o
 }
 
-// Told is what became of a trial, in a sentence.
-func (t Trial) Told() string {
-	what := t.Settings() + " is not kept: "
+// sentence is what became of a trial, in a sentence.
+func (t Trial) sentence() string {
+	what := t.SettingsText() + " is not kept: "
 	if t.Kept {
-		what = t.Settings() + " is kept: "
+		what = t.SettingsText() + " is kept: "
 	}
 	worth, losses := t.Worth(), ""
 	if t.Losses != nil {
-		losses = ", " + t.Losses.Told()
+		losses = ", " + t.Losses.Sentence()
 	}
 	switch {
 	case t.Why != "":
@@ -211,19 +216,19 @@ func (t Trial) Told() string {
 	case math.IsNaN(worth.Point):
 		return what + t.Pairs[0].Refused
 	}
-	return what + stoker.Factor(worth) + ", promised " + promise(t.Promise()) + losses
+	return what + stoker.Factor(worth) + ", promised " + formatPromise(t.PromisedRange()) + losses
 }
 
-// Promise is what a trial was promised; unknown where that is only an upper bound.
-func (t Trial) Promise() stoker.Interval {
+// PromisedRange is what a trial was promised; unknown where that is only an upper bound.
+func (t Trial) PromisedRange() stoker.Interval {
 	if t.Promised == nil {
 		return stoker.Unknown()
 	}
 	return *t.Promised
 }
 
-// Settings are the changes of a trial in words.
-func (t Trial) Settings() string {
+// SettingsText are the changes of a trial in words.
+func (t Trial) SettingsText() string {
 	words := make([]string, len(t.Changes))
 	for i, c := range t.Changes {
 		words[i] = c.String()

@@ -28,10 +28,10 @@ type machine struct {
 }
 
 // start makes a run of the hand-written one: its steps last as this machine's do.
-func (m *machine) start(_ context.Context, _ string, plan *Plan) (Started, error) {
+func (m *machine) start(_ context.Context, _ string, plan *Plan) (Attempt, error) {
 	defer func() { m.starts++ }()
 	if m.starts == m.fails {
-		return Started{}, errors.New("CMD failed with code 1")
+		return Attempt{}, errors.New("CMD failed with code 1")
 	}
 	run := starved(m.t, m.change).Run
 	workers := 0
@@ -60,7 +60,7 @@ func (m *machine) start(_ context.Context, _ string, plan *Plan) (Started, error
 		s.DevicePeriod, s.Idle = s.Period, math.Max(0, s.Period-0.01)
 		s.Start, at = at, at+s.Period
 	}
-	return Started{Run: run, File: fmt.Sprintf("%d.jsonl.gz", m.starts)}, nil
+	return Attempt{Run: run, File: fmt.Sprintf("%d.jsonl.gz", m.starts)}, nil
 }
 
 func TestLoop(t *testing.T) {
@@ -125,7 +125,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	m.fails, m.starts = -1, 0
 	ctx, cancel := context.WithCancel(t.Context())
-	o.Start = func(ctx context.Context, name string, plan *Plan) (Started, error) {
+	o.Start = func(ctx context.Context, name string, plan *Plan) (Attempt, error) {
 		if m.starts == 1 {
 			cancel()
 		}
@@ -157,7 +157,7 @@ func TestKeep(t *testing.T) {
 		{pairs(verify.Faster, verify.NotCompared), false},
 		{pairs(verify.None, verify.None), false},
 	} {
-		if got := Keep(c.pairs); got != c.want {
+		if got := shouldKeep(c.pairs); got != c.want {
 			t.Errorf("%v: %t", c.pairs, got)
 		}
 	}
@@ -177,7 +177,7 @@ func TestNoisy(t *testing.T) {
 		others float64
 		want   string
 	}{{even, 0, ""}, {even, 0.9, "other programs"}, {uneven, 0, "two halves"}, {nil, 0, ""}} {
-		if got := Noisy(c.times, c.others); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+		if got := whyNoisy(c.times, c.others); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%d steps, %g cores: %q", len(c.times), c.others, got)
 		}
 	}
@@ -185,7 +185,7 @@ func TestNoisy(t *testing.T) {
 
 func TestWith(t *testing.T) {
 	made := []stoker.Change{{Setting: stoker.NumWorkers, From: 0, To: 2}}
-	got := Trial{Changes: with(made, []stoker.Change{{Setting: stoker.PinMemory, To: true}, {Setting: stoker.NumWorkers, From: 2, To: 4}})}.Settings()
+	got := Trial{Changes: with(made, []stoker.Change{{Setting: stoker.PinMemory, To: true}, {Setting: stoker.NumWorkers, From: 2, To: 4}})}.SettingsText()
 	if want := "num_workers 0 -> 4, pin_memory unknown -> true"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -225,7 +225,7 @@ func TestStopping(t *testing.T) {
 
 // stopped are the steps of a run that the rule ends, of 0.2 s and a spread of 10 %.
 func stopped(memory float64, chance *rand.Rand) []float64 {
-	var watch Watch
+	var watch StopRule
 	var times []float64
 	level := chance.NormFloat64()
 	for len(times) < 3000 {
@@ -233,7 +233,7 @@ func stopped(memory float64, chance *rand.Rand) []float64 {
 			times = append(times, 0.2*(1+0.1*level))
 			level = memory*level + math.Sqrt(1-memory*memory)*chance.NormFloat64()
 		}
-		if watch.Enough(times) {
+		if watch.isEnough(times) {
 			break
 		}
 	}

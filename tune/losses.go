@@ -61,7 +61,9 @@ type LossRow struct {
 func compareLosses(before, again, with []float64) (*Losses, error) {
 	n := min(len(before), len(again), len(with))
 	if n < lossRows*leastRow {
-		return nil, fmt.Errorf("its losses cannot be compared: backward() was called on a single number %d times in one of the runs, and %d times are needed", n, lossRows*leastRow)
+		return nil, fmt.Errorf(
+			"its losses cannot be compared: backward() was called on a single number %d times in one of the runs, "+
+				"and %d times are needed", n, lossRows*leastRow)
 	}
 	for i := range n {
 		if v := before[i] + again[i]; math.IsNaN(v) || math.IsInf(v, 0) {
@@ -110,15 +112,17 @@ func batches(losses []float64) float64 {
 
 func square(v float64) float64 { return v * v }
 
-// Told is how far the losses are apart, in a sentence.
-func (l Losses) Told() string {
+// Sentence is how far the losses are apart, in a sentence.
+func (l Losses) Sentence() string {
 	spread := fmt.Sprintf("two runs without it differ by %.2g", l.Spread)
 	units := "infinitely many times"
 	if l.Units != nil {
 		units = fmt.Sprintf("%.2g times", *l.Units)
 	}
 	if l.Repeats {
-		return fmt.Sprintf("losses differ by %.2g, %s (the program repeats itself), so that the measure is what other batches would move a row, %.2g: %s that", l.Difference, spread, l.Batches, units)
+		return fmt.Sprintf(
+			"losses differ by %.2g, %s (the program repeats itself), so that the measure is what other batches would "+
+				"move a row, %.2g: %s that", l.Difference, spread, l.Batches, units)
 	}
 	return fmt.Sprintf("losses differ by %.2g, %s, the run-to-run spread: %s that", l.Difference, spread, units)
 }
@@ -131,7 +135,8 @@ func readLosses(file string) (losses []float64) {
 		return nil
 	}
 	for line := range strings.Lines(string(text)) {
-		if v, err := strconv.ParseFloat(strings.TrimSuffix(line, "\n"), 64); err == nil && strings.HasSuffix(line, "\n") {
+		if v, err := strconv.ParseFloat(strings.TrimSuffix(line, "\n"), 64); err == nil &&
+			strings.HasSuffix(line, "\n") {
 			losses = append(losses, v)
 		}
 	}

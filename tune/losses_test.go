@@ -75,12 +75,12 @@ func TestCompareLosses(t *testing.T) {
 		if last := l.Rows[len(l.Rows)-1]; len(l.Rows) != lossRows || l.Rows[0].First != 1 || last.Last != min(n, len(c.with)) {
 			t.Errorf("%s: rows %+v", c.name, l.Rows)
 		}
-		if strings.Contains(l.Told(), "repeats itself") != c.repeats {
-			t.Errorf("%s: %s", c.name, l.Told())
+		if strings.Contains(l.Sentence(), "repeats itself") != c.repeats {
+			t.Errorf("%s: %s", c.name, l.Sentence())
 		}
 	}
 	flat := make([]float64, n)
-	if l, err := compareLosses(flat, flat, moved(flat, shift)); err != nil || l.Within || l.Units != nil || !strings.Contains(l.Told(), "infinitely") {
+	if l, err := compareLosses(flat, flat, moved(flat, shift)); err != nil || l.Within || l.Units != nil || !strings.Contains(l.Sentence(), "infinitely") {
 		t.Errorf("a loss that never changes: %+v, %v", l, err)
 	}
 	for want, with := range map[string][]float64{
@@ -169,10 +169,10 @@ func TestNumbers(t *testing.T) {
 		starts, plans := 0, 0
 		r, err := Run(t.Context(), Options{
 			Allow: c.allow, Most: c.most, Version: "v1", Read: script12,
-			Start: func(_ context.Context, _ string, plan *Plan) (Started, error) {
+			Start: func(_ context.Context, _ string, plan *Plan) (Attempt, error) {
 				starts++
 				half := plan != nil && len(plan.Program) == 1
-				return Started{computing(t, half && c.sets, uint64(starts)), "0.jsonl.gz", c.losses(starts, half)}, nil
+				return Attempt{computing(t, half && c.sets, uint64(starts)), "0.jsonl.gz", c.losses(starts, half)}, nil
 			},
 			Say: func(text string) { said = append(said, text) }, Best: func(Plan) { plans++ },
 		})
@@ -184,7 +184,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%s: plan %+v", c.name, r.Plan)
 		}
 		for _, trial := range r.Trials {
-			if trial.Promised != nil || len(trial.Pairs) != 2 || (trial.Losses != nil) != strings.Contains(trial.Told(), "losses differ by") {
+			if trial.Promised != nil || len(trial.Pairs) != 2 || (trial.Losses != nil) != strings.Contains(trial.sentence(), "losses differ by") {
 				t.Errorf("%s: %+v", c.name, trial)
 			}
 		}
@@ -196,14 +196,14 @@ func TestNumbersInPlans(t *testing.T) {
 	best := starved(t, func(f *recording.Facts) { f.Loaders[0].Iterable = true })
 	change := stoker.Change{Setting: stoker.TF32, From: false, To: true}
 	best.Plan.Fixes = append(best.Plan.Fixes, advise.Fix{Name: "tf32", Changes: []stoker.Change{change}, Forecast: predict.Forecast{Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: 3}}})
-	next := Decide(best, nil, []string{Precision}, 3, true)
+	next := chooseNext(best, nil, []string{Precision}, 3, true)
 	if len(next.Changes) != 1 || next.Changes[0] != change {
 		t.Errorf("%+v", next)
 	}
-	if next := Decide(best, nil, []string{Precision}, 2, true); !strings.Contains(next.Why, "to try tf32 takes 3, and --starts leaves 2. It would promise at most 3.00x") {
+	if next := chooseNext(best, nil, []string{Precision}, 2, true); !strings.Contains(next.Why, "to try tf32 takes 3, and --starts leaves 2. It would promise at most 3.00x") {
 		t.Errorf("%+v", next)
 	}
-	if next := Decide(best, nil, nil, 3, true); !strings.Contains(next.Why, "--allow precision") {
+	if next := chooseNext(best, nil, nil, 3, true); !strings.Contains(next.Why, "--allow precision") {
 		t.Errorf("%+v", next)
 	}
 	plan, err := planOf(best.Run, best.Verdict, next.Changes, "run.jsonl.gz", "v1", script12)

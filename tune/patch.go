@@ -26,7 +26,9 @@ func Patch(ctx context.Context, p Plan, folder string) (diff string, left []stri
 		set := map[string]any{}
 		for _, c := range l.Changes {
 			if feeds(c) {
-				left = append(left, "pictures made by stoker are no change of the script: stoker feed -- CMD, or stoker tune --plan with the plan")
+				left = append(left,
+					"pictures made by stoker are no change of the script: stoker feed -- CMD, or stoker tune --plan "+
+						"with the plan")
 				continue
 			}
 			set[string(c.Setting)] = c.To
@@ -43,7 +45,9 @@ func Patch(ctx context.Context, p Plan, folder string) (diff string, left []stri
 	return diff, left, nil
 }
 
-func patchLoader(ctx context.Context, python string, l Loader, set map[string]any, folder string) (diff string, left []string, err error) {
+func patchLoader(ctx context.Context, python string, l Loader, set map[string]any,
+	folder string,
+) (diff string, left []string, err error) {
 	path := file(l.Call)
 	line, err := strconv.Atoi(strings.TrimPrefix(l.Call, path+":"))
 	if err != nil {

@@ -64,7 +64,8 @@ func shortHunk(head []int, body []string) string {
 		}
 	}
 	left := from + len(body) - to
-	return fmt.Sprintf("@@ -%d,%d +%d,%d @@\n%s", head[0]+from, head[1]-left, head[2]+from, head[3]-left, strings.Join(body[from:to], ""))
+	return fmt.Sprintf("@@ -%d,%d +%d,%d @@\n%s", head[0]+from, head[1]-left, head[2]+from, head[3]-left,
+		strings.Join(body[from:to], ""))
 }
 
 func holdsSecret(line string) bool { return redact.Text(line) != line }

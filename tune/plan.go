@@ -75,21 +75,27 @@ var Allowances = []string{Draws, State, Order, Precision}
 
 // settable are the settings that the hook sets, and what stoker feed does to an
 // unchanged script.
-var settable = []stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.PersistentWorkers, stoker.InOrder, stoker.LoaderKind}
+var settable = []stoker.Setting{
+	stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.PersistentWorkers,
+	stoker.InOrder, stoker.LoaderKind,
+}
 
 // numeric reports whether a change is one of the whole program that the hook sets.
 func numeric(c stoker.Change) bool { return statements[c.Setting][c.To] != "" }
 
 // statements are what a script has to say for those.
 var statements = map[stoker.Setting]map[any]string{
-	stoker.TF32:      {true: `torch.set_float32_matmul_precision("high") before the loop`},
-	stoker.Precision: {string(hardware.BF16): `with torch.autocast("cuda", torch.bfloat16): around the forward pass and the loss`},
+	stoker.TF32: {true: `torch.set_float32_matmul_precision("high") before the loop`},
+	stoker.Precision: {string(
+		hardware.BF16): `with torch.autocast("cuda", torch.bfloat16): around the forward pass and the loss`},
 }
 
 // New makes a plan of what is advised for a run. read reads a script. Who makes the
 // pictures is left to be written, since it starts a daemon, which a person should have
 // asked for; and what changes numbers, before which losses should be compared.
-func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, version string, read func(string) ([]byte, error)) (Plan, error) {
+func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, version string,
+	read func(string) ([]byte, error),
+) (Plan, error) {
 	var all []stoker.Change
 	for _, fix := range advised.Fixes {
 		for _, c := range fix.Changes {
@@ -116,9 +122,14 @@ func (p Plan) Feeds() bool {
 func feeds(c stoker.Change) bool { return c.Setting == stoker.LoaderKind }
 
 // planOf makes a plan of some changes of the judged loader.
-func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, of, version string, read func(string) ([]byte, error)) (Plan, error) {
-	p := Plan{Format: Format, By: version, Of: of, Command: run.Facts.Command, Loaders: []Loader{}, Program: []stoker.Change{}, Elsewhere: []Elsewhere{}}
-	judged, why := target(run, verdict)
+func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, of, version string,
+	read func(string) ([]byte, error),
+) (Plan, error) {
+	p := Plan{
+		Format: Format, By: version, Of: of, Command: run.Facts.Command, Loaders: []Loader{},
+		Program: []stoker.Change{}, Elsewhere: []Elsewhere{},
+	}
+	judged, why := findTarget(run, verdict)
 	var set []stoker.Change
 	for _, c := range all {
 		switch {
@@ -139,7 +150,10 @@ func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, o
 	if err != nil {
 		return p, fmt.Errorf("make a plan: read the script: %w", err)
 	}
-	l := Loader{Call: judged.Call, SHA256: digest(text), Dataset: judged.Dataset, Changes: set, Doubts: doubts(run, judged, set)}
+	l := Loader{
+		Call: judged.Call, SHA256: digest(text), Dataset: judged.Dataset, Changes: set,
+		Doubts: doubts(run, judged, set),
+	}
 	if worth := measure.From(run).Forecast(set...).Speedup; worth.Known() {
 		l.Worth = &worth
 	}
@@ -147,10 +161,10 @@ func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, o
 	return p, nil
 }
 
-// target is the loader that is judged, or why it cannot be set.
-func target(run *recording.Run, verdict diagnose.Verdict) (recording.Loader, string) {
+// findTarget is the loader that is judged, or why it cannot be set.
+func findTarget(run *recording.Run, verdict diagnose.Verdict) (recording.Loader, string) {
 	window := verdict.Costs.Window
-	l := run.Loader(window.PID, window.Loader)
+	l := run.FindLoader(window.PID, window.Loader)
 	switch {
 	case !verdict.HasSteps || l == nil:
 		return recording.Loader{}, "no DataLoader was seen"
@@ -167,16 +181,30 @@ func target(run *recording.Run, verdict diagnose.Verdict) (recording.Loader, str
 func elsewhere(c stoker.Change, call string) Elsewhere {
 	switch c.Setting {
 	case stoker.LoaderKind:
-		return Elsewhere{c, "", "stoker feed -- CMD has the pictures of an unchanged script made by stoker. In the plan it goes under \"changes\""}
+		return Elsewhere{
+			c, "",
+			"stoker feed -- CMD has the pictures of an unchanged script made by stoker. In the plan it goes under " +
+				"\"changes\"",
+		}
 	case stoker.BatchSize:
 		return Elsewhere{c, call, "it changes what is learnt"}
 	case stoker.NonBlocking:
-		return Elsewhere{c, "", "whether the host's memory is used again meanwhile cannot be seen: write .to(device, non_blocking=True) in the loop"}
+		return Elsewhere{
+			c, "",
+			"whether the host's memory is used again meanwhile cannot be seen: write .to(device, non_blocking=True) " +
+				"in the loop",
+		}
 	case stoker.Precision, stoker.TF32:
 		if numeric(c) {
-			return Elsewhere{c, "", `it changes numbers: stoker tune --allow precision compares losses first. In the plan it goes under "program"`}
+			return Elsewhere{
+				c, "",
+				`it changes numbers: stoker tune --allow precision compares losses first. In the plan it goes under "program"`,
+			}
 		}
-		return Elsewhere{c, "", "it changes numbers, and fp16 needs a gradient scaler: stoker advise --emit torch prints the lines"}
+		return Elsewhere{
+			c, "",
+			"it changes numbers, and fp16 needs a gradient scaler: stoker advise --emit torch prints the lines",
+		}
 	case stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.Accumulation:
 		return Elsewhere{c, "", "it changes numbers: stoker advise --emit torch prints the line"}
 	default:
@@ -190,12 +218,24 @@ func doubts(run *recording.Run, l recording.Loader, set []stoker.Change) []Doubt
 	changed := func(names ...stoker.Setting) bool {
 		return slices.ContainsFunc(set, func(c stoker.Change) bool { return slices.Contains(names, c.Setting) })
 	}
-	if drawn := run.Facts.Draws; drawn != nil && len(drawn.From) > 0 && changed(stoker.NumWorkers, stoker.PersistentWorkers) {
-		found = append(found, Doubt{Draws, fmt.Sprintf("samples draw random numbers (%s): in other workers batches differ as with another seed, and are distributed alike", strings.Join(drawn.From, ", "))})
+	if drawn := run.Facts.Draws; drawn != nil && len(drawn.From) > 0 &&
+		changed(stoker.NumWorkers, stoker.PersistentWorkers) {
+		found = append(found,
+			Doubt{
+				Draws,
+				fmt.Sprintf(
+					"samples draw random numbers (%s): in other workers batches differ as with another seed, and are "+
+						"distributed alike", strings.Join(drawn.From, ", ")),
+			})
 	}
 	for _, part := range []string{"sampler", "batch_sampler"} {
 		if slices.Contains(l.Own, part) {
-			found = append(found, Doubt{Order, fmt.Sprintf("the %s is the script's own: it may draw or decide as the training goes, and is asked earlier", part)})
+			found = append(found,
+				Doubt{
+					Order,
+					fmt.Sprintf(
+						"the %s is the script's own: it may draw or decide as the training goes, and is asked earlier", part),
+				})
 		}
 	}
 	if changed(stoker.InOrder) {
@@ -211,15 +251,18 @@ func Read(text []byte) (Plan, error) {
 		return p, fmt.Errorf("it is no plan: %w", err)
 	}
 	if p.Format != Format {
-		return p, fmt.Errorf("it is a plan of format %d, this stoker reads format %d: make it anew with stoker advise -o", p.Format, Format)
+		return p, fmt.Errorf(
+			"it is a plan of format %d, this stoker reads format %d: make it anew with stoker advise -o", p.Format,
+			Format)
 	}
 	for i, l := range p.Loaders {
 		if file(l.Call) == "" || !filepath.IsAbs(file(l.Call)) {
-			return p, fmt.Errorf("loader %d: call %q: the absolute file:line of a DataLoader call is expected", i+1, l.Call)
+			return p, fmt.Errorf("loader %d: call %q: the absolute file:line of a DataLoader call is expected", i+1,
+				l.Call)
 		}
 		for j, c := range l.Changes {
 			p.Loaders[i].Changes[j] = stoker.Change{Setting: c.Setting, From: whole(c.From), To: whole(c.To)}
-			if err := c.Setting.Check(c.To); err != nil {
+			if err := c.Setting.CheckValue(c.To); err != nil {
 				return p, fmt.Errorf("%s: %w", l.Call, err)
 			}
 			if _, multiple := stoker.Multiple(c.To); multiple {
@@ -228,7 +271,7 @@ func Read(text []byte) (Plan, error) {
 		}
 	}
 	for _, c := range p.Program {
-		if err := c.Setting.Check(c.To); err != nil {
+		if err := c.Setting.CheckValue(c.To); err != nil {
 			return p, fmt.Errorf("program: %w", err)
 		}
 		if !numeric(c) {
@@ -259,7 +302,8 @@ func (p Plan) Refusal(command []string, read func(string) ([]byte, error)) error
 		case err != nil:
 			return fmt.Errorf("the plan is for the DataLoader that %s makes: %w", l.Call, err)
 		case l.SHA256 != "" && digest(text) != l.SHA256:
-			return fmt.Errorf("%s is another version than the plan was made of: its line numbers may have moved", file(l.Call))
+			return fmt.Errorf("%s is another version than the plan was made of: its line numbers may have moved",
+				file(l.Call))
 		}
 	}
 	return nil

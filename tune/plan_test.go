@@ -28,7 +28,7 @@ func starved(t *testing.T, change func(f *recording.Facts)) Best {
 	if change != nil {
 		change(&run.Facts)
 	}
-	return judged(Started{Run: run})
+	return judged(Attempt{Run: run})
 }
 
 func script12(string) ([]byte, error) { return []byte("the script"), nil }
@@ -55,7 +55,7 @@ func TestPlan(t *testing.T) {
 		}
 		sets, denied := "", ""
 		for _, l := range plan.Loaders {
-			sets += Trial{Changes: l.Changes}.Settings()
+			sets += Trial{Changes: l.Changes}.SettingsText()
 		}
 		for _, d := range plan.Denied(nil) {
 			denied += d.Allow
@@ -126,11 +126,11 @@ func TestRefusal(t *testing.T) {
 // Pictures made by stoker are tried by themselves, without the fix's count of threads, and kept in the plan.
 func TestFeeds(t *testing.T) {
 	best := starved(t, func(f *recording.Facts) { f.Draws.From = []string{"torch"} })
-	next := Decide(best, nil, nil, 1, false)
-	if got := (Trial{Changes: next.Changes}).Settings(); got != "loader torch -> stoker" {
+	next := chooseNext(best, nil, nil, 1, false)
+	if got := (Trial{Changes: next.Changes}).SettingsText(); got != "loader torch -> stoker" {
 		t.Fatalf("tries %q: %s", got, next.Why)
 	}
-	if again := Decide(best, []Trial{{Changes: next.Changes}}, nil, 1, false); again.Why == "" {
+	if again := chooseNext(best, []Trial{{Changes: next.Changes}}, nil, 1, false); again.Why == "" {
 		t.Errorf("it is tried again: %+v", again)
 	}
 	plan, err := planOf(best.Run, best.Verdict, next.Changes, "run.jsonl.gz", "v1", script12)
@@ -168,11 +168,11 @@ func TestDoubtful(t *testing.T) {
 	doubtful.Forecast.Speedup = stoker.Interval{Low: 0.75, Point: 1.25, High: 1.42}
 	best := starved(t, func(*recording.Facts) {})
 	best.Plan.Doubtful = []advise.Fix{doubtful}
-	if next := Decide(best, nil, nil, 9, false); next.Fix.Name == doubtful.Name || next.Why != "" {
+	if next := chooseNext(best, nil, nil, 9, false); next.Fix.Name == doubtful.Name || next.Why != "" {
 		t.Errorf("first is %q: %s", next.Fix.Name, next.Why)
 	}
 	best.Plan.Fixes = nil
-	if next := Decide(best, nil, nil, 9, false); next.Fix.Name != doubtful.Name {
+	if next := chooseNext(best, nil, nil, 9, false); next.Fix.Name != doubtful.Name {
 		t.Errorf("%q is tried: %s", next.Fix.Name, next.Why)
 	}
 }

@@ -50,27 +50,27 @@ var errFailed = errors.New("CMD failed")
 
 // Start runs the command once, ends it when its mean step is known, and returns the
 // recording. It has no terminal, and reads nothing; what it prints is in a file.
-func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (Started, error) {
+func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (Attempt, error) {
 	stem := filepath.Join(c.Folder, fmt.Sprintf("%d", c.starts))
 	c.starts++
 	restore, words, err := c.prepare(stem, plan)
 	defer restore()
 	if err != nil {
-		return Started{}, err
+		return Attempt{}, err
 	}
 	log, err := os.OpenFile(stem+".log", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return Started{}, err
+		return Attempt{}, err
 	}
 	defer func() { _ = log.Close() }()
-	var ends end
-	var watch Watch
+	var ends commandEnd
+	var watch StopRule
 	began := time.Now()
 	options := observe.Options{
 		Command: words, Stdout: log, Stderr: log, Apart: true, Started: ends.started, Output: stem + ".jsonl.gz",
 		Hook: c.Hook, Emulate: c.Emulate, Version: c.Version, Warn: c.Warn, NoLines: true,
 		OnTick: func(sofar func() *recording.Run, _ float64) {
-			if !ends.told.Load() && (time.Since(began) >= c.Longest || watch.Enough(times(sofar()))) {
+			if !ends.told.Load() && (time.Since(began) >= c.Longest || watch.isEnough(stepTimes(sofar()))) {
 				ends.begin()
 			}
 		},
@@ -81,12 +81,13 @@ func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (Started, err
 	run, err := observe.Record(context.WithoutCancel(ctx), options)
 	ends.over()
 	if run == nil {
-		return Started{}, err
+		return Attempt{}, err
 	}
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 && !ends.told.Load() {
-		return Started{}, fmt.Errorf("%w with code %d: %s (%s.log has the rest)", errFailed, exit.Code, redact.Text(lastLine(stem+".log")), stem)
+		return Attempt{}, fmt.Errorf("%w with code %d: %s (%s.log has the rest)", errFailed, exit.Code,
+			redact.Text(lastLine(stem+".log")), stem)
 	}
-	return Started{run, options.Output, readLosses(stem + losses)}, nil
+	return Attempt{run, options.Output, readLosses(stem + losses)}, nil
 }
 
 // prepare sets the environment for the command, and gives its words; restore puts it back.
@@ -149,17 +150,17 @@ func writePlan(path string, plan Plan) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// end ends a command: by SIGINT, as a person would, then by SIGTERM, then by SIGKILL.
+// commandEnd ends a command: by SIGINT, as a person would, then by SIGTERM, then by SIGKILL.
 // They go to its process group, which is a session of its own.
-type end struct {
+type commandEnd struct {
 	group atomic.Int64
 	told  atomic.Bool
 	ended atomic.Bool
 }
 
-func (e *end) started(group int) { e.group.Store(int64(group)) }
+func (e *commandEnd) started(group int) { e.group.Store(int64(group)) }
 
-func (e *end) begin() {
+func (e *commandEnd) begin() {
 	if e.told.Swap(true) {
 		return
 	}
@@ -169,12 +170,12 @@ func (e *end) begin() {
 }
 
 // over ends what the command has left in its group.
-func (e *end) over() {
+func (e *commandEnd) over() {
 	e.send(syscall.SIGKILL)
 	e.ended.Store(true)
 }
 
-func (e *end) send(s syscall.Signal) {
+func (e *commandEnd) send(s syscall.Signal) {
 	if group := e.group.Load(); group > 1 && !e.ended.Load() {
 		_ = syscall.Kill(-int(group), s) // it may have ended
 	}

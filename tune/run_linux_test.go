@@ -19,7 +19,7 @@ func TestStarts(t *testing.T) {
 		t.Skip("there is no python3 to take a port with")
 	}
 	leash.Hold(t)
-	privatetest.Folder(t)
+	privatetest.MakeFolder(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ open(mark, "w").close()
 // A command that never comes to a step is ended, and cannot be judged.
 func TestNeverAStep(t *testing.T) {
 	leash.Hold(t)
-	privatetest.Folder(t)
+	privatetest.MakeFolder(t)
 	c := Command{Words: []string{"sleep", "1000"}, Folder: t.TempDir(), Longest: 100 * time.Millisecond, Warn: func(string) {}}
 	_, err := Run(t.Context(), Options{Most: 5, Start: c.Start, Say: func(string) {}})
 	if err == nil || !strings.Contains(err.Error(), "0 steady training steps were seen") || !strings.Contains(err.Error(), "--longest") {

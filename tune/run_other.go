@@ -20,6 +20,6 @@ type Command struct {
 }
 
 // Start needs Linux.
-func (c *Command) Start(context.Context, string, *Plan) (Started, error) {
-	return Started{}, errors.New("tune runs commands on Linux only")
+func (c *Command) Start(context.Context, string, *Plan) (Attempt, error) {
+	return Attempt{}, errors.New("tune runs commands on Linux only")
 }

@@ -66,12 +66,14 @@ func (s traceSide) operatorTime(fits func(name string) bool) map[string]float64 
 
 func isMatrix(name string) bool {
 	family := idle.FamilyOf(strings.TrimPrefix(name, "aten::"))
-	return family == idle.Matmul || family == idle.Convolution || family == idle.Attention || name == "aten::mm" || name == "aten::addmm" || name == "aten::bmm"
+	return family == idle.Matmul || family == idle.Convolution || family == idle.Attention || name == "aten::mm" ||
+		name == "aten::addmm" || name == "aten::bmm"
 }
 
 // compiled reports whether torch.compile made some of a side's kernels.
 func (s traceSide) compiled() bool {
 	return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool {
-		return strings.HasPrefix(name, "triton_") || strings.HasPrefix(name, "Torch-Compiled Region") || strings.HasPrefix(name, "CompiledFunction")
+		return strings.HasPrefix(name, "triton_") || strings.HasPrefix(name, "Torch-Compiled Region") ||
+			strings.HasPrefix(name, "CompiledFunction")
 	})
 }

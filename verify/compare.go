@@ -32,7 +32,7 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	all := slices.Concat(was, now)
 	o := Outcome{
 		Refused: cmp.Or(was.repeated(), now.repeated(), tooFew(all)),
-		Basis:   PerStep, Before: was.side(), After: now.side(),
+		Basis:   PerStep, Before: was.makeSide(), After: now.makeSide(),
 		Difference: NotCompared,
 		Promise:    untested(forecast.Speedup),
 		Changes:    []stoker.Change{},
@@ -42,9 +42,9 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	if o.Refused != "" {
 		return o
 	}
-	o.Stall = stall(was.stall(), now.stall())
+	o.Stall = compareStall(was.stallShare(), now.stallShare())
 	o.Changes = append(o.Changes, Changes(before[0], after[0])...)
-	work := was.work(now, o.Changes)
+	work := was.compareWork(now, o.Changes)
 	o.Warnings, o.Besides = append(append(o.Warnings, work.warnings...), work.besides...), work.besides
 	if o.Refused = work.refusal(); o.Refused != "" {
 		return o
@@ -54,9 +54,9 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	return o
 }
 
-// work holds all runs against the first one: those of the same side, and those of the
+// compareWork holds all runs against the first one: those of the same side, and those of the
 // other, of which the first says what basis there is.
-func (g group) work(now group, changed []stoker.Change) work {
+func (g group) compareWork(now group, changed []stoker.Change) work {
 	w := compareWork(g[0], now[0], changed)
 	for _, other := range g[1:] {
 		w.same(g[0], other)
@@ -66,7 +66,7 @@ func (g group) work(now group, changed []stoker.Change) work {
 	}
 	for _, side := range []group{g, now} {
 		for _, s := range side {
-			w.warnings = append(w.warnings, s.doubt(len(side) == 1)...)
+			w.warnings = append(w.warnings, s.listDoubts(len(side) == 1)...)
 		}
 	}
 	for _, other := range slices.Concat(g[1:], now) {
@@ -90,9 +90,12 @@ func (o *Outcome) judge(was, now group, forecast predict.Forecast) {
 	unit := func(observed) float64 { return 1 }
 	if o.Basis == PerSample {
 		unit = observed.samples
-		o.Warnings = append(o.Warnings, fmt.Sprintf("the batches differ (%g samples before, %g after): times are per sample", round(was[0].samples()), round(now[0].samples())))
+		o.Warnings = append(o.Warnings,
+			fmt.Sprintf("the batches differ (%g samples before, %g after): times are per sample",
+				round(was[0].samples()), round(now[0].samples())))
 		if promised(forecast.Speedup) {
-			o.Warnings = append(o.Warnings, "the promise was made for steps of the same size and is held against times per sample")
+			o.Warnings = append(o.Warnings,
+				"the promise was made for steps of the same size and is held against times per sample")
 		}
 	}
 	a, b := was.measure(unit), now.measure(unit)
@@ -104,7 +107,7 @@ func (o *Outcome) judge(was, now group, forecast predict.Forecast) {
 	o.Speedup, o.Noise = &ratio, &floor
 	o.Difference = differ(ratio)
 	o.Promise = hold(forecast.Speedup, ratio)
-	o.need()
+	o.fillNeeded()
 }
 
 // group is the runs of one side.
@@ -114,14 +117,14 @@ type group []observed
 func (g group) measure(unit func(observed) float64) sample {
 	samples := make([]sample, len(g))
 	for i, s := range g {
-		samples[i] = takeSample(scaled(s.window.Times(), 1/unit(s)))
+		samples[i] = takeSample(scaled(s.window.StepTimes(), 1/unit(s)))
 	}
 	return together(samples)
 }
 
-// stall is the mean share of a step in which the device waited; NaN where a run does not
+// stallShare is the mean share of a step in which the device waited; NaN where a run does not
 // tell.
-func (g group) stall() float64 {
+func (g group) stallShare() float64 {
 	sum := 0.0
 	for _, s := range g {
 		sum += s.costs.Idle / s.costs.Step
@@ -129,10 +132,10 @@ func (g group) stall() float64 {
 	return sum / float64(len(g))
 }
 
-func (g group) side() Side {
-	side := g[0].side()
+func (g group) makeSide() Side {
+	side := g[0].makeSide()
 	for _, s := range g[1:] {
-		more := s.side()
+		more := s.makeSide()
 		side.Steps, side.Seconds = side.Steps+more.Steps, side.Seconds+more.Seconds
 	}
 	if side.Runs = len(g); side.Runs > 1 {
@@ -173,19 +176,19 @@ func (s observed) samples() float64 {
 	if n := s.window.Samples(); n > 0 || len(s.window.Steps) == 0 {
 		return n
 	}
-	n, _ := s.loader().Settings.Float(stoker.BatchSize)
+	n, _ := s.judgedLoader().Settings.Float(stoker.BatchSize)
 	return n
 }
 
-// loader is the judged loader; an empty one where it is unknown.
-func (s observed) loader() recording.Loader {
-	if l := s.run.Loader(s.window.PID, s.window.Loader); l != nil {
+// judgedLoader is the judged loader; an empty one where it is unknown.
+func (s observed) judgedLoader() recording.Loader {
+	if l := s.run.FindLoader(s.window.PID, s.window.Loader); l != nil {
 		return *l
 	}
 	return recording.Loader{}
 }
 
-func (s observed) side() Side {
+func (s observed) makeSide() Side {
 	side := Side{Steps: len(s.window.Steps), Seconds: s.window.End - s.window.Start}
 	if n := s.samples(); n > 0 {
 		side.Samples = &n
@@ -204,11 +207,14 @@ func (side *Side) fill(s sample, samples float64) {
 		spread := math.Sqrt(s.scatter / (s.runs - 1))
 		side.Spread = &spread
 	}
-	side.Time = &Estimate{Mean: s.interval(), Median: s.median}
+	side.Time = &Estimate{Mean: s.meanInterval(), Median: s.median}
 	if samples > 0 {
 		t := side.Time
 		side.Throughput = &Estimate{
-			Mean:   stoker.Interval{Low: samples / t.Mean.High, Point: samples / t.Mean.Point, High: samples / t.Mean.Low},
+			Mean: stoker.Interval{
+				Low: samples / t.Mean.High, Point: samples / t.Mean.Point,
+				High: samples / t.Mean.Low,
+			},
 			Median: samples / t.Median,
 		}
 	}
@@ -233,12 +239,14 @@ func tooFew(runs []observed) string {
 	for _, side := range runs {
 		n := len(side.window.Steps)
 		if n == 0 {
-			return fmt.Sprintf("the run %s has no steady training steps to judge (%d steps were recorded, %d are needed behind the warm-up)",
+			return fmt.Sprintf(
+				"the run %s has no steady training steps to judge (%d steps were recorded, %d are needed behind the warm-up)",
 				side.name, len(side.run.Steps), leastSteps)
 		}
 		if n < leastSteps {
-			return fmt.Sprintf("the run %s is too short: %d steady steps in %.1f s, %d are needed, about %.1f s at the least",
-				side.name, n, side.side().Seconds, leastSteps, side.side().Needed.Seconds)
+			return fmt.Sprintf(
+				"the run %s is too short: %d steady steps in %.1f s, %d are needed, about %.1f s at the least",
+				side.name, n, side.makeSide().Seconds, leastSteps, side.makeSide().Needed.Seconds)
 		}
 		if !(side.costs.Step > 0) {
 			return fmt.Sprintf("the run %s has steps whose length is unknown", side.name)
@@ -247,8 +255,8 @@ func tooFew(runs []observed) string {
 	return ""
 }
 
-// stall compares how long the device waited for input, where its clock tells.
-func stall(was, now float64) Stall {
+// compareStall compares how long the device waited for input, where its clock tells.
+func compareStall(was, now float64) Stall {
 	var s Stall
 	if !math.IsNaN(was) {
 		s.Before = &was
@@ -267,7 +275,7 @@ func stall(was, now float64) Stall {
 // device that the model computes on.
 func changes(was, now observed) []stoker.Change {
 	list := func(s observed) stoker.Settings {
-		settings := s.loader().Settings.With()
+		settings := s.judgedLoader().Settings.With()
 		if m := s.run.Facts.Model; m != nil && m.Device != "" {
 			settings[stoker.ComputeOn] = deviceKind(m.Device)
 		}
@@ -275,16 +283,16 @@ func changes(was, now observed) []stoker.Change {
 	}
 	before, after := list(was), list(now)
 	if measure.Feeds(before) != measure.Feeds(after) {
-		named(before, was)
-		named(after, now)
+		nameLoader(before, was)
+		nameLoader(after, now)
 	}
 	return before.Diff(after)
 }
 
-// named makes settings say whose loader they are of, and how many threads stoker's
+// nameLoader makes settings say whose loader they are of, and how many threads stoker's
 // chose by itself. What else they hold means something to one of the two loaders
 // alone.
-func named(settings stoker.Settings, of observed) {
+func nameLoader(settings stoker.Settings, of observed) {
 	if len(settings) == 0 {
 		return // nothing is known of the loader
 	}

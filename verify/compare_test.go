@@ -130,7 +130,7 @@ func TestTwiceAsFast(t *testing.T) {
 func TestPromise(t *testing.T) {
 	for _, c := range []struct {
 		forecast predict.Forecast
-		want     Kept
+		want     PromiseState
 	}{
 		{promise(1.8, 2, 2.2), PromiseKept},
 		{promise(1.99, 2.1, 2.2), PromiseKept}, // a little below, within what starting again does
@@ -157,7 +157,7 @@ func TestPromise(t *testing.T) {
 func TestHold(t *testing.T) {
 	for _, c := range []struct {
 		promised, achieved stoker.Interval
-		want               Kept
+		want               PromiseState
 	}{
 		{about(1.8, 2, 2.2), about(1.9, 2, 2.1), PromiseKept},
 		{about(1.8, 2, 2.2), about(1.81, 2.19, 2.6), PromiseKept},

@@ -320,7 +320,7 @@ func TestPiecesOfRealRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			var pieces []sample
-			for piece := range slices.Chunk(observe(run, "").window.Times(), n) {
+			for piece := range slices.Chunk(observe(run, "").window.StepTimes(), n) {
 				if len(piece) == n {
 					pieces = append(pieces, takeSample(piece))
 				}

@@ -44,12 +44,13 @@ func differ(ratio stoker.Interval) Difference {
 	return None
 }
 
-// need fills in how long the runs would have to be to tell what these do not: the
+// fillNeeded fills in how long the runs would have to be to tell what these do not: the
 // half-width of an interval falls with the root of the length.
-func (o *Outcome) need() {
+func (o *Outcome) fillNeeded() {
 	if o.Before.Runs+o.After.Runs > 2 {
 		if o.Difference == TooShort || o.Promise.Kept == PromiseUndecided {
-			o.Warnings = append(o.Warnings, "runs of the same side differ: more runs of each would tell, not only longer ones")
+			o.Warnings = append(o.Warnings,
+				"runs of the same side differ: more runs of each would tell, not only longer ones")
 		}
 		return
 	}
@@ -75,12 +76,18 @@ func (s sample) trust(name string) (warnings []string) {
 		return nil
 	}
 	if s.independent < fewIndependent {
-		warnings = append(warnings, fmt.Sprintf("the run %s drifts, or is short beside its own swings: its %.0f steps tell as much of their mean as %.1f independent ones, and its interval is doubled",
-			name, s.steps, s.independent))
+		warnings = append(warnings,
+			fmt.Sprintf(
+				"the run %s drifts, or is short beside its own swings: its %.0f steps tell as much of their mean as "+
+					"%.1f independent ones, and its interval is doubled",
+				name, s.steps, s.independent))
 	}
 	if s.rare < fewRare {
-		warnings = append(warnings, fmt.Sprintf("the mean of the run %s rests on few long steps: %.1f of %.0f make up its scatter, and one more or less would move it further than its interval says",
-			name, s.rare, s.steps))
+		warnings = append(warnings,
+			fmt.Sprintf(
+				"the mean of the run %s rests on few long steps: %.1f of %.0f make up its scatter, and one more or "+
+					"less would move it further than its interval says",
+				name, s.rare, s.steps))
 	}
 	return warnings
 }

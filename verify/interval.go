@@ -88,20 +88,23 @@ type sample struct {
 // takeSample says what steps tell of their mean; there are leastSteps at least.
 func takeSample(times []float64) sample {
 	n := float64(len(times))
-	s := sample{steps: n, mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times), rare: n, independent: n, runs: 1}
+	s := sample{
+		steps: n, mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times), rare: n,
+		independent: n, runs: 1,
+	}
 	if s.spread <= rounding {
 		return s // constant up to rounding
 	}
 	s.rare = n / kurtosis(times, s.mean)
 	weighed := transform(times, s.mean).weigh()
-	s.alone, s.independent = s.doubt(weighed.half(powerAlone))
-	s.paired, _ = s.doubt(weighed.half(powerPaired))
+	s.alone, s.independent = s.widen(weighed.half(powerAlone))
+	s.paired, _ = s.widen(weighed.half(powerPaired))
 	return s
 }
 
-// doubt widens a half-width where it rests on too little, and says how many
+// widen widens a half-width where it rests on too little, and says how many
 // independent steps would give it.
-func (s sample) doubt(half float64) (wide, independent float64) {
+func (s sample) widen(half float64) (wide, independent float64) {
 	root := normal95 * s.spread / half
 	independent = min(s.steps, root*root)
 	if independent < fewIndependent {
@@ -110,9 +113,9 @@ func (s sample) doubt(half float64) (wide, independent float64) {
 	return half, independent
 }
 
-// interval is the mean with its 95 % interval.
-func (s sample) interval() stoker.Interval {
-	return around(s.mean, apart(s.alone, s.runs-1, s.scatter, 1/s.runs))
+// meanInterval is the mean with its 95 % interval.
+func (s sample) meanInterval() stoker.Interval {
+	return proportionalInterval(s.mean, apart(s.alone, s.runs-1, s.scatter, 1/s.runs))
 }
 
 // together is what several runs of the same job tell: each is one fact about the mean.
@@ -157,11 +160,12 @@ func (s sample) over(other sample) stoker.Interval {
 		balance := 2 * s.alone * other.alone / (single * single) // 1 where they are the same
 		half = math.Pow(half, balance) * math.Pow(single, 1-balance)
 	}
-	return around(s.mean/other.mean, apart(half, s.runs+other.runs-2, s.scatter+other.scatter, 1/s.runs+1/other.runs))
+	return proportionalInterval(s.mean/other.mean, apart(half, s.runs+other.runs-2, s.scatter+other.scatter,
+		1/s.runs+1/other.runs))
 }
 
-// around is an interval that reaches as far up as down in proportion.
-func around(point, half float64) stoker.Interval {
+// proportionalInterval is an interval that reaches as far up as down in proportion.
+func proportionalInterval(point, half float64) stoker.Interval {
 	return stoker.Interval{Low: point * math.Exp(-half), Point: point, High: point * math.Exp(half)}
 }
 

@@ -12,7 +12,7 @@ import (
 func compared(x, y []float64) (ratio, mean stoker.Interval, d Difference) {
 	a, b := takeSample(x), takeSample(y)
 	ratio = a.over(b)
-	return ratio, a.interval(), differ(ratio)
+	return ratio, a.meanInterval(), differ(ratio)
 }
 
 // steps are those of a process, by a seed.

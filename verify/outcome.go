@@ -74,7 +74,7 @@ type Estimate struct {
 
 // Promise is what was forecast beside what came.
 type Promise struct {
-	Kept     Kept             `json:"kept"`
+	Kept     PromiseState     `json:"kept"`
 	Promised *stoker.Interval `json:"promised"` // speed-up as forecast
 	Achieved *stoker.Interval `json:"achieved"` // speed-up as measured
 }
@@ -108,17 +108,19 @@ const (
 	NotCompared Difference = "not compared"
 )
 
-// Kept says whether a promise was kept: where the achieved interval lies beside the
+// PromiseState says whether a promise was kept: where the achieved interval lies beside the
 // promised one.
-type Kept string
+type PromiseState string
 
 // The ways in which a promise can end.
 const (
-	PromiseMissed    Kept = "missed"               // achieved lies wholly below
-	PromiseKept      Kept = "kept"                 // wholly above the low end, and its point not above the high end
-	PromiseReached   Kept = "kept or better"       // the same, its point above the high end
-	PromiseExceeded  Kept = "better than promised" // wholly above the promise's point, its own above the high end
-	PromiseUndecided Kept = "not decided"          // the low end lies within: longer runs would tell
-	NotPromised      Kept = "not promised"         // there was no forecast
-	PromiseUntested  Kept = "not compared"         // there was one, but the runs cannot be compared
+	PromiseMissed PromiseState = "missed" // achieved lies wholly below
+	// wholly above the low end, and its point not above the high end
+	PromiseKept    PromiseState = "kept"
+	PromiseReached PromiseState = "kept or better" // the same, its point above the high end
+	// wholly above the promise's point, its own above the high end
+	PromiseExceeded  PromiseState = "better than promised"
+	PromiseUndecided PromiseState = "not decided"  // the low end lies within: longer runs would tell
+	NotPromised      PromiseState = "not promised" // there was no forecast
+	PromiseUntested  PromiseState = "not compared" // there was one, but the runs cannot be compared
 )

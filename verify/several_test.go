@@ -53,7 +53,7 @@ func TestCoverageOfSeveralRuns(t *testing.T) {
 			if ratio.Contains(1) {
 				held++
 			}
-			if a.interval().Contains(1) {
+			if a.meanInterval().Contains(1) {
 				mean++
 			}
 			if d := differ(ratio); d == Faster || d == Slower {

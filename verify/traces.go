@@ -25,7 +25,8 @@ type Traced struct {
 // time of a step on the device's clock; its rows are per step.
 type TraceOutcome struct {
 	Outcome
-	Alike    float64         // share of the device's time that is under names of both, of kernels or of operators; 0 to 1
+	// share of the device's time that is under names of both, of kernels or of operators; 0 to 1
+	Alike    float64
 	Rows     []Row           // time, shares, causes, launches
 	Work     []Row           // kernels, copies and collectives by name, what changed most first
 	Promises []TracedPromise // of what the trace before was advised, and what was changed
@@ -36,8 +37,8 @@ type Row struct {
 	Group  string // "step", "share", "cause", "launches", "kernel", "copy", "collective", "set"
 	Name   string
 	Unit   string // "s", "ratio", "calls"
-	Before Spread
-	After  Spread
+	Before StepRange
+	After  StepRange
 	Calls  [2]float64 // per step, of work; NaN for other rows
 	Bytes  [2]float64 // per step, of copies and collectives as recorded; NaN where none is
 }
@@ -53,16 +54,16 @@ func (r Row) Only() string {
 	return ""
 }
 
-// Spread is a quantity over the judged steps: its mean, and the least and the most of a
+// StepRange is a quantity over the judged steps: its mean, and the least and the most of a
 // step.
-type Spread struct{ Mean, Least, Most float64 }
+type StepRange struct{ Mean, Least, Most float64 }
 
 // TracedPromise is a fix that the trace before was advised, with its promise.
 type TracedPromise struct {
 	Fix      string          `json:"fix"`
 	Changes  []stoker.Change `json:"changes"`
 	Promised stoker.Interval `json:"promised"`
-	Kept     Kept            `json:"kept"`
+	Kept     PromiseState    `json:"kept"`
 	Asked    bool            `json:"-"` // somebody says that it is what was changed; else the files have to show it
 }
 
@@ -80,8 +81,9 @@ func Traces(before, after []Traced, promises []TracedPromise) TraceOutcome {
 	was, now := sideOf(before), sideOf(after)
 	o := TraceOutcome{Outcome: Outcome{
 		Basis: PerStep, Difference: NotCompared, Promise: untested(stoker.Unknown()), Changes: []stoker.Change{},
-		Before: was.side(), After: now.side(), Was: string(was.Verdict.Class), Now: string(now.Verdict.Class),
-		Emulated: slices.ContainsFunc(slices.Concat(before, after), func(t Traced) bool { return t.Run.Emulated() }), Warnings: []string{},
+		Before: was.makeSide(), After: now.makeSide(), Was: string(was.Verdict.Class), Now: string(now.Verdict.Class),
+		Emulated: slices.ContainsFunc(slices.Concat(before, after), func(t Traced) bool { return t.Run.Emulated() }),
+		Warnings: []string{},
 	}, Promises: promises}
 	o.Refused = cmp.Or(was.refusal("before"), now.refusal("after"))
 	if len(was.parts) == 0 || len(now.parts) == 0 {
@@ -89,11 +91,12 @@ func Traces(before, after []Traced, promises []TracedPromise) TraceOutcome {
 	}
 	o.Alike = alike(was, now)
 	o.Changes = append(o.Changes, Changes(was.Run, now.Run)...)
-	if c, changed := loadsElsewhere(was, now); changed && !slices.ContainsFunc(o.Changes, func(o stoker.Change) bool { return o.Setting == c.Setting }) {
+	if c, changed := loadsElsewhere(was, now); changed && !slices.ContainsFunc(o.Changes,
+		func(o stoker.Change) bool { return o.Setting == c.Setting }) {
 		o.Changes = append(o.Changes, c)
 	}
 	o.Rows, o.Work = rowsOf(was, now), workOf(was, now) // also of too few steps: they are what was recorded
-	o.doubt(was, now)
+	o.addDoubts(was, now)
 	if o.Refused == "" {
 		o.tell(was, now)
 	}
@@ -140,7 +143,8 @@ func (s traceSide) refusal(name string) string {
 		return fmt.Sprintf("the trace %s holds no work of a device", name)
 	}
 	if n := s.fewest(); n < fewestTraced {
-		return fmt.Sprintf("the trace %s has %d steady step%s, %d are needed to tell a difference from their spread: record five and more", name, n, stoker.Ending(n, "", "s"), fewestTraced)
+		return fmt.Sprintf(
+			"the trace %s has %d steady step%s, %d are needed to tell a difference from their spread: record five and more", name, n, stoker.Ending(n, "", "s"), fewestTraced)
 	}
 	return ""
 }
@@ -154,7 +158,7 @@ func (s traceSide) fewest() int {
 	return n
 }
 
-func (s traceSide) side() Side {
+func (s traceSide) makeSide() Side {
 	side := Side{Runs: len(s.times), Steps: len(s.parts)}
 	for _, p := range s.parts {
 		side.Seconds += float64(p.To-p.From) / 1e9
@@ -193,14 +197,17 @@ func (o *TraceOutcome) tell(was, now traceSide) {
 	if o.Promise.Promised == nil {
 		o.Promise = Promise{Kept: NotPromised, Achieved: &ratio}
 	}
-	o.need()
+	o.fillNeeded()
 }
 
 // loadsElsewhere is the change from loading in the loop to worker processes, whose number
 // a trace need not tell, or back.
 func loadsElsewhere(was, now traceSide) (stoker.Change, bool) {
 	marks := func(s traceSide, iterator string) bool {
-		return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool { return strings.Contains(name, iterator) })
+		return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool {
+			return strings.Contains(name,
+				iterator)
+		})
 	}
 	const single, several = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 	switch {
@@ -227,7 +234,10 @@ func fewMeasured(times []float64) sample {
 	if n >= leastSteps {
 		return takeSample(times)
 	}
-	s := sample{steps: float64(n), mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times), rare: float64(n), independent: float64(n), runs: 1}
+	s := sample{
+		steps: float64(n), mean: stat.Mean(times), median: stat.Median(times), spread: stat.CV(times),
+		rare: float64(n), independent: float64(n), runs: 1,
+	}
 	s.alone = student95(n-1) * s.spread / math.Sqrt(float64(n))
 	s.paired = s.alone
 	return s
@@ -235,40 +245,45 @@ func fewMeasured(times []float64) sample {
 
 // student95 is the 95 % quantile, both sides, of Student's t for few degrees of freedom.
 func student95(degrees int) float64 {
-	table := [...]float64{1: 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101}
+	table := [...]float64{
+		1: 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+		2.145, 2.131, 2.120, 2.110, 2.101,
+	}
 	return table[min(degrees, len(table)-1)]
 }
 
-func (o *TraceOutcome) doubt(was, now traceSide) {
+func (o *TraceOutcome) addDoubts(was, now traceSide) {
 	w := &work{}
 	if o.Alike < sameProgram {
-		w.warn("these are different programs: %s of the device's time is under names that both have, of kernels or operators. What follows compares as far as names agree", stoker.Percent(o.Alike))
+		w.addWarning("these are different programs: %s of the device's time is under names that both have, of "+
+			"kernels or operators. What follows compares as far as names agree", stoker.Percent(o.Alike))
 	}
 	if n, m := was.fewest(), now.fewest(); min(n, m) < leastSteps {
-		w.warn("%d and %d steps are few: the interval takes them as independent of each other, and cannot see what changes slowly", n, m)
+		w.addWarning("%d and %d steps are few: the interval takes them as independent of each other, and cannot see "+
+			"what changes slowly", n, m)
 	}
 	if a, b := was.Verdict.Rank, now.Verdict.Rank; a != b {
-		w.warn("rank %d is judged before, rank %d after", a, b)
+		w.addWarning("rank %d is judged before, rank %d after", a, b)
 	}
 	if a, b := len(was.Run.Timeline.Frames.Start) > 0, len(now.Run.Timeline.Frames.Start) > 0; a != b {
-		w.warn("only one of the two was recorded with stacks, which slow the host")
+		w.addWarning("only one of the two was recorded with stacks, which slow the host")
 	}
-	if a, b := was.gpu(), now.gpu(); a != b && a != "" && b != "" {
-		w.warn("another device: %s before, %s after", a, b)
+	if a, b := was.deviceName(), now.deviceName(); a != b && a != "" && b != "" {
+		w.addWarning("another device: %s before, %s after", a, b)
 	}
 	for _, side := range []struct {
 		name string
 		traceSide
 	}{{"before", was}, {"after", now}} {
 		for _, text := range side.Verdict.Warnings {
-			w.warn("the trace %s: %s", side.name, text)
+			w.addWarning("the trace %s: %s", side.name, text)
 		}
 	}
 	o.Warnings = w.warnings
 }
 
-// gpu is the name of the judged device, "" where it is not known.
-func (s traceSide) gpu() string {
+// deviceName is the name of the judged device, "" where it is not known.
+func (s traceSide) deviceName() string {
 	if at := s.Run.Timeline.Devices[s.Verdict.Device].GPU; at >= 0 && at < len(s.Run.Facts.GPUs) {
 		return s.Run.Facts.GPUs[at].Name
 	}
@@ -278,7 +293,7 @@ func (s traceSide) gpu() string {
 func (s traceSide) name(n idle.Named) string { return s.Run.Timeline.Names[n.Name] }
 
 // spreadOf is a quantity of each step, in its unit.
-func (s traceSide) spreadOf(of func(idle.Part) float64) Spread {
+func (s traceSide) spreadOf(of func(idle.Part) float64) StepRange {
 	var values []float64
 	for _, p := range s.parts {
 		values = append(values, of(p))
@@ -286,8 +301,8 @@ func (s traceSide) spreadOf(of func(idle.Part) float64) Spread {
 	return spread(values)
 }
 
-func spread(values []float64) Spread {
-	return Spread{stat.Mean(values), slices.Min(values), slices.Max(values)}
+func spread(values []float64) StepRange {
+	return StepRange{stat.Mean(values), slices.Min(values), slices.Max(values)}
 }
 
 // shareOf is a part of all steps' time together: of steps that differ in length, the mean of
@@ -304,7 +319,10 @@ func (s traceSide) shareOf(of func(idle.Part) int64) float64 {
 func rowsOf(was, now traceSide) []Row {
 	var rows []Row
 	add := func(group, name, unit string, of func(idle.Part) float64) {
-		row := Row{Group: group, Name: name, Unit: unit, Before: was.spreadOf(of), After: now.spreadOf(of), Calls: [2]float64{math.NaN(), math.NaN()}, Bytes: [2]float64{math.NaN(), math.NaN()}}
+		row := Row{
+			Group: group, Name: name, Unit: unit, Before: was.spreadOf(of), After: now.spreadOf(of),
+			Calls: [2]float64{math.NaN(), math.NaN()}, Bytes: [2]float64{math.NaN(), math.NaN()},
+		}
 		if row.Before.Most > 0 || row.After.Most > 0 {
 			rows = append(rows, row)
 		}
@@ -349,7 +367,10 @@ func workOf(was, now traceSide) []Row {
 			if !known {
 				at = len(rows)
 				place[k] = at
-				rows = append(rows, Row{Group: n.Kind.String(), Name: k.name, Unit: "s", Bytes: [2]float64{math.NaN(), math.NaN()}})
+				rows = append(rows, Row{
+					Group: n.Kind.String(), Name: k.name, Unit: "s",
+					Bytes: [2]float64{math.NaN(), math.NaN()},
+				})
 			}
 			row := &rows[at]
 			values := make([]float64, len(n.Time))
@@ -372,7 +393,8 @@ func workOf(was, now traceSide) []Row {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.After.Mean-b.Before.Mean), math.Abs(a.After.Mean-a.Before.Mean)), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(math.Abs(b.After.Mean-b.Before.Mean), math.Abs(a.After.Mean-a.Before.Mean)),
+			strings.Compare(a.Name, b.Name))
 	})
 	return rows
 }

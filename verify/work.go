@@ -46,7 +46,7 @@ func (w *work) refuse(format string, args ...any) {
 	w.differ = append(w.differ, fmt.Sprintf(format, args...))
 }
 
-func (w *work) warn(format string, args ...any) {
+func (w *work) addWarning(format string, args ...any) {
 	w.warnings = append(w.warnings, fmt.Sprintf(format, args...))
 }
 
@@ -56,10 +56,10 @@ func (w *work) warn(format string, args ...any) {
 // lists them.
 func compareWork(was, now observed, changed []stoker.Change) work {
 	w := work{was: was.name, now: now.name, basis: PerStep}
-	w.data(was.loader(), now.loader())
-	w.batch(was, now)
-	w.device(was, now)
-	w.model(was, now, changed)
+	w.data(was.judgedLoader(), now.judgedLoader())
+	w.compareBatch(was, now)
+	w.compareDevice(was, now)
+	w.compareModel(was, now, changed)
 	return w
 }
 
@@ -72,19 +72,20 @@ func (w *work) data(was, now recording.Loader) {
 	}
 }
 
-func (w *work) batch(was, now observed) {
+func (w *work) compareBatch(was, now observed) {
 	n, m := was.samples(), now.samples()
 	switch {
 	case n == 0 && m == 0:
-		w.warn("the batch size is unknown in both runs: assumed to be the same")
+		w.addWarning("the batch size is unknown in both runs: assumed to be the same")
 	case n == 0 || m == 0:
-		w.warn("the batch size of one run is unknown: assumed to be the same")
+		w.addWarning("the batch size of one run is unknown: assumed to be the same")
 	case ratio(n, m) > 1+batchTolerance:
 		w.basis = PerSample
 	}
-	a, b := was.loader(), now.loader()
+	a, b := was.judgedLoader(), now.judgedLoader()
 	if a.BatchDType != "" && b.BatchDType != "" && a.BatchDType != b.BatchDType {
-		w.warn("batches are %s %s, %s %s: the copy to the device is another one", a.BatchDType, w.was, b.BatchDType, w.now)
+		w.addWarning("batches are %s %s, %s %s: the copy to the device is another one", a.BatchDType, w.was,
+			b.BatchDType, w.now)
 		return // bytes then differ by themselves
 	}
 	if a.BatchBytes > 0 && b.BatchBytes > 0 && n > 0 && m > 0 {
@@ -94,12 +95,12 @@ func (w *work) batch(was, now observed) {
 	}
 }
 
-func (w *work) device(was, now observed) {
-	x, y := was.gpu(), now.gpu()
+func (w *work) compareDevice(was, now observed) {
+	x, y := was.judgedGPU(), now.judgedGPU()
 	switch {
 	case x.Name == "" && y.Name == "":
 	case x.Name == "" || y.Name == "":
-		w.warn("the GPU of one run is unknown: assumed to be the same")
+		w.addWarning("the GPU of one run is unknown: assumed to be the same")
 	case x.Name != y.Name:
 		w.refuse("device %s %s, %s %s", x.Name, w.was, y.Name, w.now)
 	case x.Emulated != y.Emulated:
@@ -113,21 +114,22 @@ func (w *work) device(was, now observed) {
 	}
 }
 
-// model looks for evidence that another model ran: its parameters' type and the
+// compareModel looks for evidence that another model ran: its parameters' type and the
 // time its kernels take. Where precision or device were changed on purpose,
 // both may differ.
-func (w *work) model(was, now observed, changed []stoker.Change) {
+func (w *work) compareModel(was, now observed, changed []stoker.Change) {
 	for _, c := range changed {
 		switch c.Setting {
 		case stoker.Precision, stoker.TF32, stoker.ComputeOn:
-			w.warn("%s: the step itself is another one, not only its input", c)
+			w.addWarning("%s: the step itself is another one, not only its input", c)
 			return
 		default:
 		}
 	}
 	a, b := was.run.Facts.Model, now.run.Facts.Model
 	if a != nil && b != nil && a.DType != "" && b.DType != "" && a.DType != b.DType {
-		w.warn("parameters are %s %s, %s %s: the step itself is another one, not only its input", a.DType, w.was, b.DType, w.now)
+		w.addWarning("parameters are %s %s, %s %s: the step itself is another one, not only its input", a.DType, w.was,
+			b.DType, w.now)
 		return
 	}
 	n, m := was.samples(), now.samples()
@@ -138,21 +140,23 @@ func (w *work) model(was, now observed, changed []stoker.Change) {
 	switch off := ratio(x, y); {
 	case !(x > 0 && y > 0): // unknown, or the device did nothing
 	case off > kernelRefuse && w.basis == PerStep: // a larger batch is legitimately cheaper per sample
-		w.refuse("the device computes %.2g s per step %s, %.2g s %s: another model, or a throttled device", x, w.was, y, w.now)
+		w.refuse("the device computes %.2g s per step %s, %.2g s %s: another model, or a throttled device", x, w.was,
+			y, w.now)
 	case off > kernelDoubt:
-		w.warn("the device computes %.2g s %s %s, %.2g s %s: the model or its speed may have changed", x, w.basis, w.was, y, w.now)
+		w.addWarning("the device computes %.2g s %s %s, %.2g s %s: the model or its speed may have changed", x, w.basis,
+			w.was, y, w.now)
 	}
 }
 
-// doubt is what makes the mean of one run uncertain by itself. alone says that no other
+// listDoubts is what makes the mean of one run uncertain by itself. alone says that no other
 // run of its side shows by how much.
-func (s observed) doubt(alone bool) (warnings []string) {
+func (s observed) listDoubts(alone bool) (warnings []string) {
 	w := &work{}
 	if alone && !s.window.Stationary {
-		w.warn("the run %s was not steady for 30 s: its mean may still move (%s)", s.name, s.window)
+		w.addWarning("the run %s was not steady for 30 s: its mean may still move (%s)", s.name, s.window)
 	}
 	for _, text := range s.run.Warnings {
-		w.warn("the run %s: %s", s.name, text)
+		w.addWarning("the run %s: %s", s.name, text)
 	}
 	return w.warnings
 }
@@ -160,26 +164,26 @@ func (s observed) doubt(alone bool) (warnings []string) {
 // circumstances are what differs between two runs though the work was the same.
 func circumstances(was, now observed) (warnings []string) {
 	w := &work{}
-	if was.deviceClock() != now.deviceClock() {
-		w.warn("steps are timed by the device's clock in one run and by the host's in the other")
+	if was.hasDeviceClock() != now.hasDeviceClock() {
+		w.addWarning("steps are timed by the device's clock in one run and by the host's in the other")
 	}
 	if a, b := was.costs.Others, now.costs.Others; math.Abs(a-b) > othersDoubt {
-		w.warn("other programs used %.1f cores %s, %.1f %s", a, was.name, b, now.name)
+		w.addWarning("other programs used %.1f cores %s, %.1f %s", a, was.name, b, now.name)
 	}
 	if a, b := was.run.Facts.Machine, now.run.Facts.Machine; a.CPU != b.CPU && a.CPU != "" && b.CPU != "" {
-		w.warn("another machine: %s %s, %s %s", a.CPU, was.name, b.CPU, now.name)
+		w.addWarning("another machine: %s %s, %s %s", a.CPU, was.name, b.CPU, now.name)
 	}
 	a, b := was.fromStorage(), now.fromStorage()
 	if a > coldShare && b < warmShare || b > coldShare && a < warmShare {
-		w.warn("%.0f %% of the bytes read came from storage %s, %.0f %% %s: the page cache has a part in the difference", 100*a, was.name, 100*b, now.name)
+		w.addWarning("%.0f %% of the bytes read came from storage %s, %.0f %% %s: the page cache has a part in the difference", 100*a, was.name, 100*b, now.name)
 	}
 	return w.warnings
 }
 
-// gpu is the device that the judged trainer used; the zero GPU where unknown.
-func (s observed) gpu() recording.GPU {
+// judgedGPU is the device that the judged trainer used; the zero GPU where unknown.
+func (s observed) judgedGPU() recording.GPU {
 	device := -1
-	if p := s.run.Process(s.window.PID); p != nil {
+	if p := s.run.FindProcess(s.window.PID); p != nil {
 		device = p.Device
 	}
 	for _, gpu := range s.run.Facts.GPUs {
@@ -192,14 +196,14 @@ func (s observed) gpu() recording.GPU {
 
 // world is the number of ranks, 0 where unknown.
 func (s observed) world() int {
-	if p := s.run.Process(s.window.PID); p != nil {
+	if p := s.run.FindProcess(s.window.PID); p != nil {
 		return p.World
 	}
 	return 0
 }
 
-// deviceClock reports whether most steps are timed by the device.
-func (s observed) deviceClock() bool {
+// hasDeviceClock reports whether most steps are timed by the device.
+func (s observed) hasDeviceClock() bool {
 	n := 0
 	for _, step := range s.window.Steps {
 		if !math.IsNaN(step.DevicePeriod) {

@@ -22,7 +22,8 @@ type part struct {
 
 // partNames are short names of what a part of a step is done by.
 var partNames = map[stoker.Resource]string{
-	stoker.Storage: "storage", stoker.CPU: "cores", stoker.Worker: "workers", stoker.MainThread: "main thread", stoker.Link: "link", stoker.GPU: "GPU", stoker.Network: "exchange",
+	stoker.Storage: "storage", stoker.CPU: "cores", stoker.Worker: "workers", stoker.MainThread: "main thread",
+	stoker.Link: "link", stoker.GPU: "GPU", stoker.Network: "exchange",
 }
 
 // partsOf are the parts that are known, in the order in which a batch passes them.
@@ -84,9 +85,10 @@ func (d *drawing) pipeline(s State, most int) []string {
 		}
 		if p.rate == limit {
 			code = red
-			text = d.colour("1;"+red, text) + " ◀"
+			text = d.paint("1;"+red, text) + " ◀"
 		}
-		lines = append(lines, pad("  "+partNames[p.by], nameWidth)+" "+d.colour(code, bar)+strings.Repeat(" ", d.columns()-wide)+" "+text)
+		lines = append(lines, pad("  "+partNames[p.by], nameWidth)+" "+d.paint(code, bar)+strings.Repeat(" ",
+			d.columns()-wide)+" "+text)
 	}
 	return lines
 }
@@ -97,7 +99,8 @@ func (d *drawing) workers(s State) []string {
 	n, to := 0, s.Run.End()
 	for _, p := range s.Run.Facts.Processes {
 		series := s.Run.Find(recording.ThreadState, fmt.Sprintf("thread/%d", p.PID))
-		if p.Role != recording.RoleWorker || series == nil || len(series.T) == 0 || series.T[len(series.T)-1] < to-lately {
+		if p.Role != recording.RoleWorker || series == nil || len(series.T) == 0 ||
+			series.T[len(series.T)-1] < to-lately {
 			continue
 		}
 		n++

@@ -21,7 +21,8 @@ const (
 
 // kindColours are those of rows.
 var kindColours = map[strip.Kind]string{
-	strip.Waiting: red, strip.Throughput: green, strip.Busy: green, strip.Memory: "36", strip.Power: "36", strip.JobCores: "34", strip.Others: "35", strip.Disk: orange, strip.Network: orange,
+	strip.Waiting: red, strip.Throughput: green, strip.Busy: green, strip.Memory: "36", strip.Power: "36",
+	strip.JobCores: "34", strip.Others: "35", strip.Disk: orange, strip.Network: orange,
 }
 
 // view is what is shown of a run over time.
@@ -50,10 +51,14 @@ func (d *drawing) view(s State, from, to float64) *view {
 		}
 	}
 	if waits > 1 {
-		v.add(worst(tracks), 0)
+		v.addTrack(worst(tracks), 0)
 	}
 	for _, t := range tracks {
-		rank := map[strip.Kind]int{strip.Waiting: 0, strip.Throughput: 1, strip.Busy: 2, strip.JobCores: 3, strip.Others: 4, strip.Disk: 5, strip.Network: 5, strip.Memory: 6, strip.Power: 7, strip.Thread: threadRank + 1}[t.Kind]
+		rank := map[strip.Kind]int{
+			strip.Waiting: 0, strip.Throughput: 1, strip.Busy: 2, strip.JobCores: 3,
+			strip.Others: 4, strip.Disk: 5, strip.Network: 5, strip.Memory: 6, strip.Power: 7,
+			strip.Thread: threadRank + 1,
+		}[t.Kind]
 		switch {
 		case t.Kind == strip.Waiting && waits > 1:
 			rank = 8
@@ -62,12 +67,12 @@ func (d *drawing) view(s State, from, to float64) *view {
 		case t.Kind == strip.Thread && t.Subject == recording.RoleTrainer:
 			rank = threadRank
 		}
-		v.add(t, rank)
+		v.addTrack(t, rank)
 	}
 	return v
 }
 
-func (v *view) add(t strip.Track, rank int) {
+func (v *view) addTrack(t strip.Track, rank int) {
 	v.tracks, v.ranks = append(v.tracks, t), append(v.ranks, rank)
 }
 
@@ -170,7 +175,8 @@ func (d *drawing) value(v *view, t strip.Track) string {
 	}
 	for _, kind := range []strip.Kind{strip.Memory, strip.Power} {
 		for _, o := range v.folded { // it has no row
-			if more := " " + d.short(d.pick(o.Values, v.at), o.Unit); o.Kind == kind && o.Subject == t.Subject && cellsOf(text+more) <= d.valueWidth() {
+			if more := " " + d.short(d.pick(o.Values, v.at), o.Unit); o.Kind == kind && o.Subject == t.Subject &&
+				cellsOf(text+more) <= d.valueWidth() {
 				text += more
 			}
 		}
@@ -216,7 +222,7 @@ func (d *drawing) short(v float64, unit string) string {
 	case "cores":
 		return stoker.AboutCores(v) + " cores"
 	}
-	return strip.Text(v, unit)
+	return strip.FormatValue(v, unit)
 }
 
 // newest is the last value that is known.
@@ -289,7 +295,7 @@ func (d *drawing) spark(t strip.Track, at, high int) []string {
 				cells[i] = string(levels[min(steps, max(0, level-(high-1-n)*steps))])
 			}
 		}
-		lines[n] = d.cursor(cells, at, func(int) string { return kindColours[t.Kind] })
+		lines[n] = d.drawCursor(cells, at, func(int) string { return kindColours[t.Kind] })
 	}
 	return lines
 }
@@ -310,15 +316,15 @@ func (d *drawing) states(states []string, at int) string {
 	for i, state := range states {
 		cells[i] = stateMarks[state].letter
 	}
-	return d.cursor(cells, at, func(i int) string { return stateMarks[states[i]].colour })
+	return d.drawCursor(cells, at, func(i int) string { return stateMarks[states[i]].colour })
 }
 
-// cursor joins cells, neighbours of one colour in one, and marks the cursor's.
-func (d *drawing) cursor(cells []string, at int, colour func(i int) string) string {
+// drawCursor joins cells, neighbours of one colour in one, and marks the cursor's.
+func (d *drawing) drawCursor(cells []string, at int, colour func(i int) string) string {
 	var b strings.Builder
 	for i := 0; i < len(cells); {
 		if d.Back > 0 && i == at {
-			b.WriteString(d.colour("7", cells[i]))
+			b.WriteString(d.paint("7", cells[i]))
 			i++
 			continue
 		}
@@ -326,7 +332,7 @@ func (d *drawing) cursor(cells []string, at int, colour func(i int) string) stri
 		for i < len(cells) && colour(i) == code && (d.Back == 0 || i != at) {
 			i++
 		}
-		b.WriteString(d.colour(code, strings.Join(cells[from:i], "")))
+		b.WriteString(d.paint(code, strings.Join(cells[from:i], "")))
 	}
 	return b.String()
 }
@@ -338,18 +344,27 @@ func (d *drawing) help() {
 		name := strip.StateNames[state]
 		letters = append(letters, stateMarks[name].letter+" "+name)
 	}
-	d.line(d.bold("what is what") + "   any key goes back")
-	d.line("")
+	d.addLine(d.bold("what is what") + "   any key goes back")
+	d.addLine("")
 	for _, row := range [][2]string{
-		{"waiting for input", "share of the time in which the device waited for a batch, by its own clock. If that is unknown: in which the loop waited"},
+		{
+			"waiting for input",
+			"share of the time in which the device waited for a batch, by its own clock. If that is unknown: in " +
+				"which the loop waited",
+		},
 		{"throughput", "samples that the steps took, all ranks together (start-up hook)"},
-		{"GPU busy, others", "share of the time in which some kernel ran, and one of a program outside the job (NVML). A busy GPU may still be slow"},
+		{
+			"GPU busy, others",
+			"share of the time in which some kernel ran, and one of a program outside the job (NVML). A busy GPU may " +
+				"still be slow",
+		},
 		{"memory, power", "of the device (NVML). Much memory in use is not much work"},
 		{"cores", "time that the job's processes and all others take (/proc), of the cores that the job may use"},
 		{"read, at work", "what a disk gave, and the share of the time it had something to do (/proc/diskstats)"},
 		{"received, sent", "by an interface, of what it can (/proc/net/dev, /sys/class/net)"},
 		{"launches, worker", "what the thread did most (/proc): " + strings.Join(letters, ", ")},
-		{"pipeline", "what each part could do alone, by the run's own costs (stoker predict): bars are as wide as that, the narrowest is the limit"},
+		{"pipeline", "what each part could do alone, by the run's own costs (stoker predict): bars are as wide as " +
+			"that, the narrowest is the limit"},
 		{"best fix", "what advise ranks first, with its interval (stoker advise has all)"},
 	} {
 		for i, text := range wrapped(row[1], d.Width-nameWidth-1) {
@@ -357,7 +372,7 @@ func (d *drawing) help() {
 			if i > 0 {
 				name = ""
 			}
-			d.line(pad(name, nameWidth) + " " + text)
+			d.addLine(pad(name, nameWidth) + " " + text)
 		}
 	}
 }

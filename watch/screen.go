@@ -48,8 +48,8 @@ func Judged(s State, run *recording.Run) State {
 	return s
 }
 
-// Look is how a State is looked at.
-type Look struct {
+// Viewport is how a State is looked at.
+type Viewport struct {
 	Width, Height int // cells and lines; a height of 0 is as many as there are, without the keys
 	Colour        bool
 	ASCII         bool    // no block characters
@@ -67,9 +67,9 @@ const (
 )
 
 // Screen draws states in at most Look.Height lines of at most Look.Width cells.
-func Screen(states []State, look Look) []string {
+func Screen(states []State, look Viewport) []string {
 	safe.Values(&states)
-	d := &drawing{Look: look}
+	d := &drawing{Viewport: look}
 	s := State{Note: "looking …"}
 	if len(states) > 0 {
 		s = states[min(max(0, look.Chosen), len(states)-1)]
@@ -79,14 +79,14 @@ func Screen(states []State, look Look) []string {
 	case look.Help:
 		d.help()
 	case s.Run == nil:
-		d.line(d.bold("stoker watch") + "  " + s.Name)
+		d.addLine(d.bold("stoker watch") + "  " + s.Name)
 		d.peers(states)
-		d.line("")
+		d.addLine("")
 		d.broken(s.Note)
 	case look.Width < leastWidth || look.Height > 0 && look.Height < leastHeight:
 		d.small(s)
 	default:
-		d.state(s, states)
+		d.drawState(s, states)
 	}
 	if look.Height > 0 && len(d.lines) > look.Height {
 		d.lines = d.lines[:look.Height]
@@ -123,31 +123,31 @@ func inASCII(line string) string {
 
 // drawing collects lines.
 type drawing struct {
-	Look
+	Viewport
 	ended bool // nothing comes any more
 	lines []string
 }
 
-func (d *drawing) line(text string) { d.lines = append(d.lines, text) }
+func (d *drawing) addLine(text string) { d.lines = append(d.lines, text) }
 
 // broken adds a text in as many lines as it takes.
 func (d *drawing) broken(text string) {
 	for text := range strings.SplitSeq(text, "\n") {
 		for _, part := range wrapped(text, d.Width) {
-			d.line(part)
+			d.addLine(part)
 		}
 	}
 }
 
-func (d *drawing) colour(code, text string) string {
+func (d *drawing) paint(code, text string) string {
 	if !d.Colour || code == "" || text == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (d *drawing) bold(text string) string  { return d.colour("1", text) }
-func (d *drawing) quiet(text string) string { return d.colour("2", text) }
+func (d *drawing) bold(text string) string  { return d.paint("1", text) }
+func (d *drawing) quiet(text string) string { return d.paint("2", text) }
 
 // clip cuts a line that is too wide. Colours take no cells.
 func clip(line string, width int) string {
@@ -192,7 +192,7 @@ func cellsOf(text string) int {
 const nameWidth = 17
 
 // valueWidth is that of the right column.
-func (l Look) valueWidth() int {
+func (l Viewport) valueWidth() int {
 	if l.Width < 100 {
 		return 20
 	}
@@ -200,10 +200,10 @@ func (l Look) valueWidth() int {
 }
 
 // columns are the cells of a row over time.
-func (l Look) columns() int { return max(8, l.Width-nameWidth-l.valueWidth()-2) }
+func (l Viewport) columns() int { return max(8, l.Width-nameWidth-l.valueWidth()-2) }
 
-// span is what is shown of a run.
-func (l Look) span(run *recording.Run) (from, to float64) {
+// shownSpan is what is shown of a run.
+func (l Viewport) shownSpan(run *recording.Run) (from, to float64) {
 	to = run.End()
 	if l.Span > 0 && l.Span < to {
 		from = to - l.Span
@@ -233,15 +233,15 @@ func title(v diagnose.Verdict) string {
 // small is what counts where there is no room for more.
 func (d *drawing) small(s State) {
 	family, kind, _ := strings.Cut(string(s.Verdict.Class), "/")
-	d.line(d.colour("1;"+classColour(s.Verdict), family))
+	d.addLine(d.paint("1;"+classColour(s.Verdict), family))
 	if kind != "" {
-		d.line(d.colour("1;"+classColour(s.Verdict), kind))
+		d.addLine(d.paint("1;"+classColour(s.Verdict), kind))
 	}
 	if s.Verdict.HasSteps {
-		d.line("waits " + stoker.Percent(s.Verdict.Stall))
-		d.line("step " + stoker.AboutSeconds(s.Verdict.Costs.Step))
+		d.addLine("waits " + stoker.Percent(s.Verdict.Stall))
+		d.addLine("step " + stoker.AboutSeconds(s.Verdict.Costs.Step))
 	}
-	d.line(d.quiet(fmt.Sprintf("%d x %d shows all", leastWidth, leastHeight)))
+	d.addLine(d.quiet(fmt.Sprintf("%d x %d shows all", leastWidth, leastHeight)))
 }
 
 // headline is what there is to know first.
@@ -255,9 +255,12 @@ func (d *drawing) headline(s State, states []State) {
 	}
 	d.fitted(parts)
 	d.peers(states)
-	d.line(d.colour("1;"+classColour(s.Verdict), string(s.Verdict.Class)) + "  " + title(s.Verdict))
+	d.addLine(d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Class)) + "  " + title(s.Verdict))
 	if v := s.Verdict; v.HasSteps {
-		parts := []string{"waits for input " + stoker.Percent(v.Stall), "idle " + stoker.Percent(v.Idle), "step " + stoker.AboutSeconds(v.Costs.Step)}
+		parts := []string{
+			"waits for input " + stoker.Percent(v.Stall), "idle " + stoker.Percent(v.Idle),
+			"step " + stoker.AboutSeconds(v.Costs.Step),
+		}
 		if rate := v.Costs.Rate(); rate > 0 {
 			parts = append(parts, stoker.AboutSamples(rate))
 		}
@@ -267,9 +270,9 @@ func (d *drawing) headline(s State, states []State) {
 		d.fitted(parts)
 	}
 	if s.Note != "" {
-		d.line(d.colour(orange, s.Note))
+		d.addLine(d.paint(orange, s.Note))
 	}
-	d.line("")
+	d.addLine("")
 }
 
 // fitted is a line of as many parts as there is room for; no part is cut but the first.
@@ -280,7 +283,7 @@ func (d *drawing) fitted(parts []string) {
 			line += "   " + part
 		}
 	}
-	d.line(line)
+	d.addLine(line)
 }
 
 // peers is a line for each of several runs, around the chosen one where not all fit.
@@ -303,12 +306,12 @@ func (d *drawing) peers(states []State) {
 		case s.Run == nil && s.Note != "":
 			text = []string{s.Note}
 		case s.Run != nil:
-			text = []string{d.colour(classColour(s.Verdict), pad(string(s.Verdict.Class), 28))}
+			text = []string{d.paint(classColour(s.Verdict), pad(string(s.Verdict.Class), 28))}
 		}
 		if v := s.Verdict; v.HasSteps {
 			text = append(text, "waits "+pad(stoker.Percent(v.Stall), 6), "step "+stoker.AboutSeconds(v.Costs.Step))
 		}
-		d.line(mark + pad(s.label(), max(18, d.Width-62)) + " " + strings.Join(text, "  "))
+		d.addLine(mark + pad(s.label(), max(18, d.Width-62)) + " " + strings.Join(text, "  "))
 	}
 }
 
@@ -332,17 +335,17 @@ func (s State) label() string {
 	return fmt.Sprintf("%s ranks %d-%d", s.Run.Facts.Host, least, most)
 }
 
-// state draws the whole screen: what must be there first, then rows over time as far
+// drawState draws the whole screen: what must be there first, then rows over time as far
 // as there is room.
-func (d *drawing) state(s State, states []State) {
+func (d *drawing) drawState(s State, states []State) {
 	d.headline(s, states)
-	from, to := d.span(s.Run)
+	from, to := d.shownSpan(s.Run)
 	v := d.view(s, from, to)
 	fixes := d.fixes(s)
 	if d.Height == 0 {
 		v.keep(len(v.tracks))
 		d.lines = append(d.lines, d.rows(v, 1)...)
-		d.line(d.axis(v))
+		d.addLine(d.drawAxis(v))
 		d.lines = append(append(append(d.lines, ""), d.pipeline(s, len(s.parts))...), fixes...)
 		return
 	}
@@ -352,19 +355,19 @@ func (d *drawing) state(s State, states []State) {
 	room -= len(below) - len(fixes)
 	v.keep(max(1, room))
 	d.lines = append(d.lines, d.rows(v, v.lines(room))...)
-	d.line(d.axis(v))
+	d.addLine(d.drawAxis(v))
 	if left := d.Height - len(d.lines) - len(below) - 1; left > 1 {
-		d.line("")
+		d.addLine("")
 	}
 	d.lines = append(d.lines, below...)
 	for len(d.lines) < d.Height-1 {
-		d.line("")
+		d.addLine("")
 	}
 	d.lines = append(d.lines[:min(len(d.lines), d.Height-1)], d.foot(len(states)))
 }
 
-// axis says which time the columns are, and what the values at the right are of.
-func (d *drawing) axis(v *view) string {
+// drawAxis says which time the columns are, and what the values at the right are of.
+func (d *drawing) drawAxis(v *view) string {
 	columns := d.columns()
 	left, right := stoker.AboutSeconds(v.from), "now"
 	if d.ended {
@@ -376,7 +379,8 @@ func (d *drawing) axis(v *view) string {
 	of := ""
 	switch {
 	case d.Back > 0:
-		of = fmt.Sprintf("at the mark, %s", stoker.AboutSeconds(v.from+(float64(v.at)+0.5)*(v.to-v.from)/float64(columns)))
+		of = fmt.Sprintf("at the mark, %s",
+			stoker.AboutSeconds(v.from+(float64(v.at)+0.5)*(v.to-v.from)/float64(columns)))
 		line = []rune(strings.Repeat(" ", columns))
 		line[min(v.at, columns-1)] = '▲'
 	case d.ended:

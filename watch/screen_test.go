@@ -32,7 +32,7 @@ func TestScreenFits(t *testing.T) {
 	}
 	for _, file := range files {
 		s := stateOf(t, file)
-		for _, look := range []Look{{Width: 80, Height: 24}, {Width: 160, Height: 50}, {Width: 60, Height: 16}, {Width: 20, Height: 5}, {Width: 1, Height: 1}, {Width: 200, Height: 30, Help: true}, {Width: 80, Height: 24, Span: 30, Back: 1000}} {
+		for _, look := range []Viewport{{Width: 80, Height: 24}, {Width: 160, Height: 50}, {Width: 60, Height: 16}, {Width: 20, Height: 5}, {Width: 1, Height: 1}, {Width: 200, Height: 30, Help: true}, {Width: 80, Height: 24, Span: 30, Back: 1000}} {
 			for _, look.Colour = range []bool{false, true} {
 				for _, look.ASCII = range []bool{false, true} {
 					lines := Screen([]State{s}, look)
@@ -62,7 +62,7 @@ func TestScreenFits(t *testing.T) {
 // The smallest usual terminal holds what counts: class, waiting, the best fix.
 func TestScreenHoldsWhatCounts(t *testing.T) {
 	s := stateOf(t, "../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
-	text := strings.Join(Screen([]State{s}, Look{Width: 80, Height: 24}), "\n")
+	text := strings.Join(Screen([]State{s}, Viewport{Width: 80, Height: 24}), "\n")
 	for _, want := range []string{string(s.Verdict.Class), "waiting for input", "GPU 0 busy", "pipeline", "best fix", s.Plan.Fixes[0].Changes[0].String(), "q quit"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q on\n%s", want, text)
@@ -79,7 +79,7 @@ func TestScreenIsSafe(t *testing.T) {
 	}
 	for _, at := range append([]string{""}, paths...) {
 		poison.Into(&s, at)
-		if leak := poison.Leak(strings.Join(Screen([]State{s}, Look{Width: 200, Height: 60}), " ")); leak != "" {
+		if leak := poison.Leak(strings.Join(Screen([]State{s}, Viewport{Width: 200, Height: 60}), " ")); leak != "" {
 			t.Errorf("%s stands raw: %s", at, leak)
 		}
 		poison.Out(&s, at)
@@ -88,7 +88,7 @@ func TestScreenIsSafe(t *testing.T) {
 
 // Keys do what the last line says.
 func TestKeys(t *testing.T) {
-	m := &model{look: Look{Width: 80, Height: 24, Span: spans[firstSpan]}, span: firstSpan, tty: newTerminal(Options{})}
+	m := &model{look: Viewport{Width: 80, Height: 24, Span: spans[firstSpan]}, span: firstSpan, tty: newTerminal(Options{})}
 	press := func(names ...string) tea.Cmd {
 		var last tea.Cmd
 		for _, name := range names {
@@ -136,8 +136,8 @@ func TestKeys(t *testing.T) {
 // A fault of our own while the screen is drawn stands on the screen, which goes on.
 func TestFaultInDrawing(t *testing.T) {
 	defer func() { drawScreen = Screen }()
-	drawScreen = func([]State, Look) []string { panic("planted") }
-	m := &model{look: Look{Width: 80, Height: 24}}
+	drawScreen = func([]State, Viewport) []string { panic("planted") }
+	m := &model{look: Viewport{Width: 80, Height: 24}}
 	if text := m.View().Content; !strings.Contains(text, "a fault of stoker's own: planted") {
 		t.Errorf("%q", text)
 	}
@@ -149,17 +149,17 @@ func TestScreenOfStates(t *testing.T) {
 	eight := Judged(State{Name: "eight"}, ranks(8, "node-a"))
 	for name, c := range map[string]struct {
 		state State
-		look  Look
+		look  Viewport
 		want  []string
 	}{
-		"starved, small": {stateOf(t, "../testdata/cases/labelled-too-few-workers/run.jsonl.gz"), Look{Width: 80, Height: 24}, []string{"waiting for input", "◀", "  workers", "  GPU", "cores of others", "vda at work"}},
-		"healthy, large": {stateOf(t, "../testdata/cases/labelled-healthy/run.jsonl.gz"), Look{Width: 160, Height: 50}, []string{"gpu-bound", "most 100 %", "why"}},
-		"a limited disk": {stateOf(t, "../testdata/cases/labelled-slow-disk/run.jsonl.gz"), Look{Width: 80, Height: 24}, []string{"10.6 of 12 MB/s"}},
-		"a mark":         {stateOf(t, "../testdata/cases/labelled-healthy/run.jsonl.gz"), Look{Width: 80, Height: 24, Back: 5}, []string{"▲", "at the mark, "}},
-		"8 GPUs, small":  {eight, Look{Width: 80, Height: 24}, []string{"worst rank waits", "GPU 0 busy", "GPU 7 busy", "50 % 40 GB 300 W"}},
-		"8 GPUs, large":  {eight, Look{Width: 160, Height: 60}, []string{"rank 7 waits", "GPU 7 memory", "40 of 80 GB", "GPU 7 power", "GPU 3 others", "500 KB/s of 10 MB/s"}},
-		"no GPU":         {Judged(State{}, &recording.Run{Facts: recording.Facts{Absent: []recording.Absence{{What: "gpu", Why: "no driver is here"}}}}), Look{Width: 80, Height: 24}, []string{"no driver is here"}},
-		"nothing yet":    {State{Name: "x"}, Look{Width: 80, Height: 24}, []string{"stoker watch  x"}},
+		"starved, small": {stateOf(t, "../testdata/cases/labelled-too-few-workers/run.jsonl.gz"), Viewport{Width: 80, Height: 24}, []string{"waiting for input", "◀", "  workers", "  GPU", "cores of others", "vda at work"}},
+		"healthy, large": {stateOf(t, "../testdata/cases/labelled-healthy/run.jsonl.gz"), Viewport{Width: 160, Height: 50}, []string{"gpu-bound", "most 100 %", "why"}},
+		"a limited disk": {stateOf(t, "../testdata/cases/labelled-slow-disk/run.jsonl.gz"), Viewport{Width: 80, Height: 24}, []string{"10.6 of 12 MB/s"}},
+		"a mark":         {stateOf(t, "../testdata/cases/labelled-healthy/run.jsonl.gz"), Viewport{Width: 80, Height: 24, Back: 5}, []string{"▲", "at the mark, "}},
+		"8 GPUs, small":  {eight, Viewport{Width: 80, Height: 24}, []string{"worst rank waits", "GPU 0 busy", "GPU 7 busy", "50 % 40 GB 300 W"}},
+		"8 GPUs, large":  {eight, Viewport{Width: 160, Height: 60}, []string{"rank 7 waits", "GPU 7 memory", "40 of 80 GB", "GPU 7 power", "GPU 3 others", "500 KB/s of 10 MB/s"}},
+		"no GPU":         {Judged(State{}, &recording.Run{Facts: recording.Facts{Absent: []recording.Absence{{What: "gpu", Why: "no driver is here"}}}}), Viewport{Width: 80, Height: 24}, []string{"no driver is here"}},
+		"nothing yet":    {State{Name: "x"}, Viewport{Width: 80, Height: 24}, []string{"stoker watch  x"}},
 	} {
 		text := strings.Join(Screen([]State{c.state}, c.look), "\n")
 		for _, want := range c.want {
@@ -199,7 +199,7 @@ func ranks(n int, host string) *recording.Run {
 
 // Of several runs each has a line, and Tab shows the next.
 func TestScreenOfSeveral(t *testing.T) {
-	m := &model{look: Look{Width: 80, Height: 24}}
+	m := &model{look: Viewport{Width: 80, Height: 24}}
 	for _, name := range []string{"b", "a", "c"} {
 		m.Update(Judged(State{Name: name}, ranks(2, "node-"+name)))
 	}
@@ -217,7 +217,7 @@ func TestScreenOfSeveral(t *testing.T) {
 // Bars are as wide as what a part can do, up to four times the limit; what is far from
 // any limit is left out.
 func TestPipelineIsAsWideAsItsRates(t *testing.T) {
-	d := &drawing{Look: Look{Width: 80 + nameWidth + 22}}
+	d := &drawing{Viewport: Viewport{Width: 80 + nameWidth + 22}}
 	s := State{Run: &recording.Run{}, parts: []part{{stoker.Storage, 400, true}, {stoker.Worker, 100, true}, {stoker.CPU, 900, true}, {stoker.MainThread, 1e9, true}, {stoker.GPU, 200, true}}}
 	var got []string
 	for _, line := range d.pipeline(s, 9)[1:] {

@@ -27,8 +27,9 @@ func Show(ctx context.Context, o Options, updates <-chan State) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	tty := newTerminal(o)
-	m := &model{look: Look{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, tty: tty}
-	p := tea.NewProgram(m, append(tty.options(), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithoutSignalHandler(),
+	m := &model{look: Viewport{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, tty: tty}
+	p := tea.NewProgram(m, append(tty.programOptions(), tea.WithContext(ctx), tea.WithInput(o.In),
+		tea.WithoutSignalHandler(),
 		tea.WithFilter(boundSize), tea.WithFPS(framesPerSecond))...)
 	go tty.relaySignals(ctx, p.Send)
 	go func() {
@@ -73,7 +74,7 @@ const firstSpan = 1
 
 // model is the screen and how it is looked at.
 type model struct {
-	look   Look
+	look   Viewport
 	span   int
 	tty    *terminal
 	states []State
@@ -97,7 +98,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		return m, m.key(msg.String())
 	default:
-		return m, m.tty.answer(msg)
+		return m, m.tty.handleMessage(msg)
 	}
 	return m, nil
 }
@@ -171,16 +172,17 @@ func (m *model) zoom(by int) {
 
 // View draws the screen.
 func (m *model) View() tea.View {
-	v := tea.NewView(m.text())
+	v := tea.NewView(m.screenText())
 	v.AltScreen = true
 	return v
 }
 
-// text is the screen, or the fault of our own that kept it from being drawn.
-func (m *model) text() (text string) {
+// screenText is the screen, or the fault of our own that kept it from being drawn.
+func (m *model) screenText() (text string) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			text = strings.Join(Screen([]State{{Note: fmt.Sprintf("a fault of stoker's own: %v", fault)}}, m.look), "\n")
+			text = strings.Join(Screen([]State{{Note: fmt.Sprintf("a fault of stoker's own: %v", fault)}},
+				m.look), "\n")
 		}
 	}()
 	return strings.Join(drawScreen(m.states, m.look), "\n")

@@ -13,12 +13,12 @@ type terminal struct{ o Options }
 
 func newTerminal(o Options) *terminal { return &terminal{o} }
 
-func (t *terminal) options() []tea.ProgramOption {
+func (t *terminal) programOptions() []tea.ProgramOption {
 	return []tea.ProgramOption{tea.WithOutput(t.o.Out), tea.WithEnvironment(t.o.Env)}
 }
 
 func (t *terminal) relaySignals(context.Context, func(tea.Msg)) {}
 
-func (t *terminal) answer(tea.Msg) tea.Cmd { return nil }
+func (t *terminal) handleMessage(tea.Msg) tea.Cmd { return nil }
 
 func (t *terminal) stopGroup() {}

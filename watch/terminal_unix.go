@@ -30,10 +30,13 @@ func newTerminal(o Options) *terminal {
 	return &terminal{o: o, file: file}
 }
 
-// options keep the library from the terminal's size, which it would make room for: it
+// programOptions keep the library from the terminal's size, which it would make room for: it
 // sees only a writer, and is told that it is a terminal.
-func (t *terminal) options() []tea.ProgramOption {
-	options := []tea.ProgramOption{tea.WithOutput(struct{ io.Writer }{t.o.Out}), tea.WithEnvironment(append(t.o.Env, "TTY_FORCE=1"))}
+func (t *terminal) programOptions() []tea.ProgramOption {
+	options := []tea.ProgramOption{
+		tea.WithOutput(struct{ io.Writer }{t.o.Out}),
+		tea.WithEnvironment(append(t.o.Env, "TTY_FORCE=1")),
+	}
 	if size, known := t.size(); known {
 		size, _ = boundSize(nil, size).(tea.WindowSizeMsg)
 		options = append(options, tea.WithWindowSize(size.Width, size.Height))
@@ -78,8 +81,8 @@ func (t *terminal) relaySignals(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// answer stops, or draws all anew where others may have drawn meanwhile.
-func (t *terminal) answer(msg tea.Msg) tea.Cmd {
+// handleMessage stops, or draws all anew where others may have drawn meanwhile.
+func (t *terminal) handleMessage(msg tea.Msg) tea.Cmd {
 	switch msg.(type) {
 	case stopMsg:
 		if t.o.Stops { // else nobody could let us go on, and the kernel would not stop us either

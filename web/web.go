@@ -57,7 +57,7 @@ type Runs interface {
 	List() ([]Row, error)
 	// Page is what the page of a run of the list is about; fs.ErrNotExist for any other
 	// name.
-	Page(name string) (page.Subject, error)
+	JudgePage(name string) (page.Subject, error)
 }
 
 // Server answers a browser.
@@ -80,7 +80,7 @@ func New(runs Runs, address net.Addr) *Server {
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		s.hosts = append(s.hosts, host+":"+port)
 	}
-	handlers := map[string]http.HandlerFunc{Routes[0]: s.list, Routes[1]: s.page}
+	handlers := map[string]http.HandlerFunc{Routes[0]: s.serveList, Routes[1]: s.servePage}
 	for route, handler := range handlers {
 		s.mux.HandleFunc("GET "+route, handler) // HEAD, too
 	}
@@ -95,7 +95,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	closed.Headers(h)
 	if !s.ours(r) {
-		http.Error(w, "this page is for the browser that the address was opened in: open the address that it printed", http.StatusForbidden)
+		http.Error(w, "this page is for the browser that the address was opened in: open the address that it printed",
+			http.StatusForbidden)
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -134,7 +135,7 @@ type shownRow struct {
 	Link string
 }
 
-func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) serveList(w http.ResponseWriter, _ *http.Request) {
 	rows, err := s.runs.List()
 	if err != nil {
 		failed(w, err)
@@ -146,7 +147,8 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 		safe.Values(&shown[i].Row)
 	}
 	sum := sha256.Sum256([]byte(listCSS))
-	s.send(w, "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; form-action 'none'", func(b *bytes.Buffer) error {
+	s.send(w, "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
+		"'; base-uri 'none'; form-action 'none'", func(b *bytes.Buffer) error {
 		return listTemplate.Execute(b, struct {
 			CSS  template.CSS
 			Rows []shownRow
@@ -154,8 +156,8 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	subject, err := s.runs.Page(r.PathValue("name"))
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
+	subject, err := s.runs.JudgePage(r.PathValue("name"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		http.NotFound(w, r)

@@ -31,7 +31,7 @@ func (shelf) List() ([]web.Row, error) {
 	return []web.Row{{Name: run, Class: "cpu-bound"}, {Name: "bad" + poison.Name}, {Name: "broken"}, {Name: "pipe", Alone: true}}, nil
 }
 
-func (s shelf) Page(name string) (page.Subject, error) {
+func (s shelf) JudgePage(name string) (page.Subject, error) {
 	if s.asked != nil {
 		s.asked(name)
 	}

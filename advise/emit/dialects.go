@@ -18,36 +18,46 @@ var modes = []string{"default", "reduce-overhead", "max-autotune", "max-autotune
 
 // loader are the settings of torch.utils.data.DataLoader, and of stoker's.
 var loader = dialect{
-	stoker.NumWorkers:        keyword(dataLoader, "num_workers", count(0)),
-	stoker.PrefetchFactor:    keyword(dataLoader, "prefetch_factor", count(1)),
-	stoker.PinMemory:         keyword(dataLoader, "pin_memory", truth),
-	stoker.PersistentWorkers: keyword(dataLoader, "persistent_workers", truth),
-	stoker.InOrder:           keyword(dataLoader, "in_order", truth),
-	stoker.BatchSize:         keyword(dataLoader, "batch_size", count(1)),
-	stoker.OnDevice: ours(choice(map[string]line{
+	stoker.NumWorkers:        keyword(dataLoader, "num_workers", countForm(0)),
+	stoker.PrefetchFactor:    keyword(dataLoader, "prefetch_factor", countForm(1)),
+	stoker.PinMemory:         keyword(dataLoader, "pin_memory", pythonBool),
+	stoker.PersistentWorkers: keyword(dataLoader, "persistent_workers", pythonBool),
+	stoker.InOrder:           keyword(dataLoader, "in_order", pythonBool),
+	stoker.BatchSize:         keyword(dataLoader, "batch_size", countForm(1)),
+	stoker.OnDevice: ours(chooseLine(map[string]line{
 		"True":  {call: dataLoader, text: `device="cuda", normalize_on_device=True`},
 		"False": {call: dataLoader, text: "normalize_on_device=False"},
 	})),
-	stoker.LoaderKind: choice(map[string]line{`"` + stoker.StokerLoader + `"`: {head: importing}}),
+	stoker.LoaderKind: chooseLine(map[string]line{`"` + stoker.StokerLoader + `"`: {head: importing}}),
 }
 
 // anywhere are the settings that no framework takes as an argument.
 var anywhere = dialect{
-	stoker.StorageKind:    remark("keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training", name("page cache")),
-	stoker.Cores:          remark("give the job %s cores: --cpus-per-task, docker --cpus, cgroup quota. If this machine has fewer, another machine", count(1)),
-	stoker.ComputeOn:      remark(`compute on the GPU: model.to("cuda"), and each batch`, name("cuda")),
-	stoker.Device:         remark("train on a %s", word),
-	stoker.FusedOptimizer: remark("one kernel for all parameters: fused=%s in the arguments of the optimizer (Adam, AdamW, SGD, Adagrad)", truth),
-	stoker.SideStream:     remark("copy the next batch on a stream of its own (torch.cuda.Stream) while this one is computed", yes),
-	stoker.MergeCopies:    remark("copy small tensors together: one pinned buffer, one .to(device)", yes),
-	stoker.TF32: choice(map[string]line{
+	stoker.StorageKind: remark(
+		"keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training",
+		name("page cache")),
+	stoker.Cores: remark(
+		"give the job %s cores: --cpus-per-task, docker --cpus, cgroup quota. If this machine has fewer, another machine", countForm(1)),
+	stoker.ComputeOn: remark(`compute on the GPU: model.to("cuda"), and each batch`, name("cuda")),
+	stoker.Device:    remark("train on a %s", pythonString),
+	stoker.FusedOptimizer: remark(
+		"one kernel for all parameters: fused=%s in the arguments of the optimizer (Adam, AdamW, SGD, Adagrad)",
+		pythonBool),
+	stoker.SideStream: remark(
+		"copy the next batch on a stream of its own (torch.cuda.Stream) while this one is computed", yes),
+	stoker.MergeCopies: remark("copy small tensors together: one pinned buffer, one .to(device)", yes),
+	stoker.TF32: chooseLine(map[string]line{
 		"True":  {text: `torch.set_float32_matmul_precision("high")  # TF32: three decimal digits in products`},
 		"False": {text: `torch.set_float32_matmul_precision("highest")`},
 	}),
-	stoker.Compile:    statement("model = torch.compile(model, mode=%s)", name(modes...)),
-	stoker.CUDAGraphs: choice(map[string]line{"True": {text: `model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs`}}),
-	stoker.Allocator:  statement("import os\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = %s  # before torch is imported", name("expandable_segments:True", "expandable_segments:False")),
-	stoker.ManualGC:   remark("collect garbage every %s steps, on all ranks in the same: gc.disable(), and gc.collect() in a callback", count(1)),
+	stoker.Compile: statement("model = torch.compile(model, mode=%s)", name(modes...)),
+	stoker.CUDAGraphs: chooseLine(
+		map[string]line{"True": {text: `model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs`}}),
+	stoker.Allocator: statement("import os\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = %s  # before torch is imported",
+		name("expandable_segments:True", "expandable_segments:False")),
+	stoker.ManualGC: remark(
+		"collect garbage every %s steps, on all ranks in the same: gc.disable(), and gc.collect() in a callback",
+		countForm(1)),
 }
 
 // yes is a setting that is there or not.
@@ -55,53 +65,81 @@ func yes(c stoker.Change) (string, bool) { return "", c.To == true }
 
 // torch is a loop of one's own, with the names that such loops have.
 var torch = merged(loader, anywhere, dialect{
-	stoker.NonBlocking: choice(map[string]line{"True": {text: "batch = batch.to(device, non_blocking=True)  # each tensor of it, needs pin_memory"}}),
-	stoker.Precision: choice(map[string]line{
-		`"bf16"`: {text: "autocast = torch.autocast(\"cuda\", dtype=torch.bfloat16)  # with autocast: around the forward pass and the loss"},
-		`"fp16"`: {text: "autocast = torch.autocast(\"cuda\", dtype=torch.float16)  # with autocast: around the forward pass and the loss\n" +
-			"scaler = torch.amp.GradScaler(\"cuda\")  # scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()"},
+	stoker.NonBlocking: chooseLine(
+		map[string]line{"True": {text: "batch = batch.to(device, non_blocking=True)  # each tensor of it, needs pin_memory"}}),
+	stoker.Precision: chooseLine(map[string]line{
+		`"bf16"`: {text: "autocast = torch.autocast(\"cuda\", dtype=torch.bfloat16)  # with autocast: around the " +
+			"forward pass and the loss"},
+		`"fp16"`: {text: "autocast = torch.autocast(\"cuda\", dtype=torch.float16)  # with autocast: around the " +
+			"forward pass and the loss\n" +
+			"scaler = torch.amp.GradScaler(\"cuda\")  " +
+			"# scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()"},
 	}),
-	stoker.BucketMB:     statement("model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=%s)  # with what else you pass today", count(1)),
-	stoker.ManualGC:     statement("import gc\ngc.disable()  # before the loop\nif step % %s == 0: gc.collect()  # in it, on all ranks in the same step", count(1)),
-	stoker.SyncEvery:    statement("if step % %s == 0: print(loss.item())  # and nothing is read of the device in the steps between", count(1)),
-	stoker.Accumulation: statement("loss = loss / %s  # before backward()\nif (step + 1) % %s == 0: optimizer.step(); optimizer.zero_grad()  # with DistributedDataParallel the others in model.no_sync()", count(1)),
+	stoker.BucketMB: statement(
+		"model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=%s)  # with what else you pass today",
+		countForm(1)),
+	stoker.ManualGC: statement(
+		"import gc\ngc.disable()  # before the loop\nif step % %s == 0: gc.collect()  # in it, on all ranks in the same step", countForm(1)),
+	stoker.SyncEvery: statement(
+		"if step % %s == 0: print(loss.item())  # and nothing is read of the device in the steps between",
+		countForm(1)),
+	stoker.Accumulation: statement(
+		"loss = loss / %s  # before backward()\nif (step + 1) % %s == 0: optimizer.step(); optimizer.zero_grad()  # "+
+			"with DistributedDataParallel the others in model.no_sync()", countForm(1)),
 })
 
 // huggingFace is transformers.TrainingArguments, by the names of release 5.
 var huggingFace = merged(anywhere, dialect{
-	stoker.NumWorkers:        keyword(trainingArguments, "dataloader_num_workers", count(0)),
-	stoker.PrefetchFactor:    keyword(trainingArguments, "dataloader_prefetch_factor", count(1)),
-	stoker.PinMemory:         keyword(trainingArguments, "dataloader_pin_memory", truth),
-	stoker.PersistentWorkers: keyword(trainingArguments, "dataloader_persistent_workers", truth),
-	stoker.BatchSize:         keyword(trainingArguments, "per_device_train_batch_size", count(1)),
-	stoker.Accumulation:      keyword(trainingArguments, "gradient_accumulation_steps", count(1)),
-	stoker.BucketMB:          keyword(trainingArguments, "ddp_bucket_cap_mb", count(1)),
-	stoker.TF32:              keyword(trainingArguments, "tf32", truth),
-	stoker.Precision:         choice(map[string]line{`"bf16"`: {call: trainingArguments, text: "bf16=True"}, `"fp16"`: {call: trainingArguments, text: "fp16=True"}}),
-	stoker.Compile:           keyword(trainingArguments, "torch_compile=True, torch_compile_mode", name(modes...)),
-	stoker.CUDAGraphs:        choice(map[string]line{"True": {call: trainingArguments, text: `torch_compile=True, torch_compile_mode="reduce-overhead"`}}),
-	stoker.FusedOptimizer:    choice(map[string]line{"True": {call: trainingArguments, text: `optim="adamw_torch_fused"`}}),
+	stoker.NumWorkers:        keyword(trainingArguments, "dataloader_num_workers", countForm(0)),
+	stoker.PrefetchFactor:    keyword(trainingArguments, "dataloader_prefetch_factor", countForm(1)),
+	stoker.PinMemory:         keyword(trainingArguments, "dataloader_pin_memory", pythonBool),
+	stoker.PersistentWorkers: keyword(trainingArguments, "dataloader_persistent_workers", pythonBool),
+	stoker.BatchSize:         keyword(trainingArguments, "per_device_train_batch_size", countForm(1)),
+	stoker.Accumulation:      keyword(trainingArguments, "gradient_accumulation_steps", countForm(1)),
+	stoker.BucketMB:          keyword(trainingArguments, "ddp_bucket_cap_mb", countForm(1)),
+	stoker.TF32:              keyword(trainingArguments, "tf32", pythonBool),
+	stoker.Precision: chooseLine(map[string]line{
+		`"bf16"`: {call: trainingArguments, text: "bf16=True"},
+		`"fp16"`: {call: trainingArguments, text: "fp16=True"},
+	}),
+	stoker.Compile: keyword(trainingArguments, "torch_compile=True, torch_compile_mode", name(modes...)),
+	stoker.CUDAGraphs: chooseLine(map[string]line{"True": {
+		call: trainingArguments,
+		text: `torch_compile=True, torch_compile_mode="reduce-overhead"`,
+	}}),
+	stoker.FusedOptimizer: chooseLine(map[string]line{"True": {
+		call: trainingArguments,
+		text: `optim="adamw_torch_fused"`,
+	}}),
 	// Without logging_nan_inf_filter=False the Trainer looks at the loss in every step.
-	stoker.SyncEvery: keyword(trainingArguments, "logging_nan_inf_filter=False, logging_steps", count(1)),
-	stoker.NonBlocking: choice(map[string]line{
+	stoker.SyncEvery: keyword(trainingArguments, "logging_nan_inf_filter=False, logging_steps", countForm(1)),
+	stoker.NonBlocking: chooseLine(map[string]line{
 		"True":  {call: trainingArguments, text: `accelerator_config={"non_blocking": True}`},
 		"False": {call: trainingArguments, text: `accelerator_config={"non_blocking": False}`},
 	}),
-	stoker.InOrder:    remark("override Trainer.get_train_dataloader: in_order=%s in the DataLoader that it returns", truth),
-	stoker.LoaderKind: remark("override Trainer.get_train_dataloader: return stoker.DataLoader(...) with the same arguments", name(stoker.StokerLoader)),
-	stoker.OnDevice:   remark("normalize_on_device=%s in the stoker.DataLoader that get_train_dataloader returns", truth),
+	stoker.InOrder: remark("override Trainer.get_train_dataloader: in_order=%s in the DataLoader that it returns",
+		pythonBool),
+	stoker.LoaderKind: remark(
+		"override Trainer.get_train_dataloader: return stoker.DataLoader(...) with the same arguments",
+		name(stoker.StokerLoader)),
+	stoker.OnDevice: remark("normalize_on_device=%s in the stoker.DataLoader that get_train_dataloader returns",
+		pythonBool),
 })
 
 // lightning is lightning.Trainer, and the DataLoader that train_dataloader returns.
 var lightning = merged(loader, anywhere, dialect{
-	stoker.Accumulation: keyword(trainer, "accumulate_grad_batches", count(1)),
-	stoker.SyncEvery:    keyword(trainer, "log_every_n_steps", count(1)),
-	stoker.Precision:    choice(map[string]line{`"bf16"`: {call: trainer, text: `precision="bf16-mixed"`}, `"fp16"`: {call: trainer, text: `precision="16-mixed"`}}),
+	stoker.Accumulation: keyword(trainer, "accumulate_grad_batches", countForm(1)),
+	stoker.SyncEvery:    keyword(trainer, "log_every_n_steps", countForm(1)),
+	stoker.Precision: chooseLine(map[string]line{
+		`"bf16"`: {call: trainer, text: `precision="bf16-mixed"`},
+		`"fp16"`: {call: trainer, text: `precision="16-mixed"`},
+	}),
 	stoker.BucketMB: func(c stoker.Change) line {
-		l := keyword(trainer, "strategy", count(1))(c)
+		l := keyword(trainer, "strategy", countForm(1))(c)
 		if l.call != "" {
-			n, _ := count(1)(c)
-			l.head, l.text = "from lightning.pytorch.strategies import DDPStrategy", "strategy=DDPStrategy(bucket_cap_mb="+n+")"
+			n, _ := countForm(1)(c)
+			l.head, l.text =
+				"from lightning.pytorch.strategies import DDPStrategy", "strategy=DDPStrategy(bucket_cap_mb="+n+")"
 		}
 		return l
 	},

@@ -92,11 +92,11 @@ func was(c stoker.Change) string {
 	if c.From == nil {
 		return "not known before"
 	}
-	return "was " + python(c.From)
+	return "was " + pythonLiteral(c.From)
 }
 
-// python prints a value as Python writes it.
-func python(v any) string {
+// pythonLiteral prints a value as Python writes it.
+func pythonLiteral(v any) string {
 	switch v := v.(type) {
 	case bool:
 		if v {

@@ -18,8 +18,8 @@ type form func(c stoker.Change) (text string, ok bool)
 // mostCount is the largest number that any of these settings takes.
 const mostCount = 1_000_000
 
-// count is a whole number, given or as a multiple of the number that was found.
-func count(least int) form {
+// countForm is a whole number, given or as a multiple of the number that was found.
+func countForm(least int) form {
 	return func(c stoker.Change) (string, bool) {
 		v, ok := stoker.Settings{"": c.To}.Float("")
 		if times, relative := multiple(c.To); relative {
@@ -31,24 +31,24 @@ func count(least int) form {
 	}
 }
 
-// truth is True or False.
-func truth(c stoker.Change) (string, bool) {
+// pythonBool is True or False.
+func pythonBool(c stoker.Change) (string, bool) {
 	_, ok := c.To.(bool)
-	return python(c.To), ok
+	return pythonLiteral(c.To), ok
 }
 
 // name is one of some words, as a string.
 func name(known ...string) form {
 	return func(c stoker.Change) (string, bool) {
 		text, _ := c.To.(string)
-		return python(text), slices.Contains(known, text)
+		return pythonLiteral(text), slices.Contains(known, text)
 	}
 }
 
-// word is any text, as a string.
-func word(c stoker.Change) (string, bool) {
+// pythonString is any text, as a string.
+func pythonString(c stoker.Change) (string, bool) {
 	text, ok := c.To.(string)
-	return python(text), ok && text != ""
+	return pythonLiteral(text), ok && text != ""
 }
 
 // multiple reads "2x": so many times what there is now.
@@ -69,10 +69,10 @@ func keyword(call, name string, value form) phrase {
 	}
 }
 
-// choice is a line for each of some values, which are written as in Python.
-func choice(lines map[string]line) phrase {
+// chooseLine is a line for each of some values, which are written as in Python.
+func chooseLine(lines map[string]line) phrase {
 	return func(c stoker.Change) line {
-		if l, ok := lines[python(c.To)]; ok {
+		if l, ok := lines[pythonLiteral(c.To)]; ok {
 			return l
 		}
 		return inWords(string(c.Setting))(c)
@@ -97,9 +97,10 @@ func remark(comment string, value form) phrase { return statement("# "+comment, 
 func inWords(name string) phrase {
 	return func(c stoker.Change) line {
 		if times, relative := multiple(c.To); relative {
-			return line{text: fmt.Sprintf("# %s: %s what it is now, which is not known here", name, cmp.Or(map[float64]string{2: "twice"}[times], fmt.Sprint(times, " times")))}
+			return line{text: fmt.Sprintf("# %s: %s what it is now, which is not known here", name,
+				cmp.Or(map[float64]string{2: "twice"}[times], fmt.Sprint(times, " times")))}
 		}
-		return line{text: fmt.Sprintf("# %s: %s, %s", name, python(c.To), was(c))}
+		return line{text: fmt.Sprintf("# %s: %s, %s", name, pythonLiteral(c.To), was(c))}
 	}
 }
 

@@ -44,7 +44,7 @@ func TestPeriods(t *testing.T) {
 		"an exchange":                {plain().with(func(j *job) { j.ranks, j.exchange = 2, 0.05 }), 0.15},
 		"a rank that is 1.5x slower": {plain().with(func(j *job) { j.ranks, j.late = 2, 1.5 }), 0.15},
 	} {
-		if p := play(c.job); math.Abs(p.period/c.want-1) > 0.04 {
+		if p := playJob(c.job); math.Abs(p.period/c.want-1) > 0.04 {
 			t.Errorf("%s: a step takes %.4f s, want %.4f", name, p.period, c.want)
 		}
 	}
@@ -96,7 +96,7 @@ func TestDrawsAreFixed(t *testing.T) {
 // Each sight holds what it says, and no more.
 func TestSights(t *testing.T) {
 	for _, s := range sights {
-		run, err := record(play(plain()), s, seed(s.Name), filepath.Join(t.TempDir(), "run.jsonl.gz"))
+		run, err := record(playJob(plain()), s, seed(s.Name), filepath.Join(t.TempDir(), "run.jsonl.gz"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestPage(t *testing.T) {
 		{Sight: name, Class: diagnose.MainThread, Said: diagnose.GPUBound, Util: 0.5, Busy: 0.1, Lead: 0.5},
 		{Sight: name, Class: diagnose.MainThread, Said: diagnose.Unknown, Util: 0.5, Busy: 0.1},
 	}
-	s := of(papers, name)
+	s := scoresOf(papers, name)
 	if s.right != 0.5 || s.unknown != 0.25 || s.asBound != 1./3 || math.Abs(s.f1-(2./3+0.5)/2) > 1e-12 {
 		t.Errorf("%+v", s)
 	}

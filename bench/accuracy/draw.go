@@ -11,17 +11,18 @@ import (
 var classes = []diagnose.Class{
 	diagnose.GPUBound, diagnose.CPUBound, diagnose.MainThread, diagnose.TooFewWorkers, diagnose.CPUExhausted,
 	diagnose.Neighbour, diagnose.CgroupThrottled, diagnose.DeviceSaturated, diagnose.SmallFiles, diagnose.RemoteFS,
-	diagnose.MemoryPressure, diagnose.TransferBound, diagnose.LaunchBound, diagnose.NetworkBound, diagnose.StragglerRank,
+	diagnose.MemoryPressure, diagnose.TransferBound, diagnose.LaunchBound, diagnose.NetworkBound,
+	diagnose.StragglerRank,
 	diagnose.ThrottledGPU, diagnose.SharedGPU, diagnose.ComputeOnCPU, diagnose.NotTraining,
 }
 
 // dice draws with a seed.
 type dice struct{ *rand.Rand }
 
-// between draws evenly on a logarithmic scale.
-func (d dice) between(low, high float64) float64 { return low * math.Pow(high/low, d.Float64()) }
+// drawBetween draws evenly on a logarithmic scale.
+func (d dice) drawBetween(low, high float64) float64 { return low * math.Pow(high/low, d.Float64()) }
 
-func (d dice) count(low, high int) int { return low + d.IntN(high-low+1) }
+func (d dice) drawCount(low, high int) int { return low + d.IntN(high-low+1) }
 
 func (d dice) often(share float64) bool { return d.Float64() < share }
 
@@ -40,25 +41,25 @@ func drawJob(d dice, class diagnose.Class) (job, float64) {
 // healthy is a job that its device limits, with what disturbs a diagnosis and is no ailment:
 // neighbours with cores left, a loop that synchronises or does not, a wait that is covered.
 func healthy(d dice) job {
-	device := d.between(0.02, 0.3)
-	workers := d.count(2, 12)
+	device := d.drawBetween(0.02, 0.3)
+	workers := d.drawCount(2, 12)
 	j := job{
-		ranks: 1, workers: workers, ahead: 2, cores: float64(4 * d.count(2, 12)), training: true,
-		core: device * float64(workers) * d.between(0.05, 0.6), requestBytes: 512e3,
-		launches: float64(d.count(40, 900)), device: device, copying: device * d.between(0.002, 0.04),
+		ranks: 1, workers: workers, ahead: 2, cores: float64(4 * d.drawCount(2, 12)), training: true,
+		core: device * float64(workers) * d.drawBetween(0.05, 0.6), requestBytes: 512e3,
+		launches: float64(d.drawCount(40, 900)), device: device, copying: device * d.drawBetween(0.002, 0.04),
 		sync: d.often(0.3), late: 1, clock: 1,
-		fill: d.between(0.55, 0.95), hidden: d.between(1, 2), ownCalls: d.often(0.5), mount: d.often(0.7),
+		fill: d.drawBetween(0.55, 0.95), hidden: d.drawBetween(1, 2), ownCalls: d.often(0.5), mount: d.often(0.7),
 	}
-	j.launch = device * d.between(0.02, 0.4)
+	j.launch = device * d.drawBetween(0.02, 0.4)
 	if j.sync {
-		j.launch = device * d.between(0.005, 0.02)
+		j.launch = device * d.drawBetween(0.005, 0.02)
 	}
-	j.host = device * d.between(0.002, 0.01)
+	j.host = device * d.drawBetween(0.002, 0.01)
 	if d.often(0.4) {
-		j.others = d.between(0.1, 0.3) * j.cores
+		j.others = d.drawBetween(0.1, 0.3) * j.cores
 	}
 	if d.often(0.3) {
-		j.disk, j.diskBytes = device*d.between(0.02, 0.3), d.between(1e6, 40e6)
+		j.disk, j.diskBytes = device*d.drawBetween(0.02, 0.3), d.drawBetween(1e6, 40e6)
 	}
 	if d.often(0.2) {
 		j.workers, j.core = 0, 0.3*device // the launching thread loads, behind a queue of work
@@ -69,61 +70,61 @@ func healthy(d dice) job {
 
 // ail gives a job the ailment of a class.
 func ail(d dice, class diagnose.Class, j *job) {
-	margin := d.between(1.1, 3)
+	margin := d.drawBetween(1.1, 3)
 	if class.Starves() && class != diagnose.MainThread && j.workers == 0 {
-		j.workers = d.count(1, 8)
+		j.workers = d.drawCount(1, 8)
 	}
 	workers := float64(max(1, j.workers))
 	switch class {
 	case diagnose.CPUBound:
-		j.sync, j.launches, j.host = true, float64(d.count(1, 6)), j.device*(margin-1)
+		j.sync, j.launches, j.host = true, float64(d.drawCount(1, 6)), j.device*(margin-1)
 		j.launch = 50e-6 * j.launches
 	case diagnose.MainThread:
 		j.workers, j.sync, j.disk = 0, true, 0
 		j.core = j.device * (margin - 1)
 	case diagnose.TooFewWorkers:
-		j.workers, j.disk = d.count(1, 4), 0
-		j.core = margin * j.device * float64(j.workers) * d.between(0.3, 1)
+		j.workers, j.disk = d.drawCount(1, 4), 0
+		j.core = margin * j.device * float64(j.workers) * d.drawBetween(0.3, 1)
 		if d.often(0.3) {
 			j.asleep = 0.7 * j.core
 		}
 	case diagnose.CPUExhausted:
-		j.cores, j.others, j.disk = float64(d.count(1, 6)), 0, 0
-		j.workers = int(j.cores) + d.count(1, 6)
+		j.cores, j.others, j.disk = float64(d.drawCount(1, 6)), 0, 0
+		j.workers = int(j.cores) + d.drawCount(1, 6)
 		j.core = margin * j.device * j.cores
 	case diagnose.Neighbour:
-		j.cores, j.disk = float64(d.count(2, 12)), 0
+		j.cores, j.disk = float64(d.drawCount(2, 12)), 0
 		j.workers = int(j.cores)
-		j.core = d.between(0.5, 0.95) * j.device * j.cores
-		j.others = j.cores * d.between(0.5, 2)
+		j.core = d.drawBetween(0.5, 0.95) * j.device * j.cores
+		j.others = j.cores * d.drawBetween(0.5, 2)
 	case diagnose.CgroupThrottled:
-		j.quota, j.others, j.disk = float64(d.count(1, 6))*d.between(0.5, 1), 0, 0
+		j.quota, j.others, j.disk = float64(d.drawCount(1, 6))*d.drawBetween(0.5, 1), 0, 0
 		j.cores = math.Max(j.cores, 4*j.quota)
-		j.workers = int(j.quota) + d.count(1, 6)
+		j.workers = int(j.quota) + d.drawCount(1, 6)
 		j.core = margin * j.device * j.quota
 	case diagnose.DeviceSaturated, diagnose.SmallFiles:
-		j.disk, j.diskBytes = margin*j.device, d.between(5e6, 80e6)
+		j.disk, j.diskBytes = margin*j.device, d.drawBetween(5e6, 80e6)
 		j.core = 0.2 * j.device * workers
-		j.requestBytes = d.between(200e3, 900e3)
+		j.requestBytes = d.drawBetween(200e3, 900e3)
 		if class == diagnose.SmallFiles {
-			j.requestBytes, j.diskBytes = d.between(4e3, 60e3), d.between(1e6, 9e6)
+			j.requestBytes, j.diskBytes = d.drawBetween(4e3, 60e3), d.drawBetween(1e6, 9e6)
 		}
 	case diagnose.RemoteFS:
 		j.remote, j.disk = margin*j.device*workers, 0
 		j.core = 0.2 * j.device * workers
-		j.diskBytes = d.between(4e6, 40e6)
+		j.diskBytes = d.drawBetween(4e6, 40e6)
 	case diagnose.MemoryPressure:
-		j.faults, j.diskBytes = margin*j.device, d.between(2e6, 30e6)
+		j.faults, j.diskBytes = margin*j.device, d.drawBetween(2e6, 30e6)
 		j.core = 0.2 * j.device * workers
 	case diagnose.TransferBound:
 		j.copying, j.pageable = j.device*(margin-1), true
 		j.launch = j.device * 0.02
 	case diagnose.LaunchBound:
-		j.launches, j.launch = float64(d.count(150, 2000)), margin*j.device
+		j.launches, j.launch = float64(d.drawCount(150, 2000)), margin*j.device
 	case diagnose.NetworkBound:
-		j.ranks, j.exchange = d.count(2, 8), j.device*(margin-1)
+		j.ranks, j.exchange = d.drawCount(2, 8), j.device*(margin-1)
 	case diagnose.StragglerRank:
-		j.ranks, j.late = d.count(2, 8), margin
+		j.ranks, j.late = d.drawCount(2, 8), margin
 	case diagnose.ThrottledGPU:
 		j.clock = 1 / margin
 	case diagnose.SharedGPU:

@@ -55,7 +55,7 @@ func label(j job) (diagnose.Class, float64) {
 	case j.onCPU:
 		return diagnose.ComputeOnCPU, math.NaN()
 	}
-	before := play(j)
+	before := playJob(j)
 	gains := make([]float64, len(reliefs))
 	best := 1.0
 	for i, r := range reliefs {
@@ -65,7 +65,7 @@ func label(j job) (diagnose.Class, float64) {
 			gains[i] = 1
 			continue
 		}
-		p := play(after)
+		p := playJob(after)
 		gains[i] = p.rate() / before.rate()
 		best = math.Max(best, gains[i])
 	}
@@ -77,14 +77,14 @@ func label(j job) (diagnose.Class, float64) {
 	}
 	for i, r := range reliefs {
 		if math.Log(gains[i]) >= asGood*math.Log(best) {
-			return r.kind(j), gains[i]
+			return r.tellKind(j), gains[i]
 		}
 	}
 	return "", best
 }
 
-// kind tells the kinds of a full disk apart: by bytes, or by requests.
-func (r relief) kind(j job) diagnose.Class {
+// tellKind tells the kinds of a full disk apart: by bytes, or by requests.
+func (r relief) tellKind(j job) diagnose.Class {
 	if r.class != diagnose.IOBound {
 		return r.class
 	}

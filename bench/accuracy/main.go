@@ -89,7 +89,7 @@ func run(set string, draws int, only, kept, page string, check, misses bool) err
 			}
 		}
 	}
-	fmt.Print(summary(e.papers))
+	fmt.Print(summarize(e.papers))
 	if check {
 		return holdBars(e.papers)
 	}
@@ -151,7 +151,7 @@ func (e *exam) sit(set string, class diagnose.Class, draw int) error {
 		}
 		if p == nil {
 			j, g := drawJob(seed(set, class, draw, "job"), class)
-			played := play(j)
+			played := playJob(j)
 			p, gain = &played, g
 		}
 		if err := e.judge(&one, *p, s, gain); err != nil {

@@ -24,7 +24,7 @@ func shortName(c diagnose.Class) string {
 	return string(c)
 }
 
-func of(papers []paper, sight string) scores {
+func scoresOf(papers []paper, sight string) scores {
 	s := scores{}
 	said, are, hits := map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for _, p := range papers {
@@ -60,24 +60,27 @@ func of(papers []paper, sight string) scores {
 	return s
 }
 
-// summary is a line per sight.
-func summary(papers []paper) string {
+// summarize is a line per sight.
+func summarize(papers []paper) string {
 	var b strings.Builder
-	b.WriteString("| sight | runs | macro-F1 | right | unknown | starved runs called gpu-bound |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| sight | runs | macro-F1 | right | unknown | starved runs called gpu-bound " +
+		"|\n|---|---|---|---|---|---|\n")
 	for _, sight := range sights {
-		s := of(papers, sight.Name)
-		fmt.Fprintf(&b, "| %s | %d | %.3f | %.1f %% | %.1f %% | %.1f %% of %.0f |\n", sight.Name, len(s.papers), s.f1, 100*s.right,
+		s := scoresOf(papers, sight.Name)
+		fmt.Fprintf(&b, "| %s | %d | %.3f | %.1f %% | %.1f %% | %.1f %% of %.0f |\n", sight.Name, len(s.papers), s.f1,
+			100*s.right,
 			100*s.unknown, 100*s.asBound, s.starved)
 	}
-	f := baseline(papers)
-	fmt.Fprintf(&b, "| three questions of the articles | %d | %.3f | %.1f %% | %.1f %% | %.1f %% of %.0f |\n", len(f.papers), f.f1,
+	f := scoreArticles(papers)
+	fmt.Fprintf(&b, "| three questions of the articles | %d | %.3f | %.1f %% | %.1f %% | %.1f %% of %.0f |\n",
+		len(f.papers), f.f1,
 		100*f.right, 100*f.unknown, 100*f.asBound, f.starved)
 	return b.String()
 }
 
-// baseline is what the articles' flow says of the same jobs: GPU-Util high, the device is the
+// scoreArticles is what the articles' flow says of the same jobs: GPU-Util high, the device is the
 // limit; cores high, the CPU is; both low, storage is. A verdict of the right family is right.
-func baseline(papers []paper) scores {
+func scoreArticles(papers []paper) scores {
 	var answers []paper
 	for _, p := range papers {
 		if p.Sight != sights[0].Name {
@@ -96,18 +99,19 @@ func baseline(papers []paper) scores {
 		}
 		answers = append(answers, p)
 	}
-	return of(answers, "three questions")
+	return scoresOf(answers, "three questions")
 }
 
 // results is the page.
 func results(papers []paper, draws int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# How often a verdict is right, on simulated jobs\n\n"+
-		"Made by `make accuracy`: do not edit. %d jobs of each of %d classes, drawn with test seeds that no rule was mended on (tune seeds are apart).\n\n", draws, len(classes))
+		"Made by `make accuracy`: do not edit. %d jobs of each of %d classes, drawn with test seeds that no rule was "+
+		"mended on (tune seeds are apart).\n\n", draws, len(classes))
 	b.WriteString(method)
-	b.WriteString("\n## In one table\n\n" + summary(papers))
+	b.WriteString("\n## In one table\n\n" + summarize(papers))
 	for _, sight := range sights {
-		b.WriteString("\n## " + sight.Name + "\n\n" + matrix(of(papers, sight.Name)))
+		b.WriteString("\n## " + sight.Name + "\n\n" + matrix(scoresOf(papers, sight.Name)))
 	}
 	b.WriteString("\n## Calibration\n\n" + calibration(papers))
 	return b.String()
@@ -153,7 +157,8 @@ func matrix(s scores) string {
 			continue
 		}
 		slices.Sort(wrong)
-		fmt.Fprintf(&b, "| %s | %d | %d | %.2f | %s |\n", class, n, hits, 2*float64(hits)/float64(n+total[class]), strings.Join(wrong, ", "))
+		fmt.Fprintf(&b, "| %s | %d | %d | %.2f | %s |\n", class, n, hits, 2*float64(hits)/float64(n+total[class]),
+			strings.Join(wrong, ", "))
 	}
 	return b.String()
 }
@@ -165,7 +170,8 @@ var leads = []float64{0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.01}
 // own confidence is null until a published exam fills it.
 func calibration(papers []paper) string {
 	var b strings.Builder
-	b.WriteString("How often a verdict other than unknown is right, by how far the best rule leads the second. If the lead were a probability, each row's share " +
+	b.WriteString("How often a verdict other than unknown is right, by how far the best rule leads the second. If " +
+		"the lead were a probability, each row's share " +
 		"would lie within its bounds.\n\n| lead of the best rule |")
 	for _, s := range sights {
 		b.WriteString(" " + s.Name + " |")
@@ -202,10 +208,11 @@ const (
 
 // holdBars fails where the first sight is below them.
 func holdBars(papers []paper) error {
-	s := of(papers, sights[0].Name)
+	s := scoresOf(papers, sights[0].Name)
 	if s.f1 < leastF1 || s.asBound > mostAsBound {
-		return fmt.Errorf("macro-F1 %.3f, expected at least %v; starved runs called gpu-bound %.1f %%, expected at most %.0f %%: "+
-			"-misses names each", s.f1, leastF1, 100*s.asBound, 100*mostAsBound)
+		return fmt.Errorf(
+			"macro-F1 %.3f, expected at least %v; starved runs called gpu-bound %.1f %%, expected at most %.0f %%: "+
+				"-misses names each", s.f1, leastF1, 100*s.asBound, 100*mostAsBound)
 	}
 	return nil
 }

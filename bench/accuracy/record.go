@@ -46,17 +46,20 @@ func record(p played, s sight, d dice, path string) (*recording.Run, error) {
 		return nil, err
 	}
 	defer os.Remove(path)
-	o := &observer{Writer: w, sight: s, played: p, d: d, facts: p.machine()}
+	o := &observer{Writer: w, sight: s, played: p, d: d, facts: p.machineFacts()}
 	if !s.hook {
-		o.facts.Model, o.facts.Absent = nil, []recording.Absence{{What: "hook", Why: "the exam leaves it out"}, {What: "steps", Why: "the exam leaves the hook out"}}
+		o.facts.Model, o.facts.Absent = nil, []recording.Absence{
+			{What: "hook", Why: "the exam leaves it out"},
+			{What: "steps", Why: "the exam leaves the hook out"},
+		}
 	}
 	for rank := range p.ranks {
-		o.device(rank)
+		o.writeDevice(rank)
 		if s.host {
-			o.process(rank)
+			o.writeProcess(rank)
 		}
 		if s.hook && p.training {
-			o.inside(rank)
+			o.writeInside(rank)
 		}
 	}
 	if s.host {
@@ -69,8 +72,8 @@ func record(p played, s sight, d dice, path string) (*recording.Run, error) {
 	return recording.Open(path)
 }
 
-// machine are the facts of the machine and its devices.
-func (p played) machine() recording.Facts {
+// machineFacts are the facts of the machine and its devices.
+func (p played) machineFacts() recording.Facts {
 	f := recording.Facts{
 		Machine: recording.Machine{
 			CPUs: int(p.cores), Allowed: int(p.cores), Quota: p.quota, MemoryBytes: new(256e9), ShmBytes: new(64e9),
@@ -80,8 +83,9 @@ func (p played) machine() recording.Facts {
 	}
 	for rank := range p.ranks {
 		f.GPUs = append(f.GPUs, recording.GPU{
-			Index: rank, Name: "NVIDIA A100-SXM4-80GB", MemoryBytes: new(80e9), PowerLimit: new(400.0), MaxClock: new(1410.0),
-			LinkGen: 4, LinkWidth: 16,
+			Index: rank, Name: "NVIDIA A100-SXM4-80GB", MemoryBytes: new(80e9), PowerLimit: new(400.0),
+			MaxClock: new(1410.0),
+			LinkGen:  4, LinkWidth: 16,
 		})
 	}
 	if p.training {
@@ -91,7 +95,10 @@ func (p played) machine() recording.Facts {
 		f.Model.Device = "cpu"
 	}
 	if p.remote > 0 && p.mount {
-		f.Mounts = []recording.Mount{{Point: "/data", Kind: "nfs4", Remote: true, Seen: 40}, {Point: "/", Kind: "ext4", Disk: "disk/sda", Seen: 2}}
+		f.Mounts = []recording.Mount{
+			{Point: "/data", Kind: "nfs4", Remote: true, Seen: 40},
+			{Point: "/", Kind: "ext4", Disk: "disk/sda", Seen: 2},
+		}
 	}
 	return f
 }
@@ -108,8 +115,8 @@ func (p *played) busyShare(from, to float64) float64 {
 	return math.Min(1, busy/(to-from))
 }
 
-// device writes what the driver tells of a rank's device.
-func (o *observer) device(rank int) {
+// writeDevice writes what the driver tells of a rank's device.
+func (o *observer) writeDevice(rank int) {
 	subject := fmt.Sprintf("gpu/%d", rank)
 	own, waits := o.effortOf(rank)
 	for at := 0.25; at < lasting; at += 0.25 {
@@ -117,27 +124,27 @@ func (o *observer) device(rank int) {
 		if !o.training || o.onCPU {
 			util = 0
 		}
-		o.Sample(recording.GPUUtilisation, subject, at, math.Round(100*util)/100)
+		o.AddSample(recording.GPUUtilisation, subject, at, math.Round(100*util)/100)
 		if !o.effort {
 			continue
 		}
 		active := util * (own*o.fill + waits*0.05)
-		o.Sample(recording.GPUActive, subject, at, math.Min(1, active*o.d.between(0.95, 1.05)))
-		o.Sample(recording.GPUPower, subject, at, 60+300*active+40*util)
+		o.AddSample(recording.GPUActive, subject, at, math.Min(1, active*o.d.drawBetween(0.95, 1.05)))
+		o.AddSample(recording.GPUPower, subject, at, 60+300*active+40*util)
 	}
 	for at := 0.0; at < lasting; at++ {
 		if !o.host {
 			return
 		}
-		o.Sample(recording.GPUMemory, subject, at, 30e9)
-		o.Sample(recording.GPUClock, subject, at, 1410*o.clock)
+		o.AddSample(recording.GPUMemory, subject, at, 30e9)
+		o.AddSample(recording.GPUClock, subject, at, 1410*o.clock)
 		slowed := recording.Slowed(0)
 		if o.clock < 1 {
 			slowed = recording.ByHeat
 		}
-		o.Sample(recording.GPUSlowed, subject, at, float64(slowed))
-		o.Sample(recording.GPUOthers, subject, at, o.foreign)
-		o.Sample(recording.GPUStrangers, subject, at, math.Ceil(o.foreign))
+		o.AddSample(recording.GPUSlowed, subject, at, float64(slowed))
+		o.AddSample(recording.GPUOthers, subject, at, o.foreign)
+		o.AddSample(recording.GPUStrangers, subject, at, math.Ceil(o.foreign))
 	}
 }
 
@@ -155,10 +162,13 @@ func (o *observer) device0(rank int) float64 {
 	return o.played.device
 }
 
-// process writes a rank's threads and processes.
-func (o *observer) process(rank int) {
+// writeProcess writes a rank's threads and processes.
+func (o *observer) writeProcess(rank int) {
 	trainer := firstPID * (rank + 1)
-	p := recording.Process{PID: trainer, Role: recording.RoleTrainer, Rank: rank, Device: rank, LaunchThread: trainer, LauncherSeen: o.hook, Hooked: o.hook}
+	p := recording.Process{
+		PID: trainer, Role: recording.RoleTrainer, Rank: rank, Device: rank, LaunchThread: trainer,
+		LauncherSeen: o.hook, Hooked: o.hook,
+	}
 	if o.ranks > 1 {
 		p.World = o.ranks
 	}
@@ -173,24 +183,31 @@ func (o *observer) process(rank int) {
 	if !o.training {
 		loop = nil
 		for at := 0.0; at < lasting; at += 2 { // works, and waits for somebody
-			loop.add(at+1.2, recording.Running, 1, 0)
-			loop.add(at+2, recording.Asleep, 0, 0)
+			loop.addTime(at+1.2, recording.Running, 1, 0)
+			loop.addTime(at+2, recording.Asleep, 0, 0)
 		}
 	}
-	core := o.thread(trainer, loop)
+	core := o.writeThread(trainer, loop)
 	o.counted(trainer, core, 0, 1)
 	if !o.training {
 		return
 	}
 	for i, t := range o.workers {
 		pid := trainer + 1 + i
-		o.facts.Processes = append(o.facts.Processes, recording.Process{PID: pid, Parent: trainer, Role: recording.RoleWorker, Device: -1, LaunchThread: pid, Hooked: o.hook})
-		o.counted(pid, o.thread(pid, t), i, len(o.workers))
+		o.facts.Processes = append(o.facts.Processes, recording.Process{
+			PID: pid, Parent: trainer,
+			Role: recording.RoleWorker, Device: -1, LaunchThread: pid, Hooked: o.hook,
+		})
+		o.counted(pid, o.writeThread(pid, t), i, len(o.workers))
 	}
 	if o.hook {
 		o.facts.Loaders = append(o.facts.Loaders, recording.Loader{
-			ID: 1, PID: trainer, BatchBytes: o.batchBytes(), BatchDType: "float32", Pinned: new(!o.pageable), Samples: 1e6,
-			Settings: stoker.Settings{stoker.NumWorkers: len(o.workers), stoker.BatchSize: 64, stoker.PinMemory: !o.pageable},
+			ID: 1, PID: trainer, BatchBytes: o.batchBytes(), BatchDType: "float32", Pinned: new(!o.pageable),
+			Samples: 1e6,
+			Settings: stoker.Settings{
+				stoker.NumWorkers: len(o.workers), stoker.BatchSize: 64,
+				stoker.PinMemory: !o.pageable,
+			},
 		})
 	}
 }
@@ -203,8 +220,8 @@ func (o *observer) batchBytes() float64 {
 	return o.copying * 25e9
 }
 
-// thread writes what a thread was seen in, and its counters; it returns its core time.
-func (o *observer) thread(pid int, t thread) float64 {
+// writeThread writes what a thread was seen in, and its counters; it returns its core time.
+func (o *observer) writeThread(pid int, t thread) float64 {
 	subject := fmt.Sprintf("thread/%d", pid)
 	core, queued, last, i := 0.0, 0.0, 0.0, 0
 	for at := 0.1; at < lasting; at += 0.1 {
@@ -218,9 +235,9 @@ func (o *observer) thread(pid int, t thread) float64 {
 			part := math.Max(0, math.Min(at, t[i].until)-last)
 			extra, waits = part*t[i].onCore, part*t[i].queued
 		}
-		o.Sample(recording.ThreadState, subject, at, float64(state))
-		o.Sample(recording.ThreadCPU, subject, at, core+extra)
-		o.Sample(recording.ThreadQueue, subject, at, queued+waits+0.003*at)
+		o.AddSample(recording.ThreadState, subject, at, float64(state))
+		o.AddSample(recording.ThreadCPU, subject, at, core+extra)
+		o.AddSample(recording.ThreadQueue, subject, at, queued+waits+0.003*at)
 	}
 	return core
 }
@@ -233,7 +250,7 @@ func (o *observer) counted(pid int, core float64, part, of int) {
 	at := 0.0
 	for i, s := range o.steps {
 		for at < s.got {
-			o.count(subject, at, core, count, wall, on, squares, fetches)
+			o.writeCounts(subject, at, core, count, wall, on, squares, fetches)
 			at++
 		}
 		if fetches && i%of == part {
@@ -242,10 +259,10 @@ func (o *observer) counted(pid int, core float64, part, of int) {
 	}
 }
 
-func (o *observer) count(subject string, at, core, count, wall, on, squares float64, fetches bool) {
+func (o *observer) writeCounts(subject string, at, core, count, wall, on, squares float64, fetches bool) {
 	share := at / lasting
-	o.Sample(recording.ProcessCPU, subject, at, core*share)
-	o.Sample(recording.ProcessMemory, subject, at, 2e9)
+	o.AddSample(recording.ProcessCPU, subject, at, core*share)
+	o.AddSample(recording.ProcessMemory, subject, at, 2e9)
 	if !fetches {
 		return
 	}
@@ -253,38 +270,42 @@ func (o *observer) count(subject string, at, core, count, wall, on, squares floa
 	if o.remote > 0 || o.disk+o.faults == 0 {
 		stored = 0
 	}
-	o.Sample(recording.ProcessRead, subject, at, read)
-	o.Sample(recording.ProcessDisk, subject, at, stored)
+	o.AddSample(recording.ProcessRead, subject, at, read)
+	o.AddSample(recording.ProcessDisk, subject, at, stored)
 	if o.faults > 0 {
-		o.Sample(recording.ProcessFaults, subject, at, count*o.diskBytes/4096)
+		o.AddSample(recording.ProcessFaults, subject, at, count*o.diskBytes/4096)
 	}
 	if o.hook {
-		o.Sample(recording.FetchCount, subject, at, count)
-		o.Sample(recording.FetchWall, subject, at, wall)
-		o.Sample(recording.FetchCPU, subject, at, on)
-		o.Sample(recording.FetchWallSquares, subject, at, squares)
-		o.Sample(recording.FetchSamples, subject, at, 64*count)
+		o.AddSample(recording.FetchCount, subject, at, count)
+		o.AddSample(recording.FetchWall, subject, at, wall)
+		o.AddSample(recording.FetchCPU, subject, at, on)
+		o.AddSample(recording.FetchWallSquares, subject, at, squares)
+		o.AddSample(recording.FetchSamples, subject, at, 64*count)
 	}
 }
 
-// inside writes what the hook sees of a rank's steps.
-func (o *observer) inside(rank int) {
+// writeInside writes what the hook sees of a rank's steps.
+func (o *observer) writeInside(rank int) {
 	pid := firstPID * (rank + 1)
 	wait := o.played.device*o.late + o.exchange - o.device0(rank)
 	for n, s := range o.steps {
 		period := s.next - s.ask
-		o.Step(recording.Step{
-			PID: pid, Rank: rank, Device: rank, Loader: 1, N: n, Start: s.ask, Period: period, Wait: s.got - s.ask, Samples: 64,
-			First: n == 0, Phase: recording.Train, Idle: math.NaN(), DevicePeriod: math.NaN(), Optimized: 1,
+		o.AddStep(recording.Step{
+			PID: pid, Rank: rank, Device: rank, Loader: 1, N: n, Start: s.ask, Period: period, Wait: s.got - s.ask,
+			Samples: 64,
+			First:   n == 0, Phase: recording.Train, Idle: math.NaN(), DevicePeriod: math.NaN(), Optimized: 1,
 		})
 		if o.onCPU {
 			continue
 		}
-		o.Clock(recording.DeviceClock{PID: pid, Loader: 1, N: n, Device: rank, Idle: s.idle, Period: period})
+		o.AddClock(recording.DeviceClock{PID: pid, Loader: 1, N: n, Device: rank, Idle: s.idle, Period: period})
 		if n%5 != 0 {
 			continue
 		}
-		in := recording.Inside{Clock: "cuda", Span: period, Input: math.Min(s.idle, period), Copy: math.Min(s.copying, period-math.Min(s.idle, period))}
+		in := recording.Inside{
+			Clock: "cuda", Span: period, Input: math.Min(s.idle, period),
+			Copy: math.Min(s.copying, period-math.Min(s.idle, period)),
+		}
 		if o.ranks > 1 && o.ownCalls {
 			in.Exchange = math.Max(0, math.Min(wait, period-in.Input-in.Copy))
 		}
@@ -298,7 +319,7 @@ func (o *observer) inside(rank int) {
 		if o.sync {
 			in.Syncs, in.SyncTime = new(1.0), new(math.Max(0, s.next-s.got-(o.played.host+o.launch)*o.slow))
 		}
-		o.Inside(pid, 1, n, in)
+		o.AddInside(pid, 1, n, in)
 	}
 }
 
@@ -313,39 +334,39 @@ func (o *observer) surroundings() {
 	neighbours := math.Min(o.others, math.Max(0.1, o.cores-own))
 	bytes := ranks * o.diskBytes * rate
 	for at := 0.0; at <= lasting; at++ {
-		o.Sample(recording.TreeCPU, "tree", at, own*at)
-		o.Sample(recording.TreeMemory, "tree", at, 10e9)
-		o.Sample(recording.MachineCPU, "machine", at, (own+neighbours)*at)
-		o.Sample(recording.MachineShm, "machine", at, 60e9)
+		o.AddSample(recording.TreeCPU, "tree", at, own*at)
+		o.AddSample(recording.TreeMemory, "tree", at, 10e9)
+		o.AddSample(recording.MachineCPU, "machine", at, (own+neighbours)*at)
+		o.AddSample(recording.MachineShm, "machine", at, 60e9)
 		held := 0.0
 		if o.quota > 0 {
 			held = 1 - 1/o.slow
 		}
-		o.Sample(recording.Throttled, "machine", at, held*at)
+		o.AddSample(recording.Throttled, "machine", at, held*at)
 		memory, pressed := 150e9, 0.0
 		if o.faults > 0 {
 			memory, pressed = 300e6, math.Min(0.9, 0.8*o.diskBusy)
 		}
-		o.Sample(recording.MachineMemory, "machine", at, memory)
-		o.Sample(recording.PressureMemory, "machine", at, pressed*at)
-		o.Sample(recording.PressureIO, "machine", at, 0.9*o.diskBusy*at)
-		o.Sample(recording.PressureCPU, "machine", at, (1-1/o.slow)*at)
+		o.AddSample(recording.MachineMemory, "machine", at, memory)
+		o.AddSample(recording.PressureMemory, "machine", at, pressed*at)
+		o.AddSample(recording.PressureIO, "machine", at, 0.9*o.diskBusy*at)
+		o.AddSample(recording.PressureCPU, "machine", at, (1-1/o.slow)*at)
 		if o.remote > 0 {
-			o.Sample(recording.NetReceived, "net/eth0", at, bytes*at)
-			o.Sample(recording.NetSent, "net/eth0", at, bytes/50*at)
+			o.AddSample(recording.NetReceived, "net/eth0", at, bytes*at)
+			o.AddSample(recording.NetSent, "net/eth0", at, bytes/50*at)
 		} else if o.ranks > 1 {
 			sent := 0.9 * 12.5e9 * math.Min(1, o.exchange*rate*o.hidden)
-			o.Sample(recording.NetReceived, "net/eth0", at, sent*at)
-			o.Sample(recording.NetSent, "net/eth0", at, sent*at)
+			o.AddSample(recording.NetReceived, "net/eth0", at, sent*at)
+			o.AddSample(recording.NetSent, "net/eth0", at, sent*at)
 		}
 		disk := bytes
 		if o.disk+o.faults == 0 {
 			disk = 1e5
 		}
-		o.Sample(recording.DiskBusy, "disk/sda", at, math.Min(1, o.diskBusy+0.01)*at)
-		o.Sample(recording.DiskRead, "disk/sda", at, disk*at)
-		o.Sample(recording.DiskReads, "disk/sda", at, disk/o.requestBytes*at)
-		o.Sample(recording.DiskFlight, "disk/sda", at, o.diskBusy*2*at)
+		o.AddSample(recording.DiskBusy, "disk/sda", at, math.Min(1, o.diskBusy+0.01)*at)
+		o.AddSample(recording.DiskRead, "disk/sda", at, disk*at)
+		o.AddSample(recording.DiskReads, "disk/sda", at, disk/o.requestBytes*at)
+		o.AddSample(recording.DiskFlight, "disk/sda", at, o.diskBusy*2*at)
 	}
 }
 

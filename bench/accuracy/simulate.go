@@ -43,7 +43,7 @@ type spell struct {
 // thread is what a thread did, in order.
 type thread []spell
 
-func (t *thread) add(until float64, state recording.State, onCore, queued float64) {
+func (t *thread) addTime(until float64, state recording.State, onCore, queued float64) {
 	if n := len(*t); n > 0 && until <= (*t)[n-1].until {
 		return
 	}
@@ -72,8 +72,8 @@ type played struct {
 // lasting is how long a job plays, seconds.
 const lasting = 40.0
 
-// play finds how much longer work on a core takes where cores are short, and plays the job.
-func play(j job) played {
+// playJob finds how much longer work on a core takes where cores are short, and plays the job.
+func playJob(j job) played {
 	low, high := 1.0, 1.0
 	p := playAt(j, 1)
 	for j.usesTooMuch(p) && high < 64 {
@@ -122,13 +122,13 @@ func playAt(j job, slow float64) played {
 			if behind := i - j.workers*j.ahead; behind >= 0 {
 				begin = math.Max(begin, returned[behind])
 			}
-			p.workers[at].add(begin, recording.Parked, 0, 0)
+			p.workers[at].addTime(begin, recording.Parked, 0, 0)
 			end := p.fetch(&p.workers[at], begin, &server)
 			workerFree[at] = end
 			ready = append(ready, end)
 			s.got = math.Max(host, end)
 			s.fetch, s.fetchCore = end-begin, j.core
-			p.loop.add(s.got, recording.Parked, 0, 0)
+			p.loop.addTime(s.got, recording.Parked, 0, 0)
 		}
 		returned = append(returned, s.got)
 		s.idle = math.Max(0, s.got-math.Max(s.ask, device))
@@ -151,14 +151,14 @@ func (p *played) fetch(t *thread, begin float64, disk *server) float64 {
 	if disk.each > 0 {
 		at = math.Max(at, disk.free) + disk.each
 		disk.free = at
-		t.add(at, recording.OnDisk, 0, 0)
+		t.addTime(at, recording.OnDisk, 0, 0)
 	}
 	at += p.remote
-	t.add(at, recording.Remote, 0, 0)
+	t.addTime(at, recording.Remote, 0, 0)
 	at += p.asleep
-	t.add(at, recording.Asleep, 0, 0)
+	t.addTime(at, recording.Asleep, 0, 0)
 	at += p.core * p.slow
-	t.add(at, recording.Running, 1/p.slow, p.waits())
+	t.addTime(at, recording.Running, 1/p.slow, p.waits())
 	return at
 }
 
@@ -178,23 +178,23 @@ func (p *played) compute(s *step, host, device float64) (hostEnd, deviceEnd floa
 	s.copying = p.copying
 	device = begin + p.copying
 	if p.pageable {
-		p.loop.add(device, recording.Running, 1, 0)
+		p.loop.addTime(device, recording.Running, 1, 0)
 		host = device
 	}
 	own := p.host * p.slow
 	launch := p.launch * p.slow
-	p.loop.add(host+own+launch, recording.Running, 1/p.slow, p.waits())
+	p.loop.addTime(host+own+launch, recording.Running, 1/p.slow, p.waits())
 	host += own
 	s.busyFrom = math.Max(device, host+launch/p.launches)
 	s.busyTo = math.Max(s.busyFrom+work, host+launch+work/p.launches)
 	s.busy = work
 	host += launch
 	if p.sync { // spinning is CUDA's default
-		p.loop.add(math.Max(host, s.busyTo), recording.Running, 1, 0)
+		p.loop.addTime(math.Max(host, s.busyTo), recording.Running, 1, 0)
 		return math.Max(host, s.busyTo), s.busyTo
 	}
 	if ahead := s.busyTo - 3*p.period0(work); ahead > host { // launches run ahead of the device by some steps
-		p.loop.add(ahead, recording.Running, 1, 0)
+		p.loop.addTime(ahead, recording.Running, 1, 0)
 		host = ahead
 	}
 	return host, s.busyTo

@@ -36,7 +36,10 @@ type numbers struct {
 func (n numbers) Facts() gpu.Facts {
 	f := gpu.Facts{Source: "emulated"}
 	for i := range gpus {
-		f.Devices = append(f.Devices, gpu.Device{Index: i, Name: "NVIDIA H100 80GB HBM3 (emulated)", UUID: fmt.Sprintf("GPU-emulated-%04d-4000-8000-%012d", n.node, i), Emulated: true})
+		f.Devices = append(f.Devices, gpu.Device{
+			Index: i, Name: "NVIDIA H100 80GB HBM3 (emulated)",
+			UUID: fmt.Sprintf("GPU-emulated-%04d-4000-8000-%012d", n.node, i), Emulated: true,
+		})
 	}
 	return f
 }
@@ -45,9 +48,15 @@ func (n numbers) Facts() gpu.Facts {
 // pack too well.
 func (n numbers) Read(now time.Time) (all []gpu.Reading) {
 	for i := range gpus {
-		r := gpu.Reading{Index: i, Active: n.dice.Float64(), SlowedKnown: true, Processes: []uint32{uint32(os.Getpid())}}
+		r := gpu.Reading{
+			Index: i, Active: n.dice.Float64(), SlowedKnown: true,
+			Processes: []uint32{uint32(os.Getpid())},
+		}
 		for k := range 6 {
-			r.Utilisation = append(r.Utilisation, gpu.UtilSample{At: now.Add(time.Duration(k-5) * time.Second / 6), Ratio: n.dice.Float64()})
+			r.Utilisation = append(r.Utilisation, gpu.UtilSample{
+				At:    now.Add(time.Duration(k-5) * time.Second / 6),
+				Ratio: n.dice.Float64(),
+			})
 		}
 		all = append(all, r)
 	}
@@ -82,7 +91,8 @@ func serve(nodes int, list string) error {
 		})
 		go watcher.Run(context.Background())
 		go func() {
-			failed <- closed.Server(watcher.Handler(agent.Door{Hosts: []string{listener.Addr().String()}})).Serve(listener)
+			failed <- closed.NewServer(watcher.Handler(agent.Door{Hosts: []string{listener.Addr().String()}})).Serve(
+				listener)
 		}()
 	}
 	text, err := json.Marshal([]map[string]any{{"targets": addresses, "labels": map[string]string{"kind": "emulated"}}})

@@ -41,7 +41,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	data, err := load(flag.Arg(0))
+	data, err := loadText(flag.Arg(0))
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func bytesOf(text string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-func load(file string) ([]byte, error) {
+func loadText(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"github.com/stoker-dev/stoker/tune"
 )
 
-func (a *app) advise() *cobra.Command {
+func (a *app) adviseCommand() *cobra.Command {
 	var asJSON bool
 	var dialect, file string
 	dialects := strings.Join(slices.Sorted(maps.Keys(emit.Dialects)), ", ")
@@ -59,7 +59,7 @@ prints the lines to paste.`,
 }
 
 // writePlan writes the settings that the hook can set, and says what it cannot.
-func (a *app) writePlan(j judged, file string) error {
+func (a *app) writePlan(j judgedRecording, file string) error {
 	if _, err := os.Lstat(file); err == nil {
 		return fmt.Errorf("write %s: it is there already and is not replaced", file)
 	}

@@ -14,7 +14,7 @@ type agentFlags struct {
 	mostSeries                 int
 }
 
-func (a *app) agent() *cobra.Command {
+func (a *app) agentCommand() *cobra.Command {
 	var o agentFlags
 	cmd := &cobra.Command{
 		Use:   "agent",
@@ -32,8 +32,10 @@ idling costs. The agent runs as any user, writes nothing, and listens on loopbac
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:"+agentPort, "`ADDRESS:PORT` to listen on")
-	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` with the token that a scrape has to send (Authorization: Bearer TOKEN)")
-	flags.StringVar(&o.figures, "figures", "", "`FOLDER` into which the jobs of this node write with stoker observe --prometheus")
+	flags.StringVar(&o.tokenFile, "token-file", "",
+		"`FILE` with the token that a scrape has to send (Authorization: Bearer TOKEN)")
+	flags.StringVar(&o.figures, "figures", "",
+		"`FOLDER` into which the jobs of this node write with stoker observe --prometheus")
 	flags.StringVar(&o.price, "price", "", "`PRICE` of a GPU: $2.50/h (default: its list price)")
 	flags.IntVar(&o.mostSeries, "most-series", 1000, "`N` series at most in a scrape (further GPUs are left out whole)")
 	return cmd

@@ -27,7 +27,7 @@ func (a *app) runAgent(ctx context.Context, o agentFlags) error {
 	if err != nil {
 		return err
 	}
-	door, err := o.door(a.say)
+	door, err := o.readDoor(a.say)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,10 @@ func (a *app) runAgent(ctx context.Context, o agentFlags) error {
 	defer stop()
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
-		return hintedError{fmt.Errorf("serve metrics: %w", err), "stoker agent --listen 127.0.0.1:0 takes a port that is free"}
+		return hintedError{
+			fmt.Errorf("serve metrics: %w", err),
+			"stoker agent --listen 127.0.0.1:0 takes a port that is free",
+		}
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
@@ -46,13 +49,15 @@ func (a *app) runAgent(ctx context.Context, o agentFlags) error {
 		proc = "/proc" // emulated devices know us by our own numbers
 	}
 	watcher := agent.New(agent.Options{
-		OpenGPU: openGPUs, Proc: proc, Figures: o.figures, Price: own.GPUHour, Most: o.mostSeries, Version: version, Warn: func(text string) { a.say("%s", text) },
+		OpenGPU: openGPUs, Proc: proc, Figures: o.figures, Price: own.GPUHour, Most: o.mostSeries, Version: version,
+		Warn: func(text string) { a.say("%s", text) },
 	})
 	if proc == "" {
-		a.say("GPUs are told without jobs: the node's processes cannot be seen from here (hostPID: true in Kubernetes, docker run --pid host, no hidepid)")
+		a.say("GPUs are told without jobs: the node's processes cannot be seen from here (hostPID: true in " +
+			"Kubernetes, docker run --pid host, no hidepid)")
 	}
 	a.say("serving http://%s/metrics until Ctrl-C", listener.Addr())
-	server := closed.Server(watcher.Handler(door))
+	server := closed.NewServer(watcher.Handler(door))
 	go func() {
 		<-ctx.Done()
 		_ = server.Close()
@@ -69,20 +74,22 @@ func (a *app) runAgent(ctx context.Context, o agentFlags) error {
 // shortestToken is the least that is taken for a secret.
 const shortestToken = 16
 
-// door lets callers of this machine in where it listens on loopback, and who has the
+// readDoor lets callers of this machine in where it listens on loopback, and who has the
 // token elsewhere. The file is read at each request, so that a token can be changed. If it
 // can no longer be used nobody gets in, which we say once: a caller is told no more than
 // that his token is wrong.
-func (o agentFlags) door(say func(format string, args ...any)) (agent.Door, error) {
+func (o agentFlags) readDoor(say func(format string, args ...any)) (agent.Door, error) {
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
-		return agent.Door{}, usageError{fmt.Errorf("--listen %s: expected an address and a port, such as 127.0.0.1:%s", o.listen, agentPort)}
+		return agent.Door{}, usageError{fmt.Errorf("--listen %s: expected an address and a port, such as 127.0.0.1:%s",
+			o.listen, agentPort)}
 	}
 	if o.tokenFile == "" {
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return agent.Door{}, usageError{hintedError{
 				fmt.Errorf("--listen %s: others than this machine could ask there, which takes a token", o.listen),
-				"(umask 077; head -c 32 /dev/urandom | base64 > token) && stoker agent --listen " + o.listen + " --token-file token",
+				"(umask 077; head -c 32 /dev/urandom | base64 > token) && stoker agent --listen " + o.listen +
+					" --token-file token",
 			}}
 		}
 		return agent.Door{}, nil
@@ -136,10 +143,14 @@ func readSecret(path string) ([]byte, error) {
 	case !mode.IsRegular():
 		return nil, fmt.Errorf("%s is no file, and it is read at each request", path)
 	case owner != 0 && int(owner) != os.Geteuid():
-		return nil, hintedError{fmt.Errorf("%s is user %d's, who can change it", path, owner), fmt.Sprintf("chown %d %s", os.Geteuid(), path)}
+		return nil, hintedError{
+			fmt.Errorf("%s is user %d's, who can change it", path, owner),
+			fmt.Sprintf("chown %d %s", os.Geteuid(), path),
+		}
 	case mode.Perm()&0o027 != 0:
 		return nil, hintedError{
-			fmt.Errorf("%s has mode %04o: others can read or change the token", path, mode.Perm()), "chmod 600 " + path + "    (in a container: the secret's mode, 0400)",
+			fmt.Errorf("%s has mode %04o: others can read or change the token", path, mode.Perm()),
+			"chmod 600 " + path + "    (in a container: the secret's mode, 0400)",
 		}
 	}
 	return io.ReadAll(io.LimitReader(file, mostSecret))

@@ -66,7 +66,7 @@ func TestAgentSaysWhyNobodyGetsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	door, err := agentFlags{listen: "127.0.0.1:0", tokenFile: file}.door(func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
+	door, err := agentFlags{listen: "127.0.0.1:0", tokenFile: file}.readDoor(func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
 	if err != nil {
 		t.Fatal(err)
 	}

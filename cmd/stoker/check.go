@@ -95,7 +95,7 @@ func (c *checkFlag) Type() string { return "BOUNDS" }
 func (c *checkFlag) Set(text string) error {
 	at := 1 // character
 	for term := range strings.SplitSeq(text, ",") {
-		if err := c.add(term, at); err != nil {
+		if err := c.addTerm(term, at); err != nil {
 			return err
 		}
 		at += utf8.RuneCountInString(term) + 1
@@ -103,8 +103,8 @@ func (c *checkFlag) Set(text string) error {
 	return nil
 }
 
-// add reads one word or bound, which begins at a character of the whole.
-func (c *checkFlag) add(term string, at int) error {
+// addTerm reads one word or bound, which begins at a character of the whole.
+func (c *checkFlag) addTerm(term string, at int) error {
 	name, value, operator := term, "", ""
 	if i := strings.IndexFunc(term, func(r rune) bool { return strings.ContainsRune("<>=", r) }); i >= 0 {
 		name, value, operator = term[:i], term[i+1:], term[i:i+1]

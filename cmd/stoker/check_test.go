@@ -204,7 +204,7 @@ func TestJoinChecks(t *testing.T) {
 
 // A promise that was missed fails, one that is not decided passes and says so.
 func TestCheckPromise(t *testing.T) {
-	for kept, c := range map[verify.Kept]struct {
+	for kept, c := range map[verify.PromiseState]struct {
 		code int
 		want string
 	}{

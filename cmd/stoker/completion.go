@@ -21,9 +21,11 @@ func values() map[string][]string {
 	}
 	t := hardware.Known
 	return map[string][]string{
-		"gpu": t.GPUNames(), "storage": t.StorageNames(), "network": t.NetworkNames(), "link": t.LinkNames(), "grid": t.GridNames(),
+		"gpu": t.GPUNames(), "storage": t.StorageNames(), "network": t.NetworkNames(), "link": t.LinkNames(),
+		"grid":  t.GridNames(),
 		"model": firsts(modelRows()), "data": firsts(profileRows()), "list": lists, "access": {"files", "sequential"},
-		"emit": slices.Sorted(maps.Keys(emit.Dialects)), "by": {"gpu", "cpu", "self"}, "shard": {"zero1", "zero2", "zero3"},
+		"emit": slices.Sorted(maps.Keys(emit.Dialects)), "by": {"gpu", "cpu", "self"},
+		"shard": {"zero1", "zero2", "zero3"},
 		"color": {"auto", "always", "never"}, "precision": {"fp32", "tf32", "fp16", "bf16", "fp8", "int8"},
 	}
 }
@@ -34,7 +36,9 @@ func complete(root *cobra.Command) {
 	for _, verb := range append(root.Commands(), root) {
 		for flag, all := range known {
 			if verb.LocalFlags().Lookup(flag) != nil {
-				_ = verb.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that has one
+				// fails for a flag that has one
+				_ = verb.RegisterFlagCompletionFunc(flag,
+					cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
 			}
 		}
 		if slices.Contains([]string{"advise", "diagnose", "export", "report", "verify", "watch"}, verb.Name()) {

@@ -15,7 +15,7 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-func (a *app) diagnose() *cobra.Command {
+func (a *app) diagnoseCommand() *cobra.Command {
 	var asJSON, explain, list, all bool
 	var profile string
 	var check checkFlag
@@ -37,7 +37,7 @@ are the ranks and nodes of one job.`,
 			}
 			a.began = true
 			if list {
-				return text.WriteWords(a.stdout, a.style(a.stdout))
+				return text.WriteWords(a.stdout, a.textStyle(a.stdout))
 			}
 			j, job, err := a.judgeAll(args)
 			if err != nil {
@@ -49,7 +49,7 @@ are the ranks and nodes of one job.`,
 			}
 			switch {
 			case explain:
-				err = text.Explain(a.stdout, j.verdict, a.style(a.stdout))
+				err = text.Explain(a.stdout, j.verdict, a.textStyle(a.stdout))
 			case job != nil:
 				err = a.printJob(*job, j, asJSON, a.pageStyle(a.stdout, all, args...))
 			case asJSON:
@@ -61,9 +61,10 @@ are the ranks and nodes of one job.`,
 				return err
 			}
 			failed := check.failed(j.verdict)
-			if err := a.written(cmd.Context(), forms, ci.FindProblems(j.run, j.verdict, failed, here()), func(w io.Writer) error {
-				return ci.WriteSummary(w, j.run, j.verdict, j.plan, failed)
-			}); err != nil {
+			if err := a.written(cmd.Context(), forms, ci.FindProblems(j.run, j.verdict, failed, here()),
+				func(w io.Writer) error {
+					return ci.WriteSummary(w, j.run, j.verdict, j.plan, failed)
+				}); err != nil {
 				return err
 			}
 			return a.refused(failed)
@@ -73,7 +74,8 @@ are the ranks and nodes of one job.`,
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the questions that were asked and their answers")
 	cmd.Flags().BoolVar(&all, "all", false, "print everything that is known, also beyond 40 lines")
 	cmd.Flags().BoolVar(&list, "list", false, "print what a verdict can say, and what to do about it")
-	cmd.Flags().StringVar(&profile, "pprof", "", "write on which lines preparing batches spends its time, to a `FILE` for go tool pprof")
+	cmd.Flags().StringVar(&profile, "pprof", "",
+		"write on which lines preparing batches spends its time, to a `FILE` for go tool pprof")
 	check.register(cmd, wordFed, "exit with 3 if the GPU is starved")
 	prices.register(cmd.Flags())
 	forms.register(cmd)

@@ -20,10 +20,10 @@ type jobOf struct {
 
 // judgeAll judges one recording, or several of one job: then the first result is the
 // recording that decides, with the job's verdict.
-func (a *app) judgeAll(args []string) (judged, *jobOf, error) {
+func (a *app) judgeAll(args []string) (judgedRecording, *jobOf, error) {
 	files, folder, notes, err := recordingsIn(args)
 	if err != nil {
-		return judged{}, nil, err
+		return judgedRecording{}, nil, err
 	}
 	if len(files) < 2 {
 		j, err := a.judge(files)
@@ -37,19 +37,22 @@ func (a *app) judgeAll(args []string) (judged, *jobOf, error) {
 			notes = append(notes, err.Error())
 			continue
 		} else if err != nil {
-			return judged{}, nil, err
+			return judgedRecording{}, nil, err
 		}
 		job.members = append(job.members, judge.Member{Name: file, Run: run, Verdict: judgeRun(file, run).verdict})
 	}
 	if job.members == nil {
-		return judged{}, nil, fmt.Errorf("judge recordings: none of %d can be read: %s", len(files), notes[0])
+		return judgedRecording{}, nil, fmt.Errorf("judge recordings: none of %d can be read: %s", len(files), notes[0])
 	}
 	if job.Job, err = judge.Together(job.members); err != nil {
-		return judged{}, nil, hintedError{fmt.Errorf("judge recordings together: %w", err), "stoker runs FOLDER lists the jobs in a folder with their files, and stoker diagnose FILE... takes those of one"}
+		return judgedRecording{}, nil, hintedError{
+			fmt.Errorf("judge recordings together: %w", err),
+			"stoker runs FOLDER lists the jobs in a folder with their files, and stoker diagnose FILE... takes those of one",
+		}
 	}
 	job.Verdict.Warnings = append(notes, job.Verdict.Warnings...)
 	lead := job.members[job.Lead]
-	return judged{lead.Name, lead.Run, job.Verdict, advise.Rank(lead.Run, job.Verdict)}, &job, nil
+	return judgedRecording{lead.Name, lead.Run, job.Verdict, advise.Rank(lead.Run, job.Verdict)}, &job, nil
 }
 
 // recordingsIn are the files that arguments name: a folder stands for the recordings in
@@ -65,7 +68,8 @@ func recordingsIn(args []string) (files []string, folder bool, notes []string, e
 			return nil, false, nil, err
 		}
 		if notes = append(notes, l.notes()...); len(l.names) == 0 {
-			return nil, false, nil, errors.New(strings.Join(append([]string{"list recordings: none in " + arg}, notes...), ", "))
+			return nil, false, nil,
+				errors.New(strings.Join(append([]string{"list recordings: none in " + arg}, notes...), ", "))
 		}
 		files, folder = append(files, l.in(arg)...), true
 	}
@@ -73,7 +77,7 @@ func recordingsIn(args []string) (files []string, folder bool, notes []string, e
 }
 
 // printJob writes a job's verdict.
-func (a *app) printJob(job jobOf, lead judged, asJSON bool, style text.Style) error {
+func (a *app) printJob(job jobOf, lead judgedRecording, asJSON bool, style text.Style) error {
 	job.Verdict = lead.verdict // with the user's prices
 	if asJSON {
 		return wire.WriteJob(a.stdout, job.Job, job.members, lead.plan)

@@ -17,7 +17,7 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-func (a *app) doctor() *cobra.Command {
+func (a *app) doctorCommand() *cobra.Command {
 	var asJSON, check bool
 	place := observe.Place{Pause: time.Second / 2, OpenGPU: openGPUs}
 	cmd := &cobra.Command{
@@ -41,9 +41,12 @@ helps if it is not. Run it as the job runs: in its container, as its user, under
 			if asJSON {
 				err = wire.WriteChecks(a.stdout, version, checks, groups)
 			} else {
-				err = text.WriteChecks(a.stdout, checks, a.style(a.stdout))
+				err = text.WriteChecks(a.stdout, checks, a.textStyle(a.stdout))
 			}
-			if err == nil && check && slices.ContainsFunc(checks, func(c report.Check) bool { return c.Needed && !c.Seen }) {
+			if err == nil && check && slices.ContainsFunc(checks, func(c report.Check) bool {
+				return c.Needed &&
+					!c.Seen
+			}) {
 				return exitCode(exitStarved)
 			}
 			return err
@@ -57,7 +60,10 @@ helps if it is not. Run it as the job runs: in its container, as its user, under
 
 // openGPUs opens what is to be seen on this machine, outside of any job.
 func openGPUs() (observe.GPU, error) {
-	return observe.OpenGPUs(gpu.Options{Emulate: os.Getenv("STOKER_EMULATE") == "1", Page: os.Getenv("STOKER_EMULATED_PAGE")})
+	return observe.OpenGPUs(gpu.Options{
+		Emulate: os.Getenv("STOKER_EMULATE") == "1",
+		Page:    os.Getenv("STOKER_EMULATED_PAGE"),
+	})
 }
 
 // kernelGroups are the feed's kernels for this kind of processor.
@@ -67,7 +73,7 @@ func kernelGroups() []report.KernelGroup {
 		if g.Arch == runtime.GOARCH {
 			groups = append(groups, report.KernelGroup{
 				Name: g.Name, Package: g.Package, Routines: g.Routines,
-				Needs: featureNames(g.Needs), Lacks: featureNames(g.Lacks()), Runs: g.Runs(),
+				Needs: featureNames(g.Needs), Lacks: featureNames(g.Lacks()), Runs: g.Supported(),
 			})
 		}
 	}
@@ -101,7 +107,8 @@ func checkKernels(groups []report.KernelGroup) report.Check {
 	case c.Seen:
 		c.Text = "this processor runs all of them: " + strings.Join(run, ", ")
 	default:
-		c.Text = "this processor lacks " + strings.Join(slices.Compact(lacks), ", ") + ": plain Go makes the same bytes in " + strings.Join(plain, ", ")
+		c.Text = "this processor lacks " + strings.Join(slices.Compact(lacks), ", ") +
+			": plain Go makes the same bytes in " + strings.Join(plain, ", ")
 	}
 	return c
 }

@@ -24,20 +24,30 @@ import (
 var exports = []struct {
 	name  string
 	fits  func(base string) bool
-	write func(w io.Writer, j judged) error
+	write func(w io.Writer, j judgedRecording) error
 	table func(w io.Writer, runs iter.Seq2[string, *recording.Run]) error
 }{
-	{name: "Prometheus text (FILE.prom)", fits: ends(".prom"), write: func(w io.Writer, j judged) error {
+	{name: "Prometheus text (FILE.prom)", fits: ends(".prom"), write: func(w io.Writer, j judgedRecording) error {
 		return export.Prometheus(w, j.run, j.verdict, forecastsOf(j.plan))
 	}},
-	{name: "Chrome trace (FILE.json, FILE.json.gz), for ui.perfetto.dev", fits: ends(".json", ".json.gz"), write: func(w io.Writer, j judged) error {
-		return export.Live(w, j.run)
-	}},
-	{name: "TensorBoard events (events.out.tfevents.*, or a folder)", fits: func(base string) bool { return strings.HasPrefix(base, tfevents) }, write: func(w io.Writer, j judged) error {
-		return export.TensorBoard(w, j.run)
-	}},
+	{
+		name: "Chrome trace (FILE.json, FILE.json.gz), for ui.perfetto.dev", fits: ends(".json", ".json.gz"),
+		write: func(w io.Writer, j judgedRecording) error {
+			return export.Live(w, j.run)
+		},
+	},
+	{
+		name: "TensorBoard events (events.out.tfevents.*, or a folder)",
+		fits: func(base string) bool { return strings.HasPrefix(base, tfevents) },
+		write: func(w io.Writer, j judgedRecording) error {
+			return export.TensorBoard(w, j.run)
+		},
+	},
 	{name: "CSV of steps (*steps.csv, *steps.csv.gz)", fits: ends("steps.csv", "steps.csv.gz"), table: export.Steps},
-	{name: "CSV of signals (*signals.csv, *signals.csv.gz)", fits: ends("signals.csv", "signals.csv.gz"), table: export.Signals},
+	{
+		name: "CSV of signals (*signals.csv, *signals.csv.gz)", fits: ends("signals.csv", "signals.csv.gz"),
+		table: export.Signals,
+	},
 }
 
 // tfevents is how the names of TensorBoard's files begin.
@@ -54,7 +64,7 @@ func ends(suffixes ...string) func(string) bool {
 	}
 }
 
-func (a *app) export() *cobra.Command {
+func (a *app) exportCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "export [RUN...] -o FILE",
@@ -69,7 +79,8 @@ ends in steps.csv or signals.csv (or so and .gz) a table of all recordings.`,
 			return a.runExport(cmd.Context(), args, file)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "`FILE` to write, or FOLDER/ for TensorBoard (the name says the format)")
+	cmd.Flags().StringVarP(&file, "output", "o", "",
+		"`FILE` to write, or FOLDER/ for TensorBoard (the name says the format)")
 	return cmd
 }
 
@@ -87,7 +98,9 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 			continue
 		}
 		if f.table == nil && len(args) > 1 {
-			return usageError{fmt.Errorf("export -o %q: %d recordings, and only a table (steps.csv, signals.csv) takes several", file, len(args))}
+			return usageError{fmt.Errorf(
+				"export -o %q: %d recordings, and only a table (steps.csv, signals.csv) takes several", file,
+				len(args))}
 		}
 		a.began = true
 		if f.table != nil {
@@ -97,7 +110,10 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFiles(ctx, output{file, toOthers, func(w io.Writer) error { return f.write(w, j) }}); err != nil {
+		if err := writeFiles(ctx, output{file, toOthers, func(w io.Writer) error {
+			return f.write(w,
+				j)
+		}}); err != nil {
 			return err
 		}
 		a.say("%s is written", file)
@@ -107,12 +123,15 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 	for _, f := range exports {
 		known = append(known, f.name)
 	}
-	return usageError{fmt.Errorf("export -o %q: the name says no format, expected one of %s", file, strings.Join(known, ", "))}
+	return usageError{fmt.Errorf("export -o %q: the name says no format, expected one of %s", file,
+		strings.Join(known, ", "))}
 }
 
 // exportTable writes one table of recordings. One in a folder that cannot be read is left
 // out, and told, unless there is no other.
-func (a *app) exportTable(ctx context.Context, args []string, file string, table func(io.Writer, iter.Seq2[string, *recording.Run]) error) error {
+func (a *app) exportTable(ctx context.Context, args []string, file string, table func(io.Writer, iter.Seq2[string,
+	*recording.Run]) error,
+) error {
 	if len(args) == 0 {
 		path, err := newest()
 		if err != nil {
@@ -124,7 +143,7 @@ func (a *app) exportTable(ctx context.Context, args []string, file string, table
 	if err != nil {
 		return err
 	}
-	p := a.progress()
+	p := a.newProgress()
 	defer p.end()
 	var unread []error
 	runs := func(yield func(string, *recording.Run) bool) {

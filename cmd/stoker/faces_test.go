@@ -27,7 +27,7 @@ func caseFiles(t *testing.T, pattern string) []string {
 }
 
 // facesOf are all texts about a judged run, at a width.
-func facesOf(t *testing.T, j judged, width int) map[string]string {
+func facesOf(t *testing.T, j judgedRecording, width int) map[string]string {
 	t.Helper()
 	style := text.Style{Width: width, All: true}
 	var shown, explain, plan bytes.Buffer

@@ -37,7 +37,7 @@ type feedFlags struct {
 	json              bool
 }
 
-func (a *app) feed() *cobra.Command {
+func (a *app) feedCommand() *cobra.Command {
 	var f feedFlags
 	cmd := &cobra.Command{
 		Use:   "feed ([--verify N] -- CMD... | --check FOLDER | --fd N | --socket PATH --ranks N)",
@@ -103,7 +103,9 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 	}
 	switch {
 	case ways == 0:
-		return errors.New("feed needs a command to run (-- python train.py), or --check FOLDER to look at a data set. The daemon (--fd, --socket) is started by the Python client")
+		return errors.New(
+			"feed needs a command to run (-- python train.py), or --check FOLDER to look at a data set. The daemon " +
+				"(--fd, --socket) is started by the Python client")
 	case ways > 1:
 		return errors.New("--fd, --socket, --check and a command exclude each other: give one")
 	case given("verify") && (!command || f.twice < 1):
@@ -160,8 +162,8 @@ func (a *app) checkFolder(ctx context.Context, f feedFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, heeded(os.Interrupt)...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it where the storage does not answer
-	p := a.progress()
-	r, err := check.Run(ctx, root, check.Options{
+	p := a.newProgress()
+	r, err := check.Folder(ctx, root, check.Options{
 		Size: f.size, Pool: feed.PoolOptions{Threads: f.threads, Nice: f.nice}, Quarantine: f.quarantine,
 		Progress: func(done, total int64) { p.say("%s", checkProgress(done, total)) },
 	})
@@ -203,9 +205,10 @@ func printCheck(w io.Writer, r check.Report) error {
 		}
 	}
 	line("%s: %d samples in %d classes, listed in %.2f s", r.Root, r.Samples, r.Classes, r.ListSeconds)
-	line("%.0f images/s on %d threads, resized to %d x %d, in %.1f s", r.Rate(), r.Threads, r.Size, r.Size, r.Seconds)
+	line("%.0f images/s on %d threads, resized to %d x %d, in %.1f s", r.ImagesPerSecond(), r.Threads, r.Size, r.Size,
+		r.Seconds)
 	if r.CPUSeconds > 0 {
-		line("%.2f ms of CPU per image", 1e3*r.CPU())
+		line("%.2f ms of CPU per image", 1e3*r.CPUPerImage())
 	}
 	n := float64(r.Samples)
 	line("per image: read %.2f ms, decode %.2f ms, transform %.2f ms", 1e3*r.Stages.Read/n, 1e3*r.Stages.Decode/n,

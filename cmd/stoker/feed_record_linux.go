@@ -14,15 +14,15 @@ func feedRecorder(path string, take func() serve.Snapshot) (stop func() error, e
 	r := serve.Recording{Version: version, Command: os.Args}
 	job, err := cpu.Watch(cpu.Options{Root: os.Getpid()})
 	if err != nil { // without /proc the loader's own side is all there is
-		return r.Recorder(path, take)
+		return r.StartRecorder(path, take)
 	}
-	r.Host = serve.Host{
+	r.Host = serve.HostView{
 		Second: func(now float64, to *recording.Writer) { job.Second(now, to) },
 		Facts: func(f *recording.Facts) {
-			f.Machine = job.Machine()
+			f.Machine = job.HostMachine()
 			f.Absent = append(f.Absent, job.Absent()...)
 		},
 		Close: job.Close,
 	}
-	return r.Recorder(path, take)
+	return r.StartRecorder(path, take)
 }

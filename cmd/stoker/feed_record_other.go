@@ -10,5 +10,5 @@ import (
 
 // feedRecorder: the daemon needs Linux, and so does what it is recorded with.
 func feedRecorder(path string, take func() serve.Snapshot) (stop func() error, err error) {
-	return serve.Recording{Version: version, Command: os.Args}.Recorder(path, take)
+	return serve.Recording{Version: version, Command: os.Args}.StartRecorder(path, take)
 }

@@ -54,7 +54,8 @@ func fedEnvironment(environment []string, twice int) ([]string, error) {
 		if os.Getenv("STOKER_BIN") == "" {
 			set["STOKER_BIN"] = own
 		}
-		if beside := filepath.Join(filepath.Dir(filepath.Dir(own)), "python"); isFile(filepath.Join(beside, "stoker", "_defer.py")) {
+		if beside := filepath.Join(filepath.Dir(filepath.Dir(own)), "python"); isFile(filepath.Join(beside, "stoker",
+			"_defer.py")) {
 			set["STOKER_FEED_PYTHON"] = beside
 		}
 	}

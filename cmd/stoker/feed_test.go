@@ -51,7 +51,7 @@ func TestFeedUsage(t *testing.T) {
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	private := privatetest.Folder(t)
+	private := privatetest.MakeFolder(t)
 	for _, c := range []struct {
 		args []string
 		code int

@@ -60,7 +60,7 @@ func writeBeside(ctx context.Context, f output) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", f.name, err)
 	}
-	buffered := bufio.NewWriterSize(watched{ctx, temporary}, 1<<18)
+	buffered := bufio.NewWriterSize(contextWriter{ctx, temporary}, 1<<18)
 	var w io.Writer = buffered
 	var zip *gzip.Writer
 	if strings.HasSuffix(f.name, ".gz") {
@@ -78,13 +78,13 @@ func writeBeside(ctx context.Context, f output) (string, error) {
 	return beside, nil
 }
 
-// watched is a writer that ends with its context.
-type watched struct {
+// contextWriter is a writer that ends with its context.
+type contextWriter struct {
 	ctx context.Context
 	io.Writer
 }
 
-func (w watched) Write(p []byte) (int, error) {
+func (w contextWriter) Write(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -24,7 +24,8 @@ func (f *formFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.markdown, "markdown", "", "append a summary to a `FILE`, such as \"$GITHUB_STEP_SUMMARY\"")
 	flags.StringVar(&f.sarif, "sarif", "", "write what was found as SARIF 2.1.0 to a `FILE`, for code scanning")
 	flags.StringVar(&f.gitlab, "gitlab", "", "write what was found as a Code Quality report to a `FILE`")
-	flags.BoolVar(&f.github, "github", false, "print what was found as workflow commands of GitHub as well, which shows them at their lines")
+	flags.BoolVar(&f.github, "github", false,
+		"print what was found as workflow commands of GitHub as well, which shows them at their lines")
 	cmd.MarkFlagsMutuallyExclusive("json", "github")
 }
 
@@ -32,10 +33,16 @@ func (f *formFlags) register(cmd *cobra.Command) {
 func (a *app) written(ctx context.Context, f formFlags, problems []ci.Problem, summary func(io.Writer) error) error {
 	var files []output
 	if f.sarif != "" {
-		files = append(files, output{f.sarif, toOthers, func(w io.Writer) error { return ci.WriteSARIF(w, problems, version) }})
+		files = append(files, output{f.sarif, toOthers, func(w io.Writer) error {
+			return ci.WriteSARIF(w, problems,
+				version)
+		}})
 	}
 	if f.gitlab != "" {
-		files = append(files, output{f.gitlab, toOthers, func(w io.Writer) error { return ci.WriteGitLab(w, problems) }})
+		files = append(files, output{f.gitlab, toOthers, func(w io.Writer) error {
+			return ci.WriteGitLab(w,
+				problems)
+		}})
 	}
 	if err := writeFiles(ctx, files...); err != nil {
 		return err

@@ -121,7 +121,8 @@ func writeRootHelp(w io.Writer, root *cobra.Command) {
 		}
 	}
 	fmt.Fprintf(w, "\nMore: %s\n", strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))
-	fmt.Fprintf(w, "\nstoker VERB --help has examples, flags and exit codes of a verb, stoker --version the version.\n%s\n", generalFlags)
+	fmt.Fprintf(w, "\nstoker VERB --help has examples, flags and exit codes of a verb, stoker --version the "+
+		"version.\n%s\n", generalFlags)
 }
 
 // generalFlags is what every verb takes.

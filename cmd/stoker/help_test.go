@@ -19,7 +19,7 @@ const tooManyFlags = 8
 
 // Every verb's help is short, fits its screen, and shows each flag once, in a group.
 func TestHelp(t *testing.T) {
-	root := (&app{}).root()
+	root := (&app{}).rootCommand()
 	verbs := 0
 	for _, verb := range root.Commands() {
 		for _, cmd := range append([]*cobra.Command{verb}, verb.Commands()...) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) install() *cobra.Command {
+func (a *app) installCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "install FOLDER",
 		Short: "Copy this binary into a folder, for a container that shares it",
@@ -30,13 +30,16 @@ it into a volume that the trainer's container mounts (docs/cluster.md).`,
 				return fmt.Errorf("find this binary: %w", err)
 			}
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
-				return hintedError{fmt.Errorf("install into %s: %w", args[0], err), "name a folder in which you may write: stoker install ~/bin"}
+				return hintedError{
+					fmt.Errorf("install into %s: %w", args[0], err),
+					"name a folder in which you may write: stoker install ~/bin",
+				}
 			}
 			target := filepath.Join(args[0], filepath.Base(own))
 			if err := copyBinary(cmd.Context(), own, target); err != nil {
 				return err
 			}
-			a.line("%s", target)
+			a.printLine("%s", target)
 			return nil
 		},
 	}

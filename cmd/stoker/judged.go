@@ -20,7 +20,9 @@ const runsFolder = "stoker-runs"
 func newest() (string, error) {
 	files := recordings(runsFolder)
 	if len(files) == 0 {
-		return "", fmt.Errorf("find recording: none in %s/ here: name a file, or record one: stoker observe -- python train.py", runsFolder)
+		return "", fmt.Errorf(
+			"find recording: none in %s/ here: name a file, or record one: stoker observe -- python train.py",
+			runsFolder)
 	}
 	best, when := "", int64(math.MinInt64)
 	for _, file := range files {
@@ -32,8 +34,8 @@ func newest() (string, error) {
 	return best, nil
 }
 
-// judged is a recording with all that is concluded from it.
-type judged struct {
+// judgedRecording is a recording with all that is concluded from it.
+type judgedRecording struct {
 	path    string
 	run     *recording.Run
 	verdict diagnose.Verdict
@@ -42,17 +44,17 @@ type judged struct {
 
 // judge opens a recording, the newest one where none is named, "-" being stdin, and judges
 // it.
-func (a *app) judge(args []string) (judged, error) {
+func (a *app) judge(args []string) (judgedRecording, error) {
 	var path string
 	var err error
 	if len(args) > 0 {
 		path = args[0]
 	} else if path, err = newest(); err != nil {
-		return judged{}, err
+		return judgedRecording{}, err
 	}
 	run, err := a.openRun(path)
 	if err != nil {
-		return judged{path: path}, err
+		return judgedRecording{path: path}, err
 	}
 	return judgeRun(path, run), nil
 }
@@ -70,8 +72,8 @@ func (a *app) openRun(path string) (*recording.Run, error) {
 }
 
 // judgeRun judges a recording that was read.
-func judgeRun(path string, run *recording.Run) judged {
-	j := judged{path: path, run: run}
+func judgeRun(path string, run *recording.Run) judgedRecording {
+	j := judgedRecording{path: path, run: run}
 	j.verdict = capturedOf(context.Background(), path, run, judge.Judge(run)).verdict
 	j.plan = advise.Rank(run, j.verdict)
 	return j
@@ -79,15 +81,15 @@ func judgeRun(path string, run *recording.Run) judged {
 
 // compareAll is how runs compare with those before them, and with what had been promised
 // for just what was changed.
-func compareAll(before, after []judged) verify.Outcome {
-	runs := func(side []judged) (all []*recording.Run) {
+func compareAll(before, after []judgedRecording) verify.Outcome {
+	runs := func(side []judgedRecording) (all []*recording.Run) {
 		for _, j := range side {
 			all = append(all, j.run)
 		}
 		return all
 	}
 	was, now := runs(before), runs(after)
-	o := verify.CompareAll(was, now, promise(was[0], verify.Changes(was[0], now[0])))
+	o := verify.CompareAll(was, now, forecastPromise(was[0], verify.Changes(was[0], now[0])))
 	o.Was, o.Now = string(before[0].verdict.Class), string(after[0].verdict.Class)
 	return o
 }

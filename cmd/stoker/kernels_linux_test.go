@@ -23,7 +23,7 @@ const ours = "github.com/stoker-dev/stoker/"
 // for more than its routines have, and no routine is missing here or there.
 func TestAssemblyKeepsToItsGates(t *testing.T) {
 	functions, arch := readAssembly(t)
-	used := map[*kernels.Group][]machinecode.Set{}
+	used := map[*kernels.Group][]machinecode.InstructionSet{}
 	found := map[string]bool{}
 	for _, f := range functions {
 		name, isOurs := strings.CutPrefix(f.Name, ours)
@@ -57,7 +57,7 @@ func TestAssemblyKeepsToItsGates(t *testing.T) {
 			}
 		}
 		for _, need := range group.Needs {
-			if !slices.Contains(used[group], machinecode.Set(need)) {
+			if !slices.Contains(used[group], machinecode.InstructionSet(need)) {
 				t.Errorf("%q needs %s, of which none of its routines has an instruction", group.Name, need)
 			}
 		}
@@ -67,15 +67,15 @@ func TestAssemblyKeepsToItsGates(t *testing.T) {
 // othersNeed is what the assembly of other modules needs of a processor with amd64, and how
 // it was found to ask for that. Go's own asks internal/cpu.
 var othersNeed = map[string]struct {
-	sets []machinecode.Set
+	sets []machinecode.InstructionSet
 	asks string
 }{
 	"github.com/ebitengine/purego/internal/fakecgo":      {nil, "nothing beyond any processor"},
-	"github.com/klauspost/compress/huff0":                {[]machinecode.Set{machinecode.BMI1, machinecode.BMI2}, "cpuinfo.HasBMI2 chooses; TZCNT stands in the other half as well, which older processors run as BSF: the same of numbers that are not 0, as these"},
+	"github.com/klauspost/compress/huff0":                {[]machinecode.InstructionSet{machinecode.BMI1, machinecode.BMI2}, "cpuinfo.HasBMI2 chooses; TZCNT stands in the other half as well, which older processors run as BSF: the same of numbers that are not 0, as these"},
 	"github.com/klauspost/compress/internal/cpuinfo":     {nil, "CPUID"},
-	"github.com/klauspost/compress/zstd":                 {[]machinecode.Set{machinecode.BMI1, machinecode.BMI2}, "cpuinfo.HasBMI2"},
+	"github.com/klauspost/compress/zstd":                 {[]machinecode.InstructionSet{machinecode.BMI1, machinecode.BMI2}, "cpuinfo.HasBMI2"},
 	"github.com/klauspost/compress/zstd/internal/xxhash": {nil, "nothing beyond any processor"},
-	"golang.org/x/sys/cpu":                               {[]machinecode.Set{machinecode.XSAVE}, "OSXSAVE of CPUID before XGETBV"},
+	"golang.org/x/sys/cpu":                               {[]machinecode.InstructionSet{machinecode.XSAVE}, "OSXSAVE of CPUID before XGETBV"},
 	"golang.org/x/sys/unix":                              {nil, "nothing beyond any processor"},
 }
 
@@ -87,7 +87,7 @@ func TestAssemblyOfOthersIsKnown(t *testing.T) {
 	if arch != "amd64" {
 		t.Skip("what other modules' assembly needs was looked at for amd64 alone, not for " + arch)
 	}
-	found := map[string][]machinecode.Set{}
+	found := map[string][]machinecode.InstructionSet{}
 	for _, f := range functions {
 		host, _, below := strings.Cut(f.Name, "/")
 		if !f.Assembly || !below || !strings.Contains(host, ".") || strings.HasPrefix(f.Name, ours) {
@@ -170,7 +170,7 @@ func groupOf(arch, name string) *kernels.Group {
 }
 
 // allows reports whether a processor with what a group needs has a set.
-func allows(group *kernels.Group, set machinecode.Set) bool {
+func allows(group *kernels.Group, set machinecode.InstructionSet) bool {
 	return slices.Contains(group.Needs, kernels.Feature(set)) ||
 		set == machinecode.AVX && slices.Contains(group.Needs, kernels.AVX2)
 }

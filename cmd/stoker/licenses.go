@@ -12,7 +12,7 @@ import (
 //go:embed licenses.txt
 var licenses string
 
-func (a *app) licenses() *cobra.Command {
+func (a *app) licensesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "licenses",
 		Short: "Print the licences of stoker and of all code that it holds",

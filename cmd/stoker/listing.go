@@ -22,14 +22,15 @@ func isRecording(name string) bool {
 
 // listing is what lies in a folder under names of recordings, in order of name.
 type listing struct {
-	names  []string          // seen from the folder
-	others map[string]string // what is no plain file, and a sentence about it: opening a pipe or a device may wait for ever
+	names []string // seen from the folder
+	// what is no plain file, and a sentence about it: opening a pipe or a device may wait for ever
+	others map[string]string
 }
 
 // listRecordings lists the recordings of a folder.
 func listRecordings(folder string) (listing, error) {
 	l := listing{others: map[string]string{}}
-	err := l.add(folder, "")
+	err := l.addFolder(folder, "")
 	slices.Sort(l.names)
 	return l, err
 }
@@ -40,7 +41,7 @@ func listTuned(folder string) (listing, error) {
 	inner, _ := filepath.Glob(filepath.Join(escapedGlob(folder), tunePrefix+"*"))
 	for _, path := range inner {
 		if info, err := os.Lstat(path); err == nil && info.IsDir() {
-			_ = l.add(folder, filepath.Base(path)) // it may have gone
+			_ = l.addFolder(folder, filepath.Base(path)) // it may have gone
 		}
 	}
 	slices.Sort(l.names)
@@ -52,7 +53,7 @@ func escapedGlob(folder string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
 }
 
-func (l *listing) add(folder, inner string) error {
+func (l *listing) addFolder(folder, inner string) error {
 	entries, err := os.ReadDir(filepath.Join(folder, inner))
 	if err != nil {
 		return fmt.Errorf("list recordings: %w", err)

@@ -45,7 +45,7 @@ func main() {
 // run is the whole command with everything it touches as arguments.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
-	root := app.root()
+	root := app.rootCommand()
 	root.SetArgs(joinChecks(args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -62,7 +62,7 @@ type app struct {
 	began          bool   // a verb's own work has begun: later errors are not about usage
 }
 
-func (a *app) root() *cobra.Command {
+func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "stoker",
 		Short: "Keep GPUs fed",
@@ -80,7 +80,9 @@ that gains, and afterwards whether it helped.`,
 	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
 	root.SetFlagErrorFunc(misspelt)
 	root.SetVersionTemplate("stoker {{.Version}}\n")
-	root.AddCommand(a.observe(), a.trace(), a.diagnose(), a.predict(), a.advise(), a.verify(), a.runs(), a.watch(), a.report(), a.agent(), a.export(), a.feed(), a.pack(), a.tune(), a.doctor(), a.install(), a.licenses())
+	root.AddCommand(a.observeCommand(), a.traceCommand(), a.diagnoseCommand(), a.predictCommand(), a.adviseCommand(),
+		a.verifyCommand(), a.runsCommand(), a.watchCommand(), a.reportCommand(), a.agentCommand(), a.exportCommand(),
+		a.feedCommand(), a.packCommand(), a.tuneCommand(), a.doctorCommand(), a.installCommand(), a.licensesCommand())
 	complete(root)
 	root.SetHelpFunc(a.help)
 	return root

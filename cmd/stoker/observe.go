@@ -31,7 +31,7 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-func (a *app) observe() *cobra.Command {
+func (a *app) observeCommand() *cobra.Command {
 	var o observeFlags
 	var otlp string
 	cmd := &cobra.Command{
@@ -44,7 +44,8 @@ GPU, what to change and what that gains. CMD keeps its terminal, its signals and
   stoker observe --pid 4711                        a run that is already going (without the hook)`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
-				return usageError{fmt.Errorf("observe takes its command after --: stoker observe -- %s", strings.Join(args, " "))}
+				return usageError{fmt.Errorf("observe takes its command after --: stoker observe -- %s",
+					strings.Join(args, " "))}
 			}
 			if (len(args) == 0) == (o.pid == 0) {
 				return usageError{errors.New("observe takes a command after --, or --pid PID")}
@@ -65,17 +66,23 @@ GPU, what to change and what that gains. CMD keeps its terminal, its signals and
 			return a.runObserve(cmd, args, o, own)
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "recording `FILE` to write, or FOLDER/ for a new one (default "+runsFolder+"/DATE-NAME-HOST-PID.jsonl.gz)")
-	cmd.Flags().BoolVar(&o.noHook, "no-hook", false, "do not load the hook into Python (the verdict then rests on sampling alone)")
-	cmd.Flags().BoolVar(&o.noLines, "no-lines", false, "do not sample which lines of Python the loader spends its time on")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "",
+		"recording `FILE` to write, or FOLDER/ for a new one (default "+runsFolder+"/DATE-NAME-HOST-PID.jsonl.gz)")
+	cmd.Flags().BoolVar(&o.noHook, "no-hook", false,
+		"do not load the hook into Python (the verdict then rests on sampling alone)")
+	cmd.Flags().BoolVar(&o.noLines, "no-lines", false,
+		"do not sample which lines of Python the loader spends its time on")
 	cmd.Flags().IntVar(&o.pid, "pid", 0, "attach to process `PID` instead of starting one")
 	o.check.register(cmd, wordFed, "exit with 3 if CMD returned 0 and the GPU is starved")
 	o.trace.flags(cmd)
 	o.prices.register(cmd.Flags())
-	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "`FILE.prom` to keep up to date, for node_exporter or stoker agent")
+	cmd.Flags().StringVar(&o.prometheus, "prometheus", "",
+		"`FILE.prom` to keep up to date, for node_exporter or stoker agent")
 	cmd.Flags().StringVar(&o.json, "json", "", "`FILE` for the verdict as one JSON object (CMD has stdout)")
-	cmd.Flags().StringVar(&otlp, "otlp", "", "send findings to the OpenTelemetry collector at a `URL` every 15 s: http://127.0.0.1:4318")
-	cmd.Flags().StringSliceVar(&o.log, "log", nil, "log findings every 15 s into the run that CMD has open, to `TOOLS`: "+strings.Join(loggers, ", "))
+	cmd.Flags().StringVar(&otlp, "otlp", "",
+		"send findings to the OpenTelemetry collector at a `URL` every 15 s: http://127.0.0.1:4318")
+	cmd.Flags().StringSliceVar(&o.log, "log", nil,
+		"log findings every 15 s into the run that CMD has open, to `TOOLS`: "+strings.Join(loggers, ", "))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
@@ -160,7 +167,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace != nil))
 	})
 	a.guarded("keep what is concluded", func() error {
-		return keepSummary(judged{o.output, run, concluded, advise.Rank(run, concluded)})
+		return keepSummary(judgedRecording{o.output, run, concluded, advise.Rank(run, concluded)})
 	})
 	a.guarded("write the verdict", func() error {
 		if o.json == "" {
@@ -179,7 +186,7 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 }
 
 // observeOptions are what the flags ask for.
-func (a *app) observeOptions(ctx context.Context, o *observeFlags, args []string, live *live) observe.Options {
+func (a *app) observeOptions(ctx context.Context, o *observeFlags, args []string, live *liveVerdict) observe.Options {
 	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: version, NoLines: o.noLines,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
@@ -200,14 +207,14 @@ func (a *app) observeOptions(ctx context.Context, o *observeFlags, args []string
 		options.Say = nil
 	}
 	if o.trace.steps > 0 {
-		if options.Trace = o.trace.request(); !o.quiet {
-			a.say("%s", o.trace.cost())
+		if options.Trace = o.trace.traceRequest(); !o.quiet {
+			a.say("%s", o.trace.describeCost())
 		}
 	}
 	if len(o.log) > 0 {
 		options.Log = live.nextLog
 	}
-	if live.inside = o.trace.inside(*o); !live.inside.forbidden {
+	if live.inside = o.trace.newInside(*o); !live.inside.forbidden {
 		options.Inside = live.inside.next
 	}
 	return options
@@ -235,14 +242,15 @@ var rankNames = []string{"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_R
 func recordingFile(o observeFlags, args []string) string {
 	folder := runsFolder
 	if o.output != "" {
-		if info, err := os.Stat(o.output); (err != nil || !info.IsDir()) && !os.IsPathSeparator(o.output[len(o.output)-1]) {
+		if info, err := os.Stat(o.output); (err != nil || !info.IsDir()) &&
+			!os.IsPathSeparator(o.output[len(o.output)-1]) {
 			return o.output
 		}
 		folder = o.output // one that ends in a slash is made
 	}
 	name := fmt.Sprintf("pid-%d", o.pid)
 	if len(args) > 0 {
-		name = programName(redact.Command(args))
+		name = programName(redact.CommandLine(args))
 	}
 	host, _ := os.Hostname()
 	host, _, _ = strings.Cut(host, ".")
@@ -253,7 +261,8 @@ func recordingFile(o observeFlags, args []string) string {
 			break
 		}
 	}
-	return filepath.Join(folder, recording.Name(time.Now().Format("2006-01-02T150405"), name, host, rank, strconv.Itoa(os.Getpid())))
+	return filepath.Join(folder, recording.Name(time.Now().Format("2006-01-02T150405"), name, host, rank,
+		strconv.Itoa(os.Getpid())))
 }
 
 // programName is what a recording is named after: the script where an
@@ -291,13 +300,14 @@ func (a *app) notRun(err *launch.CommandError) error {
 	case errors.Is(err, fs.ErrPermission):
 		a.hint("chmod +x makes a script executable, or name its interpreter: -- python FILE")
 	}
-	return exitCode(err.Code())
+	return exitCode(err.ExitCode())
 }
 
 // ending prints the report after CMD has ended.
 func (a *app) ending(run *recording.Run, verdict diagnose.Verdict, path string) error {
 	fmt.Fprintln(a.stderr)
-	if err := text.WriteVerdict(a.stderr, run, verdict, advise.Rank(run, verdict), a.pageStyle(a.stderr, false, path)); err != nil {
+	if err := text.WriteVerdict(a.stderr, run, verdict, advise.Rank(run, verdict),
+		a.pageStyle(a.stderr, false, path)); err != nil {
 		return err
 	}
 	if path != "" {

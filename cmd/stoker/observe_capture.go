@@ -30,7 +30,8 @@ type captureFlags struct {
 func (t *captureFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&t.steps, "trace", 0, "have PyTorch's profiler write a trace of `N` steady steps")
 	cmd.Flags().BoolVar(&t.stacks, "trace-stacks", false, "with Python's stacks in the trace (slower, larger)")
-	cmd.Flags().BoolVar(&t.none, "no-trace", false, "take no trace (a short one is taken if idle time stays unexplained)")
+	cmd.Flags().BoolVar(&t.none, "no-trace", false,
+		"take no trace (a short one is taken if idle time stays unexplained)")
 	cmd.Flags().BoolVar(&t.shapes, "trace-shapes", false, "with operand shapes in the trace (slower, larger)")
 }
 
@@ -38,7 +39,8 @@ func (t *captureFlags) flags(cmd *cobra.Command) {
 func (t *captureFlags) check(attached, noHook bool) error {
 	switch {
 	case t.steps < 0 || t.steps > observe.MostTraceSteps:
-		return usageError{fmt.Errorf("--trace takes a number of steps, 1 to %d, got %d", observe.MostTraceSteps, t.steps)}
+		return usageError{fmt.Errorf("--trace takes a number of steps, 1 to %d, got %d", observe.MostTraceSteps,
+			t.steps)}
 	case t.steps > 0 && attached:
 		return usageError{errors.New("--trace with --pid: a process that runs already has no hook to take a trace. " +
 			"start it with stoker observe --trace 5 -- CMD, or record with torch.profiler and read the file: stoker trace FILE")}
@@ -52,19 +54,21 @@ func (t *captureFlags) check(attached, noHook bool) error {
 	return nil
 }
 
-func (t *captureFlags) request() *observe.TraceRequest {
+func (t *captureFlags) traceRequest() *observe.TraceRequest {
 	return &observe.TraceRequest{Steps: t.steps, Stacks: t.stacks, Shapes: t.shapes}
 }
 
-// cost says beforehand what a trace costs the job.
-func (t *captureFlags) cost() string {
-	return fmt.Sprintf("a trace of %d steps is taken once, when steps are steady. They take longer meanwhile, with stacks and shapes most of all, "+
-		"and its start and its file hold the program up for %s (what it cost here is said at the end)", t.steps, insideCost)
+// describeCost says beforehand what a trace costs the job.
+func (t *captureFlags) describeCost() string {
+	return fmt.Sprintf("a trace of %d steps is taken once, when steps are steady. They take longer meanwhile, with "+
+		"stacks and shapes most of all, "+
+		"and its start and its file hold the program up for %s (what it cost here is said at the end)", t.steps,
+		insideCost)
 }
 
-// inside says whether a trace is taken where idle time stays without a name. Without a
+// newInside says whether a trace is taken where idle time stays without a name. Without a
 // word on what it costs, as with -q, it is not.
-func (t *captureFlags) inside(o observeFlags) *inside {
+func (t *captureFlags) newInside(o observeFlags) *inside {
 	i := &inside{forbidden: t.none || t.steps > 0 || o.quiet}
 	switch {
 	case o.pid > 0:
@@ -160,7 +164,7 @@ func (a *app) capturedEnding(run *recording.Run, c captured, asked bool) error {
 	}
 	if c.verdict.Traced != nil && c.verdict.Traced.HostOnly {
 		fmt.Fprintln(a.stderr)
-		if err := text.WriteOperators(a.stderr, c.table, a.style(a.stderr)); err != nil {
+		if err := text.WriteOperators(a.stderr, c.table, a.textStyle(a.stderr)); err != nil {
 			return err
 		}
 	}

@@ -35,20 +35,23 @@ func (t *inside) look(run *recording.Run, v diagnose.Verdict, now float64) (says
 	if t.told || t.forbidden || !v.HasSteps || !(v.Unexplained > unnamed) || v.Class == diagnose.GPUBound {
 		return ""
 	}
-	p := run.Process(v.Costs.Window.PID)
+	p := run.FindProcess(v.Costs.Window.PID)
 	if p == nil || elsewhere(run, p) {
 		return ""
 	}
 	t.told = true
-	seen := fmt.Sprintf("%.0f s: the device is idle %s of the time, and nothing that is measured says why for %s of it", now, stoker.Percent(v.Idle), stoker.Percent(v.Unexplained))
+	seen := fmt.Sprintf("%.0f s: the device is idle %s of the time, and nothing that is measured says why for %s of it",
+		now, stoker.Percent(v.Idle), stoker.Percent(v.Unexplained))
 	if !p.Hooked {
 		t.lacking = "the hook is not in process " + fmt.Sprint(p.PID)
 	}
 	if t.lacking != "" {
-		return fmt.Sprintf("%s. A trace would tell, and cannot be taken here (%s): start the program with stoker observe --trace 5 -- CMD", seen, t.lacking)
+		return fmt.Sprintf(
+			"%s. A trace would tell, and cannot be taken here (%s): start the program with stoker observe --trace 5 -- CMD", seen, t.lacking)
 	}
 	t.pid, t.steps = p.PID, traceSteps(v.Costs.Step)
-	return fmt.Sprintf("%s: PyTorch's profiler traces %d steps of process %d, once. They take longer, and its start and its file hold the program up for %s (--no-trace forbids it)",
+	return fmt.Sprintf("%s: PyTorch's profiler traces %d steps of process %d, once. They take longer, and its start "+
+		"and its file hold the program up for %s (--no-trace forbids it)",
 		seen, t.steps, t.pid, insideCost)
 }
 

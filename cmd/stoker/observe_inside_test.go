@@ -56,7 +56,7 @@ func TestWhenATraceIsTakenFromInside(t *testing.T) {
 func TestLiveVerdictWithATrace(t *testing.T) {
 	_, run := withTrace(t, "run.rank0.trace.json.gz")
 	reads := 0
-	l := &live{read: func(_ *recording.Run, pid int) *diagnose.Verdict {
+	l := &liveVerdict{read: func(_ *recording.Run, pid int) *diagnose.Verdict {
 		if reads++; pid != 100 { // that of the recording
 			t.Errorf("the trace of process %d", pid)
 		}
@@ -68,7 +68,7 @@ func TestLiveVerdictWithATrace(t *testing.T) {
 		}
 	}
 	run.Facts.Captures = nil
-	if v := (&live{read: l.read}).judge(run); v.Traced != nil || reads != 1 {
+	if v := (&liveVerdict{read: l.read}).judge(run); v.Traced != nil || reads != 1 {
 		t.Errorf("read %d times; %+v", reads, v.Traced)
 	}
 }

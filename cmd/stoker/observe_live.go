@@ -14,8 +14,8 @@ import (
 	"github.com/stoker-dev/stoker/report/text"
 )
 
-// live says on stderr when the verdict of a run that goes on changes.
-type live struct {
+// liveVerdict says on stderr when the verdict of a run that goes on changes.
+type liveVerdict struct {
 	app   *app
 	quiet bool
 	said  diagnose.Class
@@ -30,13 +30,14 @@ type live struct {
 	toLog      *observe.Log
 
 	inside *inside
-	read   func(run *recording.Run, pid int) *diagnose.Verdict // of the traces that were kept; nil where none can be read
+	// of the traces that were kept; nil where none can be read
+	read   func(run *recording.Run, pid int) *diagnose.Verdict
 	traced *diagnose.Verdict
 	looked int // traces that were read
 }
 
 // judge judges the run so far, with the traces that were taken of it.
-func (l *live) judge(run *recording.Run) diagnose.Verdict {
+func (l *liveVerdict) judge(run *recording.Run) diagnose.Verdict {
 	verdict := judge.Judge(run)
 	if n := len(run.Facts.Captures); n > l.looked && l.read != nil {
 		l.looked, l.traced = n, l.read(run, verdict.Costs.Window.PID)
@@ -47,8 +48,8 @@ func (l *live) judge(run *recording.Run) diagnose.Verdict {
 	return verdict
 }
 
-func newLive(a *app, o observeFlags) *live {
-	return &live{app: a, quiet: o.quiet, prometheus: o.prometheus, log: o.log, collector: o.collector}
+func newLive(a *app, o observeFlags) *liveVerdict {
+	return &liveVerdict{app: a, quiet: o.quiet, prometheus: o.prometheus, log: o.log, collector: o.collector}
 }
 
 // handOutEach is how often other tools get figures, seconds: about as often as
@@ -56,7 +57,7 @@ func newLive(a *app, o observeFlags) *live {
 const handOutEach = 15.0
 
 // handOut gives other tools what they are to know of a run.
-func (l *live) handOut(run *recording.Run, v diagnose.Verdict) {
+func (l *liveVerdict) handOut(run *recording.Run, v diagnose.Verdict) {
 	l.app.textfile(l.prometheus, run, v)
 	if l.collector != nil {
 		l.collector.send(run, v)
@@ -74,7 +75,7 @@ func (l *live) handOut(run *recording.Run, v diagnose.Verdict) {
 }
 
 // nextLog is what observe.Options.Log asks.
-func (l *live) nextLog() *observe.Log {
+func (l *liveVerdict) nextLog() *observe.Log {
 	log := l.toLog
 	l.toLog = nil
 	return log
@@ -86,7 +87,11 @@ func (a *app) textfile(name string, run *recording.Run, v diagnose.Verdict) {
 		return
 	}
 	plan := advise.Rank(run, v)
-	if err := writeFiles(context.Background(), output{name, toOthers, func(w io.Writer) error { return export.Prometheus(w, run, v, forecastsOf(plan)) }}); err != nil {
+	if err := writeFiles(context.Background(),
+		output{name, toOthers, func(w io.Writer) error {
+			return export.Prometheus(w, run, v,
+				forecastsOf(plan))
+		}}); err != nil {
 		a.say("--prometheus: %v", err)
 	}
 }
@@ -102,7 +107,7 @@ const (
 )
 
 // tick looks at the run so far.
-func (l *live) tick(sofar func() *recording.Run, now float64) {
+func (l *liveVerdict) tick(sofar func() *recording.Run, now float64) {
 	forOthers := l.prometheus != "" || len(l.log) > 0 || l.collector != nil
 	if l.quiet && !forOthers || now < l.next {
 		return

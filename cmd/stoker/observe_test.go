@@ -34,7 +34,7 @@ func shell(t *testing.T, folder, line string) (code int, out, errs string) {
 	var stdout, stderr strings.Builder
 	c := exec.Command("bash", "-c", `stoker() { STOKER_TEST_IS_STOKER=1 "`+os.Args[0]+`" "$@"; }`+"\n"+line)
 	c.Dir, c.Stdout, c.Stderr = folder, &stdout, &stderr
-	c.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+privatetest.Folder(t))
+	c.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+privatetest.MakeFolder(t))
 	c.SysProcAttr = &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 	var exit *exec.ExitError
 	if err := c.Run(); err != nil && !errors.As(err, &exit) {
@@ -76,7 +76,7 @@ func TestFaultAfterTheCommand(t *testing.T) {
 	if !strings.Contains(said.String(), "judge the run: a fault of stoker's own, please report it: a fault\n") || !strings.HasSuffix(said.String(), "no space left on device\n") {
 		t.Error(said.String())
 	}
-	run := &recording.Run{Facts: recording.Facts{Exit: &recording.Exit{Code: 7}}}
+	run := &recording.Run{Facts: recording.Facts{Exit: &recording.ExitStatus{Code: 7}}}
 	if code := a.exit(a.ended(run, diagnose.Verdict{}, &checkFlag{})); code != 7 {
 		t.Error("code ", code)
 	}

@@ -34,7 +34,9 @@ const collectorPatience = 2 * time.Second
 func newCollector(base string, warn func(text string)) (*collector, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, usageError{errors.New("--otlp: no address of a collector: expected one such as http://127.0.0.1:4318")} // not what it says: that may hold a secret
+		// not what it says: that may hold a secret
+		return nil, usageError{errors.New(
+			"--otlp: no address of a collector: expected one such as http://127.0.0.1:4318")}
 	}
 	return &collector{address: u.JoinPath("v1/metrics").String(), busy: make(chan struct{}, 1), warn: warn}, nil
 }

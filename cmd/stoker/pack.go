@@ -28,7 +28,7 @@ type packFlags struct {
 // measuredFiles of a data set tell what a pack of it costs: to some 5 % where sizes vary as ImageNet's do.
 const measuredFiles = 200
 
-func (a *app) pack() *cobra.Command {
+func (a *app) packCommand() *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
 		Use:   "pack (FOLDER | TAR) -o DIR",
@@ -40,7 +40,7 @@ interrupted pack goes on with the same command, and the same input gives the sam
   stoker pack -o packed --verify                   read every shard back`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.options(cmd.Flags().Changed, len(args) > 0)
+			o, err := f.readOptions(cmd.Flags().Changed, len(args) > 0)
 			if err != nil {
 				return usageError{err}
 			}
@@ -48,7 +48,7 @@ interrupted pack goes on with the same command, and the same input gives the sam
 			ctx, stop := signal.NotifyContext(cmd.Context(), heeded(os.Interrupt)...)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second Ctrl-C ends it where the storage does not answer
-			return interrupted(ctx, a.packed(ctx, args, f, o))
+			return interrupted(ctx, a.runPack(ctx, args, f, o))
 		},
 	}
 	flags := cmd.Flags()
@@ -73,8 +73,8 @@ interrupted pack goes on with the same command, and the same input gives the sam
 	return cmd
 }
 
-// options checks the flags.
-func (f packFlags) options(given func(flag string) bool, named bool) (pack.Options, error) {
+// readOptions checks the flags.
+func (f packFlags) readOptions(given func(flag string) bool, named bool) (pack.Options, error) {
 	o := pack.Options{Form: pack.Form{Resize: f.resize, Decoded: f.decoded}, Samples: f.samples, SkipBad: f.skip}
 	if given("shuffle") {
 		o.Shuffle = &f.seed
@@ -103,9 +103,9 @@ type dataSet interface {
 	Close() error
 }
 
-// packed does what was asked for.
-func (a *app) packed(ctx context.Context, args []string, f packFlags, o pack.Options) error {
-	p := a.progress()
+// runPack does what was asked for.
+func (a *app) runPack(ctx context.Context, args []string, f packFlags, o pack.Options) error {
+	p := a.newProgress()
 	defer p.end()
 	if len(args) == 0 {
 		o.Progress = counting(p, "verified")
@@ -116,7 +116,7 @@ func (a *app) packed(ctx context.Context, args []string, f packFlags, o pack.Opt
 		}
 		return a.printPack(index, f)
 	}
-	from, err := list(ctx, args[0], f.output, p)
+	from, err := listDataSet(ctx, args[0], f.output, p)
 	if err != nil {
 		return err
 	}
@@ -134,10 +134,11 @@ func (a *app) packed(ctx context.Context, args []string, f packFlags, o pack.Opt
 		return a.printEstimate(estimate, f)
 	}
 	if o.Resize > 0 {
-		a.say("pack: --resize %d changes pixels: a training with the pack sees others than with the originals, and its results are not theirs", o.Resize)
+		a.say("pack: --resize %d changes pixels: a training with the pack sees others than with the originals, and "+
+			"its results are not theirs", o.Resize)
 	}
 	o.Progress = counting(p, "packed")
-	index, err := pack.Run(ctx, from, f.output, o)
+	index, err := pack.WriteShards(ctx, from, f.output, o)
 	if err == nil && f.verify {
 		o.Progress = counting(p, "verified")
 		index, err = pack.Verify(ctx, from, f.output, o)
@@ -153,23 +154,23 @@ func counting(p *progress, what string) func(done, total int) {
 	return func(done, total int) { p.say("%s %d of %d", what, done, total) }
 }
 
-// list lists a folder or a tar file, which does not hold the folder that is written to.
-func list(ctx context.Context, name, output string, p *progress) (dataSet, error) {
+// listDataSet lists a folder or a tar file, which does not hold the folder that is written to.
+func listDataSet(ctx context.Context, name, output string, p *progress) (dataSet, error) {
 	o := set.Options{Progress: func(files int) { p.say("listing, %d files", files) }}
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("pack: %w", err)
 	case !info.IsDir():
-		return archive(set.ListTar(ctx, name, o))
+		return toDataSet(set.ListTar(ctx, name, o))
 	case output != "" && pack.Within(output, name):
 		return nil, fmt.Errorf("pack %s: %s lies in it: the shards would belong to the data set", name, output)
 	}
-	return archive(set.List(ctx, name, o))
+	return toDataSet(set.List(ctx, name, o))
 }
 
-// archive keeps a nil pointer from being a data set.
-func archive[T dataSet](of T, err error) (dataSet, error) {
+// toDataSet keeps a nil pointer from being a data set.
+func toDataSet[T dataSet](of T, err error) (dataSet, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -205,14 +206,15 @@ func (a *app) printPack(index *pack.Index, f packFlags) error {
 		state = ", verified"
 	}
 	classes := len(index.Classes)
-	a.line("%s: %s of %d class%s in %s, %s%s", f.output, stoker.Many(index.Samples, "sample"), classes,
+	a.printLine("%s: %s of %d class%s in %s, %s%s", f.output, stoker.Many(index.Samples, "sample"), classes,
 		stoker.Ending(classes, "", "es"),
 		stoker.Many(len(index.Shards), "shard"), stoker.AboutBytes(float64(index.Bytes)), state)
-	a.line("images: %s", index.Images)
+	a.printLine("images: %s", index.Images)
 	if index.Shuffle == nil {
-		a.line("order: class by class, as it was listed: who reads in a row sees one class after the other, and --shuffle SEED mixes them")
+		a.printLine("order: class by class, as it was listed: who reads in a row sees one class after the other, and " +
+			"--shuffle SEED mixes them")
 	} else {
-		a.line("order: by chance, of seed %d", *index.Shuffle)
+		a.printLine("order: by chance, of seed %d", *index.Shuffle)
 	}
 	a.printBad(index.Bad)
 	return nil
@@ -222,12 +224,12 @@ func (a *app) printBad(bad []pack.Bad) {
 	if len(bad) == 0 {
 		return
 	}
-	a.line("%s left out", stoker.Many(len(bad), "bad file"))
+	a.printLine("%s left out", stoker.Many(len(bad), "bad file"))
 	for _, b := range bad[:min(namedFiles, len(bad))] {
-		a.line("  %s", b.Reason)
+		a.printLine("  %s", b.Reason)
 	}
 	if more := len(bad) - namedFiles; more > 0 {
-		a.line("  and %d more: --json lists them all", more)
+		a.printLine("  and %d more: --json lists them all", more)
 	}
 }
 
@@ -235,15 +237,15 @@ func (a *app) printEstimate(e *pack.Estimate, f packFlags) error {
 	if f.json {
 		return wire.WriteObject(a.stdout, e)
 	}
-	a.line("%s, %d of them measured: %s", stoker.Many(e.Samples, "sample"), e.Measured, e.Images)
-	a.line("disk: %s as they are, packed %s, %s", stoker.AboutBytes(float64(e.Bytes)),
-		stoker.Around(e.Pack, stoker.AboutBytes), stoker.Times(e.Pack.Point/float64(e.Bytes)))
-	a.line("cores for 1,000 images/s, as stoker reads and decodes whole pictures:")
-	a.line("  now     %s to find and read files, %s to decode", stoker.AboutCores(1000*e.Read),
+	a.printLine("%s, %d of them measured: %s", stoker.Many(e.Samples, "sample"), e.Measured, e.Images)
+	a.printLine("disk: %s as they are, packed %s, %s", stoker.AboutBytes(float64(e.Bytes)),
+		stoker.Around(e.Pack, stoker.AboutBytes), stoker.AboutRatio(e.Pack.Point/float64(e.Bytes)))
+	a.printLine("cores for 1,000 images/s, as stoker reads and decodes whole pictures:")
+	a.printLine("  now     %s to find and read files, %s to decode", stoker.AboutCores(1000*e.Read),
 		stoker.AboutCores(1000*e.Decode))
-	a.line("  packed  %s to decode. Shards are read in a row, with no file to find per image",
+	a.printLine("  packed  %s to decode. Shards are read in a row, with no file to find per image",
 		stoker.AboutCores(1000*e.Packed))
-	a.line("packing takes %s of one core", stoker.AboutSeconds(float64(e.Samples)*(e.Read+e.Packing)))
+	a.printLine("packing takes %s of one core", stoker.AboutSeconds(float64(e.Samples)*(e.Read+e.Packing)))
 	a.printBad(e.Bad)
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-func (a *app) predict() *cobra.Command {
+func (a *app) predictCommand() *cobra.Command {
 	f := &predictFlags{}
 	cmd := &cobra.Command{
 		Use:   "predict",
@@ -42,16 +42,18 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.foretell(cmd, f) },
 	}
 	f.register(cmd)
-	cmd.AddCommand(a.predictTrain(), a.predictServe(), a.predictTransformation(), a.predictData())
+	cmd.AddCommand(a.predictTrainCommand(), a.predictServeCommand(), a.predictTransformationCommand(),
+		a.predictDataCommand())
 	return cmd
 }
 
 // foretell is the verb: it chooses the question and shows the answer.
 func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 	if cmd.Flags().NFlag() == 0 {
-		return usageError{errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or " +
-			"--step and --batch. For example: stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers " +
-			"8 --cores 16 --storage nvme")}
+		return usageError{errors.New(
+			"predict needs to know the model and the machine: --gpu, --model and --batch, or " +
+				"--step and --batch. For example: stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers " +
+				"8 --cores 16 --storage nvme")}
 	}
 	if err := f.check(); err != nil {
 		return usageError{err}
@@ -60,23 +62,23 @@ func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 		a.began = true
 		return a.tutorial(f)
 	}
-	table, err := hardwareTable(f.text("hardware"))
+	table, err := hardwareTable(f.givenText("hardware"))
 	if err != nil {
 		return usageError{err}
 	}
-	if f.text("list") != "" {
-		return a.list(f, table)
+	if f.givenText("list") != "" {
+		return a.printTable(f, table)
 	}
 	p, words, err := f.ask(cmd, table)
 	if err != nil {
 		return usageError{err}
 	}
 	a.began = true
-	if f.text("out") != "" {
-		if err := draw(cmd.Context(), f.text("out"), words, p); err != nil {
+	if f.givenText("out") != "" {
+		if err := draw(cmd.Context(), f.givenText("out"), words, p); err != nil {
 			return err
 		}
-		a.say("%s is written", f.text("out"))
+		a.say("%s is written", f.givenText("out"))
 	}
 	return a.show(f, p)
 }
@@ -84,7 +86,7 @@ func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 // check refuses what cannot go together, before any work.
 func (f *predictFlags) check() error {
 	asked := 0
-	for _, is := range []bool{f.on("tutorial"), f.text("list") != "", f.on("roofline")} {
+	for _, is := range []bool{f.on("tutorial"), f.givenText("list") != "", f.on("roofline")} {
 		if is {
 			asked++
 		}
@@ -95,13 +97,13 @@ func (f *predictFlags) check() error {
 	if f.on("json") && f.on("csv") {
 		return errors.New("--json and --csv: choose one")
 	}
-	if f.text("out") == "" {
+	if f.givenText("out") == "" {
 		return nil
 	}
-	if f.on("tutorial") || f.text("list") != "" {
+	if f.on("tutorial") || f.givenText("list") != "" {
 		return errors.New("-o draws a sweep or a roofline, not --tutorial or --list")
 	}
-	if err := plot.Check(f.text("out")); err != nil && !isPage(f.text("out")) {
+	if err := plot.CheckName(f.givenText("out")); err != nil && !isPage(f.givenText("out")) {
 		return fmt.Errorf("-o %w, or in .html for a page", err)
 	}
 	return nil
@@ -111,14 +113,14 @@ func (f *predictFlags) check() error {
 func isPage(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".html") }
 
 // ask solves what the flags ask.
-func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Prediction, plot.Words, error) {
-	if b, err := f.storageBenchmark(); err == nil && b.State > 0 {
+func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Prediction, plot.Captions, error) {
+	if b, err := f.readStorageBenchmark(); err == nil && b.State > 0 {
 		p, err := f.askCheckpoint(b)
-		return p, plot.Words{Title: p.Title, Source: sources(p)}, err
+		return p, plot.Captions{Title: p.Title, Source: sources(p)}, err
 	}
-	s, err := f.setup(cmd, table)
+	s, err := f.readSetup(cmd, table)
 	if err != nil {
-		return report.Prediction{}, plot.Words{}, err
+		return report.Prediction{}, plot.Captions{}, err
 	}
 	p := report.Prediction{Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: f.on("sources")}
 	switch {
@@ -129,12 +131,12 @@ func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Pre
 	default:
 		err = f.askOne(s, table, &p)
 	}
-	return p, plot.Words{Title: p.Title, Source: sources(p)}, err
+	return p, plot.Captions{Title: p.Title, Source: sources(p)}, err
 }
 
 // askOne solves one setting and all that was asked about it.
 func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Prediction) error {
-	if f.text("out") != "" && !isPage(f.text("out")) {
+	if f.givenText("out") != "" && !isPage(f.givenText("out")) {
 		return errors.New("-o FILE.svg draws a sweep or a roofline: give one or two settings a range (--batch " +
 			"32..1024), or add --roofline. -o FILE.html writes a page of one setting, too")
 	}
@@ -148,13 +150,13 @@ func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Pred
 	if err := f.askFirst(s, p); err != nil {
 		return err
 	}
-	if f.text("for") != "" {
+	if f.givenText("for") != "" {
 		if p.Sizing, err = f.size(s); err != nil {
 			return err
 		}
 	}
 	if f.on("walls") {
-		cluster, err := f.cluster()
+		cluster, err := f.readCluster()
 		if err != nil {
 			return err
 		}
@@ -162,13 +164,13 @@ func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Pred
 			return err
 		}
 	}
-	return f.waste(s, table, p)
+	return f.fillWaste(s, table, p)
 }
 
 // askFirst solves the first epoch, where later ones find a part of the data set in
 // memory.
 func (f *predictFlags) askFirst(s *described, p *report.Prediction) error {
-	if f.text("cached") == "" && f.text("dataset") == "" || s.Cached == 0 {
+	if f.givenText("cached") == "" && f.givenText("dataset") == "" || s.Cached == 0 {
 		return nil
 	}
 	first := s.Setup
@@ -182,7 +184,7 @@ func (f *predictFlags) askFirst(s *described, p *report.Prediction) error {
 const mostPoints = 1_000_000
 
 func (f *predictFlags) askSweep(s *described, p *report.Prediction) error {
-	if f.text("for") != "" || f.on("walls") {
+	if f.givenText("for") != "" || f.on("walls") {
 		return errors.New("--for and --walls are about one setting: leave the range out")
 	}
 	n := 1
@@ -207,7 +209,7 @@ func (a *app) show(f *predictFlags, p report.Prediction) error {
 	case f.on("csv"):
 		return wire.WritePredictionCSV(a.stdout, p)
 	}
-	return text.WritePrediction(a.stdout, p, a.style(a.stdout))
+	return text.WritePrediction(a.stdout, p, a.textStyle(a.stdout))
 }
 
 func (a *app) tutorial(f *predictFlags) error {
@@ -218,7 +220,7 @@ func (a *app) tutorial(f *predictFlags) error {
 	case f.on("csv"):
 		return wire.WriteLessonsCSV(a.stdout, lessons)
 	}
-	return text.WriteLessons(a.stdout, lessons, a.style(a.stdout))
+	return text.WriteLessons(a.stdout, lessons, a.textStyle(a.stdout))
 }
 
 // hardwareTable is the built-in table with the user's rows: those of a named
@@ -261,17 +263,17 @@ func readSmall(name string) ([]byte, error) {
 
 // draw writes a picture beside its place and moves it there, so that no half
 // picture is ever seen.
-func draw(ctx context.Context, name string, words plot.Words, p report.Prediction) error {
+func draw(ctx context.Context, name string, words plot.Captions, p report.Prediction) error {
 	var b bytes.Buffer
 	var err error
 	switch r := p.Roofline; {
 	case r != nil:
-		err = plot.Roofline(&b, words, *r)
+		err = plot.WriteRoofline(&b, words, *r)
 	case len(p.Points) > 0:
-		err = plot.Sweep(&b, words, p.Axes, p.Points)
+		err = plot.WriteSweep(&b, words, p.Axes, p.Points)
 	default: // a page of one setting: where its load lies below the device's roofs, if that is known
-		if roof, unknown := p.Setup.Roofline(); unknown == nil {
-			err = plot.Roofline(&b, words, roof)
+		if roof, unknown := p.Setup.DrawRoofline(); unknown == nil {
+			err = plot.WriteRoofline(&b, words, roof)
 		}
 	}
 	if err != nil {

@@ -237,12 +237,12 @@ func (f *predictFlags) register(cmd *cobra.Command) {
 	}
 }
 
-// text is what was given for a flag.
-func (f *predictFlags) text(flag string) string { return *f.texts[flag] }
+// givenText is what was given for a flag.
+func (f *predictFlags) givenText(flag string) string { return *f.texts[flag] }
 
 // value is what was given for a flag in its unit, more than 0, and how that is printed.
 func (f *predictFlags) value(flag string) (value float64, printed string, err error) {
-	return f.rows[flag].unit.read(flag, f.text(flag))
+	return f.rows[flag].unit.read(flag, f.givenText(flag))
 }
 
 // on reports whether a switch was given.
@@ -250,7 +250,7 @@ func (f *predictFlags) on(flag string) bool { return *f.yes[flag] }
 
 // fill gives a flag a text where the person gave none.
 func (f *predictFlags) fill(flag, text string) {
-	if f.text(flag) == "" {
+	if f.givenText(flag) == "" {
 		*f.texts[flag] = text
 	}
 }
@@ -279,7 +279,7 @@ func unitOf[Q interface {
 }](parse func(string) (Q, error), show func(float64) string,
 ) *unit {
 	return &unit{show: show, read: func(flag, text string) (float64, string, error) {
-		q, err := quantity(flag, text, parse)
+		q, err := readQuantity(flag, text, parse)
 		return float64(q), q.String(), err
 	}}
 }
@@ -327,7 +327,7 @@ func countOf(field func(*predict.Setup) *float64) func(*described, predictFlag) 
 // exactly sets a quantity of the setup that has no usual value.
 func exactly(field func(*predict.Setup) *stoker.Interval) func(*described, predictFlag) error {
 	return func(d *described, row predictFlag) error {
-		return readGiven(row, d.text(row.flag), func(v float64, printed string) {
+		return readGiven(row, d.givenText(row.flag), func(v float64, printed string) {
 			*field(&d.Setup) = stoker.Exactly(v)
 			d.note(row.flag, printed, given)
 		})
@@ -337,7 +337,7 @@ func exactly(field func(*predict.Setup) *stoker.Interval) func(*described, predi
 // perRead sets what storage takes for one read. Whoever gives it reads one by one.
 func perRead(field func(*predict.Setup) *stoker.Interval) func(*described, predictFlag) error {
 	return func(d *described, row predictFlag) error {
-		return readGiven(row, d.text(row.flag), func(v float64, _ string) {
+		return readGiven(row, d.givenText(row.flag), func(v float64, _ string) {
 			*field(&d.Setup) = stoker.Exactly(v)
 			if d.PerFile == (stoker.Interval{}) {
 				d.PerFile = stoker.Exactly(1)

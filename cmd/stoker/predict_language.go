@@ -30,27 +30,30 @@ func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 }
 
-// count registers a number.
-func (f *languageFlags) count(cmd *cobra.Command, flag, usual, help string) {
+// addCount registers a number.
+func (f *languageFlags) addCount(cmd *cobra.Command, flag, usual, help string) {
 	f.counts[flag] = cmd.Flags().String(flag, usual, help)
 }
 
-// number is a registered one; 0 if nothing is given.
-func (f *languageFlags) number(flag string, failed *error) float64 {
+// readNumber is a registered one; 0 if nothing is given.
+func (f *languageFlags) readNumber(flag string, failed *error) float64 {
 	text := *f.counts[flag]
 	if text == "" || *failed != nil {
 		return 0
 	}
-	n, err := quantity(flag, text, stoker.ParseCount)
+	n, err := readQuantity(flag, text, stoker.ParseCount)
 	*failed = err
 	return float64(n)
 }
 
-// subject reads model, GPU, precision and stack.
-func (f *languageFlags) subject(stacks []language.Stack) (m language.Model, g hardware.GPU, p hardware.Precision, s language.Stack, err error) {
+// readSubject reads model, GPU, precision and stack.
+func (f *languageFlags) readSubject(
+	stacks []language.Stack,
+) (m language.Model, g hardware.GPU, p hardware.Precision, s language.Stack, err error) {
 	m, found := language.FindModel(f.model)
 	if !found {
-		return m, g, p, s, fmt.Errorf("--model %q is not in the table, nearest: %s", f.model, strings.Join(language.NearestModels(f.model), ", "))
+		return m, g, p, s, fmt.Errorf("--model %q is not in the table, nearest: %s", f.model,
+			strings.Join(language.NearestModels(f.model), ", "))
 	}
 	if g, found = hardware.FindGPU(f.gpu); !found {
 		return m, g, p, s, unknownName("gpu", f.gpu, hardware.Known.GPUNames())
@@ -74,11 +77,12 @@ func askForStack(stacks []language.Stack, answer func(language.Stack) (string, e
 		}
 		said[i] = string(s) + " " + text
 	}
-	return errors.New("--software is not named, and it decides more than all else. Likely: " + strings.Join(said, ", ") + " tokens/s")
+	return errors.New("--software is not named, and it decides more than all else. Likely: " + strings.Join(said,
+		", ") + " tokens/s")
 }
 
-// predictTrain is "predict train": a language model on many GPUs.
-func (a *app) predictTrain() *cobra.Command {
+// predictTrainCommand is "predict train": a language model on many GPUs.
+func (a *app) predictTrainCommand() *cobra.Command {
 	f := &languageFlags{}
 	var recompute bool
 	cmd := &cobra.Command{
@@ -90,11 +94,11 @@ data parallelism, what the step goes into, and what state each GPU keeps. No run
   stoker predict train --model deepseek-v3 --gpu gb200 --gpus 256 --pp 4 --ep 64 --software megatron`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			t, err := f.training(recompute)
+			t, err := f.readTraining(recompute)
 			if err != nil {
 				return usageError{err}
 			}
-			step, err := t.Step()
+			step, err := t.Solve()
 			if err != nil {
 				return usageError{err}
 			}
@@ -107,26 +111,26 @@ data parallelism, what the step goes into, and what state each GPU keeps. No run
 		},
 	}
 	f.register(cmd, language.TrainingStacks)
-	f.count(cmd, "gpus", "8", "GPUs of the job")
-	f.count(cmd, "tp", "1", "tensor and sequence parallel: GPUs that share each layer")
-	f.count(cmd, "pp", "1", "pipeline parallel: stages")
-	f.count(cmd, "virtual", "1", "stages that each GPU holds, interleaved")
-	f.count(cmd, "cp", "1", "context parallel: GPUs that share a sequence")
-	f.count(cmd, "ep", "1", "expert parallel: GPUs that share the experts")
-	f.count(cmd, "tokens", "8192", "tokens of a sequence")
-	f.count(cmd, "micro-batch", "1", "sequences that a GPU computes at once")
-	f.count(cmd, "global-batch", "128", "sequences of a step")
+	f.addCount(cmd, "gpus", "8", "GPUs of the job")
+	f.addCount(cmd, "tp", "1", "tensor and sequence parallel: GPUs that share each layer")
+	f.addCount(cmd, "pp", "1", "pipeline parallel: stages")
+	f.addCount(cmd, "virtual", "1", "stages that each GPU holds, interleaved")
+	f.addCount(cmd, "cp", "1", "context parallel: GPUs that share a sequence")
+	f.addCount(cmd, "ep", "1", "expert parallel: GPUs that share the experts")
+	f.addCount(cmd, "tokens", "8192", "tokens of a sequence")
+	f.addCount(cmd, "micro-batch", "1", "sequences that a GPU computes at once")
+	f.addCount(cmd, "global-batch", "128", "sequences of a step")
 	cmd.Flags().BoolVar(&recompute, "recompute", false, "activations are computed again in the backward pass")
 	return cmd
 }
 
-func (f *languageFlags) training(recompute bool) (t language.Training, err error) {
-	t.Model, t.GPU, t.Precision, t.Stack, err = f.subject(language.TrainingStacks)
+func (f *languageFlags) readTraining(recompute bool) (t language.Training, err error) {
+	t.Model, t.GPU, t.Precision, t.Stack, err = f.readSubject(language.TrainingStacks)
 	for flag, into := range map[string]*float64{
 		"gpus": &t.GPUs, "tp": &t.Tensor, "pp": &t.Pipeline, "virtual": &t.Virtual, "cp": &t.Context, "ep": &t.Expert,
 		"tokens": &t.Tokens, "micro-batch": &t.MicroBatch, "global-batch": &t.GlobalBatch,
 	} {
-		*into = f.number(flag, &err)
+		*into = f.readNumber(flag, &err)
 	}
 	t.Recompute = recompute
 	if err != nil || t.Stack != "" {
@@ -135,25 +139,30 @@ func (f *languageFlags) training(recompute bool) (t language.Training, err error
 	return t, askForStack(language.TrainingStacks, func(s language.Stack) (string, error) {
 		one := t
 		one.Stack = s
-		step, err := one.Step()
+		step, err := one.Solve()
 		return stoker.About(step.TokenRate.Point), err
 	})
 }
 
-func (a *app) trainingStep(t language.Training, s language.Step) {
-	fmt.Fprintf(a.stdout, "step          %s (%s to %s)\n", stoker.AboutSeconds(s.Time.Point), stoker.AboutSeconds(s.Time.Low), stoker.AboutSeconds(s.Time.High))
-	fmt.Fprintf(a.stdout, "tokens/s      %s a GPU (%s to %s)\n", stoker.About(s.TokenRate.Point), stoker.About(s.TokenRate.Low), stoker.About(s.TokenRate.High))
+func (a *app) trainingStep(t language.Training, s language.TrainingStep) {
+	fmt.Fprintf(a.stdout, "step          %s (%s to %s)\n", stoker.AboutSeconds(s.Time.Point),
+		stoker.AboutSeconds(s.Time.Low), stoker.AboutSeconds(s.Time.High))
+	fmt.Fprintf(a.stdout, "tokens/s      %s a GPU (%s to %s)\n", stoker.About(s.TokenRate.Point),
+		stoker.About(s.TokenRate.Low), stoker.About(s.TokenRate.High))
 	fmt.Fprintf(a.stdout, "MFU           %s\n", stoker.Percent(s.MFU))
-	fmt.Fprintf(a.stdout, "the step is   %s products, %s tensor links, %s expert links, %s bubble, %s gradients\n", stoker.Percent(s.Compute),
-		stoker.Percent(s.TensorLinks), stoker.Percent(s.ExpertLinks), stoker.Percent(s.Bubble), stoker.Percent(s.Gradients))
+	fmt.Fprintf(a.stdout, "the step is   %s products, %s tensor links, %s expert links, %s bubble, %s gradients\n",
+		stoker.Percent(s.Compute),
+		stoker.Percent(s.TensorLinks), stoker.Percent(s.ExpertLinks), stoker.Percent(s.Bubble),
+		stoker.Percent(s.Gradients))
 	fits := ""
 	if s.State > t.GPU.MemoryBytes.Value {
 		fits = ": it does not fit"
 	}
-	fmt.Fprintf(a.stdout, "state         %s of %s a GPU, activations not counted%s\n", stoker.AboutBytes(s.State), stoker.AboutBytes(t.GPU.MemoryBytes.Value), fits)
+	fmt.Fprintf(a.stdout, "state         %s of %s a GPU, activations not counted%s\n", stoker.AboutBytes(s.State),
+		stoker.AboutBytes(t.GPU.MemoryBytes.Value), fits)
 }
 
-func trainJSON(s language.Step) any {
+func trainJSON(s language.TrainingStep) any {
 	return struct {
 		Schema      int             `json:"schema"`
 		Time        stoker.Interval `json:"step_s"`
@@ -168,8 +177,8 @@ func trainJSON(s language.Step) any {
 	}{1, s.Time, s.TokenRate, s.MFU, s.Compute, s.TensorLinks, s.ExpertLinks, s.Bubble, s.Gradients, s.State}
 }
 
-// predictServe is "predict serve": a language model that answers.
-func (a *app) predictServe() *cobra.Command {
+// predictServeCommand is "predict serve": a language model that answers.
+func (a *app) predictServeCommand() *cobra.Command {
 	f := &languageFlags{}
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -180,11 +189,11 @@ together get, and what the time goes into. Without --batch as many requests run 
   stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			s, err := f.serving()
+			s, err := f.readServing()
 			if err != nil {
 				return usageError{err}
 			}
-			rate, err := s.Rate()
+			rate, err := s.Solve()
 			if err != nil {
 				return usageError{err}
 			}
@@ -197,17 +206,20 @@ together get, and what the time goes into. Without --batch as many requests run 
 		},
 	}
 	f.register(cmd, language.ServingStacks)
-	f.count(cmd, "tp", "1", "tensor parallel: GPUs that share each layer")
-	f.count(cmd, "input", "1000", "tokens of a prompt")
-	f.count(cmd, "output", "1000", "tokens of an answer")
-	f.count(cmd, "batch", "", "requests in progress (default: as many as memory holds)")
+	f.addCount(cmd, "tp", "1", "tensor parallel: GPUs that share each layer")
+	f.addCount(cmd, "input", "1000", "tokens of a prompt")
+	f.addCount(cmd, "output", "1000", "tokens of an answer")
+	f.addCount(cmd, "batch", "", "requests in progress (default: as many as memory holds)")
 	return cmd
 }
 
-func (f *languageFlags) serving() (s language.Serving, err error) {
-	s.Model, s.GPU, s.Precision, s.Stack, err = f.subject(language.ServingStacks)
-	for flag, into := range map[string]*float64{"tp": &s.Tensor, "input": &s.Input, "output": &s.Output, "batch": &s.Batch} {
-		*into = f.number(flag, &err)
+func (f *languageFlags) readServing() (s language.Serving, err error) {
+	s.Model, s.GPU, s.Precision, s.Stack, err = f.readSubject(language.ServingStacks)
+	for flag, into := range map[string]*float64{
+		"tp": &s.Tensor, "input": &s.Input, "output": &s.Output,
+		"batch": &s.Batch,
+	} {
+		*into = f.readNumber(flag, &err)
 	}
 	if err != nil || s.Stack != "" {
 		return s, err
@@ -215,22 +227,28 @@ func (f *languageFlags) serving() (s language.Serving, err error) {
 	return s, askForStack(language.ServingStacks, func(stack language.Stack) (string, error) {
 		one := s
 		one.Stack = stack
-		rate, err := one.Rate()
+		rate, err := one.Solve()
 		return stoker.About(rate.TokenRate.Point), err
 	})
 }
 
-func (a *app) servingRate(s language.Serving, r language.Rate) {
+func (a *app) servingRate(s language.Serving, r language.ServingRate) {
 	fmt.Fprintf(a.stdout, "requests      %s in progress\n", stoker.About(r.Batch))
-	fmt.Fprintf(a.stdout, "first token   %s (%s to %s), nothing else running\n", stoker.AboutSeconds(r.Prefill.Point), stoker.AboutSeconds(r.Prefill.Low), stoker.AboutSeconds(r.Prefill.High))
-	fmt.Fprintf(a.stdout, "each token    %s (%s to %s)\n", stoker.AboutSeconds(r.PerToken.Point), stoker.AboutSeconds(r.PerToken.Low), stoker.AboutSeconds(r.PerToken.High))
-	fmt.Fprintf(a.stdout, "tokens/s      %s of all requests (%s to %s)\n", stoker.About(r.TokenRate.Point), stoker.About(r.TokenRate.Low), stoker.About(r.TokenRate.High))
-	fmt.Fprintf(a.stdout, "a token is    %s reading weights, %s reading the cache, %s products, %s links, %s launches\n", stoker.Percent(r.Weights),
+	fmt.Fprintf(a.stdout, "first token   %s (%s to %s), nothing else running\n", stoker.AboutSeconds(r.Prefill.Point),
+		stoker.AboutSeconds(r.Prefill.Low), stoker.AboutSeconds(r.Prefill.High))
+	fmt.Fprintf(a.stdout, "each token    %s (%s to %s)\n", stoker.AboutSeconds(r.PerToken.Point),
+		stoker.AboutSeconds(r.PerToken.Low), stoker.AboutSeconds(r.PerToken.High))
+	fmt.Fprintf(a.stdout, "tokens/s      %s of all requests (%s to %s)\n", stoker.About(r.TokenRate.Point),
+		stoker.About(r.TokenRate.Low), stoker.About(r.TokenRate.High))
+	fmt.Fprintf(a.stdout,
+		"a token is    %s reading weights, %s reading the cache, %s products, %s links, %s launches\n",
+		stoker.Percent(r.Weights),
 		stoker.Percent(r.Cache), stoker.Percent(r.Compute), stoker.Percent(r.Messages), stoker.Percent(r.Launches))
-	fmt.Fprintf(a.stdout, "memory        %s of %s a GPU\n", stoker.AboutBytes(r.Memory), stoker.AboutBytes(s.GPU.MemoryBytes.Value))
+	fmt.Fprintf(a.stdout, "memory        %s of %s a GPU\n", stoker.AboutBytes(r.Memory),
+		stoker.AboutBytes(s.GPU.MemoryBytes.Value))
 }
 
-func serveJSON(r language.Rate) any {
+func serveJSON(r language.ServingRate) any {
 	return struct {
 		Schema    int             `json:"schema"`
 		Batch     float64         `json:"requests"`
@@ -248,15 +266,20 @@ func serveJSON(r language.Rate) any {
 
 // languageRows is the table of language models.
 func languageRows() [][]string {
-	rows := [][]string{{"name", "title", "parameters", "active", "layers", "width", "heads", "KV heads", "experts", "words", "sources"}}
+	rows := [][]string{{
+		"name", "title", "parameters", "active", "layers", "width", "heads", "KV heads", "experts",
+		"words", "sources",
+	}}
 	for _, m := range language.Models {
 		experts := ""
 		if m.Experts > 0 {
 			experts = fmt.Sprintf("%s of %s", stoker.About(m.Chosen+m.Always), stoker.About(m.Experts+m.Always))
 		}
 		rows = append(rows, []string{
-			m.Name, m.Title, stoker.About(m.Params()/1e9) + " B", stoker.About(m.Active()/1e9) + " B", fmt.Sprintf("%.0f", m.Layers),
-			fmt.Sprintf("%.0f", m.Width), fmt.Sprintf("%.0f", m.Heads), fmt.Sprintf("%.0f", m.KVHeads), experts, fmt.Sprintf("%.0f", m.Words), m.Source,
+			m.Name, m.Title, stoker.About(m.Params()/1e9) + " B", stoker.About(m.Active()/1e9) + " B",
+			fmt.Sprintf("%.0f", m.Layers),
+			fmt.Sprintf("%.0f", m.Width), fmt.Sprintf("%.0f", m.Heads), fmt.Sprintf("%.0f", m.KVHeads), experts,
+			fmt.Sprintf("%.0f", m.Words), m.Source,
 		})
 	}
 	return rows

@@ -21,12 +21,12 @@ func TestPredictLanguage(t *testing.T) {
 		{append([]string{"--software", "megatron", "--tp", "3"}, train...), exitUsage, "expected a multiple of 3"},
 		{append([]string{"--software", "megatron", "--tokens", "lots"}, train...), exitUsage, "--tokens"},
 	} {
-		code, out, errs := ask(t, (*app).predictTrain, c.args...)
+		code, out, errs := ask(t, (*app).predictTrainCommand, c.args...)
 		if code != c.code || !strings.Contains(out+errs, c.want) {
 			t.Errorf("%v: code %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
 		}
 	}
-	code, out, errs := ask(t, (*app).predictServe, "--model", "deepseek-v3", "--gpu", "h200", "--tp", "8", "--precision", "fp8", "--software", "vllm")
+	code, out, errs := ask(t, (*app).predictServeCommand, "--model", "deepseek-v3", "--gpu", "h200", "--tp", "8", "--precision", "fp8", "--software", "vllm")
 	for _, want := range []string{"first token", "each token", "of all requests", "memory"} {
 		if code != exitFine || !strings.Contains(out, want) {
 			t.Errorf("code %d, stdout lacks %q:\n%s%s", code, want, out, errs)

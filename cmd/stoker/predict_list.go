@@ -15,22 +15,25 @@ import (
 )
 
 // lists are the tables that --list prints.
-var lists = []string{"gpus", "models", "language", "storage", "profiles", "grids", "links", "networks", "cpus", "settings"}
+var lists = []string{
+	"gpus", "models", "language", "storage", "profiles", "grids", "links", "networks", "cpus",
+	"settings",
+}
 
-// list prints one of the tables that predictions rest on.
-func (a *app) list(f *predictFlags, table hardware.Table) error {
-	rows := rowsOf(f.text("list"), table)
+// printTable prints one of the tables that predictions rest on.
+func (a *app) printTable(f *predictFlags, table hardware.Table) error {
+	rows := rowsOf(f.givenText("list"), table)
 	if rows == nil {
-		return usageError{fmt.Errorf("--list %q: expected one of %s", f.text("list"), strings.Join(lists, ", "))}
+		return usageError{fmt.Errorf("--list %q: expected one of %s", f.givenText("list"), strings.Join(lists, ", "))}
 	}
 	a.began = true
 	switch {
 	case f.on("json"):
-		return wire.WriteTable(a.stdout, f.text("list"), rows)
+		return wire.WriteTable(a.stdout, f.givenText("list"), rows)
 	case f.on("csv"):
 		return wire.WriteCSV(a.stdout, rows)
 	}
-	return text.WriteTable(a.stdout, rows, a.style(a.stdout))
+	return text.WriteTable(a.stdout, rows, a.textStyle(a.stdout))
 }
 
 func rowsOf(name string, table hardware.Table) [][]string {

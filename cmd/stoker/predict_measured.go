@@ -20,7 +20,7 @@ type anchor struct {
 // readMeasured reads the measured step of --measured or --like, and takes over
 // what the question itself leaves open: it is the same program.
 func (f *predictFlags) readMeasured(table hardware.Table) (*anchor, error) {
-	if f.text("measured") == "" && f.text("like") == "" {
+	if f.givenText("measured") == "" && f.givenText("like") == "" {
 		return nil, nil //nolint:nilnil // nobody measured anything
 	}
 	if err := f.checkMeasured(); err != nil {
@@ -33,7 +33,7 @@ func (f *predictFlags) readMeasured(table hardware.Table) (*anchor, error) {
 	a := &anchor{Measured: m}
 	if m.GPU != "" {
 		var known bool
-		if a.gpu, known = table.GPU(m.GPU); !known {
+		if a.gpu, known = table.FindGPU(m.GPU); !known {
 			return nil, unknownName(flag+": gpu", m.GPU, table.GPUNames())
 		}
 	}
@@ -43,9 +43,9 @@ func (f *predictFlags) readMeasured(table hardware.Table) (*anchor, error) {
 
 func (f *predictFlags) checkMeasured() error {
 	switch {
-	case f.text("measured") != "" && f.text("like") != "":
+	case f.givenText("measured") != "" && f.givenText("like") != "":
 		return errors.New("--measured and --like both name a measured step: give one")
-	case f.text("step") != "":
+	case f.givenText("step") != "":
 		return errors.New("--step says what a step takes, --measured and --like what to carry over: give one")
 	case !f.describes():
 		return hintedError{errors.New("--measured and --like need the network, since its FLOP and bytes carry the " +
@@ -56,20 +56,20 @@ func (f *predictFlags) checkMeasured() error {
 
 // measuredStep reads the text or the recording.
 func (f *predictFlags) measuredStep() (m device.Measured, flag string, err error) {
-	if f.text("measured") != "" {
-		if m, err = device.ParseMeasured(f.text("measured")); err != nil {
+	if f.givenText("measured") != "" {
+		if m, err = device.ParseMeasured(f.givenText("measured")); err != nil {
 			err = hintedError{fmt.Errorf("--measured %w", err), "--measured '" + device.MeasuredExample + "'"}
 		}
 		return m, "measured", err
 	}
-	run, err := recording.Open(f.text("like"))
+	run, err := recording.Open(f.givenText("like"))
 	if err != nil {
 		return m, "like", fmt.Errorf("--like: %w", err)
 	}
 	if m, err = measure.MeasuredIn(run); err != nil {
-		return m, "like", fmt.Errorf("--like %s: %w", f.text("like"), err)
+		return m, "like", fmt.Errorf("--like %s: %w", f.givenText("like"), err)
 	}
-	m.Text = f.text("like") + ", " + m.Text
+	m.Text = f.givenText("like") + ", " + m.Text
 	return m, "like", nil
 }
 
@@ -114,7 +114,7 @@ func (d *described) carry(a *anchor) error {
 	if a.Emulated {
 		value += " on an emulated device"
 	}
-	if c, err := from.Load.Curve(); err == nil { // beside it, so that a slip is seen
+	if c, err := from.Load.StepCurve(); err == nil { // beside it, so that a slip is seen
 		at := c.At(a.Batch)
 		value += fmt.Sprintf(", and %s (%s to %s) would be expected", stoker.AboutSeconds(at.Point),
 			stoker.AboutSeconds(at.Low), stoker.AboutSeconds(at.High))

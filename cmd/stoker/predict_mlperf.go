@@ -19,12 +19,12 @@ func storageBenchmarkNames() (names []string) {
 	return names
 }
 
-// storageBenchmark is the workload that --mlperf names.
-func (f *predictFlags) storageBenchmark() (predict.StorageBenchmark, error) {
-	b, known := predict.FindStorageBenchmark(f.text("mlperf"))
+// readStorageBenchmark is the workload that --mlperf names.
+func (f *predictFlags) readStorageBenchmark() (predict.StorageBenchmark, error) {
+	b, known := predict.FindStorageBenchmark(f.givenText("mlperf"))
 	if !known {
 		return b, fmt.Errorf("--mlperf %q is no workload of MLPerf Storage v2.0: expected one of %s",
-			f.text("mlperf"), strings.Join(storageBenchmarkNames(), ", "))
+			f.givenText("mlperf"), strings.Join(storageBenchmarkNames(), ", "))
 	}
 	return b, nil
 }
@@ -32,27 +32,27 @@ func (f *predictFlags) storageBenchmark() (predict.StorageBenchmark, error) {
 // emulate fills in what MLPerf Storage gives a training workload, in place of what was
 // not said. The benchmark has no GPU: its accelerator sleeps for each batch.
 func (f *predictFlags) emulate(d *described, table hardware.Table) error {
-	if f.text("mlperf") == "" {
+	if f.givenText("mlperf") == "" {
 		return nil
 	}
-	b, err := f.storageBenchmark()
+	b, err := f.readStorageBenchmark()
 	if err != nil {
 		return err
 	}
-	if f.text("model") != "" || f.text("data") != "" || f.given() {
+	if f.givenText("model") != "" || f.givenText("data") != "" || f.given() {
 		return fmt.Errorf("--mlperf %s names network and data itself: leave --model, --data and --flops out", b.Name)
 	}
-	gpu := or(f.text("gpu"), "h100")
-	if row, known := table.GPU(gpu); known {
+	gpu := or(f.givenText("gpu"), "h100")
+	if row, known := table.FindGPU(gpu); known {
 		gpu = row.Name
 	}
 	step, accelerator := b.StepOn(gpu)
-	if accelerator == "" && f.text("step") != "" {
+	if accelerator == "" && f.givenText("step") != "" {
 		accelerator = gpu
 	}
 	if accelerator == "" {
 		return fmt.Errorf("--gpu %q: MLPerf Storage emulates a100 and h100: give the time of a batch on another "+
-			"one, --step 100ms", f.text("gpu"))
+			"one, --step 100ms", f.givenText("gpu"))
 	}
 	*f.texts["gpu"] = ""
 	d.named = append(d.named, "MLPerf Storage "+b.Title, "emulated "+strings.ToUpper(accelerator))
@@ -70,11 +70,11 @@ func (f *predictFlags) emulate(d *described, table hardware.Table) error {
 
 // askCheckpoint says how long a checkpoint of MLPerf Storage's checkpointing takes.
 func (f *predictFlags) askCheckpoint(b predict.StorageBenchmark) (report.Prediction, error) {
-	cluster, err := f.cluster()
+	cluster, err := f.readCluster()
 	if err != nil {
 		return report.Prediction{}, err
 	}
-	if f.text("checkpoint") == "" {
+	if f.givenText("checkpoint") == "" {
 		return report.Prediction{}, fmt.Errorf("--mlperf %s is about checkpoints: give the rate at which one is "+
 			"written, such as --checkpoint 40GB/s, and --mtbf 24h for how often", b.Name)
 	}

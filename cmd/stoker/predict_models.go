@@ -15,9 +15,9 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// predictTransformation is "predict transformation": the tutorial's question
+// predictTransformationCommand is "predict transformation": the tutorial's question
 // whether the CPU keeps up, with its inputs.
-func (a *app) predictTransformation() *cobra.Command {
+func (a *app) predictTransformationCommand() *cobra.Command {
 	var batch, sample, cpu, step string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -36,7 +36,7 @@ and no hardware. stoker predict knows workers, storage and links as well.`,
 			if asJSON {
 				return wire.WriteObject(a.stdout, transformationJSON(t))
 			}
-			a.transformation(t)
+			a.printTransformation(t)
 			return nil
 		},
 	}
@@ -49,27 +49,27 @@ and no hardware. stoker predict knows workers, storage and links as well.`,
 }
 
 func solveTransformation(batch, sample, cpu, step string) (tutorial.Transformation, error) {
-	n, err := quantity("batch", batch, stoker.ParseCount)
+	n, err := readQuantity("batch", batch, stoker.ParseCount)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
-	size, err := quantity("sample", sample, stoker.ParseBytes)
+	size, err := readQuantity("sample", sample, stoker.ParseBytes)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
-	rate, err := quantity("cpu", cpu, stoker.ParseRate)
+	rate, err := readQuantity("cpu", cpu, stoker.ParseRate)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
-	time, err := quantity("step", step, stoker.ParseSeconds)
+	time, err := readQuantity("step", step, stoker.ParseSeconds)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
 	return tutorial.TransformationModel{}.Solve(n, size, rate, time)
 }
 
-// quantity reads a flag's text that must be more than 0; its error names the flag.
-func quantity[Q interface {
+// readQuantity reads a flag's text that must be more than 0; its error names the flag.
+func readQuantity[Q interface {
 	~float64
 	fmt.Stringer
 }](flag, text string, read func(string) (Q, error),
@@ -81,7 +81,7 @@ func quantity[Q interface {
 	return q, stoker.Positive("--"+flag, q)
 }
 
-func (a *app) transformation(t tutorial.Transformation) {
+func (a *app) printTransformation(t tutorial.Transformation) {
 	binding := "the device: the CPU keeps up"
 	if t.IsBottleneck {
 		binding = "the CPU"
@@ -109,9 +109,9 @@ func transformationJSON(t tutorial.Transformation) any {
 	}
 }
 
-// predictData is "predict data": the tutorial's question whether storage and link
+// predictDataCommand is "predict data": the tutorial's question whether storage and link
 // deliver what the device asks for.
-func (a *app) predictData() *cobra.Command {
+func (a *app) predictDataCommand() *cobra.Command {
 	var demand, gpu, storage string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -143,7 +143,7 @@ func (a *app) predictData() *cobra.Command {
 }
 
 func solveData(demand, gpu, storage string) (tutorial.DataSupply, error) {
-	rate, err := quantity("demand", demand, stoker.ParseRate)
+	rate, err := readQuantity("demand", demand, stoker.ParseRate)
 	if err != nil {
 		return tutorial.DataSupply{}, err
 	}
@@ -176,7 +176,7 @@ func rateOf(flag, text string, names []string) (stoker.Rate, error) {
 	if !strings.ContainsAny(text[:1], "0123456789.-") {
 		return 0, unknownName(flag, text, names)
 	}
-	return quantity(flag, text, stoker.ParseRate)
+	return readQuantity(flag, text, stoker.ParseRate)
 }
 
 // unknownName says what is not in a table, and what is: the nearest names first.

@@ -25,13 +25,13 @@ func ask(t *testing.T, sub func(*app) *cobra.Command, args ...string) (code int,
 
 func TestPredictTransformation(t *testing.T) {
 	args := []string{"--batch", "256", "--sample", "500KB", "--cpu", "2GB/s", "--step", "11.74ms"}
-	code, out, errs := ask(t, (*app).predictTransformation, args...)
+	code, out, errs := ask(t, (*app).predictTransformationCommand, args...)
 	for _, want := range []string{"64 ms", "11.74 ms", "the CPU", "18.3 %", "5.45x"} {
 		if code != exitFine || !strings.Contains(out, want) {
 			t.Errorf("code %d, stdout lacks %q:\n%s%s", code, want, out, errs)
 		}
 	}
-	_, out, _ = ask(t, (*app).predictTransformation, append(args, "--json")...)
+	_, out, _ = ask(t, (*app).predictTransformationCommand, append(args, "--json")...)
 	var got map[string]any
 	if err := json.Unmarshal([]byte(out), &got); err != nil || got["transform_time_s"] != 0.064 ||
 		got["is_bottleneck"] != true {
@@ -40,12 +40,12 @@ func TestPredictTransformation(t *testing.T) {
 }
 
 func TestPredictData(t *testing.T) {
-	code, out, errs := ask(t, (*app).predictData, "--demand", "10.9GB/s", "--gpu", "a100-80gb-sxm", "--storage",
+	code, out, errs := ask(t, (*app).predictDataCommand, "--demand", "10.9GB/s", "--gpu", "a100-80gb-sxm", "--storage",
 		"7 GB/s")
 	if code != exitFine || !strings.Contains(out, "155.7 %") || !strings.Contains(out, "stalled       yes") {
 		t.Errorf("code %d:\n%s%s", code, out, errs)
 	}
-	_, out, _ = ask(t, (*app).predictData, "--demand", "10.9GB/s", "--gpu", "a100-80gb-sxm", "--json")
+	_, out, _ = ask(t, (*app).predictDataCommand, "--demand", "10.9GB/s", "--gpu", "a100-80gb-sxm", "--json")
 	var got map[string]any
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -66,24 +66,24 @@ func TestPredictModelsBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{(*app).predictTransformation, nil, "--batch: nothing is given, expected a count such as 8"},
+		{(*app).predictTransformationCommand, nil, "--batch: nothing is given, expected a count such as 8"},
 		{
-			(*app).predictTransformation, transformation("0", "500KB", "2GB/s", "11ms"),
+			(*app).predictTransformationCommand, transformation("0", "500KB", "2GB/s", "11ms"),
 			"--batch is 0: expected more than 0",
 		},
-		{(*app).predictTransformation, transformation("-1", "500KB", "2GB/s", "11ms"), "is negative"},
-		{(*app).predictTransformation, transformation("256", "500", "2GB/s", "11ms"), "no unit, expected a size"},
+		{(*app).predictTransformationCommand, transformation("-1", "500KB", "2GB/s", "11ms"), "is negative"},
+		{(*app).predictTransformationCommand, transformation("256", "500", "2GB/s", "11ms"), "no unit, expected a size"},
 		{
-			(*app).predictTransformation, transformation("256", "500KB", "500KB", "11ms"),
+			(*app).predictTransformationCommand, transformation("256", "500KB", "500KB", "11ms"),
 			"is a size, expected a rate such as 2 GB/s",
 		},
-		{(*app).predictTransformation, transformation("256", "500KB", "2GB/s", "NaN"), "does not begin with a number"},
-		{(*app).predictTransformation, transformation("256", "500KB", "2GB/s", "0ms"), "--step is 0 s"},
-		{(*app).predictData, nil, "--demand: nothing is given"},
-		{(*app).predictData, []string{"--demand=1GB/s", "--gpu=a100-80gb-sxn"}, "a100-80gb-sxm, "},
-		{(*app).predictData, []string{"--demand=1GB/s", "--storage=nvmee"}, "nearest: nvme"},
-		{(*app).predictData, []string{"--demand=1GB/s", "--storage=-7GB/s"}, "is negative"},
-		{(*app).predictData, []string{"--demand=1GB/s", "--storage=7"}, "no unit"},
+		{(*app).predictTransformationCommand, transformation("256", "500KB", "2GB/s", "NaN"), "does not begin with a number"},
+		{(*app).predictTransformationCommand, transformation("256", "500KB", "2GB/s", "0ms"), "--step is 0 s"},
+		{(*app).predictDataCommand, nil, "--demand: nothing is given"},
+		{(*app).predictDataCommand, []string{"--demand=1GB/s", "--gpu=a100-80gb-sxn"}, "a100-80gb-sxm, "},
+		{(*app).predictDataCommand, []string{"--demand=1GB/s", "--storage=nvmee"}, "nearest: nvme"},
+		{(*app).predictDataCommand, []string{"--demand=1GB/s", "--storage=-7GB/s"}, "is negative"},
+		{(*app).predictDataCommand, []string{"--demand=1GB/s", "--storage=7"}, "no unit"},
 	} {
 		code, out, errs := ask(t, c.sub, c.args...)
 		if code != exitUsage || !strings.Contains(errs, c.want) || out != "" {

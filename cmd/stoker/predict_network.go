@@ -18,20 +18,20 @@ const usualLayers = 50
 
 // given reports whether any figure of a network of one's own is.
 func (f *predictFlags) given() bool {
-	return slices.ContainsFunc(ownNetwork, func(row predictFlag) bool { return f.text(row.flag) != "" })
+	return slices.ContainsFunc(ownNetwork, func(row predictFlag) bool { return f.givenText(row.flag) != "" })
 }
 
 // describes reports whether a network is named or described.
-func (f *predictFlags) describes() bool { return f.text("model") != "" || f.given() }
+func (f *predictFlags) describes() bool { return f.givenText("model") != "" || f.given() }
 
 // readOwn describes a network by its figures.
 func (f *predictFlags) readOwn(d *described) error {
-	if f.text("model") != "" {
+	if f.givenText("model") != "" {
 		return errors.New("--model names a network and --flops, --bytes, --params, --kept, --layers, --family, " +
 			"--grouped describe another one: give either")
 	}
 	for _, needed := range []string{"flops", "bytes", "params"} {
-		if f.text(needed) == "" {
+		if f.givenText(needed) == "" {
 			return hintedError{
 				fmt.Errorf("--%s is missing: a network that is not in the table is described by --flops, --bytes "+
 					"and --params. In Python stoker.count(model, sample) counts them", needed),
@@ -41,10 +41,11 @@ func (f *predictFlags) readOwn(d *described) error {
 	}
 	own := device.Workload{
 		Name: "own", Unit: "sample", Layers: usualLayers,
-		Family: device.Family(strings.ToLower(f.text("family"))),
+		Family: device.Family(strings.ToLower(f.givenText("family"))),
 	}
 	if own.Family != device.AnyFamily && !slices.Contains(device.Families, own.Family) {
-		return fmt.Errorf("--family %q: expected %s, %s or %s, or leave it out for the whole spread", f.text("family"),
+		return fmt.Errorf("--family %q: expected %s, %s or %s, or leave it out for the whole spread",
+			f.givenText("family"),
 			device.ConvNet, device.Transformer, device.VolumeNet)
 	}
 	flop, _, err := f.value("flops")
@@ -52,25 +53,25 @@ func (f *predictFlags) readOwn(d *described) error {
 		return err
 	}
 	own.Forward = hardware.Figure{Value: flop, Source: given}
-	if f.text("grouped") != "" {
+	if f.givenText("grouped") != "" {
 		grouped, _, err := f.value("grouped")
 		if err != nil {
 			return err
 		}
 		if grouped > flop {
-			return fmt.Errorf("--grouped %s is more than --flops %s: expected a part of them", f.text("grouped"),
-				f.text("flops"))
+			return fmt.Errorf("--grouped %s is more than --flops %s: expected a part of them", f.givenText("grouped"),
+				f.givenText("flops"))
 		}
 		own.Grouped = grouped
 	}
-	if own.Params.Value, err = many("params", f.text("params")); err != nil {
+	if own.Params.Value, err = many("params", f.givenText("params")); err != nil {
 		return err
 	}
 	if err = f.readMoved(&own); err != nil {
 		return err
 	}
 	source := given
-	if f.text("layers") == "" {
+	if f.givenText("layers") == "" {
 		source = "assumed, --layers"
 	}
 	own.Title = fmt.Sprintf("own network (%s M parameters)", stoker.About(own.Params.Value/1e6))
@@ -93,7 +94,7 @@ func (f *predictFlags) readMoved(own *device.Workload) error {
 		Value:  moved / 2,
 		Source: "half of --bytes: what is written and kept is read once more at least",
 	}
-	if f.text("kept") != "" {
+	if f.givenText("kept") != "" {
 		kept, _, err := f.value("kept")
 		if err != nil {
 			return err
@@ -104,7 +105,7 @@ func (f *predictFlags) readMoved(own *device.Workload) error {
 		flag string
 		to   *float64
 	}{{"layers", &own.Layers}, {"tokens", &own.Tokens}, {"side", &own.Side}} {
-		if f.text(n.flag) == "" {
+		if f.givenText(n.flag) == "" {
 			continue
 		}
 		if *n.to, _, err = f.value(n.flag); err != nil {
@@ -123,7 +124,7 @@ func many(flag, text string) (float64, error) {
 			text = strings.TrimSpace(text[:len(text)-1])
 		}
 	}
-	n, err := quantity(flag, text, stoker.ParseNumber)
+	n, err := readQuantity(flag, text, stoker.ParseNumber)
 	if err == nil && !(float64(n)*scale >= 1 && float64(n)*scale < 1e18) {
 		err = fmt.Errorf("--%s is %s: expected 1 to 1e18", flag, text)
 	}

@@ -33,7 +33,7 @@ func (f *priceFlags) register(fs *pflag.FlagSet) {
 
 // own are the prices that were given, the others not set.
 func (f *priceFlags) own() (predict.Prices, error) {
-	all, err := f.prices(hardware.GPU{}, hardware.Known)
+	all, err := f.readPrices(hardware.GPU{}, hardware.Known)
 	if err != nil {
 		return predict.Prices{}, usageError{err}
 	}
@@ -50,14 +50,14 @@ func (f *priceFlags) own() (predict.Prices, error) {
 	return own, nil
 }
 
-// waste fills in what the idle share costs; nothing where neither its share nor a
+// fillWaste fills in what the idle share costs; nothing where neither its share nor a
 // price is known.
-func (f *predictFlags) waste(s *described, table hardware.Table, p *report.Prediction) (err error) {
-	if p.Prices, err = f.prices(s.Load.GPU, table); err != nil {
+func (f *predictFlags) fillWaste(s *described, table hardware.Table, p *report.Prediction) (err error) {
+	if p.Prices, err = f.readPrices(s.Load.GPU, table); err != nil {
 		return err
 	}
 	p.Hours = hoursOfDay * math.Max(1, s.GPUs)
-	if f.text("hours") != "" {
+	if f.givenText("hours") != "" {
 		if p.Hours, _, err = f.value("hours"); err != nil {
 			return err
 		}
@@ -69,8 +69,8 @@ func (f *predictFlags) waste(s *described, table hardware.Table, p *report.Predi
 	return nil
 }
 
-// prices are the table's, less what was given, with a line about each.
-func (f *priceFlags) prices(gpu hardware.GPU, table hardware.Table) (predict.Prices, error) {
+// readPrices are the table's, less what was given, with a line about each.
+func (f *priceFlags) readPrices(gpu hardware.GPU, table hardware.Table) (predict.Prices, error) {
 	p := predict.Prices{GPUHour: math.NaN(), KWh: math.NaN(), Grid: math.NaN(), PUE: hardware.PUE.Value}
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -103,12 +103,12 @@ func (f *priceFlags) prices(gpu hardware.GPU, table hardware.Table) (predict.Pri
 	}
 	say("PUE %s: %s", stoker.About(p.PUE), pue)
 	p.Source = strings.Join(lines, "; ")
-	return p, p.Check()
+	return p, p.Validate()
 }
 
 func (f *priceFlags) electricity(p *predict.Prices, table hardware.Table, say func(string, ...any)) error {
 	name := or(f.grid, "world")
-	grid, known := table.Grid(name)
+	grid, known := table.FindGrid(name)
 	switch {
 	case known:
 		p.Grid = grid.Carbon.Value

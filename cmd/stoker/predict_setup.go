@@ -34,8 +34,8 @@ func (d *described) note(name, value, source string) {
 
 const given = report.Given
 
-// setup reads the flags. An error names the flag.
-func (f *predictFlags) setup(cmd *cobra.Command, table hardware.Table) (*described, error) {
+// readSetup reads the flags. An error names the flag.
+func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*described, error) {
 	d := &described{Setup: unknownSetup(), predictFlags: f, table: table}
 	if err := f.emulate(d, table); err != nil {
 		return nil, err
@@ -91,28 +91,28 @@ func readNetwork(d *described, _ predictFlag) error {
 	switch {
 	case d.given():
 		return d.readOwn(d)
-	case d.text("model") != "":
+	case d.givenText("model") != "":
 		return d.readModel(d)
 	}
 	return nil
 }
 
 func readPrecision(d *described, row predictFlag) (err error) {
-	d.Load.Precision, err = precisionOf(d.text(row.flag))
+	d.Load.Precision, err = precisionOf(d.givenText(row.flag))
 	return err
 }
 
 func readSoftware(d *described, row predictFlag) (err error) {
-	d.Load.Software, err = softwareOf(d.text(row.flag))
+	d.Load.Software, err = softwareOf(d.givenText(row.flag))
 	return err
 }
 
 func readGPU(d *described, row predictFlag) error {
-	name := d.text(row.flag)
+	name := d.givenText(row.flag)
 	if name == "" {
 		return nil
 	}
-	gpu, known := d.table.GPU(name)
+	gpu, known := d.table.FindGPU(name)
 	if !known {
 		return unknownName(row.flag, name, d.table.GPUNames())
 	}
@@ -138,10 +138,10 @@ func readRecompute(d *described, row predictFlag) error {
 }
 
 func readShard(d *described, row predictFlag) (err error) {
-	if d.Load.Shard, err = shardOf(d.text(row.flag)); err != nil {
+	if d.Load.Shard, err = shardOf(d.givenText(row.flag)); err != nil {
 		return err
 	}
-	if d.text(row.flag) != "" {
+	if d.givenText(row.flag) != "" {
 		d.note(row.flag, string(d.Load.Shard), given)
 	}
 	return nil
@@ -149,11 +149,11 @@ func readShard(d *described, row predictFlag) (err error) {
 
 // readConnection is the network between machines.
 func readConnection(d *described, row predictFlag) error {
-	text := d.text(row.flag)
+	text := d.givenText(row.flag)
 	if text == "" {
 		return nil
 	}
-	network, known := d.table.Network(text)
+	network, known := d.table.FindNetwork(text)
 	if !known {
 		rate, err := rateOf(row.flag, text, d.table.NetworkNames())
 		if err != nil {
@@ -243,12 +243,12 @@ func (d *described) shared() (words []string) {
 }
 
 func (f *predictFlags) readModel(d *described) error {
-	w, known := device.FindWorkload(f.text("model"))
+	w, known := device.FindWorkload(f.givenText("model"))
 	if !known {
 		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models",
-			f.text("model"), strings.Join(device.NearestWorkloads(f.text("model")), ", "))
+			f.givenText("model"), strings.Join(device.NearestWorkloads(f.givenText("model")), ", "))
 	}
-	if f.text("tokens") != "" {
+	if f.givenText("tokens") != "" {
 		n, _, err := f.value("tokens")
 		if err != nil {
 			return err
@@ -258,7 +258,7 @@ func (f *predictFlags) readModel(d *described) error {
 		}
 		w = w.WithTokens(n)
 	}
-	if f.text("side") != "" {
+	if f.givenText("side") != "" {
 		n, _, err := f.value("side")
 		if err != nil {
 			return err
@@ -274,7 +274,7 @@ func (f *predictFlags) readModel(d *described) error {
 
 // readKindOfData is what fills in what nobody gives of a sample.
 func readKindOfData(d *described, _ predictFlag) (err error) {
-	if d.data, err = d.profile(d); err != nil {
+	if d.data, err = d.readProfile(d); err != nil {
 		return err
 	}
 	if d.data.Access == predict.NoStorage {
@@ -286,10 +286,10 @@ func readKindOfData(d *described, _ predictFlag) (err error) {
 
 // readPrepareRate is what stands for preparing where a rate was given.
 func readPrepareRate(d *described, row predictFlag) error {
-	if d.text(row.flag) == "" {
+	if d.givenText(row.flag) == "" {
 		return nil
 	}
-	if d.text("prepare") != "" {
+	if d.givenText("prepare") != "" {
 		return errors.New("--cpu and --prepare say the same in two ways: give one")
 	}
 	read := usually(func(d *described) (*stoker.Interval, predict.Amount) { return &d.PrepareRate, predict.Amount{} })
@@ -301,7 +301,7 @@ func readPrepareRate(d *described, row predictFlag) error {
 const noWork = 1e-12
 
 func readPrepare(d *described, row predictFlag) error {
-	if d.text("cpu") != "" {
+	if d.givenText("cpu") != "" {
 		return nil
 	}
 	if n, failed := stoker.ParseNumber(d.single(row.flag)); failed == nil && n == 0 {
@@ -314,7 +314,7 @@ func readPrepare(d *described, row predictFlag) error {
 }
 
 func readHandOver(d *described, row predictFlag) error {
-	if d.text("cpu") != "" {
+	if d.givenText("cpu") != "" {
 		return nil
 	}
 	read := usually(func(d *described) (*stoker.Interval, predict.Amount) { return &d.HandOver, predict.Amount{} })
@@ -322,8 +322,8 @@ func readHandOver(d *described, row predictFlag) error {
 }
 
 func readSpread(d *described, row predictFlag) error {
-	switch text := d.text(row.flag); {
-	case d.text("cpu") != "":
+	switch text := d.givenText(row.flag); {
+	case d.givenText("cpu") != "":
 	case text == "":
 		if d.Spread = d.data.Spread.Point; d.Spread > 0 {
 			d.note(row.flag, stoker.About(d.Spread), d.data.Spread.Source)
@@ -339,9 +339,9 @@ func readSpread(d *described, row predictFlag) error {
 	return nil
 }
 
-// profile is the kind of data: named, else what the model usually reads.
-func (f *predictFlags) profile(d *described) (predict.Profile, error) {
-	name, source := f.text("data"), given
+// readProfile is the kind of data: named, else what the model usually reads.
+func (f *predictFlags) readProfile(d *described) (predict.Profile, error) {
+	name, source := f.givenText("data"), given
 	if name == "" {
 		name, source = d.Load.Workload.Profile, "what "+d.Load.Workload.Title+" usually reads, --data"
 	}
@@ -381,13 +381,13 @@ func readWorkers(d *described, row predictFlag) error {
 func readStorage(d *described, row predictFlag) error {
 	text := d.single(row.flag)
 	if text == "" || text == unknownWord {
-		if !isRange(d.text(row.flag)) {
+		if !isRange(d.givenText(row.flag)) {
 			d.Setup = d.WithStorage(hardware.Storage{}, d.usual)
 		}
 		return nil
 	}
 	access := d.usual
-	class, known := d.table.Storage(text)
+	class, known := d.table.FindStorage(text)
 	if !known {
 		rate, err := rateOf(row.flag, text, d.table.StorageNames())
 		if err != nil {
@@ -413,7 +413,7 @@ func (d *described) noteStorage(row hardware.Storage, access predict.Access) {
 // readAccess is how samples lie in storage: as given, else as the kind of data usually
 // does, else a file each.
 func readAccess(d *described, row predictFlag) error {
-	switch access := predict.Access(d.text(row.flag)); access {
+	switch access := predict.Access(d.givenText(row.flag)); access {
 	case "":
 		d.usual = predict.Files
 		if d.data.Access != "" {
@@ -433,7 +433,7 @@ func readAccess(d *described, row predictFlag) error {
 // there is over what a data set takes.
 func readCached(d *described, _ predictFlag) error {
 	if text := d.single("cached"); text != "" {
-		if d.text("dataset") != "" || d.text("memory") != "" {
+		if d.givenText("dataset") != "" || d.givenText("memory") != "" {
 			return errors.New("--cached and --dataset with --memory say the same in two ways: give one")
 		}
 		v, err := stoker.ParseShare(text)
@@ -444,10 +444,10 @@ func readCached(d *described, _ predictFlag) error {
 		d.note("cached", v.String(), given)
 		return nil
 	}
-	if d.text("dataset") == "" && d.text("memory") == "" {
+	if d.givenText("dataset") == "" && d.givenText("memory") == "" {
 		return nil
 	}
-	if d.text("dataset") == "" || d.text("memory") == "" {
+	if d.givenText("dataset") == "" || d.givenText("memory") == "" {
 		return errors.New("--dataset and --memory go together: what the samples take in storage, and the memory " +
 			"of a machine that is left to keep them")
 	}
@@ -475,13 +475,13 @@ func readPinned(d *described, row predictFlag) error {
 }
 
 func readLink(d *described, _ predictFlag) error {
-	name := or(d.text("link"), d.Load.GPU.Link)
+	name := or(d.givenText("link"), d.Load.GPU.Link)
 	if name == "" {
 		return nil
 	}
-	link, known := d.table.Link(name)
+	link, known := d.table.FindLink(name)
 	if !known {
-		if d.text("link") == "" {
+		if d.givenText("link") == "" {
 			return unknownName("link", name, d.table.LinkNames())
 		}
 		rate, err := rateOf("link", name, d.table.LinkNames())
@@ -495,7 +495,7 @@ func readLink(d *described, _ predictFlag) error {
 		}
 	}
 	d.Link = link
-	d.note("link", link.Name, or(map[bool]string{true: given}[d.text("link") != ""], "the GPU's"))
+	d.note("link", link.Name, or(map[bool]string{true: given}[d.givenText("link") != ""], "the GPU's"))
 	return nil
 }
 
@@ -519,7 +519,8 @@ func softwareOf(text string) (device.Software, error) {
 	case slices.Contains(all, s):
 		return s, nil
 	}
-	return "", fmt.Errorf("--software %q: expected %s, %s, %s or %s, or leave it out for the whole spread", text, all[0],
+	return "", fmt.Errorf("--software %q: expected %s, %s, %s or %s, or leave it out for the whole spread", text,
+		all[0],
 		all[1], all[2], all[3])
 }
 

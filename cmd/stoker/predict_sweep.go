@@ -23,7 +23,7 @@ func isRange(text string) bool { return strings.Contains(text, "..") || strings.
 
 // single is a flag's text where it is one value; "" where it is a range.
 func (f *predictFlags) single(flag string) string {
-	text := f.text(flag)
+	text := f.givenText(flag)
 	if slices.Contains(predict.AxisNames, flag) && isRange(text) {
 		return ""
 	}
@@ -63,7 +63,7 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	var classes []hardware.Storage
 	for i, item := range items {
 		item = strings.TrimSpace(item)
-		if row, known := table.Storage(item); known && flag == "storage" {
+		if row, known := table.FindStorage(item); known && flag == "storage" {
 			items[i] = stoker.Rate(row.Rate.Value).String()
 			classes = append(classes, row)
 		}
@@ -91,7 +91,7 @@ const plotBatch = 64
 // askRoofline draws the setup's workload, or all that are known where none is
 // named: each at one batch, smaller where it does not fit.
 func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
-	if f.text("for") != "" || f.on("walls") {
+	if f.givenText("for") != "" || f.on("walls") {
 		return errors.New("--roofline does not go with --for or --walls: ask for them apart")
 	}
 	if s.Load.GPU.Name == "" {
@@ -106,7 +106,7 @@ func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
 		if s.Batch == 0 {
 			return errors.New("--roofline of a model needs --batch: leave --model out for all models")
 		}
-		r, err := s.Roofline()
+		r, err := s.DrawRoofline()
 		p.Roofline = &r
 		return err
 	}
@@ -155,27 +155,27 @@ func addWorkload(r *predict.Roofline, s described, w device.Workload, p *report.
 
 // size is what the target takes.
 func (f *predictFlags) size(s *described) (*predict.Sizing, error) {
-	target, err := stoker.ParseShare(f.text("for"))
+	target, err := stoker.ParseShare(f.givenText("for"))
 	if err != nil {
 		return nil, fmt.Errorf("--for: %w", err)
 	}
 	z, err := s.Size(float64(target))
 	if err != nil {
-		return nil, fmt.Errorf("--for %s: %w", f.text("for"), err)
+		return nil, fmt.Errorf("--for %s: %w", f.givenText("for"), err)
 	}
 	return &z, nil
 }
 
-// cluster is what walls outside the machine need.
-func (f *predictFlags) cluster() (c predict.Cluster, err error) {
-	if f.text("checkpoint") != "" {
+// readCluster is what walls outside the machine need.
+func (f *predictFlags) readCluster() (c predict.Cluster, err error) {
+	if f.givenText("checkpoint") != "" {
 		rate, _, err := f.value("checkpoint")
 		if err != nil {
 			return c, err
 		}
 		c.Write = stoker.Exactly(rate)
 	}
-	if f.text("mtbf") != "" {
+	if f.givenText("mtbf") != "" {
 		if c.MTBF, _, err = f.value("mtbf"); err != nil {
 			return c, err
 		}

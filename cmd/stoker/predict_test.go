@@ -355,7 +355,7 @@ func TestPredictExamplesRun(t *testing.T) {
 		}
 		page = append(page, text...)
 	}
-	help := (&app{}).predict().Example
+	help := (&app{}).predictCommand().Example
 	run, err := os.ReadFile("../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ const (
 	every    = 200 * time.Millisecond // a changing line is read no faster
 )
 
-func (a *app) progress() *progress {
+func (a *app) newProgress() *progress {
 	file, isFile := a.stderr.(*os.File)
 	return &progress{w: a.stderr, terminal: isFile && term.IsTerminal(int(file.Fd())), next: time.Now().Add(patience)}
 }

@@ -9,7 +9,7 @@ import (
 
 func TestProgressIsOnePlainLineWithoutATerminal(t *testing.T) {
 	var b bytes.Buffer
-	p := (&app{stderr: &b}).progress()
+	p := (&app{stderr: &b}).newProgress()
 	p.say("reading, %d %%", 1)
 	if b.Len() != 0 {
 		t.Errorf("at once it says %q", b.String())
@@ -23,7 +23,7 @@ func TestProgressIsOnePlainLineWithoutATerminal(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 	b.Reset()
-	p = (&app{stderr: &b}).progress()
+	p = (&app{stderr: &b}).newProgress()
 	p.terminal, p.next = true, time.Time{}
 	p.say("reading, %d %%", 50)
 	p.end()

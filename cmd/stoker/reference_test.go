@@ -35,7 +35,7 @@ func TestReferenceVerbs(t *testing.T) {
 			write(sub, depth+1)
 		}
 	}
-	root := (&app{}).root()
+	root := (&app{}).rootCommand()
 	verbs := map[string]*cobra.Command{}
 	for _, verb := range root.Commands() {
 		verbs[verb.Name()] = verb

@@ -20,7 +20,7 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-func (a *app) report() *cobra.Command {
+func (a *app) reportCommand() *cobra.Command {
 	var file string
 	var serve bool
 	var port int
@@ -35,7 +35,7 @@ with the first. --serve shows a folder's runs to a browser on this machine, at a
   stoker report --serve stoker-runs                until Ctrl-C`,
 		Args: atMost(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := served(serve, args, cmd.Flags().Changed); err != nil {
+			if err := checkServed(serve, args, cmd.Flags().Changed); err != nil {
 				return err
 			}
 			a.began = true
@@ -45,14 +45,16 @@ with the first. --serve shows a folder's runs to a browser on this machine, at a
 			return a.runReport(cmd.Context(), args, file)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "page `FILE` to write (default: RUN's name with .html, here), or - for stdout")
-	cmd.Flags().BoolVar(&serve, "serve", false, "serve the pages of all recordings in a folder to a browser on this machine")
+	cmd.Flags().StringVarP(&file, "output", "o", "",
+		"page `FILE` to write (default: RUN's name with .html, here), or - for stdout")
+	cmd.Flags().BoolVar(&serve, "serve", false,
+		"serve the pages of all recordings in a folder to a browser on this machine")
 	cmd.Flags().IntVar(&port, "port", 0, "with --serve: port on loopback (default: a free one)")
 	return cmd
 }
 
 func (a *app) runReport(ctx context.Context, args []string, file string) error {
-	name, page, err := a.page(ctx, args)
+	name, page, err := a.makePage(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -72,14 +74,14 @@ func (a *app) runReport(ctx context.Context, args []string, file string) error {
 	return nil
 }
 
-// page reads what a page is about, and returns how it is written.
-func (a *app) page(ctx context.Context, args []string) (name string, write func(io.Writer) error, err error) {
+// makePage reads what a page is about, and returns how it is written.
+func (a *app) makePage(ctx context.Context, args []string) (name string, write func(io.Writer) error, err error) {
 	if len(args) == 1 {
 		if t, is := tunedPage(args[0]); is {
 			return args[0], func(w io.Writer) error { return page.WriteTuning(w, t) }, nil
 		}
 	}
-	s, err := a.subject(ctx, args)
+	s, err := a.readSubject(ctx, args)
 	return s.Name, func(w io.Writer) error { return page.WriteRun(w, s) }, err
 }
 
@@ -96,12 +98,18 @@ func tunedPage(file string) (page.Tuned, bool) {
 	if err != nil || json.Unmarshal(text, &o) != nil || o.Schema != 1 || o.Plan.Format == 0 {
 		return page.Tuned{}, false
 	}
-	t := page.Tuned{Name: file, Version: version, Stopped: o.Stopped, Outcome: o.Outcome, Patch: o.Patch, Command: o.Plan.Command, Object: text}
+	t := page.Tuned{
+		Name: file, Version: version, Stopped: o.Stopped, Outcome: o.Outcome, Patch: o.Patch,
+		Command: o.Plan.Command, Object: text,
+	}
 	for _, trial := range o.Trials {
 		if trial.Losses != nil && trial.Why == "" {
-			trial.Why = trial.Losses.Told()
+			trial.Why = trial.Losses.Sentence()
 		}
-		t.Trials = append(t.Trials, page.Tried{Settings: trial.Settings(), Promised: trial.Promise(), Achieved: trial.Worth(), Kept: trial.Kept, Why: trial.Why})
+		t.Trials = append(t.Trials, page.Tried{
+			Settings: trial.SettingsText(), Promised: trial.PromisedRange(),
+			Achieved: trial.Worth(), Kept: trial.Kept, Why: trial.Why,
+		})
 	}
 	return t, true
 }
@@ -115,8 +123,8 @@ func pageName(run string) string {
 	return name + ".html"
 }
 
-// subject reads what a page is about: recordings, or else a profiler's files.
-func (a *app) subject(ctx context.Context, args []string) (page.Subject, error) {
+// readSubject reads what a page is about: recordings, or else a profiler's files.
+func (a *app) readSubject(ctx context.Context, args []string) (page.Subject, error) {
 	now, err := a.judge(args[max(0, len(args)-1):])
 	if err != nil {
 		if s, bad := a.traceSubject(ctx, args); len(args) > 0 && bad == nil {
@@ -132,7 +140,10 @@ func (a *app) subject(ctx context.Context, args []string) (page.Subject, error) 
 	if err != nil {
 		return s, err
 	}
-	s.Before = &page.Before{Name: before.path, Run: before.run, Verdict: before.verdict, Outcome: compareAll([]judged{before}, []judged{now})}
+	s.Before = &page.EarlierRun{
+		Name: before.path, Run: before.run, Verdict: before.verdict,
+		Outcome: compareAll([]judgedRecording{before}, []judgedRecording{now}),
+	}
 	return s, nil
 }
 
@@ -152,18 +163,23 @@ func (a *app) traceSubject(ctx context.Context, files []string) (page.Subject, e
 	}
 	r.Source.Files, r.Source.Bytes = name, bytesOf(name)
 	s := page.Subject{Name: name[0], Version: version, Run: run, Verdict: r.Verdict, Plan: r.Plan, Trace: &r}
-	if c := r.Ceilings(); c != nil {
+	if c := r.RooflineCeilings(); c != nil {
 		var picture strings.Builder
-		if err := plot.Roofline(&picture, plot.Words{Title: "What " + c.GPU.Title + " can do, and what these steps did"}, c.Roofline); err != nil {
+		if err := plot.WriteRoofline(&picture,
+			plot.Captions{Title: "What " + c.GPU.Title + " can do, and what these steps did"}, c.Roofline); err != nil {
 			return s, err
 		}
 		s.Picture = picture.String()
 	}
 	if len(runs) == 2 {
 		was := judgedTraces(runs[:1])
-		o := verify.Traces(was, []verify.Traced{{Run: run, Gaps: r.Gaps, Verdict: r.Verdict}}, promisesOf(advise.Rank(runs[0], was[0].Verdict)))
+		o := verify.Traces(was, []verify.Traced{{Run: run, Gaps: r.Gaps, Verdict: r.Verdict}},
+			promisesOf(advise.Rank(runs[0], was[0].Verdict)))
 		o.Refused = "" // two traces are shown beside each other all the same
-		s.Before = &page.Before{Name: files[0], Run: runs[0], Verdict: was[0].Verdict, Outcome: o.Outcome, Traces: &o}
+		s.Before = &page.EarlierRun{
+			Name: files[0], Run: runs[0], Verdict: was[0].Verdict, Outcome: o.Outcome,
+			Traces: &o,
+		}
 	}
 	return s, nil
 }

@@ -23,11 +23,12 @@ import (
 	"github.com/stoker-dev/stoker/web"
 )
 
-// served refuses what does not go with --serve, or without it.
-func served(serve bool, args []string, given func(flag string) bool) error {
+// checkServed refuses what does not go with --serve, or without it.
+func checkServed(serve bool, args []string, given func(flag string) bool) error {
 	switch {
 	case !serve && given("port"):
-		return usageError{errors.New("--port without --serve: it is the port that pages are served at: report --serve --port N")}
+		return usageError{errors.New(
+			"--port without --serve: it is the port that pages are served at: report --serve --port N")}
 	case serve && given("output"):
 		return usageError{errors.New("--serve with -o: pages are served or written to a file: leave out one of them")}
 	case serve && len(args) > 1:
@@ -38,7 +39,10 @@ func served(serve bool, args []string, given func(flag string) bool) error {
 
 func (a *app) serveReports(ctx context.Context, folder string, port int) error {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return hintedError{fmt.Errorf("serve %s: there is no such folder", folder), "stoker report --serve FOLDER, with recordings in it (stoker observe makes stoker-runs)"}
+		return hintedError{
+			fmt.Errorf("serve %s: there is no such folder", folder),
+			"stoker report --serve FOLDER, with recordings in it (stoker observe makes stoker-runs)",
+		}
 	}
 	ctx, stop := signal.NotifyContext(ctx, heeded(os.Interrupt)...)
 	defer stop()
@@ -46,8 +50,9 @@ func (a *app) serveReports(ctx context.Context, folder string, port int) error {
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", folder, err)
 	}
-	handler := web.New(&shelf{folder: folder, judged: map[string]shelved{}, grows: map[string]*growing{}}, listener.Addr())
-	server := closed.Server(handler)
+	handler := web.New(&shelf{folder: folder, judged: map[string]shelved{}, grows: map[string]*growing{}},
+		listener.Addr())
+	server := closed.NewServer(handler)
 	if _, err := fmt.Fprintln(a.stdout, handler.Address()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -128,7 +133,7 @@ func (s *shelf) List() ([]web.Row, error) {
 		}
 		known, seen := s.judged[file]
 		if !seen || known.size != info.Size() || !known.when.Equal(info.ModTime()) {
-			known = shelved{info.Size(), info.ModTime(), s.row(file)}
+			known = shelved{info.Size(), info.ModTime(), s.listRow(file)}
 			s.judged[file] = known
 		}
 		rows = append(rows, known.row)
@@ -152,7 +157,7 @@ func (s *shelf) name(file string) string {
 	return name
 }
 
-func (s *shelf) row(file string) web.Row {
+func (s *shelf) listRow(file string) web.Row {
 	row := web.Row{Name: s.name(file), Class: "cannot be read", Tone: "todo"}
 	run, err := s.open(file)
 	if err != nil {
@@ -172,8 +177,8 @@ func (s *shelf) row(file string) web.Row {
 	return row
 }
 
-// Page reads and judges a recording of the list.
-func (s *shelf) Page(name string) (page.Subject, error) {
+// JudgePage reads and judges a recording of the list.
+func (s *shelf) JudgePage(name string) (page.Subject, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	file := filepath.Join(s.folder, name)

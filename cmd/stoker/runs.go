@@ -42,7 +42,7 @@ func most(a, b float64) int {
 	return cmp.Compare(b, a)
 }
 
-func (a *app) runs() *cobra.Command {
+func (a *app) runsCommand() *cobra.Command {
 	var asJSON, asCSV bool
 	var order string
 	var top int
@@ -87,7 +87,7 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 			case asCSV:
 				return wire.WriteRunsCSV(a.stdout, list)
 			}
-			return text.WriteRuns(a.stdout, list, top, a.style(a.stdout))
+			return text.WriteRuns(a.stdout, list, top, a.textStyle(a.stdout))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -96,7 +96,7 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 	cmd.Flags().IntVar(&top, "top", 50, "show `N` jobs (0: all)")
 	prices.register(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
-	cmd.AddCommand(a.runsCheck(), a.runsTrim(), a.runsMerge())
+	cmd.AddCommand(a.runsCheckCommand(), a.runsTrimCommand(), a.runsMergeCommand())
 	return cmd
 }
 
@@ -105,7 +105,10 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 func (a *app) summaries(ctx context.Context, folder string) (found []summary, notes []string, err error) {
 	l, err := listTuned(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, hintedError{fmt.Errorf("list %s: there is no such folder", folder), "name the folder of the recordings: stoker runs FOLDER (stoker observe makes stoker-runs)"}
+		return nil, nil, hintedError{
+			fmt.Errorf("list %s: there is no such folder", folder),
+			"name the folder of the recordings: stoker runs FOLDER (stoker observe makes stoker-runs)",
+		}
 	} else if err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +116,7 @@ func (a *app) summaries(ctx context.Context, folder string) (found []summary, no
 	kept := openCache(folder)
 	var files []*summary
 	for _, name := range l.names {
-		if s := kept.summary(name); s != nil {
+		if s := kept.keptSummary(name); s != nil {
 			files = append(files, s)
 		}
 	}
@@ -140,7 +143,7 @@ const (
 // concludeAll judges what is new, on all cores, and keeps it.
 func (a *app) concludeAll(ctx context.Context, folder string, files []*summary, kept *cache) {
 	todo := slices.DeleteFunc(slices.Clone(files), func(s *summary) bool { return s.known })
-	p := a.progress()
+	p := a.newProgress()
 	defer p.end()
 	for from := 0; from < len(todo) && ctx.Err() == nil; from += saveEvery {
 		part := todo[from:min(from+saveEvery, len(todo))]
@@ -175,19 +178,21 @@ func (s *summary) conclude(path string) {
 		s.Why = err.Error()
 		return
 	}
-	s.of(judgeRun(path, run))
+	s.takeFrom(judgeRun(path, run))
 }
 
-// of takes what runs needs of what was concluded.
-func (s *summary) of(j judged) {
+// takeFrom takes what runs needs of what was concluded.
+func (s *summary) takeFrom(j judgedRecording) {
 	run, f, v := j.run, j.run.Facts, j.verdict
-	s.Started, s.Seconds, s.Command, s.Job, s.Host, s.Emulated = f.Started, run.End(), strings.Join(f.Command, " "), f.Job, f.Host, run.Emulated()
+	s.Started, s.Seconds, s.Command, s.Job, s.Host, s.Emulated = f.Started, run.End(), strings.Join(f.Command,
+		" "), f.Job, f.Host, run.Emulated()
 	devices := map[int]bool{}
 	for _, p := range f.Processes {
 		if p.Role != recording.RoleTrainer {
 			continue
 		}
-		if s.World = max(s.World, p.World); !slices.Contains(s.Ranks, p.Rank) { // a script's short helpers have none of their own
+		// a script's short helpers have none of their own
+		if s.World = max(s.World, p.World); !slices.Contains(s.Ranks, p.Rank) {
 			s.Ranks = append(s.Ranks, p.Rank)
 		}
 		if p.Device >= 0 {
@@ -200,7 +205,10 @@ func (s *summary) of(j judged) {
 	s.Class, s.Stall, s.Share = string(v.Class), stat.Known(v.Stall), stat.Known(v.Cost.Share)
 	s.Rate = stat.Known(v.Costs.Rate() * float64(max(1, len(s.Ranks))))
 	s.Watts = [3]*float64{stat.Known(v.Cost.Watts.Low), stat.Known(v.Cost.Watts.Point), stat.Known(v.Cost.Watts.High)}
-	s.Prices = [4]*float64{stat.Known(v.Cost.Prices.GPUHour), stat.Known(v.Cost.Prices.KWh), stat.Known(v.Cost.Prices.Grid), stat.Known(v.Cost.Prices.PUE)}
+	s.Prices = [4]*float64{
+		stat.Known(v.Cost.Prices.GPUHour), stat.Known(v.Cost.Prices.KWh),
+		stat.Known(v.Cost.Prices.Grid), stat.Known(v.Cost.Prices.PUE),
+	}
 	if len(j.plan.Fixes) > 0 {
 		s.Fix, s.Speedup = j.plan.Fixes[0].Title, stat.Known(j.plan.Fixes[0].Forecast.Speedup.Point)
 	}
@@ -212,12 +220,12 @@ func listed(folder string, found []summary, notes []string, own predict.Prices) 
 	months := map[string]*report.Month{}
 	emulated := 0
 	for _, group := range jobsOf(found) {
-		job := group.job(own)
+		job := group.addUp(own)
 		list.Jobs = append(list.Jobs, job)
 		if job.Emulated {
 			emulated++
 		}
-		name := job.Month()
+		name := job.StartMonth()
 		if months[name] == nil {
 			months[name] = &report.Month{Name: name}
 		}
@@ -228,7 +236,8 @@ func listed(folder string, found []summary, notes []string, own predict.Prices) 
 	}
 	slices.SortFunc(list.Months, func(a, b report.Month) int { return strings.Compare(a.Name, b.Name) })
 	if emulated > 0 {
-		list.Notes = append(list.Notes, fmt.Sprintf("the device of %d job(s) was an emulated one: what a real one would have lost", emulated))
+		list.Notes = append(list.Notes,
+			fmt.Sprintf("the device of %d job(s) was an emulated one: what a real one would have lost", emulated))
 	}
 	return list
 }

@@ -67,7 +67,7 @@ type cache struct {
 
 // openCache reads what is kept of a folder; nothing is no fault.
 func openCache(folder string) *cache {
-	c := &cache{folder: folder, header: cacheHeader{version, program()}, summaries: map[string]*summary{}}
+	c := &cache{folder: folder, header: cacheHeader{version, buildIdentity()}, summaries: map[string]*summary{}}
 	path := filepath.Join(folder, cacheName)
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > mostCache {
 		return c
@@ -95,13 +95,13 @@ func openCache(folder string) *cache {
 // keepSummary puts what is concluded of a recording that was just made into what is kept of
 // its folder, so that runs need not read it: in stoker's own folder, and where runs was asked
 // already. What another stoker keeps there stays.
-func keepSummary(j judged) error {
-	c := &cache{folder: filepath.Dir(j.path), header: cacheHeader{version, program()}}
-	s := c.summary(filepath.Base(j.path))
+func keepSummary(j judgedRecording) error {
+	c := &cache{folder: filepath.Dir(j.path), header: cacheHeader{version, buildIdentity()}}
+	s := c.keptSummary(filepath.Base(j.path))
 	if s == nil || s.known {
 		return nil
 	}
-	s.of(j)
+	s.takeFrom(j)
 	if s.Class == "" { // a fault of ours, which was told
 		return nil
 	}
@@ -113,7 +113,8 @@ func keepSummary(j judged) error {
 	first, line = append(first, '\n'), append(line, '\n')
 	path := filepath.Join(c.folder, cacheName)
 	info, err := os.Lstat(path)
-	if made := os.IsNotExist(err) && filepath.Base(c.folder) == runsFolder; !made && (err != nil || !info.Mode().IsRegular()) {
+	if made := os.IsNotExist(err) && filepath.Base(c.folder) == runsFolder; !made &&
+		(err != nil || !info.Mode().IsRegular()) {
 		return nil
 	}
 	file, err := owned.Append(path, toUser)
@@ -131,8 +132,8 @@ func keepSummary(j judged) error {
 	return err
 }
 
-// program tells builds of one version from each other.
-func program() string {
+// buildIdentity tells builds of one version from each other.
+func buildIdentity() string {
 	path, err := os.Executable()
 	if err != nil {
 		return ""
@@ -144,8 +145,8 @@ func program() string {
 	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 }
 
-// summary is what is kept of a file as it is now, else an empty one; nil where it has gone.
-func (c *cache) summary(name string) *summary {
+// keptSummary is what is kept of a file as it is now, else an empty one; nil where it has gone.
+func (c *cache) keptSummary(name string) *summary {
 	info, err := os.Stat(filepath.Join(c.folder, name))
 	if err != nil {
 		return nil

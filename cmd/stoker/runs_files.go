@@ -17,13 +17,14 @@ import (
 func files(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
-			return usageError{fmt.Errorf("runs %s takes at least %d file%s, got %d", cmd.Name(), n, stoker.Ending(n, "", "s"), len(args))}
+			return usageError{fmt.Errorf("runs %s takes at least %d file%s, got %d", cmd.Name(), n,
+				stoker.Ending(n, "", "s"), len(args))}
 		}
 		return nil
 	}
 }
 
-func (a *app) runsCheck() *cobra.Command {
+func (a *app) runsCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Say whether recordings are whole, and how much of them is kept",
@@ -42,9 +43,10 @@ func (a *app) runsCheck() *cobra.Command {
 				if len(run.Warnings) > 0 {
 					state, bad = "not whole", exitCode(exitError)
 				}
-				a.line("%s: %s, %s of %s and %s", path, state, stoker.AboutSeconds(run.End()), stoker.Many(len(run.Steps), "step"), stoker.Many(len(run.Series), "signal"))
+				a.printLine("%s: %s, %s of %s and %s", path, state, stoker.AboutSeconds(run.End()),
+					stoker.Many(len(run.Steps), "step"), stoker.Many(len(run.Series), "signal"))
 				for _, text := range append(run.Warnings, run.Kept()...) {
-					a.line("  %s", text)
+					a.printLine("  %s", text)
 				}
 			}
 			return bad
@@ -52,12 +54,12 @@ func (a *app) runsCheck() *cobra.Command {
 	}
 }
 
-// line prints a line of a result.
-func (a *app) line(format string, args ...any) {
+// printLine prints a line of a result.
+func (a *app) printLine(format string, args ...any) {
 	fmt.Fprintln(a.stdout, safe.Text(fmt.Sprintf(format, args...), 0))
 }
 
-func (a *app) runsTrim() *cobra.Command {
+func (a *app) runsTrimCommand() *cobra.Command {
 	var most string
 	cmd := &cobra.Command{
 		Use:   "trim [--most SIZE] FILE...",
@@ -90,14 +92,18 @@ const writing = 5 * time.Minute
 func (a *app) trimFile(path string, most int64) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		return hintedError{fmt.Errorf("trim recording %s: it is no file, and one is written in its place", path), "stoker runs trim FILE.jsonl.gz"}
+		return hintedError{
+			fmt.Errorf("trim recording %s: it is no file, and one is written in its place", path),
+			"stoker runs trim FILE.jsonl.gz",
+		}
 	}
 	run, err := recording.Open(path)
 	if err != nil {
 		return err
 	}
 	if info != nil && run.Facts.Exit == nil && time.Since(info.ModTime()) < writing {
-		return fmt.Errorf("trim recording %s: its run has no end and was written to %.0f s ago: it may go on", path, time.Since(info.ModTime()).Seconds())
+		return fmt.Errorf("trim recording %s: its run has no end and was written to %.0f s ago: it may go on", path,
+			time.Since(info.ModTime()).Seconds())
 	}
 	before, after, err := recording.Trim(path, most, time.Now())
 	if err != nil {
@@ -107,11 +113,12 @@ func (a *app) trimFile(path string, most int64) error {
 	if after > most {
 		left = ": the rest is what is judged"
 	}
-	a.line("%s: %s, before %s%s", path, stoker.AboutBytes(float64(after)), stoker.AboutBytes(float64(before)), left)
+	a.printLine("%s: %s, before %s%s", path, stoker.AboutBytes(float64(after)),
+		stoker.AboutBytes(float64(before)), left)
 	return nil
 }
 
-func (a *app) runsMerge() *cobra.Command {
+func (a *app) runsMergeCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "merge -o OUT FILE...",
@@ -130,7 +137,7 @@ func (a *app) runsMerge() *cobra.Command {
 			if err = errors.Join(err, file.Close()); err != nil {
 				return errors.Join(err, os.Remove(output))
 			}
-			a.line("%s: what %d files hold", output, len(args))
+			a.printLine("%s: what %d files hold", output, len(args))
 			return nil
 		},
 	}

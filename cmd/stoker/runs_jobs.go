@@ -46,15 +46,18 @@ func (g group) takes(s summary) bool {
 	ends := 0.0
 	for _, known := range g {
 		ends = max(ends, known.Started+known.Seconds)
-		if len(s.Ranks) == 0 || slices.ContainsFunc(s.Ranks, func(rank int) bool { return slices.Contains(known.Ranks, rank) }) {
+		if len(s.Ranks) == 0 || slices.ContainsFunc(s.Ranks, func(rank int) bool {
+			return slices.Contains(known.Ranks,
+				rank)
+		}) {
 			return false
 		}
 	}
 	return s.Started < ends
 }
 
-// job adds the group up, at a user's prices.
-func (g group) job(own predict.Prices) report.Job {
+// addUp adds the group up, at a user's prices.
+func (g group) addUp(own predict.Prices) report.Job {
 	j := report.Job{Started: g[0].Started, Command: g[0].Command, Lost: math.NaN(), Stall: math.NaN()}
 	if j.Started == 0 {
 		j.Started = math.NaN() // a recording that does not tell
@@ -85,7 +88,10 @@ func (g group) job(own predict.Prices) report.Job {
 
 // lost is what the idle share of a recording's GPU hours cost, dollars; NaN unknown.
 func (s summary) lost(hours float64, own predict.Prices) float64 {
-	prices := predict.Prices{GPUHour: stat.Value(s.Prices[0]), KWh: stat.Value(s.Prices[1]), Grid: stat.Value(s.Prices[2]), PUE: stat.Value(s.Prices[3])}
+	prices := predict.Prices{
+		GPUHour: stat.Value(s.Prices[0]), KWh: stat.Value(s.Prices[1]),
+		Grid: stat.Value(s.Prices[2]), PUE: stat.Value(s.Prices[3]),
+	}
 	watts := stoker.Interval{Low: stat.Value(s.Watts[0]), Point: stat.Value(s.Watts[1]), High: stat.Value(s.Watts[2])}
 	return predict.IdleAt(watts, stoker.Exactly(stat.Value(s.Share)), hours, prices.With(own)).Dollars.Point
 }

@@ -271,7 +271,7 @@ func TestJobs(t *testing.T) {
 	} {
 		var got []string
 		for _, g := range jobsOf(c.found) {
-			job := g.job(predict.Prices{GPUHour: 3600})
+			job := g.addUp(predict.Prices{GPUHour: 3600})
 			got = append(got, fmt.Sprint(job.Files))
 			if n := float64(len(job.Files)); math.Abs(job.Lost-n*c.found[0].Seconds) > 1e-6 || job.Rate != n || len(job.Hosts) != len(job.Files) {
 				t.Errorf("%s: %+v", name, job)

@@ -29,7 +29,7 @@ func hostileRuns(t *testing.T) map[string]*recording.Run {
 			run.Facts.Absent = append(run.Facts.Absent, recording.Absence{What: "what", Why: "why"})
 			run.Facts.Notes = append(run.Facts.Notes, "note")
 			run.Facts.Captures = append(run.Facts.Captures, recording.Capture{File: "trace.json"})
-			run.Facts.Exit = &recording.Exit{Signal: "signal"}
+			run.Facts.Exit = &recording.ExitStatus{Signal: "signal"}
 			return run
 		}
 		for _, at := range append([]string{""}, poison.Paths(*open())...) {

@@ -83,7 +83,7 @@ func TestEveryJSONHasASchema(t *testing.T) {
 			walk(child)
 		}
 	}
-	walk((&app{}).root())
+	walk((&app{}).rootCommand())
 	files, err := filepath.Glob("../../docs/schema/*.json")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestEveryJSONHasASchema(t *testing.T) {
 // tuned is a tuning: one fix that helped, one that did not.
 func tuned(t *testing.T) tuneObject {
 	t.Helper()
-	var sides []judged
+	var sides []judgedRecording
 	for _, file := range []string{"feed-before", "feed-after"} {
 		j, err := (&app{}).judge([]string{"../../testdata/cases/" + file + "/run.jsonl.gz"})
 		if err != nil {

@@ -124,7 +124,7 @@ func TestManualPages(t *testing.T) {
 	} else if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	root := (&app{}).root()
+	root := (&app{}).rootCommand()
 	root.DisableAutoGenTag = true // the same pages whenever they are made
 	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "STOKER", Section: "1", Source: "stoker " + version, Manual: "Stoker"}, folder); err != nil {
 		t.Fatal(err)

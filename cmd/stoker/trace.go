@@ -45,7 +45,7 @@ type traceFlags struct {
 	prices                                     priceFlags
 }
 
-func (a *app) trace() *cobra.Command {
+func (a *app) traceCommand() *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
 		Use:   "trace FILE... | BEFORE AFTER",
@@ -58,7 +58,8 @@ run. Two files of different runs are compared step by step, and "-" is standard 
   stoker trace --what-if num_workers=4 FILE        the same trace, played again with a change`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("trace needs a file or a folder, for example: stoker trace traces/worker0.pt.trace.json.gz")}
+				return usageError{errors.New(
+					"trace needs a file or a folder, for example: stoker trace traces/worker0.pt.trace.json.gz")}
 			}
 			return nil
 		},
@@ -66,37 +67,42 @@ run. Two files of different runs are compared step by step, and "-" is standard 
 			f.files = args
 			// Who says what a table should look like wants to see it.
 			f.all = f.all || slices.ContainsFunc([]string{"top", "by", "kernels", "shapes"}, cmd.Flags().Changed)
-			return a.traced(cmd.Context(), f, args)
+			return a.runTrace(cmd.Context(), f, args)
 		},
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.top, "top", 10, "show `N` operators and kernels (0: all)")
-	flags.StringVar(&f.by, "by", "self", "`ORDER` of operators: gpu (total time on the device), cpu (total time on the host), self")
-	flags.StringVar(&f.kernels, "kernels", "name", "kernels by `WHAT` launched them: name, operator, range (NVTX, record_function)")
+	flags.StringVar(&f.by, "by", "self",
+		"`ORDER` of operators: gpu (total time on the device), cpu (total time on the host), self")
+	flags.StringVar(&f.kernels, "kernels", "name",
+		"kernels by `WHAT` launched them: name, operator, range (NVTX, record_function)")
 	flags.BoolVar(&f.shapes, "shapes", false, "a row per operator and operand shapes")
 	flags.BoolVar(&f.operators, "operators", false, "print the table of operators alone")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
-	flags.BoolVar(&f.csv, "csv", false, "print rows of comma-separated values: of two traces what changed, of one its kernels")
+	flags.BoolVar(&f.csv, "csv", false,
+		"print rows of comma-separated values: of two traces what changed, of one its kernels")
 	flags.BoolVar(&f.explain, "explain", false, "print the questions that were asked and their answers")
 	flags.BoolVar(&f.all, "all", false, "print every table and finding, also beyond 40 lines")
 	f.check.register(cmd, wordFed, "exit with 3 if the GPU is starved")
-	flags.StringVar(&f.timeline, "timeline", "", "write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
+	flags.StringVar(&f.timeline, "timeline", "",
+		"write the timeline with gap causes to a `FILE` that Perfetto opens (.json or .json.gz)")
 	flags.StringVar(&f.flame, "flame", "", "write a flame graph of host time to a `FILE` (.svg)")
 	flags.StringVar(&f.pprof, "pprof", "", "write the same to a `FILE` for go tool pprof")
 	flags.StringVarP(&f.output, "output", "o", "", "write a recording to a `FILE`, for advise and verify")
 	f.prices.register(flags)
-	flags.StringVar(&f.whatIf, "what-if", "", "replay the trace with `SETTING=VALUE,...` and say what a step would take, instead of a plan")
+	flags.StringVar(&f.whatIf, "what-if", "",
+		"replay the trace with `SETTING=VALUE,...` and say what a step would take, instead of a plan")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv", "explain", "operators")
 	return cmd
 }
 
-func (a *app) traced(ctx context.Context, f traceFlags, files []string) error {
+func (a *app) runTrace(ctx context.Context, f traceFlags, files []string) error {
 	by, err := operators.ParseBy(f.by)
 	if err != nil {
 		return usageError{err}
 	}
 	if f.flame != "" {
-		if err := plot.Check(f.flame); err != nil {
+		if err := plot.CheckName(f.flame); err != nil {
 			return usageError{fmt.Errorf("--flame %w", err)}
 		}
 	}
@@ -169,7 +175,7 @@ func asked(text string) ([]stoker.Change, error) {
 // inspectUntil is inspect that Ctrl-C ends: the work itself goes on until the
 // process does, which is at once. A line says so where it takes longer than a second.
 func (a *app) inspectUntil(ctx context.Context, run *recording.Run, o operators.Options) (report.TraceReport, error) {
-	p := a.progress()
+	p := a.newProgress()
 	defer p.end()
 	done := make(chan report.TraceReport, 1)
 	go func() { done <- inspect(run, o) }()
@@ -194,7 +200,7 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 	r.Verdict = judge.WithGaps(run, r.Gaps)
 	var beside sync.WaitGroup
 	beside.Go(func() { r.Plan = advise.Rank(run, r.Verdict) })
-	r.Operators, r.Roofline = operators.Costs(run, r.Gaps, o)
+	r.Operators, r.Roofline = operators.TabulateAndMeasure(run, r.Gaps, o)
 	r.Ranks = ranks.Compare(run, r.Gaps)
 	t := run.Timeline
 	r.Source.Events = len(t.Host.Start) + len(t.Device.Start) + len(t.Frames.Start) + len(t.Memory.At)
@@ -210,15 +216,24 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport) error {
 	var files []output
 	if f.timeline != "" {
-		files = append(files, output{f.timeline, toOthers, func(w io.Writer) error { return export.Perfetto(w, r.Run, r.Gaps) }})
+		files = append(files, output{f.timeline, toOthers, func(w io.Writer) error {
+			return export.Perfetto(w, r.Run,
+				r.Gaps)
+		}})
 	}
 	tree := hostTree(f, r)
 	if f.flame != "" {
-		title := plot.Words{Title: "host time of the judged window", Source: "stoker trace " + strings.Join(r.Source.Files, " ")}
+		title := plot.Captions{
+			Title:  "host time of the judged window",
+			Source: "stoker trace " + strings.Join(r.Source.Files, " "),
+		}
 		files = append(files, output{f.flame, toOthers, func(w io.Writer) error { return plot.Flame(w, title, tree) }})
 	}
 	if f.pprof != "" {
-		files = append(files, output{f.pprof, toOthers, func(w io.Writer) error { return export.HostPProf(w, r.Run, tree) }})
+		files = append(files, output{f.pprof, toOthers, func(w io.Writer) error {
+			return export.HostPProf(w, r.Run,
+				tree)
+		}})
 	}
 	if f.output != "" {
 		files = append(files, output{f.output, toUser, func(w io.Writer) error { return recording.Write(w, r.Run) }})
@@ -229,7 +244,7 @@ func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport
 // hostTree is what --flame and --pprof show: empty where neither is asked for. Where no
 // device worked it is of all that the first process did.
 func hostTree(f traceFlags, r report.TraceReport) *flame.Node {
-	d := r.Device()
+	d := r.JudgedDevice()
 	switch {
 	case f.flame == "" && f.pprof == "" || d == nil && len(r.Gaps.Processes) == 0:
 		return &flame.Node{}
@@ -257,7 +272,7 @@ func (a *app) showTrace(f traceFlags, r report.TraceReport) error {
 // readTraces reads with a line on stderr where it takes longer than a second: one run, or
 // where a pair may be compared, of two traces that are not ranks of one, two.
 func (a *app) readTraces(ctx context.Context, files []string, pair bool) ([]*recording.Run, error) {
-	p := a.progress()
+	p := a.newProgress()
 	defer p.end()
 	o := trace.Options{Stdin: a.stdin, Progress: func(done, total int64) {
 		p.say("reading, %.0f %% of %.0f MB", 100*float64(done)/math.Max(1, float64(total)), float64(total)/1e6)
@@ -270,7 +285,9 @@ func (a *app) readTraces(ctx context.Context, files []string, pair bool) ([]*rec
 }
 
 // compared says what changed between traces.
-func (a *app) compared(f traceFlags, asked []stoker.Change, before, after []*recording.Run) (verify.Outcome, []judged, error) {
+func (a *app) compared(f traceFlags, asked []stoker.Change, before,
+	after []*recording.Run,
+) (verify.Outcome, []judgedRecording, error) {
 	was, now := judgedTraces(before), judgedTraces(after)
 	plan := advise.Rank(before[0], was[0].Verdict)
 	if len(asked) > 0 {
@@ -287,9 +304,9 @@ func (a *app) compared(f traceFlags, asked []stoker.Change, before, after []*rec
 	if len(asked) > 0 && len(o.Promises) == 1 && o.Speedup != nil {
 		o.Changes = asked
 	}
-	var all []judged
+	var all []judgedRecording
 	for _, t := range now {
-		all = append(all, judged{run: t.Run, verdict: t.Verdict})
+		all = append(all, judgedRecording{run: t.Run, verdict: t.Verdict})
 	}
 	return o.Outcome, all, a.showTraces(f, o, now[0])
 }
@@ -315,8 +332,12 @@ func judgedTraces(runs []*recording.Run) (all []verify.Traced) {
 // promisesOf are the fixes of a plan that promise from where to where a gain lies.
 func promisesOf(plan advise.Plan) (out []verify.TracedPromise) {
 	for _, fix := range plan.Fixes {
-		if s := fix.Forecast.Speedup; s.Known() && fix.Name != advise.Together { // no file shows that all of it was done
-			out = append(out, verify.TracedPromise{Fix: fix.Name, Changes: fix.Changes, Promised: s, Kept: verify.PromiseUntested})
+		// no file shows that all of it was done
+		if s := fix.Forecast.Speedup; s.Known() && fix.Name != advise.Together {
+			out = append(out, verify.TracedPromise{
+				Fix: fix.Name, Changes: fix.Changes, Promised: s,
+				Kept: verify.PromiseUntested,
+			})
 		}
 	}
 	return out

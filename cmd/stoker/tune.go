@@ -36,7 +36,7 @@ type tuneFlags struct {
 	force            bool
 }
 
-func (a *app) tune() *cobra.Command {
+func (a *app) tuneCommand() *cobra.Command {
 	var f tuneFlags
 	cmd := &cobra.Command{
 		Use:   "tune [flags] -- CMD...",
@@ -75,10 +75,12 @@ once with the settings of a plan.`,
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.starts, "starts", 5, "start CMD `N` times at most")
-	flags.DurationVar(&f.longest, "longest", 2*time.Minute, "end a start after this `TIME`, even if its mean step is not known yet")
+	flags.DurationVar(&f.longest, "longest", 2*time.Minute,
+		"end a start after this `TIME`, even if its mean step is not known yet")
 	flags.StringArrayVar(&f.env, "env", nil, "set `NAME=VALUE` for CMD ({scratch}: a new folder for each start)")
 	flags.StringArrayVar(&f.args, "args", nil, "add a `WORD` to CMD ({scratch}: a new folder for each start)")
-	flags.StringVarP(&f.output, "output", "o", "", "write the plan to a new `FILE` (default "+planFile+", or a free name like it)")
+	flags.StringVarP(&f.output, "output", "o", "", "write the plan to a new `FILE` (default "+planFile+
+		", or a free name like it)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "start without asking")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.live, "live", false, "tune CMD while it trains, at the beginnings of epochs")
@@ -96,9 +98,12 @@ func (f tuneFlags) alone(given func(flag string) bool) error {
 	for _, other := range []string{"live", "starts", "longest", "env", "args", "output", "yes", "json"} {
 		switch {
 		case f.plan != "" && given(other):
-			return fmt.Errorf("--plan with --%s: CMD is started once, with the settings of the plan: leave out --%[1]s", other)
+			return fmt.Errorf(
+				"--plan with --%s: CMD is started once, with the settings of the plan: leave out --%[1]s", other)
 		case f.live && other != "live" && given(other):
-			return fmt.Errorf("--live with --%s: CMD is started once, as it is, and the plan goes into the folder that is named then: leave out --%[1]s", other)
+			return fmt.Errorf(
+				"--live with --%s: CMD is started once, as it is, and the plan goes into the folder that is named "+
+					"then: leave out --%[1]s", other)
 		}
 	}
 	return nil
@@ -147,10 +152,12 @@ func freePlan() string {
 func (a *app) agreed(f tuneFlags) error {
 	a.say("CMD will be started %d times at most, for %s each at most, together %s. Fewer and shorter ones do if that is enough", f.starts, f.longest, time.Duration(f.starts)*f.longest)
 	if f.starts <= tune.InTurn {
-		a.say("beside other programs a trial takes %d starts after the first one: --starts %d is the least that tries something there", tune.InTurn, tune.InTurn+1)
+		a.say("beside other programs a trial takes %d starts after the first one: --starts %d is the least that "+
+			"tries something there", tune.InTurn, tune.InTurn+1)
 	}
 	if !strings.Contains(strings.Join(append(f.env, f.args...), " "), "{scratch}") {
-		a.say("it writes its checkpoints to their usual place: --args '--output-dir={scratch}' or --env NAME={scratch} gives it a folder of its own")
+		a.say("it writes its checkpoints to their usual place: --args '--output-dir={scratch}' or --env " +
+			"NAME={scratch} gives it a folder of its own")
 	}
 	if f.yes {
 		return nil
@@ -171,7 +178,8 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 	if err := a.agreed(f); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, append(heeded(syscall.SIGHUP), os.Interrupt)...) // also where that is ignored: its CMD is ended by it
+	// also where that is ignored: its CMD is ended by it
+	ctx, stop := signal.NotifyContext(ctx, append(heeded(syscall.SIGHUP), os.Interrupt)...)
 	defer stop()
 	folder, err := tuneFolder()
 	if err != nil {
@@ -208,7 +216,7 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 	if f.json {
 		return wire.WriteObject(a.stdout, tuneObject{1, result, diff, append([]string{}, left...)})
 	}
-	return a.tuned(f, result, diff, left)
+	return a.printTuned(f, result, diff, left)
 }
 
 // runLive lets CMD take our place: the hook tunes it while it trains.
@@ -221,7 +229,10 @@ func (a *app) runLive(f tuneFlags, command []string) error {
 		return err
 	}
 	a.say("tuned while it trains, what is decided, and the plan: %s", folder)
-	return a.runHooked(command, map[string]string{"STOKER_LIVE": folder, "STOKER_PLAN_ALLOW": strings.Join(f.allow, ",")})
+	return a.runHooked(command, map[string]string{
+		"STOKER_LIVE":       folder,
+		"STOKER_PLAN_ALLOW": strings.Join(f.allow, ","),
+	})
 }
 
 // tuneObject is what --json prints.
@@ -245,19 +256,20 @@ func tuneFolder() (string, error) {
 func (a *app) keepPlan(path string, plan tune.Plan) {
 	text, err := plan.JSON()
 	if err == nil {
-		err = writeFiles(context.Background(), output{path, toUser, func(w io.Writer) error { _, err := w.Write(text); return err }})
+		err = writeFiles(context.Background(),
+			output{path, toUser, func(w io.Writer) error { _, err := w.Write(text); return err }})
 	}
 	if err != nil {
 		a.error(err)
 	}
 }
 
-// tuned prints what came of it.
-func (a *app) tuned(f tuneFlags, r tune.Result, diff string, left []string) error {
+// printTuned prints what came of it.
+func (a *app) printTuned(f tuneFlags, r tune.Result, diff string, left []string) error {
 	fmt.Fprintln(a.stdout)
 	if r.Outcome == nil {
 		fmt.Fprintf(a.stdout, "nothing is changed: %s\n", r.Stopped)
-	} else if err := text.WriteOutcome(a.stdout, *r.Outcome, a.style(a.stdout)); err != nil {
+	} else if err := text.WriteOutcome(a.stdout, *r.Outcome, a.textStyle(a.stdout)); err != nil {
 		return err
 	}
 	if len(r.Trials) > 0 {
@@ -272,10 +284,11 @@ func (a *app) tuned(f tuneFlags, r tune.Result, diff string, left []string) erro
 		if t.Kept {
 			verdict = "kept"
 		}
-		fmt.Fprintf(a.stdout, "%-52s %-28s %s, %s\n", t.Settings(), stoker.Factor(t.Promise()), achieved, verdict)
+		fmt.Fprintf(a.stdout, "%-52s %-28s %s, %s\n", t.SettingsText(), stoker.Factor(t.PromisedRange()), achieved,
+			verdict)
 	}
 	for _, t := range r.Trials {
-		a.losses(t)
+		a.printLosses(t)
 	}
 	for _, line := range append(r.Plan.Unset(), left...) {
 		a.say("%s", line)
@@ -292,14 +305,15 @@ func (a *app) tuned(f tuneFlags, r tune.Result, diff string, left []string) erro
 	return nil
 }
 
-// losses prints those of a trial that changes numbers, beside those without it.
-func (a *app) losses(t tune.Trial) {
+// printLosses prints those of a trial that changes numbers, beside those without it.
+func (a *app) printLosses(t tune.Trial) {
 	if t.Losses == nil {
 		return
 	}
 	fmt.Fprintf(a.stdout, "\n%-12s %12s %12s %12s\n", "losses", "without", "once more", "with")
 	for _, row := range t.Losses.Rows {
-		fmt.Fprintf(a.stdout, "%-12s %12.5g %12.5g %12.5g\n", fmt.Sprintf("%d to %d", row.First, row.Last), row.Before, row.Again, row.With)
+		fmt.Fprintf(a.stdout, "%-12s %12.5g %12.5g %12.5g\n", fmt.Sprintf("%d to %d", row.First, row.Last), row.Before,
+			row.Again, row.With)
 	}
-	fmt.Fprintf(a.stdout, "%s: %s\n", t.Settings(), t.Losses.Told())
+	fmt.Fprintf(a.stdout, "%s: %s\n", t.SettingsText(), t.Losses.Sentence())
 }

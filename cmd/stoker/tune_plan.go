@@ -41,7 +41,8 @@ func fedCommand(command []string) ([]string, error) {
 
 // allowFlag registers --allow.
 func allowFlag(cmd *cobra.Command, allow *[]string) {
-	cmd.Flags().StringSliceVar(allow, "allow", nil, "also set what may change batches or numbers, by `WORD`: "+strings.Join(tune.Allowances, ", "))
+	cmd.Flags().StringSliceVar(allow, "allow", nil, "also set what may change batches or numbers, by `WORD`: "+
+		strings.Join(tune.Allowances, ", "))
 }
 
 func allowed(words []string) error {
@@ -68,10 +69,14 @@ func readPlan(file string) (tune.Plan, error) {
 // fits says why a plan is not applied to a command, before the command begins.
 func (a *app) fits(plan tune.Plan, file string, command, allow []string, force bool) error {
 	if err := plan.Refusal(command, os.ReadFile); err != nil && !force {
-		return hintedError{fmt.Errorf("plan %s: %w", file, err), "make a new one: stoker observe -- CMD, then stoker advise -o " + file + " (--force applies this one)"}
+		return hintedError{
+			fmt.Errorf("plan %s: %w", file, err),
+			"make a new one: stoker observe -- CMD, then stoker advise -o " + file + " (--force applies this one)",
+		}
 	}
 	if denied := plan.Denied(allow); len(denied) > 0 {
-		hint, what := fmt.Sprintf("stoker tune --plan %s --allow %s -- %s", file, denied[0].Allow, strings.Join(command, " ")), "losses"
+		hint, what := fmt.Sprintf("stoker tune --plan %s --allow %s -- %s", file, denied[0].Allow,
+			strings.Join(command, " ")), "losses"
 		if denied[0].Allow != tune.Precision {
 			hint, what = hint+". stoker feed -- CMD keeps batches and makes pictures faster", "batches"
 		}

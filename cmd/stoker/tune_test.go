@@ -14,7 +14,7 @@ import (
 // What tune says before a command begins.
 func TestTuneUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
-	privatetest.Folder(t)
+	privatetest.MakeFolder(t)
 	write := func(name, text string) string {
 		path, err := filepath.Abs(name)
 		if err == nil {
@@ -87,7 +87,7 @@ func TestTuneUsage(t *testing.T) {
 // A second tuning in a folder begins as the first does, and what both recorded is listed.
 func TestTuneTwiceInAFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
-	privatetest.Folder(t)
+	privatetest.MakeFolder(t)
 	if err := os.WriteFile("plan.json", []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ var packageFolder, _ = os.Getwd()
 
 // tune --plan gives CMD the hook and the plan, and CMD's own exit code.
 func TestPlanned(t *testing.T) {
-	privatetest.Folder(t)
+	privatetest.MakeFolder(t)
 	environment, err := plannedEnvironment([]string{"PYTHONPATH=/mine", "STOKER_PLAN=/old", "A=b"}, map[string]string{"STOKER_PLAN": "/plan.json", "STOKER_PLAN_ALLOW": "draws"})
 	if err != nil {
 		t.Fatal(err)

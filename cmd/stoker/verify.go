@@ -19,7 +19,7 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-func (a *app) verify() *cobra.Command {
+func (a *app) verifyCommand() *cobra.Command {
 	var asJSON bool
 	var check checkFlag
 	var forms formFlags
@@ -53,7 +53,8 @@ sets the promised gain beside the achieved one. Put "--" between the sides if a 
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	check.register(cmd, wordPromise, "exit with 4 if the prediction was missed, with 3 if AFTER is starved (--check=fed)")
+	check.register(cmd, wordPromise,
+		"exit with 4 if the prediction was missed, with 3 if AFTER is starved (--check=fed)")
 	forms.register(cmd)
 	return cmd
 }
@@ -69,12 +70,17 @@ func sides(args []string, dash int) (before, after []string, err error) {
 		before, after = args[:dash], args[dash:]
 	}
 	if len(before) == 0 || len(after) == 0 {
-		return nil, nil, usageError{hintedError{fmt.Errorf("verify takes two recordings, BEFORE and AFTER, or several with -- between, got %d", len(args)), "stoker verify A1 A2 -- B1 B2"}}
+		return nil, nil,
+			usageError{hintedError{
+				fmt.Errorf(
+					"verify takes two recordings, BEFORE and AFTER, or several with -- between, got %d", len(args)),
+				"stoker verify A1 A2 -- B1 B2",
+			}}
 	}
 	return before, after, nil
 }
 
-func judgeAll(files []string, runs []*recording.Run) (all []judged) {
+func judgeAll(files []string, runs []*recording.Run) (all []judgedRecording) {
 	for i, run := range runs {
 		all = append(all, judgeRun(files[i], run))
 	}
@@ -101,18 +107,23 @@ func (a *app) bothSides(ctx context.Context, first, second []string) (before, af
 			runs[i] = read[0]
 		}
 		if (runs[i].Timeline != nil) != (runs[0].Timeline != nil) {
-			return nil, nil, usageError{fmt.Errorf("of %s and %s one is a trace, the other a recording of a live run: give files of a kind", files[0], file)}
+			return nil, nil,
+				usageError{fmt.Errorf(
+					"of %s and %s one is a trace, the other a recording of a live run: give files of a kind",
+					files[0], file)}
 		}
 	}
 	return runs[:len(first)], runs[len(first):], nil
 }
 
-func (a *app) runVerify(ctx context.Context, before, after []judged, asJSON bool, check *checkFlag, forms formFlags) (err error) {
+func (a *app) runVerify(ctx context.Context, before, after []judgedRecording, asJSON bool, check *checkFlag,
+	forms formFlags,
+) (err error) {
 	outcome, now := compareAll(before, after), after[0]
 	if asJSON {
 		err = wire.WriteOutcome(a.stdout, now.run, now.verdict, now.plan, outcome)
 	} else {
-		err = text.WriteOutcome(a.stdout, outcome, a.style(a.stdout))
+		err = text.WriteOutcome(a.stdout, outcome, a.textStyle(a.stdout))
 	}
 	if err != nil {
 		return err
@@ -121,7 +132,9 @@ func (a *app) runVerify(ctx context.Context, before, after []judged, asJSON bool
 }
 
 // concluded writes the forms that were asked for of a comparison, and gives its exit code.
-func (a *app) concluded(ctx context.Context, check *checkFlag, forms formFlags, o verify.Outcome, after []judged) error {
+func (a *app) concluded(ctx context.Context, check *checkFlag, forms formFlags, o verify.Outcome,
+	after []judgedRecording,
+) error {
 	failed, now := check.between(o.Speedup), after[0]
 	for _, j := range after {
 		failed = append(failed, check.failed(j.verdict)...)
@@ -140,9 +153,9 @@ func (a *app) concluded(ctx context.Context, check *checkFlag, forms formFlags, 
 	return a.refused(failed)
 }
 
-// promise is what would have been forecast for just these changes; nothing where
+// forecastPromise is what would have been forecast for just these changes; nothing where
 // nothing was changed.
-func promise(before *recording.Run, changes []stoker.Change) predict.Forecast {
+func forecastPromise(before *recording.Run, changes []stoker.Change) predict.Forecast {
 	if len(changes) == 0 {
 		return predict.Forecast{Speedup: stoker.Unknown()}
 	}

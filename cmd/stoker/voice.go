@@ -87,9 +87,9 @@ func columns(w io.Writer) int {
 	return min(width, 120)
 }
 
-// style is how text for a writer may look: colours on a terminal only, unless
+// textStyle is how text for a writer may look: colours on a terminal only, unless
 // asked for; NO_COLOR and TERM=dumb turn them off, the flag beats both.
-func (a *app) style(w io.Writer) text.Style {
+func (a *app) textStyle(w io.Writer) text.Style {
 	s := text.Style{Width: 100}
 	file, isFile := w.(*os.File)
 	onTerminal := isFile && term.IsTerminal(int(file.Fd()))
@@ -110,7 +110,7 @@ func (a *app) style(w io.Writer) text.Style {
 
 // pageStyle is style for a page about files, of which all is shown or what fits into 40 lines.
 func (a *app) pageStyle(w io.Writer, all bool, files ...string) text.Style {
-	s := a.style(w)
+	s := a.textStyle(w)
 	s.All = all
 	for i, file := range files {
 		if i > 0 {

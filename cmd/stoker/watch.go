@@ -27,7 +27,7 @@ import (
 	"github.com/stoker-dev/stoker/watch"
 )
 
-func (a *app) watch() *cobra.Command {
+func (a *app) watchCommand() *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "watch [RUN...|PID]",
@@ -74,16 +74,23 @@ func (a *app) runWatch(ctx context.Context, args []string, once bool) error {
 		s.alone = len(sources) == 1
 		all.Go(func() { s.watched(ctx, states, cancel) })
 	}
-	style := a.style(a.stdout)
-	ascii := !strings.Contains(strings.ToUpper(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))), "UTF")
+	style := a.textStyle(a.stdout)
+	ascii := !strings.Contains(strings.ToUpper(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"),
+		os.Getenv("LANG"))), "UTF")
 	if once {
-		return a.watchOnce(ctx, states, len(sources), watch.Look{Width: style.Width, Colour: style.Colour, ASCII: ascii})
+		return a.watchOnce(ctx, states, len(sources), watch.Viewport{
+			Width: style.Width, Colour: style.Colour,
+			ASCII: ascii,
+		})
 	}
 	if out, is := a.stdout.(*os.File); !is || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return usageError{errors.New("watch needs a terminal, --once prints one screen to anything")}
 	}
 	shown := endOnSignal(cancel)
-	err = watch.Show(ctx, watch.Options{In: os.Stdin, Out: os.Stdout, Env: os.Environ(), Colour: style.Colour, ASCII: ascii, Stops: shellBehind()}, states)
+	err = watch.Show(ctx, watch.Options{
+		In: os.Stdin, Out: os.Stdout, Env: os.Environ(), Colour: style.Colour,
+		ASCII: ascii, Stops: shellBehind(),
+	}, states)
 	shown()
 	why := context.Cause(ctx)
 	cancel(nil)
@@ -138,7 +145,7 @@ func endOnSignal(end context.CancelCauseFunc) (shown func()) {
 const firstScreen = 3
 
 // watchOnce prints a screen of each source as soon as it has one.
-func (a *app) watchOnce(ctx context.Context, states <-chan watch.State, n int, look watch.Look) error {
+func (a *app) watchOnce(ctx context.Context, states <-chan watch.State, n int, look watch.Viewport) error {
 	seen := map[string]bool{}
 	for len(seen) < n {
 		select {
@@ -197,7 +204,9 @@ func toWatch(args []string) ([]source, error) {
 		case noNumber == nil && pid > 0:
 			sources = append(sources, attached(pid, fmt.Sprintf("process %d", pid)))
 		default:
-			return nil, fmt.Errorf("watch %s: neither a recording nor a process: name a file, a PID, or nothing for the newest recording here", arg)
+			return nil, fmt.Errorf(
+				"watch %s: neither a recording nor a process: name a file, a PID, or nothing for the newest "+
+					"recording here", arg)
 		}
 	}
 	return append(sources, followed(files)...), nil
@@ -228,7 +237,10 @@ func followed(files []string) []source {
 	slices.Sort(files)
 	for _, file := range slices.Compact(files) {
 		name := filepath.Base(file)
-		if slices.ContainsFunc(files, func(other string) bool { return other != file && filepath.Base(other) == name }) {
+		if slices.ContainsFunc(files, func(other string) bool {
+			return other != file &&
+				filepath.Base(other) == name
+		}) {
 			name = file
 		}
 		sources = append(sources, source{name: name, runs: func(ctx context.Context, to chan<- *recording.Run) error {

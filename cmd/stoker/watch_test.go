@@ -341,8 +341,8 @@ func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
 	}
 	c := newTerminal(t, 100, 30, "watch "+path)
 	c.has("so far")
-	out.Sample(recording.TreeCPU, "tree", 1, 1)
-	facts.Exit = &recording.Exit{At: 2, Code: 7}
+	out.AddSample(recording.TreeCPU, "tree", 1, 1)
+	facts.Exit = &recording.ExitStatus{At: 2, Code: 7}
 	out.SetFacts(facts)
 	if err := out.Close(); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,8 @@ func shellBehind() bool {
 
 // harmless are signals that end no process, or that nobody can catch.
 var harmless = []syscall.Signal{
-	syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT, syscall.SIGCHLD, syscall.SIGURG, syscall.SIGWINCH,
+	syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT,
+	syscall.SIGCHLD, syscall.SIGURG, syscall.SIGWINCH,
 }
 
 // endings are the signals that end a process. One that whoever started us ignores stays

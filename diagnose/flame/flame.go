@@ -71,7 +71,7 @@ func Of(run *recording.Run, gaps *idle.Analysis, d *idle.Device) *Node {
 	}
 	each(t, func(on int32, name string, start, end int64) {
 		if threads[on] != nil {
-			threads[on].add(name, start, end)
+			threads[on].addEvent(name, start, end)
 		}
 	})
 	for i, th := range threads {
@@ -122,9 +122,9 @@ type opened struct {
 	end  int64
 }
 
-// add takes an event. One that outlasts what is around it is cut there: what a thread
+// addEvent takes an event. One that outlasts what is around it is cut there: what a thread
 // calls has ended before its caller.
-func (th *thread) add(name string, start, end int64) {
+func (th *thread) addEvent(name string, start, end int64) {
 	start, end = max(start, th.from), min(end, th.to)
 	for len(th.open) > 0 && th.open[len(th.open)-1].end <= start {
 		th.open = th.open[:len(th.open)-1]

@@ -41,10 +41,10 @@ type Device struct {
 	From    int64 // the judged window
 	To      int64
 
-	Steps   []Step // that are judged; none where the whole recording is
-	Seen    int    // steps that were recorded
-	Left    []Left // of these, those that are not judged
-	StartUp bool   // a trace of a program's start: see WarmUp
+	Steps   []Step     // that are judged; none where the whole recording is
+	Seen    int        // steps that were recorded
+	Left    []Unjudged // of these, those that are not judged
+	StartUp bool       // a trace of a program's start: see WarmUp
 
 	// Apart is what the recording shows where it holds no steady step, such as graph
 	// capture: nothing of it is to be judged.
@@ -95,8 +95,8 @@ type Device struct {
 	AfterSync [2]int64
 }
 
-// Window is the length of the judged window, nanoseconds.
-func (d *Device) Window() int64 { return d.To - d.From }
+// WindowLength is the length of the judged window, nanoseconds.
+func (d *Device) WindowLength() int64 { return d.To - d.From }
 
 // Busy is the time in which anything ran, nanoseconds.
 func (d *Device) Busy() int64 { return d.Kernel + d.Copy + d.Communication }
@@ -142,20 +142,20 @@ func (s Slice) ranged() bool { return s.Cause == Python && s.Call >= 0 && s.To-s
 func Analyse(run *recording.Run) *Analysis {
 	t := run.Timeline
 	a := &Analysis{t: t}
-	a.index()
+	a.buildIndex()
 	a.findProcesses()
 	a.takeSteps(run.Steps)
 	for d := range t.Devices {
-		if len(a.works.of(int32(d))) > 0 {
-			a.Devices = append(a.Devices, a.device(int32(d)))
+		if len(a.works.members(int32(d))) > 0 {
+			a.Devices = append(a.Devices, a.judgeDevice(int32(d)))
 		}
 	}
 	return a
 }
 
-func (a *Analysis) device(index int32) Device {
-	d := Device{Index: index, Process: a.owner(index)}
-	a.window(&d)
+func (a *Analysis) judgeDevice(index int32) Device {
+	d := Device{Index: index, Process: a.ownerOf(index)}
+	a.settleWindow(&d)
 	a.cover(&d)
 	a.charge(&d)
 	d.Opening, d.Joining = a.opening(&d)
@@ -175,7 +175,7 @@ func (d *Device) startUp() bool {
 		return false
 	}
 	once, waits := d.Causes[WarmUp]+d.Causes[Allocator]+d.Joining, d.Idle+d.Joining
-	return 2*waits > d.Window() && (2*once > waits || 4*once > d.Window() && d.leads(once))
+	return 2*waits > d.WindowLength() && (2*once > waits || 4*once > d.WindowLength() && d.leads(once))
 }
 
 // leads reports whether what happens once is the largest part of the idle time.
@@ -205,7 +205,7 @@ func (a *Analysis) charge(d *Device) {
 	last := [2]int64{math.MinInt64, math.MinInt64}
 	for s := range a.Slices(d, d.From, d.To) {
 		if s.Gap != last {
-			d.close(&gap, waits)
+			d.closeGap(&gap, waits)
 			last = s.Gap
 		}
 		length := s.To - s.From
@@ -231,11 +231,11 @@ func (a *Analysis) charge(d *Device) {
 			p.Slice = s
 		}
 	}
-	d.close(&gap, waits)
+	d.closeGap(&gap, waits)
 }
 
-// close takes a gap into account whose parts are known, and empties it.
-func (d *Device) close(gap *[Causes]Place, waits []Wait) {
+// closeGap takes a gap into account whose parts are known, and empties it.
+func (d *Device) closeGap(gap *[Causes]Place, waits []HostWait) {
 	host, from, to := int64(0), int64(0), int64(0)
 	for c := range gap {
 		if gap[c].Time > d.Places[c].Time {
@@ -265,7 +265,7 @@ const justBefore = 100_000
 // blame for: without it the host would have been ahead by what it waited. The
 // wait began before the gap, and its end is where the gap begins. What a loader
 // takes is the loader's.
-func (d *Device) afterSync(from, to, host int64, waits []Wait) {
+func (d *Device) afterSync(from, to, host int64, waits []HostWait) {
 	i := sort.Search(len(waits), func(i int) bool { return waits[i].To > to }) - 1
 	if i < 0 {
 		return
@@ -293,23 +293,23 @@ func (a *Analysis) Name(s Slice) int32 {
 	return -1
 }
 
-// Collective reports whether a piece of work is an exchange between ranks: by
+// IsCollective reports whether a piece of work is an exchange between ranks: by
 // its kind, else by its name, for those that no reader knows.
-func (a *Analysis) Collective(work int32) bool {
+func (a *Analysis) IsCollective(work int32) bool {
 	if k := a.t.Device.Kind[work]; k != recording.Kernel {
 		return k == recording.Collective
 	}
 	name := a.t.Device.Name[work]
 	if a.comm[name] == 0 {
 		a.comm[name] = 1
-		if exchanges(a.t.Names[name]) {
+		if isExchangeName(a.t.Names[name]) {
 			a.comm[name] = 2
 		}
 	}
 	return a.comm[name] == 2
 }
 
-func (a *Analysis) row(kind uint8, name int32) uint8 {
+func (a *Analysis) causeRow(kind uint8, name int32) uint8 {
 	r := &a.rows[kind][name]
 	if *r == 0 {
 		bit := uint8(1) << kind
@@ -326,7 +326,7 @@ const frameRow = 5 // place of frames in Analysis.rows
 // kinds of names that are known for certain to be exchanges. Kernels of
 // libraries beside NCCL: RCCL, oneCCL, MSCCL, NVSHMEM, DeepEP, custom
 // all-reduce kernels of inference servers.
-func exchanges(name string) bool {
+func isExchangeName(name string) bool {
 	lower := lowered(name)
 	return hasAny(lower, "nccl", "rccl", "oneccl", "msccl", "nvshmem", "deep_ep", "dpsk::ep",
 		"allreduce", "all_reduce", "allgather", "all_gather", "all_to_all", "alltoall", "reduce_scatter",

@@ -103,7 +103,7 @@ var table = [noRow]row{
 	rowLoaderFrame: {aFrame, loaderFrame, DataLoader},
 	rowAllocates:   {aRuntime, allocates, Allocator},
 	rowSync:        {aRuntime, synchronises, Sync},
-	rowCopies:      {aRuntime, copies, CopyIssue}, // towards the host: Sync, see sweep.refine
+	rowCopies:      {aRuntime, isCopyCall, CopyIssue}, // towards the host: Sync, see sweep.refine
 	rowLaunches:    {aRuntime, launches, Launch},
 	rowRuntime:     {aRuntime, nil, Launch}, // the long ones set something up: WarmUp, see sweep.refine
 	rowCompiles:    {anOp | aMark | aFrame, recording.CompileSpan, WarmUp},
@@ -161,7 +161,7 @@ func synchronises(name string) bool {
 	return ok && strings.Contains(call, "Synchronize") || strings.Contains(name, "Synchronize")
 }
 
-func copies(name string) bool {
+func isCopyCall(name string) bool {
 	call, ok := runtimeCall(name)
 	return ok && strings.HasPrefix(call, "Memcpy")
 }

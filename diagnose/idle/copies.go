@@ -41,7 +41,7 @@ func (d Direction) Rate() float64 {
 	return 1e9 * float64(d.Bytes) / float64(d.Sized)
 }
 
-func (d *Direction) add(w *recording.Work, i int32, alone int64) {
+func (d *Direction) addCopy(w *recording.Work, i int32, alone int64) {
 	length := w.End[i] - w.Start[i]
 	d.Count++
 	d.Time += length
@@ -56,18 +56,18 @@ func (d *Direction) add(w *recording.Work, i int32, alone int64) {
 	}
 }
 
-// Copies adds up a device's copies in its window.
-func (a *Analysis) Copies(d *Device) *Copies {
+// SumCopies adds up a device's copies in its window.
+func (a *Analysis) SumCopies(d *Device) *Copies {
 	none := Direction{Largest: -1}
 	c := &Copies{none, none, none, none, none, none, 0}
 	w := &a.t.Device
-	works := a.works.of(d.Index)
+	works := a.works.members(d.Index)
 	kernelEnd := d.From
 	for n, i := range works {
 		if w.Start[i] >= d.To {
 			break
 		}
-		if w.Kind[i] == recording.Kernel && !a.Collective(i) {
+		if w.Kind[i] == recording.Kernel && !a.IsCollective(i) {
 			kernelEnd = max(kernelEnd, w.End[i])
 			continue
 		}
@@ -77,27 +77,27 @@ func (a *Analysis) Copies(d *Device) *Copies {
 		name, alone := a.t.Names[w.Name[i]], a.uncovered(works[n+1:], i, kernelEnd)
 		switch {
 		case recording.ToHost(name):
-			c.ToHost.add(w, i, alone)
+			c.ToHost.addCopy(w, i, alone)
 		case recording.ToDevice(name):
-			c.add(w, i, name, alone)
+			c.addCopy(w, i, name, alone)
 		default:
-			c.Within.add(w, i, alone)
+			c.Within.addCopy(w, i, alone)
 		}
 	}
 	c.Serial = c.ToDevice.Alone
 	return c
 }
 
-func (c *Copies) add(w *recording.Work, i int32, name string, alone int64) {
-	c.ToDevice.add(w, i, alone)
+func (c *Copies) addCopy(w *recording.Work, i int32, name string, alone int64) {
+	c.ToDevice.addCopy(w, i, alone)
 	switch {
 	case strings.Contains(name, "Pageable") && large(w, i):
-		c.Pageable.add(w, i, alone)
+		c.Pageable.addCopy(w, i, alone)
 	case strings.Contains(name, "Pinned"):
-		c.Pinned.add(w, i, alone)
+		c.Pinned.addCopy(w, i, alone)
 	}
 	if w.Bytes[i] >= 0 && w.Bytes[i] < smallCopy {
-		c.Tiny.add(w, i, alone)
+		c.Tiny.addCopy(w, i, alone)
 	}
 }
 
@@ -115,8 +115,8 @@ func large(w *recording.Work, i int32) bool {
 	return w.Bytes[i] >= 1e6 || w.Bytes[i] < 0 && w.End[i]-w.Start[i] >= 100_000
 }
 
-// Wait is one host call that waited for the device.
-type Wait struct {
+// HostWait is one host call that waited for the device.
+type HostWait struct {
 	Call   int32 // index into Timeline.Host
 	Op     int32 // the operator or mark around it, index into Timeline.Host; -1 none
 	From   int64 // of the call
@@ -124,12 +124,12 @@ type Wait struct {
 	Hidden bool // nobody wrote a wait: a copy to the host, or a value that Python asked for
 }
 
-// Waits are the host's waits for the device in a window.
-type Waits struct {
+// WaitTotals are the host's waits for the device in a window.
+type WaitTotals struct {
 	Hidden, Explicit struct {
 		Count int
 		Time  int64 // of the judged steps
-		Most  Wait
+		Most  HostWait
 	}
 }
 
@@ -139,8 +139,8 @@ const (
 )
 
 // Waits finds the waits of a device's process in its judged steps.
-func (a *Analysis) Waits(d *Device) *Waits {
-	found := &Waits{}
+func (a *Analysis) Waits(d *Device) *WaitTotals {
+	found := &WaitTotals{}
 	for _, w := range a.waits(d) {
 		group := &found.Explicit
 		if w.Hidden {
@@ -157,11 +157,11 @@ func (a *Analysis) Waits(d *Device) *Waits {
 
 // waits are the waits of a device's process, cut at its judged steps, in order of
 // their ends.
-func (a *Analysis) waits(d *Device) []Wait {
+func (a *Analysis) waits(d *Device) []HostWait {
 	if d.Process < 0 {
 		return nil
 	}
-	var found []Wait
+	var found []HostWait
 	h := &a.t.Host
 	from, to := d.From, d.To
 	if n := len(d.Steps); n > 0 { // a host that runs ahead waits when its steps are over
@@ -172,7 +172,7 @@ func (a *Analysis) waits(d *Device) []Wait {
 			continue
 		}
 		var around []int32 // operators that are open
-		for _, i := range a.calls.of(int32(thread)) {
+		for _, i := range a.calls.members(int32(thread)) {
 			if h.Start[i] >= to {
 				break
 			}
@@ -181,7 +181,7 @@ func (a *Analysis) waits(d *Device) []Wait {
 			}
 			switch h.Kind[i] {
 			case recording.Runtime:
-				w := Wait{Call: i, Op: -1, From: max(h.Start[i], from), To: min(h.End[i], to)}
+				w := HostWait{Call: i, Op: -1, From: max(h.Start[i], from), To: min(h.End[i], to)}
 				if w.To-w.From >= leastWait {
 					around = alive(around, h.End, h.Start[i])
 					if a.isWait(&w, around) {
@@ -200,11 +200,11 @@ func (a *Analysis) waits(d *Device) []Wait {
 
 // isWait reports whether a long call of the runtime waited for the device, and
 // fills in why.
-func (a *Analysis) isWait(w *Wait, around []int32) bool {
+func (a *Analysis) isWait(w *HostWait, around []int32) bool {
 	if len(around) > 0 {
 		w.Op = around[len(around)-1]
 	}
-	switch a.row(uint8(recording.Runtime), a.t.Host.Name[w.Call]) {
+	switch a.causeRow(uint8(recording.Runtime), a.t.Host.Name[w.Call]) {
 	case rowSync:
 		w.Hidden = a.asksValue(around)
 		return w.Hidden || !a.last(w.Call) // else the end of the recording, not of a step
@@ -218,7 +218,7 @@ func (a *Analysis) isWait(w *Wait, around []int32) bool {
 // last reports whether a thread launches nothing after a call.
 func (a *Analysis) last(call int32) bool {
 	h := &a.t.Host
-	calls := a.calls.of(h.Thread[call])
+	calls := a.calls.members(h.Thread[call])
 	for i := len(calls) - 1; i >= 0 && calls[i] > call; i-- {
 		if a.first[calls[i]] >= 0 {
 			return false

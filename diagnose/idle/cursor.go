@@ -9,16 +9,16 @@ type cursor struct {
 	open, stack   []int32 // calls and frames that are open, in order of start
 }
 
-// at says what the thread did at t, and until when that holds, at most until to.
+// findSlice says what the thread did at t, and until when that holds, at most until to.
 // t never goes back.
-func (c *cursor) at(t, to int64) (Slice, int64) {
+func (c *cursor) findSlice(t, to int64) (Slice, int64) {
 	until := min(to, c.advance(t))
 	p := Slice{From: t, Cause: Unrecorded, Thread: c.thread, Call: -1, Frame: -1}
 	best := noRow
 	h := &c.a.t.Host
 	for _, call := range c.open {
 		until = min(until, h.End[call])
-		if r := c.a.row(uint8(h.Kind[call]), h.Name[call]); r <= best { // of equals the inner one
+		if r := c.a.causeRow(uint8(h.Kind[call]), h.Name[call]); r <= best { // of equals the inner one
 			best, p.Call = r, call
 		}
 	}
@@ -26,7 +26,7 @@ func (c *cursor) at(t, to int64) (Slice, int64) {
 	for _, frame := range c.stack {
 		until = min(until, f.End[frame])
 		p.Frame = frame
-		if r := c.a.row(frameRow, f.Name[frame]); r < best {
+		if r := c.a.causeRow(frameRow, f.Name[frame]); r < best {
 			best, p.Call = r, -1
 		}
 	}

@@ -12,7 +12,7 @@ func (a *Analysis) Doing(d *Device, from, to int64) iter.Seq[Slice] {
 			return
 		}
 		main := a.Processes[d.Process].Main
-		s := &sweep{
+		s := &gapSweep{
 			a: a, d: d, from: from, to: to, yield: yield, main: a.second(d.Process),
 			cursors: make([]*cursor, len(a.t.Threads)),
 			prev:    -1, next: -1, gap: [2]int64{from, to},
@@ -27,7 +27,7 @@ func (a *Analysis) Doing(d *Device, from, to int64) iter.Seq[Slice] {
 func (a *Analysis) second(process int) int32 {
 	best, most := int32(-1), 0
 	for thread := range a.t.Threads {
-		n := len(a.calls.of(int32(thread)))
+		n := len(a.calls.members(int32(thread)))
 		if a.of[thread] == int32(process) && int32(thread) != a.Processes[process].Main && n > most {
 			best, most = int32(thread), n
 		}

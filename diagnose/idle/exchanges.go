@@ -19,18 +19,18 @@ type Collective struct {
 	Exposed int64 // no kernel of computation ran beside them
 }
 
-// Exchanges adds up a device's collectives in its window.
-func (a *Analysis) Exchanges(d *Device) *Exchanges {
+// SumExchanges adds up a device's collectives in its window.
+func (a *Analysis) SumExchanges(d *Device) *Exchanges {
 	out := &Exchanges{Exposed: d.Communication}
 	w := &a.t.Device
-	works := a.works.of(d.Index)
+	works := a.works.members(d.Index)
 	place := map[int32]int{}
 	kernelEnd, end := d.From, d.From
 	for n, i := range works {
 		if w.Start[i] >= d.To {
 			break
 		}
-		if !a.Collective(i) {
+		if !a.IsCollective(i) {
 			if w.Kind[i] == recording.Kernel {
 				kernelEnd = max(kernelEnd, w.End[i])
 			}
@@ -70,9 +70,9 @@ const (
 func (a *Analysis) opening(d *Device) (alone, joining int64) {
 	w := &a.t.Device
 	end, first, most := int64(-1), int64(0), int64(0)
-	for _, i := range a.works.of(d.Index) {
+	for _, i := range a.works.members(d.Index) {
 		switch {
-		case !a.Collective(i):
+		case !a.IsCollective(i):
 		case end < 0:
 			end, first = min(w.End[i], d.To), w.End[i]-w.Start[i]
 		default:
@@ -107,7 +107,7 @@ func (a *Analysis) uncovered(after []int32, work int32, kernelEnd int64) int64 {
 		if w.Start[i] >= to || from >= to {
 			break
 		}
-		if w.Kind[i] == recording.Kernel && !a.Collective(i) {
+		if w.Kind[i] == recording.Kernel && !a.IsCollective(i) {
 			total += max(0, w.Start[i]-from)
 			from = max(from, w.End[i])
 		}

@@ -17,7 +17,7 @@ func FamilyOf(name string) Family {
 }
 
 // CoresOf says whether a kernel computes on Tensor Cores, by its name.
-func CoresOf(name string) Cores { return coresOf(name) }
+func CoresOf(name string) CoreKind { return coresOf(name) }
 
 // families are told by words of a kernel's name; the first row that fits counts. A space is
 // a word's end: " conv " is the word, " conv" begins one, and "convert" is another. Names of

@@ -23,7 +23,7 @@ type stretches struct {
 	total            int64
 }
 
-func (s *stretches) add(from, to int64) {
+func (s *stretches) addStretch(from, to int64) {
 	s.from, s.to, s.before = append(s.from, from), append(s.to, to), append(s.before, s.total)
 	s.total += to - from
 }
@@ -37,10 +37,10 @@ func (s *stretches) until(at int64) int64 {
 	return s.before[i] + min(at, s.to[i]) - s.from[i]
 }
 
-// Heaviest finds the innermost function, frame or operator, in which at least half of
+// FindHeaviest finds the innermost function, frame or operator, in which at least half of
 // the idle time passed that fits, between two instants of a device. What stands around
 // all of it by its nature, a loader's span and a module, explains nothing.
-func (a *Analysis) Heaviest(d *Device, from, to int64, fits func(Slice) bool) Heaviest {
+func (a *Analysis) FindHeaviest(d *Device, from, to int64, fits func(Slice) bool) Heaviest {
 	threads := map[int32]*stretches{}
 	best := Heaviest{Name: -1}
 	for s := range a.Slices(d, from, to) {
@@ -50,7 +50,7 @@ func (a *Analysis) Heaviest(d *Device, from, to int64, fits func(Slice) bool) He
 		if threads[s.Thread] == nil {
 			threads[s.Thread] = &stretches{}
 		}
-		threads[s.Thread].add(s.From, s.To)
+		threads[s.Thread].addStretch(s.From, s.To)
 		best.Total += s.To - s.From
 	}
 	sums := map[int32]*inside{}
@@ -104,14 +104,14 @@ func (a *Analysis) within(thread int32, times *stretches, sums map[int32]*inside
 	}
 	f, h := &a.t.Frames, &a.t.Host
 	var open []int32
-	for _, i := range a.frames.of(thread) {
+	for _, i := range a.frames.members(thread) {
 		open = append(alive(open, f.End, f.Start[i]), i)
 		if name := a.t.Names[f.Name[i]]; explains(name) {
 			see(f.Name[i], f.Start[i], f.End[i], len(open))
 		}
 	}
 	open = open[:0]
-	for _, i := range a.calls.of(thread) {
+	for _, i := range a.calls.members(thread) {
 		open = append(alive(open, h.End, h.Start[i]), i)
 		if name := a.t.Names[h.Name[i]]; h.Kind[i] == recording.Op ||
 			h.Kind[i] == recording.Annotation && noStep(name) && !recording.LoaderSpan(name) {

@@ -241,8 +241,8 @@ func check(t *testing.T, a *idle.Analysis) {
 		if sum != d.Idle {
 			t.Fatalf("causes add up to %d ns, idle are %d", sum, d.Idle)
 		}
-		if d.Kernel+d.Copy+d.Communication+d.Idle != d.Window() || min(d.Kernel, d.Copy, d.Communication, d.Idle) < 0 {
-			t.Fatalf("shares %d + %d + %d + %d do not fill %d ns", d.Kernel, d.Copy, d.Communication, d.Idle, d.Window())
+		if d.Kernel+d.Copy+d.Communication+d.Idle != d.WindowLength() || min(d.Kernel, d.Copy, d.Communication, d.Idle) < 0 {
+			t.Fatalf("shares %d + %d + %d + %d do not fill %d ns", d.Kernel, d.Copy, d.Communication, d.Idle, d.WindowLength())
 		}
 		last := d.From
 		for s := range a.Slices(d, d.From, d.To) {

@@ -12,8 +12,8 @@ type lists struct {
 	ends  []int32 // where each group's members end
 }
 
-// of are the members of a group.
-func (l lists) of(group int32) []int32 {
+// members are the members of a group.
+func (l lists) members(group int32) []int32 {
 	from := int32(0)
 	if group > 0 {
 		from = l.ends[group-1]
@@ -21,9 +21,9 @@ func (l lists) of(group int32) []int32 {
 	return l.items[from:l.ends[group]]
 }
 
-// group sorts the indices of a column by its values, 0 to n-1, and keeps their
+// groupBy sorts the indices of a column by its values, 0 to n-1, and keeps their
 // order within each.
-func group(column []int32, n int) lists {
+func groupBy(column []int32, n int) lists {
 	l := lists{items: make([]int32, len(column)), ends: make([]int32, n)}
 	next := make([]int32, n+1)
 	for _, g := range column {
@@ -40,16 +40,16 @@ func group(column []int32, n int) lists {
 	return l
 }
 
-func (a *Analysis) index() {
+func (a *Analysis) buildIndex() {
 	t := a.t
 	for kind := range a.rows {
 		a.rows[kind] = make([]uint8, len(t.Names))
 	}
 	a.comm = make([]int8, len(t.Names))
-	a.calls = group(t.Host.Thread, len(t.Threads))
-	a.frames = group(t.Frames.Thread, len(t.Threads))
-	a.works = group(t.Device.Device, len(t.Devices))
-	a.first, a.use = filled(len(t.Host.Start)), filled(len(t.Names))
+	a.calls = groupBy(t.Host.Thread, len(t.Threads))
+	a.frames = groupBy(t.Frames.Thread, len(t.Threads))
+	a.works = groupBy(t.Device.Device, len(t.Devices))
+	a.first, a.use = makeFilled(len(t.Host.Start)), makeFilled(len(t.Names))
 	for i, call := range t.Device.Call {
 		if call >= 0 && a.first[call] < 0 {
 			a.first[call] = int32(i)
@@ -60,7 +60,7 @@ func (a *Analysis) index() {
 	}
 }
 
-func filled(n int) []int32 {
+func makeFilled(n int) []int32 {
 	s := make([]int32, n)
 	for i := range s {
 		s[i] = -1
@@ -104,12 +104,12 @@ func (p *Process) spans(start, end int64) {
 	p.Start, p.End = min(p.Start, start), max(p.End, end)
 }
 
-// owner is the process that launches most of a device's work; without links the
+// ownerOf is the process that launches most of a device's work; without links the
 // one with its PID and rank, else the only one.
-func (a *Analysis) owner(device int32) int {
+func (a *Analysis) ownerOf(device int32) int {
 	counts := make([]int, len(a.Processes))
 	best := -1
-	for _, w := range a.works.of(device) {
+	for _, w := range a.works.members(device) {
 		if call := a.t.Device.Call[w]; call >= 0 {
 			p := int(a.of[a.t.Host.Thread[call]])
 			counts[p]++
@@ -165,7 +165,7 @@ func (a *Analysis) findMains() {
 		}
 	}
 	for thread := range t.Threads {
-		weight[thread] += len(a.frames.of(int32(thread)))
+		weight[thread] += len(a.frames.members(int32(thread)))
 		p := &a.Processes[a.of[thread]]
 		if weight[thread] > 0 && (p.Main < 0 || weight[thread] > weight[p.Main]) {
 			p.Main = int32(thread)

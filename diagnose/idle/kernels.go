@@ -36,12 +36,12 @@ func (f Family) String() string {
 	return "unknown"
 }
 
-// Cores says whether a kernel computes on Tensor Cores (AMD: matrix cores).
-type Cores uint8
+// CoreKind says whether a kernel computes on Tensor Cores (AMD: matrix cores).
+type CoreKind uint8
 
 // What a name tells of Tensor Cores.
 const (
-	UnknownCores Cores = iota // the name tells nothing; never taken for "no"
+	UnknownCores CoreKind = iota // the name tells nothing; never taken for "no"
 	TensorCores
 	PlainCores
 )
@@ -61,7 +61,7 @@ var (
 	}
 )
 
-func coresOf(name string) Cores {
+func coresOf(name string) CoreKind {
 	lower := lowered(name)
 	switch {
 	case strings.Contains(lower, "f32f32_f32f32_f32") && !strings.Contains(lower, "tf32"):
@@ -80,11 +80,11 @@ func mfma(lower string) bool {
 	return found && after != "" && after[0] >= '0' && after[0] <= '9' && strings.Contains(after, "x")
 }
 
-// Total is what all kernels of one name took in a window.
-type Total struct {
+// NameTotal is what all kernels of one name took in a window.
+type NameTotal struct {
 	Name    int32
 	Family  Family
-	Cores   Cores
+	Cores   CoreKind
 	Count   int
 	Time    int64
 	Small   int64 // of it, with less than a fifth of a block per SM
@@ -93,7 +93,7 @@ type Total struct {
 
 // Kernels is what the kernels of a device's window amount to.
 type Kernels struct {
-	Totals   []Total // by name, in order of appearance
+	Totals   []NameTotal // by name, in order of appearance
 	Count    int
 	Time     int64 // sum over kernels, collectives left out
 	Family   [Exchange + 1]int64
@@ -130,15 +130,15 @@ const smallGrid = 0.5
 // exchange between ranks, which needs few: about 20 blocks. [J]
 const commGrid = 0.2
 
-// Kernels adds up a device's kernels in its window.
-func (a *Analysis) Kernels(d *Device) *Kernels {
+// SumKernels adds up a device's kernels in its window.
+func (a *Analysis) SumKernels(d *Device) *Kernels {
 	k := &Kernels{Smallest: -1, Chain: [2]int32{-1, -1}, SMs: math.NaN()}
-	place := filled(len(a.t.Names))
+	place := makeFilled(len(a.t.Names))
 	w := &a.t.Device
 	weighted := 0.0
 	small := map[int32]int64{}
 	var lengths histogram
-	for _, i := range a.works.of(d.Index) {
+	for _, i := range a.works.members(d.Index) {
 		if w.Kind[i] == recording.Copy || w.Kind[i] == recording.Set || w.Start[i] < d.From || w.Start[i] >= d.To {
 			continue
 		}
@@ -155,7 +155,7 @@ func (a *Analysis) Kernels(d *Device) *Kernels {
 		}
 		k.Count++
 		k.Time += length
-		lengths.add(length)
+		lengths.addLength(length)
 		k.chain(w, total.Family, i, length)
 		if per := float64(w.PerSM[i]); !math.IsNaN(per) && per > 0 {
 			k.Known += length
@@ -183,11 +183,11 @@ func (a *Analysis) Kernels(d *Device) *Kernels {
 	return k
 }
 
-func (k *Kernels) total(a *Analysis, place []int32, work int32) *Total {
+func (k *Kernels) total(a *Analysis, place []int32, work int32) *NameTotal {
 	name := a.t.Device.Name[work]
 	if place[name] < 0 {
-		t := Total{Name: name, Longest: -1, Family: Exchange}
-		if !a.Collective(work) {
+		t := NameTotal{Name: name, Longest: -1, Family: Exchange}
+		if !a.IsCollective(work) {
 			t.Family, t.Cores = FamilyOf(a.t.Names[name]), coresOf(a.t.Names[name])
 		}
 		place[name] = int32(len(k.Totals))
@@ -215,7 +215,7 @@ func (k *Kernels) matrix() {
 // next one reads, which one kernel could keep in registers. Kernels with other
 // grids work on other arrays: an optimizer's are no chain, however long.
 func (k *Kernels) chain(w *recording.Work, family Family, work int32, length int64) {
-	e := k.elements(w.Stream[work])
+	e := k.elementsOf(w.Stream[work])
 	if e.n > 0 && (family != Elementwise || w.Blocks[work] != e.blocks || e.n == longestChain) {
 		k.endChain(e)
 	}
@@ -228,7 +228,7 @@ func (k *Kernels) chain(w *recording.Work, family Family, work int32, length int
 	e.n, e.last, e.time = e.n+1, work, e.time+length
 }
 
-func (k *Kernels) elements(stream int32) *elements {
+func (k *Kernels) elementsOf(stream int32) *elements {
 	for i := range k.streams {
 		if k.streams[i].stream == stream {
 			return &k.streams[i]
@@ -266,12 +266,12 @@ type histogram struct {
 	n      int
 }
 
-func (h *histogram) add(length int64) {
-	h.counts[bucket(length)]++
+func (h *histogram) addLength(length int64) {
+	h.counts[findBucket(length)]++
 	h.n++
 }
 
-func bucket(v int64) int {
+func findBucket(v int64) int {
 	if v < 8 {
 		return int(max(0, v))
 	}

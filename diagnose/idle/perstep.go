@@ -72,13 +72,13 @@ func (a *Analysis) namedWork(d *Device, parts []Part, at func(int64) int) []Name
 	w := &a.t.Device
 	place := map[key]int{}
 	var out []Named
-	for _, i := range a.works.of(d.Index) {
+	for _, i := range a.works.members(d.Index) {
 		if w.Start[i] < d.From || w.Start[i] >= d.To {
 			continue
 		}
 		step := at(w.Start[i])
 		kind := w.Kind[i]
-		if a.Collective(i) {
+		if a.IsCollective(i) {
 			kind = recording.Collective
 		}
 		k := key{w.Name[i], kind}

@@ -28,7 +28,7 @@ func (a *Analysis) PluginSMEfficiency(d *Device) []Level {
 	}
 	var edges []edge
 	w := &a.t.Device
-	for _, i := range a.works.of(d.Index) {
+	for _, i := range a.works.members(d.Index) {
 		per := float64(w.PerSM[i])
 		if (w.Kind[i] == recording.Kernel || w.Kind[i] == recording.Collective) && per > 0 {
 			edges = append(edges, edge{w.Start[i], per}, edge{w.End[i], -per})
@@ -87,7 +87,7 @@ func (a *Analysis) PluginUtilisation(d *Device, from, to int64) []Level {
 	levels[n-1].To = to
 	w := &a.t.Device
 	end := from
-	for _, i := range a.works.of(d.Index) {
+	for _, i := range a.works.members(d.Index) {
 		if w.Kind[i] != recording.Kernel && w.Kind[i] != recording.Collective {
 			continue
 		}

@@ -15,9 +15,9 @@ type Served struct {
 	Time, Kernel, Idle int64
 }
 
-// Serving adds up a device's judged steps by what a server's ranges say of them, most time
+// SumServing adds up a device's judged steps by what a server's ranges say of them, most time
 // first; none where no server marked them.
-func (a *Analysis) Serving(d *Device) []Served {
+func (a *Analysis) SumServing(d *Device) []Served {
 	names := a.passes()
 	if len(names) == 0 {
 		return nil

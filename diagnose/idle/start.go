@@ -11,7 +11,7 @@ import (
 // after all of its work. A program that the recorder met on its way has set up before.
 func (a *Analysis) cutStart(d *Device) {
 	begin, end, setsUp := a.deviceCalls(d)
-	for _, w := range a.works.of(d.Index) {
+	for _, w := range a.works.members(d.Index) {
 		end = max(end, a.t.Device.End[w])
 	}
 	if a.unloads(d, end) {
@@ -31,7 +31,7 @@ func (a *Analysis) cutStart(d *Device) {
 // rest is most of it. It is one gap at the recorder's edge, and nobody knows whether it
 // comes again. If it is more, the recording is mostly about that gap.
 func (a *Analysis) cutEdge(d *Device) {
-	lead := a.t.Device.Start[a.works.of(d.Index)[0]] - d.From
+	lead := a.t.Device.Start[a.works.members(d.Index)[0]] - d.From
 	window := d.To - d.From
 	if !a.isUnbounded(d) || lead < longGap && edgeShare*lead < window || edgeParts*lead > window {
 		return
@@ -58,7 +58,8 @@ func (a *Analysis) isUnbounded(d *Device) bool {
 		return false
 	}
 	for i, kind := range h.Kind {
-		if kind == recording.Annotation && h.Start[i] <= p.steps[0].from && h.End[i] >= p.steps[0].to && a.owns(d, h.Thread[i]) {
+		if kind == recording.Annotation && h.Start[i] <= p.steps[0].from && h.End[i] >= p.steps[0].to &&
+			a.owns(d, h.Thread[i]) {
 			return false
 		}
 	}
@@ -69,7 +70,7 @@ func (a *Analysis) isUnbounded(d *Device) bool {
 // something, and whether a call before its first work sets something up.
 func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 	h := &a.t.Host
-	first := a.t.Device.Start[a.works.of(d.Index)[0]]
+	first := a.t.Device.Start[a.works.members(d.Index)[0]]
 	seen, opens := false, false
 	for i, kind := range h.Kind {
 		if kind != recording.Runtime || !a.owns(d, h.Thread[i]) {
@@ -84,7 +85,7 @@ func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 			end = max(end, h.End[i])
 		}
 		if h.Start[i] < first && h.End[i]-h.Start[i] >= setUp {
-			switch a.row(uint8(recording.Runtime), h.Name[i]) {
+			switch a.causeRow(uint8(recording.Runtime), h.Name[i]) {
 			case rowAllocates, rowRuntime:
 				setsUp = true
 			}
@@ -98,12 +99,12 @@ func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 // work begins.
 func (a *Analysis) contextMade(d *Device) (made, works int64) {
 	h := &a.t.Host
-	first := a.t.Device.Start[a.works.of(d.Index)[0]]
+	first := a.t.Device.Start[a.works.members(d.Index)[0]]
 	for i, kind := range h.Kind {
 		if kind != recording.Runtime || !a.owns(d, h.Thread[i]) {
 			continue
 		}
-		if h.Start[i] >= first || a.row(uint8(recording.Runtime), h.Name[i]) == rowSync {
+		if h.Start[i] >= first || a.causeRow(uint8(recording.Runtime), h.Name[i]) == rowSync {
 			break
 		}
 		if h.End[i]-h.Start[i] >= setUp {

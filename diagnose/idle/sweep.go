@@ -48,7 +48,7 @@ func (a *Analysis) levels(d *Device, add func(level int, from, to int64)) (works
 	for level := range end {
 		end[level] = d.From
 	}
-	for _, i := range a.works.of(d.Index) {
+	for _, i := range a.works.members(d.Index) {
 		if w.Start[i] >= d.To {
 			break
 		}
@@ -57,7 +57,7 @@ func (a *Analysis) levels(d *Device, add func(level int, from, to int64)) (works
 		}
 		level := kernelLevel
 		switch {
-		case a.Collective(i):
+		case a.IsCollective(i):
 			level = exchangeLevel
 		case a.crosses(i):
 			level = crossingLevel
@@ -88,19 +88,19 @@ func (a *Analysis) crosses(work int32) bool {
 // They are computed while they are asked for.
 func (a *Analysis) Slices(d *Device, from, to int64) iter.Seq[Slice] {
 	return func(yield func(Slice) bool) {
-		s := &sweep{
+		s := &gapSweep{
 			a: a, d: d, from: from, to: to, yield: yield, main: -1, waits: -1,
 			cursors: make([]*cursor, len(a.t.Threads)),
 		}
 		if d.Process >= 0 {
 			s.main, s.waits = a.Processes[d.Process].Main, a.Processes[d.Process].Waits
 		}
-		s.run()
+		s.sweepGaps()
 	}
 }
 
-// sweep goes over a device's gaps once, and over each host thread beside it.
-type sweep struct {
+// gapSweep goes over a device's gaps once, and over each host thread beside it.
+type gapSweep struct {
 	a        *Analysis
 	d        *Device
 	from, to int64
@@ -115,10 +115,10 @@ type sweep struct {
 	next     int32
 }
 
-func (s *sweep) run() {
+func (s *gapSweep) sweepGaps() {
 	w := &s.a.t.Device
 	end, prev := s.from, int32(-1)
-	for _, i := range s.a.works.of(s.d.Index) {
+	for _, i := range s.a.works.members(s.d.Index) {
 		if s.stopped || end >= s.to {
 			break
 		}
@@ -136,7 +136,7 @@ func (s *sweep) run() {
 }
 
 // charge cuts one gap by cause.
-func (s *sweep) charge(from, to int64, prev, next int32) {
+func (s *gapSweep) charge(from, to int64, prev, next int32) {
 	s.flush()
 	s.gap, s.prev, s.next = [2]int64{from, to}, prev, next
 	to = min(to, s.to)
@@ -163,7 +163,7 @@ func (s *sweep) charge(from, to int64, prev, next int32) {
 }
 
 // launch charges the time within the launching call.
-func (s *sweep) launch(call int32, from, to int64) {
+func (s *gapSweep) launch(call int32, from, to int64) {
 	if from >= to {
 		return
 	}
@@ -181,7 +181,7 @@ func (s *sweep) launch(call int32, from, to int64) {
 }
 
 // queued charges the time after the launching call returned.
-func (s *sweep) queued(call int32, from, to int64) {
+func (s *gapSweep) queued(call int32, from, to int64) {
 	if from >= to {
 		return
 	}
@@ -195,7 +195,7 @@ func (s *sweep) queued(call int32, from, to int64) {
 		}
 	case to-from <= latency && !late:
 		on.Cause = DeviceLatency
-	case s.a.Collective(s.next) || s.prev >= 0 && s.a.Collective(s.prev):
+	case s.a.IsCollective(s.next) || s.prev >= 0 && s.a.IsCollective(s.prev):
 		on.Cause = Communication
 	default:
 		on.Cause = DeviceWait
@@ -207,23 +207,23 @@ func (s *sweep) queued(call int32, from, to int64) {
 // nothing that was recorded, such as autograd's between two passes, what the main
 // thread did counts; before that, TensorFlow's wait for a batch, which lies on a
 // thread of its own while the executor's has nothing to launch.
-func (s *sweep) cut(thread int32, from, to int64) {
-	c := s.cursor(thread)
+func (s *gapSweep) cut(thread int32, from, to int64) {
+	c := s.cursorOf(thread)
 	for t := from; t < to && !s.stopped; {
-		piece, next := c.at(t, to)
+		piece, next := c.findSlice(t, to)
 		if piece.Cause == Unrecorded && thread != s.main && s.main >= 0 {
-			m := s.cursor(s.main)
+			m := s.cursorOf(s.main)
 			for t < next {
 				until := next
 				if s.waits >= 0 && s.waits != thread {
 					var wait Slice
-					if wait, until = s.cursor(s.waits).at(t, next); wait.Cause == DataLoader {
+					if wait, until = s.cursorOf(s.waits).findSlice(t, next); wait.Cause == DataLoader {
 						s.emit(wait)
 						t = until
 						continue
 					}
 				}
-				other, end := m.at(t, until)
+				other, end := m.findSlice(t, until)
 				s.emit(s.refine(other))
 				t = end
 			}
@@ -237,7 +237,7 @@ func (s *sweep) cut(thread int32, from, to int64) {
 // refine looks twice at calls of the runtime: a copy towards the host is a wait
 // for the device, and a long call that neither launches nor copies nor waits sets
 // something up.
-func (s *sweep) refine(p Slice) Slice {
+func (s *gapSweep) refine(p Slice) Slice {
 	if p.Call < 0 {
 		return p
 	}
@@ -245,7 +245,7 @@ func (s *sweep) refine(p Slice) Slice {
 	if h.Kind[p.Call] != recording.Runtime {
 		return p
 	}
-	switch s.a.row(uint8(recording.Runtime), h.Name[p.Call]) {
+	switch s.a.causeRow(uint8(recording.Runtime), h.Name[p.Call]) {
 	case rowAllocates:
 		if s.makesContext(p.Call) {
 			p.Cause = WarmUp
@@ -274,9 +274,9 @@ func (s *sweep) refine(p Slice) Slice {
 
 // makesContext reports whether a call is a long one before a device's first work: whatever
 // its name, the runtime makes the context in the first call that needs one.
-func (s *sweep) makesContext(call int32) bool {
+func (s *gapSweep) makesContext(call int32) bool {
 	h := &s.a.t.Host
-	return s.next == s.a.works.of(s.d.Index)[0] && h.End[call]-h.Start[call] >= setUp
+	return s.next == s.a.works.members(s.d.Index)[0] && h.End[call]-h.Start[call] >= setUp
 }
 
 // toHost reports whether a copying call brought something from the device.
@@ -290,7 +290,7 @@ func (a *Analysis) toHost(call int32) bool {
 
 // emit hands a slice on, once its cause or its call changes. In a trace of a
 // program's start, allocation is part of the start.
-func (s *sweep) emit(p Slice) {
+func (s *gapSweep) emit(p Slice) {
 	if s.d.StartUp && p.Cause == Allocator {
 		p.Cause = WarmUp
 	}
@@ -306,16 +306,19 @@ func (s *sweep) emit(p Slice) {
 	s.pending = p
 }
 
-func (s *sweep) flush() {
+func (s *gapSweep) flush() {
 	if s.pending.From < s.pending.To && !s.stopped {
 		s.stopped = !s.yield(s.pending)
 	}
 	s.pending = Slice{}
 }
 
-func (s *sweep) cursor(thread int32) *cursor {
+func (s *gapSweep) cursorOf(thread int32) *cursor {
 	if s.cursors[thread] == nil {
-		s.cursors[thread] = &cursor{a: s.a, thread: thread, calls: s.a.calls.of(thread), frames: s.a.frames.of(thread)}
+		s.cursors[thread] = &cursor{
+			a: s.a, thread: thread, calls: s.a.calls.members(thread),
+			frames: s.a.frames.members(thread),
+		}
 	}
 	return s.cursors[thread]
 }

@@ -20,8 +20,8 @@ type Step struct {
 	phase recording.Phase
 }
 
-// Left is how many steps were recorded and are not judged, and why.
-type Left struct {
+// Unjudged is how many steps were recorded and are not judged, and why.
+type Unjudged struct {
 	Why   string // "compilation", "the first after the recorder's start"
 	Count int
 }
@@ -85,9 +85,9 @@ func (p *Process) end(device int) int64 {
 	return math.MinInt64 + 1
 }
 
-// of are a process's steps as they matter to a device: its own, where the steps
+// stepsOf are a process's steps as they matter to a device: its own, where the steps
 // of several devices are told apart; else all.
-func (p *Process) of(device int) []span {
+func (p *Process) stepsOf(device int) []span {
 	own := make([]span, 0, len(p.steps))
 	for _, s := range p.steps {
 		if s.device == device {
@@ -102,14 +102,14 @@ func (p *Process) of(device int) []span {
 
 func nanoseconds(seconds float64) int64 { return int64(math.Round(1e9 * seconds)) }
 
-// window settles a device's steps and judged window.
-func (a *Analysis) window(d *Device) {
+// settleWindow settles a device's steps and judged window.
+func (a *Analysis) settleWindow(d *Device) {
 	d.From, d.To = a.extent(d)
 	if d.Process < 0 || len(a.Processes[d.Process].steps) == 0 {
 		a.cutStart(d)
 		return
 	}
-	steps := a.extents(d, a.Processes[d.Process].of(a.t.Devices[d.Index].Index))
+	steps := a.extents(d, a.Processes[d.Process].stepsOf(a.t.Devices[d.Index].Index))
 	if !slices.ContainsFunc(steps, func(s Step) bool { return s.Works > 0 }) {
 		return // none of it lies in a step
 	}
@@ -127,7 +127,7 @@ func (a *Analysis) window(d *Device) {
 
 // steady is the longest stretch of steps that train, where none does, that infer: the
 // first step after the recorder's start and a last one that was cut off are left out.
-func steady(steps []Step) (judged []Step, left []Left) {
+func steady(steps []Step) (judged []Step, left []Unjudged) {
 	count := map[string]int{}
 	n, from := len(steps), 0
 	if n >= keepAll {
@@ -159,7 +159,7 @@ func steady(steps []Step) (judged []Step, left []Left) {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(count)) {
-		left = append(left, Left{why, count[why]})
+		left = append(left, Unjudged{why, count[why]})
 	}
 	return judged, left
 }
@@ -200,7 +200,7 @@ func mostly(steps []Step) (phase recording.Phase) {
 
 // extent is the whole recording as a device and its process saw it.
 func (a *Analysis) extent(d *Device) (from, to int64) {
-	works := a.works.of(d.Index)
+	works := a.works.members(d.Index)
 	from, to = a.t.Device.Start[works[0]], a.t.Device.Start[works[0]]
 	for _, w := range works {
 		to = max(to, a.t.Device.End[w])
@@ -222,8 +222,8 @@ func (a *Analysis) extents(d *Device, spans []span) []Step {
 		steps[i] = Step{Index: s.index, HostFrom: s.from, HostTo: s.to, To: s.to, phase: s.phase}
 	}
 	begin := spans[0].from
-	linked := slices.ContainsFunc(a.works.of(d.Index), func(w int32) bool { return a.t.Device.Call[w] >= 0 })
-	for _, w := range a.works.of(d.Index) {
+	linked := slices.ContainsFunc(a.works.members(d.Index), func(w int32) bool { return a.t.Device.Call[w] >= 0 })
+	for _, w := range a.works.members(d.Index) {
 		at := a.t.Device.Start[w]
 		if call := a.t.Device.Call[w]; call >= 0 {
 			at = a.t.Host.Start[call]

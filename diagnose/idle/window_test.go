@@ -104,10 +104,10 @@ func TestKernelNames(t *testing.T) {
 		at += 10
 	}
 	a := idle.Analyse(&recording.Run{Timeline: l.sorted()})
-	k := a.Kernels(&a.Devices[0])
+	k := a.SumKernels(&a.Devices[0])
 	want := []struct {
 		family idle.Family
-		cores  idle.Cores
+		cores  idle.CoreKind
 	}{
 		{idle.Matmul, idle.TensorCores},
 		{idle.Matmul, idle.PlainCores},

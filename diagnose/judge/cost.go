@@ -39,7 +39,7 @@ func CostOf(run *recording.Run, v diagnose.Verdict, own predict.Prices) diagnose
 // that one.
 func judgedDevice(run *recording.Run, v diagnose.Verdict) (recording.GPU, bool) {
 	index := -1
-	if p := run.Process(v.Costs.Window.PID); p != nil {
+	if p := run.FindProcess(v.Costs.Window.PID); p != nil {
 		index = p.Device
 	}
 	for _, g := range run.Facts.GPUs {

@@ -50,9 +50,9 @@ type JobRank struct {
 	steps   []recording.Step
 }
 
-// Input is how long a step waits for input, seconds: by the device's clock, else the
+// InputWait is how long a step waits for input, seconds: by the device's clock, else the
 // host's wait; NaN unknown.
-func (r JobRank) Input() float64 {
+func (r JobRank) InputWait() float64 {
 	if !math.IsNaN(r.Costs.Idle) {
 		return r.Costs.Idle
 	}
@@ -220,14 +220,14 @@ func rankOf(run *recording.Run, costs measure.Costs, member int) JobRank {
 		effort: math.NaN(),
 	}
 	r.steps = run.Whole(costs.Window).Steps
-	if parts, _ := costs.Window.Parts(); parts != nil {
+	if parts, _ := costs.Window.StepParts(); parts != nil {
 		for _, part := range parts {
 			if part.Name == "forward" {
 				r.forward = part.Mean
 			}
 		}
 	}
-	if p := run.Process(costs.Window.PID); p != nil && costs.Busy >= live.LooksBusy {
+	if p := run.FindProcess(costs.Window.PID); p != nil && costs.Busy >= live.LooksBusy {
 		r.effort = live.MeasureEffort(run, costs.Window, p.Device)
 	}
 	return r
@@ -289,7 +289,7 @@ func (j *Job) commonSteps(from func([]recording.Step) int) (rows [][]recording.S
 func measureSpread(rows [][]recording.Step) float64 {
 	var all []float64
 	for _, row := range rows {
-		times := recording.Window{Steps: row}.Times()
+		times := recording.Window{Steps: row}.StepTimes()
 		most := slices.Max(times)
 		all = append(all, (most-slices.Min(times))/most)
 	}
@@ -459,7 +459,7 @@ func (j *Job) judgeNobodyLate(members []Member, input [][]float64, took float64,
 		last = append(last, slices.Max(waits))
 	}
 	for _, r := range j.Ranks {
-		most = max(most, r.Input())
+		most = max(most, r.InputWait())
 	}
 	text := "no rank makes the others wait: they take the same time in their own work"
 	if together := stat.Mean(last); together-most >= diagnose.LateWarning*took {
@@ -475,7 +475,7 @@ func (j *Job) judgeNobodyLate(members []Member, input [][]float64, took float64,
 func (j *Job) judgeLate(members []Member, why, compared string, took float64) diagnose.Verdict {
 	at := j.Late[0]
 	for _, i := range j.Late {
-		if j.Ranks[i].Input() > j.Ranks[at].Input() {
+		if j.Ranks[i].InputWait() > j.Ranks[at].InputWait() {
 			at = i
 		}
 	}

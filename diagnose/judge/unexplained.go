@@ -14,7 +14,8 @@ func measureUnexplained(c *diagnose.Case, class diagnose.Class) float64 {
 	switch {
 	case math.IsNaN(c.Idle):
 		return math.NaN()
-	case class == diagnose.ComputeOnCPU || class == diagnose.WaitsOutside || class == diagnose.NotTraining: // the device has nothing to do
+	// the device has nothing to do
+	case class == diagnose.ComputeOnCPU || class == diagnose.WaitsOutside || class == diagnose.NotTraining:
 		return 0
 	case class == diagnose.CPUBound && c.OwnCodeDelaysDevice.CanBeAsked() || class.Starves() && !c.HasSteps:
 		return 0 // all idle time is charged to it

@@ -14,18 +14,18 @@ import (
 type Lanes struct {
 	From, To int64 // nanoseconds
 	Step     int   // number of the step as recorded, -1: the whole recording
-	Device   []On
+	Device   []Activity
 	// where the device is idle the cause of that; else what the launching thread did, Unrecorded
 	// where nothing is known
 	Host []idle.Cause
 }
 
-// On is what a device did most of a cell.
-type On uint8
+// Activity is what a device did most of a cell.
+type Activity uint8
 
 // What a device does, in order of what counts where several run.
 const (
-	Idle On = iota
+	Idle Activity = iota
 	Kernel
 	Copy
 	Communication
@@ -42,7 +42,7 @@ func Of(run *recording.Run, all *idle.Analysis, d *idle.Device, columns int) *La
 	if columns < 1 || l.To <= l.From {
 		return l
 	}
-	l.device(run.Timeline, all, d, columns)
+	l.fillDevice(run.Timeline, all, d, columns)
 	l.Host = l.most(columns, all.Doing(d, l.From, l.To))
 	causes := l.most(columns, all.Slices(d, l.From, l.To))
 	for c, on := range l.Device {
@@ -90,8 +90,8 @@ func worst(t *recording.Timeline, d *idle.Device) int {
 	return worst
 }
 
-// cell is the column that an instant lies in.
-func (l *Lanes) cell(at int64, columns int) int {
+// columnAt is the column that an instant lies in.
+func (l *Lanes) columnAt(at int64, columns int) int {
 	return min(columns-1, max(0, int(float64(at-l.From)/float64(l.To-l.From)*float64(columns))))
 }
 
@@ -103,7 +103,7 @@ func (l *Lanes) edge(column, columns int) int64 {
 // spread adds a stretch of time to the columns that it touches.
 func (l *Lanes) spread(from, to int64, columns int, add func(column int, ns int64)) {
 	from, to = max(from, l.From), min(to, l.To)
-	for c := l.cell(from, columns); from < to && c < columns; c++ {
+	for c := l.columnAt(from, columns); from < to && c < columns; c++ {
 		end := min(to, l.edge(c+1, columns))
 		if c == columns-1 {
 			end = to
@@ -115,9 +115,9 @@ func (l *Lanes) spread(from, to int64, columns int, add func(column int, ns int6
 	}
 }
 
-// device fills the upper row. Work that overlaps is counted once for each kind,
+// fillDevice fills the upper row. Work that overlaps is counted once for each kind,
 // in the order kernel, copy, collective, as in the shares.
-func (l *Lanes) device(t *recording.Timeline, all *idle.Analysis, d *idle.Device, columns int) {
+func (l *Lanes) fillDevice(t *recording.Timeline, all *idle.Analysis, d *idle.Device, columns int) {
 	times := make([][Communication + 1]int64, columns)
 	var end [Communication + 1]int64
 	w := &t.Device
@@ -127,7 +127,7 @@ func (l *Lanes) device(t *recording.Timeline, all *idle.Analysis, d *idle.Device
 		}
 		on := Kernel
 		switch {
-		case all.Collective(i):
+		case all.IsCollective(i):
 			on = Communication
 		case w.Kind[i] != recording.Kernel:
 			on = Copy
@@ -137,7 +137,7 @@ func (l *Lanes) device(t *recording.Timeline, all *idle.Analysis, d *idle.Device
 			end[level] = max(end[level], w.End[i])
 		}
 	}
-	l.Device = make([]On, columns)
+	l.Device = make([]Activity, columns)
 	for c := range times {
 		l.Device[c] = mostly(times[c], l.edge(c+1, columns)-l.edge(c, columns))
 	}
@@ -145,7 +145,7 @@ func (l *Lanes) device(t *recording.Timeline, all *idle.Analysis, d *idle.Device
 
 // mostly picks what a cell shows: times are of kernels, of kernels and copies, of
 // all work.
-func mostly(times [Communication + 1]int64, length int64) On {
+func mostly(times [Communication + 1]int64, length int64) Activity {
 	parts := [Communication + 1]int64{
 		length - times[Communication], times[Kernel], times[Copy] - times[Kernel],
 		times[Communication] - times[Copy],
@@ -153,7 +153,7 @@ func mostly(times [Communication + 1]int64, length int64) On {
 	on := Idle
 	for i, part := range parts {
 		if part > parts[on] {
-			on = On(i)
+			on = Activity(i)
 		}
 	}
 	return on

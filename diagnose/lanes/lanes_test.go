@@ -35,7 +35,7 @@ func TestLanes(t *testing.T) {
 	r := run()
 	all := idle.Analyse(r)
 	l := lanes.Of(r, all, &all.Devices[0], 10)
-	device := []lanes.On{0, 0, 0, 0, lanes.Copy, lanes.Kernel, lanes.Kernel, 0, lanes.Communication, lanes.Communication}
+	device := []lanes.Activity{0, 0, 0, 0, lanes.Copy, lanes.Kernel, lanes.Kernel, 0, lanes.Communication, lanes.Communication}
 	if l.From != 0 || l.To != 100 || l.Step != -1 || !reflect.DeepEqual(l.Device, device) {
 		t.Errorf("%d to %d, step %d, device %v; want %v", l.From, l.To, l.Step, l.Device, device)
 	}

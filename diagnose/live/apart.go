@@ -22,7 +22,7 @@ func (l filler) findApart() []diagnose.Finding {
 			continue
 		}
 		waited += s.Wait
-		if loader := l.run.Loader(s.PID, s.Loader); loader != nil && loader.Where != "" && s.Loader != w.Loader {
+		if loader := l.run.FindLoader(s.PID, s.Loader); loader != nil && loader.Where != "" && s.Loader != w.Loader {
 			places[loader.Where] = true
 		}
 	}

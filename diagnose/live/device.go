@@ -109,7 +109,7 @@ func (l filler) fillCopies() {
 		l.CopiesTakeTime = l.askMeasuredCopies(in)
 		return
 	}
-	b := l.Costs.Baseline(l.run)
+	b := l.Costs.MakeBaseline(l.run)
 	if !l.HasSteps || !b.Copy.Known() || !(l.Costs.Step > 0) {
 		l.CopiesTakeTime = diagnose.AskFact("Is the size of the copies known?", false,
 			"unknown: no batch was seen on its way to a device")
@@ -125,7 +125,7 @@ func (l filler) fillCopies() {
 		WithEvidence(1-l.Util, "ratio", "gpu.utilisation",
 			"no kernel runs %s of the time, and it waits for input %s", stoker.Percent(1-l.Util),
 			stoker.Percent(l.Stall))
-	loader := l.run.Loader(l.Costs.Window.PID, l.Costs.Window.Loader)
+	loader := l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader)
 	if loader == nil || loader.Pinned == nil || !*loader.Pinned {
 		l.CopiesTakeTime = l.CopiesTakeTime.WithEvidence(b.BatchBytes(), "bytes", "loader.pinned",
 			"batches arrive in pageable memory: the copy is staged by the CPU and blocks the launching thread")

@@ -76,11 +76,11 @@ func (l filler) fillDevice() {
 // estimateCopies takes the estimated time of the copies off the idle time: GPU-Util
 // counts kernels only. With several ranks, communication stays unknown.
 func (l filler) estimateCopies() {
-	p := l.run.Process(l.Costs.Window.PID)
+	p := l.run.FindProcess(l.Costs.Window.PID)
 	if !l.HasSteps || p == nil || p.World > 1 {
 		return
 	}
-	copied := l.Costs.Baseline(l.run).Copy
+	copied := l.Costs.MakeBaseline(l.run).Copy
 	if !copied.Known() {
 		return
 	}
@@ -91,7 +91,7 @@ func (l filler) estimateCopies() {
 
 // hidesGPUs says that the machine has GPUs and that the judged process may see none of them.
 func (l filler) hidesGPUs() bool {
-	p := l.run.Process(l.Costs.Window.PID)
+	p := l.run.FindProcess(l.Costs.Window.PID)
 	return l.GPUCount > 0 && p != nil && p.HidesGPUs && p.Device < 0
 }
 

@@ -58,7 +58,7 @@ func measureUtil(run *recording.Run, from, to float64) float64 {
 // findGPU is the judged device and the subject of its signals; nil where it is not known.
 func (l filler) findGPU() (*recording.GPU, string) {
 	index, gpus := -1, l.run.Facts.GPUs
-	if p := l.run.Process(l.Costs.Window.PID); p != nil {
+	if p := l.run.FindProcess(l.Costs.Window.PID); p != nil {
 		index = p.Device
 	}
 	for i := range gpus {

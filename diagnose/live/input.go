@@ -35,7 +35,8 @@ func (l filler) askInputShort() diagnose.Quantity {
 		0.10, 0.25,
 		"the device's own clock is not known here").
 		WithEvidence(l.Idle, "ratio", "gpu.utilisation",
-			"no kernel runs %s of the time (by GPU-Util, and waiting for input is at most that)", stoker.Percent(l.Idle))
+			"no kernel runs %s of the time (by GPU-Util, and waiting for input is at most that)",
+			stoker.Percent(l.Idle))
 }
 
 // askLaunchThreadLoads is whether the launching thread loads by itself.
@@ -99,7 +100,7 @@ func (l filler) describeFetch() []diagnose.Evidence {
 }
 
 // coreDemand is the share of a fetch in which it wants a core; NaN unknown.
-func coreDemand(s *measure.Split) float64 {
+func coreDemand(s *measure.FetchSplit) float64 {
 	if s == nil {
 		return math.NaN()
 	}
@@ -107,7 +108,7 @@ func coreDemand(s *measure.Split) float64 {
 }
 
 // describeSplit names the parts of a fetch that are there.
-func describeSplit(s *measure.Split) string {
+func describeSplit(s *measure.FetchSplit) string {
 	if s == nil {
 		return "unknown"
 	}

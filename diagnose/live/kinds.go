@@ -63,7 +63,10 @@ var knownBy = []struct {
 	{
 		diagnose.Collate,
 		[]string{"torch/utils/data/_utils/collate.py"},
-		[]string{"collate_numpy_array_fn", "collate_numpy_scalar_fn", "collate_float_fn", "collate_int_fn", "collate_str_fn"},
+		[]string{
+			"collate_numpy_array_fn", "collate_numpy_scalar_fn", "collate_float_fn", "collate_int_fn",
+			"collate_str_fn",
+		},
 	},
 	{diagnose.Collate, []string{"transformers/data/data_collator.py"}, nil},
 	{diagnose.Stacking, []string{"torch/utils/data/_utils/collate.py"}, nil},

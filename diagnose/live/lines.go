@@ -22,7 +22,7 @@ const (
 // findLines are the lines on which those that load for the judged trainer spend their
 // time, most first. What its own thread loads beside workers is another loader's.
 func (l filler) findLines() []diagnose.Line {
-	stacks, looks := l.run.Stacks(l.From, l.To,
+	stacks, looks := l.run.FetchStacks(l.From, l.To,
 		recording.Loading{PID: l.Costs.Window.PID, Worker: l.Costs.Workers > 0})
 	if !(looks >= fewLooks) {
 		return nil
@@ -30,7 +30,7 @@ func (l filler) findLines() []diagnose.Line {
 	var all spent
 	groups := map[string]*group{}
 	for _, s := range stacks {
-		all.add(s)
+		all.addStack(s)
 		if len(s.Places) > 0 {
 			own, call := splitStack(s.Places)
 			kind, key := kindOf(s), fmt.Sprint(own.File, own.Function, "\n", call.File)
@@ -42,15 +42,15 @@ func (l filler) findLines() []diagnose.Line {
 				// the first is where most time goes
 				groups[key] = &group{own: own, call: call, kinds: map[diagnose.Kind]float64{}}
 			}
-			groups[key].add(s)
+			groups[key].addStack(s)
 			groups[key].kinds[kind] += s.Seconds
 		}
 	}
 	job := predict.Baseline{Took: math.NaN()}
 	if l.HasSteps {
-		job = l.Costs.Baseline(l.run)
+		job = l.Costs.MakeBaseline(l.run)
 	}
-	lines, data := make([]diagnose.Line, 0, len(groups)), l.run.Loader(l.Costs.Window.PID, l.Costs.Window.Loader)
+	lines, data := make([]diagnose.Line, 0, len(groups)), l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader)
 	for _, g := range groups {
 		if g.whole() >= leastLine*all.whole() {
 			lines = append(lines, g.asLine(all, looks, job))
@@ -72,7 +72,7 @@ type spent struct{ core, asleep float64 }
 
 func (s *spent) whole() float64 { return s.core + s.asleep }
 
-func (s *spent) add(stack recording.Stack) {
+func (s *spent) addStack(stack recording.Stack) {
 	if stack.Asleep {
 		s.asleep += stack.Seconds
 	} else {

@@ -26,7 +26,7 @@ const (
 // sawtooth shows depends on how a step's length compares with the driver's window.
 func (l filler) findPattern() []diagnose.Finding {
 	device := 0
-	if p := l.run.Process(l.Costs.Window.PID); p != nil && p.Device >= 0 {
+	if p := l.run.FindProcess(l.Costs.Window.PID); p != nil && p.Device >= 0 {
 		device = p.Device
 	}
 	s := l.run.Find(recording.GPUUtilisation, fmt.Sprintf("gpu/%d", device))

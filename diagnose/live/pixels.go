@@ -38,12 +38,12 @@ const (
 // FindPixels looks at those that load for the judged trainer; false where too few looks
 // were taken, or none of them saw Pillow decode a file.
 func FindPixels(run *recording.Run, c measure.Costs) (p Pixels, ok bool) {
-	stacks, looks := run.Stacks(c.Window.Start, c.Window.End,
+	stacks, looks := run.FetchStacks(c.Window.Start, c.Window.End,
 		recording.Loading{PID: c.Window.PID, Worker: c.Workers > 0})
 	var all spent
 	did := map[work]map[recording.Place]float64{otherWork: {}, fedWork: {}, asking: {}}
 	for _, s := range stacks {
-		all.add(s)
+		all.addStack(s)
 		if s.Asleep || len(s.Places) == 0 {
 			continue
 		}

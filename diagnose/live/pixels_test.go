@@ -31,7 +31,7 @@ func TestWorkOf(t *testing.T) {
 		run := recording.Run{Series: []recording.Series{
 			{Signal: recording.FetchStack, Subject: "process/7;main;core;" + strings.TrimSuffix(stack, ";"), T: []float64{0, 5}, V: []float64{0, 4}},
 		}}
-		stacks, _ := run.Stacks(0, 5)
+		stacks, _ := run.FetchStacks(0, 5)
 		_, behind := innermost(stacks[0].Places)
 		if got, _ := workOf(behind); got != want {
 			t.Errorf("%s: work %d, want %d", stack, got, want)

@@ -49,13 +49,13 @@ func MeasureEffort(run *recording.Run, w recording.Window, device int) float64 {
 // is the limit, where the devices of several ranks tell.
 func (l filler) compareRanks() {
 	l.RankLateBy = math.NaN()
-	if p := l.run.Process(l.Costs.Window.PID); p == nil || p.World < 2 {
+	if p := l.run.FindProcess(l.Costs.Window.PID); p == nil || p.World < 2 {
 		return
 	}
 	var efforts []float64
 	least, what := 0.0, ""
 	for _, k := range l.trainers {
-		p := l.run.Process(k.Window.PID)
+		p := l.run.FindProcess(k.Window.PID)
 		if p == nil || !(k.Busy >= LooksBusy) {
 			return // a rank whose device idles tells more by itself
 		}

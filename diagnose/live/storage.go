@@ -62,15 +62,15 @@ func (l filler) askStorageRemote() diagnose.Quantity {
 // disk's time: the kernel's own readahead asks for as much.
 const smallRequest = 128 << 10
 
-// disk is what the disk of the data set does. NaN is unknown.
-type disk struct {
+// diskLoad is what the disk of the data set does. NaN is unknown.
+type diskLoad struct {
 	Name                       string
 	Busy, Rate, Size, InFlight float64
 }
 
 // findDisk finds the disk that holds what the job reads, else the one that reads most.
-func (l filler) findDisk() disk {
-	d, m := disk{Rate: math.NaN()}, l.findMount()
+func (l filler) findDisk() diskLoad {
+	d, m := diskLoad{Rate: math.NaN()}, l.findMount()
 	rate := func(signal recording.Signal, subject string) float64 {
 		return l.run.Find(signal, subject).Rate(l.From, l.To)
 	}
@@ -93,7 +93,7 @@ func (l filler) findDisk() disk {
 	return d
 }
 
-func (d disk) describe() []diagnose.Evidence {
+func (d diskLoad) describe() []diagnose.Evidence {
 	list := diagnose.AddEvidence(nil, d.Busy, "ratio", string(recording.DiskBusy),
 		"%s is at work %s of the time and gives %s", d.Name, stoker.Percent(min(1, d.Busy)), stoker.AboutRate(d.Rate))
 	return diagnose.AddEvidence(list, d.Size, "bytes", string(recording.DiskReads),
@@ -101,7 +101,7 @@ func (d disk) describe() []diagnose.Evidence {
 }
 
 // askDiskExhausted is whether the disk, or what the control group may read from it, is used up.
-func (l filler) askDiskExhausted(d disk) diagnose.Quantity {
+func (l filler) askDiskExhausted(d diskLoad) diagnose.Quantity {
 	part := l.Costs.DiskRate / l.run.Facts.Machine.DiskLimit
 	if l.run.Facts.Machine.DiskLimit > 0 && part >= 0.8 { // [J] the kernel's bursts leave some
 		text := fmt.Sprintf("%s come from disks, and the job's control group may read %s",
@@ -116,10 +116,10 @@ func (l filler) askDiskExhausted(d disk) diagnose.Quantity {
 }
 
 // scoreSmall is how much of a yes it is that reads are small.
-func scoreSmall(d disk) float64 { return stat.Ramp(d.Size, 1.5*smallRequest, smallRequest) }
+func scoreSmall(d diskLoad) float64 { return stat.Ramp(d.Size, 1.5*smallRequest, smallRequest) }
 
 // askRequestsSmall is whether what loading waits for are requests and not bytes.
-func (l filler) askRequestsSmall(d disk) diagnose.Quantity {
+func (l filler) askRequestsSmall(d diskLoad) diagnose.Quantity {
 	k := l.Costs
 	const text = "Are requests waited for, more than bytes?"
 	if read := math.Max(stat.Or(k.ReadRate, 0), stat.Or(k.DiskRate, 0)); !math.IsNaN(k.DiskRate) &&

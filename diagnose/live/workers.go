@@ -17,7 +17,7 @@ const torchAhead = 2
 // a worker that finds it full dies of a bus error.
 func (l filler) findDeepQueue() (diagnose.Finding, bool) {
 	w := l.Costs.Window
-	loader := l.run.Loader(w.PID, w.Loader)
+	loader := l.run.FindLoader(w.PID, w.Loader)
 	size := stat.Value(l.run.Facts.Machine.ShmBytes)
 	if loader == nil || l.Costs.Workers == 0 || l.Costs.Feed != nil || !(size > 0) || !(loader.BatchBytes > 0) {
 		return diagnose.Finding{}, false
@@ -47,7 +47,7 @@ func (l filler) findDeepQueue() (diagnose.Finding, bool) {
 // findPinThread tells of PyTorch's thread that copies batches to page-locked memory, where it
 // is always at work and the device waits though the workers keep up.
 func (l filler) findPinThread() (diagnose.Finding, bool) {
-	p := l.run.Process(l.Costs.Window.PID)
+	p := l.run.FindProcess(l.Costs.Window.PID)
 	if p == nil || p.PinThread == 0 || l.Costs.Workers == 0 || !(l.InputShort.Score >= 0.5) {
 		return diagnose.Finding{}, false
 	}
@@ -72,7 +72,7 @@ func (l filler) findTooManyWorkers() (diagnose.Finding, bool) {
 		!(k.Split.Queued >= 0.25) {
 		return diagnose.Finding{}, false
 	}
-	enough := k.Baseline(l.run).EnoughWorkers()
+	enough := k.MakeBaseline(l.run).EnoughWorkers()
 	if enough == k.Workers { // the law does not know how much less fewer would queue
 		enough = int(math.Ceil(cores))
 	}

@@ -45,8 +45,8 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Use is what a device's memory held when tensors took most of it.
-type Use struct {
+// PeakUse is what a device's memory held when tensors took most of it.
+type PeakUse struct {
 	Device int32 // index into Timeline.Devices
 	Peak   int64 // bytes of tensors
 	At     int64 // when, ns
@@ -72,10 +72,10 @@ type Owner struct {
 const Columns = 60
 
 // Of looks at a device of a run; false where no allocator's event was recorded.
-func Of(run *recording.Run, d *idle.Device) (Use, bool) {
+func Of(run *recording.Run, d *idle.Device) (PeakUse, bool) {
 	t := run.Timeline
 	m := &t.Memory
-	u := Use{Device: d.Index, From: d.From, To: d.To, Curve: slices.Repeat([]int64{-1}, Columns), Fits: math.NaN()}
+	u := PeakUse{Device: d.Index, From: d.From, To: d.To, Curve: slices.Repeat([]int64{-1}, Columns), Fits: math.NaN()}
 	peak := -1
 	for i, total := range m.Total {
 		if m.Device[i] != d.Index {
@@ -101,7 +101,7 @@ func Of(run *recording.Run, d *idle.Device) (Use, bool) {
 }
 
 // draw takes a value into the curve.
-func (u *Use) draw(at, total int64) {
+func (u *PeakUse) draw(at, total int64) {
 	if u.To <= u.From || at >= u.To {
 		return
 	}
@@ -140,7 +140,7 @@ func stepBegan(steps []recording.Step, pid int, at int64) int64 {
 }
 
 // share says for what each allocation was made: it goes over the host's calls beside them.
-func (u *Use) share(t *recording.Timeline, held []int, began int64) {
+func (u *PeakUse) share(t *recording.Timeline, held []int, began int64) {
 	m, h := &t.Memory, &t.Host
 	u.Kinds[Before] = u.Peak
 	open := make([][]int32, len(t.Threads))
@@ -155,7 +155,7 @@ func (u *Use) share(t *recording.Timeline, held []int, began int64) {
 		}
 		th := m.Thread[i]
 		open[th] = still(open[th], h.End, m.At[i])
-		kind, name := around(t, open[th])
+		kind, name := findPurpose(t, open[th])
 		if m.At[i] < began {
 			kind = Kept
 		}
@@ -185,8 +185,8 @@ func still(open []int32, end []int64, at int64) []int32 {
 	return open
 }
 
-// around is what open calls say an allocation is for, and the innermost operator, -1 none.
-func around(t *recording.Timeline, open []int32) (kind Kind, name int32) {
+// findPurpose is what open calls say an allocation is for, and the innermost operator, -1 none.
+func findPurpose(t *recording.Timeline, open []int32) (kind Kind, name int32) {
 	kind, name = Forward, -1
 	for _, call := range open {
 		text := t.Names[t.Host.Name[call]]
@@ -205,7 +205,7 @@ func around(t *recording.Timeline, open []int32) (kind Kind, name int32) {
 
 // fits says how far a batch could grow: what the allocator does not hold is free. Gradients
 // of weights do not grow, so that this is rather too little.
-func (u *Use) fits(run *recording.Run) {
+func (u *PeakUse) fits(run *recording.Run) {
 	at, grows := run.Timeline.Devices[u.Device].GPU, u.Kinds[Forward]+u.Kinds[Backward]
 	if at < 0 || at >= len(run.Facts.GPUs) || grows <= 0 {
 		return

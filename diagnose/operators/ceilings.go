@@ -26,9 +26,9 @@ const (
 	mostDrawn   = 5    // operators beside the work as a whole
 )
 
-// Ceilings draws them for a device's judged window, of which it waits the share stall for
+// FindCeilings draws them for a device's judged window, of which it waits the share stall for
 // input (NaN unknown). nil where no peak of the device is known, or no work was seen.
-func (r *Roofline) Ceilings(all *idle.Analysis, d *idle.Device, stall float64) *Ceilings {
+func (r *Roofline) FindCeilings(all *idle.Analysis, d *idle.Device, stall float64) *Ceilings {
 	var best Point
 	for _, p := range r.Points {
 		if p.Peak > 0 && !(p.Peak <= best.Peak) {
@@ -39,10 +39,10 @@ func (r *Roofline) Ceilings(all *idle.Analysis, d *idle.Device, stall float64) *
 	if best.Peak == 0 || !(steps.FLOP > 0) {
 		return nil
 	}
-	down, window := all.Copies(d).ToDevice, float64(d.Window())/1e9
+	down, window := all.SumCopies(d).ToDevice, float64(d.WindowLength())/1e9
 	c := &Ceilings{Sources: []string{fmt.Sprintf("peak, %s and device memory, %s: %s", best.Precision,
 		stoker.AboutRate(r.GPU.MemoryRate.Value), r.GPU.MemoryRate.Source)}}
-	link := c.link(r.GPU, down)
+	link := c.linkRate(r.GPU, down)
 	supply := c.supply(down, window, stall)
 	lines, err := predict.RooflineOf(r.GPU, best.Precision, link, supply)
 	if err != nil {
@@ -63,8 +63,8 @@ func (r *Roofline) within(d *idle.Device) (sum Point) {
 	return sum
 }
 
-// link is the rate of the host's link: as this run's copies ran, else as the table has it.
-func (c *Ceilings) link(gpu hardware.GPU, down idle.Direction) float64 {
+// linkRate is the rate of the host's link: as this run's copies ran, else as the table has it.
+func (c *Ceilings) linkRate(gpu hardware.GPU, down idle.Direction) float64 {
 	if down.Bytes >= leastCopied {
 		c.Sources = append(c.Sources, fmt.Sprintf("host link, %s: as this run's copies to the device ran, %s in all",
 			stoker.AboutRate(down.Rate()), stoker.AboutBytes(float64(down.Bytes))))
@@ -126,7 +126,7 @@ func (c *Ceilings) points(r *Roofline, steps Point, down idle.Direction, window,
 			Copied: math.NaN(), Stored: math.NaN(),
 			Attained: stoker.Exactly(p.Attained), Delivered: stoker.Unknown(),
 		})
-		slower := predict.Slower{Precision: p.Precision, Peak: p.Peak}
+		slower := predict.SlowerPrecision{Precision: p.Precision, Peak: p.Peak}
 		if p.Peak < c.Peak && !slices.Contains(c.Slower, slower) {
 			c.Slower = append(c.Slower, slower)
 		}

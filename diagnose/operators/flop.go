@@ -2,16 +2,16 @@ package operators
 
 import "strings"
 
-// product is the matrix work of one call: FLOP, two per multiply-add, and how
+// matrixProduct is the matrix work of one call: FLOP, two per multiply-add, and how
 // many elements it must read and write at least.
-type product struct {
+type matrixProduct struct {
 	flop, elements float64
 	operand        int // whose type is the type of all
 }
 
 // formula gives the work of an operator from the shapes of its operands. out is
 // the shape of a convolution's result, nil where it is not known.
-type formula func(in []dims, out dims) (product, bool)
+type formula func(in []dims, out dims) (matrixProduct, bool)
 
 // formulas of operators that multiply matrices, in the order of their arguments
 // in PyTorch's native_functions.yaml. Where one of them calls another, the inner
@@ -61,47 +61,50 @@ func operand(in []dims, n, rank int) dims {
 
 // matmul is [..., m, k] x [..., k, n].
 func matmul(a, b int) formula {
-	return func(in []dims, _ dims) (product, bool) {
+	return func(in []dims, _ dims) (matrixProduct, bool) {
 		x, y := operand(in, a, 2), operand(in, b, 2)
 		if x == nil || y == nil || len(x) != len(y) || x[len(x)-1] != y[len(y)-2] {
-			return product{}, false
+			return matrixProduct{}, false
 		}
 		n := float64(y[len(y)-1])
 		result := x.size() / max(1, float64(x[len(x)-1])) * n
-		return product{2 * x.size() * n, x.size() + y.size() + result, a}, true
+		return matrixProduct{2 * x.size() * n, x.size() + y.size() + result, a}, true
 	}
 }
 
 // linear is [..., k] x [n, k] transposed.
-func linear(in []dims, _ dims) (product, bool) {
+func linear(in []dims, _ dims) (matrixProduct, bool) {
 	x, w := operand(in, 0, 1), operand(in, 1, 2)
 	if x == nil || w == nil || x[len(x)-1] != w[1] {
-		return product{}, false
+		return matrixProduct{}, false
 	}
 	n := float64(w[0])
-	return product{2 * x.size() * n, x.size() + w.size() + x.size()/max(1, float64(w[1]))*n, 0}, true
+	return matrixProduct{2 * x.size() * n, x.size() + w.size() + x.size()/max(1, float64(w[1]))*n, 0}, true
 }
 
 // convolution needs the shape of the result: strides are no operand shapes.
 func convolution(input, weight int) formula {
-	return func(in []dims, out dims) (product, bool) {
+	return func(in []dims, out dims) (matrixProduct, bool) {
 		x, w := operand(in, input, 3), operand(in, weight, 3)
 		if x == nil || w == nil || out == nil || len(out) != len(w) || out[1] != w[0] {
-			return product{}, false
+			return matrixProduct{}, false
 		}
-		return product{2 * out.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.size(), input},
+		return matrixProduct{
+				2 * out.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.size(),
+				input,
+			},
 			true
 	}
 }
 
 // transposed is a convolution from the result's side: each input element meets
 // each weight of its channel.
-func transposed(in []dims, out dims) (product, bool) {
+func transposed(in []dims, out dims) (matrixProduct, bool) {
 	x, w := operand(in, 0, 4), operand(in, 1, 4)
 	if x == nil || w == nil || x[1] != w[0] {
-		return product{}, false
+		return matrixProduct{}, false
 	}
-	return product{2 * x.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.sizeOr(x), 0}, true
+	return matrixProduct{2 * x.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.sizeOr(x), 0}, true
 }
 
 func (d dims) sizeOr(other dims) float64 {
@@ -115,12 +118,15 @@ func (d dims) sizeOr(other dims) float64 {
 // weight's. (A network's first layer needs only the latter; the mask that says so
 // is no operand shape, so its work is counted double.)
 func gradients(input, weight, result int) formula {
-	return func(in []dims, _ dims) (product, bool) {
+	return func(in []dims, _ dims) (matrixProduct, bool) {
 		x, w, g := operand(in, input, 3), operand(in, weight, 3), operand(in, result, 3)
 		if x == nil || w == nil || g == nil || len(g) != len(w) || g[1] != w[0] {
-			return product{}, false
+			return matrixProduct{}, false
 		}
-		return product{4 * g.size() * w.size() / max(1, float64(w[0])), 2 * (x.size() + w.size() + g.size()), input},
+		return matrixProduct{
+				4 * g.size() * w.size() / max(1, float64(w[0])), 2 * (x.size() + w.size() + g.size()),
+				input,
+			},
 			true
 	}
 }
@@ -128,10 +134,10 @@ func gradients(input, weight, result int) formula {
 // attention over [batch, heads, length, width]; all of the scores, as nothing in
 // the shapes tells that half of them are masked.
 func attention(q, k, v int, times float64) formula {
-	return func(in []dims, _ dims) (product, bool) {
+	return func(in []dims, _ dims) (matrixProduct, bool) {
 		x, y, z := operand(in, q, 4), operand(in, k, 4), operand(in, v, 4)
 		if x == nil || y == nil || z == nil || x[3] != y[3] || y[2] != z[2] {
-			return product{}, false
+			return matrixProduct{}, false
 		}
 		scores := float64(x[0]) * float64(x[1]) * float64(x[2]) * float64(y[2])
 		result := x.size() / max(1, float64(x[3])) * float64(z[3])
@@ -139,7 +145,7 @@ func attention(q, k, v int, times float64) formula {
 		if times > 1 {
 			moved *= 2
 		}
-		return product{2 * scores * float64(x[3]+z[3]) * times, moved, q}, true
+		return matrixProduct{2 * scores * float64(x[3]+z[3]) * times, moved, q}, true
 	}
 }
 

@@ -9,22 +9,22 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Within says by what kernels are put together.
-type Within string
+// Grouping says by what kernels are put together.
+type Grouping string
 
 // What kernels can be put together by.
 const (
-	ByName     Within = "name"     // so does ""
-	ByOperator Within = "operator" // the innermost operator around the launch
-	ByRange    Within = "range"    // the innermost range around it that somebody marked (NVTX, record_function)
+	ByName     Grouping = "name"     // so does ""
+	ByOperator Grouping = "operator" // the innermost operator around the launch
+	ByRange    Grouping = "range"    // the innermost range around it that somebody marked (NVTX, record_function)
 )
 
 // Grouped reports whether kernels are put together by something else than their names.
-func (w Within) Grouped() bool { return w == ByOperator || w == ByRange }
+func (w Grouping) Grouped() bool { return w == ByOperator || w == ByRange }
 
 // ParseWithin reads it.
-func ParseWithin(s string) (Within, error) {
-	switch w := Within(s); w {
+func ParseWithin(s string) (Grouping, error) {
+	switch w := Grouping(s); w {
 	case ByName, ByOperator, ByRange:
 		return w, nil
 	}
@@ -47,8 +47,8 @@ type Launched struct {
 	Time  int64
 }
 
-// Kernels puts a device's kernels together by what launched them, most time first.
-func Kernels(t *recording.Timeline, d *idle.Device, by Within) []Group {
+// GroupKernels puts a device's kernels together by what launched them, most time first.
+func GroupKernels(t *recording.Timeline, d *idle.Device, by Grouping) []Group {
 	g := nestOf(t)
 	w := &t.Device
 	groups, place := map[string]*Group{}, map[launchedBy]int{}
@@ -58,13 +58,13 @@ func Kernels(t *recording.Timeline, d *idle.Device, by Within) []Group {
 			continue
 		}
 		name := ""
-		if call := g.around(w.Call[i], by); call >= 0 {
+		if call := g.innermostAround(w.Call[i], by); call >= 0 {
 			name = t.Names[t.Host.Name[call]]
 		}
 		if groups[name] == nil {
 			groups[name] = &Group{Name: name}
 		}
-		groups[name].add(place, w.Name[i], w.End[i]-w.Start[i])
+		groups[name].addKernel(place, w.Name[i], w.End[i]-w.Start[i])
 	}
 	out := make([]Group, 0, len(groups))
 	for _, group := range groups {
@@ -88,7 +88,7 @@ type launchedBy struct {
 	kernel int32
 }
 
-func (g *Group) add(place map[launchedBy]int, name int32, length int64) {
+func (g *Group) addKernel(place map[launchedBy]int, name int32, length int64) {
 	g.Count, g.Time = g.Count+1, g.Time+length
 	at, known := place[launchedBy{g.Name, name}]
 	if !known {
@@ -100,9 +100,9 @@ func (g *Group) add(place map[launchedBy]int, name int32, length int64) {
 	g.Kernels[at].Time += length
 }
 
-// around is the innermost operator around a call, or the innermost range that is no mark
+// innermostAround is the innermost operator around a call, or the innermost range that is no mark
 // of a step; -1 where there is none.
-func (g *nest) around(call int32, by Within) int32 {
+func (g *nest) innermostAround(call int32, by Grouping) int32 {
 	for depth := 0; call >= 0 && depth < mostDeep; call, depth = g.parent[call], depth+1 {
 		switch kind := g.t.Host.Kind[call]; {
 		case by == ByOperator && kind == recording.Op:

@@ -24,8 +24,8 @@ func TestKernels(t *testing.T) {
 		},
 	}
 	d := &idle.Device{From: 0, To: 99} // the last one begins behind it
-	for by, inner := range map[Within]string{ByOperator: "aten::addmm", ByRange: "forward"} {
-		got := Kernels(tl, d, by)
+	for by, inner := range map[Grouping]string{ByOperator: "aten::addmm", ByRange: "forward"} {
+		got := GroupKernels(tl, d, by)
 		if len(got) != 2 || got[0].Name != inner || got[0].Count != 2 || got[0].Time != 11 || got[1].Name != "" || got[1].Time != 10 {
 			t.Errorf("by %s: %+v", by, got)
 		} else if k := got[0].Kernels; len(k) != 2 || tl.Names[k[0].Name] != "gemm" || k[0].Time != 9 {

@@ -345,7 +345,7 @@ func TestRooflineSaysWhyThereIsNone(t *testing.T) {
 
 // measureRun finds the matrix work of a run with a Timeline.
 func measureRun(run *recording.Run, all *idle.Analysis) *Roofline {
-	return measured(run, all, nestOf(run.Timeline))
+	return measureRoofline(run, all, nestOf(run.Timeline))
 }
 
 // The lines of a trace's roofline: device memory from the table, the link as copies ran, and
@@ -359,17 +359,17 @@ func TestCeilings(t *testing.T) {
 	d := &all.Devices[0]
 	r := measureRun(run, all)
 	for stall, want := range map[float64]int{0.5: 2, 0: 2, math.NaN(): 2} { // next to nothing was copied
-		c := r.Ceilings(all, d, stall)
+		c := r.FindCeilings(all, d, stall)
 		if c == nil || len(c.Diagonals) != want || len(c.Sources) != 3 || len(c.Points) != 2 {
 			t.Fatalf("stall %g: %+v", stall, c)
 		}
-		if got := c.Points[0]; math.Abs(got.Attained.Point-1.374e14) > 1e11 || !math.IsNaN(got.Copied) || math.Abs(got.Delivered.Point*float64(d.Window())/1e9-r.FLOP) > 1 {
+		if got := c.Points[0]; math.Abs(got.Attained.Point-1.374e14) > 1e11 || !math.IsNaN(got.Copied) || math.Abs(got.Delivered.Point*float64(d.WindowLength())/1e9-r.FLOP) > 1 {
 			t.Errorf("the steps: %+v", got)
 		}
 	}
 	c := &Ceilings{}
 	down := idle.Direction{Bytes: 50e6, Sized: 5e6} // 10 GB/s
-	if got := c.link(r.GPU, down); got != 1e10 {
+	if got := c.linkRate(r.GPU, down); got != 1e10 {
 		t.Errorf("link %g", got)
 	}
 	if got := c.supply(down, 2, 0.5); got != 25e6 {
@@ -378,7 +378,7 @@ func TestCeilings(t *testing.T) {
 	if got := c.supply(down, 2, 0.01); !math.IsNaN(got) || !strings.Contains(c.Sources[2], "no line") {
 		t.Errorf("supply %g of a fed device: %v", got, c.Sources)
 	}
-	if run.Facts.GPUs[0].Name = "unheard of"; measureRun(run, all).Ceilings(all, d, 0) != nil {
+	if run.Facts.GPUs[0].Name = "unheard of"; measureRun(run, all).FindCeilings(all, d, 0) != nil {
 		t.Error("lines of an unknown device")
 	}
 }

@@ -51,12 +51,12 @@ type Point struct {
 // MemoryBound reports whether the point lies left of the ridge.
 func (p Point) MemoryBound() bool { return p.Intensity < p.Ridge }
 
-func measured(run *recording.Run, all *idle.Analysis, g *nest) *Roofline {
-	m := &measure{nest: g, cores: coresOf(all)}
+func measureRoofline(run *recording.Run, all *idle.Analysis, g *nest) *Roofline {
+	m := &matrixWork{nest: g, cores: coresOf(all)}
 	m.products()
 	m.attribute(all)
 	r := &Roofline{Covered: math.NaN()}
-	r.device(run, all)
+	r.findDevice(run, all)
 	r.points(m)
 	switch {
 	case m.kernels == 0:
@@ -69,17 +69,17 @@ func measured(run *recording.Run, all *idle.Analysis, g *nest) *Roofline {
 	return r
 }
 
-// measure collects the matrix work of calls.
-type measure struct {
+// matrixWork collects the matrix work of calls.
+type matrixWork struct {
 	*nest
-	cores   map[int32]idle.Cores // of a kernel's name
-	work    map[int32]*counted   // of calls with a formula, the innermost of each
-	kernels int64                // time of all kernels, collectives left out
+	cores   map[int32]idle.CoreKind // of a kernel's name
+	work    map[int32]*callWork     // of calls with a formula, the innermost of each
+	kernels int64                   // time of all kernels, collectives left out
 }
 
-// counted is one call's matrix work.
-type counted struct {
-	product
+// callWork is one call's matrix work.
+type callWork struct {
+	matrixProduct
 	precision     hardware.Precision
 	bytes         float64
 	time          int64 // of its kernels
@@ -88,10 +88,10 @@ type counted struct {
 	start         int64 // of its first kernel
 }
 
-func coresOf(all *idle.Analysis) map[int32]idle.Cores {
-	cores := map[int32]idle.Cores{}
+func coresOf(all *idle.Analysis) map[int32]idle.CoreKind {
+	cores := map[int32]idle.CoreKind{}
 	for i := range all.Devices {
-		for _, total := range all.Kernels(&all.Devices[i]).Totals {
+		for _, total := range all.SumKernels(&all.Devices[i]).Totals {
 			cores[total.Name] = total.Cores
 		}
 	}
@@ -100,8 +100,8 @@ func coresOf(all *idle.Analysis) map[int32]idle.Cores {
 
 // products finds the calls that multiply matrices. Backwards, so that a call
 // within is seen before the one around it.
-func (m *measure) products() {
-	m.work = map[int32]*counted{}
+func (m *matrixWork) products() {
+	m.work = map[int32]*callWork{}
 	t := m.t
 	known := make([]formula, len(t.Names))
 	for i, name := range t.Names {
@@ -114,7 +114,7 @@ func (m *measure) products() {
 		f := known[t.Host.Name[call]]
 		counts := false
 		if f != nil && !inner[call] && t.Host.Shapes[call] >= 0 {
-			counts = m.count(call, f, m.shapes(shapes, call), results)
+			counts = m.addCall(call, f, m.shapes(shapes, call), results)
 		}
 		if p := m.parent[call]; p >= 0 && (counts || inner[call]) {
 			inner[p] = true
@@ -122,13 +122,13 @@ func (m *measure) products() {
 	}
 }
 
-func (m *measure) count(call int32, f formula, in []dims, results map[int32]dims) bool {
+func (m *matrixWork) addCall(call int32, f formula, in []dims, results map[int32]dims) bool {
 	h := &m.t.Host
 	p, ok := f(in, results[call])
 	if !ok || !(p.flop > 0) {
 		return false
 	}
-	c := &counted{product: p}
+	c := &callWork{matrixProduct: p}
 	size := math.NaN()
 	if h.Types[call] >= 0 {
 		if kinds := types(m.t.Names[h.Types[call]]); p.operand < len(kinds) {
@@ -141,7 +141,7 @@ func (m *measure) count(call int32, f formula, in []dims, results map[int32]dims
 }
 
 // shapes parses each recorded text once.
-func (m *measure) shapes(known map[int32][]dims, call int32) []dims {
+func (m *matrixWork) shapes(known map[int32][]dims, call int32) []dims {
 	id := m.t.Host.Shapes[call]
 	if id < 0 {
 		return nil
@@ -157,7 +157,7 @@ func (m *measure) shapes(known map[int32][]dims, call int32) []dims {
 // results are shapes of convolutions' results by the shapes of their operands, as
 // the backward pass tells them: its operands are the result's gradient, the
 // input and the weight.
-func (m *measure) results(known []formula, shapes map[int32][]dims) map[int32]dims {
+func (m *matrixWork) results(known []formula, shapes map[int32][]dims) map[int32]dims {
 	h := &m.t.Host
 	byOperands := map[string]dims{}
 	for call := range h.Start {
@@ -188,7 +188,7 @@ func (m *measure) results(known []formula, shapes map[int32][]dims) map[int32]di
 }
 
 // following is the next call on each call's thread.
-func (m *measure) following() []int32 {
+func (m *matrixWork) following() []int32 {
 	h := &m.t.Host
 	next := make([]int32, len(h.Start))
 	last := make([]int32, len(m.t.Threads))
@@ -210,7 +210,7 @@ const lookAhead = 32
 // taken is the first operand of the next operator that has as many images as the
 // convolution's input and as many channels as its weight makes: in practice the
 // bias, norm or activation that takes the result.
-func (m *measure) taken(call int32, in []dims, next []int32, shapes map[int32][]dims) dims {
+func (m *matrixWork) taken(call int32, in []dims, next []int32, shapes map[int32][]dims) dims {
 	x, w := in[0], in[1]
 	if len(x) < 3 || len(w) != len(x) {
 		return nil
@@ -244,10 +244,10 @@ func smaller(out, in, weight dims) bool {
 }
 
 // attribute hands kernels to the calls that launched them.
-func (m *measure) attribute(all *idle.Analysis) {
+func (m *matrixWork) attribute(all *idle.Analysis) {
 	w := &m.t.Device
 	for i := range w.Start {
-		if w.Kind[i] != recording.Kernel || all.Collective(int32(i)) {
+		if w.Kind[i] != recording.Kernel || all.IsCollective(int32(i)) {
 			continue
 		}
 		length := w.End[i] - w.Start[i]
@@ -273,8 +273,8 @@ func (m *measure) attribute(all *idle.Analysis) {
 	}
 }
 
-// device looks the run's device up.
-func (r *Roofline) device(run *recording.Run, all *idle.Analysis) {
+// findDevice looks the run's device up.
+func (r *Roofline) findDevice(run *recording.Run, all *idle.Analysis) {
 	for i := range all.Devices {
 		at := run.Timeline.Devices[all.Devices[i].Index].GPU
 		if at >= 0 && at < len(run.Facts.GPUs) {
@@ -287,7 +287,7 @@ func (r *Roofline) device(run *recording.Run, all *idle.Analysis) {
 
 // points adds up calls by operator and precision. What launched no kernel in the
 // recording has no time to divide by and is left out.
-func (r *Roofline) points(m *measure) {
+func (r *Roofline) points(m *matrixWork) {
 	type kind struct {
 		name      int32
 		precision hardware.Precision
@@ -313,7 +313,7 @@ func (r *Roofline) points(m *measure) {
 		r.done = append(r.done, launched{c.device, c.start, c.time, c.flop, c.bytes})
 	}
 	for i := range r.Points {
-		r.place(&r.Points[i])
+		r.placePoint(&r.Points[i])
 		r.FLOP += r.Points[i].FLOP
 		r.Seconds += r.Points[i].Seconds
 	}
@@ -328,7 +328,7 @@ func (r *Roofline) points(m *measure) {
 // ran is the precision that was computed in: single-precision operands count as
 // TF32 where most of their kernels' time is known to be on Tensor Cores, as
 // unknown where nothing is known of it.
-func (c *counted) ran() hardware.Precision {
+func (c *callWork) ran() hardware.Precision {
 	switch {
 	case c.precision != hardware.FP32:
 		return c.precision
@@ -340,7 +340,7 @@ func (c *counted) ran() hardware.Precision {
 	return ""
 }
 
-func (r *Roofline) place(p *Point) {
+func (r *Roofline) placePoint(p *Point) {
 	p.Attained, p.Intensity = p.FLOP/p.Seconds, p.FLOP/p.Bytes
 	p.Ridge, p.Roof, p.Peak, p.Share = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	lines, err := predict.RooflineOf(r.GPU, p.Precision, 0, 0)

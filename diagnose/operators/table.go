@@ -75,10 +75,10 @@ func (t *Table) Share(r Row) float64 {
 	return 0
 }
 
-// Costs is Tabulate and Measure of one run, in less time than one after the other.
-func Costs(run *recording.Run, all *idle.Analysis, o Options) (*Table, *Roofline) {
+// TabulateAndMeasure is Tabulate and Measure of one run, in less time than one after the other.
+func TabulateAndMeasure(run *recording.Run, all *idle.Analysis, o Options) (*Table, *Roofline) {
 	g := nestOf(run.Timeline)
-	return tabulate(g, o), measured(run, all, g)
+	return tabulate(g, o), measureRoofline(run, all, g)
 }
 
 // Tabulate adds up the operators of a Timeline.
@@ -86,7 +86,7 @@ func Tabulate(t *recording.Timeline, o Options) *Table { return tabulate(nestOf(
 
 func tabulate(g *nest, o Options) *Table {
 	t := g.t
-	b := &builder{nest: g, options: o, of: make([]int32, len(t.Host.Start)), keys: map[key]int32{}}
+	b := &builder{nest: g, options: o, of: make([]int32, len(t.Host.Start)), keys: map[groupKey]int32{}}
 	b.host()
 	out := &Table{
 		By: o.By, Shapes: o.Shapes, Ranks: processes(t),
@@ -95,7 +95,7 @@ func tabulate(g *nest, o Options) *Table {
 	if out.By == "" {
 		out.By = BySelf
 	}
-	b.device(out)
+	b.addDevices(out)
 	for i := range b.rows {
 		out.CPU += b.rows[i].CPUSelf
 	}
@@ -126,14 +126,14 @@ func processes(t *recording.Timeline) int {
 	return len(seen)
 }
 
-type key struct{ name, shapes int32 }
+type groupKey struct{ name, shapes int32 }
 
 // builder makes a table.
 type builder struct {
 	*nest
 	options Options
 	of      []int32 // row of each call, -1 none
-	keys    map[key]int32
+	keys    map[groupKey]int32
 	names   []int32 // with one name for all steps; by index into Timeline.Names
 	rows    []Row
 }
@@ -157,7 +157,7 @@ func (b *builder) host() {
 			b.rows[b.of[p]].CPUSelf += length
 			continue
 		}
-		b.of[call] = b.row(call)
+		b.of[call] = b.rowOf(call)
 		r := &b.rows[b.of[call]]
 		r.Calls++
 		r.CPU += length
@@ -165,8 +165,8 @@ func (b *builder) host() {
 	}
 }
 
-func (b *builder) row(call int32) int32 {
-	k := key{b.names[b.t.Host.Name[call]], -1}
+func (b *builder) rowOf(call int32) int32 {
+	k := groupKey{b.names[b.t.Host.Name[call]], -1}
 	if b.options.Shapes {
 		k.shapes = b.t.Host.Shapes[call]
 	}
@@ -206,8 +206,8 @@ func oneStep(names []string) []int32 {
 // file made for it cannot make this take for ever. Real ones nest some thirty deep.
 const mostDeep = 1000
 
-// device hands the devices' work to the operators that launched it.
-func (b *builder) device(out *Table) {
+// addDevices hands the devices' work to the operators that launched it.
+func (b *builder) addDevices(out *Table) {
 	w := &b.t.Device
 	for i := range w.Start {
 		length := w.End[i] - w.Start[i]

@@ -59,7 +59,7 @@ func Compare(run *recording.Run, all *idle.Analysis) *Table {
 	for i := range all.Devices {
 		if r, ok := rankOf(run, all, int32(i)); ok {
 			t.Ranks = append(t.Ranks, r)
-			window = max(window, float64(all.Devices[i].Window())/1e9)
+			window = max(window, float64(all.Devices[i].WindowLength())/1e9)
 		}
 	}
 	slices.SortFunc(t.Ranks, func(a, b Rank) int { return cmp.Compare(a.Rank, b.Rank) })
@@ -109,14 +109,14 @@ func rankOf(run *recording.Run, all *idle.Analysis, device int32) (Rank, bool) {
 		Input: d.Share(d.Causes[idle.DataLoader]),
 	}
 	if r.Steps > 0 {
-		r.Step = float64(d.Window()) / 1e9 / float64(r.Steps)
+		r.Step = float64(d.WindowLength()) / 1e9 / float64(r.Steps)
 	}
 	for c, ns := range d.Causes {
 		if share := d.Share(ns); share > r.CauseShare {
 			r.Cause, r.CauseShare = idle.Cause(c), share
 		}
 	}
-	return r, number >= 0 && d.Window() > 0
+	return r, number >= 0 && d.WindowLength() > 0
 }
 
 // endsAgree is by how much ends of one collective may differ once the clocks are set,
@@ -166,7 +166,7 @@ func (t *Table) waits(m *matcher) {
 			if work < 0 {
 				continue
 			}
-			if at := m.w.Start[work] - t.clock(i); last < 0 || at > latest {
+			if at := m.w.Start[work] - t.clockOffset(i); last < 0 || at > latest {
 				last, latest = i, at
 			}
 		}
@@ -176,7 +176,7 @@ func (t *Table) waits(m *matcher) {
 				t.Ranks[i].Arrived++
 			}
 			if work >= 0 && i != last {
-				from, to := m.w.Start[work]-t.clock(i), m.w.End[work]-t.clock(i)
+				from, to := m.w.Start[work]-t.clockOffset(i), m.w.End[work]-t.clockOffset(i)
 				wait := max(0, min(latest, to)-max(from, met.since(i, last)))
 				waited[n*i+last] += wait
 				sum, others = sum+wait, others+1
@@ -186,18 +186,18 @@ func (t *Table) waits(m *matcher) {
 			t.Ranks[last].Last++
 		}
 		t.Ranks[last].Delayed += float64(sum) / float64(max(1, others))
-		met.add(set, func(i int) int64 { return m.w.End[set[i]] - t.clock(i) })
+		met.addCollective(set, func(i int) int64 { return m.w.End[set[i]] - t.clockOffset(i) })
 	}
 	for i := range t.Ranks {
-		t.Ranks[i].settle(waited[n*i : n*i+n])
+		t.Ranks[i].toSeconds(waited[n*i : n*i+n])
 	}
 }
 
-// clock is what is taken off a rank's clock, nanoseconds.
-func (t *Table) clock(rank int) int64 { return int64(math.Round(1e9 * t.Ranks[rank].Clock)) }
+// clockOffset is what is taken off a rank's clock, nanoseconds.
+func (t *Table) clockOffset(rank int) int64 { return int64(math.Round(1e9 * t.Ranks[rank].Clock)) }
 
-// settle turns sums of nanoseconds into seconds.
-func (r *Rank) settle(waited []int64) {
+// toSeconds turns sums of nanoseconds into seconds.
+func (r *Rank) toSeconds(waited []int64) {
 	sum := int64(0)
 	for i, ns := range waited {
 		r.For[i] = float64(ns) / 1e9

@@ -40,10 +40,10 @@ func newMatcher(run *recording.Run, all *idle.Analysis, ranks []Rank) *matcher {
 	oneClock := !slices.ContainsFunc(m.files, func(f int) bool { return f != m.files[0] })
 	for work := range int32(len(m.w.Start)) {
 		rank, compared := rankOf[m.w.Device[work]]
-		if !compared || !all.Collective(work) {
+		if !compared || !all.IsCollective(work) {
 			continue
 		}
-		p := m.place(run, all, &all.Devices[ranks[rank].Device], work)
+		p := m.findPlace(run, all, &all.Devices[ranks[rank].Device], work)
 		if oneClock {
 			p.step = -1 // the clock tells better
 		}
@@ -100,7 +100,7 @@ func (m *matcher) overlapping(works [][]int32) {
 	}
 }
 
-func (m *matcher) place(run *recording.Run, all *idle.Analysis, d *idle.Device, work int32) place {
+func (m *matcher) findPlace(run *recording.Run, all *idle.Analysis, d *idle.Device, work int32) place {
 	p := place{name: kernelFamily(m.t.Names[m.w.Name[work]]), bytes: m.w.Bytes[work], step: -1}
 	if g := m.w.Group[work]; g >= 0 {
 		p.group = m.t.Names[g]

@@ -34,8 +34,8 @@ func (m met) before(rank int) bool {
 	return false
 }
 
-// add takes a collective into account that ended on each of its ranks at an instant.
-func (m met) add(set []int32, end func(rank int) int64) {
+// addCollective takes a collective into account that ended on each of its ranks at an instant.
+func (m met) addCollective(set []int32, end func(rank int) int64) {
 	for i, a := range set {
 		for k, b := range set {
 			if a >= 0 && b >= 0 {
@@ -51,7 +51,7 @@ func (t *Table) inOrder(m *matcher) [][]int32 {
 		end := int64(math.MinInt64)
 		for i, work := range set {
 			if work >= 0 {
-				end = max(end, m.w.End[work]-t.clock(i))
+				end = max(end, m.w.End[work]-t.clockOffset(i))
 			}
 		}
 		return end

@@ -28,7 +28,8 @@ func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 	}
 	for i := range t.all.Devices {
 		d := &t.all.Devices[i]
-		if float64(d.Busy()) >= leastWork*float64(most) && d.Window() > 0 && (t.d == nil || isMoreStarved(d, t.d)) {
+		if float64(d.Busy()) >= leastWork*float64(most) && d.WindowLength() > 0 &&
+			(t.d == nil || isMoreStarved(d, t.d)) {
 			t.d = d
 		}
 	}
@@ -42,7 +43,7 @@ func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 	if s, found := t.findStraggler(); found && t.measureLate() > diagnose.LateWarning {
 		t.d = &t.all.Devices[s.Device] // why it is late is what all of them wait for
 	}
-	t.kernels, t.copies, t.waits = t.all.Kernels(t.d), t.all.Copies(t.d), t.all.Waits(t.d)
+	t.kernels, t.copies, t.waits = t.all.SumKernels(t.d), t.all.SumCopies(t.d), t.all.Waits(t.d)
 	t.readHardware(run)
 	t.fillShares()
 	t.grounds = t.groundsOf(run)

@@ -54,7 +54,7 @@ func countLaunchCalls(t *recording.Timeline) (n float64) {
 // fillWindow takes the costs of the judged steps, on the device's clock.
 func (t *filler) fillWindow(c *diagnose.Case, run *recording.Run) {
 	d := t.d
-	c.From, c.To, c.Device, c.Util = seconds(d.From), seconds(d.To), int(d.Index), t.kernel+d.Share(d.Communication)
+	c.From, c.To, c.Device, c.Util = toSeconds(d.From), toSeconds(d.To), int(d.Index), t.kernel+d.Share(d.Communication)
 	c.Stall, c.StallSource = t.parts.Input, diagnose.FromTrace
 	w := recording.Window{PID: c.Costs.Window.PID, Rank: t.judgedRank(), Start: c.From, End: c.To}
 	if c.HasSteps = len(d.Steps) > 0; c.HasSteps {
@@ -63,7 +63,7 @@ func (t *filler) fillWindow(c *diagnose.Case, run *recording.Run) {
 	}
 	for _, on := range d.Steps {
 		s := run.Steps[on.Index]
-		s.DevicePeriod = seconds(on.To - on.From)
+		s.DevicePeriod = toSeconds(on.To - on.From)
 		w.Steps = append(w.Steps, s)
 	}
 	c.Costs = measure.Measure(run, w)
@@ -126,13 +126,13 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	}
 	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.90, "").
 		WithEvidence(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)",
-			stoker.Percent(t.kernel), stoker.AboutSeconds(seconds(t.kernels.Median)), t.kernels.Count).
+			stoker.Percent(t.kernel), stoker.AboutSeconds(toSeconds(t.kernels.Median)), t.kernels.Count).
 		WithEvidence(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.describeFamilies())
 	c.DeviceWaitsForLaunch = diagnose.AskShare("Does the device wait for the next launch, in gaps below "+
 		diagnose.LongGapText+"?", t.parts.Host, 0.08, 0.15, "").
 		WithEvidence(t.parts.Host, "ratio", "trace.host",
 			"the device waits for the host to launch %s of the window, %d kernels of %s median",
-			stoker.Percent(t.parts.Host), t.kernels.Count, stoker.AboutSeconds(seconds(t.kernels.Median)))
+			stoker.Percent(t.parts.Host), t.kernels.Count, stoker.AboutSeconds(toSeconds(t.kernels.Median)))
 	c.LaunchOutlastsKernel = diagnose.AskShare("Are kernels shorter than a launch (median, of 10 us)?",
 		t.measureShortness(),
 		0.5, 1, "long kernels hide launches only while the host runs ahead")
@@ -170,7 +170,7 @@ func (t *filler) measureShortness() float64 {
 	if t.kernels.Count == 0 {
 		return math.NaN()
 	}
-	return min(1, shortKernel/max(1e-9, seconds(t.kernels.Median)))
+	return min(1, shortKernel/max(1e-9, toSeconds(t.kernels.Median)))
 }
 
 // askCopies is whether copies over the host's link that nothing covers take the window.
@@ -184,13 +184,13 @@ func (t *filler) askCopies() diagnose.Quantity {
 			"%d cop%s to the device carr%s %s at %s, %s of them while no kernel runs",
 			down.Count, stoker.Ending(down.Count, "y", "ies"), stoker.Ending(down.Count, "ies", "y"),
 			stoker.AboutBytes(float64(down.Bytes)), stoker.AboutRate(down.Rate()),
-			stoker.AboutSeconds(seconds(down.Alone)))
+			stoker.AboutSeconds(toSeconds(down.Alone)))
 	}
 	if up.Alone > down.Alone {
-		q = q.WithEvidence(seconds(up.Alone), "seconds", "trace.copies",
+		q = q.WithEvidence(toSeconds(up.Alone), "seconds", "trace.copies",
 			"%d cop%s to the host run%s %s while no kernel does",
 			up.Count, stoker.Ending(up.Count, "y", "ies"), stoker.Ending(up.Count, "s", ""),
-			stoker.AboutSeconds(seconds(up.Alone)))
+			stoker.AboutSeconds(toSeconds(up.Alone)))
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
 		q = q.WithEvidence(float64(n), "copies", "trace.pageable",

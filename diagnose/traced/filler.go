@@ -17,7 +17,7 @@ type filler struct {
 	d        *idle.Device
 	kernels  *idle.Kernels
 	copies   *idle.Copies
-	waits    *idle.Waits
+	waits    *idle.WaitTotals
 	ranks    *ranks.Table  // nil with one rank
 	gpu      recording.GPU // zero where nothing is known of it
 	hip      bool          // the calls are ROCm's: names do not tell pinned from pageable
@@ -44,4 +44,4 @@ func (t *filler) judgedRank() int {
 	return max(0, t.t.Devices[t.d.Index].Rank)
 }
 
-func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+func toSeconds(ns int64) float64 { return float64(ns) / 1e9 }

@@ -63,7 +63,7 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 	t.locateCause(&f, idle.DataLoader)
 	where, _ := t.findMostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
 	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share),
-		stoker.AboutSeconds(seconds(ns)/t.countSteps())) + where
+		stoker.AboutSeconds(toSeconds(ns)/t.countSteps())) + where
 	if t.itself < 0.5 {
 		t.adviseWorkers(&f, share)
 		return f, true
@@ -134,7 +134,7 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	t.locateCause(&f, cause)
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s in which the launching thread does "+
 		"other work, the longest for %s", stoker.Percent(share), t.describeLongGaps(),
-		stoker.AboutSeconds(seconds(place.To-place.From)))
+		stoker.AboutSeconds(toSeconds(place.To-place.From)))
 	if t.isFirst(place) {
 		f.Text += ", before the first kernel"
 	}
@@ -177,16 +177,16 @@ func hostAdvice(function string, stacks bool) string {
 
 func (t *filler) findLaunching() (diagnose.Finding, bool) {
 	late := t.parts.Host
-	if late < diagnose.LaunchTrigger || t.kernels.Count == 0 || seconds(t.kernels.Median) >= shortKernel &&
+	if late < diagnose.LaunchTrigger || t.kernels.Count == 0 || toSeconds(t.kernels.Median) >= shortKernel &&
 		late < 2*diagnose.LaunchTrigger {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingLaunchBound)
-	t.weigh(&f, int64(late*float64(t.d.Window())))
+	t.weigh(&f, int64(late*float64(t.d.WindowLength())))
 	t.locateGap(&f, t.d.Short[worstCause(&t.d.Short)])
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per "+
 		"step, kernels of %s in the median, while an operator with its launch takes the host longer",
-		stoker.Percent(late), float64(t.d.Works)/t.countSteps(), stoker.AboutSeconds(seconds(t.kernels.Median)))
+		stoker.Percent(late), float64(t.d.Works)/t.countSteps(), stoker.AboutSeconds(toSeconds(t.kernels.Median)))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "reduce-overhead")}
 	f.Advice = diagnose.LaunchAdvice
 	return f, true

@@ -31,8 +31,8 @@ func (t *filler) findPageableCopies() (diagnose.Finding, bool) {
 	}
 	f.Text = fmt.Sprintf("%s from pageable memory in a step%s: the CPU stages them, the launching thread waits, "+
 		"and %s of %s pass while no kernel runs",
-		printCopies(float64(p.Count)/t.countSteps()), size, stoker.AboutSeconds(seconds(p.Alone)),
-		stoker.AboutSeconds(seconds(p.Time)))
+		printCopies(float64(p.Count)/t.countSteps()), size, stoker.AboutSeconds(toSeconds(p.Alone)),
+		stoker.AboutSeconds(toSeconds(p.Time)))
 	f.Settings = []stoker.Change{
 		diagnose.ProposeChange(stoker.PinMemory, nil, true),
 		diagnose.ProposeChange(stoker.NonBlocking, nil, true),
@@ -80,7 +80,8 @@ func (t *filler) findDeviceCopies() (diagnose.Finding, bool) {
 	f.Text = fmt.Sprintf("copies within the device take %s of the window, %.1f per step: they cross no link, and "+
 		"move what is on the device already",
 		stoker.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.countSteps())
-	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results at once to the place that " +
+	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results at once to the " +
+		"place that " +
 		"needs them (out=, a slice of a buffer made once)"
 	return f, true
 }

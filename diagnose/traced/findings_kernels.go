@@ -36,12 +36,12 @@ func (t *filler) findElementwiseChains() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingElementwiseChains)
 	t.weigh(&f, k.Chained-int64(k.Fused))
 	t.locateWork(&f, k.Chain[0])
-	f.To = seconds(t.t.Device.End[k.Chain[1]])
+	f.To = toSeconds(t.t.Device.End[k.Chain[1]])
 	f.Text = fmt.Sprintf("elementwise kernels and reductions take %s of kernel time (elementwise alone %s). "+
 		"%d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all: each "+
 		"writes what the next one reads. One kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3), about %s",
 		stoker.Percent(share), stoker.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))), k.Chains,
-		k.Longest, stoker.AboutSeconds(seconds(k.Chained)), stoker.AboutSeconds(k.Fused/1e9))
+		k.Longest, stoker.AboutSeconds(toSeconds(k.Chained)), stoker.AboutSeconds(k.Fused/1e9))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "default")}
 	f.Advice = "model = torch.compile(model)" + t.nameReadyKernels()
 	return f, true
@@ -86,7 +86,7 @@ func (t *filler) findNoTensorCores() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingNoTensorCores)
 	t.weigh(&f, k.Plain)
 	f.Saves *= 1 - 1/tensorGain
-	t.locateWork(&f, t.findLongest(func(total idle.Total) bool {
+	t.locateWork(&f, t.findLongest(func(total idle.NameTotal) bool {
 		return (total.Family == idle.Matmul || total.Family == idle.Convolution) && total.Cores == idle.PlainCores
 	}))
 	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s. "+
@@ -108,7 +108,7 @@ func (t *filler) findNoTensorCores() (diagnose.Finding, bool) {
 }
 
 // findLongest is the longest work of the name with most time among those that fit.
-func (t *filler) findLongest(fits func(idle.Total) bool) int32 {
+func (t *filler) findLongest(fits func(idle.NameTotal) bool) int32 {
 	best, most := int32(-1), int64(0)
 	for _, total := range t.kernels.Totals {
 		if fits(total) && total.Time > most {
@@ -154,8 +154,8 @@ const (
 	padding  = 0.05 // [J] of the padded dimension: what a remainder of a tile must waste
 )
 
-// uneven is a dimension that misses its multiple.
-type uneven struct {
+// unevenDimension is a dimension that misses its multiple.
+type unevenDimension struct {
 	dim, of int
 	flop    float64 // of the products with it
 	call    int32
@@ -199,14 +199,14 @@ func measureWaste(dim int) float64 { return 1 - float64(dim)/float64(padUp(dim))
 
 // findUnevenDims is the dimension that misses its multiple in most of the matrix products'
 // FLOP, and how many those are in all.
-func (t *filler) findUnevenDims() (most uneven, all float64) {
+func (t *filler) findUnevenDims() (most unevenDimension, all float64) {
 	h := &t.t.Host
 	type product struct {
 		bad  []int
 		flop float64
 	}
 	known := map[[2]int32]product{} // by operator and shapes
-	found := map[int]*uneven{}
+	found := map[int]*unevenDimension{}
 	operands := map[int32][2]int{}
 	for name, text := range t.t.Names {
 		if places, ok := matrixOps[text]; ok {
@@ -230,7 +230,7 @@ func (t *filler) findUnevenDims() (most uneven, all float64) {
 		all += p.flop
 		for _, dim := range p.bad {
 			if found[dim] == nil {
-				found[dim] = &uneven{dim: dim, of: missedMultiple(dim), call: int32(i)}
+				found[dim] = &unevenDimension{dim: dim, of: missedMultiple(dim), call: int32(i)}
 			}
 			found[dim].flop += p.flop
 		}

@@ -16,8 +16,8 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingExposedCommunication)
-	t.weigh(&f, int64(t.parts.Exchange*float64(t.d.Window())))
-	t.locateWork(&f, t.findLongest(func(total idle.Total) bool { return total.Family == idle.Exchange }))
+	t.weigh(&f, int64(t.parts.Exchange*float64(t.d.WindowLength())))
+	t.locateWork(&f, t.findLongest(func(total idle.NameTotal) bool { return total.Family == idle.Exchange }))
 	count, time := 0, int64(0)
 	for _, total := range t.kernels.Totals {
 		if total.Family == idle.Exchange {
@@ -28,7 +28,7 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window: %.0f per step, %s each, %s of "+
 		"their time without computation beside them",
 		stoker.Percent(t.parts.Exchange), float64(count)/t.countSteps(),
-		stoker.AboutSeconds(seconds(time/int64(max(1, count)))), stoker.Percent(min(1, alone)))
+		stoker.AboutSeconds(toSeconds(time/int64(max(1, count)))), stoker.Percent(min(1, alone)))
 	if perStep := float64(count) / t.countSteps(); perStep > 100 {
 		f.Text += ": so many small ones cost latency, not bytes"
 	}
@@ -56,7 +56,7 @@ func (t *filler) findProbableCommunication() (diagnose.Finding, bool) {
 		f.Text = fmt.Sprintf("%s runs %s of the window on less than a fifth of the multiprocessors, %s at a time: "+
 			"probably an exchange between ranks, counted as computation here: confirm",
 			quote(t.t.Names[total.Name]), stoker.Percent(t.d.Share(total.Small)),
-			stoker.AboutSeconds(seconds(total.Small/int64(total.Count))))
+			stoker.AboutSeconds(toSeconds(total.Small/int64(total.Count))))
 		f.Advice = "if it is an exchange, overlap it with computation as for exposed-communication"
 		return f, true
 	}

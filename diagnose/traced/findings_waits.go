@@ -22,7 +22,7 @@ func (t *filler) findExplicitSync() (diagnose.Finding, bool) {
 
 // findSyncs: waiting while the device works costs nothing in itself; the idle time
 // that follows does.
-func (t *filler) findSyncs(name string, count int, held int64, most idle.Wait) (diagnose.Finding, bool) {
+func (t *filler) findSyncs(name string, count int, held int64, most idle.HostWait) (diagnose.Finding, bool) {
 	after := t.d.AfterSync[0]
 	if name == diagnose.FindingExplicitSync {
 		after = t.d.AfterSync[1]
@@ -40,14 +40,14 @@ func (t *filler) findSyncs(name string, count int, held int64, most idle.Wait) (
 	if most.Op >= 0 {
 		under = " under " + t.t.Names[h.Name[most.Op]]
 	}
-	longest, them := fmt.Sprintf("the longest %s ", stoker.AboutSeconds(seconds(most.To-most.From))), "them"
+	longest, them := fmt.Sprintf("the longest %s ", stoker.AboutSeconds(toSeconds(most.To-most.From))), "them"
 	if count == 1 {
 		longest, them = "", "it"
 	}
 	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), %sin %s%s, and %s of idle "+
 		"time follow %s",
-		count, stoker.Ending(count, "", "s"), stoker.Ending(count, "s", ""), stoker.AboutSeconds(seconds(held)),
-		stoker.Percent(t.d.Share(held)), longest, call, under, stoker.AboutSeconds(seconds(after)), them)
+		count, stoker.Ending(count, "", "s"), stoker.Ending(count, "s", ""), stoker.AboutSeconds(toSeconds(held)),
+		stoker.Percent(t.d.Share(held)), longest, call, under, stoker.AboutSeconds(toSeconds(after)), them)
 	if t.d.Share(after) < diagnose.WaitTrigger {
 		f.Text += ": it costs little here, but it stops the host from running ahead"
 	}

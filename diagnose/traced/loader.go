@@ -14,7 +14,7 @@ import (
 // between where the trace does not tell.
 func (t *filler) askLoading(run *recording.Run) (alone, workers diagnose.Quantity) {
 	const ask, other = "Does the launching thread load by itself?", "Are there worker processes?"
-	if l := run.Loader(t.costs.Window.PID, t.costs.Window.Loader); l != nil {
+	if l := run.FindLoader(t.costs.Window.PID, t.costs.Window.Loader); l != nil {
 		if n, known := l.Settings.Int("num_workers"); known {
 			set := diagnose.WorkersText(measure.Costs{Workers: n, Set: true})
 			return diagnose.AskFact("Does the launching thread load by itself (num_workers=0)?", n == 0, set),

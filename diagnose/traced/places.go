@@ -19,7 +19,7 @@ func (t *filler) listCauses() []diagnose.Cause {
 	out := []diagnose.Cause{}
 	for i, ns := range d.Causes {
 		if ns > 0 {
-			out = append(out, diagnose.Cause{Cause: idle.Cause(i).String(), Seconds: seconds(ns), Share: d.Share(ns)})
+			out = append(out, diagnose.Cause{Cause: idle.Cause(i).String(), Seconds: toSeconds(ns), Share: d.Share(ns)})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Seconds > out[j].Seconds })
@@ -68,8 +68,8 @@ func (t *filler) describeGap(p idle.Place, cause idle.Cause) []diagnose.Evidence
 		return nil
 	}
 	text := fmt.Sprintf("the gap with most of it: %s to %s in the trace, %s of it %s",
-		printMilli(p.From), printMilli(p.To), stoker.AboutSeconds(seconds(p.Time)), cause)
-	heaviest := t.all.Heaviest(t.d, p.From, p.To, func(s idle.Slice) bool { return s.Cause == cause })
+		printMilli(p.From), printMilli(p.To), stoker.AboutSeconds(toSeconds(p.Time)), cause)
+	heaviest := t.all.FindHeaviest(t.d, p.From, p.To, func(s idle.Slice) bool { return s.Cause == cause })
 	if name := t.all.Name(p.Slice); heaviest.Name >= 0 && p.Slice.Thread >= 0 {
 		text += ", mostly " + quote(t.t.Names[heaviest.Name])
 	} else if name >= 0 {
@@ -81,19 +81,19 @@ func (t *filler) describeGap(p idle.Place, cause idle.Cause) []diagnose.Evidence
 	if p.Slice.Next >= 0 {
 		text += ", until " + quote(t.t.Names[t.t.Device.Name[p.Slice.Next]]) + " starts"
 	}
-	return diagnose.AddEvidence(nil, seconds(p.Time), "seconds", "trace.gap", "%s", text)
+	return diagnose.AddEvidence(nil, toSeconds(p.Time), "seconds", "trace.gap", "%s", text)
 }
 
 // findMostly says which function most of some idle time went into, and names it; "" where
 // none did.
 func (t *filler) findMostly(fits func(idle.Slice) bool) (text, name string) {
-	h := t.all.Heaviest(t.d, t.d.From, t.d.To, fits)
+	h := t.all.FindHeaviest(t.d, t.d.From, t.d.To, fits)
 	if h.Name < 0 {
 		return "", ""
 	}
 	name = t.t.Names[h.Name]
-	return fmt.Sprintf(", and %s of %s lie in %s", stoker.AboutSeconds(seconds(h.Time)),
-		stoker.AboutSeconds(seconds(h.Total)), quote(name)), name
+	return fmt.Sprintf(", and %s of %s lie in %s", stoker.AboutSeconds(toSeconds(h.Time)),
+		stoker.AboutSeconds(toSeconds(h.Total)), quote(name)), name
 }
 
 func (t *filler) nameThread(i int32) string { return t.t.Threads[i].String() }
@@ -142,7 +142,7 @@ func (t *filler) findLine(thread int32, at int64) string {
 
 // locate fills in where a finding is to be looked for: a host thread at an instant.
 func (t *filler) locate(f *diagnose.Finding, thread int32, from, to int64) {
-	f.From, f.To = seconds(from), seconds(to)
+	f.From, f.To = toSeconds(from), toSeconds(to)
 	if thread >= 0 {
 		f.Thread = t.nameThread(thread)
 		f.Source = t.findLine(thread, (from+to)/2)
@@ -155,7 +155,7 @@ func (t *filler) locateWork(f *diagnose.Finding, work int32) {
 		return
 	}
 	w := &t.t.Device
-	f.From, f.To, f.Kernel = seconds(w.Start[work]), seconds(w.End[work]), t.t.Names[w.Name[work]]
+	f.From, f.To, f.Kernel = toSeconds(w.Start[work]), toSeconds(w.End[work]), t.t.Names[w.Name[work]]
 	if call := w.Call[work]; call >= 0 {
 		thread := t.t.Host.Thread[call]
 		f.Thread = t.nameThread(thread)
@@ -165,7 +165,7 @@ func (t *filler) locateWork(f *diagnose.Finding, work int32) {
 
 // weigh fills in how much of the window a finding is about.
 func (t *filler) weigh(f *diagnose.Finding, ns int64) {
-	f.Seconds, f.Share = seconds(ns), t.d.Share(ns)
+	f.Seconds, f.Share = toSeconds(ns), t.d.Share(ns)
 	f.Saves = f.Share
 }
 
@@ -186,7 +186,7 @@ func (t *filler) locateGap(f *diagnose.Finding, p idle.Place) {
 		return
 	}
 	t.locate(f, p.Slice.Thread, p.Slice.From, p.Slice.To)
-	f.From, f.To = seconds(p.From), seconds(p.To)
+	f.From, f.To = toSeconds(p.From), toSeconds(p.To)
 	if p.Slice.Next >= 0 {
 		f.Kernel = t.t.Names[t.t.Device.Name[p.Slice.Next]]
 	}

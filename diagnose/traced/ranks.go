@@ -61,7 +61,7 @@ func (t *filler) measureLate() float64 {
 	if !found {
 		return 0
 	}
-	return min(1, s.Delayed/max(1e-9, seconds(t.all.Devices[s.Device].Window())))
+	return min(1, s.Delayed/max(1e-9, toSeconds(t.all.Devices[s.Device].WindowLength())))
 }
 
 // describeLate names the rank that comes last, and why it does.
@@ -93,7 +93,7 @@ func (t *filler) findExtremes() (least, most rankShare) {
 	least.share, most.share = math.Inf(1), math.Inf(-1)
 	for i := range t.all.Devices {
 		d := &t.all.Devices[i]
-		if d.Process < 0 || d.Window() == 0 {
+		if d.Process < 0 || d.WindowLength() == 0 {
 			continue
 		}
 		share := d.Share(d.Communication - d.Opening + d.Causes[idle.Communication])
@@ -117,7 +117,7 @@ func (t *filler) describeRanks() string {
 	seen := map[int]bool{}
 	for i := range t.all.Devices {
 		d := &t.all.Devices[i]
-		if d.Process < 0 || d.Window() == 0 {
+		if d.Process < 0 || d.WindowLength() == 0 {
 			continue
 		}
 		rank := t.all.Processes[d.Process].Rank

@@ -39,11 +39,12 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	}
 	if d.Start > 0 {
 		out = append(out, fmt.Sprintf("the program took %s until the device was set up: its start is not "+
-			"judged", stoker.AboutSeconds(seconds(d.Start))))
+			"judged", stoker.AboutSeconds(toSeconds(d.Start))))
 	}
 	if d.Edge > 0 {
-		out = append(out, fmt.Sprintf("the %s before the recording's first device work are not judged: no mark bounds a "+
-			"step, and nobody knows whether they come again", stoker.AboutSeconds(seconds(d.Edge))))
+		out = append(out,
+			fmt.Sprintf("the %s before the recording's first device work are not judged: no mark bounds a "+
+				"step, and nobody knows whether they come again", stoker.AboutSeconds(toSeconds(d.Edge))))
 	}
 	for _, said := range []string{t.describeElsewhere(), t.describeOneStep(), t.describeOneExchange()} {
 		if said != "" {
@@ -80,7 +81,7 @@ func (t *filler) describeOneStep() string {
 		if all += p.Idle; p.Idle > parts[most].Idle {
 			most = i
 		}
-		lengths[i] = seconds(p.To - p.From)
+		lengths[i] = toSeconds(p.To - p.From)
 	}
 	if 2*parts[most].Idle <= all {
 		return ""
@@ -111,11 +112,11 @@ func (t *filler) describeElsewhere() string {
 			from, to = min(from, w.Start[i]), max(to, w.End[i])
 		}
 	}
-	if len(t.d.Steps) == 0 || 4*t.d.Window() > to-from {
+	if len(t.d.Steps) == 0 || 4*t.d.WindowLength() > to-from {
 		return ""
 	}
 	return fmt.Sprintf("only the judged steps are judged: %s of the %s from the device's first work to its last",
-		stoker.AboutSeconds(seconds(t.d.Window())), stoker.AboutSeconds(seconds(to-from)))
+		stoker.AboutSeconds(toSeconds(t.d.WindowLength())), stoker.AboutSeconds(toSeconds(to-from)))
 }
 
 // describeOneExchange says that a single collective takes most of the time of all, in a recording
@@ -123,7 +124,7 @@ func (t *filler) describeElsewhere() string {
 func (t *filler) describeOneExchange() string {
 	w, n, most, all := &t.t.Device, 0, int64(0), int64(0)
 	for i := range w.Start {
-		if w.Device[i] == t.d.Index && w.Start[i] >= t.d.From && w.End[i] <= t.d.To && t.all.Collective(int32(i)) {
+		if w.Device[i] == t.d.Index && w.Start[i] >= t.d.From && w.End[i] <= t.d.To && t.all.IsCollective(int32(i)) {
 			length := w.End[i] - w.Start[i]
 			n, most, all = n+1, max(most, length), all+length
 		}
@@ -134,5 +135,5 @@ func (t *filler) describeOneExchange() string {
 	}
 	return fmt.Sprintf("one collective takes %s of the %s of all %d: nothing here tells whether it comes "+
 		"again, or is "+
-		"part of a program's start", stoker.AboutSeconds(seconds(most)), stoker.AboutSeconds(seconds(all)), n)
+		"part of a program's start", stoker.AboutSeconds(toSeconds(most)), stoker.AboutSeconds(toSeconds(all)), n)
 }

@@ -147,7 +147,7 @@ func analyseAsXProf(run *recording.Run, all *idle.Analysis) (xprofAnswer, bool) 
 		return xprofAnswer{}, false
 	}
 	share := func(kind int) float64 { return float64(sums[kind]) / float64(total) }
-	x.Step = seconds(total) / float64(x.Steps)
+	x.Step = toSeconds(total) / float64(x.Steps)
 	x.Input, x.Output, x.Compute = share(xHostToDevice)+share(xWaitInput), share(xDeviceToHost), share(xCompute)
 	x.DeviceToDevice, x.Collectives, x.HostCompute = share(xDeviceToDevice), share(xCollective), share(xHostCompute)
 	x.AllOthers = share(xOthers)
@@ -226,7 +226,7 @@ func addHost(run *recording.Run, steps map[xNumber]*xStep) {
 		steps[xNumber{i, 0}] = &xStep{host: [2]int64{from, from + int64(math.Round(1e9*s.Period))}}
 	}
 	for i := range h.Start {
-		k := sort.Search(len(run.Steps), func(k int) bool { return run.Steps[k].Start > seconds(h.Start[i]) }) - 1
+		k := sort.Search(len(run.Steps), func(k int) bool { return run.Steps[k].Start > toSeconds(h.Start[i]) }) - 1
 		name := run.Timeline.Names[h.Name[i]]
 		if _, mark := recording.StepSpan(name); k < 0 || mark {
 			continue

@@ -43,11 +43,11 @@ type Report struct {
 	Notes   []string       `json:"notes,omitempty"`
 }
 
-// Rate is images per second.
-func (r Report) Rate() float64 { return float64(r.Samples) / r.Seconds }
+// ImagesPerSecond is images per second.
+func (r Report) ImagesPerSecond() float64 { return float64(r.Samples) / r.Seconds }
 
-// CPU is seconds of processor time per image.
-func (r Report) CPU() float64 { return r.CPUSeconds / float64(r.Samples) }
+// CPUPerImage is seconds of processor time per image.
+func (r Report) CPUPerImage() float64 { return r.CPUSeconds / float64(r.Samples) }
 
 const (
 	batch = 64
@@ -55,8 +55,8 @@ const (
 	ahead = 4
 )
 
-// Run reads every sample of a folder once.
-func Run(ctx context.Context, root string, o Options) (Report, error) {
+// Folder reads every sample of a folder once.
+func Folder(ctx context.Context, root string, o Options) (Report, error) {
 	r := Report{Root: root, Size: o.Size, Formats: map[string]int{}}
 	pool, err := feed.NewPool(o.Pool)
 	if err != nil {
@@ -94,7 +94,7 @@ func specOf(root string, size int) feed.Spec {
 
 // read makes all batches, a few at a time.
 func (r *Report) read(ctx context.Context, loader *feed.Loader, progress func(done, total int64)) error {
-	pass, err := loader.Pass(0, 0, 0, 0)
+	pass, err := loader.BeginPass(0, 0, 0, 0)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (r *Report) read(ctx context.Context, loader *feed.Loader, progress func(do
 	}
 	next := 0
 	for ; next < min(ahead, pass.Steps()); next++ {
-		if err := fill(next, make([]byte, loader.Layout().SlotBytes)); err != nil {
+		if err := fill(next, make([]byte, loader.SlotLayout().SlotBytes)); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func (r *Report) read(ctx context.Context, loader *feed.Loader, progress func(do
 		if f.Err != nil {
 			return fmt.Errorf("check %s: %w", r.Root, f.Err)
 		}
-		r.add(f.Filled)
+		r.addBatch(f.Filled)
 		done += int64(f.Count)
 		progress(done, int64(r.Samples))
 		if next < pass.Steps() {
@@ -143,7 +143,7 @@ func (r *Report) read(ctx context.Context, loader *feed.Loader, progress func(do
 	return nil
 }
 
-func (r *Report) add(f feed.Filled) {
+func (r *Report) addBatch(f feed.Filled) {
 	r.Bad = append(r.Bad, f.Bad...)
 	r.Inexact = append(r.Inexact, f.Inexact...)
 	for format, files := range f.Formats {

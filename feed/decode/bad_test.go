@@ -26,7 +26,7 @@ func TestHostile(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		err := decodeWhole(New(Limits{}), h.data)
 		runtime.ReadMemStats(&after)
-		var bad *Error
+		var bad *SampleError
 		switch {
 		case h.kind == "" && err != nil && !errors.As(err, &bad):
 			t.Errorf("%s: %v has no kind", name, err)

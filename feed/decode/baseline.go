@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// baseline decodes the part need of an image whose one scan holds everything.
-func (d *Decoder) baseline(need image.Rectangle) (*Picture, error) {
+// decodeBaseline decodes the part need of an image whose one scan holds everything.
+func (d *Decoder) decodeBaseline(need image.Rectangle) (*Picture, error) {
 	if err := d.planScan(&d.first); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (d *Decoder) readTail(pos int) error {
 	}
 	rest := d.jpeg // a second Decode begins with the tables of the first scan
 	second, end, err := rest.nextScan(pos)
-	var bad *Error
+	var bad *SampleError
 	switch {
 	case end || errors.As(err, &bad) && bad.Kind == Truncated:
 		return nil
@@ -146,7 +146,7 @@ func (d *Decoder) intervalsFrom(first int, region image.Rectangle) (end int, sou
 			}
 		}
 		if mcu < last {
-			d.interval(mcu, min(mcu+size, last), region)
+			d.decodeInterval(mcu, min(mcu+size, last), region)
 		}
 		if slices.ContainsFunc(r.pred[:], overflows) {
 			return end, sound, j.overflow(&d.first)
@@ -155,9 +155,9 @@ func (d *Decoder) intervalsFrom(first int, region image.Rectangle) (end int, sou
 	return end, sound, nil
 }
 
-// interval decodes MCUs from to to (in the order of the file), of which those
+// decodeInterval decodes MCUs from to to (in the order of the file), of which those
 // in region go to the planes.
-func (d *Decoder) interval(from, to int, region image.Rectangle) {
+func (d *Decoder) decodeInterval(from, to int, region image.Rectangle) {
 	j, r := &d.jpeg, &d.reader
 	skip := 0
 	for from < to {

@@ -7,7 +7,7 @@ import "image"
 type cmyk struct {
 	line   []byte
 	planes [3][]byte
-	rows   Rows
+	rows   RowReader
 }
 
 // inkToRGB replaces the picture of the first three components by the RGB that

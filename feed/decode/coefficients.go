@@ -86,7 +86,7 @@ func (d *Decoder) readScans() error {
 	s := d.first
 	for n := 1; ; n++ {
 		if n > d.limits.mostScans() {
-			return &Error{TooLarge, int64(s.start), fmt.Sprintf("more than %d scans", d.limits.mostScans())}
+			return &SampleError{TooLarge, int64(s.start), fmt.Sprintf("more than %d scans", d.limits.mostScans())}
 		}
 		end, err := d.readScan(&s)
 		if err != nil {

@@ -14,12 +14,12 @@ const (
 	half      = 1 << 15
 )
 
-// doubling is how two pixels come from chroma sums a, b, c: (a + 3b + even) >> 4 and
+// chromaDoubling is how two pixels come from chroma sums a, b, c: (a + 3b + even) >> 4 and
 // (3b + c + odd) >> 4.
-type doubling struct{ even, odd int32 }
+type chromaDoubling struct{ even, odd int32 }
 
 // joinDoubled makes two pixels of each chroma sample but for the first and the last.
-func joinDoubled(joined []uint64, luma []byte, near, far []uint32, d doubling) {
+func joinDoubled(joined []uint64, luma []byte, near, far []uint32, d chromaDoubling) {
 	luma, far = luma[:len(joined)], far[:len(near)]
 	even, odd := uint32(d.even)*bothPlanes, uint32(d.odd)*bothPlanes
 	sum := func(i int) uint32 { return 3*near[i] + far[i] }
@@ -35,7 +35,7 @@ func joinDoubled(joined []uint64, luma []byte, near, far []uint32, d doubling) {
 
 // convert writes a row from luma and chroma of the same resolution: red at dst, green at
 // dst[stride:], blue at dst[2*stride:]. All have room for the width rounded up to Vector.
-func (r *Rows) convert(dst []byte, stride int, luma, cb, cr []byte) {
+func (r *RowReader) convert(dst []byte, stride int, luma, cb, cr []byte) {
 	n := r.width
 	if r.SIMD {
 		convertSIMD(dst, stride, luma, cb, cr, n)

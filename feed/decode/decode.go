@@ -107,7 +107,9 @@ func (d *Decoder) openJPEG(data []byte) error {
 	case j.precision != 8:
 		return unsupported("a JPEG of %d bits per sample: those of 8 are read", j.precision)
 	case j.sof > 2:
-		return unsupported("a JPEG of coding process SOF%d (lossless, hierarchical or arithmetic): baseline, extended and progressive are read", j.sof)
+		return unsupported(
+			"a JPEG of coding process SOF%d (lossless, hierarchical or arithmetic): baseline, extended and "+
+				"progressive are read", j.sof)
 	}
 	if err := j.checkSampling(); err != nil {
 		return err
@@ -121,16 +123,16 @@ func (d *Decoder) openJPEG(data []byte) error {
 	d.way = fromBaseline
 	if j.sof == 2 || first.n < j.ncomp || j.ncomp == 4 {
 		d.way = fromCoefficients
-		if err := d.limits.checkMemory(j.memory()); err != nil {
+		if err := d.limits.checkMemory(j.neededMemory()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Info is what is known of the opened image. What makes its pixels inexact may
+// ImageInfo is what is known of the opened image. What makes its pixels inexact may
 // stand behind the header, so that it is found by Decode.
-func (d *Decoder) Info() Info { return d.info }
+func (d *Decoder) ImageInfo() Info { return d.info }
 
 // Decode returns the part of the opened image that lies in need (in pixels of
 // the image, not empty, within it), and what upsampling needs around it.
@@ -153,6 +155,6 @@ func (d *Decoder) decode(need image.Rectangle) (*Picture, error) {
 	case fromLibrary:
 		return d.library.decode(need)
 	default:
-		return d.baseline(need)
+		return d.decodeBaseline(need)
 	}
 }

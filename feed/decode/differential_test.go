@@ -114,7 +114,7 @@ func compare(d *Decoder, file []byte, r *rand.Rand) (outcome, error) {
 	if err == nil {
 		whole, err = d.Decode(image.Rect(0, 0, info.Width, info.Height))
 	}
-	var bad *Error
+	var bad *SampleError
 	errors.As(err, &bad)
 	switch {
 	case errors.Is(refusal, oracle.ErrLarge):

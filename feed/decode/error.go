@@ -47,14 +47,14 @@ var remedies = map[Kind]string{
 	Unsupported: "save it anew as baseline JPEG or PNG",
 }
 
-// Error is why a sample is bad. Who knows the file's name puts it in front.
-type Error struct {
+// SampleError is why a sample is bad. Who knows the file's name puts it in front.
+type SampleError struct {
 	Kind   Kind
 	Offset int64  // byte in the file, -1 where it means nothing
 	Text   string // what was found, what was expected and what to do
 }
 
-func (e *Error) Error() string {
+func (e *SampleError) Error() string {
 	if e.Offset < 0 {
 		return fmt.Sprintf("%s: %s", e.Kind, e.Text)
 	}
@@ -63,13 +63,13 @@ func (e *Error) Error() string {
 
 // advised adds the remedy to an error that leaves the package.
 func advised(err error) error {
-	var bad *Error
+	var bad *SampleError
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return &Error{bad.Kind, bad.Offset, bad.Text + ", " + remedies[bad.Kind]}
+	return &SampleError{bad.Kind, bad.Offset, bad.Text + ", " + remedies[bad.Kind]}
 }
 
-func unsupported(format string, args ...any) *Error {
-	return &Error{Unsupported, -1, fmt.Sprintf(format, args...)}
+func unsupported(format string, args ...any) *SampleError {
+	return &SampleError{Unsupported, -1, fmt.Sprintf(format, args...)}
 }

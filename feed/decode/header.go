@@ -258,9 +258,10 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	case len(b) != 6+3*j.ncomp:
 		return j.damaged(at, "a frame header of %d bytes: for %d components it has %d", len(b)+2, j.ncomp, 8+3*j.ncomp)
 	case j.ncomp > maxComponents || j.ncomp == 2:
-		return &Error{Unsupported, int64(at), fmt.Sprintf("a JPEG of %d components: 1, 3 and 4 are read", j.ncomp)}
+		return &SampleError{Unsupported, int64(at), fmt.Sprintf("a JPEG of %d components: 1, 3 and 4 are read",
+			j.ncomp)}
 	case j.width > 65500 || j.height > 65500:
-		return &Error{
+		return &SampleError{
 			TooLarge, int64(at),
 			fmt.Sprintf("%dx%d pixels: libjpeg, and so Pillow, reads up to 65500x65500", j.width, j.height),
 		}
@@ -427,11 +428,11 @@ func (j *jpeg) guessModel() Model {
 }
 
 func (j *jpeg) damaged(at int, format string, args ...any) error {
-	return &Error{Damaged, int64(at), fmt.Sprintf(format, args...)}
+	return &SampleError{Damaged, int64(at), fmt.Sprintf(format, args...)}
 }
 
 func (j *jpeg) truncated() error {
-	return &Error{Truncated, int64(len(j.data)), "the file ends before the image does"}
+	return &SampleError{Truncated, int64(len(j.data)), "the file ends before the image does"}
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

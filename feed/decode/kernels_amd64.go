@@ -9,7 +9,7 @@ func weighSIMD(dst []int16, near, far []byte, n int) {
 
 // convertDoubledSIMD writes n pixels; all have room for n rounded up to Vector, cb
 // and cr for half of that and the context.
-func convertDoubledSIMD(dst []byte, stride int, luma []byte, cb, cr []int16, n int, d doubling) {
+func convertDoubledSIMD(dst []byte, stride int, luma []byte, cb, cr []int16, n int, d chromaDoubling) {
 	all := (n + Vector - 1) &^ (Vector - 1)
 	_, _, _, _ = dst[2*stride+all-1], luma[all-1], cb[all/2+1], cr[all/2+1]
 	const middle = 128 << 4

@@ -24,15 +24,17 @@ func (j *jpeg) checkSampling() error {
 		case chroma && c.h == j.comps[1].h && c.v == j.comps[1].v && j.hmax%c.h == 0 && j.vmax%c.v == 0 &&
 			(j.subsampling() == image.Pt(1, 1) || j.guessModel() == YCbCr):
 		default:
-			return unsupported("a JPEG whose component %d has sampling factors %dx%d of %dx%d: only chroma may have fewer samples, Cb as many as Cr",
+			return unsupported(
+				"a JPEG whose component %d has sampling factors %dx%d of %dx%d: only chroma may have fewer samples, "+
+					"Cb as many as Cr",
 				i+1, c.h, c.v, j.hmax, j.vmax)
 		}
 	}
 	return nil
 }
 
-// memory is what the coefficients and planes of a whole image take.
-func (j *jpeg) memory() int {
+// neededMemory is what the coefficients and planes of a whole image take.
+func (j *jpeg) neededMemory() int {
 	blocks := 0
 	for i := range j.ncomp {
 		blocks += j.mcusX * j.comps[i].h * j.mcusY * j.comps[i].v
@@ -55,7 +57,7 @@ func (j *jpeg) checkDensity() error {
 	if j.width*j.height < 1<<24 || j.mcusX*j.mcusY <= 8*len(j.data) {
 		return nil
 	}
-	return &Error{
+	return &SampleError{
 		Truncated, int64(len(j.data)),
 		fmt.Sprintf("the file is too short for the %d x %d pixels that its header says", j.width, j.height),
 	}

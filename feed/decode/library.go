@@ -36,7 +36,7 @@ func (l *library) openFile(data []byte, format string, limits Limits) (Info, err
 	}
 	l.info = Info{Width: config.Width, Height: config.Height, Format: format, Mode: pillowMode(data, format)}
 	if config.Width <= 0 || config.Height <= 0 {
-		return Info{}, &Error{
+		return Info{}, &SampleError{
 			Damaged, -1,
 			fmt.Sprintf("a %s header of %d x %d pixels: neither may be 0", names[format], config.Width, config.Height),
 		}
@@ -79,14 +79,20 @@ func (l *library) checkDensity() error {
 	case "webp":
 		// Nothing bounds what a byte of WebP expands to.
 		if pixels > maxWebP {
-			return &Error{TooLarge, -1, fmt.Sprintf("WebP of %d x %d pixels: at most %d pixels are read in this format",
-				l.info.Width, l.info.Height, maxWebP)}
+			return &SampleError{
+				TooLarge, -1,
+				fmt.Sprintf("WebP of %d x %d pixels: at most %d pixels are read in this format",
+					l.info.Width, l.info.Height, maxWebP),
+			}
 		}
 		return nil
 	}
 	if pixels > most {
-		return &Error{Truncated, -1, fmt.Sprintf("%d bytes cannot hold the %d x %d pixels that the %s header says",
-			bytes, l.info.Width, l.info.Height, names[l.info.Format])}
+		return &SampleError{
+			Truncated, -1,
+			fmt.Sprintf("%d bytes cannot hold the %d x %d pixels that the %s header says",
+				bytes, l.info.Width, l.info.Height, names[l.info.Format]),
+		}
 	}
 	return nil
 }
@@ -156,7 +162,8 @@ func (l *library) readFile() (err error) {
 	}
 	screen := image.Rect(0, 0, l.info.Width, l.info.Height)
 	if l.info.Format != "gif" && whole.Bounds() != screen {
-		return &Error{Damaged, -1, fmt.Sprintf("a %s image of %v, of which its header says %v", names[l.info.Format],
+		return &SampleError{Damaged, -1, fmt.Sprintf("a %s image of %v, of which its header says %v",
+			names[l.info.Format],
 			whole.Bounds().Size(), screen.Size())}
 	}
 	l.whole = whole
@@ -171,11 +178,11 @@ func libraryError(format string, err error) error {
 	case strings.HasSuffix(err.Error(), "EOF"), // not all of them wrap it
 		strings.HasSuffix(err.Error(), "not enough pixel data"),
 		strings.HasSuffix(err.Error(), "not enough image data"):
-		return &Error{Truncated, -1, "the " + names[format] + " file ends before the image does"}
+		return &SampleError{Truncated, -1, "the " + names[format] + " file ends before the image does"}
 	case errors.As(err, &unsupported), errors.Is(err, bmp.ErrUnsupported):
 		kind = Unsupported
 	}
-	return &Error{kind, -1, fmt.Sprintf("the %s decoder says: %v", names[format], err)}
+	return &SampleError{kind, -1, fmt.Sprintf("the %s decoder says: %v", names[format], err)}
 }
 
 // fillPlanes writes the part need of the whole image into planes. Transparency is

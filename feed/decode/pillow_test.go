@@ -61,7 +61,7 @@ func decodeRGB(d *Decoder, data []byte) ([]byte, Info, error) {
 	if err != nil {
 		return nil, info, err
 	}
-	var rows Rows
+	var rows RowReader
 	_, width, err := rows.Begin(p, all)
 	if err != nil {
 		return nil, info, err
@@ -119,7 +119,7 @@ func TestPillow(t *testing.T) {
 			case err != nil && pillow.Error == "":
 				t.Errorf("%s is refused (%v); Pillow accepts it", name, err)
 			case err != nil:
-				var bad *Error
+				var bad *SampleError
 				if !errors.As(err, &bad) || remedies[bad.Kind] == "" || !strings.HasSuffix(bad.Text, remedies[bad.Kind]) {
 					t.Errorf("%s: %v has no kind, or does not say what to do", name, err)
 				}
@@ -166,7 +166,7 @@ func TestPillowCuts(t *testing.T) {
 		for length, accepted := range cuts {
 			size, _ := strconv.Atoi(length)
 			_, _, err := decodeRGB(d, data[:size])
-			var bad *Error
+			var bad *SampleError
 			errors.As(err, &bad)
 			switch {
 			case (err == nil) != accepted:
@@ -201,7 +201,7 @@ func TestKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err = decodeRGB(d, data)
-		var bad *Error
+		var bad *SampleError
 		if !errors.As(err, &bad) || bad.Kind != kind {
 			t.Errorf("%s: %v; want %q", name, err, kind)
 			continue

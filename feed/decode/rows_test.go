@@ -42,7 +42,7 @@ func randomPlanes(rng *rand.Rand) *Picture {
 
 func readRows(t *testing.T, p *Picture, need image.Rectangle, simd bool) (pixels []byte) {
 	t.Helper()
-	r := Rows{SIMD: simd}
+	r := RowReader{SIMD: simd}
 	left, width, err := r.Begin(p, need)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestEveryColour(t *testing.T) {
 			luma[i], cb[i], cr[i] = byte(i*7+b), byte(b), byte(i)
 		}
 		for _, simd := range []bool{false, HasSIMD} {
-			rows := Rows{SIMD: simd, width: 256}
+			rows := RowReader{SIMD: simd, width: 256}
 			rows.convert(got, 256, luma, cb, cr)
 			for i := range 256 {
 				y, u, v := float64(luma[i]), float64(b-128), float64(i-128)
@@ -92,7 +92,7 @@ func TestRowsRefuse(t *testing.T) {
 		good.Stride[c], good.Planes[c] = n, make([]byte, 24*4)
 	}
 	need := image.Rect(12, 3, 28, 5)
-	var r Rows
+	var r RowReader
 	if _, _, err := r.Begin(good, need); err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (r *mcuReader) storePlain(out *blockBuffer, n int) {
 		for i := range r.blocks {
 			p := &r.plan[i]
 			block := (*[128]int16)(out[at:])
-			r.pred[p.comp] += r.difference(p.dc)
+			r.pred[p.comp] += r.decodeDifference(p.dc)
 			block[0] = int16(r.pred[p.comp])
 			r.readBlock(p.ac, block)
 			at += 64
@@ -82,15 +82,15 @@ func (r *mcuReader) skipPlain(n int) {
 	for ; n > 0 && !r.dry; n-- {
 		for i := range r.blocks {
 			p := &r.plan[i]
-			r.pred[p.comp] += r.difference(p.dc)
+			r.pred[p.comp] += r.decodeDifference(p.dc)
 			r.skipBlock(p.ac)
 		}
 		r.dry = r.ranOut()
 	}
 }
 
-// difference decodes the DC part of a block. It leaves at least 25 bits.
-func (b *bits) difference(t *table) int {
+// decodeDifference decodes the DC part of a block. It leaves at least 25 bits.
+func (b *bits) decodeDifference(t *table) int {
 	b.refill()
 	if e := t.diff[b.buf>>(64-dcBits)]; e != 0 {
 		x := b.buf << (e >> 8 & 31)

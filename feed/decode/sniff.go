@@ -40,17 +40,17 @@ var known = []struct {
 }
 
 // unread is the error for data that sniffFormat does not know.
-func unread(data []byte) *Error {
+func unread(data []byte) *SampleError {
 	const reads = "JPEG, PNG, WebP, BMP and GIF are read"
 	if len(data) == 0 {
-		return &Error{Empty, -1, "the file has 0 bytes"}
+		return &SampleError{Empty, -1, "the file has 0 bytes"}
 	}
 	for _, k := range known {
 		if len(data) >= k.at && bytes.HasPrefix(data[k.at:], []byte(k.prefix)) {
-			return &Error{Unsupported, 0, "an image of type " + k.name + ", " + reads}
+			return &SampleError{Unsupported, 0, "an image of type " + k.name + ", " + reads}
 		}
 	}
-	return &Error{
+	return &SampleError{
 		WrongType, 0,
 		fmt.Sprintf("the file begins with % x, which is no image: %s", data[:min(len(data), 8)], reads),
 	}

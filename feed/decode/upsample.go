@@ -5,7 +5,7 @@ import (
 	"image"
 )
 
-// Rows reads a Picture as rows of red, green and blue, as libjpeg-turbo gives them:
+// RowReader reads a Picture as rows of red, green and blue, as libjpeg-turbo gives them:
 // chroma is upsampled with its "fancy" (triangle) filter in the cases where it uses
 // one, and by repetition in the others (jdsample.c). A row is made when it is asked
 // for, so that no RGB image is ever in memory.
@@ -16,13 +16,13 @@ import (
 //
 //	chroma        |    c0     |    c1     |
 //	pixels        | p0  |  p1 | p2  |  p3 |     p1 = (3 c0 + c1) / 4
-type Rows struct {
+type RowReader struct {
 	SIMD bool // use the processor's vector instructions; same bytes
 
 	picture     *Picture
 	planes      [3]plane
 	left, width int // columns that are written
-	upsample    func(r *Rows, y int, dst []byte, stride int)
+	upsample    func(r *RowReader, y int, dst []byte, stride int)
 
 	chromaLeft   int
 	chromaWidth  int // samples that the columns lie in
@@ -49,13 +49,13 @@ const Vector = 32
 // Begin begins with the part need of the picture, which the planes must hold with
 // the chroma samples around it. It returns the first column that Read writes, which
 // may lie left of need, and how many it writes.
-func (r *Rows) Begin(p *Picture, need image.Rectangle) (left, width int, err error) {
+func (r *RowReader) Begin(p *Picture, need image.Rectangle) (left, width int, err error) {
 	if err := p.checkPart(need); err != nil {
 		return 0, 0, err
 	}
 	r.picture = p
 	r.left, r.width = need.Min.X, need.Dx()
-	r.upsample = (*Rows).readPlain
+	r.upsample = (*RowReader).readPlain
 	for c := range r.planes {
 		subX, subY := p.subsampling(c)
 		r.planes[c] = plane{p.Planes[c], p.Stride[c], p.Bounds.Min.X / subX, p.Bounds.Min.Y / subY}
@@ -68,7 +68,7 @@ func (r *Rows) Begin(p *Picture, need image.Rectangle) (left, width int, err err
 	return r.left, r.width, nil
 }
 
-func (r *Rows) openChroma() {
+func (r *RowReader) openChroma() {
 	p := r.picture
 	real := (p.Size.X + p.SubX - 1) / p.SubX
 	r.chromaHeight = (p.Size.Y + p.SubY - 1) / p.SubY
@@ -88,7 +88,7 @@ func (r *Rows) openChroma() {
 }
 
 // Channels is how many planes Read writes: 1 where the picture is grey, else 3.
-func (r *Rows) Channels() int {
+func (r *RowReader) Channels() int {
 	if r.picture.Model == Grey {
 		return 1
 	}
@@ -97,43 +97,43 @@ func (r *Rows) Channels() int {
 
 // Read writes row y of the picture: red at dst, green at dst[stride:], blue at
 // dst[2*stride:].
-func (r *Rows) Read(y int, dst []byte, stride int) { r.upsample(r, y, dst, stride) }
+func (r *RowReader) Read(y int, dst []byte, stride int) { r.upsample(r, y, dst, stride) }
 
 // chooseUpsampling follows jinit_upsampler of jdsample.c.
-func (r *Rows) chooseUpsampling(real int) {
+func (r *RowReader) chooseUpsampling(real int) {
 	p, wide := r.picture, real > 2
 	switch {
 	case p.SubX == 1 && p.SubY == 1:
-		r.upsample = (*Rows).readFull
+		r.upsample = (*RowReader).readFull
 	case p.SubX == 2 && p.SubY <= 2 && wide:
-		r.upsample = (*Rows).doubled
+		r.upsample = (*RowReader).doubled
 	case p.SubX == 1 && p.SubY == 2:
-		r.upsample = (*Rows).readTall
+		r.upsample = (*RowReader).readTall
 	default:
-		r.upsample = (*Rows).repeated
+		r.upsample = (*RowReader).repeated
 	}
 }
 
 // readPlain copies the planes of a grey or RGB picture.
-func (r *Rows) readPlain(y int, dst []byte, stride int) {
+func (r *RowReader) readPlain(y int, dst []byte, stride int) {
 	for c := range r.Channels() {
 		copy(dst[c*stride:], r.planes[c].rowOf(y, r.left, r.width))
 	}
 }
 
 // readFull is 4:4:4.
-func (r *Rows) readFull(y int, dst []byte, stride int) {
+func (r *RowReader) readFull(y int, dst []byte, stride int) {
 	cb := r.padded(1, 1, y, r.left, r.width)
 	cr := r.padded(2, 2, y, r.left, r.width)
 	r.convert(dst, stride, r.lumaRow(y), cb, cr)
 }
 
 // doubled is 4:2:0 and 4:2:2 with fancy upsampling.
-func (r *Rows) doubled(y int, dst []byte, stride int) {
+func (r *RowReader) doubled(y int, dst []byte, stride int) {
 	near, far := r.chromaRows(y)
-	h := doubling{even: 8, odd: 7}
+	h := chromaDoubling{even: 8, odd: 7}
 	if r.picture.SubY == 1 { // one row, taken four times
-		h = doubling{even: 4, odd: 8}
+		h = chromaDoubling{even: 4, odd: 8}
 	}
 	if r.SIMD {
 		r.sumRows(near, far)
@@ -146,7 +146,7 @@ func (r *Rows) doubled(y int, dst []byte, stride int) {
 }
 
 // readTall is 4:4:0: only rows are mixed (h1v2_fancy_upsample).
-func (r *Rows) readTall(y int, dst []byte, stride int) {
+func (r *RowReader) readTall(y int, dst []byte, stride int) {
 	near, far := r.chromaRows(y)
 	bias := 1 + y%2
 	for i := range r.wide {
@@ -162,7 +162,7 @@ func (r *Rows) readTall(y int, dst []byte, stride int) {
 }
 
 // repeated is every other subsampling.
-func (r *Rows) repeated(y int, dst []byte, stride int) {
+func (r *RowReader) repeated(y int, dst []byte, stride int) {
 	sub := r.picture.SubX
 	for i := range r.wide {
 		out := r.wide[i]
@@ -177,7 +177,7 @@ func (r *Rows) repeated(y int, dst []byte, stride int) {
 
 // chromaRows are the chroma row that pixel row y lies in, and the one beside it. At
 // the image's edges that is the same row again.
-func (r *Rows) chromaRows(y int) (near, far int) {
+func (r *RowReader) chromaRows(y int) (near, far int) {
 	if r.picture.SubY == 1 {
 		return y, y
 	}
@@ -189,7 +189,7 @@ func (r *Rows) chromaRows(y int) (near, far int) {
 // sumRows sets the sums of two rows of chroma, the near one three times, with the
 // sample at each end that horizontal upsampling looks at; at the image's edges that is
 // the last real sample again.
-func (r *Rows) sumRows(near, far int) {
+func (r *RowReader) sumRows(near, far int) {
 	n, begin := r.high-r.low, r.low-(r.chromaLeft-1)
 	for i, sums := range r.sums {
 		weighSIMD(sums[begin:], r.padded(1, 1+i, near, r.low, n), r.padded(2, 1+i, far, r.low, n), n)
@@ -205,7 +205,7 @@ type bothRow struct {
 }
 
 // chromaRow returns row y. Four rows of pixels in turn use it.
-func (r *Rows) chromaRow(y int) []uint32 {
+func (r *RowReader) chromaRow(y int) []uint32 {
 	row := &r.both[y%2]
 	if row.y != y {
 		row.y = y
@@ -230,11 +230,11 @@ func repeatEnds[T any](sums []T, begin, n int) {
 	}
 }
 
-func (r *Rows) lumaRow(y int) []byte { return r.padded(0, 0, y, r.left, r.width) }
+func (r *RowReader) lumaRow(y int) []byte { return r.padded(0, 0, y, r.left, r.width) }
 
 // padded is n bytes of a row of plane c with Vector bytes behind them that may be
 // read: the plane itself, or near its end a copy.
-func (r *Rows) padded(scratch, c, y, x, n int) []byte {
+func (r *RowReader) padded(scratch, c, y, x, n int) []byte {
 	p := &r.planes[c]
 	from := p.offset(y, x)
 	if end := from + n + Vector; end <= len(p.bytes) {
@@ -268,8 +268,8 @@ func (p *Picture) checkPart(need image.Rectangle) error {
 	if err := p.checkPlanes(); err != nil {
 		return err
 	}
-	if p.Model == YCbCr && !p.Bounds.Union(p.around(need)).Eq(p.Bounds) {
-		return fmt.Errorf("pixels %v need chroma of %v, the picture holds %v", need, p.around(need), p.Bounds)
+	if p.Model == YCbCr && !p.Bounds.Union(p.withChromaBorder(need)).Eq(p.Bounds) {
+		return fmt.Errorf("pixels %v need chroma of %v, the picture holds %v", need, p.withChromaBorder(need), p.Bounds)
 	}
 	return nil
 }
@@ -299,9 +299,9 @@ func (p *Picture) checkPlanes() error {
 	return nil
 }
 
-// around is need and the pixels of the chroma samples that fancy upsampling looks
+// withChromaBorder is need and the pixels of the chroma samples that fancy upsampling looks
 // at, as far as the image reaches.
-func (p *Picture) around(need image.Rectangle) image.Rectangle {
+func (p *Picture) withChromaBorder(need image.Rectangle) image.Rectangle {
 	grow := func(low, high, size, sub int) (int, int) {
 		if sub != 2 {
 			return low, high

@@ -75,18 +75,22 @@ var All = []*Group{
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode", []string{"idctTwo"}, []Feature{ASIMD}},
 	{Colour, "arm64", "feed/decode", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
-	{Resample, "arm64", "feed/transform", []string{"sumGroups", "sumChunks", "sumLines", "interleave"}, []Feature{ASIMD}},
+	{
+		Resample, "arm64", "feed/transform",
+		[]string{"sumGroups", "sumChunks", "sumLines", "interleave"},
+		[]Feature{ASIMD},
+	},
 	{Normalize, "arm64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{ASIMD}},
 	{NormalizeHalf, "arm64", "feed/transform", []string{"affineHalf"}, []Feature{ASIMD}},
 }
 
 // Run reports whether a group of that name runs on this processor.
 func Run(name string) bool {
-	return slices.ContainsFunc(All, func(g *Group) bool { return g.Name == name && g.Runs() })
+	return slices.ContainsFunc(All, func(g *Group) bool { return g.Name == name && g.Supported() })
 }
 
-// Runs reports whether the group's routines run on this processor.
-func (g *Group) Runs() bool { return g.Arch == runtime.GOARCH && len(g.Lacks()) == 0 }
+// Supported reports whether the group's routines run on this processor.
+func (g *Group) Supported() bool { return g.Arch == runtime.GOARCH && len(g.Lacks()) == 0 }
 
 // Lacks are the features that the group needs and this processor does not have.
 func (g *Group) Lacks() []Feature {

@@ -6,29 +6,29 @@ import (
 	"fmt"
 )
 
-// Digest stands for a bag of samples, whatever their order: sum and xor, modulo
+// BagDigest stands for a bag of samples, whatever their order: sum and xor, modulo
 // 2^64, of the hash mixBits(sample + golden) of each. Two bags that differ, be it only in
 // how often a sample is in them, have one digest with a probability of about 2^-64 (xor
 // does not see pairs, but the sum does). The zero Digest is the empty bag.
-type Digest struct {
+type BagDigest struct {
 	Sum, Xor uint64
 }
 
 // Add puts one sample into the bag.
-func (d *Digest) Add(sample int) {
+func (d *BagDigest) Add(sample int) {
 	h := mixBits(uint64(sample) + golden)
 	d.Sum += h
 	d.Xor ^= h
 }
 
 // Merge puts another bag into this one: parts of an epoch, or several ranks.
-func (d *Digest) Merge(other Digest) {
+func (d *BagDigest) Merge(other BagDigest) {
 	d.Sum += other.Sum
 	d.Xor ^= other.Xor
 }
 
 // String is 32 hexadecimal digits, sum first.
-func (d Digest) String() string {
+func (d BagDigest) String() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], d.Sum)
 	binary.BigEndian.PutUint64(b[8:], d.Xor)
@@ -36,12 +36,12 @@ func (d Digest) String() string {
 }
 
 // ParseDigest reads what String writes.
-func ParseDigest(text string) (Digest, error) {
+func ParseDigest(text string) (BagDigest, error) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != 16 {
-		return Digest{}, fmt.Errorf("the digest %.40q: 32 hexadecimal digits are expected", text)
+		return BagDigest{}, fmt.Errorf("the digest %.40q: 32 hexadecimal digits are expected", text)
 	}
-	return Digest{Sum: binary.BigEndian.Uint64(b[:8]), Xor: binary.BigEndian.Uint64(b[8:])}, nil
+	return BagDigest{Sum: binary.BigEndian.Uint64(b[:8]), Xor: binary.BigEndian.Uint64(b[8:])}, nil
 }
 
 // golden keeps sample 0 away from mixBits(0) = 0, which would not be seen in a bag.

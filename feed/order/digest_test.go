@@ -3,7 +3,7 @@ package order
 import "testing"
 
 func TestDigest(t *testing.T) {
-	var one, two, parts, rest Digest
+	var one, two, parts, rest BagDigest
 	for i := range 1000 {
 		one.Add(i)
 		two.Add(999 - i)
@@ -23,17 +23,17 @@ func TestDigest(t *testing.T) {
 	if twice == none || twice.Xor != none.Xor {
 		t.Error("a pair of samples is only in the sum")
 	}
-	if got := (Digest{Sum: 1, Xor: 2}).String(); got != "00000000000000010000000000000002" {
+	if got := (BagDigest{Sum: 1, Xor: 2}).String(); got != "00000000000000010000000000000002" {
 		t.Error(got)
 	}
 }
 
 // The digests of all pairs of 500 samples, a sample with itself included, differ.
 func TestDigestsDiffer(t *testing.T) {
-	seen := map[Digest]bool{}
+	seen := map[BagDigest]bool{}
 	for i := range 500 {
 		for j := range i + 1 {
-			var d Digest
+			var d BagDigest
 			d.Add(i)
 			d.Add(j)
 			seen[d] = true

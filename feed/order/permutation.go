@@ -61,15 +61,15 @@ func (p *Permutation) At(position int) int {
 		return int(p.table[position])
 	}
 	for {
-		position = p.network(position)
+		position = p.permute(position)
 		if position < p.samples {
 			return position
 		}
 	}
 }
 
-// network permutes 0..2^(left+right)-1.
-func (p *Permutation) network(x int) int {
+// permute permutes 0..2^(left+right)-1.
+func (p *Permutation) permute(x int) int {
 	l, r := uint64(x)>>p.right, uint64(x)&(1<<p.right-1)
 	for i := 0; i < rounds; i += 2 {
 		l ^= mixBits(r^p.keys[i]) >> (64 - p.left)

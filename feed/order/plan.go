@@ -43,8 +43,8 @@ type Plan struct {
 	Tail    Tail // default: Short
 }
 
-// Check says what is wrong with a plan; the other functions take one that is right.
-func (p Plan) Check() error {
+// Validate says what is wrong with a plan; the other functions take one that is right.
+func (p Plan) Validate() error {
 	switch {
 	case p.Samples < 0 || p.Samples > maxSamples:
 		return fmt.Errorf("an epoch of %d samples: between 0 and 2^40 are possible", p.Samples)
@@ -53,7 +53,9 @@ func (p Plan) Check() error {
 	case p.Batch < 1 || p.Batch > maxBatch:
 		return fmt.Errorf("a batch of %d samples per rank: between 1 and %d are possible", p.Batch, maxBatch)
 	case !slices.Contains(tails, p.Tail):
-		return fmt.Errorf("tail %q: %q leaves the last samples out, %q repeats some, %q makes the last batch smaller, %q by the same number on each rank",
+		return fmt.Errorf(
+			"tail %q: %q leaves the last samples out, %q repeats some, %q makes the last batch smaller, %q by the "+
+				"same number on each rank",
 			p.Tail, Drop, Pad, Short, Even)
 	}
 	return nil

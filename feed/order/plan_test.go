@@ -48,7 +48,7 @@ func TestPlanByHand(t *testing.T) {
 
 func TestPlanCheck(t *testing.T) {
 	good := Plan{Samples: 10, World: 2, Batch: 3, Tail: Short}
-	if err := good.Check(); err != nil {
+	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
 	for want, spoil := range map[string]func(*Plan){
@@ -61,7 +61,7 @@ func TestPlanCheck(t *testing.T) {
 	} {
 		p := good
 		spoil(&p)
-		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q in it", p, err, want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestPlanCheck(t *testing.T) {
 // The largest plan does not overflow.
 func TestPlanAtItsBounds(t *testing.T) {
 	p := Plan{Samples: maxSamples, World: maxWorld, Batch: maxBatch, Tail: Pad}
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	if s := p.SliceOf(1, 0, maxWorld-1); p.Steps(1) != 1 || s.Count != maxBatch-1 || s.Padded != 1 {
@@ -116,7 +116,7 @@ type simulation struct {
 	chance   Draws
 	consumed int
 	times    []int // that each sample came, padding apart
-	digest   Digest
+	digest   BagDigest
 }
 
 func simulate(t *testing.T, number uint64) {
@@ -133,7 +133,7 @@ func simulate(t *testing.T, number uint64) {
 	}
 	s.leg(t, false)
 
-	var due Digest
+	var due BagDigest
 	for position := range samples {
 		want := 1
 		if position >= s.consumed {

@@ -86,7 +86,7 @@ func TestPermutationLikeReference(t *testing.T) {
 func TestPlanLikeReference(t *testing.T) {
 	for _, c := range readReference(t).Plans {
 		p := Plan{Samples: c.Samples, World: c.World, Batch: c.Batch, Tail: c.Tail}
-		if err := p.Check(); err != nil {
+		if err := p.Validate(); err != nil {
 			t.Error(err)
 		}
 		if got := p.Steps(c.Consumed); got != c.Steps {
@@ -177,7 +177,7 @@ func (w walk) check(t *testing.T) {
 	if w.Shuffle {
 		order = NewPermutation(w.Seed, w.Epoch, w.Samples)
 	}
-	consumed, left, digest := w.Start, 0, Digest{}
+	consumed, left, digest := w.Start, 0, BagDigest{}
 	var seen []byte
 	see := func(n int) { seen = binary.LittleEndian.AppendUint64(seen, uint64(n)) }
 	for _, leg := range w.Legs {

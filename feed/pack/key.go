@@ -64,12 +64,12 @@ func escape(text string) string {
 	return b.String()
 }
 
-// Name is a file's path. JSON has bytes that are no UTF-8 as Python's file names have
+// FilePath is a file's path. JSON has bytes that are no UTF-8 as Python's file names have
 // them, so that os.fsencode gives them back.
-type Name string
+type FilePath string
 
 // MarshalJSON is what json.loads of Python reads as os.fsdecode would.
-func (n Name) MarshalJSON() ([]byte, error) {
+func (n FilePath) MarshalJSON() ([]byte, error) {
 	var b strings.Builder
 	b.WriteByte('"')
 	for text := string(n); len(text) > 0; {

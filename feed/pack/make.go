@@ -45,7 +45,7 @@ func (m *maker) makeImage(file []byte, was string) (made []byte, now string, err
 	if !m.Decoded && width == info.Width {
 		return file, was, nil
 	}
-	pixels, err := m.pixels(file, info, width, height)
+	pixels, err := m.makePixels(file, info, width, height)
 	switch {
 	case err != nil:
 		return nil, "", err
@@ -76,8 +76,8 @@ func (m *maker) resizedSides(width, height int) (int, int) {
 	return width * m.Resize / short, height * m.Resize / short // one of them is Resize
 }
 
-// pixels are those of convert("RGB"), and of resize with the filter of torchvision's Resize.
-func (m *maker) pixels(file []byte, info decode.Info, width, height int) ([]byte, error) {
+// makePixels are those of convert("RGB"), and of resize with the filter of torchvision's Resize.
+func (m *maker) makePixels(file []byte, info decode.Info, width, height int) ([]byte, error) {
 	ops := [][]any{{"convert", "RGB"}}
 	if info.Mode == "RGB" {
 		ops = nil
@@ -94,7 +94,7 @@ func (m *maker) pixels(file []byte, info decode.Info, width, height int) ([]byte
 		return nil, err
 	}
 	program, err := picture.Parse(text)
-	var refusal *picture.Refusal
+	var refusal *picture.RefusalError
 	if errors.As(err, &refusal) {
 		return nil, fmt.Errorf("its pixels are not made as Pillow makes them: %s", refusal.Text)
 	}
@@ -114,7 +114,7 @@ func (m *maker) decode(file []byte) (err error) {
 	}
 	info, err := m.header.ReadHeader(file)
 	if err == nil {
-		_, err = m.pixels(file, info, info.Width, info.Height)
+		_, err = m.makePixels(file, info, info.Width, info.Height)
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, 
 			return nil, o.refuse(fmt.Errorf("%s: %w", from.Path(i), err))
 		}
 		if err != nil {
-			e.Bad = append(e.Bad, Bad{Name(from.Below(i)), err.Error()})
+			e.Bad = append(e.Bad, Bad{FilePath(from.Below(i)), err.Error()})
 			continue
 		}
 		originals, packed = append(originals, float64(file)), append(packed, float64(made))

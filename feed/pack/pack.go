@@ -61,19 +61,19 @@ type Options struct {
 
 // Index is what a whole pack has.
 type Index struct {
-	Format  int      `json:"format"`
-	Plan    string   `json:"plan"`
-	Images  string   `json:"images"`  // what they are
-	Shuffle *uint64  `json:"shuffle"` // the seed; null: in the order of ImageFolder
-	Samples int      `json:"samples"`
-	Bytes   int64    `json:"bytes"`
-	Classes []Name   `json:"classes"` // a label is a place in it
-	Shards  []Listed `json:"shards"`
-	Bad     []Bad    `json:"bad"` // files that were left out
+	Format  int          `json:"format"`
+	Plan    string       `json:"plan"`
+	Images  string       `json:"images"`  // what they are
+	Shuffle *uint64      `json:"shuffle"` // the seed; null: in the order of ImageFolder
+	Samples int          `json:"samples"`
+	Bytes   int64        `json:"bytes"`
+	Classes []FilePath   `json:"classes"` // a label is a place in it
+	Shards  []IndexShard `json:"shards"`
+	Bad     []Bad        `json:"bad"` // files that were left out
 }
 
-// Listed is a shard of an index.
-type Listed struct {
+// IndexShard is a shard of an index.
+type IndexShard struct {
 	File    string `json:"file"`
 	Samples int    `json:"samples"`
 	Bytes   int64  `json:"bytes"`
@@ -94,10 +94,11 @@ var ErrOutage = errors.New("a file could not be read for lack of something, so t
 // ErrFault is in the error of a file that a decoder of ours panicked at.
 var ErrFault = errors.New("a fault in stoker's decoder")
 
-var errChanged = fmt.Errorf("the folder %w: a pack of another data set, of one that has changed, or with other options", ErrOther)
+var errChanged = fmt.Errorf("the folder %w: a pack of another data set, of one that has changed, or with other options",
+	ErrOther)
 
-// Run packs a data set into a folder, or goes on with it.
-func Run(ctx context.Context, from Source, folder string, o Options) (*Index, error) {
+// WriteShards packs a data set into a folder, or goes on with it.
+func WriteShards(ctx context.Context, from Source, folder string, o Options) (*Index, error) {
 	p := newPacker(from, folder, o)
 	if err := p.prepare(); err != nil {
 		return nil, fmt.Errorf("pack into %s: %w", folder, err)
@@ -135,11 +136,11 @@ func newPacker(from Source, folder string, o Options) *packer {
 		p.order = order.NewPermutation(*o.Shuffle, 0, from.Len())
 	}
 	p.index = Index{
-		Format: format, Plan: p.planDigest(), Images: o.String(), Shuffle: o.Shuffle, Shards: []Listed{},
+		Format: format, Plan: p.planDigest(), Images: o.String(), Shuffle: o.Shuffle, Shards: []IndexShard{},
 		Bad: []Bad{},
 	}
 	for _, class := range from.Classes() {
-		p.index.Classes = append(p.index.Classes, Name(class))
+		p.index.Classes = append(p.index.Classes, FilePath(class))
 	}
 	return p
 }
@@ -189,17 +190,17 @@ func (p *packer) resume() (int, error) {
 			return at, nil
 		case err != nil:
 			return 0, err
-		case list.Plan != p.index.Plan || list.First != at || list.end() > p.from.Len():
+		case list.Plan != p.index.Plan || list.First != at || list.endOffset() > p.from.Len():
 			return 0, errChanged
 		}
 		p.countFile(list)
-		at = list.end()
+		at = list.endOffset()
 	}
 }
 
 // countFile adds a shard to the index.
 func (p *packer) countFile(list *Shard) {
-	p.index.Shards = append(p.index.Shards, Listed{tarName(len(p.index.Shards)), len(list.Samples), list.Bytes})
+	p.index.Shards = append(p.index.Shards, IndexShard{tarName(len(p.index.Shards)), len(list.Samples), list.Bytes})
 	p.index.Samples += len(list.Samples)
 	p.index.Bytes += list.Bytes
 	p.index.Bad = append(p.index.Bad, list.Bad...)
@@ -271,7 +272,7 @@ func (p *packer) isFull(w *writer, more int) bool {
 }
 
 func (p *packer) closeShard(w *writer) error {
-	if err := w.finish(len(p.index.Shards)); err != nil {
+	if err := w.publishShard(len(p.index.Shards)); err != nil {
 		return err
 	}
 	p.countFile(&w.list)
@@ -320,7 +321,7 @@ func (p *packer) makeAhead(ctx context.Context, at int) <-chan chan packed {
 // makeSample reads a sample and makes what is packed of it.
 func (p *packer) makeSample(m *maker, i int) packed {
 	file := p.from.Below(i)
-	made := packed{Sample: Sample{Key: p.keys.keyOf(file), Path: Name(file), Label: p.from.Label(i)}}
+	made := packed{Sample: Sample{Key: p.keys.keyOf(file), Path: FilePath(file), Label: p.from.Label(i)}}
 	bytes, err := p.from.Read(i, nil)
 	if err == nil {
 		made.image, made.Field, err = m.makeImage(bytes, fieldOf(file))

@@ -61,7 +61,7 @@ func options() Options {
 
 func run(t *testing.T, from Source, folder string, o Options) *Index {
 	t.Helper()
-	index, err := Run(context.Background(), from, folder, o)
+	index, err := WriteShards(context.Background(), from, folder, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestEverySampleOnce(t *testing.T) {
 
 // JSON has names as Python has them: json.loads and os.fsencode give the bytes back.
 func TestNamesInJSON(t *testing.T) {
-	for name, want := range map[Name]string{"a/ä \"1\".jpg": `"a/ä \"1\".jpg"`, "\xff\xfe": `"\udcff\udcfe"`, "\n": `"\n"`} {
+	for name, want := range map[FilePath]string{"a/ä \"1\".jpg": `"a/ä \"1\".jpg"`, "\xff\xfe": `"\udcff\udcfe"`, "\n": `"\n"`} {
 		if got, err := json.Marshal(name); err != nil || string(got) != want {
 			t.Errorf("%q is %s, %v; expected %s", string(name), got, err, want)
 		}
@@ -192,7 +192,7 @@ func TestResume(t *testing.T) {
 				cancel()
 			}
 		}
-		if _, err := Run(ctx, from, folder, o); err == nil && stop < from.Len()-3 {
+		if _, err := WriteShards(ctx, from, folder, o); err == nil && stop < from.Len()-3 {
 			t.Fatalf("stopped after sample %d, and all is well", stop)
 		}
 		cancel()
@@ -309,15 +309,15 @@ func TestRefused(t *testing.T) {
 	run(t, from, folder, options())
 	other := options()
 	other.Samples = 2
-	if _, err := Run(context.Background(), from, folder, other); !errors.Is(err, ErrOther) {
+	if _, err := WriteShards(context.Background(), from, folder, other); !errors.Is(err, ErrOther) {
 		t.Errorf("other options: %v", err)
 	}
 	plant(t, root, []string{"cat/new.jpg"})
-	if _, err := Run(context.Background(), list(t, root), folder, options()); !errors.Is(err, ErrOther) {
+	if _, err := WriteShards(context.Background(), list(t, root), folder, options()); !errors.Is(err, ErrOther) {
 		t.Errorf("another data set: %v", err)
 	}
 	plant(t, folder, []string{"notes.txt"})
-	if _, err := Run(context.Background(), from, folder, options()); !errors.Is(err, ErrOther) {
+	if _, err := WriteShards(context.Background(), from, folder, options()); !errors.Is(err, ErrOther) {
 		t.Errorf("a file of others: %v", err)
 	}
 	link := filepath.Join(t.TempDir(), "link")
@@ -337,7 +337,7 @@ func TestBadFiles(t *testing.T) {
 	plant(t, root, []string{"cat/1.jpg", "cat/2.jpg", "cat/3.jpg"})
 	from, folder := list(t, root), filepath.Join(t.TempDir(), "packed")
 	os.Remove(filepath.Join(root, "cat/2.jpg"))
-	if _, err := Run(context.Background(), from, folder, options()); !errors.Is(err, ErrBad) || !strings.Contains(err.Error(), "cat/2.jpg") {
+	if _, err := WriteShards(context.Background(), from, folder, options()); !errors.Is(err, ErrBad) || !strings.Contains(err.Error(), "cat/2.jpg") {
 		t.Errorf("%v", err)
 	}
 	o := options()
@@ -350,7 +350,7 @@ func TestBadFiles(t *testing.T) {
 		t.Error(err)
 	}
 	o.Decoded = true
-	if _, err := Run(context.Background(), from, folder+"2", o); err == nil || !strings.Contains(err.Error(), "none of the files") {
+	if _, err := WriteShards(context.Background(), from, folder+"2", o); err == nil || !strings.Contains(err.Error(), "none of the files") {
 		t.Errorf("texts were decoded: %v", err)
 	}
 }
@@ -387,7 +387,7 @@ func TestOutage(t *testing.T) {
 	o.SkipBad, o.Samples = true, 1
 	for _, number := range []syscall.Errno{syscall.EMFILE, syscall.ENOMEM, syscall.ESTALE} {
 		short := failing{from, 1, &os.PathError{Op: "open", Path: "2.jpg", Err: number}}
-		if _, err := Run(context.Background(), short, folder, o); !errors.Is(err, ErrOutage) || !strings.Contains(err.Error(), "cat/2.jpg") {
+		if _, err := WriteShards(context.Background(), short, folder, o); !errors.Is(err, ErrOutage) || !strings.Contains(err.Error(), "cat/2.jpg") {
 			t.Errorf("%v: %v", number, err)
 		}
 		if _, err := Measure(context.Background(), short, o, 3); !errors.Is(err, ErrOutage) {

@@ -26,22 +26,22 @@ type Shard struct {
 
 // Sample is an image in a shard.
 type Sample struct {
-	Key    string `json:"key"`
-	Field  string `json:"field"` // the image's extension
-	Path   Name   `json:"path"`  // of the original, below the data set
-	Label  int    `json:"label"`
-	At     int64  `json:"at"` // where the image's bytes begin
-	Bytes  int    `json:"bytes"`
-	SHA256 string `json:"sha256"` // of them
+	Key    string   `json:"key"`
+	Field  string   `json:"field"` // the image's extension
+	Path   FilePath `json:"path"`  // of the original, below the data set
+	Label  int      `json:"label"`
+	At     int64    `json:"at"` // where the image's bytes begin
+	Bytes  int      `json:"bytes"`
+	SHA256 string   `json:"sha256"` // of them
 }
 
 // Bad is a file that was left out.
 type Bad struct {
-	Path   Name   `json:"path"`
-	Reason string `json:"reason"`
+	Path   FilePath `json:"path"`
+	Reason string   `json:"reason"`
 }
 
-func (s *Shard) end() int { return s.First + len(s.Samples) + len(s.Bad) }
+func (s *Shard) endOffset() int { return s.First + len(s.Samples) + len(s.Bad) }
 
 const (
 	indexName = "index.json"
@@ -93,27 +93,27 @@ func (w *writer) Write(p []byte) (int, error) {
 // addFile writes a sample behind the others.
 func (w *writer) addFile(s Sample, image []byte, class string) error {
 	about, err := json.Marshal(struct {
-		Path  Name `json:"path"`
-		Class Name `json:"class"`
-		Label int  `json:"label"`
-	}{s.Path, Name(class), s.Label})
+		Path  FilePath `json:"path"`
+		Class FilePath `json:"class"`
+		Label int      `json:"label"`
+	}{s.Path, FilePath(class), s.Label})
 	if err != nil {
 		return err
 	}
-	if s.At, err = w.member(s.Key+"."+s.Field, image); err != nil {
+	if s.At, err = w.writeMember(s.Key+"."+s.Field, image); err != nil {
 		return err
 	}
 	s.Bytes = len(image)
 	w.list.Samples = append(w.list.Samples, s)
-	if _, err := w.member(s.Key+".cls", strconv.AppendInt(nil, int64(s.Label), 10)); err != nil {
+	if _, err := w.writeMember(s.Key+".cls", strconv.AppendInt(nil, int64(s.Label), 10)); err != nil {
 		return err
 	}
-	_, err = w.member(s.Key+".json", about)
+	_, err = w.writeMember(s.Key+".json", about)
 	return err
 }
 
-// member writes a file of the archive and says where its bytes begin.
-func (w *writer) member(name string, content []byte) (int64, error) {
+// writeMember writes a file of the archive and says where its bytes begin.
+func (w *writer) writeMember(name string, content []byte) (int64, error) {
 	if err := w.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
 		return 0, err
 	}
@@ -122,11 +122,11 @@ func (w *writer) member(name string, content []byte) (int64, error) {
 	return at, err
 }
 
-// finish makes the shard whole: on the disk first, then by its name, then by its list's.
-func (w *writer) finish(k int) error {
+// publishShard makes the shard whole: on the disk first, then by its name, then by its list's.
+func (w *writer) publishShard(k int) error {
 	err := errors.Join(w.tar.Close(), w.buffer.Flush())
 	w.list.Bytes = w.at
-	if err := settle(w.file, filepath.Join(w.folder, tarName(k)), err); err != nil {
+	if err := nameFile(w.file, filepath.Join(w.folder, tarName(k)), err); err != nil {
 		return err
 	}
 	return writeJSON(w.folder, listName(k), w.list)
@@ -136,8 +136,8 @@ func (w *writer) finish(k int) error {
 // another run takes it away too
 func (w *writer) dropShard() { _ = errors.Join(w.file.Close(), os.Remove(w.file.Name())) }
 
-// settle gives a written file its name; where something failed it is taken away.
-func settle(file *os.File, name string, err error) error {
+// nameFile gives a written file its name; where something failed it is taken away.
+func nameFile(file *os.File, name string, err error) error {
 	if err == nil {
 		err = file.Sync()
 	}
@@ -161,7 +161,7 @@ func writeJSON(folder, name string, value any) error {
 	encoder := json.NewEncoder(buffer)
 	encoder.SetEscapeHTML(false)
 	err = errors.Join(encoder.Encode(value), buffer.Flush())
-	return settle(file, filepath.Join(folder, name), err)
+	return nameFile(file, filepath.Join(folder, name), err)
 }
 
 // readList reads the list beside shard k; nil: there is no such shard, or none that is whole.

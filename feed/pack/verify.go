@@ -79,7 +79,7 @@ func readBack(ctx context.Context, folder string, k int, list *Shard, each func(
 		}
 		digest := sha256.New()
 		var label [24]byte
-		if err := member(r, s.Key+"."+s.Field, digest); err != nil {
+		if err := readMember(r, s.Key+"."+s.Field, digest); err != nil {
 			return err
 		}
 		if hex.EncodeToString(digest.Sum(nil)) != s.SHA256 {
@@ -92,7 +92,7 @@ func readBack(ctx context.Context, folder string, k int, list *Shard, each func(
 		if string(label[:n]) != strconv.Itoa(s.Label) {
 			return fmt.Errorf("%s has label %q, %d was packed", s.Key, label[:n], s.Label)
 		}
-		if err := member(r, s.Key+".json", io.Discard); err != nil {
+		if err := readMember(r, s.Key+".json", io.Discard); err != nil {
 			return err
 		}
 		each()
@@ -107,8 +107,8 @@ func readBack(ctx context.Context, folder string, k int, list *Shard, each func(
 	return fmt.Errorf("%s is in it and not in its list", header.Name)
 }
 
-// member reads the next member, which is to have a name.
-func member(r *tar.Reader, name string, into io.Writer) error {
+// readMember reads the next member, which is to have a name.
+func readMember(r *tar.Reader, name string, into io.Writer) error {
 	if _, err := nextMember(r, name, nil); err != nil {
 		return err
 	}
@@ -137,12 +137,12 @@ func compared(list *Shard, originals <-chan chan packed) error {
 	if originals == nil {
 		return nil
 	}
-	bad := map[Name]bool{}
+	bad := map[FilePath]bool{}
 	for _, b := range list.Bad {
 		bad[b.Path] = true
 	}
 	samples := list.Samples
-	for range list.end() - list.First {
+	for range list.endOffset() - list.First {
 		made, more := <-originals
 		if !more {
 			return errors.New("the data set has fewer samples than the pack")

@@ -18,7 +18,7 @@ type arguments struct {
 // refuse says that the op is right but not done here.
 func (a *arguments) refuse(format string, values ...any) {
 	if a.err == nil {
-		a.err = &Refusal{a.op, a.name + ": " + fmt.Sprintf(format, values...)}
+		a.err = &RefusalError{a.op, a.name + ": " + fmt.Sprintf(format, values...)}
 	}
 }
 
@@ -32,9 +32,9 @@ func (a *arguments) refuseArgument(i int, want string) {
 // hasValue says whether an argument is there and not null.
 func (a *arguments) hasValue(i int) bool { return i < len(a.list) && a.list[i] != nil }
 
-// wholeNumber is a whole number that is at least low and at most high.
-func (a *arguments) wholeNumber(i, low, high int) int {
-	v := a.number(i)
+// readWholeNumber is a whole number that is at least low and at most high.
+func (a *arguments) readWholeNumber(i, low, high int) int {
+	v := a.readNumber(i)
 	if v != math.Trunc(v) || v < float64(low) || v > float64(high) {
 		a.refuseArgument(i, fmt.Sprintf("a whole number from %d to %d", low, high))
 		return low
@@ -42,8 +42,8 @@ func (a *arguments) wholeNumber(i, low, high int) int {
 	return int(v)
 }
 
-// number is one that single precision holds too: what Pillow's C functions take.
-func (a *arguments) number(i int) float64 {
+// readNumber is one that single precision holds too: what Pillow's C functions take.
+func (a *arguments) readNumber(i int) float64 {
 	v, ok := a.list[i].(float64)
 	if !ok || math.Abs(v) > math.MaxFloat32 {
 		a.refuseArgument(i, "a number")
@@ -62,7 +62,7 @@ func (a *arguments) numberList(i, n int) []float64 {
 	inner := arguments{op: a.op, name: a.name, list: list}
 	out := make([]float64, len(list))
 	for j := range list {
-		out[j] = inner.number(j)
+		out[j] = inner.readNumber(j)
 	}
 	if inner.err != nil {
 		a.refuseArgument(i, "a list of numbers")

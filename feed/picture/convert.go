@@ -89,7 +89,7 @@ func opaque(w *Worker) error {
 // fromPalette refuses pixels that came without one.
 func fromPalette(w *Worker) error {
 	if w.palette == nil {
-		return &Refusal{-1, "pixels of mode \"P\" have no palette here"}
+		return &RefusalError{-1, "pixels of mode \"P\" have no palette here"}
 	}
 	in := w.picture.planes[0]
 	out := w.newRaster(w.picture.size, 3)

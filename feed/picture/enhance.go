@@ -15,7 +15,7 @@ const mostFactor = 1e6
 
 // factor is an enhancement's, in modes that have one.
 func (c *compiler) factor(a *arguments) float32 {
-	f := a.number(0)
+	f := a.readNumber(0)
 	if math.Abs(f) > mostFactor || c.mode == "1" || c.mode == "P" || c.mode == "HSV" {
 		a.refuse("factor %v in mode %q", f, c.mode)
 	}

@@ -43,7 +43,7 @@ const mostRadius = 1 << 20
 
 func compileBlur(radius func(float32) float32, times int) func(*compiler, *arguments) {
 	return func(c *compiler, a *arguments) {
-		x, y := a.number(0), a.number(1)
+		x, y := a.readNumber(0), a.readNumber(1)
 		if x < 0 || y < 0 || x > mostRadius || y > mostRadius || c.mode == "1" || c.mode == "P" || c.mode == "HSV" {
 			a.refuse("radius %v, %v in mode %q", x, y, c.mode)
 		}

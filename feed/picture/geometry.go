@@ -29,7 +29,7 @@ func (s *segment) onBoth(do func(*transform.Geometry)) {
 	do(s.alpha)
 }
 
-func (s *segment) checkSizes() error { return s.colour.Check() }
+func (s *segment) checkSizes() error { return s.colour.Validate() }
 
 // openSegment is the segment that takes the next crop, flip or resize.
 func (c *compiler) openSegment() *segment {
@@ -81,8 +81,8 @@ func (c *compiler) compileCrop(r image.Rectangle, fill [4]uint8) {
 
 func compileCrop(c *compiler, a *arguments) {
 	r := image.Rectangle{
-		image.Point{a.wholeNumber(0, -longestSide, longestSide), a.wholeNumber(1, -longestSide, longestSide)},
-		image.Point{a.wholeNumber(2, -longestSide, longestSide), a.wholeNumber(3, -longestSide, longestSide)},
+		image.Point{a.readWholeNumber(0, -longestSide, longestSide), a.readWholeNumber(1, -longestSide, longestSide)},
+		image.Point{a.readWholeNumber(2, -longestSide, longestSide), a.readWholeNumber(3, -longestSide, longestSide)},
 	}
 	c.cropTo(r, [4]uint8{}, a)
 }
@@ -98,8 +98,8 @@ func (c *compiler) cropTo(r image.Rectangle, fill [4]uint8, a *arguments) {
 }
 
 func compileExpand(c *compiler, a *arguments) {
-	left, top := a.wholeNumber(0, -longestSide, longestSide), a.wholeNumber(1, -longestSide, longestSide)
-	right, bottom := a.wholeNumber(2, -longestSide, longestSide), a.wholeNumber(3, -longestSide, longestSide)
+	left, top := a.readWholeNumber(0, -longestSide, longestSide), a.readWholeNumber(1, -longestSide, longestSide)
+	right, bottom := a.readWholeNumber(2, -longestSide, longestSide), a.readWholeNumber(3, -longestSide, longestSide)
 	c.cropTo(image.Rect(-left, -top, c.size.X+right, c.size.Y+bottom), a.fillColour(4, c.mode), a)
 }
 
@@ -115,7 +115,7 @@ const (
 )
 
 func compileTranspose(c *compiler, a *arguments) {
-	method := a.wholeNumber(0, flipLeftRight, transverse)
+	method := a.readWholeNumber(0, flipLeftRight, transverse)
 	switch method {
 	case flipLeftRight:
 		c.openSegment().onBoth((*transform.Geometry).FlipX)
@@ -133,7 +133,7 @@ func compileTranspose(c *compiler, a *arguments) {
 		in := w.picture
 		out := w.newRaster(image.Point{in.size.Y, in.size.X}, len(in.planes))
 		for i := range in.planes {
-			exchange(out.planes[i], in.planes[i], in.size, method == rotate90 || method == transverse,
+			transposeImage(out.planes[i], in.planes[i], in.size, method == rotate90 || method == transverse,
 				method == rotate270 || method == transverse)
 		}
 		w.replace(out)
@@ -141,9 +141,9 @@ func compileTranspose(c *compiler, a *arguments) {
 	})
 }
 
-// exchange exchanges columns and rows: a column of in becomes a row of out. up begins with
+// transposeImage exchanges columns and rows: a column of in becomes a row of out. up begins with
 // the last column, left with the last row.
-func exchange(out, in []byte, size image.Point, up, left bool) {
+func transposeImage(out, in []byte, size image.Point, up, left bool) {
 	const tile = 32 // rows of out that stay in the nearest cache
 	for from := 0; from < size.X; from += tile {
 		to := min(from+tile, size.X)
@@ -166,8 +166,8 @@ func exchange(out, in []byte, size image.Point, up, left bool) {
 const nearest = 0
 
 func compileResize(c *compiler, a *arguments) {
-	size := image.Point{a.wholeNumber(0, 1, longestSide), a.wholeNumber(1, 1, longestSide)}
-	filter := a.wholeNumber(2, nearest, 7)
+	size := image.Point{a.readWholeNumber(0, 1, longestSide), a.readWholeNumber(1, 1, longestSide)}
+	filter := a.readWholeNumber(2, nearest, 7)
 	box := c.boxOf(3, a)
 	switch same := size == c.size && box == c.wholePicture(); {
 	case size.X*size.Y > mostPixels:
@@ -227,7 +227,7 @@ var supports = [...]float64{1: 3, 2: 1, 3: 2, 4: 0.5, 5: 1, 6: 2.5, 7: 4.5}
 
 func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *arguments) {
 	if a.hasValue(4) && filter != nearest {
-		box = c.reduceFirst(size, supports[filter]-0.5, box, a.number(4), a)
+		box = c.reduceFirst(size, supports[filter]-0.5, box, a.readNumber(4), a)
 	}
 	b := single(box)
 	if a.err != nil {
@@ -287,7 +287,7 @@ func (c *compiler) reduceFirst(size image.Point, support float64, box [4]float64
 }
 
 func compileReduce(c *compiler, a *arguments) {
-	x, y := a.wholeNumber(0, 1, longestSide), a.wholeNumber(1, 1, longestSide)
+	x, y := a.readWholeNumber(0, 1, longestSide), a.readWholeNumber(1, 1, longestSide)
 	part := image.Rectangle{Max: c.size}
 	if a.hasValue(2) {
 		box := a.numberList(2, 4)
@@ -364,8 +364,8 @@ func divisor(area uint32) uint32 {
 
 func compilePad(c *compiler, a *arguments) {
 	kind := a.oneOfTexts(0, "edge", "reflect", "symmetric")
-	left, top := a.wholeNumber(1, 0, longestSide), a.wholeNumber(2, 0, longestSide)
-	right, bottom := a.wholeNumber(3, 0, longestSide), a.wholeNumber(4, 0, longestSide)
+	left, top := a.readWholeNumber(1, 0, longestSide), a.readWholeNumber(2, 0, longestSide)
+	right, bottom := a.readWholeNumber(3, 0, longestSide), a.readWholeNumber(4, 0, longestSide)
 	size := image.Point{c.size.X + left + right, c.size.Y + top + bottom}
 	if c.mode == "1" || size.X*size.Y > mostPixels {
 		a.refuse("a picture of %v in mode %q", size, c.mode)
@@ -373,7 +373,7 @@ func compilePad(c *compiler, a *arguments) {
 	if a.err != nil {
 		return
 	}
-	columns, rows := around(kind, c.size.X, left, right), around(kind, c.size.Y, top, bottom)
+	columns, rows := padIndices(kind, c.size.X, left, right), padIndices(kind, c.size.Y, top, bottom)
 	c.size = size
 	c.addStep(func(w *Worker) error {
 		in := w.picture
@@ -391,8 +391,8 @@ func compilePad(c *compiler, a *arguments) {
 	})
 }
 
-// around says for each pixel of a padded line which one it is, as numpy.pad has it.
-func around(kind string, n, before, behind int) []int {
+// padIndices says for each pixel of a padded line which one it is, as numpy.pad has it.
+func padIndices(kind string, n, before, behind int) []int {
 	out := make([]int, before+n+behind)
 	for i := range out {
 		at := i - before

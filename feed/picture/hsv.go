@@ -138,7 +138,7 @@ func (r *raster) threeBands() (a, b, c []byte) {
 
 // compileHue is torchvision's adjust_hue, of which NumPy has made a byte that is added.
 func compileHue(c *compiler, a *arguments) {
-	by := uint8(a.wholeNumber(0, 0, 255))
+	by := uint8(a.readWholeNumber(0, 0, 255))
 	switch {
 	case c.mode == "L" || c.mode == "1":
 		return

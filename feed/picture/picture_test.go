@@ -54,14 +54,14 @@ func TestChainsArePillows(t *testing.T) {
 	for i, c := range fixedChains(t) {
 		p, err := Parse(c.Program)
 		if err != nil {
-			if !errors.As(err, new(*Refusal)) && c.SHA256 != "" {
+			if !errors.As(err, new(*RefusalError)) && c.SHA256 != "" {
 				t.Errorf("chain %d: %v\n%s", i, err, c.Program)
 			}
 			continue
 		}
 		got := make([]byte, p.Output.Bytes())
 		switch err := w.Run(p, Source{Pixels: drawnPixels(p, c.Seed, c.Smooth)}, got); {
-		case errors.As(err, new(*Refusal)):
+		case errors.As(err, new(*RefusalError)):
 		case err != nil:
 			t.Errorf("chain %d: %v\n%s", i, err, c.Program)
 		default:
@@ -139,7 +139,7 @@ func TestResizesOfOlderPillows(t *testing.T) {
 	}
 	for _, refused := range []string{`["resize",5,5,2,null,1.5]`, `["reduce",1,1,[1,1,5,5]]`} {
 		_, err := Parse([]byte(`{"mode":"LA","size":[9,9],"pillow":12,"ops":[` + refused + `]}`))
-		if !errors.As(err, new(*Refusal)) {
+		if !errors.As(err, new(*RefusalError)) {
 			t.Errorf("%s: %v, a refusal is expected", refused, err)
 		}
 	}
@@ -246,11 +246,11 @@ func FuzzParse(f *testing.F) {
 	w := NewWorker(decode.Limits{})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := Parse(text)
-		if err != nil || p.Memory() > 1<<20 {
+		if err != nil || p.NeededMemory() > 1<<20 {
 			return
 		}
 		dst := make([]byte, p.Output.Bytes())
-		if err := w.Run(p, Source{Pixels: drawnPixels(p, 1, false)}, dst); err != nil && !errors.As(err, new(*Refusal)) {
+		if err := w.Run(p, Source{Pixels: drawnPixels(p, 1, false)}, dst); err != nil && !errors.As(err, new(*RefusalError)) {
 			t.Errorf("%v: %s", err, text)
 		}
 	})
@@ -279,7 +279,7 @@ func TestColoursOfAPNGThatAreTransparent(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = NewWorker(decode.Limits{}).Run(p, Source{File: c.file}, make([]byte, p.Output.Bytes()))
-		if got := errors.As(err, new(*Refusal)); got != c.refused || err != nil && !got {
+		if got := errors.As(err, new(*RefusalError)); got != c.refused || err != nil && !got {
 			t.Errorf("%v, want a refusal: %t", err, c.refused)
 		}
 	}

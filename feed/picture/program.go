@@ -24,7 +24,7 @@ type Program struct {
 	turned bool // the source is asked for as RGB, whatever its mode is
 	first  *segment
 	steps  []step
-	end    *ending
+	end    *outputForm
 
 	veils   bool // a mode without transparency is converted to one that has it
 	largest int  // pixels of a picture between two steps
@@ -49,18 +49,18 @@ func (o *Output) Bytes() int {
 // readsWhole says whether a file is decoded as a whole, whatever is cropped of it.
 func (p *Program) readsWhole() bool { return !p.turned && p.mode != "L" && p.mode != "RGB" }
 
-// Memory is about how many bytes Run takes beside what decoding a file does.
-func (p *Program) Memory() int { return 3 * 4 * p.largest }
+// NeededMemory is about how many bytes Run takes beside what decoding a file does.
+func (p *Program) NeededMemory() int { return 3 * 4 * p.largest }
 
 var sizes = map[string]int{"uint8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "float32": 4}
 
-// Refusal says what of a program is not done here to Pillow's byte. Pillow is to do it.
-type Refusal struct {
+// RefusalError says what of a program is not done here to Pillow's byte. Pillow is to do it.
+type RefusalError struct {
 	Op   int    // its place among the ops, from 0; -1: the source
 	Text string // what it is
 }
 
-func (r *Refusal) Error() string {
+func (r *RefusalError) Error() string {
 	if r.Op < 0 {
 		return "source: " + r.Text
 	}
@@ -120,7 +120,7 @@ type operation struct {
 
 func (c *compiler) compile(ops [][]any) error {
 	if !sources[c.mode] {
-		return &Refusal{-1, fmt.Sprintf("pictures of mode %.20q", c.mode)}
+		return &RefusalError{-1, fmt.Sprintf("pictures of mode %.20q", c.mode)}
 	}
 	first := 0
 	if len(ops) > 0 && len(ops[0]) == 2 && ops[0][0] == "convert" && ops[0][1] == "RGB" {
@@ -128,11 +128,11 @@ func (c *compiler) compile(ops [][]any) error {
 		c.program.turned, c.mode, first = true, "RGB", 1
 	}
 	if bands[c.mode] == 0 {
-		return &Refusal{-1, fmt.Sprintf("pictures of mode %q that are not converted to RGB first", c.mode)}
+		return &RefusalError{-1, fmt.Sprintf("pictures of mode %q that are not converted to RGB first", c.mode)}
 	}
 	if c.program.readsWhole() {
 		if c.program.largest = c.size.X * c.size.Y; c.program.largest > mostPixels {
-			return &Refusal{
+			return &RefusalError{
 				-1,
 				fmt.Sprintf("a picture of %v in mode %q, of more than %d pixels", c.size, c.mode, mostPixels),
 			}
@@ -164,7 +164,7 @@ func (c *compiler) compileOp(at int, op []any) error {
 	}
 	known, ok := operations[name]
 	if !ok {
-		return &Refusal{at, fmt.Sprintf("%.40q", name)}
+		return &RefusalError{at, fmt.Sprintf("%.40q", name)}
 	}
 	a := &arguments{op: at, name: name, list: op[1:]}
 	switch n := len(a.list); {

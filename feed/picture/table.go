@@ -2,7 +2,7 @@ package picture
 
 import "math"
 
-// lookUp gives each value of a band another one.
+// addLookUp gives each value of a band another one.
 type lookUp [256]uint8
 
 // applyTables puts tables, one per band, into force.
@@ -15,8 +15,8 @@ func applyTables(w *Worker, tables []lookUp) {
 	}
 }
 
-// lookUp is for tables that are known before the picture is.
-func (c *compiler) lookUp(tables []lookUp) {
+// addLookUp is for tables that are known before the picture is.
+func (c *compiler) addLookUp(tables []lookUp) {
 	c.addStep(func(w *Worker) error {
 		applyTables(w, tables)
 		return nil
@@ -35,7 +35,7 @@ func compilePoint(c *compiler, a *arguments) {
 			a.refuse("%v in a table", v)
 		}
 	}
-	c.lookUp(tables)
+	c.addLookUp(tables)
 }
 
 // greyOrColour refuses the modes that ImageOps does not take here.
@@ -58,17 +58,17 @@ func compileTable(value func(a *arguments) func(v int) int) func(*compiler, *arg
 			t[v] = uint8(of(v))
 		}
 		tables := []lookUp{t, t, t}
-		c.lookUp(tables[:bands[c.mode]])
+		c.addLookUp(tables[:bands[c.mode]])
 	}
 }
 
 func posterize(a *arguments) func(v int) int {
-	mask := -1 << (8 - a.wholeNumber(0, 1, 8))
+	mask := -1 << (8 - a.readWholeNumber(0, 1, 8))
 	return func(v int) int { return v & mask }
 }
 
 func solarize(a *arguments) func(v int) int {
-	threshold := a.number(0)
+	threshold := a.readNumber(0)
 	return func(v int) int {
 		if float64(v) < threshold {
 			return v
@@ -87,7 +87,7 @@ func compileEqualize(c *compiler, a *arguments) { c.byHistogram(flatten, a) }
 func compileAutocontrast(c *compiler, a *arguments) {
 	var cut [2]float64
 	for i := range a.list {
-		if cut[i] = a.number(i); cut[i] < 0 || cut[i] > 100 {
+		if cut[i] = a.readNumber(i); cut[i] < 0 || cut[i] > 100 {
 			a.refuse("a cutoff of %v", cut[i])
 		}
 	}
@@ -107,7 +107,7 @@ func (c *compiler) byHistogram(of func(*[256]int) lookUp, a *arguments) {
 	c.addStep(func(w *Worker) error {
 		tables := make([]lookUp, len(w.picture.planes))
 		for i, plane := range w.picture.planes {
-			tables[i] = of(histogram(plane))
+			tables[i] = of(countValues(plane))
 		}
 		applyTables(w, tables)
 		return nil
@@ -144,7 +144,7 @@ func hundredth(n int, percent float64) int {
 	return int(whole)
 }
 
-func histogram(plane []byte) *[256]int {
+func countValues(plane []byte) *[256]int {
 	var h [256]int
 	for _, v := range plane {
 		h[v]++
@@ -203,7 +203,7 @@ func flatten(h *[256]int) lookUp {
 
 // compileGrayscale is torchvision's to_grayscale.
 func compileGrayscale(c *compiler, a *arguments) {
-	n := a.wholeNumber(0, 1, 3)
+	n := a.readWholeNumber(0, 1, 3)
 	if n == 2 {
 		a.refuse("%d bands", n)
 	}

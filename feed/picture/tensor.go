@@ -10,9 +10,9 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// ending is how a picture is written: as pixels, or as a tensor of which each value
+// outputForm is how a picture is written: as pixels, or as a tensor of which each value
 // of each band becomes a number. What was erased is written over it.
-type ending struct {
+type outputForm struct {
 	dtype  string // "bool" is NumPy's view of mode "1": 0 and 255
 	planes bool   // bands one after the other, else side by side
 	values [][256]float32
@@ -46,7 +46,7 @@ func compileEnd(dtype string, planes bool) func(*compiler, *arguments) {
 
 func (c *compiler) finish(dtype string, planes bool) {
 	n := bands[c.mode]
-	e := &ending{dtype: dtype, planes: planes, values: make([][256]float32, n)}
+	e := &outputForm{dtype: dtype, planes: planes, values: make([][256]float32, n)}
 	for i := range e.values {
 		for v := range 256 {
 			e.values[i][v] = float32(v)
@@ -68,13 +68,13 @@ func (c *compiler) finish(dtype string, planes bool) {
 }
 
 // setType makes dtype the tensor's.
-func (e *ending) setType(c *compiler, dtype string) {
+func (e *outputForm) setType(c *compiler, dtype string) {
 	e.dtype, c.program.Output.DType = dtype, dtype
 	e.changeEach(func(_ int, v float32) float32 { return v })
 }
 
 // changeEach does something to all numbers, of which the tensor keeps as many bits as it has.
-func (e *ending) changeEach(do func(band int, v float32) float32) {
+func (e *outputForm) changeEach(do func(band int, v float32) float32) {
 	n := len(e.values)
 	for band := range e.values {
 		for v, x := range e.values[band] {
@@ -89,7 +89,7 @@ func (e *ending) changeEach(do func(band int, v float32) float32) {
 }
 
 // makeTables makes the tables of a tensor that nothing is done to any more.
-func (e *ending) makeTables() {
+func (e *outputForm) makeTables() {
 	if sizes[e.dtype] == 1 {
 		return
 	}
@@ -99,7 +99,7 @@ func (e *ending) makeTables() {
 	}
 }
 
-func (e *ending) roundNumber(v float32) float32 { return round(v, e.dtype) }
+func (e *outputForm) roundNumber(v float32) float32 { return round(v, e.dtype) }
 
 // round is v with as many bits as dtype has.
 func round(v float32, dtype string) float32 {
@@ -197,8 +197,8 @@ func compileNormalize(c *compiler, a *arguments) {
 
 func compileErase(c *compiler, a *arguments) {
 	e := c.program.end
-	top, left := a.wholeNumber(0, 0, c.size.Y), a.wholeNumber(1, 0, c.size.X)
-	bottom, right := top+a.wholeNumber(2, 0, c.size.Y), left+a.wholeNumber(3, 0, c.size.X)
+	top, left := a.readWholeNumber(0, 0, c.size.Y), a.readWholeNumber(1, 0, c.size.X)
+	bottom, right := top+a.readWholeNumber(2, 0, c.size.Y), left+a.readWholeNumber(3, 0, c.size.X)
 	where := image.Rect(left, top, right, bottom)
 	if !e.planes || e.dtype == "bool" || !where.In(image.Rectangle{Max: c.size}) {
 		a.refuse("%v of a picture of %v", where, c.size)
@@ -223,7 +223,7 @@ func (c *compiler) erasedWith(i, area int, a *arguments) []float32 {
 	switch v := a.list[i].(type) {
 	case float64:
 		for band := range out {
-			out[band] = float32(a.number(i))
+			out[band] = float32(a.readNumber(i))
 		}
 	case []any:
 		for band, v := range a.numberList(i, n) {
@@ -247,7 +247,7 @@ func (c *compiler) erasedWith(i, area int, a *arguments) []float32 {
 }
 
 // writeTensor writes the picture to dst.
-func (e *ending) writeTensor(dst []byte, r *raster) {
+func (e *outputForm) writeTensor(dst []byte, r *raster) {
 	if !e.planes {
 		together(dst, r.planes)
 		return
@@ -266,7 +266,7 @@ func (e *ending) writeTensor(dst []byte, r *raster) {
 	}
 }
 
-func (e *ending) writePart(dst []byte, r *raster, p part) {
+func (e *outputForm) writePart(dst []byte, r *raster, p part) {
 	bytes, area := sizes[e.dtype], p.where.Dx()*p.where.Dy()
 	each := len(p.values) / len(r.planes) // numbers of a band
 	for band := range r.planes {

@@ -28,14 +28,14 @@ const (
 
 func compileWarp(kind int) func(*compiler, *arguments) {
 	return func(c *compiler, a *arguments) {
-		size := image.Point{a.wholeNumber(0, 1, longestSide), a.wholeNumber(1, 1, longestSide)}
+		size := image.Point{a.readWholeNumber(0, 1, longestSide), a.readWholeNumber(1, 1, longestSide)}
 		m := mapping{kind: kind}
 		n := 8
 		if kind == affine {
 			n = 6
 		}
 		copy(m.a[:], a.numberList(2, n))
-		filter, fill := a.wholeNumber(3, nearest, bicubic), a.fillColour(4, c.mode)
+		filter, fill := a.readWholeNumber(3, nearest, bicubic), a.fillColour(4, c.mode)
 		switch {
 		case filter != nearest && filter != bilinear && filter != bicubic:
 			a.refuse("filter %d", filter)
@@ -100,7 +100,7 @@ func takePixels(out, in *raster, m mapping, fill [4]uint8) {
 	walk := m.walkRows(in.size, out.size)
 	for y := range out.size.Y {
 		walk(from)
-		first, end := inside(from)
+		first, end := innerRange(from)
 		together := m.keepsRows() && consecutive(from[first:end])
 		for c, plane := range in.planes {
 			row := out.planes[c][y*out.size.X:][:len(from)]
@@ -121,8 +121,8 @@ func takePixels(out, in *raster, m mapping, fill [4]uint8) {
 	}
 }
 
-// inside is the part of a row beyond which nothing is found; 0, 0: nothing is.
-func inside(from []int) (first, end int) {
+// innerRange is the part of a row beyond which nothing is found; 0, 0: nothing is.
+func innerRange(from []int) (first, end int) {
 	for end = len(from); end > 0 && from[end-1] < 0; {
 		end--
 	}

@@ -94,12 +94,12 @@ func (w *Worker) openSource(p *Program, source Source) (*decode.Picture, error) 
 		return nil, fmt.Errorf("run program: it is for a picture of %v, the file has one of %v", p.size, size)
 	}
 	if info.Mode != p.mode && (info.Mode != "" || !p.turned) {
-		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that is said to have mode %q", info.Mode, p.mode)}
+		return nil, &RefusalError{-1, fmt.Sprintf("a file of mode %q that is said to have mode %q", info.Mode, p.mode)}
 	}
 	if p.veils && info.Format == "png" && bytes.Contains(source.File, []byte("tRNS")) {
-		return nil, &Refusal{-1, "a colour of a PNG that becomes transparent"}
+		return nil, &RefusalError{-1, "a colour of a PNG that becomes transparent"}
 	}
-	need := p.first.colour.Need()
+	need := p.first.colour.SourceArea()
 	if p.readsWhole() {
 		need = image.Rectangle{Max: p.size}
 	}
@@ -107,14 +107,14 @@ func (w *Worker) openSource(p *Program, source Source) (*decode.Picture, error) 
 	if err != nil {
 		return nil, err
 	}
-	if why := w.decoder.Info().Inexact; why != "" {
-		return nil, &Refusal{-1, why}
+	if why := w.decoder.ImageInfo().Inexact; why != "" {
+		return nil, &RefusalError{-1, why}
 	}
 	if p.readsWhole() {
 		return nil, w.keepDecoded(p.mode, picture)
 	}
 	if grey := picture.Model == decode.Grey; !p.turned && grey != (p.mode == "L") {
-		return nil, &Refusal{-1, fmt.Sprintf("a file of mode %q that was decoded as another", p.mode)}
+		return nil, &RefusalError{-1, fmt.Sprintf("a file of mode %q that was decoded as another", p.mode)}
 	}
 	return picture, nil
 }
@@ -148,7 +148,7 @@ func (w *Worker) keepDecoded(mode string, picture *decode.Picture) error {
 func (w *Worker) splitBands(p *Program, pixels []byte) error {
 	n := bands[p.mode]
 	if n == 0 || p.mode == "P" && p.turned {
-		return &Refusal{-1, fmt.Sprintf("pixels of mode %q", p.mode)}
+		return &RefusalError{-1, fmt.Sprintf("pixels of mode %q", p.mode)}
 	}
 	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {
 		return fmt.Errorf("run program: %d bytes of pixels are no picture of %v in mode %q", len(pixels), p.size,

@@ -85,9 +85,9 @@ func (r *Ring) Bytes() int { return len(r.states) * r.slotBytes }
 // File is the descriptor to pass to the client; it stays the ring's.
 func (r *Ring) File() *os.File { return r.file }
 
-// Memory is the bytes of a slot, valid until Close. They may be written between
+// SlotMemory is the bytes of a slot, valid until Close. They may be written between
 // Take and Filled only.
-func (r *Ring) Memory(slot int) []byte {
+func (r *Ring) SlotMemory(slot int) []byte {
 	return r.memory[slot*r.slotBytes : (slot+1)*r.slotBytes : (slot+1)*r.slotBytes]
 }
 
@@ -104,9 +104,9 @@ func (r *Ring) Take() (slot int, ok bool) {
 	return 0, false
 }
 
-// Filled says that a slot is whole and nobody writes to it any more. Pairs with
+// MarkFilled says that a slot is whole and nobody writes to it any more. Pairs with
 // Take.
-func (r *Ring) Filled(slot int) error { return r.moveSlot(slot, filling, ready) }
+func (r *Ring) MarkFilled(slot int) error { return r.moveSlot(slot, filling, ready) }
 
 // Loan gives a slot to the client.
 func (r *Ring) Loan(slot int) error { return r.moveSlot(slot, ready, loaned) }

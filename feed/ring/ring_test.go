@@ -24,7 +24,7 @@ func open(t testing.TB, slots, slotBytes int) *Ring {
 
 func TestOneRound(t *testing.T) {
 	r := open(t, 2, 5000)
-	if r.SlotBytes() != 8192 || r.Bytes() != 16384 || len(r.Memory(1)) != 8192 {
+	if r.SlotBytes() != 8192 || r.Bytes() != 16384 || len(r.SlotMemory(1)) != 8192 {
 		t.Fatalf("slots of %d, ring of %d bytes", r.SlotBytes(), r.Bytes())
 	}
 	a, ok := r.Take()
@@ -32,7 +32,7 @@ func TestOneRound(t *testing.T) {
 	if _, third := r.Take(); !ok || !ok2 || third || a == b {
 		t.Fatalf("took %d %v, %d %v, and a third: %v", a, ok, b, ok2, third)
 	}
-	for _, step := range []func(int) error{r.Filled, r.Loan, r.Release} {
+	for _, step := range []func(int) error{r.MarkFilled, r.Loan, r.Release} {
 		if err := step(a); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestRandomMoves(t *testing.T) {
 			}
 			continue
 		case 1:
-			from, to, move = filling, ready, r.Filled
+			from, to, move = filling, ready, r.MarkFilled
 		case 2:
 			from, to, move = ready, loaned, r.Loan
 		case 3:
@@ -116,7 +116,7 @@ func TestOtherEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Munmap(theirs)
-	r.Memory(1)[3] = 42
+	r.SlotMemory(1)[3] = 42
 	if theirs[4096+3] != 42 {
 		t.Error("a byte written here is not seen there")
 	}
@@ -126,7 +126,7 @@ func TestOtherEnd(t *testing.T) {
 		}
 	}
 	if err := unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, 4096); err == nil {
-		r.Memory(0)[0] = 1 // a hole is filled again on touch: no SIGBUS
+		r.SlotMemory(0)[0] = 1 // a hole is filled again on touch: no SIGBUS
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_WRITE); err == nil {
 		t.Error("the other end can seal the ring against writing")

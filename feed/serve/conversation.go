@@ -29,7 +29,7 @@ type conversation struct {
 	asked   bool // open has come
 
 	mu      sync.Mutex // guards what follows
-	share   *share
+	share   *sharedLoader
 	session *session // once opened
 }
 
@@ -93,7 +93,7 @@ func (c *conversation) handle(packet []byte, fds []int, lost bool) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(r)
+	return c.answerRequest(r)
 }
 
 // answerLack answers a packet whose descriptors were lost, as this process has no number for them. Pictures can
@@ -105,7 +105,7 @@ func (c *conversation) answerLack(r *request) error {
 	return fmt.Errorf("the descriptors of %q found no room: %w", r.Type, syscall.EMFILE)
 }
 
-func (c *conversation) answer(r *request) error {
+func (c *conversation) answerRequest(r *request) error {
 	switch r.Type {
 	case "connect":
 		c.making.Go(c.connect)
@@ -209,13 +209,13 @@ func (c *conversation) beginSession(r *request) (*session, error) {
 		return nil, err
 	}
 	l := c.share.loader
-	ring, err := ring.New(l.Spec().Depth, int(l.Layout().SlotBytes))
+	ring, err := ring.New(l.FullSpec().Depth, int(l.SlotLayout().SlotBytes))
 	if err != nil {
 		return nil, err
 	}
 	s := &session{
 		link: c.link, daemon: c.daemon, share: c.share, rank: r.Rank, pid: r.PID, ring: ring,
-		held: make([]*fill, ring.Slots()),
+		held: make([]*slotFill, ring.Slots()),
 	}
 	c.share.enterLoader(s)
 	c.daemon.countOpened(s, r.Local)

@@ -97,7 +97,7 @@ func newDaemon(o Options) *daemon {
 		options: o, links: map[*link]struct{}{}, sessions: map[*session]struct{}{}, ranks: map[int]bool{},
 		quiet: time.Now(), changed: make(chan struct{}, 1),
 	}
-	d.table = &loaderTable{daemon: d, shares: map[string]*share{}}
+	d.table = &loaderTable{daemon: d, shares: map[string]*sharedLoader{}}
 	return d
 }
 
@@ -279,7 +279,7 @@ func (d *daemon) wakeUp() {
 
 // joinShare makes the options hold, those of the command before those of the first
 // session, and finds or opens the loader of a spec.
-func (d *daemon) joinShare(spec feed.Spec, r *request) (*share, error) {
+func (d *daemon) joinShare(spec feed.Spec, r *request) (*sharedLoader, error) {
 	if _, err := d.working(r.Options); err != nil {
 		return nil, err
 	}

@@ -19,15 +19,15 @@ type engine interface {
 
 // loader is what sessions need of a feed.Loader.
 type loader interface {
-	Spec() feed.Spec
+	FullSpec() feed.Spec
 	Samples() int
 	Classes() []string
-	Shape() (height, width int)
-	Layout() feed.Layout
+	TensorShape() (height, width int)
+	SlotLayout() feed.Layout
 	Manifest() string
 	Pipeline() string
 	Notes() []string
-	Statistics() feed.Counters
+	CurrentCounters() feed.Counters
 	Close() error
 	beginPass(epoch uint64, rank, consumed, batch, bad int) (pass, error)
 }
@@ -37,8 +37,8 @@ type pass interface {
 	Steps() int
 	Fill(step int, memory []byte, wanted time.Time, done func(feed.Filled)) (job, error)
 	Release(f feed.Filled)
-	Report() feed.Report
-	Inherit(digest order.Digest, samples int)
+	Account() feed.Report
+	Inherit(digest order.BagDigest, samples int)
 }
 
 // job is what sessions need of a feed.Job.
@@ -60,14 +60,14 @@ func (e feeding) makeDrawings(drawings []feed.Drawing, done func(errs []error)) 
 	return e.pool.Make(drawings, done)
 }
 
-func (e feeding) poolLoad() feed.Load { return e.pool.Load() }
+func (e feeding) poolLoad() feed.Load { return e.pool.CurrentLoad() }
 func (e feeding) closePool()          { e.pool.Close() }
 
 type feedingLoader struct{ *feed.Loader }
 
 func (l feedingLoader) beginPass(epoch uint64, rank, consumed, batch, bad int) (pass, error) {
 	l.Resume(epoch, consumed, bad)
-	p, err := l.Pass(epoch, rank, consumed, batch)
+	p, err := l.BeginPass(epoch, rank, consumed, batch)
 	if err != nil {
 		return nil, err
 	}

@@ -63,16 +63,16 @@ type clockLoader struct {
 	spec feed.Spec
 }
 
-func (l *clockLoader) Spec() feed.Spec           { return l.spec }
-func (l *clockLoader) Samples() int              { return l.samples }
-func (l *clockLoader) Classes() []string         { return classNames(l.spec.Root) }
-func (l *clockLoader) Shape() (int, int)         { return 1, 1 }
-func (l *clockLoader) Manifest() string          { return digestOf(l.samples) }
-func (l *clockLoader) Pipeline() string          { return digestOf(l.spec.Output) }
-func (l *clockLoader) Notes() []string           { return nil }
-func (l *clockLoader) Statistics() feed.Counters { return feed.Counters{} }
+func (l *clockLoader) FullSpec() feed.Spec            { return l.spec }
+func (l *clockLoader) Samples() int                   { return l.samples }
+func (l *clockLoader) Classes() []string              { return classNames(l.spec.Root) }
+func (l *clockLoader) TensorShape() (int, int)        { return 1, 1 }
+func (l *clockLoader) Manifest() string               { return digestOf(l.samples) }
+func (l *clockLoader) Pipeline() string               { return digestOf(l.spec.Output) }
+func (l *clockLoader) Notes() []string                { return nil }
+func (l *clockLoader) CurrentCounters() feed.Counters { return feed.Counters{} }
 
-func (l *clockLoader) Layout() feed.Layout {
+func (l *clockLoader) SlotLayout() feed.Layout {
 	n := int64(l.spec.Batch)
 	return feed.Layout{Sample: 3, Labels: (3*n + 63) / 64 * 64, Indices: (3*n+63)/64*64 + 8*n, SlotBytes: (3*n+63)/64*64 + 16*n}
 }
@@ -105,7 +105,7 @@ type clockPass struct {
 	from   int
 
 	mu     sync.Mutex
-	digest order.Digest
+	digest order.BagDigest
 	count  int
 }
 
@@ -135,7 +135,7 @@ func (p *clockPass) Fill(step int, memory []byte, _ time.Time, done func(feed.Fi
 
 func (p *clockPass) write(step int, memory []byte) feed.Filled {
 	slice := p.plan.SliceOf(p.from, step, p.rank)
-	layout := p.loader.Layout()
+	layout := p.loader.SlotLayout()
 	f := feed.Filled{Epoch: p.epoch, Step: step, Count: slice.Count + slice.Padded, Consumed: p.plan.After(p.from, step), Finished: time.Now()}
 	for i := range f.Count {
 		position, padding := p.plan.Position(p.from, step, p.rank, i)
@@ -167,17 +167,17 @@ func (p *clockPass) Release(f feed.Filled) {
 	p.count += slice.Count
 }
 
-func (p *clockPass) Inherit(digest order.Digest, samples int) {
+func (p *clockPass) Inherit(digest order.BagDigest, samples int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.digest.Merge(digest)
 	p.count += samples
 }
 
-func (p *clockPass) Report() feed.Report {
+func (p *clockPass) Account() feed.Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var expected order.Digest
+	var expected order.BagDigest
 	for step := range p.Steps() {
 		slice := p.plan.SliceOf(p.from, step, p.rank)
 		for i := range slice.Count {

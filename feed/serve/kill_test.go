@@ -160,7 +160,7 @@ func train(c *client, epoch int64, consumed int) error {
 		}
 		fmt.Println("at holding")
 		time.Sleep(time.Duration(rand.Int64N(int64(time.Millisecond)))) // trains
-		var digest order.Digest
+		var digest order.BagDigest
 		for _, sample := range c.samples(a) {
 			digest.Add(sample)
 		}
@@ -252,11 +252,11 @@ func TestKills(t *testing.T) {
 		kills = 25
 	}
 	var slowest time.Duration
-	var digest, expected order.Digest
+	var digest, expected order.BagDigest
 	for i := range killSamples {
 		expected.Add(i)
 	}
-	folder := privatetest.Folder(t)
+	folder := privatetest.MakeFolder(t)
 	t.Setenv("STOKER_TEST_ROOT", pictures(t, killSamples))
 	var before string
 	epoch, consumed, epochs := int64(0), 0, 0
@@ -283,7 +283,7 @@ func TestKills(t *testing.T) {
 			if digest != expected {
 				t.Fatalf("epoch %d: digest %v, expected %v", epoch, digest, expected)
 			}
-			digest, consumed = order.Digest{}, 0
+			digest, consumed = order.BagDigest{}, 0
 			epoch++
 			epochs++
 		}
@@ -335,20 +335,20 @@ type trial struct {
 	victim   string         // who was killed, and what the ranks were at
 	states   map[int]string // by rank: what it said it was at
 	ranks    []*exec.Cmd
-	errors   []string               // of ranks
-	steps    []map[int]order.Digest // by rank, by what is consumed after the step
+	errors   []string                  // of ranks
+	steps    []map[int]order.BagDigest // by rank, by what is consumed after the step
 	children []int
 	first    sync.Once // closes stepped
 
 	reached int // consumed after the last step that all ranks did
-	digest  order.Digest
+	digest  order.BagDigest
 	ending  time.Duration // from the kill to the end of the last process
 }
 
 func newTrial(t *testing.T, world int, epoch int64, consumed int) *trial {
 	j := &trial{t: t, world: world, epoch: epoch, consumed: consumed, stepped: make(chan struct{}), states: map[int]string{}}
 	for range world {
-		j.steps = append(j.steps, map[int]order.Digest{})
+		j.steps = append(j.steps, map[int]order.BagDigest{})
 	}
 	return j
 }
@@ -461,7 +461,7 @@ func (j *trial) read(rank int, out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var consumed, pid int
 		var at string
-		var d order.Digest
+		var d order.BagDigest
 		j.mu.Lock()
 		if n, _ := fmt.Sscanf(lines.Text(), "step %d %d %d", &consumed, &d.Sum, &d.Xor); n == 3 {
 			j.steps[rank][consumed] = d
@@ -483,7 +483,7 @@ func (j *trial) read(rank int, out io.Reader) {
 func (j *trial) settle() {
 	for j.reached = j.consumed; j.reached < killSamples; {
 		next := min(j.reached+j.world*killBatch, killSamples)
-		var step order.Digest
+		var step order.BagDigest
 		for rank := range j.world {
 			d, ok := j.steps[rank][next]
 			if !ok {

@@ -106,7 +106,7 @@ func read(text []byte, r *request, room int64, memory []byte) (work []feed.Drawi
 	err error,
 ) {
 	var d drawings
-	if err := decode(text, &d); err != nil || len(d.Pictures) > maxDrawings {
+	if err := decodeStrictly(text, &d); err != nil || len(d.Pictures) > maxDrawings {
 		return nil, nil, nil, fmt.Errorf("a text of %d pictures that cannot be read: %w", len(d.Pictures), err)
 	}
 	tables := make([]*picture.Table, len(d.Tables))
@@ -117,7 +117,7 @@ func read(text []byte, r *request, room int64, memory []byte) (work []feed.Drawi
 	}
 	for i, text := range d.Pictures {
 		drawing, err := drawingOf(text, tables, r, room, memory)
-		if refusal := new(picture.Refusal); errors.As(err, &refusal) {
+		if refusal := new(picture.RefusalError); errors.As(err, &refusal) {
 			refused = append(refused, unmade{i, shorten([]byte(refusal.Error()), quoted)})
 			continue
 		}

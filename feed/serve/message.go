@@ -11,9 +11,9 @@ import (
 // ring's, and a memfd with the classes where they are too many for a packet.
 func openedOf(s *session) (*opened, []int, error) {
 	l := s.share.loader
-	spec := l.Spec()
+	spec := l.FullSpec()
 	m := &opened{
-		Type: "opened", Samples: l.Samples(), Steps: spec.Plan(l.Samples(), spec.Batch).Steps(0),
+		Type: "opened", Samples: l.Samples(), Steps: spec.PlanOrder(l.Samples(), spec.Batch).Steps(0),
 		Classes: l.Classes(), Manifest: l.Manifest(), Pipeline: l.Pipeline(),
 		Ring: ringLayoutOf(s), Notes: fitting(l.Notes(), maxPacket/4),
 	}
@@ -38,8 +38,8 @@ func openedOf(s *session) (*opened, []int, error) {
 }
 
 func ringLayoutOf(s *session) ringLayout {
-	spec, layout := s.share.loader.Spec(), s.share.loader.Layout()
-	height, width := s.share.loader.Shape()
+	spec, layout := s.share.loader.FullSpec(), s.share.loader.SlotLayout()
+	height, width := s.share.loader.TensorShape()
 	images := field{
 		Offset: int(layout.Images), Shape: []int{spec.Batch, channels, height, width}, DType: spec.Output.DType,
 		Strides: stridesOf(spec, height, width, int(layout.Sample)),
@@ -63,7 +63,7 @@ func stridesOf(spec feed.Spec, height, width, sample int) []int {
 }
 
 // batchOf announces a batch.
-func batchOf(f *fill) *batch {
+func batchOf(f *slotFill) *batch {
 	m := &batch{
 		Type: "batch", Run: f.run.number, Epoch: f.passage.epoch, Step: f.step, Slot: f.slot, Count: f.batch.Count,
 		Mask: f.batch.Mask, Consumed: f.batch.Consumed, BadSoFar: f.batch.BadSoFar,
@@ -78,7 +78,7 @@ func batchOf(f *fill) *batch {
 
 // endPacket is the account of an epoch. The bad samples were named with their batches,
 // so that a number is enough; the inexact ones are named here.
-func endPacket(r *run, p *passage, report feed.Report) *endAnswer {
+func endPacket(r *startRequest, p *passage, report feed.Report) *endAnswer {
 	return &endAnswer{Type: "end", Run: r.number, Epoch: p.epoch, Report: account{
 		From: p.from, Samples: report.Samples, Digest: report.Digest.String(), Expected: report.Expected.String(),
 		ExactlyOnce: exactlyOnce(p, report),

@@ -50,7 +50,7 @@ func (p *pace) released(now time.Time) {
 // wanted is when the client will probably ask for the batch that is submitted
 // next: behind those that it has and those that are before it in the queue. Later
 // steps are never wanted earlier.
-func (p *pace) wanted(now time.Time, queue []*fill, counts ring.Counts) time.Time {
+func (p *pace) wanted(now time.Time, queue []*slotFill, counts ring.Counts) time.Time {
 	ahead := counts.Loaned + len(queue)
 	at := now.Add(time.Duration(ahead) * max(p.interval, time.Millisecond))
 	if n := len(queue); n > 0 && at.Before(queue[n-1].wanted) {

@@ -59,7 +59,7 @@ func parseRequest(packet []byte) (*request, error) {
 		return nil, fmt.Errorf("a packet of more than %d bytes", maxPacket)
 	}
 	r := new(request)
-	if err := decode(packet, r); err != nil {
+	if err := decodeStrictly(packet, r); err != nil {
 		return nil, fmt.Errorf("a packet that is no message of this protocol: %w", err)
 	}
 	return r, r.checkOrder()
@@ -73,7 +73,9 @@ func (r *request) checkOrder() error {
 		return r.checkOpen()
 	case "start":
 		if r.Run < 1 || r.Epoch < 0 || r.Epoch > maxEpoch || min(r.Consumed, r.Batch, r.Bad, r.Done, r.Samples) < 0 {
-			return fmt.Errorf("a start of run %d at epoch %d, %d samples consumed, batch %d, %d bad: expected run from 1, epoch 0 to %d, and no negative numbers",
+			return fmt.Errorf(
+				"a start of run %d at epoch %d, %d samples consumed, batch %d, %d bad: expected run from 1, epoch 0 "+
+					"to %d, and no negative numbers",
 				r.Run, r.Epoch, r.Consumed, r.Batch, r.Bad, maxEpoch)
 		}
 	case "make":
@@ -98,7 +100,9 @@ const maxEpoch = 1<<32 - 2
 func (r *request) checkOpen() error {
 	switch {
 	case r.Protocol != protocol:
-		return fmt.Errorf("protocol %d: this daemon speaks %d: client and binary are of different versions, install both anew", r.Protocol, protocol)
+		return fmt.Errorf(
+			"protocol %d: this daemon speaks %d: client and binary are of different versions, install both anew",
+			r.Protocol, protocol)
 	case (r.Spec == nil) == (r.SpecBytes == 0):
 		return errors.New("an open without a spec, or with two")
 	case r.SpecBytes < 0 || r.SpecBytes > maxSpec:

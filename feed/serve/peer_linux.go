@@ -26,7 +26,7 @@ func peerOf(conn *net.UnixConn) (*peer, error) {
 	}
 	var who *unix.Ucred
 	var asked error
-	if err := raw.Control(func(fd uintptr) { who, asked = private.Peer(int(fd)) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { who, asked = private.PeerOf(int(fd)) }); err != nil {
 		return nil, err
 	}
 	if asked != nil {

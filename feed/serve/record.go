@@ -19,12 +19,12 @@ import (
 type Recording struct {
 	Version string
 	Command []string
-	Host    Host
+	Host    HostView
 }
 
-// Host is the machine and the daemon's process as somebody else sees them; the
+// HostView is the machine and the daemon's process as somebody else sees them; the
 // zero Host sees nothing.
-type Host struct {
+type HostView struct {
 	Second func(now float64, to *recording.Writer) // once a second; now is in seconds of the recording
 	Facts  func(*recording.Facts)                  // what is known of machine and processes now
 	Close  func()
@@ -42,8 +42,8 @@ const (
 	unseen = "stoker feed sees its own side only: stoker observe also times the device"
 )
 
-// Recorder makes recordings in a file, for Options.
-func (r Recording) Recorder(path string, take func() Snapshot) (stop func() error, err error) {
+// StartRecorder makes recordings in a file, for Options.
+func (r Recording) StartRecorder(path string, take func() Snapshot) (stop func() error, err error) {
 	began := time.Now()
 	b := newBook(r, began)
 	if b.out, err = recording.Create(path, b.collectFacts()); err != nil {
@@ -120,11 +120,11 @@ func newBook(r Recording, began time.Time) *book {
 	return &book{recording: r, began: began, rings: map[ringKey]*ringTrack{}, live: map[string]feed.Counters{}}
 }
 
-func (b *book) seconds(t time.Time) float64 { return t.Sub(b.began).Seconds() }
+func (b *book) sinceStart(t time.Time) float64 { return t.Sub(b.began).Seconds() }
 
 // writeBatches writes the batches that were consumed since the last look.
 func (b *book) writeBatches(s Snapshot) {
-	now := b.seconds(s.Time)
+	now := b.sinceStart(s.Time)
 	for _, session := range s.Sessions {
 		key := ringKey{session.Loader, session.Rank, session.PID}
 		track := b.rings[key]
@@ -197,7 +197,7 @@ func (b *book) writeSteps(track *ringTrack, s sessionSnapshot, now float64) {
 		wait = min(period, (s.TrainerWaited-track.seen.TrainerWaited).Seconds()/float64(batches))
 	}
 	for range batches {
-		b.out.Step(recording.Step{
+		b.out.AddStep(recording.Step{
 			PID: s.PID, Rank: s.Rank, Device: -1, Loader: track.id, N: track.n, Start: track.at, Period: period,
 			Wait:    wait,
 			Samples: float64((s.Samples - track.seen.Samples) / batches), Phase: recording.Train,
@@ -210,16 +210,16 @@ func (b *book) writeSteps(track *ringTrack, s sessionSnapshot, now float64) {
 
 // second writes what is written once a second.
 func (b *book) second(s Snapshot) {
-	now := b.seconds(s.Time)
+	now := b.sinceStart(s.Time)
 	b.writeCounters(now, s.Loaders)
 	for _, session := range s.Sessions {
 		track := b.rings[ringKey{session.Loader, session.Rank, session.PID}]
 		subject := fmt.Sprintf("loader/%d/%d", session.PID, track.id)
-		b.out.Sample(recording.FeedFull, subject, now, session.DaemonWaits.Seconds())
-		b.out.Sample(recording.FeedEmpty, subject, now, session.ClientWaits.Seconds())
-		b.out.Sample(recording.FeedReady, subject, now, float64(session.Slots.Ready+session.Slots.Loaned))
-		b.out.Sample(recording.FeedBad, subject, now, float64(session.Bad))
-		b.settle(track, session, s)
+		b.out.AddSample(recording.FeedFull, subject, now, session.DaemonWaits.Seconds())
+		b.out.AddSample(recording.FeedEmpty, subject, now, session.ClientWaits.Seconds())
+		b.out.AddSample(recording.FeedReady, subject, now, float64(session.Slots.Ready+session.Slots.Loaned))
+		b.out.AddSample(recording.FeedBad, subject, now, float64(session.Bad))
+		b.updateTrack(track, session, s)
 	}
 	if b.recording.Host.Second != nil {
 		b.recording.Host.Second(now, b.out)
@@ -231,9 +231,9 @@ func (b *book) second(s Snapshot) {
 	}
 }
 
-// settle brings the settings of a loader up to date: the threads are shared by its
+// updateTrack brings the settings of a loader up to date: the threads are shared by its
 // ranks on this node.
-func (b *book) settle(track *ringTrack, session sessionSnapshot, s Snapshot) {
+func (b *book) updateTrack(track *ringTrack, session sessionSnapshot, s Snapshot) {
 	ranks := 0
 	for _, other := range s.Sessions {
 		if other.Loader == session.Loader {
@@ -265,11 +265,11 @@ func (b *book) writeCounters(now float64, loaders map[string]feed.Counters) {
 		all = addCounters(all, c)
 	}
 	subject := fmt.Sprintf("process/%d", os.Getpid())
-	b.out.Sample(recording.FeedBatches, subject, now, float64(all.Batches))
-	b.out.Sample(recording.FeedSamples, subject, now, float64(all.Samples))
-	b.out.Sample(recording.FeedRead, subject, now, all.Read.Seconds())
-	b.out.Sample(recording.FeedDecode, subject, now, all.Decode.Seconds())
-	b.out.Sample(recording.FeedTransform, subject, now, all.Transform.Seconds())
+	b.out.AddSample(recording.FeedBatches, subject, now, float64(all.Batches))
+	b.out.AddSample(recording.FeedSamples, subject, now, float64(all.Samples))
+	b.out.AddSample(recording.FeedRead, subject, now, all.Read.Seconds())
+	b.out.AddSample(recording.FeedDecode, subject, now, all.Decode.Seconds())
+	b.out.AddSample(recording.FeedTransform, subject, now, all.Transform.Seconds())
 }
 
 func addCounters(a, b feed.Counters) feed.Counters {

@@ -34,12 +34,12 @@ func (p pretended) recorded(t *testing.T) *recording.Run {
 	const pid, batch = 4711, 64
 	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	began := time.Unix(1_800_000_000, 0)
-	host := Host{
+	host := HostView{
 		Second: func(now float64, to *recording.Writer) {
 			own := (p.read/4 + p.decode + p.transform - p.queued).Seconds() / p.step.Seconds() * now
-			to.Sample(recording.TreeCPU, "tree", now, own)
-			to.Sample(recording.ProcessCPU, fmt.Sprintf("process/%d", feedPID(t)), now, own)
-			to.Sample(recording.MachineCPU, "machine", now, max(own, p.cores*now))
+			to.AddSample(recording.TreeCPU, "tree", now, own)
+			to.AddSample(recording.ProcessCPU, fmt.Sprintf("process/%d", feedPID(t)), now, own)
+			to.AddSample(recording.MachineCPU, "machine", now, max(own, p.cores*now))
 		},
 		Facts: func(f *recording.Facts) { f.Machine = recording.Machine{CPUs: 8, Allowed: 8, PhysCores: 8} },
 	}
@@ -159,7 +159,7 @@ func TestStepsOfARecording(t *testing.T) {
 	if got := w.Samples(); got != 64 {
 		t.Errorf("%v samples in a batch, want 64", got)
 	}
-	l := run.Loader(4711, 0)
+	l := run.FindLoader(4711, 0)
 	if l == nil || l.Settings["loader"] != "stoker" || l.Settings["num_workers"] != 2 || l.Settings["batch_size"] != 64 {
 		t.Errorf("loader %+v", l)
 	}
@@ -194,7 +194,7 @@ func TestLoadersThatEndedAreLetGo(t *testing.T) {
 func TestRecordingOfADaemon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	var snapshots int64
-	stop, err := Recording{}.Recorder(path, func() Snapshot {
+	stop, err := Recording{}.StartRecorder(path, func() Snapshot {
 		snapshots++
 		return Snapshot{Time: time.Now(), Sessions: []sessionSnapshot{{Loader: "train", PID: 1, Consumed: snapshots, Samples: snapshots}}}
 	})
@@ -214,7 +214,7 @@ func TestRecordingOfADaemon(t *testing.T) {
 	if run, err := recording.Open(path); err != nil || int64(len(run.Steps)) != snapshots {
 		t.Errorf("%d steps of %d: %v", len(run.Steps), snapshots, err)
 	}
-	if _, err := (Recording{}).Recorder(path, nil); err == nil {
+	if _, err := (Recording{}).StartRecorder(path, nil); err == nil {
 		t.Error("a recording was written over another")
 	}
 }

@@ -101,7 +101,7 @@ func TestPrefetchAcrossEpochs(t *testing.T) {
 func TestResume(t *testing.T) {
 	s := start(t, Options{engine: &clockwork{samples: 1000, delay: time.Millisecond}})
 	must(t, s.open(aSpec("one", 32, 1), 0), s.start(1, 3, 0, false))
-	var all order.Digest
+	var all order.BagDigest
 	consumed := 0
 	for range 7 {
 		a, err := s.expect("batch")
@@ -129,7 +129,7 @@ func TestResume(t *testing.T) {
 			must(t, c.release(a.Slot))
 		}
 	}
-	var expected order.Digest
+	var expected order.BagDigest
 	for i := range 1000 {
 		expected.Add(i)
 	}
@@ -143,7 +143,7 @@ func TestResume(t *testing.T) {
 func TestInherit(t *testing.T) {
 	engine := &clockwork{samples: 103}
 	for _, done := range []int{4, 11} {
-		var inherited order.Digest
+		var inherited order.BagDigest
 		for i := range min(10*done, 103) {
 			inherited.Add(order.NewPermutation(aSpec("train", 10, 1).Seed, 2, 103).At(i))
 		}
@@ -550,7 +550,7 @@ func TestSnapshot(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	folder := privatetest.Folder(t)
+	folder := privatetest.MakeFolder(t)
 	path := filepath.Join(folder, "job")
 	l, err := Listen(path)
 	must(t, err)

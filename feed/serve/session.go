@@ -20,30 +20,30 @@ import (
 type session struct {
 	daemon *daemon
 	link   *link
-	share  *share
+	share  *sharedLoader
 	rank   int
 	pid    int
 	ring   *ring.Ring
 	fills  sync.WaitGroup // under way in the pool
 	tasks  sync.WaitGroup // reports being made
 
-	mu     sync.Mutex // guards what follows
-	run    *run       // nil before the first start
-	held   []*fill    // by slot: what the client has
+	mu     sync.Mutex    // guards what follows
+	run    *startRequest // nil before the first start
+	held   []*slotFill   // by slot: what the client has
 	closed bool
 	pace   pace
 	counts sessionCounts
 }
 
-// run is what one start asked for.
-type run struct {
+// startRequest is what one start asked for.
+type startRequest struct {
 	number int64
 	batch  int
 	once   bool
-	pass   *passage // whose steps are submitted now
-	step   int      // the next to submit
-	queue  []*fill  // submitted, not yet delivered
-	over   bool     // nothing more will be submitted
+	pass   *passage    // whose steps are submitted now
+	step   int         // the next to submit
+	queue  []*slotFill // submitted, not yet delivered
+	over   bool        // nothing more will be submitted
 }
 
 // passage is one epoch of a run.
@@ -55,9 +55,9 @@ type passage struct {
 	released int // batches
 }
 
-// fill is one batch on its way through a slot.
-type fill struct {
-	run     *run
+// slotFill is one batch on its way through a slot.
+type slotFill struct {
+	run     *startRequest
 	passage *passage
 	step    int
 	slot    int
@@ -83,7 +83,7 @@ func (s *session) startRun(r *request) error {
 		return err
 	}
 	old := s.run
-	s.run = &run{number: r.Run, batch: r.Batch, once: r.Once, pass: p, step: r.Done}
+	s.run = &startRequest{number: r.Run, batch: r.Batch, once: r.Once, pass: p, step: r.Done}
 	s.pace.restart(time.Now())
 	if p.steps == p.released {
 		s.sendReport(s.run, p)
@@ -118,7 +118,7 @@ func (p *passage) inherit(r *request) error {
 
 // dropRun frees the slots of a run that were not delivered. mu is held; Cancel waits
 // some microseconds for threads that write into the slot, not for their samples.
-func (s *session) dropRun(r *run) {
+func (s *session) dropRun(r *startRequest) {
 	for _, f := range r.queue {
 		switch {
 		case f.filled:
@@ -132,7 +132,7 @@ func (s *session) dropRun(r *run) {
 }
 
 // slotFilled notes that a batch is whole. The pool calls it.
-func (s *session) slotFilled(f *fill, batch feed.Filled) {
+func (s *session) slotFilled(f *slotFill, batch feed.Filled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.fills.Done()
@@ -140,7 +140,7 @@ func (s *session) slotFilled(f *fill, batch feed.Filled) {
 		s.mustAgree(s.ring.Drop(f.slot))
 	} else {
 		f.filled, f.batch = true, batch
-		s.mustAgree(s.ring.Filled(f.slot))
+		s.mustAgree(s.ring.MarkFilled(f.slot))
 		s.counts.bad += int64(len(batch.Bad))
 	}
 	if err := s.advance(); err != nil {
@@ -189,12 +189,12 @@ func (s *session) submit() error {
 			return nil
 		}
 		now := time.Now()
-		f := &fill{
+		f := &slotFill{
 			run: r, passage: r.pass, step: r.step, slot: slot, since: now,
 			wanted: s.pace.wanted(now, r.queue, s.ring.CountSlots()),
 		}
 		s.fills.Add(1)
-		job, err := f.passage.pass.Fill(f.step, s.ring.Memory(slot), f.wanted,
+		job, err := f.passage.pass.Fill(f.step, s.ring.SlotMemory(slot), f.wanted,
 			func(b feed.Filled) { s.slotFilled(f, b) })
 		if err != nil {
 			s.fills.Done()
@@ -243,7 +243,7 @@ func (s *session) release(slot int, waited float64) error {
 }
 
 // countConsumed counts a batch as consumed, and reports the epoch where it was the last.
-func (s *session) countConsumed(f *fill, waited float64) {
+func (s *session) countConsumed(f *slotFill, waited float64) {
 	s.pace.released(time.Now())
 	s.counts.release(f, waited)
 	p := f.passage
@@ -256,9 +256,9 @@ func (s *session) countConsumed(f *fill, waited float64) {
 
 // sendReport sends the account of an epoch, from a goroutine of its own: a million
 // samples are 40 ms, too long for a lock that pongs need.
-func (s *session) sendReport(r *run, p *passage) {
+func (s *session) sendReport(r *startRequest, p *passage) {
 	s.tasks.Go(func() {
-		_ = s.link.sendPacket(endPacket(r, p, p.pass.Report())) // gone is the reader's to find out
+		_ = s.link.sendPacket(endPacket(r, p, p.pass.Account())) // gone is the reader's to find out
 	})
 }
 

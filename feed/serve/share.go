@@ -10,9 +10,9 @@ import (
 	"github.com/stoker-dev/stoker/feed"
 )
 
-// share is a loader that the ranks of this node have in common: listed once,
+// sharedLoader is a loader that the ranks of this node have in common: listed once,
 // opened by the first session of its name and closed with the last.
-type share struct {
+type sharedLoader struct {
 	spec   feed.Spec // as the first rank sent it
 	cancel context.CancelFunc
 	opened chan struct{} // closed once loader or err is there
@@ -31,13 +31,15 @@ type loaderTable struct {
 	daemon *daemon
 
 	mu     sync.Mutex
-	shares map[string]*share
+	shares map[string]*sharedLoader
 }
 
 // joinLoader returns the loader of a spec's name, which it opens where it is the first
 // to ask: list is read then only, for all ranks have the same. Pairs with
 // share.leave, whatever comes of it.
-func (t *loaderTable) joinLoader(spec feed.Spec, options feed.Options, list func() ([]byte, error)) (*share, error) {
+func (t *loaderTable) joinLoader(spec feed.Spec, options feed.Options, list func() ([]byte,
+	error),
+) (*sharedLoader, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.shares[spec.Name]; s != nil {
@@ -48,7 +50,7 @@ func (t *loaderTable) joinLoader(spec feed.Spec, options feed.Options, list func
 		return s, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &share{
+	s := &sharedLoader{
 		spec: spec, cancel: cancel, opened: make(chan struct{}), began: time.Now(), table: t,
 		sessions: map[*session]struct{}{}, users: 1,
 	}
@@ -68,7 +70,7 @@ func (t *loaderTable) joinLoader(spec feed.Spec, options feed.Options, list func
 }
 
 // waitForLoader returns when the loader stands, or done is closed.
-func (s *share) waitForLoader(done <-chan struct{}) error {
+func (s *sharedLoader) waitForLoader(done <-chan struct{}) error {
 	select {
 	case <-s.opened:
 		return s.err
@@ -79,7 +81,7 @@ func (s *share) waitForLoader(done <-chan struct{}) error {
 
 // enterLoader makes a session one of the loader's. A rank can be there twice for a
 // moment: the session of a rank that died may still be ending.
-func (s *share) enterLoader(member *session) {
+func (s *sharedLoader) enterLoader(member *session) {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	s.sessions[member] = struct{}{}
@@ -88,7 +90,7 @@ func (s *share) enterLoader(member *session) {
 // leaveLoader ends what join began; the last one closes the loader. A listing is not
 // waited for: it may hang at a storage that does not answer. member is nil where it
 // did not come to a session.
-func (s *share) leaveLoader(member *session) {
+func (s *sharedLoader) leaveLoader(member *session) {
 	s.table.mu.Lock()
 	delete(s.sessions, member)
 	s.users--
@@ -109,7 +111,7 @@ func (s *share) leaveLoader(member *session) {
 	}
 }
 
-func (s *share) closeLoader() {
+func (s *sharedLoader) closeLoader() {
 	<-s.opened
 	if s.loader == nil {
 		return
@@ -120,7 +122,7 @@ func (s *share) closeLoader() {
 }
 
 // describeListing says how far the listing is.
-func (s *share) describeListing(now time.Time) string {
+func (s *sharedLoader) describeListing(now time.Time) string {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	return fmt.Sprintf("%s is being listed since %.1f s: %d files so far", s.spec.Root, now.Sub(s.began).Seconds(),

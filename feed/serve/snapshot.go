@@ -41,7 +41,7 @@ type sessionCounts struct {
 }
 
 // release counts a batch that was consumed.
-func (c *sessionCounts) release(f *fill, waited float64) {
+func (c *sessionCounts) release(f *slotFill, waited float64) {
 	c.consumed++
 	c.samples += int64(f.batch.Count)
 	if waited > 0 && waited < 1e9 { // what a client says is not believed, only added up
@@ -63,7 +63,7 @@ func (d *daemon) takeSnapshot() Snapshot {
 	}
 	for _, s := range sessions {
 		snapshot.Sessions = append(snapshot.Sessions, s.describeSession(snapshot.Time))
-		snapshot.Loaders[s.share.spec.Name] = s.share.loader.Statistics()
+		snapshot.Loaders[s.share.spec.Name] = s.share.loader.CurrentCounters()
 	}
 	slices.SortFunc(snapshot.Sessions, func(a, b sessionSnapshot) int {
 		return cmp.Or(cmp.Compare(a.Loader, b.Loader), cmp.Compare(a.Rank, b.Rank))

@@ -80,7 +80,7 @@ func listen(path string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := private.Check(filepath.Dir(path)); err != nil {
+	if _, err := private.CheckPath(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("others could take its place: %w", err)
 	}
 	if answered(path) {

@@ -30,7 +30,7 @@ func specOf(r *request) (feed.Spec, error) {
 			return feed.Spec{}, fmt.Errorf("a spec of %d bytes that cannot be read: %w", r.SpecBytes, err)
 		}
 		spec = new(feed.Spec)
-		if err := decode(text, spec); err != nil {
+		if err := decodeStrictly(text, spec); err != nil {
 			return feed.Spec{}, fmt.Errorf("a spec that is none: %w", err)
 		}
 	}
@@ -82,9 +82,9 @@ func readFile(file *os.File, from, size int) ([]byte, error) {
 // maxBatch keeps a mask of all of a batch's places within a packet.
 const maxBatch = 8192
 
-// decode reads one JSON value strictly: a field that nobody knows is a client of
+// decodeStrictly reads one JSON value strictly: a field that nobody knows is a client of
 // another version or a typing error, and either is better told than ignored.
-func decode(text []byte, into any) error {
+func decodeStrictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
@@ -110,7 +110,9 @@ func sameSpec(first, other feed.Spec) error {
 			continue
 		}
 		name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-		return fmt.Errorf("loader %q has %s %s here, another rank opened it with %s: all ranks must give the same, and each loader of a job a name of its own",
+		return fmt.Errorf(
+			"loader %q has %s %s here, another rank opened it with %s: all ranks must give the same, and each loader "+
+				"of a job a name of its own",
 			first.Name, name, shorten(is, quoted), shorten(was, quoted))
 	}
 	return nil

@@ -59,7 +59,8 @@ func listBucket(ctx context.Context, root string, o Options) (*Folder, error) {
 	name, prefix, _ := strings.Cut(strings.TrimRight(strings.TrimPrefix(root, scheme), "/"), "/")
 	if !bucketName.MatchString(name) || strings.ContainsAny(prefix, "?#") { // not what it says: that may hold a secret
 		return nil,
-			fmt.Errorf("%s names no bucket: expected s3://BUCKET/PREFIX without keys or a query: AWS_ACCESS_KEY_ID and AWS_PROFILE name the keys", redact.Addresses(root))
+			fmt.Errorf("%s names no bucket: expected s3://BUCKET/PREFIX without keys or a query: AWS_ACCESS_KEY_ID "+
+				"and AWS_PROFILE name the keys", redact.Addresses(root))
 	}
 	root = strings.TrimRight(root, "/")
 	if prefix != "" {
@@ -165,7 +166,7 @@ func (b *bucket) fetchObject(below string, want object, to *os.File) (sum uint32
 		watch := time.AfterFunc(stalls, cancel)
 		defer watch.Stop()
 		bytes := crc32.New(castagnoli)
-		n, err := io.Copy(io.MultiWriter(to, bytes), &alive{io.LimitReader(response.Body, want.size+1), watch})
+		n, err := io.Copy(io.MultiWriter(to, bytes), &deadlineReader{io.LimitReader(response.Body, want.size+1), watch})
 		sum = bytes.Sum32()
 		switch {
 		case ctx.Err() != nil:
@@ -179,16 +180,17 @@ func (b *bucket) fetchObject(below string, want object, to *os.File) (sum uint32
 }
 
 // errChanged is of an object that is not any more what was listed.
-var errChanged = errors.New("it was changed since it was listed: start the run again, so that it is listed as it is now")
+var errChanged = errors.New(
+	"it was changed since it was listed: start the run again, so that it is listed as it is now")
 
-// alive puts the end of a try off with each byte that comes.
-type alive struct {
+// deadlineReader puts the end of a try off with each byte that comes.
+type deadlineReader struct {
 	io.Reader
 
 	watch *time.Timer
 }
 
-func (a *alive) Read(p []byte) (int, error) {
+func (a *deadlineReader) Read(p []byte) (int, error) {
 	n, err := a.Reader.Read(p)
 	if n > 0 {
 		a.watch.Reset(stalls)
@@ -248,7 +250,7 @@ var refusals = map[string]bool{
 // explain says what a store's answer means and what to do, and whose it is. What
 // the store or the network said is cut short and holds no credential: they are in headers.
 func explain(err error) (says string, whose blame) {
-	var a answer
+	var a storeError
 	if !errors.As(err, &a) && !errors.Is(err, errChanged) {
 		text := err.Error()
 		return redact.Addresses(text[:min(len(text), 300)]), passing
@@ -264,7 +266,9 @@ func explain(err error) (says string, whose blame) {
 	case a.Code == "AuthorizationHeaderMalformed": // the scope of a signature has the region
 		return a.Error() + ": set AWS_REGION", setup
 	case code == http.StatusForbidden || code == http.StatusUnauthorized:
-		return a.Error() + ": these credentials may not list or read it. See AWS_ACCESS_KEY_ID, AWS_PROFILE and AWS_ENDPOINT_URL where the script starts", whose
+		return a.Error() +
+			": these credentials may not list or read it. See AWS_ACCESS_KEY_ID, AWS_PROFILE and AWS_ENDPOINT_URL " +
+			"where the script starts", whose
 	case code == http.StatusNotFound:
 		return a.Error() + ": it is not there, or not any more. See bucket, prefix, AWS_ENDPOINT_URL and AWS_REGION",
 			whose

@@ -356,7 +356,8 @@ func (w *treeWalk) refuseLoop(path, name string) error {
 	for at := path; ; {
 		above, err := os.Stat(joinPath(w.root, at))
 		if err == nil && os.SameFile(above, target) {
-			return fmt.Errorf("%s is a link to the folder %s, which it lies in: its images would be listed again and again: remove the link", link, joinPath(w.root, at))
+			return fmt.Errorf(
+				"%s is a link to the folder %s, which it lies in: its images would be listed again and again: remove the link", link, joinPath(w.root, at))
 		}
 		if at == "" {
 			return nil

@@ -53,13 +53,13 @@ func newClient() (*client, error) {
 	return c, nil
 }
 
-// answer is what a store says instead of what it was asked for.
-type answer struct {
+// storeError is what a store says instead of what it was asked for.
+type storeError struct {
 	status        int
 	Code, Message string
 }
 
-func (a answer) Error() string {
+func (a storeError) Error() string {
 	return strings.TrimRight(fmt.Sprintf("%d %s: %s", a.status, cmp.Or(a.Code, http.StatusText(a.status)), a.Message),
 		".: ")
 }
@@ -89,7 +89,7 @@ func (c *client) getObject(ctx context.Context, path string, query url.Values, m
 		return response, err
 	}
 	defer func() { _ = response.Body.Close() }() // only read
-	a := answer{status: response.StatusCode}
+	a := storeError{status: response.StatusCode}
 	_ = xml.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&a) // the status alone says enough
 	return nil, a
 }

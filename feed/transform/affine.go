@@ -2,7 +2,7 @@ package transform
 
 import "encoding/binary"
 
-// affine is (x/255 - mean) / std as the vector kernel computes it: divisions are
+// scaleShift is (x/255 - mean) / std as the vector kernel computes it: divisions are
 // slow, so that it multiplies by a reciprocal of two parts, v*high + v*low with one
 // rounding of the sum. That gives the quotient to the bit for nearly all divisors;
 // givesNumbers tries all 256 values, and where one differs the tables are used.
@@ -10,7 +10,7 @@ import "encoding/binary"
 // constants are those of one channel, then of the next two, then of all three in
 // turn for interleaved pixels: 24 numbers of mean, of high, of low each, three
 // registers, after which the channel of a pixel repeats.
-type affine struct {
+type scaleShift struct {
 	unit      [2]float32
 	constants [4][3][24]float32
 }
@@ -18,7 +18,7 @@ type affine struct {
 // interleaved is the number of the constants of all channels in turn.
 const interleaved = 3
 
-func (a *affine) setNumbers(c int, mean, std float32) {
+func (a *scaleShift) setNumbers(c int, mean, std float32) {
 	a.unit[0], a.unit[1] = reciprocal(255)
 	high, low := reciprocal(std)
 	for i := range 24 {
@@ -38,7 +38,7 @@ func reciprocal(x float32) (high, low float32) {
 }
 
 // givesNumbers says whether the kernel writes these numbers of channel c.
-func (a *affine) givesNumbers(c int, numbers *[256]uint32) bool {
+func (a *scaleShift) givesNumbers(c int, numbers *[256]uint32) bool {
 	var pixels [256]byte
 	for i := range pixels {
 		pixels[i] = byte(i)

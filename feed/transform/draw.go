@@ -48,14 +48,14 @@ func (g *Geometry) Resize(size image.Point, filter int, box [4]float32) error {
 	return nil
 }
 
-// Check says what of the geometry would take too much memory.
-func (g *Geometry) Check() error {
+// Validate says what of the geometry would take too much memory.
+func (g *Geometry) Validate() error {
 	_, err := g.checkedChoice()
 	return err
 }
 
-// Need is the part of the picture that is read.
-func (g *Geometry) Need() image.Rectangle { return g.list[0].needRect() }
+// SourceArea is the part of the picture that is read.
+func (g *Geometry) SourceArea() image.Rectangle { return g.list[0].needRect() }
 
 // Draw writes the planes of the result, rows without gaps: one plane where the picture
 // is grey, else three; three of a grey picture are equal but for the fill.
@@ -78,7 +78,7 @@ type Numbers struct {
 	dtype  string
 	words  [256]uint32
 	short  [256]uint16
-	affine affine
+	affine scaleShift
 	fused  bool // affine gives them to the bit
 }
 

@@ -62,7 +62,7 @@ func (c *fileCase) pixels(t *testing.T, w *Worker, d *decode.Decoder, folder str
 	}
 	choice := chosen(t, c.Steps, info.Width, info.Height)
 	p := &Program{form: form{width: c.Size[0], height: c.Size[1], bytes: 1}}
-	picture, err := d.Decode(p.Need(choice))
+	picture, err := d.Decode(p.SourceArea(choice))
 	if err != nil {
 		t.Errorf("%s: %v", c.File, err)
 		return nil

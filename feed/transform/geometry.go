@@ -206,7 +206,9 @@ func (s *stages) checkedChoice() (Choice, error) {
 		x, y := s.list[i].x.canvas, s.list[i].y.canvas
 		if i+1 < len(s.list) && x*y > mostPixels {
 			return Choice{},
-				fmt.Errorf("an image of %d x %d pixels comes out of one transform and goes into the next: more than %d pixels: crop it first",
+				fmt.Errorf(
+					"an image of %d x %d pixels comes out of one transform and goes into the next: more than %d "+
+						"pixels: crop it first",
 					x, y, mostPixels)
 		}
 	}
@@ -216,7 +218,8 @@ func (s *stages) checkedChoice() (Choice, error) {
 // checkLimits says which limit a stage breaks.
 func (s *stage) checkLimits() error {
 	if s.x.canvas < 1 || s.y.canvas < 1 {
-		return fmt.Errorf("an image of %d x %d pixels comes out of the transforms: it needs at least one pixel each way",
+		return fmt.Errorf(
+			"an image of %d x %d pixels comes out of the transforms: it needs at least one pixel each way",
 			s.x.canvas, s.y.canvas)
 	}
 	if s.filter == nil {
@@ -228,7 +231,9 @@ func (s *stage) checkLimits() error {
 	}
 	rows := int(2*s.filter.support*max(1, float64(s.y.length)/float64(s.y.size))) + 3
 	if held := 3 * rows * max(s.x.kept, s.x.length); held > mostPixels { // see window
-		return fmt.Errorf("resize of %d x %d pixels to %d x %d: %d pixels of it would be held at once, more than %d: crop the image first",
+		return fmt.Errorf(
+			"resize of %d x %d pixels to %d x %d: %d pixels of it would be held at once, more than %d: crop the "+
+				"image first",
 			s.x.length, s.y.length, s.x.size, s.y.size, held, mostPixels)
 	}
 	return nil

@@ -28,7 +28,7 @@ func sumChunksSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kern
 }
 
 // convertPixels converts all pixels but for the last n%8 and returns how many.
-func (a *affine) convertPixels(dst, pixels []byte, channel int, dtype string) int {
+func (a *scaleShift) convertPixels(dst, pixels []byte, channel int, dtype string) int {
 	n := len(pixels) &^ 7
 	if n == 0 {
 		return 0

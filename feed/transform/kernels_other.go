@@ -2,10 +2,10 @@
 
 package transform
 
-func sumRowsSIMD([]byte, []byte, int, []rowWeight, int)          {}
-func sumGroupsSIMD([]byte, int, []byte, int, *kernelTable)       {}
-func sumChunksSIMD([]byte, int, []byte, int, *kernelTable)       {}
-func streamSIMD([]byte, []byte)                                  {}
-func fence()                                                     {}
-func interleaveSIMD([]byte, []byte, int, int)                    {}
-func (a *affine) convertPixels(_, _ []byte, _ int, _ string) int { return 0 }
+func sumRowsSIMD([]byte, []byte, int, []rowWeight, int)              {}
+func sumGroupsSIMD([]byte, int, []byte, int, *kernelTable)           {}
+func sumChunksSIMD([]byte, int, []byte, int, *kernelTable)           {}
+func streamSIMD([]byte, []byte)                                      {}
+func fence()                                                         {}
+func interleaveSIMD([]byte, []byte, int, int)                        {}
+func (a *scaleShift) convertPixels(_, _ []byte, _ int, _ string) int { return 0 }

@@ -21,7 +21,7 @@ func TestKernelsAreThePlainOnes(t *testing.T) {
 	for i := range 3000 {
 		picture := randomPicture(rng)
 		p, choice := randomChoice(rng, picture.Size)
-		cut := cutOut(picture, p.Need(choice))
+		cut := cutOut(picture, p.SourceArea(choice))
 		got, want := make([]byte, p.Bytes()), make([]byte, p.Bytes())
 		if err := simd.Apply(p, choice, cut, got); err != nil {
 			t.Fatalf("case %d: %v", i, err)
@@ -87,8 +87,8 @@ func randomChoice(rng *rand.Rand, size image.Point) (*Program, Choice) {
 	w, h := s.canvasSize()
 	types := []string{"uint8", "float16", "bfloat16", "float32"}
 	out := Output{DType: types[rng.IntN(4)], Layout: []string{"nchw", "channels_last"}[rng.IntN(2)]}
-	v := values{unit: out.DType != "uint8", mean: []float64{0.485, 0.456, 0.406}, std: []float64{0.229, 0.224, 0.225}}
-	form, err := newForm(out, v, extent{w, h})
+	v := numberMeaning{unit: out.DType != "uint8", mean: []float64{0.485, 0.456, 0.406}, std: []float64{0.229, 0.224, 0.225}}
+	form, err := newForm(out, v, fixedSize{w, h})
 	if err != nil {
 		panic(err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // allOps are the transforms by name, each with what compiles it.
-var allOps = map[string]func(Op, *values) (step, error){
+var allOps = map[string]func(Op, *numberMeaning) (step, error){
 	"resize":                 compileResize,
 	"center_crop":            compileCenterCrop,
 	"random_resized_crop":    compileRandomResizedCrop,
@@ -32,25 +32,26 @@ func opNames() string {
 // step is one compiled Op.
 type step struct {
 	operation uint32                            // number of its stream of draws
-	extent    func(extent) extent               // what it does to the size; nil: nothing
+	extent    func(fixedSize) fixedSize         // what it does to the size; nil: nothing
 	do        func(*stages, *order.Draws) error // nil: nothing to do per sample
 }
 
-// extent is the size of an image where it is the same for all; 0 where it is not.
-type extent struct {
+// fixedSize is the size of an image where it is the same for all; 0 where it is not.
+type fixedSize struct {
 	width, height int
 }
 
-// values is what the numbers of the tensor mean.
-type values struct {
+// numberMeaning is what the numbers of the tensor mean.
+type numberMeaning struct {
 	tensor    bool // it is a tensor already: only flips and normalize may follow
 	unit      bool // 0..1 instead of 0..255
 	mean, std []float64
 }
 
-var errTensor = errors.New("it comes after the conversion to a tensor: put it in front, where Pillow's pixels are defined")
+var errTensor = errors.New(
+	"it comes after the conversion to a tensor: put it in front, where Pillow's pixels are defined")
 
-func compileResize(op Op, v *values) (step, error) {
+func compileResize(op Op, v *numberMeaning) (step, error) {
 	f, err := op.filterOf()
 	switch {
 	case err != nil:
@@ -65,15 +66,15 @@ func compileResize(op Op, v *values) (step, error) {
 		return step{}, fmt.Errorf("max_size %d must be larger than the shorter side, %d", op.MaxSize, op.Size[0])
 	}
 	return step{
-		extent: func(in extent) extent {
+		extent: func(in fixedSize) fixedSize {
 			if len(op.Size) == 1 && in.width == 0 {
-				return extent{}
+				return fixedSize{}
 			}
 			return op.resized(in)
 		},
 		do: func(s *stages, _ *order.Draws) error {
 			w, h := s.canvasSize()
-			to := op.resized(extent{w, h})
+			to := op.resized(fixedSize{w, h})
 			if to.width < 1 || to.height < 1 {
 				return fmt.Errorf("resize of %d x %d pixels to %d x %d: it needs at least one pixel each way", w, h,
 					to.width, to.height)
@@ -85,9 +86,9 @@ func compileResize(op Op, v *values) (step, error) {
 }
 
 // resized is torchvision's _compute_resized_image_output_size.
-func (op *Op) resized(in extent) extent {
+func (op *Op) resized(in fixedSize) fixedSize {
 	if len(op.Size) == 2 {
-		return extent{width: op.Size[1], height: op.Size[0]}
+		return fixedSize{width: op.Size[1], height: op.Size[0]}
 	}
 	short, long := min(in.width, in.height), max(in.width, in.height)
 	newShort := op.Size[0]
@@ -96,15 +97,15 @@ func (op *Op) resized(in extent) extent {
 		newShort, newLong = int(float64(op.MaxSize*newShort)/float64(newLong)), op.MaxSize
 	}
 	if in.width <= in.height {
-		return extent{newShort, newLong}
+		return fixedSize{newShort, newLong}
 	}
-	return extent{newLong, newShort}
+	return fixedSize{newLong, newShort}
 }
 
-func compileCenterCrop(op Op, v *values) (step, error) {
+func compileCenterCrop(op Op, v *numberMeaning) (step, error) {
 	size, err := op.cropSize(v)
 	return step{
-		extent: func(extent) extent { return size },
+		extent: func(fixedSize) fixedSize { return size },
 		do: func(s *stages, _ *order.Draws) error {
 			w, h := s.canvasSize()
 			left, top := centred(w, size.width), centred(h, size.height)
@@ -123,7 +124,7 @@ func centred(have, want int) int {
 	return int(math.RoundToEven(float64(have-want) / 2))
 }
 
-func compileRandomResizedCrop(op Op, v *values) (step, error) {
+func compileRandomResizedCrop(op Op, v *numberMeaning) (step, error) {
 	size, err := op.cropSize(v)
 	if err != nil {
 		return step{}, err
@@ -145,7 +146,7 @@ func compileRandomResizedCrop(op Op, v *values) (step, error) {
 			fmt.Errorf("scale %v and ratio %v must each be two positive numbers, the smaller first", scale, ratio)
 	}
 	return step{
-		extent: func(extent) extent { return size },
+		extent: func(fixedSize) fixedSize { return size },
 		do: func(s *stages, d *order.Draws) error {
 			w, h := s.canvasSize()
 			s.cropTo(drawResizedCrop(d, w, h, scale, ratio), [3]uint8{})
@@ -155,7 +156,7 @@ func compileRandomResizedCrop(op Op, v *values) (step, error) {
 	}, nil
 }
 
-func compileRandomCrop(op Op, v *values) (step, error) {
+func compileRandomCrop(op Op, v *numberMeaning) (step, error) {
 	size, err := op.cropSize(v)
 	if err != nil {
 		return step{}, err
@@ -170,7 +171,7 @@ func compileRandomCrop(op Op, v *values) (step, error) {
 			fmt.Errorf("padding %v: [left, top, right, bottom] is expected, none of them negative", op.Padding)
 	}
 	return step{
-		extent: func(extent) extent { return size },
+		extent: func(fixedSize) fixedSize { return size },
 		do: func(s *stages, d *order.Draws) error {
 			w, h := s.canvasSize()
 			area := image.Rect(-padding[0], -padding[1], w+padding[2], h+padding[3])
@@ -179,7 +180,9 @@ func compileRandomCrop(op Op, v *values) (step, error) {
 				area = image.Rect(area.Min.X-x, area.Min.Y-y, area.Max.X+x, area.Max.Y+y)
 			}
 			if area.Dx() < size.width || area.Dy() < size.height {
-				return fmt.Errorf("random_crop of %d x %d pixels from an image of %d x %d (with its padding): it is too small: set pad_if_needed or resize first",
+				return fmt.Errorf(
+					"random_crop of %d x %d pixels from an image of %d x %d (with its padding): it is too small: set "+
+						"pad_if_needed or resize first",
 					size.width, size.height, area.Dx(), area.Dy())
 			}
 			crop := image.Rect(0, 0, size.width, size.height)
@@ -192,8 +195,8 @@ func compileRandomCrop(op Op, v *values) (step, error) {
 	}, nil
 }
 
-func compileFlip(flip func(*stages)) func(Op, *values) (step, error) {
-	return func(op Op, _ *values) (step, error) {
+func compileFlip(flip func(*stages)) func(Op, *numberMeaning) (step, error) {
+	return func(op Op, _ *numberMeaning) (step, error) {
 		p := 0.5
 		if op.P != nil {
 			p = *op.P
@@ -210,8 +213,8 @@ func compileFlip(flip func(*stages)) func(Op, *values) (step, error) {
 	}
 }
 
-func compileToTensor(unit bool) func(Op, *values) (step, error) {
-	return func(_ Op, v *values) (step, error) {
+func compileToTensor(unit bool) func(Op, *numberMeaning) (step, error) {
+	return func(_ Op, v *numberMeaning) (step, error) {
 		if v.tensor {
 			return step{}, errors.New("the image is a tensor already")
 		}
@@ -220,7 +223,7 @@ func compileToTensor(unit bool) func(Op, *values) (step, error) {
 	}
 }
 
-func compileNormalize(op Op, v *values) (step, error) {
+func compileNormalize(op Op, v *numberMeaning) (step, error) {
 	if !v.unit {
 		return step{}, errors.New("it works on the numbers 0..1 that to_tensor gives: put to_tensor in front")
 	}
@@ -250,14 +253,14 @@ func (op *Op) filterOf() (*filter, error) {
 }
 
 // cropSize is the size of a crop; one number means a square, as in torchvision.
-func (op *Op) cropSize(v *values) (extent, error) {
+func (op *Op) cropSize(v *numberMeaning) (fixedSize, error) {
 	if v.tensor {
-		return extent{}, errTensor
+		return fixedSize{}, errTensor
 	}
 	if n := len(op.Size); n == 0 || n > 2 || slices.Min(op.Size) < 1 {
-		return extent{}, fmt.Errorf("size %v: [height, width] is expected, each at least 1", op.Size)
+		return fixedSize{}, fmt.Errorf("size %v: [height, width] is expected, each at least 1", op.Size)
 	}
-	return extent{height: op.Size[0], width: op.Size[len(op.Size)-1]}, nil
+	return fixedSize{height: op.Size[0], width: op.Size[len(op.Size)-1]}, nil
 }
 
 func (op *Op) fillColour() (fill [3]uint8, err error) {

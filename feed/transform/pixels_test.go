@@ -89,7 +89,7 @@ func TestPixelsArePillows(t *testing.T) {
 				t.Errorf("case %d, %v %v: %d bytes, Pillow has %v", i, c.Steps, c.Ops, len(got), c.Size)
 				continue
 			}
-			picture := narrowed(drawn(c.Width, c.Height, c.Seed, c.Noise), p.Need(choice))
+			picture := narrowed(drawn(c.Width, c.Height, c.Seed, c.Noise), p.SourceArea(choice))
 			if err := w.Apply(p, choice, picture, got); err != nil {
 				t.Errorf("case %d: %v", i, err)
 				continue

@@ -93,7 +93,7 @@ func TestCIFAR(t *testing.T) {
 			top := y.first - y.at
 			places[image.Point{left, top}]++
 			got := make([]byte, p.Bytes())
-			if err := w.Apply(p, choice, narrowed(picture, p.Need(choice)), got); err != nil {
+			if err := w.Apply(p, choice, narrowed(picture, p.SourceArea(choice)), got); err != nil {
 				t.Fatal(err)
 			}
 			for i, v := range got[:32*32] {
@@ -128,7 +128,7 @@ func TestDrawsAreTheirOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p.Need(c)
+		return p.SourceArea(c)
 	}
 	first := need(1, 2, 3)
 	if again := need(1, 2, 3); again != first {
@@ -146,7 +146,7 @@ func TestShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, w := p.Shape(); h != 5 || w != 7 || p.Bytes() != 5*7*3*2 {
+	if h, w := p.TensorShape(); h != 5 || w != 7 || p.Bytes() != 5*7*3*2 {
 		t.Errorf("shape %d x %d, %d bytes", h, w, p.Bytes())
 	}
 	if err := NewWorker().Apply(p, Choice{stages: []stage{newStage(5, 7)}}, drawn(5, 7, 1, 1), make([]byte, 3)); err == nil {

@@ -120,8 +120,8 @@ type reader struct {
 	read          func(y int, dst []byte, stride int)
 }
 
-// window holds consecutive rows between the passes.
-type window struct {
+// rowWindow holds consecutive rows between the passes.
+type rowWindow struct {
 	rows        []byte
 	stride      int // of a plane within a row
 	row         int // bytes of a row
@@ -130,7 +130,7 @@ type window struct {
 	capacity    int
 }
 
-func (v *window) beginRows(r *reader, stride, keep int) {
+func (v *rowWindow) beginRows(r *reader, stride, keep int) {
 	v.stride, v.row = stride, stride*r.channels
 	v.first, v.next, v.end = r.first, r.first, r.first+r.rows
 	v.capacity = min(2*keep+4*stripRows, r.rows+stripRows)
@@ -138,7 +138,7 @@ func (v *window) beginRows(r *reader, stride, keep int) {
 }
 
 // slideTo makes room for stripRows more rows and forgets those above first.
-func (v *window) slideTo(first int) {
+func (v *rowWindow) slideTo(first int) {
 	if first > v.next { // rows that no sum needs
 		v.first, v.next = first, first
 		return
@@ -179,7 +179,7 @@ func (w *Worker) runPasses(s *stage, from *reader, out rowSink) {
 			continue
 		}
 		if w.waiting = append(w.waiting, y); len(w.waiting) == stripRows || i == s.y.kept-1 {
-			w.finish(from, out)
+			w.flushRows(from, out)
 		}
 	}
 }
@@ -239,8 +239,8 @@ func (w *Worker) loadRows(from *reader, first, end int) {
 	}
 }
 
-// finish takes the waiting rows through the horizontal pass.
-func (w *Worker) finish(from *reader, out rowSink) {
+// flushRows takes the waiting rows through the horizontal pass.
+func (w *Worker) flushRows(from *reader, out rowSink) {
 	stride := w.across.stride
 	w.sumPlanes(w.lines, stride, w.strip, w.source, from.channels)
 	for i, y := range w.waiting {

@@ -14,11 +14,11 @@ type form struct {
 	channelsLast  bool
 	numbers       [3][256]uint32 // what a pixel's value becomes, as bits
 	halves        [3][256]uint16 // the same where a number has two bytes
-	affine        affine
+	affine        scaleShift
 	fused         bool // affine gives numbers to the bit
 }
 
-func newForm(out Output, v values, size extent) (form, error) {
+func newForm(out Output, v numberMeaning, size fixedSize) (form, error) {
 	f := form{height: size.height, width: size.width, dtype: out.DType}
 	switch out.Layout {
 	case "nchw":
@@ -51,7 +51,7 @@ func newForm(out Output, v values, size extent) (form, error) {
 // fillValues computes what each of the 256 values becomes, with the operations of ToTensor
 // and Normalize in the precision in which torch does them. Two bytes are rounded
 // from that to the nearest, ties to even.
-func (f *form) fillValues(v values) {
+func (f *form) fillValues(v numberMeaning) {
 	for c := range 3 {
 		mean, std := numberOf(v.mean, c, 0), numberOf(v.std, c, 1)
 		for i := range 256 {

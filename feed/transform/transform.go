@@ -7,7 +7,7 @@
 // tensor:
 //
 //	Op -> step -> stages of two axes (geometry.go) -> weights (filter.go)
-//	Picture -> rows (decode.Rows) -> two passes (resample.go) -> tensor (tensor.go)
+//	Picture -> rows (decode.RowReader) -> two passes (resample.go) -> tensor (tensor.go)
 //
 // It reads no file and knows no batch.
 package transform
@@ -57,8 +57,8 @@ type Program struct {
 // Compile checks the ops, in torchvision's order, and fuses them.
 func Compile(ops []Op, out Output) (*Program, error) {
 	p := &Program{pillow: out.Pillow}
-	size := extent{}
-	value := values{}
+	size := fixedSize{}
+	value := numberMeaning{}
 	for i, op := range ops {
 		compile, ok := allOps[op.Name]
 		if !ok {
@@ -85,8 +85,8 @@ func Compile(ops []Op, out Output) (*Program, error) {
 	return p, err
 }
 
-// Shape is height and width of every sample's tensor; it always has 3 channels.
-func (p *Program) Shape() (height, width int) { return p.form.height, p.form.width }
+// TensorShape is height and width of every sample's tensor; it always has 3 channels.
+func (p *Program) TensorShape() (height, width int) { return p.form.height, p.form.width }
 
 // Bytes is the size of a sample's tensor.
 func (p *Program) Bytes() int { return 3 * p.form.height * p.form.width * p.form.bytes }
@@ -113,8 +113,8 @@ func (p *Program) Choose(width, height int, seed, epoch, sample uint64) (Choice,
 	return s.checkedChoice()
 }
 
-// Need is the part of the image that the choice reads.
-func (p *Program) Need(c Choice) image.Rectangle { return c.stages[0].needRect() }
+// SourceArea is the part of the image that the choice reads.
+func (p *Program) SourceArea(c Choice) image.Rectangle { return c.stages[0].needRect() }
 
 // Apply writes the sample's tensor into dst, which has p.Bytes() bytes. dst is
 // written once and never read, as it is memory that a trainer reads next; the writes

@@ -8,14 +8,14 @@ type Worker struct {
 
 	program *Program // of the present Apply
 	images  []*stageImage
-	rows    decode.Rows
+	rows    decode.RowReader
 	tensor  tensor
 
 	across, down weights
 	table        kernelTable // of across, in the form of the vector kernel
 	rowWeights   []rowWeight // of down, for one row
 
-	window  window
+	window  rowWindow
 	source  int        // bytes of a plane of a row as it is read
 	offset  int        // of the first wanted pixel in a row that no horizontal pass takes
 	strip   []byte     // rows before the horizontal pass

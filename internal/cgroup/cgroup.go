@@ -48,33 +48,33 @@ func Find(files fs.FS, process string) (*Groups, error) {
 		return nil, err
 	}
 	g := &Groups{files: files, text: string(text)}
-	g.cpu = g.row("cpu", "cpu.max", string(mounts))
-	g.mem = g.row("memory", "memory.max", string(mounts))
-	g.block = g.row("blkio", "io.max", string(mounts))
-	g.pids = g.row("pids", "pids.max", string(mounts))
-	g.all = g.row("", "", string(mounts))
+	g.cpu = g.findRow("cpu", "cpu.max", string(mounts))
+	g.mem = g.findRow("memory", "memory.max", string(mounts))
+	g.block = g.findRow("blkio", "io.max", string(mounts))
+	g.pids = g.findRow("pids", "pids.max", string(mounts))
+	g.all = g.findRow("", "", string(mounts))
 	return g, nil
 }
 
-// Text is the process's cgroup file: where it differs, the process was moved.
-func (g *Groups) Text() string { return g.text }
+// ProcessFile is the process's cgroup file: where it differs, the process was moved.
+func (g *Groups) ProcessFile() string { return g.text }
 
-// row finds the folders of a controller: those of version 1 where it is mounted
+// findRow finds the folders of a controller: those of version 1 where it is mounted
 // there, else those of version 2 where some folder has its file. An empty
 // controller means version 2 itself.
-func (g *Groups) row(controller, v2File, mounts string) row {
+func (g *Groups) findRow(controller, v2File, mounts string) row {
 	for line := range strings.Lines(g.text) { // hierarchy:controllers:path
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if controller == "" || len(parts) < 3 || !contains(parts[1], controller) {
 			continue
 		}
-		if point, root, found := mount(mounts, controller); found {
+		if point, root, found := findMount(mounts, controller); found {
 			return row{folders: folders(g.files, point, below(parts[2], root))}
 		}
 	}
 	for line := range strings.Lines(g.text) {
 		own, found := strings.CutPrefix(strings.TrimSpace(line), "0::")
-		point, root, mounted := mount(mounts, "")
+		point, root, mounted := findMount(mounts, "")
 		if !found || !mounted {
 			continue
 		}
@@ -91,9 +91,9 @@ func (g *Groups) row(controller, v2File, mounts string) row {
 	return row{}
 }
 
-// mount finds where a controller of version 1, or for "" version 2, is mounted,
+// findMount finds where a controller of version 1, or for "" version 2, is mounted,
 // and which group stands at that place.
-func mount(mounts, controller string) (point, root string, found bool) {
+func findMount(mounts, controller string) (point, root string, found bool) {
 	for line := range strings.Lines(mounts) { // proc_pid_mountinfo(5)
 		head, tail, ok := strings.Cut(line, " - ")
 		fields, kind := strings.Fields(head), strings.Fields(tail)
@@ -156,15 +156,15 @@ func (g *Groups) Quota() float64 {
 		var quota, period float64
 		var ok bool
 		if g.cpu.v2 { // "max 100000" or "150000 100000"
-			fields := strings.Fields(g.word(folder, "cpu.max"))
+			fields := strings.Fields(g.readWord(folder, "cpu.max"))
 			if len(fields) != 2 {
 				continue
 			}
 			quota, ok = parse(fields[0])
 			period, _ = parse(fields[1])
 		} else {
-			quota, ok = parse(g.word(folder, "cpu.cfs_quota_us"))
-			period, _ = parse(g.word(folder, "cpu.cfs_period_us"))
+			quota, ok = parse(g.readWord(folder, "cpu.cfs_quota_us"))
+			period, _ = parse(g.readWord(folder, "cpu.cfs_period_us"))
 		}
 		if ok && quota > 0 && period > 0 {
 			least = min(least, quota/period)
@@ -173,21 +173,21 @@ func (g *Groups) Quota() float64 {
 	return finite(least)
 }
 
-// Memory is the tightest memory limit and how much may still be used under all
+// MemoryLimit is the tightest memory limit and how much may still be used under all
 // limits; 0, NaN: none. Page cache that can be dropped at once counts as unused.
-func (g *Groups) Memory() (limit, free float64) {
+func (g *Groups) MemoryLimit() (limit, free float64) {
 	limit, free = math.Inf(1), math.Inf(1)
 	limitFile, usedFile, cacheKey := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
 	if g.mem.v2 {
 		limitFile, usedFile, cacheKey = "memory.max", "memory.current", "inactive_file"
 	}
 	for _, folder := range g.mem.folders {
-		most, ok := parse(g.word(folder, limitFile))
+		most, ok := parse(g.readWord(folder, limitFile))
 		if !ok || most >= noLimit {
 			continue
 		}
 		limit = min(limit, most)
-		used, ok := parse(g.word(folder, usedFile))
+		used, ok := parse(g.readWord(folder, usedFile))
 		if !ok {
 			continue
 		}
@@ -218,8 +218,8 @@ func (g *Groups) Killed() (count float64, known bool) {
 func (g *Groups) FreeThreads() float64 {
 	free := math.NaN()
 	for _, folder := range g.pids.folders {
-		most, limited := parse(g.word(folder, "pids.max"))
-		now, known := parse(g.word(folder, "pids.current"))
+		most, limited := parse(g.readWord(folder, "pids.max"))
+		now, known := parse(g.readWord(folder, "pids.current"))
 		if limited && known && !(free < most-now) {
 			free = max(0, most-now)
 		}
@@ -241,14 +241,14 @@ func (g *Groups) diskLimit(file, key string) float64 {
 	least := math.Inf(1)
 	for _, folder := range g.block.folders {
 		if !g.block.v2 { // "254:0 1048576" per disk
-			for line := range strings.Lines(g.word(folder, file)) {
+			for line := range strings.Lines(g.readWord(folder, file)) {
 				if fields := strings.Fields(line); len(fields) == 2 {
 					least = smaller(least, fields[1])
 				}
 			}
 			continue
 		}
-		for word := range strings.FieldsSeq(g.word(folder, "io.max")) { // "8:0 rbps=1048576 wbps=max …"
+		for word := range strings.FieldsSeq(g.readWord(folder, "io.max")) { // "8:0 rbps=1048576 wbps=max …"
 			if value, found := strings.CutPrefix(word, key); found {
 				least = smaller(least, value)
 			}
@@ -303,7 +303,7 @@ func (g *Groups) Pressure(resource string) (total float64, known bool) {
 
 // key finds "key value" in a file of such lines.
 func (g *Groups) key(folder, file, key string) (float64, bool) {
-	for line := range strings.Lines(g.word(folder, file)) {
+	for line := range strings.Lines(g.readWord(folder, file)) {
 		if value, found := strings.CutPrefix(line, key+" "); found {
 			return parse(value)
 		}
@@ -311,8 +311,8 @@ func (g *Groups) key(folder, file, key string) (float64, bool) {
 	return 0, false
 }
 
-// word is a file's text without its last line break; "" where it cannot be read.
-func (g *Groups) word(folder, file string) string {
+// readWord is a file's text without its last line break; "" where it cannot be read.
+func (g *Groups) readWord(folder, file string) string {
 	text, err := fs.ReadFile(g.files, path.Join(folder, file))
 	if err != nil {
 		return ""

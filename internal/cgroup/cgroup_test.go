@@ -87,7 +87,7 @@ func TestGroups(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		limit, free := g.Memory()
+		limit, free := g.MemoryLimit()
 		throttled, _ := g.Throttled()
 		pressure, _ := g.Pressure("io")
 		for what, pair := range map[string][2]float64{

@@ -16,7 +16,7 @@ func FreeMemory(files fs.FS, process string) (bytes int64, who string) {
 		least, who = available, "the machine has %.1f MiB left"
 	}
 	if g, err := Find(files, process); err == nil {
-		if _, free := g.Memory(); free < least { // not where it is NaN
+		if _, free := g.MemoryLimit(); free < least { // not where it is NaN
 			least, who = free, "the control group's memory limit leaves %.1f MiB"
 		}
 	}
@@ -49,13 +49,13 @@ func (l processLimit) free(files fs.FS, process string) (float64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	soft, limited := field(string(limits), l.name) // "Max data size  unlimited  unlimited  bytes"
-	used, known := field(string(status), l.used)   // "VmData:     1234 kB"
+	soft, limited := findField(string(limits), l.name) // "Max data size  unlimited  unlimited  bytes"
+	used, known := findField(string(status), l.used)   // "VmData:     1234 kB"
 	return max(0, soft-1024*used), limited && known
 }
 
-// field is the first number behind a name at the beginning of a line.
-func field(text, name string) (float64, bool) {
+// findField is the first number behind a name at the beginning of a line.
+func findField(text, name string) (float64, bool) {
 	for line := range strings.Lines(text) {
 		if rest, found := strings.CutPrefix(line, name); found {
 			if words := strings.Fields(rest); len(words) > 0 {

@@ -22,7 +22,10 @@ func Headers(h http.Header) {
 // slowest is how long a request may take to be told.
 const slowest = 10 * time.Second
 
-// Server is a server that waits for nobody.
-func Server(handler http.Handler) *http.Server {
-	return &http.Server{Handler: handler, ReadHeaderTimeout: slowest, ReadTimeout: slowest, WriteTimeout: time.Minute, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 16 << 10}
+// NewServer is a server that waits for nobody.
+func NewServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: slowest, ReadTimeout: slowest, WriteTimeout: time.Minute,
+		IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 16 << 10,
+	}
 }

@@ -27,19 +27,19 @@ const Root = 99
 func Plant(t testing.TB, m Machine) string {
 	t.Helper()
 	f := planter{t, t.TempDir()}
-	f.machine(m)
+	f.plantMachine(m)
 	workers := map[int][]int{}
 	for i := range m.Workers {
 		of := 100 + i%m.Trainers
 		workers[of] = append(workers[of], 1000+i)
-		f.process(1000+i, of, "pt_data_worker", nil, 0, m)
+		f.plantProcess(1000+i, of, "pt_data_worker", nil, 0, m)
 	}
 	var trainers []int
 	for i := range m.Trainers {
 		trainers = append(trainers, 100+i)
-		f.process(100+i, Root, "python3", workers[100+i], m.Threads, m)
+		f.plantProcess(100+i, Root, "python3", workers[100+i], m.Threads, m)
 	}
-	f.process(Root, 1, "torchrun", trainers, 0, m)
+	f.plantProcess(Root, 1, "torchrun", trainers, 0, m)
 	return f.root
 }
 
@@ -71,7 +71,7 @@ const mounts = `22 1 8:2 / / rw - ext4 /dev/sd0 rw
 40 22 0:50 / /data rw - nfs4 server:/data rw
 `
 
-func (f planter) machine(m Machine) {
+func (f planter) plantMachine(m Machine) {
 	var stat, info strings.Builder
 	stat.WriteString("cpu  1 2 3 4 5 6 7 8 9 10\n")
 	for n := range m.CPUs {
@@ -87,7 +87,8 @@ func (f planter) machine(m Machine) {
 	f.file("proc/self/mountinfo", "%s", mounts)
 	f.file(fmt.Sprintf("proc/self/task/%d/children", os.Getpid()), "")
 	for _, resource := range []string{"cpu", "io", "memory"} {
-		f.file("proc/pressure/"+resource, "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=10\n")
+		f.file("proc/pressure/"+resource,
+			"some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=10\n")
 	}
 	f.file("sys/fs/cgroup/cpu/cpu.stat", "nr_periods 1\nnr_throttled 0\nthrottled_time 5000\n")
 	f.file("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
@@ -104,29 +105,36 @@ func (f planter) machine(m Machine) {
 	f.file("dev/shm/batch", "")
 }
 
-// Stat is a process's or thread's stat file: it ran so many ticks, on a processor.
-func Stat(pid, parent int, comm string, ticks, processor int) string {
-	return fmt.Sprintf("%d (%s) S %d 1 1 0 -1 4194560 1000 10 7 0 %d 50 20 10 20 0 1 0 %d 900000000 250000 18446744073709551615 1 1 1 1 1 0 0 0 0 0 0 0 17 %d 0 0 0 0 0\n",
+// StatFile is a process's or thread's stat file: it ran so many ticks, on a processor.
+func StatFile(pid, parent int, comm string, ticks, processor int) string {
+	return fmt.Sprintf("%d (%s) S %d 1 1 0 -1 4194560 1000 10 7 0 %d 50 20 10 20 0 1 0 %d 900000000 250000 "+
+		"18446744073709551615 1 1 1 1 1 0 0 0 0 0 0 0 17 %d 0 0 0 0 0\n",
 		pid, comm, parent, ticks, 5000+pid, processor)
 }
 
-func (f planter) process(pid, parent int, comm string, children []int, threads int, m Machine) {
+func (f planter) plantProcess(pid, parent int, comm string, children []int, threads int, m Machine) {
 	folder := fmt.Sprintf("proc/%d/", pid)
-	f.file(folder+"stat", "%s", Stat(pid, parent, comm, 100, pid%m.CPUs))
+	f.file(folder+"stat", "%s", StatFile(pid, parent, comm, 100, pid%m.CPUs))
 	f.file(folder+"comm", "%s\n", comm)
 	command := comm
 	if comm == "pt_data_worker" {
 		command = "python3"
 	}
 	f.file(folder+"cmdline", "%s\x00train.py\x00", command)
-	f.file(folder+"io", "rchar: 1000\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: 500\nwrite_bytes: 0\ncancelled_write_bytes: 0\n")
+	f.file(folder+"io", "rchar: 1000\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: 500\nwrite_bytes: "+
+		"0\ncancelled_write_bytes: 0\n")
 	f.file(folder+"environ", "RANK=%d\x00WORLD_SIZE=%d\x00SLURM_CPUS_PER_TASK=4\x00", pid-100, m.Trainers)
-	f.file(folder+"limits", "Limit                     Soft Limit           Hard Limit           Units     \nMax locked memory         unlimited            unlimited            bytes     \n")
+	f.file(folder+"limits",
+		"Limit                     Soft Limit           Hard Limit           Units     \nMax locked memory         "+
+			"unlimited            unlimited            bytes     \n")
 	f.file(folder+"cgroup", "3:memory:/\n2:cpu:/\n")
 	f.file(folder+"mountinfo", "%s", mounts)
-	f.file(folder+"mountstats", "device server:/data mounted on /data with fstype nfs4 statvers=1.1\n\tbytes:\t1 0 0 0 900 0 3 0\n\t        READ: 50 50 0 8000 905000 10 400 450 0\n")
+	f.file(folder+"mountstats",
+		"device server:/data mounted on /data with fstype nfs4 statvers=1.1\n\tbytes:\t1 0 0 0 900 0 3 0\n\t        "+
+			"READ: 50 50 0 8000 905000 10 400 450 0\n")
 	f.file(folder+"net/dev", "a |b\nc |d\n  eth0: 1000 10 1 2 0 0 0 0 2000 20 3 4 0 0 0 0\n")
-	f.file(folder+"smaps_rollup", "1-2 ---p 0 00:00 0 [rollup]\nRss: 1000 kB\nPrivate_Clean: 24 kB\nPrivate_Dirty: 1000 kB\n")
+	f.file(folder+"smaps_rollup",
+		"1-2 ---p 0 00:00 0 [rollup]\nRss: 1000 kB\nPrivate_Clean: 24 kB\nPrivate_Dirty: 1000 kB\n")
 	if err := os.MkdirAll(filepath.Join(f.root, folder, "fd"), 0o700); err != nil {
 		f.t.Fatal(err)
 	}
@@ -137,19 +145,19 @@ func (f planter) process(pid, parent int, comm string, children []int, threads i
 	for _, child := range children {
 		words = append(words, fmt.Sprint(child))
 	}
-	f.thread(pid, pid, comm, strings.Join(words, " "), m)
+	f.plantThread(pid, pid, comm, strings.Join(words, " "), m)
 	for i := range threads {
 		name := "cuda-EvtHandlr"
 		if i == threads-1 {
 			name = "pt_data_pin"
 		}
-		f.thread(pid, pid*1000+i, name, "", m)
+		f.plantThread(pid, pid*1000+i, name, "", m)
 	}
 }
 
-func (f planter) thread(pid, tid int, comm, children string, m Machine) {
+func (f planter) plantThread(pid, tid int, comm, children string, m Machine) {
 	folder := fmt.Sprintf("proc/%d/task/%d/", pid, tid)
-	f.file(folder+"stat", "%s", Stat(tid, pid, comm, 100, pid%m.CPUs))
+	f.file(folder+"stat", "%s", StatFile(tid, pid, comm, 100, pid%m.CPUs))
 	f.file(folder+"comm", "%s\n", comm)
 	f.file(folder+"wchan", "do_poll")
 	f.file(folder+"schedstat", "5000000000 300000000 1000\n")

@@ -43,7 +43,8 @@ func Open(t *testing.T, path, suffix string) *Dir {
 	t.Cleanup(func() {
 		// A filter (-run Test/case) leaves cases out: what it did not ask for
 		// is no orphan then.
-		if run := flag.Lookup("test.run"); t.Failed() || t.Skipped() || run != nil && strings.Contains(run.Value.String(), "/") {
+		if run := flag.Lookup("test.run"); t.Failed() || t.Skipped() || run != nil &&
+			strings.Contains(run.Value.String(), "/") {
 			return
 		}
 		if err := d.close(); err != nil {
@@ -82,7 +83,8 @@ func (d *Dir) check(name, got string) error {
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("%s differs (go test -update rewrites it):\n%s\nin full:\n%s", file, difference(string(want), got), got)
+	return fmt.Errorf("%s differs (go test -update rewrites it):\n%s\nin full:\n%s", file,
+		firstDifference(string(want), got), got)
 }
 
 // close complains about nothing checked and about orphans.
@@ -106,7 +108,8 @@ func (d *Dir) close() error {
 	}
 	if !d.update {
 		if len(orphans) > 0 {
-			return fmt.Errorf("golden files that no test asked for (go test -update removes them): %s", strings.Join(orphans, ", "))
+			return fmt.Errorf("golden files that no test asked for (go test -update removes them): %s",
+				strings.Join(orphans, ", "))
 		}
 		return nil
 	}
@@ -118,8 +121,8 @@ func (d *Dir) close() error {
 	return nil
 }
 
-// difference shows the first line that is not the same.
-func difference(want, got string) string {
+// firstDifference shows the first line that is not the same.
+func firstDifference(want, got string) string {
 	w, g := slices.Collect(strings.Lines(want)), slices.Collect(strings.Lines(got))
 	for i := range max(len(w), len(g)) {
 		a, b := "(end)", "(end)"

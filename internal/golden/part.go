@@ -35,5 +35,6 @@ func checkPart(file, name, got string, rewrite bool) error {
 	if rewrite {
 		return os.WriteFile(file, []byte(before+begin+mark+"\n"+got+end+after), 0o644)
 	}
-	return fmt.Errorf("%s, part %q, is not what the program has (go test -update rewrites it):\n%s", file, name, difference(part, got))
+	return fmt.Errorf("%s, part %q, is not what the program has (go test -update rewrites it):\n%s", file, name,
+		firstDifference(part, got))
 }

@@ -14,8 +14,8 @@ func (e *CommandError) Error() string { return e.Err.Error() }
 // Unwrap is the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Code is the exit code that shells and timeout(1) use for it.
-func (e *CommandError) Code() int {
+// ExitCode is the exit code that shells and timeout(1) use for it.
+func (e *CommandError) ExitCode() int {
 	if e.NotFound {
 		return 127
 	}

@@ -43,7 +43,7 @@ func TestExecOfWhatCannotRun(t *testing.T) {
 	}
 	for path, code := range map[string]int{script: 127, filepath.Dir(script): 126, script + "y": 127} {
 		var why *CommandError
-		if err := (Command{Path: path, Words: []string{path}}).Exec(); !errors.As(err, &why) || why.Code() != code || (why.Interpreter != "") != (path == script) {
+		if err := (Command{Path: path, Words: []string{path}}).Exec(); !errors.As(err, &why) || why.ExitCode() != code || (why.Interpreter != "") != (path == script) {
 			t.Errorf("%s: %+v", path, err)
 		}
 	}

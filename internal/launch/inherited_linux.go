@@ -37,8 +37,10 @@ func bit(s unix.Signal) uint64 { return 1 << (s - 1) }
 
 // needed are signals that Go's runtime does not work well without, or that we need to
 // hear how a child ended. They are not ignored in this process.
-const needed = 1<<(unix.SIGCHLD-1) | 1<<(unix.SIGURG-1) | 1<<(unix.SIGPROF-1) | 1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) |
-	1<<(unix.SIGFPE-1) | 1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(unix.SIGSYS-1) | 1<<(unix.SIGSTKFLT-1) | 1<<31 | 1<<32 | 1<<33
+const needed = 1<<(unix.SIGCHLD-1) | 1<<(unix.SIGURG-1) | 1<<(unix.SIGPROF-1) | 1<<(unix.SIGSEGV-1) |
+	1<<(unix.SIGBUS-1) |
+	1<<(unix.SIGFPE-1) | 1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(unix.SIGSYS-1) | 1<<(unix.SIGSTKFLT-1) | 1<<31 |
+	1<<32 | 1<<33
 
 // Ignore ignores what was ignored when we were started, as far as we can, so that what
 // is started from here on ignores it as well. signal.Ignored tells which these are.

@@ -22,13 +22,14 @@ type Command struct {
 	Env   []string
 	Dir   string
 	Files []*os.File // its standard streams
-	Apart bool       // in a session of its own, whose signals are ours to send: it ignores none of ending and does not outlive us
+	// in a session of its own, whose signals are ours to send: it ignores none of ending and does not outlive us
+	Apart bool
 }
 
 // Exec lets the command take our place. It returns only where that cannot be.
 func (c Command) Exec() error {
 	for number, file := range c.Files {
-		if err := place(number, file); err != nil {
+		if err := placeStream(number, file); err != nil {
 			return c.error(err)
 		}
 	}
@@ -40,9 +41,9 @@ func (c Command) Exec() error {
 	return c.error(c.become(inherited()))
 }
 
-// place makes a file the process's own standard stream. A closed one is closed when
+// placeStream makes a file the process's own standard stream. A closed one is closed when
 // the command begins: until then we may have something to say.
-func place(number int, file *os.File) error {
+func placeStream(number int, file *os.File) error {
 	if file == nil {
 		unix.CloseOnExec(number)
 		return nil
@@ -134,9 +135,13 @@ func (c Command) startBetween(s state) (process *os.Process, began bool, err err
 		}
 	}
 	words := append([]string{
-		between, hexadecimal(s.ignored), hexadecimal(s.blocked), hexadecimal(s.closed), hexadecimal(uint64(tell.Fd())), c.Path,
+		between, hexadecimal(s.ignored), hexadecimal(s.blocked), hexadecimal(s.closed), hexadecimal(uint64(tell.Fd())),
+		c.Path,
 	}, c.Words...)
-	pid, err := syscall.ForkExec("/proc/self/exe", words, &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: c.filesUpTo(tell), Sys: c.attributes()})
+	pid, err := syscall.ForkExec("/proc/self/exe", words, &syscall.ProcAttr{
+		Dir: c.Dir, Env: c.Env,
+		Files: c.filesUpTo(tell), Sys: c.attributes(),
+	})
 	_ = tell.Close()
 	if err != nil {
 		return nil, false, err
@@ -163,7 +168,8 @@ func (c Command) filesUpTo(last *os.File) []uintptr {
 			}
 			continue
 		}
-		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 || fd == len(files)-1 {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 ||
+			fd == len(files)-1 {
 			files[fd] = uintptr(fd)
 		}
 	}

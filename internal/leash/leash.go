@@ -46,8 +46,11 @@ func Main(m *testing.M) (code int) {
 	if err != nil {
 		panic(err)
 	}
-	private := place(folder)
-	for name, path := range map[string]string{"TMPDIR": folder, "XDG_RUNTIME_DIR": private + "/run", "XDG_CACHE_HOME": private + "/cache"} {
+	private := privateFolder(folder)
+	for name, path := range map[string]string{
+		"TMPDIR": folder, "XDG_RUNTIME_DIR": private + "/run",
+		"XDG_CACHE_HOME": private + "/cache",
+	} {
 		_ = os.MkdirAll(path, 0o700)
 		_ = os.Setenv(name, path)
 	}
@@ -103,7 +106,7 @@ func Wait(t testing.TB, what string, holds func() bool) {
 
 // Happens is Wait for other goroutines than the test's: it reports whether it holds.
 func Happens(t testing.TB, holds func() bool) bool {
-	limit := limit(t)
+	limit := limitReached(t)
 	for pause := time.Millisecond; !holds(); pause = min(2*pause, 50*time.Millisecond) {
 		select {
 		case <-limit:
@@ -119,7 +122,7 @@ func Receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-from:
-	case <-limit(t):
+	case <-limitReached(t):
 		t.Fatalf("waited in vain for %s", what)
 	}
 	return v
@@ -133,8 +136,8 @@ func Deadline(t testing.TB) (at time.Time) {
 	return at
 }
 
-// limit is over when left is.
-func limit(t testing.TB) <-chan time.Time {
+// limitReached is over when left is.
+func limitReached(t testing.TB) <-chan time.Time {
 	if left := left(t); left > 0 {
 		return time.After(left)
 	}

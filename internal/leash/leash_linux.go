@@ -80,9 +80,9 @@ func guard(folders ...string) (*os.File, error) {
 	return ours, nil
 }
 
-// place is a folder that this user alone can write at every level, as what is
+// privateFolder is a folder that this user alone can write at every level, as what is
 // private has to lie in one; where there is none, the other.
-func place(other string) string {
+func privateFolder(other string) string {
 	if folder, _, err := privatetest.New(); err == nil {
 		return folder
 	}

@@ -5,32 +5,32 @@ import "slices"
 // The sets that instructions of amd64 are of. AVX512 stands for all that has an EVEX
 // prefix or a mask register, at any length of vector; SSE and SSE2 every processor has.
 const (
-	ADX        Set = "ADX"
-	AES        Set = "AES"
-	AVX        Set = "AVX"
-	AVX2       Set = "AVX2"
-	AVX512     Set = "AVX512"
-	AVXVNNI    Set = "AVX-VNNI"
-	BMI1       Set = "BMI1"
-	BMI2       Set = "BMI2"
-	CX16       Set = "CX16"
-	F16C       Set = "F16C"
-	FMA        Set = "FMA"
-	GFNI       Set = "GFNI"
-	LZCNT      Set = "LZCNT"
-	MOVBE      Set = "MOVBE"
-	PCLMULQDQ  Set = "PCLMULQDQ"
-	POPCNT     Set = "POPCNT"
-	RDRAND     Set = "RDRAND"
-	RDTSCP     Set = "RDTSCP"
-	SHA        Set = "SHA"
-	SSE3       Set = "SSE3"
-	SSE41      Set = "SSE4.1"
-	SSE42      Set = "SSE4.2"
-	SSSE3      Set = "SSSE3"
-	VAES       Set = "VAES"
-	VPCLMULQDQ Set = "VPCLMULQDQ"
-	XSAVE      Set = "XSAVE"
+	ADX        InstructionSet = "ADX"
+	AES        InstructionSet = "AES"
+	AVX        InstructionSet = "AVX"
+	AVX2       InstructionSet = "AVX2"
+	AVX512     InstructionSet = "AVX512"
+	AVXVNNI    InstructionSet = "AVX-VNNI"
+	BMI1       InstructionSet = "BMI1"
+	BMI2       InstructionSet = "BMI2"
+	CX16       InstructionSet = "CX16"
+	F16C       InstructionSet = "F16C"
+	FMA        InstructionSet = "FMA"
+	GFNI       InstructionSet = "GFNI"
+	LZCNT      InstructionSet = "LZCNT"
+	MOVBE      InstructionSet = "MOVBE"
+	PCLMULQDQ  InstructionSet = "PCLMULQDQ"
+	POPCNT     InstructionSet = "POPCNT"
+	RDRAND     InstructionSet = "RDRAND"
+	RDTSCP     InstructionSet = "RDTSCP"
+	SHA        InstructionSet = "SHA"
+	SSE3       InstructionSet = "SSE3"
+	SSE41      InstructionSet = "SSE4.1"
+	SSE42      InstructionSet = "SSE4.2"
+	SSSE3      InstructionSet = "SSSE3"
+	VAES       InstructionSet = "VAES"
+	VPCLMULQDQ InstructionSet = "VPCLMULQDQ"
+	XSAVE      InstructionSet = "XSAVE"
 )
 
 // x86 reads one instruction of 64-bit mode: how long it is, and of which set. Maps,
@@ -55,7 +55,7 @@ func (x *x86) next() byte {
 }
 
 // instruction reads one, and reports whether the tables know it.
-func (x *x86) instruction() (Set, bool) {
+func (x *x86) instruction() (InstructionSet, bool) {
 	op := x.next()
 	for ; slices.Contains(prefixes, op); op = x.next() {
 		switch op {
@@ -146,7 +146,8 @@ func (x *x86) oneByte(op byte) bool {
 		default:
 			return false
 		}
-	case between(op, 0x50, 0x5f, 0x90, 0x99, 0x9b, 0x9f, 0xa4, 0xa7, 0xaa, 0xaf, 0xc3, 0xc3, 0xc9, 0xc9, 0xcc, 0xcc, 0xf4, 0xf5, 0xf8, 0xfd):
+	case between(op, 0x50, 0x5f, 0x90, 0x99, 0x9b, 0x9f, 0xa4, 0xa7, 0xaa, 0xaf, 0xc3, 0xc3, 0xc9, 0xc9, 0xcc, 0xcc,
+		0xf4, 0xf5, 0xf8, 0xfd):
 	case between(op, 0x63, 0x63, 0x84, 0x8f, 0xd0, 0xd3, 0xd8, 0xdf, 0xfe, 0xff):
 		x.operand()
 	case between(op, 0x6b, 0x6b, 0x80, 0x80, 0x83, 0x83, 0xc0, 0xc1, 0xc6, 0xc6):
@@ -181,7 +182,7 @@ func (x *x86) oneByte(op byte) bool {
 }
 
 // escaped reads an instruction behind 0F without a VEX prefix.
-func (x *x86) escaped() (Set, bool) {
+func (x *x86) escaped() (InstructionSet, bool) {
 	switch op := x.next(); op {
 	case 0x38:
 		op = x.next()
@@ -197,9 +198,10 @@ func (x *x86) escaped() (Set, bool) {
 	}
 }
 
-func (x *x86) map0F(op byte) (Set, bool) {
+func (x *x86) map0F(op byte) (InstructionSet, bool) {
 	switch {
-	case between(op, 0x05, 0x05, 0x0b, 0x0b, 0x31, 0x31, 0x77, 0x77, 0xa2, 0xa2, 0xc8, 0xcf): // SYSCALL, UD2, RDTSC, EMMS, CPUID, BSWAP
+	// SYSCALL, UD2, RDTSC, EMMS, CPUID, BSWAP
+	case between(op, 0x05, 0x05, 0x0b, 0x0b, 0x31, 0x31, 0x77, 0x77, 0xa2, 0xa2, 0xc8, 0xcf):
 		return "", true
 	case between(op, 0x80, 0x8f):
 		x.at += 4
@@ -208,15 +210,16 @@ func (x *x86) map0F(op byte) (Set, bool) {
 	x.operand()
 	switch {
 	case op == 0x01:
-		set, known := map[byte]Set{0xd0: XSAVE, 0xf9: RDTSCP}[x.modrm]
+		set, known := map[byte]InstructionSet{0xd0: XSAVE, 0xf9: RDTSCP}[x.modrm]
 		return set, known
 	case between(op, 0x70, 0x73, 0xa4, 0xa4, 0xac, 0xac, 0xba, 0xba, 0xc2, 0xc2, 0xc4, 0xc6):
 		x.at++
 		return "", true
-	case between(op, 0xd0, 0xd0, 0x7c, 0x7d), op == 0xf0 && x.repeat == 0xf2, between(op, 0x12, 0x12, 0x16, 0x16) && x.repeat != 0 && !x.short:
+	case between(op, 0xd0, 0xd0, 0x7c, 0x7d), op == 0xf0 && x.repeat == 0xf2, between(op, 0x12, 0x12, 0x16, 0x16) &&
+		x.repeat != 0 && !x.short:
 		return SSE3, true
 	case between(op, 0xb8, 0xb8, 0xbc, 0xbd) && x.repeat == 0xf3:
-		return map[byte]Set{0xb8: POPCNT, 0xbc: BMI1, 0xbd: LZCNT}[op], true
+		return map[byte]InstructionSet{0xb8: POPCNT, 0xbc: BMI1, 0xbd: LZCNT}[op], true
 	case op == 0xc7:
 		switch {
 		case x.inMemory() && x.reg() == 1 && x.wide:
@@ -226,11 +229,12 @@ func (x *x86) map0F(op byte) (Set, bool) {
 		}
 		return "", x.reg() == 1
 	}
-	return "", between(op, 0x0d, 0x0d, 0x10, 0x18, 0x1e, 0x1f, 0x28, 0x2f, 0x40, 0x6f, 0x74, 0x76, 0x7e, 0x7f, 0x90, 0x9f,
+	return "", between(op, 0x0d, 0x0d, 0x10, 0x18, 0x1e, 0x1f, 0x28, 0x2f, 0x40, 0x6f, 0x74, 0x76, 0x7e, 0x7f,
+		0x90, 0x9f,
 		0xa3, 0xa3, 0xa5, 0xa5, 0xab, 0xab, 0xad, 0xb7, 0xbb, 0xc1, 0xc3, 0xc3, 0xd1, 0xef, 0xf1, 0xfe)
 }
 
-func (x *x86) map38(op byte) (Set, bool) {
+func (x *x86) map38(op byte) (InstructionSet, bool) {
 	switch {
 	case between(op, 0x00, 0x0b, 0x1c, 0x1e):
 		return SSSE3, true
@@ -255,7 +259,7 @@ func (x *x86) map38(op byte) (Set, bool) {
 	return "", false
 }
 
-func map3A(op byte) (Set, bool) {
+func map3A(op byte) (InstructionSet, bool) {
 	switch {
 	case op == 0x0f:
 		return SSSE3, true
@@ -288,7 +292,7 @@ func (x *x86) vectorOperands(m, op byte) bool {
 }
 
 // vex reads the rest of an instruction with a VEX prefix.
-func (x *x86) vex(m byte) (Set, bool) {
+func (x *x86) vex(m byte) (InstructionSet, bool) {
 	op := x.next()
 	if !x.vectorOperands(m, op) {
 		return "", false
@@ -303,24 +307,25 @@ func (x *x86) vex(m byte) (Set, bool) {
 }
 
 // whole is the set of an operation on vectors of whole numbers.
-func (x *x86) whole() (Set, bool) {
+func (x *x86) whole() (InstructionSet, bool) {
 	if x.long {
 		return AVX2, true
 	}
 	return AVX, true
 }
 
-func (x *x86) vex0F(op byte) (Set, bool) {
+func (x *x86) vex0F(op byte) (InstructionSet, bool) {
 	switch {
 	case between(op, 0x41, 0x4b, 0x90, 0x93, 0x98, 0x99): // masks
 		return AVX512, true
 	case between(op, 0x60, 0x6d, 0x70, 0x76, 0xd1, 0xd5, 0xd7, 0xe5, 0xe8, 0xef, 0xf1, 0xfe):
 		return x.whole()
 	}
-	return AVX, between(op, 0x10, 0x17, 0x28, 0x2f, 0x50, 0x5f, 0x6e, 0x6f, 0x77, 0x77, 0x7c, 0x7f, 0xc2, 0xc2, 0xc4, 0xc6, 0xd0, 0xd0, 0xd6, 0xd6, 0xe6, 0xe7, 0xf0, 0xf0)
+	return AVX, between(op, 0x10, 0x17, 0x28, 0x2f, 0x50, 0x5f, 0x6e, 0x6f, 0x77, 0x77, 0x7c, 0x7f, 0xc2, 0xc2, 0xc4,
+		0xc6, 0xd0, 0xd0, 0xd6, 0xd6, 0xe6, 0xe7, 0xf0, 0xf0)
 }
 
-func (x *x86) vex38(op byte) (Set, bool) {
+func (x *x86) vex38(op byte) (InstructionSet, bool) {
 	switch {
 	case between(op, 0x00, 0x0b, 0x1c, 0x1e, 0x20, 0x25, 0x28, 0x2b, 0x30, 0x35, 0x37, 0x41):
 		return x.whole()
@@ -347,11 +352,11 @@ func (x *x86) vex38(op byte) (Set, bool) {
 		}
 		return AES, true
 	}
-	return x.bits(op)
+	return x.isBMI(op)
 }
 
-// bits is BMI1 and BMI2, whose operands are no vectors.
-func (x *x86) bits(op byte) (Set, bool) {
+// isBMI is BMI1 and BMI2, whose operands are no vectors.
+func (x *x86) isBMI(op byte) (InstructionSet, bool) {
 	plain := !x.short && x.repeat == 0
 	switch {
 	case between(op, 0xf2, 0xf3) && plain, op == 0xf7 && plain:
@@ -362,7 +367,7 @@ func (x *x86) bits(op byte) (Set, bool) {
 	return "", false
 }
 
-func (x *x86) vex3A(op byte) (Set, bool) {
+func (x *x86) vex3A(op byte) (InstructionSet, bool) {
 	switch {
 	case between(op, 0x0e, 0x0f, 0x42, 0x42, 0x4c, 0x4c):
 		return x.whole()

@@ -3,7 +3,7 @@ package machinecode
 import "encoding/binary"
 
 // ASIMD is NEON and the registers of floating point, as ARMv8.0 has them.
-const ASIMD Set = "ASIMD"
+const ASIMD InstructionSet = "ASIMD"
 
 // Fuses reports whether code of arm64 has a multiplication that is rounded only together
 // with an addition (FMADD, FMSUB, FNMADD, FNMSUB). The Go compiler makes them of x*y+z
@@ -22,7 +22,7 @@ func (f Function) Fuses() bool {
 // later extension is an error, whatever group it lies in.
 type encoding struct {
 	mask, value uint32
-	set         Set
+	set         InstructionSet
 	known       func(word uint32) bool // which of the group, nil: all
 }
 
@@ -69,17 +69,20 @@ var a64 = []encoding{
 
 	// Vectors.
 	{0x9f200400, 0x0e200400, ASIMD, threeSame},
-	{0x9f200c00, 0x0e200000, ASIMD, func(w uint32) bool { return w>>12&15 != 14 }}, // three of different widths, without PMULL
+	// three of different widths, without PMULL
+	{0x9f200c00, 0x0e200000, ASIMD, func(w uint32) bool { return w>>12&15 != 14 }},
 	{0x9f3e0c00, 0x0e200800, ASIMD, twoOperands},
-	{0x9f3e0c00, 0x0e300800, ASIMD, func(w uint32) bool { return w>>29&1 == 1 || w>>14&7 != 3 }},  // across lanes, without half precision
+	// across lanes, without half precision
+	{0x9f3e0c00, 0x0e300800, ASIMD, func(w uint32) bool { return w>>29&1 == 1 || w>>14&7 != 3 }},
 	{0x9f800400, 0x0f000400, ASIMD, func(w uint32) bool { return w>>19&15 != 0 || w>>11&1 == 0 }}, // shifts, MOVI
 	{0x9f000400, 0x0f000000, ASIMD, byElement},
-	{0xbf208c00, 0x0e000800, ASIMD, nil},                                             // ZIP, UZP, TRN
-	{0xbfe08c00, 0x0e000000, ASIMD, nil},                                             // TBL, TBX
-	{0xbfe08400, 0x2e000000, ASIMD, nil},                                             // EXT
-	{0x9fe08400, 0x0e000400, ASIMD, nil},                                             // DUP, INS, UMOV
-	{0xffe0fc00, 0x5e000400, ASIMD, nil},                                             // DUP of one
-	{0x7f3efc00, 0x1e260000, ASIMD, func(w uint32) bool { return w>>22&3 == w>>31 }}, // FMOV to and from a register of numbers
+	{0xbf208c00, 0x0e000800, ASIMD, nil}, // ZIP, UZP, TRN
+	{0xbfe08c00, 0x0e000000, ASIMD, nil}, // TBL, TBX
+	{0xbfe08400, 0x2e000000, ASIMD, nil}, // EXT
+	{0x9fe08400, 0x0e000400, ASIMD, nil}, // DUP, INS, UMOV
+	{0xffe0fc00, 0x5e000400, ASIMD, nil}, // DUP of one
+	// FMOV to and from a register of numbers
+	{0x7f3efc00, 0x1e260000, ASIMD, func(w uint32) bool { return w>>22&3 == w>>31 }},
 }
 
 // threeSame is without FMLAL, whose group has half precision of its own.
@@ -108,7 +111,7 @@ func byElement(w uint32) bool {
 }
 
 // instruction64 is the set of an instruction of arm64, if it is known.
-func instruction64(word uint32) (Set, bool) {
+func instruction64(word uint32) (InstructionSet, bool) {
 	for _, e := range a64 {
 		if word&e.mask == e.value {
 			return e.set, e.known == nil || e.known(word)

@@ -10,7 +10,7 @@ func TestSetsOfArm64(t *testing.T) {
 	for _, c := range []struct {
 		word uint32
 		text string
-		set  Set
+		set  InstructionSet
 	}{
 		{0xd65f03c0, "ret", ""},
 		{0xf9401807, "ldr x7, [x0, #48]", ""},

@@ -19,9 +19,9 @@ import (
 	"strings"
 )
 
-// Set is an instruction set as manuals name it. What every processor of the
+// InstructionSet is an instruction set as manuals name it. What every processor of the
 // architecture has is "".
-type Set string
+type InstructionSet string
 
 // Function is a function of a program.
 type Function struct {
@@ -51,7 +51,10 @@ func Read(path string) (functions []Function, arch string, err error) {
 		if f.Entry < begin || end < f.Entry || end-begin > uint64(len(code)) {
 			return nil, "", fmt.Errorf("%s: %s lies outside of the program's code", path, f.Name)
 		}
-		functions = append(functions, Function{f.Name, strings.HasSuffix(source, ".s"), code[f.Entry-begin : end-begin]})
+		functions = append(functions, Function{
+			f.Name, strings.HasSuffix(source, ".s"),
+			code[f.Entry-begin : end-begin],
+		})
 	}
 	return functions, map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64"}[file.Machine], nil
 }
@@ -72,19 +75,22 @@ func readText(file *elf.File) (code []byte, begin uint64, table *gosym.Table, er
 	// runtime's moduledata tells it: its words 0 and 22 are the table's address and that.
 	word := func(i int) uint64 { return file.ByteOrder.Uint64(sections[2][8*i:]) }
 	if len(sections[2]) < 8*23 || word(0) != file.Section(".gopclntab").Addr {
-		return nil, 0, nil, fmt.Errorf(".go.module is laid out in another way than Go 1.26 does: look at moduledata in runtime/symtab.go")
+		return nil, 0, nil,
+			fmt.Errorf(".go.module is laid out in another way than Go 1.26 does: look at moduledata in " +
+				"runtime/symtab.go")
 	}
 	table, err = gosym.NewTable(nil, gosym.NewLineTable(sections[1], word(22)))
 	return sections[0], file.Section(".text").Addr, table, err
 }
 
 // Sets returns the instruction sets that a function's code needs, sorted.
-func (f Function) Sets(arch string) (sets []Set, err error) {
+func (f Function) Sets(arch string) (sets []InstructionSet, err error) {
 	for at := 0; at < len(f.Code); {
 		n, set, ok := decode(arch, f.Code[at:])
 		if !ok {
 			end := min(at+16, len(f.Code))
-			return nil, fmt.Errorf("%s+%#x: % x: no instruction that the tables of internal/machinecode know", f.Name, at, f.Code[at:end])
+			return nil, fmt.Errorf("%s+%#x: % x: no instruction that the tables of internal/machinecode know", f.Name,
+				at, f.Code[at:end])
 		}
 		at += n
 		if set != "" && !slices.Contains(sets, set) {
@@ -96,7 +102,7 @@ func (f Function) Sets(arch string) (sets []Set, err error) {
 }
 
 // decode returns the length of the first instruction and the set that it is of.
-func decode(arch string, code []byte) (n int, set Set, ok bool) {
+func decode(arch string, code []byte) (n int, set InstructionSet, ok bool) {
 	switch {
 	case arch == "amd64":
 		x := x86{code: code}

@@ -15,7 +15,7 @@ import (
 func TestSets(t *testing.T) {
 	for _, c := range []struct {
 		code, what string
-		set        Set
+		set        InstructionSet
 	}{
 		{"66 0f fe c1", "paddd xmm0, xmm1", ""},
 		{"c5 f9 fe c1", "vpaddd xmm0, xmm0, xmm1", AVX},
@@ -70,7 +70,7 @@ func TestSetsAreObjdumps(t *testing.T) {
 	if arch != "amd64" {
 		t.Skip("no table for " + arch)
 	}
-	seen := map[Set]int{}
+	seen := map[InstructionSet]int{}
 	for _, f := range functions {
 		if !f.Assembly || f.Name == "crypto/internal/boring/sig.StandardCrypto" {
 			continue // the latter has bytes to be found by who looks for them, behind a jump
@@ -85,7 +85,7 @@ func TestSetsAreObjdumps(t *testing.T) {
 			seen[set]++
 		}
 	}
-	for _, set := range []Set{"", AVX, AVX2, AVX512, BMI2, SSSE3} {
+	for _, set := range []InstructionSet{"", AVX, AVX2, AVX512, BMI2, SSSE3} {
 		if seen[set] == 0 {
 			t.Errorf("no instruction of %q was compared: %v", set, seen)
 		}
@@ -123,7 +123,7 @@ var (
 	beyond15 = regexp.MustCompile(`%zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])|%k[0-7]`)
 	names    = []struct {
 		pattern *regexp.Regexp
-		set     Set // "?": the name does not tell
+		set     InstructionSet // "?": the name does not tell
 	}{
 		{regexp.MustCompile(`^vfn?m(add|sub)`), FMA},
 		{regexp.MustCompile(`^vcvt(ph2ps|ps2ph)`), F16C},
@@ -146,7 +146,7 @@ var (
 )
 
 // setOf is what an instruction's name and registers tell of its set.
-func setOf(text string) Set {
+func setOf(text string) InstructionSet {
 	if beyond15.MatchString(text) {
 		return AVX512
 	}

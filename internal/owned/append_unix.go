@@ -34,7 +34,8 @@ func Append(path string, mode os.FileMode) (*os.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	if s.Mode&unix.S_IFMT == unix.S_IFREG && s.Nlink > 1 {
-		return nil, errors.Join(fmt.Errorf("open %s: the file has %d names, one of which may be another user's link", path, s.Nlink), file.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: the file has %d names, one of which may be another user's link",
+			path, s.Nlink), file.Close())
 	}
 	return file, nil
 }

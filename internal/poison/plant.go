@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Plant is a command line with a secret in it.
-type Plant struct {
+// PlantedSecret is a command line with a secret in it.
+type PlantedSecret struct {
 	Name, Shape string
 	Command     []string
 	Marks       []string // of the secret: none may be found again
 }
 
 // Leak is the mark of the secret that stands in a text; "" where none does.
-func (p Plant) Leak(kept string) string {
+func (p PlantedSecret) Leak(kept string) string {
 	for _, mark := range p.Marks {
 		if strings.Contains(kept, mark) {
 			return mark
@@ -61,7 +61,8 @@ type shape struct {
 // spaces but between bars.
 func plain(text string) shape {
 	return shape{text, func(name, value string) []string {
-		fill := strings.NewReplacer("NAME", strings.ToUpper(name), "name", name, "na-me", strings.ReplaceAll(name, "_", "-"),
+		fill := strings.NewReplacer("NAME", strings.ToUpper(name), "name", name, "na-me",
+			strings.ReplaceAll(name, "_", "-"),
 			"naMe", camel(name), "VALUE", value)
 		var command []string
 		for i, part := range strings.Split(text, "|") {
@@ -223,12 +224,12 @@ bash -c |echo 'VALUE' > /run/name|
 `
 
 // Plants are all names in all shapes with all values.
-func Plants() iter.Seq[Plant] {
-	return func(yield func(Plant) bool) {
+func Plants() iter.Seq[PlantedSecret] {
+	return func(yield func(PlantedSecret) bool) {
 		for _, name := range SecretNames {
 			for _, shape := range SecretShapes {
 				for value, marks := range SecretValues {
-					if !yield(Plant{name, shape.name, shape.of(name, value), marks}) {
+					if !yield(PlantedSecret{name, shape.name, shape.of(name, value), marks}) {
 						return
 					}
 				}
@@ -238,7 +239,7 @@ func Plants() iter.Seq[Plant] {
 }
 
 // PlantOf is one name in one shape; both are taken modulo their numbers.
-func PlantOf(name, value string, at uint) Plant {
+func PlantOf(name, value string, at uint) PlantedSecret {
 	shape := SecretShapes[at%uint(len(SecretShapes))]
-	return Plant{name, shape.name, shape.of(name, value), []string{value}}
+	return PlantedSecret{name, shape.name, shape.of(name, value), []string{value}}
 }

@@ -39,15 +39,15 @@ func Paths(value any) []string {
 // Into appends Text to the texts at a place of what a pointer points at, or at all
 // places where the place is "". It says how many they were.
 func Into(pointer any, at string) int {
-	return change(pointer, at, func(text string) string { return text + Text })
+	return changeTexts(pointer, at, func(text string) string { return text + Text })
 }
 
 // Out takes back what Into did.
 func Out(pointer any, at string) int {
-	return change(pointer, at, func(text string) string { return strings.TrimSuffix(text, Text) })
+	return changeTexts(pointer, at, func(text string) string { return strings.TrimSuffix(text, Text) })
 }
 
-func change(pointer any, at string, to func(string) string) int {
+func changeTexts(pointer any, at string, to func(string) string) int {
 	n := 0
 	visit(reflect.ValueOf(pointer).Elem(), "", func(path string, text reflect.Value) {
 		if at == "" || at == path {
@@ -65,7 +65,7 @@ var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func Leak(printed string) string {
 	for _, raw := range []string{"Px\nxP", "\x1b[31mP"} {
 		if strings.Contains(printed, raw) {
-			return around(printed, strings.Index(printed, raw))
+			return excerptAround(printed, strings.Index(printed, raw))
 		}
 	}
 	bare := colours.ReplaceAllString(printed, "")
@@ -73,14 +73,14 @@ func Leak(printed string) string {
 		r, size := utf8.DecodeRuneInString(bare[i:])
 		odd := r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 		if odd || r == utf8.RuneError && size == 1 {
-			return around(bare, i)
+			return excerptAround(bare, i)
 		}
 		i += size
 	}
 	return ""
 }
 
-func around(text string, at int) string {
+func excerptAround(text string, at int) string {
 	return fmt.Sprintf("%q", text[max(0, at-60):min(len(text), at+40)])
 }
 

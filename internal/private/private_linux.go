@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Check follows a path from the root, links included, and returns it without
+// CheckPath follows a path from the root, links included, and returns it without
 // them. The error names the folder on the way that others can write.
-func Check(path string) (real string, err error) { return check(path, os.Geteuid()) }
+func CheckPath(path string) (real string, err error) { return check(path, os.Geteuid()) }
 
 // maxLinks is where the kernel gives up as well.
 const maxLinks = 40
@@ -73,7 +73,7 @@ func alone(path string, uid int) error {
 // makeBelow is Check for a folder below one that is there: what is missing is made,
 // with mode 0700.
 func makeBelow(base string, below ...string) (real string, err error) {
-	if real, err = Check(base); err != nil {
+	if real, err = CheckPath(base); err != nil {
 		return "", err
 	}
 	for _, name := range below {
@@ -81,7 +81,7 @@ func makeBelow(base string, below ...string) (real string, err error) {
 		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return "", &os.PathError{Op: "make", Path: filepath.Join(real, name), Err: err}
 		}
-		if real, err = Check(filepath.Join(real, name)); err != nil {
+		if real, err = CheckPath(filepath.Join(real, name)); err != nil {
 			return "", err
 		}
 	}
@@ -109,7 +109,8 @@ func Try(use func(place string) error) error {
 	if len(wrong) == 0 {
 		wrong = []string{"neither XDG_RUNTIME_DIR nor HOME names a folder"}
 	}
-	return fmt.Errorf("there is no folder that you alone can write: %s. Use chmod go-w on what is yours of these, or set XDG_RUNTIME_DIR "+
+	return fmt.Errorf("there is no folder that you alone can write: %s. Use chmod go-w on what is yours of these, or "+
+		"set XDG_RUNTIME_DIR "+
 		"to a folder of yours in which and above which others cannot write", strings.Join(wrong, "; "))
 }
 
@@ -139,9 +140,9 @@ func ways() []way {
 	return all
 }
 
-// Peer says who is at the other end of a unix socket, and refuses another user.
+// PeerOf says who is at the other end of a unix socket, and refuses another user.
 // Who listened or connected counts, not who holds the socket now.
-func Peer(socket int) (*unix.Ucred, error) {
+func PeerOf(socket int) (*unix.Ucred, error) {
 	who, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return nil, fmt.Errorf("ask who is at the other end: %w", err)

@@ -226,7 +226,7 @@ func TestReach(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	raw, _ := conn.SyscallConn()
 	_ = raw.Control(func(fd uintptr) {
-		if who, err := Peer(int(fd)); err != nil || int(who.Pid) != os.Getpid() {
+		if who, err := PeerOf(int(fd)); err != nil || int(who.Pid) != os.Getpid() {
 			t.Errorf("%+v, %v", who, err)
 		}
 	})
@@ -267,7 +267,7 @@ s.bind("\0" + sys.argv[1]); s.listen(); print(flush=True); s.accept(); sys.stdin
 	defer func() { _ = conn.Close() }()
 	raw, _ := conn.SyscallConn()
 	_ = raw.Control(func(fd uintptr) {
-		if _, err := Peer(int(fd)); err == nil || !strings.Contains(err.Error(), "user 65534") {
+		if _, err := PeerOf(int(fd)); err == nil || !strings.Contains(err.Error(), "user 65534") {
 			t.Error(err)
 		}
 	})

@@ -13,11 +13,11 @@ const (
 	deepest = 3    // shells within shells
 )
 
-// Command keeps of a command line what is known to be harmless: names of programs,
+// CommandLine keeps of a command line what is known to be harmless: names of programs,
 // scripts, modules and flags, values whose flag is on the list (vocabulary.go) and that are
 // numbers, ordinary words or ordinary paths, and without a name known words, small numbers
 // and ordinary paths. It has as many arguments as the command line.
-func Command(command []string) []string { return redactCommand(command, 0) }
+func CommandLine(command []string) []string { return redactCommand(command, 0) }
 
 func redactCommand(command []string, depth int) []string {
 	w := walk{depth: depth, waiting: place, begins: true}
@@ -31,22 +31,22 @@ func redactCommand(command []string, depth int) []string {
 // walk is what is known of a command line so far.
 type walk struct {
 	depth   int
-	begins  bool   // the name of a program follows
-	waiting trust  // of the next value; place: no flag waits for one
-	flag    string // the flag that waits
-	running string // "python", "shell", "code" or "slurm" while flags of an interpreter follow
-	prints  bool   // text for nobody knows what follows: echo, printf
-	after   after  // what the argument before was
-	setenv  int    // 1: a name follows, 2: its value
+	begins  bool         // the name of a program follows
+	waiting trustLevel   // of the next value; place: no flag waits for one
+	flag    string       // the flag that waits
+	running string       // "python", "shell", "code" or "slurm" while flags of an interpreter follow
+	prints  bool         // text for nobody knows what follows: echo, printf
+	after   nextArgument // what the argument before was
+	setenv  int          // 1: a name follows, 2: its value
 }
 
-// after is what an argument says of the next.
-type after int
+// nextArgument is what an argument says of the next.
+type nextArgument int
 
 const (
-	afterHarmless after = iota
-	afterHidden         // its value may follow: words are not trusted
-	afterSecret         // it was named like a secret: nothing is
+	afterHarmless nextArgument = iota
+	afterHidden                // its value may follow: words are not trusted
+	afterSecret                // it was named like a secret: nothing is
 )
 
 func (w *walk) take(argument string) string {
@@ -182,7 +182,7 @@ func (w *walk) takeLetter(argument string) string {
 }
 
 // takeCluster is for one dash and several letters: -lr, -uE, -lc, -n8, -pSECRET.
-func (w *walk) takeCluster(argument string, trusted trust) string {
+func (w *walk) takeCluster(argument string, trusted trustLevel) string {
 	switch {
 	case w.running == "python" && interprets().MatchString(argument):
 	case w.running == "shell" && shellFlags().MatchString(argument):
@@ -250,7 +250,7 @@ func (w *walk) takeVariable(argument string) string {
 }
 
 // takePositional is for an argument that no flag asks for.
-func (w *walk) takePositional(argument string, before after) string {
+func (w *walk) takePositional(argument string, before nextArgument) string {
 	w.noteProgram(argument)
 	begins := w.begins
 	w.begins = false
@@ -314,7 +314,7 @@ func (w *walk) redactPair(name, value string) string {
 }
 
 // redactValue keeps what a name's trust allows.
-func (w *walk) redactValue(value string, trusted trust, name string) string {
+func (w *walk) redactValue(value string, trusted trustLevel, name string) string {
 	switch {
 	case value == "" || value == Hidden:
 		return value

@@ -6,19 +6,19 @@ import (
 	"unicode"
 )
 
-// trust is how much of a value may be kept, by the name before it.
-type trust int
+// trustLevel is how much of a value may be kept, by the name before it.
+type trustLevel int
 
 const (
-	secret  trust = iota // nothing
-	unknown              // small numbers, which no secret can be, and names of files
-	place                // no name stands before it: known words and ordinary paths too
-	number               // the name is of a quantity or a switch: numbers of any size too
-	text                 // the name is of what has a name or a place: ordinary words too
+	secret  trustLevel = iota // nothing
+	unknown                   // small numbers, which no secret can be, and names of files
+	place                     // no name stands before it: known words and ordinary paths too
+	number                    // the name is of a quantity or a switch: numbers of any size too
+	text                      // the name is of what has a name or a place: ordinary words too
 )
 
 // trustOf judges the name of a flag, a variable, a field or an override.
-func trustOf(name string) trust {
+func trustOf(name string) trustLevel {
 	words := wordsOf(name)
 	joined := strings.Join(words, "_")
 	if known, found := harmlessNames[joined]; found {
@@ -37,7 +37,7 @@ func trustOf(name string) trust {
 }
 
 // trustOfWords is unknown where one of the words is on no list.
-func trustOfWords(words []string) trust {
+func trustOfWords(words []string) trustLevel {
 	found, long, counted := number, false, false
 	for _, w := range words {
 		switch {

@@ -15,7 +15,8 @@ var sized = pattern(`^[\[(]?` + oneSized + `([,:x/-] ?` + oneSized + `)*[\])]?$`
 
 const oneSized = `[+-]?(\d{1,12}|\d{0,9}\.\d{0,12})([eE][+-]?\d{1,3})?([kKmMgGtT]i?[bB]?|[bB]|us|ms|s|m|h|d|ba|ep|tok|%)?`
 
-var switches = set("true false yes no on off none null nan inf auto all True False None null Null NULL TRUE FALSE YES NO ON OFF")
+var switches = set("true false yes no on off none null nan inf auto all True False None null Null NULL TRUE FALSE " +
+	"YES NO ON OFF")
 
 // isSmall reports whether a value is a switch or a small number, or a list of them.
 func isSmall(value string) bool {

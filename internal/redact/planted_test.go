@@ -82,7 +82,7 @@ var plantedWords = []string{
 
 func TestPlantedSecretsAreNotFoundAgain(t *testing.T) {
 	for _, line := range planted {
-		if got := strings.Join(Command(splitLine(line)), " "); strings.Contains(got, "HUSH") {
+		if got := strings.Join(CommandLine(splitLine(line)), " "); strings.Contains(got, "HUSH") {
 			t.Errorf("%q\ngives %q", line, got)
 		}
 	}
@@ -91,7 +91,7 @@ func TestPlantedSecretsAreNotFoundAgain(t *testing.T) {
 			if before == "python t.py /a/" && strings.Contains(secret, "/") {
 				continue // a path like others
 			}
-			if got := strings.Join(Command(splitLine(before+secret)), " "); strings.Contains(got, secret) {
+			if got := strings.Join(CommandLine(splitLine(before+secret)), " "); strings.Contains(got, secret) {
 				t.Errorf("%q gives %q", before+secret, got)
 			}
 		}

@@ -18,7 +18,7 @@ func TestNoPlantIsFoundAgain(t *testing.T) {
 	kept := map[string][]string{}
 	for plant := range poison.Plants() {
 		n++
-		if clean := strings.Join(Command(plant.Command), " "); plant.Leak(clean) != "" {
+		if clean := strings.Join(CommandLine(plant.Command), " "); plant.Leak(clean) != "" {
 			kept[plant.Shape] = append(kept[plant.Shape], fmt.Sprintf("%q gives %q", plant.Command, clean))
 		}
 	}
@@ -50,14 +50,14 @@ func FuzzCommand(f *testing.F) {
 		if strings.Contains(strings.Join(poison.PlantOf(name, "", at).Command, " ")+Hidden, value) {
 			t.Skip() // it stands there anyway
 		}
-		clean := Command(plant.Command)
+		clean := CommandLine(plant.Command)
 		if len(clean) != len(plant.Command) {
 			t.Fatalf("%q gives %q", plant.Command, clean)
 		}
 		if plant.Leak(strings.Join(clean, " ")) != "" {
 			t.Errorf("%q gives %q", plant.Command, clean)
 		}
-		if again := Command(plant.Command); !slices.Equal(clean, again) {
+		if again := CommandLine(plant.Command); !slices.Equal(clean, again) {
 			t.Errorf("%q, then %q", clean, again)
 		}
 	})
@@ -80,7 +80,7 @@ func TestUnnamedSecrets(t *testing.T) {
 				line = before + value
 			}
 			number := strings.HasPrefix(before, "python t.py --seed") || strings.HasSuffix(before, "--lr")
-			if got := strings.Join(Command(strings.Fields(line)), " "); strings.Contains(got, value) && !number {
+			if got := strings.Join(CommandLine(strings.Fields(line)), " "); strings.Contains(got, value) && !number {
 				t.Errorf("%q gives %q", line, got)
 			}
 		}
@@ -97,7 +97,7 @@ func TestLettersOfOthers(t *testing.T) {
 		"srun -w node[01-04] python t.py":                 "srun -w node[01-04] python t.py",
 		"python -X dev -c login('swordfish')":             "python -X dev -c [redacted]",
 	} {
-		if got := strings.Join(Command(strings.Fields(line)), " "); got != want {
+		if got := strings.Join(CommandLine(strings.Fields(line)), " "); got != want {
 			t.Errorf("%s\ngives %s\nwant  %s", line, got, want)
 		}
 	}
@@ -147,13 +147,13 @@ func TestText(t *testing.T) {
 func BenchmarkCommand(b *testing.B) {
 	command := strings.Fields("torchrun --nproc-per-node=8 train.py --model vit_b --lr 0.1 --batch-size 256 --api-key hunter2 --data /data/imagenet/train")
 	for b.Loop() {
-		Command(command)
+		CommandLine(command)
 	}
 }
 
 func BenchmarkCommandOfMany(b *testing.B) {
 	command := strings.Fields(strings.Repeat("--x=a:b@c/d?e=f:g@h ", 20_000))
 	for b.Loop() {
-		Command(command)
+		CommandLine(command)
 	}
 }

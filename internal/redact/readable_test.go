@@ -37,7 +37,7 @@ func TestTrainingStaysReadable(t *testing.T) {
 		n++
 		want := strings.Join(splitLine(strings.ReplaceAll(mayBeHidden.ReplaceAllString(line, Hidden), "|", "")), " ")
 		command := splitLine(strings.NewReplacer("«", "", "»", "").Replace(line))
-		if got := strings.Join(Command(command), " "); got != want {
+		if got := strings.Join(CommandLine(command), " "); got != want {
 			t.Errorf("reads\n%s\nwant\n%s", got, want)
 		}
 	}
@@ -49,8 +49,8 @@ func TestTrainingStaysReadable(t *testing.T) {
 // TestCommandTwice: what was recorded stays as it is, and no argument is lost.
 func TestCommandTwice(t *testing.T) {
 	for _, line := range []string{"python t.py --api-key x --lr 0.1", "sh -c |python t.py --password x|", "python t.py https://a:b@c/d -pX"} {
-		once := Command(splitLine(line))
-		if twice := Command(once); len(once) != len(splitLine(line)) || strings.Join(once, " ") != strings.Join(twice, " ") {
+		once := CommandLine(splitLine(line))
+		if twice := CommandLine(once); len(once) != len(splitLine(line)) || strings.Join(once, " ") != strings.Join(twice, " ") {
 			t.Errorf("%q then %q", once, twice)
 		}
 	}

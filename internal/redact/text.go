@@ -43,7 +43,8 @@ var queryInURL = pattern(`([a-zA-Z][a-zA-Z0-9+.-]*:/{1,3}[^\s"'<>?#]*)[?#][^\s"'
 // Authorization: Bearer x. Groups: name with what stands between, value.
 var (
 	quotedValue = pattern(`([A-Za-z][\w.-]*)(["']?[\])]?[ \t]*(?:[:=]>?|,)[ \t]*)("(?:[^"\\]|\\.)+"|'(?:[^'\\]|\\.)+')`)
-	anyValue    = pattern(`([A-Za-z][\w.-]*)(["']?\]?[ \t]*[:=>][ \t]*)((?:(?i:bearer|basic|digest|token|negotiate)\s+)?[^\s"',;&{}\[\]][^\s"',;&{}]*)`)
+	anyValue    = pattern(
+		`([A-Za-z][\w.-]*)(["']?\]?[ \t]*[:=>][ \t]*)((?:(?i:bearer|basic|digest|token|negotiate)\s+)?[^\s"',;&{}\[\]][^\s"',;&{}]*)`)
 )
 
 func redactNamed(pair *regexp.Regexp, text string) string {
@@ -72,8 +73,9 @@ var (
 	// And without a scheme: user:password@host.
 	userAtHost = pattern(`(^|[\s"'=,(])([\w.+-]+):([^\s"'/:][^\s"']*)@([\w-][\w.-]*)`)
 
-	knownSecret = pattern(`\b(hf_|gh[opsur]_|github_pat_|glpat-|glrt-|sk-|rk_live_|sk_live_|pk_live_|xox[abeprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|pypi-|dop_v1_|SG\.|shpat_|hvs\.|lin_api_|ntn_|AGE-SECRET-KEY-)[A-Za-z0-9_.\-]{8,}` +
-		`|hooks\.slack\.com/services/[\w/]+|\b\d{8,10}:[A-Za-z0-9_-]{35}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
+	knownSecret = pattern(
+		`\b(hf_|gh[opsur]_|github_pat_|glpat-|glrt-|sk-|rk_live_|sk_live_|pk_live_|xox[abeprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|pypi-|dop_v1_|SG\.|shpat_|hvs\.|lin_api_|ntn_|AGE-SECRET-KEY-)[A-Za-z0-9_.\-]{8,}` +
+			`|hooks\.slack\.com/services/[\w/]+|\b\d{8,10}:[A-Za-z0-9_-]{35}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 	awsSecret = pattern(`(^|[^A-Za-z0-9/+])([A-Za-z0-9/+]{40})($|[^A-Za-z0-9/+=])`)
 	word      = pattern(`[A-Za-z0-9+/_=\-]{20,}`)
 )
@@ -107,7 +109,7 @@ func looksRandom(w string) bool {
 			return len(part) < len(w) && len(part) >= 20 && looksRandom(part)
 		})
 	}
-	b := bits(w)
+	b := entropy(w)
 	return mixed(w, 3, 0, 0) && letters(w) >= 3 && b >= 3.3 || mixed(w, 1, 5, 5) && b >= 4.2
 }
 
@@ -136,8 +138,8 @@ func letters(w string) (n int) {
 	return n
 }
 
-// bits is the entropy of a word's characters.
-func bits(w string) (sum float64) {
+// entropy is the entropy of a word's characters.
+func entropy(w string) (sum float64) {
 	counts := map[rune]int{}
 	for _, r := range w {
 		counts[r]++
@@ -153,7 +155,7 @@ func bits(w string) (sum float64) {
 func redactAWS(text string) string {
 	return awsSecret().ReplaceAllStringFunc(text, func(found string) string {
 		m := awsSecret().FindStringSubmatch(found)
-		if !mixed(m[2], 1, 5, 5) || bits(m[2]) < 4.2 {
+		if !mixed(m[2], 1, 5, 5) || entropy(m[2]) < 4.2 {
 			return found
 		}
 		return m[1] + Hidden + m[3]

@@ -8,7 +8,8 @@ var (
 
 	// pathSchemes are of stores and files, whose path is the name of a data set. Paths of
 	// web addresses hold secrets: those of hooks, of shared links.
-	pathSchemes = set("s3 s3a gs gcs az abfs abfss wasb wasbs hdfs viewfs file hf dbfs oci r2 lakefs sqlite docker oras shub library tcp env etcd zmq ray")
+	pathSchemes = set("s3 s3a gs gcs az abfs abfss wasb wasbs hdfs viewfs file hf dbfs oci r2 lakefs sqlite docker " +
+		"oras shub library tcp env etcd zmq ray")
 )
 
 // redactURL keeps scheme and host, and of data sets the path; never a user, a query or a

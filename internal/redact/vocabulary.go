@@ -254,8 +254,8 @@ var ambiguous = set(`
 `)
 
 // harmlessNames are names with a word that elsewhere names secrets.
-var harmlessNames = func() map[string]trust {
-	all := map[string]trust{}
+var harmlessNames = func() map[string]trustLevel {
+	all := map[string]trustLevel{}
 	for _, name := range strings.Fields(`
 		pin_memory no_pin_memory dataloader_pin_memory dataset_pin_memory use_pin_memory pin_mem no_pin_mem memory_pin persistent_pin
 		eos_token_id bos_token_id pad_token_id unk_token_id mask_token_id image_token_id decoder_start_token_id image_token_len
@@ -266,7 +266,8 @@ var harmlessNames = func() map[string]trust {
 		cross_entropy_reduction multi_pass pass_at_k num_codebooks codebook_size num_codes codec`) {
 		all[name] = number
 	}
-	for _, name := range strings.Fields(`author authors image_key video_key text_key label_key  sort_key key_column pin_memory_device
+	for _, name := range strings.Fields(
+		`author authors image_key video_key text_key label_key  sort_key key_column pin_memory_device
 		wandb_entity mlflow_experiment_name access_mode`) {
 		all[name] = text
 	}
@@ -284,8 +285,10 @@ var countsOf = set(`
 // only make Command stricter, as what on no list not kept; Text relies on them.
 var (
 	secretWords = []string{
-		"token", "passw", "passphrase", "passcode", "pwd", "secret", "credential", "apikey", "accesskey", "privatekey", "authorization", "authentication",
-		"cookie", "bearer", "signature", "jwt", "oauth", "webhook", "mnemonic", "sessionid", "connectionstring", "seedphrase", "seedword", "pincode", "securityanswer",
+		"token", "passw", "passphrase", "passcode", "pwd", "secret", "credential", "apikey", "accesskey", "privatekey",
+		"authorization", "authentication",
+		"cookie", "bearer", "signature", "jwt", "oauth", "webhook", "mnemonic", "sessionid", "connectionstring",
+		"seedphrase", "seedword", "pincode", "securityanswer",
 	}
 	secretParts = set(`otp mfa totp hotp hmac nonce csrf xsrf psk cvv cvc ssn iban recovery creds cred credentials login session sid dsn salt tok`)
 	secretEnds  = set(`key keys pass pw pin auth sig pat cert pem answer code codes phrase sas`)

@@ -21,10 +21,10 @@ func Values(pointers ...any) {
 // cleaner remembers which types hold texts, and which pointers it has followed.
 type cleaner struct {
 	kinds map[reflect.Type]*kind
-	done  map[pointer]reflect.Value // the zero Value: unchanged, or still at it
+	done  map[visited]reflect.Value // the zero Value: unchanged, or still at it
 }
 
-type pointer struct {
+type visited struct {
 	to   uintptr
 	kind reflect.Type
 }
@@ -37,7 +37,7 @@ type kind struct {
 
 // value is a value with clean texts, and whether it is another one than v.
 func (c *cleaner) value(v reflect.Value) (clean reflect.Value, changed bool) {
-	if !v.IsValid() || !c.of(v.Type()).holds {
+	if !v.IsValid() || !c.kindOf(v.Type()).holds {
 		return v, false
 	}
 	switch v.Kind() { //nolint:exhaustive // no other kind holds a text
@@ -60,7 +60,7 @@ func (c *cleaner) value(v reflect.Value) (clean reflect.Value, changed bool) {
 	case reflect.Slice, reflect.Array:
 		return c.list(v)
 	case reflect.Map:
-		return c.table(v)
+		return c.cleanTable(v)
 	}
 	return v, false
 }
@@ -69,7 +69,7 @@ func (c *cleaner) pointer(v reflect.Value) (clean reflect.Value, changed bool) {
 	if v.IsNil() {
 		return v, false
 	}
-	key := pointer{v.Pointer(), v.Type()}
+	key := visited{v.Pointer(), v.Type()}
 	if known, seen := c.done[key]; seen {
 		if known.IsValid() {
 			return known, true
@@ -77,7 +77,7 @@ func (c *cleaner) pointer(v reflect.Value) (clean reflect.Value, changed bool) {
 		return v, false
 	}
 	if c.done == nil {
-		c.done = map[pointer]reflect.Value{}
+		c.done = map[visited]reflect.Value{}
 	}
 	c.done[key] = reflect.Value{}
 	inner, changed := c.value(v.Elem())
@@ -91,7 +91,7 @@ func (c *cleaner) pointer(v reflect.Value) (clean reflect.Value, changed bool) {
 }
 
 func (c *cleaner) structure(v reflect.Value) (clean reflect.Value, changed bool) {
-	for _, i := range c.of(v.Type()).fields {
+	for _, i := range c.kindOf(v.Type()).fields {
 		field, other := c.value(v.Field(i))
 		if !other {
 			continue
@@ -123,7 +123,7 @@ func (c *cleaner) list(v reflect.Value) (clean reflect.Value, changed bool) {
 	return clean, changed
 }
 
-func (c *cleaner) table(v reflect.Value) (clean reflect.Value, changed bool) {
+func (c *cleaner) cleanTable(v reflect.Value) (clean reflect.Value, changed bool) {
 	clean = reflect.MakeMapWithSize(v.Type(), v.Len())
 	for _, key := range v.MapKeys() {
 		k, otherKey := c.value(key)
@@ -134,9 +134,9 @@ func (c *cleaner) table(v reflect.Value) (clean reflect.Value, changed bool) {
 	return clean, changed
 }
 
-// of says whether values of a type may hold a text: columns of numbers are not
+// kindOf says whether values of a type may hold a text: columns of numbers are not
 // looked at.
-func (c *cleaner) of(t reflect.Type) *kind {
+func (c *cleaner) kindOf(t reflect.Type) *kind {
 	if known, seen := c.kinds[t]; seen {
 		return known
 	}
@@ -148,13 +148,13 @@ func (c *cleaner) of(t reflect.Type) *kind {
 	switch t.Kind() {
 	case reflect.String, reflect.Interface:
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		k.holds = c.of(t.Elem()).holds
+		k.holds = c.kindOf(t.Elem()).holds
 	case reflect.Map:
-		key, item := c.of(t.Key()), c.of(t.Elem())
+		key, item := c.kindOf(t.Key()), c.kindOf(t.Elem())
 		k.holds = key.holds || item.holds
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if t.Field(i).IsExported() && c.of(t.Field(i).Type).holds {
+			if t.Field(i).IsExported() && c.kindOf(t.Field(i).Type).holds {
 				k.fields = append(k.fields, i)
 			}
 		}

@@ -32,7 +32,7 @@ func TestGeneratedMachine(t *testing.T) {
 	got := book{}
 	for second := range 100 {
 		j.Second(float64(second), got)
-		j.Machine()
+		j.HostMachine()
 	}
 	want := book{
 		"process.faults process/1003": 7, "thread.node thread/100": 1, "thread.node thread/101": 1, // both on processors 4 and 5
@@ -46,7 +46,7 @@ func TestGeneratedMachine(t *testing.T) {
 	if _, ok := got["thread.node thread/1000"]; ok {
 		t.Error("the node of a worker is recorded")
 	}
-	if m := j.Machine(); m.Nodes != 2 || m.TaskCores != 4 || m.NetSpeed["net/eth0"] != 12.5e9 {
+	if m := j.HostMachine(); m.Nodes != 2 || m.TaskCores != 4 || m.NetSpeed["net/eth0"] != 12.5e9 {
 		t.Errorf("machine: %+v", m)
 	}
 	trainers, workers := 0, 0
@@ -107,7 +107,7 @@ func damaged(t *testing.T, root, file string, damage func(path string)) {
 		for second := range 2 {
 			j.Second(float64(second), got)
 			j.Tick(float64(second)+0.5, got)
-			_, _ = j.Machine(), j.Processes()
+			_, _ = j.HostMachine(), j.Processes()
 		}
 		for subject, want := range map[string]float64{"process.cpu process/1003": 1.5, "thread.run_queue thread/101": 0.3} {
 			if have, told := got[subject]; !told || have != want {

@@ -21,7 +21,7 @@ const (
 
 // Sink takes samples; a *recording.Writer is one.
 type Sink interface {
-	Sample(signal recording.Signal, subject string, t, v float64)
+	AddSample(signal recording.Signal, subject string, t, v float64)
 }
 
 // Options say whose tree to watch. Only Root has to be set.
@@ -120,9 +120,9 @@ func (j *Job) Tick(now float64, to Sink) {
 			delete(j.threads, tid)
 			continue
 		}
-		to.Sample(recording.ThreadState, t.subject, now, float64(state))
-		if ran, _, ok := t.times(j.buffer); ok {
-			to.Sample(recording.ThreadCPU, t.subject, now, ran)
+		to.AddSample(recording.ThreadState, t.subject, now, float64(state))
+		if ran, _, ok := t.readTimes(j.buffer); ok {
+			to.AddSample(recording.ThreadCPU, t.subject, now, ran)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (j *Job) Second(now float64, to Sink) {
 	j.follow()
 	j.list()
 	j.sampleTree(now, to)
-	j.machine.sample(now, to, j.trainer())
+	j.machine.writeSample(now, to, j.trainer())
 	j.note()
 }
 
@@ -183,9 +183,9 @@ func (j *Job) Processes() []recording.Process {
 	return all
 }
 
-// Machine is the host as far as the job may use it, as it was when its trainer was
+// HostMachine is the host as far as the job may use it, as it was when its trainer was
 // last alive.
-func (j *Job) Machine() recording.Machine {
+func (j *Job) HostMachine() recording.Machine {
 	pid := j.trainer()
 	if p := j.tree.live[pid]; j.host.CPUs == 0 || p != nil && !p.zombie {
 		j.host = j.machine.facts(pid)
@@ -312,7 +312,8 @@ func (j *Job) Absent() []recording.Absence {
 	if j.unread > 0 {
 		absent = append(absent, recording.Absence{
 			What: "bytes read by processes",
-			Why:  fmt.Sprintf("/proc/%d/io may not be read: the process belongs to another user or is not dumpable", j.unread),
+			Why: fmt.Sprintf("/proc/%d/io may not be read: the process belongs to another user or is not dumpable",
+				j.unread),
 		})
 	}
 	return append(absent, j.machine.absent...)

@@ -20,7 +20,7 @@ import (
 // book keeps the newest value of each signal.
 type book map[string]float64
 
-func (b book) Sample(signal recording.Signal, subject string, _, v float64) {
+func (b book) AddSample(signal recording.Signal, subject string, _, v float64) {
 	b[string(signal)+" "+subject] = v
 }
 
@@ -200,8 +200,8 @@ func TestHiddenProc(t *testing.T) {
 		t.Errorf("absent %+v", absent)
 	}
 	j.Ended(time.Second)
-	if len(j.Processes()) != 0 || len(j.Alive()) != 0 || j.Machine().Allowed == 0 {
-		t.Errorf("machine %+v", j.Machine())
+	if len(j.Processes()) != 0 || len(j.Alive()) != 0 || j.HostMachine().Allowed == 0 {
+		t.Errorf("machine %+v", j.HostMachine())
 	}
 	if _, err := Watch(Options{Root: 1, FS: "/nonexistent"}); err == nil {
 		t.Error("a machine without /proc was accepted")
@@ -251,7 +251,7 @@ func TestMachineHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := j.Machine()
+	m := j.HostMachine()
 	if m.CPUs < 1 || m.Allowed < 1 || !(stat.Value(m.MemoryBytes) >= 1e8) || m.Kernel == "" || m.PhysCores > m.Allowed {
 		t.Errorf("machine %+v", m)
 	}
@@ -278,7 +278,7 @@ func TestLiveQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	if q := j.Machine().Quota; q != 0.3 {
+	if q := j.HostMachine().Quota; q != 0.3 {
 		t.Errorf("quota %v, want 0.3", q)
 	}
 	got := book{}
@@ -297,7 +297,7 @@ func TestSettle(t *testing.T) {
 	before := map[int]process{1: *parent, 2: *child}
 
 	parent.reaped, parent.read.now, table.gone = 4, 112, []*process{child} // waited for
-	table.settle(before)
+	table.keepCoreTime(before)
 	if table.total != 9 || table.settled != 0 || parent.read.total() != 12 {
 		t.Errorf("waited for: total %v, settled %v, read %v", table.total, table.settled, parent.read.total())
 	}
@@ -305,12 +305,12 @@ func TestSettle(t *testing.T) {
 	other := &process{pid: 3, parent: 1, start: 3, own: 2}
 	before = map[int]process{1: *parent, 3: *other}
 	table.gone = []*process{other} // not waited for
-	table.settle(before)
+	table.keepCoreTime(before)
 	if table.total != 11 || table.settled != 0 {
 		t.Errorf("not waited for: total %v, settled %v", table.total, table.settled)
 	}
 	before, table.gone = map[int]process{1: *parent}, nil
-	table.settle(before) // nor at the next look
+	table.keepCoreTime(before) // nor at the next look
 	if table.total != 11 || table.settled != 2 {
 		t.Errorf("not waited for: total %v, settled %v", table.total, table.settled)
 	}
@@ -318,12 +318,12 @@ func TestSettle(t *testing.T) {
 	late := &process{pid: 4, parent: 1, start: 4, own: 6}
 	late.read.now = 1000
 	before, table.gone = map[int]process{1: *parent, 4: *late}, []*process{late} // read before it waited
-	table.settle(before)
+	table.keepCoreTime(before)
 	total := table.total
 	before, table.gone = map[int]process{1: *parent}, nil
 	parent.reaped += 6.5
 	parent.read.now += 1003
-	table.settle(before)
+	table.keepCoreTime(before)
 	if own := parent.read.total(); own != 15 {
 		t.Errorf("waited for after the look: it has read %v bytes itself", own)
 	}
@@ -334,7 +334,7 @@ func TestSettle(t *testing.T) {
 	before = map[int]process{1: *parent}
 	table.gone = []*process{parent} // the last one
 	delete(table.live, 1)
-	table.settle(before)
+	table.keepCoreTime(before)
 	if table.total != 17.5 {
 		t.Errorf("nobody left: total %v", table.total)
 	}
@@ -353,7 +353,7 @@ func BenchmarkTick(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		t.look(j.buffer)
-		t.times(j.buffer)
+		t.readTimes(j.buffer)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestEndedCountsOnce(t *testing.T) {
 			table.gone = append(table.gone, table.live[pid])
 			delete(table.live, pid)
 		}
-		table.settle(before)
+		table.keepCoreTime(before)
 	}
 	for name, c := range map[string]struct {
 		cpu  time.Duration

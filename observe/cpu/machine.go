@@ -55,12 +55,12 @@ func (m *machine) facts(pid int) recording.Machine {
 	allowed := affinity(pid)
 	f.Allowed = allowed.Count()
 	f.PhysCores = m.physical(allowed)
-	if limits, err := m.limits(pid); err == nil {
+	if limits, err := m.lockedMemoryLimit(pid); err == nil {
 		f.LockedBytes = &limits
 	}
 	if m.regroup(pid) {
 		f.Quota, f.DiskLimit, f.ReadsLimit = m.groups.Quota(), m.groups.DiskLimit(), m.groups.ReadsLimit()
-		if limit, _ := m.groups.Memory(); limit > 0 && !(limit >= stat.Value(f.MemoryBytes)) {
+		if limit, _ := m.groups.MemoryLimit(); limit > 0 && !(limit >= stat.Value(f.MemoryBytes)) {
 			f.MemoryBytes = &limit
 		}
 	}
@@ -95,7 +95,7 @@ func (m *machine) describe() {
 // regroup notices that the process was moved to another control group.
 func (m *machine) regroup(pid int) bool {
 	text, err := fs.ReadFile(m.files, "proc/"+strconv.Itoa(pid)+"/cgroup")
-	if err != nil || m.groups != nil && m.groups.Text() == string(text) {
+	if err != nil || m.groups != nil && m.groups.ProcessFile() == string(text) {
 		return m.groups != nil
 	}
 	found, err := cgroup.Find(m.files, strconv.Itoa(pid))
@@ -109,33 +109,33 @@ func (m *machine) regroup(pid int) bool {
 	return true
 }
 
-// sample writes the signals of the host, as process pid may use it.
-func (m *machine) sample(now float64, to Sink, pid int) {
+// writeSample writes the signals of the host, as process pid may use it.
+func (m *machine) writeSample(now float64, to Sink, pid int) {
 	if stat, err := m.proc.Stat(); err == nil {
 		m.grow(stat, affinity(pid))
-		to.Sample(recording.MachineCPU, "machine", now, m.busy)
+		to.AddSample(recording.MachineCPU, "machine", now, m.busy)
 	}
 	free := math.NaN()
 	if memory, err := m.proc.Meminfo(); err == nil && memory.MemAvailableBytes != nil {
 		free = float64(*memory.MemAvailableBytes)
 	}
 	if _, left, err := shm(m.root); err == nil {
-		to.Sample(recording.MachineShm, "machine", now, left)
+		to.AddSample(recording.MachineShm, "machine", now, left)
 	}
 	if m.regroup(pid) {
-		if _, left := m.groups.Memory(); left < free || math.IsNaN(free) {
+		if _, left := m.groups.MemoryLimit(); left < free || math.IsNaN(free) {
 			free = left
 		}
 		if held, known := m.groups.Throttled(); known {
-			to.Sample(recording.Throttled, "machine", now, held)
+			to.AddSample(recording.Throttled, "machine", now, held)
 		}
 		for resource, signal := range pressures {
 			if waited, known := m.groups.Pressure(resource); known {
-				to.Sample(signal, "machine", now, waited)
+				to.AddSample(signal, "machine", now, waited)
 			}
 		}
 	}
-	to.Sample(recording.MachineMemory, "machine", now, free)
+	to.AddSample(recording.MachineMemory, "machine", now, free)
 }
 
 var pressures = map[string]recording.Signal{
@@ -187,8 +187,8 @@ func nodesOf(files fs.FS) map[int]int {
 // maxCPUs bounds a range of processors: Linux is built for 8192 at most.
 const maxCPUs = 8192
 
-// node is the NUMA node of a processor; false where the machine has but one.
-func (m *machine) node(processor int) (int, bool) {
+// numaNode is the NUMA node of a processor; false where the machine has but one.
+func (m *machine) numaNode(processor int) (int, bool) {
 	node, known := m.nodes[processor]
 	return node, known && m.static.Nodes > 1
 }
@@ -219,8 +219,8 @@ func (m *machine) physical(allowed *unix.CPUSet) int {
 	return len(cores)
 }
 
-// limits is RLIMIT_MEMLOCK, bytes; -1 is unlimited.
-func (m *machine) limits(pid int) (float64, error) {
+// lockedMemoryLimit is RLIMIT_MEMLOCK, bytes; -1 is unlimited.
+func (m *machine) lockedMemoryLimit(pid int) (float64, error) {
 	text, err := fs.ReadFile(m.files, "proc/"+strconv.Itoa(pid)+"/limits")
 	if err != nil {
 		return 0, err

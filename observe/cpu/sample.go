@@ -25,26 +25,26 @@ func (j *Job) sampleTree(now float64, to Sink) {
 			continue
 		}
 		subject := fmt.Sprintf("process/%d", p.pid)
-		to.Sample(recording.ProcessCPU, subject, now, p.own)
-		to.Sample(recording.ProcessMemory, subject, now, p.memory)
-		to.Sample(recording.ProcessFaults, subject, now, p.faults)
+		to.AddSample(recording.ProcessCPU, subject, now, p.own)
+		to.AddSample(recording.ProcessMemory, subject, now, p.memory)
+		to.AddSample(recording.ProcessFaults, subject, now, p.faults)
 		if p.counted && !p.unread {
-			to.Sample(recording.ProcessRead, subject, now, p.read.total())
-			to.Sample(recording.ProcessDisk, subject, now, p.disk.total())
+			to.AddSample(recording.ProcessRead, subject, now, p.read.total())
+			to.AddSample(recording.ProcessDisk, subject, now, p.disk.total())
 		}
 	}
 	for tid, t := range j.threads {
-		if _, queued, ok := t.times(j.buffer); ok {
-			to.Sample(recording.ThreadQueue, t.subject, now, queued)
+		if _, queued, ok := t.readTimes(j.buffer); ok {
+			to.AddSample(recording.ThreadQueue, t.subject, now, queued)
 		}
-		if node, ok := j.machine.node(t.processor(j.buffer)); ok && j.launches[tid] {
-			to.Sample(recording.ThreadNode, t.subject, now, float64(node))
+		if node, ok := j.machine.numaNode(t.processor(j.buffer)); ok && j.launches[tid] {
+			to.AddSample(recording.ThreadNode, t.subject, now, float64(node))
 		}
 	}
 	j.samplePrivate(now, to)
 	if len(j.tree.live) > 0 || j.tree.total > 0 {
-		to.Sample(recording.TreeCPU, "tree", now, j.tree.total)
-		to.Sample(recording.TreeMemory, "tree", now, memory)
+		to.AddSample(recording.TreeCPU, "tree", now, j.tree.total)
+		to.AddSample(recording.TreeMemory, "tree", now, memory)
 	}
 }
 
@@ -77,7 +77,7 @@ func (j *Job) samplePrivate(now float64, to Sink) {
 		}
 	}
 	if seen {
-		to.Sample(recording.ProcessPrivate, fmt.Sprintf("process/%d", pid), now, sum)
+		to.AddSample(recording.ProcessPrivate, fmt.Sprintf("process/%d", pid), now, sum)
 	}
 }
 
@@ -154,7 +154,8 @@ func (j *Job) Loaded(now, atLeast float64) (silent int) {
 
 func (j *Job) mapsTorch(pid int) bool {
 	maps, err := os.ReadFile(fmt.Sprintf("%s/%d/maps", j.tree.path, pid))
-	return err == nil && (bytes.Contains(maps, []byte("/libtorch.so")) || bytes.Contains(maps, []byte("/libtorch_cpu.so")))
+	return err == nil && (bytes.Contains(maps, []byte("/libtorch.so")) ||
+		bytes.Contains(maps, []byte("/libtorch_cpu.so")))
 }
 
 // environment takes a trainer's rank from the variables that launchers set, and whether

@@ -17,7 +17,7 @@ func (g *growing) total() float64 {
 	return g.highest
 }
 
-// settle keeps the core time of the dead. When a process is waited for, the
+// keepCoreTime keeps the core time of the dead. When a process is waited for, the
 // kernel adds its time and that of its descendants to its parent's reaped time:
 //
 //	before:  parent own 5, reaped 0    child own 3
@@ -27,7 +27,7 @@ func (g *growing) total() float64 {
 // reaped time lacks at one look it has at the next, and until then it owes it. What
 // is lacking still went to a parent that died or ignores its children, and is kept
 // in settled. So the sum over the tree never falls and nothing counts twice.
-func (t *table) settle(before map[int]process) {
+func (t *table) keepCoreTime(before map[int]process) {
 	dead := map[*process]process{} // by heir, the sums
 	for _, p := range t.gone {
 		heir := t.heir(p, before)

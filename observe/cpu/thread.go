@@ -27,15 +27,15 @@ func watch(proc string, pid, tid int) (*thread, error) {
 	folder := fmt.Sprintf("%s/%d/task/%d/", proc, pid, tid)
 	t := &thread{subject: fmt.Sprintf("thread/%d", tid), wchan: -1, sched: -1}
 	var err error
-	if t.stat, err = open(folder + "stat"); err != nil {
+	if t.stat, err = openFile(folder + "stat"); err != nil {
 		return nil, err
 	}
-	t.wchan, _ = open(folder + "wchan")
-	t.sched, _ = open(folder + "schedstat") // kernels without CONFIG_SCHED_INFO have none
+	t.wchan, _ = openFile(folder + "wchan")
+	t.sched, _ = openFile(folder + "schedstat") // kernels without CONFIG_SCHED_INFO have none
 	return t, nil
 }
 
-func open(path string) (int, error) {
+func openFile(path string) (int, error) {
 	for {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if !errors.Is(err, unix.EINTR) {
@@ -92,49 +92,49 @@ func Glance(proc string, pid int) (state recording.State, began uint64, ok bool)
 	}
 	defer t.close()
 	buffer := make([]byte, 1024)
-	if began, ok = t.field(buffer, 22); !ok {
+	if began, ok = t.readField(buffer, 22); !ok {
 		return 0, 0, false
 	}
 	state, ok = t.look(buffer)
 	return state, began, ok
 }
 
-// times reads how long the thread ran and how long it waited for a core since it
+// readTimes reads how long the thread ran and how long it waited for a core since it
 // began, seconds.
-func (t *thread) times(buffer []byte) (ran, queued float64, ok bool) {
+func (t *thread) readTimes(buffer []byte) (ran, queued float64, ok bool) {
 	fields := bytes.Fields(pread(t.sched, buffer))
 	if len(fields) < 2 {
 		return 0, 0, false
 	}
-	a, rest := number(fields[0])
-	b, more := number(fields[1])
+	a, rest := parseNumber(fields[0])
+	b, more := parseNumber(fields[1])
 	return float64(a) / 1e9, float64(b) / 1e9, len(rest)+len(more) == 0
 }
 
 // processor is the processor that the thread ran on last; -1 where the kernel does not
 // tell.
 func (t *thread) processor(buffer []byte) int {
-	n, ok := t.field(buffer, 39)
+	n, ok := t.readField(buffer, 39)
 	if !ok {
 		return -1
 	}
 	return int(n)
 }
 
-// field is a number of proc_pid_stat(5), which counts fields from 1; the name is the
+// readField is a number of proc_pid_stat(5), which counts fields from 1; the name is the
 // second and may hold anything.
-func (t *thread) field(buffer []byte, n int) (value uint64, ok bool) {
+func (t *thread) readField(buffer []byte, n int) (value uint64, ok bool) {
 	stat := pread(t.stat, buffer)
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < n-2 {
 		return 0, false
 	}
-	value, rest := number(fields[n-3])
+	value, rest := parseNumber(fields[n-3])
 	return value, len(rest) == 0
 }
 
-// number reads the decimal number at the start of text.
-func number(text []byte) (value uint64, rest []byte) {
+// parseNumber reads the decimal number at the start of text.
+func parseNumber(text []byte) (value uint64, rest []byte) {
 	for len(text) > 0 && text[0] >= '0' && text[0] <= '9' {
 		value = value*10 + uint64(text[0]-'0')
 		text = text[1:]

@@ -20,8 +20,8 @@ func TestASleeperWithoutAWchan(t *testing.T) {
 	}
 	write("stat", "")
 	write("wchan", "")
-	stat, err := open(folder + "stat")
-	wchan, err2 := open(folder + "wchan")
+	stat, err := openFile(folder + "stat")
+	wchan, err2 := openFile(folder + "wchan")
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (t *table) refresh(now float64) {
 		}
 	}
 	t.discover(now)
-	t.settle(before)
+	t.keepCoreTime(before)
 }
 
 // byAge are the processes, parents before their children: see settle.
@@ -138,7 +138,7 @@ func (t *table) discover(now float64) {
 			continue
 		}
 		seen[pid] = true
-		if t.live[pid] == nil && !t.add(pid, now) {
+		if t.live[pid] == nil && !t.addProcess(pid, now) {
 			continue
 		}
 		if p := t.live[pid]; p.role != recording.RoleWorker || t.looks%seldomEvery == 0 {
@@ -147,7 +147,7 @@ func (t *table) discover(now float64) {
 	}
 }
 
-func (t *table) add(pid int, now float64) bool {
+func (t *table) addProcess(pid int, now float64) bool {
 	p := &process{pid: pid, first: now}
 	if !t.read(p, now) {
 		return false
@@ -275,11 +275,11 @@ func (t *table) reap() {
 		if p.zombie && pid != t.root && p.parent == t.adopter && t.adopter > 0 {
 			var usage unix.Rusage
 			if got, err := unix.Wait4(pid, nil, unix.WNOHANG, &usage); err == nil && got == pid {
-				p.own = seconds(usage.Utime) + seconds(usage.Stime)
+				p.own = toSeconds(usage.Utime) + toSeconds(usage.Stime)
 				p.reaped = 0 // wait4 tells both in one
 			}
 		}
 	}
 }
 
-func seconds(t unix.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+func toSeconds(t unix.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }

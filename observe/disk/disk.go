@@ -19,7 +19,7 @@ const sector = 512
 
 // Sink takes samples; a *recording.Writer is one.
 type Sink interface {
-	Sample(signal recording.Signal, subject string, t, v float64)
+	AddSample(signal recording.Signal, subject string, t, v float64)
 }
 
 // Probe reads the disks of this machine.
@@ -80,11 +80,11 @@ func (p *Probe) Second(now float64, to Sink) error {
 			p.taken[name] = true
 		}
 		subject := "disk/" + name
-		to.Sample(recording.DiskBusy, subject, now, float64(s.IOsTotalTicks)/1000)
-		to.Sample(recording.DiskRead, subject, now, float64(s.ReadSectors)*sector)
-		to.Sample(recording.DiskReads, subject, now, float64(s.ReadIOs))
-		to.Sample(recording.DiskWritten, subject, now, float64(s.WriteSectors)*sector)
-		to.Sample(recording.DiskFlight, subject, now, float64(s.WeightedIOTicks)/1000)
+		to.AddSample(recording.DiskBusy, subject, now, float64(s.IOsTotalTicks)/1000)
+		to.AddSample(recording.DiskRead, subject, now, float64(s.ReadSectors)*sector)
+		to.AddSample(recording.DiskReads, subject, now, float64(s.ReadIOs))
+		to.AddSample(recording.DiskWritten, subject, now, float64(s.WriteSectors)*sector)
+		to.AddSample(recording.DiskFlight, subject, now, float64(s.WeightedIOTicks)/1000)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (m *Mounts) Look(pids []int) {
 		return // it ended, or is not ours to look at
 	}
 	if !bytes.Equal(text, m.text) {
-		m.text, m.table = text, mounts(text)
+		m.text, m.table = text, parseMounts(text)
 	}
 	names, err := os.ReadDir(folder + "fd")
 	if err != nil {
@@ -76,7 +76,7 @@ func (m *Mounts) Look(pids []int) {
 		at, _ := os.ReadFile(folder + "fdinfo/" + name.Name()) // it has the position in its first line
 		now[name.Name()] = target + "\n" + string(at[:min(len(at), 64)])
 		if before[name.Name()] != now[name.Name()] {
-			m.count(target)
+			m.addFile(target)
 		}
 	}
 	m.open[pid] = now
@@ -92,7 +92,7 @@ func regular(target string) bool {
 	return strings.HasPrefix(target, "/") && !strings.HasSuffix(target, " (deleted)")
 }
 
-func (m *Mounts) count(path string) {
+func (m *Mounts) addFile(path string) {
 	if at := m.of(path); at != nil && (m.seen[at.point] > 0 || len(m.seen) < maxMounts) {
 		if m.seen == nil {
 			m.seen = map[string]int{}
@@ -123,7 +123,10 @@ func (m *Mounts) List() []recording.Mount {
 		if at == nil || at.point != point {
 			continue // unmounted since
 		}
-		list = append(list, recording.Mount{Point: point, Kind: at.kind, Remote: remote(at.kind), Disk: m.disk(at), Seen: 1 << (bits.Len(uint(seen)) - 1)})
+		list = append(list, recording.Mount{
+			Point: point, Kind: at.kind, Remote: remote(at.kind), Disk: m.disk(at),
+			Seen: 1 << (bits.Len(uint(seen)) - 1),
+		})
 	}
 	slices.SortFunc(list, func(a, b recording.Mount) int {
 		return cmp.Or(b.Seen-a.Seen, len(b.Point)-len(a.Point), cmp.Compare(a.Point, b.Point))
@@ -153,19 +156,23 @@ func remote(kind string) bool {
 		return true
 	}
 	return slices.Contains([]string{
-		"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "beegfs", "wekafs", "panfs", "orangefs", "pvfs2", "afs", "9p", "virtiofs", "fuse",
+		"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "beegfs", "wekafs", "panfs", "orangefs", "pvfs2",
+		"afs", "9p", "virtiofs", "fuse",
 	}, kind)
 }
 
-// mounts reads proc_pid_mountinfo(5).
-func mounts(text []byte) (table []mount) {
+// parseMounts reads proc_pid_mountinfo(5).
+func parseMounts(text []byte) (table []mount) {
 	for line := range strings.Lines(string(text)) {
 		head, tail, ok := strings.Cut(line, " - ")
 		fields, kind := strings.Fields(head), strings.Fields(tail)
 		if !ok || len(fields) < 5 || len(kind) < 2 || len(table) >= maxTable {
 			continue
 		}
-		table = append(table, mount{point: unescape(fields[4]), kind: kind[0], source: unescape(kind[1]), device: fields[2]})
+		table = append(table, mount{
+			point: unescape(fields[4]), kind: kind[0], source: unescape(kind[1]),
+			device: fields[2],
+		})
 	}
 	return table
 }

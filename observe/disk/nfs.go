@@ -31,18 +31,19 @@ func NFS(root string, pid int, now float64, to Sink) {
 			}
 		case subject == "" || len(fields) < 7:
 		case fields[0] == "bytes:": // normal, direct: read, written each; then server: read, written
-			sample(to, recording.MountRead, subject, now, fields[5], 1)
-		case fields[0] == "READ:": // operations, transmissions, timeouts, bytes out, in, queued, round trip, in all (ms)
-			sample(to, recording.MountReads, subject, now, fields[1], 1)
+			writeSample(to, recording.MountRead, subject, now, fields[5], 1)
+		// operations, transmissions, timeouts, bytes out, in, queued, round trip, in all (ms)
+		case fields[0] == "READ:":
+			writeSample(to, recording.MountReads, subject, now, fields[1], 1)
 			if len(fields) >= 9 {
-				sample(to, recording.MountWait, subject, now, fields[8], 1e-3)
+				writeSample(to, recording.MountWait, subject, now, fields[8], 1e-3)
 			}
 		}
 	}
 }
 
-func sample(to Sink, signal recording.Signal, subject string, now float64, text string, unit float64) {
+func writeSample(to Sink, signal recording.Signal, subject string, now float64, text string, unit float64) {
 	if v, err := strconv.ParseUint(text, 10, 64); err == nil {
-		to.Sample(signal, subject, now, float64(v)*unit)
+		to.AddSample(signal, subject, now, float64(v)*unit)
 	}
 }

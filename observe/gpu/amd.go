@@ -28,15 +28,15 @@ type amdDevice struct {
 
 const amdVendor = "0x1002"
 
-func openAMD(l loading, absent *absences) (source, error) {
+func openAMD(l loadHooks, absent *absences) (source, error) {
 	sys := cmp.Or(l.sys, "/sys")
 	cards, _ := filepath.Glob(sys + "/class/drm/card*/device") // no error but of the pattern
 	slices.SortFunc(cards, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
-	a := &amd{absent: absent, driver: line(sys + "/module/amdgpu/version")}
+	a := &amd{absent: absent, driver: readLine(sys + "/module/amdgpu/version")}
 	seen := map[string]bool{}
 	for _, folder := range cards {
 		place, err := filepath.EvalSymlinks(folder)
-		if err != nil || seen[place] || line(folder+"/vendor") != amdVendor || len(a.devices) >= maxCards {
+		if err != nil || seen[place] || readLine(folder+"/vendor") != amdVendor || len(a.devices) >= maxCards {
 			continue
 		}
 		if _, err := os.Stat(folder + "/mem_info_vram_total"); err != nil {
@@ -59,13 +59,13 @@ func describeAMD(folder string, index int) amdDevice {
 	if found, _ := filepath.Glob(folder + "/hwmon/hwmon*"); len(found) > 0 {
 		d.hwmon = found[0]
 	}
-	d.facts.Name = cmp.Or(line(folder+"/product_name"), "AMD GPU "+line(folder+"/device"))
-	d.facts.UUID = line(folder + "/unique_id")
+	d.facts.Name = cmp.Or(readLine(folder+"/product_name"), "AMD GPU "+readLine(folder+"/device"))
+	d.facts.UUID = readLine(folder + "/unique_id")
 	d.facts.MemoryBytes = value(folder + "/mem_info_vram_total")
 	d.facts.PowerLimitWatts = d.sensor("power1_cap") / 1e6
 	d.facts.MaxSMClockMHz, _ = clocks(folder + "/pp_dpm_sclk")
-	d.facts.LinkGeneration, d.facts.LinkWidth = link(folder, "max")
-	if node, err := strconv.Atoi(line(folder + "/numa_node")); err == nil {
+	d.facts.LinkGeneration, d.facts.LinkWidth = readLink(folder, "max")
+	if node, err := strconv.Atoi(readLine(folder + "/numa_node")); err == nil {
 		d.facts.Node = node
 	}
 	return d
@@ -92,7 +92,7 @@ func (a *amd) read(now time.Time) []Reading {
 			r.PowerWatts = d.sensor("power1_input") / 1e6 // of newer boards
 		}
 		_, r.SMClockMHz = clocks(d.folder + "/pp_dpm_sclk")
-		if gen, width := link(d.folder, "current"); gen > 0 && width > 0 {
+		if gen, width := readLink(d.folder, "current"); gen > 0 && width > 0 {
 			r.LinkGeneration, r.LinkWidth = float64(gen), float64(width)
 		}
 		a.note("utilisation", d, len(r.Utilisation) > 0)
@@ -145,20 +145,20 @@ func clocks(file string) (most, now float64) {
 	return most, now
 }
 
-// link is the generation and the width of PCIe, "max" or "current"; 0 unknown. The kernel
+// readLink is the generation and the width of PCIe, "max" or "current"; 0 unknown. The kernel
 // tells a speed: "16.0 GT/s PCIe".
-func link(folder, which string) (generation, width int) {
-	speed, _, _ := strings.Cut(line(folder+"/"+which+"_link_speed"), " ")
+func readLink(folder, which string) (generation, width int) {
+	speed, _, _ := strings.Cut(readLine(folder+"/"+which+"_link_speed"), " ")
 	rates := []string{"2.5", "5.0", "8.0", "16.0", "32.0", "64.0"}
-	width, err := strconv.Atoi(line(folder + "/" + which + "_link_width"))
+	width, err := strconv.Atoi(readLine(folder + "/" + which + "_link_width"))
 	if err != nil || width < 0 || width > 32 {
 		width = 0
 	}
 	return slices.Index(rates, speed) + 1, width
 }
 
-// line is the first line of a file; "" where it cannot be read.
-func line(file string) string {
+// readLine is the first line of a file; "" where it cannot be read.
+func readLine(file string) string {
 	text, err := read(file)
 	if err != nil {
 		return ""
@@ -169,7 +169,7 @@ func line(file string) string {
 
 // value is a number in a file that is not negative; NaN unknown.
 func value(file string) float64 {
-	v, err := strconv.ParseUint(line(file), 10, 64)
+	v, err := strconv.ParseUint(readLine(file), 10, 64)
 	if err != nil {
 		return math.NaN()
 	}

@@ -43,7 +43,7 @@ func amdFiles(t *testing.T) string {
 
 func openFiles(t *testing.T, sys string) *Probe {
 	t.Helper()
-	p, err := open(Options{}, loading{library: "/nowhere/libnvidia-ml.so.1", smi: "/nowhere/nvidia-smi", sys: sys})
+	p, err := open(Options{}, loadHooks{library: "/nowhere/libnvidia-ml.so.1", smi: "/nowhere/nvidia-smi", sys: sys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestAMDFilesThatAreDamaged(t *testing.T) {
 }
 
 func TestNoAMD(t *testing.T) {
-	_, err := open(Options{}, loading{library: "/nowhere/libnvidia-ml.so.1", smi: "/nowhere/nvidia-smi", sys: t.TempDir()})
+	_, err := open(Options{}, loadHooks{library: "/nowhere/libnvidia-ml.so.1", smi: "/nowhere/nvidia-smi", sys: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "no GPU can be seen") {
 		t.Errorf("open: %v", err)
 	}

@@ -155,7 +155,7 @@ func standIn(t testing.TB) string {
 // openEmulated opens the stand-in on a page; without lists symbols to hide.
 func openEmulated(t testing.TB, page string, without ...string) *Probe {
 	t.Helper()
-	l := loading{library: standIn(t), without: map[string]bool{}}
+	l := loadHooks{library: standIn(t), without: map[string]bool{}}
 	for _, name := range without {
 		l.without[name] = true
 	}

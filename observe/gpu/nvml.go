@@ -40,7 +40,7 @@ type nvml struct {
 }
 
 type nvmlDevice struct {
-	handle   handle
+	handle   deviceHandle
 	facts    Device
 	lastSeen uint64 // stamp of the newest utilisation sample
 
@@ -52,7 +52,7 @@ type nvmlDevice struct {
 	gpmTaken  bool         // the older one holds something
 }
 
-func openNVML(o Options, l loading, absent *absences) (source, error) {
+func openNVML(o Options, l loadHooks, absent *absences) (source, error) {
 	path := l.library
 	if path == "" {
 		path = systemLibrary
@@ -102,7 +102,7 @@ func (n *nvml) start() error {
 func (n *nvml) versions() {
 	if n.lib.driverVersion != nil {
 		var c code
-		n.driver, c = text(n.lib.driverVersion)
+		n.driver, c = askText(n.lib.driverVersion)
 		n.note("driver version", 0, c)
 	}
 	if n.lib.cudaVersion != nil {
@@ -129,7 +129,7 @@ func (n *nvml) refresh() error {
 		if known {
 			continue
 		}
-		var h handle
+		var h deviceHandle
 		c := n.lib.byIndex(uint32(i), &h)
 		if c == notReady { // a rank that has not made its device yet
 			continue
@@ -145,30 +145,30 @@ func (n *nvml) refresh() error {
 	return nil
 }
 
-func (n *nvml) describe(index int, h handle) Device {
+func (n *nvml) describe(index int, h deviceHandle) Device {
 	d := unknownDevice(index)
 	d.Emulated = n.emulated
 	texts := []struct {
 		what string
-		ask  func(handle, *byte, uint32) code
+		ask  func(deviceHandle, *byte, uint32) code
 		to   *string
 	}{{"name", n.lib.deviceName, &d.Name}, {"UUID", n.lib.uuid, &d.UUID}}
 	for _, t := range texts {
 		if t.ask == nil {
 			continue
 		}
-		found, c := text(func(b *byte, size uint32) code { return t.ask(h, b, size) })
+		found, c := askText(func(b *byte, size uint32) code { return t.ask(h, b, size) })
 		n.note(t.what, h, c)
 		*t.to = found
 	}
 	if memory, ok := query(n, "memory", n.lib.memory, h); ok {
-		d.MemoryBytes = n.number("memory size", h, memory.total)
+		d.MemoryBytes = n.readNumber("memory size", h, memory.total)
 	}
 	if limit, ok := query(n, "power limit", n.lib.powerLimit, h); ok {
-		d.PowerLimitWatts = n.number("power limit", h, limit) / 1000
+		d.PowerLimitWatts = n.readNumber("power limit", h, limit) / 1000
 	}
-	d.MaxSMClockMHz = n.clock("greatest SM clock", n.lib.maxClock, h)
-	n.place(&d, h)
+	d.MaxSMClockMHz = n.readClock("greatest SM clock", n.lib.maxClock, h)
+	n.describePlace(&d, h)
 	return d
 }
 
@@ -188,10 +188,10 @@ func (n *nvml) read(now time.Time) []Reading {
 		r := unknownReading(d.facts.Index)
 		r.Utilisation = n.utilisation(d, now)
 		if memory, ok := query(n, "memory", n.lib.memory, d.handle); ok {
-			r.MemoryUsedBytes = n.number("memory used", d.handle, memory.used)
+			r.MemoryUsedBytes = n.readNumber("memory used", d.handle, memory.used)
 		}
 		r.PowerWatts = n.power(d, now)
-		r.SMClockMHz = n.clock("SM clock", n.lib.clock, d.handle)
+		r.SMClockMHz = n.readClock("SM clock", n.lib.clock, d.handle)
 		r.Processes = n.processes(d)
 		n.circumstances(&r, d)
 		readings = append(readings, r)
@@ -314,14 +314,15 @@ func (n *nvml) ratio(percent float64) float64 {
 	if percent >= 0 && percent <= 100 {
 		return percent / 100
 	}
-	n.absent.add("some utilisation values", fmt.Sprintf("NVML answered %v %%", percent))
+	n.absent.addMissing("some utilisation values", fmt.Sprintf("NVML answered %v %%", percent))
 	return math.NaN()
 }
 
 // power is the mean since the last call from the energy counter, which sees
 // what happened between the polls, or else the current draw.
 func (n *nvml) power(d *nvmlDevice, now time.Time) float64 {
-	if mj, ok := query(n, "energy counter", n.lib.energy, d.handle); ok && !math.IsNaN(n.number("energy counter", d.handle, mj)) {
+	if mj, ok := query(n, "energy counter", n.lib.energy, d.handle); ok &&
+		!math.IsNaN(n.readNumber("energy counter", d.handle, mj)) {
 		before, since := d.energyMJ, now.Sub(d.energyAt)
 		first := d.energyAt.IsZero()
 		if first || since >= minEnergyTime || since < 0 || mj < before {
@@ -335,18 +336,18 @@ func (n *nvml) power(d *nvmlDevice, now time.Time) float64 {
 	if !ok {
 		return math.NaN()
 	}
-	return n.number("current power", d.handle, mw) / 1000
+	return n.readNumber("current power", d.handle, mw) / 1000
 }
 
-func (n *nvml) clock(what string, ask func(handle, int32, *uint32) code, h handle) float64 {
+func (n *nvml) readClock(what string, ask func(deviceHandle, int32, *uint32) code, h deviceHandle) float64 {
 	if ask == nil {
 		return math.NaN()
 	}
-	mhz, ok := query(n, what, func(h handle, out *uint32) code { return ask(h, clockSM, out) }, h)
+	mhz, ok := query(n, what, func(h deviceHandle, out *uint32) code { return ask(h, clockSM, out) }, h)
 	if !ok {
 		return math.NaN()
 	}
-	return n.number(what, h, mhz)
+	return n.readNumber(what, h, mhz)
 }
 
 func (n *nvml) processes(d *nvmlDevice) []uint32 {
@@ -380,7 +381,7 @@ func (n *nvml) processes(d *nvmlDevice) []uint32 {
 
 // query asks for one value of a device. A function that is not there has been
 // named when the library was loaded.
-func query[T any](n *nvml, what string, ask func(handle, *T) code, h handle) (T, bool) {
+func query[T any](n *nvml, what string, ask func(deviceHandle, *T) code, h deviceHandle) (T, bool) {
 	var value T
 	if ask == nil {
 		return value, false
@@ -390,9 +391,9 @@ func query[T any](n *nvml, what string, ask func(handle, *T) code, h handle) (T,
 	return value, c == success
 }
 
-// number sorts out the values by which NVML says that it does not know: all
+// readNumber sorts out the values by which NVML says that it does not know: all
 // ones, in 32 or 64 bits, and in places 2^63-14 and the like.
-func (n *nvml) number(what string, h handle, value any) float64 {
+func (n *nvml) readNumber(what string, h deviceHandle, value any) float64 {
 	known := math.NaN()
 	switch v := value.(type) {
 	case uint32:
@@ -414,7 +415,7 @@ func (n *nvml) number(what string, h handle, value any) float64 {
 
 // note says what an answer lacks of a device (0: of none); an answer that lacks
 // nothing takes the word back.
-func (n *nvml) note(what string, h handle, c code) {
+func (n *nvml) note(what string, h deviceHandle, c code) {
 	reason := ""
 	if c != success {
 		reason = n.lib.reason(c)

@@ -25,8 +25,8 @@ const (
 	mostSharesSamples = 4096
 )
 
-// place describes where a device sits.
-func (n *nvml) place(d *Device, h handle) {
+// describePlace describes where a device sits.
+func (n *nvml) describePlace(d *Device, h deviceHandle) {
 	d.LinkGeneration = n.small("greatest PCIe generation", n.lib.maxLinkGen, h, mostLinkGen)
 	d.LinkWidth = n.small("greatest PCIe width", n.lib.maxLinkWidth, h, mostLinkWidth)
 	if n.lib.migMode != nil {
@@ -57,7 +57,7 @@ func nodeOf(busID string) int {
 }
 
 // small is a small number of a device; 0 where it is not known.
-func (n *nvml) small(what string, ask func(handle, *uint32) code, h handle, most uint32) int {
+func (n *nvml) small(what string, ask func(deviceHandle, *uint32) code, h deviceHandle, most uint32) int {
 	v, ok := optional(n, ask, h)
 	if !ok || v == 0 || v > most {
 		return 0
@@ -67,7 +67,7 @@ func (n *nvml) small(what string, ask func(handle, *uint32) code, h handle, most
 
 // optional asks for a value that many devices do not have by their kind: what lacks is no
 // news (stoker doctor tells).
-func optional[T any](n *nvml, ask func(handle, *T) code, h handle) (T, bool) {
+func optional[T any](n *nvml, ask func(deviceHandle, *T) code, h deviceHandle) (T, bool) {
 	var value T
 	if ask == nil {
 		return value, false
@@ -78,7 +78,7 @@ func optional[T any](n *nvml, ask func(handle, *T) code, h handle) (T, bool) {
 // circumstances fills in what the device's work goes on under.
 func (n *nvml) circumstances(r *Reading, d *nvmlDevice) {
 	if reasons, ok := optional(n, n.lib.reasons, d.handle); ok && reasons < math.MaxUint32 {
-		r.Slowed, r.SlowedKnown = slowed(reasons), true
+		r.Slowed, r.SlowedKnown = slowedBy(reasons), true
 	}
 	if gen := n.small("PCIe generation", n.lib.linkGen, d.handle, mostLinkGen); gen > 0 {
 		r.LinkGeneration = float64(gen)
@@ -86,11 +86,11 @@ func (n *nvml) circumstances(r *Reading, d *nvmlDevice) {
 	if width := n.small("PCIe width", n.lib.linkWidth, d.handle, mostLinkWidth); width > 0 {
 		r.LinkWidth = float64(width)
 	}
-	r.Shares = n.shares(d)
+	r.Shares = n.processShares(d)
 	r.Active = n.activity(d)
 }
 
-func slowed(reasons uint64) (s recording.Slowed) {
+func slowedBy(reasons uint64) (s recording.Slowed) {
 	if reasons&reasonPower != 0 {
 		s |= recording.ByPower
 	}
@@ -103,8 +103,8 @@ func slowed(reasons uint64) (s recording.Slowed) {
 	return s
 }
 
-// shares is the mean of each process's samples since the last call.
-func (n *nvml) shares(d *nvmlDevice) map[uint32]float64 {
+// processShares is the mean of each process's samples since the last call.
+func (n *nvml) processShares(d *nvmlDevice) map[uint32]float64 {
 	if n.lib.shares == nil {
 		return nil
 	}
@@ -142,7 +142,8 @@ func (n *nvml) shares(d *nvmlDevice) map[uint32]float64 {
 // openGPM makes room for two samples where the device has counters.
 func (n *nvml) openGPM(d *nvmlDevice) {
 	l := n.lib
-	if l.gpmSupport == nil || l.gpmAlloc == nil || l.gpmFree == nil || l.gpmTake == nil || l.gpmMetrics == nil || d.facts.MIG {
+	if l.gpmSupport == nil || l.gpmAlloc == nil || l.gpmFree == nil || l.gpmTake == nil || l.gpmMetrics == nil ||
+		d.facts.MIG {
 		return // of a device in instances each has counters of its own
 	}
 	support := gpmSupport{version: gpmVersion}

@@ -82,8 +82,8 @@ const (
 	gpmActivity = 2 // share of multiprocessors that had work, percent
 )
 
-// handle is an nvmlDevice_t. It points into the library and is only handed back.
-type handle = uintptr
+// deviceHandle is an nvmlDevice_t. It points into the library and is only handed back.
+type deviceHandle = uintptr
 
 // library is NVML's functions. A function that this driver does not have is nil,
 // but for the needed ones.
@@ -96,44 +96,44 @@ type library struct {
 	driverVersion func(*byte, uint32) code
 	cudaVersion   func(*int32) code
 	count         func(*uint32) code
-	byIndex       func(uint32, *handle) code
+	byIndex       func(uint32, *deviceHandle) code
 
-	deviceName   func(handle, *byte, uint32) code
-	uuid         func(handle, *byte, uint32) code
-	utilisation  func(handle, *nvmlUtilization) code
-	samples      func(handle, int32, uint64, *int32, *uint32, *nvmlSample) code
-	memory       func(handle, *nvmlMemory) code
-	power        func(handle, *uint32) code
-	powerLimit   func(handle, *uint32) code
-	energy       func(handle, *uint64) code
-	clock        func(handle, int32, *uint32) code
-	maxClock     func(handle, int32, *uint32) code
-	processes    func(handle, *uint32, *nvmlProcess) code
-	reasons      func(handle, *uint64) code
-	linkGen      func(handle, *uint32) code
-	linkWidth    func(handle, *uint32) code
-	maxLinkGen   func(handle, *uint32) code
-	maxLinkWidth func(handle, *uint32) code
-	migMode      func(handle, *uint32, *uint32) code
-	pci          func(handle, *nvmlPCI) code
-	shares       func(handle, *nvmlShare, *uint32, uint64) code
-	gpmSupport   func(handle, *gpmSupport) code
+	deviceName   func(deviceHandle, *byte, uint32) code
+	uuid         func(deviceHandle, *byte, uint32) code
+	utilisation  func(deviceHandle, *nvmlUtilization) code
+	samples      func(deviceHandle, int32, uint64, *int32, *uint32, *nvmlSample) code
+	memory       func(deviceHandle, *nvmlMemory) code
+	power        func(deviceHandle, *uint32) code
+	powerLimit   func(deviceHandle, *uint32) code
+	energy       func(deviceHandle, *uint64) code
+	clock        func(deviceHandle, int32, *uint32) code
+	maxClock     func(deviceHandle, int32, *uint32) code
+	processes    func(deviceHandle, *uint32, *nvmlProcess) code
+	reasons      func(deviceHandle, *uint64) code
+	linkGen      func(deviceHandle, *uint32) code
+	linkWidth    func(deviceHandle, *uint32) code
+	maxLinkGen   func(deviceHandle, *uint32) code
+	maxLinkWidth func(deviceHandle, *uint32) code
+	migMode      func(deviceHandle, *uint32, *uint32) code
+	pci          func(deviceHandle, *nvmlPCI) code
+	shares       func(deviceHandle, *nvmlShare, *uint32, uint64) code
+	gpmSupport   func(deviceHandle, *gpmSupport) code
 	gpmAlloc     func(*gpmSample) code
 	gpmFree      func(gpmSample) code
-	gpmTake      func(handle, gpmSample) code
+	gpmTake      func(deviceHandle, gpmSample) code
 	gpmMetrics   func(*gpmMetrics) code
 	emulatedPage func(string) code
 }
 
-// symbol ties a function of the library to the value that is lost without it.
-type symbol struct {
+// librarySymbol ties a function of the library to the value that is lost without it.
+type librarySymbol struct {
 	name     string
 	function any
 	gives    string // "" is needed: without it nothing can be read
 }
 
-func (l *library) symbols(emulate bool) []symbol {
-	table := []symbol{
+func (l *library) symbols(emulate bool) []librarySymbol {
+	table := []librarySymbol{
 		{"nvmlInit_v2", &l.init, ""},
 		{"nvmlDeviceGetCount_v2", &l.count, ""},
 		{"nvmlDeviceGetHandleByIndex_v2", &l.byIndex, ""},
@@ -167,7 +167,7 @@ func (l *library) symbols(emulate bool) []symbol {
 		{"nvmlGpmMetricsGet", &l.gpmMetrics, "SM activity"},
 	}
 	if emulate {
-		table = append(table, symbol{"stokerEmulatedOpen", &l.emulatedPage, ""})
+		table = append(table, librarySymbol{"stokerEmulatedOpen", &l.emulatedPage, ""})
 	}
 	return table
 }
@@ -190,7 +190,7 @@ func loadLibrary(name string, emulate bool, without map[string]bool, absent *abs
 		if s.gives == "" {
 			return nil, fmt.Errorf("load %s: it has no %s: the driver is too old or is not NVIDIA's", name, s.name)
 		}
-		absent.add(s.gives, "this driver has no "+s.name)
+		absent.addMissing(s.gives, "this driver has no "+s.name)
 	}
 	return l, nil
 }
@@ -203,8 +203,8 @@ func (l *library) reason(c code) string {
 	return strings.ToLower(l.errorString(c))
 }
 
-// text asks for a text of NVML, which is at most 96 bytes.
-func text(ask func(*byte, uint32) code) (string, code) {
+// askText asks for a text of NVML, which is at most 96 bytes.
+func askText(ask func(*byte, uint32) code) (string, code) {
 	buffer := make([]byte, 96)
 	if c := ask(&buffer[0], uint32(len(buffer))); c != success {
 		return "", c

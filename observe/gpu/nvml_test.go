@@ -264,7 +264,7 @@ func TestEachMissingSymbolCostsOnlyItsValue(t *testing.T) {
 	for _, s := range new(library).symbols(true) {
 		t.Run(s.name, func(t *testing.T) {
 			if s.gives == "" {
-				l := loading{library: standIn(t), without: map[string]bool{s.name: true}}
+				l := loadHooks{library: standIn(t), without: map[string]bool{s.name: true}}
 				_, err := open(Options{Emulate: true, Page: page.path}, l)
 				if err == nil || !strings.Contains(err.Error(), s.name) {
 					t.Errorf("open: %v, want an error that names %s", err, s.name)
@@ -408,14 +408,14 @@ sys.stdin.read()
 }
 
 func TestEmulationIsRefusedWithMoreRightsThanTheUser(t *testing.T) {
-	_, err := open(Options{Emulate: true}, loading{library: standIn(t), secure: func() bool { return true }})
+	_, err := open(Options{Emulate: true}, loadHooks{library: standIn(t), secure: func() bool { return true }})
 	if err == nil || !strings.Contains(err.Error(), "setuid") {
 		t.Errorf("open: %v", err)
 	}
 }
 
 func TestEmulationNeverFallsBackToRealDevices(t *testing.T) {
-	_, err := open(Options{Emulate: true}, loading{library: filepath.Join(t.TempDir(), systemLibrary), smi: "/bin/true"})
+	_, err := open(Options{Emulate: true}, loadHooks{library: filepath.Join(t.TempDir(), systemLibrary), smi: "/bin/true"})
 	if err == nil || !strings.Contains(err.Error(), "make emulate") {
 		t.Errorf("open: %v", err)
 	}

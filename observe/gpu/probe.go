@@ -106,8 +106,8 @@ type source interface {
 	close() error
 }
 
-// loading is what only tests change.
-type loading struct {
+// loadHooks is what only tests change.
+type loadHooks struct {
 	library string          // NVML's path; "" is the system's, or the stand-in beside our binary
 	without map[string]bool // symbols to treat as missing
 	smi     string          // path of nvidia-smi; "" is where the system has it
@@ -119,9 +119,9 @@ var errNoDevice = errors.New("the driver reports no GPU")
 
 // Open finds out how GPUs can be seen here. Its error is a sentence that says
 // why none can and what to do. Close the probe when done.
-func Open(o Options) (*Probe, error) { return open(o, loading{}) }
+func Open(o Options) (*Probe, error) { return open(o, loadHooks{}) }
 
-func open(o Options, l loading) (*Probe, error) {
+func open(o Options, l loadHooks) (*Probe, error) {
 	if l.secure == nil {
 		l.secure = secureProcess
 	}
@@ -145,7 +145,7 @@ func open(o Options, l loading) (*Probe, error) {
 	absent = &absences{}
 	s, smiErr := openSMI(l, absent)
 	if smiErr == nil {
-		absent.add("NVML", nvmlErr.Error())
+		absent.addMissing("NVML", nvmlErr.Error())
 		return &Probe{source: s, absent: absent}, nil
 	}
 	absent = &absences{}
@@ -200,8 +200,8 @@ type absence struct {
 	reason string // "" since it is there
 }
 
-// add notes what is missing for good.
-func (a *absences) add(what, reason string) { a.note(what, 0, reason) }
+// addMissing notes what is missing for good.
+func (a *absences) addMissing(what, reason string) { a.note(what, 0, reason) }
 
 // note says what is missing of a device; without a reason it is there after all.
 func (a *absences) note(what string, device uint64, reason string) {
@@ -237,5 +237,8 @@ func unknownDevice(index int) Device {
 
 func unknownReading(index int) Reading {
 	nan := math.NaN()
-	return Reading{Index: index, MemoryUsedBytes: nan, PowerWatts: nan, SMClockMHz: nan, LinkGeneration: nan, LinkWidth: nan, Active: nan}
+	return Reading{
+		Index: index, MemoryUsedBytes: nan, PowerWatts: nan, SMClockMHz: nan, LinkGeneration: nan,
+		LinkWidth: nan, Active: nan,
+	}
 }

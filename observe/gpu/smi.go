@@ -50,7 +50,7 @@ type smiRow struct {
 	clockMHz    float64
 }
 
-func openSMI(l loading, absent *absences) (source, error) {
+func openSMI(l loadHooks, absent *absences) (source, error) {
 	path, err := findSMI(l)
 	if err != nil {
 		return nil, err
@@ -62,13 +62,13 @@ func openSMI(l loading, absent *absences) (source, error) {
 	if len(s.rows) == 0 {
 		return nil, errNoDevice
 	}
-	absent.add("CUDA version", "nvidia-smi has no such query")
+	absent.addMissing("CUDA version", "nvidia-smi has no such query")
 	return s, nil
 }
 
 // findSMI looks on PATH, but not where our rights are more than our user's:
 // then PATH would choose the program that gets them.
-func findSMI(l loading) (string, error) {
+func findSMI(l loadHooks) (string, error) {
 	const fixed = "/usr/bin/nvidia-smi"
 	if l.smi != "" {
 		return l.smi, nil
@@ -96,7 +96,7 @@ func (s *nvidiaSMI) facts() Facts {
 
 func (s *nvidiaSMI) read(now time.Time) []Reading {
 	if err := s.refresh(); err != nil {
-		s.absent.add("some readings", err.Error())
+		s.absent.addMissing("some readings", err.Error())
 		return nil
 	}
 	if s.reads%smiProcessesEvery == 0 {
@@ -121,7 +121,7 @@ func (s *nvidiaSMI) read(now time.Time) []Reading {
 func (s *nvidiaSMI) close() error { return nil }
 
 func (s *nvidiaSMI) refresh() error {
-	answer, err := s.run("--query-gpu=" + strings.Join(smiColumns, ","))
+	answer, err := s.query("--query-gpu=" + strings.Join(smiColumns, ","))
 	if err != nil {
 		return err
 	}
@@ -133,9 +133,9 @@ func (s *nvidiaSMI) refresh() error {
 }
 
 func (s *nvidiaSMI) runProcesses() map[string][]uint32 {
-	answer, err := s.run("--query-compute-apps=gpu_uuid,pid")
+	answer, err := s.query("--query-compute-apps=gpu_uuid,pid")
 	if err != nil {
-		s.absent.add("processes", err.Error())
+		s.absent.addMissing("processes", err.Error())
 		return nil
 	}
 	found := map[string][]uint32{}
@@ -143,7 +143,7 @@ func (s *nvidiaSMI) runProcesses() map[string][]uint32 {
 		uuid, number, _ := strings.Cut(strings.TrimSpace(line), ", ")
 		pid, err := strconv.ParseUint(number, 10, 32)
 		if err != nil {
-			s.absent.add("processes", fmt.Sprintf("nvidia-smi answered %q", strings.TrimSpace(line)))
+			s.absent.addMissing("processes", fmt.Sprintf("nvidia-smi answered %q", strings.TrimSpace(line)))
 			return nil
 		}
 		found[uuid] = append(found[uuid], uint32(pid))
@@ -156,7 +156,7 @@ func (s *nvidiaSMI) runProcesses() map[string][]uint32 {
 	return found
 }
 
-func (s *nvidiaSMI) run(query string) (string, error) {
+func (s *nvidiaSMI) query(query string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), smiTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, s.path, query, "--format=csv,noheader,nounits")
@@ -184,20 +184,21 @@ func (s *nvidiaSMI) parse(answer string) ([]smiRow, error) {
 		}
 		fields := strings.Split(line, ", ")
 		if len(fields) != len(smiColumns) {
-			return nil, fmt.Errorf("read nvidia-smi: %d columns instead of %d: %.200q", len(fields), len(smiColumns), line)
+			return nil, fmt.Errorf("read nvidia-smi: %d columns instead of %d: %.200q", len(fields),
+				len(smiColumns), line)
 		}
 		index, err := strconv.Atoi(fields[0])
 		if err != nil || index < 0 {
 			return nil, fmt.Errorf("read nvidia-smi: index %.200q", fields[0])
 		}
 		d := unknownDevice(index)
-		d.Name, d.UUID = s.text(fields, 1), s.text(fields, 2)
-		d.MemoryBytes = s.number(fields, 4) * (1 << 20)
-		d.PowerLimitWatts = s.number(fields, 8)
-		d.MaxSMClockMHz = s.number(fields, 10)
-		row := smiRow{device: d, driver: s.text(fields, 3), usedBytes: s.number(fields, 5) * (1 << 20)}
-		row.utilisation = s.number(fields, 6) / 100
-		row.watts, row.clockMHz = s.number(fields, 7), s.number(fields, 9)
+		d.Name, d.UUID = s.textColumn(fields, 1), s.textColumn(fields, 2)
+		d.MemoryBytes = s.readNumber(fields, 4) * (1 << 20)
+		d.PowerLimitWatts = s.readNumber(fields, 8)
+		d.MaxSMClockMHz = s.readNumber(fields, 10)
+		row := smiRow{device: d, driver: s.textColumn(fields, 3), usedBytes: s.readNumber(fields, 5) * (1 << 20)}
+		row.utilisation = s.readNumber(fields, 6) / 100
+		row.watts, row.clockMHz = s.readNumber(fields, 7), s.readNumber(fields, 9)
 		if row.utilisation > 1 {
 			s.note(fields, 6, fields[6]+" %")
 			row.utilisation = math.NaN()
@@ -208,8 +209,8 @@ func (s *nvidiaSMI) parse(answer string) ([]smiRow, error) {
 	return rows, nil
 }
 
-// text returns a column, or "" where nvidia-smi says in brackets why it has none.
-func (s *nvidiaSMI) text(fields []string, column int) string {
+// textColumn returns a column, or "" where nvidia-smi says in brackets why it has none.
+func (s *nvidiaSMI) textColumn(fields []string, column int) string {
 	if strings.HasPrefix(fields[column], "[") {
 		s.note(fields, column, fields[column])
 		return ""
@@ -218,9 +219,9 @@ func (s *nvidiaSMI) text(fields []string, column int) string {
 	return fields[column]
 }
 
-// number returns a column, or NaN for "[N/A]", "[Not Supported]" and all else
+// readNumber returns a column, or NaN for "[N/A]", "[Not Supported]" and all else
 // that is no plain number.
-func (s *nvidiaSMI) number(fields []string, column int) float64 {
+func (s *nvidiaSMI) readNumber(fields []string, column int) float64 {
 	v, err := strconv.ParseFloat(fields[column], 64)
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		s.note(fields, column, fmt.Sprintf("%.60s", fields[column]))

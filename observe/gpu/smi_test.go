@@ -14,7 +14,7 @@ import (
 // What a device lacks is said as long as it does, and not because another has it.
 func TestAbsenceIsTakenBack(t *testing.T) {
 	var a absences
-	a.add("NVML", "none")
+	a.addMissing("NVML", "none")
 	a.note("power", 1, "not supported")
 	a.note("clock", 1, "lost")
 	a.note("power", 2, "")
@@ -56,7 +56,7 @@ const goodSMI = `1, NVIDIA A100-SXM4-80GB, GPU-b, 550.54.15, 81920, 1024, 37, 31
 
 func openFake(t *testing.T, gpus, processes string) (*Probe, error) {
 	t.Helper()
-	return open(Options{}, loading{
+	return open(Options{}, loadHooks{
 		library: filepath.Join(t.TempDir(), "no-such-library"),
 		without: map[string]bool{"nvmlInit_v2": true}, // nor any other, on a machine that has one
 		smi:     fakeSMI(t, gpus, processes),

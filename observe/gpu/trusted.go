@@ -32,7 +32,8 @@ func trusted(path, binary string) error {
 	case !ours(file) || file.Mode&0o002 != 0:
 		return fmt.Errorf("load %s: another user can write it (owner %d, mode %04o)", path, file.Uid, file.Mode&0o7777)
 	case !ours(folder) || folder.Mode&0o002 != 0 && folder.Mode&unix.S_ISVTX == 0:
-		return fmt.Errorf("load %s: another user can write its folder (owner %d, mode %04o)", path, folder.Uid, folder.Mode&0o7777)
+		return fmt.Errorf("load %s: another user can write its folder (owner %d, mode %04o)", path, folder.Uid,
+			folder.Mode&0o7777)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ const maxInterfaces = 16
 
 // Sink takes samples; a *recording.Writer is one.
 type Sink interface {
-	Sample(signal recording.Signal, subject string, t, v float64)
+	AddSample(signal recording.Signal, subject string, t, v float64)
 }
 
 // Second writes the signals of the interfaces that process pid sees, in whose network
@@ -29,25 +29,26 @@ func Second(root string, pid int, now float64, to Sink) {
 		return
 	}
 	taken := 0
-	for line := range strings.Lines(string(text)) { // "eth0: bytes packets errs drop fifo frame compressed multicast", the same sent
+	// "eth0: bytes packets errs drop fifo frame compressed multicast", the same sent
+	for line := range strings.Lines(string(text)) {
 		name, rest, found := strings.Cut(line, ":")
-		v, ok := numbers(strings.Fields(rest))
+		v, ok := parseNumbers(strings.Fields(rest))
 		if !found || !ok || len(v) < 16 || v[0]+v[8] == 0 || taken >= maxInterfaces {
 			continue
 		}
 		taken++
 		subject := "net/" + strings.TrimSpace(name)
-		to.Sample(recording.NetReceived, subject, now, v[0])
-		to.Sample(recording.NetSent, subject, now, v[8])
-		to.Sample(recording.NetDropped, subject, now, v[2]+v[3]+v[10]+v[11])
+		to.AddSample(recording.NetReceived, subject, now, v[0])
+		to.AddSample(recording.NetSent, subject, now, v[8])
+		to.AddSample(recording.NetDropped, subject, now, v[2]+v[3]+v[10]+v[11])
 	}
 	ports(root, func(subject, folder string) {
 		in, ok := counter(folder + "/counters/port_rcv_data")
 		out, also := counter(folder + "/counters/port_xmit_data")
 		if ok && also && taken < maxInterfaces {
 			taken++
-			to.Sample(recording.NetReceived, subject, now, 4*in) // counted in words of four bytes
-			to.Sample(recording.NetSent, subject, now, 4*out)
+			to.AddSample(recording.NetReceived, subject, now, 4*in) // counted in words of four bytes
+			to.AddSample(recording.NetSent, subject, now, 4*out)
 		}
 	})
 }
@@ -90,7 +91,7 @@ func counter(file string) (float64, bool) {
 	return float64(v), err == nil
 }
 
-func numbers(fields []string) (all []float64, ok bool) {
+func parseNumbers(fields []string) (all []float64, ok bool) {
 	for _, field := range fields {
 		v, err := strconv.ParseUint(field, 10, 64)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 
 type book map[string]float64
 
-func (b book) Sample(signal recording.Signal, subject string, _, v float64) {
+func (b book) AddSample(signal recording.Signal, subject string, _, v float64) {
 	b[string(signal)+" "+subject] = v
 }
 

@@ -61,12 +61,12 @@ func FuzzStack(f *testing.F) {
 		if err != nil {
 			p = &python{layout: l, memory: m, from: read, codes: map[uint64]*code{}}
 			p.begin(read)
-			p.number, _ = p.word(p.numberAt())
+			p.number, _ = p.readWord(p.numberAt())
 		}
 		p.codeType = 64 // otherwise next to nothing is a code object
 		for range 3 {
 			reads = 0
-			places, _ := p.stack()
+			places, _ := p.readStack()
 			if reads > tries*mostRead || len(places) > mostFrames {
 				t.Errorf("a look read %d bytes for %d places", reads, len(places))
 			}

@@ -40,13 +40,17 @@ var layouts = map[uint64]layout{
 		bytesSize: 16, bytesValue: 32, textLength: 16, textValue: 48,
 	},
 	11: {
-		minor: 11, interpreters: 40, nextInterpreter: 0, threads: 16, nextThread: 8, thread: 152, native: 160, through: 56, frame: 8,
-		previous: 48, code: 32, instruction: 56, owner: 69, file: 112, name: 128, table: 136, firstLine: 72, bytecode: 184,
+		minor: 11, interpreters: 40, nextInterpreter: 0, threads: 16, nextThread: 8, thread: 152, native: 160,
+		through: 56, frame: 8,
+		previous: 48, code: 32, instruction: 56, owner: 69, file: 112, name: 128, table: 136, firstLine: 72,
+		bytecode:  184,
 		bytesSize: 16, bytesValue: 32, textLength: 16, textValue: 48,
 	},
 	12: {
-		minor: 12, interpreters: 40, nextInterpreter: 0, threads: 72, nextThread: 8, thread: 136, native: 144, through: 56, frame: 0,
-		previous: 8, code: 0, instruction: 56, owner: 70, file: 112, name: 128, table: 136, firstLine: 68, bytecode: 192,
+		minor: 12, interpreters: 40, nextInterpreter: 0, threads: 72, nextThread: 8, thread: 136, native: 144,
+		through: 56, frame: 0,
+		previous: 8, code: 0, instruction: 56, owner: 70, file: 112, name: 128, table: 136, firstLine: 68,
+		bytecode:  192,
 		bytesSize: 16, bytesValue: 32, textLength: 16, textValue: 40,
 	},
 }
@@ -76,7 +80,8 @@ const (
 var tables = map[uint64][tableGroups]int{
 	13: {3, 13, 9, 6, 10, 2, 4, 3, 3, 0, 3, 2, 3, 3, 4},
 	14: {3, 16, 9, 8, 11, 2, 4, 3, 3, 4, 3, 2, 3, 3, 4},
-	15: {3, 16, 17, 8, 11, 2, 8, 3, 3, 4, 3, 2, 3, 3, 5}, // a group behind that of threads and one behind that of types count with them
+	// a group behind that of threads and one behind that of types count with them
+	15: {3, 16, 17, 8, 11, 2, 8, 3, 3, 4, 3, 2, 3, 3, 5},
 }
 
 const (
@@ -121,10 +126,13 @@ func ownLayout(runtime []byte) (l layout, has bool, err error) {
 		number = 8
 	}
 	return layout{
-		minor: minor, interpreters: in(inRuntime, 2), nextInterpreter: in(inInterpreter, 2), threads: in(inInterpreter, 3),
-		nextThread: in(inThread, 2), frame: in(inThread, 4), thread: in(inThread, number), native: in(inThread, number+1),
+		minor: minor, interpreters: in(inRuntime, 2), nextInterpreter: in(inInterpreter, 2),
+		threads:    in(inInterpreter, 3),
+		nextThread: in(inThread, 2), frame: in(inThread, 4), thread: in(inThread, number),
+		native:   in(inThread, number+1),
 		previous: in(inFrame, 1), code: in(inFrame, 2), instruction: in(inFrame, 3), owner: in(inFrame, 5),
-		file: in(inCode, 1), name: in(inCode, 3), table: in(inCode, 4), firstLine: in(inCode, 5), bytecode: in(inCode, 9),
+		file: in(inCode, 1), name: in(inCode, 3), table: in(inCode, 4), firstLine: in(inCode, 5),
+		bytecode:  in(inCode, 9),
 		bytesSize: in(inBytes, 1), bytesValue: in(inBytes, 2), textLength: in(inText, 2), textValue: in(inText, 3),
 	}, true, nil
 }

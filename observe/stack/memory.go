@@ -49,8 +49,8 @@ func (m *memory) spend(n int) error {
 	return nil
 }
 
-// page is the page of an address.
-func (m *memory) page(address uint64) (*page, error) {
+// readPage is the page of an address.
+func (m *memory) readPage(address uint64) (*page, error) {
 	address &^= pageSize - 1
 	for i := range m.used {
 		if p := &m.pages[(m.last+i)%m.used]; p.address == address {
@@ -76,7 +76,7 @@ func (m *memory) page(address uint64) (*page, error) {
 // get copies from an address.
 func (m *memory) get(address uint64, into []byte) error {
 	for len(into) > 0 {
-		p, err := m.page(address)
+		p, err := m.readPage(address)
 		if err != nil {
 			return err
 		}
@@ -86,14 +86,14 @@ func (m *memory) get(address uint64, into []byte) error {
 	return nil
 }
 
-// word is the pointer or number at an address.
-func (m *memory) word(address uint64) (uint64, error) {
+// readWord is the pointer or number at an address.
+func (m *memory) readWord(address uint64) (uint64, error) {
 	err := m.get(address, m.words[:])
 	return binary.LittleEndian.Uint64(m.words[:]), err
 }
 
-// number is the C int at an address.
-func (m *memory) number(address uint64) (int, error) {
+// readInt is the C int at an address.
+func (m *memory) readInt(address uint64) (int, error) {
 	err := m.get(address, m.words[:4])
 	return int(int32(binary.LittleEndian.Uint32(m.words[:]))), err
 }

@@ -57,12 +57,12 @@ type python struct {
 func attach(m *memory, read reader, runtime uint64, l layout, native int, main bool) (*python, error) {
 	p := &python{layout: l, memory: m, from: read, codes: map[uint64]*code{}}
 	p.begin(read)
-	interpreter, err := p.word(runtime + l.interpreters)
+	interpreter, err := p.readWord(runtime + l.interpreters)
 	for n := 0; err == nil && interpreter != 0 && n < mostInterpreters; n++ {
 		if err = p.find(interpreter, uint64(native), main); err != nil || p.state != 0 {
 			return p, err
 		}
-		interpreter, err = p.word(interpreter + l.nextInterpreter)
+		interpreter, err = p.readWord(interpreter + l.nextInterpreter)
 	}
 	if err == nil {
 		err = fmt.Errorf("its interpreter does not know the thread %d", native)
@@ -73,13 +73,13 @@ func attach(m *memory, read reader, runtime uint64, l layout, native int, main b
 // find looks for the thread among those of an interpreter; the first is the last of
 // them.
 func (p *python) find(interpreter, native uint64, main bool) error {
-	state, err := p.word(interpreter + p.threads)
+	state, err := p.readWord(interpreter + p.threads)
 	for n := 0; err == nil && state != 0 && n < mostThreads; n++ {
 		var number, next uint64
-		if number, err = p.word(state + p.numberAt()); err != nil {
+		if number, err = p.readWord(state + p.numberAt()); err != nil {
 			return err
 		}
-		if next, err = p.word(state + p.nextThread); err != nil {
+		if next, err = p.readWord(state + p.nextThread); err != nil {
 			return err
 		}
 		if p.native != 0 && number == native || p.native == 0 && main && next == 0 {
@@ -99,8 +99,8 @@ func (p *python) numberAt() uint64 {
 	return p.thread
 }
 
-// stack is where the thread is, innermost first. It is valid until the next look.
-func (p *python) stack() (found []place, err error) {
+// readStack is where the thread is, innermost first. It is valid until the next look.
+func (p *python) readStack() (found []place, err error) {
 	for range tries {
 		p.begin(p.from)
 		if found, err = p.look(); err == nil || errors.Is(err, errMuch) {
@@ -111,7 +111,7 @@ func (p *python) stack() (found []place, err error) {
 }
 
 func (p *python) look() ([]place, error) {
-	number, err := p.word(p.state + p.numberAt())
+	number, err := p.readWord(p.state + p.numberAt())
 	if err != nil {
 		return nil, err
 	}
@@ -120,28 +120,28 @@ func (p *python) look() ([]place, error) {
 	}
 	from := p.state
 	if p.through != 0 {
-		if from, err = p.word(p.state + p.through); err != nil {
+		if from, err = p.readWord(p.state + p.through); err != nil {
 			return nil, err
 		}
 	}
-	frame, err := p.word(from + p.frame)
+	frame, err := p.readWord(from + p.frame)
 	p.places = p.places[:0]
 	for err == nil && frame != 0 {
 		if len(p.places) == mostFrames {
 			return nil, errMuch
 		}
-		frame, err = p.step(frame)
+		frame, err = p.addFrame(frame)
 	}
 	return p.places, err
 }
 
-// step adds a frame and returns the one that called it. Frames that are the
+// addFrame adds a frame and returns the one that called it. Frames that are the
 // interpreter's own count as well, so that a circle ends.
-func (p *python) step(frame uint64) (previous uint64, err error) {
-	if previous, err = p.word(frame + p.previous); err != nil {
+func (p *python) addFrame(frame uint64) (previous uint64, err error) {
+	if previous, err = p.readWord(frame + p.previous); err != nil {
 		return 0, err
 	}
-	at, err := p.word(frame + p.code)
+	at, err := p.readWord(frame + p.code)
 	if err != nil {
 		return 0, err
 	}
@@ -163,7 +163,7 @@ func (p *python) step(frame uint64) (previous uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	unit, err := p.unit(frame, at)
+	unit, err := p.instructionIndex(frame, at)
 	if err != nil {
 		return 0, err
 	}
@@ -175,12 +175,12 @@ func (p *python) step(frame uint64) (previous uint64, err error) {
 	return previous, nil
 }
 
-// unit is which instruction of its code a frame is at.
-func (p *python) unit(frame, code uint64) (int, error) {
+// instructionIndex is which instruction of its code a frame is at.
+func (p *python) instructionIndex(frame, code uint64) (int, error) {
 	if p.minor < 11 {
-		return p.memory.number(frame + p.instruction)
+		return p.memory.readInt(frame + p.instruction)
 	}
-	instruction, err := p.word(frame + p.instruction)
+	instruction, err := p.readWord(frame + p.instruction)
 	return int(int64(instruction-(code+p.bytecode)) / 2), err
 }
 
@@ -194,10 +194,10 @@ func (p *python) codeAt(at uint64) (*code, error) {
 		return known, nil
 	}
 	c := &code{identity: now}
-	if c.file, err = p.text(now.fileAt); err != nil {
+	if c.file, err = p.readText(now.fileAt); err != nil {
 		return nil, err
 	}
-	if c.name, err = p.text(now.nameAt); err != nil {
+	if c.name, err = p.readText(now.nameAt); err != nil {
 		return nil, err
 	}
 	if c.table, err = p.bytes(now.tableAt); err != nil {
@@ -217,7 +217,7 @@ func (p *python) codeAt(at uint64) (*code, error) {
 
 // identify reads the head of what must be a code object.
 func (p *python) identify(at uint64) (now identity, err error) {
-	kind, err := p.word(at + objectType)
+	kind, err := p.readWord(at + objectType)
 	if err != nil {
 		return now, err
 	}
@@ -226,16 +226,16 @@ func (p *python) identify(at uint64) (now identity, err error) {
 			return now, err
 		}
 	}
-	if now.fileAt, err = p.word(at + p.file); err != nil {
+	if now.fileAt, err = p.readWord(at + p.file); err != nil {
 		return now, err
 	}
-	if now.nameAt, err = p.word(at + p.name); err != nil {
+	if now.nameAt, err = p.readWord(at + p.name); err != nil {
 		return now, err
 	}
-	if now.tableAt, err = p.word(at + p.table); err != nil {
+	if now.tableAt, err = p.readWord(at + p.table); err != nil {
 		return now, err
 	}
-	now.first, err = p.memory.number(at + p.firstLine)
+	now.first, err = p.memory.readInt(at + p.firstLine)
 	return now, err
 }
 
@@ -244,7 +244,7 @@ func (p *python) checkType(kind uint64) error {
 	if p.codeType != 0 {
 		return errTorn
 	}
-	name, err := p.word(kind + typeName)
+	name, err := p.readWord(kind + typeName)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (p *python) checkType(kind uint64) error {
 }
 
 func (p *python) bytes(at uint64) ([]byte, error) {
-	n, err := p.word(at + p.bytesSize)
+	n, err := p.readWord(at + p.bytesSize)
 	if err != nil {
 		return nil, err
 	}
@@ -274,10 +274,10 @@ func (p *python) bytes(at uint64) ([]byte, error) {
 	return b, p.get(at+p.bytesValue, b)
 }
 
-// text reads a str. One that is all ASCII lies right behind its head, others behind
+// readText reads a str. One that is all ASCII lies right behind its head, others behind
 // two or three more words, with 1, 2 or 4 bytes a character.
-func (p *python) text(at uint64) (string, error) {
-	n, err := p.word(at + p.textLength)
+func (p *python) readText(at uint64) (string, error) {
+	n, err := p.readWord(at + p.textLength)
 	if err != nil {
 		return "", err
 	}
@@ -291,7 +291,7 @@ func (p *python) text(at uint64) (string, error) {
 	if text := string(b); ascii(text) {
 		return text, nil
 	}
-	state, err := p.word(at + p.textLength + 16)
+	state, err := p.readWord(at + p.textLength + 16)
 	if err != nil {
 		return "", err
 	}

@@ -115,7 +115,7 @@ func told(t *testing.T, from io.Reader) (stack string, tid int) {
 
 // written is a stack as told writes it. Names are qualified from 3.11 on.
 func written(t *testing.T, p *python) string {
-	places, err := p.stack()
+	places, err := p.readStack()
 	if errors.Is(err, errTorn) {
 		return ""
 	}
@@ -172,7 +172,7 @@ func BenchmarkLook(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := p.stack(); err != nil && !errors.Is(err, errTorn) {
+		if _, err := p.readStack(); err != nil && !errors.Is(err, errTorn) {
 			b.Fatal(err)
 		}
 	}

@@ -42,12 +42,12 @@ type Thread struct {
 
 // Sink takes samples; a *recording.Writer is one.
 type Sink interface {
-	Sample(signal recording.Signal, subject string, t, v float64)
+	AddSample(signal recording.Signal, subject string, t, v float64)
 }
 
-// Watch looks at the threads of loaders, in a goroutine of its own: a page of a program
+// Sampler looks at the threads of loaders, in a goroutine of its own: a page of a program
 // may have to be fetched from somewhere before it can be read.
-type Watch struct {
+type Sampler struct {
 	threads chan []Thread
 	quit    chan struct{}
 	done    chan struct{}
@@ -69,14 +69,17 @@ type counts struct {
 type tally struct{ seconds, written float64 }
 
 // Start begins to watch.
-func Start() *Watch {
-	w := &Watch{threads: make(chan []Thread, 1), quit: make(chan struct{}), done: make(chan struct{}), counts: map[recording.Loading]*counts{}}
-	go w.run()
+func Start() *Sampler {
+	w := &Sampler{
+		threads: make(chan []Thread, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		counts: map[recording.Loading]*counts{},
+	}
+	go w.watchThreads()
 	return w
 }
 
 // Follow says which threads load, from now on.
-func (w *Watch) Follow(threads []Thread) {
+func (w *Sampler) Follow(threads []Thread) {
 	select {
 	case <-w.threads: // the older word was not heard yet
 	default:
@@ -85,7 +88,7 @@ func (w *Watch) Follow(threads []Thread) {
 }
 
 // Close ends watching. It does not wait for long.
-func (w *Watch) Close() {
+func (w *Sampler) Close() {
 	close(w.quit)
 	select {
 	case <-w.done:
@@ -94,7 +97,7 @@ func (w *Watch) Close() {
 }
 
 // Why says why nothing can be read; "" where something was, or nothing was there to read.
-func (w *Watch) Why() string {
+func (w *Sampler) Why() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.why
@@ -102,7 +105,7 @@ func (w *Watch) Why() string {
 
 // Write tells what was seen so far. Only what changed is told, and of many different
 // stacks those in which most time goes.
-func (w *Watch) Write(now float64, to Sink) {
+func (w *Sampler) Write(now float64, to Sink) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for who, c := range w.counts {
@@ -123,21 +126,21 @@ func (c *counts) write(subject string, now float64, to Sink) {
 		}
 		if s.written == 0 {
 			c.told++
-			to.Sample(recording.FetchStack, name, c.last, 0)
+			to.AddSample(recording.FetchStack, name, c.last, 0)
 		}
 		s.written, changed = s.seconds, true
-		to.Sample(recording.FetchStack, name, now, s.seconds)
+		to.AddSample(recording.FetchStack, name, now, s.seconds)
 	}
 	if changed {
 		if first {
-			to.Sample(recording.FetchLooks, subject, c.last, 0)
+			to.AddSample(recording.FetchLooks, subject, c.last, 0)
 		}
-		to.Sample(recording.FetchLooks, subject, now, c.looks)
+		to.AddSample(recording.FetchLooks, subject, now, c.looks)
 		c.last = now
 	}
 }
 
-func (w *Watch) run() {
+func (w *Sampler) watchThreads() {
 	defer close(w.done)
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -163,12 +166,13 @@ func (w *Watch) run() {
 }
 
 // tell notes why a process cannot be read, where none could be; nil is one that can.
-func (w *Watch) tell(err error) {
+func (w *Sampler) tell(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
 		w.why = ""
-	} else if len(w.counts) == 0 && !errors.Is(err, errNone) && !errors.Is(err, unix.ESRCH) && !errors.Is(err, os.ErrNotExist) {
+	} else if len(w.counts) == 0 && !errors.Is(err, errNone) && !errors.Is(err, unix.ESRCH) &&
+		!errors.Is(err, os.ErrNotExist) {
 		w.why = why(err)
 	}
 }
@@ -176,14 +180,16 @@ func (w *Watch) tell(err error) {
 // why adds what would help.
 func why(err error) string {
 	if errors.Is(err, unix.EPERM) {
-		return err.Error() + ": it may be read by the same user only if the kernel lets one process look into another " +
-			"(sysctl kernel.yama.ptrace_scope, a container's seccomp profile): start it with stoker observe -- CMD, or run stoker as root"
+		return err.Error() +
+			": it may be read by the same user only if the kernel lets one process look into another " +
+			"(sysctl kernel.yama.ptrace_scope, a container's seccomp profile): start it with stoker observe -- CMD, " +
+			"or run stoker as root"
 	}
 	return err.Error()
 }
 
-// add counts a look at a stack.
-func (w *Watch) add(s recording.Stack) {
+// addStack counts a look at a stack.
+func (w *Sampler) addStack(s recording.Stack) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.counts[s.Loading]
@@ -195,10 +201,10 @@ func (w *Watch) add(s recording.Stack) {
 		w.counts[s.Loading] = c
 	}
 	c.looks++
-	subject := s.Subject()
+	subject := s.SeriesSubject()
 	if c.stacks[subject] == nil && len(c.stacks) >= mostKept {
 		s.Places = nil
-		subject = s.Subject()
+		subject = s.SeriesSubject()
 	}
 	if c.stacks[subject] == nil {
 		c.stacks[subject] = &tally{}
@@ -208,7 +214,7 @@ func (w *Watch) add(s recording.Stack) {
 
 // looker is the goroutine's own: what it knows of the threads.
 type looker struct {
-	watch  *Watch
+	watch  *Sampler
 	images images
 	memory memory
 	homes  map[int]home // of trainers' loaders: a forked worker's is its parent's
@@ -258,7 +264,8 @@ func (l *looker) round(now time.Time) {
 			continue
 		}
 		err := t.look(l, now)
-		if changed := errors.Is(err, errTorn) || errors.Is(err, errMuch) || errors.Is(err, unix.EFAULT); err != nil && !changed {
+		if changed := errors.Is(err, errTorn) || errors.Is(err, errMuch) || errors.Is(err, unix.EFAULT); err != nil &&
+			!changed {
 			t.fail(l, now, err)
 		}
 	}
@@ -319,7 +326,7 @@ func (t *target) look(l *looker, now time.Time) error {
 	if n == 0 {
 		return err // it has ended
 	}
-	found, err := t.python.stack()
+	found, err := t.python.readStack()
 	if err != nil {
 		return err
 	}
@@ -330,7 +337,7 @@ func (t *target) look(l *looker, now time.Time) error {
 	t.last, t.failed = now, 0
 	places, in := fetched(found, l.places[:0])
 	if l.places = places; in {
-		l.watch.add(recording.Stack{Loading: t.For, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
+		l.watch.addStack(recording.Stack{Loading: t.For, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
 	}
 	return nil
 }

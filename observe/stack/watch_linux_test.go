@@ -16,7 +16,7 @@ import (
 // kept is a Sink.
 type kept map[string]float64
 
-func (k kept) Sample(signal recording.Signal, subject string, _, v float64) {
+func (k kept) AddSample(signal recording.Signal, subject string, _, v float64) {
 	k[string(signal)+" "+subject] = v
 }
 
@@ -78,9 +78,9 @@ func check(t *testing.T, told kept, why string) {
 // TestManyStacks: a program of which every stack is another is told in a bounded number
 // of lines, and no second is lost.
 func TestManyStacks(t *testing.T) {
-	w := &Watch{counts: map[recording.Loading]*counts{}}
+	w := &Sampler{counts: map[recording.Loading]*counts{}}
 	for i := range 3 * mostKept {
-		w.add(recording.Stack{Loading: recording.Loading{PID: 7}, Places: []recording.Place{{File: "/train.py", Line: i + 1, Function: "f"}}, Seconds: 0.5})
+		w.addStack(recording.Stack{Loading: recording.Loading{PID: 7}, Places: []recording.Place{{File: "/train.py", Line: i + 1, Function: "f"}}, Seconds: 0.5})
 	}
 	told := kept{}
 	w.Write(1, told)

@@ -28,13 +28,13 @@ type message struct {
 	PID       int // as its sender sees itself
 	Seq       int64
 	Dropped   int64 // records that the hook lost since the packet before
-	Records   []record
+	Records   []hookRecord
 	Malformed int // records that were left out
 }
 
-// record is one record of the hook, all kinds in one: K says which fields count.
+// hookRecord is one record of the hook, all kinds in one: K says which fields count.
 // Pointers are nil where the hook said null or nothing.
-type record struct {
+type hookRecord struct {
 	K string `json:"k"`
 
 	// hello
@@ -139,11 +139,11 @@ type record struct {
 // packet is the wire form; records are decoded one by one only where some do not
 // fit, so that one bad record does not take its neighbours along.
 type packet struct {
-	V       int      `json:"v"`
-	PID     int      `json:"pid"`
-	Seq     int64    `json:"seq"`
-	Dropped int64    `json:"dropped"`
-	Records []record `json:"records"`
+	V       int          `json:"v"`
+	PID     int          `json:"pid"`
+	Seq     int64        `json:"seq"`
+	Dropped int64        `json:"dropped"`
+	Records []hookRecord `json:"records"`
 }
 
 // decode reads one packet.
@@ -186,7 +186,7 @@ func separately(data []byte) (p packet, bad int, err error) {
 	p = raw.packet
 	p.Records = nil
 	for _, text := range raw.Records {
-		var r record
+		var r hookRecord
 		if json.Unmarshal(text, &r) != nil {
 			bad++
 			continue
@@ -196,7 +196,7 @@ func separately(data []byte) (p packet, bad int, err error) {
 	return p, bad, nil
 }
 
-func (r *record) clean() {
+func (r *hookRecord) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
 		&r.File, &r.CallFile, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,

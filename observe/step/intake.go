@@ -22,10 +22,10 @@ const (
 
 // Sink takes what comes in; a *recording.Writer is one.
 type Sink interface {
-	Sample(signal recording.Signal, subject string, t, v float64)
-	Step(s recording.Step)
-	Clock(c recording.DeviceClock)
-	Inside(pid, loader, n int, i recording.Inside)
+	AddSample(signal recording.Signal, subject string, t, v float64)
+	AddStep(s recording.Step)
+	AddClock(c recording.DeviceClock)
+	AddInside(pid, loader, n int, i recording.Inside)
 }
 
 // Process is what the hook said of one process.
@@ -50,8 +50,8 @@ type Intake struct {
 	loaders  []recording.Loader
 	unclock  map[loaderKey]*unclocked
 	last     map[loaderKey]int
-	fetches  map[int]fetched // not written yet
-	feeds    map[int]fetched // not written yet, of stoker's loader
+	fetches  map[int]fetchTotals // not written yet
+	feeds    map[int]fetchTotals // not written yet, of stoker's loader
 	software recording.Software
 	model    *recording.ModelFacts
 	notes    []string
@@ -79,7 +79,8 @@ func NewIntake(base int64, to Sink, device func(pid, cuda int) int) *Intake {
 	}
 	return &Intake{
 		base: base, to: to, device: device, procs: map[int]*Process{},
-		unclock: map[loaderKey]*unclocked{}, fetches: map[int]fetched{}, feeds: map[int]fetched{}, last: map[loaderKey]int{},
+		unclock: map[loaderKey]*unclocked{}, fetches: map[int]fetchTotals{}, feeds: map[int]fetchTotals{},
+		last: map[loaderKey]int{},
 	}
 }
 
@@ -93,7 +94,7 @@ func (in *Intake) Take(p Packet, now float64) {
 	}
 	in.malformed += int64(m.Malformed)
 	in.dropped += min(m.Dropped, math.MaxInt32)
-	process := in.process(p.PID)
+	process := in.processOf(p.PID)
 	process.Packets++
 	for i := range m.Records {
 		if !in.record(process, m.PID, &m.Records[i], now) {
@@ -101,7 +102,7 @@ func (in *Intake) Take(p Packet, now float64) {
 		}
 	}
 	if m.Dropped > 0 || in.malformed > 0 {
-		in.to.Sample(recording.HookDropped, "hook", now, float64(in.dropped+in.malformed))
+		in.to.AddSample(recording.HookDropped, "hook", now, float64(in.dropped+in.malformed))
 	}
 }
 
@@ -148,7 +149,8 @@ func (in *Intake) Facts(f *recording.Facts) {
 		model := *in.model
 		f.Model = &model
 	}
-	f.Software.Python, f.Software.Torch, f.Software.TorchVision = in.software.Python, in.software.Torch, in.software.TorchVision
+	f.Software.Python, f.Software.Torch, f.Software.TorchVision =
+		in.software.Python, in.software.Torch, in.software.TorchVision
 	if f.Software.CUDA == "" {
 		f.Software.CUDA = in.software.CUDA
 	}
@@ -157,7 +159,7 @@ func (in *Intake) Facts(f *recording.Facts) {
 // Notes are the warnings of the hook, each once.
 func (in *Intake) Notes() []string { return slices.Clone(in.notes) }
 
-func (in *Intake) process(pid int) *Process {
+func (in *Intake) processOf(pid int) *Process {
 	p := in.procs[pid]
 	if p == nil {
 		p = &Process{PID: pid, CUDA: -1}
@@ -167,28 +169,28 @@ func (in *Intake) process(pid int) *Process {
 }
 
 // record adds one record; false where it makes no sense.
-func (in *Intake) record(p *Process, own int, r *record, now float64) bool {
+func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 	switch r.K {
 	case "hello":
 		return in.hello(p, own, r)
 	case "loader":
-		return in.loader(p, r)
+		return in.addLoader(p, r)
 	case "step":
-		return in.step(p, own, r, now)
+		return in.addStep(p, own, r, now)
 	case "clock":
-		return in.clock(p, r)
+		return in.addClock(p, r)
 	case "inside":
-		return in.inside(p, r)
+		return in.addInside(p, r)
 	case "batch":
-		return in.batch(p, r)
+		return in.addBatch(p, r)
 	case "fetch":
 		return in.fetch(p, r, now)
 	case "feed":
 		return in.feed(p, r, now)
 	case "memory":
-		return in.memory(p, r, now)
+		return in.addMemory(p, r, now)
 	case "precision":
-		return in.precision(p, r)
+		return in.notePrecision(p, r)
 	case "optim":
 		return in.optim(p, own, r)
 	case "warn":
@@ -197,7 +199,7 @@ func (in *Intake) record(p *Process, own int, r *record, now float64) bool {
 	return true // iter needs no place of its own; other kinds come from a newer hook
 }
 
-func (in *Intake) hello(p *Process, own int, r *record) bool {
+func (in *Intake) hello(p *Process, own int, r *hookRecord) bool {
 	if r.Role != "main" && r.Role != "worker" {
 		return false
 	}
@@ -219,7 +221,7 @@ func (in *Intake) hello(p *Process, own int, r *record) bool {
 	return true
 }
 
-func (in *Intake) loader(p *Process, r *record) bool {
+func (in *Intake) addLoader(p *Process, r *hookRecord) bool {
 	if r.Loader < 0 || r.Loader > maxN {
 		return false
 	}
@@ -289,14 +291,15 @@ func (in *Intake) find(pid, loader int) *recording.Loader {
 	return nil
 }
 
-func (in *Intake) step(p *Process, own int, r *record, now float64) bool {
-	start, wait, period := float64(r.T-in.base)/1e9, span(r.W), span(r.P)
-	if r.N < 0 || r.N > maxN || r.Loader < recording.OwnLoop || r.Loader > maxN || r.Iter < 0 || r.Iter > maxN || math.IsNaN(wait) || math.IsNaN(period) ||
+func (in *Intake) addStep(p *Process, own int, r *hookRecord, now float64) bool {
+	start, wait, period := float64(r.T-in.base)/1e9, toDuration(r.W), toDuration(r.P)
+	if r.N < 0 || r.N > maxN || r.Loader < recording.OwnLoop || r.Loader > maxN || r.Iter < 0 || r.Iter > maxN ||
+		math.IsNaN(wait) || math.IsNaN(period) ||
 		start > now+1 || start < -maxSpan {
 		return false
 	}
 	s := recording.Step{
-		PID: p.PID, Rank: p.Rank, Device: in.gpu(p), Loader: r.Loader, N: r.N,
+		PID: p.PID, Rank: p.Rank, Device: in.deviceOf(p), Loader: r.Loader, N: r.N,
 		Start: start, Period: period, Wait: wait, First: r.First, Phase: recording.Evaluate,
 		Idle: math.NaN(), DevicePeriod: math.NaN(), Samples: math.NaN(), Pass: r.Iter, Optimized: math.NaN(),
 	}
@@ -316,7 +319,7 @@ func (in *Intake) step(p *Process, own int, r *record, now float64) bool {
 		if r.Saved {
 			s.Phase = recording.Checkpoint
 		}
-		in.to.Step(s)
+		in.to.AddStep(s)
 		return true
 	}
 	key := loaderKey{p.PID, r.Loader}
@@ -328,12 +331,12 @@ func (in *Intake) step(p *Process, own int, r *record, now float64) bool {
 		p.LaunchThread = r.TID // who asks is the best guess until launches are seen
 	}
 	p.Loads = true
-	in.to.Step(s)
+	in.to.AddStep(s)
 	return true
 }
 
-// span is a duration in seconds; NaN where it cannot be one.
-func span(ns int64) float64 {
+// toDuration is a duration in seconds; NaN where it cannot be one.
+func toDuration(ns int64) float64 {
 	s := float64(ns) / 1e9
 	if s < 0 || s > maxSpan {
 		return math.NaN()
@@ -341,8 +344,8 @@ func span(ns int64) float64 {
 	return s
 }
 
-// gpu is the index of the device that a process works on, -1 where unknown.
-func (in *Intake) gpu(p *Process) int {
+// deviceOf is the index of the device that a process works on, -1 where unknown.
+func (in *Intake) deviceOf(p *Process) int {
 	if p.CUDA < 0 {
 		return -1
 	}
@@ -352,7 +355,7 @@ func (in *Intake) gpu(p *Process) int {
 	return in.device(p.PID, p.CUDA)
 }
 
-func (in *Intake) clock(p *Process, r *record) bool {
+func (in *Intake) addClock(p *Process, r *hookRecord) bool {
 	if r.N < 0 || r.N > maxN || r.Loader < 0 || r.Loader > maxN {
 		return false
 	}
@@ -361,7 +364,7 @@ func (in *Intake) clock(p *Process, r *record) bool {
 		in.noClock(p, key, r)
 		return true
 	}
-	idle, period := span(r.I), span(r.P)
+	idle, period := toDuration(r.I), toDuration(r.P)
 	if math.IsNaN(idle) || math.IsNaN(period) {
 		return false
 	}
@@ -378,15 +381,15 @@ func (in *Intake) clock(p *Process, r *record) bool {
 	if u := in.unclock[key]; u != nil && r.N >= u.from {
 		delete(in.unclock, key)
 	}
-	in.to.Clock(recording.DeviceClock{
-		PID: p.PID, Loader: r.Loader, N: r.N, Device: in.gpu(p), Idle: idle, Period: period,
+	in.to.AddClock(recording.DeviceClock{
+		PID: p.PID, Loader: r.Loader, N: r.N, Device: in.deviceOf(p), Idle: idle, Period: period,
 	})
 	return true
 }
 
 // noClock notes why steps have no device clock: from this one on, until another
 // clock record. Steps that were written before are told as well.
-func (in *Intake) noClock(p *Process, key loaderKey, r *record) {
+func (in *Intake) noClock(p *Process, key loaderKey, r *hookRecord) {
 	from := r.N
 	if u := in.unclock[key]; u != nil && u.reason == r.X {
 		from = min(from, u.from)
@@ -400,14 +403,14 @@ func (in *Intake) noClock(p *Process, key loaderKey, r *record) {
 		return
 	}
 	for n := max(r.N, last-maxUnclock); n <= last; n++ {
-		in.to.Clock(recording.DeviceClock{
-			PID: p.PID, Loader: r.Loader, N: n, Device: in.gpu(p),
+		in.to.AddClock(recording.DeviceClock{
+			PID: p.PID, Loader: r.Loader, N: n, Device: in.deviceOf(p),
 			Idle: math.NaN(), Period: math.NaN(), NoClock: r.X,
 		})
 	}
 }
 
-func (in *Intake) batch(p *Process, r *record) bool {
+func (in *Intake) addBatch(p *Process, r *hookRecord) bool {
 	l := in.find(p.PID, r.Loader)
 	if l == nil || r.Bytes == nil || *r.Bytes < 0 {
 		return l == nil // of a loader beyond the bound
@@ -421,11 +424,11 @@ func (in *Intake) batch(p *Process, r *record) bool {
 	return true
 }
 
-func (in *Intake) fetch(p *Process, r *record, now float64) bool {
+func (in *Intake) fetch(p *Process, r *hookRecord, now float64) bool {
 	if r.Count < 0 || r.Wall < 0 || r.CPU < 0 || r.Collate < 0 || r.Wall2 < 0 {
 		return false
 	}
-	in.fetches[p.PID] = fetched{*r, now}
+	in.fetches[p.PID] = fetchTotals{*r, now}
 	if r.Looked > 0 {
 		in.draws = true
 	}
@@ -437,10 +440,10 @@ func (in *Intake) fetch(p *Process, r *record, now float64) bool {
 	return true
 }
 
-// fetched is the newest word of a process on its fetches: the counters are
+// fetchTotals is the newest word of a process on its fetches: the counters are
 // cumulative, so the newest is all that is needed.
-type fetched struct {
-	record record
+type fetchTotals struct {
+	record hookRecord
 	at     float64
 }
 
@@ -449,45 +452,45 @@ type fetched struct {
 func (in *Intake) Flush() {
 	for pid, f := range in.fetches {
 		subject, r := fmt.Sprintf("process/%d", pid), f.record
-		in.to.Sample(recording.FetchCount, subject, f.at, float64(r.Count))
-		in.to.Sample(recording.FetchWall, subject, f.at, float64(r.Wall)/1e9)
-		in.to.Sample(recording.FetchCPU, subject, f.at, float64(r.CPU)/1e9)
-		in.to.Sample(recording.FetchCollate, subject, f.at, float64(r.Collate)/1e9)
-		in.to.Sample(recording.FetchWallSquares, subject, f.at, r.Wall2)
+		in.to.AddSample(recording.FetchCount, subject, f.at, float64(r.Count))
+		in.to.AddSample(recording.FetchWall, subject, f.at, float64(r.Wall)/1e9)
+		in.to.AddSample(recording.FetchCPU, subject, f.at, float64(r.CPU)/1e9)
+		in.to.AddSample(recording.FetchCollate, subject, f.at, float64(r.Collate)/1e9)
+		in.to.AddSample(recording.FetchWallSquares, subject, f.at, r.Wall2)
 		if r.Samples != nil {
-			in.to.Sample(recording.FetchSamples, subject, f.at, float64(*r.Samples))
+			in.to.AddSample(recording.FetchSamples, subject, f.at, float64(*r.Samples))
 		}
 		delete(in.fetches, pid)
 	}
 	for pid, f := range in.feeds {
 		subject, r := fmt.Sprintf("process/%d", pid), f.record
-		in.to.Sample(recording.FeedBatches, subject, f.at, float64(r.Count))
-		in.to.Sample(recording.FeedSamples, subject, f.at, float64(*r.Samples))
-		in.to.Sample(recording.FeedRead, subject, f.at, float64(r.Read)/1e9)
-		in.to.Sample(recording.FeedDecode, subject, f.at, float64(r.Decode)/1e9)
-		in.to.Sample(recording.FeedTransform, subject, f.at, float64(r.Transform)/1e9)
+		in.to.AddSample(recording.FeedBatches, subject, f.at, float64(r.Count))
+		in.to.AddSample(recording.FeedSamples, subject, f.at, float64(*r.Samples))
+		in.to.AddSample(recording.FeedRead, subject, f.at, float64(r.Read)/1e9)
+		in.to.AddSample(recording.FeedDecode, subject, f.at, float64(r.Decode)/1e9)
+		in.to.AddSample(recording.FeedTransform, subject, f.at, float64(r.Transform)/1e9)
 		delete(in.feeds, pid)
 	}
 }
 
-func (in *Intake) feed(p *Process, r *record, now float64) bool {
+func (in *Intake) feed(p *Process, r *hookRecord, now float64) bool {
 	if r.Count < 0 || r.Read < 0 || r.Decode < 0 || r.Transform < 0 || r.Samples == nil || *r.Samples < 0 {
 		return false
 	}
-	in.feeds[p.PID] = fetched{*r, now}
+	in.feeds[p.PID] = fetchTotals{*r, now}
 	return true
 }
 
-func (in *Intake) memory(p *Process, r *record, now float64) bool {
+func (in *Intake) addMemory(p *Process, r *hookRecord, now float64) bool {
 	if r.Dev == nil || *r.Dev < 0 || *r.Dev >= 1024 {
 		return false
 	}
 	subject := fmt.Sprintf("gpu/%d", in.device(p.PID, *r.Dev))
 	if r.Allocated != nil {
-		in.to.Sample(recording.PeakAllocated, subject, now, *r.Allocated)
+		in.to.AddSample(recording.PeakAllocated, subject, now, *r.Allocated)
 	}
 	if r.Reserved != nil {
-		in.to.Sample(recording.PeakReserved, subject, now, *r.Reserved)
+		in.to.AddSample(recording.PeakReserved, subject, now, *r.Reserved)
 	}
 	return true
 }

@@ -43,7 +43,8 @@ func Listen(path string) (*Listener, error) {
 }
 
 func (l *Listener) listen() (err error) {
-	if l.socket, err = unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+	if l.socket, err = unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC,
+		0); err != nil {
 		return err
 	}
 	// The mode of the socket's inode decides that of its file: so it is never
@@ -68,10 +69,10 @@ func (l *Listener) listen() (err error) {
 	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return err
 	}
-	return l.add(l.socket)
+	return l.addSocket(l.socket)
 }
 
-func (l *Listener) add(fd int) error {
+func (l *Listener) addSocket(fd int) error {
 	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
@@ -133,8 +134,8 @@ func (l *Listener) accept() (any bool) {
 			return any
 		}
 		any = true
-		peer, err := private.Peer(fd)
-		if err != nil || len(l.pids) >= maxConnections || l.add(fd) != nil {
+		peer, err := private.PeerOf(fd)
+		if err != nil || len(l.pids) >= maxConnections || l.addSocket(fd) != nil {
 			l.refused++
 			_ = unix.Close(fd)
 			continue

@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// precision notes what a process computes in, beside the settings of its loaders.
-func (in *Intake) precision(p *Process, r *record) bool {
+// notePrecision notes what a process computes in, beside the settings of its loaders.
+func (in *Intake) notePrecision(p *Process, r *hookRecord) bool {
 	for i := range in.loaders {
 		l := &in.loaders[i]
 		if l.PID != p.PID {
@@ -29,7 +29,7 @@ func (in *Intake) precision(p *Process, r *record) bool {
 
 // optim notes what the model is as its optimizer shows it, and which thread
 // launches its work.
-func (in *Intake) optim(p *Process, own int, r *record) bool {
+func (in *Intake) optim(p *Process, own int, r *hookRecord) bool {
 	if r.Steps < 0 {
 		return false
 	}

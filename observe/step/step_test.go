@@ -28,14 +28,14 @@ type book struct {
 	inside  recording.Inside
 }
 
-func (b *book) Step(s recording.Step)         { b.steps = append(b.steps, s) }
-func (b *book) Clock(c recording.DeviceClock) { b.clocks = append(b.clocks, c) }
-func (b *book) Inside(pid, loader, n int, i recording.Inside) {
+func (b *book) AddStep(s recording.Step)         { b.steps = append(b.steps, s) }
+func (b *book) AddClock(c recording.DeviceClock) { b.clocks = append(b.clocks, c) }
+func (b *book) AddInside(pid, loader, n int, i recording.Inside) {
 	b.insides = append(b.insides, fmt.Sprintf("%d/%d/%d", pid, loader, n))
 	b.inside = i
 }
 
-func (b *book) Sample(signal recording.Signal, subject string, _, v float64) {
+func (b *book) AddSample(signal recording.Signal, subject string, _, v float64) {
 	if b.samples == nil {
 		b.samples = map[string]float64{}
 	}
@@ -52,7 +52,7 @@ func TestProtocolNamesWhatIsDecoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := reflect.TypeFor[record]()
+	fields := reflect.TypeFor[hookRecord]()
 	for i := range fields.NumField() {
 		word := fields.Field(i).Tag.Get("json")
 		if !regexp.MustCompile(`\b` + word + `\b`).Match(page) {

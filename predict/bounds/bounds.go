@@ -19,8 +19,8 @@ const (
 	Pessimist
 )
 
-// Cost picks from an interval of costs: the optimist takes the low end.
-func (v View) Cost(i stoker.Interval) float64 {
+// PickCost picks from an interval of costs: the optimist takes the low end.
+func (v View) PickCost(i stoker.Interval) float64 {
 	return [...]float64{i.Low, i.Point, i.High}[v]
 }
 
@@ -36,7 +36,7 @@ const independent = 0.6
 
 // TakePart picks from an interval of one of several independent costs.
 func (v View) TakePart(i stoker.Interval) float64 {
-	return i.Point + independent*(v.Cost(i)-i.Point)
+	return i.Point + independent*(v.PickCost(i)-i.Point)
 }
 
 // OneOfSeveral is an interval that each view takes as a part.

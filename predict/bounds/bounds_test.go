@@ -10,7 +10,7 @@ import (
 func TestViews(t *testing.T) {
 	i := stoker.Interval{Low: 1, Point: 2, High: 4}
 	for v, want := range [][3]float64{Optimist: {1, 4, 1.4}, Likely: {2, 2, 2}, Pessimist: {4, 1, 3.2}} {
-		got := [3]float64{View(v).Cost(i), View(v).Gain(i), View(v).TakePart(i)}
+		got := [3]float64{View(v).PickCost(i), View(v).Gain(i), View(v).TakePart(i)}
 		if got != want {
 			t.Errorf("view %d takes %v, want %v", v, got, want)
 		}

@@ -49,15 +49,15 @@ var likenesses = map[training]likeness{
 // inside, in the repositories that chooseApart names (gpupairs_test.go). The others
 // examine it. It is the host that launches, and another GPU is mostly in another one.
 var (
-	sameGeneration = width{launch: 0.45, device: 0.15}
-	otherChips     = width{launch: 0.45, device: 0.3}
+	sameGeneration = doubtWidth{launch: 0.45, device: 0.15}
+	otherChips     = doubtWidth{launch: 0.45, device: 0.3}
 )
 
 // chipsApart is how far the errors of a program on the chips of two loads differ.
-func chipsApart(l, a *Load) width {
+func chipsApart(l, a *Load) doubtWidth {
 	switch {
 	case sameChip(l.GPU, a.GPU, l.Precision):
-		return width{}
+		return doubtWidth{}
 	case architecture(l.GPU) == architecture(a.GPU):
 		return sameGeneration
 	}
@@ -201,14 +201,14 @@ func (l *Load) atMost(o *Load) bool {
 
 // carried is the likely curve of a load and its doubt, by a measured step of its
 // program; away is how far the batch is from the anchor's, as a logarithm.
-func (k knowledge) carried(l *Load, a Anchor, away float64) (Terms, width) {
+func (k knowledge) carried(l *Load, a Anchor, away float64) (Terms, doubtWidth) {
 	from, doubt, _ := k.curveOf(&a.Load)
-	off, left := settle(from, doubt, a)
+	off, left := fitDoubt(from, doubt, a)
 	to, own, _ := k.curveOf(l)
 	like, apart := alikeness(l, &a.Load, away), chipsApart(l, &a.Load)
 	launch, device := like*common(apart.launch, own.launch), like*common(apart.device, own.device)
 	to = to.ScaledBy(math.Exp(launch*off.launch), math.Exp(device*off.device))
-	w := width{
+	w := doubtWidth{
 		launch: max(remaining(launch, own.launch, left.launch), min(own.launch, math.Sqrt2*apart.launch)),
 		device: max(remaining(device, own.device, left.device), min(own.device, math.Sqrt2*apart.device)),
 	}
@@ -231,10 +231,10 @@ func (a Anchor) ownStep() float64 {
 	return a.Step // unknown, or more than can be: the step says nothing of it
 }
 
-// settle is by how much launching and computing are off, as logarithms, where a
+// fitDoubt is by how much launching and computing are off, as logarithms, where a
 // curve takes that long at a batch; and what doubt is left of either. Of two parts
 // that are both seen the more doubtful one gives more.
-func settle(t Terms, doubt width, a Anchor) (off, left width) {
+func fitDoubt(t Terms, doubt doubtWidth, a Anchor) (off, left doubtWidth) {
 	batch, step, wide := a.Batch, a.ownStep(), math.Hypot(measuring, a.Doubt/spreads)
 	launch, device := doubt.launch/spreads, doubt.device/spreads
 	for range 200 {

@@ -189,7 +189,7 @@ func TestAnchorFades(t *testing.T) {
 	newer.GPU, _ = hardware.FindGPU("h100-sxm")
 	wide := newer
 	wide.Precision = hardware.TF32
-	plain, err := newer.Curve()
+	plain, err := newer.StepCurve()
 	if err != nil {
 		t.Fatal(err)
 	}

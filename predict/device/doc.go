@@ -1,7 +1,7 @@
 // Package device says how long a device takes for a step: the device alone, its input
 // at hand.
 //
-// A Load is a network on a GPU in a precision and a class of software. Load.Curve is its
+// A Load is a network on a GPU in a precision and a class of software. Load.StepCurve is its
 // step time over the batch size: FLOP and bytes at efficiencies that were fitted to
 // published steps, corrected by published steps of the same network, with an interval
 // as wide as the errors at sources that were left out. Load.Anchored carries a step that
@@ -10,7 +10,7 @@
 //
 // # Published steps
 //
-// published.csv holds the published step times that Load.Curve rests on, one a row:
+// published.csv holds the published step times that Load.StepCurve rests on, one a row:
 //
 //	network    key of a Workload
 //	kind       training or inference

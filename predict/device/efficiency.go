@@ -128,9 +128,9 @@ func priorOf(key string) prior {
 	return prior{0, 0.5} // class and pass
 }
 
-// width is how far a step may lie from the point, as the logarithm of a ratio:
+// doubtWidth is how far a step may lie from the point, as the logarithm of a ratio:
 // of the time to launch, and of the device's time.
-type width struct{ launch, device float64 }
+type doubtWidth struct{ launch, device float64 }
 
 // level is how close the nearest measurements are.
 type level int

@@ -170,16 +170,16 @@ var held = map[training]float64{true: 0.85, false: 0.9}
 // a network that nobody measured, those at left-out networks. Where fewer than
 // four repositories tell, those of the kind of load at any level have to be held
 // too. An interval with less behind it is never the narrower one.
-func widthsOf(away, strange []judgement) map[level]map[training]width {
-	found := map[level]map[training]width{exact: {}, alike: {}, distant: {}, stranger: {}}
+func widthsOf(away, strange []judgement) map[level]map[training]doubtWidth {
+	found := map[level]map[training]doubtWidth{exact: {}, alike: {}, distant: {}, stranger: {}}
 	for _, kind := range []training{false, true} {
-		before := width{}
+		before := doubtWidth{}
 		for _, l := range []level{exact, alike, distant, stranger} {
 			from := away
 			if l == stranger {
 				from = strange
 			}
-			w := width{
+			w := doubtWidth{
 				launch: max(before.launch, reach(held[kind], from,
 					func(j judgement) bool { return j.device < 0.5 && training(j.Training) == kind && j.level == l },
 					func(j judgement) bool { return j.device < 0.5 })),
@@ -221,7 +221,7 @@ func reach(share float64, all []judgement, kept, otherwise func(judgement) bool)
 }
 
 // writeTables writes fitted.csv and published.csv.
-func writeTables(t *testing.T, e efficiency, w map[level]map[training]width, steps clues) {
+func writeTables(t *testing.T, e efficiency, w map[level]map[training]doubtWidth, steps clues) {
 	t.Helper()
 	fitted := [][]string{}
 	for key, value := range e {
@@ -300,7 +300,7 @@ func examined(t *testing.T) []judgement {
 		if err != nil {
 			t.Fatal(err)
 		}
-		curve, err := load.Curve()
+		curve, err := load.StepCurve()
 		if err != nil {
 			t.Fatalf("%+v: %v", m, err)
 		}
@@ -431,7 +431,7 @@ func TestHostsLaunchDifferently(t *testing.T) {
 	w, _ := FindWorkload("bert-base")
 	gpu, _ := hardware.FindGPU("a100-40gb-sxm")
 	l := Load{Workload: w.WithTokens(128), GPU: gpu, Precision: hardware.FP16, Software: Eager}
-	c, err := l.Curve()
+	c, err := l.StepCurve()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +439,7 @@ func TestHostsLaunchDifferently(t *testing.T) {
 		t.Errorf("batch 1 takes %v, want 3.18 and 8.02 ms in it; source %q", at, c.Source)
 	}
 	l.Software = Compiled // its launches are recorded, or few
-	if c, err = l.Curve(); err != nil || strings.Contains(c.Source, "which CPU") {
+	if c, err = l.StepCurve(); err != nil || strings.Contains(c.Source, "which CPU") {
 		t.Errorf("%q, %v", c.Source, err)
 	}
 	a := Anchor{Load: Load{Software: Eager}, Batch: 1, Step: 0.00318, Text: "3.18 ms"}
@@ -459,7 +459,7 @@ func TestAttentionBeforeFlash(t *testing.T) {
 	for _, name := range []string{"v100-sxm-32gb", "a100-40gb-sxm"} {
 		for side, rate := range map[float64]float64{224: 831, 384: 190} { // images/s
 			gpu, _ := hardware.FindGPU(name)
-			c, err := Load{Workload: w.WithSide(side), GPU: gpu, Precision: hardware.FP16, Software: Eager}.Curve()
+			c, err := Load{Workload: w.WithSide(side), GPU: gpu, Precision: hardware.FP16, Software: Eager}.StepCurve()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -493,7 +493,7 @@ func TestGroupedConvolutions(t *testing.T) {
 			Forward: hardware.Figure{Value: r.flop}, Activations: hardware.Figure{Value: r.bytes},
 			Params: hardware.Figure{Value: r.params},
 		}
-		c, err := Load{Workload: w, GPU: gpu, Precision: hardware.FP16, Software: ChannelsLast, Training: true}.Curve()
+		c, err := Load{Workload: w, GPU: gpu, Precision: hardware.FP16, Software: ChannelsLast, Training: true}.StepCurve()
 		if err != nil {
 			t.Fatal(err)
 		}

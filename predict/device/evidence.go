@@ -32,13 +32,13 @@ type clues []clue
 type finding struct {
 	launch, device float64 // logarithms of the factors by which they correct the efficiencies
 	level          level
-	used           []hint // of the same workload, training or inference
+	used           []stepClue // of the same workload, training or inference
 
 	hostDecides bool // what a small batch takes: its low end is that of a quick CPU
 }
 
-// hint is a clue in the light of a load.
-type hint struct {
+// stepClue is a clue in the light of a load.
+type stepClue struct {
 	*clue
 	like  float64 // how much it says about the load
 	level level   // how close it is
@@ -74,7 +74,7 @@ func kinship(l *Load, name string) float64 {
 
 // findFor collects what is known of a load.
 func (all clues) findFor(l *Load) finding {
-	found := finding{level: stranger, used: make([]hint, 0, 256)}
+	found := finding{level: stranger, used: make([]stepClue, 0, 256)}
 	kin := map[string]float64{}
 	for i := range all {
 		c := &all[i]
@@ -87,8 +87,8 @@ func (all clues) findFor(l *Load) finding {
 			found.used = append(found.used, h)
 		}
 	}
-	found.device = found.centre(func(h *hint) float64 { return h.device })
-	found.launch = found.centre(func(h *hint) float64 { return 1 - h.device })
+	found.device = found.centre(func(h *stepClue) float64 { return h.device })
+	found.launch = found.centre(func(h *stepClue) float64 { return 1 - h.device })
 	return found
 }
 
@@ -100,7 +100,7 @@ const noise = 0.15
 // in what is corrected. Errors further from it than noise are taken for those of
 // their sources and pull no harder than one at that distance (Huber's estimate of
 // location), so that no odd table decides.
-func (f finding) centre(share func(*hint) float64) float64 {
+func (f finding) centre(share func(*stepClue) float64) float64 {
 	still, beside := stillNear, 1.0
 	if f.level == exact {
 		still, beside = stillExact, besideExact
@@ -125,7 +125,7 @@ func (f finding) centre(share func(*hint) float64) float64 {
 }
 
 // likenTo is the clue in the light of a load on a chip of that kinship.
-func (c *clue) likenTo(l *Load, kin float64) hint {
+func (c *clue) likenTo(l *Load, kin float64) stepClue {
 	w, at := kin, exact
 	if kin < 1 {
 		at = alike
@@ -138,7 +138,7 @@ func (c *clue) likenTo(l *Load, kin float64) hint {
 		at = distant
 		w *= otherSoftware
 	}
-	return hint{c, w * ratio(c.tokens, l.Workload.Tokens, perLength) * ratio(c.side, l.Workload.Side, perImage), at}
+	return stepClue{c, w * ratio(c.tokens, l.Workload.Tokens, perLength) * ratio(c.side, l.Workload.Side, perImage), at}
 }
 
 // ratio is the smaller over the larger, to a power.

@@ -140,5 +140,5 @@ func (e *Exchange) Exposed(v bounds.View, gpus, device float64) float64 {
 	if !(device > 0) {
 		device = 0
 	}
-	return math.Max(t*(1-v.Gain(hidden)), t-e.beside*device) + v.Cost(together)*device
+	return math.Max(t*(1-v.Gain(hidden)), t-e.beside*device) + v.PickCost(together)*device
 }

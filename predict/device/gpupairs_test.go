@@ -121,7 +121,7 @@ func TestBoardPowerCounts(t *testing.T) {
 		if at := c.At(256); !(at.Point < 0.99*a.Step && at.Point > 0.8*a.Step && at.Contains(0.1175)) {
 			t.Errorf("%s to SXM: %v s become %v, want 1 to 20 %% less", from, a.Step, at)
 		}
-		without, err := l.Curve()
+		without, err := l.StepCurve()
 		if err != nil {
 			t.Fatal(err)
 		}

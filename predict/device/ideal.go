@@ -27,7 +27,7 @@ func (l Load) withoutLosses() ideal {
 		load:    l,
 		compute: passes * l.Workload.Forward.Value / l.GPU.Peak(l.Precision).Value,
 		move:    passes * l.Workload.Activations.Value * bytesPer(l.Precision) / 2 / l.GPU.MemoryRate.Value,
-		scores:  passes * l.Workload.scores() * bytesPer(l.Precision) / l.GPU.MemoryRate.Value,
+		scores:  passes * l.Workload.attentionScores() * bytesPer(l.Precision) / l.GPU.MemoryRate.Value,
 		weights: weights,
 		layers:  passes * l.Workload.Layers,
 	}

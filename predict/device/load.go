@@ -286,8 +286,8 @@ func (l Load) passes() float64 {
 	return 1
 }
 
-// FLOP is the work of a step on one GPU.
-func (l Load) FLOP(batch float64) float64 { return l.passes() * l.Workload.Forward.Value * batch }
+// StepFLOP is the work of a step on one GPU.
+func (l Load) StepFLOP(batch float64) float64 { return l.passes() * l.Workload.Forward.Value * batch }
 
 // families are those that a load's network may belong to: by its samples where
 // nobody said.

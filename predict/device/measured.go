@@ -166,7 +166,7 @@ func (c *clauses) clause(what, word string) (err error) {
 			return fmt.Errorf("precision %q: expected fp32, tf32, fp16, bf16, fp8 or int8", c.m.Precision)
 		}
 	case "on":
-		return c.device()
+		return c.readDevice()
 	case "per":
 		return c.readPer()
 	}
@@ -185,8 +185,8 @@ func (c *clauses) readPer() error {
 	return nil
 }
 
-// device reads "8 x NVIDIA A100-SXM4-80GB": the words up to the next part.
-func (c *clauses) device() (err error) {
+// readDevice reads "8 x NVIDIA A100-SXM4-80GB": the words up to the next part.
+func (c *clauses) readDevice() (err error) {
 	var name []string
 	for len(c.words) > 0 && clauseOf(c.words[0]) == "" && !fillers[strings.ToLower(strings.Trim(c.words[0], ","))] {
 		ends := strings.HasSuffix(c.words[0], ",")

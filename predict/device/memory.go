@@ -51,10 +51,10 @@ func (l Load) weights() (own, shared float64) {
 // full, up to 5 MB (derived from its layers).
 const recomputed = 0.36
 
-// memory is the device memory that a sample takes, bytes: what the backward pass
+// sampleMemory is the device memory that a sample takes, bytes: what the backward pass
 // needs, or at inference a layer's input and output. Libraries' workspace comes
 // on top.
-func (l Load) memory() float64 {
+func (l Load) sampleMemory() float64 {
 	w := l.Workload
 	kept := w.Stored.Value * bytesPer(l.Precision) / 2
 	switch {

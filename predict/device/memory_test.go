@@ -54,7 +54,7 @@ func TestMemoryIsALowerBound(t *testing.T) {
 			Training: true, Shard: c.shard, Recompute: c.recompute,
 		}
 		own, shared := l.weights()
-		need, used := own+shared/8+l.memory()*c.batch, c.used*(1<<30)
+		need, used := own+shared/8+l.sampleMemory()*c.batch, c.used*(1<<30)
 		t.Logf("%-10s %-13s %s batch %3.0f %4.0f tokens: at least %5.1f GB, used %5.1f GB (%s)", c.workload, c.gpu,
 			c.precision, c.batch, c.tokens, need/1e9, used/1e9, c.source)
 		if need > used || need < 0.25*used {

@@ -33,7 +33,7 @@ var (
 // beside them, and how far both were off at what was left out of the fit.
 type knowledge struct {
 	efficient efficiency
-	widths    map[level]map[training]width
+	widths    map[level]map[training]doubtWidth
 	evidence  clues
 }
 
@@ -50,7 +50,7 @@ func mustRead(fitted, steps string) knowledge {
 
 // readKnowledge reads both tables. An error names the file and the line.
 func readKnowledge(fitted, steps string) (k knowledge, err error) {
-	k.efficient, k.widths = efficiency{}, map[level]map[training]width{}
+	k.efficient, k.widths = efficiency{}, map[level]map[training]doubtWidth{}
 	if err := parseRows("fitted.csv", fitted, fittedColumns, k.addFitted); err != nil {
 		return knowledge{}, err
 	}
@@ -122,7 +122,7 @@ func (k *knowledge) addWidth(name string, value float64) error {
 	}
 	kind := training(isTraining)
 	if k.widths[near] == nil {
-		k.widths[near] = map[training]width{}
+		k.widths[near] = map[training]doubtWidth{}
 	}
 	w := k.widths[near][kind]
 	switch side := parts[2]; {

@@ -36,7 +36,7 @@ func (c Curve) At(batch float64) stoker.Interval {
 	return stoker.Interval{Low: c.Low.At(batch), Point: c.Point.At(batch), High: c.High.At(batch)}
 }
 
-// Curve is the step time of the load over its batch size:
+// StepCurve is the step time of the load over its batch size:
 //
 //  1. FLOP and bytes of the workload, peaks of the GPU, and the efficiencies that
 //     published steps reached (fitted.csv) give a first curve;
@@ -49,7 +49,7 @@ func (c Curve) At(batch float64) stoker.Interval {
 // Without a software class or a precision the interval spans all that a program
 // may have, and the point is their geometric middle: what nobody said is not taken
 // for the fastest. It fails where the GPU has no peak in the precision.
-func (l Load) Curve() (Curve, error) {
+func (l Load) StepCurve() (Curve, error) {
 	if err := l.checkFields(); err != nil {
 		return Curve{}, err
 	}
@@ -159,7 +159,7 @@ func (l Load) slower() []Load {
 
 // curveOf is the likely curve of a load by its own chip and software class, its doubt,
 // and what it rests on.
-func (k knowledge) curveOf(l *Load) (Terms, width, finding) {
+func (k knowledge) curveOf(l *Load) (Terms, doubtWidth, finding) {
 	ideal := l.withoutLosses()
 	found := k.evidence.findFor(l)
 	w := k.widths[found.level][training(l.Training)]
@@ -170,11 +170,11 @@ func (k knowledge) curveOf(l *Load) (Terms, width, finding) {
 }
 
 // between is the curve of a load around a likely one.
-func (l Load) between(point Terms, w width, kind string) Curve {
+func (l Load) between(point Terms, w doubtWidth, kind string) Curve {
 	c := Curve{
 		Low: point.ScaledBy(math.Exp(-w.launch), math.Exp(-w.device)), Point: point,
 		High: point.ScaledBy(math.Exp(w.launch), math.Exp(w.device)),
-		Kind: kind, Memory: l.memory(),
+		Kind: kind, Memory: l.sampleMemory(),
 	}
 	c.Weights, c.Shared = l.weights()
 	return c

@@ -26,7 +26,7 @@ func everyLoad(t *testing.T, f func(name string, l Load, c Curve)) {
 				for _, s := range allClasses {
 					for _, training := range []bool{false, true} {
 						l := Load{Workload: w, GPU: g, Precision: p, Software: s, Training: training}
-						if c, err := l.Curve(); err == nil {
+						if c, err := l.StepCurve(); err == nil {
 							count++
 							f(fmt.Sprintf("%s on %s, %s, %q, training %v", w.Name, g.Name, p, s, training), l, c)
 						}
@@ -82,7 +82,7 @@ func TestFasterChipIsNeverSlower(t *testing.T) {
 				f.Value *= gain[0]
 			}
 			better.GPU.MemoryRate.Value *= gain[1]
-			fast, err := better.Curve()
+			fast, err := better.StepCurve()
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -114,7 +114,7 @@ func TestMoreWorkTakesLonger(t *testing.T) {
 			harder["fp32"] = wide
 		}
 		for what, h := range harder {
-			slow, err := h.Curve()
+			slow, err := h.StepCurve()
 			if err != nil {
 				continue
 			}
@@ -140,7 +140,7 @@ func TestMeasuredRowsLieInTheirCurves(t *testing.T) {
 		if m.Recompute || l.Software == AnySoftware {
 			continue
 		}
-		c, err := l.Curve()
+		c, err := l.StepCurve()
 		if err != nil {
 			t.Errorf("%s on %s: %v", m.Variant, m.GPU, err)
 			continue
@@ -164,7 +164,7 @@ func TestSpreadBySoftware(t *testing.T) {
 	l := resnetOn(t, "a100-80gb-sxm")
 	at := func(s Software) stoker.Interval {
 		l.Software = s
-		c, err := l.Curve()
+		c, err := l.StepCurve()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,17 +193,17 @@ func TestUnnamedPrecision(t *testing.T) {
 			l := resnetOn(t, gpu)
 			l.Workload, _ = FindWorkload(network)
 			l.Precision = AnyPrecision
-			all, err := l.Curve()
+			all, err := l.StepCurve()
 			if err != nil {
 				t.Fatal(err)
 			}
 			l.Precision = hardware.FP16
-			fast, _ := l.Curve()
+			fast, _ := l.StepCurve()
 			l.Precision = hardware.FP32
 			if network == "resnet50" && l.GPU.TF32.Known() {
 				l.Precision = hardware.TF32
 			}
-			slow, _ := l.Curve()
+			slow, _ := l.StepCurve()
 			at, low, high := all.At(64), fast.At(64), slow.At(64)
 			if at.Low > low.Low || at.High < high.High || !(at.Point > low.Point) || all.Memory > fast.Memory {
 				t.Errorf("%s on %s: %v without a precision, %v in fp16, %v in %s", network, gpu, at, low, high,
@@ -230,18 +230,18 @@ func TestTimesHangOnTheChip(t *testing.T) {
 	for _, class := range []Software{Eager, ChannelsLast, Compiled} {
 		l := resnetOn(t, "a100-80gb-sxm")
 		l.Software = class
-		known, err := l.Curve()
+		known, err := l.StepCurve()
 		if err != nil {
 			t.Fatal(err)
 		}
 		twin := l
 		twin.GPU.Name, twin.GPU.Title, twin.GPU.Match = "ours", "our own name for it", nil
-		if c, err := twin.Curve(); err != nil || c.Point != known.Point || c.Low != known.Low ||
+		if c, err := twin.StepCurve(); err != nil || c.Point != known.Point || c.Low != known.Low ||
 			c.High != known.High || c.Kind != known.Kind {
 			t.Errorf("%s: the same chip under another name takes %v, not %v (%v)", class, c.At(256), known.At(256), err)
 		}
 		twin.GPU.FP16.Value, twin.GPU.MemoryRate.Value = 310e12, 2e12
-		if c, err := twin.Curve(); err != nil || math.Abs(c.At(256).Point/known.At(256).Point-1) > 0.03 ||
+		if c, err := twin.StepCurve(); err != nil || math.Abs(c.At(256).Point/known.At(256).Point-1) > 0.03 ||
 			c.Kind != known.Kind {
 			t.Errorf("%s: with rounded figures it takes %v, %s, not %v (%v)", class, c.At(256), c.Kind, known.At(256),
 				err)
@@ -249,9 +249,9 @@ func TestTimesHangOnTheChip(t *testing.T) {
 	}
 	l := resnetOn(t, "a100-80gb-sxm")
 	l.Software = Compiled
-	known, _ := l.Curve()
+	known, _ := l.StepCurve()
 	l.GPU.PowerLimit.Value = 200
-	capped, err := l.Curve()
+	capped, err := l.StepCurve()
 	if err != nil || capped.Kind != fromEfficiency {
 		t.Fatalf("another power limit: kind %q, %v", capped.Kind, err)
 	}
@@ -259,7 +259,7 @@ func TestTimesHangOnTheChip(t *testing.T) {
 		t.Errorf("an A100 with another power limit takes %.2f of its step", r)
 	}
 	l.GPU.ComputeMajor, l.GPU.ComputeMinor = 0, 0
-	if c, err := l.Curve(); err != nil || !(c.At(256).Point > 0) {
+	if c, err := l.StepCurve(); err != nil || !(c.At(256).Point > 0) {
 		t.Errorf("unknown generation: %v, %v", c.At(256), err)
 	}
 }
@@ -273,7 +273,7 @@ func TestCompiledIsNeverSlower(t *testing.T) {
 			return
 		}
 		l.Software = Eager
-		plain, err := l.Curve()
+		plain, err := l.StepCurve()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -308,13 +308,13 @@ func TestCurveErrors(t *testing.T) {
 	} {
 		l := good
 		change(&l)
-		if _, err := l.Curve(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := l.StepCurve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want %q in it", err, want)
 		}
 	}
 	t4 := resnetOn(t, "t4")
 	t4.Precision = hardware.INT8
-	if _, err := t4.Curve(); err == nil || !strings.Contains(err.Error(), "not trained in int8") {
+	if _, err := t4.StepCurve(); err == nil || !strings.Contains(err.Error(), "not trained in int8") {
 		t.Errorf("training in int8: %v", err)
 	}
 }
@@ -323,22 +323,22 @@ func TestCurveErrors(t *testing.T) {
 // does.
 func TestMemory(t *testing.T) {
 	l := resnetOn(t, "a100-80gb-sxm")
-	c, _ := l.Curve()
+	c, _ := l.StepCurve()
 	if need := c.Weights + 256*c.Memory; need > l.GPU.MemoryBytes.Value {
 		t.Errorf("ResNet-50 at batch 256 needs %.3g bytes", need)
 	}
 	l.Workload, _ = FindWorkload("llama-8b")
-	if c, _ := l.Curve(); c.Weights < l.GPU.MemoryBytes.Value {
+	if c, _ := l.StepCurve(); c.Weights < l.GPU.MemoryBytes.Value {
 		t.Errorf("training Llama 8 B needs %.3g bytes without activations", c.Weights)
 	}
 	l.Training = false
-	if c, _ := l.Curve(); c.Weights > l.GPU.MemoryBytes.Value/4 {
+	if c, _ := l.StepCurve(); c.Weights > l.GPU.MemoryBytes.Value/4 {
 		t.Errorf("inference with Llama 8 B needs %.3g bytes without activations", c.Weights)
 	}
 }
 
 func TestCurveAtAllocatesNothing(t *testing.T) {
-	c, err := resnetOn(t, "t4").Curve()
+	c, err := resnetOn(t, "t4").StepCurve()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,11 +347,11 @@ func TestCurveAtAllocatesNothing(t *testing.T) {
 	}
 }
 
-func ExampleLoad_Curve() {
+func ExampleLoad_StepCurve() {
 	w, _ := FindWorkload("resnet50")
 	gpu, _ := hardware.FindGPU("a100-80gb-sxm")
 	load := Load{Workload: w, GPU: gpu, Precision: hardware.FP16, Training: true, Software: ChannelsLast}
-	curve, err := load.Curve()
+	curve, err := load.StepCurve()
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -65,8 +65,8 @@ type Workload struct {
 	Heads  float64 // of attention; 0 where samples are not sequences
 }
 
-// scores are the numbers that attention compares one sample's tokens by.
-func (w Workload) scores() float64 { return w.Layers * w.Heads * w.Tokens * w.Tokens }
+// attentionScores are the numbers that attention compares one sample's tokens by.
+func (w Workload) attentionScores() float64 { return w.Layers * w.Heads * w.Tokens * w.Tokens }
 
 const (
 	layerSum = "derived: sum over the layers of the published architecture, 2 FLOP per multiply-add " +

@@ -106,9 +106,9 @@ func (m Model) seen(context float64) float64 {
 	return m.Layers * ((1-m.Local)*context + m.Local*math.Min(context, m.Window))
 }
 
-// Forward is the FLOP of one token at a context: two per active weight, and attention over
+// forward is the FLOP of one token at a context: two per active weight, and attention over
 // the tokens before it.
-func (m Model) Forward(context float64) float64 {
+func (m Model) forward(context float64) float64 {
 	each := 2 * m.HeadSize
 	if m.Latent.Kept > 0 {
 		each = m.Latent.Plain + m.Latent.Rotary + m.Latent.Value
@@ -116,8 +116,8 @@ func (m Model) Forward(context float64) float64 {
 	return 2*m.Active() + 2*m.Heads*each*m.seen(context)
 }
 
-// Cache is what is kept of a sequence of so many tokens, in numbers.
-func (m Model) Cache(context float64) float64 {
+// cacheSize is what is kept of a sequence of so many tokens, in numbers.
+func (m Model) cacheSize(context float64) float64 {
 	each := 2 * m.KVHeads * m.HeadSize
 	if m.Latent.Kept > 0 {
 		each = m.Latent.Kept + m.Latent.Rotary

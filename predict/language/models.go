@@ -15,7 +15,10 @@ var Models = []Model{
 		Layers: 32, Width: 4096, Heads: 32, KVHeads: 8, HeadSize: 128, Inner: 14336, Words: 128256, Source: litgpt,
 	},
 	{
-		Name: "llama-3.1-70b", Title: "Llama 3.1 70B", Aliases: []string{"llama3-70b", "llama-3.3-70b", "meta-llama/Llama-3.3-70B-Instruct"},
+		Name: "llama-3.1-70b", Title: "Llama 3.1 70B", Aliases: []string{
+			"llama3-70b", "llama-3.3-70b",
+			"meta-llama/Llama-3.3-70B-Instruct",
+		},
 		Layers: 80, Width: 8192, Heads: 64, KVHeads: 8, HeadSize: 128, Inner: 28672, Words: 128256, Source: litgpt,
 	},
 	{
@@ -24,11 +27,13 @@ var Models = []Model{
 	},
 	{
 		Name: "llama-3.2-1b", Title: "Llama 3.2 1B", Aliases: []string{"meta-llama/Llama-3.2-1B"},
-		Layers: 16, Width: 2048, Heads: 32, KVHeads: 8, HeadSize: 64, Inner: 8192, Words: 128256, Tied: true, Source: litgpt,
+		Layers: 16, Width: 2048, Heads: 32, KVHeads: 8, HeadSize: 64, Inner: 8192, Words: 128256, Tied: true,
+		Source: litgpt,
 	},
 	{
 		Name: "llama-3.2-3b", Title: "Llama 3.2 3B", Aliases: []string{"meta-llama/Llama-3.2-3B"},
-		Layers: 28, Width: 3072, Heads: 24, KVHeads: 8, HeadSize: 128, Inner: 8192, Words: 128256, Tied: true, Source: litgpt,
+		Layers: 28, Width: 3072, Heads: 24, KVHeads: 8, HeadSize: 128, Inner: 8192, Words: 128256, Tied: true,
+		Source: litgpt,
 	},
 	{
 		Name: "llama-4-scout", Title: "Llama 4 Scout", Aliases: []string{"llama4-17b-16e"},
@@ -38,7 +43,8 @@ var Models = []Model{
 	{
 		Name: "llama-4-maverick", Title: "Llama 4 Maverick", Aliases: []string{"llama4-17b-128e"},
 		Layers: 48, Width: 5120, Heads: 40, KVHeads: 8, HeadSize: 128, Inner: 16384, Words: 202048,
-		Experts: 128, Chosen: 1, Always: 1, ExpertInner: 8192, DenseLayers: 24, Window: 8192, Local: 0.75, Source: maxtext,
+		Experts: 128, Chosen: 1, Always: 1, ExpertInner: 8192, DenseLayers: 24, Window: 8192, Local: 0.75,
+		Source: maxtext,
 	},
 	{
 		Name: "qwen-2.5-7b", Title: "Qwen2.5 7B", Aliases: []string{"Qwen/Qwen2.5-7B"},

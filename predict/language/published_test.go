@@ -72,7 +72,7 @@ func answerRow(t *testing.T, text func(string) string) published {
 			Model: model, GPU: gpu, Precision: precision, Stack: stack, GPUs: number("gpus"), Tensor: number("tensor"),
 			Pipeline: number("pipeline"), Context: number("context"), Expert: number("expert"), Virtual: number("virtual"),
 			MicroBatch: number("micro"), GlobalBatch: number("global"), Tokens: number("tokens"), Recompute: text("recompute") != "",
-		}.Step()
+		}.Solve()
 		if err != nil {
 			t.Fatalf("%s: %v", p.name, err)
 		}
@@ -83,7 +83,7 @@ func answerRow(t *testing.T, text func(string) string) published {
 	rate, err := Serving{
 		Model: model, GPU: gpu, Precision: precision, Stack: stack, Tensor: number("tensor"),
 		Input: number("input"), Output: number("output"), Batch: number("batch"),
-	}.Rate()
+	}.Solve()
 	if err != nil {
 		t.Fatalf("%s: %v", p.name, err)
 	}
@@ -195,7 +195,7 @@ func TestStepsParts(t *testing.T) {
 	for _, m := range Models {
 		one := job
 		one.Model = m
-		s, err := one.Step()
+		s, err := one.Solve()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,13 +204,13 @@ func TestStepsParts(t *testing.T) {
 		}
 		more, virtual, again := one, one, one
 		more.GlobalBatch, virtual.Virtual, again.Recompute = 256, 4, true
-		if b, _ := more.Step(); !(b.Bubble < s.Bubble) || !(b.TokenRate.Point > s.TokenRate.Point) {
+		if b, _ := more.Solve(); !(b.Bubble < s.Bubble) || !(b.TokenRate.Point > s.TokenRate.Point) {
 			t.Errorf("%s: four times the micro-batches leave a bubble of %v of %v", m.Name, b.Bubble, s.Bubble)
 		}
-		if b, _ := virtual.Step(); !(b.Bubble < s.Bubble) {
+		if b, _ := virtual.Solve(); !(b.Bubble < s.Bubble) {
 			t.Errorf("%s: interleaving leaves a bubble of %v of %v", m.Name, b.Bubble, s.Bubble)
 		}
-		if b, _ := again.Step(); !(b.MFU < s.MFU) {
+		if b, _ := again.Solve(); !(b.MFU < s.MFU) {
 			t.Errorf("%s: computing again gives an MFU of %v of %v", m.Name, b.MFU, s.MFU)
 		}
 	}
@@ -219,9 +219,9 @@ func TestStepsParts(t *testing.T) {
 // More requests give more tokens altogether and each of them later.
 func TestBatchesTrade(t *testing.T) {
 	for _, m := range Models {
-		var last Rate
+		var last ServingRate
 		for _, batch := range []float64{1, 4, 16, 64} {
-			r, err := Serving{Model: m, GPU: h100, Precision: hardware.FP8, Stack: VLLM, Tensor: 16, Input: 500, Output: 500, Batch: batch}.Rate()
+			r, err := Serving{Model: m, GPU: h100, Precision: hardware.FP8, Stack: VLLM, Tensor: 16, Input: 500, Output: 500, Batch: batch}.Solve()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func TestRefusals(t *testing.T) {
 	unnamed.Model, odd.Model, small.Model = model, model, model
 	unnamed.Stack, odd.GPUs, small.GlobalBatch = "", 65, 1
 	for want, one := range map[string]Training{"--software": unnamed, "--tp 4": odd, "--global-batch": small} {
-		if _, err := one.Step(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := one.Solve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want one that says %s", err, want)
 		}
 	}
@@ -249,7 +249,7 @@ func TestRefusals(t *testing.T) {
 		"--software":  {Model: model, GPU: h100, Precision: hardware.FP8, Tensor: 8, Input: 1, Output: 1},
 		"--precision": {Model: model, GPU: a100(t), Precision: hardware.FP8, Stack: VLLM, Tensor: 8, Input: 1, Output: 1},
 	} {
-		if _, err := one.Rate(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := one.Solve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want one that says %s", err, want)
 		}
 	}

@@ -21,8 +21,8 @@ type Serving struct {
 	Batch         float64 // requests in progress; 0: as many as memory holds
 }
 
-// Rate is the answer.
-type Rate struct {
+// ServingRate is the answer.
+type ServingRate struct {
 	Batch     float64         // requests in progress
 	Prefill   stoker.Interval // seconds to the first token of one prompt, nothing else running
 	PerToken  stoker.Interval // seconds from token to token of one request
@@ -53,28 +53,30 @@ const (
 	mostRequests = 2048
 )
 
-// Rate solves the question.
-func (s Serving) Rate() (Rate, error) {
-	if err := s.check(); err != nil {
-		return Rate{}, err
+// Solve solves the question.
+func (s Serving) Solve() (ServingRate, error) {
+	if err := s.validate(); err != nil {
+		return ServingRate{}, err
 	}
 	batch := s.Batch
 	if batch == 0 {
 		batch = math.Floor(math.Min(mostRequests, s.room()/s.cacheOf(s.Input+s.Output/2)))
 	}
 	if batch < 1 || s.room() < 0 {
-		return Rate{}, fmt.Errorf("%s takes %s of each of %v %s, which has %s: spread it over more (--tp), or "+
+		return ServingRate{}, fmt.Errorf("%s takes %s of each of %v %s, which has %s: spread it over more (--tp), or "+
 			"choose a narrower --precision", s.Model.Title, stoker.AboutBytes(s.weights()/s.Tensor), s.Tensor,
 			s.GPU.Title, stoker.AboutBytes(s.GPU.MemoryBytes.Value))
 	}
-	one := s.decode(batch)
+	one := s.decodeStep(batch)
 	prefill := s.prefillTime(s.Input)
 	// Prompts of other requests are computed between the tokens of one.
 	perToken := one.sum() + batch*prefill/s.Output
-	around := func(v float64) stoker.Interval { return between(v, s.Model, s.Stack, s.GPU) }
-	return Rate{
-		Batch: batch, Prefill: around(prefill + schedule), PerToken: around(perToken), TokenRate: around(batch / perToken),
-		Weights: one.weights / perToken, Cache: one.cache / perToken, Compute: (one.compute + batch*prefill/s.Output) / perToken,
+	around := func(v float64) stoker.Interval { return modelledInterval(v, s.Model, s.Stack, s.GPU) }
+	return ServingRate{
+		Batch: batch, Prefill: around(prefill + schedule), PerToken: around(perToken),
+		TokenRate: around(batch / perToken),
+		Weights:   one.weights / perToken, Cache: one.cache / perToken,
+		Compute:  (one.compute + batch*prefill/s.Output) / perToken,
 		Messages: one.messages / perToken, Launches: one.launches / perToken,
 		Memory: (s.weights() + batch*s.cacheOf(s.Input+s.Output/2)) / s.Tensor,
 	}, nil
@@ -85,8 +87,8 @@ type parts struct{ weights, compute, cache, messages, launches float64 }
 
 func (p parts) sum() float64 { return p.weights + p.compute + p.cache + p.messages + p.launches }
 
-// decode is one token of each of so many requests.
-func (s Serving) decode(batch float64) parts {
+// decodeStep is one token of each of so many requests.
+func (s Serving) decodeStep(batch float64) parts {
 	rate := s.GPU.MemoryRate.Value * s.Tensor
 	read := s.Model.touched(batch) * weightBytes(s.Precision) / (rate * bandwidthShare)
 	compute := batch * 2 * s.Model.Active() / (s.peak() * s.Tensor * prefillShare)
@@ -102,7 +104,7 @@ func (s Serving) decode(batch float64) parts {
 
 // prefillTime is that of one prompt.
 func (s Serving) prefillTime(tokens float64) float64 {
-	return tokens*s.Model.Forward(tokens/2)/(s.peak()*s.Tensor*prefillShare) + s.messages(tokens)
+	return tokens*s.Model.forward(tokens/2)/(s.peak()*s.Tensor*prefillShare) + s.messages(tokens)
 }
 
 // messages are the two sums of each layer over the GPUs that share it.
@@ -125,7 +127,7 @@ func (s Serving) peak() float64 {
 func (s Serving) weights() float64 { return s.Model.Params() * weightBytes(s.Precision) }
 
 func (s Serving) cacheOf(context float64) float64 {
-	return s.Model.Cache(context) * cacheBytes(s.Precision)
+	return s.Model.cacheSize(context) * cacheBytes(s.Precision)
 }
 
 // room is what weights leave for caches, bytes of all GPUs.
@@ -133,7 +135,7 @@ func (s Serving) room() float64 {
 	return s.Tensor*memoryUsed*s.GPU.MemoryBytes.Value - s.weights()
 }
 
-func (s Serving) check() error {
+func (s Serving) validate() error {
 	for _, f := range []struct {
 		flag  string
 		value float64

@@ -46,8 +46,8 @@ const (
 	sparsely = 2.0 // experts: how evenly a router sends tokens, and how narrow its products are
 )
 
-// between draws the interval around a likely rate or time.
-func between(v float64, model Model, stack Stack, gpu hardware.GPU) stoker.Interval {
+// modelledInterval draws the interval around a likely rate or time.
+func modelledInterval(v float64, model Model, stack Stack, gpu hardware.GPU) stoker.Interval {
 	width := usual
 	if model.Experts > 0 {
 		width = math.Max(width, sparsely)

@@ -30,8 +30,8 @@ type Training struct {
 	Network float64 // bytes/s between machines per GPU, one direction; 0 is InfiniBand NDR's 50 GB/s
 }
 
-// Step is the answer.
-type Step struct {
+// TrainingStep is the answer.
+type TrainingStep struct {
 	Time      stoker.Interval // seconds
 	TokenRate stoker.Interval // tokens/s of each GPU
 	MFU       float64         // FLOP of the model over the sheet's peak
@@ -55,10 +55,10 @@ const (
 	gradientsHidden = 0.7
 )
 
-// Step solves the question.
-func (t Training) Step() (Step, error) {
-	if err := t.check(); err != nil {
-		return Step{}, err
+// Solve solves the question.
+func (t Training) Solve() (TrainingStep, error) {
+	if err := t.validate(); err != nil {
+		return TrainingStep{}, err
 	}
 	micros := t.GlobalBatch / (t.data() * t.MicroBatch)
 	compute, tensor, expert := t.computeTime(), t.tensorTime(), t.expertTime()
@@ -67,12 +67,12 @@ func (t Training) Step() (Step, error) {
 	gradients := t.gradientTime(micros * compute)
 	time := micros*once + bubble + gradients
 	tokens := t.GlobalBatch * t.Tokens
-	return Step{
-		Time:      between(time, t.Model, t.Stack, t.GPU),
-		TokenRate: between(tokens/time/t.GPUs, t.Model, t.Stack, t.GPU),
-		MFU:       3 * t.Model.Forward(t.Tokens/2) * tokens / time / t.GPUs / t.GPU.Peak(t.Precision).Value,
+	return TrainingStep{
+		Time:      modelledInterval(time, t.Model, t.Stack, t.GPU),
+		TokenRate: modelledInterval(tokens/time/t.GPUs, t.Model, t.Stack, t.GPU),
+		MFU:       3 * t.Model.forward(t.Tokens/2) * tokens / time / t.GPUs / t.GPU.Peak(t.Precision).Value,
 		Compute:   micros * compute / time, TensorLinks: micros * tensor / time, ExpertLinks: micros * expert / time,
-		Bubble: bubble / time, Gradients: gradients / time, State: t.state(),
+		Bubble: bubble / time, Gradients: gradients / time, State: t.stateBytes(),
 	}, nil
 }
 
@@ -94,7 +94,7 @@ func (t Training) tokensOfMicro() float64 { return t.MicroBatch * t.Tokens / t.C
 func (t Training) computeTime() float64 {
 	m := t.Model
 	rate := t.GPU.Peak(t.Precision).Value * t.Stack.share(t.GPU, t.Precision)
-	flop := m.Forward(t.Tokens / 2)
+	flop := m.forward(t.Tokens / 2)
 	narrow := 0.0
 	if m.Experts > 0 {
 		narrow = 2 * m.expertWeights() * m.Chosen / m.Experts
@@ -118,7 +118,8 @@ func (t Training) expertTime() float64 {
 	if t.Expert <= 1 || t.Model.Experts == 0 {
 		return 0
 	}
-	sent := t.tokensOfMicro() / t.Tensor * math.Min(t.Model.Chosen, t.Expert) * t.Model.Width * 2 * (t.Expert - 1) / t.Expert
+	sent := t.tokensOfMicro() / t.Tensor * math.Min(t.Model.Chosen,
+		t.Expert) * t.Model.Width * 2 * (t.Expert - 1) / t.Expert
 	return 4 * t.Model.sparseLayers() / t.Pipeline * sent / t.linkRate(t.Expert*t.Tensor)
 }
 
@@ -127,10 +128,10 @@ func (t Training) linkRate(ranks float64) float64 {
 	if ranks <= machineOf(t.GPU) {
 		return near(t.GPU)
 	}
-	return 0.6 * t.network()
+	return 0.6 * t.exchangeSeconds()
 }
 
-func (t Training) network() float64 {
+func (t Training) exchangeSeconds() float64 {
 	if t.Network > 0 {
 		return t.Network
 	}
@@ -147,14 +148,15 @@ func (t Training) gradientTime(compute float64) float64 {
 	if t.Stack != Megatron {
 		moves = 3
 	}
-	own := (t.Model.Params() - t.Model.expertWeights() + t.Model.expertWeights()/math.Max(1, t.Expert)) / (t.Tensor * t.Pipeline)
+	own := (t.Model.Params() - t.Model.expertWeights() + t.Model.expertWeights()/math.Max(1,
+		t.Expert)) / (t.Tensor * t.Pipeline)
 	all := moves * 2 * own / t.linkRate(t.GPUs)
 	return math.Max((1-gradientsHidden)*all, all-compute)
 }
 
-// state is what a GPU keeps: weights and gradients in 16 bits, and 12 bytes per parameter
+// stateBytes is what a GPU keeps: weights and gradients in 16 bits, and 12 bytes per parameter
 // of optimiser that all replicas share; FSDP shares all of it.
-func (t Training) state() float64 {
+func (t Training) stateBytes() float64 {
 	m := t.Model
 	own := (m.Params() - m.expertWeights() + m.expertWeights()/math.Max(1, t.Expert)) / (t.Tensor * t.Pipeline)
 	if t.Stack != Megatron {
@@ -163,13 +165,19 @@ func (t Training) state() float64 {
 	return own*4 + own*12/t.data()
 }
 
-func (t Training) check() error {
+func (t Training) validate() error {
 	for _, f := range []struct {
 		flag  string
 		value float64
 	}{
-		{"gpus", t.GPUs}, {"tp", t.Tensor}, {"pp", t.Pipeline}, {"cp", t.Context}, {"ep", t.Expert},
-		{"tokens", t.Tokens}, {"micro-batch", t.MicroBatch}, {"global-batch", t.GlobalBatch},
+		{"gpus", t.GPUs},
+		{"tp", t.Tensor},
+		{"pp", t.Pipeline},
+		{"cp", t.Context},
+		{"ep", t.Expert},
+		{"tokens", t.Tokens},
+		{"micro-batch", t.MicroBatch},
+		{"global-batch", t.GlobalBatch},
 	} {
 		if !(f.value >= 1) || math.IsInf(f.value, 0) {
 			return fmt.Errorf("--%s is %v: expected 1 or more", f.flag, f.value)

@@ -19,7 +19,7 @@ func From(run *recording.Run) predict.Baseline {
 	if !ok {
 		return predict.Baseline{Took: math.NaN()}
 	}
-	return costs.Baseline(run)
+	return costs.MakeBaseline(run)
 }
 
 // Slowest measures every trainer of the run and returns the one whose device
@@ -56,9 +56,9 @@ func (c Costs) starved() float64 {
 	return stat.Or(c.Wait/c.HostStep, 0)
 }
 
-// Baseline turns measured costs into a setup. Where the batch size is unknown a
+// MakeBaseline turns measured costs into a setup. Where the batch size is unknown a
 // batch counts as one sample, and nothing is said of samples.
-func (c Costs) Baseline(run *recording.Run) predict.Baseline {
+func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 	m := run.Facts.Machine
 	b := predict.NewBaseline(c.Step)
 	b.Setup = predict.Setup{
@@ -66,7 +66,7 @@ func (c Costs) Baseline(run *recording.Run) predict.Baseline {
 		LoopCPU: stoker.Exactly(max(bounds.Least, c.LoopCPU-c.Spin())), BatchCV: stat.Or(c.FetchCV, 0), Cached: 1,
 		Link: MachineOf(run).Link,
 	}.WithWorkers(float64(c.Workers))
-	l := run.Loader(c.Window.PID, c.Window.Loader)
+	l := run.FindLoader(c.Window.PID, c.Window.Loader)
 	b.Batch, b.Counted = c.batchSamples(l)
 	if l != nil {
 		takeSettings(&b, l, c.Feed != nil)

@@ -18,8 +18,8 @@ type Feeding struct {
 // Feeds reports whether settings are those of stoker's loader.
 func Feeds(s stoker.Settings) bool { return s.Text(stoker.LoaderKind) == stoker.StokerLoader }
 
-// Split says where the time of a fetch goes, as shares that add up to 1.
-type Split struct {
+// FetchSplit says where the time of a fetch goes, as shares that add up to 1.
+type FetchSplit struct {
 	Core    float64 // on a core
 	Queued  float64 // runnable without a core: others had it, or a quota held it back
 	Storage float64 // in uninterruptible waits
@@ -28,7 +28,7 @@ type Split struct {
 }
 
 // Wants is the share of a fetch in which its thread wants a core.
-func (s Split) Wants() float64 { return s.Core + s.Queued }
+func (s FetchSplit) Wants() float64 { return s.Core + s.Queued }
 
 // Costs are the measured costs of one trainer per step, in its judged window.
 // Seconds per step unless said otherwise; NaN is unknown.
@@ -53,7 +53,7 @@ type Costs struct {
 	FetchQueue   float64 // of it, time in which a worker was runnable without a core
 	FetchCV      float64 // coefficient of variation of fetch times
 	FetchCollate float64
-	Split        *Split // where Fetch goes; nil where that is not known
+	Split        *FetchSplit // where Fetch goes; nil where that is not known
 
 	TreeCPU   float64 // core time of the whole job
 	LaunchCPU float64 // core time of the launching thread
@@ -95,7 +95,7 @@ func (c Costs) Rate() float64 {
 // Other is the kind of the loader, where it is neither PyTorch's nor stoker's: what it
 // does in its own threads and processes is not seen.
 func (c Costs) Other(run *recording.Run) string {
-	if l := run.Loader(c.Window.PID, c.Window.Loader); l != nil {
+	if l := run.FindLoader(c.Window.PID, c.Window.Loader); l != nil {
 		return l.Kind
 	}
 	return ""
@@ -115,7 +115,7 @@ func (c *Costs) threads(run *recording.Run) []string {
 
 // LaunchThread is the subject of the thread that launches a trainer's work.
 func LaunchThread(run *recording.Run, pid int) string {
-	if p := run.Process(pid); p != nil && p.LaunchThread > 0 {
+	if p := run.FindProcess(pid); p != nil && p.LaunchThread > 0 {
 		return fmt.Sprintf("thread/%d", p.LaunchThread)
 	}
 	return fmt.Sprintf("thread/%d", pid)

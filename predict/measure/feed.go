@@ -10,7 +10,7 @@ import (
 
 // feeder is the loader of a window where it is stoker's, else nil.
 func feeder(run *recording.Run, w recording.Window) *recording.Loader {
-	if l := run.Loader(w.PID, w.Loader); l != nil && Feeds(l.Settings) {
+	if l := run.FindLoader(w.PID, w.Loader); l != nil && Feeds(l.Settings) {
 		return l
 	}
 	return nil
@@ -26,10 +26,10 @@ func daemons(run *recording.Run) (all []recording.Process) {
 	return all
 }
 
-// feeding takes what stoker's loader tells in place of what worker processes show.
+// readFeeding takes what stoker's loader tells in place of what worker processes show.
 // Its threads are not looked at one by one: how long they read, decode and
 // transform says whether they are busy, and with what.
-func (c *Costs) feeding(run *recording.Run) {
+func (c *Costs) readFeeding(run *recording.Run) {
 	l := feeder(run, c.Window)
 	if l == nil {
 		return

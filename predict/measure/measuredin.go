@@ -52,7 +52,7 @@ func MeasuredIn(run *recording.Run) (device.Measured, error) {
 
 // deviceOf is the GPU of a process, the first one where that is unknown.
 func deviceOf(run *recording.Run, pid int) recording.GPU {
-	if p := run.Process(pid); p != nil {
+	if p := run.FindProcess(pid); p != nil {
 		for _, gpu := range run.Facts.GPUs {
 			if gpu.Index == p.Device {
 				return gpu

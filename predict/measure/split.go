@@ -15,7 +15,7 @@ const heldBack = 0.03
 // splitFetch says where the time of a fetch goes; nil where that is not known. What a fetch
 // took and what it had of a core were measured around it. How often its thread was seen
 // in storage and in the network bounds what is left, and the rest it slept.
-func (c *Costs) splitFetch(run *recording.Run) *Split {
+func (c *Costs) splitFetch(run *recording.Run) *FetchSplit {
 	if !(c.Fetch > 0) {
 		return c.seenOnly(run)
 	}
@@ -29,7 +29,7 @@ func (c *Costs) splitFetch(run *recording.Run) *Split {
 		return part / c.Fetch
 	}
 	thread := c.HostStep * float64(max(1, c.Workers)) // of all that fetch, per batch
-	s := Split{
+	s := FetchSplit{
 		Core: take(c.FetchCPU), Queued: take(c.FetchQueue), Storage: take(c.OnDisk * thread),
 		Network: take(c.Remote * thread),
 	}
@@ -58,7 +58,7 @@ func (c *Costs) wanted() float64 {
 // seenOnly is the split of workers that nobody looked into: by how often they were seen
 // in what, and what the kernel counts of their cores. Of a thread that loads beside other
 // work it tells nothing.
-func (c *Costs) seenOnly(run *recording.Run) *Split {
+func (c *Costs) seenOnly(run *recording.Run) *FetchSplit {
 	if c.Workers == 0 || !(c.WorkersBusy > 0) {
 		return nil
 	}
@@ -73,11 +73,11 @@ func (c *Costs) seenOnly(run *recording.Run) *Split {
 	if len(core) == 0 {
 		return nil
 	}
-	s := Split{Core: stat.Mean(core), Queued: stat.Mean(queued), Storage: c.OnDisk, Network: c.Remote}
+	s := FetchSplit{Core: stat.Mean(core), Queued: stat.Mean(queued), Storage: c.OnDisk, Network: c.Remote}
 	s.Asleep = max(0, c.WorkersBusy-c.Runnable-c.OnDisk-c.Remote)
 	sum := s.Wants() + s.Storage + s.Network + s.Asleep
 	if !(sum > 0) {
 		return nil
 	}
-	return &Split{s.Core / sum, s.Queued / sum, s.Storage / sum, s.Network / sum, s.Asleep / sum}
+	return &FetchSplit{s.Core / sum, s.Queued / sum, s.Storage / sum, s.Network / sum, s.Asleep / sum}
 }

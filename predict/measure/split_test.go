@@ -73,57 +73,57 @@ func TestSplit(t *testing.T) {
 		recording.Asleep, recording.Parked
 	for name, c := range map[string]struct {
 		spending
-		want *Split
+		want *FetchSplit
 	}{
 		"a worker that works": {spending{
 			workers: 1, hooked: true, cpu: 0.1,
 			states: []recording.State{running},
-		}, &Split{Core: 1}},
+		}, &FetchSplit{Core: 1}},
 		"that sleeps": {spending{
 			workers: 1, hooked: true, cpu: 0.002, queued: 0.05,
 			states: []recording.State{asleep},
-		}, &Split{Core: 0.02, Queued: 0.05, Asleep: 0.93}},
+		}, &FetchSplit{Core: 0.02, Queued: 0.05, Asleep: 0.93}},
 		"that sleeps on a pipe": {spending{
 			workers: 1, hooked: true, cpu: 0.01,
 			states: []recording.State{parked},
-		}, &Split{Core: 0.1, Asleep: 0.9}},
+		}, &FetchSplit{Core: 0.1, Asleep: 0.9}},
 		"that reads": {
 			spending{
 				workers: 1, hooked: true, cpu: 0.02,
 				states: []recording.State{disk, disk, disk, remote, running},
 			},
-			&Split{Core: 0.2, Storage: 0.6, Network: 0.2},
+			&FetchSplit{Core: 0.2, Storage: 0.6, Network: 0.2},
 		},
 		"more disk than there is": {spending{
 			workers: 1, hooked: true, cpu: 0.08,
 			states: []recording.State{disk},
-		}, &Split{Core: 0.8, Storage: 0.2}},
+		}, &FetchSplit{Core: 0.8, Storage: 0.2}},
 		"that queues": {spending{
 			workers: 1, hooked: true, cpu: 0.05, queued: 0.9,
 			states: []recording.State{running},
-		}, &Split{Core: 0.5, Queued: 0.5}},
+		}, &FetchSplit{Core: 0.5, Queued: 0.5}},
 		"a quota, not in the queue": {
 			spending{
 				workers: 1, hooked: true, cpu: 0.03, throttled: 0.6,
 				states: []recording.State{running, running, running, running, asleep},
 			},
-			&Split{Core: 0.3, Queued: 0.5, Asleep: 0.2},
+			&FetchSplit{Core: 0.3, Queued: 0.5, Asleep: 0.2},
 		},
 		"runnable, and no quota": {spending{
 			workers: 1, hooked: true, cpu: 0.03,
 			states: []recording.State{running},
-		}, &Split{Core: 0.3, Asleep: 0.7}},
+		}, &FetchSplit{Core: 0.3, Asleep: 0.7}},
 		"nobody inside": {
 			spending{
 				workers: 1, cpu: 0.03, queued: 0.1,
 				states: []recording.State{running, running, disk, asleep, parked},
 			},
-			&Split{Core: 0.375, Queued: 0.125, Storage: 0.25, Asleep: 0.25},
+			&FetchSplit{Core: 0.375, Queued: 0.125, Storage: 0.25, Asleep: 0.25},
 		},
 		"the launching thread, whose loading sleeps": {spending{
 			hooked: true, cpu: 0.002, launch: 0.2, queued: 0.3,
 			states: []recording.State{asleep},
-		}, &Split{Core: 0.02, Queued: 0.03, Asleep: 0.95}},
+		}, &FetchSplit{Core: 0.02, Queued: 0.03, Asleep: 0.95}},
 		"the launching thread, unseen": {spending{launch: 0.2, states: []recording.State{asleep}}, nil},
 	} {
 		costs, ok := Slowest(c.run())

@@ -21,14 +21,14 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	}
 	c.fetching(run)
 	c.takeCores(run)
-	c.storage(run)
-	c.feeding(run)
+	c.addStorage(run)
+	c.readFeeding(run)
 	c.Split = c.splitFetch(run)
 	return c
 }
 
 func workers(run *recording.Run, w recording.Window) (n int, set bool) {
-	if l := run.Loader(w.PID, w.Loader); l != nil {
+	if l := run.FindLoader(w.PID, w.Loader); l != nil {
 		if n, known := l.Settings.Int("num_workers"); known {
 			return n, true
 		}
@@ -60,7 +60,7 @@ func aliveDuring(all []recording.Process, w recording.Window) []recording.Proces
 // only device where the run has one, else NaN.
 func deviceBusy(run *recording.Run, w recording.Window) float64 {
 	device := -1
-	if p := run.Process(w.PID); p != nil {
+	if p := run.FindProcess(w.PID); p != nil {
 		device = p.Device
 	}
 	if device < 0 && len(run.Facts.GPUs) == 1 {
@@ -125,7 +125,7 @@ func (c *Costs) queued(run *recording.Run) float64 {
 	for _, p := range run.Workers(c.Window.PID) {
 		queue := run.Find(recording.ThreadQueue, fmt.Sprintf("thread/%d", p.PID))
 		seen = seen || !math.IsNaN(queue.Rate(from, to))
-		sum += spent(queue, p, from, to)
+		sum += timeSpent(queue, p, from, to)
 	}
 	if !seen {
 		return math.NaN()
@@ -143,7 +143,7 @@ func (c *Costs) takeCores(run *recording.Run) {
 	c.WorkerMemory = math.NaN()
 	for _, p := range append(run.Workers(c.Window.PID), daemons(run)...) {
 		subject := fmt.Sprintf("process/%d", p.PID)
-		by += spent(run.Find(recording.ProcessCPU, subject), p, from, to)
+		by += timeSpent(run.Find(recording.ProcessCPU, subject), p, from, to)
 		young = young || p.Start > from
 		if memory := run.Find(recording.ProcessMemory, subject).Mean(from, to); !math.IsNaN(memory) {
 			c.WorkerMemory = math.Max(memory, stat.Or(c.WorkerMemory, 0))
@@ -165,10 +165,10 @@ func (c *Costs) takeCores(run *recording.Run) {
 	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
 }
 
-// spent is what a process's counter of seconds grew by in [from, to], 0 where nothing is known. Of one
+// timeSpent is what a process's counter of seconds grew by in [from, to], 0 where nothing is known. Of one
 // that was born inside all of its counter was spent there, also what came before its
 // first sample.
-func spent(counter *recording.Series, p recording.Process, from, to float64) float64 {
+func timeSpent(counter *recording.Series, p recording.Process, from, to float64) float64 {
 	seen := counter.Between(from, to)
 	by, over := counter.Growth(from, to)
 	switch {
@@ -192,7 +192,7 @@ func (c *Costs) beside(run *recording.Run, from, to float64) float64 {
 	for _, p := range run.Facts.Processes {
 		cpu := run.Find(recording.ProcessCPU, fmt.Sprintf("process/%d", p.PID))
 		if p.Parent != c.Window.PID && p.Role != recording.RoleFeed {
-			sum += spent(cpu, p, from, to) / (to - from)
+			sum += timeSpent(cpu, p, from, to) / (to - from)
 		}
 	}
 	return sum
@@ -236,7 +236,7 @@ func freeCores(m recording.Machine, others float64) float64 {
 	return max(0.1, min(cores, m.Processors()-others)) // machine.cpu counts the allowed processors only
 }
 
-func (c *Costs) storage(run *recording.Run) {
+func (c *Costs) addStorage(run *recording.Run) {
 	from, to := c.Window.Start, c.Window.End
 	var busy, disk, remote, runnable []float64
 	for _, thread := range c.threads(run) {
@@ -273,7 +273,7 @@ const NetworkRate = 1e6
 // exchange goes both ways. Within the machine (lo) all that is sent is received.
 func (c *Costs) sockets(run *recording.Run) {
 	c.Received = math.NaN()
-	p := run.Process(c.Window.PID)
+	p := run.FindProcess(c.Window.PID)
 	for _, s := range run.All(recording.NetReceived) {
 		rate, sent := s.Rate(c.Window.Start, c.Window.End),
 			run.Find(recording.NetSent, s.Subject).Rate(c.Window.Start, c.Window.End)

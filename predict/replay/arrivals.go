@@ -89,7 +89,7 @@ func (t *Trace) arrives(l *load, v bounds.View) bool {
 func (p *play) arriving(grow float64, v bounds.View) {
 	t := p.t
 	p.ready = make([]int64, len(t.items))
-	longest := filled(len(t.loads)) // the piece of each wait in which it waits
+	longest := makeFilled(len(t.loads)) // the piece of each wait in which it waits
 	for i := range t.items {
 		if it := &t.items[i]; it.kind == loading {
 			if at := longest[it.load]; at < 0 || it.end-it.start > t.items[at].end-t.items[at].start {
@@ -106,7 +106,7 @@ func (p *play) arriving(grow float64, v bounds.View) {
 			p.own[i] = scaled(p.own[i], grow)
 		} else if longest[it.load] == int32(i) {
 			origin := t.loads[0].start
-			p.own[i] = min(p.own[i], nanos(v.Cost(takeBatch)))
+			p.own[i] = min(p.own[i], nanos(v.PickCost(takeBatch)))
 			p.ready[i] = origin + scaled(it.end-origin, grow)
 		}
 	}

@@ -133,7 +133,7 @@ func (t *Trace) findItems() {
 	kinds := make([]int16, len(t.t.Names)) // of a runtime call's name, plus one
 	threads := make([]thread, len(t.t.Threads))
 	for i := range threads {
-		threads[i] = thread{last: -1, load: -1, busy: math.MinInt64, process: t.process(int32(i))}
+		threads[i] = thread{last: -1, load: -1, busy: math.MinInt64, process: t.processOf(int32(i))}
 	}
 	for call := range int32(t.calls) {
 		th := &threads[h.Thread[call]]
@@ -164,7 +164,7 @@ func eventCall(name string) bool { return recordsEvent(name) || waitsEvent(name)
 
 // starters are, of each host call, the first work that it launched.
 func (t *Trace) starters() []int32 {
-	first := filled(t.calls)
+	first := makeFilled(t.calls)
 	for w, call := range t.t.Device.Call[:t.count] {
 		if call >= 0 && int(call) < t.calls && first[call] < 0 {
 			first[call] = int32(w)
@@ -249,7 +249,7 @@ func (t *Trace) kindOfWork(work int32, otherwise kind) kind {
 // its thread.
 func (t *Trace) sortItems() {
 	slices.SortStableFunc(t.items, func(a, b item) int { return cmp.Compare(a.start, b.start) })
-	last := filled(len(t.t.Threads))
+	last := makeFilled(len(t.t.Threads))
 	for i := range t.items {
 		it := &t.items[i]
 		it.prev, it.anchor = last[it.thread], last[it.thread]

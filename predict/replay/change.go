@@ -8,12 +8,12 @@ import (
 
 // apply edits a play's times in one view.
 func (p *play) apply(e Edit, v bounds.View) {
-	p.loading(e, v)
+	p.editLoading(e, v)
 	p.copying(e, v)
 	if e.SyncEvery == Never {
 		p.unwait()
 	}
-	p.kernels(e, v)
+	p.editKernels(e, v)
 	if e.Batch > 0 {
 		p.growExchanges(e.Batch, v)
 	}
@@ -43,8 +43,8 @@ func (p *play) dropKind(k kind) {
 	}
 }
 
-// loading edits where batches come from.
-func (p *play) loading(e Edit, v bounds.View) {
+// editLoading edits where batches come from.
+func (p *play) editLoading(e Edit, v bounds.View) {
 	t := p.t
 	grow := max(1, e.Batch)
 	workers, several := t.loaderAfter(e)
@@ -58,7 +58,7 @@ func (p *play) loading(e Edit, v bounds.View) {
 		}
 		p.own[i] = 0
 		if t.items[i].first {
-			p.own[i] = nanos(min(v.Cost(takeBatch), float64(t.items[i].end-t.items[i].start)/1e9))
+			p.own[i] = nanos(min(v.PickCost(takeBatch), float64(t.items[i].end-t.items[i].start)/1e9))
 		}
 	}
 	if e.NoLoading {
@@ -96,7 +96,7 @@ func (t *Trace) loaderAfter(e Edit) (workers int, several bool) {
 // With workers before, what a starved run tells: all of them together delivered a
 // batch per step.
 func (t *Trace) batchSeconds(e Edit, v bounds.View, workers int, several bool) func(int32) float64 {
-	crowd := v.Cost(predict.Crowding())
+	crowd := v.PickCost(predict.Crowding())
 	scarce := t.scarce(e, v, workers)
 	grow := max(1, e.Batch)
 	if several {
@@ -108,7 +108,7 @@ func (t *Trace) batchSeconds(e Edit, v bounds.View, workers int, several bool) f
 	}
 	extra := 0.0
 	if bytes := t.batchBytes(); bytes > 0 && !t.emulated {
-		extra = v.Cost(predict.HandOver(bytes * grow))
+		extra = v.PickCost(predict.HandOver(bytes * grow))
 	}
 	return func(load int32) float64 {
 		l := &t.loads[load]
@@ -145,7 +145,7 @@ func (t *Trace) batchBytes() float64 {
 // slowBeside is what new workers do to the launching thread: it shares the machine
 // with them, and the batch's pages are new to it.
 func (p *play) slowBeside(v bounds.View) {
-	crowd := max(1, v.Cost(predict.Crowding()))
+	crowd := max(1, v.PickCost(predict.Crowding()))
 	for i := range p.t.items {
 		if k := p.t.items[i].kind; k != loading && p.t.items[i].anchor >= 0 {
 			p.think[i] = scaled(p.think[i], crowd)
@@ -156,7 +156,7 @@ func (p *play) slowBeside(v bounds.View) {
 	}
 	for i := range p.t.works {
 		if w := &p.t.works[i]; w.down && !pinned(p.t.t.Names[w.name]) && p.t.t.Device.Bytes[i] >= tiny {
-			p.length[i] = scaled(p.length[i], v.Cost(sharedRate))
+			p.length[i] = scaled(p.length[i], v.PickCost(sharedRate))
 		}
 	}
 }
@@ -178,13 +178,13 @@ func (p *play) skipOptimizer(v bounds.View) {
 	spans := p.t.optimizerSpans()
 	for i := range p.t.items {
 		it := &p.t.items[i]
-		if covers(spans[p.t.process(it.thread)], it.start) {
+		if covers(spans[p.t.processOf(it.thread)], it.start) {
 			p.think[i], p.own[i], p.free[i] = 0, 0, true
 		}
 	}
 	for i := range p.t.works {
 		w := &p.t.works[i]
-		if p.skipExchange(int32(i), v) || w.item >= 0 && covers(spans[p.t.process(p.t.items[w.item].thread)],
+		if p.skipExchange(int32(i), v) || w.item >= 0 && covers(spans[p.t.processOf(p.t.items[w.item].thread)],
 			p.t.items[w.item].start) {
 			p.length[i], p.gap[i], p.flight[i] = 0, 0, 0
 		}
@@ -197,7 +197,7 @@ func (t *Trace) optimizerSpans() map[int32][][2]int64 {
 	spans := map[int32][][2]int64{}
 	for i, kind := range h.Kind {
 		if kind == recording.Annotation && recording.OptimizerSpan(t.t.Names[h.Name[i]]) {
-			process := t.process(h.Thread[i])
+			process := t.processOf(h.Thread[i])
 			spans[process] = append(spans[process], [2]int64{h.Start[i], h.End[i]})
 		}
 	}

@@ -33,13 +33,13 @@ func (p *play) pinCopies(e Edit, v bounds.View) {
 			if e.Batch > 0 {
 				bytes *= e.Batch
 			}
-			p.length[i] = min(p.length[i], nanos(bytes/rate*v.Cost(linkLoss)))
+			p.length[i] = min(p.length[i], nanos(bytes/rate*v.PickCost(linkLoss)))
 		}
 	}
 	if !e.NonBlocking {
 		return
 	}
-	call := nanos(v.Cost(asyncCall))
+	call := nanos(v.PickCost(asyncCall))
 	for i := range p.t.items {
 		it := &p.t.items[i]
 		if it.kind == copyIn || p.t.endsCopyIn(it) {
@@ -62,8 +62,8 @@ func (p *play) moveAside(e Edit) {
 	last := map[int32]int32{} // of each device the last copy moved
 	ready := e.NoLoading || e.Workers > 0 || t.loadingShare() < leastStarved
 	waits := t.lastWaits()
-	p.early = filled(len(t.works))
-	after := filled(len(t.works)) // on its stream
+	p.early = makeFilled(len(t.works))
+	after := makeFilled(len(t.works)) // on its stream
 	for i := range t.works {
 		if w := &t.works[i]; w.prev >= 0 {
 			after[w.prev] = int32(i)
@@ -93,7 +93,7 @@ func (p *play) moveAside(e Edit) {
 // lastWaits is, of each step, its last item that waits for the device otherwise
 // than for a copy to it; -1 none.
 func (t *Trace) lastWaits() []int32 {
-	of := filled(len(t.steps))
+	of := makeFilled(len(t.steps))
 	for i := range t.items {
 		it := &t.items[i]
 		if it.waitsForWork() && it.step >= 0 && it.kind != copyIn && !t.endsCopyIn(it) {
@@ -118,7 +118,7 @@ func (p *play) mergeCopies(v bounds.View) {
 			seen[key] = true
 		case small:
 			p.own[i], p.free[i] = 0, true
-			p.think[i] = scaled(max(0, p.think[i]-it.inOps), v.Cost(mergedThink))
+			p.think[i] = scaled(max(0, p.think[i]-it.inOps), v.PickCost(mergedThink))
 			p.length[it.work], p.gap[it.work], p.flight[it.work] = 0, 0, 0
 		case ofSmall:
 			p.own[i], p.free[i], p.think[i] = 0, true, 0

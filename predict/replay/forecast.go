@@ -56,7 +56,7 @@ func (p *play) takeUsual() {
 // outcome is one view's answer.
 type outcome struct {
 	step float64 // nanoseconds
-	path Path
+	path CriticalTime
 }
 
 // playEdit plays an edit in one view. A wait every n steps, and an optimizer every n,

@@ -29,7 +29,7 @@ type Trace struct {
 	emulated bool
 	workers  int  // of the loader as recorded, -1 unknown
 	inferred bool // they are read off the waits
-	supply   supply
+	supply   workerSupply
 	world    int // ranks of the run as far as the file tells, 0 unknown
 
 	processes []int32 // of each thread, the first thread of its process
@@ -148,8 +148,8 @@ const (
 	others                // worker processes
 )
 
-// supply is what the recorded waits for batches tell of the workers behind them.
-type supply struct {
+// workerSupply is what the recorded waits for batches tell of the workers behind them.
+type workerSupply struct {
 	long      int64 // from here on a wait is for the batch, ns
 	saturated bool  // they always have a batch to prepare: how fast they are, steps follow each other
 	period    int   // the waits repeat after so many batches: as many workers take turns; 0 unknown
@@ -176,10 +176,10 @@ func (t *Trace) readyTimes(w *work) (byCall, byStream int64) {
 
 const never = -1 << 62
 
-// process is the number of a thread's process: that of its first thread.
-func (t *Trace) process(thread int32) int32 { return t.processes[thread] }
+// processOf is the number of a thread's process: that of its first thread.
+func (t *Trace) processOf(thread int32) int32 { return t.processes[thread] }
 
-func filled(n int) []int32 {
+func makeFilled(n int) []int32 {
 	s := make([]int32, n)
 	for i := range s {
 		s[i] = -1
@@ -192,15 +192,15 @@ func filled(n int) []int32 {
 // recording. Usual is the stricter question: how far off is a replay in which the
 // trace's usual latencies stand for the recorded ones?
 type Check struct {
-	Recorded float64 // a judged step as recorded, seconds: the median, unless steps are uneven by themselves
-	Mean     float64 // the mean of the judged steps as recorded
-	Replayed float64 // the same, replayed
-	Usual    float64 // the same, replayed with usual latencies
-	Steps    int     // that were judged
-	Seen     int     // that were recorded, of all ranks
-	Cut      bool    // only the beginning of the trace is replayed
-	Path     Path    // what the judged steps were spent on
-	Spent    []Spent // the same by name, most time first
+	Recorded float64      // a judged step as recorded, seconds: the median, unless steps are uneven by themselves
+	Mean     float64      // the mean of the judged steps as recorded
+	Replayed float64      // the same, replayed
+	Usual    float64      // the same, replayed with usual latencies
+	Steps    int          // that were judged
+	Seen     int          // that were recorded, of all ranks
+	Cut      bool         // only the beginning of the trace is replayed
+	Path     CriticalTime // what the judged steps were spent on
+	Spent    []Spent      // the same by name, most time first
 }
 
 // tolerance is how far a replay without an edit may be from the recording for

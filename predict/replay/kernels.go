@@ -8,8 +8,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// kernels edits how long kernels run: data type, batch, device.
-func (p *play) kernels(e Edit, v bounds.View) {
+// editKernels edits how long kernels run: data type, batch, device.
+func (p *play) editKernels(e Edit, v bounds.View) {
 	if !e.TF32 && !e.Half && e.Batch == 0 && e.GPU == nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (t *Trace) factor(e Edit, v bounds.View, name int32) float64 {
 	case (e.TF32 || e.Half) && matrix && marked(t.marks.Plain, name):
 		f = 1 / min(v.Gain(matrixGain), t.tensorRatio(e))
 	case e.Half && memory:
-		f = v.Cost(halfBytes)
+		f = v.PickCost(halfBytes)
 	}
 	if e.GPU != nil {
 		f *= t.deviceFactor(*e.GPU, v, matrix, marked(t.marks.Plain, name) && !e.TF32 && !e.Half)
@@ -123,7 +123,7 @@ func (p *play) fuseChain(chain []int32, v bounds.View) {
 		return
 	}
 	left := 2 / float64(m+1)
-	left += (1 - left) * v.Cost(fusedMissed)
+	left += (1 - left) * v.PickCost(fusedMissed)
 	sum := int64(0)
 	for _, i := range chain {
 		sum += p.length[i]
@@ -133,7 +133,7 @@ func (p *play) fuseChain(chain []int32, v bounds.View) {
 		p.length[i], p.gap[i] = 0, 0
 		if item := p.t.works[i].item; item >= 0 && !p.t.works[i].loose {
 			p.flight[i] = 0
-			p.shrink(item, v.Cost(graphHost))
+			p.shrink(item, v.PickCost(graphHost))
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (p *play) shrink(item int32, left float64) {
 // copies, loading) with one call: what the host takes for the others goes, and
 // what follows each other on a stream does so at the device's own pace.
 func (p *play) groupLaunches(v bounds.View) {
-	left := v.Cost(graphHost)
+	left := v.PickCost(graphHost)
 	first := true
 	for i := range p.t.items {
 		it := &p.t.items[i]

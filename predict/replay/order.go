@@ -13,16 +13,16 @@ import (
 // another thread of its process launches, waits for that.
 func (t *Trace) anchors() {
 	h := &t.t.Host
-	open := make([]cover, len(t.t.Threads)) // of operators
-	covered := make([]int64, len(t.items))  // when an item ended
-	other := filled(len(t.t.Threads))       // what another thread did since the thread's last item
+	open := make([]coverage, len(t.t.Threads)) // of operators
+	covered := make([]int64, len(t.items))     // when an item ended
+	other := makeFilled(len(t.t.Threads))      // what another thread did since the thread's last item
 	siblings := t.launching()
 	call := 0
 	for i := range t.items {
 		it := &t.items[i]
 		for call < t.calls && h.Start[call] <= it.start {
 			if h.Kind[call] == recording.Op {
-				open[h.Thread[call]].add(h.Start[call], h.End[call])
+				open[h.Thread[call]].addCall(h.Start[call], h.End[call])
 			}
 			call++
 		}
@@ -38,7 +38,7 @@ func (t *Trace) anchors() {
 		if it.work < 0 && it.kind != wait {
 			continue
 		}
-		for _, s := range siblings[t.process(it.thread)] {
+		for _, s := range siblings[t.processOf(it.thread)] {
 			if s != it.thread && open[s].to <= it.start {
 				other[s] = int32(i)
 			}
@@ -46,10 +46,10 @@ func (t *Trace) anchors() {
 	}
 }
 
-// cover adds up how much of a thread's time some operator was open.
-type cover struct{ sum, from, to int64 }
+// coverage adds up how much of a thread's time some operator was open.
+type coverage struct{ sum, from, to int64 }
 
-func (c *cover) add(from, to int64) {
+func (c *coverage) addCall(from, to int64) {
 	if from > c.to {
 		c.sum += c.to - c.from
 		c.from, c.to = from, from
@@ -58,7 +58,7 @@ func (c *cover) add(from, to int64) {
 }
 
 // coveredUntil is how much there was until an instant.
-func (c *cover) coveredUntil(at int64) int64 { return c.sum + max(0, min(at, c.to)-c.from) }
+func (c *coverage) coveredUntil(at int64) int64 { return c.sum + max(0, min(at, c.to)-c.from) }
 
 // launching are, of each process, the threads that launch work.
 func (t *Trace) launching() map[int32][]int32 {
@@ -67,7 +67,7 @@ func (t *Trace) launching() map[int32][]int32 {
 	for i := range t.items {
 		if th := t.items[i].thread; !seen[th] && t.items[i].work >= 0 {
 			seen[th] = true
-			of[t.process(th)] = append(of[t.process(th)], th)
+			of[t.processOf(th)] = append(of[t.processOf(th)], th)
 		}
 	}
 	return of
@@ -188,7 +188,7 @@ const mostRounds = 16
 // monotone makes work come after what is before it on its stream, once more:
 // meetings moved some. What then contradicts the order is not waited for.
 func (t *Trace) monotone() {
-	for round := 0; t.settle(); round++ {
+	for round := 0; t.orderWork(); round++ {
 		if round == mostRounds {
 			for i := range t.works {
 				t.works[i].meet = -1
@@ -215,9 +215,9 @@ func (t *Trace) monotone() {
 	}
 }
 
-// settle moves work after what is before it, and meetings to their last member;
+// orderWork moves work after what is before it, and meetings to their last member;
 // true where a meeting moved.
-func (t *Trace) settle() bool {
+func (t *Trace) orderWork() bool {
 	for i := range t.works {
 		w := &t.works[i]
 		if w.prev < 0 {

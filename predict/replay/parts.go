@@ -24,12 +24,12 @@ func (p Part) String() string {
 	return "unknown"
 }
 
-// Path is what the judged steps' critical path was spent on, nanoseconds: shorten
+// CriticalTime is what the judged steps' critical path was spent on, nanoseconds: shorten
 // nothing on it and no step gets shorter.
-type Path [parts]int64
+type CriticalTime [parts]int64
 
-// Parts are those that take something, most first.
-func (p Path) Parts() []Spent {
+// LongestParts are those that take something, most first.
+func (p CriticalTime) LongestParts() []Spent {
 	var out []Spent
 	for part, ns := range p {
 		if ns > 0 {
@@ -41,7 +41,7 @@ func (p Path) Parts() []Spent {
 }
 
 // total is the length of the path.
-func (p Path) total() int64 {
+func (p CriticalTime) total() int64 {
 	sum := int64(0)
 	for _, ns := range p {
 		sum += ns
@@ -50,11 +50,11 @@ func (p Path) total() int64 {
 }
 
 // binds are the two resources with most of the path.
-func (p Path) binds(several bool) (first, second stoker.Resource) {
+func (p CriticalTime) binds(several bool) (first, second stoker.Resource) {
 	var order []stoker.Resource
 	of := map[stoker.Resource]int64{}
 	for part, ns := range p {
-		r := Part(part).resource(several)
+		r := Part(part).boundResource(several)
 		if _, seen := of[r]; !seen {
 			order = append(order, r)
 		}
@@ -68,8 +68,8 @@ func (p Path) binds(several bool) (first, second stoker.Resource) {
 // resource.
 const Network stoker.Resource = "network"
 
-// resource is what a part binds.
-func (p Part) resource(several bool) stoker.Resource {
+// boundResource is what a part binds.
+func (p Part) boundResource(several bool) stoker.Resource {
 	switch p {
 	case Kernels, Device:
 		return stoker.GPU

@@ -10,7 +10,7 @@ import (
 // walk is a place on the critical path.
 type walk struct {
 	p    *play
-	path Path
+	path CriticalTime
 	stop int64
 
 	names map[Spent]int64 // times by part and name; nil where nobody asks
@@ -19,7 +19,7 @@ type walk struct {
 
 // criticalPath is what the judged steps' critical path was spent on: it follows what decided,
 // backwards.
-func (p *play) criticalPath() Path {
+func (p *play) criticalPath() CriticalTime {
 	w := walk{p: p}
 	w.walkBack()
 	return w.path
@@ -27,7 +27,7 @@ func (p *play) criticalPath() Path {
 
 // pathByName is the path by part and name, most time first.
 func (p *play) pathByName() []Spent {
-	w := walk{p: p, names: map[Spent]int64{}, ops: p.t.around()}
+	w := walk{p: p, names: map[Spent]int64{}, ops: p.t.innermostOperators()}
 	w.walkBack()
 	var out []Spent
 	for s, ns := range w.names {
@@ -40,11 +40,11 @@ func (p *play) pathByName() []Spent {
 	return out
 }
 
-// around is the name of the innermost operator around each item, -1 where none is open.
-func (t *Trace) around() []int32 {
+// innermostOperators is the name of the innermost operator around each item, -1 where none is open.
+func (t *Trace) innermostOperators() []int32 {
 	h := &t.t.Host
 	open := make([][]int32, len(t.t.Threads))
-	out := filled(len(t.items))
+	out := makeFilled(len(t.items))
 	call := 0
 	for i := range t.items {
 		it := &t.items[i]
@@ -73,7 +73,7 @@ func dropEnded(open []int32, end []int64, at int64) []int32 {
 
 // walkBack goes from the last work of the judged steps to their begin.
 func (w *walk) walkBack() {
-	last, from := w.p.window()
+	last, from := w.p.judgedWindow()
 	w.stop = from
 	at, item := last, false
 	for at >= 0 {
@@ -85,8 +85,8 @@ func (w *walk) walkBack() {
 	}
 }
 
-// window is the last work of the judged steps and the time at which they began.
-func (p *play) window() (last int32, from int64) {
+// judgedWindow is the last work of the judged steps and the time at which they began.
+func (p *play) judgedWindow() (last int32, from int64) {
 	t := p.t
 	last = -1
 	for i := range t.works {

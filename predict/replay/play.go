@@ -205,7 +205,7 @@ func (p *play) stepTimes() []int64 {
 	for i := range t.works {
 		s := int(t.works[i].step)
 		if s < 0 || t.steps[s].process != process {
-			if t.works[i].item >= 0 && s < 0 && t.process(t.items[t.works[i].item].thread) == process &&
+			if t.works[i].item >= 0 && s < 0 && t.processOf(t.items[t.works[i].item].thread) == process &&
 				t.items[t.works[i].item].start < t.steps[t.judged[0]].from {
 				before = max(before, p.end[i])
 			}
@@ -235,7 +235,7 @@ func (p *play) opening(first int64) int64 {
 	process := p.t.steps[p.t.judged[0]].process
 	for i := range p.t.items {
 		it := &p.t.items[i]
-		if int(it.step) >= p.t.judged[0] && p.t.process(it.thread) == process {
+		if int(it.step) >= p.t.judged[0] && p.t.processOf(it.thread) == process {
 			return min(first, p.from[i]-(it.start-p.t.steps[p.t.judged[0]].from))
 		}
 	}

@@ -307,7 +307,7 @@ func TestPathAddsUp(t *testing.T) {
 		if got := p.criticalPath().total(); got > sum || float64(got) < 0.98*float64(sum) {
 			t.Errorf("seed %d: the path is %d ns of %d", seed, got, sum)
 		}
-		var named Path
+		var named CriticalTime
 		for _, s := range p.pathByName() {
 			named[s.Part] += s.Time
 		}

@@ -97,7 +97,7 @@ var readings = map[stoker.Setting]editReader{
 		return Edit{Workers: n}, ok && n >= 1
 	}, "a number of workers from 1, or a multiple such as 2x"},
 	stoker.PrefetchFactor:    {func(v any) (Edit, bool) { n, ok := whole(v); return Edit{Prefetch: n}, ok }, ""},
-	stoker.Cores:             {func(v any) (Edit, bool) { n, ok := number(v); return Edit{Cores: n}, ok }, ""},
+	stoker.Cores:             {func(v any) (Edit, bool) { n, ok := toNumber(v); return Edit{Cores: n}, ok }, ""},
 	stoker.PinMemory:         yes(Edit{PinMemory: true}),
 	stoker.NonBlocking:       yes(Edit{NonBlocking: true, PinMemory: true}),
 	stoker.SideStream:        yes(Edit{SideStream: true}),
@@ -144,7 +144,7 @@ func editOf(c stoker.Change) (edit Edit, modelled bool, err error) {
 	if expects == "" {
 		expects = c.Setting.Expects()
 	}
-	if edit, ok := r.edit(c.To); ok && c.Setting.Check(c.To) == nil {
+	if edit, ok := r.edit(c.To); ok && c.Setting.CheckValue(c.To) == nil {
 		return edit, true, nil
 	}
 	return Edit{}, true, fmt.Errorf("%s=%v: expected %s", c.Setting, c.To, expects)
@@ -169,4 +169,4 @@ func yes(e Edit) editReader {
 
 func whole(v any) (int, bool) { return stoker.Settings{"v": v}.Int("v") }
 
-func number(v any) (float64, bool) { return stoker.Settings{"v": v}.Float("v") }
+func toNumber(v any) (float64, bool) { return stoker.Settings{"v": v}.Float("v") }

@@ -74,11 +74,11 @@ func TestSharedSelfCheck(t *testing.T) {
 func TestSharedPairs(t *testing.T) {
 	for _, pair := range []string{"a", "c"} {
 		before, after := read(t, "resnet50_v100_workers0_"+pair), read(t, "resnet50_v100_workers4_"+pair)
-		tr, why := replay.New(before, advise.Marks(before.Timeline))
+		tr, why := replay.New(before, advise.MarkNames(before.Timeline))
 		if why != "" {
 			t.Fatal(why)
 		}
-		to, _ := replay.New(after, advise.Marks(after.Timeline))
+		to, _ := replay.New(after, advise.MarkNames(after.Timeline))
 		achieved := to.Check().Recorded
 		f := tr.Forecast(replay.Edit{Workers: 4})
 		t.Logf("%s: recorded %.1f ms, forecast %.1f [%.1f, %.1f], achieved %.1f", pair, 1e3*tr.Check().Recorded,
@@ -103,7 +103,7 @@ func BenchmarkForecast(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tr, why := replay.New(run, advise.Marks(run.Timeline))
+	tr, why := replay.New(run, advise.MarkNames(run.Timeline))
 	if why != "" {
 		b.Fatal(why)
 	}
@@ -127,7 +127,7 @@ func BenchmarkNew(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	marks := advise.Marks(run.Timeline)
+	marks := advise.MarkNames(run.Timeline)
 	b.ReportAllocs()
 	for b.Loop() {
 		replay.New(run, marks)

@@ -3,7 +3,7 @@ package replay
 import "github.com/stoker-dev/stoker"
 
 // What edits do not take from the trace itself. Of costs the low end is the better
-// one (View.Cost), of what saves time the high end (View.Gain). Where no measurement
+// one (View.PickCost), of what saves time the high end (View.Gain). Where no measurement
 // is named, it is an assumption of ours.
 var (
 	// takeBatch is what it takes the loop to take a finished batch from the workers'

@@ -17,7 +17,7 @@ func (t *Trace) findWaits() {
 	}
 	for i := range t.items {
 		it := &t.items[i]
-		process := t.process(it.thread)
+		process := t.processOf(it.thread)
 		switch it.kind {
 		case wait:
 			if w := launched[process]; w >= 0 && t.settled(it, w) {
@@ -77,7 +77,7 @@ func (t *Trace) endedIn(ends []int32, it *item, process int32) int32 {
 			break
 		}
 		if w.item >= 0 && !w.loose && t.items[w.item].start < it.start &&
-			t.process(t.items[w.item].thread) == process && w.key < it.end {
+			t.processOf(t.items[w.item].thread) == process && w.key < it.end {
 			return ends[n]
 		}
 	}
@@ -139,7 +139,7 @@ func (t *Trace) findFullQueue() {
 
 // lastOf is the last work of each item: a graph's launch owns many.
 func (t *Trace) lastOf() []int32 {
-	last := filled(len(t.items))
+	last := makeFilled(len(t.items))
 	for w := range t.works {
 		if i := t.works[w].item; i >= 0 {
 			last[i] = int32(w)

@@ -23,8 +23,8 @@ type DataSupply struct {
 	Bound       stoker.Resource // what decides: storage or link; "" where neither is known to
 }
 
-// truth is Yes or No.
-func truth(b bool) predict.Truth {
+// toTruth is Yes or No.
+func toTruth(b bool) predict.Truth {
 	if b {
 		return predict.Yes
 	}
@@ -62,7 +62,7 @@ func (DataModel) Solve(demand stoker.Rate, machine hardware.Machine) (DataSupply
 	case hasRate(storage):
 		d.Supply, d.Margin = d.AtMost, d.AtMost-demand
 		d.Utilization = min(float64(demand)/float64(d.Supply), math.MaxFloat64)
-		d.IsStalled = truth(demand > d.Supply)
+		d.IsStalled = toTruth(demand > d.Supply)
 	case demand > d.AtMost:
 		d.IsStalled = predict.Yes
 	default:

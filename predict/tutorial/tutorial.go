@@ -108,7 +108,7 @@ func estimated() estimates {
 	load := device.Load{Precision: hardware.FP16, Training: true}
 	load.Workload, _ = device.FindWorkload("resnet50")
 	load.GPU, _ = hardware.FindGPU("a100-80gb-sxm")
-	curve, _ := load.Curve() // all of it is in the tables
+	curve, _ := load.StepCurve() // all of it is in the tables
 	return estimates{curve}
 }
 
@@ -150,14 +150,14 @@ func asPrinted(batch float64) stoker.Seconds {
 func (e estimates) oneBatch() Lesson {
 	t := taught(256, taughtSample, taughtCPU)
 	lines := e.fourFigures("", 256, 8, t, [4]string{"11.74 ms", "64.00 ms", "18.3 %", "5.45x"})
-	bound := word("binding", "the CPU", bound(t),
+	bound := wordLine("binding", "the CPU", nameBound(t),
 		e.binding(256, 8), e.whyUse())
-	launch := follows(figure("launching in the step", "5.00 ms", taughtLayers*taughtLayerTime*1e3, "ms",
+	launch := follows(figureLine("launching in the step", "5.00 ms", taughtLayers*taughtLayerTime*1e3, "ms",
 		fmt.Sprintf("0 ms at this batch: launches take up to %s (V100, inference, batch 1) and run ahead; batch "+
 			"32 takes %s, not the sum", milli(inferred1), milli(inferred32)),
 		"0.10 ms per layer is assumed, not measured, and added although launches overlap with what "+
 			"the device computes"))
-	size := figure("sample", "500 KB", float64(taughtSample)/1e3, "KB", imageNetSample.String(), whySample)
+	size := figureLine("sample", "500 KB", float64(taughtSample)/1e3, "KB", imageNetSample.String(), whySample)
 	return Lesson{
 		Title: "One batch", Given: "ResNet-50 on an A100, batch 256 of 500 KB, 2 GB/s of CPU",
 		Lines: append(lines, bound, launch, size),
@@ -169,13 +169,14 @@ func (e estimates) fourFigures(prefix string, batch, workers float64, t Transfor
 	published [4]string,
 ) []LessonLine {
 	return []LessonLine{
-		figure(prefix+"accelerator step", published[0], 1e3*float64(t.AcceleratorStepTime), "ms", e.ours(batch),
+		figureLine(prefix+"accelerator step", published[0], 1e3*float64(t.AcceleratorStepTime), "ms", e.ours(batch),
 			whyStep),
-		figure(prefix+"CPU transform", published[1], 1e3*float64(t.TransformTime), "ms",
+		figureLine(prefix+"CPU transform", published[1], 1e3*float64(t.TransformTime), "ms",
 			oursTransform(batch, workers), whyTransform),
-		figure(prefix+"accelerator utilisation", published[2], 100*float64(t.AcceleratorUtilization), "%",
+		figureLine(prefix+"accelerator utilisation", published[2], 100*float64(t.AcceleratorUtilization), "%",
 			e.use(batch, workers), e.whyUse()),
-		figure(prefix+"slowdown", published[3], t.SlowdownFactor, "x", e.slowdown(batch, workers), e.whyUse()),
+		figureLine(prefix+"slowdown", published[3], t.SlowdownFactor, "x", e.describeSlowdown(batch, workers),
+			e.whyUse()),
 	}
 }
 
@@ -192,20 +193,20 @@ func (e estimates) storageCheck() Lesson {
 	gigabytes := func(v float64) string { return fmt.Sprintf("%.2f", v/1e9) }
 	share := bounds.Scale(actual, 1/nvme.Rate.Value)
 
-	demanded := figure("storage demand", "10.90 GB/s", float64(demand)/1e9, "GB/s",
+	demanded := figureLine("storage demand", "10.90 GB/s", float64(demand)/1e9, "GB/s",
 		fmt.Sprintf("%s GB/s: %s images/s of %s", likelyOf(actual, gigabytes), likelyOf(e.taken(256), thousands),
 			imageNetSample),
 		fmt.Sprintf("%s; at the tutorial's step that alone makes it %.2f GB/s", whySample, float64(demand)*smaller/1e9))
-	supply := word("storage supply", "0.00 GB/s", without.Supply.String(),
+	supply := wordLine("storage supply", "0.00 GB/s", without.Supply.String(),
 		fmt.Sprintf("%s from one NVMe drive, if there is one", drive),
 		"its table has no storage for the A100, and what nobody has entered counts as 0; unknown is not 0")
 	supply.Differs = true
-	use := word("storage utilisation", "inf %", percentOr(without.Utilization),
+	use := wordLine("storage utilisation", "inf %", percentOr(without.Utilization),
 		fmt.Sprintf("%s of one NVMe drive of %s; with the tutorial's demand %s", likelyOf(share, percent), drive,
 			percent(with.Utilization)),
 		"without a supply there is no share of it")
 	use.Differs = true
-	stalled := word("stalled by storage", "True", string(without.IsStalled),
+	stalled := wordLine("stalled by storage", "True", string(without.IsStalled),
 		fmt.Sprintf("no; with the tutorial's own demand on one NVMe drive %s", with.IsStalled),
 		"the tutorial's text says that storage is fine, while its model prints that it stalls: one drive is too "+
 			"slow for its demand, and more than enough for the real one")
@@ -235,10 +236,10 @@ func (e estimates) sixBatches() Lesson {
 		}
 		lines = append(lines, four...)
 	}
-	crossover := figure("first batch that the CPU stalls", "small batches are accelerator-bound",
+	crossover := figureLine("first batch that the CPU stalls", "small batches are accelerator-bound",
 		stallsFrom(taughtSample, taughtCPU), "",
 		e.stalls(1/(8*decodeFast), 1/(8*decodeSlow))+fmt.Sprintf(": an image takes eight decoding cores %s",
-			between(1/(8*decodeFast), 1/(8*decodeSlow), milli)),
+			formatRange(1/(8*decodeFast), 1/(8*decodeSlow), milli)),
 		"the text calls small batches accelerator-bound, but the crossover of its own formulas lies outside its "+
 			"table, whose six rows are all CPU-bound")
 	crossover.Differs = true
@@ -258,13 +259,14 @@ func stallsFrom(sample stoker.Bytes, cpu stoker.Rate) float64 {
 }
 
 func (e estimates) headline() Lesson {
-	gpu := figure("images that the GPU takes", "5,300 images/s", 32/float64(asPrinted(32)), "images/s",
+	gpu := figureLine("images that the GPU takes", "5,300 images/s", 32/float64(asPrinted(32)), "images/s",
 		fmt.Sprintf("%s images/s at batch 256; NVIDIA/DeepLearningExamples measured %s (A100 80 GB, mixed precision)",
 			likelyOf(e.taken(256), thousands), thousands(trainedRate)),
 		fmt.Sprintf("the headline is about the row of batch 32; at the batch of 256 that the text speaks of the "+
 			"same formula gives %s images/s", thousands(256/float64(taughtStep(256)))))
-	cpu := figure("images that 8 workers decode", "850 images/s", float64(taughtCPU)/float64(taughtSample), "images/s",
-		fmt.Sprintf("%s images/s: 8 x 360 to 864, decoding alone", between(8*decodeSlow, 8*decodeFast, thousands)),
+	cpu := figureLine("images that 8 workers decode", "850 images/s", float64(taughtCPU)/float64(taughtSample),
+		"images/s",
+		fmt.Sprintf("%s images/s: 8 x 360 to 864, decoding alone", formatRange(8*decodeSlow, 8*decodeFast, thousands)),
 		"850 contradicts the tutorial's own 2 GB/s over 500 KB")
 	gpu.Differs, cpu.Differs = true, true
 	return Lesson{Title: "Its headline", Given: "5,300 images/s against 850", Lines: []LessonLine{gpu, cpu}}
@@ -286,7 +288,7 @@ func (e estimates) moreWorkers() Lesson {
 			[4]string{"11.74 ms", row.transform, row.used, "1x"})
 		lines = append(lines, printed, follows(four[1]), follows(four[2]))
 	}
-	lines = append(lines, follows(figure("workers that close the gap", "44",
+	lines = append(lines, follows(figureLine("workers that close the gap", "44",
 		math.Ceil(workersWorth(256, taughtSample)), "",
 		fmt.Sprintf("%s for decoding alone: %s images/s over 864 to 360", e.decoders(),
 			likelyOf(e.taken(256), thousands)),
@@ -304,7 +306,7 @@ func (e estimates) exercise1() Lesson {
 	t := taught(64, taughtSample, taughtCPU)
 	four := e.fourFigures("", 64, 8, t, [4]string{"6.70 ms", "16.00 ms", "41.9 %", "2.39x"})
 	return Lesson{Title: "Exercise 1", Given: "batch 64, 2 GB/s of CPU", Lines: []LessonLine{
-		word("binding", "the CPU", bound(t), e.binding(64, 8), e.whyUse()),
+		wordLine("binding", "the CPU", nameBound(t), e.binding(64, 8), e.whyUse()),
 		four[1], four[0], four[2],
 	}}
 }
@@ -317,13 +319,13 @@ func (e estimates) exercise2() Lesson {
 	ours := bounds.Scale(e.taken(256), 1/images)
 	each := float64(sample) / float64(taughtCPU)
 	return Lesson{Title: "Exercise 2", Given: "samples of 5 MB, 2 GB/s of CPU", Lines: []LessonLine{
-		follows(figure("first batch that the CPU stalls", "3", stallsFrom(sample, taughtCPU), "",
+		follows(figureLine("first batch that the CPU stalls", "3", stallsFrom(sample, taughtCPU), "",
 			fmt.Sprintf("%s: a sample takes the CPU %s", e.stalls(each, each), milli(each)),
 			"at small batches launches keep the device busy: in the tutorial 0.1 ms of each layer, assumed")),
-		follows(figure("workers' worth at batch 256", "436.1", worth, "",
+		follows(figureLine("workers' worth at batch 256", "436.1", worth, "",
 			fmt.Sprintf("%s: %s images/s over the tutorial's %.0f per worker", likelyOf(ours, oneDigit),
 				likelyOf(e.taken(256), thousands), images), whyStep)),
-		follows(figure("workers at batch 256", "437", math.Ceil(worth), "",
+		follows(figureLine("workers at batch 256", "437", math.Ceil(worth), "",
 			likelyOf(stoker.Interval{
 				Low: math.Ceil(ours.Low), Point: math.Ceil(ours.Point),
 				High: math.Ceil(ours.High),
@@ -346,15 +348,15 @@ func (e estimates) exercise3() Lesson {
 	return Lesson{
 		Title: "Exercise 3", Given: "batch 512 of 500 KB, 50 GB/s of CPU (decoding on the GPU)",
 		Lines: []LessonLine{
-			follows(figure("CPU transform", "5.12 ms", 1e3*float64(t.TransformTime), "ms",
+			follows(figureLine("CPU transform", "5.12 ms", 1e3*float64(t.TransformTime), "ms",
 				"unknown: decoding moves to the GPU and takes time there",
 				"50 GB/s stands for a decoder that costs nothing; on the GPU it competes with the step")),
-			figure("accelerator step", "18.47 ms", 1e3*step, "ms", e.ours(512), whyStep),
-			follows(word("binding", "the accelerator", bound(t), drive, moved)),
-			follows(figure("accelerator utilisation", "100.0 %", 100*float64(t.AcceleratorUtilization), "%",
+			figureLine("accelerator step", "18.47 ms", 1e3*step, "ms", e.ours(512), whyStep),
+			follows(wordLine("binding", "the accelerator", nameBound(t), drive, moved)),
+			follows(figureLine("accelerator utilisation", "100.0 %", 100*float64(t.AcceleratorUtilization), "%",
 				fmt.Sprintf("%s with the tutorial's step: %s of %s; with ours %s: files of %s are read in %s",
 					percent(step/max(step, read)), milli(step), milli(read),
-					between(min(1, e.stepTime(512).Low/read110), min(1, e.stepTime(512).High/read110), percent),
+					formatRange(min(1, e.stepTime(512).Low/read110), min(1, e.stepTime(512).High/read110), percent),
 					imageNetSample, milli(read110)), moved)),
 		},
 	}
@@ -363,7 +365,7 @@ func (e estimates) exercise3() Lesson {
 func selfCheck() Lesson {
 	const compute, prepare = 20e-3, 35e-3
 	return Lesson{Title: "Self-check", Given: "a GPU step of 20 ms, 35 ms of preparation", Lines: []LessonLine{
-		figure("accelerator utilisation", "57 %", 100*compute/predict.StepOverlapped(prepare, compute), "%",
+		figureLine("accelerator utilisation", "57 %", 100*compute/predict.StepOverlapped(prepare, compute), "%",
 			fmt.Sprintf("%s with workers, as here; %s without (num_workers 0 and a loop that waits for its step), "+
 				"where the two follow one another", percent(compute/predict.StepOverlapped(prepare, compute)),
 				percent(compute/predict.StepSerial(prepare, compute))),
@@ -371,8 +373,8 @@ func selfCheck() Lesson {
 	}}
 }
 
-// figure computes at as many digits as are published.
-func figure(what, published string, value float64, unit, ours, why string) LessonLine {
+// figureLine computes at as many digits as are published.
+func figureLine(what, published string, value float64, unit, ours, why string) LessonLine {
 	text := thousands(value)
 	if _, fraction, found := strings.Cut(published, "."); found {
 		digits := len(fraction) - len(strings.TrimLeft(fraction, "0123456789"))
@@ -387,12 +389,12 @@ func figure(what, published string, value float64, unit, ours, why string) Lesso
 	}
 }
 
-// word is a line whose answer is not a number.
-func word(what, published, computed, ours, why string) LessonLine {
+// wordLine is a line whose answer is not a number.
+func wordLine(what, published, computed, ours, why string) LessonLine {
 	return LessonLine{What: what, Published: published, Computed: computed, Value: math.NaN(), Ours: ours, Why: why}
 }
 
-func bound(t Transformation) string {
+func nameBound(t Transformation) string {
 	if t.IsBottleneck {
 		return "the CPU"
 	}
@@ -431,36 +433,36 @@ func (e estimates) stalls(least, most float64) string {
 
 func oursTransform(batch, workers float64) string {
 	return fmt.Sprintf("%s: %.0f images by %.0f cores",
-		between(batch/(workers*decodeFast), batch/(workers*decodeSlow), milli), batch, workers)
+		formatRange(batch/(workers*decodeFast), batch/(workers*decodeSlow), milli), batch, workers)
 }
 
 func (e estimates) use(batch, workers float64) string {
 	taken := e.taken(batch)
 	low, high := min(1, workers*decodeSlow/taken.High), min(1, workers*decodeFast/taken.Low)
-	return fmt.Sprintf("at most %s: %s images/s decoded, %s taken", between(low, high, percent),
-		between(workers*decodeSlow, workers*decodeFast, thousands), likelyOf(taken, thousands))
+	return fmt.Sprintf("at most %s: %s images/s decoded, %s taken", formatRange(low, high, percent),
+		formatRange(workers*decodeSlow, workers*decodeFast, thousands), likelyOf(taken, thousands))
 }
 
-func (e estimates) slowdown(batch, workers float64) string {
+func (e estimates) describeSlowdown(batch, workers float64) string {
 	taken := e.taken(batch)
 	low, high := max(1, taken.Low/(workers*decodeFast)), max(1, taken.High/(workers*decodeSlow))
-	return "at least " + between(low, high, func(v float64) string { return fmt.Sprintf("%.2fx", v) })
+	return "at least " + formatRange(low, high, func(v float64) string { return fmt.Sprintf("%.2fx", v) })
 }
 
 // decoders is how many cores decode what the device takes: "2 to 15".
 func (e estimates) decoders() string {
-	return between(math.Ceil(e.taken(256).Low/decodeFast), math.Ceil(e.taken(256).High/decodeSlow), thousands)
+	return formatRange(math.Ceil(e.taken(256).Low/decodeFast), math.Ceil(e.taken(256).High/decodeSlow), thousands)
 }
 
 // likelyOf prints a likely value and its range: "105.1 ms (47.3 to 234.0 ms)".
 func likelyOf(i stoker.Interval, text func(float64) string) string {
-	return fmt.Sprintf("%s (%s)", text(i.Point), between(i.Low, i.High, text))
+	return fmt.Sprintf("%s (%s)", text(i.Point), formatRange(i.Low, i.High, text))
 }
 
 func oneDigit(v float64) string { return fmt.Sprintf("%.1f", v) }
 
-// between prints a range, or one figure where both ends read the same.
-func between(low, high float64, text func(float64) string) string {
+// formatRange prints a range, or one figure where both ends read the same.
+func formatRange(low, high float64, text func(float64) string) string {
 	a, b := text(low), text(high)
 	if a == b {
 		return a

@@ -403,7 +403,8 @@ class LoaderTest(FeedCase):
                 kill((epoch, number))
                 seen.append(loader.state_dict())
             kill((epoch, "end"))
-            seen.append(loader.report)
+            # A batch is copied if the trainer still holds too many when it comes: that is the machine's pace, no sample's.
+            seen.append({name: value for name, value in loader.report.items() if name != "copies"})
             loader.load_state_dict(loader.state_dict())
             kill((epoch, "loaded"))
         loader.close()

@@ -19,21 +19,21 @@ import (
 func WriteSummary(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, failed []string) error {
 	m := &markdown{}
 	m.heading(string(v.Class) + report.MarkEmulated(run.Emulated()))
-	m.line("%s", report.Summarize(v))
+	m.writeLine("%s", report.Summarize(v))
 	lead := report.LeadOf(run, v, plan, "")
-	m.line("Why: %s.", lead.Why)
-	m.line("Next: %s.", lead.Next)
+	m.writeLine("Why: %s.", lead.Why)
+	m.writeLine("Next: %s.", lead.Next)
 	var names, values []string
 	for _, f := range report.ListFigures(run, v) {
 		names, values = append(names, f.Name), append(values, f.Value)
 	}
-	m.table(names, values)
+	m.writeTable(names, values)
 	rows := make([][]string, 0, len(plan.Fixes))
 	for _, f := range plan.Fixes[:min(mostFixes, len(plan.Fixes))] {
 		rows = append(rows, []string{report.SayFix(f), f.Worth()})
 	}
 	if len(rows) > 0 {
-		m.table([]string{"fix", "worth"}, rows...)
+		m.writeTable([]string{"fix", "worth"}, rows...)
 	}
 	return m.ended(w, v.Findings, failed, v.Warnings)
 }
@@ -46,13 +46,13 @@ func WriteOutcome(w io.Writer, o verify.Outcome, after diagnose.Verdict, failed 
 	m, page := &markdown{}, report.DescribeOutcome(o, "before", "after")
 	m.heading(page.Title + report.MarkEmulated(o.Emulated))
 	if o.Refused != "" {
-		m.line("%s.", o.Refused)
+		m.writeLine("%s.", o.Refused)
 		return m.ended(w, nil, failed, o.Warnings)
 	}
-	m.line("Next: %s.", report.LeadOfOutcome(o, "").Next)
-	m.table(page.Rows[0], append(page.Rows[1:], []string{"steps", counted(o.Before), counted(o.After)})...)
+	m.writeLine("Next: %s.", report.LeadOfOutcome(o, "").Next)
+	m.writeTable(page.Rows[0], append(page.Rows[1:], []string{"steps", counted(o.Before), counted(o.After)})...)
 	for _, change := range page.Changes {
-		m.line("Changed: %s", change)
+		m.writeLine("Changed: %s", change)
 	}
 	return m.ended(w, after.Findings, failed, o.Warnings)
 }
@@ -81,12 +81,12 @@ func literal(text string) string {
 
 func (m *markdown) heading(text string) { fmt.Fprintf(&m.b, "### stoker: %s\n\n", literal(text)) }
 
-func (m *markdown) line(format string, args ...any) {
+func (m *markdown) writeLine(format string, args ...any) {
 	fmt.Fprintf(&m.b, "%s\n\n", literal(fmt.Sprintf(format, args...)))
 }
 
-// table writes rows below a heading.
-func (m *markdown) table(heading []string, rows ...[]string) {
+// writeTable writes rows below a heading.
+func (m *markdown) writeTable(heading []string, rows ...[]string) {
 	for i, row := range append([][]string{heading}, rows...) {
 		m.b.WriteString("|")
 		for _, cell := range row {

@@ -33,7 +33,7 @@ type Problem struct {
 // judged DataLoader's.
 func FindProblems(run *recording.Run, v diagnose.Verdict, failed []string, root string) []Problem {
 	loader := recording.Place{}
-	if l := run.Loader(v.Costs.Window.PID, v.Costs.Window.Loader); v.HasSteps && l != nil {
+	if l := run.FindLoader(v.Costs.Window.PID, v.Costs.Window.Loader); v.HasSteps && l != nil {
 		loader = placed(l.Where)
 	}
 	var all []Problem
@@ -41,7 +41,10 @@ func FindProblems(run *recording.Run, v diagnose.Verdict, failed []string, root 
 		if !at.Own() && !strings.HasSuffix(at.File, ".py") {
 			at = loader
 		}
-		all = append(all, Problem{Rule: rule, Says: says, Text: text, Fail: rule == checkRule, File: below(root, at.File), Line: max(1, at.Line)})
+		all = append(all, Problem{
+			Rule: rule, Says: says, Text: text, Fail: rule == checkRule,
+			File: below(root, at.File), Line: max(1, at.Line),
+		})
 	}
 	slow := loader
 	for _, f := range v.Findings {
@@ -54,8 +57,10 @@ func FindProblems(run *recording.Run, v diagnose.Verdict, failed []string, root 
 			add(f.Name, says(diagnose.Findings, f.Name), strings.TrimSuffix(f.Text, ".")+advice(f.Advice), at)
 		}
 	}
-	if v.Class.Starves() || v.Class == diagnose.TransferBound || v.Class == diagnose.ComputeOnCPU || v.Class == diagnose.CPUBound {
-		add(string(v.Class), says(diagnose.Classes, string(v.Class)), report.Summarize(v)+report.MarkEmulated(run.Emulated()), loader)
+	if v.Class.Starves() || v.Class == diagnose.TransferBound || v.Class == diagnose.ComputeOnCPU ||
+		v.Class == diagnose.CPUBound {
+		add(string(v.Class), says(diagnose.Classes, string(v.Class)),
+			report.Summarize(v)+report.MarkEmulated(run.Emulated()), loader)
 	}
 	for _, text := range failed {
 		add(checkRule, "a bound that was asked for does not hold", text+report.MarkEmulated(run.Emulated()), slow)
@@ -120,7 +125,8 @@ func WriteGitHub(w io.Writer, problems []Problem) error {
 		if p.File != "" {
 			place = fmt.Sprintf("file=%s,line=%d,", property(p.File), p.Line)
 		}
-		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", command, place, property("stoker: "+p.Rule), strings.ReplaceAll(safe.Text(p.Text, mostText), "%", "%25"))
+		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", command, place, property("stoker: "+p.Rule),
+			strings.ReplaceAll(safe.Text(p.Text, mostText), "%", "%25"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -155,7 +161,10 @@ func WriteGitLab(w io.Writer, problems []Problem) error {
 		if file == "" {
 			file = p.Rule
 		}
-		all = append(all, issue{p.Text, p.Rule, p.fingerprint(problems[:i]), severity, location{file, lines{max(1, p.Line)}}})
+		all = append(all, issue{
+			p.Text, p.Rule, p.fingerprint(problems[:i]), severity,
+			location{file, lines{max(1, p.Line)}},
+		})
 	}
 	return wire.WriteObject(w, all)
 }

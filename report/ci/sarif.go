@@ -60,7 +60,10 @@ type (
 
 // WriteSARIF writes problems as a SARIF 2.1.0 log, for code scanning.
 func WriteSARIF(w io.Writer, problems []Problem, version string) error {
-	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "stoker", Version: version, Rules: []sarifRule{}}}, Results: []sarifResult{}}
+	run := sarifRun{
+		Tool:    sarifTool{sarifDriver{Name: "stoker", Version: version, Rules: []sarifRule{}}},
+		Results: []sarifResult{},
+	}
 	rules := map[string]int{}
 	for i, p := range problems {
 		index, known := rules[p.Rule]
@@ -77,7 +80,8 @@ func WriteSARIF(w io.Writer, problems []Problem, version string) error {
 			result.Level = "error"
 		}
 		if p.File != "" {
-			result.Locations = append(result.Locations, sarifLocation{sarifPhysical{sarifFile{uri(p.File)}, sarifRegion{max(1, p.Line)}}})
+			result.Locations = append(result.Locations,
+				sarifLocation{sarifPhysical{sarifFile{uri(p.File)}, sarifRegion{max(1, p.Line)}}})
 		}
 		run.Results = append(run.Results, result)
 	}

@@ -71,7 +71,7 @@ func stepBar(v diagnose.Verdict) *bar {
 // insideBar is what a step is made of, as far as steps were looked into, and on whose
 // clock.
 func insideBar(w recording.Window) (*bar, string) {
-	parts, clock := w.Parts()
+	parts, clock := w.StepParts()
 	if len(parts) == 0 {
 		return nil, ""
 	}
@@ -82,7 +82,8 @@ func insideBar(w recording.Window) (*bar, string) {
 	var drawn []barPart
 	var shares []float64
 	for _, part := range parts {
-		drawn = append(drawn, barPart{Name: fmt.Sprintf("%s %s (95 %% below %s)", part.Name, stoker.AboutSeconds(part.Mean), stoker.AboutSeconds(part.P95)), Class: insideClasses[part.Name]})
+		drawn = append(drawn, barPart{Name: fmt.Sprintf("%s %s (95 %% below %s)", part.Name,
+			stoker.AboutSeconds(part.Mean), stoker.AboutSeconds(part.P95)), Class: insideClasses[part.Name]})
 		shares = append(shares, part.Mean/total)
 	}
 	return barOf(drawn, shares), report.DescribeClock(clock)
@@ -90,7 +91,8 @@ func insideBar(w recording.Window) (*bar, string) {
 
 // insideClasses are the colours of a step's parts.
 var insideClasses = map[string]string{
-	"input wait": "input", "copy in": "copy", "forward": "kernel", "backward": "backward", "optimizer": "cpu", "exchange": "exchange", "rest": "idle",
+	"input wait": "input", "copy in": "copy", "forward": "kernel", "backward": "backward", "optimizer": "cpu",
+	"exchange": "exchange", "rest": "idle",
 }
 
 // whisker is an interval on a scale of factors, from half as fast to the most.
@@ -116,16 +118,19 @@ func rangeOf(i stoker.Interval, most float64) *whisker {
 	if math.IsNaN(low) {
 		low = 1
 	}
-	w := &whisker{One: px(place(1)), Low: px(place(low)), High: px(place(i.High)), Width: px(max(2, place(i.High)-place(low))), About: stoker.Factor(i)}
+	w := &whisker{
+		One: px(place(1)), Low: px(place(low)), High: px(place(i.High)),
+		Width: px(max(2, place(i.High)-place(low))), About: stoker.Factor(i),
+	}
 	if i.Known() {
 		w.Point = px(place(i.Point))
 	}
 	return w
 }
 
-// curve builds the path of values over the picture's width, in a box of a height;
+// curvePath builds the path of values over the picture's width, in a box of a height;
 // what is not known is a gap.
-func curve(values []float64, most, height float64, area bool) string {
+func curvePath(values []float64, most, height float64, area bool) string {
 	if !(most > 0) {
 		return ""
 	}

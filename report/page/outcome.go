@@ -23,15 +23,22 @@ type htmlOutcome struct {
 }
 
 // outcomeOf sets an earlier run beside the one that the page is about.
-func outcomeOf(b Before, now Subject, bar *bar) *htmlOutcome {
+func outcomeOf(b EarlierRun, now Subject, bar *bar) *htmlOutcome {
 	h := compared(b.Outcome, b.Name, now.Name)
 	h.Was, h.Is = stepBar(b.Verdict), bar
 	if b.Outcome.Stall.Before == nil && b.Outcome.Stall.After == nil {
-		h.Rows = append(h.Rows, []string{"waiting for input", stoker.Percent(b.Verdict.Stall), stoker.Percent(now.Verdict.Stall)})
+		h.Rows = append(h.Rows, []string{
+			"waiting for input", stoker.Percent(b.Verdict.Stall),
+			stoker.Percent(now.Verdict.Stall),
+		})
 	}
 	if t := b.Traces; t != nil {
-		inTime := slices.DeleteFunc(slices.Clone(t.Rows), func(r verify.Row) bool { return r.Unit == "ratio" }) // the bars have them, of the whole window
-		h.Sheets = []htmlSheet{htmlSheetOf(report.CompareSteps(inTime)), htmlSheetOf(report.CompareWork(t.Work, shownRows))}
+		// the bars have them, of the whole window
+		inTime := slices.DeleteFunc(slices.Clone(t.Rows), func(r verify.Row) bool { return r.Unit == "ratio" })
+		h.Sheets = []htmlSheet{
+			htmlSheetOf(report.CompareSteps(inTime)),
+			htmlSheetOf(report.CompareWork(t.Work, shownRows)),
+		}
 	}
 	return h
 }

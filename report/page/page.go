@@ -48,11 +48,11 @@ type Subject struct {
 	Live    bool                // the page is served, and asks for itself again
 	Trace   *report.TraceReport // where the run was read from a profiler's files
 	Picture string              // its roofline, as report/plot draws its Ceilings; "" where there is none
-	Before  *Before             // where the run is held against an earlier one
+	Before  *EarlierRun         // where the run is held against an earlier one
 }
 
-// Before is the run that came first, and how the two compare.
-type Before struct {
+// EarlierRun is the run that came first, and how the two compare.
+type EarlierRun struct {
 	Name    string
 	Run     *recording.Run
 	Verdict diagnose.Verdict
@@ -100,7 +100,7 @@ type document struct {
 	Fixes                []card
 	NoFix                string
 	Rejected             []advise.Rejected
-	WhatIf               *whatIf
+	WhatIf               *forecastTable
 	Trace                *htmlTrace
 	Forecast             *htmlForecast
 	Outcome              *htmlOutcome
@@ -120,7 +120,8 @@ func describeRun(s Subject) (*document, error) {
 	p := &document{
 		Policy: FormPolicy(s.Live), Live: s.Live, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
 		Title: s.Name, Class: string(v.Class), Tone: PickTone(v), Headline: report.Summarize(v), Sub: subtitle(s),
-		Figures: report.ListFigures(s.Run, v), Step: stepBar(v), Why: report.ListEvidence(v), Findings: report.ListFindings(v), Notes: v.Warnings,
+		Figures: report.ListFigures(s.Run, v), Step: stepBar(v), Why: report.ListEvidence(v),
+		Findings: report.ListFindings(v), Notes: v.Warnings,
 		Rejected: s.Plan.Rejected, Facts: facts(s), Commands: commands(s),
 	}
 	lead := report.LeadOf(s.Run, v, s.Plan, report.QuoteForShell(s.Name))
@@ -167,8 +168,8 @@ func describeRun(s Subject) (*document, error) {
 // forecasts.
 func (p *document) forScript() any {
 	type data struct {
-		Strips []stripData `json:"strips"`
-		WhatIf *whatIf     `json:"what_if"`
+		Strips []stripData    `json:"strips"`
+		WhatIf *forecastTable `json:"what_if"`
 	}
 	d := data{Strips: []stripData{}, WhatIf: p.WhatIf}
 	for _, s := range p.Runs {
@@ -188,7 +189,8 @@ func FormPolicy(live bool) string {
 	if live {
 		again = "; connect-src 'self'"
 	}
-	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) + "; base-uri 'none'; form-action 'none'" + again
+	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) +
+		"; base-uri 'none'; form-action 'none'" + again
 }
 
 // PickTone is how a verdict is coloured: "good", "bad", "todo".
@@ -238,7 +240,14 @@ func facts(s Subject) []report.Figure {
 	if f.Machine.MemoryBytes != nil {
 		add("memory", stoker.AboutBytes(*f.Machine.MemoryBytes))
 	}
-	for _, v := range [][2]string{{"driver", f.Software.Driver}, {"CUDA", f.Software.CUDA}, {"ROCm", f.Software.ROCm}, {"Python", f.Software.Python}, {"PyTorch", f.Software.Torch}, {"kernel", f.Machine.Kernel}} {
+	for _, v := range [][2]string{
+		{"driver", f.Software.Driver},
+		{"CUDA", f.Software.CUDA},
+		{"ROCm", f.Software.ROCm},
+		{"Python", f.Software.Python},
+		{"PyTorch", f.Software.Torch},
+		{"kernel", f.Machine.Kernel},
+	} {
 		add(v[0], v[1])
 	}
 	if f.Version != "" {
@@ -265,7 +274,8 @@ func commands(s Subject) []string {
 	}
 	all := []string{"stoker diagnose --explain " + name, "stoker advise --emit torch " + name}
 	if s.Before != nil {
-		return append(all, "stoker verify "+report.QuoteForShell(s.Before.Name)+" "+name, "stoker report "+report.QuoteForShell(s.Before.Name)+" "+name)
+		return append(all, "stoker verify "+report.QuoteForShell(s.Before.Name)+" "+name,
+			"stoker report "+report.QuoteForShell(s.Before.Name)+" "+name)
 	}
 	return append(all, "stoker report "+name)
 }
@@ -286,7 +296,10 @@ func cards(s Subject) []card {
 	}
 	var all []card
 	for _, f := range s.Plan.Fixes {
-		c := card{Title: report.SayChanges(f), Worth: report.DescribeGain(f), Effort: report.SayEffort(f.Effort), Risk: report.SayRisk(f.Risk), Notes: f.Notes, Range: rangeOf(f.Forecast.Speedup, most)}
+		c := card{
+			Title: report.SayChanges(f), Worth: report.DescribeGain(f), Effort: report.SayEffort(f.Effort),
+			Risk: report.SayRisk(f.Risk), Notes: f.Notes, Range: rangeOf(f.Forecast.Speedup, most),
+		}
 		var b bytes.Buffer
 		if len(f.Changes) > 0 && emit.Torch(&b, f) == nil {
 			c.Lines = b.String()

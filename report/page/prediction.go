@@ -38,7 +38,8 @@ func WritePrediction(w io.Writer, f report.Prediction, version, picture string) 
 	}
 	p := &document{
 		Policy: FormPolicy(false), CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
-		Title: f.Title, Class: "forecast", Tone: "todo", Headline: f.Title, Sub: "no run was observed: stoker predict " + version,
+		Title: f.Title, Class: "forecast", Tone: "todo", Headline: f.Title,
+		Sub:   "no run was observed: stoker predict " + version,
 		Notes: f.Answer.Notes, Object: object.Bytes(),
 		Forecast: &htmlForecast{Picture: template.HTML(picture)},
 	}
@@ -65,24 +66,33 @@ func (p *document) sweep(f report.Prediction) {
 	for i := range rows {
 		rows[i] = rows[i][:len(rows[i])-1]
 	}
-	p.Forecast.Sheets = []htmlSheet{htmlSheetOf(report.Sheet{Title: "settings", Says: "The likely values, and the range in which throughput lies.", Rows: rows, Align: "rrrrrlr"})}
+	p.Forecast.Sheets = []htmlSheet{htmlSheetOf(report.Sheet{
+		Title: "settings",
+		Says:  "The likely values, and the range in which throughput lies.", Rows: rows, Align: "rrrrrlr",
+	})}
 }
 
 // forecast adds the answer.
 func (p *document) forecast(f report.Prediction) {
 	a, h := f.Answer, p.Forecast
 	if b := a.Bound; b.Resource != "" {
-		p.Headline = fmt.Sprintf("The device would wait for input %s of the time, and %s is the limit (%s).", stoker.Percent(a.Stall.Point), b.Stage, report.NamePart(f, b.Stage, b.Resource))
+		p.Headline = fmt.Sprintf("The device would wait for input %s of the time, and %s is the limit (%s).",
+			stoker.Percent(a.Stall.Point), b.Stage, report.NamePart(f, b.Stage, b.Resource))
 		p.Sub = f.Title + ", " + p.Sub
 	}
 	p.Figures = []report.Figure{
-		{Name: "utilisation", Value: stoker.Percent(a.Utilization.Point), Note: stoker.Ranged(a.Utilization, stoker.Percent)},
+		{Name: "utilisation", Value: stoker.Percent(a.Utilization.Point), Note: stoker.Ranged(a.Utilization,
+			stoker.Percent)},
 		{Name: "waiting for input", Value: stoker.Percent(a.Stall.Point), Note: stoker.Ranged(a.Stall, stoker.Percent)},
 		{Name: "step", Value: stoker.AboutSeconds(a.Step.Point), Note: stoker.Ranged(a.Step, stoker.AboutSeconds)},
-		{Name: "throughput", Value: stoker.AboutSamples(a.Throughput.Point), Note: stoker.Ranged(a.Throughput, stoker.AboutSamples)},
+		{Name: "throughput", Value: stoker.AboutSamples(a.Throughput.Point), Note: stoker.Ranged(a.Throughput,
+			stoker.AboutSamples)},
 	}
 	if f.First != nil {
-		p.Figures = append(p.Figures, report.Figure{Name: "first epoch's step", Value: stoker.AboutSeconds(f.First.Step.Point), Note: "nothing is in memory yet"})
+		p.Figures = append(p.Figures, report.Figure{
+			Name:  "first epoch's step",
+			Value: stoker.AboutSeconds(f.First.Step.Point), Note: "nothing is in memory yet",
+		})
 	}
 	longest := 0.0
 	for _, s := range a.Stages {
@@ -97,7 +107,8 @@ func (p *document) forecast(f report.Prediction) {
 		}
 		at := func(v float64) string { return px(across * report.ClampLength(v) / longest) }
 		h.Stages = append(h.Stages, stageRow{
-			fmt.Sprintf("%s (%s)", s.Stage, report.NamePart(f, s.Stage, s.Resource)), stoker.AboutSeconds(s.Time.Point), stoker.Ranged(s.Time, stoker.AboutSeconds),
+			fmt.Sprintf("%s (%s)", s.Stage, report.NamePart(f, s.Stage, s.Resource)), stoker.AboutSeconds(s.Time.Point),
+			stoker.Ranged(s.Time, stoker.AboutSeconds),
 			class, at(s.Time.Point), at(s.Time.High),
 		})
 	}

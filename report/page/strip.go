@@ -88,7 +88,8 @@ func (t *htmlTrack) draw() {
 		t.Top, t.Bands = "busy", bandsOf(len(t.States), func(i int) string { return t.States[i] })
 		return
 	}
-	t.Top, t.Line, t.Area = strip.Text(t.Most, t.Unit), curve(t.Values, t.Most, trackHeight, false), curve(t.Values, t.Most, trackHeight, true)
+	t.Top, t.Line, t.Area = strip.FormatValue(t.Most, t.Unit), curvePath(t.Values, t.Most, trackHeight,
+		false), curvePath(t.Values, t.Most, trackHeight, true)
 }
 
 // sameScale gives rows of one name one scale, so that runs can be held beside each other.
@@ -121,7 +122,10 @@ func inWords(t strip.Track) []string {
 	if n == 0 {
 		return []string{t.Name, "unknown", "unknown", "unknown"}
 	}
-	return []string{t.Name, strip.Text(least, t.Unit), strip.Text(sum/n, t.Unit), strip.Text(most, t.Unit)}
+	return []string{
+		t.Name, strip.FormatValue(least, t.Unit), strip.FormatValue(sum/n, t.Unit),
+		strip.FormatValue(most, t.Unit),
+	}
 }
 
 // bandsOf joins neighbours of one colour; "" is left out.

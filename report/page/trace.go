@@ -44,7 +44,10 @@ func htmlTraceOf(r report.TraceReport, picture string) *htmlTrace {
 		steps = float64(n)
 	}
 	for _, c := range r.Verdict.Causes {
-		t.Causes = append(t.Causes, causeRow{c.Cause, stoker.AboutSeconds(c.Seconds / steps), stoker.Percent(c.Share), causeClass(c.Cause), px(across * min(1, c.Share))})
+		t.Causes = append(t.Causes, causeRow{
+			c.Cause, stoker.AboutSeconds(c.Seconds / steps), stoker.Percent(c.Share),
+			causeClass(c.Cause), px(across * min(1, c.Share)),
+		})
 	}
 	for _, f := range r.Verdict.Findings {
 		p := place{Name: f.Name, Text: f.Text, Where: report.DescribePlace(f), Set: f.Advice}
@@ -88,11 +91,14 @@ func causeClass(cause string) string {
 	return "idle"
 }
 
-var onClasses = [...]string{lanes.Idle: "nothing", lanes.Kernel: "kernel", lanes.Copy: "copy", lanes.Communication: "exchange"}
+var onClasses = [...]string{
+	lanes.Idle: "nothing", lanes.Kernel: "kernel", lanes.Copy: "copy",
+	lanes.Communication: "exchange",
+}
 
 // htmlLanesOf draws the step with most idle time.
 func htmlLanesOf(r report.TraceReport) *htmlLanes {
-	d := r.Device()
+	d := r.JudgedDevice()
 	if d == nil {
 		return nil
 	}
@@ -176,8 +182,8 @@ func title(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// add puts a table on the page, where it has rows.
-func (t *htmlTrace) add(s report.Sheet, change func(h *htmlSheet)) {
+// addSheet puts a table on the page, where it has rows.
+func (t *htmlTrace) addSheet(s report.Sheet, change func(h *htmlSheet)) {
 	if len(s.Rows) < 2 {
 		return
 	}
@@ -190,29 +196,29 @@ func (t *htmlTrace) add(s report.Sheet, change func(h *htmlSheet)) {
 
 // sheets are the tables of a trace, in the order of its text.
 func (t *htmlTrace) sheets(r report.TraceReport, picture string) {
-	t.add(report.ListServing(r, shownRows), nil)
-	t.add(report.ListPath(r), nil)
-	t.add(report.ListOperators(r.Operators, shownRows), nil)
-	t.add(report.ListKernels(r, shownRows), nil)
-	for _, by := range []operators.Within{operators.ByOperator, operators.ByRange} {
+	t.addSheet(report.ListServing(r, shownRows), nil)
+	t.addSheet(report.ListPath(r), nil)
+	t.addSheet(report.ListOperators(r.Operators, shownRows), nil)
+	t.addSheet(report.ListKernels(r, shownRows), nil)
+	for _, by := range []operators.Grouping{operators.ByOperator, operators.ByRange} {
 		within := r
 		within.Within = by
-		t.add(report.ListKernelGroups(within, shownRows), func(h *htmlSheet) { h.Folded = true })
+		t.addSheet(report.ListKernelGroups(within, shownRows), func(h *htmlSheet) { h.Folded = true })
 	}
-	t.add(report.ListExchanges(r), nil)
-	t.add(report.ListRoof(r.Roofline, shownRows), func(h *htmlSheet) {
-		if c := r.Ceilings(); c != nil {
+	t.addSheet(report.ListExchanges(r), nil)
+	t.addSheet(report.ListRoof(r.Roofline, shownRows), func(h *htmlSheet) {
+		if c := r.RooflineCeilings(); c != nil {
 			h.Picture, h.Lines = template.HTML(picture), c.Sources
 		}
 	})
-	t.add(report.ListMemory(r), func(h *htmlSheet) { h.memory(r) })
+	t.addSheet(report.ListMemory(r), func(h *htmlSheet) { h.drawMemory(r) })
 	if r.Ranks != nil {
-		t.add(report.ListRanks(r.Ranks), nil)
+		t.addSheet(report.ListRanks(r.Ranks), nil)
 	}
 }
 
-// memory draws what lay in memory over the window.
-func (h *htmlSheet) memory(r report.TraceReport) {
+// drawMemory draws what lay in memory over the window.
+func (h *htmlSheet) drawMemory(r report.TraceReport) {
 	u, _ := report.FindMemory(r)
 	var values []float64
 	for _, bytes := range u.Curve {
@@ -222,5 +228,5 @@ func (h *htmlSheet) memory(r report.TraceReport) {
 			values = append(values, float64(bytes))
 		}
 	}
-	h.Curve, h.Top = curve(values, float64(u.Peak), trackHeight, true), stoker.AboutBytes(float64(u.Peak))
+	h.Curve, h.Top = curvePath(values, float64(u.Peak), trackHeight, true), stoker.AboutBytes(float64(u.Peak))
 }

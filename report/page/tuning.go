@@ -37,9 +37,14 @@ func WriteTuning(w io.Writer, t Tuned) error {
 	patch := strings.Split(t.Patch, "\n") // whose lines stay lines
 	safe.Values(&t.Name, &t.Version, &t.Stopped, &t.Outcome, &t.Trials, &patch, &t.Command)
 	p := &document{
-		Policy: FormPolicy(false), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Title: t.Name, Class: "tuned", Tone: "todo",
-		Headline: "Nothing is changed: " + t.Stopped + ".", Sub: report.Shorten(strings.Join(append([]string{t.Name, "·"}, t.Command...), " "), 200),
-		Tried: true, Object: t.Object, Commands: []string{"stoker tune --plan plan.json -- CMD", "stoker report " + report.QuoteForShell(t.Name)},
+		Policy: FormPolicy(false), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Title: t.Name, Class: "tuned",
+		Tone:     "todo",
+		Headline: "Nothing is changed: " + t.Stopped + ".",
+		Sub:      report.Shorten(strings.Join(append([]string{t.Name, "·"}, t.Command...), " "), 200),
+		Tried:    true, Object: t.Object, Commands: []string{
+			"stoker tune --plan plan.json -- CMD",
+			"stoker report " + report.QuoteForShell(t.Name),
+		},
 	}
 	if t.Outcome != nil {
 		p.Outcome = compared(*t.Outcome, "as it was", "tuned")
@@ -69,12 +74,16 @@ func (p *document) trials(all []Tried) {
 		if t.Kept {
 			verdict = "kept"
 		}
-		c := card{Title: t.Settings, Worth: "promised " + stoker.Factor(t.Promised) + ", " + verdict, Range: rangeOf(t.Promised, most)}
+		c := card{
+			Title: t.Settings, Worth: "promised " + stoker.Factor(t.Promised) + ", " + verdict,
+			Range: rangeOf(t.Promised, most),
+		}
 		if t.Why != "" {
 			c.Notes = []string{t.Why}
 		}
 		if achieved := rangeOf(t.Achieved, most); achieved != nil {
-			c.Worth = "promised " + stoker.Factor(t.Promised) + ", achieved by itself " + stoker.Factor(t.Achieved) + ", " + verdict
+			c.Worth = "promised " + stoker.Factor(t.Promised) + ", achieved by itself " + stoker.Factor(t.Achieved) +
+				", " + verdict
 			if c.Range != nil {
 				c.Range.Achieved = achieved.Point
 			}

@@ -11,9 +11,9 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// whatIf is a table of forecasts that the page's sliders look up: the law is asked
+// forecastTable is a table of forecasts that the page's sliders look up: the law is asked
 // here, and nowhere else.
-type whatIf struct {
+type forecastTable struct {
 	Workers  []int        `json:"workers"`
 	Prefetch []int        `json:"prefetch"`
 	Rows     [][]whatCell `json:"rows"` // by workers, then prefetch
@@ -35,13 +35,13 @@ var workersShown = []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64}
 
 // whatIfOf asks the law about numbers of workers and prefetch factors; nil where the
 // run has no steps or the law does not know its loader.
-func whatIfOf(run *recording.Run) *whatIf {
+func whatIfOf(run *recording.Run) *forecastTable {
 	base := measure.From(run)
 	now, set := base.Settings[stoker.NumWorkers].(int)
 	if !(base.Took > 0) || !set || !predict.Models(stoker.NumWorkers) {
 		return nil
 	}
-	w := &whatIf{Prefetch: []int{1, 2, 4, 8}, Now: [2]int{-1, -1}}
+	w := &forecastTable{Prefetch: []int{1, 2, 4, 8}, Now: [2]int{-1, -1}}
 	most := max(8, 2*now, int(2*run.Facts.Machine.Cores()))
 	for _, n := range workersShown {
 		if n <= most {
@@ -89,7 +89,10 @@ func with(sorted []int, n int) []int {
 
 func cellOf(f predict.Forecast) whatCell {
 	short := func(v float64) *float64 { return stat.Known(math.Round(v*1000) / 1000) }
-	c := whatCell{Low: short(f.Speedup.Low), Point: short(f.Speedup.Point), High: short(f.Speedup.High), Stall: short(f.Stall.Point), Throughput: short(f.Throughput.Point)}
+	c := whatCell{
+		Low: short(f.Speedup.Low), Point: short(f.Speedup.Point), High: short(f.Speedup.High),
+		Stall: short(f.Stall.Point), Throughput: short(f.Throughput.Point),
+	}
 	if f.Bound != "" {
 		c.Binds = report.DescribeLimit(f.Bound)
 	}
@@ -97,7 +100,7 @@ func cellOf(f predict.Forecast) whatCell {
 }
 
 // Some are a few of the rows, for who reads the page without its script.
-func (w *whatIf) Some() [][]string {
+func (w *forecastTable) Some() [][]string {
 	var all [][]string
 	k := max(0, w.Now[1])
 	for i, n := range w.Workers {
@@ -109,7 +112,8 @@ func (w *whatIf) Some() [][]string {
 			return say(*v)
 		}
 		factor := func(v float64) string { return stoker.About(v) + "x" }
-		all = append(all, []string{stoker.About(float64(n)), text(c.Point, factor), text(c.Low, factor) + " to " + text(c.High, factor), text(c.Stall, stoker.Percent), c.Binds})
+		all = append(all, []string{stoker.About(float64(n)), text(c.Point, factor), text(c.Low, factor) + " to " +
+			text(c.High, factor), text(c.Stall, stoker.Percent), c.Binds})
 	}
 	return all
 }

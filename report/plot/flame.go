@@ -21,24 +21,27 @@ const (
 
 // Flame draws where host threads spent their time: width is time, what lies below was open
 // within what is above. Each box tells its name and time where a pointer rests on it.
-func Flame(w io.Writer, title Words, root *flame.Node) error {
+func Flame(w io.Writer, title Captions, root *flame.Node) error {
 	if root.Time <= 0 {
-		return errors.New("draw flame graph: nothing of the host was recorded in the judged window, expected calls or frames")
+		return errors.New(
+			"draw flame graph: nothing of the host was recorded in the judged window, expected calls or frames")
 	}
 	c := &canvas{}
-	c.text(dot{margin, margin + 7}, words{14, black, "start", false}, title.Title)
+	c.drawText(dot{margin, margin + 7}, textStyle{14, black, "start", false}, title.Title)
 	f := flames{c: c, whole: float64(root.Time), scale: (flameWidth - 2*margin) / float64(root.Time)}
 	f.draw(root, margin, 2*margin+8)
 	end := f.deepest + flameRow + 10
 	for _, line := range wrap("Source: "+title.Source, 8.5, flameWidth-2*margin) {
-		c.text(dot{margin, end}, words{8.5, grey, "start", false}, line)
+		c.drawText(dot{margin, end}, textStyle{8.5, grey, "start", false}, line)
 		end += 12
 	}
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">
+	_, err := fmt.Fprintf(w,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">
 <title>%s</title>
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %s</svg>
-`, at(flameWidth), at(end), at(flameWidth), at(end), escaped(title.Title), c.b.String())
+`, formatCoordinate(flameWidth), formatCoordinate(end), formatCoordinate(flameWidth), formatCoordinate(end),
+		escaped(title.Title), c.b.String())
 	return err
 }
 
@@ -55,12 +58,15 @@ func (f *flames) draw(n *flame.Node, left, top float64) {
 		return
 	}
 	f.deepest = max(f.deepest, top)
-	f.c.add(`<g><title>%s</title>`, escaped(fmt.Sprintf("%s, %s, %s", n.Name, stoker.AboutSeconds(float64(n.Time)/1e9), stoker.Percent(float64(n.Time)/f.whole))))
+	f.c.addElement(`<g><title>%s</title>`,
+		escaped(fmt.Sprintf("%s, %s, %s", n.Name, stoker.AboutSeconds(float64(n.Time)/1e9),
+			stoker.Percent(float64(n.Time)/f.whole))))
 	f.c.rect(box{left, top, left + wide, top + flameRow - 1}, colourOfNode(n.Name), white)
 	if letters := int((wide - 4) / (0.54 * flameText)); letters >= 3 {
-		f.c.text(dot{left + 2, top + flameRow/2}, words{flameText, black, "start", false}, ending(n.Name, letters))
+		f.c.drawText(dot{left + 2, top + flameRow/2}, textStyle{flameText, black, "start", false},
+			ending(n.Name, letters))
 	}
-	f.c.add("</g>")
+	f.c.addElement("</g>")
 	for _, child := range n.Children {
 		f.draw(child, left, top+flameRow)
 		left += float64(child.Time) * f.scale

@@ -11,16 +11,17 @@ import (
 	"strings"
 )
 
-// Check says whether a picture can have this name.
-func Check(name string) error {
+// CheckName says whether a picture can have this name.
+func CheckName(name string) error {
 	if !strings.HasSuffix(strings.ToLower(name), ".svg") {
-		return fmt.Errorf("%q: expected a name that ends in .svg (browsers and papers take it, rsvg-convert makes a PNG of it)", name)
+		return fmt.Errorf(
+			"%q: expected a name that ends in .svg (browsers and papers take it, rsvg-convert makes a PNG of it)", name)
 	}
 	return nil
 }
 
-// Words are what stands around a picture.
-type Words struct {
+// Captions are what stands around a picture.
+type Captions struct {
 	Title  string
 	Source string // what the figures rest on; wrapped below the picture
 }
@@ -49,8 +50,8 @@ const (
 // dot is a place: in a panel's units, or on the canvas.
 type dot struct{ x, y float64 }
 
-// tick is a mark on an axis; one without a label is small.
-type tick struct {
+// axisTick is a mark on an axis; one without a label is small.
+type axisTick struct {
 	value float64
 	label string
 }
@@ -59,7 +60,7 @@ type tick struct {
 type axis struct {
 	title    string
 	min, max float64
-	ticks    []tick
+	ticks    []axisTick
 }
 
 // panel is a pair of axes with what is drawn between them.
@@ -71,7 +72,7 @@ type panel struct {
 
 // sheet is a title, a key, panels one above the other, and the source.
 type sheet struct {
-	words  Words
+	words  Captions
 	key    []entry
 	panels []panel
 }
@@ -96,7 +97,7 @@ func (s *sheet) explain(name string, thumb func(c *canvas, in box)) {
 func lineThumb(s stroke) func(*canvas, box) {
 	return func(c *canvas, in box) {
 		y := (in.top + in.bottom) / 2
-		c.line([]dot{{in.left, y}, {in.right, y}}, s)
+		c.drawLine([]dot{{in.left, y}, {in.right, y}}, s)
 	}
 }
 
@@ -110,14 +111,14 @@ func fillThumb(fill string) func(*canvas, box) {
 	return func(c *canvas, in box) { c.rect(in, fill, fill) }
 }
 
-// write lays the sheet out and writes it. What stands below grows with its text: no
+// writeSVG lays the sheet out and writes it. What stands below grows with its text: no
 // source is cut.
-func (s *sheet) write(w io.Writer) error {
+func (s *sheet) writeSVG(w io.Writer) error {
 	c := &canvas{}
 	const heading, small = 14., 8.5
 	top := margin
 	for _, line := range wrap(s.words.Title, heading, width-2*margin) {
-		c.text(dot{margin, top + heading/2}, words{heading, black, "start", false}, line)
+		c.drawText(dot{margin, top + heading/2}, textStyle{heading, black, "start", false}, line)
 		top += heading * 1.3
 	}
 	top = s.drawKey(c, top+4) + 8
@@ -132,14 +133,16 @@ func (s *sheet) write(w io.Writer) error {
 		source = "Source: " + s.words.Source
 	}
 	for _, line := range wrap(source, small, width-2*margin) {
-		c.text(dot{margin, end}, words{small, grey, "start", false}, line)
+		c.drawText(dot{margin, end}, textStyle{small, grey, "start", false}, line)
 		end += small * 1.35
 	}
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">
+	_, err := fmt.Fprintf(w,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">
 <title>%s</title>
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %s</svg>
-`, at(width), at(end+margin/2), at(width), at(end+margin/2), escaped(s.words.Title), c.b.String())
+`, formatCoordinate(width), formatCoordinate(end+margin/2), formatCoordinate(width), formatCoordinate(end+margin/2),
+		escaped(s.words.Title), c.b.String())
 	return err
 }
 
@@ -157,7 +160,7 @@ func (s *sheet) drawKey(c *canvas, top float64) float64 {
 			x, y = margin, y+high
 		}
 		e.thumb(c, box{x, y + 4, x + thumb, y + high - 4})
-		c.text(dot{x + thumb + 4, y + high/2}, words{size, black, "start", false}, e.name)
+		c.drawText(dot{x + thumb + 4, y + high/2}, textStyle{size, black, "start", false}, e.name)
 		x += long
 	}
 	return y + high
@@ -176,7 +179,10 @@ func (p panel) draw(c *canvas, in box) {
 		in.bottom -= 16
 	}
 	place := func(d dot) dot {
-		return dot{in.left + (d.x-p.x.min)/(p.x.max-p.x.min)*in.width(), in.bottom - (d.y-p.y.min)/(p.y.max-p.y.min)*in.height()}
+		return dot{
+			in.left + (d.x-p.x.min)/(p.x.max-p.x.min)*in.width(),
+			in.bottom - (d.y-p.y.min)/(p.y.max-p.y.min)*in.height(),
+		}
 	}
 	thin := stroke{pale, 0.6, ""}
 	for _, t := range p.x.ticks {
@@ -185,10 +191,10 @@ func (p panel) draw(c *canvas, in box) {
 			continue
 		}
 		if t.label != "" && !p.bare {
-			c.line([]dot{{at.x, in.top}, {at.x, in.bottom}}, thin)
+			c.drawLine([]dot{{at.x, in.top}, {at.x, in.bottom}}, thin)
 		}
-		c.line([]dot{at, {at.x, at.y + tickLength(t)}}, stroke{grey, 0.6, ""})
-		c.text(dot{at.x, at.y + 12}, words{size, black, "middle", false}, t.label)
+		c.drawLine([]dot{at, {at.x, at.y + tickLength(t)}}, stroke{grey, 0.6, ""})
+		c.drawText(dot{at.x, at.y + 12}, textStyle{size, black, "middle", false}, t.label)
 	}
 	for _, t := range p.y.ticks {
 		at := place(dot{p.x.min, t.value})
@@ -196,18 +202,18 @@ func (p panel) draw(c *canvas, in box) {
 			continue
 		}
 		if t.label != "" && !p.bare {
-			c.line([]dot{{in.left, at.y}, {in.right, at.y}}, thin)
+			c.drawLine([]dot{{in.left, at.y}, {in.right, at.y}}, thin)
 		}
-		c.line([]dot{at, {at.x - tickLength(t), at.y}}, stroke{grey, 0.6, ""})
-		c.text(dot{at.x - 7, at.y}, words{size, black, "end", false}, t.label)
+		c.drawLine([]dot{at, {at.x - tickLength(t), at.y}}, stroke{grey, 0.6, ""})
+		c.drawText(dot{at.x - 7, at.y}, textStyle{size, black, "end", false}, t.label)
 	}
 	p.inner(c, place)
-	c.line([]dot{{in.left, in.top}, {in.left, in.bottom}, {in.right, in.bottom}}, stroke{grey, 0.8, ""})
-	c.text(dot{(in.left + in.right) / 2, in.bottom + 28}, words{size + 1, black, "middle", false}, p.x.title)
-	c.text(dot{margin + 6, (in.top + in.bottom) / 2}, words{size + 1, black, "middle", true}, p.y.title)
+	c.drawLine([]dot{{in.left, in.top}, {in.left, in.bottom}, {in.right, in.bottom}}, stroke{grey, 0.8, ""})
+	c.drawText(dot{(in.left + in.right) / 2, in.bottom + 28}, textStyle{size + 1, black, "middle", false}, p.x.title)
+	c.drawText(dot{margin + 6, (in.top + in.bottom) / 2}, textStyle{size + 1, black, "middle", true}, p.y.title)
 }
 
-func tickLength(t tick) float64 {
+func tickLength(t axisTick) float64 {
 	if t.label == "" {
 		return 2
 	}
@@ -215,7 +221,7 @@ func tickLength(t tick) float64 {
 }
 
 // round are ticks at round values, about so many.
-func round(low, high float64, about int, text func(float64) string) []tick {
+func round(low, high float64, about int, text func(float64) string) []axisTick {
 	step := math.Pow(10, math.Floor(math.Log10((high-low)/float64(about))))
 	for _, factor := range []float64{1, 2, 5, 10} {
 		if (high-low)/(step*factor) <= float64(about) {
@@ -223,9 +229,9 @@ func round(low, high float64, about int, text func(float64) string) []tick {
 			break
 		}
 	}
-	var ticks []tick
+	var ticks []axisTick
 	for i := math.Ceil(low / step); i*step <= high; i++ {
-		ticks = append(ticks, tick{i * step, text(i * step)})
+		ticks = append(ticks, axisTick{i * step, text(i * step)})
 	}
 	return ticks
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/stoker-dev/stoker/report/plot"
 )
 
-var words = plot.Words{Title: "A <title> & more", Source: "a \x1b[2J source " + strings.Repeat("of many words ", 100)}
+var textStyle = plot.Captions{Title: "A <title> & more", Source: "a \x1b[2J source " + strings.Repeat("of many words ", 100)}
 
 // points has one that is unknown, one that does not fit and intervals with
 // unknown ends.
@@ -58,7 +58,7 @@ func roofline() predict.Roofline {
 // pictures are all kinds, and their corners: one value, zero, many values.
 func pictures() map[string]func(io.Writer) error {
 	sweep := func(axes ...predict.Axis) func(io.Writer) error {
-		return func(w io.Writer) error { return plot.Sweep(w, words, axes, points(axes...)) }
+		return func(w io.Writer) error { return plot.WriteSweep(w, textStyle, axes, points(axes...)) }
 	}
 	many := make([]float64, 100)
 	for i := range many {
@@ -69,8 +69,8 @@ func pictures() map[string]func(io.Writer) error {
 		"batch": sweep(batch), "one value": sweep(predict.Axis{Name: "storage", Values: []float64{2e9}}), "from zero": sweep(predict.Axis{Name: "workers", Values: many}),
 		"two": sweep(batch, predict.Axis{Name: "workers", Values: []float64{0, 1, 2}}), "two, many": sweep(batch, predict.Axis{Name: "cached", Values: many[:2]}),
 		"grid of many": sweep(predict.Axis{Name: "workers", Values: many}, predict.Axis{Name: "cores", Values: many[1:]}),
-		"roofline":     func(w io.Writer) error { return plot.Roofline(w, words, roofline()) },
-		"flame":        func(w io.Writer) error { return plot.Flame(w, words, flames()) },
+		"roofline":     func(w io.Writer) error { return plot.WriteRoofline(w, textStyle, roofline()) },
+		"flame":        func(w io.Writer) error { return plot.Flame(w, textStyle, flames()) },
 	}
 }
 
@@ -135,12 +135,12 @@ func TestPicturesAreReproducible(t *testing.T) {
 
 func TestNothingToDraw(t *testing.T) {
 	for name, err := range map[string]error{
-		"no points":   plot.Sweep(io.Discard, words, []predict.Axis{{Name: "batch", Values: []float64{1}}}, nil),
-		"no axes":     plot.Sweep(io.Discard, words, nil, make([]predict.Point, 1)),
-		"wrong count": plot.Sweep(io.Discard, words, []predict.Axis{{Name: "batch", Values: []float64{1, 2}}, {Name: "workers", Values: []float64{1}}}, make([]predict.Point, 1)),
-		"too many":    plot.Sweep(io.Discard, words, []predict.Axis{{Name: "batch", Values: []float64{1}}}, make([]predict.Point, 10_001)),
-		"no time":     plot.Flame(io.Discard, words, &flame.Node{}),
-		"no peak":     plot.Roofline(io.Discard, words, predict.Roofline{}),
+		"no points":   plot.WriteSweep(io.Discard, textStyle, []predict.Axis{{Name: "batch", Values: []float64{1}}}, nil),
+		"no axes":     plot.WriteSweep(io.Discard, textStyle, nil, make([]predict.Point, 1)),
+		"wrong count": plot.WriteSweep(io.Discard, textStyle, []predict.Axis{{Name: "batch", Values: []float64{1, 2}}, {Name: "workers", Values: []float64{1}}}, make([]predict.Point, 1)),
+		"too many":    plot.WriteSweep(io.Discard, textStyle, []predict.Axis{{Name: "batch", Values: []float64{1}}}, make([]predict.Point, 10_001)),
+		"no time":     plot.Flame(io.Discard, textStyle, &flame.Node{}),
+		"no peak":     plot.WriteRoofline(io.Discard, textStyle, predict.Roofline{}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "expected") {
 			t.Errorf("%s: error %v", name, err)
@@ -150,7 +150,7 @@ func TestNothingToDraw(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for name, want := range map[string]bool{"a.svg": true, "b/C.SVG": true, "a.png": false, "svg": false, "": false} {
-		if err := plot.Check(name); (err == nil) != want {
+		if err := plot.CheckName(name); (err == nil) != want {
 			t.Errorf("Check(%q) = %v", name, err)
 		}
 	}

@@ -12,13 +12,14 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// Roofline draws what a device can do over arithmetic intensity, both axes in
+// WriteRoofline draws what a device can do over arithmetic intensity, both axes in
 // powers of ten: a sloped line per way that bytes come, the peak, the ridge
 // points, and each workload once per kind of byte.
-func Roofline(w io.Writer, title Words, r predict.Roofline) error {
+func WriteRoofline(w io.Writer, title Captions, r predict.Roofline) error {
 	safe.Values(&title, &r)
 	if !(r.Peak > 0) || math.IsInf(r.Peak, 0) || len(r.Diagonals) == 0 {
-		return fmt.Errorf("draw roofline: peak %v with %d lines, expected a known peak and memory bandwidth", r.Peak, len(r.Diagonals))
+		return fmt.Errorf("draw roofline: peak %v with %d lines, expected a known peak and memory bandwidth", r.Peak,
+			len(r.Diagonals))
 	}
 	low, high := extent(r)
 	p := panel{
@@ -29,7 +30,8 @@ func Roofline(w io.Writer, title Words, r predict.Roofline) error {
 	s := &sheet{words: title}
 	for _, d := range r.Diagonals {
 		if d.Ridge > 0 && stat.Finite(d.Ridge) {
-			s.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, stoker.AboutRate(d.Rate), d.Over), lineThumb(stroke{colourOfLine(d.Name), 2, ""}))
+			s.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, stoker.AboutRate(d.Rate), d.Over),
+				lineThumb(stroke{colourOfLine(d.Name), 2, ""}))
 		}
 	}
 	for i, point := range r.Points {
@@ -41,28 +43,31 @@ func Roofline(w io.Writer, title Words, r predict.Roofline) error {
 	}
 	p.inner = func(c *canvas, at func(dot) dot) {
 		for i, d := range r.Diagonals {
-			diagonal(c, at, p, r, d, i)
+			drawDiagonal(c, at, p, r, d, i)
 		}
 		peakLabel(c, at, p, r.Precision, r.Peak)
 		for _, slower := range r.Slower {
 			if start := math.Log10(slower.Peak / r.Diagonals[0].Rate); slower.Peak > 0 {
-				c.line([]dot{at(dot{math.Max(start, p.x.min), math.Log10(slower.Peak)}), at(dot{p.x.max, math.Log10(slower.Peak)})}, stroke{grey, 1, "4 3"})
+				c.drawLine([]dot{
+					at(dot{math.Max(start, p.x.min), math.Log10(slower.Peak)}),
+					at(dot{p.x.max, math.Log10(slower.Peak)}),
+				}, stroke{grey, 1, "4 3"})
 				peakLabel(c, at, p, slower.Precision, slower.Peak)
 			}
 		}
 		for i, point := range r.Points {
-			workpoint(c, at, point, i)
+			drawWorkpoint(c, at, point, i)
 		}
 	}
 	s.panels = []panel{p}
-	return s.write(w)
+	return s.writeSVG(w)
 }
 
 // peakLabel names a flat line, below its right end.
 func peakLabel(c *canvas, at func(dot) dot, p panel, in hardware.Precision, peak float64) {
 	end, text := at(dot{p.x.max, math.Log10(peak)}), fmt.Sprintf("peak, %s: %s", in, stoker.AboutFLOPs(peak))
 	c.rect(box{end.x - wide(text, 9.5), end.y + 3, end.x, end.y + 15}, white, white) // a diagonal may lie there
-	c.text(dot{end.x, end.y + 9}, words{9.5, grey, "end", false}, text)
+	c.drawText(dot{end.x, end.y + 9}, textStyle{9.5, grey, "end", false}, text)
 }
 
 // colourOfLine is the colour of a kind of byte, on lines and points.
@@ -109,9 +114,9 @@ func floor(r predict.Roofline) float64 {
 	return math.Log10(least)
 }
 
-// diagonal draws one line up to its ridge and flat from there, with the ridge's
+// drawDiagonal draws one line up to its ridge and flat from there, with the ridge's
 // intensity above it, each line's a little higher than that of the one before.
-func diagonal(c *canvas, at func(dot) dot, p panel, r predict.Roofline, d predict.Diagonal, n int) {
+func drawDiagonal(c *canvas, at func(dot) dot, p panel, r predict.Roofline, d predict.Diagonal, n int) {
 	if !(d.Ridge > 0) || !stat.Finite(d.Ridge) {
 		return
 	}
@@ -121,19 +126,24 @@ func diagonal(c *canvas, at func(dot) dot, p panel, r predict.Roofline, d predic
 		start = dot{p.y.min - math.Log10(d.Rate), p.y.min}
 	}
 	ridge := at(dot{math.Log10(d.Ridge), peak})
-	c.line([]dot{at(start), ridge, at(dot{p.x.max, peak})}, stroke{colour, 1.8, ""})
+	c.drawLine([]dot{at(start), ridge, at(dot{p.x.max, peak})}, stroke{colour, 1.8, ""})
 	c.mark(ridge, 3, colour, 2)
-	c.text(dot{ridge.x, ridge.y - 10 - 12*float64(n)}, words{9.5, colour, "middle", false}, stoker.About(d.Ridge)+" FLOP/B")
+	c.drawText(dot{ridge.x, ridge.y - 10 - 12*float64(n)}, textStyle{9.5, colour, "middle", false},
+		stoker.About(d.Ridge)+" FLOP/B")
 }
 
-// workpoint draws one workload in the colour of each line that it is held
+// drawWorkpoint draws one workload in the colour of each line that it is held
 // against: what it attains over bytes of device memory, what its input lets
 // through over bytes copied and stored.
-func workpoint(c *canvas, at func(dot) dot, w predict.Workpoint, shape int) {
+func drawWorkpoint(c *canvas, at func(dot) dot, w predict.Workpoint, shape int) {
 	for _, p := range []struct {
 		x, y float64
 		line string
-	}{{w.Device, w.Attained.Point, predict.DeviceMemory}, {w.Copied, w.Delivered.Point, predict.HostLink}, {w.Stored, w.Delivered.Point, predict.InputSupply}} {
+	}{
+		{w.Device, w.Attained.Point, predict.DeviceMemory},
+		{w.Copied, w.Delivered.Point, predict.HostLink},
+		{w.Stored, w.Delivered.Point, predict.InputSupply},
+	} {
 		if stat.Finite(p.x) && stat.Finite(p.y) && p.x > 0 && p.y > 0 {
 			c.mark(at(dot{math.Log10(p.x), math.Log10(p.y)}), 4.5, colourOfLine(p.line), shape)
 		}
@@ -141,15 +151,15 @@ func workpoint(c *canvas, at func(dot) dot, w predict.Workpoint, shape int) {
 }
 
 // decades are powers of ten with labels, and small ticks between them.
-func decades(a axis, text func(float64) string) []tick {
-	var ticks []tick
+func decades(a axis, text func(float64) string) []axisTick {
+	var ticks []axisTick
 	each := math.Max(1, math.Ceil((a.max-a.min)/9))
 	for d := math.Floor(a.min); d <= a.max; d++ {
 		if math.Mod(d, each) == 0 {
-			ticks = append(ticks, tick{d, text(math.Pow(10, d))})
+			ticks = append(ticks, axisTick{d, text(math.Pow(10, d))})
 		}
 		for n := 2.0; n < 10; n++ {
-			ticks = append(ticks, tick{value: d + math.Log10(n)})
+			ticks = append(ticks, axisTick{value: d + math.Log10(n)})
 		}
 	}
 	return ticks

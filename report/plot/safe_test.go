@@ -13,7 +13,7 @@ import (
 
 // Names of a user's own rows stand in a picture as text.
 func TestPicturesHoldNothingFromOutsideRaw(t *testing.T) {
-	words := plot.Words{Title: "title" + poison.Text, Source: "source" + poison.Text}
+	words := plot.Captions{Title: "title" + poison.Text, Source: "source" + poison.Text}
 	r := predict.Roofline{
 		Peak: 1e15, Diagonals: []predict.Diagonal{{Name: "line" + poison.Text, Over: "bytes" + poison.Text, Rate: 3e12, Ridge: 333}},
 		Points: []predict.Workpoint{{Name: "work" + poison.Text, Batch: 64, Device: 90, Copied: 40000, Stored: 2e5, Bound: "line" + poison.Text}},
@@ -23,9 +23,9 @@ func TestPicturesHoldNothingFromOutsideRaw(t *testing.T) {
 	tree := &flame.Node{Name: "node" + poison.Text, Time: 10, Children: []*flame.Node{{Name: "x.py(1): y" + poison.Text, Time: 5}}}
 	for name, draw := range map[string]func(*bytes.Buffer) error{
 		"flame":    func(b *bytes.Buffer) error { return plot.Flame(b, words, tree) },
-		"roofline": func(b *bytes.Buffer) error { return plot.Roofline(b, words, r) },
+		"roofline": func(b *bytes.Buffer) error { return plot.WriteRoofline(b, words, r) },
 		"sweep": func(b *bytes.Buffer) error {
-			return plot.Sweep(b, words, axes, []predict.Point{{X: 1, Fits: predict.Yes}, {X: 2, Fits: predict.Yes}})
+			return plot.WriteSweep(b, words, axes, []predict.Point{{X: 1, Fits: predict.Yes}, {X: 2, Fits: predict.Yes}})
 		},
 	} {
 		var b bytes.Buffer

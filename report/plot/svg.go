@@ -11,15 +11,15 @@ import (
 // canvas collects the elements of an SVG. Coordinates are pixels, downwards.
 type canvas struct{ b strings.Builder }
 
-// at is a coordinate with two digits behind the point.
-func at(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+// formatCoordinate is a coordinate with two digits behind the point.
+func formatCoordinate(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 // escaped is text fit for XML, and for a reader.
 func escaped(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(safe.Text(s, 560))
 }
 
-func (c *canvas) add(format string, args ...any) { fmt.Fprintf(&c.b, format+"\n", args...) }
+func (c *canvas) addElement(format string, args ...any) { fmt.Fprintf(&c.b, format+"\n", args...) }
 
 // box is a rectangle.
 type box struct{ left, top, right, bottom float64 }
@@ -28,7 +28,9 @@ func (r box) width() float64  { return r.right - r.left }
 func (r box) height() float64 { return r.bottom - r.top }
 
 func (c *canvas) rect(r box, fill, stroke string) {
-	c.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s" stroke="%s" stroke-width="0.6"/>`, at(r.left), at(r.top), at(r.width()), at(r.height()), fill, stroke)
+	c.addElement(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s" stroke="%s" stroke-width="0.6"/>`,
+		formatCoordinate(r.left), formatCoordinate(r.top), formatCoordinate(r.width()), formatCoordinate(r.height()),
+		fill, stroke)
 }
 
 // stroke is a line's colour, width, and dashes ("" none).
@@ -42,21 +44,23 @@ type stroke struct {
 func path(points []dot) string {
 	var b strings.Builder
 	for i, p := range points {
-		b.WriteString(map[bool]string{true: "M", false: "L"}[i == 0] + at(p.x) + " " + at(p.y))
+		b.WriteString(map[bool]string{true: "M", false: "L"}[i == 0] + formatCoordinate(p.x) + " " +
+			formatCoordinate(p.y))
 	}
 	return b.String()
 }
 
-func (c *canvas) line(points []dot, s stroke) {
+func (c *canvas) drawLine(points []dot, s stroke) {
 	dashes := ""
 	if s.dashes != "" {
 		dashes = ` stroke-dasharray="` + s.dashes + `"`
 	}
-	c.add(`<path d="%s" fill="none" stroke="%s" stroke-width="%s"%s/>`, path(points), s.colour, at(s.width), dashes)
+	c.addElement(`<path d="%s" fill="none" stroke="%s" stroke-width="%s"%s/>`, path(points), s.colour,
+		formatCoordinate(s.width), dashes)
 }
 
 func (c *canvas) area(points []dot, fill string) {
-	c.add(`<path d="%sZ" fill="%s" fill-opacity="0.2"/>`, path(points), fill)
+	c.addElement(`<path d="%sZ" fill="%s" fill-opacity="0.2"/>`, path(points), fill)
 }
 
 // shapes tell dots apart: SVG paths around their middle, in units of their radius.
@@ -67,23 +71,24 @@ var shapes = []string{
 
 // mark draws a shape.
 func (c *canvas) mark(p dot, radius float64, fill string, shape int) {
-	c.add(`<path transform="translate(%s %s) scale(%s)" d="%s" fill="%s"/>`, at(p.x), at(p.y), at(radius), shapes[shape%len(shapes)], fill)
+	c.addElement(`<path transform="translate(%s %s) scale(%s)" d="%s" fill="%s"/>`, formatCoordinate(p.x),
+		formatCoordinate(p.y), formatCoordinate(radius), shapes[shape%len(shapes)], fill)
 }
 
-// words is how a text stands.
-type words struct {
+// textStyle is how a text stands.
+type textStyle struct {
 	size   float64
 	colour string
 	anchor string // start, middle, end
 	turned bool   // upwards
 }
 
-func (c *canvas) text(p dot, w words, s string) {
+func (c *canvas) drawText(p dot, w textStyle, s string) {
 	turn := ""
 	if w.turned {
-		turn = fmt.Sprintf(` transform="rotate(-90 %s %s)"`, at(p.x), at(p.y))
+		turn = fmt.Sprintf(` transform="rotate(-90 %s %s)"`, formatCoordinate(p.x), formatCoordinate(p.y))
 	}
-	c.add(`<text x="%s" y="%s" font-size="%s" fill="%s" text-anchor="%s" dominant-baseline="central"%s>%s</text>`, at(p.x), at(p.y), at(w.size), w.colour, w.anchor, turn, escaped(s))
+	c.addElement(`<text x="%s" y="%s" font-size="%s" fill="%s" text-anchor="%s" dominant-baseline="central"%s>%s</text>`, formatCoordinate(p.x), formatCoordinate(p.y), formatCoordinate(w.size), w.colour, w.anchor, turn, escaped(s))
 }
 
 // wide is about how wide a text is: letters of sans-serif fonts take half their size

@@ -19,19 +19,21 @@ const (
 	mostDots   = 150 // on a line
 )
 
-// Sweep draws a sweep over one setting as two panels, throughput and
+// WriteSweep draws a sweep over one setting as two panels, throughput and
 // utilisation, each with its interval; over two settings as a heat map of
 // utilisation. Each point has the colour of what binds there.
-func Sweep(w io.Writer, title Words, axes []predict.Axis, points []predict.Point) error {
+func WriteSweep(w io.Writer, title Captions, axes []predict.Axis, points []predict.Point) error {
 	safe.Values(&title, &axes, &points)
 	if len(points) == 0 || len(axes) < 1 || len(axes) > 2 {
-		return fmt.Errorf("draw sweep: %d points over %d settings, expected some over one or two", len(points), len(axes))
+		return fmt.Errorf("draw sweep: %d points over %d settings, expected some over one or two", len(points),
+			len(axes))
 	}
 	if len(axes) == 2 {
 		return heat(w, title, axes, points)
 	}
 	if len(points) > mostPoints {
-		return fmt.Errorf("draw sweep: %d points, expected at most %d: widen the steps, or print --csv", len(points), mostPoints)
+		return fmt.Errorf("draw sweep: %d points, expected at most %d: widen the steps, or print --csv", len(points),
+			mostPoints)
 	}
 	s := &sheet{words: title}
 	x := axisOf(axes[0])
@@ -51,12 +53,18 @@ func Sweep(w io.Writer, title Words, axes []predict.Axis, points []predict.Point
 	upper.inner = func(c *canvas, at func(dot) dot) {
 		samples.draw(c, at)
 		if len(taken) > 1 {
-			c.line(placed(taken, at), stroke{grey, 1.2, "4 3"})
+			c.drawLine(placed(taken, at), stroke{grey, 1.2, "4 3"})
 		}
 	}
-	lower := panel{x: x, y: axis{title: "utilisation", max: 1.02, ticks: []tick{{0, "0 %"}, {0.25, ""}, {0.5, "50 %"}, {0.75, ""}, {1, "100 %"}}}, inner: use.draw}
+	lower := panel{x: x, y: axis{title: "utilisation", max: 1.02, ticks: []axisTick{
+		{0, "0 %"},
+		{0.25, ""},
+		{0.5, "50 %"},
+		{0.75, ""},
+		{1, "100 %"},
+	}}, inner: use.draw}
 	s.panels = []panel{upper, lower}
-	return s.write(w)
+	return s.writeSVG(w)
 }
 
 // doubling reports whether the values of an axis stand by their doublings.
@@ -90,7 +98,7 @@ func axisOf(a predict.Axis) axis {
 	s := axis{title: report.NameAxis(a.Name), min: along(a, low), max: along(a, high)}
 	last := math.Inf(-1)
 	for _, v := range a.Values {
-		t := tick{value: along(a, v)}
+		t := axisTick{value: along(a, v)}
 		if t.value-last >= (s.max-s.min)/(mostTicks+1) {
 			t.label, last = report.FormatAxis(a.Name, v), t.value
 		}
@@ -171,7 +179,7 @@ func (c curve) draw(k *canvas, at func(dot) dot) {
 		around = append(around, at(c.high[i]))
 	}
 	k.area(around, blue)
-	k.line(placed(c.line, at), stroke{blue, 1.8, ""})
+	k.drawLine(placed(c.line, at), stroke{blue, 1.8, ""})
 	for _, bound := range report.Bounds {
 		for _, d := range c.dots[bound] {
 			k.mark(at(d), c.radius, colourOf(bound), 0)
@@ -211,20 +219,21 @@ func colourOf(bound string) string {
 }
 
 // heat draws utilisation over two settings, a cell per pair.
-func heat(w io.Writer, title Words, axes []predict.Axis, points []predict.Point) error {
+func heat(w io.Writer, title Captions, axes []predict.Axis, points []predict.Point) error {
 	columns, rows := len(axes[1].Values), len(axes[0].Values)
 	if len(points) != columns*rows {
 		return fmt.Errorf("draw sweep: %d points, expected %d x %d", len(points), rows, columns)
 	}
 	if len(points) > mostCells {
-		return fmt.Errorf("draw sweep: %d cells, expected at most %d: widen the steps, or print --csv", len(points), mostCells)
+		return fmt.Errorf("draw sweep: %d cells, expected at most %d: widen the steps, or print --csv", len(points),
+			mostCells)
 	}
 	p := panel{x: nominal(axes[1]), y: nominal(axes[0]), bare: true}
 	p.inner = func(c *canvas, at func(dot) dot) {
 		for i, point := range points {
 			x, y := float64(i%columns), float64(i/columns)
 			low, high := at(dot{x - 0.5, y - 0.5}), at(dot{x + 0.5, y + 0.5})
-			cell(c, box{low.x, high.y, high.x, low.y}, point, columns <= 12 && rows <= 14)
+			drawCell(c, box{low.x, high.y, high.x, low.y}, point, columns <= 12 && rows <= 14)
 		}
 	}
 	s := &sheet{words: title, panels: []panel{p}}
@@ -232,7 +241,7 @@ func heat(w io.Writer, title Words, axes []predict.Axis, points []predict.Point)
 		fill, _ := shade(predict.Point{Utilization: stoker.Exactly(u), Fits: predict.Yes})
 		s.explain("utilisation "+stoker.Percent(u), fillThumb(fill))
 	}
-	return s.write(w)
+	return s.writeSVG(w)
 }
 
 // nominal labels each value of an axis at its index, as many as fit.
@@ -241,15 +250,15 @@ func nominal(a predict.Axis) axis {
 	each := (len(a.Values) + mostTicks) / (mostTicks + 1)
 	for i, v := range a.Values {
 		if i%each == 0 {
-			s.ticks = append(s.ticks, tick{float64(i), report.FormatAxis(a.Name, v)})
+			s.ticks = append(s.ticks, axisTick{float64(i), report.FormatAxis(a.Name, v)})
 		}
 	}
 	return s
 }
 
-// cell draws one pair of settings, with utilisation and what binds where there is
+// drawCell draws one pair of settings, with utilisation and what binds where there is
 // room for words.
-func cell(c *canvas, in box, point predict.Point, lettered bool) {
+func drawCell(c *canvas, in box, point predict.Point, lettered bool) {
 	fill, ink := shade(point)
 	edge := fill // in the same colour: no seams between many cells
 	if lettered {
@@ -260,15 +269,15 @@ func cell(c *canvas, in box, point predict.Point, lettered bool) {
 		return
 	}
 	middle := dot{(in.left + in.right) / 2, (in.top + in.bottom) / 2}
-	large, small := words{11, ink, "middle", false}, words{8, ink, "middle", false}
+	large, small := textStyle{11, ink, "middle", false}, textStyle{8, ink, "middle", false}
 	switch {
 	case point.Fits == predict.No:
-		c.text(middle, large, "no room")
+		c.drawText(middle, large, "no room")
 	case in.height() < 25:
-		c.text(middle, large, stoker.Percent(point.Utilization.Point))
+		c.drawText(middle, large, stoker.Percent(point.Utilization.Point))
 	default:
-		c.text(dot{middle.x, middle.y - 5}, large, stoker.Percent(point.Utilization.Point))
-		c.text(dot{middle.x, middle.y + 7}, small, report.NameLimit(point.BoundStage, point.Bound))
+		c.drawText(dot{middle.x, middle.y - 5}, large, stoker.Percent(point.Utilization.Point))
+		c.drawText(dot{middle.x, middle.y + 7}, small, report.NameLimit(point.BoundStage, point.Bound))
 	}
 }
 

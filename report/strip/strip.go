@@ -69,8 +69,8 @@ type cutter struct {
 // at is where a column begins.
 func (c *cutter) at(i int) float64 { return c.from + (c.to-c.from)*float64(i)/float64(c.columns) }
 
-// column is where a time lies.
-func (c *cutter) column(t float64) int {
+// columnAt is where a time lies.
+func (c *cutter) columnAt(t float64) int {
 	return min(c.columns-1, max(0, int(float64(c.columns)*(t-c.from)/(c.to-c.from))))
 }
 
@@ -83,10 +83,10 @@ func (c *cutter) each(of func(from, to float64) float64) []float64 {
 	return values
 }
 
-// add adds a row, with the largest value as its most where none is given. One of
+// addTrack adds a row, with the largest value as its most where none is given. One of
 // which nothing is known is left out; so is memory and power that is always 0, as of
 // an emulated device, and what others do on a device where they do nothing.
-func (c *cutter) add(t Track) {
+func (c *cutter) addTrack(t Track) {
 	largest := -1.0
 	for _, v := range t.Values {
 		largest = max(largest, stat.Or(v, -1))
@@ -112,7 +112,7 @@ func (c *cutter) sumsOf(steps []recording.Step) sums {
 		if !(long > 0) || math.IsNaN(wait) || step.Start >= c.to || step.Start+long <= c.from {
 			continue
 		}
-		for i := c.column(step.Start); i <= c.column(step.Start+long); i++ {
+		for i := c.columnAt(step.Start); i <= c.columnAt(step.Start+long); i++ {
 			part := (min(step.Start+long, c.at(i+1)) - max(step.Start, c.at(i))) / long
 			if part <= 0 {
 				continue
@@ -156,11 +156,11 @@ func (c *cutter) steps() {
 			name = fmt.Sprintf("rank %d waits", rank)
 		}
 		if i < rows {
-			c.add(Track{Name: name, Unit: "share", Kind: Waiting, Most: 1, Values: waits})
+			c.addTrack(Track{Name: name, Unit: "share", Kind: Waiting, Most: 1, Values: waits})
 		}
 	}
 	if len(order) > 0 {
-		c.add(Track{Name: "throughput", Unit: "samples/s", Kind: Throughput, Values: all})
+		c.addTrack(Track{Name: "throughput", Unit: "samples/s", Kind: Throughput, Values: all})
 	}
 }
 
@@ -173,7 +173,7 @@ func (c *cutter) devices() {
 		subject := fmt.Sprintf("gpu/%d", g.Index)
 		add := func(what, unit string, kind Kind, signal recording.Signal, most float64) {
 			series := c.run.Find(signal, subject)
-			c.add(Track{
+			c.addTrack(Track{
 				Name: fmt.Sprintf("GPU %d %s", g.Index, what), Unit: unit, Kind: kind, Subject: subject, Most: most,
 				Values: c.each(func(from, to float64) float64 { return held(series, from, to) }),
 			})
@@ -229,34 +229,41 @@ func (c *cutter) cores() {
 	}
 	cores := c.run.Facts.Machine.Cores()
 	job, all := rates(recording.TreeCPU, "tree"), rates(recording.MachineCPU, "machine")
-	c.add(Track{Name: "cores of the job", Unit: "cores", Kind: JobCores, Most: cores, Values: job})
+	c.addTrack(Track{Name: "cores of the job", Unit: "cores", Kind: JobCores, Most: cores, Values: job})
 	for i := range all {
 		all[i] = max(0, all[i]-job[i])
 	}
-	c.add(Track{Name: "cores of others", Unit: "cores", Kind: Others, Most: cores, Values: all})
-	c.counters(Disk, "read from %s", recording.DiskRead, "B/s", func(string) float64 { return c.run.Facts.Machine.DiskLimit })
-	c.counters(Disk, "%s at work", recording.DiskBusy, "share", func(string) float64 { return 1 })
+	c.addTrack(Track{Name: "cores of others", Unit: "cores", Kind: Others, Most: cores, Values: all})
+	c.addCounters(Disk, "read from %s", recording.DiskRead, "B/s",
+		func(string) float64 { return c.run.Facts.Machine.DiskLimit })
+	c.addCounters(Disk, "%s at work", recording.DiskBusy, "share", func(string) float64 { return 1 })
 	speed := func(subject string) float64 { return c.run.Facts.Machine.NetSpeed[subject] }
-	c.counters(Network, "received by %s", recording.NetReceived, "B/s", speed)
-	c.counters(Network, "sent by %s", recording.NetSent, "B/s", speed)
+	c.addCounters(Network, "received by %s", recording.NetReceived, "B/s", speed)
+	c.addCounters(Network, "sent by %s", recording.NetSent, "B/s", speed)
 }
 
-// counters cuts how fast something grew of each subject of which it grew at all, beside
+// addCounters cuts how fast something grew of each subject of which it grew at all, beside
 // what it can.
-func (c *cutter) counters(kind Kind, name string, signal recording.Signal, unit string, limit func(subject string) float64) {
+func (c *cutter) addCounters(kind Kind, name string, signal recording.Signal, unit string,
+	limit func(subject string) float64,
+) {
 	for _, series := range c.run.All(signal) {
 		if part := series.Between(c.from, c.to); len(part.V) == 0 || part.Last() <= part.V[0] {
 			continue
 		}
 		values := c.each(func(from, to float64) float64 { return growth(&series, from, to) })
 		_, short, _ := strings.Cut(series.Subject, "/")
-		c.add(Track{Name: fmt.Sprintf(name, short), Unit: unit, Kind: kind, Subject: series.Subject, Most: limit(series.Subject), Values: values})
+		c.addTrack(Track{
+			Name: fmt.Sprintf(name, short), Unit: unit, Kind: kind, Subject: series.Subject,
+			Most: limit(series.Subject), Values: values,
+		})
 	}
 }
 
 // StateNames are words for a thread's states.
 var StateNames = map[recording.State]string{
-	recording.Parked: "parked", recording.Running: "running", recording.OnDisk: "storage", recording.Remote: "network", recording.Asleep: "asleep",
+	recording.Parked: "parked", recording.Running: "running", recording.OnDisk: "storage", recording.Remote: "network",
+	recording.Asleep: "asleep",
 }
 
 // threads cuts what the launching threads and the workers did.
@@ -306,8 +313,8 @@ func (c *cutter) mostly(series *recording.Series, i int) string {
 	return best
 }
 
-// Text is a value of a row with its unit.
-func Text(v float64, unit string) string {
+// FormatValue is a value of a row with its unit.
+func FormatValue(v float64, unit string) string {
 	switch unit {
 	case "share":
 		return stoker.Percent(v)

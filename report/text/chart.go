@@ -67,8 +67,8 @@ func (c *canvas) fit(lines ...line) {
 	}
 }
 
-// place turns a dot into columns and rows of braille dots, from the top left.
-func (c *canvas) place(d dot) (x, y float64) {
+// toDots turns a dot into columns and rows of braille dots, from the top left.
+func (c *canvas) toDots(d dot) (x, y float64) {
 	x = (d.x - c.low.x) / (c.high.x - c.low.x) * float64(2*c.columns-1)
 	y = (c.high.y - d.y) / (c.high.y - c.low.y) * float64(4*c.rows-1)
 	return x, y
@@ -87,19 +87,19 @@ func (c *canvas) set(x, y float64) {
 }
 
 // draw joins the dots of a line; dots that are unknown break it.
-func (c *canvas) draw(l line) { c.stroke(l, 1) }
+func (c *canvas) draw(l line) { c.drawStroke(l, 1) }
 
 // dots draws every fourth dot of a line.
-func (c *canvas) dots(l line) { c.stroke(l, 4) }
+func (c *canvas) dots(l line) { c.drawStroke(l, 4) }
 
-func (c *canvas) stroke(l line, each int) {
+func (c *canvas) drawStroke(l line, each int) {
 	for i := 1; i < len(l); i++ {
 		a, b := l[i-1], l[i]
 		if !stat.Finite(a.x) || !stat.Finite(a.y) || !stat.Finite(b.x) || !stat.Finite(b.y) {
 			continue
 		}
-		x0, y0 := c.place(a)
-		x1, y1 := c.place(b)
+		x0, y0 := c.toDots(a)
+		x1, y1 := c.toDots(b)
 		n := int(math.Min(1e4, math.Ceil(math.Max(math.Abs(x1-x0), math.Abs(y1-y0))))) + 1
 		for k := 0; k <= n; k += each {
 			part := float64(k) / float64(n)
@@ -110,15 +110,15 @@ func (c *canvas) stroke(l line, each int) {
 
 // mark writes a letter at a place.
 func (c *canvas) mark(d dot, letter rune) {
-	x, y := c.place(d)
+	x, y := c.toDots(d)
 	i, j := int(y)/4, int(x)/2
 	if stat.Finite(x) && stat.Finite(y) && i >= 0 && j >= 0 && i < c.rows && j < c.columns {
 		c.letters[[2]int{i, j}] = letter
 	}
 }
 
-// text is the chart with its axes.
-func (c *canvas) text() string {
+// drawChart is the chart with its axes.
+func (c *canvas) drawChart() string {
 	var b strings.Builder
 	top, middle, bottom := c.format(c.high.y), c.format((c.low.y+c.high.y)/2), c.format(c.low.y)
 	width := max(cellWidth(top), cellWidth(middle), cellWidth(bottom))
@@ -144,11 +144,13 @@ func (c *canvas) text() string {
 				cells.WriteRune(rune(0x2800 + int(bits)))
 			}
 		}
-		b.WriteString(strings.TrimRight("  "+strings.Repeat(" ", width-cellWidth(label))+label+" │"+cells.String(), " ") + "\n")
+		b.WriteString(strings.TrimRight("  "+strings.Repeat(" ", width-cellWidth(label))+label+" │"+cells.String(),
+			" ") + "\n")
 	}
 	b.WriteString("  " + strings.Repeat(" ", width) + " └" + strings.Repeat("─", c.columns) + "\n")
 	space := max(1, c.columns-cellWidth(c.left)-cellWidth(c.right)-cellWidth(c.bottom))
 	before := space / 2
-	b.WriteString("  " + strings.Repeat(" ", width+2) + c.left + strings.Repeat(" ", before) + c.bottom + strings.Repeat(" ", max(1, space-before)) + c.right + "\n")
+	b.WriteString("  " + strings.Repeat(" ", width+2) + c.left + strings.Repeat(" ", before) + c.bottom +
+		strings.Repeat(" ", max(1, space-before)) + c.right + "\n")
 	return b.String()
 }

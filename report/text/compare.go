@@ -17,19 +17,19 @@ func WriteTraces(w io.Writer, o verify.TraceOutcome, top int, style Style) error
 	p.outcomeHeadline(o.Outcome)
 	if o.Refused == "" {
 		if o.Noise != nil {
-			p.side("noise", noiseText(*o.Noise))
+			p.writeSide("noise", noiseText(*o.Noise))
 		}
 		p.promised(o)
 	}
-	p.side("limited by", o.Was+" -> "+p.bold(o.Now))
+	p.writeSide("limited by", o.Was+" -> "+p.bold(o.Now))
 	steps, work := report.CompareSteps(o.Rows), top
 	steps.Rows, steps.Align = p.fitted(steps.Rows, steps.Align, "least to most", "least to most")
 	if !style.All && (top == 0 || top > fewWorks) {
 		work = fewWorks
 	}
 	p.show([]section{
-		{items: []item{{important, func(p *page) { p.sheet(steps) }}}},
-		{items: []item{{useful, func(p *page) { p.sheet(report.CompareWork(o.Work, work)) }}}},
+		{items: []item{{important, func(p *page) { p.writeSheet(steps) }}}},
+		{items: []item{{useful, func(p *page) { p.writeSheet(report.CompareWork(o.Work, work)) }}}},
 		p.notes(o.Warnings),
 	}, strings.TrimSpace("stoker trace --all "+style.File))
 	return p.to(w)
@@ -41,13 +41,13 @@ const fewWorks = 5
 // promised sets what the trace before was advised beside what came.
 func (p *page) promised(o verify.TraceOutcome) {
 	if o.Promise.Promised != nil {
-		p.promise(o.Outcome)
+		p.writePromise(o.Outcome)
 		return
 	}
 	if len(o.Promises) == 0 || o.Speedup == nil {
 		return
 	}
-	p.side("achieved", stoker.Factor(*o.Speedup)+". What was promised before, if that is what was changed:")
+	p.writeSide("achieved", stoker.Factor(*o.Speedup)+". What was promised before, if that is what was changed:")
 	for _, f := range o.Promises {
 		var changes []string
 		for _, c := range f.Changes {
@@ -59,7 +59,7 @@ func (p *page) promised(o verify.TraceOutcome) {
 		}
 		ended := string(f.Kept)
 		if words, found := promises[f.Kept]; found {
-			ended = p.colour(words.colour, words.text)
+			ended = p.paint(words.colour, words.text)
 		}
 		p.wrapped("    - ", "      ", fmt.Sprintf("%s: %s   %s", name, stoker.Factor(f.Promised), ended))
 	}

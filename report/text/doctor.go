@@ -16,14 +16,15 @@ func WriteChecks(w io.Writer, checks []report.Check, style Style) error {
 		width = max(width, cellWidth(c.What))
 	}
 	for _, c := range checks {
-		word := p.colour("32", "seen   ")
+		word := p.paint("32", "seen   ")
 		switch {
 		case !c.Seen && c.Needed:
-			word, missing, needed = p.colour("31", "MISSING"), missing+1, needed+1
+			word, missing, needed = p.paint("31", "MISSING"), missing+1, needed+1
 		case !c.Seen:
-			word, missing = p.colour("33", "missing"), missing+1
+			word, missing = p.paint("33", "missing"), missing+1
 		}
-		fmt.Fprintf(&p.b, "%s  %s%s  %s\n", word, c.What, strings.Repeat(" ", width-cellWidth(c.What)), report.Shorten(c.Text, 400))
+		fmt.Fprintf(&p.b, "%s  %s%s  %s\n", word, c.What, strings.Repeat(" ", width-cellWidth(c.What)),
+			report.Shorten(c.Text, 400))
 		if c.Help != "" {
 			fmt.Fprintf(&p.b, "%s  -> %s\n", strings.Repeat(" ", len("missing  ")+width), c.Help)
 		}

@@ -57,7 +57,7 @@ func TestPagesHaveFortyLines(t *testing.T) {
 		s.add(useful, func(p *page) { p.wrapped("  - ", "    ", "the launching thread waits") })
 	}
 	short, whole := newVerdictPage(Style{}), newVerdictPage(Style{All: true})
-	short.show([]section{s, {title: "last", items: []item{{always, func(p *page) { p.row("hung", "yes") }}}}}, "stoker diagnose --all")
+	short.show([]section{s, {title: "last", items: []item{{always, func(p *page) { p.writeRow("hung", "yes") }}}}}, "stoker diagnose --all")
 	whole.show([]section{s}, "stoker diagnose --all")
 	if n := strings.Count(short.b.String(), "\n"); n != mostLines || !strings.HasSuffix(short.b.String(), "\nmore: stoker diagnose --all\n") || !strings.Contains(short.b.String(), "last\n  hung ") {
 		t.Errorf("%d lines:\n%s", n, short.b.String())

@@ -12,9 +12,9 @@ import (
 // leastPart is the share of a step below which a part of it is not worth a line.
 const leastPart = 0.005
 
-// inside shows a step as a tree, and what it asks of the device.
-func (p *page) inside(w recording.Window) {
-	parts, clock := w.Parts()
+// writeInside shows a step as a tree, and what it asks of the device.
+func (p *page) writeInside(w recording.Window) {
+	parts, clock := w.StepParts()
 	if parts == nil {
 		return
 	}
@@ -22,16 +22,20 @@ func (p *page) inside(w recording.Window) {
 	for _, part := range parts {
 		whole += part.Mean
 	}
-	p.row("inside", fmt.Sprintf("%s, in %d of %s", report.DescribeClock(clock), len(w.Insides()), stoker.Many(len(w.Steps), "step")))
+	p.writeRow("inside", fmt.Sprintf("%s, in %d of %s", report.DescribeClock(clock), len(w.Insides()),
+		stoker.Many(len(w.Steps), "step")))
 	rows := [][]string{{"part", "mean", "share", "p95"}}
 	for _, part := range parts {
 		if part.Mean >= leastPart*whole {
-			rows = append(rows, []string{part.Name, stoker.AboutSeconds(part.Mean), stoker.Percent(part.Mean / whole), stoker.AboutSeconds(part.P95)})
+			rows = append(rows, []string{
+				part.Name, stoker.AboutSeconds(part.Mean), stoker.Percent(part.Mean / whole),
+				stoker.AboutSeconds(part.P95),
+			})
 		}
 	}
-	p.table(rows, "lrrr")
+	p.writeTable(rows, "lrrr")
 	if asks := asksText(w.Asks()); asks != "" {
-		p.row("per step", asks)
+		p.writeRow("per step", asks)
 	}
 }
 
@@ -40,13 +44,15 @@ func asksText(a recording.DeviceAsks) string {
 	var said []string
 	add := func(n float64, one, many string, seconds float64) {
 		if n >= 0.05 {
-			said = append(said, fmt.Sprintf("%s %s (%s)", stoker.About(n), stoker.Ending(n, one, many), stoker.AboutSeconds(seconds)))
+			said = append(said, fmt.Sprintf("%s %s (%s)", stoker.About(n), stoker.Ending(n, one, many),
+				stoker.AboutSeconds(seconds)))
 		}
 	}
 	add(a.Launches, "launch", "launches", a.LaunchTime)
 	add(a.Syncs, "wait for the device", "waits for the device", a.SyncTime)
 	if a.Copies >= 0.05 {
-		said = append(said, fmt.Sprintf("%s of copies in, %s of them pageable", stoker.AboutBytes(a.CopyBytes), stoker.Percent(a.Pageable/a.CopyBytes)))
+		said = append(said, fmt.Sprintf("%s of copies in, %s of them pageable", stoker.AboutBytes(a.CopyBytes),
+			stoker.Percent(a.Pageable/a.CopyBytes)))
 	}
 	return strings.Join(said, ", ")
 }

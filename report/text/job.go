@@ -25,14 +25,16 @@ func WriteJob(w io.Writer, j judge.Job, members []judge.Member, plan advise.Plan
 			mark = "* " + mark
 		}
 		rows = append(rows, []string{
-			mark, r.Host, stoker.AboutSeconds(r.Costs.Step), stoker.Percent(r.Input() / r.Costs.HostStep), cameLast(r, j.Steps),
+			mark, r.Host, stoker.AboutSeconds(r.Costs.Step), stoker.Percent(r.InputWait() / r.Costs.HostStep),
+			cameLast(r, j.Steps),
 			string(members[r.Member].Verdict.Class), members[r.Member].Name,
 		})
 	}
 	safe.Values(&rows)
-	table := section{title: fmt.Sprintf("%s of %s in %s", stoker.Many(len(j.Ranks), "rank"), safe.Text(cmp.Or(j.Name, "one job"), 0), stoker.Many(len(members), "recording"))}
+	table := section{title: fmt.Sprintf("%s of %s in %s", stoker.Many(len(j.Ranks), "rank"),
+		safe.Text(cmp.Or(j.Name, "one job"), 0), stoker.Many(len(members), "recording"))}
 	table.add(always, func(p *page) {
-		p.table(rows, "rlrrrll")
+		p.writeTable(rows, "rlrrrll")
 		if left := len(j.Ranks) - len(shown); left > 0 {
 			fmt.Fprintf(&p.b, "  and %d more (--json has all)\n", left)
 		}
@@ -56,6 +58,9 @@ func shownRanks(j judge.Job) []int {
 	if len(all) <= report.MostRanks {
 		return all
 	}
-	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(j.Ranks[b].Input(), j.Ranks[a].Input()) })
+	slices.SortStableFunc(all, func(a, b int) int {
+		return cmp.Compare(j.Ranks[b].InputWait(),
+			j.Ranks[a].InputWait())
+	})
 	return all[:report.WorstFew]
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// kernels writes the table of kernels, and that of collectives.
-func (p *page) kernels(r report.TraceReport, top int) {
+// writeKernels writes the table of kernels, and that of collectives.
+func (p *page) writeKernels(r report.TraceReport, top int) {
 	if r.Within.Grouped() {
-		p.sheet(report.ListKernelGroups(r, top))
+		p.writeSheet(report.ListKernelGroups(r, top))
 	} else {
-		p.sheet(report.ListKernels(r, top))
+		p.writeSheet(report.ListKernels(r, top))
 	}
-	p.sheet(report.ListExchanges(r))
+	p.writeSheet(report.ListExchanges(r))
 }
 
 // exchanging says how much of the window collectives run, and how much of that shows;
@@ -24,7 +24,7 @@ func exchanging(r report.TraceReport, d *idle.Device) (text string, leads bool) 
 	if d == nil {
 		return "", false
 	}
-	e := r.Gaps.Exchanges(d)
+	e := r.Gaps.SumExchanges(d)
 	if d.Share(e.Any) < exchangeShown {
 		return "", false
 	}
@@ -34,7 +34,8 @@ func exchanging(r report.TraceReport, d *idle.Device) (text string, leads bool) 
 	} else {
 		exposed = "all of that is exposed, none hidden behind computation"
 	}
-	return fmt.Sprintf("collectives run %s of the window, %s", stoker.Percent(d.Share(e.Any)), exposed), e.Any > d.Kernel
+	return fmt.Sprintf("collectives run %s of the window, %s", stoker.Percent(d.Share(e.Any)), exposed),
+		e.Any > d.Kernel
 }
 
 // exchangeShown is the share of the window from which collectives have a line of their own

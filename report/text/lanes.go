@@ -27,10 +27,10 @@ var causeLetters = [idle.Causes]struct{ letter, colour string }{
 	idle.Unrecorded:    {"·", "2"},
 }
 
-// lanes draws the worst step: what the device did over what its launching thread
+// drawLanes draws the worst step: what the device did over what its launching thread
 // did.
-func (p *page) lanes(r report.TraceReport) {
-	d := r.Device()
+func (p *page) drawLanes(r report.TraceReport) {
+	d := r.JudgedDevice()
 	if d == nil {
 		return
 	}
@@ -43,12 +43,16 @@ func (p *page) lanes(r report.TraceReport) {
 	if l.Step >= 0 {
 		what = fmt.Sprintf("the step with most idle time (number %d)", l.Step)
 	}
-	p.wrapped("", "  ", fmt.Sprintf("%s, %.3f to %.3f ms, %s a column", p.bold(what), float64(l.From)/1e6, float64(l.To)/1e6,
+	p.wrapped("", "  ", fmt.Sprintf("%s, %.3f to %.3f ms, %s a column", p.bold(what), float64(l.From)/1e6,
+		float64(l.To)/1e6,
 		report.FormatSpan((l.To-l.From)/int64(len(l.Device)))))
 	upper := cells(len(l.Device), func(i int) (string, string) {
 		return report.DeviceLetters[l.Device[i]].Letter, report.DeviceLetters[l.Device[i]].Colour
 	})
-	lower := cells(len(l.Host), func(i int) (string, string) { return causeLetters[l.Host[i]].letter, causeLetters[l.Host[i]].colour })
+	lower := cells(len(l.Host), func(i int) (string, string) {
+		return causeLetters[l.Host[i]].letter,
+			causeLetters[l.Host[i]].colour
+	})
 	fmt.Fprintf(&p.b, "  device  %s\n  host    %s\n", p.coloured(upper), p.coloured(lower))
 	p.wrapped("          ", "          ", p.legend(l))
 	p.b.WriteString("\n")
@@ -73,7 +77,7 @@ func (p *page) coloured(all []cell) string {
 		for ; j < len(all) && all[j].colour == all[i].colour; j++ {
 			run += all[j].letter
 		}
-		b.WriteString(p.colour(all[i].colour, run))
+		b.WriteString(p.paint(all[i].colour, run))
 		i = j
 	}
 	return b.String()
@@ -86,7 +90,7 @@ func (p *page) legend(l *lanes.Lanes) string {
 	add := func(letter, colour, word string) {
 		if !seen[word] {
 			seen[word] = true
-			parts = append(parts, p.colour(colour, letter)+" "+word)
+			parts = append(parts, p.paint(colour, letter)+" "+word)
 		}
 	}
 	for _, on := range l.Device {

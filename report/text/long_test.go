@@ -73,7 +73,7 @@ func lived(t *testing.T, path string, parts []stretch) *recording.Run {
 	for _, p := range parts {
 		for end, next := now+p.seconds, now; now < end; now++ {
 			for ; p.step > 0 && next < now+1; next += p.step {
-				w.Step(recording.Step{
+				w.AddStep(recording.Step{
 					PID: 1, N: n, Start: next, Period: p.step, Wait: p.wait, Samples: 16, Phase: p.phase, Idle: p.wait, DevicePeriod: p.step,
 				})
 				n++
@@ -82,20 +82,20 @@ func lived(t *testing.T, path string, parts []stretch) *recording.Run {
 			if p.step > 0 {
 				busy = 1 - p.wait/p.step
 			}
-			w.Sample(recording.GPUUtilisation, "gpu/0", now, busy)
-			w.Sample(recording.TreeCPU, "tree", now, now)
-			w.Sample(recording.ProcessCPU, "process/1", now, now)
+			w.AddSample(recording.GPUUtilisation, "gpu/0", now, busy)
+			w.AddSample(recording.TreeCPU, "tree", now, now)
+			w.AddSample(recording.ProcessCPU, "process/1", now, now)
 			if err := w.Flush(); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	facts.Exit = &recording.Exit{At: now}
+	facts.Exit = &recording.ExitStatus{At: now}
 	w.SetFacts(facts)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return w.Snapshot()
+	return w.RunSoFar()
 }
 
 // said is all that is said of a run.

@@ -6,8 +6,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// memory says what lay in the judged device's memory, and how that went over the window.
-func (p *page) memory(r report.TraceReport) {
+// writeMemory says what lay in the judged device's memory, and how that went over the window.
+func (p *page) writeMemory(r report.TraceReport) {
 	u, known := report.FindMemory(r)
 	if !known {
 		return
@@ -16,7 +16,7 @@ func (p *page) memory(r report.TraceReport) {
 	p.listed(s)
 	curve := ""
 	for _, bytes := range u.Curve {
-		curve += level(float64(bytes) / float64(max(1, u.Peak)))
+		curve += drawLevel(float64(bytes) / float64(max(1, u.Peak)))
 	}
 	fmt.Fprintf(&p.b, "  over the window  %s\n", curve)
 	for _, line := range s.Lines {
@@ -25,8 +25,8 @@ func (p *page) memory(r report.TraceReport) {
 	p.b.WriteString("\n")
 }
 
-// level draws a share of a row's height; a dot where nothing is known.
-func level(share float64) string {
+// drawLevel draws a share of a row's height; a dot where nothing is known.
+func drawLevel(share float64) string {
 	if share < 0 {
 		return "·"
 	}

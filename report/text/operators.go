@@ -22,17 +22,19 @@ func (p *page) operators(t *operators.Table) {
 	if t == nil || len(t.Rows) == 0 {
 		return
 	}
-	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s, in the whole recording%s", p.bold("operators"), len(t.Rows), t.Of, report.DescribeOrder(t), report.DescribeCounting(t)))
+	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s, in the whole recording%s", p.bold("operators"), len(t.Rows),
+		t.Of, report.DescribeOrder(t), report.DescribeCounting(t)))
 	rows, align := report.ListOperatorRows(t, p.width()-6)
 	rows, align = p.fitted(rows, align, droppable(t)...)
 	cutNames(rows, p.width())
 	if t.Shapes {
 		p.shaped(rows, align)
 	} else {
-		p.table(rows, align)
+		p.writeTable(rows, align)
 	}
 	if t.Outside > 0 {
-		p.wrapped("  ", "  ", fmt.Sprintf("%s of %s device time was launched outside of any recorded operator.", report.FormatSpan(t.Outside), report.FormatSpan(t.Device)))
+		p.wrapped("  ", "  ", fmt.Sprintf("%s of %s device time was launched outside of any recorded operator.",
+			report.FormatSpan(t.Outside), report.FormatSpan(t.Device)))
 	}
 	p.b.WriteString("\n")
 }
@@ -109,11 +111,11 @@ func (p *page) shaped(rows [][]string, align string) {
 		}
 	}
 	inner := &page{style: p.style}
-	inner.table(plain, align)
+	inner.writeTable(plain, align)
 	lines := strings.Split(inner.b.String(), "\n")
 	for _, row := range rows {
 		if row[1] == "" {
-			p.b.WriteString("  " + p.colour("2", row[0]) + "\n")
+			p.b.WriteString("  " + p.paint("2", row[0]) + "\n")
 			continue
 		}
 		p.b.WriteString(lines[0] + "\n")
@@ -136,7 +138,7 @@ func (p *page) workRoofline(r *operators.Roofline) {
 	p.wrapped("", "  ", p.bold(s.Title)+s.About)
 	rows, align := p.fitted(s.Rows, s.Align, "ridge", "calls", "GPU time", "FLOP/B", "in")
 	cutNames(rows, p.width())
-	p.table(rows, align)
+	p.writeTable(rows, align)
 	p.b.WriteString("\n")
 }
 

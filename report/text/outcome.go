@@ -17,15 +17,15 @@ func WriteOutcome(w io.Writer, o verify.Outcome, style Style) error {
 	p.outcomeHeadline(o)
 	if o.Refused == "" {
 		p.sides(o)
-		p.promise(o)
+		p.writePromise(o)
 	}
 	if o.Was != "" {
-		p.side("limited by", o.Was+" -> "+p.bold(o.Now))
+		p.writeSide("limited by", o.Was+" -> "+p.bold(o.Now))
 	}
 	if o.Refused == "" || o.Was != "" {
 		p.b.WriteString("\n")
 	}
-	p.list("notes", slices.DeleteFunc(slices.Clone(o.Warnings), func(text string) bool {
+	p.writeList("notes", slices.DeleteFunc(slices.Clone(o.Warnings), func(text string) bool {
 		return unkept(o) && slices.Contains(o.Besides, text)
 	}))
 	return p.to(w)
@@ -55,24 +55,27 @@ func (p *page) sides(o verify.Outcome) {
 		changes = append(changes, report.SayChange(c))
 	}
 	if len(changes) > 0 {
-		p.side("changed", strings.Join(changes, ", "))
+		p.writeSide("changed", strings.Join(changes, ", "))
 	}
 	if o.Before.Throughput != nil && o.After.Throughput != nil {
-		p.side("throughput", stoker.About(o.Before.Throughput.Mean.Point)+" -> "+stoker.AboutSamples(o.After.Throughput.Mean.Point))
+		p.writeSide("throughput", stoker.About(o.Before.Throughput.Mean.Point)+" -> "+
+			stoker.AboutSamples(o.After.Throughput.Mean.Point))
 	}
 	if o.Stall.Before != nil && o.Stall.After != nil {
-		p.side("stall", fmt.Sprintf("%s -> %s (device waiting for input)", stoker.Percent(*o.Stall.Before), stoker.Percent(*o.Stall.After)))
+		p.writeSide("stall", fmt.Sprintf("%s -> %s (device waiting for input)", stoker.Percent(*o.Stall.Before),
+			stoker.Percent(*o.Stall.After)))
 	}
 	if o.Noise != nil {
-		p.side("noise", noiseText(*o.Noise))
+		p.writeSide("noise", noiseText(*o.Noise))
 	}
 	if before, after := o.Before.Spread, o.After.Spread; before != nil && after != nil {
-		p.side("runs differ", fmt.Sprintf("by %s before, %s after (standard deviation of their means)", stoker.Percent(*before), stoker.Percent(*after)))
+		p.writeSide("runs differ", fmt.Sprintf("by %s before, %s after (standard deviation of their means)",
+			stoker.Percent(*before), stoker.Percent(*after)))
 	}
 }
 
-// side writes a line about both runs.
-func (p *page) side(name, text string) {
+// writeSide writes a line about both runs.
+func (p *page) writeSide(name, text string) {
 	p.wrapped(fmt.Sprintf("  %-11s  ", name), "               ", text)
 }
 
@@ -82,7 +85,7 @@ func noiseText(noise float64) string {
 }
 
 // promises are the words and colours for how a promise ended.
-var promises = map[verify.Kept]struct{ text, colour string }{
+var promises = map[verify.PromiseState]struct{ text, colour string }{
 	verify.PromiseMissed:    {"promise missed", "31"},
 	verify.PromiseKept:      {"promise kept", "32"},
 	verify.PromiseReached:   {"promise kept, or better", "32"},
@@ -90,15 +93,15 @@ var promises = map[verify.Kept]struct{ text, colour string }{
 	verify.PromiseUndecided: {"not enough data to decide on the promise", "33"},
 }
 
-func (p *page) promise(o verify.Outcome) {
+func (p *page) writePromise(o verify.Outcome) {
 	if o.Promise.Promised == nil || o.Promise.Achieved == nil {
-		p.side("promise", string(o.Promise.Kept))
+		p.writeSide("promise", string(o.Promise.Kept))
 		return
 	}
 	ended := promises[o.Promise.Kept]
-	p.side("promised", stoker.Factor(*o.Promise.Promised))
+	p.writeSide("promised", stoker.Factor(*o.Promise.Promised))
 	if unkept(o) {
-		p.side("but besides", strings.Join(o.Besides, ", "))
+		p.writeSide("but besides", strings.Join(o.Besides, ", "))
 	}
-	p.side("achieved", stoker.Factor(*o.Promise.Achieved)+": "+p.colour(ended.colour, ended.text))
+	p.writeSide("achieved", stoker.Factor(*o.Promise.Achieved)+": "+p.paint(ended.colour, ended.text))
 }

@@ -17,46 +17,47 @@ func WritePrediction(w io.Writer, f report.Prediction, style Style) error {
 	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(f.Title, 300)))
 	switch {
 	case f.Roofline != nil:
-		p.roofline(*f.Roofline)
+		p.drawRoofline(*f.Roofline)
 	case len(f.Points) > 0:
 		p.swept(f)
 	case f.Setup.Batch > 0:
-		p.answer(f)
+		p.writeAnswer(f)
 	}
 	if len(f.Walls) > 0 {
 		p.walls(f.Walls)
 	}
 	if f.Sizing != nil {
-		p.sizing(*f.Sizing)
+		p.writeSizing(*f.Sizing)
 	}
 	if f.Waste != nil {
-		p.waste(f)
+		p.writeWaste(f)
 	}
 	if f.Roofline == nil && len(f.Points) == 0 {
-		p.list("what would have to be true for this to be wrong", f.Answer.Wrong)
+		p.writeList("what would have to be true for this to be wrong", f.Answer.Wrong)
 	}
 	if f.Roofline == nil {
 		p.unknowns(f.Answer.Unknown)
 	}
 	p.inputs(f)
-	p.list("note", f.Answer.Notes)
+	p.writeList("note", f.Answer.Notes)
 	return p.to(w)
 }
 
-// answer is one setting: the result, then the parts of a step with bars.
-func (p *page) answer(f report.Prediction) {
+// writeAnswer is one setting: the result, then the parts of a step with bars.
+func (p *page) writeAnswer(f report.Prediction) {
 	a := f.Answer
 	row := func(name, value string) { fmt.Fprintf(&p.b, "  %-12s %s\n", name, value) }
-	row("utilisation", p.colour(useColour(a.Utilization.Point), stoker.Around(a.Utilization, stoker.Percent)))
+	row("utilisation", p.paint(useColour(a.Utilization.Point), stoker.Around(a.Utilization, stoker.Percent)))
 	row("throughput", stoker.Around(a.Throughput, stoker.About)+" samples/s"+perGPU(f))
 	row("step", stoker.Around(a.Step, stoker.AboutSeconds))
 	row("stall", "the device waits for input "+stoker.Around(a.Stall, stoker.Percent)+" of the step")
 	if f.First != nil {
-		row("first epoch", fmt.Sprintf("utilisation %s, step %s: nothing is in memory yet", stoker.Around(f.First.Utilization, stoker.Percent), stoker.Around(f.First.Step, stoker.AboutSeconds)))
+		row("first epoch", fmt.Sprintf("utilisation %s, step %s: nothing is in memory yet",
+			stoker.Around(f.First.Utilization, stoker.Percent), stoker.Around(f.First.Step, stoker.AboutSeconds)))
 	}
 	p.b.WriteString("\n")
-	p.stages(f)
-	p.bound(f)
+	p.writeStages(f)
+	p.writeBound(f)
 }
 
 func perGPU(f report.Prediction) string {
@@ -79,9 +80,9 @@ func useColour(share float64) string {
 	return "1;31"
 }
 
-// stages is a row per part of the path, with a bar to the likely time and a
+// writeStages is a row per part of the path, with a bar to the likely time and a
 // lighter one to the high end.
-func (p *page) stages(f report.Prediction) {
+func (p *page) writeStages(f report.Prediction) {
 	longest := 0.0
 	for _, s := range f.Answer.Stages {
 		longest = math.Max(longest, math.Max(report.ClampLength(s.Time.Point), report.ClampLength(s.Time.High)))
@@ -92,13 +93,17 @@ func (p *page) stages(f report.Prediction) {
 		mark := ""
 		bar := bars(s.Time, longest, width)
 		if s.Stage == f.Answer.Bound.Stage && s.Resource == f.Answer.Bound.Resource {
-			bar, mark = p.colour("31", bar), " binds"
+			bar, mark = p.paint("31", bar), " binds"
 		} else if s.Resource == stoker.GPU {
-			bar = p.colour("32", bar)
+			bar = p.paint("32", bar)
 		}
-		rows = append(rows, []string{s.Stage.String(), report.NamePart(f, s.Stage, s.Resource), stoker.AboutSeconds(s.Time.Point), stoker.AboutSeconds(s.Time.Low), stoker.AboutSeconds(s.Time.High), bar + mark})
+		rows = append(rows, []string{
+			s.Stage.String(), report.NamePart(f, s.Stage, s.Resource),
+			stoker.AboutSeconds(s.Time.Point), stoker.AboutSeconds(s.Time.Low), stoker.AboutSeconds(s.Time.High),
+			bar + mark,
+		})
 	}
-	p.table(rows, "llrrrl")
+	p.writeTable(rows, "llrrrl")
 	p.b.WriteString("\n")
 }
 
@@ -112,23 +117,23 @@ func bars(i stoker.Interval, longest float64, width int) string {
 	return strings.Repeat("█", solid) + strings.Repeat("░", max(0, cells(i.High)-solid))
 }
 
-// bound says what binds and what comes after it.
-func (p *page) bound(f report.Prediction) {
+// writeBound says what binds and what comes after it.
+func (p *page) writeBound(f report.Prediction) {
 	for _, text := range report.DescribeBound(f) {
 		p.wrapped("  ", "  ", text)
 	}
 	p.b.WriteString("\n")
 }
 
-// sizing is what a target takes.
-func (p *page) sizing(z predict.Sizing) {
+// writeSizing is what a target takes.
+func (p *page) writeSizing(z predict.Sizing) {
 	s := report.ListNeeds(z)
 	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
 	if s.Says != "" {
 		p.wrapped("  ", "  ", s.Says)
 	}
 	if len(s.Rows) > 1 {
-		p.table(s.Rows, s.Align)
+		p.writeTable(s.Rows, s.Align)
 	}
 	for _, text := range s.Lines {
 		p.wrapped("  - ", "    ", text)
@@ -145,11 +150,11 @@ func (p *page) walls(walls []predict.Wall) {
 		bar := bars(stoker.Exactly(math.Min(1, wall.Share.Point)), 1, width)
 		mark := ""
 		if wall.Hit {
-			bar, mark = p.colour("31", bar), " hit"
+			bar, mark = p.paint("31", bar), " hit"
 		}
 		rows = append(rows, []string{wall.Name, stoker.Percent(wall.Share.Point), bar + mark})
 	}
-	p.table(rows, "lrl")
+	p.writeTable(rows, "lrl")
 	p.b.WriteString("\n")
 	for _, wall := range walls {
 		p.wrapped("  "+wall.Name+": ", "    ", report.Shorten(wall.Text, 600))
@@ -157,8 +162,8 @@ func (p *page) walls(walls []predict.Wall) {
 	p.b.WriteString("\n")
 }
 
-// waste is what the idle share costs.
-func (p *page) waste(f report.Prediction) {
+// writeWaste is what the idle share costs.
+func (p *page) writeWaste(f report.Prediction) {
 	s := report.ListWaste(f)
 	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
 	for _, row := range s.Rows[1:] {
@@ -174,7 +179,7 @@ func (p *page) waste(f report.Prediction) {
 }
 
 func (p *page) unknowns(missing []predict.Missing) {
-	p.list("unknown, and what the device needs it to be", report.ListUnknowns(missing))
+	p.writeList("unknown, and what the device needs it to be", report.ListUnknowns(missing))
 }
 
 // inputs lists what the answer rests on, then how each part was computed; without
@@ -188,7 +193,7 @@ func (p *page) inputs(f report.Prediction) {
 			}
 		}
 		if len(lines) > 0 {
-			p.list("assumed (--sources names the source)", []string{strings.Join(lines, ", ")})
+			p.writeList("assumed (--sources names the source)", []string{strings.Join(lines, ", ")})
 		}
 		return
 	}
@@ -209,7 +214,7 @@ func (p *page) inputs(f report.Prediction) {
 		}
 		lines = append(lines, line)
 	}
-	p.list("what this rests on", lines)
+	p.writeList("what this rests on", lines)
 }
 
 func (p *page) width() int {

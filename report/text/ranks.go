@@ -12,7 +12,7 @@ func (p *page) ranks(t *ranks.Table) {
 	}
 	s := report.ListRanks(t)
 	s.Rows, s.Align = p.fitted(s.Rows, s.Align, "copy", "made wait", "last", "kernel", "comm.", "mostly idle for")
-	p.sheet(s)
+	p.writeSheet(s)
 }
 
 // rankLines is who waits for whom, without the table.

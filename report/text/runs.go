@@ -14,9 +14,11 @@ func WriteRuns(w io.Writer, r report.Runs, top int, style Style) error {
 	p := newPage(style, &r)
 	total := report.Month{}
 	for _, m := range r.Months {
-		total.GPUHours, total.Idle, total.Lost, total.Priced = total.GPUHours+m.GPUHours, total.Idle+m.Idle, total.Lost+m.Lost, total.Priced+m.Priced
+		total.GPUHours, total.Idle, total.Lost, total.Priced = total.GPUHours+m.GPUHours, total.Idle+m.Idle, total.Lost+
+			m.Lost, total.Priced+m.Priced
 	}
-	fmt.Fprintf(&p.b, "%s\n\n", p.bold(fmt.Sprintf("%s in %s of %s: %s GPU hours, %s of them idle%s", stoker.Many(len(r.Jobs), "job"), stoker.Many(r.Recordings, "recording"), r.Folder,
+	fmt.Fprintf(&p.b, "%s\n\n", p.bold(fmt.Sprintf("%s in %s of %s: %s GPU hours, %s of them idle%s",
+		stoker.Many(len(r.Jobs), "job"), stoker.Many(r.Recordings, "recording"), r.Folder,
 		stoker.About(total.GPUHours), stoker.About(total.Idle), total.FormatLost(", %s lost"))))
 	rows := [][]string{{"when (UTC)", "host", "command", "class", "stall", "samples/s", "lost", "best fix"}}
 	shown := r.Jobs
@@ -24,17 +26,20 @@ func WriteRuns(w io.Writer, r report.Runs, top int, style Style) error {
 		shown = shown[:top]
 	}
 	for _, j := range shown {
-		rows = append(rows, []string{j.Date(), report.Shorten(j.Host(), 24), report.Shorten(j.Name(), 32), j.Class, stoker.Percent(j.Stall), stoker.About(j.Rate), stoker.AboutDollars(j.Lost), j.BestFix()})
+		rows = append(rows, []string{
+			j.Date(), report.Shorten(j.Host(), 24), report.Shorten(j.Name(), 32), j.Class,
+			stoker.Percent(j.Stall), stoker.About(j.Rate), stoker.AboutDollars(j.Lost), j.BestFix(),
+		})
 	}
 	if len(r.Jobs) > 0 {
-		p.table(rows, "llllrrrl")
+		p.writeTable(rows, "llllrrrl")
 	}
 	if left := len(r.Jobs) - len(shown); left > 0 {
 		fmt.Fprintf(&p.b, "  and %d more: --top 0 shows all\n", left)
 	}
 	p.b.WriteString("\n")
 	p.months(r.Months)
-	p.list("note", r.Notes)
+	p.writeList("note", r.Notes)
 	return p.to(w)
 }
 
@@ -44,8 +49,11 @@ func (p *page) months(all []report.Month) {
 	}
 	rows := [][]string{{"month", "jobs", "GPU hours", "idle", "lost"}}
 	for _, m := range all {
-		rows = append(rows, []string{m.Name, strconv.Itoa(m.Jobs), stoker.About(m.GPUHours), stoker.About(m.Idle), m.FormatLost("%s")})
+		rows = append(rows, []string{
+			m.Name, strconv.Itoa(m.Jobs), stoker.About(m.GPUHours), stoker.About(m.Idle),
+			m.FormatLost("%s"),
+		})
 	}
-	p.table(rows, "lrrrr")
+	p.writeTable(rows, "lrrrr")
 	p.b.WriteString("\n")
 }

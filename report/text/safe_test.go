@@ -101,7 +101,7 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 		if style.Colour {
 			return nil // a page has one style, and takes a while to make
 		}
-		before := &page.Before{Name: "before", Run: s.Run, Verdict: s.Verdict, Outcome: s.Outcome}
+		before := &page.EarlierRun{Name: "before", Run: s.Run, Verdict: s.Verdict, Outcome: s.Outcome}
 		return errors.Join(page.WriteRun(w, page.Subject{Name: "run", Run: s.Run, Verdict: s.Verdict, Plan: s.Plan, Before: before}),
 			page.WriteRun(w, page.Subject{Name: "trace", Run: s.Trace.Run, Verdict: s.Trace.Verdict, Plan: s.Trace.Plan, Trace: &s.Trace}))
 	},

@@ -73,7 +73,7 @@ func (p *page) show(sections []section, whole string) {
 		p.b.WriteString(text + "\n")
 	}
 	if left > 0 && whole != "" {
-		p.b.WriteString("\n" + p.colour("2", "more: "+whole) + "\n")
+		p.b.WriteString("\n" + p.paint("2", "more: "+whole) + "\n")
 	}
 }
 
@@ -144,7 +144,8 @@ func (p *page) explained(text string) string {
 		end := at + len(t.word)
 		p.terms = slices.Delete(slices.Clone(p.terms), i, i+1)
 		i--
-		if rest := text[end:]; rest == "" || strings.ContainsRune(" ,.:", rune(rest[0])) && !strings.HasPrefix(rest, " (") {
+		if rest := text[end:]; rest == "" || strings.ContainsRune(" ,.:", rune(rest[0])) &&
+			!strings.HasPrefix(rest, " (") {
 			text = fmt.Sprintf("%s (%s)%s", text[:end], t.means, rest)
 		}
 	}

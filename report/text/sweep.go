@@ -27,12 +27,13 @@ func (p *page) swept(f report.Prediction) {
 func (p *page) rows(f report.Prediction) {
 	width := max(10, p.width()-76)
 	rows := report.ListSettings(f, func(use float64) string {
-		return p.colour(useColour(use), bars(stoker.Exactly(use), 1, width))
+		return p.paint(useColour(use), bars(stoker.Exactly(use), 1, width))
 	})
-	p.table(rows, "rrrrrlrl")
+	p.writeTable(rows, "rrrrrlrl")
 	p.b.WriteString("\n")
 	if shown := len(rows) - 1; shown < len(f.Points) {
-		p.wrapped("  ", "  ", fmt.Sprintf("one in %d of %d settings is shown, --csv and --json have all", (len(f.Points)+report.MostRows-1)/report.MostRows, len(f.Points)))
+		p.wrapped("  ", "  ", fmt.Sprintf("one in %d of %d settings is shown, --csv and --json have all",
+			(len(f.Points)+report.MostRows-1)/report.MostRows, len(f.Points)))
 		p.b.WriteString("\n")
 	}
 }
@@ -58,14 +59,15 @@ func (p *page) chart(f report.Prediction) {
 		return
 	}
 	c := newCanvas(min(72, p.width()-14), 10, frame{
-		left: report.FormatAxis(f.Axes[0].Name, f.Points[0].X), right: report.FormatAxis(f.Axes[0].Name, f.Points[len(f.Points)-1].X),
+		left: report.FormatAxis(f.Axes[0].Name, f.Points[0].X), right: report.FormatAxis(f.Axes[0].Name,
+			f.Points[len(f.Points)-1].X),
 		bottom: report.NameAxis(f.Axes[0].Name), format: stoker.About, fromZero: true,
 	})
 	c.fit(point, low, high)
 	c.dots(low)
 	c.dots(high)
 	c.draw(point)
-	fmt.Fprintf(&p.b, "  samples/s: likely, and dotted the interval\n%s\n", c.text())
+	fmt.Fprintf(&p.b, "  samples/s: likely, and dotted the interval\n%s\n", c.drawChart())
 }
 
 // grid is a table of utilisation over two settings, a column per value of the
@@ -84,22 +86,28 @@ func (p *page) grid(f report.Prediction) {
 	for i := 0; i < len(first.Values); i += down {
 		row := []string{report.FormatAxis(first.Name, first.Values[i])}
 		for j := 0; j < columns; j += every {
-			row = append(row, p.cell(f.Points[i*columns+j]))
+			row = append(row, p.formatCell(f.Points[i*columns+j]))
 		}
 		rows = append(rows, row)
 	}
-	p.table(rows, strings.Repeat("r", len(heading)))
+	p.writeTable(rows, strings.Repeat("r", len(heading)))
 	p.b.WriteString("\n")
-	p.wrapped("  ", "  ", "Utilisation of the device, likely value, and behind it the limit: c compute, w workers, k cores, s storage, m main thread, l host link.")
+	p.wrapped("  ", "  ",
+		"Utilisation of the device, likely value, and behind it the limit: c compute, w workers, k cores, s storage, "+
+			"m main thread, l host link.")
 	if every > 1 || down > 1 {
-		p.wrapped("  ", "  ", fmt.Sprintf("%d x %d of %d x %d settings are shown, --csv and --json have all.", len(rows)-1, len(heading)-1, len(first.Values), columns))
+		p.wrapped("  ", "  ", fmt.Sprintf("%d x %d of %d x %d settings are shown, --csv and --json have all.",
+			len(rows)-1, len(heading)-1, len(first.Values), columns))
 	}
 	p.b.WriteString("\n")
 }
 
-var boundLetters = map[string]string{"compute": "c", "workers": "w", "cores": "k", "storage": "s", "main thread": "m", "link": "l", "network": "n"}
+var boundLetters = map[string]string{
+	"compute": "c", "workers": "w", "cores": "k", "storage": "s", "main thread": "m",
+	"link": "l", "network": "n",
+}
 
-func (p *page) cell(q predict.Point) string {
+func (p *page) formatCell(q predict.Point) string {
 	switch {
 	case q.Fits == predict.No:
 		return "no room"
@@ -107,18 +115,19 @@ func (p *page) cell(q predict.Point) string {
 		return report.FormatKnown(q.Utilization, stoker.Percent)
 	}
 	text := fmt.Sprintf("%3.0f%% %s", 100*q.Utilization.Point, boundLetters[report.NameLimit(q.BoundStage, q.Bound)])
-	return p.colour(useColour(q.Utilization.Point), text)
+	return p.paint(useColour(q.Utilization.Point), text)
 }
 
-// roofline draws the lines in braille, then lists lines and workloads.
-func (p *page) roofline(r predict.Roofline) {
+// drawRoofline draws the lines in braille, then lists lines and workloads.
+func (p *page) drawRoofline(r predict.Roofline) {
 	peak := math.Log10(r.Peak)
 	low, high := 0.0, 3.0 // powers of ten
 	for _, d := range r.Diagonals {
 		high = math.Max(high, math.Ceil(math.Log10(d.Ridge)+0.5))
 	}
 	c := newCanvas(min(76, p.width()-16), 14, frame{
-		left: stoker.About(math.Pow(10, low)), right: stoker.About(math.Pow(10, high)), bottom: "FLOP per byte, both axes in powers of ten",
+		left: stoker.About(math.Pow(10, low)), right: stoker.About(math.Pow(10, high)),
+		bottom: "FLOP per byte, both axes in powers of ten",
 		format: func(v float64) string { return stoker.AboutFLOPs(math.Pow(10, v)) },
 	})
 	c.fit(line{{low, peak - 4}, {high, peak + 0.2}})
@@ -131,18 +140,20 @@ func (p *page) roofline(r predict.Roofline) {
 			c.mark(dot{math.Log10(w.Device), math.Log10(w.Attained.Point)}, rune('A'+i%26))
 		}
 	}
-	fmt.Fprintf(&p.b, "%s\n", c.text())
+	fmt.Fprintf(&p.b, "%s\n", c.drawChart())
 	rows := [][]string{{"line", "over", "rate", "ridge"}}
 	for _, d := range r.Diagonals {
 		rows = append(rows, []string{d.Name, d.Over, stoker.AboutRate(d.Rate), stoker.About(d.Ridge) + " FLOP/B"})
 	}
 	rows = append(rows, []string{"peak, " + string(r.Precision), "", stoker.AboutFLOPs(r.Peak), ""})
-	p.table(rows, "llrr")
+	p.writeTable(rows, "llrr")
 	p.b.WriteString("\n")
 	rows = [][]string{{"", "workload", "batch", "device", "copied", "stored", "attained", "delivered", "below"}}
 	for i, w := range r.Points {
 		rows = append(rows, []string{
-			string(rune('A' + i%26)), report.Shorten(w.Name, 40), stoker.About(w.Batch), stoker.AboutMany(w.Device), stoker.AboutMany(w.Copied), stoker.AboutMany(w.Stored), stoker.AboutFLOPs(w.Attained.Point), stoker.AboutFLOPs(w.Delivered.Point), w.Bound,
+			string(rune('A' + i%26)), report.Shorten(w.Name, 40), stoker.About(w.Batch), stoker.AboutMany(w.Device),
+			stoker.AboutMany(w.Copied), stoker.AboutMany(w.Stored), stoker.AboutFLOPs(w.Attained.Point),
+			stoker.AboutFLOPs(w.Delivered.Point), w.Bound,
 		})
 	}
 	if p.width() < narrow {
@@ -151,8 +162,10 @@ func (p *page) roofline(r predict.Roofline) {
 		}
 	}
 	if len(rows) > 1 {
-		p.table(rows, "llrrrrrrl"[:len(rows[0])])
-		p.wrapped("  ", "  ", "device, copied, stored: FLOP per byte of each. attained: while the device computes, delivered: with the whole path.")
+		p.writeTable(rows, "llrrrrrrl"[:len(rows[0])])
+		p.wrapped("  ", "  ",
+			"device, copied, stored: FLOP per byte of each. attained: while the device computes, delivered: with the "+
+				"whole path.")
 		p.b.WriteString("\n")
 	}
 }

@@ -15,9 +15,9 @@ var colourCodes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func cellWidth(s string) int { return utf8.RuneCountInString(colourCodes.ReplaceAllString(s, "")) }
 
-// table writes rows in columns, two spaces apart; align has an l or an r per
+// writeTable writes rows in columns, two spaces apart; align has an l or an r per
 // column. The first row is a heading. What follows begins on the next line.
-func (p *page) table(rows [][]string, align string) {
+func (p *page) writeTable(rows [][]string, align string) {
 	widths := columnWidths(rows, len(align))
 	for n, row := range rows {
 		line := ""
@@ -31,7 +31,7 @@ func (p *page) table(rows [][]string, align string) {
 		}
 		line = strings.TrimRight(line, " ")
 		if n == 0 {
-			line = p.colour("2", line)
+			line = p.paint("2", line)
 		}
 		p.b.WriteString(line + "\n")
 	}
@@ -66,11 +66,11 @@ func (p *page) listed(s report.Sheet) {
 		row[last] = report.Shorten(row[last], max(report.LeastName, room)-1) // with the sign that it was cut
 		rows = append(rows, row)
 	}
-	p.table(rows, s.Align[:last+1])
+	p.writeTable(rows, s.Align[:last+1])
 }
 
-// sheet writes a table with all that stands around it.
-func (p *page) sheet(s report.Sheet) {
+// writeSheet writes a table with all that stands around it.
+func (p *page) writeSheet(s report.Sheet) {
 	if len(s.Rows) < 2 {
 		return
 	}
@@ -106,7 +106,7 @@ func (p *page) wrappedTable(rows [][]string) {
 	for _, row := range rows {
 		all = append(all, brokenRow(row, room)...)
 	}
-	p.table(all, strings.Repeat("l", last+1))
+	p.writeTable(all, strings.Repeat("l", last+1))
 }
 
 // brokenRow is a row as the lines that it takes.

@@ -24,14 +24,15 @@ func WriteTrace(w io.Writer, r report.TraceReport, style Style) error {
 	p.lead(report.LeadOf(r.Run, r.Verdict, r.Plan, style.File), r.Verdict)
 	whole := func(s func(*page)) section { return section{items: []item{{onlyAll, s}}} }
 	p.show([]section{
-		aboutClass(r.Verdict), p.traceFacts(r), evidence(r.Verdict, shownTraced), causes(r.Verdict), p.places(r), changes(r.Plan, r.Verdict),
-		whole(func(p *page) { p.sheet(report.ListServing(r, r.Top)) }),
-		whole(func(p *page) { p.sheet(report.ListPath(r)) }),
-		{items: []item{{detail, func(p *page) { p.lanes(r) }}}},
+		aboutClass(r.Verdict), p.traceFacts(r), evidence(r.Verdict, shownTraced), causes(r.Verdict), p.places(r),
+		changes(r.Plan, r.Verdict),
+		whole(func(p *page) { p.writeSheet(report.ListServing(r, r.Top)) }),
+		whole(func(p *page) { p.writeSheet(report.ListPath(r)) }),
+		{items: []item{{detail, func(p *page) { p.drawLanes(r) }}}},
 		whole(func(p *page) { p.operators(r.Operators) }),
-		whole(func(p *page) { p.kernels(r, r.Top) }),
+		whole(func(p *page) { p.writeKernels(r, r.Top) }),
 		whole(func(p *page) { p.workRoofline(r.Roofline) }),
-		whole(func(p *page) { p.memory(r) }),
+		whole(func(p *page) { p.writeMemory(r) }),
 		p.rankLines(r.Ranks),
 		whole(func(p *page) { p.ranks(r.Ranks) }),
 		p.notes(traceNotes(r)),
@@ -44,8 +45,8 @@ const shownTraced = 1
 
 // traceFacts is what was recorded and where the device's time went.
 func (p *page) traceFacts(r report.TraceReport) (s section) {
-	row := func(at rank, name, text string) { s.add(at, func(p *page) { p.row(name, text) }) }
-	d := r.Device()
+	row := func(at rank, name, text string) { s.add(at, func(p *page) { p.writeRow(name, text) }) }
+	d := r.JudgedDevice()
 	exchange, leads := exchanging(r, d)
 	if leads { // whether it costs anything is what everybody asks first
 		row(always, "exchange", exchange)
@@ -64,21 +65,22 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 	}
 	v := r.Verdict
 	if n := len(d.Steps); n == 0 {
-		row(always, "window", report.FormatSpan(d.Window())+", no steady steps")
+		row(always, "window", report.FormatSpan(d.WindowLength())+", no steady steps")
 	} else {
 		each := ""
 		if n > 1 {
-			each = fmt.Sprintf(", %s each on the device", report.FormatSpan(d.Window()/int64(n)))
-			if median := medianStep(d); math.Abs(float64(median)*float64(n)/float64(d.Window())-1) > apart {
+			each = fmt.Sprintf(", %s each on the device", report.FormatSpan(d.WindowLength()/int64(n)))
+			if median := medianStep(d); math.Abs(float64(median)*float64(n)/float64(d.WindowLength())-1) > apart {
 				each += fmt.Sprintf(" in the mean, %s in the median", report.FormatSpan(median))
 			}
 		}
-		row(always, "window", fmt.Sprintf("%s, %d of %s%s", report.FormatSpan(d.Window()), n, stoker.Many(d.Seen, "step"), each))
+		row(always, "window", fmt.Sprintf("%s, %d of %s%s", report.FormatSpan(d.WindowLength()), n,
+			stoker.Many(d.Seen, "step"), each))
 	}
 	if text := stepsText(r, d); text != "" {
 		row(onlyAll, "steps", text)
 	}
-	s.add(always, func(p *page) { p.shares(v.Shares) })
+	s.add(always, func(p *page) { p.drawShares(v.Shares) })
 	if exchange != "" && !leads {
 		row(important, "exchange", exchange)
 	}
@@ -109,7 +111,8 @@ func memoryText(g recording.GPU) string {
 	if g.PeakBytes == nil || g.HeldBytes == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", tensors %s at most, %s held", stoker.AboutBytes(*g.PeakBytes), stoker.AboutBytes(*g.HeldBytes))
+	text := fmt.Sprintf(", tensors %s at most, %s held", stoker.AboutBytes(*g.PeakBytes),
+		stoker.AboutBytes(*g.HeldBytes))
 	if g.MemoryBytes != nil {
 		text += " of " + stoker.AboutBytes(*g.MemoryBytes)
 	}
@@ -132,8 +135,8 @@ func stepsText(r report.TraceReport, d *idle.Device) string {
 	return text
 }
 
-// shares draws the four shares as a bar.
-func (p *page) shares(s diagnose.Shares) {
+// drawShares draws the four shares as a bar.
+func (p *page) drawShares(s diagnose.Shares) {
 	parts := []float64{s.Idle, s.Kernel, s.Copy, s.Communication}
 	for _, part := range parts {
 		if math.IsNaN(part) {
@@ -143,18 +146,18 @@ func (p *page) shares(s diagnose.Shares) {
 	const indent = 11
 	width := max(10, min(60, p.width()-indent))
 	bar, words, used, sum := "", []string{}, 0, 0.0
-	for _, on := range []lanes.On{lanes.Kernel, lanes.Copy, lanes.Communication, lanes.Idle} {
+	for _, on := range []lanes.Activity{lanes.Kernel, lanes.Copy, lanes.Communication, lanes.Idle} {
 		sum += parts[on]
 		cells := int(math.Round(sum*float64(width))) - used
 		used += cells
 		l := report.DeviceLetters[on]
 		if cells > 0 {
-			bar += p.colour(l.Colour, strings.Repeat(l.Letter, cells))
+			bar += p.paint(l.Colour, strings.Repeat(l.Letter, cells))
 		}
-		words = append(words, p.colour(l.Colour, l.Letter)+" "+l.Word+" "+stoker.Percent(parts[on]))
+		words = append(words, p.paint(l.Colour, l.Letter)+" "+l.Word+" "+stoker.Percent(parts[on]))
 	}
 	fmt.Fprintf(&p.b, "  device   %s\n", bar)
-	p.row("", strings.Join(words, ", "))
+	p.writeRow("", strings.Join(words, ", "))
 }
 
 // causes is the table of causes of idle time.
@@ -177,7 +180,7 @@ func causes(v diagnose.Verdict) section {
 			bar := strings.Repeat("█", int(math.Round(c.Share*float64(room))))
 			rows = append(rows, []string{c.Cause, stoker.AboutSeconds(c.Seconds / steps), stoker.Percent(c.Share), bar})
 		}
-		p.table(rows, "lrrl")
+		p.writeTable(rows, "lrrl")
 	})
 	return s
 }

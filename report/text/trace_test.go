@@ -105,7 +105,7 @@ func (b *drawn) work(device, stream int32, kind recording.WorkKind, name string,
 func reported(run *recording.Run, o operators.Options) report.TraceReport {
 	r := report.TraceReport{Run: run, Verdict: judge.Judge(run), Gaps: idle.Analyse(run)}
 	r.Plan = advise.Rank(run, r.Verdict)
-	r.Operators, r.Roofline = operators.Costs(run, r.Gaps, o)
+	r.Operators, r.Roofline = operators.TabulateAndMeasure(run, r.Gaps, o)
 	r.Ranks = ranks.Compare(run, r.Gaps)
 	r.Source = report.TraceSource{Files: []string{"traces/\x1b]0;rank0.json.gz"}, Bytes: 1_234_567, Events: 4321}
 	return r

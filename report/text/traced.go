@@ -21,7 +21,10 @@ func (p *page) beside(v diagnose.Verdict) section {
 		return s
 	}
 	if t.HostOnly {
-		s.add(important, func(p *page) { p.wrapped("  ", "  ", "no work of a device was recorded: operators on the CPU alone") })
+		s.add(important, func(p *page) {
+			p.wrapped("  ", "  ",
+				"no work of a device was recorded: operators on the CPU alone")
+		})
 		return s
 	}
 	says := fmt.Sprintf("%s, %s of rank %d", t.Class, stoker.Many(t.Steps, "step"), t.Rank)
@@ -30,10 +33,11 @@ func (p *page) beside(v diagnose.Verdict) section {
 	}
 	s.add(important, func(p *page) {
 		p.wrapped("  ", "  ", says)
-		p.row("device", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
-			stoker.Percent(t.Shares.Kernel), stoker.Percent(t.Shares.Copy), stoker.Percent(t.Shares.Communication), stoker.Percent(t.Shares.Idle)))
+		p.writeRow("device", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
+			stoker.Percent(t.Shares.Kernel), stoker.Percent(t.Shares.Copy), stoker.Percent(t.Shares.Communication),
+			stoker.Percent(t.Shares.Idle)))
 		if words := causeWords(v.Causes); words != "" {
-			p.row("idle", words)
+			p.writeRow("idle", words)
 		}
 	})
 	for _, e := range t.Evidence {
@@ -56,7 +60,8 @@ func causeWords(causes []diagnose.Cause) string {
 
 // WriteCapture writes what a trace cost the run that it was taken of.
 func WriteCapture(w io.Writer, c recording.Capture, d judge.Slowdown) error {
-	text := fmt.Sprintf("the trace of rank %d: from the request to the file %s", c.Rank, stoker.AboutSeconds(c.To-c.From))
+	text := fmt.Sprintf("the trace of rank %d: from the request to the file %s", c.Rank,
+		stoker.AboutSeconds(c.To-c.From))
 	switch {
 	case math.IsNaN(d.During) && d.Steps == 0:
 		text += ", no steps of this process are known, so neither is what it cost"
@@ -64,7 +69,9 @@ func WriteCapture(w io.Writer, c recording.Capture, d judge.Slowdown) error {
 		text += fmt.Sprintf(", too few steps were seen before it (%d) to say what it cost", d.Base)
 	default:
 		text += fmt.Sprintf(". In it %s took %s in the mean and at most %s, before it %s (%s): %+.0f %%, %s in all",
-			stoker.Many(d.Steps, "step"), stoker.AboutSeconds(d.During), stoker.AboutSeconds(d.Worst), stoker.AboutSeconds(d.Before), stoker.Many(d.Base, "step"), 100*(d.During/d.Before-1), report.FormatDifference(d.Extra))
+			stoker.Many(d.Steps, "step"), stoker.AboutSeconds(d.During), stoker.AboutSeconds(d.Worst),
+			stoker.AboutSeconds(d.Before), stoker.Many(d.Base, "step"), 100*(d.During/d.Before-1),
+			report.FormatDifference(d.Extra))
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err

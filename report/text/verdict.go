@@ -33,7 +33,9 @@ func WriteVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 }
 
 // writeVerdict writes a page with further sections behind what limits the run.
-func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style, further ...section) error {
+func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style,
+	further ...section,
+) error {
 	p := newVerdictPage(style, &run, &v, &plan)
 	p.lead(report.LeadOf(run, v, plan, style.File), v)
 	p.show(slices.Concat([]section{aboutClass(v)}, further, []section{
@@ -84,14 +86,14 @@ func (p *page) to(w io.Writer) error {
 	return err
 }
 
-func (p *page) colour(code, s string) string {
+func (p *page) paint(code, s string) string {
 	if !p.style.Colour {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (p *page) bold(s string) string { return p.colour("1", s) }
+func (p *page) bold(s string) string { return p.paint("1", s) }
 
 // lead writes what a page says before all else.
 func (p *page) lead(l report.Lead, v diagnose.Verdict) {
@@ -107,11 +109,11 @@ func (p *page) lead(l report.Lead, v diagnose.Verdict) {
 
 func (p *page) leadLines(l report.Lead, code string) {
 	class, rest, _ := strings.Cut(l.Verdict, ": ")
-	p.row("verdict", p.colour("1;"+code, class+":")+" "+rest)
-	p.row("why", report.Shorten(l.Why, 600))
-	p.row("next", p.bold(report.Shorten(l.Next, 600)))
+	p.writeRow("verdict", p.paint("1;"+code, class+":")+" "+rest)
+	p.writeRow("why", report.Shorten(l.Why, 600))
+	p.writeRow("next", p.bold(report.Shorten(l.Next, 600)))
 	if l.Try != "" {
-		p.row("run", l.Try)
+		p.writeRow("run", l.Try)
 	}
 }
 
@@ -167,7 +169,10 @@ func (p *page) findings(v diagnose.Verdict) section {
 // notes are what a reader should know of the recording.
 func (p *page) notes(notes []string) section {
 	s := section{title: "notes"}
-	told := slices.DeleteFunc(slices.Clone(notes), func(text string) bool { return strings.HasSuffix(text, diagnose.StillShort) })
+	told := slices.DeleteFunc(slices.Clone(notes), func(text string) bool {
+		return strings.HasSuffix(text,
+			diagnose.StillShort)
+	})
 	s.list(important, shownNotes, shortened(told))
 	return s
 }
@@ -193,7 +198,7 @@ func traceWindow(v diagnose.Verdict) string {
 func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan) (s section) {
 	row := func(r rank, name, text string) {
 		if text != "" {
-			s.add(r, func(p *page) { p.row(name, text) })
+			s.add(r, func(p *page) { p.writeRow(name, text) })
 		}
 	}
 	if v.HasSteps {
@@ -213,15 +218,17 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 	if len(run.Facts.GPUs) == 0 && math.IsNaN(v.Idle) && math.IsNaN(v.Stall) {
 		row(always, "device", "no GPU was seen")
 	} else {
-		row(always, "device", fmt.Sprintf("busy %s, %sidle %s, waiting for input %s%s%s", stoker.Percent(v.Shares.Kernel), alone(v.Shares),
+		row(always, "device", fmt.Sprintf("busy %s, %sidle %s, waiting for input %s%s%s",
+			stoker.Percent(v.Shares.Kernel), alone(v.Shares),
 			stoker.Percent(v.Idle), stoker.Percent(v.Stall), report.DescribeSource(v.StallSource), unexplainedText(v)))
 	}
 	if v.HasSteps {
-		row(always, "step", fmt.Sprintf("%s (median %s)%s%s", stoker.AboutSeconds(v.Costs.Step), stoker.AboutSeconds(report.FindMedianStep(v)), waitText(v.Costs), rate(v)))
+		row(always, "step", fmt.Sprintf("%s (median %s)%s%s", stoker.AboutSeconds(v.Costs.Step),
+			stoker.AboutSeconds(report.FindMedianStep(v)), waitText(v.Costs), rate(v)))
 	}
 	row(always, "epoch", report.DescribeEpoch(run, v, plan))
-	if parts, _ := v.Costs.Window.Parts(); parts != nil {
-		s.add(useful, func(p *page) { p.inside(v.Costs.Window) })
+	if parts, _ := v.Costs.Window.StepParts(); parts != nil {
+		s.add(useful, func(p *page) { p.writeInside(v.Costs.Window) })
 	}
 	at := important
 	if v.Cost.Assumed { // of a device that is not there
@@ -281,12 +288,16 @@ func costText(c diagnose.Cost) string {
 	if c.Assumed {
 		costs = "would cost"
 	}
-	return fmt.Sprintf("%s of a GPU %s %s an hour (%s)", stoker.Percent(c.Share), costs, strings.Join(parts, ", "), basis(c))
+	return fmt.Sprintf("%s of a GPU %s %s an hour (%s)", stoker.Percent(c.Share), costs, strings.Join(parts, ", "),
+		describeBasis(c))
 }
 
-// basis says where power and prices come from.
-func basis(c diagnose.Cost) string {
-	power := map[string]string{"measured": "measured power", "emulated": "emulated power", "row": "power from the table"}[c.Source]
+// describeBasis says where power and prices come from.
+func describeBasis(c diagnose.Cost) string {
+	power := map[string]string{
+		"measured": "measured power", "emulated": "emulated power",
+		"row": "power from the table",
+	}[c.Source]
 	prices := "list prices"
 	if c.Prices.Given {
 		prices = "your prices"
@@ -322,7 +333,7 @@ func rate(v diagnose.Verdict) string {
 	return ""
 }
 
-func (p *page) list(title string, lines []string) {
+func (p *page) writeList(title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -342,8 +353,11 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 		}
 		if law := plan.Law; law != nil && math.Abs(law.Residual()-1) > wellExplained {
 			s.add(detail, func(p *page) {
-				p.wrapped("  ", "  ", fmt.Sprintf("The measured costs explain %s of a step of %s. What they leave unexplained may grow, stay or go, and the intervals allow for each.",
-					stoker.AboutSeconds(law.Law), stoker.AboutSeconds(law.Measured)))
+				p.wrapped("  ", "  ",
+					fmt.Sprintf(
+						"The measured costs explain %s of a step of %s. What they leave unexplained may grow, stay "+
+							"or go, and the intervals allow for each.",
+						stoker.AboutSeconds(law.Law), stoker.AboutSeconds(law.Measured)))
 			})
 		}
 	}
@@ -352,7 +366,7 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 		if i >= shownFixes {
 			at = onlyAll
 		}
-		s.add(at, func(p *page) { p.fix(i+1, f) })
+		s.add(at, func(p *page) { p.writeFix(i+1, f) })
 		for j, note := range f.Notes {
 			at := detail
 			if i > 0 || j > 0 {
@@ -377,16 +391,18 @@ func replayText(c replay.Check) string {
 	if c.Cut {
 		part = fmt.Sprintf(" (the first %d of %s)", c.Steps, stoker.Many(c.Seen, "step"))
 	}
-	return fmt.Sprintf("The gains come from replaying the trace%s. Self-check: without a change the replay gives a step of %s (recorded: %s), with usual latencies %s.",
+	return fmt.Sprintf("The gains come from replaying the trace%s. Self-check: without a change the replay gives a "+
+		"step of %s (recorded: %s), with usual latencies %s.",
 		part, stoker.AboutSeconds(c.Replayed), stoker.AboutSeconds(c.Recorded), stoker.AboutSeconds(c.Usual))
 }
 
 // wellExplained is how far the law may be off before a page says so.
 const wellExplained = 0.1
 
-func (p *page) fix(n int, f advise.Fix) {
+func (p *page) writeFix(n int, f advise.Fix) {
 	p.wrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(report.SayFix(f)))
-	p.wrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s. Risk: %s.", report.DescribeGain(f), report.SayEffort(f.Effort), report.SayRisk(f.Risk)))
+	p.wrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s. Risk: %s.", report.DescribeGain(f),
+		report.SayEffort(f.Effort), report.SayRisk(f.Risk)))
 }
 
 // Explain writes the questions that were asked and their answers.
@@ -409,7 +425,8 @@ func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 		}
 	}
 	p.b.WriteString("\n")
-	p.wrapped("Verdict: ", "  ", fmt.Sprintf("%s (best score %.2f, and a rule needs 0.40 and a lead of 0.10)", p.bold(string(v.Class)), v.Scores[0].Value))
+	p.wrapped("Verdict: ", "  ", fmt.Sprintf("%s (best score %.2f, and a rule needs 0.40 and a lead of 0.10)",
+		p.bold(string(v.Class)), v.Scores[0].Value))
 	return p.to(w)
 }
 
@@ -422,8 +439,10 @@ func scoreOf(v diagnose.Verdict, class diagnose.Class) float64 {
 	return math.NaN()
 }
 
-// row writes text beside its name, broken at the page's width.
-func (p *page) row(name, text string) { p.wrapped(fmt.Sprintf("  %-8s ", name), "           ", text) }
+// writeRow writes text beside its name, broken at the page's width.
+func (p *page) writeRow(name, text string) {
+	p.wrapped(fmt.Sprintf("  %-8s ", name), "           ", text)
+}
 
 // wrapped writes text broken at the page's width.
 func (p *page) wrapped(first, next, s string) {

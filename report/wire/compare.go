@@ -29,7 +29,10 @@ type jsonSpread struct {
 }
 
 func rowJSON(r verify.Row) jsonRow {
-	j := jsonRow{Group: r.Group, Name: r.Name, Unit: r.Unit, Before: jsonSpread(r.Before), After: jsonSpread(r.After), Only: r.Only()}
+	j := jsonRow{
+		Group: r.Group, Name: r.Name, Unit: r.Unit, Before: jsonSpread(r.Before), After: jsonSpread(r.After),
+		Only: r.Only(),
+	}
 	if !math.IsNaN(r.Calls[0]) {
 		j.Calls = &r.Calls
 	}
@@ -58,12 +61,18 @@ func WriteTraces(w io.Writer, after verify.Traced, o verify.TraceOutcome) error 
 	for _, r := range o.Work {
 		work = append(work, rowJSON(r))
 	}
-	return WriteObject(w, tracesObject{describe(after.Run, after.Verdict, advise.Plan{}), o.Outcome, o.Alike, rows, work, append([]verify.TracedPromise{}, o.Promises...)})
+	return WriteObject(w, tracesObject{
+		describe(after.Run, after.Verdict, advise.Plan{}), o.Outcome, o.Alike, rows,
+		work, append([]verify.TracedPromise{}, o.Promises...),
+	})
 }
 
 // WriteTracesCSV writes the rows of a comparison in base units, per step.
 func WriteTracesCSV(w io.Writer, o verify.TraceOutcome) error {
-	rows := [][]string{{"group", "name", "unit", "before", "before_least", "before_most", "after", "after_least", "after_most", "calls_before", "calls_after", "bytes_before", "bytes_after", "only"}}
+	rows := [][]string{{
+		"group", "name", "unit", "before", "before_least", "before_most", "after", "after_least",
+		"after_most", "calls_before", "calls_after", "bytes_before", "bytes_after", "only",
+	}}
 	plain := func(v float64) string {
 		if math.IsNaN(v) {
 			return ""
@@ -73,7 +82,8 @@ func WriteTracesCSV(w io.Writer, o verify.TraceOutcome) error {
 	for _, list := range [][]verify.Row{o.Rows, o.Work} {
 		for _, r := range list {
 			rows = append(rows, []string{
-				r.Group, r.Name, r.Unit, plain(r.Before.Mean), plain(r.Before.Least), plain(r.Before.Most), plain(r.After.Mean), plain(r.After.Least), plain(r.After.Most),
+				r.Group, r.Name, r.Unit, plain(r.Before.Mean), plain(r.Before.Least), plain(r.Before.Most),
+				plain(r.After.Mean), plain(r.After.Least), plain(r.After.Most),
 				plain(r.Calls[0]), plain(r.Calls[1]), plain(r.Bytes[0]), plain(r.Bytes[1]), r.Only(),
 			})
 		}

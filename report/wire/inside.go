@@ -23,9 +23,9 @@ type jsonAsks struct {
 	SyncTime   *float64 `json:"sync_s"`
 }
 
-// inside adds what is inside of a step.
-func (s *jsonStep) inside(w recording.Window) {
-	parts, clock := w.Parts()
+// addInside adds what is inside of a step.
+func (s *jsonStep) addInside(w recording.Window) {
+	parts, clock := w.StepParts()
 	if parts == nil {
 		return
 	}
@@ -33,8 +33,9 @@ func (s *jsonStep) inside(w recording.Window) {
 		s.Parts = append(s.Parts, jsonInsidePart{part.Name, part.Mean, part.P95})
 	}
 	a := w.Asks()
-	s.Clock, s.Inside = text(clock), len(w.Insides())
+	s.Clock, s.Inside = textOrNull(clock), len(w.Insides())
 	s.Asks = &jsonAsks{
-		stat.Known(a.Launches), stat.Known(a.LaunchTime), stat.Known(a.Copies), stat.Known(a.CopyBytes), stat.Known(a.Pageable), stat.Known(a.Syncs), stat.Known(a.SyncTime),
+		stat.Known(a.Launches), stat.Known(a.LaunchTime), stat.Known(a.Copies), stat.Known(a.CopyBytes),
+		stat.Known(a.Pageable), stat.Known(a.Syncs), stat.Known(a.SyncTime),
 	}
 }

@@ -38,7 +38,7 @@ type jsonRankOfJob struct {
 
 func jobJSON(j judge.Job, members []judge.Member) *jsonRanksOfJob {
 	o := &jsonRanksOfJob{
-		Name: text(j.Name), Ranks: []jsonRankOfJob{}, Late: []int{}, Delay: j.Delay, Compared: j.Steps,
+		Name: textOrNull(j.Name), Ranks: []jsonRankOfJob{}, Late: []int{}, Delay: j.Delay, Compared: j.Steps,
 		Missing: append([]int{}, j.Missing...), Recording: members[j.Lead].Name,
 	}
 	if j.World > 0 {
@@ -46,7 +46,10 @@ func jobJSON(j judge.Job, members []judge.Member) *jsonRanksOfJob {
 	}
 	for _, r := range j.Ranks {
 		m := members[r.Member]
-		o.Ranks = append(o.Ranks, jsonRankOfJob{r.Rank, r.Host, m.Name, string(m.Verdict.Class), stat.Known(r.Costs.Step), stat.Known(r.Input()), r.Last})
+		o.Ranks = append(o.Ranks, jsonRankOfJob{
+			r.Rank, r.Host, m.Name, string(m.Verdict.Class),
+			stat.Known(r.Costs.Step), stat.Known(r.InputWait()), r.Last,
+		})
 	}
 	for _, i := range j.Late {
 		o.Late = append(o.Late, j.Ranks[i].Rank)

@@ -20,12 +20,15 @@ func linesJSON(lines []diagnose.Line) []jsonCodeLine {
 	var out []jsonCodeLine
 	for _, l := range lines {
 		where := l.Where()
-		line := jsonCodeLine{File: where.File, Function: where.Function, Kind: string(l.Kind), Share: spread(l.Share), Speedup: spread(l.Without.Speedup)}
+		line := jsonCodeLine{
+			File: where.File, Function: where.Function, Kind: string(l.Kind), Share: spread(l.Share),
+			Speedup: spread(l.Without.Speedup),
+		}
 		if where.Line > 0 {
 			line.Line = &where.Line
 		}
 		if l.Own.File != "" && l.Call.File != "" {
-			line.Calls = text(l.Call.File + " " + l.Call.Function)
+			line.Calls = textOrNull(l.Call.File + " " + l.Call.Function)
 		}
 		out = append(out, line)
 	}

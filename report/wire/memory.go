@@ -11,8 +11,9 @@ type jsonMemory struct {
 	At     float64          `json:"at_s"`
 	Kinds  map[string]int64 `json:"peak_by"` // when and for what it was allocated
 	Owners []jsonOwner      `json:"operators"`
-	Curve  []*float64       `json:"over_the_window_bytes"` // the most in equal parts of the judged window; null before anything is known
-	Fits   *float64         `json:"batch_fits_times"`
+	// the most in equal parts of the judged window; null before anything is known
+	Curve []*float64 `json:"over_the_window_bytes"`
+	Fits  *float64   `json:"batch_fits_times"`
 }
 
 type jsonOwner struct {
@@ -27,7 +28,10 @@ func memoryJSON(r report.TraceReport) *jsonMemory {
 	if !known {
 		return nil
 	}
-	o := &jsonMemory{Peak: u.Peak, At: asSeconds(u.At), Kinds: map[string]int64{}, Owners: []jsonOwner{}, Fits: stat.Known(u.Fits)}
+	o := &jsonMemory{
+		Peak: u.Peak, At: asSeconds(u.At), Kinds: map[string]int64{}, Owners: []jsonOwner{},
+		Fits: stat.Known(u.Fits),
+	}
 	for kind, bytes := range u.Kinds {
 		o.Kinds[memory.Kind(kind).String()] = bytes
 	}

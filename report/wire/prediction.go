@@ -214,10 +214,13 @@ func WritePrediction(w io.Writer, p report.Prediction) error {
 	if p.Roofline != nil {
 		o.Roofline = rooflineJSON(*p.Roofline)
 	} else {
-		o.answer(p)
+		o.addAnswer(p)
 	}
 	if w := p.Waste; w != nil {
-		o.Waste = &jsonWaste{p.Hours, spread(w.GPUHours), spread(w.Dollars), spread(w.KWh), spread(w.KgCO2), append([]string{}, w.Notes...), p.Prices.Source}
+		o.Waste = &jsonWaste{
+			p.Hours, spread(w.GPUHours), spread(w.Dollars), spread(w.KWh), spread(w.KgCO2),
+			append([]string{}, w.Notes...), p.Prices.Source,
+		}
 	}
 	if len(p.Points) > 0 {
 		o.Sweep = sweepJSON(p)
@@ -225,48 +228,54 @@ func WritePrediction(w io.Writer, p report.Prediction) error {
 	return WriteObject(w, o)
 }
 
-// answer fills in what Solve says; of a sweep, at its first setting.
-func (o *prediction) answer(p report.Prediction) {
+// addAnswer fills in what Solve says; of a sweep, at its first setting.
+func (o *prediction) addAnswer(p report.Prediction) {
 	a := p.Answer
-	o.Verdict = foreseen{Class: class(p, a.Bound), Stall: stat.Known(a.Stall.Point), RunnerUp: class(p, a.Next)}
+	o.Verdict = foreseen{Class: classOf(p, a.Bound), Stall: stat.Known(a.Stall.Point), RunnerUp: classOf(p, a.Next)}
 	o.Shares.Kernel = stat.Known(a.Utilization.Point)
 	o.Step.Median = stat.Known(a.Step.Point)
 	o.Prediction = &jsonForecast{
-		Utilization: spread(a.Utilization), Throughput: spread(a.Throughput), PerGPU: spread(a.PerGPU), Step: spread(a.Step),
-		Slowdown: spread(a.Slowdown), Stall: spread(a.Stall), Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest), Next: limitJSON(a.Next), Gain: spread(a.Gain),
+		Utilization: spread(a.Utilization), Throughput: spread(a.Throughput), PerGPU: spread(a.PerGPU),
+		Step:     spread(a.Step),
+		Slowdown: spread(a.Slowdown), Stall: spread(a.Stall), Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest),
+		Next: limitJSON(a.Next), Gain: spread(a.Gain),
 		Demand: jsonDemand{
-			spread(a.Demand.Samples), spread(a.Demand.Storage), spread(a.Demand.Reads), spread(a.Demand.Prepared), spread(a.Demand.Cores), spread(a.Demand.Workers), spread(a.Demand.Link),
+			spread(a.Demand.Samples), spread(a.Demand.Storage), spread(a.Demand.Reads), spread(a.Demand.Prepared),
+			spread(a.Demand.Cores), spread(a.Demand.Workers), spread(a.Demand.Link),
 		},
 		Crossover: jsonCrosses{spread(a.Crossover.Batch), a.Crossover.Text},
 	}
 	if first := p.First; first != nil {
-		o.First = &jsonFirst{spread(first.Utilization), spread(first.Throughput), spread(first.Step), limitJSON(first.Bound)}
+		o.First = &jsonFirst{
+			spread(first.Utilization), spread(first.Throughput), spread(first.Step),
+			limitJSON(first.Bound),
+		}
 	}
 	for _, s := range a.Stages {
 		o.Stages = append(o.Stages, jsonPart{s.Stage, s.Resource, spread(s.Time), s.Text, s.Source})
 	}
 }
 
-// class is the word of a verdict for what binds; null where that is unknown.
-func class(p report.Prediction, l predict.Limit) *string {
+// classOf is the word of a verdict for what binds; null where that is unknown.
+func classOf(p report.Prediction, l predict.Limit) *string {
 	switch l.Resource {
 	case stoker.GPU:
-		return text("gpu-bound")
+		return textOrNull("gpu-bound")
 	case stoker.Storage:
-		return text("io-bound")
+		return textOrNull("io-bound")
 	case stoker.Worker:
-		return text("cpu-bound/too-few-workers")
+		return textOrNull("cpu-bound/too-few-workers")
 	case stoker.CPU:
-		return text("cpu-bound/cpu-exhausted")
+		return textOrNull("cpu-bound/cpu-exhausted")
 	case stoker.MainThread:
 		if p.Setup.InLoop {
-			return text("cpu-bound/main-thread-loader")
+			return textOrNull("cpu-bound/main-thread-loader")
 		}
-		return text("cpu-bound")
+		return textOrNull("cpu-bound")
 	case stoker.Link:
-		return text("transfer-bound")
+		return textOrNull("transfer-bound")
 	case stoker.Network:
-		return text("network-bound")
+		return textOrNull("network-bound")
 	}
 	return nil
 }
@@ -281,7 +290,7 @@ func limitJSON(l predict.Limit) *jsonLimit {
 func missingJSON(missing []predict.Missing) []jsonMissing {
 	all := []jsonMissing{}
 	for _, m := range missing {
-		all = append(all, jsonMissing{m.Input, text(m.Needs)})
+		all = append(all, jsonMissing{m.Input, textOrNull(m.Needs)})
 	}
 	return all
 }
@@ -291,8 +300,10 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 		return nil
 	}
 	o := &jsonSizing{
-		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: spread(z.Workers), Cores: spread(z.Cores), Storage: spread(z.Storage), Reads: spread(z.Reads),
-		Link: spread(z.Link), PrepareRate: spread(z.PrepareRate), Changes: []jsonNeed{}, Impossible: append([]string{}, z.Impossible...), Worst: append([]string{}, z.Worst...), Unknown: missingJSON(z.Unknown),
+		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: spread(z.Workers),
+		Cores: spread(z.Cores), Storage: spread(z.Storage), Reads: spread(z.Reads),
+		Link: spread(z.Link), PrepareRate: spread(z.PrepareRate), Changes: []jsonNeed{}, Impossible: append([]string{},
+			z.Impossible...), Worst: append([]string{}, z.Worst...), Unknown: missingJSON(z.Unknown),
 	}
 	for _, n := range z.Changes {
 		o.Changes = append(o.Changes, jsonNeed{n.Input, stat.Known(n.From), spread(n.To), n.Unit})
@@ -308,8 +319,8 @@ func wallsJSON(walls []predict.Wall) []jsonWall {
 	return all
 }
 
-// truth is null where nobody knows.
-func truth(t predict.Truth) *bool {
+// truthOrNull is null where nobody knows.
+func truthOrNull(t predict.Truth) *bool {
 	if t == predict.NotKnown {
 		return nil
 	}
@@ -324,7 +335,8 @@ func sweepJSON(p report.Prediction) *jsonSweep {
 	}
 	for _, q := range p.Points {
 		o.Points = append(o.Points, jsonPoint{
-			q.X, stat.Known(q.Y), spread(q.Utilization), spread(q.Throughput), spread(q.Step), string(q.Bound), stageOf(q), truth(q.Fits),
+			q.X, stat.Known(q.Y), spread(q.Utilization), spread(q.Throughput), spread(q.Step), string(q.Bound),
+			stageOf(q), truthOrNull(q.Fits),
 		})
 	}
 	return o
@@ -339,13 +351,17 @@ func stageOf(q predict.Point) string {
 }
 
 func rooflineJSON(r predict.Roofline) *jsonRoofline {
-	o := &jsonRoofline{GPU: r.GPU.Name, Precision: r.Precision, Peak: stat.Known(r.Peak), Lines: []jsonLine{}, Points: []jsonWorkpoint{}}
+	o := &jsonRoofline{
+		GPU: r.GPU.Name, Precision: r.Precision, Peak: stat.Known(r.Peak), Lines: []jsonLine{},
+		Points: []jsonWorkpoint{},
+	}
 	for _, d := range r.Diagonals {
 		o.Lines = append(o.Lines, jsonLine{d.Name, d.Over, stat.Known(d.Rate), stat.Known(d.Ridge)})
 	}
 	for _, w := range r.Points {
 		o.Points = append(o.Points, jsonWorkpoint{
-			w.Name, w.Batch, stat.Known(w.Device), stat.Known(w.Copied), stat.Known(w.Stored), spread(w.Attained), spread(w.Delivered), stat.Known(w.Roof), w.Bound,
+			w.Name, w.Batch, stat.Known(w.Device), stat.Known(w.Copied), stat.Known(w.Stored), spread(w.Attained),
+			spread(w.Delivered), stat.Known(w.Roof), w.Bound,
 		})
 	}
 	return o

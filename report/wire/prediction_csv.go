@@ -72,20 +72,28 @@ func fits(t predict.Truth) string {
 func stageRows(p report.Prediction) [][]string {
 	rows := [][]string{append([]string{"stage", "resource"}, append(threeOf("time_s"), "text", "source")...)}
 	for _, s := range p.Answer.Stages {
-		rows = append(rows, append([]string{s.Stage.String(), string(s.Resource)}, append(ends(s.Time), s.Text, s.Source)...))
+		rows = append(rows, append([]string{s.Stage.String(), string(s.Resource)},
+			append(ends(s.Time), s.Text, s.Source)...))
 	}
 	return rows
 }
 
 func rooflineRows(p report.Prediction) [][]string {
-	rows := [][]string{{"kind", "name", "over", "batch", "rate_bytes_per_s", "flop_per_byte", "flop_per_copied_byte", "flop_per_stored_byte", "flop_per_s", "delivered_flop_per_s", "bound"}}
+	rows := [][]string{{
+		"kind", "name", "over", "batch", "rate_bytes_per_s", "flop_per_byte", "flop_per_copied_byte",
+		"flop_per_stored_byte", "flop_per_s", "delivered_flop_per_s", "bound",
+	}}
 	r := p.Roofline
 	for _, d := range r.Diagonals {
-		rows = append(rows, []string{"line", d.Name, d.Over, "", stat.Text(d.Rate), stat.Text(d.Ridge), "", "", stat.Text(r.Peak), "", ""})
+		rows = append(rows, []string{
+			"line", d.Name, d.Over, "", stat.Text(d.Rate), stat.Text(d.Ridge), "", "",
+			stat.Text(r.Peak), "", "",
+		})
 	}
 	for _, w := range r.Points {
 		rows = append(rows, []string{
-			"workload", w.Name, "", stat.Text(w.Batch), "", stat.Text(w.Device), stat.Text(w.Copied), stat.Text(w.Stored),
+			"workload", w.Name, "", stat.Text(w.Batch), "", stat.Text(w.Device), stat.Text(w.Copied),
+			stat.Text(w.Stored),
 			stat.Text(w.Attained.Point), stat.Text(w.Delivered.Point), w.Bound,
 		})
 	}

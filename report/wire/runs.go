@@ -52,8 +52,10 @@ func WriteRuns(w io.Writer, r report.Runs) error {
 	jobs, months := []jsonJob{}, []jsonMonth{}
 	for _, j := range r.Jobs {
 		row := jsonJob{
-			append([]string{}, j.Files...), nil, j.Command, append([]string{}, j.Hosts...), j.Ranks, stat.Known(j.Seconds), j.Class, stat.Known(j.Stall),
-			stat.Known(j.Rate), stat.Known(j.GPUHours), stat.Known(j.Idle), stat.Known(j.Lost), text(j.Fix), stat.Known(j.Speedup), j.Emulated,
+			append([]string{}, j.Files...), nil, j.Command, append([]string{}, j.Hosts...), j.Ranks,
+			stat.Known(j.Seconds), j.Class, stat.Known(j.Stall),
+			stat.Known(j.Rate), stat.Known(j.GPUHours), stat.Known(j.Idle), stat.Known(j.Lost), textOrNull(j.Fix),
+			stat.Known(j.Speedup), j.Emulated,
 		}
 		if j.Started > 0 {
 			started := time.Unix(int64(j.Started), 0).UTC().Format(time.RFC3339)

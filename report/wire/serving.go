@@ -18,7 +18,10 @@ type jsonServed struct {
 func servingJSON(r report.TraceReport) []jsonServed {
 	out := []jsonServed{}
 	for _, s := range report.FindServed(r) {
-		o := jsonServed{Phase: s.Phase, Count: s.Count, Seconds: asSeconds(s.Time), Kernel: asSeconds(s.Kernel), Idle: asSeconds(s.Idle), Rate: stat.Known(report.RateTokens(s))}
+		o := jsonServed{
+			Phase: s.Phase, Count: s.Count, Seconds: asSeconds(s.Time), Kernel: asSeconds(s.Kernel),
+			Idle: asSeconds(s.Idle), Rate: stat.Known(report.RateTokens(s)),
+		}
 		if s.Requests >= 0 {
 			o.Requests = &s.Requests
 		}

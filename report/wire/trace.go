@@ -126,17 +126,24 @@ type jsonTrace struct {
 // WriteTrace writes the report as one object: that of a verdict, and operators,
 // roofline, ranks and trace.
 func WriteTrace(w io.Writer, r report.TraceReport) error {
-	o := traceObject{object: describe(r.Run, r.Verdict, r.Plan), Operators: []jsonOperator{}, Roofline: traceRooflineJSON(r.Roofline), Ranks: ranksJSON(r.Ranks)}
+	o := traceObject{
+		object: describe(r.Run, r.Verdict, r.Plan), Operators: []jsonOperator{},
+		Roofline: traceRooflineJSON(r.Roofline), Ranks: ranksJSON(r.Ranks),
+	}
 	for _, row := range r.Operators.Rows {
 		o.Operators = append(o.Operators, jsonOperator{
-			row.Name, text(row.Shapes), row.Calls, asSeconds(row.CPU), asSeconds(row.CPUSelf), asSeconds(row.Device), asSeconds(row.DeviceSelf),
-			r.Operators.Share(row), text(row.Source),
+			row.Name, textOrNull(row.Shapes), row.Calls, asSeconds(row.CPU), asSeconds(row.CPUSelf),
+			asSeconds(row.Device), asSeconds(row.DeviceSelf),
+			r.Operators.Share(row), textOrNull(row.Source),
 		})
 	}
 	o.Kernels, o.Exchanges = kernelsJSON(r)
 	o.Serving, o.Path, o.Memory = servingJSON(r), pathJSON(r), memoryJSON(r)
-	o.Trace = jsonTrace{Files: r.Source.Files, Events: r.Source.Events, Bytes: r.Source.Bytes, Dropped: map[string]int{}, Left: map[string]int{}, Steps: text(r.Run.Facts.StepsFrom)}
-	if d := r.Device(); d != nil {
+	o.Trace = jsonTrace{
+		Files: r.Source.Files, Events: r.Source.Events, Bytes: r.Source.Bytes,
+		Dropped: map[string]int{}, Left: map[string]int{}, Steps: textOrNull(r.Run.Facts.StepsFrom),
+	}
+	if d := r.JudgedDevice(); d != nil {
 		for _, l := range d.Left {
 			o.Trace.Left[l.Why] = l.Count
 		}
@@ -155,16 +162,22 @@ func WriteTrace(w io.Writer, r report.TraceReport) error {
 
 func kernelsJSON(r report.TraceReport) ([]jsonKernel, []jsonExchange) {
 	kernels, exchanges := []jsonKernel{}, []jsonExchange{}
-	d := r.Device()
+	d := r.JudgedDevice()
 	if d == nil {
 		return kernels, exchanges
 	}
 	names := r.Run.Timeline.Names
-	for _, t := range report.ListComputing(r.Gaps.Kernels(d)) {
-		kernels = append(kernels, jsonKernel{Name: names[t.Name], Family: t.Family.String(), Cores: text(report.NameCores(t)), Calls: t.Count, Seconds: asSeconds(t.Time)})
+	for _, t := range report.ListComputing(r.Gaps.SumKernels(d)) {
+		kernels = append(kernels, jsonKernel{
+			Name: names[t.Name], Family: t.Family.String(),
+			Cores: textOrNull(report.NameCores(t)), Calls: t.Count, Seconds: asSeconds(t.Time),
+		})
 	}
-	for _, c := range r.Gaps.Exchanges(d).Kinds {
-		e := jsonExchange{Name: names[c.Name], Calls: c.Count, Seconds: asSeconds(c.Time), Exposed: asSeconds(c.Exposed)}
+	for _, c := range r.Gaps.SumExchanges(d).Kinds {
+		e := jsonExchange{
+			Name: names[c.Name], Calls: c.Count, Seconds: asSeconds(c.Time),
+			Exposed: asSeconds(c.Exposed),
+		}
 		if c.Bytes > 0 {
 			e.Bytes, e.Bus = stat.Known(float64(c.Bytes)), stat.Known(report.RateBus(r, c))
 		}
@@ -176,15 +189,19 @@ func kernelsJSON(r report.TraceReport) ([]jsonKernel, []jsonExchange) {
 func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func traceRooflineJSON(r *operators.Roofline) jsonTraceRoofline {
-	o := jsonTraceRoofline{Device: text(r.GPU.Name), Covered: stat.Known(r.Covered), FLOP: r.FLOP, Seconds: r.Seconds, Points: []jsonWork{}, Why: text(r.Why)}
+	o := jsonTraceRoofline{
+		Device: textOrNull(r.GPU.Name), Covered: stat.Known(r.Covered), FLOP: r.FLOP,
+		Seconds: r.Seconds, Points: []jsonWork{}, Why: textOrNull(r.Why),
+	}
 	for _, p := range r.Points {
 		bound := report.NameBound(p)
 		if bound == "unknown" {
 			bound = ""
 		}
 		o.Points = append(o.Points, jsonWork{
-			p.Name, text(string(p.Precision)), p.Calls, p.FLOP, stat.Known(p.Bytes), p.Seconds, stat.Known(p.Attained), stat.Known(p.Intensity),
-			stat.Known(p.Ridge), stat.Known(p.Peak), stat.Known(p.Roof), stat.Known(p.Share), text(bound),
+			p.Name, textOrNull(string(p.Precision)), p.Calls, p.FLOP, stat.Known(p.Bytes), p.Seconds,
+			stat.Known(p.Attained), stat.Known(p.Intensity),
+			stat.Known(p.Ridge), stat.Known(p.Peak), stat.Known(p.Roof), stat.Known(p.Share), textOrNull(bound),
 		})
 	}
 	return o
@@ -213,7 +230,7 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 		o.Ranks = append(o.Ranks, jsonRank{
 			r.Rank, r.Steps, stat.Known(r.Step),
 			jsonShares{stat.Known(r.Kernel), stat.Known(r.Copy), stat.Known(r.Communication), stat.Known(r.Idle)},
-			stat.Known(r.Input), text(cause), r.Clock, r.Last, r.Arrived, r.Waited, r.Delayed, r.For,
+			stat.Known(r.Input), textOrNull(cause), r.Clock, r.Last, r.Arrived, r.Waited, r.Delayed, r.For,
 		})
 	}
 	return o
@@ -222,7 +239,10 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 // findingJSON leaves out what a finding does not know: findings of live runs have
 // a name and a text alone.
 func findingJSON(f diagnose.Finding) jsonFinding {
-	j := jsonFinding{Name: f.Name, Text: f.Text, Thread: f.Thread, Kernel: f.Kernel, Source: f.Source, Advice: f.Advice, Changes: f.Settings}
+	j := jsonFinding{
+		Name: f.Name, Text: f.Text, Thread: f.Thread, Kernel: f.Kernel, Source: f.Source, Advice: f.Advice,
+		Changes: f.Settings,
+	}
 	if f.To > f.From {
 		j.From, j.To = stat.Known(f.From), stat.Known(f.To)
 	}

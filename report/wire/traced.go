@@ -22,8 +22,12 @@ func tracedJSON(t *diagnose.Traced) *jsonTraced {
 		return nil
 	}
 	return &jsonTraced{
-		Class: string(t.Class), Rank: t.Rank, Steps: t.Steps, Stall: stat.Known(t.Stall), Idle: stat.Known(t.Idle), HostOnly: t.HostOnly,
-		Shares:         jsonShares{stat.Known(t.Shares.Kernel), stat.Known(t.Shares.Copy), stat.Known(t.Shares.Communication), stat.Known(t.Shares.Idle)},
+		Class: string(t.Class), Rank: t.Rank, Steps: t.Steps, Stall: stat.Known(t.Stall), Idle: stat.Known(t.Idle),
+		HostOnly: t.HostOnly,
+		Shares: jsonShares{
+			stat.Known(t.Shares.Kernel), stat.Known(t.Shares.Copy),
+			stat.Known(t.Shares.Communication), stat.Known(t.Shares.Idle),
+		},
 		Contradictions: append([]string{}, t.Contradictions...),
 	}
 }

@@ -37,7 +37,10 @@ func WriteLessons(w io.Writer, lessons []tutorial.Lesson) error {
 	for _, lesson := range lessons {
 		o := jsonLesson{Title: lesson.Title, Given: lesson.Given}
 		for _, l := range lesson.Lines {
-			o.Lines = append(o.Lines, jsonLessonLine{l.What, text(l.Published), l.Computed, stat.Known(l.Value), l.Unit, l.Differs, l.Ours, l.Why})
+			o.Lines = append(o.Lines, jsonLessonLine{
+				l.What, textOrNull(l.Published), l.Computed, stat.Known(l.Value),
+				l.Unit, l.Differs, l.Ours, l.Why,
+			})
 		}
 		all = append(all, o)
 	}
@@ -49,7 +52,10 @@ func WriteLessonsCSV(w io.Writer, lessons []tutorial.Lesson) error {
 	rows := [][]string{{"lesson", "what", "published", "same_formula", "value", "unit", "differs", "ours", "why"}}
 	for _, lesson := range lessons {
 		for _, l := range lesson.Lines {
-			rows = append(rows, []string{lesson.Title, l.What, l.Published, l.Computed, stat.Text(l.Value), l.Unit, fmt.Sprint(l.Differs), l.Ours, l.Why})
+			rows = append(rows, []string{
+				lesson.Title, l.What, l.Published, l.Computed, stat.Text(l.Value), l.Unit,
+				fmt.Sprint(l.Differs), l.Ours, l.Why,
+			})
 		}
 	}
 	return WriteCSV(w, rows)

@@ -63,9 +63,12 @@ type jsonCost struct {
 
 func costJSON(c diagnose.Cost) jsonCost {
 	return jsonCost{
-		Share: stat.Known(c.Share), Dollars: stat.Known(c.Hour.Dollars.Point), KWh: spread(c.Hour.KWh), KgCO2: spread(c.Hour.KgCO2),
-		Watts: spread(c.Watts), WattsSource: text(c.Source), GPUHour: stat.Known(c.Prices.GPUHour), PriceKWh: stat.Known(c.Prices.KWh),
-		Grid: stat.Known(c.Prices.Grid), PUE: stat.Known(c.Prices.PUE), Assumed: c.Assumed, Sources: c.Prices.Source,
+		Share: stat.Known(c.Share), Dollars: stat.Known(c.Hour.Dollars.Point), KWh: spread(c.Hour.KWh),
+		KgCO2: spread(c.Hour.KgCO2),
+		Watts: spread(c.Watts), WattsSource: textOrNull(c.Source), GPUHour: stat.Known(c.Prices.GPUHour),
+		PriceKWh: stat.Known(c.Prices.KWh),
+		Grid:     stat.Known(c.Prices.Grid), PUE: stat.Known(c.Prices.PUE), Assumed: c.Assumed,
+		Sources: c.Prices.Source,
 	}
 }
 
@@ -204,10 +207,15 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 	o := object{
 		Schema: schema,
 		Verdict: jsonVerdict{
-			Class: string(v.Class), Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall), StallSource: text(string(v.StallSource)),
-			RunnerUp: text(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: stat.Known(v.Idle), Unexplained: stat.Known(v.Unexplained),
+			Class: string(v.Class), Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall),
+			StallSource: textOrNull(string(v.StallSource)),
+			RunnerUp:    textOrNull(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: stat.Known(v.Idle),
+			Unexplained: stat.Known(v.Unexplained),
 		},
-		Shares:   jsonShares{stat.Known(v.Shares.Kernel), stat.Known(v.Shares.Copy), stat.Known(v.Shares.Communication), stat.Known(v.Shares.Idle)},
+		Shares: jsonShares{
+			stat.Known(v.Shares.Kernel), stat.Known(v.Shares.Copy), stat.Known(v.Shares.Communication),
+			stat.Known(v.Shares.Idle),
+		},
 		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),
 		Findings: []jsonFinding{}, Rejected: []jsonRejected{}, Scores: []jsonScore{},
 		Emulated: run.Emulated(), Cost: costJSON(v.Cost),
@@ -246,13 +254,14 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 func (o *object) steps(run *recording.Run, v diagnose.Verdict) {
 	window := v.Costs.Window
 	o.Step = jsonStep{
-		Median: stat.Known(report.FindMedianStep(v)), Mean: stat.Known(v.Costs.Step), Count: len(window.Steps), Window: stat.Known(window.End - window.Start),
-		Wait: stat.Known(v.Costs.Wait), Idle: stat.Known(v.Costs.Idle),
+		Median: stat.Known(report.FindMedianStep(v)), Mean: stat.Known(v.Costs.Step), Count: len(window.Steps),
+		Window: stat.Known(window.End - window.Start),
+		Wait:   stat.Known(v.Costs.Wait), Idle: stat.Known(v.Costs.Idle),
 	}
-	o.Step.inside(window)
+	o.Step.addInside(window)
 	base := run.Facts.Monotonic
 	o.Window = &jsonWindow{Start: base + int64(1e9*window.Start), End: base + int64(1e9*window.End)}
-	if l := run.Loader(window.PID, window.Loader); l != nil {
+	if l := run.FindLoader(window.PID, window.Loader); l != nil {
 		o.Settings = l.Settings
 	}
 }
@@ -266,13 +275,15 @@ type jsonLaw struct {
 
 func fixJSON(f advise.Fix) jsonFix {
 	return jsonFix{
-		Fix: f.Name, Title: f.Title, Changes: append([]stoker.Change{}, f.Changes...), Speedup: spread(f.Forecast.Speedup), Step: spread(f.Forecast.Step),
+		Fix: f.Name, Title: f.Title, Changes: append([]stoker.Change{}, f.Changes...),
+		Speedup: spread(f.Forecast.Speedup), Step: spread(f.Forecast.Step),
 		Throughput: spread(f.Forecast.Throughput), Binds: string(f.Forecast.Bound),
-		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...), Where: f.Where, Untested: f.Untested,
+		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...), Where: f.Where,
+		Untested: f.Untested,
 	}
 }
 
-func text(s string) *string {
+func textOrNull(s string) *string {
 	if s == "" {
 		return nil
 	}

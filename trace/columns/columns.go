@@ -26,8 +26,8 @@ func ByStart(start, end []int64) []int32 {
 	return order
 }
 
-// launch is a host call with the key of its process and correlation id.
-type launch struct {
+// launchCall is a host call with the key of its process and correlation id.
+type launchCall struct {
 	key  uint64
 	call int32
 }
@@ -42,7 +42,7 @@ func LinkCalls(callKeys []uint64, callStart []int64, workKeys []uint64, workStar
 	for i, key := range workKeys {
 		out[i] = -1
 		at, found := slices.BinarySearchFunc(launches, key,
-			func(l launch, key uint64) int { return cmp.Compare(l.key, key) })
+			func(l launchCall, key uint64) int { return cmp.Compare(l.key, key) })
 		if !found || key == 0 {
 			continue
 		}
@@ -56,20 +56,20 @@ func LinkCalls(callKeys []uint64, callStart []int64, workKeys []uint64, workStar
 }
 
 // launchesByKey are the calls with a key, by key and then by time.
-func launchesByKey(keys []uint64) []launch {
+func launchesByKey(keys []uint64) []launchCall {
 	n := 0
 	for _, key := range keys {
 		if key != 0 {
 			n++
 		}
 	}
-	out := make([]launch, 0, n)
+	out := make([]launchCall, 0, n)
 	for i, key := range keys {
 		if key != 0 {
-			out = append(out, launch{key, int32(i)})
+			out = append(out, launchCall{key, int32(i)})
 		}
 	}
 	slices.SortFunc(out,
-		func(a, b launch) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.call, b.call)) })
+		func(a, b launchCall) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.call, b.call)) })
 	return out
 }

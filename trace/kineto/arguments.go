@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// argument is one argument of events: how its value is read, and its names, of which it
+// argumentField is one argument of events: how its value is read, and its names, of which it
 // has several where dialects spell it differently.
-type argument struct {
+type argumentField struct {
 	form  form
 	names []string
 }
 
 // arguments is the one table of what is read of an event's arguments. The fast scanner
 // and the general reader both go by it, so that both know the same ones.
-var arguments = []argument{
+var arguments = []argumentField{
 	{
 		wholeNumber{of: func(e *event) *int64 { return &e.corr }},
 		[]string{"correlation", "correlation id", "Correlation"},
@@ -24,8 +24,8 @@ var arguments = []argument{
 	{wholeNumber{of: func(e *event) *int64 { return &e.bytes }}, []string{"bytes", "size", "Bytes"}},
 	{dimensions{of: func(e *event) *int32 { return &e.blocks }}, []string{"grid"}},
 	{dimensions{of: func(e *event) *int32 { return &e.threads }}, []string{"block"}},
-	{ratio{of: func(e *event) *float32 { return &e.perSM }, unit: 1}, []string{"blocks per SM"}},
-	{ratio{of: func(e *event) *float32 { return &e.occ }, unit: 100}, []string{"est. achieved occupancy %"}},
+	{decimalRatio{of: func(e *event) *float32 { return &e.perSM }, unit: 1}, []string{"blocks per SM"}},
+	{decimalRatio{of: func(e *event) *float32 { return &e.occ }, unit: 100}, []string{"est. achieved occupancy %"}},
 	{arrayText{of: func(e *event) *[]byte { return &e.shapes }}, []string{"Input Dims", "Input dims", "Input Shapes"}},
 	{arrayText{of: func(e *event) *[]byte { return &e.types }}, []string{"Input type", "Input Type"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.stack }}, []string{"Call stack"}},
@@ -85,22 +85,22 @@ func formOf(key []byte) form {
 // the general reader where it finds another; set all that real files hold.
 type form interface {
 	scanValue(s *scanner, b []byte, i int) (end int, ok bool)
-	setValue(e *event, v value)
+	setValue(e *event, v jsonValue)
 }
 
 // wholeNumber is a whole number, also in quotes.
 type wholeNumber struct {
 	of   func(*event) *int64
-	seen flags // that an event gets which has it
+	seen fieldSet // that an event gets which has it
 }
 
 func (f wholeNumber) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
 	return s.e.scanInt(b, i, f.of(&s.e), f.seen)
 }
 
-func (f wholeNumber) setValue(e *event, v value) { e.setInt(f.of(e), f.seen, v) }
+func (f wholeNumber) setValue(e *event, v jsonValue) { e.setInt(f.of(e), f.seen, v) }
 
-func (e *event) scanInt(b []byte, i int, field *int64, seen flags) (end int, ok bool) {
+func (e *event) scanInt(b []byte, i int, field *int64, seen fieldSet) (end int, ok bool) {
 	if b[i] == '"' {
 		text, end, ok := plainString(b, i)
 		if v, number := numeral(text); ok && number {
@@ -117,7 +117,7 @@ func (e *event) scanInt(b []byte, i int, field *int64, seen flags) (end int, ok 
 	return end, ok
 }
 
-func (e *event) setInt(field *int64, seen flags, v value) {
+func (e *event) setInt(field *int64, seen fieldSet, v jsonValue) {
 	var n int64
 	ok := false
 	switch v.is {
@@ -143,7 +143,7 @@ func (f dimensions) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
 	return end, ok
 }
 
-func (f dimensions) setValue(e *event, v value) {
+func (f dimensions) setValue(e *event, v jsonValue) {
 	if v.is == '[' {
 		*f.of(e) = product(v.text)
 	}
@@ -172,8 +172,8 @@ func product(list []byte) int32 {
 	return int32(p)
 }
 
-// ratio is a decimal number in a unit: 100 where it is written in percent.
-type ratio struct {
+// decimalRatio is a decimal number in a unit: 100 where it is written in percent.
+type decimalRatio struct {
 	of   func(*event) *float32
 	unit float64
 }
@@ -183,7 +183,7 @@ var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e
 
 // scanValue: with at most 15 digits the division below rounds once and so gives the nearest
 // double, as strconv does.
-func (f ratio) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
+func (f decimalRatio) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
 	j, point := i, -1
 	var v int64
 	for ; ; j++ {
@@ -217,7 +217,7 @@ func (f ratio) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
 	return j, true
 }
 
-func (f ratio) setValue(e *event, v value) {
+func (f decimalRatio) setValue(e *event, v jsonValue) {
 	if v.is != '0' {
 		return
 	}
@@ -238,7 +238,7 @@ func (f arrayText) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
 	return end, ok
 }
 
-func (f arrayText) setValue(e *event, v value) {
+func (f arrayText) setValue(e *event, v jsonValue) {
 	if v.is == '[' {
 		*f.of(e) = v.text
 	}
@@ -252,4 +252,4 @@ func (f quotedText) scanValue(s *scanner, b []byte, i int) (end int, ok bool) {
 	return end, ok
 }
 
-func (f quotedText) setValue(e *event, v value) { setText(f.of(e), v) }
+func (f quotedText) setValue(e *event, v jsonValue) { setText(f.of(e), v) }

@@ -6,7 +6,7 @@ import (
 
 // builder turns records into columns.
 type builder struct {
-	store *store
+	store *recordStore
 	t     *recording.Timeline
 
 	host, work, frames []int32 // records in order of start
@@ -16,7 +16,7 @@ type builder struct {
 	owner              map[int32]int
 }
 
-func filled(n int, with int32) []int32 {
+func makeFilled(n int, with int32) []int32 {
 	out := make([]int32, n)
 	for i := range out {
 		out[i] = with

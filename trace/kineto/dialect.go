@@ -84,10 +84,10 @@ var categories = map[string]class{
 	"":      noCategory,
 }
 
-// collective reports whether a name is a communication kernel's: of NCCL, RCCL, oneCCL,
+// isCollective reports whether a name is a communication kernel's: of NCCL, RCCL, oneCCL,
 // MSCCL, NVSHMEM, DeepEP and of those who write their own. It is asked of every name of
 // every rank, and no regular expression for that.
-func collective(name string) bool {
+func isCollective(name string) bool {
 	lower := strings.ToLower(name)
 	if containsAny(lower, "nccl", "rccl", "oneccl", "msccl", "hccl", "nvshmem", "deep_ep", "dpsk::ep") {
 		return true
@@ -127,7 +127,7 @@ func traitsOf(name string) traits {
 	if recording.OwnFrame(name) {
 		t |= own
 	}
-	if collective(name) {
+	if isCollective(name) {
 		t |= exchanging
 	}
 	if strings.Contains(name, "emcpy") {

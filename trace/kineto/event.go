@@ -17,7 +17,7 @@ type event struct {
 	ts    int64 // ns
 	dur   int64 // ns
 	id    int64 // of a flow
-	flags flags
+	flags fieldSet
 
 	corr    int64
 	stream  int64
@@ -38,11 +38,11 @@ type event struct {
 	address             int64 // that it is about
 }
 
-// flags say which fields an event had.
-type flags uint16
+// fieldSet say which fields an event had.
+type fieldSet uint16
 
 const (
-	hasTS flags = 1 << iota
+	hasTS fieldSet = 1 << iota
 	hasDur
 	hasID
 	hasStream
@@ -109,11 +109,11 @@ type (
 	}
 )
 
-// why an event is not kept.
-type why uint8
+// dropReason an event is not kept.
+type dropReason uint8
 
 const (
-	shortFrameWhy why = iota
+	shortFrameWhy dropReason = iota
 	noDuration
 	negative
 	absurdTime

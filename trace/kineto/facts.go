@@ -75,7 +75,7 @@ func (m *merger) readFacts(b *builder, out *Trace) {
 		b.t.Devices[i].Rank = rank
 	}
 	m.listGPUs(b.t, &out.Facts)
-	m.software(&out.Facts)
+	m.readSoftware(&out.Facts)
 	out.Facts.Started = m.started(out)
 	out.Facts.Processes = b.processes(rank, out.World)
 	out.Facts.Loaders = b.loaders(out.Facts.Processes)
@@ -160,8 +160,8 @@ func renumbered(known []property, used map[int]bool) []property {
 	return out
 }
 
-// software reads versions: CUDA counts 12090 for 12.9, HIP 60443483 for 6.4.43483.
-func (m *merger) software(facts *recording.Facts) {
+// readSoftware reads versions: CUDA counts 12090 for 12.9, HIP 60443483 for 6.4.43483.
+func (m *merger) readSoftware(facts *recording.Facts) {
 	if v, ok := decodeMember[int](m, "cuda_runtime_version"); ok && v >= 1000 {
 		facts.Software.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 	}
@@ -362,7 +362,8 @@ func (m *merger) foreign() error {
 	}
 	if s.strange[autogradName] > 0 {
 		return &ForeignError{
-			"a trace of torch.autograd.profiler of before PyTorch 1.8", "record with torch.profiler and export_chrome_trace",
+			"a trace of torch.autograd.profiler of before PyTorch 1.8",
+			"record with torch.profiler and export_chrome_trace",
 		}
 	}
 	if s.strange["Op"] > 0 {

@@ -12,9 +12,9 @@ import (
 // general reads one JSON object into s.e and reports whether it could.
 func (s *scanner) general(b []byte) bool {
 	s.e = blank
-	return members(b, func(key string, v value) {
+	return members(b, func(key string, v jsonValue) {
 		if key == "args" && v.is == '{' {
-			members(v.text, func(key string, v value) {
+			members(v.text, func(key string, v jsonValue) {
 				if form := formOf([]byte(key)); form != nil {
 					form.setValue(&s.e, v)
 				}
@@ -25,7 +25,7 @@ func (s *scanner) general(b []byte) bool {
 	})
 }
 
-func (e *event) setMember(key string, v value) {
+func (e *event) setMember(key string, v jsonValue) {
 	switch key {
 	case "ph":
 		if v.is == '"' {
@@ -78,7 +78,7 @@ func (e *event) setDuration(ns int64, ok bool) {
 
 // setRow sets a pid or tid: a number, a number in quotes, "stream 7", or a word
 // such as "Spans".
-func setRow(field *int64, v value) {
+func setRow(field *int64, v jsonValue) {
 	switch v.is {
 	case '0':
 		if n, ok := wholePart(v.text); ok {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// value is one JSON value: is tells by its first byte what it is, '"' a string,
+// jsonValue is one JSON value: is tells by its first byte what it is, '"' a string,
 // '0' a number, '{', '[' or '?' a bare token; text is the decoded string, else
 // the value as written.
-type value struct {
+type jsonValue struct {
 	is   byte
 	text []byte
 }
 
 // members calls f for each member of a JSON object and reports whether it has
 // the form of one.
-func members(b []byte, f func(key string, v value)) bool {
+func members(b []byte, f func(key string, v jsonValue)) bool {
 	i := 1
 	for {
 		for i < len(b) && (isSpace(b[i]) || b[i] == ',') {
@@ -53,16 +53,16 @@ func members(b []byte, f func(key string, v value)) bool {
 	}
 }
 
-func valueOf(raw []byte) value {
+func valueOf(raw []byte) jsonValue {
 	switch c := raw[0]; {
 	case c == '"':
-		return value{'"', unquote(raw)}
+		return jsonValue{'"', unquote(raw)}
 	case c == '{' || c == '[':
-		return value{c, raw}
+		return jsonValue{c, raw}
 	case c == '-' || c >= '0' && c <= '9':
-		return value{'0', raw}
+		return jsonValue{'0', raw}
 	}
-	return value{'?', raw}
+	return jsonValue{'?', raw}
 }
 
 // unquote decodes a JSON string. What the format forbids is read as it stands:
@@ -243,7 +243,7 @@ func rational(text []byte) *big.Rat {
 	return r
 }
 
-func setText(field *[]byte, v value) {
+func setText(field *[]byte, v jsonValue) {
 	if v.is == '"' {
 		*field = v.text
 	}

@@ -32,7 +32,7 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Trace, error) {
 			if m.store.events == 0 {
 				return nil, c.err
 			}
-			m.warn("The packed file is cut or damaged behind byte %d of its JSON (%v), as a killed run or an "+
+			m.addWarning("The packed file is cut or damaged behind byte %d of its JSON (%v), as a killed run or an "+
 				"unfinished copy leaves it: what lies before it was read.", m.offset+int64(len(m.tail)), c.err)
 		}
 		break
@@ -46,7 +46,7 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Trace, error) {
 // buildTrace builds the columns of everything that was read.
 func (m *merger) buildTrace() (*Trace, error) {
 	s := m.store
-	b := &builder{store: s, t: &recording.Timeline{Names: s.names}, threadOf: filled(len(s.rows), -1)}
+	b := &builder{store: s, t: &recording.Timeline{Names: s.names}, threadOf: makeFilled(len(s.rows), -1)}
 	b.sortRecords()
 	if len(b.host)+len(b.work)+len(b.frames) == 0 {
 		if err := m.foreign(); err != nil {

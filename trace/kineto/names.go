@@ -12,25 +12,25 @@ import (
 // reach 10 kB, more is damage.
 const longestName = 64 << 10
 
-// names are distinct texts in order of appearance.
-type names struct {
+// nameTable are distinct texts in order of appearance.
+type nameTable struct {
 	list   []string
 	traits []traits
 	known  map[string]int32
-	recent [1024]known
+	recent [1024]knownText
 }
 
-// known is a text with its place.
-type known struct {
+// knownText is a text with its place.
+type knownText struct {
 	text string
 	id   int32
 }
 
-func newNames() *names { return &names{known: map[string]int32{}} }
+func newNames() *nameTable { return &nameTable{known: map[string]int32{}} }
 
 // intern is the place of a text. A trace repeats few texts, so that most are found
 // in a small table by length and a few bytes, before any hashing.
-func (n *names) intern(text []byte) int32 {
+func (n *nameTable) intern(text []byte) int32 {
 	if len(text) > longestName {
 		text = text[:longestName]
 	}
@@ -43,12 +43,12 @@ func (n *names) intern(text []byte) int32 {
 		id = n.insert(string(text))
 	}
 	if n.list[id] == string(text) {
-		*r = known{n.list[id], id}
+		*r = knownText{n.list[id], id}
 	}
 	return id
 }
 
-func (n *names) insert(text string) int32 {
+func (n *nameTable) insert(text string) int32 {
 	clean := text
 	if !utf8.ValidString(text) {
 		clean = string([]rune(text)) // as encoding/json reads it
@@ -77,13 +77,13 @@ func recentSlot(text []byte) uint32 {
 
 // lists finds JSON arrays as recorded, without spaces and quotes: shapes, types.
 type lists struct {
-	names  *names
-	known  map[string]known
+	names  *nameTable
+	known  map[string]knownText
 	bytes  int // of the texts in known
-	recent [1024]known
+	recent [1024]knownText
 }
 
-func newLists(n *names) *lists { return &lists{names: n, known: map[string]known{}} }
+func newLists(n *nameTable) *lists { return &lists{names: n, known: map[string]knownText{}} }
 
 // mostRaw and mostRawBytes bound the texts that are remembered as written: a
 // foreign file may make each of them different.
@@ -104,7 +104,7 @@ func (l *lists) intern(raw []byte) int32 {
 	}
 	k, found := l.known[string(raw)]
 	if !found {
-		k = known{string(raw), -1}
+		k = knownText{string(raw), -1}
 		if text := tightList(raw); len(text) > len("[]") {
 			k.id = l.names.intern(text)
 		}
@@ -139,13 +139,13 @@ func tightList(raw []byte) []byte {
 // stacks finds the user's innermost frame in the call stack that the dialect of
 // 2021 wrote with each operator: frames from the inside out, between semicolons.
 type stacks struct {
-	names *names
-	known map[string]known
+	names *nameTable
+	known map[string]knownText
 	bytes int // of the texts in known
-	last  known
+	last  knownText
 }
 
-func newStacks(n *names) *stacks { return &stacks{names: n, known: map[string]known{}} }
+func newStacks(n *nameTable) *stacks { return &stacks{names: n, known: map[string]knownText{}} }
 
 // internFrame is the place of the frame's name, -1 without one.
 func (s *stacks) internFrame(stack []byte) int32 {
@@ -157,7 +157,7 @@ func (s *stacks) internFrame(stack []byte) int32 {
 	}
 	k, found := s.known[string(stack)]
 	if !found {
-		k = known{string(stack), s.ownFrame(stack)}
+		k = knownText{string(stack), s.ownFrame(stack)}
 		if s.bytes += len(stack); s.bytes < mostRawBytes {
 			s.known[k.text] = k
 		}

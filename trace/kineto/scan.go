@@ -111,8 +111,8 @@ func (s *scanner) scanEvent(b []byte, i int) (end int, ok bool) {
 	}
 }
 
-// arguments reads the object of an event's arguments at b[i].
-func (s *scanner) arguments(b []byte, i int) (end int, ok bool) {
+// scanArguments reads the object of an event's arguments at b[i].
+func (s *scanner) scanArguments(b []byte, i int) (end int, ok bool) {
 	for i++; ; {
 		for isSpace(b[i]) || b[i] == ',' {
 			i++
@@ -146,7 +146,7 @@ func (s *scanner) argumentsOf(b []byte, i int) (end int, ok bool) {
 			return end, true
 		}
 	}
-	return s.arguments(b, i)
+	return s.scanArguments(b, i)
 }
 
 // unread is where the object at b[i] ends, 0 where that takes a closer look: nobody asks

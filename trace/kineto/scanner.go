@@ -10,7 +10,7 @@ import (
 // scanner turns events into records. It is not safe for concurrent use; each
 // worker has its own.
 type scanner struct {
-	names        *names
+	names        *nameTable
 	shapes       *lists
 	stacks       *stacks
 	classes      map[string]class
@@ -137,7 +137,7 @@ func (s *scanner) keepSpan(e *event, out *batch) {
 }
 
 // useless says whether an event cannot be kept, and why.
-func (e *event) useless(c class) (bool, why) {
+func (e *event) useless(c class) (bool, dropReason) {
 	switch c {
 	case unknownClass, noCategory:
 		return true, unknownWhy
@@ -230,13 +230,13 @@ func (s *scanner) keepWork(e *event, c class, out *batch) {
 		w.kind = recording.Set
 	case c == commClass || t&exchanging != 0 || len(e.collective) > 0:
 		w.kind = recording.Collective
-		s.exchange(e, &w)
+		s.fillExchange(e, &w)
 	}
 	out.work = append(out.work, w)
 }
 
-// exchange fills what is known of a collective: how much it moves, among whom.
-func (s *scanner) exchange(e *event, w *workRecord) {
+// fillExchange fills what is known of a collective: how much it moves, among whom.
+func (s *scanner) fillExchange(e *event, w *workRecord) {
 	if width := widths[lowerCase(e.dtype)]; e.nelems >= 0 && width > 0 && e.nelems < math.MaxInt64/width {
 		w.bytes = e.nelems * width
 	}

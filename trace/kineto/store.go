@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// store holds the records of a file in file order. It grows in blocks, so that
+// recordStore holds the records of a file in file order. It grows in blocks, so that
 // no list is ever copied to a larger one.
-type store struct {
+type recordStore struct {
 	names     []string
 	nameBytes int
 	traits    []traits
 	known     map[string]int32
 	rows      []row
 	rowID     map[row]int32
-	byTable   map[int]*tables
+	byTable   map[int]*indexTables
 
 	host   blocks[hostRecord]
 	work   blocks[workRecord]
@@ -32,12 +32,12 @@ type store struct {
 	strange map[string]int64
 }
 
-// tables translate one scanner's indices to the store's.
-type tables struct{ names, rows []int32 }
+// indexTables translate one scanner's indices to the store's.
+type indexTables struct{ names, rows []int32 }
 
-func newStore() *store {
-	return &store{
-		known: map[string]int32{}, rowID: map[row]int32{}, byTable: map[int]*tables{},
+func newStore() *recordStore {
+	return &recordStore{
+		known: map[string]int32{}, rowID: map[row]int32{}, byTable: map[int]*indexTables{},
 		labels: map[int32]int32{}, procs: map[int32]int32{}, sizes: map[int64]int64{},
 		held: map[int32]memoryRecord{}, strange: map[string]int64{},
 	}
@@ -72,10 +72,10 @@ const (
 
 // addBatch takes what a scanner found. Names get their numbers in file order, whoever
 // found them, so that the same file gives the same Timeline on any machine.
-func (s *store) addBatch(b *batch, by int) error {
+func (s *recordStore) addBatch(b *batch, by int) error {
 	t := s.byTable[by]
 	if t == nil {
-		t = &tables{}
+		t = &indexTables{}
 		s.byTable[by] = t
 	}
 	t.growTo(len(b.names), len(b.rows))
@@ -99,7 +99,7 @@ func (s *store) addBatch(b *batch, by int) error {
 	return s.checkLimits()
 }
 
-func (s *store) checkLimits() error {
+func (s *recordStore) checkLimits() error {
 	switch {
 	case s.host.n+s.work.n+s.frames.n+s.flows.n+s.memory.n > mostRecords:
 		return &SyntaxError{
@@ -115,7 +115,7 @@ func (s *store) checkLimits() error {
 	return nil
 }
 
-func (s *store) addRest(b *batch, t *tables, name func(int32) int32) {
+func (s *recordStore) addRest(b *batch, t *indexTables, name func(int32) int32) {
 	for i := range b.flows {
 		f := &b.flows[i]
 		f.row = s.rowPlace(t, b, f.row)
@@ -144,7 +144,7 @@ func (s *store) addRest(b *batch, t *tables, name func(int32) int32) {
 	}
 }
 
-func (t *tables) growTo(names, rows int) {
+func (t *indexTables) growTo(names, rows int) {
 	for len(t.names) < names {
 		t.names = append(t.names, -1)
 	}
@@ -153,7 +153,7 @@ func (t *tables) growTo(names, rows int) {
 	}
 }
 
-func (s *store) nameID(t *tables, b *batch, i int32) int32 {
+func (s *recordStore) nameID(t *indexTables, b *batch, i int32) int32 {
 	if i < 0 {
 		return -1
 	}
@@ -173,7 +173,7 @@ func (s *store) nameID(t *tables, b *batch, i int32) int32 {
 	return id
 }
 
-func (s *store) rowPlace(t *tables, b *batch, i int32) int32 {
+func (s *recordStore) rowPlace(t *indexTables, b *batch, i int32) int32 {
 	if t.rows[i] >= 0 {
 		return t.rows[i]
 	}
@@ -254,7 +254,7 @@ func endsLater(span func(i int) (start, end int64), before, behind int32) bool {
 }
 
 // strangest are the categories that nobody knows, most frequent first.
-func (s *store) strangest() []string {
+func (s *recordStore) strangest() []string {
 	var cats []string
 	for cat := range s.strange {
 		if cat != "" {

@@ -80,15 +80,15 @@ func (r *reader) readAPI(table string) error {
 		if !ok {
 			return nil
 		}
-		global := number(row, 2)
+		global := readNumber(row, 2)
 		c := call{
-			start: start, end: end, name: r.stringAt(number(row, 3), apiName), shapes: -1,
+			start: start, end: end, name: r.stringAt(readNumber(row, 3), apiName), shapes: -1,
 			kind: recording.Runtime,
 		}
 		if c.name < 0 {
 			c.name = r.names.intern([]byte("call without a name"))
 		}
-		c.key = r.correlationKey(processOf(global), number(row, 4))
+		c.key = r.correlationKey(processOf(global), readNumber(row, 4))
 		thread := r.threadPlace(global)
 		r.cuda[thread] = true
 		r.addCall(c, thread)
@@ -116,12 +116,12 @@ func (r *reader) readRanges() error {
 		c := call{start: start, end: end, shapes: -1, kind: recording.Annotation}
 		if text := row.textAt(3); len(text) > 0 {
 			r.setMark(&c, text)
-		} else if c.name = r.stringAt(number(row, 4), unchanged); c.name >= 0 {
+		} else if c.name = r.stringAt(readNumber(row, 4), unchanged); c.name >= 0 {
 			r.setMark(&c, []byte(r.names.list[c.name]))
 		} else {
 			c.name = r.names.intern([]byte("range without a name"))
 		}
-		thread := r.threadPlace(number(row, 5))
+		thread := r.threadPlace(readNumber(row, 5))
 		r.cuda[thread] = true
 		r.addCall(c, thread)
 		return nil
@@ -148,13 +148,13 @@ func (r *reader) readOSCalls() error {
 		if !ok {
 			return nil
 		}
-		thread, found := r.threads[number(row, 2)]
+		thread, found := r.threads[readNumber(row, 2)]
 		if !found || !r.cuda[thread] {
 			r.dropped["calls of the operating system on threads that call no CUDA and mark no range"]++
 			return nil
 		}
 		c := call{
-			start: start, end: end, name: r.stringAt(number(row, 3), unchanged), shapes: -1,
+			start: start, end: end, name: r.stringAt(readNumber(row, 3), unchanged), shapes: -1,
 			kind: recording.Annotation,
 		}
 		if c.name >= 0 {
@@ -168,12 +168,12 @@ func (r *reader) readOSCalls() error {
 func (r *reader) readOverhead(table string) error {
 	return r.scanColumns(table, []string{"start", "end"}, []string{"globalTid", "nameId"}, func(row *row) error {
 		start, end, ok := r.readSpan(row)
-		thread, found := r.threads[number(row, 2)]
+		thread, found := r.threads[readNumber(row, 2)]
 		if !ok || !found {
 			return nil
 		}
 		c := call{
-			start: start, end: end, name: r.stringAt(number(row, 3), unchanged), shapes: -1,
+			start: start, end: end, name: r.stringAt(readNumber(row, 3), unchanged), shapes: -1,
 			kind: recording.Profiling,
 		}
 		if c.name < 0 {

@@ -16,7 +16,7 @@ type histogram struct {
 // mostBins is fine enough: of an hour, bins of 0.1 s.
 const mostBins = 1 << 16
 
-func (h *histogram) count(at int64, table int, n int32) {
+func (h *histogram) addEvent(at int64, table int, n int32) {
 	place := at >> h.shift
 	if place == h.recent && h.bin != nil {
 		h.bin[table] += n
@@ -26,7 +26,7 @@ func (h *histogram) count(at int64, table int, n int32) {
 	if bin == nil {
 		if len(h.bins) >= mostBins {
 			h.coarsen()
-			h.count(at, table, n)
+			h.addEvent(at, table, n)
 			return
 		}
 		bin = &[10]int32{}
@@ -73,7 +73,7 @@ func (r *reader) takeCensus() error {
 			return err
 		}
 	}
-	r.window(h)
+	r.chooseWindow(h)
 	r.seen, r.done = 0, 0 // from here on rows are read for good
 	return nil
 }
@@ -82,7 +82,7 @@ func (r *reader) takeCensus() error {
 func (r *reader) countRows() (total int64, err error) {
 	rows := map[string]int64{}
 	for _, table := range eventTables {
-		if t := r.db.tables[table]; t != nil && t.column("start") != "" {
+		if t := r.db.tables[table]; t != nil && t.columnName("start") != "" {
 			if rows[table], err = r.db.countRows(r.ctx, t); err != nil {
 				return 0, err
 			}
@@ -97,7 +97,7 @@ func (r *reader) countRows() (total int64, err error) {
 func (r *reader) countAll(h *histogram, i int) error {
 	return r.scanColumns(eventTables[i], []string{"start"}, nil, func(row *row) error {
 		if at, ok := row.intAt(0); ok && at >= 0 && at < latest {
-			h.count(at, i, 1)
+			h.addEvent(at, i, 1)
 			r.out.Events++
 		} else {
 			r.dropped["with an impossible time"]++
@@ -110,22 +110,22 @@ func (r *reader) countAll(h *histogram, i int) error {
 func (r *reader) countSome(h *histogram, i int) error {
 	t := r.db.tables[eventTables[i]]
 	var times []int64
-	err := r.db.sampleRows(r.ctx, t, t.column("start"), mostSampled, func(row *row) {
+	err := r.db.sampleRows(r.ctx, t, t.columnName("start"), mostSampled, func(row *row) {
 		if at, ok := row.intAt(0); ok && at >= 0 && at < latest {
 			times = append(times, at)
 		}
 	})
 	all, n := r.rows[t.name], int64(len(times))
 	for k, at := range times {
-		h.count(at, i, int32((int64(k)+1)*all/n-int64(k)*all/n)) // together all
+		h.addEvent(at, i, int32((int64(k)+1)*all/n-int64(k)*all/n)) // together all
 	}
 	r.out.Events += all
 	return err
 }
 
-// window chooses what is read: everything, else as much as may be kept around the
+// chooseWindow chooses what is read: everything, else as much as may be kept around the
 // middle of the device's work, where a program that starts up and trains trains.
-func (r *reader) window(h *histogram) {
+func (r *reader) chooseWindow(h *histogram) {
 	var places []int64
 	for at := range h.bins {
 		places = append(places, at)
@@ -166,7 +166,7 @@ func (r *reader) window(h *histogram) {
 		return
 	}
 	seconds := func(bin int64) float64 { return float64((bin-places[0])<<h.shift) / 1e9 }
-	r.warn("The file holds %d events, and %d are kept in memory: of its %.1f s, those from %.1f to %.1f s "+
+	r.addWarning("The file holds %d events, and %d are kept in memory: of its %.1f s, those from %.1f to %.1f s "+
 		"were read, around the middle of the device's work.",
 		r.out.Events, r.most, seconds(places[len(places)-1]+1), seconds(places[lo]), seconds(places[hi-1]+1))
 }

@@ -38,8 +38,8 @@ type table struct {
 	problem  string
 }
 
-// column is the table's own spelling of a column's name; "" without.
-func (t *table) column(name string) string {
+// columnName is the table's own spelling of a column's name; "" without.
+func (t *table) columnName(name string) string {
 	for _, c := range t.columns {
 		if strings.EqualFold(c, name) {
 			return c

@@ -23,7 +23,7 @@ func (r *reader) readEnums() error {
 	}{
 		{
 			"ENUM_CUDA_MEMCPY_OPER", func() { clear(l.copies) },
-			func(id int64, name, _ string) { l.copies[id] = direction(name) },
+			func(id int64, name, _ string) { l.copies[id] = directionName(name) },
 		},
 		{"ENUM_CUDA_MEM_KIND", func() { clear(l.memory) }, func(id int64, _, label string) { l.memory[id] = label }},
 		{
@@ -58,9 +58,9 @@ func (r *reader) readEnums() error {
 	return nil
 }
 
-// direction is "HtoD" for CUDA_MEMCPY_KIND_HTOD and CUDA_MEMCPY_KIND_UVM_HTOD; ""
+// directionName is "HtoD" for CUDA_MEMCPY_KIND_HTOD and CUDA_MEMCPY_KIND_UVM_HTOD; ""
 // for a name of another form.
-func direction(name string) string {
+func directionName(name string) string {
 	_, kind, _ := strings.Cut(name, "_KIND_")
 	kind = strings.TrimPrefix(kind, "UVM_")
 	from, to, found := strings.Cut(kind, "TO")

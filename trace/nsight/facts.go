@@ -78,7 +78,7 @@ func (r *reader) framework() error {
 // were normalised to the Unix epoch (nsys export --ts-normalize).
 func (r *reader) readStart() error {
 	err := r.scanColumns("TARGET_INFO_SESSION_START_TIME", []string{"utcEpochNs"}, nil, func(row *row) error {
-		if utc := number(row, 0); utc > 1e18 && utc < latest && r.base < longestRun && r.out.Zero == r.base {
+		if utc := readNumber(row, 0); utc > 1e18 && utc < latest && r.base < longestRun && r.out.Zero == r.base {
 			r.out.Zero += utc
 		}
 		return nil
@@ -124,11 +124,12 @@ func (r *reader) readGPUs() error {
 			Index: int(max(0, min(id, 1<<20))), Name: cleanText(row.textAt(1), 80),
 			UUID: cleanText(row.textAt(6), 64),
 		}
-		g.SMs = int(max(0, min(number(row, 3), 1<<16)))
-		if memory := number(row, 2); memory > 0 {
+		g.SMs = int(max(0, min(readNumber(row, 3), 1<<16)))
+		if memory := readNumber(row, 2); memory > 0 {
 			g.MemoryBytes = new(float64(memory))
 		}
-		if major, minor := number(row, 4), number(row, 5); major > 0 && major < 1000 && minor >= 0 && minor < 1000 {
+		if major, minor := readNumber(row, 4), readNumber(row, 5); major > 0 && major < 1000 && minor >= 0 &&
+			minor < 1000 {
 			g.Capability = fmt.Sprintf("%d.%d", major, minor)
 		}
 		place[id] = len(r.out.Facts.GPUs)
@@ -142,7 +143,7 @@ func (r *reader) readGPUs() error {
 	own := map[cuda]int64{}
 	err = r.scanColumns("TARGET_INFO_CUDA_DEVICE", []string{"gpuId", "cudaId", "pid"}, nil, func(row *row) error {
 		if len(own) < mostDevices {
-			own[cuda{number(row, 2), number(row, 1)}] = number(row, 0)
+			own[cuda{readNumber(row, 2), readNumber(row, 1)}] = readNumber(row, 0)
 		}
 		return nil
 	})
@@ -157,7 +158,7 @@ func (r *reader) readGPUs() error {
 		}
 	}
 	if len(place) == 0 && len(t.Devices) > 0 {
-		r.warn("The file does not say which GPUs were used (its table TARGET_INFO_GPU is missing): what follows " +
+		r.addWarning("The file does not say which GPUs were used (its table TARGET_INFO_GPU is missing): what follows " +
 			"from the model of the GPU is unknown.")
 	}
 	return err
@@ -177,8 +178,8 @@ func (r *reader) computePerSM() {
 func (r *reader) threadNames() error {
 	t := r.out.Timeline
 	return r.scanColumns("ThreadNames", []string{"nameId", "globalTid"}, nil, func(row *row) error {
-		if at, found := r.threads[number(row, 1)]; found {
-			if name := r.stringAt(number(row, 0), unchanged); name >= 0 {
+		if at, found := r.threads[readNumber(row, 1)]; found {
+			if name := r.stringAt(readNumber(row, 0), unchanged); name >= 0 {
 				t.Threads[at].Name = cleanText([]byte(r.names.list[name]), 80)
 				t.Names = r.names.list
 			}
@@ -194,19 +195,20 @@ const mostDiagnostics = 10
 func (r *reader) diagnostics() error {
 	n := 0
 	err := r.scanColumns("DIAGNOSTIC_EVENT", []string{"text"}, []string{"severity"}, func(row *row) error {
-		severity := r.labels.severity[number(row, 1)]
+		severity := r.labels.severity[readNumber(row, 1)]
 		text := cleanText(row.textAt(0), 300)
 		if severity != "Warning" && severity != "Error" || text == "" ||
 			strings.HasPrefix(text, "Process was launched by the profiler") {
 			return nil
 		}
 		if n++; n <= mostDiagnostics {
-			r.warn("Nsight Systems said: %s", text)
+			r.addWarning("Nsight Systems said: %s", text)
 		}
 		return nil
 	})
 	if n > mostDiagnostics {
-		r.warn("Nsight Systems said %d more things of that kind: see the table DIAGNOSTIC_EVENT.", n-mostDiagnostics)
+		r.addWarning("Nsight Systems said %d more things of that kind: see the table DIAGNOSTIC_EVENT.",
+			n-mostDiagnostics)
 	}
 	return err
 }
@@ -266,7 +268,7 @@ func (r *reader) numberRanks(processes []recording.Process) {
 		}
 	}
 	if len(processes) > 1 {
-		r.warn("%d processes drive devices: they are taken as ranks 0 to %d in order of their devices, which the "+
+		r.addWarning("%d processes drive devices: they are taken as ranks 0 to %d in order of their devices, which the "+
 			"file does not tell.", len(processes), len(processes)-1)
 	}
 	t := r.out.Timeline
@@ -364,26 +366,26 @@ func (r *reader) doubts() {
 	missing := func(table string) bool { return r.db.tables[table] == nil }
 	switch {
 	case len(t.Device.Start) == 0:
-		r.warn("The file holds no work of a device: record with nsys profile --trace=cuda,nvtx,osrt. The host's " +
+		r.addWarning("The file holds no work of a device: record with nsys profile --trace=cuda,nvtx,osrt. The host's " +
 			"side was read.")
 	case missing(callTables[0]):
-		r.warn("The file holds no call of the CUDA runtime (table %s): no gap can be charged to a cause.",
+		r.addWarning("The file holds no call of the CUDA runtime (table %s): no gap can be charged to a cause.",
 			callTables[0])
 	}
 	switch {
 	case !missing("NVTX_EVENTS"):
 	case r.out.Facts.Software.Framework == "":
-		r.warn("The file holds no NVTX range: with torch.autograd.profiler.emit_nvtx() around the steps, gaps can " +
+		r.addWarning("The file holds no NVTX range: with torch.autograd.profiler.emit_nvtx() around the steps, gaps can " +
 			"be charged to operators and to the DataLoader.")
 	default:
-		r.warn("The file holds no NVTX range: with ranges around parts of the program (nvtxRangePush), gaps can be " +
+		r.addWarning("The file holds no NVTX range: with ranges around parts of the program (nvtxRangePush), gaps can be " +
 			"charged to them.")
 	}
 	if missing("OSRT_API") {
-		r.warn("The file holds no call of the operating system (record with --trace=osrt as well): waits for data " +
+		r.addWarning("The file holds no call of the operating system (record with --trace=osrt as well): waits for data " +
 			"are not seen as such.")
 	}
 	if n := r.dropped["with an impossible time"]; n > 0 {
-		r.warn("Events with an impossible time (negative, or longer than a month) that were left out: %d.", n)
+		r.addWarning("Events with an impossible time (negative, or longer than a month) that were left out: %d.", n)
 	}
 }

@@ -39,7 +39,7 @@ func ReadFile(ctx context.Context, f *os.File, o Options) (*Trace, error) {
 // ensureQuiet refuses a database that is being written, or that a writer left before it
 // was done: part of its newest rows lies in another file.
 func ensureQuiet(f *os.File) error {
-	if pid, locked := writer(f); locked {
+	if pid, locked := findWriter(f); locked {
 		who := ""
 		if pid > 0 {
 			who = fmt.Sprintf(" (process %d)", pid)

@@ -4,5 +4,5 @@ package nsight
 
 import "os"
 
-// writer knows nothing of locks here.
-func writer(*os.File) (pid int, locked bool) { return 0, false }
+// findWriter knows nothing of locks here.
+func findWriter(*os.File) (pid int, locked bool) { return 0, false }

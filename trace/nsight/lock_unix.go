@@ -15,8 +15,8 @@ const (
 	lockBytes = 512
 )
 
-// writer asks, without taking a lock, whether somebody holds a lock to write.
-func writer(f *os.File) (pid int, locked bool) {
+// findWriter asks, without taking a lock, whether somebody holds a lock to write.
+func findWriter(f *os.File) (pid int, locked bool) {
 	l := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: firstLock, Len: lockBytes}
 	err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &l)
 	return int(l.Pid), err == nil && l.Type != unix.F_UNLCK

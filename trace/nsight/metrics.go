@@ -19,23 +19,23 @@ func (r *reader) readMetrics() error {
 	if err != nil {
 		return err
 	}
-	sums := map[sample]mean{}
+	sums := map[sample]runningMean{}
 	err = r.scanColumns("GPU_METRICS", []string{"timestamp", "typeId", "metricId", "value"}, nil, func(row *row) error {
 		at, ok := row.intAt(0)
-		key := metric{number(row, 1), number(row, 2)}
+		key := metric{readNumber(row, 1), readNumber(row, 2)}
 		v := row.floatAt(3)
 		if !ok || !wanted[key] || at < r.from || at >= r.to || !(v >= 0 && v <= 100) {
 			return nil
 		}
 		s := sample{key.kind & 0xff, (at - r.base) / sampleTime}
 		if m, found := sums[s]; found || len(sums) < mostSamples {
-			sums[s] = mean{m.sum + v/100, m.n + 1}
+			sums[s] = runningMean{m.sum + v/100, m.n + 1}
 		}
 		return nil
 	})
-	r.series(sums)
+	r.writeSeries(sums)
 	if len(others) > 0 {
-		r.warn("Of the sampled GPU metrics, GR Active was read, %d others were left alone (%s, …).", len(others),
+		r.addWarning("Of the sampled GPU metrics, GR Active was read, %d others were left alone (%s, …).", len(others),
 			others[0])
 	}
 	return err
@@ -47,9 +47,9 @@ const (
 )
 
 type (
-	metric struct{ kind, id int64 }
-	sample struct{ gpu, at int64 } // at counts sampleTime
-	mean   struct {
+	metric      struct{ kind, id int64 }
+	sample      struct{ gpu, at int64 } // at counts sampleTime
+	runningMean struct {
 		sum float64
 		n   int
 	}
@@ -62,7 +62,7 @@ func (r *reader) metricNames() (wanted map[metric]bool, others []string, err err
 	err = r.scanColumns("TARGET_INFO_GPU_METRICS", must, nil, func(row *row) error {
 		name := cleanText(row.textAt(2), 60)
 		if strings.HasPrefix(name, "GR Active") {
-			wanted[metric{number(row, 0), number(row, 1)}] = true
+			wanted[metric{readNumber(row, 0), readNumber(row, 1)}] = true
 		} else if len(others) < 1000 && !slices.Contains(others, name) {
 			others = append(others, name)
 		}
@@ -71,7 +71,7 @@ func (r *reader) metricNames() (wanted map[metric]bool, others []string, err err
 	return wanted, others, err
 }
 
-func (r *reader) series(sums map[sample]mean) {
+func (r *reader) writeSeries(sums map[sample]runningMean) {
 	byGPU := map[int64][]int64{}
 	for s := range sums {
 		byGPU[s.gpu] = append(byGPU[s.gpu], s.at)

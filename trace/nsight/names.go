@@ -9,9 +9,9 @@ import (
 // 10 kB, more is damage.
 const longestName = 64 << 10
 
-// names are distinct texts, and the rows of StringIds that were looked up. Only
+// nameTable are distinct texts, and the rows of StringIds that were looked up. Only
 // those that an event refers to are: a file's own list may be far longer.
-type names struct {
+type nameTable struct {
 	list  []string
 	known map[string]int32
 	byID  map[int64]int32 // row of StringIds: index into list, -1 without
@@ -25,7 +25,7 @@ const mostText = 24 << 20
 const unkept = "name not kept: the file has too many different ones"
 
 // intern is the place of a text.
-func (n *names) intern(text []byte) int32 {
+func (n *nameTable) intern(text []byte) int32 {
 	if len(text) > longestName {
 		text = text[:longestName]
 	}

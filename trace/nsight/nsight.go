@@ -79,7 +79,7 @@ const noFramework = "CUDA"
 // warnOfCut warns of a cut file.
 func (r *reader) warnOfCut() {
 	if r.db.cut > 0 {
-		r.warn("The file ends at byte %d, its header promises %d: it was cut, and what is left was read (%s).",
+		r.addWarning("The file ends at byte %d, its header promises %d: it was cut, and what is left was read (%s).",
 			r.db.size, r.db.cut, exportAgain)
 	}
 }

@@ -521,7 +521,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("apiName(%q) = %q, want %q", text, got, want)
 		}
 	}
-	for text, want := range map[string]mark{
+	for text, want := range map[string]nvtxMark{
 		"aten::add, op_id = 12":                 {[]byte("aten::add"), nil, recording.Op},
 		"AddBackward0, seq = 3":                 {[]byte("AddBackward0"), nil, recording.Op},
 		"Optimizer.step#SGD.step, op_id = 9":    {[]byte("Optimizer.step#SGD.step"), nil, recording.Annotation},

@@ -24,7 +24,7 @@ type reader struct {
 	done     float64 // rows of tables that were read to their end
 	base     int64   // t = 0 on the file's clock
 
-	names   names
+	names   nameTable
 	strings *lookup // texts of StringIds
 	labels  enums
 	threads map[int64]int32 // globalTid: index into Threads
@@ -37,7 +37,7 @@ type reader struct {
 
 type deviceKey struct{ process, device int64 }
 
-func (r *reader) warn(format string, args ...any) {
+func (r *reader) addWarning(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); len(r.out.Warnings) < 40 && !slices.Contains(r.out.Warnings, text) {
 		r.out.Warnings = append(r.out.Warnings, text)
 	}
@@ -61,10 +61,11 @@ func (r *reader) scanColumns(table string, must, may []string, each func(*row) e
 	}
 	var s selection
 	for i, name := range append(slices.Clone(must), may...) {
-		c := t.column(name)
+		c := t.columnName(name)
 		if c == "" && i < len(must) {
-			r.warn("The table %s has no column %s: it was left out. Its schema is newer or older than those that "+
-				"are known (3.16 to 3.25).", table, name)
+			r.addWarning(
+				"The table %s has no column %s: it was left out. Its schema is newer or older than those that "+
+					"are known (3.16 to 3.25).", table, name)
 			return nil
 		}
 		s.columns = append(s.columns, c)
@@ -89,10 +90,10 @@ func (r *reader) scanColumns(table string, must, may []string, each func(*row) e
 		if places > 1 {
 			where = fmt.Sprintf("at %d places", places)
 		}
-		r.warn("The table %s is damaged or cut: %s rows of it were left out.", table, where)
+		r.addWarning("The table %s is damaged or cut: %s rows of it were left out.", table, where)
 	}
 	if t.problem != "" {
-		r.warn("The table %s %s: it was left out.", table, t.problem)
+		r.addWarning("The table %s %s: it was left out.", table, t.problem)
 	}
 	return err
 }
@@ -143,10 +144,10 @@ func (r *reader) stringAt(id int64, prepare func([]byte) []byte) int32 {
 // openStrings prepares the look-ups in StringIds, where the file has that table.
 func (r *reader) openStrings() (err error) {
 	t := r.db.tables["StringIds"]
-	if t == nil || t.column("value") == "" {
+	if t == nil || t.columnName("value") == "" {
 		return nil
 	}
-	r.strings, err = r.db.prepareLookup(r.ctx, t, t.column("value"))
+	r.strings, err = r.db.prepareLookup(r.ctx, t, t.columnName("value"))
 	return err
 }
 

@@ -199,7 +199,7 @@ func (d *database) measure(ctx context.Context, t *table) error {
 		return nil
 	}
 	t.measured = true
-	if t.column("_rowid_") != "" {
+	if t.columnName("_rowid_") != "" {
 		t.problem = "has a column _rowid_, which hides the numbers of rows"
 		return nil
 	}

@@ -28,8 +28,8 @@ func allDigits(text []byte) bool {
 	return len(text) > 0
 }
 
-// mark is what an NVTX range's text says.
-type mark struct {
+// nvtxMark is what an NVTX range's text says.
+type nvtxMark struct {
 	name   []byte
 	shapes []byte // "[[32,3,224,224],[64,3,7,7]]"; nil without
 	kind   recording.CallKind
@@ -38,14 +38,14 @@ type mark struct {
 // markOf cuts a text of PyTorch's emit_nvtx, "aten::add, seq = 7, op_id = 12, sizes
 // = [[2, 3], []]", into the operator's name and its shapes. Other texts are marks
 // of people and libraries.
-func markOf(text []byte) mark {
+func markOf(text []byte) nvtxMark {
 	name, rest := text, []byte(nil)
 	for _, suffix := range []string{", seq = ", ", op_id = ", ", sizes = "} {
 		if i := bytes.Index(name, []byte(suffix)); i > 0 {
 			name, rest = text[:i], text[i:]
 		}
 	}
-	m := mark{name: name, kind: recording.Annotation}
+	m := nvtxMark{name: name, kind: recording.Annotation}
 	if rest == nil {
 		return m
 	}

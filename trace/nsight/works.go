@@ -91,13 +91,13 @@ func product(row *row, at int) int32 {
 
 func (r *reader) readCopy(row *row, p *piece) {
 	p.kind, p.bytes = recording.Copy, bytesOf(row, firstOwn)
-	p.name = r.names.intern([]byte(r.labels.copyName(number(row, firstOwn+1), number(row, firstOwn+2),
-		number(row, firstOwn+3))))
+	p.name = r.names.intern([]byte(r.labels.copyName(readNumber(row, firstOwn+1), readNumber(row, firstOwn+2),
+		readNumber(row, firstOwn+3))))
 }
 
 func (r *reader) readSet(row *row, p *piece) {
 	p.kind, p.bytes = recording.Set, bytesOf(row, firstOwn)
-	memory := r.labels.memory[number(row, firstOwn+1)]
+	memory := r.labels.memory[readNumber(row, firstOwn+1)]
 	if memory == "" {
 		memory = "Unknown"
 	}
@@ -106,19 +106,19 @@ func (r *reader) readSet(row *row, p *piece) {
 
 // readGraph is a CUDA graph that was recorded as a whole.
 func (r *reader) readGraph(row *row, p *piece) {
-	p.name = r.names.intern([]byte("CUDA graph " + strconv.FormatInt(number(row, firstOwn), 10)))
-	r.warn("CUDA graphs were recorded as a whole: their kernels are not told apart (record with " +
+	p.name = r.names.intern([]byte("CUDA graph " + strconv.FormatInt(readNumber(row, firstOwn), 10)))
+	r.addWarning("CUDA graphs were recorded as a whole: their kernels are not told apart (record with " +
 		"--cuda-graph-trace=node).")
 }
 
-func number(row *row, i int) int64 {
+func readNumber(row *row, i int) int64 {
 	if n, ok := row.intAt(i); ok {
 		return n
 	}
 	return -1
 }
 
-func bytesOf(row *row, i int) int64 { return max(-1, number(row, i)) }
+func bytesOf(row *row, i int) int64 { return max(-1, readNumber(row, i)) }
 
 // growWorks makes room for what the census counted.
 func (r *reader) growWorks() {
@@ -135,8 +135,8 @@ func (r *reader) addWork(row *row, p *piece) {
 	if r.isFull() {
 		return
 	}
-	process := number(row, 5)
-	key := deviceKey{process, number(row, 2)}
+	process := readNumber(row, 5)
+	key := deviceKey{process, readNumber(row, 2)}
 	device, found := r.devices[key]
 	if !found {
 		if len(r.devices) >= mostDevices {
@@ -149,11 +149,12 @@ func (r *reader) addWork(row *row, p *piece) {
 			recording.Device{PID: processID(process), Index: int(max(0, min(key.device, 1<<20))), GPU: -1})
 	}
 	r.out.Timeline.Device.Append(recording.WorkRow{
-		Start: p.start, End: p.end, Name: p.name, Device: device, Stream: int32(number(row, 3)), Kind: p.kind, Call: -1,
+		Start: p.start, End: p.end, Name: p.name, Device: device, Stream: int32(readNumber(row, 3)), Kind: p.kind,
+		Call:  -1,
 		Bytes: p.bytes, Blocks: p.blocks, Threads: p.threads,
 		PerSM: float32(math.NaN()), Occupancy: float32(math.NaN()), Group: -1,
 	})
-	r.keys = append(r.keys, r.correlationKey(process, number(row, 4)))
+	r.keys = append(r.keys, r.correlationKey(process, readNumber(row, 4)))
 }
 
 // mostDevices bounds a stranger's list.

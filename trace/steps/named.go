@@ -26,7 +26,7 @@ func (f *finder) namedBeats(pid int) ([]beat, string) {
 			known[h.Name[k]] = family
 		}
 		if beats := families[family]; family != "" && (len(beats) == 0 || h.Start[k] >= beats[len(beats)-1].end) {
-			families[family] = append(beats, beat{h.Start[k], h.End[k], f.number(h.Name[k], beats)})
+			families[family] = append(beats, beat{h.Start[k], h.End[k], f.rangeNumber(h.Name[k], beats)})
 			total[family] += h.End[k] - h.Start[k]
 		}
 	}
@@ -40,8 +40,8 @@ func (f *finder) namedBeats(pid int) ([]beat, string) {
 	return joined(families[best]), best
 }
 
-// number is a range's own, where it goes on counting; else the next.
-func (f *finder) number(name int32, before []beat) int {
+// rangeNumber is a range's own, where it goes on counting; else the next.
+func (f *finder) rangeNumber(name int32, before []beat) int {
 	_, digits, _ := recording.StepRange(f.t.Names[name])
 	n, err := strconv.Atoi(digits)
 	switch last := len(before) - 1; {

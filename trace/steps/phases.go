@@ -52,7 +52,7 @@ type census struct {
 
 // phases say what each step of a process was part of.
 func (f *finder) phases(pid int, beats []beat) []recording.Phase {
-	counts := f.counts(pid, beats)
+	counts := f.takeCensus(pid, beats)
 	out := make([]recording.Phase, len(beats))
 	trains := slices.ContainsFunc(counts, func(c census) bool { return c.learns })
 	for i, b := range beats {
@@ -94,8 +94,8 @@ func warming(beats []beat) int {
 	return n
 }
 
-// counts goes over a process's events once.
-func (f *finder) counts(pid int, beats []beat) []census {
+// takeCensus goes over a process's events once.
+func (f *finder) takeCensus(pid int, beats []beat) []census {
 	out := make([]census, len(beats))
 	within := func(at int64) *census {
 		i := sort.Search(len(beats), func(i int) bool { return beats[i].start > at }) - 1

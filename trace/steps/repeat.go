@@ -84,7 +84,7 @@ func (f *finder) wholePeriod(works []int, places []int) bool {
 		return false
 	}
 	headFits := len(head) <= len(before) && same(head, before[len(before)-min(len(head), len(before)):])
-	return f.exchanges(works, places) || headFits && f.layered(unit)
+	return f.holdsExchange(works, places) || headFits && f.layered(unit)
 }
 
 // withinForward reports whether one call of a module launches several of the units: then
@@ -155,15 +155,15 @@ const inputBytes = 4096
 // its weights with it: a layer that is loaded when it is needed.
 const mostInputs = 3
 
-// exchanges reports whether something comes from the host, or goes there, for every unit: as
+// holdsExchange reports whether something comes from the host, or goes there, for every unit: as
 // a step's input or result, and no layer's weights.
-func (f *finder) exchanges(works []int, places []int) bool {
+func (f *finder) holdsExchange(works []int, places []int) bool {
 	d := &f.t.Device
 	from, to := d.Start[works[places[0]]], d.Start[works[places[len(places)-1]]]
 	down, up := 0, 0
 	for k := range d.Start {
 		if d.Kind[k] != recording.Copy || d.Start[k] < from || d.Start[k] >= to ||
-			d.Device[k] != d.Device[works[0]] || !f.exchange(k) {
+			d.Device[k] != d.Device[works[0]] || !f.isExchange(k) {
 			continue
 		}
 		if recording.ToDevice(f.t.Names[d.Name[k]]) {
@@ -176,9 +176,9 @@ func (f *finder) exchanges(works []int, places []int) bool {
 	return up >= units || down >= units && down <= mostInputs*units
 }
 
-// exchange reports whether a copy brings a step's input or takes its result away; what
+// isExchange reports whether a copy brings a step's input or takes its result away; what
 // does not tell its way counts as one.
-func (f *finder) exchange(k int) bool {
+func (f *finder) isExchange(k int) bool {
 	name := f.t.Names[f.t.Device.Name[k]]
 	if recording.ToDevice(name) {
 		return f.t.Device.Bytes[k] >= inputBytes

@@ -15,8 +15,8 @@ import (
 // Loader is the number of a trace's loader: no profiler tells loaders apart.
 const Loader = 1
 
-// Found is what Find found.
-type Found struct {
+// FoundSteps is what Find found.
+type FoundSteps struct {
 	Steps []recording.Step // in order of start
 	Rule  string           // by what they were found, for a sentence: "ProfilerStep marks"
 	Said  []string         // sentences, where nobody marked them
@@ -33,9 +33,9 @@ type Found struct {
 //  5. nothing: all of the recording is one step, and we say so.
 //
 // What is no steady step says so by its Phase.
-func Find(t *recording.Timeline, processes []recording.Process, marks, missing string) Found {
+func Find(t *recording.Timeline, processes []recording.Process, marks, missing string) FoundSteps {
 	f := &finder{t: t, marks: marks, missing: missing}
-	var out Found
+	var out FoundSteps
 	for _, p := range processes {
 		b := f.findBeats(p)
 		if b.said != "" && !slices.Contains(out.Said, b.said) {

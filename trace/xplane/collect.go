@@ -39,7 +39,7 @@ type deviceMark struct {
 type collect struct {
 	survey   *survey
 	t        *recording.Timeline
-	names    *names
+	names    *nameTable
 	from, to int64
 	most     int
 	dropped  map[string]int
@@ -157,8 +157,8 @@ func (v *collect) isFull() bool {
 // told are what the stats of an event say.
 type told struct {
 	correlation uint64
-	step        int64 // -1 without
-	what        key   // which kind of details
+	step        int64   // -1 without
+	what        statKey // which kind of details
 	details     details
 }
 
@@ -265,7 +265,7 @@ func (v *collect) addFrame(name int32, start, end int64) {
 
 // internMade is the place of a text that was made here. It grows no roles of its own:
 // what it stands for was settled before.
-func (n *names) internMade(text string) int32 {
+func (n *nameTable) internMade(text string) int32 {
 	if id, found := n.known[text]; found {
 		return id
 	}
@@ -288,7 +288,7 @@ func (v *collect) threadPlace() int32 {
 }
 
 // detailed are the kinds of work that only their details tell.
-var detailed = map[key]recording.WorkKind{copyDetails: recording.Copy, setDetails: recording.Set}
+var detailed = map[statKey]recording.WorkKind{copyDetails: recording.Copy, setDetails: recording.Set}
 
 // addWork takes an event of a device.
 func (v *collect) addWork(b []byte, name int32, start, end int64) {

@@ -11,11 +11,11 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// key is what a stat of an event or a plane tells.
-type key uint8
+// statKey is what a stat of an event or a plane tells.
+type statKey uint8
 
 const (
-	noKey key = iota
+	noKey statKey = iota
 	correlation
 	kernelDetails
 	copyDetails
@@ -31,7 +31,7 @@ const (
 )
 
 // keys are the names of stats that are read (xla/tsl/profiler/utils/xplane_schema.cc).
-var keys = map[string]key{
+var keys = map[string]statKey{
 	"correlation_id": correlation, "kernel_details": kernelDetails, "memcpy_details": copyDetails,
 	"memset_details": setDetails, "step_num": stepNumber,
 	"device_vendor": vendor, "device_type_string": deviceType, "core_count": cores, "memory_size": memory,
@@ -235,7 +235,7 @@ func copyName(name string, d details) string {
 
 // callName is the driver's call behind a host event with a correlation id.
 // TensorFlow's profiler of before 2021 named the call after what it launched.
-func callName(name string, k key) string {
+func callName(name string, k statKey) string {
 	switch {
 	case k == copyDetails || strings.HasPrefix(name, "Memcpy"):
 		for _, w := range ways {

@@ -169,22 +169,22 @@ func (b *builder) doubts(v *collect) {
 	linked := slices.ContainsFunc(t.Device.Call, func(call int32) bool { return call >= 0 })
 	switch {
 	case len(t.Device.Start) == 0:
-		b.warn("The profile holds no work of a device: on a GPU CUPTI or rocprofiler may have been missing. The " +
+		b.addWarning("The profile holds no work of a device: on a GPU CUPTI or rocprofiler may have been missing. The " +
 			"host's side was read.")
 	case len(t.Host.Start) == 0:
-		b.warn("The profile holds device work and no host event: no gap can be charged to a cause.")
+		b.addWarning("The profile holds device work and no host event: no gap can be charged to a cause.")
 	case tpu && !linked:
-		b.warn("A TPU's work is not linked to the calls that launched it: idle time is measured, and not charged " +
+		b.addWarning("A TPU's work is not linked to the calls that launched it: idle time is measured, and not charged " +
 			"to what the host did.")
 	}
 	if n := v.dropped[badTime] + v.dropped[broken]; n > 0 {
-		b.warn("Events that are damaged or have an impossible time and were left out: %d.", n)
+		b.addWarning("Events that are damaged or have an impossible time and were left out: %d.", n)
 	}
 	if n := v.dropped[nameless]; n > 0 {
-		b.warn("Events without a name (of planes that end before their names, or with an unknown number) that were "+
+		b.addWarning("Events without a name (of planes that end before their names, or with an unknown number) that were "+
 			"left out: %d.", n)
 	}
 	if n := v.dropped[waitsInput]; n > 0 {
-		b.warn("%d times a TPU core waited for input within an infeed: that time counts as idle.", n)
+		b.addWarning("%d times a TPU core waited for input within an infeed: that time counts as idle.", n)
 	}
 }

@@ -247,7 +247,7 @@ func TestWaitOnAThreadOfItsOwn(t *testing.T) {
 	all := idle.Analyse(run)
 	d := &all.Devices[0]
 	if share := d.Share(d.Causes[idle.DataLoader]); math.Abs(share-0.6) > 0.02 {
-		t.Errorf("data-loader %.3f of the window, want 0.6; all causes %v of %d", share, d.Causes, d.Window())
+		t.Errorf("data-loader %.3f of the window, want 0.6; all causes %v of %d", share, d.Causes, d.WindowLength())
 	}
 	v := judge.Judge(run)
 	if v.Stall < 0.55 {

@@ -135,8 +135,8 @@ func TestBERTTable(t *testing.T) {
 			}
 			return sum
 		}
-		if len(d.Steps) != 1 || math.Abs(float64(d.Window())/1e6-want.step) > 0.01*want.step {
-			t.Errorf("GPU %d: %d steps, window %d ns", run.Timeline.Devices[d.Index].Index, len(d.Steps), d.Window())
+		if len(d.Steps) != 1 || math.Abs(float64(d.WindowLength())/1e6-want.step) > 0.01*want.step {
+			t.Errorf("GPU %d: %d steps, window %d ns", run.Timeline.Devices[d.Index].Index, len(d.Steps), d.WindowLength())
 		}
 		within("kernels", 100*d.Share(d.Kernel), want.kernel)
 		within("copies alone", 100*d.Share(d.Copy), want.copied)

@@ -85,8 +85,8 @@ func statOf(b []byte) (s stat, ok bool) {
 type plane struct {
 	name   string
 	part   part
-	events map[int64]int32 // number of an event's name: place among the names
-	keys   map[int64]key   // number of a stat's name: what it tells
+	events map[int64]int32   // number of an event's name: place among the names
+	keys   map[int64]statKey // number of a stat's name: what it tells
 	texts  map[int64]string
 	stats  []stat
 	whole  bool
@@ -106,7 +106,7 @@ const mostNames = 256 << 20
 
 // survey is the first pass: names, lines, and how many events are where.
 type survey struct {
-	names     *names
+	names     *nameTable
 	planes    []plane
 	lines     []line
 	hosts     []string
@@ -123,7 +123,7 @@ func (v *survey) takeSpaceField(f field, b []byte) {
 }
 
 func (v *survey) beginPlane(int) {
-	v.planes = append(v.planes, plane{events: map[int64]int32{}, keys: map[int64]key{}, texts: map[int64]string{}})
+	v.planes = append(v.planes, plane{events: map[int64]int32{}, keys: map[int64]statKey{}, texts: map[int64]string{}})
 }
 
 func (v *survey) planeField(f field, b []byte) {
@@ -215,7 +215,7 @@ func (v *survey) takeEvent(b []byte) {
 	}
 	e, ok := eventOf(b)
 	if start, _, sound := e.startAndEnd(l.at); ok && sound {
-		v.histogram.count(start, l.part != hostRows)
+		v.histogram.addEvent(start, l.part != hostRows)
 	}
 }
 
@@ -296,7 +296,7 @@ type histogram struct {
 
 const mostBins = 1 << 16
 
-func (h *histogram) count(at int64, device bool) {
+func (h *histogram) addEvent(at int64, device bool) {
 	if h.bins == nil {
 		h.bins, h.shift = map[int64][2]int64{}, 20
 	}
@@ -320,9 +320,9 @@ func (h *histogram) count(at int64, device bool) {
 	}
 }
 
-// window is the time that is read: all of it, else as much around the middle of
+// chooseWindow is the time that is read: all of it, else as much around the middle of
 // the device's work as most events take.
-func (h *histogram) window(most int64) (from, to int64, all bool) {
+func (h *histogram) chooseWindow(most int64) (from, to int64, all bool) {
 	if h.all <= most {
 		return math.MinInt64, math.MaxInt64, true
 	}
@@ -359,8 +359,8 @@ func (h *histogram) window(most int64) (from, to int64, all bool) {
 	return places[lo] << h.shift, (places[hi] + 1) << h.shift, false
 }
 
-// names are distinct texts in order of appearance, each with what it stands for.
-type names struct {
+// nameTable are distinct texts in order of appearance, each with what it stands for.
+type nameTable struct {
 	list  []string
 	roles []role
 	known map[string]int32
@@ -368,9 +368,9 @@ type names struct {
 
 const longestName = 64 << 10
 
-func newNames() *names { return &names{known: map[string]int32{}} }
+func newNames() *nameTable { return &nameTable{known: map[string]int32{}} }
 
-func (n *names) intern(text []byte) int32 {
+func (n *nameTable) intern(text []byte) int32 {
 	if len(text) > longestName {
 		text = text[:longestName]
 	}
@@ -380,7 +380,7 @@ func (n *names) intern(text []byte) int32 {
 	return n.insert(string(text))
 }
 
-func (n *names) insert(text string) int32 {
+func (n *nameTable) insert(text string) int32 {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}

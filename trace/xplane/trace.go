@@ -45,7 +45,7 @@ type builder struct {
 	out    *Trace
 }
 
-func (b *builder) warn(format string, args ...any) {
+func (b *builder) addWarning(format string, args ...any) {
 	if len(b.out.Warnings) < 40 {
 		b.out.Warnings = append(b.out.Warnings, fmt.Sprintf(format, args...))
 	}

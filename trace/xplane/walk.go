@@ -31,7 +31,7 @@ const (
 // walk goes over a file once.
 type walk struct {
 	ctx           context.Context //nolint:containedctx // lives as long as one pass
-	s             *stream
+	s             *protoReader
 	v             visitor
 	planes, lines int
 	events        int64 // met, kept or not
@@ -92,7 +92,7 @@ func (w *walk) walkField(f field, to func(field, []byte)) error {
 		to(f, nil)
 		return nil
 	}
-	b, err := w.s.message(f.length)
+	b, err := w.s.readMessage(f.length)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (w *walk) walkLine(f field) error {
 			}
 			continue
 		}
-		b, err := w.s.message(f.length)
+		b, err := w.s.readMessage(f.length)
 		if err != nil {
 			return err
 		}

@@ -27,15 +27,15 @@ type wireError struct {
 
 func (e *wireError) Error() string { return fmt.Sprintf("byte %d: %s", e.at, e.problem) }
 
-// stream reads protobuf from front to back and knows where it is.
-type stream struct {
+// protoReader reads protobuf from front to back and knows where it is.
+type protoReader struct {
 	r    *bufio.Reader
 	at   int64
 	long []byte // a message that is longer than the reader's window
 	src  error  // a fault of the source other than its end
 }
 
-func newStream(r io.Reader) *stream { return &stream{r: bufio.NewReaderSize(r, windowSize)} }
+func newStream(r io.Reader) *protoReader { return &protoReader{r: bufio.NewReaderSize(r, windowSize)} }
 
 // forever is the end of what has none.
 const forever = int64(1<<63 - 1)
@@ -51,7 +51,7 @@ type field struct {
 
 // nextField reads the next field's tag, and its value where that has a fixed place. It
 // returns io.EOF at end. What is nested must end within its parent.
-func (s *stream) nextField(end int64) (field, error) {
+func (s *protoReader) nextField(end int64) (field, error) {
 	f := field{start: s.at}
 	if s.at >= end {
 		return f, io.EOF
@@ -93,7 +93,7 @@ func (s *stream) nextField(end int64) (field, error) {
 	return f, err
 }
 
-func (s *stream) readVarint() (uint64, error) {
+func (s *protoReader) readVarint() (uint64, error) {
 	b, err := s.r.Peek(10)
 	v, n := protowire.ConsumeVarint(b)
 	if n > 0 {
@@ -105,7 +105,7 @@ func (s *stream) readVarint() (uint64, error) {
 	return 0, &wireError{s.at, "found a number of more than 64 bits"}
 }
 
-func (s *stream) readFixed(n int) (uint64, error) {
+func (s *protoReader) readFixed(n int) (uint64, error) {
 	b, err := s.r.Peek(n)
 	if len(b) < n {
 		return 0, s.endError(err)
@@ -117,7 +117,7 @@ func (s *stream) readFixed(n int) (uint64, error) {
 	return v, s.advance(n)
 }
 
-func (s *stream) advance(n int) error {
+func (s *protoReader) advance(n int) error {
 	k, err := s.r.Discard(n)
 	s.at += int64(k)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *stream) advance(n int) error {
 }
 
 // endError keeps apart the end of the file and a fault of the disk or the packing.
-func (s *stream) endError(err error) error {
+func (s *protoReader) endError(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.src = err
 	}
@@ -135,7 +135,7 @@ func (s *stream) endError(err error) error {
 }
 
 // skipBytes passes over n bytes.
-func (s *stream) skipBytes(n int64) error {
+func (s *protoReader) skipBytes(n int64) error {
 	for n > 0 {
 		k := int(min(n, 1<<30))
 		if err := s.advance(k); err != nil {
@@ -146,9 +146,9 @@ func (s *stream) skipBytes(n int64) error {
 	return nil
 }
 
-// message reads n bytes, which hold until the next call; nil where they are more
+// readMessage reads n bytes, which hold until the next call; nil where they are more
 // than any that is kept.
-func (s *stream) message(n int64) ([]byte, error) {
+func (s *protoReader) readMessage(n int64) ([]byte, error) {
 	switch {
 	case n > longestMessage:
 		return nil, s.skipBytes(n)

@@ -23,7 +23,7 @@ func Read(ctx context.Context, open func() (io.Reader, error), o Options) (*Trac
 	}
 	b := &builder{survey: first, out: &Trace{Bytes: w.s.at, Events: w.events}}
 	if err != nil {
-		b.warn("The file cannot be read behind byte %d (%v): what lies before it was read.", w.s.at, err)
+		b.addWarning("The file cannot be read behind byte %d (%v): what lies before it was read.", w.s.at, err)
 	}
 	b.damage(w)
 	second := &collect{
@@ -31,9 +31,9 @@ func Read(ctx context.Context, open func() (io.Reader, error), o Options) (*Trac
 		threads: map[thread]int32{}, devices: map[int]int32{}, details: map[string]details{},
 	}
 	var all bool
-	second.from, second.to, all = first.histogram.window(int64(o.Most))
+	second.from, second.to, all = first.histogram.chooseWindow(int64(o.Most))
 	if !all {
-		b.warn("The file holds %d events, and %d are kept in memory: %.1f s of it were read, around the "+
+		b.addWarning("The file holds %d events, and %d are kept in memory: %.1f s of it were read, around the "+
 			"middle of the device's work.",
 			first.histogram.all, o.Most, float64(second.to-second.from)/1e9)
 	}
@@ -64,14 +64,14 @@ func walkFile(ctx context.Context, open func() (io.Reader, error), v visitor) (*
 // damage says what was cut or left out.
 func (b *builder) damage(w *walk) {
 	if w.cut {
-		b.warn("The file ends within a message, at byte %d, as a killed run or an unfinished copy leaves it: what "+
+		b.addWarning("The file ends within a message, at byte %d, as a killed run or an unfinished copy leaves it: what "+
 			"is complete was read.", w.s.at)
 	}
 	for _, d := range w.damage[:min(len(w.damage), 5)] {
-		b.warn("The file is damaged at byte %d (%s): what could be read around it was read.", d.at, d.problem)
+		b.addWarning("The file is damaged at byte %d (%s): what could be read around it was read.", d.at, d.problem)
 	}
 	if b.survey.lost > 0 {
-		b.warn("The file has more than %d MB of names: %d of them were left out.", mostNames>>20, b.survey.lost)
+		b.addWarning("The file has more than %d MB of names: %d of them were left out.", mostNames>>20, b.survey.lost)
 	}
 }
 

@@ -37,7 +37,7 @@ func main() {
 type worker struct {
 	decoder *decode.Decoder
 	pixels  *transform.Worker
-	rows    decode.Rows
+	rows    decode.RowReader
 	row     []byte
 	tensor  []byte
 }
@@ -53,7 +53,10 @@ func run(folder string) error {
 		{{Name: "random_resized_crop", Size: []int{224, 224}}, {Name: "random_horizontal_flip"}},
 		{{Name: "resize", Size: []int{256}}, {Name: "center_crop", Size: []int{224, 224}}},
 	} {
-		ops = append(ops, transform.Op{Name: "to_tensor"}, transform.Op{Name: "normalize", Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225}})
+		ops = append(ops, transform.Op{Name: "to_tensor"}, transform.Op{
+			Name: "normalize",
+			Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225},
+		})
 		p, err := transform.Compile(ops, transform.Output{DType: "float32", Layout: "nchw"})
 		if err != nil {
 			return err
@@ -123,7 +126,7 @@ func (w *worker) sample(p *transform.Program, file []byte, sample uint64) error 
 	if err != nil {
 		return err
 	}
-	picture, err := w.decoder.Decode(p.Need(choice))
+	picture, err := w.decoder.Decode(p.SourceArea(choice))
 	if err != nil {
 		return err
 	}

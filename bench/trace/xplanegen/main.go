@@ -105,12 +105,12 @@ func split(b []byte) (p plane, last uint64, err error) {
 			l := line{}
 			err := fields(value, func(n protowire.Number, value, whole []byte) error {
 				if n == 3 {
-					l.at = number(whole)
+					l.at = fieldNumber(whole)
 					return nil
 				}
 				l.rest = append(l.rest, whole...)
 				if n == 4 {
-					last = max(last, l.at+end(value)/1000)
+					last = max(last, l.at+eventEnd(value)/1000)
 				}
 				return nil
 			})
@@ -126,18 +126,18 @@ func split(b []byte) (p plane, last uint64, err error) {
 	return p, last, err
 }
 
-// end is when an event ends, ps since its line's start.
-func end(event []byte) (ps uint64) {
+// eventEnd is when an event ends, ps since its line's start.
+func eventEnd(event []byte) (ps uint64) {
 	_ = fields(event, func(n protowire.Number, _, whole []byte) error { // a damaged one counts for nothing
 		if n == 2 || n == 3 {
-			ps += number(whole)
+			ps += fieldNumber(whole)
 		}
 		return nil
 	})
 	return ps
 }
 
-func number(field []byte) uint64 {
+func fieldNumber(field []byte) uint64 {
 	_, _, tag := protowire.ConsumeTag(field)
 	v, _ := protowire.ConsumeVarint(field[tag:])
 	return v
@@ -158,7 +158,8 @@ func (p plane) write(w *bufio.Writer, repeats int, length uint64) {
 	for r := range repeats {
 		for _, l := range p.lines {
 			at := stamp(l, r, length)
-			header := protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.BytesType), uint64(len(l.rest)+len(at)))
+			header := protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.BytesType),
+				uint64(len(l.rest)+len(at)))
 			_, _ = w.Write(header)
 			_, _ = w.Write(at) // before the events, as the walk needs it
 			_, _ = w.Write(l.rest)

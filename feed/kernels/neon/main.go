@@ -40,7 +40,8 @@ const compiler, disassembler = "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdu
 // The flags of all files; the first line of each has its own.
 var flags = append([]string{
 	"-c", "-march=armv8-a", "-ffreestanding", "-Wall", "-Wextra", "-Werror",
-	"-fomit-frame-pointer", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-mbranch-protection=none",
+	"-fomit-frame-pointer", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
+	"-mbranch-protection=none",
 	"-fno-tree-vectorize", "-fno-tree-loop-distribute-patterns", // nothing but what is written, and no memset
 	"-ffp-contract=off",                         // fused is what says so
 	"-mpc-relative-literal-loads",               // a constant beside the code is seen, and refused
@@ -156,7 +157,8 @@ func compile(file string, source []byte) (map[string][]instruction, error) {
 	if err := object.Close(); err != nil {
 		return nil, err
 	}
-	arguments := slices.Concat(flags, strings.Fields(strings.TrimPrefix(own, "//gcc")), []string{"-o", object.Name(), file})
+	arguments := slices.Concat(flags, strings.Fields(strings.TrimPrefix(own, "//gcc")),
+		[]string{"-o", object.Name(), file})
 	if said, err := exec.Command(compiler, arguments...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, said)
 	}
@@ -170,7 +172,8 @@ func readObject(path string) (map[string][]instruction, error) {
 	}
 	defer func() { _ = object.Close() }()
 	for _, section := range object.Sections {
-		if section.Type == elf.SHT_RELA || section.Size > 0 && slices.Contains([]string{".data", ".bss", ".rodata"}, section.Name) {
+		if section.Type == elf.SHT_RELA || section.Size > 0 && slices.Contains([]string{".data", ".bss", ".rodata"},
+			section.Name) {
 			return nil, fmt.Errorf("there is a section %s: a kernel can have nothing but code", section.Name)
 		}
 	}
@@ -236,7 +239,9 @@ func (f *function) write(text *bytes.Buffer) error {
 	}
 	for i, in := range f.code {
 		if unfit.MatchString(in.text) {
-			return fmt.Errorf("instruction %d, %s: no call, no stack, no register of Go and no constant beside the code can be in it", i, in.text)
+			return fmt.Errorf(
+				"instruction %d, %s: no call, no stack, no register of Go and no constant beside the code can be in it",
+				i, in.text)
 		}
 		if in.word == returns {
 			fmt.Fprintf(text, "\tRET\n")

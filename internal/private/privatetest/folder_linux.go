@@ -12,9 +12,9 @@ import (
 	"github.com/stoker-dev/stoker/internal/private"
 )
 
-// Folder makes a folder for a test, and removes it with its end. Where this user
+// MakeFolder makes a folder for a test, and removes it with its end. Where this user
 // has no such place the test is skipped.
-func Folder(t testing.TB) string {
+func MakeFolder(t testing.TB) string {
 	t.Helper()
 	folder, remove, err := New()
 	if err != nil {

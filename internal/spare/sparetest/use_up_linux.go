@@ -15,13 +15,13 @@ const enough = 256
 // again, until the test ends or giveBack is called.
 func Forbid(t *testing.T) (giveBack func()) {
 	t.Helper()
-	giveBack = sync.OnceFunc(limit(t, 0))
+	giveBack = sync.OnceFunc(lowerLimit(t, 0))
 	t.Cleanup(giveBack)
 	return giveBack
 }
 
-// limit lowers the number of descriptors, and returns what raises it again.
-func limit(t *testing.T, most uint64) (raise func()) {
+// lowerLimit lowers the number of descriptors, and returns what raises it again.
+func lowerLimit(t *testing.T, most uint64) (raise func()) {
 	t.Helper()
 	var was unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
@@ -43,7 +43,7 @@ func limit(t *testing.T, most uint64) (raise func()) {
 // that is closed meanwhile can be had again.
 func UseUp(t *testing.T) (giveBack func()) {
 	t.Helper()
-	raise := limit(t, enough)
+	raise := lowerLimit(t, enough)
 	var taken []int
 	for {
 		fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
