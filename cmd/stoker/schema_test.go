@@ -137,7 +137,7 @@ func TestPageOfATuning(t *testing.T) {
 		t.Fatal(code, errs)
 	}
 	for _, want := range []string{
-		"<h1>Faster: 3.34x (3.22 to 3.47).</h1>", "num_workers 0 -&gt; 2", "promised 3.50x (2.70 to 3.60), achieved by itself 3.34x (3.22 to 3.47); kept",
+		"<h1>Faster: 3.34x (3.22 to 3.47).</h1>", "num_workers 0 -&gt; 2", "promised 3.50x (2.70 to 3.60), achieved by itself 3.34x (3.22 to 3.47), kept",
 		"not kept", "CMD failed with code 1", "--- train.py\n&#43;&#43;&#43; train.py\n", `class="achieved"`,
 	} {
 		if !strings.Contains(out, want) {

@@ -172,7 +172,7 @@ func TestSharesOfTheComparisonAreTheVerdicts(t *testing.T) {
 }
 
 func TestRanksOfOneRunAreStillOneRun(t *testing.T) {
-	if _, out, _ := call(t, "trace", traceFile(t, "a.json", 0, 2), traceFile(t, "b.json", 1, 2)); !strings.Contains(out, "ranks") || strings.Contains(out, "work by name") {
+	if _, out, _ := call(t, "trace", "--all", traceFile(t, "a.json", 0, 2), traceFile(t, "b.json", 1, 2)); !strings.Contains(out, "ranks") || strings.Contains(out, "work by name") {
 		t.Errorf("%s", out)
 	}
 }
@@ -208,7 +208,7 @@ func TestManyRanksAreShownByTheWorst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code, out, errs := call(t, "trace", dir)
+	code, out, errs := call(t, "trace", "--all", dir)
 	if code != exitFine || !strings.Contains(out, "the 10 of 20") || strings.Count(out, "also occur") != 1 || !strings.Contains(out, "of 19 ranks") {
 		t.Errorf("exit %d, %s\n%s", code, errs, out)
 	}

@@ -8,8 +8,8 @@ import (
 const loaderCase = "../../testdata/cases/trace-loader/trace.json.gz"
 
 func TestWhatIf(t *testing.T) {
-	code, stdout, stderr := call(t, "trace", "--what-if", "num_workers=4,sync_every=0", loaderCase)
-	for _, want := range []string{"num_workers 0 -> 4, sync_every unknown -> 0", "x faster (", "by replaying the trace", "is the limit"} {
+	code, stdout, stderr := call(t, "trace", "--all", "--what-if", "num_workers=4,sync_every=0", loaderCase)
+	for _, want := range []string{"num_workers 0 -> 4, take the waits for the device out of the step", "x faster (", "The gains come from replaying the trace", "is the limit"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in:\n%s", want, stdout)
 		}
