@@ -129,7 +129,7 @@ func TestForeignAndHostile(t *testing.T) {
 		"huge length":      {append([]byte{0x0a}, protowire.AppendVarint(nil, 1<<62)...), "ends before its first complete plane"},
 		"length over all":  {append([]byte{0x0a}, protowire.AppendVarint(nil, 1<<63+5)...), "at most"},
 		"nested":           {nested, "no event"},
-		"line too long":    {msg(1, txt(2, "/host:CPU"), []byte{0x1a, 0x7f}, num(1, 1)), "bytes where at most"},
+		"line too long":    {msg(1, txt(2, "/host:CPU"), []byte{0x1a, 0x7f}, num(1, 1)), "bytes, and at most"},
 		"no plane":         {txt(4, "host"), "in 0 planes"},
 		"no events":        {n.plane("/host:CPU", row(1, "main", 0)), "no event"},
 		"without names":    {msg(1, txt(2, "/host:CPU"), row(1, "main", 0, n.ev("a", 0, 5))), "no event"},
