@@ -4,6 +4,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
+// DescribeClock says by whose clock the parts of a step were measured.
 func DescribeClock(clock string) string {
 	if clock == recording.HostClock {
 		return "of a step, on the host's clock"

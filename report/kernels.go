@@ -78,6 +78,7 @@ func groupName(g operators.Group, r TraceReport) string {
 	return g.Name
 }
 
+// GroupKernels are the kernels of the judged device, by what was asked to group them.
 func GroupKernels(r TraceReport) []operators.Group {
 	if d := r.JudgedDevice(); d != nil && r.Within.Grouped() {
 		return operators.GroupKernels(r.Run.Timeline, d, r.Within)

@@ -178,6 +178,7 @@ func SayChange(c stoker.Change) string {
 		if c.To == stoker.PageCache {
 			return "serve the data set from memory"
 		}
+	default:
 	}
 	if c.From == nil {
 		return fmt.Sprintf("%s=%v", c.Setting, c.To)

@@ -53,6 +53,7 @@ func ListMemory(r TraceReport) Sheet {
 	return s
 }
 
+// FindMemory is the judged device's memory at its fullest, if the trace tells it.
 func FindMemory(r TraceReport) (memory.PeakUse, bool) {
 	d := r.JudgedDevice()
 	if d == nil {
@@ -61,6 +62,7 @@ func FindMemory(r TraceReport) (memory.PeakUse, bool) {
 	return memory.Of(r.Run, d)
 }
 
+// NameOwner says who holds a part of the memory.
 func NameOwner(r TraceReport, o memory.Owner) string {
 	if o.Name < 0 {
 		return "(outside of any operator)"

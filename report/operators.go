@@ -73,6 +73,7 @@ const (
 	MostName  = 48
 )
 
+// DescribeOrder says by which column a table of operators is sorted.
 func DescribeOrder(t *operators.Table) string {
 	switch {
 	case t.By == operators.ByGPU:
@@ -129,6 +130,7 @@ func ListRoof(r *operators.Roofline, most int) Sheet {
 	return s
 }
 
+// NameBound says which roof a kernel is below.
 func NameBound(p operators.Point) string {
 	switch {
 	case math.IsNaN(p.Intensity) || math.IsNaN(p.Ridge):

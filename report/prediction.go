@@ -125,6 +125,7 @@ func DescribeBound(f Prediction) []string {
 	}
 }
 
+// ListNeeds is what a rate takes of each part, as a table.
 func ListNeeds(z predict.Sizing) Sheet {
 	s := Sheet{
 		Title: fmt.Sprintf("what %s utilisation takes", stoker.Percent(z.Target)),
@@ -173,6 +174,7 @@ func unitOf(n predict.Need) string {
 	return map[string]string{"per GPU": " per GPU", "reads/s": "/s"}[n.Unit]
 }
 
+// ListWaste is what idling costs, as a table.
 func ListWaste(f Prediction) Sheet {
 	w := f.Waste
 	return Sheet{
@@ -187,6 +189,7 @@ func ListWaste(f Prediction) Sheet {
 	}
 }
 
+// ListUnknowns are lines that say which inputs are missing.
 func ListUnknowns(missing []predict.Missing) (lines []string) {
 	for _, m := range missing {
 		line := m.Input
@@ -226,7 +229,7 @@ func ClampLength(v float64) float64 {
 	return 0
 }
 
-// mostRows is how many settings of a sweep a terminal is shown; all are in CSV
+// MostRows is how many settings of a sweep a terminal is shown; all are in CSV
 // and JSON.
 const MostRows = 64
 

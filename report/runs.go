@@ -47,6 +47,7 @@ type Month struct {
 	Priced         int     // how many those are
 }
 
+// Date is when the job began; empty if that is unknown.
 func (j Job) Date() string {
 	if !(j.Started > 0) {
 		return "unknown"
@@ -70,6 +71,7 @@ func (m *Month) Add(j Job) {
 	}
 }
 
+// BestFix is the first fix with what it gains.
 func (j Job) BestFix() string {
 	if j.Fix == "" {
 		return ""
@@ -84,6 +86,7 @@ func bestGain(speedup float64) string {
 	return stoker.AboutRatio(speedup)
 }
 
+// FormatLost puts what a month lost into a sentence; empty if nothing has a price.
 func (m Month) FormatLost(format string) string {
 	if m.Priced == 0 {
 		return fmt.Sprintf(format, "unknown")
@@ -91,6 +94,7 @@ func (m Month) FormatLost(format string) string {
 	return fmt.Sprintf(format, stoker.AboutDollars(m.Lost))
 }
 
+// Host is the machine of the job, or the first of several.
 func (j Job) Host() string {
 	switch len(j.Hosts) {
 	case 0:
@@ -101,7 +105,7 @@ func (j Job) Host() string {
 	return fmt.Sprintf("%s and %d more", j.Hosts[0], len(j.Hosts)-1)
 }
 
-// name is what tells a job from the others: its command, the interpreter left out and
+// Name is what tells a job from the others: its command, the interpreter left out and
 // files without their folders, else its first recording.
 func (j Job) Name() string {
 	words := strings.Fields(j.Command)

@@ -33,6 +33,7 @@ func ListServing(r TraceReport, top int) Sheet {
 	return s
 }
 
+// FindServed are the phases of a server that the trace marks.
 func FindServed(r TraceReport) []idle.Served {
 	if d := r.JudgedDevice(); d != nil {
 		return r.Gaps.SumServing(d)

@@ -10,7 +10,7 @@ type Sheet struct {
 	Lines []string   // what follows from it
 }
 
-// named reports whether the last column names the rows, behind numbers.
+// NamesRows reports whether the last column names the rows, behind numbers.
 func (s Sheet) NamesRows() bool {
 	return s.Align != "" && s.Align[0] == 'r' && s.Align[len(s.Align)-1] == 'l'
 }

@@ -65,14 +65,15 @@ func (r TraceReport) JudgedDevice() *idle.Device {
 	return best
 }
 
-// name is a name of the trace, by its index.
+// Name is a name of the trace, by its index.
 func (r TraceReport) Name(index int32) string { return r.Run.Timeline.Names[index] }
 
-// recorded is how long the profiler recorded.
+// FormatLength is how long the profiler recorded.
 func (r TraceReport) FormatLength() string {
 	return FormatSpan(r.Run.Timeline.End - r.Run.Timeline.Start)
 }
 
+// DescribeFiles says how much was read, and how fast.
 func DescribeFiles(s TraceSource) string {
 	text := stoker.Many(s.Events, "event")
 	if len(s.Files) == 1 {
@@ -90,6 +91,7 @@ func DescribeFiles(s TraceSource) string {
 // FormatSpan prints nanoseconds.
 func FormatSpan(ns int64) string { return stoker.AboutSeconds(float64(ns) / 1e9) }
 
+// OrUnknown is a text, or the word unknown for an empty one.
 func OrUnknown(s string) string {
 	if s == "" {
 		return "unknown"
@@ -97,7 +99,7 @@ func OrUnknown(s string) string {
 	return s
 }
 
-// Letters of what a device does. They differ without colours.
+// DeviceLetters are those of what a device does. They differ without colours.
 var DeviceLetters = [...]struct{ Letter, Colour, Word string }{
 	lanes.Idle:          {"·", "2", "idle"},
 	lanes.Kernel:        {"█", "32", "kernel"},

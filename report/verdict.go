@@ -43,9 +43,10 @@ func AverageGPU(run *recording.Run, g recording.GPU, w recording.Window) (memory
 	return mean(recording.GPUMemory), mean(recording.GPUPower)
 }
 
-// leastIdle is the idle share below which its cost is not worth a line.
+// LeastIdle is the idle share below which its cost is not worth a line.
 const LeastIdle = 0.005
 
+// DescribeSource says how the stall is known.
 func DescribeSource(s diagnose.Source) string {
 	switch s {
 	case diagnose.DeviceEvents:
@@ -61,8 +62,10 @@ func DescribeSource(s diagnose.Source) string {
 	return ""
 }
 
+// FindMedianStep is the median step time in seconds.
 func FindMedianStep(v diagnose.Verdict) float64 { return stat.Median(v.Costs.Window.StepTimes()) }
 
+// ListEvidence are the lines of evidence of a verdict.
 func ListEvidence(v diagnose.Verdict) []string {
 	var lines []string
 	for _, e := range v.Evidence {
@@ -71,6 +74,7 @@ func ListEvidence(v diagnose.Verdict) []string {
 	return lines
 }
 
+// ListFindings are the lines of what stands beside a class.
 func ListFindings(v diagnose.Verdict) []string {
 	var lines []string
 	for _, f := range v.Findings {
@@ -79,6 +83,7 @@ func ListFindings(v diagnose.Verdict) []string {
 	return lines
 }
 
+// SayWhatElse says what is worth a look if nothing is proposed.
 func SayWhatElse(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
 		return "nothing about input: the device is the limit."
@@ -107,6 +112,7 @@ func DescribeGain(f advise.Fix) string {
 	return gain
 }
 
+// DescribeLimit names a resource as the limit in a sentence.
 func DescribeLimit(r stoker.Resource) string {
 	switch r {
 	case stoker.CPU:

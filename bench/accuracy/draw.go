@@ -133,5 +133,6 @@ func ail(d dice, class diagnose.Class, j *job) {
 		j.onCPU = true
 	case diagnose.NotTraining:
 		j.training = false
+	default: // a device that works has no ailment
 	}
 }

@@ -71,7 +71,7 @@ func run(set string, draws int, only, kept, page string, check, misses bool) err
 	if err != nil {
 		return err
 	}
-	defer e.file.Close()
+	defer func() { _ = e.file.Close() }()
 	for _, class := range classes {
 		for draw := range draws {
 			if only != "" && string(class) != only {
@@ -191,6 +191,6 @@ func orZero(v float64) float64 {
 // seed is the dice of a draw: those of tune and test share none.
 func seed(parts ...any) dice {
 	sum := fnv.New64a()
-	fmt.Fprint(sum, parts...)
+	_, _ = fmt.Fprint(sum, parts...)
 	return dice{rand.New(rand.NewPCG(sum.Sum64(), 35))} //nolint:gosec // no secret
 }

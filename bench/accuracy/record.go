@@ -45,7 +45,7 @@ func record(p played, s sight, d dice, path string) (*recording.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(path)
+	defer func() { _ = os.Remove(path) }()
 	o := &observer{Writer: w, sight: s, played: p, d: d, facts: p.machineFacts()}
 	if !s.hook {
 		o.facts.Model, o.facts.Absent = nil, []recording.Absence{
@@ -150,16 +150,16 @@ func (o *observer) writeDevice(rank int) {
 
 // effortOf is which part of a rank's kernel time computes, and which waits for others.
 func (o *observer) effortOf(rank int) (own, waits float64) {
-	own = o.device0(rank) / (o.played.device*o.late/o.clock/(1-o.foreign) + o.exchange)
+	own = o.device0(rank) / (o.device*o.late/o.clock/(1-o.foreign) + o.exchange)
 	return own, 1 - own
 }
 
 // device0 is a rank's own compute time. The last rank is the late one.
 func (o *observer) device0(rank int) float64 {
 	if rank == o.ranks-1 {
-		return o.played.device * o.late
+		return o.device * o.late
 	}
-	return o.played.device
+	return o.device
 }
 
 // writeProcess writes a rank's threads and processes.
@@ -287,7 +287,7 @@ func (o *observer) writeCounts(subject string, at, core, count, wall, on, square
 // writeInside writes what the hook sees of a rank's steps.
 func (o *observer) writeInside(rank int) {
 	pid := firstPID * (rank + 1)
-	wait := o.played.device*o.late + o.exchange - o.device0(rank)
+	wait := o.device*o.late + o.exchange - o.device0(rank)
 	for n, s := range o.steps {
 		period := s.next - s.ask
 		o.AddStep(recording.Step{

@@ -109,7 +109,7 @@ func playAt(j job, slow float64) played {
 	p := played{job: j, slow: slow, workers: make([]thread, j.workers)}
 	server := server{each: (j.disk + j.faults) * float64(j.ranks)}
 	workerFree := make([]float64, j.workers)
-	var ready, returned []float64
+	var returned []float64
 	device, host := 0.0, 0.0
 	for i := 0; host < lasting && i < 20000; i++ {
 		s := step{ask: host}
@@ -125,7 +125,6 @@ func playAt(j job, slow float64) played {
 			p.workers[at].addTime(begin, recording.Parked, 0, 0)
 			end := p.fetch(&p.workers[at], begin, &server)
 			workerFree[at] = end
-			ready = append(ready, end)
 			s.got = math.Max(host, end)
 			s.fetch, s.fetchCore = end-begin, j.core
 			p.loop.addTime(s.got, recording.Parked, 0, 0)

@@ -2,11 +2,11 @@ package live
 
 import (
 	"fmt"
-	"github.com/stoker-dev/stoker/diagnose"
 	"math"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -89,7 +89,8 @@ func (l filler) timeOutside() string {
 	}
 	return fmt.Sprintf("%s of the judged %s (%s) lie outside of the judged steps, whose figures leave them out: "+
 		"%s took far longer than the others or held another phase. What the program did there was not looked into",
-		stoker.AboutSeconds(lies), stoker.AboutSeconds(w.End-w.Start), stoker.Percent(share), stoker.Many(w.Left, "step"))
+		stoker.AboutSeconds(lies), stoker.AboutSeconds(w.End-w.Start), stoker.Percent(share),
+		stoker.Many(w.Left, "step"))
 }
 
 // leastOutside is the share of the window from which time outside of the judged steps is

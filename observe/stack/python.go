@@ -178,7 +178,7 @@ func (p *python) addFrame(frame uint64) (previous uint64, err error) {
 // instructionIndex is which instruction of its code a frame is at.
 func (p *python) instructionIndex(frame, code uint64) (int, error) {
 	if p.minor < 11 {
-		return p.memory.readInt(frame + p.instruction)
+		return p.readInt(frame + p.instruction)
 	}
 	instruction, err := p.readWord(frame + p.instruction)
 	return int(int64(instruction-(code+p.bytecode)) / 2), err
@@ -235,7 +235,7 @@ func (p *python) identify(at uint64) (now identity, err error) {
 	if now.tableAt, err = p.readWord(at + p.table); err != nil {
 		return now, err
 	}
-	now.first, err = p.memory.readInt(at + p.firstLine)
+	now.first, err = p.readInt(at + p.firstLine)
 	return now, err
 }
 

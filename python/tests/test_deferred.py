@@ -126,7 +126,7 @@ class RecordedTest(DeferredCase):
         """What does not take a deferred tensor gets a real one, and nothing is deferred after that."""
         with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(self.here, "close") as close:
             self.assertEqualToPlain("extension", 0)
-        self.assertIn("TypeError (incompatible function arguments) where pictures waited, and none without: from here on this process is not fed", stderr.getvalue())
+        self.assertIn("TypeError (incompatible function arguments) while pictures waited, and none without: from here on this process is not fed", stderr.getvalue())
         close.assert_called()
 
     def test_own_errors(self):
@@ -286,9 +286,10 @@ class RecordedTest(DeferredCase):
             asked = []
             supply = mock.patch.object(_defer, "_supply", lambda count: asked.append(count) or _defer._Supply(count))
             with supply, mock.patch.object(sys, "stderr", io.StringIO()):
-                for _ in range(4):
+                for _ in range(9):
                     self.assertEqual(torch.cat([x for x, in torch.utils.data.DataLoader(data, 2, num_workers=2)]).tolist(), [0, 1, 2, 3])
-            self.assertEqual(asked, [2, 2, 2])  # with two fetches each
+            # Two fetches each; of two workers that tell of one at once, one may end before it has told.
+            self.assertIn(asked, ([2] * n for n in range(3, 7)))
 
     def test_said(self):
         """What was not deferred is said once, with its place."""

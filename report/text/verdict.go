@@ -177,23 +177,6 @@ func (p *page) notes(notes []string) section {
 	return s
 }
 
-// fewest is the number of steps of a trace below which none can be left out.
-const fewest = 3
-
-// traceWindow says how many steps of a trace were judged.
-func traceWindow(v diagnose.Verdict) string {
-	w := v.Costs.Window
-	length := stoker.AboutSeconds(w.End - w.Start)
-	n, seen := len(w.Steps), len(w.Steps)+w.WarmUp
-	switch {
-	case !v.HasSteps || n == 0:
-		return length + " without steps"
-	case seen < fewest:
-		return stoker.Many(n, "step") + ", " + length
-	}
-	return fmt.Sprintf("%s of %d, %s", stoker.Many(n, "step"), seen, length)
-}
-
 // figures are the few numbers that most people look for.
 func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan) (s section) {
 	row := func(r rank, name, text string) {

@@ -172,8 +172,9 @@ func readObject(path string) (map[string][]instruction, error) {
 	}
 	defer func() { _ = object.Close() }()
 	for _, section := range object.Sections {
-		if section.Type == elf.SHT_RELA || section.Size > 0 && slices.Contains([]string{".data", ".bss", ".rodata"},
-			section.Name) {
+		const addresses = elf.SHT_RELA //nolint:misspell // as ELF spells it
+		if section.Type == addresses ||
+			section.Size > 0 && slices.Contains([]string{".data", ".bss", ".rodata"}, section.Name) {
 			return nil, fmt.Errorf("there is a section %s: a kernel can have nothing but code", section.Name)
 		}
 	}
