@@ -28,7 +28,7 @@ from typing import Any
 import torch
 import torch.utils.data._utils as loading
 
-from . import _arrays, _judged, _pictures, _share, _tensors, _trust
+from . import _arrays, _judged, _nodes, _pictures, _share, _tensors, _trust
 from ._deaths import Deaths, patience
 from ._feed import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
 from ._line import Line
@@ -97,10 +97,8 @@ def _install() -> None:
             several.__init__ = _many_in_place_of(taken(several), home)
             _put_back()
     if "torchdata.nodes.map" in sys.modules and "torchdata.nodes.map" not in _seen:
-        from . import _nodes
-
         _seen.add("torchdata.nodes.map")
-        _nodes.install()
+        _nodes.install(sys.modules[__name__])
     if not _steps:
         for fetcher in (loading.fetch._MapDatasetFetcher, loading.fetch._IterableDatasetFetcher):
             _put(fetcher, "fetch", _fetch_in_place_of)
@@ -374,9 +372,7 @@ class _Loop:
                 end.close()
         _install()
         if "udf" in given.arguments:  # of torchdata's nodes
-            from . import _nodes
-
-            given.arguments["udf"] = _nodes.Mapped(given.arguments["udf"], _worker)
+            given.arguments["udf"] = _nodes.Mapped(sys.modules[__name__], given.arguments["udf"], _worker)
         self._loop(*given.args, **given.kwargs)
 
     def _orphaned(self) -> bool:

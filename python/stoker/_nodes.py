@@ -9,64 +9,81 @@ import functools
 import inspect
 import sys
 import threading
-from typing import Any
+from typing import Any, Protocol
 
-from . import _defer, _judged
+from . import _judged
 from ._deaths import patience
+from ._pictures import Recording
+
+
+class Feeder(Protocol):
+    """What _defer does for whoever fetches: the module itself is handed in, as it imports this one."""
+
+    def asked(self) -> bool: ...
+
+    def in_worker(self) -> bool: ...
+
+    def taken(self, kind: Any) -> Any: ...
+
+    def begin_alone(self) -> None: ...
+
+    def supplied(self, account: Any, count: int, seconds: float, home: Any, name: str) -> Any: ...
+
+    def fetched(self, by: Any, account: _judged.Account, again: bool, fetch: Any) -> Any: ...
 
 
 class Mapped:
     """Such a function, fed."""
 
-    def __init__(self, function: Any, account: _judged.Account) -> None:
-        self._function, self._account = function, account
+    def __init__(self, feeder: Feeder, function: Any, account: _judged.Account) -> None:
+        self._feeder, self._function, self._account = feeder, function, account
         self._thread = threading.local()  # what each thread keeps between items
 
     def __call__(self, item: Any) -> Any:
-        if _defer.Recording.now is not None:
+        if Recording.now is not None:
             return self._function(item)
-        return _defer.fetched(self._thread, self._account, False, lambda: self._function(item))
+        return self._feeder.fetched(self._thread, self._account, False, lambda: self._function(item))
 
 
-def install() -> None:
+def install(feeder: Feeder) -> None:
     """See when mapping nodes begin."""
     found = sys.modules["torchdata.nodes.map"]
     if all(hasattr(found, name) for name in ("_InlineMapperIter", "_ParallelMapperIter", "_apply_udf")):
         inline, parallel = found._InlineMapperIter, found._ParallelMapperIter
-        inline.__init__ = _inline_in_place_of(_defer.taken(inline))
-        parallel.__init__ = _parallel_in_place_of(_defer.taken(parallel), found)
+        inline.__init__ = _inline_in_place_of(feeder, feeder.taken(inline))
+        parallel.__init__ = _parallel_in_place_of(feeder, feeder.taken(parallel), found)
         parallel.__next__ = _next_in_place_of(parallel.__next__)
 
 
-def _inline_in_place_of(original: Any) -> Any:
+def _inline_in_place_of(feeder: Feeder, original: Any) -> Any:
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        account = _account(self.map_fn, self)
+        account = _account(feeder, self.map_fn, self)
         if account is not None:
-            _defer.begin_alone()
-            self.map_fn = Mapped(self.map_fn, account)
+            feeder.begin_alone()
+            self.map_fn = Mapped(feeder, self.map_fn, account)
 
     return __init__
 
 
-def _parallel_in_place_of(original: Any, home: Any) -> Any:
+def _parallel_in_place_of(feeder: Feeder, original: Any, home: Any) -> Any:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         given = signature.bind(self, *args, **kwargs)
         told = given.arguments
-        account = _account(told["map_fn"], self)
+        account = _account(feeder, told["map_fn"], self)
         if told["method"] == "process":
-            with _defer.supplied(account, told["num_workers"], patience(), home, "_apply_udf") as supply:
+            with feeder.supplied(account, told["num_workers"], patience(), home, "_apply_udf") as supply:
                 original(self, *args, **kwargs)
                 if supply is not None:
                     self._stoker_supply = supply
             return
         if account is not None:
-            _defer.begin_alone()
-            told["map_fn"] = Mapped(told["map_fn"], account)
+            feeder.begin_alone()
+            told["map_fn"] = Mapped(feeder, told["map_fn"], account)
         original(*given.args, **given.kwargs)
 
     return __init__
@@ -82,9 +99,9 @@ def _next_in_place_of(original: Any) -> Any:
     return __next__
 
 
-def _account(function: Any, node: Any) -> _judged.Account | None:
+def _account(feeder: Feeder, function: Any, node: Any) -> _judged.Account | None:
     """Of what is mapped; None where that is not fed."""
-    if not _defer.asked() or _defer.in_worker():
+    if not feeder.asked() or feeder.in_worker():
         return None
     function = getattr(function, "map_fn", function)  # what maps a batch of items is made anew each time
     account = _judged.of(getattr(function, "__self__", function), node)
