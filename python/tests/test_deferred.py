@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import itertools
 import json
 import multiprocessing
 import multiprocessing.forkserver
@@ -279,6 +280,7 @@ class RecordedTest(DeferredCase):
         with tempfile.TemporaryFile() as page:
             self.enterContext(mock.patch.multiple(_share, _page=None, _file=-1))
             self.enterContext(mock.patch.object(_judged, "_accounts", {}))
+            self.enterContext(mock.patch.object(_judged, "_slots", itertools.count()))  # those of earlier tests are taken
             self.enterContext(mock.patch.object(_pictures, "_TRIED", 6))
             self.enterContext(mock.patch.object(_defer, "Line", lambda *_: self.here))
             _share.share(page.fileno())
