@@ -22,7 +22,7 @@ try:
 
     from stoker import _arrays, _defer, _line, _making, _pictures
 except ImportError:
-    torch = None
+    torch, BINARY = None, ""
     DeferredCase = unittest.TestCase
 
 HERE = os.path.dirname(os.path.abspath(__file__))
