@@ -49,7 +49,8 @@ func TestPlantsAreInNoFile(t *testing.T) {
 		tell(0, fmt.Sprintf("stoker observe --prometheus %d.prom --json %d.json -- true train.py %s", i, i, plantedLine(name)))
 	}
 	tell(0, "stoker observe -q -- true --login-password /x/"+planted+".sh") // recordings are named after scripts
-	tell(0, "sh -c 'sleep 2; :' x --admin-password "+planted+" TOTP_SEED="+planted+" & stoker observe -q -o attached.jsonl.gz --pid $!; wait")
+	tell(0, "sh -c 'sleep 3; :' x --admin-password "+planted+" TOTP_SEED="+planted+
+		" & until grep -qa admin-password /proc/$!/cmdline; do sleep 0.01; done; stoker observe -q -o attached.jsonl.gz --pid $!; wait")
 	tell(0, "MY_TOKEN="+planted+" stoker observe -q -- sh -c 'sh -c \"sleep 1; :\" x --mfa-code "+planted+" & exec -a pt_data_worker sleep 1' 2>/dev/null || true")
 	tell(0, "sh -c 'sleep 2; :' x -u bob:"+planted+" & stoker observe -q -- sleep 1; wait") // a neighbour
 	tell(0, "cp stoker-runs/*true-*.gz one.jsonl.gz || cp $(ls stoker-runs/*.gz | head -1) one.jsonl.gz")

@@ -1,18 +1,19 @@
 package wire
 
 import (
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
 // jsonCodeLine is a line of code on which preparing a batch spends its time.
 type jsonCodeLine struct {
-	File     string    `json:"file"` // the program's own where there is one; a library's begins with the library's name
-	Line     *int      `json:"line"`
-	Function string    `json:"function"`
-	Calls    *string   `json:"calls"` // the library's function that does it
-	Kind     string    `json:"kind"`
-	Share    *interval `json:"share"`   // of the time of preparing a batch
-	Speedup  *interval `json:"speedup"` // if it took no time
+	File     string          `json:"file"` // the program's own where there is one; a library's begins with the library's name
+	Line     *int            `json:"line"`
+	Function string          `json:"function"`
+	Calls    *string         `json:"calls"` // the library's function that does it
+	Kind     string          `json:"kind"`
+	Share    stoker.Interval `json:"share"`   // of the time of preparing a batch
+	Speedup  stoker.Interval `json:"speedup"` // if it took no time
 }
 
 // linesJSON is null where nobody looked.
@@ -21,8 +22,8 @@ func linesJSON(lines []diagnose.Line) []jsonCodeLine {
 	for _, l := range lines {
 		where := l.Where()
 		line := jsonCodeLine{
-			File: where.File, Function: where.Function, Kind: string(l.Kind), Share: spread(l.Share),
-			Speedup: spread(l.Without.Speedup),
+			File: where.File, Function: where.Function, Kind: string(l.Kind), Share: l.Share,
+			Speedup: l.Without.Speedup,
 		}
 		if where.Line > 0 {
 			line.Line = &where.Line

@@ -52,54 +52,54 @@ type jsonInput struct {
 }
 
 type jsonForecast struct {
-	Utilization *interval   `json:"utilization"`
-	Throughput  *interval   `json:"samples_per_s"`
-	PerGPU      *interval   `json:"samples_per_s_per_gpu"`
-	Step        *interval   `json:"step_s"`
-	Slowdown    *interval   `json:"slowdown"`
-	Stall       *interval   `json:"stall"`
-	Binds       *jsonLimit  `json:"binds"`
-	Longest     *jsonLimit  `json:"longest_known"`
-	Next        *jsonLimit  `json:"next"`
-	Gain        *interval   `json:"speedup_until_next"`
-	Demand      jsonDemand  `json:"demand"`
-	Crossover   jsonCrosses `json:"crossover"`
+	Utilization stoker.Interval `json:"utilization"`
+	Throughput  stoker.Interval `json:"samples_per_s"`
+	PerGPU      stoker.Interval `json:"samples_per_s_per_gpu"`
+	Step        stoker.Interval `json:"step_s"`
+	Slowdown    stoker.Interval `json:"slowdown"`
+	Stall       stoker.Interval `json:"stall"`
+	Binds       *jsonLimit      `json:"binds"`
+	Longest     *jsonLimit      `json:"longest_known"`
+	Next        *jsonLimit      `json:"next"`
+	Gain        stoker.Interval `json:"speedup_until_next"`
+	Demand      jsonDemand      `json:"demand"`
+	Crossover   jsonCrosses     `json:"crossover"`
 }
 
 // jsonFirst is a first epoch, of which nothing lies in memory; null where later ones are
 // like it.
 type jsonFirst struct {
-	Utilization *interval  `json:"utilization"`
-	Throughput  *interval  `json:"samples_per_s"`
-	Step        *interval  `json:"step_s"`
-	Binds       *jsonLimit `json:"binds"`
+	Utilization stoker.Interval `json:"utilization"`
+	Throughput  stoker.Interval `json:"samples_per_s"`
+	Step        stoker.Interval `json:"step_s"`
+	Binds       *jsonLimit      `json:"binds"`
 }
 
 type jsonLimit struct {
 	Stage    stoker.Stage    `json:"stage"`
 	Resource stoker.Resource `json:"resource"`
-	Time     *interval       `json:"time_s"`
+	Time     stoker.Interval `json:"time_s"`
 }
 
 type jsonDemand struct {
-	Samples  *interval `json:"samples_per_s"`
-	Storage  *interval `json:"storage_bytes_per_s"`
-	Reads    *interval `json:"reads_per_s"`
-	Prepared *interval `json:"prepared_bytes_per_s"`
-	Cores    *interval `json:"cores"`
-	Workers  *interval `json:"workers_per_gpu"`
-	Link     *interval `json:"link_bytes_per_s"`
+	Samples  stoker.Interval `json:"samples_per_s"`
+	Storage  stoker.Interval `json:"storage_bytes_per_s"`
+	Reads    stoker.Interval `json:"reads_per_s"`
+	Prepared stoker.Interval `json:"prepared_bytes_per_s"`
+	Cores    stoker.Interval `json:"cores"`
+	Workers  stoker.Interval `json:"workers_per_gpu"`
+	Link     stoker.Interval `json:"link_bytes_per_s"`
 }
 
 type jsonCrosses struct {
-	Batch *interval `json:"batch"`
-	Text  string    `json:"text"`
+	Batch stoker.Interval `json:"batch"`
+	Text  string          `json:"text"`
 }
 
 type jsonPart struct {
 	Stage    stoker.Stage    `json:"stage"`
 	Resource stoker.Resource `json:"resource"`
-	Time     *interval       `json:"time_s"`
+	Time     stoker.Interval `json:"time_s"`
 	Text     string          `json:"text"`
 	Source   string          `json:"source"`
 }
@@ -110,46 +110,46 @@ type jsonMissing struct {
 }
 
 type jsonSizing struct {
-	Target      float64       `json:"target"`
-	Step        *float64      `json:"step_s"`
-	Reached     bool          `json:"reached"`
-	Workers     *interval     `json:"workers_per_gpu"`
-	Cores       *interval     `json:"cores"`
-	Storage     *interval     `json:"storage_bytes_per_s"`
-	Reads       *interval     `json:"reads_per_s"`
-	Link        *interval     `json:"link_bytes_per_s"`
-	PrepareRate *interval     `json:"prepare_bytes_per_s"`
-	Changes     []jsonNeed    `json:"changes"`
-	Impossible  []string      `json:"impossible"`
-	Worst       []string      `json:"worst"`
-	Unknown     []jsonMissing `json:"unknown"`
+	Target      float64         `json:"target"`
+	Step        *float64        `json:"step_s"`
+	Reached     bool            `json:"reached"`
+	Workers     stoker.Interval `json:"workers_per_gpu"`
+	Cores       stoker.Interval `json:"cores"`
+	Storage     stoker.Interval `json:"storage_bytes_per_s"`
+	Reads       stoker.Interval `json:"reads_per_s"`
+	Link        stoker.Interval `json:"link_bytes_per_s"`
+	PrepareRate stoker.Interval `json:"prepare_bytes_per_s"`
+	Changes     []jsonNeed      `json:"changes"`
+	Impossible  []string        `json:"impossible"`
+	Worst       []string        `json:"worst"`
+	Unknown     []jsonMissing   `json:"unknown"`
 }
 
 type jsonNeed struct {
-	Input string    `json:"input"`
-	From  *float64  `json:"from"`
-	To    *interval `json:"to"`
-	Unit  string    `json:"unit"`
+	Input string          `json:"input"`
+	From  *float64        `json:"from"`
+	To    stoker.Interval `json:"to"`
+	Unit  string          `json:"unit"`
 }
 
 type jsonWall struct {
-	Wall  string    `json:"wall"`
-	Share *interval `json:"share"`
-	Value *interval `json:"value"`
-	Limit *interval `json:"limit"`
-	Unit  string    `json:"unit"`
-	Hit   bool      `json:"hit"`
-	Text  string    `json:"text"`
+	Wall  string          `json:"wall"`
+	Share stoker.Interval `json:"share"`
+	Value stoker.Interval `json:"value"`
+	Limit stoker.Interval `json:"limit"`
+	Unit  string          `json:"unit"`
+	Hit   bool            `json:"hit"`
+	Text  string          `json:"text"`
 }
 
 type jsonWaste struct {
-	Hours    float64   `json:"gpu_hours"`
-	GPUHours *interval `json:"idle_gpu_hours"`
-	Dollars  *interval `json:"usd"`
-	KWh      *interval `json:"kwh"`
-	KgCO2    *interval `json:"kg_co2e"`
-	Notes    []string  `json:"notes"`
-	Source   string    `json:"source"`
+	Hours    float64         `json:"gpu_hours"`
+	GPUHours stoker.Interval `json:"idle_gpu_hours"`
+	Dollars  stoker.Interval `json:"usd"`
+	KWh      stoker.Interval `json:"kwh"`
+	KgCO2    stoker.Interval `json:"kg_co2e"`
+	Notes    []string        `json:"notes"`
+	Source   string          `json:"source"`
 }
 
 type jsonSweep struct {
@@ -164,14 +164,14 @@ type jsonAxis struct {
 }
 
 type jsonPoint struct {
-	X           float64   `json:"x"`
-	Y           *float64  `json:"y"`
-	Utilization *interval `json:"utilization"`
-	Throughput  *interval `json:"samples_per_s"`
-	Step        *interval `json:"step_s"`
-	Binds       string    `json:"binds"`
-	Stage       string    `json:"stage"`
-	Fits        *bool     `json:"fits"`
+	X           float64         `json:"x"`
+	Y           *float64        `json:"y"`
+	Utilization stoker.Interval `json:"utilization"`
+	Throughput  stoker.Interval `json:"samples_per_s"`
+	Step        stoker.Interval `json:"step_s"`
+	Binds       string          `json:"binds"`
+	Stage       string          `json:"stage"`
+	Fits        *bool           `json:"fits"`
 }
 
 type jsonRoofline struct {
@@ -190,15 +190,15 @@ type jsonLine struct {
 }
 
 type jsonWorkpoint struct {
-	Name      string    `json:"name"`
-	Batch     float64   `json:"batch"`
-	Device    *float64  `json:"flop_per_device_byte"`
-	Copied    *float64  `json:"flop_per_copied_byte"`
-	Stored    *float64  `json:"flop_per_stored_byte"`
-	Attained  *interval `json:"attained_flop_per_s"`
-	Delivered *interval `json:"delivered_flop_per_s"`
-	Roof      *float64  `json:"roof_flop_per_s"`
-	Bound     string    `json:"bound"`
+	Name      string          `json:"name"`
+	Batch     float64         `json:"batch"`
+	Device    *float64        `json:"flop_per_device_byte"`
+	Copied    *float64        `json:"flop_per_copied_byte"`
+	Stored    *float64        `json:"flop_per_stored_byte"`
+	Attained  stoker.Interval `json:"attained_flop_per_s"`
+	Delivered stoker.Interval `json:"delivered_flop_per_s"`
+	Roof      *float64        `json:"roof_flop_per_s"`
+	Bound     string          `json:"bound"`
 }
 
 // WritePrediction writes a prediction as one object.
@@ -218,7 +218,7 @@ func WritePrediction(w io.Writer, p report.Prediction) error {
 	}
 	if w := p.Waste; w != nil {
 		o.Waste = &jsonWaste{
-			p.Hours, spread(w.GPUHours), spread(w.Dollars), spread(w.KWh), spread(w.KgCO2),
+			p.Hours, w.GPUHours, w.Dollars, w.KWh, w.KgCO2,
 			append([]string{}, w.Notes...), p.Prices.Source,
 		}
 	}
@@ -235,24 +235,24 @@ func (o *prediction) addAnswer(p report.Prediction) {
 	o.Shares.Kernel = stat.Known(a.Utilization.Point)
 	o.Step.Median = stat.Known(a.Step.Point)
 	o.Prediction = &jsonForecast{
-		Utilization: spread(a.Utilization), Throughput: spread(a.Throughput), PerGPU: spread(a.PerGPU),
-		Step:     spread(a.Step),
-		Slowdown: spread(a.Slowdown), Stall: spread(a.Stall), Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest),
-		Next: limitJSON(a.Next), Gain: spread(a.Gain),
+		Utilization: a.Utilization, Throughput: a.Throughput, PerGPU: a.PerGPU,
+		Step:     a.Step,
+		Slowdown: a.Slowdown, Stall: a.Stall, Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest),
+		Next: limitJSON(a.Next), Gain: a.Gain,
 		Demand: jsonDemand{
-			spread(a.Demand.Samples), spread(a.Demand.Storage), spread(a.Demand.Reads), spread(a.Demand.Prepared),
-			spread(a.Demand.Cores), spread(a.Demand.Workers), spread(a.Demand.Link),
+			a.Demand.Samples, a.Demand.Storage, a.Demand.Reads, a.Demand.Prepared,
+			a.Demand.Cores, a.Demand.Workers, a.Demand.Link,
 		},
-		Crossover: jsonCrosses{spread(a.Crossover.Batch), a.Crossover.Text},
+		Crossover: jsonCrosses{a.Crossover.Batch, a.Crossover.Text},
 	}
 	if first := p.First; first != nil {
 		o.First = &jsonFirst{
-			spread(first.Utilization), spread(first.Throughput), spread(first.Step),
+			first.Utilization, first.Throughput, first.Step,
 			limitJSON(first.Bound),
 		}
 	}
 	for _, s := range a.Stages {
-		o.Stages = append(o.Stages, jsonPart{s.Stage, s.Resource, spread(s.Time), s.Text, s.Source})
+		o.Stages = append(o.Stages, jsonPart{s.Stage, s.Resource, s.Time, s.Text, s.Source})
 	}
 }
 
@@ -284,7 +284,7 @@ func limitJSON(l predict.Limit) *jsonLimit {
 	if l.Resource == "" {
 		return nil
 	}
-	return &jsonLimit{l.Stage, l.Resource, spread(l.Time)}
+	return &jsonLimit{l.Stage, l.Resource, l.Time}
 }
 
 func missingJSON(missing []predict.Missing) []jsonMissing {
@@ -300,13 +300,13 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 		return nil
 	}
 	o := &jsonSizing{
-		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: spread(z.Workers),
-		Cores: spread(z.Cores), Storage: spread(z.Storage), Reads: spread(z.Reads),
-		Link: spread(z.Link), PrepareRate: spread(z.PrepareRate), Changes: []jsonNeed{}, Impossible: append([]string{},
+		Target: z.Target, Step: stat.Known(z.Step), Reached: z.Reached, Workers: z.Workers,
+		Cores: z.Cores, Storage: z.Storage, Reads: z.Reads,
+		Link: z.Link, PrepareRate: z.PrepareRate, Changes: []jsonNeed{}, Impossible: append([]string{},
 			z.Impossible...), Worst: append([]string{}, z.Worst...), Unknown: missingJSON(z.Unknown),
 	}
 	for _, n := range z.Changes {
-		o.Changes = append(o.Changes, jsonNeed{n.Input, stat.Known(n.From), spread(n.To), n.Unit})
+		o.Changes = append(o.Changes, jsonNeed{n.Input, stat.Known(n.From), n.To, n.Unit})
 	}
 	return o
 }
@@ -314,7 +314,7 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 func wallsJSON(walls []predict.Wall) []jsonWall {
 	var all []jsonWall // null where nobody asked
 	for _, w := range walls {
-		all = append(all, jsonWall{w.Name, spread(w.Share), spread(w.Value), spread(w.Limit), w.Unit, w.Hit, w.Text})
+		all = append(all, jsonWall{w.Name, w.Share, w.Value, w.Limit, w.Unit, w.Hit, w.Text})
 	}
 	return all
 }
@@ -335,7 +335,7 @@ func sweepJSON(p report.Prediction) *jsonSweep {
 	}
 	for _, q := range p.Points {
 		o.Points = append(o.Points, jsonPoint{
-			q.X, stat.Known(q.Y), spread(q.Utilization), spread(q.Throughput), spread(q.Step), string(q.Bound),
+			q.X, stat.Known(q.Y), q.Utilization, q.Throughput, q.Step, string(q.Bound),
 			stageOf(q), truthOrNull(q.Fits),
 		})
 	}
@@ -360,8 +360,8 @@ func rooflineJSON(r predict.Roofline) *jsonRoofline {
 	}
 	for _, w := range r.Points {
 		o.Points = append(o.Points, jsonWorkpoint{
-			w.Name, w.Batch, stat.Known(w.Device), stat.Known(w.Copied), stat.Known(w.Stored), spread(w.Attained),
-			spread(w.Delivered), stat.Known(w.Roof), w.Bound,
+			w.Name, w.Batch, stat.Known(w.Device), stat.Known(w.Copied), stat.Known(w.Stored), w.Attained,
+			w.Delivered, stat.Known(w.Roof), w.Bound,
 		})
 	}
 	return o

@@ -111,6 +111,8 @@ var marshalsText = reflect.TypeFor[encoding.TextMarshaler]()
 func (d definitions) of(t reflect.Type) map[string]any {
 	kinds := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer", reflect.Uint64: "integer", reflect.Float64: "number"}
 	switch kind := t.Kind(); {
+	case t == reflect.TypeFor[stoker.Interval](), t == reflect.TypeFor[*stoker.Interval]():
+		return d.interval()
 	case t.Implements(marshalsText):
 		return map[string]any{"type": "string"}
 	case kind == reflect.Pointer:
@@ -133,6 +135,16 @@ func (d definitions) of(t reflect.Type) map[string]any {
 		return map[string]any{"type": kinds[kind]}
 	}
 	panic("no schema of " + t.String())
+}
+
+// interval describes what an interval's MarshalJSON writes.
+func (d definitions) interval() map[string]any {
+	d["interval"] = d.fields(reflect.TypeFor[struct {
+		Low   *float64 `json:"low"`
+		Point *float64 `json:"point"`
+		High  *float64 `json:"high"`
+	}]())
+	return map[string]any{"anyOf": []any{map[string]any{"$ref": "#/$defs/interval"}, map[string]any{"type": "null"}}}
 }
 
 // fields describes a struct: its fields are always present unless they are left out when

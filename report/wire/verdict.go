@@ -47,25 +47,25 @@ type object struct {
 
 // jsonCost is what the idle share costs per hour of one GPU.
 type jsonCost struct {
-	Share       *float64  `json:"idle_share"`
-	Dollars     *float64  `json:"dollars_per_hour"`
-	KWh         *interval `json:"kwh_per_hour"`
-	KgCO2       *interval `json:"kg_co2e_per_hour"`
-	Watts       *interval `json:"idle_watts"`
-	WattsSource *string   `json:"idle_watts_source"`
-	GPUHour     *float64  `json:"price_gpu_hour"`
-	PriceKWh    *float64  `json:"price_kwh"`
-	Grid        *float64  `json:"grid_g_co2e_per_kwh"`
-	PUE         *float64  `json:"pue"`
-	Assumed     bool      `json:"would_cost"` // the device is emulated: what a real one would cost
-	Sources     string    `json:"price_sources"`
+	Share       *float64        `json:"idle_share"`
+	Dollars     *float64        `json:"dollars_per_hour"`
+	KWh         stoker.Interval `json:"kwh_per_hour"`
+	KgCO2       stoker.Interval `json:"kg_co2e_per_hour"`
+	Watts       stoker.Interval `json:"idle_watts"`
+	WattsSource *string         `json:"idle_watts_source"`
+	GPUHour     *float64        `json:"price_gpu_hour"`
+	PriceKWh    *float64        `json:"price_kwh"`
+	Grid        *float64        `json:"grid_g_co2e_per_kwh"`
+	PUE         *float64        `json:"pue"`
+	Assumed     bool            `json:"would_cost"` // the device is emulated: what a real one would cost
+	Sources     string          `json:"price_sources"`
 }
 
 func costJSON(c diagnose.Cost) jsonCost {
 	return jsonCost{
-		Share: stat.Known(c.Share), Dollars: stat.Known(c.Hour.Dollars.Point), KWh: spread(c.Hour.KWh),
-		KgCO2: spread(c.Hour.KgCO2),
-		Watts: spread(c.Watts), WattsSource: textOrNull(c.Source), GPUHour: stat.Known(c.Prices.GPUHour),
+		Share: stat.Known(c.Share), Dollars: stat.Known(c.Hour.Dollars.Point), KWh: c.Hour.KWh,
+		KgCO2: c.Hour.KgCO2,
+		Watts: c.Watts, WattsSource: textOrNull(c.Source), GPUHour: stat.Known(c.Prices.GPUHour),
 		PriceKWh: stat.Known(c.Prices.KWh),
 		Grid:     stat.Known(c.Prices.Grid), PUE: stat.Known(c.Prices.PUE), Assumed: c.Assumed,
 		Sources: c.Prices.Source,
@@ -145,9 +145,9 @@ type jsonFix struct {
 	Fix        string          `json:"fix"`
 	Title      string          `json:"title"`
 	Changes    []stoker.Change `json:"changes"`
-	Speedup    *interval       `json:"speedup"`
-	Step       *interval       `json:"step_s"`
-	Throughput *interval       `json:"samples_per_s"`
+	Speedup    stoker.Interval `json:"speedup"`
+	Step       stoker.Interval `json:"step_s"`
+	Throughput stoker.Interval `json:"samples_per_s"`
 	Binds      string          `json:"binds"`
 	Effort     string          `json:"effort"`
 	Risk       string          `json:"risk"`
@@ -178,12 +178,6 @@ type jsonRejected struct {
 type jsonScore struct {
 	Class string  `json:"class"`
 	Score float64 `json:"score"`
-}
-
-type interval struct {
-	Low   *float64 `json:"low"`
-	Point *float64 `json:"point"`
-	High  *float64 `json:"high"`
 }
 
 // WriteVerdict writes the verdict and plan of a run as one object.
@@ -276,8 +270,8 @@ type jsonLaw struct {
 func fixJSON(f advise.Fix) jsonFix {
 	return jsonFix{
 		Fix: f.Name, Title: f.Title, Changes: append([]stoker.Change{}, f.Changes...),
-		Speedup: spread(f.Forecast.Speedup), Step: spread(f.Forecast.Step),
-		Throughput: spread(f.Forecast.Throughput), Binds: string(f.Forecast.Bound),
+		Speedup: f.Forecast.Speedup, Step: f.Forecast.Step,
+		Throughput: f.Forecast.Throughput, Binds: string(f.Forecast.Bound),
 		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...), Where: f.Where,
 		Untested: f.Untested,
 	}
@@ -288,14 +282,6 @@ func textOrNull(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-func spread(i stoker.Interval) *interval {
-	low, point, high := stat.Known(i.Low), stat.Known(i.Point), stat.Known(i.High)
-	if low == nil && point == nil && high == nil {
-		return nil
-	}
-	return &interval{low, point, high}
 }
 
 // WriteObject writes a value as JSON that a terminal may show as well: what would move a
