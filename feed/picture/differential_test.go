@@ -148,7 +148,7 @@ func pillow(t *testing.T) string {
 		if path, err := filepath.Abs(python); err == nil && filepath.Base(python) != python {
 			python = path
 		}
-		cmd := exec.Command(python, "-c", "import PIL, numpy, sys; sys.exit(int(PIL.__version__.split('.')[0]) < 10)")
+		cmd := exec.Command(python, "-c", "import numpy, sys, PIL.Image as PIL; sys.exit(int(PIL.__version__.split('.')[0]) < 10)")
 		if cmd.Run() == nil {
 			return python
 		}
