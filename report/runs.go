@@ -35,6 +35,7 @@ type Job struct {
 	Lost     float64 // dollars that idling cost
 	Fix      string  // what would help most; "" where nothing is advised
 	Speedup  float64 // of that fix
+	AtMost   float64 // its upper bound
 	Emulated bool    // lost is what a real device would have
 }
 
@@ -76,14 +77,17 @@ func (j Job) BestFix() string {
 	if j.Fix == "" {
 		return ""
 	}
-	return j.Fix + ": " + bestGain(j.Speedup)
+	return j.Fix + ": " + j.bestGain()
 }
 
-func bestGain(speedup float64) string {
-	if math.IsNaN(speedup) {
+func (j Job) bestGain() string {
+	switch {
+	case math.IsNaN(j.AtMost):
 		return "worth unknown"
+	case math.IsNaN(j.Speedup):
+		return "at most " + stoker.AboutRatio(j.AtMost)
 	}
-	return stoker.AboutRatio(speedup)
+	return stoker.AboutRatio(j.Speedup)
 }
 
 // FormatLost puts what a month lost into a sentence; empty if nothing has a price.

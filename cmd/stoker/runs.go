@@ -210,7 +210,8 @@ func (s *summary) takeFrom(j judgedRecording) {
 		stat.Known(v.Cost.Prices.Grid), stat.Known(v.Cost.Prices.PUE),
 	}
 	if len(j.plan.Fixes) > 0 {
-		s.Fix, s.Speedup = j.plan.Fixes[0].Title, stat.Known(j.plan.Fixes[0].Forecast.Speedup.Point)
+		best := j.plan.Fixes[0]
+		s.Fix, s.Speedup, s.AtMost = best.Title, stat.Known(best.Forecast.Speedup.Point), stat.Known(best.Forecast.Speedup.High)
 	}
 }
 

@@ -47,6 +47,7 @@ type summary struct {
 	Prices   [4]*float64 `json:"list_prices"` // per GPU hour, kWh, of the grid, PUE
 	Fix      string      `json:"fix"`
 	Speedup  *float64    `json:"speedup"`
+	AtMost   *float64    `json:"speedup_at_most"`
 	Emulated bool        `json:"emulated"`
 
 	known bool // from the cache

@@ -80,7 +80,8 @@ func (g group) addUp(own predict.Prices) report.Job {
 			j.Lost = lost + max(0, stat.Or(j.Lost, 0))
 		}
 		if stall := stat.Value(s.Stall); stat.Or(stall, 0) > worst {
-			worst, j.Stall, j.Class, j.Fix, j.Speedup = stat.Or(stall, 0), stall, s.Class, s.Fix, stat.Value(s.Speedup)
+			worst, j.Stall, j.Class = stat.Or(stall, 0), stall, s.Class
+			j.Fix, j.Speedup, j.AtMost = s.Fix, stat.Value(s.Speedup), stat.Value(s.AtMost)
 		}
 	}
 	return j

@@ -45,8 +45,8 @@ func (l filler) findPhase(name, what string, took float64) []diagnose.Finding {
 	if !(share >= leastApart) {
 		return nil
 	}
-	f := diagnose.NewTextFinding(name, fmt.Sprintf("%s of the time between the judged steps goes into %s. It is "+
-		"counted separately, in no step and no wait above", stoker.Percent(share), what))
+	f := diagnose.NewTextFinding(name, fmt.Sprintf("%s of the judged time goes into %s. It is not counted above",
+		stoker.Percent(share), what))
 	f.Seconds, f.Share = took, share
 	return []diagnose.Finding{f}
 }

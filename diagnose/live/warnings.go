@@ -55,7 +55,7 @@ func (l filler) listWarnings() []string {
 	if text := l.timeOutside(); text != "" && judged {
 		out = append(out, text)
 	}
-	if reason, n := l.countNoClock(); n > 0 && l.HasSteps {
+	if reason, n := l.countNoClock(); n > 0 && l.HasSteps && !(reason == noDevice && n == len(l.Costs.Window.Steps)) {
 		out = append(out, fmt.Sprintf("the device's clock is not used for %d of %d steps: %s", n,
 			len(l.Costs.Window.Steps), reason))
 	}
@@ -142,6 +142,9 @@ func listAbsences(all []recording.Absence) []string {
 	}
 	return out
 }
+
+// noDevice is the hook's word for a program that uses no device, which the verdict itself tells.
+const noDevice = "no device"
 
 // countNoClock counts the judged steps without a device clock, and the most frequent
 // reason.

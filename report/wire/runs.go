@@ -26,6 +26,7 @@ type jsonJob struct {
 	Lost     *float64 `json:"lost_usd"`
 	Fix      *string  `json:"fix"`
 	Speedup  *float64 `json:"speedup"`
+	AtMost   *float64 `json:"speedup_at_most"`
 	Emulated bool     `json:"emulated"`
 }
 
@@ -55,7 +56,7 @@ func WriteRuns(w io.Writer, r report.Runs) error {
 			append([]string{}, j.Files...), nil, j.Command, append([]string{}, j.Hosts...), j.Ranks,
 			stat.Known(j.Seconds), j.Class, stat.Known(j.Stall),
 			stat.Known(j.Rate), stat.Known(j.GPUHours), stat.Known(j.Idle), stat.Known(j.Lost), textOrNull(j.Fix),
-			stat.Known(j.Speedup), j.Emulated,
+			stat.Known(j.Speedup), stat.Known(j.AtMost), j.Emulated,
 		}
 		if j.Started > 0 {
 			started := time.Unix(int64(j.Started), 0).UTC().Format(time.RFC3339)
@@ -91,6 +92,7 @@ var jobColumns = []struct {
 	{"lost_usd", func(j report.Job) any { return j.Lost }},
 	{"fix", func(j report.Job) any { return j.Fix }},
 	{"speedup", func(j report.Job) any { return j.Speedup }},
+	{"speedup_at_most", func(j report.Job) any { return j.AtMost }},
 	{"emulated", func(j report.Job) any { return j.Emulated }},
 	{"files", func(j report.Job) any { return strings.Join(j.Files, " ") }},
 }
