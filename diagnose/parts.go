@@ -36,10 +36,8 @@ type KernelShares struct {
 // the runner-up is named.
 func BesideInput(input float64) float64 { return 1 - 0.7*stat.Ramp(input, 0.05, 0.20) }
 
-// LoseTime reports whether a good part of the window has no work of the device's own in it.
-func (p Parts) LoseTime() bool { return p.LoseTimeBeside(0) }
-
-// LoseTimeBeside is LoseTime of what lies beside a part of it.
+// LoseTimeBeside reports whether a good part of the window has no work of the device's own in it, beside a part that is
+// judged by itself.
 func (p Parts) LoseTimeBeside(part float64) bool {
 	return !(p.Input+p.Host+p.Long+p.Copies+p.Queued-part < leastLost)
 }

@@ -5,18 +5,18 @@ type CPU struct {
 	Name   string
 	Title  string
 	Match  []string // parts of the name that the kernel gives it
-	Decode []DecodeRate
+	Decode []LibraryRate
 }
 
-// DecodeRate is the rate of one library on one core.
-type DecodeRate struct {
+// LibraryRate is the rate of one library on one core.
+type LibraryRate struct {
 	Library string // "pillow", "torchvision", "turbojpeg", "opencv", "tensorflow"
 	Rate    Figure // images/s: ImageNet validation JPEGs of about 500 x 400 pixels, bytes in memory to RGB, one thread
 }
 
-// decodeRate is the rate of one library on one core; the zero Figure where it is
+// DecodeRate is the rate of one library on one core; the zero Figure where it is
 // not known.
-func (c CPU) decodeRate(library string) Figure {
+func (c CPU) DecodeRate(library string) Figure {
 	for _, d := range c.Decode {
 		if d.Library == library {
 			return d.Rate
@@ -56,8 +56,8 @@ var cpus = []CPU{
 }
 
 // jpegs are the rates of one row of the measurement, images/s.
-func jpegs(pillow, torchvision, turbojpeg, opencv, tensorflow float64) []DecodeRate {
-	return []DecodeRate{
+func jpegs(pillow, torchvision, turbojpeg, opencv, tensorflow float64) []LibraryRate {
+	return []LibraryRate{
 		{"pillow", Figure{pillow, jpegBench}},
 		{"torchvision", Figure{torchvision, jpegBench}},
 		{"turbojpeg", Figure{turbojpeg, jpegBench}},

@@ -144,10 +144,10 @@ func (r *row) readCPU(c CPU) CPU {
 		r.fail("decode", fmt.Errorf(`%w, expected rates by library such as {"pillow": "537 images/s"}`, err))
 	}
 	for _, library := range sorted(libraries) {
-		c.Decode = slices.DeleteFunc(c.Decode, func(d DecodeRate) bool { return d.Library == library })
+		c.Decode = slices.DeleteFunc(c.Decode, func(d LibraryRate) bool { return d.Library == library })
 		rate := Figure{}
 		r.value("decode."+library, libraries[library], &rate, plain(stoker.ParseSampleRate))
-		c.Decode = append(c.Decode, DecodeRate{library, rate})
+		c.Decode = append(c.Decode, LibraryRate{library, rate})
 	}
 	return c
 }

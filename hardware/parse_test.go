@@ -47,7 +47,7 @@ func TestParseExample(t *testing.T) {
 	if s, _ := table.FindStorage("nvme"); s.Rate.Value != 3.1e9 || s.IOPS.Value != 410e3 || s.Latency.Value != 90e-6 {
 		t.Errorf("nvme: %+v", s)
 	}
-	if c, _ := table.findCPU("Our CPU 1234 @ 2 GHz"); c.decodeRate("pillow").Value != 400 {
+	if c, _ := table.FindCPU("Our CPU 1234 @ 2 GHz"); c.DecodeRate("pillow").Value != 400 {
 		t.Errorf("cpu: %+v", c)
 	}
 	if g, _ := table.FindGrid("de"); g.Carbon.Value != 381 || g.Price.Value != 0.18 {

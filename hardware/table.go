@@ -69,9 +69,9 @@ func (t Table) FindNetwork(name string) (Network, bool) { return find(t.Networks
 // FindStorage returns a class of storage by name; false where there is none.
 func (t Table) FindStorage(name string) (Storage, bool) { return find(t.Storages, name) }
 
-// findCPU returns the row of a processor by our key or by the name that the kernel
+// FindCPU returns the row of a processor by our key or by the name that the kernel
 // gives it, of which a row's name is part; false where no row fits.
-func (t Table) findCPU(name string) (CPU, bool) {
+func (t Table) FindCPU(name string) (CPU, bool) {
 	wanted := " " + words(name) + " "
 	for _, cpu := range t.CPUs {
 		for _, known := range append([]string{cpu.Name}, cpu.Match...) {
@@ -114,8 +114,8 @@ func (t Table) NetworkNames() []string { return names(t.Networks) }
 // StorageNames are the keys of the classes of storage.
 func (t Table) StorageNames() []string { return names(t.Storages) }
 
-// cpuNames are the keys of the processors.
-func (t Table) cpuNames() []string { return names(t.CPUs) }
+// CPUNames are the keys of the processors.
+func (t Table) CPUNames() []string { return names(t.CPUs) }
 
 // GridNames are the keys of the grids.
 func (t Table) GridNames() []string { return names(t.Grids) }

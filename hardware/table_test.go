@@ -165,7 +165,7 @@ func TestFindGPU(t *testing.T) {
 
 // No row hides another one, and each answers to all of its own names.
 func TestNamesAreUnique(t *testing.T) {
-	for _, list := range [][]string{Known.GPUNames(), Known.LinkNames(), Known.NetworkNames(), Known.StorageNames(), Known.cpuNames(), Known.GridNames()} {
+	for _, list := range [][]string{Known.GPUNames(), Known.LinkNames(), Known.NetworkNames(), Known.StorageNames(), Known.CPUNames(), Known.GridNames()} {
 		seen := map[string]bool{}
 		for _, name := range list {
 			if seen[name] || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
@@ -183,7 +183,7 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 	for _, cpu := range cpus {
 		for _, name := range append([]string{cpu.Name, cpu.Title}, cpu.Match...) {
-			if found, _ := Known.findCPU(name); found.Name != cpu.Name {
+			if found, _ := Known.FindCPU(name); found.Name != cpu.Name {
 				t.Errorf("%q of %s finds %q", name, cpu.Name, found.Name)
 			}
 		}
@@ -195,10 +195,10 @@ func TestNamesAreUnique(t *testing.T) {
 			}
 		}
 	}
-	if cpu, _ := Known.findCPU("INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.30GHz"); cpu.decodeRate("pillow").Value != 577 {
+	if cpu, _ := Known.FindCPU("INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.30GHz"); cpu.DecodeRate("pillow").Value != 577 {
 		t.Errorf("the kernel's name of the 8581C finds %q", cpu.Name)
 	}
-	if cpu, found := Known.findCPU("AMD EPYC"); found {
+	if cpu, found := Known.FindCPU("AMD EPYC"); found {
 		t.Errorf("half a name finds %q", cpu.Name)
 	}
 }
@@ -381,7 +381,7 @@ func TestDocNames(t *testing.T) {
 	}
 	for row, names := range map[string][]string{
 		"GPUs": Known.GPUNames(), "links": Known.LinkNames(), "networks": Known.NetworkNames(), "storage": Known.StorageNames(),
-		"CPU cores": Known.cpuNames(), "grids": Known.GridNames(),
+		"CPU cores": Known.CPUNames(), "grids": Known.GridNames(),
 	} {
 		_, line, _ := strings.Cut(string(page), "\n| "+row+" | ")
 		line, _, _ = strings.Cut(line, "\n")

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/spelling"
 	"github.com/stoker-dev/stoker/predict/device"
 )
@@ -38,7 +39,9 @@ type Profile struct {
 	Stored  Amount // bytes of one sample in storage
 	Decoded Amount // bytes of one sample as it is copied to the device
 	Prepare Amount // seconds of one CPU core to prepare one sample
-	Spread  Amount // coefficient of variation of the stored bytes from sample to sample, which that of Prepare follows
+	// Transforms is the part of Prepare that is not decoding a JPEG; unset for samples that are none.
+	Transforms stoker.Interval
+	Spread     Amount // coefficient of variation of the stored bytes from sample to sample, which that of Prepare follows
 }
 
 const (
@@ -68,6 +71,7 @@ var Profiles = []Profile{
 			stoker.Interval{Low: 1.5e-3, Point: 2.8e-3, High: 3.8e-3},
 			"decode: " + imread + "; " + transforms,
 		},
+		Transforms: stoker.Interval{Low: 0.3e-3, Point: 1.04e-3, High: 1.04e-3},
 		Spread: Amount{
 			stoker.Interval{Low: 0.3, Point: 0.5, High: 1},
 			"prior: photographs of different sizes; not measured on ImageNet itself",
@@ -186,6 +190,26 @@ func (p Profile) For(w device.Workload) Profile {
 	}
 	return p
 }
+
+// PrepareOn is the core time of a sample on a processor whose rate of decoding was measured: with the fastest of the
+// libraries and transforms of tensors, or with Pillow and its transforms. The zero Amount where a sample is no JPEG.
+func (p Profile) PrepareOn(cpu hardware.CPU) Amount {
+	pillow, fastest := cpu.DecodeRate("pillow"), 0.0
+	for _, library := range cpu.Decode {
+		fastest = max(fastest, library.Rate.Value)
+	}
+	if !(p.Transforms.Point > 0) || !pillow.Known() {
+		return Amount{}
+	}
+	likely := 1/pillow.Value + p.Transforms.Point
+	return Amount{
+		stoker.Interval{Low: 1/fastest + p.Transforms.Low, Point: likely, High: otherMachine * likely},
+		"decode on " + cpu.Title + ": " + pillow.Source + "; " + transforms,
+	}
+}
+
+// otherMachine is how much longer a core takes that is loaded or clocked otherwise than the one measured. [J]
+const otherMachine = 1.3
 
 // FindProfile returns the profile of that name or alias, spelled as loosely as in
 // FindWorkload.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/spelling"
 	"github.com/stoker-dev/stoker/predict/device"
 )
@@ -58,5 +59,24 @@ func TestNetworksReadKnownData(t *testing.T) {
 		if _, known := FindProfile(w.Profile); !known {
 			t.Errorf("%s: profile %q", w.Name, w.Profile)
 		}
+	}
+}
+
+// The prior spans the processors that were measured, and one of them narrows it.
+func TestPrepareOnAProcessor(t *testing.T) {
+	jpegs, _ := FindProfile("imagenet-jpeg")
+	for _, cpu := range hardware.Known.CPUs {
+		on := jpegs.PrepareOn(cpu)
+		pillow := 1 / cpu.DecodeRate("pillow").Value
+		if on.Point != pillow+1.04e-3 || on.Low >= on.Point || on.High <= on.Point {
+			t.Errorf("%s: %+v", cpu.Name, on)
+		}
+		if on.Low < 0.9*jpegs.Prepare.Low || on.Point > 1.1*jpegs.Prepare.High {
+			t.Errorf("%s: %+v is not inside of the prior %+v", cpu.Name, on, jpegs.Prepare)
+		}
+	}
+	films, _ := FindProfile("video")
+	if on := films.PrepareOn(hardware.Known.CPUs[0]); on.Point != 0 {
+		t.Errorf("films are decoded as JPEGs are: %+v", on)
 	}
 }

@@ -102,7 +102,8 @@ var predictTable = slices.Concat([]predictFlag{
 	{flag: "prepare", unit: inSeconds, set: readPrepare, help: "core time to prepare a sample: 2.8ms"},
 	{
 		flag: "cpu", unit: inRates, set: readPrepareRate,
-		help: "instead of --prepare: what all workers of a GPU prepare together, stored bytes: 250MB/s",
+		help: "instead of --prepare: a processor whose cores were measured (--list cpus), or what all workers of a GPU " +
+			"prepare together, stored bytes: 250MB/s",
 	},
 	{
 		flag: "spread", unit: inNumbers, set: readSpread,

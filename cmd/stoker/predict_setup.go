@@ -286,14 +286,40 @@ func readKindOfData(d *described, _ predictFlag) (err error) {
 
 // readPrepareRate is what stands for preparing where a rate was given.
 func readPrepareRate(d *described, row predictFlag) error {
-	if d.givenText(row.flag) == "" {
-		return nil
-	}
-	if d.givenText("prepare") != "" {
+	if d.givenText(row.flag) != "" && d.givenText("prepare") != "" {
 		return errors.New("--cpu and --prepare say the same in two ways: give one")
+	}
+	if !d.givesPrepareRate() {
+		return nil
 	}
 	read := usually(func(d *described) (*stoker.Interval, predict.Amount) { return &d.PrepareRate, predict.Amount{} })
 	return read(d, row)
+}
+
+// givesPrepareRate reports whether --cpu is a rate and not a processor's name.
+func (d *described) givesPrepareRate() bool {
+	text := d.givenText("cpu")
+	return text == unknownWord || text != "" && strings.ContainsAny(text[:1], "0123456789.-")
+}
+
+// readProcessor fills in what preparing a sample takes on the processor that --cpu names.
+func (d *described) readProcessor() error {
+	name := d.givenText("cpu")
+	if name == "" {
+		return nil
+	}
+	cpu, known := d.table.FindCPU(name)
+	if !known {
+		return unknownName("cpu", name, d.table.CPUNames())
+	}
+	if d.data.Prepare = d.data.PrepareOn(cpu); d.data.Prepare.Point > 0 {
+		return nil
+	}
+	if !cpu.DecodeRate("pillow").Known() {
+		return fmt.Errorf("--cpu %s: its row has no rate of pillow: add it, or give --prepare", cpu.Name)
+	}
+	return fmt.Errorf("--cpu %s: the table tells how fast a core decodes JPEGs, and these samples are not known to "+
+		"be JPEGs: give --prepare, or --data imagenet-jpeg", cpu.Name)
 }
 
 // noWork is the core time of a sample that is used as it was read: nothing, but more
@@ -301,8 +327,11 @@ func readPrepareRate(d *described, row predictFlag) error {
 const noWork = 1e-12
 
 func readPrepare(d *described, row predictFlag) error {
-	if d.givenText("cpu") != "" {
+	if d.givesPrepareRate() {
 		return nil
+	}
+	if err := d.readProcessor(); err != nil {
+		return err
 	}
 	if n, failed := stoker.ParseNumber(d.single(row.flag)); failed == nil && n == 0 {
 		d.PrepareCPU = stoker.Exactly(noWork)
@@ -314,7 +343,7 @@ func readPrepare(d *described, row predictFlag) error {
 }
 
 func readHandOver(d *described, row predictFlag) error {
-	if d.givenText("cpu") != "" {
+	if d.givesPrepareRate() {
 		return nil
 	}
 	read := usually(func(d *described) (*stoker.Interval, predict.Amount) { return &d.HandOver, predict.Amount{} })
@@ -323,7 +352,7 @@ func readHandOver(d *described, row predictFlag) error {
 
 func readSpread(d *described, row predictFlag) error {
 	switch text := d.givenText(row.flag); {
-	case d.givenText("cpu") != "":
+	case d.givesPrepareRate():
 	case text == "":
 		if d.Spread = d.data.Spread.Point; d.Spread > 0 {
 			d.note(row.flag, stoker.About(d.Spread), d.data.Spread.Source)
