@@ -104,7 +104,7 @@ data parallelism, what the step goes into, and what state each GPU keeps. No run
 			}
 			a.began = true
 			if f.json {
-				return wire.WriteObject(a.stdout, trainJSON(step))
+				return wire.WriteTraining(a.stdout, step)
 			}
 			a.trainingStep(t, step)
 			return nil
@@ -162,21 +162,6 @@ func (a *app) trainingStep(t language.Training, s language.TrainingStep) {
 		stoker.AboutBytes(t.GPU.MemoryBytes.Value), fits)
 }
 
-func trainJSON(s language.TrainingStep) any {
-	return struct {
-		Schema      int             `json:"schema"`
-		Time        stoker.Interval `json:"step_s"`
-		TokenRate   stoker.Interval `json:"tokens_per_s_per_gpu"`
-		MFU         float64         `json:"mfu"`
-		Compute     float64         `json:"compute_share"`
-		TensorLinks float64         `json:"tensor_links_share"`
-		ExpertLinks float64         `json:"expert_links_share"`
-		Bubble      float64         `json:"bubble_share"`
-		Gradients   float64         `json:"gradients_share"`
-		State       float64         `json:"state_bytes"`
-	}{1, s.Time, s.TokenRate, s.MFU, s.Compute, s.TensorLinks, s.ExpertLinks, s.Bubble, s.Gradients, s.State}
-}
-
 // predictServeCommand is "predict serve": a language model that answers.
 func (a *app) predictServeCommand() *cobra.Command {
 	f := &languageFlags{}
@@ -199,7 +184,7 @@ together get, and what the time goes into. Without --batch as many requests run 
 			}
 			a.began = true
 			if f.json {
-				return wire.WriteObject(a.stdout, serveJSON(rate))
+				return wire.WriteServing(a.stdout, rate)
 			}
 			a.servingRate(s, rate)
 			return nil
@@ -246,22 +231,6 @@ func (a *app) servingRate(s language.Serving, r language.ServingRate) {
 		stoker.Percent(r.Cache), stoker.Percent(r.Compute), stoker.Percent(r.Messages), stoker.Percent(r.Launches))
 	fmt.Fprintf(a.stdout, "memory        %s of %s a GPU\n", stoker.AboutBytes(r.Memory),
 		stoker.AboutBytes(s.GPU.MemoryBytes.Value))
-}
-
-func serveJSON(r language.ServingRate) any {
-	return struct {
-		Schema    int             `json:"schema"`
-		Batch     float64         `json:"requests"`
-		Prefill   stoker.Interval `json:"first_token_s"`
-		PerToken  stoker.Interval `json:"each_token_s"`
-		TokenRate stoker.Interval `json:"tokens_per_s"`
-		Weights   float64         `json:"weights_share"`
-		Cache     float64         `json:"cache_share"`
-		Compute   float64         `json:"compute_share"`
-		Messages  float64         `json:"links_share"`
-		Launches  float64         `json:"launches_share"`
-		Memory    float64         `json:"memory_bytes"`
-	}{1, r.Batch, r.Prefill, r.PerToken, r.TokenRate, r.Weights, r.Cache, r.Compute, r.Messages, r.Launches, r.Memory}
 }
 
 // languageRows is the table of language models.

@@ -21,6 +21,7 @@ import (
 var objects = map[string]any{
 	"diagnose": diagnosis{}, "verify": outcomeObject{}, "trace": traceObject{}, "trace-compare": tracesObject{},
 	"predict": prediction{}, "predict-tutorial": tutorialObject{}, "doctor": doctorObject{}, "runs": runsObject{},
+	"predict-train": trainingObject{}, "predict-serve": servingObject{},
 	"pack": pack.Index{}, "pack-shard": pack.Shard{}, "pack-dry-run": pack.Estimate{},
 
 	// What follows is put together by cmd; its TestEveryJSONHasASchema holds it against these.
@@ -42,31 +43,6 @@ var objects = map[string]any{
 		Bottleneck  bool    `json:"is_bottleneck"`
 		Utilization float64 `json:"accelerator_utilization"`
 		Slowdown    float64 `json:"slowdown_factor"`
-	}{},
-	"predict-train": struct {
-		Schema      int             `json:"schema"`
-		Time        stoker.Interval `json:"step_s"`
-		TokenRate   stoker.Interval `json:"tokens_per_s_per_gpu"`
-		MFU         float64         `json:"mfu"`
-		Compute     float64         `json:"compute_share"`
-		TensorLinks float64         `json:"tensor_links_share"`
-		ExpertLinks float64         `json:"expert_links_share"`
-		Bubble      float64         `json:"bubble_share"`
-		Gradients   float64         `json:"gradients_share"`
-		State       float64         `json:"state_bytes"`
-	}{},
-	"predict-serve": struct {
-		Schema    int             `json:"schema"`
-		Batch     float64         `json:"requests"`
-		Prefill   stoker.Interval `json:"first_token_s"`
-		PerToken  stoker.Interval `json:"each_token_s"`
-		TokenRate stoker.Interval `json:"tokens_per_s"`
-		Weights   float64         `json:"weights_share"`
-		Cache     float64         `json:"cache_share"`
-		Compute   float64         `json:"compute_share"`
-		Messages  float64         `json:"links_share"`
-		Launches  float64         `json:"launches_share"`
-		Memory    float64         `json:"memory_bytes"`
 	}{},
 	"predict-list": map[string]any{ // a list under its name: "gpus", "models"
 		"type": "object", "required": []string{"schema"}, "properties": map[string]any{"schema": map[string]any{"type": "integer"}},
