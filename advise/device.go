@@ -29,10 +29,7 @@ var multiples = []int{64, 32, 8}
 // batch or memory is not known.
 func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 	size, known := a.base.Settings.Float(stoker.BatchSize)
-	index := 0
-	if p := a.run.FindProcess(a.costs.Window.PID); p != nil && p.Device >= 0 {
-		index = p.Device
-	}
+	index := a.deviceIndex()
 	subject := fmt.Sprintf("gpu/%d", index)
 	used = most(a.run.Find(recording.PeakReserved, subject))
 	if math.IsNaN(used) { // of all programs on the device
@@ -47,6 +44,14 @@ func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 		return 0, 0, 0, 0, false
 	}
 	return rounded(math.Min(mostBatch, mostMemory*total/used) * size), int(size), used, total, true
+}
+
+// deviceIndex is the judged trainer's device; 0 where it is not known.
+func (a adviser) deviceIndex() int {
+	if p := a.run.FindProcess(a.costs.Window.PID); p != nil && p.Device >= 0 {
+		return p.Device
+	}
+	return 0
 }
 
 func most(s *recording.Series) float64 {

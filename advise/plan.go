@@ -148,7 +148,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.workers, a.collate, a.slow, a.feed, a.deferred, a.onDevice, a.pinning, a.prefetch, a.persistence,
+		a.workers, a.collate, a.slow, a.feed, a.deferred, a.augment, a.onDevice, a.pinning, a.prefetch, a.persistence,
 		a.proposeStorage, a.proposeCores, a.outside,
 		a.decoded, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
 	} {

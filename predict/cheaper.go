@@ -15,6 +15,15 @@ func (b Baseline) Cheaper(cost stoker.Interval) Forecast {
 	return b.forecast(after, true, nil)
 }
 
+// MovedToDevice forecasts the job where a part of preparing is done on the device instead: a sample costs that share of
+// the core time that it costs now, and each step takes so many seconds longer.
+func (b Baseline) MovedToDevice(cost, added stoker.Interval) Forecast {
+	after := b.Setup
+	after.PrepareCPU = bounds.Multiply(after.PrepareCPU, bounds.OneOfSeveral(cost))
+	after.Step = bounds.Add(after.Step, added)
+	return b.forecast(after, true, nil)
+}
+
 // Faster bounds what a device that computes so many times as fast is worth: what it
 // computes would take as much less, and what is launched, copied and waited for would not.
 func (b Baseline) Faster(times float64) Forecast {
