@@ -150,6 +150,14 @@ cpus: build ## the feed's kernels on older, newer and emulated processors, and o
 	go test -count=1 ./feed/kernels/neon
 	$(PYTHON) bench/cpus/cpus.py
 
+# What `make cpus` does of arm64 in CI, at length, and what CI has no time for.
+.PHONY: arm64
+arm64: build torch ## arm64 under qemu at length: tests, batches, stacks, operations, instructions, packages (half an hour)
+	@$(call need,qemu-aarch64,qemu-user)
+	@[ -e /usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1 ] || $(call need,ld-linux-aarch64.so.1,libc6-arm64-cross)
+	@$(call need,cc,gcc libc6-dev)
+	$(PYTHON) bench/cpus/arm64.py
+
 .PHONY: wheel
 wheel: build ## bin/wheels: the Python client with the binary in it
 	STOKER_BIN=$(CURDIR)/bin/stoker $(PYTHON) -m pip wheel --quiet --no-deps -w bin/wheels ./python

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -15,6 +16,7 @@ type Grounds struct {
 	Framework string             // as of recording.Software: "" is PyTorch
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
+	Reach     hardware.Reach     // how the device gets at the host's memory
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
 }
 

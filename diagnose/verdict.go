@@ -171,6 +171,9 @@ func (v *Verdict) Do() string {
 	if v.Class == NetworkBound && v.Device >= 0 && v.Grounds.Refuse(stoker.Accumulation) != "" {
 		return v.Grounds.ExchangeAdvice()
 	}
+	if do := v.Grounds.fewerBytes(); v.Class == TransferBound && do != "" {
+		return do
+	}
 	return v.Class.Do()
 }
 

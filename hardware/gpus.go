@@ -44,6 +44,15 @@ const (
 const (
 	gb200Sheet = "NVIDIA Blackwell data sheet, B200 of a GB200 at 1,200 W, dense column; read second-hand " +
 		"(glennklockwood.com/garden/processors/B200, 2026-11)"
+	gh200Sheet = "NVIDIA GH200 data sheet, 2023-11, one superchip; sparse figures halved; read second-hand " +
+		"(aiwiki.ai/wiki/nvidia_gh200 and artificial-intelligence-wiki.com, 2026-11)"
+	sameHopper = h100Sheet + "; the GH200 has the same chip"
+	gb300Sheet = "NVIDIA GB300 NVL72 data sheet, per GPU, dense; read second-hand " +
+		"(verda.com/blog/gb300-nvl72-architecture, 2026-11)"
+	gb10Sheet = "NVIDIA DGX Spark, docs.nvidia.com/dgx/dgx-spark hardware overview; read second-hand " +
+		"(ai-infrastructure.net/dgx-spark, 2026-06)"
+	gb10Peak = "assumption: 1 PFLOP/s of sparse FP4 on the sheet, halved for dense and for each doubling of bits; " +
+		"92.3 TFLOP/s measured in bf16 (github.com/huggingface/kernels pull request 283, 2026-02)"
 	tpuSheet = "docs.cloud.google.com/tpu/docs/tpu7x, table of v5p, v6e and TPU7x, read 2026-11"
 	tpuV5e   = "docs.cloud.google.com/tpu/docs/v5e, table of the chip, read 2026-11"
 	tpuV6e   = "docs.cloud.google.com/tpu/docs/v6e, table of the chip, read 2026-11"
@@ -276,6 +285,67 @@ var GPUs = []GPU{
 		NVLink:       Figure{900e9, b200Sheet + "; both directions on the sheet, halved; among all 72 of a rack"},
 		PowerLimit:   Figure{1200, gb200Sheet},
 		ComputeMajor: 10,
+	},
+	{
+		Name: "gb300", Title: "NVIDIA GB300", Match: []string{"GB300 NVL72", "GB300 superchip GPU"},
+		FP32: Figure{80e12, gb300Sheet}, TF32: Figure{1250e12, gb300Sheet}, FP16: Figure{2500e12, gb300Sheet},
+		FP8: Figure{5000e12, gb300Sheet}, INT8: Figure{165e12, gb300Sheet + "; FP4 took the room of INT8"},
+		SMs: Figure{
+			160,
+			"Inside NVIDIA Blackwell Ultra, developer.nvidia.com, 2025-08, the whole chip; read second-hand " +
+				"(tweaktown.com, 2025-08)",
+		},
+		MemoryBytes: Figure{284208 * mib, "nvidia-smi: 284208 MiB, of 288 GB (public repositories, 2026-11)"},
+		MemoryRate:  Figure{8000e9, gb300Sheet},
+		Link:        "nvlink-c2c",
+		NVLink:      Figure{900e9, gb300Sheet + "; one direction; among all 72 of a rack"},
+		PowerLimit:  Figure{1400, gb300Sheet + "; nvidia-smi's cap is the same (public repositories, 2026-11)"},
+		IdlePower: Figure{
+			172, "nvidia-smi without a process, as printed in public repositories (text search, 2026-11), the " +
+				"lower of two, 172 and 237 W",
+		},
+		ComputeMajor: 10, ComputeMinor: 3,
+	},
+	{
+		Name: "gh200-96gb", Title: "NVIDIA GH200 480GB", Match: []string{"GH200 120GB", "GH200 96GB"},
+		FP32: Figure{66.9e12, sameHopper}, TF32: Figure{494.7e12, sameHopper}, FP16: Figure{989.4e12, sameHopper},
+		FP8: Figure{1978.9e12, sameHopper}, INT8: Figure{1978.9e12, sameHopper}, SMs: Figure{132, sameHopper},
+		MemoryBytes: Figure{
+			97871 * mib, "nvidia-smi: 97871 MiB of 96 GB HBM3; the name counts the host's memory " +
+				"(public repositories, 2026-11)",
+		}, MemoryRate: Figure{4000e9, gh200Sheet},
+		Link:         "nvlink-c2c",
+		PowerLimit:   Figure{900, "nvidia-smi's cap; the sheet's 450 to 1,000 W are of the module (public repositories, 2026-11)"},
+		IdlePower:    Figure{95, idleOf + "9, 85 to 106 W"},
+		ComputeMajor: 9,
+	},
+	{
+		Name: "gh200-144gb", Title: "NVIDIA GH200 144G HBM3e", Match: []string{"GH200 144GB"},
+		FP32: Figure{66.9e12, sameHopper}, TF32: Figure{494.7e12, sameHopper}, FP16: Figure{989.4e12, sameHopper},
+		FP8: Figure{1978.9e12, sameHopper}, INT8: Figure{1978.9e12, sameHopper}, SMs: Figure{132, sameHopper},
+		MemoryBytes:  Figure{146831 * mib, "nvidia-smi: 146831 MiB of 144 GB HBM3e (public repository, 2026-11)"},
+		MemoryRate:   Figure{4900e9, gh200Sheet},
+		Link:         "nvlink-c2c",
+		PowerLimit:   Figure{900, "nvidia-smi's cap (public repository, 2026-11)"},
+		ComputeMajor: 9,
+	},
+	{
+		Name: "gb10", Title: "NVIDIA GB10", Match: []string{"DGX Spark"},
+		FP32: Figure{31e12, "NVIDIA at Hot Chips 2025; read second-hand (meterpreter.org, 2025-08)"},
+		TF32: Figure{62.5e12, gb10Peak}, FP16: Figure{125e12, gb10Peak}, FP8: Figure{250e12, gb10Peak},
+		INT8: Figure{250e12, "assumption: as FP8, as on the L40S"},
+		SMs:  Figure{48, "6,144 CUDA cores (" + gb10Sheet + "), 128 to an SM"},
+		MemoryBytes: Figure{
+			121.63 * 1024 * mib,
+			"121.63 GiB of 128 GB, the host's own: nvidia-smi reports none " +
+				"(github.com/AlexsJones/llmfit pull request 872, 2026-08)",
+		},
+		MemoryRate: Figure{273e9, gb10Sheet + "; the host's cores have part of it"},
+		Link:       "one-memory",
+		PowerLimit: Figure{140, gb10Sheet + "; of the whole chip, host's cores included; nvidia-smi reports none"},
+		IdlePower:  Figure{11, idleOf + "7, 4 to 12 W"},
+
+		ComputeMajor: 12, ComputeMinor: 1,
 	},
 	{
 		Name: "rtx-3090", Title: "NVIDIA GeForce RTX 3090", Match: []string{"3090"},

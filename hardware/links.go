@@ -6,7 +6,18 @@ type Link struct {
 	Nominal  Figure    // bytes/s, one direction, x16
 	Pinned   Figure    // bytes/s reached from page-locked memory on the device's own NUMA node
 	Pageable [2]Figure // bytes/s from pageable memory: expected low and high
+	Reach    Reach     // how the device gets at the host's memory
 }
+
+// Reach is how a device gets at the host's memory.
+type Reach string
+
+// The ways. Over PCIe the driver copies pageable memory into a buffer of its own before it sends it.
+const (
+	Staged    Reach = ""
+	Coherent  Reach = "coherent"   // the device reads pageable memory by itself, by the host's page tables
+	OneMemory Reach = "one memory" // there is one memory for both: a copy crosses no link
+)
 
 const (
 	bamPinned = "measured, author of BaM, github.com/ZaidQureshi/bam issue 54"
@@ -16,9 +27,14 @@ const (
 	pageable = "assumption: a quarter to two thirds of pinned, as the driver stages the copy through its own buffer " +
 		"with one CPU thread; bandwidthTest outputs in public repositories (2026-11) show 0.31 (K40c) and 0.39 " +
 		"(A100: 10.0 GB/s)"
+	coherent = "pageable over pinned, measured on a GH200: 93.0 and 97.4 GiB/s, 0.955 (github.com/vortex-data/vortex " +
+		"pull request 7815, 2026-05), and on a GB300: 1.61 and 1.69 (github.com/NVIDIA/cosmos-framework pull " +
+		"request 150); the lower end is an assumption"
+	sparkPageable = "measured on a DGX Spark: 1 GiB at 4.139 GB/s, and small copies many times slower than from " +
+		"pinned memory (forums.developer.nvidia.com/t/354506, driver 580.95, 2025): the driver stages them there too"
 )
 
-// links are the known host links, 16 lanes.
+// links are the known host links, 16 lanes where they are PCIe.
 //
 // A copy from the wrong NUMA node is no link of its own but costs as much as one:
 // 12.2 GB/s from the near node, 3.8 GB/s from the far one on PCIe 3.0 (P100,
@@ -48,6 +64,22 @@ var links = []Link{
 			346e9,
 			"measured, copy engine, host to device, github.com/NVIDIA/nvbandwidth issue 23, 2024-08",
 		},
-		Pageable: [2]Figure{{346e9 / 4, pageable}, {346e9 * 2 / 3, pageable}},
+		Pageable: [2]Figure{{346e9 * 0.9, coherent}, {346e9 * 0.955, coherent}},
+		Reach:    Coherent,
+	},
+	{
+		Name: "one-memory",
+		Nominal: Figure{
+			273e9 / 2, "NVIDIA DGX Spark, 273 GB/s of LPDDR5X, halved: a copy reads and writes it; read second-hand " +
+				"(ai-infrastructure.net/dgx-spark, 2026-06)",
+		},
+		Pinned: Figure{
+			218e9 / 2, "assumption: half of the 218 GB/s that a GB10 was measured to reach " +
+				"(github.com/huggingface/kernels pull request 283, 2026-02), as a copy reads and writes",
+		},
+		Pageable: [2]Figure{
+			{4.139e9, sparkPageable}, {218e9 / 3, "assumption: two thirds of pinned, as over PCIe; " + sparkPageable},
+		},
+		Reach: OneMemory,
 	},
 }

@@ -146,3 +146,19 @@ func FuzzParse(f *testing.F) {
 		check(reflect.ValueOf(Known.With(table)))
 	})
 }
+
+// A row like a link of Grace is one: what differs is what its fields say.
+func TestLinksLikeThoseOfGrace(t *testing.T) {
+	table, err := Parse("x", []byte(`{"links": [{"name": "ours", "like": "one-memory", "pageable_low": "9 GB/s", "source": "node 3, 2026"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, _ := table.FindLink("ours"); l.Reach != OneMemory || l.Pageable[0].Value != 9e9 {
+		t.Errorf("%+v", l)
+	}
+	for name, reach := range map[string]Reach{"pcie5": Staged, "nvlink-c2c": Coherent, "one-memory": OneMemory} {
+		if l, _ := FindLink(name); l.Reach != reach {
+			t.Errorf("%s is reached by %q, want %q", name, l.Reach, reach)
+		}
+	}
+}

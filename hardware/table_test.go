@@ -64,6 +64,8 @@ func TestMissingFigures(t *testing.T) {
 		"a100-40gb-sxm": {"FP8"}, "a100-80gb-sxm": {"FP8"},
 		"rtx-3090": {"FP8", "INT8", "NVLink"},
 		"gb200":    {"IdlePower", "Price"}, "mi355x": {"FP32", "TF32", "IdlePower", "Price"},
+		"gb300": {"Price"}, "gh200-96gb": {"NVLink", "Price"}, "gh200-144gb": {"NVLink", "IdlePower", "Price"},
+		"gb10":      {"NVLink", "Price"},
 		"tpu-v5e":   {"FP32", "TF32", "FP8", "SMs", "PowerLimit", "IdlePower", "Price"},
 		"tpu-v5p":   {"FP32", "TF32", "FP8", "SMs", "PowerLimit", "IdlePower", "Price"},
 		"tpu-v6e":   {"FP32", "TF32", "FP8", "SMs", "PowerLimit", "IdlePower", "Price"},
@@ -129,6 +131,12 @@ func TestFindGPU(t *testing.T) {
 		"AMD Instinct MI300X OAM":          "mi300x",
 		"AMD Instinct MI355X":              "mi355x",
 		"NVIDIA GB200":                     "gb200",
+		"NVIDIA GB300":                     "gb300",
+		"NVIDIA GH200 480GB":               "gh200-96gb",
+		"NVIDIA GH200 120GB":               "gh200-96gb",
+		"NVIDIA GH200 144G HBM3e":          "gh200-144gb",
+		"NVIDIA GB10":                      "gb10",
+		"DGX Spark":                        "gb10",
 		"TPU v5e":                          "tpu-v5e",
 		"TPU v6 lite":                      "tpu-v6e",
 		"trn2":                             "trainium2",
@@ -140,7 +148,7 @@ func TestFindGPU(t *testing.T) {
 		"NVIDIA H100":                        "",
 		"NVIDIA H100 NVL":                    "",
 		"NVIDIA H200 NVL":                    "",
-		"NVIDIA GH200 480GB":                 "",
+		"NVIDIA GH200 480GB MIG 1g.12gb":     "",
 		"NVIDIA L40":                         "",
 		"Tesla V100-SXM3-32GB":               "",
 		"Tesla V100-PCIE-32GB":               "",
@@ -220,6 +228,9 @@ func TestPeaksAreDense(t *testing.T) {
 			if !pair.over.Known() || !pair.under.Known() || !gpu.SMs.Known() {
 				continue // a TPU or Trainium has units of other ratios
 			}
+			if gpu.Name == "gb300" && pair.name == "int8/fp16" {
+				continue // Blackwell Ultra has next to no INT8
+			}
 			if ratio := pair.over.Value / pair.under.Value; ratio < pair.low || ratio > pair.high {
 				t.Errorf("%s: %s is %.3f, want %v to %v", gpu.Name, pair.name, ratio, pair.low, pair.high)
 			}
@@ -246,6 +257,7 @@ func TestMemoryIsTheDriversFigure(t *testing.T) {
 		"v100-sxm-16gb": 16, "v100-sxm-32gb": 32, "v100-pcie-16gb": 16, "t4": 16, "a10": 24, "l4": 24, "l40s": 48,
 		"a100-40gb-pcie": 40, "a100-40gb-sxm": 40, "a100-80gb-pcie": 80, "a100-80gb-sxm": 80,
 		"h100-pcie": 80, "h100-sxm": 80, "h200": 141, "b200": 180, "rtx-3090": 24, "rtx-4090": 24, "mi300x": 192, "gb200": 180, "mi355x": 288,
+		"gb300": 288, "gh200-96gb": 96, "gh200-144gb": 144, "gb10": 128,
 	}
 	for _, gpu := range GPUs {
 		if !gpu.SMs.Known() {

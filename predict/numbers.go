@@ -150,12 +150,18 @@ func (s Setup) stepCurve() (device.Curve, bool, error) {
 	return c, err == nil, err
 }
 
+// hostLink is the way from host memory to the device: what was given, else the GPU's.
+func (s Setup) hostLink() hardware.Link {
+	if s.Link.Name != "" {
+		return s.Link
+	}
+	link, _ := hardware.FindLink(s.Load.GPU.Link)
+	return link
+}
+
 // linkRate is what the host link delivers to one GPU, bytes/s.
 func (s Setup) linkRate() stoker.Interval {
-	link := s.Link
-	if link.Name == "" {
-		link, _ = hardware.FindLink(s.Load.GPU.Link)
-	}
+	link := s.hostLink()
 	switch {
 	case link.Pinned.Value <= 0:
 		return stoker.Unknown()

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
@@ -154,6 +155,11 @@ func (c *solution) localityWall() Wall {
 	kind := "pageable"
 	if c.Pinned {
 		kind = "pinned"
+	}
+	if c.hostLink().Reach == hardware.OneMemory {
+		return makeWall("locality", "bytes/s", need, have, fmt.Sprintf(
+			"a device needs %s of the %s (%s) at which batches are copied within the memory that it shares with "+
+				"the host", stoker.AboutRate(need.Point), stoker.AboutRate(have.Point), kind))
 	}
 	return makeWall("locality", "bytes/s", need, have, fmt.Sprintf(
 		"a device needs %s of its host link's %s (%s), and that rate is for memory and workers on the device's own "+

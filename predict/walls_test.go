@@ -3,10 +3,12 @@ package predict
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/device"
 )
 
@@ -60,6 +62,40 @@ func TestWalls(t *testing.T) {
 	for _, bad := range []Cluster{{MTBF: math.NaN()}, {Write: stoker.Exactly(-1)}} {
 		if _, err := s.Walls(bad); err == nil || !strings.Contains(err.Error(), "expected") {
 			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// On a machine with one memory no copy crosses a link, and over NVLink-C2C a pageable one is nearly
+// as fast as a pinned one.
+func TestHostLinksOfGrace(t *testing.T) {
+	s := trained(t)
+	locality := func(gpu string, pinned bool) (text, how string, rate float64) {
+		s.Load.GPU, _ = hardware.FindGPU(gpu)
+		s.Link, s.Pinned = hardware.Link{}, pinned
+		all, err := s.Walls(Cluster{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(all, func(w Wall) bool { return w.Name == "locality" })
+		for _, stage := range mustSolve(t, s).Stages {
+			if stage.Resource == stoker.Link {
+				how = stage.Text
+			}
+		}
+		return all[at].Text, how, all[at].Limit.Point
+	}
+	for gpu, shared := range map[string]bool{"gb10": true, "gh200-96gb": false, "h100-sxm": false} {
+		text, how, _ := locality(gpu, false)
+		if strings.Contains(text, "link") == shared || strings.Contains(how, "one memory") != shared {
+			t.Errorf("%s: %s; %s", gpu, text, how)
+		}
+	}
+	for gpu, most := range map[string]float64{"gh200-96gb": 1.15, "gb300": 1.15, "h100-sxm": 4, "gb10": 10} {
+		_, _, pageable := locality(gpu, false)
+		_, _, pinned := locality(gpu, true)
+		if gain := pinned / pageable; gain > most || gain < most/2 && most > 2 || !(gain > 1) {
+			t.Errorf("%s: pinned is %.2f of pageable, want at most %.2f", gpu, gain, most)
 		}
 	}
 }

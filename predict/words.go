@@ -75,6 +75,9 @@ func (c *solution) explainPart(part int) (text, source string) {
 		}
 		text = fmt.Sprintf("%s x %s / %s, %s", batch, stoker.Ranged(bounds.Given(c.Decoded), stoker.AboutBytes),
 			stoker.Ranged(c.linkRate(), stoker.AboutRate), kind)
+		if c.hostLink().Reach == hardware.OneMemory {
+			text += ", within the one memory of host and device"
+		}
 		source = c.linkSource()
 	case onCompute:
 		return c.howComputed()
@@ -117,10 +120,7 @@ func (c *solution) howComputed() (text, source string) {
 }
 
 func (c *solution) linkSource() string {
-	link := c.Link
-	if link.Name == "" {
-		link, _ = hardware.FindLink(c.Load.GPU.Link)
-	}
+	link := c.hostLink()
 	if c.Pinned {
 		return link.Pinned.Source
 	}

@@ -219,7 +219,11 @@ def measure(folder, rounds, document):
     if not document:
         print(text)
         return
-    begin, end = "<!-- cpus.py: begin -->", "<!-- cpus.py: end -->"
+    write_between(document, "<!-- cpus.py: begin -->", "<!-- cpus.py: end -->", text)
+
+
+def write_between(document, begin, end, text):
+    """Put a text between two lines of a document."""
     before, found, rest = Path(document).read_text().partition(begin)
     after = rest.partition(end)
     if not found or not after[1]:

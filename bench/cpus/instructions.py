@@ -21,7 +21,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILT = ROOT / "bin/cpus"
-PARTS = ("decode to RGB", "RandomResizedCrop 224, flip, normalise, float32", "Resize 256, CenterCrop 224, normalise, float32")
+PARTS = ("decode to RGB", "RandomResizedCrop 224, flip, normalise, float32", "Resize 256, CenterCrop 224, normalise, float32",
+         "brightness of 256 x 256", "contrast", "Color", "affine bicubic")
 
 
 def count(command, images, environment=None):

@@ -32,7 +32,7 @@ def run(*command, cwd=None):
     subprocess.run([str(word) for word in command], cwd=cwd, check=True, stdout=sys.stderr)
 
 
-def fetch_packages(folder):
+def fetch_packages(folder, packages=PACKAGES):
     """Debian's packages of arm64, by lists that are kept in the folder."""
     apt = folder / "apt"
     for name in ("state/lists/partial", "cache/archives/partial", "debs"):
@@ -46,7 +46,7 @@ def fetch_packages(folder):
     }
     options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
     run("apt-get", *options, "-q", "update")
-    run("apt-get", *options, "-q", "download", *PACKAGES, cwd=apt / "debs")
+    run("apt-get", *options, "-q", "download", *packages, cwd=apt / "debs")
     return sorted((apt / "debs").glob("*.deb"))
 
 

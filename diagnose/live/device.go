@@ -128,7 +128,8 @@ func (l filler) fillCopies() {
 	loader := l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader)
 	if loader == nil || loader.Pinned == nil || !*loader.Pinned {
 		l.CopiesTakeTime = l.CopiesTakeTime.WithEvidence(b.BatchBytes(), "bytes", "loader.pinned",
-			"batches arrive in pageable memory: the copy is staged by the CPU and blocks the launching thread")
+			"batches arrive in pageable memory: %s",
+			l.Grounds.Staging("the copy is staged by the CPU and blocks the launching thread"))
 	}
 	l.RoomForCopies = diagnose.AskShare("Is there time in which no kernel runs, though input is there?",
 		1-l.Util-stat.Or(l.Stall, 0), 0.05, 0.12, "")

@@ -16,7 +16,10 @@ import (
 // FillCase takes what the signals tell.
 func FillCase(c *diagnose.Case, run *recording.Run) {
 	l := filler{Case: c, run: run, trainers: measure.Trainers(run)}
-	l.Grounds = diagnose.Grounds{Program: diagnose.ProgramOf(run.Facts), Framework: run.Facts.Software.Framework}
+	l.Grounds = diagnose.Grounds{
+		Program: diagnose.ProgramOf(run.Facts), Framework: run.Facts.Software.Framework,
+		Reach: measure.MachineOf(run).Link.Reach,
+	}
 	l.fillWindow()
 	l.fillDevice()
 	l.fillProgram()

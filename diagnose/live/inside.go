@@ -123,8 +123,9 @@ func (l filler) askMeasuredCopies(in insideSteps) diagnose.Quantity {
 			stoker.About(in.Copies), stoker.AboutBytes(in.CopyBytes))
 	if in.Pageable > 0 {
 		q = q.WithEvidence(in.Pageable, "bytes", "step.pageable",
-			"%s of it from pageable memory: the CPU stages it, and the launching thread waits",
-			stoker.Percent(in.Pageable/in.CopyBytes))
+			"%s of it from pageable memory: %s",
+			stoker.Percent(in.Pageable/in.CopyBytes),
+			l.Grounds.Staging("the CPU stages it, and the launching thread waits"))
 	}
 	return q
 }
@@ -158,14 +159,14 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger {
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = in.copying, in.copying
-		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s copies: the CPU stages them, the "+
-			"launching thread waits, and they take %s of the time",
-			stoker.AboutBytes(in.Pageable), stoker.About(in.Copies), stoker.Percent(in.copying))
+		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s copies: %s, and they take %s of the time",
+			stoker.AboutBytes(in.Pageable), stoker.About(in.Copies),
+			l.Grounds.Staging("the CPU stages them, the launching thread waits"), stoker.Percent(in.copying))
 		f.Settings = []stoker.Change{
 			diagnose.ProposeChange(stoker.PinMemory, nil, true),
 			diagnose.ProposeChange(stoker.NonBlocking, nil, true),
 		}
-		f.Advice = diagnose.PinAdvice
+		f.Advice = l.Grounds.PinAdvice()
 		out = append(out, f)
 	}
 	return out

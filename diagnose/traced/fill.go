@@ -194,8 +194,8 @@ func (t *filler) askCopies() diagnose.Quantity {
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
 		q = q.WithEvidence(float64(n), "copies", "trace.pageable",
-			"%d of those to the device come%s from pageable memory: staged by the CPU, and the launching "+
-				"thread waits", n, stoker.Ending(n, "s", ""))
+			"%d of those to the device come%s from pageable memory: %s", n, stoker.Ending(n, "s", ""),
+			t.grounds.Staging("staged by the CPU, and the launching thread waits"))
 	}
 	return q
 }

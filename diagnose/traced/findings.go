@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
@@ -77,9 +78,13 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 	f.Settings = []stoker.Change{
 		diagnose.ProposeChange(stoker.NumWorkers, t.countWorkers(), n),
 		diagnose.ProposeChange(stoker.PersistentWorkers, nil, true),
-		diagnose.ProposeChange(stoker.PinMemory, nil, true),
 	}
-	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True, pin_memory=True)", n)
+	pinned := ""
+	if t.grounds.Reach == hardware.Staged {
+		f.Settings = append(f.Settings, diagnose.ProposeChange(stoker.PinMemory, nil, true))
+		pinned = ", pin_memory=True"
+	}
+	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True%s)", n, pinned)
 	return f, true
 }
 

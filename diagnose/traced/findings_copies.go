@@ -29,15 +29,15 @@ func (t *filler) findPageableCopies() (diagnose.Finding, bool) {
 		size = fmt.Sprintf(", %s in all at %s, the largest %s", stoker.AboutBytes(float64(p.Bytes)),
 			stoker.AboutRate(p.Rate()), stoker.AboutBytes(float64(t.t.Device.Bytes[p.Largest])))
 	}
-	f.Text = fmt.Sprintf("%s from pageable memory in a step%s: the CPU stages them, the launching thread waits, "+
-		"and %s of %s pass while no kernel runs",
-		printCopies(float64(p.Count)/t.countSteps()), size, stoker.AboutSeconds(toSeconds(p.Alone)),
+	f.Text = fmt.Sprintf("%s from pageable memory in a step%s: %s, and %s of %s pass while no kernel runs",
+		printCopies(float64(p.Count)/t.countSteps()), size,
+		t.grounds.Staging("the CPU stages them, the launching thread waits"), stoker.AboutSeconds(toSeconds(p.Alone)),
 		stoker.AboutSeconds(toSeconds(p.Time)))
 	f.Settings = []stoker.Change{
 		diagnose.ProposeChange(stoker.PinMemory, nil, true),
 		diagnose.ProposeChange(stoker.NonBlocking, nil, true),
 	}
-	f.Advice = diagnose.PinAdvice
+	f.Advice = t.grounds.PinAdvice()
 	return f, true
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -13,7 +14,7 @@ import (
 func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
-		Exchange: t.findExchange(),
+		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach,
 	}
 }
 

@@ -8,10 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/feed/decode"
@@ -22,6 +25,8 @@ var (
 	chains = flag.Int("chains", 600, "random chains of operations that Pillow and this package both make")
 	seed   = flag.String("seed", "1", "of the random chains")
 	files  = flag.Float64("files", 0.1, "share of the chains that begin with a file")
+	least  = flag.Int("least", 1200, "chains of TestOddFilesArePillows that are not refused")
+	folder = flag.String("folder", "../decode/testdata", "of the files that TestOddFilesArePillows reads")
 )
 
 // TestPillowMakesTheSame has testdata/chains.py draw chains of operations and make them
@@ -36,7 +41,12 @@ func TestPillowMakesTheSame(t *testing.T) {
 // TestOddFilesArePillows reads files of all kinds, whole, cut and damaged: each is
 // refused or the same, and nothing comes of what Pillow raises for.
 func TestOddFilesArePillows(t *testing.T) {
-	compareWithPillow(t, 1200, "--odd", "../decode/testdata")
+	compareWithPillow(t, *least, "--odd", *folder)
+}
+
+// TestEachOperationIsPillows does each operation alone.
+func TestEachOperationIsPillows(t *testing.T) {
+	compareWithPillow(t, 1000, "--each", "40")
 }
 
 // compareWithPillow compares what chains.py writes; at least so many must not be refused.
@@ -65,6 +75,7 @@ func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }
 func compareChains(t *testing.T, in io.Reader) (made int) {
 	w := NewWorker(decode.Limits{})
 	refused, bytesMade, wrong := map[string]int{}, 0, 0
+	rows := map[string]*tally{}
 	for i := 0; ; i++ {
 		c, err := readChain(in)
 		if errors.Is(err, io.EOF) {
@@ -74,6 +85,12 @@ func compareChains(t *testing.T, in io.Reader) (made int) {
 			t.Fatal(err)
 		}
 		got, err := c.make(w)
+		row := rows[c.tested]
+		if row == nil {
+			row = &tally{why: map[string]int{}}
+			rows[c.tested] = row
+		}
+		row.add(got, c.result, err)
 		switch {
 		case err != nil && len(c.result) > 0:
 			refused[err.Error()]++
@@ -88,6 +105,10 @@ func compareChains(t *testing.T, in io.Reader) (made int) {
 		}
 	}
 	t.Logf("%d chains are the same, %d bytes; %d differ", made, bytesMade, wrong)
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		row := rows[name]
+		t.Logf("row %q: %d same, %d bytes, %d differ, refused: %v", name, row.same, row.bytes, row.differ, row.why)
+	}
 	most := 0
 	for why, n := range refused {
 		if most++; most <= 40 {
@@ -100,6 +121,25 @@ func compareChains(t *testing.T, in io.Reader) (made int) {
 type drawnChain struct {
 	program, source, result []byte
 	file                    bool
+	tested                  string // the operation, where there is one
+}
+
+// tally is what came of an operation: bench/cpus/operations.py makes a table of it.
+type tally struct {
+	same, bytes, differ int
+	why                 map[string]int // it was refused
+}
+
+func (y *tally) add(got, want []byte, err error) {
+	switch {
+	case err != nil && len(want) == 0: // Pillow raises as well
+	case err != nil:
+		y.why[err.Error()]++
+	case bytes.Equal(got, want):
+		y.same, y.bytes = y.same+1, y.bytes+len(got)
+	default:
+		y.differ++
+	}
 }
 
 func (c *drawnChain) make(w *Worker) ([]byte, error) {
@@ -127,7 +167,8 @@ func readChain(in io.Reader) (c drawnChain, err error) {
 			return c, err
 		}
 	}
-	return drawnChain{pieces[0], pieces[2], pieces[3], string(pieces[1]) == "file"}, nil
+	kind, tested, _ := strings.Cut(string(pieces[1]), " ")
+	return drawnChain{pieces[0], pieces[2], pieces[3], kind == "file", tested}, nil
 }
 
 func firstDifference(a, b []byte) int {

@@ -31,6 +31,28 @@ func blend(a, b uint8, factor float32) uint8 {
 	return uint8(v)
 }
 
+// mix blends a plane with another one: factor 0 gives the other.
+func mix(plane, other []byte, factor float32) {
+	if !wheel.Fuses || !wheel.SumsOfBytes(factor) {
+		for i, v := range plane {
+			plane[i] = blend(other[i], v, factor)
+		}
+		return
+	}
+	var products [511]float64 // of the factor and what may lie between two bytes
+	for i := range products {
+		products[i] = float64(factor) * float64(i-255)
+	}
+	for i, b := range plane {
+		a := other[i]
+		v := int32(float32(products[int(b)-int(a)+255] + float64(a)))
+		if uint32(v) > 255 {
+			v = ^v >> 31
+		}
+		plane[i] = uint8(v)
+	}
+}
+
 // mixed is what becomes of all values where the other picture has one only.
 func mixed(a uint8, factor float32) (t lookUp) {
 	for b := range t {
@@ -90,9 +112,7 @@ func compileColor(c *compiler, a *arguments) {
 		defer w.givePlane(grey)
 		lumaOf(grey, w.picture.planes)
 		for _, plane := range w.picture.colours() {
-			for i, v := range plane {
-				plane[i] = blend(grey[i], v, factor)
-			}
+			mix(plane, grey, factor)
 		}
 		return nil
 	})
@@ -106,9 +126,7 @@ func compileSharpness(c *compiler, a *arguments) {
 		defer w.givePlane(soft)
 		for _, plane := range w.picture.colours() {
 			smooth(soft, plane, size)
-			for i, v := range plane {
-				plane[i] = blend(soft[i], v, factor)
-			}
+			mix(plane, soft, factor)
 		}
 		return nil
 	})

@@ -258,6 +258,22 @@ func FuzzParse(f *testing.F) {
 
 // TestColoursOfAPNGThatAreTransparent has a chunk that makes black transparent where
 // the picture is converted to a mode that can show it.
+// TestColoursAreMixed holds a plane mixed with another against each pair of bytes alone.
+func TestColoursAreMixed(t *testing.T) {
+	plane, other := make([]byte, 1<<16), make([]byte, 1<<16)
+	for _, factor := range []float32{0, 0.1, 0.7, 1, 1.3, -0.4, 1.0 / 3, 3e-7, 1e-20, 300, -9e5} {
+		for i := range plane {
+			plane[i], other[i] = byte(i), byte(i>>8)
+		}
+		mix(plane, other, factor)
+		for i, got := range plane {
+			if want := blend(byte(i>>8), byte(i), factor); got != want {
+				t.Fatalf("%d and %d by %v are %d, expected %d", i>>8, i&255, factor, got, want)
+			}
+		}
+	}
+}
+
 func TestColoursOfAPNGThatAreTransparent(t *testing.T) {
 	black := image.NewNRGBA(image.Rect(0, 0, 4, 3))
 	for i := range 12 {

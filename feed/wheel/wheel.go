@@ -39,6 +39,15 @@ func Sum32(x, y, z float32) float32 {
 	return float32(x*y) + z
 }
 
+// SumsOfBytes reports whether double precision holds x*d + a without rounding for every
+// difference d of two bytes and every byte a: rounded to single precision, that is then
+// Sum32 where the wheel fuses. The product is a multiple of 2^(e-23), with e the exponent of
+// x, and the sum is below 2^9 or 2^(e+10): no more than 53 bits lie between from e = -21 on.
+func SumsOfBytes(x float32) bool {
+	size := math.Abs(float64(x))
+	return x == 0 || size >= 1.0/(1<<21) && size <= 1<<20
+}
+
 // fuse32 rounds once. The product is exact in double precision. A sum that is not exact
 // there is made odd in its last bit, so that rounding it again sees on which side it lay.
 func fuse32(x, y, z float32) float32 {

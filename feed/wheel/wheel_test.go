@@ -52,3 +52,27 @@ func TestSumIsTheWheels(t *testing.T) {
 		t.Errorf("Sum32: %b, expected %b", got, want32)
 	}
 }
+
+// TestSumsOfBytes: where SumsOfBytes says so, double precision alone gives what a fused sum in
+// single precision does, for every byte and difference of bytes.
+func TestSumsOfBytes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for e := -21; e <= 19; e++ {
+		x := float32(math.Ldexp(1+float64(r.IntN(1<<23)|1)/(1<<23), e)) * float32(1-2*r.IntN(2))
+		if !SumsOfBytes(x) {
+			t.Errorf("not of %b", x)
+		}
+		for d := -255; d <= 255; d++ {
+			for a := range 256 {
+				if got, want := float32(float64(float64(x)*float64(d))+float64(a)), fuse32(x, float32(d), float32(a)); got != want {
+					t.Fatalf("%b*%d + %d is %b, expected %b", x, d, a, got, want)
+				}
+			}
+		}
+	}
+	for _, x := range []float32{1.0 / (1 << 22), -1e-20, 1 << 21, float32(math.Inf(1)), float32(math.NaN())} {
+		if SumsOfBytes(x) {
+			t.Errorf("of %b", x)
+		}
+	}
+}

@@ -129,7 +129,7 @@ func near(gpu hardware.GPU) float64 { return 0.65 * gpu.NVLink.Value }
 // machineOf is how many GPUs share the fast links.
 func machineOf(gpu hardware.GPU) float64 {
 	switch {
-	case strings.HasPrefix(gpu.Name, "gb200"):
+	case gpu.Name == "gb200", gpu.Name == "gb300":
 		return 72
 	case strings.HasPrefix(gpu.Name, "tpu-"):
 		return 256 // of a v5e or v6e pod; the others have more

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/picture"
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
@@ -64,6 +65,11 @@ func run(folder string) error {
 		w.tensor = make([]byte, p.Bytes())
 		parts = append(parts, func(file []byte, sample uint64) error { return w.sample(p, file, sample) })
 	}
+	jitter, err := enhancing()
+	if err != nil {
+		return err
+	}
+	parts = append(parts, jitter...)
 	for round := range 2 { // in the first one memory is made and tables are built
 		for _, part := range parts {
 			_ = unix.Close(mark)
@@ -76,6 +82,27 @@ func run(folder string) error {
 		_ = unix.Close(mark)
 	}
 	return nil
+}
+
+// enhancing are what ColorJitter asks for and a turn, each of a picture of 256 x 256 pixels in RGB.
+func enhancing() (parts []func(file []byte, sample uint64) error, err error) {
+	pixels := make([]byte, 3*256*256)
+	for i := range pixels {
+		pixels[i] = byte(i * 2654435761 >> 13)
+	}
+	w := picture.NewWorker(decode.Limits{})
+	for _, op := range []string{
+		`["brightness",1.3]`, `["contrast",1.3]`, `["color",1.3]`,
+		`["affine",256,256,[0.9,0.3,-9,-0.3,0.9,8],3,[0,0,0]]`,
+	} {
+		p, err := picture.Parse([]byte(`{"mode":"RGB","size":[256,256],"ops":[` + op + `]}`))
+		if err != nil {
+			return nil, err
+		}
+		made := make([]byte, p.Output.Bytes())
+		parts = append(parts, func([]byte, uint64) error { return w.Run(p, picture.Source{Pixels: pixels}, made) })
+	}
+	return parts, nil
 }
 
 func readAll(folder string) (files [][]byte, err error) {

@@ -2,11 +2,12 @@
 
     python chains.py --stream --count 1000 --seed 1     records to standard output
     python chains.py --odd FOLDER                       records of the files in it, each with a few chains
+    python chains.py --each 100                         so many records of each operation alone
     python chains.py --write chains.json --count 620    a fixed choice of them, as digests, for machines without Pillow
     bin/cpus/root/python chains.py --write chains-arm64.json --count 620    what Pillow's wheel for arm64 makes of them
 
-A record: the program (JSON), the kind of source ("pixels" or "file"), the source, what comes out; each a length of 4
-bytes and bytes. Where Pillow raises, the last is empty.
+A record: the program (JSON), the kind of source ("pixels" or "file") and what is tested, the source, what comes out;
+each a length of 4 bytes and bytes. Where Pillow raises, the last is empty.
 """
 import argparse
 import base64
@@ -200,16 +201,21 @@ def point(r, im):
     return ["point", t], lambda: im.point(t)
 
 
+def named(name, maker):
+    maker.__name__ = name
+    return maker
+
+
 def enhance(name, kind):
     def make(r, im):
         f = r.choice([0, 0.0, 1, 1.0, 0.5, r.uniform(0, 2), r.uniform(-1, 3), r.uniform(0, 1), 1 + r.choice([-0.9, 0.1, 0.35, 0.9]),
                       r.uniform(-300, 300), 9e5])
         return [name, f], lambda: kind(im).enhance(f)
-    return make
+    return named(name, make)
 
 
 def simple(name, do):
-    return lambda r, im: ([name], lambda: do(im))
+    return named(name, lambda r, im: ([name], lambda: do(im)))
 
 
 def autocontrast(r, im):
@@ -234,7 +240,7 @@ def blur(name, kind):
         x = r.choice([0, 0.1, 0.5, 1, 2, r.uniform(0, 3), r.uniform(0, 30)])
         y = x if r.random() < 0.6 or VERSION < 11 else r.uniform(0, 3)  # 10.0 takes one number
         return [name, x, y], lambda: im.filter(kind(x if x == y else (x, y)))
-    return make
+    return named(name, make)
 
 
 def grayscale(r, im):
@@ -383,6 +389,42 @@ def stream(count, seed, files):
         record(program, kind, data, result)
 
 
+NAMES = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming", 6: "mks2013", 7: "mks2021"}
+FILTER_AT = {"resize": 3, "affine": 4, "perspective": 4, "quad": 4}  # where an operation has its filter
+
+
+def name_of(maker, op):
+    """What a row of a table calls an operation."""
+    at = FILTER_AT.get(op[0])
+    return f"{maker} {NAMES[op[at]]}" if at else maker
+
+
+def each(count):
+    """Each operation alone, on pictures of all modes."""
+    tried = {maker.__name__: maker for maker in MAKERS}
+    for name, maker in tried.items():
+        r = random.Random(f"each {name}")
+        for _ in range(count * (4 if name in FILTER_AT or name == "rotate" else 1)):
+            mode, kind, _, data, im = source(r, 0.05)
+            op, do = maker(r, im)
+            ops, result = [op] if op else [], b""
+            try:
+                out = do() if op else im
+                ops, result = (ops + [["asarray"]], np.asarray(out).tobytes()) if out.mode == "1" else (ops, out.tobytes())
+            except Exception:
+                pass
+            record({"mode": mode, "size": im.size, "ops": ops} | OLDER, f"{kind} {name_of(name, op or [name])}", data, result)
+    for i in range(count * 4 if F is not None else 0):
+        r = random.Random(f"each tensor {i}")
+        mode, kind, _, data, im = source(r, 0.05)
+        if mode == "1":
+            continue
+        ops, out = tensor(r, im)
+        while not any(op[0] in ("tensor", "pil_to_tensor") for op in ops):
+            ops, out = tensor(r, im)
+        record({"mode": mode, "size": im.size, "ops": ops} | OLDER, f"{kind} {ops[-1][0]} (tensor)", data, np.ascontiguousarray(out).tobytes())
+
+
 def record(program, kind, data, result):
     for piece in (json.dumps(program).encode(), kind.encode(), data, result):
         sys.stdout.buffer.write(struct.pack("<I", len(piece)) + piece)
@@ -405,23 +447,23 @@ def odd(folder):
         if w * h > 4_000_000:
             continue
         box = (w // 4, h // 4, max(w // 4 + 1, w * 3 // 4), max(h // 4 + 1, h * 3 // 4))
-        for ops, do in [
-            ([["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im))),
-            ([["convert", "RGB"]], lambda im: im.convert("RGB")),
-            ([["convert", "RGB"], ["crop", *box], ["resize", 20, 20, 3]], lambda im: im.convert("RGB").crop(box).resize((20, 20), 3)),
-            ([["crop", *box], ["transpose", 2], ["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im.crop(box).transpose(2)))),
-            ([["convert", "L"]], lambda im: im.convert("L")),
+        for name, ops, do in [
+            (f"decode {im.format}", [["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im))),
+            ("convert", [["convert", "RGB"]], lambda im: im.convert("RGB")),
+            ("resize bicubic", [["convert", "RGB"], ["crop", *box], ["resize", 20, 20, 3]], lambda im: im.convert("RGB").crop(box).resize((20, 20), 3)),
+            ("transpose", [["crop", *box], ["transpose", 2], ["asarray"]], lambda im: np.ascontiguousarray(np.asarray(im.crop(box).transpose(2)))),
+            ("convert", [["convert", "L"]], lambda im: im.convert("L")),
             # Photos have many places between pixels of one value, which a sum rounded in another way loses.
-            ([["convert", "RGB"], ["affine", w, h, TURN, 3, None]], lambda im: im.convert("RGB").transform(im.size, Image.Transform.AFFINE, TURN, 3)),
-            ([["convert", "RGB"], ["perspective", w, h, TILT, 3, None]], lambda im: im.convert("RGB").transform(im.size, Image.Transform.PERSPECTIVE, TILT, 3)),
-            ([["convert", "RGB"], ["affine", w, h, TURN, 2, None], ["color", 1.1]],
+            ("affine bicubic", [["convert", "RGB"], ["affine", w, h, TURN, 3, None]], lambda im: im.convert("RGB").transform(im.size, Image.Transform.AFFINE, TURN, 3)),
+            ("perspective bicubic", [["convert", "RGB"], ["perspective", w, h, TILT, 3, None]], lambda im: im.convert("RGB").transform(im.size, Image.Transform.PERSPECTIVE, TILT, 3)),
+            ("color", [["convert", "RGB"], ["affine", w, h, TURN, 2, None], ["color", 1.1]],
              lambda im: ImageEnhance.Color(im.convert("RGB").transform(im.size, Image.Transform.AFFINE, TURN, 2)).enhance(1.1)),
         ]:
             try:
                 result = do(Image.open(io.BytesIO(data))).tobytes()
             except Exception:
                 result = b""
-            record({"mode": mode, "size": (w, h), "ops": ops} | OLDER, "file", data, result)
+            record({"mode": mode, "size": (w, h), "ops": ops} | OLDER, f"file {name}", data, result)
 
 
 def write(path, count):
@@ -439,6 +481,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--stream", action="store_true")
     parser.add_argument("--odd")
+    parser.add_argument("--each", type=int)
     parser.add_argument("--write")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", default="1")
@@ -450,5 +493,7 @@ if __name__ == "__main__":
         write(args.write, args.count)
     if args.odd:
         odd(args.odd)
+    if args.each:
+        each(args.each)
     if args.stream:
         stream(args.count, args.seed, args.files)

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Which operation gives which platform's Pillow's bytes: bench/cpus/operations.py [--folder FOLDER]... [--markdown FILE]
+
+    bench/cpus/root.py --torch        # once: arm64's Python with Pillow, PyTorch and torchvision
+    bench/cpus/operations.py --markdown bench/cpus/RESULTS.md
+
+On each platform the Pillow and the torchvision of that platform make every operation alone, on random pictures of all
+modes, and a few on the files in each FOLDER/*; the feed's code for that platform makes them again, and what is not
+byte for byte the same is told and ends this with 1. feed/picture/testdata/chains.py draws, differential_test.go
+compares. arm64 is emulated by qemu. FOLDER is feed/decode/testdata if none is given.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import cpus
+
+ROOT = cpus.ROOT
+PYTHON = {"amd64": ROOT / "python/.venv/bin/python", "arm64": cpus.BUILT / "root/python"}
+NAMES = {"amd64": "x86-64", "arm64": "arm64"}
+ROW = re.compile(r'row "(.*)": (\d+) same, (\d+) bytes, (\d+) differ, refused: map\[(.*)\]$', re.MULTILINE)
+BEGIN, END = "<!-- operations.py: begin -->", "<!-- operations.py: end -->"
+
+
+class Row(NamedTuple):
+    same: int = 0
+    bytes: int = 0
+    differ: int = 0
+    refused: Counter = Counter()
+
+    def plus(self, other):
+        return Row(self.same + other.same, self.bytes + other.bytes, self.differ + other.differ, self.refused + other.refused)
+
+
+def compare(arch, folders):
+    """The rows of a platform, by operation."""
+    python = PYTHON[arch]
+    if not python.exists():
+        sys.exit(f"operations.py: {python} is missing: " + ("run bench/cpus/root.py --torch" if arch == "arm64" else "run make torch"))
+    program = cpus.BUILT / arch / "picture.test"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    cpus.run(["go", "test", "-c", "-o", program, "./feed/picture"], {**os.environ, "GOOS": "linux", "GOARCH": arch, "CGO_ENABLED": "0"})
+    front, environment = cpus.launcher(cpus.Level("", arch, None, qemu="" if arch == cpus.HERE else "max"))
+    rows = {}
+    for test, folder in [("TestEachOperationIsPillows", None), *(("TestOddFilesArePillows", folder) for folder in folders)]:
+        words = [*front, program, "-test.v", "-test.run", f"^{test}$", *(["-folder", folder.resolve(), "-least", "1"] if folder else [])]
+        done = subprocess.run([str(word) for word in words], env={**environment, "STOKER_PYTHON": str(python)}, cwd=ROOT / "feed/picture", capture_output=True, text=True)
+        found = ROW.findall(done.stdout)
+        if not found:
+            sys.exit(f"{test} on {arch} ended with {done.returncode} and no rows:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        for name, same, size, differ, why in found:
+            reasons = Counter({reason: int(n) for reason, n in re.findall(r"(.+?):(\d+)(?: |$)", why)})
+            row = Row(int(same), int(size), int(differ), Counter({shorten(reason): n for reason, n in reasons.items()}))
+            rows[name] = rows.get(name, Row()).plus(row)
+    return rows
+
+
+def shorten(reason):
+    """A reason without what is of one picture alone."""
+    reason = re.sub(r"^(op \d+|source): ", "", reason)
+    reason = re.sub(r", save it anew.*", "", reason)
+    return re.sub(r"\(\d+,\d+\)", "another size", reason)
+
+
+def make_table(rows, versions):
+    yield "| operation | " + " | ".join(f"{NAMES[arch]}: equal | bytes | differ | left to Pillow" for arch in rows) + " |"
+    yield "|---|" + "---|---|---|---|" * len(rows)
+    for name in sorted({name for of in rows.values() for name in of}, key=lambda name: (name.startswith("decode"), "tensor" in name, name)):
+        cells = [name]
+        for of in rows.values():
+            row = of.get(name, Row())
+            cells += [f"{row.same:,}", f"{row.bytes:,}", str(row.differ), str(sum(row.refused.values()))]
+        yield "| " + " | ".join(cells) + " |"
+    totals = ["all"]
+    for of in rows.values():
+        total = sum_of(of)
+        totals += [f"{total.same:,}", f"{total.bytes:,}", str(total.differ), str(sum(total.refused.values()))]
+    yield "| " + " | ".join(totals) + " |"
+    yield ""
+    yield versions
+    yield ""
+    yield "Left to Pillow, on either platform, and how often:"
+    yield ""
+    reasons = {arch: sum_of(of).refused for arch, of in rows.items()}
+    for reason in sorted({r for of in reasons.values() for r in of}, key=lambda r: -max(of[r] for of in reasons.values())):
+        yield f"- {reason}: " + ", ".join(f"{of[reason]} on {NAMES[arch]}" for arch, of in reasons.items())
+
+
+def sum_of(rows):
+    total = Row()
+    for row in rows.values():
+        total = total.plus(row)
+    return total
+
+
+def read_versions(arch):
+    line = "import PIL, numpy, torch, torchvision; print('Pillow', PIL.__version__ + ', NumPy', numpy.__version__ + ', torch', torch.__version__ + ', torchvision', torchvision.__version__)"
+    return f"{NAMES[arch]}: {cpus.run([PYTHON[arch], '-c', line]).strip()}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, action="append", help="of folders with files of pictures")
+    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the table between its marks in FILE")
+    options = parser.parse_args()
+    platforms = sorted({cpus.HERE, "arm64"})
+    rows = {arch: compare(arch, options.folder or [ROOT / "feed/decode/testdata"]) for arch in platforms}
+    text = "\n".join(make_table(rows, ". ".join(read_versions(arch) for arch in platforms) + "."))
+    if not options.markdown:
+        print(text)
+    else:
+        cpus.write_between(options.markdown, BEGIN, END, text)
+    differing = {arch: sum_of(of).differ for arch, of in rows.items()}
+    if any(differing.values()):
+        sys.exit(f"operations.py: not Pillow's bytes: {differing}")
+
+
+if __name__ == "__main__":
+    main()
