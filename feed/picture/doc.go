@@ -29,6 +29,9 @@
 //	brightness, color, contrast, sharpness factor
 //	gaussian_blur, box_blur x y                  Image.filter
 //	grayscale 1|3, hue shift                     torchvision's; shift is the byte that NumPy adds
+//	swap, band number                            OpenCV's BGR and RGB; one of three bands
+//	cv_gray, cv_hsv, cv_unhsv                    cv2.cvtColor of RGB, and back to it
+//	cv_resize w h interpolation                  cv2.resize, interpolations by their numbers
 //
 // and at the end, where the pixels are not to come as Image.tobytes has them:
 //

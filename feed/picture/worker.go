@@ -21,6 +21,8 @@ type Worker struct {
 	free    [][]byte
 	sums    []uint32 // of columns, for a blur
 	spots   []spot   // of a row, for a warp
+	lines   []int32  // of a plane, and shares, for OpenCV's resizes
+	shares  []float32
 }
 
 // NewWorker returns a Worker of any Program.

@@ -74,17 +74,17 @@ class Trial(NamedTuple):
 
 def trials() -> Iterator[Trial]:
     """All of them."""
-    sources = _sources()
+    found = sources()
     for name, on, programs in _ROWS:
         for kind in on.split():
             for ops in programs:
-                yield _trial(name, sources[("JPEG " if name == "JPEG" else "") + kind], tuple(ops))
+                yield trial_of(name, found[("JPEG " if name == "JPEG" else "") + kind], tuple(ops))
     for name, dtype in _NUMBERS.items():
         for kind in ("RGB", "L", "RGBw"):
-            yield _trial(name, sources[kind], (), dtype)
+            yield trial_of(name, found[kind], (), dtype)
 
 
-def _trial(name: str, source: Source, ops: tuple[Op, ...], dtype: torch.dtype | None = None) -> Trial:
+def trial_of(name: str, source: Source, ops: tuple[Op, ...], dtype: torch.dtype | None = None) -> Trial:
     core = by_pillow(source, ops)
     recipe = Recipe(source, ops, core.mode, core.size)
     job = Job(recipe, None if dtype is None else _steps(dtype, recipe.bands), torch.empty(0), None)
@@ -120,7 +120,7 @@ def _calls(dtype: torch.dtype, bands: int) -> tuple[Call, ...]:
     )
 
 
-def _sources() -> dict[str, Source]:
+def sources() -> dict[str, Source]:
     """Files of small pictures, half smooth and half noise. PNGs, which lose nothing, but for those that are tried as
     JPEGs."""
     from PIL import Image
