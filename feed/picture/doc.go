@@ -32,6 +32,7 @@
 //	swap, band number                            OpenCV's BGR and RGB; one of three bands
 //	cv_gray, cv_hsv, cv_unhsv                    cv2.cvtColor of RGB, and back to it
 //	cv_resize w h interpolation                  cv2.resize, interpolations by their numbers
+//	cv_affine w h [6] border [fill]              cv2.warpAffine by the inverse matrix, bilinear
 //
 // and at the end, where the pixels are not to come as Image.tobytes has them:
 //

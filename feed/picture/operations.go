@@ -37,6 +37,7 @@ func init() {
 		"cv_gray":   {0, 0, false, compileOpenCVGray},
 		"cv_hsv":    {0, 0, false, compileOpenCVHSV},
 		"cv_unhsv":  {0, 0, false, compileOpenCVFromHSV},
+		"cv_affine": {5, 5, false, compileOpenCVAffine},
 		"cv_resize": {3, 3, false, compileOpenCVResize},
 
 		"tobytes":       {0, 0, false, compileEnd("uint8", false)},

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._bands import band_of, look_of
+from ._bands import band_of, look_of, masked
 from ._job import idle
 from ._pictures import BANDS, Recording, bare, deferred, recording, replace
 from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
@@ -144,6 +144,9 @@ class LaterArray(metaclass=_Posing):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _check_caller(_SUBSCRIPTS)
+        if type(key) is LaterArray and type(value) in (int, float) and _waits(self) and _waits(key):
+            if self.cell.change(masked(self.cell.plan, key.cell.plan, value)):
+                return
         _made(self)[_real(key)] = _real(value)
 
     # What others ask for.
@@ -387,8 +390,8 @@ def _install_operators() -> None:
     for name in binary:
         public = name + "_" if name in ("and", "or") else name
         _install_binary(name, getattr(operator, public), getattr(operator, "i" + name), ufuncs.get(name))
-    for name in "lt le gt ge eq ne".split():
-        _install_method(name, _asking(getattr(operator, name)))
+    for name, ufunc in _COMPARISONS.items():
+        _install_method(name, _comparing(getattr(operator, name), ufunc))
     _install_method("contains", _asking(operator.contains))
     _install_method("divmod", _asking(divmod))
     _install_method("rdivmod", lambda self, other: divmod(_real(other), _made(self)))
@@ -406,6 +409,20 @@ def _install_method(name: str, method: Any) -> None:
 
 def _asking(operate: Any) -> Any:
     return lambda self, other: operate(_made(self), _real(other))
+
+
+_COMPARISONS = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+
+
+def _comparing(operate: Any, ufunc: Any) -> Any:
+    def compare(self: LaterArray, other: Any) -> Any:
+        plain = type(other) in (int, float) and self.dtype == _BYTES
+        after = _after(self, call_of(ufunc, (other,), {})) if plain else None
+        return operate(_made(self), _real(other)) if after is None else after
+
+    return compare
 
 
 def _install_binary(name: str, operate: Any, in_place: Any, ufunc: Any) -> None:
@@ -477,6 +494,14 @@ def _expanded(a: Any, axis: Any) -> Any:
     return a[(*[slice(None)] * at, None, Ellipsis)]
 
 
+def _clipped(a: Any, a_min: Any, a_max: Any) -> Any:
+    plain = type(a_min) in (int, float) and type(a_max) in (int, float)
+    after = _after(a, call_of(np.clip, (a_min, a_max), {})) if plain else None
+    if after is None:
+        raise ValueError
+    return after
+
+
 def _at_least_3d(a: Any) -> Any:
     return a if a.ndim >= 3 else a[:, :, None]
 
@@ -493,6 +518,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "expand_dims": _expanded,
     "atleast_3d": _at_least_3d,
     "copy": lambda a: a.copy("K"),
+    "clip": _clipped,
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,
 }
@@ -637,20 +663,19 @@ def elementwise(original: Any, *args: Any, **kwargs: Any) -> Any:
     named = {key: value for key, value in kwargs.items() if key != "dst"}
     plain = all(map(_number_or_table, rest)) and all(type(value) in (int, float) for value in named.values())
     if plain and rest and _waits(later) and (into is None or into is later):
-        if into is None:
-            after = _after(later, call_of(original, rest, named))
-            if after is not None:
-                return after
-        else:
-            plan = _planned(later, call_of(original, rest, named))
-            if plan is not None and _as_before(plan, later.cell.plan) and later.cell.change(plan):
-                return later
+        after = changed(later, call_of(original, rest, named), into is later)
+        if after is not None:
+            return after
     return _same(original, *args, **kwargs)
 
 
-def _as_before(after: Plan, plan: Plan) -> bool:
-    """Whether it fits into the same memory, that may be written."""
-    return after.look == plan.look and not plan.look.fixed
+def changed(later: LaterArray, call: Call, here: bool) -> LaterArray | None:
+    """What an elementwise call gives, in the same memory where that is meant; None: it needs the real array."""
+    if not here:
+        return _after(later, call)
+    plan, before = _planned(later, call), later.cell.plan
+    fits = plan is not None and before is not None and plan.look == before.look and not before.look.fixed
+    return later if fits and later.cell.change(plan) else None
 
 
 def _number_or_table(value: Any) -> bool:
@@ -729,6 +754,8 @@ _OURS: dict[str, dict[str, Any]] = {
 
 
 def _prepare() -> None:
+    from . import _albucore
+
     for module, functions in _OURS.items():
         if module not in _known:
             _known.add(module)
@@ -742,6 +769,9 @@ def _prepare() -> None:
 
         functions = [(name, value) for name, value in vars(module).items() if type(value) is BuiltinFunctionType]
         _standing.extend((module, name, value, _Standing(value, HANDLERS.get(name, _same))) for name, value in functions)
+    if _albucore.is_there() and "albucore" not in _known:
+        _known.add("albucore")
+        _albucore.install()
     if "fromarray" not in _known:
         _known.add("fromarray")
         replace(sys.modules["PIL.Image"], "fromarray", _from_array)

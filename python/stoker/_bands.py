@@ -108,3 +108,37 @@ def _merge(value: Any, done: Any, merge: Any) -> Any:
             band = call(band)
         bands.append(band)
     return merge(bands)
+
+
+def masked(plan: Plan | None, mask: Plan | None, new: float) -> Plan | None:
+    """With a number where a mask says so, that was computed of the same picture; None where that is not so."""
+    if plan is None or mask is None or plan.tail or mask.tail or mask.dtype != _BOOL or plan.look.fixed:
+        return None
+    if plan.recipe is None or mask.recipe is None or plan.steps is None or mask.steps is None:
+        return None
+    if _picture(plan.recipe) != _picture(mask.recipe) or plan.look.axes != mask.look.axes:
+        return None
+    if plan.steps.begin.axes != plan.look.axes or mask.steps.begin.axes != mask.look.axes:
+        return None
+    begin = plan.steps.begin
+    bare = plan._replace(steps=Steps(begin, (), begin), dtype=begin.dtype)
+    after = bare.then(call_of(_put, (plan.steps.calls, mask.steps.calls, new), {}))
+    return after if after is not None and after.look == plan.look and after.shape == plan.shape else None
+
+
+_BOOL = np.dtype("bool")
+
+
+def _picture(recipe: Recipe) -> tuple[Any, ...]:
+    return recipe.source, recipe.ops, recipe.mode, recipe.size
+
+
+def _put(value: Any, calls: tuple[Call, ...], asked: tuple[Call, ...], new: float) -> Any:
+    mask = value
+    for call in asked:
+        mask = call(mask)
+    for call in calls:
+        value = call(value)
+    value = value.copy("K")
+    value[mask] = new
+    return value

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from . import _opencv
 from ._pictures import Op
-from ._trials import Trial, sources, trial_of
+from ._trials import SHEAR, TURN, Trial, sources, trial_of
 
 #: What is tried, on which sources, with which operations.
 _ROWS: list[tuple[str, str, list[list[Op]]]] = [
@@ -15,6 +15,10 @@ _ROWS: list[tuple[str, str, list[list[Op]]]] = [
     (_opencv.NAMES["cv_gray"], "RGB RGBw", [[("cv_gray",)]]),
     (_opencv.NAMES["cv_hsv"], "RGB RGBw", [[("cv_hsv",)]]),
     (_opencv.NAMES["cv_unhsv"], "RGB RGBw", [[("cv_unhsv",)]]),
+    *(
+        (_opencv.AFFINE, on, [[("cv_affine", *to, matrix, border, fill)] for matrix in (TURN, SHEAR) for border in (0, 1, 2, 4)])
+        for on, to, fill in (("L", (47, 61), [77]), ("RGB", (33, 27), [9, 200, 77]), ("RGBw", (64, 40), [0, 0, 0]))
+    ),
     *(
         (_opencv.RESIZE + name, "L RGB RGBw", [[("cv_resize", *to, kind)] for to in sizes])
         for kind, name, sizes in (

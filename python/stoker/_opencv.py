@@ -40,6 +40,7 @@ _FLIPS = {0: 1, 1: 0, -1: 3}  # flipCode by sign, as Pillow's numbers
 _TURNS = {0: 4, 1: 3, 2: 2}  # cv2.ROTATE_*
 _SIDES = {1: "edge", 2: "symmetric", 4: "reflect"}  # cv2.BORDER_*
 _INTERPOLATIONS = {0: "nearest", 1: "linear", 3: "area"}
+AFFINE = "OpenCV's warpAffine"
 RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
 NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
 
@@ -232,15 +233,14 @@ def _rotated(recipe: Recipe, rotateCode: Any) -> Recipe | None:
 
 
 def _resized(recipe: Recipe, dsize: Any, *, fx: Any = 0, fy: Any = 0, interpolation: Any = 1) -> Recipe | None:
-    sides = whole(dsize) if type(dsize) in (tuple, list) and len(dsize) == 2 else None
+    sides = _sides_of(dsize)
     kind = _INTERPOLATIONS.get(interpolation) if type(interpolation) is int else None
-    if sides is None or kind is None or RESIZE + kind in _pictures.left or type(fx) not in (int, float) or type(fy) not in (int, float):
+    plain = type(fx) in (int, float) and type(fy) in (int, float)
+    if sides is None or kind is None or not plain or RESIZE + kind in _pictures.left:
         return None
-    if not all(0 < side < _LONGEST for side in sides) or kind == "area" and any(
-        after > before for after, before in zip(sides, recipe.size)
-    ):
+    if kind == "area" and any(after > before for after, before in zip(sides, recipe.size)):
         return None
-    return recipe.then("cv_resize", *sides, interpolation, size=(sides[0], sides[1]))
+    return recipe.then("cv_resize", *sides, interpolation, size=sides)
 
 
 def _bordered(
@@ -258,6 +258,37 @@ def _bordered(
     if kind is None or kind != "edge" and (max(left, right) >= width or max(top, bottom) >= height):
         return None
     return recipe.then("pad", kind, *sides, size=size)
+
+
+def _warped(
+    recipe: Recipe, M: Any, dsize: Any, *, flags: Any = 1, borderMode: Any = 0, borderValue: Any = 0
+) -> Recipe | None:
+    sides, fill = _sides_of(dsize), scalar(borderValue, recipe.bands)
+    plain = type(M) is np.ndarray and M.shape == (2, 3) and M.dtype in (np.float32, np.float64) and np.isfinite(M).all()
+    if not plain or sides is None or fill is None or type(flags) is not int or flags & ~_INVERSE != 1:
+        return None
+    if type(borderMode) is not int or borderMode not in (0, *_SIDES) or AFFINE in _pictures.left:
+        return None
+    rows = M.astype(np.float64).ravel().tolist()
+    numbers = rows if flags & _INVERSE else inverse(rows)
+    return recipe.then("cv_affine", *sides, numbers, borderMode, fill, size=sides)
+
+
+_INVERSE = 16  # cv2.WARP_INVERSE_MAP
+
+
+def inverse(m: list[float]) -> list[float]:
+    """A matrix turned around as OpenCV does it."""
+    d = m[0] * m[4] - m[1] * m[3]
+    d = 1 / d if d != 0 else 0.0
+    a, b, c, e = m[4] * d, m[1] * -d, m[3] * -d, m[0] * d
+    return [a, b, -a * m[2] - b * m[5], c, e, -c * m[2] - e * m[5]]
+
+
+def _sides_of(dsize: Any) -> tuple[int, int] | None:
+    """A width and a height; None where it is another thing."""
+    sides = whole(dsize) if type(dsize) in (tuple, list) and len(dsize) == 2 else None
+    return None if sides is None or not all(0 < side < _LONGEST for side in sides) else (sides[0], sides[1])
 
 
 def scalar(value: Any, bands: int) -> list[int] | None:
@@ -287,6 +318,7 @@ HANDLERS: dict[str, Handler] = {
     "rotate": _on_bytes(_rotated),
     "transpose": _on_bytes(lambda recipe: recipe.transpose(5)),
     "resize": _on_bytes(_resized),
+    "warpAffine": _on_bytes(_warped),
     "copyMakeBorder": _on_bytes(_bordered),
     "split": _split,
     "merge": _merge,
@@ -318,6 +350,17 @@ def _sized(image: Any, width: int, height: int, interpolation: int) -> Any:
     return Image.fromarray(_original("resize")(np.array(image), (width, height), interpolation=interpolation))
 
 
+def _turned(image: Any, width: int, height: int, numbers: list[float], border: int, fill: list[int]) -> Any:
+    from PIL import Image
+
+    matrix = np.array(numbers, np.float64).reshape(2, 3)
+    return Image.fromarray(
+        _original("warpAffine")(
+            np.array(image), matrix, (width, height), flags=1 | _INVERSE, borderMode=border, borderValue=fill
+        )
+    )
+
+
 _pictures.MAKERS.update(
     swap=_swapped,
     band=lambda image, band: image.getchannel(band),
@@ -325,4 +368,5 @@ _pictures.MAKERS.update(
     cv_hsv=_of_array("cvtColor", 41),
     cv_unhsv=_of_array("cvtColor", 55),
     cv_resize=_sized,
+    cv_affine=_turned,
 )
