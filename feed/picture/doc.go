@@ -12,6 +12,7 @@
 //	            tensor.go     planes → pixels or a tensor
 //
 // A program is {"mode": "RGB", "size": [width, height], "ops": [[name, arguments…], …]}.
+// Mode "Y" is a colour JPEG of which OpenCV reads the brightness alone, and "L" from then on.
 // Resizes follow Pillow 13, or with "pillow": 12 what all versions before it do.
 // The ops, with null for Python's None:
 //

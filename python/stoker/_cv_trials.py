@@ -11,6 +11,7 @@ from ._trials import SHEAR, TURN, Trial, sources, trial_of
 #: What is tried, on which sources, with which operations.
 _ROWS: list[tuple[str, str, list[list[Op]]]] = [
     ("OpenCV's JPEG", "RGB420 RGB444 RGB422 RGB420p RGB420w L Lp", [[]]),
+    (_opencv.GREY, "RGB420 RGB444 RGB422 RGB420p RGB420w", [[]]),
     ("OpenCV's PNG", "L RGB RGBw", [[]]),
     (_opencv.NAMES["cv_gray"], "RGB RGBw", [[("cv_gray",)]]),
     (_opencv.NAMES["cv_hsv"], "RGB RGBw", [[("cv_hsv",)]]),
@@ -36,6 +37,7 @@ def trials() -> Iterator[Trial]:
     for name, on, programs in _ROWS:
         for kind in on.split():
             source = found[("JPEG " if name.endswith("JPEG") else "") + kind]
-            own = _opencv.CvSource(source.data, source.format, source.mode, source.size)
+            mode = "Y" if name == _opencv.GREY else source.mode
+            own = _opencv.CvSource(source.data, source.format, mode, source.size)
             for ops in programs:
                 yield trial_of(name, own, tuple(ops))

@@ -40,6 +40,7 @@ _FLIPS = {0: 1, 1: 0, -1: 3}  # flipCode by sign, as Pillow's numbers
 _TURNS = {0: 4, 1: 3, 2: 2}  # cv2.ROTATE_*
 _SIDES = {1: "edge", 2: "symmetric", 4: "reflect"}  # cv2.BORDER_*
 _INTERPOLATIONS = {0: "nearest", 1: "linear", 3: "area"}
+GREY = "OpenCV's grey JPEG"
 AFFINE = "OpenCV's warpAffine"
 RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
 NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
@@ -56,7 +57,7 @@ def _original(name: str) -> Any:
 
 
 class CvSource(Source):
-    """A file that OpenCV reads."""
+    """A file that OpenCV reads. Mode "Y": as grey, of a colour JPEG whose brightness is read alone."""
 
     __slots__ = ()
 
@@ -139,11 +140,14 @@ def _waiting(found: _pictures.Recording, file: Any, size: int, flags: int) -> La
     wanted = _ops_of(header, flags)
     if wanted is None or min(header.size) < 2 or max(header.size) > _LONGEST:
         return None
-    found.newest = source = CvSource(data, header.format, header.mode, header.size)
+    mode = header.mode
+    if mode == "RGB" and flags in (_GRAY, _GRAY | _IGNORE):
+        mode = "Y"
+    found.newest = source = CvSource(data, header.format, mode, header.size)
     files.keep(source)
     found.tally.opened += 1
     found.waited = True
-    return _arrays.later_of(_bands.plan_of(with_ops(Recipe(source, (), header.mode, header.size), wanted)))
+    return _arrays.later_of(_bands.plan_of(with_ops(Recipe(source, (), mode.replace("Y", "L"), header.size), wanted)))
 
 
 def _ops_of(header: _cv_files.Header, flags: int) -> list[tuple[Any, ...]] | None:
@@ -152,8 +156,10 @@ def _ops_of(header: _cv_files.Header, flags: int) -> list[tuple[Any, ...]] | Non
     if flags != _UNCHANGED and not flags & _IGNORE and header.turn is not None:
         ops.append(("transpose", header.turn))
     wanted = flags if flags == _UNCHANGED else flags & ~_IGNORE
+    if wanted == _GRAY and header.mode == "RGB":
+        return ops if header.format == "JPEG" and GREY not in _pictures.left else None
     if wanted == _GRAY or wanted == _UNCHANGED and header.mode == "L":
-        return ops if header.mode == "L" else None
+        return ops
     if wanted not in (_UNCHANGED, _COLOR) and (wanted != _RGB or not hasattr(sys.modules["cv2"], "IMREAD_COLOR_RGB")):
         return None
     if header.mode == "L":
