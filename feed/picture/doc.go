@@ -12,6 +12,7 @@
 //	            tensor.go     planes → pixels or a tensor
 //
 // A program is {"mode": "RGB", "size": [width, height], "ops": [[name, arguments…], …]}.
+// Mode "Y" is a colour JPEG of which OpenCV reads the brightness alone, and "L" from then on.
 // Resizes follow Pillow 13, or with "pillow": 12 what all versions before it do.
 // The ops, with null for Python's None:
 //
@@ -29,6 +30,10 @@
 //	brightness, color, contrast, sharpness factor
 //	gaussian_blur, box_blur x y                  Image.filter
 //	grayscale 1|3, hue shift                     torchvision's; shift is the byte that NumPy adds
+//	swap, band number                            OpenCV's BGR and RGB; one of three bands
+//	cv_gray, cv_hsv, cv_unhsv                    cv2.cvtColor of RGB, and back to it
+//	cv_resize w h interpolation                  cv2.resize, interpolations by their numbers
+//	cv_affine w h [6] border [fill]              cv2.warpAffine by the inverse matrix, bilinear
 //
 // and at the end, where the pixels are not to come as Image.tobytes has them:
 //

@@ -32,6 +32,14 @@ func init() {
 		"gaussian_blur": {2, 2, false, compileBlur(gaussianRadius, passes)},
 		"box_blur":      {2, 2, false, compileBlur(boxRadius, 1)},
 
+		"swap":      {0, 0, false, compileSwap},
+		"band":      {1, 1, false, compileBand},
+		"cv_gray":   {0, 0, false, compileOpenCVGray},
+		"cv_hsv":    {0, 0, false, compileOpenCVHSV},
+		"cv_unhsv":  {0, 0, false, compileOpenCVFromHSV},
+		"cv_affine": {5, 5, false, compileOpenCVAffine},
+		"cv_resize": {3, 3, false, compileOpenCVResize},
+
 		"tobytes":       {0, 0, false, compileEnd("uint8", false)},
 		"asarray":       {0, 0, false, compileEnd("uint8", false)},
 		"pil_to_tensor": {0, 0, false, compileEnd("uint8", true)},

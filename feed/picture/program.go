@@ -22,6 +22,7 @@ type Program struct {
 	mode   string // of the source
 	size   image.Point
 	turned bool // the source is asked for as RGB, whatever its mode is
+	luma   bool // only the brightness of a colour JPEG is asked for, as it is in the file
 	first  *segment
 	steps  []step
 	end    *outputForm
@@ -96,6 +97,9 @@ func Parse(text []byte) (*Program, error) {
 	}
 	size := image.Point{form.Size[0], form.Size[1]}
 	c := compiler{program: Program{mode: form.Mode, size: size}, mode: form.Mode, size: size, pillow: form.Pillow}
+	if form.Mode == brightness {
+		c.program.mode, c.program.luma, c.mode = "RGB", true, "L"
+	}
 	if err := c.compile(form.Ops); err != nil {
 		return nil, err
 	}
@@ -119,7 +123,7 @@ type operation struct {
 }
 
 func (c *compiler) compile(ops [][]any) error {
-	if !sources[c.mode] {
+	if !sources[c.program.mode] {
 		return &RefusalError{-1, fmt.Sprintf("pictures of mode %.20q", c.mode)}
 	}
 	first := 0

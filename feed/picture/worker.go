@@ -21,6 +21,9 @@ type Worker struct {
 	free    [][]byte
 	sums    []uint32 // of columns, for a blur
 	spots   []spot   // of a row, for a warp
+	lines   []int32  // of a plane, and shares, for OpenCV's resizes
+	shares  []float32
+	places  []place // of a row, for OpenCV's warp
 }
 
 // NewWorker returns a Worker of any Program.
@@ -49,6 +52,9 @@ var sources = map[string]bool{
 	"1": true, "L": true, "P": true, "LA": true, "RGB": true, "RGBA": true, "CMYK": true,
 	"I;16": true,
 }
+
+// brightness is a mode of sources: what OpenCV reads of a colour JPEG as grey.
+const brightness = "Y"
 
 func alpha(mode string) bool { return mode == "LA" || mode == "RGBA" }
 
@@ -83,6 +89,9 @@ func (w *Worker) loadSource(p *Program, source Source) error {
 }
 
 func (w *Worker) openSource(p *Program, source Source) (*decode.Picture, error) {
+	if source.File == nil && p.luma {
+		return nil, &RefusalError{-1, "the brightness of pixels"}
+	}
 	if source.File == nil {
 		return nil, w.splitBands(p, source.Pixels)
 	}
@@ -113,10 +122,23 @@ func (w *Worker) openSource(p *Program, source Source) (*decode.Picture, error) 
 	if p.readsWhole() {
 		return nil, w.keepDecoded(p.mode, picture)
 	}
+	if p.luma {
+		return lumaOnly(picture)
+	}
 	if grey := picture.Model == decode.Grey; !p.turned && grey != (p.mode == "L") {
 		return nil, &RefusalError{-1, fmt.Sprintf("a file of mode %q that was decoded as another", p.mode)}
 	}
 	return picture, nil
+}
+
+// lumaOnly is the first plane of a picture that has its brightness there.
+func lumaOnly(picture *decode.Picture) (*decode.Picture, error) {
+	if picture.Model != decode.YCbCr {
+		return nil, &RefusalError{-1, "the brightness of a file that has none of its own"}
+	}
+	grey := *picture
+	grey.Model, grey.SubX, grey.SubY = decode.Grey, 1, 1
+	return &grey, nil
 }
 
 // keepDecoded makes a decoded file, of a mode that a decode.Picture cannot hold, the picture.

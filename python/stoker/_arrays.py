@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._bands import band_of, look_of, masked
 from ._job import idle
 from ._pictures import BANDS, Recording, bare, deferred, recording, replace
 from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
@@ -105,7 +106,8 @@ class LaterArray(metaclass=_Posing):
 
     def __getitem__(self, key: Any) -> Any:
         plan = self.cell.plan
-        seen = plan.indexed(key if type(key) is tuple else (key,)) if plan is not None and recording() else None
+        keys = key if type(key) is tuple else (key,)
+        seen = (plan.indexed(keys) or band_of(plan, keys)) if plan is not None and recording() else None
         if seen is None:
             _check_caller(_SUBSCRIPTS)
         return _view(self, lambda plan: seen, lambda value: value[_real(key)])
@@ -142,6 +144,9 @@ class LaterArray(metaclass=_Posing):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _check_caller(_SUBSCRIPTS)
+        if type(key) is LaterArray and type(value) in (int, float) and _waits(self) and _waits(key):
+            if self.cell.change(masked(self.cell.plan, key.cell.plan, value)):
+                return
         _made(self)[_real(key)] = _real(value)
 
     # What others ask for.
@@ -286,6 +291,11 @@ def _quiet(bands: int, steps: Steps) -> bool:
     return True
 
 
+def waits(value: Any) -> bool:
+    """Whether it is an array that waits."""
+    return _waits(value)
+
+
 def _real(value: Any) -> Any:
     """With real arrays in place of all that wait, which are made together."""
     found: list[LaterArray] = []
@@ -380,8 +390,8 @@ def _install_operators() -> None:
     for name in binary:
         public = name + "_" if name in ("and", "or") else name
         _install_binary(name, getattr(operator, public), getattr(operator, "i" + name), ufuncs.get(name))
-    for name in "lt le gt ge eq ne".split():
-        _install_method(name, _asking(getattr(operator, name)))
+    for name, ufunc in _COMPARISONS.items():
+        _install_method(name, _comparing(getattr(operator, name), ufunc))
     _install_method("contains", _asking(operator.contains))
     _install_method("divmod", _asking(divmod))
     _install_method("rdivmod", lambda self, other: divmod(_real(other), _made(self)))
@@ -399,6 +409,20 @@ def _install_method(name: str, method: Any) -> None:
 
 def _asking(operate: Any) -> Any:
     return lambda self, other: operate(_made(self), _real(other))
+
+
+_COMPARISONS = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+
+
+def _comparing(operate: Any, ufunc: Any) -> Any:
+    def compare(self: LaterArray, other: Any) -> Any:
+        plain = type(other) in (int, float) and self.dtype == _BYTES
+        after = _after(self, call_of(ufunc, (other,), {})) if plain else None
+        return operate(_made(self), _real(other)) if after is None else after
+
+    return compare
 
 
 def _install_binary(name: str, operate: Any, in_place: Any, ufunc: Any) -> None:
@@ -470,6 +494,14 @@ def _expanded(a: Any, axis: Any) -> Any:
     return a[(*[slice(None)] * at, None, Ellipsis)]
 
 
+def _clipped(a: Any, a_min: Any, a_max: Any) -> Any:
+    plain = type(a_min) in (int, float) and type(a_max) in (int, float)
+    after = _after(a, call_of(np.clip, (a_min, a_max), {})) if plain else None
+    if after is None:
+        raise ValueError
+    return after
+
+
 def _at_least_3d(a: Any) -> Any:
     return a if a.ndim >= 3 else a[:, :, None]
 
@@ -486,6 +518,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "expand_dims": _expanded,
     "atleast_3d": _at_least_3d,
     "copy": lambda a: a.copy("K"),
+    "clip": _clipped,
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,
 }
@@ -560,6 +593,9 @@ def _same(original: Any, *args: Any, **kwargs: Any) -> Any:
     return first if type(first) is LaterArray and result is first.cell.value else result
 
 
+real, same = _real, _same  # for those who know more functions
+
+
 def _contiguous(original: Any, *args: Any, **kwargs: Any) -> Any:
     later = args[0] if len(args) == 1 and not kwargs else None
     if later is not None and not _waits(later):
@@ -574,6 +610,16 @@ def _contiguous(original: Any, *args: Any, **kwargs: Any) -> Any:
     return _same(original, *args, **kwargs) if after is None else after
 
 
+def _required(original: Any, a: Any, dtype: Any = None, requirements: Any = None, **kwargs: Any) -> Any:
+    wanted = [requirements] if isinstance(requirements, str) else requirements or []
+    if kwargs or dtype is not None or not _waits(a) or not {*wanted} <= _LIE or not {*wanted} & _LIE:
+        return _same(original, a, dtype, requirements, **kwargs)
+    return _contiguous(_originals["numpy", "ascontiguousarray"], a)
+
+
+_LIE = {"C", "C_CONTIGUOUS", "CONTIGUOUS"}  # of what numpy.require takes
+
+
 def _dense(plan: Plan) -> bool:
     size = 1
     for side, step in zip(reversed(plan.shape), reversed(plan.strides())):
@@ -586,7 +632,7 @@ def _dense(plan: Plan) -> bool:
 def _plan_of(image: Any, fixed: bool) -> Plan | None:
     """The array of a picture that is not made; None: something else, or it is made, or better left."""
     found = recording()
-    if found is None or not found.again or not found.tally.arrays or _refused[0]:
+    if found is None or not may_wait(found):
         return None
     Image = sys.modules["PIL.Image"].Image
     if not isinstance(image, Image) or type(image).__array_interface__ is not Image.__array_interface__:
@@ -598,11 +644,44 @@ def _plan_of(image: Any, fixed: bool) -> Plan | None:
     if min(width, height) < 2:  # how one with a side of one lies in memory no sample tells
         return None
     found.waited = True
-    look = _LOOKS[bands > 1]._replace(fixed=fixed)
+    look = look_of(bands, fixed)
     return Plan(recipe.copy(), (), Steps(look, (), look), (), look.shape((height, width, bands)), _BYTES, (height, width, bands))
 
 
-_LOOKS = {True: Look("HWC", ("WC", "C", ""), _BYTES, True), False: Look("HW", ("W", ""), _BYTES, True)}
+def may_wait(found: Recording) -> bool:
+    """Whether arrays may, in this fetch."""
+    return found.again and found.tally.arrays and not _refused[0]
+
+
+def later_of(plan: Plan) -> LaterArray:
+    return LaterArray(Cell(plan))
+
+
+def elementwise(original: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of an array that waits and of constants, value by value; into itself, where it says so."""
+    later, rest, into = args[0] if args else None, args[1:], kwargs.get("dst")
+    named = {key: value for key, value in kwargs.items() if key != "dst"}
+    plain = all(map(_number_or_table, rest)) and all(type(value) in (int, float) for value in named.values())
+    if plain and rest and _waits(later) and (into is None or into is later):
+        after = changed(later, call_of(original, rest, named), into is later)
+        if after is not None:
+            return after
+    return _same(original, *args, **kwargs)
+
+
+def changed(later: LaterArray, call: Call, here: bool) -> LaterArray | None:
+    """What an elementwise call gives, in the same memory where that is meant; None: it needs the real array."""
+    if not here:
+        return _after(later, call)
+    plan, before = _planned(later, call), later.cell.plan
+    fits = plan is not None and before is not None and plan.look == before.look and not before.look.fixed
+    return later if fits and later.cell.change(plan) else None
+
+
+def _number_or_table(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(type(each) in (int, float) for each in value)
+    return type(value) in (int, float) or type(value) is np.ndarray and value.size in (256, 768)
 
 
 # Functions of torch and Pillow.
@@ -662,16 +741,21 @@ def _from_array(original: Any, obj: Any, mode: Any = None) -> Any:
     return bare(image, plan.recipe.copy())
 
 
-_originals: dict[tuple[str, str], Any] = {("torch", "from_numpy"): torch.from_numpy}
+_originals: dict[tuple[str, str], Any] = {
+    ("torch", "from_numpy"): torch.from_numpy,
+    ("numpy", "ascontiguousarray"): np.ascontiguousarray,
+}
 _standing: list[tuple[Any, str, Any, _Standing]] = []
 _known: set[str] = set()
 _OURS: dict[str, dict[str, Any]] = {
-    "numpy": {"array": _array, "asarray": _asarray, "asanyarray": _asarray, "ascontiguousarray": _contiguous},
+    "numpy": {"array": _array, "asarray": _asarray, "asanyarray": _asarray, "ascontiguousarray": _contiguous, "require": _required},
     "torch": {"from_numpy": _from_numpy, "as_tensor": _as_tensor, "tensor": _tensor},
 }
 
 
 def _prepare() -> None:
+    from . import _albucore
+
     for module, functions in _OURS.items():
         if module not in _known:
             _known.add(module)
@@ -681,8 +765,13 @@ def _prepare() -> None:
     if "cv2" in sys.modules and "cv2" not in _known:  # it takes NumPy's own type alone
         _known.add("cv2")
         module = sys.modules["cv2"]
+        from ._opencv import HANDLERS
+
         functions = [(name, value) for name, value in vars(module).items() if type(value) is BuiltinFunctionType]
-        _standing.extend((module, name, value, _Standing(value, _same)) for name, value in functions)
+        _standing.extend((module, name, value, _Standing(value, HANDLERS.get(name, _same))) for name, value in functions)
+    if _albucore.is_there() and "albucore" not in _known:
+        _known.add("albucore")
+        _albucore.install()
     if "fromarray" not in _known:
         _known.add("fromarray")
         replace(sys.modules["PIL.Image"], "fromarray", _from_array)

@@ -28,7 +28,7 @@ from typing import Any
 import torch
 import torch.utils.data._utils as loading
 
-from . import _arrays, _judged, _nodes, _pictures, _share, _tensors, _trust
+from . import _arrays, _judged, _nodes, _opencv, _pictures, _share, _tensors, _trust
 from ._deaths import Deaths, patience
 from ._feed import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
 from ._line import Line
@@ -152,7 +152,7 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def asked() -> bool:
-    wanted = _everywhere or getattr(_wanted, "now", False) and "PIL.Image" in sys.modules
+    wanted = _everywhere or getattr(_wanted, "now", False) and _pictures.there()
     return wanted and Recording.now is None
 
 
@@ -174,7 +174,7 @@ def begin_alone() -> None:
     """An iteration of this process's own begins."""
     _install()
     _deaths.iteration()
-    if "PIL.Image" in sys.modules:  # else at the first fetch after it has come
+    if _pictures.there():  # else at the first fetch after it has come
         with _starting:
             _connected()
 
@@ -258,7 +258,7 @@ class _Supply:
         self._poll = select.poll()
         for ours, _ in pairs:
             self._poll.register(ours, select.POLLIN)
-        self._asking = set(range(count)) if "PIL.Image" in sys.modules else set()  # else those that import it will
+        self._asking = set(range(count)) if _pictures.there() else set()  # else those that import it will
 
     def serve(self) -> None:
         """Answer those that have asked. It takes a system call where none has."""
@@ -425,9 +425,9 @@ def _looked_at(own: dict[str, Any], account: _judged.Account, again: bool, fetch
     tally = own.get("_stoker_tally")
     if tally is None:
         tally = own["_stoker_tally"] = Tally(account)
-    if "PIL.Image" not in sys.modules:
+    if not _pictures.there():
         batch = fetch()
-        if "PIL.Image" not in sys.modules:
+        if not _pictures.there():
             _note(tally, False)
         return batch
     if not in_worker() and not own.get("_stoker_begun"):  # in a worker the trainer answers
@@ -640,11 +640,12 @@ def _ready() -> bool:
 
     What it takes is put in place as soon as the program has imported what it is for.
     """
-    if "PIL.Image" not in sys.modules or maker.line is None or not maker.line.ready():
+    if not _pictures.there() or maker.line is None or not maker.line.ready():
         return False
     with _preparing:
         if not _trusted(maker.line) or not _pictures.install():
             return False
+        _check_opencv(maker.line)
         _tensors.install(sys.modules)
     return True
 
@@ -664,10 +665,11 @@ def _ends(count: int, job: str | None = None) -> list[socket.socket]:
             break
         assert _daemon is not None
         try:
-            if "PIL.Image" in sys.modules and not _checked:  # here, so that workers need not
+            if _pictures.there() and not _checked:  # here, so that workers need not
                 with _lent(_daemon) as line:
                     if not _trusted(line) and _lost:
                         return []
+                    _check_opencv(line)
             return [_daemon.connect(Wait(math.inf, say)).detach() for _ in range(count)]
         except (StokerError, OSError) as error:
             _say_once(f"pictures are made by Pillow for now: {error}")
@@ -749,6 +751,22 @@ def _trusted(line: Line) -> bool:
     if left:
         _say_once(_trust.say_left(left))
     return True
+
+
+def _check_opencv(line: Line) -> None:
+    """See what may wait of OpenCV, once it has been imported."""
+    if _opencv.tried or not _opencv.is_there() or not _checked:
+        return
+    _opencv.tried = True
+    try:
+        left = _trust.check_opencv(line)
+    except Exception as why:  # no daemon, or a fault of ours: OpenCV does it all
+        _say_once(f"OpenCV's arrays are made by OpenCV: its trials ended with {why!r}")
+        return
+    _opencv.checked = True
+    _pictures.left |= left
+    if left:
+        _say_once(_trust.say_left_to_opencv(left))
 
 
 _once: set[str] = set()

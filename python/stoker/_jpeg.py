@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import NamedTuple
 
 _behind_scan = re.compile(rb"\xff[^\x00\xd0-\xd7]").search  # the first marker that does not belong to the scan
 _SAMPLINGS = {b"\x11", b"\x21", b"\x12", b"\x22", b"\x41"}  # of luma, where chroma has one: what libjpeg upsamples
@@ -28,12 +29,33 @@ def sound(data: bytes | memoryview, trusting: bool = False) -> int:
         return 0
 
 
+class Told(NamedTuple):
+    """What the headers of a file say that is as it should be."""
+
+    size: tuple[int, int]
+    components: int
+    applications: list[bytes]  # their segments, each behind its marker's second byte
+
+
+def told(data: bytes | memoryview, trusting: bool = False) -> Told | None:
+    """What its headers say, None where it is not sound."""
+    reader = _Reader(data, trusting)
+    try:
+        if not reader.end():
+            return None
+    except IndexError:  # cut
+        return None
+    return Told(reader.size, len(reader.components) // 3, reader.applications)
+
+
 class _Reader:
     def __init__(self, data: bytes | memoryview, trusting: bool) -> None:
         self.data, self.trusting = data, trusting
         self.tables: set[int] = set()  # class and number of Huffman tables
         self.quantization: set[int] = set()
         self.components = b""  # three bytes each: name, sampling, quantization
+        self.size = 0, 0
+        self.applications: list[bytes] = []
         self.progressive = False
         self.scans = 0
 
@@ -60,6 +82,8 @@ class _Reader:
         return 0
 
     def take(self, marker: int, segment: bytes) -> bool:
+        if 0xE0 <= marker <= 0xEF:
+            self.applications.append(bytes((marker,)) + segment)
         if 0xE0 <= marker <= 0xEF or marker == _COMMENT:
             return True
         if marker == _TABLES:
@@ -90,6 +114,7 @@ class _Reader:
         ):
             return False
         self.components = segment[6:]
+        self.size = int.from_bytes(segment[3:5], "big"), int.from_bytes(segment[1:3], "big")
         names, samplings, quantization = self.components[::3], self.components[1::3], self.components[2::3]
         if not all(q in self.quantization for q in quantization):
             return False

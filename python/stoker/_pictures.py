@@ -13,6 +13,7 @@ place of a method of Pillow's is called. Nothing here runs in threads but the on
 from __future__ import annotations
 
 import functools
+import importlib.util
 import io
 import itertools
 import os
@@ -36,7 +37,7 @@ _CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 PIXELS = "the pixels of a picture"  # what may be asked for
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
-_MOST = 64 << 20  # bytes of a file
+LARGEST_FILE = 64 << 20  # bytes
 _TRIED = 16  # pictures of a data set, or fetches without any, before it is judged
 lock = threading.RLock()  # one in a forked child is its own
 
@@ -175,7 +176,7 @@ class Recipe:
         return BANDS[self.mode]
 
     def then(self, *op: Any, mode: str | None = None, size: tuple[int, int] | None = None) -> Recipe:
-        after = Recipe(self.source, (*self.ops, op), mode or self.mode, size or self.size)
+        after = Recipe(self.source, _joined(self.ops, op), mode or self.mode, size or self.size)
         if op[0] in left:
             _share.because(_share.PILLOW, f"such as {op[0]}, which is Pillow's here")
             after.make()
@@ -257,6 +258,20 @@ class Recipe:
         return self.make().gaussian_blur(radius, *passes)
 
 
+def _joined(ops: tuple[Op, ...], op: Op) -> tuple[Op, ...]:
+    """With another one behind them; bands are swapped as late as possible, so that only what is left of a picture is
+    decoded."""
+    if not ops or ops[-1] != _SWAP:
+        return (*ops, op)
+    if op == _SWAP:
+        return ops[:-1]
+    return (*ops[:-1], op, _SWAP) if op[0] in _ALIKE else (*ops, op)
+
+
+_SWAP = ("swap",)
+_ALIKE = {"crop", "transpose", "resize", "reduce", "pad", "cv_resize"}  # do the same to all bands
+
+
 def _integers(values: Any) -> list[int]:
     """The values where all are integers, else none."""
     return (
@@ -293,7 +308,7 @@ def _defer(image: Any) -> Recipe | None:
         at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
         data = (
-            files.read(file, size) if size <= _MOST else b""
+            files.read(file, size) if size <= LARGEST_FILE else b""
         )  # not read(): who asks for much more than there is pays for it
         if type(data) in (bytes, memoryview) and len(data) == size and (end := _end(image, data, found.trusts)):
             file.seek(end)
@@ -392,7 +407,7 @@ def by_pillow(source: Source, ops: tuple[Op, ...]) -> Any:
 
     image = Image.Image()._new(source.decode())
     for name, *arguments in ops:
-        image = _MAKERS[name](image, *arguments)
+        image = MAKERS[name](image, *arguments)
     return image.im
 
 
@@ -447,7 +462,7 @@ def _blurred(image: Any, x: float, y: float) -> Any:
         return image._new(image.im.gaussian_blur(x))
 
 
-_MAKERS: dict[str, Callable[..., Any]] = {
+MAKERS: dict[str, Callable[..., Any]] = {
     "convert": lambda image, mode: image.convert(mode),
     "crop": lambda image, *box: image._new(image.im.crop(box)),
     "resize": lambda image, w, h, kind, box: image._new(
@@ -474,6 +489,17 @@ _MAKERS: dict[str, Callable[..., Any]] = {
 
 
 # Putting it in place.
+
+
+def there() -> bool:
+    """Whether the program has imported what reads pictures. OpenCV's are described with Pillow, where that is there."""
+    if "PIL.Image" in sys.modules:
+        return True
+    if "cv2" not in sys.modules or importlib.util.find_spec("PIL") is None:
+        return False
+    importlib.import_module("PIL.Image")
+    return True
+
 
 _load_file: Callable[[Any], Any] | None = None  # ImageFile.load of Pillow itself, once something is in its place
 

@@ -277,7 +277,8 @@ class Plan(NamedTuple):
 
 
 _TORCH = {
-    np.dtype(name): getattr(torch, name) for name in ("uint8", "float16", "float32", "float64", "int32", "int64", "int16")
+    np.dtype(name): getattr(torch, name)
+    for name in ("bool", "uint8", "float16", "float32", "float64", "int32", "int64", "int16")
 }
 
 

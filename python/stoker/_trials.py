@@ -25,8 +25,8 @@ _aten = torch.ops.aten
 # Fewer values than torch shares out among threads (32,768): those would spin, and this comes before a fork.
 _WIDE = (115, 81)
 
-_TURN = [math.cos(0.4), math.sin(0.4), -3.5, -math.sin(0.4), math.cos(0.4), 6.25]
-_SHEAR = [1, 0.3, -2.5, 0.1, 0.9, 1.75]
+TURN = [math.cos(0.4), math.sin(0.4), -3.5, -math.sin(0.4), math.cos(0.4), 6.25]
+SHEAR = [1, 0.3, -2.5, 0.1, 0.9, 1.75]
 _TILT = [1.1, 0.05, -1.5, 0.1, 0.9, 0.5, 0.002, 0.001]
 _TABLE = [(value * 7 + 3) % 256 for value in range(256)]
 
@@ -45,8 +45,8 @@ _ROWS: list[tuple[str, str, list[list[Op]]]] = [
     ("resize", "P LA RGBA", [[("resize", 11, 40, 0, None)]]),
     ("reduce", "L RGB", [[("reduce", 2, 3, (0, 0, 33, 27))], [("reduce", 4, 4, (1, 2, 30, 25))]]),
     ("transpose", "L RGB RGBA", [[("transpose", method)] for method in range(7)]),
-    ("affine", "L RGB", [[("affine", 33, 27, a, kind, fill)] for a, fill in ((_TURN, None),) for kind in (0, 2, 3)]),
-    ("affine", "RGB", [[("affine", 40, 30, _SHEAR, kind, [9, 200, 77])] for kind in (0, 2, 3)]),
+    ("affine", "L RGB", [[("affine", 33, 27, a, kind, fill)] for a, fill in ((TURN, None),) for kind in (0, 2, 3)]),
+    ("affine", "RGB", [[("affine", 40, 30, SHEAR, kind, [9, 200, 77])] for kind in (0, 2, 3)]),
     ("perspective", "L RGB", [[("perspective", 33, 27, _TILT, kind, None)] for kind in (0, 2, 3)]),
     ("point", "L", [[("point", _TABLE)]]),
     ("point", "RGB", [[("point", _TABLE + _TABLE[::-1] + _TABLE)]]),
@@ -74,17 +74,17 @@ class Trial(NamedTuple):
 
 def trials() -> Iterator[Trial]:
     """All of them."""
-    sources = _sources()
+    found = sources()
     for name, on, programs in _ROWS:
         for kind in on.split():
             for ops in programs:
-                yield _trial(name, sources[("JPEG " if name == "JPEG" else "") + kind], tuple(ops))
+                yield trial_of(name, found[("JPEG " if name == "JPEG" else "") + kind], tuple(ops))
     for name, dtype in _NUMBERS.items():
         for kind in ("RGB", "L", "RGBw"):
-            yield _trial(name, sources[kind], (), dtype)
+            yield trial_of(name, found[kind], (), dtype)
 
 
-def _trial(name: str, source: Source, ops: tuple[Op, ...], dtype: torch.dtype | None = None) -> Trial:
+def trial_of(name: str, source: Source, ops: tuple[Op, ...], dtype: torch.dtype | None = None) -> Trial:
     core = by_pillow(source, ops)
     recipe = Recipe(source, ops, core.mode, core.size)
     job = Job(recipe, None if dtype is None else _steps(dtype, recipe.bands), torch.empty(0), None)
@@ -120,7 +120,7 @@ def _calls(dtype: torch.dtype, bands: int) -> tuple[Call, ...]:
     )
 
 
-def _sources() -> dict[str, Source]:
+def sources() -> dict[str, Source]:
     """Files of small pictures, half smooth and half noise. PNGs, which lose nothing, but for those that are tried as
     JPEGs."""
     from PIL import Image

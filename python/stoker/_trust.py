@@ -16,7 +16,7 @@ import platform
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import __version__, _pictures
@@ -39,24 +39,36 @@ Make = Callable[[list["Job"]], "list[Job] | None"]  # as a Line's
 
 def check(make: Make) -> set[str]:
     """What is left to the libraries. If that is not known, the daemon makes all that can be tried."""
-    key = _key()
-    found = _kept(key)
-    if found is None:
-        with _uncollected():
-            found = _try(make)
-        if _pristine():
-            _keep(key, found)
+    found = _known(_key(), lambda: _try(make))
     if {"JPEG", "PNG"} <= found:
         raise Unfit(f"the daemon's bytes are not those of Pillow {_pillow().__version__} here")
     return found
 
 
-def _try(make: Make) -> set[str]:
+def check_opencv(make: Make) -> set[str]:
+    """What is left to OpenCV, which has been imported."""
+    from ._cv_trials import trials
+
+    return _known(_key(opencv=_opencv()), lambda: _try(make, trials))
+
+
+def _known(key: str, attempt: Callable[[], set[str]]) -> set[str]:
+    """What is kept of it, or comes of an attempt."""
+    found = _kept(key)
+    if found is None:
+        with _uncollected():
+            found = attempt()
+        if _pristine():
+            _keep(key, found)
+    return found
+
+
+def _try(make: Make, trials: Callable[[], Iterable[Any]] | None = None) -> set[str]:
     """Have all trials made in one request; what differs, or is not made."""
-    from ._trials import trials
+    from . import _trials
     from ._verify import same_bits
 
-    rows = list(trials())
+    rows = list((trials or _trials.trials)())
     left = make([row.job for row in rows])
     if left is None:
         raise Gone("the daemon ended while it was tried")
@@ -85,7 +97,15 @@ def _pillow() -> Any:
 # Where it is kept.
 
 
-def _key() -> str:
+def _opencv() -> list[Any]:
+    """What OpenCV's bytes may depend on."""
+    module = sys.modules["cv2"]
+    own = [_mark(os.path.join(os.path.dirname(__file__), name)) for name in ("_cv_trials.py", "_opencv.py")]
+    switches = [module.useOptimized(), module.ipp.useIPP() if hasattr(module, "ipp") else False]
+    return [module.__version__, module.getBuildInformation(), *_mark(str(module.__file__)), own, switches]
+
+
+def _key(**more: Any) -> str:
     """A digest of all that the bytes may depend on."""
     core = _pillow().core
     told = {
@@ -95,6 +115,7 @@ def _key() -> str:
         "versions": {name: _version(name) for name in ("numpy", "torch", "torchvision")},
         "python": platform.python_version(),
         "machine": [platform.machine(), _processor()],
+        **more,
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
@@ -175,6 +196,14 @@ def _pristine() -> bool:
     methods = (getattr(image.Image, name) for name in ("convert", "point", "transform", "_new"))
     files = [getattr(getattr(method, "__code__", None), "co_filename", "") for method in methods]
     return all(os.path.dirname(file) in homes for file in files)
+
+
+def say_left_to_opencv(left: set[str]) -> str:
+    """A sentence about it."""
+    names = sorted(name.removeprefix("OpenCV's ") for name in left)
+    return (
+        f"left to OpenCV {sys.modules['cv2'].__version__}, whose bytes differ from the daemon's here: {', '.join(names)}"
+    )
 
 
 def say_left(left: set[str]) -> str:

@@ -69,8 +69,8 @@ class CheckTest(TrustCase):
 
     def test_differs(self):
         """What one library makes otherwise is left to it, alone."""
-        brightness = _pictures._MAKERS["brightness"]
-        with mock.patch.dict(_pictures._MAKERS, brightness=lambda image, factor: brightness(image, factor).transpose(0)):
+        brightness = _pictures.MAKERS["brightness"]
+        with mock.patch.dict(_pictures.MAKERS, brightness=lambda image, factor: brightness(image, factor).transpose(0)):
             expected = list(_trials.trials())
 
         def make(jobs):

@@ -1,0 +1,124 @@
+package picture
+
+import "math"
+
+// hsvDivisors are OpenCV's, with 12 bits behind the point: by brightness for saturation,
+// and by the difference of the bands for half a degree of hue.
+var hsvDivisors = func() (saturation, hue [256]int32) {
+	for i := 1; i < 256; i++ {
+		saturation[i] = int32(math.RoundToEven((255 << 12) / float64(i)))
+		hue[i] = int32(math.RoundToEven((180 << 12) / (6 * float64(i))))
+	}
+	return saturation, hue
+}
+
+var saturationOf, hueOf = hsvDivisors()
+
+// compileOpenCVHSV is cvtColor from RGB to HSV, with hues up to 180.
+func compileOpenCVHSV(c *compiler, a *arguments) {
+	if !colourPicture(c, a) {
+		return
+	}
+	c.addStep(func(w *Worker) error {
+		p := w.picture.planes
+		red, green, blue := p[0], p[1][:len(p[0])], p[2][:len(p[0])]
+		for i := range red {
+			red[i], green[i], blue[i] = convertPixelToHSV(int32(red[i]), int32(green[i]), int32(blue[i]))
+		}
+		return nil
+	})
+}
+
+func convertPixelToHSV(r, g, b int32) (hue, saturation, value uint8) {
+	const half = 1 << 11
+	top := max(r, g, b)
+	span := top - min(r, g, b)
+	h := r - g + 4*span
+	switch top {
+	case r:
+		h = g - b
+	case g:
+		h = b - r + 2*span
+	}
+	if h = (h*hueOf[span] + half) >> 12; h < 0 {
+		h += 180
+	}
+	return uint8(h), uint8((span*saturationOf[top] + half) >> 12), uint8(top)
+}
+
+// unhsvLane is how many pixels OpenCV takes at once, whose numbers it cuts off. It
+// rounds those of the pixels that are left at the end of a row.
+const unhsvLane = 32
+
+// sector is what a hue tells: which of six, and how far within it.
+type sector struct {
+	number int
+	within float64 // single precision
+	rest   float64 // 1 - within, so as well
+}
+
+var (
+	sectors  [256]sector
+	shareOf  [256]float32 // of 255
+	hueScale = float32(6) / float32(180)
+)
+
+func init() {
+	const part = float32(1) / float32(255)
+	for i := range sectors {
+		h := float32(float32(i) * hueScale)
+		number := int(h)
+		within := h - float32(number)
+		sectors[i] = sector{number % 6, float64(within), float64(1 - within)}
+		shareOf[i] = float32(i) * part
+	}
+}
+
+// compileOpenCVFromHSV is cvtColor back from there, as it is where one instruction
+// multiplies and adds.
+func compileOpenCVFromHSV(c *compiler, a *arguments) {
+	if !colourPicture(c, a) {
+		return
+	}
+	c.addStep(func(w *Worker) error {
+		p, width := w.picture.planes, w.picture.size.X
+		whole := width - width%unhsvLane
+		for y := range w.picture.size.Y {
+			at := y * width
+			h, s, v := p[0][at:][:width], p[1][at:][:width], p[2][at:][:width]
+			for x := range h {
+				h[x], s[x], v[x] = convertPixelFromHSV(h[x], s[x], v[x], x >= whole)
+			}
+		}
+		return nil
+	})
+}
+
+func convertPixelFromHSV(hue, saturation, value uint8, rounded bool) (r, g, b uint8) {
+	in, s, v := &sectors[hue], shareOf[saturation], shareOf[value]
+	finish := cutNumber
+	if rounded {
+		finish = roundNumber
+	}
+	low := func() uint8 { return finish(v * float32(1-s)) }
+	falling := func() uint8 { return finish(v * float32(1-float64(s)*in.within)) }
+	rising := func() uint8 { return finish(v * float32(1-float64(s)*in.rest)) }
+	top := finish(v)
+	switch in.number {
+	case 0:
+		return top, rising(), low()
+	case 1:
+		return falling(), top, low()
+	case 2:
+		return low(), top, rising()
+	case 3:
+		return low(), falling(), top
+	case 4:
+		return rising(), low(), top
+	}
+	return top, low(), falling()
+}
+
+func cutNumber(v float32) uint8 { return uint8(v * 255) }
+
+func roundNumber(v float32) uint8 { return uint8(math.RoundToEven(float64(v * 255))) }

@@ -1,0 +1,378 @@
+"""OpenCV's arrays that are made later: what `imread` and `imdecode` read within a fetch, and what OpenCV's functions
+make of arrays that wait.
+
+Bytes are those of the installed OpenCV, which `_trust` has compared before anything waits. What is not below, or was
+found to differ, gets real arrays and is OpenCV's own, as are files that are out of the ordinary.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _arrays, _bands, _cv_files, _files, _pictures, _share
+from ._arrays import LaterArray
+from ._pictures import Recipe, Source, recording
+
+Handler = Callable[..., Any]
+
+tried = False  # it was compared with OpenCV
+checked = False  # and it is known what of this waits
+_LONGEST = 1 << 16  # of sides
+_UNCHANGED, _GRAY, _COLOR, _IGNORE, _RGB = -1, 0, 1, 128, 256  # OpenCV's flags
+_BGR_OF: dict[int, tuple[str, ...]] = {  # OpenCV's codes of conversions, as operations
+    4: ("swap",),
+    6: ("swap", "cv_gray"),
+    7: ("cv_gray",),
+    8: ("triple",),
+    40: ("swap", "cv_hsv"),
+    41: ("cv_hsv",),
+    54: ("cv_unhsv", "swap"),
+    55: ("cv_unhsv",),
+}
+_FLIPS = {0: 1, 1: 0, -1: 3}  # flipCode by sign, as Pillow's numbers
+_TURNS = {0: 4, 1: 3, 2: 2}  # cv2.ROTATE_*
+_SIDES = {1: "edge", 2: "symmetric", 4: "reflect"}  # cv2.BORDER_*
+_INTERPOLATIONS = {0: "nearest", 1: "linear", 3: "area"}
+GREY = "OpenCV's grey JPEG"
+AFFINE = "OpenCV's warpAffine"
+RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
+NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
+
+
+def is_there() -> bool:
+    """Whether OpenCV has been imported, and what it takes beside."""
+    return "cv2" in sys.modules and hasattr(sys.modules["cv2"], "imdecode")
+
+
+def _original(name: str) -> Any:
+    """OpenCV's own function, whatever stands for it at the moment."""
+    return getattr(getattr(sys.modules["cv2"], name), "original", getattr(sys.modules["cv2"], name))
+
+
+class CvSource(Source):
+    """A file that OpenCV reads. Mode "Y": as grey, of a colour JPEG whose brightness is read alone."""
+
+    __slots__ = ()
+
+    def decode(self) -> Any:
+        from PIL import Image
+
+        flags = _IGNORE | (_COLOR if self.mode == "RGB" else _GRAY)
+        try:
+            array = _original("imdecode")(np.frombuffer(self.data, np.uint8), flags)
+            if array is None or array.shape[1::-1] != self.size:
+                raise OSError("OpenCV does not read the picture")
+        except Exception:
+            if found := recording():
+                found.failed = True
+            raise
+        return Image.fromarray(np.ascontiguousarray(array[..., ::-1]) if self.mode == "RGB" else array).im
+
+
+# Reading.
+
+
+def _imread(original: Any, *args: Any, **kwargs: Any) -> Any:
+    flags = _flags(args, kwargs)
+    if flags is not None and type(args[0]) is str and (found := _fetch()):
+        try:
+            with open(args[0], "rb") as file:
+                told = os.fstat(file.fileno())
+                later = _waiting(found, file, told.st_size, flags) if stat.S_ISREG(told.st_mode) else None
+        except OSError:  # OpenCV meets it as well
+            later = None
+        if later is not None:
+            return later
+    return _left(original(*_arrays.real(args), **_arrays.real(kwargs)))
+
+
+def _imdecode(original: Any, *args: Any, **kwargs: Any) -> Any:
+    flags = _flags(args, kwargs)
+    data = args[0] if args else None
+    plain = type(data) is np.ndarray and data.dtype == np.uint8 and data.size == max(data.shape, default=0)
+    if flags is not None and plain and data.flags.c_contiguous and (found := _fetch()):
+        later = _waiting(found, io.BytesIO(data), data.size, flags)
+        if later is not None:
+            return later
+    return _left(original(*_arrays.real(args), **_arrays.real(kwargs)))
+
+
+def _left(array: Any) -> Any:
+    """Count a picture that OpenCV has read itself."""
+    if type(array) is np.ndarray and array.ndim >= 2 and recording():
+        _share.left(array.shape[1::-1], _pictures.Recording.asking)
+    return array
+
+
+def _flags(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
+    """The flags of a plain call; None: of another one."""
+    if not 1 <= len(args) <= 2 or kwargs.keys() > {"flags"} or len(args) == 2 and kwargs:
+        return None
+    flags = args[1] if len(args) == 2 else kwargs.get("flags", _COLOR)
+    return int(flags) if type(flags) is int else None
+
+
+def _fetch() -> _pictures.Recording | None:
+    """The recording, where files that OpenCV reads may wait."""
+    found = recording()
+    waits = found is not None and found.trusts and _arrays.may_wait(found) and found.tally.worth()
+    return found if waits and checked and not any(name.startswith("OPENCV_IO") for name in os.environ) else None
+
+
+def _waiting(found: _pictures.Recording, file: Any, size: int, flags: int) -> LaterArray | None:
+    """The array of a file that is read from now on; None: it is left to OpenCV."""
+    if not 0 < size <= _pictures.LARGEST_FILE:
+        return None
+    files = found.files = found.files or _files.take()
+    data = files.read(file, size)
+    if len(data) != size:
+        return None
+    header = _cv_files.header_of(data)
+    if header is None or f"OpenCV's {header.format}" in _pictures.left:
+        return None
+    wanted = _ops_of(header, flags)
+    if wanted is None or min(header.size) < 2 or max(header.size) > _LONGEST:
+        return None
+    mode = header.mode
+    if mode == "RGB" and flags in (_GRAY, _GRAY | _IGNORE):
+        mode = "Y"
+    found.newest = source = CvSource(data, header.format, mode, header.size)
+    files.keep(source)
+    found.tally.opened += 1
+    found.waited = True
+    return _arrays.later_of(_bands.plan_of(with_ops(Recipe(source, (), mode.replace("Y", "L"), header.size), wanted)))
+
+
+def _ops_of(header: _cv_files.Header, flags: int) -> list[tuple[Any, ...]] | None:
+    """What is done to a decoded file, by OpenCV's flags; None: another thing."""
+    ops: list[tuple[Any, ...]] = []
+    if flags != _UNCHANGED and not flags & _IGNORE and header.turn is not None:
+        ops.append(("transpose", header.turn))
+    wanted = flags if flags == _UNCHANGED else flags & ~_IGNORE
+    if wanted == _GRAY and header.mode == "RGB":
+        return ops if header.format == "JPEG" and GREY not in _pictures.left else None
+    if wanted == _GRAY or wanted == _UNCHANGED and header.mode == "L":
+        return ops
+    if wanted not in (_UNCHANGED, _COLOR) and (wanted != _RGB or not hasattr(sys.modules["cv2"], "IMREAD_COLOR_RGB")):
+        return None
+    if header.mode == "L":
+        return [*ops, ("triple",)]
+    return ops if wanted == _RGB else [*ops, ("swap",)]
+
+
+def with_ops(recipe: Recipe, ops: Any) -> Recipe:
+    """A recipe with operations that take no other arguments, or a turn."""
+    for op, *arguments in ops:
+        if op == "transpose":
+            recipe = recipe.transpose(*arguments)
+        elif op == "triple":
+            recipe = recipe.convert("RGB")
+        else:
+            recipe = recipe.then(op, *arguments, mode="L" if op == "cv_gray" else None)
+    return recipe
+
+
+# Operations.
+
+
+def _on_bytes(made: Callable[..., Recipe | None]) -> Handler:
+    """A function of bytes: `made` gives its recipe from that of its first argument and the others; None, or what is
+    not among its parameters: it gets real arrays."""
+
+    def handle(original: Any, *args: Any, **kwargs: Any) -> Any:
+        recipe = _recipe_of(args[0]) if args and kwargs.get("dst") is None else None
+        if recipe is not None:
+            rest = {key: value for key, value in kwargs.items() if key != "dst"}
+            try:
+                after = made(recipe, *args[1:], **rest)
+            except TypeError:  # in a way that is not known here
+                after = None
+            if after is not None and min(after.size) >= 2:
+                return _arrays.later_of(_bands.plan_of(after))
+        return _arrays.same(original, *args, **kwargs)
+
+    return handle
+
+
+def _recipe_of(value: Any) -> Recipe | None:
+    return _bands.bytes_of(value.cell.plan) if checked and _arrays.waits(value) else None
+
+
+def _split(original: Any, *args: Any, **kwargs: Any) -> Any:
+    recipe = _recipe_of(args[0]) if len(args) == 1 and not kwargs else None
+    if recipe is None or recipe.mode != "RGB":
+        return _arrays.same(original, *args, **kwargs)
+    bands = [recipe.then("band", number, mode="L") for number in range(3)]
+    return tuple(_arrays.later_of(_bands.plan_of(band)) for band in bands)
+
+
+def _merge(original: Any, *args: Any, **kwargs: Any) -> Any:
+    parts = args[0] if len(args) == 1 and not kwargs else None
+    if checked and type(parts) in (tuple, list) and parts and all(map(_arrays.waits, parts)):
+        plan = _bands.merged([part.cell.plan for part in parts], original)
+        if plan is not None:
+            return _arrays.later_of(plan)
+    return _arrays.same(original, *args, **kwargs)
+
+
+def _converted(recipe: Recipe, code: Any) -> Recipe | None:
+    names = _BGR_OF.get(code) if type(code) is int else None
+    wanted = "L" if names == ("triple",) else "RGB"
+    if names is None or recipe.mode != wanted or any(NAMES.get(name) in _pictures.left for name in names):
+        return None
+    return with_ops(recipe, [(name,) for name in names])
+
+
+def _flipped(recipe: Recipe, flipCode: Any) -> Recipe | None:
+    return recipe.transpose(_FLIPS[(flipCode > 0) - (flipCode < 0)]) if type(flipCode) is int else None
+
+
+def _rotated(recipe: Recipe, rotateCode: Any) -> Recipe | None:
+    return recipe.transpose(_TURNS[rotateCode]) if type(rotateCode) is int and rotateCode in _TURNS else None
+
+
+def _resized(recipe: Recipe, dsize: Any, *, fx: Any = 0, fy: Any = 0, interpolation: Any = 1) -> Recipe | None:
+    sides = _sides_of(dsize)
+    kind = _INTERPOLATIONS.get(interpolation) if type(interpolation) is int else None
+    plain = type(fx) in (int, float) and type(fy) in (int, float)
+    if sides is None or kind is None or not plain or RESIZE + kind in _pictures.left:
+        return None
+    if kind == "area" and any(after > before for after, before in zip(sides, recipe.size)):
+        return None
+    return recipe.then("cv_resize", *sides, interpolation, size=sides)
+
+
+def _bordered(
+    recipe: Recipe, top: Any, bottom: Any, left: Any, right: Any, borderType: Any, *, value: Any = 0
+) -> Recipe | None:
+    sides = whole((left, top, right, bottom))
+    if sides is None or not all(0 <= side < 1 << 12 for side in sides) or type(borderType) is not int:
+        return None
+    left, top, right, bottom = sides
+    (width, height), kind = recipe.size, _SIDES.get(borderType)
+    size = width + left + right, height + top + bottom
+    if borderType == 0:
+        fill = scalar(value, recipe.bands)
+        return None if fill is None else recipe.then("expand", *sides, fill, size=size)
+    if kind is None or kind != "edge" and (max(left, right) >= width or max(top, bottom) >= height):
+        return None
+    return recipe.then("pad", kind, *sides, size=size)
+
+
+def _warped(
+    recipe: Recipe, M: Any, dsize: Any, *, flags: Any = 1, borderMode: Any = 0, borderValue: Any = 0
+) -> Recipe | None:
+    sides, fill = _sides_of(dsize), scalar(borderValue, recipe.bands)
+    plain = type(M) is np.ndarray and M.shape == (2, 3) and M.dtype in (np.float32, np.float64) and np.isfinite(M).all()
+    if not plain or sides is None or fill is None or type(flags) is not int or flags & ~_INVERSE != 1:
+        return None
+    if type(borderMode) is not int or borderMode not in (0, *_SIDES) or AFFINE in _pictures.left:
+        return None
+    rows = M.astype(np.float64).ravel().tolist()
+    numbers = rows if flags & _INVERSE else inverse(rows)
+    return recipe.then("cv_affine", *sides, numbers, borderMode, fill, size=sides)
+
+
+_INVERSE = 16  # cv2.WARP_INVERSE_MAP
+
+
+def inverse(m: list[float]) -> list[float]:
+    """A matrix turned around as OpenCV does it."""
+    d = m[0] * m[4] - m[1] * m[3]
+    d = 1 / d if d != 0 else 0.0
+    a, b, c, e = m[4] * d, m[1] * -d, m[3] * -d, m[0] * d
+    return [a, b, -a * m[2] - b * m[5], c, e, -c * m[2] - e * m[5]]
+
+
+def _sides_of(dsize: Any) -> tuple[int, int] | None:
+    """A width and a height; None where it is another thing."""
+    sides = whole(dsize) if type(dsize) in (tuple, list) and len(dsize) == 2 else None
+    return None if sides is None or not all(0 < side < _LONGEST for side in sides) else (sides[0], sides[1])
+
+
+def scalar(value: Any, bands: int) -> list[int] | None:
+    """A scalar of OpenCV's as bytes: what is not given of it is 0."""
+    if isinstance(value, np.ndarray) and type(value) is np.ndarray and value.size <= 4:
+        value = value.ravel().tolist()
+    numbers = list(value) if type(value) in (tuple, list) else [value]
+    if not 1 <= len(numbers) <= 4 or not all(isinstance(each, (int, float, np.generic)) for each in numbers):
+        return None
+    if not all(0 <= each <= 255 and each == int(each) for each in numbers):
+        return None
+    return ([int(each) for each in numbers] + [0, 0, 0])[:bands]
+
+
+def whole(values: Any) -> list[int] | None:
+    """The values where all are whole numbers."""
+    if not all(isinstance(each, (int, np.integer)) and type(each) is not bool for each in values):
+        return None
+    return [int(each) for each in values]
+
+
+HANDLERS: dict[str, Handler] = {
+    "imread": _imread,
+    "imdecode": _imdecode,
+    "cvtColor": _on_bytes(_converted),
+    "flip": _on_bytes(_flipped),
+    "rotate": _on_bytes(_rotated),
+    "transpose": _on_bytes(lambda recipe: recipe.transpose(5)),
+    "resize": _on_bytes(_resized),
+    "warpAffine": _on_bytes(_warped),
+    "copyMakeBorder": _on_bytes(_bordered),
+    "split": _split,
+    "merge": _merge,
+    **dict.fromkeys(("LUT", "add", "subtract", "multiply"), _arrays.elementwise),
+}
+
+
+# Making: by OpenCV itself.
+
+
+def _of_array(name: str, *rest: Any) -> Callable[..., Any]:
+    def make(image: Any, *arguments: Any) -> Any:
+        from PIL import Image
+
+        return Image.fromarray(np.ascontiguousarray(_original(name)(np.array(image), *rest, *arguments)))
+
+    return make
+
+
+def _swapped(image: Any) -> Any:
+    from PIL import Image
+
+    return Image.merge("RGB", image.split()[::-1])
+
+
+def _sized(image: Any, width: int, height: int, interpolation: int) -> Any:
+    from PIL import Image
+
+    return Image.fromarray(_original("resize")(np.array(image), (width, height), interpolation=interpolation))
+
+
+def _turned(image: Any, width: int, height: int, numbers: list[float], border: int, fill: list[int]) -> Any:
+    from PIL import Image
+
+    matrix = np.array(numbers, np.float64).reshape(2, 3)
+    return Image.fromarray(
+        _original("warpAffine")(
+            np.array(image), matrix, (width, height), flags=1 | _INVERSE, borderMode=border, borderValue=fill
+        )
+    )
+
+
+_pictures.MAKERS.update(
+    swap=_swapped,
+    band=lambda image, band: image.getchannel(band),
+    cv_gray=_of_array("cvtColor", 7),
+    cv_hsv=_of_array("cvtColor", 41),
+    cv_unhsv=_of_array("cvtColor", 55),
+    cv_resize=_sized,
+    cv_affine=_turned,
+)
