@@ -9,6 +9,7 @@
 //	Run       worker.go     source → planes → step by step → bytes
 //	            geometry.go   crop, resize, flip, expand: folded, by feed/transform
 //	            convert.go, hsv.go, enhance.go, table.go, filter.go, warp.go
+//	            torch.go      what torchvision does to tensors of bytes
 //	            tensor.go     planes → pixels or a tensor
 //
 // A program is {"mode": "RGB", "size": [width, height], "ops": [[name, arguments…], …]}.
@@ -29,6 +30,9 @@
 //	brightness, color, contrast, sharpness factor
 //	gaussian_blur, box_blur x y                  Image.filter
 //	grayscale 1|3, hue shift                     torchvision's; shift is the byte that NumPy adds
+//	torch_resize w h 2|3                         torch's of bytes, bilinear or bicubic, with antialias
+//	torch_grayscale 1|3, torch_channels [3]      torchvision's v2 of tensors of bytes, as are
+//	torch_saturation, torch_contrast, torch_hue factor
 //
 // and at the end, where the pixels are not to come as Image.tobytes has them:
 //

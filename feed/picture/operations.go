@@ -32,6 +32,13 @@ func init() {
 		"gaussian_blur": {2, 2, false, compileBlur(gaussianRadius, passes)},
 		"box_blur":      {2, 2, false, compileBlur(boxRadius, 1)},
 
+		"torch_resize":     {3, 3, false, compileTorchResize},
+		"torch_grayscale":  {1, 1, false, compileTorchGrayscale},
+		"torch_saturation": {1, 1, false, compileTorchSaturation},
+		"torch_contrast":   {1, 1, false, compileTorchContrast},
+		"torch_hue":        {1, 1, false, compileTorchHue},
+		"torch_channels":   {1, 1, false, compileTorchChannels},
+
 		"tobytes":       {0, 0, false, compileEnd("uint8", false)},
 		"asarray":       {0, 0, false, compileEnd("uint8", false)},
 		"pil_to_tensor": {0, 0, false, compileEnd("uint8", true)},
