@@ -38,6 +38,14 @@ func TestPillowMakesTheSame(t *testing.T) {
 	compareWithPillow(t, *chains*8/10, "--stream", "--count", strconv.Itoa(*chains), "--seed", *seed, "--files", fmt.Sprint(*files))
 }
 
+// TestTorchMakesTheSame is about torchvision's operations on tensors of bytes alone.
+func TestTorchMakesTheSame(t *testing.T) {
+	if exec.Command(pillow(t), "-c", "import torch, torchvision").Run() != nil {
+		t.Skip("no torchvision: python/install-torch brings one")
+	}
+	compareWithPillow(t, *chains/2, "--stream", "--torch", "--count", strconv.Itoa(*chains), "--seed", *seed, "--files", "0")
+}
+
 // TestOddFilesArePillows reads files of all kinds, whole, cut and damaged: each is
 // refused or the same, and nothing comes of what Pillow raises for.
 func TestOddFilesArePillows(t *testing.T) {

@@ -9,6 +9,7 @@
 //	Run       worker.go     source → planes → step by step → bytes
 //	            geometry.go   crop, resize, flip, expand: folded, by feed/transform
 //	            convert.go, hsv.go, enhance.go, table.go, filter.go, warp.go
+//	            torch.go      what torchvision does to tensors of bytes
 //	            tensor.go     planes → pixels or a tensor
 //
 // A program is {"mode": "RGB", "size": [width, height], "ops": [[name, arguments…], …]}.
@@ -34,6 +35,9 @@
 //	cv_gray, cv_hsv, cv_unhsv                    cv2.cvtColor of RGB, and back to it
 //	cv_resize w h interpolation                  cv2.resize, interpolations by their numbers
 //	cv_affine w h [6] border [fill]              cv2.warpAffine by the inverse matrix, bilinear
+//	torch_resize w h 2|3                         torch's of bytes, bilinear or bicubic, with antialias
+//	torch_grayscale 1|3, torch_channels [3]      torchvision's v2 of tensors of bytes, as are
+//	torch_saturation, torch_contrast, torch_hue factor
 //
 // and at the end, where the pixels are not to come as Image.tobytes has them:
 //

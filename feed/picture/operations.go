@@ -39,6 +39,12 @@ func init() {
 		"cv_unhsv":  {0, 0, false, compileOpenCVFromHSV},
 		"cv_affine": {5, 5, false, compileOpenCVAffine},
 		"cv_resize": {3, 3, false, compileOpenCVResize},
+		"torch_resize":     {3, 3, false, compileTorchResize},
+		"torch_grayscale":  {1, 1, false, compileTorchGrayscale},
+		"torch_saturation": {1, 1, false, compileTorchSaturation},
+		"torch_contrast":   {1, 1, false, compileTorchContrast},
+		"torch_hue":        {1, 1, false, compileTorchHue},
+		"torch_channels":   {1, 1, false, compileTorchChannels},
 
 		"tobytes":       {0, 0, false, compileEnd("uint8", false)},
 		"asarray":       {0, 0, false, compileEnd("uint8", false)},

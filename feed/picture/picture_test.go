@@ -36,6 +36,11 @@ func fixedChains(t testing.TB) (chains []fixedChain) {
 	if wheel.Fuses {
 		path = "testdata/chains-arm64.json"
 	}
+	return chainsOf(t, path, 400)
+}
+
+func chainsOf(t testing.TB, path string, least int) (chains []fixedChain) {
+	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -43,15 +48,25 @@ func fixedChains(t testing.TB) (chains []fixedChain) {
 	if err := json.Unmarshal(data, &chains); err != nil {
 		t.Fatal(err)
 	}
-	if len(chains) < 400 {
+	if len(chains) < least {
 		t.Fatalf("%s has %d chains: too few", path, len(chains))
 	}
 	return chains
 }
 
-func TestChainsArePillows(t *testing.T) {
+func TestChainsArePillows(t *testing.T) { makeChains(t, fixedChains(t), 400) }
+
+// TestChainsAreTorchs is about tensors of bytes, as torch makes them on AVX2.
+func TestChainsAreTorchs(t *testing.T) {
+	if wheel.Fuses {
+		t.Skip("the chains were made on x86-64")
+	}
+	makeChains(t, chainsOf(t, "testdata/chains-torch.json", 100), 70)
+}
+
+func makeChains(t *testing.T, chains []fixedChain, least int) {
 	w, made := NewWorker(decode.Limits{}), 0
-	for i, c := range fixedChains(t) {
+	for i, c := range chains {
 		p, err := Parse(c.Program)
 		if err != nil {
 			if !errors.As(err, new(*RefusalError)) && c.SHA256 != "" {
@@ -67,11 +82,11 @@ func TestChainsArePillows(t *testing.T) {
 		default:
 			made++
 			if sum := sha256.Sum256(got); hex.EncodeToString(sum[:]) != c.SHA256 {
-				t.Errorf("chain %d: other bytes than Pillow's:\n%s", i, c.Program)
+				t.Errorf("chain %d: other bytes:\n%s", i, c.Program)
 			}
 		}
 	}
-	if made < 400 {
+	if made < least {
 		t.Errorf("%d chains were made: too few", made)
 	}
 }

@@ -19,25 +19,28 @@ const weightBits = 32 - 8 - 2
 type filter struct {
 	support float64
 	at      func(x float64) float64
+	short   bool // weights are of 16 bits, as torch has them
 }
 
 // filters by the names that an Op gives them.
 var filters = map[string]*filter{
-	"":         {1, triangle},
-	"bilinear": {1, triangle},
-	"bicubic":  {2, keysCubic},
+	"":         {support: 1, at: triangle},
+	"bilinear": {support: 1, at: triangle},
+	"bicubic":  {support: 2, at: keysCubic},
 }
 
 // resampling are the filters by the numbers of PIL.Image.Resampling; nearest, 0, is
 // none: it takes pixels and weighs nothing.
 var resampling = [...]*filter{
-	1: {3, lanczos},
-	2: filters["bilinear"],
-	3: filters["bicubic"],
-	4: {0.5, boxFilter},
-	5: {1, hamming},
-	6: {2.5, magic2013},
-	7: {4.5, magic2021},
+	1:             {support: 3, at: lanczos},
+	2:             filters["bilinear"],
+	3:             filters["bicubic"],
+	4:             {support: 0.5, at: boxFilter},
+	5:             {support: 1, at: hamming},
+	6:             {support: 2.5, at: magic2013},
+	7:             {support: 4.5, at: magic2021},
+	TorchBilinear: {support: 1, at: triangle, short: true},
+	TorchBicubic:  {support: 2, at: keysCubic, short: true},
 }
 
 func boxFilter(x float64) float64 {
@@ -147,6 +150,10 @@ func (w *weights) compute(f *filter, length int, box [2]float32, size, from, to 
 	stretch := max(scale, 1)
 	support := float64(f.support * stretch)
 	w.makeRoom(to-from, int(math.Ceil(support))*2+1)
+	if f.short {
+		w.computeShort(f, length, size, from, to)
+		return
+	}
 	for i := from; i < to; i++ {
 		center := wheel.Sum(float64(i)+0.5, scale, float64(box[0]))
 		low := max(0, int(center-support+0.5))

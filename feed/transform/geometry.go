@@ -114,9 +114,10 @@ func (a *axis) readSpan(f *filter) (low, high int) {
 		return a.keptSource()
 	}
 	var w weights
+	long := filter{support: f.support, at: f.at} // which reads the same, and its weights are not needed
 	low, high = a.length, 0
 	for _, i := range []int{a.first, a.first + a.kept - 1} {
-		w.compute(f, a.length, a.box, a.size, i, i+1)
+		w.compute(&long, a.length, a.box, a.size, i, i+1)
 		if a.mirrored {
 			w.mirror(a.length)
 		}

@@ -102,9 +102,9 @@ func (a *axis) planPass(w *weights, cache *weightCache, f *filter) (low, high in
 
 // verticalFirst is Pillow's rule since 13.0: the vertical pass comes first where it
 // takes off more than twice as many rows as the horizontal one takes off columns.
-// Earlier versions always begin with the horizontal pass.
+// Earlier versions always begin with the horizontal pass, and so does torch.
 func (p *Program) verticalFirst(s *stage) bool {
-	if p.pillow != 0 && p.pillow < 13 {
+	if p.pillow != 0 && p.pillow < 13 || s.filter != nil && s.filter.short {
 		return false
 	}
 	return s.x.resized() && s.y.size < s.y.length && s.y.length-s.y.size > 2*(s.x.length-s.x.size)

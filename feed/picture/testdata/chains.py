@@ -4,6 +4,7 @@
     python chains.py --odd FOLDER                       records of the files in it, each with a few chains
     python chains.py --each 100                         so many records of each operation alone
     python chains.py --write chains.json --count 620    a fixed choice of them, as digests, for machines without Pillow
+    python chains.py --torch --write chains-torch.json --count 120    of torchvision's operations on tensors alone
     bin/cpus/root/python chains.py --write chains-arm64.json --count 620    what Pillow's wheel for arm64 makes of them
 
 A record: the program (JSON), the kind of source ("pixels" or "file") and what is tested, the source, what comes out;
@@ -30,6 +31,7 @@ if "--odd" not in sys.argv:  # which needs none, and it takes seconds
     try:
         import torch
         from torchvision.transforms import functional as F
+        from torchvision.transforms.v2 import functional as V
     except ImportError:
         pass
 
@@ -253,6 +255,45 @@ def hue(r, im):
     return ["hue", int(np.int32(f * 255).astype(np.uint8))], lambda: F.adjust_hue(im, f)
 
 
+def of_bytes(im):
+    """The tensor of a picture, as ToImage has it or row by row."""
+    t = F.pil_to_tensor(im)
+    return t if im.width % 2 else t.contiguous()
+
+
+def torch_resize(r, im):
+    size, kind = (near(r, im.width), near(r, im.height)), r.choice([2, 3])
+    mode = F.InterpolationMode.BILINEAR if kind == 2 else F.InterpolationMode.BICUBIC
+    return ["torch_resize", *size, kind], lambda: F.to_pil_image(V.resize(of_bytes(im), size[::-1], mode, antialias=True))
+
+
+def torch_adjusted(name):
+    def make(r, im):
+        f = r.choice([0, 1, 2, 0.5, r.uniform(0, 1), r.uniform(0, 3), 1e-7])
+        return ["torch_" + name, f], lambda: F.to_pil_image(getattr(V, "adjust_" + name)(of_bytes(im), f))
+    return make
+
+
+def torch_hue(r, im):
+    f = r.choice([r.uniform(-0.5, 0.5), r.uniform(-0.1, 0.1), 0.5, -0.5, 0])
+    return ["torch_hue", f], lambda: F.to_pil_image(V.adjust_hue(of_bytes(im), f))
+
+
+def torch_grayscale(r, im):
+    n = r.choice([1, 3]) if im.mode == "RGB" else 1
+    return ["torch_grayscale", n], lambda: F.to_pil_image(V.rgb_to_grayscale(of_bytes(im), n).contiguous())
+
+
+def torch_channels(r, im):
+    order = r.sample(range(BANDS[im.mode]), BANDS[im.mode])
+    return ["torch_channels", order], lambda: F.to_pil_image(V.permute_channels(of_bytes(im), order))
+
+
+def on_tensors(make):
+    """Of pictures that are one as a tensor, else a crop."""
+    return lambda r, im: make(r, im) if im.mode in ("L", "RGB") else crop(r, im)
+
+
 MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine, affine, perspective, quad, rotate, rotate, expand, pad, point,
           enhance("brightness", ImageEnhance.Brightness), enhance("color", ImageEnhance.Color),
           enhance("contrast", ImageEnhance.Contrast), enhance("sharpness", ImageEnhance.Sharpness),
@@ -261,6 +302,10 @@ MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine
           blur("gaussian_blur", ImageFilter.GaussianBlur), blur("box_blur", ImageFilter.BoxBlur)]
 if F is not None:
     MAKERS += [grayscale, hue]
+    FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT"  # else torch rounds otherwise, which is not made here
+    OF_TENSORS = [on_tensors(make) for make in (torch_resize, torch_resize, torch_resize, torch_adjusted("saturation"),
+                                                torch_adjusted("contrast"), torch_hue, torch_grayscale, torch_channels)]
+    MAKERS += OF_TENSORS if FUSES else []
 
 
 def source(r, large):
@@ -482,6 +527,7 @@ if __name__ == "__main__":
     parser.add_argument("--stream", action="store_true")
     parser.add_argument("--odd")
     parser.add_argument("--each", type=int)
+    parser.add_argument("--torch", action="store_true", help="torchvision's operations on tensors alone")
     parser.add_argument("--write")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", default="1")
@@ -489,6 +535,8 @@ if __name__ == "__main__":
     args = parser.parse_args()
     if torch is not None:
         torch.set_num_threads(1)
+    if args.torch:
+        MAKERS[:] = OF_TENSORS
     if args.write:
         write(args.write, args.count)
     if args.odd:

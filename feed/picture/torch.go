@@ -1,0 +1,275 @@
+package picture
+
+import (
+	"image"
+	"math"
+
+	"github.com/stoker-dev/stoker/feed/transform"
+)
+
+// What torchvision's v2 does to tensors of bytes: in single precision, where a processor
+// multiplies and adds with one rounding (torch on AVX2 and later, and on arm64).
+
+// fused is a*b + c, rounded once.
+func fused(a, b, c float32) float32 {
+	product, addend := float64(a)*float64(b), float64(c) // the product is exact
+	sum := product + addend
+	part := sum - product
+	lost := (product - (sum - part)) + (addend - part)
+	if bits := math.Float64bits(sum); lost != 0 && bits&1 == 0 { // to an odd one, which single precision never ties on
+		if (lost > 0) == (sum > 0) {
+			bits++
+		} else {
+			bits--
+		}
+		sum = math.Float64frombits(bits)
+	}
+	return float32(sum)
+}
+
+// toByte is clamp_ and a conversion.
+func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255)) }
+
+func compileTorchResize(c *compiler, a *arguments) {
+	width, height := a.readWholeNumber(0, 1, longestSide), a.readWholeNumber(1, 1, longestSide)
+	filter := map[int]int{2: transform.TorchBilinear, 3: transform.TorchBicubic}[a.readWholeNumber(2, 2, 3)]
+	if greyOrColour(c, a) && (width != c.size.X || height != c.size.Y) {
+		if width*height > mostPixels || width*height == 1 { // torch raises for some of one pixel
+			a.refuse("a picture of %d x %d pixels", width, height)
+			return
+		}
+		c.resize(image.Point{X: width, Y: height}, filter, c.wholePicture(), a)
+	}
+}
+
+// mostTorchFactor is far above what anybody asks for.
+const mostTorchFactor = 1e6
+
+// torchFactor is a factor as a part of one picture, and of the other.
+func torchFactor(c *compiler, a *arguments) (own, other float32) {
+	f := a.readNumber(0)
+	if f < 0 || f > mostTorchFactor {
+		a.refuse("factor %v", f)
+	}
+	greyOrColour(c, a)
+	return float32(f), float32(1 - f)
+}
+
+// greys are what of red is in a grey.
+var greys = func() (t [256]float32) {
+	for v := range t {
+		t[v] = float32(v) * 0.2989
+	}
+	return t
+}()
+
+func torchGrey(r, g, b uint8) float32 {
+	return fused(float32(b), 0.114, fused(float32(g), 0.587, greys[r]))
+}
+
+// torchGreyOf makes dst grey, rounded down.
+func torchGreyOf(dst []byte, planes [][]byte) {
+	r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
+	for i := range r {
+		dst[i] = uint8(torchGrey(r[i], g[i], b[i]))
+	}
+}
+
+func compileTorchGrayscale(c *compiler, a *arguments) {
+	n := a.readWholeNumber(0, 1, 3)
+	if n == 2 || c.mode != "RGB" {
+		a.refuse("%d bands of mode %q", n, c.mode)
+	}
+	if n == 1 {
+		c.mode = "L"
+	}
+	c.addStep(func(w *Worker) error {
+		planes := w.picture.planes
+		torchGreyOf(planes[0], planes)
+		for _, plane := range planes[1:n] {
+			copy(plane, planes[0])
+		}
+		w.replace(raster{w.picture.size, planes[:n]})
+		return nil
+	})
+}
+
+func compileTorchSaturation(c *compiler, a *arguments) {
+	own, other := torchFactor(c, a)
+	if c.mode == "L" {
+		return
+	}
+	var parts [256]float32
+	for v := range parts {
+		parts[v] = float32(v) * own
+	}
+	c.addStep(func(w *Worker) error {
+		grey := w.takePlane(len(w.picture.planes[0]))
+		defer w.givePlane(grey)
+		torchGreyOf(grey, w.picture.planes)
+		for _, plane := range w.picture.planes {
+			for i, v := range plane {
+				plane[i] = toByte(fused(float32(grey[i]), other, parts[v]))
+			}
+		}
+		return nil
+	})
+}
+
+func compileTorchContrast(c *compiler, a *arguments) {
+	own, other := torchFactor(c, a)
+	c.addStep(func(w *Worker) error {
+		least, most := torchMean(w)
+		var t lookUp
+		for v := range t {
+			part := float32(v) * own
+			t[v] = toByte(fused(least, other, part))
+			if t[v] != toByte(fused(most, other, part)) {
+				return &RefusalError{a.op, "a mean that depends on the order of its sum"}
+			}
+		}
+		recolour(w, t)
+		return nil
+	})
+}
+
+// exactSum is where whole numbers of single precision end; parts of a sixteenth of so many pixels
+// lie below.
+const (
+	exactSum   = 1 << 24
+	mostSummed = 1 << 20
+)
+
+// torchMean is the mean of the grey picture. Torch sums in single precision, in an order that
+// depends on the processor and the threads: where the sum is too large for each order to be exact
+// it lies between two. Sums are taken in 16 parts or more that are
+// exact, and those together.
+func torchMean(w *Worker) (least, most float32) {
+	grey := w.picture.planes[0]
+	if len(w.picture.planes) == 3 {
+		grey = w.takePlane(len(grey))
+		defer w.givePlane(grey)
+		torchGreyOf(grey, w.picture.planes)
+	}
+	sum := 0
+	for _, v := range grey {
+		sum += int(v)
+	}
+	n := float32(len(grey))
+	if sum <= exactSum {
+		return float32(sum) / n, float32(sum) / n
+	}
+	if len(grey) > mostSummed {
+		return 0, 255
+	}
+	_, exponent := math.Frexp(float64(sum))
+	off := math.Ldexp(64, exponent-24) // 128 roundings
+	return float32(float64(sum)-off) / n, float32(float64(sum)+off) / n
+}
+
+func compileTorchChannels(c *compiler, a *arguments) {
+	order := a.numberList(0, bands[c.mode])
+	seen := 0
+	for _, at := range order {
+		if at != math.Trunc(at) || at < 0 || int(at) >= len(order) {
+			a.refuseArgument(0, "an order of bands")
+			return
+		}
+		seen |= 1 << int(at)
+	}
+	if greyOrColour(c, a) && seen != 1<<len(order)-1 {
+		a.refuse("bands %v", order)
+	}
+	c.addStep(func(w *Worker) error {
+		planes := make([][]byte, len(order))
+		for i, at := range order {
+			planes[i] = w.picture.planes[int(at)]
+		}
+		w.replace(raster{w.picture.size, planes})
+		return nil
+	})
+}
+
+func compileTorchHue(c *compiler, a *arguments) {
+	by := a.readNumber(0)
+	if by < -0.5 || by > 0.5 {
+		a.refuse("a hue of %v", by)
+	}
+	if !greyOrColour(c, a) || c.mode == "L" {
+		return
+	}
+	c.addStep(func(w *Worker) error {
+		planes := w.picture.planes
+		r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
+		for i := range r {
+			r[i], g[i], b[i] = torchHue(r[i], g[i], b[i], float32(by))
+		}
+		return nil
+	})
+}
+
+// unit are the values from 0 to 1.
+var unit = func() (t [256]float32) {
+	for v := range t {
+		t[v] = float32(v) * float32(1.0/255)
+	}
+	return t
+}()
+
+// torchHue turns a colour's hue, by the steps of _rgb_to_hsv and _hsv_to_rgb.
+func torchHue(r8, g8, b8 uint8, by float32) (r, g, b uint8) {
+	hue, saturation, value := torchHSV(unit[r8], unit[g8], unit[b8])
+	if hue += by; hue >= 1 {
+		hue--
+	} else if hue < 0 {
+		hue++
+	}
+	sixth := hue * 6
+	sector := int32(sixth)
+	part := sixth - float32(sector)
+	product := float32(saturation * part)
+	none := 1 - saturation
+	q := clampUnit((1 - product) * value)
+	t := clampUnit((product + none) * value)
+	p, v := unitToByte(clampUnit(none*value)), unitToByte(value)
+	switch sector % 6 {
+	case 0:
+		return v, unitToByte(t), p
+	case 1:
+		return unitToByte(q), v, p
+	case 2:
+		return p, v, unitToByte(t)
+	case 3:
+		return p, unitToByte(q), v
+	case 4:
+		return unitToByte(t), p, v
+	}
+	return v, p, unitToByte(q)
+}
+
+func torchHSV(r, g, b float32) (hue, saturation, value float32) {
+	value = max(r, g, b)
+	span := value - min(r, g, b)
+	if span == 0 {
+		// 0 * 1/6 + 1, less a whole
+		return 0, 0, value
+	}
+	red, green, blue := (value-r)/span, (value-g)/span, (value-b)/span
+	switch value {
+	case r:
+		hue = blue - green
+	case g:
+		hue = red + 2 - blue
+	default:
+		hue = green + 4 - red
+	}
+	hue = float32(hue*float32(1.0/6)) + 1
+	if hue >= 1 {
+		hue--
+	}
+	return hue, span / value, value
+}
+
+func clampUnit(v float32) float32 { return min(max(v, 0), 1) }
+
+func unitToByte(v float32) uint8 { return uint8(v * float32(255+1-1e-3)) }
