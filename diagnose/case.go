@@ -92,6 +92,7 @@ type Case struct {
 	LaunchOutlastsKernel  Quantity
 	DeviceWaitsInLongGaps Quantity // for the host
 	CollectivesRunAlone   Quantity
+	ExchangeUntimed       Quantity // ranks exchange much, and nothing tells how long computing waits for it
 	OneRankLate           Quantity // the other ranks wait for it
 	ClockHeldDown         Quantity // by heat or the board's protection
 	ClockShare            float64  // mean clock over its highest

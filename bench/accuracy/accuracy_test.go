@@ -143,15 +143,15 @@ func TestPage(t *testing.T) {
 		{Sight: name, Class: diagnose.GPUBound, Said: diagnose.GPUMemory, Util: 1, Lead: 0.9},
 		{Sight: name, Class: diagnose.MainThread, Said: diagnose.MainThread, Util: 0.5, Busy: 0.1, Lead: 0.5},
 		{Sight: name, Class: diagnose.MainThread, Said: diagnose.GPUBound, Util: 0.5, Busy: 0.1, Lead: 0.5},
-		{Sight: name, Class: diagnose.MainThread, Said: diagnose.Unknown, Util: 0.5, Busy: 0.1},
+		{Sight: name, Class: diagnose.MainThread, Said: diagnose.Unknown, Util: 0.5, Busy: 0.1, Blind: "none tells"},
 	}
 	s := scoresOf(papers, name)
 	if s.right != 0.5 || s.unknown != 0.25 || s.asBound != 1./3 || math.Abs(s.f1-(2./3+0.5)/2) > 1e-12 {
 		t.Errorf("%+v", s)
 	}
-	page := results(papers, 1)
+	page := results(papers, 1, besides{})
 	for _, want := range []string{
-		"| all signals | 4 | 0.583 | 50.0 % | 25.0 % | 33.3 % of 3 |", "| cpu-bound/main-thread-loader | 3 | 1 | 0.50 | gpu-bound 1, unknown 1 |",
+		"| all signals | 4 | 0.583 | 0.667 | 50.0 % | 25.0 % | 25.0 % | 33.3 % of 3 |", "| cpu-bound/main-thread-loader | 3 | 1 | 0.50 | gpu-bound 1, unknown 1 |",
 		"| three questions of the articles | 4 |", "| 0.4 to 0.6 | 50 % of 2 |",
 	} {
 		if !strings.Contains(page, want) {
@@ -160,5 +160,37 @@ func TestPage(t *testing.T) {
 	}
 	if holdBars(papers) == nil || holdBars(papers[:2]) != nil {
 		t.Error("the bars hold what they should not, or do not hold what they should")
+	}
+}
+
+// Jobs of the tune seeds that were judged wrong once, each for a class of reasons.
+func TestMendedJobs(t *testing.T) {
+	for _, c := range []struct {
+		class diagnose.Class
+		draw  int
+		sight string
+		not   diagnose.Class // what it was called
+	}{
+		{diagnose.CPUBound, 9, "without the hook", diagnose.IOBound},           // workers that rest between reads
+		{diagnose.TooFewWorkers, 2, "without the hook", diagnose.GPUBound},     // workers that never rest, a device 10 % idle
+		{diagnose.ComputeOnCPU, 11, "all signals", diagnose.Unknown},           // beside a loop that loads by itself
+		{diagnose.ComputeOnCPU, 1, "without the hook", diagnose.Unknown},       // two scores a hair apart
+		{diagnose.StragglerRank, 1, "without the hook", diagnose.GPUBound},     // ranks without steps
+		{diagnose.NetworkBound, 1, "without GPM and power", diagnose.GPUBound}, // an exchange that nothing times
+		{diagnose.ThrottledGPU, 4, "all signals", diagnose.GPUBound},           // a clock at 90 %
+	} {
+		j, _ := drawJob(seed("tune", c.class, c.draw, "job"), c.class)
+		for _, s := range sights {
+			if s.Name != c.sight {
+				continue
+			}
+			run, err := record(playJob(j), s, seed("tune", c.class, c.draw, s.Name), filepath.Join(t.TempDir(), "run.jsonl.gz"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := judge.Judge(run); !v.Class.Is(c.class) && (v.Class.Is(c.not) || cannotTell(c.class, j, s) == "") {
+				t.Errorf("%s, %d, %s: %s; %v", c.class, c.draw, s.Name, v.Class, v.Scores[:2])
+			}
+		}
 	}
 }

@@ -133,6 +133,10 @@ func ail(d dice, class diagnose.Class, j *job) {
 		j.onCPU = true
 	case diagnose.NotTraining:
 		j.training = false
-	default: // a device that works has no ailment
+	default: // a device that works has no ailment; ranks may hide their exchange behind kernels
+		if class == diagnose.GPUBound && d.often(0.3) {
+			j.ranks, j.covered = d.drawCount(2, 8), j.device*d.drawBetween(0.05, 0.9)
+			j.cores *= float64(j.ranks)
+		}
 	}
 }

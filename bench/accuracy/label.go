@@ -93,3 +93,29 @@ func (r relief) tellKind(j job) diagnose.Class {
 	}
 	return diagnose.DeviceSaturated
 }
+
+// cannotTell says why nothing that a sight shows tells a job's class from others; "" where
+// something does. A verdict of unknown is the right answer then.
+func cannotTell(class diagnose.Class, j job, s sight) string {
+	timed := s.hook && j.ownCalls && j.exchange > 0
+	effort := j.fill * j.device / (j.device + j.exchange)
+	atWork := effort < mostlyWaits || effort > leavesNoRoom
+	host := class == diagnose.LaunchBound || class == diagnose.CPUBound || class == diagnose.TransferBound && !s.hook
+	switch {
+	case !s.host && class != diagnose.GPUBound:
+		return "GPU-Util knows no cause"
+	case host && !s.launches:
+		return "the launching thread is at work, be it launches, copies or code of the loop's own"
+	case class == diagnose.StragglerRank && !timed && !s.effort && j.ranks > 1:
+		return "a kernel that waits for another rank counts as running"
+	case (class == diagnose.NetworkBound || j.covered > 0) && !timed && !(s.effort && atWork):
+		return "the exchange runs beside kernels or alone, and nothing times it"
+	}
+	return ""
+}
+
+// SM activity of a busy device that mostly waits, and of one that has no room to wait.
+const (
+	mostlyWaits  = 0.5
+	leavesNoRoom = 0.85
+)

@@ -41,12 +41,19 @@ type paper struct {
 	Lead   float64        `json:"lead"` // of the best score over the second
 	Util   float64        `json:"util"` // mean GPU-Util
 	Busy   float64        `json:"busy"` // share of the job's cores in use
+
+	Confidence float64 `json:"confidence"`       // as the verdict has it; 0 where it has none
+	Blind      string  `json:"blind,omitempty"`  // why nothing that the sight shows tells the class
+	Scores     string  `json:"scores,omitempty"` // the two best, of a wrong verdict
 }
 
 func (p paper) key() string { return fmt.Sprint(p.Binary, p.Set, p.Class, p.Draw, p.Sight) }
 
 // right reports whether the verdict is the class. Kinds of gpu-bound need a trace.
 func (p paper) right() bool { return p.Said.Is(p.Class) }
+
+// abstains reports whether the verdict is unknown where nothing tells the class.
+func (p paper) abstains() bool { return p.Blind != "" && p.Said == diagnose.Unknown }
 
 func main() {
 	set := flag.String("set", "test", "seeds: tune or test")
@@ -56,7 +63,15 @@ func main() {
 	page := flag.String("o", "bench/accuracy/RESULTS.md", "page to write, of the test set")
 	check := flag.Bool("check", false, "exit 1 below the bars, and write no page")
 	misses := flag.Bool("misses", false, "print each wrong verdict")
+	keep := flag.String("keep", "", "write the recording of the last of -draws of the class -only as `FILE`, with all signals, and end")
 	flag.Parse()
+	if *keep != "" {
+		if err := keepRecording(*set, diagnose.Class(*only), *draws-1, *keep); err != nil {
+			fmt.Fprintln(os.Stderr, "accuracy: error:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(*set, *draws, *only, *kept, *page, *check, *misses); err != nil {
 		fmt.Fprintln(os.Stderr, "accuracy: error:", err)
 		os.Exit(1)
@@ -94,9 +109,18 @@ func run(set string, draws int, only, kept, page string, check, misses bool) err
 		return holdBars(e.papers)
 	}
 	if set == "test" && only == "" {
-		return os.WriteFile(page, []byte(results(e.papers, draws)), 0o644) //nolint:gosec // a page for everybody
+		beside := besides{
+			files: readTable("bench/truth/RESULTS.md"), processes: readTable("bench/accuracy/PROCESSES.md"),
+		}
+		return os.WriteFile(page, []byte(results(e.papers, draws, beside)), 0o644) //nolint:gosec // a page for everybody
 	}
 	return nil
+}
+
+// keepRecording writes the recording of one job, for testdata/cases.
+func keepRecording(set string, class diagnose.Class, draw int, path string) error {
+	j, _ := drawJob(seed(set, class, draw, "job"), class)
+	return write(playJob(j), sights[0], seed(set, class, draw, sights[0].Name), path)
 }
 
 // exam is the papers of one call, and what earlier calls kept.
@@ -172,6 +196,11 @@ func (e *exam) judge(one *paper, p played, s sight, gain float64) error {
 	v := judge.Judge(run)
 	one.Said, one.Gain = v.Class, orZero(gain)
 	one.Lead = v.Scores[0].Value - v.Scores[1].Value
+	if !one.right() {
+		a, b := v.Scores[0], v.Scores[1]
+		one.Scores = fmt.Sprintf("%s %.2f, %s %.2f", a.Class, a.Value, b.Class, b.Value)
+	}
+	one.Confidence, one.Blind = orZero(v.Confidence), cannotTell(one.Class, p.job, s)
 	one.Util, one.Busy = orZero(p.busyShare(lasting/2, lasting)), orZero(v.Costs.CoresUse/p.cores)
 	line, err := json.Marshal(one)
 	if err != nil {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -12,7 +14,8 @@ import (
 type scores struct {
 	papers           []paper
 	f1, right        float64
-	unknown          float64
+	told             float64 // macro-F1 without answers of unknown where nothing tells
+	unknown, honest  float64 // and the part of it where nothing tells
 	starved, asBound float64 // runs that starve, and which of them were called gpu-bound
 }
 
@@ -26,20 +29,22 @@ func shortName(c diagnose.Class) string {
 
 func scoresOf(papers []paper, sight string) scores {
 	s := scores{}
-	said, are, hits := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	var told []paper
 	for _, p := range papers {
 		if p.Sight != sight {
 			continue
 		}
 		s.papers = append(s.papers, p)
-		said[shortName(p.Said)]++
-		are[shortName(p.Class)]++
 		if p.right() {
-			hits[shortName(p.Class)]++
 			s.right++
 		}
 		if p.Said == diagnose.Unknown {
 			s.unknown++
+		}
+		if p.abstains() {
+			s.honest++
+		} else {
+			told = append(told, p)
 		}
 		if p.Class.Starves() {
 			s.starved++
@@ -48,33 +53,44 @@ func scoresOf(papers []paper, sight string) scores {
 			}
 		}
 	}
-	for class, n := range are {
-		if hits[class] > 0 {
-			s.f1 += 2 * hits[class] / (n + said[class])
-		}
-	}
-	s.f1 /= float64(max(1, len(are)))
+	s.f1, s.told = macroF1(s.papers), macroF1(told)
 	n := float64(max(1, len(s.papers)))
-	s.right, s.unknown = s.right/n, s.unknown/n
+	s.right, s.unknown, s.honest = s.right/n, s.unknown/n, s.honest/n
 	s.asBound /= max(1, s.starved)
 	return s
+}
+
+// macroF1 is the mean of the F1 of each class that is there.
+func macroF1(papers []paper) (sum float64) {
+	said, are, hits := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	for _, p := range papers {
+		said[shortName(p.Said)]++
+		are[shortName(p.Class)]++
+		if p.right() {
+			hits[shortName(p.Class)]++
+		}
+	}
+	for class, n := range are {
+		if hits[class] > 0 {
+			sum += 2 * hits[class] / (n + said[class])
+		}
+	}
+	return sum / float64(max(1, len(are)))
 }
 
 // summarize is a line per sight.
 func summarize(papers []paper) string {
 	var b strings.Builder
-	b.WriteString("| sight | runs | macro-F1 | right | unknown | starved runs called gpu-bound " +
-		"|\n|---|---|---|---|---|---|\n")
-	for _, sight := range sights {
-		s := scoresOf(papers, sight.Name)
-		fmt.Fprintf(&b, "| %s | %d | %.3f | %.1f %% | %.1f %% | %.1f %% of %.0f |\n", sight.Name, len(s.papers), s.f1,
-			100*s.right,
-			100*s.unknown, 100*s.asBound, s.starved)
+	b.WriteString("| sight | runs | macro-F1 | of what it can tell | right | unknown | where nothing tells | starved runs " +
+		"called gpu-bound |\n|---|---|---|---|---|---|---|---|\n")
+	row := func(name string, s scores) {
+		fmt.Fprintf(&b, "| %s | %d | %.3f | %.3f | %.1f %% | %.1f %% | %.1f %% | %.1f %% of %.0f |\n", name,
+			len(s.papers), s.f1, s.told, 100*s.right, 100*s.unknown, 100*s.honest, 100*s.asBound, s.starved)
 	}
-	f := scoreArticles(papers)
-	fmt.Fprintf(&b, "| three questions of the articles | %d | %.3f | %.1f %% | %.1f %% | %.1f %% of %.0f |\n",
-		len(f.papers), f.f1,
-		100*f.right, 100*f.unknown, 100*f.asBound, f.starved)
+	for _, sight := range sights {
+		row(sight.Name, scoresOf(papers, sight.Name))
+	}
+	row("three questions of the articles", scoreArticles(papers))
 	return b.String()
 }
 
@@ -102,18 +118,110 @@ func scoreArticles(papers []paper) scores {
 	return scoresOf(answers, "three questions")
 }
 
-// results is the page.
-func results(papers []paper, draws int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# How often a verdict is right, on simulated jobs\n\n"+
-		"Made by `make accuracy`: do not edit. %d jobs of each of %d classes, drawn with test seeds that no rule was "+
-		"mended on (tune seeds are apart).\n\n", draws, len(classes))
-	b.WriteString(method)
-	b.WriteString("\n## In one table\n\n" + summarize(papers))
-	for _, sight := range sights {
-		b.WriteString("\n## " + sight.Name + "\n\n" + matrix(scoresOf(papers, sight.Name)))
+// besides are the tables of the other two exams, as their own pages have them.
+type besides struct{ files, processes string }
+
+// readTable is what a page has between its marks for this one; "" where it is not there.
+func readTable(name string) string {
+	text, err := os.ReadFile(name) //nolint:gosec // a page of ours
+	_, rest, found := strings.Cut(string(text), "<!-- for bench/accuracy -->\n")
+	table, _, _ := strings.Cut(rest, "<!-- end -->")
+	if err != nil || !found {
+		return "not made yet\n"
 	}
-	b.WriteString("\n## Calibration\n\n" + calibration(papers))
+	return table
+}
+
+// results is the page.
+func results(papers []paper, draws int, beside besides) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# How often a verdict is right\n\n"+
+		"Made by `make accuracy`: do not edit. Three exams, which are never mixed:\n\n"+
+		"- [simulated jobs](#simulated-jobs): %d of each of %d classes, drawn with test seeds that no rule was mended "+
+		"on (tune seeds are apart).\n"+
+		"- [real processes](#real-processes) on the emulated device, labelled by its busy record: "+
+		"[all of it](PROCESSES.md).\n"+
+		"- [other people's files](#other-peoples-files), labelled by hand from raw events before any answer: "+
+		"[all of it](../truth/RESULTS.md).\n\n## Simulated jobs\n\n", draws, len(classes))
+	b.WriteString(method)
+	b.WriteString("\n### In one table\n\n" + summarize(papers))
+	for _, sight := range sights {
+		b.WriteString("\n### " + sight.Name + "\n\n" + matrix(scoresOf(papers, sight.Name)))
+	}
+	b.WriteString("\n### Reliability\n\n" + reliability(papers))
+	b.WriteString("\n### Lead of the best rule\n\n" + calibration(papers))
+	b.WriteString("\n### Misses\n\n" + listMisses(papers))
+	b.WriteString("\n## Real processes\n\n" + beside.processes)
+	b.WriteString("\n## Other people's files\n\n" + beside.files)
+	return b.String()
+}
+
+// stated are the bounds of the reliability diagram: of the confidence that a verdict states.
+var stated = []float64{0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01}
+
+// reliability holds stated confidence against the share of right verdicts.
+func reliability(papers []paper) string {
+	var b strings.Builder
+	b.WriteString("`confidence` was filled from jobs of the tune seeds. Each row holds it against jobs of these seeds. " +
+		"Calibrated means that the two columns agree.\n\n" +
+		"| confidence | verdicts | stated, mean | right |  |\n|---|---|---|---|---|\n")
+	var n, off float64
+	for i := range len(stated) - 1 {
+		count, right, sum := 0.0, 0.0, 0.0
+		for _, p := range papers {
+			if p.Confidence > 0 && p.Confidence >= stated[i] && p.Confidence < stated[i+1] {
+				count, sum = count+1, sum+p.Confidence
+				if p.right() {
+					right++
+				}
+			}
+		}
+		if count == 0 {
+			continue
+		}
+		n, off = n+count, off+math.Abs(sum-right)
+		fmt.Fprintf(&b, "| %.2f to %.2f | %.0f | %.3f | %.3f | `%s` |\n", stated[i], min(1, stated[i+1]), count, sum/count,
+			right/count, strings.Repeat("#", int(40*right/count+0.5)))
+	}
+	if n > 0 {
+		fmt.Fprintf(&b, "\nThe two are %.1f points apart in the mean over %.0f verdicts. %d have none: unknown, or "+
+			"evidence that the exam does not carry.\n", 100*off/n, n, len(papers)-int(n))
+	}
+	return b.String()
+}
+
+// listMisses is each wrong verdict of the best sight, and those of the others by kind, with reasons.
+func listMisses(papers []paper) string {
+	var b strings.Builder
+	b.WriteString("Each of the best sight, with the gain of its relief and the two best scores:\n\n" +
+		"| class, draw | gain | said | why |\n|---|---|---|---|\n")
+	kinds, order := map[string]int{}, []string{}
+	for _, p := range papers {
+		why := p.Blind
+		switch {
+		case p.right():
+			continue
+		case why != "":
+		case p.Gain > 0 && p.Gain < 1.2:
+			why = "little is lost, and rules begin there"
+		default:
+			why = "another rule fits as well or better"
+		}
+		if p.Sight == sights[0].Name {
+			fmt.Fprintf(&b, "| %s, %d | %.2f | %s | %s: %s |\n", p.Class, p.Draw, p.Gain, p.Said, why, p.Scores)
+			continue
+		}
+		kind := fmt.Sprintf("| %s | %s | %s | %s |", p.Sight, shortName(p.Class), shortName(p.Said), why)
+		if kinds[kind] == 0 {
+			order = append(order, kind)
+		}
+		kinds[kind]++
+	}
+	b.WriteString("\nThose of the others:\n\n| sight | class | said | why | runs |\n|---|---|---|---|---|\n")
+	slices.Sort(order)
+	for _, kind := range order {
+		fmt.Fprintf(&b, "%s %d |\n", kind, kinds[kind])
+	}
 	return b.String()
 }
 
@@ -125,6 +233,9 @@ to 3x. compute-on-cpu and not-training are labelled by construction. Each job is
 
 What this is not: real processes (bench/labelled), real GPUs, other people's files. The simulator and the rules were written by the same project, so a
 misunderstanding that both share is not seen here. Signals carry little noise, a job has one ailment, and its costs do not change while it runs.
+
+"Unknown where nothing tells" is an answer of unknown to a job whose class no signal of that sight carries: the reason stands with the misses. Such answers do not
+count in "macro-F1 of what it can tell". A wrong class for such a job counts in full.
 The three questions of the articles may answer gpu-bound, cpu-bound or io-bound; any kind of the right family counts as right there.
 `
 
@@ -166,13 +277,11 @@ func matrix(s scores) string {
 // leads are the bounds of the reliability diagram: of the best score's lead over the second.
 var leads = []float64{0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.01}
 
-// calibration is the share of right verdicts by how far the best rule leads. The verdict's
-// own confidence is null until a published exam fills it.
+// calibration is the share of right verdicts by how far the best rule leads.
 func calibration(papers []paper) string {
 	var b strings.Builder
-	b.WriteString("How often a verdict other than unknown is right, by how far the best rule leads the second. If " +
-		"the lead were a probability, each row's share " +
-		"would lie within its bounds.\n\n| lead of the best rule |")
+	b.WriteString("How often a verdict other than unknown is right, by how far the best rule leads the second: " +
+		"the lead is no probability.\n\n| lead of the best rule |")
 	for _, s := range sights {
 		b.WriteString(" " + s.Name + " |")
 	}

@@ -41,11 +41,19 @@ const firstPID = 100
 
 // record writes a job's recording and reads it again.
 func record(p played, s sight, d dice, path string) (*recording.Run, error) {
-	w, err := recording.Create(path, recording.Facts{})
-	if err != nil {
+	defer func() { _ = os.Remove(path) }()
+	if err := write(p, s, d, path); err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.Remove(path) }()
+	return recording.Open(path)
+}
+
+// write writes a job's recording.
+func write(p played, s sight, d dice, path string) error {
+	w, err := recording.Create(path, recording.Facts{})
+	if err != nil {
+		return err
+	}
 	o := &observer{Writer: w, sight: s, played: p, d: d, facts: p.machineFacts()}
 	if !s.hook {
 		o.facts.Model, o.facts.Absent = nil, []recording.Absence{
@@ -66,10 +74,7 @@ func record(p played, s sight, d dice, path string) (*recording.Run, error) {
 		o.surroundings()
 	}
 	w.SetFacts(o.facts)
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return recording.Open(path)
+	return w.Close()
 }
 
 // machineFacts are the facts of the machine and its devices.
@@ -355,7 +360,7 @@ func (o *observer) surroundings() {
 			o.AddSample(recording.NetReceived, "net/eth0", at, bytes*at)
 			o.AddSample(recording.NetSent, "net/eth0", at, bytes/50*at)
 		} else if o.ranks > 1 {
-			sent := 0.9 * 12.5e9 * math.Min(1, o.exchange*rate*o.hidden)
+			sent := 0.9 * 12.5e9 * math.Min(1, (o.exchange*o.hidden+o.covered)*rate)
 			o.AddSample(recording.NetReceived, "net/eth0", at, sent*at)
 			o.AddSample(recording.NetSent, "net/eth0", at, sent*at)
 		}

@@ -29,6 +29,7 @@ type job struct {
 	// the program calls its collectives itself, how much of the exchange is hidden behind
 	// kernels, and whether the kernel's client of a server is seen as a mount.
 	fill, hidden    float64
+	covered         float64 // of a step: an exchange that kernels hide whole
 	ownCalls, mount bool
 }
 

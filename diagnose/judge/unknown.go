@@ -53,6 +53,9 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 				"copying. A profiler trace tells which (stoker observe takes a short one by itself)",
 			stoker.Percent(c.Idle), stoker.Percent(c.Stall))
 	}
+	if c.ExchangeUntimed.Score >= 0.5 {
+		out = append(out, c.ExchangeUntimed.Evidence...)
+	}
 	out = slices.Concat(out, c.CoreEvidence, c.GapEvidence)
 	if scores[0].Value >= rules.LeastScore {
 		out = diagnose.AddEvidence(out, scores[0].Value-scores[1].Value, "ratio", "scores",

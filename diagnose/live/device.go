@@ -9,11 +9,11 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Start values [J]: a fifth of the time, and a clock below 85 % of the
-// highest.
+// Start values [J]: a fifth of the time, and a clock below 92 % of the highest, so that
+// full speed is worth a tenth or so at least.
 const (
 	slowedShare = 0.2
-	slowedClock = 0.85
+	slowedClock = 0.92
 )
 
 // askClockHeldDown is whether heat or the board's protection keeps the judged device's clock down.

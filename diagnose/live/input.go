@@ -31,13 +31,26 @@ func (l filler) askInputShort() diagnose.Quantity {
 			WithEvidence(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time",
 				stoker.Percent(l.Costs.Feed.Full))
 	}
+	low, high := 0.10, 0.25
+	if l.loadersNeverRest() {
+		low, high = 0.03, 0.08
+	}
 	return diagnose.AskShare("Is the device idle (by GPU-Util, an upper bound of waiting for input)?", l.MostStall(),
-		0.10, 0.25,
+		low, high,
 		"the device's own clock is not known here").
 		WithEvidence(l.Idle, "ratio", "gpu.utilisation",
 			"no kernel runs %s of the time (by GPU-Util, and waiting for input is at most that)",
 			stoker.Percent(l.Idle))
 }
+
+// loadersNeverRest reports whether every worker has a batch to prepare all the time: one that is
+// ahead of the device would park, so what the device idles is for want of input.
+func (l filler) loadersNeverRest() bool {
+	return l.Costs.Workers > 0 && l.WorkersPreparing() >= neverRest
+}
+
+// neverRest is the share of the time at work from which workers are not ahead of the device.
+const neverRest = 0.95
 
 // askLaunchThreadLoads is whether the launching thread loads by itself.
 func (l filler) askLaunchThreadLoads() diagnose.Quantity {

@@ -20,6 +20,8 @@ const (
 	idleWaiting  = 0.5  // SM activity below which a busy device mostly waits (NVIDIA calls it likely ineffective)
 	waitingPower = 0.35 // of the limit: the same by power
 	busyNetwork  = 0.5  // of an interface's speed
+	muchExchange = 0.25 // the same, from which a part of it may run alone [J]
+	fullyAtWork  = 0.75 // SM activity from which there is no room for it [J]
 )
 
 // measureEffort is how much of a device is at work, by SM activity, else by power over its
@@ -45,45 +47,94 @@ func MeasureEffort(run *recording.Run, w recording.Window, device int) float64 {
 	return effort
 }
 
+// rankOnDevice is one rank of a job in one recording, and how busy its device looks.
+type rankOnDevice struct {
+	Rank, Device int
+	Busy         float64
+}
+
+// listRanks are the ranks of the judged job that compute on a device: those whose steps are
+// known, else those whose processes hold one.
+func (l filler) listRanks() (ranks []rankOnDevice) {
+	for _, k := range l.trainers {
+		if p := l.run.FindProcess(k.Window.PID); p != nil && p.World > 1 {
+			ranks = append(ranks, rankOnDevice{k.Window.Rank, p.Device, k.Busy})
+		}
+	}
+	if len(l.trainers) > 0 {
+		return ranks
+	}
+	for _, p := range l.run.Facts.Processes {
+		if p.Role == recording.RoleTrainer && p.World > 1 && p.Device >= 0 {
+			ranks = append(ranks, rankOnDevice{p.Rank, p.Device, l.meanLevel(recording.GPUUtilisation, p.Device)})
+		}
+	}
+	return ranks
+}
+
 // compareRanks fills in whether one rank is late, and whether the exchange between them
 // is the limit, where the devices of several ranks tell.
 func (l filler) compareRanks() {
 	l.RankLateBy = math.NaN()
-	if p := l.run.FindProcess(l.Costs.Window.PID); p == nil || p.World < 2 {
-		return
-	}
+	var ranks []rankOnDevice
 	var efforts []float64
 	least, what := 0.0, ""
-	for _, k := range l.trainers {
-		p := l.run.FindProcess(k.Window.PID)
-		if p == nil || !(k.Busy >= LooksBusy) {
-			return // a rank whose device idles tells more by itself
-		}
-		share, bound, of := l.measureEffort(p.Device)
-		if math.IsNaN(share) {
-			return
-		}
-		efforts, least, what = append(efforts, share), bound, of
-	}
-	if len(efforts) == 0 {
+	all := l.listRanks()
+	if len(all) == 0 {
 		return
 	}
-	l.fillOneLate(efforts, what)
-	l.fillAllWait(efforts, least, what)
+	for _, r := range all {
+		if !(r.Busy >= LooksBusy) {
+			return // a rank whose device idles tells more by itself
+		}
+		share, bound, of := l.measureEffort(r.Device)
+		if math.IsNaN(share) {
+			efforts = nil
+			break
+		}
+		ranks, efforts, least, what = append(ranks, r), append(efforts, share), bound, of
+	}
+	if len(efforts) > 0 {
+		l.fillOneLate(ranks, efforts, what)
+		l.fillAllWait(efforts, least, what)
+	}
+	l.fillUntimed(efforts)
 }
 
-// fillOneLate is whether one rank is at work while the others wait for it.
-func (l filler) fillOneLate(efforts []float64, what string) {
+// fillUntimed is whether ranks that look busy exchange so much that some of it may run alone,
+// which neither the hook timed nor full multiprocessors rule out.
+func (l filler) fillUntimed(efforts []float64) {
+	if in, ok := sumInsides(l.Costs.Window); ok && in.exchange > 0 {
+		return
+	}
+	name, use, both := l.findNetwork()
+	if !both {
+		return
+	}
+	q := diagnose.AskShareOr(0, "Do ranks exchange much, with nothing that tells how long computing waits for it?",
+		use, muchExchange/2, muchExchange, "PyTorch hides a part of it behind kernels").
+		WithEvidence(use, "ratio", string(recording.NetSent),
+			"%s is used %s of what it can by the exchange between ranks, and how long kernels wait for it is not "+
+				"timed: a profiler trace tells", name, stoker.Percent(min(1, use)))
+	if len(efforts) > 0 {
+		q.Score *= stat.Ramp(slices.Max(efforts), fullyAtWork+0.1, fullyAtWork)
+	}
+	l.ExchangeUntimed = q
+}
+
+// fillOneLate is whether one rank is at work while the others wait for it: by how much less
+// they are at work is by how much of the time they wait.
+func (l filler) fillOneLate(ranks []rankOnDevice, efforts []float64, what string) {
 	if len(efforts) < 2 {
 		return
 	}
 	most := slices.Max(efforts)
 	at := slices.Index(efforts, most)
 	others := stat.Mean(slices.Delete(slices.Clone(efforts), at, at+1))
-	late := l.trainers[at].Window.Rank
+	late := ranks[at].Rank
 	answer := fmt.Sprintf("rank %d has %s %s, the others %s", late, stoker.Percent(most), what, stoker.Percent(others))
-	l.OneRankLate = diagnose.AskFact("Do the other ranks wait for one, though all devices look busy?",
-		most-others >= RanksApart, answer).
+	l.OneRankLate = diagnose.AskShare("Do the other ranks wait for one, though all devices look busy?",
+		(most-others)/most, diagnose.LateWarning, diagnose.LateCritical, "").
 		WithEvidence(most-others, "ratio", string(recording.GPUActive),
 			"all devices look busy, but %s: they wait for rank %d in collectives", answer, late)
 }

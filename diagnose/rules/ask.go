@@ -96,6 +96,8 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 		return 0
 	case class == diagnose.GPUBound && math.IsNaN(c.WorksRecorded) && math.IsNaN(c.Util) && math.IsNaN(c.Stall):
 		return 0 // nothing tells of a device
+	case class.Starves() && c.computesOnCPU():
+		return 0.3 // a faster loader feeds the host's cores; the rule's own words stand beside the class
 	case class == diagnose.CPUBound || class == diagnose.LaunchBound || class == diagnose.TransferBound:
 		// [J] Where these make one rank late, all others wait: that is the news.
 		return 1 - 0.5*stat.Ramp(c.RankLateBy, diagnose.LateWarning, diagnose.LateCritical)

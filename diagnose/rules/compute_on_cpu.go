@@ -67,14 +67,25 @@ func inBrackets(word string) string {
 // suspectCPU judges by the cores alone: a trainer that keeps them busy while a GPU lies
 // idle.
 func (c *inquiry) suspectCPU() float64 {
-	if c.HasSteps || c.GPUCount == 0 || !c.TorchLoaded {
+	if c.HasSteps || c.GPUCount == 0 || !c.TorchLoaded || c.TooFewSteps {
 		return c.yes(diagnose.AskFact("Is it known on which device the model lies?", false, "no"))
 	}
-	use := c.yes(diagnose.AskShare("Do several cores compute?", c.Costs.CoresUse/c.Costs.Cores, 0.4, 0.7,
+	use := c.yes(diagnose.AskShare("Do the cores compute?", c.Costs.CoresUse/c.Costs.Cores, 0.4, 0.7,
 		"decoding in threads looks the same"))
+	// a share of the few that others leave free is no work to speak of
+	use *= c.yes(diagnose.AskShare("Is that a core at least?", c.Costs.CoresUse, 0.6, 0.9, ""))
 	c.because(diagnose.AddEvidence(nil, c.Costs.CoresUse, "cores", "tree.cpu",
 		"PyTorch is loaded, %.1f cores are busy and the GPU is not used", c.Costs.CoresUse))
-	return 0.6 * use
+	return suspected * use
+}
+
+// suspected is the score of a model that seems to compute on the CPU. [J] More than a
+// tenth above the half that not-training has beside it.
+const suspected = 0.65
+
+// computesOnCPU reports whether the model's place is known, and is the host.
+func (c *inquiry) computesOnCPU() bool {
+	return c.Model != nil && strings.HasPrefix(c.Model.Device, "cpu") && !(c.Util > 0.06)
 }
 
 // inputWait says what limits a run whose model computes on the CPU as it is: the deeper

@@ -14,7 +14,8 @@ var gpuBound = Rule{
 		starved := c.yes(c.InputShort)
 		busy := c.yes(c.DeviceBusy)
 		c.because(c.DeviceBusy.Evidence)
-		return busy * (1 - starved) * c.no(c.OneRankLate) * c.no(c.ClockHeldDown) * c.no(c.DeviceShared)
+		untimed := 1 - 0.6*c.yes(c.ExchangeUntimed) // as likely as network-bound then
+		return untimed * busy * (1 - starved) * c.no(c.OneRankLate) * c.no(c.ClockHeldDown) * c.no(c.DeviceShared)
 	},
 	refine: func(c *inquiry) diagnose.Class {
 		k := c.Kernels

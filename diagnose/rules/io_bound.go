@@ -16,6 +16,10 @@ var ioBound = Rule{
 		starved := c.yes(c.InputShort)
 		disk := c.yes(c.LoadingWaitsForStorage)
 		c.because(c.InputShort.Evidence, c.LoadingWaitsForStorage.Evidence, c.FetchEvidence)
+		if c.StallSource != diagnose.DeviceEvents && c.WorkersSaturated.CanBeAsked() && c.Costs.Workers > 0 {
+			// GPU-Util does not tell what the device waits for; workers that rest between reads are ahead of it
+			return starved * disk * c.yes(c.WorkersSaturated)
+		}
 		return starved * disk
 	},
 	refine: func(c *inquiry) diagnose.Class {

@@ -11,6 +11,9 @@ var networkBound = Rule{
 	Limits: "A rank that waits in a collective for a slower rank looks the same, and the traces of all ranks tell " +
 		"the two apart.",
 	check: func(c *inquiry) float64 {
+		if c.ExchangeUntimed.Score > 0 && c.CollectivesRunAlone.Score == 0 {
+			return 0.35 * c.yes(c.ExchangeUntimed) * c.yes(c.DeviceBusy) // suspected
+		}
 		if !c.CollectivesRunAlone.CanBeAsked() {
 			return 0 // only the device's work tells
 		}
