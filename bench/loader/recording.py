@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""What recording costs a worker, in microseconds of processor time a picture: a batch is fetched as in a fed worker, with a
-line that makes nothing, so that what is left is Python's: opening the file, its header, the draws, and what is recorded.
+"""What recording costs a worker, in microseconds of processor time a picture.
 
-    python/.venv/bin/python bench/loader/recording.py               # the median of 60 batches
+    python/.venv/bin/python bench/loader/recording.py               # the median of 200 batches
     python/.venv/bin/python bench/loader/recording.py --profile     # and where the time goes
 
-'floor' is the same without the part that is ours: the file is opened and read, its parameters are drawn, and no more.
+Two processes on one core fetch the same batches of an ImageFolder in turn. 'fed' fetches as a fed worker does, with a
+line that makes nothing. 'own' is the same script with pictures that have no pixels: the file is opened, its header and
+bytes are read, parameters are drawn, and all of Pillow's and torchvision's Python runs, up to to_tensor and normalize,
+which do nothing. So the difference of the two is what is ours.
 """
 
 import argparse
 import cProfile
+import multiprocessing
 import os
 import pstats
 import statistics
@@ -20,9 +23,10 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "python"))
 
 import torch
-from PIL import Image
+from PIL import Image, ImageFile
 from torchvision import transforms
 from torchvision.datasets import ImageFolder
+from torchvision.transforms import functional
 
 from stoker import _defer, _judged, _line, _making, _pictures, _tensors
 from stoker._pictures import Recording, Tally
@@ -33,6 +37,78 @@ CHAINS = {
     "training": [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), *TAIL],
     "evaluation": [transforms.Resize(256), transforms.CenterCrop(224), *TAIL],
 }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    with tempfile.TemporaryDirectory() as folder:
+        pictures(folder)
+        print(f"{options.batches} batches of {BATCH} in turn, load average {os.getloadavg()[0]:.1f}; microseconds a picture\n")
+        print("| chain | fed, median (lowest) | own, median (lowest) | ours, difference of medians (of the lowest) |")
+        print("|---|---|---|---|")
+        for name in CHAINS:
+            compare(name, folder, options.batches)
+        if options.profile:
+            feed()
+            for name in CHAINS:
+                data = data_set(name, folder)
+                profile = cProfile.Profile()
+                profile.runcall(lambda data=data: [batch(data) for _ in range(10)])
+                pstats.Stats(profile).sort_stats("tottime").print_stats(40)
+
+
+def compare(name, folder, count):
+    """A row."""
+    workers = [Worker(prepare, fetch, name, folder) for prepare, fetch in ((feed, batch), (empty, alone))]
+    costs = [[], []]
+    for number in range(count + 5):
+        for worker, found in zip(workers, costs):
+            cost = worker.fetch()
+            if number >= 5:
+                found.append(cost)
+    for worker in workers:
+        worker.end()
+    (fed, fed_least), (own, own_least) = ((statistics.median(found), min(found)) for found in costs)
+    print(f"| {name} | {fed:.1f} ({fed_least:.1f}) | {own:.1f} ({own_least:.1f}) | {fed - own:.1f} ({fed_least - own_least:.1f}) |", flush=True)
+
+
+class Worker:
+    """A process that fetches a batch when it is asked to."""
+
+    def __init__(self, prepare, fetch, name, folder):
+        context = multiprocessing.get_context("fork")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(theirs, prepare, fetch, name, folder), daemon=True)
+        self.process.start()
+
+    def fetch(self):
+        self.pipe.send(True)
+        return self.pipe.recv()
+
+    def end(self):
+        self.pipe.send(False)
+        self.process.join()
+
+
+def serve(pipe, prepare, fetch, name, folder):
+    prepare()
+    data = data_set(name, folder)
+    while pipe.recv():
+        begin = time.process_time_ns()
+        fetch(data)
+        pipe.send((time.process_time_ns() - begin) / 1000 / BATCH)
+
+
+def data_set(name, folder):
+    return ImageFolder(folder, transforms.Compose(CHAINS[name]))
+
+
+# Fed.
 
 
 class Idle(_line.Line):
@@ -55,56 +131,61 @@ class Idle(_line.Line):
         return []
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", type=int, default=60)
-    parser.add_argument("--profile", action="store_true")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    with tempfile.TemporaryDirectory() as folder:
-        pictures(folder)
-        floor = measured(lambda: [drawn(path) for path in paths(folder)], options.batches)
-        print(f"load average {os.getloadavg()[0]:.1f}; median of {options.batches} batches of {BATCH} (lowest), microseconds a picture")
-        print(f"floor {floor}")
-        _making.maker.line, _defer._checked = Idle(), True
-        _pictures.install()
-        _tensors.install(sys.modules)
-        for name, chain in CHAINS.items():
-            data = ImageFolder(folder, transforms.Compose(chain))
-            print(f"{name} {measured(lambda data=data: batch(data), options.batches)}", flush=True)
-            if options.profile:
-                profile = cProfile.Profile()
-                profile.runcall(lambda data=data: [batch(data) for _ in range(10)])
-                pstats.Stats(profile).sort_stats("tottime").print_stats(28)
-
-
-def measured(fetch, count):
-    for _ in range(5):
-        fetch()
-    costs = []
-    for _ in range(count):
-        begin = time.process_time_ns()
-        fetch()
-        costs.append((time.process_time_ns() - begin) / 1000 / BATCH)
-    return f"{statistics.median(costs):.1f} ({min(costs):.1f})"
+def feed():
+    _making.maker.line, _defer._checked = Idle(), True
+    _pictures.install()
+    _tensors.install(sys.modules)
 
 
 def batch(data):
     tally = Tally(_judged.Account(None))
-    return _defer._deferred(lambda: torch.utils.data.default_collate([data[index] for index in range(BATCH)]), Recording(True, tally))
+    return _defer._deferred(lambda: alone(data), Recording(True, tally))
 
 
-def drawn(path):
-    with open(path, "rb") as file:
-        image = Image.open(file)
-        file.seek(0)
-        file.read()
-        return transforms.RandomResizedCrop.get_params(image, (0.08, 1), (0.75, 1.33)), torch.rand(1) < 0.5
+# The script's own part.
 
 
-def paths(folder):
-    return [os.path.join(folder, "a", name) for name in sorted(os.listdir(os.path.join(folder, "a")))]
+def alone(data):
+    return torch.utils.data.default_collate([data[index] for index in range(BATCH)])
+
+
+class Blank:
+    """A core image without pixels."""
+
+    readonly = 0
+
+    def __init__(self, mode, size):
+        self.mode, self.size = mode, size
+
+    def pixel_access(self, readonly):
+        return None
+
+    def copy(self):
+        return Blank(self.mode, self.size)
+
+    def crop(self, box):
+        return Blank(self.mode, (box[2] - box[0], box[3] - box[1]))
+
+    def resize(self, size, resample, box):
+        return Blank(self.mode, size)
+
+    def transpose(self, method):
+        return Blank(self.mode, self.size)
+
+
+def empty():
+    room, ready = bytearray(1 << 20), torch.zeros(3, 1, 1)
+
+    def load(self):
+        if self.tile:
+            self.fp.seek(0)
+            self.fp.readinto(room)
+            self._im, self.tile, self.fp = Blank(self.mode, self.size), [], None
+        return Image.Image.load(self)
+
+    ImageFile.ImageFile.load = load
+    functional.to_tensor = lambda picture: ready
+    functional.normalize = lambda tensor, mean, std, inplace=False: tensor
 
 
 def pictures(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,7 @@ def table_of(bands: int, steps: Steps) -> torch.Tensor:
     return _tables[key]
 
 
+@functools.lru_cache(256)
 def idle(bands: int, steps: Steps) -> bool:
     """Whether steps change no value."""
     if not steps.calls:

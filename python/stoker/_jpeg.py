@@ -17,14 +17,14 @@ _TABLES, _QUANTIZATION, _SCAN, _END, _RESTART, _COMMENT = 0xC4, 0xDB, 0xDA, 0xD9
 _FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # progressive
 
 
-def sound(data: bytes | memoryview, trusting: bool = False) -> int:
+def sound(data: bytes | memoryview, trusting: bool = False, scan: int = 0) -> int:
     """Where the file's image ends, 0 where Pillow had better look at it.
 
     trusting: a scan that is to be the only one is not searched, which is most of the work, where the file ends as it
-    should.
+    should. scan: where Pillow found that the first one begins, 0 where that is not known.
     """
     try:
-        return _Reader(data, trusting).end()
+        return _Reader(data, trusting, scan).end()
     except IndexError:  # cut
         return 0
 
@@ -49,8 +49,8 @@ def told(data: bytes | memoryview, trusting: bool = False) -> Told | None:
 
 
 class _Reader:
-    def __init__(self, data: bytes | memoryview, trusting: bool) -> None:
-        self.data, self.trusting = data, trusting
+    def __init__(self, data: bytes | memoryview, trusting: bool, scan: int = 0) -> None:
+        self.data, self.trusting, self.scan_at = data, trusting, scan
         self.tables: set[int] = set()  # class and number of Huffman tables
         self.quantization: set[int] = set()
         self.components = b""  # three bytes each: name, sampling, quantization
@@ -72,7 +72,10 @@ class _Reader:
             if behind < at + 4 or behind > len(data) or not self.take(marker, segment):
                 return 0
             at = behind
+            if marker in _FRAMES and self.usual(at):
+                at, marker, self.scans = self.scan_at, _SCAN, 1
             if marker == _SCAN:
+                self.scan_at = self.scan_at if self.scans > 1 else at
                 if self.trusting and not self.progressive and data[-2:] == b"\xff\xd9":
                     return len(data)
                 found = _behind_scan(data, at)
@@ -80,6 +83,12 @@ class _Reader:
                     return 0
                 at = found.start()
         return 0
+
+    def usual(self, at: int) -> bool:
+        """Whether what stands between the frame and its scan has been found sound in an earlier file."""
+        size = self.scan_at - at
+        plain = self.trusting and not self.progressive and 0 < size < 2048 and self.scan_at <= len(self.data)
+        return plain and _usual(bytes(self.data[at : self.scan_at]), self.components)
 
     def take(self, marker: int, segment: bytes) -> bool:
         if 0xE0 <= marker <= 0xEF:
@@ -141,7 +150,18 @@ class _Reader:
         return first <= last <= 63 and count == 1 and 0x10 | tables[0] & 15 in self.tables
 
 
-@functools.lru_cache(64)  # most files have the standard's
+@functools.lru_cache(64)  # most files have the standard's tables
+def _usual(segments: bytes, components: bytes) -> bool:
+    """Whether these, of which the last begins the only scan, are sound behind a frame of such components."""
+    reader = _Reader(b"\xff\xd8" + segments + b"\xff\xd9", True)
+    reader.components = components
+    try:
+        return reader.end() > 0 and reader.scan_at == len(segments) + 2
+    except IndexError:
+        return False
+
+
+@functools.lru_cache(64)
 def _huffman(segment: bytes) -> frozenset[int]:
     """The tables of a segment; none where libjpeg might not take them."""
     found, at = set(), 0

@@ -326,9 +326,10 @@ def _rows(job: Job) -> bool:
 
 def _direct(job: Job) -> bool:
     """Whether it is written to its place at once."""
+    if job.room is None or not (_numbers(job) or job.steps is None):
+        return False
     bands, _, width = job.place.shape
-    plain = job.place.is_contiguous() or _rows(job) and job.place.stride() == (1, width * bands, bands)
-    return isinstance(job.room, Room) and (_numbers(job) or job.steps is None) and plain
+    return job.place.is_contiguous() or job.steps is None and job.place.stride() == (1, width * bands, bands)
 
 
 def _width(job: Job) -> int:

@@ -17,7 +17,7 @@ from . import _files, _pictures, _share
 from ._job import Job, job_of
 from ._line import Line
 from ._pictures import Recording
-from ._plan import Cell, Family, Plan
+from ._plan import Cell, Family, Look, Plan, Sides
 from ._room import Room, rooms
 from ._verify import same_bits
 
@@ -80,8 +80,7 @@ class Maker:
         for job in failed:
             _share.went(job.recipe.source, _share.PILLOW)
             job.by_pillow()
-        for job in jobs:
-            _share.went(job.recipe.source, kind)
+        _share.all_went([job.recipe.source for job in jobs], kind)
         if self.differing is not None:
             self.differing += _differing(jobs)
         return True
@@ -138,6 +137,8 @@ class _Work:
         if plan.recipe is None:
             return self._stack(plan, place, room)
         begin = self._picture(plan, place, room)
+        if begin is place and not plan.tail:
+            return lambda: place
 
         def value() -> Any:
             made = functools.reduce(lambda value, call: call(value), plan.tail, begin)
@@ -151,8 +152,9 @@ class _Work:
         assert recipe is not None and steps is not None
         look, (width, height) = steps.end, recipe.size
         sides = height, width, recipe.bands
-        if place is not None and place.dtype == look.tensor_dtype() and place.shape == look.shape(sides):
-            self.jobs.append(job_of(recipe, steps, look.of_torch().planes(place), room))
+        if place is not None and place.shape == _shape(look, sides) and place.dtype == look.tensor_dtype():
+            planes = place if look.axes == "CHW" else look.of_torch().planes(place)
+            self.jobs.append(job_of(recipe, steps, planes, room))
             return place
         begin = look.empty(sides, plan.around)
         for axis in look.backwards():
@@ -167,19 +169,21 @@ class _Work:
         if place is None or place.dtype != dtype:
             place, room = _empty(plan.shape, dtype)
         parts = [
-            part if isinstance(part, torch.Tensor) else self.plan(part, place[i], room)
-            for i, part in enumerate(plan.parts)
+            functools.partial(there.copy_, part) if isinstance(part, torch.Tensor) else self.plan(part, there, room)
+            for part, there in zip(plan.parts, place.unbind())
         ]
 
         def value() -> torch.Tensor:
-            for i, part in enumerate(parts):
-                if isinstance(part, torch.Tensor):
-                    place[i] = part
-                else:
-                    part()
+            for part in parts:
+                part()
             return place
 
         return value
+
+
+@functools.lru_cache(256)
+def _shape(look: Look, sides: Sides) -> tuple[int, ...]:
+    return look.shape(sides)
 
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, Room | None]:

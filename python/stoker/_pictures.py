@@ -22,6 +22,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Container
+from threading import get_ident
 from typing import Any
 
 from . import _files, _jpeg, _png, _share
@@ -166,8 +167,9 @@ class Recipe:
         self.source, self.ops, self.mode, self.size = source, ops, mode, size
         self.value: Any = None  # the real core, once made
         self.lent = 0  # the thread in which one of Pillow's methods may call this
-        if found := recording():
-            _Undo.images = True
+        if found := getattr(_thread, "recording", None):
+            if not _Undo.images:
+                _Undo.images = True
             found.used = True
             found.recipes.append(weakref.ref(self))
 
@@ -274,6 +276,8 @@ _ALIKE = {"crop", "transpose", "resize", "reduce", "pad", "cv_resize"}  # do the
 
 def _integers(values: Any) -> list[int]:
     """The values where all are integers, else none."""
+    if {*map(type, values)} == {int}:
+        return list(values)
     return (
         [int(value) for value in values]
         if all(hasattr(value, "__index__") and type(value) is not bool for value in values)
@@ -283,7 +287,7 @@ def _integers(values: Any) -> list[int]:
 
 def _floats(values: Any) -> list[float]:
     try:
-        numbers = [value if type(value) is int else float(value) for value in values]
+        numbers = [value if type(value) in (int, float) else float(value) for value in values]
     except (TypeError, ValueError):
         return []
     return numbers if all(abs(number) < _LIMIT for number in numbers) else []
@@ -310,10 +314,11 @@ def _defer(image: Any) -> Recipe | None:
         data = (
             files.read(file, size) if size <= LARGEST_FILE else b""
         )  # not read(): who asks for much more than there is pays for it
-        if type(data) in (bytes, memoryview) and len(data) == size and (end := _end(image, data, found.trusts)):
-            file.seek(end)
-        else:
-            file.seek(at)
+        whole = type(data) in (bytes, memoryview) and len(data) == size
+        end = _end(image, data, at, found.trusts) if whole else 0
+        if end != size or not size:  # which is where reading has ended
+            file.seek(end or at)
+        if not end:
             return None
     except (OSError, ValueError, AttributeError):
         return None  # Pillow meets it as well
@@ -331,8 +336,7 @@ def _defer(image: Any) -> Recipe | None:
 
 def _plain(image: Any) -> bool:
     """Whether this is an opened JPEG or PNG as Pillow left it: not loaded, no draft, nothing replaced."""
-    kinds = {"JPEG": ("PIL.JpegImagePlugin", "JpegImageFile"), "PNG": ("PIL.PngImagePlugin", "PngImageFile")}
-    module, name = kinds.get(getattr(image, "format", None), ("PIL.Image", ""))
+    module, name = _KINDS.get(getattr(image, "format", None), ("PIL.Image", ""))
     if type(image) is not getattr(sys.modules[module], name, None) or image.format in left:
         return False
     if image._im is not None or image.fp is None:
@@ -340,11 +344,7 @@ def _plain(image: Any) -> bool:
     if sys.modules["PIL.ImageFile"].LOAD_TRUNCATED_IMAGES:
         return False
     mode, size = image.mode, image.size
-    if (
-        len(image.tile) != 1
-        or image.decoderconfig
-        or {"load", "load_read", "load_prepare", "load_end"} & vars(image).keys()
-    ):
+    if len(image.tile) != 1 or image.decoderconfig or any(map(vars(image).__contains__, _REPLACED)):
         return False
     decoder, extents, offset, told = image.tile[0]
     if image.format == "JPEG":
@@ -360,11 +360,15 @@ def _plain(image: Any) -> bool:
     )
 
 
-def _end(image: Any, data: bytes | memoryview, trusting: bool) -> int:
-    """Where Pillow stops reading the file; 0: it is left to it."""
+_KINDS = {"JPEG": ("PIL.JpegImagePlugin", "JpegImageFile"), "PNG": ("PIL.PngImagePlugin", "PngImageFile")}
+_REPLACED = ("load", "load_read", "load_prepare", "load_end")
+
+
+def _end(image: Any, data: bytes | memoryview, at: int, trusting: bool) -> int:
+    """Where Pillow stops reading the file, whose header it has read up to there; 0: it is left to it."""
     if image.format == "PNG":
         return _png.sound(data, image.mode, image.size, image.palette.palette if image.palette else b"")
-    end = _jpeg.sound(data, trusting)
+    end = _jpeg.sound(data, trusting, at)
     return min(len(data), -(-end // image.decodermaxblock) * image.decodermaxblock)
 
 
@@ -608,7 +612,7 @@ def _core_in_place_of(original: Any) -> Any:
         recipe = self._im
         if type(recipe) is not Recipe:
             return original(self)
-        if recipe.value is None and recipe.lent == threading.get_ident():
+        if recipe.value is None and recipe.lent == get_ident():
             return recipe
         if recipe.value is None and recording():
             Recording.needed(PIXELS)
@@ -647,7 +651,7 @@ def _lending_to(original: Any) -> Any:
         recipe = deferred(self, BANDS)
         if recipe is None:
             return original(self, *args, **kwargs)
-        before, recipe.lent = recipe.lent, threading.get_ident()
+        before, recipe.lent = recipe.lent, get_ident()
         try:
             return original(self, *args, **kwargs)
         finally:
@@ -758,7 +762,7 @@ def replace(module: Any, name: str, ours: Callable[..., Any]) -> None:
         return
     original = type(function)(function.__code__, function.__globals__, name, function.__defaults__)
     here = "_stoker_" + name
-    function.__globals__[here] = lambda *args, **kwargs: ours(original, *args, **kwargs)
+    function.__globals__[here] = functools.partial(ours, original)
     shim: dict[str, Any] = {}
     exec(
         compile(

@@ -7,6 +7,7 @@ small sample that lies in the same way.
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 import weakref
@@ -132,6 +133,8 @@ class Look(NamedTuple):
 
     def planes(self, value: Any) -> torch.Tensor:
         """It as (band, row, column), in its own memory."""
+        if self.axes == "CHW" and not self.array:
+            return value
         if self.array:
             value = torch.from_numpy(value)
         for at in range(len(self.axes) - 1, -1, -1):
@@ -195,13 +198,27 @@ class Plan(NamedTuple):
 
     def strides(self) -> tuple[int, ...]:
         if self.steps is not None:
-            return self.look.strides(self.around)
+            return _strides(self.steps.end, self.around)
         return tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def then(self, *calls: Call) -> Plan | None:
         """With further calls, which are elementwise; None where it has to be seen what comes of one."""
-        if self.steps is None or self.recipe is None:
+        recipe = self.recipe
+        if self.steps is None or recipe is None:
             return None
+        if self.tail:
+            return self._then(calls)
+        key = self.steps, self.dtype, recipe.size, recipe.bands, calls
+        rest = _thens.get(key, ITSELF)
+        if rest is ITSELF:  # no earlier picture had it
+            if len(_thens) >= 1024:
+                _thens.clear()
+            after = self._then(calls)
+            rest = _thens[key] = after and after[1:]
+        return rest and Plan(recipe, *rest)
+
+    def _then(self, calls: tuple[Call, ...]) -> Plan | None:
+        assert self.recipe is not None and self.steps is not None
         look: Look | None = self.look
         for call in calls:
             look = look and _after(look, self.recipe.bands, call)
@@ -274,6 +291,14 @@ class Plan(NamedTuple):
         if self.tail or self.steps is None or self.recipe is None:
             return None
         return _Indexing(self).run(key)
+
+
+_thens: dict[Any, Any] = {}  # what further calls make of a plan, but for its recipe
+
+
+@functools.lru_cache(1024)
+def _strides(look: Look, around: Sides) -> tuple[int, ...]:
+    return look.strides(around)
 
 
 _TORCH = {

@@ -92,6 +92,20 @@ def went(source: Any, kind: int) -> None:
         source.went = kind
 
 
+def all_went(sources: list[Any], kind: int) -> None:
+    """Count what becomes of several."""
+    count = pixels = 0
+    for source in sources:
+        if source.went >= 0:
+            went(source, kind)
+        else:
+            source.went = kind
+            count, pixels = count + 1, pixels + source.size[0] * source.size[1]
+    with _guard:
+        _found[kind] += count
+        _found[3 + kind] += pixels
+
+
 def loaded(image: Any, where: Callable[[], str] | None) -> None:
     """Count a file that Pillow decodes by itself, and where others wait keep which and where."""
     if _fetching:

@@ -53,6 +53,10 @@ _OWN = {
 }
 
 
+_make_wrapper = torch.Tensor._make_wrapper_subclass
+_own, _set_own = object.__getattribute__, object.__setattr__  # without what Later puts in their place
+
+
 class Later(torch.Tensor):
     """A tensor whose memory does not exist yet."""
 
@@ -63,8 +67,8 @@ class Later(torch.Tensor):
     def __new__(cls, cell: Cell) -> Later:
         plan = cell.plan
         assert plan is not None
-        tensor = torch.Tensor._make_wrapper_subclass(cls, plan.shape, strides=plan.strides(), dtype=plan.dtype)
-        tensor.cell = cell
+        tensor = _make_wrapper(cls, plan.shape, strides=plan.strides(), dtype=plan.dtype)
+        _set_own(tensor, "cell", cell)
         if found := recording():
             found.tensors.append(weakref.ref(tensor))
         return tensor
@@ -85,13 +89,13 @@ class Later(torch.Tensor):
         return valued(self.cell, VALUES)
 
     def __getattribute__(self, name: str) -> Any:
-        if name in _OWN or name in _KNOWN and self.cell.value is None:
-            return super().__getattribute__(name)
+        if name in _OWN or name in _KNOWN and _own(self, "cell").value is None:
+            return _own(self, name)
         return getattr(self.real(), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _OWN:
-            super().__setattr__(name, value)
+            _set_own(self, name, value)
         else:
             setattr(self.real(), name, value)
 
@@ -247,16 +251,12 @@ def _constant(value: Any) -> bool:
 def _stacked(tensors: Any) -> Later | None:
     """A stack of tensors of which some are to be made later."""
     tensors = [t if isinstance(t, Later) or type(t) not in _kinds else t.as_subclass(torch.Tensor) for t in tensors]
-    looks = {(tuple(t.shape), t.dtype) for t in tensors}
-    waiting = any(isinstance(t, Later) and t.cell.value is None for t in tensors)
-    if len(looks) != 1 or not waiting or not all(isinstance(t, Later) or _constant(t) for t in tensors):
+    plans = [_own(t, "cell").plan if isinstance(t, Later) else None for t in tensors]
+    looks = {(tuple(t.shape), t.dtype) if plan is None else (plan.shape, plan.dtype) for t, plan in zip(tensors, plans)}
+    if len(looks) != 1 or not any(plan is not None for plan in plans) or not all(isinstance(t, Later) or _constant(t) for t in tensors):
         return None
-    parts: list[Plan | torch.Tensor] = []
-    for tensor in tensors:
-        plan = tensor.cell.plan if isinstance(tensor, Later) else None
-        parts.append(_real(tensor).clone() if plan is None else plan)
     ((shape, dtype),) = looks
-    return Later(Cell(stack_of(parts, shape, dtype)))
+    return Later(Cell(stack_of([_real(t).clone() if plan is None else plan for t, plan in zip(tensors, plans)], shape, dtype)))
 
 
 def stack_of(parts: list[Plan | torch.Tensor], shape: tuple[int, ...], dtype: torch.dtype) -> Plan:
@@ -351,15 +351,16 @@ def _pil_to_tensor(original: Any, pic: Any) -> Any:
 
 def _normalize(original: Any, tensor: Any, mean: Any, std: Any, inplace: Any = False) -> Any:
     """As it is written there, without torch's way from call to call."""
-    plan = tensor.cell.plan if type(tensor) is Later else None
-    lists = all(
-        type(numbers) in (list, tuple) and all(type(n) in (int, float) for n in numbers) for numbers in (mean, std)
-    )
+    plan = _own(tensor, "cell").plan if type(tensor) is Later else None
+    lists = type(mean) in _LISTS and type(std) in _LISTS and {*map(type, mean), *map(type, std)} <= _NUMBERS
     if plan is None or inplace or not lists or not plan.dtype.is_floating_point or 0 in std:
         return original(tensor, mean, std, inplace)
     calls = _normalizers(plan.dtype, tuple(mean), tuple(std))
     after = plan.then(*calls) if calls else None
     return original(tensor, mean, std, inplace) if after is None else Later(Cell(after))
+
+
+_LISTS, _NUMBERS = (list, tuple), {int, float}
 
 
 @functools.lru_cache(64)
