@@ -26,7 +26,7 @@ import torch
 
 from ._bands import band_of, look_of, masked
 from ._job import idle
-from ._pictures import BANDS, Recording, bare, deferred, recording, replace
+from ._pictures import BANDS, Recording, bare, deferred, recording, replace, undoing
 from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
 from ._tensors import Later, per_band, valued
 
@@ -771,9 +771,11 @@ def _prepare() -> None:
         _standing.extend((module, name, value, _Standing(value, HANDLERS.get(name, _same))) for name, value in functions)
     if _albucore.is_there() and "albucore" not in _known:
         _known.add("albucore")
+        undoing(lambda: _known.discard("albucore"))
         _albucore.install()
     if "fromarray" not in _known:
         _known.add("fromarray")
+        undoing(lambda: _known.discard("fromarray"))
         replace(sys.modules["PIL.Image"], "fromarray", _from_array)
 
 

@@ -15,20 +15,22 @@ from ._plan import Call, Look, Plan, Steps, call_of
 BYTES = np.dtype("uint8")
 _WHOLE = slice(None)
 _AXES = {"L": "HW", "RGB": "HWC"}
+_TRANSPOSED = 5  # Pillow's number
 
 
 def bytes_of(plan: Plan | None) -> Recipe | None:
     """The picture that an array of bytes is; None where it is another thing."""
     if plan is None or plan.tail or plan.recipe is None or plan.steps is None or plan.dtype != BYTES:
         return None
-    recipe = plan.recipe
-    if not plan.look.array or _AXES.get(recipe.mode) != plan.look.axes:
+    recipe, axes = plan.recipe, plan.look.axes
+    straight = _AXES.get(recipe.mode, "")
+    if not plan.look.array or axes not in (straight, straight.replace("HW", "WH")):
         return None
-    if idle(recipe.bands, plan.steps):
-        return recipe.copy()
-    if "point" in _pictures.left:
-        return None
-    return recipe.then("point", table_of(recipe.bands, plan.steps).flatten().tolist())
+    if not idle(recipe.bands, plan.steps):
+        if "point" in _pictures.left:
+            return None
+        recipe = recipe.then("point", table_of(recipe.bands, plan.steps).flatten().tolist())
+    return recipe.copy() if axes == straight else recipe.transpose(_TRANSPOSED)
 
 
 def look_of(bands: int, fixed: bool = False) -> Look:

@@ -150,5 +150,6 @@ def pipelines():
     if A is not None:
         found["training"] = albumented(A.RandomResizedCrop((SIDE, SIDE)), A.HorizontalFlip())
         found["validation"] = albumented(A.Resize(64, 64), A.CenterCrop(SIDE, SIDE))
+        found["rotated"] = albumented(A.Resize(SIDE, SIDE), A.D4(p=1), A.RandomRotate90(p=1), A.RandomGamma(p=1))
         found["competition"] = albumented(A.Resize(SIDE, SIDE), A.Affine(scale=(0.8, 1.2), rotate=(-20, 20), p=1), A.RandomBrightnessContrast(p=1), A.HueSaturationValue(p=1))
     return found

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""What `stoker feed` saves of recipes of OpenCV and albumentations, on photos of about 90 KB.
+
+    make build
+    python bench/loader/recipes.py --rounds 5         # with a Python that has torch, OpenCV and albumentations
+
+A process loads the same photos alone and fed, in turn, without workers. A row has the processor time of that process and
+of the daemon that it feeds from, and how many pictures were made by Go to the end. A batch that differs ends the bench.
+"""
+
+import argparse
+import glob
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+import albumentations as A
+import cv2
+import numpy as np
+import torch
+from albumentations.pytorch import ToTensorV2
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "python"))
+os.environ.setdefault("STOKER_BIN", os.path.join(ROOT, "bin", "stoker"))
+
+from stoker import _defer, _pictures, _share  # noqa: E402
+
+COUNT, BATCH = 128, 32
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="*", default=list(RECIPES))
+    options = parser.parse_args()
+    cv2.setNumThreads(0)
+    torch.set_num_threads(1)
+    _share.begin()
+    _share.lasts.clear()
+    print(f"OpenCV {cv2.__version__}, albumentations {A.__version__}; {options.rounds} rounds in turn, load average {os.getloadavg()[0]:.1f} at the beginning\n")
+    print("| recipe | pictures a round | CPU-ms a picture, alone | fed | fed / alone, median of rounds (lowest-highest) | made by Go: whole, in part, left |")
+    print("|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        files = photos(folder)
+        for name in options.only:
+            compare(name, files, options.rounds)
+    print(f"\nload average {os.getloadavg()[0]:.1f} at the end")
+    return 0
+
+
+def compare(name, files, rounds):
+    """A row: both ways in each round, each first in every other one; the first round warms up."""
+    cost = {"alone": [], "fed": []}
+    data = Photos(files, RECIPES[name]())
+    for number in range(rounds + 1):
+        batches = {}
+        before = _share.counted()[0][:3]
+        for way in ("alone", "fed") if number % 2 else ("fed", "alone"):
+            seconds, batches[way] = once(data, way == "fed")
+            if number:
+                cost[way].append(seconds)
+        made = [now - then for now, then in zip(_share.counted()[0][:3], before)]
+        if not all(map(torch.equal, batches["alone"], batches["fed"])):
+            raise SystemExit(f"{name}: batches differ")
+    ratios = [fed / alone for fed, alone in zip(cost["fed"], cost["alone"])]
+    each = [f"{1000 * statistics.median(cost[way]) / COUNT:.2f}" for way in ("alone", "fed")]
+    print(f"| {name} | {COUNT} | {each[0]} | {each[1]} | {statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f}) | {', '.join(map(str, made))} |", flush=True)
+
+
+def once(data, fed):
+    """Processor seconds of all batches, and they."""
+    _pictures._TRIED = 1 << 30
+    begin = time.process_time() + of_daemon()
+    if fed:
+        with _defer.deferring():
+            batches = list(torch.utils.data.DataLoader(data, BATCH))
+    else:
+        batches = list(torch.utils.data.DataLoader(data, BATCH))
+    return time.process_time() + of_daemon() - begin, batches
+
+
+def of_daemon():
+    """Processor seconds of this process's children that live: the daemon."""
+    seconds = 0.0
+    for path in glob.glob("/proc/self/task/*/children"):
+        with open(path) as file:
+            for child in file.read().split():
+                with open(f"/proc/{child}/stat") as stat:
+                    seconds += sum(map(int, stat.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
+def photos(folder):
+    """Photos with some grain."""
+    chance, files = np.random.default_rng(3), []
+    for number in range(32):
+        photo = cv2.resize(chance.integers(0, 256, (25, 33, 3), np.uint8), (500, 375), interpolation=cv2.INTER_CUBIC)
+        grain = cv2.GaussianBlur(chance.normal(0, 30, photo.shape), (3, 3), 0)
+        files.append(os.path.join(folder, f"{number:02}.jpg"))
+        cv2.imwrite(files[-1], np.clip(photo + grain, 0, 255).astype(np.uint8), (cv2.IMWRITE_JPEG_QUALITY, 92))
+    print(f"photos of {sum(map(os.path.getsize, files)) // len(files) // 1000} KB\n")
+    return files
+
+
+class Photos:
+    """The same numbers are drawn of a photo each time."""
+
+    def __init__(self, files, steps):
+        self.files, self.steps = files, steps
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return self.steps(self.files[index % len(self.files)], index)
+
+
+def rgb(path):
+    return cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB)
+
+
+def albumented(*steps):
+    compose = A.Compose([*steps, A.Normalize(), ToTensorV2()])
+
+    def run(path, seed):
+        compose.set_random_seed(seed)
+        return compose(image=rgb(path))["image"]
+
+    return run
+
+
+def plain(path, seed):
+    """OpenCV alone, as many write it."""
+    image = cv2.resize(rgb(path), (256, 256))[16:240, 16:240]
+    if seed % 2:
+        image = cv2.flip(image, 1)
+    return torch.from_numpy((image.astype(np.float32) / 255).transpose(2, 0, 1).copy())
+
+
+RECIPES = {
+    "RandomResizedCrop, HorizontalFlip, Normalize, ToTensorV2": lambda: albumented(A.RandomResizedCrop((224, 224)), A.HorizontalFlip()),
+    "Resize(256), CenterCrop(224), Normalize, ToTensorV2": lambda: albumented(A.SmallestMaxSize(256), A.CenterCrop(224, 224)),
+    "Resize, Affine, RandomBrightnessContrast, HueSaturationValue, Normalize, ToTensorV2": lambda: albumented(
+        A.Resize(256, 256), A.Affine(scale=(0.8, 1.2), rotate=(-20, 20), p=1), A.RandomBrightnessContrast(p=1), A.HueSaturationValue(p=1)
+    ),
+    "imread, resize, slice, flip, / 255 of OpenCV alone": lambda: plain,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
