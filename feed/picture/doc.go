@@ -30,7 +30,7 @@
 //	brightness, color, contrast, sharpness factor
 //	gaussian_blur, box_blur x y                  Image.filter
 //	grayscale 1|3, hue shift                     torchvision's; shift is the byte that NumPy adds
-//	torch_resize w h 2|3                         torch's of bytes, bilinear or bicubic, with antialias
+//	torch_bilinear, torch_bicubic w h            torch's resizes of bytes, with antialias
 //	torch_grayscale 1|3, torch_channels [3]      torchvision's v2 of tensors of bytes, as are
 //	torch_saturation, torch_contrast, torch_hue factor
 //

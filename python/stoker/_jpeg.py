@@ -28,12 +28,23 @@ def sound(data: bytes | memoryview, trusting: bool = False) -> int:
         return 0
 
 
+def header(data: bytes | memoryview, trusting: bool) -> tuple[str, tuple[int, int]] | None:
+    """Mode and size of one that is sound."""
+    reader = _Reader(data, trusting)
+    try:
+        sound = reader.end()
+    except IndexError:
+        return None
+    return ("L" if len(reader.components) == 3 else "RGB", reader.size) if sound else None
+
+
 class _Reader:
     def __init__(self, data: bytes | memoryview, trusting: bool) -> None:
         self.data, self.trusting = data, trusting
         self.tables: set[int] = set()  # class and number of Huffman tables
         self.quantization: set[int] = set()
         self.components = b""  # three bytes each: name, sampling, quantization
+        self.size = (0, 0)
         self.progressive = False
         self.scans = 0
 
@@ -90,6 +101,7 @@ class _Reader:
         ):
             return False
         self.components = segment[6:]
+        self.size = segment[3] << 8 | segment[4], segment[1] << 8 | segment[2]
         names, samplings, quantization = self.components[::3], self.components[1::3], self.components[2::3]
         if not all(q in self.quantization for q in quantization):
             return False

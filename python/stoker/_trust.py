@@ -37,13 +37,13 @@ class Unfit(Exception):
 Make = Callable[[list["Job"]], "list[Job] | None"]  # as a Line's
 
 
-def check(make: Make) -> set[str]:
-    """What is left to the libraries. If that is not known, the daemon makes all that can be tried."""
-    key = _key()
+def check(make: Make, kind: str = "", trials: Callable[[], Iterator[Any]] | None = None) -> set[str]:
+    """What is left to the libraries. If that is not known, the daemon makes all that can be tried, of a kind."""
+    key = _key(kind)
     found = _kept(key)
     if found is None:
         with _uncollected():
-            found = _try(make)
+            found = _try(make) if trials is None else _try(make, trials)
         if _pristine():
             _keep(key, found)
     if {"JPEG", "PNG"} <= found:
@@ -51,12 +51,12 @@ def check(make: Make) -> set[str]:
     return found
 
 
-def _try(make: Make) -> set[str]:
+def _try(make: Make, trials: Callable[[], Iterator[Any]] | None = None) -> set[str]:
     """Have all trials made in one request; what differs, or is not made."""
-    from ._trials import trials
+    from . import _trials
     from ._verify import same_bits
 
-    rows = list(trials())
+    rows = list((trials or _trials.trials)())
     left = make([row.job for row in rows])
     if left is None:
         raise Gone("the daemon ended while it was tried")
@@ -85,11 +85,13 @@ def _pillow() -> Any:
 # Where it is kept.
 
 
-def _key() -> str:
+def _key(kind: str = "") -> str:
     """A digest of all that the bytes may depend on."""
-    core = _pillow().core
+    core, here = _pillow().core, os.path.dirname(__file__)
+    tried = ("_trials.py", "_vision_trials.py") if kind else ("_trials.py",)
     told = {
-        "stoker": [__version__, *_mark(find_binary()), *_mark(os.path.join(os.path.dirname(__file__), "_trials.py"))],
+        "stoker": [__version__, *_mark(find_binary()), *(each for name in tried for each in _mark(os.path.join(here, name)))],
+        "kind": [kind, _capability()],
         "pillow": [_pillow().__version__, *_mark(core.__file__)],
         "libraries": {name: str(getattr(core, name, "")) for name in ("jpeglib_version", "libjpeg_turbo_version", "zlib_version")},
         "versions": {name: _version(name) for name in ("numpy", "torch", "torchvision")},
@@ -97,6 +99,12 @@ def _key() -> str:
         "machine": [platform.machine(), _processor()],
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _capability() -> str:
+    """Which of its codes torch has chosen for this processor."""
+    torch = sys.modules.get("torch")
+    return str(torch.backends.cpu.get_cpu_capability()) if torch is not None else ""
 
 
 def _mark(path: str) -> list[Any]:
