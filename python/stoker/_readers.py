@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from . import _files, _jpeg, _pictures, _png
 from ._pictures import Recipe, Recording, Source, recording, replace
 from ._plan import Cell, Plan
 from ._tensors import Later, bytes_of
+from ._vision import standing
 
 _HOME = "torchvision.io.image"
 IO = {"JPEG": "torchvision.io of JPEGs", "PNG": "torchvision.io of PNGs"}  # as they are called where they are left
@@ -95,39 +97,33 @@ def _mode(mode: Any) -> int:
     return mode.value if type(mode) is kinds else -1
 
 
-def _decode_image(original: Any, input: Any, mode: Any = "UNCHANGED", apply_exif_orientation: Any = False) -> Any:
-    module = sys.modules[_HOME]
-    if recording() is not None and type(input) is str:  # what is read is a tensor, as there
-        input = module.read_file(input)
-    later = _later(input, _mode(mode), apply_exif_orientation, ("JPEG", "PNG"))
-    if later is None:
-        return original(input, mode, apply_exif_orientation)
-    _warned(module)
-    return later
+def _decoding(*formats: str) -> Callable[..., Any]:
+    """decode_image, decode_jpeg or decode_png."""
+
+    def decode(
+        original: Any, input: Any, mode: Any = "UNCHANGED", *rest: Any, device: Any = "cpu", apply_exif_orientation: Any = False
+    ) -> Any:
+        if len(formats) == 1 and formats[0] == "JPEG" and rest:
+            device, *rest = rest  # type: ignore[assignment]
+        turned = rest[0] if rest else apply_exif_orientation
+        later = _later(input, _mode(mode), turned, formats) if device == "cpu" else None
+        if later is not None and hasattr(sys.modules[_HOME], "_warn_deprecated"):
+            sys.modules[_HOME]._warn_deprecated()
+        return later
+
+    return decode
 
 
-def _decode_jpeg(
-    original: Any, input: Any, mode: Any = "UNCHANGED", device: Any = "cpu", apply_exif_orientation: Any = False
-) -> Any:
-    later = _later(input, _mode(mode), apply_exif_orientation, ("JPEG",)) if device == "cpu" else None
-    if later is None:
-        return original(input, mode, device, apply_exif_orientation)
-    _warned(sys.modules[_HOME])
-    return later
+def _decode_image(original: Any, input: Any, *rest: Any, **named: Any) -> Any:
+    """Of a tensor, or of a path in versions that read it first."""
+    if not isinstance(input, torch.Tensor) and "read_file" in original.__code__.co_names:
+        input = sys.modules[_HOME].read_file(str(input))
+        later = _any(original, input, *rest, **named)
+        return original(input, *rest, **named) if later is None else later
+    return _any(original, input, *rest, **named)
 
 
-def _decode_png(original: Any, input: Any, mode: Any = "UNCHANGED", apply_exif_orientation: Any = False) -> Any:
-    later = _later(input, _mode(mode), apply_exif_orientation, ("PNG",))
-    if later is None:
-        return original(input, mode, apply_exif_orientation)
-    _warned(sys.modules[_HOME])
-    return later
-
-
-def _warned(module: Any) -> None:
-    """What torchvision says of its decoders."""
-    if hasattr(module, "_warn_deprecated"):
-        module._warn_deprecated()
+_any = _decoding("JPEG", "PNG")
 
 
 def imported() -> bool:
@@ -137,5 +133,7 @@ def imported() -> bool:
 
 def install() -> None:
     """Put it in place in this process."""
-    for name, ours in (("decode_image", _decode_image), ("decode_jpeg", _decode_jpeg), ("decode_png", _decode_png)):
-        replace(sys.modules[_HOME], name, ours)
+    ours = {"decode_image": _decode_image, "decode_jpeg": _decoding("JPEG"), "decode_png": _decoding("PNG")}
+    for name, record in ours.items():
+        if hasattr(sys.modules[_HOME], name):
+            replace(sys.modules[_HOME], name, standing(record))

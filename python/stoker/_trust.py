@@ -44,7 +44,7 @@ def check(make: Make, kind: str = "", trials: Callable[[], Iterator[Any]] | None
     if found is None:
         with _uncollected():
             found = _try(make) if trials is None else _try(make, trials)
-        if _pristine():
+        if _pristine() and (trials is None or not found >= {row.name for row in trials()}):  # where all differ the fault may pass
             _keep(key, found)
     if {"JPEG", "PNG"} <= found:
         raise Unfit(f"the daemon's bytes are not those of Pillow {_pillow().__version__} here")

@@ -42,15 +42,13 @@ def _picture(plan: Plan) -> Recipe | None:
 def _waiting(image: Any) -> Plan | None:
     """The plan of a tensor of bytes that is not made."""
     plan = image.cell.plan if type(image) is Later else None
-    return plan if plan is not None and plan.dtype == torch.uint8 and recording() else None
+    return plan if plan is not None and plan.dtype == torch.uint8 else None
 
 
 def _made(
-    plan: Plan | None, func: Callable[[Any], Any], *op: Any, size: tuple[int, int] | None = None, bands: int = 0
+    plan: Plan, func: Callable[[Any], Any], *op: Any, size: tuple[int, int] | None = None, bands: int = 0
 ) -> Later | None:
     """With a further operation of the picture; func does it to a sample, whose sides become FEW."""
-    if plan is None or recording() is None:
-        return None
     if op[0] in _pictures.left:
         _share.because(_share.PART, f"such as {op[0]}, which is torch's here")
         return None
@@ -103,8 +101,8 @@ def _tried(sample: Any, func: Callable[[Any], Any], look: Look, bands: int) -> L
 
 def _each(original: Any, image: Any, *rest: Any) -> Later | None:
     """With each value changed as the original does it to a real tensor."""
-    plan = image.cell.plan if type(image) is Later else None
-    after = plan.then(call_of(original, rest, {})) if plan is not None and recording() else None
+    plan = image.cell.plan
+    after = None if plan is None else plan.then(call_of(original, rest, {}))
     return None if after is None else Later(Cell(after))
 
 
@@ -112,169 +110,167 @@ def _numbers(*values: Any) -> bool:
     return all(type(value) in (int, float) for value in values)
 
 
-# The functions that are stood for. Each gets torchvision's own first.
+# The functions that are stood for. Each gets torchvision's own first, and gives None for what is torchvision's.
 
 
 def _resize(
-    original: Any, image: Any, size: Any, interpolation: Any = "bilinear", max_size: Any = None, antialias: Any = True
+    original: Any, image: Any, size: Any, interpolation: Any = 2, max_size: Any = None, antialias: Any = ...
 ) -> Any:
     plan, module = _waiting(image), sys.modules[_GEOMETRY]
-    if plan is not None and antialias is True:
-        height, width = plan.shape[-2:]
-        try:
-            kind = module._check_interpolation(interpolation)
-            down, along = module._compute_resized_output_size((height, width), size=size, max_size=max_size)
-        except Exception:
-            return original(image, size, interpolation, max_size, antialias)  # raises as well
-        if (down, along) == (height, width):
-            return image
-        if kind.value in ("bilinear", "bicubic") and type(down) is int and type(along) is int:
-            later = _made(
-                plan, lambda sample: original(sample, list(FEW), kind, None, True), "torch_" + kind.value, along, down,
-                size=(along, down),
-            )  # fmt: skip
-            if later is not None:
-                return later
-    return original(image, size, interpolation, max_size, antialias)
+    if plan is None or antialias is not True and (antialias is not ... or _default(original) is not True):
+        return None
+    height, width = plan.shape[-2:]
+    try:
+        kind = module._check_interpolation(interpolation)
+        down, along = module._compute_resized_output_size((height, width), size=size, max_size=max_size)
+    except Exception:
+        return None  # to be raised by the original
+    if (down, along) == (height, width):
+        return image
+    if kind.value not in ("bilinear", "bicubic") or type(down) is not int or type(along) is not int:
+        return None
+    name = "torch_" + kind.value
+    return _made(plan, lambda sample: original(sample, list(FEW), kind, None, True), name, along, down, size=(along, down))
+
+
+def _default(function: Any) -> Any:
+    """Of its last argument."""
+    return (function.__defaults__ or (None,))[-1]
 
 
 def _pad(original: Any, image: Any, torch_padding: Any, fill: Any, padding_mode: Any) -> Any:
     plan = _waiting(image)
-    if (
-        plan is not None
-        and padding_mode in ("constant", *_INNER)
-        and len(torch_padding) == 4
-        and all(type(side) is int and 0 <= side < _MOST for side in torch_padding)
-        and any(torch_padding)
-        and _numbers(fill)
-    ):
-        left, right, top, bottom = torch_padding
-        (height, width), colour = plan.shape[-2:], float(fill)
-        size, less = (width + left + right, height + top + bottom), [1, 2, 1, 1]
-        later = None
-        if padding_mode == "constant" and colour in _BYTES:
-            later = _made(
-                plan, lambda sample: original(sample, less, fill, padding_mode),
-                "expand", left, top, right, bottom, [int(colour)] * plan.shape[0], size=size,
-            )  # fmt: skip
-        elif padding_mode in _INNER:
-            inner = _INNER[padding_mode]
-            if max(left, right) <= width - inner and max(top, bottom) <= height - inner:
-                later = _made(
-                    plan, lambda sample: original(sample, less, fill, padding_mode),
-                    "pad", padding_mode, left, top, right, bottom, size=size,
-                )  # fmt: skip
-        if later is not None:
-            return later
-    return original(image, torch_padding, fill, padding_mode)
-
-
-_BYTES = set(map(float, range(256)))
-_INNER = {"edge": -(1 << 16), "replicate": -(1 << 16), "reflect": 1, "symmetric": 0}  # what a side must have more than is put beside it
+    if plan is None or not _sides(torch_padding) or not _numbers(fill):
+        return None
+    if padding_mode == "constant":
+        return _expanded(original, plan, torch_padding, fill, [fill] * plan.shape[0])
+    left, right, top, bottom = torch_padding
+    (height, width), inner = plan.shape[-2:], _INNER.get(padding_mode)
+    if inner is None or max(left, right) > width - inner or max(top, bottom) > height - inner:
+        return None
+    return _made(
+        plan, lambda sample: original(sample, _FEWER, fill, padding_mode),
+        "pad", padding_mode, left, top, right, bottom, size=(width + left + right, height + top + bottom),
+    )  # fmt: skip
 
 
 def _pad_in_colour(original: Any, image: Any, torch_padding: Any, fill: Any, padding_mode: Any) -> Any:
     plan = _waiting(image)
-    if (
-        plan is not None
-        and padding_mode == "constant"
-        and type(fill) in (list, tuple)
-        and len(fill) == plan.shape[0]
-        and _numbers(*fill)
-        and all(float(value) in _BYTES for value in fill)
+    if plan is None or not _sides(torch_padding) or padding_mode != "constant" or type(fill) not in (list, tuple):
+        return None
+    return _expanded(original, plan, torch_padding, fill, fill) if len(fill) == plan.shape[0] and _numbers(*fill) else None
+
+
+def _expanded(original: Any, plan: Plan, torch_padding: Any, fill: Any, colour: Any) -> Later | None:
+    """With a colour of bytes around it."""
+    if not all(float(value) in _BYTES for value in colour):
+        return None
+    (left, right, top, bottom), (height, width) = torch_padding, plan.shape[-2:]
+    return _made(
+        plan, lambda sample: original(sample, _FEWER, fill, "constant"),
+        "expand", left, top, right, bottom, [int(value) for value in colour], size=(width + left + right, height + top + bottom),
+    )  # fmt: skip
+
+
+def _sides(torch_padding: Any) -> bool:
+    """Whether something is put beside it, and nothing taken away."""
+    return (
+        type(torch_padding) is list
+        and len(torch_padding) == 4
         and all(type(side) is int and 0 <= side < _MOST for side in torch_padding)
         and any(torch_padding)
-    ):
-        left, right, top, bottom = torch_padding
-        height, width = plan.shape[-2:]
-        later = _made(
-            plan, lambda sample: original(sample, [1, 2, 1, 1], fill, padding_mode),
-            "expand", left, top, right, bottom, [int(value) for value in fill], size=(width + left + right, height + top + bottom),
-        )  # fmt: skip
-        if later is not None:
-            return later
-    return original(image, torch_padding, fill, padding_mode)
+    )
+
+
+_FEWER = [1, 2, 1, 1]  # of which FEW come from _LESS
+_BYTES = set(map(float, range(256)))
+_INNER = {"edge": -_MOST, "reflect": 1, "symmetric": 0}  # what a side must have more than is put beside it
 
 
 def _brightness(original: Any, image: Any, brightness_factor: Any) -> Any:
-    plan = _waiting(image)
-    plain = plan is not None and _numbers(brightness_factor) and brightness_factor >= 0
-    later = _each(original, image, brightness_factor) if plain else None
-    return original(image, brightness_factor) if later is None else later
+    plain = _waiting(image) is not None and _numbers(brightness_factor) and 0 <= brightness_factor <= _MOST_FACTOR
+    return _each(original, image, brightness_factor) if plain else None
+
+
+_MOST_FACTOR = 1e6
 
 
 def _adjusting(name: str, least: float, most: float) -> Callable[..., Any]:
     """adjust_saturation_image and its like, which get one factor."""
 
-    def adjust(original: Any, image: Any, factor: Any = None, **named: Any) -> Any:
-        given = factor if not named else next(iter(named.values()))
-        plan = _waiting(image)
-        if plan is not None and _numbers(given) and least <= given <= most and (factor is None or not named):
-            if plan.shape[0] == 1 and name != "torch_contrast":
-                return image
-            later = _made(plan, lambda sample: original(sample, given), name, given)
-            if later is not None:
-                return later
-        return original(image, **named) if factor is None else original(image, factor, **named)
+    def adjust(original: Any, image: Any, *factor: Any, **named: Any) -> Any:
+        plan, given = _waiting(image), (*factor, *named.values())
+        if plan is None or len(given) != 1 or not _numbers(*given) or not least <= given[0] <= most:
+            return None
+        if plan.shape[0] == 1 and name != "torch_contrast":
+            return image
+        return _made(plan, lambda sample: original(sample, *given), name, *given)
 
     return adjust
 
 
 def _grayscale(original: Any, image: Any, num_output_channels: Any = 1) -> Any:
     plan, count = _waiting(image), num_output_channels
-    if plan is not None and plan.shape[0] == 3 and type(count) is int and count in (1, 3):
-        later = _made(plan, lambda sample: original(sample, count), "torch_grayscale", count, bands=count)
-        if later is not None:
-            return later
-    return original(image, num_output_channels)
+    if plan is None or plan.shape[0] != 3 or type(count) is not int or count not in (1, 3):
+        return None
+    return _made(plan, lambda sample: original(sample, count), "torch_grayscale", count, bands=count)
 
 
 def _channels(original: Any, image: Any, permutation: Any) -> Any:
     plan = _waiting(image)
     order = permutation.tolist() if type(permutation) is torch.Tensor else permutation
-    if plan is not None and plan.shape[0] == 3 and type(order) is list and sorted(order) == [0, 1, 2]:
-        later = _made(plan, lambda sample: original(sample, order), "torch_channels", order)
-        if later is not None:
-            return later
-    return original(image, permutation)
+    if plan is None or plan.shape[0] != 3 or type(order) is not list or sorted(order) != [0, 1, 2]:
+        return None
+    return _made(plan, lambda sample: original(sample, order), "torch_channels", order)
 
 
 def _posterize(original: Any, image: Any, bits: Any) -> Any:
-    later = _each(original, image, bits) if _waiting(image) is not None and type(bits) is int and 0 <= bits < 8 else None
-    return original(image, bits) if later is None else later
+    return _each(original, image, bits) if _waiting(image) is not None and type(bits) is int and 0 <= bits < 8 else None
 
 
 def _solarize(original: Any, image: Any, threshold: Any) -> Any:
     plain = _waiting(image) is not None and _numbers(threshold) and threshold <= 255
-    later = _each(original, image, threshold) if plain else None
-    return original(image, threshold) if later is None else later
+    return _each(original, image, threshold) if plain else None
 
 
 def _invert(original: Any, image: Any) -> Any:
-    later = _each(original, image) if _waiting(image) is not None else None
-    return original(image) if later is None else later
+    return _each(original, image) if _waiting(image) is not None else None
 
 
 def _to_dtype(original: Any, image: Any, dtype: Any = torch.float, scale: Any = False) -> Any:
     plan = _waiting(image)
-    later = _each(original, image, dtype, scale) if plan is not None and dtype != plan.dtype and type(scale) is bool else None
-    return original(image, dtype, scale) if later is None else later
+    plain = plan is not None and type(dtype) is torch.dtype and dtype != plan.dtype and type(scale) is bool
+    return _each(original, image, dtype, scale) if plain else None
 
 
 def _normalize(original: Any, image: Any, mean: Any, std: Any, inplace: Any = False) -> Any:
     plan = image.cell.plan if type(image) is Later else None
     plain = plan is not None and plan.dtype.is_floating_point and inplace is False
     lists = all(type(each) in (list, tuple) and _numbers(*each) for each in (mean, std))
-    later = _each(original, image, tuple(mean), tuple(std)) if plain and lists and all(std) else None
-    return original(image, mean, std, inplace) if later is None else later
+    return _each(original, image, tuple(mean), tuple(std)) if plain and lists and all(std) else None
+
+
+def standing(record: Callable[..., Any]) -> Callable[..., Any]:
+    """What is called in place of a function: as it is called, and it itself where nothing is recorded."""
+
+    def stand(original: Any, *args: Any, **named: Any) -> Any:
+        later = None
+        if recording() is not None and args:
+            try:
+                later = record(original, *args, **named)
+            except TypeError:  # called in a way that is not known here, or wrong
+                pass
+        return original(*args, **named) if later is None else later
+
+    return stand
 
 
 _OURS: dict[str, dict[str, Callable[..., Any]]] = {
     _GEOMETRY: {"resize_image": _resize, "_pad_with_scalar_fill": _pad, "_pad_with_vector_fill": _pad_in_colour},
     _COLOR: {
         "adjust_brightness_image": _brightness,
-        "adjust_saturation_image": _adjusting("torch_saturation", 0, 1e6),
-        "adjust_contrast_image": _adjusting("torch_contrast", 0, 1e6),
+        "adjust_saturation_image": _adjusting("torch_saturation", 0, _MOST_FACTOR),
+        "adjust_contrast_image": _adjusting("torch_contrast", 0, _MOST_FACTOR),
         "adjust_hue_image": _adjusting("torch_hue", -0.5, 0.5),
         "rgb_to_grayscale_image": _grayscale,
         "permute_channels_image": _channels,
@@ -296,7 +292,7 @@ def install() -> None:
     for name, functions in _OURS.items():
         for function, ours in functions.items():
             if hasattr(sys.modules[name], function):
-                replace(sys.modules[name], function, ours)
+                replace(sys.modules[name], function, standing(ours))
 
 
 #: These multiply and add with one rounding, or with two: few pixels tell, so where one of them differs none is trusted.

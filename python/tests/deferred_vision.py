@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import random
 import sys
 
@@ -158,6 +159,8 @@ def decoded(path):
         return tvio.decode_image(data, tvio.ImageReadMode.RGB)
     if kind == 2:
         return tvio.decode_image(data, "RGB", apply_exif_orientation=True)
+    if kind == 3 and random.random() < 0.5:
+        return tvio.decode_image(pathlib.Path(path))
     if kind == 3:
         return tvio.decode_image(path, mode=tvio.ImageReadMode.GRAY)
     return (tvio.decode_png if path.endswith("png") else tvio.decode_jpeg)(data)
