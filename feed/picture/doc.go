@@ -35,7 +35,7 @@
 //	cv_gray, cv_hsv, cv_unhsv                    cv2.cvtColor of RGB, and back to it
 //	cv_resize w h interpolation                  cv2.resize, interpolations by their numbers
 //	cv_affine w h [6] border [fill]              cv2.warpAffine by the inverse matrix, bilinear
-//	torch_resize w h 2|3                         torch's of bytes, bilinear or bicubic, with antialias
+//	torch_bilinear, torch_bicubic w h            torch's resizes of bytes, with antialias
 //	torch_grayscale 1|3, torch_channels [3]      torchvision's v2 of tensors of bytes, as are
 //	torch_saturation, torch_contrast, torch_hue factor
 //

@@ -1,5 +1,7 @@
 package picture
 
+import "github.com/stoker-dev/stoker/feed/transform"
+
 // operations are what a program may ask for, by name.
 var operations map[string]operation
 
@@ -39,7 +41,8 @@ func init() {
 		"cv_unhsv":         {0, 0, false, compileOpenCVFromHSV},
 		"cv_affine":        {5, 5, false, compileOpenCVAffine},
 		"cv_resize":        {3, 3, false, compileOpenCVResize},
-		"torch_resize":     {3, 3, false, compileTorchResize},
+		"torch_bilinear":   {2, 2, false, compileTorchResize(transform.TorchBilinear)},
+		"torch_bicubic":    {2, 2, false, compileTorchResize(transform.TorchBicubic)},
 		"torch_grayscale":  {1, 1, false, compileTorchGrayscale},
 		"torch_saturation": {1, 1, false, compileTorchSaturation},
 		"torch_contrast":   {1, 1, false, compileTorchContrast},

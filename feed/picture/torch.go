@@ -3,8 +3,6 @@ package picture
 import (
 	"image"
 	"math"
-
-	"github.com/stoker-dev/stoker/feed/transform"
 )
 
 // What torchvision's v2 does to tensors of bytes: in single precision, where a processor
@@ -30,15 +28,16 @@ func fused(a, b, c float32) float32 {
 // toByte is clamp_ and a conversion.
 func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255)) }
 
-func compileTorchResize(c *compiler, a *arguments) {
-	width, height := a.readWholeNumber(0, 1, longestSide), a.readWholeNumber(1, 1, longestSide)
-	filter := map[int]int{2: transform.TorchBilinear, 3: transform.TorchBicubic}[a.readWholeNumber(2, 2, 3)]
-	if greyOrColour(c, a) && (width != c.size.X || height != c.size.Y) {
-		if width*height > mostPixels || width*height == 1 { // torch raises for some of one pixel
-			a.refuse("a picture of %d x %d pixels", width, height)
-			return
+func compileTorchResize(filter int) func(*compiler, *arguments) {
+	return func(c *compiler, a *arguments) {
+		size := image.Point{X: a.readWholeNumber(0, 1, longestSide), Y: a.readWholeNumber(1, 1, longestSide)}
+		switch {
+		case !greyOrColour(c, a) || size == c.size:
+		case size.X*size.Y > mostPixels || size.X*size.Y == 1: // torch raises for some of one pixel
+			a.refuse("a picture of %d x %d pixels", size.X, size.Y)
+		default:
+			c.resize(size, filter, c.wholePicture(), a)
 		}
-		c.resize(image.Point{X: width, Y: height}, filter, c.wholePicture(), a)
 	}
 }
 

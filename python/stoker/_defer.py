@@ -28,7 +28,7 @@ from typing import Any
 import torch
 import torch.utils.data._utils as loading
 
-from . import _arrays, _judged, _nodes, _opencv, _pictures, _share, _tensors, _trust
+from . import _arrays, _further, _judged, _nodes, _opencv, _pictures, _share, _tensors, _trust
 from ._deaths import Deaths, patience
 from ._feed import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
 from ._line import Line
@@ -647,6 +647,9 @@ def _ready() -> bool:
             return False
         _check_opencv(maker.line)
         _tensors.install(sys.modules)
+        if _further.wanted():
+            _try_further(maker.line)
+        _further.install()
     return True
 
 
@@ -665,11 +668,12 @@ def _ends(count: int, job: str | None = None) -> list[socket.socket]:
             break
         assert _daemon is not None
         try:
-            if _pictures.there() and not _checked:  # here, so that workers need not
+            if _pictures.there() and (not _checked or _further.wanted()):  # here, so that workers need not
                 with _lent(_daemon) as line:
                     if not _trusted(line) and _lost:
                         return []
                     _check_opencv(line)
+                    _try_further(line)
             return [_daemon.connect(Wait(math.inf, say)).detach() for _ in range(count)]
         except (StokerError, OSError) as error:
             _say_once(f"pictures are made by Pillow for now: {error}")
@@ -767,6 +771,17 @@ def _check_opencv(line: Line) -> None:
     _pictures.left |= left
     if left:
         _say_once(_trust.say_left_to_opencv(left))
+
+
+def _try_further(line: Line) -> None:
+    """See what the daemon may make of what the program has imported by now; what fails is tried at the next fetch."""
+    try:
+        left = _further.check(line) if _checked else set()
+    except Exception as why:  # a fault of ours, which is not to end a training
+        _say_once(f"what torchvision makes of tensors is left to it for now: {why!r}")
+        return
+    if left:
+        _say_once(_trust.say_left(left))
 
 
 _once: set[str] = set()

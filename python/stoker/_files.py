@@ -35,6 +35,14 @@ class Files:
         place = memoryview(self._memory)[self.end : self.end + size]
         return place[: file.readinto(place)]
 
+    def copy(self, data: memoryview) -> Any:
+        """Bytes that somebody has, here where there is room."""
+        if len(data) > self.size - self.end:
+            return bytes(data)
+        place = memoryview(self._memory)[self.end : self.end + len(data)]
+        place[:] = data
+        return place
+
     def keep(self, source: Any) -> None:
         """A source of what was read last, until the fetch ends."""
         if type(source.data) is memoryview:

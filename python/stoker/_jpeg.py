@@ -48,6 +48,12 @@ def told(data: bytes | memoryview, trusting: bool = False) -> Told | None:
     return Told(reader.size, len(reader.components) // 3, reader.applications)
 
 
+def header(data: bytes | memoryview, trusting: bool) -> tuple[str, tuple[int, int]] | None:
+    """Mode and size of one that is sound."""
+    found = told(data, trusting)
+    return None if found is None else ("L" if found.components == 1 else "RGB", found.size)
+
+
 class _Reader:
     def __init__(self, data: bytes | memoryview, trusting: bool, scan: int = 0) -> None:
         self.data, self.trusting, self.scan_at = data, trusting, scan

@@ -156,6 +156,10 @@ class _Work:
             planes = place if look.axes == "CHW" else look.of_torch().planes(place)
             self.jobs.append(job_of(recipe, steps, planes, room))
             return place
+        if not look.array and look.steps[0] == "0":  # one band, seen three times
+            begin = look._replace(steps=("HW", "W", "")).empty(sides, sides)
+            self.jobs.append(job_of(recipe, steps, begin, None))
+            return begin[:1].expand(begin.shape)
         begin = look.empty(sides, plan.around)
         for axis in look.backwards():
             recipe = recipe.transpose("WH".index(axis))

@@ -21,7 +21,7 @@ from ._pictures import Recipe
 
 Sides = tuple[int, int, int]  # height, width, bands
 _NAMES = "HWC"
-_FEW = (5, 7)  # height and width of samples: no product of some sides is the product of others
+FEW = (5, 7)  # height and width of samples: no product of some sides is the product of others
 _AROUND = (11, 13)  # of what a sample is cut out of
 _FLIPS = {"W": 0, "H": 1}  # Pillow's numbers
 
@@ -402,7 +402,7 @@ def _after(look: Look, bands: int, call: Call) -> Look | None:
 
 
 def _try(look: Look, bands: int, call: Call) -> Look | None:
-    few = (*_FEW, bands)
+    few = (*FEW, bands)
     sample = look.empty(few, (*_AROUND, bands) if look.cut else few)
     sample[...] = 0
     try:
@@ -411,6 +411,13 @@ def _try(look: Look, bands: int, call: Call) -> Look | None:
             after = call(sample)
     except Exception:
         return None  # to be raised, or said, by the real one
+    return look_of(after, look, bands)
+
+
+def look_of(after: Any, look: Look, bands: int) -> Look | None:
+    """How a sample lies, of the sides in FEW, which holds what another one of that look did; None: in no way that is
+    known here."""
+    few = (*FEW, bands)
     if type(after) is torch.Tensor:
         strides = after.stride()
     elif type(after) is np.ndarray:
@@ -435,7 +442,7 @@ def _try(look: Look, bands: int, call: Call) -> Look | None:
 
 
 def _axis(side: int, bands: int) -> str:
-    return {1: "1", bands: "C" if bands > 1 else "1", _FEW[0]: "H", _FEW[1]: "W"}.get(side, "?")
+    return {1: "1", bands: "C" if bands > 1 else "1", FEW[0]: "H", FEW[1]: "W"}.get(side, "?")
 
 
 class Family:

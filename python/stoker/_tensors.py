@@ -20,7 +20,7 @@ from torch.multiprocessing import reductions
 
 from . import _share
 from ._making import maker
-from ._pictures import BANDS, Recording, bare, deferred, recording, replace, undoing
+from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace, undoing
 from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
 
 _aten = torch.ops.aten
@@ -57,9 +57,22 @@ _make_wrapper = torch.Tensor._make_wrapper_subclass
 _own, _set_own = object.__getattribute__, object.__setattr__  # without what Later puts in their place
 
 
-class Later(torch.Tensor):
+class _Posing(type(torch.Tensor)):  # type: ignore[misc]
+    """A class that is equal to the one that it stands for, as programs have tables by class."""
+
+    stands_for: type
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.stands_for
+
+    def __hash__(cls) -> int:
+        return hash(cls.stands_for)
+
+
+class Later(torch.Tensor, metaclass=_Posing):
     """A tensor whose memory does not exist yet."""
 
+    stands_for = torch.Tensor
     cell: Cell
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -278,7 +291,7 @@ def _wrapping() -> bool:
     return helpers is not None and getattr(helpers, "_TORCHFUNCTION_SUBCLASS", True)
 
 
-_kinds: dict[type, type[Later]] = {torch.Tensor: Later, Later: Later}  # which class stands for which
+_kinds: dict[type, type[Later]] = {torch.Tensor: Later}  # which class stands for which
 
 
 def _install_images(tv_tensors: Any) -> None:
@@ -288,6 +301,7 @@ def _install_images(tv_tensors: Any) -> None:
         return
 
     class LaterImage(Later, Image):
+        stands_for = Image
         face: Any = None
         __torch_function__ = classmethod(Image.__torch_function__.__func__)
 
@@ -304,14 +318,17 @@ def _install_images(tv_tensors: Any) -> None:
         def wrap(cls, tensor: Any, like: Any, **kwargs: Any) -> Any:
             return Image.wrap(tensor, like, **kwargs)
 
-    _kinds[Image] = _kinds[LaterImage] = LaterImage
+    _kinds[Image] = LaterImage
 
 
 def _plan_of(image: Any, rows: bool) -> Plan | None:
     """The uint8 tensor (channel, row, column) of a picture that is not made; None where it is."""
     recipe = deferred(image, BANDS)
-    if recipe is None:
-        return None
+    return None if recipe is None else bytes_of(recipe, rows)
+
+
+def bytes_of(recipe: Recipe, rows: bool) -> Plan | None:
+    """The uint8 tensor of a recipe."""
     (width, height), bands = recipe.size, recipe.bands
     if min(width, height) < 2:  # how one with a side of one lies in memory no sample tells
         return None
@@ -439,10 +456,11 @@ def install(modules: Any) -> None:
         undoing(lambda: _done.intersection_update({"images"}))
         from torch.utils.data._utils import collate
 
-        ForkingPickler.register(Later, lambda later: reductions.reduce_tensor(later.real()))
+        reduced = ForkingPickler._extra_reducers.get(torch.Tensor, reductions.reduce_tensor)  # type: ignore[attr-defined]
+        ForkingPickler.register(torch.Tensor, lambda each: reduced(each.real() if isinstance(each, Later) else each))
         kinds = collate.default_collate_fn_map
         before = kinds[torch.Tensor]
-        kinds[Later] = kinds[torch.Tensor] = ours = _collate_in_place_of(before)
+        kinds[torch.Tensor] = ours = _collate_in_place_of(before)
         undoing(lambda: kinds.update({torch.Tensor: before}) if kinds[torch.Tensor] is ours else None)
     tv_tensors = modules.get("torchvision.tv_tensors")
     if tv_tensors is not None and "images" not in _done:

@@ -127,13 +127,15 @@ def sources() -> dict[str, Source]:
 
     chance = random.Random(7)
 
-    def drawn(mode: str, width: int, height: int) -> Any:
+    def drawn(mode: str, width: int, height: int, black: bool = False) -> Any:
         bands = len(Image.new(mode, (1, 1)).getbands())
         rows, columns = np.mgrid[:height, :width]
         smooth = np.stack([(5 * columns + 3 * rows + 60 * band) % 256 for band in range(bands)], -1)
         noise = np.frombuffer(chance.randbytes(smooth.size), np.uint8).reshape(smooth.shape)
         pixels = np.where((columns < width // 2)[..., None], smooth, noise).astype(np.uint8)
         image = Image.frombytes(mode, (width, height), pixels.tobytes())
+        if black:
+            image = image.point(lambda value: 255 * (value > 127))
         if mode == "P":
             image.putpalette(chance.randbytes(768))
         return image
@@ -143,7 +145,8 @@ def sources() -> dict[str, Source]:
         *((mode, mode, (33, 27)) for mode in ("L", "P", "LA", "RGB", "RGBA")),
         ("RGBw", "RGB", _WIDE),
     ):
-        found[name] = _written(drawn(mode, *size), "PNG", compress_level=1)
+        found[name] = written(drawn(mode, *size), "PNG", compress_level=1)
+    found["RGBb"] = written(drawn("RGB", 65, 39, True), "PNG", compress_level=1)  # what overshoots
     for name, mode, size, how in (
         ("RGB420", "RGB", (33, 27), {"quality": 60, "subsampling": 2}),
         ("RGB444", "RGB", (33, 27), {"quality": 95, "subsampling": 0}),
@@ -153,11 +156,11 @@ def sources() -> dict[str, Source]:
         ("L", "L", (33, 27), {"quality": 75}),
         ("Lp", "L", (33, 27), {"quality": 75, "progressive": True}),
     ):
-        found["JPEG " + name] = _written(drawn(mode, *size), "JPEG", **how)
+        found["JPEG " + name] = written(drawn(mode, *size), "JPEG", **how)
     return found
 
 
-def _written(image: Any, kind: str, **how: Any) -> Source:
+def written(image: Any, kind: str, **how: Any) -> Source:
     out = io.BytesIO()
     image.save(out, kind, **how)
     return _Decoded(out.getvalue(), kind, image.mode, image.size)

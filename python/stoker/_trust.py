@@ -37,9 +37,10 @@ class Unfit(Exception):
 Make = Callable[[list["Job"]], "list[Job] | None"]  # as a Line's
 
 
-def check(make: Make) -> set[str]:
-    """What is left to the libraries. If that is not known, the daemon makes all that can be tried."""
-    found = _known(_key(), lambda: _try(make))
+def check(make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None = None) -> set[str]:
+    """What is left to the libraries. If that is not known, the daemon makes all that can be tried, of a kind."""
+    keep = (lambda found: not found >= {row.name for row in trials()}) if trials else None  # where all differ the fault may pass
+    found = _known(_key(kind), lambda: _try(make, trials), keep)
     if {"JPEG", "PNG"} <= found:
         raise Unfit(f"the daemon's bytes are not those of Pillow {_pillow().__version__} here")
     return found
@@ -52,13 +53,13 @@ def check_opencv(make: Make) -> set[str]:
     return _known(_key(opencv=_opencv()), lambda: _try(make, trials))
 
 
-def _known(key: str, attempt: Callable[[], set[str]]) -> set[str]:
-    """What is kept of it, or comes of an attempt."""
+def _known(key: str, attempt: Callable[[], set[str]], keep: Callable[[set[str]], bool] | None = None) -> set[str]:
+    """What is kept of it, or comes of an attempt, which is kept if it is fit to be."""
     found = _kept(key)
     if found is None:
         with _uncollected():
             found = attempt()
-        if _pristine():
+        if _pristine() and (keep is None or keep(found)):
             _keep(key, found)
     return found
 
@@ -105,11 +106,13 @@ def _opencv() -> list[Any]:
     return [module.__version__, module.getBuildInformation(), *_mark(str(module.__file__)), own, switches]
 
 
-def _key(**more: Any) -> str:
+def _key(kind: str = "", **more: Any) -> str:
     """A digest of all that the bytes may depend on."""
-    core = _pillow().core
+    core, here = _pillow().core, os.path.dirname(__file__)
+    tried = ("_trials.py", "_vision_trials.py") if kind else ("_trials.py",)
     told = {
-        "stoker": [__version__, *_mark(find_binary()), *_mark(os.path.join(os.path.dirname(__file__), "_trials.py"))],
+        "stoker": [__version__, *_mark(find_binary()), *(each for name in tried for each in _mark(os.path.join(here, name)))],
+        "kind": [kind, _capability()],
         "pillow": [_pillow().__version__, *_mark(core.__file__)],
         "libraries": {name: str(getattr(core, name, "")) for name in ("jpeglib_version", "libjpeg_turbo_version", "zlib_version")},
         "versions": {name: _version(name) for name in ("numpy", "torch", "torchvision")},
@@ -118,6 +121,12 @@ def _key(**more: Any) -> str:
         **more,
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _capability() -> str:
+    """Which of its codes torch has chosen for this processor."""
+    torch = sys.modules.get("torch")
+    return str(torch.backends.cpu.get_cpu_capability()) if torch is not None else ""
 
 
 def _mark(path: str) -> list[Any]:

@@ -262,9 +262,9 @@ def of_bytes(im):
 
 
 def torch_resize(r, im):
-    size, kind = (near(r, im.width), near(r, im.height)), r.choice([2, 3])
-    mode = F.InterpolationMode.BILINEAR if kind == 2 else F.InterpolationMode.BICUBIC
-    return ["torch_resize", *size, kind], lambda: F.to_pil_image(V.resize(of_bytes(im), size[::-1], mode, antialias=True))
+    size, kind = (near(r, im.width), near(r, im.height)), r.choice(["bilinear", "bicubic"])
+    mode = F.InterpolationMode(kind)
+    return ["torch_" + kind, *size], lambda: F.to_pil_image(V.resize(of_bytes(im), size[::-1], mode, antialias=True))
 
 
 def torch_adjusted(name):

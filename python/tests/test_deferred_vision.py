@@ -1,0 +1,164 @@
+"""torchvision's v2 on tensors of bytes that wait: batches equal those of the script alone, bit by bit."""
+
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from unittest import mock
+
+import leash  # noqa: F401 # before what it holds
+
+try:
+    import deferred_pipelines as pipelines
+    import deferred_vision as vision
+    import torch
+    from test_deferred import BINARY, DeferredCase, Here
+
+    from stoker import _defer, _further, _line, _making, _pictures, _trust, _vision
+except ImportError:
+    torch, BINARY = None, ""
+    DeferredCase = unittest.TestCase
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Where nothing is asked for before the batch is there.
+WAITING = {
+    *("training", "evaluation", "bicubic", "jitter", "tables", "bytes", "single", "padded", "detection", "multiscale", "DINOv3", "LeRobot", "LeRobot bytes"),
+    *("read", "VAR"),
+}  # fmt: skip
+
+
+def plain_of(root, **more):
+    """What the script alone gives."""
+    done = subprocess.run([sys.executable, "-W", "ignore", os.path.join(HERE, "deferred_vision.py"), root], stdout=subprocess.PIPE, check=True, env={**os.environ, **more})
+    return json.loads(done.stdout)
+
+
+def setUpModule():
+    if torch is None:
+        return
+    folder = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(folder.cleanup)
+    VisionCase.root = folder.name
+    VisionCase.plain = plain_of(folder.name)
+
+
+@unittest.skipIf(torch is None, "needs torch and torchvision")
+class VisionCase(DeferredCase):
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(_defer, "_everywhere", True))
+        _defer._install()
+        self.addCleanup(_further._known.clear)
+        self.addCleanup(_trust.trust, set(_pictures.left))
+
+
+class RecordedTest(VisionCase):
+    """What is recorded, made by torchvision."""
+
+    def setUp(self):
+        super().setUp()
+        self.here = Here()
+        self.enterContext(mock.patch.object(_making.maker, "line", self.here))
+        self.enterContext(mock.patch.object(_defer, "_checked", True))
+        self.enterContext(mock.patch.object(_defer, "_connected", lambda: True))
+        self.enterContext(mock.patch.object(_defer, "_supply", lambda count: None))
+        self.enterContext(mock.patch.object(_trust, "check", lambda *tried: set()))
+
+    def test_batches(self):
+        for name in vision.PIPELINES:
+            with self.subTest(name):
+                self.here.count.value = 0
+                self.assertEqualToPlain(f"vision {name}", 0)
+                self.assertGreater(self.here.count.value, 0)
+
+    def test_waits(self):
+        """What is recorded to the end is made for the whole batch."""
+        asked = []
+        with mock.patch.object(_pictures.Recording, "needed", staticmethod(asked.append)):
+            for name in sorted(WAITING):
+                with self.subTest(name):
+                    self.assertEqualToPlain(f"vision {name}", 0)
+                    self.assertEqual(asked, [])
+
+    def test_left(self):
+        """What differs is torch's, and all else waits as before."""
+        with mock.patch.object(_trust, "check", lambda *tried: {"torch_bilinear", "torch_contrast", "torchvision.io of JPEGs"}):
+            for name in ("training", "jitter", "walks", "decoded"):
+                with self.subTest(name):
+                    self.assertEqualToPlain(f"vision {name}", 0)
+        self.assertLessEqual(_vision.FUSED, _pictures.left)
+
+    def test_looks(self):
+        """A tensor that waits says what it is, and a warning of torchvision's is said."""
+        from torchvision import io as tvio, tv_tensors
+        from torchvision.transforms.v2 import functional as F
+
+        def look(path):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                image = tvio.read_image(path)
+            image = F.resize(tv_tensors.Image(image), [20, 30], antialias=True)
+            seen = type(image).__name__, isinstance(image, tv_tensors.Image), tuple(image.shape), image.stride(), image.dtype, sorted({each.category.__name__ for each in said})
+            return str(seen).replace("LaterImage", "Image")
+
+        files = vision.Files(self.root, look)
+        fetched = list(torch.utils.data.DataLoader(files, batch_size=None))
+        self.assertEqual([label for label, _ in fetched], [look(path) for path, _ in files.files])
+
+
+@unittest.skipUnless(os.path.exists(BINARY), "needs bin/stoker (make build)")
+class FedTest(VisionCase):
+    """Made by the daemon."""
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY))
+        self.enterContext(mock.patch.object(_making.maker, "line", None))
+        self.enterContext(mock.patch.multiple(_defer, _daemon=None, _lost=False, _tried=False))
+        self.made, self.refused = (multiprocessing.Value("q") for _ in range(2))
+        call = _line.Line.__call__
+
+        def counted(line, jobs):
+            refused = call(line, jobs)
+            with self.made.get_lock():
+                self.made.value += len(jobs)
+                self.refused.value += len(jobs if refused is None else refused)
+            return refused
+
+        self.enterContext(mock.patch.object(_line.Line, "__call__", counted))
+
+    def test_batches(self):
+        for name in vision.PIPELINES:
+            with self.subTest(name):
+                self.made.value = self.refused.value = 0
+                self.assertEqualToPlain(f"vision {name}", 2)
+                self.assertGreater(self.made.value, 0)
+                self.assertEqual(self.refused.value, 0)
+
+    def test_tried(self):
+        """All that torchvision makes here is tried, with both layouts; of what differs a line tells."""
+        with contextlib.redirect_stderr(io.StringIO()) as stderr, mock.patch.object(_trust, "_folder", lambda: None):
+            self.assertEqualToPlain("vision training", 0)
+        fuses = torch.backends.cpu.get_cpu_capability() != "DEFAULT"
+        self.assertEqual("torch_bilinear" in stderr.getvalue(), not fuses)
+        self.assertEqual("torch_bilinear" in _pictures.left, not fuses)
+
+
+@unittest.skipUnless(os.path.exists(BINARY), "needs bin/stoker (make build)")
+@unittest.skipIf(torch is None or torch.backends.cpu.get_cpu_capability() == "DEFAULT", "torch has one code here")
+class PlainTest(unittest.TestCase):
+    """Where torch does without the processor's vectors its bytes are others, which are left to it."""
+
+    def test_capability(self):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-m", "unittest", "-q", "test_deferred_vision.FedTest", "test_deferred_vision.RecordedTest.test_batches"], cwd=HERE,
+            env={**os.environ, "ATEN_CPU_CAPABILITY": "default"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout)
