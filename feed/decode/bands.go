@@ -14,6 +14,8 @@ var pngModes = map[byte]string{0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
 // small BMPs as hangs on more than their headers.
 func pillowMode(data []byte, format string) string {
 	switch format {
+	case "ppm":
+		return "RGB"
 	case "png":
 		switch depth, kind := data[24], data[25]; {
 		case kind == 0 && depth == 1:

@@ -55,9 +55,10 @@ func (l *library) openFile(data []byte, format string, limits Limits) (Info, err
 
 var configs = map[string]func(io.Reader) (image.Config, error){
 	"png": png.DecodeConfig, "gif": gif.DecodeConfig, "bmp": bmp.DecodeConfig, "webp": webp.DecodeConfig,
+	"ppm": pixmapConfig,
 }
 
-var names = map[string]string{"png": "PNG", "gif": "GIF", "bmp": "BMP", "webp": "WebP"}
+var names = map[string]string{"png": "PNG", "gif": "GIF", "bmp": "BMP", "webp": "WebP", "ppm": "PPM"}
 
 // checkDensity refuses headers that promise more pixels than the bytes behind
 // them can hold: the libraries allocate what the header says before they read.
@@ -76,6 +77,8 @@ func (l *library) checkDensity() error {
 		}
 	case "bmp":
 		most = bytes * 8
+	case "ppm":
+		most = bytes / 3
 	case "webp":
 		// Nothing bounds what a byte of WebP expands to.
 		if pixels > maxWebP {
@@ -104,6 +107,8 @@ func (l *library) pixelBytes() int {
 		return 2 // the frame and the screen
 	case "bmp":
 		return 4
+	case "ppm":
+		return 0 // it is the file
 	case "webp":
 		return 8
 	}
@@ -154,6 +159,8 @@ func (l *library) readFile() (err error) {
 		whole, err = readGIF(l.data)
 	case "bmp":
 		whole, err = bmp.Decode(in)
+	case "ppm":
+		whole, err = readPixmap(l.data)
 	case "webp":
 		whole, err = webp.Decode(in)
 	}
@@ -179,7 +186,7 @@ func libraryError(format string, err error) error {
 		strings.HasSuffix(err.Error(), "not enough pixel data"),
 		strings.HasSuffix(err.Error(), "not enough image data"):
 		return &SampleError{Truncated, -1, "the " + names[format] + " file ends before the image does"}
-	case errors.As(err, &unsupported), errors.Is(err, bmp.ErrUnsupported):
+	case errors.As(err, &unsupported), errors.Is(err, bmp.ErrUnsupported), errors.Is(err, errPixmap):
 		kind = Unsupported
 	}
 	return &SampleError{kind, -1, fmt.Sprintf("the %s decoder says: %v", names[format], err)}
@@ -238,6 +245,11 @@ func readRow(m image.Image, x, y int, row [3][]byte) {
 			return
 		}
 		splitChannels(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
+	case *pixmap:
+		for i := range row[0] {
+			p := m.pix[3*(y*m.width+x+i):][:3]
+			row[0][i], row[1][i], row[2][i] = p[0], p[1], p[2]
+		}
 	case *image.RGBA64:
 		splitChannels(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
 	case *image.Paletted:

@@ -151,7 +151,6 @@ var stricter = map[string]string{
 	"other/bmp-16.bmp":             "x/image/bmp reads 1 to 8, 24 and 32 bits",
 	"other/webp-animated.webp":     "x/image/webp reads no animations",
 	"other/tiff.tiff":              "TIFF is not read",
-	"other/ppm.ppm":                "portable pixmaps are not read",
 }
 
 // TestPillowCuts cuts files at each 64th of their length and at their last bytes.

@@ -17,6 +17,8 @@ func sniffFormat(data []byte) string {
 		return "gif"
 	case bytes.HasPrefix(data, []byte("BM")):
 		return "bmp"
+	case bytes.HasPrefix(data, []byte("P6\n")):
+		return "ppm"
 	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
 		return "webp"
 	}
@@ -34,7 +36,7 @@ var known = []struct {
 	{"AVIF or HEIF", "ftyp", 4},
 	{"JPEG 2000", "\x00\x00\x00\x0cjP  ", 0},
 	{"JPEG 2000", "\xff\x4f\xff\x51", 0},
-	{"portable pixmap", "P6", 0},
+	{"portable pixmap (with comments or in one line)", "P6", 0},
 	{"portable greymap", "P5", 0},
 	{"Windows icon", "\x00\x00\x01\x00", 0},
 }

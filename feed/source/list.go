@@ -57,7 +57,14 @@ func List(ctx context.Context, root string, o Options) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list data set: %w", err)
 	}
-	if err := f.listFolders(ctx, o); err != nil {
+	packed, err := isPack(root)
+	switch {
+	case packed:
+		err = f.listPack(ctx, o)
+	case err == nil:
+		err = f.listFolders(ctx, o)
+	}
+	if err != nil {
 		_ = f.Close() // only read
 		return nil, fmt.Errorf("list data set: %w", err)
 	}

@@ -23,7 +23,25 @@ func Parse(root string, list []byte, o Options) (*Folder, error) {
 		_ = f.Close() // only read
 		return nil, fmt.Errorf("read the list of samples: %w", err)
 	}
+	if err := f.parsePack(o); err != nil {
+		_ = f.Close() // only read
+		return nil, fmt.Errorf("open data set: %w", err)
+	}
 	return f, nil
+}
+
+// parsePack finds the samples of a list in a pack, where the root is one.
+func (f *Folder) parsePack(o Options) error {
+	packed, err := isPack(f.root)
+	if !packed || err != nil {
+		return err
+	}
+	found, err := f.readPack(f.ctx, o)
+	if err != nil {
+		return err
+	}
+	f.classes = nil // a client knows its own
+	return f.placeSamples(found)
 }
 
 func (f *Folder) parseList(list []byte) error {

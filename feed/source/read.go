@@ -30,6 +30,9 @@ func (f *Folder) OpenFile(i int) (File, error) {
 		}
 		return f.openCached(i)
 	}
+	if f.pack != nil {
+		return f.openPacked(i, true)
+	}
 	file, err := f.openBelow(f.Below(i), true)
 	if err != nil {
 		return File{}, err
@@ -116,7 +119,7 @@ func (f *File) Read(buffer []byte) ([]byte, error) {
 	}
 	buffer = buffer[:f.Size]
 	for at := 0; at < len(buffer); {
-		n, err := f.readAt(buffer[at:], int64(at))
+		n, err := f.readAt(buffer[at:], f.at+int64(at))
 		if n == 0 && (err == nil || errors.Is(err, io.EOF)) {
 			return buffer[:at],
 				fmt.Errorf("the file had %d bytes when it was opened and ended after %d: something is writing to it",
@@ -127,5 +130,5 @@ func (f *File) Read(buffer []byte) ([]byte, error) {
 		}
 		at += n
 	}
-	return buffer, nil
+	return buffer, f.check(buffer)
 }

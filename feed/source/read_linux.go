@@ -17,6 +17,7 @@ type File struct {
 	Size int64
 	fd   int
 	last bool // it has the place of the reserve
+	part
 }
 
 // openBelow opens a path below the root for reading. Without waiting: the name
@@ -158,12 +159,16 @@ func (f *Folder) Announce(i int) {
 		f.fetchAhead(i)
 		return
 	}
-	file, err := f.openBelow(f.Below(i), false)
+	open := func() (File, error) { return f.openBelow(f.Below(i), false) }
+	if f.pack != nil {
+		open = func() (File, error) { return f.openPacked(i, false) }
+	}
+	file, err := open()
 	if err != nil {
 		return
 	}
 	defer file.Close()
-	_ = unix.Fadvise(file.fd, 0, min(file.Size, f.maxFile), unix.FADV_WILLNEED)
+	_ = unix.Fadvise(file.fd, file.at, min(file.Size, f.maxFile), unix.FADV_WILLNEED)
 }
 
 // Close closes the file.

@@ -11,6 +11,7 @@ import (
 type File struct {
 	Size int64
 	file *os.File
+	part
 }
 
 // openBelow opens a path below the root for reading.

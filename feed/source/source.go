@@ -4,7 +4,7 @@
 //
 // A data set is a folder with one subfolder per class, as torchvision's
 // ImageFolder reads it (List: name by name what ImageFolder.samples has), a tar file
-// of such a folder (ListTar), the paths and labels that a client has in its hands (Parse),
+// of such a folder (ListTar), a folder of shards that stoker pack wrote of one, the paths and labels that a client has in its hands (Parse),
 // or objects of an S3-compatible store below s3://BUCKET/PREFIX, laid out like such a folder.
 package source
 
@@ -42,6 +42,7 @@ type Folder struct {
 	ctx     context.Context // until Close: who waits for an outage to end then stops
 	stop    context.CancelFunc
 	bucket  *bucket // where the samples lie in a store; root is then open at the cache
+	pack    *pack   // where they lie in the shards of a pack
 }
 
 // nameRun is samples in a row that lie in one folder and have one label.
@@ -63,8 +64,13 @@ func (f *Folder) Notes() []string { return f.notes }
 // Label is the class of sample i.
 func (f *Folder) Label(i int) int { return f.runOf(i).label }
 
-// Path is the file of sample i, as ImageFolder.samples has it.
-func (f *Folder) Path(i int) string { return joinPath(f.root, f.Below(i)) }
+// Path is the file of sample i, as ImageFolder.samples has it; of a pack that in its shard.
+func (f *Folder) Path(i int) string {
+	if f.pack != nil {
+		return joinPath(f.root, joinPath(f.pack.shards[f.pack.places[i].shard].name, f.Below(i)))
+	}
+	return joinPath(f.root, f.Below(i))
+}
 
 // Close gives the root back. Reads after it fail.
 func (f *Folder) Close() error {
@@ -138,6 +144,9 @@ func (f *Folder) Digest() [sha256.Size]byte {
 			hash.Write(binary.LittleEndian.AppendUint32(nil, e-base))
 		}
 		hash.Write(f.names[base:f.nameBegin(end)])
+	}
+	if f.pack != nil && f.pack.other != "" {
+		text(f.pack.other)
 	}
 	return [sha256.Size]byte(hash.Sum(nil))
 }

@@ -7,7 +7,8 @@ augmented by the binary (docs/loader.md)::
     loader = stoker.DataLoader(ImageFolder("data/train", transform), batch_size=64, shuffle=True)
     for images, labels in loader: ...
 
-`stoker.Loader` is the same for any framework, with NumPy arrays. The verbs call
+`stoker.Loader` is the same for any framework, with NumPy arrays; both read a folder that `stoker pack` wrote, as its
+path or as `stoker.Pack(path, transform)`. The verbs call
 the binary and return its JSON::
 
     import stoker
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from ._defer import enable as feed
     from ._loader import Batch, Loader
     from ._models import DataModel, DataSupply, Transformation, TransformationModel
+    from ._pack import Pack
     from ._torch import DataLoader
 
     TrainerCallback: type
@@ -77,6 +79,7 @@ __all__ = [
     "Decode",
     "DataSupply",
     "Loader",
+    "Pack",
     "StokerError",
     "StokerWarning",
     "TrainerCallback",
@@ -103,6 +106,8 @@ def __getattr__(name: str) -> Any:
         from . import _models as module
     elif name == "Decode":
         from . import _decode as module
+    elif name == "Pack":
+        from . import _pack as module
     elif name == "count":
         from . import _count as module
     elif name == "DataLoader":

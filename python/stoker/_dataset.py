@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from . import _pack
 from ._translate import Refused
 
 
@@ -85,6 +86,14 @@ def folder_of(dataset: Any) -> tuple[Any, list[int] | None]:
 
 def _check(folder: Any) -> None:
     """Refuse what does not read, or not as torchvision's ImageFolder does."""
+    if type(folder) is _pack.Pack:
+        if not _own(_pack.Pack, _pack, "__getitem__", "__len__"):
+            raise Refused("stoker.Pack was changed")
+        from PIL import Image, ImageFile
+
+        if ImageFile.LOAD_TRUNCATED_IMAGES or not _own(Image, Image, "open"):
+            raise Refused("Pillow was changed")
+        return
     try:
         from PIL import Image, ImageFile
         from torchvision import get_image_backend

@@ -10,6 +10,7 @@ import collections
 import concurrent.futures
 import errno
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ import numpy as np
 
 from . import _order
 from ._feed import Delivery
+from ._pack import Shards, is_pack
 from ._ring import DTYPES, Loans
 from ._verbs import StokerError
 
@@ -53,6 +55,9 @@ class PillowSession:
             raise Impossible("there is no Pillow") from None
         if spec["root"].startswith("s3://"):
             raise Impossible("its pictures are in a bucket")
+        self._pack = Shards(spec["root"].rstrip("/")) if is_pack(spec["root"]) else None
+        if self._pack is not None and not given:
+            raise Impossible("its pictures lie in a pack")
         self._filters = {"bilinear": PIL.Image.Resampling.BILINEAR, "bicubic": PIL.Image.Resampling.BICUBIC}
         self.opened, self.ring, self.run, self.made = opened, _Ring(ring), 0, 0
         self._spec, self._rank = spec, rank
@@ -218,7 +223,8 @@ class PillowSession:
         from PIL import Image
 
         try:
-            with Image.open(self._files[sample][0]) as opened:
+            path = self._files[sample][0]
+            with Image.open(path if self._pack is None else io.BytesIO(self._pack.read(path))) as opened:
                 if opened.width * opened.height > (self._spec.get("max_pixels") or 178_956_970):
                     raise ValueError(f"{opened.width} x {opened.height} pixels are too many")
                 image = opened.convert("RGB")

@@ -9,10 +9,12 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import tarfile
 import tempfile
 import unittest
+import warnings
 
 import leash
 from test_feed_pixels import kinds, missing
@@ -86,7 +88,7 @@ class Packs(unittest.TestCase):
             file.write(data)
 
     def pack(self, to, *flags, wait=True):
-        command = [stoker.find_binary(), "pack", self.root, "-o", os.path.join(self.folder, to), "--shard-size", "1MB", *flags]
+        command = [stoker.find_binary(), "pack", self.root, "-o", os.path.join(self.folder, to), *([] if "--shard-size" in flags else ["--shard-size", "1MB"]), *flags]
         if not wait:
             return subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -122,6 +124,103 @@ class Packs(unittest.TestCase):
                     want = F.resize(image, size) if size and min(image.size) > size else image
                     self.assertEqual(field, "ppm")
                     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), np.asarray(want), path)
+
+    def soundless(self):
+        """Files that all of stoker can read, in the place of all others."""
+        shutil.rmtree(self.root)
+        random = np.random.default_rng(6)
+        for number in range(24):
+            noise = random.integers(0, 256, (70 + number, 90, 3), np.uint8)
+            file = io.BytesIO()
+            Image.fromarray(noise).resize((110 + number, 80)).save(file, "PNG" if number % 5 == 4 else "JPEG")
+            self.write(f"{'abc'[number % 3]}/{number:02d}.{'png' if number % 5 == 4 else 'jpg'}", file.getvalue())
+
+    def read(self, root, **more):
+        ops = [{"op": "random_resized_crop", "size": [32]}, {"op": "random_horizontal_flip"}, {"op": "to_tensor"}]
+        return stoker.Loader(root, ops, shuffle=True, seed=4, **{"batch_size": 5, "num_workers": 1, **more})
+
+    def test_read_as_its_folder(self):
+        self.soundless()
+        self.pack("packed", "--shuffle", "9")
+        self.pack("pixels", "--decoded")
+        self.pack("small", "--resize", "40")
+        with self.read(self.root) as loader:
+            first = next(iter(loader)).indices
+            state = loader.state_dict()
+            want = [(batch.images.copy(), batch.labels.copy()) for _ in range(2) for batch in iter(loader)]
+        for name in ("packed", "pixels"):
+            with self.subTest(name), self.read(os.path.join(self.folder, name)) as loader:
+                np.testing.assert_array_equal(next(iter(loader)).indices, first)
+                self.assertEqual(loader.state_dict(), state)
+                got = [(batch.images.copy(), batch.labels.copy()) for _ in range(2) for batch in iter(loader)]
+                self.assertEqual(len(got), len(want))
+                for ours, theirs in zip(got, want):
+                    np.testing.assert_array_equal(ours[0], theirs[0])
+                    np.testing.assert_array_equal(ours[1], theirs[1])
+        with self.read(os.path.join(self.folder, "small")) as loader:
+            with self.assertRaisesRegex(stoker.StokerError, "manifest|other samples|data set"):
+                loader.load_state_dict(state)
+                next(iter(loader))
+
+    def test_goes_on_at_another_world_size(self):
+        """What one process has not had of an epoch of the folder two have of the pack, each sample once."""
+        self.soundless()
+        self.pack("packed", "--shuffle", "9")
+        with self.read(self.root) as loader:
+            batches = iter(loader)
+            had = [*next(batches).indices, *next(batches).indices]
+            state = loader.state_dict()
+        rest = []
+        for rank in range(2):
+            with self.read(os.path.join(self.folder, "packed"), rank=rank, world=2, name=f"rank{rank}", tail="short") as loader:
+                loader.load_state_dict(state)
+                rest += [int(index) for batch in iter(loader) for index in batch.indices[batch.mask]]
+        self.assertEqual(sorted([*had, *rest]), list(range(24)))
+
+    def test_data_set(self):
+        """stoker.Pack is ImageFolder of the folder, for torch's loader and for ours."""
+        import torch
+        from torchvision import transforms
+
+        self.soundless()
+        self.pack("packed", "--shuffle", "9")
+        transform = transforms.Compose([transforms.Resize(40), transforms.CenterCrop(32), transforms.ToTensor()])
+        folder, pack = ImageFolder(self.root, transform), stoker.Pack(os.path.join(self.folder, "packed"), transform)
+        self.assertEqual((pack.classes, pack.class_to_idx, pack.targets), (folder.classes, folder.class_to_idx, folder.targets))
+        for ours, theirs in zip(pack, folder):
+            self.assertTrue(torch.equal(ours[0], theirs[0]) and ours[1] == theirs[1])
+        for subset in (lambda data: data, lambda data: torch.utils.data.Subset(data, [5, 3, 20, 7, 1, 0])):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", stoker.StokerWarning)  # that it is torch's own loader
+                got = list(stoker.DataLoader(subset(pack), batch_size=4, shuffle=True, seed=3, num_workers=1, depth=16))
+                want = list(stoker.DataLoader(subset(folder), batch_size=4, shuffle=True, seed=3, num_workers=1, depth=16))
+            self.assertEqual(len(got), len(want))
+            for ours, theirs in zip(got, want):
+                self.assertTrue(torch.equal(ours[0], theirs[0]) and torch.equal(ours[1], theirs[1]))
+
+    def test_damaged(self):
+        """A sentence names shard and file; all others are read, and none twice."""
+        self.soundless()
+        shard = self.pack("packed", "--shard-size", "20kB")[1]
+        with open(shard.replace(".tar", ".json")) as file:
+            sample = json.load(file)["samples"][0]
+        with open(shard, "r+b") as file:
+            file.seek(sample["at"] + sample["bytes"] // 2)
+            byte = file.read(1)[0]
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte ^ 1]))
+        root = os.path.join(self.folder, "packed")
+        with self.read(root) as loader, self.assertRaisesRegex(stoker.StokerError, f"shard-000001.tar/{sample['path']}.*damaged"):
+            list(loader)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with self.read(root, on_error="mask", max_bad=0.5) as loader:
+                seen = [int(index) for batch in loader for index in batch.indices[batch.mask]]
+        self.assertEqual((len(seen), len(set(seen))), (23, 23))
+        data = stoker.Pack(root)
+        at = data.samples.index((os.path.join(root, sample["path"]), sample["label"]))
+        with self.assertRaisesRegex(OSError, "the shard is damaged"):
+            data[at]
 
     def test_killed_at_any_moment(self):
         def all_of(folder):

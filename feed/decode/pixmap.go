@@ -1,0 +1,67 @@
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"io"
+)
+
+// pixmap is a portable pixmap of eight bits as stoker pack and Pillow write it: a header of three lines, and the
+// pixels as they are.
+type pixmap struct {
+	pix           []byte
+	width, height int
+}
+
+var errPixmap = errors.New("portable pixmaps are read with P6, width and height, and 255 in a line each")
+
+// pixmapHeader reads the header, and says where the pixels begin.
+func pixmapHeader(data []byte) (width, height, begin int, err error) {
+	const most = 64 // bytes of a header
+	lines := bytes.SplitN(data[:min(len(data), most)], []byte{'\n'}, 4)
+	if len(lines) != 4 || string(lines[2]) != "255" {
+		return 0, 0, 0, errPixmap
+	}
+	var rest string
+	n, _ := fmt.Sscanf(string(lines[1])+" .", "%d %d %s", &width, &height, &rest)
+	if n != 3 || rest != "." {
+		return 0, 0, 0, errPixmap
+	}
+	return width, height, len(lines[0]) + len(lines[1]) + len(lines[2]) + 3, nil
+}
+
+func pixmapConfig(r io.Reader) (image.Config, error) {
+	var head [64]byte
+	n, err := io.ReadFull(r, head[:])
+	if err != nil && n == 0 {
+		return image.Config{}, err
+	}
+	width, height, _, err := pixmapHeader(head[:n])
+	return image.Config{ColorModel: color.RGBAModel, Width: width, Height: height}, err
+}
+
+func readPixmap(data []byte) (*pixmap, error) {
+	width, height, begin, err := pixmapHeader(data)
+	if err == nil && len(data)-begin < 3*width*height {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &pixmap{data[begin:], width, height}, nil
+}
+
+// ColorModel makes it an image.Image.
+func (p *pixmap) ColorModel() color.Model { return color.RGBAModel }
+
+// Bounds makes it an image.Image.
+func (p *pixmap) Bounds() image.Rectangle { return image.Rect(0, 0, p.width, p.height) }
+
+// At makes it an image.Image.
+func (p *pixmap) At(x, y int) color.Color {
+	at := p.pix[3*(y*p.width+x):]
+	return color.RGBA{at[0], at[1], at[2], 0xff}
+}

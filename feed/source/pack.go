@@ -1,0 +1,261 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker/internal/readable"
+)
+
+// pack is where the samples of a folder lie that `stoker pack` wrote: feed/pack says what is in it. Samples come
+// in the order of the folder that was packed, with its labels, whatever their order in the shards, so that a
+// training on the pack has the batches of one on the folder.
+type pack struct {
+	shards []packShard
+	places []packPlace // by sample
+	other  string      // of a pack with other pixels than the originals': its plan
+}
+
+type packShard struct {
+	name  string
+	bytes int64
+}
+
+type packPlace struct {
+	shard    int
+	at, size int64
+	sum      [sha256.Size]byte
+}
+
+const packFormat = 1
+
+// isPack reports whether a folder is a pack. One that is not whole is an error.
+func isPack(root string) (bool, error) {
+	_, shard := os.Stat(filepath.Join(root, "shard-000000.tar"))
+	_, index := os.Stat(filepath.Join(root, "index.json"))
+	if shard == nil && errors.Is(index, fs.ErrNotExist) {
+		return false, fmt.Errorf("%s is a pack that is not whole: stoker pack goes on with it", root)
+	}
+	return shard == nil && index == nil, nil
+}
+
+// listPack lists the samples of a pack as those of the folder that was packed.
+func (f *Folder) listPack(ctx context.Context, o Options) error {
+	found, err := f.readPack(ctx, o)
+	if err != nil {
+		return err
+	}
+	names := map[string][]string{}
+	for name := range found {
+		if folder, base := path.Split(name); hasExtension(base, o.Extensions) {
+			names[folder] = append(names[folder], base)
+		}
+	}
+	if err := f.gatherBelow(names, o); err != nil {
+		return err
+	}
+	return f.placeSamples(found)
+}
+
+// placeSamples says where each sample lies.
+func (f *Folder) placeSamples(found map[string]packPlace) error {
+	f.pack.places = make([]packPlace, f.Len())
+	for i := range f.pack.places {
+		place, known := found[f.Below(i)]
+		if !known {
+			return fmt.Errorf("the pack has no %s", f.Below(i))
+		}
+		f.pack.places[i] = place
+	}
+	return nil
+}
+
+// readPack reads the index and the lists of a pack: where each file lies, by its path.
+func (f *Folder) readPack(ctx context.Context, o Options) (map[string]packPlace, error) {
+	var index struct {
+		Format       int
+		Plan, Images string
+		Samples      int
+		Classes      []packedPath
+		Shards       []struct {
+			File  string
+			Bytes int64
+		}
+		Bad []struct{}
+	}
+	if err := f.readPackFile("index.json", &index); err != nil {
+		return nil, err
+	}
+	if index.Format != packFormat {
+		return nil, fmt.Errorf("the pack has format %d, this program reads %d", index.Format, packFormat)
+	}
+	f.pack = &pack{}
+	if strings.HasPrefix(index.Images, "resized") {
+		f.pack.other = index.Plan
+		f.notes = append(f.notes, fmt.Sprintf("the pictures of %s are %s", f.root, index.Images))
+	}
+	if len(index.Bad) > 0 {
+		f.notes = append(f.notes, fmt.Sprintf("%d files were left out when it was packed", len(index.Bad)))
+	}
+	for _, class := range index.Classes {
+		f.classes = append(f.classes, string(class))
+	}
+	found := make(map[string]packPlace, index.Samples)
+	for k, shard := range index.Shards {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		f.pack.shards = append(f.pack.shards, packShard{shard.File, shard.Bytes})
+		if err := f.readPackList(k, index.Plan, found); err != nil {
+			return nil, err
+		}
+		if o.Progress != nil {
+			o.Progress(len(found))
+		}
+	}
+	if len(found) != index.Samples {
+		return nil, fmt.Errorf("the lists of the pack have %d samples, its index has %d", len(found), index.Samples)
+	}
+	return found, nil
+}
+
+// readPackList reads the list beside a shard.
+func (f *Folder) readPackList(k int, plan string, found map[string]packPlace) error {
+	var list struct {
+		Plan    string
+		Bytes   int64
+		Samples []struct {
+			Path   packedPath
+			Label  int
+			At     int64
+			Bytes  int64
+			SHA256 string
+		}
+	}
+	shard := f.pack.shards[k]
+	if path.Base(shard.name) != shard.name || path.Ext(shard.name) != ".tar" {
+		return fmt.Errorf("the index of the pack names %q, which is no shard", shard.name)
+	}
+	if err := f.readPackFile(strings.TrimSuffix(shard.name, ".tar")+".json", &list); err != nil {
+		return err
+	}
+	if list.Plan != plan || list.Bytes != shard.bytes {
+		return fmt.Errorf("the list of %s is not the one that the index of the pack means", shard.name)
+	}
+	for _, sample := range list.Samples {
+		name := string(sample.Path)
+		class, _, _ := strings.Cut(name, "/")
+		if sample.Label < 0 || sample.Label >= len(f.classes) || f.classes[sample.Label] != class {
+			return fmt.Errorf("the list of %s has label %d for %s, which is no label of that class", shard.name,
+				sample.Label, name)
+		}
+		place := packPlace{shard: k, at: sample.At, size: sample.Bytes}
+		if n, err := hex.Decode(place.sum[:], []byte(sample.SHA256)); err != nil || n != len(place.sum) ||
+			place.at < 0 || place.size < 0 || place.at > shard.bytes-place.size {
+			return fmt.Errorf("the list of %s is damaged at %s", shard.name, name)
+		}
+		if _, twice := found[name]; twice {
+			return fmt.Errorf("the pack has %s twice", name)
+		}
+		found[name] = place
+	}
+	return nil
+}
+
+func (f *Folder) readPackFile(name string, into any) error {
+	const most = 4 << 30
+	file, err := readable.Open(joinPath(f.root, name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	if err := json.NewDecoder(io.LimitReader(file, most)).Decode(into); err != nil {
+		return fmt.Errorf("%s of the pack cannot be read: %w: stoker pack writes it anew", name, err)
+	}
+	return nil
+}
+
+// openPacked opens the shard of sample i, of which the sample alone is read.
+func (f *Folder) openPacked(i int, urgent bool) (File, error) {
+	place := &f.pack.places[i]
+	shard := f.pack.shards[place.shard]
+	if place.size > f.maxFile {
+		return File{}, f.tooLarge(place.size)
+	}
+	file, err := f.openBelow(shard.name, urgent)
+	if err != nil {
+		return File{}, err
+	}
+	if file.Size != shard.bytes {
+		file.Close()
+		return File{}, fmt.Errorf("its shard is damaged: it has %d bytes, %d were packed", file.Size, shard.bytes)
+	}
+	file.Size, file.part = place.size, part{place.at, &place.sum}
+	return file, nil
+}
+
+// part is what of a file is a sample's.
+type part struct {
+	at  int64
+	sum *[sha256.Size]byte // of its bytes; nil where that is not known
+}
+
+// check compares bytes that were read with those that were packed.
+func (p part) check(data []byte) error {
+	if p.sum != nil && sha256.Sum256(data) != *p.sum {
+		return errors.New("its bytes are not those that were packed: the shard is damaged")
+	}
+	return nil
+}
+
+// packedPath is a path as feed/pack's FilePath writes it: bytes that are no UTF-8 as Python's file names have them.
+type packedPath string
+
+// UnmarshalJSON is os.fsencode of what Python's json.loads gives.
+func (p *packedPath) UnmarshalJSON(text []byte) error {
+	const escaped, digits = `\udc`, 2
+	var whole []byte
+	begin := 0
+	for at := 0; at < len(text); at++ {
+		if text[at] != '\\' {
+			continue
+		}
+		end := at + len(escaped) + digits
+		var raw [1]byte
+		if end < len(text) && string(text[at:at+len(escaped)]) == escaped {
+			if _, err := hex.Decode(raw[:], text[end-digits:end]); err == nil {
+				whole = appendText(whole, text[begin:at])
+				whole = append(whole, raw[0])
+				at, begin = end-1, end
+				continue
+			}
+		}
+		at++ // what is escaped
+	}
+	if begin == 0 {
+		return json.Unmarshal(text, (*string)(p))
+	}
+	*p = packedPath(appendText(whole, text[begin:]))
+	return nil
+}
+
+// appendText adds a part of a JSON text, with or without the quotes at its ends.
+func appendText(whole, part []byte) []byte {
+	var text string
+	quoted := slices.Concat([]byte{'"'}, []byte(strings.Trim(string(part), `"`)), []byte{'"'})
+	if err := json.Unmarshal(quoted, &text); err != nil {
+		return append(whole, part...)
+	}
+	return append(whole, text...)
+}
