@@ -60,7 +60,7 @@ const StillShort = "a final verdict needs 30"
 type Verdict struct {
 	Class      Class
 	RunnerUp   Class   // the second best rule, "" where none scored
-	Confidence float64 // NaN until the published test set exists
+	Confidence float64 // how often the published exam's verdicts of this evidence were right; NaN where it has none
 	State      State
 
 	Rank        int     // the rank that was judged: the most starved one

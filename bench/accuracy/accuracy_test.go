@@ -177,6 +177,7 @@ func TestMendedJobs(t *testing.T) {
 		{diagnose.ComputeOnCPU, 1, "without the hook", diagnose.Unknown},       // two scores a hair apart
 		{diagnose.StragglerRank, 1, "without the hook", diagnose.GPUBound},     // ranks without steps
 		{diagnose.NetworkBound, 1, "without GPM and power", diagnose.GPUBound}, // an exchange that nothing times
+		{diagnose.NetworkBound, 5, "all signals", diagnose.GPUBound},           // collectives that GPU-Util counts as work
 		{diagnose.ThrottledGPU, 4, "all signals", diagnose.GPUBound},           // a clock at 90 %
 	} {
 		j, _ := drawJob(seed("tune", c.class, c.draw, "job"), c.class)

@@ -23,6 +23,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -42,9 +43,10 @@ type paper struct {
 	Util   float64        `json:"util"` // mean GPU-Util
 	Busy   float64        `json:"busy"` // share of the job's cores in use
 
-	Confidence float64 `json:"confidence"`       // as the verdict has it; 0 where it has none
-	Blind      string  `json:"blind,omitempty"`  // why nothing that the sight shows tells the class
-	Scores     string  `json:"scores,omitempty"` // the two best, of a wrong verdict
+	Confidence float64 `json:"confidence"`        // as the verdict has it; 0 where it has none
+	Blind      string  `json:"blind,omitempty"`   // why nothing that the sight shows tells the class
+	Pattern    string  `json:"pattern,omitempty"` // what GPU-Util looks like, by the finding
+	Scores     string  `json:"scores,omitempty"`  // the two best, of a wrong verdict
 }
 
 func (p paper) key() string { return fmt.Sprint(p.Binary, p.Set, p.Class, p.Draw, p.Sight) }
@@ -105,6 +107,9 @@ func run(set string, draws int, only, kept, page string, check, misses bool) err
 		}
 	}
 	fmt.Print(summarize(e.papers))
+	if set == "tune" {
+		fmt.Print(countForConfidence(e.papers))
+	}
 	if check {
 		return holdBars(e.papers)
 	}
@@ -145,8 +150,11 @@ func openExam(kept string) (*exam, error) {
 	sum := fnv.New64a()
 	_, _ = sum.Write(code)
 	e.binary = fmt.Sprintf("%016x", sum.Sum64())
-	e.folder = filepath.Dir(kept)
-	if err := os.MkdirAll(e.folder, 0o700); err != nil {
+	e.folder = "/dev/shm" // a writer flushes to disk, and most of the exam's time would go there
+	if info, err := os.Stat(e.folder); err != nil || !info.IsDir() {
+		e.folder = filepath.Dir(kept)
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(kept) //nolint:gosec // the user's own file
@@ -196,6 +204,11 @@ func (e *exam) judge(one *paper, p played, s sight, gain float64) error {
 	v := judge.Judge(run)
 	one.Said, one.Gain = v.Class, orZero(gain)
 	one.Lead = v.Scores[0].Value - v.Scores[1].Value
+	for _, f := range v.Findings {
+		if slices.Contains([]string{"sawtooth", "steadily-low", "spikes", "drops"}, f.Name) {
+			one.Pattern = f.Name
+		}
+	}
 	if !one.right() {
 		a, b := v.Scores[0], v.Scores[1]
 		one.Scores = fmt.Sprintf("%s %.2f, %s %.2f", a.Class, a.Value, b.Class, b.Value)

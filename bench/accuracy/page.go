@@ -325,3 +325,43 @@ func holdBars(papers []paper) error {
 	}
 	return nil
 }
+
+// countForConfidence prints what diagnose/judge's table of confidence is filled from: verdicts that lead clearly,
+// by what they rest on and by whether they say gpu-bound.
+func countForConfidence(papers []paper) string {
+	type key struct {
+		evidence string
+		bound    bool
+	}
+	right, all := map[key]int{}, map[key]int{}
+	for _, p := range papers {
+		evidence := map[string]string{
+			"all signals": "inside", "launches not counted": "clocked", "without GPM and power": "clocked",
+			"without the hook": "outside",
+		}[p.Sight]
+		if evidence == "inside" && (p.Class == diagnose.ComputeOnCPU || p.Class == diagnose.NotTraining) {
+			evidence = "clocked" // no launch of theirs could be counted
+		}
+		if evidence == "" || p.Said == diagnose.Unknown || p.Lead < clearLead {
+			continue
+		}
+		k := key{evidence, p.Said.Is(diagnose.GPUBound)}
+		all[k]++
+		if p.right() {
+			right[k]++
+		}
+	}
+	var b strings.Builder
+	for _, evidence := range []string{"outside", "clocked", "inside"} {
+		b.WriteString(evidence + ":")
+		for _, bound := range []bool{true, false} {
+			k := key{evidence, bound}
+			fmt.Fprintf(&b, " %v: {%d, %d}", bound, right[k], all[k])
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// clearLead is that of diagnose/judge's confidence.
+const clearLead = 0.8

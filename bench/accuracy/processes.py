@@ -453,6 +453,10 @@ def table(lines: list[dict]) -> str:
     out += ["", f"{len(runs)} runs, {len(runs) - len(known)} of them between two labels and not counted: {len(good)} of {len(known)} right, "
                 f"{len(unknown)} unknown, {len(bound)} of {len(starved)} starved runs called gpu-bound. "
                 f"Load average at the start of a run: {loads[0]} to {loads[-1]}, median {loads[len(loads) // 2]}." if runs else "no run yet"]
+    stated = [line for line in known if line["confidence"]]
+    if stated:
+        mean, hits = sum(line["confidence"] for line in stated) / len(stated), sum(right(line["said"], line["accepted"]) for line in stated)
+        out += ["", f"{len(stated)} of them state a confidence, {mean:.3f} in the mean, and {hits / len(stated):.3f} of these are right."]
     found = [line for line in lines if line["what"] == "relief"]
     if found:
         out += ["", "| situation, first draw | throughput after relief, x | the best relieves | the record's label agrees |", "|---|---|---|---|"]

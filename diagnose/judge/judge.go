@@ -36,6 +36,7 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	if v.HasSteps && c.Costs.Window.Stationary {
 		v.State = diagnose.Final
 	}
+	v.Confidence = measureConfidence(c, v)
 	v.Unexplained = measureUnexplained(c, v.Class)
 	v.Findings = slices.Concat(c.Findings, rules.FindBeside(c, v.Class), c.UtilPattern)
 	v.Warnings = append(c.Warnings, run.Warnings...)

@@ -60,6 +60,7 @@ func settleClass(v, trace diagnose.Verdict) diagnose.Verdict {
 	case trace.Class == diagnose.Unknown:
 	case v.Class == diagnose.Unknown:
 		v.Class, v.RunnerUp, v.Evidence, v.State = trace.Class, trace.RunnerUp, trace.Evidence, diagnose.Provisional
+		v.Confidence = trace.Confidence
 		if math.IsNaN(v.Stall) {
 			v.Stall, v.StallSource = trace.Stall, trace.StallSource
 		}

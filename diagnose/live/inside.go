@@ -60,8 +60,9 @@ func (l filler) fillParts() {
 		rest -= p.Queued
 	}
 	if ok {
-		exchange := min(in.exchange, rest)
-		p.Exchange, rest = max(p.Exchange, exchange), rest-exchange
+		rest -= min(in.exchange, rest)
+		// a collective that waits for other ranks is a kernel to GPU-Util: no part of what that calls idle
+		p.Exchange = max(p.Exchange, min(in.exchange, 1-stall-p.Copies-p.Queued))
 		if in.Launches >= fewLaunches && rest*in.span/in.Launches < diagnose.LongGap {
 			p.Host, rest = rest, 0
 		} else if in.Launches > 0 {

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"math"
+
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
@@ -14,7 +16,10 @@ var gpuBound = Rule{
 		starved := c.yes(c.InputShort)
 		busy := c.yes(c.DeviceBusy)
 		c.because(c.DeviceBusy.Evidence)
-		untimed := 1 - 0.6*c.yes(c.ExchangeUntimed) // as likely as network-bound then
+		untimed := 1 - 0.6*c.yes(c.ExchangeUntimed)                                    // as likely as network-bound then
+		if exchange := c.Parts.Exchange; exchange > 0 && math.IsNaN(c.WorksRecorded) { // a kernel that waits for other ranks counts as running
+			busy *= 1 - c.CollectivesRunAlone.Score*c.besideKernels(exchange, 0)
+		}
 		return untimed * busy * (1 - starved) * c.no(c.OneRankLate) * c.no(c.ClockHeldDown) * c.no(c.DeviceShared)
 	},
 	refine: func(c *inquiry) diagnose.Class {

@@ -92,7 +92,11 @@ func (c *inquiry) besideKernels(part, other float64) float64 {
 	if c.Parts.LoseTimeBeside(other) {
 		return 1
 	}
-	return stat.Ramp(part/c.Shares.Kernel, 0.15, 0.4)
+	kernels := c.Shares.Kernel
+	if p := c.Parts; math.IsNaN(c.WorksRecorded) { // GPU-Util counts collectives as kernels
+		kernels = min(kernels, 1-p.Input-p.Host-p.Long-p.Copies-p.Exchange-p.Queued-p.Unnamed)
+	}
+	return stat.Ramp(part/kernels, 0.15, 0.4)
 }
 
 // scoreUse is how much of a yes it is that the device is in use at all.
