@@ -13,11 +13,11 @@ try:
     import opencv_pipelines as pipelines
     import test_deferred_arrays as of_arrays
     import torch
-    from test_deferred_arrays import ArraysCase, hashed
+    from test_deferred_arrays import BINARY, ArraysCase, hashed
 
     from stoker import _cv_files, _cv_trials, _defer, _line, _making, _opencv, _pictures, _trust
 except ImportError:
-    cv2, ArraysCase = None, unittest.TestCase
+    cv2, ArraysCase, BINARY = None, unittest.TestCase, None
 else:
     import array_consumers as table
     import numpy as np
@@ -130,13 +130,13 @@ class RecordedTest(OpenCVCase):
 
 
 @unittest.skipIf(cv2 is None, NEEDED)
-@unittest.skipUnless(of_arrays.BINARY and os.path.exists(of_arrays.BINARY), "needs bin/stoker (make build)")
+@unittest.skipUnless(BINARY and os.path.exists(BINARY), "needs bin/stoker (make build)")
 class FedTest(OpenCVCase):
     """Made by the daemon."""
 
     def setUp(self):
         super().setUp()
-        self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=of_arrays.BINARY))
+        self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY))
         self.enterContext(mock.patch.object(_making.maker, "line", None))
         self.enterContext(mock.patch.multiple(_defer, _daemon=None, _lost=False, _connected=self.connected, _supply=self.supply))
 
