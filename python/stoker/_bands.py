@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,7 +30,8 @@ def bytes_of(plan: Plan | None) -> Recipe | None:
     if not idle(recipe.bands, plan.steps):
         if "point" in _pictures.left:
             return None
-        recipe = recipe.then("point", table_of(recipe.bands, plan.steps).flatten().tolist())
+        table = table_of(recipe.bands, plan.steps).numpy().tobytes()
+        recipe = recipe.then("lut", base64.b64encode(table).decode())
     return recipe.copy() if axes == straight else recipe.transpose(_TRANSPOSED)
 
 
@@ -57,6 +59,21 @@ def band_of(plan: Plan, keys: tuple[Any, ...]) -> Plan | None:
     look = Look("HW", plan.look.steps[:2], BYTES, True, cut=True, fixed=plan.look.fixed)
     after = recipe.then("band", number % 3, mode="L")
     return Plan(after, (), Steps(look, (), look), (), plan.shape[:2], BYTES, plan.around)
+
+
+def looked_up(plan: Plan | None, call: Call, dtype: Any) -> Plan | None:
+    """What a table of 256 numbers gives of an array of bytes, in memory of its own; None: it is to be tried."""
+    if plan is None or plan.tail or plan.recipe is None or plan.steps is None or plan.dtype != BYTES or dtype not in _TABLES:
+        return None
+    recipe, look = plan.recipe, plan.look
+    if not look.array or look.axes != _AXES.get(recipe.mode):
+        return None
+    (width, height), bands, after = recipe.size, recipe.bands, look_of(recipe.bands)._replace(dtype=dtype)
+    steps = Steps(plan.steps.begin, (*plan.steps.calls, call), after)
+    return Plan(recipe, (), steps, (), after.shape((height, width, bands)), dtype, (height, width, bands))
+
+
+_TABLES = {BYTES, np.dtype("float32")}
 
 
 class _Part(NamedTuple):
@@ -91,8 +108,8 @@ def _part_of(plan: Plan | None) -> _Part | None:
         return None
     *ops, last = plan.recipe.ops or ((),)
     points = b""
-    if ops and last[0] == "point":
-        points = bytes(last[1])
+    if ops and last[0] == "lut":
+        points = base64.b64decode(last[1])
         *ops, last = ops
     if not last or last[0] != "band":
         return None
