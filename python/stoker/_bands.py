@@ -61,9 +61,10 @@ def band_of(plan: Plan, keys: tuple[Any, ...]) -> Plan | None:
     return Plan(after, (), Steps(look, (), look), (), plan.shape[:2], BYTES, plan.around)
 
 
-def looked_up(plan: Plan | None, call: Call, dtype: Any) -> Plan | None:
-    """What a table of 256 numbers gives of an array of bytes, in memory of its own; None: it is to be tried."""
-    if plan is None or plan.tail or plan.recipe is None or plan.steps is None or plan.dtype != BYTES or dtype not in _TABLES:
+def made(plan: Plan | None, call: Call, dtype: Any) -> Plan | None:
+    """What a function that is known to work value by value makes, with numbers of that type, in memory of its own.
+    None: it is to be tried."""
+    if plan is None or plan.tail or plan.recipe is None or plan.steps is None or not {plan.dtype, dtype} <= _TABLES:
         return None
     recipe, look = plan.recipe, plan.look
     if not look.array or look.axes != _AXES.get(recipe.mode):
@@ -99,8 +100,10 @@ def merged(plans: list[Plan | None], merge: Callable[[list[Any]], Any]) -> Plan 
     elif bands != [0, 1, 2]:
         return None
     done = tuple((part.points, part.calls) for part in parts if part is not None)
-    plan = plan_of(recipe)
-    return plan if not any(points or calls for points, calls in done) else plan.then(call_of(_merge, (done, merge), {}))
+    plan, dtypes = plan_of(recipe), {plan.dtype for plan in plans if plan is not None}
+    if not any(points or calls for points, calls in done):
+        return plan
+    return made(plan, call_of(_merge, (done, merge), {}), dtypes.pop()) if len(dtypes) == 1 else None
 
 
 def _part_of(plan: Plan | None) -> _Part | None:
@@ -141,7 +144,10 @@ def masked(plan: Plan | None, mask: Plan | None, new: float) -> Plan | None:
         return None
     begin = plan.steps.begin
     bare = plan._replace(steps=Steps(begin, (), begin), dtype=begin.dtype)
-    after = bare.then(call_of(_put, (plan.steps.calls, mask.steps.calls, new), {}))
+    call = call_of(_put, (plan.steps.calls, mask.steps.calls, new), {})
+    after = made(bare, call, BYTES) if plan.dtype == BYTES and type(new) is int and 0 <= new < 256 else None
+    if after is None or after.look != plan.look:
+        after = bare.then(call)
     return after if after is not None and after.look == plan.look and after.shape == plan.shape else None
 
 

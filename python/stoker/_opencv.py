@@ -48,6 +48,9 @@ AFFINE = "OpenCV's warpAffine"
 RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
 NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
 
+#: What OpenCV's vectors do in a quarter of the time that Go takes (bench/loader/OPENCV.md): it is left to OpenCV.
+dear: set[str] = {AFFINE, NAMES["cv_hsv"]}
+
 
 def is_there() -> bool:
     """Whether OpenCV has been imported, and what it takes beside."""
@@ -216,9 +219,21 @@ def _recipe_of(value: Any) -> Recipe | None:
 
 def _looked_up(original: Any, *args: Any, **kwargs: Any) -> Any:
     if len(args) == 2 and not kwargs and _arrays.waits(args[0]) and type(args[1]) is np.ndarray and args[1].shape == (256,):
-        plan = _bands.looked_up(args[0].cell.plan, call_of(original, (args[1],), {}), args[1].dtype)
+        plan = _bands.made(args[0].cell.plan, call_of(original, (args[1],), {}), args[1].dtype)
         if plan is not None:
             return _arrays.later_of(plan)
+    return _arrays.elementwise(original, *args, **kwargs)
+
+
+def _reckoned(original: Any, *args: Any, **kwargs: Any) -> Any:
+    """Arithmetic with a number, which gives numbers of the same type."""
+    if len(args) == 2 and type(args[1]) in (int, float) and _arrays.waits(args[0]) and not kwargs.keys() - {"dst"}:
+        later, into = args[0], kwargs.get("dst")
+        plan = _bands.made(later.cell.plan, call_of(original, args[1:], {}), later.dtype)
+        if plan is not None and into is None:
+            return _arrays.later_of(plan)
+        if plan is not None and into is later and plan.look == later.cell.plan.look and later.cell.change(plan):
+            return later
     return _arrays.elementwise(original, *args, **kwargs)
 
 
@@ -346,7 +361,7 @@ HANDLERS: dict[str, Handler] = {
     "split": _split,
     "merge": _merge,
     "LUT": _looked_up,
-    **dict.fromkeys(("add", "subtract", "multiply"), _arrays.elementwise),
+    **dict.fromkeys(("add", "subtract", "multiply"), _reckoned),
 }
 
 
