@@ -31,6 +31,7 @@
 //	brightness, color, contrast, sharpness factor
 //	gaussian_blur, box_blur x y                  Image.filter
 //	grayscale 1|3, hue shift                     torchvision's; shift is the byte that NumPy adds
+//	lut base64 of [256 per band]                 the same as point, in less text
 //	swap, band number                            OpenCV's BGR and RGB; one of three bands
 //	cv_gray, cv_hsv, cv_unhsv                    cv2.cvtColor of RGB, and back to it
 //	cv_resize w h interpolation                  cv2.resize, interpolations by their numbers

@@ -1,6 +1,9 @@
 package picture
 
-import "image"
+import (
+	"encoding/base64"
+	"image"
+)
 
 // OpenCV's operations on bytes, in its own arithmetic. A picture of three bands has mode
 // "RGB" here, whatever they mean: OpenCV's arrays do not tell.
@@ -23,6 +26,23 @@ func colourPicture(c *compiler, a *arguments) bool {
 		a.refuse("mode %q", c.mode)
 	}
 	return a.err == nil
+}
+
+// compileLUT is point, with 256 bytes for each band in base64.
+func compileLUT(c *compiler, a *arguments) {
+	text, ok := a.list[0].(string)
+	values, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil || len(values) != 256*bands[c.mode] {
+		a.refuseArgument(0, "base64 of 256 bytes for each band")
+	}
+	if !greyOrColour(c, a) {
+		return
+	}
+	tables := make([]lookUp, bands[c.mode])
+	for i := range tables {
+		tables[i] = lookUp(values[256*i:])
+	}
+	c.addLookUp(tables)
 }
 
 // compileBand keeps one of the bands.

@@ -60,11 +60,28 @@ func compileOpenCVAffine(c *compiler, a *arguments) {
 	})
 }
 
-// place is where a pixel comes from: from between four.
+// place is where a pixel comes from: from between four. Shares have 20 bits, cut off:
+// where that is too few, they are worked out anew.
 type place struct {
-	at            int // of the first of the four; -1: not all are within the picture
-	x, y          int32
-	across, below float32
+	at            int32 // of the first of the four; -1: not all are within the picture
+	across, below int32
+	x, y          float32
+}
+
+const shareOne = 1 << 20
+
+// neighbour is the first of the four, and how far from it the place is.
+func (p *place) neighbour() (x, y int32, across, below float32) {
+	x, y = floorOf(p.x), floorOf(p.y)
+	return x, y, p.x - float32(x), p.y - float32(y)
+}
+
+func floorOf(v float32) int32 {
+	whole := int32(v)
+	if float32(whole) > v {
+		whole--
+	}
+	return whole
 }
 
 // placesOf are those of a row.
@@ -80,10 +97,10 @@ func (a *affineWarp) placesOf(places []place, y int, size image.Point) []place {
 			px = multiplyAdd(a.m[0], float32(x), float32(row*a.m[1])) + a.m[2]
 			py = multiplyAdd(a.m[3], float32(x), float32(row*a.m[4])) + a.m[5]
 		}
-		ix, iy := int32(math.Floor(float64(px))), int32(math.Floor(float64(py)))
-		p := place{-1, ix, iy, px - float32(ix), py - float32(iy)}
+		ix, iy := floorOf(px), floorOf(py)
+		p := place{-1, int32((px - float32(ix)) * shareOne), int32((py - float32(iy)) * shareOne), px, py}
 		if uint32(ix) < uint32(size.X-1) && uint32(iy) < uint32(size.Y-1) {
-			p.at = int(iy)*size.X + int(ix)
+			p.at = iy*int32(size.X) + ix
 		}
 		places = append(places, p)
 	}
@@ -109,38 +126,37 @@ func multiplyAdd(a, b, c float32) float32 {
 }
 
 func (a *affineWarp) drawRow(out, in []byte, size image.Point, places []place, fill uint8) {
+	const half, doubt = 1 << 39, 1 << 30 // of sums with 40 bits behind the point: shares cut off are not half of doubt
+	places = places[:len(out)]
 	for x := range out {
 		p := &places[x]
-		if p.at < 0 {
-			p00, p01 := a.valueAt(in, size, p.x, p.y, fill), a.valueAt(in, size, p.x+1, p.y, fill)
-			p10, p11 := a.valueAt(in, size, p.x, p.y+1, fill), a.valueAt(in, size, p.x+1, p.y+1, fill)
-			out[x] = blendExactly(p, p00, p01, p10, p11)
-			continue
+		if p.at >= 0 {
+			upper := in[p.at:][:size.X+2]
+			p00, p01 := int64(upper[0]), int64(upper[1])
+			p10, p11 := int64(upper[size.X]), int64(upper[size.X+1])
+			first := p00<<20 + int64(p.across)*(p01-p00)
+			second := p10<<20 + int64(p.across)*(p11-p10)
+			sum := first<<20 + int64(p.below)*(second-first) + half
+			if part := sum & (1<<40 - 1); part >= doubt && part <= 1<<40-doubt {
+				out[x] = uint8(sum >> 40)
+				continue
+			}
 		}
-		top := in[p.at:][:size.X+2]
-		out[x] = blendFour(p, top[0], top[1], top[size.X], top[size.X+1])
+		out[x] = a.blendExactly(p, in, size, fill)
 	}
 }
 
-// blendFour is blendExactly, by way of double precision where that is not too close to
-// the middle between two numbers.
-func blendFour(p *place, p00, p01, p10, p11 uint8) uint8 {
-	const doubt = 1e-4 // three roundings of numbers up to 255 are not half of that
-	across := float64(p.across)
-	first := float64(p00) + across*float64(int32(p01)-int32(p00))
-	second := float64(p10) + across*float64(int32(p11)-int32(p10))
-	v := first + float64(p.below)*(second-first) + 0.5
-	whole := uint8(v)
-	if part := v - float64(whole); part < doubt || part > 1-doubt {
-		return blendExactly(p, p00, p01, p10, p11)
+// blendExactly rounds each step to single precision, as OpenCV does.
+func (a *affineWarp) blendExactly(p *place, in []byte, size image.Point, fill uint8) uint8 {
+	x, y, across, below := p.neighbour()
+	if a.border == cvConstant && (x < -1 || y < -1 || x >= int32(size.X) || y >= int32(size.Y)) {
+		return fill
 	}
-	return whole
-}
-
-func blendExactly(p *place, p00, p01, p10, p11 uint8) uint8 {
-	first := multiplyAdd(p.across, float32(int32(p01)-int32(p00)), float32(p00))
-	second := multiplyAdd(p.across, float32(int32(p11)-int32(p10)), float32(p10))
-	v := multiplyAdd(p.below, second-first, first)
+	p00, p01 := a.valueAt(in, size, x, y, fill), a.valueAt(in, size, x+1, y, fill)
+	p10, p11 := a.valueAt(in, size, x, y+1, fill), a.valueAt(in, size, x+1, y+1, fill)
+	first := multiplyAdd(across, float32(int32(p01)-int32(p00)), float32(p00))
+	second := multiplyAdd(across, float32(int32(p11)-int32(p10)), float32(p10))
+	v := multiplyAdd(below, second-first, first)
 	return uint8(min(max(math.RoundToEven(float64(v)), 0), 255))
 }
 

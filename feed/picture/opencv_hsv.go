@@ -86,39 +86,42 @@ func compileOpenCVFromHSV(c *compiler, a *arguments) {
 		for y := range w.picture.size.Y {
 			at := y * width
 			h, s, v := p[0][at:][:width], p[1][at:][:width], p[2][at:][:width]
-			for x := range h {
-				h[x], s[x], v[x] = convertPixelFromHSV(h[x], s[x], v[x], x >= whole)
+			for x := range whole {
+				h[x], s[x], v[x] = convertPixelFromHSV(h[x], s[x], v[x], 0)
+			}
+			for x := whole; x < width; x++ {
+				h[x], s[x], v[x] = convertPixelFromHSV(h[x], s[x], v[x], intoEven)
 			}
 		}
 		return nil
 	})
 }
 
-func convertPixelFromHSV(hue, saturation, value uint8, rounded bool) (r, g, b uint8) {
+// intoEven, added to a number of single precision below 256, leaves it rounded to an even
+// whole one in the last bits.
+const intoEven = 1 << 23
+
+// convertPixelFromHSV cuts numbers off, or rounds them by adding intoEven.
+func convertPixelFromHSV(hue, saturation, value uint8, more float32) (r, g, b uint8) {
 	in, s, v := &sectors[hue], shareOf[saturation], shareOf[value]
-	finish := cutNumber
-	if rounded {
-		finish = roundNumber
+	top := uint8(int32(float32(v*255) + more))
+	low := uint8(int32(float32(float32(v*float32(1-s))*255) + more))
+	part := in.within // of what falls or rises within the sector
+	if in.number&1 == 0 {
+		part = in.rest
 	}
-	low := func() uint8 { return finish(v * float32(1-s)) }
-	falling := func() uint8 { return finish(v * float32(1-float64(s)*in.within)) }
-	rising := func() uint8 { return finish(v * float32(1-float64(s)*in.rest)) }
-	top := finish(v)
+	between := uint8(int32(float32(float32(v*float32(1-float64(s)*part))*255) + more))
 	switch in.number {
 	case 0:
-		return top, rising(), low()
+		return top, between, low
 	case 1:
-		return falling(), top, low()
+		return between, top, low
 	case 2:
-		return low(), top, rising()
+		return low, top, between
 	case 3:
-		return low(), falling(), top
+		return low, between, top
 	case 4:
-		return rising(), low(), top
+		return between, low, top
 	}
-	return top, low(), falling()
+	return top, low, between
 }
-
-func cutNumber(v float32) uint8 { return uint8(v * 255) }
-
-func roundNumber(v float32) uint8 { return uint8(math.RoundToEven(float64(v * 255))) }

@@ -181,17 +181,21 @@ func coverageOf(from, to int) (out []covered) {
 	return out
 }
 
+// byteNumbers are the bytes in single precision.
+var byteNumbers = func() (numbers [256]float32) {
+	for i := range numbers {
+		numbers[i] = float32(i)
+	}
+	return numbers
+}()
+
 // averageAreas sums in single precision, each product rounded by itself.
 func averageAreas(stride int, to image.Point, columns, rows []covered) planeResize {
 	return func(w *Worker, out, in []byte) {
 		line, sum := w.takeSums(to.X)
 		before := -1
 		for _, r := range rows {
-			clear(line)
-			source := in[r.from*stride:][:stride]
-			for _, c := range columns {
-				line[c.to] += float32(float32(source[c.from]) * c.share)
-			}
+			averageLine(line, in[r.from*stride:][:stride], columns)
 			if r.to != before {
 				roundSums(out, sum, before, to.X)
 				before = r.to
@@ -208,6 +212,19 @@ func averageAreas(stride int, to image.Point, columns, rows []covered) planeResi
 	}
 }
 
+func averageLine(line []float32, source []byte, columns []covered) {
+	at, v := 0, float32(0)
+	for i := range columns {
+		c := &columns[i]
+		if c.to != at {
+			line[at] = v
+			at, v = c.to, 0
+		}
+		v += float32(byteNumbers[source[c.from]] * c.share)
+	}
+	line[at] = v
+}
+
 func (w *Worker) takeSums(n int) (line, sum []float32) {
 	if len(w.shares) < 2*n {
 		w.shares = make([]float32, 2*n)
@@ -222,6 +239,6 @@ func roundSums(out []byte, sum []float32, row, width int) {
 	}
 	to := out[row*width:][:width]
 	for x, v := range sum {
-		to[x] = uint8(min(max(math.RoundToEven(float64(v)), 0), 255))
+		to[x] = uint8(int32(float32(min(v, 255)) + intoEven)) // which is not below 0
 	}
 }

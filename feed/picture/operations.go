@@ -34,6 +34,7 @@ func init() {
 		"gaussian_blur": {2, 2, false, compileBlur(gaussianRadius, passes)},
 		"box_blur":      {2, 2, false, compileBlur(boxRadius, 1)},
 
+		"lut":              {1, 1, false, compileLUT},
 		"swap":             {0, 0, false, compileSwap},
 		"band":             {1, 1, false, compileBand},
 		"cv_gray":          {0, 0, false, compileOpenCVGray},

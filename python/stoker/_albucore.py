@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays
+from . import _arrays, _bands
 from ._pictures import replace
 from ._plan import call_of
 
@@ -31,7 +31,9 @@ def install() -> None:
 def _look_up(original: Any, img: Any, lut: Any, inplace: Any = True) -> Any:
     plain = type(lut) is np.ndarray and lut.dtype == np.uint8 and lut.shape == (256,) and lut.flags.c_contiguous
     if plain and type(inplace) is bool and _arrays.waits(img) and img.dtype == np.uint8:
-        after = _arrays.changed(img, call_of(_taken, (lut,), {}), inplace)
+        call = call_of(_taken, (lut,), {})
+        plan = None if inplace else _bands.made(img.cell.plan, call, lut.dtype)
+        after = _arrays.changed(img, call, inplace) if plan is None else _arrays.later_of(plan)
         if after is not None:
             return after
     return _arrays.same(original, img, lut, inplace)

@@ -563,6 +563,8 @@ def _asarray(original: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _taken(original: Any, copies: bool, *args: Any, **kwargs: Any) -> Any:
     """np.array, or np.asarray, of a picture or array that waits."""
+    if args and type(args[0]) is np.ndarray and not kwargs.keys() - {"dtype", "copy"}:
+        return original(*args, **kwargs)
     if args and len(args) <= 2 and kwargs.keys() <= {"dtype", "copy"}:
         wanted = kwargs.get("dtype", args[1] if len(args) == 2 else None)
         plain = ("copy" not in kwargs or copies and kwargs["copy"] is True) and ("dtype" not in kwargs or len(args) == 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,7 +30,8 @@ def bytes_of(plan: Plan | None) -> Recipe | None:
     if not idle(recipe.bands, plan.steps):
         if "point" in _pictures.left:
             return None
-        recipe = recipe.then("point", table_of(recipe.bands, plan.steps).flatten().tolist())
+        table = table_of(recipe.bands, plan.steps).numpy().tobytes()
+        recipe = recipe.then("lut", base64.b64encode(table).decode())
     return recipe.copy() if axes == straight else recipe.transpose(_TRANSPOSED)
 
 
@@ -59,6 +61,22 @@ def band_of(plan: Plan, keys: tuple[Any, ...]) -> Plan | None:
     return Plan(after, (), Steps(look, (), look), (), plan.shape[:2], BYTES, plan.around)
 
 
+def made(plan: Plan | None, call: Call, dtype: Any) -> Plan | None:
+    """What a function that is known to work value by value makes, with numbers of that type, in memory of its own.
+    None: it is to be tried."""
+    if plan is None or plan.tail or plan.recipe is None or plan.steps is None or not {plan.dtype, dtype} <= _TABLES:
+        return None
+    recipe, look = plan.recipe, plan.look
+    if not look.array or look.axes != _AXES.get(recipe.mode):
+        return None
+    (width, height), bands, after = recipe.size, recipe.bands, look_of(recipe.bands)._replace(dtype=dtype)
+    steps = Steps(plan.steps.begin, (*plan.steps.calls, call), after)
+    return Plan(recipe, (), steps, (), after.shape((height, width, bands)), dtype, (height, width, bands))
+
+
+_TABLES = {BYTES, np.dtype("float32")}
+
+
 class _Part(NamedTuple):
     """A band, and what is done to its values."""
 
@@ -82,8 +100,10 @@ def merged(plans: list[Plan | None], merge: Callable[[list[Any]], Any]) -> Plan 
     elif bands != [0, 1, 2]:
         return None
     done = tuple((part.points, part.calls) for part in parts if part is not None)
-    plan = plan_of(recipe)
-    return plan if not any(points or calls for points, calls in done) else plan.then(call_of(_merge, (done, merge), {}))
+    plan, dtypes = plan_of(recipe), {plan.dtype for plan in plans if plan is not None}
+    if not any(points or calls for points, calls in done):
+        return plan
+    return made(plan, call_of(_merge, (done, merge), {}), dtypes.pop()) if len(dtypes) == 1 else None
 
 
 def _part_of(plan: Plan | None) -> _Part | None:
@@ -91,8 +111,8 @@ def _part_of(plan: Plan | None) -> _Part | None:
         return None
     *ops, last = plan.recipe.ops or ((),)
     points = b""
-    if ops and last[0] == "point":
-        points = bytes(last[1])
+    if ops and last[0] == "lut":
+        points = base64.b64decode(last[1])
         *ops, last = ops
     if not last or last[0] != "band":
         return None
@@ -124,7 +144,10 @@ def masked(plan: Plan | None, mask: Plan | None, new: float) -> Plan | None:
         return None
     begin = plan.steps.begin
     bare = plan._replace(steps=Steps(begin, (), begin), dtype=begin.dtype)
-    after = bare.then(call_of(_put, (plan.steps.calls, mask.steps.calls, new), {}))
+    call = call_of(_put, (plan.steps.calls, mask.steps.calls, new), {})
+    after = made(bare, call, BYTES) if plan.dtype == BYTES and type(new) is int and 0 <= new < 256 else None
+    if after is None or after.look != plan.look:
+        after = bare.then(call)
     return after if after is not None and after.look == plan.look and after.shape == plan.shape else None
 
 

@@ -768,7 +768,7 @@ def _check_opencv(line: Line) -> None:
         _say_once(f"OpenCV's arrays are made by OpenCV: its trials ended with {why!r}")
         return
     _opencv.checked = True
-    _pictures.left |= left
+    _pictures.left |= left | _opencv.dear
     if left:
         _say_once(_trust.say_left_to_opencv(left))
 

@@ -7,6 +7,8 @@ found to differ, gets real arrays and is OpenCV's own, as are files that are out
 
 from __future__ import annotations
 
+import base64
+import functools
 import io
 import os
 import stat
@@ -19,6 +21,7 @@ import numpy as np
 from . import _arrays, _bands, _cv_files, _files, _pictures, _share
 from ._arrays import LaterArray
 from ._pictures import Recipe, Source, recording
+from ._plan import call_of
 
 Handler = Callable[..., Any]
 
@@ -44,6 +47,9 @@ GREY = "OpenCV's grey JPEG"
 AFFINE = "OpenCV's warpAffine"
 RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
 NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
+
+#: What OpenCV's vectors do in a quarter of the time that Go takes (bench/loader/OPENCV.md): it is left to OpenCV.
+dear: set[str] = {AFFINE, NAMES["cv_hsv"]}
 
 
 def is_there() -> bool:
@@ -123,7 +129,13 @@ def _fetch() -> _pictures.Recording | None:
     """The recording, where files that OpenCV reads may wait."""
     found = recording()
     waits = found is not None and found.trusts and _arrays.may_wait(found) and found.tally.worth()
-    return found if waits and checked and not any(name.startswith("OPENCV_IO") for name in os.environ) else None
+    return found if waits and checked and not _limited() else None
+
+
+@functools.lru_cache(1)
+def _limited() -> bool:
+    """Whether OpenCV reads less than usual."""
+    return any(name.startswith("OPENCV_IO") for name in os.environ)
 
 
 def _waiting(found: _pictures.Recording, file: Any, size: int, flags: int) -> LaterArray | None:
@@ -203,6 +215,26 @@ def _on_bytes(made: Callable[..., Recipe | None]) -> Handler:
 
 def _recipe_of(value: Any) -> Recipe | None:
     return _bands.bytes_of(value.cell.plan) if checked and _arrays.waits(value) else None
+
+
+def _looked_up(original: Any, *args: Any, **kwargs: Any) -> Any:
+    if len(args) == 2 and not kwargs and _arrays.waits(args[0]) and type(args[1]) is np.ndarray and args[1].shape == (256,):
+        plan = _bands.made(args[0].cell.plan, call_of(original, (args[1],), {}), args[1].dtype)
+        if plan is not None:
+            return _arrays.later_of(plan)
+    return _arrays.elementwise(original, *args, **kwargs)
+
+
+def _reckoned(original: Any, *args: Any, **kwargs: Any) -> Any:
+    """Arithmetic with a number, which gives numbers of the same type."""
+    if len(args) == 2 and type(args[1]) in (int, float) and _arrays.waits(args[0]) and not kwargs.keys() - {"dst"}:
+        later, into = args[0], kwargs.get("dst")
+        plan = _bands.made(later.cell.plan, call_of(original, args[1:], {}), later.dtype)
+        if plan is not None and into is None:
+            return _arrays.later_of(plan)
+        if plan is not None and into is later and plan.look == later.cell.plan.look and later.cell.change(plan):
+            return later
+    return _arrays.elementwise(original, *args, **kwargs)
 
 
 def _split(original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -328,7 +360,8 @@ HANDLERS: dict[str, Handler] = {
     "copyMakeBorder": _on_bytes(_bordered),
     "split": _split,
     "merge": _merge,
-    **dict.fromkeys(("LUT", "add", "subtract", "multiply"), _arrays.elementwise),
+    "LUT": _looked_up,
+    **dict.fromkeys(("add", "subtract", "multiply"), _reckoned),
 }
 
 
@@ -367,7 +400,12 @@ def _turned(image: Any, width: int, height: int, numbers: list[float], border: i
     )
 
 
+def _tabled(image: Any, text: str) -> Any:
+    return image.point(list(base64.b64decode(text)))
+
+
 _pictures.MAKERS.update(
+    lut=_tabled,
     swap=_swapped,
     band=lambda image, band: image.getchannel(band),
     cv_gray=_of_array("cvtColor", 7),

@@ -194,7 +194,8 @@ class Plan(NamedTuple):
     @property
     def look(self) -> Look:
         assert self.steps is not None
-        return self.steps.end._replace(dtype=self.dtype)
+        end = self.steps.end
+        return end if end.dtype is self.dtype else end._replace(dtype=self.dtype)
 
     def strides(self) -> tuple[int, ...]:
         if self.steps is not None:

@@ -332,4 +332,4 @@ def _maker(name: str) -> Callable[..., Any]:
 NAMES = (
     "torch_bilinear", "torch_bicubic", "torch_saturation", "torch_contrast", "torch_hue", "torch_grayscale", "torch_channels",
 )  # fmt: skip
-_pictures._MAKERS.update({name: _maker(name) for name in NAMES})
+_pictures.MAKERS.update({name: _maker(name) for name in NAMES})

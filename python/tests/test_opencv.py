@@ -40,7 +40,7 @@ class OpenCVCase(ArraysCase):
     def setUp(self):
         super().setUp()
         self.addCleanup(_trust.trust, set(_pictures.left))
-        self.enterContext(mock.patch.multiple(_opencv, tried=True, checked=True))
+        self.enterContext(mock.patch.multiple(_opencv, tried=True, checked=True, dear=set()))
 
     def assertEqualAlone(self, name, workers):
         data = pipelines.Files(self.root, pipelines.pipelines()[name])
@@ -179,6 +179,17 @@ class FedTest(OpenCVCase):
                 self.assertEqual(fed is None, alone is None)
                 if alone is not None:
                     np.testing.assert_array_equal(fed, alone)
+
+    def test_checked(self):
+        """What OpenCV does faster is left to it, as is what differs."""
+        with mock.patch.multiple(_opencv, tried=False, checked=False, dear={_opencv.AFFINE}):
+            with mock.patch.object(_trust, "check_opencv", lambda line: {"OpenCV's gray"}), mock.patch.object(_defer, "_say_once") as said:
+                self.assertTrue(_defer._connected() and _defer._ready())
+            self.assertTrue(_opencv.checked)
+        self.assertLessEqual({_opencv.AFFINE, "OpenCV's gray"}, _pictures.left)
+        self.assertIn("whose bytes differ from the daemon's here: gray", said.call_args.args[0])
+        for name in sorted({"turned", "competition"} & pipelines.pipelines().keys()):
+            self.assertEqualAlone(name, 0)
 
     def test_trials(self):
         """All that is tried is known to the daemon, and another byte is noticed."""
