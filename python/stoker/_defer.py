@@ -526,7 +526,7 @@ def _waits(value: Any) -> bool:
 
 _NOTHING = (
     "no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs "
-    "that Pillow opens are fed, OpenCV, torchvision.io, video, audio and text are left as they are)"
+    "that Pillow or torchvision.io opens are fed, OpenCV, video, audio and text are left as they are)"
 )
 
 
