@@ -526,7 +526,7 @@ def _waits(value: Any) -> bool:
 
 _NOTHING = (
     "no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs "
-    "that Pillow or OpenCV opens are fed, torchvision.io, video, audio and text are left as they are)"
+    "that Pillow, OpenCV or torchvision.io opens are fed, video, audio and text are left as they are)"
 )
 
 

@@ -217,6 +217,7 @@ base.PIPELINES.update({f"vision {name}": build for name, build in PIPELINES.item
 
 
 if __name__ == "__main__":
-    root = sys.argv[1]
-    base.make_images(root)
-    json.dump({f"vision {name}/{workers}": base.digests(f"vision {name}", root, workers) for name in PIPELINES for workers in (0, 2)}, sys.stdout)
+    root, *names = sys.argv[1:]
+    if not names:
+        base.make_images(root)
+    json.dump({f"vision {name}/{workers}": base.digests(f"vision {name}", root, workers) for name in names or PIPELINES for workers in (0, 2)}, sys.stdout)

@@ -152,13 +152,21 @@ class FedTest(VisionCase):
 
 
 @unittest.skipUnless(os.path.exists(BINARY), "needs bin/stoker (make build)")
-@unittest.skipIf(torch is None or torch.backends.cpu.get_cpu_capability() == "DEFAULT", "torch has one code here")
-class PlainTest(unittest.TestCase):
-    """Where torch does without the processor's vectors its bytes are others, which are left to it."""
+class CommandTest(VisionCase):
+    """`stoker feed --`, with each of torch's codes that this processor has."""
 
-    def test_capability(self):
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "unittest", "-q", "test_deferred_vision.FedTest", "test_deferred_vision.RecordedTest.test_batches"], cwd=HERE,
-            env={**os.environ, "ATEN_CPU_CAPABILITY": "default"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        self.assertEqual(done.returncode, 0, done.stdout)
+    def test_capabilities(self):
+        names = ["training", "jitter", "detection", "decoded"]
+        with tempfile.TemporaryDirectory() as cache:
+            for capability in ("default", "avx2"):
+                with self.subTest(capability):
+                    settings = {"ATEN_CPU_CAPABILITY": capability, "XDG_CACHE_HOME": cache, "STOKER_BIN": BINARY}
+                    command = [sys.executable, "-W", "ignore", os.path.join(HERE, "deferred_vision.py"), self.root, *names]
+                    alone, fed = (
+                        subprocess.run([*front, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True, env={**os.environ, **settings})
+                        for front in ([], [BINARY, "feed", "--"])
+                    )  # fmt: skip
+                    self.assertEqual(json.loads(fed.stdout), json.loads(alone.stdout))
+                    self.assertRegex(fed.stderr, r"[1-9]\d* of \d+ pictures whole")
+                    if torch.backends.cpu.get_cpu_capability() != "DEFAULT":
+                        self.assertEqual("torch_bilinear, torch_contrast" in fed.stderr, capability == "default", fed.stderr)
