@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,26 +39,42 @@ class Row(NamedTuple):
         return Row(self.same + other.same, self.bytes + other.bytes, self.differ + other.differ, self.refused + other.refused)
 
 
-def compare(arch, folders):
-    """The rows of a platform, by operation."""
-    python = PYTHON[arch]
-    if not python.exists():
-        sys.exit(f"operations.py: {python} is missing: " + ("run bench/cpus/root.py --torch" if arch == "arm64" else "run make torch"))
+def prepare(arch):
+    if not PYTHON[arch].exists():
+        sys.exit(f"operations.py: {PYTHON[arch]} is missing: " + ("run bench/cpus/root.py --torch" if arch == "arm64" else "run make torch"))
     program = cpus.BUILT / arch / "picture.test"
     program.parent.mkdir(parents=True, exist_ok=True)
     cpus.run(["go", "test", "-c", "-o", program, "./feed/picture"], {**os.environ, "GOOS": "linux", "GOARCH": arch, "CGO_ENABLED": "0"})
+
+
+def compare(arch, folder):
+    """The rows of a platform, by operation: of random pictures, or of the files in a folder."""
     front, environment = cpus.launcher(cpus.Level("", arch, None, qemu="" if arch == cpus.HERE else "max"))
+    test = "TestOddFilesArePillows" if folder else "TestEachOperationIsPillows"
+    words = [*front, cpus.BUILT / arch / "picture.test", "-test.v", "-test.run", f"^{test}$", *(["-folder", folder.resolve(), "-least", "1"] if folder else [])]
+    done = subprocess.run([str(word) for word in words], env={**environment, "STOKER_PYTHON": str(PYTHON[arch])}, cwd=ROOT / "feed/picture", capture_output=True, text=True)
+    found = ROW.findall(done.stdout)
+    if not found:
+        raise SystemExit(f"{test} on {arch} ended with {done.returncode} and no rows:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     rows = {}
-    for test, folder in [("TestEachOperationIsPillows", None), *(("TestOddFilesArePillows", folder) for folder in folders)]:
-        words = [*front, program, "-test.v", "-test.run", f"^{test}$", *(["-folder", folder.resolve(), "-least", "1"] if folder else [])]
-        done = subprocess.run([str(word) for word in words], env={**environment, "STOKER_PYTHON": str(python)}, cwd=ROOT / "feed/picture", capture_output=True, text=True)
-        found = ROW.findall(done.stdout)
-        if not found:
-            sys.exit(f"{test} on {arch} ended with {done.returncode} and no rows:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        for name, same, size, differ, why in found:
-            reasons = Counter({reason: int(n) for reason, n in re.findall(r"(.+?):(\d+)(?: |$)", why)})
-            row = Row(int(same), int(size), int(differ), Counter({shorten(reason): n for reason, n in reasons.items()}))
-            rows[name] = rows.get(name, Row()).plus(row)
+    for name, same, size, differ, why in found:
+        refused = Counter()
+        for reason, n in re.findall(r"(.+?):(\d+)(?: |$)", why):
+            refused[shorten(reason)] += int(n)
+        rows[name] = Row(int(same), int(size), int(differ), refused)
+    print(f"{NAMES[arch]}, {folder or 'random pictures'}: {sum_of(rows).same} equal", file=sys.stderr, flush=True)
+    return rows
+
+
+def compare_all(platforms, folders):
+    """The rows of each platform; emulated ones take longest, and begin first."""
+    jobs = [(arch, folder) for arch in reversed(platforms) for folder in (None, *folders)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda job: compare(*job), jobs))
+    rows = {arch: {} for arch in platforms}
+    for (arch, _), found in zip(jobs, results):
+        for name, row in found.items():
+            rows[arch][name] = rows[arch].get(name, Row()).plus(row)
     return rows
 
 
@@ -110,7 +127,9 @@ def main():
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the table between its marks in FILE")
     options = parser.parse_args()
     platforms = sorted({cpus.HERE, "arm64"})
-    rows = {arch: compare(arch, options.folder or [ROOT / "feed/decode/testdata"]) for arch in platforms}
+    for arch in platforms:
+        prepare(arch)
+    rows = compare_all(platforms, options.folder or [ROOT / "feed/decode/testdata"])
     text = "\n".join(make_table(rows, ". ".join(read_versions(arch) for arch in platforms) + "."))
     if not options.markdown:
         print(text)
