@@ -94,6 +94,7 @@ type Case struct {
 	CollectivesRunAlone   Quantity
 	ExchangeUntimed       Quantity // ranks exchange much, and nothing tells how long computing waits for it
 	OneRankLate           Quantity // the other ranks wait for it
+	SeveralRanks          bool     // the job has other ranks: a kernel that waits for them counts as running
 	ClockHeldDown         Quantity // by heat or the board's protection
 	ClockShare            float64  // mean clock over its highest
 	DeviceShared          Quantity // programs outside the job compute on it

@@ -214,7 +214,10 @@ func (e *exam) judge(one *paper, p played, s sight, gain float64) error {
 		one.Scores = fmt.Sprintf("%s %.2f, %s %.2f", a.Class, a.Value, b.Class, b.Value)
 	}
 	one.Confidence, one.Blind = orZero(v.Confidence), cannotTell(one.Class, p.job, s)
-	one.Util, one.Busy = orZero(p.busyShare(lasting/2, lasting)), orZero(v.Costs.CoresUse/p.cores)
+	if p.training && !p.onCPU {
+		one.Util = orZero(p.busyShare(lasting/2, lasting))
+	}
+	one.Busy = orZero(v.Costs.CoresUse / p.cores)
 	line, err := json.Marshal(one)
 	if err != nil {
 		return err

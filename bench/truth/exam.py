@@ -2,19 +2,22 @@
 """Holds `stoker trace` against labels that were written before any answer was seen.
 
     python3 bench/truth/exam.py FOLDER LABELS [--before NAME=STOKER]...
+    python3 bench/truth/exam.py --matrix < bench/truth/RESULTS.md
 
 FOLDER holds OWNER+NAME/repo, bare clones of the repositories; LABELS is fresh.csv or labels.csv beside
 this file. A class that the label accepts is right, unknown is unknown, everything else is wrong. "none"
 accepts an answer that says that no work of a GPU was recorded, "refused" one that says that the file is
 not read. Advice that the label refuses makes an answer wrong. --before prints what an older binary says
-beside it.
+beside it. --matrix makes a table by class of the tables that are there, for bench/accuracy.
 """
 
 import argparse
 import csv
 import json
 import pathlib
+import re
 import subprocess
+import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -79,7 +82,27 @@ def ask(folder, row, binaries):
         return [answer(file.name, binary) for binary in binaries]
 
 
+def matrix(page):
+    """Answers by label, of the tables that this script printed."""
+    out = ["| files | label | n | right | answered instead |", "|---|---|---|---|---|"]
+    titles = {"fresh.csv": "the exam, mended since", "labels.csv": "of earlier rules"}
+    for name, table in re.findall(r"<!-- exam.py (\S+) -->\n(.*?)<!-- end -->", page, re.S):
+        found = {}
+        for line in table.splitlines():
+            cells = line.strip("| ").split(" | ")
+            if len(cells) >= 3 and (said := re.match(r"([a-z/-]+).*?\*\*(\w+)\*\*", cells[-2])) and cells[-1].startswith("`"):
+                label = re.match(r"`([^`]+)`", cells[-1])[1]
+                found.setdefault(label, []).append((said[1], said[2]))
+        for label, answers in sorted(found.items()):
+            wrong = [f"{said}: {result}" for said, result in answers if result != "right"]
+            out.append(f"| {titles.get(name, name)} | {label} | {len(answers)} | {len(answers) - len(wrong)} | {', '.join(wrong)} |")
+    return "\n".join(out)
+
+
 def main():
+    if sys.argv[1:] == ["--matrix"]:
+        print(matrix(sys.stdin.read()))
+        return
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("labels")

@@ -41,9 +41,14 @@ func TestConfidence(t *testing.T) {
 		t.Errorf("a trace has a confidence of %.2f, and no exam", got)
 	}
 	c.WorksRecorded = math.NaN()
-	if got := measureConfidence(c, diagnose.Verdict{Class: diagnose.GPUBound, Scores: scores}); math.Abs(got-37./46) > 1e-12 {
+	if got := measureConfidence(c, diagnose.Verdict{Class: diagnose.GPUBound, Scores: scores}); got != min(mostConfident, 31./33) {
 		t.Errorf("gpu-bound by the device's clock has a confidence of %.3f, want that of the exam", got)
 	}
+	c.SeveralRanks = true
+	if got := measureConfidence(c, diagnose.Verdict{Class: diagnose.GPUBound, Scores: scores}); !math.IsNaN(got) {
+		t.Errorf("one of several ranks that nobody compares has a confidence of %.3f", got)
+	}
+	c.SeveralRanks = false
 	scores[1].Value = 0.5
 	if got := measureConfidence(c, diagnose.Verdict{Class: diagnose.GPUBound, Scores: scores}); !math.IsNaN(got) {
 		t.Errorf("two rules that are near each other have a confidence of %.3f", got)

@@ -80,7 +80,7 @@ func (l filler) compareRanks() {
 	var efforts []float64
 	least, what := 0.0, ""
 	all := l.listRanks()
-	if len(all) == 0 {
+	if l.SeveralRanks = len(all) > 0; !l.SeveralRanks {
 		return
 	}
 	for _, r := range all {

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"math"
+
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
@@ -16,7 +18,7 @@ var ioBound = Rule{
 		starved := c.yes(c.InputShort)
 		disk := c.yes(c.LoadingWaitsForStorage)
 		c.because(c.InputShort.Evidence, c.LoadingWaitsForStorage.Evidence, c.FetchEvidence)
-		if c.StallSource != diagnose.DeviceEvents && c.WorkersSaturated.CanBeAsked() && c.Costs.Workers > 0 {
+		if math.IsNaN(c.Stall) && c.WorkersSaturated.CanBeAsked() && c.Costs.Workers > 0 {
 			// GPU-Util does not tell what the device waits for; workers that rest between reads are ahead of it
 			return starved * disk * c.yes(c.WorkersSaturated)
 		}
