@@ -6,7 +6,7 @@ import "github.com/stoker-dev/stoker/feed/transform"
 // order samples come. It is what a client sends, as JSON; all ranks send the same.
 type Spec struct {
 	Name string `json:"name"` // of the loader, unique within a job: "train", "loader-1"
-	// folder with one subfolder per class, as torchvision's ImageFolder
+	// folder with one subfolder per class, as torchvision's ImageFolder, or a pack of one
 	Root string `json:"root"`
 	// SHA-256 of Options.List, in hexadecimal digits; "": the folder is listed
 	List       string           `json:"list,omitempty"`

@@ -1,6 +1,6 @@
 // Package pack writes a data set of images into tar shards that WebDataset reads: of
 // each sample the image, its label (.cls) and where it comes from (.json). It makes no
-// batches and reads no shards for a training.
+// batches: feed/source reads the shards for a training.
 //
 //	Run       pack.go     samples in their order → shards, one after the other; goes on where it stopped
 //	            key.go      a file's path → a name that WebDataset takes for one sample's

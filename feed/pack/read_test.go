@@ -14,7 +14,7 @@ import (
 // What is read of a pack is what the folder has: names, order, labels, bytes, and what stands for all of it.
 func TestPackIsReadAsItsFolder(t *testing.T) {
 	root, packed := t.TempDir(), t.TempDir()
-	plant(t, root, odd)
+	plant(t, root, append([]string{"cat/\"quoted\"\xfe\xff\".jpg", `cat/\udcff.jpg`}, odd...))
 	want, seed := list(t, root), uint64(7)
 	for _, shuffle := range []*uint64{nil, &seed} {
 		o := options()

@@ -225,6 +225,10 @@ type packedPath string
 // UnmarshalJSON is os.fsencode of what Python's json.loads gives.
 func (p *packedPath) UnmarshalJSON(text []byte) error {
 	const escaped, digits = `\udc`, 2
+	if len(text) < 2 || text[0] != '"' {
+		return errors.New("a path that is no text")
+	}
+	text = text[1 : len(text)-1]
 	var whole []byte
 	begin := 0
 	for at := 0; at < len(text); at++ {
@@ -233,7 +237,7 @@ func (p *packedPath) UnmarshalJSON(text []byte) error {
 		}
 		end := at + len(escaped) + digits
 		var raw [1]byte
-		if end < len(text) && string(text[at:at+len(escaped)]) == escaped {
+		if end <= len(text) && string(text[at:at+len(escaped)]) == escaped {
 			if _, err := hex.Decode(raw[:], text[end-digits:end]); err == nil {
 				whole = appendText(whole, text[begin:at])
 				whole = append(whole, raw[0])
@@ -243,17 +247,14 @@ func (p *packedPath) UnmarshalJSON(text []byte) error {
 		}
 		at++ // what is escaped
 	}
-	if begin == 0 {
-		return json.Unmarshal(text, (*string)(p))
-	}
 	*p = packedPath(appendText(whole, text[begin:]))
 	return nil
 }
 
-// appendText adds a part of a JSON text, with or without the quotes at its ends.
+// appendText adds a part of a JSON text, which has no quotes at its ends.
 func appendText(whole, part []byte) []byte {
 	var text string
-	quoted := slices.Concat([]byte{'"'}, []byte(strings.Trim(string(part), `"`)), []byte{'"'})
+	quoted := slices.Concat([]byte{'"'}, part, []byte{'"'})
 	if err := json.Unmarshal(quoted, &text); err != nil {
 		return append(whole, part...)
 	}
