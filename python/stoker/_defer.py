@@ -774,11 +774,11 @@ def _check_opencv(line: Line) -> None:
 
 
 def _try_further(line: Line) -> None:
-    """See what the daemon may make of what the program has imported by now; what fails is tried at the next fetch."""
+    """See what the daemon may make of what the program has imported by now."""
     try:
         left = _further.check(line) if _checked else set()
     except Exception as why:  # a fault of ours, which is not to end a training
-        _say_once(f"what torchvision makes of tensors is left to it for now: {why!r}")
+        _say_once(f"what torchvision makes of tensors is left to it: {why!r}")
         return
     if left:
         _say_once(_trust.say_left(left))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import _pictures, _readers, _trust, _vision
+from ._feed import Gone
 from ._pictures import undoing
 
 
@@ -33,20 +34,27 @@ _GROUPS = {
     "io": _Group(_readers.imported, _decoders, _readers.install),
 }
 _known: set[str] = set()  # those that were tried
+_failed: set[str] = set()  # and those of which that could not be done, as an older version lacks something
 _installed: set[str] = set()
 
 
 def wanted() -> bool:
     """Whether something has been imported that was not tried."""
-    return any(name not in _known and group.imported() for name, group in _GROUPS.items())
+    return any(name not in _known | _failed and group.imported() for name, group in _GROUPS.items())
 
 
 def check(make: _trust.Make) -> set[str]:
     """Try what has been imported; what is left of it to the library."""
     found: set[str] = set()
     for name, group in _GROUPS.items():
-        if name not in _known and group.imported():
-            found |= _trust.check(make, name, group.trials)
+        if name not in _known | _failed and group.imported():
+            try:
+                found |= _trust.check(make, name, group.trials)
+            except Gone:
+                raise
+            except Exception:
+                _failed.add(name)
+                raise
             found |= _vision.FUSED if found & _vision.FUSED else set()
             _known.add(name)
     _pictures.left.update(found)

@@ -158,7 +158,9 @@ def _pad_in_colour(original: Any, image: Any, torch_padding: Any, fill: Any, pad
     plan = _waiting(image)
     if plan is None or not _sides(torch_padding) or padding_mode != "constant" or type(fill) not in (list, tuple):
         return None
-    return _expanded(original, plan, torch_padding, fill, fill) if len(fill) == plan.shape[0] and _numbers(*fill) else None
+    if len(fill) != plan.shape[0] or not _numbers(*fill) or not all(0 <= value <= 255 for value in fill):
+        return None
+    return _expanded(original, plan, torch_padding, fill, [int(value) for value in fill])  # as torch casts it
 
 
 def _expanded(original: Any, plan: Plan, torch_padding: Any, fill: Any, colour: Any) -> Later | None:

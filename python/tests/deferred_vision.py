@@ -198,7 +198,7 @@ PIPELINES = {
     "erased": folder(v2.RandomResizedCrop(64), *TAIL, v2.RandomErasing(0.7)),
     "bytes": folder(v2.RandomResizedCrop(64), v2.RandomHorizontalFlip()),
     "single": folder(v2.RandomResizedCrop(64), v2.RandomGrayscale(0.5), collate_fn=lists),
-    "padded": folder(v2.RandomCrop(100, padding=[3, 4], pad_if_needed=True, fill=9), v2.Pad(3, (1, 2, 3)), v2.RandomCrop(90, 5, padding_mode="reflect"), *TAIL),
+    "padded": folder(v2.RandomCrop(100, padding=[3, 4], pad_if_needed=True, fill=9), v2.Pad(3, (1, 2.7, 254.9)), v2.RandomCrop(90, 5, padding_mode="reflect"), *TAIL),
     "detection": detection(v2.RandomPhotometricDistort(p=0.8), v2.RandomZoomOut(fill={tv_tensors.Image: (123, 117, 104), "others": 0}), v2.RandomIoUCrop(), v2.RandomHorizontalFlip()),
     "by class": files(lambda path: v2.Compose([v2.ToDtype({tv_tensors.Image: torch.float32, torch.Tensor: torch.float16, "others": None}, scale=True)])([F.to_image(read(path)), F.pil_to_tensor(read(path))]), collate_fn=lists),
     "multiscale": detection(v2.ScaleJitter((64, 64), antialias=True), v2.RandomShortestSize([40, 60, 80], max_size=120, antialias=True), v2.RandomHorizontalFlip()),
