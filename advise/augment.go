@@ -17,7 +17,7 @@ const AugmentOnDevice = "augment-on-device"
 // augmentation is a transform of torchvision that can be made of a whole batch on the device.
 type augmentation struct {
 	kornia string  // the class of Kornia that draws anew for each picture of a batch
-	passes float64 // kernels over the batch that it takes there. [J] counted in torchvision's functional code for tensors
+	passes float64 // kernels over the batch there. [J] counted in torchvision's functional code for tensors
 }
 
 // augmentations keep the shape of a picture: what makes all pictures of a batch equally large stays with the workers.
@@ -44,8 +44,8 @@ const (
 	launchTime = 20e-6
 )
 
-// augment proposes to make on the device what workers make of each picture, where the device waits for them. It is never
-// proposed for a busy device, which would have more to do.
+// augment proposes to make on the device what workers make of each picture, where the device waits for them. It is
+// never proposed for a busy device, which would have more to do.
 func (a adviser) augment() (Fix, string) {
 	moved, share := a.findMovable()
 	if len(moved) == 0 || !a.feedable() || !a.starved() || !a.verdict.Class.Is(diagnose.CPUBound) {

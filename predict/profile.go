@@ -41,7 +41,8 @@ type Profile struct {
 	Prepare Amount // seconds of one CPU core to prepare one sample
 	// Transforms is the part of Prepare that is not decoding a JPEG; unset for samples that are none.
 	Transforms stoker.Interval
-	Spread     Amount // coefficient of variation of the stored bytes from sample to sample, which that of Prepare follows
+	// Spread is the coefficient of variation of the stored bytes from sample to sample, which that of Prepare follows.
+	Spread Amount
 }
 
 const (

@@ -108,7 +108,7 @@ func cannotTell(class diagnose.Class, j job, s sight) string {
 		return "the launching thread is at work, be it launches, copies or code of the loop's own"
 	case class == diagnose.StragglerRank && !timed && !s.effort && j.ranks > 1:
 		return "a kernel that waits for another rank counts as running"
-	case (class == diagnose.NetworkBound || j.covered > 0) && !timed && !(s.effort && atWork):
+	case (class == diagnose.NetworkBound || j.covered > 0) && !timed && (!s.effort || !atWork):
 		return "the exchange runs beside kernels or alone, and nothing times it"
 	}
 	return ""

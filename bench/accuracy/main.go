@@ -117,7 +117,7 @@ func run(set string, draws int, only, kept, page string, check, misses bool) err
 		beside := besides{
 			files: readTable("bench/truth/RESULTS.md"), processes: readTable("bench/accuracy/PROCESSES.md"),
 		}
-		return os.WriteFile(page, []byte(results(e.papers, draws, beside)), 0o644) //nolint:gosec // a page for everybody
+		return os.WriteFile(page, []byte(results(e.papers, draws, beside)), 0o644) //nolint:gosec // for everybody
 	}
 	return nil
 }

@@ -211,7 +211,8 @@ func (s *summary) takeFrom(j judgedRecording) {
 	}
 	if len(j.plan.Fixes) > 0 {
 		best := j.plan.Fixes[0]
-		s.Fix, s.Speedup, s.AtMost = best.Title, stat.Known(best.Forecast.Speedup.Point), stat.Known(best.Forecast.Speedup.High)
+		s.Fix = best.Title
+		s.Speedup, s.AtMost = stat.Known(best.Forecast.Speedup.Point), stat.Known(best.Forecast.Speedup.High)
 	}
 }
 

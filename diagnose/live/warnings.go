@@ -55,7 +55,7 @@ func (l filler) listWarnings() []string {
 	if text := l.timeOutside(); text != "" && judged {
 		out = append(out, text)
 	}
-	if reason, n := l.countNoClock(); n > 0 && l.HasSteps && !(reason == noDevice && n == len(l.Costs.Window.Steps)) {
+	if reason, n := l.countNoClock(); n > 0 && l.HasSteps && (reason != noDevice || n < len(l.Costs.Window.Steps)) {
 		out = append(out, fmt.Sprintf("the device's clock is not used for %d of %d steps: %s", n,
 			len(l.Costs.Window.Steps), reason))
 	}

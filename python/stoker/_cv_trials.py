@@ -17,7 +17,7 @@ _ROWS: list[tuple[str, str, list[list[Op]]]] = [
     (_opencv.NAMES["cv_hsv"], "RGB RGBw", [[("cv_hsv",)]]),
     (_opencv.NAMES["cv_unhsv"], "RGB RGBw", [[("cv_unhsv",)]]),
     *(
-        (_opencv.AFFINE, on, [[("cv_affine", *to, matrix, border, fill)] for matrix in (TURN, SHEAR) for border in (0, 1, 2, 4)])
+        (_opencv.AFFINE, on, [[("cv_affine", *to, m, border, fill)] for m in (TURN, SHEAR) for border in (0, 1, 2, 4)])
         for on, to, fill in (("L", (47, 61), [77]), ("RGB", (33, 27), [9, 200, 77]), ("RGBw", (64, 40), [0, 0, 0]))
     ),
     *(

@@ -48,8 +48,10 @@ AFFINE = "OpenCV's warpAffine"
 RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
 NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
 
-#: What OpenCV's vectors do in a quarter of the time that Go takes (bench/loader/OPENCV.md): it is left to OpenCV.
-dear: set[str] = {AFFINE, NAMES["cv_hsv"]}
+#: What costs more than OpenCV's vectors do (bench/loader/OPENCV.md): it is left to OpenCV. Resizes pay where only a part
+#: of the picture was decoded.
+WHOLE = "OpenCV's resizes of whole pictures"
+dear: set[str] = {AFFINE, NAMES["cv_hsv"], WHOLE}
 
 
 def is_there() -> bool:
@@ -218,8 +220,9 @@ def _recipe_of(value: Any) -> Recipe | None:
 
 
 def _looked_up(original: Any, *args: Any, **kwargs: Any) -> Any:
-    if len(args) == 2 and not kwargs and _arrays.waits(args[0]) and type(args[1]) is np.ndarray and args[1].shape == (256,):
-        plan = _bands.made(args[0].cell.plan, call_of(original, (args[1],), {}), args[1].dtype)
+    table = args[1] if len(args) == 2 and not kwargs else None
+    if type(table) is np.ndarray and table.shape == (256,) and _arrays.waits(args[0]):
+        plan = _bands.made(args[0].cell.plan, call_of(original, (table,), {}), table.dtype)
         if plan is not None:
             return _arrays.later_of(plan)
     return _arrays.elementwise(original, *args, **kwargs)
@@ -277,6 +280,8 @@ def _resized(recipe: Recipe, dsize: Any, *, fx: Any = 0, fy: Any = 0, interpolat
     if sides is None or kind is None or not plain or RESIZE + kind in _pictures.left:
         return None
     if kind == "area" and any(after > before for after, before in zip(sides, recipe.size)):
+        return None
+    if WHOLE in _pictures.left and all(op[0] != "crop" for op in recipe.ops):
         return None
     return recipe.then("cv_resize", *sides, interpolation, size=sides)
 

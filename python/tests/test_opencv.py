@@ -182,14 +182,20 @@ class FedTest(OpenCVCase):
 
     def test_checked(self):
         """What OpenCV does faster is left to it, as is what differs."""
-        with mock.patch.multiple(_opencv, tried=False, checked=False, dear={_opencv.AFFINE}):
+        with mock.patch.multiple(_opencv, tried=False, checked=False, dear={_opencv.AFFINE, _opencv.WHOLE}):
             with mock.patch.object(_trust, "check_opencv", lambda line: {"OpenCV's gray"}), mock.patch.object(_defer, "_say_once") as said:
                 self.assertTrue(_defer._connected() and _defer._ready())
             self.assertTrue(_opencv.checked)
         self.assertLessEqual({_opencv.AFFINE, "OpenCV's gray"}, _pictures.left)
         self.assertIn("whose bytes differ from the daemon's here: gray", said.call_args.args[0])
-        for name in sorted({"turned", "competition"} & pipelines.pipelines().keys()):
+        for name in sorted({"turned", "training", "competition"} & pipelines.pipelines().keys()):
             self.assertEqualAlone(name, 0)
+        asked = []
+        with mock.patch.object(_pictures.Recording, "needed", staticmethod(asked.append)):
+            self.assertEqualAlone("cropped", 0)  # of which a part is read
+            self.assertEqual(asked, [])
+            self.assertEqualAlone("into", 0)
+            self.assertNotEqual(asked, [])
 
     def test_trials(self):
         """All that is tried is known to the daemon, and another byte is noticed."""
