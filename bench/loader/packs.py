@@ -215,6 +215,14 @@ class Sample:
             return {"jpg": file.read(), "cls": number}
 
 
+class Change:
+    def __init__(self):
+        self.change = transform()
+
+    def __call__(self, sample):
+        return self.change(decoded(sample["jpg"])), sample["cls"]
+
+
 def write_litdata(train, home):
     import litdata
 
@@ -224,14 +232,8 @@ def write_litdata(train, home):
 def begin_litdata(home, state=None):
     import litdata
 
-    class Pictures(litdata.StreamingDataset):
-        change = transform()
-
-        def __getitem__(self, index):
-            sample = super().__getitem__(index)
-            return self.change(decoded(sample["jpg"])), sample["cls"]
-
-    loader = litdata.StreamingDataLoader(Pictures(home, shuffle=True, seed=1), batch_size=BATCH, num_workers=1)
+    data = litdata.StreamingDataset(home, shuffle=True, seed=1, transform=Change())
+    loader = litdata.StreamingDataLoader(data, batch_size=BATCH, num_workers=1)
     if state is not None:
         loader.load_state_dict(state)
     return loader, lambda loader: loader.state_dict()
