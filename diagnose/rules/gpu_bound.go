@@ -16,8 +16,9 @@ var gpuBound = Rule{
 		starved := c.yes(c.InputShort)
 		busy := c.yes(c.DeviceBusy)
 		c.because(c.DeviceBusy.Evidence)
-		untimed := 1 - 0.6*c.yes(c.ExchangeUntimed)                                    // as likely as network-bound then
-		if exchange := c.Parts.Exchange; exchange > 0 && math.IsNaN(c.WorksRecorded) { // a kernel that waits for other ranks counts as running
+		untimed := 1 - 0.6*c.yes(c.ExchangeUntimed) // as likely as network-bound then
+		// A kernel that waits for other ranks counts as running.
+		if exchange := c.Parts.Exchange; exchange > 0 && math.IsNaN(c.WorksRecorded) {
 			busy *= 1 - c.CollectivesRunAlone.Score*c.besideKernels(exchange, 0)
 		}
 		return untimed * busy * (1 - starved) * c.no(c.OneRankLate) * c.no(c.ClockHeldDown) * c.no(c.DeviceShared)
