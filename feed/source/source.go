@@ -5,7 +5,8 @@
 // A data set is a folder with one subfolder per class, as torchvision's
 // ImageFolder reads it (List: name by name what ImageFolder.samples has), a tar file
 // of such a folder (ListTar), a folder of shards that stoker pack wrote of one, the
-// paths and labels that a client has in its hands (Parse), or objects of an S3-compatible store below s3://BUCKET/PREFIX, laid out like such a folder.
+// paths and labels that a client has in its hands (Parse), or objects of an
+// S3-compatible store below s3://BUCKET/PREFIX, laid out like such a folder.
 package source
 
 import (

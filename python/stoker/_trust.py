@@ -40,7 +40,7 @@ Make = Callable[[list["Job"]], "list[Job] | None"]  # as a Line's
 def check(make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None = None) -> set[str]:
     """What is left to the libraries. If that is not known, the daemon makes all that can be tried, of a kind."""
     keep = (lambda found: not found >= {row.name for row in trials()}) if trials else None  # where all differ the fault may pass
-    found = _known(_key(kind), lambda: _try(make, trials), keep)
+    found = _known(_key(kind), lambda: _try(make, trials) if trials else _try(make), keep)
     if {"JPEG", "PNG"} <= found:
         raise Unfit(f"the daemon's bytes are not those of Pillow {_pillow().__version__} here")
     return found
