@@ -192,7 +192,7 @@ func TestKinds(t *testing.T) {
 		"bad/sof-sampling-3x1-2x1.jpg": Unsupported, "bad/sof-sampling-1x1-2x2.jpg": Unsupported, "bad/sof-sampling-2x2-1x1-2x1.jpg": Unsupported,
 		"other/png-bomb.png": TooLarge, "other/gif-bomb.gif": TooLarge, "other/bmp-bomb.bmp": TooLarge, "other/webp-bomb.webp": TooLarge,
 		"other/png-13000.png": Truncated, "other/png-cut.png": Truncated, "other/gif-cut.gif": Truncated, "other/bmp-cut.bmp": Truncated,
-		"other/png-bad-data.png": Damaged, "other/gif-header-only.gif": Truncated, "other/tiff.tiff": Unsupported, "other/ppm.ppm": Unsupported, "other/bmp-16.bmp": Unsupported,
+		"other/png-bad-data.png": Damaged, "other/gif-header-only.gif": Truncated, "other/tiff.tiff": Unsupported, "other/bmp-16.bmp": Unsupported,
 		"other/webp-animated.webp": Unsupported,
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))

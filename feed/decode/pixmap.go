@@ -18,6 +18,9 @@ type pixmap struct {
 
 var errPixmap = errors.New("portable pixmaps are read with P6, width and height, and 255 in a line each")
 
+// mostSide keeps products of two sides within 64 bits, whatever a header says.
+const mostSide = 1 << 24
+
 // pixmapHeader reads the header, and says where the pixels begin.
 func pixmapHeader(data []byte) (width, height, begin int, err error) {
 	const most = 64 // bytes of a header
@@ -27,7 +30,7 @@ func pixmapHeader(data []byte) (width, height, begin int, err error) {
 	}
 	var rest string
 	n, _ := fmt.Sscanf(string(lines[1])+" .", "%d %d %s", &width, &height, &rest)
-	if n != 3 || rest != "." {
+	if n != 3 || rest != "." || min(width, height) < 1 || max(width, height) > mostSide {
 		return 0, 0, 0, errPixmap
 	}
 	return width, height, len(lines[0]) + len(lines[1]) + len(lines[2]) + 3, nil
