@@ -19,6 +19,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/golden"
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/predict/tutorial"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
@@ -112,6 +113,12 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 	"wire.WriteJob": func(w io.Writer, s shown, _ text.Style) error {
 		j, members := job(s)
 		return wire.WriteJob(w, j, members, s.Plan)
+	},
+	"wire.WriteTraining": func(w io.Writer, _ shown, _ text.Style) error {
+		return wire.WriteTraining(w, language.TrainingStep{})
+	},
+	"wire.WriteServing": func(w io.Writer, _ shown, _ text.Style) error {
+		return wire.WriteServing(w, language.ServingRate{})
 	},
 	"wire.WriteObject": func(w io.Writer, s shown, _ text.Style) error { return wire.WriteObject(w, s.Rows) },
 	"text.WritePrediction": foreseen(func(w io.Writer, p report.Prediction, style text.Style) error {
