@@ -9,7 +9,9 @@ A figure is for one step of one GPU: batch over samples a second and GPU. The
 answer is the stage "compute" and, with several GPUs, what of "sync" does not
 hide. Error is |predicted / published - 1|. "Inside" says that the published
 step lies between the ends that the command prints. A row with a mark was misread,
-as its answer showed: it stays in every table, and one line leaves the marked out.
+as its answer showed: it stays in every table, and one line leaves the marked out. Rows "second" are what
+the same tables hold besides: written down after the first were answered, so that
+the tables are of the first, and lines of their own say what both give.
 
     python3 bench/published/fresh.py [--stoker bin/stoker] [--out rows.csv]
 """
@@ -113,31 +115,39 @@ def main():
         row["width"] = row["high"] / row["low"]
         rows.append(row)
 
+    both, second = rows, [r for r in rows if r["added"] == "second"]
+    rows = [r for r in rows if r["added"] == "first"]
+    asked = [r for r in every if r["added"] == "first"]
     head = ["", "repositories", "figures", "median error", "80 % within", "inside", "predicted / published, median", "width"]
-    print(f"{len(every)} figures of {len({r['repository'] for r in every})} repositories, {len(refused)} refused\n")
+    print(f"first: {len(asked)} figures of {len({r['repository'] for r in asked})} repositories, "
+          f"{sum(r['added'] == 'first' for r, _ in refused)} refused")
+    print(f"second: {len(every) - len(asked)} figures, {sum(r['added'] == 'second' for r, _ in refused)} refused\n")
     kinds = groups(sorted(rows, key=lambda r: r["task"], reverse=True), lambda r: r["task"])
     lines = [line("all", rows)]
     lines += [line("all but the marked", [r for r in rows if not r["mark"]])] if any(r["mark"] for r in rows) else []
     lines += [line(name, kind) for name, kind in kinds.items()]
     lines += [line(f"{name[0]}, {name[1]}", kind)
               for name, kind in sorted(groups(rows, lambda r: (r["network"], r["task"])).items())]
+    lines += [line("the second", second), line("both", both)] if second else []
     table(["family"] + head[1:], lines)
     lines = [line(name or "not named", kind) for name, kind in sorted(groups(rows, lambda r: r["software"]).items())]
     table(["software"] + head[1:], lines)
     each = groups(rows, lambda r: r["repository"])
+    whole = groups(both, lambda r: r["repository"])
     table(["repository"] + head[1:], [line(name, kind) for name, kind in each.items()])
-    medians = [statistics.median(r["error"] for r in kind) for kind in each.values()]
-    inside = [statistics.mean(r["inside"] for r in kind) for kind in each.values()]
-    print(f"each repository as one: median error {100 * statistics.median(medians):.0f} %, "
-          f"80 % within {100 * percentile(medians, 0.8):.0f} %, inside {100 * statistics.mean(inside):.0f} %\n")
-    print("misses beyond 2x:")
-    for r in rows:
+    for name, kinds in (("each repository as one", each), ("and with the second", whole)):
+        medians = [statistics.median(r["error"] for r in kind) for kind in kinds.values()]
+        inside = [statistics.mean(r["inside"] for r in kind) for kind in kinds.values()]
+        print(f"{name}: median error {100 * statistics.median(medians):.0f} %, "
+              f"80 % within {100 * percentile(medians, 0.8):.0f} %, inside {100 * statistics.mean(inside):.0f} %")
+    print("\nmisses beyond 2x:")
+    for r in both:
         if not 0.5 <= r["ratio"] <= 2:
             print(f"  line {r['line']}: {r['network']} {r['task']} {r['gpu']} {r['precision']} {r['software']} batch {r['batch']}"
                   f"{' tokens ' + r['tokens'] if r['tokens'] else ''}: published {1000 * r['published']:.2f} ms, predicted "
                   f"{1000 * r['point']:.2f} ({1000 * r['low']:.2f} to {1000 * r['high']:.2f}), {r['ratio']:.2f}x, {r['repository']}"
                   f"{', marked' if r['mark'] else ''}")
-    near = [r for r in rows if not r["inside"] and 0.5 <= r["ratio"] <= 2]
+    near = [r for r in both if not r["inside"] and 0.5 <= r["ratio"] <= 2]
     print("outside of the interval, within 2x: "
           + (", ".join(f"line {r['line']} {r['ratio']:.2f}x" for r in near) or "none"))
     print("refused:")
@@ -149,7 +159,7 @@ def main():
         with open(flags.out, "w", newline="", encoding="utf-8") as file:
             out = csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n")
             out.writeheader()
-            out.writerows(rows)
+            out.writerows(both)
 
 
 if __name__ == "__main__":
