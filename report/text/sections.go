@@ -80,7 +80,8 @@ func (p *page) show(sections []section, whole string) {
 // choose are the items that fit, by section and place.
 func (p *page) choose(sections []section) map[[2]int]bool {
 	chosen := map[[2]int]bool{}
-	room := mostLines - strings.Count(p.b.String(), "\n") - 2 // the line about the rest, and one before it
+	const aboutRest = 2 // lines: that, and one before it
+	room, left := mostLines-strings.Count(p.b.String(), "\n")-aboutRest, 0
 	begun := map[int]bool{}
 	for r := always; r <= onlyAll; r++ {
 		for i, s := range sections {
@@ -102,7 +103,16 @@ func (p *page) choose(sections []section) map[[2]int]bool {
 				if r < onlyAll && needs <= room {
 					chosen[[2]int{i, j}], begun[i] = true, true
 					room -= needs
+				} else {
+					left += needs
 				}
+			}
+		}
+	}
+	if left <= aboutRest { // then the rest itself takes no more
+		for i, s := range sections {
+			for j := range s.items {
+				chosen[[2]int{i, j}] = true
 			}
 		}
 	}
