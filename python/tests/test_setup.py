@@ -362,10 +362,10 @@ class Torch(Setting):
         ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
         self.packages = subprocess.check_output([os.path.join(venv, "bin", "python"), "-c", ask], text=True).strip()
         with open(self.script) as file:
-            pins = re.findall(r"([a-z]+)==([0-9.]+)", file.read().split("PINS=(")[1].split("\n)")[0])
+            pins = re.findall(r"([a-z-]+)==([0-9.]+)", file.read().split("PINS=(")[1].split("\n)")[0])
         self.assertGreater(len(pins), 3)
         for name, version in pins:
-            folder = os.path.join(self.packages, "%s-%s.dist-info" % (name, version))
+            folder = os.path.join(self.packages, "%s-%s.dist-info" % (name.replace("-", "_"), version))
             os.mkdir(folder)
             with open(os.path.join(folder, "METADATA"), "w") as out:
                 out.write("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (name, version))
