@@ -755,9 +755,12 @@ _OURS: dict[str, dict[str, Any]] = {
 }
 
 
-def _prepare() -> None:
-    from . import _albucore
+#: What stands for OpenCV's functions by their names, and libraries over them: whether one is there, and its installation.
+HANDLERS: dict[str, Callable[..., Any]] = {}
+LIBRARIES: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {}
 
+
+def _prepare() -> None:
     for module, functions in _OURS.items():
         if module not in _known:
             _known.add(module)
@@ -767,14 +770,13 @@ def _prepare() -> None:
     if "cv2" in sys.modules and "cv2" not in _known:  # it takes NumPy's own type alone
         _known.add("cv2")
         module = sys.modules["cv2"]
-        from ._opencv import HANDLERS
-
         functions = [(name, value) for name, value in vars(module).items() if type(value) is BuiltinFunctionType]
         _standing.extend((module, name, value, _Standing(value, HANDLERS.get(name, _same))) for name, value in functions)
-    if _albucore.is_there() and "albucore" not in _known:
-        _known.add("albucore")
-        undoing(lambda: _known.discard("albucore"))
-        _albucore.install()
+    for library, (is_there, install) in LIBRARIES.items():
+        if library not in _known and is_there():
+            _known.add(library)
+            undoing(lambda library=library: _known.discard(library))  # type: ignore[misc]
+            install()
     if "fromarray" not in _known:
         _known.add("fromarray")
         undoing(lambda: _known.discard("fromarray"))

@@ -759,16 +759,14 @@ def _trusted(line: Line) -> bool:
 
 def _check_opencv(line: Line) -> None:
     """See what may wait of OpenCV, once it has been imported."""
-    if _opencv.tried or not _opencv.is_there() or not _checked:
+    if not _checked or not _opencv.begin():
         return
-    _opencv.tried = True
     try:
         left = _trust.check_opencv(line)
     except Exception as why:  # no daemon, or a fault of ours: OpenCV does it all
         _say_once(f"OpenCV's arrays are made by OpenCV: its trials ended with {why!r}")
         return
-    _opencv.checked = True
-    _pictures.left |= left | _opencv.dear
+    _opencv.wait_but_for(left)
     if left:
         _say_once(_trust.say_left_to_opencv(left))
 

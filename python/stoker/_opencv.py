@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays, _bands, _cv_files, _files, _pictures, _share
+from . import _albucore, _arrays, _bands, _cv_files, _files, _pictures, _share
 from ._arrays import LaterArray
 from ._pictures import Recipe, Source, recording
 from ._plan import call_of
@@ -57,6 +57,22 @@ dear: set[str] = {AFFINE, NAMES["cv_hsv"], WHOLE}
 def is_there() -> bool:
     """Whether OpenCV has been imported, and what it takes beside."""
     return "cv2" in sys.modules and hasattr(sys.modules["cv2"], "imdecode")
+
+
+def begin() -> bool:
+    """Whether it is to be compared with OpenCV now: once, when that has been imported."""
+    global tried
+    if tried or not is_there():
+        return False
+    tried = True
+    return True
+
+
+def wait_but_for(left: set[str]) -> None:
+    """From now on all of this waits but what was found to differ, and what OpenCV does in less time."""
+    global checked
+    checked = True
+    _pictures.left.update(left | dear)
 
 
 def _original(name: str) -> Any:
@@ -353,7 +369,7 @@ def whole(values: Any) -> list[int] | None:
     return [int(each) for each in values]
 
 
-HANDLERS: dict[str, Handler] = {
+_HANDLERS: dict[str, Handler] = {
     "imread": _imread,
     "imdecode": _imdecode,
     "cvtColor": _on_bytes(_converted),
@@ -368,6 +384,8 @@ HANDLERS: dict[str, Handler] = {
     "LUT": _looked_up,
     **dict.fromkeys(("add", "subtract", "multiply"), _reckoned),
 }
+_arrays.HANDLERS.update(_HANDLERS)
+_arrays.LIBRARIES.update(albucore=(_albucore.is_there, _albucore.install))
 
 
 # Making: by OpenCV itself.
