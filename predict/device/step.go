@@ -132,7 +132,21 @@ func (l Load) namedCurve() Curve {
 			c.High = combineTerms(c.High, o.High, math.Min)
 		}
 	}
+	c.boundByPeak(l)
 	return c
+}
+
+// boundByPeak keeps a network of matrix products from being faster than the chip's peak, which figures
+// of another chip, or of a precision that a source names wrongly, can make it. Convolutions can be
+// faster: Winograd's takes fewer products.
+func (c *Curve) boundByPeak(l Load) {
+	if l.Workload.Family != Transformer {
+		return
+	}
+	least := l.withoutLosses().compute
+	for _, terms := range []*Terms{&c.Low, &c.Point, &c.High} {
+		terms.PerSample = max(terms.PerSample, least)
+	}
 }
 
 // slower lists loads that take as long at least: the same program as it comes

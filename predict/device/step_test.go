@@ -360,3 +360,24 @@ func ExampleLoad_StepCurve() {
 	fmt.Printf("%s: about %.0f images/s\n", curve.Kind, math.Round(256/step.Point/100)*100)
 	// Output: measured: about 2500 images/s
 }
+
+// No chip multiplies matrices faster than its peak, whatever figures of others say.
+func TestNoTransformerBeatsThePeak(t *testing.T) {
+	for _, w := range Workloads {
+		for _, gpu := range hardware.GPUs {
+			for _, precision := range []hardware.Precision{hardware.FP32, hardware.FP16, hardware.BF16} {
+				for _, software := range []Software{Eager, Compiled, Engine} {
+					l := Load{Workload: w, GPU: gpu, Precision: precision, Software: software}
+					c, err := l.StepCurve()
+					if err != nil || w.Family != Transformer {
+						continue
+					}
+					least := w.Forward.Value / gpu.Peak(precision).Value
+					if low := c.Low.PerSample; low < 0.999*least {
+						t.Errorf("%s on %s in %s with %s: %.3g s a sample, the peak allows %.3g", w.Name, gpu.Name, precision, software, low, least)
+					}
+				}
+			}
+		}
+	}
+}
