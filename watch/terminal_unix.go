@@ -22,7 +22,7 @@ import (
 type terminal struct {
 	o       Options
 	file    *os.File // nil where the screen is drawn on something else
-	resumed bool     // we stopped and went on; the signal that said so is still to come
+	resumed int      // times that we stopped and went on of which the signal is still to come
 }
 
 func newTerminal(o Options) *terminal {
@@ -86,12 +86,11 @@ func (t *terminal) handleMessage(msg tea.Msg) tea.Cmd {
 	switch msg.(type) {
 	case stopMsg:
 		if t.o.Stops { // else nobody could let us go on, and the kernel would not stop us either
-			t.resumed = true
 			return tea.Exec(absence{t}, nil) // the library leaves the screen as for a command
 		}
 	case continueMsg:
-		if t.resumed {
-			t.resumed = false
+		if t.resumed > 0 { // it is drawn anew by who stopped us
+			t.resumed--
 			break
 		}
 		t.awaitForeground() // from SIGSTOP, which nobody sees come
@@ -103,16 +102,17 @@ func (t *terminal) handleMessage(msg tea.Msg) tea.Cmd {
 // awaitForeground stops us while another has the terminal: what we drew would spoil its.
 func (t *terminal) awaitForeground() {
 	for t.inBackground() {
-		stopUntilContinued()
+		t.stopUntilContinued()
 	}
 }
 
-func stopUntilContinued() {
+func (t *terminal) stopUntilContinued() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
 	if syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) == nil {
 		<-continued
+		t.resumed++
 	}
 }
 
@@ -146,7 +146,7 @@ type absence struct{ *terminal }
 
 // Run stops us until we are let go on in the foreground.
 func (a absence) Run() error {
-	stopUntilContinued()
+	a.stopUntilContinued()
 	a.awaitForeground()
 	return nil
 }
