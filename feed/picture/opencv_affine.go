@@ -3,6 +3,8 @@ package picture
 import (
 	"image"
 	"math"
+
+	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
 // affineLane is how many pixels OpenCV warps at once. Those that are left at the end of
@@ -92,10 +94,10 @@ func (a *affineWarp) placesOf(places []place, y int, size image.Point) []place {
 	for x := range a.size.X {
 		var px, py float32
 		if x < whole {
-			px, py = multiplyAdd(a.m[0], float32(x), baseX), multiplyAdd(a.m[3], float32(x), baseY)
+			px, py = wheel.RoundOnce(a.m[0], float32(x), baseX), wheel.RoundOnce(a.m[3], float32(x), baseY)
 		} else {
-			px = multiplyAdd(a.m[0], float32(x), float32(row*a.m[1])) + a.m[2]
-			py = multiplyAdd(a.m[3], float32(x), float32(row*a.m[4])) + a.m[5]
+			px = wheel.RoundOnce(a.m[0], float32(x), float32(row*a.m[1])) + a.m[2]
+			py = wheel.RoundOnce(a.m[3], float32(x), float32(row*a.m[4])) + a.m[5]
 		}
 		ix, iy := floorOf(px), floorOf(py)
 		p := place{-1, int32((px - float32(ix)) * shareOne), int32((py - float32(iy)) * shareOne), px, py}
@@ -105,24 +107,6 @@ func (a *affineWarp) placesOf(places []place, y int, size image.Point) []place {
 		places = append(places, p)
 	}
 	return places
-}
-
-// multiplyAdd is a*b + c with one rounding, to single precision. The product is exact in
-// double precision, so only the sum is rounded twice, which shows where the first
-// rounding ends just in the middle.
-func multiplyAdd(a, b, c float32) float32 {
-	product, other := float64(a)*float64(b), float64(c)
-	sum := product + other
-	if bits := math.Float64bits(sum); bits&(1<<29-1) == 1<<28 {
-		part := sum - product
-		if rest := (product - (sum - part)) + (other - part); rest != 0 {
-			if (rest > 0) == (sum > 0) {
-				return float32(math.Float64frombits(bits + 1))
-			}
-			return float32(math.Float64frombits(bits - 1))
-		}
-	}
-	return float32(sum)
 }
 
 func (a *affineWarp) drawRow(out, in []byte, size image.Point, places []place, fill uint8) {
@@ -154,9 +138,9 @@ func (a *affineWarp) blendExactly(p *place, in []byte, size image.Point, fill ui
 	}
 	p00, p01 := a.valueAt(in, size, x, y, fill), a.valueAt(in, size, x+1, y, fill)
 	p10, p11 := a.valueAt(in, size, x, y+1, fill), a.valueAt(in, size, x+1, y+1, fill)
-	first := multiplyAdd(across, float32(int32(p01)-int32(p00)), float32(p00))
-	second := multiplyAdd(across, float32(int32(p11)-int32(p10)), float32(p10))
-	v := multiplyAdd(below, second-first, first)
+	first := wheel.RoundOnce(across, float32(int32(p01)-int32(p00)), float32(p00))
+	second := wheel.RoundOnce(across, float32(int32(p11)-int32(p10)), float32(p10))
+	v := wheel.RoundOnce(below, second-first, first)
 	return uint8(min(max(math.RoundToEven(float64(v)), 0), 255))
 }
 

@@ -110,7 +110,7 @@ func convertPixelFromHSV(hue, saturation, value uint8, more float32) (r, g, b ui
 	if in.number&1 == 0 {
 		part = in.rest
 	}
-	between := uint8(int32(float32(float32(v*float32(1-float64(s)*part))*255) + more))
+	between := uint8(int32(float32(float32(v*float32(1-float64(float64(s)*part)))*255) + more))
 	switch in.number {
 	case 0:
 		return top, between, low

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
 // drawn is a picture that a line of NumPy draws as well:
@@ -127,7 +128,7 @@ func TestMultiplyAddRoundsOnce(t *testing.T) {
 		{-(1 + step), 0x1p-24, -1, -1 - step},
 		{2, 3, 4, 10},
 	} {
-		if found := multiplyAdd(c.a, c.b, c.c); found != c.want {
+		if found := wheel.RoundOnce(c.a, c.b, c.c); found != c.want {
 			t.Errorf("%v * %v + %v is %v, not %v", c.a, c.b, c.c, found, c.want)
 		}
 	}

@@ -3,27 +3,12 @@ package picture
 import (
 	"image"
 	"math"
+
+	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
 // What torchvision's v2 does to tensors of bytes: in single precision, where a processor
 // multiplies and adds with one rounding (torch on AVX2 and later, and on arm64).
-
-// fused is a*b + c, rounded once.
-func fused(a, b, c float32) float32 {
-	product, addend := float64(a)*float64(b), float64(c) // the product is exact
-	sum := product + addend
-	part := sum - product
-	lost := (product - (sum - part)) + (addend - part)
-	if bits := math.Float64bits(sum); lost != 0 && bits&1 == 0 { // to an odd one, which single precision never ties on
-		if (lost > 0) == (sum > 0) {
-			bits++
-		} else {
-			bits--
-		}
-		sum = math.Float64frombits(bits)
-	}
-	return float32(sum)
-}
 
 // toByte is clamp_ and a conversion.
 func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255)) }
@@ -63,7 +48,7 @@ var greys = func() (t [256]float32) {
 }()
 
 func torchGrey(r, g, b uint8) float32 {
-	return fused(float32(b), 0.114, fused(float32(g), 0.587, greys[r]))
+	return wheel.RoundOnce(float32(b), 0.114, wheel.RoundOnce(float32(g), 0.587, greys[r]))
 }
 
 // torchGreyOf makes dst grey, rounded down.
@@ -108,7 +93,7 @@ func compileTorchSaturation(c *compiler, a *arguments) {
 		torchGreyOf(grey, w.picture.planes)
 		for _, plane := range w.picture.planes {
 			for i, v := range plane {
-				plane[i] = toByte(fused(float32(grey[i]), other, parts[v]))
+				plane[i] = toByte(wheel.RoundOnce(float32(grey[i]), other, parts[v]))
 			}
 		}
 		return nil
@@ -122,8 +107,8 @@ func compileTorchContrast(c *compiler, a *arguments) {
 		var t lookUp
 		for v := range t {
 			part := float32(v) * own
-			t[v] = toByte(fused(least, other, part))
-			if t[v] != toByte(fused(most, other, part)) {
+			t[v] = toByte(wheel.RoundOnce(least, other, part))
+			if t[v] != toByte(wheel.RoundOnce(most, other, part)) {
 				return &RefusalError{a.op, "a mean that depends on the order of its sum"}
 			}
 		}
@@ -223,7 +208,7 @@ func torchHue(r8, g8, b8 uint8, by float32) (r, g, b uint8) {
 	} else if hue < 0 {
 		hue++
 	}
-	sixth := hue * 6
+	sixth := float32(hue * 6)
 	sector := int32(sixth)
 	part := sixth - float32(sector)
 	product := float32(saturation * part)

@@ -34,7 +34,7 @@ func Sum(x, y, z float64) float64 {
 // Sum32 is x*y + z in single precision.
 func Sum32(x, y, z float32) float32 {
 	if Fuses {
-		return fuse32(x, y, z)
+		return RoundOnce(x, y, z)
 	}
 	return float32(x*y) + z
 }
@@ -48,9 +48,9 @@ func SumsOfBytes(x float32) bool {
 	return x == 0 || size >= 1.0/(1<<21) && size <= 1<<20
 }
 
-// fuse32 rounds once. The product is exact in double precision. A sum that is not exact
+// RoundOnce is x*y + z in single precision, rounded once, on every architecture. The product is exact in double precision. A sum that is not exact
 // there is made odd in its last bit, so that rounding it again sees on which side it lay.
-func fuse32(x, y, z float32) float32 {
+func RoundOnce(x, y, z float32) float32 {
 	product, addend := float64(x)*float64(y), float64(z)
 	sum := product + addend
 	less := sum - product

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestFuse32RoundsOnce holds fuse32 against exact sums, with terms of all magnitudes and
+// TestRoundOnce holds RoundOnce against exact sums, with terms of all magnitudes and
 // such that a sum lies close to the middle of two numbers.
-func TestFuse32RoundsOnce(t *testing.T) {
+func TestRoundOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	number := func() float32 {
 		return float32(math.Ldexp(1+float64(r.IntN(1<<23))/(1<<23), r.IntN(70)-35)) * float32(1-2*r.IntN(2))
@@ -19,7 +19,7 @@ func TestFuse32RoundsOnce(t *testing.T) {
 		exact := new(big.Float).SetPrec(300).SetFloat64(float64(x))
 		exact.Mul(exact, big.NewFloat(float64(y))).Add(exact, big.NewFloat(float64(z)))
 		want, _ := exact.Float32()
-		if got := fuse32(x, y, z); got != want {
+		if got := RoundOnce(x, y, z); got != want {
 			t.Fatalf("%b*%b + %b is %b, expected %b", x, y, z, got, want)
 		}
 		if float32(float64(x)*float64(y)+float64(z)) != want {
@@ -64,7 +64,7 @@ func TestSumsOfBytes(t *testing.T) {
 		}
 		for d := -255; d <= 255; d++ {
 			for a := range 256 {
-				if got, want := float32(float64(float64(x)*float64(d))+float64(a)), fuse32(x, float32(d), float32(a)); got != want {
+				if got, want := float32(float64(float64(x)*float64(d))+float64(a)), RoundOnce(x, float32(d), float32(a)); got != want {
 					t.Fatalf("%b*%d + %d is %b, expected %b", x, d, a, got, want)
 				}
 			}
