@@ -48,8 +48,9 @@ func SumsOfBytes(x float32) bool {
 	return x == 0 || size >= 1.0/(1<<21) && size <= 1<<20
 }
 
-// RoundOnce is x*y + z in single precision, rounded once, on every architecture. The product is exact in double precision. A sum that is not exact
-// there is made odd in its last bit, so that rounding it again sees on which side it lay.
+// RoundOnce is x*y + z in single precision, rounded once, on every architecture. The product is exact
+// in double precision. A sum that is not exact there is made odd in its last bit, so that rounding it
+// again sees on which side it lay.
 func RoundOnce(x, y, z float32) float32 {
 	product, addend := float64(x)*float64(y), float64(z)
 	sum := product + addend
