@@ -56,7 +56,7 @@ def plan_of(recipe: Recipe) -> Plan:
 
 def _opened(data: memoryview, format: str, wanted: int, trusting: bool) -> tuple[str, tuple[int, int]] | None:
     """Mode and size of a file that may wait; None: it may not."""
-    if format in _pictures.left or IO[format] in _pictures.left or not _SMALLEST <= len(data) <= _pictures._MOST:
+    if format in _pictures.left or IO[format] in _pictures.left or not _SMALLEST <= len(data) <= _pictures.LARGEST_FILE:
         return None
     if format == "JPEG":
         found = _jpeg.header(data, trusting)
