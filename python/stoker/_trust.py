@@ -39,8 +39,17 @@ Make = Callable[[list["Job"]], "list[Job] | None"]  # as a Line's
 
 def check(make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None = None) -> set[str]:
     """What is left to the libraries. If that is not known, the daemon makes all that can be tried, of a kind."""
-    keep = (lambda found: not found >= {row.name for row in trials()}) if trials else None  # where all differ the fault may pass
-    found = _known(_key(kind), lambda: _try(make, trials) if trials else _try(make), keep)
+    names: set[str] = set()
+
+    def named() -> Iterator[Any]:
+        for row in trials() if trials else ():
+            names.add(row.name)
+            yield row
+
+    def may_be_kept(found: set[str]) -> bool:
+        return not names or not found >= names  # where all differ the fault may pass
+
+    found = _known(_key(kind), lambda: _try(make, named) if trials else _try(make), may_be_kept)
     if {"JPEG", "PNG"} <= found:
         raise Unfit(f"the daemon's bytes are not those of Pillow {_pillow().__version__} here")
     return found
