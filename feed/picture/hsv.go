@@ -98,19 +98,7 @@ func (t *hsvTable) rgbOf(h, s, v uint8) (r, g, b uint8) {
 	}
 	low := uint8((2*uint32(v)*(255-uint32(s)) + 255) / 510)
 	mid := uint8((2*uint32(v)*(255*255-uint32(s)*uint32(t.lacks[h])) + 255*255) / (2 * 255 * 255))
-	switch t.sector[h] {
-	case 1:
-		return mid, v, low
-	case 2:
-		return low, v, mid
-	case 3:
-		return low, mid, v
-	case 4:
-		return mid, low, v
-	case 5:
-		return v, low, mid
-	}
-	return v, mid, low
+	return placeBySector(t.sector[h], v, mid, low)
 }
 
 func convertToHSV(w *Worker) error {
@@ -159,4 +147,22 @@ func compileHue(c *compiler, a *arguments) {
 		}
 		return nil
 	}, back))
+}
+
+// placeBySector gives the numbers of a colour to red, green and blue by which sixth of the circle its hue lies in: mid
+// falls in odd ones and rises in even ones.
+func placeBySector(sector uint8, most, mid, least uint8) (r, g, b uint8) {
+	switch sector {
+	case 1:
+		return mid, most, least
+	case 2:
+		return least, most, mid
+	case 3:
+		return least, mid, most
+	case 4:
+		return mid, least, most
+	case 5:
+		return most, least, mid
+	}
+	return most, mid, least
 }

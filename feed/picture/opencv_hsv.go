@@ -111,17 +111,5 @@ func convertPixelFromHSV(hue, saturation, value uint8, more float32) (r, g, b ui
 		part = in.rest
 	}
 	between := uint8(int32(float32(float32(v*float32(1-float64(float64(s)*part)))*255) + more))
-	switch in.number {
-	case 0:
-		return top, between, low
-	case 1:
-		return between, top, low
-	case 2:
-		return low, top, between
-	case 3:
-		return low, between, top
-	case 4:
-		return between, low, top
-	}
-	return top, low, between
+	return placeBySector(uint8(in.number), top, between, low)
 }

@@ -213,22 +213,12 @@ func torchHue(r8, g8, b8 uint8, by float32) (r, g, b uint8) {
 	part := sixth - float32(sector)
 	product := float32(saturation * part)
 	none := 1 - saturation
-	q := clampUnit((1 - product) * value)
-	t := clampUnit((product + none) * value)
-	p, v := unitToByte(clampUnit(none*value)), unitToByte(value)
-	switch sector % 6 {
-	case 0:
-		return v, unitToByte(t), p
-	case 1:
-		return unitToByte(q), v, p
-	case 2:
-		return p, v, unitToByte(t)
-	case 3:
-		return p, unitToByte(q), v
-	case 4:
-		return unitToByte(t), p, v
+	mid := (1 - product) * value // falls
+	if sector&1 == 0 {
+		mid = (product + none) * value // rises
 	}
-	return v, p, unitToByte(q)
+	least := unitToByte(clampUnit(none * value))
+	return placeBySector(uint8(sector%6), unitToByte(value), unitToByte(clampUnit(mid)), least)
 }
 
 func torchHSV(r, g, b float32) (hue, saturation, value float32) {
