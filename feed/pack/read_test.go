@@ -117,6 +117,16 @@ func TestDamagedPack(t *testing.T) {
 				return bytes.Replace(b, []byte(`"format":1`), []byte(`"format":2`), 1)
 			})
 		}, "format 2", ""},
+		"a sum that is too long": {func(folder string) error {
+			return change(filepath.Join(folder, "shard-000001.json"), func(b []byte) []byte {
+				return bytes.Replace(b, []byte(`"sha256":"`), []byte(`"sha256":"00`), 1)
+			})
+		}, "is damaged at", ""},
+		"more samples than memory": {func(folder string) error {
+			return change(filepath.Join(folder, "index.json"), func(b []byte) []byte {
+				return bytes.Replace(b, []byte(`"samples":`), []byte(`"samples":9000000000`), 1)
+			})
+		}, "its index has 9000000000", ""},
 		"a wrong label": {func(folder string) error {
 			return change(filepath.Join(folder, "shard-000001.json"), func(b []byte) []byte {
 				return bytes.Replace(b, []byte(`"label":`), []byte(`"label":1`), 1)

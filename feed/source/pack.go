@@ -111,7 +111,7 @@ func (f *Folder) readPack(ctx context.Context, o Options) (map[string]packPlace,
 	for _, class := range index.Classes {
 		f.classes = append(f.classes, string(class))
 	}
-	found := make(map[string]packPlace, index.Samples)
+	found := map[string]packPlace{} // as many as there are, and not as the index says
 	for k, shard := range index.Shards {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -161,7 +161,8 @@ func (f *Folder) readPackList(k int, plan string, found map[string]packPlace) er
 				sample.Label, name)
 		}
 		place := packPlace{shard: k, at: sample.At, size: sample.Bytes}
-		if n, err := hex.Decode(place.sum[:], []byte(sample.SHA256)); err != nil || n != len(place.sum) ||
+		sum, err := hex.DecodeString(sample.SHA256)
+		if copy(place.sum[:], sum); err != nil || len(sum) != len(place.sum) ||
 			place.at < 0 || place.size < 0 || place.at > shard.bytes-place.size {
 			return fmt.Errorf("the list of %s is damaged at %s", shard.name, name)
 		}
