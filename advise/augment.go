@@ -55,8 +55,8 @@ func (a adviser) augment() (Fix, string) {
 		Name: AugmentOnDevice, Title: "make " + strings.Join(moved, " and ") + " of the whole batch on the device",
 		Effort: Code, Risk: NumericsRisk, Untested: true,
 	}
-	gpu, known := a.findGPU()
-	if !known || !a.base.PrepareCPU.Known() || !(a.base.BatchBytes() > 0) {
+	gpu, _ := hardware.FindGPU(a.findDevice().Name)
+	if !gpu.MemoryRate.Known() || !a.base.PrepareCPU.Known() || !(a.base.BatchBytes() > 0) {
 		return fix, "the device's memory, the batch or the cost of preparing it is not known"
 	}
 	pass := 2 * a.base.BatchBytes() / gpu.MemoryRate.Value // each reads all and writes all
@@ -97,16 +97,4 @@ func (a adviser) findMovable() (names []string, share stoker.Interval) {
 	}
 	share.High, share.Point = min(share.High, 1), min(share.Point, 1)
 	return names, share
-}
-
-// findGPU returns the table's row of the device that waits.
-func (a adviser) findGPU() (hardware.GPU, bool) {
-	index := a.deviceIndex()
-	for _, g := range a.run.Facts.GPUs {
-		if g.Index == index {
-			row, known := hardware.FindGPU(g.Name)
-			return row, known && row.MemoryRate.Known()
-		}
-	}
-	return hardware.GPU{}, false
 }

@@ -29,16 +29,14 @@ var multiples = []int{64, 32, 8}
 // batch or memory is not known.
 func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 	size, known := a.base.Settings.Float(stoker.BatchSize)
-	index := a.deviceIndex()
-	subject := fmt.Sprintf("gpu/%d", index)
+	device := a.findDevice()
+	subject := fmt.Sprintf("gpu/%d", device.Index)
 	used = most(a.run.Find(recording.PeakReserved, subject))
 	if math.IsNaN(used) { // of all programs on the device
 		used = most(a.run.Find(recording.GPUMemory, subject))
 	}
-	for _, g := range a.run.Facts.GPUs {
-		if g.Index == index && g.MemoryBytes != nil {
-			total = *g.MemoryBytes
-		}
+	if device.MemoryBytes != nil {
+		total = *device.MemoryBytes
 	}
 	if !known || size < 1 || !(used > 0) || !(total > 0) {
 		return 0, 0, 0, 0, false
@@ -46,12 +44,19 @@ func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 	return rounded(math.Min(mostBatch, mostMemory*total/used) * size), int(size), used, total, true
 }
 
-// deviceIndex is the judged trainer's device; 0 where it is not known.
-func (a adviser) deviceIndex() int {
+// findDevice returns the judged trainer's device, the first where that is not known. Its index alone is
+// set where nothing else of it was recorded.
+func (a adviser) findDevice() recording.GPU {
+	device := recording.GPU{}
 	if p := a.run.FindProcess(a.costs.Window.PID); p != nil && p.Device >= 0 {
-		return p.Device
+		device.Index = p.Device
 	}
-	return 0
+	for _, g := range a.run.Facts.GPUs {
+		if g.Index == device.Index {
+			return g
+		}
+	}
+	return device
 }
 
 func most(s *recording.Series) float64 {
