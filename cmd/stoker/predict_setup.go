@@ -309,7 +309,7 @@ func (d *described) readProcessor() error {
 		return nil
 	}
 	cpu, known := d.table.FindCPU(name)
-	if !known {
+	if !known || strings.Contains(name, ",") { // it finds a name within others
 		return unknownName("cpu", name, d.table.CPUNames())
 	}
 	if d.data.Prepare = d.data.PrepareOn(cpu); d.data.Prepare.Point > 0 {

@@ -223,6 +223,7 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--cpu", "1GB/s", "--prepare", "1ms"), "give one"},
 		{job("--batch", "256", "--cpu", "zen5", "--prepare", "1ms"), "give one"},
 		{job("--batch", "256", "--cpu", "zen7"), "nearest: zen4, zen5"},
+		{job("--batch", "256", "--cpu", "zen4,zen5"), "is not in the table"},
 		{job("--batch", "256", "--cpu", "zen5", "--data", "video"), "not known to be JPEGs"},
 		{job("--batch", "256", "--for", "0%"), "target is 0"},
 		{job("--batch", "256", "--for", "120%"), "more than the whole"},
