@@ -125,7 +125,7 @@ func run(set string, draws int, only, kept, page string, check, misses bool) err
 // keepRecording writes the recording of one job, for testdata/cases.
 func keepRecording(set string, class diagnose.Class, draw int, path string) error {
 	j, _ := drawJob(seed(set, class, draw, "job"), class)
-	return write(playJob(j), sights[0], seed(set, class, draw, sights[0].Name), path)
+	return writeRecording(playJob(j), sights[0], seed(set, class, draw, sights[0].Name), path)
 }
 
 // exam is the papers of one call, and what earlier calls kept.

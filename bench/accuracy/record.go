@@ -42,14 +42,14 @@ const firstPID = 100
 // record writes a job's recording and reads it again.
 func record(p played, s sight, d dice, path string) (*recording.Run, error) {
 	defer func() { _ = os.Remove(path) }()
-	if err := write(p, s, d, path); err != nil {
+	if err := writeRecording(p, s, d, path); err != nil {
 		return nil, err
 	}
 	return recording.Open(path)
 }
 
-// write writes a job's recording.
-func write(p played, s sight, d dice, path string) error {
+// writeRecording writes a job's recording.
+func writeRecording(p played, s sight, d dice, path string) error {
 	w, err := recording.Create(path, recording.Facts{})
 	if err != nil {
 		return err

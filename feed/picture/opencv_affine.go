@@ -62,9 +62,9 @@ func compileOpenCVAffine(c *compiler, a *arguments) {
 	})
 }
 
-// place is where a pixel comes from: from between four. Shares have 20 bits, cut off:
+// pixelOrigin is where a pixel comes from: from between four. Shares have 20 bits, cut off:
 // where that is too few, they are worked out anew.
-type place struct {
+type pixelOrigin struct {
 	at            int32 // of the first of the four; -1: not all are within the picture
 	across, below int32
 	x, y          float32
@@ -73,7 +73,7 @@ type place struct {
 const shareOne = 1 << 20
 
 // neighbour is the first of the four, and how far from it the place is.
-func (p *place) neighbour() (x, y int32, across, below float32) {
+func (p *pixelOrigin) neighbour() (x, y int32, across, below float32) {
 	x, y = floorOf(p.x), floorOf(p.y)
 	return x, y, p.x - float32(x), p.y - float32(y)
 }
@@ -87,7 +87,7 @@ func floorOf(v float32) int32 {
 }
 
 // placesOf are those of a row.
-func (a *affineWarp) placesOf(places []place, y int, size image.Point) []place {
+func (a *affineWarp) placesOf(places []pixelOrigin, y int, size image.Point) []pixelOrigin {
 	row := float32(y)
 	baseX, baseY := float32(row*a.m[1])+a.m[2], float32(row*a.m[4])+a.m[5]
 	whole := a.size.X - a.size.X%affineLane
@@ -100,7 +100,7 @@ func (a *affineWarp) placesOf(places []place, y int, size image.Point) []place {
 			py = wheel.RoundOnce(a.m[3], float32(x), float32(row*a.m[4])) + a.m[5]
 		}
 		ix, iy := floorOf(px), floorOf(py)
-		p := place{-1, int32((px - float32(ix)) * shareOne), int32((py - float32(iy)) * shareOne), px, py}
+		p := pixelOrigin{-1, int32((px - float32(ix)) * shareOne), int32((py - float32(iy)) * shareOne), px, py}
 		if uint32(ix) < uint32(size.X-1) && uint32(iy) < uint32(size.Y-1) {
 			p.at = iy*int32(size.X) + ix
 		}
@@ -109,7 +109,7 @@ func (a *affineWarp) placesOf(places []place, y int, size image.Point) []place {
 	return places
 }
 
-func (a *affineWarp) drawRow(out, in []byte, size image.Point, places []place, fill uint8) {
+func (a *affineWarp) drawRow(out, in []byte, size image.Point, places []pixelOrigin, fill uint8) {
 	const half, doubt = 1 << 39, 1 << 30 // of sums with 40 bits behind the point: shares cut off are not half of doubt
 	places = places[:len(out)]
 	for x := range out {
@@ -131,7 +131,7 @@ func (a *affineWarp) drawRow(out, in []byte, size image.Point, places []place, f
 }
 
 // blendExactly rounds each step to single precision, as OpenCV does.
-func (a *affineWarp) blendExactly(p *place, in []byte, size image.Point, fill uint8) uint8 {
+func (a *affineWarp) blendExactly(p *pixelOrigin, in []byte, size image.Point, fill uint8) uint8 {
 	x, y, across, below := p.neighbour()
 	if a.border == cvConstant && (x < -1 || y < -1 || x >= int32(size.X) || y >= int32(size.Y)) {
 		return fill
@@ -152,11 +152,11 @@ func (a *affineWarp) valueAt(in []byte, size image.Point, x, y int32, fill uint8
 	if a.border == cvConstant {
 		return fill
 	}
-	return in[a.within(int(y), size.Y)*size.X+a.within(int(x), size.X)]
+	return in[a.foldIndex(int(y), size.Y)*size.X+a.foldIndex(int(x), size.X)]
 }
 
-// within is the pixel of a line that stands for one beyond its ends.
-func (a *affineWarp) within(at, n int) int {
+// foldIndex is the pixel of a line that stands for one beyond its ends.
+func (a *affineWarp) foldIndex(at, n int) int {
 	switch a.border {
 	case cvReplicate:
 		return min(max(at, 0), n-1)

@@ -23,7 +23,7 @@ type Worker struct {
 	spots   []spot   // of a row, for a warp
 	lines   []int32  // of a plane, and shares, for OpenCV's resizes
 	shares  []float32
-	places  []place // of a row, for OpenCV's warp
+	places  []pixelOrigin // of a row, for OpenCV's warp
 }
 
 // NewWorker returns a Worker of any Program.

@@ -202,18 +202,18 @@ func (f *Folder) openPacked(i int, urgent bool) (File, error) {
 		file.Close()
 		return File{}, fmt.Errorf("its shard is damaged: it has %d bytes, %d were packed", file.Size, shard.bytes)
 	}
-	file.Size, file.part = place.size, part{place.at, &place.sum}
+	file.Size, file.shardPart = place.size, shardPart{place.at, &place.sum}
 	return file, nil
 }
 
-// part is what of a file is a sample's.
-type part struct {
+// shardPart is what of a file is a sample's.
+type shardPart struct {
 	at  int64
 	sum *[sha256.Size]byte // of its bytes; nil where that is not known
 }
 
 // check compares bytes that were read with those that were packed.
-func (p part) check(data []byte) error {
+func (p shardPart) check(data []byte) error {
 	if p.sum != nil && sha256.Sum256(data) != *p.sum {
 		return errors.New("its bytes are not those that were packed: the shard is damaged")
 	}

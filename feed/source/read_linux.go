@@ -17,7 +17,7 @@ type File struct {
 	Size int64
 	fd   int
 	last bool // it has the place of the reserve
-	part
+	shardPart
 }
 
 // openBelow opens a path below the root for reading. Without waiting: the name

@@ -11,7 +11,7 @@ import (
 type File struct {
 	Size int64
 	file *os.File
-	part
+	shardPart
 }
 
 // openBelow opens a path below the root for reading.
