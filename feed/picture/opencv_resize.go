@@ -15,8 +15,6 @@ func newResize(from, to image.Point, kind int) planeResize {
 	switch {
 	case kind == cvNearest:
 		return resizeNearest(from, to)
-	case kind == cvLinear && !(blocks && math.RoundToEven(x) == 2 && math.RoundToEven(y) == 2):
-		return resizeLinear(from, to)
 	case kind != cvLinear && kind != cvArea || x < 1 || y < 1: // with area, enlarging is another kind of linear
 		return nil
 	case blocks:
@@ -24,6 +22,9 @@ func newResize(from, to image.Point, kind int) planeResize {
 	}
 	return averageAreas(from.X, to, coverageOf(from.X, to.X), coverageOf(from.Y, to.Y))
 }
+
+// halves says whether each pixel is the average of four: OpenCV's linear is its area then.
+func halves(from, to image.Point) bool { return from == to.Mul(2) }
 
 // scaleOf is how many pixels become one, in OpenCV's double precision.
 func scaleOf(from, to int) float64 { return 1 / (float64(to) / float64(from)) }
@@ -78,55 +79,100 @@ func betweenOf(from, to int, across bool) []between {
 
 func weightOf(part float32) int32 { return int32(math.RoundToEven(float64(part * linearOne))) }
 
-// resizeLinear interpolates across to 19 bits, then down, of which OpenCV drops some.
-func resizeLinear(from, to image.Point) planeResize {
-	columns, rows := betweenOf(from.X, to.X, true), betweenOf(from.Y, to.Y, false)
-	return func(w *Worker, out, in []byte) {
-		lines := w.takeLines(to.X)
-		held := [2]int{-1, -1}
-		across := func(row int, keep int) (slot int) {
-			if held[0] == row {
-				return 0
-			}
-			if held[1] == row {
-				return 1
-			}
-			slot = 0
-			if held[0] == keep {
-				slot = 1
-			}
-			held[slot] = row
-			blendAcross(lines[slot], in[row*from.X:][:from.X], columns)
-			return slot
+// linearResize interpolates across to 15 bits, then down. A crop behind it leaves the columns and rows that it keeps.
+type linearResize struct {
+	columns, rows []between
+	width         int          // of the picture in hand
+	table         *acrossTable // of the columns; nil: plain Go does it
+	before        *segment     // that leaves the picture in hand; nil: another step does
+}
+
+func newLinearResize(from, to image.Point, before *segment) *linearResize {
+	r := &linearResize{
+		columns: betweenOf(from.X, to.X, true), rows: betweenOf(from.Y, to.Y, false), width: from.X, before: before,
+	}
+	r.table = newAcrossTable(r.columns, r.width)
+	return r
+}
+
+// keepPart has a part of the picture made. Of the one in hand, what it does not need is not even decoded.
+func (r *linearResize) keepPart(part image.Rectangle) {
+	r.columns, r.rows = r.columns[part.Min.X:part.Max.X], r.rows[part.Min.Y:part.Max.Y]
+	if r.before != nil {
+		need := image.Rect(
+			r.columns[0].first, r.rows[0].first, r.columns[len(r.columns)-1].second+1, r.rows[len(r.rows)-1].second+1,
+		)
+		r.before.keepPart(need)
+		r.columns, r.rows, r.width = moved(r.columns, need.Min.X), moved(r.rows, need.Min.Y), need.Dx()
+	}
+	r.table = newAcrossTable(r.columns, r.width)
+}
+
+// moved are places of a line that begins later.
+func moved(places []between, by int) []between {
+	out := make([]between, len(places))
+	for i, p := range places {
+		p.first, p.second = p.first-by, p.second-by
+		out[i] = p
+	}
+	return out
+}
+
+func (r *linearResize) draw(w *Worker, out, in []byte) {
+	width := len(r.columns)
+	lines := w.takeLines(width)
+	held := [2]int{-1, -1}
+	across := func(row int, keep int) (slot int) {
+		if held[0] == row {
+			return 0
 		}
-		for y, r := range rows {
-			first := across(r.first, r.second)
-			second := across(r.second, r.first)
-			blendDown(out[y*to.X:][:to.X], lines[first], lines[second], r.weight, r.weight2)
+		if held[1] == row {
+			return 1
 		}
+		slot = 0
+		if held[0] == keep {
+			slot = 1
+		}
+		held[slot] = row
+		r.blendAcross(lines[slot], in[row*r.width:][:r.width])
+		return slot
+	}
+	for y, row := range r.rows {
+		first := across(row.first, row.second)
+		second := across(row.second, row.first)
+		blendDown(out[y*width:][:width], lines[first], lines[second], row.weight, row.weight2)
 	}
 }
 
-// takeLines are two lines of a plane between two interpolations.
-func (w *Worker) takeLines(n int) [2][]int32 {
+// takeLines are two lines of a plane between two interpolations, with whole groups of the kernel's.
+func (w *Worker) takeLines(n int) [2][]int16 {
+	n = (n + acrossGroup - 1) / acrossGroup * acrossGroup
 	if len(w.lines) < 2*n {
-		w.lines = make([]int32, 2*n)
+		w.lines = make([]int16, 2*n)
 	}
-	return [2][]int32{w.lines[:n], w.lines[n : 2*n]}
+	return [2][]int16{w.lines[:n], w.lines[n : 2*n]}
 }
 
 // blendAcross drops the 4 bits that blendDown does not use.
-func blendAcross(out []int32, in []byte, columns []between) {
-	for x := range columns {
-		c := &columns[x]
-		out[x] = (int32(in[c.first])*c.weight + int32(in[c.second])*c.weight2) >> 4
+func (r *linearResize) blendAcross(out []int16, in []byte) {
+	if r.table != nil {
+		blendAcrossSIMD(out, in, r.table)
+		return
+	}
+	for x := range r.columns {
+		c := &r.columns[x]
+		out[x] = int16((int32(in[c.first])*c.weight + int32(in[c.second])*c.weight2) >> 4)
 	}
 }
 
-func blendDown(out []byte, first, second []int32, weight, weight2 int32) {
+func blendDown(out []byte, first, second []int16, weight, weight2 int32) {
+	done := 0
+	if canInterpolate {
+		done = blendDownSIMD(out, first, second, weight, weight2)
+	}
 	first, second = first[:len(out)], second[:len(out)]
-	for x := range out {
-		out[x] = uint8(((weight*first[x])>>16 + (weight2*second[x])>>16 + 2) >> 2)
+	for x := done; x < len(out); x++ {
+		out[x] = uint8(((weight*int32(first[x]))>>16 + (weight2*int32(second[x]))>>16 + 2) >> 2)
 	}
 }
 
