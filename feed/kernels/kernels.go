@@ -73,7 +73,11 @@ var All = []*Group{
 	},
 	{Normalize, "amd64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{AVX2, FMA}},
 	{NormalizeHalf, "amd64", "feed/transform", []string{"affineHalf"}, []Feature{AVX2, FMA, F16C}},
-	{Interpolate, "amd64", "feed/picture", []string{"blendAcross16", "blendDown16", "weighGrey16"}, []Feature{AVX2}},
+	{
+		Interpolate, "amd64", "feed/picture",
+		[]string{"blendAcross16", "blendDown16", "halve16", "averageAcross8", "roundSums8", "weighGrey16"},
+		[]Feature{AVX2},
+	},
 	{Warp, "amd64", "feed/picture", []string{"toHSV8", "fromHSV8", "findPlaces8", "blendFour8"}, []Feature{AVX2, FMA}},
 
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},

@@ -1,6 +1,11 @@
 package picture
 
-import "github.com/stoker-dev/stoker/feed/kernels"
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/stoker-dev/stoker/feed/kernels"
+)
 
 // Which kernels of OpenCV's arithmetic run here. Without them plain Go makes the same bytes.
 var (
@@ -40,6 +45,41 @@ func newAcrossTable(columns []between, from int) *acrossTable {
 			copy(cells[4*i:], []byte{byte(c.first - origin), none, byte(c.second - origin), none})
 			copy(cells[32+4*i:], []byte{byte(c.weight), byte(c.weight >> 8), byte(c.weight2), byte(c.weight2 >> 8)})
 		}
+	}
+	return t
+}
+
+// areaGroup outputs are summed at once.
+const areaGroup = 8
+
+// areaTable is what the kernel is told of the columns: for each step of each group where 8 pixels lie, how many bits
+// behind that place, and their shares.
+type areaTable struct {
+	cells         []byte
+	steps, groups int
+}
+
+// newAreaTable is nil where the kernel does not run. It reads four pixels for each.
+func newAreaTable(columns []covered, from, to int) *areaTable {
+	const pixels = 4
+	if !canInterpolate || from < pixels {
+		return nil
+	}
+	counts := make([]int, to)
+	t := &areaTable{groups: (to + areaGroup - 1) / areaGroup}
+	for _, c := range columns {
+		counts[c.to]++
+		t.steps = max(t.steps, counts[c.to])
+	}
+	clear(counts)
+	t.cells = make([]byte, 96*t.steps*t.groups)
+	for _, c := range columns {
+		cell := t.cells[96*(c.to/areaGroup*t.steps+counts[c.to])+4*(c.to%areaGroup):]
+		counts[c.to]++
+		at := min(c.from, from-pixels)
+		binary.LittleEndian.PutUint32(cell, uint32(at))
+		binary.LittleEndian.PutUint32(cell[32:], uint32(8*(c.from-at)))
+		binary.LittleEndian.PutUint32(cell[64:], math.Float32bits(c.share))
 	}
 	return t
 }

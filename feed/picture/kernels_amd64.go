@@ -22,6 +22,36 @@ func blendDownSIMD(out []byte, first, second []int16, weight, weight2 int32) int
 	return len(out)
 }
 
+// halveSIMD returns how many pixels it made of two rows.
+func halveSIMD(out, upper, lower []byte) int {
+	n := len(out) &^ 15
+	if n > 0 {
+		_, _ = upper[2*n-1], lower[2*n-1]
+		halve16(&out[0], &upper[0], &lower[0], n)
+	}
+	return n
+}
+
+// averageAcrossSIMD adds a row, the one that the table was made for; sum has room for whole groups.
+func averageAcrossSIMD(sum []float32, row []byte, t *areaTable, share float32, first bool) {
+	begin := 0
+	if first {
+		begin = 1
+	}
+	_ = sum[areaGroup*t.groups-1]
+	averageAcross8(&sum[0], &row[0], &t.cells[0], t.steps, t.groups, &share, begin)
+}
+
+// roundSumsSIMD returns how many pixels it made.
+func roundSumsSIMD(out []byte, sum []float32) int {
+	n := len(out) &^ 7
+	if n > 0 {
+		_ = sum[n-1]
+		roundSums8(&out[0], &sum[0], n)
+	}
+	return n
+}
+
 // weighGreySIMD returns how many pixels it made.
 func weighGreySIMD(grey, red, green, blue []byte) int {
 	n := len(grey) &^ 15

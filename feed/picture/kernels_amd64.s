@@ -88,6 +88,159 @@ DATA twoDown<>+28(SB)/2, $0x0002
 DATA twoDown<>+30(SB)/2, $0x0002
 GLOBL twoDown<>(SB), RODATA|NOPTR, $32
 
+// func halve16(dst *byte, upper *byte, lower *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·halve16(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    upper+8(FP), CX
+	MOVQ    lower+16(FP), DX
+	MOVQ    n+24(FP), BX
+	VMOVDQU onesHalve<>+0(SB), Y0
+	VMOVDQU twoHalve<>+0(SB), Y1
+
+pixels:
+	VMOVDQU    (CX), Y2
+	VMOVDQU    (DX), Y3
+	VPMADDUBSW Y0, Y2, Y2
+	VPMADDUBSW Y0, Y3, Y3
+	VPADDW     Y3, Y2, Y2
+	VPADDW     Y1, Y2, Y2
+	VPSRLW     $0x02, Y2, Y2
+	VPACKUSWB  Y2, Y2, Y2
+	VPERMQ     $0x08, Y2, Y2
+	VMOVDQU    X2, (AX)
+	ADDQ       $0x20, CX
+	ADDQ       $0x20, DX
+	ADDQ       $0x10, AX
+	SUBQ       $0x10, BX
+	JNZ        pixels
+	VZEROUPPER
+	RET
+
+DATA onesHalve<>+0(SB)/1, $0x01
+DATA onesHalve<>+1(SB)/1, $0x01
+DATA onesHalve<>+2(SB)/1, $0x01
+DATA onesHalve<>+3(SB)/1, $0x01
+DATA onesHalve<>+4(SB)/1, $0x01
+DATA onesHalve<>+5(SB)/1, $0x01
+DATA onesHalve<>+6(SB)/1, $0x01
+DATA onesHalve<>+7(SB)/1, $0x01
+DATA onesHalve<>+8(SB)/1, $0x01
+DATA onesHalve<>+9(SB)/1, $0x01
+DATA onesHalve<>+10(SB)/1, $0x01
+DATA onesHalve<>+11(SB)/1, $0x01
+DATA onesHalve<>+12(SB)/1, $0x01
+DATA onesHalve<>+13(SB)/1, $0x01
+DATA onesHalve<>+14(SB)/1, $0x01
+DATA onesHalve<>+15(SB)/1, $0x01
+DATA onesHalve<>+16(SB)/1, $0x01
+DATA onesHalve<>+17(SB)/1, $0x01
+DATA onesHalve<>+18(SB)/1, $0x01
+DATA onesHalve<>+19(SB)/1, $0x01
+DATA onesHalve<>+20(SB)/1, $0x01
+DATA onesHalve<>+21(SB)/1, $0x01
+DATA onesHalve<>+22(SB)/1, $0x01
+DATA onesHalve<>+23(SB)/1, $0x01
+DATA onesHalve<>+24(SB)/1, $0x01
+DATA onesHalve<>+25(SB)/1, $0x01
+DATA onesHalve<>+26(SB)/1, $0x01
+DATA onesHalve<>+27(SB)/1, $0x01
+DATA onesHalve<>+28(SB)/1, $0x01
+DATA onesHalve<>+29(SB)/1, $0x01
+DATA onesHalve<>+30(SB)/1, $0x01
+DATA onesHalve<>+31(SB)/1, $0x01
+GLOBL onesHalve<>(SB), RODATA|NOPTR, $32
+
+DATA twoHalve<>+0(SB)/2, $0x0002
+DATA twoHalve<>+2(SB)/2, $0x0002
+DATA twoHalve<>+4(SB)/2, $0x0002
+DATA twoHalve<>+6(SB)/2, $0x0002
+DATA twoHalve<>+8(SB)/2, $0x0002
+DATA twoHalve<>+10(SB)/2, $0x0002
+DATA twoHalve<>+12(SB)/2, $0x0002
+DATA twoHalve<>+14(SB)/2, $0x0002
+DATA twoHalve<>+16(SB)/2, $0x0002
+DATA twoHalve<>+18(SB)/2, $0x0002
+DATA twoHalve<>+20(SB)/2, $0x0002
+DATA twoHalve<>+22(SB)/2, $0x0002
+DATA twoHalve<>+24(SB)/2, $0x0002
+DATA twoHalve<>+26(SB)/2, $0x0002
+DATA twoHalve<>+28(SB)/2, $0x0002
+DATA twoHalve<>+30(SB)/2, $0x0002
+GLOBL twoHalve<>(SB), RODATA|NOPTR, $32
+
+// func averageAcross8(sum *float32, src *byte, cells *byte, steps int, groups int, share *float32, first int)
+// Requires: AVX, AVX2
+TEXT ·averageAcross8(SB), NOSPLIT, $0-56
+	MOVQ         sum+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         cells+16(FP), DX
+	MOVQ         groups+32(FP), BX
+	MOVQ         first+48(FP), SI
+	MOVQ         share+40(FP), DI
+	VBROADCASTSS (DI), Y0
+	VMOVDQU      lowByteArea<>+0(SB), Y1
+
+group:
+	MOVQ  steps+24(FP), DI
+	VPXOR Y2, Y2, Y2
+
+step:
+	VPCMPEQD   Y3, Y3, Y3
+	VMOVDQU    (DX), Y4
+	VPGATHERDD Y3, (CX)(Y4*1), Y5
+	VPSRLVD    32(DX), Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     64(DX), Y5, Y5
+	VADDPS     Y5, Y2, Y2
+	ADDQ       $0x60, DX
+	DECQ       DI
+	JNZ        step
+	VMULPS     Y0, Y2, Y2
+	TESTQ      SI, SI
+	JNZ        begin
+	VADDPS     (AX), Y2, Y2
+
+begin:
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x20, AX
+	DECQ    BX
+	JNZ     group
+	VZEROUPPER
+	RET
+
+DATA lowByteArea<>+0(SB)/4, $0x000000ff
+DATA lowByteArea<>+4(SB)/4, $0x000000ff
+DATA lowByteArea<>+8(SB)/4, $0x000000ff
+DATA lowByteArea<>+12(SB)/4, $0x000000ff
+DATA lowByteArea<>+16(SB)/4, $0x000000ff
+DATA lowByteArea<>+20(SB)/4, $0x000000ff
+DATA lowByteArea<>+24(SB)/4, $0x000000ff
+DATA lowByteArea<>+28(SB)/4, $0x000000ff
+GLOBL lowByteArea<>(SB), RODATA|NOPTR, $32
+
+// func roundSums8(dst *byte, sum *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·roundSums8(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ sum+8(FP), CX
+	MOVQ n+16(FP), DX
+
+pixels:
+	VCVTPS2DQ    (CX), Y0
+	VPACKSSDW    Y0, Y0, Y0
+	VPACKUSWB    Y0, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X0
+	VMOVQ        X0, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, DX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
 // func weighGrey16(dst *byte, red *byte, green *byte, blue *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·weighGrey16(SB), NOSPLIT, $0-40

@@ -14,6 +14,21 @@ func blendAcross16(dst *int16, src *byte, origins *int32, cells *byte, groups in
 //go:noescape
 func blendDown16(dst *byte, first *int16, second *int16, n int, weight int32, weight2 int32)
 
+// halve16 makes n bytes, a multiple of 16, each the average of two by two.
+//
+//go:noescape
+func halve16(dst *byte, upper *byte, lower *byte, n int)
+
+// averageAcross8 adds a row's share of groups of 8 outputs to their sums; it begins them where it is the first.
+//
+//go:noescape
+func averageAcross8(sum *float32, src *byte, cells *byte, steps int, groups int, share *float32, first int)
+
+// roundSums8 makes n bytes, a multiple of 8, of sums.
+//
+//go:noescape
+func roundSums8(dst *byte, sum *float32, n int)
+
 // weighGrey16 makes n pixels, a multiple of 16, grey.
 //
 //go:noescape

@@ -49,7 +49,14 @@ func TestKernelsOfOpenCVAreThePlainOnes(t *testing.T) {
 		}
 		switch op {
 		case "resize":
-			op = fmt.Sprintf(`["cv_resize", %d, %d, 1]`, side(), side())
+			kind, toX, toY := cvLinear, side(), side()
+			if rng.IntN(2) == 0 {
+				kind, toX, toY = cvArea, 1+rng.IntN(width), 1+rng.IntN(height)
+			}
+			if rng.IntN(8) == 0 {
+				width, height = 2*toX, 2*toY
+			}
+			op = fmt.Sprintf(`["cv_resize", %d, %d, %d]`, toX, toY, kind)
 		case "warp":
 			zoom := 0.1 + 2*rng.Float64()
 			draw := func(by float64) float64 { return by * (2*rng.Float64() - 1) }

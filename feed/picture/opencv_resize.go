@@ -181,7 +181,11 @@ func averageBlocks(stride int, to image.Point, across, down int) planeResize {
 	scale := 1 / float32(across*down)
 	return func(_ *Worker, out, in []byte) {
 		for y := range to.Y {
-			for x := range to.X {
+			done := 0
+			if across == 2 && down == 2 && canInterpolate {
+				done = halveSIMD(out[y*to.X:][:to.X], in[2*y*stride:][:stride], in[(2*y+1)*stride:][:stride])
+			}
+			for x := done; x < to.X; x++ {
 				sum := uint32(0)
 				for row := y * down; row < (y+1)*down; row++ {
 					for _, v := range in[row*stride+x*across:][:across] {
@@ -235,26 +239,45 @@ var byteNumbers = func() (numbers [256]float32) {
 	return numbers
 }()
 
-// averageAreas sums in single precision, each product rounded by itself.
+// areaAverage sums in single precision, each product rounded by itself.
+type areaAverage struct {
+	stride        int
+	to            image.Point
+	columns, rows []covered
+	table         *areaTable // of the columns; nil: plain Go does it
+}
+
 func averageAreas(stride int, to image.Point, columns, rows []covered) planeResize {
-	return func(w *Worker, out, in []byte) {
-		line, sum := w.takeSums(to.X)
-		before := -1
-		for _, r := range rows {
-			averageLine(line, in[r.from*stride:][:stride], columns)
-			if r.to != before {
-				roundSums(out, sum, before, to.X)
-				before = r.to
-				for x, v := range line {
-					sum[x] = float32(v * r.share)
-				}
-				continue
-			}
-			for x, v := range line {
-				sum[x] += float32(v * r.share)
-			}
+	a := &areaAverage{stride, to, columns, rows, newAreaTable(columns, stride, to.X)}
+	return a.draw
+}
+
+func (a *areaAverage) draw(w *Worker, out, in []byte) {
+	line, sum := w.takeSums(a.to.X)
+	before := -1
+	for _, r := range a.rows {
+		first := r.to != before
+		if first {
+			roundSums(out, sum, before, a.to.X)
+			before = r.to
 		}
-		roundSums(out, sum, before, to.X)
+		a.addRow(sum, line, in[r.from*a.stride:][:a.stride], r.share, first)
+	}
+	roundSums(out, sum, before, a.to.X)
+}
+
+// addRow adds a row's share to the sums, which it begins where it is the first.
+func (a *areaAverage) addRow(sum, line []float32, row []byte, share float32, first bool) {
+	if a.table != nil {
+		averageAcrossSIMD(sum, row, a.table, share, first)
+		return
+	}
+	averageLine(line, row, a.columns)
+	if first {
+		clear(sum)
+	}
+	for x, v := range line[:a.to.X] {
+		sum[x] += float32(v * share)
 	}
 }
 
@@ -271,20 +294,25 @@ func averageLine(line []float32, source []byte, columns []covered) {
 	line[at] = v
 }
 
+// takeSums are those of a row, with whole groups of the kernel's.
 func (w *Worker) takeSums(n int) (line, sum []float32) {
+	n = (n + areaGroup - 1) / areaGroup * areaGroup
 	if len(w.shares) < 2*n {
 		w.shares = make([]float32, 2*n)
 	}
 	return w.shares[:n], w.shares[n : 2*n]
 }
 
-// roundSums writes a row, of which there is none before the first.
+// roundSums writes a row, of which there is none before the first. Sums are not below 0.
 func roundSums(out []byte, sum []float32, row, width int) {
 	if row < 0 {
 		return
 	}
-	to := out[row*width:][:width]
-	for x, v := range sum {
-		to[x] = uint8(int32(float32(min(v, 255)) + intoEven)) // which is not below 0
+	to, done := out[row*width:][:width], 0
+	if canInterpolate {
+		done = roundSumsSIMD(to, sum)
+	}
+	for x := done; x < width; x++ {
+		to[x] = uint8(int32(float32(min(sum[x], 255)) + intoEven))
 	}
 }
