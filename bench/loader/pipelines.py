@@ -34,7 +34,9 @@ import account
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCH = 16
-EPOCHS = 2  # that are compared, without workers and with two
+EPOCHS = 2  # that are compared, with each number of workers
+WORKERS = 0, 2
+COUNTED = 2  # epochs whose CPU time is taken, with the last number of workers
 PIPELINES = {}
 
 
@@ -943,7 +945,7 @@ def job(title, fed, place, steps):
         seed()
         return {"digests": _losses(make, steps), "made": _counted()}
     found = []
-    for workers in (0, 2):
+    for workers in WORKERS:
         seed()
         batches = make(workers)
         for _ in range(EPOCHS):
@@ -953,7 +955,7 @@ def job(title, fed, place, steps):
             found.append(seen.hexdigest()[:16])
         found.append(repr((torch.rand(1).item(), random.random(), np.random.rand())))
     cpu, began = account.cpu_seconds(), time.monotonic()
-    for _ in range(2):
+    for _ in range(COUNTED):
         for _ in batches:
             pass
     return {"digests": found, "cpu": account.cpu_seconds() - cpu, "seconds": time.monotonic() - began, "made": _counted()}

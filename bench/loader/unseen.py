@@ -1525,14 +1525,16 @@ def main():
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--quick", action="store_true", help="for class and equality alone: 64 pictures, an epoch that is compared and one whose CPU time is taken, both with workers")
     parser.add_argument("--repositories", default=os.sep)
     arguments = parser.parse_args()
     arguments.losses, end = 0, time.monotonic() + 60 * arguments.minutes
     bench.prepare()
-    bench.EPOCHS = 1
+    bench.EPOCHS, tensors.COUNT = 1, 96
+    if arguments.quick:
+        bench.WORKERS, bench.COUNTED, tensors.COUNT = (2,), 1, 64
     with tempfile.TemporaryDirectory() as drawn:
         arguments.folder = os.path.join(drawn, "train")
-        tensors.COUNT = 96
         tensors.draw(drawn)
         for _ in range(arguments.rounds):
             for title in PIPELINES:
@@ -1541,7 +1543,7 @@ def main():
                     continue
                 if title not in chosen(arguments) or time.monotonic() > end:
                     continue
-                row = bench.judged(title, bench.measure(title, False, arguments), bench.measure(title, True, arguments))
+                row = {"quick": arguments.quick} | bench.judged(title, bench.measure(title, False, arguments), bench.measure(title, True, arguments))
                 with open(arguments.out, "a") as file:
                     file.write(json.dumps(row) + "\n")
                 print(json.dumps(row), file=sys.stderr, flush=True)

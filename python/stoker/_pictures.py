@@ -543,8 +543,8 @@ def install() -> bool:
     put(Image.Image, "im", property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
     put(Image.Image, "load", _load_in_place_of(Image.Image.load))
     put(ImageFile.ImageFile, "load", _load_file_in_place_of(_load_file))
-    wraps = dict.fromkeys(("copy", "__copy__", "convert", "crop", "reduce", "resize", "transpose"), _lending_to)
-    wraps |= {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
+    wraps = dict.fromkeys(("copy", "__copy__", "convert", "crop", "resize", "transpose"), _lending_to)
+    wraps |= {"reduce": _reduce_in_place_of, "point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
     for name, wrap in wraps.items():
         if _of(method := getattr(Image.Image, name), Image):
             put(Image.Image, name, wrap(method))
@@ -681,6 +681,21 @@ def _lending_to(original: Any) -> Any:
             recipe.lent = before
 
     return method
+
+
+def _reduce_in_place_of(original: Any) -> Any:
+    """For resize, which asks for the core of what it has reduced before, and gives that to nobody."""
+    lending = _lending_to(original)
+
+    @like(original)
+    def reduce(self: Any, *args: Any, **kwargs: Any) -> Any:
+        within = type(self._im) is Recipe and self._im.lent == get_ident()
+        made = lending(self, *args, **kwargs)
+        if within and type(made._im) is Recipe:
+            made._im.lent = get_ident()
+        return made
+
+    return reduce
 
 
 def _point_in_place_of(original: Any) -> Any:
