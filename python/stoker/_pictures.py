@@ -21,7 +21,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from threading import get_ident
 from typing import Any
 
@@ -260,6 +260,21 @@ class Recipe:
         return self.make().gaussian_blur(radius, *passes)
 
 
+class Canvas:
+    """Stands where Pillow has the core image of a new picture of one colour, until somebody asks for it."""
+
+    __slots__ = ("mode", "size", "fill")
+    readonly = 0
+
+    def __init__(self, mode: str, size: tuple[int, int], fill: list[int]) -> None:
+        self.mode, self.size, self.fill = mode, size, fill
+        _Undo.images = True
+
+    def make(self) -> Any:
+        """The real core."""
+        return sys.modules["PIL.Image"].core.fill(self.mode, self.size, _colour(self.fill))
+
+
 def _joined(ops: tuple[Op, ...], op: Op) -> tuple[Op, ...]:
     """With another one behind them; bands are swapped as late as possible, so that only what is left of a picture is
     decoded."""
@@ -409,10 +424,14 @@ def by_pillow(source: Source, ops: tuple[Op, ...]) -> Any:
     """The core image. What is recorded was Pillow's own code, so this is what it would have made."""
     from PIL import Image
 
-    image = Image.Image()._new(source.decode())
+    return with_ops(Image.Image()._new(source.decode()), ops).im
+
+
+def with_ops(image: Any, ops: Iterable[Op]) -> Any:
+    """An image with operations done to it."""
     for name, *arguments in ops:
         image = MAKERS[name](image, *arguments)
-    return image.im
+    return image
 
 
 def _transformed(method: int) -> Callable[..., Any]:
@@ -524,8 +543,8 @@ def install() -> bool:
     put(Image.Image, "im", property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
     put(Image.Image, "load", _load_in_place_of(Image.Image.load))
     put(ImageFile.ImageFile, "load", _load_file_in_place_of(_load_file))
-    wraps = dict.fromkeys(("copy", "__copy__", "convert", "crop", "reduce", "resize", "transpose"), _lending_to)
-    wraps |= {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
+    wraps = dict.fromkeys(("copy", "__copy__", "convert", "crop", "resize", "transpose"), _lending_to)
+    wraps |= {"reduce": _reduce_in_place_of, "point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
     for name, wrap in wraps.items():
         if _of(method := getattr(Image.Image, name), Image):
             put(Image.Image, name, wrap(method))
@@ -611,6 +630,10 @@ def _core_in_place_of(original: Any) -> Any:
     def im(self: Any) -> Any:
         recipe = self._im
         if type(recipe) is not Recipe:
+            if type(recipe) is Canvas:
+                with lock:
+                    if self._im is recipe:
+                        self._im = recipe.make()
             return original(self)
         if recipe.value is None and recipe.lent == get_ident():
             return recipe
@@ -658,6 +681,21 @@ def _lending_to(original: Any) -> Any:
             recipe.lent = before
 
     return method
+
+
+def _reduce_in_place_of(original: Any) -> Any:
+    """For resize, which asks for the core of what it has reduced before, and gives that to nobody."""
+    lending = _lending_to(original)
+
+    @like(original)
+    def reduce(self: Any, *args: Any, **kwargs: Any) -> Any:
+        within = type(self._im) is Recipe and self._im.lent == get_ident()
+        made = lending(self, *args, **kwargs)
+        if within and type(made._im) is Recipe:
+            made._im.lent = get_ident()
+        return made
+
+    return reduce
 
 
 def _point_in_place_of(original: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch.multiprocessing import reductions
 
-from . import _share
+from . import _blurs, _share
 from ._making import maker
 from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace, undoing
 from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
@@ -472,6 +472,7 @@ def install(modules: Any) -> None:
         replace(functional, "to_tensor", _to_tensor)
         replace(functional, "pil_to_tensor", _pil_to_tensor)
         replace(functional, "normalize", _normalize)
+        replace(functional, "gaussian_blur", _blurs.of_picture("v1"))
         replace(functional.F_pil, "to_grayscale", _grayscale)
         replace(functional.F_pil, "adjust_hue", _hue)
         replace(functional.F_pil, "pad", _pad)
