@@ -18,6 +18,7 @@ import os
 import hashlib
 import io
 import json
+import platform
 import random
 import struct
 import sys
@@ -304,7 +305,8 @@ MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine
           blur("gaussian_blur", ImageFilter.GaussianBlur), blur("box_blur", ImageFilter.BoxBlur)]
 if F is not None:
     MAKERS += [grayscale, hue]
-    FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT"  # else torch rounds otherwise, which is not made here
+    # Else torch rounds otherwise, which is not made here. Every arm64 fuses.
+    FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT" or platform.machine() == "aarch64"
     OF_TENSORS = [on_tensors(make) for make in (torch_resize, torch_resize, torch_resize, torch_adjusted("saturation"),
                                                 torch_adjusted("contrast"), torch_hue, torch_grayscale, torch_channels)]
     MAKERS += OF_TENSORS if FUSES else []
@@ -570,7 +572,7 @@ def odd_chunks(count, seed):
             result = Image.open(io.BytesIO(data)).convert("RGB").tobytes()
         except Exception:
             result = b""
-        record({"mode": mode, "size": size, "ops": [["convert", "RGB"]]} | OLDER, "file chunks", data, result)
+        record({"mode": mode, "size": size, "ops": [["convert", "RGB"]]} | OLDER, "file decode odd PNG", data, result)
 
 
 def write(path, count):
