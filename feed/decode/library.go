@@ -152,6 +152,9 @@ func (l *library) readFile() (err error) {
 	var whole image.Image
 	switch l.info.Format {
 	case "png":
+		if err := checkChunks(l.data); err != nil {
+			return err
+		}
 		if whole, err = png.Decode(in); err != nil {
 			if tolerant := lenientPNG(l.data); tolerant != nil {
 				whole, err = png.Decode(bytes.NewReader(tolerant))

@@ -23,8 +23,8 @@ import (
 //   - Unsupported, and fine for Pillow: arithmetic coding, subsampled RGB or CMYK,
 //     luma with fewer samples than chroma, animated WebP, BMPs of 16 bits or with
 //     run lengths, other formats (TIFF, AVIF, portable maps).
-//   - The checksum behind a PNG's last row must be right; GIF frames must lie on their
-//     screen.
+//   - The checksum behind a PNG's last row must be right, and its first frame as large as
+//     its picture; GIF frames must lie on their screen.
 //   - Limits apply: scans and memory are no limits in Pillow.
 type Kind string
 

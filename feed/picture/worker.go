@@ -22,9 +22,10 @@ type Worker struct {
 	free    [][]byte
 	sums    []uint32 // of columns, for a blur
 	spots   []spot   // of a row, for a warp
-	lines   []int32  // of a plane, and shares, for OpenCV's resizes
+	lines   []int16  // of a plane, and shares, for OpenCV's resizes
 	shares  []float32
-	places  []pixelOrigin // of a row, for OpenCV's warp
+	places  []pixelOrigin // of a row, for OpenCV's warp; row are those of the kernel
+	row     placeRow
 }
 
 // NewWorker returns a Worker of any Program.
