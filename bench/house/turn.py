@@ -4,8 +4,7 @@
 
 Both folders hold bin/stoker (`make build`). What is run: the start of a Python that never imports torch, bare, with the
 hook and with a hook that may keep no .pyc; the verdict of every case that both trees have; a trace
-(STOKER_TRACE names it); `feed --check` of a folder of pictures (STOKER_PICTURES names it). A round runs each tree once,
-and the order alternates. Printed are medians with quartiles in milliseconds, and cases whose class differs.
+(STOKER_TRACE names it). A round runs each tree once, and the order alternates. Printed are medians with quartiles in milliseconds, and cases whose class differs.
 """
 
 import json
@@ -86,9 +85,8 @@ def main(before, after, rounds="11"):
     with tempfile.TemporaryDirectory() as scratch:
         starts(trees, rounds, Path(scratch))
     verdicts(trees, max(3, rounds // 3))
-    for name, variable, verb in (("a trace", "STOKER_TRACE", ["trace"]), ("feed --check", "STOKER_PICTURES", ["feed", "--check"])):
-        if os.environ.get(variable):
-            in_turn(name, {t.name: lambda t=t: stoker(t, *verb, os.environ[variable])[0] for t in trees}, rounds)
+    if file := os.environ.get("STOKER_TRACE"):
+        in_turn("a trace", {t.name: lambda t=t: stoker(t, "trace", file)[0] for t in trees}, rounds)
     print("load", *os.getloadavg())
 
 
