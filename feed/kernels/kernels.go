@@ -8,7 +8,7 @@
 //	GODEBUG=cpu.avx2=off,cpu.bmi2=off stoker feed --check FOLDER
 //	GODEBUG=cpu.asimd=off             stoker feed --check FOLDER (arm64)
 //
-// It holds no kernel itself: they lie with their callers, in feed/decode,
+// It holds no kernel itself: they lie with their callers, in feed/decode, its idct and planes,
 // feed/transform and feed/picture. asm has the generator of those for amd64, neon that of those for arm64
 // and the reasons why they are written in C.
 package kernels
@@ -64,8 +64,8 @@ const (
 // All are the groups, for every architecture. Huffman decoding for arm64 has no vectors.
 var All = []*Group{
 	{Huffman, "amd64", "feed/decode", []string{"storeBMI2", "skipBMI2"}, []Feature{BMI2}},
-	{InverseDCT, "amd64", "feed/decode", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
-	{Colour, "amd64", "feed/decode", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
+	{InverseDCT, "amd64", "feed/decode/idct", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
+	{Colour, "amd64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
 	{
 		Resample, "amd64", "feed/transform",
 		[]string{"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "interleave", "stream", "fence"},
@@ -81,8 +81,8 @@ var All = []*Group{
 	{Warp, "amd64", "feed/picture", []string{"toHSV8", "fromHSV8", "findPlaces8", "blendFour8"}, []Feature{AVX2, FMA}},
 
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
-	{InverseDCT, "arm64", "feed/decode", []string{"idctTwo"}, []Feature{ASIMD}},
-	{Colour, "arm64", "feed/decode", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
+	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},
+	{Colour, "arm64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
 	{
 		Resample, "arm64", "feed/transform",
 		[]string{"sumGroups", "sumChunks", "sumLines", "interleave"},

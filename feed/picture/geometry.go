@@ -4,7 +4,7 @@ import (
 	"image"
 	"math"
 
-	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
@@ -50,7 +50,7 @@ func (c *compiler) openSegment() *segment {
 }
 
 // drawSegment takes a decoded picture, or nil: the one in hand, through a segment.
-func (w *Worker) drawSegment(s *segment, picture *decode.Picture) error {
+func (w *Worker) drawSegment(s *segment, picture *planes.Picture) error {
 	if picture == nil && s.idle {
 		return nil
 	}
