@@ -48,6 +48,7 @@ GREY = "OpenCV's grey JPEG"
 AFFINE = "OpenCV's warpAffine"
 RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
 NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
+WHOLE = "OpenCV's resizes of whole pictures"
 
 
 def _has_vectors() -> bool:
