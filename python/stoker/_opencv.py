@@ -58,9 +58,9 @@ def _has_vectors() -> bool:
     return False
 
 
-#: What costs more than OpenCV's vectors do where the daemon has none (bench/loader/OPENCV.md): it is left to OpenCV.
-#: Resizes pay even then where only a part of the picture was decoded.
-dear: set[str] = set() if _has_vectors() else {AFFINE, NAMES["cv_hsv"], WHOLE}
+#: What costs more than OpenCV's vectors do (bench/loader/OPENCV.md): it is left to OpenCV. Resizes of whole pictures cost
+#: more only where the daemon has no vectors, and pay even then where only a part of the picture was decoded.
+dear: set[str] = {AFFINE, NAMES["cv_hsv"]} if _has_vectors() else {AFFINE, NAMES["cv_hsv"], WHOLE}
 
 
 def is_there() -> bool:
