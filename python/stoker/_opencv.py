@@ -8,6 +8,7 @@ found to differ, gets real arrays and is OpenCV's own, as are files that are out
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import io
 import os
@@ -47,11 +48,19 @@ GREY = "OpenCV's grey JPEG"
 AFFINE = "OpenCV's warpAffine"
 RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
 NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
-
-#: What costs more than OpenCV's vectors do (bench/loader/OPENCV.md): it is left to OpenCV. Resizes pay where only a part
-#: of the picture was decoded.
 WHOLE = "OpenCV's resizes of whole pictures"
-dear: set[str] = {AFFINE, NAMES["cv_hsv"], WHOLE}
+
+
+def _has_vectors() -> bool:
+    """Whether the daemon has vectors for OpenCV's arithmetic here, as feed/kernels lists them."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", "rb", 8192) as file:
+        return {b"avx2", b"fma"} <= set(file.read(8192).split(b"\n\n")[0].split())
+    return False
+
+
+#: What costs more than OpenCV's vectors do (bench/loader/OPENCV.md): it is left to OpenCV. Resizes of whole pictures cost
+#: more only where the daemon has no vectors, and pay even then where only a part of the picture was decoded.
+dear: set[str] = {AFFINE, NAMES["cv_hsv"]} if _has_vectors() else {AFFINE, NAMES["cv_hsv"], WHOLE}
 
 
 def is_there() -> bool:
