@@ -481,7 +481,7 @@ def gray(place):
 def monai(place):
     import monai.transforms as M
 
-    steps = M.Compose([M.LoadImage(image_only=True), M.EnsureChannelFirst(), M.ScaleIntensity(), M.Resize((224, 224)), M.RandFlip(prob=0.5, spatial_axis=0), M.RandRotate90(prob=0.5)])
+    steps = M.Compose([M.LoadImage(image_only=True), M.EnsureChannelFirst(), M.ScaleIntensity(), M.Resize((224, 224)), M.RandFlip(prob=0.5, spatial_axis=0), M.RandRotate90(prob=0.5)]).set_random_state(3)
     return listed(place, lambda path, label: (steps(path), label))
 
 
@@ -1419,7 +1419,7 @@ def monai3d(place):
     import monai.transforms as M
 
     volume = np().random.default_rng(3).normal(0, 1, (1, 48, 48, 32)).astype("float32")
-    steps = M.Compose([M.ScaleIntensity(), M.RandSpatialCrop((32, 32, 16), random_size=False), M.RandFlip(prob=0.5, spatial_axis=0)])
+    steps = M.Compose([M.ScaleIntensity(), M.RandSpatialCrop((32, 32, 16), random_size=False), M.RandFlip(prob=0.5, spatial_axis=0)]).set_random_state(3)
     return lambda at, label: steps(volume)
 
 
