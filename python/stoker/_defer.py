@@ -541,7 +541,7 @@ def _note(tally: Tally, waited: bool) -> None:
 def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
     Recording.now = recording
     try:
-        with _arrays.standing():
+        with _arrays.standing(recording):
             batch = fetch()
     finally:
         try:
