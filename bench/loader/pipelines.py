@@ -1035,7 +1035,8 @@ def judged(title, alone, fed):
         return row | {"losses": alone["digests"], "made": fed["made"]}
     whole, part, pillow = fed["made"]
     result = "none" if whole + part == 0 else "whole" if whole >= 0.9 * (whole + part + pillow) else "part"
-    return row | {"result": result, "made": fed["made"], "cpu_alone": round(alone["cpu"], 2), "ratio": round(fed["cpu"] / alone["cpu"], 2), "speed": round(alone["seconds"] / fed["seconds"], 2)}
+    row |= {"result": result, "made": fed["made"]}
+    return row if not COUNTED else row | {"cpu_alone": round(alone["cpu"], 2), "ratio": round(fed["cpu"] / alone["cpu"], 2), "speed": round(alone["seconds"] / fed["seconds"], 2)}
 
 
 def table(files):

@@ -1502,19 +1502,20 @@ def page(rows):
             lines.append(f"| {title} | {kind} | {last['result']}: {last['why']:.80} | | | | {len(done)} |")
             continue
         ratios, equal = sorted(row["ratio"] for row in done if "ratio" in row), all(row.get("equal") for row in done)
-        found.append((kind, last["result"], equal, statistics.median(ratios)))
+        found.append((kind, last["result"], equal, ratios))
         spread = f" ({ratios[0]:.2f} to {ratios[-1]:.2f})" if len(ratios) > 1 else ""
-        lines.append(f"| {title} | {kind} | {last['result']} | {', '.join(map(str, last['made']))} | {'yes' if equal else 'NO'} | {statistics.median(ratios):.2f}{spread} | {len(done)} |")
+        share = f"{statistics.median(ratios):.2f}{spread}" if ratios else "-"
+        lines.append(f"| {title} | {kind} | {last['result']} | {', '.join(map(str, last['made']))} | {'yes' if equal else 'NO'} | {share} | {len(ratios)} |")
     lines.append("")
     for name, kinds in (("of the 58, with pictures", (SEEN,)), ("of the 35", (FRESH,)), ("all with pictures", (SEEN, FRESH)), ("without pictures", (PLAIN,))):
         these = [each for each in found if each[0] in kinds]
         if not these:
             continue
         counts = [sum(each[1] == result for each in these) for result in ("whole", "part", "none")]
-        whole = [each[3] for each in these if each[1] == "whole"]
+        whole = [statistics.median(each[3]) for each in these if each[1] == "whole" and each[3]]
         lines.append(
             f"- {name}: {len(these)}, {counts[0]} whole ({counts[0] / len(these):.0%}), {counts[1]} part, {counts[2]} none ({counts[2] / len(these):.0%}), "
-            f"{sum(not each[2] for each in these)} unequal; CPU of the whole ones at the median {statistics.median(whole) if whole else math.nan:.2f}."
+            f"{sum(not each[2] for each in these)} unequal; CPU of the {len(whole)} whole ones that were measured at the median {statistics.median(whole) if whole else math.nan:.2f}."
         )  # fmt: skip
     return "\n".join(lines)
 
@@ -1525,14 +1526,14 @@ def main():
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=math.inf)
-    parser.add_argument("--quick", action="store_true", help="for class and equality alone: 64 pictures, an epoch that is compared and one whose CPU time is taken, both with workers")
+    parser.add_argument("--quick", action="store_true", help="for class and equality alone: an epoch of 24 pictures without workers")
     parser.add_argument("--repositories", default=os.sep)
     arguments = parser.parse_args()
     arguments.losses, end = 0, time.monotonic() + 60 * arguments.minutes
     bench.prepare()
     bench.EPOCHS, tensors.COUNT = 1, 96
     if arguments.quick:
-        bench.WORKERS, bench.COUNTED, tensors.COUNT = (2,), 1, 64
+        bench.WORKERS, bench.COUNTED, bench.BATCH, tensors.COUNT = (0,), 0, 4, 24
     with tempfile.TemporaryDirectory() as drawn:
         arguments.folder = os.path.join(drawn, "train")
         tensors.draw(drawn)

@@ -1,4 +1,4 @@
-"""Pictures that are pasted on others, and `thumbnail`, which changes a picture where it is.
+"""Pictures that are pasted on others.
 
 A new picture of one colour waits for one to be pasted on it: together they are that picture with a border, and what the
 border cuts off is left out. Further ones are laid into their places when all are made.
@@ -7,12 +7,10 @@ border cuts off is left out. Further ones are laid into their places when all ar
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from threading import get_ident
 from typing import Any
 
 from . import _stages
-from ._pictures import BANDS, Canvas, Recipe, _fill, _integers, _of, bare, deferred, like, put, recording, replace, undoing
+from ._pictures import Canvas, Recipe, _fill, _integers, _of, bare, deferred, like, put, recording, replace, undoing
 
 _MOST = 1 << 26  # pixels of one, so that there is memory for it
 _SIDE = 1 << 16
@@ -70,34 +68,6 @@ def _pasted(canvas: Canvas | Recipe, image: Any, box: Any) -> Recipe | Canvas | 
     return recipe
 
 
-def _thumbnail_in_place_of(original: Any) -> Any:
-    @like(original)
-    def thumbnail(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(self._im) is not Recipe or deferred(self, BANDS) is None or "resize" in vars(self):
-            return original(self, *args, **kwargs)  # of a file that is not read yet less may be decoded
-        lent: list[Recipe] = []
-
-        def resize(*rest: Any, **more: Any) -> Any:  # whose core the original takes
-            image = type(self).resize(self, *rest, **more)
-            if type(image._im) is Recipe:
-                image._im.lent = get_ident()
-                lent.append(image._im)
-            return image
-
-        self.resize = resize
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            del self.resize
-            for recipe in lent:
-                recipe.lent = 0
-
-    return thumbnail
-
-
-_WRAPS: dict[str, Callable[[Any], Any]] = {"paste": _paste_in_place_of, "thumbnail": _thumbnail_in_place_of}
-
-
 def install() -> None:
     """Put it in place in this process, with the rest."""
     if _installed:
@@ -106,9 +76,8 @@ def install() -> None:
     undoing(_installed.clear)
     Image = sys.modules["PIL.Image"]
     replace(Image, "new", _new)
-    for name, wrap in _WRAPS.items():
-        if _of(method := getattr(Image.Image, name), Image):
-            put(Image.Image, name, wrap(method))
+    if _of(Image.Image.paste, Image):
+        put(Image.Image, "paste", _paste_in_place_of(Image.Image.paste))
 
 
 _installed: list[bool] = []

@@ -17,7 +17,7 @@ from . import _files, _pictures, _share, _stages
 from ._job import Job, job_of
 from ._line import Line
 from ._pictures import Recording
-from ._plan import Cell, Family, Look, Plan, Sides
+from ._plan import Cell, Family, Look, Plan, Sides, turned
 from ._room import Room, rooms
 from ._verify import same_bits
 
@@ -177,7 +177,7 @@ class _Work:
             return begin[:1].expand(begin.shape)
         begin = look.empty(sides, plan.around)
         for axis in look.backwards():
-            recipe = recipe.transpose("WH".index(axis))
+            recipe = turned(recipe, axis)
         self.jobs.append(job_of(recipe, steps, look.planes(look.forwards(begin)), None))
         if look.fixed:
             begin.flags.writeable = False

@@ -560,7 +560,7 @@ def install() -> bool:
     put(Image.Image, "im", property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
     put(Image.Image, "load", _load_in_place_of(Image.Image.load))
     put(ImageFile.ImageFile, "load", _load_file_in_place_of(_load_file))
-    for name in ("copy", "__copy__", "convert", "crop", "reduce", "resize", "transpose"):
+    for name in ("copy", "__copy__", "convert", "crop", "reduce", "resize", "thumbnail", "transpose"):
         if _of(method := getattr(Image.Image, name), Image):
             _callers.add(method.__code__)
     wraps = {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}

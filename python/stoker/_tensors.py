@@ -197,7 +197,7 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     elif func in _IN_PLACE or func in _ARITHMETIC:
         other = ITSELF if len(rest) == 1 and _same(later, rest[0]) else rest[0] if rest else None
         fits = kwargs.keys() <= {"alpha"} and len(rest) == 1 and (other is ITSELF or _fits(plan, other))
-        after = plan.then(call_of(func, (other,), kwargs)) if fits else None
+        after = plan.then(call_of(func, (other,), kwargs)) if fits else _added(plan, func, rest, kwargs)
     elif func is _aten.clone.default or func is _aten._to_copy.default:
         after = plan.then(call_of(func, (), kwargs)) if not rest and _copies(kwargs) else None
     else:
@@ -207,6 +207,15 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     if func in _IN_PLACE:
         return later if later.cell.change(after) else None
     return Later(Cell(after))
+
+
+def _added(plan: Plan, func: Any, rest: Any, kwargs: dict[str, Any]) -> Plan | None:
+    """With another tensor of its kind, such as noise, put into it when it is made."""
+    other = rest[0] if len(rest) == 1 and func in _IN_PLACE and kwargs.keys() <= {"alpha"} else None
+    fits = plan.recipe is not None and plan.dtype.is_floating_point and type(other) is torch.Tensor and _constant(other)
+    if not fits or other.shape != plan.shape or other.dtype != plan.dtype:
+        return None
+    return plan._replace(tail=(*plan.tail, Call(func, (other.clone(),), kwargs)))
 
 
 def _same(later: Later, other: Any) -> bool:
