@@ -417,6 +417,42 @@ def blurred(path):
     return F.to_tensor(one), NORMALIZE(F.to_tensor(three)), F.pil_to_tensor(two), v2.functional.to_image(four), F.to_tensor(three.resize((20, 20))), np.array(one)[:, ::-1].copy()
 
 
+def mosaic(path):
+    """Several on a canvas, one over the other, and a flip."""
+    made, image = Image.new("RGB", (80, 70), (114, 115, 3)), opened(path)
+    for number in range(random.randint(2, 5)):
+        part = image.resize((random.randint(2, 70), random.randint(2, 70))) if number % 3 else image.crop((number, 2, 50, 40))
+        made.paste(part, (random.randint(-20, 60), random.randint(-20, 50)))
+    made = [made, made.transpose(0), made.transpose(1), made.transpose(0).transpose(1).resize((80, 70), box=(3, 4, 70, 60)), made.rotate(20), F.adjust_brightness(made, 1.3)]
+    return torch.stack([NORMALIZE(F.to_tensor(each)) for each in made]), F.pil_to_tensor(made[1])
+
+
+def bands_backwards(path):
+    """BGR by slices, as OpenCV's pictures are turned; and colours that were changed before."""
+    array = np.asarray(opened(path).resize((40, 44)))
+    turned = np.asarray(Image.fromarray(array[:, :, ::-1]).resize((30, 30)))
+    both = array[::-1, 3:30, ::-1]
+    changed = (array - np.array([1.0, 2, 3]))[..., ::-1]
+    return [
+        torch.as_tensor(np.ascontiguousarray(turned.transpose(2, 0, 1))), array[..., ::-1].copy(), array[:, :, ::-1] * 2.5 + np.array([1, 2, 3], np.float32),
+        both.astype(np.float32), both[:, :, 0].copy(), array[:, :, ::-1][:, :, ::-1].copy(), np.array(changed), np.asarray(array[2:9, :, ::-1]).strides,
+    ]  # fmt: skip
+
+
+def noisy(path):
+    """Noise put into a copy, and what is done to it then; the clean one waits as well."""
+    clean = F.to_tensor(opened(path).resize((30, 30)))
+    noisy, other, part = clean.clone(), clean.clone(), clean.clone()
+    noisy.add_(torch.randn(noisy.size()).mul_(0.1))
+    noise = torch.randn(3, 30, 30)
+    other.add_(noise, alpha=0.3).mul_(torch.rand(3, 30, 30))
+    other.sub_(0.5).div_(0.5)
+    noise.zero_()  # what was put in stays
+    part[:, 2:5].add_(torch.ones(3, 3, 30))
+    part.add_(torch.randn(30, 30))
+    return clean, noisy, other, part
+
+
 def drafted(path):
     image = Image.open(path)
     image.draft("RGB", (30, 30))
@@ -599,6 +635,9 @@ PIPELINES = {
     "on canvas": custom(on_canvas),
     "pasted": custom(pasted, collate_fn=list),
     "blurred": custom(blurred),
+    "mosaic": custom(mosaic),
+    "bands backwards": custom(bands_backwards, collate_fn=list),
+    "noisy": custom(noisy),
     "drafted": custom(drafted),
     "errors": custom(errors, collate_fn=list),
     "threads": lambda root: (Threaded(root, None), {}),
