@@ -1,4 +1,4 @@
-"""torchvision's Gaussian blurs: they wait as pictures do, and torch makes them when what comes before them has been made."""
+"""torchvision's Gaussian blurs: they wait as pictures do. Torch makes them when what comes before has been made."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _KNOWN = {*ROWS, _PLANES, _THRICE}
 def op_of(recipe: Recipe, kind: str, kernel: Any, sigma: Any, steps: tuple[str, ...]) -> tuple[Any, ...] | None:
     """The operation; None where it is not plain, or torchvision raises."""
     sides = [kernel, kernel] if type(kernel) is int else kernel
-    if type(sides) not in (list, tuple) or len(sides) != 2 or any(type(side) is not int or side < 1 or side % 2 == 0 for side in sides):
+    if type(sides) not in (list, tuple) or len(sides) != 2:
         return None
-    if sigma is None:
-        sigma = [side * 0.15 + 0.35 for side in sides]
+    if any(type(side) is not int or side < 1 or side % 2 == 0 for side in sides):
+        return None
     spread = [float(sigma)] * 2 if type(sigma) in (int, float) else sigma
     if type(spread) not in (list, tuple) or len(spread) not in (1, 2):
         return None
@@ -43,7 +43,9 @@ def op_of(recipe: Recipe, kind: str, kernel: Any, sigma: Any, steps: tuple[str, 
     return NAME, kind, list(sides), [*spread, *spread][:2], steps, recipe.mode, recipe.size
 
 
-def blurred(tensor: torch.Tensor, kind: str, kernel: list[int], sigma: list[float], steps: tuple[str, ...], *_: Any) -> torch.Tensor:
+def blurred(
+    tensor: torch.Tensor, kind: str, kernel: list[int], sigma: list[float], steps: tuple[str, ...], *_: Any
+) -> torch.Tensor:
     """What torchvision makes of bytes (band, row, column) that lie so."""
     bands, height, width = tensor.shape
     sides = height, width, bands

@@ -1,4 +1,4 @@
-"""Pictures that the daemon cannot make in one go: it makes what comes first for a whole batch, and the rest is made here.
+"""Pictures that the daemon cannot make in one go: it makes what comes first for a whole batch, the rest is made here.
 
 Two operations are of that kind: torchvision's blurs, whose sums torch itself has to make, and a picture that is pasted
 on another one.
@@ -16,7 +16,8 @@ from . import _pictures
 from ._job import Job, pixels
 from ._pictures import Op, Recipe, Source, with_ops
 
-#: What is done here to bytes (band, row, column), by the operation's name. Its last arguments are mode and size before it.
+#: What is done here to bytes (band, row, column), by the operation's name, whose last arguments are mode and size
+#: before it.
 HERE: dict[str, Callable[..., torch.Tensor]] = {}
 PASTE = "paste"
 _FLIPS = 0, 1  # Pillow's numbers, left and right, top and bottom

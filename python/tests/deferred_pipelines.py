@@ -411,9 +411,9 @@ def pasted(path):
 def blurred(path):
     """Blurs of torchvision's, with what may come behind them."""
     image = opened(path).resize((46, 41))
-    size, sigma = random.choice([3, 5, [3, 7]]), random.choice([0.1, 1.3, [0.4, 2.0], None])
-    one, two, three = F.gaussian_blur(image, size, sigma), v2.functional.gaussian_blur(image.convert("L"), size, sigma), v2.functional.gaussian_blur(image, size)
-    four = F.gaussian_blur(ImageOps.solarize(one, 99).crop((3, 4, 30, 33)), 3)
+    size, sigma = random.choice([3, 5, [3, 7]]), random.choice([0.1, 1.3, [0.4, 2.0]])
+    one, two, three = F.gaussian_blur(image, size, sigma), v2.functional.gaussian_blur(image.convert("L"), size, sigma), v2.functional.gaussian_blur(image, size, [0.7])
+    four = F.gaussian_blur(ImageOps.solarize(one, 99).crop((3, 4, 30, 33)), 3, 2)
     return F.to_tensor(one), NORMALIZE(F.to_tensor(three)), F.pil_to_tensor(two), v2.functional.to_image(four), F.to_tensor(three.resize((20, 20))), np.array(one)[:, ::-1].copy()
 
 
