@@ -439,6 +439,21 @@ def bands_backwards(path):
     ]  # fmt: skip
 
 
+def flagged(path):
+    """What an array says of its memory, and what is said to it."""
+    fixed, own = np.asarray(opened(path).resize((40, 44))), np.array(opened(path).resize((30, 30)))
+    views = own, own[3:9], own.transpose(2, 0, 1), own[:, ::-1], own[:, :, 1], own.astype(np.float32), own[None], own[:, 2:9], np.ascontiguousarray(own.T), fixed, fixed[::-1]
+    seen = [[view.flags[name] for name in ("WRITEABLE", "C_CONTIGUOUS", "C")] + [view.flags.c_contiguous, view.flags.writeable, view.flags.contiguous] for view in views]
+    both = fixed if fixed.flags["WRITEABLE"] else np.array(fixed)
+    shut = np.array(opened(path).resize((30, 30)))
+    shut.flags.writeable = False
+    try:
+        shut[0] = 1
+    except ValueError as error:
+        seen.append(str(error))
+    return seen, both, str(own[:, ::-1].flags), own.flags.f_contiguous, fixed.flags["OWNDATA"], fixed.flags.aligned, own.flags == own.flags
+
+
 def noisy(path):
     """Noise put into a copy, and what is done to it then; the clean one waits as well."""
     clean = F.to_tensor(opened(path).resize((30, 30)))
@@ -638,6 +653,7 @@ PIPELINES = {
     "mosaic": custom(mosaic),
     "bands backwards": custom(bands_backwards, collate_fn=list),
     "noisy": custom(noisy),
+    "flagged": custom(flagged, collate_fn=list),
     "drafted": custom(drafted),
     "errors": custom(errors, collate_fn=list),
     "threads": lambda root: (Threaded(root, None), {}),
