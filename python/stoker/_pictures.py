@@ -333,7 +333,7 @@ def deferred(image: Any, modes: Container[str] = _PLAIN) -> Recipe | None:
 def _defer(image: Any) -> Recipe | None:
     """Read a file that Pillow would decode now, as it would be read; None: it is left to Pillow."""
     found = recording()
-    if found is None or not found.tally.worth():
+    if found is None or getattr(image, "format", None) not in _KINDS or not found.tally.worth():
         return None
     mode, sides = image.mode, image.size
     if not _plain(image, mode, sides, found.trusts):

@@ -627,6 +627,7 @@ PIPELINES = {
     "v2 sizes": custom(v2.Compose([opened, v2.ToImage(), v2.ToDtype(torch.float16, scale=True), v2.RandomHorizontalFlip()]), collate_fn=together),
     "v2 grey": folder(v2.Resize((30, 30)), v2.Grayscale(3), v2.GaussianBlur(3), v2.ToTensor()),
     "numpy": custom(albumented),
+    "tensors of arrays": custom(lambda path: F.to_tensor(np.array(opened(path).resize((30, 30)))[:, ::-1].copy())),
     "arrays": custom(lambda path: np.asarray(opened(path).resize((22, 22)))),
     "lists": lambda root: (Pictures(root, lambda path: F.to_tensor(opened(path))), {"collate_fn": together}),
     "padded": lambda root: (Pictures(root, lambda path: NORMALIZE(F.to_tensor(opened(path)))), {"collate_fn": padded}),
