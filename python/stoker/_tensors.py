@@ -33,7 +33,7 @@ _KNOWN = set(
     "shape dtype ndim device layout requires_grad is_leaf grad_fn names is_sparse is_nested is_quantized "
     "is_cuda is_cpu is_mps is_meta"
     " size dim stride numel nelement is_floating_point is_complex is_contiguous element_size type get_device"
-    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip permute".split()
+    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip permute view".split()
 )
 VALUES = "the values of a tensor"  # what may be asked for
 _OWN = {
@@ -119,6 +119,11 @@ class Later(torch.Tensor, metaclass=_Posing):
     def permute(self, *dims: Any) -> Any:
         order = tuple(dims[0] if len(dims) == 1 and type(dims[0]) in (tuple, list) else dims)
         return self._view(lambda plan: plan.permuted(_positive(order)), lambda value: value.permute(*dims))
+
+    def view(self, *shape: Any) -> Any:
+        sides = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        same = tuple(sides) == tuple(self.shape)  # as some make sure of
+        return self._view(lambda plan: plan if same else None, lambda value: value.view(*shape))
 
     def _view(self, change: Any, look: Any) -> Any:
         """What another look at the same memory gives, where that can wait."""

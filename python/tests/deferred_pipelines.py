@@ -439,6 +439,14 @@ def bands_backwards(path):
     ]  # fmt: skip
 
 
+def viewed(path):
+    """fast-reid's to_tensor: a view of the shape that it has."""
+    image = opened(path).resize((30, 34))
+    tensor = torch.from_numpy(np.array(image, np.uint8, copy=True))
+    tensor = tensor.view(image.size[1], image.size[0], 3) if random.random() < 0.5 else tensor.view(tensor.shape)
+    return tensor.permute((2, 0, 1)).contiguous().float()
+
+
 def flagged(path):
     """What an array says of its memory, and what is said to it."""
     fixed, own = np.asarray(opened(path).resize((40, 44))), np.array(opened(path).resize((30, 30)))
@@ -654,6 +662,7 @@ PIPELINES = {
     "mosaic": custom(mosaic),
     "bands backwards": custom(bands_backwards, collate_fn=list),
     "noisy": custom(noisy),
+    "viewed": custom(viewed),
     "flagged": custom(flagged, collate_fn=list),
     "drafted": custom(drafted),
     "errors": custom(errors, collate_fn=list),
