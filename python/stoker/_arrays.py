@@ -832,6 +832,11 @@ def _prepare() -> None:
         _known.add("fromarray")
         undoing(lambda: _known.discard("fromarray"))
         replace(sys.modules["PIL.Image"], "fromarray", _from_array)
+    utils = sys.modules.get("torchvision.utils")
+    if hasattr(utils, "_Image_fromarray") and "ToPILImage" not in _known:  # torchvision's own copy of it
+        _known.add("ToPILImage")
+        undoing(lambda: _known.discard("ToPILImage"))
+        replace(utils, "_Image_fromarray", _from_array)
 
 
 def _stand_for(module: Any, name: str, original: Any, ours: Callable[..., Any]) -> None:

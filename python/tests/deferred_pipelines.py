@@ -663,6 +663,7 @@ PIPELINES = {
     "bands backwards": custom(bands_backwards, collate_fn=list),
     "noisy": custom(noisy),
     "viewed": custom(viewed),
+    "pictures of arrays": custom(lambda path: F.to_tensor(F.to_pil_image(np.array(opened(path))).resize((30, 30)))),
     "flagged": custom(flagged, collate_fn=list),
     "drafted": custom(drafted),
     "errors": custom(errors, collate_fn=list),
