@@ -45,6 +45,7 @@ warnings.simplefilter("ignore")
 ImageFile.MAXBLOCK = 1 << 22  # else noise does not fit when it is saved as a progressive JPEG
 VERSION = int(PIL.__version__.split(".")[0])
 OLDER = {"pillow": VERSION} if VERSION < 13 else {}  # a program's default is 13
+ON_ARM64 = platform.machine() == "aarch64"
 FILTERS = range(8 if VERSION >= 13 else 6)
 BANDS = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
 
@@ -309,7 +310,7 @@ MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine
 if F is not None:
     MAKERS += [grayscale, hue]
     # Else torch rounds otherwise, which is not made here. Every arm64 fuses.
-    FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT" or platform.machine() == "aarch64"
+    FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT" or ON_ARM64
     OF_TENSORS = [on_tensors(make) for make in (torch_resize, torch_resize, torch_resize, torch_adjusted("saturation"),
                                                 torch_adjusted("contrast"), torch_hue, torch_grayscale, torch_channels)]
     MAKERS += OF_TENSORS if FUSES else []
@@ -326,7 +327,7 @@ def of_opencv(name, do):
 
 
 def cv_resize(r, im):
-    kind, size = r.choice([0, 1, 1, 3, 3]), (near(r, im.width), near(r, im.height))
+    kind, size = r.choice([0, 1, 1, 3, 3] if not ON_ARM64 else [0]), (near(r, im.width), near(r, im.height))
     if kind == 3:
         size = tuple(min(a, b) for a, b in zip(size, im.size))
     return [*size, kind], lambda a: cv2.resize(a, size, interpolation=kind)
@@ -344,6 +345,9 @@ OF_OPENCV = [
     *(of_opencv(name, lambda r, im, code=code: ([], lambda a: cv2.cvtColor(a, code))) for name, code in (("cv_hsv", 41), ("cv_unhsv", 55), ("cv_gray", 7))),
     of_opencv("cv_resize", cv_resize), of_opencv("cv_affine", cv_affine),
 ]  # fmt: skip
+
+if ON_ARM64:  # where all else is left to OpenCV, which rounds otherwise
+    OF_OPENCV = [make for make in OF_OPENCV if make.__name__ in ("cv_gray", "cv_resize")]
 
 
 def source(r, large):
