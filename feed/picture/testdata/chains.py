@@ -269,7 +269,7 @@ def of_bytes(im):
 
 
 def torch_resize(r, im):
-    size, kind = (near(r, im.width), near(r, im.height)), r.choice(["bilinear", "bicubic"])
+    size, kind = (near(r, im.width), near(r, im.height)), r.choice(["bilinear", "bicubic"] if OF_BYTES else ["bicubic"])
     mode = F.InterpolationMode(kind)
     return ["torch_" + kind, *size], lambda: F.to_pil_image(V.resize(of_bytes(im), size[::-1], mode, antialias=True))
 
@@ -311,6 +311,8 @@ if F is not None:
     MAKERS += [grayscale, hue]
     # Else torch rounds otherwise, which is not made here. Every arm64 fuses.
     FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT" or ON_ARM64
+    # Else torchvision resizes floats and rounds them: the check at start-up finds that.
+    OF_BYTES = V._geometry._do_native_uint8_resize_on_cpu(F.InterpolationMode.BILINEAR)
     OF_TENSORS = [on_tensors(make) for make in (torch_resize, torch_resize, torch_resize, torch_adjusted("saturation"),
                                                 torch_adjusted("contrast"), torch_hue, torch_grayscale, torch_channels)]
     MAKERS += OF_TENSORS if FUSES else []
