@@ -20,6 +20,8 @@ NVML_C    := observe/gpu/emulated/nvml.c
 GO_MOD    := $(shell sed -n 's/^go //p' go.mod)
 # Where tools/install-tool puts a Go, if `make go` finds none that will do.
 export PATH := $(CURDIR)/.tools/go-$(GO_MOD)/bin:$(PATH)
+# No C but where a target asks for it: what build compiles, vet and test then find in Go's cache.
+export CGO_ENABLED := 0
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -54,7 +56,7 @@ go: ## the Go of go.mod: one that is here, else in .tools (72 MB to download, on
 
 .PHONY: build
 build: go ## bin/stoker: one file, no C compiler needed
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w $(ENTRY) -X main.linked=$(VERSION)' -o bin/stoker ./cmd/stoker
+	go build -buildvcs=false -ldflags '-s -w $(ENTRY) -X main.linked=$(VERSION)' -o bin/stoker ./cmd/stoker
 
 .PHONY: emulate
 emulate: bin/libnvidia-ml.so.1 ## bin/libnvidia-ml.so.1: the stand-in for a GPU (cc, else zig in .tools)
@@ -75,7 +77,7 @@ test: build ## everything that needs neither PyTorch nor a GPU
 	$(GO_TEST) --packages=./... -- -timeout 20m
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
-	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -o /dev/null ./cmd/stoker
+	GOOS=linux GOARCH=arm64 go build -o /dev/null ./cmd/stoker
 	@$(call need,$(PYTHON),python3)
 	$(PYTHON) tools/run-unittests
 

@@ -6,6 +6,6 @@
 // Changes to Settings. An Interval is an estimate with its doubt.
 //
 // It deliberately measures nothing, predicts nothing and prints no reports:
-// package recording holds what was measured, predict knows the law, report
-// shows results. It imports nothing of ours.
+// package quantity reads and prints numbers with units, recording holds what was
+// measured, predict knows the law, report shows results. It imports nothing of ours.
 package stoker

@@ -26,34 +26,35 @@ import (
 const floors = `
 .          :
 internal   :
-hardware   : .
-recording  : .
-predict    : . hardware predict/bounds predict/device
+quantity   : .
+hardware   : . quantity
+recording  : . quantity
+predict    : . quantity hardware predict/bounds predict/device
 predict/bounds   : .
-predict/device   : . hardware predict/bounds
-predict/language : . hardware
-predict/measure  : . hardware recording predict predict/bounds predict/device
-predict/tutorial : . hardware predict predict/bounds predict/device
+predict/device   : . quantity hardware predict/bounds
+predict/language : . quantity hardware
+predict/measure  : . quantity hardware recording predict predict/bounds predict/device
+predict/tutorial : . quantity hardware predict predict/bounds predict/device
 predict/replay   : . hardware recording predict predict/bounds predict/measure
-diagnose   : . hardware recording predict
-diagnose/rules  : . diagnose
-diagnose/live   : . recording predict diagnose
-diagnose/traced : . hardware recording predict diagnose
-diagnose/judge  : . hardware recording predict diagnose diagnose/rules diagnose/live diagnose/traced
-observe    : . hardware recording
+diagnose   : . quantity hardware recording predict
+diagnose/rules  : . quantity diagnose
+diagnose/live   : . quantity recording predict diagnose
+diagnose/traced : . quantity hardware recording predict diagnose
+diagnose/judge  : . quantity hardware recording predict diagnose diagnose/rules diagnose/live diagnose/traced
+observe    : . quantity hardware recording
 trace      : . hardware recording
-feed       : . recording
-advise     : . hardware recording predict diagnose
-verify     : . hardware recording predict diagnose
-report     : . hardware recording predict diagnose advise verify
-report/text : . recording predict diagnose advise verify report
+feed       : . quantity recording
+advise     : . quantity hardware recording predict diagnose
+verify     : . quantity hardware recording predict diagnose
+report     : . quantity hardware recording predict diagnose advise verify
+report/text : . quantity recording predict diagnose advise verify report
 report/wire : . hardware recording predict diagnose advise verify report
-report/page : . recording predict diagnose advise verify report report/wire
-report/ci   : . recording diagnose advise verify report report/wire
+report/page : . quantity recording predict diagnose advise verify report report/wire
+report/ci   : . quantity recording diagnose advise verify report report/wire
 export     : . recording diagnose
 agent      : . hardware recording observe predict diagnose export
 web        : . recording predict diagnose advise verify report
-watch      : . hardware recording predict diagnose advise report
+watch      : . quantity hardware recording predict diagnose advise report
 tune       : *
 python     :
 bench      : *

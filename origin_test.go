@@ -144,7 +144,7 @@ func TestNumbersArePrintedInOnePlace(t *testing.T) {
 			if text, ok := node.(*ast.BasicLit); ok && text.Kind == token.STRING && units.MatchString(text.Value) {
 				used[name] = true
 				if spelt[name] == "" {
-					t.Errorf("%s: %s: print it with stoker.Percent, AboutSeconds, AboutBytes or AboutRate", files.Position(text.Pos()), text.Value)
+					t.Errorf("%s: %s: print it with quantity.Percent, AboutSeconds, AboutBytes or AboutRate", files.Position(text.Pos()), text.Value)
 				}
 			}
 			return true

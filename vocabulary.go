@@ -63,7 +63,7 @@ package stoker
 //	Pass        feed             one rank's way through an epoch
 //	Filled      feed             a batch that lies in its slot
 //	Ring        feed/ring        the sealed memory in which batches are handed over
-//	Picture     feed/decode      the planes of an image
+//	Picture     feed/decode/planes the planes of an image
 //	Program     feed/picture     what is done to a picture
 //	Sheet       report           a table with what stands around it
 //	Trial       tune             a fix that was tried

@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // AugmentOnDevice is the name of the fix that moves augmentations of pictures to the device.
@@ -74,7 +75,7 @@ func (a adviser) augment() (Fix, string) {
 	}
 	fix.Notes = []string{
 		fmt.Sprintf("%s of preparing a batch leaves the workers, and a step on the device gets at most %s longer",
-			stoker.Around(share, stoker.Percent), stoker.AboutSeconds(added.High)),
+			quantity.Around(share, quantity.Percent), quantity.AboutSeconds(added.High)),
 		"once: import kornia.augmentation as K, then augment = K.AugmentationSequential(" + strings.Join(kornia, ", ") +
 			`, data_keys=["input"])`,
 		"in the loop: images = augment(images.to(device)), before Normalize, which moves there as well",

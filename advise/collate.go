@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // mostlyCollate is the share of preparing a batch from which a collate_fn of the
@@ -41,8 +41,8 @@ func (a adviser) collate() (Fix, string) {
 	}
 	fix.Forecast = a.atMost(1 / (1 - min(0.99, share*waits)))
 	fix.Notes = []string{
-		fmt.Sprintf("collate_fn takes %s of preparing a batch (%s of %s)", stoker.Percent(min(1, share)),
-			stoker.AboutSeconds(a.costs.FetchCollate), stoker.AboutSeconds(a.costs.Fetch)),
+		fmt.Sprintf("collate_fn takes %s of preparing a batch (%s of %s)", quantity.Percent(min(1, share)),
+			quantity.AboutSeconds(a.costs.FetchCollate), quantity.AboutSeconds(a.costs.Fetch)),
 		how,
 	}
 	if others := a.costs.TreeCPU - a.costs.LaunchCPU; a.costs.Workers == 0 &&
@@ -51,7 +51,7 @@ func (a adviser) collate() (Fix, string) {
 			fmt.Sprintf(
 				"the launching thread has %s of that on a core, and other threads of the job use %s of core time per "+
 					"step: it waits for collate_fn's own threads, such as those of tokenizers",
-				stoker.Percent(a.costs.FetchCPU/a.costs.Fetch), stoker.AboutSeconds(others)))
+				quantity.Percent(a.costs.FetchCPU/a.costs.Fetch), quantity.AboutSeconds(others)))
 	}
 	return fix, ""
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -90,8 +91,8 @@ func (a adviser) proposeBatchSize() (Fix, string) {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: string(stoker.BatchSize), Title: "more work per launch", Effort: Flag, Risk: NumericsRisk}
-	filled := fmt.Sprintf("PyTorch has reserved %s of the device's %s at most", stoker.AboutBytes(used),
-		stoker.AboutBytes(total))
+	filled := fmt.Sprintf("PyTorch has reserved %s of the device's %s at most", quantity.AboutBytes(used),
+		quantity.AboutBytes(total))
 	if float64(fits) < leastRoom*float64(now) {
 		return fix, fmt.Sprintf("%s: no room for batches of much more than %d. %s", filled, now, accumulate(now))
 	}
@@ -221,7 +222,7 @@ func (a adviser) decoded() (Fix, string) {
 	fix.Forecast = a.base.Cheaper(cost)
 	fix.Notes = []string{
 		fmt.Sprintf("assumes that preparing one needs %s of today's core time (crop, flip and normalise stay)",
-			stoker.Around(cost, stoker.Percent)),
+			quantity.Around(cost, quantity.Percent)),
 		"it costs disk, and reading that much: three bytes a pixel, about five times a JPEG (500 x 375: 0.56 MB for " +
 			"0.11), and less if they are scaled down once to what the crop needs",
 	}
@@ -239,7 +240,7 @@ func (a adviser) onGPU() (Fix, string) {
 	fix.Forecast.Notes = nil
 	fix.Notes = []string{
 		fmt.Sprintf("an upper bound: the cores keep reading alone, and the device, which is idle %s of the time, "+
-			"decodes and transforms meanwhile at no cost", stoker.Percent(a.verdict.Idle)),
+			"decodes and transforms meanwhile at no cost", quantity.Percent(a.verdict.Idle)),
 		`nvidia.dali: fn.decoders.image_random_crop(device="mixed") or torchvision.io.decode_jpeg(list, device="cuda"). It takes device memory and kernels' time, and its pixels are not Pillow's`,
 	}
 	return fix, ""

@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // evidence is what a plan has to pass: the grounds of the recording, and what limits it.
@@ -70,7 +71,7 @@ func (e evidence) bound(fix *Fix) {
 			fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: fix.Forecast.Speedup.High}
 			fix.Notes = append(fix.Notes,
 				fmt.Sprintf("the host does nothing that was recorded %s of the window: if it waits there "+
-					"for a timer or for input, nothing is gained", stoker.Percent(c.Share)))
+					"for a timer or for input, nothing is gained", quantity.Percent(c.Share)))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -87,7 +88,7 @@ func (a adviser) feed() (Fix, string) {
 		"one line: from stoker import DataLoader in the place of torch.utils.data's, with the same arguments. Pixels " +
 			"stay Pillow's",
 		fmt.Sprintf("assumes that an image needs %s of today's core time (measured beside torchvision with Pillow: "+
-			"decode, RandomResizedCrop, flip, normalise)", stoker.Around(cost, stoker.Percent)),
+			"decode, RandomResizedCrop, flip, normalise)", quantity.Around(cost, quantity.Percent)),
 		"it has its own random numbers: order, crops and flips change as with another seed",
 	}
 	return fix, ""
@@ -126,7 +127,7 @@ func (a adviser) deferred() (Fix, string) {
 	fix.Notes = []string{
 		"stoker feed -- CMD, nothing else changes: the batches are the script's own, bit by bit (stoker feed " +
 			"--verify 20 -- CMD compares the first)",
-		fmt.Sprintf("%s of the core time of preparing a batch is work on pixels that goes to Go (%s), which takes %s of it", stoker.Around(p.Share, stoker.Percent), strings.Join(p.What, ", "), stoker.Around(cost, stoker.Percent)),
+		fmt.Sprintf("%s of the core time of preparing a batch is work on pixels that goes to Go (%s), which takes %s of it", quantity.Around(p.Share, quantity.Percent), strings.Join(p.What, ", "), quantity.Around(cost, quantity.Percent)),
 	}
 	if len(p.Rest) > 0 {
 		fix.Notes = append(fix.Notes, "what stays in Python: "+strings.Join(p.Rest, ", "))

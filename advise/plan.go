@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -69,11 +70,11 @@ func (f Fix) gain() string {
 	case math.IsNaN(s.High):
 		return "worth unknown"
 	case math.IsNaN(s.Point):
-		return fmt.Sprintf("at most %s faster", stoker.AboutRatio(s.High))
+		return fmt.Sprintf("at most %s faster", quantity.AboutRatio(s.High))
 	case f.Saves != "" && s.Point < leastGain:
-		return fmt.Sprintf("as fast: %s, and saves %s", stoker.Factor(s), f.Saves)
+		return fmt.Sprintf("as fast: %s, and saves %s", quantity.Factor(s), f.Saves)
 	}
-	return fmt.Sprintf("%s faster (%.2f to %.2f)", stoker.AboutRatio(s.Point), s.Low, s.High)
+	return fmt.Sprintf("%s faster (%.2f to %.2f)", quantity.AboutRatio(s.Point), s.Low, s.High)
 }
 
 // Rejected is a change that is not worth it here.
@@ -233,11 +234,11 @@ func notWorth(f predict.Forecast) string {
 	default:
 		return atMostWorth(f.Speedup.High)
 	}
-	return noGain(f.Speedup.Point) + ": " + stoker.Factor(f.Speedup)
+	return noGain(f.Speedup.Point) + ": " + quantity.Factor(f.Speedup)
 }
 
 // atMostWorth says why a change is not advised of which only a bound is known.
-func atMostWorth(most float64) string { return noGain(most) + ": at most " + stoker.AboutRatio(most) }
+func atMostWorth(most float64) string { return noGain(most) + ": at most " + quantity.AboutRatio(most) }
 
 // noGain says whether a change is not advised for want of a gain, or of certainty.
 func noGain(gain float64) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -149,8 +150,8 @@ func (a adviser) twice() string {
 	if 2**g.PeakBytes > *g.MemoryBytes {
 		fits = "twice that does not fit, and how much of it are weights, which do not double, is not recorded"
 	}
-	return fmt.Sprintf("per sample. Tensors took %s of %s at most: %s%s", stoker.AboutBytes(*g.PeakBytes),
-		stoker.AboutBytes(*g.MemoryBytes), fits, follows)
+	return fmt.Sprintf("per sample. Tensors took %s of %s at most: %s%s", quantity.AboutBytes(*g.PeakBytes),
+		quantity.AboutBytes(*g.MemoryBytes), fits, follows)
 }
 
 func accumulates(run *recording.Run) string {
@@ -191,7 +192,7 @@ func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note s
 	n = min(n, most)
 	ceiling := t.Likely(replay.Edit{NoLoading: true})
 	note = fmt.Sprintf("%d %s enough: %d are worth %s, batches that are always there %s", n,
-		stoker.Ending(n, "is", "are"), most, stoker.AboutRatio(best), stoker.AboutRatio(ceiling))
+		quantity.Ending(n, "is", "are"), most, quantity.AboutRatio(best), quantity.AboutRatio(ceiling))
 	changes = []stoker.Change{{Setting: stoker.NumWorkers, From: now, To: n}}
 	if now == 0 {
 		changes = append(changes, stoker.Change{Setting: stoker.PersistentWorkers, To: true})
@@ -216,7 +217,7 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 		plan.Rejected = append(plan.Rejected, Rejected{
 			Name: string(stoker.NumWorkers),
 			Why: fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x",
-				stoker.Percent(a.verdict.Stall)),
+				quantity.Percent(a.verdict.Stall)),
 		})
 	}
 	var taken []stoker.Change
@@ -233,7 +234,7 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 		if gain := t.Likely(edit); gain < leastPlayed && !check.Bounds() {
 			plan.Rejected = append(plan.Rejected,
 				Rejected{c.name(), fmt.Sprintf("no measurable gain (%s in the replay)",
-					stoker.AboutRatio(max(1, gain)))})
+					quantity.AboutRatio(max(1, gain)))})
 			continue
 		}
 		fix := Fix{

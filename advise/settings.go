@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // pinning proposes page-locked batches with asynchronous copies.
@@ -25,7 +26,7 @@ func (a adviser) pinning() (Fix, string) {
 	fix.Notes = []string{
 		"pin_memory alone keeps the launching thread waiting: copy with .to(device, non_blocking=True)",
 		fmt.Sprintf("%s of host memory are page-locked, and the limit of locked memory here is %s",
-			stoker.AboutBytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
+			quantity.AboutBytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
 	}
 	return fix, ""
 }
@@ -34,7 +35,7 @@ func locked(limit float64) string {
 	if limit < 0 {
 		return "unlimited"
 	}
-	return stoker.AboutBytes(limit)
+	return quantity.AboutBytes(limit)
 }
 
 // prefetch proposes a deeper queue where batches take unevenly long.
@@ -79,7 +80,7 @@ func (a adviser) persistence() (Fix, string) {
 	fix.Changes = []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.withoutStarts(first, starts, span)
 	fix.Notes = []string{fmt.Sprintf("%s began in the judged window, and each waited %s for its first batch",
-		stoker.Many(starts, "epoch"), stoker.AboutSeconds(first/float64(starts)))}
+		quantity.Many(starts, "epoch"), quantity.AboutSeconds(first/float64(starts)))}
 	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
 		fix.Effort = Code
 		fix.Notes = append(fix.Notes,
@@ -141,10 +142,11 @@ func (a adviser) proposeCores() (Fix, string) {
 	need := math.Ceil(max(a.base.Cores+1, demand/loop))
 	fix := Fix{Name: string(stoker.Cores), Title: "give the job more cores", Effort: Machine, Risk: NoRisk}
 	fix.Notes = []string{
-		fmt.Sprintf("this machine has %s, and the job may use %s", stoker.Many(m.CPUs, "processor"),
-			stoker.AboutCores(m.Cores())),
+		fmt.Sprintf("this machine has %s, and the job may use %s", quantity.Many(m.CPUs, "processor"),
+			quantity.AboutCores(m.Cores())),
 		fmt.Sprintf("a batch takes %s of core time, the loop %s: %.0f %s enough for this device",
-			stoker.AboutSeconds(demand), stoker.AboutSeconds(loop), need, stoker.Ending(need, "core is", "cores are")),
+			quantity.AboutSeconds(demand), quantity.AboutSeconds(loop), need,
+			quantity.Ending(need, "core is", "cores are")),
 		"or make a batch cheaper: smaller images, fewer or cheaper transforms, decoding once and storing the result",
 	}
 	from := a.base.Cores
@@ -159,13 +161,13 @@ func (a adviser) proposeCores() (Fix, string) {
 		fix.Title = "stop the other programs, or run on a machine that is free"
 		from, need = a.base.CoresGot(a.base.Workers), a.base.Cores
 		fix.Notes[1] = fmt.Sprintf("other programs use %s cores now, and the forecast assumes none",
-			stoker.AboutCores(a.costs.Others))
+			quantity.AboutCores(a.costs.Others))
 	}
 	if a.verdict.Class == diagnose.CgroupThrottled {
 		fix.Title = "raise the CPU quota"
 		need = max(min(need, m.Processors()), a.base.Cores)
 	}
-	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: stoker.Digits(from, 2), To: need}}
+	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}
 	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() {
 		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, workers))
 	}

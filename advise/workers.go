@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -41,7 +42,7 @@ func (a adviser) workers() (Fix, string) {
 	}
 	if a.idleKnown() && !a.starved() {
 		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x",
-			stoker.Percent(a.verdict.Stall))
+			quantity.Percent(a.verdict.Stall))
 	}
 	if a.costs.Uncounted {
 		return Fix{}, "" // the finding of the trace says what can be said
@@ -54,7 +55,7 @@ func (a adviser) workers() (Fix, string) {
 	}
 	best, cut := a.bestWorkers(now)
 	if best <= now {
-		return fix, fmt.Sprintf("%d %s %s enough: %s", now, a.noun(now), stoker.Ending(now, "is", "are"),
+		return fix, fmt.Sprintf("%d %s %s enough: %s", now, a.noun(now), quantity.Ending(now, "is", "are"),
 			a.whyNotMore(now, cut))
 	}
 	fix.Changes = []stoker.Change{a.makeChange(stoker.NumWorkers, best)}
@@ -62,7 +63,7 @@ func (a adviser) workers() (Fix, string) {
 		fix.Changes = append(fix.Changes, a.keepWorkers()...)
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Notes = append(fix.Notes, fmt.Sprintf("%d %s enough: %s", best, stoker.Ending(best, "is", "are"),
+	fix.Notes = append(fix.Notes, fmt.Sprintf("%d %s enough: %s", best, quantity.Ending(best, "is", "are"),
 		a.whyNotMore(best, cut)))
 	if a.costs.Feed != nil { // its threads share their memory and leave /dev/shm alone
 		fix.Title = "let stoker's loader use more threads"
@@ -74,7 +75,7 @@ func (a adviser) workers() (Fix, string) {
 			fmt.Sprintf(
 				"PyTorch's intra-op threads used %s of core time per batch beside the launching thread. If that was "+
 					"real work and not spinning, expect less than forecast: each worker has one thread",
-				stoker.AboutSeconds(a.costs.HelperCPU)))
+				quantity.AboutSeconds(a.costs.HelperCPU)))
 	}
 	if now == 0 {
 		fix.Notes = append(fix.Notes,
@@ -98,11 +99,11 @@ func (a adviser) fewerWorkers(now int) (Fix, bool) {
 	fix := Fix{Name: string(stoker.NumWorkers), Title: "use fewer worker processes", Effort: Flag, Risk: NoRisk}
 	fix.Changes = []stoker.Change{a.makeChange(stoker.NumWorkers, enough)}
 	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Saves = fmt.Sprintf("%d %s and at most %s of memory", now-enough, stoker.Ending(now-enough, "process",
-		"processes"), stoker.AboutBytes(memory))
+	fix.Saves = fmt.Sprintf("%d %s and at most %s of memory", now-enough, quantity.Ending(now-enough, "process",
+		"processes"), quantity.AboutBytes(memory))
 	fix.Notes = []string{
 		fmt.Sprintf("%d workers share the %s cores that this job may use, and %d prepare batches as fast", now,
-			stoker.About(cores), enough),
+			quantity.About(cores), enough),
 	}
 	return fix, true
 }
@@ -110,9 +111,9 @@ func (a adviser) fewerWorkers(now int) (Fix, bool) {
 // noun is what num_workers counts, of n.
 func (a adviser) noun(n int) string {
 	if a.costs.Feed != nil {
-		return stoker.Ending(n, "thread", "threads")
+		return quantity.Ending(n, "thread", "threads")
 	}
-	return stoker.Ending(n, "worker", "workers")
+	return quantity.Ending(n, "worker", "workers")
 }
 
 func (a adviser) idleKnown() bool { return !math.IsNaN(a.verdict.Stall) }
@@ -161,15 +162,15 @@ func (a adviser) mostUseful() int {
 func (a adviser) tooMuch(workers int) string {
 	if need, have := a.workersMemory(workers), a.freeMemory(); need > memoryShare*have {
 		return fmt.Sprintf("%d %s would take %s of the %s of memory that are free", workers, a.noun(workers),
-			stoker.AboutBytes(need), stoker.AboutBytes(have))
+			quantity.AboutBytes(need), quantity.AboutBytes(have))
 	}
 	if a.costs.Feed != nil {
 		return ""
 	}
 	ahead := float64(workers * a.ahead())
 	if shm := stat.Value(a.run.Facts.Machine.ShmBytes); ahead*stat.Or(a.base.BatchBytes(), 0) > shmReserve*shm {
-		return fmt.Sprintf("/dev/shm has %s, %s would queue %s there (containers: --shm-size)", stoker.AboutBytes(shm),
-			stoker.Many(workers, "worker"), stoker.AboutBytes(ahead*a.base.BatchBytes()))
+		return fmt.Sprintf("/dev/shm has %s, %s would queue %s there (containers: --shm-size)", quantity.AboutBytes(shm),
+			quantity.Many(workers, "worker"), quantity.AboutBytes(ahead*a.base.BatchBytes()))
 	}
 	return ""
 }
@@ -212,10 +213,10 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	switch f.Bound {
 	case stoker.CPU:
 		return fmt.Sprintf("they use all of the %s cores that this job can get, and %s",
-			stoker.AboutCores(a.base.CoresGot(float64(workers))), oneMore(gain))
+			quantity.AboutCores(a.base.CoresGot(float64(workers))), oneMore(gain))
 	case stoker.GPU:
 		return fmt.Sprintf("after that the training loop itself (%s) is the limit, and %s",
-			stoker.AboutSeconds(a.base.Loop().Point), oneMore(gain))
+			quantity.AboutSeconds(a.base.Loop().Point), oneMore(gain))
 	case stoker.Storage:
 		return "after that storage is the limit, and " + oneMore(gain)
 	default:
@@ -223,7 +224,7 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	if workers >= a.mostUseful() {
 		return fmt.Sprintf(
 			"as many as the cores that this job may use (%s) can keep at work, by what a batch takes of one",
-			stoker.AboutCores(a.base.Cores))
+			quantity.AboutCores(a.base.Cores))
 	}
 	return oneMore(gain)
 }
@@ -242,10 +243,10 @@ func oneMore(gain stoker.Interval) string {
 	case gain.Point < nothingMore:
 		return "one more promises nothing"
 	case math.Round(100*gain.Low) == math.Round(100*gain.High):
-		return "one more adds " + stoker.Percent(gain.Point)
+		return "one more adds " + quantity.Percent(gain.Point)
 	}
-	return fmt.Sprintf("one more adds %s (%s to %s)", stoker.Percent(gain.Point), stoker.Percent(gain.Low),
-		stoker.Percent(gain.High))
+	return fmt.Sprintf("one more adds %s (%s to %s)", quantity.Percent(gain.Point), quantity.Percent(gain.Low),
+		quantity.Percent(gain.High))
 }
 
 // nothingMore is the gain below which another worker is called worth nothing. [J]
@@ -254,16 +255,16 @@ const nothingMore = 0.01
 func (a adviser) memoryNote(workers int) string {
 	queued := float64(workers*a.ahead()) * a.base.BatchBytes()
 	return fmt.Sprintf("fits: at most %s more memory (%s free), %s queued in /dev/shm (of %s), %s cores",
-		stoker.AboutBytes(a.workersMemory(workers)), stoker.AboutBytes(a.freeMemory()), stoker.AboutBytes(queued),
-		stoker.AboutBytes(stat.Value(a.run.Facts.Machine.ShmBytes)),
-		stoker.AboutCores(a.base.CoresGot(float64(workers))))
+		quantity.AboutBytes(a.workersMemory(workers)), quantity.AboutBytes(a.freeMemory()), quantity.AboutBytes(queued),
+		quantity.AboutBytes(stat.Value(a.run.Facts.Machine.ShmBytes)),
+		quantity.AboutCores(a.base.CoresGot(float64(workers))))
 }
 
 // queueNote says for how long a hang of the data set can be covered.
 func (a adviser) queueNote(workers int, f predict.Forecast) string {
 	lasts := float64(workers*a.ahead()) * f.Step.Point
 	return fmt.Sprintf("prefetch_factor=%d: a full queue of %d %s covers a pause of %s", a.ahead(), workers*a.ahead(),
-		stoker.Ending(workers*a.ahead(), "batch", "batches"), stoker.AboutSeconds(lasts))
+		quantity.Ending(workers*a.ahead(), "batch", "batches"), quantity.AboutSeconds(lasts))
 }
 
 // keepWorkers keeps workers over epochs where starting them anew would cost.

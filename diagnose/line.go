@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -52,4 +53,4 @@ func (l Line) String() string {
 const LinesSaid = 3
 
 // WholePercent is a share in whole per cent: looks tell no more.
-func WholePercent(share float64) string { return stoker.Percent(math.Round(100*share) / 100) }
+func WholePercent(share float64) string { return quantity.Percent(math.Round(100*share) / 100) }

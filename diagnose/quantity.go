@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Quantity is something that a rule asks: the question in the words of where its
@@ -57,7 +57,7 @@ func AskShareOr(unknown float64, text string, value, low, high float64, note str
 	q := Question{Text: text, Answer: "unknown", Score: unknown, Note: note}
 	if !math.IsNaN(value) {
 		q.Score = stat.Ramp(value, low, high)
-		q.Answer = YesNo(q.Score) + ", " + stoker.Percent(value)
+		q.Answer = YesNo(q.Score) + ", " + quantity.Percent(value)
 	}
 	return Quantity{Question: q}
 }

@@ -3,7 +3,7 @@ package diagnose
 import (
 	"math"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // OnlyRingKnown reports whether what is known is the loader's own side alone: it tells how
@@ -39,9 +39,9 @@ func (c *Case) ThreadEvidence() []Evidence {
 	k, f := c.Costs, c.Costs.Feed
 	busy := c.WorkersPreparing()
 	list := AddEvidence(nil, busy, "ratio", "feed.threads", "%d thread%s at work in stoker's loader %s of the time",
-		k.Workers, stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
+		k.Workers, quantity.Ending(k.Workers, " is", "s are"), quantity.Percent(busy))
 	return AddEvidence(list, k.Fetch, "seconds", "feed.batches",
 		"preparing one batch takes a thread %s%s: reading %s, decoding %s, transforming %s",
-		stoker.AboutSeconds(k.Fetch), CoreShare(k), stoker.AboutSeconds(f.Read), stoker.AboutSeconds(f.Decode),
-		stoker.AboutSeconds(f.Transform))
+		quantity.AboutSeconds(k.Fetch), CoreShare(k), quantity.AboutSeconds(f.Read), quantity.AboutSeconds(f.Decode),
+		quantity.AboutSeconds(f.Transform))
 }

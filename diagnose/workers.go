@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // WorkersPreparing is how much of the time the workers had a batch to prepare.
@@ -40,11 +40,11 @@ func (c *Case) WorkersQueueing() float64 {
 func WorkersText(k measure.Costs) string {
 	switch {
 	case k.Feed != nil:
-		return "stoker's loader has " + stoker.Many(k.Workers, "thread")
+		return "stoker's loader has " + quantity.Many(k.Workers, "thread")
 	case k.Set:
 		return fmt.Sprintf("num_workers=%d", k.Workers)
 	}
-	return fmt.Sprintf("%d worker process%s seen", k.Workers, stoker.Ending(k.Workers, "", "es"))
+	return fmt.Sprintf("%d worker process%s seen", k.Workers, quantity.Ending(k.Workers, "", "es"))
 }
 
 // CoreShare is what a batch has of a core, where nothing says where the rest goes.
@@ -52,5 +52,5 @@ func CoreShare(k measure.Costs) string {
 	if math.IsNaN(k.FetchCPU) || !(k.Fetch > 0) {
 		return ""
 	}
-	return fmt.Sprintf(" (%s of it on a core)", stoker.Percent(min(1, k.FetchCPU/k.Fetch)))
+	return fmt.Sprintf(" (%s of it on a core)", quantity.Percent(min(1, k.FetchCPU/k.Fetch)))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/picture"
 	"github.com/stoker-dev/stoker/feed/source"
 	"github.com/stoker-dev/stoker/feed/transform"
@@ -25,7 +26,7 @@ type worker struct {
 	file      []byte
 	borrowed  struct{ file, scratch int64 } // of the pool's, for the sample in hand
 
-	picture *decode.Picture // of the sample in hand
+	picture *planes.Picture // of the sample in hand
 	choice  transform.Choice
 	made    made
 }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 func ExampleFindGPU() {
 	gpu, _ := hardware.FindGPU("NVIDIA A100-SXM4-80GB") // as NVML names it; "a100-80gb-sxm" does as well
-	fmt.Println(gpu.Name, stoker.FLOPRate(gpu.Peak(hardware.FP16).Value), stoker.Rate(gpu.MemoryRate.Value))
+	fmt.Println(gpu.Name, quantity.FLOPRate(gpu.Peak(hardware.FP16).Value), quantity.Rate(gpu.MemoryRate.Value))
 	fmt.Printf("%.0f FLOP/B\n", gpu.FP16.Value/gpu.MemoryRate.Value)
 	// Output:
 	// a100-80gb-sxm 312 TFLOP/s 2.039 TB/s
@@ -43,7 +43,7 @@ func ExampleParse() {
 	table := hardware.Known.With(own)
 	gpu, _ := table.FindGPU("h100-ours")
 	nvme, _ := table.FindStorage("nvme")
-	fmt.Println(stoker.Price(gpu.Price.Value), stoker.FLOPRate(gpu.FP16.Value), stoker.Rate(nvme.Rate.Value))
+	fmt.Println(quantity.Price(gpu.Price.Value), quantity.FLOPRate(gpu.FP16.Value), quantity.Rate(nvme.Rate.Value))
 
 	_, err = hardware.Parse("hardware.json", []byte(`{"storages": [{"name": "nvme", "source": "fio", "rat": "3 GB/s"}]}`))
 	fmt.Println(err)

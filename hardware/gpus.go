@@ -44,6 +44,8 @@ const (
 const (
 	gb200Sheet = "NVIDIA Blackwell data sheet, B200 of a GB200 at 1,200 W, dense column; read second-hand " +
 		"(glennklockwood.com/garden/processors/B200, 2026-11)"
+	t4gChip = "the T4's chip at the same clock, TU104 with 2,560 cores at 1,590 MHz and 320 tensor cores " +
+		"(technical.city/en/video/Tesla-T4G, read 2026-11); " + t4Sheet
 	gh200Sheet = "NVIDIA GH200 data sheet, 2023-11, one superchip; sparse figures halved; read second-hand " +
 		"(aiwiki.ai/wiki/nvidia_gh200 and artificial-intelligence-wiki.com, 2026-11)"
 	sameHopper = h100Sheet + "; the GH200 has the same chip"
@@ -123,6 +125,17 @@ var GPUs = []GPU{
 		MemoryRate:  Figure{320e9, t4Sheet},
 		Link:        "pcie3", PowerLimit: Figure{70, t4Sheet},
 		IdlePower: Figure{9, idleOf + "9, 9 to 25 W"}, Price: Figure{0.526, aws + "g4dn.xlarge"},
+		ComputeMajor: 7, ComputeMinor: 5,
+	},
+	{
+		Name: "t4g", Title: "NVIDIA T4G", // beside Graviton2, in EC2's g5g
+		FP32: Figure{8.1e12, t4gChip}, FP16: Figure{65e12, t4gChip}, INT8: Figure{130e12, t4gChip},
+		SMs:         Figure{40, t4gChip},
+		MemoryBytes: Figure{15360 * mib, "nvidia-smi: 15360 MiB with ECC (public repositories, 2026-11)"},
+		MemoryRate:  Figure{320e9, "technical.city/en/video/Tesla-T4G, read 2026-11"},
+		Link:        "pcie3", PowerLimit: Figure{70, "nvidia-smi's cap (public repositories, 2026-11)"},
+		IdlePower:    Figure{9, "nvidia-smi without a process, as printed in a public repository (text search, 2026-11), one reading, P8"},
+		Price:        Figure{0.42, "AWS EC2 on demand, Linux: g5g.xlarge; read second-hand (two public repositories, 2026-11)"},
 		ComputeMajor: 7, ComputeMinor: 5,
 	},
 	{
@@ -317,6 +330,7 @@ var GPUs = []GPU{
 		Link:         "nvlink-c2c",
 		PowerLimit:   Figure{900, "nvidia-smi's cap; the sheet's 450 to 1,000 W are of the module (public repositories, 2026-11)"},
 		IdlePower:    Figure{95, idleOf + "9, 85 to 106 W"},
+		Price:        Figure{2.29, lambda + "gpu_1x_gh200"},
 		ComputeMajor: 9,
 	},
 	{

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // maxFile is how many bytes of rows are read: thousands of them.
@@ -82,32 +82,32 @@ func (r *row) readGPU(g GPU) GPU {
 	r.readFigure("fp16", &g.FP16, operations)
 	r.readFigure("fp8", &g.FP8, operations)
 	r.readFigure("int8", &g.INT8, operations)
-	r.readFigure("sms", &g.SMs, plain(stoker.ParseCount))
-	r.readFigure("memory", &g.MemoryBytes, plain(stoker.ParseBytes))
-	r.readFigure("memory_rate", &g.MemoryRate, plain(stoker.ParseRate))
-	r.readFigure("nvlink", &g.NVLink, plain(stoker.ParseRate))
-	r.readFigure("power", &g.PowerLimit, plain(stoker.ParseWatts))
-	r.readFigure("idle_power", &g.IdlePower, plain(stoker.ParseWatts))
-	r.readFigure("price", &g.Price, plain(stoker.ParsePrice))
+	r.readFigure("sms", &g.SMs, plain(quantity.ParseCount))
+	r.readFigure("memory", &g.MemoryBytes, plain(quantity.ParseBytes))
+	r.readFigure("memory_rate", &g.MemoryRate, plain(quantity.ParseRate))
+	r.readFigure("nvlink", &g.NVLink, plain(quantity.ParseRate))
+	r.readFigure("power", &g.PowerLimit, plain(quantity.ParseWatts))
+	r.readFigure("idle_power", &g.IdlePower, plain(quantity.ParseWatts))
+	r.readFigure("price", &g.Price, plain(quantity.ParsePrice))
 	g.ComputeMajor, g.ComputeMinor = r.capability("compute", g.ComputeMajor, g.ComputeMinor)
 	if g.IdlePower.Known() && g.PowerLimit.Known() && g.IdlePower.Value > g.PowerLimit.Value {
-		r.fail("idle_power", fmt.Errorf("%s is more than power, %s", stoker.Watts(g.IdlePower.Value),
-			stoker.Watts(g.PowerLimit.Value)))
+		r.fail("idle_power", fmt.Errorf("%s is more than power, %s", quantity.Watts(g.IdlePower.Value),
+			quantity.Watts(g.PowerLimit.Value)))
 	}
 	return g
 }
 
 func (r *row) readLink(l Link) Link {
 	l.Name = r.key
-	r.readFigure("nominal", &l.Nominal, plain(stoker.ParseRate))
-	r.readFigure("pinned", &l.Pinned, plain(stoker.ParseRate))
-	r.readFigure("pageable_low", &l.Pageable[0], plain(stoker.ParseRate))
-	r.readFigure("pageable_high", &l.Pageable[1], plain(stoker.ParseRate))
+	r.readFigure("nominal", &l.Nominal, plain(quantity.ParseRate))
+	r.readFigure("pinned", &l.Pinned, plain(quantity.ParseRate))
+	r.readFigure("pageable_low", &l.Pageable[0], plain(quantity.ParseRate))
+	r.readFigure("pageable_high", &l.Pageable[1], plain(quantity.ParseRate))
 	steps := []Figure{l.Pageable[0], l.Pageable[1], l.Pinned, l.Nominal}
 	for i, name := range []string{"pageable_high", "pinned", "nominal"} {
 		if low, high := steps[i], steps[i+1]; low.Known() && high.Known() && low.Value > high.Value {
 			r.fail(name, fmt.Errorf("%s is too little: expected pageable_low <= pageable_high <= pinned <= nominal",
-				stoker.Rate(high.Value)))
+				quantity.Rate(high.Value)))
 		}
 	}
 	return l
@@ -116,16 +116,16 @@ func (r *row) readLink(l Link) Link {
 func (r *row) readNetwork(n Network) Network {
 	n.Name = r.key
 	n.Title = r.readText("title", r.otherwise(n.Title))
-	r.readFigure("rate", &n.Rate, plain(stoker.ParseRate))
+	r.readFigure("rate", &n.Rate, plain(quantity.ParseRate))
 	return n
 }
 
 func (r *row) readStorage(s Storage) Storage {
 	s.Name = r.key
 	s.Title = r.readText("title", r.otherwise(s.Title))
-	r.readFigure("rate", &s.Rate, plain(stoker.ParseRate))
-	r.readFigure("iops", &s.IOPS, plain(stoker.ParseNumber))
-	r.readFigure("latency", &s.Latency, plain(stoker.ParseSeconds))
+	r.readFigure("rate", &s.Rate, plain(quantity.ParseRate))
+	r.readFigure("iops", &s.IOPS, plain(quantity.ParseNumber))
+	r.readFigure("latency", &s.Latency, plain(quantity.ParseSeconds))
 	s.Object = r.readTruth("object", s.Object)
 	return s
 }
@@ -146,7 +146,7 @@ func (r *row) readCPU(c CPU) CPU {
 	for _, library := range sorted(libraries) {
 		c.Decode = slices.DeleteFunc(c.Decode, func(d LibraryRate) bool { return d.Library == library })
 		rate := Figure{}
-		r.value("decode."+library, libraries[library], &rate, plain(stoker.ParseSampleRate))
+		r.value("decode."+library, libraries[library], &rate, plain(quantity.ParseSampleRate))
 		c.Decode = append(c.Decode, LibraryRate{library, rate})
 	}
 	return c
@@ -155,7 +155,7 @@ func (r *row) readCPU(c CPU) CPU {
 func (r *row) readGrid(g Grid) Grid {
 	g.Name = r.key
 	g.Title = r.readText("title", r.otherwise(g.Title))
-	r.readFigure("carbon", &g.Carbon, plain(stoker.ParseCarbon))
+	r.readFigure("carbon", &g.Carbon, plain(quantity.ParseCarbon))
 	r.readFigure("price", &g.Price, perKWh)
 	return g
 }
@@ -380,9 +380,9 @@ func plain[Q ~float64](parse func(string) (Q, error)) func(string) (float64, err
 // operations reads FLOP/s, or operations per second as data sheets have them for
 // integers: "624 TOPS".
 func operations(text string) (float64, error) {
-	speed, err := stoker.ParseFLOPRate(text)
+	speed, err := quantity.ParseFLOPRate(text)
 	if err != nil {
-		if integer, again := stoker.ParseFLOPRate(strings.NewReplacer("OPS", "FLOPS", "OP/s",
+		if integer, again := quantity.ParseFLOPRate(strings.NewReplacer("OPS", "FLOPS", "OP/s",
 			"FLOP/s").Replace(text)); again == nil {
 			return float64(integer), nil
 		}
@@ -393,7 +393,7 @@ func operations(text string) (float64, error) {
 // perKWh reads a price of electricity: "0.12 $/kWh".
 func perKWh(text string) (float64, error) {
 	number, found := strings.CutSuffix(strings.ReplaceAll(text, " ", ""), "/kWh")
-	p, err := stoker.ParsePrice(number + "/h")
+	p, err := quantity.ParsePrice(number + "/h")
 	if !found || err != nil {
 		return 0, fmt.Errorf("%s is no price of electricity, expected one such as 0.12 $/kWh", short([]byte(text)))
 	}

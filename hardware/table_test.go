@@ -58,13 +58,14 @@ func TestMissingFigures(t *testing.T) {
 		"v100-sxm-32gb":  {"TF32", "FP8", "INT8", "Price"},
 		"v100-pcie-16gb": {"TF32", "FP8", "INT8", "NVLink", "Price"},
 		"t4":             {"TF32", "FP8", "NVLink"},
+		"t4g":            {"TF32", "FP8", "NVLink"},
 		"a10":            {"FP8", "NVLink"},
 		"l4":             {"NVLink"}, "l40s": {"NVLink"}, "rtx-4090": {"NVLink"}, "h100-pcie": {"NVLink"},
 		"a100-40gb-pcie": {"FP8", "NVLink"}, "a100-80gb-pcie": {"FP8", "NVLink"},
 		"a100-40gb-sxm": {"FP8"}, "a100-80gb-sxm": {"FP8"},
 		"rtx-3090": {"FP8", "INT8", "NVLink"},
 		"gb200":    {"IdlePower", "Price"}, "mi355x": {"FP32", "TF32", "IdlePower", "Price"},
-		"gb300": {"Price"}, "gh200-96gb": {"NVLink", "Price"}, "gh200-144gb": {"NVLink", "IdlePower", "Price"},
+		"gb300": {"Price"}, "gh200-96gb": {"NVLink"}, "gh200-144gb": {"NVLink", "IdlePower", "Price"},
 		"gb10":      {"NVLink", "Price"},
 		"tpu-v5e":   {"FP32", "TF32", "FP8", "SMs", "PowerLimit", "IdlePower", "Price"},
 		"tpu-v5p":   {"FP32", "TF32", "FP8", "SMs", "PowerLimit", "IdlePower", "Price"},
@@ -121,6 +122,7 @@ func TestFindGPU(t *testing.T) {
 		"NVIDIA L4":                        "l4",
 		"NVIDIA L40S":                      "l40s",
 		"Tesla T4":                         "t4",
+		"NVIDIA T4G":                       "t4g",
 		"Tesla V100-SXM2-16GB":             "v100-sxm-16gb",
 		"Tesla V100-SXM2-32GB":             "v100-sxm-32gb",
 		"Tesla V100-PCIE-16GB":             "v100-pcie-16gb",
@@ -254,7 +256,7 @@ func TestPeaksAreDense(t *testing.T) {
 // error correction and the driver keep.
 func TestMemoryIsTheDriversFigure(t *testing.T) {
 	label := map[string]float64{
-		"v100-sxm-16gb": 16, "v100-sxm-32gb": 32, "v100-pcie-16gb": 16, "t4": 16, "a10": 24, "l4": 24, "l40s": 48,
+		"v100-sxm-16gb": 16, "v100-sxm-32gb": 32, "v100-pcie-16gb": 16, "t4": 16, "t4g": 16, "a10": 24, "l4": 24, "l40s": 48,
 		"a100-40gb-pcie": 40, "a100-40gb-sxm": 40, "a100-80gb-pcie": 80, "a100-80gb-sxm": 80,
 		"h100-pcie": 80, "h100-sxm": 80, "h200": 141, "b200": 180, "rtx-3090": 24, "rtx-4090": 24, "mi300x": 192, "gb200": 180, "mi355x": 288,
 		"gb300": 288, "gh200-96gb": 96, "gh200-144gb": 144, "gb10": 128,

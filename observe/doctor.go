@@ -18,12 +18,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/cgroup"
 	"github.com/stoker-dev/stoker/internal/private"
 	"github.com/stoker-dev/stoker/observe/disk"
 	"github.com/stoker-dev/stoker/observe/gpu"
 	"github.com/stoker-dev/stoker/observe/net"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -215,14 +215,14 @@ func (p Place) checkGroups() Check {
 	}
 	var limits []string
 	if quota := groups.Quota(); quota > 0 {
-		limits = append(limits, "a CPU quota of "+stoker.AboutCores(quota)+" cores")
+		limits = append(limits, "a CPU quota of "+quantity.AboutCores(quota)+" cores")
 	}
 	if limit, left := groups.MemoryLimit(); limit > 0 {
-		limits = append(limits, fmt.Sprintf("%s of memory, %s are left", stoker.AboutBytes(limit),
-			stoker.AboutBytes(left)))
+		limits = append(limits, fmt.Sprintf("%s of memory, %s are left", quantity.AboutBytes(limit),
+			quantity.AboutBytes(left)))
 	}
 	if rate := groups.DiskLimit(); rate > 0 {
-		limits = append(limits, stoker.AboutRate(rate)+" from disks")
+		limits = append(limits, quantity.AboutRate(rate)+" from disks")
 	}
 	c.Seen, c.Text = true, cmp.Or(strings.Join(limits, ", "), "no limit on cores, memory or disks")
 	if _, counted := groups.Throttled(); groups.Quota() > 0 && !counted {
@@ -301,7 +301,7 @@ func (p Place) shm() Check {
 		return c
 	}
 	size, left := float64(s.Blocks)*float64(s.Bsize), float64(s.Bavail)*float64(s.Bsize)
-	c.Text = fmt.Sprintf("/dev/shm has %s, %s are left", stoker.AboutBytes(size), stoker.AboutBytes(left))
+	c.Text = fmt.Sprintf("/dev/shm has %s, %s are left", quantity.AboutBytes(size), quantity.AboutBytes(left))
 	if c.Seen = size > littleShm; c.Seen {
 		c.Help = ""
 	} else {
@@ -319,7 +319,7 @@ func (p Place) locked() Check {
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r); err != nil {
 		c.Seen, c.Text = false, err.Error()
 	} else if r.Cur < math.MaxInt64 {
-		c.Text = stoker.AboutBytes(float64(r.Cur))
+		c.Text = quantity.AboutBytes(float64(r.Cur))
 		if c.Seen = r.Cur > littleLocked; !c.Seen {
 			c.Text += ": stoker's own loader may lock no more (pin_memory goes through the driver and is not bound by it)"
 			c.Help = "ulimit -l unlimited, or docker run --ulimit memlock=-1"

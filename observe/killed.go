@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/cgroup"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -41,12 +41,12 @@ func killed(exit *recording.ExitStatus, m memoryGroup) string {
 	if count > 0 {
 		within := ""
 		if limit > 0 {
-			within = ", which may have " + stoker.AboutBytes(limit)
+			within = ", which may have " + quantity.AboutBytes(limit)
 		}
 		return fmt.Sprintf(
 			"the kernel killed %.0f process%s of the job's control group%s: memory ran out (oom_kill). A larger "+
 				"limit, fewer workers or a smaller prefetch_factor helps",
-			count, stoker.Ending(int(count), "", "es"), within)
+			count, quantity.Ending(int(count), "", "es"), within)
 	}
 	switch {
 	case exit == nil || exit.Code != 137:

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/observe/step"
 	"github.com/stoker-dev/stoker/recording"
@@ -164,7 +164,7 @@ func (r *recorder) keepTrace(t *processTrace, word lastWord) {
 	})
 	t.over, t.why = true, ""
 	r.say(fmt.Sprintf("%.0f s: the trace of process %d is kept, %s: %s",
-		r.clock.now(), t.pid, stoker.AboutBytes(float64(size)), name))
+		r.clock.now(), t.pid, quantity.AboutBytes(float64(size)), name))
 }
 
 // endTrace says why there is no trace of a process.

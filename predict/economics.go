@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Prices are what running a device costs. NaN or 0 is unknown, and what depends
@@ -28,14 +29,14 @@ func PricesOf(gpu hardware.GPU) Prices {
 	var sources []string
 	if gpu.Price.Known() {
 		p.GPUHour = gpu.Price.Value
-		sources = append(sources, fmt.Sprintf("$%s per GPU hour: %s", stoker.About(p.GPUHour), gpu.Price.Source))
+		sources = append(sources, fmt.Sprintf("$%s per GPU hour: %s", quantity.About(p.GPUHour), gpu.Price.Source))
 	}
 	if world, known := hardware.FindGrid("world"); known {
 		p.Grid = world.Carbon.Value
-		sources = append(sources, fmt.Sprintf("%s g CO2e/kWh, the world's average: %s", stoker.About(p.Grid),
+		sources = append(sources, fmt.Sprintf("%s g CO2e/kWh, the world's average: %s", quantity.About(p.Grid),
 			world.Carbon.Source))
 	}
-	sources = append(sources, fmt.Sprintf("PUE %s: %s", stoker.About(p.PUE), hardware.PUE.Source))
+	sources = append(sources, fmt.Sprintf("PUE %s: %s", quantity.About(p.PUE), hardware.PUE.Source))
 	p.Source = strings.Join(sources, "; ")
 	return p
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // fitsMemory reports whether the batch fits into device memory. A room or a need that
@@ -41,19 +41,19 @@ type MemoryError struct {
 // Error names need, room and the largest batch that fits, or what would make room.
 func (e *MemoryError) Error() string {
 	text := fmt.Sprintf("batch %.0f needs at least %s of device memory and %s has %s", e.Batch,
-		stoker.AboutBytes(e.Need), e.GPU, stoker.AboutBytes(e.Have))
+		quantity.AboutBytes(e.Need), e.GPU, quantity.AboutBytes(e.Have))
 	switch {
 	case e.Largest >= 1:
 		return text + fmt.Sprintf(": the largest batch that fits is about %.0f", e.Largest)
 	case !e.Training:
 		return text + ": not even one sample fits: spread the model over several GPUs, or choose a smaller one"
 	case e.State > e.Have:
-		text += fmt.Sprintf(": weights, gradients and optimiser alone take %s", stoker.AboutBytes(e.State))
+		text += fmt.Sprintf(": weights, gradients and optimiser alone take %s", quantity.AboutBytes(e.State))
 		if e.Shard != device.ZeRO3 {
 			return text + ": share them over the GPUs (ZeRO stage 3, FSDP), or choose a smaller model"
 		}
 		return text + fmt.Sprintf(" of each of %s GPUs: share them over more, or choose a smaller model",
-			stoker.About(e.Ranks))
+			quantity.About(e.Ranks))
 	case !e.Recompute:
 		return text + ": not even one sample fits: recompute activations in the backward pass, or choose shorter " +
 			"or smaller samples"

@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Sizing is what a setup needs to reach a utilisation. An Unknown interval is a
@@ -224,7 +225,7 @@ func (z *Sizing) spread(n [3]need) {
 // impossible says what no amount of hardware of the same kind would do.
 func (p *numbers) impossible(n need, target float64) []string {
 	var all []string
-	percent := stoker.About(100*target) + " %"
+	percent := quantity.About(100*target) + " %"
 	if !(n.input > 0) {
 		all = append(all, fmt.Sprintf("%s cannot be reached while batches differ in cost: nearly equal stages "+
 			"hold each other up: ask for a little less, or for larger batches", percent))

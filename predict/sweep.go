@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Axis is one setting that a sweep varies.
@@ -147,22 +148,22 @@ func axisValue(name, text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	switch name {
 	case "sample":
-		v, err := stoker.ParseBytes(text)
+		v, err := quantity.ParseBytes(text)
 		return float64(v), err
 	case "storage":
-		v, err := stoker.ParseRate(text)
+		v, err := quantity.ParseRate(text)
 		return float64(v), err
 	case "prepare":
-		v, err := stoker.ParseSeconds(text)
+		v, err := quantity.ParseSeconds(text)
 		return float64(v), err
 	case "cached":
-		v, err := stoker.ParseShare(text)
+		v, err := quantity.ParseShare(text)
 		return float64(v), err
 	case "cores":
-		v, err := stoker.ParseNumber(text)
+		v, err := quantity.ParseNumber(text)
 		return float64(v), err
 	}
-	v, err := stoker.ParseCount(text)
+	v, err := quantity.ParseCount(text)
 	return float64(v), err
 }
 

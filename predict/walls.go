@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Wall is one limit that a training job runs into.
@@ -102,7 +103,7 @@ func makeWall(name, unit string, value, limit stoker.Interval, known string) Wal
 func (c *solution) memoryWall() Wall {
 	need, have := stoker.Exactly(c.memoryNeed()), stoker.Exactly(c.capacity)
 	w := makeWall("memory", "bytes", need, have, fmt.Sprintf("batch %s needs at least %s of %s device memory",
-		stoker.About(c.batch), stoker.AboutBytes(c.memoryNeed()), stoker.AboutBytes(c.capacity)))
+		quantity.About(c.batch), quantity.AboutBytes(c.memoryNeed()), quantity.AboutBytes(c.capacity)))
 	if w.Hit {
 		w.Text += ": it does not fit"
 	}
@@ -122,27 +123,27 @@ func (c *solution) dispatchWall() Wall {
 	}
 	return makeWall("dispatch", "seconds", launch, device,
 		fmt.Sprintf("launching takes %s of the host, the device %s for a batch: the longer one decides",
-			stoker.AboutSeconds(launch.Point), stoker.AboutSeconds(device.Point)))
+			quantity.AboutSeconds(launch.Point), quantity.AboutSeconds(device.Point)))
 }
 
 func (c *solution) ingestionWall() Wall {
 	need := c.deviceDemand().Storage
 	return makeWall("ingestion", "bytes/s", need, bounds.Given(c.Storage),
-		fmt.Sprintf("the devices need %s of storage's %s", stoker.AboutRate(need.Point),
-			stoker.AboutRate(bounds.Given(c.Storage).Point)))
+		fmt.Sprintf("the devices need %s of storage's %s", quantity.AboutRate(need.Point),
+			quantity.AboutRate(bounds.Given(c.Storage).Point)))
 }
 
 func (c *solution) transformationWall() Wall {
 	if bounds.IsSet(c.PrepareRate) {
 		need, have := bounds.Scale(c.deviceDemand().Prepared, 1/c.gpus), c.PrepareRate
 		return makeWall("transformation", "bytes/s", need, have,
-			fmt.Sprintf("a device needs %s prepared of the workers' %s", stoker.AboutRate(need.Point),
-				stoker.AboutRate(have.Point)))
+			fmt.Sprintf("a device needs %s prepared of the workers' %s", quantity.AboutRate(need.Point),
+				quantity.AboutRate(have.Point)))
 	}
 	need := c.deviceDemand().Cores
 	w := makeWall("transformation", "cores", need, stoker.Exactly(c.cores[bounds.Likely]),
-		fmt.Sprintf("the devices need %s cores to prepare samples, of %s", stoker.About(need.Point),
-			stoker.About(c.cores[bounds.Likely])))
+		fmt.Sprintf("the devices need %s cores to prepare samples, of %s", quantity.About(need.Point),
+			quantity.About(c.cores[bounds.Likely])))
 	if worker := c.t[bounds.Likely][onWorker]; w.Share.Known() && !w.Hit && worker > c.t[bounds.Likely][onCompute] {
 		w.Text += ": enough, but too few workers use them"
 	}
@@ -159,11 +160,11 @@ func (c *solution) localityWall() Wall {
 	if c.hostLink().Reach == hardware.OneMemory {
 		return makeWall("locality", "bytes/s", need, have, fmt.Sprintf(
 			"a device needs %s of the %s (%s) at which batches are copied within the memory that it shares with "+
-				"the host", stoker.AboutRate(need.Point), stoker.AboutRate(have.Point), kind))
+				"the host", quantity.AboutRate(need.Point), quantity.AboutRate(have.Point), kind))
 	}
 	return makeWall("locality", "bytes/s", need, have, fmt.Sprintf(
 		"a device needs %s of its host link's %s (%s), and that rate is for memory and workers on the device's own "+
-			"NUMA node, less from another", stoker.AboutRate(need.Point), stoker.AboutRate(have.Point), kind))
+			"NUMA node, less from another", quantity.AboutRate(need.Point), quantity.AboutRate(have.Point), kind))
 }
 
 // communicationWall is the exchange between ranks.
@@ -172,8 +173,9 @@ func (c *solution) communicationWall() Wall {
 	ranks := c.rankCount()
 	w := makeWall("communication", "seconds", exchange, c.partTime(onCompute),
 		fmt.Sprintf("%s ranks exchange %s each per step in %s, and the step is about %s longer for it",
-			stoker.About(ranks), stoker.AboutBytes(c.sync.Bytes[bounds.Likely]), stoker.AboutSeconds(exchange.Point),
-			stoker.AboutSeconds(c.partTime(onSync).Point)))
+			quantity.About(ranks), quantity.AboutBytes(c.sync.Bytes[bounds.Likely]),
+			quantity.AboutSeconds(exchange.Point),
+			quantity.AboutSeconds(c.partTime(onSync).Point)))
 	if ranks == 1 {
 		w.Text = "one rank has nobody to exchange gradients with"
 	}
@@ -205,15 +207,15 @@ func (k Cluster) checkpointWall(bytes float64) Wall {
 	if every == 0 {
 		every = math.NaN()
 	}
-	text := fmt.Sprintf("a checkpoint of %s takes %s to write, every %s (%s)", stoker.AboutBytes(bytes),
-		stoker.AboutSeconds(write.Point), stoker.AboutSeconds(every), how)
+	text := fmt.Sprintf("a checkpoint of %s takes %s to write, every %s (%s)", quantity.AboutBytes(bytes),
+		quantity.AboutSeconds(write.Point), quantity.AboutSeconds(every), how)
 	if k.MTBF > 0 {
 		after := k.Restart
 		if after == 0 {
 			after = restart
 		}
-		text += fmt.Sprintf(", with a failure every %s goodput is %s %%", stoker.AboutSeconds(k.MTBF),
-			stoker.About(100*goodput(write.Point, every, k.MTBF, after)))
+		text += fmt.Sprintf(", with a failure every %s goodput is %s %%", quantity.AboutSeconds(k.MTBF),
+			quantity.About(100*goodput(write.Point, every, k.MTBF, after)))
 	}
 	w := makeWall("checkpoint", "seconds", write, stoker.Exactly(every), text)
 	w.Hit = w.Share.Point > 0.1

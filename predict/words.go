@@ -8,9 +8,10 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
-func perSecond(v float64) string { return stoker.About(v) + " samples/s" }
+func perSecond(v float64) string { return quantity.About(v) + " samples/s" }
 
 // listStages lists the parts with how they were computed.
 func (c *solution) listStages() []StageTime {
@@ -35,46 +36,47 @@ func (c *solution) unused(part int) bool {
 
 // explainPart says in words how a part's time follows from the setup.
 func (c *solution) explainPart(part int) (text, source string) {
-	batch := stoker.About(c.batch)
+	batch := quantity.About(c.batch)
 	switch part {
 	case onRead:
 		machine := ""
 		if c.gpus > 1 {
-			machine = fmt.Sprintf("%s GPUs x ", stoker.About(c.gpus))
+			machine = fmt.Sprintf("%s GPUs x ", quantity.About(c.gpus))
 		}
-		text = fmt.Sprintf("%s%s x %s / %s", machine, batch, stoker.Ranged(bounds.Given(c.Sample), stoker.AboutBytes),
-			stoker.Ranged(bounds.Given(c.Storage), stoker.AboutRate))
+		text = fmt.Sprintf("%s%s x %s / %s", machine, batch,
+			quantity.Ranged(bounds.Given(c.Sample), quantity.AboutBytes),
+			quantity.Ranged(bounds.Given(c.Storage), quantity.AboutRate))
 		if bounds.IsSet(c.PerFile) {
 			text += fmt.Sprintf(", at least %s%s x %s reads / %s reads/s", machine, batch,
-				stoker.Ranged(c.PerFile, stoker.About), stoker.Ranged(bounds.Given(c.Reads), stoker.About))
+				quantity.Ranged(c.PerFile, quantity.About), quantity.Ranged(bounds.Given(c.Reads), quantity.About))
 			source = "a file is read at once if its directory and inode are in memory, else in three " +
 				"(assumption), an object is one request"
 		}
 		if c.Cached > 0 {
-			text += fmt.Sprintf(" x %s misses", stoker.Ranged(bounds.Scale(missed(c.Cached), 100), stoker.About)+" %")
+			text += fmt.Sprintf(" x %s misses", quantity.Ranged(bounds.Scale(missed(c.Cached), 100), quantity.About)+" %")
 			source = strings.TrimPrefix(source+", ", ", ") + "misses: from a cache that evicts nothing to least " +
 				"recently used under a shuffle, c + (1-c) ln(1-c) hits"
 		}
 	case onWorker:
 		return c.howPrepared(batch)
 	case onCPU:
-		return fmt.Sprintf("core time of all workers and launching / %s cores", stoker.About(c.cores[bounds.Likely])),
+		return fmt.Sprintf("core time of all workers and launching / %s cores", quantity.About(c.cores[bounds.Likely])),
 			"launching: 0.1 to 1 core per GPU while it works (assumption)"
 	case onCollect:
 		if c.given {
 			return fmt.Sprintf("%s x %s in the trainer's process", batch,
-				stoker.Ranged(c.HandOver, stoker.AboutSeconds)), ""
+				quantity.Ranged(c.HandOver, quantity.AboutSeconds)), ""
 		}
 		return fmt.Sprintf("%s x %s x %s ns/byte in the trainer's process", batch,
-			stoker.Ranged(bounds.Given(c.Decoded), stoker.AboutBytes),
-			stoker.Ranged(bounds.Scale(collect, 1e9), stoker.About)), collectSource
+			quantity.Ranged(bounds.Given(c.Decoded), quantity.AboutBytes),
+			quantity.Ranged(bounds.Scale(collect, 1e9), quantity.About)), collectSource
 	case onCopy:
 		kind := "pageable, adds to compute"
 		if c.Pinned {
 			kind = "pinned, beside compute"
 		}
-		text = fmt.Sprintf("%s x %s / %s, %s", batch, stoker.Ranged(bounds.Given(c.Decoded), stoker.AboutBytes),
-			stoker.Ranged(c.linkRate(), stoker.AboutRate), kind)
+		text = fmt.Sprintf("%s x %s / %s, %s", batch, quantity.Ranged(bounds.Given(c.Decoded), quantity.AboutBytes),
+			quantity.Ranged(c.linkRate(), quantity.AboutRate), kind)
 		if c.hostLink().Reach == hardware.OneMemory {
 			text += ", within the one memory of host and device"
 		}
@@ -89,10 +91,10 @@ func (c *solution) explainPart(part int) (text, source string) {
 
 func (c *solution) howPrepared(batch string) (text, source string) {
 	if bounds.IsSet(c.PrepareRate) {
-		return fmt.Sprintf("%s x %s / %s", batch, stoker.Ranged(bounds.Given(c.Sample), stoker.AboutBytes),
-			stoker.Ranged(c.PrepareRate, stoker.AboutRate)), ""
+		return fmt.Sprintf("%s x %s / %s", batch, quantity.Ranged(bounds.Given(c.Sample), quantity.AboutBytes),
+			quantity.Ranged(c.PrepareRate, quantity.AboutRate)), ""
 	}
-	cost := stoker.Ranged(bounds.Given(c.PrepareCPU), stoker.AboutSeconds)
+	cost := quantity.Ranged(bounds.Given(c.PrepareCPU), quantity.AboutSeconds)
 	switch {
 	case c.workers == 0:
 		return fmt.Sprintf("%s x %s in the launching thread", batch, cost), ""
@@ -101,9 +103,9 @@ func (c *solution) howPrepared(batch string) (text, source string) {
 	}
 	reads := "reading"
 	if bounds.IsSet(c.PerFile) && bounds.IsSet(c.Latency) && c.Cached < 1 {
-		reads = fmt.Sprintf("%s for the answer to each read", stoker.Ranged(c.Latency, stoker.AboutSeconds))
+		reads = fmt.Sprintf("%s for the answer to each read", quantity.Ranged(c.Latency, quantity.AboutSeconds))
 	}
-	return fmt.Sprintf("(%s x %s, %s, and handing over) / %s workers", batch, cost, reads, stoker.About(c.workers)),
+	return fmt.Sprintf("(%s x %s, %s, and handing over) / %s workers", batch, cost, reads, quantity.About(c.workers)),
 		"handing over: 1.1 to 1.9 ns/byte, measured 2026-11-21 with bench/handover.py"
 }
 
@@ -115,7 +117,7 @@ func (c *solution) howComputed() (text, source string) {
 	if !known {
 		return "unknown", ""
 	}
-	return fmt.Sprintf("%s on %s at batch %s", c.Load.Workload.Title, c.Load.GPU.Title, stoker.About(c.batch)),
+	return fmt.Sprintf("%s on %s at batch %s", c.Load.Workload.Title, c.Load.GPU.Title, quantity.About(c.batch)),
 		curve.Source
 }
 
@@ -132,8 +134,9 @@ func (c *solution) howExchanged() (text, source string) {
 	e := &c.sync
 	text = fmt.Sprintf("%s ranks exchange %s each in %s: what does not hide behind the backward pass, and waiting "+
 		"for the slowest",
-		stoker.About(c.rankCount()), stoker.AboutBytes(e.Bytes[bounds.Likely]),
-		stoker.Ranged(bounds.InEachView(func(v bounds.View) float64 { return e.Time(v, c.gpus) }), stoker.AboutSeconds))
+		quantity.About(c.rankCount()), quantity.AboutBytes(e.Bytes[bounds.Likely]),
+		quantity.Ranged(bounds.InEachView(func(v bounds.View) float64 { return e.Time(v, c.gpus) }),
+			quantity.AboutSeconds))
 	source = "GPUs without a link of their own: 15 to 50 % of the host link (assumption)"
 	if own := c.Load.GPU.NVLink; own.Known() {
 		source = own.Source + ", of that 46 to 78 % are reached (nccl-tests on 8 A100, " +
@@ -167,7 +170,7 @@ func (c *solution) missingInputs(d Demand) []Missing {
 	if c.fitsMemory() == NotKnown && c.curved {
 		needs := "name a GPU whose memory is known"
 		if need := c.memoryNeed(); !math.IsNaN(need) {
-			needs = "at least " + stoker.AboutBytes(need)
+			needs = "at least " + quantity.AboutBytes(need)
 		}
 		add(deviceMemory, needs)
 	}
@@ -178,7 +181,7 @@ func (c *solution) missingInputs(d Demand) []Missing {
 		add("sample", "give the stored bytes of one sample")
 	}
 	if !bounds.IsSet(c.Storage) && c.Cached < 1 {
-		add("storage rate", atLeast(d.Storage, stoker.AboutRate))
+		add("storage rate", atLeast(d.Storage, quantity.AboutRate))
 	}
 	if bounds.IsSet(c.PerFile) && c.Cached < 1 && !bounds.IsSet(c.Reads) {
 		add("reads", atLeast(d.Reads, aboutReads))
@@ -190,7 +193,7 @@ func (c *solution) missingInputs(d Demand) []Missing {
 	if !bounds.IsSet(c.Decoded) {
 		add("decoded", "give the bytes of one sample as it is copied to the device")
 	} else if !bounds.IsSet(c.linkRate()) {
-		add("link", atLeast(d.Link, stoker.AboutRate))
+		add("link", atLeast(d.Link, quantity.AboutRate))
 	}
 	return all
 }
@@ -202,7 +205,7 @@ func (c *solution) latencyNeeded() string {
 	if !(per > 0) || math.IsInf(per, 0) {
 		return ""
 	}
-	return fmt.Sprintf("at most %s with %s workers", stoker.AboutSeconds(per), stoker.About(c.workers))
+	return fmt.Sprintf("at most %s with %s workers", quantity.AboutSeconds(per), quantity.About(c.workers))
 }
 
 func (c *solution) missingPrepare(d Demand, add func(input, needs string)) {
@@ -213,16 +216,16 @@ func (c *solution) missingPrepare(d Demand, add func(input, needs string)) {
 	if !bounds.IsSet(c.PrepareCPU) {
 		needs := ""
 		if most := math.Max(1, c.workers) * step / c.batch; !math.IsNaN(most) {
-			needs = fmt.Sprintf("at most %s per sample with %s workers", stoker.AboutSeconds(most),
-				stoker.About(c.workers))
+			needs = fmt.Sprintf("at most %s per sample with %s workers", quantity.AboutSeconds(most),
+				quantity.About(c.workers))
 		}
 		add("prepare", needs)
 	}
 	if math.IsNaN(c.workers) {
-		add("workers", atLeast(d.Workers, stoker.About))
+		add("workers", atLeast(d.Workers, quantity.About))
 	}
 	if math.IsNaN(c.cores[bounds.Likely]) && (c.workers != 0 || c.gpus > 1) {
-		add("cores", atLeast(d.Cores, stoker.About))
+		add("cores", atLeast(d.Cores, quantity.About))
 	}
 }
 
@@ -241,18 +244,18 @@ var leverWords = map[input]struct {
 	subject, verb string
 	print         func(float64) string
 }{
-	storageRate:  {"storage", "deliver", stoker.AboutRate},
+	storageRate:  {"storage", "deliver", quantity.AboutRate},
 	readRate:     {"storage", "answer", aboutReads},
-	prepareRate:  {"the workers", "prepare", stoker.AboutRate},
-	prepareTime:  {"preparing a sample", "take", stoker.AboutSeconds},
-	readLatency:  {"the answer to a read", "take", stoker.AboutSeconds},
-	coreCount:    {"the machine", "have", func(v float64) string { return stoker.About(v) + " cores" }},
-	handOverTime: {"handing over a sample", "take", stoker.AboutSeconds},
-	linkRate:     {"the link", "deliver", stoker.AboutRate},
-	stepTime:     {"a step's compute", "take", stoker.AboutSeconds},
+	prepareRate:  {"the workers", "prepare", quantity.AboutRate},
+	prepareTime:  {"preparing a sample", "take", quantity.AboutSeconds},
+	readLatency:  {"the answer to a read", "take", quantity.AboutSeconds},
+	coreCount:    {"the machine", "have", func(v float64) string { return quantity.About(v) + " cores" }},
+	handOverTime: {"handing over a sample", "take", quantity.AboutSeconds},
+	linkRate:     {"the link", "deliver", quantity.AboutRate},
+	stepTime:     {"a step's compute", "take", quantity.AboutSeconds},
 }
 
-func aboutReads(v float64) string { return stoker.About(v) + " reads/s" }
+func aboutReads(v float64) string { return quantity.About(v) + " reads/s" }
 
 // sentence is a lever's sentence: what its value would have to be instead, so that its part
 // takes longer or shorter.
@@ -262,7 +265,7 @@ func (l lever) sentence(value float64, longer bool) string {
 		than = "more"
 	}
 	return fmt.Sprintf("%s would have to %s %s than %s instead of %s",
-		words.subject, words.verb, than, words.print(value), stoker.Ranged(l.value, words.print))
+		words.subject, words.verb, than, words.print(value), quantity.Ranged(l.value, words.print))
 }
 
 // whatWouldBind says what would have to be true for another part to bind.
@@ -319,11 +322,11 @@ func (c *solution) listAssumptions() []string {
 			"that never waits for the device, so that queued work covers the loading")
 	}
 	if c.gpus > 1 {
-		all = append(all, fmt.Sprintf("%s GPUs share the cores and the storage of a machine", stoker.About(c.gpus)))
+		all = append(all, fmt.Sprintf("%s GPUs share the cores and the storage of a machine", quantity.About(c.gpus)))
 	}
 	if c.workers > 0 && c.gpus*(c.workers+1) > c.cores[bounds.Likely] {
 		all = append(all, fmt.Sprintf("%s processes share %s cores: more workers help no further, and crowding "+
-			"may cost up to %.0f %%", stoker.About(c.gpus*(c.workers+1)), stoker.About(c.cores[bounds.Likely]),
+			"may cost up to %.0f %%", quantity.About(c.gpus*(c.workers+1)), quantity.About(c.cores[bounds.Likely]),
 			100*(crowding.High-1)))
 	}
 	if c.workers > 0 && !math.IsInf(c.sharp, 1) {

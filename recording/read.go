@@ -10,8 +10,8 @@ import (
 	"io"
 	"slices"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/readable"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Caps in front of the parser. A recording may come from a stranger.
@@ -120,7 +120,7 @@ func (r *reader) warnings(run *Run) []string {
 	if r.ended {
 		said = append(said,
 			fmt.Sprintf("the recording is longer than the %s of lines that are read of one: what comes after %s "+
-				"was not read", stoker.Bytes(r.limits.lines), longTime(run.End())))
+				"was not read", quantity.Bytes(r.limits.lines), longTime(run.End())))
 	}
 	if b := r.build; b.begins > 0 {
 		said = append(said,

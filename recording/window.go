@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Window is the part of a run that is judged: the steady training steps of one
@@ -438,14 +439,14 @@ func (w Window) Samples() float64 {
 
 // String says how much the window saw.
 func (w Window) String() string {
-	steps := stoker.Many(len(w.Steps), "step")
+	steps := quantity.Many(len(w.Steps), "step")
 	if w.OneIn > 1 {
 		steps += fmt.Sprintf(" (one in %d is kept)", w.OneIn)
 	}
 	if w.Newest > 0 {
 		return fmt.Sprintf("%s in %.1f s, of the last %s of training", steps, w.End-w.Start, longTime(w.Newest))
 	}
-	return fmt.Sprintf("%s in %.1f s, %s left out", steps, w.End-w.Start, stoker.Many(w.WarmUp, "warm-up step"))
+	return fmt.Sprintf("%s in %.1f s, %s left out", steps, w.End-w.Start, quantity.Many(w.WarmUp, "warm-up step"))
 }
 
 // Kept says of each part of the run of which not all is kept how much that is.

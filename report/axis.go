@@ -3,7 +3,7 @@ package report
 import (
 	"strconv"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // NameAxis names a setting that a sweep varies, with its unit.
@@ -33,13 +33,13 @@ func NameAxis(name string) string {
 func FormatAxis(name string, v float64) string {
 	switch name {
 	case "sample":
-		return stoker.AboutBytes(v)
+		return quantity.AboutBytes(v)
 	case "storage":
-		return stoker.AboutRate(v)
+		return quantity.AboutRate(v)
 	case "prepare":
-		return stoker.AboutSeconds(v)
+		return quantity.AboutSeconds(v)
 	case "cached":
-		return stoker.Percent(v)
+		return quantity.Percent(v)
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }

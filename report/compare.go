@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/verify"
 )
 
@@ -31,9 +31,9 @@ func CompareSteps(all []verify.Row) Sheet {
 func valueIn(unit string) func(float64) string {
 	switch unit {
 	case "s":
-		return stoker.AboutSeconds
+		return quantity.AboutSeconds
 	case "ratio":
-		return stoker.Percent
+		return quantity.Percent
 	}
 	return func(v float64) string { return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64) }
 }
@@ -62,7 +62,7 @@ func CompareWork(all []verify.Row, top int) Sheet {
 	for _, r := range shown {
 		s.Rows = append(s.Rows, []string{
 			r.Group, r.Only(), callsOf(r.Calls[0]), callsOf(r.Calls[1]),
-			stoker.AboutSeconds(r.Before.Mean), stoker.AboutSeconds(r.After.Mean), differenceIn(r), r.Name,
+			quantity.AboutSeconds(r.Before.Mean), quantity.AboutSeconds(r.After.Mean), differenceIn(r), r.Name,
 		})
 	}
 	return s

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/verify"
 )
 
@@ -20,7 +20,7 @@ type Comparison struct {
 func DescribeOutcome(o verify.Outcome, before, after string) Comparison {
 	c := Comparison{Title: string(o.Difference), Rows: [][]string{{"run", before, after}, {"class", o.Was, o.Now}}}
 	if o.Speedup != nil {
-		c.Title += ": " + stoker.Factor(*o.Speedup)
+		c.Title += ": " + quantity.Factor(*o.Speedup)
 	}
 	for _, change := range o.Changes {
 		c.Changes = append(c.Changes, change.String())
@@ -29,19 +29,19 @@ func DescribeOutcome(o verify.Outcome, before, after string) Comparison {
 		if s.Time == nil {
 			return "unknown"
 		}
-		return stoker.Around(s.Time.Mean, stoker.AboutSeconds)
+		return quantity.Around(s.Time.Mean, quantity.AboutSeconds)
 	}
 	rates := func(s verify.Side) string {
 		if s.Throughput == nil {
 			return "unknown"
 		}
-		return stoker.Around(s.Throughput.Mean, stoker.AboutSamples)
+		return quantity.Around(s.Throughput.Mean, quantity.AboutSamples)
 	}
 	share := func(v *float64) string {
 		if v == nil {
 			return "unknown"
 		}
-		return stoker.Percent(*v)
+		return quantity.Percent(*v)
 	}
 	c.Rows = append(c.Rows, []string{"time " + string(o.Basis), times(o.Before), times(o.After)})
 	if o.Before.Throughput != nil || o.After.Throughput != nil {
@@ -56,9 +56,9 @@ func DescribeOutcome(o verify.Outcome, before, after string) Comparison {
 // FormatDifference prints a difference of times.
 func FormatDifference(v float64) string {
 	if v < 0 {
-		return "-" + stoker.AboutSeconds(-v)
+		return "-" + quantity.AboutSeconds(-v)
 	}
-	return "+" + stoker.AboutSeconds(v)
+	return "+" + quantity.AboutSeconds(v)
 }
 
 // LeadOfOutcome is the lead of a comparison. after is what a shell calls the run after, "" unknown.
@@ -68,7 +68,7 @@ func LeadOfOutcome(o verify.Outcome, after string) Lead {
 		Why:     fmt.Sprintf("%s %s -> %s", sayBasis(o.Basis), SayTime(o.Before), SayTime(o.After)),
 	}
 	if o.Speedup != nil {
-		l.Verdict = fmt.Sprintf("%s: %s %s%s", o.Difference, stoker.Factor(*o.Speedup), o.Basis,
+		l.Verdict = fmt.Sprintf("%s: %s %s%s", o.Difference, quantity.Factor(*o.Speedup), o.Basis,
 			MarkEmulated(o.Emulated))
 	}
 	if o.Refused != "" {
@@ -115,7 +115,7 @@ func sayNeeded(o verify.Outcome) string {
 		return fmt.Sprintf("not enough data: run each for at least %.0f s to decide", math.Ceil(most))
 	}
 	return fmt.Sprintf("not enough data: run each for at least %s minutes to decide",
-		stoker.About(math.Ceil(most/6)/10))
+		quantity.About(math.Ceil(most/6)/10))
 }
 
 // SayTime is a mean with its interval and n.
@@ -128,8 +128,8 @@ func SayTime(s verify.Side) string {
 	if s.Runs > 1 {
 		runs = fmt.Sprintf(" in %d runs", s.Runs)
 	}
-	return fmt.Sprintf("%s (%s to %s, n %d%s)", stoker.AboutSeconds(m.Point), stoker.AboutSeconds(m.Low),
-		stoker.AboutSeconds(m.High), s.Steps, runs)
+	return fmt.Sprintf("%s (%s to %s, n %d%s)", quantity.AboutSeconds(m.Point), quantity.AboutSeconds(m.Low),
+		quantity.AboutSeconds(m.High), s.Steps, runs)
 }
 
 // sayBasis names a time: "step time".

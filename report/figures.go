@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/rules"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -21,15 +21,15 @@ func Summarize(v diagnose.Verdict) string {
 		text = rule.Title
 	}
 	if v.Stall >= v.Idle/2 || math.IsNaN(v.Idle) && !math.IsNaN(v.Stall) {
-		text += fmt.Sprintf(": the device waits for input %s of the time", stoker.Percent(v.Stall))
+		text += fmt.Sprintf(": the device waits for input %s of the time", quantity.Percent(v.Stall))
 	} else if !math.IsNaN(v.Idle) {
-		text += fmt.Sprintf(": the device is idle %s of the time", stoker.Percent(v.Idle))
+		text += fmt.Sprintf(": the device is idle %s of the time", quantity.Percent(v.Idle))
 	}
 	if h := v.Cost.Hour.Dollars; h.Known() && v.Cost.Share >= LeastIdle {
 		text += fmt.Sprintf(", which %s %s an hour per GPU", map[bool]string{
 			true:  "would cost",
 			false: "costs",
-		}[v.Cost.Assumed], stoker.AboutDollars(h.Point))
+		}[v.Cost.Assumed], quantity.AboutDollars(h.Point))
 	}
 	return text + "."
 }
@@ -37,13 +37,13 @@ func Summarize(v diagnose.Verdict) string {
 // ListFigures are the few numbers that most people look for.
 func ListFigures(run *recording.Run, v diagnose.Verdict) []Figure {
 	all := []Figure{
-		{"waiting for input", stoker.Percent(v.Stall), strings.Trim(DescribeSource(v.StallSource), " ()")},
-		{"device idle", stoker.Percent(v.Idle), "share of the judged steps"},
+		{"waiting for input", quantity.Percent(v.Stall), strings.Trim(DescribeSource(v.StallSource), " ()")},
+		{"device idle", quantity.Percent(v.Idle), "share of the judged steps"},
 	}
 	if v.HasSteps {
-		all = append(all, Figure{"step", stoker.AboutSeconds(v.Costs.Step), steps(v)})
+		all = append(all, Figure{"step", quantity.AboutSeconds(v.Costs.Step), steps(v)})
 		if r := v.Costs.Rate(); r > 0 {
-			all = append(all, Figure{"throughput", stoker.AboutSamples(r), "of the judged rank"})
+			all = append(all, Figure{"throughput", quantity.AboutSamples(r), "of the judged rank"})
 		}
 	}
 	w := v.Costs.Window
@@ -52,12 +52,12 @@ func ListFigures(run *recording.Run, v diagnose.Verdict) []Figure {
 		if memory > 0 {
 			note := ""
 			if g.MemoryBytes != nil {
-				note = "of " + stoker.AboutBytes(*g.MemoryBytes)
+				note = "of " + quantity.AboutBytes(*g.MemoryBytes)
 			}
-			all = append(all, Figure{fmt.Sprintf("GPU %d memory", g.Index), stoker.AboutBytes(memory), note})
+			all = append(all, Figure{fmt.Sprintf("GPU %d memory", g.Index), quantity.AboutBytes(memory), note})
 		}
 		if power > 0 {
-			all = append(all, Figure{fmt.Sprintf("GPU %d power", g.Index), stoker.AboutWatts(power), "mean"})
+			all = append(all, Figure{fmt.Sprintf("GPU %d power", g.Index), quantity.AboutWatts(power), "mean"})
 		}
 		if len(all) > 8 {
 			break
@@ -69,7 +69,7 @@ func ListFigures(run *recording.Run, v diagnose.Verdict) []Figure {
 // steps says how many steps a mean is of.
 func steps(v diagnose.Verdict) string {
 	if n := len(v.Costs.Window.Steps); n > 1 {
-		return fmt.Sprintf("mean of %d, median %s", n, stoker.AboutSeconds(FindMedianStep(v)))
+		return fmt.Sprintf("mean of %d, median %s", n, quantity.AboutSeconds(FindMedianStep(v)))
 	}
 	return "of one"
 }

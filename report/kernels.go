@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // ListKernels is the table of kernels by name: of the judged window.
@@ -29,7 +29,7 @@ func ListKernels(r TraceReport, top int) Sheet {
 	}
 	for _, t := range shown {
 		s.Rows = append(s.Rows, []string{
-			fmt.Sprint(t.Count), FormatSpan(t.Time), stoker.Percent(float64(t.Time) / float64(max(1, k.Time))),
+			fmt.Sprint(t.Count), FormatSpan(t.Time), quantity.Percent(float64(t.Time) / float64(max(1, k.Time))),
 			FormatSpan(t.Time / int64(max(1, t.Count))),
 			t.Family.String(), NameCores(t), r.Name(t.Name),
 		})
@@ -59,7 +59,7 @@ func ListKernelGroups(r TraceReport, top int) Sheet {
 	row := func(count int, time int64, name string) {
 		s.Rows = append(s.Rows, []string{
 			fmt.Sprint(count), FormatSpan(time),
-			stoker.Percent(float64(time) / float64(max(1, all))), FormatSpan(time / int64(max(1, count))), name,
+			quantity.Percent(float64(time) / float64(max(1, all))), FormatSpan(time / int64(max(1, count))), name,
 		})
 	}
 	for _, g := range shown {
@@ -127,12 +127,12 @@ func ListExchanges(r TraceReport) Sheet {
 	for _, c := range e.Kinds {
 		bytes, bus := "unknown", "unknown"
 		if c.Bytes > 0 {
-			bytes = stoker.AboutBytes(float64(c.Bytes))
+			bytes = quantity.AboutBytes(float64(c.Bytes))
 			if rate := RateBus(r, c); !math.IsNaN(rate) {
-				bus = stoker.AboutRate(rate)
+				bus = quantity.AboutRate(rate)
 			}
 		}
-		exposed := stoker.Percent(float64(c.Exposed) / float64(max(1, c.Time)))
+		exposed := quantity.Percent(float64(c.Exposed) / float64(max(1, c.Time)))
 		s.Rows = append(s.Rows, []string{
 			fmt.Sprint(c.Count), FormatSpan(c.Time), FormatSpan(c.Time / int64(c.Count)),
 			exposed, bytes, bus, r.Name(c.Name),

@@ -14,6 +14,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -58,12 +59,12 @@ func sayWhy(v diagnose.Verdict) string {
 	case v.Class == diagnose.Unknown && !math.IsNaN(v.Idle) && !math.IsNaN(v.Stall):
 		return fmt.Sprintf(
 			"the device is idle %s of the time and waits for input %s, and no cause explains enough of it",
-			stoker.Percent(v.Idle), stoker.Percent(v.Stall))
+			quantity.Percent(v.Idle), quantity.Percent(v.Stall))
 	case len(v.Evidence) > 0:
 		// the row of the device says so
 		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1)
 	case !math.IsNaN(v.Idle):
-		return fmt.Sprintf("the device is idle %s of the time", stoker.Percent(v.Idle))
+		return fmt.Sprintf("the device is idle %s of the time", quantity.Percent(v.Idle))
 	}
 	return "no figure that was recorded decides it"
 }
@@ -265,11 +266,11 @@ func worldOf(run *recording.Run, pid int) int {
 func sayHours(seconds float64) string {
 	switch {
 	case seconds < 100:
-		return stoker.AboutSeconds(seconds)
+		return quantity.AboutSeconds(seconds)
 	case seconds < 100*60:
-		return stoker.About(seconds/60) + " minutes"
+		return quantity.About(seconds/60) + " minutes"
 	}
-	return stoker.About(seconds/3600) + " hours"
+	return quantity.About(seconds/3600) + " hours"
 }
 
 // SayName is the name of a fix as a reader knows it.

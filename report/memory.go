@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose/memory"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // mostOwners is how many operators text names as holders of memory; JSON has all.
@@ -21,7 +21,7 @@ func ListMemory(r TraceReport) Sheet {
 	if !known {
 		return Sheet{}
 	}
-	peak := fmt.Sprintf("tensors took %s at most, %s into the trace", stoker.AboutBytes(float64(u.Peak)),
+	peak := fmt.Sprintf("tensors took %s at most, %s into the trace", quantity.AboutBytes(float64(u.Peak)),
 		FormatSpan(u.At))
 	s := Sheet{
 		Title: "memory", About: " of the judged window: " + peak + ", of that", Says: "In the judged window " + peak +
@@ -30,8 +30,8 @@ func ListMemory(r TraceReport) Sheet {
 	}
 	row := func(word string, bytes int64) {
 		s.Rows = append(s.Rows, []string{
-			word, stoker.AboutBytes(float64(bytes)),
-			stoker.Percent(float64(bytes) / float64(max(1, u.Peak))),
+			word, quantity.AboutBytes(float64(bytes)),
+			quantity.Percent(float64(bytes) / float64(max(1, u.Peak))),
 		})
 	}
 	for kind, bytes := range u.Kinds {
@@ -40,7 +40,7 @@ func ListMemory(r TraceReport) Sheet {
 		}
 	}
 	for _, o := range u.Owners[:min(mostOwners, len(u.Owners))] {
-		row(fmt.Sprintf("  %s, %s", Shorten(NameOwner(r, o), MostName), stoker.Many(o.Count, "time")), o.Bytes)
+		row(fmt.Sprintf("  %s, %s", Shorten(NameOwner(r, o), MostName), quantity.Many(o.Count, "time")), o.Bytes)
 	}
 	if !math.IsNaN(u.Fits) {
 		times := fmt.Sprintf("about %.1f", u.Fits)

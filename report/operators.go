@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // DescribeCounting says of whom the table is, and by whose rules.
@@ -53,7 +53,7 @@ func ListOperatorRows(t *operators.Table, room int) ([][]string, string) {
 		if t.Device > 0 {
 			row = append(row, FormatSpan(r.Device), FormatSpan(r.DeviceSelf))
 		}
-		row = append(row, stoker.Percent(t.Share(r)))
+		row = append(row, quantity.Percent(t.Share(r)))
 		if sourced {
 			row = append(row, cutPath(r.Source, 32))
 		}
@@ -114,8 +114,8 @@ func ListRoof(r *operators.Roofline, most int) Sheet {
 	if r.GPU.Name != "" {
 		device = "against " + r.GPU.Title
 	}
-	s.About = " of matrix work, " + stoker.Percent(r.Covered) + " of kernel time, " + device
-	s.Says = "Matrix work, which is " + stoker.Percent(r.Covered) + " of kernel time: " + device + "."
+	s.About = " of matrix work, " + quantity.Percent(r.Covered) + " of kernel time, " + device
+	s.Says = "Matrix work, which is " + quantity.Percent(r.Covered) + " of kernel time: " + device + "."
 	s.Rows, s.Align = [][]string{{
 		"operator", "in", "calls", "GPU time", "attained", "of peak", "FLOP/B", "ridge",
 		"bound by",
@@ -123,8 +123,8 @@ func ListRoof(r *operators.Roofline, most int) Sheet {
 	for _, pt := range takeFirst(r.Points, most) {
 		s.Rows = append(s.Rows, []string{
 			Shorten(pt.Name, 36), OrUnknown(string(pt.Precision)), fmt.Sprint(pt.Calls),
-			stoker.AboutSeconds(pt.Seconds), stoker.AboutFLOPs(pt.Attained),
-			stoker.Percent(pt.Share), stoker.About(pt.Intensity), stoker.About(pt.Ridge), NameBound(pt),
+			quantity.AboutSeconds(pt.Seconds), quantity.AboutFLOPs(pt.Attained),
+			quantity.Percent(pt.Share), quantity.About(pt.Intensity), quantity.About(pt.Ridge), NameBound(pt),
 		})
 	}
 	return s

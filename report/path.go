@@ -1,8 +1,8 @@
 package report
 
 import (
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // ListPath is the table of what decided how long the judged steps took.
@@ -16,11 +16,11 @@ func ListPath(r TraceReport) Sheet {
 	for _, part := range SplitPath(c) {
 		most := ""
 		if len(part.Names) > 0 {
-			most = stoker.Percent(part.Names[0].Share) + " " + NamePath(r, part.Names[0])
+			most = quantity.Percent(part.Names[0].Share) + " " + NamePath(r, part.Names[0])
 		}
 		s.Rows = append(s.Rows, []string{
 			part.Part.String(), FormatSpan(part.Time / int64(max(1, c.Steps))),
-			stoker.Percent(part.Share), most,
+			quantity.Percent(part.Share), most,
 		})
 	}
 	return s

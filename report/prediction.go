@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Prediction is a setup with what predict says about it, for all faces. What was
@@ -96,21 +97,21 @@ func DescribeBound(f Prediction) []string {
 			NamePart(f, a.Longest.Stage, a.Longest.Resource))
 	}
 	if a.Bound.Resource != "" && a.Next.Resource != "" {
-		times := func(v float64) string { return stoker.About(v) + "x" }
+		times := func(v float64) string { return quantity.About(v) + "x" }
 		text += fmt.Sprintf(" Without it a step gets %s faster, and then %s is the limit (%s).",
-			stoker.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
+			quantity.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
 	}
 	if a.Crossover.Text != "" {
 		text += " " + sentence(a.Crossover.Text)
 		if b := a.Crossover.Batch; b.Known() && b.Low < b.High {
-			text += fmt.Sprintf(" (%s to %s)", stoker.About(b.Low), stoker.About(b.High))
+			text += fmt.Sprintf(" (%s to %s)", quantity.About(b.Low), quantity.About(b.High))
 		}
 		text = strings.TrimSuffix(text, ".") + "."
 	}
 	d := a.Demand
 	reads, copies := "", ""
 	if d.Reads.Point > 0 {
-		reads = fmt.Sprintf(" and %s reads/s", stoker.Around(d.Reads, stoker.About))
+		reads = fmt.Sprintf(" and %s reads/s", quantity.Around(d.Reads, quantity.About))
 	}
 	if !f.Setup.Pinned {
 		copies = " from pinned memory (copies from pageable memory add to compute)"
@@ -119,16 +120,16 @@ func DescribeBound(f Prediction) []string {
 		text,
 		fmt.Sprintf("To compute all the time the device needs %s samples/s: storage %s%s, %s cores, %s workers per "+
 			"GPU, link %s%s.",
-			stoker.Around(d.Samples, stoker.About), stoker.Around(d.Storage, stoker.AboutRate), reads,
-			stoker.Around(d.Cores, stoker.About), stoker.Around(d.Workers, stoker.About),
-			stoker.Around(d.Link, stoker.AboutRate), copies),
+			quantity.Around(d.Samples, quantity.About), quantity.Around(d.Storage, quantity.AboutRate), reads,
+			quantity.Around(d.Cores, quantity.About), quantity.Around(d.Workers, quantity.About),
+			quantity.Around(d.Link, quantity.AboutRate), copies),
 	}
 }
 
 // ListNeeds is what a rate takes of each part, as a table.
 func ListNeeds(z predict.Sizing) Sheet {
 	s := Sheet{
-		Title: fmt.Sprintf("what %s utilisation takes", stoker.Percent(z.Target)),
+		Title: fmt.Sprintf("what %s utilisation takes", quantity.Percent(z.Target)),
 		Rows:  [][]string{{"", "has", "needs", "from", "to"}}, Align: "lrrrr",
 	}
 	if z.Reached {
@@ -158,7 +159,7 @@ func ListNeeds(z predict.Sizing) Sheet {
 func needText(n predict.Need) func(float64) string {
 	switch n.Unit {
 	case "bytes/s":
-		return stoker.AboutRate
+		return quantity.AboutRate
 	case "bool":
 		return func(v float64) string { return strconv.FormatBool(v != 0) }
 	}
@@ -166,7 +167,7 @@ func needText(n predict.Need) func(float64) string {
 		if !stat.Finite(v) {
 			return "unknown"
 		}
-		return stoker.About(math.Ceil(v))
+		return quantity.About(math.Ceil(v))
 	}
 }
 
@@ -178,13 +179,13 @@ func unitOf(n predict.Need) string {
 func ListWaste(f Prediction) Sheet {
 	w := f.Waste
 	return Sheet{
-		Title: fmt.Sprintf("what idling costs, of %s GPU hours", stoker.About(f.Hours)), Align: "ll", Lines: w.Notes,
+		Title: fmt.Sprintf("what idling costs, of %s GPU hours", quantity.About(f.Hours)), Align: "ll", Lines: w.Notes,
 		Rows: [][]string{
 			{"", ""},
-			{"idle", stoker.Around(w.GPUHours, stoker.About) + " GPU hours"},
-			{"money", stoker.Around(w.Dollars, stoker.About) + " $"},
-			{"energy", stoker.Around(w.KWh, stoker.About) + " kWh"},
-			{"carbon", stoker.Around(w.KgCO2, stoker.About) + " kg CO2e"},
+			{"idle", quantity.Around(w.GPUHours, quantity.About) + " GPU hours"},
+			{"money", quantity.Around(w.Dollars, quantity.About) + " $"},
+			{"energy", quantity.Around(w.KWh, quantity.About) + " kWh"},
+			{"carbon", quantity.Around(w.KgCO2, quantity.About) + " kg CO2e"},
 		},
 	}
 }
@@ -251,9 +252,9 @@ func ListSettings(f Prediction, bar func(use float64) string) [][]string {
 			continue
 		}
 		rows = append(rows, []string{
-			value(i), FormatKnown(q.Step, stoker.AboutSeconds), FormatKnown(q.Throughput, stoker.About),
-			stoker.About(q.Throughput.Low), stoker.About(q.Throughput.High),
-			NameLimit(q.BoundStage, q.Bound), FormatKnown(q.Utilization, stoker.Percent), bar(q.Utilization.Point),
+			value(i), FormatKnown(q.Step, quantity.AboutSeconds), FormatKnown(q.Throughput, quantity.About),
+			quantity.About(q.Throughput.Low), quantity.About(q.Throughput.High),
+			NameLimit(q.BoundStage, q.Bound), FormatKnown(q.Utilization, quantity.Percent), bar(q.Utilization.Point),
 		})
 	}
 	return rows

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // ListRanks is the table over all ranks.
@@ -28,16 +28,16 @@ func ListRanks(t *ranks.Table) Sheet {
 	for _, r := range shown {
 		cause := "-"
 		if r.CauseShare > 0 {
-			cause = fmt.Sprintf("%s %s", r.Cause, stoker.Percent(r.CauseShare))
+			cause = fmt.Sprintf("%s %s", r.Cause, quantity.Percent(r.CauseShare))
 		}
 		last, waited, delayed := "unknown", "unknown", "unknown"
 		if r.Arrived > 0 {
 			last, waited, delayed = fmt.Sprintf("%d/%d", r.Last,
-				r.Arrived), stoker.AboutSeconds(r.Waited), stoker.AboutSeconds(r.Delayed)
+				r.Arrived), quantity.AboutSeconds(r.Waited), quantity.AboutSeconds(r.Delayed)
 		}
 		s.Rows = append(s.Rows, []string{
-			fmt.Sprint(r.Rank), stoker.AboutSeconds(r.Step), stoker.Percent(r.Kernel), stoker.Percent(r.Copy),
-			stoker.Percent(r.Communication), stoker.Percent(r.Idle), stoker.Percent(r.Input),
+			fmt.Sprint(r.Rank), quantity.AboutSeconds(r.Step), quantity.Percent(r.Kernel), quantity.Percent(r.Copy),
+			quantity.Percent(r.Communication), quantity.Percent(r.Idle), quantity.Percent(r.Input),
 			cause, last, waited, delayed,
 		})
 	}
@@ -68,7 +68,7 @@ func rankLines(t *ranks.Table) []string {
 		return []string{fmt.Sprintf(
 			"Collectives could not be matched: the ends of those with the same number differ by %s in the median "+
 				"once the clocks are set, so they are not the same ones. Who waits for whom is unknown (give files "+
-				"of the same steps).", stoker.AboutSeconds(t.Apart))}
+				"of the same steps).", quantity.AboutSeconds(t.Apart))}
 	}
 	if t.Matched == 0 {
 		return []string{"No collective was found on two ranks: who waits for whom is unknown (give the files of all " +
@@ -79,10 +79,10 @@ func rankLines(t *ranks.Table) []string {
 		s := t.Ranks[t.Straggler]
 		line := fmt.Sprintf(
 			"Rank %d is the straggler: it comes last to %d of %d collectives, and the other ranks wait %s for it",
-			s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed))
+			s.Rank, s.Last, s.Arrived, quantity.AboutSeconds(s.Delayed))
 		if s.CauseShare > 0 {
 			line += fmt.Sprintf(". Its own device is idle mostly for %s (%s of the window)", s.Cause,
-				stoker.Percent(s.CauseShare))
+				quantity.Percent(s.CauseShare))
 		}
 		lines = append(lines, line+".")
 	} else {
@@ -92,12 +92,12 @@ func rankLines(t *ranks.Table) []string {
 	lines = append(lines, waitLines(t)...)
 	clock := fmt.Sprintf(
 		"Clocks: %d collectives were matched and set to end together, and their ends then differ by %s in the median",
-		t.Matched, stoker.AboutSeconds(t.Aligned))
+		t.Matched, quantity.AboutSeconds(t.Aligned))
 	if t.OneClock {
 		lines = append(lines,
 			fmt.Sprintf(
 				"All ranks are on one clock, by which %d collectives ran at the same time, and their ends differ by "+
-					"%s in the median.", t.Matched, stoker.AboutSeconds(t.Aligned)))
+					"%s in the median.", t.Matched, quantity.AboutSeconds(t.Aligned)))
 		return append(lines, unmatchedLine(t)...)
 	}
 	if len(t.Ranks) <= mostClocks {
@@ -109,7 +109,7 @@ func rankLines(t *ranks.Table) []string {
 		for _, r := range t.Ranks {
 			most = max(most, math.Abs(r.Clock))
 		}
-		clock += fmt.Sprintf(", clocks were up to %s off rank %d's", stoker.AboutSeconds(most), t.Ranks[0].Rank)
+		clock += fmt.Sprintf(", clocks were up to %s off rank %d's", quantity.AboutSeconds(most), t.Ranks[0].Rank)
 	}
 	return append(append(lines, clock+"."), unmatchedLine(t)...)
 }
@@ -128,8 +128,9 @@ func waitLines(t *ranks.Table) (lines []string) {
 				continue
 			}
 			if waiting[j]++; !many {
-				lines = append(lines, fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, stoker.AboutSeconds(waited),
-					t.Ranks[j].Rank))
+				lines = append(lines,
+					fmt.Sprintf("Rank %d waits %s for rank %d.", r.Rank, quantity.AboutSeconds(waited),
+						t.Ranks[j].Rank))
 			}
 			longest[j] = max(longest[j], waited)
 		}
@@ -137,7 +138,8 @@ func waitLines(t *ranks.Table) (lines []string) {
 	for j, n := range waiting {
 		if many && n > 0 {
 			lines = append(lines, fmt.Sprintf("%d rank%s wait%s mostly for rank %d, %s at most.", n,
-				stoker.Ending(n, "", "s"), stoker.Ending(n, "s", ""), t.Ranks[j].Rank, stoker.AboutSeconds(longest[j])))
+				quantity.Ending(n, "", "s"), quantity.Ending(n, "s", ""), t.Ranks[j].Rank,
+				quantity.AboutSeconds(longest[j])))
 		}
 	}
 	return lines

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Runs are the jobs of a folder of recordings, with what they lost.
@@ -85,9 +85,9 @@ func (j Job) bestGain() string {
 	case math.IsNaN(j.AtMost):
 		return "worth unknown"
 	case math.IsNaN(j.Speedup):
-		return "at most " + stoker.AboutRatio(j.AtMost)
+		return "at most " + quantity.AboutRatio(j.AtMost)
 	}
-	return stoker.AboutRatio(j.Speedup)
+	return quantity.AboutRatio(j.Speedup)
 }
 
 // FormatLost puts what a month lost into a sentence; empty if nothing has a price.
@@ -95,7 +95,7 @@ func (m Month) FormatLost(format string) string {
 	if m.Priced == 0 {
 		return fmt.Sprintf(format, "unknown")
 	}
-	return fmt.Sprintf(format, stoker.AboutDollars(m.Lost))
+	return fmt.Sprintf(format, quantity.AboutDollars(m.Lost))
 }
 
 // Host is the machine of the job, or the first of several.

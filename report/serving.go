@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // ListServing is the table of a server's passes: what each kind takes on the device.
@@ -26,8 +26,8 @@ func ListServing(r TraceReport, top int) Sheet {
 		whole := float64(max(1, pass.Time))
 		s.Rows = append(s.Rows, []string{
 			Shorten(pass.Phase, MostName), requests, fmt.Sprint(pass.Count), FormatSpan(pass.Time / int64(pass.Count)),
-			stoker.Percent(float64(pass.Kernel) / whole), stoker.Percent(float64(pass.Idle) / whole),
-			stoker.About(RateTokens(pass)),
+			quantity.Percent(float64(pass.Kernel) / whole), quantity.Percent(float64(pass.Idle) / whole),
+			quantity.About(RateTokens(pass)),
 		})
 	}
 	return s

@@ -5,13 +5,13 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/lanes"
 	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/diagnose/ranks"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -75,21 +75,21 @@ func (r TraceReport) FormatLength() string {
 
 // DescribeFiles says how much was read, and how fast.
 func DescribeFiles(s TraceSource) string {
-	text := stoker.Many(s.Events, "event")
+	text := quantity.Many(s.Events, "event")
 	if len(s.Files) == 1 {
 		text = Shorten(s.Files[0], 60) + ", " + text
 	} else {
 		text = fmt.Sprintf("%d files, %s", len(s.Files), text)
 	}
-	text += ", " + stoker.AboutBytes(float64(s.Bytes))
+	text += ", " + quantity.AboutBytes(float64(s.Bytes))
 	if s.Seconds > 0 {
-		text += fmt.Sprintf(", read and judged in %s", stoker.AboutSeconds(s.Seconds))
+		text += fmt.Sprintf(", read and judged in %s", quantity.AboutSeconds(s.Seconds))
 	}
 	return text
 }
 
 // FormatSpan prints nanoseconds.
-func FormatSpan(ns int64) string { return stoker.AboutSeconds(float64(ns) / 1e9) }
+func FormatSpan(ns int64) string { return quantity.AboutSeconds(float64(ns) / 1e9) }
 
 // OrUnknown is a text, or the word unknown for an empty one.
 func OrUnknown(s string) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -101,10 +102,10 @@ func DescribeGain(f advise.Fix) string {
 		return gain
 	}
 	if f.Forecast.Step.Known() {
-		gain += fmt.Sprintf(", step %s", stoker.AboutSeconds(f.Forecast.Step.Point))
+		gain += fmt.Sprintf(", step %s", quantity.AboutSeconds(f.Forecast.Step.Point))
 	}
 	if f.Forecast.Throughput.Known() {
-		gain += ", " + stoker.AboutSamples(f.Forecast.Throughput.Point)
+		gain += ", " + quantity.AboutSamples(f.Forecast.Throughput.Point)
 	}
 	if f.Forecast.Bound != "" {
 		gain += ", then " + DescribeLimit(f.Forecast.Bound)

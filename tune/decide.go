@@ -11,6 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -134,9 +135,9 @@ func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn
 // formatPromise prints what is promised, of which there may be an upper bound alone.
 func formatPromise(worth stoker.Interval) string {
 	if math.IsNaN(worth.Point) && worth.High > 0 {
-		return "at most " + stoker.AboutRatio(worth.High)
+		return "at most " + quantity.AboutRatio(worth.High)
 	}
-	return stoker.Factor(worth)
+	return quantity.Factor(worth)
 }
 
 // InTurn is how many starts a trial takes on a noisy machine.
@@ -208,12 +209,12 @@ func with(made, more []stoker.Change) []stoker.Change {
 // whyNoisy reports why one run after the other tells little here, "" where it does.
 func whyNoisy(times []float64, others float64) string {
 	if others >= crowd {
-		return fmt.Sprintf("other programs use %s cores", stoker.About(others))
+		return fmt.Sprintf("other programs use %s cores", quantity.About(others))
 	}
 	if half := len(times) / 2; half > 0 {
 		first, second := stat.Mean(times[:half]), stat.Mean(times[half:])
 		if off := math.Abs(first/second - 1); off >= drift {
-			return "the two halves of the first run differ by " + stoker.Percent(off)
+			return "the two halves of the first run differ by " + quantity.Percent(off)
 		}
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -216,7 +217,7 @@ func (t Trial) sentence() string {
 	case math.IsNaN(worth.Point):
 		return what + t.Pairs[0].Refused
 	}
-	return what + stoker.Factor(worth) + ", promised " + formatPromise(t.PromisedRange()) + losses
+	return what + quantity.Factor(worth) + ", promised " + formatPromise(t.PromisedRange()) + losses
 }
 
 // PromisedRange is what a trial was promised; unknown where that is only an upper bound.

@@ -11,6 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -144,7 +145,7 @@ func (s traceSide) refusal(name string) string {
 	}
 	if n := s.fewest(); n < fewestTraced {
 		return fmt.Sprintf(
-			"the trace %s has %d steady step%s, %d are needed to tell a difference from their spread: record five and more", name, n, stoker.Ending(n, "", "s"), fewestTraced)
+			"the trace %s has %d steady step%s, %d are needed to tell a difference from their spread: record five and more", name, n, quantity.Ending(n, "", "s"), fewestTraced)
 	}
 	return ""
 }
@@ -256,7 +257,7 @@ func (o *TraceOutcome) addDoubts(was, now traceSide) {
 	w := &work{}
 	if o.Alike < sameProgram {
 		w.addWarning("these are different programs: %s of the device's time is under names that both have, of "+
-			"kernels or operators. What follows compares as far as names agree", stoker.Percent(o.Alike))
+			"kernels or operators. What follows compares as far as names agree", quantity.Percent(o.Alike))
 	}
 	if n, m := was.fewest(), now.fewest(); min(n, m) < leastSteps {
 		w.addWarning("%d and %d steps are few: the interval takes them as independent of each other, and cannot see "+

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/strip"
 	"github.com/stoker-dev/stoker/report/text"
@@ -76,9 +77,9 @@ func (d *drawing) pipeline(s State, most int) []string {
 		}
 		shown++
 		wide := min(d.columns(), max(1, int(math.Round(p.rate/full*float64(d.columns())))))
-		bar, code, text := strings.Repeat("▆", wide), "34", stoker.AboutSamples(p.rate)
+		bar, code, text := strings.Repeat("▆", wide), "34", quantity.AboutSamples(p.rate)
 		if !p.samples {
-			text = stoker.About(p.rate) + " steps/s"
+			text = quantity.About(p.rate) + " steps/s"
 		}
 		if p.rate > full {
 			bar = bar[:len(bar)-len("▆")] + "▶"
@@ -115,7 +116,7 @@ func (d *drawing) workers(s State) []string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[name], name))
 		}
 	}
-	return []string{pad("pipeline", nameWidth) + " " + stoker.Many(n, "worker") + ": " + strings.Join(parts, ", ")}
+	return []string{pad("pipeline", nameWidth) + " " + quantity.Many(n, "worker") + ": " + strings.Join(parts, ", ")}
 }
 
 // lately is how long ago a worker was seen that is still there, seconds.

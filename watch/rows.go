@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/strip"
 )
@@ -218,9 +218,9 @@ func (d *drawing) pick(values []float64, at int) float64 {
 func (d *drawing) short(v float64, unit string) string {
 	switch unit {
 	case "share":
-		return stoker.Percent(math.Round(100*v) / 100)
+		return quantity.Percent(math.Round(100*v) / 100)
 	case "cores":
-		return stoker.AboutCores(v) + " cores"
+		return quantity.AboutCores(v) + " cores"
 	}
 	return strip.FormatValue(v, unit)
 }

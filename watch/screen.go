@@ -11,13 +11,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -238,17 +238,17 @@ func (d *drawing) small(s State) {
 		d.addLine(d.paint("1;"+classColour(s.Verdict), kind))
 	}
 	if s.Verdict.HasSteps {
-		d.addLine("waits " + stoker.Percent(s.Verdict.Stall))
-		d.addLine("step " + stoker.AboutSeconds(s.Verdict.Costs.Step))
+		d.addLine("waits " + quantity.Percent(s.Verdict.Stall))
+		d.addLine("step " + quantity.AboutSeconds(s.Verdict.Costs.Step))
 	}
 	d.addLine(d.quiet(fmt.Sprintf("%d x %d shows all", leastWidth, leastHeight)))
 }
 
 // headline is what there is to know first.
 func (d *drawing) headline(s State, states []State) {
-	parts := []string{d.bold("stoker watch"), s.Name, stoker.AboutSeconds(s.Run.End()) + " so far"}
+	parts := []string{d.bold("stoker watch"), s.Name, quantity.AboutSeconds(s.Run.End()) + " so far"}
 	if exit := s.Run.Facts.Exit; exit != nil {
-		parts[2] = fmt.Sprintf("%s, ended with %d", stoker.AboutSeconds(s.Run.End()), exit.Code)
+		parts[2] = fmt.Sprintf("%s, ended with %d", quantity.AboutSeconds(s.Run.End()), exit.Code)
 	}
 	if s.Run.Emulated() {
 		parts = append(parts, "[emulated device]")
@@ -258,14 +258,14 @@ func (d *drawing) headline(s State, states []State) {
 	d.addLine(d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Class)) + "  " + title(s.Verdict))
 	if v := s.Verdict; v.HasSteps {
 		parts := []string{
-			"waits for input " + stoker.Percent(v.Stall), "idle " + stoker.Percent(v.Idle),
-			"step " + stoker.AboutSeconds(v.Costs.Step),
+			"waits for input " + quantity.Percent(v.Stall), "idle " + quantity.Percent(v.Idle),
+			"step " + quantity.AboutSeconds(v.Costs.Step),
 		}
 		if rate := v.Costs.Rate(); rate > 0 {
-			parts = append(parts, stoker.AboutSamples(rate))
+			parts = append(parts, quantity.AboutSamples(rate))
 		}
 		if h := v.Cost.Hour.Dollars; h.Known() && h.Point > 0 {
-			parts = append(parts, "idle costs "+stoker.AboutDollars(h.Point)+" an hour per GPU")
+			parts = append(parts, "idle costs "+quantity.AboutDollars(h.Point)+" an hour per GPU")
 		}
 		d.fitted(parts)
 	}
@@ -309,7 +309,7 @@ func (d *drawing) peers(states []State) {
 			text = []string{d.paint(classColour(s.Verdict), pad(string(s.Verdict.Class), 28))}
 		}
 		if v := s.Verdict; v.HasSteps {
-			text = append(text, "waits "+pad(stoker.Percent(v.Stall), 6), "step "+stoker.AboutSeconds(v.Costs.Step))
+			text = append(text, "waits "+pad(quantity.Percent(v.Stall), 6), "step "+quantity.AboutSeconds(v.Costs.Step))
 		}
 		d.addLine(mark + pad(s.label(), max(18, d.Width-62)) + " " + strings.Join(text, "  "))
 	}
@@ -369,18 +369,18 @@ func (d *drawing) drawState(s State, states []State) {
 // drawAxis says which time the columns are, and what the values at the right are of.
 func (d *drawing) drawAxis(v *view) string {
 	columns := d.columns()
-	left, right := stoker.AboutSeconds(v.from), "now"
+	left, right := quantity.AboutSeconds(v.from), "now"
 	if d.ended {
 		right = "the end"
 	} else if v.from > 0 {
-		left = "-" + stoker.AboutSeconds(v.to-v.from)
+		left = "-" + quantity.AboutSeconds(v.to-v.from)
 	}
 	line := []rune(left + strings.Repeat(" ", max(1, columns-cellsOf(left)-cellsOf(right))) + right)
 	of := ""
 	switch {
 	case d.Back > 0:
 		of = fmt.Sprintf("at the mark, %s",
-			stoker.AboutSeconds(v.from+(float64(v.at)+0.5)*(v.to-v.from)/float64(columns)))
+			quantity.AboutSeconds(v.from+(float64(v.at)+0.5)*(v.to-v.from)/float64(columns)))
 		line = []rune(strings.Repeat(" ", columns))
 		line[min(v.at, columns-1)] = '▲'
 	case d.ended:

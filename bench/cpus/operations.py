@@ -5,7 +5,7 @@
     bench/cpus/operations.py --markdown bench/cpus/RESULTS.md
 
 On each platform the Pillow and the torchvision of that platform make every operation alone, on random pictures of all
-modes, and a few on the files in each FOLDER/*; the feed's code for that platform makes them again, and what is not
+modes, and a few on the files in each FOLDER/*, and read PNGs with odd chunks; the feed's code for that platform makes them again, and what is not
 byte for byte the same is told and ends this with 1. feed/picture/testdata/chains.py draws, differential_test.go
 compares. arm64 is emulated by qemu. FOLDER is feed/decode/testdata if none is given.
 """
@@ -26,6 +26,7 @@ ROOT = cpus.ROOT
 PYTHON = {"amd64": ROOT / "python/.venv/bin/python", "arm64": cpus.BUILT / "root/python"}
 NAMES = {"amd64": "x86-64", "arm64": "arm64"}
 ROW = re.compile(r'row "(.*)": (\d+) same, (\d+) bytes, (\d+) differ, refused: map\[(.*)\]$', re.MULTILINE)
+CHUNKS = "PNGs with odd chunks"
 BEGIN, END = "<!-- operations.py: begin -->", "<!-- operations.py: end -->"
 
 
@@ -48,10 +49,14 @@ def prepare(arch):
 
 
 def compare(arch, folder):
-    """The rows of a platform, by operation: of random pictures, or of the files in a folder."""
+    """The rows of a platform, by operation: of random pictures (None), PNGs with odd chunks (CHUNKS), or the files in a folder."""
     front, environment = cpus.launcher(cpus.Level("", arch, None, qemu="" if arch == cpus.HERE else "max"))
-    test = "TestOddFilesArePillows" if folder else "TestEachOperationIsPillows"
-    words = [*front, cpus.BUILT / arch / "picture.test", "-test.v", "-test.run", f"^{test}$", *(["-folder", folder.resolve(), "-least", "1"] if folder else [])]
+    test, more = "TestEachOperationIsPillows", []
+    if folder == CHUNKS:
+        test = "TestOddChunksArePillows"
+    elif folder:
+        test, more = "TestOddFilesArePillows", ["-folder", folder.resolve(), "-least", "1"]
+    words = [*front, cpus.BUILT / arch / "picture.test", "-test.v", "-test.run", f"^{test}$", *more]
     done = subprocess.run([str(word) for word in words], env={**environment, "STOKER_PYTHON": str(PYTHON[arch])}, cwd=ROOT / "feed/picture", capture_output=True, text=True)
     found = ROW.findall(done.stdout)
     if not found:
@@ -68,7 +73,7 @@ def compare(arch, folder):
 
 def compare_all(platforms, folders):
     """The rows of each platform; emulated ones take longest, and begin first."""
-    jobs = [(arch, folder) for arch in reversed(platforms) for folder in (None, *folders)]
+    jobs = [(arch, folder) for arch in reversed(platforms) for folder in (None, CHUNKS, *folders)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda job: compare(*job), jobs))
     rows = {arch: {} for arch in platforms}

@@ -20,7 +20,6 @@ import importlib.util
 import io
 import json
 import math
-import multiprocessing
 import os
 import random
 import sys
@@ -35,6 +34,9 @@ import account
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCH = 16
+EPOCHS = 2  # that are compared, with each number of workers
+WORKERS = 0, 2
+COUNTED = 2  # epochs whose CPU time is taken, with the last number of workers
 PIPELINES = {}
 
 
@@ -933,28 +935,30 @@ def job(title, fed, place, steps):
         random.seed(7)
         np.random.seed(7)
 
-    counts = _counted(fed)
+    if fed:
+        import stoker
+
+        stoker.feed()
     seed()
     make = PIPELINES[title](place)
     if steps:
         seed()
-        return {"digests": _losses(make, steps), "made": list(counts)}
+        return {"digests": _losses(make, steps), "made": _counted()}
     found = []
-    for workers in (0, 2):
+    for workers in WORKERS:
         seed()
         batches = make(workers)
-        for _ in range(2):
+        for _ in range(EPOCHS):
             seen = hashlib.sha256()
             for batch in batches:
                 digest(batch, seen)
             found.append(seen.hexdigest()[:16])
         found.append(repr((torch.rand(1).item(), random.random(), np.random.rand())))
-    made = list(counts)
     cpu, began = account.cpu_seconds(), time.monotonic()
-    for _ in range(2):
+    for _ in range(COUNTED):
         for _ in batches:
             pass
-    return {"digests": found, "cpu": account.cpu_seconds() - cpu, "seconds": time.monotonic() - began, "made": made}
+    return {"digests": found, "cpu": account.cpu_seconds() - cpu, "seconds": time.monotonic() - began, "made": _counted()}
 
 
 def _losses(make, steps):
@@ -980,44 +984,13 @@ def _losses(make, steps):
     return [hashlib.sha256(" ".join(losses).encode()).hexdigest()[:16], losses[-1], len(losses)]
 
 
-def _counted(fed):
-    """Pictures that the daemon made for batches, and one by one for pixels that were asked for at once; those that Pillow decoded."""
-    from PIL import Image
+def _counted():
+    """Pictures that the daemon made whole, those that it made in part, and those that Pillow or another library decoded."""
+    if "stoker" not in sys.modules:
+        return [0, 0, 0]
+    from stoker import _share
 
-    counts = multiprocessing.Array("q", 3)
-
-    def add(which, count):
-        with counts.get_lock():
-            counts[which] += count
-
-    decoder = Image._getdecoder
-
-    def getdecoder(mode, name, *rest):
-        add(2, name != "raw")
-        return decoder(mode, name, *rest)
-
-    Image._getdecoder = getdecoder
-    if fed:
-        import stoker
-        from stoker import _line, _making
-
-        stoker.feed()
-        call, finish, within = _line.Line.__call__, _making.finish, []
-
-        def counting(self, jobs):
-            left = call(self, jobs)
-            add(0 if within or len(jobs) > 1 else 1, len(jobs) - len(left))
-            return left
-
-        def finishing(recording):
-            within.append(True)
-            try:
-                finish(recording)
-            finally:
-                within.pop()
-
-        _line.Line.__call__, _making.finish = counting, finishing
-    return counts
+    return _share.counted()[0][:3]
 
 
 # All of them
@@ -1059,28 +1032,37 @@ def judged(title, alone, fed):
         return {"pipeline": title, "result": "absent" if missing else "broken alone" if "error" in alone else "BROKEN", "why": error}
     row = {"pipeline": title, "equal": alone["digests"] == fed["digests"], "said": fed["said"][:2]}
     if "cpu" not in alone:
-        return row | {"losses": alone["digests"], "batched": fed["made"][0]}
-    batched, at_once, pillow = fed["made"]
-    share = batched / max(1, batched + at_once + pillow)
-    result = "none" if batched + at_once == 0 else "whole" if share >= 0.9 else "part"
-    return row | {"result": result, "batched": batched, "at_once": at_once, "pillow": pillow, "cpu_alone": round(alone["cpu"], 2), "ratio": round(fed["cpu"] / alone["cpu"], 2), "speed": round(alone["seconds"] / fed["seconds"], 2)}
+        return row | {"losses": alone["digests"], "made": fed["made"]}
+    whole, part, pillow = fed["made"]
+    result = "none" if whole + part == 0 else "whole" if whole >= 0.9 * (whole + part + pillow) else "part"
+    return row | {"result": result, "made": fed["made"], "cpu_alone": round(alone["cpu"], 2), "ratio": round(fed["cpu"] / alone["cpu"], 2), "speed": round(alone["seconds"] / fed["seconds"], 2)}
 
 
 def table(files):
     """What runs printed, as the document has it; of a pipeline that ran twice the later."""
     rows = {row["pipeline"]: row for file in files for row in map(json.loads, Path(file).read_text().splitlines())}
-    lines = ["| pipeline | made by Go | pictures in batches, one by one, by Pillow | CPU | speed | equal |", "|---|---|---|---|---|---|"]
+    lines = ["| pipeline | made by Go | pictures whole, in part, by Pillow | CPU | speed | equal |", "|---|---|---|---|---|---|"]
     for title in (title for title in PIPELINES if title in rows):
         row = rows[title]
         if "equal" not in row:
             lines.append(f"| {title} | {row['result']}: {row['why']:.100} | | | | |")
             continue
-        counts = f"{row['batched']}, {row['at_once']}, {row['pillow']}"
+        counts = ", ".join(map(str, row["made"]))
         lines.append(f"| {title} | {row['result']} | {counts} | {row['ratio']:.2f} | {row['speed']:.2f} | {'yes' if row['equal'] else 'NO'} |")
     results = [row["result"] for row in rows.values()]
     unequal = sum(not row.get("equal", True) for row in rows.values())
     lines += ["", f"{len(rows)} pipelines: " + ", ".join(f"{results.count(kind)} {kind}" for kind in ("whole", "part", "none", "absent", "broken alone", "BROKEN")) + f"; {unequal} unequal."]
     return "\n".join(lines)
+
+
+def prepare():
+    """What the processes that are forked have in common."""
+    os.environ.update(HF_HUB_OFFLINE="1", NO_ALBUMENTATIONS_UPDATE="1", TQDM_DISABLE="1", STOKER_BIN=str(ROOT / "bin/stoker"))
+    sys.path.insert(0, str(ROOT / "python"))
+    import torch
+
+    _space()
+    torch.set_num_threads(1)
 
 
 def main():
@@ -1098,12 +1080,7 @@ def main():
     BATCH = arguments.batch
     if arguments.table:
         return print(table(arguments.table))
-    os.environ.update(HF_HUB_OFFLINE="1", NO_ALBUMENTATIONS_UPDATE="1", TQDM_DISABLE="1", STOKER_BIN=str(ROOT / "bin/stoker"))
-    sys.path.insert(0, str(ROOT / "python"))
-    import torch
-
-    _space()
-    torch.set_num_threads(1)
+    prepare()
     part, parts = map(int, arguments.part.split("/"))
     for number, title in enumerate(PIPELINES):
         if any(text.lower() in title.lower() for text in arguments.only) and number % parts == part:

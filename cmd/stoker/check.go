@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/verify"
 )
 
@@ -153,17 +154,17 @@ func (c *checkFlag) known() string {
 	return "stall, idle or step, as in stall<10%"
 }
 
-// limitOf reads the limit of a quantity in its unit.
-func limitOf(quantity, text string) (float64, error) {
-	switch quantity {
+// limitOf reads the limit of what is bounded in its unit.
+func limitOf(what, text string) (float64, error) {
+	switch what {
 	case "step":
-		s, err := stoker.ParseSeconds(text)
+		s, err := quantity.ParseSeconds(text)
 		return float64(s), err
 	case faster:
-		n, err := stoker.ParseNumber(strings.TrimSuffix(text, "x"))
+		n, err := quantity.ParseNumber(strings.TrimSuffix(text, "x"))
 		return float64(n), err
 	}
-	s, err := stoker.ParseShare(text)
+	s, err := quantity.ParseShare(text)
 	return float64(s), err
 }
 
@@ -198,15 +199,15 @@ func (b bound) ofTwo() bool { return b.quantity == stepChange || b.quantity == f
 // between says why a bound on the speed-up does not hold. The whole interval has to be
 // within: what longer runs may refute is not known.
 func (b bound) between(speedup *stoker.Interval) []string {
-	least, asked := b.limit, "faster >"+b.orEqual()+" "+stoker.About(b.limit)+"x is asked for"
+	least, asked := b.limit, "faster >"+b.orEqual()+" "+quantity.About(b.limit)+"x is asked for"
 	if b.quantity == stepChange {
-		least, asked = 1/(1+b.limit), "step <"+b.orEqual()+" +"+stoker.Percent(b.limit)+" is asked for"
+		least, asked = 1/(1+b.limit), "step <"+b.orEqual()+" +"+quantity.Percent(b.limit)+" is asked for"
 	}
 	if speedup == nil {
 		return []string{"the speed-up is unknown, and " + asked}
 	}
 	within := func(v float64) bool { return v > least || b.equal && v == least }
-	found := "the speed-up is " + stoker.Factor(*speedup) + ", and " + asked
+	found := "the speed-up is " + quantity.Factor(*speedup) + ", and " + asked
 	switch {
 	case within(speedup.Low):
 		return nil
@@ -243,9 +244,9 @@ func (b bound) failed(v diagnose.Verdict) []string {
 	if value < b.limit || b.equal && value == b.limit {
 		return nil
 	}
-	operator, limit, is := "<"+b.orEqual(), stoker.Share(b.limit).String(), stoker.Percent(value)
+	operator, limit, is := "<"+b.orEqual(), quantity.Share(b.limit).String(), quantity.Percent(value)
 	if b.quantity == "step" {
-		limit, is = stoker.Seconds(b.limit).String(), stoker.AboutSeconds(value)
+		limit, is = quantity.Seconds(b.limit).String(), quantity.AboutSeconds(value)
 	}
 	switch {
 	case math.IsNaN(value):

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -176,7 +176,7 @@ func (a *app) exportTable(ctx context.Context, args []string, file string, table
 	for _, why := range unread[:min(len(unread), mostNotes)] {
 		a.say("left out: %v", why)
 	}
-	a.say("%s is written: %d of %s", file, len(files)-len(unread), stoker.Many(len(files), "recording"))
+	a.say("%s is written: %d of %s", file, len(files)-len(unread), quantity.Many(len(files), "recording"))
 	return nil
 }
 

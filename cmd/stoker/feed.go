@@ -17,12 +17,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/feed"
 	"github.com/stoker-dev/stoker/feed/check"
 	"github.com/stoker-dev/stoker/feed/serve"
 	set "github.com/stoker-dev/stoker/feed/source"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
@@ -219,12 +219,12 @@ func printCheck(w io.Writer, r check.Report) error {
 	for _, note := range r.Notes {
 		line("note: %s", note)
 	}
-	line("%s", stoker.Many(len(r.Bad), "bad file"))
+	line("%s", quantity.Many(len(r.Bad), "bad file"))
 	for _, b := range r.Bad[:min(namedFiles, len(r.Bad))] {
 		line("  %s: %s", b.Path, b.Reason)
 	}
 	more(len(r.Bad))
-	line("%s whose pixels may differ from Pillow's", stoker.Many(len(r.Inexact), "file"))
+	line("%s whose pixels may differ from Pillow's", quantity.Many(len(r.Inexact), "file"))
 	for _, i := range r.Inexact[:min(namedFiles, len(r.Inexact))] {
 		line("  %s: %s", i.Path, i.Reason)
 	}

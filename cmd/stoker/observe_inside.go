@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/recording"
@@ -41,7 +41,7 @@ func (t *inside) look(run *recording.Run, v diagnose.Verdict, now float64) (says
 	}
 	t.told = true
 	seen := fmt.Sprintf("%.0f s: the device is idle %s of the time, and nothing that is measured says why for %s of it",
-		now, stoker.Percent(v.Idle), stoker.Percent(v.Unexplained))
+		now, quantity.Percent(v.Idle), quantity.Percent(v.Unexplained))
 	if !p.Hooked {
 		t.lacking = "the hook is not in process " + fmt.Sprint(p.PID)
 	}

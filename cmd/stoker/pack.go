@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/feed/pack"
 	set "github.com/stoker-dev/stoker/feed/source"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
@@ -79,7 +79,7 @@ func (f packFlags) readOptions(given func(flag string) bool, named bool) (pack.O
 	if given("shuffle") {
 		o.Shuffle = &f.seed
 	}
-	size, err := stoker.ParseBytes(f.size)
+	size, err := quantity.ParseBytes(f.size)
 	o.Bytes = int64(size)
 	switch {
 	case err != nil:
@@ -206,9 +206,9 @@ func (a *app) printPack(index *pack.Index, f packFlags) error {
 		state = ", verified"
 	}
 	classes := len(index.Classes)
-	a.printLine("%s: %s of %d class%s in %s, %s%s", f.output, stoker.Many(index.Samples, "sample"), classes,
-		stoker.Ending(classes, "", "es"),
-		stoker.Many(len(index.Shards), "shard"), stoker.AboutBytes(float64(index.Bytes)), state)
+	a.printLine("%s: %s of %d class%s in %s, %s%s", f.output, quantity.Many(index.Samples, "sample"), classes,
+		quantity.Ending(classes, "", "es"),
+		quantity.Many(len(index.Shards), "shard"), quantity.AboutBytes(float64(index.Bytes)), state)
 	a.printLine("images: %s", index.Images)
 	if index.Shuffle == nil {
 		a.printLine("order: class by class, as it was listed: who reads in a row sees one class after the other, and " +
@@ -224,7 +224,7 @@ func (a *app) printBad(bad []pack.Bad) {
 	if len(bad) == 0 {
 		return
 	}
-	a.printLine("%s left out", stoker.Many(len(bad), "bad file"))
+	a.printLine("%s left out", quantity.Many(len(bad), "bad file"))
 	for _, b := range bad[:min(namedFiles, len(bad))] {
 		a.printLine("  %s", b.Reason)
 	}
@@ -237,15 +237,15 @@ func (a *app) printEstimate(e *pack.Estimate, f packFlags) error {
 	if f.json {
 		return wire.WriteObject(a.stdout, e)
 	}
-	a.printLine("%s, %d of them measured: %s", stoker.Many(e.Samples, "sample"), e.Measured, e.Images)
-	a.printLine("disk: %s as they are, packed %s, %s", stoker.AboutBytes(float64(e.Bytes)),
-		stoker.Around(e.Pack, stoker.AboutBytes), stoker.AboutRatio(e.Pack.Point/float64(e.Bytes)))
+	a.printLine("%s, %d of them measured: %s", quantity.Many(e.Samples, "sample"), e.Measured, e.Images)
+	a.printLine("disk: %s as they are, packed %s, %s", quantity.AboutBytes(float64(e.Bytes)),
+		quantity.Around(e.Pack, quantity.AboutBytes), quantity.AboutRatio(e.Pack.Point/float64(e.Bytes)))
 	a.printLine("cores for 1,000 images/s, as stoker reads and decodes whole pictures:")
-	a.printLine("  now     %s to find and read files, %s to decode", stoker.AboutCores(1000*e.Read),
-		stoker.AboutCores(1000*e.Decode))
+	a.printLine("  now     %s to find and read files, %s to decode", quantity.AboutCores(1000*e.Read),
+		quantity.AboutCores(1000*e.Decode))
 	a.printLine("  packed  %s to decode. Shards are read in a row, with no file to find per image",
-		stoker.AboutCores(1000*e.Packed))
-	a.printLine("packing takes %s of one core", stoker.AboutSeconds(float64(e.Samples)*(e.Read+e.Packing)))
+		quantity.AboutCores(1000*e.Packed))
+	a.printLine("packing takes %s of one core", quantity.AboutSeconds(float64(e.Samples)*(e.Read+e.Packing)))
 	a.printBad(e.Bad)
 	return nil
 }

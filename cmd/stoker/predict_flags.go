@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // predictFlag is a row of the table: a flag of stoker predict, and what it does to
@@ -286,12 +287,12 @@ func unitOf[Q interface {
 }
 
 var (
-	inBytes   = unitOf(stoker.ParseBytes, stoker.AboutBytes)
-	inRates   = unitOf(stoker.ParseRate, stoker.AboutRate)
-	inFLOP    = unitOf(stoker.ParseFLOP, nil)
-	inSeconds = unitOf(stoker.ParseSeconds, stoker.AboutSeconds)
-	inCounts  = unitOf(stoker.ParseCount, stoker.About)
-	inNumbers = unitOf(stoker.ParseNumber, stoker.About)
+	inBytes   = unitOf(quantity.ParseBytes, quantity.AboutBytes)
+	inRates   = unitOf(quantity.ParseRate, quantity.AboutRate)
+	inFLOP    = unitOf(quantity.ParseFLOP, nil)
+	inSeconds = unitOf(quantity.ParseSeconds, quantity.AboutSeconds)
+	inCounts  = unitOf(quantity.ParseCount, quantity.About)
+	inNumbers = unitOf(quantity.ParseNumber, quantity.About)
 	isSwitch  = &unit{} // given or not: a switch
 )
 

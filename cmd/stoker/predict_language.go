@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/predict/language"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
@@ -42,7 +42,7 @@ func (f *languageFlags) readNumber(flag string, failed *error) float64 {
 	if text == "" || *failed != nil {
 		return 0
 	}
-	n, err := readQuantity(flag, text, stoker.ParseCount)
+	n, err := readQuantity(flag, text, quantity.ParseCount)
 	*failed = err
 	return float64(n)
 }
@@ -158,7 +158,7 @@ func (f *languageFlags) readTraining(recompute bool) (t language.Training, err e
 		one := t
 		one.Stack = s
 		step, err := one.Solve()
-		return stoker.About(step.TokenRate.Point), err
+		return quantity.About(step.TokenRate.Point), err
 	})
 }
 
@@ -169,29 +169,29 @@ func (a *app) ownModel(m language.Model) {
 	}
 	active := ""
 	if m.Experts > 0 {
-		active = ", " + stoker.About(m.Active()/1e9) + " B of them for a token"
+		active = ", " + quantity.About(m.Active()/1e9) + " B of them for a token"
 	}
 	fmt.Fprintf(a.stdout, "model         %s: %s B parameters%s, %.0f layers of width %.0f\n", safe.Text(m.Title, 200),
-		stoker.About(m.Params()/1e9), active, m.Layers, m.Width)
+		quantity.About(m.Params()/1e9), active, m.Layers, m.Width)
 }
 
 func (a *app) trainingStep(t language.Training, s language.TrainingStep) {
 	a.ownModel(t.Model)
-	fmt.Fprintf(a.stdout, "step          %s (%s to %s)\n", stoker.AboutSeconds(s.Time.Point),
-		stoker.AboutSeconds(s.Time.Low), stoker.AboutSeconds(s.Time.High))
-	fmt.Fprintf(a.stdout, "tokens/s      %s a GPU (%s to %s)\n", stoker.About(s.TokenRate.Point),
-		stoker.About(s.TokenRate.Low), stoker.About(s.TokenRate.High))
-	fmt.Fprintf(a.stdout, "MFU           %s\n", stoker.Percent(s.MFU))
+	fmt.Fprintf(a.stdout, "step          %s (%s to %s)\n", quantity.AboutSeconds(s.Time.Point),
+		quantity.AboutSeconds(s.Time.Low), quantity.AboutSeconds(s.Time.High))
+	fmt.Fprintf(a.stdout, "tokens/s      %s a GPU (%s to %s)\n", quantity.About(s.TokenRate.Point),
+		quantity.About(s.TokenRate.Low), quantity.About(s.TokenRate.High))
+	fmt.Fprintf(a.stdout, "MFU           %s\n", quantity.Percent(s.MFU))
 	fmt.Fprintf(a.stdout, "the step is   %s products, %s tensor links, %s expert links, %s bubble, %s gradients\n",
-		stoker.Percent(s.Compute),
-		stoker.Percent(s.TensorLinks), stoker.Percent(s.ExpertLinks), stoker.Percent(s.Bubble),
-		stoker.Percent(s.Gradients))
+		quantity.Percent(s.Compute),
+		quantity.Percent(s.TensorLinks), quantity.Percent(s.ExpertLinks), quantity.Percent(s.Bubble),
+		quantity.Percent(s.Gradients))
 	fits := ""
 	if s.State > t.GPU.MemoryBytes.Value {
 		fits = ": it does not fit"
 	}
-	fmt.Fprintf(a.stdout, "state         %s of %s a GPU, activations not counted%s\n", stoker.AboutBytes(s.State),
-		stoker.AboutBytes(t.GPU.MemoryBytes.Value), fits)
+	fmt.Fprintf(a.stdout, "state         %s of %s a GPU, activations not counted%s\n", quantity.AboutBytes(s.State),
+		quantity.AboutBytes(t.GPU.MemoryBytes.Value), fits)
 }
 
 // predictServeCommand is "predict serve": a language model that answers.
@@ -246,25 +246,26 @@ func (f *languageFlags) readServing() (s language.Serving, err error) {
 		one := s
 		one.Stack = stack
 		rate, err := one.Solve()
-		return stoker.About(rate.TokenRate.Point), err
+		return quantity.About(rate.TokenRate.Point), err
 	})
 }
 
 func (a *app) servingRate(s language.Serving, r language.ServingRate) {
 	a.ownModel(s.Model)
-	fmt.Fprintf(a.stdout, "requests      %s in progress\n", stoker.About(r.Batch))
-	fmt.Fprintf(a.stdout, "first token   %s (%s to %s), nothing else running\n", stoker.AboutSeconds(r.Prefill.Point),
-		stoker.AboutSeconds(r.Prefill.Low), stoker.AboutSeconds(r.Prefill.High))
-	fmt.Fprintf(a.stdout, "each token    %s (%s to %s)\n", stoker.AboutSeconds(r.PerToken.Point),
-		stoker.AboutSeconds(r.PerToken.Low), stoker.AboutSeconds(r.PerToken.High))
-	fmt.Fprintf(a.stdout, "tokens/s      %s of all requests (%s to %s)\n", stoker.About(r.TokenRate.Point),
-		stoker.About(r.TokenRate.Low), stoker.About(r.TokenRate.High))
+	fmt.Fprintf(a.stdout, "requests      %s in progress\n", quantity.About(r.Batch))
+	fmt.Fprintf(a.stdout, "first token   %s (%s to %s), nothing else running\n", quantity.AboutSeconds(r.Prefill.Point),
+		quantity.AboutSeconds(r.Prefill.Low), quantity.AboutSeconds(r.Prefill.High))
+	fmt.Fprintf(a.stdout, "each token    %s (%s to %s)\n", quantity.AboutSeconds(r.PerToken.Point),
+		quantity.AboutSeconds(r.PerToken.Low), quantity.AboutSeconds(r.PerToken.High))
+	fmt.Fprintf(a.stdout, "tokens/s      %s of all requests (%s to %s)\n", quantity.About(r.TokenRate.Point),
+		quantity.About(r.TokenRate.Low), quantity.About(r.TokenRate.High))
 	fmt.Fprintf(a.stdout,
 		"a token is    %s reading weights, %s reading the cache, %s products, %s links, %s launches\n",
-		stoker.Percent(r.Weights),
-		stoker.Percent(r.Cache), stoker.Percent(r.Compute), stoker.Percent(r.Messages), stoker.Percent(r.Launches))
-	fmt.Fprintf(a.stdout, "memory        %s of %s a GPU\n", stoker.AboutBytes(r.Memory),
-		stoker.AboutBytes(s.GPU.MemoryBytes.Value))
+		quantity.Percent(r.Weights),
+		quantity.Percent(r.Cache), quantity.Percent(r.Compute), quantity.Percent(r.Messages),
+		quantity.Percent(r.Launches))
+	fmt.Fprintf(a.stdout, "memory        %s of %s a GPU\n", quantity.AboutBytes(r.Memory),
+		quantity.AboutBytes(s.GPU.MemoryBytes.Value))
 }
 
 // languageRows is the table of language models.
@@ -276,10 +277,10 @@ func languageRows() [][]string {
 	for _, m := range language.Models {
 		experts := ""
 		if m.Experts > 0 {
-			experts = fmt.Sprintf("%s of %s", stoker.About(m.Chosen+m.Always), stoker.About(m.Experts+m.Always))
+			experts = fmt.Sprintf("%s of %s", quantity.About(m.Chosen+m.Always), quantity.About(m.Experts+m.Always))
 		}
 		rows = append(rows, []string{
-			m.Name, m.Title, stoker.About(m.Params()/1e9) + " B", stoker.About(m.Active()/1e9) + " B",
+			m.Name, m.Title, quantity.About(m.Params()/1e9) + " B", quantity.About(m.Active()/1e9) + " B",
 			fmt.Sprintf("%.0f", m.Layers),
 			fmt.Sprintf("%.0f", m.Width), fmt.Sprintf("%.0f", m.Heads), fmt.Sprintf("%.0f", m.KVHeads), experts,
 			fmt.Sprintf("%.0f", m.Words), m.Source,

@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/text"
 	"github.com/stoker-dev/stoker/report/wire"
 )
@@ -77,10 +78,10 @@ func gpuRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "fp16", "memory", "memory rate", "link", "power", "price", "sources"}}
 	for _, g := range table.GPUs {
 		rows = append(rows, []string{
-			g.Name, show(g.FP16, stoker.AboutFLOPs), show(g.MemoryBytes, stoker.AboutBytes),
-			show(g.MemoryRate, stoker.AboutRate), g.Link,
-			show(g.PowerLimit, func(v float64) string { return stoker.About(v) + " W" }),
-			show(g.Price, func(v float64) string { return "$" + stoker.About(v) + "/h" }),
+			g.Name, show(g.FP16, quantity.AboutFLOPs), show(g.MemoryBytes, quantity.AboutBytes),
+			show(g.MemoryRate, quantity.AboutRate), g.Link,
+			show(g.PowerLimit, func(v float64) string { return quantity.About(v) + " W" }),
+			show(g.Price, func(v float64) string { return "$" + quantity.About(v) + "/h" }),
 			sourcesOf(g.FP16, g.MemoryBytes, g.MemoryRate, g.PowerLimit, g.Price),
 		})
 	}
@@ -98,7 +99,7 @@ func modelRows() [][]string {
 			unit += fmt.Sprintf(", %.0f tokens", w.Tokens)
 		}
 		rows = append(rows, []string{
-			w.Name, w.Title, unit, stoker.About(w.Params.Value/1e6) + " M", stoker.About(w.Forward.Value / 1e9),
+			w.Name, w.Title, unit, quantity.About(w.Params.Value/1e6) + " M", quantity.About(w.Forward.Value / 1e9),
 			w.Profile, sourcesOf(w.Params, w.Forward),
 		})
 	}
@@ -109,7 +110,7 @@ func storageRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "rate", "random reads/s", "sources"}}
 	for _, s := range table.Storages {
 		rows = append(rows, []string{
-			s.Name, s.Title, show(s.Rate, stoker.AboutRate), show(s.IOPS, stoker.About),
+			s.Name, s.Title, show(s.Rate, quantity.AboutRate), show(s.IOPS, quantity.About),
 			sourcesOf(s.Rate, s.IOPS, s.Latency),
 		})
 	}
@@ -124,8 +125,8 @@ func profileRows() [][]string {
 			per = "token"
 		}
 		rows = append(rows, []string{
-			p.Name, stoker.AboutBytes(p.Stored.Point), stoker.AboutBytes(p.Decoded.Point),
-			stoker.AboutSeconds(p.Prepare.Point), per,
+			p.Name, quantity.AboutBytes(p.Stored.Point), quantity.AboutBytes(p.Decoded.Point),
+			quantity.AboutSeconds(p.Prepare.Point), per,
 			p.Sample + ". " + strings.Join([]string{p.Stored.Source, p.Decoded.Source, p.Prepare.Source}, "; "),
 		})
 	}
@@ -136,7 +137,7 @@ func gridRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "g CO2e/kWh", "$/kWh", "sources"}}
 	for _, g := range table.Grids {
 		rows = append(rows, []string{
-			g.Name, g.Title, show(g.Carbon, stoker.About), show(g.Price, stoker.About),
+			g.Name, g.Title, show(g.Carbon, quantity.About), show(g.Price, quantity.About),
 			sourcesOf(g.Carbon, g.Price),
 		})
 	}
@@ -146,9 +147,9 @@ func gridRows(table hardware.Table) [][]string {
 func linkRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "nominal", "pinned", "pageable", "sources"}}
 	for _, l := range table.Links {
-		pageable := show(l.Pageable[0], stoker.AboutRate) + " to " + show(l.Pageable[1], stoker.AboutRate)
+		pageable := show(l.Pageable[0], quantity.AboutRate) + " to " + show(l.Pageable[1], quantity.AboutRate)
 		rows = append(rows, []string{
-			l.Name, show(l.Nominal, stoker.AboutRate), show(l.Pinned, stoker.AboutRate),
+			l.Name, show(l.Nominal, quantity.AboutRate), show(l.Pinned, quantity.AboutRate),
 			pageable, sourcesOf(l.Nominal, l.Pinned, l.Pageable[0]),
 		})
 	}
@@ -158,7 +159,7 @@ func linkRows(table hardware.Table) [][]string {
 func networkRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "rate of a machine", "source"}}
 	for _, n := range table.Networks {
-		rows = append(rows, []string{n.Name, n.Title, show(n.Rate, stoker.AboutRate), n.Rate.Source})
+		rows = append(rows, []string{n.Name, n.Title, show(n.Rate, quantity.AboutRate), n.Rate.Source})
 	}
 	return rows
 }
@@ -167,7 +168,7 @@ func cpuRows(table hardware.Table) [][]string {
 	rows := [][]string{{"name", "title", "library", "images/s", "source"}}
 	for _, c := range table.CPUs {
 		for _, d := range c.Decode {
-			rows = append(rows, []string{c.Name, c.Title, d.Library, show(d.Rate, stoker.About), d.Rate.Source})
+			rows = append(rows, []string{c.Name, c.Title, d.Library, show(d.Rate, quantity.About), d.Rate.Source})
 		}
 	}
 	return rows

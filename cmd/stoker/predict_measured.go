@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -110,14 +110,14 @@ func (d *described) carry(a *anchor) error {
 		return err
 	}
 	d.Curve = curve
-	value := stoker.AboutSeconds(a.Step.Point) + " per step"
+	value := quantity.AboutSeconds(a.Step.Point) + " per step"
 	if a.Emulated {
 		value += " on an emulated device"
 	}
 	if c, err := from.Load.StepCurve(); err == nil { // beside it, so that a slip is seen
 		at := c.At(a.Batch)
-		value += fmt.Sprintf(", and %s (%s to %s) would be expected", stoker.AboutSeconds(at.Point),
-			stoker.AboutSeconds(at.Low), stoker.AboutSeconds(at.High))
+		value += fmt.Sprintf(", and %s (%s to %s) would be expected", quantity.AboutSeconds(at.Point),
+			quantity.AboutSeconds(at.Low), quantity.AboutSeconds(at.High))
 	}
 	d.note("measured", value, a.Text)
 	return nil

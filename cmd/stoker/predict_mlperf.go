@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -84,7 +84,7 @@ func (f *predictFlags) askCheckpoint(b predict.StorageBenchmark) (report.Predict
 	}
 	return report.Prediction{
 		Title: "MLPerf Storage checkpointing, " + b.Title, Sources: f.on("sources"), Walls: []predict.Wall{wall},
-		Inputs: []report.Input{{Name: "checkpoint", Value: stoker.AboutBytes(b.State), Source: b.Source}},
+		Inputs: []report.Input{{Name: "checkpoint", Value: quantity.AboutBytes(b.State), Source: b.Source}},
 	}, nil
 }
 
@@ -98,6 +98,7 @@ func (d *described) emulatedStep(a predict.Answer) string {
 	}
 	return fmt.Sprintf("MLPerf Storage emulates %s of %s with %s for this batch, this forecast is %s: storage for "+
 		"one is not sized for the other (--mlperf %s asks as the benchmark does)",
-		d.Load.Workload.Title, strings.ToUpper(accelerator), stoker.AboutSeconds(step), stoker.AboutSeconds(forecast),
+		d.Load.Workload.Title, strings.ToUpper(accelerator), quantity.AboutSeconds(step),
+		quantity.AboutSeconds(forecast),
 		d.Load.Workload.Name)
 }

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/tutorial"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
@@ -49,19 +49,19 @@ and no hardware. stoker predict knows workers, storage and links as well.`,
 }
 
 func solveTransformation(batch, sample, cpu, step string) (tutorial.Transformation, error) {
-	n, err := readQuantity("batch", batch, stoker.ParseCount)
+	n, err := readQuantity("batch", batch, quantity.ParseCount)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
-	size, err := readQuantity("sample", sample, stoker.ParseBytes)
+	size, err := readQuantity("sample", sample, quantity.ParseBytes)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
-	rate, err := readQuantity("cpu", cpu, stoker.ParseRate)
+	rate, err := readQuantity("cpu", cpu, quantity.ParseRate)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
-	time, err := readQuantity("step", step, stoker.ParseSeconds)
+	time, err := readQuantity("step", step, quantity.ParseSeconds)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
@@ -78,7 +78,7 @@ func readQuantity[Q interface {
 	if err != nil {
 		return 0, fmt.Errorf("--%s: %w", flag, err)
 	}
-	return q, stoker.Positive("--"+flag, q)
+	return q, quantity.Positive("--"+flag, q)
 }
 
 func (a *app) printTransformation(t tutorial.Transformation) {
@@ -143,7 +143,7 @@ func (a *app) predictDataCommand() *cobra.Command {
 }
 
 func solveData(demand, gpu, storage string) (tutorial.DataSupply, error) {
-	rate, err := readQuantity("demand", demand, stoker.ParseRate)
+	rate, err := readQuantity("demand", demand, quantity.ParseRate)
 	if err != nil {
 		return tutorial.DataSupply{}, err
 	}
@@ -172,11 +172,11 @@ func storageOf(text string) (hardware.Storage, error) {
 }
 
 // rateOf is a rate, where a text that is no row's name begins with a number.
-func rateOf(flag, text string, names []string) (stoker.Rate, error) {
+func rateOf(flag, text string, names []string) (quantity.Rate, error) {
 	if !strings.ContainsAny(text[:1], "0123456789.-") {
 		return 0, unknownName(flag, text, names)
 	}
-	return readQuantity(flag, text, stoker.ParseRate)
+	return readQuantity(flag, text, quantity.ParseRate)
 }
 
 // unknownName says what is not in a table, and what is: the nearest names first.
@@ -229,6 +229,8 @@ func dataJSON(d tutorial.DataSupply) any {
 }
 
 // shortTime and shortRate print four digits with a unit.
-func shortTime(s stoker.Seconds) string { return stoker.Seconds(stoker.Digits(float64(s), 4)).String() }
+func shortTime(s quantity.Seconds) string {
+	return quantity.Seconds(quantity.Digits(float64(s), 4)).String()
+}
 
-func shortRate(r stoker.Rate) string { return stoker.Rate(stoker.Digits(float64(r), 4)).String() }
+func shortRate(r quantity.Rate) string { return quantity.Rate(quantity.Digits(float64(r), 4)).String() }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // usualLayers is the number of layers where nobody says. Assumption: that of the
@@ -74,9 +74,9 @@ func (f *predictFlags) readOwn(d *described) error {
 	if f.givenText("layers") == "" {
 		source = "assumed, --layers"
 	}
-	own.Title = fmt.Sprintf("own network (%s M parameters)", stoker.About(own.Params.Value/1e6))
+	own.Title = fmt.Sprintf("own network (%s M parameters)", quantity.About(own.Params.Value/1e6))
 	d.Load.Workload = own
-	d.note("layers", stoker.About(own.Layers), source)
+	d.note("layers", quantity.About(own.Layers), source)
 	if own.Family == device.AnyFamily && own.Tokens == 0 {
 		d.note("family", "unnamed: convolutions, transformers and volumes", "--family narrows it")
 	}
@@ -124,7 +124,7 @@ func many(flag, text string) (float64, error) {
 			text = strings.TrimSpace(text[:len(text)-1])
 		}
 	}
-	n, err := readQuantity(flag, text, stoker.ParseNumber)
+	n, err := readQuantity(flag, text, quantity.ParseNumber)
 	if err == nil && !(float64(n)*scale >= 1 && float64(n)*scale < 1e18) {
 		err = fmt.Errorf("--%s is %s: expected 1 to 1e18", flag, text)
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -76,7 +76,7 @@ func (f *priceFlags) readPrices(gpu hardware.GPU, table hardware.Table) (predict
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	switch {
 	case f.price != "":
-		v, err := stoker.ParsePrice(f.price)
+		v, err := quantity.ParsePrice(f.price)
 		if err != nil {
 			return p, fmt.Errorf("--price: %w", err)
 		}
@@ -84,14 +84,14 @@ func (f *priceFlags) readPrices(gpu hardware.GPU, table hardware.Table) (predict
 		say("$%v per GPU hour: given", p.GPUHour)
 	case gpu.Price.Known():
 		p.GPUHour = gpu.Price.Value
-		say("$%s per GPU hour: %s", stoker.About(p.GPUHour), gpu.Price.Source)
+		say("$%s per GPU hour: %s", quantity.About(p.GPUHour), gpu.Price.Source)
 	}
 	if err := f.electricity(&p, table, say); err != nil {
 		return p, err
 	}
 	pue := hardware.PUE.Source
 	if f.pue != "" {
-		v, err := stoker.ParseNumber(f.pue)
+		v, err := quantity.ParseNumber(f.pue)
 		if err != nil {
 			return p, fmt.Errorf("--pue: %w", err)
 		}
@@ -101,7 +101,7 @@ func (f *priceFlags) readPrices(gpu hardware.GPU, table hardware.Table) (predict
 				"its machines", f.pue)
 		}
 	}
-	say("PUE %s: %s", stoker.About(p.PUE), pue)
+	say("PUE %s: %s", quantity.About(p.PUE), pue)
 	p.Source = strings.Join(lines, "; ")
 	return p, p.Validate()
 }
@@ -112,9 +112,9 @@ func (f *priceFlags) electricity(p *predict.Prices, table hardware.Table, say fu
 	switch {
 	case known:
 		p.Grid = grid.Carbon.Value
-		say("%s g CO2e/kWh, %s: %s", stoker.About(p.Grid), grid.Title, grid.Carbon.Source)
+		say("%s g CO2e/kWh, %s: %s", quantity.About(p.Grid), grid.Title, grid.Carbon.Source)
 	case f.grid != "" && strings.ContainsAny(name[:1], "0123456789.-"):
-		v, err := stoker.ParseCarbon(name)
+		v, err := quantity.ParseCarbon(name)
 		if err != nil {
 			return fmt.Errorf("--grid: %w", err)
 		}
@@ -127,7 +127,7 @@ func (f *priceFlags) electricity(p *predict.Prices, table hardware.Table, say fu
 		return nil
 	}
 	text := strings.TrimPrefix(strings.TrimSuffix(strings.ReplaceAll(f.kwh, " ", ""), "/kWh"), "$")
-	v, err := stoker.ParseNumber(strings.TrimSuffix(text, "$"))
+	v, err := quantity.ParseNumber(strings.TrimSuffix(text, "$"))
 	if err != nil {
 		return fmt.Errorf("--kwh %q: expected dollars per kWh, such as 0.12", f.kwh)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -162,7 +163,7 @@ func readConnection(d *described, row predictFlag) error {
 		network.Rate = hardware.Figure{Value: float64(rate), Source: given}
 	}
 	d.Network = stoker.Exactly(network.Rate.Value)
-	shown := strings.TrimSpace(network.Title + " " + stoker.AboutRate(network.Rate.Value))
+	shown := strings.TrimSpace(network.Title + " " + quantity.AboutRate(network.Rate.Value))
 	d.note(row.flag, shown, network.Rate.Source)
 	return nil
 }
@@ -181,13 +182,13 @@ func shardOf(text string) (device.Shard, error) {
 // noteGPU lists what the device can do in the precision.
 func (d *described) noteGPU() {
 	gpu, p := d.Load.GPU, d.Load.Precision
-	memory := "memory " + stoker.AboutRate(nanOf(gpu.MemoryRate.Value))
+	memory := "memory " + quantity.AboutRate(nanOf(gpu.MemoryRate.Value))
 	if p == device.AnyPrecision {
 		d.note("gpu", gpu.Title+", "+memory, or(gpu.MemoryRate.Source, given))
 		return
 	}
 	peak := gpu.Peak(p)
-	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, stoker.AboutFLOPs(nanOf(peak.Value)), p, memory),
+	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, quantity.AboutFLOPs(nanOf(peak.Value)), p, memory),
 		or(peak.Source, given))
 }
 
@@ -333,7 +334,7 @@ func readPrepare(d *described, row predictFlag) error {
 	if err := d.readProcessor(); err != nil {
 		return err
 	}
-	if n, failed := stoker.ParseNumber(d.single(row.flag)); failed == nil && n == 0 {
+	if n, failed := quantity.ParseNumber(d.single(row.flag)); failed == nil && n == 0 {
 		d.PrepareCPU = stoker.Exactly(noWork)
 		d.note(row.flag, "0 s", given)
 		return nil
@@ -355,10 +356,10 @@ func readSpread(d *described, row predictFlag) error {
 	case d.givesPrepareRate():
 	case text == "":
 		if d.Spread = d.data.Spread.Point; d.Spread > 0 {
-			d.note(row.flag, stoker.About(d.Spread), d.data.Spread.Source)
+			d.note(row.flag, quantity.About(d.Spread), d.data.Spread.Source)
 		}
 	default:
-		n, err := stoker.ParseNumber(text)
+		n, err := quantity.ParseNumber(text)
 		if err != nil {
 			return fmt.Errorf("--spread: %w", err)
 		}
@@ -396,7 +397,7 @@ func readWorkers(d *described, row predictFlag) error {
 	if text == "" || text == unknownWord {
 		return nil
 	}
-	v, err := stoker.ParseCount(text)
+	v, err := quantity.ParseCount(text)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", row.flag, err)
 	}
@@ -430,12 +431,12 @@ func readStorage(d *described, row predictFlag) error {
 }
 
 func (d *described) noteStorage(row hardware.Storage, access predict.Access) {
-	d.note("storage", strings.TrimSpace(row.Title+" "+stoker.AboutRate(nanOf(row.Rate.Value))), row.Rate.Source)
+	d.note("storage", strings.TrimSpace(row.Title+" "+quantity.AboutRate(nanOf(row.Rate.Value))), row.Rate.Source)
 	if access != predict.Files {
 		return
 	}
-	d.note("reads", stoker.About(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table, --reads"))
-	d.note("latency", stoker.AboutSeconds(nanOf(row.Latency.Value)),
+	d.note("reads", quantity.About(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table, --reads"))
+	d.note("latency", quantity.AboutSeconds(nanOf(row.Latency.Value)),
 		or(row.Latency.Source, "not in the table, --latency"))
 }
 
@@ -465,7 +466,7 @@ func readCached(d *described, _ predictFlag) error {
 		if d.givenText("dataset") != "" || d.givenText("memory") != "" {
 			return errors.New("--cached and --dataset with --memory say the same in two ways: give one")
 		}
-		v, err := stoker.ParseShare(text)
+		v, err := quantity.ParseShare(text)
 		if err != nil {
 			return fmt.Errorf("--cached: %w", err)
 		}
@@ -489,7 +490,7 @@ func readCached(d *described, _ predictFlag) error {
 		return err
 	}
 	d.Cached = math.Min(1, memory/size)
-	d.note("cached", fmt.Sprintf("%s of %s in %s of memory", stoker.Percent(d.Cached), sizeText, memoryText), given)
+	d.note("cached", fmt.Sprintf("%s of %s in %s of memory", quantity.Percent(d.Cached), sizeText, memoryText), given)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -64,7 +65,7 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	for i, item := range items {
 		item = strings.TrimSpace(item)
 		if row, known := table.FindStorage(item); known && flag == "storage" {
-			items[i] = stoker.Rate(row.Rate.Value).String()
+			items[i] = quantity.Rate(row.Rate.Value).String()
 			classes = append(classes, row)
 		}
 		if i > 0 && len(item) == 3 && item[0] == '0' {
@@ -155,7 +156,7 @@ func addWorkload(r *predict.Roofline, s described, w device.Workload, p *report.
 
 // size is what the target takes.
 func (f *predictFlags) size(s *described) (*predict.Sizing, error) {
-	target, err := stoker.ParseShare(f.givenText("for"))
+	target, err := quantity.ParseShare(f.givenText("for"))
 	if err != nil {
 		return nil, fmt.Errorf("--for: %w", err)
 	}

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/closed"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/page"
 	"github.com/stoker-dev/stoker/web"
@@ -164,12 +164,13 @@ func (s *shelf) listRow(file string) web.Row {
 		return row
 	}
 	j := judgeRun(file, run)
-	row.Class, row.Tone, row.Stall = string(j.verdict.Class), page.PickTone(j.verdict), stoker.Percent(j.verdict.Stall)
+	row.Class, row.Tone = string(j.verdict.Class), page.PickTone(j.verdict)
+	row.Stall = quantity.Percent(j.verdict.Stall)
 	if started := j.run.Facts.Started; started > 0 {
 		row.When = time.Unix(int64(started), 0).UTC().Format("2006-01-02 15:04 UTC")
 	}
 	if r := j.verdict.Costs.Rate(); r > 0 {
-		row.Rate = stoker.AboutSamples(r)
+		row.Rate = quantity.AboutSamples(r)
 	}
 	if len(j.plan.Fixes) > 0 {
 		row.Fix = j.plan.Fixes[0].Title + ": " + j.plan.Fixes[0].Worth()

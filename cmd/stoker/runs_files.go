@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -18,7 +18,7 @@ func files(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
 			return usageError{fmt.Errorf("runs %s takes at least %d file%s, got %d", cmd.Name(), n,
-				stoker.Ending(n, "", "s"), len(args))}
+				quantity.Ending(n, "", "s"), len(args))}
 		}
 		return nil
 	}
@@ -43,8 +43,8 @@ func (a *app) runsCheckCommand() *cobra.Command {
 				if len(run.Warnings) > 0 {
 					state, bad = "not whole", exitCode(exitError)
 				}
-				a.printLine("%s: %s, %s of %s and %s", path, state, stoker.AboutSeconds(run.End()),
-					stoker.Many(len(run.Steps), "step"), stoker.Many(len(run.Series), "signal"))
+				a.printLine("%s: %s, %s of %s and %s", path, state, quantity.AboutSeconds(run.End()),
+					quantity.Many(len(run.Steps), "step"), quantity.Many(len(run.Series), "signal"))
 				for _, text := range append(run.Warnings, run.Kept()...) {
 					a.printLine("  %s", text)
 				}
@@ -68,7 +68,7 @@ func (a *app) runsTrimCommand() *cobra.Command {
 training stays whole, so that the verdict stays the same.`,
 		Args: files(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			size, err := stoker.ParseBytes(most)
+			size, err := quantity.ParseBytes(most)
 			if err != nil {
 				return usageError{fmt.Errorf("--most %s: %w", most, err)}
 			}
@@ -113,8 +113,8 @@ func (a *app) trimFile(path string, most int64) error {
 	if after > most {
 		left = ": the rest is what is judged"
 	}
-	a.printLine("%s: %s, before %s%s", path, stoker.AboutBytes(float64(after)),
-		stoker.AboutBytes(float64(before)), left)
+	a.printLine("%s: %s, before %s%s", path, quantity.AboutBytes(float64(after)),
+		quantity.AboutBytes(float64(before)), left)
 	return nil
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/python/hook"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/text"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -278,13 +278,13 @@ func (a *app) printTuned(f tuneFlags, r tune.Result, diff string, left []string)
 	for _, t := range r.Trials {
 		achieved := t.Why
 		if worth := t.Worth(); worth.Known() {
-			achieved = stoker.Factor(worth)
+			achieved = quantity.Factor(worth)
 		}
 		verdict := "not kept"
 		if t.Kept {
 			verdict = "kept"
 		}
-		fmt.Fprintf(a.stdout, "%-52s %-28s %s, %s\n", t.SettingsText(), stoker.Factor(t.PromisedRange()), achieved,
+		fmt.Fprintf(a.stdout, "%-52s %-28s %s, %s\n", t.SettingsText(), quantity.Factor(t.PromisedRange()), achieved,
 			verdict)
 	}
 	for _, t := range r.Trials {

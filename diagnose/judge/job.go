@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -111,7 +111,7 @@ func apartJobs(a, b *recording.Run) string {
 	case sameRun(a, b):
 		return ""
 	case was != now:
-		return fmt.Sprintf("%s and %s", stoker.Many(max(1, was), "rank"), stoker.Many(max(1, now), "rank"))
+		return fmt.Sprintf("%s and %s", quantity.Many(max(1, was), "rank"), quantity.Many(max(1, now), "rank"))
 	case was < 2:
 		return "each is one rank by itself"
 	case program != other:
@@ -189,11 +189,11 @@ func (j *Job) gatherRanks(members []Member) (notes []string) {
 	if len(j.Missing) > 0 {
 		notes = append(notes, fmt.Sprintf("%s of %d %s in none of these recordings: if all wait for one of them, "+
 			"it cannot be seen here",
-			namesOf(j.Missing), j.World, stoker.Ending(len(j.Missing), "is", "are")))
+			namesOf(j.Missing), j.World, quantity.Ending(len(j.Missing), "is", "are")))
 	}
 	if len(short) > 0 {
 		notes = append(notes, fmt.Sprintf("%s %s too few steps to be compared", namesOf(short),
-			stoker.Ending(len(short), "has", "have")))
+			quantity.Ending(len(short), "has", "have")))
 	}
 	return notes
 }
@@ -255,12 +255,12 @@ func (j *Job) alignSteps() (rows [][]recording.Step, how string) {
 	}
 	if len(rows) < leastCommon {
 		return nil, fmt.Sprintf("the ranks have %s in common: too few to tell who waits for whom",
-			stoker.Many(len(rows), "step"))
+			quantity.Many(len(rows), "step"))
 	}
 	if a, b := j.outOfStep(rows); a != b {
 		return nil, fmt.Sprintf("who waits for whom is not known: steps take %s on rank %d and %s on rank %d, so "+
 			"that they do not meet in every step",
-			stoker.AboutSeconds(meanTime(rows, a)), j.Ranks[a].Rank, stoker.AboutSeconds(meanTime(rows, b)),
+			quantity.AboutSeconds(meanTime(rows, a)), j.Ranks[a].Rank, quantity.AboutSeconds(meanTime(rows, b)),
 			j.Ranks[b].Rank)
 	}
 	return rows, how
@@ -356,25 +356,25 @@ func (j *Job) judgeWaits(members []Member, rows [][]recording.Step, how string) 
 	if j.Late = upperHalf(alike, diagnose.LateWarning*took); j.Late != nil {
 		j.Delay = j.measureDelay(input)
 		said = fmt.Sprintf("%s %s for input %s of a step, the others %s at most", j.nameRanks(j.Late),
-			stoker.Ending(len(j.Late), "waits", "wait"),
-			stoker.Percent(j.largest(alike, true)/took), stoker.Percent(j.largest(alike, false)/took))
+			quantity.Ending(len(j.Late), "waits", "wait"),
+			quantity.Percent(j.largest(alike, true)/took), quantity.Percent(j.largest(alike, false)/took))
 	} else if j.Late = upperHalf(forward, diagnose.LateWarning*took); j.Late != nil {
 		j.Delay = j.largest(forward, true) - j.largest(forward, false)
 		said = fmt.Sprintf("the forward pass takes %s on %s, %s at most on the others",
-			stoker.AboutSeconds(j.largest(forward, true)), j.nameRanks(j.Late),
-			stoker.AboutSeconds(j.largest(forward, false)))
+			quantity.AboutSeconds(j.largest(forward, true)), j.nameRanks(j.Late),
+			quantity.AboutSeconds(j.largest(forward, false)))
 	} else if j.Late = upperHalf(effort, live.RanksApart); j.Late != nil {
 		j.Delay = took * (j.largest(effort, true) - j.largest(effort, false))
 		said = fmt.Sprintf("all devices look busy, but %s of that of %s is at work, and %s at most of the others'",
-			stoker.Percent(j.largest(effort, true)), j.nameRanks(j.Late), stoker.Percent(j.largest(effort, false)))
+			quantity.Percent(j.largest(effort, true)), j.nameRanks(j.Late), quantity.Percent(j.largest(effort, false)))
 	}
-	compared := fmt.Sprintf("%s of %s were compared %s, as hosts share no clock", stoker.Many(len(rows), "step"),
-		stoker.Many(len(j.Ranks), "rank"), how)
+	compared := fmt.Sprintf("%s of %s were compared %s, as hosts share no clock", quantity.Many(len(rows), "step"),
+		quantity.Many(len(j.Ranks), "rank"), how)
 	if j.Late == nil {
 		return j.judgeNobodyLate(members, input, took, compared)
 	}
 	said += fmt.Sprintf(": they wait for %s in collectives, %s of each %s step",
-		stoker.Ending(len(j.Late), "it", "them"), stoker.AboutSeconds(j.Delay), stoker.AboutSeconds(took))
+		quantity.Ending(len(j.Late), "it", "them"), quantity.AboutSeconds(j.Delay), quantity.AboutSeconds(took))
 	return j.judgeLate(members, said, compared, took)
 }
 
@@ -465,7 +465,7 @@ func (j *Job) judgeNobodyLate(members []Member, input [][]float64, took float64,
 	if together := stat.Mean(last); together-most >= diagnose.LateWarning*took {
 		text = fmt.Sprintf("the ranks are late in turn: each waits for input %s of a step at most, and the last "+
 			"one of each step %s. All wait for that one",
-			stoker.Percent(most/took), stoker.Percent(together/took))
+			quantity.Percent(most/took), quantity.Percent(together/took))
 	}
 	v.Findings = j.replaceRankFinding(v, text+". "+strings.ToUpper(compared[:1])+compared[1:])
 	return v
@@ -543,7 +543,7 @@ func namesOf(ranks []int) string {
 		}
 		i = end + 1
 	}
-	return stoker.Ending(len(ranks), "rank ", "ranks ") + joinedBy(parts)
+	return quantity.Ending(len(ranks), "rank ", "ranks ") + joinedBy(parts)
 }
 
 func joinedBy(parts []string) string {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -93,7 +93,7 @@ func listContradictions(live, trace diagnose.Verdict) (out []string) {
 	if apart > stallApart {
 		out = append(out, fmt.Sprintf("run and trace contradict each other: the device waits for input %s of the "+
 			"time by the run, %s by the trace (%s)",
-			stoker.Percent(live.Stall), stoker.Percent(trace.Stall), why))
+			quantity.Percent(live.Stall), quantity.Percent(trace.Stall), why))
 	}
 	return out
 }

@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/rules"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -17,7 +17,7 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 		return diagnose.AddEvidence(nil, c.LaunchCalls, "calls", "trace.launches",
 			"the trace holds %.0f call%s that launch work on a device, and none of that work: the profiler was not "+
 				"asked for the device, or may not read it (%s)",
-			c.LaunchCalls, stoker.Ending(c.LaunchCalls, "", "s"), diagnose.RecordDevice(c.Grounds.Framework))
+			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "s"), diagnose.RecordDevice(c.Grounds.Framework))
 	case c.WorksRecorded == 0 && !c.ModelComputes:
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
 			"the trace holds no work of a device and no operator of a model: nothing tells what computes (%s)",
@@ -41,17 +41,18 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 	if c.WorksJudged < diagnose.FewWorks {
 		out = diagnose.AddEvidence(out, c.WorksJudged, "kernels", "trace.device",
 			"only %.0f piece%s of device work %s recorded: too few to judge", c.WorksJudged,
-			stoker.Ending(c.WorksJudged, "", "s"), stoker.Ending(c.WorksJudged, "was", "were"))
+			quantity.Ending(c.WorksJudged, "", "s"), quantity.Ending(c.WorksJudged, "was", "were"))
 	}
 	if !math.IsNaN(c.WorksJudged) {
 		out = diagnose.AddEvidence(out, c.Shares.Kernel, "ratio", "trace.kernel",
 			"kernels run %s of the window, copies alone %s, communication alone %s",
-			stoker.Percent(c.Shares.Kernel), stoker.Percent(c.Shares.Copy), stoker.Percent(c.Shares.Communication))
+			quantity.Percent(c.Shares.Kernel), quantity.Percent(c.Shares.Copy),
+			quantity.Percent(c.Shares.Communication))
 	} else if lost := measureUnexplained(c, diagnose.Unknown); lost > 0.1 && !math.IsNaN(c.Stall) {
 		out = diagnose.AddEvidence(out, lost, "ratio", string(recording.GPUUtilisation),
 			"the device is idle %s of the time, and waits for input %s: suspect launching, synchronising or "+
 				"copying. A profiler trace tells which (stoker observe takes a short one by itself)",
-			stoker.Percent(c.Idle), stoker.Percent(c.Stall))
+			quantity.Percent(c.Idle), quantity.Percent(c.Stall))
 	}
 	if c.ExchangeUntimed.Score >= 0.5 {
 		out = append(out, c.ExchangeUntimed.Evidence...)
@@ -79,14 +80,14 @@ func ringEvidence(c *diagnose.Case) []diagnose.Evidence {
 	if waits < littleWait {
 		list = diagnose.AddEvidence(list, waits, "ratio", "step.wait",
 			"the loader keeps up: the trainer waits for batches %s of the time. Faster input is worth nothing, "+
-				"stoker observe also looks at the device, and tells what limits the trainer", stoker.Percent(waits))
+				"stoker observe also looks at the device, and tells what limits the trainer", quantity.Percent(waits))
 	} else {
 		list = diagnose.AddEvidence(list, waits, "ratio", "step.wait",
 			"the trainer waits for batches %s of the time, and its device may have had work meanwhile (stoker "+
-				"observe tells)", stoker.Percent(waits))
+				"observe tells)", quantity.Percent(waits))
 	}
 	list = diagnose.AddEvidence(list, f.Full, "ratio", "feed.full", "the loader's ring is full %s of the time",
-		stoker.Percent(f.Full))
+		quantity.Percent(f.Full))
 	return slices.Concat(list, c.ThreadEvidence())
 }
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -33,7 +33,7 @@ func (l filler) findApart() []diagnose.Finding {
 	if !l.HasSteps && len(places) == 0 {
 		over = "of the loop's own"
 	} else {
-		over += ", which waits for input " + stoker.Percent(min(1, waited/took[recording.Evaluate])) + " of it"
+		over += ", which waits for input " + quantity.Percent(min(1, waited/took[recording.Evaluate])) + " of it"
 	}
 	return slices.Concat(l.findPhase(diagnose.FindingEvaluation, "evaluation "+over, took[recording.Evaluate]),
 		l.findPhase(diagnose.FindingCheckpoint, "saving checkpoints", took[recording.Checkpoint]))
@@ -46,7 +46,7 @@ func (l filler) findPhase(name, what string, took float64) []diagnose.Finding {
 		return nil
 	}
 	f := diagnose.NewTextFinding(name, fmt.Sprintf("%s of the judged time goes into %s. It is not counted above",
-		stoker.Percent(share), what))
+		quantity.Percent(share), what))
 	f.Seconds, f.Share = took, share
 	return []diagnose.Finding{f}
 }

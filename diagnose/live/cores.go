@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -35,7 +35,7 @@ func (l filler) askCoresFull() diagnose.Quantity {
 	}
 	score := max(stat.Ramp(cores-used+spin, 0.6, 0.25), stat.Ramp(l.WorkersQueueing(), 0.1, 0.25),
 		stat.Ramp(k.Throttled, 0.03, 0.07))
-	answer := fmt.Sprintf("%s of %s cores in use", stoker.AboutCores(used), stoker.AboutCores(cores))
+	answer := fmt.Sprintf("%s of %s cores in use", quantity.AboutCores(used), quantity.AboutCores(cores))
 	if k.CoresUse-used > 0.2 {
 		answer += fmt.Sprintf(" (and %.1f by intra-op threads)", k.CoresUse-used)
 	}
@@ -47,9 +47,9 @@ func (l filler) askCoresFull() diagnose.Quantity {
 	}
 	if s := k.Split; s != nil {
 		score *= stat.Ramp(s.Wants(), 0.35, 0.65)
-		answer += fmt.Sprintf(", and a fetch wants one %s of its time", stoker.Percent(s.Wants()))
+		answer += fmt.Sprintf(", and a fetch wants one %s of its time", quantity.Percent(s.Wants()))
 		if s.Queued > 0.05 {
-			answer += fmt.Sprintf(", and waits for it %s", stoker.Percent(s.Queued))
+			answer += fmt.Sprintf(", and waits for it %s", quantity.Percent(s.Queued))
 		}
 	}
 	return diagnose.Quantity{
@@ -78,13 +78,13 @@ func (l filler) fillCoreHolders() {
 	l.QuotaTakesCores = diagnose.AskFact("Does a CPU quota hold the job back?", held,
 		"how often it does is not counted")
 	if !math.IsNaN(k.Throttled) {
-		l.QuotaTakesCores = diagnose.AskFact(l.QuotaTakesCores.Text, held, "for "+stoker.Percent(min(1, k.Throttled))+
+		l.QuotaTakesCores = diagnose.AskFact(l.QuotaTakesCores.Text, held, "for "+quantity.Percent(min(1, k.Throttled))+
 			" of the time")
 	}
 	share := l.measureOthersShare()
-	answer := "they use " + stoker.AboutCores(k.Others)
+	answer := "they use " + quantity.AboutCores(k.Others)
 	if share > 0 {
-		answer += fmt.Sprintf(", and that is %s of what is short", stoker.Percent(share))
+		answer += fmt.Sprintf(", and that is %s of what is short", quantity.Percent(share))
 	}
 	l.OthersTakeCores = diagnose.AskFact("Is it other programs that have the cores?", share >= 0.5, answer)
 }
@@ -101,7 +101,7 @@ func (l filler) askLaunchingLacksCore() diagnose.Quantity {
 	return q.WithEvidence(waits, "ratio", string(recording.ThreadQueue),
 		"the launching thread waits for a core %s of the time, and no kernel runs %s of the time though "+
 			"input is there",
-		stoker.Percent(waits), stoker.Percent(l.Idle-l.Stall))
+		quantity.Percent(waits), quantity.Percent(l.Idle-l.Stall))
 }
 
 // measureLaunchQueue is the share of the time in which the launching thread waits for a core.
@@ -132,13 +132,13 @@ func describeQuota(m recording.Machine) string {
 	if !(m.Quota > 0) {
 		return ""
 	}
-	return fmt.Sprintf(" of %s cores", stoker.AboutCores(m.Quota))
+	return fmt.Sprintf(" of %s cores", quantity.AboutCores(m.Quota))
 }
 
 func (l filler) describeCores() []diagnose.Evidence {
 	k := l.Costs
 	return slices.Concat(diagnose.AddEvidence(nil, k.CoresUse, "cores", "tree.cpu",
-		"the job uses %s of the %s cores it can get", stoker.AboutCores(k.CoresUse), stoker.AboutCores(k.Cores)),
+		"the job uses %s of the %s cores it can get", quantity.AboutCores(k.CoresUse), quantity.AboutCores(k.Cores)),
 		l.describeCoreRivals())
 }
 
@@ -148,13 +148,13 @@ func (l filler) describeCoreRivals() []diagnose.Evidence {
 	var list []diagnose.Evidence
 	if k.Others >= manyOthers {
 		list = diagnose.AddEvidence(list, k.Others, "cores", "machine.cpu",
-			"other programs use %s cores of the %s that this job may run on", stoker.AboutCores(k.Others),
-			stoker.About(l.run.Facts.Machine.Processors()))
+			"other programs use %s cores of the %s that this job may run on", quantity.AboutCores(k.Others),
+			quantity.About(l.run.Facts.Machine.Processors()))
 	}
 	if k.Throttled > 0.03 {
 		list = diagnose.AddEvidence(list, k.Throttled, "ratio", "cgroup.throttled",
 			"the cgroup's CPU quota%s holds the job back %s of the time", describeQuota(l.run.Facts.Machine),
-			stoker.Percent(min(1, k.Throttled)))
+			quantity.Percent(min(1, k.Throttled)))
 	}
 	return list
 }

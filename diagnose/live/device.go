@@ -3,9 +3,9 @@ package live
 import (
 	"fmt"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -38,15 +38,15 @@ func (l filler) askClockHeldDown() diagnose.Quantity {
 		why = "because its board protects itself (power supply, external brake)"
 	}
 	share := (heat + hardware) / n
-	answer := fmt.Sprintf("%s of the time, at %s of its highest clock", stoker.Percent(share),
-		stoker.Percent(l.ClockShare))
+	answer := fmt.Sprintf("%s of the time, at %s of its highest clock", quantity.Percent(share),
+		quantity.Percent(l.ClockShare))
 	return diagnose.AskFact("Is the device's clock held down by heat or its board?",
 		share >= slowedShare && l.ClockShare < slowedClock, answer).
 		WithEvidence(share, "ratio", string(recording.GPUSlowed), "the device slows itself down %s of the time %s",
-			stoker.Percent(share), why).
+			quantity.Percent(share), why).
 		WithEvidence(l.ClockShare, "ratio", string(recording.GPUClock),
 			"its clock is %s of the highest: without that, kernels would take %.2fx less at most",
-			stoker.Percent(l.ClockShare), 1/l.ClockShare)
+			quantity.Percent(l.ClockShare), 1/l.ClockShare)
 }
 
 // sharedTime is the share of the device's time that others take from which it is theirs
@@ -62,13 +62,13 @@ func (l filler) askDeviceShared() diagnose.Quantity {
 	}
 	strangers := l.run.Find(recording.GPUStrangers, subject).Mean(l.From, l.To)
 	return diagnose.AskFact("Do programs outside the job compute on the device?", l.OtherJobsShare >= sharedTime,
-		stoker.Percent(l.OtherJobsShare)+" of its time").
+		quantity.Percent(l.OtherJobsShare)+" of its time").
 		WithEvidence(l.OtherJobsShare, "ratio", string(recording.GPUOthers),
 			"kernels of other programs run %s of the time: what is said of the device's utilisation counts theirs",
-			stoker.Percent(l.OtherJobsShare)).
+			quantity.Percent(l.OtherJobsShare)).
 		WithEvidence(strangers, "processes", string(recording.GPUStrangers),
-			"%s process%s outside this job hold the device", stoker.About(strangers),
-			stoker.Ending(int(strangers+0.5), "", "es"))
+			"%s process%s outside this job hold the device", quantity.About(strangers),
+			quantity.Ending(int(strangers+0.5), "", "es"))
 }
 
 // findStrangers tells of processes that hold the device where nobody says what they do.
@@ -81,7 +81,7 @@ func (l filler) findStrangers() (diagnose.Finding, bool) {
 	return diagnose.NewTextFinding(diagnose.FindingSharedGPU,
 		fmt.Sprintf("%s process%s outside this job hold the device. How much they compute on it is unknown, and "+
 			"its utilisation counts their kernels as well",
-			stoker.About(n), stoker.Ending(int(n+0.5), "", "es"))), true
+			quantity.About(n), quantity.Ending(int(n+0.5), "", "es"))), true
 }
 
 // askDeviceBusy is whether the device computes all the time.
@@ -91,14 +91,14 @@ func (l filler) askDeviceBusy() diagnose.Quantity {
 		unknown = diagnose.Unlikely
 	}
 	q := diagnose.AskShareOr(unknown, "Does some kernel run nearly all the time?", l.Util, 0.82, 0.93, "").
-		WithEvidence(l.Util, "ratio", "gpu.utilisation", "some kernel runs %s of the time", stoker.Percent(l.Util)).
+		WithEvidence(l.Util, "ratio", "gpu.utilisation", "some kernel runs %s of the time", quantity.Percent(l.Util)).
 		WithEvidence(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time, by its own clock",
-			stoker.Percent(l.Stall))
+			quantity.Percent(l.Stall))
 	q.Score *= 1 - l.CollectivesRunAlone.Score // a kernel that waits for other ranks counts as running
 	if wait := l.Costs.Wait / l.Costs.HostStep; wait > 0.2 && l.Stall < 0.05 {
 		q = q.WithEvidence(wait, "ratio", "step.wait",
 			"the host waits %s of its time in next(), but work queued on the device covers it: host wait is "+
-				"not starvation", stoker.Percent(wait))
+				"not starvation", quantity.Percent(wait))
 	}
 	return q
 }
@@ -120,11 +120,12 @@ func (l filler) fillCopies() {
 	l.CopiesTakeTime = diagnose.AskShare("Does the copy take a good part of the step?", part, 0.07, 0.15, "").
 		WithEvidence(part, "ratio", "loader.batch_bytes",
 			"copying a batch of %s takes about %s of a %s step (%s to %s)",
-			stoker.AboutBytes(b.BatchBytes()), stoker.AboutSeconds(b.Copy.Point), stoker.AboutSeconds(l.Costs.Step),
-			stoker.AboutSeconds(b.Copy.Low), stoker.AboutSeconds(b.Copy.High)).
+			quantity.AboutBytes(b.BatchBytes()), quantity.AboutSeconds(b.Copy.Point),
+			quantity.AboutSeconds(l.Costs.Step),
+			quantity.AboutSeconds(b.Copy.Low), quantity.AboutSeconds(b.Copy.High)).
 		WithEvidence(1-l.Util, "ratio", "gpu.utilisation",
-			"no kernel runs %s of the time, and it waits for input %s", stoker.Percent(1-l.Util),
-			stoker.Percent(l.Stall))
+			"no kernel runs %s of the time, and it waits for input %s", quantity.Percent(1-l.Util),
+			quantity.Percent(l.Stall))
 	loader := l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader)
 	if loader == nil || loader.Pinned == nil || !*loader.Pinned {
 		l.CopiesTakeTime = l.CopiesTakeTime.WithEvidence(b.BatchBytes(), "bytes", "loader.pinned",

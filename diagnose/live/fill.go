@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -123,7 +123,7 @@ func (l filler) describeProgram() string {
 	switch {
 	case l.NoPython:
 		return fmt.Sprintf("no Python program was among the processes that were watched for %.1f s, and no work on "+
-			"a GPU was seen: they used %s cores", l.To, stoker.About(l.Costs.CoresUse))
+			"a GPU was seen: they used %s cores", l.To, quantity.About(l.Costs.CoresUse))
 	case l.isAbsent("hook") || l.isAbsent("steps"):
 		return fmt.Sprintf("the inside of the program was not seen, and no work on a GPU in the %.1f s that "+
 			"were recorded", l.To)

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -42,7 +42,7 @@ func (l filler) findHangs() (diagnose.Finding, bool) {
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingHangs,
 		fmt.Sprintf("%d of %d steps take half a second or more longer than the median of %s: %s of the time in all",
-			n, len(w.Steps), stoker.AboutSeconds(median), stoker.Percent(share)))
+			n, len(w.Steps), quantity.AboutSeconds(median), quantity.Percent(share)))
 	switch part := waited / lost; {
 	case part > 0.7:
 		f.Text += ": they wait for a batch"
@@ -51,7 +51,7 @@ func (l filler) findHangs() (diagnose.Finding, bool) {
 			"collection, another rank)"
 	}
 	if every := findBeat(starts); every > 0 {
-		f.Text += fmt.Sprintf(", one comes every %s", stoker.AboutSeconds(every))
+		f.Text += fmt.Sprintf(", one comes every %s", quantity.AboutSeconds(every))
 	}
 	f.Seconds, f.Share, f.Saves = lost, share, share
 	return f, true
@@ -102,7 +102,7 @@ func (l filler) findHung() (diagnose.Finding, bool) {
 	f := diagnose.NewTextFinding(diagnose.FindingHung,
 		fmt.Sprintf("no step was made in the last %s, though the job goes on and nobody in it works (%s cores): it "+
 			"waits for something that does not come, such as another rank, a lock or a worker that died",
-			stoker.AboutSeconds(still), stoker.AboutCores(used)))
+			quantity.AboutSeconds(still), quantity.AboutCores(used)))
 	if _, gpu := l.findGPU(); l.run.Find(recording.GPUUtilisation, gpu).Mean(last, to) > 0.95 {
 		f.Text += ". The device spins in a kernel all the while, as in a collective that a rank does not come to"
 	}

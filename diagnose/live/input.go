@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -20,16 +20,16 @@ func (l filler) askInputShort() diagnose.Quantity {
 		return diagnose.AskShare("Does the device wait for input, by its own clock?", l.Stall, 0.03, 0.07, "").
 			WithEvidence(l.Stall, "ratio", "step.idle",
 				"the device waits for input %s of the time (%s of a %s step, by the device's own clock)",
-				stoker.Percent(l.Stall), stoker.AboutSeconds(l.Costs.Idle), stoker.AboutSeconds(l.Costs.Step))
+				quantity.Percent(l.Stall), quantity.AboutSeconds(l.Costs.Idle), quantity.AboutSeconds(l.Costs.Step))
 	case l.OnlyRingKnown():
 		return diagnose.AskShare("Does the trainer wait for batches (an upper bound of waiting for input)?",
 			l.RingWait(), 0.10, 0.25,
 			"work that is queued on the device may cover a wait of the host").
 			WithEvidence(l.RingWait(), "ratio", "step.wait",
 				"the trainer waits for batches %s of the time, and its device may have had work meanwhile (stoker "+
-					"observe tells)", stoker.Percent(l.RingWait())).
+					"observe tells)", quantity.Percent(l.RingWait())).
 			WithEvidence(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time",
-				stoker.Percent(l.Costs.Feed.Full))
+				quantity.Percent(l.Costs.Feed.Full))
 	}
 	low, high := 0.10, 0.25
 	if l.loadersNeverRest() {
@@ -40,7 +40,7 @@ func (l filler) askInputShort() diagnose.Quantity {
 		"the device's own clock is not known here").
 		WithEvidence(l.Idle, "ratio", "gpu.utilisation",
 			"no kernel runs %s of the time (by GPU-Util, and waiting for input is at most that)",
-			stoker.Percent(l.Idle))
+			quantity.Percent(l.Idle))
 }
 
 // loadersNeverRest reports whether every worker has a batch to prepare all the time: one that is
@@ -71,8 +71,8 @@ func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
 	return diagnose.AskShare("Is the launching thread always at work?", busy, 0.6, 0.85,
 		"a thread that spins for the device looks the same").
 		WithEvidence(busy, "ratio", "thread.state",
-			"no loader process exists and the launching thread is at work %s of the time", stoker.Percent(busy)).
-		WithEvidence(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", stoker.Percent(l.Idle))
+			"no loader process exists and the launching thread is at work %s of the time", quantity.Percent(busy)).
+		WithEvidence(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", quantity.Percent(l.Idle))
 }
 
 func (l filler) describeWorkers() []diagnose.Evidence {
@@ -82,7 +82,7 @@ func (l filler) describeWorkers() []diagnose.Evidence {
 	k := l.Costs
 	busy := l.WorkersPreparing()
 	return diagnose.AddEvidence(nil, busy, "ratio", "thread.state", "%d worker%s at work %s of the time", k.Workers,
-		stoker.Ending(k.Workers, " is", "s are"), stoker.Percent(busy))
+		quantity.Ending(k.Workers, " is", "s are"), quantity.Percent(busy))
 }
 
 // describeFetch says how long a batch takes to prepare and where that time goes, in per cent
@@ -96,20 +96,20 @@ func (l filler) describeFetch() []diagnose.Evidence {
 	case k.Split == nil && k.Workers == 0:
 		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall",
 			"preparing one batch takes the launching thread %s%s, and the rest of the step takes %s",
-			stoker.AboutSeconds(k.Fetch), diagnose.CoreShare(k), stoker.AboutSeconds(k.HostStep-k.Wait))
+			quantity.AboutSeconds(k.Fetch), diagnose.CoreShare(k), quantity.AboutSeconds(k.HostStep-k.Wait))
 	case k.Split == nil:
 		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s%s",
-			stoker.AboutSeconds(k.Fetch), diagnose.CoreShare(k))
+			quantity.AboutSeconds(k.Fetch), diagnose.CoreShare(k))
 	case math.IsNaN(k.Fetch):
 		return diagnose.AddEvidence(nil, coreDemand(k.Split), "ratio", "fetch.split", "a worker's time goes into: %s",
 			describeSplit(k.Split))
 	case k.Workers == 0:
 		return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall",
 			"preparing one batch takes the launching thread %s: %s. The rest of the step takes %s",
-			stoker.AboutSeconds(k.Fetch), describeSplit(k.Split), stoker.AboutSeconds(k.HostStep-k.Wait))
+			quantity.AboutSeconds(k.Fetch), describeSplit(k.Split), quantity.AboutSeconds(k.HostStep-k.Wait))
 	}
 	return diagnose.AddEvidence(nil, k.Fetch, "seconds", "fetch.wall", "preparing one batch takes a worker %s: %s",
-		stoker.AboutSeconds(k.Fetch), describeSplit(k.Split))
+		quantity.AboutSeconds(k.Fetch), describeSplit(k.Split))
 }
 
 // coreDemand is the share of a fetch in which it wants a core; NaN unknown.
@@ -130,7 +130,7 @@ func describeSplit(s *measure.FetchSplit) string {
 		"on a core", "waiting for a core", "waiting for storage", "waiting for the network",
 		"asleep otherwise (a timer, a lock, a pipe, another program)",
 	}
-	for i, part := range stoker.Hundred(s.Core, s.Queued, s.Storage, s.Network, s.Asleep) {
+	for i, part := range quantity.Hundred(s.Core, s.Queued, s.Storage, s.Network, s.Asleep) {
 		if part > 0 {
 			said = append(said, fmt.Sprintf("%d %% %s", part, names[i]))
 		}
@@ -148,5 +148,5 @@ func (l filler) fillOtherInput() {
 	l.OwnCodeDelaysDevice.Evidence = append(slices.Clone(l.InputShort.Evidence),
 		diagnose.AddEvidence(nil, l.Costs.Wait, "seconds", "step.wait",
 			"the loop waits %s of a %s step for its next batch, which no DataLoader prepares: how is unknown",
-			stoker.AboutSeconds(l.Costs.Wait), stoker.AboutSeconds(l.Costs.HostStep))...)
+			quantity.AboutSeconds(l.Costs.Wait), quantity.AboutSeconds(l.Costs.HostStep))...)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -87,7 +88,7 @@ func (l filler) fillInside(in insideSteps) {
 		diagnose.LongGapText+"?", p.Host, 0.08, 0.15, "").
 		WithEvidence(in.Launches, "launches", "step.launches",
 			"a step launches %.0f times, and the device waits %s before each: %s of the time",
-			in.Launches, stoker.AboutSeconds(p.Host*in.span/in.Launches), stoker.Percent(p.Host))
+			in.Launches, quantity.AboutSeconds(p.Host*in.span/in.Launches), quantity.Percent(p.Host))
 	if math.IsNaN(in.Launches) {
 		l.DeviceWaitsForLaunch = diagnose.Quantity{}
 	}
@@ -95,7 +96,7 @@ func (l filler) fillInside(in insideSteps) {
 		" and more?", p.Long, 0.08, 0.15, "").
 		WithEvidence(p.Long, "ratio", "step.launches",
 			"the device waits for the host %s of the time, in gaps of %s in the mean: a step launches %.1f times",
-			stoker.Percent(p.Long), stoker.AboutSeconds(p.Long*in.span/in.Launches), in.Launches)
+			quantity.Percent(p.Long), quantity.AboutSeconds(p.Long*in.span/in.Launches), in.Launches)
 	if l.CollectivesRunAlone.Score == 0 {
 		l.CollectivesRunAlone = in.askExchange()
 	}
@@ -111,7 +112,7 @@ func (in insideSteps) askExchange() diagnose.Quantity {
 		"those that PyTorch starts within backward are not counted").
 		WithEvidence(in.exchange, "ratio", "step.exchange",
 			"the program's collectives take %s of a step (%s of %s), by the device's own clock",
-			stoker.Percent(in.exchange), stoker.AboutSeconds(in.exchange*in.span), stoker.AboutSeconds(in.span))
+			quantity.Percent(in.exchange), quantity.AboutSeconds(in.exchange*in.span), quantity.AboutSeconds(in.span))
 }
 
 // askMeasuredCopies is whether copies take a good part of the step, by the device's clock.
@@ -119,13 +120,13 @@ func (l filler) askMeasuredCopies(in insideSteps) diagnose.Quantity {
 	q := diagnose.AskShare("Do copies to the device take a good part of the step?", in.copying, 0.07, 0.15, "").
 		WithEvidence(in.copying, "ratio", "step.copy",
 			"copying to the device takes %s of a step (%s of %s), by the device's own clock",
-			stoker.Percent(in.copying), stoker.AboutSeconds(in.copying*in.span), stoker.AboutSeconds(in.span)).
+			quantity.Percent(in.copying), quantity.AboutSeconds(in.copying*in.span), quantity.AboutSeconds(in.span)).
 		WithEvidence(in.Copies, "copies", "step.copies", "a step asks for %s copies, %s in all",
-			stoker.About(in.Copies), stoker.AboutBytes(in.CopyBytes))
+			quantity.About(in.Copies), quantity.AboutBytes(in.CopyBytes))
 	if in.Pageable > 0 {
 		q = q.WithEvidence(in.Pageable, "bytes", "step.pageable",
 			"%s of it from pageable memory: %s",
-			stoker.Percent(in.Pageable/in.CopyBytes),
+			quantity.Percent(in.Pageable/in.CopyBytes),
 			l.Grounds.Staging("the CPU stages it, and the launching thread waits"))
 	}
 	return q
@@ -138,7 +139,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		f := diagnose.NewFinding(diagnose.FindingLaunchBound)
 		f.Share, f.Saves = p.Host, p.Host
 		f.Text = fmt.Sprintf("the device waits for the host to launch %s of the time: %.0f launches in a step of %s",
-			stoker.Percent(p.Host), in.Launches, stoker.AboutSeconds(in.span))
+			quantity.Percent(p.Host), in.Launches, quantity.AboutSeconds(in.span))
 		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "reduce-overhead")}
 		f.Advice = diagnose.LaunchAdvice
 		out = append(out, f)
@@ -152,7 +153,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		f.Text = fmt.Sprintf("a step waits for the device %s times (.item(), .cpu(), nonzero() and the like, or "+
 			"synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has "+
 			"launched again: %s of the time at most",
-			stoker.About(in.Syncs), stoker.Percent(held), stoker.Percent(idle))
+			quantity.About(in.Syncs), quantity.Percent(held), quantity.Percent(idle))
 		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.SyncEvery, 1, 50)}
 		f.Advice = diagnose.SyncAdvice
 		out = append(out, f)
@@ -161,8 +162,8 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = in.copying, in.copying
 		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s copies: %s, and they take %s of the time",
-			stoker.AboutBytes(in.Pageable), stoker.About(in.Copies),
-			l.Grounds.Staging("the CPU stages them, the launching thread waits"), stoker.Percent(in.copying))
+			quantity.AboutBytes(in.Pageable), quantity.About(in.Copies),
+			l.Grounds.Staging("the CPU stages them, the launching thread waits"), quantity.Percent(in.copying))
 		f.Settings = []stoker.Change{
 			diagnose.ProposeChange(stoker.PinMemory, nil, true),
 			diagnose.ProposeChange(stoker.NonBlocking, nil, true),
@@ -194,5 +195,5 @@ func (l filler) askOneRankLate() diagnose.Quantity {
 		diagnose.LateCritical, "").
 		WithEvidence(l.RankLateBy, "ratio", "step.exchange",
 			"rank %d comes last to collectives: it spends %s of its time in them, another rank %s", rank,
-			stoker.Percent(least), stoker.Percent(most))
+			quantity.Percent(least), quantity.Percent(most))
 }

@@ -3,9 +3,9 @@ package live
 import (
 	"fmt"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -32,7 +32,7 @@ func (l filler) findSlowLink() (diagnose.Finding, bool) {
 		fmt.Sprintf("the host link runs at PCIe generation %.0f with %.0f lanes, of generation %d with %d that "+
 			"device and slot can: copies have %s of the rate. Another slot, a reseated card or riser, or a setting "+
 			"of the firmware brings it back",
-			gen, width, g.LinkGen, g.LinkWidth, stoker.Percent(part)))
+			gen, width, g.LinkGen, g.LinkWidth, quantity.Percent(part)))
 	return f, true
 }
 
@@ -87,6 +87,6 @@ func (l filler) findSlurmCores() (diagnose.Finding, bool) {
 	f := diagnose.NewTextFinding(diagnose.FindingSlurmCores,
 		fmt.Sprintf("SLURM gave this task %s of the node's %d processors, and loading lacks cores: ask for more "+
 			"with --cpus-per-task=%d (srun does not inherit it from sbatch: export "+
-			"SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK)", stoker.About(float64(m.Allowed)), m.CPUs, want))
+			"SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK)", quantity.About(float64(m.Allowed)), m.CPUs, want))
 	return f, true
 }

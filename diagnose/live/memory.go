@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -40,7 +40,7 @@ func (l filler) findMemoryGrowth() (diagnose.Finding, bool) {
 	f := diagnose.NewTextFinding(diagnose.FindingMemoryGrowth,
 		fmt.Sprintf("the job's memory keeps growing, by %s an hour (%s): at this rate the %s that are left are "+
 			"used up in %s",
-			stoker.AboutBytes(rate*3600), who, stoker.AboutBytes(left.Last()), stoker.AboutSeconds(lasts)))
+			quantity.AboutBytes(rate*3600), who, quantity.AboutBytes(left.Last()), quantity.AboutSeconds(lasts)))
 	f.From, f.To = l.From, l.To
 	return f, true
 }
@@ -102,7 +102,7 @@ func (l filler) findCopiedDataset() (diagnose.Finding, bool) {
 		fmt.Sprintf("each of %d workers holds %s of memory that no other process shares, and the launching "+
 			"process has %s: the data set is there once per worker, %s in all. Keep it in a memory map, a NumPy "+
 			"array or an Arrow table, and open it in the workers",
-			l.Costs.Workers, stoker.AboutBytes(each), stoker.AboutBytes(trainer),
-			stoker.AboutBytes(each*float64(l.Costs.Workers))))
+			l.Costs.Workers, quantity.AboutBytes(each), quantity.AboutBytes(trainer),
+			quantity.AboutBytes(each*float64(l.Costs.Workers))))
 	return f, true
 }

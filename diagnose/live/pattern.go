@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -51,7 +51,7 @@ func (l filler) findPattern() []diagnose.Finding {
 	case above >= often && below >= often && swings >= leastSwings:
 		name = "sawtooth"
 		text = fmt.Sprintf("GPU-Util swings between %%s and %%s, every %s in the mean: the device works and waits "+
-			"in turn, as if a step waits for its input", stoker.AboutSeconds((l.To-l.From)/swings))
+			"in turn, as if a step waits for its input", quantity.AboutSeconds((l.To-l.From)/swings))
 	case above < often && high >= lowUtil:
 		name, text = "spikes", "GPU-Util is low except for spikes (%s to %s): short work, and long waits between"
 	case below < often && low <= lowUtil:
@@ -61,7 +61,7 @@ func (l filler) findPattern() []diagnose.Finding {
 		return nil
 	}
 	return []diagnose.Finding{diagnose.NewTextFinding(name,
-		fmt.Sprintf(text, stoker.Percent(low), stoker.Percent(high)))}
+		fmt.Sprintf(text, quantity.Percent(low), quantity.Percent(high)))}
 }
 
 // countSwings counts how often a series goes from low to high, and the shares of its values

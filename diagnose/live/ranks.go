@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -115,7 +115,7 @@ func (l filler) fillUntimed(efforts []float64) {
 		use, muchExchange/2, muchExchange, "PyTorch hides a part of it behind kernels").
 		WithEvidence(use, "ratio", string(recording.NetSent),
 			"%s is used %s of what it can by the exchange between ranks, and how long kernels wait for it is not "+
-				"timed: a profiler trace tells", name, stoker.Percent(min(1, use)))
+				"timed: a profiler trace tells", name, quantity.Percent(min(1, use)))
 	if len(efforts) > 0 {
 		q.Score *= stat.Ramp(slices.Max(efforts), fullyAtWork+0.1, fullyAtWork)
 	}
@@ -132,7 +132,8 @@ func (l filler) fillOneLate(ranks []rankOnDevice, efforts []float64, what string
 	at := slices.Index(efforts, most)
 	others := stat.Mean(slices.Delete(slices.Clone(efforts), at, at+1))
 	late := ranks[at].Rank
-	answer := fmt.Sprintf("rank %d has %s %s, the others %s", late, stoker.Percent(most), what, stoker.Percent(others))
+	answer := fmt.Sprintf("rank %d has %s %s, the others %s", late, quantity.Percent(most), what,
+		quantity.Percent(others))
 	l.OneRankLate = diagnose.AskShare("Do the other ranks wait for one, though all devices look busy?",
 		(most-others)/most, diagnose.LateWarning, diagnose.LateCritical, "").
 		WithEvidence(most-others, "ratio", string(recording.GPUActive),
@@ -148,12 +149,12 @@ func (l filler) fillAllWait(efforts []float64, least float64, what string) {
 		l.Parts.Exchange = l.Util * (1 - most) // of the time in which the device looks busy
 	}
 	l.CollectivesRunAlone = diagnose.AskFact("Do all devices wait for the exchange between ranks?", waits,
-		fmt.Sprintf("at most %s %s", stoker.Percent(most), what)).
+		fmt.Sprintf("at most %s %s", quantity.Percent(most), what)).
 		WithEvidence(most, "ratio", string(recording.GPUActive),
 			"some kernel runs nearly all the time, but there is at most %s %s: a kernel that waits for other ranks "+
-				"counts as running", stoker.Percent(most), what).
+				"counts as running", quantity.Percent(most), what).
 		WithEvidence(use, "ratio", string(recording.NetSent), "%s is used %s of what it can", name,
-			stoker.Percent(min(1, use)))
+			quantity.Percent(min(1, use)))
 }
 
 // findNetwork is the interface that is used most, how much of it, and whether it sends about

@@ -3,8 +3,8 @@ package live
 import (
 	"fmt"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -46,7 +46,7 @@ func (l filler) findSkipping() (diagnose.Finding, bool) {
 	f := diagnose.NewTextFinding(diagnose.FindingSkippingBatches,
 		fmt.Sprintf("%d batches were fetched and thrown away in %s before the first was trained with, as when a "+
 			"run is resumed in the middle of an epoch: a sampler that begins there skips them without preparing them",
-			n, stoker.AboutSeconds(to-from)))
+			n, quantity.AboutSeconds(to-from)))
 	f.From, f.To, f.Seconds = from, to, to-from
 	return f, true
 }

@@ -5,10 +5,10 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -22,10 +22,11 @@ func (l filler) askMemoryShort() diagnose.Quantity {
 	faults := l.sumRates(recording.ProcessFaults)
 	left := l.run.Find(recording.MachineMemory, "machine").Mean(l.From, l.To)
 	return q.WithEvidence(waits, "ratio", string(recording.PressureMemory),
-		"some task waits for memory %s of the time", stoker.Percent(waits)).
-		WithEvidence(left, "bytes", string(recording.MachineMemory), "%s of memory are left", stoker.AboutBytes(left)).
+		"some task waits for memory %s of the time", quantity.Percent(waits)).
+		WithEvidence(left, "bytes", string(recording.MachineMemory), "%s of memory are left",
+			quantity.AboutBytes(left)).
 		WithEvidence(faults, "pages/s", string(recording.ProcessFaults),
-			"%s pages a second are fetched again from storage (major faults)", stoker.About(faults))
+			"%s pages a second are fetched again from storage (major faults)", quantity.About(faults))
 }
 
 // askStorageRemote is whether what loading waits for comes over a network or from a program.
@@ -49,11 +50,11 @@ func (l filler) askStorageRemote() diagnose.Quantity {
 		reads := l.run.Find(recording.MountReads, "mount/"+m.Point).Rate(l.From, l.To)
 		wait := l.run.Find(recording.MountWait, "mount/"+m.Point).Rate(l.From, l.To) / reads
 		q = q.WithEvidence(wait, "seconds", string(recording.MountWait),
-			"a read there takes %s, and there are %s a second", stoker.AboutSeconds(wait), stoker.About(reads))
+			"a read there takes %s, and there are %s a second", quantity.AboutSeconds(wait), quantity.About(reads))
 	}
 	if k.Received >= measure.NetworkRate {
 		q = q.WithEvidence(k.Received, "bytes/s", string(recording.NetReceived), "%s are received over %s",
-			stoker.AboutRate(k.Received), k.ReceivedBy)
+			quantity.AboutRate(k.Received), k.ReceivedBy)
 	}
 	return q
 }
@@ -95,9 +96,9 @@ func (l filler) findDisk() diskLoad {
 
 func (d diskLoad) describe() []diagnose.Evidence {
 	list := diagnose.AddEvidence(nil, d.Busy, "ratio", string(recording.DiskBusy),
-		"%s is at work %s of the time and gives %s", d.Name, stoker.Percent(min(1, d.Busy)), stoker.AboutRate(d.Rate))
+		"%s is at work %s of the time and gives %s", d.Name, quantity.Percent(min(1, d.Busy)), quantity.AboutRate(d.Rate))
 	return diagnose.AddEvidence(list, d.Size, "bytes", string(recording.DiskReads),
-		"a read is %s on average, %.1f requests are in flight", stoker.AboutBytes(d.Size), stat.Or(d.InFlight, 0))
+		"a read is %s on average, %.1f requests are in flight", quantity.AboutBytes(d.Size), stat.Or(d.InFlight, 0))
 }
 
 // askDiskExhausted is whether the disk, or what the control group may read from it, is used up.
@@ -105,7 +106,7 @@ func (l filler) askDiskExhausted(d diskLoad) diagnose.Quantity {
 	part := l.Costs.DiskRate / l.run.Facts.Machine.DiskLimit
 	if l.run.Facts.Machine.DiskLimit > 0 && part >= 0.8 { // [J] the kernel's bursts leave some
 		text := fmt.Sprintf("%s come from disks, and the job's control group may read %s",
-			stoker.AboutRate(l.Costs.DiskRate), stoker.AboutRate(l.run.Facts.Machine.DiskLimit))
+			quantity.AboutRate(l.Costs.DiskRate), quantity.AboutRate(l.run.Facts.Machine.DiskLimit))
 		return diagnose.AskFact("Is the disk at its limit?", true, "its limit is reached").WithEvidence(part, "ratio",
 			"machine.disk_limit", "%s", text)
 	}
@@ -132,11 +133,11 @@ func (l filler) askRequestsSmall(d diskLoad) diagnose.Quantity {
 	}
 	if limit := l.run.Facts.Machine.ReadsLimit; limit > 0 {
 		q = q.WithEvidence(limit, "requests/s", "machine.reads_limit",
-			"the job's control group may make %s reads a second", stoker.About(limit))
+			"the job's control group may make %s reads a second", quantity.About(limit))
 	}
 	if !math.IsNaN(d.Size) {
 		q.Score = scoreSmall(d)
-		q.Answer = diagnose.YesNo(q.Score) + ", a read is " + stoker.AboutBytes(d.Size)
+		q.Answer = diagnose.YesNo(q.Score) + ", a read is " + quantity.AboutBytes(d.Size)
 	}
 	return q
 }
@@ -149,10 +150,10 @@ func (l filler) askStorage() diagnose.Quantity {
 	q := diagnose.AskShareOr(diagnose.Unlikely, "Is loading waiting for storage?", waits, 0.3, 0.6, "")
 	if k.Feed != nil {
 		q = q.WithEvidence(waits, "ratio", "feed.read", "the loader's threads read files %s of their time",
-			stoker.Percent(waits))
+			quantity.Percent(waits))
 	} else {
 		q = q.WithEvidence(waits, "ratio", "thread.state", "loading waits for storage %s of its time",
-			stoker.Percent(waits))
+			quantity.Percent(waits))
 	}
 	q = q.WithEvidence(k.DiskRate, "bytes/s", "process.disk", "%s", k.FromStorage())
 	return q

@@ -3,9 +3,9 @@ package live
 import (
 	"fmt"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Start values of spikes. [J]
@@ -42,7 +42,8 @@ func (l filler) findStorageSpikes() (diagnose.Finding, bool) {
 		fmt.Sprintf("%d of %d waits for a batch last more than %.0f times the usual %s, and with it %s of the "+
 			"time: %s (%s) answers late now and then. A deeper queue (prefetch_factor) bridges what is shorter "+
 			"than the batches in it, and a copy on a local disk has none of it",
-			len(spikes), len(waits), spikeTimes, stoker.AboutSeconds(usual), stoker.Percent(share), m.Point, m.Kind))
+			len(spikes), len(waits), spikeTimes, quantity.AboutSeconds(usual), quantity.Percent(share), m.Point,
+			m.Kind))
 	f.Seconds, f.Share, f.Saves = lost, share, share
 	return f, true
 }

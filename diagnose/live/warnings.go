@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -22,7 +22,7 @@ func (l filler) describeRanks() string {
 	text := fmt.Sprintf("%d ranks were recorded, and rank %d, which waits most for input, is the one judged:",
 		len(l.trainers), l.Costs.Window.Rank)
 	for _, k := range l.trainers {
-		text += fmt.Sprintf(" rank %d stall %s,", k.Window.Rank, stoker.Percent(k.Idle/k.Step))
+		text += fmt.Sprintf(" rank %d stall %s,", k.Window.Rank, quantity.Percent(k.Idle/k.Step))
 	}
 	return text[:len(text)-1] + ". A rank that waits in a collective for a starved one is not itself starved."
 }
@@ -32,7 +32,7 @@ func (l filler) describeUnranked() string {
 	var parts []string
 	for _, k := range l.trainers {
 		parts = append(parts, fmt.Sprintf("process %d waits for input %s of a step",
-			k.Window.PID, stoker.Percent(k.Wait/k.HostStep)))
+			k.Window.PID, quantity.Percent(k.Wait/k.HostStep)))
 	}
 	return fmt.Sprintf("%d processes train, and process %d is the one judged: %s.",
 		len(l.trainers), l.Costs.Window.PID, strings.Join(parts, ", "))
@@ -89,8 +89,8 @@ func (l filler) timeOutside() string {
 	}
 	return fmt.Sprintf("%s of the judged %s (%s) lie outside of the judged steps, whose figures leave them out: "+
 		"%s took far longer than the others or held another phase. What the program did there was not looked into",
-		stoker.AboutSeconds(lies), stoker.AboutSeconds(w.End-w.Start), stoker.Percent(share),
-		stoker.Many(w.Left, "step"))
+		quantity.AboutSeconds(lies), quantity.AboutSeconds(w.End-w.Start), quantity.Percent(share),
+		quantity.Many(w.Left, "step"))
 }
 
 // leastOutside is the share of the window from which time outside of the judged steps is
@@ -115,7 +115,7 @@ func (l filler) countFewSteps() string {
 	}
 	return fmt.Sprintf("%s %s seen, too few to judge their time: fewer than %d of them are steady, and a verdict to "+
 		"rely on wants %d. Run longer",
-		stoker.Many(n, what), stoker.Ending(n, "was", "were"), recording.LeastSteps, fewSteps)
+		quantity.Many(n, what), quantity.Ending(n, "was", "were"), recording.LeastSteps, fewSteps)
 }
 
 // fewAbsences is how many of a kind are told one by one; of more only the names are, as

@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -39,8 +40,8 @@ func (l filler) findDeepQueue() (diagnose.Finding, bool) {
 		fmt.Sprintf("%s keep %d batches of %s each ahead: %s of the %s of /dev/shm, and %s of it were left at "+
 			"least. A worker that finds it full dies of a bus error: a smaller prefetch_factor, fewer workers, or "+
 			"more of it (docker run --shm-size, --ipc=host)",
-			stoker.Many(l.Costs.Workers, "worker"), ahead, stoker.AboutBytes(loader.BatchBytes),
-			stoker.AboutBytes(need), stoker.AboutBytes(size), stoker.AboutBytes(least)))
+			quantity.Many(l.Costs.Workers, "worker"), ahead, quantity.AboutBytes(loader.BatchBytes),
+			quantity.AboutBytes(need), quantity.AboutBytes(size), quantity.AboutBytes(least)))
 	return f, true
 }
 
@@ -60,7 +61,7 @@ func (l filler) findPinThread() (diagnose.Finding, bool) {
 	f := diagnose.NewTextFinding(diagnose.FindingPinThread,
 		fmt.Sprintf("the one thread that copies batches to page-locked memory is always at work (%s of the time on "+
 			"a core), and the workers wait for it: each batch is copied once more there. Smaller batches of data "+
-			"(uint8 instead of float32), or pin_memory=False, relieve it", stoker.Percent(min(1, core))))
+			"(uint8 instead of float32), or pin_memory=False, relieve it", quantity.Percent(min(1, core))))
 	return f, true
 }
 
@@ -78,7 +79,8 @@ func (l filler) findTooManyWorkers() (diagnose.Finding, bool) {
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingTooManyWorkers,
 		fmt.Sprintf("%d workers share the %s cores that this job may use, and wait for one %s of their time: "+
-			"%d prepare as much, in less memory", k.Workers, stoker.AboutCores(cores), stoker.Percent(k.Split.Queued),
+			"%d prepare as much, in less memory", k.Workers, quantity.AboutCores(cores),
+			quantity.Percent(k.Split.Queued),
 			enough))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NumWorkers, k.Workers, enough)}
 	return f, true

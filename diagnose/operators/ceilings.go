@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Ceilings are the lines that the work of the judged steps lies below: device memory, the
@@ -41,7 +42,7 @@ func (r *Roofline) FindCeilings(all *idle.Analysis, d *idle.Device, stall float6
 	}
 	down, window := all.SumCopies(d).ToDevice, float64(d.WindowLength())/1e9
 	c := &Ceilings{Sources: []string{fmt.Sprintf("peak, %s and device memory, %s: %s", best.Precision,
-		stoker.AboutRate(r.GPU.MemoryRate.Value), r.GPU.MemoryRate.Source)}}
+		quantity.AboutRate(r.GPU.MemoryRate.Value), r.GPU.MemoryRate.Source)}}
 	link := c.linkRate(r.GPU, down)
 	supply := c.supply(down, window, stall)
 	lines, err := predict.RooflineOf(r.GPU, best.Precision, link, supply)
@@ -67,7 +68,7 @@ func (r *Roofline) within(d *idle.Device) (sum Point) {
 func (c *Ceilings) linkRate(gpu hardware.GPU, down idle.Direction) float64 {
 	if down.Bytes >= leastCopied {
 		c.Sources = append(c.Sources, fmt.Sprintf("host link, %s: as this run's copies to the device ran, %s in all",
-			stoker.AboutRate(down.Rate()), stoker.AboutBytes(float64(down.Bytes))))
+			quantity.AboutRate(down.Rate()), quantity.AboutBytes(float64(down.Bytes))))
 		return down.Rate()
 	}
 	link, known := hardware.FindLink(hardware.MachineOf(gpu.Name).Link.Name)
@@ -76,7 +77,7 @@ func (c *Ceilings) linkRate(gpu hardware.GPU, down idle.Direction) float64 {
 		return math.NaN()
 	}
 	c.Sources = append(c.Sources, fmt.Sprintf("host link, %s: %s, next to nothing was copied here",
-		stoker.AboutRate(link.Pinned.Value), link.Pinned.Source))
+		quantity.AboutRate(link.Pinned.Value), link.Pinned.Source))
 	return link.Pinned.Value
 }
 
@@ -86,12 +87,12 @@ func (c *Ceilings) supply(down idle.Direction, window, stall float64) float64 {
 	switch rate := float64(down.Bytes) / window; {
 	case !(stall >= leastWaited):
 		c.Sources = append(c.Sources, fmt.Sprintf("input supply: no line, the device waits for input %s of the "+
-			"time, so nobody saw how much could come", stoker.Percent(stall)))
+			"time, so nobody saw how much could come", quantity.Percent(stall)))
 	case down.Bytes < leastCopied:
 		c.Sources = append(c.Sources, "input supply: unknown, next to nothing was copied to the device")
 	default:
 		c.Sources = append(c.Sources, fmt.Sprintf("input supply, %s: what came to the device while it waited for "+
-			"input %s of the time, as copied bytes", stoker.AboutRate(rate), stoker.Percent(stall)))
+			"input %s of the time, as copied bytes", quantity.AboutRate(rate), quantity.Percent(stall)))
 		return rate
 	}
 	return math.NaN()

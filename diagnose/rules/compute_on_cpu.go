@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 var computeOnCPU = Rule{
@@ -45,7 +45,7 @@ var computeOnCPU = Rule{
 		switch {
 		case !math.IsNaN(c.Util):
 			c.because(diagnose.AddEvidence(nil, c.Util, "ratio", "gpu.utilisation",
-				"the GPU is in use %s of the time", stoker.Percent(c.Util)))
+				"the GPU is in use %s of the time", quantity.Percent(c.Util)))
 		case c.GPUCount == 0:
 			c.because(diagnose.AddEvidence(nil, 0, "ratio", "gpu.utilisation", "no GPU could be seen on this machine"))
 		default:
@@ -98,13 +98,13 @@ func inputWait(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool) 
 	}
 	who := "in the thread that computes"
 	if k.Workers > 0 {
-		who = fmt.Sprintf("in each of %d worker process%s", k.Workers, stoker.Ending(k.Workers, "", "es"))
+		who = fmt.Sprintf("in each of %d worker process%s", k.Workers, quantity.Ending(k.Workers, "", "es"))
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingInputWait,
 		fmt.Sprintf("beside computing on the CPU, this run waits for input %s of its time (%s of a %s step): faster "+
 			"input is worth at most %.2fx. Computing takes %s, and preparing a batch %s%s %s",
-			stoker.Percent(waits), stoker.AboutSeconds(k.Wait), stoker.AboutSeconds(k.HostStep),
-			1/(1-min(waits, 0.99)), stoker.AboutSeconds(k.HostStep-k.Wait), stoker.AboutSeconds(k.Fetch),
+			quantity.Percent(waits), quantity.AboutSeconds(k.Wait), quantity.AboutSeconds(k.HostStep),
+			1/(1-min(waits, 0.99)), quantity.AboutSeconds(k.HostStep-k.Wait), quantity.AboutSeconds(k.Fetch),
 			diagnose.CoreShare(k), who))
 	f.Seconds, f.Share, f.Saves = k.Wait*float64(len(k.Window.Steps)), waits, waits
 	return f, true

@@ -3,8 +3,8 @@ package rules
 import (
 	"fmt"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Start values of findings.
@@ -30,7 +30,7 @@ func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of "+
 				"fetching is waiting for a core): loading costs far more than it must. Worker processes run with "+
 				"one thread each. OMP_NUM_THREADS=1 helps at once",
-			stoker.Percent(c.Costs.FetchQueue/c.Costs.Fetch))))
+			quantity.Percent(c.Costs.FetchQueue/c.Costs.Fetch))))
 	}
 	if c.HasSteps {
 		w := c.Costs.Window
@@ -43,7 +43,7 @@ func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 		if share := first / (w.End - w.Start); share >= 0.03 && c.Costs.Workers > 0 {
 			out = append(out, diagnose.NewTextFinding(diagnose.FindingEpochBoundary,
 				fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill "+
-					"the queue anew", stoker.Percent(share))))
+					"the queue anew", quantity.Percent(share))))
 		}
 	}
 	if c.RankComparison != "" {
@@ -62,7 +62,7 @@ func memoryFull(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool)
 			return diagnose.NewTextFinding(diagnose.FindingFullMemory, fmt.Sprintf(
 				"device memory is %s full while the device is idle %s of the time: a full memory says "+
 					"nothing about work",
-				stoker.Percent(used), stoker.Percent(c.Idle))), true
+				quantity.Percent(used), quantity.Percent(c.Idle))), true
 		}
 	}
 	return diagnose.Finding{}, false
@@ -84,7 +84,7 @@ func slowTransform(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bo
 			diagnose.WholePercent(line.Share.High), line, line.Kind.Words())
 	if gain := line.Without; gain.Speedup.Known() {
 		f.Text += fmt.Sprintf(". If that took no time, a step would take %s: %s",
-			stoker.AboutSeconds(gain.Step.Point), stoker.Factor(gain.Speedup))
+			quantity.AboutSeconds(gain.Step.Point), quantity.Factor(gain.Speedup))
 	}
 	f.Saves = 1 - 1/line.Without.Speedup.Point
 	return f, true

@@ -1,8 +1,8 @@
 package rules
 
 import (
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // startUp comes before all other rules, which do not answer where it does: what happens
@@ -22,7 +22,7 @@ var startUp = Rule{
 		c.because(diagnose.AddEvidence(nil, c.Shares.Kernel, "ratio", "trace.kernel",
 			"the trace shows a program's start, its warm-up: kernels run %s of the time, contexts, modules, first "+
 				"allocations and first collectives take most of the rest. It says nothing about steady steps",
-			stoker.Percent(c.Shares.Kernel)), c.GapEvidence, c.WarmUpEvidence)
+			quantity.Percent(c.Shares.Kernel)), c.GapEvidence, c.WarmUpEvidence)
 		return 1
 	},
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
@@ -105,11 +105,12 @@ func (t *filler) fillInput(c *diagnose.Case, run *recording.Run) {
 		"loading that no loader's span marks is charged to Python").
 		WithEvidence(c.Stall, "ratio", "trace.data-loader",
 			"the device waits for input %s of the window: %s in gaps while the loop is inside its loader",
-			stoker.Percent(c.Stall), stoker.AboutSeconds(c.Stall*(c.To-c.From)))
+			quantity.Percent(c.Stall), quantity.AboutSeconds(c.Stall*(c.To-c.From)))
 	if t.hasSteps {
 		c.InputShort = c.InputShort.WithEvidence(t.costs.Wait, "seconds", "step.wait",
 			"the loop is inside its loader %s of a %s step, and work queued on the device covers %s of it",
-			stoker.AboutSeconds(t.costs.Wait), stoker.AboutSeconds(t.costs.Step), stoker.AboutSeconds(t.costs.Queued))
+			quantity.AboutSeconds(t.costs.Wait), quantity.AboutSeconds(t.costs.Step),
+			quantity.AboutSeconds(t.costs.Queued))
 	}
 	c.InputShort.Evidence = slices.Concat(c.InputShort.Evidence, c.GapEvidence, t.describePlace(idle.DataLoader))
 	c.LaunchThreadLoads, c.WorkersLoad = t.askLoading(run)
@@ -126,20 +127,20 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	}
 	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.90, "").
 		WithEvidence(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)",
-			stoker.Percent(t.kernel), stoker.AboutSeconds(toSeconds(t.kernels.Median)), t.kernels.Count).
+			quantity.Percent(t.kernel), quantity.AboutSeconds(toSeconds(t.kernels.Median)), t.kernels.Count).
 		WithEvidence(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.describeFamilies())
 	c.DeviceWaitsForLaunch = diagnose.AskShare("Does the device wait for the next launch, in gaps below "+
 		diagnose.LongGapText+"?", t.parts.Host, 0.08, 0.15, "").
 		WithEvidence(t.parts.Host, "ratio", "trace.host",
 			"the device waits for the host to launch %s of the window, %d kernels of %s median",
-			stoker.Percent(t.parts.Host), t.kernels.Count, stoker.AboutSeconds(toSeconds(t.kernels.Median)))
+			quantity.Percent(t.parts.Host), t.kernels.Count, quantity.AboutSeconds(toSeconds(t.kernels.Median)))
 	c.LaunchOutlastsKernel = diagnose.AskShare("Are kernels shorter than a launch (median, of 10 us)?",
 		t.measureShortness(),
 		0.5, 1, "long kernels hide launches only while the host runs ahead")
 	c.DeviceWaitsInLongGaps = diagnose.AskShare("Does the device wait for the host in gaps of "+diagnose.LongGapText+
 		" and more?", t.parts.Long, 0.08, 0.15, "").
 		WithEvidence(t.parts.Long, "ratio", "trace.host",
-			"the device waits for the host %s of the window in gaps of %s", stoker.Percent(t.parts.Long),
+			"the device waits for the host %s of the window in gaps of %s", quantity.Percent(t.parts.Long),
 			t.describeLongGaps())
 	for _, q := range []*diagnose.Quantity{&c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps} {
 		q.Score *= 1 - c.DeviceBusy.Score // the gaps of a device that works nearly all the time limit nothing
@@ -148,7 +149,7 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	c.CollectivesRunAlone = diagnose.AskShare("Do collectives run without computation beside them?", t.parts.Exchange,
 		0.05, 0.12, "").
 		WithEvidence(t.parts.Exchange, "ratio", "trace.communication",
-			"collectives run alone or are waited for %s of the window", stoker.Percent(t.parts.Exchange))
+			"collectives run alone or are waited for %s of the window", quantity.Percent(t.parts.Exchange))
 	c.CopiesTakeTime, c.RoomForCopies = t.askCopies(), diagnose.Quantity{}
 	c.OneRankLate = t.askOneRankLate()
 	for _, q := range []*diagnose.Quantity{
@@ -178,23 +179,23 @@ func (t *filler) askCopies() diagnose.Quantity {
 	part, down, up := t.parts.Copies, t.copies.ToDevice, t.copies.ToHost
 	q := diagnose.AskShare("Do copies between host and device run while no kernel does?", part, 0.07, 0.15, "").
 		WithEvidence(part, "ratio", "trace.copy",
-			"copies between host and device run alone or are being issued %s of the window", stoker.Percent(part))
+			"copies between host and device run alone or are being issued %s of the window", quantity.Percent(part))
 	if down.Bytes > 0 {
 		q = q.WithEvidence(down.Rate(), "bytes/s", "trace.copies",
 			"%d cop%s to the device carr%s %s at %s, %s of them while no kernel runs",
-			down.Count, stoker.Ending(down.Count, "y", "ies"), stoker.Ending(down.Count, "ies", "y"),
-			stoker.AboutBytes(float64(down.Bytes)), stoker.AboutRate(down.Rate()),
-			stoker.AboutSeconds(toSeconds(down.Alone)))
+			down.Count, quantity.Ending(down.Count, "y", "ies"), quantity.Ending(down.Count, "ies", "y"),
+			quantity.AboutBytes(float64(down.Bytes)), quantity.AboutRate(down.Rate()),
+			quantity.AboutSeconds(toSeconds(down.Alone)))
 	}
 	if up.Alone > down.Alone {
 		q = q.WithEvidence(toSeconds(up.Alone), "seconds", "trace.copies",
 			"%d cop%s to the host run%s %s while no kernel does",
-			up.Count, stoker.Ending(up.Count, "y", "ies"), stoker.Ending(up.Count, "s", ""),
-			stoker.AboutSeconds(toSeconds(up.Alone)))
+			up.Count, quantity.Ending(up.Count, "y", "ies"), quantity.Ending(up.Count, "s", ""),
+			quantity.AboutSeconds(toSeconds(up.Alone)))
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
 		q = q.WithEvidence(float64(n), "copies", "trace.pageable",
-			"%d of those to the device come%s from pageable memory: %s", n, stoker.Ending(n, "s", ""),
+			"%d of those to the device come%s from pageable memory: %s", n, quantity.Ending(n, "s", ""),
 			t.grounds.Staging("staged by the CPU, and the launching thread waits"))
 	}
 	return q

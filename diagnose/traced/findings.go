@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Findings of a trace. Each says what was seen with numbers, where to look, and
@@ -63,8 +64,8 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 	t.weigh(&f, ns)
 	t.locateCause(&f, idle.DataLoader)
 	where, _ := t.findMostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
-	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", stoker.Percent(share),
-		stoker.AboutSeconds(toSeconds(ns)/t.countSteps())) + where
+	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", quantity.Percent(share),
+		quantity.AboutSeconds(toSeconds(ns)/t.countSteps())) + where
 	if t.itself < 0.5 {
 		t.adviseWorkers(&f, share)
 		return f, true
@@ -72,8 +73,8 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 	n := 4 // PyTorch's own tutorials begin with it; the steps did not tell better
 	if step := t.costs.Step * (1 - share); t.hasSteps && t.costs.Wait > 0 && step > 0 {
 		n = max(1, int(math.Ceil(t.costs.Wait/step)))
-		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", stoker.AboutSeconds(t.costs.Wait),
-			stoker.AboutSeconds(step))
+		f.Text += fmt.Sprintf(" (a batch takes %s, the rest of the step %s)", quantity.AboutSeconds(t.costs.Wait),
+			quantity.AboutSeconds(step))
 	}
 	f.Settings = []stoker.Change{
 		diagnose.ProposeChange(stoker.NumWorkers, t.countWorkers(), n),
@@ -138,8 +139,8 @@ func (t *filler) findHostWork() (diagnose.Finding, bool) {
 	place := t.d.Places[cause]
 	t.locateCause(&f, cause)
 	f.Text = fmt.Sprintf("the device waits %s of the window in gaps of %s in which the launching thread does "+
-		"other work, the longest for %s", stoker.Percent(share), t.describeLongGaps(),
-		stoker.AboutSeconds(toSeconds(place.To-place.From)))
+		"other work, the longest for %s", quantity.Percent(share), t.describeLongGaps(),
+		quantity.AboutSeconds(toSeconds(place.To-place.From)))
 	if t.isFirst(place) {
 		f.Text += ", before the first kernel"
 	}
@@ -191,7 +192,7 @@ func (t *filler) findLaunching() (diagnose.Finding, bool) {
 	t.locateGap(&f, t.d.Short[worstCause(&t.d.Short)])
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per "+
 		"step, kernels of %s in the median, while an operator with its launch takes the host longer",
-		stoker.Percent(late), float64(t.d.Works)/t.countSteps(), stoker.AboutSeconds(toSeconds(t.kernels.Median)))
+		quantity.Percent(late), float64(t.d.Works)/t.countSteps(), quantity.AboutSeconds(toSeconds(t.kernels.Median)))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "reduce-overhead")}
 	f.Advice = diagnose.LaunchAdvice
 	return f, true

@@ -6,6 +6,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Triggers for copies, shares of the window.
@@ -26,13 +27,13 @@ func (t *filler) findPageableCopies() (diagnose.Finding, bool) {
 	t.locateWork(&f, p.Largest)
 	size := ""
 	if p.Bytes > 0 {
-		size = fmt.Sprintf(", %s in all at %s, the largest %s", stoker.AboutBytes(float64(p.Bytes)),
-			stoker.AboutRate(p.Rate()), stoker.AboutBytes(float64(t.t.Device.Bytes[p.Largest])))
+		size = fmt.Sprintf(", %s in all at %s, the largest %s", quantity.AboutBytes(float64(p.Bytes)),
+			quantity.AboutRate(p.Rate()), quantity.AboutBytes(float64(t.t.Device.Bytes[p.Largest])))
 	}
 	f.Text = fmt.Sprintf("%s from pageable memory in a step%s: %s, and %s of %s pass while no kernel runs",
 		printCopies(float64(p.Count)/t.countSteps()), size,
-		t.grounds.Staging("the CPU stages them, the launching thread waits"), stoker.AboutSeconds(toSeconds(p.Alone)),
-		stoker.AboutSeconds(toSeconds(p.Time)))
+		t.grounds.Staging("the CPU stages them, the launching thread waits"), quantity.AboutSeconds(toSeconds(p.Alone)),
+		quantity.AboutSeconds(toSeconds(p.Time)))
 	f.Settings = []stoker.Change{
 		diagnose.ProposeChange(stoker.PinMemory, nil, true),
 		diagnose.ProposeChange(stoker.NonBlocking, nil, true),
@@ -61,7 +62,7 @@ func (t *filler) findSerialCopies() (diagnose.Finding, bool) {
 	t.weigh(&f, alone)
 	t.locateWork(&f, t.copies.ToDevice.Largest)
 	f.Text = fmt.Sprintf("copies to the device run while no kernel does, %s of the window: the next batch could "+
-		"cross the link while this one is computed", stoker.Percent(t.d.Share(alone)))
+		"cross the link while this one is computed", quantity.Percent(t.d.Share(alone)))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NonBlocking, nil, true)}
 	f.Advice = "copy the next batch on a stream of its own while this one is computed: with " +
 		"torch.cuda.stream(side): next = batch.to(device, non_blocking=True), " +
@@ -79,7 +80,7 @@ func (t *filler) findDeviceCopies() (diagnose.Finding, bool) {
 	t.locateWork(&f, in.Largest)
 	f.Text = fmt.Sprintf("copies within the device take %s of the window, %.1f per step: they cross no link, and "+
 		"move what is on the device already",
-		stoker.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.countSteps())
+		quantity.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.countSteps())
 	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results at once to the " +
 		"place that " +
 		"needs them (out=, a slice of a buffer made once)"
@@ -96,8 +97,8 @@ func (t *filler) findTinyCopies() (diagnose.Finding, bool) {
 	t.locateWork(&f, tiny.Largest)
 	f.Text = fmt.Sprintf("%.0f copies below 64 KiB per step go to the device, %s in the mean: each costs a call "+
 		"and a launch, not bytes: %s of the window pass before and in them",
-		float64(tiny.Count)/t.countSteps(), stoker.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))),
-		stoker.Percent(f.Share))
+		float64(tiny.Count)/t.countSteps(), quantity.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))),
+		quantity.Percent(f.Share))
 	f.Advice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
 		"pinned buffer and copy once. Scalars as Python numbers need no copy"
 	return f, true
@@ -114,7 +115,7 @@ func (t *filler) findLinkLimited() (diagnose.Finding, bool) {
 	t.locateWork(&f, down.Largest)
 	f.Text = fmt.Sprintf("copies alone take %s of the window at %s, which is what the link can do: fewer bytes "+
 		"help, nothing else",
-		stoker.Percent(t.d.Share(down.Alone)), stoker.AboutRate(down.Rate()))
+		quantity.Percent(t.d.Share(down.Alone)), quantity.AboutRate(down.Rate()))
 	f.Advice = "send images as uint8 and normalise on the device (a quarter of float32), ids as int32, or keep the " +
 		"data on the device"
 	return f, true

@@ -11,6 +11,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -40,8 +41,9 @@ func (t *filler) findElementwiseChains() (diagnose.Finding, bool) {
 	f.Text = fmt.Sprintf("elementwise kernels and reductions take %s of kernel time (elementwise alone %s). "+
 		"%d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all: each "+
 		"writes what the next one reads. One kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3), about %s",
-		stoker.Percent(share), stoker.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))), k.Chains,
-		k.Longest, stoker.AboutSeconds(toSeconds(k.Chained)), stoker.AboutSeconds(k.Fused/1e9))
+		quantity.Percent(share), quantity.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))),
+		k.Chains,
+		k.Longest, quantity.AboutSeconds(toSeconds(k.Chained)), quantity.AboutSeconds(k.Fused/1e9))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "default")}
 	f.Advice = "model = torch.compile(model)" + t.nameReadyKernels()
 	return f, true
@@ -91,7 +93,7 @@ func (t *filler) findNoTensorCores() (diagnose.Finding, bool) {
 	}))
 	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s. "+
 		"The device (compute capability %.0f.x) has them",
-		stoker.Percent(share), stoker.Percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
+		quantity.Percent(share), quantity.Percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
 	if t.major >= 8 {
 		f.Settings = []stoker.Change{
 			diagnose.ProposeChange(stoker.TF32, nil, true),
@@ -129,7 +131,7 @@ func (t *filler) findSmallGrids() (diagnose.Finding, bool) {
 	t.locateWork(&f, k.Smallest)
 	f.Text = fmt.Sprintf("kernels fill %s of the multiprocessors while they run (time-weighted min(blocks/SM, 1)). "+
 		"For %s of kernel time there is less than half a block per SM",
-		stoker.Percent(k.SMs), stoker.Percent(float64(k.SmallFor)/float64(k.Known)))
+		quantity.Percent(k.SMs), quantity.Percent(float64(k.SmallFor)/float64(k.Known)))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.BatchSize, nil, "larger")}
 	f.Advice = "a larger batch_size while memory lasts. For inference, batch requests, or several small models on " +
 		"one device (MPS)"
@@ -181,11 +183,11 @@ func (t *filler) findUnalignedShapes() (diagnose.Finding, bool) {
 	why := "slower kernels are taken, as 16-bit rows do not begin at multiples of 16 bytes"
 	if most.of == tile {
 		why = fmt.Sprintf("Tensor Cores work in tiles, and %s of the last dimension is padding",
-			stoker.Percent(measureWaste(most.dim)))
+			quantity.Percent(measureWaste(most.dim)))
 	}
 	f.Text = fmt.Sprintf("%s of the FLOP of matrix products have a dimension of %d, no multiple of %d (such "+
 		"as %s %s): %s",
-		stoker.Percent(most.flop/all), most.dim, most.of, t.t.Names[h.Name[most.call]],
+		quantity.Percent(most.flop/all), most.dim, most.of, t.t.Names[h.Name[most.call]],
 		t.t.Names[h.Shapes[most.call]], why)
 	f.Advice = fmt.Sprintf("pad %d to %d (a multiple of 64, 8 is the least): hidden sizes, vocabulary, channels",
 		most.dim, padUp(most.dim))
@@ -339,7 +341,7 @@ func (t *filler) describeFamilies() string {
 			break
 		}
 		words = append(words, fmt.Sprintf("%s %s", p.family,
-			stoker.Percent(float64(p.time)/float64(max(1, t.kernels.Time)))))
+			quantity.Percent(float64(p.time)/float64(max(1, t.kernels.Time)))))
 	}
 	return strings.Join(words, ", ")
 }

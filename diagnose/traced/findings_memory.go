@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -19,11 +20,11 @@ func (t *filler) findAllocating() (diagnose.Finding, bool) {
 	t.weigh(&f, ns)
 	t.locateCause(&f, idle.Allocator)
 	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of "+
-		"steps: the caching allocator runs out of fitting blocks", stoker.Percent(share))
+		"steps: the caching allocator runs out of fitting blocks", quantity.Percent(share))
 	if made, freed, all := t.countAllocations(); all {
 		f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed: the same "+
 			"%d allocations and %d frees in every step, so nothing is kept from one step to the next",
-			stoker.Percent(share), made, freed)
+			quantity.Percent(share), made, freed)
 		f.Advice = "unset PYTORCH_NO_CUDA_MEMORY_CACHING, and no torch.cuda.empty_cache() within the loop: the " +
 			"caching allocator is off or emptied in every step. This is not fragmentation, and expandable segments " +
 			"do not help"
@@ -79,7 +80,7 @@ func (t *filler) findCollecting() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingGarbageCollection)
 	t.weigh(&f, ns)
 	t.locateCause(&f, idle.GC)
-	f.Text = fmt.Sprintf("the device waits %s of the window while Python collects garbage", stoker.Percent(share))
+	f.Text = fmt.Sprintf("the device waits %s of the window while Python collects garbage", quantity.Percent(share))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.ManualGC, nil, 100)}
 	f.Advice = "gc.collect(); gc.freeze() before the loop, gc.disable() in it and gc.collect() every 100 steps: on " +
 		"all ranks in the same step"

@@ -6,6 +6,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // exposedTrigger: torch-tb-profiler warns at 10 %; half of that is a start value. [J]
@@ -27,8 +28,8 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 	alone := float64(t.d.Communication) / float64(max(1, time))
 	f.Text = fmt.Sprintf("collectives run alone or are waited for %s of the window: %.0f per step, %s each, %s of "+
 		"their time without computation beside them",
-		stoker.Percent(t.parts.Exchange), float64(count)/t.countSteps(),
-		stoker.AboutSeconds(toSeconds(time/int64(max(1, count)))), stoker.Percent(min(1, alone)))
+		quantity.Percent(t.parts.Exchange), float64(count)/t.countSteps(),
+		quantity.AboutSeconds(toSeconds(time/int64(max(1, count)))), quantity.Percent(min(1, alone)))
 	if perStep := float64(count) / t.countSteps(); perStep > 100 {
 		f.Text += ": so many small ones cost latency, not bytes"
 	}
@@ -55,8 +56,8 @@ func (t *filler) findProbableCommunication() (diagnose.Finding, bool) {
 		t.locateWork(&f, total.Longest)
 		f.Text = fmt.Sprintf("%s runs %s of the window on less than a fifth of the multiprocessors, %s at a time: "+
 			"probably an exchange between ranks, counted as computation here: confirm",
-			quote(t.t.Names[total.Name]), stoker.Percent(t.d.Share(total.Small)),
-			stoker.AboutSeconds(toSeconds(total.Small/int64(total.Count))))
+			quote(t.t.Names[total.Name]), quantity.Percent(t.d.Share(total.Small)),
+			quantity.AboutSeconds(toSeconds(total.Small/int64(total.Count))))
 		f.Advice = "if it is an exchange, overlap it with computation as for exposed-communication"
 		return f, true
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 func (t *filler) findHiddenSync() (diagnose.Finding, bool) {
@@ -40,14 +40,14 @@ func (t *filler) findSyncs(name string, count int, held int64, most idle.HostWai
 	if most.Op >= 0 {
 		under = " under " + t.t.Names[h.Name[most.Op]]
 	}
-	longest, them := fmt.Sprintf("the longest %s ", stoker.AboutSeconds(toSeconds(most.To-most.From))), "them"
+	longest, them := fmt.Sprintf("the longest %s ", quantity.AboutSeconds(toSeconds(most.To-most.From))), "them"
 	if count == 1 {
 		longest, them = "", "it"
 	}
 	f.Text = fmt.Sprintf("%d wait%s for the device hold%s the host %s (%s of the window), %sin %s%s, and %s of idle "+
 		"time follow %s",
-		count, stoker.Ending(count, "", "s"), stoker.Ending(count, "s", ""), stoker.AboutSeconds(toSeconds(held)),
-		stoker.Percent(t.d.Share(held)), longest, call, under, stoker.AboutSeconds(toSeconds(after)), them)
+		count, quantity.Ending(count, "", "s"), quantity.Ending(count, "s", ""), quantity.AboutSeconds(toSeconds(held)),
+		quantity.Percent(t.d.Share(held)), longest, call, under, quantity.AboutSeconds(toSeconds(after)), them)
 	if t.d.Share(after) < diagnose.WaitTrigger {
 		f.Text += ": it costs little here, but it stops the host from running ahead"
 	}
@@ -69,25 +69,25 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 	t.weigh(&f, ns)
 	t.locateCause(&f, idle.DeviceWait)
 	f.Text = fmt.Sprintf("work that is already queued waits %s of the window for another stream, an event, another "+
-		"device, or work from before the recording", stoker.Percent(share))
+		"device, or work from before the recording", quantity.Percent(share))
 	f.Advice = "look for cudaStreamWaitEvent and record_stream() before the place. Work that needs no order " +
 		"belongs on streams without events between them"
 	switch {
 	case t.isFirst(t.d.Places[idle.DeviceWait]):
 		f.Text = fmt.Sprintf("work that is already queued waits %s of the window, most of it before the first "+
 			"kernel of the recording: what was launched before the recorder began ran meanwhile",
-			stoker.Percent(share))
+			quantity.Percent(share))
 		f.Advice = "nothing about the program: record later, or more steps"
 		f.Saves = math.NaN()
 	case t.isWithinLaunch(t.d.Places[idle.DeviceWait].Slice.Next):
 		f.Text = fmt.Sprintf("kernels that one call launched, as a graph does, wait %s of the window for each other",
-			stoker.Percent(share))
+			quantity.Percent(share))
 		f.Advice = "what a graph's kernels wait for is set when it is captured: fewer and larger kernels in it " +
 			"(fusion), or branches of it on streams of their own"
 	case t.hasOneStream():
 		f.Text = fmt.Sprintf("work that is already queued waits %s of the window though it is the only stream of "+
 			"the recording and waits for no event: something outside of the recording has the device, such as "+
-			"another process's time slice", stoker.Percent(share))
+			"another process's time slice", quantity.Percent(share))
 		f.Advice = "look for other processes on the device (nvidia-smi, MPS, a second container), or give the job " +
 			"a device of its own"
 	}

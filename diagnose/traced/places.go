@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -33,7 +33,7 @@ func (t *filler) describeCauses() string {
 		if i == 3 || cause.Share < 0.005 {
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %s", cause.Cause, stoker.Percent(cause.Share)))
+		parts = append(parts, fmt.Sprintf("%s %s", cause.Cause, quantity.Percent(cause.Share)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -46,7 +46,7 @@ func (t *filler) describeGaps() []diagnose.Evidence {
 	}
 	rest := t.d.Share(t.d.Idle)
 	return diagnose.AddEvidence(nil, rest, "ratio", "trace.idle",
-		"nothing runs on the device %s of the window, by cause: %s", stoker.Percent(rest), leading)
+		"nothing runs on the device %s of the window, by cause: %s", quantity.Percent(rest), leading)
 }
 
 // describeLongGaps are the gaps that no launch explains.
@@ -68,7 +68,7 @@ func (t *filler) describeGap(p idle.Place, cause idle.Cause) []diagnose.Evidence
 		return nil
 	}
 	text := fmt.Sprintf("the gap with most of it: %s to %s in the trace, %s of it %s",
-		printMilli(p.From), printMilli(p.To), stoker.AboutSeconds(toSeconds(p.Time)), cause)
+		printMilli(p.From), printMilli(p.To), quantity.AboutSeconds(toSeconds(p.Time)), cause)
 	heaviest := t.all.FindHeaviest(t.d, p.From, p.To, func(s idle.Slice) bool { return s.Cause == cause })
 	if name := t.all.Name(p.Slice); heaviest.Name >= 0 && p.Slice.Thread >= 0 {
 		text += ", mostly " + quote(t.t.Names[heaviest.Name])
@@ -92,8 +92,8 @@ func (t *filler) findMostly(fits func(idle.Slice) bool) (text, name string) {
 		return "", ""
 	}
 	name = t.t.Names[h.Name]
-	return fmt.Sprintf(", and %s of %s lie in %s", stoker.AboutSeconds(toSeconds(h.Time)),
-		stoker.AboutSeconds(toSeconds(h.Total)), quote(name)), name
+	return fmt.Sprintf(", and %s of %s lie in %s", quantity.AboutSeconds(toSeconds(h.Time)),
+		quantity.AboutSeconds(toSeconds(h.Total)), quote(name)), name
 }
 
 func (t *filler) nameThread(i int32) string { return t.t.Threads[i].String() }

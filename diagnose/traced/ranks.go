@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
@@ -40,7 +40,7 @@ func (t *filler) askOneRankLate() diagnose.Quantity {
 		diagnose.LateCritical, fmt.Sprintf("rank %d least, rank %d most", least.rank, most.rank)).
 		WithEvidence(apart, "ratio", "trace.ranks",
 			"rank %d waits in collectives %s of its window, rank %d only %s: rank %d comes last",
-			most.rank, stoker.Percent(most.share), least.rank, stoker.Percent(least.share), least.rank)
+			most.rank, quantity.Percent(most.share), least.rank, quantity.Percent(least.share), least.rank)
 }
 
 // hasMatched reports whether collectives were found on several ranks.
@@ -68,15 +68,15 @@ func (t *filler) measureLate() float64 {
 func (t *filler) describeLate(s ranks.Rank) []diagnose.Evidence {
 	list := diagnose.AddEvidence(nil, t.measureLate(), "ratio", "trace.ranks",
 		"rank %d comes last to %d of %d collectives: the other ranks wait %s for it, %s of the window",
-		s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed), stoker.Percent(t.measureLate()))
-	why := fmt.Sprintf("its kernels run %s of its window, and its device is idle %s", stoker.Percent(s.Kernel),
-		stoker.Percent(s.Idle))
+		s.Rank, s.Last, s.Arrived, quantity.AboutSeconds(s.Delayed), quantity.Percent(t.measureLate()))
+	why := fmt.Sprintf("its kernels run %s of its window, and its device is idle %s", quantity.Percent(s.Kernel),
+		quantity.Percent(s.Idle))
 	if s.CauseShare > 0 {
-		why += fmt.Sprintf(", mostly for %s (%s)", s.Cause, stoker.Percent(s.CauseShare))
+		why += fmt.Sprintf(", mostly for %s (%s)", s.Cause, quantity.Percent(s.CauseShare))
 	}
 	for _, other := range t.ranks.Ranks {
 		if other.Rank != s.Rank {
-			why += fmt.Sprintf(", kernels of rank %d run %s", other.Rank, stoker.Percent(other.Kernel))
+			why += fmt.Sprintf(", kernels of rank %d run %s", other.Rank, quantity.Percent(other.Kernel))
 			break
 		}
 	}
@@ -123,8 +123,8 @@ func (t *filler) describeRanks() string {
 		rank := t.all.Processes[d.Process].Rank
 		seen[rank] = true
 		parts = append(parts, fmt.Sprintf("Rank %d waits for input %s, idle %s, alone in collectives %s", rank,
-			stoker.Percent(d.Share(d.Causes[idle.DataLoader])), stoker.Percent(d.Share(d.Idle)),
-			stoker.Percent(d.Share(d.Communication+d.Causes[idle.Communication]))))
+			quantity.Percent(d.Share(d.Causes[idle.DataLoader])), quantity.Percent(d.Share(d.Idle)),
+			quantity.Percent(d.Share(d.Communication+d.Causes[idle.Communication]))))
 	}
 	if len(seen) < 2 {
 		return ""
@@ -139,7 +139,7 @@ func (t *filler) describeRanks() string {
 	if s, found := t.findStraggler(); found {
 		return text + fmt.Sprintf(". Rank %d comes last to %d of %d collectives, and the others wait %s for it: "+
 			"their time in collectives is not the network's.",
-			s.Rank, s.Last, s.Arrived, stoker.AboutSeconds(s.Delayed))
+			s.Rank, s.Last, s.Arrived, quantity.AboutSeconds(s.Delayed))
 	}
 	return text + "."
 }

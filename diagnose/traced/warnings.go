@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -32,19 +32,19 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 		out = append(out, "no steps could be told apart: the whole recording is judged")
 	case d.Seen < 3:
 		out = append(out, fmt.Sprintf("only %d step%s: none could be left out as the first behind the recorder's "+
-			"start, and nobody knows what is usual: %s", n, stoker.Ending(n, "", "s"), more))
+			"start, and nobody knows what is usual: %s", n, quantity.Ending(n, "", "s"), more))
 	}
 	if d.StartUp {
 		out = append(out, "this is a program's start: "+later)
 	}
 	if d.Start > 0 {
 		out = append(out, fmt.Sprintf("the program took %s until the device was set up: its start is not "+
-			"judged", stoker.AboutSeconds(toSeconds(d.Start))))
+			"judged", quantity.AboutSeconds(toSeconds(d.Start))))
 	}
 	if d.Edge > 0 {
 		out = append(out,
 			fmt.Sprintf("the %s before the recording's first device work are not judged: no mark bounds a "+
-				"step, and nobody knows whether they come again", stoker.AboutSeconds(toSeconds(d.Edge))))
+				"step, and nobody knows whether they come again", quantity.AboutSeconds(toSeconds(d.Edge))))
 	}
 	for _, said := range []string{t.describeElsewhere(), t.describeOneStep(), t.describeOneExchange()} {
 		if said != "" {
@@ -56,11 +56,11 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	}
 	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > 0.05 {
 		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what "+
-			"the host did then is not charged to it", stoker.Percent(lost)))
+			"the host did then is not charged to it", quantity.Percent(lost)))
 	}
 	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > 0.05 && len(t.t.Frames.Start) == 0 {
 		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded%s: %s",
-			stoker.Percent(lost), t.likelyPython(), stacks))
+			quantity.Percent(lost), t.likelyPython(), stacks))
 	}
 	if x, ok := analyseAsXProf(run, t.all); ok {
 		out = append(out, x.String())
@@ -88,8 +88,8 @@ func (t *filler) describeOneStep() string {
 	}
 	return fmt.Sprintf("one step carries the verdict: number %d of the judged ones takes %s (%s in the median) and "+
 		"has %s of the idle time of all %d: record more steps to see if it comes again",
-		most+1, stoker.AboutSeconds(lengths[most]), stoker.AboutSeconds(stat.Median(lengths)),
-		stoker.Percent(float64(parts[most].Idle)/float64(all)), len(parts))
+		most+1, quantity.AboutSeconds(lengths[most]), quantity.AboutSeconds(stat.Median(lengths)),
+		quantity.Percent(float64(parts[most].Idle)/float64(all)), len(parts))
 }
 
 // fewToJudge is the number of steps from which one can be unlike the others. [J]
@@ -116,7 +116,7 @@ func (t *filler) describeElsewhere() string {
 		return ""
 	}
 	return fmt.Sprintf("only the judged steps are judged: %s of the %s from the device's first work to its last",
-		stoker.AboutSeconds(toSeconds(t.d.WindowLength())), stoker.AboutSeconds(toSeconds(to-from)))
+		quantity.AboutSeconds(toSeconds(t.d.WindowLength())), quantity.AboutSeconds(toSeconds(to-from)))
 }
 
 // describeOneExchange says that a single collective takes most of the time of all, in a recording
@@ -135,5 +135,5 @@ func (t *filler) describeOneExchange() string {
 	}
 	return fmt.Sprintf("one collective takes %s of the %s of all %d: nothing here tells whether it comes "+
 		"again, or is "+
-		"part of a program's start", stoker.AboutSeconds(toSeconds(most)), stoker.AboutSeconds(toSeconds(all)), n)
+		"part of a program's start", quantity.AboutSeconds(toSeconds(most)), quantity.AboutSeconds(toSeconds(all)), n)
 }

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
@@ -68,12 +68,12 @@ func (x xprofAnswer) String() string {
 		{"All Others", x.AllOthers},
 	} {
 		if p.share >= 0.0005 {
-			parts = append(parts, p.name+" "+stoker.Percent(p.share))
+			parts = append(parts, p.name+" "+quantity.Percent(p.share))
 		}
 	}
 	text := fmt.Sprintf("XProf would say %s: of a step of %s, %s (it counts an input share of 5 %% as moderate and "+
 		"20 %% as high, 3 and 15 %% of All Others)",
-		x.rating(), stoker.AboutSeconds(x.Step), strings.Join(parts, ", "))
+		x.rating(), quantity.AboutSeconds(x.Step), strings.Join(parts, ", "))
 	if x.Collectives >= moderateOthers {
 		level := "moderately"
 		if x.Collectives >= highOthers {

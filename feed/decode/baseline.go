@@ -4,10 +4,13 @@ import (
 	"errors"
 	"image"
 	"slices"
+
+	"github.com/stoker-dev/stoker/feed/decode/idct"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // decodeBaseline decodes the part need of an image whose one scan holds everything.
-func (d *Decoder) decodeBaseline(need image.Rectangle) (*Picture, error) {
+func (d *Decoder) decodeBaseline(need image.Rectangle) (*planes.Picture, error) {
 	if err := d.planScan(&d.first); err != nil {
 		return nil, err
 	}
@@ -60,7 +63,7 @@ func (d *Decoder) planScan(s *scan) error {
 		d.pairs[i] = &d.quants[a][b]
 		if !made[a][b] {
 			made[a][b] = true
-			d.pairs[i].setTables(j.quant[j.comps[a].tq], j.quant[j.comps[b].tq])
+			d.pairs[i].SetTables(j.quant[j.comps[a].tq], j.quant[j.comps[b].tq])
 		}
 	}
 	return nil
@@ -197,7 +200,7 @@ func (d *Decoder) emitRows(n, x, y int) {
 		toA := d.planes[a][at[a]+d.offsets[i]:]
 		if i+1 == n || d.pic.Stride[a] != d.pic.Stride[b] {
 			var apart [2][64]byte
-			idctPair(pair, d.pairs[i/2], apart[0][:], apart[1][:], 8)
+			idct.TransformPair(pair, d.pairs[i/2], apart[0][:], apart[1][:], 8)
 			pasteFrame(toA, d.pic.Stride[a], &apart[0])
 			if i+1 < n {
 				pasteFrame(d.planes[b][at[b]+d.offsets[i+1]:], d.pic.Stride[b], &apart[1])
@@ -205,10 +208,10 @@ func (d *Decoder) emitRows(n, x, y int) {
 			continue
 		}
 		if a == b && d.offsets[i+1] == d.offsets[i]+8 {
-			idctBeside(pair, d.pairs[i/2], toA, d.pic.Stride[a])
+			idct.TransformBeside(pair, d.pairs[i/2], toA, d.pic.Stride[a])
 			continue
 		}
-		idctPair(pair, d.pairs[i/2], toA, d.planes[b][at[b]+d.offsets[i+1]:], d.pic.Stride[a])
+		idct.TransformPair(pair, d.pairs[i/2], toA, d.planes[b][at[b]+d.offsets[i+1]:], d.pic.Stride[a])
 	}
 }
 

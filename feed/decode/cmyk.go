@@ -1,30 +1,34 @@
 package decode
 
-import "image"
+import (
+	"image"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
+)
 
 // cmyk holds what a JPEG of four components needs beyond the three planes of a
 // Picture.
 type cmyk struct {
 	line   []byte
 	planes [3][]byte
-	rows   RowReader
+	rows   planes.RowReader
 }
 
 // inkToRGB replaces the picture of the first three components by the RGB that
 // Pillow makes of all four. Like Pillow it takes the values as inverted, which
 // Adobe began and everybody does; YCCK is upsampled and converted first, as YCbCr
 // is, and gives the inverted inks at once.
-func (d *Decoder) inkToRGB(need image.Rectangle) (*Picture, error) {
+func (d *Decoder) inkToRGB(need image.Rectangle) (*planes.Picture, error) {
 	c, inks := &d.cmyk, d.pic
 	left, width, err := c.rows.Begin(&inks, need)
 	if err != nil {
 		return nil, err
 	}
-	stride := width + Vector
-	c.line = grown(c.line, 3*stride)
-	d.pic = Picture{Size: inks.Size, Bounds: need, Model: RGB, SubX: 1, SubY: 1}
+	stride := width + planes.Vector
+	c.line = planes.MakeRoom(c.line, 3*stride)
+	d.pic = planes.Picture{Size: inks.Size, Bounds: need, Model: planes.RGB, SubX: 1, SubY: 1}
 	for i := range c.planes {
-		c.planes[i] = grown(c.planes[i], need.Dx()*need.Dy())
+		c.planes[i] = planes.MakeRoom(c.planes[i], need.Dx()*need.Dy())
 		d.pic.Planes[i], d.pic.Stride[i] = c.planes[i], need.Dx()
 	}
 	for y := range need.Dy() {
@@ -35,7 +39,7 @@ func (d *Decoder) inkToRGB(need image.Rectangle) (*Picture, error) {
 			ink := c.line[i*stride+need.Min.X-left:]
 			for x := range out {
 				v := ink[x]
-				if inks.Model == RGB {
+				if inks.Model == planes.RGB {
 					v = 255 - v
 				}
 				out[x] = black[x] - product(v, black[x])

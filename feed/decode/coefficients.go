@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"image"
 	"math"
+
+	"github.com/stoker-dev/stoker/feed/decode/idct"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // coefficients are those of a whole image that comes in several scans: only the
@@ -62,7 +65,7 @@ func (c *coefficients) reset(j *jpeg) {
 
 // progressive decodes an image whose coefficients come in several scans. They are
 // read once; every part after the first costs its inverse transform only.
-func (d *Decoder) progressive(need image.Rectangle) (*Picture, error) {
+func (d *Decoder) progressive(need image.Rectangle) (*planes.Picture, error) {
 	c := &d.coefficients
 	if !c.read {
 		c.err = d.readScans()
@@ -159,8 +162,8 @@ func (d *Decoder) transform(need image.Rectangle) {
 func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, stride int) {
 	var pair [128]int16 // idctPair clears its input, which the next part may need
 	var nowhere [64]byte
-	var quant pairQuant
-	quant.setTables(&p.quant, &p.quant)
+	var quant idct.PairQuant
+	quant.SetTables(&p.quant, &p.quant)
 	for y := blocks.Min.Y; y < blocks.Max.Y; y++ {
 		row := plane[(y-blocks.Min.Y)*8*stride:][:8*stride]
 		for x := blocks.Min.X; x < blocks.Max.X; x += 2 {
@@ -168,12 +171,12 @@ func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, strid
 			copy(pair[:64], p.block(x, y)[:])
 			if x+1 < blocks.Max.X {
 				copy(pair[64:], p.block(x+1, y)[:])
-				idctPair(&pair, &quant, left, left[8:], stride)
+				idct.TransformPair(&pair, &quant, left, left[8:], stride)
 				continue
 			}
 			// The right half of the last pair is nobody's; both halves have one stride.
 			one := [64]byte{}
-			idctPair(&pair, &quant, one[:], nowhere[:], 8)
+			idct.TransformPair(&pair, &quant, one[:], nowhere[:], 8)
 			for i := range 8 {
 				copy(left[i*stride:][:8], one[i*8:])
 			}

@@ -3,16 +3,10 @@ package decode
 import (
 	"fmt"
 	"image"
-)
 
-// Limits are the caps in front of every parser. A zero field means the default. They
-// count work, not time, so that every machine refuses the same files: what decoding
-// does is bounded by the bytes of the file and the pixels, in each scan once.
-type Limits struct {
-	Pixels int // width x height, default 178,956,970: where Pillow raises DecompressionBombError
-	Scans  int // of a progressive JPEG, default 100
-	Memory int // bytes for one image, or for the asked part of a baseline JPEG; default 240 MiB
-}
+	"github.com/stoker-dev/stoker/feed/decode/idct"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
+)
 
 // Info is what the header says.
 type Info struct {
@@ -42,11 +36,11 @@ type Decoder struct {
 	// offset from the chunk's place in the plane, and the quantisation of two.
 	spots   [maxBlocks]image.Point
 	offsets [chunk + maxBlocks]int
-	quants  [maxComponents][maxComponents]pairQuant
-	pairs   [(chunk + maxBlocks) / 2]*pairQuant
+	quants  [maxComponents][maxComponents]idct.PairQuant
+	pairs   [(chunk + maxBlocks) / 2]*idct.PairQuant
 
 	planes [maxComponents][]byte // of the Picture; black comes behind them
-	pic    Picture
+	pic    planes.Picture
 
 	coefficients coefficients // coefficients.go
 	cmyk         cmyk         // cmyk.go
@@ -136,7 +130,7 @@ func (d *Decoder) ImageInfo() Info { return d.info }
 
 // Decode returns the part of the opened image that lies in need (in pixels of
 // the image, not empty, within it), and what upsampling needs around it.
-func (d *Decoder) Decode(need image.Rectangle) (*Picture, error) {
+func (d *Decoder) Decode(need image.Rectangle) (*planes.Picture, error) {
 	whole := image.Rect(0, 0, d.info.Width, d.info.Height)
 	if d.way == unopened || need.Empty() || !need.In(whole) {
 		return nil, fmt.Errorf("decode: %v was asked for, of an image of %v that is open", need, whole)
@@ -148,7 +142,7 @@ func (d *Decoder) Decode(need image.Rectangle) (*Picture, error) {
 	return p, nil
 }
 
-func (d *Decoder) decode(need image.Rectangle) (*Picture, error) {
+func (d *Decoder) decode(need image.Rectangle) (*planes.Picture, error) {
 	switch d.way {
 	case fromCoefficients:
 		return d.progressive(need)

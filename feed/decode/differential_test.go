@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker/feed/decode/oracle"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 var (
@@ -110,7 +111,7 @@ const (
 func compare(d *Decoder, file []byte, r *rand.Rand) (outcome, error) {
 	want, _, refusal := oracle.Planes(file)
 	info, err := d.ReadHeader(file)
-	var whole *Picture
+	var whole *planes.Picture
 	if err == nil {
 		whole, err = d.Decode(image.Rect(0, 0, info.Width, info.Height))
 	}
@@ -169,7 +170,7 @@ func compare(d *Decoder, file []byte, r *rand.Rand) (outcome, error) {
 }
 
 // comparePlanes compares the samples that belong to some pixels of a picture.
-func comparePlanes(p *Picture, want []oracle.Plane, pixels image.Rectangle) error {
+func comparePlanes(p *planes.Picture, want []oracle.Plane, pixels image.Rectangle) error {
 	for i := range want {
 		subX, subY := p.SubX, p.SubY
 		if i == 0 {

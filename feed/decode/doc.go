@@ -10,14 +10,15 @@
 //	              bits.go               stuffing removed
 //	              huffman.go            tables: several symbols by one lookup
 //	              scan.go               blocks of an MCU: bits → coefficients, or bits → nothing
-//	              idct.go               two blocks at once: coefficients → samples of the planes
+//	              idct/                 two blocks at once: coefficients → samples of the planes
 //	            coefficients.go       several scans:           coefficients of the whole image,
-//	              progressive.go        scan by scan, then idct.go for the part
+//	              progressive.go        scan by scan, then idct for the part
 //	              cmyk.go               four components become RGB
 //	            library.go            what libraries decode; png.go, gif.go, webp.go: where Pillow differs from them
-//	Rows        upsample.go, colour.go  planes → rows of red, green, blue, when asked for
+//	            refusal.go            what is refused, and why: limits, kinds of bad samples
+//	planes/     upsample.go, colour.go  planes → rows of red, green, blue, when asked for
 //
-// What runs in assembly (scan_amd64.s, idct_amd64.s, rows_amd64.s) is chosen by the
+// What runs in assembly (scan_amd64.s, kernels of idct and planes) is chosen by the
 // processor's features; the Go beside it gives the same bytes, and is the reference
 // in the tests.
 //

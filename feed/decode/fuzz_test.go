@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // withOracle compares a decode with libjpeg-turbo; set in builds with the tag turbo.
@@ -82,10 +84,10 @@ func consistent(d *Decoder, file []byte, r *rand.Rand) error {
 	}
 	for i := range part.Planes {
 		subX, subY := part.SubX, part.SubY
-		if i == 0 || part.Model != YCbCr {
+		if i == 0 || part.Model != planes.YCbCr {
 			subX, subY = 1, 1
 		}
-		if i > 0 && part.Model == Grey {
+		if i > 0 && part.Model == planes.Grey {
 			break
 		}
 		for y := need.Min.Y / subY; y < ceilDiv(need.Max.Y, subY); y++ {

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stoker-dev/stoker/feed/decode/idct"
 )
 
 // guarded returns size bytes between two pages that cannot be touched: at the
@@ -152,17 +154,17 @@ func runGuarded(t *testing.T, m *mcuReader, out *blockBuffer, r *rand.Rand) {
 func TestGuardsOfIDCT(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 15))
 	for _, atEnd := range []bool{false, true} {
-		blocks, quant := guardedNew[[128]int16](t, atEnd), guardedNew[pairQuant](t, atEnd)
+		blocks, quant := guardedNew[[128]int16](t, atEnd), guardedNew[idct.PairQuant](t, atEnd)
 		for _, stride := range []int{8, 16, 24, 500} {
 			a, b := guarded(t, 7*stride+8, atEnd), guarded(t, 7*stride+8, atEnd)
 			for range 100 {
 				for i := range blocks {
 					blocks[i], quant[i] = int16(r.IntN(99)-49), int16(r.IntN(99))
 				}
-				idctPair(blocks, quant, a, b, stride)
+				idct.TransformPair(blocks, quant, a, b, stride)
 			}
 			if stride >= 16 {
-				idctBeside(blocks, quant, guarded(t, 7*stride+16, atEnd), stride)
+				idct.TransformBeside(blocks, quant, guarded(t, 7*stride+16, atEnd), stride)
 			}
 		}
 	}

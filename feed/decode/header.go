@@ -3,6 +3,8 @@ package decode
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // jpeg is what the markers of a file have said so far. Tables are kept as they
@@ -410,21 +412,21 @@ func (j *jpeg) adobeMarker(b []byte) {
 
 // guessModel is libjpeg's guess of what the components are (default_decompress_parms). Of
 // four it is about the first three: inks are as RGB, those of YCCK as YCbCr.
-func (j *jpeg) guessModel() Model {
+func (j *jpeg) guessModel() planes.Model {
 	ids := [3]byte{j.comps[0].id, j.comps[1].id, j.comps[2].id}
 	switch {
 	case j.ncomp == 1:
-		return Grey
+		return planes.Grey
 	case j.ncomp == 4 && (!j.adobe || j.transform == 0):
-		return RGB
+		return planes.RGB
 	case j.ncomp == 4 || j.jfif:
-		return YCbCr
+		return planes.YCbCr
 	case j.adobe && j.transform == 0:
-		return RGB
+		return planes.RGB
 	case !j.adobe && ids == [3]byte{'R', 'G', 'B'}:
-		return RGB
+		return planes.RGB
 	}
-	return YCbCr
+	return planes.YCbCr
 }
 
 func (j *jpeg) damaged(at int, format string, args ...any) error {

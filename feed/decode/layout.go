@@ -3,6 +3,8 @@ package decode
 import (
 	"fmt"
 	"image"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // subsampling is how many pixels lie in a sample of the second and third component.
@@ -22,7 +24,7 @@ func (j *jpeg) checkSampling() error {
 		switch {
 		case !chroma && c.h == j.hmax && c.v == j.vmax:
 		case chroma && c.h == j.comps[1].h && c.v == j.comps[1].v && j.hmax%c.h == 0 && j.vmax%c.v == 0 &&
-			(j.subsampling() == image.Pt(1, 1) || j.guessModel() == YCbCr):
+			(j.subsampling() == image.Pt(1, 1) || j.guessModel() == planes.YCbCr):
 		default:
 			return unsupported(
 				"a JPEG whose component %d has sampling factors %dx%d of %dx%d: only chroma may have fewer samples, "+
@@ -68,13 +70,13 @@ func (j *jpeg) checkDensity() error {
 func (d *Decoder) layOutPlanes(need image.Rectangle) image.Rectangle {
 	j := &d.jpeg
 	mcus, sub := j.mcusAround(need), j.subsampling()
-	d.pic = Picture{Size: image.Pt(j.width, j.height), Model: j.guessModel(), SubX: sub.X, SubY: sub.Y}
+	d.pic = planes.Picture{Size: image.Pt(j.width, j.height), Model: j.guessModel(), SubX: sub.X, SubY: sub.Y}
 	width, height := 8*j.hmax, 8*j.vmax
 	d.pic.Bounds = image.Rect(mcus.Min.X*width, mcus.Min.Y*height, mcus.Max.X*width, mcus.Max.Y*height).
 		Intersect(image.Rectangle{Max: d.pic.Size})
 	for i := range j.ncomp {
 		stride, rows := mcus.Dx()*8*j.comps[i].h, mcus.Dy()*8*j.comps[i].v
-		d.planes[i] = grown(d.planes[i], stride*rows)
+		d.planes[i] = planes.MakeRoom(d.planes[i], stride*rows)
 		if i < len(d.pic.Planes) {
 			d.pic.Planes[i], d.pic.Stride[i] = d.planes[i], stride
 		}

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/webp"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // library is an image in a format that a library decodes as a whole.
@@ -21,7 +23,7 @@ type library struct {
 	data    []byte
 	whole   image.Image // what the library returned; nil until the first picture
 	planes  [3][]byte
-	picture Picture
+	picture planes.Picture
 }
 
 // openFile reads the header and checks the caps before a library allocates.
@@ -135,7 +137,7 @@ const (
 
 // decode returns the part need of the image. The library's image is kept until
 // the next open, so that several crops cost one decode.
-func (l *library) decode(need image.Rectangle) (*Picture, error) {
+func (l *library) decode(need image.Rectangle) (*planes.Picture, error) {
 	if l.whole == nil {
 		if err := l.readFile(); err != nil {
 			return nil, err
@@ -150,6 +152,9 @@ func (l *library) readFile() (err error) {
 	var whole image.Image
 	switch l.info.Format {
 	case "png":
+		if err := checkChunks(l.data); err != nil {
+			return err
+		}
 		if whole, err = png.Decode(in); err != nil {
 			if tolerant := lenientPNG(l.data); tolerant != nil {
 				whole, err = png.Decode(bytes.NewReader(tolerant))
@@ -196,14 +201,14 @@ func libraryError(format string, err error) error {
 // dropped, not composed, as Pillow's convert("RGB") does.
 func (l *library) fillPlanes(need image.Rectangle) {
 	grey := l.isGrey()
-	l.picture = Picture{Size: image.Pt(l.info.Width, l.info.Height), Bounds: need, Model: RGB, SubX: 1, SubY: 1}
+	l.picture = planes.Picture{Size: image.Pt(l.info.Width, l.info.Height), Bounds: need, Model: planes.RGB, SubX: 1, SubY: 1}
 	n := 3
 	if grey {
-		l.picture.Model, n = Grey, 1
+		l.picture.Model, n = planes.Grey, 1
 	}
 	width, size := need.Dx(), need.Dx()*need.Dy()
 	for i := range n {
-		l.planes[i] = grown(l.planes[i], size)
+		l.planes[i] = planes.MakeRoom(l.planes[i], size)
 		l.picture.Planes[i], l.picture.Stride[i] = l.planes[i], width
 	}
 	for y := range need.Dy() {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // pillowSaid is testdata/pillow.json: see testdata/make.py.
@@ -61,7 +63,7 @@ func decodeRGB(d *Decoder, data []byte) ([]byte, Info, error) {
 	if err != nil {
 		return nil, info, err
 	}
-	var rows RowReader
+	var rows planes.RowReader
 	_, width, err := rows.Begin(p, all)
 	if err != nil {
 		return nil, info, err

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/feed/decode/oracle"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // TestFolderPlanes compares every sample of whole images and of crops under
@@ -47,7 +48,7 @@ func TestFolderPlanes(t *testing.T) {
 	}
 }
 
-func samePlanes(t *testing.T, name string, got *Picture, want []oracle.Plane) {
+func samePlanes(t *testing.T, name string, got *planes.Picture, want []oracle.Plane) {
 	t.Helper()
 	for i, w := range want {
 		box := got.Bounds

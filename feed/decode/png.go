@@ -12,9 +12,9 @@ import (
 func lenientPNG(data []byte) []byte {
 	const signature = 8
 	var out []byte
-	for at := signature; at+12 <= len(data); {
+	for at := signature; at+8 <= len(data); {
 		size := int(binary.BigEndian.Uint32(data[at:]))
-		end := min(at+8+size, len(data)-4)
+		end := min(at+8+size, len(data))
 		switch name := data[at+4 : at+8]; {
 		case string(name) == "IDAT":
 			if out == nil {

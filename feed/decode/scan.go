@@ -1,6 +1,13 @@
 package decode
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/stoker-dev/stoker/feed/kernels"
+)
+
+// useHuffman says whether the routines in assembly run here; tests switch it off.
+var useHuffman = kernels.Run(kernels.Huffman)
 
 // maxBlocks is how many blocks libjpeg accepts in an MCU.
 const maxBlocks = 10

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/stoker-dev/stoker/feed/decode/idct"
 )
 
 // randomTable is a table that random bits run through: random lengths and symbols.
@@ -55,10 +57,10 @@ func randomReader(r *rand.Rand, size int) mcuReader {
 
 // usePlain switches the kernels in assembly off, or on where the CPU has them.
 func usePlain(plain bool) {
-	useHuffman, useIDCT = hasHuffman && !plain, hasIDCT && !plain
+	useHuffman, idct.Assembly = hasHuffman && !plain, hasIDCT && !plain
 }
 
-var hasHuffman, hasIDCT = useHuffman, useIDCT
+var hasHuffman, hasIDCT = useHuffman, idct.Assembly
 
 // TestAssembly runs random bits through random tables, in assembly and in Go.
 func TestAssembly(t *testing.T) {

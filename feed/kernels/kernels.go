@@ -8,8 +8,8 @@
 //	GODEBUG=cpu.avx2=off,cpu.bmi2=off stoker feed --check FOLDER
 //	GODEBUG=cpu.asimd=off             stoker feed --check FOLDER (arm64)
 //
-// It holds no kernel itself: they lie with their callers, in feed/decode and
-// feed/transform. asm has the generator of those for amd64, neon that of those for arm64
+// It holds no kernel itself: they lie with their callers, in feed/decode, its idct and planes,
+// feed/transform and feed/picture. asm has the generator of those for amd64, neon that of those for arm64
 // and the reasons why they are written in C.
 package kernels
 
@@ -57,13 +57,15 @@ const (
 	Resample      = "resampling and copying"
 	Normalize     = "normalising"
 	NormalizeHalf = "normalising to float16"
+	Interpolate   = "OpenCV's resize and grey"
+	Warp          = "OpenCV's warps and HSV"
 )
 
 // All are the groups, for every architecture. Huffman decoding for arm64 has no vectors.
 var All = []*Group{
 	{Huffman, "amd64", "feed/decode", []string{"storeBMI2", "skipBMI2"}, []Feature{BMI2}},
-	{InverseDCT, "amd64", "feed/decode", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
-	{Colour, "amd64", "feed/decode", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
+	{InverseDCT, "amd64", "feed/decode/idct", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
+	{Colour, "amd64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
 	{
 		Resample, "amd64", "feed/transform",
 		[]string{"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "interleave", "stream", "fence"},
@@ -71,10 +73,16 @@ var All = []*Group{
 	},
 	{Normalize, "amd64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{AVX2, FMA}},
 	{NormalizeHalf, "amd64", "feed/transform", []string{"affineHalf"}, []Feature{AVX2, FMA, F16C}},
+	{
+		Interpolate, "amd64", "feed/picture",
+		[]string{"blendAcross16", "blendDown16", "halve16", "averageAcross8", "roundSums8", "weighGrey16"},
+		[]Feature{AVX2},
+	},
+	{Warp, "amd64", "feed/picture", []string{"toHSV8", "fromHSV8", "findPlaces8", "blendFour8"}, []Feature{AVX2, FMA}},
 
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
-	{InverseDCT, "arm64", "feed/decode", []string{"idctTwo"}, []Feature{ASIMD}},
-	{Colour, "arm64", "feed/decode", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
+	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},
+	{Colour, "arm64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
 	{
 		Resample, "arm64", "feed/transform",
 		[]string{"sumGroups", "sumChunks", "sumLines", "interleave"},

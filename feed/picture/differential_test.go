@@ -52,6 +52,11 @@ func TestOddFilesArePillows(t *testing.T) {
 	compareWithPillow(t, *least, "--odd", *folder)
 }
 
+// TestOddChunksArePillows reads PNGs whose chunks are odd, doubled, cut or missing.
+func TestOddChunksArePillows(t *testing.T) {
+	compareWithPillow(t, *chains, "--chunks", strconv.Itoa(4**chains), "--seed", *seed)
+}
+
 // TestEachOperationIsPillows does each operation alone.
 func TestEachOperationIsPillows(t *testing.T) {
 	compareWithPillow(t, 1000, "--each", "40")

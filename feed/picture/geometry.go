@@ -4,7 +4,7 @@ import (
 	"image"
 	"math"
 
-	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
@@ -29,6 +29,14 @@ func (s *segment) onBoth(do func(*transform.Geometry)) {
 	do(s.alpha)
 }
 
+// keepPart crops what comes out.
+func (s *segment) keepPart(r image.Rectangle) {
+	if r != (image.Rectangle{Max: s.size}) {
+		s.onBoth(func(g *transform.Geometry) { g.Crop(r, [3]uint8{}) })
+		s.size = r.Size()
+	}
+}
+
 func (s *segment) checkSizes() error { return s.colour.Validate() }
 
 // openSegment is the segment that takes the next crop, flip or resize.
@@ -42,7 +50,7 @@ func (c *compiler) openSegment() *segment {
 }
 
 // drawSegment takes a decoded picture, or nil: the one in hand, through a segment.
-func (w *Worker) drawSegment(s *segment, picture *decode.Picture) error {
+func (w *Worker) drawSegment(s *segment, picture *planes.Picture) error {
 	if picture == nil && s.idle {
 		return nil
 	}
@@ -68,6 +76,11 @@ func (w *Worker) drawSegment(s *segment, picture *decode.Picture) error {
 
 // compileCrop keeps r of the picture; what of it lies beyond gets the fill.
 func (c *compiler) compileCrop(r image.Rectangle, fill [4]uint8) {
+	if c.linear != nil && r.In(image.Rectangle{Max: c.size}) {
+		c.linear.keepPart(r)
+		c.size = r.Size()
+		return
+	}
 	last := fill[bands[c.mode]-1]
 	s := c.openSegment()
 	if r != (image.Rectangle{Max: c.size}) {

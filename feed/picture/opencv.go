@@ -69,7 +69,11 @@ func compileOpenCVGray(c *compiler, a *arguments) {
 		out := w.newRaster(w.picture.size, 1)
 		grey := out.planes[0]
 		red, green, blue := p[0][:len(grey)], p[1][:len(grey)], p[2][:len(grey)]
-		for i := range grey {
+		done := 0
+		if canInterpolate {
+			done = weighGreySIMD(grey, red, green, blue)
+		}
+		for i := done; i < len(grey); i++ {
 			grey[i] = uint8((uint32(red[i])*9798 + uint32(green[i])*19235 + uint32(blue[i])*3735 + 1<<14) >> 15)
 		}
 		w.replace(out)
@@ -93,6 +97,8 @@ func compileOpenCVResize(c *compiler, a *arguments) {
 	case to.X*to.Y > mostPixels:
 		a.refuse("a picture of %d x %d pixels", to.X, to.Y)
 	case to == from:
+	case kind == cvLinear && !halves(from, to):
+		c.addLinear(newLinearResize(from, to, c.open))
 	default:
 		resize := newResize(from, to, kind)
 		if resize == nil {
@@ -100,13 +106,22 @@ func compileOpenCVResize(c *compiler, a *arguments) {
 			return
 		}
 		c.size = to
-		c.addStep(func(w *Worker) error {
-			out := w.newRaster(to, len(w.picture.planes))
-			for i, plane := range w.picture.planes {
-				resize(w, out.planes[i], plane)
-			}
-			w.replace(out)
-			return nil
-		})
+		c.addStep(func(w *Worker) error { return w.resizePlanes(to, resize) })
 	}
+}
+
+// addLinear appends a resize of which a crop behind it keeps a part.
+func (c *compiler) addLinear(r *linearResize) {
+	c.size = image.Point{len(r.columns), len(r.rows)}
+	c.addStep(func(w *Worker) error { return w.resizePlanes(image.Point{len(r.columns), len(r.rows)}, r.draw) })
+	c.linear = r
+}
+
+func (w *Worker) resizePlanes(to image.Point, resize planeResize) error {
+	out := w.newRaster(to, len(w.picture.planes))
+	for i, plane := range w.picture.planes {
+		resize(w, out.planes[i], plane)
+	}
+	w.replace(out)
+	return nil
 }

@@ -3,6 +3,7 @@ package picture
 import (
 	"image"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/feed/wheel"
 )
@@ -51,10 +52,16 @@ func compileOpenCVAffine(c *compiler, a *arguments) {
 	c.addStep(func(w *Worker) error {
 		in := w.picture
 		out := w.newRaster(to, len(in.planes))
+		done := 0
+		if canWarp {
+			done = to.X - to.X%affineLane
+		}
+		w.row.grow(done)
 		for y := range to.Y {
-			w.places = warp.placesOf(w.places[:0], y, in.size)
+			warp.drawLanes(&w.row, &out, &in, y)
+			w.places = warp.placesOf(w.places[:0], done, y, in.size)
 			for i, plane := range in.planes {
-				warp.drawRow(out.planes[i][y*to.X:][:to.X], plane, in.size, w.places, warp.fill[i])
+				warp.drawRow(out.planes[i][y*to.X:][done:to.X], plane, in.size, w.places, warp.fill[i])
 			}
 		}
 		w.replace(out)
@@ -86,28 +93,78 @@ func floorOf(v float32) int32 {
 	return whole
 }
 
-// placesOf are those of a row.
-func (a *affineWarp) placesOf(places []pixelOrigin, y int, size image.Point) []pixelOrigin {
-	row := float32(y)
-	baseX, baseY := float32(row*a.m[1])+a.m[2], float32(row*a.m[4])+a.m[5]
-	whole := a.size.X - a.size.X%affineLane
-	for x := range a.size.X {
-		var px, py float32
-		if x < whole {
-			px, py = wheel.RoundOnce(a.m[0], float32(x), baseX), wheel.RoundOnce(a.m[3], float32(x), baseY)
-		} else {
-			px = wheel.RoundOnce(a.m[0], float32(x), float32(row*a.m[1])) + a.m[2]
-			py = wheel.RoundOnce(a.m[3], float32(x), float32(row*a.m[4])) + a.m[5]
-		}
-		ix, iy := floorOf(px), floorOf(py)
-		p := pixelOrigin{-1, int32((px - float32(ix)) * shareOne), int32((py - float32(iy)) * shareOne), px, py}
-		if uint32(ix) < uint32(size.X-1) && uint32(iy) < uint32(size.Y-1) {
-			p.at = iy*int32(size.X) + ix
-		}
-		places = append(places, p)
+// placesOf are those of a row, from a column on.
+func (a *affineWarp) placesOf(places []pixelOrigin, from, y int, size image.Point) []pixelOrigin {
+	for x := from; x < a.size.X; x++ {
+		places = append(places, a.placeOf(x, y, size))
 	}
 	return places
 }
+
+func (a *affineWarp) placeOf(x, y int, size image.Point) pixelOrigin {
+	column, row := float32(x), float32(y)
+	downX, downY := float32(row*a.m[1]), float32(row*a.m[4])
+	var px, py float32
+	if x < a.size.X-a.size.X%affineLane {
+		px, py = wheel.RoundOnce(a.m[0], column, downX+a.m[2]), wheel.RoundOnce(a.m[3], column, downY+a.m[5])
+	} else {
+		px, py = wheel.RoundOnce(a.m[0], column, downX)+a.m[2], wheel.RoundOnce(a.m[3], column, downY)+a.m[5]
+	}
+	ix, iy := floorOf(px), floorOf(py)
+	p := pixelOrigin{-1, int32((px - float32(ix)) * shareOne), int32((py - float32(iy)) * shareOne), px, py}
+	if uint32(ix) < uint32(size.X-1) && uint32(iy) < uint32(size.Y-1) {
+		p.at = iy*int32(size.X) + ix
+	}
+	return p
+}
+
+// placeRow is where pixels of a row come from, as the kernel has it; a place of -1 is for plain Go.
+type placeRow struct {
+	at            []int32
+	across, below []float32
+}
+
+func (p *placeRow) grow(n int) {
+	if cap(p.at) < n {
+		p.at, p.across, p.below = make([]int32, n), make([]float32, n), make([]float32, n)
+	}
+	p.at, p.across, p.below = p.at[:n], p.across[:n], p.below[:n]
+}
+
+// drawLanes makes the pixels of a row that the kernel has places for.
+func (a *affineWarp) drawLanes(p *placeRow, out, in *raster, y int) {
+	if len(p.at) == 0 {
+		return
+	}
+	row := float32(y)
+	numbers := [4]float32{a.m[0], float32(row*a.m[1]) + a.m[2], a.m[3], float32(row*a.m[4]) + a.m[5]}
+	findPlacesSIMD(p, &numbers, in.size.X, in.size.Y)
+	begin := y * a.size.X
+	if slices.ContainsFunc(p.at, func(at int32) bool { return at >= 0 }) {
+		for i, plane := range in.planes {
+			blendFourSIMD(out.planes[i][begin:][:len(p.at)], plane, in.size.X, p)
+		}
+	}
+	for x, at := range p.at {
+		if at >= 0 {
+			continue
+		}
+		if a.border == cvConstant && liesBeyond(float64(numbers[0])*float64(x)+float64(numbers[1]), in.size.X) ||
+			a.border == cvConstant && liesBeyond(float64(numbers[2])*float64(x)+float64(numbers[3]), in.size.Y) {
+			for i := range in.planes {
+				out.planes[i][begin+x] = a.fill[i]
+			}
+			continue
+		}
+		origin := a.placeOf(x, y, in.size)
+		for i, plane := range in.planes {
+			out.planes[i][begin+x] = a.blendExactly(&origin, plane, in.size, a.fill[i])
+		}
+	}
+}
+
+// liesBeyond is true only where a place is so far out that rounding it to single precision leaves it beyond.
+func liesBeyond(at float64, n int) bool { return at < -2 || at > float64(n)+1 }
 
 func (a *affineWarp) drawRow(out, in []byte, size image.Point, places []pixelOrigin, fill uint8) {
 	const half, doubt = 1 << 39, 1 << 30 // of sums with 40 bits behind the point: shares cut off are not half of doubt

@@ -22,7 +22,11 @@ func compileOpenCVHSV(c *compiler, a *arguments) {
 	c.addStep(func(w *Worker) error {
 		p := w.picture.planes
 		red, green, blue := p[0], p[1][:len(p[0])], p[2][:len(p[0])]
-		for i := range red {
+		done := 0
+		if canWarp {
+			done = convertToHSVSIMD(red, green, blue)
+		}
+		for i := done; i < len(red); i++ {
 			red[i], green[i], blue[i] = convertPixelToHSV(int32(red[i]), int32(green[i]), int32(blue[i]))
 		}
 		return nil
@@ -82,19 +86,33 @@ func compileOpenCVFromHSV(c *compiler, a *arguments) {
 	}
 	c.addStep(func(w *Worker) error {
 		p, width := w.picture.planes, w.picture.size.X
+		if width%unhsvLane == 0 { // one row is as another
+			convertLanesFromHSV(p[0], p[1], p[2])
+			return nil
+		}
 		whole := width - width%unhsvLane
 		for y := range w.picture.size.Y {
 			at := y * width
 			h, s, v := p[0][at:][:width], p[1][at:][:width], p[2][at:][:width]
-			for x := range whole {
-				h[x], s[x], v[x] = convertPixelFromHSV(h[x], s[x], v[x], 0)
-			}
+			convertLanesFromHSV(h[:whole], s, v)
 			for x := whole; x < width; x++ {
 				h[x], s[x], v[x] = convertPixelFromHSV(h[x], s[x], v[x], intoEven)
 			}
 		}
 		return nil
 	})
+}
+
+// convertLanesFromHSV cuts numbers off.
+func convertLanesFromHSV(h, s, v []byte) {
+	if canWarp {
+		convertFromHSVSIMD(h, s, v)
+		return
+	}
+	s, v = s[:len(h)], v[:len(h)]
+	for x := range h {
+		h[x], s[x], v[x] = convertPixelFromHSV(h[x], s[x], v[x], 0)
+	}
 }
 
 // intoEven, added to a number of single precision below 256, leaves it rounded to an even

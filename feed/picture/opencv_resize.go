@@ -15,8 +15,6 @@ func newResize(from, to image.Point, kind int) planeResize {
 	switch {
 	case kind == cvNearest:
 		return resizeNearest(from, to)
-	case kind == cvLinear && !(blocks && math.RoundToEven(x) == 2 && math.RoundToEven(y) == 2):
-		return resizeLinear(from, to)
 	case kind != cvLinear && kind != cvArea || x < 1 || y < 1: // with area, enlarging is another kind of linear
 		return nil
 	case blocks:
@@ -24,6 +22,9 @@ func newResize(from, to image.Point, kind int) planeResize {
 	}
 	return averageAreas(from.X, to, coverageOf(from.X, to.X), coverageOf(from.Y, to.Y))
 }
+
+// halves says whether each pixel is the average of four: OpenCV's linear is its area then.
+func halves(from, to image.Point) bool { return from == to.Mul(2) }
 
 // scaleOf is how many pixels become one, in OpenCV's double precision.
 func scaleOf(from, to int) float64 { return 1 / (float64(to) / float64(from)) }
@@ -78,55 +79,100 @@ func betweenOf(from, to int, across bool) []between {
 
 func weightOf(part float32) int32 { return int32(math.RoundToEven(float64(part * linearOne))) }
 
-// resizeLinear interpolates across to 19 bits, then down, of which OpenCV drops some.
-func resizeLinear(from, to image.Point) planeResize {
-	columns, rows := betweenOf(from.X, to.X, true), betweenOf(from.Y, to.Y, false)
-	return func(w *Worker, out, in []byte) {
-		lines := w.takeLines(to.X)
-		held := [2]int{-1, -1}
-		across := func(row int, keep int) (slot int) {
-			if held[0] == row {
-				return 0
-			}
-			if held[1] == row {
-				return 1
-			}
-			slot = 0
-			if held[0] == keep {
-				slot = 1
-			}
-			held[slot] = row
-			blendAcross(lines[slot], in[row*from.X:][:from.X], columns)
-			return slot
+// linearResize interpolates across to 15 bits, then down. A crop behind it leaves the columns and rows that it keeps.
+type linearResize struct {
+	columns, rows []between
+	width         int          // of the picture in hand
+	table         *acrossTable // of the columns; nil: plain Go does it
+	before        *segment     // that leaves the picture in hand; nil: another step does
+}
+
+func newLinearResize(from, to image.Point, before *segment) *linearResize {
+	r := &linearResize{
+		columns: betweenOf(from.X, to.X, true), rows: betweenOf(from.Y, to.Y, false), width: from.X, before: before,
+	}
+	r.table = newAcrossTable(r.columns, r.width)
+	return r
+}
+
+// keepPart has a part of the picture made. Of the one in hand, what it does not need is not even decoded.
+func (r *linearResize) keepPart(part image.Rectangle) {
+	r.columns, r.rows = r.columns[part.Min.X:part.Max.X], r.rows[part.Min.Y:part.Max.Y]
+	if r.before != nil {
+		need := image.Rect(
+			r.columns[0].first, r.rows[0].first, r.columns[len(r.columns)-1].second+1, r.rows[len(r.rows)-1].second+1,
+		)
+		r.before.keepPart(need)
+		r.columns, r.rows, r.width = moved(r.columns, need.Min.X), moved(r.rows, need.Min.Y), need.Dx()
+	}
+	r.table = newAcrossTable(r.columns, r.width)
+}
+
+// moved are places of a line that begins later.
+func moved(places []between, by int) []between {
+	out := make([]between, len(places))
+	for i, p := range places {
+		p.first, p.second = p.first-by, p.second-by
+		out[i] = p
+	}
+	return out
+}
+
+func (r *linearResize) draw(w *Worker, out, in []byte) {
+	width := len(r.columns)
+	lines := w.takeLines(width)
+	held := [2]int{-1, -1}
+	across := func(row int, keep int) (slot int) {
+		if held[0] == row {
+			return 0
 		}
-		for y, r := range rows {
-			first := across(r.first, r.second)
-			second := across(r.second, r.first)
-			blendDown(out[y*to.X:][:to.X], lines[first], lines[second], r.weight, r.weight2)
+		if held[1] == row {
+			return 1
 		}
+		slot = 0
+		if held[0] == keep {
+			slot = 1
+		}
+		held[slot] = row
+		r.blendAcross(lines[slot], in[row*r.width:][:r.width])
+		return slot
+	}
+	for y, row := range r.rows {
+		first := across(row.first, row.second)
+		second := across(row.second, row.first)
+		blendDown(out[y*width:][:width], lines[first], lines[second], row.weight, row.weight2)
 	}
 }
 
-// takeLines are two lines of a plane between two interpolations.
-func (w *Worker) takeLines(n int) [2][]int32 {
+// takeLines are two lines of a plane between two interpolations, with whole groups of the kernel's.
+func (w *Worker) takeLines(n int) [2][]int16 {
+	n = (n + acrossGroup - 1) / acrossGroup * acrossGroup
 	if len(w.lines) < 2*n {
-		w.lines = make([]int32, 2*n)
+		w.lines = make([]int16, 2*n)
 	}
-	return [2][]int32{w.lines[:n], w.lines[n : 2*n]}
+	return [2][]int16{w.lines[:n], w.lines[n : 2*n]}
 }
 
 // blendAcross drops the 4 bits that blendDown does not use.
-func blendAcross(out []int32, in []byte, columns []between) {
-	for x := range columns {
-		c := &columns[x]
-		out[x] = (int32(in[c.first])*c.weight + int32(in[c.second])*c.weight2) >> 4
+func (r *linearResize) blendAcross(out []int16, in []byte) {
+	if r.table != nil {
+		blendAcrossSIMD(out, in, r.table)
+		return
+	}
+	for x := range r.columns {
+		c := &r.columns[x]
+		out[x] = int16((int32(in[c.first])*c.weight + int32(in[c.second])*c.weight2) >> 4)
 	}
 }
 
-func blendDown(out []byte, first, second []int32, weight, weight2 int32) {
+func blendDown(out []byte, first, second []int16, weight, weight2 int32) {
+	done := 0
+	if canInterpolate {
+		done = blendDownSIMD(out, first, second, weight, weight2)
+	}
 	first, second = first[:len(out)], second[:len(out)]
-	for x := range out {
-		out[x] = uint8(((weight*first[x])>>16 + (weight2*second[x])>>16 + 2) >> 2)
+	for x := done; x < len(out); x++ {
+		out[x] = uint8(((weight*int32(first[x]))>>16 + (weight2*int32(second[x]))>>16 + 2) >> 2)
 	}
 }
 
@@ -135,7 +181,11 @@ func averageBlocks(stride int, to image.Point, across, down int) planeResize {
 	scale := 1 / float32(across*down)
 	return func(_ *Worker, out, in []byte) {
 		for y := range to.Y {
-			for x := range to.X {
+			done := 0
+			if across == 2 && down == 2 && canInterpolate {
+				done = halveSIMD(out[y*to.X:][:to.X], in[2*y*stride:][:stride], in[(2*y+1)*stride:][:stride])
+			}
+			for x := done; x < to.X; x++ {
 				sum := uint32(0)
 				for row := y * down; row < (y+1)*down; row++ {
 					for _, v := range in[row*stride+x*across:][:across] {
@@ -189,26 +239,45 @@ var byteNumbers = func() (numbers [256]float32) {
 	return numbers
 }()
 
-// averageAreas sums in single precision, each product rounded by itself.
+// areaAverage sums in single precision, each product rounded by itself.
+type areaAverage struct {
+	stride        int
+	to            image.Point
+	columns, rows []covered
+	table         *areaTable // of the columns; nil: plain Go does it
+}
+
 func averageAreas(stride int, to image.Point, columns, rows []covered) planeResize {
-	return func(w *Worker, out, in []byte) {
-		line, sum := w.takeSums(to.X)
-		before := -1
-		for _, r := range rows {
-			averageLine(line, in[r.from*stride:][:stride], columns)
-			if r.to != before {
-				roundSums(out, sum, before, to.X)
-				before = r.to
-				for x, v := range line {
-					sum[x] = float32(v * r.share)
-				}
-				continue
-			}
-			for x, v := range line {
-				sum[x] += float32(v * r.share)
-			}
+	a := &areaAverage{stride, to, columns, rows, newAreaTable(columns, stride, to.X)}
+	return a.draw
+}
+
+func (a *areaAverage) draw(w *Worker, out, in []byte) {
+	line, sum := w.takeSums(a.to.X)
+	before := -1
+	for _, r := range a.rows {
+		first := r.to != before
+		if first {
+			roundSums(out, sum, before, a.to.X)
+			before = r.to
 		}
-		roundSums(out, sum, before, to.X)
+		a.addRow(sum, line, in[r.from*a.stride:][:a.stride], r.share, first)
+	}
+	roundSums(out, sum, before, a.to.X)
+}
+
+// addRow adds a row's share to the sums, which it begins where it is the first.
+func (a *areaAverage) addRow(sum, line []float32, row []byte, share float32, first bool) {
+	if a.table != nil {
+		averageAcrossSIMD(sum, row, a.table, share, first)
+		return
+	}
+	averageLine(line, row, a.columns)
+	if first {
+		clear(sum)
+	}
+	for x, v := range line[:a.to.X] {
+		sum[x] += float32(v * share)
 	}
 }
 
@@ -225,20 +294,25 @@ func averageLine(line []float32, source []byte, columns []covered) {
 	line[at] = v
 }
 
+// takeSums are those of a row, with whole groups of the kernel's.
 func (w *Worker) takeSums(n int) (line, sum []float32) {
+	n = (n + areaGroup - 1) / areaGroup * areaGroup
 	if len(w.shares) < 2*n {
 		w.shares = make([]float32, 2*n)
 	}
 	return w.shares[:n], w.shares[n : 2*n]
 }
 
-// roundSums writes a row, of which there is none before the first.
+// roundSums writes a row, of which there is none before the first. Sums are not below 0.
 func roundSums(out []byte, sum []float32, row, width int) {
 	if row < 0 {
 		return
 	}
-	to := out[row*width:][:width]
-	for x, v := range sum {
-		to[x] = uint8(int32(float32(min(v, 255)) + intoEven)) // which is not below 0
+	to, done := out[row*width:][:width], 0
+	if canInterpolate {
+		done = roundSumsSIMD(to, sum)
+	}
+	for x := done; x < width; x++ {
+		to[x] = uint8(int32(float32(min(sum[x], 255)) + intoEven))
 	}
 }

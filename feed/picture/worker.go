@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
@@ -21,9 +22,10 @@ type Worker struct {
 	free    [][]byte
 	sums    []uint32 // of columns, for a blur
 	spots   []spot   // of a row, for a warp
-	lines   []int32  // of a plane, and shares, for OpenCV's resizes
+	lines   []int16  // of a plane, and shares, for OpenCV's resizes
 	shares  []float32
-	places  []pixelOrigin // of a row, for OpenCV's warp
+	places  []pixelOrigin // of a row, for OpenCV's warp; row are those of the kernel
+	row     placeRow
 }
 
 // NewWorker returns a Worker of any Program.
@@ -88,7 +90,7 @@ func (w *Worker) loadSource(p *Program, source Source) error {
 	return w.drawSegment(p.first, picture)
 }
 
-func (w *Worker) openSource(p *Program, source Source) (*decode.Picture, error) {
+func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) {
 	if source.File == nil && p.luma {
 		return nil, &RefusalError{-1, "the brightness of pixels"}
 	}
@@ -125,24 +127,24 @@ func (w *Worker) openSource(p *Program, source Source) (*decode.Picture, error) 
 	if p.luma {
 		return lumaOnly(picture)
 	}
-	if grey := picture.Model == decode.Grey; !p.turned && grey != (p.mode == "L") {
+	if grey := picture.Model == planes.Grey; !p.turned && grey != (p.mode == "L") {
 		return nil, &RefusalError{-1, fmt.Sprintf("a file of mode %q that was decoded as another", p.mode)}
 	}
 	return picture, nil
 }
 
 // lumaOnly is the first plane of a picture that has its brightness there.
-func lumaOnly(picture *decode.Picture) (*decode.Picture, error) {
-	if picture.Model != decode.YCbCr {
+func lumaOnly(picture *planes.Picture) (*planes.Picture, error) {
+	if picture.Model != planes.YCbCr {
 		return nil, &RefusalError{-1, "the brightness of a file that has none of its own"}
 	}
 	grey := *picture
-	grey.Model, grey.SubX, grey.SubY = decode.Grey, 1, 1
+	grey.Model, grey.SubX, grey.SubY = planes.Grey, 1, 1
 	return &grey, nil
 }
 
 // keepDecoded makes a decoded file, of a mode that a decode.Picture cannot hold, the picture.
-func (w *Worker) keepDecoded(mode string, picture *decode.Picture) error {
+func (w *Worker) keepDecoded(mode string, picture *planes.Picture) error {
 	out := w.newRaster(picture.Size, bands[mode])
 	colours := out.planes
 	if alpha(mode) || mode == "P" {
@@ -289,12 +291,12 @@ func (w *Worker) givePlane(plane []byte) {
 }
 
 // asPicture is the picture's bands from first on as feed/decode has them: three, or one.
-func (r *raster) asPicture(planes [][]byte) *decode.Picture {
-	p := &decode.Picture{Size: r.size, Bounds: image.Rectangle{Max: r.size}, Model: decode.Grey, SubX: 1, SubY: 1}
-	if len(planes) == 3 {
-		p.Model = decode.RGB
+func (r *raster) asPicture(bands [][]byte) *planes.Picture {
+	p := &planes.Picture{Size: r.size, Bounds: image.Rectangle{Max: r.size}, Model: planes.Grey, SubX: 1, SubY: 1}
+	if len(bands) == 3 {
+		p.Model = planes.RGB
 	}
-	for c, plane := range planes {
+	for c, plane := range bands {
 		p.Planes[c], p.Stride[c] = plane, r.size.X
 	}
 	return p

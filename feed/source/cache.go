@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 const (
@@ -82,7 +82,7 @@ func theCache() (*cache, error) {
 	folder = filepath.Join(folder, "objects") // of our own: what lies in it may go
 	budget := int64(cacheBudget)
 	if text := os.Getenv("STOKER_CACHE"); text != "" {
-		size, err := stoker.ParseBytes(text)
+		size, err := quantity.ParseBytes(text)
 		if err != nil {
 			return nil, fmt.Errorf("STOKER_CACHE: %w", err)
 		}

@@ -6,7 +6,7 @@ import (
 	"image"
 	"math"
 
-	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // Geometry is a list of crops, resizes and flips of one picture whose parameters are
@@ -59,7 +59,7 @@ func (g *Geometry) SourceArea() image.Rectangle { return g.list[0].needRect() }
 
 // Draw writes the planes of the result, rows without gaps: one plane where the picture
 // is grey, else three; three of a grey picture are equal but for the fill.
-func (w *Worker) Draw(g *Geometry, picture *decode.Picture, planes [][]byte) error {
+func (w *Worker) Draw(g *Geometry, picture *planes.Picture, out [][]byte) error {
 	w.program = g.program
 	picture, last, err := w.upToLast(g.list, picture)
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *Worker) Draw(g *Geometry, picture *decode.Picture, planes [][]byte) err
 	}
 	return w.runStage(last, picture, func(y int, row []byte, stride int) {
 		n := last.x.canvas
-		for c, plane := range planes {
+		for c, plane := range out {
 			copy(plane[y*n:][:n], row[c*stride:])
 		}
 	})

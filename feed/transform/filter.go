@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
@@ -166,10 +167,10 @@ func (w *weights) compute(f *filter, length int, box [2]float32, size, from, to 
 
 func (w *weights) makeRoom(outputs, size int) {
 	w.size = size
-	w.first = grown(w.first, outputs)
-	w.count = grown(w.count, outputs)
-	w.values = grown(w.values, outputs*size)
-	w.exact = grown(w.exact, size)
+	w.first = planes.MakeRoom(w.first, outputs)
+	w.count = planes.MakeRoom(w.count, outputs)
+	w.values = planes.MakeRoom(w.values, outputs*size)
+	w.exact = planes.MakeRoom(w.exact, size)
 }
 
 // normalise leaves the exact weights of the inputs [low, high) of an output.
@@ -248,13 +249,4 @@ func (w *weights) moveOrigin(by int) {
 	for i := range w.first {
 		w.first[i] += int32(by)
 	}
-}
-
-// grown is s with length n, in new memory where it is too short. What is in it is
-// not kept.
-func grown[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // TestKernelsAreThePlainOnes takes random pictures of every kind through random
@@ -43,7 +43,7 @@ func TestKernelsAreThePlainOnes(t *testing.T) {
 	}
 }
 
-func randomPicture(rng *rand.Rand) *decode.Picture {
+func randomPicture(rng *rand.Rand) *planes.Picture {
 	w, h := 1+rng.IntN(90), 1+rng.IntN(90)
 	if rng.IntN(8) == 0 {
 		w *= 6
@@ -52,7 +52,7 @@ func randomPicture(rng *rand.Rand) *decode.Picture {
 	switch rng.IntN(6) {
 	case 0:
 		p := drawn(w, h, seed, 256)
-		p.Model = decode.Grey
+		p.Model = planes.Grey
 		return p
 	case 1:
 		return drawn(w, h, seed, 256)
@@ -97,14 +97,14 @@ func randomChoice(rng *rand.Rand, size image.Point) (*Program, Choice) {
 
 // cutOut is what a decoder hands out for need: it and one chroma sample around,
 // beginning where a chroma sample does.
-func cutOut(p *decode.Picture, need image.Rectangle) *decode.Picture {
-	q := &decode.Picture{Size: p.Size, Model: p.Model, SubX: p.SubX, SubY: p.SubY}
+func cutOut(p *planes.Picture, need image.Rectangle) *planes.Picture {
+	q := &planes.Picture{Size: p.Size, Model: p.Model, SubX: p.SubX, SubY: p.SubY}
 	subX, subY := max(p.SubX, 1), max(p.SubY, 1)
 	r := image.Rect((need.Min.X/subX-1)*subX, (need.Min.Y/subY-1)*subY, (need.Max.X/subX+2)*subX, (need.Max.Y/subY+2)*subY)
 	q.Bounds = r.Intersect(image.Rectangle{Max: p.Size})
 	for c, plane := range p.Planes {
 		sx, sy := 1, 1
-		if c > 0 && p.Model == decode.YCbCr {
+		if c > 0 && p.Model == planes.YCbCr {
 			sx, sy = subX, subY
 		}
 		x0, x1 := q.Bounds.Min.X/sx, (q.Bounds.Max.X+sx-1)/sx

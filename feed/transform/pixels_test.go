@@ -9,7 +9,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // pixelCases are what testdata/make_pixels.py wrote with Pillow and torchvision.
@@ -45,8 +45,8 @@ func readPixelCases(t *testing.T) (cases pixelCases) {
 }
 
 // drawn is the image that make_pixels.py draws.
-func drawn(width, height int, seed, noise uint32) *decode.Picture {
-	p := &decode.Picture{Size: image.Point{width, height}, Bounds: image.Rect(0, 0, width, height), Model: decode.RGB}
+func drawn(width, height int, seed, noise uint32) *planes.Picture {
+	p := &planes.Picture{Size: image.Point{width, height}, Bounds: image.Rect(0, 0, width, height), Model: planes.RGB}
 	for c := range p.Planes {
 		p.Stride[c] = width
 		p.Planes[c] = make([]byte, width*height)
@@ -148,8 +148,8 @@ func chosen(t *testing.T, steps [][]any, width, height int) Choice {
 
 // narrowed is a picture that holds nothing but need, so that a look beside it is an
 // error or a panic.
-func narrowed(p *decode.Picture, need image.Rectangle) *decode.Picture {
-	q := &decode.Picture{Size: p.Size, Bounds: need, Model: p.Model}
+func narrowed(p *planes.Picture, need image.Rectangle) *planes.Picture {
+	q := &planes.Picture{Size: p.Size, Bounds: need, Model: p.Model}
 	for c, plane := range p.Planes {
 		q.Stride[c] = need.Dx()
 		for y := need.Min.Y; y < need.Max.Y; y++ {
@@ -182,7 +182,7 @@ func TestNumbersAreTorchs(t *testing.T) {
 }
 
 // ramp is one row of the 256 values.
-func ramp() *decode.Picture {
+func ramp() *planes.Picture {
 	p := drawn(256, 1, 0, 0)
 	for _, plane := range p.Planes {
 		for i := range plane {
@@ -192,7 +192,7 @@ func ramp() *decode.Picture {
 	return p
 }
 
-func apply(t *testing.T, w *Worker, ops []Op, out Output, picture *decode.Picture) []byte {
+func apply(t *testing.T, w *Worker, ops []Op, out Output, picture *planes.Picture) []byte {
 	t.Helper()
 	p, err := Compile(ops, out)
 	if err != nil {
@@ -232,9 +232,9 @@ func imageNet(out Output) []Op {
 }
 
 // subsampled is a drawn picture whose planes are taken as luma and chroma.
-func subsampled(width, height, subX, subY int, seed uint32) *decode.Picture {
+func subsampled(width, height, subX, subY int, seed uint32) *planes.Picture {
 	p := drawn(width, height, seed, 64)
-	p.Model, p.SubX, p.SubY = decode.YCbCr, subX, subY
+	p.Model, p.SubX, p.SubY = planes.YCbCr, subX, subY
 	small := image.Point{(width + subX - 1) / subX, (height + subY - 1) / subY}
 	for c := 1; c < 3; c++ {
 		q := drawn(small.X, small.Y, seed+uint32(c), 64)

@@ -3,7 +3,7 @@ package transform
 import (
 	"image"
 
-	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // A resize is two passes, each rounding to 8 bits, as in Pillow. Which comes first
@@ -22,14 +22,14 @@ import (
 const stripRows = 4
 
 // padRow rounds the width of a row up to whole vectors.
-func padRow(n int) int { return (n + decode.Vector - 1) &^ (decode.Vector - 1) }
+func padRow(n int) int { return (n + planes.Vector - 1) &^ (planes.Vector - 1) }
 
 // rowSink takes a finished row: red, green, blue at row, row[stride:], row[2*stride:].
 type rowSink func(y int, row []byte, stride int)
 
 // stageImage is an image between two stages.
 type stageImage struct {
-	picture decode.Picture
+	picture planes.Picture
 }
 
 // imageBehind returns the image behind stage s, the i-th.
@@ -40,10 +40,10 @@ func (w *Worker) imageBehind(i int, s *stage) *stageImage {
 	p := &w.images[i].picture
 	p.Size = image.Point{s.x.canvas, s.y.canvas}
 	p.Bounds = image.Rectangle{Max: p.Size}
-	p.Model = decode.RGB
+	p.Model = planes.RGB
 	for c := range p.Planes {
 		p.Stride[c] = p.Size.X
-		p.Planes[c] = grown(p.Planes[c], p.Size.X*p.Size.Y)
+		p.Planes[c] = planes.MakeRoom(p.Planes[c], p.Size.X*p.Size.Y)
 	}
 	return w.images[i]
 }
@@ -56,7 +56,7 @@ func (b *stageImage) putRow(y int, row []byte, stride int) {
 }
 
 // runStage takes a picture through one stage.
-func (w *Worker) runStage(s *stage, p *decode.Picture, out rowSink) error {
+func (w *Worker) runStage(s *stage, p *planes.Picture, out rowSink) error {
 	if s.x.padded() || s.y.padded() {
 		out = w.onCanvas(s, out)
 	}
@@ -134,7 +134,7 @@ func (v *rowWindow) beginRows(r *reader, stride, keep int) {
 	v.stride, v.row = stride, stride*r.channels
 	v.first, v.next, v.end = r.first, r.first, r.first+r.rows
 	v.capacity = min(2*keep+4*stripRows, r.rows+stripRows)
-	v.rows = grown(v.rows, (v.capacity+keep)*v.row) // weights of 0 may reach behind the last row
+	v.rows = planes.MakeRoom(v.rows, (v.capacity+keep)*v.row) // weights of 0 may reach behind the last row
 }
 
 // slideTo makes room for stripRows more rows and forgets those above first.
@@ -200,20 +200,20 @@ func (w *Worker) beginPass(s *stage, from *reader) (keep int) {
 		} else {
 			w.columns = appendColumns(w.columns[:0], &w.across)
 		}
-		w.source += padRow(w.across.size + 2*decode.Vector)
-		w.strip = grown(w.strip, stripRows*w.source*from.channels)
+		w.source += padRow(w.across.size + 2*planes.Vector)
+		w.strip = planes.MakeRoom(w.strip, stripRows*w.source*from.channels)
 		w.across.stride = padRow(s.x.kept)
 		stride = w.across.stride
 		if from.verticalFirst {
 			stride = w.source
-			w.lines = grown(w.lines, stripRows*w.across.stride*from.channels)
+			w.lines = planes.MakeRoom(w.lines, stripRows*w.across.stride*from.channels)
 		}
 	} else {
 		low, _ := s.x.keptSource()
 		w.offset = low - from.left
 	}
 	w.window.beginRows(from, stride, keep+1)
-	w.line = grown(w.line, w.window.row)
+	w.line = planes.MakeRoom(w.line, w.window.row)
 	w.waiting = w.waiting[:0]
 	return keep
 }
@@ -266,7 +266,7 @@ func (w *Worker) turnRow(s *stage, from *reader, row []byte, stride int) []byte 
 		return row
 	}
 	n := s.x.kept
-	w.turned = grown(w.turned, stride*from.channels)
+	w.turned = planes.MakeRoom(w.turned, stride*from.channels)
 	for c := range from.channels {
 		line, to := row[c*stride:][:n], w.turned[c*stride:][:n]
 		for x, v := range line {
@@ -278,7 +278,7 @@ func (w *Worker) turnRow(s *stage, from *reader, row []byte, stride int) []byte 
 
 // triplePlane makes three planes of one.
 func (w *Worker) triplePlane(row []byte, stride int) []byte {
-	w.triple = grown(w.triple, 3*stride)
+	w.triple = planes.MakeRoom(w.triple, 3*stride)
 	for c := range 3 {
 		copy(w.triple[c*stride:][:stride], row)
 	}
@@ -289,7 +289,7 @@ func (w *Worker) triplePlane(row []byte, stride int) []byte {
 // below at once.
 func (w *Worker) onCanvas(s *stage, out rowSink) rowSink {
 	stride := padRow(s.x.canvas)
-	w.canvas = grown(w.canvas, 3*stride)
+	w.canvas = planes.MakeRoom(w.canvas, 3*stride)
 	for c := range 3 {
 		line := w.canvas[c*stride:][:stride]
 		for x := range line {
@@ -315,7 +315,7 @@ func (w *Worker) sumColumns(dst []byte, dstStride int, src []byte, srcStride int
 		w.table.sumStrip(dst, dstStride, src, srcStride)
 		return
 	}
-	w.packed = grown(w.packed, w.reach+w.across.size)
+	w.packed = planes.MakeRoom(w.packed, w.reach+w.across.size)
 	packRows(w.packed, src, srcStride, w.reach)
 	sumColumns(dst, dstStride, w.packed, &w.across, w.columns)
 }

@@ -1,6 +1,10 @@
 package transform
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
+)
 
 // Weights have 22 bits and more, the processor multiplies 16 by 16: a weight is
 // high * 65536 + low with low in [-32768, 32767]. Both parts' sums are exact, so
@@ -48,8 +52,8 @@ func (t *kernelTable) buildTable(w *weights) {
 // buildGroups says false where the pixels of a half do not lie within 16.
 func (t *kernelTable) buildGroups(w *weights) bool {
 	groups := (t.outputs + group - 1) / group
-	t.origins = grown(t.origins, 2*groups)
-	t.cells = grown(t.cells, groups*t.steps*cellBytes)
+	t.origins = planes.MakeRoom(t.origins, 2*groups)
+	t.cells = planes.MakeRoom(t.cells, groups*t.steps*cellBytes)
 	for half := range 2 * groups {
 		from := min(half*4, t.outputs)
 		first := w.first[from:min(from+4, t.outputs)]
@@ -74,7 +78,7 @@ func (t *kernelTable) buildGroups(w *weights) bool {
 func (t *kernelTable) buildChunks(w *weights) {
 	t.chunks = (w.size + longChunk - 1) / longChunk
 	t.origins = append(t.origins[:0], w.first...)
-	t.cells = grown(t.cells, t.outputs*t.chunks*chunkBytes)
+	t.cells = planes.MakeRoom(t.cells, t.outputs*t.chunks*chunkBytes)
 	clear(t.cells)
 	for i := range w.first {
 		cells := t.cells[i*t.chunks*chunkBytes:]

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // form is what a tensor looks like in memory.
@@ -110,7 +112,7 @@ type tensor struct {
 
 func (t *tensor) beginTensor(f *form, dst []byte, simd bool) {
 	t.form, t.dst, t.simd = f, dst, simd
-	t.mixed = grown(t.mixed, 3*padRow(f.width))
+	t.mixed = planes.MakeRoom(t.mixed, 3*padRow(f.width))
 }
 
 // putRow writes row y.

@@ -16,7 +16,7 @@ import (
 	"fmt"
 	"image"
 
-	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/order"
 )
 
@@ -119,7 +119,7 @@ func (p *Program) SourceArea(c Choice) image.Rectangle { return c.stages[0].need
 // Apply writes the sample's tensor into dst, which has p.Bytes() bytes. dst is
 // written once and never read, as it is memory that a trainer reads next; the writes
 // are complete when Apply returns.
-func (w *Worker) Apply(p *Program, c Choice, picture *decode.Picture, dst []byte) error {
+func (w *Worker) Apply(p *Program, c Choice, picture *planes.Picture, dst []byte) error {
 	if len(dst) != p.Bytes() {
 		return fmt.Errorf("a tensor of %d bytes was asked for where one of %d bytes is written", len(dst), p.Bytes())
 	}
@@ -134,7 +134,7 @@ func (w *Worker) Apply(p *Program, c Choice, picture *decode.Picture, dst []byte
 }
 
 // upToLast takes a picture through all stages but the last one.
-func (w *Worker) upToLast(list []stage, picture *decode.Picture) (*decode.Picture, *stage, error) {
+func (w *Worker) upToLast(list []stage, picture *planes.Picture) (*planes.Picture, *stage, error) {
 	if size := (image.Point{list[0].x.in, list[0].y.in}); picture.Size != size {
 		return nil, nil, fmt.Errorf("the choice was made for an image of %v, the picture is of %v", size, picture.Size)
 	}

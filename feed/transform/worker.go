@@ -1,6 +1,8 @@
 package transform
 
-import "github.com/stoker-dev/stoker/feed/decode"
+import (
+	"github.com/stoker-dev/stoker/feed/decode/planes"
+)
 
 // Worker holds the scratch memory of one thread; calls must not overlap.
 type Worker struct {
@@ -8,7 +10,7 @@ type Worker struct {
 
 	program *Program // of the present Apply
 	images  []*stageImage
-	rows    decode.RowReader
+	rows    planes.RowReader
 	tensor  tensor
 
 	across, down weights
@@ -31,4 +33,4 @@ type Worker struct {
 }
 
 // NewWorker returns a Worker of any Program.
-func NewWorker() *Worker { return &Worker{simd: hasSIMD && decode.HasSIMD} }
+func NewWorker() *Worker { return &Worker{simd: hasSIMD && planes.HasSIMD} }

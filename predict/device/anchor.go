@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Anchor is one measured step of a program. It tells more of the same program
@@ -162,8 +163,8 @@ func (a Anchor) possible() error {
 	if speed := peak * least * a.Batch / a.Step; speed > alikeFigures*peak {
 		return fmt.Errorf("measured step of %v s at batch %v: %s on %s would compute at %s, above its peak of %s: "+
 			"check the batch (samples of one GPU), the time, and that it is %s",
-			a.Step, a.Batch, a.Load.Workload.Title, a.Load.GPU.Title, stoker.FLOPRate(RoundToThree(speed)),
-			stoker.FLOPRate(peak), training(a.Load.Training))
+			a.Step, a.Batch, a.Load.Workload.Title, a.Load.GPU.Title, quantity.FLOPRate(RoundToThree(speed)),
+			quantity.FLOPRate(peak), training(a.Load.Training))
 	}
 	return nil
 }
@@ -285,11 +286,11 @@ func alikeness(l, a *Load, away float64) float64 {
 func (a Anchor) describe(l *Load) string {
 	var over []string
 	if a.Load.Workload.Tokens != l.Workload.Tokens {
-		over = append(over, fmt.Sprintf("%s to %s tokens", stoker.About(a.Load.Workload.Tokens),
-			stoker.About(l.Workload.Tokens)))
+		over = append(over, fmt.Sprintf("%s to %s tokens", quantity.About(a.Load.Workload.Tokens),
+			quantity.About(l.Workload.Tokens)))
 	} else if a.Load.Workload.Side != l.Workload.Side {
-		over = append(over, fmt.Sprintf("side %s to %s", stoker.About(a.Load.Workload.Side),
-			stoker.About(l.Workload.Side)))
+		over = append(over, fmt.Sprintf("side %s to %s", quantity.About(a.Load.Workload.Side),
+			quantity.About(l.Workload.Side)))
 	}
 	if a.Load.GPU.Name != l.GPU.Name {
 		over = append(over, a.Load.GPU.Title+" to "+l.GPU.Title)

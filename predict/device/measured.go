@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Measured is a step that somebody measured, as they say it or as a recording
@@ -73,9 +74,9 @@ func (c *clauses) readMeasure(text string) error {
 		gpus = 1
 	}
 	text = strings.TrimSuffix(text, "/step")
-	seconds, err := stoker.ParseSeconds(text)
+	seconds, err := quantity.ParseSeconds(text)
 	if err != nil {
-		rate, wrong := stoker.ParseSampleRate(text)
+		rate, wrong := quantity.ParseSampleRate(text)
 		if wrong != nil {
 			return fmt.Errorf("%q: expected a rate of samples or the time of a step first, as in %q or \"104 ms "+
 				"at batch 256\": %w", m.Text, MeasuredExample, wrong)
@@ -83,7 +84,7 @@ func (c *clauses) readMeasure(text string) error {
 		if rate == 0 {
 			return fmt.Errorf("%q: a rate of 0: expected more", m.Text)
 		}
-		seconds = stoker.Seconds(m.Batch * gpus / float64(rate))
+		seconds = quantity.Seconds(m.Batch * gpus / float64(rate))
 	}
 	m.Step = stoker.Exactly(float64(seconds))
 	if !(m.Step.Point >= bounds.Least && m.Step.Point <= bounds.Most) {
@@ -214,7 +215,7 @@ func (c *clauses) readDevice() (err error) {
 
 // counted is a whole number of at least 1.
 func counted(what, text string) (float64, error) {
-	n, err := stoker.ParseCount(text)
+	n, err := quantity.ParseCount(text)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, err)
 	}

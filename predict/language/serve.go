@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Serving is a question: a model that answers requests.
@@ -64,8 +65,8 @@ func (s Serving) Solve() (ServingRate, error) {
 	}
 	if batch < 1 || s.room() < 0 {
 		return ServingRate{}, fmt.Errorf("%s takes %s of each of %v %s, which has %s: spread it over more (--tp), or "+
-			"choose a narrower --precision", s.Model.Title, stoker.AboutBytes(s.weights()/s.Tensor), s.Tensor,
-			s.GPU.Title, stoker.AboutBytes(s.GPU.MemoryBytes.Value))
+			"choose a narrower --precision", s.Model.Title, quantity.AboutBytes(s.weights()/s.Tensor), s.Tensor,
+			s.GPU.Title, quantity.AboutBytes(s.GPU.MemoryBytes.Value))
 	}
 	one := s.decodeStep(batch)
 	prefill := s.prefillTime(s.Input)

@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -224,12 +225,12 @@ func (c Costs) FromStorage() string {
 		return "hardly any bytes come from storage: requests are waited for, such as opening and looking up files"
 	case c.Remote > c.OnDisk && c.DiskRate < read/2:
 		return fmt.Sprintf("%s are read, and %s come from local disks: the rest comes over the network or "+
-			"from a program, or lies in the page cache", stoker.AboutRate(read), stoker.AboutRate(c.DiskRate))
+			"from a program, or lies in the page cache", quantity.AboutRate(read), quantity.AboutRate(c.DiskRate))
 	case c.DiskRate > 0.99*read:
-		return stoker.AboutRate(c.DiskRate) + " come from storage, which is all that is read"
+		return quantity.AboutRate(c.DiskRate) + " come from storage, which is all that is read"
 	}
 	return fmt.Sprintf("%s come from storage, of %s read: the rest is in the page cache",
-		stoker.AboutRate(c.DiskRate), stoker.AboutRate(read))
+		quantity.AboutRate(c.DiskRate), quantity.AboutRate(read))
 }
 
 // setPrepare splits the preparation of a batch into waiting and core time, and takes off

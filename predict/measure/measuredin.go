@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -43,10 +44,10 @@ func MeasuredIn(run *recording.Run) (device.Measured, error) {
 	}
 	if !(batch >= 1) {
 		return device.Measured{}, fmt.Errorf("it does not hold the batch size: say it with --measured '%s at "+
-			"batch N on %s'", stoker.Seconds(device.RoundToThree(m.Step.Point)), gpu.Name)
+			"batch N on %s'", quantity.Seconds(device.RoundToThree(m.Step.Point)), gpu.Name)
 	}
 	m.Text = fmt.Sprintf("%s a step of %s without its waits, on %s",
-		stoker.Seconds(device.RoundToThree(m.Step.Point)), stoker.About(batch), name)
+		quantity.Seconds(device.RoundToThree(m.Step.Point)), quantity.About(batch), name)
 	return m, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // DataModel is the tutorial's other question: can storage and the host link
@@ -14,11 +15,11 @@ type DataModel struct{}
 
 // DataSupply is what DataModel answers. NaN is unknown.
 type DataSupply struct {
-	Demand      stoker.Rate
-	Supply      stoker.Rate     // the least of storage and host link; unknown without storage
-	AtMost      stoker.Rate     // what supply cannot exceed: the least of what is known, unknown where nothing is
+	Demand      quantity.Rate
+	Supply      quantity.Rate   // the least of storage and host link; unknown without storage
+	AtMost      quantity.Rate   // what supply cannot exceed: the least of what is known, unknown where nothing is
 	Utilization float64         // demand over supply, above 1 where it does not suffice
-	Margin      stoker.Rate     // supply less demand, negative where it does not suffice
+	Margin      quantity.Rate   // supply less demand, negative where it does not suffice
 	IsStalled   predict.Truth   // demand exceeds supply
 	Bound       stoker.Resource // what decides: storage or link; "" where neither is known to
 }
@@ -39,11 +40,11 @@ func toTruth(b bool) predict.Truth {
 // alone. The link is compared over stored bytes, as the tutorial does: what is
 // copied is decoded, and may be larger; Setup.Solve counts it. Demand that is
 // zero, negative, unknown or infinite is an error.
-func (DataModel) Solve(demand stoker.Rate, machine hardware.Machine) (DataSupply, error) {
-	if err := stoker.Positive("demand", demand); err != nil {
+func (DataModel) Solve(demand quantity.Rate, machine hardware.Machine) (DataSupply, error) {
+	if err := quantity.Positive("demand", demand); err != nil {
 		return DataSupply{}, err
 	}
-	unknown := stoker.Rate(math.NaN())
+	unknown := quantity.Rate(math.NaN())
 	d := DataSupply{
 		Demand: demand, Supply: unknown, AtMost: unknown, Utilization: math.NaN(), Margin: unknown,
 		IsStalled: predict.NotKnown,
@@ -71,12 +72,12 @@ func (DataModel) Solve(demand stoker.Rate, machine hardware.Machine) (DataSupply
 	return d, nil
 }
 
-func hasRate(r stoker.Rate) bool { return !math.IsNaN(float64(r)) }
+func hasRate(r quantity.Rate) bool { return !math.IsNaN(float64(r)) }
 
 // knownRate is a figure of a table as a rate, NaN where there is none.
-func knownRate(f hardware.Figure) stoker.Rate {
-	if stoker.Positive("", stoker.Rate(f.Value)) != nil {
-		return stoker.Rate(math.NaN())
+func knownRate(f hardware.Figure) quantity.Rate {
+	if quantity.Positive("", quantity.Rate(f.Value)) != nil {
+		return quantity.Rate(math.NaN())
 	}
-	return stoker.Rate(f.Value)
+	return quantity.Rate(f.Value)
 }

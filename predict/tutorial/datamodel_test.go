@@ -9,10 +9,11 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/tutorial"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 func ExampleDataModel_Solve() {
-	demand, _ := stoker.ParseRate("10.9 GB/s")
+	demand, _ := quantity.ParseRate("10.9 GB/s")
 	machine := hardware.MachineOf("a100-80gb-sxm")
 	without, _ := tutorial.DataModel{}.Solve(demand, machine)
 	fmt.Printf("supply %v, at most %v, stalled: %v\n", without.Supply, without.AtMost, without.IsStalled)
@@ -76,7 +77,7 @@ func TestDataModel(t *testing.T) {
 			t.Errorf("%s: utilisation %v, margin %v", c.name, d.Utilization, d.Margin)
 		}
 	}
-	for _, bad := range []stoker.Rate{0, -1, stoker.Rate(nan), stoker.Rate(math.Inf(1))} {
+	for _, bad := range []quantity.Rate{0, -1, quantity.Rate(nan), quantity.Rate(math.Inf(1))} {
 		if _, err := (tutorial.DataModel{}).Solve(bad, hardware.Machine{}); err == nil {
 			t.Errorf("demand %v: no error", bad)
 		}

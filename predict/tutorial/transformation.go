@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // TransformationModel asks what the published tutorial of Tutorial asks: can the
@@ -18,13 +18,13 @@ type TransformationModel struct{}
 
 // Transformation is what TransformationModel answers.
 type Transformation struct {
-	TransformTime       stoker.Seconds // the CPU prepares one batch
-	AcceleratorStepTime stoker.Seconds // as it was given
-	StepTime            stoker.Seconds // of both overlapped: the longer one
+	TransformTime       quantity.Seconds // the CPU prepares one batch
+	AcceleratorStepTime quantity.Seconds // as it was given
+	StepTime            quantity.Seconds // of both overlapped: the longer one
 
-	IsBottleneck           bool         // the CPU takes longer than the accelerator
-	AcceleratorUtilization stoker.Share // accelerator step over step
-	SlowdownFactor         float64      // step over accelerator step, 1 or more
+	IsBottleneck           bool           // the CPU takes longer than the accelerator
+	AcceleratorUtilization quantity.Share // accelerator step over step
+	SlowdownFactor         float64        // step over accelerator step, 1 or more
 }
 
 // Solve compares the preparation of a batch on the CPU with the accelerator's
@@ -35,21 +35,22 @@ type Transformation struct {
 //
 // cpuThroughput is stored bytes per second of all workers together. What is zero,
 // negative, unknown or infinite is an error that names it.
-func (TransformationModel) Solve(batchSize stoker.Count, sampleSize stoker.Bytes, cpuThroughput stoker.Rate,
-	acceleratorStepTime stoker.Seconds,
+func (TransformationModel) Solve(batchSize quantity.Count, sampleSize quantity.Bytes, cpuThroughput quantity.Rate,
+	acceleratorStepTime quantity.Seconds,
 ) (Transformation, error) {
 	if err := firstError(
-		stoker.Positive("batch size", batchSize), stoker.Positive("sample size", sampleSize),
-		stoker.Positive("CPU throughput", cpuThroughput), stoker.Positive("accelerator step time", acceleratorStepTime),
+		quantity.Positive("batch size", batchSize), quantity.Positive("sample size", sampleSize),
+		quantity.Positive("CPU throughput", cpuThroughput),
+		quantity.Positive("accelerator step time", acceleratorStepTime),
 	); err != nil {
 		return Transformation{}, err
 	}
-	prepare := stoker.Seconds(float64(batchSize) / float64(cpuThroughput) * float64(sampleSize))
-	step := stoker.Seconds(predict.StepOverlapped(float64(prepare), float64(acceleratorStepTime)))
+	prepare := quantity.Seconds(float64(batchSize) / float64(cpuThroughput) * float64(sampleSize))
+	step := quantity.Seconds(predict.StepOverlapped(float64(prepare), float64(acceleratorStepTime)))
 	t := Transformation{
 		TransformTime: prepare, AcceleratorStepTime: acceleratorStepTime, StepTime: step,
 		IsBottleneck:           prepare > acceleratorStepTime,
-		AcceleratorUtilization: stoker.Share(acceleratorStepTime / step),
+		AcceleratorUtilization: quantity.Share(acceleratorStepTime / step),
 		SlowdownFactor:         float64(step / acceleratorStepTime),
 	}
 	if math.IsInf(t.SlowdownFactor, 0) || math.IsInf(float64(step), 0) || math.IsNaN(float64(step)) {

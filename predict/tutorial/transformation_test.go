@@ -7,14 +7,14 @@ import (
 	"testing"
 	"testing/quick"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/tutorial"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 func ExampleTransformationModel_Solve() {
-	sample, _ := stoker.ParseBytes("500 KB")
-	cpu, _ := stoker.ParseRate("2 GB/s")
-	step, _ := stoker.ParseSeconds("11.74 ms")
+	sample, _ := quantity.ParseBytes("500 KB")
+	cpu, _ := quantity.ParseRate("2 GB/s")
+	step, _ := quantity.ParseSeconds("11.74 ms")
 	t, err := tutorial.TransformationModel{}.Solve(256, sample, cpu, step)
 	if err != nil {
 		fmt.Println(err)
@@ -51,8 +51,8 @@ func TestTransformationRefuses(t *testing.T) {
 }
 
 func solve4(in [4]float64) (tutorial.Transformation, error) {
-	return tutorial.TransformationModel{}.Solve(stoker.Count(in[0]), stoker.Bytes(in[1]), stoker.Rate(in[2]),
-		stoker.Seconds(in[3]))
+	return tutorial.TransformationModel{}.Solve(quantity.Count(in[0]), quantity.Bytes(in[1]), quantity.Rate(in[2]),
+		quantity.Seconds(in[3]))
 }
 
 // TestTransformationProperties: a faster CPU never makes the step longer, shares

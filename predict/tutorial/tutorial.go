@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Lesson is one part of the tutorial: a question with its figures.
@@ -56,8 +57,8 @@ func follows(l LessonLine) LessonLine {
 
 // What the tutorial assumes: its text, and its package's tables of that time.
 const (
-	taughtSample = stoker.Bytes(500e3) // "ImageNet images average ~500 KB"
-	taughtWorker = stoker.Rate(250e6)  // one CPU worker, stored bytes/s
+	taughtSample = quantity.Bytes(500e3) // "ImageNet images average ~500 KB"
+	taughtWorker = quantity.Rate(250e6)  // one CPU worker, stored bytes/s
 	taughtCPU    = 8 * taughtWorker
 
 	taughtPeak      = 312e12   // A100, fp16, FLOP/s
@@ -80,7 +81,7 @@ const (
 
 	// Mean size of an ImageNet training image, bytes: record_length of the
 	// ResNet-50 workload of DLIO and MLPerf Storage.
-	imageNetSample = stoker.Bytes(114660)
+	imageNetSample = quantity.Bytes(114660)
 
 	// Images that one core decodes per second: Pillow on Neoverse-N1 and
 	// torchvision on Zen 5, ImageNet files, ternaus/imread_benchmark. Crops and
@@ -128,23 +129,23 @@ func (e estimates) whyUse() string {
 
 // taughtStep is the tutorial's step time: the roofline of a forward pass, plus a
 // launch time per layer that never overlaps.
-func taughtStep(batch float64) stoker.Seconds {
+func taughtStep(batch float64) quantity.Seconds {
 	compute := batch * taughtForward / (taughtPeak * taughtShare)
 	memory := taughtWeights * (1 + taughtTraffic*batch) / taughtMemory
-	return stoker.Seconds(max(compute, memory) + taughtDispatch + taughtLayers*taughtLayerTime)
+	return quantity.Seconds(max(compute, memory) + taughtDispatch + taughtLayers*taughtLayerTime)
 }
 
 // taught solves the tutorial's model with its own step time; its inputs are
 // constants, which Solve accepts.
-func taught(batch float64, sample stoker.Bytes, cpu stoker.Rate) Transformation {
-	t, _ := TransformationModel{}.Solve(stoker.Count(batch), sample, cpu, taughtStep(batch))
+func taught(batch float64, sample quantity.Bytes, cpu quantity.Rate) Transformation {
+	t, _ := TransformationModel{}.Solve(quantity.Count(batch), sample, cpu, taughtStep(batch))
 	return t
 }
 
 // asPrinted is the tutorial's step as it prints it, in hundredths of a
 // millisecond: its prose and its exercises go on from there.
-func asPrinted(batch float64) stoker.Seconds {
-	return stoker.Seconds(math.Round(float64(taughtStep(batch))*1e5) / 1e5)
+func asPrinted(batch float64) quantity.Seconds {
+	return quantity.Seconds(math.Round(float64(taughtStep(batch))*1e5) / 1e5)
 }
 
 func (e estimates) oneBatch() Lesson {
@@ -181,13 +182,13 @@ func (e estimates) fourFigures(prefix string, batch, workers float64, t Transfor
 }
 
 func (e estimates) storageCheck() Lesson {
-	demand := stoker.Rate(256 * float64(taughtSample) / float64(taughtStep(256)))
+	demand := quantity.Rate(256 * float64(taughtSample) / float64(taughtStep(256)))
 	a100, _ := hardware.FindGPU("a100-80gb-sxm")
 	link, _ := hardware.FindLink(a100.Link)
 	without, _ := DataModel{}.Solve(demand, hardware.Machine{GPU: a100, Link: link})
 	nvme, _ := hardware.FindStorage("nvme")
 	with, _ := DataModel{}.Solve(demand, hardware.Machine{GPU: a100, Link: link, Storage: nvme})
-	drive := stoker.Rate(nvme.Rate.Value).String()
+	drive := quantity.Rate(nvme.Rate.Value).String()
 	smaller := float64(imageNetSample) / float64(taughtSample)
 	actual := bounds.Scale(e.taken(256), float64(imageNetSample))
 	gigabytes := func(v float64) string { return fmt.Sprintf("%.2f", v/1e9) }
@@ -249,7 +250,7 @@ func (e estimates) sixBatches() Lesson {
 // stallsFrom is the smallest batch for which the CPU takes longer than the
 // tutorial's step. Above some batch it does wherever preparing one more image
 // takes longer than computing it; a million is far above.
-func stallsFrom(sample stoker.Bytes, cpu stoker.Rate) float64 {
+func stallsFrom(sample quantity.Bytes, cpu quantity.Rate) float64 {
 	for batch := 1.0; batch < 1e6; batch++ {
 		if taught(batch, sample, cpu).IsBottleneck {
 			return batch
@@ -279,7 +280,7 @@ func (e estimates) moreWorkers() Lesson {
 		printed         string // at batch 512
 		transform, used string // at batch 256, on which its other figures are
 	}{{8, "14.4 %", "64.00 ms", "18.3 %"}, {16, "28.9 %", "32.00 ms", "36.7 %"}, {32, "57.7 %", "16.00 ms", "73.4 %"}} {
-		cpu := stoker.Rate(row.workers) * taughtWorker
+		cpu := quantity.Rate(row.workers) * taughtWorker
 		title := fmt.Sprintf("%.0f workers: ", row.workers)
 		printed := e.fourFigures(title, 512, row.workers, taught(512, taughtSample, cpu),
 			[4]string{"18.47 ms", "1.00 ms", row.printed, "1x"})[2]
@@ -298,7 +299,7 @@ func (e estimates) moreWorkers() Lesson {
 
 // workersWorth is how many workers of the tutorial prepare a batch in one step of
 // the length that it prints.
-func workersWorth(batch float64, sample stoker.Bytes) float64 {
+func workersWorth(batch float64, sample quantity.Bytes) float64 {
 	return batch * float64(sample) / float64(asPrinted(batch)) / float64(taughtWorker)
 }
 
@@ -312,7 +313,7 @@ func (e estimates) exercise1() Lesson {
 }
 
 func (e estimates) exercise2() Lesson {
-	const sample = stoker.Bytes(5e6)
+	const sample = quantity.Bytes(5e6)
 	worth := workersWorth(256, sample)
 	exact := 256 * float64(sample) / float64(taughtStep(256)) / float64(taughtWorker)
 	images := float64(taughtWorker) / float64(sample)
@@ -336,13 +337,13 @@ func (e estimates) exercise2() Lesson {
 }
 
 func (e estimates) exercise3() Lesson {
-	const cpu = stoker.Rate(50e9)
+	const cpu = quantity.Rate(50e9)
 	t := taught(512, taughtSample, cpu)
 	nvme, _ := hardware.FindStorage("nvme")
 	read := 512 * float64(taughtSample) / nvme.Rate.Value
 	step := float64(t.AcceleratorStepTime)
 	read110 := 512 * float64(imageNetSample) / nvme.Rate.Value
-	drive := fmt.Sprintf("storage on one %s NVMe drive: reading 256 MB takes %s", stoker.Rate(nvme.Rate.Value),
+	drive := fmt.Sprintf("storage on one %s NVMe drive: reading 256 MB takes %s", quantity.Rate(nvme.Rate.Value),
 		milli(read))
 	moved := "freeing the CPU moves the bottleneck to a stage that the tutorial's model does not have"
 	return Lesson{

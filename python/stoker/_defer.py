@@ -28,7 +28,7 @@ from typing import Any
 import torch
 import torch.utils.data._utils as loading
 
-from . import _arrays, _further, _judged, _nodes, _opencv, _pictures, _share, _tensors, _trust
+from . import _arrays, _canvas, _further, _judged, _nodes, _opencv, _pictures, _share, _tensors, _trust
 from ._deaths import Deaths, patience
 from ._feed import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
 from ._line import Line
@@ -541,7 +541,7 @@ def _note(tally: Tally, waited: bool) -> None:
 def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
     Recording.now = recording
     try:
-        with _arrays.standing():
+        with _arrays.standing(recording):
             batch = fetch()
     finally:
         try:
@@ -645,6 +645,7 @@ def _ready() -> bool:
     with _preparing:
         if not _trusted(maker.line) or not _pictures.install():
             return False
+        _canvas.install()
         _check_opencv(maker.line)
         _tensors.install(sys.modules)
         if _further.wanted():

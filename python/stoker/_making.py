@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import _files, _pictures, _share
+from . import _blurs, _files, _pictures, _share
 from ._job import Job, job_of
 from ._line import Line
 from ._pictures import Recording
@@ -74,13 +74,19 @@ class Maker:
         """Make them; False: the daemon was lost, and may still write to where they go."""
         if not jobs:
             return True
-        failed = jobs if self.line is None else self.line(jobs)
+        begun = [_blurs.begun(job) for job in jobs]
+        sent = [first for first, _ in begun]
+        failed = sent if self.line is None else self.line(sent)
         if failed is None:
             return False
         for job in failed:
             _share.went(job.recipe.source, _share.PILLOW)
             job.by_pillow()
         _share.all_went([job.recipe.source for job in jobs], kind)
+        for job, (first, done) in zip(jobs, begun):
+            if first is not job:
+                _share.went(job.recipe.source, _share.PART)
+                _blurs.go_on(job, first.place, done)
         if self.differing is not None:
             self.differing += _differing(jobs)
         return True

@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch.multiprocessing import reductions
 
-from . import _share
+from . import _blurs, _share
 from ._making import maker
 from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace, undoing
-from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
+from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of, plan_of
 
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
@@ -332,8 +332,7 @@ def bytes_of(recipe: Recipe, rows: bool) -> Plan | None:
     (width, height), bands = recipe.size, recipe.bands
     if min(width, height) < 2:  # how one with a side of one lies in memory no sample tells
         return None
-    look = _LOOKS[bands > 1, rows]
-    return Plan(recipe.copy(), (), Steps(look, (), look), (), (bands, height, width), torch.uint8, (height, width, bands))
+    return plan_of((recipe, (), _BEGUN[bands > 1, rows], (), (bands, height, width), torch.uint8, (height, width, bands)))
 
 
 _LOOKS = {
@@ -342,6 +341,7 @@ _LOOKS = {
     (False, True): Look("1HW", ("", "W", ""), torch.uint8, False),
     (False, False): Look("1HW", ("", "W", ""), torch.uint8, False),
 }  # by whether there are several bands, and whether row by row, which torch takes a single band for anyway
+_BEGUN = {key: Steps(look, (), look) for key, look in _LOOKS.items()}
 
 
 # Putting it in place.
@@ -472,6 +472,7 @@ def install(modules: Any) -> None:
         replace(functional, "to_tensor", _to_tensor)
         replace(functional, "pil_to_tensor", _pil_to_tensor)
         replace(functional, "normalize", _normalize)
+        replace(functional, "gaussian_blur", _blurs.of_picture("v1"))
         replace(functional.F_pil, "to_grayscale", _grayscale)
         replace(functional.F_pil, "adjust_hue", _hue)
         replace(functional.F_pil, "pad", _pad)

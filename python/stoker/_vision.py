@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from . import _pictures, _share
+from . import _blurs, _pictures, _share
 from ._job import idle, pixels, table_of
 from ._pictures import Recipe, recording, replace
 from ._plan import FEW, Cell, Look, Plan, Steps, call_of, look_of
@@ -226,6 +226,15 @@ def _channels(original: Any, image: Any, permutation: Any) -> Any:
     return _made(plan, lambda sample: original(sample, order), "torch_channels", order)
 
 
+def _blur(original: Any, image: Any, kernel_size: Any, sigma: Any = None) -> Any:
+    plan = _waiting(image)
+    recipe = None if plan is None else _picture(plan)
+    if plan is None or recipe is None or plan.look.cut:
+        return None
+    op = _blurs.op_of(recipe, "v2", kernel_size, sigma, plan.look.steps)
+    return None if op is None else _made(plan, lambda sample: original(sample, [3, 3], [1.0, 1.0]), *op)
+
+
 def _posterize(original: Any, image: Any, bits: Any) -> Any:
     return _each(original, image, bits) if _waiting(image) is not None and type(bits) is int and 0 <= bits < 8 else None
 
@@ -280,7 +289,7 @@ _OURS: dict[str, dict[str, Callable[..., Any]]] = {
         "solarize_image": _solarize,
         "invert_image": _invert,
     },
-    _MISC: {"to_dtype_image": _to_dtype, "normalize_image": _normalize},
+    _MISC: {"to_dtype_image": _to_dtype, "normalize_image": _normalize, "gaussian_blur_image": _blur},
 }
 
 
@@ -295,6 +304,8 @@ def install() -> None:
         for function, ours in functions.items():
             if hasattr(sys.modules[name], function):
                 replace(sys.modules[name], function, standing(ours))
+    if hasattr(sys.modules[_MISC], "_gaussian_blur_image_pil"):
+        replace(sys.modules[_MISC], "_gaussian_blur_image_pil", _blurs.of_picture("v2"))
 
 
 #: These multiply and add with one rounding, or with two: few pixels tell, so where one of them differs none is trusted.

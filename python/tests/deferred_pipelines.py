@@ -367,6 +367,56 @@ def looked_at(image):
     return tv_tensors.Image(half.flip(2)) if same.sum() % 2 else copy.deepcopy(half)
 
 
+def on_canvas(path):
+    """LLaVA's square, a part beside the canvas, a letterbox of whole numbers of NumPy's, a pad and a thumbnail: none asks for pixels."""
+    image = opened(path)
+    made = [Image.new(image.mode, (110, 120), fill) for fill in (0, (124, 116, 104), (1, 2, 3), None)]
+    made[0].paste(image, (random.randint(-90, 40), random.randint(-60, 40)))
+    made[1].paste(image.crop((3, 5, 43, 45)), (9, 8, 49, 48))
+    made[2].paste(image.resize((40, 40)), tuple(np.random.randint(-30, 90, 2)))
+    made[3].paste(image)
+    small = image.copy()
+    small.thumbnail((60, 50))
+    made += [ImageOps.pad(image, (50, 50), color=(9, 8, 7)), ImageOps.pad(image, (90, 20), centering=(0.2, 0.9)), small]
+    return torch.stack([F.to_tensor(each.resize((40, 40))) for each in made]), [each.size for each in made]
+
+
+def pasted(path):
+    """What is written on a canvas at other times, or in another way."""
+    image, line = opened(path), Image.new("RGB", (70, 60), "red")
+    ImageDraw.Draw(line).line((0, 0, 60, 50), fill=(1, 2, 3), width=3)
+    line.paste(image, (20, 10))
+    empty, canvas, grey = Image.new("RGB", (70, 60), (7, 8, 9)), Image.new("RGB", (70, 60)), Image.new("L", (70, 60), 9)
+    beside = canvas.copy()
+    canvas.paste(image, (1, 2))
+    canvas.paste(image.crop((3, 4, 40, 50)), (5, 5))
+    image.paste((1, 2, 3), (4, 4, 9, 9))
+    canvas.paste(image, (30, 20), Image.new("L", image.size, 99))
+    grey.paste(image, (3, 4))
+    later = Image.new("RGB", (60, 60), (1, 1, 1))
+    later.paste(image.convert("L"), (2, 2))
+    later.putpixel((50, 50), (5, 6, 7))
+    seen = Image.new("RGB", (60, 60))
+    pixels = seen.load()
+    pixels[3, 3] = (9, 9, 9)
+    seen.paste(image.resize((30, 30)), (20, 20))
+    try:
+        seen.paste(image.resize((30, 30)), (0, 0, 20, 20))
+    except ValueError as error:
+        told = str(error)
+    kept = pickle.loads(pickle.dumps(empty)), copy.copy(empty), empty.transpose(0), empty.getpixel((3, 3))
+    return [line, beside, canvas, grey, later, seen, *kept, told, empty]
+
+
+def blurred(path):
+    """Blurs of torchvision's, with what may come behind them."""
+    image = opened(path).resize((46, 41))
+    size, sigma = random.choice([3, 5, [3, 7]]), random.choice([0.1, 1.3, [0.4, 2.0], None])
+    one, two, three = F.gaussian_blur(image, size, sigma), v2.functional.gaussian_blur(image.convert("L"), size, sigma), v2.functional.gaussian_blur(image, size)
+    four = F.gaussian_blur(ImageOps.solarize(one, 99).crop((3, 4, 30, 33)), 3)
+    return F.to_tensor(one), NORMALIZE(F.to_tensor(three)), F.pil_to_tensor(two), v2.functional.to_image(four), F.to_tensor(three.resize((20, 20))), np.array(one)[:, ::-1].copy()
+
+
 def drafted(path):
     image = Image.open(path)
     image.draft("RGB", (30, 30))
@@ -546,6 +596,9 @@ PIPELINES = {
     "LeRobot": folder(T.Resize(50), T.ToTensor(), v2.CenterCrop(40), v2.RandomHorizontalFlip()),
     "v2 cuts": folder(T.Resize(50), v2.ToImage(), v2.RandomCrop(40), v2.RandomHorizontalFlip(), v2.CenterCrop(30), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.2])),
     "enhanced": custom(enhanced),
+    "on canvas": custom(on_canvas),
+    "pasted": custom(pasted, collate_fn=list),
+    "blurred": custom(blurred),
     "drafted": custom(drafted),
     "errors": custom(errors, collate_fn=list),
     "threads": lambda root: (Threaded(root, None), {}),

@@ -86,6 +86,7 @@ WALK = [
     lambda image: F.posterize(image, random.randint(1, 8)),
     lambda image: F.solarize(image, random.uniform(0, 255)),
     F.invert,
+    lambda image: F.gaussian_blur(image, 3, random.choice([0.3, 1.7, [0.5, 2.0], None])),
     lambda image: image.contiguous(),
     lambda image: image.clone(),
     lambda image: F.resize(image, some_size(), F.InterpolationMode.NEAREST),

@@ -5,10 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/verify"
@@ -58,7 +58,7 @@ func WriteOutcome(w io.Writer, o verify.Outcome, after diagnose.Verdict, failed 
 }
 
 func counted(s verify.Side) string {
-	return fmt.Sprintf("%d in %s", s.Steps, stoker.Many(s.Runs, "run"))
+	return fmt.Sprintf("%d in %s", s.Steps, quantity.Many(s.Runs, "run"))
 }
 
 // markdown is a page of GitHub's and GitLab's dialect. Text from outside stands in it as text:

@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -42,7 +43,7 @@ func barOf(parts []barPart, shares []float64) *bar {
 			continue
 		}
 		part := parts[i]
-		part.Text = stoker.Percent(share)
+		part.Text = quantity.Percent(share)
 		part.X, part.Width = px(across*at), px(across*min(share, 1-at))
 		at += share
 		b.Parts = append(b.Parts, part)
@@ -83,7 +84,7 @@ func insideBar(w recording.Window) (*bar, string) {
 	var shares []float64
 	for _, part := range parts {
 		drawn = append(drawn, barPart{Name: fmt.Sprintf("%s %s (95 %% below %s)", part.Name,
-			stoker.AboutSeconds(part.Mean), stoker.AboutSeconds(part.P95)), Class: insideClasses[part.Name]})
+			quantity.AboutSeconds(part.Mean), quantity.AboutSeconds(part.P95)), Class: insideClasses[part.Name]})
 		shares = append(shares, part.Mean/total)
 	}
 	return barOf(drawn, shares), report.DescribeClock(clock)
@@ -120,7 +121,7 @@ func rangeOf(i stoker.Interval, most float64) *whisker {
 	}
 	w := &whisker{
 		One: px(place(1)), Low: px(place(low)), High: px(place(i.High)),
-		Width: px(max(2, place(i.High)-place(low))), About: stoker.Factor(i),
+		Width: px(max(2, place(i.High)-place(low))), About: quantity.Factor(i),
 	}
 	if i.Known() {
 		w.Point = px(place(i.Point))

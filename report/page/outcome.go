@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -28,8 +29,8 @@ func outcomeOf(b EarlierRun, now Subject, bar *bar) *htmlOutcome {
 	h.Was, h.Is = stepBar(b.Verdict), bar
 	if b.Outcome.Stall.Before == nil && b.Outcome.Stall.After == nil {
 		h.Rows = append(h.Rows, []string{
-			"waiting for input", stoker.Percent(b.Verdict.Stall),
-			stoker.Percent(now.Verdict.Stall),
+			"waiting for input", quantity.Percent(b.Verdict.Stall),
+			quantity.Percent(now.Verdict.Stall),
 		})
 	}
 	if t := b.Traces; t != nil {

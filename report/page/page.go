@@ -18,6 +18,7 @@ import (
 	"github.com/stoker-dev/stoker/advise/emit"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -216,7 +217,7 @@ func subtitle(s Subject) string {
 	if s.Trace != nil {
 		parts = append(parts, s.Trace.FormatLength()+" recorded")
 	} else if end := s.Run.End(); end > 0 {
-		parts = append(parts, stoker.AboutSeconds(end)+" recorded")
+		parts = append(parts, quantity.AboutSeconds(end)+" recorded")
 	}
 	return strings.Join(parts, " · ")
 }
@@ -235,10 +236,10 @@ func facts(s Subject) []report.Figure {
 	}
 	add("processor", f.Machine.CPU)
 	if n := f.Machine.Cores(); n > 0 {
-		add("cores the job may use", stoker.AboutCores(n))
+		add("cores the job may use", quantity.AboutCores(n))
 	}
 	if f.Machine.MemoryBytes != nil {
-		add("memory", stoker.AboutBytes(*f.Machine.MemoryBytes))
+		add("memory", quantity.AboutBytes(*f.Machine.MemoryBytes))
 	}
 	for _, v := range [][2]string{
 		{"driver", f.Software.Driver},
@@ -255,7 +256,7 @@ func facts(s Subject) []report.Figure {
 	}
 	add("page by", strings.TrimSpace("stoker "+s.Version))
 	if o := f.Overhead; o != nil && o.Wall > 0 {
-		add("observing took", fmt.Sprintf("%s of a core", stoker.Percent(o.CPU/o.Wall)))
+		add("observing took", fmt.Sprintf("%s of a core", quantity.Percent(o.CPU/o.Wall)))
 	}
 	for _, a := range f.Absent {
 		add("not seen: "+a.What, a.Why)

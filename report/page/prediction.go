@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/wire"
 )
@@ -77,21 +78,23 @@ func (p *document) forecast(f report.Prediction) {
 	a, h := f.Answer, p.Forecast
 	if b := a.Bound; b.Resource != "" {
 		p.Headline = fmt.Sprintf("The device would wait for input %s of the time, and %s is the limit (%s).",
-			stoker.Percent(a.Stall.Point), b.Stage, report.NamePart(f, b.Stage, b.Resource))
+			quantity.Percent(a.Stall.Point), b.Stage, report.NamePart(f, b.Stage, b.Resource))
 		p.Sub = f.Title + ", " + p.Sub
 	}
 	p.Figures = []report.Figure{
-		{Name: "utilisation", Value: stoker.Percent(a.Utilization.Point), Note: stoker.Ranged(a.Utilization,
-			stoker.Percent)},
-		{Name: "waiting for input", Value: stoker.Percent(a.Stall.Point), Note: stoker.Ranged(a.Stall, stoker.Percent)},
-		{Name: "step", Value: stoker.AboutSeconds(a.Step.Point), Note: stoker.Ranged(a.Step, stoker.AboutSeconds)},
-		{Name: "throughput", Value: stoker.AboutSamples(a.Throughput.Point), Note: stoker.Ranged(a.Throughput,
-			stoker.AboutSamples)},
+		{Name: "utilisation", Value: quantity.Percent(a.Utilization.Point), Note: quantity.Ranged(a.Utilization,
+			quantity.Percent)},
+		{Name: "waiting for input", Value: quantity.Percent(a.Stall.Point),
+			Note: quantity.Ranged(a.Stall, quantity.Percent)},
+		{Name: "step", Value: quantity.AboutSeconds(a.Step.Point),
+			Note: quantity.Ranged(a.Step, quantity.AboutSeconds)},
+		{Name: "throughput", Value: quantity.AboutSamples(a.Throughput.Point), Note: quantity.Ranged(a.Throughput,
+			quantity.AboutSamples)},
 	}
 	if f.First != nil {
 		p.Figures = append(p.Figures, report.Figure{
 			Name:  "first epoch's step",
-			Value: stoker.AboutSeconds(f.First.Step.Point), Note: "nothing is in memory yet",
+			Value: quantity.AboutSeconds(f.First.Step.Point), Note: "nothing is in memory yet",
 		})
 	}
 	longest := 0.0
@@ -107,8 +110,9 @@ func (p *document) forecast(f report.Prediction) {
 		}
 		at := func(v float64) string { return px(across * report.ClampLength(v) / longest) }
 		h.Stages = append(h.Stages, stageRow{
-			fmt.Sprintf("%s (%s)", s.Stage, report.NamePart(f, s.Stage, s.Resource)), stoker.AboutSeconds(s.Time.Point),
-			stoker.Ranged(s.Time, stoker.AboutSeconds),
+			fmt.Sprintf("%s (%s)", s.Stage, report.NamePart(f, s.Stage, s.Resource)),
+			quantity.AboutSeconds(s.Time.Point),
+			quantity.Ranged(s.Time, quantity.AboutSeconds),
 			class, at(s.Time.Point), at(s.Time.High),
 		})
 	}

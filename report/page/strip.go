@@ -3,9 +3,9 @@ package page
 import (
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/strip"
@@ -54,7 +54,7 @@ func (s htmlStrip) data() stripData {
 	for _, t := range s.Tracks {
 		row := trackData{Name: t.Name, Unit: t.Unit}
 		for _, v := range t.Values {
-			row.Values = append(row.Values, stat.Known(stoker.Digits(v, 4)))
+			row.Values = append(row.Values, stat.Known(quantity.Digits(v, 4)))
 		}
 		d.Tracks = append(d.Tracks, row)
 	}
@@ -71,7 +71,7 @@ func stripOf(name string, run *recording.Run, v diagnose.Verdict) htmlStrip {
 		s.Shade = [2]string{px(place(w.Start)), px(max(1, place(w.End)-place(w.Start)))}
 	}
 	for i := range 5 {
-		s.Ticks = append(s.Ticks, stoker.AboutSeconds(s.To*float64(i)/4))
+		s.Ticks = append(s.Ticks, quantity.AboutSeconds(s.To*float64(i)/4))
 	}
 	for _, t := range strip.Cut(run, 0, s.To, columns) {
 		t.Name = report.Shorten(t.Name, 80)

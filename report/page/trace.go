@@ -6,10 +6,10 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/lanes"
 	"github.com/stoker-dev/stoker/diagnose/operators"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -45,14 +45,14 @@ func htmlTraceOf(r report.TraceReport, picture string) *htmlTrace {
 	}
 	for _, c := range r.Verdict.Causes {
 		t.Causes = append(t.Causes, causeRow{
-			c.Cause, stoker.AboutSeconds(c.Seconds / steps), stoker.Percent(c.Share),
+			c.Cause, quantity.AboutSeconds(c.Seconds / steps), quantity.Percent(c.Share),
 			causeClass(c.Cause), px(across * min(1, c.Share)),
 		})
 	}
 	for _, f := range r.Verdict.Findings {
 		p := place{Name: f.Name, Text: f.Text, Where: report.DescribePlace(f), Set: f.Advice}
 		if f.Share > 0 {
-			p.Worth = stoker.Percent(f.Share) + " of the window"
+			p.Worth = quantity.Percent(f.Share) + " of the window"
 		}
 		for i, c := range f.Settings {
 			if f.Advice != "" {
@@ -228,5 +228,5 @@ func (h *htmlSheet) drawMemory(r report.TraceReport) {
 			values = append(values, float64(bytes))
 		}
 	}
-	h.Curve, h.Top = curvePath(values, float64(u.Peak), trackHeight, true), stoker.AboutBytes(float64(u.Peak))
+	h.Curve, h.Top = curvePath(values, float64(u.Peak), trackHeight, true), quantity.AboutBytes(float64(u.Peak))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -75,14 +76,15 @@ func (p *document) trials(all []Tried) {
 			verdict = "kept"
 		}
 		c := card{
-			Title: t.Settings, Worth: "promised " + stoker.Factor(t.Promised) + ", " + verdict,
+			Title: t.Settings, Worth: "promised " + quantity.Factor(t.Promised) + ", " + verdict,
 			Range: rangeOf(t.Promised, most),
 		}
 		if t.Why != "" {
 			c.Notes = []string{t.Why}
 		}
 		if achieved := rangeOf(t.Achieved, most); achieved != nil {
-			c.Worth = "promised " + stoker.Factor(t.Promised) + ", achieved by itself " + stoker.Factor(t.Achieved) +
+			c.Worth = "promised " + quantity.Factor(t.Promised) +
+				", achieved by itself " + quantity.Factor(t.Achieved) +
 				", " + verdict
 			if c.Range != nil {
 				c.Range.Achieved = achieved.Point

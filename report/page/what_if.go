@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -111,9 +112,9 @@ func (w *forecastTable) Some() [][]string {
 			}
 			return say(*v)
 		}
-		factor := func(v float64) string { return stoker.About(v) + "x" }
-		all = append(all, []string{stoker.About(float64(n)), text(c.Point, factor), text(c.Low, factor) + " to " +
-			text(c.High, factor), text(c.Stall, stoker.Percent), c.Binds})
+		factor := func(v float64) string { return quantity.About(v) + "x" }
+		all = append(all, []string{quantity.About(float64(n)), text(c.Point, factor), text(c.Low, factor) + " to " +
+			text(c.High, factor), text(c.Stall, quantity.Percent), c.Binds})
 	}
 	return all
 }

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose/flame"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Sizes of a flame graph, pixels. What is narrower than leastFlame is left out: nobody can
@@ -59,8 +59,8 @@ func (f *flames) draw(n *flame.Node, left, top float64) {
 	}
 	f.deepest = max(f.deepest, top)
 	f.c.addElement(`<g><title>%s</title>`,
-		escaped(fmt.Sprintf("%s, %s, %s", n.Name, stoker.AboutSeconds(float64(n.Time)/1e9),
-			stoker.Percent(float64(n.Time)/f.whole))))
+		escaped(fmt.Sprintf("%s, %s, %s", n.Name, quantity.AboutSeconds(float64(n.Time)/1e9),
+			quantity.Percent(float64(n.Time)/f.whole))))
 	f.c.rect(box{left, top, left + wide, top + flameRow - 1}, colourOfNode(n.Name), white)
 	if letters := int((wide - 4) / (0.54 * flameText)); letters >= 3 {
 		f.c.drawText(dot{left + 2, top + flameRow/2}, textStyle{flameText, black, "start", false},

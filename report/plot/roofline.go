@@ -5,11 +5,11 @@ import (
 	"io"
 	"math"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // WriteRoofline draws what a device can do over arithmetic intensity, both axes in
@@ -26,18 +26,18 @@ func WriteRoofline(w io.Writer, title Captions, r predict.Roofline) error {
 		x: axis{title: "FLOP per byte (of device memory, or of input)", min: math.Log10(low), max: math.Log10(high)},
 		y: axis{title: "FLOP/s", min: floor(r), max: math.Log10(r.Peak) + 0.7},
 	}
-	p.x.ticks, p.y.ticks = decades(p.x, stoker.AboutMany), decades(p.y, stoker.AboutFLOPs)
+	p.x.ticks, p.y.ticks = decades(p.x, quantity.AboutMany), decades(p.y, quantity.AboutFLOPs)
 	s := &sheet{words: title}
 	for _, d := range r.Diagonals {
 		if d.Ridge > 0 && stat.Finite(d.Ridge) {
-			s.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, stoker.AboutRate(d.Rate), d.Over),
+			s.explain(fmt.Sprintf("%s, %s (over %s)", d.Name, quantity.AboutRate(d.Rate), d.Over),
 				lineThumb(stroke{colourOfLine(d.Name), 2, ""}))
 		}
 	}
 	for i, point := range r.Points {
 		name := point.Name
 		if stat.Finite(point.Batch) {
-			name += ", batch " + stoker.About(point.Batch)
+			name += ", batch " + quantity.About(point.Batch)
 		}
 		s.explain(name, markThumb(black, i))
 	}
@@ -65,7 +65,7 @@ func WriteRoofline(w io.Writer, title Captions, r predict.Roofline) error {
 
 // peakLabel names a flat line, below its right end.
 func peakLabel(c *canvas, at func(dot) dot, p panel, in hardware.Precision, peak float64) {
-	end, text := at(dot{p.x.max, math.Log10(peak)}), fmt.Sprintf("peak, %s: %s", in, stoker.AboutFLOPs(peak))
+	end, text := at(dot{p.x.max, math.Log10(peak)}), fmt.Sprintf("peak, %s: %s", in, quantity.AboutFLOPs(peak))
 	c.rect(box{end.x - wide(text, 9.5), end.y + 3, end.x, end.y + 15}, white, white) // a diagonal may lie there
 	c.drawText(dot{end.x, end.y + 9}, textStyle{9.5, grey, "end", false}, text)
 }
@@ -129,7 +129,7 @@ func drawDiagonal(c *canvas, at func(dot) dot, p panel, r predict.Roofline, d pr
 	c.drawLine([]dot{at(start), ridge, at(dot{p.x.max, peak})}, stroke{colour, 1.8, ""})
 	c.mark(ridge, 3, colour, 2)
 	c.drawText(dot{ridge.x, ridge.y - 10 - 12*float64(n)}, textStyle{9.5, colour, "middle", false},
-		stoker.About(d.Ridge)+" FLOP/B")
+		quantity.About(d.Ridge)+" FLOP/B")
 }
 
 // drawWorkpoint draws one workload in the colour of each line that it is held

@@ -9,6 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -48,7 +49,7 @@ func WriteSweep(w io.Writer, title Captions, axes []predict.Axis, points []predi
 	if len(taken) > 1 {
 		s.explain("what the GPU would take", lineThumb(stroke{grey, 1.2, "4 3"}))
 	}
-	upper := panel{x: x, y: axis{title: "samples/s", max: most * 1.04, ticks: round(0, most*1.04, 5, stoker.About)}}
+	upper := panel{x: x, y: axis{title: "samples/s", max: most * 1.04, ticks: round(0, most*1.04, 5, quantity.About)}}
 	upper.x.title = ""
 	upper.inner = func(c *canvas, at func(dot) dot) {
 		samples.draw(c, at)
@@ -239,7 +240,7 @@ func heat(w io.Writer, title Captions, axes []predict.Axis, points []predict.Poi
 	s := &sheet{words: title, panels: []panel{p}}
 	for _, u := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		fill, _ := shade(predict.Point{Utilization: stoker.Exactly(u), Fits: predict.Yes})
-		s.explain("utilisation "+stoker.Percent(u), fillThumb(fill))
+		s.explain("utilisation "+quantity.Percent(u), fillThumb(fill))
 	}
 	return s.writeSVG(w)
 }
@@ -274,9 +275,9 @@ func drawCell(c *canvas, in box, point predict.Point, lettered bool) {
 	case point.Fits == predict.No:
 		c.drawText(middle, large, "no room")
 	case in.height() < 25:
-		c.drawText(middle, large, stoker.Percent(point.Utilization.Point))
+		c.drawText(middle, large, quantity.Percent(point.Utilization.Point))
 	default:
-		c.drawText(dot{middle.x, middle.y - 5}, large, stoker.Percent(point.Utilization.Point))
+		c.drawText(dot{middle.x, middle.y - 5}, large, quantity.Percent(point.Utilization.Point))
 		c.drawText(dot{middle.x, middle.y + 7}, small, report.NameLimit(point.BoundStage, point.Bound))
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -317,11 +317,11 @@ func (c *cutter) mostly(series *recording.Series, i int) string {
 func FormatValue(v float64, unit string) string {
 	switch unit {
 	case "share":
-		return stoker.Percent(v)
+		return quantity.Percent(v)
 	case "B":
-		return stoker.AboutBytes(v)
+		return quantity.AboutBytes(v)
 	case "B/s":
-		return stoker.AboutRate(v)
+		return quantity.AboutRate(v)
 	}
-	return stoker.About(v) + " " + unit
+	return quantity.About(v) + " " + unit
 }

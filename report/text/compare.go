@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -47,7 +47,7 @@ func (p *page) promised(o verify.TraceOutcome) {
 	if len(o.Promises) == 0 || o.Speedup == nil {
 		return
 	}
-	p.writeSide("achieved", stoker.Factor(*o.Speedup)+". What was promised before, if that is what was changed:")
+	p.writeSide("achieved", quantity.Factor(*o.Speedup)+". What was promised before, if that is what was changed:")
 	for _, f := range o.Promises {
 		var changes []string
 		for _, c := range f.Changes {
@@ -61,6 +61,6 @@ func (p *page) promised(o verify.TraceOutcome) {
 		if words, found := promises[f.Kept]; found {
 			ended = p.paint(words.colour, words.text)
 		}
-		p.wrapped("    - ", "      ", fmt.Sprintf("%s: %s   %s", name, stoker.Factor(f.Promised), ended))
+		p.wrapped("    - ", "      ", fmt.Sprintf("%s: %s   %s", name, quantity.Factor(f.Promised), ended))
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -23,13 +23,13 @@ func (p *page) writeInside(w recording.Window) {
 		whole += part.Mean
 	}
 	p.writeRow("inside", fmt.Sprintf("%s, in %d of %s", report.DescribeClock(clock), len(w.Insides()),
-		stoker.Many(len(w.Steps), "step")))
+		quantity.Many(len(w.Steps), "step")))
 	rows := [][]string{{"part", "mean", "share", "p95"}}
 	for _, part := range parts {
 		if part.Mean >= leastPart*whole {
 			rows = append(rows, []string{
-				part.Name, stoker.AboutSeconds(part.Mean), stoker.Percent(part.Mean / whole),
-				stoker.AboutSeconds(part.P95),
+				part.Name, quantity.AboutSeconds(part.Mean), quantity.Percent(part.Mean / whole),
+				quantity.AboutSeconds(part.P95),
 			})
 		}
 	}
@@ -44,15 +44,15 @@ func asksText(a recording.DeviceAsks) string {
 	var said []string
 	add := func(n float64, one, many string, seconds float64) {
 		if n >= 0.05 {
-			said = append(said, fmt.Sprintf("%s %s (%s)", stoker.About(n), stoker.Ending(n, one, many),
-				stoker.AboutSeconds(seconds)))
+			said = append(said, fmt.Sprintf("%s %s (%s)", quantity.About(n), quantity.Ending(n, one, many),
+				quantity.AboutSeconds(seconds)))
 		}
 	}
 	add(a.Launches, "launch", "launches", a.LaunchTime)
 	add(a.Syncs, "wait for the device", "waits for the device", a.SyncTime)
 	if a.Copies >= 0.05 {
-		said = append(said, fmt.Sprintf("%s of copies in, %s of them pageable", stoker.AboutBytes(a.CopyBytes),
-			stoker.Percent(a.Pageable/a.CopyBytes)))
+		said = append(said, fmt.Sprintf("%s of copies in, %s of them pageable", quantity.AboutBytes(a.CopyBytes),
+			quantity.Percent(a.Pageable/a.CopyBytes)))
 	}
 	return strings.Join(said, ", ")
 }

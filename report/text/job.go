@@ -6,10 +6,10 @@ import (
 	"io"
 	"slices"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -25,14 +25,14 @@ func WriteJob(w io.Writer, j judge.Job, members []judge.Member, plan advise.Plan
 			mark = "* " + mark
 		}
 		rows = append(rows, []string{
-			mark, r.Host, stoker.AboutSeconds(r.Costs.Step), stoker.Percent(r.InputWait() / r.Costs.HostStep),
+			mark, r.Host, quantity.AboutSeconds(r.Costs.Step), quantity.Percent(r.InputWait() / r.Costs.HostStep),
 			cameLast(r, j.Steps),
 			string(members[r.Member].Verdict.Class), members[r.Member].Name,
 		})
 	}
 	safe.Values(&rows)
-	table := section{title: fmt.Sprintf("%s of %s in %s", stoker.Many(len(j.Ranks), "rank"),
-		safe.Text(cmp.Or(j.Name, "one job"), 0), stoker.Many(len(members), "recording"))}
+	table := section{title: fmt.Sprintf("%s of %s in %s", quantity.Many(len(j.Ranks), "rank"),
+		safe.Text(cmp.Or(j.Name, "one job"), 0), quantity.Many(len(members), "recording"))}
 	table.add(always, func(p *page) {
 		p.writeTable(rows, "rlrrrll")
 		if left := len(j.Ranks) - len(shown); left > 0 {

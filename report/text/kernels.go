@@ -3,8 +3,8 @@ package text
 import (
 	"fmt"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -28,13 +28,13 @@ func exchanging(r report.TraceReport, d *idle.Device) (text string, leads bool) 
 	if d.Share(e.Any) < exchangeShown {
 		return "", false
 	}
-	exposed := stoker.Percent(float64(e.Exposed) / float64(max(1, e.Any)))
+	exposed := quantity.Percent(float64(e.Exposed) / float64(max(1, e.Any)))
 	if e.Exposed < e.Any {
 		exposed += " of that is exposed, the rest is hidden behind computation"
 	} else {
 		exposed = "all of that is exposed, none hidden behind computation"
 	}
-	return fmt.Sprintf("collectives run %s of the window, %s", stoker.Percent(d.Share(e.Any)), exposed),
+	return fmt.Sprintf("collectives run %s of the window, %s", quantity.Percent(d.Share(e.Any)), exposed),
 		e.Any > d.Kernel
 }
 

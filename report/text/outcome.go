@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -58,19 +58,19 @@ func (p *page) sides(o verify.Outcome) {
 		p.writeSide("changed", strings.Join(changes, ", "))
 	}
 	if o.Before.Throughput != nil && o.After.Throughput != nil {
-		p.writeSide("throughput", stoker.About(o.Before.Throughput.Mean.Point)+" -> "+
-			stoker.AboutSamples(o.After.Throughput.Mean.Point))
+		p.writeSide("throughput", quantity.About(o.Before.Throughput.Mean.Point)+" -> "+
+			quantity.AboutSamples(o.After.Throughput.Mean.Point))
 	}
 	if o.Stall.Before != nil && o.Stall.After != nil {
-		p.writeSide("stall", fmt.Sprintf("%s -> %s (device waiting for input)", stoker.Percent(*o.Stall.Before),
-			stoker.Percent(*o.Stall.After)))
+		p.writeSide("stall", fmt.Sprintf("%s -> %s (device waiting for input)", quantity.Percent(*o.Stall.Before),
+			quantity.Percent(*o.Stall.After)))
 	}
 	if o.Noise != nil {
 		p.writeSide("noise", noiseText(*o.Noise))
 	}
 	if before, after := o.Before.Spread, o.After.Spread; before != nil && after != nil {
 		p.writeSide("runs differ", fmt.Sprintf("by %s before, %s after (standard deviation of their means)",
-			stoker.Percent(*before), stoker.Percent(*after)))
+			quantity.Percent(*before), quantity.Percent(*after)))
 	}
 }
 
@@ -81,7 +81,7 @@ func (p *page) writeSide(name, text string) {
 
 // noiseText says what a noise floor is.
 func noiseText(noise float64) string {
-	return stoker.Percent(noise) + " from run to run, without any change"
+	return quantity.Percent(noise) + " from run to run, without any change"
 }
 
 // promises are the words and colours for how a promise ended.
@@ -99,9 +99,9 @@ func (p *page) writePromise(o verify.Outcome) {
 		return
 	}
 	ended := promises[o.Promise.Kept]
-	p.writeSide("promised", stoker.Factor(*o.Promise.Promised))
+	p.writeSide("promised", quantity.Factor(*o.Promise.Promised))
 	if unkept(o) {
 		p.writeSide("but besides", strings.Join(o.Besides, ", "))
 	}
-	p.writeSide("achieved", stoker.Factor(*o.Promise.Achieved)+": "+p.paint(ended.colour, ended.text))
+	p.writeSide("achieved", quantity.Factor(*o.Promise.Achieved)+": "+p.paint(ended.colour, ended.text))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -47,13 +48,14 @@ func WritePrediction(w io.Writer, f report.Prediction, style Style) error {
 func (p *page) writeAnswer(f report.Prediction) {
 	a := f.Answer
 	row := func(name, value string) { fmt.Fprintf(&p.b, "  %-12s %s\n", name, value) }
-	row("utilisation", p.paint(useColour(a.Utilization.Point), stoker.Around(a.Utilization, stoker.Percent)))
-	row("throughput", stoker.Around(a.Throughput, stoker.About)+" samples/s"+perGPU(f))
-	row("step", stoker.Around(a.Step, stoker.AboutSeconds))
-	row("stall", "the device waits for input "+stoker.Around(a.Stall, stoker.Percent)+" of the step")
+	row("utilisation", p.paint(useColour(a.Utilization.Point), quantity.Around(a.Utilization, quantity.Percent)))
+	row("throughput", quantity.Around(a.Throughput, quantity.About)+" samples/s"+perGPU(f))
+	row("step", quantity.Around(a.Step, quantity.AboutSeconds))
+	row("stall", "the device waits for input "+quantity.Around(a.Stall, quantity.Percent)+" of the step")
 	if f.First != nil {
 		row("first epoch", fmt.Sprintf("utilisation %s, step %s: nothing is in memory yet",
-			stoker.Around(f.First.Utilization, stoker.Percent), stoker.Around(f.First.Step, stoker.AboutSeconds)))
+			quantity.Around(f.First.Utilization, quantity.Percent),
+			quantity.Around(f.First.Step, quantity.AboutSeconds)))
 	}
 	p.b.WriteString("\n")
 	p.writeStages(f)
@@ -64,7 +66,8 @@ func perGPU(f report.Prediction) string {
 	if f.Setup.GPUs <= 1 {
 		return ""
 	}
-	return fmt.Sprintf(" on %s GPUs, %s each", stoker.About(f.Setup.GPUs), stoker.Around(f.Answer.PerGPU, stoker.About))
+	return fmt.Sprintf(" on %s GPUs, %s each", quantity.About(f.Setup.GPUs),
+		quantity.Around(f.Answer.PerGPU, quantity.About))
 }
 
 // useColour is green where the device works nearly always, red where it starves.
@@ -99,7 +102,7 @@ func (p *page) writeStages(f report.Prediction) {
 		}
 		rows = append(rows, []string{
 			s.Stage.String(), report.NamePart(f, s.Stage, s.Resource),
-			stoker.AboutSeconds(s.Time.Point), stoker.AboutSeconds(s.Time.Low), stoker.AboutSeconds(s.Time.High),
+			quantity.AboutSeconds(s.Time.Point), quantity.AboutSeconds(s.Time.Low), quantity.AboutSeconds(s.Time.High),
 			bar + mark,
 		})
 	}
@@ -152,7 +155,7 @@ func (p *page) walls(walls []predict.Wall) {
 		if wall.Hit {
 			bar, mark = p.paint("31", bar), " hit"
 		}
-		rows = append(rows, []string{wall.Name, stoker.Percent(wall.Share.Point), bar + mark})
+		rows = append(rows, []string{wall.Name, quantity.Percent(wall.Share.Point), bar + mark})
 	}
 	p.writeTable(rows, "lrl")
 	p.b.WriteString("\n")

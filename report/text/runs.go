@@ -5,7 +5,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -18,8 +18,8 @@ func WriteRuns(w io.Writer, r report.Runs, top int, style Style) error {
 			m.Lost, total.Priced+m.Priced
 	}
 	fmt.Fprintf(&p.b, "%s\n\n", p.bold(fmt.Sprintf("%s in %s of %s: %s GPU hours, %s of them idle%s",
-		stoker.Many(len(r.Jobs), "job"), stoker.Many(r.Recordings, "recording"), r.Folder,
-		stoker.About(total.GPUHours), stoker.About(total.Idle), total.FormatLost(", %s lost"))))
+		quantity.Many(len(r.Jobs), "job"), quantity.Many(r.Recordings, "recording"), r.Folder,
+		quantity.About(total.GPUHours), quantity.About(total.Idle), total.FormatLost(", %s lost"))))
 	rows := [][]string{{"when (UTC)", "host", "command", "class", "stall", "samples/s", "lost", "best fix"}}
 	shown := r.Jobs
 	if top > 0 && len(shown) > top {
@@ -28,7 +28,7 @@ func WriteRuns(w io.Writer, r report.Runs, top int, style Style) error {
 	for _, j := range shown {
 		rows = append(rows, []string{
 			j.Date(), report.Shorten(j.Host(), 24), report.Shorten(j.Name(), 32), j.Class,
-			stoker.Percent(j.Stall), stoker.About(j.Rate), stoker.AboutDollars(j.Lost), j.BestFix(),
+			quantity.Percent(j.Stall), quantity.About(j.Rate), quantity.AboutDollars(j.Lost), j.BestFix(),
 		})
 	}
 	if len(r.Jobs) > 0 {
@@ -50,7 +50,7 @@ func (p *page) months(all []report.Month) {
 	rows := [][]string{{"month", "jobs", "GPU hours", "idle", "lost"}}
 	for _, m := range all {
 		rows = append(rows, []string{
-			m.Name, strconv.Itoa(m.Jobs), stoker.About(m.GPUHours), stoker.About(m.Idle),
+			m.Name, strconv.Itoa(m.Jobs), quantity.About(m.GPUHours), quantity.About(m.Idle),
 			m.FormatLost("%s"),
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -61,7 +62,7 @@ func (p *page) chart(f report.Prediction) {
 	c := newCanvas(min(72, p.width()-14), 10, frame{
 		left: report.FormatAxis(f.Axes[0].Name, f.Points[0].X), right: report.FormatAxis(f.Axes[0].Name,
 			f.Points[len(f.Points)-1].X),
-		bottom: report.NameAxis(f.Axes[0].Name), format: stoker.About, fromZero: true,
+		bottom: report.NameAxis(f.Axes[0].Name), format: quantity.About, fromZero: true,
 	})
 	c.fit(point, low, high)
 	c.dots(low)
@@ -112,7 +113,7 @@ func (p *page) formatCell(q predict.Point) string {
 	case q.Fits == predict.No:
 		return "no room"
 	case !q.Utilization.Known():
-		return report.FormatKnown(q.Utilization, stoker.Percent)
+		return report.FormatKnown(q.Utilization, quantity.Percent)
 	}
 	text := fmt.Sprintf("%3.0f%% %s", 100*q.Utilization.Point, boundLetters[report.NameLimit(q.BoundStage, q.Bound)])
 	return p.paint(useColour(q.Utilization.Point), text)
@@ -126,9 +127,9 @@ func (p *page) drawRoofline(r predict.Roofline) {
 		high = math.Max(high, math.Ceil(math.Log10(d.Ridge)+0.5))
 	}
 	c := newCanvas(min(76, p.width()-16), 14, frame{
-		left: stoker.About(math.Pow(10, low)), right: stoker.About(math.Pow(10, high)),
+		left: quantity.About(math.Pow(10, low)), right: quantity.About(math.Pow(10, high)),
 		bottom: "FLOP per byte, both axes in powers of ten",
-		format: func(v float64) string { return stoker.AboutFLOPs(math.Pow(10, v)) },
+		format: func(v float64) string { return quantity.AboutFLOPs(math.Pow(10, v)) },
 	})
 	c.fit(line{{low, peak - 4}, {high, peak + 0.2}})
 	for _, d := range r.Diagonals {
@@ -143,17 +144,17 @@ func (p *page) drawRoofline(r predict.Roofline) {
 	fmt.Fprintf(&p.b, "%s\n", c.drawChart())
 	rows := [][]string{{"line", "over", "rate", "ridge"}}
 	for _, d := range r.Diagonals {
-		rows = append(rows, []string{d.Name, d.Over, stoker.AboutRate(d.Rate), stoker.About(d.Ridge) + " FLOP/B"})
+		rows = append(rows, []string{d.Name, d.Over, quantity.AboutRate(d.Rate), quantity.About(d.Ridge) + " FLOP/B"})
 	}
-	rows = append(rows, []string{"peak, " + string(r.Precision), "", stoker.AboutFLOPs(r.Peak), ""})
+	rows = append(rows, []string{"peak, " + string(r.Precision), "", quantity.AboutFLOPs(r.Peak), ""})
 	p.writeTable(rows, "llrr")
 	p.b.WriteString("\n")
 	rows = [][]string{{"", "workload", "batch", "device", "copied", "stored", "attained", "delivered", "below"}}
 	for i, w := range r.Points {
 		rows = append(rows, []string{
-			string(rune('A' + i%26)), report.Shorten(w.Name, 40), stoker.About(w.Batch), stoker.AboutMany(w.Device),
-			stoker.AboutMany(w.Copied), stoker.AboutMany(w.Stored), stoker.AboutFLOPs(w.Attained.Point),
-			stoker.AboutFLOPs(w.Delivered.Point), w.Bound,
+			string(rune('A' + i%26)), report.Shorten(w.Name, 40), quantity.About(w.Batch), quantity.AboutMany(w.Device),
+			quantity.AboutMany(w.Copied), quantity.AboutMany(w.Stored), quantity.AboutFLOPs(w.Attained.Point),
+			quantity.AboutFLOPs(w.Delivered.Point), w.Bound,
 		})
 	}
 	if p.width() < narrow {

@@ -7,11 +7,11 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/lanes"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -75,7 +75,7 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 			}
 		}
 		row(always, "window", fmt.Sprintf("%s, %d of %s%s", report.FormatSpan(d.WindowLength()), n,
-			stoker.Many(d.Seen, "step"), each))
+			quantity.Many(d.Seen, "step"), each))
 	}
 	if text := stepsText(r, d); text != "" {
 		row(onlyAll, "steps", text)
@@ -111,10 +111,10 @@ func memoryText(g recording.GPU) string {
 	if g.PeakBytes == nil || g.HeldBytes == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", tensors %s at most, %s held", stoker.AboutBytes(*g.PeakBytes),
-		stoker.AboutBytes(*g.HeldBytes))
+	text := fmt.Sprintf(", tensors %s at most, %s held", quantity.AboutBytes(*g.PeakBytes),
+		quantity.AboutBytes(*g.HeldBytes))
 	if g.MemoryBytes != nil {
-		text += " of " + stoker.AboutBytes(*g.MemoryBytes)
+		text += " of " + quantity.AboutBytes(*g.MemoryBytes)
 	}
 	return text
 }
@@ -154,7 +154,7 @@ func (p *page) drawShares(s diagnose.Shares) {
 		if cells > 0 {
 			bar += p.paint(l.Colour, strings.Repeat(l.Letter, cells))
 		}
-		words = append(words, p.paint(l.Colour, l.Letter)+" "+l.Word+" "+stoker.Percent(parts[on]))
+		words = append(words, p.paint(l.Colour, l.Letter)+" "+l.Word+" "+quantity.Percent(parts[on]))
 	}
 	fmt.Fprintf(&p.b, "  device   %s\n", bar)
 	p.writeRow("", strings.Join(words, ", "))
@@ -178,7 +178,8 @@ func causes(v diagnose.Verdict) section {
 				break
 			}
 			bar := strings.Repeat("█", int(math.Round(c.Share*float64(room))))
-			rows = append(rows, []string{c.Cause, stoker.AboutSeconds(c.Seconds / steps), stoker.Percent(c.Share), bar})
+			rows = append(rows,
+				[]string{c.Cause, quantity.AboutSeconds(c.Seconds / steps), quantity.Percent(c.Share), bar})
 		}
 		p.writeTable(rows, "lrrl")
 	})
@@ -196,7 +197,7 @@ func (p *page) places(r report.TraceReport) section {
 		s.add(at, func(p *page) {
 			worth := ""
 			if f.Share > 0 {
-				worth = fmt.Sprintf(" (%s of the window)", stoker.Percent(f.Share))
+				worth = fmt.Sprintf(" (%s of the window)", quantity.Percent(f.Share))
 			}
 			fmt.Fprintf(&p.b, "  %d. %s%s\n", i+1, p.bold(f.Name), worth)
 			p.wrapped("     ", "     ", report.Shorten(f.Text, 600))

@@ -6,9 +6,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -27,15 +27,16 @@ func (p *page) beside(v diagnose.Verdict) section {
 		})
 		return s
 	}
-	says := fmt.Sprintf("%s, %s of rank %d", t.Class, stoker.Many(t.Steps, "step"), t.Rank)
+	says := fmt.Sprintf("%s, %s of rank %d", t.Class, quantity.Many(t.Steps, "step"), t.Rank)
 	if len(t.Contradictions) > 0 {
 		says += ", which contradicts the run (see notes)"
 	}
 	s.add(important, func(p *page) {
 		p.wrapped("  ", "  ", says)
 		p.writeRow("device", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
-			stoker.Percent(t.Shares.Kernel), stoker.Percent(t.Shares.Copy), stoker.Percent(t.Shares.Communication),
-			stoker.Percent(t.Shares.Idle)))
+			quantity.Percent(t.Shares.Kernel), quantity.Percent(t.Shares.Copy),
+			quantity.Percent(t.Shares.Communication),
+			quantity.Percent(t.Shares.Idle)))
 		if words := causeWords(v.Causes); words != "" {
 			p.writeRow("idle", words)
 		}
@@ -53,7 +54,7 @@ func causeWords(causes []diagnose.Cause) string {
 		if i == 4 || c.Share < 0.001 {
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %s", c.Cause, stoker.Percent(c.Share)))
+		parts = append(parts, fmt.Sprintf("%s %s", c.Cause, quantity.Percent(c.Share)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -61,7 +62,7 @@ func causeWords(causes []diagnose.Cause) string {
 // WriteCapture writes what a trace cost the run that it was taken of.
 func WriteCapture(w io.Writer, c recording.Capture, d judge.Slowdown) error {
 	text := fmt.Sprintf("the trace of rank %d: from the request to the file %s", c.Rank,
-		stoker.AboutSeconds(c.To-c.From))
+		quantity.AboutSeconds(c.To-c.From))
 	switch {
 	case math.IsNaN(d.During) && d.Steps == 0:
 		text += ", no steps of this process are known, so neither is what it cost"
@@ -69,8 +70,8 @@ func WriteCapture(w io.Writer, c recording.Capture, d judge.Slowdown) error {
 		text += fmt.Sprintf(", too few steps were seen before it (%d) to say what it cost", d.Base)
 	default:
 		text += fmt.Sprintf(". In it %s took %s in the mean and at most %s, before it %s (%s): %+.0f %%, %s in all",
-			stoker.Many(d.Steps, "step"), stoker.AboutSeconds(d.During), stoker.AboutSeconds(d.Worst),
-			stoker.AboutSeconds(d.Before), stoker.Many(d.Base, "step"), 100*(d.During/d.Before-1),
+			quantity.Many(d.Steps, "step"), quantity.AboutSeconds(d.During), quantity.AboutSeconds(d.Worst),
+			quantity.AboutSeconds(d.Before), quantity.Many(d.Base, "step"), 100*(d.During/d.Before-1),
 			report.FormatDifference(d.Extra))
 	}
 	_, err := fmt.Fprintln(w, text)

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -49,10 +49,10 @@ func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 func SumUp(run *recording.Run, v diagnose.Verdict) string {
 	line := string(v.Class)
 	if !math.IsNaN(v.Stall) {
-		line += fmt.Sprintf(", the device waits for input %s of the time", stoker.Percent(v.Stall))
+		line += fmt.Sprintf(", the device waits for input %s of the time", quantity.Percent(v.Stall))
 	}
 	if v.HasSteps {
-		line += fmt.Sprintf(" (%s, %s)", v.State, stoker.Many(len(v.Costs.Window.Steps), "step"))
+		line += fmt.Sprintf(" (%s, %s)", v.State, quantity.Many(len(v.Costs.Window.Steps), "step"))
 	}
 	return safe.Text(line+report.MarkEmulated(run.Emulated()), 0)
 }
@@ -202,12 +202,13 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 		row(always, "device", "no GPU was seen")
 	} else {
 		row(always, "device", fmt.Sprintf("busy %s, %sidle %s, waiting for input %s%s%s",
-			stoker.Percent(v.Shares.Kernel), alone(v.Shares),
-			stoker.Percent(v.Idle), stoker.Percent(v.Stall), report.DescribeSource(v.StallSource), unexplainedText(v)))
+			quantity.Percent(v.Shares.Kernel), alone(v.Shares),
+			quantity.Percent(v.Idle), quantity.Percent(v.Stall), report.DescribeSource(v.StallSource),
+			unexplainedText(v)))
 	}
 	if v.HasSteps {
-		row(always, "step", fmt.Sprintf("%s (median %s)%s%s", stoker.AboutSeconds(v.Costs.Step),
-			stoker.AboutSeconds(report.FindMedianStep(v)), waitText(v.Costs), rate(v)))
+		row(always, "step", fmt.Sprintf("%s (median %s)%s%s", quantity.AboutSeconds(v.Costs.Step),
+			quantity.AboutSeconds(report.FindMedianStep(v)), waitText(v.Costs), rate(v)))
 	}
 	row(always, "epoch", report.DescribeEpoch(run, v, plan))
 	if parts, _ := v.Costs.Window.StepParts(); parts != nil {
@@ -226,13 +227,13 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 func used(run *recording.Run, g recording.GPU, w recording.Window) (text string) {
 	memory, power := report.AverageGPU(run, g, w)
 	if memory > 0 {
-		text += ", memory " + stoker.AboutBytes(memory)
+		text += ", memory " + quantity.AboutBytes(memory)
 		if g.MemoryBytes != nil {
-			text += " of " + stoker.AboutBytes(*g.MemoryBytes)
+			text += " of " + quantity.AboutBytes(*g.MemoryBytes)
 		}
 	}
 	if power > 0 {
-		text += ", power " + stoker.AboutWatts(power)
+		text += ", power " + quantity.AboutWatts(power)
 	}
 	return text
 }
@@ -240,10 +241,10 @@ func used(run *recording.Run, g recording.GPU, w recording.Window) (text string)
 // alone names what the device did beside computing, where it took any time worth a word.
 func alone(s diagnose.Shares) (text string) {
 	if s.Copy >= report.LeastIdle {
-		text += "copies alone " + stoker.Percent(s.Copy) + ", "
+		text += "copies alone " + quantity.Percent(s.Copy) + ", "
 	}
 	if s.Communication >= report.LeastIdle {
-		text += "communication alone " + stoker.Percent(s.Communication) + ", "
+		text += "communication alone " + quantity.Percent(s.Communication) + ", "
 	}
 	return text
 }
@@ -256,13 +257,13 @@ func costText(c diagnose.Cost) string {
 	}
 	var parts []string
 	if i := c.Hour.Dollars; i.Known() {
-		parts = append(parts, stoker.AboutDollars(i.Point))
+		parts = append(parts, quantity.AboutDollars(i.Point))
 	}
 	if i := c.Hour.KWh; i.Known() {
-		parts = append(parts, stoker.About(i.Point)+" kWh")
+		parts = append(parts, quantity.About(i.Point)+" kWh")
 	}
 	if i := c.Hour.KgCO2; i.Known() {
-		parts = append(parts, stoker.About(i.Point)+" kg CO2e")
+		parts = append(parts, quantity.About(i.Point)+" kg CO2e")
 	}
 	if len(parts) == 0 {
 		return ""
@@ -271,7 +272,7 @@ func costText(c diagnose.Cost) string {
 	if c.Assumed {
 		costs = "would cost"
 	}
-	return fmt.Sprintf("%s of a GPU %s %s an hour (%s)", stoker.Percent(c.Share), costs, strings.Join(parts, ", "),
+	return fmt.Sprintf("%s of a GPU %s %s an hour (%s)", quantity.Percent(c.Share), costs, strings.Join(parts, ", "),
 		describeBasis(c))
 }
 
@@ -298,7 +299,7 @@ func unexplainedText(v diagnose.Verdict) string {
 	if !(v.Unexplained >= leastUnexplained) {
 		return ""
 	}
-	return fmt.Sprintf(", idle for no known reason %s", stoker.Percent(v.Unexplained))
+	return fmt.Sprintf(", idle for no known reason %s", quantity.Percent(v.Unexplained))
 }
 
 // waitText says how long the host waits in a step, where a loader tells.
@@ -306,12 +307,12 @@ func waitText(c measure.Costs) string {
 	if !c.Fed() {
 		return ", no loader feeds this loop"
 	}
-	return fmt.Sprintf(", the CPU side waits %s of it for input", stoker.AboutSeconds(c.Wait))
+	return fmt.Sprintf(", the CPU side waits %s of it for input", quantity.AboutSeconds(c.Wait))
 }
 
 func rate(v diagnose.Verdict) string {
 	if r := v.Costs.Rate(); r > 0 {
-		return ", " + stoker.AboutSamples(r)
+		return ", " + quantity.AboutSamples(r)
 	}
 	return ""
 }
@@ -340,7 +341,7 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 					fmt.Sprintf(
 						"The measured costs explain %s of a step of %s. What they leave unexplained may grow, stay "+
 							"or go, and the intervals allow for each.",
-						stoker.AboutSeconds(law.Law), stoker.AboutSeconds(law.Measured)))
+						quantity.AboutSeconds(law.Law), quantity.AboutSeconds(law.Measured)))
 			})
 		}
 	}
@@ -372,11 +373,11 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 func replayText(c replay.Check) string {
 	part := ""
 	if c.Cut {
-		part = fmt.Sprintf(" (the first %d of %s)", c.Steps, stoker.Many(c.Seen, "step"))
+		part = fmt.Sprintf(" (the first %d of %s)", c.Steps, quantity.Many(c.Seen, "step"))
 	}
 	return fmt.Sprintf("The gains come from replaying the trace%s. Self-check: without a change the replay gives a "+
 		"step of %s (recorded: %s), with usual latencies %s.",
-		part, stoker.AboutSeconds(c.Replayed), stoker.AboutSeconds(c.Recorded), stoker.AboutSeconds(c.Usual))
+		part, quantity.AboutSeconds(c.Replayed), quantity.AboutSeconds(c.Recorded), quantity.AboutSeconds(c.Usual))
 }
 
 // wellExplained is how far the law may be off before a page says so.

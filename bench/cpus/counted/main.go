@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stoker-dev/stoker/feed/decode"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/picture"
 	"github.com/stoker-dev/stoker/feed/transform"
 )
@@ -38,7 +39,7 @@ func main() {
 type worker struct {
 	decoder *decode.Decoder
 	pixels  *transform.Worker
-	rows    decode.RowReader
+	rows    planes.RowReader
 	row     []byte
 	tensor  []byte
 }
@@ -128,12 +129,12 @@ func (w *worker) decode(file []byte, _ uint64) error {
 	if err != nil {
 		return err
 	}
-	w.rows.SIMD = decode.HasSIMD
+	w.rows.SIMD = planes.HasSIMD
 	_, width, err := w.rows.Begin(picture, all)
 	if err != nil {
 		return err
 	}
-	stride := (width + decode.Vector - 1) / decode.Vector * decode.Vector
+	stride := (width + planes.Vector - 1) / planes.Vector * planes.Vector
 	if len(w.row) < 3*stride {
 		w.row = make([]byte, 3*stride)
 	}

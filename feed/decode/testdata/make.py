@@ -295,6 +295,22 @@ def other_cases():
     yield "png-bad-idat-crc.png", good[:-13] + bytes([good[-13] ^ 1]) + good[-12:]
     yield "png-bad-ihdr-crc.png", put(good, 29, [good[29] ^ 1])
     yield "png-bad-data.png", put(good, idat + 40, bytes(20))
+    head, rest = good[:33], good[33:]
+    pixels = good[idat + 4:-16]
+    frame = struct.pack(">5I2H2B", 0, 23, 13, 0, 0, 1, 100, 0, 0)
+    animation = chunk(b"acTL", struct.pack(">II", 2, 0)) + chunk(b"fcTL", frame)
+    second = chunk(b"fcTL", struct.pack(">I", 1) + frame[4:]) + chunk(b"fdAT", struct.pack(">I", 2) + pixels)
+    yield "png-frames.png", head + animation + rest[:-12] + second + rest[-12:]
+    yield "png-frame-without-control.png", head + animation[:20] + rest[:-12] + chunk(b"fdAT", bytes(4) + pixels) + rest[-12:]
+    yield "png-frames-out-of-order.png", head + rest[:-12] + second + rest[-12:]
+    yield "png-first-frame-small.png", head + chunk(b"fcTL", frame[:4] + struct.pack(">II", 22, 13) + frame[12:]) + rest
+    yield "png-idat-behind-is-cut.png", good[:-12] + chunk(b"IDAT", pixels)[:-40]
+    yield "png-text-behind-is-cut.png", good[:-12] + chunk(b"tEXt", b"key\0a text")[:-7]
+    yield "png-idat-crc-is-cut.png", good[:-14]
+    yield "png-name-with-dash.png", head + chunk(b"a-bc", b"") + rest
+    yield "png-gamma-short.png", head + chunk(b"gAMA", bytes(3)) + rest
+    yield "png-profile-too-long.png", head + chunk(b"iCCP", b"name\0\0" + zlib.compress(bytes(1 << 21))) + rest
+    yield "png-text-of-unknown-packing.png", good[:-12] + chunk(b"zTXt", b"key\0\2text") + rest[-12:]
     yield "png-bomb.png", put(good, 16, struct.pack(">II", 65535, 65535))[:29] + struct.pack(
         ">I", zlib.crc32(b"IHDR" + struct.pack(">II", 65535, 65535) + good[24:29])) + good[33:]
     yield "png-13000.png", (good[:8] + chunk(b"IHDR", struct.pack(">II", 13000, 13000) + good[24:29]) + good[33:])

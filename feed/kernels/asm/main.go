@@ -1,4 +1,4 @@
-// Command asm writes the vector kernels of feed/transform and feed/decode; the
+// Command asm writes the vector kernels of feed/transform, feed/decode and feed/picture; the
 // go:generate lines of feed/kernels call it.
 //
 // All of it is AVX2. Vectors of other widths were weighed: 512 bits are split in two
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	kernels := flag.String("kernels", "", "idct, rows or transform")
+	kernels := flag.String("kernels", "", "idct, rows, transform or opencv")
 	flag.Parse()
 	ConstraintExpr("amd64")
 	switch *kernels {
@@ -41,6 +41,8 @@ func main() {
 		affine()
 		stream()
 		interleave()
+	case "opencv":
+		opencv()
 	}
 	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(refuseHighRegisters))
 	Generate()

@@ -2,6 +2,7 @@
 
     python chains.py --stream --count 1000 --seed 1     records to standard output
     python chains.py --odd FOLDER                       records of the files in it, each with a few chains
+    python chains.py --chunks 2000                      records of PNGs whose chunks are odd, doubled, cut or missing
     python chains.py --each 100                         so many records of each operation alone
     python chains.py --write chains.json --count 620    a fixed choice of them, as digests, for machines without Pillow
     python chains.py --torch --write chains-torch.json --count 120    of torchvision's operations on tensors alone
@@ -17,17 +18,19 @@ import os
 import hashlib
 import io
 import json
+import platform
 import random
 import struct
 import sys
 import warnings
+import zlib
 
 import numpy as np
 import PIL
 from PIL import Image, ImageEnhance, ImageFile, ImageFilter, ImageOps
 
 torch = F = None
-if "--odd" not in sys.argv:  # which needs none, and it takes seconds
+if not {"--odd", "--chunks"} & set(sys.argv):  # which needs none, and it takes seconds
     try:
         import torch
         from torchvision.transforms import functional as F
@@ -302,7 +305,8 @@ MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine
           blur("gaussian_blur", ImageFilter.GaussianBlur), blur("box_blur", ImageFilter.BoxBlur)]
 if F is not None:
     MAKERS += [grayscale, hue]
-    FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT"  # else torch rounds otherwise, which is not made here
+    # Else torch rounds otherwise, which is not made here. Every arm64 fuses.
+    FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT" or platform.machine() == "aarch64"
     OF_TENSORS = [on_tensors(make) for make in (torch_resize, torch_resize, torch_resize, torch_adjusted("saturation"),
                                                 torch_adjusted("contrast"), torch_hue, torch_grayscale, torch_channels)]
     MAKERS += OF_TENSORS if FUSES else []
@@ -511,6 +515,66 @@ def odd(folder):
             record({"mode": mode, "size": (w, h), "ops": ops} | OLDER, f"file {name}", data, result)
 
 
+def chunk(name, body, size=None):
+    size = len(body) if size is None else size
+    return struct.pack(">I", size) + name + body + struct.pack(">I", zlib.crc32(body, zlib.crc32(name)))
+
+
+PACKED = [zlib.compress(bytes(n)) for n in (3, 70, 1 << 19, (1 << 20) + 9)]
+
+
+def drawn_chunk(r, size, frame):
+    """One that Pillow may raise for: short, out of order, packed in another way."""
+    name = r.choice([b"IHDR", b"IDAT", b"IEND", b"PLTE", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"pHYs", b"tEXt", b"zTXt", b"iTXt", b"iCCP",
+                     b"eXIf", b"acTL", b"acTL", b"fcTL", b"fcTL", b"fcTL", b"fdAT", b"fdAT", b"DDAT", b"abCd", b"a_1d", b"a-bd", b"\xe4bcd", b"ABCD"])
+    number, packed = r.choice([frame, frame, frame, 0, 1, 5]), r.choice(PACKED)
+    width, height = r.choice([size, size, size, (size[0] - 1, size[1]), (1, 1), (0, 0)])
+    left, top = r.choice([(0, 0), (0, 0), (1, 0), (0, 2)])
+    body = {
+        b"acTL": struct.pack(">II", r.choice([0, 1, 1, 2, 3, 1 << 31, (1 << 31) + 1]), 0),
+        b"fcTL": struct.pack(">5I2H2B", number, width, height, left, top, 1, 100, r.randrange(3), r.randrange(2)),
+        b"fdAT": struct.pack(">I", number) + packed,
+        b"iCCP": r.choice([b"name\0\0" + packed, b"name\0\1" + packed, b"\0" + packed, b"name", b"name\0", b""]),
+        b"zTXt": r.choice([b"key\0\0" + packed, b"key\0\2" + packed, b"key\0", b"key", b"\0\0" + packed[:-5]]),
+        b"iTXt": b"key" + r.choice([b"\0\1\0en\0\0" + packed, b"\0\1\1en\0\0" + packed, b"\0\0\0en\0\0text", b"\0\0", b"", b"\0\1\0en\0\0" + packed[2:]]),
+        b"tEXt": r.choice([b"key\0text", b"text"]),
+    }.get(name, bytes(r.randrange(256) for _ in range(r.choice([0, 1, 2, 3, 4, 6, 9, 13, 30, 32, 33, 36]))))
+    if r.random() < 0.15:
+        body = body[: r.randrange(len(body) + 1)]
+    frame += name in (b"fcTL", b"fdAT")
+    return chunk(name, body, len(body) + r.choice([1, 9, 1 << 20]) if r.random() < 0.03 else None), frame
+
+
+def odd_chunks(count, seed):
+    """PNGs with chunks before, among and behind their image data."""
+    for i in range(count):
+        r = random.Random(f"chunks {seed} {i}")
+        mode, size = r.choice(["L", "LA", "RGB", "RGBA"]), (r.randint(1, 9), r.randint(1, 9))
+        out = io.BytesIO()
+        of(mode, size, drawn(size[0] * size[1] * BANDS[mode], i, False)).save(out, "PNG")
+        data = out.getvalue()
+        head, pixels, end = data[:33], data[41:-16], data[-12:]
+        cut = r.choice([len(pixels), len(pixels), r.randrange(len(pixels) + 1), len(pixels) - r.randrange(9)])
+        pieces, frame = [], 0
+        for name, most in (("before", 3), ("IDAT", 1), ("among", 1), ("IDAT", 1), ("behind", 3)):
+            if name == "IDAT":
+                part, pixels = pixels[:cut], pixels[cut:]
+                pieces += [chunk(b"IDAT", part)] if part or r.random() < 0.1 else []
+                cut = len(pixels)
+                continue
+            for _ in range(r.randrange(most + 1)):
+                piece, frame = drawn_chunk(r, size, frame)
+                pieces.append(piece)
+        data = head + b"".join(pieces) + end
+        if r.random() < 0.3:
+            data = data[: len(data) - r.randrange(1, min(len(data) - 40, 60))]
+        try:
+            result = Image.open(io.BytesIO(data)).convert("RGB").tobytes()
+        except Exception:
+            result = b""
+        record({"mode": mode, "size": size, "ops": [["convert", "RGB"]]} | OLDER, "file decode odd PNG", data, result)
+
+
 def write(path, count):
     cases = []
     for i in range(count):
@@ -526,6 +590,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--stream", action="store_true")
     parser.add_argument("--odd")
+    parser.add_argument("--chunks", type=int)
     parser.add_argument("--each", type=int)
     parser.add_argument("--torch", action="store_true", help="torchvision's operations on tensors alone")
     parser.add_argument("--write")
@@ -541,6 +606,8 @@ if __name__ == "__main__":
         write(args.write, args.count)
     if args.odd:
         odd(args.odd)
+    if args.chunks:
+        odd_chunks(args.chunks, args.seed)
     if args.each:
         each(args.each)
     if args.stream:

@@ -5,7 +5,7 @@
 #include <arm_neon.h>
 #include <stdint.h>
 
-// Where the factors lie in idctFactors of decode/kernels_arm64.go: those of inputs 2 and 6, of
+// Where the factors lie in idctFactors of decode/idct/kernels_arm64.go: those of inputs 2 and 6, of
 // the sums 7+3 and 5+1, and of inputs 7 and 1, 5 and 3.
 enum { EVEN2, EVEN6, EVEN3, Z3, Z4, Z5, OUT7, OUT71, OUT1, OUT5, OUT53, OUT3 };
 

@@ -1,50 +1,58 @@
-package decode
-
-import "runtime"
-
-// The inverse DCT of libjpeg-turbo (ISLOW), as its routine for this architecture computes it,
-// also for coefficients that no encoder writes: products with the quantisation table
+// Package idct is the inverse DCT of libjpeg-turbo (ISLOW), as its routine for this
+// architecture computes it, of two blocks at once: coefficients → samples of a plane.
+//
+// It holds for coefficients that no encoder writes as well: products with the quantisation table
 // wrap at 16 bits, so do sums of two inputs. The first pass saturates to 16 bits with AVX2,
-// and wraps with NEON. idctWild does all of this; where no number is large, idctPlain gives
+// and wraps with NEON. transformWild does all of this; where no number is large, transformBlock gives
 // the same bytes in less time.
+package idct
+
+import (
+	"runtime"
+
+	"github.com/stoker-dev/stoker/feed/kernels"
+)
+
+// Assembly says whether the routines in assembly run; tests switch them off.
+var Assembly = kernels.Run(kernels.InverseDCT)
 
 // wraps says that the first pass is NEON's (jidctint-neon.c: vrshrn_n_s32).
 const wraps = runtime.GOARCH == "arm64"
 
-// pairQuant is the quantisation of two blocks: row r of the first block's table at
+// PairQuant is the quantisation of two blocks: row r of the first block's table at
 // 16*r, of the second's at 16*r+8.
-type pairQuant [128]int16
+type PairQuant [128]int16
 
-func (q *pairQuant) setTables(a, b *[64]uint16) {
+func (q *PairQuant) SetTables(a, b *[64]uint16) {
 	for i := range 64 {
 		q[i>>3*16+i&7], q[i>>3*16+8+i&7] = int16(a[i]), int16(b[i])
 	}
 }
 
-// idctPair transforms two blocks (64 coefficients each, in natural order, one
+// TransformPair transforms two blocks (64 coefficients each, in natural order, one
 // behind the other) to 8 rows of 8 samples each, at a and b, whose rows are stride
 // apart. It leaves the blocks all zero, ready for the next ones. a and b must hold
 // 7*stride+8 bytes.
-func idctPair(blocks *[128]int16, q *pairQuant, a, b []byte, stride int) {
+func TransformPair(blocks *[128]int16, q *PairQuant, a, b []byte, stride int) {
 	_, _ = a[7*stride+7], b[7*stride+7]
-	if useIDCT && idctApart(blocks, q, &a[0], &b[0], stride) {
+	if Assembly && transformApart(blocks, q, &a[0], &b[0], stride) {
 		return
 	}
-	idctPairPlain(blocks, q, a, b, stride)
+	transformPlain(blocks, q, a, b, stride)
 }
 
-// idctBeside is idctPair for two blocks beside each other: a holds both.
-func idctBeside(blocks *[128]int16, q *pairQuant, a []byte, stride int) {
+// TransformBeside is TransformPair for two blocks beside each other: a holds both.
+func TransformBeside(blocks *[128]int16, q *PairQuant, a []byte, stride int) {
 	_ = a[7*stride+15]
-	if useIDCT && idctTogether(blocks, q, a, stride) {
+	if Assembly && transformTogether(blocks, q, a, stride) {
 		return
 	}
-	idctPairPlain(blocks, q, a, a[8:], stride)
+	transformPlain(blocks, q, a, a[8:], stride)
 }
 
-func idctPairPlain(blocks *[128]int16, q *pairQuant, a, b []byte, stride int) {
-	idctPlain((*[64]int16)(blocks[:64]), (*[120]int16)(q[:120]), a, stride)
-	idctPlain((*[64]int16)(blocks[64:]), (*[120]int16)(q[8:]), b, stride)
+func transformPlain(blocks *[128]int16, q *PairQuant, a, b []byte, stride int) {
+	transformBlock((*[64]int16)(blocks[:64]), (*[120]int16)(q[:120]), a, stride)
+	transformBlock((*[64]int16)(blocks[64:]), (*[120]int16)(q[8:]), b, stride)
 	clear(blocks[:])
 }
 
@@ -64,8 +72,8 @@ const (
 	f3072 = 25172
 )
 
-// idctPlain transforms one block; its quantisation table has rows 16 apart.
-func idctPlain(c *[64]int16, q *[120]int16, out []byte, stride int) {
+// transformBlock transforms one block; its quantisation table has rows 16 apart.
+func transformBlock(c *[64]int16, q *[120]int16, out []byte, stride int) {
 	var w [64]int32  // after the first pass
 	var large uint32 // has a bit beyond 15 where a number was not within -1<<14 and 1<<14
 	note := func(v int32) { large |= uint32(v + 1<<14) }
@@ -105,7 +113,7 @@ func idctPlain(c *[64]int16, q *[120]int16, out []byte, stride int) {
 		w[32+x], w[40+x], w[48+x], w[56+x] = i4, i5, i6, i7
 	}
 	if large >= 1<<15 { // a sum of two might wrap
-		idctWild(c, q, out, stride)
+		transformWild(c, q, out, stride)
 		return
 	}
 	for y := range 8 {
@@ -141,8 +149,8 @@ func halves(add, i0, i1, i2, i3, i4, i5, i6, i7 int32) (e0, e1, e2, e3, o0, o1, 
 	return
 }
 
-// idctWild is idctPlain for any coefficients.
-func idctWild(c *[64]int16, q *[120]int16, out []byte, stride int) {
+// transformWild is transformBlock for any coefficients.
+func transformWild(c *[64]int16, q *[120]int16, out []byte, stride int) {
 	var w [64]int16
 	flat := !wraps // no vertical frequency at all: libjpeg-turbo's shortcut, which wraps where the full way saturates
 	for _, v := range c[8:] {

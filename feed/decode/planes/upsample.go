@@ -1,4 +1,4 @@
-package decode
+package planes
 
 import (
 	"fmt"
@@ -78,12 +78,12 @@ func (r *RowReader) openChroma() {
 	r.high = min(r.chromaLeft+r.chromaWidth+1, real, (p.Bounds.Max.X+p.SubX-1)/p.SubX)
 	r.chooseUpsampling(real)
 	for i := range r.both {
-		r.both[i] = bothRow{-1, grown(r.both[i].samples, r.chromaWidth+2)}
+		r.both[i] = bothRow{-1, MakeRoom(r.both[i].samples, r.chromaWidth+2)}
 	}
-	r.joined = grown(r.joined, r.width+p.SubX)
+	r.joined = MakeRoom(r.joined, r.width+p.SubX)
 	for i := range r.sums {
-		r.sums[i] = grown(r.sums[i], r.chromaWidth+2+Vector)
-		r.wide[i] = grown(r.wide[i], r.width+p.SubX+Vector)
+		r.sums[i] = MakeRoom(r.sums[i], r.chromaWidth+2+Vector)
+		r.wide[i] = MakeRoom(r.wide[i], r.width+p.SubX+Vector)
 	}
 }
 
@@ -240,7 +240,7 @@ func (r *RowReader) padded(scratch, c, y, x, n int) []byte {
 	if end := from + n + Vector; end <= len(p.bytes) {
 		return p.bytes[from:end]
 	}
-	r.copies[scratch] = grown(r.copies[scratch], n+Vector)
+	r.copies[scratch] = MakeRoom(r.copies[scratch], n+Vector)
 	copy(r.copies[scratch], p.bytes[from:from+n])
 	return r.copies[scratch]
 }
@@ -312,13 +312,4 @@ func (p *Picture) withChromaBorder(need image.Rectangle) image.Rectangle {
 	r.Min.X, r.Max.X = grow(need.Min.X, need.Max.X, p.Size.X, p.SubX)
 	r.Min.Y, r.Max.Y = grow(need.Min.Y, need.Max.Y, p.Size.Y, p.SubY)
 	return r
-}
-
-// grown is s with length n, in new memory where it is too short. What is in it is
-// not kept.
-func grown[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

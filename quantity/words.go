@@ -1,9 +1,11 @@
-package stoker
+package quantity
 
 import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/stoker-dev/stoker"
 )
 
 // Numbers in sentences and tables are printed here and nowhere else, so that one
@@ -174,7 +176,7 @@ func ratio(v float64) string {
 }
 
 // Factor prints what a change is worth, "1.25x (1.10 to 1.40)".
-func Factor(i Interval) string {
+func Factor(i stoker.Interval) string {
 	if !i.Known() {
 		return "unknown"
 	}
@@ -183,7 +185,7 @@ func Factor(i Interval) string {
 
 // Ranged prints an interval by its ends, "1.2 ms to 2.8 ms"; one value where they read
 // the same.
-func Ranged(i Interval, text func(float64) string) string {
+func Ranged(i stoker.Interval, text func(float64) string) string {
 	low, high := text(i.Low), text(i.High)
 	switch {
 	case !i.Known():
@@ -196,7 +198,7 @@ func Ranged(i Interval, text func(float64) string) string {
 
 // Around prints an interval by its point, "2 ms (1.2 ms to 2.8 ms)", or the end of it that
 // is known.
-func Around(i Interval, text func(float64) string) string {
+func Around(i stoker.Interval, text func(float64) string) string {
 	low, high := text(i.Low), text(i.High)
 	switch {
 	case !i.Known() && !math.IsNaN(i.High):

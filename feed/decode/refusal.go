@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -22,8 +23,8 @@ import (
 //   - Unsupported, and fine for Pillow: arithmetic coding, subsampled RGB or CMYK,
 //     luma with fewer samples than chroma, animated WebP, BMPs of 16 bits or with
 //     run lengths, other formats (TIFF, AVIF, portable maps).
-//   - The checksum behind a PNG's last row must be right; GIF frames must lie on their
-//     screen.
+//   - The checksum behind a PNG's last row must be right, and its first frame as large as
+//     its picture; GIF frames must lie on their screen.
 //   - Limits apply: scans and memory are no limits in Pillow.
 type Kind string
 
@@ -72,4 +73,46 @@ func advised(err error) error {
 
 func unsupported(format string, args ...any) *SampleError {
 	return &SampleError{Unsupported, -1, fmt.Sprintf(format, args...)}
+}
+
+// Limits are the caps in front of every parser. A zero field means the default. They
+// count work, not time, so that every machine refuses the same files: what decoding
+// does is bounded by the bytes of the file and the pixels, in each scan once.
+type Limits struct {
+	Pixels int // width x height, default 178,956,970: where Pillow raises DecompressionBombError
+	Scans  int // of a progressive JPEG, default 100
+	Memory int // bytes for one image, or for the asked part of a baseline JPEG; default 240 MiB
+}
+
+// The defaults of Limits.
+const (
+	defaultPixels = 178_956_970
+	defaultScans  = 100
+	defaultMemory = 240 << 20
+)
+
+func (l Limits) maxPixels() int { return cmp.Or(l.Pixels, defaultPixels) }
+func (l Limits) maxMemory() int { return cmp.Or(l.Memory, defaultMemory) }
+func (l Limits) mostScans() int { return cmp.Or(l.Scans, defaultScans) }
+
+// CheckPixels refuses an image that is too large, before anything is allocated.
+func (l Limits) CheckPixels(width, height int) error {
+	if width*height <= l.maxPixels() {
+		return nil
+	}
+	return &SampleError{
+		TooLarge, -1,
+		fmt.Sprintf("an image of %d x %d pixels: at most %d are decoded", width, height, l.maxPixels()),
+	}
+}
+
+// checkMemory refuses an image that would need too many bytes while it is decoded.
+func (l Limits) checkMemory(bytes int) error {
+	if bytes <= l.maxMemory() {
+		return nil
+	}
+	return &SampleError{
+		TooLarge, -1,
+		fmt.Sprintf("decoding it would take %d MiB of memory: one image may take %d MiB", bytes>>20, l.maxMemory()>>20),
+	}
 }

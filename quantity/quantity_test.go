@@ -1,4 +1,4 @@
-package stoker_test
+package quantity_test
 
 import (
 	"errors"
@@ -8,14 +8,14 @@ import (
 	"testing"
 	"testing/quick"
 
-	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 func ExampleParseBytes() {
-	sample, err := stoker.ParseBytes("500 KB")
+	sample, err := quantity.ParseBytes("500 KB")
 	fmt.Println(float64(sample), sample, err)
 
-	_, err = stoker.ParseBytes("500")
+	_, err = quantity.ParseBytes("500")
 	fmt.Println(err)
 	// Output:
 	// 500000 500 KB <nil>
@@ -23,11 +23,11 @@ func ExampleParseBytes() {
 }
 
 func ExampleParseRate() {
-	disk, _ := stoker.ParseRate("6,500 MBps")
-	network, _ := stoker.ParseRate("100 Gbit/s")
+	disk, _ := quantity.ParseRate("6,500 MBps")
+	network, _ := quantity.ParseRate("100 Gbit/s")
 	fmt.Println(disk, "and", network)
 
-	_, err := stoker.ParseRate("500 KB")
+	_, err := quantity.ParseRate("500 KB")
 	fmt.Println(err)
 	// Output:
 	// 6.5 GB/s and 12.5 GB/s
@@ -35,18 +35,18 @@ func ExampleParseRate() {
 }
 
 func ExampleParseSeconds() {
-	step, _ := stoker.ParseSeconds("11.74 ms")
+	step, _ := quantity.ParseSeconds("11.74 ms")
 	fmt.Println(float64(step), step)
 	// Output:
 	// 0.01174 11.74 ms
 }
 
 func ExampleParseShare() {
-	a, _ := stoker.ParseShare("95 %")
-	b, _ := stoker.ParseShare("0.95")
+	a, _ := quantity.ParseShare("95 %")
+	b, _ := quantity.ParseShare("0.95")
 	fmt.Println(a, a == b)
 
-	_, err := stoker.ParseShare("95")
+	_, err := quantity.ParseShare("95")
 	fmt.Println(err)
 	// Output:
 	// 95 % true
@@ -54,8 +54,8 @@ func ExampleParseShare() {
 }
 
 func ExamplePositive() {
-	rate, _ := stoker.ParseRate("0 GB/s")
-	fmt.Println(stoker.Positive("cpu throughput", rate))
+	rate, _ := quantity.ParseRate("0 GB/s")
+	fmt.Println(quantity.Positive("cpu throughput", rate))
 	// Output:
 	// cpu throughput is 0 B/s: expected more than 0 and finite
 }
@@ -80,10 +80,10 @@ func of[Q interface {
 }
 
 var kinds = []kind{
-	of("bytes", stoker.ParseBytes), of("rate", stoker.ParseRate), of("seconds", stoker.ParseSeconds),
-	of("flop", stoker.ParseFLOP), of("flop/s", stoker.ParseFLOPRate), of("samples/s", stoker.ParseSampleRate),
-	of("watts", stoker.ParseWatts), of("price", stoker.ParsePrice), of("carbon", stoker.ParseCarbon),
-	of("share", stoker.ParseShare), of("count", stoker.ParseCount), of("number", stoker.ParseNumber),
+	of("bytes", quantity.ParseBytes), of("rate", quantity.ParseRate), of("seconds", quantity.ParseSeconds),
+	of("flop", quantity.ParseFLOP), of("flop/s", quantity.ParseFLOPRate), of("samples/s", quantity.ParseSampleRate),
+	of("watts", quantity.ParseWatts), of("price", quantity.ParsePrice), of("carbon", quantity.ParseCarbon),
+	of("share", quantity.ParseShare), of("count", quantity.ParseCount), of("number", quantity.ParseNumber),
 }
 
 func kindOf(t *testing.T, name string) kind {
@@ -210,14 +210,14 @@ func TestPositive(t *testing.T) {
 		-1:          "step is -1 s: expected more than 0 and finite",
 		math.Inf(1): "step is +Inf: expected more than 0 and finite",
 	} {
-		if err := stoker.Positive("step", stoker.Seconds(v)); err == nil || err.Error() != want {
+		if err := quantity.Positive("step", quantity.Seconds(v)); err == nil || err.Error() != want {
 			t.Errorf("%v: %v, want %s", v, err, want)
 		}
 	}
-	if err := stoker.Positive("step", stoker.Seconds(math.NaN())); err == nil || !strings.Contains(err.Error(), "unknown") {
+	if err := quantity.Positive("step", quantity.Seconds(math.NaN())); err == nil || !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("NaN: %v", err)
 	}
-	if err := stoker.Positive("step", stoker.Seconds(1e-9)); err != nil {
+	if err := quantity.Positive("step", quantity.Seconds(1e-9)); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package stoker
+package quantity
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stoker-dev/stoker"
 )
 
 func TestWords(t *testing.T) {
@@ -86,15 +88,15 @@ func TestHundred(t *testing.T) {
 
 func TestIntervalsInWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Ranged(Interval{1.2e-3, 2e-3, 2.8e-3}, AboutSeconds), "1.2 ms to 2.8 ms"},
-		{Ranged(Exactly(2e-3), AboutSeconds), "2 ms"},
-		{Ranged(Unknown(), AboutSeconds), "unknown"},
-		{Ranged(Interval{1, 2, math.NaN()}, About), "2"},
-		{Around(Interval{1.2e-3, 2e-3, 2.8e-3}, AboutSeconds), "2 ms (1.2 ms to 2.8 ms)"},
-		{Around(Exactly(2e-3), AboutSeconds), "2 ms"},
-		{Around(Unknown(), AboutSeconds), "unknown"},
-		{Factor(Interval{1.1, 1.25, 1.4}), "1.25x (1.10 to 1.40)"},
-		{Factor(Unknown()), "unknown"},
+		{Ranged(stoker.Interval{Low: 1.2e-3, Point: 2e-3, High: 2.8e-3}, AboutSeconds), "1.2 ms to 2.8 ms"},
+		{Ranged(stoker.Exactly(2e-3), AboutSeconds), "2 ms"},
+		{Ranged(stoker.Unknown(), AboutSeconds), "unknown"},
+		{Ranged(stoker.Interval{Low: 1, Point: 2, High: math.NaN()}, About), "2"},
+		{Around(stoker.Interval{Low: 1.2e-3, Point: 2e-3, High: 2.8e-3}, AboutSeconds), "2 ms (1.2 ms to 2.8 ms)"},
+		{Around(stoker.Exactly(2e-3), AboutSeconds), "2 ms"},
+		{Around(stoker.Unknown(), AboutSeconds), "unknown"},
+		{Factor(stoker.Interval{Low: 1.1, Point: 1.25, High: 1.4}), "1.25x (1.10 to 1.40)"},
+		{Factor(stoker.Unknown()), "unknown"},
 		{Ending(1, "", "s") + Ending(2, "", "s") + Ending(0.0, " was", "s were"), "ss were"},
 	} {
 		if c.got != c.want {

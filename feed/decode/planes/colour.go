@@ -1,4 +1,4 @@
-package decode
+package planes
 
 // YCbCr to RGB with the 16-bit fixed-point numbers of libjpeg (jdcolor.c), and the
 // horizontal half of upsampling, which is done on the way.
@@ -41,7 +41,7 @@ func (r *RowReader) convert(dst []byte, stride int, luma, cb, cr []byte) {
 		convertSIMD(dst, stride, luma, cb, cr, n)
 		return
 	}
-	r.joined = grown(r.joined, n)
+	r.joined = MakeRoom(r.joined, n)
 	luma, cb, cr = luma[:n], cb[:n], cr[:n]
 	for x := range r.joined {
 		r.joined[x] = joinPixel(luma[x], cb[x], cr[x])

@@ -1,6 +1,18 @@
-package decode
+// Package planes is what was decoded of an image: planes of samples (Picture), and how
+// they become rows of red, green and blue (RowReader), as libjpeg-turbo makes them.
+//
+// It deliberately knows no format and no file: decode fills the planes, feed/transform
+// and feed/picture read the rows.
+package planes
 
-import "image"
+import (
+	"image"
+
+	"github.com/stoker-dev/stoker/feed/kernels"
+)
+
+// HasSIMD says whether the kernels of a RowReader run here.
+var HasSIMD = kernels.Run(kernels.Colour)
 
 // Model says what a Picture's planes are.
 type Model uint8
@@ -26,4 +38,13 @@ type Picture struct {
 	SubX, SubY int
 	Planes     [3][]byte
 	Stride     [3]int // bytes from one row of a plane to the next
+}
+
+// MakeRoom is s with length n, in new memory where it is too short. What is in it is
+// not kept.
+func MakeRoom[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }

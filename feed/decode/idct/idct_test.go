@@ -1,4 +1,4 @@
-package decode
+package idct
 
 import (
 	"math"
@@ -31,27 +31,27 @@ func TestIDCT(t *testing.T) {
 				blocks[k] = int16(r.Uint32())
 			}
 		}
-		quant := new(pairQuant)
-		quant.setTables(&tables[0], &tables[1])
+		quant := new(PairQuant)
+		quant.SetTables(&tables[0], &tables[1])
 		before := blocks
 		var want, plain, apart, beside [2][8 * stride]byte
-		idctWild((*[64]int16)(blocks[:64]), (*[120]int16)(quant[:120]), want[0][:], stride)
-		idctWild((*[64]int16)(blocks[64:]), (*[120]int16)(quant[8:]), want[1][:], stride)
-		idctPairPlain(&blocks, quant, plain[0][:], plain[1][:], stride)
+		transformWild((*[64]int16)(blocks[:64]), (*[120]int16)(quant[:120]), want[0][:], stride)
+		transformWild((*[64]int16)(blocks[64:]), (*[120]int16)(quant[8:]), want[1][:], stride)
+		transformPlain(&blocks, quant, plain[0][:], plain[1][:], stride)
 		if plain != want {
-			t.Fatalf("idctPlain differs from idctWild for %v and %v", before, tables)
+			t.Fatalf("transformBlock differs from transformWild for %v and %v", before, tables)
 		}
 		blocks = before
-		idctPair(&blocks, quant, apart[0][:], apart[1][:], stride)
+		TransformPair(&blocks, quant, apart[0][:], apart[1][:], stride)
 		if apart != want || blocks != [128]int16{} {
-			t.Fatalf("idctPair differs from idctWild for %v and %v", before, tables)
+			t.Fatalf("TransformPair differs from transformWild for %v and %v", before, tables)
 		}
 		blocks = before
-		idctBeside(&blocks, quant, beside[0][:], stride)
+		TransformBeside(&blocks, quant, beside[0][:], stride)
 		for y := range 8 {
 			for x := range 8 {
 				if beside[0][y*stride+x] != want[0][y*stride+x] || beside[0][y*stride+8+x] != want[1][y*stride+x] {
-					t.Fatalf("idctBeside differs from idctWild for %v and %v", before, tables)
+					t.Fatalf("TransformBeside differs from transformWild for %v and %v", before, tables)
 				}
 			}
 		}

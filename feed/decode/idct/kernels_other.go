@@ -1,0 +1,8 @@
+//go:build !amd64 && !arm64
+
+package idct
+
+// There are no kernels here, and nobody calls these.
+
+func transformApart(*[128]int16, *PairQuant, *byte, *byte, int) bool { return false }
+func transformTogether(*[128]int16, *PairQuant, []byte, int) bool    { return false }

@@ -1,0 +1,9 @@
+//go:build !amd64 && !arm64
+
+package planes
+
+// There are no kernels here, and nobody calls these.
+
+func weighSIMD([]int16, []byte, []byte, int)                                        {}
+func convertDoubledSIMD([]byte, int, []byte, []int16, []int16, int, chromaDoubling) {}
+func convertSIMD([]byte, int, []byte, []byte, []byte, int)                          {}

@@ -1,0 +1,102 @@
+package picture
+
+// blendAcrossSIMD makes whole groups: out has room for them, and in is the row that the table was made for.
+func blendAcrossSIMD(out []int16, in []byte, t *acrossTable) {
+	groups := len(t.origins) / 4
+	_ = out[acrossGroup*groups-1]
+	blendAcross16(&out[0], &in[0], &t.origins[0], &t.cells[0], groups)
+}
+
+// blendDownSIMD makes all of out where it has at least 16 bytes, and returns how many it made.
+func blendDownSIMD(out []byte, first, second []int16, weight, weight2 int32) int {
+	n := len(out) &^ 15
+	if n == 0 {
+		return 0
+	}
+	_, _ = first[len(out)-1], second[len(out)-1]
+	blendDown16(&out[0], &first[0], &second[0], n, weight, weight2)
+	if n < len(out) {
+		last := len(out) - 16
+		blendDown16(&out[last], &first[last], &second[last], 16, weight, weight2)
+	}
+	return len(out)
+}
+
+// halveSIMD returns how many pixels it made of two rows.
+func halveSIMD(out, upper, lower []byte) int {
+	n := len(out) &^ 15
+	if n > 0 {
+		_, _ = upper[2*n-1], lower[2*n-1]
+		halve16(&out[0], &upper[0], &lower[0], n)
+	}
+	return n
+}
+
+// averageAcrossSIMD adds a row, the one that the table was made for; sum has room for whole groups.
+func averageAcrossSIMD(sum []float32, row []byte, t *areaTable, share float32, first bool) {
+	begin := 0
+	if first {
+		begin = 1
+	}
+	_ = sum[areaGroup*t.groups-1]
+	averageAcross8(&sum[0], &row[0], &t.cells[0], t.steps, t.groups, &share, begin)
+}
+
+// roundSumsSIMD returns how many pixels it made.
+func roundSumsSIMD(out []byte, sum []float32) int {
+	n := len(out) &^ 7
+	if n > 0 {
+		_ = sum[n-1]
+		roundSums8(&out[0], &sum[0], n)
+	}
+	return n
+}
+
+// weighGreySIMD returns how many pixels it made.
+func weighGreySIMD(grey, red, green, blue []byte) int {
+	n := len(grey) &^ 15
+	if n > 0 {
+		_, _, _ = red[n-1], green[n-1], blue[n-1]
+		weighGrey16(&grey[0], &red[0], &green[0], &blue[0], n)
+	}
+	return n
+}
+
+// convertToHSVSIMD returns how many pixels it made.
+func convertToHSVSIMD(red, green, blue []byte) int {
+	n := len(red) &^ 7
+	if n > 0 {
+		_, _ = green[n-1], blue[n-1]
+		toHSV8(&red[0], &green[0], &blue[0], &saturationOf[0], &hueOf[0], n)
+	}
+	return n
+}
+
+// convertFromHSVSIMD makes all pixels, whose number is a multiple of unhsvLane.
+func convertFromHSVSIMD(hue, saturation, value []byte) {
+	if n := len(hue); n > 0 {
+		_, _ = saturation[n-1], value[n-1]
+		fromHSV8(&hue[0], &saturation[0], &value[0], n)
+	}
+}
+
+// findPlacesSIMD finds those of a row, a multiple of 8; none is of which the kernel would read beyond the plane.
+func findPlacesSIMD(p *placeRow, numbers *[4]float32, width, height int) {
+	n := len(p.at)
+	if n == 0 {
+		return
+	}
+	_, _ = p.across[n-1], p.below[n-1]
+	bounds := [4]int32{int32(width - 1), int32(height - 1), int32(width), int32(width*height - width - 3)}
+	findPlaces8(&p.at[0], &p.across[0], &p.below[0], n, &numbers[0], &bounds[0])
+}
+
+// blendFourSIMD makes what has places, of a plane that findPlacesSIMD was told the size of.
+func blendFourSIMD(out, plane []byte, width int, p *placeRow) {
+	n := len(p.at)
+	if n == 0 {
+		return
+	}
+	_, _ = out[n-1], plane[4+width-1]
+	blendFour8(&out[0], &plane[0], width, &p.at[0], &p.across[0], &p.below[0], n)
+}

@@ -1,0 +1,14 @@
+//go:build !amd64
+
+package picture
+
+func blendAcrossSIMD([]int16, []byte, *acrossTable)                  {}
+func blendDownSIMD(_ []byte, _, _ []int16, _, _ int32) int           { return 0 }
+func weighGreySIMD(_, _, _, _ []byte) int                            { return 0 }
+func convertToHSVSIMD(_, _, _ []byte) int                            { return 0 }
+func convertFromHSVSIMD(_, _, _ []byte)                              {}
+func findPlacesSIMD(*placeRow, *[4]float32, int, int)                {}
+func blendFourSIMD(_, _ []byte, _ int, _ *placeRow)                  {}
+func halveSIMD(_, _, _ []byte) int                                   { return 0 }
+func averageAcrossSIMD([]float32, []byte, *areaTable, float32, bool) {}
+func roundSumsSIMD([]byte, []float32) int                            { return 0 }

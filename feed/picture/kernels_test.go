@@ -1,0 +1,128 @@
+package picture
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stoker-dev/stoker/feed/decode"
+)
+
+// asPlainGo runs what is done without the kernels.
+func asPlainGo(do func()) {
+	interpolate, warp := canInterpolate, canWarp
+	canInterpolate, canWarp = false, false
+	defer func() { canInterpolate, canWarp = interpolate, warp }()
+	do()
+}
+
+// made is what comes of noise.
+func made(t *testing.T, mode string, width, height int, pixels []byte, ops string) []byte {
+	t.Helper()
+	p, err := Parse(fmt.Appendf(nil, `{"mode": %q, "size": [%d, %d], "ops": [%s]}`, mode, width, height, ops))
+	if err != nil {
+		t.Fatalf("%s: %v", ops, err)
+	}
+	out := make([]byte, p.Output.Bytes())
+	if err := NewWorker(decode.Limits{}).Run(p, Source{Pixels: pixels}, out); err != nil {
+		t.Fatalf("%s: %v", ops, err)
+	}
+	return out
+}
+
+// TestKernelsOfOpenCVAreThePlainOnes takes random pictures through random operations with the kernels and without.
+func TestKernelsOfOpenCVAreThePlainOnes(t *testing.T) {
+	if !canInterpolate && !canWarp {
+		t.Skip("this processor runs no kernels")
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	side := func() int { return 2 + rng.IntN(90) }
+	for range 3000 {
+		width, height, mode, channels := side(), side(), "RGB", 3
+		if rng.IntN(4) == 0 {
+			width *= 1 + rng.IntN(6)
+		}
+		op := []string{`["cv_gray"]`, `["cv_hsv"]`, `["cv_unhsv"]`, "resize", "resize", "warp", "warp"}[rng.IntN(7)]
+		if len(op) < 8 && rng.IntN(3) == 0 {
+			mode, channels = "L", 1
+		}
+		switch op {
+		case "resize":
+			kind, toX, toY := cvLinear, side(), side()
+			if rng.IntN(2) == 0 {
+				kind, toX, toY = cvArea, 1+rng.IntN(width), 1+rng.IntN(height)
+			}
+			if rng.IntN(8) == 0 {
+				width, height = 2*toX, 2*toY
+			}
+			op = fmt.Sprintf(`["cv_resize", %d, %d, %d]`, toX, toY, kind)
+		case "warp":
+			zoom := 0.1 + 2*rng.Float64()
+			draw := func(by float64) float64 { return by * (2*rng.Float64() - 1) }
+			op = fmt.Sprintf(`["cv_affine", %d, %d, [%v, %v, %v, %v, %v, %v], %d, %s]`, side(), side(),
+				zoom+draw(0.1), draw(1), draw(float64(width)), draw(1), zoom+draw(0.1), draw(float64(height)),
+				[]int{cvConstant, cvReplicate, cvReflect, cvReflect101}[rng.IntN(4)],
+				map[int]string{1: "[9]", 3: "[9, 200, 77]"}[channels])
+		}
+		pixels := make([]byte, width*height*channels)
+		for i := range pixels {
+			pixels[i] = byte(rng.Uint32())
+		}
+		found := made(t, mode, width, height, pixels, op)
+		asPlainGo(func() {
+			if !bytes.Equal(found, made(t, mode, width, height, pixels, op)) {
+				t.Fatalf("%s of %d x %d pixels of mode %s: the kernels give other bytes than plain Go", op, width, height, mode)
+			}
+		})
+	}
+}
+
+// TestAllColoursThroughHSV has the kernels and plain Go convert every colour both ways, and to grey.
+func TestAllColoursThroughHSV(t *testing.T) {
+	if !canWarp {
+		t.Skip("this processor runs no kernels")
+	}
+	const side = 256
+	pixels := make([]byte, 3*side*side)
+	for red := range side {
+		for i := range side * side {
+			copy(pixels[3*i:], []byte{byte(red), byte(i), byte(i / side)})
+		}
+		for _, op := range []string{`["cv_gray"]`, `["cv_hsv"]`, `["cv_unhsv"]`} {
+			found := made(t, "RGB", side, side, pixels, op)
+			asPlainGo(func() {
+				if !bytes.Equal(found, made(t, "RGB", side, side, pixels, op)) {
+					t.Fatalf("%s with %d as the first byte: the kernels give other bytes than plain Go", op, red)
+				}
+			})
+		}
+	}
+}
+
+// TestCropsOfResizesAreParts makes a part of a resize, alone and of the whole.
+func TestCropsOfResizesAreParts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 1000 {
+		width, height, toX, toY := 2+rng.IntN(90), 2+rng.IntN(90), 2+rng.IntN(90), 2+rng.IntN(90)
+		left, top := rng.IntN(toX), rng.IntN(toY)
+		right, bottom := left+1+rng.IntN(toX-left), top+1+rng.IntN(toY-top)
+		pixels := make([]byte, 3*width*height)
+		for i := range pixels {
+			pixels[i] = byte(rng.Uint32())
+		}
+		before := []string{"", `["crop", 1, 0, ` + fmt.Sprintf("%d, %d]", width, height) + `, `, `["swap"], `, `["transpose", 0], `}[rng.IntN(4)]
+		resize := fmt.Sprintf(`%s["cv_resize", %d, %d, 1]`, before, toX, toY)
+		whole := made(t, "RGB", width, height, pixels, resize)
+		middle := fmt.Sprintf(`%s, ["crop", %d, %d, %d, %d], ["crop", 0, %d, %d, %d]`, resize, left, top, right, bottom,
+			(bottom-top)/2, right-left, bottom-top)
+		top += (bottom - top) / 2
+		part := made(t, "RGB", width, height, pixels, middle)
+		row := 3 * (right - left)
+		for y := top; y < bottom; y++ {
+			if !bytes.Equal(part[(y-top)*row:][:row], whole[3*(y*toX+left):][:row]) {
+				t.Fatalf("%s of %d x %d pixels is not a part of what is not cropped, in row %d", middle, width, height, y)
+			}
+		}
+	}
+}

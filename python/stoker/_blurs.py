@@ -1,0 +1,99 @@
+"""torchvision's Gaussian blurs, whose sums torch itself has to make: they wait as well, so that the daemon makes what comes
+before them for a whole batch in one go. The rest is made here, by torch and Pillow.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from PIL import Image
+
+from . import _pictures
+from ._job import Job, pixels
+from ._pictures import Recipe, bare, deferred, with_ops
+from ._plan import Look
+
+NAME = "torch_blur"
+_MOST = 1e6  # of a sigma
+
+#: Where torchvision has it, by what is recorded.
+_HOMES = {
+    "v1": ("torchvision.transforms._functional_tensor", "gaussian_blur"),
+    "v2": ("torchvision.transforms.v2.functional._misc", "gaussian_blur_image"),
+}
+ROWS = ("", "WC", "C"), ("", "W", "")  # how pil_to_tensor's lie: of several bands, of one
+_PLANES, _THRICE = ("HW", "W", ""), ("0", "W", "")  # one after the other; one band, seen three times
+_KNOWN = {*ROWS, _PLANES, _THRICE}
+
+
+def op_of(recipe: Recipe, kind: str, kernel: Any, sigma: Any, steps: tuple[str, ...]) -> tuple[Any, ...] | None:
+    """The operation; None where it is not plain, or torchvision raises."""
+    sides = [kernel, kernel] if type(kernel) is int else kernel
+    if type(sides) not in (list, tuple) or len(sides) != 2 or any(type(side) is not int or side < 1 or side % 2 == 0 for side in sides):
+        return None
+    if sigma is None:
+        sigma = [side * 0.15 + 0.35 for side in sides]
+    spread = [float(sigma)] * 2 if type(sigma) in (int, float) else sigma
+    if type(spread) not in (list, tuple) or len(spread) not in (1, 2):
+        return None
+    if steps not in _KNOWN or any(type(each) not in (int, float) or not 0 < each < _MOST for each in spread):
+        return None
+    width, height = recipe.size
+    if sides[0] // 2 >= width or sides[1] // 2 >= height:  # more than can be reflected
+        return None
+    return NAME, kind, list(sides), [*spread, *spread][:2], steps, recipe.mode, recipe.size
+
+
+def blurred(tensor: torch.Tensor, kind: str, kernel: list[int], sigma: list[float], steps: tuple[str, ...], *_: Any) -> torch.Tensor:
+    """What torchvision makes of bytes (band, row, column) that lie so."""
+    bands, height, width = tensor.shape
+    sides = height, width, bands
+    look = Look("CHW" if bands > 1 else "1HW", tuple(steps), torch.uint8, False)
+    if look.steps == _THRICE:
+        tensor = tensor[:1].contiguous().expand(bands, height, width)
+    elif tensor.stride() != look.strides(sides):
+        tensor = look.empty(sides, sides).copy_(tensor)
+    home, name = _HOMES[kind]
+    return getattr(sys.modules[home], name)(tensor, list(kernel), list(sigma))
+
+
+def of_picture(kind: str) -> Callable[..., Any]:
+    """What stands for a function that blurs a picture of Pillow's."""
+
+    def blur(original: Any, img: Any, kernel_size: Any, sigma: Any = None) -> Any:
+        recipe = None if isinstance(img, torch.Tensor) else deferred(img)
+        op = recipe and op_of(recipe, kind, kernel_size, sigma, ROWS[recipe.bands == 1])
+        return bare(img, recipe.then(*op)) if recipe and op else original(img, kernel_size, sigma)
+
+    return blur
+
+
+def begun(job: Job) -> tuple[Job, int]:
+    """What the daemon makes of it, and how many operations that are; all of them where there is no blur."""
+    ops = job.recipe.ops
+    for at, op in enumerate(ops):
+        if op[0] == NAME:
+            mode, (width, height) = op[-2:]
+            first = Recipe(job.recipe.source, ops[:at], mode, (width, height))
+            return Job(first, None, torch.empty(height, width, first.bands, dtype=torch.uint8).permute(2, 0, 1), None), at
+    return job, len(ops)
+
+
+def go_on(job: Job, first: torch.Tensor, done: int) -> None:
+    """Make the rest of it, of what was begun."""
+    op, *rest = job.recipe.ops[done:]
+    value = blurred(first, *op[1:])
+    if rest:
+        value = pixels(with_ops(_image(value), rest).im)
+    job.place.copy_(job.run(value))
+
+
+def _image(tensor: torch.Tensor) -> Any:
+    array = tensor[0] if len(tensor) == 1 else tensor.permute(1, 2, 0)
+    return Image.fromarray(array.contiguous().numpy())
+
+
+_pictures.MAKERS[NAME] = lambda image, *arguments: _image(blurred(pixels(image.im), *arguments))
