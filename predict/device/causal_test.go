@@ -72,12 +72,12 @@ func TestWhoMayHaveFlashAttention(t *testing.T) {
 func TestMaskedPairs(t *testing.T) {
 	w, _ := find(t, "llama-1b", "h100-sxm")
 	pairs := 4 * w.Layers * w.Width * w.Tokens * w.Tokens
-	if long := w.WithTokens(4 * w.Tokens); !close(w.Masked, pairs/2) || !close(long.Masked, 8*pairs) {
+	if long := w.WithTokens(4 * w.Tokens); !isNear(w.Masked, pairs/2) || !isNear(long.Masked, 8*pairs) {
 		t.Errorf("%v and %v of %v", w.Masked, long.Masked, pairs)
 	}
 }
 
-func close(a, b float64) bool { return a > 0.999999*b && a < 1.000001*b }
+func isNear(a, b float64) bool { return a > 0.999999*b && a < 1.000001*b }
 
 // A measured step that is possible because masked pairs are left out is taken, a quicker one
 // is not.

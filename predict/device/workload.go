@@ -144,7 +144,8 @@ var Workloads = []Workload{
 			Value:  1.2358e9,
 			Source: "Meta, Llama 3.2 1B model card, 2024-09 (1.23 B); output layer shared with the embedding",
 		},
-		layers: 16, width: 2048, heads: 32, causal: true, inner: 8192, gated: true, shared: 0.25, words: 128256, tokens: 2048,
+		layers: 16, width: 2048, heads: 32, causal: true, inner: 8192, gated: true, shared: 0.25, words: 128256,
+		tokens: 2048,
 	}),
 	sequences(shape{
 		name: "llama-8b", title: "Llama-class 8 B", unit: "sequence", profile: "llm-tokens",
@@ -156,7 +157,8 @@ var Workloads = []Workload{
 			Value:  8.0303e9,
 			Source: "Grattafiori et al., The Llama 3 Herd of Models, 2024; count of Llama-3.1-8B",
 		},
-		layers: 32, width: 4096, heads: 32, causal: true, inner: 14336, gated: true, shared: 0.25, words: 128256, tokens: 8192,
+		layers: 32, width: 4096, heads: 32, causal: true, inner: 14336, gated: true, shared: 0.25, words: 128256,
+		tokens: 8192,
 	}),
 	{
 		Name: "unet3d", Title: "3-D U-Net", Family: VolumeNet, Unit: "volume", Profile: "medical-volume",

@@ -2,6 +2,7 @@ package language
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -54,6 +55,16 @@ func (c config) isOneOf(families ...string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(kind, family) })
 }
 
+// Families whose output layer shares the embedding's weights where their file does not say so, and
+// families whose feed-forward part has two matrices.
+var (
+	tied    = []string{"gemma", "gpt2", "gpt_bigcode", "bloom", "falcon", "opt", "cohere"}
+	ungated = []string{
+		"gpt2", "gpt_neo", "gpt_bigcode", "gptj", "bloom", "falcon", "opt", "mpt", "phi", "starcoder2",
+		"nemotron",
+	}
+)
+
 // readModel takes what a model is made of.
 func (c config) readModel() Model {
 	m := Model{
@@ -62,7 +73,7 @@ func (c config) readModel() Model {
 		Heads:  c.number("num_attention_heads", "n_head", "n_heads"),
 		Words:  c.number("vocab_size"),
 		Inner:  c.number("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
-		Tied:   c.switched("tie_word_embeddings", c.isOneOf("gemma", "gpt2", "gpt_bigcode", "bloom", "falcon", "opt", "cohere")),
+		Tied:   c.switched("tie_word_embeddings", c.isOneOf(tied...)),
 
 		Experts:     c.number("num_local_experts", "n_routed_experts", "num_experts"),
 		Chosen:      c.number("num_experts_per_tok", "experts_per_token"),
@@ -77,8 +88,7 @@ func (c config) readModel() Model {
 		m.KVHeads = 1
 	}
 	m.HeadSize = orElse(c.number("head_dim"), m.Width/m.Heads)
-	if c.isOneOf("gpt2", "gpt_neo", "gpt_bigcode", "gptj", "bloom", "falcon", "opt", "mpt", "phi", "starcoder2", "nemotron") &&
-		!c.isOneOf("phi3", "phimoe") {
+	if c.isOneOf(ungated...) && !c.isOneOf("phi3", "phimoe") {
 		m.Inner = orElse(m.Inner, 4*m.Width) * 2 / gated // two matrices: as many weights as three of so much less
 	}
 	if m.Experts > 0 {
@@ -179,7 +189,7 @@ func (c config) check(m Model) error {
 // refuseOtherLayers fails on layers that are no attention, and on a model of two halves.
 func (c config) refuseOtherLayers() error {
 	if c.switched("is_encoder_decoder", false) {
-		return fmt.Errorf("a model with encoder and decoder is not known: expected a decoder alone")
+		return errors.New("a model with encoder and decoder is not known: expected a decoder alone")
 	}
 	for key := range c {
 		if strings.HasPrefix(key, "mamba_") || strings.HasPrefix(key, "ssm_") || key == "state_size" {
