@@ -532,7 +532,8 @@ Made by `bench/accuracy/processes.py --table`: do not edit. Each run is PyTorch'
 - One rule was mended on many-workers, draw 0, alone, which is a case of testdata/cases now. None was mended on draws from 1 on.
 - The three questions of the articles are GPU-Util of 90 %, else cores at 90 %, else storage. Where others fill the cores they say cpu-bound of
   whatever does not keep the device busy: kind to them here. TraceML is traceml-ai 0.5.0 on its CPU clock, since no GPU is here
-  (`traceml_loop.py`): the emulated device's work is the forward pass of its step. It ran the same draws at another time of the same loaded machine.
+  (`traceml_loop.py`): the emulated device's work is the forward pass of its step. It ran the same draws at another time of the same
+  loaded machine. It tells one kind of input, and takes a wait of the host for it also where the device never waits (own-thread, main-thread-covered).
 
 Each miss, and its reason:
 

@@ -1,5 +1,12 @@
 #!/usr/bin/env python3
-"""bench/labelled/loop.py with TraceML's own marks, for bench/accuracy/traceml.py: the step is the model's forward pass."""
+"""bench/labelled/loop.py with TraceML's own marks: the step on the emulated device is the model's forward pass.
+
+    pip install traceml-ai    # into an environment with torch; 0.5.0 was asked
+    STOKER_EMULATE=1 STOKER_BIN=bin/stoker PYTHONPATH=python traceml run --run-name few-workers bench/accuracy/traceml_loop.py --args FLAGS
+
+FLAGS are those of the draw in processes.jsonl. What it says goes there by hand, as a line with "what": "traceml". On a loaded machine
+its aggregator takes more than the 15 s that TraceML waits for it (DEFAULT_TCP_READY_TIMEOUT_SEC): 200 were given.
+"""
 
 import sys
 from pathlib import Path
