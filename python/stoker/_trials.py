@@ -89,7 +89,7 @@ def trial_of(name: str, source: Source, ops: tuple[Op, ...], dtype: torch.dtype 
     recipe = Recipe(source, ops, core.mode, core.size)
     job = Job(recipe, None if dtype is None else _steps(dtype, recipe.bands), torch.empty(0), None)
     expected = job.run(pixels(core))
-    return Trial(name, job._replace(place=torch.empty_like(expected)), expected)
+    return Trial(name, job._replace(place=torch.zeros_like(expected)), expected)
 
 
 class _Decoded(Source):
