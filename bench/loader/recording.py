@@ -137,9 +137,11 @@ def feed():
     _tensors.install(sys.modules)
 
 
+TALLY = Tally(_judged.Account(None))
+
+
 def batch(data):
-    tally = Tally(_judged.Account(None))
-    return _defer._deferred(lambda: alone(data), Recording(True, tally))
+    return _defer._deferred(lambda: alone(data), Recording(True, TALLY))
 
 
 # The script's own part.

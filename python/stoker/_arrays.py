@@ -34,6 +34,7 @@ VALUES = "the values of an array"  # what may be asked for
 _DTYPES = {np.dtype(name) for name in ("uint8", "int16", "int32", "int64", "float16", "float32", "float64")}
 _BYTES = np.dtype("uint8")
 _SMALL = 64  # numbers of a constant
+_been: set[bool] = set()  # whether there has been one that waited, in this process
 _refused = mmap.mmap(-1, 1)  # of this process and its children: 1 where some library did not take what waits
 
 
@@ -57,6 +58,7 @@ class LaterArray(metaclass=_Posing):
 
     def __init__(self, cell: Cell) -> None:
         object.__setattr__(self, "cell", cell)
+        _been.add(True)
         if found := recording():
             found.tensors.append(weakref.ref(self))
 
@@ -634,7 +636,7 @@ def _dense(plan: Plan) -> bool:
 def _plan_of(image: Any, fixed: bool) -> Plan | None:
     """The array of a picture that is not made; None: something else, or it is made, or better left."""
     found = recording()
-    if found is None or not may_wait(found):
+    if found is None or not _may(found):
         return None
     Image = sys.modules["PIL.Image"].Image
     if not isinstance(image, Image) or type(image).__array_interface__ is not Image.__array_interface__:
@@ -643,16 +645,21 @@ def _plan_of(image: Any, fixed: bool) -> Plan | None:
     if recipe is None:
         return None
     (width, height), bands = recipe.size, recipe.bands
-    if min(width, height) < 2:  # how one with a side of one lies in memory no sample tells
+    if min(width, height) < 2 or not may_wait(found):  # how one with a side of one lies in memory no sample tells
         return None
     found.waited = True
     look = look_of(bands, fixed)
     return Plan(recipe.copy(), (), Steps(look, (), look), (), look.shape((height, width, bands)), _BYTES, (height, width, bands))
 
 
-def may_wait(found: Recording) -> bool:
-    """Whether arrays may, in this fetch."""
+def _may(found: Recording) -> bool:
     return found.again and found.tally.arrays and not _refused[0]
+
+
+def may_wait(found: Recording) -> bool:
+    """Whether an array may, in this fetch; where not all that takes one is in place, it is from the next one on."""
+    found.wanted = True
+    return _may(found) and not found.still
 
 
 def later_of(plan: Plan) -> LaterArray:
@@ -747,7 +754,10 @@ _originals: dict[tuple[str, str], Any] = {
     ("torch", "from_numpy"): torch.from_numpy,
     ("numpy", "ascontiguousarray"): np.ascontiguousarray,
 }
-_standing: list[tuple[Any, str, Any, _Standing]] = []
+_standing: list[tuple[dict[str, Any], str, Any, _Standing]] = []
+_makers: list[tuple[dict[str, Any], str, Any, _Standing]] = []  # those of them that give arrays of what is none
+_MAKERS = {"array", "asarray", "asanyarray", "ascontiguousarray", "imread", "imdecode"}
+_STILL = 2  # fetches with pictures and without arrays: then it is thought that a data set has none
 _known: set[str] = set()
 _OURS: dict[str, dict[str, Any]] = {
     "numpy": {"array": _array, "asarray": _asarray, "asanyarray": _asarray, "ascontiguousarray": _contiguous, "require": _required},
@@ -760,18 +770,19 @@ HANDLERS: dict[str, Callable[..., Any]] = {}
 LIBRARIES: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {}
 
 
-def _prepare() -> None:
+def prepare() -> None:
+    """Have what stands for functions, of all modules that there are."""
     for module, functions in _OURS.items():
         if module not in _known:
             _known.add(module)
             for name, ours in functions.items():
-                original = getattr(sys.modules[module], name)
-                _standing.append((sys.modules[module], name, original, _Standing(original, ours)))
+                _stand_for(sys.modules[module], name, getattr(sys.modules[module], name), ours)
     if "cv2" in sys.modules and "cv2" not in _known:  # it takes NumPy's own type alone
         _known.add("cv2")
         module = sys.modules["cv2"]
-        functions = [(name, value) for name, value in vars(module).items() if type(value) is BuiltinFunctionType]
-        _standing.extend((module, name, value, _Standing(value, HANDLERS.get(name, _same))) for name, value in functions)
+        for name, value in list(vars(module).items()):
+            if type(value) is BuiltinFunctionType:
+                _stand_for(module, name, value, HANDLERS.get(name, _same))
     for library, (is_there, install) in LIBRARIES.items():
         if library not in _known and is_there():
             _known.add(library)
@@ -783,22 +794,31 @@ def _prepare() -> None:
         replace(sys.modules["PIL.Image"], "fromarray", _from_array)
 
 
+def _stand_for(module: Any, name: str, original: Any, ours: Callable[..., Any]) -> None:
+    row = vars(module), name, original, _Standing(original, ours)
+    _standing.append(row)
+    if name in _MAKERS:
+        _makers.append(row)
+
+
 @contextmanager
-def standing() -> Iterator[None]:
+def standing(found: Recording) -> Iterator[None]:
     """Functions of C that take pictures and arrays are stood for within; a program may have its own in their place."""
     if "PIL.Image" not in sys.modules:
         yield
         return
-    _prepare()
-    placed = [each for each in _standing if getattr(each[0], each[1]) is each[2]]
-    for module, name, _, ours in placed:
-        setattr(module, name, ours)
+    prepare()
+    found.still = not _been and found.tally.still >= _STILL
+    placed = [each for each in (_makers if found.still else _standing) if each[0].get(each[1]) is each[2]]
+    for names, name, _, ours in placed:
+        names[name] = ours
     try:
         yield
     finally:
-        for module, name, original, ours in placed:
-            if getattr(module, name) is ours:
-                setattr(module, name, original)
+        for names, name, original, ours in placed:
+            if names.get(name) is ours:
+                names[name] = original
+        found.tally.still = 0 if found.wanted else found.tally.still + found.used
 
 
 # When a fetch ends.

@@ -23,10 +23,49 @@ def sound(data: bytes | memoryview, trusting: bool = False, scan: int = 0) -> in
     trusting: a scan that is to be the only one is not searched, which is most of the work, where the file ends as it
     should. scan: where Pillow found that the first one begins, 0 where that is not known.
     """
+    if trusting and _known(data, scan):
+        return len(data)
+    reader = _Reader(data, trusting, scan)
     try:
-        return _Reader(data, trusting, scan).end()
+        end = reader.end()
     except IndexError:  # cut
         return 0
+    if trusting and end and not reader.progressive and reader.scan_at == scan:
+        _keep(data, scan, reader.sides_at)
+    return end
+
+
+#: Headers that were found sound, but for the picture's sides: by their length where those stand, and what is around.
+_sound: dict[int, tuple[int, set[bytes]]] = {}
+_LONGEST = 4096  # bytes of one that is kept
+_MOST = 256  # of one length, and lengths
+
+
+def _known(data: bytes | memoryview, scan: int) -> bool:
+    """Whether an earlier file had the same header, of other sides, and this one ends as it should."""
+    at, headers = _sound.get(scan, _NONE)
+    if not headers or data[-2:] != b"\xff\xd9":
+        return False
+    header = bytes(data[:scan])
+    sides = header[at : at + 4]
+    return sides[:2] != b"\0\0" != sides[2:] and header[:at] + header[at + 4 :] in headers
+
+
+_NONE: tuple[int, set[bytes]] = (0, set())
+
+
+def _keep(data: bytes | memoryview, scan: int, sides: int) -> None:
+    """What stands before the scan is sound, wherever a scan may be trusted."""
+    if scan > _LONGEST or data[-2:] != b"\xff\xd9":
+        return
+    at, headers = _sound.get(scan, _NONE)
+    if at != sides or len(headers) >= _MOST:
+        headers = set()
+        if len(_sound) >= _MOST:
+            _sound.clear()
+        _sound[scan] = sides, headers
+    header = bytes(data[:scan])
+    headers.add(header[:sides] + header[sides + 4 :])
 
 
 class Told(NamedTuple):
@@ -64,6 +103,7 @@ class _Reader:
         self.applications: list[bytes] = []
         self.progressive = False
         self.scans = 0
+        self.sides_at = 0
 
     def end(self) -> int:
         data, at = self.data, 2
@@ -77,6 +117,8 @@ class _Reader:
             segment = bytes(data[at + 4 : behind])
             if behind < at + 4 or behind > len(data) or not self.take(marker, segment):
                 return 0
+            if marker in _FRAMES:
+                self.sides_at = at + 5
             at = behind
             if marker in _FRAMES and self.usual(at):
                 at, marker, self.scans = self.scan_at, _SCAN, 1

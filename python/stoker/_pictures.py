@@ -22,7 +22,6 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Container
-from threading import get_ident
 from typing import Any
 
 from . import _files, _jpeg, _png, _share
@@ -54,6 +53,7 @@ class Tally:
         self.pillow = 0  # made by Pillow after all
         self.trusting = True  # no file that seemed sound was not
         self.arrays = True  # may wait: none was kept, nor read row by row
+        self.still = 0  # fetches with pictures since one that asked for arrays
 
     def worth(self) -> bool:
         """Whether it pays to wait with more of them; one by one the daemon takes what Pillow does."""
@@ -90,7 +90,6 @@ class Recording(metaclass=_Now):
 
     def __init__(self, again: bool, tally: Tally) -> None:
         self.again = again  # whether it can be done once more
-        self.used = False  # there was something to record
         self.tally = tally
         self.newest: Source | None = None
         self.failed = False  # something cannot be made: Pillow would have said so before
@@ -98,8 +97,15 @@ class Recording(metaclass=_Now):
         self.recipes: list[weakref.ref[Recipe]] = []
         self.tensors: list[weakref.ref[Any]] = []
         self.arrays: list[weakref.ref[Any]] = []  # of NumPy, that somebody still has when it ends
-        self.waited = False  # some array did
+        self.still = False  # no array may wait, as none is expected
+        self.wanted = False  # some array was asked for
+        self.waited = False  # and waited
         self.sequence = False  # and was taken for a sequence
+
+    @property
+    def used(self) -> bool:
+        """Whether there was something to record."""
+        return self.newest is not None
 
     @property
     def trusts(self) -> bool:
@@ -157,28 +163,29 @@ class Source:
         return image.im
 
 
+_weakly = weakref.ref
+
+
 class Recipe:
     """Stands where Pillow has the core image. Never changes but for being made; each image has one of its own."""
 
-    __slots__ = ("source", "ops", "mode", "size", "value", "lent", "__weakref__")
+    __slots__ = ("source", "ops", "mode", "size", "value", "__weakref__")
     readonly = 0  # Pillow asks that of the core
 
     def __init__(self, source: Source, ops: tuple[Op, ...], mode: str, size: tuple[int, int]) -> None:
         self.source, self.ops, self.mode, self.size = source, ops, mode, size
         self.value: Any = None  # the real core, once made
-        self.lent = 0  # the thread in which one of Pillow's methods may call this
         if found := getattr(_thread, "recording", None):
-            if not _Undo.images:
-                _Undo.images = True
-            found.used = True
-            found.recipes.append(weakref.ref(self))
+            found.recipes.append(_weakly(self))
 
     @property
     def bands(self) -> int:
         return BANDS[self.mode]
 
     def then(self, *op: Any, mode: str | None = None, size: tuple[int, int] | None = None) -> Recipe:
-        after = Recipe(self.source, _joined(self.ops, op), mode or self.mode, size or self.size)
+        ops = self.ops
+        ops = _joined(ops, op) if ops and ops[-1] == _SWAP else (*ops, op)
+        after = Recipe(self.source, ops, mode or self.mode, size or self.size)
         if op[0] in left:
             _share.because(_share.PILLOW, f"such as {op[0]}, which is Pillow's here")
             after.make()
@@ -214,6 +221,11 @@ class Recipe:
         return self.make().crop(box)
 
     def resize(self, size: tuple[int, int], resample: int, box: tuple[float, ...]) -> Any:
+        if box == (0, 0, *self.size) and type(size) is tuple and len(size) == 2:  # as it mostly is
+            width, height = size
+            sides = type(width) is type(height) is int and 0 < width < _LIMIT and 0 < height < _LIMIT
+            if sides and isinstance(resample, int) and type(resample) is not bool and 0 <= resample < len(_FILTERS):
+                return self.then("resize", width, height, int(resample), None, size=size)
         numbers = _integers(size), _integers((resample,)), _floats(box)
         if all(numbers) and len(numbers[0]) == 2 and len(box) == 4:
             (width, height), (kind,), (left, top, right, bottom) = numbers
@@ -298,13 +310,18 @@ def deferred(image: Any, modes: Container[str] = _PLAIN) -> Recipe | None:
     recipe = getattr(image, "_im", None)
     if recipe is None:
         recipe = _defer(image)
-    return recipe if type(recipe) is Recipe and recipe.value is None and recipe.mode in modes and recording() else None
+    if type(recipe) is not Recipe or recipe.value is not None or recipe.mode not in modes:
+        return None
+    return recipe if getattr(_thread, "recording", None) else None
 
 
 def _defer(image: Any) -> Recipe | None:
     """Read a file that Pillow would decode now, as it would be read; None: it is left to Pillow."""
     found = recording()
-    if found is None or not found.tally.worth() or not _plain(image):
+    if found is None or not found.tally.worth():
+        return None
+    mode, sides = image.mode, image.size
+    if not _plain(image, mode, sides, found.trusts):
         return None
     file = image.fp
     try:
@@ -323,10 +340,12 @@ def _defer(image: Any) -> Recipe | None:
     except (OSError, ValueError, AttributeError):
         return None  # Pillow meets it as well
     _as_loaded(image)
-    found.newest = source = Source(data, image.format, image.mode, image.size)
+    found.newest = source = Source(data, image.format, mode, sides)
     files.keep(source)
     found.tally.opened += 1
-    image._im = Recipe(source, (), image.mode, image.size)
+    image._im = Recipe(source, (), mode, sides)
+    if not _Undo.images:
+        _Undo.images = True
     image.tile, image.map, image.readonly = [], None, 0
     if image._exclusive_fp and image._close_exclusive_fp_after_loading:
         file.close()
@@ -334,7 +353,7 @@ def _defer(image: Any) -> Recipe | None:
     return image._im
 
 
-def _plain(image: Any) -> bool:
+def _plain(image: Any, mode: str, size: tuple[int, int], trusting: bool) -> bool:
     """Whether this is an opened JPEG or PNG as Pillow left it: not loaded, no draft, nothing replaced."""
     module, name = _KINDS.get(getattr(image, "format", None), ("PIL.Image", ""))
     if type(image) is not getattr(sys.modules[module], name, None) or image.format in left:
@@ -343,16 +362,14 @@ def _plain(image: Any) -> bool:
         return False
     if sys.modules["PIL.ImageFile"].LOAD_TRUNCATED_IMAGES:
         return False
-    mode, size = image.mode, image.size
-    if len(image.tile) != 1 or image.decoderconfig or any(map(vars(image).__contains__, _REPLACED)):
+    if len(image.tile) != 1 or image.decoderconfig or not _REPLACED.isdisjoint(vars(image)):
         return False
     decoder, extents, offset, told = image.tile[0]
     if image.format == "JPEG":
         return mode in _PLAIN and (decoder, extents, offset, told) == ("jpeg", (0, 0, *size), 0, (mode, ""))
-    found = recording()
-    again, veiled = found is not None and found.trusts, mode == "P" and "transparency" in image.info
+    veiled = mode == "P" and "transparency" in image.info
     return (
-        again
+        trusting
         and not veiled
         and not image.is_animated
         and mode in BANDS
@@ -361,7 +378,7 @@ def _plain(image: Any) -> bool:
 
 
 _KINDS = {"JPEG": ("PIL.JpegImagePlugin", "JpegImageFile"), "PNG": ("PIL.PngImagePlugin", "PngImageFile")}
-_REPLACED = ("load", "load_read", "load_prepare", "load_end")
+_REPLACED = {"load", "load_read", "load_prepare", "load_end"}
 
 
 def _end(image: Any, data: bytes | memoryview, at: int, trusting: bool) -> int:
@@ -524,8 +541,10 @@ def install() -> bool:
     put(Image.Image, "im", property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
     put(Image.Image, "load", _load_in_place_of(Image.Image.load))
     put(ImageFile.ImageFile, "load", _load_file_in_place_of(_load_file))
-    wraps = dict.fromkeys(("copy", "__copy__", "convert", "crop", "reduce", "resize", "transpose"), _lending_to)
-    wraps |= {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
+    for name in ("copy", "convert", "crop", "reduce", "resize", "transpose"):
+        if _of(method := getattr(Image.Image, name), Image):
+            _callers.add(method.__code__)
+    wraps = {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
     for name, wrap in wraps.items():
         if _of(method := getattr(Image.Image, name), Image):
             put(Image.Image, name, wrap(method))
@@ -612,14 +631,18 @@ def _core_in_place_of(original: Any) -> Any:
         recipe = self._im
         if type(recipe) is not Recipe:
             return original(self)
-        if recipe.value is None and recipe.lent == get_ident():
-            return recipe
-        if recipe.value is None and recording():
+        if recipe.value is None and getattr(_thread, "recording", None):
+            if _caller(1).f_code in _callers or getattr(_thread, "lent", None) is recipe:
+                return recipe
             Recording.needed(PIXELS)
         self._im = recipe.make()
         return self._im
 
     return im
+
+
+_caller = sys._getframe
+_callers: set[types.CodeType] = set()  # of Pillow's methods that use the core only to call it: they get the recipe
 
 
 def _load_in_place_of(original: Any) -> Any:
@@ -651,11 +674,11 @@ def _lending_to(original: Any) -> Any:
         recipe = deferred(self, BANDS)
         if recipe is None:
             return original(self, *args, **kwargs)
-        before, recipe.lent = recipe.lent, get_ident()
+        before, _thread.lent = getattr(_thread, "lent", None), recipe
         try:
             return original(self, *args, **kwargs)
         finally:
-            recipe.lent = before
+            _thread.lent = before
 
     return method
 
@@ -802,9 +825,9 @@ def _expand(original: Any, image: Any, border: Any = 0, fill: Any = 0) -> Any:
 
 def bare(image: Any, recipe: Recipe) -> Any:
     """An image of its own, that knows nothing of the file."""
-    from PIL import Image
-
-    return Image.Image()._new(recipe)
+    if not _Undo.images:
+        _Undo.images = True
+    return sys.modules["PIL.Image"].Image()._new(recipe)
 
 
 def _autocontrast(

@@ -198,8 +198,16 @@ class Plan(NamedTuple):
         return end if end.dtype is self.dtype else end._replace(dtype=self.dtype)
 
     def strides(self) -> tuple[int, ...]:
-        if self.steps is not None:
-            return _strides(self.steps.end, self.around)
+        steps = self.steps
+        if steps is not None:
+            key = id(steps), self.around
+            same, found = _laid.get(key, _NEVER)
+            if same is not steps:
+                if len(_laid) >= 1024:
+                    _laid.clear()
+                found = steps.end.strides(self.around)
+                _laid[key] = steps, found
+            return found
         return tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def then(self, *calls: Call) -> Plan | None:
@@ -209,14 +217,15 @@ class Plan(NamedTuple):
             return None
         if self.tail:
             return self._then(calls)
-        key = self.steps, self.dtype, recipe.size, recipe.bands, calls
-        rest = _thens.get(key, ITSELF)
-        if rest is ITSELF:  # no earlier picture had it
+        key = id(self.steps), self.dtype, recipe.size, recipe.mode, calls
+        steps, rest = _thens.get(key, _NEVER)
+        if steps is not self.steps:  # no earlier picture had it
             if len(_thens) >= 1024:
                 _thens.clear()
             after = self._then(calls)
-            rest = _thens[key] = after and after[1:]
-        return rest and Plan(recipe, *rest)
+            rest = after and after[1:]
+            _thens[key] = self.steps, rest
+        return rest and plan_of((recipe, *rest))
 
     def _then(self, calls: tuple[Call, ...]) -> Plan | None:
         assert self.recipe is not None and self.steps is not None
@@ -294,12 +303,12 @@ class Plan(NamedTuple):
         return _Indexing(self).run(key)
 
 
+plan_of = functools.partial(tuple.__new__, Plan)  # of all its fields, without a call of Python's
+
+#: By steps that are the same object, which is kept here.
 _thens: dict[Any, Any] = {}  # what further calls make of a plan, but for its recipe
-
-
-@functools.lru_cache(1024)
-def _strides(look: Look, around: Sides) -> tuple[int, ...]:
-    return look.strides(around)
+_laid: dict[Any, Any] = {}  # its strides
+_NEVER = None, None
 
 
 _TORCH = {

@@ -21,7 +21,7 @@ from torch.multiprocessing import reductions
 from . import _share
 from ._making import maker
 from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace, undoing
-from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
+from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of, plan_of
 
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
@@ -332,8 +332,7 @@ def bytes_of(recipe: Recipe, rows: bool) -> Plan | None:
     (width, height), bands = recipe.size, recipe.bands
     if min(width, height) < 2:  # how one with a side of one lies in memory no sample tells
         return None
-    look = _LOOKS[bands > 1, rows]
-    return Plan(recipe.copy(), (), Steps(look, (), look), (), (bands, height, width), torch.uint8, (height, width, bands))
+    return plan_of((recipe, (), _BEGUN[bands > 1, rows], (), (bands, height, width), torch.uint8, (height, width, bands)))
 
 
 _LOOKS = {
@@ -342,17 +341,30 @@ _LOOKS = {
     (False, True): Look("1HW", ("", "W", ""), torch.uint8, False),
     (False, False): Look("1HW", ("", "W", ""), torch.uint8, False),
 }  # by whether there are several bands, and whether row by row, which torch takes a single band for anyway
+_BEGUN = {key: Steps(look, (), look) for key, look in _LOOKS.items()}
 
 
 # Putting it in place.
 
 
 def _to_tensor(original: Any, pic: Any) -> Any:
-    plan = _plan_of(pic, rows=False)
-    if plan is None:
+    recipe = deferred(pic, BANDS)
+    if recipe is None:
         return original(pic)
-    after = plan.then(*_scalers(torch.get_default_dtype()))
-    return original(pic) if after is None else Later(Cell(after))
+    key = recipe.size, recipe.mode, torch.get_default_dtype()
+    rest = _scaled.get(key)
+    if rest is None:  # no earlier picture had it
+        plan = bytes_of(recipe, False)
+        after = plan and plan.then(*_scalers(key[-1]))
+        if after is None:
+            return original(pic)
+        if len(_scaled) >= 1024:
+            _scaled.clear()
+        rest = _scaled[key] = after[1:]
+    return Later(Cell(plan_of((recipe, *rest))))
+
+
+_scaled: dict[Any, Any] = {}  # what F.to_tensor makes of a picture, but for its recipe
 
 
 @functools.lru_cache(64)
