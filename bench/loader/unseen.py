@@ -481,7 +481,7 @@ def gray(place):
 def monai(place):
     import monai.transforms as M
 
-    steps = M.Compose([M.LoadImage(image_only=True), M.EnsureChannelFirst(), M.ScaleIntensity(), M.Resize((224, 224)), M.RandFlip(prob=0.5, spatial_axis=0), M.RandRotate90(prob=0.5)])
+    steps = M.Compose([M.LoadImage(image_only=True), M.EnsureChannelFirst(), M.ScaleIntensity(), M.Resize((224, 224)), M.RandFlip(prob=0.5, spatial_axis=0), M.RandRotate90(prob=0.5)]).set_random_state(3)
     return listed(place, lambda path, label: (steps(path), label))
 
 
@@ -1419,7 +1419,7 @@ def monai3d(place):
     import monai.transforms as M
 
     volume = np().random.default_rng(3).normal(0, 1, (1, 48, 48, 32)).astype("float32")
-    steps = M.Compose([M.ScaleIntensity(), M.RandSpatialCrop((32, 32, 16), random_size=False), M.RandFlip(prob=0.5, spatial_axis=0)])
+    steps = M.Compose([M.ScaleIntensity(), M.RandSpatialCrop((32, 32, 16), random_size=False), M.RandFlip(prob=0.5, spatial_axis=0)]).set_random_state(3)
     return lambda at, label: steps(volume)
 
 
@@ -1502,19 +1502,20 @@ def page(rows):
             lines.append(f"| {title} | {kind} | {last['result']}: {last['why']:.80} | | | | {len(done)} |")
             continue
         ratios, equal = sorted(row["ratio"] for row in done if "ratio" in row), all(row.get("equal") for row in done)
-        found.append((kind, last["result"], equal, statistics.median(ratios)))
+        found.append((kind, last["result"], equal, ratios))
         spread = f" ({ratios[0]:.2f} to {ratios[-1]:.2f})" if len(ratios) > 1 else ""
-        lines.append(f"| {title} | {kind} | {last['result']} | {', '.join(map(str, last['made']))} | {'yes' if equal else 'NO'} | {statistics.median(ratios):.2f}{spread} | {len(done)} |")
+        share = f"{statistics.median(ratios):.2f}{spread}" if ratios else "-"
+        lines.append(f"| {title} | {kind} | {last['result']} | {', '.join(map(str, last['made']))} | {'yes' if equal else 'NO'} | {share} | {len(ratios)} |")
     lines.append("")
     for name, kinds in (("of the 58, with pictures", (SEEN,)), ("of the 35", (FRESH,)), ("all with pictures", (SEEN, FRESH)), ("without pictures", (PLAIN,))):
         these = [each for each in found if each[0] in kinds]
         if not these:
             continue
         counts = [sum(each[1] == result for each in these) for result in ("whole", "part", "none")]
-        whole = [each[3] for each in these if each[1] == "whole"]
+        whole = [statistics.median(each[3]) for each in these if each[1] == "whole" and each[3]]
         lines.append(
             f"- {name}: {len(these)}, {counts[0]} whole ({counts[0] / len(these):.0%}), {counts[1]} part, {counts[2]} none ({counts[2] / len(these):.0%}), "
-            f"{sum(not each[2] for each in these)} unequal; CPU of the whole ones at the median {statistics.median(whole) if whole else math.nan:.2f}."
+            f"{sum(not each[2] for each in these)} unequal; CPU of the {len(whole)} whole ones that were measured at the median {statistics.median(whole) if whole else math.nan:.2f}."
         )  # fmt: skip
     return "\n".join(lines)
 
@@ -1525,14 +1526,14 @@ def main():
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=math.inf)
-    parser.add_argument("--quick", action="store_true", help="for class and equality alone: 64 pictures, an epoch that is compared and one whose CPU time is taken, both with workers")
+    parser.add_argument("--quick", action="store_true", help="for class and equality alone: 20 pictures, without workers, alone and then fed in the same process")
     parser.add_argument("--repositories", default=os.sep)
     arguments = parser.parse_args()
     arguments.losses, end = 0, time.monotonic() + 60 * arguments.minutes
     bench.prepare()
     bench.EPOCHS, tensors.COUNT = 1, 96
     if arguments.quick:
-        bench.WORKERS, bench.COUNTED, tensors.COUNT = (2,), 1, 64
+        bench.BATCH, tensors.COUNT = 4, 32
     with tempfile.TemporaryDirectory() as drawn:
         arguments.folder = os.path.join(drawn, "train")
         tensors.draw(drawn)
@@ -1543,11 +1544,19 @@ def main():
                     continue
                 if title not in chosen(arguments) or time.monotonic() > end:
                     continue
-                row = {"quick": arguments.quick} | bench.judged(title, bench.measure(title, False, arguments), bench.measure(title, True, arguments))
+                row = measured(title, arguments)
                 with open(arguments.out, "a") as file:
                     file.write(json.dumps(row) + "\n")
                 print(json.dumps(row), file=sys.stderr, flush=True)
     print(page(rows_of(arguments.out)))
+
+
+def measured(title, arguments):
+    if not arguments.quick:
+        return bench.judged(title, bench.measure(title, False, arguments), bench.measure(title, True, arguments))
+    both = bench.measure(title, None, arguments)
+    alone, fed = both.get("alone", both), both.get("fed", both)
+    return {"quick": True} | bench.judged(title, alone, {"said": both["said"], **fed})
 
 
 def chosen(arguments):

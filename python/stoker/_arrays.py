@@ -95,6 +95,11 @@ class LaterArray(metaclass=_Posing):
             return self.cell.value.strides
         return tuple(step * plan.dtype.itemsize for step in plan.strides())
 
+    @property
+    def flags(self) -> Any:
+        plan = self.cell.plan
+        return self.cell.value.flags if plan is None else _Flags(self)
+
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: functools.reduce(operator.mul, self.shape, 1))
     itemsize = property(lambda self: self.dtype.itemsize)
@@ -234,6 +239,42 @@ def _check_caller(instructions: set[str]) -> None:
         if found := recording():
             found.sequence = True
         raise TypeError("an array that is not made yet is no sequence")
+
+
+class _Flags:
+    """What `flags` gives of an array that waits; what is not known of it, and what is set, is the real one's."""
+
+    __slots__ = ("_later",)
+
+    def __init__(self, later: LaterArray) -> None:
+        object.__setattr__(self, "_later", later)
+
+    def __getitem__(self, name: str) -> Any:
+        plan = self._later.cell.plan
+        if plan is not None and name in ("WRITEABLE", "W"):
+            return not plan.look.fixed
+        if plan is not None and name in ("C_CONTIGUOUS", "CONTIGUOUS", "C"):
+            return _dense(plan)
+        return _made(self._later).flags[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _made(self._later).flags[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("writeable", "c_contiguous", "contiguous"):
+            return self[name.upper()]
+        return getattr(_made(self._later).flags, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(_made(self._later).flags, name, value)
+
+    def __repr__(self) -> str:
+        return repr(_made(self._later).flags)
+
+    def __eq__(self, other: object) -> bool:
+        return _made(self._later).flags == other
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def _made(later: LaterArray) -> Any:
@@ -770,7 +811,8 @@ HANDLERS: dict[str, Callable[..., Any]] = {}
 LIBRARIES: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {}
 
 
-def _prepare() -> None:
+def prepare() -> None:
+    """Have what stands for functions, of all modules that there are."""
     for module, functions in _OURS.items():
         if module not in _known:
             _known.add(module)
@@ -791,6 +833,11 @@ def _prepare() -> None:
         _known.add("fromarray")
         undoing(lambda: _known.discard("fromarray"))
         replace(sys.modules["PIL.Image"], "fromarray", _from_array)
+    utils = sys.modules.get("torchvision.utils")
+    if hasattr(utils, "_Image_fromarray") and "ToPILImage" not in _known:  # torchvision's own copy of it
+        _known.add("ToPILImage")
+        undoing(lambda: _known.discard("ToPILImage"))
+        replace(utils, "_Image_fromarray", _from_array)
 
 
 def _stand_for(module: Any, name: str, original: Any, ours: Callable[..., Any]) -> None:
@@ -806,7 +853,7 @@ def standing(found: Recording) -> Iterator[None]:
     if "PIL.Image" not in sys.modules:
         yield
         return
-    _prepare()
+    prepare()
     found.still = not _been and found.tally.still >= _STILL
     placed = [each for each in (_makers if found.still else _standing) if each[0].get(each[1]) is each[2]]
     for names, name, _, ours in placed:

@@ -1,6 +1,4 @@
-"""torchvision's Gaussian blurs, whose sums torch itself has to make: they wait as well, so that the daemon makes what comes
-before them for a whole batch in one go. The rest is made here, by torch and Pillow.
-"""
+"""torchvision's Gaussian blurs: they wait as pictures do. Torch makes them when what comes before has been made."""
 
 from __future__ import annotations
 
@@ -9,12 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from PIL import Image
 
-from . import _pictures
-from ._job import Job, pixels
-from ._pictures import Recipe, bare, deferred, with_ops
+from ._pictures import Recipe, bare, deferred
 from ._plan import Look
+from ._stages import stands
 
 NAME = "torch_blur"
 _MOST = 1e6  # of a sigma
@@ -32,10 +28,10 @@ _KNOWN = {*ROWS, _PLANES, _THRICE}
 def op_of(recipe: Recipe, kind: str, kernel: Any, sigma: Any, steps: tuple[str, ...]) -> tuple[Any, ...] | None:
     """The operation; None where it is not plain, or torchvision raises."""
     sides = [kernel, kernel] if type(kernel) is int else kernel
-    if type(sides) not in (list, tuple) or len(sides) != 2 or any(type(side) is not int or side < 1 or side % 2 == 0 for side in sides):
+    if type(sides) not in (list, tuple) or len(sides) != 2:
         return None
-    if sigma is None:
-        sigma = [side * 0.15 + 0.35 for side in sides]
+    if any(type(side) is not int or side < 1 or side % 2 == 0 for side in sides):
+        return None
     spread = [float(sigma)] * 2 if type(sigma) in (int, float) else sigma
     if type(spread) not in (list, tuple) or len(spread) not in (1, 2):
         return None
@@ -47,7 +43,9 @@ def op_of(recipe: Recipe, kind: str, kernel: Any, sigma: Any, steps: tuple[str, 
     return NAME, kind, list(sides), [*spread, *spread][:2], steps, recipe.mode, recipe.size
 
 
-def blurred(tensor: torch.Tensor, kind: str, kernel: list[int], sigma: list[float], steps: tuple[str, ...], *_: Any) -> torch.Tensor:
+def blurred(
+    tensor: torch.Tensor, kind: str, kernel: list[int], sigma: list[float], steps: tuple[str, ...], *_: Any
+) -> torch.Tensor:
     """What torchvision makes of bytes (band, row, column) that lie so."""
     bands, height, width = tensor.shape
     sides = height, width, bands
@@ -71,29 +69,4 @@ def of_picture(kind: str) -> Callable[..., Any]:
     return blur
 
 
-def begun(job: Job) -> tuple[Job, int]:
-    """What the daemon makes of it, and how many operations that are; all of them where there is no blur."""
-    ops = job.recipe.ops
-    for at, op in enumerate(ops):
-        if op[0] == NAME:
-            mode, (width, height) = op[-2:]
-            first = Recipe(job.recipe.source, ops[:at], mode, (width, height))
-            return Job(first, None, torch.empty(height, width, first.bands, dtype=torch.uint8).permute(2, 0, 1), None), at
-    return job, len(ops)
-
-
-def go_on(job: Job, first: torch.Tensor, done: int) -> None:
-    """Make the rest of it, of what was begun."""
-    op, *rest = job.recipe.ops[done:]
-    value = blurred(first, *op[1:])
-    if rest:
-        value = pixels(with_ops(_image(value), rest).im)
-    job.place.copy_(job.run(value))
-
-
-def _image(tensor: torch.Tensor) -> Any:
-    array = tensor[0] if len(tensor) == 1 else tensor.permute(1, 2, 0)
-    return Image.fromarray(array.contiguous().numpy())
-
-
-_pictures.MAKERS[NAME] = lambda image, *arguments: _image(blurred(pixels(image.im), *arguments))
+stands(NAME, blurred)

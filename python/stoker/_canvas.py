@@ -1,15 +1,16 @@
-"""New pictures of one colour, which wait for a picture to be pasted on them: together they are that picture with a
-border, and what the border cuts off is left out. And `thumbnail`, which changes a picture where it is.
+"""Pictures that are pasted on others.
+
+A new picture of one colour waits for one to be pasted on it: together they are that picture with a border, and what the
+border cuts off is left out. Further ones are laid into their places when all are made.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from threading import get_ident
 from typing import Any
 
-from ._pictures import BANDS, Canvas, Recipe, _fill, _integers, _of, bare, deferred, like, put, recording, replace, undoing
+from . import _stages
+from ._pictures import Canvas, Recipe, _fill, _integers, _of, bare, deferred, like, put, recording, replace, undoing
 
 _MOST = 1 << 26  # pixels of one, so that there is memory for it
 _SIDE = 1 << 16
@@ -27,8 +28,10 @@ def _new(original: Any, mode: Any, size: Any, color: Any = 0) -> Any:
 def _paste_in_place_of(original: Any) -> Any:
     @like(original)
     def paste(self: Any, im: Any, box: Any = None, mask: Any = None) -> Any:
-        canvas = self._im
-        made = _pasted(canvas, im, box) if type(canvas) is Canvas and mask is None and recording() else None
+        canvas, made = self._im, None
+        if mask is None and recording():
+            under = canvas if type(canvas) is Canvas else deferred(self)
+            made = under and _pasted(under, im, box)
         if made is None:
             return original(self, im, box, mask)
         self._im = made
@@ -36,8 +39,8 @@ def _paste_in_place_of(original: Any) -> Any:
     return paste
 
 
-def _pasted(canvas: Canvas, image: Any, box: Any) -> Recipe | Canvas | None:
-    """What a new picture is with another one on it; None: Pillow sees to it."""
+def _pasted(canvas: Canvas | Recipe, image: Any, box: Any) -> Recipe | Canvas | None:
+    """What a picture is with another one on it; None: Pillow sees to it."""
     at = (0, 0) if box is None else box
     if type(at) is not tuple or len(at) not in (2, 4):
         return None
@@ -54,38 +57,15 @@ def _pasted(canvas: Canvas, image: Any, box: Any) -> Recipe | Canvas | None:
     if inside != (0, 0, width, height):
         recipe = recipe.crop(inside)
     left, top = max(0, left), max(0, top)
+    if type(canvas) is Recipe:
+        if any(op[0] in _stages.HERE for op in recipe.ops):
+            return None
+        part = _stages.Part(recipe.source, recipe.ops, recipe.mode, recipe.size)
+        return canvas.then(_stages.PASTE, part, left, top, canvas.mode, canvas.size)
     right, bottom = wide - left - recipe.size[0], high - top - recipe.size[1]
     if any((left, top, right, bottom)):
         recipe = recipe.then("expand", left, top, right, bottom, canvas.fill, size=canvas.size)
     return recipe
-
-
-def _thumbnail_in_place_of(original: Any) -> Any:
-    @like(original)
-    def thumbnail(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(self._im) is not Recipe or deferred(self, BANDS) is None or "resize" in vars(self):
-            return original(self, *args, **kwargs)  # of a file that is not read yet less may be decoded
-        lent: list[Recipe] = []
-
-        def resize(*rest: Any, **more: Any) -> Any:  # whose core the original takes
-            image = type(self).resize(self, *rest, **more)
-            if type(image._im) is Recipe:
-                image._im.lent = get_ident()
-                lent.append(image._im)
-            return image
-
-        self.resize = resize
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            del self.resize
-            for recipe in lent:
-                recipe.lent = 0
-
-    return thumbnail
-
-
-_WRAPS: dict[str, Callable[[Any], Any]] = {"paste": _paste_in_place_of, "thumbnail": _thumbnail_in_place_of}
 
 
 def install() -> None:
@@ -96,9 +76,8 @@ def install() -> None:
     undoing(_installed.clear)
     Image = sys.modules["PIL.Image"]
     replace(Image, "new", _new)
-    for name, wrap in _WRAPS.items():
-        if _of(method := getattr(Image.Image, name), Image):
-            put(Image.Image, name, wrap(method))
+    if _of(Image.Image.paste, Image):
+        put(Image.Image, "paste", _paste_in_place_of(Image.Image.paste))
 
 
 _installed: list[bool] = []

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import _blurs, _files, _pictures, _share
+from . import _files, _pictures, _share, _stages
 from ._job import Job, job_of
 from ._line import Line
 from ._pictures import Recording
-from ._plan import Cell, Family, Look, Plan, Sides
+from ._plan import Cell, Family, Look, Plan, Sides, turned
 from ._room import Room, rooms
 from ._verify import same_bits
 
@@ -74,22 +74,31 @@ class Maker:
         """Make them; False: the daemon was lost, and may still write to where they go."""
         if not jobs:
             return True
-        begun = [_blurs.begun(job) for job in jobs]
-        sent = [first for first, _ in begun]
+        begun = [_stages.begun(job) for job in jobs]
+        sent = [each for job, firsts in zip(jobs, begun) for each in firsts or [job]]
         failed = sent if self.line is None else self.line(sent)
         if failed is None:
             return False
-        for job in failed:
-            _share.went(job.recipe.source, _share.PILLOW)
-            job.by_pillow()
-        _share.all_went([job.recipe.source for job in jobs], kind)
-        for job, (first, done) in zip(jobs, begun):
-            if first is not job:
-                _share.went(job.recipe.source, _share.PART)
-                _blurs.go_on(job, first.place, done)
+        lost, whole = set(map(id, failed)), []
+        for job, firsts in zip(jobs, begun):
+            if firsts or id(job) in lost:
+                self._end(job, firsts, lost, kind)
+            else:
+                whole.append(job.recipe.source)
+        _share.all_went(whole, kind)
         if self.differing is not None:
             self.differing += _differing(jobs)
         return True
+
+    def _end(self, job: Job, firsts: list[Job], lost: set[int], kind: int) -> None:
+        """Make of a picture what the daemon has not made, and count it."""
+        sources = [each.recipe.source for each in firsts or [job]]
+        if any(id(each) in lost for each in firsts or [job]):
+            job.by_pillow()
+            kind = _share.PILLOW
+        elif firsts and _stages.go_on(job, firsts):
+            kind = _share.PART
+        _share.all_went(sources, kind)
 
     def forked(self) -> None:
         """In a forked child: a thread of the parent's may hold the lock."""
@@ -168,7 +177,7 @@ class _Work:
             return begin[:1].expand(begin.shape)
         begin = look.empty(sides, plan.around)
         for axis in look.backwards():
-            recipe = recipe.transpose("WH".index(axis))
+            recipe = turned(recipe, axis)
         self.jobs.append(job_of(recipe, steps, look.planes(look.forwards(begin)), None))
         if look.fixed:
             begin.flags.writeable = False

@@ -333,7 +333,7 @@ def deferred(image: Any, modes: Container[str] = _PLAIN) -> Recipe | None:
 def _defer(image: Any) -> Recipe | None:
     """Read a file that Pillow would decode now, as it would be read; None: it is left to Pillow."""
     found = recording()
-    if found is None or not found.tally.worth():
+    if found is None or getattr(image, "format", None) not in _KINDS or not found.tally.worth():
         return None
     mode, sides = image.mode, image.size
     if not _plain(image, mode, sides, found.trusts):
@@ -560,7 +560,7 @@ def install() -> bool:
     put(Image.Image, "im", property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
     put(Image.Image, "load", _load_in_place_of(Image.Image.load))
     put(ImageFile.ImageFile, "load", _load_file_in_place_of(_load_file))
-    for name in ("copy", "__copy__", "convert", "crop", "reduce", "resize", "transpose"):
+    for name in ("copy", "__copy__", "convert", "crop", "reduce", "resize", "thumbnail", "transpose"):
         if _of(method := getattr(Image.Image, name), Image):
             _callers.add(method.__code__)
     wraps = {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}

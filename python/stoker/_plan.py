@@ -24,6 +24,7 @@ _NAMES = "HWC"
 FEW = (5, 7)  # height and width of samples: no product of some sides is the product of others
 _AROUND = (11, 13)  # of what a sample is cut out of
 _FLIPS = {"W": 0, "H": 1}  # Pillow's numbers
+_REVERSED = slice(None, None, -1)
 
 
 class ItselfType:
@@ -358,7 +359,10 @@ class _Indexing:
         except (TypeError, ValueError):
             return False
         whole = (start, stop, by) == (0, size, 1)
-        if not whole:
+        if each == _REVERSED and axis == "C" and self.look.array and self.plan.recipe.mode == "RGB" and not self.plan.steps.calls:
+            self.flips.append(axis)
+            step = step[1:] if step.startswith("-") else "-" + step
+        elif not whole:
             if axis not in _FLIPS or abs(by) != 1 or by < 0 and (not self.look.array or (start, stop) != (size - 1, -1)):
                 return False
             if by < 0:
@@ -379,13 +383,18 @@ class _Indexing:
         if cut:
             recipe = recipe.crop((left, top, right, bottom))
         for axis in self.flips:
-            recipe = recipe.transpose(_FLIPS[axis])
+            recipe = turned(recipe, axis)
         calls = plan.steps.calls
         if self.axes != self.look.axes:
             calls = (*calls, call_of(_reshaped, (self.axes,), {}))
         look = self.look._replace(axes=self.axes, steps=tuple(self.steps), cut=self.look.cut or cut)
         sides = bottom - top, right - left, recipe.bands
         return Plan(recipe, (), Steps(plan.steps.begin, calls, look), (), look.shape(sides), look.dtype, plan.around)
+
+
+def turned(recipe: Recipe, axis: str) -> Recipe:
+    """A picture backwards along an axis."""
+    return recipe.then("swap") if axis == "C" else recipe.transpose(_FLIPS[axis])
 
 
 def _reshaped(value: Any, axes: str) -> Any:

@@ -33,7 +33,7 @@ _KNOWN = set(
     "shape dtype ndim device layout requires_grad is_leaf grad_fn names is_sparse is_nested is_quantized "
     "is_cuda is_cpu is_mps is_meta"
     " size dim stride numel nelement is_floating_point is_complex is_contiguous element_size type get_device"
-    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip permute".split()
+    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip permute view".split()
 )
 VALUES = "the values of a tensor"  # what may be asked for
 _OWN = {
@@ -120,6 +120,11 @@ class Later(torch.Tensor, metaclass=_Posing):
         order = tuple(dims[0] if len(dims) == 1 and type(dims[0]) in (tuple, list) else dims)
         return self._view(lambda plan: plan.permuted(_positive(order)), lambda value: value.permute(*dims))
 
+    def view(self, *shape: Any) -> Any:
+        sides = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        same = tuple(sides) == tuple(self.shape)  # as some make sure of
+        return self._view(lambda plan: plan if same else None, lambda value: value.view(*shape))
+
     def _view(self, change: Any, look: Any) -> Any:
         """What another look at the same memory gives, where that can wait."""
         cell = self.cell
@@ -197,7 +202,7 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     elif func in _IN_PLACE or func in _ARITHMETIC:
         other = ITSELF if len(rest) == 1 and _same(later, rest[0]) else rest[0] if rest else None
         fits = kwargs.keys() <= {"alpha"} and len(rest) == 1 and (other is ITSELF or _fits(plan, other))
-        after = plan.then(call_of(func, (other,), kwargs)) if fits else None
+        after = plan.then(call_of(func, (other,), kwargs)) if fits else _added(plan, func, rest, kwargs)
     elif func is _aten.clone.default or func is _aten._to_copy.default:
         after = plan.then(call_of(func, (), kwargs)) if not rest and _copies(kwargs) else None
     else:
@@ -207,6 +212,15 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     if func in _IN_PLACE:
         return later if later.cell.change(after) else None
     return Later(Cell(after))
+
+
+def _added(plan: Plan, func: Any, rest: Any, kwargs: dict[str, Any]) -> Plan | None:
+    """With another tensor of its kind, such as noise, put into it when it is made."""
+    other = rest[0] if len(rest) == 1 and func in _IN_PLACE and kwargs.keys() <= {"alpha"} else None
+    fits = plan.recipe is not None and plan.dtype.is_floating_point and type(other) is torch.Tensor and _constant(other)
+    if not fits or other.shape != plan.shape or other.dtype != plan.dtype:
+        return None
+    return plan._replace(tail=(*plan.tail, Call(func, (other.clone(),), kwargs)))
 
 
 def _same(later: Later, other: Any) -> bool:
@@ -348,11 +362,23 @@ _BEGUN = {key: Steps(look, (), look) for key, look in _LOOKS.items()}
 
 
 def _to_tensor(original: Any, pic: Any) -> Any:
-    plan = _plan_of(pic, rows=False)
-    if plan is None:
+    recipe = deferred(pic, BANDS)
+    if recipe is None:
         return original(pic)
-    after = plan.then(*_scalers(torch.get_default_dtype()))
-    return original(pic) if after is None else Later(Cell(after))
+    key = recipe.size, recipe.mode, torch.get_default_dtype()
+    rest = _scaled.get(key)
+    if rest is None:  # no earlier picture had it
+        plan = bytes_of(recipe, False)
+        after = plan and plan.then(*_scalers(key[-1]))
+        if after is None:
+            return original(pic)
+        if len(_scaled) >= 1024:
+            _scaled.clear()
+        rest = _scaled[key] = after[1:]
+    return Later(Cell(plan_of((recipe, *rest))))
+
+
+_scaled: dict[Any, Any] = {}  # what F.to_tensor makes of a picture, but for its recipe
 
 
 @functools.lru_cache(64)

@@ -44,6 +44,7 @@ _ROWS: list[tuple[str, str, list[list[Op]]]] = [
     ("resize", "L", [[("resize", 11, 40, 3, None)]]),
     ("resize", "P LA RGBA", [[("resize", 11, 40, 0, None)]]),
     ("reduce", "L RGB", [[("reduce", 2, 3, (0, 0, 33, 27))], [("reduce", 4, 4, (1, 2, 30, 25))]]),
+    ("swap", "RGB", [[("swap",)]]),
     ("transpose", "L RGB RGBA", [[("transpose", method)] for method in range(7)]),
     ("affine", "L RGB", [[("affine", 33, 27, a, kind, fill)] for a, fill in ((TURN, None),) for kind in (0, 2, 3)]),
     ("affine", "RGB", [[("affine", 40, 30, SHEAR, kind, [9, 200, 77])] for kind in (0, 2, 3)]),

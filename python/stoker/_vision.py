@@ -15,7 +15,7 @@ import torch
 
 from . import _blurs, _pictures, _share
 from ._job import idle, pixels, table_of
-from ._pictures import Recipe, recording, replace
+from ._pictures import Recipe, bare, recording, replace
 from ._plan import FEW, Cell, Look, Plan, Steps, call_of, look_of
 from ._tensors import Later
 
@@ -190,8 +190,10 @@ _INNER = {"edge": -_MOST, "reflect": 1, "symmetric": 0}  # what a side must have
 
 
 def _brightness(original: Any, image: Any, brightness_factor: Any) -> Any:
-    plain = _waiting(image) is not None and _numbers(brightness_factor) and 0 <= brightness_factor <= _MOST_FACTOR
-    return _each(original, image, brightness_factor) if plain else None
+    plan = image.cell.plan if type(image) is Later else None
+    plain = plan is not None and (plan.dtype == torch.uint8 or plan.dtype.is_floating_point)
+    known = _numbers(brightness_factor) and 0 <= brightness_factor <= _MOST_FACTOR
+    return _each(original, image, brightness_factor) if plain and known else None
 
 
 _MOST_FACTOR = 1e6
@@ -261,6 +263,15 @@ def _normalize(original: Any, image: Any, mean: Any, std: Any, inplace: Any = Fa
     return _each(original, image, tuple(mean), tuple(std)) if plain and lists and all(std) else None
 
 
+def _to_picture(original: Any, pic: Any, mode: Any = None) -> Any:
+    plan = _waiting(pic)
+    recipe = None if plan is None else _picture(plan)
+    if recipe is None or mode not in (None, recipe.mode):
+        return None
+    original(torch.zeros(recipe.bands, 1, 1, dtype=torch.uint8), mode)  # which says what it has to say of the mode
+    return bare(None, recipe)
+
+
 def standing(record: Callable[..., Any]) -> Callable[..., Any]:
     """What is called in place of a function: as it is called, and it itself where nothing is recorded."""
 
@@ -304,6 +315,7 @@ def install() -> None:
         for function, ours in functions.items():
             if hasattr(sys.modules[name], function):
                 replace(sys.modules[name], function, standing(ours))
+    replace(sys.modules["torchvision.transforms.functional"], "to_pil_image", standing(_to_picture))
     if hasattr(sys.modules[_MISC], "_gaussian_blur_image_pil"):
         replace(sys.modules[_MISC], "_gaussian_blur_image_pil", _blurs.of_picture("v2"))
 

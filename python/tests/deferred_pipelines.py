@@ -411,10 +411,69 @@ def pasted(path):
 def blurred(path):
     """Blurs of torchvision's, with what may come behind them."""
     image = opened(path).resize((46, 41))
-    size, sigma = random.choice([3, 5, [3, 7]]), random.choice([0.1, 1.3, [0.4, 2.0], None])
-    one, two, three = F.gaussian_blur(image, size, sigma), v2.functional.gaussian_blur(image.convert("L"), size, sigma), v2.functional.gaussian_blur(image, size)
-    four = F.gaussian_blur(ImageOps.solarize(one, 99).crop((3, 4, 30, 33)), 3)
+    size, sigma = random.choice([3, 5, [3, 7]]), random.choice([0.1, 1.3, [0.4, 2.0]])
+    one, two, three = F.gaussian_blur(image, size, sigma), v2.functional.gaussian_blur(image.convert("L"), size, sigma), v2.functional.gaussian_blur(image, size, [0.7])
+    four = F.gaussian_blur(ImageOps.solarize(one, 99).crop((3, 4, 30, 33)), 3, 2)
     return F.to_tensor(one), NORMALIZE(F.to_tensor(three)), F.pil_to_tensor(two), v2.functional.to_image(four), F.to_tensor(three.resize((20, 20))), np.array(one)[:, ::-1].copy()
+
+
+def mosaic(path):
+    """Several on a canvas, one over the other, and a flip."""
+    made, image = Image.new("RGB", (80, 70), (114, 115, 3)), opened(path)
+    for number in range(random.randint(2, 5)):
+        part = image.resize((random.randint(2, 70), random.randint(2, 70))) if number % 3 else image.crop((number, 2, 50, 40))
+        made.paste(part, (random.randint(-20, 60), random.randint(-20, 50)))
+    made = [made, made.transpose(0), made.transpose(1), made.transpose(0).transpose(1).resize((80, 70), box=(3, 4, 70, 60)), made.rotate(20), F.adjust_brightness(made, 1.3)]
+    return torch.stack([NORMALIZE(F.to_tensor(each)) for each in made]), F.pil_to_tensor(made[1])
+
+
+def bands_backwards(path):
+    """BGR by slices, as OpenCV's pictures are turned; and colours that were changed before."""
+    array = np.asarray(opened(path).resize((40, 44)))
+    turned = np.asarray(Image.fromarray(array[:, :, ::-1]).resize((30, 30)))
+    both = array[::-1, 3:30, ::-1]
+    changed = (array - np.array([1.0, 2, 3]))[..., ::-1]
+    return [
+        torch.as_tensor(np.ascontiguousarray(turned.transpose(2, 0, 1))), array[..., ::-1].copy(), array[:, :, ::-1] * 2.5 + np.array([1, 2, 3], np.float32),
+        both.astype(np.float32), both[:, :, 0].copy(), array[:, :, ::-1][:, :, ::-1].copy(), np.array(changed), np.asarray(array[2:9, :, ::-1]).strides,
+    ]  # fmt: skip
+
+
+def viewed(path):
+    """fast-reid's to_tensor: a view of the shape that it has."""
+    image = opened(path).resize((30, 34))
+    tensor = torch.from_numpy(np.array(image, np.uint8, copy=True))
+    tensor = tensor.view(image.size[1], image.size[0], 3) if random.random() < 0.5 else tensor.view(tensor.shape)
+    return tensor.permute((2, 0, 1)).contiguous().float()
+
+
+def flagged(path):
+    """What an array says of its memory, and what is said to it."""
+    fixed, own = np.asarray(opened(path).resize((40, 44))), np.array(opened(path).resize((30, 30)))
+    views = own, own[3:9], own.transpose(2, 0, 1), own[:, ::-1], own[:, :, 1], own.astype(np.float32), own[None], own[:, 2:9], np.ascontiguousarray(own.T), fixed, fixed[::-1]
+    seen = [[view.flags[name] for name in ("WRITEABLE", "C_CONTIGUOUS", "C")] + [view.flags.c_contiguous, view.flags.writeable, view.flags.contiguous] for view in views]
+    both = fixed if fixed.flags["WRITEABLE"] else np.array(fixed)
+    shut = np.array(opened(path).resize((30, 30)))
+    shut.flags.writeable = False
+    try:
+        shut[0] = 1
+    except ValueError as error:
+        seen.append(str(error))
+    return seen, both, str(own[:, ::-1].flags), own.flags.f_contiguous, fixed.flags["OWNDATA"], fixed.flags.aligned, own.flags == own.flags
+
+
+def noisy(path):
+    """Noise put into a copy, and what is done to it then; the clean one waits as well."""
+    clean = F.to_tensor(opened(path).resize((30, 30)))
+    noisy, other, part = clean.clone(), clean.clone(), clean.clone()
+    noisy.add_(torch.randn(noisy.size()).mul_(0.1))
+    noise = torch.randn(3, 30, 30)
+    other.add_(noise, alpha=0.3).mul_(torch.rand(3, 30, 30))
+    other.sub_(0.5).div_(0.5)
+    noise.zero_()  # what was put in stays
+    part[:, 2:5].add_(torch.ones(3, 3, 30))
+    part.add_(torch.randn(30, 30))
+    return clean, noisy, other, part
 
 
 def drafted(path):
@@ -576,6 +635,7 @@ PIPELINES = {
     "v2 sizes": custom(v2.Compose([opened, v2.ToImage(), v2.ToDtype(torch.float16, scale=True), v2.RandomHorizontalFlip()]), collate_fn=together),
     "v2 grey": folder(v2.Resize((30, 30)), v2.Grayscale(3), v2.GaussianBlur(3), v2.ToTensor()),
     "numpy": custom(albumented),
+    "tensors of arrays": custom(lambda path: F.to_tensor(np.array(opened(path).resize((30, 30)))[:, ::-1].copy())),
     "arrays": custom(lambda path: np.asarray(opened(path).resize((22, 22)))),
     "lists": lambda root: (Pictures(root, lambda path: F.to_tensor(opened(path))), {"collate_fn": together}),
     "padded": lambda root: (Pictures(root, lambda path: NORMALIZE(F.to_tensor(opened(path)))), {"collate_fn": padded}),
@@ -599,6 +659,12 @@ PIPELINES = {
     "on canvas": custom(on_canvas),
     "pasted": custom(pasted, collate_fn=list),
     "blurred": custom(blurred),
+    "mosaic": custom(mosaic),
+    "bands backwards": custom(bands_backwards, collate_fn=list),
+    "noisy": custom(noisy),
+    "viewed": custom(viewed),
+    "pictures of arrays": custom(lambda path: F.to_tensor(F.to_pil_image(np.array(opened(path))).resize((30, 30)))),
+    "flagged": custom(flagged, collate_fn=list),
     "drafted": custom(drafted),
     "errors": custom(errors, collate_fn=list),
     "threads": lambda root: (Threaded(root, None), {}),

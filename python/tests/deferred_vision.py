@@ -87,6 +87,7 @@ WALK = [
     lambda image: F.solarize(image, random.uniform(0, 255)),
     F.invert,
     lambda image: F.gaussian_blur(image, 3, random.choice([0.3, 1.7, [0.5, 2.0], None])),
+    lambda image: F.pil_to_tensor(F.horizontal_flip(F.to_pil_image(image))),
     lambda image: image.contiguous(),
     lambda image: image.clone(),
     lambda image: F.resize(image, some_size(), F.InterpolationMode.NEAREST),
@@ -108,6 +109,7 @@ def walked(path, steps=7, last=None, walk=WALK):
 
 def ended(image):
     image = F.to_dtype(image, torch.float32, scale=random.random() < 0.8)
+    image = F.adjust_brightness(image, random.uniform(0, 2)) if random.random() < 0.3 else image
     return F.normalize(image, MEAN[: len(image)], STD[: len(image)]) if random.random() < 0.7 else some_crop(image)
 
 

@@ -37,7 +37,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REAL = {"threads", "touched", "pictures"}
 
 # Where nothing is asked for before the batch is there.
-WAITING = {"folder", "reference", "v2", "VAR", "LeRobot", "v2 cuts", "moco", "blurred", "on canvas"}
+WAITING = {"folder", "reference", "v2", "VAR", "LeRobot", "v2 cuts", "moco", "blurred", "on canvas", "mosaic", "tensors of arrays", "viewed", "pictures of arrays"}
 
 LEFT = {"odd", "png", "png broken"}  # some of whose files the daemon hands back
 
