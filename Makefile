@@ -157,6 +157,8 @@ cpus: build ## the feed's kernels on older, newer and emulated processors, and o
 arm64: build torch ## arm64 under qemu at length: tests, batches, stacks, operations, instructions, packages (half an hour)
 	@$(call need,qemu-aarch64,qemu-user)
 	@[ -e /usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1 ] || $(call need,ld-linux-aarch64.so.1,libc6-arm64-cross)
+	@$(call need,qemu-system-aarch64,qemu-system-arm)
+	@$(call need,aarch64-linux-gnu-gcc,gcc-aarch64-linux-gnu)
 	@$(call need,cc,gcc libc6-dev)
 	$(PYTHON) bench/cpus/arm64.py
 

@@ -3,11 +3,14 @@ package main
 import (
 	"math"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // plain is a job that its device limits by far.
@@ -77,6 +80,60 @@ func TestLabels(t *testing.T) {
 			t.Errorf("%q, by a gain of %.2f, want %q", got, gain, c.want)
 		}
 	}
+}
+
+// Without the hook no signal tells four classes apart, in which the launching thread is at work all
+// the time: interventions do, and each sample of each signal is the same within 0.2 %.
+func TestNothingTellsTheHostsWork(t *testing.T) {
+	const lost, device, launch = 0.02, 0.0299, 1e-4 // of steps of 0.05 s: five to a sample of GPU-Util
+	busy := plain().with(func(j *job) { j.sync, j.core, j.device, j.launches, j.launch = true, 0, device, 1, launch })
+	inLoop := func(j *job) { j.workers = 0 }
+	var first *recording.Run
+	for _, c := range []struct {
+		want diagnose.Class
+		job  job
+	}{
+		{diagnose.CPUBound, busy.with(func(j *job) { j.host = lost })},
+		{diagnose.TransferBound, busy.with(func(j *job) { j.copying, j.pageable = lost, true })},
+		{diagnose.LaunchBound, busy.with(func(j *job) { j.launches, j.launch = 200, lost+launch+device-device/200 })},
+		{diagnose.CPUBound, busy.with(inLoop).with(func(j *job) { j.host = lost })},
+		{diagnose.TransferBound, busy.with(inLoop).with(func(j *job) { j.copying, j.pageable = lost, true })},
+		{diagnose.LaunchBound, busy.with(inLoop).with(func(j *job) { j.launches, j.launch = 200, lost+launch+device-device/200 })},
+		{diagnose.MainThread, busy.with(inLoop).with(func(j *job) { j.core = lost })},
+	} {
+		if got, gain := label(c.job); got != c.want {
+			t.Errorf("%q, by a gain of %.2f, want %q", got, gain, c.want)
+		}
+		run, err := record(playJob(c.job), sightNamed(t, "without the hook"), seed("same"), filepath.Join(t.TempDir(), "run.jsonl.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil || len(first.Facts.Processes) != len(run.Facts.Processes) { // the first with workers, and the first without
+			first = run
+			continue
+		}
+		if !reflect.DeepEqual(first.Facts, run.Facts) || len(first.Series) != len(run.Series) || len(run.Series) < 20 {
+			t.Errorf("%s: %d signals and %d, and facts that are\n%+v\n%+v", c.want, len(first.Series), len(run.Series), first.Facts, run.Facts)
+			continue
+		}
+		for i, s := range run.Series {
+			of := first.Series[i]
+			if s.Signal != of.Signal || s.Subject != of.Subject || !slices.EqualFunc(s.V, of.V, nearly) || !slices.EqualFunc(s.T, of.T, nearly) {
+				t.Errorf("%s: %s of %s tells it", c.want, s.Signal, s.Subject)
+			}
+		}
+	}
+}
+
+func nearly(a, b float64) bool { return math.Abs(a-b) <= 2e-3*(1+math.Abs(a)) }
+
+func sightNamed(t *testing.T, name string) sight {
+	t.Helper()
+	i := slices.IndexFunc(sights, func(s sight) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("no sight %q", name)
+	}
+	return sights[i]
 }
 
 // A draw is the same whenever it is drawn, another one is another job, and no seed of the test

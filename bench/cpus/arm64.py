@@ -5,6 +5,8 @@
     tests         every test of the packages that make pixels and batches, whole, where `make cpus` runs the quick ones
     loader        batches of stoker.DataLoader and of `stoker feed --` beside arm64's torch (bench/cpus/digests.py)
     stacks        the stack of arm64's CPython, read from outside, beside what Python says of itself
+    nvml          the tests of observe/gpu with the emulated NVML, built for arm64
+    machine       a whole emulated machine: stacks, NVML, doctor and observe on arm64's own kernel (bench/cpus/machine.py)
     operations    which operation gives that platform's Pillow's bytes (bench/cpus/operations.py)
     instructions  counted beside Pillow's and torchvision's own (bench/cpus/instructions.py): FOLDER of --images
     product       wheel, .deb, .rpm and image, installed and run (bench/cpus/product.py)
@@ -76,6 +78,26 @@ def read_stacks(_):
     print("  4 of 4 stacks of arm64's CPython 3.11 are what Python says")
 
 
+def ask_nvml(_):
+    """The tests have cc make the library: here that is arm64's."""
+    front, environment = cpus.launcher(LEVEL)
+    program = cpus.program(LEVEL, "gpu.test")
+    cpus.run(["go", "test", "-c", "-o", program, "./observe/gpu"], {**os.environ, "GOOS": "linux", "GOARCH": "arm64", "CGO_ENABLED": "0"})
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "cc").symlink_to(shutil.which("aarch64-linux-gnu-gcc"))
+        out = cpus.run([*front, program, "-test.v", "-test.timeout=1h"], {**environment, "PATH": f"{folder}:{environment['PATH']}"}, cpus.ROOT / "observe/gpu")
+    if "--- PASS: TestEachMissingSymbolCostsOnlyItsValue/nvmlGpmMetricsGet" not in out:
+        sys.exit(f"the emulated NVML was not asked:\n{out}")
+    print(f"  observe/gpu: {out.count('--- PASS')} pass, {out.count('--- SKIP')} are skipped")
+
+
+def run_machine(_):
+    if shutil.which("qemu-system-aarch64") is None:
+        print("  left out: there is no qemu-system-aarch64 (apt-get install qemu-system-arm)")
+        return
+    print(cpus.run([sys.executable, HERE / "machine.py"]))
+
+
 def compare_operations(options):
     folders = [word for folder in options.folder or [] for word in ("--folder", folder)]
     print(cpus.run([sys.executable, HERE / "operations.py", *folders]))
@@ -94,7 +116,8 @@ def try_product(_):
 
 
 PARTS = {
-    "root": make_root, "tests": run_tests, "loader": compare_loaders, "stacks": read_stacks, "operations": compare_operations,
+    "root": make_root, "tests": run_tests, "loader": compare_loaders, "stacks": read_stacks, "nvml": ask_nvml, "machine": run_machine,
+    "operations": compare_operations,
     "instructions": count_instructions, "product": try_product,
 }  # fmt: skip
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What user emulation cannot run, in a whole emulated machine of arm64: bench/cpus/machine.py
+"""What user emulation cannot run, in a whole emulated machine of arm64: bench/cpus/machine.py [STEP]...
 
     bench/cpus/root.py                # once: arm64's Python
     bench/cpus/machine.py             # needs qemu-system-aarch64 (apt-get install qemu-system-arm) and aarch64-linux-gnu-gcc
@@ -44,8 +44,8 @@ STEPS = [
     ("stacks", "cd /t/stack && ./stack.test -test.v -test.timeout 20m", [r"--- PASS: TestStacks/3\.11\.\d+_main_places", r"--- PASS: TestStacks/3\.11\.\d+_thread_places", r"--- PASS: TestWatch", r"^PASS"]),
     ("nvml", "cd /t/gpu && PATH=/t/cc:$PATH ./gpu.test -test.v -test.timeout 20m -test.run 'TestADevice|TestFaults|TestEach|TestOverlap|TestEmulation'", [r"--- PASS: TestADeviceThatWorks", r"--- PASS: TestEachMissingSymbolCostsOnlyItsValue/nvmlGpmMetricsGet", r"^PASS"]),
     ("doctor", "cd /t && STOKER_EMULATE=1 ./stoker doctor", [r"(?i)gpu", r"process_vm_readv|stacks|lines"]),
-    ("observe", "cd /t && PYTHONPATH=/t/python STOKER_EMULATE=1 ./stoker observe --no-trace -o /tmp/run.jsonl.gz -- python3.11 loop.py 300", [r"verdict +\S+", r"loop\.py:\d+"]),
-    ("attach", "cd /t && (PYTHONPATH=/t/python STOKER_EMULATE=1 STOKER_EMULATED_PAGE=/tmp/page python3.11 loop.py 300 & exec env STOKER_EMULATE=1 STOKER_EMULATED_PAGE=/tmp/page ./stoker observe --no-trace -o /tmp/pid.jsonl.gz --pid $!)", [r"verdict +\S+", r"loop\.py:\d+"]),
+    ("observe", "cd /t && PYTHONPATH=/t/python STOKER_EMULATE=1 ./stoker observe --no-trace -o /tmp/run.jsonl.gz -- python3.11 loop.py 300", [r"device +busy", r"waiting for input [\d.]+ %", r"\bsteps?\b"]),
+    ("attach", "cd /t && (PYTHONPATH=/t/python STOKER_EMULATE=1 STOKER_EMULATED_PAGE=/tmp/page python3.11 loop.py 300 & exec env STOKER_EMULATE=1 STOKER_EMULATED_PAGE=/tmp/page ./stoker observe --no-trace -o /tmp/pid.jsonl.gz --pid $!)", [r"verdict +\S+", r"device +busy"]),
 ]
 
 
@@ -81,7 +81,7 @@ def write_program(path, text):
     path.chmod(0o755)
 
 
-def make_files(scratch, busybox):
+def make_files(scratch, busybox, wanted):
     """The folder that becomes the machine's root."""
     files = scratch / "files"
     shutil.copytree(cpus.BUILT / "root", files, symlinks=True, ignore=shutil.ignore_patterns("packages", "__pycache__"))
@@ -89,12 +89,12 @@ def make_files(scratch, busybox):
         (files / name).mkdir(exist_ok=True)
     shutil.copy(busybox, files / "bin/busybox")
     build(files / "t")
-    steps = "".join(f"echo '== {name}'; ( {command} ) 2>&1; echo \"== {name} ended with $?\"\n" for name, command, _ in STEPS)
+    steps = "".join(f"echo '== {name}'; ( {command} ) 2>&1; echo \"== {name} ended with $?\"\n" for name, command, _ in wanted)
     write_program(
         files / "init",
         "#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexport PATH=/bin:/usr/bin HOME=/root PYTHONDONTWRITEBYTECODE=1 GOTRACEBACK=all\n"
         "mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm; mount -t tmpfs tmp /tmp\n"
-        "chmod 1777 /tmp /dev/shm; mount -t cgroup2 cgroup /sys/fs/cgroup; ip link set lo up\n" + steps + "poweroff -f\n",
+        "chmod 755 /; chmod 1777 /tmp /dev/shm; mount -t cgroup2 cgroup /sys/fs/cgroup; ip link set lo up\n" + steps + "poweroff -f\n",
     )
     return files
 
@@ -130,10 +130,10 @@ def boot(kernel, archive):
     return done.stdout.replace("\r", "")
 
 
-def judge(said):
+def judge(said, steps):
     """Print each step, and return those that did not end well."""
     failed = []
-    for name, _, wanted in STEPS:
+    for name, _, wanted in steps:
         found = re.search(rf"^== {name}$(.*?)^== {name} ended with (\d+)$", said, re.MULTILINE | re.DOTALL)
         missing = [pattern for pattern in wanted if not found or not re.search(pattern, found[1], re.MULTILINE)]
         passed, skipped = (found[1].count(f"--- {word}") if found else 0 for word in ("PASS", "SKIP"))
@@ -144,6 +144,10 @@ def judge(said):
 
 
 def main():
+    names = sys.argv[1:] or [name for name, _, _ in STEPS]
+    steps = [step for step in STEPS if step[0] in names]
+    if len(steps) < len(names):
+        sys.exit(f"machine.py: the steps are {', '.join(name for name, _, _ in STEPS)}")
     if shutil.which("qemu-system-aarch64") is None:
         sys.exit("machine.py: there is no qemu-system-aarch64: apt-get install qemu-system-arm")
     if not (cpus.BUILT / "root/python").exists():
@@ -151,10 +155,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="stoker-machine-") as folder:
         scratch = Path(folder)
         kernel, busybox = fetch_kernel(scratch)
-        write_archive(make_files(scratch, busybox), scratch / "root.cpio")
+        write_archive(make_files(scratch, busybox, steps), scratch / "root.cpio")
         said = boot(kernel, scratch / "root.cpio")
     (cpus.BUILT / "machine.txt").write_text(said)
-    if failed := judge(said):
+    if failed := judge(said, steps):
         sys.exit("\n".join(failed))
 
 

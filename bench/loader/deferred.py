@@ -66,7 +66,9 @@ def job(arguments: argparse.Namespace) -> None:
     torch.manual_seed(1)
     random.seed(1)
     seen = hashlib.sha256()
-    settings = {"shuffle": True, "num_workers": arguments.workers, "persistent_workers": True, "collate_fn": mixed if arguments.job == "collate" else None}
+    if arguments.batches:
+        data = torch.utils.data.Subset(data, range(arguments.batches * arguments.batch))
+    settings = {"shuffle": True, "num_workers": arguments.workers, "persistent_workers": not arguments.anew, "collate_fn": mixed if arguments.job == "collate" else None}
     loader = torch.utils.data.DataLoader(data, arguments.batch, **settings)
     for images, _ in loader:
         for part in images if isinstance(images, list) else [images]:
@@ -76,7 +78,7 @@ def job(arguments: argparse.Namespace) -> None:
         for _ in loader:
             pass
     cpu, seconds = account.cpu_seconds() - cpu, time.monotonic() - began
-    workers = [account._pss(worker.pid) for worker in loader._iterator._workers]
+    workers = [0] if arguments.anew else [account._pss(worker.pid) for worker in loader._iterator._workers]
     empty = iter(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.zeros(1)), num_workers=1))
     next(empty)
     above = statistics.mean(workers) - account._pss(empty._workers[0].pid)
@@ -132,7 +134,8 @@ def mixed(samples):
 def measure(kind: str, fed: bool, arguments: argparse.Namespace) -> list:
     """CPU seconds and seconds of the counted epochs, digest, bytes of a worker."""
     command = [sys.executable, "-W", "ignore", __file__, arguments.folder, "--job", kind, "--epochs", str(arguments.epochs)]
-    command += ["--workers", str(arguments.workers), "--batch", str(arguments.batch)]
+    command += ["--workers", str(arguments.workers), "--batch", str(arguments.batch), "--batches", str(arguments.batches)]
+    command += ["--anew"] if arguments.anew else []
     if fed:
         command = [str(ROOT / "bin" / "stoker"), "feed", "--", *command]
     with account.Group() as group:
@@ -149,12 +152,14 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--batches", type=int, default=0, help="of an epoch; 0: as many as there are")
+    parser.add_argument("--anew", action="store_true", help="fork the workers anew in each epoch; their memory is not looked at")
     parser.add_argument("--job", choices=KINDS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.job:
         return job(arguments)
     pictures = sum(1 for _ in Path(arguments.folder).glob("*/*"))
-    counted = pictures * (arguments.epochs - 1)
+    counted = (arguments.batches * arguments.batch or pictures) * (arguments.epochs - 1)
     print("| pipeline | n | alone, CPU-ms per image | fed | fed / alone | images/s alone | fed | MB of a worker alone | fed | equal |\n" + "|---" * 10 + "|")
     for kind in arguments.only:
         rows: dict[bool, list[float]] = {False: [], True: []}

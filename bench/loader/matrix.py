@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Which versions of Pillow, PyTorch, NumPy and Python `stoker feed --` feeds, with which loaders, and whether the batches
-are those of the script alone. Everything comes as wheels from the package index.
+are those of the script alone. Everything comes from the package index, as wheels but for pillow-simd, which has none.
 
     make build
-    bench/loader/matrix.py                        # all of it: 4 environments of 3 to 6 GB, an hour of a quiet machine
-    bench/loader/matrix.py --only 2.15.0 --pillow 12.0.0 13.0.0
-    bench/loader/matrix.py --markdown             # also writes bench/loader/MATRIX.md
+    bench/loader/matrix.py --markdown             # all rows, and MATRIX.md of them: 14 GB with uv's cache, half an hour
+    bench/loader/matrix.py --only 2.15.0 --python 3.14 --pillow 12.0.0 13.0.0
 
-A row is one Python with one PyTorch and one Pillow. Its script runs twice, alone and fed, and iterates three loaders
-over the same pictures: torch's, torchdata's StatefulDataLoader (with the state in mid-epoch, and what a loader that
-takes it goes on with), and torchdata.nodes in processes. What the check at start-up left to the libraries is read from
-its cache, which is new for each row.
+A row is one Python with one PyTorch and one Pillow. Its script runs twice, alone and fed, and iterates five loaders over
+the same pictures, each with other transforms: torch's, torchdata's StatefulDataLoader (with the state in mid-epoch, and
+what a loader that takes it goes on with), torchdata.nodes in processes, Accelerate's (over torch's and over torchdata's)
+and Lightning's. What the check at start-up left to the libraries is read from its cache, which is new for each row.
+
+Rows are kept in the folder, so that several calls make one table. An environment is deleted behind its rows (--keep).
+uv brings a Python that is not on PATH, where it can. pillow-simd is built: it wants gcc and the headers of libjpeg and zlib.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,14 +30,16 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
-#: PyTorch, its torchvision, Python, NumPy, and the Pillows that are tried with it: old ones have wheels for old Pythons.
+#: PyTorch, its torchvision, Python, NumPy, and the Pillows that are tried with it. Each version of each kind is there
+#: once at least, with partners of its time; all combinations would be 500 rows.
 ENVIRONMENTS = (
-    ("2.4.1", "0.19.1", "3.10", "1.26.4", ("10.0.1", "10.4.0", "12.0.0")),
-    ("2.7.1", "0.22.1", "3.12", "2.3.5", ("11.3.0", "13.0.0")),
-    ("2.10.0", "0.25.0", "3.13", "2.4.2", ("11.0.0", "12.0.0", "12.3.0")),
-    ("2.15.0", "0.29.2", "3.11", "", ("10.0.1", "11.3.0", "12.0.0", "12.2.0", "13.0.0")),
+    ("2.4.1", "0.19.1", "3.10", "1.26.4", ("10.0.1", "10.4.0")),
+    ("2.7.1", "0.22.1", "3.12", "2.3.5", ("11.3.0", "12.2.0")),
+    ("2.10.0", "0.25.0", "3.13", "", ("11.0.0", "12.3.0")),
+    ("2.15.0", "0.29.2", "3.11", "1.26.4", ("12.0.0", "13.0.0", "simd-12.1.1.post0")),
+    ("2.15.0", "0.29.2", "3.14", "", ("13.0.0",)),
 )
-TORCHDATA = "0.11.0"
+WITH = ("torchdata==0.11.0", "accelerate==1.15.0", "lightning==2.6.6")
 PICTURES = 40
 
 
@@ -43,33 +48,61 @@ def main():
     if options.cell:
         return run_cell(options.cell)
     os.makedirs(options.folder, exist_ok=True)
-    rows, pictures = [], os.path.join(options.folder, "pictures")
+    pictures = os.path.join(options.folder, "pictures")
     for torch, torchvision, python, numpy, pillows in ENVIRONMENTS:
-        if options.only and torch not in options.only:
+        wanted = [each for each in pillows if not options.pillow or each in options.pillow]
+        if options.only and torch not in options.only or options.python and python not in options.python or not wanted:
             continue
         try:
             interpreter = environment(options.folder, torch, torchvision, python, numpy)
             make_pictures(interpreter, pictures)
         except subprocess.CalledProcessError as error:
-            rows.append([torch, "", python, "", "not to be had: " + last_line(error.stderr)])
-            print(*rows[-1], sep=" | ", flush=True)
-            continue
-        for pillow in options.pillow or pillows:
-            rows.append(row(options.folder, interpreter, torch, pillow, python, pictures))
-            print(*rows[-1], sep=" | ", flush=True)
+            wanted, lost = [], {"verdict": "not to be had: " + last_line(error.stderr)}
+            keep_row(options.folder, {"torch": torch, "torchvision": torchvision, "python": python, "pillow": "", **lost})
+        for pillow in wanted:
+            keep_row(options.folder, {"torch": torch, "torchvision": torchvision, **row(options.folder, interpreter, pillow, python, pictures)})
+        if not options.keep:
+            shutil.rmtree(environment_folder(options.folder, torch, python), ignore_errors=True)
     if options.markdown:
-        write(rows)
+        write(rows_of(options.folder))
     return 0
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "stoker-matrix"), help="where the environments are, and stay")
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "stoker-matrix"), help="where rows, pictures and environments are")
     parser.add_argument("--only", nargs="*", help="these versions of PyTorch")
-    parser.add_argument("--pillow", nargs="*", help="these versions of Pillow")
-    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--python", nargs="*", help="these versions of Python")
+    parser.add_argument("--pillow", nargs="*", help="these versions of Pillow, of those of the table")
+    parser.add_argument("--keep", action="store_true", help="leave the environments")
+    parser.add_argument("--markdown", action="store_true", help="also write bench/loader/MATRIX.md")
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+# Rows, kept between calls.
+
+
+def rows_of(folder):
+    """Those that were made, in the order of the table."""
+    try:
+        with open(os.path.join(folder, "rows.json")) as file:
+            rows = json.load(file)
+    except FileNotFoundError:
+        return []
+    order = [(torch, python, pillow) for torch, _, python, _, pillows in ENVIRONMENTS for pillow in ("", *pillows)]
+    return sorted((each for each in rows if key_of(each) in order), key=lambda each: order.index(key_of(each)))
+
+
+def key_of(row):
+    return row["torch"], row["python"][:4], row["pillow"]
+
+
+def keep_row(folder, row):
+    print(*(f"{name}: {value}" for name, value in row.items() if value), sep="\n    ", flush=True)
+    rows = [each for each in rows_of(folder) if key_of(each) != key_of(row)]
+    with open(os.path.join(folder, "rows.json"), "w") as file:
+        json.dump([*rows, {**row, "date": str(datetime.date.today())}], file)
 
 
 # Environments.
@@ -83,13 +116,17 @@ def uv(*arguments):
     subprocess.run([found.stdout.strip(), *arguments], env=settings | os.environ, capture_output=True, text=True, check=True)
 
 
+def environment_folder(folder, torch, python):
+    return os.path.join(folder, f"torch-{torch}-python-{python}")
+
+
 def environment(folder, torch, torchvision, python, numpy):
     """A virtual environment with a PyTorch, made where it is not there; its interpreter."""
-    place = os.path.join(folder, f"torch-{torch}-python-{python}")
+    place = environment_folder(folder, torch, python)
     interpreter = os.path.join(place, "bin", "python")
     if not os.path.exists(os.path.join(place, "complete")):
         uv("venv", "--quiet", "--clear", "--python", python, place)
-        wanted = [f"torch=={torch}", f"torchvision=={torchvision}", f"torchdata=={TORCHDATA}", f"numpy=={numpy}" if numpy else "numpy"]
+        wanted = [f"torch=={torch}", f"torchvision=={torchvision}", *WITH, f"numpy=={numpy}" if numpy else "numpy"]
         uv("pip", "install", "--quiet", "--python", interpreter, *wanted)
         open(os.path.join(place, "complete"), "w").close()
     return interpreter
@@ -99,7 +136,10 @@ def overlay(folder, interpreter, python, pillow):
     """A folder with one Pillow, before the environment's own on the path."""
     place = os.path.join(folder, f"pillow-{pillow}-python-{python}")
     if not os.path.exists(os.path.join(place, "PIL")):
-        uv("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--python", interpreter, "--target", place, f"pillow=={pillow}")
+        simd = pillow.startswith("simd-")
+        how = ["--no-binary"] if simd else ["--only-binary"]
+        wanted = "pillow-" + pillow.replace("simd-", "simd==") if simd else "pillow==" + pillow
+        uv("pip", "install", "--quiet", "--no-deps", *how, ":all:", "--python", interpreter, "--target", place, wanted)
     return place
 
 
@@ -135,34 +175,38 @@ open(os.path.join(folder, "complete"), "w").close()
 # A row.
 
 
-def row(folder, interpreter, torch, pillow, python, pictures):
-    head = [torch, pillow, python]
+def row(folder, interpreter, pillow, python, pictures):
     try:
         above = overlay(folder, interpreter, python, pillow)
     except subprocess.CalledProcessError as error:
-        return [*head, "", "not to be had: " + last_line(error.stderr)]
+        return {"python": python, "pillow": pillow, "verdict": "not to be had: " + last_line(error.stderr)}
     home = os.path.expanduser("~/.cache")  # what others can write to, as /tmp, is not believed
     os.makedirs(home, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home) as cache:
-        settings = os.environ | {"PYTHONPATH": above, "XDG_CACHE_HOME": cache, "PYTHONPYCACHEPREFIX": os.path.join(folder, "pyc")}
+        settings = os.environ | {"PYTHONPATH": above, "XDG_CACHE_HOME": cache, "PYTHONPYCACHEPREFIX": os.path.join(folder, "pyc"), "PYTHONDONTWRITEBYTECODE": ""}
         command = [interpreter, "-W", "ignore", os.path.abspath(__file__), "--cell", pictures]
         alone, fed = (
             subprocess.run([*before, *command], env=settings, capture_output=True, text=True)
             for before in ([], [os.path.join(ROOT, "bin", "stoker"), "feed", "--"])
         )
         left = [json.load(open(path))["left"] for path in glob.glob(os.path.join(cache, "stoker", "trials", "*"))]
-    if alone.returncode:
-        return [*head, "", "alone it fails: " + last_line(alone.stderr)]
-    if fed.returncode:
-        return [*head, "", "FAILS FED: " + last_line(fed.stderr)]
-    told, same = json.loads(alone.stdout), json.loads(fed.stdout)
-    equal = {name: told["digests"][name] == same["digests"][name] for name in told["digests"]}
-    said = [line for line in fed.stderr.splitlines() if line.startswith("stoker: feed: ")]
-    share = next((line.split("was done by Go: ")[1] for line in said if "was done by Go" in line), "nothing was fed")
-    lines = [line.removeprefix("stoker: feed: ") for line in said if "was done by Go" not in line]
-    refused = "; ".join(sorted({name for each in left for name in each})) if left else "no check"
-    verdict = "equal" if all(equal.values()) else "DIFFERENT: " + ", ".join(name for name in equal if not equal[name])
-    return [*head, told["numpy"], told["jpeg"], verdict, share, refused or "nothing", *lines]
+    for name, done in (("alone it fails", alone), ("FAILS FED", fed)):
+        if done.returncode:
+            return {"python": python, "pillow": pillow, "verdict": f"{name}: {last_line(done.stderr)}"}
+    told, same = (json.loads(done.stdout.splitlines()[-1]) for done in (alone, fed))
+    return {
+        **told["versions"],
+        "pillow": pillow,
+        "loaders": {name: describe(digests == same["digests"][name], same["counted"][name]) for name, digests in told["digests"].items()},
+        "left": "; ".join(sorted({name for each in left for name in each})) or "nothing" if left else "no check",
+        "said": [line.removeprefix("stoker: feed: ") for line in fed.stderr.splitlines() if line.startswith("stoker: ")],
+    }
+
+
+def describe(equal, counted):
+    """What became of the pictures of one loader: those that were made whole, of all that it opened."""
+    fed = f"{counted[0]} of {sum(counted)}" if counted and sum(counted) else "NOT FED"
+    return f"equal, {fed}" if equal else f"DIFFERENT, {fed}"
 
 
 def last_line(text):
@@ -174,18 +218,60 @@ def last_line(text):
 
 def run_cell(pictures):
     import numpy
+    import PIL
     import PIL.features
     import torch
-    from torchvision import transforms
     from torchvision.datasets import ImageFolder
 
     torch.set_num_threads(1)
+    digests, counted = {}, {}
+    for name, (batches_of, change) in LOADERS.items():
+        before = pictures_made()
+        digests[name] = batches_of(ImageFolder(pictures, change()))
+        counted[name] = [now - old for now, old in zip(pictures_made(), before)]
+    features = {name: PIL.features.version(name) or PIL.features.version_feature(name) or "" for name in ("zlib", "libjpeg_turbo")}
+    jpeg = features["libjpeg_turbo"] or f"libjpeg {PIL.features.version('jpg')}"
+    versions = {"python": sys.version.split()[0], "numpy": numpy.__version__, "jpeg": jpeg, "zlib": features["zlib"]}
+    print("\n" + json.dumps({"digests": digests, "counted": counted, "versions": versions}))
+    return 0
+
+
+def pictures_made():
+    """Pictures whole, in part and by Pillow so far, of a process that is fed."""
+    share = sys.modules.get("stoker._share")
+    return share.counted()[0][:3] if share is not None and share.file() >= 0 else [0, 0, 0]
+
+
+def ordinary():
+    from torchvision import transforms
+
     steps = [transforms.RandomResizedCrop(48), transforms.RandomHorizontalFlip(), transforms.ColorJitter(0.3, 0.3, 0.3, 0.1)]
     steps += [transforms.RandomRotation(10), transforms.ToTensor(), transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])]
-    data = ImageFolder(pictures, transforms.Compose(steps))
-    digests = {name: loader(data) for name, loader in (("torch", torch_batches), ("stateful", stateful_batches), ("nodes", node_batches))}
-    turbo = PIL.features.version_feature("libjpeg_turbo") or "libjpeg"
-    print(json.dumps({"digests": digests, "numpy": numpy.__version__, "jpeg": turbo}))
+    return transforms.Compose(steps)
+
+
+def drawn():
+    """RandAugment draws from fourteen operations."""
+    from torchvision import transforms
+
+    steps = [transforms.Resize(64), transforms.RandomCrop(56), transforms.RandAugment(3, 9), transforms.RandomPerspective(0.4)]
+    return transforms.Compose([*steps, transforms.ToTensor()])
+
+
+def second():
+    """torchvision's second version of transforms, on tensors and on pictures."""
+    import torch
+    from torchvision.transforms import v2
+
+    steps = [v2.RandomResizedCrop(48, interpolation=3), v2.RandomGrayscale(0.3), v2.ToImage(), v2.RandomHorizontalFlip()]
+    return v2.Compose([*steps, v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5, 0.4, 0.4], [0.2, 0.2, 0.3])])
+
+
+def levelled():
+    from torchvision import transforms
+
+    steps = [transforms.TrivialAugmentWide(), transforms.Pad(4, padding_mode="reflect"), transforms.RandomEqualize(), transforms.RandomAutocontrast()]
+    return transforms.Compose([*steps, transforms.RandomAdjustSharpness(1.7), transforms.Resize((40, 50), 3), transforms.PILToTensor()])
 
 
 def digest(batch):
@@ -193,11 +279,54 @@ def digest(batch):
     return hashlib.sha256(images.numpy().tobytes() + labels.numpy().tobytes()).hexdigest()[:16]
 
 
-def torch_batches(data):
+def torch_loader(data):
     import torch
 
     torch.manual_seed(1)
-    return [digest(batch) for batch in torch.utils.data.DataLoader(data, 8, shuffle=True, num_workers=2)]
+    return torch.utils.data.DataLoader(data, 8, shuffle=True, num_workers=2)
+
+
+def torch_batches(data):
+    return [digest(batch) for batch in torch_loader(data)]
+
+
+def accelerate_batches(data):
+    from accelerate import Accelerator
+    from accelerate.utils import DataLoaderConfiguration
+
+    seen = []
+    for stateful in (False, True):
+        config = DataLoaderConfiguration(use_stateful_dataloader=stateful)
+        loader = Accelerator(cpu=True, dataloader_config=config).prepare(torch_loader(data))
+        seen += [digest(batch) for batch in loader]
+    return seen
+
+
+def lightning_batches(data):
+    import logging
+
+    import lightning
+    import torch
+
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    seen = []
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1)
+
+        def training_step(self, batch, number):
+            seen.append(digest(batch))
+            return self.layer(batch[0].float().mean().view(1, 1)).sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
+    trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", **quiet)
+    trainer.fit(Module(), torch_loader(data))
+    return seen
 
 
 def stateful_batches(data):
@@ -241,22 +370,35 @@ def node_batches(data):
     return [digest(batch) for batch in nodes.Loader(nodes.ParallelMapper(node, Batch(data), num_workers=2, method="process"))]
 
 
+LOADERS = {
+    "DataLoader": (torch_batches, ordinary),
+    "StatefulDataLoader": (stateful_batches, drawn),
+    "torchdata.nodes": (node_batches, ordinary),
+    "Accelerate": (accelerate_batches, second),
+    "Lightning": (lightning_batches, levelled),
+}
+
+
 def write(rows):
-    head = "| PyTorch | Pillow | Python | NumPy | libjpeg-turbo | batches | by Go | left by the check | said |"
+    names = ["PyTorch", "torchvision", "Pillow", "libjpeg-turbo", "zlib", "Python", "NumPy", *LOADERS, "left by the check", "said"]
+    total = sum(len(pillows) for *_, pillows in ENVIRONMENTS)
     lines = [
         "# Versions that are fed",
         "",
-        "Written by `bench/loader/matrix.py --markdown`: three loaders (torch's DataLoader, torchdata's StatefulDataLoader with its state in",
-        f"mid-epoch, torchdata.nodes {TORCHDATA} in processes) over {PICTURES} JPEGs and PNGs, alone and under `stoker feed --`. 'left by the check' is what",
-        "the check at start-up found to differ from the installed libraries, and left to them.",
+        f"Written by `bench/loader/matrix.py --markdown` (its head says what a row is): five loaders over {PICTURES} JPEGs and PNGs, alone and",
+        f"under `stoker feed --`, with {', '.join(WITH).replace('==', ' ')}. 'equal' means every batch and every state. '40 of 40' are",
+        "the pictures that Go made whole, of those that this loader opened. 'left by the check' is what the check at start-up found",
+        "to differ from the installed libraries, and left to them. Each version of each kind is there once at least.",
         "",
-        f"{datetime.date.today()}, {os.uname().sysname} {os.uname().machine}, wheels of the package index.",
+        f"{len(rows)} of {total} rows, each ran once, {rows[-1]['date'] if rows else ''}, {os.uname().sysname} {os.uname().machine}, wheels of the package index.",
         "",
-        head,
-        "|" + "---|" * 9,
+        "| " + " | ".join(names) + " |",
+        "|" + "---|" * len(names),
     ]
     for each in rows:
-        cells = [*each[:8], "; ".join(each[8:])] if len(each) > 5 else [*each, "", "", "", ""]
+        loaders = [each.get("loaders", {}).get(name, each.get("verdict", "")) for name in LOADERS]
+        head = [each.get(name, "") for name in ("torch", "torchvision", "pillow", "jpeg", "zlib", "python", "numpy")]
+        cells = [*head, *loaders, each.get("left", ""), "; ".join(line for line in each.get("said", []) if "was done by Go" not in line)]
         lines.append("| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
     with open(os.path.join(HERE, "MATRIX.md"), "w") as file:
         file.write("\n".join(lines) + "\n")

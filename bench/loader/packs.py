@@ -1,24 +1,30 @@
 #!/usr/bin/env python3
 """What packs of a data set take on disk and cost to read, how random their order is, and what becomes of a resume and of
-a damaged byte: stoker's, WebDataset's, LitData's and MosaicML Streaming's.
+a damaged byte: stoker's, FFCV's, MosaicML Streaming's, LitData's and WebDataset's.
 
     make build
     python3 -m venv /tmp/packs && echo $PWD/python/.venv/lib/python3.*/site-packages > /tmp/packs/lib/python3.*/site-packages/shared.pth
     /tmp/packs/bin/pip install webdataset litdata mosaicml-streaming
+    apt-get install g++ pkg-config libturbojpeg0-dev libopencv-dev           # what FFCV is built with
+    /tmp/packs/bin/pip install numba opencv-python-headless assertpy pandas psutil tqdm fastargs terminaltables setuptools wheel
+    /tmp/packs/bin/pip install --no-deps --no-build-isolation ffcv
     /tmp/packs/bin/python bench/loader/packs.py --rounds 3            # the table, as Markdown
 
 Each contestant runs in processes of its own: an epoch that warms up, then one whose processor time counts, with one
 worker, RandomResizedCrop(224), flip and Normalize. order: how far a sample comes from its place in the pack, on the mean,
 as a share of the data set; of a true permutation it is 0.333. resume: the state after three batches is given to a new
-loader, and what both had is counted. byte: one of a picture in the pack is flipped, and an epoch is read.
+loader, and what both had is counted. two ranks: the same state is given to two processes of a world of two. byte: one of
+a picture in the pack is flipped, and an epoch is read. A folder is its files, read by torch's loader and fed by nobody.
 """
 
 import argparse
 import io
 import json
 import os
+import pickle
 import random
 import statistics
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,12 +42,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=list(CONTESTANTS))
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--rank", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.rank:
+        return run_rank(*options.rank)
     if options.run:
         return run(*options.run)
     print(f"{IMAGES} JPEGs of 500x375, {options.rounds} rounds in turn, load average {os.getloadavg()[0]:.1f} at the beginning\n")
-    print("| pack | MB on disk | CPU-ms an image, median (lowest-highest) | order | resume after 3 batches | a flipped byte |")
-    print("|---|---|---|---|---|---|", flush=True)
+    print("| pack | MB on disk | CPU-ms an image, median (lowest-highest) | order | resume after 3 batches | on two ranks | a flipped byte |")
+    print("|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory(dir=os.path.expanduser("~")) as folder:
         write_pictures(os.path.join(folder, "train"))
         found = {}
@@ -57,7 +66,8 @@ def main():
 def row(name, rounds):
     costs = [each["cost"] for each in rounds if isinstance(each.get("cost"), float)]
     cost = f"{statistics.median(costs):.2f} ({min(costs):.2f}-{max(costs):.2f})" if costs else rounds[0].get("cost", "")
-    return "| " + " | ".join([name, *(str(rounds[0].get(what, "")) for what in ("write",)), cost, *(str(rounds[0].get(what, "")) for what in ("order", "resume", "byte"))]) + " |"
+    said = {what: str(rounds[0].get(what, "")) for what in ("write", "order", "resume", "ranks", "byte")}
+    return "| " + " | ".join([name, said.pop("write"), cost, *said.values()]) + " |"
 
 
 def once(name, number, folder):
@@ -88,7 +98,7 @@ def run(name, number, folder):
     torch.set_num_threads(1)
     write, begin, at = CONTESTANTS[name]
     home, found = os.path.join(folder, at), {}
-    parts = {"cost": cost} if number != "0" else {"write": None, "cost": cost, "order": order, "resume": resume, "byte": flipped}
+    parts = {"cost": cost} if number != "0" else {"write": None, "cost": cost, "order": order, "resume": resume, "ranks": on_two_ranks, "byte": flipped}
     for what, part in parts.items():
         try:
             if what == "write":
@@ -96,7 +106,7 @@ def run(name, number, folder):
                 size = sum(os.path.getsize(os.path.join(d, file)) for d, _, files in os.walk(home) for file in files)
                 found[what] = f"{size / 1e6:.1f}"
             else:
-                found[what] = part(begin, home)
+                found[what] = part(begin, home) if part is not on_two_ranks else part(name, begin, home)
         except Exception as error:
             found[what] = f"{type(error).__name__}: {str(error)[:110]}".replace("|", "/").replace("\n", " ").replace(home, "PACK")
         print(json.dumps(found), flush=True)
@@ -123,6 +133,44 @@ def resume(begin, home):
     had = labels_of(loader, TAKEN)
     rest = labels_of(begin(home, state(loader))[0])
     return f"{len(had) + len(rest) - len({*had, *rest})} twice, {IMAGES - len({*had, *rest})} lost"
+
+
+def on_two_ranks(name, begin, home):
+    """The state of one process is given to two, which are started together."""
+    loader, state = begin(home)
+    if state is None:
+        return "no state"
+    had, file = labels_of(loader, TAKEN), home + ".state"
+    with open(file, "wb") as opened:
+        pickle.dump(state(loader), opened)
+    del loader
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    ranks = []
+    for rank in "01":
+        world = {"WORLD_SIZE": "2", "RANK": rank, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": "2", "GLOBAL_RANK": rank, "NNODES": "1"}
+        settings = os.environ | world | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        command = [sys.executable, os.path.abspath(__file__), "--rank", name, home, file]
+        ranks.append(subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    ended = [rank.communicate() for rank in ranks]
+    for out, err in ended:
+        if not out.strip():
+            return "ended: " + (err.strip().splitlines() or ["no word"])[-1][:110].replace("|", "/")
+    rest = [label for out, _ in ended for label in json.loads(out.splitlines()[-1])]
+    return f"{len(had) + len(rest) - len({*had, *rest})} twice, {IMAGES - len({*had, *rest})} lost"
+
+
+def run_rank(name, home, file):
+    import torch
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo")
+    with open(file, "rb") as opened:
+        state = pickle.load(opened)
+    found = labels_of(CONTESTANTS[name][1](home, state)[0])
+    print("\n" + json.dumps(found), flush=True)
+    return 0
 
 
 def flipped(begin, home):
@@ -183,6 +231,44 @@ def begin_stoker(home, state=None):
     if state is not None:
         loader.load_state_dict(state)
     return loader, lambda loader: loader.state_dict()
+
+
+def write_folder(train, home):
+    shutil.copytree(train, home)  # one of its bytes is flipped
+
+
+def begin_folder(home, state=None):
+    import torch
+    from torchvision.datasets import ImageFolder
+
+    generator = torch.Generator().manual_seed(1)
+    return torch.utils.data.DataLoader(ImageFolder(home, transform()), BATCH, shuffle=True, num_workers=1, generator=generator), None
+
+
+def write_ffcv(mode):
+    def write(train, home):
+        from ffcv.fields import IntField, RGBImageField
+        from ffcv.writer import DatasetWriter
+        from torchvision.datasets import ImageFolder
+
+        os.makedirs(home)
+        fields = {"image": RGBImageField(write_mode=mode, jpeg_quality=92, max_resolution=256 if mode == "raw" else None), "label": IntField()}
+        DatasetWriter(os.path.join(home, "train.beton"), fields, num_workers=1).from_indexed_dataset(ImageFolder(train))
+
+    return write
+
+
+def begin_ffcv(home, state=None):
+    import numpy
+    from ffcv.fields.decoders import IntDecoder, RandomResizedCropRGBImageDecoder
+    from ffcv.loader import Loader, OrderOption
+    from ffcv.transforms import NormalizeImage, RandomHorizontalFlip, Squeeze, ToTensor, ToTorchImage
+
+    mean, std = (255 * numpy.array(each) for each in ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
+    change = [RandomResizedCropRGBImageDecoder((224, 224)), RandomHorizontalFlip(), ToTensor(), ToTorchImage()]
+    pipelines = {"image": [*change, NormalizeImage(mean, std, numpy.float32)], "label": [IntDecoder(), ToTensor(), Squeeze()]}
+    order = OrderOption.RANDOM
+    return Loader(os.path.join(home, "train.beton"), BATCH, num_workers=1, order=order, seed=1, drop_last=False, pipelines=pipelines), None
 
 
 def write_webdataset(train, home):
@@ -267,12 +353,15 @@ def begin_streaming(home, state=None):
 
 
 CONTESTANTS = {
+    "folder of files (torch)": (write_folder, begin_folder, "folder"),
     "stoker pack": (write_stoker(), begin_stoker, "stoker"),
     "stoker pack --resize 256": (write_stoker("--resize", "256"), begin_stoker, "stoker-256"),
     "stoker pack --decoded --resize 256": (write_stoker("--decoded", "--resize", "256"), begin_stoker, "stoker-decoded"),
-    "WebDataset": (write_webdataset, begin_webdataset, "webdataset"),
-    "LitData": (write_litdata, begin_litdata, "litdata"),
+    "FFCV, JPEG": (write_ffcv("jpg"), begin_ffcv, "ffcv"),
+    "FFCV, pixels, at most 256": (write_ffcv("raw"), begin_ffcv, "ffcv-raw"),
     "MosaicML Streaming": (write_streaming, begin_streaming, "streaming"),
+    "LitData": (write_litdata, begin_litdata, "litdata"),
+    "WebDataset": (write_webdataset, begin_webdataset, "webdataset"),
 }
 
 if __name__ == "__main__":

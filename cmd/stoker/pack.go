@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/feed/pack"
+	"github.com/stoker-dev/stoker/feed/pack/shards"
 	set "github.com/stoker-dev/stoker/feed/source"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -197,7 +198,7 @@ func (a *app) whatNow(ctx context.Context, err error, f packFlags) error {
 	return err
 }
 
-func (a *app) printPack(index *pack.Index, f packFlags) error {
+func (a *app) printPack(index *shards.Index, f packFlags) error {
 	if f.json {
 		return wire.WriteObject(a.stdout, index)
 	}
@@ -220,7 +221,7 @@ func (a *app) printPack(index *pack.Index, f packFlags) error {
 	return nil
 }
 
-func (a *app) printBad(bad []pack.Bad) {
+func (a *app) printBad(bad []shards.Bad) {
 	if len(bad) == 0 {
 		return
 	}

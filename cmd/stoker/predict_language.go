@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -23,7 +24,7 @@ type languageFlags struct {
 
 func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack) {
 	f.counts = map[string]*string{}
-	cmd.Flags().StringVar(&f.model, "model", "", "language model (stoker predict --list language)")
+	cmd.Flags().StringVar(&f.model, "model", "", "language model (stoker predict --list language), or a config.json of your own")
 	cmd.Flags().StringVar(&f.gpu, "gpu", "", "GPU or TPU (stoker predict --list gpus)")
 	cmd.Flags().StringVar(&f.precision, "precision", "bf16", "bf16, fp8, and in serving int8 (weights alone)")
 	cmd.Flags().StringVar(&f.software, "software", "", "stack, which has to be named: "+language.Names(stacks))
@@ -50,11 +51,10 @@ func (f *languageFlags) readNumber(flag string, failed *error) float64 {
 func (f *languageFlags) readSubject(
 	stacks []language.Stack,
 ) (m language.Model, g hardware.GPU, p hardware.Precision, s language.Stack, err error) {
-	m, found := language.FindModel(f.model)
-	if !found {
-		return m, g, p, s, fmt.Errorf("--model %q is not in the table, nearest: %s", f.model,
-			strings.Join(language.NearestModels(f.model), ", "))
+	if m, err = readLanguageModel(f.model); err != nil {
+		return m, g, p, s, err
 	}
+	found := false
 	if g, found = hardware.FindGPU(f.gpu); !found {
 		return m, g, p, s, unknownName("gpu", f.gpu, hardware.Known.GPUNames())
 	}
@@ -65,6 +65,23 @@ func (f *languageFlags) readSubject(
 		return m, g, p, s, fmt.Errorf("--software %q: expected one of %s", f.software, language.Names(stacks))
 	}
 	return m, g, p, s, nil
+}
+
+// readLanguageModel is a model of the table, or one that a file describes.
+func readLanguageModel(name string) (language.Model, error) {
+	if strings.HasSuffix(name, ".json") {
+		data, err := readSmall(name)
+		if err != nil {
+			return language.Model{}, fmt.Errorf("--model: %w", err)
+		}
+		return language.ParseConfig(name, data)
+	}
+	m, found := language.FindModel(name)
+	if !found {
+		return m, fmt.Errorf("--model %q is not in the table, nearest: %s. A model of your own is named by its config.json",
+			name, strings.Join(language.NearestModels(name), ", "))
+	}
+	return m, nil
 }
 
 // askForStack names what each stack would take, if none was named.
@@ -91,7 +108,8 @@ func (a *app) predictTrainCommand() *cobra.Command {
 		Long: `Say what a training step of a language model takes with tensor, pipeline, context, expert and
 data parallelism, what the step goes into, and what state each GPU keeps. No run is needed.`,
 		Example: `  stoker predict train --model llama-3.1-70b --gpu h100-sxm --gpus 64 --tp 4 --pp 8 --software megatron
-  stoker predict train --model deepseek-v3 --gpu gb200 --gpus 256 --pp 4 --ep 64 --software megatron`,
+  stoker predict train --model deepseek-v3 --gpu gb200 --gpus 256 --pp 4 --ep 64 --software megatron
+  stoker predict train --model my-model/config.json --gpu h100-sxm --gpus 8 --software fsdp`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			t, err := f.readTraining(recompute)
@@ -144,7 +162,21 @@ func (f *languageFlags) readTraining(recompute bool) (t language.Training, err e
 	})
 }
 
+// ownModel says what was read of a model that a file describes.
+func (a *app) ownModel(m language.Model) {
+	if !strings.HasSuffix(m.Name, ".json") {
+		return
+	}
+	active := ""
+	if m.Experts > 0 {
+		active = ", " + quantity.About(m.Active()/1e9) + " B of them for a token"
+	}
+	fmt.Fprintf(a.stdout, "model         %s: %s B parameters%s, %.0f layers of width %.0f\n", safe.Text(m.Title, 200),
+		quantity.About(m.Params()/1e9), active, m.Layers, m.Width)
+}
+
 func (a *app) trainingStep(t language.Training, s language.TrainingStep) {
+	a.ownModel(t.Model)
 	fmt.Fprintf(a.stdout, "step          %s (%s to %s)\n", quantity.AboutSeconds(s.Time.Point),
 		quantity.AboutSeconds(s.Time.Low), quantity.AboutSeconds(s.Time.High))
 	fmt.Fprintf(a.stdout, "tokens/s      %s a GPU (%s to %s)\n", quantity.About(s.TokenRate.Point),
@@ -171,7 +203,8 @@ func (a *app) predictServeCommand() *cobra.Command {
 		Long: `Say how long a prompt takes (prefill), how long each further token takes (decode), what all requests
 together get, and what the time goes into. Without --batch as many requests run as memory holds.`,
 		Example: `  stoker predict serve --model llama-3.1-70b --gpu h200 --precision fp8 --software tensorrt-llm
-  stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm`,
+  stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm
+  stoker predict serve --model my-model/config.json --gpu l40s --software vllm`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			s, err := f.readServing()
@@ -218,6 +251,7 @@ func (f *languageFlags) readServing() (s language.Serving, err error) {
 }
 
 func (a *app) servingRate(s language.Serving, r language.ServingRate) {
+	a.ownModel(s.Model)
 	fmt.Fprintf(a.stdout, "requests      %s in progress\n", quantity.About(r.Batch))
 	fmt.Fprintf(a.stdout, "first token   %s (%s to %s), nothing else running\n", quantity.AboutSeconds(r.Prefill.Point),
 		quantity.AboutSeconds(r.Prefill.Low), quantity.AboutSeconds(r.Prefill.High))

@@ -5,6 +5,35 @@ import (
 	"unicode"
 )
 
+// Family says what a kernel computes, as far as its name tells.
+type Family uint8
+
+// The families of kernels.
+const (
+	Other       Family = iota
+	Matmul             // matrix products
+	Convolution        // by matrix products or Winograd
+	Attention          // fused attention
+	Elementwise        // one value in, one value out
+	Reduction          // sums, means, norms, softmax
+	Fused              // several of these in one, by a compiler or by hand
+	Moving             // copies, transpositions, gathers, concatenations
+	Exchange           // collectives
+)
+
+var familyWords = [...]string{
+	"other", "matmul", "convolution", "attention", "elementwise", "reduction", "fused",
+	"moving", "exchange",
+}
+
+// String returns the family's word.
+func (f Family) String() string {
+	if int(f) < len(familyWords) {
+		return familyWords[f]
+	}
+	return "unknown"
+}
+
 // FamilyOf says what a kernel computes, by its name.
 func FamilyOf(name string) Family {
 	words := wordsOf(name)
@@ -15,9 +44,6 @@ func FamilyOf(name string) Family {
 	}
 	return Other
 }
-
-// CoresOf says whether a kernel computes on Tensor Cores, by its name.
-func CoresOf(name string) CoreKind { return coresOf(name) }
 
 // families are told by words of a kernel's name; the first row that fits counts. A space is
 // a word's end: " conv " is the word, " conv" begins one, and "convert" is another. Names of
@@ -100,4 +126,48 @@ func wordsOf(name string) string {
 		last = kind
 	}
 	return " " + strings.TrimSpace(strings.Join(strings.Fields(b.String()), " ")) + " "
+}
+
+// CoreKind says whether a kernel computes on Tensor Cores (AMD: matrix cores).
+type CoreKind uint8
+
+// What a name tells of Tensor Cores.
+const (
+	UnknownCores CoreKind = iota // the name tells nothing; never taken for "no"
+	TensorCores
+	PlainCores
+)
+
+// Parts of names of kernels that use Tensor Cores and of those that do not, in
+// lower case: tile shapes of the matrix instructions, their mnemonics, data types
+// that only they compute in; against the names of single-precision kernels.
+var (
+	tensorParts = []string{
+		"h884", "s884", "h1688", "s1688", "i8816", "16816", "161616", "hmma", "imma", "c1688", "tensorop", "wgmma",
+		"gmma", "umma", "utcmma",
+		"bf16", "fp8", "e4m3", "e5m2", "tf32", "nvjet_", "f16f16", "mfma", "_hss", "_hsh", "sm100_",
+	}
+	plainParts = []string{
+		"sgemm", "volta_scudnn", "maxwell_scudnn", "ampere_scudnn", "simt", "f32f32_f32f32_f32",
+		"gemmsn", "gemv", "winograd", "dgemm",
+	}
+)
+
+func CoresOf(name string) CoreKind {
+	lower := lowered(name)
+	switch {
+	case strings.Contains(lower, "f32f32_f32f32_f32") && !strings.Contains(lower, "tf32"):
+		return PlainCores
+	case hasAny(lower, tensorParts...), mfma(lower):
+		return TensorCores
+	case hasAny(lower, plainParts...):
+		return PlainCores
+	}
+	return UnknownCores
+}
+
+// mfma finds Tensile's sign of a matrix instruction: "_mi16x16".
+func mfma(lower string) bool {
+	_, after, found := strings.Cut(lower, "_mi")
+	return found && after != "" && after[0] >= '0' && after[0] <= '9' && strings.Contains(after, "x")
 }

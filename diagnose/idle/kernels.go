@@ -2,83 +2,9 @@ package idle
 
 import (
 	"math"
-	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
 )
-
-// Family says what a kernel computes, as far as its name tells.
-type Family uint8
-
-// The families of kernels.
-const (
-	Other       Family = iota
-	Matmul             // matrix products
-	Convolution        // by matrix products or Winograd
-	Attention          // fused attention
-	Elementwise        // one value in, one value out
-	Reduction          // sums, means, norms, softmax
-	Fused              // several of these in one, by a compiler or by hand
-	Moving             // copies, transpositions, gathers, concatenations
-	Exchange           // collectives
-)
-
-var familyWords = [...]string{
-	"other", "matmul", "convolution", "attention", "elementwise", "reduction", "fused",
-	"moving", "exchange",
-}
-
-// String returns the family's word.
-func (f Family) String() string {
-	if int(f) < len(familyWords) {
-		return familyWords[f]
-	}
-	return "unknown"
-}
-
-// CoreKind says whether a kernel computes on Tensor Cores (AMD: matrix cores).
-type CoreKind uint8
-
-// What a name tells of Tensor Cores.
-const (
-	UnknownCores CoreKind = iota // the name tells nothing; never taken for "no"
-	TensorCores
-	PlainCores
-)
-
-// Parts of names of kernels that use Tensor Cores and of those that do not, in
-// lower case: tile shapes of the matrix instructions, their mnemonics, data types
-// that only they compute in; against the names of single-precision kernels.
-var (
-	tensorParts = []string{
-		"h884", "s884", "h1688", "s1688", "i8816", "16816", "161616", "hmma", "imma", "c1688", "tensorop", "wgmma",
-		"gmma", "umma", "utcmma",
-		"bf16", "fp8", "e4m3", "e5m2", "tf32", "nvjet_", "f16f16", "mfma", "_hss", "_hsh", "sm100_",
-	}
-	plainParts = []string{
-		"sgemm", "volta_scudnn", "maxwell_scudnn", "ampere_scudnn", "simt", "f32f32_f32f32_f32",
-		"gemmsn", "gemv", "winograd", "dgemm",
-	}
-)
-
-func coresOf(name string) CoreKind {
-	lower := lowered(name)
-	switch {
-	case strings.Contains(lower, "f32f32_f32f32_f32") && !strings.Contains(lower, "tf32"):
-		return PlainCores
-	case hasAny(lower, tensorParts...), mfma(lower):
-		return TensorCores
-	case hasAny(lower, plainParts...):
-		return PlainCores
-	}
-	return UnknownCores
-}
-
-// mfma finds Tensile's sign of a matrix instruction: "_mi16x16".
-func mfma(lower string) bool {
-	_, after, found := strings.Cut(lower, "_mi")
-	return found && after != "" && after[0] >= '0' && after[0] <= '9' && strings.Contains(after, "x")
-}
 
 // NameTotal is what all kernels of one name took in a window.
 type NameTotal struct {
@@ -188,7 +114,7 @@ func (k *Kernels) total(a *Analysis, place []int32, work int32) *NameTotal {
 	if place[name] < 0 {
 		t := NameTotal{Name: name, Longest: -1, Family: Exchange}
 		if !a.IsCollective(work) {
-			t.Family, t.Cores = FamilyOf(a.t.Names[name]), coresOf(a.t.Names[name])
+			t.Family, t.Cores = FamilyOf(a.t.Names[name]), CoresOf(a.t.Names[name])
 		}
 		place[name] = int32(len(k.Totals))
 		k.Totals = append(k.Totals, t)

@@ -9,8 +9,8 @@
 //	Verify    verify.go   reads all shards back
 //	Measure   measure.go  what a pack would cost and save, of a part of the files
 //
-// What is in a folder says which pack it is: a list beside each shard (Shard) and, once
-// all are there, an index (Index). Both are written under other names first. The same
+// What is in a folder says which pack it is: a list beside each shard (shards.Shard) and,
+// once all are there, an index (shards.Index). Both are written under other names first. The same
 // data set and options give the same bytes, whenever and however often they are interrupted.
 //
 // Files are listed and read by feed/source, decoded by feed/picture, ordered by feed/order.

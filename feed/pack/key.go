@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"path"
@@ -62,29 +61,4 @@ func escape(text string) string {
 		text = text[n:]
 	}
 	return b.String()
-}
-
-// FilePath is a file's path. JSON has bytes that are no UTF-8 as Python's file names have
-// them, so that os.fsencode gives them back.
-type FilePath string
-
-// MarshalJSON is what json.loads of Python reads as os.fsdecode would.
-func (n FilePath) MarshalJSON() ([]byte, error) {
-	var b strings.Builder
-	b.WriteByte('"')
-	for text := string(n); len(text) > 0; {
-		r, size := utf8.DecodeRuneInString(text)
-		if r == utf8.RuneError && size == 1 {
-			fmt.Fprintf(&b, `\udc%02x`, text[0])
-		} else {
-			quoted, err := json.Marshal(text[:size])
-			if err != nil {
-				return nil, err
-			}
-			b.Write(quoted[1 : len(quoted)-1])
-		}
-		text = text[size:]
-	}
-	b.WriteByte('"')
-	return []byte(b.String()), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/pack/shards"
 	"github.com/stoker-dev/stoker/feed/source"
 	"github.com/stoker-dev/stoker/internal/coretime"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -15,10 +16,10 @@ import (
 
 // Estimate is what a pack would cost and save, by a part of the files, drawn by chance.
 type Estimate struct {
-	Samples  int    `json:"samples"`
-	Measured int    `json:"measured"` // files that were read; those that cannot be packed are not in it
-	Bad      []Bad  `json:"bad"`      // of these
-	Images   string `json:"images"`   // what would be packed
+	Samples  int          `json:"samples"`
+	Measured int          `json:"measured"` // files that were read; those that cannot be packed are not in it
+	Bad      []shards.Bad `json:"bad"`      // of these
+	Images   string       `json:"images"`   // what would be packed
 	// Of all samples.
 	Bytes int64           `json:"bytes"`      // of the originals
 	Pack  stoker.Interval `json:"pack_bytes"` // 95 %
@@ -34,7 +35,7 @@ const perSample = 5*512 + 256
 
 // Measure packs a part of the files to nowhere.
 func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, error) {
-	e := &Estimate{Samples: from.Len(), Images: o.String(), Bad: []Bad{}}
+	e := &Estimate{Samples: from.Len(), Images: o.String(), Bad: []shards.Bad{}}
 	chance := order.NewPermutation(1, 0, from.Len())
 	m := newMaker(o.Form)
 	var originals, packed []float64
@@ -62,7 +63,7 @@ func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, 
 			return nil, o.refuse(fmt.Errorf("%s: %w", from.Path(i), err))
 		}
 		if err != nil {
-			e.Bad = append(e.Bad, Bad{FilePath(from.Below(i)), err.Error()})
+			e.Bad = append(e.Bad, badOf(shards.FilePath(from.Below(i)), err))
 			continue
 		}
 		originals, packed = append(originals, float64(file)), append(packed, float64(made))

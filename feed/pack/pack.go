@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/feed/order"
+	"github.com/stoker-dev/stoker/feed/pack/shards"
 	"github.com/stoker-dev/stoker/feed/source"
 )
 
@@ -59,28 +60,6 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// Index is what a whole pack has.
-type Index struct {
-	Format  int          `json:"format"`
-	Plan    string       `json:"plan"`
-	Images  string       `json:"images"`  // what they are
-	Shuffle *uint64      `json:"shuffle"` // the seed; null: in the order of ImageFolder
-	Samples int          `json:"samples"`
-	Bytes   int64        `json:"bytes"`
-	Classes []FilePath   `json:"classes"` // a label is a place in it
-	Shards  []IndexShard `json:"shards"`
-	Bad     []Bad        `json:"bad"` // files that were left out
-}
-
-// IndexShard is a shard of an index.
-type IndexShard struct {
-	File    string `json:"file"`
-	Samples int    `json:"samples"`
-	Bytes   int64  `json:"bytes"`
-}
-
-const format = 1
-
 // ErrOther is in the error of a folder that holds something else.
 var ErrOther = errors.New("holds something else")
 
@@ -98,7 +77,7 @@ var errChanged = fmt.Errorf("the folder %w: a pack of another data set, of one t
 	ErrOther)
 
 // WriteShards packs a data set into a folder, or goes on with it.
-func WriteShards(ctx context.Context, from Source, folder string, o Options) (*Index, error) {
+func WriteShards(ctx context.Context, from Source, folder string, o Options) (*shards.Index, error) {
 	p := newPacker(from, folder, o)
 	if err := p.prepare(); err != nil {
 		return nil, fmt.Errorf("pack into %s: %w", folder, err)
@@ -114,7 +93,7 @@ func WriteShards(ctx context.Context, from Source, folder string, o Options) (*I
 		return nil, fmt.Errorf("pack into %s: %w", folder, err)
 	}
 	p.removeUnfinished()
-	if err := writeJSON(folder, indexName, p.index); err != nil {
+	if err := writeJSON(folder, shards.IndexName, p.index); err != nil {
 		return nil, err
 	}
 	return &p.index, nil
@@ -127,7 +106,7 @@ type packer struct {
 	folder string
 	order  *order.Permutation
 	keys   keys
-	index  Index
+	index  shards.Index
 }
 
 func newPacker(from Source, folder string, o Options) *packer {
@@ -135,12 +114,12 @@ func newPacker(from Source, folder string, o Options) *packer {
 	if o.Shuffle != nil {
 		p.order = order.NewPermutation(*o.Shuffle, 0, from.Len())
 	}
-	p.index = Index{
-		Format: format, Plan: p.planDigest(), Images: o.String(), Shuffle: o.Shuffle, Shards: []IndexShard{},
-		Bad: []Bad{},
+	p.index = shards.Index{
+		Format: shards.Format, Plan: p.planDigest(), Images: o.String(), Shuffle: o.Shuffle, Shards: []shards.IndexShard{},
+		Bad: []shards.Bad{},
 	}
 	for _, class := range from.Classes() {
-		p.index.Classes = append(p.index.Classes, FilePath(class))
+		p.index.Classes = append(p.index.Classes, shards.FilePath(class))
 	}
 	return p
 }
@@ -149,7 +128,7 @@ func newPacker(from Source, folder string, o Options) *packer {
 func (p *packer) planDigest() string {
 	digest := p.from.Digest()
 	// numbers and texts
-	text, _ := json.Marshal([]any{format, hex.EncodeToString(digest[:]), p.Form, p.Shuffle, p.Bytes, p.Samples})
+	text, _ := json.Marshal([]any{shards.Format, hex.EncodeToString(digest[:]), p.Form, p.Shuffle, p.Bytes, p.Samples})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
@@ -190,17 +169,18 @@ func (p *packer) resume() (int, error) {
 			return at, nil
 		case err != nil:
 			return 0, err
-		case list.Plan != p.index.Plan || list.First != at || list.endOffset() > p.from.Len():
+		case list.Plan != p.index.Plan || list.First != at || list.EndOffset() > p.from.Len():
 			return 0, errChanged
 		}
 		p.countFile(list)
-		at = list.endOffset()
+		at = list.EndOffset()
 	}
 }
 
 // countFile adds a shard to the index.
-func (p *packer) countFile(list *Shard) {
-	p.index.Shards = append(p.index.Shards, IndexShard{tarName(len(p.index.Shards)), len(list.Samples), list.Bytes})
+func (p *packer) countFile(list *shards.Shard) {
+	name := shards.TarName(len(p.index.Shards))
+	p.index.Shards = append(p.index.Shards, shards.IndexShard{File: name, Samples: len(list.Samples), Bytes: list.Bytes})
 	p.index.Samples += len(list.Samples)
 	p.index.Bytes += list.Bytes
 	p.index.Bad = append(p.index.Bad, list.Bad...)
@@ -234,7 +214,7 @@ func (p *packer) writeSample(ctx context.Context, at int) error {
 			}
 		}
 		if one.err != nil {
-			w.list.Bad = append(w.list.Bad, Bad{one.Path, one.err.Error()})
+			w.list.Bad = append(w.list.Bad, badOf(one.Path, one.err))
 		} else if err := w.addFile(one.Sample, one.image, p.from.Classes()[one.Label]); err != nil {
 			return err
 		}
@@ -281,7 +261,7 @@ func (p *packer) closeShard(w *writer) error {
 
 // packed is a sample that was read and made.
 type packed struct {
-	Sample
+	shards.Sample
 	image []byte
 	err   error
 }
@@ -318,10 +298,15 @@ func (p *packer) makeAhead(ctx context.Context, at int) <-chan chan packed {
 	return inOrder
 }
 
+// badOf is a file that is left out. Its reason reads the same from JSON: a file's name in it may be no UTF-8.
+func badOf(file shards.FilePath, err error) shards.Bad {
+	return shards.Bad{Path: file, Reason: strings.ToValidUTF8(err.Error(), "\ufffd")}
+}
+
 // makeSample reads a sample and makes what is packed of it.
 func (p *packer) makeSample(m *maker, i int) packed {
 	file := p.from.Below(i)
-	made := packed{Sample: Sample{Key: p.keys.keyOf(file), Path: FilePath(file), Label: p.from.Label(i)}}
+	made := packed{Sample: shards.Sample{Key: p.keys.keyOf(file), Path: shards.FilePath(file), Label: p.from.Label(i)}}
 	bytes, err := p.from.Read(i, nil)
 	if err == nil {
 		made.image, made.Field, err = m.makeImage(bytes, fieldOf(file))
@@ -331,7 +316,7 @@ func (p *packer) makeSample(m *maker, i int) packed {
 		return made
 	}
 	sum := sha256.Sum256(made.image)
-	made.SHA256, made.Bytes = hex.EncodeToString(sum[:]), len(made.image)
+	made.SHA256, made.Bytes = hex.EncodeToString(sum[:]), int64(len(made.image))
 	return made
 }
 

@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stoker-dev/stoker/feed/pack/shards"
 	"github.com/stoker-dev/stoker/feed/source"
 )
 
@@ -59,7 +60,7 @@ func options() Options {
 	return Options{Bytes: 20000, Progress: func(int, int) {}}
 }
 
-func run(t *testing.T, from Source, folder string, o Options) *Index {
+func run(t *testing.T, from Source, folder string, o Options) *shards.Index {
 	t.Helper()
 	index, err := WriteShards(context.Background(), from, folder, o)
 	if err != nil {
@@ -149,9 +150,13 @@ func TestEverySampleOnce(t *testing.T) {
 
 // JSON has names as Python has them: json.loads and os.fsencode give the bytes back.
 func TestNamesInJSON(t *testing.T) {
-	for name, want := range map[FilePath]string{"a/ä \"1\".jpg": `"a/ä \"1\".jpg"`, "\xff\xfe": `"\udcff\udcfe"`, "\n": `"\n"`} {
+	for name, want := range map[shards.FilePath]string{"a/ä \"1\".jpg": `"a/ä \"1\".jpg"`, "\xff\xfe": `"\udcff\udcfe"`, "\n": `"\n"`} {
 		if got, err := json.Marshal(name); err != nil || string(got) != want {
 			t.Errorf("%q is %s, %v; expected %s", string(name), got, err, want)
+		}
+		var back shards.FilePath
+		if err := json.Unmarshal([]byte(want), &back); err != nil || back != name {
+			t.Errorf("%s is read as %q, %v; expected %q", want, string(back), err, string(name))
 		}
 	}
 }
@@ -201,13 +206,13 @@ func TestResume(t *testing.T) {
 				t.Errorf("stopped after sample %d, %s is another", stop, name)
 			}
 		}
-		os.Remove(filepath.Join(folder, indexName))
+		os.Remove(filepath.Join(folder, shards.IndexName))
 		if _, err := Verify(context.Background(), nil, folder, options()); err == nil {
 			t.Error("a pack without an index is verified")
 		}
 	}
 	for name, damage := range map[string]func(file string) error{
-		listName(1): os.Remove, tarName(0): func(file string) error { return os.Truncate(file, 700) },
+		shards.ListName(1): os.Remove, shards.TarName(0): func(file string) error { return os.Truncate(file, 700) },
 		".x.partial": func(file string) error { return os.WriteFile(file, []byte("half"), 0o600) },
 	} {
 		if err := damage(filepath.Join(folder, name)); err != nil {
@@ -283,11 +288,11 @@ func TestVerifyFinds(t *testing.T) {
 	for want, damage := range map[string]func(folder string) error{
 		"differs from what was packed": func(folder string) error {
 			list, err := readList(folder, 1)
-			return errors.Join(err, swap(filepath.Join(folder, tarName(1)), list.Samples[0].At))
+			return errors.Join(err, swap(filepath.Join(folder, shards.TarName(1)), list.Samples[0].At))
 		},
-		"archive/tar: invalid":         func(folder string) error { return swap(filepath.Join(folder, tarName(1)), 3) },
-		"is not there":                 func(folder string) error { return os.Remove(filepath.Join(folder, tarName(1))) },
-		"no pack, or one that is not":  func(folder string) error { return os.Remove(filepath.Join(folder, indexName)) },
+		"archive/tar: invalid":         func(folder string) error { return swap(filepath.Join(folder, shards.TarName(1)), 3) },
+		"is not there":                 func(folder string) error { return os.Remove(filepath.Join(folder, shards.TarName(1))) },
+		"no pack, or one that is not":  func(folder string) error { return os.Remove(filepath.Join(folder, shards.IndexName)) },
 		"x.jpg is not what was packed": func(string) error { return os.WriteFile(filepath.Join(root, "cat/x.jpg"), []byte("new"), 0o600) },
 	} {
 		folder := filepath.Join(t.TempDir(), "packed")
@@ -352,6 +357,30 @@ func TestBadFiles(t *testing.T) {
 	o.Decoded = true
 	if _, err := WriteShards(context.Background(), from, folder+"2", o); err == nil || !strings.Contains(err.Error(), "none of the files") {
 		t.Errorf("texts were decoded: %v", err)
+	}
+}
+
+// A bad file whose name is no UTF-8 keeps it in the lists: the pack goes on to the same index, and is verified.
+func TestBadNames(t *testing.T) {
+	root, odd := t.TempDir(), "cat/\xff2.jpg"
+	plant(t, root, []string{"cat/1.jpg", odd, "cat/\xff3.jpg"})
+	from, folder := list(t, root), filepath.Join(t.TempDir(), "packed")
+	os.Remove(filepath.Join(root, odd))
+	o := options()
+	o.SkipBad, o.Samples = true, 1
+	run(t, from, folder, o)
+	whole := digests(t, folder)
+	if err := os.Remove(filepath.Join(folder, shards.IndexName)); err != nil {
+		t.Fatal(err)
+	}
+	if index := run(t, from, folder, o); len(index.Bad) != 1 || string(index.Bad[0].Path) != odd {
+		t.Errorf("went on to %+v", index)
+	}
+	if !maps.Equal(whole, digests(t, folder)) {
+		t.Error("the index of a pack that was gone on with is another one")
+	}
+	if _, err := Verify(context.Background(), from, folder, o); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,56 +7,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+
+	"github.com/stoker-dev/stoker/feed/pack/shards"
 )
 
-// Shard is the list beside a shard: what is in it, and where.
-type Shard struct {
-	Format  int      `json:"format"`
-	Plan    string   `json:"plan"`  // of which data set and options it is: a digest
-	First   int      `json:"first"` // how many samples the shards before it have, bad ones included
-	Bytes   int64    `json:"bytes"` // of the tar file
-	Samples []Sample `json:"samples"`
-	Bad     []Bad    `json:"bad"`
-}
-
-// Sample is an image in a shard.
-type Sample struct {
-	Key    string   `json:"key"`
-	Field  string   `json:"field"` // the image's extension
-	Path   FilePath `json:"path"`  // of the original, below the data set
-	Label  int      `json:"label"`
-	At     int64    `json:"at"` // where the image's bytes begin
-	Bytes  int      `json:"bytes"`
-	SHA256 string   `json:"sha256"` // of them
-}
-
-// Bad is a file that was left out.
-type Bad struct {
-	Path   FilePath `json:"path"`
-	Reason string   `json:"reason"`
-}
-
-func (s *Shard) endOffset() int { return s.First + len(s.Samples) + len(s.Bad) }
-
-const (
-	indexName = "index.json"
-	suffix    = ".partial" // of what is not whole
-)
-
-func tarName(k int) string  { return fmt.Sprintf("shard-%06d.tar", k) }
-func listName(k int) string { return fmt.Sprintf("shard-%06d.json", k) }
+const suffix = ".partial" // of what is not whole
 
 // ours are the names in a folder with a pack.
 var ours = regexp.MustCompile(`^(shard-\d{6,}\.(tar|json)|index\.json|\..*\.partial)$`)
 
 // writer writes one shard, under a name that says that it is not whole.
 type writer struct {
-	list   Shard
+	list   shards.Shard
 	folder string
 	file   *os.File
 	buffer *bufio.Writer
@@ -70,7 +36,7 @@ func newWriter(folder, plan string, first int) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{
-		list:   Shard{Format: format, Plan: plan, First: first, Samples: []Sample{}, Bad: []Bad{}},
+		list:   shards.Shard{Format: shards.Format, Plan: plan, First: first, Samples: []shards.Sample{}, Bad: []shards.Bad{}},
 		folder: folder, file: file,
 	}
 	w.buffer = bufio.NewWriterSize(file, 1<<20)
@@ -91,19 +57,19 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 // addFile writes a sample behind the others.
-func (w *writer) addFile(s Sample, image []byte, class string) error {
+func (w *writer) addFile(s shards.Sample, image []byte, class string) error {
 	about, err := json.Marshal(struct {
-		Path  FilePath `json:"path"`
-		Class FilePath `json:"class"`
-		Label int      `json:"label"`
-	}{s.Path, FilePath(class), s.Label})
+		Path  shards.FilePath `json:"path"`
+		Class shards.FilePath `json:"class"`
+		Label int             `json:"label"`
+	}{s.Path, shards.FilePath(class), s.Label})
 	if err != nil {
 		return err
 	}
 	if s.At, err = w.writeMember(s.Key+"."+s.Field, image); err != nil {
 		return err
 	}
-	s.Bytes = len(image)
+	s.Bytes = int64(len(image))
 	w.list.Samples = append(w.list.Samples, s)
 	if _, err := w.writeMember(s.Key+".cls", strconv.AppendInt(nil, int64(s.Label), 10)); err != nil {
 		return err
@@ -126,10 +92,10 @@ func (w *writer) writeMember(name string, content []byte) (int64, error) {
 func (w *writer) publishShard(k int) error {
 	err := errors.Join(w.tar.Close(), w.buffer.Flush())
 	w.list.Bytes = w.at
-	if err := nameFile(w.file, filepath.Join(w.folder, tarName(k)), err); err != nil {
+	if err := nameFile(w.file, filepath.Join(w.folder, shards.TarName(k)), err); err != nil {
 		return err
 	}
-	return writeJSON(w.folder, listName(k), w.list)
+	return writeJSON(w.folder, shards.ListName(k), w.list)
 }
 
 // dropShard takes an unfinished shard away.
@@ -165,26 +131,14 @@ func writeJSON(folder, name string, value any) error {
 }
 
 // readList reads the list beside shard k; nil: there is no such shard, or none that is whole.
-func readList(folder string, k int) (*Shard, error) {
-	s := &Shard{}
-	if err := readJSON(folder, listName(k), s); err != nil {
+func readList(folder string, k int) (*shards.Shard, error) {
+	s := &shards.Shard{}
+	if err := shards.ReadFile(folder, shards.ListName(k), s); err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(filepath.Join(folder, tarName(k)))
+	info, err := os.Stat(filepath.Join(folder, shards.TarName(k)))
 	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() != s.Bytes {
 		return nil, os.ErrNotExist
 	}
 	return s, err
-}
-
-func readJSON(folder, name string, value any) error {
-	file, err := os.Open(filepath.Join(folder, name))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }() // only read
-	if err := json.NewDecoder(io.LimitReader(file, 4<<30)).Decode(value); err != nil {
-		return fmt.Errorf("read %s: %w", file.Name(), err)
-	}
-	return nil
 }

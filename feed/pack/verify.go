@@ -12,12 +12,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/stoker-dev/stoker/feed/pack/shards"
 )
 
 // Verify reads every shard of a pack back. Where from is not nil the originals are
 // read, and made, once more as well; else what the shards hold is compared with what
 // was noted when they were written.
-func Verify(ctx context.Context, from Source, folder string, o Options) (*Index, error) {
+func Verify(ctx context.Context, from Source, folder string, o Options) (*shards.Index, error) {
 	index, err := verify(ctx, from, folder, o)
 	if err != nil {
 		return nil, fmt.Errorf("verify %s: %w", folder, err)
@@ -25,9 +27,9 @@ func Verify(ctx context.Context, from Source, folder string, o Options) (*Index,
 	return index, nil
 }
 
-func verify(ctx context.Context, from Source, folder string, o Options) (*Index, error) {
-	index := &Index{}
-	if err := readJSON(folder, indexName, index); err != nil {
+func verify(ctx context.Context, from Source, folder string, o Options) (*shards.Index, error) {
+	index := &shards.Index{}
+	if err := shards.ReadFile(folder, shards.IndexName, index); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			err = errors.New("it has no index: no pack, or one that is not whole yet")
 		}
@@ -47,16 +49,16 @@ func verify(ctx context.Context, from Source, folder string, o Options) (*Index,
 	for k := range index.Shards {
 		list, err := readList(folder, k)
 		if errors.Is(err, os.ErrNotExist) || err == nil && list.Plan != index.Plan {
-			err = fmt.Errorf("%s is not there, or not the one that the index means", tarName(k))
+			err = fmt.Errorf("%s is not there, or not the one that the index means", shards.TarName(k))
 		}
 		if err != nil {
 			return nil, err
 		}
 		if err := readBack(ctx, folder, k, list, func() { done++; o.Progress(done, index.Samples) }); err != nil {
-			return nil, fmt.Errorf("%s: %w", tarName(k), err)
+			return nil, fmt.Errorf("%s: %w", shards.TarName(k), err)
 		}
 		if err := compared(list, originals); err != nil {
-			return nil, fmt.Errorf("%s: %w", tarName(k), err)
+			return nil, fmt.Errorf("%s: %w", shards.TarName(k), err)
 		}
 	}
 	if done != index.Samples {
@@ -66,8 +68,8 @@ func verify(ctx context.Context, from Source, folder string, o Options) (*Index,
 }
 
 // readBack reads a shard from its beginning to its end.
-func readBack(ctx context.Context, folder string, k int, list *Shard, each func()) error {
-	file, err := os.Open(filepath.Join(folder, tarName(k)))
+func readBack(ctx context.Context, folder string, k int, list *shards.Shard, each func()) error {
+	file, err := os.Open(filepath.Join(folder, shards.TarName(k)))
 	if err != nil {
 		return err
 	}
@@ -133,16 +135,16 @@ func nextMember(r *tar.Reader, name string, into []byte) (int, error) {
 }
 
 // compared holds a shard's list against the originals, made once more.
-func compared(list *Shard, originals <-chan chan packed) error {
+func compared(list *shards.Shard, originals <-chan chan packed) error {
 	if originals == nil {
 		return nil
 	}
-	bad := map[FilePath]bool{}
+	bad := map[shards.FilePath]bool{}
 	for _, b := range list.Bad {
 		bad[b.Path] = true
 	}
 	samples := list.Samples
-	for range list.endOffset() - list.First {
+	for range list.EndOffset() - list.First {
 		made, more := <-originals
 		if !more {
 			return errors.New("the data set has fewer samples than the pack")

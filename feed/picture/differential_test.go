@@ -46,6 +46,14 @@ func TestTorchMakesTheSame(t *testing.T) {
 	compareWithPillow(t, *chains/2, "--stream", "--torch", "--count", strconv.Itoa(*chains), "--seed", *seed, "--files", "0")
 }
 
+// TestOpenCVMakesTheSame is about OpenCV's operations on arrays, each alone.
+func TestOpenCVMakesTheSame(t *testing.T) {
+	if exec.Command(pillow(t), "-c", "import cv2; assert int(cv2.__version__.split('.')[0]) == 5").Run() != nil {
+		t.Skip("no OpenCV 5: python/install-torch brings one")
+	}
+	compareWithPillow(t, *chains/4, "--opencv", "--each", strconv.Itoa(*chains/6))
+}
+
 // TestOddFilesArePillows reads files of all kinds, whole, cut and damaged: each is
 // refused or the same, and nothing comes of what Pillow raises for.
 func TestOddFilesArePillows(t *testing.T) {

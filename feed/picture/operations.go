@@ -2,9 +2,6 @@ package picture
 
 import "github.com/stoker-dev/stoker/feed/transform"
 
-// operations are what a program may ask for, by name.
-var operations map[string]operation
-
 func init() {
 	operations = map[string]operation{
 		"convert":     {1, 1, false, compileConvert},

@@ -123,6 +123,9 @@ type operation struct {
 	compile     func(*compiler, *arguments)
 }
 
+// operations are what a program may ask for, by name: operations.go has the table.
+var operations map[string]operation
+
 func (c *compiler) compile(ops [][]any) error {
 	if !sources[c.program.mode] {
 		return &RefusalError{-1, fmt.Sprintf("pictures of mode %.20q", c.mode)}

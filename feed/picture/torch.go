@@ -18,7 +18,7 @@ func compileTorchResize(filter int) func(*compiler, *arguments) {
 		size := image.Point{X: a.readWholeNumber(0, 1, longestSide), Y: a.readWholeNumber(1, 1, longestSide)}
 		switch {
 		case !greyOrColour(c, a) || size == c.size:
-		case size.X*size.Y > mostPixels || size.X*size.Y == 1: // torch raises for some of one pixel
+		case size.X*size.Y > mostPixels || size.X == 1 || size.Y == 1: // for some torch raises, and 2.8 has other bytes
 			a.refuse("a picture of %d x %d pixels", size.X, size.Y)
 		default:
 			c.resize(size, filter, c.wholePicture(), a)

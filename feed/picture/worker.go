@@ -143,7 +143,7 @@ func lumaOnly(picture *planes.Picture) (*planes.Picture, error) {
 	return &grey, nil
 }
 
-// keepDecoded makes a decoded file, of a mode that a decode.Picture cannot hold, the picture.
+// keepDecoded makes a decoded file, of a mode that a planes.Picture cannot hold, the picture.
 func (w *Worker) keepDecoded(mode string, picture *planes.Picture) error {
 	out := w.newRaster(picture.Size, bands[mode])
 	colours := out.planes

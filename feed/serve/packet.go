@@ -1,11 +1,21 @@
 package serve
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/stoker-dev/stoker/feed"
+)
+
+const (
+	// maxSpec bounds a spec that comes in a file: a subset of 30 million samples.
+	maxSpec = 256 << 20
+	// maxList bounds a list of samples: 20 million with paths of 40 bytes.
+	maxList = 1 << 30
 )
 
 // The packets, as feed/serve/PROTOCOL.md has them: one JSON object each.
@@ -219,4 +229,18 @@ type failure struct {
 	Text  string `json:"text"`
 	Hint  string `json:"hint,omitempty"`
 	Fatal bool   `json:"fatal"`
+}
+
+// decodeStrictly reads one JSON value strictly: a field that nobody knows is a client of
+// another version or a typing error, and either is better told than ignored.
+func decodeStrictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one JSON value")
+	}
+	return nil
 }

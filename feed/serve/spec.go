@@ -5,19 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"strings"
 
 	"github.com/stoker-dev/stoker/feed"
-)
-
-const (
-	// maxSpec bounds a spec that comes in a file: a subset of 30 million samples.
-	maxSpec = 256 << 20
-	// maxList bounds a list of samples: 20 million with paths of 40 bytes.
-	maxList = 1 << 30
 )
 
 // specOf reads the spec of an open, from the packet or from the file that came with
@@ -81,20 +73,6 @@ func readFile(file *os.File, from, size int) ([]byte, error) {
 
 // maxBatch keeps a mask of all of a batch's places within a packet.
 const maxBatch = 8192
-
-// decodeStrictly reads one JSON value strictly: a field that nobody knows is a client of
-// another version or a typing error, and either is better told than ignored.
-func decodeStrictly(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one JSON value")
-	}
-	return nil
-}
 
 // sameSpec says in which field the spec of another rank differs.
 func sameSpec(first, other feed.Spec) error {

@@ -4,18 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker/internal/readable"
+	"github.com/stoker-dev/stoker/feed/pack/shards"
 )
 
 // pack is where the samples of a folder lie that `stoker pack` wrote: feed/pack says what is in it. Samples come
@@ -38,12 +35,10 @@ type packPlace struct {
 	sum      [sha256.Size]byte
 }
 
-const packFormat = 1
-
 // isPack reports whether a folder is a pack. One that is not whole is an error.
 func isPack(root string) (bool, error) {
-	_, shard := os.Stat(filepath.Join(root, "shard-000000.tar"))
-	_, index := os.Stat(filepath.Join(root, "index.json"))
+	_, shard := os.Stat(filepath.Join(root, shards.TarName(0)))
+	_, index := os.Stat(filepath.Join(root, shards.IndexName))
 	if shard == nil && errors.Is(index, fs.ErrNotExist) {
 		return false, fmt.Errorf("%s is a pack that is not whole: stoker pack goes on with it", root)
 	}
@@ -83,22 +78,12 @@ func (f *Folder) placeSamples(found map[string]packPlace) error {
 
 // readPack reads the index and the lists of a pack: where each file lies, by its path.
 func (f *Folder) readPack(ctx context.Context, o Options) (map[string]packPlace, error) {
-	var index struct {
-		Format       int
-		Plan, Images string
-		Samples      int
-		Classes      []packedPath
-		Shards       []struct {
-			File  string
-			Bytes int64
-		}
-		Bad []struct{}
-	}
-	if err := f.readPackFile("index.json", &index); err != nil {
+	var index shards.Index
+	if err := f.readPackFile(shards.IndexName, &index); err != nil {
 		return nil, err
 	}
-	if index.Format != packFormat {
-		return nil, fmt.Errorf("the pack has format %d, this program reads %d", index.Format, packFormat)
+	if index.Format != shards.Format {
+		return nil, fmt.Errorf("the pack has format %d, this program reads %d", index.Format, shards.Format)
 	}
 	f.pack = &pack{}
 	if strings.HasPrefix(index.Images, "resized") {
@@ -132,17 +117,7 @@ func (f *Folder) readPack(ctx context.Context, o Options) (map[string]packPlace,
 
 // readPackList reads the list beside a shard.
 func (f *Folder) readPackList(k int, plan string, found map[string]packPlace) error {
-	var list struct {
-		Plan    string
-		Bytes   int64
-		Samples []struct {
-			Path   packedPath
-			Label  int
-			At     int64
-			Bytes  int64
-			SHA256 string
-		}
-	}
+	var list shards.Shard
 	shard := f.pack.shards[k]
 	if path.Base(shard.name) != shard.name || path.Ext(shard.name) != ".tar" {
 		return fmt.Errorf("the index of the pack names %q, which is no shard", shard.name)
@@ -175,16 +150,11 @@ func (f *Folder) readPackList(k int, plan string, found map[string]packPlace) er
 }
 
 func (f *Folder) readPackFile(name string, into any) error {
-	const most = 4 << 30
-	file, err := readable.Open(joinPath(f.root, name))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }() // only read
-	if err := json.NewDecoder(io.LimitReader(file, most)).Decode(into); err != nil {
+	err := shards.ReadFile(f.root, name, into)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s of the pack cannot be read: %w: stoker pack writes it anew", name, err)
 	}
-	return nil
+	return err
 }
 
 // openPacked opens the shard of sample i, of which the sample alone is read.
@@ -218,46 +188,4 @@ func (p shardPart) check(data []byte) error {
 		return errors.New("its bytes are not those that were packed: the shard is damaged")
 	}
 	return nil
-}
-
-// packedPath is a path as feed/pack's FilePath writes it: bytes that are no UTF-8 as Python's file names have them.
-type packedPath string
-
-// UnmarshalJSON is os.fsencode of what Python's json.loads gives.
-func (p *packedPath) UnmarshalJSON(text []byte) error {
-	const escaped, digits = `\udc`, 2
-	if len(text) < 2 || text[0] != '"' {
-		return errors.New("a path that is no text")
-	}
-	text = text[1 : len(text)-1]
-	var whole []byte
-	begin := 0
-	for at := 0; at < len(text); at++ {
-		if text[at] != '\\' {
-			continue
-		}
-		end := at + len(escaped) + digits
-		var raw [1]byte
-		if end <= len(text) && string(text[at:at+len(escaped)]) == escaped {
-			if _, err := hex.Decode(raw[:], text[end-digits:end]); err == nil {
-				whole = appendText(whole, text[begin:at])
-				whole = append(whole, raw[0])
-				at, begin = end-1, end
-				continue
-			}
-		}
-		at++ // what is escaped
-	}
-	*p = packedPath(appendText(whole, text[begin:]))
-	return nil
-}
-
-// appendText adds a part of a JSON text, which has no quotes at its ends.
-func appendText(whole, part []byte) []byte {
-	var text string
-	quoted := slices.Concat([]byte{'"'}, part, []byte{'"'})
-	if err := json.Unmarshal(quoted, &text); err != nil {
-		return append(whole, part...)
-	}
-	return append(whole, text...)
 }

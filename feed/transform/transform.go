@@ -7,7 +7,7 @@
 // tensor:
 //
 //	Op -> step -> stages of two axes (geometry.go) -> weights (filter.go)
-//	Picture -> rows (decode.RowReader) -> two passes (resample.go) -> tensor (tensor.go)
+//	Picture -> rows (planes.RowReader) -> two passes (resample.go) -> tensor (tensor.go)
 //
 // It reads no file and knows no batch.
 package transform

@@ -5,13 +5,8 @@ import (
 	"strings"
 )
 
-// Hidden stands in place of what is not known to be harmless.
-const Hidden = "[redacted]"
-
-const (
-	longest = 4096 // bytes of an argument that is looked at
-	deepest = 3    // shells within shells
-)
+// deepest is how many shells within shells are looked at.
+const deepest = 3
 
 // CommandLine keeps of a command line what is known to be harmless: names of programs,
 // scripts, modules and flags, values whose flag is on the list (vocabulary.go) and that are

@@ -7,6 +7,12 @@ import (
 	"strings"
 )
 
+// Hidden stands in place of what is not known to be harmless.
+const Hidden = "[redacted]"
+
+// longest is how many bytes of an argument or a text are looked at.
+const longest = 4096
+
 // Text is for sentences in which names and values may stand anywhere, such as the words
 // of an error: nobody can list what passes there. It takes out values of names of
 // secrets, users and queries of URLs, tokens of well-known services and random words.

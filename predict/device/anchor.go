@@ -155,11 +155,12 @@ func (a Anchor) checkFields(l *Load) error {
 
 // possible refuses a step that no device of that peak can take.
 func (a Anchor) possible() error {
-	peak := 0.0
+	peak, least := 0.0, math.Inf(1) // seconds a sample, without what flash attention leaves out
 	for _, one := range a.Load.variants() {
-		peak = max(peak, one.GPU.Peak(one.Precision).Value)
+		i := one.withoutLosses()
+		peak, least = max(peak, one.GPU.Peak(one.Precision).Value), min(least, i.compute-i.masked)
 	}
-	if speed := a.Load.passes() * a.Load.Workload.Forward.Value * a.Batch / a.Step; speed > alikeFigures*peak {
+	if speed := peak * least * a.Batch / a.Step; speed > alikeFigures*peak {
 		return fmt.Errorf("measured step of %v s at batch %v: %s on %s would compute at %s, above its peak of %s: "+
 			"check the batch (samples of one GPU), the time, and that it is %s",
 			a.Step, a.Batch, a.Load.Workload.Title, a.Load.GPU.Title, quantity.FLOPRate(RoundToThree(speed)),

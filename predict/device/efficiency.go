@@ -84,6 +84,14 @@ func (e efficiency) unfused(i ideal, moves float64) float64 {
 	return e.termsOf(i).PerSample / fused
 }
 
+// flashed is how long a sample takes with FlashAttention, as a share of what it takes without.
+func (e efficiency) flashed(i ideal) float64 {
+	plain := e.termsOf(i).PerSample
+	i.compute -= i.masked
+	i.scores *= min(1, e.valueOf("scores/"+string(Compiled))/e.valueOf(i.keysOf().scores))
+	return e.termsOf(i).PerSample / plain
+}
+
 // valueOf is the value of a key, and where it was never measured its prior.
 func (e efficiency) valueOf(key string) float64 {
 	if v, known := e[key]; known {

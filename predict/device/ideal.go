@@ -11,6 +11,7 @@ const updates = 5
 type ideal struct {
 	load    Load
 	compute float64 // seconds per sample at the peak
+	masked  float64 // part of compute in pairs of tokens that a causal mask hides
 	move    float64 // seconds per sample at the memory bandwidth
 	scores  float64 // seconds per sample to move the attention's scores once
 	weights float64 // seconds per step to read the parameters once, and update them
@@ -26,6 +27,7 @@ func (l Load) withoutLosses() ideal {
 	return ideal{
 		load:    l,
 		compute: passes * l.Workload.Forward.Value / l.GPU.Peak(l.Precision).Value,
+		masked:  passes * l.Workload.Masked / l.GPU.Peak(l.Precision).Value,
 		move:    passes * l.Workload.Activations.Value * bytesPer(l.Precision) / 2 / l.GPU.MemoryRate.Value,
 		scores:  passes * l.Workload.attentionScores() * bytesPer(l.Precision) / l.GPU.MemoryRate.Value,
 		weights: weights,

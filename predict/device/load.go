@@ -142,6 +142,13 @@ func (l Load) classes() []Software {
 // that its CPU decides what a small batch takes.
 func (l *Load) launchesSingly() bool { return l.Software == Eager || l.Software == ChannelsLast }
 
+// mayFlash reports whether a decoder in PyTorch as it comes may have FlashAttention, which leaves
+// out the pairs that a causal mask hides, and moves no scores: PyTorch has it since 2.0 (2023), on
+// Ampere and later, in 16 bits (torch.nn.functional.scaled_dot_product_attention).
+func (l *Load) mayFlash() bool {
+	return l.launchesSingly() && l.Workload.Masked > 0 && l.GPU.ComputeMajor >= 8 && bytesPer(l.Precision) == 2
+}
+
 // beforeFlash reports whether a program as it comes may compute attention in single
 // steps under autocast: PyTorch's flash attention needs Ampere or a later chip.
 func (l *Load) beforeFlash() bool {

@@ -213,6 +213,9 @@ func (l Load) ofItself() (Curve, finding) {
 			published.efficient.valueOf("scores/"+string(Eager)))
 	}
 	c.High.PerSample = max(c.High.PerSample, point.PerSample+l.groupedSlowly())
+	if i := l.withoutLosses(); l.mayFlash() {
+		c.Low.PerSample = min(c.Low.PerSample, max(c.Low.PerSample*published.efficient.flashed(i), i.compute-i.masked))
+	}
 	if l.beforeFlash() {
 		c.High.PerSample *= published.efficient.unfused(l.withoutLosses(), autocastMoves)
 	}

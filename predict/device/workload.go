@@ -57,6 +57,7 @@ type Workload struct {
 	Stored      hardware.Figure // bytes that one sample's forward pass keeps for the backward pass at 16 bits
 
 	Grouped float64 // part of Forward in convolutions by groups of several channels
+	Masked  float64 // part of Forward between tokens that a causal mask hides from each other
 
 	Tokens float64 // of one sample; 0 where samples are not sequences
 	Side   float64 // pixels or voxels along one side of a sample; 0 where samples have none
@@ -131,7 +132,7 @@ var Workloads = []Workload{
 			Source: "Radford et al., GPT-2, 2019; count of huggingface.co/gpt2, output layer shared " +
 				"with the embedding",
 		},
-		layers: 12, width: 768, heads: 12, inner: 3072, shared: 1, words: 50257, tokens: 1024,
+		layers: 12, width: 768, heads: 12, causal: true, inner: 3072, shared: 1, words: 50257, tokens: 1024,
 	}),
 	sequences(shape{
 		name: "llama-1b", title: "Llama-class 1 B", unit: "sequence", profile: "llm-tokens",
@@ -143,7 +144,8 @@ var Workloads = []Workload{
 			Value:  1.2358e9,
 			Source: "Meta, Llama 3.2 1B model card, 2024-09 (1.23 B); output layer shared with the embedding",
 		},
-		layers: 16, width: 2048, heads: 32, inner: 8192, gated: true, shared: 0.25, words: 128256, tokens: 2048,
+		layers: 16, width: 2048, heads: 32, causal: true, inner: 8192, gated: true, shared: 0.25, words: 128256,
+		tokens: 2048,
 	}),
 	sequences(shape{
 		name: "llama-8b", title: "Llama-class 8 B", unit: "sequence", profile: "llm-tokens",
@@ -155,7 +157,8 @@ var Workloads = []Workload{
 			Value:  8.0303e9,
 			Source: "Grattafiori et al., The Llama 3 Herd of Models, 2024; count of Llama-3.1-8B",
 		},
-		layers: 32, width: 4096, heads: 32, inner: 14336, gated: true, shared: 0.25, words: 128256, tokens: 8192,
+		layers: 32, width: 4096, heads: 32, causal: true, inner: 14336, gated: true, shared: 0.25, words: 128256,
+		tokens: 8192,
 	}),
 	{
 		Name: "unet3d", Title: "3-D U-Net", Family: VolumeNet, Unit: "volume", Profile: "medical-volume",
@@ -185,6 +188,7 @@ type shape struct {
 	layers  float64
 	width   float64
 	heads   float64
+	causal  bool    // a token sees those before it alone
 	inner   float64 // width of the feed-forward part
 	gated   bool    // three matrices there, not two
 	shared  float64 // key and value heads per query head
@@ -200,9 +204,14 @@ func sequences(s shape) Workload {
 		matrices, moved, kept = 3, 18*s.width+8*s.inner, 17*s.width+8*s.inner
 	}
 	weights := s.layers*s.width*((2+2*s.shared)*s.width+matrices*s.inner) + s.words*s.width
+	masked := 0.0
+	if s.causal {
+		masked = 2 * s.layers * s.width * s.tokens * s.tokens // half of the pairs
+	}
 	return Workload{
 		Name: s.name, Title: s.title, Aliases: s.aliases, Family: Transformer, Unit: s.unit, Profile: s.profile,
 		Params: s.params, Tokens: s.tokens, Side: s.side, Layers: s.layers, Width: s.width, Heads: s.heads,
+		Masked: masked,
 		Forward: hardware.Figure{
 			Value: 2*weights*s.tokens + 4*s.layers*s.width*s.tokens*s.tokens,
 			Source: layerSum + fmt.Sprintf(": %.0f layers of width %.0f, %.0f tokens, attention over all pairs",
@@ -258,6 +267,7 @@ func (w Workload) WithTokens(n float64) Workload {
 		Value:  n * (each + pairs*n),
 		Source: w.Forward.Source + fmt.Sprintf(", then %.0f tokens", n),
 	}
+	w.Masked *= n * n / w.Tokens / w.Tokens
 	w.Activations.Value *= n / w.Tokens
 	w.Stored.Value *= n / w.Tokens
 	w.Tokens = n

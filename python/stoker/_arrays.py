@@ -811,7 +811,8 @@ HANDLERS: dict[str, Callable[..., Any]] = {}
 LIBRARIES: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {}
 
 
-def _prepare() -> None:
+def prepare() -> None:
+    """Have what stands for functions, of all modules that there are."""
     for module, functions in _OURS.items():
         if module not in _known:
             _known.add(module)
@@ -852,7 +853,7 @@ def standing(found: Recording) -> Iterator[None]:
     if "PIL.Image" not in sys.modules:
         yield
         return
-    _prepare()
+    prepare()
     found.still = not _been and found.tally.still >= _STILL
     placed = [each for each in (_makers if found.still else _standing) if each[0].get(each[1]) is each[2]]
     for names, name, _, ours in placed:

@@ -195,6 +195,8 @@ def _many_in_place_of(original: Any, home: str) -> Any:
 def supplied(account: _judged.Account | None, count: int, seconds: float, home: Any, name: str) -> Iterator[_Supply | None]:
     """The workers that are started within, by a loop of that name, are fed, where there is something to be gained."""
     if account is None or account.hopeless():
+        if account is not None and _steps:
+            _let_go()
         yield None
         return
     _install()
@@ -203,6 +205,8 @@ def supplied(account: _judged.Account | None, count: int, seconds: float, home: 
         if supply is None:
             yield None
             return
+        if account.found()[_judged.WAITED]:
+            _ready_to_fork()
         before = getattr(home, name)
         setattr(home, name, _Loop(supply.theirs, seconds, before, home=(home.__name__, name), slot=account.number))
         try:
@@ -652,6 +656,16 @@ def _ready() -> bool:
             _try_further(maker.line)
         _further.install()
     return True
+
+
+def _ready_to_fork() -> None:
+    """Put in place here what each worker would, one after the other and in each epoch, where it has come to that."""
+    if _checked and _pictures.there() and multiprocessing.get_all_start_methods()[0] == "fork":
+        with _preparing:
+            if _pictures.install():
+                _tensors.install(sys.modules)
+                _further.install()
+                _arrays.prepare()
 
 
 def _ends(count: int, job: str | None = None) -> list[socket.socket]:

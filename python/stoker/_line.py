@@ -267,24 +267,26 @@ class _Request:
 
     def _text(self, members: list[int]) -> bytes:
         tables: dict[int, tuple[int, torch.Tensor]] = {}
-        pictures, pillow = [], _pictures.version()
+        pictures, pillow, end = [], _pictures.version(), ("pil_to_tensor",)
+        steps, which = None, 0
         for i in members:
             job = self.jobs[i]
-            source = job.recipe.source
-            to = self.drafts[i] if i in self.drafts else job.place.storage_offset() * job.place.element_size()
+            recipe, place, source = job.recipe, job.place, job.recipe.source
             picture: dict[str, Any] = {
                 "mode": source.mode,
                 "size": source.size,
                 "file": (self.offsets[id(source)], len(source.data)),
-                "to": to,
+                "to": self.drafts[i] if i in self.drafts else place.storage_offset() * place.element_size(),
+                "ops": recipe.ops if _rows(job) else (*recipe.ops, end),
             }
             if pillow < 13:  # 13 resizes in another order of directions than those before
                 picture["pillow"] = pillow
-            end = () if _rows(job) else (("pil_to_tensor",),)
-            picture["ops"] = (*job.recipe.ops, *end)
             if _numbers(job):
-                table = job.table()
-                picture["table"], _ = tables.setdefault(id(table), (len(tables), table))
+                if (job.steps, recipe.bands) != steps:  # neighbours mostly have the same
+                    table = job.table()
+                    which, _ = tables.setdefault(id(table), (len(tables), table))
+                    steps = job.steps, recipe.bands
+                picture["table"] = which
             pictures.append(picture)
         bits = [
             {"dtype": _DTYPES[table.dtype], "bits": base64.b64encode(table.float().numpy().tobytes()).decode()}

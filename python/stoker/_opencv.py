@@ -8,9 +8,11 @@ found to differ, gets real arrays and is OpenCV's own, as are files that are out
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import io
 import os
+import platform
 import stat
 import sys
 from collections.abc import Callable
@@ -47,11 +49,23 @@ GREY = "OpenCV's grey JPEG"
 AFFINE = "OpenCV's warpAffine"
 RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
 NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
-
-#: What costs more than OpenCV's vectors do (bench/loader/OPENCV.md): it is left to OpenCV. Resizes pay where only a part
-#: of the picture was decoded.
 WHOLE = "OpenCV's resizes of whole pictures"
-dear: set[str] = {AFFINE, NAMES["cv_hsv"], WHOLE}
+
+
+def _has_vectors() -> bool:
+    """Whether the daemon has vectors for OpenCV's arithmetic here, as feed/kernels lists them."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", "rb", 8192) as file:
+        return {b"avx2", b"fma"} <= set(file.read(8192).split(b"\n\n")[0].split())
+    return False
+
+
+#: What costs more than OpenCV's vectors do (bench/loader/OPENCV.md): it is left to OpenCV. Resizes of whole pictures cost
+#: more only where the daemon has no vectors, and pay even then where only a part of the picture was decoded.
+dear: set[str] = {AFFINE, NAMES["cv_hsv"]} if _has_vectors() else {AFFINE, NAMES["cv_hsv"], WHOLE}
+
+#: What OpenCV's wheels for arm64 round otherwise, by KleidiCV and NEON: in so few pixels that small pictures may not
+#: tell (bench/cpus/RESULTS.md).
+ROUNDED_ON_ARM64: set[str] = {AFFINE, NAMES["cv_hsv"], RESIZE + "linear", RESIZE + "area"}
 
 
 def is_there() -> bool:
@@ -69,10 +83,10 @@ def begin() -> bool:
 
 
 def wait_but_for(left: set[str]) -> None:
-    """From now on all of this waits but what was found to differ, and what OpenCV does in less time."""
+    """From now on all of this waits but what was found to differ, or is known to, and what OpenCV does in less time."""
     global checked
     checked = True
-    _pictures.left.update(left | dear)
+    _pictures.left.update(left | dear | (ROUNDED_ON_ARM64 if platform.machine() in ("aarch64", "arm64") else set()))
 
 
 def _original(name: str) -> Any:

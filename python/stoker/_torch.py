@@ -20,6 +20,7 @@ from ._feed import Delivery, Gone, Session
 from ._loader import POLICIES, TAILS, make_options, make_spec
 from ._order import Plan
 from ._place import Place, here
+from ._plainly import Plainly
 from ._position import Feeder, Which
 from ._sampler import InOrder, Shuffled
 from ._translate import Refused, translate
@@ -99,6 +100,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         self._epoch_seen = getattr(sampler, "epoch", None)
         self._epoch = 0  # of the first iteration
         self._forget()
+        self._plainly = Plainly(self._place.world)
         more = {} if in_order else {"in_order": False}  # torch before 2.6 does not know it
         super().__init__(
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout, worker_init_fn,
@@ -291,7 +293,12 @@ class DataLoader(torch.utils.data.DataLoader[T]):
                     raise
                 self._leave(str(error))
         with deferring():
-            return self._moved(super().__iter__())
+            return self._moved(self._plainly.begin(self, super().__iter__))
+
+    @property
+    def _index_sampler(self) -> Any:
+        """What torch's own iteration asks for indices."""
+        return self._plainly.passing(super()._index_sampler)
 
     def _iterate(self) -> _Batches:
         """Begin an iteration that is fed. The hook of stoker observe stands here."""
@@ -322,6 +329,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if self._fed is not None:
             batches = torch.utils.data.BatchSampler(self._torchs, batches.batch_size, batches.drop_last)
         changed = {"sampler": self._torchs, "batch_sampler": batches, "_order": self._torchs, "_iterator": None}
+        changed["_plainly"] = Plainly(self._place.world)
         changed["_epoch"] = self._epoch if self._before is None else self._before.next[0]
         return {
             name: value for name, value in vars(self).items() if name not in ("_fed", "_before", "_which")
@@ -387,19 +395,19 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         self._fed.feeder.skip(batches)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position behind the last batch that was handed out; empty where the loader is torch's own."""
-        return {} if self._fed is None else self._fed.feeder.state()
+        """The position behind the last batch that was handed out. Where the loader is torch's own, what transforms draw
+        is not in it; it is empty where the next iteration begins an epoch."""
+        return self._plainly.state() if self._fed is None else self._fed.feeder.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration goes on from a state, whatever rank or world it came from."""
-        if self._fed is not None:
+        """The next iteration goes on from a state. One that is fed takes that of any rank and world."""
+        if self._fed is None:
+            self._plainly.load(state)
+        elif "batches" in state:
+            raise StokerError("this loader is fed, and cannot go on from a state of one that was torch's own")
+        else:
             self._fed.feeder.load(state)
             self._seed = self._fed.recipe.spec["seed"] = self._fed.feeder.spec["seed"]
-        elif state:
-            raise StokerError(
-                "this loader is torch's own, which cannot go on from a state: make the transform "
-                "translatable, as when the state was written"
-            )
 
     @property
     def report(self) -> dict[str, Any] | None:

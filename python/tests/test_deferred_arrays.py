@@ -110,6 +110,25 @@ class RecordedTest(ArraysCase):
                     self.assertEqualToPlain(name, 0)
                     self.assertEqual(asked, [])
 
+    def test_still(self):
+        """Where the first batches have no arrays, only what makes some is stood for: the first is real, and later ones wait."""
+        self.assertTrue(_defer._ready())
+        self.enterContext(mock.patch.object(_arrays, "_been", set()))
+        path, tally, seen = sorted(arrays.Pictures(self.root, None).files)[0][0], _pictures.Tally(), []
+        expected = np.array(arrays.opened(path))
+
+        def fetch(wanted):
+            image = arrays.opened(path)
+            array = np.array(image) if wanted else None
+            seen.append((type(array) is _arrays.LaterArray, type(torch.tensor) is _arrays._Standing))
+            return array
+
+        for wanted in (False, False, False, True, True):
+            batch = _defer._deferred(lambda: fetch(wanted), _pictures.Recording(True, tally))  # noqa: B023 # called at once
+            if wanted:
+                np.testing.assert_array_equal(batch, expected)
+        self.assertEqual(seen, [(False, True), (False, True), (False, False), (False, False), (True, True)])
+
     def test_consumers(self):
         """Whoever reads memory gets what it would have got of a real array, or raises: never anything else."""
         self.assertTrue(_defer._ready())

@@ -317,6 +317,40 @@ class FallbackTest(TorchCase):
         for a, b in zip(own, got):
             self.assertTrue(torch.equal(a[0], b[0]) and torch.equal(a[1], b[1]))
 
+    def test_goes_on_in_mid_epoch(self):
+        """The state of a loader that is torch's own, of any data set: the rest of its epoch, and the epoch behind it."""
+
+        class Stream(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter(range(20))
+
+        ten = TensorDataset(torch.arange(20))
+        cases = [(ten, {"shuffle": True, "seed": 5}), (ten, {"shuffle": True}), (ten, {"num_workers": 1, "shuffle": True, "seed": 5}), (Stream(), {})]
+        for data, settings in cases:
+            with self.subTest(type(data).__name__, **settings), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+
+                def make(seed, data=data, settings=settings):
+                    torch.manual_seed(seed)
+                    return stoker.DataLoader(data, 3, **settings)
+
+                loader = make(1)
+                whole, second = ([str(batch) for batch in loader] for _ in range(2))
+                self.assertEqual(loader.state_dict(), {})
+                loader, seen = make(1), []
+                for batch in loader:
+                    seen.append(str(batch))
+                    if len(seen) == 2:
+                        break
+                state = json.loads(json.dumps(loader.state_dict()))
+                again = make(2)
+                again.load_state_dict(state)
+                self.assertEqual(again.state_dict(), state)
+                self.assertEqual(seen + [str(batch) for batch in again], whole)
+                self.assertEqual([str(batch) for batch in again], second)
+                with self.assertRaisesRegex(stoker.StokerError, "of 2 ranks"):
+                    again.load_state_dict({**state, "world": 2})
+
     def test_ranks(self):
         with warnings.catch_warnings(record=True):
             warnings.simplefilter("always")

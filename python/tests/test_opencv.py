@@ -87,6 +87,15 @@ class RecordedTest(OpenCVCase):
                 self.assertEqualAlone(name, 0)
                 self.assertEqual(self.here.count.value, 0)
 
+    def test_arm64(self):
+        """What OpenCV rounds otherwise there is left to it, whatever small pictures told."""
+        for machine, known in (("aarch64", True), ("x86_64", False)):
+            with self.subTest(machine), mock.patch("platform.machine", return_value=machine):
+                _pictures.left.difference_update(_opencv.ROUNDED_ON_ARM64)
+                _opencv.wait_but_for(set())
+                self.assertEqual(_opencv.ROUNDED_ON_ARM64 <= _pictures.left, known)
+        self.assertLessEqual(_opencv.ROUNDED_ON_ARM64, {row[0] for row in _cv_trials._ROWS})
+
     def test_unchecked(self):
         """Nothing waits before it was compared."""
         with mock.patch.object(_opencv, "checked", False):

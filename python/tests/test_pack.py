@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import unittest
@@ -28,6 +29,22 @@ except ImportError:
     pass
 
 import stoker
+
+# Saves after each batch what it had and where it stands, and waits behind the fifth.
+TRAINER = """
+import json, os, sys
+import stoker
+ops = [{"op": "random_resized_crop", "size": [32]}, {"op": "random_horizontal_flip"}, {"op": "to_tensor"}]
+had, loader = [], stoker.Loader(sys.argv[1], ops, shuffle=True, seed=4, batch_size=2, num_workers=1)
+for number, batch in enumerate(loader):
+    had += batch.indices.tolist()
+    with open(sys.argv[2] + ".new", "w") as file:
+        json.dump([had, loader.state_dict()], file)
+    os.replace(sys.argv[2] + ".new", sys.argv[2])
+    print(number, flush=True)
+    if number == 4:
+        sys.stdin.read()
+"""
 
 ODD = ["a.b.jpg", "a.c.jpg", "a.png", "a.PNG", "a.jpg", "a%2Eb.jpg", "\udcff.jpg", "é ö.jpg", "two\nlines.jpg", ".jpg"]
 
@@ -176,6 +193,26 @@ class Packs(unittest.TestCase):
                 loader.load_state_dict(state)
                 rest += [int(index) for batch in iter(loader) for index in batch.indices[batch.mask]]
         self.assertEqual(sorted([*had, *rest]), list(range(24)))
+
+    def test_killed_in_mid_epoch(self):
+        """A trainer that is killed loses and repeats nothing: two ranks go on from the last state that it saved."""
+        self.soundless()
+        self.pack("packed", "--shuffle", "9", "--shard-size", "20kB")
+        root, saved = os.path.join(self.folder, "packed"), os.path.join(self.folder, "state.json")
+        for lines in (1, 3, 5):
+            command = [sys.executable, "-c", TRAINER, root, saved]
+            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as trainer:
+                for _ in range(lines):
+                    self.assertTrue(trainer.stdout.readline())
+                trainer.kill()
+            with open(saved) as file:
+                had, state = json.load(file)
+            self.assertTrue(2 * lines <= len(had) <= 10, had)
+            for rank in range(2):
+                with self.read(root, rank=rank, world=2, name=f"rank{rank}", batch_size=2) as loader:
+                    loader.load_state_dict(state)
+                    had += [int(index) for batch in loader for index in batch.indices[batch.mask]]
+            self.assertEqual(sorted(had), list(range(24)))
 
     def test_data_set(self):
         """stoker.Pack is ImageFolder of the folder, for torch's loader and for ours."""

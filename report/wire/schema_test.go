@@ -13,6 +13,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/feed/check"
 	"github.com/stoker-dev/stoker/feed/pack"
+	"github.com/stoker-dev/stoker/feed/pack/shards"
 	"github.com/stoker-dev/stoker/internal/golden"
 	"github.com/stoker-dev/stoker/tune"
 )
@@ -22,7 +23,7 @@ var objects = map[string]any{
 	"diagnose": diagnosis{}, "verify": outcomeObject{}, "trace": traceObject{}, "trace-compare": tracesObject{},
 	"predict": prediction{}, "predict-tutorial": tutorialObject{}, "doctor": doctorObject{}, "runs": runsObject{},
 	"predict-train": trainingObject{}, "predict-serve": servingObject{},
-	"pack": pack.Index{}, "pack-shard": pack.Shard{}, "pack-dry-run": pack.Estimate{},
+	"pack": shards.Index{}, "pack-shard": shards.Shard{}, "pack-dry-run": pack.Estimate{},
 
 	// What follows is put together by cmd; its TestEveryJSONHasASchema holds it against these.
 	"tune": struct {

@@ -324,10 +324,6 @@ func (m *merger) doubts(b *builder, out *Trace) {
 	}
 }
 
-// autogradName begins the names of operators, which only torch.autograd's old profiler
-// writes without a category.
-const autogradName = "aten::"
-
 // foreign says what a file without a single event of PyTorch's is.
 func (m *merger) foreign() error {
 	s := m.store

@@ -7,6 +7,10 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
+// autogradName begins the names of operators, which only torch.autograd's old profiler
+// writes without a category.
+const autogradName = "aten::"
+
 // scanner turns events into records. It is not safe for concurrent use; each
 // worker has its own.
 type scanner struct {

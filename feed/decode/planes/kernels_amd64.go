@@ -1,12 +1,5 @@
 package planes
 
-// weighSIMD writes n sums; the slices have room for n rounded up to 16.
-func weighSIMD(dst []int16, near, far []byte, n int) {
-	n = (n + 15) &^ 15
-	_, _, _ = dst[n-1], near[n-1], far[n-1]
-	weigh(&dst[0], &near[0], &far[0], n)
-}
-
 // convertDoubledSIMD writes n pixels; all have room for n rounded up to Vector, cb
 // and cr for half of that and the context.
 func convertDoubledSIMD(dst []byte, stride int, luma []byte, cb, cr []int16, n int, d chromaDoubling) {
@@ -14,11 +7,4 @@ func convertDoubledSIMD(dst []byte, stride int, luma []byte, cb, cr []int16, n i
 	_, _, _, _ = dst[2*stride+all-1], luma[all-1], cb[all/2+1], cr[all/2+1]
 	const middle = 128 << 4
 	convertDoubled(&dst[0], &dst[stride], &dst[2*stride], &luma[0], &cb[0], &cr[0], n, d.even-middle, d.odd-middle)
-}
-
-// convertSIMD writes n pixels; all have room for n rounded up to Vector.
-func convertSIMD(dst []byte, stride int, luma, cb, cr []byte, n int) {
-	all := (n + Vector - 1) &^ (Vector - 1)
-	_, _, _, _ = dst[2*stride+all-1], luma[all-1], cb[all-1], cr[all-1]
-	convert(&dst[0], &dst[stride], &dst[2*stride], &luma[0], &cb[0], &cr[0], n)
 }

@@ -130,9 +130,9 @@ func averageAcross() {
 	v, steps := YMM(), pointer("steps")
 	VPXOR(v, v, v)
 	Label("step")
-	all, index, pixels := YMM(), YMM(), YMM()
+	index, all, pixels := YMM(), YMM(), YMM()
+	VMOVDQU(Mem{Base: cells}, index) // not in vector 4, which QEMU 7.2 takes for no index
 	VPCMPEQD(all, all, all)
-	VMOVDQU(Mem{Base: cells}, index)
 	VPGATHERDD(all, Mem{Base: src, Index: index, Scale: 1}, pixels)
 	VPSRLVD(Mem{Base: cells, Disp: 32}, pixels, pixels)
 	VPAND(low, pixels, pixels)

@@ -3,6 +3,7 @@
     python chains.py --stream --count 1000 --seed 1     records to standard output
     python chains.py --odd FOLDER                       records of the files in it, each with a few chains
     python chains.py --chunks 2000                      records of PNGs whose chunks are odd, doubled, cut or missing
+    python chains.py --opencv --each 100                of OpenCV's operations
     python chains.py --each 100                         so many records of each operation alone
     python chains.py --write chains.json --count 620    a fixed choice of them, as digests, for machines without Pillow
     python chains.py --torch --write chains-torch.json --count 120    of torchvision's operations on tensors alone
@@ -29,8 +30,10 @@ import numpy as np
 import PIL
 from PIL import Image, ImageEnhance, ImageFile, ImageFilter, ImageOps
 
-torch = F = None
-if not {"--odd", "--chunks"} & set(sys.argv):  # which needs none, and it takes seconds
+torch = F = cv2 = None
+if "--opencv" in sys.argv:
+    import cv2
+if not {"--odd", "--chunks", "--opencv"} & set(sys.argv):  # which needs none, and it takes seconds
     try:
         import torch
         from torchvision.transforms import functional as F
@@ -42,6 +45,7 @@ warnings.simplefilter("ignore")
 ImageFile.MAXBLOCK = 1 << 22  # else noise does not fit when it is saved as a progressive JPEG
 VERSION = int(PIL.__version__.split(".")[0])
 OLDER = {"pillow": VERSION} if VERSION < 13 else {}  # a program's default is 13
+ON_ARM64 = platform.machine() == "aarch64"
 FILTERS = range(8 if VERSION >= 13 else 6)
 BANDS = {"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
 
@@ -265,7 +269,7 @@ def of_bytes(im):
 
 
 def torch_resize(r, im):
-    size, kind = (near(r, im.width), near(r, im.height)), r.choice(["bilinear", "bicubic"])
+    size, kind = (near(r, im.width), near(r, im.height)), r.choice(["bilinear", "bicubic"] if OF_BYTES else ["bicubic"])
     mode = F.InterpolationMode(kind)
     return ["torch_" + kind, *size], lambda: F.to_pil_image(V.resize(of_bytes(im), size[::-1], mode, antialias=True))
 
@@ -306,10 +310,46 @@ MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine
 if F is not None:
     MAKERS += [grayscale, hue]
     # Else torch rounds otherwise, which is not made here. Every arm64 fuses.
-    FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT" or platform.machine() == "aarch64"
+    FUSES = torch.backends.cpu.get_cpu_capability() != "DEFAULT" or ON_ARM64
+    # Else torchvision resizes floats and rounds them: the check at start-up finds that.
+    OF_BYTES = V._geometry._do_native_uint8_resize_on_cpu(F.InterpolationMode.BILINEAR)
     OF_TENSORS = [on_tensors(make) for make in (torch_resize, torch_resize, torch_resize, torch_adjusted("saturation"),
                                                 torch_adjusted("contrast"), torch_hue, torch_grayscale, torch_channels)]
     MAKERS += OF_TENSORS if FUSES else []
+
+
+def of_opencv(name, do):
+    """An operation of OpenCV's on the array of a picture that has one in its arithmetic."""
+    def make(r, im):
+        if im.mode not in ("L", "RGB") or im.mode == "L" and name in ("cv_hsv", "cv_unhsv", "cv_gray"):
+            return crop(r, im)
+        op, act = do(r, im)
+        return [name, *op], lambda: Image.fromarray(np.ascontiguousarray(act(np.asarray(im))))
+    return named(name, make)
+
+
+def cv_resize(r, im):
+    kind, size = r.choice([0, 1, 1, 3, 3] if not ON_ARM64 else [0]), (near(r, im.width), near(r, im.height))
+    if kind == 3:
+        size = tuple(min(a, b) for a, b in zip(size, im.size))
+    return [*size, kind], lambda a: cv2.resize(a, size, interpolation=kind)
+
+
+def cv_affine(r, im):
+    size = (near(r, im.width), near(r, im.height)) if r.random() < 0.5 else im.size
+    m = [r.uniform(-2, 2), r.uniform(-1, 1), r.uniform(-5, 15), r.uniform(-1, 1), r.uniform(-2, 2), r.uniform(-5, 15)]
+    border, colour = r.choice([0, 0, 1, 2, 4]), [r.randrange(256) for _ in range(BANDS[im.mode])]
+    matrix = np.float64(m).reshape(2, 3)
+    return [*size, m, border, colour], lambda a: cv2.warpAffine(a, matrix, size, flags=1 | 16, borderMode=border, borderValue=colour)
+
+
+OF_OPENCV = [
+    *(of_opencv(name, lambda r, im, code=code: ([], lambda a: cv2.cvtColor(a, code))) for name, code in (("cv_hsv", 41), ("cv_unhsv", 55), ("cv_gray", 7))),
+    of_opencv("cv_resize", cv_resize), of_opencv("cv_affine", cv_affine),
+]  # fmt: skip
+
+if ON_ARM64:  # where all else is left to OpenCV, which rounds otherwise
+    OF_OPENCV = [make for make in OF_OPENCV if make.__name__ in ("cv_gray", "cv_resize")]
 
 
 def source(r, large):
@@ -439,13 +479,15 @@ def stream(count, seed, files):
 
 
 NAMES = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming", 6: "mks2013", 7: "mks2021"}
-FILTER_AT = {"resize": 3, "affine": 4, "perspective": 4, "quad": 4}  # where an operation has its filter
+OPENCV_NAMES = {0: "nearest", 1: "linear", 3: "area"}
+FILTER_AT = {"resize": 3, "affine": 4, "perspective": 4, "quad": 4, "cv_resize": 3}  # where an operation has its filter
 
 
 def name_of(maker, op):
     """What a row of a table calls an operation."""
     at = FILTER_AT.get(op[0])
-    return f"{maker} {NAMES[op[at]]}" if at else maker
+    names = OPENCV_NAMES if op[0] == "cv_resize" else NAMES
+    return f"{maker} {names[op[at]]}" if at else maker
 
 
 def each(count):
@@ -593,6 +635,7 @@ if __name__ == "__main__":
     parser.add_argument("--chunks", type=int)
     parser.add_argument("--each", type=int)
     parser.add_argument("--torch", action="store_true", help="torchvision's operations on tensors alone")
+    parser.add_argument("--opencv", action="store_true", help="OpenCV's operations alone")
     parser.add_argument("--write")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", default="1")
@@ -600,6 +643,8 @@ if __name__ == "__main__":
     args = parser.parse_args()
     if torch is not None:
         torch.set_num_threads(1)
+    if args.opencv:
+        MAKERS[:] = OF_OPENCV
     if args.torch:
         MAKERS[:] = OF_TENSORS
     if args.write:

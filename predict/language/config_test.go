@@ -1,0 +1,166 @@
+package language
+
+import (
+	_ "embed"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Configurations as transformers saves them, and the parameters of its own model of each.
+//
+//go:embed testdata/configs.jsonl
+var savedConfigs string
+
+type savedConfig struct {
+	Name       string
+	Parameters float64
+	Config     json.RawMessage
+}
+
+func readConfigs(t testing.TB) (all []savedConfig) {
+	t.Helper()
+	for line := range strings.Lines(savedConfigs) {
+		var one savedConfig
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	if len(all) < 18 {
+		t.Fatalf("%d configurations, expected 18", len(all))
+	}
+	return all
+}
+
+// A model that is read from its configuration has as many parameters as transformers' own. What
+// is left out is norms, biases and learned positions.
+func TestConfigsHaveTheParametersOfTransformers(t *testing.T) {
+	for _, c := range readConfigs(t) {
+		m, err := ParseConfig(c.Name, c.Config)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		off := m.Params()/c.Parameters - 1
+		most := 0.002
+		if slices.Contains([]string{"gpt2", "opt"}, c.Name) {
+			most = 0.015 // a table of positions
+		}
+		if math.Abs(off) > most {
+			t.Errorf("%s has %.4g parameters, transformers has %.4g: %+.2f %%", c.Name, m.Params(), c.Parameters, 100*off)
+		}
+	}
+}
+
+// The table and the configuration of the same model agree, so that a file changes no answer.
+func TestConfigsAreTheModelsOfTheTable(t *testing.T) {
+	table := map[string]string{
+		"llama": "llama-3.1-8b", "llama-tied": "llama-3.2-1b", "mixtral": "mixtral-8x7b", "deepseek-v3": "deepseek-v3",
+		"gpt-oss": "gpt-oss-120b", "llama4-scout": "llama-4-scout", "llama4-maverick": "llama-4-maverick",
+	}
+	for _, c := range readConfigs(t) {
+		known, found := FindModel(table[c.Name])
+		if !found {
+			continue
+		}
+		delete(table, c.Name)
+		m, err := ParseConfig(c.Name, c.Config)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, context := range []float64{100, 1000, 100_000} {
+			if got, want := m.forward(context), known.forward(context); math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("%s: %.4g FLOP a token at %v, the table says %.4g", c.Name, got, context, want)
+			}
+			if got, want := m.cacheSize(context), known.cacheSize(context); math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("%s: %.4g numbers are kept at %v, the table says %.4g", c.Name, got, context, want)
+			}
+		}
+		if math.Abs(m.Params()/known.Params()-1) > 1e-9 || math.Abs(m.Active()/known.Active()-1) > 1e-9 {
+			t.Errorf("%s: %.4g parameters, %.4g active, the table says %.4g and %.4g", c.Name, m.Params(), m.Active(),
+				known.Params(), known.Active())
+		}
+	}
+	if len(table) > 0 {
+		t.Errorf("no configuration of %v", table)
+	}
+}
+
+const small = `{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 128`
+
+// What is no decoder of attention alone is refused with the value that says so.
+func TestConfigsThatAreRefused(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`{`, "my.json: unexpected end of JSON input"},
+		{`[]`, "my.json: json: cannot unmarshal array"},
+		{`{"hidden_size": 64}`, "my.json: num_hidden_layers is 0: expected the config.json of a language model"},
+		{`{"num_hidden_layers": -1}`, "num_hidden_layers is -1"},
+		{small + `, "num_attention_heads": 0}`, "num_attention_heads is 0"},
+		{small + `, "num_key_value_heads": -2}`, "num_key_value_heads is -2"},
+		{small + `, "num_experts": 8}`, "num_experts_per_tok is 0: expected 1 to 8"},
+		{small + `, "num_experts": 8, "num_experts_per_tok": 9}`, "num_experts_per_tok is 9: expected 1 to 8"},
+		{small + `, "num_experts": 8, "num_experts_per_tok": 2, "first_k_dense_replace": 5}`, "first_k_dense_replace is 5"},
+		{small + `, "kv_lora_rank": -1}`, "kv_lora_rank is -1"},
+		{small + `, "is_encoder_decoder": true}`, "encoder and decoder"},
+		{small + `, "mamba_d_state": 16}`, "mamba_d_state: layers that keep a state are not known"},
+		{small + `, "layer_types": ["full_attention", "linear_attention"]}`, "layer_types has linear_attention"},
+		{small + `, "sliding_window": 8, "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention",
+			"sliding_attention", "sliding_attention"]}`, "layer_types is 1.25"},
+	} {
+		if _, err := ParseConfig("my.json", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.text, err, c.want)
+		}
+	}
+	m, err := ParseConfig("my.json", []byte(small+`}`))
+	if err != nil || m.KVHeads != 4 || m.HeadSize != 16 || m.Tied || m.Experts != 0 || m.Window != 0 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// Local layers are told by each family in its own way.
+func TestConfigsOfLocalLayers(t *testing.T) {
+	for _, c := range []struct {
+		text          string
+		window, local float64
+	}{
+		{`, "sliding_window": 8}`, 8, 1},
+		{`, "sliding_window": null}`, 0, 0},
+		{`, "sliding_window": 8, "use_sliding_window": false}`, 0, 0},
+		{`, "sliding_window": 8, "sliding_window_pattern": 2}`, 8, 0.5},
+		{`, "sliding_window": 8, "model_type": "gpt_oss"}`, 8, 0.5},
+		{`, "sliding_window": 8, "model_type": "qwen2", "use_sliding_window": true, "max_window_layers": 3}`, 8, 0.25},
+		{`, "sliding_window": 8, "layer_types": ["full_attention", "full_attention", "full_attention", "full_attention"]}`, 0, 0},
+		{`, "sliding_window": 8, "layer_types": ["full_attention", "sliding_attention", "full_attention", "full_attention"]}`, 8, 0.25},
+	} {
+		m, err := ParseConfig("my.json", []byte(small+c.text))
+		if err != nil || m.Window != c.window || math.Abs(m.Local-c.local) > 1e-9 {
+			t.Errorf("%s: window %v of %v of the layers, %v", c.text, m.Window, m.Local, err)
+		}
+	}
+}
+
+// Whatever a file says, it is refused, or the model has a size.
+func FuzzParseConfig(f *testing.F) {
+	for _, c := range readConfigs(f) {
+		f.Add([]byte(c.Config))
+	}
+	f.Add([]byte(small + `}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := ParseConfig("my.json", data)
+		if err != nil {
+			return
+		}
+		for _, v := range []float64{m.Params(), m.Active(), m.forward(1000), m.touched(10)} {
+			if !(v > 0) || math.IsInf(v, 0) {
+				t.Errorf("%v of %+v", v, m)
+			}
+		}
+		if v := m.cacheSize(1000); !(v >= 0) || math.IsInf(v, 0) {
+			t.Errorf("a cache of %v of %+v", v, m)
+		}
+	})
+}
