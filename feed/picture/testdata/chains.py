@@ -269,7 +269,7 @@ def of_bytes(im):
 
 
 def torch_resize(r, im):
-    size, kind = (near(r, im.width), near(r, im.height)), r.choice(["bilinear", "bicubic"] if OF_BYTES else ["bicubic"])
+    size, kind = (max(2, near(r, im.width)), max(2, near(r, im.height))), r.choice(["bilinear", "bicubic"] if OF_BYTES else ["bicubic"])
     mode = F.InterpolationMode(kind)
     return ["torch_" + kind, *size], lambda: F.to_pil_image(V.resize(of_bytes(im), size[::-1], mode, antialias=True))
 
