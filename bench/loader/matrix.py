@@ -388,7 +388,7 @@ def write(rows):
         f"Written by `bench/loader/matrix.py --markdown` (its head says what a row is): five loaders over {PICTURES} JPEGs and PNGs, alone and",
         f"under `stoker feed --`, with {', '.join(WITH).replace('==', ' ')}. 'equal' means every batch and every state. '40 of 40' are",
         "the pictures that Go made whole, of those that this loader opened. 'left by the check' is what the check at start-up found",
-        "to differ from the installed libraries, and left to them. Each version of each kind is there once at least.",
+        "to differ from the installed libraries, and left to them. With all rows of the script each version of each kind is there.",
         "",
         f"{len(rows)} of {total} rows, each ran once, {rows[-1]['date'] if rows else ''}, {os.uname().sysname} {os.uname().machine}, wheels of the package index.",
         "",
