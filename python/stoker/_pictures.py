@@ -335,10 +335,9 @@ def _defer(image: Any) -> Recipe | None:
     found = recording()
     if found is None or getattr(image, "format", None) not in _KINDS or not found.tally.worth():
         return None
-    mode, sides = image.mode, image.size
-    if not _plain(image, mode, sides, found.trusts):
+    if not _plain(image, found.trusts):
         return None
-    file = image.fp
+    file, mode, sides = image.fp, image.mode, image.size
     try:
         files = found.files = found.files or _files.take()
         at, size = file.tell(), file.seek(0, 2)
@@ -368,7 +367,7 @@ def _defer(image: Any) -> Recipe | None:
     return image._im
 
 
-def _plain(image: Any, mode: str, size: tuple[int, int], trusting: bool) -> bool:
+def _plain(image: Any, trusting: bool) -> bool:
     """Whether this is an opened JPEG or PNG as Pillow left it: not loaded, no draft, nothing replaced."""
     module, name = _KINDS.get(getattr(image, "format", None), ("PIL.Image", ""))
     if type(image) is not getattr(sys.modules[module], name, None) or image.format in left:
@@ -377,6 +376,7 @@ def _plain(image: Any, mode: str, size: tuple[int, int], trusting: bool) -> bool
         return False
     if sys.modules["PIL.ImageFile"].LOAD_TRUNCATED_IMAGES:
         return False
+    mode, size = image.mode, image.size
     if len(image.tile) != 1 or image.decoderconfig or not _REPLACED.isdisjoint(vars(image)):
         return False
     decoder, extents, offset, told = image.tile[0]

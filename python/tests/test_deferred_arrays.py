@@ -128,6 +128,7 @@ class RecordedTest(ArraysCase):
             if wanted:
                 np.testing.assert_array_equal(batch, expected)
         self.assertEqual(seen, [(False, True), (False, True), (False, False), (False, False), (True, True)])
+        self.assertIsNone(_defer._deferred(lambda: _pictures.deferred(expected), _pictures.Recording(True, tally)))  # no picture
 
     def test_consumers(self):
         """Whoever reads memory gets what it would have got of a real array, or raises: never anything else."""
