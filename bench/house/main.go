@@ -4,7 +4,7 @@
 //
 //	go run ./bench/house [FOLDER]        of this module, or of another checkout
 //
-// Generated files and tests do not count, as in shared/measure/code.go. It builds what it reads: types come from the
+// Generated files and tests do not count. It builds what it reads: types come from the
 // export data of the compiler.
 package main
 
