@@ -385,7 +385,7 @@ def pasted(path):
     """What is written on a canvas at other times, or in another way."""
     image, line = opened(path), Image.new("RGB", (70, 60), "red")
     ImageDraw.Draw(line).line((0, 0, 60, 50), fill=(1, 2, 3), width=3)
-    line.paste(image, (20, 10))
+    line.paste(opened(path), (20, 10))
     empty, canvas, grey = Image.new("RGB", (70, 60), (7, 8, 9)), Image.new("RGB", (70, 60)), Image.new("L", (70, 60), 9)
     beside = canvas.copy()
     canvas.paste(image, (1, 2))

@@ -34,7 +34,7 @@ except ImportError:
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Where nothing can be deferred: read as pixels at once, by threads of the program's own, or no JPEG is asked for.
-REAL = {"threads", "touched", "pictures"}
+REAL = {"threads", "touched", "pictures", "pasted"}
 
 # Where nothing is asked for before the batch is there.
 WAITING = {"folder", "reference", "v2", "VAR", "LeRobot", "v2 cuts", "moco", "blurred", "on canvas", "mosaic", "tensors of arrays", "viewed", "pictures of arrays"}
@@ -246,7 +246,7 @@ class RecordedTest(DeferredCase):
         """Where nothing waits for long, or all is asked for at once, everything of ours is taken away, and is there again for others."""
         from PIL import Image, ImageFile, ImageOps
 
-        ours = [(Image.Image, "load"), (Image.Image, "resize"), (ImageFile.ImageFile, "load"), (torch.utils.data._utils.fetch._MapDatasetFetcher, "fetch")]
+        ours = [(Image.Image, "load"), (Image.Image, "point"), (ImageFile.ImageFile, "load"), (torch.utils.data._utils.fetch._MapDatasetFetcher, "fetch")]
 
         def files():
             collate = torch.utils.data._utils.collate.default_collate_fn_map[torch.Tensor]
