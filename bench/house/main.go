@@ -158,8 +158,8 @@ func printShares(rooms []*room, out io.Writer) {
 	slices.SortFunc(rooms, func(a, b *room) int { return cmp.Compare(b.lines, a.lines) })
 	fmt.Fprintf(out, "lines %d in %d packages\n", total, len(rooms))
 	for _, r := range rooms[:min(len(rooms), 12)] {
-		fmt.Fprintf(out, "%5.1f %%  %6d lines  %2d files  %s\n", 100*float64(r.lines)/float64(total), r.lines, len(r.uses),
-			r.ImportPath)
+		share := 100 * float64(r.lines) / float64(total)
+		fmt.Fprintf(out, "%5.1f %%  %6d lines  %2d files  %s\n", share, r.lines, len(r.uses), r.ImportPath)
 	}
 }
 

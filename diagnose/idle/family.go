@@ -153,6 +153,7 @@ var (
 	}
 )
 
+// CoresOf returns the cores that a kernel of this name runs on.
 func CoresOf(name string) CoreKind {
 	lower := lowered(name)
 	switch {

@@ -115,8 +115,8 @@ func newPacker(from Source, folder string, o Options) *packer {
 		p.order = order.NewPermutation(*o.Shuffle, 0, from.Len())
 	}
 	p.index = shards.Index{
-		Format: shards.Format, Plan: p.planDigest(), Images: o.String(), Shuffle: o.Shuffle, Shards: []shards.IndexShard{},
-		Bad: []shards.Bad{},
+		Format: shards.Format, Plan: p.planDigest(), Images: o.String(), Shuffle: o.Shuffle,
+		Shards: []shards.IndexShard{}, Bad: []shards.Bad{},
 	}
 	for _, class := range from.Classes() {
 		p.index.Classes = append(p.index.Classes, shards.FilePath(class))
@@ -180,7 +180,8 @@ func (p *packer) resume() (int, error) {
 // countFile adds a shard to the index.
 func (p *packer) countFile(list *shards.Shard) {
 	name := shards.TarName(len(p.index.Shards))
-	p.index.Shards = append(p.index.Shards, shards.IndexShard{File: name, Samples: len(list.Samples), Bytes: list.Bytes})
+	shard := shards.IndexShard{File: name, Samples: len(list.Samples), Bytes: list.Bytes}
+	p.index.Shards = append(p.index.Shards, shard)
 	p.index.Samples += len(list.Samples)
 	p.index.Bytes += list.Bytes
 	p.index.Bad = append(p.index.Bad, list.Bad...)

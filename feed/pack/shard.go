@@ -36,7 +36,9 @@ func newWriter(folder, plan string, first int) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{
-		list:   shards.Shard{Format: shards.Format, Plan: plan, First: first, Samples: []shards.Sample{}, Bad: []shards.Bad{}},
+		list: shards.Shard{
+			Format: shards.Format, Plan: plan, First: first, Samples: []shards.Sample{}, Bad: []shards.Bad{},
+		},
 		folder: folder, file: file,
 	}
 	w.buffer = bufio.NewWriterSize(file, 1<<20)

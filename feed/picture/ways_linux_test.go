@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/stoker-dev/stoker/feed/decode"
 	"github.com/stoker-dev/stoker/feed/transform"
-	"golang.org/x/sys/unix"
 )
 
 // BenchmarkWays makes the same tensor in the two ways that there are: by a list of transform.Ops, which says what is
@@ -29,7 +30,8 @@ func BenchmarkWays(b *testing.B) {
 		end   string
 	}{
 		{
-			"float32", []transform.Op{{Name: "to_tensor"}, {Name: "normalize", Mean: mean, Std: std}},
+			"float32",
+			[]transform.Op{{Name: "to_tensor"}, {Name: "normalize", Mean: mean, Std: std}},
 			`["tensor"],["normalize",[0.485,0.456,0.406],[0.229,0.224,0.225]]`,
 		},
 		{"uint8", []transform.Op{{Name: "pil_to_tensor"}}, `["pil_to_tensor"]`},

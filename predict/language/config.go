@@ -154,8 +154,12 @@ func (c config) check(m Model) error {
 		name  string
 		value float64
 	}{
-		{"num_hidden_layers", m.Layers}, {"hidden_size", m.Width}, {"num_attention_heads", m.Heads},
-		{"vocab_size", m.Words}, {"num_key_value_heads", m.KVHeads}, {"head_dim", m.HeadSize},
+		{"num_hidden_layers", m.Layers},
+		{"hidden_size", m.Width},
+		{"num_attention_heads", m.Heads},
+		{"vocab_size", m.Words},
+		{"num_key_value_heads", m.KVHeads},
+		{"head_dim", m.HeadSize},
 		{"intermediate_size", m.Inner + m.ExpertInner},
 	} {
 		if !(need.value > 0 && need.value <= 1e8) {

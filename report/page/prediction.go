@@ -84,10 +84,14 @@ func (p *document) forecast(f report.Prediction) {
 	p.Figures = []report.Figure{
 		{Name: "utilisation", Value: quantity.Percent(a.Utilization.Point), Note: quantity.Ranged(a.Utilization,
 			quantity.Percent)},
-		{Name: "waiting for input", Value: quantity.Percent(a.Stall.Point),
-			Note: quantity.Ranged(a.Stall, quantity.Percent)},
-		{Name: "step", Value: quantity.AboutSeconds(a.Step.Point),
-			Note: quantity.Ranged(a.Step, quantity.AboutSeconds)},
+		{
+			Name: "waiting for input", Value: quantity.Percent(a.Stall.Point),
+			Note: quantity.Ranged(a.Stall, quantity.Percent),
+		},
+		{
+			Name: "step", Value: quantity.AboutSeconds(a.Step.Point),
+			Note: quantity.Ranged(a.Step, quantity.AboutSeconds),
+		},
 		{Name: "throughput", Value: quantity.AboutSamples(a.Throughput.Point), Note: quantity.Ranged(a.Throughput,
 			quantity.AboutSamples)},
 	}

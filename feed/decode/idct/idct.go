@@ -23,6 +23,7 @@ const wraps = runtime.GOARCH == "arm64"
 // 16*r, of the second's at 16*r+8.
 type PairQuant [128]int16
 
+// SetTables takes the tables of the first and of the second block.
 func (q *PairQuant) SetTables(a, b *[64]uint16) {
 	for i := range 64 {
 		q[i>>3*16+i&7], q[i>>3*16+8+i&7] = int16(a[i]), int16(b[i])
