@@ -149,8 +149,10 @@ func (a *affineWarp) drawLanes(p *placeRow, out, in *raster, y int) {
 		if at >= 0 {
 			continue
 		}
-		if a.border == cvConstant && liesBeyond(float64(numbers[0])*float64(x)+float64(numbers[1]), in.size.X) ||
-			a.border == cvConstant && liesBeyond(float64(numbers[2])*float64(x)+float64(numbers[3]), in.size.Y) {
+		column := float64(x)
+		fromX := float64(float64(numbers[0])*column) + float64(numbers[1])
+		fromY := float64(float64(numbers[2])*column) + float64(numbers[3])
+		if a.border == cvConstant && (liesBeyond(fromX, in.size.X) || liesBeyond(fromY, in.size.Y)) {
 			for i := range in.planes {
 				out.planes[i][begin+x] = a.fill[i]
 			}
