@@ -201,8 +201,8 @@ func libraryError(format string, err error) error {
 // dropped, not composed, as Pillow's convert("RGB") does.
 func (l *library) fillPlanes(need image.Rectangle) {
 	grey := l.isGrey()
-	size := image.Pt(l.info.Width, l.info.Height)
-	l.picture = planes.Picture{Size: size, Bounds: need, Model: planes.RGB, SubX: 1, SubY: 1}
+	whole := image.Pt(l.info.Width, l.info.Height)
+	l.picture = planes.Picture{Size: whole, Bounds: need, Model: planes.RGB, SubX: 1, SubY: 1}
 	n := 3
 	if grey {
 		l.picture.Model, n = planes.Grey, 1
