@@ -109,7 +109,7 @@ func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
 	c := l.spanned(func(one Load) Curve {
 		at := a
 		shareSaid(&one, &at.Load)
-		return published.anchored(one, at, away)
+		return published().anchored(one, at, away)
 	}, batches...)
 	c.Source += a.describe(&l)
 	return c, nil

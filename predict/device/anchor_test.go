@@ -82,7 +82,7 @@ func transfers(t *testing.T) []transfer {
 			}
 		}
 		solved := problem.without(kept, fitted)
-		all = append(all, carriedWithin(knowledge{solved, published.widths, others.against(solved)}, group, rows)...)
+		all = append(all, carriedWithin(knowledge{solved, published().widths, others.against(solved)}, group, rows)...)
 	}
 	return all
 }

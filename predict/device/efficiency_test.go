@@ -33,18 +33,18 @@ func TestEfficienciesAreFitted(t *testing.T) {
 		return
 	}
 	for key, v := range fitted {
-		have, known := published.efficient[key]
+		have, known := published().efficient[key]
 		if !known && !strings.HasPrefix(key, "source/") || known && math.Abs(math.Log(v/have)) > 0.1 {
 			t.Errorf("%s: fitted.csv says %.3g, the rows give %.3g: fit again with -fit", key, have, v)
 		}
 	}
-	want := rows.against(published.efficient)
-	if len(published.evidence) != len(want) {
+	want := rows.against(published().efficient)
+	if len(published().evidence) != len(want) {
 		t.Fatalf("published.csv has %d rows, testdata/fit.csv gives %d: fit again with -fit",
-			len(published.evidence), len(want))
+			len(published().evidence), len(want))
 	}
 	for i, w := range want {
-		have := published.evidence[i]
+		have := published().evidence[i]
 		off := math.Max(math.Abs(have.error-w.error), math.Abs(have.device-w.device))
 		if off > 0.02 || math.Abs(have.weight-w.weight) > 0.002 {
 			t.Errorf("row %d is %+v, testdata/fit.csv gives %+v: fit again with -fit", i, have, w)
@@ -117,7 +117,7 @@ func (f fit) leaveOut(w whole, fitted efficiency) []judgement {
 				others = append(others, p)
 			}
 		}
-		known := knowledge{solved, published.widths, others.against(solved)}
+		known := knowledge{solved, published().widths, others.against(solved)}
 		for _, i := range group {
 			order[f.rows[i]] = i
 			judged = append(judged, judge(f.rows[i], known))

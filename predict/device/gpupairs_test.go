@@ -27,7 +27,7 @@ func strangers(t *testing.T) []transfer {
 	for i := range rows {
 		group[i] = i
 	}
-	all := carriedWithin(published, group, rows)
+	all := carriedWithin(published(), group, rows)
 	for i := range all {
 		all[i].stranger = true
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stoker-dev/stoker/hardware"
 )
@@ -37,8 +38,8 @@ type knowledge struct {
 	evidence  clues
 }
 
-// published is all that is known.
-var published = mustRead(fittedTable, publishedTable)
+// published is all that is known. It is read when it is asked for: most verbs never do.
+var published = sync.OnceValue(func() knowledge { return mustRead(fittedTable, publishedTable) })
 
 func mustRead(fitted, steps string) knowledge {
 	k, err := readKnowledge(fitted, steps)

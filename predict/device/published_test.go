@@ -8,12 +8,12 @@ import (
 // Every row of both tables is read, and has a source.
 func TestPublishedTablesAreRead(t *testing.T) {
 	steps := strings.Count(strings.TrimSpace(publishedTable), "\n")
-	if len(published.evidence) != steps || steps < 700 {
-		t.Errorf("%d of %d rows of published.csv are read", len(published.evidence), steps)
+	if len(published().evidence) != steps || steps < 700 {
+		t.Errorf("%d of %d rows of published.csv are read", len(published().evidence), steps)
 	}
 	widths := 2 * 2 * len(levelNames)
-	if rows := strings.Count(strings.TrimSpace(fittedTable), "\n"); len(published.efficient) != rows-widths {
-		t.Errorf("%d of %d efficiencies in fitted.csv are read", len(published.efficient), rows-widths)
+	if rows := strings.Count(strings.TrimSpace(fittedTable), "\n"); len(published().efficient) != rows-widths {
+		t.Errorf("%d of %d efficiencies in fitted.csv are read", len(published().efficient), rows-widths)
 	}
 }
 

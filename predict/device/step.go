@@ -196,7 +196,7 @@ func (l Load) between(point Terms, w doubtWidth, kind string) Curve {
 
 // ofItself is the curve by the figures of its own chip and software class.
 func (l Load) ofItself() (Curve, finding) {
-	point, w, found := published.curveOf(&l)
+	point, w, found := published().curveOf(&l)
 	if l.anyEngine() {
 		w.device = max(w.device, engines)
 	}
@@ -209,15 +209,15 @@ func (l Load) ofItself() (Curve, finding) {
 		found.hostDecides = true
 	}
 	if l.anyEngine() {
-		c.High.PerSample *= published.efficient.unfused(l.withoutLosses(),
-			published.efficient.valueOf("scores/"+string(Eager)))
+		c.High.PerSample *= published().efficient.unfused(l.withoutLosses(),
+			published().efficient.valueOf("scores/"+string(Eager)))
 	}
 	c.High.PerSample = max(c.High.PerSample, point.PerSample+l.groupedSlowly())
 	if i := l.withoutLosses(); l.mayFlash() {
-		c.Low.PerSample = min(c.Low.PerSample, max(c.Low.PerSample*published.efficient.flashed(i), i.compute-i.masked))
+		c.Low.PerSample = min(c.Low.PerSample, max(c.Low.PerSample*published().efficient.flashed(i), i.compute-i.masked))
 	}
 	if l.beforeFlash() {
-		c.High.PerSample *= published.efficient.unfused(l.withoutLosses(), autocastMoves)
+		c.High.PerSample *= published().efficient.unfused(l.withoutLosses(), autocastMoves)
 	}
 	return c, found
 }
