@@ -86,8 +86,8 @@ var fences = []fence{
 			"time":          "the mind has no clock: take the time as an argument",
 		},
 		except: map[string]string{
-			"report":         "time", // it prints dates; clock functions stay forbidden, see clock
-			"predict/device": "sync", // OnceValue alone: its table is read when somebody asks for it
+			"report":  "time", // it prints dates; clock functions stay forbidden, see clock
+			"predict": "sync", // OnceValue alone: its table is read when somebody asks for it
 		},
 		outside: "the mind needs nobody else's code",
 		pure:    true,
