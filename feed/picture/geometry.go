@@ -29,12 +29,15 @@ func (s *segment) onBoth(do func(*transform.Geometry)) {
 	do(s.alpha)
 }
 
-// keepPart crops what comes out.
-func (s *segment) keepPart(r image.Rectangle) {
-	if r != (image.Rectangle{Max: s.size}) {
-		s.onBoth(func(g *transform.Geometry) { g.Crop(r, [3]uint8{}) })
-		s.size = r.Size()
+// keepPart keeps r of what comes out; what of it lies beyond gets the fills.
+func (s *segment) keepPart(r image.Rectangle, colour, alpha [3]uint8) {
+	if r == (image.Rectangle{Max: s.size}) {
+		return
 	}
+	s.idle = false
+	s.colour.Crop(r, colour)
+	s.alpha.Crop(r, alpha)
+	s.size = r.Size()
 }
 
 func (s *segment) checkSizes() error { return s.colour.Validate() }
@@ -82,14 +85,8 @@ func (c *compiler) compileCrop(r image.Rectangle, fill [4]uint8) {
 		return
 	}
 	last := fill[bands[c.mode]-1]
-	s := c.openSegment()
-	if r != (image.Rectangle{Max: c.size}) {
-		s.idle = false
-		s.colour.Crop(r, [3]uint8(fill[:3]))
-		s.alpha.Crop(r, [3]uint8{last, last, last})
-	}
+	c.openSegment().keepPart(r, [3]uint8(fill[:3]), [3]uint8{last, last, last})
 	c.size = r.Size()
-	s.size = c.size
 }
 
 func compileCrop(c *compiler, a *arguments) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
@@ -125,10 +126,7 @@ type placeRow struct {
 }
 
 func (p *placeRow) grow(n int) {
-	if cap(p.at) < n {
-		p.at, p.across, p.below = make([]int32, n), make([]float32, n), make([]float32, n)
-	}
-	p.at, p.across, p.below = p.at[:n], p.across[:n], p.below[:n]
+	p.at, p.across, p.below = planes.MakeRoom(p.at, n), planes.MakeRoom(p.across, n), planes.MakeRoom(p.below, n)
 }
 
 // drawLanes makes the pixels of a row that the kernel has places for.

@@ -3,6 +3,8 @@ package picture
 import (
 	"image"
 	"math"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
 // planeResize makes a plane of another size.
@@ -102,7 +104,7 @@ func (r *linearResize) keepPart(part image.Rectangle) {
 		need := image.Rect(
 			r.columns[0].first, r.rows[0].first, r.columns[len(r.columns)-1].second+1, r.rows[len(r.rows)-1].second+1,
 		)
-		r.before.keepPart(need)
+		r.before.keepPart(need, [3]uint8{}, [3]uint8{}) // it lies within
 		r.columns, r.rows, r.width = moved(r.columns, need.Min.X), moved(r.rows, need.Min.Y), need.Dx()
 	}
 	r.table = newAcrossTable(r.columns, r.width)
@@ -147,10 +149,8 @@ func (r *linearResize) draw(w *Worker, out, in []byte) {
 // takeLines are two lines of a plane between two interpolations, with whole groups of the kernel's.
 func (w *Worker) takeLines(n int) [2][]int16 {
 	n = (n + acrossGroup - 1) / acrossGroup * acrossGroup
-	if len(w.lines) < 2*n {
-		w.lines = make([]int16, 2*n)
-	}
-	return [2][]int16{w.lines[:n], w.lines[n : 2*n]}
+	w.lines = planes.MakeRoom(w.lines, 2*n)
+	return [2][]int16{w.lines[:n], w.lines[n:]}
 }
 
 // blendAcross drops the 4 bits that blendDown does not use.
@@ -297,10 +297,8 @@ func averageLine(line []float32, source []byte, columns []covered) {
 // takeSums are those of a row, with whole groups of the kernel's.
 func (w *Worker) takeSums(n int) (line, sum []float32) {
 	n = (n + areaGroup - 1) / areaGroup * areaGroup
-	if len(w.shares) < 2*n {
-		w.shares = make([]float32, 2*n)
-	}
-	return w.shares[:n], w.shares[n : 2*n]
+	w.shares = planes.MakeRoom(w.shares, 2*n)
+	return w.shares[:n], w.shares[n:]
 }
 
 // roundSums writes a row, of which there is none before the first. Sums are not below 0.
