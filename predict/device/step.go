@@ -214,7 +214,8 @@ func (l Load) ofItself() (Curve, finding) {
 	}
 	c.High.PerSample = max(c.High.PerSample, point.PerSample+l.groupedSlowly())
 	if i := l.withoutLosses(); l.mayFlash() {
-		c.Low.PerSample = min(c.Low.PerSample, max(c.Low.PerSample*published().efficient.flashed(i), i.compute-i.masked))
+		flashed := c.Low.PerSample * published().efficient.flashed(i)
+		c.Low.PerSample = min(c.Low.PerSample, max(flashed, i.compute-i.masked))
 	}
 	if l.beforeFlash() {
 		c.High.PerSample *= published().efficient.unfused(l.withoutLosses(), autocastMoves)

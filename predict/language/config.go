@@ -1,6 +1,7 @@
 package language
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,13 +84,13 @@ func (c config) readModel() Model {
 			Plain: c.number("qk_nope_head_dim"), Value: c.number("v_head_dim"),
 		},
 	}
-	m.KVHeads = orElse(c.number("num_key_value_heads", "num_kv_heads"), m.Heads)
+	m.KVHeads = cmp.Or(c.number("num_key_value_heads", "num_kv_heads"), m.Heads)
 	if c.switched("multi_query", false) && !c.switched("new_decoder_architecture", false) {
 		m.KVHeads = 1
 	}
-	m.HeadSize = orElse(c.number("head_dim"), m.Width/m.Heads)
+	m.HeadSize = cmp.Or(c.number("head_dim"), m.Width/m.Heads)
 	if c.isOneOf(ungated...) && !c.isOneOf("phi3", "phimoe") {
-		m.Inner = orElse(m.Inner, 4*m.Width) * 2 / gated // two matrices: as many weights as three of so much less
+		m.Inner = cmp.Or(m.Inner, 4*m.Width) * 2 / gated // two matrices: as many weights as three of so much less
 	}
 	if m.Experts > 0 {
 		c.readExperts(&m)
@@ -207,11 +208,4 @@ func (c config) refuseOtherLayers() error {
 		}
 	}
 	return nil
-}
-
-func orElse(v, otherwise float64) float64 {
-	if v == 0 {
-		return otherwise
-	}
-	return v
 }
