@@ -160,7 +160,7 @@ func (d *Decoder) transform(need image.Rectangle) {
 
 // transform writes the samples of some blocks of a component.
 func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, stride int) {
-	var pair [128]int16 // idctPair clears its input, which the next part may need
+	var pair [128]int16 // TransformPair clears its input, which the next part may need
 	var nowhere [64]byte
 	var quant idct.PairQuant
 	quant.SetTables(&p.quant, &p.quant)

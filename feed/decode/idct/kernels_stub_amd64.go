@@ -4,7 +4,7 @@
 
 package idct
 
-// idctApartAVX2 is idctPairPlain, unless it returns false: then nothing was done,
+// idctApartAVX2 is transformPlain, unless it returns false: then nothing was done,
 // because a brightness is so far off that libjpeg-turbo's shortcut matters.
 //
 //go:noescape

@@ -2,7 +2,7 @@
 
 package idct
 
-// idctTwo is idctPairPlain.
+// idctTwo is transformPlain.
 //
 //go:noescape
 func idctTwo(blocks *[128]int16, q *[128]int16, a *byte, b *byte, stride int, factors *[16]int16)

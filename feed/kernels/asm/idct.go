@@ -49,7 +49,7 @@ func repeated32(name string, v uint32) Mem {
 var rounding [2]Mem
 
 // inverseDCT is that of package decode: two blocks at a time, one in each half of the
-// registers. Its arithmetic is that of idctPlain.
+// registers. Its arithmetic is that of transformBlock.
 func inverseDCT() {
 	// Inputs 2 and 6.
 	factor("even2", f0541, f0541-f1847)
@@ -66,7 +66,7 @@ func inverseDCT() {
 	centre := repeated32("centre", 0x80808080)
 
 	transform8x8("idctApartAVX2",
-		"idctApartAVX2 is idctPairPlain, unless it returns false: then nothing was done,\nbecause a brightness is so far off that libjpeg-turbo's shortcut matters.", false, centre)
+		"idctApartAVX2 is transformPlain, unless it returns false: then nothing was done,\nbecause a brightness is so far off that libjpeg-turbo's shortcut matters.", false, centre)
 	transform8x8("idctBesideAVX2", "idctBesideAVX2 is idctApartAVX2 for b 8 bytes behind a.", true, centre)
 }
 

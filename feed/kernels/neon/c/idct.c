@@ -1,5 +1,5 @@
 //gcc -O3
-// The inverse DCT of package decode: idctPairPlain in the arithmetic of libjpeg-turbo's routine
+// The inverse DCT of package decode/idct: transformPlain in the arithmetic of libjpeg-turbo's routine
 // for NEON. A block is eight vectors of a row each.
 
 #include <arm_neon.h>
@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) void transform(int16_t *blocks, con
 	}
 }
 
-// idctTwo is idctPairPlain.
+// idctTwo is transformPlain.
 //go:noescape
 //func idctTwo(blocks *[128]int16, q *[128]int16, a *byte, b *byte, stride int, factors *[16]int16)
 void idctTwo(int16_t *blocks, const int16_t *q, uint8_t *a, uint8_t *b, int64_t stride, const int16_t *factors) {
