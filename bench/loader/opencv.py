@@ -183,7 +183,7 @@ def main():
     given = parser.parse_args()
     cv2.setNumThreads(1)
     _pictures._TRIED = 1 << 30  # nothing is given up
-    _opencv.dear.clear()  # nor left because OpenCV is faster
+    _opencv.dear().clear()  # nor left because OpenCV is faster
     if not _defer._connected() or not _defer._ready() or not _opencv.checked:
         sys.exit("there is no daemon, or OpenCV could not be compared")
     print(f"OpenCV {cv2.__version__}, NumPy {np.__version__}; left to OpenCV by the check at start-up: {sorted(_pictures.left) or 'nothing'}\n")

@@ -132,7 +132,13 @@ def resume(begin, home):
         return "no state"
     had = labels_of(loader, TAKEN)
     rest = labels_of(begin(home, state(loader))[0])
-    return f"{len(had) + len(rest) - len({*had, *rest})} twice, {IMAGES - len({*had, *rest})} lost"
+    return compared(had, rest)
+
+
+def compared(had, rest):
+    """Labels before and behind a resume, with those that there are."""
+    seen = {*had, *rest}
+    return f"{len(had) + len(rest) - len(seen)} twice, {IMAGES - len(seen)} lost"
 
 
 def on_two_ranks(name, begin, home):
@@ -158,7 +164,7 @@ def on_two_ranks(name, begin, home):
         if not out.strip():
             return "ended: " + (err.strip().splitlines() or ["no word"])[-1][:110].replace("|", "/")
     rest = [label for out, _ in ended for label in json.loads(out.splitlines()[-1])]
-    return f"{len(had) + len(rest) - len({*had, *rest})} twice, {IMAGES - len({*had, *rest})} lost"
+    return compared(had, rest)
 
 
 def run_rank(name, home, file):

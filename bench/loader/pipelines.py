@@ -923,42 +923,51 @@ def tokens(place):
 
 def job(title, fed, place, steps):
     """Digests of the batches, CPU of the counted epochs, what was made by whom; or a digest of the losses of so many steps."""
-    import numpy as np
-    import torch
-
     warnings.simplefilter("ignore")
     sys.path.insert(0, str(ROOT / "python/tests"))
     from deferred_pipelines import digest
-
-    def seed():
-        torch.manual_seed(7)
-        random.seed(7)
-        np.random.seed(7)
 
     if fed:
         import stoker
 
         stoker.feed()
-    seed()
+    _seed()
     make = PIPELINES[title](place)
     if steps:
-        seed()
+        _seed()
         return {"digests": _losses(make, steps), "made": _counted()}
     found = []
     for workers in WORKERS:
-        seed()
+        _seed()
         batches = make(workers)
         for _ in range(EPOCHS):
             seen = hashlib.sha256()
             for batch in batches:
                 digest(batch, seen)
             found.append(seen.hexdigest()[:16])
-        found.append(repr((torch.rand(1).item(), random.random(), np.random.rand())))
+        found.append(_chance())
     cpu, began = account.cpu_seconds(), time.monotonic()
     for _ in range(COUNTED):
         for _ in batches:
             pass
     return {"digests": found, "cpu": account.cpu_seconds() - cpu, "seconds": time.monotonic() - began, "made": _counted()}
+
+
+def _seed():
+    import numpy as np
+    import torch
+
+    torch.manual_seed(7)
+    random.seed(7)
+    np.random.seed(7)
+
+
+def _chance():
+    """What the generators give next."""
+    import numpy as np
+    import torch
+
+    return repr((torch.rand(1).item(), random.random(), np.random.rand()))
 
 
 def _losses(make, steps):
@@ -1009,22 +1018,17 @@ def measure(title, fed, arguments):
 
 def glance(make_of):
     """Digests of a few batches, alone and then fed, in this process, without workers: for class and equality alone."""
-    import numpy as np
-    import torch
-
     sys.path.insert(0, str(ROOT / "python/tests"))
     from deferred_pipelines import digest
 
     def few():
         make, found = make_of(), []
-        torch.manual_seed(7)
-        random.seed(7)
-        np.random.seed(7)
+        _seed()
         for _, batch in zip(range(_FEW), make(0)):
             seen = hashlib.sha256()
             digest(batch, seen)
             found.append(seen.hexdigest()[:16])
-        return [*found, repr((torch.rand(1).item(), random.random(), np.random.rand()))]
+        return [*found, _chance()]
 
     alone = few()
     import stoker

@@ -40,7 +40,7 @@ def main():
     cv2.setNumThreads(0)
     torch.set_num_threads(1)
     if options.all:
-        _opencv.dear.clear()
+        _opencv.dear().clear()
     _share.begin()
     _share.lasts.clear()
     print(f"OpenCV {cv2.__version__}, albumentations {A.__version__}; {options.rounds} rounds in turn, load average {os.getloadavg()[0]:.1f} at the beginning\n")
