@@ -649,13 +649,18 @@ def _ready() -> bool:
     with _preparing:
         if not _trusted(maker.line) or not _pictures.install():
             return False
-        _canvas.install()
         _check_opencv(maker.line)
-        _tensors.install(sys.modules)
         if _further.wanted():
             _try_further(maker.line)
-        _further.install()
+        _put_in_place()
     return True
+
+
+def _put_in_place() -> None:
+    """What stands for functions in this process, besides Pillow's own methods."""
+    _canvas.install()
+    _tensors.install(sys.modules)
+    _further.install()
 
 
 def _ready_to_fork() -> None:
@@ -663,8 +668,7 @@ def _ready_to_fork() -> None:
     if _checked and _pictures.there() and multiprocessing.get_all_start_methods()[0] == "fork":
         with _preparing:
             if _pictures.install():
-                _tensors.install(sys.modules)
-                _further.install()
+                _put_in_place()
                 _arrays.prepare()
 
 

@@ -59,9 +59,15 @@ def _has_vectors() -> bool:
     return False
 
 
-#: What costs more than OpenCV's vectors do (bench/loader/OPENCV.md): it is left to OpenCV. Resizes of whole pictures cost
-#: more only where the daemon has no vectors, and pay even then where only a part of the picture was decoded.
-dear: set[str] = {AFFINE, NAMES["cv_hsv"]} if _has_vectors() else {AFFINE, NAMES["cv_hsv"], WHOLE}
+@functools.cache
+def dear() -> set[str]:
+    """What costs more than OpenCV's vectors do (bench/loader/OPENCV.md): it is left to OpenCV.
+
+    Resizes of whole pictures cost more only where the daemon has no vectors, and pay even then where only a part of the
+    picture was decoded.
+    """
+    return {AFFINE, NAMES["cv_hsv"]} if _has_vectors() else {AFFINE, NAMES["cv_hsv"], WHOLE}
+
 
 #: What OpenCV's wheels for arm64 round otherwise, by KleidiCV and NEON: in so few pixels that small pictures may not
 #: tell (bench/cpus/RESULTS.md).
@@ -86,7 +92,7 @@ def wait_but_for(left: set[str]) -> None:
     """From now on all of this waits but what was found to differ, or is known to, and what OpenCV does in less time."""
     global checked
     checked = True
-    _pictures.left.update(left | dear | (ROUNDED_ON_ARM64 if platform.machine() in ("aarch64", "arm64") else set()))
+    _pictures.left.update(left | dear() | (ROUNDED_ON_ARM64 if platform.machine() in ("aarch64", "arm64") else set()))
 
 
 def _original(name: str) -> Any:

@@ -368,8 +368,8 @@ def _defer(image: Any) -> Recipe | None:
 
 
 def _plain(image: Any, trusting: bool) -> bool:
-    """Whether this is an opened JPEG or PNG as Pillow left it: not loaded, no draft, nothing replaced."""
-    module, name = _KINDS.get(getattr(image, "format", None), ("PIL.Image", ""))
+    """Whether an image of a format of _KINDS is an opened file as Pillow left it: not loaded, no draft, nothing replaced."""
+    module, name = _KINDS[image.format]
     if type(image) is not getattr(sys.modules[module], name, None) or image.format in left:
         return False
     if image._im is not None or image.fp is None:

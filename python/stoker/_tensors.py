@@ -362,23 +362,9 @@ _BEGUN = {key: Steps(look, (), look) for key, look in _LOOKS.items()}
 
 
 def _to_tensor(original: Any, pic: Any) -> Any:
-    recipe = deferred(pic, BANDS)
-    if recipe is None:
-        return original(pic)
-    key = recipe.size, recipe.mode, torch.get_default_dtype()
-    rest = _scaled.get(key)
-    if rest is None:  # no earlier picture had it
-        plan = bytes_of(recipe, False)
-        after = plan and plan.then(*_scalers(key[-1]))
-        if after is None:
-            return original(pic)
-        if len(_scaled) >= 1024:
-            _scaled.clear()
-        rest = _scaled[key] = after[1:]
-    return Later(Cell(plan_of((recipe, *rest))))
-
-
-_scaled: dict[Any, Any] = {}  # what F.to_tensor makes of a picture, but for its recipe
+    plan = _plan_of(pic, rows=False)
+    after = plan and plan.then(*_scalers(torch.get_default_dtype()))
+    return original(pic) if after is None else Later(Cell(after))
 
 
 @functools.lru_cache(64)

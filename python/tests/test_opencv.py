@@ -40,7 +40,7 @@ class OpenCVCase(ArraysCase):
     def setUp(self):
         super().setUp()
         self.addCleanup(_trust.trust, set(_pictures.left))
-        self.enterContext(mock.patch.multiple(_opencv, tried=True, checked=True, dear=set()))
+        self.enterContext(mock.patch.multiple(_opencv, tried=True, checked=True, dear=set))
 
     def assertEqualAlone(self, name, workers):
         data = pipelines.Files(self.root, pipelines.pipelines()[name])
@@ -191,7 +191,7 @@ class FedTest(OpenCVCase):
 
     def test_checked(self):
         """What OpenCV does faster is left to it, as is what differs."""
-        with mock.patch.multiple(_opencv, tried=False, checked=False, dear={_opencv.AFFINE, _opencv.WHOLE}):
+        with mock.patch.multiple(_opencv, tried=False, checked=False, dear=lambda: {_opencv.AFFINE, _opencv.WHOLE}):
             with mock.patch.object(_trust, "check_opencv", lambda line: {"OpenCV's gray"}), mock.patch.object(_defer, "_say_once") as said:
                 self.assertTrue(_defer._connected() and _defer._ready())
             self.assertTrue(_opencv.checked)
