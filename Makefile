@@ -121,7 +121,7 @@ fuzz: go ## every Fuzz target (FUZZ=PATTERN: some) for FUZZTIME=60s; what a fail
 # What a stranger may send: recordings, pictures, traces, datagrams, the packets of a client and of a profiler.
 .PHONY: fuzz-quick
 fuzz-quick: ## the Fuzz targets of what strangers send for 10 s each, as CI does
-	$(MAKE) --no-print-directory fuzz FUZZTIME=10s FUZZ='recording/.*:FuzzRead$$$$|feed/decode/|feed/picture/|trace/kineto/|trace/xplane/|trace/nsight/|feed/serve/|observe/step/'
+	$(MAKE) --no-print-directory fuzz FUZZTIME=10s FUZZ='recording/.*:FuzzRead$$$$|feed/decode/|feed/picture/|trace/kineto/|trace/xplane/|trace/nsight/|feed/serve/|observe/step/|predict/language/'
 
 .PHONY: soak
 soak: build torch ## memory of observing and feeding over 30 minutes, and a recording over 48 simulated hours (40 minutes)

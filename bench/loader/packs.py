@@ -23,6 +23,7 @@ import json
 import os
 import pickle
 import random
+import shutil
 import statistics
 import socket
 import subprocess
@@ -34,6 +35,7 @@ import account
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.join(ROOT, "bin", "stoker")
 IMAGES, BATCH, TAKEN = int(os.environ.get("PACKS_IMAGES", 240)), 20, 3
+PATIENCE = 600  # seconds for a contestant's round: FFCV compiles for half a minute, five times
 sys.path.insert(0, os.path.join(ROOT, "python"))
 
 
@@ -74,7 +76,11 @@ def once(name, number, folder):
     with account.Group() as group:
         settings = os.environ | group.environment() | {"PYTHONWARNINGS": "ignore", "STOKER_BIN": BINARY}
         command = [sys.executable, os.path.abspath(__file__), "--run", name, number, folder]
-        done = subprocess.run(command, env=settings, capture_output=True, text=True, preexec_fn=group.enter)
+        try:
+            done = subprocess.run(command, env=settings, capture_output=True, text=True, preexec_fn=group.enter, timeout=PATIENCE)
+        except subprocess.TimeoutExpired as late:
+            lines = [line for line in (late.stdout or b"").decode().splitlines() if line.startswith("{")]
+            return (json.loads(lines[-1]) if lines else {}) | {"byte": f"ended after {PATIENCE} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     return json.loads(lines[-1]) if lines else {"cost": "ended: " + (done.stderr.strip().splitlines() or ["no word"])[-1][:90].replace("|", "/")}
 
@@ -268,11 +274,11 @@ def begin_ffcv(home, state=None):
     import numpy
     from ffcv.fields.decoders import IntDecoder, RandomResizedCropRGBImageDecoder
     from ffcv.loader import Loader, OrderOption
-    from ffcv.transforms import NormalizeImage, RandomHorizontalFlip, Squeeze, ToTensor, ToTorchImage
+    from ffcv.transforms import NormalizeImage, RandomHorizontalFlip, ToTensor, ToTorchImage
 
     mean, std = (255 * numpy.array(each) for each in ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
-    change = [RandomResizedCropRGBImageDecoder((224, 224)), RandomHorizontalFlip(), ToTensor(), ToTorchImage()]
-    pipelines = {"image": [*change, NormalizeImage(mean, std, numpy.float32)], "label": [IntDecoder(), ToTensor(), Squeeze()]}
+    change = [RandomResizedCropRGBImageDecoder((224, 224)), RandomHorizontalFlip(), NormalizeImage(mean, std, numpy.float32)]
+    pipelines = {"image": [*change, ToTensor(), ToTorchImage()], "label": [IntDecoder(), ToTensor()]}
     order = OrderOption.RANDOM
     return Loader(os.path.join(home, "train.beton"), BATCH, num_workers=1, order=order, seed=1, drop_last=False, pipelines=pipelines), None
 

@@ -278,7 +278,7 @@ def torch_adjusted(name):
     def make(r, im):
         f = r.choice([0, 1, 2, 0.5, r.uniform(0, 1), r.uniform(0, 3), 1e-7])
         return ["torch_" + name, f], lambda: F.to_pil_image(getattr(V, "adjust_" + name)(of_bytes(im), f))
-    return make
+    return named("torch_" + name, make)
 
 
 def torch_hue(r, im):
@@ -298,7 +298,7 @@ def torch_channels(r, im):
 
 def on_tensors(make):
     """Of pictures that are one as a tensor, else a crop."""
-    return lambda r, im: make(r, im) if im.mode in ("L", "RGB") else crop(r, im)
+    return named(make.__name__, lambda r, im: make(r, im) if im.mode in ("L", "RGB") else crop(r, im))
 
 
 MAKERS = [convert, crop, crop, resize, resize, resize, reduce, transpose, affine, affine, perspective, quad, rotate, rotate, expand, pad, point,
