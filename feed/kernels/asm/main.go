@@ -76,8 +76,8 @@ func advance(bytes uint64, pointers ...GPVirtual) {
 	}
 }
 
-// finish goes back to a loop's label until no more of n is left; then the kernel returns.
-func finish(label string, n GPVirtual, step uint64) {
+// closeLoop goes back to a loop's label until no more of n is left; then the kernel returns.
+func closeLoop(label string, n GPVirtual, step uint64) {
 	SUBQ(Imm(step), n)
 	JNZ(LabelRef(label))
 	VZEROUPPER()

@@ -77,7 +77,7 @@ func blendDown() {
 	VMOVDQU(a.AsX(), Mem{Base: dst})
 	advance(32, first, second)
 	ADDQ(Imm(16), dst)
-	finish("pixels", n, 16)
+	closeLoop("pixels", n, 16)
 }
 
 // halve adds neighbours, then rows.
@@ -100,7 +100,7 @@ func halve() {
 	VMOVDQU(a.AsX(), Mem{Base: dst})
 	advance(32, upper, lower)
 	ADDQ(Imm(16), dst)
-	finish("pixels", n, 16)
+	closeLoop("pixels", n, 16)
 }
 
 // averageAcross sums the pixels of 8 outputs at once, in their order. An output of fewer pixels than others has some
@@ -157,7 +157,7 @@ func roundSums() {
 	VMOVQ(v.AsX(), Mem{Base: dst})
 	ADDQ(Imm(32), sum)
 	ADDQ(Imm(8), dst)
-	finish("pixels", n, 8)
+	closeLoop("pixels", n, 8)
 }
 
 // weighGrey multiplies in pairs: red with green, blue with one half.
@@ -194,7 +194,7 @@ func weighGrey() {
 	VPERMQ(Imm(0b1000), sums[0], sums[0])
 	VMOVDQU(sums[0].AsX(), Mem{Base: dst})
 	advance(16, dst, red, green, blue)
-	finish("pixels", n, 16)
+	closeLoop("pixels", n, 16)
 }
 
 // storeThree writes 8 pixels of three planes, of each of which 4 bytes lie in each half.
@@ -267,7 +267,7 @@ func toHSV() {
 	VPACKSSDW(top, top, top)
 	VPACKUSWB(top, h, h)
 	storeThree(h, longs("orderToHSV", 0, 4, 1, 5, 2, 6, 3, 7), planes)
-	finish("pixels", n, 8)
+	closeLoop("pixels", n, 8)
 }
 
 // fromHSV puts the three numbers of a colour into 4 bytes, which the sector of its hue sorts.
@@ -328,7 +328,7 @@ func fromHSV() {
 	VPSHUFB(sector, v, v)
 	VPSHUFB(apart, v, v)
 	storeThree(v, longs("orderFromHSV", 0, 4, 1, 5, 2, 6, 3, 7), planes)
-	finish("pixels", n, 8)
+	closeLoop("pixels", n, 8)
 }
 
 // single is a number of single precision that fills a register.
@@ -381,7 +381,7 @@ func findPlaces() {
 	VPOR(inside, place, place)
 	VMOVDQU(place, Mem{Base: at})
 	advance(32, at, across, below)
-	finish("pixels", n, 8)
+	closeLoop("pixels", n, 8)
 }
 
 // blendFour rounds each step to single precision, as OpenCV does.
@@ -423,5 +423,5 @@ func blendFour() {
 	VMOVQ(v.AsX(), Mem{Base: dst})
 	advance(32, at, across, below)
 	ADDQ(Imm(8), dst)
-	finish("pixels", n, 8)
+	closeLoop("pixels", n, 8)
 }

@@ -230,5 +230,5 @@ func sumRows() {
 	VPACKUSWB(sums[2], sums[0], sums[0])
 	VMOVDQU(sums[0], Mem{Base: dst})
 	advance(32, dst, src)
-	finish("columns", n, 32)
+	closeLoop("columns", n, 32)
 }

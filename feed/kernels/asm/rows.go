@@ -22,7 +22,7 @@ func weigh() {
 	VMOVDQU(b, Mem{Base: dst})
 	advance(16, near, far)
 	ADDQ(Imm(32), dst)
-	finish("samples", n, 16)
+	closeLoop("samples", n, 16)
 }
 
 // Colour conversion works on even and odd pixels apart, 16 words each, as
