@@ -79,8 +79,8 @@ func (f Fix) gain() string {
 
 // Rejected is a change that is not worth it here.
 type Rejected struct {
-	Name string
-	Why  string
+	Name string `json:"fix"`
+	Why  string `json:"why"`
 }
 
 // Effort is what a change takes.

@@ -106,9 +106,9 @@ type Evidence struct {
 // Cause is a part of the judged window's idle time: what the host or the device
 // did in the gaps. The causes of a window add up to its idle time.
 type Cause struct {
-	Cause   string // a word of idle.Cause
-	Seconds float64
-	Share   float64 // of the window
+	Cause   string  `json:"cause"`   // a word of idle.Cause
+	Seconds float64 `json:"seconds"` // of the judged window
+	Share   float64 `json:"share"`   // of the window
 }
 
 // Finding is something worth saying that does not name the class. What is known

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/stoker-dev/stoker/internal/spelling"
 )
 
 // Table is a set of rows. Lookups return the first row that fits.
@@ -153,7 +155,7 @@ func Nearest(name string, among []string) []string {
 	distance := map[string]int{}
 	for _, candidate := range among {
 		other := words(candidate)
-		distance[candidate] = editDistance(wanted, other)
+		distance[candidate] = spelling.Distance(wanted, other)
 		if len(other) > 1 && strings.Contains(wanted, other) {
 			distance[candidate] = 0 // an A10G is an A10 and more
 		}
@@ -221,27 +223,4 @@ func words(name string) string {
 			!unicode.IsDigit(r)
 	})
 	return strings.Join(slices.DeleteFunc(all, func(word string) bool { return slices.Contains(vendors, word) }), " ")
-}
-
-// editDistance counts the letters to add, drop or replace to turn one text into
-// the other (Levenshtein), row by row.
-func editDistance(a, b string) int {
-	from, to := []rune(a), []rune(b)
-	row := make([]int, len(to)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range from {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range to {
-			cost := diagonal
-			if from[i] != to[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(to)]
 }

@@ -352,17 +352,6 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestEditDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"pcie4", "pcie5", 1}, {"a100", "a10", 1}, {"ü", "u", 1}} {
-		if got, back := editDistance(c.a, c.b), editDistance(c.b, c.a); got != c.want || back != c.want {
-			t.Errorf("%q to %q: %d and back %d, want %d", c.a, c.b, got, back, c.want)
-		}
-	}
-}
-
 // A user's row wins over a built-in one, by key and by the driver's name.
 func TestWith(t *testing.T) {
 	own := Table{

@@ -45,11 +45,11 @@ func (a Answer) Compute() stoker.Interval {
 
 // StageTime is what one part of the path needs for a step.
 type StageTime struct {
-	Stage    stoker.Stage
-	Resource stoker.Resource
-	Time     stoker.Interval // seconds per step
-	Text     string          // how it was computed, for people
-	Source   string          // where its figures come from, "" where they were given
+	Stage    stoker.Stage    `json:"stage"`
+	Resource stoker.Resource `json:"resource"`
+	Time     stoker.Interval `json:"time_s"` // per step
+	Text     string          `json:"text"`   // how it was computed, for people
+	Source   string          `json:"source"` // where its figures come from, "" where they were given
 }
 
 // Limit names one part of the path.
@@ -62,19 +62,19 @@ type Limit struct {
 // Demand is what the device needs to compute 100 % of the time, whatever the
 // setup has. Unknown where the costs are.
 type Demand struct {
-	Storage  stoker.Interval // bytes/s, of the machine
-	Reads    stoker.Interval // reads/s, of the machine, where samples are files
-	Prepared stoker.Interval // stored bytes/s that have to be prepared, of the machine
-	Cores    stoker.Interval // of the machine
-	Workers  stoker.Interval // per GPU
-	Link     stoker.Interval // bytes/s, of each GPU
-	Samples  stoker.Interval // samples/s, of the machine
+	Samples  stoker.Interval `json:"samples_per_s"`        // of the machine
+	Storage  stoker.Interval `json:"storage_bytes_per_s"`  // of the machine
+	Reads    stoker.Interval `json:"reads_per_s"`          // of the machine, where samples are files
+	Prepared stoker.Interval `json:"prepared_bytes_per_s"` // stored bytes that have to be prepared, of the machine
+	Cores    stoker.Interval `json:"cores"`                // of the machine
+	Workers  stoker.Interval `json:"workers_per_gpu"`
+	Link     stoker.Interval `json:"link_bytes_per_s"` // of each GPU
 }
 
 // Crossover is the batch size at which input takes as long as compute.
 type Crossover struct {
-	Batch stoker.Interval // NaN where there is none or it is unknown
-	Text  string          // says what happens on both sides, or why there is none
+	Batch stoker.Interval `json:"batch"` // NaN where there is none or it is unknown
+	Text  string          `json:"text"`  // says what happens on both sides, or why there is none
 }
 
 // Missing is an input that nobody gave.

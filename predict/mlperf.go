@@ -62,12 +62,7 @@ const checkpoints = "MLPerf Storage v2.0, Submission_guidelines.md, checkpoint s
 // FindStorageBenchmark returns the workload of that name, spelled as loosely as in
 // FindWorkload.
 func FindStorageBenchmark(name string) (StorageBenchmark, bool) {
-	for _, b := range StorageBenchmarks {
-		if spelling.Plain(b.Name) == spelling.Plain(name) {
-			return b, true
-		}
-	}
-	return StorageBenchmark{}, false
+	return spelling.Find(name, StorageBenchmarks, func(b StorageBenchmark) []string { return []string{b.Name} })
 }
 
 // StepOn is the seconds that the benchmark gives a batch on the emulated accelerator

@@ -215,26 +215,13 @@ const otherMachine = 1.3
 // FindProfile returns the profile of that name or alias, spelled as loosely as in
 // FindWorkload.
 func FindProfile(name string) (Profile, bool) {
-	wanted := spelling.Plain(name)
-	for _, p := range Profiles {
-		for _, known := range p.names() {
-			if wanted != "" && spelling.Plain(known) == wanted {
-				return p, true
-			}
-		}
-	}
-	return Profile{}, false
+	return spelling.Find(name, Profiles, Profile.names)
 }
 
 // NearestProfiles returns the names of the three profiles that are spelled most
 // like name, the nearest first.
 func NearestProfiles(name string) []string {
-	keys := make([]string, len(Profiles))
-	spellings := make([][]string, len(Profiles))
-	for i, p := range Profiles {
-		keys[i], spellings[i] = p.Name, p.names()
-	}
-	return spelling.Nearest(name, keys, spellings)
+	return spelling.Nearest(name, Profiles, Profile.names)
 }
 
 func (p Profile) names() []string { return append([]string{p.Name, p.Title}, p.Aliases...) }

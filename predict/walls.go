@@ -14,13 +14,13 @@ import (
 type Wall struct {
 	// "memory", "dispatch", "ingestion", "transformation", "locality", "communication",
 	// "checkpoint"
-	Name  string
-	Value stoker.Interval // what the job needs or spends
-	Limit stoker.Interval // what there is, or what it is held against
-	Unit  string          // of both: "bytes", "seconds", "bytes/s", "cores"
-	Share stoker.Interval // Value over Limit
-	Hit   bool            // by the likely values: Share is above 1; of checkpoint: above a tenth
-	Text  string          // in a sentence
+	Name  string          `json:"wall"`
+	Share stoker.Interval `json:"share"` // Value over Limit
+	Value stoker.Interval `json:"value"` // what the job needs or spends
+	Limit stoker.Interval `json:"limit"` // what there is, or what it is held against
+	Unit  string          `json:"unit"`  // of both: "bytes", "seconds", "bytes/s", "cores"
+	Hit   bool            `json:"hit"`   // by the likely values: Share is above 1; of checkpoint: above a tenth
+	Text  string          `json:"text"`  // in a sentence
 }
 
 // Cluster is what walls outside one machine need to know. What is zero is not

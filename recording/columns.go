@@ -143,6 +143,9 @@ func (m *Memory) Reorder(order []int32) {
 	Reorder(order, m.Device, m.Thread)
 }
 
+// NoPlaces is a column of n places in another column, none of which is known: -1.
+func NoPlaces(n int) []int32 { return slices.Repeat([]int32{-1}, n) }
+
 // Reorder puts columns in an order: the i-th row is then what was the order[i]-th. A nil
 // order leaves them as they are.
 func Reorder[T any](order []int32, columns ...[]T) {

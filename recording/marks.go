@@ -74,7 +74,7 @@ func CompileSpan(name string) bool {
 // CaptureCall reports whether a call of the runtime records a graph or makes one
 // ready: what is launched meanwhile does not run.
 func CaptureCall(name string) bool {
-	return containsAny(name, "StreamBeginCapture", "StreamEndCapture", "GraphInstantiate")
+	return ContainsAny(name, "StreamBeginCapture", "StreamEndCapture", "GraphInstantiate")
 }
 
 // SaveFrame reports whether a Python frame writes a checkpoint.
@@ -85,20 +85,21 @@ func SaveFrame(name string) bool {
 
 // RecorderFrame reports whether a Python frame is the profiler's own.
 func RecorderFrame(name string) bool {
-	return containsAny(name, "torch/profiler/", "torch/autograd/profiler", "_disable_profiler")
+	return ContainsAny(name, "torch/profiler/", "torch/autograd/profiler", "_disable_profiler")
 }
 
 // ToHost reports whether a copy's name says that it goes from device to host.
 func ToHost(name string) bool {
-	return containsAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost")
+	return ContainsAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost")
 }
 
 // ToDevice reports whether a copy's name says that it goes from host to device.
 func ToDevice(name string) bool {
-	return containsAny(name, "HtoD", "HostToDevice", "-> Device)") && !strings.Contains(name, "Device -> Device")
+	return ContainsAny(name, "HtoD", "HostToDevice", "-> Device)") && !strings.Contains(name, "Device -> Device")
 }
 
-func containsAny(s string, parts ...string) bool {
+// ContainsAny reports whether a name contains one of several parts.
+func ContainsAny(s string, parts ...string) bool {
 	for _, part := range parts {
 		if strings.Contains(s, part) {
 			return true
@@ -260,7 +261,7 @@ func OptimizerSpan(name string) bool { return strings.HasPrefix(name, "Optimizer
 // BackwardSpan reports whether a span belongs to the backward pass: the autograd engine's
 // and its nodes, "autograd::engine::evaluate_function: AddmmBackward0".
 func BackwardSpan(name string) bool {
-	return containsAny(name, "autograd::engine::evaluate_function", "Backward0", "Backward1")
+	return ContainsAny(name, "autograd::engine::evaluate_function", "Backward0", "Backward1")
 }
 
 // libraries are the first folders, or the bare files of Python's own library,
@@ -332,11 +333,11 @@ const (
 func ExchangeOf(name string) Exchange {
 	lower := strings.ReplaceAll(strings.ToLower(name), "_", "")
 	switch {
-	case containsAny(lower, "allreduce", "reducescatter"):
+	case ContainsAny(lower, "allreduce", "reducescatter"):
 		return Gradients
-	case containsAny(lower, "sendrecv", "alltoall"):
+	case ContainsAny(lower, "sendrecv", "alltoall"):
 		return Activations
-	case containsAny(lower, "allgather", "broadcast"):
+	case ContainsAny(lower, "allgather", "broadcast"):
 		return Weights
 	}
 	return UnknownExchange
@@ -344,7 +345,7 @@ func ExchangeOf(name string) Exchange {
 
 // UpdatesWeights reports whether a kernel's name says that an optimizer runs it.
 func UpdatesWeights(kernel string) bool {
-	return containsAny(strings.ToLower(kernel), "multi_tensor_apply", "adam", "lamb_", "sgd_")
+	return ContainsAny(strings.ToLower(kernel), "multi_tensor_apply", "adam", "lamb_", "sgd_")
 }
 
 // Learns reports whether a name, of a span, a frame or a kernel, is of a backward pass or of
@@ -354,7 +355,7 @@ func Learns(name string) bool {
 		return true
 	}
 	lower := strings.ToLower(name)
-	return containsAny(lower, "backward", "_bwd", "bwd_", "dgrad", "wgrad", "transpose(jvp", "gradient_tape",
+	return ContainsAny(lower, "backward", "_bwd", "bwd_", "dgrad", "wgrad", "transpose(jvp", "gradient_tape",
 		"gradients/", "applygradient", "run_backward")
 }
 
@@ -375,18 +376,18 @@ func TorchSign(name string) bool {
 			return true
 		}
 	}
-	return containsAny(name, "at::native", "at_cuda_detail", "c10::", "torch::", "triton_poi_", "triton_red_",
+	return ContainsAny(name, "at::native", "at_cuda_detail", "c10::", "torch::", "triton_poi_", "triton_red_",
 		"triton_per_", "2at6native")
 }
 
 // XLASign reports whether a name is of a program that XLA compiled.
 func XLASign(name string) bool {
-	return containsAny(name, "loop_", "input_reduce_", "wrapped_", "gemm_fusion_") &&
-		strings.Contains(name, "fusion") || containsAny(name, "XlaModule", "xla::", "TSL:", "jit_")
+	return ContainsAny(name, "loop_", "input_reduce_", "wrapped_", "gemm_fusion_") &&
+		strings.Contains(name, "fusion") || ContainsAny(name, "XlaModule", "xla::", "TSL:", "jit_")
 }
 
 // TensorRTSign reports whether a name is of a program that TensorRT runs.
 func TensorRTSign(name string) bool {
 	return strings.HasPrefix(name, "trt_") ||
-		containsAny(name, "ExecutionContext::execute", "myelinGraphExecute", "_execute_kernel_trt", "nvinfer1::")
+		ContainsAny(name, "ExecutionContext::execute", "myelinGraphExecute", "_execute_kernel_trt", "nvinfer1::")
 }

@@ -4,8 +4,9 @@ import "github.com/stoker-dev/stoker/internal/stat"
 
 // Part is a part of a step, over the judged steps that were looked into; seconds.
 type Part struct {
-	Name      string
-	Mean, P95 float64
+	Name string  `json:"part"`
+	Mean float64 `json:"mean_s"`
+	P95  float64 `json:"p95_s"`
 }
 
 // StepParts are the parts of a judged step, in the order in which they come, and on whose

@@ -38,9 +38,9 @@ type Prediction struct {
 
 // Input is one thing that the answer rests on.
 type Input struct {
-	Name   string
-	Value  string
-	Source string // "given", or where it comes from
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"` // "given", or where it comes from
 }
 
 // Given is the source of an input that the asker named.
@@ -90,7 +90,7 @@ func DescribeBound(f Prediction) []string {
 	text := "What limits the step is unknown."
 	switch {
 	case a.Bound.Resource != "":
-		text = sentence(fmt.Sprintf("%s is the limit (%s).", a.Bound.Stage,
+		text = Capitalise(fmt.Sprintf("%s is the limit (%s).", a.Bound.Stage,
 			NamePart(f, a.Bound.Stage, a.Bound.Resource)))
 	case a.Longest.Resource != "":
 		text += fmt.Sprintf(" Of what is known, %s takes longest (%s).", a.Longest.Stage,
@@ -102,7 +102,7 @@ func DescribeBound(f Prediction) []string {
 			quantity.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
 	}
 	if a.Crossover.Text != "" {
-		text += " " + sentence(a.Crossover.Text)
+		text += " " + Capitalise(a.Crossover.Text)
 		if b := a.Crossover.Batch; b.Known() && b.Low < b.High {
 			text += fmt.Sprintf(" (%s to %s)", quantity.About(b.Low), quantity.About(b.High))
 		}
@@ -215,7 +215,8 @@ func FormatKnown(i stoker.Interval, text func(float64) string) string {
 	return "unknown"
 }
 
-func sentence(s string) string {
+// Capitalise begins a text with a large letter.
+func Capitalise(s string) string {
 	if s == "" {
 		return s
 	}

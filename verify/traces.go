@@ -57,7 +57,11 @@ func (r Row) Only() string {
 
 // StepRange is a quantity over the judged steps: its mean, and the least and the most of a
 // step.
-type StepRange struct{ Mean, Least, Most float64 }
+type StepRange struct {
+	Mean  float64 `json:"mean"`
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
+}
 
 // TracedPromise is a fix that the trace before was advised, with its promise.
 type TracedPromise struct {

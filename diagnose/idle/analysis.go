@@ -328,10 +328,10 @@ const frameRow = 5 // place of frames in Analysis.rows
 // all-reduce kernels of inference servers.
 func isExchangeName(name string) bool {
 	lower := lowered(name)
-	return hasAny(lower, "nccl", "rccl", "oneccl", "msccl", "nvshmem", "deep_ep", "dpsk::ep",
+	return recording.ContainsAny(lower, "nccl", "rccl", "oneccl", "msccl", "nvshmem", "deep_ep", "dpsk::ep",
 		"allreduce", "all_reduce", "allgather", "all_gather", "all_to_all", "alltoall", "reduce_scatter",
 		"reducescatter",
 		"sendrecv", "cross_device_reduce", "multimem_") ||
-		hasAny(lower, "moe") && hasAny(lower, "dispatch", "combine") &&
-			hasAny(lower, "::ep", "a2a", "intranode", "internode")
+		recording.ContainsAny(lower, "moe") && recording.ContainsAny(lower, "dispatch", "combine") &&
+			recording.ContainsAny(lower, "::ep", "a2a", "intranode", "internode")
 }

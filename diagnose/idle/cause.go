@@ -140,10 +140,10 @@ func loaderFrame(name string) bool {
 	}
 	switch function {
 	case "__next__":
-		return hasAny(file, "utils/data/dataloader.py(", "torchdata/", "grain/", "tensorflow/python/data/",
-			"litdata/", "nvidia/dali/")
+		return recording.ContainsAny(file, "utils/data/dataloader.py(", "torchdata/", "grain/",
+			"tensorflow/python/data/", "litdata/", "nvidia/dali/")
 	case "__iter__":
-		return hasAny(file, "accelerate/data_loader.py(", "webdataset/")
+		return recording.ContainsAny(file, "accelerate/data_loader.py(", "webdataset/")
 	case "get_batch_samples":
 		return strings.Contains(file, "transformers/trainer.py(")
 	}
@@ -152,8 +152,8 @@ func loaderFrame(name string) bool {
 
 func allocates(name string) bool {
 	call, ok := runtimeCall(name)
-	return ok && hasAny(call, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap", "MemUnmap",
-		"MemCreate", "MemRelease", "MemAlloc", "MemAddress", "MemSetAccess", "MemPool")
+	return ok && recording.ContainsAny(call, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap",
+		"MemUnmap", "MemCreate", "MemRelease", "MemAlloc", "MemAddress", "MemSetAccess", "MemPool")
 }
 
 func synchronises(name string) bool {
@@ -186,7 +186,7 @@ func readsValue(name string) bool {
 // hostExchange: exchanges between ranks that block the host.
 func hostExchange(name string) bool {
 	return strings.HasPrefix(name, "gloo:") || strings.HasPrefix(name, "mpi:") ||
-		strings.HasSuffix(name, "barrier") && hasAny(name, "c10d", "nccl", "dist")
+		strings.HasSuffix(name, "barrier") && recording.ContainsAny(name, "c10d", "nccl", "dist")
 }
 
 func isStep(name string) bool {
@@ -199,12 +199,3 @@ func noStep(name string) bool { return !isStep(name) }
 
 // runsEngine: the frame under which another thread runs the backward pass.
 func runsEngine(name string) bool { return strings.Contains(name, "run_backward") }
-
-func hasAny(s string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.Contains(s, part) {
-			return true
-		}
-	}
-	return false
-}

@@ -3,6 +3,8 @@ package idle
 import (
 	"strings"
 	"unicode"
+
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Family says what a kernel computes, as far as its name tells.
@@ -38,7 +40,7 @@ func (f Family) String() string {
 func FamilyOf(name string) Family {
 	words := wordsOf(name)
 	for _, f := range families {
-		if hasAny(words, f.words...) {
+		if recording.ContainsAny(words, f.words...) {
 			return f.family
 		}
 	}
@@ -159,9 +161,9 @@ func CoresOf(name string) CoreKind {
 	switch {
 	case strings.Contains(lower, "f32f32_f32f32_f32") && !strings.Contains(lower, "tf32"):
 		return PlainCores
-	case hasAny(lower, tensorParts...), mfma(lower):
+	case recording.ContainsAny(lower, tensorParts...), mfma(lower):
 		return TensorCores
-	case hasAny(lower, plainParts...):
+	case recording.ContainsAny(lower, plainParts...):
 		return PlainCores
 	}
 	return UnknownCores

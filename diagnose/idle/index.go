@@ -49,7 +49,7 @@ func (a *Analysis) buildIndex() {
 	a.calls = groupBy(t.Host.Thread, len(t.Threads))
 	a.frames = groupBy(t.Frames.Thread, len(t.Threads))
 	a.works = groupBy(t.Device.Device, len(t.Devices))
-	a.first, a.use = makeFilled(len(t.Host.Start)), makeFilled(len(t.Names))
+	a.first, a.use = recording.NoPlaces(len(t.Host.Start)), recording.NoPlaces(len(t.Names))
 	for i, call := range t.Device.Call {
 		if call >= 0 && a.first[call] < 0 {
 			a.first[call] = int32(i)
@@ -58,14 +58,6 @@ func (a *Analysis) buildIndex() {
 			a.use[name] = int32(i)
 		}
 	}
-}
-
-func makeFilled(n int) []int32 {
-	s := make([]int32, n)
-	for i := range s {
-		s[i] = -1
-	}
-	return s
 }
 
 // findProcesses lists the processes that threads belong to, and the span of

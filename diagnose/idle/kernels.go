@@ -59,7 +59,7 @@ const commGrid = 0.2
 // SumKernels adds up a device's kernels in its window.
 func (a *Analysis) SumKernels(d *Device) *Kernels {
 	k := &Kernels{Smallest: -1, Chain: [2]int32{-1, -1}, SMs: math.NaN()}
-	place := makeFilled(len(a.t.Names))
+	place := recording.NoPlaces(len(a.t.Names))
 	w := &a.t.Device
 	weighted := 0.0
 	small := map[int32]int64{}

@@ -125,7 +125,8 @@ func (a *Analysis) unloads(d *Device, after int64) bool {
 	h := &a.t.Host
 	for i, kind := range h.Kind {
 		if kind == recording.Runtime && h.Start[i] >= after && a.owns(d, h.Thread[i]) &&
-			hasAny(a.t.Names[h.Name[i]], "Unload", "CtxDestroy", "CtxRelease", "CtxReset", "DeviceReset") {
+			recording.ContainsAny(a.t.Names[h.Name[i]], "Unload", "CtxDestroy", "CtxRelease", "CtxReset",
+				"DeviceReset") {
 			return true
 		}
 	}
@@ -142,5 +143,5 @@ func firstCall(name string) bool {
 // releases reports whether a call of the runtime gives something back.
 func releases(name string) bool {
 	call, ok := runtimeCall(name)
-	return ok && hasAny(call, "Free", "Destroy", "Unload", "Release", "Unmap", "Unregister", "Reset")
+	return ok && recording.ContainsAny(call, "Free", "Destroy", "Unload", "Release", "Unmap", "Unregister", "Reset")
 }

@@ -81,7 +81,7 @@ func kindOf(s recording.Stack) diagnose.Kind {
 	for i := len(s.Places) - 1; i >= 0; i-- {
 		for _, known := range knownBy {
 			if startsWithAny(s.Places[i].File, known.files) &&
-				(known.functions == nil || containsAny(s.Places[i].Function, known.functions)) {
+				(known.functions == nil || recording.ContainsAny(s.Places[i].Function, known.functions...)) {
 				return known.kind
 			}
 		}
@@ -100,15 +100,6 @@ func kindOf(s recording.Stack) diagnose.Kind {
 func startsWithAny(text string, with []string) bool {
 	for _, w := range with {
 		if strings.HasPrefix(text, w) {
-			return true
-		}
-	}
-	return false
-}
-
-func containsAny(text string, any []string) bool {
-	for _, part := range any {
-		if strings.Contains(text, part) {
 			return true
 		}
 	}

@@ -2,8 +2,9 @@
 package spelling
 
 import (
+	"cmp"
 	"math"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -17,44 +18,63 @@ func Plain(name string) string {
 	}, strings.ToLower(name))
 }
 
-// Nearest returns up to three keys whose spellings differ least from name.
-func Nearest(name string, keys []string, spellings [][]string) []string {
+// Find returns the row that has a name among its names, however that is spelled.
+func Find[T any](name string, table []T, names func(T) []string) (found T, known bool) {
+	wanted := Plain(name)
+	for _, row := range table {
+		for _, one := range names(row) {
+			if wanted != "" && Plain(one) == wanted {
+				return row, true
+			}
+		}
+	}
+	return found, false
+}
+
+// Nearest returns the first names of up to three rows whose names differ least from name, the nearest first.
+func Nearest[T any](name string, table []T, names func(T) []string) []string {
 	type match struct {
 		key  string
 		away float64
 	}
-	matches := make([]match, len(keys))
-	for i, key := range keys {
-		matches[i] = match{key, math.Inf(1)}
-		for _, spelling := range spellings[i] {
-			matches[i].away = min(matches[i].away, away(Plain(name), Plain(spelling)))
+	wanted := Plain(name)
+	wanted = wanted[:min(len(wanted), 64)] // a name longer than that is no name
+	matches := make([]match, len(table))
+	for i, row := range table {
+		matches[i] = match{names(row)[0], math.Inf(1)}
+		for _, one := range names(row) {
+			other := Plain(one)
+			share := float64(Distance(wanted, other)) / float64(max(len(wanted), len(other), 1))
+			matches[i].away = min(matches[i].away, share)
 		}
 	}
-	sort.SliceStable(matches, func(i, j int) bool { return matches[i].away < matches[j].away })
-	names := make([]string, 0, 3)
+	slices.SortStableFunc(matches, func(a, b match) int { return cmp.Compare(a.away, b.away) })
+	nearest := make([]string, 0, 3)
 	for _, m := range matches[:min(3, len(matches))] {
-		names = append(names, m.key)
+		nearest = append(nearest, m.key)
 	}
-	return names
+	return nearest
 }
 
-// away is the edit distance of two words as a share of the longer one.
-func away(a, b string) float64 {
-	a = a[:min(len(a), 64)] // a name longer than that is no name
-	row := make([]int, len(b)+1)
+// Distance counts the letters to add, drop or replace to turn one text into
+// the other (Levenshtein), row by row.
+func Distance(a, b string) int {
+	from, to := []rune(a), []rune(b)
+	row := make([]int, len(to)+1)
 	for j := range row {
 		row[j] = j
 	}
-	for i := range len(a) {
-		corner := row[0]
+	for i := range from {
+		diagonal := row[0]
 		row[0] = i + 1
-		for j := range len(b) {
-			cost := corner
-			if a[i] != b[j] {
-				cost = 1 + min(corner, row[j], row[j+1])
+		for j := range to {
+			cost := diagonal
+			if from[i] != to[j] {
+				cost++
 			}
-			corner, row[j+1] = row[j+1], cost
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
 		}
 	}
-	return float64(row[len(b)]) / float64(max(len(a), len(b), 1))
+	return row[len(to)]
 }

@@ -225,31 +225,13 @@ func sequences(s shape) Workload {
 // FindWorkload returns the network of that name or alias. Case, spaces, dots,
 // slashes, dashes and underscores do not count: "ResNet-50" is "resnet50".
 func FindWorkload(name string) (Workload, bool) {
-	wanted := spelling.Plain(name)
-	for _, w := range Workloads {
-		if w.Name == name {
-			return w, true
-		}
-	}
-	for _, w := range Workloads {
-		for _, known := range w.names() {
-			if wanted != "" && spelling.Plain(known) == wanted {
-				return w, true
-			}
-		}
-	}
-	return Workload{}, false
+	return spelling.Find(name, Workloads, Workload.names)
 }
 
 // NearestWorkloads returns the names of the three networks that are spelled most
 // like name, the nearest first.
 func NearestWorkloads(name string) []string {
-	keys := make([]string, len(Workloads))
-	spellings := make([][]string, len(Workloads))
-	for i, w := range Workloads {
-		keys[i], spellings[i] = w.Name, w.names()
-	}
-	return spelling.Nearest(name, keys, spellings)
+	return spelling.Nearest(name, Workloads, Workload.names)
 }
 
 func (w Workload) names() []string { return append([]string{w.Name, w.Title}, w.Aliases...) }

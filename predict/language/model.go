@@ -127,25 +127,12 @@ func (m Model) cacheSize(context float64) float64 {
 
 // FindModel returns the model of that name or alias; case and punctuation do not count.
 func FindModel(name string) (Model, bool) {
-	wanted := spelling.Plain(name)
-	for _, m := range Models {
-		for _, known := range m.names() {
-			if wanted != "" && spelling.Plain(known) == wanted {
-				return m, true
-			}
-		}
-	}
-	return Model{}, false
+	return spelling.Find(name, Models, Model.names)
 }
 
 // NearestModels returns the names of the models that are spelled most like name.
 func NearestModels(name string) []string {
-	keys := make([]string, len(Models))
-	spellings := make([][]string, len(Models))
-	for i, m := range Models {
-		keys[i], spellings[i] = m.Name, m.names()
-	}
-	return spelling.Nearest(name, keys, spellings)
+	return spelling.Nearest(name, Models, Model.names)
 }
 
 func (m Model) names() []string { return append([]string{m.Name, m.Title}, m.Aliases...) }

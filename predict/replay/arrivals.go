@@ -1,6 +1,9 @@
 package replay
 
-import "github.com/stoker-dev/stoker/predict/bounds"
+import (
+	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/recording"
+)
 
 // What a loop waits for when worker processes prepare its batches is not its own time:
 // a batch arrives when a worker has made it, however fast the loop was. A loop that gets
@@ -89,7 +92,7 @@ func (t *Trace) arrives(l *load, v bounds.View) bool {
 func (p *play) arriving(grow float64, v bounds.View) {
 	t := p.t
 	p.ready = make([]int64, len(t.items))
-	longest := makeFilled(len(t.loads)) // the piece of each wait in which it waits
+	longest := recording.NoPlaces(len(t.loads)) // the piece of each wait in which it waits
 	for i := range t.items {
 		if it := &t.items[i]; it.kind == loading {
 			if at := longest[it.load]; at < 0 || it.end-it.start > t.items[at].end-t.items[at].start {

@@ -164,7 +164,7 @@ func eventCall(name string) bool { return recordsEvent(name) || waitsEvent(name)
 
 // starters are, of each host call, the first work that it launched.
 func (t *Trace) starters() []int32 {
-	first := makeFilled(t.calls)
+	first := recording.NoPlaces(t.calls)
 	for w, call := range t.t.Device.Call[:t.count] {
 		if call >= 0 && int(call) < t.calls && first[call] < 0 {
 			first[call] = int32(w)
@@ -249,7 +249,7 @@ func (t *Trace) kindOfWork(work int32, otherwise kind) kind {
 // its thread.
 func (t *Trace) sortItems() {
 	slices.SortStableFunc(t.items, func(a, b item) int { return cmp.Compare(a.start, b.start) })
-	last := makeFilled(len(t.t.Threads))
+	last := recording.NoPlaces(len(t.t.Threads))
 	for i := range t.items {
 		it := &t.items[i]
 		it.prev, it.anchor = last[it.thread], last[it.thread]

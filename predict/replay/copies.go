@@ -1,6 +1,10 @@
 package replay
 
-import "github.com/stoker-dev/stoker/predict/bounds"
+import (
+	"github.com/stoker-dev/stoker/predict/bounds"
+
+	"github.com/stoker-dev/stoker/recording"
+)
 
 // copying edits copies to the device.
 func (p *play) copying(e Edit, v bounds.View) {
@@ -62,8 +66,8 @@ func (p *play) moveAside(e Edit) {
 	last := map[int32]int32{} // of each device the last copy moved
 	ready := e.NoLoading || e.Workers > 0 || t.loadingShare() < leastStarved
 	waits := t.lastWaits()
-	p.early = makeFilled(len(t.works))
-	after := makeFilled(len(t.works)) // on its stream
+	p.early = recording.NoPlaces(len(t.works))
+	after := recording.NoPlaces(len(t.works)) // on its stream
 	for i := range t.works {
 		if w := &t.works[i]; w.prev >= 0 {
 			after[w.prev] = int32(i)
@@ -93,7 +97,7 @@ func (p *play) moveAside(e Edit) {
 // lastWaits is, of each step, its last item that waits for the device otherwise
 // than for a copy to it; -1 none.
 func (t *Trace) lastWaits() []int32 {
-	of := makeFilled(len(t.steps))
+	of := recording.NoPlaces(len(t.steps))
 	for i := range t.items {
 		it := &t.items[i]
 		if it.waitsForWork() && it.step >= 0 && it.kind != copyIn && !t.endsCopyIn(it) {

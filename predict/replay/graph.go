@@ -179,28 +179,21 @@ const never = -1 << 62
 // processOf is the number of a thread's process: that of its first thread.
 func (t *Trace) processOf(thread int32) int32 { return t.processes[thread] }
 
-func makeFilled(n int) []int32 {
-	s := make([]int32, n)
-	for i := range s {
-		s[i] = -1
-	}
-	return s
-}
-
 // Check is a replay without an edit. What the graph does not explain stays as
 // recorded, so Replayed differs from Recorded only where the graph contradicts the
 // recording. Usual is the stricter question: how far off is a replay in which the
 // trace's usual latencies stand for the recorded ones?
 type Check struct {
-	Recorded float64      // a judged step as recorded, seconds: the median, unless steps are uneven by themselves
-	Mean     float64      // the mean of the judged steps as recorded
-	Replayed float64      // the same, replayed
-	Usual    float64      // the same, replayed with usual latencies
-	Steps    int          // that were judged
-	Seen     int          // that were recorded, of all ranks
-	Cut      bool         // only the beginning of the trace is replayed
-	Path     CriticalTime // what the judged steps were spent on
-	Spent    []Spent      // the same by name, most time first
+	// a judged step as recorded, seconds: the median, unless steps are uneven by themselves
+	Recorded float64      `json:"recorded_s"`
+	Mean     float64      `json:"mean_s"`            // the mean of the judged steps as recorded
+	Replayed float64      `json:"replayed_s"`        // the same, replayed
+	Usual    float64      `json:"usual_latencies_s"` // the same, replayed with usual latencies
+	Steps    int          `json:"steps"`             // that were judged
+	Seen     int          `json:"-"`                 // that were recorded, of all ranks
+	Cut      bool         `json:"-"`                 // only the beginning of the trace is replayed
+	Path     CriticalTime `json:"-"`                 // what the judged steps were spent on
+	Spent    []Spent      `json:"-"`                 // the same by name, most time first
 }
 
 // tolerance is how far a replay without an edit may be from the recording for

@@ -1,6 +1,10 @@
 package replay
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/stoker-dev/stoker/recording"
+)
 
 // kindOf says what a call of a runtime or driver does, by its name: CUDA's and
 // HIP's, with or without the suffixes that profilers add.
@@ -10,8 +14,8 @@ func kindOf(name string) kind {
 		return wait
 	case strings.Contains(name, "Launch"):
 		return launch
-	case hasAny(name, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap", "MemUnmap",
-		"MemCreate", "MemRelease", "MemAlloc"):
+	case recording.ContainsAny(name, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap",
+		"MemUnmap", "MemCreate", "MemRelease", "MemAlloc"):
 		return allocate
 	}
 	return other
@@ -39,12 +43,3 @@ func sourceOf(name string) source {
 }
 
 func pinned(name string) bool { return strings.Contains(name, "Pinned") }
-
-func hasAny(s string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.Contains(s, part) {
-			return true
-		}
-	}
-	return false
-}

@@ -13,9 +13,9 @@ import (
 // another thread of its process launches, waits for that.
 func (t *Trace) anchors() {
 	h := &t.t.Host
-	open := make([]coverage, len(t.t.Threads)) // of operators
-	covered := make([]int64, len(t.items))     // when an item ended
-	other := makeFilled(len(t.t.Threads))      // what another thread did since the thread's last item
+	open := make([]coverage, len(t.t.Threads))    // of operators
+	covered := make([]int64, len(t.items))        // when an item ended
+	other := recording.NoPlaces(len(t.t.Threads)) // what another thread did since the thread's last item
 	siblings := t.launching()
 	call := 0
 	for i := range t.items {

@@ -44,7 +44,7 @@ func (p *play) pathByName() []Spent {
 func (t *Trace) innermostOperators() []int32 {
 	h := &t.t.Host
 	open := make([][]int32, len(t.t.Threads))
-	out := makeFilled(len(t.items))
+	out := recording.NoPlaces(len(t.items))
 	call := 0
 	for i := range t.items {
 		it := &t.items[i]

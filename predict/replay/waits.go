@@ -1,6 +1,10 @@
 package replay
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/stoker-dev/stoker/recording"
+)
 
 // queueDepth is how many launches may be outstanding before the next one blocks:
 // CUDA's queue is full at 1,024 (HTA's launch-queue analysis). A trace that shows
@@ -139,7 +143,7 @@ func (t *Trace) findFullQueue() {
 
 // lastOf is the last work of each item: a graph's launch owns many.
 func (t *Trace) lastOf() []int32 {
-	last := makeFilled(len(t.items))
+	last := recording.NoPlaces(len(t.items))
 	for w := range t.works {
 		if i := t.works[w].item; i >= 0 {
 			last[i] = int32(w)

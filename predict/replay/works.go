@@ -50,8 +50,8 @@ func (t *Trace) findWorks() {
 // itemOfCalls is, for each host call, the item that it is or lies in; -1 none.
 func (t *Trace) itemOfCalls() []int32 {
 	h := &t.t.Host
-	of := makeFilled(t.calls)
-	last := makeFilled(len(t.t.Threads))
+	of := recording.NoPlaces(t.calls)
+	last := recording.NoPlaces(len(t.t.Threads))
 	next := 0
 	for call := range t.calls {
 		for next < len(t.items) && t.items[next].start <= h.Start[call] {

@@ -14,7 +14,7 @@ import os
 import sys
 from _weakref import ref
 
-from . import boundary, describe, follower, guard
+from . import boundary, describe, follower, guard, voice
 
 NAME = "torch.utils.data.dataloader"
 SETTINGS = ("num_workers", "prefetch_factor", "pin_memory", "persistent_workers", "in_order")
@@ -27,7 +27,6 @@ DRAWS = "its data set draws random numbers (%s): in workers batches differ, as w
 _watched = {}  # modules, and what is called once they were imported
 _plan = []  # its loaders
 _allow = set()
-_said = set()
 _live = None  # live.py, where settings are found while the program trains
 _known = None  # _Wanted by DataLoader
 _shells = []  # our kind of iterator, once torch is there
@@ -47,7 +46,7 @@ def begin(path, folder, losses):
             from . import live
 
             _live = live
-            _live.begin(folder)
+            _live.begin(folder, _allow)
         _allow.update(filter(None, os.environ.get("STOKER_PLAN_ALLOW", "").split(",")))
         program = plan.get("program") or () if "precision" in _allow else ()
         if program or losses:
@@ -60,7 +59,7 @@ def begin(path, folder, losses):
         _known = describe.ByObject()
         sys.meta_path.insert(0, _Finder())
     except Exception as error:
-        _say("CMD runs with its own settings: read plan %s: %s" % (path or folder, error))
+        voice.say("CMD runs with its own settings: read plan %s: %s" % (path or folder, error))
 
 
 class _Finder(object):
@@ -86,7 +85,7 @@ def _watch(loader, name):
         try:
             _watched.pop(name)(module)
         except Exception as error:  # another torch than we know
-            _say("CMD runs with its own settings: %s: %s" % (type(error).__name__, error))
+            voice.say("CMD runs with its own settings: %s: %s" % (type(error).__name__, error))
 
     loader.exec_module = exec_module
 
@@ -108,19 +107,7 @@ def _patch(module):
 def _unmet():
     for number, entry in enumerate(_plan):
         if number not in _met:
-            _say("no DataLoader over %s was iterated that %s makes: its settings were not needed" % (entry["dataset"], entry["call"]))
-
-
-def _say(text, who="plan"):
-    """One line on stderr, once: of the first rank, and not of workers."""
-    if text in _said or os.environ.get("RANK", "0") != "0" or describe.worker_id() is not None:
-        return
-    _said.add(text)
-    try:
-        sys.stderr.write("stoker: %s: %s\n" % (who, text))
-        sys.stderr.flush()
-    except Exception:
-        pass  # it is closed
+            voice.say("no DataLoader over %s was iterated that %s makes: its settings were not needed" % (entry["dataset"], entry["call"]))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -141,7 +128,7 @@ class _Wanted(object):
 
     def leave(self, why):
         self.on, self.workers = False, None
-        _say("%s: left as it is: %s" % (self.call, why))
+        voice.say("%s: left as it is: %s" % (self.call, why))
 
 
 def _wanted(loader):
@@ -202,7 +189,7 @@ def _choose(loader, wanted, changes):
         wanted.leave(why)
     elif wanted.new:
         wanted.on = True
-        _say("%s: %s" % (wanted.call, ", ".join("%s %s -> %s" % (name, wanted.own[name], to) for name, to in wanted.new.items())))
+        voice.say("%s: %s" % (wanted.call, ", ".join("%s %s -> %s" % (name, wanted.own[name], to) for name, to in wanted.new.items())))
 
 
 def _unfit(loader, wanted):
@@ -266,7 +253,7 @@ def _failed(wanted, error):
     if wanted is not None:
         wanted.leave(why)
     else:
-        _say("a DataLoader is left as it is: %s" % why)
+        voice.say("a DataLoader is left as it is: %s" % why)
 
 
 class _Having(object):
@@ -436,7 +423,7 @@ def _shell_class(torch, module):
                 try:
                     mark = state.fingerprint(self._dataset, self._collate_fn)[0]
                 except state.TooLarge as error:
-                    _say("%s: workers are not kept: whether the data set changes between epochs cannot be seen: %s" % (wanted.call, error))
+                    voice.say("%s: workers are not kept: whether the data set changes between epochs cannot be seen: %s" % (wanted.call, error))
                     settings["persistent_workers"] = False
                     return None
             last, wanted.last = wanted.last and wanted.last(), ref(self)

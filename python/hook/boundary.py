@@ -14,6 +14,12 @@ FIRST_BATCHES = 3  # described in full; after that one a second
 GAP_NS = 1 * channel.MS  # between iter() and the first next(): more than that is work of the user's
 
 
+class Loader(object):
+    """What we know of one DataLoader. Holds nothing of the user's."""
+
+    __slots__ = ("number", "iterations", "count", "described", "batch_size", "exact", "collates", "pin_memory", "reason", "reasoned", "anew")
+
+
 class Step(object):
     """One ask. `a` and `b` are points on the device's clock, or the reason why there are none."""
 
@@ -129,7 +135,7 @@ def tell_again(loader, iterator):
 def begin_iter():
     t, tid = monotonic_ns(), native_id()
     if now.state.own is not None:
-        now.parts["own"].only_steps()
+        now.state.own.only_steps()
     return t, now.state.devices.point(t, tid), tid
 
 

@@ -42,6 +42,7 @@ class ByObject(object):
 
 
 calls = ByObject()  # (file, line) where a DataLoader was made
+others = []  # what tells the settings of iterators that are no DataLoader's, or None
 
 
 def note_call(loader):
@@ -90,9 +91,10 @@ def settings_of(loader, iterator):
 
     Read from the instance's own attributes: a property of a subclass would be code of the user's.
     """
-    other = now.parts["inputs"].settings(iterator) if "inputs" in now.parts else None
-    if other is not None:
-        return other
+    for settings_of_other in others:
+        settings = settings_of_other(iterator)
+        if settings is not None:
+            return settings
     if isinstance(iterator, iterators_of(STOKER)):
         return _stoker_settings(vars(vars(iterator)["_loader"]), vars(vars(iterator)["_fed"]))
     own = vars(loader) if loader is not None else {name.lstrip("_"): value for name, value in vars(iterator).items()}
@@ -260,7 +262,7 @@ def precision_of(torch):
         matmul = get() if get is not None else None
     get = getattr(core, "_get_cudnn_benchmark", None)
     # The asking thread is seldom inside autocast, even where all of the model is: False would say too much.
-    autocast = torch.is_autocast_enabled() or "precision" in now.parts and now.parts["precision"].autocasts or None
+    autocast = torch.is_autocast_enabled() or now.autocasts or None
     return {"matmul": matmul, "cudnn_benchmark": get() if get is not None else None, "autocast": autocast}
 
 

@@ -9,7 +9,7 @@ import sys
 
 from _thread import get_native_id as native_id
 
-from . import boundary, describe, guarded, patches
+from . import boundary, describe, guarded, lend
 
 # What they are called, by the module that has them: (kind, class, the method that gives the next batch or an iterator over them).
 LOADERS = {
@@ -101,7 +101,7 @@ def patch(module):
         return  # another version: unseen
     _kinds[owner] = kind
     iter_in_place_of = _end_in_place_of if name == "_OutputIterDataset" else _iter_in_place_of
-    patches.put_in_place(((owner, method, _next_in_place_of if method == "__next__" else iter_in_place_of),))
+    lend.put_in_place(((owner, method, _next_in_place_of if method == "__next__" else iter_in_place_of),))
 
 
 def _next_in_place_of(original):
@@ -139,7 +139,7 @@ def _mark_end(iterator):
     owner = next(cls for cls in type(iterator).__mro__ if "__next__" in vars(cls))
     if owner not in _kinds:
         _kinds[owner] = "grain"
-        patches.put_in_place(((owner, "__next__", _next_at_the_end),))
+        lend.put_in_place(((owner, "__next__", _next_at_the_end),))
     iterator._stoker_end = True
 
 
@@ -177,3 +177,6 @@ def watch(batches):
     if hasattr(type(batches), "__next__"):
         return Watched(batches, "watched")
     return (_Sized if hasattr(type(batches), "__len__") else _Each)(batches)
+
+
+describe.others.append(settings)

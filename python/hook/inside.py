@@ -33,7 +33,7 @@ COLLECTIVES = (
     "all_to_all all_to_all_single gather scatter barrier"
 ).split()
 
-from . import channel, describe, device, guarded, lend, now, patches
+from . import channel, describe, device, guarded, lend, now
 
 
 class _Sample(object):
@@ -291,7 +291,7 @@ def _compiled():
     if call is None:
         return []
     ours = _through(call, FORWARD)
-    patches.keep_from_dynamo([ours])
+    lend.keep_from_dynamo([ours])
     return [lend.Replace(wrapper, "__call__", ours)]
 
 

@@ -1,5 +1,38 @@
-"""How functions of torch's are replaced for a while and put back. A part of the start-up hook, of inside.py and own.py."""
+"""How functions of torch's are replaced, for good or for a while, and put back. A part of the start-up hook."""
 
+import sys
+
+from . import guarded, now
+
+beside = []  # functions of ours that are called without being in place of another
+
+
+def put_in_place(wanted):
+    """Replace all of these, or none: what is missing raises before anything was changed."""
+    found = [(owner, name, owner.__dict__[name], replace) for owner, name, replace in wanted]
+    for owner, name, original, replace in found:
+        ours = replace(original)
+        for detail in ("__module__", "__qualname__", "__doc__"):
+            setattr(ours, detail, getattr(original, detail, None))
+        ours._torchdynamo_disable = True  # to compiled code we are what the original was: a call it leaves alone
+        now.patches.append((owner, name, original, ours))
+        setattr(owner, name, ours)
+    keep_from_dynamo([patch[3] for patch in now.patches])
+
+
+def keep_from_dynamo(ours):
+    """torch.compile must not trace our functions: it would compile anew at each of our counts."""
+    frames = getattr(getattr(sys.modules.get("torch._C"), "_dynamo", None), "eval_frame", None)
+    ours = [function.__code__ for function in ours + beside]
+    guards = guarded(take_all).__code__  # of all guarded functions; nothing of the user's is called below it
+    if hasattr(frames, "set_code_exec_strategy"):
+        action, strategy = frames._FrameAction, frames._FrameExecStrategy
+        for code in ours:
+            frames.set_code_exec_strategy(code, strategy(action.SKIP, action.DEFAULT))
+        frames.set_code_exec_strategy(guards, strategy(action.SKIP, action.SKIP))
+    elif hasattr(frames, "skip_code"):  # before torch 2.7
+        for code in ours + [guards]:
+            frames.skip_code(code)
 
 
 def _in_place(*args, **kwargs):

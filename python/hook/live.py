@@ -13,7 +13,7 @@ import os
 from _weakref import ref
 from time import monotonic
 
-from . import apply, describe
+from . import describe, voice
 
 STEPS, SECONDS = 20, 2.0  # of an epoch that says something
 MOST = 20_000  # steps of an epoch that are looked at
@@ -23,14 +23,15 @@ PREFETCH = 8  # at most
 LOOKED = 2  # fetches of each worker
 
 _folder = None
+_allow = ()  # what --allow names
 _kept = {}  # loaders of which something was kept, by call and data set
 _followed = set()  # data sets of loaders that were iterated
 _fetched = [0, 0]  # process, and its fetches so far
 
 
-def begin(folder):
-    global _folder
-    _folder = folder
+def begin(folder, allow):
+    global _allow, _folder
+    _allow, _folder = allow, folder
     import atexit
 
     own = os.getpid()
@@ -113,7 +114,7 @@ def _mark(word, name):
 
 
 def _allowed(name):
-    return not any(os.path.exists(os.path.join(_folder, "%s-%s" % (word, name))) for word in {"draws", "state"} - apply._allow)
+    return not any(os.path.exists(os.path.join(_folder, "%s-%s" % (word, name))) for word in {"draws", "state"} - _allow)
 
 
 def decide(loader):
@@ -180,7 +181,7 @@ def _tell(loader, now, measured, became):
     tries = ", ".join("%s %s -> %s" % (name, dict(wanted.own, **loader.best[0])[name], to) for name, to in loader.trying.items())
     text = "%s: epoch %d, num_workers %s, prefetch_factor %s: %.4g ms a step, %d %% of it waiting: %s"
     text %= wanted.call, told["epoch"], now["num_workers"], now["prefetch_factor"], step * 1e3, 100 * wait / step, became
-    apply._say(text + (", next: " + tries if tries else ""), "live")
+    voice.say(text + (", next: " + tries if tries else ""), "live")
     if os.environ.get("RANK", "0") != "0":
         return
     with open(os.path.join(_folder, "log.jsonl"), "a") as file:
@@ -191,16 +192,15 @@ def _tell(loader, now, measured, became):
 
 def _sum_up():
     """The program ends: what was kept, its gain, and the line to write."""
-    say = apply._say
     for one in list(_kept.values()):
         live = one.live
         new, step = live.best[:2]
         line = ", ".join("%s=%s" % pair for pair in sorted(new.items()))
-        say("kept at %s: %s: %.2fx, %.4g -> %.4g ms a step, write DataLoader(..., %s)" % (one.call, line, live.first / step, live.first * 1e3, step * 1e3, line), "live")
+        voice.say("kept at %s: %s: %.2fx, %.4g -> %.4g ms a step, write DataLoader(..., %s)" % (one.call, line, live.first / step, live.first * 1e3, step * 1e3, line), "live")
     if _kept:
-        say("or keep the script as it is: stoker tune --plan %s -- CMD" % os.path.join(_folder, "plan.json"), "live")
+        voice.say("or keep the script as it is: stoker tune --plan %s -- CMD" % os.path.join(_folder, "plan.json"), "live")
     else:
-        say("nothing was kept: no other setting was faster, or no epoch was long enough to tell (%d steps and %g s)" % (STEPS, SECONDS), "live")
+        voice.say("nothing was kept: no other setting was faster, or no epoch was long enough to tell (%d steps and %g s)" % (STEPS, SECONDS), "live")
 
 
 def _write_plan(wanted):

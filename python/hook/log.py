@@ -5,12 +5,12 @@ What it does. `observe --log wandb` puts a file log-PID.ask into the folder of i
 that crosses it. "figures" keeps them for stoker.figures(). W&B adds them to the row that the program's own next `log` commits; MLflow's own thread sends them.
 What it does not. It imports nothing, opens no run, and counts no step of the program's: without an open run nothing happens.
 What fails is told once, and not tried again.
-Neighbours. sitecustomize.py loads it (as `hook`); observe/log_linux.go writes the file.
+Neighbours. process.py loads it; observe/log_linux.go writes the file.
 """
 
 import sys
 
-from . import guard, process
+from . import guard
 
 PATIENCE = 2  # times without an open run, until that is told
 
@@ -45,9 +45,8 @@ def _figures(values, step):
 _LOGGERS = {"wandb": _wandb, "mlflow": _mlflow, "figures": _figures}
 
 
-def log(state, path):
-    """Take the request at path."""
-    request = process.request(path)
+def log(state, request):
+    """Log what was asked for."""
     values = {"stoker/" + name: value for name, value in request["values"].items()}
     for name in request["to"]:
         if name in _given_up:

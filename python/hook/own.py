@@ -21,7 +21,7 @@ TRIED, QUICK_NS = 500, 2 * MS  # passes after which those that come quicker in t
 
 from _thread import get_native_id as native_id
 
-from . import boundary, channel, describe, device, guarded, lend, now, process
+from . import boundary, channel, describe, device, guarded, lend, now
 
 
 class Beat(object):
@@ -47,7 +47,7 @@ class Own(object):
 
     def __init__(self, state, inside):
         self.state, self.inside = state, inside
-        self.loader = process.Loader()
+        self.loader = boundary.Loader()
         self.loader.number, self.loader.count = OWN, 0
         self.open = None  # the step that goes on
         self.optimizer, self.model = Beat(), Beat()
@@ -56,9 +56,14 @@ class Own(object):
 
     def beats(self, optimizer, t, tid):
         """An optimizer stepped, or a compiled function of JAX was called again."""
-        only_steps()
+        self.only_steps()
         if self.optimizer.comes(optimizer):
             self.boundary(t, tid, True)
+
+    def only_steps(self):
+        """A loader or an optimizer tells the steps: passes are none."""
+        while _passes:
+            lend.give_back(_passes.pop())
 
     def passes_by(self, module, t, tid):
         """The outermost module was called: a step, where it is the loop's model."""
@@ -125,17 +130,11 @@ def patch_modules(module):
     lend.keep(lend.Swap(module.Module.train, _mode_changes, _mode_changed, _changing))
 
 
-def only_steps():
-    """A loader or an optimizer tells the steps: passes are none."""
-    while _passes:
-        lend.give_back(_passes.pop())
-
-
 @guarded
 def _pass_begins(*args):
     state = now.state
     if describe.worker_id() is not None:
-        only_steps()
+        state.own.only_steps()
         return None
     _passing.append(1)
     t, tid = monotonic_ns(), native_id()
@@ -143,7 +142,7 @@ def _pass_begins(*args):
         state.own.passes_by(args[0], t, tid)
         device.model_passed(args[0], t, tid)
     if state.own.too_quick(t):
-        only_steps()
+        state.own.only_steps()
     return (state.inside.turn(state.inside.FORWARD),)
 
 

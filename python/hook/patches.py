@@ -6,7 +6,7 @@ The user's call stands in plain sight, between ours.
 import os
 import sys
 
-from . import boundary, describe, device, guard, guarded, now, part, process
+from . import boundary, describe, device, guard, guarded, lend, now, part, process
 from . import fetch as fetches
 
 
@@ -114,7 +114,7 @@ def _step_in_place_of(original):
 def _patch_dataloader(module):
     now.state.torch = torch = sys.modules["torch"]
     try:
-        put_in_place(replacements(torch, module))
+        lend.put_in_place(replacements(torch, module))
     except (AttributeError, KeyError) as missing:
         raise LookupError("torch %s is not known: it has no %s" % (getattr(torch, "__version__", "?"), missing))
 
@@ -142,7 +142,7 @@ def _patch_stoker(module):
     ]
     if "_note" in vars(module.Feeder):  # without it the stages of a batch are not known, and that is all
         found.append((module.Feeder, "_note", _note_in_place_of))
-    put_in_place(found)
+    lend.put_in_place(found)
 
 
 def _patch_optimizer(module):
@@ -155,7 +155,7 @@ def _patch_optimizer(module):
 
 
 def _patch_fastai(module):
-    put_in_place(((module.Optimizer, "step", _step_in_place_of),))
+    lend.put_in_place(((module.Optimizer, "step", _step_in_place_of),))
 
 
 def _patch_modules(module):
@@ -171,12 +171,12 @@ def _patch_jax(module):
         part("inside")
         now.state.look_inside()
     own.stay_out_of_tracebacks()
-    put_in_place(((module, "jit", own.jit_in_place_of),))
+    lend.put_in_place(((module, "jit", own.jit_in_place_of),))
 
 
 def _patch_save(module):
     name = "save" if module.__name__ == "torch.serialization" else "save_file"
-    put_in_place(((module, name, part("own").save_in_place_of),))
+    lend.put_in_place(((module, name, part("own").save_in_place_of),))
 
 
 def _patch_autograd(module):
@@ -194,15 +194,15 @@ def _compiling_in_place_of(original):
 @guarded
 def _compiles():
     """Before anything is compiled. In a sampled step as well: it is told no more."""
-    if now.state.inside is not None and not now.parts["lend"].compiled:
-        now.parts["lend"].compiles()
+    if now.state.inside is not None and not lend.compiled:
+        lend.compiles()
         now.state.inside.give_up()
 
 
 def _patch_compiler(module):
     handler = getattr(module, "CompilationCallbackHandler", None)
     if "install_callbacks" in getattr(handler, "__dict__", ()):
-        put_in_place(((handler, "install_callbacks", _compiling_in_place_of),))
+        lend.put_in_place(((handler, "install_callbacks", _compiling_in_place_of),))
     else:
         _compiles()  # an older torch does not say when
 
@@ -222,36 +222,10 @@ def _note_compiler(module):
 
 def _patch_graphs(module):
     graph = module.CUDAGraph
-    put_in_place(((graph, "capture_begin", _capture_begin_in_place_of), (graph, "capture_end", _capture_end_in_place_of)))
+    lend.put_in_place(((graph, "capture_begin", _capture_begin_in_place_of), (graph, "capture_end", _capture_end_in_place_of)))
 
 
-def put_in_place(wanted):
-    """Replace all of these, or none: what is missing raises before anything was changed."""
-    found = [(owner, name, owner.__dict__[name], replace) for owner, name, replace in wanted]
-    for owner, name, original, replace in found:
-        ours = replace(original)
-        for detail in ("__module__", "__qualname__", "__doc__"):
-            setattr(ours, detail, getattr(original, detail, None))
-        ours._torchdynamo_disable = True  # to compiled code we are what the original was: a call it leaves alone
-        now.patches.append((owner, name, original, ours))
-        setattr(owner, name, ours)
-    keep_from_dynamo([patch[3] for patch in now.patches])
-
-
-def keep_from_dynamo(ours):
-    """torch.compile must not trace our functions: it would compile anew at each of our counts."""
-    frames = getattr(getattr(sys.modules.get("torch._C"), "_dynamo", None), "eval_frame", None)
-    ours = [function.__code__ for function in ours + [fetches.Collate.__call__]]
-    guarded = boundary.ask.__code__  # of all guarded functions; nothing of the user's is called below it
-    if hasattr(frames, "set_code_exec_strategy"):
-        action, strategy = frames._FrameAction, frames._FrameExecStrategy
-        for code in ours:
-            frames.set_code_exec_strategy(code, strategy(action.SKIP, action.DEFAULT))
-        frames.set_code_exec_strategy(guarded, strategy(action.SKIP, action.SKIP))
-    elif hasattr(frames, "skip_code"):  # before torch 2.7
-        for code in ours + [guarded]:
-            frames.skip_code(code)
-
+lend.beside.append(fetches.Collate.__call__)
 
 # What is done once a module was imported.
 PATCHES = {

@@ -12,12 +12,11 @@ import sys
 
 from _thread import _local
 
-from . import apply, describe, guard
+from . import describe, guard, now, voice
 
 MOST = 200  # losses that are written down
 TOGETHER = 50  # of a device: each reading waits for it
 
-autocasts = False  # whether passes run under our autocast
 _wanted = {}  # settings of the plan that were not set yet
 _losses = None
 _calls = []  # Module.__call__: torch's, and ours
@@ -46,11 +45,7 @@ def patch(torch):
 
 def _unmet():
     for name in _wanted:
-        _say("%s is not set: no module was trained" % name)
-
-
-def _say(text):
-    apply._say(text)
+        voice.say("%s is not set: no module was trained" % name)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -150,7 +145,7 @@ class _Here(_local):
 
 def _begins(torch, module, passed):
     """The autocast for an outermost pass that trains, and what undoes its first; None where the pass is left as it is."""
-    if not (_wanted or autocasts) or not torch.is_grad_enabled() or torch._C._current_graph_task_id() != -1:
+    if not (_wanted or now.autocasts) or not torch.is_grad_enabled() or torch._C._current_graph_task_id() != -1:
         return None
     try:
         parameter = next((p for p in module.parameters() if p.requires_grad), None)
@@ -158,9 +153,9 @@ def _begins(torch, module, passed):
             return None
         for name in list(_wanted):
             _setters[name](torch, parameter)
-        if not autocasts and vars(torch.nn.Module)["__call__"] is _calls[1]:
+        if not now.autocasts and vars(torch.nn.Module)["__call__"] is _calls[1]:
             torch.nn.Module.__call__ = _calls[0]  # all is set that can be
-        if not autocasts or torch.is_autocast_enabled(parameter.device.type):
+        if not now.autocasts or torch.is_autocast_enabled(parameter.device.type):
             return None
         return torch.autocast(parameter.device.type, torch.bfloat16), None if passed.get(module) else _undo(torch, module)
     except Exception as error:  # another torch than we know
@@ -176,32 +171,30 @@ def _described(error):
 
 
 def _leave(name, why):
-    global autocasts
     _wanted.pop(name, None)
     if name == "precision":
-        autocasts = False
-    _say("%s is left as it is: %s" % (name, why))
+        now.autocasts = False
+    voice.say("%s is left as it is: %s" % (name, why))
 
 
 def _tf32(torch, _):
-    now = torch.get_float32_matmul_precision()
-    if now != "highest":
-        return _leave("tf32", "torch.get_float32_matmul_precision() is %r" % now)
+    precision = torch.get_float32_matmul_precision()
+    if precision != "highest":
+        return _leave("tf32", "torch.get_float32_matmul_precision() is %r" % precision)
     torch.set_float32_matmul_precision("high")
     del _wanted["tf32"]
-    _say('tf32 False -> True: torch.set_float32_matmul_precision("high")')
+    voice.say('tf32 False -> True: torch.set_float32_matmul_precision("high")')
 
 
 def _bf16(torch, parameter):
-    global autocasts
     device = parameter.device.type
     if torch.is_autocast_enabled(device):
         return _leave("precision", "the program has an autocast of its own")
     if parameter.dtype != torch.float32 or device not in ("cuda", "cpu"):
         return _leave("precision", "parameters are %s on %s" % (str(parameter.dtype).rpartition(".")[2], device))
-    autocasts = True
+    now.autocasts = True
     del _wanted["precision"]
-    _say("precision float32 -> bf16: passes that train run under torch.autocast(%r, torch.bfloat16)" % device)
+    voice.say("precision float32 -> bf16: passes that train run under torch.autocast(%r, torch.bfloat16)" % device)
 
 
 _setters = {"tf32": _tf32, "precision": _bf16}

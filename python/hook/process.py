@@ -10,12 +10,6 @@ from . import boundary, channel, describe, device, fetch, guarded, now, part
 ALIKE = 256  # kinds of loaders that are known again; the reader keeps as many
 
 
-class Loader(object):
-    """What we know of one DataLoader. Holds nothing of the user's."""
-
-    __slots__ = ("number", "iterations", "count", "described", "batch_size", "exact", "collates", "pin_memory", "reason", "reasoned", "anew")
-
-
 class _Process(object):
     """All that the hook knows in one process. A forked child begins with an empty one."""
 
@@ -52,7 +46,7 @@ class _Process(object):
     def adopt(self, iterator, t):
         """An iterator that was not made by iter(loader), or in our parent before a fork."""
         if self.own is not None:
-            now.parts["own"].only_steps()
+            self.own.only_steps()
         return self.iterate(self.new_loader(describe.settings_of(None, iterator), t), iterator)
 
     def new_loader(self, settings, t):
@@ -65,7 +59,7 @@ class _Process(object):
             if not self.in_use(known):
                 self.tell_anew(known, settings, t)
                 return known
-        known = Loader()
+        known = boundary.Loader()
         alike.append(known)
         known.number, known.iterations, known.count, known.described = self.loader_count, 0, 0, 0
         self.loader_count += 1
@@ -165,12 +159,12 @@ def _look_for_requests(state):
     folder, ask = os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "-%d.ask" % os.getpid()
     trace, log = os.path.join(folder, "trace" + ask), os.path.join(folder, "log" + ask)
     if now.tracer is None and os.path.exists(trace):
-        now.tracer = part("trace").tracer(trace)
+        now.tracer = part("trace").Tracer(folder, _request(trace))
     if os.path.exists(log):
-        part("log").log(state, log)
+        part("log").log(state, _request(log))
 
 
-def request(path):
+def _request(path):
     """Read and remove what is asked for: it must be ours."""
     import json
 
@@ -181,10 +175,6 @@ def request(path):
         request = json.load(file)
     os.unlink(path)
     return request
-
-
-def end_trace():
-    now.tracer = None
 
 
 def start():
@@ -215,7 +205,7 @@ def _forked():
         parent.inside.put_back()
         now.parts["own"].forget()
     now.captures.clear()
-    end_trace()
+    now.tracer = None
     now.turn[:] = 0, 0
     now.state = _Process()
     if parent.channel.socket is not None:

@@ -9,8 +9,8 @@ Neighbours. python/hook (Go) carries these files, observe writes them to a priva
 words of protocol.txt; stoker.emulated is a device to test with.
 
 This file is the start alone, which each Python pays for. Its parts are loaded when torch is there: guard, channel,
-describe, device, boundary, fetch, process, patches; then inside, own, lend, inputs, trace, log where they are needed,
-and apply, precision, live, state for `stoker tune`. A part says `from . import NAME`.
+describe, device, boundary, fetch, lend, process, patches; then inside, own, inputs, trace, log where they are needed,
+and apply, precision, live, voice, state for `stoker tune`. A part says `from . import NAME`.
 
 The user's program comes first:
   - Only our own code is guarded (`guarded`). The user's calls stand outside of every guard; KeyboardInterrupt passes.
@@ -44,7 +44,7 @@ WANTED = (
     "grain._src.python.data_loader",
     "grain._src.python.dataset.dataset",
 )
-PARTS = "guard channel describe device boundary fetch process patches inside own lend inputs trace log apply precision live state".split()
+PARTS = "guard channel describe device boundary fetch process patches inside own lend inputs trace log apply precision live voice state".split()
 PACKAGE = "_stoker_hook" if __name__ == "sitecustomize" else __name__  # what the parts are in
 
 
@@ -63,6 +63,7 @@ class _Now(object):
         self.captures = set()  # ids of the CUDA graphs being captured now, in any thread
         self.captured = False  # whether one ever was
         self.tracer = None  # of trace.py, while a trace is being taken
+        self.autocasts = False  # whether passes run under an autocast of precision.py
 
 
 now = _Now()

@@ -6,7 +6,7 @@ are profiled in the thread that crosses it, the trace is written to trace-PID.js
 {"from": ns, "to": ns, "steps": n, "why": text} (CLOCK_MONOTONIC; why there is none, null where there is one).
 What it does not. Without that file nothing of it runs. It starts no thread, and does not touch
 the program's own profiler: where there is one none is taken, and one that comes meanwhile has ours end first.
-Neighbours. sitecustomize.py loads it (as `hook`); observe/trace_linux.go asks and keeps the file.
+Neighbours. process.py loads it; observe/trace_linux.go asks and keeps the file.
 """
 
 import json
@@ -16,13 +16,13 @@ import sys
 from _thread import get_native_id as native_id
 from time import monotonic_ns
 
-from . import guard, now, process
+from . import guard, now
 
 MOST_STEPS = 1000
 
 
-class _Tracer(object):
-    """One trace of this process. Its boundaries are crossed in the program's thread, in the guard of sitecustomize.py."""
+class Tracer(object):
+    """One trace of this process, as the request says. Its boundaries are crossed in the program's thread, in the guard of sitecustomize.py."""
 
     def __init__(self, folder, request):
         self.base = os.path.join(folder, "trace-%d." % os.getpid())
@@ -129,7 +129,7 @@ class _Tracer(object):
         base, self.base = self.base, None
         if base is None:
             return
-        process.end_trace()
+        now.tracer = None
         told = {"from": self.began, "to": monotonic_ns(), "steps": self.steps, "why": why}
         handle = os.open(base + "part", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(handle, "w") as file:
@@ -158,8 +158,3 @@ def _why_not():
 def _counted(profiler):
     """Who counts steps for a profiler: torch.profiler.profile does from its first line on, long before it records."""
     return getattr(getattr(profiler, "KinetoStepTracker", None), "_step_dict", ())
-
-
-def tracer(path):
-    """Take the request at path, and return what is to be told of boundaries."""
-    return _Tracer(os.path.dirname(path), process.request(path))

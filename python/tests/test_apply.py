@@ -288,9 +288,9 @@ if __name__ == "__main__":
         print("== " + kind.__name__, file=sys.stderr, flush=True)
         if part:
             nn.Module.__call__ = ours
-            part.autocasts = False
+            sys.modules["_stoker_hook"].now.autocasts = False
             part._wanted.clear(); part._wanted.update(wanted)
-            sys.modules["_stoker_hook"].part("apply")._said.clear()
+            sys.modules["_stoker_hook"].part("voice")._said.clear()
         torch.set_float32_matmul_precision("high" if kind is Set else "highest")
         print(kind.__name__, json.dumps(train(kind)), torch.get_float32_matmul_precision())
         if part: part._wanted.clear()

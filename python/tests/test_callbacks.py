@@ -32,11 +32,10 @@ class Figures(unittest.TestCase):
         self.assertEqual(stoker.figures(), {})
         package = types.ModuleType("hook")
         package.guard = None
-        package.process = types.SimpleNamespace(request=lambda path: {"to": ["figures"], "values": {"stall_ratio": 0.5}, "step": 1})
         part = {"__name__": "hook.log", "__package__": "hook"}
         with open(os.path.join(REPOSITORY, "python", "hook", "log.py")) as file, mock.patch.dict(sys.modules, hook=package):
             exec(compile(file.read(), "log.py", "exec"), part)
-        part["log"](None, "path")
+        part["log"](None, {"to": ["figures"], "values": {"stall_ratio": 0.5}, "step": 1})
         self.assertEqual(stoker.figures(), FOUND)
 
     def test_hugging_face(self):

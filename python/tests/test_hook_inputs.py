@@ -145,6 +145,7 @@ class Inputs(FakeCase):
     inputs = sys.modules["_stoker_hook"].part("inputs")
     def broken(*args): raise ArithmeticError("NAME")
     if hasattr(inputs.NAME, "__closure__") and inputs.NAME.__closure__: inputs.NAME.__closure__[0].cell_contents = broken
+    elif "NAME" == "settings": inputs.describe.others[:] = [broken]
     else: inputs.NAME = broken
     print(list(stoker.watch(iter("abc"))))
             """.replace("NAME", name)

@@ -139,7 +139,7 @@ func describeRun(s Subject) (*document, error) {
 	}
 	if s.Before != nil {
 		p.Outcome, p.Step = outcomeOf(*s.Before, s, p.Step), nil
-		p.Headline = title(p.Outcome.Title) + ". " + p.Headline
+		p.Headline = report.Capitalise(p.Outcome.Title) + ". " + p.Headline
 		lead = report.LeadOfOutcome(s.Before.Outcome, report.QuoteForShell(s.Name))
 		if s.Trace == nil {
 			p.Runs = append([]htmlStrip{stripOf(s.Before.Name, s.Before.Run, s.Before.Verdict)}, p.Runs...)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/lanes"
@@ -155,7 +154,7 @@ type htmlCell struct {
 
 // htmlSheetOf is a table as the page shows it: what names a row comes first.
 func htmlSheetOf(s report.Sheet) htmlSheet {
-	h := htmlSheet{Title: title(s.Title), Says: s.Says, Lines: s.Lines}
+	h := htmlSheet{Title: report.Capitalise(s.Title), Says: s.Says, Lines: s.Lines}
 	last, names := len(s.Align)-1, s.NamesRows()
 	for n, row := range s.Rows {
 		var cells []htmlCell
@@ -172,14 +171,6 @@ func htmlSheetOf(s report.Sheet) htmlSheet {
 		}
 	}
 	return h
-}
-
-// title begins with a large letter.
-func title(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // addSheet puts a table on the page, where it has rows.

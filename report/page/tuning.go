@@ -49,7 +49,7 @@ func WriteTuning(w io.Writer, t Tuned) error {
 	}
 	if t.Outcome != nil {
 		p.Outcome = compared(*t.Outcome, "as it was", "tuned")
-		p.Headline, p.Tone = title(p.Outcome.Title)+".", "good"
+		p.Headline, p.Tone = report.Capitalise(p.Outcome.Title)+".", "good"
 		p.Notes = []string{"stopped: " + t.Stopped}
 		if t.Outcome.Emulated {
 			p.Badge = "emulated device"

@@ -12,25 +12,19 @@ import (
 
 // jsonRow is a row of a comparison. Numbers are per step.
 type jsonRow struct {
-	Group  string      `json:"group"`
-	Name   string      `json:"name"`
-	Unit   string      `json:"unit"`
-	Before jsonSpread  `json:"before"`
-	After  jsonSpread  `json:"after"`
-	Calls  *[2]float64 `json:"calls,omitempty"` // before and after
-	Bytes  []*float64  `json:"bytes,omitempty"` // before and after
-	Only   string      `json:"only,omitempty"`  // "new", "gone"
-}
-
-type jsonSpread struct {
-	Mean  float64 `json:"mean"`
-	Least float64 `json:"least"`
-	Most  float64 `json:"most"`
+	Group  string           `json:"group"`
+	Name   string           `json:"name"`
+	Unit   string           `json:"unit"`
+	Before verify.StepRange `json:"before"`
+	After  verify.StepRange `json:"after"`
+	Calls  *[2]float64      `json:"calls,omitempty"` // before and after
+	Bytes  []*float64       `json:"bytes,omitempty"` // before and after
+	Only   string           `json:"only,omitempty"`  // "new", "gone"
 }
 
 func rowJSON(r verify.Row) jsonRow {
 	j := jsonRow{
-		Group: r.Group, Name: r.Name, Unit: r.Unit, Before: jsonSpread(r.Before), After: jsonSpread(r.After),
+		Group: r.Group, Name: r.Name, Unit: r.Unit, Before: r.Before, After: r.After,
 		Only: r.Only(),
 	}
 	if !math.IsNaN(r.Calls[0]) {

@@ -5,13 +5,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// jsonInsidePart is a part of a step.
-type jsonInsidePart struct {
-	Part string  `json:"part"`
-	Mean float64 `json:"mean_s"`
-	P95  float64 `json:"p95_s"`
-}
-
 // jsonAsks are means per step.
 type jsonAsks struct {
 	Launches   *float64 `json:"launches"`
@@ -29,11 +22,8 @@ func (s *jsonStep) addInside(w recording.Window) {
 	if parts == nil {
 		return
 	}
-	for _, part := range parts {
-		s.Parts = append(s.Parts, jsonInsidePart{part.Name, part.Mean, part.P95})
-	}
 	a := w.Asks()
-	s.Clock, s.Inside = textOrNull(clock), len(w.Insides())
+	s.Parts, s.Clock, s.Inside = parts, textOrNull(clock), len(w.Insides())
 	s.Asks = &jsonAsks{
 		stat.Known(a.Launches), stat.Known(a.LaunchTime), stat.Known(a.Copies), stat.Known(a.CopyBytes),
 		stat.Known(a.Pageable), stat.Known(a.Syncs), stat.Known(a.SyncTime),

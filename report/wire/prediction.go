@@ -22,18 +22,18 @@ type prediction struct {
 	Plan     []jsonFix      `json:"plan"`
 	Warnings []string       `json:"warnings"`
 
-	Title      string        `json:"title"`
-	Inputs     []jsonInput   `json:"inputs"`
-	Prediction *jsonForecast `json:"prediction"`
-	First      *jsonFirst    `json:"first_epoch"`
-	Stages     []jsonPart    `json:"stages"`
-	Unknown    []jsonMissing `json:"unknown"`
-	Wrong      []string      `json:"wrong_if"`
-	Sizing     *jsonSizing   `json:"sizing"`
-	Walls      []jsonWall    `json:"walls"`
-	Waste      *jsonWaste    `json:"waste"`
-	Sweep      *jsonSweep    `json:"sweep"`
-	Roofline   *jsonRoofline `json:"roofline"`
+	Title      string              `json:"title"`
+	Inputs     []report.Input      `json:"inputs"`
+	Prediction *jsonForecast       `json:"prediction"`
+	First      *jsonFirst          `json:"first_epoch"`
+	Stages     []predict.StageTime `json:"stages"`
+	Unknown    []jsonMissing       `json:"unknown"`
+	Wrong      []string            `json:"wrong_if"`
+	Sizing     *jsonSizing         `json:"sizing"`
+	Walls      []predict.Wall      `json:"walls"`
+	Waste      *jsonWaste          `json:"waste"`
+	Sweep      *jsonSweep          `json:"sweep"`
+	Roofline   *jsonRoofline       `json:"roofline"`
 }
 
 // foreseen is a verdict without a run: nothing was observed.
@@ -45,25 +45,19 @@ type foreseen struct {
 	RunnerUp    *string  `json:"runner_up"`
 }
 
-type jsonInput struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Source string `json:"source"`
-}
-
 type jsonForecast struct {
-	Utilization stoker.Interval `json:"utilization"`
-	Throughput  stoker.Interval `json:"samples_per_s"`
-	PerGPU      stoker.Interval `json:"samples_per_s_per_gpu"`
-	Step        stoker.Interval `json:"step_s"`
-	Slowdown    stoker.Interval `json:"slowdown"`
-	Stall       stoker.Interval `json:"stall"`
-	Binds       *jsonLimit      `json:"binds"`
-	Longest     *jsonLimit      `json:"longest_known"`
-	Next        *jsonLimit      `json:"next"`
-	Gain        stoker.Interval `json:"speedup_until_next"`
-	Demand      jsonDemand      `json:"demand"`
-	Crossover   jsonCrosses     `json:"crossover"`
+	Utilization stoker.Interval   `json:"utilization"`
+	Throughput  stoker.Interval   `json:"samples_per_s"`
+	PerGPU      stoker.Interval   `json:"samples_per_s_per_gpu"`
+	Step        stoker.Interval   `json:"step_s"`
+	Slowdown    stoker.Interval   `json:"slowdown"`
+	Stall       stoker.Interval   `json:"stall"`
+	Binds       *jsonLimit        `json:"binds"`
+	Longest     *jsonLimit        `json:"longest_known"`
+	Next        *jsonLimit        `json:"next"`
+	Gain        stoker.Interval   `json:"speedup_until_next"`
+	Demand      predict.Demand    `json:"demand"`
+	Crossover   predict.Crossover `json:"crossover"`
 }
 
 // jsonFirst is a first epoch, of which nothing lies in memory; null where later ones are
@@ -79,29 +73,6 @@ type jsonLimit struct {
 	Stage    stoker.Stage    `json:"stage"`
 	Resource stoker.Resource `json:"resource"`
 	Time     stoker.Interval `json:"time_s"`
-}
-
-type jsonDemand struct {
-	Samples  stoker.Interval `json:"samples_per_s"`
-	Storage  stoker.Interval `json:"storage_bytes_per_s"`
-	Reads    stoker.Interval `json:"reads_per_s"`
-	Prepared stoker.Interval `json:"prepared_bytes_per_s"`
-	Cores    stoker.Interval `json:"cores"`
-	Workers  stoker.Interval `json:"workers_per_gpu"`
-	Link     stoker.Interval `json:"link_bytes_per_s"`
-}
-
-type jsonCrosses struct {
-	Batch stoker.Interval `json:"batch"`
-	Text  string          `json:"text"`
-}
-
-type jsonPart struct {
-	Stage    stoker.Stage    `json:"stage"`
-	Resource stoker.Resource `json:"resource"`
-	Time     stoker.Interval `json:"time_s"`
-	Text     string          `json:"text"`
-	Source   string          `json:"source"`
 }
 
 type jsonMissing struct {
@@ -130,16 +101,6 @@ type jsonNeed struct {
 	From  *float64        `json:"from"`
 	To    stoker.Interval `json:"to"`
 	Unit  string          `json:"unit"`
-}
-
-type jsonWall struct {
-	Wall  string          `json:"wall"`
-	Share stoker.Interval `json:"share"`
-	Value stoker.Interval `json:"value"`
-	Limit stoker.Interval `json:"limit"`
-	Unit  string          `json:"unit"`
-	Hit   bool            `json:"hit"`
-	Text  string          `json:"text"`
 }
 
 type jsonWaste struct {
@@ -205,11 +166,9 @@ type jsonWorkpoint struct {
 func WritePrediction(w io.Writer, p report.Prediction) error {
 	o := prediction{
 		Schema: schema, Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, p.Answer.Notes...),
-		Title: p.Title, Inputs: []jsonInput{}, Stages: []jsonPart{}, Unknown: missingJSON(p.Answer.Unknown),
-		Wrong: append([]string{}, p.Answer.Wrong...), Walls: wallsJSON(p.Walls), Sizing: sizingJSON(p.Sizing),
-	}
-	for _, in := range p.Inputs {
-		o.Inputs = append(o.Inputs, jsonInput(in))
+		Title: p.Title, Inputs: append([]report.Input{}, p.Inputs...), Stages: []predict.StageTime{},
+		Unknown: missingJSON(p.Answer.Unknown),
+		Wrong:   append([]string{}, p.Answer.Wrong...), Walls: p.Walls, Sizing: sizingJSON(p.Sizing),
 	}
 	if p.Roofline != nil {
 		o.Roofline = rooflineJSON(*p.Roofline)
@@ -239,11 +198,7 @@ func (o *prediction) addAnswer(p report.Prediction) {
 		Step:     a.Step,
 		Slowdown: a.Slowdown, Stall: a.Stall, Binds: limitJSON(a.Bound), Longest: limitJSON(a.Longest),
 		Next: limitJSON(a.Next), Gain: a.Gain,
-		Demand: jsonDemand{
-			a.Demand.Samples, a.Demand.Storage, a.Demand.Reads, a.Demand.Prepared,
-			a.Demand.Cores, a.Demand.Workers, a.Demand.Link,
-		},
-		Crossover: jsonCrosses{a.Crossover.Batch, a.Crossover.Text},
+		Demand: a.Demand, Crossover: a.Crossover,
 	}
 	if first := p.First; first != nil {
 		o.First = &jsonFirst{
@@ -251,9 +206,7 @@ func (o *prediction) addAnswer(p report.Prediction) {
 			limitJSON(first.Bound),
 		}
 	}
-	for _, s := range a.Stages {
-		o.Stages = append(o.Stages, jsonPart{s.Stage, s.Resource, s.Time, s.Text, s.Source})
-	}
+	o.Stages = append(o.Stages, a.Stages...)
 }
 
 // classOf is the word of a verdict for what binds; null where that is unknown.
@@ -309,14 +262,6 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 		o.Changes = append(o.Changes, jsonNeed{n.Input, stat.Known(n.From), n.To, n.Unit})
 	}
 	return o
-}
-
-func wallsJSON(walls []predict.Wall) []jsonWall {
-	var all []jsonWall // null where nobody asked
-	for _, w := range walls {
-		all = append(all, jsonWall{w.Name, w.Share, w.Value, w.Limit, w.Unit, w.Hit, w.Text})
-	}
-	return all
 }
 
 // truthOrNull is null where nobody knows.

@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/diagnose/ranks"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -23,17 +24,8 @@ type traceObject struct {
 	Memory    *jsonMemory       `json:"memory"` // of the judged device; null where no allocator's event was recorded
 	Ranks     *jsonRanks        `json:"ranks"`  // null with one rank
 	Trace     jsonTrace         `json:"trace"`
-	Replay    *jsonReplay       `json:"replay"` // null where nothing was replayed
-}
-
-// jsonReplay is a replay without a change: a sanity check, no accuracy. Seconds
-// of a judged step.
-type jsonReplay struct {
-	Recorded float64 `json:"recorded_s"`
-	Mean     float64 `json:"mean_s"`
-	Replayed float64 `json:"replayed_s"`
-	Usual    float64 `json:"usual_latencies_s"`
-	Steps    int     `json:"steps"`
+	// a replay without a change: a sanity check, no accuracy; null where nothing was replayed
+	Replay *replay.Check `json:"replay"`
 }
 
 type jsonOperator struct {
@@ -128,7 +120,7 @@ type jsonTrace struct {
 func WriteTrace(w io.Writer, r report.TraceReport) error {
 	o := traceObject{
 		object: describe(r.Run, r.Verdict, r.Plan), Operators: []jsonOperator{},
-		Roofline: traceRooflineJSON(r.Roofline), Ranks: ranksJSON(r.Ranks),
+		Roofline: traceRooflineJSON(r.Roofline), Ranks: ranksJSON(r.Ranks), Replay: r.Plan.Replay,
 	}
 	for _, row := range r.Operators.Rows {
 		o.Operators = append(o.Operators, jsonOperator{
@@ -153,9 +145,6 @@ func WriteTrace(w io.Writer, r report.TraceReport) error {
 	}
 	for why, n := range r.Run.Timeline.Dropped {
 		o.Trace.Dropped[why] = n
-	}
-	if c := r.Plan.Replay; c != nil {
-		o.Replay = &jsonReplay{c.Recorded, c.Mean, c.Replayed, c.Usual, c.Steps}
 	}
 	return WriteObject(w, o)
 }

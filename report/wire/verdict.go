@@ -24,25 +24,25 @@ const schema = 1
 // object is the JSON of a verdict with its plan. The first eight fields are in
 // every verb's object and always mean the same.
 type object struct {
-	Schema   int             `json:"schema"`
-	Verdict  jsonVerdict     `json:"verdict"`
-	Evidence []jsonEvidence  `json:"evidence"`
-	Causes   []jsonCause     `json:"causes"` // of gaps in a trace: null where there is no trace
-	Shares   jsonShares      `json:"shares"`
-	Step     jsonStep        `json:"step"`
-	Fetch    *jsonFetch      `json:"fetch"` // null where it is not known
-	Lines    []jsonCodeLine  `json:"lines"` // on which that time goes; null where nobody looked
-	Plan     []jsonFix       `json:"plan"`
-	Warnings []string        `json:"warnings"`
-	Window   *jsonWindow     `json:"window"`
-	Findings []jsonFinding   `json:"findings"`
-	Rejected []jsonRejected  `json:"rejected"`
-	Law      *jsonLaw        `json:"law"` // null where the law was not asked
-	Scores   []jsonScore     `json:"scores"`
-	Settings stoker.Settings `json:"settings"`
-	Emulated bool            `json:"emulated"`
-	Cost     jsonCost        `json:"cost"`
-	Traced   *jsonTraced     `json:"traced,omitempty"` // of a live run that a trace was captured of
+	Schema   int               `json:"schema"`
+	Verdict  jsonVerdict       `json:"verdict"`
+	Evidence []jsonEvidence    `json:"evidence"`
+	Causes   []diagnose.Cause  `json:"causes"` // of gaps in a trace: null where there is no trace
+	Shares   jsonShares        `json:"shares"`
+	Step     jsonStep          `json:"step"`
+	Fetch    *jsonFetch        `json:"fetch"` // null where it is not known
+	Lines    []jsonCodeLine    `json:"lines"` // on which that time goes; null where nobody looked
+	Plan     []jsonFix         `json:"plan"`
+	Warnings []string          `json:"warnings"`
+	Window   *jsonWindow       `json:"window"`
+	Findings []jsonFinding     `json:"findings"`
+	Rejected []advise.Rejected `json:"rejected"`
+	Law      *jsonLaw          `json:"law"` // null where the law was not asked
+	Scores   []jsonScore       `json:"scores"`
+	Settings stoker.Settings   `json:"settings"`
+	Emulated bool              `json:"emulated"`
+	Cost     jsonCost          `json:"cost"`
+	Traced   *jsonTraced       `json:"traced,omitempty"` // of a live run that a trace was captured of
 }
 
 // jsonCost is what the idle share costs per hour of one GPU.
@@ -91,12 +91,6 @@ type jsonEvidence struct {
 	Unit   string   `json:"unit"`
 }
 
-type jsonCause struct {
-	Cause   string  `json:"cause"`
-	Seconds float64 `json:"seconds"` // of the judged window
-	Share   float64 `json:"share"`   // of the window
-}
-
 type jsonShares struct {
 	Kernel        *float64 `json:"kernel"`
 	Copy          *float64 `json:"copy"`
@@ -112,7 +106,7 @@ type jsonStep struct {
 	Wait   *float64 `json:"host_wait_s"`
 	Idle   *float64 `json:"device_idle_s"`
 
-	Parts  []jsonInsidePart `json:"parts"`       // of the steps that were looked into
+	Parts  []recording.Part `json:"parts"`       // of the steps that were looked into
 	Clock  *string          `json:"parts_clock"` // "cuda", "emulated", "host"
 	Inside int              `json:"parts_count"` // how many those are
 	Asks   *jsonAsks        `json:"asks"`        // of the device
@@ -170,11 +164,6 @@ type jsonFinding struct {
 	Advice  string          `json:"advice,omitempty"`
 }
 
-type jsonRejected struct {
-	Fix string `json:"fix"`
-	Why string `json:"why"`
-}
-
 type jsonScore struct {
 	Class string  `json:"class"`
 	Score float64 `json:"score"`
@@ -211,18 +200,12 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 			stat.Known(v.Shares.Idle),
 		},
 		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),
-		Findings: []jsonFinding{}, Rejected: []jsonRejected{}, Scores: []jsonScore{},
+		Findings: []jsonFinding{}, Rejected: append([]advise.Rejected{}, plan.Rejected...), Scores: []jsonScore{},
 		Emulated: run.Emulated(), Cost: costJSON(v.Cost),
 	}
-	o.Traced, o.Fetch, o.Lines = tracedJSON(v.Traced), fetchJSON(v.Costs), linesJSON(v.Lines)
+	o.Causes, o.Traced, o.Fetch, o.Lines = v.Causes, tracedJSON(v.Traced), fetchJSON(v.Costs), linesJSON(v.Lines)
 	for _, e := range v.Evidence {
 		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, stat.Known(e.Value), e.Unit})
-	}
-	if v.Causes != nil {
-		o.Causes = []jsonCause{}
-	}
-	for _, c := range v.Causes {
-		o.Causes = append(o.Causes, jsonCause(c))
 	}
 	for _, f := range v.Findings {
 		o.Findings = append(o.Findings, findingJSON(f))
@@ -232,9 +215,6 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 	}
 	for _, f := range plan.Fixes {
 		o.Plan = append(o.Plan, fixJSON(f))
-	}
-	for _, r := range plan.Rejected {
-		o.Rejected = append(o.Rejected, jsonRejected{r.Name, r.Why})
 	}
 	if l := plan.Law; l != nil {
 		o.Law = &jsonLaw{stat.Known(l.Measured), stat.Known(l.Law), stat.Known(l.Residual())}

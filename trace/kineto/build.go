@@ -16,14 +16,6 @@ type builder struct {
 	owner              map[int32]int
 }
 
-func makeFilled(n int, with int32) []int32 {
-	out := make([]int32, n)
-	for i := range out {
-		out[i] = with
-	}
-	return out
-}
-
 // sortRecords sorts the records by start and leaves out those whose clock was damaged:
 // more than a day from the middle of all.
 func (b *builder) sortRecords() {

@@ -89,15 +89,15 @@ var categories = map[string]class{
 // every rank, and no regular expression for that.
 func isCollective(name string) bool {
 	lower := strings.ToLower(name)
-	if containsAny(lower, "nccl", "rccl", "oneccl", "msccl", "hccl", "nvshmem", "deep_ep", "dpsk::ep") {
+	if recording.ContainsAny(lower, "nccl", "rccl", "oneccl", "msccl", "hccl", "nvshmem", "deep_ep", "dpsk::ep") {
 		return true
 	}
-	if containsAny(strings.ReplaceAll(lower, "_", ""), "allreduce", "allgather", "alltoall", "reducescatter",
+	if recording.ContainsAny(strings.ReplaceAll(lower, "_", ""), "allreduce", "allgather", "alltoall", "reducescatter",
 		"sendrecv") {
 		return true
 	}
 	_, after, moe := strings.Cut(lower, "moe")
-	return moe && containsAny(after, "dispatch", "combine")
+	return moe && recording.ContainsAny(after, "dispatch", "combine")
 }
 
 // traits are what a name tells, found once per name.
@@ -146,13 +146,4 @@ var widths = map[string]int64{
 	"float": 4, "int": 4, "half": 2, "bfloat16": 2, "short": 2,
 	"char": 1, "byte": 1, "bool": 1,
 	"float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
-}
-
-func containsAny(text string, any ...string) bool {
-	for _, part := range any {
-		if strings.Contains(text, part) {
-			return true
-		}
-	}
-	return false
 }

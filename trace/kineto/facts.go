@@ -336,9 +336,9 @@ func (m *merger) foreign() error {
 	}
 	for _, name := range s.names {
 		switch {
-		case containsAny(name, "/host:CPU", "/device:GPU", "/device:TPU", "/job:"):
+		case recording.ContainsAny(name, "/host:CPU", "/device:GPU", "/device:TPU", "/job:"):
 			return &ForeignError{"a trace of TensorFlow or XLA in JSON", "give the .xplane.pb that lies beside it"}
-		case containsAny(name, "CrRendererMain", "CrBrowserMain", "VizCompositorThread"):
+		case recording.ContainsAny(name, "CrRendererMain", "CrBrowserMain", "VizCompositorThread"):
 			return &ForeignError{
 				"a Chrome browser trace",
 				"only PyTorch profiler traces are read: record with torch.profiler",
@@ -346,7 +346,7 @@ func (m *merger) foreign() error {
 		}
 	}
 	for _, cat := range s.strangest() {
-		if containsAny(cat, "devtools", "blink", "v8", "loading", "toplevel", "netlog", "cc,", "gpu,") {
+		if recording.ContainsAny(cat, "devtools", "blink", "v8", "loading", "toplevel", "netlog", "cc,", "gpu,") {
 			return &ForeignError{
 				"a Chrome browser trace",
 				"only PyTorch profiler traces are read: record with torch.profiler",

@@ -16,7 +16,7 @@ import (
 // by the flow arrows that a viewer would draw.
 func (b *builder) linkWork() {
 	calls := b.callsByID()
-	b.call = makeFilled(len(b.work), -1)
+	b.call = recording.NoPlaces(len(b.work))
 	b.findOwners(calls)
 	missing := 0
 	for k, i := range b.work {

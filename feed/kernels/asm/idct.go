@@ -31,19 +31,7 @@ const (
 var factors = map[string]Mem{}
 
 func factor(name string, x, y int16) {
-	m := GLOBL(name, attr.RODATA|attr.NOPTR)
-	for i := range 8 {
-		DATA(4*i, U32(uint32(uint16(x))|uint32(uint16(y))<<16))
-	}
-	factors[name] = m
-}
-
-func repeated32(name string, v uint32) Mem {
-	m := GLOBL(name, attr.RODATA|attr.NOPTR)
-	for i := range 8 {
-		DATA(4*i, U32(v))
-	}
-	return m
+	factors[name] = longs(name, uint32(uint16(x))|uint32(uint16(y))<<16)
 }
 
 var rounding [2]Mem
@@ -62,8 +50,8 @@ func inverseDCT() {
 	factor("out3", -f0899, f1501-f0899)
 	factor("out1", f2053-f2562, -f2562)
 	factor("out2", -f2562, f3072-f2562)
-	rounding[0], rounding[1] = repeated32("round11", 1<<10), repeated32("round18", 1<<17)
-	centre := repeated32("centre", 0x80808080)
+	rounding[0], rounding[1] = longs("round11", 1<<10), longs("round18", 1<<17)
+	centre := longs("centre", 0x80808080)
 
 	transform8x8("idctApartAVX2",
 		"idctApartAVX2 is transformPlain, unless it returns false: then nothing was done,\nbecause a brightness is so far off that libjpeg-turbo's shortcut matters.", false, centre)

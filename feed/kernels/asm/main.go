@@ -62,6 +62,28 @@ func refuseHighRegisters(function *ir.Function) error {
 	return nil
 }
 
+// begin is the head of a kernel whose pointers do not escape.
+func begin(name, signature string, doc ...string) {
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(doc...)
+}
+
+// advance moves pointers on.
+func advance(bytes uint64, pointers ...GPVirtual) {
+	for _, p := range pointers {
+		ADDQ(Imm(bytes), p)
+	}
+}
+
+// closeLoop goes back to a loop's label until no more of n is left; then the kernel returns.
+func closeLoop(label string, n GPVirtual, step uint64) {
+	SUBQ(Imm(step), n)
+	JNZ(LabelRef(label))
+	VZEROUPPER()
+	RET()
+}
+
 // pointer loads an argument that is a pointer or a number of bytes.
 func pointer(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 

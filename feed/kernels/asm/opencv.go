@@ -25,9 +25,8 @@ func opencv() {
 
 // blendAcross puts 4 outputs in each half of a register, so that packing leaves 16 in their order.
 func blendAcross() {
-	TEXT("blendAcross16", NOSPLIT, "func(dst *int16, src *byte, origins *int32, cells *byte, groups int)")
-	Pragma("noescape")
-	Doc("blendAcross16 makes groups of 16 outputs, each of two pixels by weights of 11 bits, without the last 4 bits.")
+	begin("blendAcross16", "func(dst *int16, src *byte, origins *int32, cells *byte, groups int)",
+		"blendAcross16 makes groups of 16 outputs, each of two pixels by weights of 11 bits, without the last 4 bits.")
 	dst, src, origins := pointer("dst"), pointer("src"), pointer("origins")
 	cells, groups := pointer("cells"), pointer("groups")
 	Label("group")
@@ -57,9 +56,8 @@ func blendAcross() {
 
 // blendDown multiplies to the upper 16 bits, as OpenCV does.
 func blendDown() {
-	TEXT("blendDown16", NOSPLIT, "func(dst *byte, first *int16, second *int16, n int, weight int32, weight2 int32)")
-	Pragma("noescape")
-	Doc("blendDown16 makes n bytes, a multiple of 16, of two lines.")
+	begin("blendDown16", "func(dst *byte, first *int16, second *int16, n int, weight int32, weight2 int32)",
+		"blendDown16 makes n bytes, a multiple of 16, of two lines.")
 	dst, first, second, n := pointer("dst"), pointer("first"), pointer("second"), pointer("n")
 	var weights [2]VecVirtual
 	for i, name := range []string{"weight", "weight2"} {
@@ -77,20 +75,15 @@ func blendDown() {
 	VPACKUSWB(a, a, a)
 	VPERMQ(Imm(0b1000), a, a)
 	VMOVDQU(a.AsX(), Mem{Base: dst})
-	ADDQ(Imm(32), first)
-	ADDQ(Imm(32), second)
+	advance(32, first, second)
 	ADDQ(Imm(16), dst)
-	SUBQ(Imm(16), n)
-	JNZ(LabelRef("pixels"))
-	VZEROUPPER()
-	RET()
+	closeLoop("pixels", n, 16)
 }
 
 // halve adds neighbours, then rows.
 func halve() {
-	TEXT("halve16", NOSPLIT, "func(dst *byte, upper *byte, lower *byte, n int)")
-	Pragma("noescape")
-	Doc("halve16 makes n bytes, a multiple of 16, each the average of two by two.")
+	begin("halve16", "func(dst *byte, upper *byte, lower *byte, n int)",
+		"halve16 makes n bytes, a multiple of 16, each the average of two by two.")
 	dst, upper, lower, n := pointer("dst"), pointer("upper"), pointer("lower"), pointer("n")
 	ones, two := constant(bytes("onesHalve", 1)), constant(words("twoHalve", 2))
 	Label("pixels")
@@ -105,22 +98,16 @@ func halve() {
 	VPACKUSWB(a, a, a)
 	VPERMQ(Imm(0b1000), a, a)
 	VMOVDQU(a.AsX(), Mem{Base: dst})
-	ADDQ(Imm(32), upper)
-	ADDQ(Imm(32), lower)
+	advance(32, upper, lower)
 	ADDQ(Imm(16), dst)
-	SUBQ(Imm(16), n)
-	JNZ(LabelRef("pixels"))
-	VZEROUPPER()
-	RET()
+	closeLoop("pixels", n, 16)
 }
 
 // averageAcross sums the pixels of 8 outputs at once, in their order. An output of fewer pixels than others has some
 // that count nothing.
 func averageAcross() {
-	TEXT("averageAcross8", NOSPLIT,
-		"func(sum *float32, src *byte, cells *byte, steps int, groups int, share *float32, first int)")
-	Pragma("noescape")
-	Doc("averageAcross8 adds a row's share of groups of 8 outputs to their sums; it begins them where it is the first.")
+	begin("averageAcross8", "func(sum *float32, src *byte, cells *byte, steps int, groups int, share *float32, first int)",
+		"averageAcross8 adds a row's share of groups of 8 outputs to their sums; it begins them where it is the first.")
 	sum, src, cells := pointer("sum"), pointer("src"), pointer("cells")
 	groups, first := pointer("groups"), pointer("first")
 	share := YMM()
@@ -157,9 +144,8 @@ func averageAcross() {
 
 // roundSums rounds into even, as everywhere.
 func roundSums() {
-	TEXT("roundSums8", NOSPLIT, "func(dst *byte, sum *float32, n int)")
-	Pragma("noescape")
-	Doc("roundSums8 makes n bytes, a multiple of 8, of sums.")
+	begin("roundSums8", "func(dst *byte, sum *float32, n int)",
+		"roundSums8 makes n bytes, a multiple of 8, of sums.")
 	dst, sum, n := pointer("dst"), pointer("sum"), pointer("n")
 	Label("pixels")
 	v, upper := YMM(), XMM()
@@ -171,17 +157,13 @@ func roundSums() {
 	VMOVQ(v.AsX(), Mem{Base: dst})
 	ADDQ(Imm(32), sum)
 	ADDQ(Imm(8), dst)
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef("pixels"))
-	VZEROUPPER()
-	RET()
+	closeLoop("pixels", n, 8)
 }
 
 // weighGrey multiplies in pairs: red with green, blue with one half.
 func weighGrey() {
-	TEXT("weighGrey16", NOSPLIT, "func(dst *byte, red *byte, green *byte, blue *byte, n int)")
-	Pragma("noescape")
-	Doc("weighGrey16 makes n pixels, a multiple of 16, grey.")
+	begin("weighGrey16", "func(dst *byte, red *byte, green *byte, blue *byte, n int)",
+		"weighGrey16 makes n pixels, a multiple of 16, grey.")
 	dst, red, green, blue, n := pointer("dst"), pointer("red"), pointer("green"), pointer("blue"), pointer("n")
 	redGreen := constant(longs("redGreen", 19235<<16|9798))
 	blueHalf := constant(longs("blueHalf", 1<<14<<16|3735))
@@ -211,13 +193,8 @@ func weighGrey() {
 	VPACKUSWB(sums[0], sums[0], sums[0])
 	VPERMQ(Imm(0b1000), sums[0], sums[0])
 	VMOVDQU(sums[0].AsX(), Mem{Base: dst})
-	for _, p := range []GPVirtual{dst, red, green, blue} {
-		ADDQ(Imm(16), p)
-	}
-	SUBQ(Imm(16), n)
-	JNZ(LabelRef("pixels"))
-	VZEROUPPER()
-	RET()
+	advance(16, dst, red, green, blue)
+	closeLoop("pixels", n, 16)
 }
 
 // storeThree writes 8 pixels of three planes, of each of which 4 bytes lie in each half.
@@ -229,9 +206,7 @@ func storeThree(v VecVirtual, order Op, planes [3]GPVirtual) {
 	VPEXTRQ(Imm(1), v.AsX(), Mem{Base: planes[1]})
 	VEXTRACTI128(Imm(1), v, upper)
 	VMOVQ(upper, Mem{Base: planes[2]})
-	for _, p := range planes {
-		ADDQ(Imm(8), p)
-	}
+	advance(8, planes[:]...)
 }
 
 // loadThree spreads 8 bytes of each plane.
@@ -253,9 +228,8 @@ func lookUp(table GPVirtual, index VecVirtual) VecVirtual {
 }
 
 func toHSV() {
-	TEXT("toHSV8", NOSPLIT, "func(red *byte, green *byte, blue *byte, saturation *int32, hue *int32, n int)")
-	Pragma("noescape")
-	Doc("toHSV8 makes n pixels, a multiple of 8, hue, saturation and value, where they are.")
+	begin("toHSV8", "func(red *byte, green *byte, blue *byte, saturation *int32, hue *int32, n int)",
+		"toHSV8 makes n pixels, a multiple of 8, hue, saturation and value, where they are.")
 	planes := [3]GPVirtual{pointer("red"), pointer("green"), pointer("blue")}
 	saturation, hue, n := pointer("saturation"), pointer("hue"), pointer("n")
 	half, around := constant(longs("halfHSV", 1<<11)), constant(longs("aroundHSV", 180))
@@ -293,17 +267,13 @@ func toHSV() {
 	VPACKSSDW(top, top, top)
 	VPACKUSWB(top, h, h)
 	storeThree(h, longs("orderToHSV", 0, 4, 1, 5, 2, 6, 3, 7), planes)
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef("pixels"))
-	VZEROUPPER()
-	RET()
+	closeLoop("pixels", n, 8)
 }
 
 // fromHSV puts the three numbers of a colour into 4 bytes, which the sector of its hue sorts.
 func fromHSV() {
-	TEXT("fromHSV8", NOSPLIT, "func(hue *byte, saturation *byte, value *byte, n int)")
-	Pragma("noescape")
-	Doc("fromHSV8 makes n pixels, a multiple of 8, red, green and blue, where they are, with numbers cut off.")
+	begin("fromHSV8", "func(hue *byte, saturation *byte, value *byte, n int)",
+		"fromHSV8 makes n pixels, a multiple of 8, red, green and blue, where they are, with numbers cut off.")
 	planes := [3]GPVirtual{pointer("hue"), pointer("saturation"), pointer("value")}
 	n := pointer("n")
 	scale, part := single("scaleFromHSV", float32(6)/float32(180)), single("partFromHSV", float32(1)/float32(255))
@@ -358,10 +328,7 @@ func fromHSV() {
 	VPSHUFB(sector, v, v)
 	VPSHUFB(apart, v, v)
 	storeThree(v, longs("orderFromHSV", 0, 4, 1, 5, 2, 6, 3, 7), planes)
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef("pixels"))
-	VZEROUPPER()
-	RET()
+	closeLoop("pixels", n, 8)
 }
 
 // single is a number of single precision that fills a register.
@@ -369,10 +336,8 @@ func single(name string, v float32) Mem { return longs(name, math.Float32bits(v)
 
 // findPlaces has 8 pixels at a time.
 func findPlaces() {
-	TEXT("findPlaces8", NOSPLIT,
-		"func(at *int32, across *float32, below *float32, n int, numbers *float32, bounds *int32)")
-	Pragma("noescape")
-	Doc("findPlaces8 says where n pixels of a row, a multiple of 8, come from: numbers are a factor and an addend across and down.",
+	begin("findPlaces8", "func(at *int32, across *float32, below *float32, n int, numbers *float32, bounds *int32)",
+		"findPlaces8 says where n pixels of a row, a multiple of 8, come from: numbers are a factor and an addend across and down.",
 		"Of bounds, two are the last column and row, one a row's bytes, one the first place that is too late. What is not within is -1.")
 	at, across, below, n := pointer("at"), pointer("across"), pointer("below"), pointer("n")
 	numbers, bounds := pointer("numbers"), pointer("bounds")
@@ -415,21 +380,14 @@ func findPlaces() {
 	VPXOR(ones, inside, inside)
 	VPOR(inside, place, place)
 	VMOVDQU(place, Mem{Base: at})
-	for _, p := range []GPVirtual{at, across, below} {
-		ADDQ(Imm(32), p)
-	}
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef("pixels"))
-	VZEROUPPER()
-	RET()
+	advance(32, at, across, below)
+	closeLoop("pixels", n, 8)
 }
 
 // blendFour rounds each step to single precision, as OpenCV does.
 func blendFour() {
-	TEXT("blendFour8", NOSPLIT,
-		"func(dst *byte, plane *byte, stride int, at *int32, across *float32, below *float32, n int)")
-	Pragma("noescape")
-	Doc("blendFour8 makes n pixels, a multiple of 8, of four each; what is made of places below 0 says nothing.")
+	begin("blendFour8", "func(dst *byte, plane *byte, stride int, at *int32, across *float32, below *float32, n int)",
+		"blendFour8 makes n pixels, a multiple of 8, of four each; what is made of places below 0 says nothing.")
 	dst, plane, stride := pointer("dst"), pointer("plane"), pointer("stride")
 	at, across, below, n := pointer("at"), pointer("across"), pointer("below"), pointer("n")
 	next := GP64()
@@ -463,12 +421,7 @@ func blendFour() {
 	VEXTRACTI128(Imm(1), v, upper)
 	VPUNPCKLDQ(upper, v.AsX(), v.AsX())
 	VMOVQ(v.AsX(), Mem{Base: dst})
-	for _, p := range []GPVirtual{at, across, below} {
-		ADDQ(Imm(32), p)
-	}
+	advance(32, at, across, below)
 	ADDQ(Imm(8), dst)
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef("pixels"))
-	VZEROUPPER()
-	RET()
+	closeLoop("pixels", n, 8)
 }

@@ -18,10 +18,8 @@ const (
 // that spreads the pixels to words and two multiplications.
 func sumGroups(pairs int) {
 	name := fmt.Sprintf("sumGroups%d", pairs)
-	TEXT(name, NOSPLIT,
-		"func(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)")
-	Pragma("noescape")
-	Doc(name + " makes groups of 8 outputs of 4 rows, each a sum of " + fmt.Sprint(2*pairs) + " pixels.")
+	begin(name, "func(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)",
+		name+" makes groups of 8 outputs of 4 rows, each a sum of "+fmt.Sprint(2*pairs)+" pixels.")
 	dst, src := rows("dst", "dstStride"), rows("src", "srcStride")
 	origins, cells, groups := pointer("origins"), pointer("cells"), pointer("groups")
 	var round, order Op = longs("half"+name, half), longs("order"+name, 0, 4, 1, 5, 2, 6, 3, 7)
@@ -99,10 +97,8 @@ func multiplyAdd(first bool, values, weights, to VecVirtual) {
 // sumChunks is the horizontal pass for longer sums: one output of 4 rows at a time,
 // 16 pixels at once.
 func sumChunks() {
-	TEXT("sumChunks", NOSPLIT,
-		"func(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, outputs int)")
-	Pragma("noescape")
-	Doc("sumChunks makes outputs of 4 rows, each a sum of 16*chunks pixels.")
+	begin("sumChunks", "func(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, outputs int)",
+		"sumChunks makes outputs of 4 rows, each a sum of 16*chunks pixels.")
 	dst, src := rows("dst", "dstStride"), rows("src", "srcStride")
 	origins, cells := pointer("origins"), pointer("cells")
 	outputs := pointer("outputs")
@@ -164,9 +160,8 @@ func sumChunks() {
 // (sums of 16 bits, whose overflow does no harm as only 32 bits of the total count),
 // spread to words with the low parts.
 func sumRows() {
-	TEXT("sumPairs", NOSPLIT, "func(dst *byte, src *byte, stride int, pairs *uint64, count int, n int)")
-	Pragma("noescape")
-	Doc("sumPairs makes n bytes, a multiple of 32, each the sum of 2*count rows.")
+	begin("sumPairs", "func(dst *byte, src *byte, stride int, pairs *uint64, count int, n int)",
+		"sumPairs makes n bytes, a multiple of 32, each the sum of 2*count rows.")
 	dst, src, stride := pointer("dst"), pointer("src"), pointer("stride")
 	pairs, n := pointer("pairs"), pointer("n")
 	round := constant(longs("halfRows", half))
@@ -234,10 +229,6 @@ func sumRows() {
 	VPACKSSDW(sums[3], sums[2], sums[2])
 	VPACKUSWB(sums[2], sums[0], sums[0])
 	VMOVDQU(sums[0], Mem{Base: dst})
-	ADDQ(Imm(32), dst)
-	ADDQ(Imm(32), src)
-	SUBQ(Imm(32), n)
-	JNZ(LabelRef("columns"))
-	VZEROUPPER()
-	RET()
+	advance(32, dst, src)
+	closeLoop("columns", n, 32)
 }

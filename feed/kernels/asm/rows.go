@@ -9,9 +9,8 @@ import (
 
 // weigh makes 16-bit sums of two chroma rows.
 func weigh() {
-	TEXT("weigh", NOSPLIT, "func(dst *int16, near *byte, far *byte, n int)")
-	Pragma("noescape")
-	Doc("weigh makes n sums 3*near + far, a multiple of 16.")
+	begin("weigh", "func(dst *int16, near *byte, far *byte, n int)",
+		"weigh makes n sums 3*near + far, a multiple of 16.")
 	dst, near, far, n := pointer("dst"), pointer("near"), pointer("far"), pointer("n")
 	Label("samples")
 	a, twice, b := YMM(), YMM(), YMM()
@@ -21,13 +20,9 @@ func weigh() {
 	VPADDW(a, b, b)
 	VPADDW(twice, b, b)
 	VMOVDQU(b, Mem{Base: dst})
-	ADDQ(Imm(16), near)
-	ADDQ(Imm(16), far)
+	advance(16, near, far)
 	ADDQ(Imm(32), dst)
-	SUBQ(Imm(16), n)
-	JNZ(LabelRef("samples"))
-	VZEROUPPER()
-	RET()
+	closeLoop("samples", n, 16)
 }
 
 // Colour conversion works on even and odd pixels apart, 16 words each, as
@@ -105,9 +100,8 @@ func evenOdd(from Mem, even Op) [2]VecVirtual {
 
 // convert is for chroma in the resolution of luma.
 func convert() {
-	TEXT("convert", NOSPLIT, "func(red *byte, green *byte, blue *byte, luma *byte, cb *byte, cr *byte, n int)")
-	Pragma("noescape")
-	Doc("convert makes n pixels, rounded up to 32.")
+	begin("convert", "func(red *byte, green *byte, blue *byte, luma *byte, cb *byte, cr *byte, n int)",
+		"convert makes n pixels, rounded up to 32.")
 	red, green, blue := pointer("red"), pointer("green"), pointer("blue")
 	luma, cb, cr, n := pointer("luma"), pointer("cb"), pointer("cr"), pointer("n")
 	c := newColour("Full")
@@ -134,10 +128,8 @@ func convert() {
 // convertDoubled is for chroma of half the width, as sums with one of context in
 // front.
 func convertDoubled() {
-	TEXT("convertDoubled", NOSPLIT,
-		"func(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32)")
-	Pragma("noescape")
-	Doc("convertDoubled makes n pixels, rounded up to 32; 128 << 4 is taken off even and odd.")
+	begin("convertDoubled", "func(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32)",
+		"convertDoubled makes n pixels, rounded up to 32; 128 << 4 is taken off even and odd.")
 	red, green, blue := pointer("red"), pointer("green"), pointer("blue")
 	luma, cb, cr, n := pointer("luma"), pointer("cb"), pointer("cr"), pointer("n")
 	c := newColour("Doubled")

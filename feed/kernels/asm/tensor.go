@@ -35,9 +35,8 @@ func affine() {
 }
 
 func affineOf(name string, bytes int, form func(VecVirtual) VecVirtual) {
-	TEXT(name, NOSPLIT, "func(dst *byte, src *byte, n int, unit *float32, numbers *float32)")
-	Pragma("noescape")
-	Doc(name + " converts n pixels, a multiple of 8.")
+	begin(name, "func(dst *byte, src *byte, n int, unit *float32, numbers *float32)",
+		name+" converts n pixels, a multiple of 8.")
 	dst, src, n := pointer("dst"), pointer("src"), pointer("n")
 	unit, numbers := pointer("unit"), pointer("numbers")
 	unitHigh, unitLow := YMM(), YMM()
@@ -83,9 +82,8 @@ func affineOf(name string, bytes int, form func(VecVirtual) VecVirtual) {
 
 // stream copies past the caches, fence orders what was written so.
 func stream() {
-	TEXT("stream", NOSPLIT, "func(dst *byte, src *byte, n int)")
-	Pragma("noescape")
-	Doc("stream copies n bytes, a multiple of 32.")
+	begin("stream", "func(dst *byte, src *byte, n int)",
+		"stream copies n bytes, a multiple of 32.")
 	dst, src, n := pointer("dst"), pointer("src"), pointer("n")
 	v := YMM()
 	loop := func(label string, store func(Op, Op)) {
@@ -115,9 +113,8 @@ func stream() {
 // interleave makes rows of red, green, blue in turn: 16 pixels to 48 bytes, each of
 // its three parts put together from a shuffle of each colour.
 func interleave() {
-	TEXT("interleave", NOSPLIT, "func(dst *byte, red *byte, green *byte, blue *byte, n int)")
-	Pragma("noescape")
-	Doc("interleave mixes n pixels, a multiple of 16.")
+	begin("interleave", "func(dst *byte, red *byte, green *byte, blue *byte, n int)",
+		"interleave mixes n pixels, a multiple of 16.")
 	dst, n := pointer("dst"), pointer("n")
 	colours := [3]GPVirtual{pointer("red"), pointer("green"), pointer("blue")}
 	masks := shuffles()
