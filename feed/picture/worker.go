@@ -113,6 +113,9 @@ func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) 
 	need := p.first.colour.SourceArea()
 	if p.readsWhole() {
 		need = image.Rectangle{Max: p.size}
+		if p.mode == deep { // which the decoder has otherwise
+			need = image.Rect(0, 0, 1, 1)
+		}
 	}
 	picture, err := w.decoder.Decode(need)
 	if err != nil {
