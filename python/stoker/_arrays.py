@@ -27,7 +27,7 @@ import torch
 from ._bands import band_of, look_of, masked
 from ._job import idle, values_of
 from ._pictures import ALL, DEEP, Recording, bare, deferred, recording, replace, undoing
-from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
+from ._plan import ITSELF, Call, Cell, Plan, Steps, call_of
 from ._tensors import Later, per_band, valued
 
 VALUES = "the values of an array"  # what may be asked for

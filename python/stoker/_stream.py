@@ -102,8 +102,8 @@ def hand_out(value: Any, deep: int = 8) -> None:
         if type(value._im) is Recipe:
             value._im.make()
     elif deep and not isinstance(value, (str, bytes, torch.Tensor)):
-        parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else vars(value).values() if hasattr(value, "__dict__") else ()
-        for each in list(parts):
+        inside = value if isinstance(value, (dict, list, tuple)) else getattr(value, "__dict__", ())
+        for each in list(inside.values() if isinstance(inside, dict) else inside):
             hand_out(each, deep - 1)
 
 
