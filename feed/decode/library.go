@@ -155,6 +155,9 @@ func (l *library) readFile() (err error) {
 		if err := checkChunks(l.data); err != nil {
 			return err
 		}
+		if whole = plainPNG(l.data); whole != nil {
+			break
+		}
 		if whole, err = png.Decode(in); err != nil {
 			if tolerant := lenientPNG(l.data); tolerant != nil {
 				whole, err = png.Decode(bytes.NewReader(tolerant))

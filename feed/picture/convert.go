@@ -24,6 +24,7 @@ func compileConvert(c *compiler, a *arguments) {
 // conversions are Image.convert's, by the two modes. To "1" they dither.
 var conversions = map[[2]string]step{
 	{"1", "L"}:      func(*Worker) error { return nil },
+	{deep, whole}:   func(*Worker) error { return nil },
 	{"1", "LA"}:     opaque,
 	{"1", "RGB"}:    triple,
 	{"1", "RGBA"}:   inTurn(triple, opaque),

@@ -65,6 +65,11 @@ func TestOddChunksArePillows(t *testing.T) {
 	compareWithPillow(t, *chains, "--chunks", strconv.Itoa(4**chains), "--seed", *seed)
 }
 
+// TestDeepGreyIsPillows reads grey PNGs of 16 bits and does to them what is known of such.
+func TestDeepGreyIsPillows(t *testing.T) {
+	compareWithPillow(t, *chains/2, "--deep", strconv.Itoa(*chains), "--seed", *seed)
+}
+
 // TestEachOperationIsPillows does each operation alone.
 func TestEachOperationIsPillows(t *testing.T) {
 	compareWithPillow(t, 1000, "--each", "40")

@@ -9,17 +9,20 @@
 //	Run       worker.go     source → planes → step by step → bytes
 //	            geometry.go   crop, resize, flip, expand: folded, by feed/transform
 //	            convert.go, hsv.go, enhance.go, table.go, filter.go, warp.go
+//	            shades.go     grey of 16 bits
 //	            torch.go      what torchvision does to tensors of bytes
 //	            tensor.go     planes → pixels or a tensor
 //
 // A program is {"mode": "RGB", "size": [width, height], "ops": [[name, arguments…], …]}.
 // Mode "Y" is a colour JPEG of which OpenCV reads the brightness alone, and "L" from then on.
+// Grey files of 16 bits have mode "I;16", which converted to "I" stays as it is: two bytes a pixel.
 // Resizes follow Pillow 13, or with "pillow": 12 what all versions before it do.
 // The ops, with null for Python's None:
 //
 //	convert mode                                 Image.convert, to "1" with dithering
 //	crop l t r b                                 Image.crop, rounded already
 //	resize w h filter box|null gap|null          Image.resize; filters by their numbers
+//	deep_resize w h filter                       the same of mode "I", without overshoot
 //	reduce x y box|null                          Image.reduce
 //	transpose method                             Image.transpose
 //	expand l t r b [fill]                        ImageOps.expand

@@ -9,6 +9,7 @@ func init() {
 		"expand":      {5, 5, false, compileExpand},
 		"pad":         {5, 5, false, compilePad},
 		"resize":      {3, 5, false, compileResize},
+		"deep_resize": {3, 3, false, compileDeepResize},
 		"reduce":      {2, 3, false, compileReduce},
 		"transpose":   {1, 1, false, compileTranspose},
 		"affine":      {4, 5, false, compileWarp(affine)},

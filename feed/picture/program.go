@@ -176,6 +176,8 @@ func (c *compiler) compileOp(at int, op []any) error {
 	}
 	a := &arguments{op: at, name: name, list: op[1:]}
 	switch n := len(a.list); {
+	case (c.mode == deep || c.mode == whole) && !ofShades[name]:
+		a.refuse("mode %q", c.mode)
 	case n < known.least || n > known.most:
 		return fmt.Errorf("read program: op %d, %s: %d arguments, %d to %d are expected", at, name, n, known.least,
 			known.most)

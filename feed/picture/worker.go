@@ -47,12 +47,12 @@ type raster struct {
 }
 
 // bands of the modes that a raster can have.
-var bands = map[string]int{"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
+var bands = map[string]int{"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4, deep: 2, whole: 2}
 
 // sources are the modes of files and pixels that are known.
 var sources = map[string]bool{
 	"1": true, "L": true, "P": true, "LA": true, "RGB": true, "RGBA": true, "CMYK": true,
-	"I;16": true,
+	deep: true,
 }
 
 // brightness is a mode of sources: what OpenCV reads of a colour JPEG as grey.
@@ -113,6 +113,9 @@ func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) 
 	need := p.first.colour.SourceArea()
 	if p.readsWhole() {
 		need = image.Rectangle{Max: p.size}
+		if p.mode == deep { // which the decoder has otherwise
+			need = image.Rect(0, 0, 1, 1)
+		}
 	}
 	picture, err := w.decoder.Decode(need)
 	if err != nil {
@@ -146,6 +149,13 @@ func lumaOnly(picture *planes.Picture) (*planes.Picture, error) {
 // keepDecoded makes a decoded file, of a mode that a planes.Picture cannot hold, the picture.
 func (w *Worker) keepDecoded(mode string, picture *planes.Picture) error {
 	out := w.newRaster(picture.Size, bands[mode])
+	if mode == deep {
+		if err := w.decoder.Shades(out.planes[0], out.planes[1]); err != nil {
+			return err
+		}
+		w.replace(out)
+		return nil
+	}
 	colours := out.planes
 	if alpha(mode) || mode == "P" {
 		last := len(colours) - 1
@@ -171,7 +181,7 @@ func (w *Worker) keepDecoded(mode string, picture *planes.Picture) error {
 // splitBands takes pixels apart into the planes of the picture.
 func (w *Worker) splitBands(p *Program, pixels []byte) error {
 	n := bands[p.mode]
-	if n == 0 || p.mode == "P" && p.turned {
+	if n == 0 || (p.mode == "P" || p.mode == deep) && p.turned {
 		return &RefusalError{-1, fmt.Sprintf("pixels of mode %q", p.mode)}
 	}
 	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {

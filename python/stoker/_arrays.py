@@ -25,13 +25,13 @@ import numpy as np
 import torch
 
 from ._bands import band_of, look_of, masked
-from ._job import idle
-from ._pictures import BANDS, Recording, bare, deferred, recording, replace, undoing
-from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of
+from ._job import idle, values_of
+from ._pictures import ALL, DEEP, Recording, bare, deferred, recording, replace, undoing
+from ._plan import ITSELF, Call, Cell, Plan, Steps, call_of
 from ._tensors import Later, per_band, valued
 
 VALUES = "the values of an array"  # what may be asked for
-_DTYPES = {np.dtype(name) for name in ("uint8", "int16", "int32", "int64", "float16", "float32", "float64")}
+_DTYPES = {np.dtype(name) for name in ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64")}
 _BYTES = np.dtype("uint8")
 _SMALL = 64  # numbers of a constant
 _been: set[bool] = set()  # whether there has been one that waited, in this process
@@ -316,8 +316,7 @@ def _planned(later: LaterArray, call: Call) -> Plan | None:
 def _quiet(bands: int, steps: Steps) -> bool:
     """Whether NumPy has nothing to say of the last call, of whatever bytes: no overflow, no division by 0, and no cast
     of what the type does not have, which differs from processor to processor."""
-    values = torch.arange(256, dtype=torch.uint8).expand(bands, 256).reshape(bands, 16, 16).clone()
-    value = steps.begin.of_planes(values)
+    value = steps.begin.of_planes(values_of(bands, steps))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -337,6 +336,20 @@ def _quiet(bands: int, steps: Steps) -> bool:
 def waits(value: Any) -> bool:
     """Whether it is an array that waits."""
     return _waits(value)
+
+
+def waiting(value: Any) -> bool:
+    """Whether there is one in it."""
+    found: list[LaterArray] = []
+    _search(value, found)
+    return any(later.cell.plan is not None for later in found)
+
+
+def settled(value: Any) -> Any:
+    """With real arrays in place of those that have been made."""
+    found: list[LaterArray] = []
+    _search(value, found)
+    return _replaced(value, False) if any(later.cell.plan is None for later in found) else value
 
 
 def _real(value: Any) -> Any:
@@ -364,15 +377,15 @@ def _search(value: Any, found: list[LaterArray]) -> None:
         _search((value.start, value.stop, value.step), found)
 
 
-def _replaced(value: Any) -> Any:
+def _replaced(value: Any, all_of_them: bool = True) -> Any:
     if type(value) is LaterArray:
-        return _made(value)
+        return _made(value) if all_of_them or value.cell.plan is None else value
     if type(value) in (list, tuple):
-        return type(value)(map(_replaced, value))
+        return type(value)(_replaced(each, all_of_them) for each in value)
     if type(value) is dict:
-        return {key: _replaced(each) for key, each in value.items()}
+        return {key: _replaced(each, all_of_them) for key, each in value.items()}
     if type(value) is slice:
-        return slice(*map(_replaced, (value.start, value.stop, value.step)))
+        return slice(*(_replaced(each, all_of_them) for each in (value.start, value.stop, value.step)))
     return value
 
 
@@ -628,7 +641,7 @@ def _taken_as(value: Any, copies: bool, dtype: Any) -> Any:
     if plan is None:
         return None
     later = LaterArray(Cell(plan))
-    return later if dtype in (None, _BYTES) else _after(later, call_of(np.ndarray.astype, (dtype,), {}))
+    return later if dtype in (None, plan.dtype) else _after(later, call_of(np.ndarray.astype, (dtype,), {}))
 
 
 def _same(original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -682,19 +695,19 @@ def _plan_of(image: Any, fixed: bool) -> Plan | None:
     Image = sys.modules["PIL.Image"].Image
     if not isinstance(image, Image) or type(image).__array_interface__ is not Image.__array_interface__:
         return None
-    recipe = None if hasattr(type(image), "__array__") else deferred(image, BANDS)
+    recipe = None if hasattr(type(image), "__array__") else deferred(image, ALL)
     if recipe is None:
         return None
     (width, height), bands = recipe.size, recipe.bands
     if min(width, height) < 2 or not may_wait(found):  # how one with a side of one lies in memory no sample tells
         return None
     found.waited = True
-    look = look_of(bands, fixed)
-    return Plan(recipe.copy(), (), Steps(look, (), look), (), look.shape((height, width, bands)), _BYTES, (height, width, bands))
+    look = look_of(bands, fixed)._replace(dtype=np.dtype(DEEP.get(recipe.mode, "uint8")))
+    return Plan(recipe.copy(), (), Steps(look, (), look), (), look.shape((height, width, bands)), look.dtype, (height, width, bands))
 
 
 def _may(found: Recording) -> bool:
-    return found.again and found.tally.arrays and not _refused[0]
+    return (found.again or found.staged) and found.tally.arrays and not _refused[0]
 
 
 def may_wait(found: Recording) -> bool:
@@ -876,7 +889,7 @@ def settle(batch: Any, found: Recording) -> Any:
     if not found.arrays:
         return batch
     batch = _settled(batch, _DEEP, set())
-    if any(seen() is not None for seen in found.arrays):
+    if found.again and any(seen() is not None for seen in found.arrays):  # else those that a stream's generators hold
         found.tally.arrays = False
         displace(found)
     return batch
@@ -934,6 +947,11 @@ def _displace(holder: Any, kept: dict[int, Any]) -> None:
             for key, each in _pairs(outer):
                 if each is holder:
                     outer[key] = real
+
+
+def refused() -> bool:
+    """Whether none may wait."""
+    return bool(_refused[0])
 
 
 def refuse(found: Recording) -> bool:

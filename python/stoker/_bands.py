@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from . import _pictures
 from ._job import idle, table_of
@@ -134,7 +135,7 @@ def _merge(value: Any, done: Any, merge: Any) -> Any:
 
 def masked(plan: Plan | None, mask: Plan | None, new: float) -> Plan | None:
     """With a number where a mask says so, that was computed of the same picture; None where that is not so."""
-    if plan is None or mask is None or plan.tail or mask.tail or mask.dtype != _BOOL or plan.look.fixed:
+    if plan is None or mask is None or plan.tail or mask.tail or mask.dtype not in _BOOLS or plan.look.fixed:
         return None
     if plan.recipe is None or mask.recipe is None or plan.steps is None or mask.steps is None:
         return None
@@ -145,13 +146,14 @@ def masked(plan: Plan | None, mask: Plan | None, new: float) -> Plan | None:
     begin = plan.steps.begin
     bare = plan._replace(steps=Steps(begin, (), begin), dtype=begin.dtype)
     call = call_of(_put, (plan.steps.calls, mask.steps.calls, new), {})
-    after = made(bare, call, BYTES) if plan.dtype == BYTES and type(new) is int and 0 <= new < 256 else None
+    byte = plan.look.array and plan.dtype == BYTES and type(new) is int and 0 <= new < 256
+    after = made(bare, call, BYTES) if byte else None
     if after is None or after.look != plan.look:
         after = bare.then(call)
     return after if after is not None and after.look == plan.look and after.shape == plan.shape else None
 
 
-_BOOL = np.dtype("bool")
+_BOOLS = {np.dtype("bool"), torch.bool}
 
 
 def _picture(recipe: Recipe) -> tuple[Any, ...]:
@@ -164,6 +166,6 @@ def _put(value: Any, calls: tuple[Call, ...], asked: tuple[Call, ...], new: floa
         mask = call(mask)
     for call in calls:
         value = call(value)
-    value = value.copy("K")
+    value = value.copy("K") if isinstance(value, np.ndarray) else value.clone()
     value[mask] = new
     return value

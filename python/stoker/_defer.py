@@ -28,7 +28,7 @@ from typing import Any
 import torch
 import torch.utils.data._utils as loading
 
-from . import _arrays, _canvas, _further, _judged, _nodes, _opencv, _pictures, _share, _tensors, _trust
+from . import _arrays, _canvas, _further, _judged, _nodes, _pictures, _share, _stream, _tensors, _trust
 from ._deaths import Deaths, patience
 from ._feed import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
 from ._line import Line
@@ -410,9 +410,20 @@ def _fetch_in_place_of(original: Any) -> Any:
         if account is None or Recording.now is not None:  # a data set may iterate a loader of its own
             return original(self, index)
         again = isinstance(self, loading.fetch._MapDatasetFetcher)
-        return fetched(self, account, again, lambda: original(self, index))
+        return fetched(self, account, again, lambda: _gathered(self, original, index))
 
     return fetch
+
+
+def _gathered(fetcher: Any, original: Any, index: Any) -> Any:
+    """What it fetches; where something may wait, it is seen when the samples are put together."""
+    if Recording.now is None:
+        return original(fetcher, index)
+    collate, fetcher.collate_fn = fetcher.collate_fn, _stream.Gathering(fetcher.collate_fn)
+    try:
+        return original(fetcher, index)
+    finally:
+        fetcher.collate_fn = collate
 
 
 def fetched(by: Any, account: _judged.Account, again: bool, fetch: Callable[[], Any]) -> Any:
@@ -440,11 +451,11 @@ def _looked_at(own: dict[str, Any], account: _judged.Account, again: bool, fetch
             _connected()
     if not _ready() or not tally.worth() or _cramped():
         return fetch()
+    recording = Recording(again, tally)
+    recording.stream = "dataset_iter" in own
     if _left > 0:
-        return _compared(fetch, again, tally)
-    if again:
-        return _deferred_or_again(fetch, Recording(True, tally), own.get("dataset"))
-    return _deferred(fetch, Recording(False, tally))
+        return _compared(fetch, recording)
+    return _deferred_or_again(fetch, recording, own.get("dataset")) if again else _deferred(fetch, recording)
 
 
 _SHARED = "/dev/shm"  # where torch has the tensors that it sends, and we have none
@@ -547,6 +558,8 @@ def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
     try:
         with _arrays.standing(recording):
             batch = fetch()
+        if recording.stream and recording.used:
+            _stream.hand_out(batch)
     finally:
         try:
             maker.finish(recording)
@@ -563,17 +576,16 @@ def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
 _left = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches that are to be made twice
 
 
-def _compared(fetch: Callable[[], Any], again: bool, tally: Tally) -> Any:
+def _compared(fetch: Callable[[], Any], recording: Recording) -> Any:
     """A batch of which every picture is made by Pillow as well, and where samples can be asked for again all of it by
     the script alone."""
     global _left
     _left -= 1
     maker.differing = differing = []
     try:
-        recording = Recording(again, tally)
         batch, equal = (
             twice(_share.uncounted()(fetch), lambda: _deferred(fetch, recording))
-            if again
+            if recording.again
             else (_deferred(fetch, recording), True)
         )
     finally:
@@ -636,7 +648,7 @@ _LIBRARIES = tuple(
     f"{os.sep}{name}{os.sep}"
     for name in ("PIL", "torch", "torchvision", "numpy", "stoker", "multiprocessing", "site-packages")
 )
-Recording.needed, Recording.asking = staticmethod(_needed), staticmethod(_asking)
+Recording.needed, Recording.asking, Recording.saying = map(staticmethod, (_needed, _asking, _say))
 
 
 def _ready() -> bool:
@@ -649,9 +661,7 @@ def _ready() -> bool:
     with _preparing:
         if not _trusted(maker.line) or not _pictures.install():
             return False
-        _check_opencv(maker.line)
-        if _further.wanted():
-            _try_further(maker.line)
+        _try_further(maker.line)
         _put_in_place()
     return True
 
@@ -661,6 +671,7 @@ def _put_in_place() -> None:
     _canvas.install()
     _tensors.install(sys.modules)
     _further.install()
+    _stream.install()
 
 
 def _ready_to_fork() -> None:
@@ -691,7 +702,6 @@ def _ends(count: int, job: str | None = None) -> list[socket.socket]:
                 with _lent(_daemon) as line:
                     if not _trusted(line) and _lost:
                         return []
-                    _check_opencv(line)
                     _try_further(line)
             return [_daemon.connect(Wait(math.inf, say)).detach() for _ in range(count)]
         except (StokerError, OSError) as error:
@@ -776,29 +786,11 @@ def _trusted(line: Line) -> bool:
     return True
 
 
-def _check_opencv(line: Line) -> None:
-    """See what may wait of OpenCV, once it has been imported."""
-    if not _checked or not _opencv.begin():
-        return
-    try:
-        left = _trust.check_opencv(line)
-    except Exception as why:  # no daemon, or a fault of ours: OpenCV does it all
-        _say_once(f"OpenCV's arrays are made by OpenCV: its trials ended with {why!r}")
-        return
-    _opencv.wait_but_for(left)
-    if left:
-        _say_once(_trust.say_left_to_opencv(left))
-
-
 def _try_further(line: Line) -> None:
     """See what the daemon may make of what the program has imported by now."""
-    try:
-        left = _further.check(line) if _checked else set()
-    except Exception as why:  # a fault of ours, which is not to end a training
-        _say_once(f"what torchvision makes of tensors is left to it: {why!r}")
-        return
-    if left:
-        _say_once(_trust.say_left(left))
+    if _checked and _further.wanted():
+        for sentence in _further.check(line):
+            _say_once(sentence)
 
 
 _once: set[str] = set()

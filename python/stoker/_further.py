@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from . import _pictures, _readers, _trust, _vision
+from . import _opencv, _pictures, _readers, _trust, _vision
 from ._feed import Gone
 from ._pictures import undoing
 
@@ -14,7 +14,11 @@ from ._pictures import undoing
 class _Group(NamedTuple):
     imported: Callable[[], bool]
     trials: Callable[[], Iterator[Any]]
-    install: Callable[[], None]
+    take: Callable[[set[str]], None]  # what is left to the library
+    say: Callable[[set[str]], str]  # of the same
+    untried: str  # what becomes of it where it could not be tried
+    install: Callable[[], None] = lambda: None
+    told: Callable[[], dict[str, Any]] = dict  # what the library's bytes depend on beside what all do
 
 
 def _operations() -> Iterator[Any]:
@@ -29,10 +33,25 @@ def _decoders() -> Iterator[Any]:
     return _vision_trials.decoders()
 
 
+def _of_opencv() -> Iterator[Any]:
+    from . import _cv_trials
+
+    return _cv_trials.trials()
+
+
+def _leave(left: set[str]) -> None:
+    _pictures.left.update(left | (_vision.FUSED if left & _vision.FUSED else set()))
+
+
+_TENSORS = "what torchvision makes of tensors is left to it"
 _GROUPS = {
-    "v2": _Group(_vision.imported, _operations, _vision.install),
-    "io": _Group(_readers.imported, _decoders, _readers.install),
-}
+    "opencv": _Group(
+        _opencv.is_there, _of_opencv, _opencv.wait_but_for, _opencv.say_left, "OpenCV's arrays are made by OpenCV",
+        told=_opencv.told,
+    ),
+    "v2": _Group(_vision.imported, _operations, _leave, _trust.say_left, _TENSORS, _vision.install),
+    "io": _Group(_readers.imported, _decoders, _leave, _trust.say_left, _TENSORS, _readers.install),
+}  # fmt: skip
 _known: set[str] = set()  # those that were tried
 _failed: set[str] = set()  # and those of which that could not be done, as an older version lacks something
 _installed: set[str] = set()
@@ -43,22 +62,24 @@ def wanted() -> bool:
     return any(name not in _known | _failed and group.imported() for name, group in _GROUPS.items())
 
 
-def check(make: _trust.Make) -> set[str]:
-    """Try what has been imported; what is left of it to the library."""
-    found: set[str] = set()
+def check(make: _trust.Make) -> Iterator[str]:
+    """Try what has been imported, and have the rest left to the library; what is to be said of it."""
     for name, group in _GROUPS.items():
-        if name not in _known | _failed and group.imported():
-            try:
-                found |= _trust.check(make, name, group.trials)
-            except Gone:
-                raise
-            except Exception:
-                _failed.add(name)
-                raise
-            found |= _vision.FUSED if found & _vision.FUSED else set()
-            _known.add(name)
-    _pictures.left.update(found)
-    return found
+        if name in _known | _failed or not group.imported():
+            continue
+        try:
+            left = _trust.check(make, name, group.trials, group.told())
+        except Gone as why:  # the next daemon is asked again
+            yield f"{group.untried} for now: {why}"
+            continue
+        except Exception as why:  # a fault of ours, which is not to end a training
+            _failed.add(name)
+            yield f"{group.untried}: its trials ended with {why!r}"
+            continue
+        _known.add(name)
+        group.take(left)
+        if left:
+            yield group.say(left)
 
 
 def install() -> None:

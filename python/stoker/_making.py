@@ -49,7 +49,8 @@ class Maker:
                     cell.settle(functools.reduce(lambda value, look: look(value), cell.way, first))
 
     def finish(self, recording: Recording) -> None:
-        """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch."""
+        """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch but the pictures
+        of a stream, whose files were seen to be sound."""
         laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
         recording.tensors.clear()
         self.make([later.cell for later in laters], _share.WHOLE)
@@ -62,7 +63,9 @@ class Maker:
         later = None
         for seen in recording.recipes:
             recipe = seen()
-            if recipe is not None:
+            if recipe is not None and recording.stream:  # as its generators hold the last sample
+                recipe.late = True
+            elif recipe is not None:
                 recipe.make()
         recording.recipes.clear()
         rooms.turn()

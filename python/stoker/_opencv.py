@@ -24,11 +24,11 @@ from . import _albucore, _arrays, _bands, _cv_files, _files, _pictures, _share
 from ._arrays import LaterArray
 from ._pictures import Recipe, Source, recording
 from ._plan import call_of
+from ._trust import mark
 
 Handler = Callable[..., Any]
 
-tried = False  # it was compared with OpenCV
-checked = False  # and it is known what of this waits
+checked = False  # it is known what of this waits
 _LONGEST = 1 << 16  # of sides
 _UNCHANGED, _GRAY, _COLOR, _IGNORE, _RGB = -1, 0, 1, 128, 256  # OpenCV's flags
 _BGR_OF: dict[int, tuple[str, ...]] = {  # OpenCV's codes of conversions, as operations
@@ -79,13 +79,20 @@ def is_there() -> bool:
     return "cv2" in sys.modules and hasattr(sys.modules["cv2"], "imdecode")
 
 
-def begin() -> bool:
-    """Whether it is to be compared with OpenCV now: once, when that has been imported."""
-    global tried
-    if tried or not is_there():
-        return False
-    tried = True
-    return True
+def told() -> dict[str, Any]:
+    """What OpenCV's bytes may depend on."""
+    module = sys.modules["cv2"]
+    own = [mark(os.path.join(os.path.dirname(__file__), name)) for name in ("_cv_trials.py", "_opencv.py")]
+    switches = [module.useOptimized(), module.ipp.useIPP() if hasattr(module, "ipp") else False]
+    return {"opencv": [module.__version__, module.getBuildInformation(), *mark(str(module.__file__)), own, switches]}
+
+
+def say_left(left: set[str]) -> str:
+    """A sentence about it."""
+    names = sorted(name.removeprefix("OpenCV's ") for name in left)
+    return (
+        f"left to OpenCV {sys.modules['cv2'].__version__}, whose bytes differ from the daemon's here: {', '.join(names)}"
+    )
 
 
 def wait_but_for(left: set[str]) -> None:

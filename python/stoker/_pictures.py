@@ -32,8 +32,12 @@ Op = tuple[Any, ...]  # name and arguments, of what JSON has
 #: these are left to them. _trust fills it before anything waits.
 left: set[str] = set()
 BANDS = {"L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
+DEEP = {"I;16": "uint16", "I": "int32"}  # grey of 16 bits, from a file and as numbers of 32: by NumPy's names
+ALL = {*BANDS, *DEEP}
 _PLAIN = {"L", "RGB"}  # of which everything below is recorded; of the others copies, parts, turns and conversions
-_CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L"), ("P", "RGB")}
+_CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L"), ("P", "RGB"), ("I;16", "I")}
+_NARROW = (2, 4)  # filters of Image.Resampling that give no shade beyond those that they are given
+DEEP_PNG = "PNG of 16 bits"
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 PIXELS = "the pixels of a picture"  # what may be asked for
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
@@ -87,9 +91,13 @@ class Recording(metaclass=_Now):
 
     needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
     asking: Callable[[], str] = staticmethod(str)  # says which line of the program is at work
+    saying: Callable[[str], None] = staticmethod(lambda sentence: None)  # tells the user
 
     def __init__(self, again: bool, tally: Tally) -> None:
         self.again = again  # whether it can be done once more
+        self.stream = False  # of a loader's own iterator, which goes on where it was
+        self.gathered = False  # all of its samples are there
+        self.staged = False  # a function is at work that can be asked again
         self.tally = tally
         self.newest: Source | None = None
         self.failed = False  # something cannot be made: Pillow would have said so before
@@ -169,18 +177,19 @@ _weakly = weakref.ref
 class Recipe:
     """Stands where Pillow has the core image. Never changes but for being made; each image has one of its own."""
 
-    __slots__ = ("source", "ops", "mode", "size", "value", "__weakref__")
+    __slots__ = ("source", "ops", "mode", "size", "value", "late", "__weakref__")
     readonly = 0  # Pillow asks that of the core
 
     def __init__(self, source: Source, ops: tuple[Op, ...], mode: str, size: tuple[int, int]) -> None:
         self.source, self.ops, self.mode, self.size = source, ops, mode, size
         self.value: Any = None  # the real core, once made
+        self.late = False  # its fetch has ended: it is made when somebody asks
         if found := getattr(_thread, "recording", None):
             found.recipes.append(_weakly(self))
 
     @property
     def bands(self) -> int:
-        return BANDS[self.mode]
+        return BANDS.get(self.mode, 1)
 
     def then(self, *op: Any, mode: str | None = None, size: tuple[int, int] | None = None) -> Recipe:
         ops = self.ops
@@ -221,6 +230,8 @@ class Recipe:
         return self.make().crop(box)
 
     def resize(self, size: tuple[int, int], resample: int, box: tuple[float, ...]) -> Any:
+        if self.mode in DEEP:
+            return self._resize_shades(size, resample, box)
         if box == (0, 0, *self.size) and type(size) is tuple and len(size) == 2:  # as it mostly is
             width, height = size
             sides = type(width) is type(height) is int and 0 < width < _LIMIT and 0 < height < _LIMIT
@@ -233,6 +244,12 @@ class Recipe:
             if inside and 0 < width < _LIMIT and 0 < height < _LIMIT and kind in _FILTERS:
                 whole = (left, top, right, bottom) == (0, 0, *self.size)
                 return self.then("resize", width, height, kind, None if whole else numbers[2], size=(width, height))
+        return self.make().resize(size, resample, box)
+
+    def _resize_shades(self, size: Any, resample: Any, box: Any) -> Any:
+        plain = type(size) is tuple and len(size) == 2 and all(type(side) is int and 0 < side < _LIMIT for side in size)
+        if plain and self.mode == "I" and box == (0, 0, *self.size) and type(resample) is not bool and resample in _NARROW:
+            return self.then("deep_resize", *size, int(resample), size=size)
         return self.make().resize(size, resample, box)
 
     def reduce(self, factor: tuple[int, int], box: tuple[int, int, int, int]) -> Any:
@@ -267,7 +284,7 @@ class Recipe:
 
     def gaussian_blur(self, radius: tuple[float, float], *passes: Any) -> Any:
         radii = _floats((radius, radius) if type(radius) in (int, float) else radius)  # Pillow 10 has one number
-        if self.mode != "P" and not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
+        if self.mode != "P" and self.mode not in DEEP and not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
             return self.then("gaussian_blur", *radii)
         return self.make().gaussian_blur(radius, *passes)
 
@@ -327,7 +344,12 @@ def deferred(image: Any, modes: Container[str] = _PLAIN) -> Recipe | None:
         recipe = _defer(image)
     if type(recipe) is not Recipe or recipe.value is not None or recipe.mode not in modes:
         return None
-    return recipe if getattr(_thread, "recording", None) else None
+    if not getattr(_thread, "recording", None):
+        return None
+    if recipe.late:  # a program that keeps pictures would have each fetch decode them
+        recipe.make()
+        return None
+    return recipe
 
 
 def _defer(image: Any) -> Recipe | None:
@@ -382,13 +404,14 @@ def _plain(image: Any, trusting: bool) -> bool:
     decoder, extents, offset, told = image.tile[0]
     if image.format == "JPEG":
         return mode in _PLAIN and (decoder, extents, offset, told) == ("jpeg", (0, 0, *size), 0, (mode, ""))
-    veiled = mode == "P" and "transparency" in image.info
+    veiled = mode in ("P", "I;16") and "transparency" in image.info
+    raw = "I;16B" if mode == "I;16" and sys.byteorder == "little" and DEEP_PNG not in left else mode
     return (
         trusting
         and not veiled
         and not image.is_animated
-        and mode in BANDS
-        and (decoder, extents, told) == ("zip", (0, 0, *size), mode)
+        and (mode in BANDS or raw != mode)
+        and (decoder, extents, told) == ("zip", (0, 0, *size), raw)
     )
 
 
@@ -508,6 +531,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "resize": lambda image, w, h, kind, box: image._new(
         image.im.resize((w, h), kind, tuple(box or (0, 0, *image.size)))
     ),
+    "deep_resize": lambda image, w, h, kind: image._new(image.im.resize((w, h), kind, (0, 0, *image.size))),
     "reduce": lambda image, x, y, box: image._new(image.im.reduce((x, y), tuple(box))),
     "transpose": lambda image, method: image._new(image.im.transpose(method)),
     "affine": _transformed(0),
@@ -654,7 +678,7 @@ def _core_in_place_of(original: Any) -> Any:
                     if self._im is recipe:
                         self._im = recipe.make()
             return original(self)
-        if recipe.value is None and getattr(_thread, "recording", None):
+        if recipe.value is None and not recipe.late and getattr(_thread, "recording", None):
             if _caller(1).f_code in _callers or getattr(_thread, "lent", None) is recipe:
                 return recipe
             Recording.needed(PIXELS)
@@ -680,7 +704,7 @@ def _load_in_place_of(original: Any) -> Any:
 def _load_file_in_place_of(original: Any) -> Any:
     @like(original)
     def load(self: Any) -> Any:
-        if deferred(self, BANDS):
+        if deferred(self, ALL):
             return _Pixels(self)
         if self.tile:
             _share.loaded(self, Recording.asking if recording() else None)

@@ -314,7 +314,7 @@ _NEVER = None, None
 
 _TORCH = {
     np.dtype(name): getattr(torch, name)
-    for name in ("bool", "uint8", "float16", "float32", "float64", "int32", "int64", "int16")
+    for name in ("bool", "uint8", "uint16", "float16", "float32", "float64", "int32", "int64", "int16")
 }
 
 
@@ -341,13 +341,22 @@ class _Indexing:
         at = 0
         for each in full:
             if each is None:
-                if not look.array:  # a stride of its own
+                step = "0" if look.array else self.step_of_one(at, full)
+                if step is None:
                     return None
-                self.axes, self.steps = self.axes + "1", [*self.steps, "0"]
+                self.axes, self.steps = self.axes + "1", [*self.steps, step]
             elif not self.take(at, each):
                 return None
             at += each is not None
         return self.made()
+
+    def step_of_one(self, at: int, keys: list[Any]) -> str | None:
+        """The step of a new axis of one in front of another, as torch has it: past all of that."""
+        look = self.look
+        if look.cut or any(each is not None and each != slice(None) for each in keys):
+            return None
+        letters = look.steps[at] + look.axes[at].strip("1") if at < len(look.axes) else ""
+        return "".join(letter for letter in _NAMES if letter in letters)
 
     def take(self, at: int, each: Any) -> bool:
         axis, step = self.look.axes[at], self.look.steps[at]

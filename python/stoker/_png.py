@@ -9,18 +9,18 @@ from __future__ import annotations
 import struct
 import zlib
 
-_KINDS = {"L": 0, "RGB": 2, "P": 3, "LA": 4, "RGBA": 6}
+_KINDS = {"L": 0, "I;16": 0, "RGB": 2, "P": 3, "LA": 4, "RGBA": 6}
 _NOT_STILL = {b"acTL", b"fcTL", b"fdAT"}
 
 
 def sound(data: bytes | memoryview, mode: str, size: tuple[int, int], palette: bytes) -> int:
     """Where Pillow stops reading; 0 where it had better look at it.
 
-    A still picture of eight bits a band, as its header told Pillow, not interlaced, with nothing but the end behind
+    A still picture of eight bits a band, or of 16 in grey, as its header told Pillow, not interlaced, with nothing but the end behind
     its pixels.
     """
     header, view, at, pixels = (
-        struct.pack(">2I5B", *size, 8, _KINDS.get(mode, 255), 0, 0, 0),
+        struct.pack(">2I5B", *size, 16 if mode == "I;16" else 8, _KINDS.get(mode, 255), 0, 0, 0),
         memoryview(data),
         8,
         False,

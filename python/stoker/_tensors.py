@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch.multiprocessing import reductions
 
-from . import _blurs, _share
+from . import _bands, _blurs, _share
+from ._job import table_of
 from ._making import maker
 from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace, undoing
 from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of, plan_of
@@ -26,14 +27,16 @@ from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of, plan_of
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
 _ARITHMETIC = {_aten.add.Tensor, _aten.sub.Tensor, _aten.mul.Tensor, _aten.div.Tensor}
-_DTYPES = {torch.uint8, torch.float16, torch.bfloat16, torch.float32, torch.float64}
+_COMPARISONS = {_aten.eq.Scalar, _aten.ne.Scalar, _aten.lt.Scalar, _aten.le.Scalar, _aten.gt.Scalar, _aten.ge.Scalar}
+_INTEGERS = {torch.uint8, torch.int16, torch.int32, torch.int64}
+_DTYPES = {*_INTEGERS, torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
 # What can be asked of a Later without making it: its looks, and what goes through __torch_dispatch__.
 _KNOWN = set(
     "shape dtype ndim device layout requires_grad is_leaf grad_fn names is_sparse is_nested is_quantized "
     "is_cuda is_cpu is_mps is_meta"
     " size dim stride numel nelement is_floating_point is_complex is_contiguous element_size type get_device"
-    " clone detach to float half bfloat16 double contiguous add sub mul div add_ sub_ mul_ div_ flip permute view".split()
+    " clone detach to float half bfloat16 double short int long contiguous add sub mul div add_ sub_ mul_ div_ flip permute unsqueeze view".split()
 )
 VALUES = "the values of a tensor"  # what may be asked for
 _OWN = {
@@ -125,6 +128,11 @@ class Later(torch.Tensor, metaclass=_Posing):
         same = tuple(sides) == tuple(self.shape)  # as some make sure of
         return self._view(lambda plan: plan if same else None, lambda value: value.view(*shape))
 
+    def unsqueeze(self, dim: Any) -> Any:
+        rank = len(self.shape) + 1
+        keys = (*[slice(None)] * (dim % rank), None) if type(dim) is int and -rank <= dim < rank else None
+        return self._view(lambda plan: keys and plan.indexed(keys), lambda value: value.unsqueeze(dim))
+
     def _view(self, change: Any, look: Any) -> Any:
         """What another look at the same memory gives, where that can wait."""
         cell = self.cell
@@ -136,6 +144,9 @@ class Later(torch.Tensor, metaclass=_Posing):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         cell = self.cell
+        if isinstance(key, Later) and type(value) in (int, float) and cell.plan and key.cell.plan and recording():
+            if cell.change(_bands.masked(cell.plan, key.cell.plan, value)):
+                return
         keys = key if type(key) is tuple else (key,)
         plain = all(
             k is Ellipsis
@@ -146,7 +157,7 @@ class Later(torch.Tensor, metaclass=_Posing):
         )
         plan = cell.plan.set(key, _kept(value)) if cell.plan and plain and _constant(value) else None
         if not cell.change(plan):
-            self.real()[key] = _real(value)
+            self.real()[_real(key)] = _real(value)
 
     def __repr__(self, **kwargs: Any) -> str:
         return self.real().__repr__(**kwargs)
@@ -172,7 +183,10 @@ def valued(cell: Cell, what: str, others: Sequence[Cell] = ()) -> Any:
             Recording.needed(what)
         beside = [*others, *_beside(cell)]
         alone = not beside and cell.plan is not None and not cell.plan.parts
+        source = None if cell.plan is None or cell.plan.recipe is None else cell.plan.recipe.source
         maker.make([cell, *beside], _share.PART if alone else _share.WHOLE)
+        if source is not None and (found := recording()) and not found.gathered:  # what follows is done here
+            _share.went(source, _share.PART)
     assert cell.value is not None
     return cell.value
 
@@ -183,7 +197,7 @@ def _beside(cell: Cell) -> list[Cell]:
     found, plan = recording(), cell.plan
     if found is None or plan is None or plan.recipe is None:
         return []
-    if plan.recipe.source is found.newest:
+    if plan.recipe.source is found.newest and not found.gathered:
         found.tally.single += 1
         return []
     laters = [later for later in (seen() for seen in found.tensors) if later is not None]
@@ -204,7 +218,9 @@ def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
         fits = kwargs.keys() <= {"alpha"} and len(rest) == 1 and (other is ITSELF or _fits(plan, other))
         after = plan.then(call_of(func, (other,), kwargs)) if fits else _added(plan, func, rest, kwargs)
     elif func is _aten.clone.default or func is _aten._to_copy.default:
-        after = plan.then(call_of(func, (), kwargs)) if not rest and _copies(kwargs) else None
+        after = plan.then(call_of(func, (), kwargs)) if not rest and _copies(kwargs) and _has_room(plan, kwargs) else None
+    elif func in _COMPARISONS:
+        after = plan.then(call_of(func, rest, {})) if len(rest) == 1 and type(rest[0]) in (int, float) and not kwargs else None
     else:
         after = None
     if after is None:
@@ -242,6 +258,17 @@ def _copies(kwargs: dict[str, Any]) -> bool:
     )
     known = kwargs.keys() <= {"dtype", "memory_format", "non_blocking", "device", "layout", "pin_memory"}
     return known and not elsewhere and kwargs.get("dtype") in (None, *_DTYPES)
+
+
+def _has_room(plan: Plan, kwargs: dict[str, Any]) -> bool:
+    """Whether the type that is copied to has all of the values: what others become differs from processor to processor."""
+    dtype = kwargs.get("dtype")
+    if dtype not in _INTEGERS or not plan.dtype.is_floating_point:
+        return True
+    if plan.tail or plan.recipe is None or plan.steps is None:
+        return False
+    values, limits = table_of(plan.recipe.bands, plan.steps), torch.iinfo(dtype)
+    return bool(torch.isfinite(values).all()) and limits.min <= float(values.min()) and float(values.max()) <= limits.max
 
 
 def _fits(plan: Plan, constant: Any) -> bool:
@@ -356,12 +383,18 @@ _LOOKS = {
     (False, False): Look("1HW", ("", "W", ""), torch.uint8, False),
 }  # by whether there are several bands, and whether row by row, which torch takes a single band for anyway
 _BEGUN = {key: Steps(look, (), look) for key, look in _LOOKS.items()}
+_WHOLE_NUMBERS = _LOOKS[False, False]._replace(dtype=torch.int32)
+_SHADES = Steps(_WHOLE_NUMBERS, (), _WHOLE_NUMBERS)  # of mode "I"
 
 
 # Putting it in place.
 
 
 def _to_tensor(original: Any, pic: Any) -> Any:
+    shades = deferred(pic, ("I",))
+    if shades is not None and min(shades.size) >= 2:
+        width, height = shades.size
+        return Later(Cell(plan_of((shades, (), _SHADES, (), (1, height, width), torch.int32, (height, width, 1)))))
     plan = _plan_of(pic, rows=False)
     after = plan and plan.then(*_scalers(torch.get_default_dtype()))
     return original(pic) if after is None else Later(Cell(after))

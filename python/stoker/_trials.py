@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from ._job import Job, pixels
-from ._pictures import Op, Recipe, Source, by_pillow
+from ._pictures import DEEP_PNG, Op, Recipe, Source, by_pillow
 from ._plan import Call, Look, Steps, call_of
 
 _aten = torch.ops.aten
@@ -35,6 +35,8 @@ _ROWS: list[tuple[str, str, list[list[Op]]]] = [
     ("JPEG", "RGB420 RGB444 RGB422 RGB420p RGB420w L Lp", [[]]),
     ("JPEG", "RGB420w", [[("crop", 17, 11, 98, 70), ("resize", 33, 33, 2, None)]]),
     ("PNG", "L P LA RGB RGBA", [[]]),
+    (DEEP_PNG, "I16", [[], [("crop", 3, 5, 20, 18)], [("crop", -3, 5, 20, 90)], [("convert", "I")], [("transpose", 0)], [("transpose", 2)]]),
+    ("deep_resize", "I16", [[("convert", "I"), ("deep_resize", *to, kind)] for to in ((17, 13), (47, 61), (90, 9)) for kind in (2, 4)]),
     ("convert", "L LA P RGB RGBA", [[("convert", mode)] for mode in ("L", "RGB")]),
     ("convert", "L RGB", [[("convert", mode)] for mode in ("LA", "RGBA")]),
     ("crop", "L RGB RGBA", [[("crop", 3, 5, 20, 18)], [("crop", -3, 5, 20, 90)]]),
@@ -147,6 +149,9 @@ def sources() -> dict[str, Source]:
         ("RGBw", "RGB", _WIDE),
     ):
         found[name] = written(drawn(mode, *size), "PNG", compress_level=1)
+    rows, columns = np.mgrid[:27, :33]
+    shades = np.where(columns < 16, 1999 * columns + 257 * rows, np.frombuffer(chance.randbytes(2 * rows.size), np.uint16).reshape(rows.shape))
+    found["I16"] = written(Image.fromarray(shades.astype(np.uint16)), "PNG", compress_level=1)
     found["RGBb"] = written(drawn("RGB", 65, 39, True), "PNG", compress_level=1)  # what overshoots
     for name, mode, size, how in (
         ("RGB420", "RGB", (33, 27), {"quality": 60, "subsampling": 2}),

@@ -37,7 +37,9 @@ class Unfit(Exception):
 Make = Callable[[list["Job"]], "list[Job] | None"]  # as a Line's
 
 
-def check(make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None = None) -> set[str]:
+def check(
+    make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None = None, told: dict[str, Any] | None = None
+) -> set[str]:
     """What is left to the libraries. If that is not known, the daemon makes all that can be tried, of a kind."""
     names: set[str] = set()
 
@@ -49,17 +51,10 @@ def check(make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None
     def may_be_kept(found: set[str]) -> bool:
         return not names or not found >= names  # where all differ the fault may pass
 
-    found = _known(_key(kind), lambda: _try(make, named) if trials else _try(make), may_be_kept)
+    found = _known(_key(kind, **(told or {})), lambda: _try(make, named) if trials else _try(make), may_be_kept)
     if {"JPEG", "PNG"} <= found:
         raise Unfit(f"the daemon's bytes are not those of Pillow {_pillow().__version__} here")
     return found
-
-
-def check_opencv(make: Make) -> set[str]:
-    """What is left to OpenCV, which has been imported."""
-    from ._cv_trials import trials
-
-    return _known(_key(opencv=_opencv()), lambda: _try(make, trials))
 
 
 def _known(key: str, attempt: Callable[[], set[str]], keep: Callable[[set[str]], bool] | None = None) -> set[str]:
@@ -107,22 +102,14 @@ def _pillow() -> Any:
 # Where it is kept.
 
 
-def _opencv() -> list[Any]:
-    """What OpenCV's bytes may depend on."""
-    module = sys.modules["cv2"]
-    own = [_mark(os.path.join(os.path.dirname(__file__), name)) for name in ("_cv_trials.py", "_opencv.py")]
-    switches = [module.useOptimized(), module.ipp.useIPP() if hasattr(module, "ipp") else False]
-    return [module.__version__, module.getBuildInformation(), *_mark(str(module.__file__)), own, switches]
-
-
 def _key(kind: str = "", **more: Any) -> str:
     """A digest of all that the bytes may depend on."""
     core, here = _pillow().core, os.path.dirname(__file__)
     tried = ("_trials.py", "_vision_trials.py") if kind else ("_trials.py",)
     told = {
-        "stoker": [__version__, *_mark(find_binary()), *(each for name in tried for each in _mark(os.path.join(here, name)))],
+        "stoker": [__version__, *mark(find_binary()), *(each for name in tried for each in mark(os.path.join(here, name)))],
         "kind": [kind, _capability()],
-        "pillow": [_pillow().__version__, *_mark(core.__file__)],
+        "pillow": [_pillow().__version__, *mark(core.__file__)],
         "libraries": {name: str(getattr(core, name, "")) for name in ("jpeglib_version", "libjpeg_turbo_version", "zlib_version")},
         "versions": {name: _version(name) for name in ("numpy", "torch", "torchvision")},
         "python": platform.python_version(),
@@ -138,7 +125,7 @@ def _capability() -> str:
     return str(torch.backends.cpu.get_cpu_capability()) if torch is not None else ""
 
 
-def _mark(path: str) -> list[Any]:
+def mark(path: str) -> list[Any]:
     """What changes when another file comes in its place."""
     with contextlib.suppress(OSError):
         found = os.stat(path)
@@ -214,14 +201,6 @@ def _pristine() -> bool:
     methods = (getattr(image.Image, name) for name in ("convert", "point", "transform", "_new"))
     files = [getattr(getattr(method, "__code__", None), "co_filename", "") for method in methods]
     return all(os.path.dirname(file) in homes for file in files)
-
-
-def say_left_to_opencv(left: set[str]) -> str:
-    """A sentence about it."""
-    names = sorted(name.removeprefix("OpenCV's ") for name in left)
-    return (
-        f"left to OpenCV {sys.modules['cv2'].__version__}, whose bytes differ from the daemon's here: {', '.join(names)}"
-    )
 
 
 def say_left(left: set[str]) -> str:

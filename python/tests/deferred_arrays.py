@@ -116,6 +116,63 @@ class Segmented(Pictures):
         return F.to_tensor(image), torch.as_tensor(np.array(mask), dtype=torch.int64), torch.from_numpy(np.array(mask)).long(), torch.from_numpy(np.array(mask, dtype=np.int32))
 
 
+class Labelled(Pictures):
+    """Masks of which some values become others, as SPADE, semantic-segmentation-pytorch and the like have them."""
+
+    def __getitem__(self, index):
+        path, _ = self.files[index]
+        mask = Image.open(os.path.join(self.masks, os.path.basename(path)[:2] + ".png")).resize((SIDE, SIDE), 0)
+        spade, label = F.to_tensor(mask) * 255.0, torch.from_numpy(np.array(mask)).long() - 1
+        spade[spade == 3] = 20
+        label[label < 0] = 255
+        few = F.pil_to_tensor(mask)
+        few[few >= 2] = 1
+        values = np.array(mask, dtype=np.float32)
+        values[np.array(mask) == 4] = 0.5
+        return spade, label, few, few != 1, values, torch.from_numpy(values).int(), F.to_tensor(mask).mul(300).short()
+
+
+class Odd(Labelled):
+    """What of that is done there and then: masks of other pictures, views, values that a type does not have."""
+
+    def __getitem__(self, index):
+        path, _ = self.files[index]
+        mask = Image.open(os.path.join(self.masks, os.path.basename(path)[:2] + ".png")).resize((SIDE, SIDE), 0)
+        one, other = F.to_tensor(mask) * 255, F.to_tensor(mask.transpose(Image.Transpose.FLIP_LEFT_RIGHT)) * 255
+        one[other == 2] = 9
+        whole = torch.from_numpy(np.array(mask))
+        view = whole[2:9]
+        whole[whole == 1] = 7
+        taken = F.to_tensor(mask)[F.to_tensor(mask) > 0.01].sum()
+        return one, view, whole, taken, (F.to_tensor(mask) * 255 - 2).int(), (F.to_tensor(mask) * 1e9).long(), F.to_tensor(mask) == 0, (F.to_tensor(mask) == 0).float().mean()
+
+
+class Deep(Pictures):
+    """Grey of 16 bits, as arrays, resized as whole numbers of 32 bits, and what stays Pillow's."""
+
+    def __getitem__(self, index):
+        path, _ = self.files[index]
+        image = Image.open(os.path.join(os.path.dirname(self.masks), "deep", os.path.basename(path)[:2] + ".png"))
+        assert image.mode == "I;16"
+        array = np.array(image)
+        assert array.dtype == np.uint16
+        turned = image.convert("I").transpose(Image.Transpose.FLIP_LEFT_RIGHT).resize((30, 20), Image.Resampling.BILINEAR)
+        cut = T.Compose([T.Resize((20, 24)), T.CenterCrop(16), T.ToTensor()])(image.convert("I")).float() / 65535
+        return (
+            self.read(image),
+            torch.from_numpy(array.astype(np.float32) / 65535)[None], torch.from_numpy(array).float().unsqueeze(2), ((2 * (array.astype(np.float32) / 65535) - 1) * 1024)[:9, ::-1], np.array(turned), F.to_tensor(turned), cut,
+            np.asarray(image.crop((2, 1, 30, 9)), dtype=np.int32), np.array(image.convert("I").resize((9, 80), Image.Resampling.BOX)), np.array(image.transpose(Image.Transpose.ROTATE_90))[:9, :8], np.array(image, dtype=np.uint16)[:9, :9],
+            torch.from_numpy(np.array(image.crop((-2, -1, 30, 9)))).float(),
+        )  # fmt: skip
+
+
+def others(image):
+    """What a grey of 16 bits is asked for besides."""
+    made = [image.convert("I").resize((9, 8), kind) for kind in range(6)] + [image.resize((9, 8)), image.convert("L").crop((0, 0, 9, 8)), image.convert("F").resize((9, 8)), image.point(lambda v: v * 2 + 1).crop((0, 0, 9, 8)), image.convert("I").crop((-1, -1, 8, 7))]
+    told = [image.getextrema(), image.convert("I").getpixel((3, 4)), image.histogram()[:9], image.convert("RGB").crop((0, 0, 9, 8)).tobytes().hex(), image.tobytes()[:40].hex(), image.info]
+    return [np.array(each) for each in made], [each.tobytes().hex() for each in made], repr(told), np.array(image).max(), F.pil_to_tensor(image)[..., :9, :9]
+
+
 def hugging(path):
     """transformers' image processors, where they work with NumPy."""
     image = np.array(opened(path).resize((SIDE, SIDE), Image.Resampling.BILINEAR))
@@ -266,6 +323,11 @@ def caught(path):
         return torch.zeros(3), array, array[0]
 
 
+def lists_of(samples):
+    """Of samples of several sizes."""
+    return [torch.stack(column) if isinstance(column[0], torch.Tensor) and len({each.shape for each in column}) == 1 else list(column) for column in zip(*samples)]
+
+
 PIPELINES = {
     "DiT": custom(lambda path: T.Compose([T.RandomHorizontalFlip(), *pipelines.TAIL])(dit(path))),
     "guided diffusion": custom(guided),
@@ -274,6 +336,10 @@ PIPELINES = {
     "pix2pix": custom(pix2pix),
     "U-2-Net": lambda root: (U2net(root), {}),
     "segmented": lambda root: (Segmented(root, None), {}),
+    "labelled": lambda root: (Labelled(root, None), {}),
+    "labelled oddly": lambda root: (Odd(root, None), {}),
+    "deep": lambda root: (Deep(root, lambda image: 0), {"collate_fn": lists_of}),
+    "deep and others": lambda root: (Deep(root, others), {"collate_fn": list}),
     "Hugging Face": custom(hugging),
     "permuted": custom(lambda path: torch.from_numpy(np.array(opened(path).resize((SIDE, SIDE)))).permute(2, 0, 1) / 255),
     "normalized": custom(normalized),

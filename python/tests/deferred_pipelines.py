@@ -50,6 +50,9 @@ def make_images(root):
             **({} if format == "PNG" else {"quality": 85, "progressive": number % 4 == 1, "subsampling": number % 3, **more}),
         )  # fmt: skip
         Image.fromarray(rng.integers(0, 5, size[::-1], dtype=np.uint8)).save(os.path.join(root, "masks", f"{number:02d}.png"))
+        os.makedirs(os.path.join(root, "deep"), exist_ok=True)
+        shades = np.random.default_rng(number).integers(0, 1 << 16, (9, 12), dtype=np.uint16)
+        Image.fromarray(np.kron(shades, np.ones((1 + number % 8, 9), np.uint16))).save(os.path.join(root, "deep", f"{number:02d}.png"))
 
 
 def make_pngs():

@@ -28,7 +28,7 @@ except ImportError:
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Where nothing is asked for before the batch is there.
-WAITING = {"DiT", "guided diffusion", "EDM", "taming", "pix2pix", "Hugging Face", "permuted", "normalized", "single array"}
+WAITING = {"DiT", "guided diffusion", "EDM", "taming", "pix2pix", "labelled", "deep", "Hugging Face", "permuted", "normalized", "single array"}
 
 # What takes NumPy's own type alone, or is C code that asks item by item: raises, so that the fetch is done again without.
 STRICT = {

@@ -15,7 +15,7 @@ try:
     import torch
     from test_deferred_arrays import BINARY, ArraysCase, hashed
 
-    from stoker import _cv_files, _cv_trials, _defer, _line, _making, _opencv, _pictures, _trust
+    from stoker import _cv_files, _cv_trials, _defer, _further, _line, _making, _opencv, _pictures, _trust
 except ImportError:
     cv2, ArraysCase, BINARY = None, unittest.TestCase, None
 else:
@@ -40,7 +40,8 @@ class OpenCVCase(ArraysCase):
     def setUp(self):
         super().setUp()
         self.addCleanup(_trust.trust, set(_pictures.left))
-        self.enterContext(mock.patch.multiple(_opencv, tried=True, checked=True, dear=set))
+        self.enterContext(mock.patch.multiple(_opencv, checked=True, dear=set))
+        self.enterContext(mock.patch.object(_further, "_known", {"opencv"}))
 
     def assertEqualAlone(self, name, workers):
         data = pipelines.Files(self.root, pipelines.pipelines()[name])
@@ -191,8 +192,11 @@ class FedTest(OpenCVCase):
 
     def test_checked(self):
         """What OpenCV does faster is left to it, as is what differs."""
-        with mock.patch.multiple(_opencv, tried=False, checked=False, dear=lambda: {_opencv.AFFINE, _opencv.WHOLE}):
-            with mock.patch.object(_trust, "check_opencv", lambda line: {"OpenCV's gray"}), mock.patch.object(_defer, "_say_once") as said:
+        def tried(line, kind, *rest):
+            return {"OpenCV's gray"} if kind == "opencv" else set()
+
+        with mock.patch.multiple(_opencv, checked=False, dear=lambda: {_opencv.AFFINE, _opencv.WHOLE}), mock.patch.object(_further, "_known", set()):
+            with mock.patch.object(_trust, "check", tried), mock.patch.object(_defer, "_say_once") as said:
                 self.assertTrue(_defer._connected() and _defer._ready())
             self.assertTrue(_opencv.checked)
         self.assertLessEqual({_opencv.AFFINE, "OpenCV's gray"}, _pictures.left)

@@ -4,6 +4,7 @@
     python chains.py --odd FOLDER                       records of the files in it, each with a few chains
     python chains.py --chunks 2000                      records of PNGs whose chunks are odd, doubled, cut or missing
     python chains.py --opencv --each 100                of OpenCV's operations
+    python chains.py --deep 100                         of grey PNGs of 16 bits
     python chains.py --each 100                         so many records of each operation alone
     python chains.py --write chains.json --count 620    a fixed choice of them, as digests, for machines without Pillow
     python chains.py --torch --write chains-torch.json --count 120    of torchvision's operations on tensors alone
@@ -617,6 +618,45 @@ def odd_chunks(count, seed):
         record({"mode": mode, "size": size, "ops": [["convert", "RGB"]]} | OLDER, "file decode odd PNG", data, result)
 
 
+PASSES = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]  # of Adam7
+
+
+def deep(count, seed):
+    """Grey PNGs of 16 bits with rows of all filters, some of them interlaced or cut, and what is done to them."""
+    for i in range(count):
+        r = random.Random(f"{seed} deep {i}")
+        size, laced = (r.randint(1, 70), r.randint(1, 50)), r.random() < 0.2
+        parts = [(-(-(size[0] - x) // dx), -(-(size[1] - y) // dy)) for x, y, dx, dy in PASSES] if laced else [size]
+        smooth = r.random() < 0.5
+        rows = b"".join(bytes([r.randrange(5)]) + drawn(2 * w, r.randrange(1 << 16), smooth).tobytes() for w, h in parts if w > 0 for _ in range(max(h, 0)))
+        packed, header = zlib.compress(rows, r.randint(0, 9)), struct.pack(">2I5B", *size, 16, 0, 0, 0, laced)
+        if r.random() < 0.05:
+            packed = packed[: r.randrange(len(packed))]
+        cut = r.randrange(len(packed) + 1)
+        body = [chunk(b"IHDR", header), *([chunk(b"tRNS", b"\1\2")] if r.random() < 0.1 else []), chunk(b"IDAT", packed[:cut]), chunk(b"IDAT", packed[cut:]), chunk(b"IEND", b"")]
+        data = b"\x89PNG\r\n\x1a\n" + b"".join(body)
+        ops, result, name = [], b"", "deep decode"
+        try:
+            im = Image.open(io.BytesIO(data))
+            if im.mode != "I;16":  # an older Pillow
+                continue
+            im.load()
+            for _ in range(r.randint(0, 4)):
+                if im.mode == "I" and r.random() < 0.5:
+                    op = ["deep_resize", near(r, im.width), near(r, im.height), r.choice([2, 2, 4])]
+                    im, name = im.resize(tuple(op[1:3]), op[3]), "deep_resize"
+                elif im.mode == "I;16" and r.random() < 0.5:
+                    op, im = ["convert", "I"], im.convert("I")
+                else:
+                    op, do = r.choice([crop, transpose])(r, im)
+                    im = do()
+                ops.append(op)
+            result = np.asarray(im).astype("<u2").tobytes()
+        except Exception:
+            pass
+        record({"mode": "I;16", "size": size, "ops": ops} | OLDER, f"file {name}", data, result)
+
+
 def write(path, count):
     cases = []
     for i in range(count):
@@ -634,6 +674,7 @@ if __name__ == "__main__":
     parser.add_argument("--odd")
     parser.add_argument("--chunks", type=int)
     parser.add_argument("--each", type=int)
+    parser.add_argument("--deep", type=int)
     parser.add_argument("--torch", action="store_true", help="torchvision's operations on tensors alone")
     parser.add_argument("--opencv", action="store_true", help="OpenCV's operations alone")
     parser.add_argument("--write")
@@ -653,6 +694,8 @@ if __name__ == "__main__":
         odd(args.odd)
     if args.chunks:
         odd_chunks(args.chunks, args.seed)
+    if args.deep:
+        deep(args.deep, args.seed)
     if args.each:
         each(args.each)
     if args.stream:
