@@ -147,6 +147,10 @@ func unfilter(filter byte, row, above []byte, each int) {
 			row[i] += uint8((int(row[i-each]) + int(above[i])) / 2)
 		}
 	case 4:
+		if each == 3 {
+			paethOfColours(row, above)
+			return
+		}
 		for band := range each {
 			paeth(row[band:], above[band:], each)
 		}
@@ -158,20 +162,38 @@ func paeth(row, above []byte, each int) {
 	left, corner := 0, 0
 	for i := 0; i < len(row); i += each {
 		up := int(above[i])
-		a, b := up-corner, left-corner
-		c := a + b
-		if a = max(a, -a); c < 0 {
-			c = -c
-		}
-		b = max(b, -b)
-		switch {
-		case a <= b && a <= c:
-		case b <= c:
-			left = up
-		default:
-			left = corner
-		}
-		left = (left + int(row[i])) & 255
+		left = (nearestOf(left, up, corner) + int(row[i])) & 255
 		row[i], corner = uint8(left), up
 	}
+}
+
+// paethOfColours does three bytes of each pixel at once: none waits for another.
+func paethOfColours(row, above []byte) {
+	var r, g, b, cornerR, cornerG, cornerB int
+	for len(row) >= 3 && len(above) >= 3 {
+		upR, upG, upB := int(above[0]), int(above[1]), int(above[2])
+		r = (nearestOf(r, upR, cornerR) + int(row[0])) & 255
+		g = (nearestOf(g, upG, cornerG) + int(row[1])) & 255
+		b = (nearestOf(b, upB, cornerB) + int(row[2])) & 255
+		row[0], row[1], row[2] = uint8(r), uint8(g), uint8(b)
+		cornerR, cornerG, cornerB = upR, upG, upB
+		row, above = row[3:], above[3:]
+	}
+}
+
+// nearestOf is which of three is nearest to left + up - corner, the first of equals. It has
+// no jump: which one it is cannot be foreseen.
+func nearestOf(left, up, corner int) int {
+	toLeft, toUp := up-corner, left-corner
+	toCorner := toLeft + toUp
+	toLeft, toUp, toCorner = max(toLeft, -toLeft), max(toUp, -toUp), max(toCorner, -toCorner)
+	nearest, distance := left, toLeft
+	if toUp < distance {
+		nearest = up
+	}
+	distance = min(distance, toUp)
+	if toCorner < distance {
+		nearest = corner
+	}
+	return nearest
 }

@@ -540,8 +540,8 @@ def _waits(value: Any) -> bool:
 
 
 _NOTHING = (
-    "no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs "
-    "that Pillow, OpenCV or torchvision.io opens are fed, video, audio and text are left as they are)"
+    "no picture of the first batches can wait: they are made as without stoker (JPEGs, and PNGs of "
+    "at most a byte a pixel, that Pillow, OpenCV or torchvision.io opens are fed, video, audio and text are left as they are)"
 )
 
 

@@ -14,7 +14,7 @@ from ._pictures import undoing
 class _Group(NamedTuple):
     imported: Callable[[], bool]
     trials: Callable[[], Iterator[Any]]
-    take: Callable[[set[str]], None]  # what is left to the library
+    take: Callable[[set[str]], set[str]]  # leave what differs to the library; the same, with what differs as well then
     say: Callable[[set[str]], str]  # of the same
     untried: str  # what becomes of it where it could not be tried
     install: Callable[[], None] = lambda: None
@@ -39,8 +39,10 @@ def _of_opencv() -> Iterator[Any]:
     return _cv_trials.trials()
 
 
-def _leave(left: set[str]) -> None:
-    _pictures.left.update(left | (_vision.FUSED if left & _vision.FUSED else set()))
+def _leave(left: set[str]) -> set[str]:
+    left |= _vision.FUSED if left & _vision.FUSED else set()
+    _pictures.left.update(left)
+    return left
 
 
 _TENSORS = "what torchvision makes of tensors is left to it"
@@ -77,7 +79,7 @@ def check(make: _trust.Make) -> Iterator[str]:
             yield f"{group.untried}: its trials ended with {why!r}"
             continue
         _known.add(name)
-        group.take(left)
+        left = group.take(left)
         if left:
             yield group.say(left)
 

@@ -95,11 +95,12 @@ def say_left(left: set[str]) -> str:
     )
 
 
-def wait_but_for(left: set[str]) -> None:
+def wait_but_for(left: set[str]) -> set[str]:
     """From now on all of this waits but what was found to differ, or is known to, and what OpenCV does in less time."""
     global checked
     checked = True
     _pictures.left.update(left | dear() | (ROUNDED_ON_ARM64 if platform.machine() in ("aarch64", "arm64") else set()))
+    return left
 
 
 def _original(name: str) -> Any:
