@@ -5,7 +5,7 @@
     bench/cpus/operations.py --markdown bench/cpus/RESULTS.md
 
 On each platform the Pillow and the torchvision of that platform make every operation alone, on random pictures of all
-modes, and a few on the files in each FOLDER/*, and read PNGs with odd chunks, and OpenCV makes what it has on arrays; the feed's code for that platform makes them again, and what is not
+modes, and a few on the files in each FOLDER/*, read PNGs with odd chunks and grey ones of 16 bits, and OpenCV makes what it has on arrays; the feed's code for that platform makes them again, and what is not
 byte for byte the same is told and ends this with 1. feed/picture/testdata/chains.py draws, differential_test.go
 compares. arm64 is emulated by qemu. FOLDER is feed/decode/testdata if none is given.
 """
@@ -26,7 +26,8 @@ ROOT = cpus.ROOT
 PYTHON = {"amd64": ROOT / "python/.venv/bin/python", "arm64": cpus.BUILT / "root/python"}
 NAMES = {"amd64": "x86-64", "arm64": "arm64"}
 ROW = re.compile(r'row "(.*)": (\d+) same, (\d+) bytes, (\d+) differ, refused: map\[(.*)\]$', re.MULTILINE)
-CHUNKS, OPENCV = "PNGs with odd chunks", "arrays of OpenCV's"
+CHUNKS, OPENCV, DEEP = "PNGs with odd chunks", "arrays of OpenCV's", "grey PNGs of 16 bits"
+OWN_TESTS = {None: "TestEachOperationIsPillows", CHUNKS: "TestOddChunksArePillows", OPENCV: "TestOpenCVMakesTheSame", DEEP: "TestDeepGreyIsPillows"}
 BEGIN, END = "<!-- operations.py: begin -->", "<!-- operations.py: end -->"
 
 
@@ -49,14 +50,10 @@ def prepare(arch):
 
 
 def compare(arch, folder):
-    """The rows of a platform, by operation: of random pictures (None), PNGs with odd chunks (CHUNKS), arrays of OpenCV's, or the files in a folder."""
+    """The rows of a platform, by operation: of random pictures (None), of another of OWN_TESTS, or of the files in a folder."""
     front, environment = cpus.launcher(cpus.Level("", arch, None, qemu="" if arch == cpus.HERE else "max"))
-    test, more = "TestEachOperationIsPillows", []
-    if folder == CHUNKS:
-        test = "TestOddChunksArePillows"
-    elif folder == OPENCV:
-        test = "TestOpenCVMakesTheSame"
-    elif folder:
+    test, more = OWN_TESTS.get(folder), []
+    if test is None:
         test, more = "TestOddFilesArePillows", ["-folder", folder.resolve(), "-least", "1"]
     words = [*front, cpus.BUILT / arch / "picture.test", "-test.v", "-test.run", f"^{test}$", *more]
     done = subprocess.run([str(word) for word in words], env={**environment, "STOKER_PYTHON": str(PYTHON[arch])}, cwd=ROOT / "feed/picture", capture_output=True, text=True)
@@ -75,7 +72,7 @@ def compare(arch, folder):
 
 def compare_all(platforms, folders):
     """The rows of each platform; emulated ones take longest, and begin first."""
-    jobs = [(arch, folder) for arch in reversed(platforms) for folder in (None, CHUNKS, OPENCV, *folders)]
+    jobs = [(arch, folder) for arch in reversed(platforms) for folder in (*OWN_TESTS, *folders)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda job: compare(*job), jobs))
     rows = {arch: {} for arch in platforms}
@@ -89,6 +86,7 @@ def shorten(reason):
     """A reason without what is of one picture alone."""
     reason = re.sub(r"^(op \d+|source): ", "", reason)
     reason = re.sub(r", save it anew.*", "", reason)
+    reason = re.sub(r"\d+( and \d+)? (bytes|pixels)", r"so many \2", reason)
     return re.sub(r"\(\d+,\d+\)", "another size", reason)
 
 

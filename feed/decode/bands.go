@@ -74,10 +74,13 @@ func (l *library) lastBand(dst []byte) error {
 // Shades writes to low and high the two bytes of each shade of an image of mode "I;16". It
 // is of the whole image, and comes after a Decode.
 func (d *Decoder) Shades(low, high []byte) error {
-	m, ok := d.library.whole.(*image.Gray16)
-	if size := d.info.Width * d.info.Height; !ok || d.way != fromLibrary || len(low) != size || len(high) != size {
+	if size := d.info.Width * d.info.Height; d.way != fromLibrary || len(low) != size || len(high) != size {
 		return fmt.Errorf("decode: %d and %d bytes for the shades of an image of mode %q and %d pixels", len(low),
 			len(high), d.info.Mode, size)
+	}
+	m, ok := d.library.whole.(*image.Gray16)
+	if !ok {
+		return fmt.Errorf("decode: an image of mode %q has come as %T", d.info.Mode, d.library.whole)
 	}
 	d.library.copyEach(high, m.Pix, m.Stride, 0, 2)
 	d.library.copyEach(low, m.Pix, m.Stride, 1, 2)
