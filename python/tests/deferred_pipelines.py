@@ -45,6 +45,7 @@ def make_images(root):
         exif[0x0112] = 1 + number % 8
         format = "PNG" if number == 11 else "JPEG"
         more = {"exif": exif} if number % 3 == 0 else {}
+        picture = picture.quantize(32) if format == "PNG" else picture  # what is packed less tightly does not wait
         picture.convert(mode).save(
             os.path.join(folder, f"{number:02d}.{'png' if format == 'PNG' else 'jpg'}"), format,
             **({} if format == "PNG" else {"quality": 85, "progressive": number % 4 == 1, "subsampling": number % 3, **more}),
