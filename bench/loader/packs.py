@@ -187,7 +187,10 @@ def run_rank(name, home, file):
 
 def flipped(begin, home):
     flip(home)
-    seen = labels_of(begin(home)[0])
+    try:
+        seen = labels_of(begin(home)[0])
+    finally:
+        flip(home)  # as it was, for the rounds to come
     return f"nothing said, {len(set(seen))} of {IMAGES} read"
 
 
