@@ -14,6 +14,9 @@ import (
 // interlaced, without a transparent colour, whose checksums are right. It gives what
 // image/png gives, in half of the time; nil: that is to read it, whatever it says.
 func plainPNG(data []byte) image.Image {
+	if len(data) < 33 || !hasPlainPixels(data[24], data[25]) {
+		return nil
+	}
 	packed := packedPixels(data)
 	if packed == nil {
 		return nil
@@ -48,10 +51,15 @@ func plainPNG(data []byte) image.Image {
 	return whole
 }
 
+// hasPlainPixels comes first, as palettes and their like would be unpacked for nothing.
+func hasPlainPixels(depth, kind byte) bool {
+	return depth == 8 && (kind == 0 || kind == 2 || kind == 6) || depth == 16 && kind == 0
+}
+
 // packedPixels is what the IDAT chunks hold; nil where there is something else than such
 // chunks in a row, ancillary ones around them and the end.
 func packedPixels(data []byte) []byte {
-	if len(data) < 33 || string(data[12:16]) != "IHDR" || data[26] != 0 || data[27] != 0 || data[28] != 0 {
+	if string(data[12:16]) != "IHDR" || data[26] != 0 || data[27] != 0 || data[28] != 0 {
 		return nil
 	}
 	var packed []byte
