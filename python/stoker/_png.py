@@ -20,8 +20,8 @@ DENSE = 1.0
 def sound(data: bytes | memoryview, mode: str, size: tuple[int, int], palette: bytes) -> int:
     """Where Pillow stops reading; 0 where it had better look at it.
 
-    It is worth it (DENSE), and a still picture of eight bits a band, or of 16 in grey, as its header told Pillow, not interlaced, with nothing but the end behind
-    its pixels.
+    It is worth it (DENSE), and a still picture of eight bits a band, or of 16 in grey, as its header told Pillow. It is
+    not interlaced, with nothing but the end behind its pixels.
     """
     if len(data) > DENSE * size[0] * size[1]:
         return 0
