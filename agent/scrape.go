@@ -82,7 +82,7 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 	if !answers {
 		return
 	}
-	set("utilization_ratio", "Share of the last minute in which some kernel ran.", d.busy())
+	set("utilization_ratio", "Share of the last minute in which some kernel ran or data were copied.", d.busy())
 	set("sm_active_ratio", "Share of multiprocessors with work in the last minute.",
 		d.mean(func(m moment) float64 { return m.active }))
 	for by, reason := range []string{"power", "heat", "hardware"} {

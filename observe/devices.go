@@ -53,6 +53,9 @@ func (r *recorder) sampleGPU(reading gpu.Reading, now float64, at time.Time) {
 	r.out.AddSample(recording.GPULinkGen, subject, now, reading.LinkGeneration)
 	r.out.AddSample(recording.GPULinkWidth, subject, now, reading.LinkWidth)
 	r.out.AddSample(recording.GPUActive, subject, now, reading.Active)
+	r.out.AddSample(recording.GPUKernels, subject, now, reading.Kernels)
+	r.out.AddSample(recording.GPULinkIn, subject, now, reading.LinkIn)
+	r.out.AddSample(recording.GPULinkOut, subject, now, reading.LinkOut)
 	if reading.SlowedKnown {
 		r.out.AddSample(recording.GPUSlowed, subject, now, float64(reading.Slowed))
 	}

@@ -49,6 +49,18 @@ func (w Window) Insides() []Inside {
 	return found
 }
 
+// Copying is the share of the judged steps in which the launching thread's stream copied to
+// the device, by the device's own clock; NaN is unknown.
+func (w Window) Copying() float64 {
+	copied, span := 0.0, 0.0
+	for _, i := range w.Insides() {
+		if i.Clock != HostClock {
+			copied, span = copied+i.Copy, span+i.Span
+		}
+	}
+	return copied / span
+}
+
 // Asks are the means per judged step of what the launching thread asked of the device;
 // NaN is unknown.
 func (w Window) Asks() DeviceAsks {

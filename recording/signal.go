@@ -11,8 +11,12 @@ type Signal string
 
 // The signals. "total" means a counter that only grows; its rate is what counts.
 const (
-	GPUUtilisation Signal = "gpu.utilisation" // share of a short window in which some kernel ran
-	GPUMemory      Signal = "gpu.memory"      // device memory in use
+	// share of a short window in which some kernel ran or a copy engine worked
+	GPUUtilisation Signal = "gpu.utilisation"
+	GPUKernels     Signal = "gpu.kernels"  // share of the time since the sample before in which some kernel ran
+	GPULinkIn      Signal = "gpu.link_in"  // bytes/s over PCIe to the device, likewise
+	GPULinkOut     Signal = "gpu.link_out" // from it
+	GPUMemory      Signal = "gpu.memory"   // device memory in use
 	GPUPower       Signal = "gpu.power"
 	GPUClock       Signal = "gpu.clock"
 	GPUSlowed      Signal = "gpu.slowed"          // Slowed as a number: what keeps clocks down

@@ -355,8 +355,8 @@ func (d *drawing) help() {
 		{"throughput", "samples that the steps took, all ranks together (start-up hook)"},
 		{
 			"GPU busy, others",
-			"share of the time in which some kernel ran, and one of a program outside the job (NVML). A busy GPU may " +
-				"still be slow",
+			"share of the time in which some kernel ran or data were copied, and one of a program outside the job " +
+				"(NVML). A busy GPU may still be slow",
 		},
 		{"memory, power", "of the device (NVML). Much memory in use is not much work"},
 		{"cores", "time that the job's processes and all others take (/proc), of the cores that the job may use"},

@@ -28,7 +28,7 @@ var reliefs = []relief{
 	{diagnose.ThrottledGPU, func(j *job) { j.clock = 1 }},
 	{diagnose.SharedGPU, func(j *job) { j.foreign = 0 }},
 	{diagnose.NetworkBound, func(j *job) { j.exchange /= easier }},
-	{diagnose.TransferBound, func(j *job) { j.copying /= easier; j.pageable = false }},
+	{diagnose.TransferBound, func(j *job) { j.copying /= easier; j.pageable, j.blocking = false, false }},
 	{diagnose.LaunchBound, func(j *job) { j.launch /= easier }},
 	{diagnose.CPUBound, func(j *job) { j.host /= easier }},
 	{diagnose.TooFewWorkers, func(j *job) { j.workers *= easier }},

@@ -120,21 +120,37 @@ func (p *played) busyShare(from, to float64) float64 {
 	return math.Min(1, busy/(to-from))
 }
 
+// copiedShare is the share of [from, to] in which the device copied.
+func (p *played) copiedShare(from, to float64) float64 {
+	i := sort.Search(len(p.steps), func(i int) bool { return p.steps[i].copiedTo > from })
+	copied := 0.0
+	for ; i < len(p.steps) && p.steps[i].copiedTo-p.steps[i].copying < to; i++ {
+		s := p.steps[i]
+		copied += math.Max(0, math.Min(to, s.copiedTo)-math.Max(from, s.copiedTo-s.copying))
+	}
+	return copied / (to - from)
+}
+
 // writeDevice writes what the driver tells of a rank's device.
 func (o *observer) writeDevice(rank int) {
 	subject := fmt.Sprintf("gpu/%d", rank)
 	own, waits := o.effortOf(rank)
 	for at := 0.25; at < lasting; at += 0.25 {
-		util := o.busyShare(at-0.25, at)
+		kernels := o.busyShare(at-0.25, at)
+		util := kernels
+		if !o.pageable { // utilisation counts what copy engines do, which the CPU keeps waiting where it stages
+			util = math.Min(1, kernels+o.copiedShare(at-0.25, at))
+		}
 		if !o.training || o.onCPU {
-			util = 0
+			kernels, util = 0, 0
 		}
 		o.AddSample(recording.GPUUtilisation, subject, at, math.Round(100*util)/100)
 		if !o.effort {
 			continue
 		}
-		active := util * (own*o.fill + waits*0.05)
+		active := kernels * (own*o.fill + waits*0.05)
 		o.AddSample(recording.GPUActive, subject, at, math.Min(1, active*o.d.drawBetween(0.95, 1.05)))
+		o.AddSample(recording.GPUKernels, subject, at, kernels)
 		o.AddSample(recording.GPUPower, subject, at, 60+300*active+40*util)
 	}
 	for at := 0.0; at < lasting; at++ {

@@ -20,6 +20,7 @@ type job struct {
 	launches, launch float64 // how many, and the host's time for all of them
 	device, copying  float64
 	pageable, sync   bool
+	blocking         bool // the loop waits for its copies
 	exchange, late   float64 // between ranks; how many times as long one rank computes
 	clock, foreign   float64 // share of the highest clock; share of the device that others use
 
@@ -55,6 +56,7 @@ func (t *thread) addTime(until float64, state recording.State, onCore, queued fl
 type step struct {
 	ask, got, next         float64 // the host asks, has the batch, asks again
 	idle, copying          float64 // on the device
+	copiedTo               float64
 	busyFrom, busyTo, busy float64 // its kernels
 	fetch, fetchCore       float64 // of this batch, in whoever fetched it
 }
@@ -177,7 +179,8 @@ func (p *played) compute(s *step, host, device float64) (hostEnd, deviceEnd floa
 	begin := math.Max(host, device)
 	s.copying = p.copying
 	device = begin + p.copying
-	if p.pageable {
+	s.copiedTo = device
+	if p.pageable || p.blocking {
 		p.loop.addTime(device, recording.Running, 1, 0)
 		host = device
 	}

@@ -2,7 +2,7 @@
 """The long proof for arm64, under qemu: make arm64, or bench/cpus/arm64.py [PART]...
 
     root          a root of arm64 with Python, Pillow, PyTorch and torchvision (bench/cpus/root.py --torch), if there is none
-    tests         every test of the packages that make pixels and batches, whole, where `make cpus` runs the quick ones
+    tests         every test of the packages that make pixels and batches, beside arm64's Pillow, where `make cpus` runs the quick ones
     loader        batches of stoker.DataLoader and of `stoker feed --` beside arm64's torch (bench/cpus/digests.py)
     stacks        the stack of arm64's CPython, read from outside, beside what Python says of itself
     nvml          the tests of observe/gpu with the emulated NVML, built for arm64
@@ -41,7 +41,7 @@ def run_tests(_):
     for package in PACKAGES:
         program = cpus.program(LEVEL, Path(package).name + ".test")
         cpus.run(["go", "test", "-c", "-o", program, f"./{package}"], {**os.environ, "GOOS": "linux", "GOARCH": "arm64", "CGO_ENABLED": "0"})
-        out = cpus.run([*front, program, "-test.v", "-test.timeout=1h"], {**environment, "STOKER_PYTHON": "/nowhere"}, cpus.ROOT / package)
+        out = cpus.run([*front, program, "-test.v", "-test.timeout=1h"], {**environment, "STOKER_PYTHON": str(PYTHON)}, cpus.ROOT / package)
         print(f"  {package}: {out.count('--- PASS')} pass, {out.count('--- SKIP')} are skipped")
 
 

@@ -207,9 +207,10 @@ def _own_core_s() -> float:
 
 
 def _machine_core_s() -> float:
-    """Core seconds that all programs of the machine have used."""
-    user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
-    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+    """Core seconds that all programs have used of the cores that we may use."""
+    ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+    rows = (line.split() for line in Path("/proc/stat").read_text().splitlines())
+    return sum(sum(map(int, row[1:4])) for row in rows if row[0] in ours) / os.sysconf("SC_CLK_TCK")  # user, nice, system
 
 
 def _pinned_to(cores: int | None) -> list[str]:

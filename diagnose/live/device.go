@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -103,10 +104,35 @@ func (l filler) askDeviceBusy() diagnose.Quantity {
 	return q
 }
 
+// askCountedCopies is whether copies take a good part of the time, by the device's counters.
+func (l filler) askCountedCopies() diagnose.Quantity {
+	_, subject := l.findGPU()
+	part := l.Costs.Copying
+	q := diagnose.AskShare("Do copies take a good part of the time?", part, 0.07, 0.15, "").
+		WithEvidence(part, "ratio", string(recording.GPUKernels),
+			"the device copies %s of the time, while no kernel runs: GPU-Util counts both, and a counter the kernels alone",
+			quantity.Percent(part))
+	return l.addLinkRate(q, subject)
+}
+
+// addLinkRate says what PCIe carries meanwhile, where the device counts it.
+func (l filler) addLinkRate(q diagnose.Quantity, subject string) diagnose.Quantity {
+	rate := l.Costs.Window.Mean(l.run.Find(recording.GPULinkIn, subject))
+	if math.IsNaN(rate) {
+		return q
+	}
+	return q.WithEvidence(rate, "bytes/s", string(recording.GPULinkIn), "PCIe brings %s/s to the device",
+		quantity.AboutBytes(rate))
+}
+
 // fillCopies estimates what copies take of a step, from the batch's size and the link.
 func (l filler) fillCopies() {
 	if in, ok := sumInsides(l.Costs.Window); ok {
 		l.CopiesTakeTime = l.askMeasuredCopies(in)
+		return
+	}
+	if !math.IsNaN(l.Costs.Copying) {
+		l.CopiesTakeTime = l.askCountedCopies()
 		return
 	}
 	b := l.Costs.MakeBaseline(l.run)

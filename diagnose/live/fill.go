@@ -76,18 +76,21 @@ func (l filler) fillDevice() {
 	}
 }
 
-// estimateCopies takes the estimated time of the copies off the idle time: GPU-Util
-// counts kernels only. With several ranks, communication stays unknown.
+// estimateCopies takes the time of the copies off the time in which no kernel runs: estimated from
+// their bytes, else counted. With several ranks, communication stays unknown.
 func (l filler) estimateCopies() {
 	p := l.run.FindProcess(l.Costs.Window.PID)
-	if !l.HasSteps || p == nil || p.World > 1 {
+	if p != nil && p.World > 1 {
 		return
 	}
-	copied := l.Costs.MakeBaseline(l.run).Copy
-	if !copied.Known() {
+	part := l.Costs.Copying
+	if copied := l.Costs.MakeBaseline(l.run).Copy; l.HasSteps && p != nil && copied.Known() {
+		part = copied.Point / l.Costs.Step
+	}
+	if math.IsNaN(part) {
 		return
 	}
-	l.Shares.Copy, l.Shares.Communication = min(copied.Point/l.Costs.Step, 1-l.Util), 0
+	l.Shares.Copy, l.Shares.Communication = min(part, 1-l.Util), 0
 	l.Shares.Idle = 1 - l.Util - l.Shares.Copy
 	l.Idle = l.Shares.Idle
 }

@@ -44,11 +44,16 @@ func findTrainer(run *recording.Run) int {
 	return 0
 }
 
-// measureUtil is the utilisation of the device that was used most.
+// measureUtil is the share of the time in which kernels ran on the device that was used most; without
+// counters of kernels, its utilisation.
 func measureUtil(run *recording.Run, from, to float64) float64 {
 	most := math.NaN()
 	for _, s := range run.All(recording.GPUUtilisation) {
-		if v := s.Mean(from, to); !math.IsNaN(v) && !(v <= most) {
+		v := run.Find(recording.GPUKernels, s.Subject).Mean(from, to)
+		if math.IsNaN(v) {
+			v = s.Mean(from, to)
+		}
+		if !math.IsNaN(v) && !(v <= most) {
 			most = v
 		}
 	}

@@ -28,9 +28,9 @@ func sumInsides(w recording.Window) (in insideSteps, ok bool) {
 		return in, false
 	}
 	for _, i := range insides {
-		in.span, in.copying, in.exchange = in.span+i.Span, in.copying+i.Copy, in.exchange+i.Exchange
+		in.span, in.exchange = in.span+i.Span, in.exchange+i.Exchange
 	}
-	in.DeviceAsks, in.copying, in.exchange = w.Asks(), in.copying/in.span, in.exchange/in.span
+	in.DeviceAsks, in.copying, in.exchange = w.Asks(), w.Copying(), in.exchange/in.span
 	in.span /= float64(len(insides))
 	return in, true
 }
@@ -117,12 +117,14 @@ func (in insideSteps) askExchange() diagnose.Quantity {
 
 // askMeasuredCopies is whether copies take a good part of the step, by the device's clock.
 func (l filler) askMeasuredCopies(in insideSteps) diagnose.Quantity {
+	_, subject := l.findGPU()
 	q := diagnose.AskShare("Do copies to the device take a good part of the step?", in.copying, 0.07, 0.15, "").
 		WithEvidence(in.copying, "ratio", "step.copy",
 			"copying to the device takes %s of a step (%s of %s), by the device's own clock",
 			quantity.Percent(in.copying), quantity.AboutSeconds(in.copying*in.span), quantity.AboutSeconds(in.span)).
 		WithEvidence(in.Copies, "copies", "step.copies", "a step asks for %s copies, %s in all",
 			quantity.About(in.Copies), quantity.AboutBytes(in.CopyBytes))
+	q = l.addLinkRate(q, subject)
 	if in.Pageable > 0 {
 		q = q.WithEvidence(in.Pageable, "bytes", "step.pageable",
 			"%s of it from pageable memory: %s",

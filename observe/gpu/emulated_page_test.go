@@ -30,6 +30,7 @@ const (
 	entryBytes  = 24
 	kernel      = 1
 	copied      = 2
+	staged      = 3
 )
 
 type testPage struct {

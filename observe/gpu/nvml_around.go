@@ -3,9 +3,11 @@
 package gpu
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,7 +89,7 @@ func (n *nvml) circumstances(r *Reading, d *nvmlDevice) {
 		r.LinkWidth = float64(width)
 	}
 	r.Shares = n.processShares(d)
-	r.Active = n.activity(d)
+	n.readCounters(r, d)
 }
 
 func slowedBy(reasons uint64) (s recording.Slowed) {
@@ -169,33 +171,50 @@ func (n *nvml) closeGPM(d *nvmlDevice) {
 	}
 }
 
-// activity is the share of multiprocessors that had work since the last call; NaN where it
-// is not known. DCGM reads the same counters, and then a driver may answer 0.
-func (n *nvml) activity(d *nvmlDevice) float64 {
+// readCounters fills in what the device's counters tell of the time since the last call. DCGM
+// reads the same ones, and then a driver may answer 0.
+func (n *nvml) readCounters(r *Reading, d *nvmlDevice) {
 	if d.gpm[0] == 0 {
-		return math.NaN()
+		return
 	}
 	c := n.lib.gpmTake(d.handle, d.gpm[1])
 	n.note("SM activity", d.handle, c)
 	if c != success {
-		return math.NaN()
+		return
 	}
 	before := d.gpmTaken
 	d.gpm[0], d.gpm[1], d.gpmTaken = d.gpm[1], d.gpm[0], true
 	if !before {
-		return math.NaN()
+		return
 	}
-	ask := gpmMetrics{version: gpmVersion, count: 1, from: d.gpm[1], to: d.gpm[0]}
-	ask.metrics[0].id = gpmActivity
-	if c = n.lib.gpmMetrics(&ask); c == success {
-		c = ask.metrics[0].code
+	counters := []struct {
+		id   uint32
+		unit float64
+		most float64
+		to   *float64
+	}{
+		{gpmActivity, 0.01, 1, &r.Active}, {gpmKernels, 0.01, 1, &r.Kernels},
+		{gpmLinkIn, 1 << 20, mostLinkRate, &r.LinkIn}, {gpmLinkOut, 1 << 20, mostLinkRate, &r.LinkOut},
 	}
-	if v := ask.metrics[0].value; c == success && v >= 0 && v <= 100 {
-		return v / 100
+	ask := gpmMetrics{version: gpmVersion, count: uint32(len(counters)), from: d.gpm[1], to: d.gpm[0]}
+	for i := range counters {
+		ask.metrics[i].id = counters[i].id
 	}
-	if c == success {
-		c = noValue
+	c = n.lib.gpmMetrics(&ask)
+	for i, counter := range counters {
+		metric := ask.metrics[i]
+		if v := counter.unit * metric.value; c == success && metric.code == success && v >= 0 && v <= counter.most {
+			*counter.to = v
+		}
+	}
+	if r.Kernels == 0 && slices.ContainsFunc(r.Utilisation, func(u UtilSample) bool { return u.Ratio > 0 }) {
+		r.Kernels = math.NaN()
+	}
+	if c == success && math.IsNaN(r.Active) {
+		c = cmp.Or(ask.metrics[0].code, noValue)
 	}
 	n.note("SM activity", d.handle, c)
-	return math.NaN()
 }
+
+// mostLinkRate is above what any host link carries, bytes/s: NVLink-C2C has 450 GB/s.
+const mostLinkRate = 1e12

@@ -39,9 +39,16 @@ func working(t *testing.T) (*testPage, *Probe) {
 func TestCircumstances(t *testing.T) {
 	page, p := working(t)
 	page.set(0, strangerAt, 4711, 25)
+	for n, now := 0, monotonic(t); n < 100; n++ {
+		at := now + time.Duration(n)*100*time.Millisecond
+		page.add(0, at, at+40*time.Millisecond, copied)
+	}
 	time.Sleep(time.Second)
 	r := only(t, p)
 	near(t, "SM activity", r.Active, 0.2, 0.03) // of half of them 40 % of the time
+	near(t, "kernels", r.Kernels, 0.4, 0.06)
+	near(t, "bytes of copies to the device, in GB/s", r.LinkIn/1e9, 0.4*8*2, 1) // 40 % of the time over 8 lanes of 2 GB/s
+	near(t, "of copies from it", r.LinkOut, 0, 0)
 	near(t, "PCIe generation", r.LinkGeneration, 4, 0)
 	near(t, "PCIe width", r.LinkWidth, 8, 0)
 	near(t, "the stranger's share", r.Shares[4711], 0.25, 0)

@@ -73,13 +73,16 @@ type (
 	gpmMetrics struct {
 		version, count uint32
 		from, to       gpmSample
-		metrics        [512]gpmMetric // one is asked for; drivers have room for some 100 to 333
+		metrics        [512]gpmMetric // some are asked for; drivers have room for some 100 to 333
 	}
 )
 
 const (
 	gpmVersion  = 1
-	gpmActivity = 2 // share of multiprocessors that had work, percent
+	gpmKernels  = 1  // share of time in which the compute engine had work, percent: copies are left out
+	gpmActivity = 2  // share of multiprocessors that had work, percent
+	gpmLinkOut  = 20 // from the device over PCIe, MiB/s
+	gpmLinkIn   = 21 // to the device
 )
 
 // deviceHandle is an nvmlDevice_t. It points into the library and is only handed back.

@@ -142,7 +142,8 @@ func TestOverlapCopiesAndTheFuture(t *testing.T) {
 		"twice the same":        {[]span{{0, 500 * ms, kernel}, {0, 500 * ms, kernel}}, 0.5},
 		"half over the other":   {[]span{{0, 400 * ms, kernel}, {200 * ms, 600 * ms, kernel}}, 0.6},
 		"out of order":          {[]span{{500 * ms, 700 * ms, kernel}, {100 * ms, 300 * ms, kernel}}, 0.4},
-		"copies do not count":   {[]span{{0, 500 * ms, copied}, {500 * ms, 600 * ms, kernel}}, 0.1},
+		"copies count":          {[]span{{0, 500 * ms, copied}, {500 * ms, 600 * ms, kernel}}, 0.6}, // as of an H100
+		"staged ones do not":    {[]span{{0, 500 * ms, staged}, {500 * ms, 600 * ms, kernel}}, 0.1},
 		"only the future":       {[]span{{2 * time.Second, 9 * time.Second, kernel}}, 0},
 		"into the future":       {[]span{{500 * ms, 9 * time.Second, kernel}}, 0.5},
 		"ends before it starts": {[]span{{600 * ms, 100 * ms, kernel}}, 0},
@@ -300,11 +301,11 @@ var lost = map[string][]string{
 	"nvmlDeviceGetComputeRunningProcesses_v3": {"Processes"},
 	"nvmlDeviceGetCurrPcieLinkGeneration":     {"LinkGeneration"},
 	"nvmlDeviceGetCurrPcieLinkWidth":          {"LinkWidth"},
-	"nvmlGpmQueryDeviceSupport":               {"Active"},
-	"nvmlGpmSampleAlloc":                      {"Active"},
-	"nvmlGpmSampleFree":                       {"Active"},
-	"nvmlGpmSampleGet":                        {"Active"},
-	"nvmlGpmMetricsGet":                       {"Active"},
+	"nvmlGpmQueryDeviceSupport":               {"Active", "Kernels", "LinkIn", "LinkOut"},
+	"nvmlGpmSampleAlloc":                      {"Active", "Kernels", "LinkIn", "LinkOut"},
+	"nvmlGpmSampleFree":                       {"Active", "Kernels", "LinkIn", "LinkOut"},
+	"nvmlGpmSampleGet":                        {"Active", "Kernels", "LinkIn", "LinkOut"},
+	"nvmlGpmMetricsGet":                       {"Active", "Kernels", "LinkIn", "LinkOut"},
 }
 
 // unknowns lists the fields that hold no value.

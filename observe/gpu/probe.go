@@ -75,7 +75,11 @@ type Reading struct {
 	SlowedKnown     bool
 	LinkGeneration  float64 // as the link runs now
 	LinkWidth       float64
-	Active          float64 // share of multiprocessors with work since the last reading: Hopper and later
+	// What counters tell of the time since the last reading, on Hopper and later.
+	Active  float64 // share of multiprocessors with work
+	Kernels float64 // share of time in which kernels ran: utilisation counts copies as well
+	LinkIn  float64 // bytes/s that came over PCIe
+	LinkOut float64
 	// Shares are what the driver says of the device's time that kernels of single
 	// processes took; nil is unknown.
 	Shares map[uint32]float64
@@ -85,7 +89,7 @@ type Reading struct {
 	Processes []uint32
 }
 
-// UtilSample is the share of the sampling period before At in which a kernel ran.
+// UtilSample is the share of the sampling period before At in which a kernel ran or a copy engine worked.
 type UtilSample struct {
 	At    time.Time
 	Ratio float64
@@ -239,6 +243,6 @@ func unknownReading(index int) Reading {
 	nan := math.NaN()
 	return Reading{
 		Index: index, MemoryUsedBytes: nan, PowerWatts: nan, SMClockMHz: nan, LinkGeneration: nan,
-		LinkWidth: nan, Active: nan,
+		LinkWidth: nan, Active: nan, Kernels: nan, LinkIn: nan, LinkOut: nan,
 	}
 }

@@ -46,6 +46,7 @@ type Costs struct {
 	Wait     float64 // host wait in next()
 	Idle     float64 // device idle at the input boundary
 	Busy     float64 // share of the window in which some kernel ran (0..1)
+	Copying  float64 // share of it in which the device copied instead
 	Queued   float64 // how much of Wait was covered by work that was queued on the device
 
 	Fetch        float64 // wall time to prepare one batch

@@ -14,7 +14,7 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
 	c.Workers, c.Set = workers(run, w)
 	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !watched(run))
-	c.Busy = deviceBusy(run, w)
+	c.Busy, c.Copying = deviceBusy(run, w)
 	c.Queued = math.NaN()
 	if !math.IsNaN(c.Idle) {
 		c.Queued = max(0, c.Wait-c.Idle)
@@ -56,9 +56,10 @@ func aliveDuring(all []recording.Process, w recording.Window) []recording.Proces
 	return some
 }
 
-// deviceBusy is the mean utilisation of the trainer's device in the window; of the
-// only device where the run has one, else NaN.
-func deviceBusy(run *recording.Run, w recording.Window) float64 {
+// deviceBusy is the shares of the window in which kernels ran on the trainer's device, and in which
+// it copied instead; of the only device where the run has one, else NaN. Utilisation counts both
+// (bench/gpu/RESULTS.md), and while the launching thread's stream copies, it runs no kernel.
+func deviceBusy(run *recording.Run, w recording.Window) (busy, copying float64) {
 	device := -1
 	if p := run.FindProcess(w.PID); p != nil {
 		device = p.Device
@@ -66,8 +67,16 @@ func deviceBusy(run *recording.Run, w recording.Window) float64 {
 	if device < 0 && len(run.Facts.GPUs) == 1 {
 		device = run.Facts.GPUs[0].Index
 	}
-	series := run.Find(recording.GPUUtilisation, fmt.Sprintf("gpu/%d", device))
-	return w.Mean(series)
+	subject := fmt.Sprintf("gpu/%d", device)
+	busy, copying = w.Mean(run.Find(recording.GPUUtilisation, subject)), w.Copying()
+	kernels := w.Mean(run.Find(recording.GPUKernels, subject))
+	switch {
+	case !math.IsNaN(kernels) && math.IsNaN(copying):
+		return kernels, max(0, busy-kernels)
+	case !math.IsNaN(kernels):
+		return kernels, copying
+	}
+	return min(busy, 1-stat.Or(copying, 0)), copying
 }
 
 // fetchers are the subjects whose fetch counters belong to the window: the

@@ -54,7 +54,7 @@ paragraph: python/stoker/emulated.py writes, observe/gpu/emulated/nvml.c reads.
                       interval number n lies in entry n mod 65,536:
     +0          8     start_ns_u64
     +8          8     end_ns_u64
-    +16         4     kind_u32, 1 kernel, 2 copy
+    +16         4     kind_u32, 1 kernel, 2 copy, 3 copy from pageable memory, which the CPU stages
     +20         4     pad, 0
 
   The writer writes the entry first and written_u64 last. Intervals may lie
@@ -100,6 +100,7 @@ CHIPS = {
 }
 
 KERNEL, COPY, SYNC = 1, 2, 3
+_STAGED = 3  # on the page, where nobody synchronizes
 _KIND_WORDS = {KERNEL: "kernel", COPY: "copy", SYNC: "sync"}
 
 
@@ -161,9 +162,9 @@ class Device:
         rate = self.facts.pinned_bytes_per_s if pinned else self.facts.pageable_bytes_per_s
         blocks = not pinned or non_blocking is False
         name = "Memcpy HtoD (Pinned -> Device)" if pinned else "Memcpy HtoD (Pageable -> Device)"
-        self._submit(COPY, round(nbytes / rate * 1e9), name, nbytes, blocks)
+        self._submit(COPY, round(nbytes / rate * 1e9), name, nbytes, blocks, COPY if pinned else _STAGED)
 
-    def _submit(self, kind, duration_ns, name, nbytes, blocks=False):
+    def _submit(self, kind, duration_ns, name, nbytes, blocks=False, kind_on_page=KERNEL):
         called = monotonic_ns()
         # Asked each time (0.2 us): a cache by get_ident would be wrong once a new thread reuses a dead one's.
         self.launch_thread = thread = threading.get_native_id()
@@ -179,7 +180,7 @@ class Device:
                     self._done_ns = end = start + duration_ns
                     pending.append(end)
                     if self._ring is not None:
-                        self._ring.write(start, end, kind)
+                        self._ring.write(start, end, kind_on_page)
                     row = self._log.add(kind, name, thread, called, monotonic_ns(), start, end, nbytes)
                     break
                 # Room again when so few are left that one more fits.

@@ -137,7 +137,7 @@ var terms = []term{
 	{"page cache", "memory that keeps files which were read"},
 	{"collectives", "exchanges between GPUs"},
 	{"not validated", "no pair of runs was held against such a forecast"},
-	{"GPU-Util", "the share of time in which any kernel ran"},
+	{"GPU-Util", "the share of time in which any kernel ran or data were copied"},
 	{"CUDA graphs", "many launches recorded as one"},
 	{"cgroup", "what limits a container"},
 	{"straggler", "the rank that the others wait for"},

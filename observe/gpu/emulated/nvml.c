@@ -39,7 +39,7 @@
  *                       interval number n lies in entry n mod 65,536:
  *     +0          8     start_ns_u64
  *     +8          8     end_ns_u64
- *     +16         4     kind_u32, 1 kernel, 2 copy
+ *     +16         4     kind_u32, 1 kernel, 2 copy, 3 copy from pageable memory, which the CPU stages
  *     +20         4     pad, 0
  *
  *   The writer writes the entry first and written_u64 last. Intervals may lie
@@ -117,7 +117,7 @@ typedef struct {
 } nvmlProcessUtilizationSample_t;
 typedef struct { unsigned int version, isSupportedDevice; } nvmlGpmSupport_t;
 struct gpm_sample;
-enum { GPM_SM_UTIL = 2 };
+enum { GPM_GRAPHICS_UTIL = 1, GPM_SM_UTIL = 2, GPM_PCIE_OUT = 20, GPM_PCIE_IN = 21, GPM_MOST = 8 };
 typedef struct {
 	unsigned int version, numMetrics;
 	struct gpm_sample *sample1, *sample2;
@@ -126,7 +126,7 @@ typedef struct {
 		nvmlReturn_t nvmlReturn;
 		double value;
 		const char *shortName, *longName, *unit;
-	} metrics[1]; /* as many as NVML knows; ours are asked for one */
+	} metrics[GPM_MOST]; /* NVML has room for as many as it knows */
 } nvmlGpmMetricsGet_t;
 
 _Static_assert(sizeof(nvmlPciInfo_t) == 68, "nvmlPciInfo_t as NVML has it");
@@ -138,7 +138,9 @@ _Static_assert(sizeof(nvmlProcessInfo_t) == 24, "nvmlProcessInfo_t as NVML has i
 /* ---- the page ---- */
 
 enum { MAX_DEVICES = 8, RECORDS = 1024, RECORD_SIZE = 256, HEADER_SIZE = 4096, RING = 65536 };
-enum { KIND_KERNEL = 1, KIND_COPY = 2 };
+enum { KIND_KERNEL = 1, KIND_COPY = 2, KIND_STAGED = 3 };
+/* What NVML calls utilisation: an H100 counts what its copy engines do as well (bench/gpu/RESULTS.md). */
+enum { UTILISED = 1u << KIND_KERNEL | 1u << KIND_COPY };
 
 struct header {
 	char magic[8];
@@ -310,7 +312,7 @@ static size_t collect(unsigned int index, uint64_t written, uint64_t from, uint6
 			if (e->end_ns <= from)
 				continue;
 			relevant = 1;
-			if (e->start_ns >= to || e->kind < KIND_KERNEL || e->kind > KIND_COPY || !(kinds & 1u << e->kind))
+			if (e->start_ns >= to || e->kind < KIND_KERNEL || e->kind > KIND_STAGED || !(kinds & 1u << e->kind))
 				continue;
 			spans[n].start_ns = e->start_ns < from ? from : e->start_ns;
 			spans[n++].end_ns = e->end_ns > to ? to : e->end_ns;
@@ -513,9 +515,8 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
 	nvmlReturn_t code = begin(device, out, &r);
 	if (code != SUCCESS)
 		return finish(code);
-	/* Kernels only, as NVML defines it; device memory is busy under copies as well. */
-	out->gpu = (unsigned int)(100 * busy_share(device->index, &r, 1u << KIND_KERNEL) + 0.5);
-	out->memory = (unsigned int)(100 * busy_share(device->index, &r, 1u << KIND_KERNEL | 1u << KIND_COPY) + 0.5);
+	out->gpu = (unsigned int)(100 * busy_share(device->index, &r, UTILISED) + 0.5);
+	out->memory = (unsigned int)(100 * busy_share(device->index, &r, UTILISED | 1u << KIND_STAGED) + 0.5);
 	return answer(SUCCESS, &r, out, sizeof *out);
 }
 
@@ -532,7 +533,7 @@ static unsigned int put_samples(struct device *device, const struct record *r, u
 		return 0;
 	uint64_t ended = (now - r->created_ns) / window_ns;
 	uint64_t k = ended > SAMPLES_KEPT ? ended - SAMPLES_KEPT : 0;
-	size_t spans_used = collect(device->index, r->written, r->created_ns + k * window_ns, now, 1u << KIND_KERNEL);
+	size_t spans_used = collect(device->index, r->written, r->created_ns + k * window_ns, now, UTILISED);
 	unsigned int put = 0;
 	for (; k < ended && put < room; k++) {
 		uint64_t from = r->created_ns + k * window_ns, to = from + window_ns;
@@ -791,7 +792,7 @@ nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, struct gpm_sample *sample)
 nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *ask)
 {
 	struct record r;
-	if (!ask || ask->version != 1 || ask->numMetrics != 1 || !ask->sample1 || !ask->sample2)
+	if (!ask || ask->version != 1 || ask->numMetrics > GPM_MOST || !ask->sample1 || !ask->sample2)
 		return INVALID_ARGUMENT;
 	nvmlReturn_t code = begin(&devices[ask->sample2->index], ask, &r);
 	if (code != SUCCESS)
@@ -800,7 +801,22 @@ nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *ask)
 	if (from >= to)
 		return finish(INVALID_ARGUMENT);
 	size_t n = collect(ask->sample2->index, r.written, from, to, 1u << KIND_KERNEL);
-	ask->metrics[0].nvmlReturn = ask->metrics[0].metricId == GPM_SM_UTIL ? SUCCESS : NOT_SUPPORTED;
-	ask->metrics[0].value = r.sm_active / 10.0 * (double)within(n, from, to) / (double)(to - from);
-	return answer(SUCCESS, &r, &ask->metrics[0].value, sizeof(double));
+	double kernels = (double)within(n, from, to) / (double)(to - from);
+	n = collect(ask->sample2->index, r.written, from, to, 1u << KIND_COPY);
+	double copies = (double)within(n, from, to) / (double)(to - from);
+	/* A lane of the third generation carries about 1 GB/s, each one after it twice as much: MiB/s of the copies. */
+	double link = r.link_gen < 3 || r.link_gen > 8 ? 0 : r.link_width * (1u << (r.link_gen - 3)) * 1e9 / (1 << 20);
+	for (unsigned int i = 0; i < ask->numMetrics; i++) {
+		ask->metrics[i].nvmlReturn = SUCCESS;
+		switch (ask->metrics[i].metricId) {
+		case GPM_GRAPHICS_UTIL: ask->metrics[i].value = 100 * kernels; break;
+		case GPM_SM_UTIL: ask->metrics[i].value = r.sm_active / 10.0 * kernels; break;
+		case GPM_PCIE_IN: ask->metrics[i].value = link * copies; break;
+		case GPM_PCIE_OUT: ask->metrics[i].value = 0; break;
+		default: ask->metrics[i].nvmlReturn = NOT_SUPPORTED;
+		}
+		if (r.fault == FAULT_NO_VALUE)
+			memset(&ask->metrics[i].value, 0xff, sizeof ask->metrics[i].value);
+	}
+	return finish(SUCCESS);
 }
