@@ -386,3 +386,20 @@ func crowded(cores int, queued float64) func(*made) {
 func onNode(n float64) func(*made) {
 	return func(m *made) { m.facts.Machine.Nodes, m.levels["thread.node thread/100"] = 2, n }
 }
+
+// GPU-Util counts what copy engines do: only a counter of kernels tells the two apart where nobody times copies.
+func TestUtilisationLessKernelsIsCopying(t *testing.T) {
+	for kernels, want := range map[float64]diagnose.Class{0.2: diagnose.TransferBound, 0.97: diagnose.GPUBound} {
+		m := computing().with(func(m *made) {
+			m.levels["gpu.kernels gpu/0"], m.levels["gpu.link_in gpu/0"] = kernels, 40e9
+		})
+		v := judge.Judge(m.run(t))
+		if v.Class != want || math.Abs(v.Shares.Kernel-kernels) > 0.001 {
+			t.Errorf("kernels run %v of the time: %s, and it says that they run %v", kernels, v.Class, v.Shares.Kernel)
+		}
+		said := slices.ContainsFunc(v.Evidence, func(e diagnose.Evidence) bool { return strings.Contains(e.Text, "PCIe brings 40 GB/s") })
+		if said != (want == diagnose.TransferBound) {
+			t.Errorf("%s: %v", v.Class, v.Evidence)
+		}
+	}
+}

@@ -76,15 +76,17 @@ func (l filler) fillDevice() {
 	}
 }
 
-// estimateCopies takes the time of the copies off the time in which no kernel runs: estimated from
-// their bytes, else counted. With several ranks, communication stays unknown.
+// estimateCopies takes the time of the copies off the time in which no kernel runs: as counters have it,
+// else estimated from their bytes. The clock within a step counts what the CPU stages as well.
+// With several ranks, communication stays unknown.
 func (l filler) estimateCopies() {
 	p := l.run.FindProcess(l.Costs.Window.PID)
 	if p != nil && p.World > 1 {
 		return
 	}
 	part := l.Costs.Copying
-	if copied := l.Costs.MakeBaseline(l.run).Copy; l.HasSteps && p != nil && copied.Known() {
+	if copied := l.Costs.MakeBaseline(l.run).Copy; l.HasSteps && p != nil && copied.Known() &&
+		(math.IsNaN(part) || !math.IsNaN(l.Costs.Window.Copying())) {
 		part = copied.Point / l.Costs.Step
 	}
 	if math.IsNaN(part) {
