@@ -100,7 +100,8 @@ func cannotTell(class diagnose.Class, j job, s sight) string {
 	timed := s.hook && j.ownCalls && j.exchange > 0
 	effort := j.fill * j.device / (j.device + j.exchange)
 	atWork := effort < mostlyWaits || effort > leavesNoRoom
-	host := class == diagnose.LaunchBound || class == diagnose.CPUBound || class == diagnose.TransferBound && !s.hook
+	staged := class == diagnose.TransferBound && !s.hook && (j.pageable || !s.effort)
+	host := class == diagnose.LaunchBound || class == diagnose.CPUBound || staged
 	switch {
 	case !s.host && class != diagnose.GPUBound:
 		return "GPU-Util knows no cause"

@@ -246,10 +246,10 @@ them the launching thread is on its core all the time, and spins for the device 
 each, whose classes interventions tell apart, and whose recordings without the hook are equal within 0.2 % in every sample of every signal: GPU-Util, SM activity,
 power, clocks, memory, threads, processes, disks, network and pressure.
 
-- The exam gives a loader with workers to cpu-bound, launch-bound and transfer-bound, so these three share their signals. A rule that calls them unknown
-  has a macro-F1 of 16/19 = 0.842 at most. One that gives all three the same name has 0.868 at most. 0.9 is out of reach of any rule.
-- A counter of bytes over the link would tell transfer-bound. GPM has one, on Hopper and later, and ` + "`observe`" + ` does not read it. With it the two
-  limits are 0.895 and 0.930.
+- Copies from pinned memory are told: GPU-Util counts them, and on Hopper and later a counter has the kernels alone. Half of the transfer-bound jobs have
+  them. Copies from pageable memory keep the copy engine busy a seventh of the time (bench/gpu), and look like work of the host.
+- The exam gives a loader with workers to cpu-bound, launch-bound and transfer-bound, so these three share their other signals. A rule that calls them
+  unknown has a macro-F1 of (16 + 2/3)/19 = 0.877 at most. One that gives them one name has (16 + 2/3 + 4/7)/19 = 0.907 at most.
 - A Python stack of the launching thread would tell a loader and code of the loop's own from launches. ` + "`observe`" + ` reads the stacks of loading threads
   alone.
 - "Of what it can tell" in the first table counts no answer of unknown where nothing tells.

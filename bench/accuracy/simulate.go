@@ -20,7 +20,7 @@ type job struct {
 	launches, launch float64 // how many, and the host's time for all of them
 	device, copying  float64
 	pageable, sync   bool
-	blocking         bool // the loop waits for its copies
+	blocking         bool    // the loop waits for its copies
 	exchange, late   float64 // between ranks; how many times as long one rank computes
 	clock, foreign   float64 // share of the highest clock; share of the device that others use
 
