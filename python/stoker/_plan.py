@@ -107,7 +107,7 @@ class Look(NamedTuple):
         before = -sum(end for end in ends if end < 0)
         size = before + sum(end for end in ends if end > 0) + 1
         if not self.array:
-            memory = torch.zeros if self.cut else torch.empty
+            memory = torch.zeros if self.cut or "0" in self.steps else torch.empty
             return memory(size, dtype=self.dtype).as_strided(shape, strides)
         width = self.dtype.itemsize
         if not self.cut and not any(step[:1] in ("-", "0") for step in self.steps):
@@ -432,7 +432,8 @@ def _after(look: Look, bands: int, call: Call) -> Look | None:
 def _try(look: Look, bands: int, call: Call) -> Look | None:
     few = (*FEW, bands)
     sample = look.empty(few, (*_AROUND, bands) if look.cut else few)
-    sample[...] = 0
+    if look.array or "0" not in look.steps:  # torch fills no memory that lies over itself
+        sample[...] = 0
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("error")

@@ -338,7 +338,7 @@ _kinds: dict[type, type[Later]] = {torch.Tensor: Later}  # which class stands fo
 def _install_images(tv_tensors: Any) -> None:
     """Have torchvision's own class of tensors stood for as well, whose functions give plain tensors but for a few."""
     Image = tv_tensors.Image
-    if not hasattr(Image, "wrap") or not hasattr(Image, "_wrap_output"):
+    if not hasattr(Image, "_wrap_output"):
         return
 
     class LaterImage(Later, Image):
@@ -360,6 +360,19 @@ def _install_images(tv_tensors: Any) -> None:
             return Image.wrap(tensor, like, **kwargs)
 
     _kinds[Image] = LaterImage
+
+
+def _wrap_images(tv_tensors: Any) -> None:
+    """Have `wrap` give torchvision's class for what stands for it. Its classes do so themselves from some version on."""
+    Image, before = tv_tensors.Image, tv_tensors.wrap
+
+    def wrap(wrappee: Any, *, like: Any, **kwargs: Any) -> Any:
+        stood_for = isinstance(like, Later) and type(like).stands_for is Image
+        return wrappee.as_subclass(Image) if stood_for else before(wrappee, like=like, **kwargs)
+
+    if not hasattr(Image, "wrap"):
+        tv_tensors.wrap = wrap
+        undoing(lambda: setattr(tv_tensors, "wrap", before) if tv_tensors.wrap is wrap else None)
 
 
 def _plan_of(image: Any, rows: bool) -> Plan | None:
@@ -511,6 +524,9 @@ def install(modules: Any) -> None:
     if tv_tensors is not None and "images" not in _done:
         _done.add("images")
         _install_images(tv_tensors)
+    if tv_tensors is not None and "wrap" not in _done:
+        _done.add("wrap")
+        _wrap_images(tv_tensors)
     functional = modules.get("torchvision.transforms.functional")
     if functional is not None and "torchvision" not in _done:
         _done.add("torchvision")

@@ -20,6 +20,8 @@ from torchvision.transforms.v2 import functional as F
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 TAIL = [v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
 BICUBIC = v2.InterpolationMode.BICUBIC
+#: Before their tensors wrapped themselves, resizes took no names.
+WAYS = ["bilinear", "bicubic", 2, 3] if hasattr(tv_tensors.Image, "wrap") else [v2.InterpolationMode.BILINEAR, BICUBIC, 2, 3]
 
 
 def lists(samples):
@@ -70,7 +72,7 @@ def some_pad(image):
 
 WALK = [
     *[lambda image: F.resize(image, some_size(), random.choice([F.InterpolationMode.BILINEAR, BICUBIC]), antialias=True)] * 3,
-    lambda image: F.resize(image, random.randint(10, 90), random.choice(["bilinear", "bicubic", 2, 3]), max_size=random.choice([None, 100]), antialias=True),
+    lambda image: F.resize(image, random.randint(10, 90), random.choice(WAYS), max_size=random.choice([None, 100]), antialias=True),
     lambda image: F.resized_crop(image, 1, 2, max(2, image.shape[-2] // 2), max(2, image.shape[-1] // 2), some_size(), BICUBIC, antialias=True),
     *[some_crop] * 2,
     lambda image: F.crop(image, -3, random.randint(-5, 5), image.shape[-2] + random.randint(0, 5), image.shape[-1]),

@@ -20,7 +20,7 @@ try:
     import torch
     from test_deferred import BINARY, DeferredCase, Here
 
-    from stoker import _defer, _further, _line, _making, _pictures, _trust, _vision
+    from stoker import _defer, _further, _line, _making, _pictures, _tensors, _trust, _vision
 except ImportError:
     torch, BINARY = None, ""
     DeferredCase = unittest.TestCase
@@ -111,6 +111,39 @@ class RecordedTest(VisionCase):
         files = vision.Files(self.root, look)
         fetched = list(torch.utils.data.DataLoader(files, batch_size=None))
         self.assertEqual([label for label, _ in fetched], [look(path) for path, _ in files.files])
+
+
+class OlderTest(RecordedTest):
+    """The same with a torchvision whose tensors do not wrap themselves, as up to 0.25."""
+
+    def setUp(self):
+        from torchvision import tv_tensors
+
+        def wrap(wrappee, *, like, **kwargs):
+            return like.wrap_of_now(wrappee, like, **kwargs) if type(like).__name__ in BOXES else wrappee.as_subclass(type(like))
+
+        BOXES = ("BoundingBoxes", "KeyPoints")
+        for kind in vars(tv_tensors).values():
+            own = vars(kind).get("wrap") if isinstance(kind, type) else None
+            if own is not None:
+                del kind.wrap
+                kind.wrap_of_now = own
+                self.addCleanup(setattr, kind, "wrap", own)
+        self.enterContext(mock.patch.object(tv_tensors, "wrap", wrap))
+        self.addCleanup(_tensors._done.discard, "wrap")
+        _tensors._done.discard("wrap")
+        super().setUp()
+
+    def test_posing(self):
+        """What a function makes of a tensor that waits, and had to be made for it, is torchvision's own."""
+        from torchvision.transforms import v2
+
+        def turned(path):
+            image = v2.Compose([v2.ToImage(), v2.RandomRotation(10)])(vision.read(path))
+            return type(image).__name__
+
+        fetched = list(torch.utils.data.DataLoader(vision.Files(self.root, turned), batch_size=None))
+        self.assertEqual({name for name, _ in fetched}, {"Image"})
 
 
 @unittest.skipUnless(os.path.exists(BINARY), "needs bin/stoker (make build)")
