@@ -273,15 +273,22 @@ def _looked_up(original: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _reckoned(original: Any, *args: Any, **kwargs: Any) -> Any:
-    """Arithmetic with a number, which gives numbers of the same type."""
-    if len(args) == 2 and type(args[1]) in (int, float) and _arrays.waits(args[0]) and not kwargs.keys() - {"dst"}:
-        later, into = args[0], kwargs.get("dst")
-        plan = _bands.made(later.cell.plan, call_of(original, args[1:], {}), later.dtype)
+    """Arithmetic with a number, or with one for each band, which gives numbers of the same type."""
+    later, other, into = args if len(args) == 3 else (*args, kwargs.get("dst")) if len(args) == 2 else (None, None, None)
+    plain = len(args) + len(kwargs) <= 3 and not kwargs.keys() - {"dst"}
+    if plain and _arrays.waits(later) and _is_scalar(other, later):
+        plan = _bands.made(later.cell.plan, call_of(original, (other,), {}), later.dtype)
         if plan is not None and into is None:
             return _arrays.later_of(plan)
         if plan is not None and into is later and plan.look == later.cell.plan.look and later.cell.change(plan):
             return later
     return _arrays.elementwise(original, *args, **kwargs)
+
+
+def _is_scalar(other: Any, later: LaterArray) -> bool:
+    """Whether OpenCV takes it for one number to each band, as its Scalar: albumentations 1.3 normalises so."""
+    of_bands = type(other) is np.ndarray and other.dtype == np.float64 and other.shape == (4,)
+    return type(other) in (int, float) or of_bands and later.dtype == np.float32 and later.shape[2:] == (3,)
 
 
 def _split(original: Any, *args: Any, **kwargs: Any) -> Any:

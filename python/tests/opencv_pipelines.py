@@ -108,6 +108,15 @@ def coloured(path):
     return tensor(cv2.merge([cv2.LUT(image[:, :, band], table * (band + 1)) for band in range(3)]))
 
 
+def normalised(path):
+    """By a number for each band, in place, as albumentations 1.3 does it."""
+    image = cv2.resize(rgb(path), (SIDE, SIDE))
+    numbers = np.ascontiguousarray(image.astype("float32"))
+    cv2.subtract(numbers, np.array([123.675, 116.28, 103.53, 0]), numbers)
+    cv2.multiply(numbers, np.array([0.0171, 0.0175, 0.0174, 1]), dst=numbers)
+    return tensor(numbers), tensor(cv2.subtract(numbers, np.array([0.3, -0.7, 1e-7, 5])))
+
+
 def written(path):
     """Views that are written to: all that look at the same memory see it."""
     image = cv2.resize(cv2.imread(path), (SIDE, SIDE))
@@ -129,6 +138,7 @@ def into(path):
 def left(path):
     """What is OpenCV's own."""
     image = cv2.imread(path)
+    image = cv2.add(image, np.full(image.shape, 3, np.uint8))
     cubic = cv2.resize(image, (40, 40), interpolation=cv2.INTER_CUBIC)
     return cubic, cv2.GaussianBlur(cubic, (5, 5), 0), cv2.resize(cv2.imread(path, cv2.IMREAD_REDUCED_COLOR_2), (9, 9))
 
@@ -146,7 +156,7 @@ def albumented(*steps):
 
 def pipelines():
     """By name."""
-    found = {each.__name__: each for each in (cropped, decoded, turned, coloured, written, into, left)}
+    found = {each.__name__: each for each in (cropped, decoded, turned, coloured, normalised, written, into, left)}
     if A is not None:
         found["training"] = albumented(A.RandomResizedCrop((SIDE, SIDE)), A.HorizontalFlip())
         found["validation"] = albumented(A.Resize(64, 64), A.CenterCrop(SIDE, SIDE))
