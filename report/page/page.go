@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stoker-dev/stoker"
@@ -35,7 +36,10 @@ var (
 	//go:embed html/page.js
 	pageJS string
 
-	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+	// Parsed when a page is made: each verb's start would pay a millisecond for it.
+	pageTemplate = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page").Parse(pageHTML))
+	})
 )
 
 // Subject is what a page is about.
@@ -79,7 +83,7 @@ func WriteRun(w io.Writer, s Subject) error {
 	if err != nil {
 		return err
 	}
-	return pageTemplate.Execute(w, p)
+	return pageTemplate().Execute(w, p)
 }
 
 // document is what the template shows: values that are ready to read.
