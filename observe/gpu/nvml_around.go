@@ -188,13 +188,14 @@ func (n *nvml) readCounters(r *Reading, d *nvmlDevice) {
 		return
 	}
 	counters := []struct {
-		id   uint32
-		unit float64
-		most float64
-		to   *float64
+		id         uint32
+		unit, most float64
+		to         *float64
 	}{
-		{gpmActivity, 0.01, 1, &r.Active}, {gpmKernels, 0.01, 1, &r.Kernels},
-		{gpmLinkIn, 1 << 20, mostLinkRate, &r.LinkIn}, {gpmLinkOut, 1 << 20, mostLinkRate, &r.LinkOut},
+		{gpmActivity, 0.01, 1, &r.Active},
+		{gpmKernels, 0.01, 1, &r.Kernels},
+		{gpmLinkIn, 1 << 20, mostLinkRate, &r.LinkIn},
+		{gpmLinkOut, 1 << 20, mostLinkRate, &r.LinkOut},
 	}
 	ask := gpmMetrics{version: gpmVersion, count: uint32(len(counters)), from: d.gpm[1], to: d.gpm[0]}
 	for i := range counters {
