@@ -355,6 +355,20 @@ func TestTooShort(t *testing.T) {
 	}
 }
 
+// A machine changes its pace for longer than this run lasts.
+func TestFewSecondsAreTooShort(t *testing.T) {
+	before, after := typical(), typical()
+	after.steps, after.period = 200, 0.004
+	o := Compare(before.run(), after.run(), nothing)
+	if o.Difference != NotCompared || o.After.Needed == nil || o.After.Needed.Seconds != 1 || o.After.Needed.Steps < 240 ||
+		!strings.Contains(o.Refused, "about 1 s are needed") {
+		t.Errorf("%s, %+v, %s", o.Difference, o.After.Needed, o.Refused)
+	}
+	if o.Before.Needed != nil {
+		t.Errorf("the longer run needs %+v", o.Before.Needed)
+	}
+}
+
 // The words at the end of the whole way, over runs whose steps remember: unchanged
 // ones are hardly ever called faster or slower, ones that are far apart always are.
 func TestWordsOfRunsThatRemember(t *testing.T) {
@@ -364,6 +378,7 @@ func TestWordsOfRunsThatRemember(t *testing.T) {
 			called, found := 0, 0
 			for seed := range uint64(pairs) {
 				before, after := remember(n, memory, 2*seed), remember(n, memory, 2*seed+1)
+				before.period, after.period = 0.5, 0.5 // twenty steps last longer than leastSeconds, also at four times the speed
 				if d := Compare(before.run(), after.run(), nothing).Difference; d == Faster || d == Slower {
 					called++
 				}

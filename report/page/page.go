@@ -11,7 +11,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/stoker-dev/stoker"
@@ -35,12 +34,10 @@ var (
 	pageCSS string
 	//go:embed html/page.js
 	pageJS string
-
-	// Parsed when a page is made: each verb's start would pay a millisecond for it.
-	pageTemplate = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("page").Parse(pageHTML))
-	})
 )
+
+// parseTemplate is called when a page is made: each verb's start would pay a millisecond for it.
+func parseTemplate() *template.Template { return template.Must(template.New("page").Parse(pageHTML)) }
 
 // Subject is what a page is about.
 type Subject struct {
@@ -83,7 +80,7 @@ func WriteRun(w io.Writer, s Subject) error {
 	if err != nil {
 		return err
 	}
-	return pageTemplate().Execute(w, p)
+	return parseTemplate().Execute(w, p)
 }
 
 // document is what the template shows: values that are ready to read.

@@ -55,7 +55,7 @@ func WritePrediction(w io.Writer, f report.Prediction, version, picture string) 
 	default:
 		p.forecast(f)
 	}
-	return pageTemplate().Execute(w, p)
+	return parseTemplate().Execute(w, p)
 }
 
 // sweep adds the settings of a sweep; over two settings the picture has them.

@@ -61,7 +61,7 @@ func WriteTuning(w io.Writer, t Tuned) error {
 	}
 	p.Facts = []report.Figure{{Name: "page by", Value: "stoker " + t.Version}}
 	p.Data = p.forScript()
-	return pageTemplate().Execute(w, p)
+	return parseTemplate().Execute(w, p)
 }
 
 // trials are cards on one scale, each with what it was promised and what it achieved.
