@@ -123,7 +123,9 @@ func (t *terminal) redraw() tea.Cmd {
 	if in, is := t.o.In.(*os.File); is {
 		_, _ = term.MakeRaw(int(in.Fd())) // the modes before us are known from when we began
 	}
-	return tea.Sequence(tea.Raw(enterScreen), tea.ClearScreen)
+	// At once: what the library keeps to write may come after it has left the screen.
+	_, _ = io.WriteString(t.o.Out, enterScreen)
+	return tea.ClearScreen
 }
 
 func (t *terminal) inBackground() bool {
