@@ -27,6 +27,8 @@ const (
 	pageable = "assumption: a quarter to two thirds of pinned, as the driver stages the copy through its own buffer " +
 		"with one CPU thread; bandwidthTest outputs in public repositories (2026-11) show 0.31 (K40c) and 0.39 " +
 		"(A100: 10.0 GB/s)"
+	pageable5 = "measured on an H100: 154 MB in 22 ms, 7.0 GB/s, beside 48 GB/s pinned (bench/gpu/RESULTS.md, 2026-11-26): " +
+		"an eighth of pinned, as one CPU thread stages it however fast the link is"
 	coherent = "pageable over pinned, measured on a GH200: 93.0 and 97.4 GiB/s, 0.955 (github.com/vortex-data/vortex " +
 		"pull request 7815, 2026-05), and on a GB300: 1.61 and 1.69 (github.com/NVIDIA/cosmos-framework pull " +
 		"request 150); the lower end is an assumption"
@@ -52,7 +54,7 @@ var links = []Link{
 	},
 	{
 		Name: "pcie5", Nominal: Figure{63e9, pcieBase}, Pinned: Figure{53e9, nvbPinned},
-		Pageable: [2]Figure{{53e9 / 4, pageable}, {53e9 * 2 / 3, pageable}},
+		Pageable: [2]Figure{{53e9 / 8, pageable5}, {53e9 * 2 / 3, pageable}},
 	},
 	{
 		Name: "nvlink-c2c",

@@ -81,22 +81,21 @@ Chip = namedtuple(
     "Chip", "name memory_bytes pinned_bytes_per_s pageable_bytes_per_s idle_watts limit_watts sm_clock_mhz"
 )
 
-# Pageable copies are staged through a pinned buffer by the CPU. The prior is
-# 1/4 to 2/3 of the pinned rate, and 0.4 our choice inside that range: [J], not a
-# measurement.
-_PAGEABLE = 0.4
+# Pageable copies are staged through a pinned buffer by one CPU thread, however fast the link is.
+_PAGEABLE_A100 = 10e9  # an A100's in a published bandwidthTest output
+_PAGEABLE_H100 = 7e9  # measured on one (bench/gpu/RESULTS.md)
 
 # Sources, column by column:
-# - memory: what nvidia-smi shows as total (81,920, 81,559 and 143,771 MiB), from memory, not measured by us;
+# - memory: what nvidia-smi shows as total (81,920, 81,559 and 143,771 MiB): the H100's was seen, the others are from memory;
 # - pinned host to device: Gen4 about 25 GB/s, Gen5 about 53 GB/s (GitHub issues ZaidQureshi/bam 54 and
 #   NVIDIA/nvbandwidth 24);
 # - limit: the board's power from NVIDIA's data sheets (400, 700, 700 W);
 # - idle: what nvidia-smi shows of an idle board, order of magnitude, from memory;
 # - clock: the greatest SM clock that nvidia-smi shows (1,410, 1,980, 1,980 MHz), from memory.
 CHIPS = {
-    "a100-80gb-sxm": Chip("NVIDIA A100-SXM4-80GB", 81920 << 20, 25e9, _PAGEABLE * 25e9, 55, 400, 1410),
-    "h100-sxm": Chip("NVIDIA H100 80GB HBM3", 81559 << 20, 53e9, _PAGEABLE * 53e9, 70, 700, 1980),
-    "h200": Chip("NVIDIA H200", 143771 << 20, 53e9, _PAGEABLE * 53e9, 75, 700, 1980),
+    "a100-80gb-sxm": Chip("NVIDIA A100-SXM4-80GB", 81920 << 20, 25e9, _PAGEABLE_A100, 55, 400, 1410),
+    "h100-sxm": Chip("NVIDIA H100 80GB HBM3", 81559 << 20, 53e9, _PAGEABLE_H100, 70, 700, 1980),
+    "h200": Chip("NVIDIA H200", 143771 << 20, 53e9, _PAGEABLE_H100, 75, 700, 1980),
 }
 
 KERNEL, COPY, SYNC = 1, 2, 3
