@@ -149,7 +149,7 @@ func (b *builder) addThinned(l line) {
 // addSample keeps a value of a signal, if it can be one and is to be kept; it says whether
 // it was.
 func (b *builder) addSample(signal Signal, subject string, t, v float64) bool {
-	if math.IsNaN(v) || absurd(v) || absurd(t) {
+	if math.IsNaN(v) || absurd(v) || absurd(t) || signal.isShare() && (v < 0 || v > 1) {
 		return false
 	}
 	key := seriesKey{signal, subject}

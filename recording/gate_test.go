@@ -32,3 +32,22 @@ func TestAbsurdNumbersAreUnknown(t *testing.T) {
 		t.Errorf("the mean of a sample that cannot be and one of 0.5 is %v", mean)
 	}
 }
+
+// A device is busy between none and all of the time, whatever a file says.
+func TestSharesAreShares(t *testing.T) {
+	text := header
+	for _, line := range []string{"gpu.kernels 5", "gpu.kernels -1", "gpu.kernels 0.25", "gpu.utilisation 1.5", "gpu.power -1"} {
+		signal, value, _ := strings.Cut(line, " ")
+		text += `{"kind":"sample","t":1,"signal":"` + signal + `","subject":"gpu/0","value":` + value + "}\n"
+	}
+	run, err := Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run.Find(GPUKernels, "gpu/0"); got == nil || len(got.V) != 1 || got.V[0] != 0.25 {
+		t.Errorf("kernels: %+v", got)
+	}
+	if run.Find(GPUUtilisation, "gpu/0") != nil || run.Find(GPUPower, "gpu/0") == nil {
+		t.Error("only shares are bounded, and one that is none is left out")
+	}
+}

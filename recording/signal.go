@@ -186,6 +186,15 @@ func (s *Series) Last() float64 {
 	return s.V[len(s.V)-1]
 }
 
+// isShare reports whether values are shares of a device: one outside of 0 to 1 was damaged or made up.
+func (s Signal) isShare() bool {
+	switch s {
+	case GPUUtilisation, GPUKernels, GPUActive, GPUOthers:
+		return true
+	}
+	return false
+}
+
 // Series is one signal of one subject over time.
 type Series struct {
 	Signal  Signal
