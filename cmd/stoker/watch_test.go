@@ -74,6 +74,11 @@ func openTerminal(t *testing.T, columns, lines uint16) *terminal {
 	c := &terminal{t: t, ours: ours, fd: fd, its: its}
 	c.resize(columns, lines)
 	t.Cleanup(c.close)
+	t.Cleanup(func() {
+		if text := c.text(); t.Failed() {
+			t.Logf("the end of what was shown: %q", text[max(0, len(text)-2000):])
+		}
+	})
 	return c
 }
 
