@@ -188,11 +188,7 @@ func (s *Series) Last() float64 {
 
 // isShare reports whether values are shares of a device: one outside of 0 to 1 was damaged or made up.
 func (s Signal) isShare() bool {
-	switch s {
-	case GPUUtilisation, GPUKernels, GPUActive, GPUOthers:
-		return true
-	}
-	return false
+	return s == GPUUtilisation || s == GPUKernels || s == GPUActive || s == GPUOthers
 }
 
 // Series is one signal of one subject over time.

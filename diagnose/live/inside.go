@@ -122,8 +122,8 @@ func (l filler) askMeasuredCopies(in insideSteps) diagnose.Quantity {
 		WithEvidence(in.copying, "ratio", "step.copy",
 			"copying to the device takes %s of a step (%s of %s), by the device's own clock",
 			quantity.Percent(in.copying), quantity.AboutSeconds(in.copying*in.span), quantity.AboutSeconds(in.span)).
-		WithEvidence(in.Copies, "copies", "step.copies", "a step asks for %s cop%s, %s in all",
-			quantity.About(in.Copies), quantity.Ending(int(in.Copies+0.5), "y", "ies"), quantity.AboutBytes(in.CopyBytes))
+		WithEvidence(in.Copies, "copies", "step.copies", "a step asks for %s, %s in all",
+			aboutCopies(in.Copies), quantity.AboutBytes(in.CopyBytes))
 	q = l.addLinkRate(q, subject)
 	if in.Pageable > 0 {
 		q = q.WithEvidence(in.Pageable, "bytes", "step.pageable",
@@ -132,6 +132,10 @@ func (l filler) askMeasuredCopies(in insideSteps) diagnose.Quantity {
 			l.Grounds.Staging("the CPU stages it, and the launching thread waits"))
 	}
 	return q
+}
+
+func aboutCopies(n float64) string {
+	return quantity.About(n) + quantity.Ending(int(n+0.5), " copy", " copies")
 }
 
 // findAsks are findings on what the program asks of the device within a step.
@@ -163,8 +167,8 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger {
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = in.copying, in.copying
-		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s cop%s: %s, and they take %s of the time",
-			quantity.AboutBytes(in.Pageable), quantity.About(in.Copies), quantity.Ending(int(in.Copies+0.5), "y", "ies"),
+		f.Text = fmt.Sprintf("a step copies %s from pageable memory, in %s: %s, and they take %s of the time",
+			quantity.AboutBytes(in.Pageable), aboutCopies(in.Copies),
 			l.Grounds.Staging("the CPU stages them, the launching thread waits"), quantity.Percent(in.copying))
 		f.Settings = []stoker.Change{
 			diagnose.ProposeChange(stoker.PinMemory, nil, true),
