@@ -106,17 +106,17 @@ func (l filler) askDeviceBusy() diagnose.Quantity {
 
 // askCountedCopies is whether copies take a good part of the time, by the device's counters.
 func (l filler) askCountedCopies() diagnose.Quantity {
-	_, subject := l.findGPU()
 	part := l.Costs.Copying
 	q := diagnose.AskShare("Do copies take a good part of the time?", part, 0.07, 0.15, "").
 		WithEvidence(part, "ratio", string(recording.GPUKernels),
 			"the device copies %s of the time, while no kernel runs: GPU-Util counts both, and a counter the kernels alone",
 			quantity.Percent(part))
-	return l.addLinkRate(q, subject)
+	return l.addLinkRate(q)
 }
 
 // addLinkRate says what PCIe carries meanwhile, where the device counts it.
-func (l filler) addLinkRate(q diagnose.Quantity, subject string) diagnose.Quantity {
+func (l filler) addLinkRate(q diagnose.Quantity) diagnose.Quantity {
+	_, subject := l.findGPU()
 	rate := l.Costs.Window.Mean(l.run.Find(recording.GPULinkIn, subject))
 	if math.IsNaN(rate) {
 		return q

@@ -49,10 +49,7 @@ func findTrainer(run *recording.Run) int {
 func measureUtil(run *recording.Run, from, to float64) float64 {
 	most := math.NaN()
 	for _, s := range run.All(recording.GPUUtilisation) {
-		v := run.Find(recording.GPUKernels, s.Subject).Mean(from, to)
-		if math.IsNaN(v) {
-			v = s.Mean(from, to)
-		}
+		v := stat.Or(run.Find(recording.GPUKernels, s.Subject).Mean(from, to), s.Mean(from, to))
 		if !math.IsNaN(v) && !(v <= most) {
 			most = v
 		}

@@ -117,14 +117,13 @@ func (in insideSteps) askExchange() diagnose.Quantity {
 
 // askMeasuredCopies is whether copies take a good part of the step, by the device's clock.
 func (l filler) askMeasuredCopies(in insideSteps) diagnose.Quantity {
-	_, subject := l.findGPU()
 	q := diagnose.AskShare("Do copies to the device take a good part of the step?", in.copying, 0.07, 0.15, "").
 		WithEvidence(in.copying, "ratio", "step.copy",
 			"copying to the device takes %s of a step (%s of %s), by the device's own clock",
 			quantity.Percent(in.copying), quantity.AboutSeconds(in.copying*in.span), quantity.AboutSeconds(in.span)).
 		WithEvidence(in.Copies, "copies", "step.copies", "a step asks for %s, %s in all",
 			aboutCopies(in.Copies), quantity.AboutBytes(in.CopyBytes))
-	q = l.addLinkRate(q, subject)
+	q = l.addLinkRate(q)
 	if in.Pageable > 0 {
 		q = q.WithEvidence(in.Pageable, "bytes", "step.pageable",
 			"%s of it from pageable memory: %s",

@@ -70,13 +70,10 @@ func deviceBusy(run *recording.Run, w recording.Window) (busy, copying float64) 
 	subject := fmt.Sprintf("gpu/%d", device)
 	busy, copying = w.Mean(run.Find(recording.GPUUtilisation, subject)), w.Copying()
 	kernels := w.Mean(run.Find(recording.GPUKernels, subject))
-	switch {
-	case !math.IsNaN(kernels) && math.IsNaN(copying):
-		return kernels, max(0, busy-kernels)
-	case !math.IsNaN(kernels):
-		return kernels, copying
+	if math.IsNaN(kernels) {
+		return min(busy, 1-stat.Or(copying, 0)), copying
 	}
-	return min(busy, 1-stat.Or(copying, 0)), copying
+	return kernels, stat.Or(copying, max(0, busy-kernels))
 }
 
 // fetchers are the subjects whose fetch counters belong to the window: the
