@@ -195,7 +195,7 @@ func (s observed) makeSide() Side {
 	}
 	if n := float64(side.Steps); n > 0 && n < leastSteps {
 		side.Needed = &Length{Steps: leastSteps, Seconds: side.Seconds * leastSteps / n}
-	} else if n > 0 && side.Seconds < leastSeconds {
+	} else if side.Seconds > 0 && side.Seconds < leastSeconds { // of no length nothing can be said
 		side.Needed = &Length{Steps: math.Ceil(n * leastSeconds / side.Seconds), Seconds: leastSeconds}
 	}
 	return side
@@ -250,12 +250,12 @@ func tooFew(runs []observed) string {
 				"the run %s is too short: %d steady steps in %.1f s, %d are needed, about %.1f s at the least",
 				side.name, n, side.makeSide().Seconds, leastSteps, side.makeSide().Needed.Seconds)
 		}
+		if !(side.costs.Step > 0) {
+			return fmt.Sprintf("the run %s has steps whose length is unknown", side.name)
+		}
 		if seconds := side.makeSide().Seconds; seconds < leastSeconds {
 			return fmt.Sprintf("the run %s is too short: %d steady steps in %.2f s, about %.0f s are needed at the least",
 				side.name, n, seconds, leastSeconds)
-		}
-		if !(side.costs.Step > 0) {
-			return fmt.Sprintf("the run %s has steps whose length is unknown", side.name)
 		}
 	}
 	return ""
