@@ -42,7 +42,8 @@ func (f *Follower) readAnew() error {
 	return nil
 }
 
-// Next is the run as far as it is written now; nil where that is what it was.
+// Next is the run as far as it is written now; nil where that is what it was. Of a file
+// that is only just begun it is ErrNoSecond, which a later call may mend.
 func (f *Follower) Next() (*Run, error) {
 	run, err := f.readOn()
 	if err != nil {
@@ -72,7 +73,11 @@ func (f *Follower) readOn() (*Run, error) {
 	}
 	f.size = info.Size()
 	f.reader.continueReading()
-	return f.reader.readRun()
+	run, err := f.reader.readRun()
+	if errors.Is(err, ErrNoSecond) {
+		f.size = -1 // it is looked at again, also where it does not grow
+	}
+	return run, err
 }
 
 // Close closes the file.

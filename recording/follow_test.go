@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -122,6 +123,28 @@ func TestFollowReadsAnewWhatIsWrittenAnew(t *testing.T) {
 	}
 	if anew == 0 {
 		t.Error("the file was never written anew")
+	}
+}
+
+// A file is empty for a moment when another takes its place, and then holds less than a second.
+func TestFollowWaitsForTheFirstSecond(t *testing.T) {
+	g := newGrown(t, 4)
+	for now := range 3 {
+		g.write(now)
+	}
+	whole, err := os.ReadFile(g.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(g.path)
+	for _, text := range [][]byte{nil, nil, whole[:len(whole)/40], whole} {
+		if err := os.WriteFile(g.path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run, err := g.in.Next()
+		if all := len(text) == len(whole); all != (run != nil) || !all && !errors.Is(err, ErrNoSecond) {
+			t.Errorf("%d of %d bytes: run %v, error %v", len(text), len(whole), run != nil, err)
+		}
 	}
 }
 

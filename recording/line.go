@@ -174,6 +174,9 @@ type timelineFields struct {
 	File int  `json:"file,omitempty"` // of the trace's files
 }
 
+// ErrNoSecond says that a recording has begun and holds no complete second yet.
+var ErrNoSecond = errors.New("no second")
+
 // ErrNotRecording says that a file is something else than a recording.
 var ErrNotRecording = errors.New(`expected a recording of Stoker, whose first line is {"kind":"header","format":…}`)
 

@@ -87,7 +87,7 @@ func (r *reader) readRun() (*Run, error) {
 func (r *reader) readFile() error {
 	magic, err := r.in.peek(len(gzipMagic))
 	if len(magic) == 0 && errors.Is(err, io.EOF) && !r.build.header {
-		return errors.New("the file is empty: no second of it was ever written")
+		return fmt.Errorf("the file is empty: %w of it was ever written", ErrNoSecond)
 	}
 	if r.packed = r.packed || bytes.HasPrefix(magic, gzipMagic[:2]); r.packed {
 		err = r.readMembers()
@@ -98,7 +98,7 @@ func (r *reader) readFile() error {
 		return err
 	}
 	if !r.build.header && r.torn {
-		return errors.New("the file ends within its first second: nothing in it is complete")
+		return fmt.Errorf("the file ends within its first second: %w in it is complete", ErrNoSecond)
 	}
 	if !r.build.header {
 		return ErrNotRecording

@@ -227,8 +227,8 @@ func beingWritten(file string) bool {
 // all of it together takes no more than a fiftieth of a core.
 const watchCost = 50
 
-// mostMissing is how many looks at a recording that is not there are waited for: observe
-// writes it anew when somebody removed it.
+// mostMissing is how many looks at a recording that is not there, or not begun, are waited
+// for: observe writes it anew when somebody removed it.
 const mostMissing = 5
 
 // followed are recordings, read on as they grow.
@@ -254,7 +254,7 @@ func followed(files []string) []source {
 				run, err := in.Next()
 				if missing++; err == nil {
 					missing = 0
-				} else if !errors.Is(err, fs.ErrNotExist) || missing > mostMissing {
+				} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, recording.ErrNoSecond) || missing > mostMissing {
 					return err
 				}
 				if run != nil && !handOn(ctx, to, run) {

@@ -385,7 +385,11 @@ func TestWatchFollowsARecordingThatIsWrittenAnew(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		<-runs
+		select {
+		case <-runs:
+		case err := <-ended:
+			t.Fatal("the new recording is not followed: ", err)
+		}
 		_ = os.Remove(path)
 		if err := <-ended; !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
