@@ -301,6 +301,7 @@ def why_not(draw: Draw) -> str:
 class Exam:
     bench: labelled.Bench
     kept: Path
+    host: str = ""
     lines: list[dict] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -311,6 +312,7 @@ class Exam:
         return any(all(line.get(name) == value for name, value in what.items()) for line in self.lines)
 
     def keep(self, line: dict) -> None:
+        line |= {"host": self.host} if self.host else {}
         self.lines.append(line)
         with self.kept.open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -348,15 +350,15 @@ class Exam:
 
     # Interventions.
 
-    def relieve(self, name: str) -> None:
-        """Run the first draw unobserved, then with each resource relieved in turn."""
-        draw = draw_of(name, 0)
-        if draw.built or draw.others or why_not(draw) or self.has(what="relief", situation=name):
+    def relieve(self, name: str, number: int) -> None:
+        """Run a draw unobserved, then with each resource relieved in turn."""
+        draw = draw_of(name, number)
+        if draw.built or draw.others or why_not(draw) or self.has(what="relief", situation=name, draw=number):
             return
         gains, before = {}, self.rate(draw)
         for resource, change in reliefs(draw).items():
             gains[resource] = round(self.rate(change) / before, 3)
-        line = {"what": "relief", "situation": name, "load": round(os.getloadavg()[0], 1), "gains": gains, "family": family(gains)}
+        line = {"what": "relief", "situation": name, "draw": number, "load": round(os.getloadavg()[0], 1), "gains": gains, "family": family(gains)}
         self.keep(line)
         print(f"{name}: {gains}: {line['family']}", flush=True)
 
@@ -511,7 +513,7 @@ def table(lines: list[dict]) -> str:
     if found:
         out += ["", "| situation, first draw | throughput after relief, x | the best relieves | the record's label agrees |", "|---|---|---|---|"]
         for line in found:
-            of = next((run for run in runs if (run["situation"], run["draw"], run["beside"]) == (line["situation"], 0, 0)), None)
+            of = next((run for run in runs if (run["situation"], run["draw"], run["beside"]) == (line["situation"], line.get("draw", 0), 0)), None)
             says = "no run" if of is None else "between two" if not of["accepted"] else "yes" if agrees(of, line["family"]) else "no: " + "/".join(of["accepted"])
             out.append(f"| {line['situation']} | {', '.join(f'{k} {v:.2f}' for k, v in line['gains'].items())} | {line['family']} | {says} |")
     return "\n".join(out)
@@ -582,6 +584,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="judge kept recordings again, and run nothing")
     parser.add_argument("--table", action="store_true", help="make PROCESSES.md beside this file, and run nothing")
     parser.add_argument("--kept", type=Path, default=KEPT, help="where runs are kept (default processes.jsonl beside this file)")
+    parser.add_argument("--host", default="", help="name of the machine, kept with each run: the page has a table of each")
     options = parser.parse_args()
     python = labelled.ROOT / "python/.venv/bin/python"
     out = labelled.ROOT / "stoker-runs/processes"
@@ -591,7 +594,7 @@ def main() -> int:
         options.kept.unlink(missing_ok=True)
         options.only, options.neighbours, options.draws = list(QUICK), "0", 1
     bench = labelled.Bench(*map(labelled.from_root, (labelled.ROOT / "bin/stoker", python, out)), options.seconds)
-    exam = Exam(bench, options.kept)
+    exam = Exam(bench, options.kept, options.host)
     if options.again:
         exam.judge_again()
     elif not options.table:
@@ -601,7 +604,7 @@ def main() -> int:
                 for name in options.only or SITUATIONS:
                     exam.sit(name, number, beside)
         for name in (options.only or SITUATIONS) if options.relieve else ():
-            exam.relieve(name)
+            exam.relieve(name, options.first)
         print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
     print(table(exam.lines))
     if options.table:

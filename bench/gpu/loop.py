@@ -204,8 +204,10 @@ def augment_on_device(device: bool, batch: int = 64) -> Loop:
 #: Each with the classes that its interventions may find, to tell kinds of input apart.
 SITUATIONS: dict[str, tuple[str, Callable[[], Loop]]] = {
     "few-workers": ("cpu-bound/too-few-workers", lambda: vision(1)),
+    "few-workers-4": ("cpu-bound/too-few-workers", lambda: vision(4)),
     "main-thread": ("cpu-bound/main-thread-loader", lambda: vision(0)),
     "main-thread-item": ("cpu-bound/main-thread-loader", lambda: vision(0, item=True)),
+    "main-thread-item-4": ("cpu-bound/too-few-workers", lambda: vision(4, item=True)),
     "all-cores": ("cpu-bound/cpu-exhausted", lambda: vision(6)),
     "ready": ("gpu-bound", ready),
     "vit-fp32": ("gpu-bound", lambda: vision(4, 32, models.vit_l_16, bf16=False)),
@@ -265,6 +267,9 @@ def framework(name: str, seconds: float) -> None:
         lightning.Trainer(max_time={"seconds": seconds}, precision="bf16-mixed", logger=False, enable_checkpointing=False,
                           enable_progress_bar=False, enable_model_summary=False).fit(Module(), jpegs(1, 64, persistent_workers=True))
         return
+    if name == "transformers":
+        transformers(seconds)
+        return
     from accelerate import Accelerator
 
     accelerator = Accelerator(mixed_precision="bf16")
@@ -277,6 +282,25 @@ def framework(name: str, seconds: float) -> None:
         optimizer.zero_grad()
         if time.monotonic() > until:
             return
+
+
+def transformers(seconds: float) -> None:
+    """A Trainer of Hugging Face's, with one worker."""
+    from transformers import Trainer, TrainerCallback, TrainingArguments, ViTConfig, ViTForImageClassification
+
+    class EndInTime(TrainerCallback):
+        until = time.monotonic() + seconds
+
+        def on_step_end(self, args, state, control, **more) -> None:
+            control.should_training_stop = time.monotonic() > self.until
+
+    def collate(samples: list) -> dict:
+        return {"pixel_values": torch.stack([image for image, _ in samples]), "labels": torch.tensor([label for _, label in samples])}
+
+    settings = TrainingArguments("stoker-runs/trainer", per_device_train_batch_size=64, dataloader_num_workers=1, bf16=True, report_to=[],
+                                 save_strategy="no", num_train_epochs=1000, remove_unused_columns=False)
+    model = ViTForImageClassification(ViTConfig(num_labels=10))
+    Trainer(model, settings, train_dataset=jpegs(0, 64).dataset, data_collator=collate, callbacks=[EndInTime()]).train()
 
 
 # The truth.
@@ -346,7 +370,7 @@ def digest(arguments: argparse.Namespace) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=[*SITUATIONS, "lightning", "accelerate", "truth", "digest"])
+    parser.add_argument("what", choices=[*SITUATIONS, "lightning", "accelerate", "transformers", "truth", "digest"])
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--stoker", choices=("host", "cuda"), help="digest: with stoker.DataLoader, on the host or to the device")
