@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
@@ -18,23 +20,37 @@ import (
 // new size, stop, go on. It belongs to the screen's loop.
 //
 // Go cannot give SIGTSTP its default back once it was asked for. So we leave the screen
-// and stop with SIGSTOP, which needs no default.
+// and stop with SIGSTOP, which needs no default. The library can leave the screen as well,
+// for a command, but may never draw again after a short one (bubbletea issue 1778).
 type terminal struct {
 	o       Options
-	file    *os.File // nil where the screen is drawn on something else
-	resumed int      // times that we stopped and went on of which the signal is still to come
+	in, out *os.File    // nil where it is something else
+	before  *term.State // of in
+	resumed int         // times that we stopped and went on of which the signal is still to come
+	screen  sync.Mutex  // held by who writes to it
 }
 
 func newTerminal(o Options) *terminal {
-	file, _ := o.Out.(*os.File)
-	return &terminal{o: o, file: file}
+	t := &terminal{o: o}
+	t.out, _ = o.Out.(*os.File)
+	if t.in, _ = o.In.(*os.File); t.in != nil {
+		t.before, _ = term.GetState(int(t.in.Fd()))
+	}
+	return t
+}
+
+// Write is for the library.
+func (t *terminal) Write(p []byte) (int, error) {
+	t.screen.Lock()
+	defer t.screen.Unlock()
+	return t.o.Out.Write(p)
 }
 
 // programOptions keep the library from the terminal's size, which it would make room for: it
 // sees only a writer, and is told that it is a terminal.
 func (t *terminal) programOptions() []tea.ProgramOption {
 	options := []tea.ProgramOption{
-		tea.WithOutput(struct{ io.Writer }{t.o.Out}),
+		tea.WithOutput(t),
 		tea.WithEnvironment(append(t.o.Env, "TTY_FORCE=1")),
 	}
 	if size, known := t.size(); known {
@@ -45,10 +61,10 @@ func (t *terminal) programOptions() []tea.ProgramOption {
 }
 
 func (t *terminal) size() (size tea.WindowSizeMsg, known bool) {
-	if t.file == nil {
+	if t.out == nil {
 		return size, false
 	}
-	width, height, err := term.GetSize(int(t.file.Fd()))
+	width, height, err := term.GetSize(int(t.out.Fd()))
 	return tea.WindowSizeMsg{Width: width, Height: height}, err == nil
 }
 
@@ -86,15 +102,22 @@ func (t *terminal) handleMessage(msg tea.Msg) tea.Cmd {
 	switch msg.(type) {
 	case stopMsg:
 		if t.o.Stops { // else nobody could let us go on, and the kernel would not stop us either
-			return tea.Exec(absence{t}, nil) // the library leaves the screen as for a command
+			t.screen.Lock()
+			defer t.screen.Unlock()
+			t.leaveScreen()
+			t.stopUntilContinued()
+			t.awaitForeground()
+			return t.enterScreen()
 		}
 	case continueMsg:
 		if t.resumed > 0 { // it is drawn anew by who stopped us
 			t.resumed--
 			break
 		}
+		t.screen.Lock()
+		defer t.screen.Unlock()
 		t.awaitForeground() // from SIGSTOP, which nobody sees come
-		return t.redraw()
+		return t.enterScreen()
 	}
 	return nil
 }
@@ -116,23 +139,36 @@ func (t *terminal) stopUntilContinued() {
 	}
 }
 
-const enterScreen = "\x1b[?1049h\x1b[?25l"
+// The modes that the library gives a terminal for its screen, and takes away.
+var (
+	screenModes = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste +
+		ansi.SetModifyOtherKeys2 + ansi.PopKittyKeyboard(1) + ansi.PushKittyKeyboard(ansi.KittyDisambiguateEscapeCodes)
+	modesBefore = ansi.PopKittyKeyboard(1) + ansi.ResetModifyOtherKeys + ansi.ResetModeBracketedPaste +
+		ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
+)
 
-// redraw takes the terminal back from a shell that took it.
-func (t *terminal) redraw() tea.Cmd {
-	if in, is := t.o.In.(*os.File); is {
-		_, _ = term.MakeRaw(int(in.Fd())) // the modes before us are known from when we began
+// leaveScreen gives the terminal back as it was before us.
+func (t *terminal) leaveScreen() {
+	_, _ = io.WriteString(t.o.Out, modesBefore)
+	if t.before != nil {
+		_ = term.Restore(int(t.in.Fd()), t.before)
 	}
-	// At once: what the library keeps to write may come after it has left the screen.
-	_, _ = io.WriteString(t.o.Out, enterScreen)
+}
+
+// enterScreen takes the terminal back from a shell that took it, and draws all anew.
+func (t *terminal) enterScreen() tea.Cmd {
+	if t.before != nil {
+		_, _ = term.MakeRaw(int(t.in.Fd()))
+	}
+	_, _ = io.WriteString(t.o.Out, screenModes)
 	return tea.ClearScreen
 }
 
 func (t *terminal) inBackground() bool {
-	if t.file == nil {
+	if t.out == nil {
 		return false
 	}
-	group, err := unix.IoctlGetInt(int(t.file.Fd()), unix.TIOCGPGRP)
+	group, err := unix.IoctlGetInt(int(t.out.Fd()), unix.TIOCGPGRP)
 	return err == nil && group != unix.Getpgrp()
 }
 
@@ -142,22 +178,3 @@ func (t *terminal) stopGroup() {
 		_ = syscall.Kill(0, syscall.SIGTSTP)
 	}
 }
-
-// absence is a while in which the terminal is as it was before us.
-type absence struct{ *terminal }
-
-// Run stops us until we are let go on in the foreground.
-func (a absence) Run() error {
-	a.stopUntilContinued()
-	a.awaitForeground()
-	return nil
-}
-
-// SetStdin is for commands.
-func (absence) SetStdin(io.Reader) {}
-
-// SetStdout is for commands.
-func (absence) SetStdout(io.Writer) {}
-
-// SetStderr is for commands.
-func (absence) SetStderr(io.Writer) {}
