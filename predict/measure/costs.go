@@ -41,13 +41,14 @@ type Costs struct {
 	// nor somebody who looked at the job's processes. Workers is 0 then.
 	Uncounted bool
 
-	Step     float64 // mean step, by the device's clock where it is known
-	HostStep float64 // mean step by the host's clock
-	Wait     float64 // host wait in next()
-	Idle     float64 // device idle at the input boundary
-	Busy     float64 // share of the window in which some kernel ran (0..1)
-	Copying  float64 // share of it in which the device copied instead
-	Queued   float64 // how much of Wait was covered by work that was queued on the device
+	Step     float64          // mean step, by the device's clock where it is known
+	HostStep float64          // mean step by the host's clock
+	Wait     float64          // host wait in next()
+	Idle     float64          // device idle at the input boundary
+	Busy     float64          // share of the window in which some kernel ran (0..1)
+	BusyFrom recording.Signal // what told that
+	Copying  float64          // share of it in which the device copied instead
+	Queued   float64          // how much of Wait was covered by work that was queued on the device
 
 	Fetch        float64 // wall time to prepare one batch
 	FetchCPU     float64 // core time of it
