@@ -84,7 +84,7 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 		return
 	}
 	set("utilization_ratio", "Share of the last minute in which some kernel ran or data were copied.", d.busy())
-	set("kernels_ratio", "Share of the last minute in which some kernel ran, where the device counts that apart from copies.",
+	set("kernels_ratio", "Share of the last minute in which some kernel ran, by the device's counter of kernels.",
 		d.counted())
 	set("sm_active_ratio", "Share of multiprocessors with work in the last minute.",
 		d.mean(func(m moment) float64 { return m.active }))

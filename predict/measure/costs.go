@@ -57,11 +57,12 @@ type Costs struct {
 	FetchCollate float64
 	Split        *FetchSplit // where Fetch goes; nil where that is not known
 
-	TreeCPU   float64 // core time of the whole job
-	LaunchCPU float64 // core time of the launching thread
-	HelperCPU float64 // without workers: core time of all other threads, such as PyTorch's intra-op threads
-	WorkerCPU float64 // core time of the workers
-	LoopCPU   float64 // core time of everything but fetching
+	TreeCPU     float64 // core time of the whole job
+	LaunchCPU   float64 // core time of the launching thread
+	LaunchQueue float64 // in which it was runnable without a core
+	HelperCPU   float64 // without workers: core time of all other threads, such as PyTorch's intra-op threads
+	WorkerCPU   float64 // core time of the workers
+	LoopCPU     float64 // core time of everything but fetching
 
 	Cores    float64 // cores the job could get: allowed minus what others used
 	CoresUse float64 // cores the job did use

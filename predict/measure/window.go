@@ -158,7 +158,9 @@ func (c *Costs) takeCores(run *recording.Run) {
 	if young {
 		c.LoopCPU = c.beside(run, from, to) * c.HostStep
 	}
-	c.LaunchCPU = run.Find(recording.ThreadCPU, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
+	launching := LaunchThread(run, c.Window.PID)
+	c.LaunchCPU = run.Find(recording.ThreadCPU, launching).Rate(from, to) * c.HostStep
+	c.LaunchQueue = run.Find(recording.ThreadQueue, launching).Rate(from, to) * c.HostStep
 	if !computesOnCPU(run) || c.Busy > unusedDevice { // there all threads compute the model
 		c.helpers()
 	}
