@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"cmp"
-	"math"
 
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -20,10 +19,15 @@ func (c *Case) DescribeMeter() string {
 	switch {
 	case c.UtilFrom == recording.GPUKernels:
 		return " (by the device's counter of kernels)"
-	case c.UtilFrom == recording.GPUUtilisation && math.IsNaN(c.Costs.Copying):
+	case c.MayHoldCopies():
 		return " (by GPU-Util, which counts copies as well)"
 	}
 	return ""
+}
+
+// MayHoldCopies reports whether the device may have copied while kernels are said to run.
+func (c *Case) MayHoldCopies() bool {
+	return recording.KernelTime{From: c.UtilFrom, Copying: c.Costs.Copying}.MayHoldCopies()
 }
 
 // AddMeter adds a line of evidence with a share that rests on it, under the signal's name.

@@ -30,3 +30,16 @@ func TestKernelTime(t *testing.T) {
 		}
 	}
 }
+
+// The curve of a device is its counter's where it has one.
+func TestKernelSeries(t *testing.T) {
+	run := &Run{Series: []Series{{Signal: GPUUtilisation, Subject: "gpu/0"}, {Signal: GPUUtilisation, Subject: "gpu/1"}, {Signal: GPUKernels, Subject: "gpu/1"}}}
+	for device, want := range map[string]Signal{"gpu/0": GPUUtilisation, "gpu/1": GPUKernels} {
+		if s := run.KernelSeries(device); s == nil || s.Signal != want {
+			t.Errorf("%s: %+v", device, s)
+		}
+	}
+	if s := run.KernelSeries("gpu/2"); s != nil {
+		t.Errorf("a device that nobody read has %+v", s)
+	}
+}

@@ -2,7 +2,6 @@ package live
 
 import (
 	"fmt"
-	"math"
 	"sort"
 
 	"github.com/stoker-dev/stoker/quantity"
@@ -63,7 +62,7 @@ func (l filler) findPattern() []diagnose.Finding {
 		return nil
 	}
 	text = fmt.Sprintf(text, quantity.Percent(low), quantity.Percent(high))
-	if l.Costs.Copying >= copiesShow || l.UtilFrom == recording.GPUUtilisation && math.IsNaN(l.Costs.Copying) {
+	if l.Costs.Copying >= copiesShow || l.MayHoldCopies() {
 		text += ". GPU-Util counts copies as well as kernels"
 	}
 	return []diagnose.Finding{diagnose.NewTextFinding(name, text)}
