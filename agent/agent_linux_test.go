@@ -45,13 +45,17 @@ func process(t *testing.T, a *Agent, pid int, cgroup, environment string) {
 
 // look has the agent see a device that is busy to a share, with processes.
 func look(a *Agent, second int, busy float64, pids ...uint32) {
-	r := gpu.Reading{Active: math.NaN(), Processes: pids}
+	r := gpu.Reading{Active: math.NaN(), Kernels: math.NaN(), Processes: pids}
 	if busy >= 0 {
 		r.Utilisation = []gpu.UtilSample{{At: begin, Ratio: busy}}
 	}
 	if pids == nil {
 		r.Processes = []uint32{}
 	}
+	take(a, second, r)
+}
+
+func take(a *Agent, second int, r gpu.Reading) {
 	a.take(observe.GPUNews{
 		At:       begin.Add(time.Duration(second) * time.Second),
 		Facts:    gpu.Facts{Devices: []gpu.Device{{UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3"}}},
@@ -106,6 +110,21 @@ func TestFromOutside(t *testing.T) {
 		look(a, s, 0)
 	}
 	says(t, page(t, a, 180), `state="unallocated"`, "no hpc_job", "jobs{gpu=\"0\",UUID=\"GPU-a\"} 0\n")
+}
+
+// A GPU that copies most of the time is idle where its kernels are counted, whatever GPU-Util says.
+func TestCopiesAreNoKernels(t *testing.T) {
+	for kernels, want := range map[float64][]string{
+		0.25:       {"utilization_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.875\n", "kernels_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.25\n", "idle_seconds_total{gpu=\"0\",UUID=\"GPU-a\"} 15\n", `state="low-use"`},
+		math.NaN(): {"utilization_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.875\n", "no kernels_ratio{", "idle_seconds_total{gpu=\"0\",UUID=\"GPU-a\"} 2.5\n", `state="in-use"`},
+	} {
+		a, _ := node(t)
+		process(t, a, 100, slurm, "")
+		for s := 0; s <= 20; s++ {
+			take(a, s, gpu.Reading{Active: math.NaN(), Kernels: kernels, Utilisation: []gpu.UtilSample{{At: begin, Ratio: 0.875}}, Processes: []uint32{100}})
+		}
+		says(t, page(t, a, 20), want...)
+	}
 }
 
 // Without a price of the user's a device has its list price, and one of no list none.
@@ -294,7 +313,7 @@ func TestCap(t *testing.T) {
 		for i := range 64 {
 			uuid := fmt.Sprint("GPU-", i)
 			news.Facts.Devices = append(news.Facts.Devices, gpu.Device{Index: i, UUID: uuid, Name: "NVIDIA H100" + poison.Text, MIG: true, Emulated: true})
-			news.Readings = append(news.Readings, gpu.Reading{Index: i, Utilisation: []gpu.UtilSample{{Ratio: 0.5}}, Active: 0.5, SlowedKnown: true, Slowed: recording.ByHeat, Processes: []uint32{100}})
+			news.Readings = append(news.Readings, gpu.Reading{Index: i, Utilisation: []gpu.UtilSample{{Ratio: 0.5}}, Active: 0.5, Kernels: 0.5, SlowedKnown: true, Slowed: recording.ByHeat, Processes: []uint32{100}})
 			a.figures = append(a.figures, figure{gpu: uuid, uid: uint32(os.Getuid()), at: begin.Add(time.Second), class: "straggler", stall: 0.5, step: 1, rate: 1})
 		}
 		for s := range 12 {

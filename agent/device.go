@@ -13,7 +13,8 @@ import (
 )
 
 // States of a GPU. The first two stand on a verdict, the others on what the driver tells,
-// which is only whether some kernel ran: that no label says what holds the GPU back.
+// which is only whether some kernel ran (without a counter of kernels: or a copy): that no label
+// says what holds the GPU back.
 const (
 	starved     = "starved"     // its job's verdict: it waits for input
 	fed         = "fed"         // its job's verdict: it does not
@@ -53,7 +54,8 @@ type device struct {
 // moment is one look.
 type moment struct {
 	at           time.Time
-	busy, active float64 // shares since the look before, NaN unknown
+	busy, active float64              // shares since the look before, NaN unknown; busy is GPU-Util
+	kernels      recording.KernelTime // in which kernels ran
 	slowed       recording.Slowed
 	slowedKnown  bool
 	waits        []string // what the first threads of its processes did
@@ -66,12 +68,13 @@ func (d *device) noteLook(r gpu.Reading, owners []owner, at time.Time) {
 		ratios = append(ratios, u.Ratio)
 	}
 	m := moment{at: at, busy: stat.Mean(ratios), active: r.Active, slowed: r.Slowed, slowedKnown: r.SlowedKnown}
+	m.kernels = recording.TellKernelTime(r.Kernels, m.busy, math.NaN())
 	for _, o := range owners {
 		m.waits = append(m.waits, o.does)
 	}
-	if since := at.Sub(d.lastLooked); stat.Finite(m.busy) && since > 0 && since <= longest {
+	if since := at.Sub(d.lastLooked); stat.Finite(m.kernels.Share) && since > 0 && since <= longest {
 		d.observed += since.Seconds()
-		d.idle += since.Seconds() * (1 - m.busy)
+		d.idle += since.Seconds() * (1 - m.kernels.Share)
 	}
 	stays := func(pid uint32) bool { return slices.Contains(d.processes, pid) }
 	if r.Processes != nil && !slices.ContainsFunc(r.Processes, stays) {
@@ -100,6 +103,16 @@ func (d *device) mean(of func(moment) float64) float64 {
 
 func (d *device) busy() float64 { return d.mean(func(m moment) float64 { return m.busy }) }
 
+// counted is for how much of the window kernels ran by the device's counter; NaN where it has none.
+func (d *device) counted() float64 {
+	return d.mean(func(m moment) float64 {
+		if m.kernels.From != recording.GPUKernels {
+			return math.NaN()
+		}
+		return m.kernels.Share
+	})
+}
+
 // slowedShare is the share of the window in which something kept the clock down.
 func (d *device) slowedShare(by recording.Slowed) float64 {
 	return d.mean(func(m moment) float64 {
@@ -115,7 +128,7 @@ func (d *device) slowedShare(by recording.Slowed) float64 {
 
 // outside is the state as it is seen without a verdict.
 func (d *device) outside() string {
-	busy := d.busy()
+	busy := stat.Or(d.counted(), d.busy())
 	switch {
 	case math.IsNaN(busy):
 		return unknown

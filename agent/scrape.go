@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	ofGPU   = 15 // series that a GPU has at most
+	ofGPU   = 16 // series that a GPU has at most
 	ofAgent = 7  // and the node
 )
 
@@ -77,12 +77,15 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 	set("state_since_timestamp_seconds", "Unix time from which on that is so.", unixTime(since))
 	set("observed_seconds_total", "Time for which the driver told what the GPU does.", d.observed)
 	set("idle_seconds_total",
-		"Of that, time in which no kernel ran. What runs may fill a part of the GPU alone: idle at least.", d.idle)
+		"Of that, time in which no kernel ran, by the device's counter of kernels. Without one it is time in which nor "+
+			"data were copied. What runs may fill a part of the GPU alone: idle at least.", d.idle)
 	set("idle_cost_usd_total", "What that time cost, by --price or a list price.", d.idle*d.price/3600)
 	if !answers {
 		return
 	}
 	set("utilization_ratio", "Share of the last minute in which some kernel ran or data were copied.", d.busy())
+	set("kernels_ratio", "Share of the last minute in which some kernel ran, by the device's counter of kernels.",
+		d.counted())
 	set("sm_active_ratio", "Share of multiprocessors with work in the last minute.",
 		d.mean(func(m moment) float64 { return m.active }))
 	for by, reason := range []string{"power", "heat", "hardware"} {

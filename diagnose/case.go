@@ -23,8 +23,9 @@ type Case struct {
 	// The device.
 	Stall       float64 // share of the window in which it waited for input
 	StallSource Source
-	Idle        float64 // share of the window in which nothing ran on it
-	Util        float64 // share of the window in which some kernel ran
+	Idle        float64          // share of the window in which nothing ran on it
+	Util        float64          // share of the window in which some kernel ran
+	UtilFrom    recording.Signal // what told that of a live job
 	Shares      Shares
 	Device      int   // as in Verdict
 	Parts       Parts // what the window went into

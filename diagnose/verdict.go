@@ -37,11 +37,12 @@ type Source string
 
 // The sources of a stall.
 const (
-	DeviceEvents Source = "device-events" // the device's own clock at the input boundary
-	FromTrace    Source = "trace"         // gaps on a profiler's timeline
-	HostWait     Source = "host-wait"     // the host hardly waited, so the device did not either
-	Utilisation  Source = "utilisation"   // idle by GPU-Util: an upper bound
-	NoSource     Source = ""
+	DeviceEvents  Source = "device-events" // the device's own clock at the input boundary
+	FromTrace     Source = "trace"         // gaps on a profiler's timeline
+	HostWait      Source = "host-wait"     // the host hardly waited, so the device did not either
+	Utilisation   Source = "utilisation"   // idle by GPU-Util: an upper bound
+	KernelCounter Source = "kernels"       // idle by the device's counter of kernels: an upper bound
+	NoSource      Source = ""
 )
 
 // State says how much a verdict rests on.

@@ -34,6 +34,9 @@ type Baseline struct {
 	Settings stoker.Settings // as found; num_workers as counted where nobody set it
 	Counted  bool            // how many samples a batch has is known
 
+	// Uncrowded is Step where workers leave the launching thread a core, as the optimist has it; 0: as it is.
+	Uncrowded float64
+
 	played map[queue]float64 // so that the job as it was is played once
 }
 
@@ -110,7 +113,7 @@ func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 	var stall [3]float64
 	for v := range stall {
 		v := bounds.View(v)
-		before, _, _ := was.combine(was.partTimes(v, v), v)
+		before, looped, _ := was.combine(was.partTimes(v, v), v)
 		t := is.partTimes(v, v)
 		after, loop, bound := is.combine(t, v)
 		ratio := max(loop, b.Took*after/before)
@@ -122,6 +125,10 @@ func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 			low, high = min(low, after, added), max(high, after, added)
 		}
 		low, high = min(low, ratio), max(high, ratio)
+		if out := b.crowdedOut(was, is); out > 0 && v == bounds.Optimist && before > looped && after <= loop {
+			input, _ := is.slowestInput(t)
+			low = min(low, max(input, loop-out))
+		}
 		stall[v] = max(0, 1-loop/after)
 	}
 	if changed {
@@ -136,6 +143,16 @@ func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 	if b.batchKnown() {
 		f.Throughput = bounds.Divide(stoker.Exactly(is.batch), f.Step)
 	}
+}
+
+// crowdedOut is by how much shorter the loop may get, as the optimist has it, because its thread has a core
+// to itself after a change.
+func (b Baseline) crowdedOut(was, is *numbers) float64 {
+	if !(b.Uncrowded > 0) || is.batch != was.batch {
+		return 0
+	}
+	left := 1 - min(1, is.crowded()/was.crowded())
+	return left * max(0, b.Step.Low-b.Uncrowded)
 }
 
 func (b Baseline) batchKnown() bool {

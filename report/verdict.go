@@ -58,6 +58,8 @@ func DescribeSource(s diagnose.Source) string {
 		return " at most (by the CPU side's wait)"
 	case diagnose.Utilisation:
 		return " at most (by GPU-Util)"
+	case diagnose.KernelCounter:
+		return " at most (by the device's counter of kernels)"
 	case diagnose.NoSource:
 	}
 	return ""

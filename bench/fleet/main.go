@@ -49,7 +49,7 @@ func (n numbers) Facts() gpu.Facts {
 func (n numbers) Read(now time.Time) (all []gpu.Reading) {
 	for i := range gpus {
 		r := gpu.Reading{
-			Index: i, Active: n.dice.Float64(), SlowedKnown: true,
+			Index: i, Active: n.dice.Float64(), Kernels: n.dice.Float64(), SlowedKnown: true,
 			Processes: []uint32{uint32(os.Getpid())},
 		}
 		for k := range 6 {

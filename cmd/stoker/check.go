@@ -279,7 +279,7 @@ func (b bound) measure(v diagnose.Verdict) (value float64, atMost bool) {
 	if math.IsNaN(v.Stall) {
 		return v.Idle, true
 	}
-	return v.Stall, v.StallSource == diagnose.Utilisation
+	return v.Stall, v.StallSource.IsUpperBound()
 }
 
 // checked ends a verb with 3 where its --check does not hold, and says why.

@@ -65,6 +65,6 @@ func settleStall(c *diagnose.Case, class diagnose.Class) {
 		return
 	}
 	if class.Starves() || class.Is(diagnose.GPUBound) {
-		c.Stall, c.StallSource = c.MostStall(), diagnose.Utilisation
+		c.Stall, c.StallSource = c.MostStall(), c.IdleSource()
 	}
 }

@@ -75,7 +75,7 @@ func settleClass(v, trace diagnose.Verdict) diagnose.Verdict {
 
 // listContradictions are what run and trace cannot both be right about: classes of
 // different families, and stalls further apart than stallApart. A stall by GPU-Util
-// is an upper bound: a trace below it agrees.
+// or kernels is an upper bound: a trace below it agrees.
 func listContradictions(live, trace diagnose.Verdict) (out []string) {
 	const why = "the profiler slows the launching thread, and a few steps may not be typical: the answer is the run's"
 	if live.Class != diagnose.Unknown && trace.Class != diagnose.Unknown &&
@@ -87,7 +87,7 @@ func listContradictions(live, trace diagnose.Verdict) (out []string) {
 		return out
 	}
 	apart := trace.Stall - live.Stall
-	if live.StallSource != diagnose.Utilisation {
+	if !live.StallSource.IsUpperBound() {
 		apart = math.Abs(apart)
 	}
 	if apart > stallApart {

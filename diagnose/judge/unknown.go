@@ -7,7 +7,6 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/quantity"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // unknownEvidence says why nothing was decided.
@@ -49,7 +48,7 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 			quantity.Percent(c.Shares.Kernel), quantity.Percent(c.Shares.Copy),
 			quantity.Percent(c.Shares.Communication))
 	} else if lost := measureUnexplained(c, diagnose.Unknown); lost > 0.1 && !math.IsNaN(c.Stall) {
-		out = diagnose.AddEvidence(out, lost, "ratio", string(recording.GPUUtilisation),
+		out = diagnose.AddEvidence(out, lost, "ratio", c.MeterSignal(),
 			"the device is idle %s of the time, and waits for input %s: suspect launching, synchronising or "+
 				"copying. A profiler trace tells which (stoker observe takes a short one by itself)",
 			quantity.Percent(c.Idle), quantity.Percent(c.Stall))

@@ -92,7 +92,7 @@ func (l filler) askDeviceBusy() diagnose.Quantity {
 		unknown = diagnose.Unlikely
 	}
 	q := diagnose.AskShareOr(unknown, "Does some kernel run nearly all the time?", l.Util, 0.82, 0.93, "").
-		WithEvidence(l.Util, "ratio", "gpu.utilisation", "some kernel runs %s of the time", quantity.Percent(l.Util)).
+		AddMeter(l.Case, l.Util, "some kernel runs %s of the time", quantity.Percent(l.Util)).
 		WithEvidence(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time, by its own clock",
 			quantity.Percent(l.Stall))
 	q.Score *= 1 - l.CollectivesRunAlone.Score // a kernel that waits for other ranks counts as running
@@ -109,20 +109,48 @@ func (l filler) askCountedCopies() diagnose.Quantity {
 	part := l.Costs.Copying
 	q := diagnose.AskShare("Do copies take a good part of the time?", part, 0.07, 0.15, "").
 		WithEvidence(part, "ratio", string(recording.GPUKernels),
-			"the device copies %s of the time, while no kernel runs: GPU-Util counts both, and a counter the kernels alone",
+			"the device copies %s of the time, while no kernel runs: GPU-Util counts both, and a counter the kernels "+
+				"alone",
 			quantity.Percent(part))
 	return l.addLinkRate(q)
 }
 
 // addLinkRate says what PCIe carries meanwhile, where the device counts it.
 func (l filler) addLinkRate(q diagnose.Quantity) diagnose.Quantity {
-	_, subject := l.findGPU()
-	rate := l.Costs.Window.Mean(l.run.Find(recording.GPULinkIn, subject))
-	if math.IsNaN(rate) {
-		return q
+	if in := l.measureLink(recording.GPULinkIn); !math.IsNaN(in) {
+		q = q.WithEvidence(in, "bytes/s", string(recording.GPULinkIn), "PCIe brings %s/s to the device",
+			quantity.AboutBytes(in))
 	}
-	return q.WithEvidence(rate, "bytes/s", string(recording.GPULinkIn), "PCIe brings %s/s to the device",
-		quantity.AboutBytes(rate))
+	if out := l.measureOutward(); !math.IsNaN(out) {
+		q = q.WithEvidence(out, "bytes/s", string(recording.GPULinkOut),
+			"PCIe carries %s/s from the device: results go to host memory (.cpu(), a checkpoint, offloading)",
+			quantity.AboutBytes(out))
+	}
+	return q
+}
+
+// What PCIe carries from a device that copies results out. [J] Its requests for what comes in are a
+// sixteenth of that, by the counters of an H100 (bench/gpu/RESULTS.md).
+const (
+	leastOutward = 500e6 // bytes/s: a hundredth of what the link can from page-locked memory
+	requests     = 0.125 // share of what comes in
+)
+
+// measureOutward is the rate, bytes/s, at which results leave the device; NaN where none do, where nobody
+// counts them, and where they may be what ranks exchange.
+func (l filler) measureOutward() float64 {
+	p := l.run.FindProcess(l.Costs.Window.PID)
+	out := l.measureLink(recording.GPULinkOut)
+	if p != nil && p.World > 1 || !(out >= leastOutward+requests*stat.Or(l.measureLink(recording.GPULinkIn), 0)) {
+		return math.NaN()
+	}
+	return out
+}
+
+// measureLink is the mean of a counter of the judged device's PCIe; NaN unknown.
+func (l filler) measureLink(way recording.Signal) float64 {
+	_, subject := l.findGPU()
+	return l.Costs.Window.Mean(l.run.Find(way, subject))
 }
 
 // fillCopies estimates what copies take of a step, from the batch's size and the link.
@@ -149,7 +177,7 @@ func (l filler) fillCopies() {
 			quantity.AboutBytes(b.BatchBytes()), quantity.AboutSeconds(b.Copy.Point),
 			quantity.AboutSeconds(l.Costs.Step),
 			quantity.AboutSeconds(b.Copy.Low), quantity.AboutSeconds(b.Copy.High)).
-		WithEvidence(1-l.Util, "ratio", "gpu.utilisation",
+		WithEvidence(1-l.Util, "ratio", l.MeterSignal(),
 			"no kernel runs %s of the time, and it waits for input %s", quantity.Percent(1-l.Util),
 			quantity.Percent(l.Stall))
 	loader := l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader)

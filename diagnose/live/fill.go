@@ -42,14 +42,15 @@ func (l filler) fillWindow() {
 	l.HasSteps, l.HasUnfedSteps = steps && l.Costs.Fed(), steps && !l.Costs.Fed()
 	if steps {
 		l.From, l.To = l.Costs.Window.Start, l.Costs.Window.End
-		l.Util = l.Costs.Busy
+		l.Util, l.UtilFrom = l.Costs.Busy, l.Costs.BusyFrom
 		return
 	}
 	l.To = l.run.End()
 	newest, _ := l.run.Newest()
 	l.From = max(newest, l.To/2) // without steps the start cannot be told from the rest
 	l.Costs = measure.Measure(l.run, recording.Window{PID: findTrainer(l.run), Start: l.From, End: l.To})
-	l.Util = measureUtil(l.run, l.From, l.To)
+	device := measureUtil(l.run, l.From, l.To)
+	l.Util, l.UtilFrom = device.Share, device.From
 }
 
 // fillDevice settles stall, idle and shares: its own clock at the input boundary outranks

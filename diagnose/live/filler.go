@@ -44,14 +44,13 @@ func findTrainer(run *recording.Run) int {
 	return 0
 }
 
-// measureUtil is the share of the time in which kernels ran on the device that was used most; without
-// counters of kernels, its utilisation.
-func measureUtil(run *recording.Run, from, to float64) float64 {
-	most := math.NaN()
-	for _, s := range run.All(recording.GPUUtilisation) {
-		v := stat.Or(run.Find(recording.GPUKernels, s.Subject).Mean(from, to), s.Mean(from, to))
-		if !math.IsNaN(v) && !(v <= most) {
-			most = v
+// measureUtil is for how much of the time kernels ran on the device that was used most.
+func measureUtil(run *recording.Run, from, to float64) recording.KernelTime {
+	most := recording.KernelTime{Share: math.NaN(), Copying: math.NaN()}
+	for _, s := range append(run.All(recording.GPUUtilisation), run.All(recording.GPUKernels)...) {
+		k := run.KernelTime(s.Subject, math.NaN(), func(s *recording.Series) float64 { return s.Mean(from, to) })
+		if !math.IsNaN(k.Share) && !(k.Share <= most.Share) {
+			most = k
 		}
 	}
 	return most
@@ -77,6 +76,12 @@ func (l filler) meanLevel(signal recording.Signal, device int) float64 {
 		return math.NaN()
 	}
 	return l.run.Find(signal, fmt.Sprintf("gpu/%d", device)).Mean(l.From, l.To)
+}
+
+// measureKernels is for how much of the time kernels ran on a rank's device, as far as that is known.
+func (l filler) measureKernels(device int) float64 {
+	mean := func(s *recording.Series) float64 { return s.Mean(l.From, l.To) }
+	return l.run.KernelTime(fmt.Sprintf("gpu/%d", device), math.NaN(), mean).Share
 }
 
 func keepKnown(x []float64) (out []float64) {

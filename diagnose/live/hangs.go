@@ -103,7 +103,9 @@ func (l filler) findHung() (diagnose.Finding, bool) {
 		fmt.Sprintf("no step was made in the last %s, though the job goes on and nobody in it works (%s cores): it "+
 			"waits for something that does not come, such as another rank, a lock or a worker that died",
 			quantity.AboutSeconds(still), quantity.AboutCores(used)))
-	if _, gpu := l.findGPU(); l.run.Find(recording.GPUUtilisation, gpu).Mean(last, to) > 0.95 {
+	_, gpu := l.findGPU()
+	mean := func(s *recording.Series) float64 { return s.Mean(last, to) }
+	if l.run.KernelTime(gpu, math.NaN(), mean).Share > 0.95 {
 		f.Text += ". The device spins in a kernel all the while, as in a collective that a rank does not come to"
 	}
 	f.From, f.To, f.Seconds = last, to, still

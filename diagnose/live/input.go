@@ -35,12 +35,11 @@ func (l filler) askInputShort() diagnose.Quantity {
 	if l.loadersNeverRest() {
 		low, high = 0.03, 0.08
 	}
-	return diagnose.AskShare("Is the device idle (by GPU-Util, an upper bound of waiting for input)?", l.MostStall(),
-		low, high,
-		"the device's own clock is not known here").
-		WithEvidence(l.Idle, "ratio", "gpu.utilisation",
-			"no kernel runs %s of the time (by GPU-Util, and waiting for input is at most that)",
-			quantity.Percent(l.Idle))
+	return diagnose.AskShare("Is the device idle (by "+l.NameMeter()+", an upper bound of waiting for input)?",
+		l.MostStall(), low, high, "the device's own clock is not known here").
+		WithEvidence(l.Idle, "ratio", l.MeterSignal(),
+			"no kernel runs %s of the time (by %s, and waiting for input is at most that)",
+			quantity.Percent(l.Idle), l.NameMeter())
 }
 
 // loadersNeverRest reports whether every worker has a batch to prepare all the time: one that is
@@ -72,7 +71,7 @@ func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
 		"a thread that spins for the device looks the same").
 		WithEvidence(busy, "ratio", "thread.state",
 			"no loader process exists and the launching thread is at work %s of the time", quantity.Percent(busy)).
-		WithEvidence(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", quantity.Percent(l.Idle))
+		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 }
 
 func (l filler) describeWorkers() []diagnose.Evidence {

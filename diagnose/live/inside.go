@@ -159,6 +159,10 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 			"synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has "+
 			"launched again: %s of the time at most",
 			quantity.About(in.Syncs), quantity.Percent(held), quantity.Percent(idle))
+		if out := l.measureOutward(); !math.IsNaN(out) {
+			f.Text += fmt.Sprintf(". PCIe carries %s/s from the device: more than single numbers are read",
+				quantity.AboutBytes(out))
+		}
 		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.SyncEvery, 1, 50)}
 		f.Advice = diagnose.SyncAdvice
 		out = append(out, f)

@@ -93,7 +93,7 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 			mostAway, "what they do is unknown")
 	}
 	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen, and %s", w).
-		WithEvidence(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", quantity.Percent(l.Idle))
+		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 	if l.Costs.Others > 0.3 {
 		q = q.WithEvidence(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)
 	}
@@ -122,5 +122,5 @@ func (l filler) askAwaiting(w whereabouts) diagnose.Quantity {
 	return diagnose.AskShare("Does the launching thread wait while nothing of the job works?", away, mostAway/2,
 		mostAway, "a program on another machine that is waited for looks the same as a request").
 		WithEvidence(away, "ratio", "thread.state", "%s", w).
-		WithEvidence(l.Idle, "ratio", "gpu.utilisation", "no kernel runs %s of the time", quantity.Percent(l.Idle))
+		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 }

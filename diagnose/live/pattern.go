@@ -20,6 +20,7 @@ const (
 	lowUtil      = 0.30
 	often        = 0.15 // share of the samples that are high, and low, in a sawtooth
 	leastSwings  = 4
+	copiesShow   = 0.05 // share of the time from which copies shape the curve
 )
 
 // findPattern says what GPU-Util looks like over time. No verdict rests on it: whether a
@@ -60,8 +61,11 @@ func (l filler) findPattern() []diagnose.Finding {
 	default:
 		return nil
 	}
-	return []diagnose.Finding{diagnose.NewTextFinding(name,
-		fmt.Sprintf(text, quantity.Percent(low), quantity.Percent(high)))}
+	text = fmt.Sprintf(text, quantity.Percent(low), quantity.Percent(high))
+	if l.Costs.Copying >= copiesShow || l.MayHoldCopies() {
+		text += ". GPU-Util counts copies as well as kernels"
+	}
+	return []diagnose.Finding{diagnose.NewTextFinding(name, text)}
 }
 
 // countSwings counts how often a series goes from low to high, and the shares of its values

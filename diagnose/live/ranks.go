@@ -66,7 +66,7 @@ func (l filler) listRanks() (ranks []rankOnDevice) {
 	}
 	for _, p := range l.run.Facts.Processes {
 		if p.Role == recording.RoleTrainer && p.World > 1 && p.Device >= 0 {
-			ranks = append(ranks, rankOnDevice{p.Rank, p.Device, l.meanLevel(recording.GPUUtilisation, p.Device)})
+			ranks = append(ranks, rankOnDevice{p.Rank, p.Device, l.measureKernels(p.Device)})
 		}
 	}
 	return ranks

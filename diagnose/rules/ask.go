@@ -72,7 +72,7 @@ func runnerUp(scores []diagnose.Score, class diagnose.Class) diagnose.Class {
 // askClassic asks the three questions that everybody asks first.
 func (c *inquiry) askClassic() {
 	cpu := c.Costs.CoresUse / c.Costs.Cores
-	c.yes(diagnose.AskShare("Is GPU-Util high?", c.Util, 0.8, 0.95,
+	c.yes(diagnose.AskShare("Is "+c.NameMeter()+" high?", c.Util, 0.8, 0.95,
 		"it says only that some kernel ran, not that it filled the device, and a queue of launched work keeps it "+
 			"high while the host waits"))
 	c.yes(diagnose.AskShare("Is the CPU high?", cpu, 0.8, 0.95,

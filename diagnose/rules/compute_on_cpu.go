@@ -44,7 +44,7 @@ var computeOnCPU = Rule{
 			"the model's parameters lie in host memory%s", inBrackets(c.Model.DType)))
 		switch {
 		case !math.IsNaN(c.Util):
-			c.because(diagnose.AddEvidence(nil, c.Util, "ratio", "gpu.utilisation",
+			c.because(diagnose.AddEvidence(nil, c.Util, "ratio", c.MeterSignal(),
 				"the GPU is in use %s of the time", quantity.Percent(c.Util)))
 		case c.GPUCount == 0:
 			c.because(diagnose.AddEvidence(nil, 0, "ratio", "gpu.utilisation", "no GPU could be seen on this machine"))

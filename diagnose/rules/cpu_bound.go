@@ -14,7 +14,7 @@ var cpuBound = Rule{
 		if c.OwnCodeDelaysDevice.CanBeAsked() {
 			starved := c.InputShort
 			if !c.HasSteps {
-				starved = starved.AskedAs("Is the device idle (GPU-Util)?", "")
+				starved = starved.AskedAs("Is the device idle (by "+c.NameMeter()+")?", "")
 			}
 			idle := c.yes(starved)
 			disk := c.yes(c.LoadingWaitsForStorage)

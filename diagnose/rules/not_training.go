@@ -17,7 +17,7 @@ var waitsOutside = Rule{
 		if c.HasSteps || !c.JobAwaitsOthers.CanBeAsked() {
 			return 0
 		}
-		idle := c.yes(c.InputShort.AskedAs("Is the device idle (GPU-Util)?", ""))
+		idle := c.yes(c.InputShort.AskedAs("Is the device idle (by "+c.NameMeter()+")?", ""))
 		disk := c.yes(c.LoadingWaitsForStorage)
 		awaits := c.yes(c.JobAwaitsOthers)
 		c.because(c.JobAwaitsOthers.Evidence)

@@ -55,7 +55,7 @@ func countLaunchCalls(t *recording.Timeline) (n float64) {
 func (t *filler) fillWindow(c *diagnose.Case, run *recording.Run) {
 	d := t.d
 	c.From, c.To, c.Device, c.Util = toSeconds(d.From), toSeconds(d.To), int(d.Index), t.kernel+d.Share(d.Communication)
-	c.Stall, c.StallSource = t.parts.Input, diagnose.FromTrace
+	c.UtilFrom, c.Stall, c.StallSource = "", t.parts.Input, diagnose.FromTrace
 	w := recording.Window{PID: c.Costs.Window.PID, Rank: t.judgedRank(), Start: c.From, End: c.To}
 	if c.HasSteps = len(d.Steps) > 0; c.HasSteps {
 		first := run.Steps[d.Steps[0].Index]
@@ -67,7 +67,7 @@ func (t *filler) fillWindow(c *diagnose.Case, run *recording.Run) {
 		w.Steps = append(w.Steps, s)
 	}
 	c.Costs = measure.Measure(run, w)
-	c.Costs.Busy = c.Util
+	c.Costs.Busy, c.Costs.BusyFrom = c.Util, ""
 	if c.HasSteps {
 		c.Costs.Idle = c.Stall * c.Costs.Step
 		c.Costs.Queued = max(0, c.Costs.Wait-c.Costs.Idle)

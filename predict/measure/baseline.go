@@ -88,6 +88,9 @@ func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 	b.Launch = c.launch(b.Step)
 	c.setPrepare(run, &b.Setup)
 	b.Unhurry(c.Spin(), stat.Or(c.Busy, 0)*c.Step)
+	if alone := c.loopWithCores(); alone > 0 {
+		b.Uncrowded = max(bounds.Least, alone-stat.Or(b.Copy.High, 0))
+	}
 	return b
 }
 
@@ -142,6 +145,25 @@ func (c Costs) loopTime(hasDevice bool) stoker.Interval {
 		point = high
 	}
 	return stoker.Interval{Low: low, Point: point, High: high}
+}
+
+// Shares of the time at work in which the launching thread waits for a core, from which the job's threads
+// hold each other up, and from which they do so all the time. [J]
+const (
+	queuesSeldom = 0.02
+	queuesOften  = 0.10
+)
+
+// loopWithCores is how short the loop's time may get when workers leave the launching thread its core. It was
+// measured while they had it: threads that it waits for, such as autograd's, queued as it did, and what it did
+// on a core was slowed down by theirs (bench/gpu/RESULTS.md). The device's kernels take as long as before.
+func (c Costs) loopWithCores() float64 {
+	if c.Workers == 0 || !(c.LaunchQueue > 0) || !(c.LaunchCPU > 0) {
+		return math.NaN()
+	}
+	queued := c.LaunchQueue / (c.LaunchQueue + c.LaunchCPU)
+	slowed := 1 + stat.Ramp(queued, queuesSeldom, queuesOften)*(predict.Crowding().High-1)
+	return max(stat.Or(c.Busy, 0)*c.Step, max(0, c.HostStep-c.Wait)*(1-queued)/slowed)
 }
 
 // manyLaunches is how many launches a step has from which at least half of what no kernel

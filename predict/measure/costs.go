@@ -41,13 +41,14 @@ type Costs struct {
 	// nor somebody who looked at the job's processes. Workers is 0 then.
 	Uncounted bool
 
-	Step     float64 // mean step, by the device's clock where it is known
-	HostStep float64 // mean step by the host's clock
-	Wait     float64 // host wait in next()
-	Idle     float64 // device idle at the input boundary
-	Busy     float64 // share of the window in which some kernel ran (0..1)
-	Copying  float64 // share of it in which the device copied instead
-	Queued   float64 // how much of Wait was covered by work that was queued on the device
+	Step     float64          // mean step, by the device's clock where it is known
+	HostStep float64          // mean step by the host's clock
+	Wait     float64          // host wait in next()
+	Idle     float64          // device idle at the input boundary
+	Busy     float64          // share of the window in which some kernel ran (0..1)
+	BusyFrom recording.Signal // what told that
+	Copying  float64          // share of it in which the device copied instead
+	Queued   float64          // how much of Wait was covered by work that was queued on the device
 
 	Fetch        float64 // wall time to prepare one batch
 	FetchCPU     float64 // core time of it
@@ -56,11 +57,12 @@ type Costs struct {
 	FetchCollate float64
 	Split        *FetchSplit // where Fetch goes; nil where that is not known
 
-	TreeCPU   float64 // core time of the whole job
-	LaunchCPU float64 // core time of the launching thread
-	HelperCPU float64 // without workers: core time of all other threads, such as PyTorch's intra-op threads
-	WorkerCPU float64 // core time of the workers
-	LoopCPU   float64 // core time of everything but fetching
+	TreeCPU     float64 // core time of the whole job
+	LaunchCPU   float64 // core time of the launching thread
+	LaunchQueue float64 // in which it was runnable without a core
+	HelperCPU   float64 // without workers: core time of all other threads, such as PyTorch's intra-op threads
+	WorkerCPU   float64 // core time of the workers
+	LoopCPU     float64 // core time of everything but fetching
 
 	Cores    float64 // cores the job could get: allowed minus what others used
 	CoresUse float64 // cores the job did use

@@ -14,7 +14,8 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
 	c.Workers, c.Set = workers(run, w)
 	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !watched(run))
-	c.Busy, c.Copying = deviceBusy(run, w)
+	device := deviceBusy(run, w)
+	c.Busy, c.BusyFrom, c.Copying = device.Share, device.From, device.Copying
 	c.Queued = math.NaN()
 	if !math.IsNaN(c.Idle) {
 		c.Queued = max(0, c.Wait-c.Idle)
@@ -56,10 +57,9 @@ func aliveDuring(all []recording.Process, w recording.Window) []recording.Proces
 	return some
 }
 
-// deviceBusy is the shares of the window in which kernels ran on the trainer's device, and in which
-// it copied instead; of the only device where the run has one, else NaN. Utilisation counts both
-// (bench/gpu/RESULTS.md), and while the launching thread's stream copies, it runs no kernel.
-func deviceBusy(run *recording.Run, w recording.Window) (busy, copying float64) {
+// deviceBusy is for how much of the window kernels ran on the trainer's device; on the only device where
+// the run has one, else unknown.
+func deviceBusy(run *recording.Run, w recording.Window) recording.KernelTime {
 	device := -1
 	if p := run.FindProcess(w.PID); p != nil {
 		device = p.Device
@@ -67,13 +67,7 @@ func deviceBusy(run *recording.Run, w recording.Window) (busy, copying float64) 
 	if device < 0 && len(run.Facts.GPUs) == 1 {
 		device = run.Facts.GPUs[0].Index
 	}
-	subject := fmt.Sprintf("gpu/%d", device)
-	busy, copying = w.Mean(run.Find(recording.GPUUtilisation, subject)), w.Copying()
-	kernels := w.Mean(run.Find(recording.GPUKernels, subject))
-	if math.IsNaN(kernels) {
-		return min(busy, 1-stat.Or(copying, 0)), copying
-	}
-	return kernels, stat.Or(copying, max(0, busy-kernels))
+	return run.KernelTime(fmt.Sprintf("gpu/%d", device), w.Copying(), w.Mean)
 }
 
 // fetchers are the subjects whose fetch counters belong to the window: the
@@ -164,7 +158,9 @@ func (c *Costs) takeCores(run *recording.Run) {
 	if young {
 		c.LoopCPU = c.beside(run, from, to) * c.HostStep
 	}
-	c.LaunchCPU = run.Find(recording.ThreadCPU, LaunchThread(run, c.Window.PID)).Rate(from, to) * c.HostStep
+	launching := LaunchThread(run, c.Window.PID)
+	c.LaunchCPU = run.Find(recording.ThreadCPU, launching).Rate(from, to) * c.HostStep
+	c.LaunchQueue = run.Find(recording.ThreadQueue, launching).Rate(from, to) * c.HostStep
 	if !computesOnCPU(run) || c.Busy > unusedDevice { // there all threads compute the model
 		c.helpers()
 	}

@@ -171,17 +171,16 @@ func (c *cutter) devices() {
 			break
 		}
 		subject := fmt.Sprintf("gpu/%d", g.Index)
-		add := func(what, unit string, kind Kind, signal recording.Signal, most float64) {
-			series := c.run.Find(signal, subject)
+		add := func(what, unit string, kind Kind, series *recording.Series, most float64) {
 			c.addTrack(Track{
 				Name: fmt.Sprintf("GPU %d %s", g.Index, what), Unit: unit, Kind: kind, Subject: subject, Most: most,
 				Values: c.each(func(from, to float64) float64 { return held(series, from, to) }),
 			})
 		}
-		add("busy", "share", Busy, recording.GPUUtilisation, 1)
-		add("others", "share", Others, recording.GPUOthers, 1)
-		add("memory", "B", Memory, recording.GPUMemory, known(g.MemoryBytes))
-		add("power", "W", Power, recording.GPUPower, known(g.PowerLimit))
+		add("busy", "share", Busy, c.run.KernelSeries(subject), 1)
+		add("others", "share", Others, c.run.Find(recording.GPUOthers, subject), 1)
+		add("memory", "B", Memory, c.run.Find(recording.GPUMemory, subject), known(g.MemoryBytes))
+		add("power", "W", Power, c.run.Find(recording.GPUPower, subject), known(g.PowerLimit))
 	}
 }
 
