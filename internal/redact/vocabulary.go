@@ -1,11 +1,14 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // The words below are what a flag, a variable or an override may be made of for its value
 // to be kept. A name passes if each of its words is here. Words that also name secrets
 // (key, token, pass, pin, code, session, access, auth, user) must never be added:
-// names with such a word that are harmless stand in harmlessNames.
+// names with such a word that are harmless stand in harmlessNumbers and harmlessTexts.
 
 // numberWords name quantities, switches and choices: numbers and known words are kept.
 var numberWords = set(`
@@ -253,26 +256,20 @@ var ambiguous = set(`
 	char command curl echo export git public set setenv share shared ssh sudo unset users wget word
 `)
 
-// harmlessNames are names with a word that elsewhere names secrets.
-var harmlessNames = func() map[string]trustLevel {
-	all := map[string]trustLevel{}
-	for _, name := range strings.Fields(`
+// harmlessNumbers and harmlessTexts are names with a word that elsewhere names secrets.
+var (
+	harmlessNumbers = set(`
 		pin_memory no_pin_memory dataloader_pin_memory dataset_pin_memory use_pin_memory pin_mem no_pin_mem memory_pin persistent_pin
 		eos_token_id bos_token_id pad_token_id unk_token_id mask_token_id image_token_id decoder_start_token_id image_token_len
 		key_padding_mask sort_keys num_key_value_heads n_key_value_heads group_query_attention num_query_groups key_value_heads kv_channels
 		early_stopping_patience keypoints num_keypoints keyframes num_keyframes one_pass num_passes passes n_passes
 		ignore_keys missing_keys remove_unused_keys head_key_dim key_dim value_dim d_key d_value dim_key dim_value
 		token_dropout token_dropping token_mixing token_merging token_length token_count num_token cls_token class_token distill_token
-		cross_entropy_reduction multi_pass pass_at_k num_codebooks codebook_size num_codes codec`) {
-		all[name] = number
-	}
-	for _, name := range strings.Fields(
-		`author authors image_key video_key text_key label_key  sort_key key_column pin_memory_device
-		wandb_entity mlflow_experiment_name access_mode`) {
-		all[name] = text
-	}
-	return all
-}()
+		cross_entropy_reduction multi_pass pass_at_k num_codebooks codebook_size num_codes codec`)
+	harmlessTexts = set(`
+		author authors image_key video_key text_key label_key  sort_key key_column pin_memory_device
+		wandb_entity mlflow_experiment_name access_mode`)
+)
 
 // countsOf are the words before "tokens" and behind "tokens per" in names of counts.
 var countsOf = set(`
@@ -302,10 +299,13 @@ var extensions = set(`
 	tfrecords tgz toml tsv txt vocab wav webp whl xz yaml yml zip zsh zst
 `)
 
-func set(words string) map[string]bool {
-	all := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		all[w] = true
-	}
-	return all
+// set is a set of words, which are split when it is first asked: most starts of the program ask none.
+func set(words string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		all := map[string]bool{}
+		for _, w := range strings.Fields(words) {
+			all[w] = true
+		}
+		return all
+	})
 }
