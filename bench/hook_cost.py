@@ -23,7 +23,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HOOK = os.path.join(HERE, "..", "python", "hook", "sitecustomize.py")
+HOOK = os.path.join(HERE, "..", "python", "hook")
 STEPS = 500  # per block, some 30 ms: short against the drift of the machine
 WORKING_STEPS = 40  # of 5 ms
 
@@ -32,7 +32,7 @@ def main(blocks, *cases):
     print("case                      without     with    cost [quartiles]   n      (µs per step, medians)")
     for case in cases or ("start", "no-device", "emulated", "workers", "model", "passes", "no-device-5ms", "emulated-5ms"):
         with tempfile.TemporaryDirectory() as folder:
-            for part in glob.glob(os.path.join(os.path.dirname(HOOK), "*.py")):
+            for part in glob.glob(os.path.join(HOOK, "*.py")):
                 shutil.copy(part, folder)
             server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             server.bind(folder + "/socket")

@@ -49,7 +49,7 @@ os.setsid()
 with open(folder + "/env.new", "w") as f: f.write("\n".join("%s=%s" % i for i in os.environ.items()))
 os.rename(folder + "/env.new", folder + "/env")
 while not os.path.exists(folder + "/go"): time.sleep(0.02)
-subprocess.run([sys.executable, "-c", "import sys; sys.stdout = open(sys.argv[1] + '/hooked', 'w'); print('_stoker_hook' in sys.modules)", folder])
+subprocess.run([sys.executable, "-c", "import os, sys; sys.stdout = open(sys.argv[1] + '/hooked', 'w'); print(os.environ['STOKER_HOOK_DIR'] not in sys.path)", folder])
 open(folder + "/done", "w").close()
 `
 

@@ -140,13 +140,15 @@ func StepSpan(name string) (n int, ok bool) {
 	return n, err == nil && n >= 0
 }
 
-// A range marks a step where its name ends in one of these words and perhaps a number,
-// and is not about a part of a step.
+// A range marks a step where its name ends in one of the words of stepWord and perhaps a
+// number, and is not about a part of a step.
 var (
 	stepWord = regexp.MustCompile(`(?i)^(.*[^a-z])?` +
 		`(steps?|iterations?|iters?|batch|minibatch)[^a-z0-9]*(\d*)[^a-z0-9]*$`)
-	notStep = regexp.MustCompile(`(?i)optim|sched|zero_?grad|next|load|fetch|get|prepare|collate|copy|` +
-		`valid|eval|test|layer|block`)
+	partsOfSteps = []string{
+		"optim", "sched", "zero_grad", "zerograd", "next", "load", "fetch", "get", "prepare", "collate", "copy",
+		"valid", "eval", "test", "layer", "block",
+	}
 )
 
 // serving are the ranges of inference servers around one pass over a batch: SGLang's,
@@ -244,7 +246,7 @@ func StepRange(name string) (family, number string, ok bool) {
 			return s.family, "", true
 		}
 	}
-	if notStep.MatchString(name) {
+	if ContainsAny(strings.ToLower(name), partsOfSteps...) {
 		return "", "", false
 	}
 	at := stepWord.FindStringSubmatchIndex(name)

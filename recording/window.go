@@ -141,6 +141,7 @@ func (r *Run) judgedWindow(pid int, steps []Step, oneIn int) (Window, bool) {
 	train = dropUnread(train)
 	w.WarmUp = r.warmUp(pid, beat, train)
 	limit, batch := longestLoop(train), r.batchSize(pid, beat)
+	w.Steps = make([]Step, 0, len(train)-w.WarmUp)
 	for _, s := range train[w.WarmUp:] {
 		if s.Samples > batch { // of a batch that its collate_fn flattened, rows were counted
 			s.Samples = batch
@@ -164,21 +165,21 @@ func (r *Run) judgedWindow(pid int, steps []Step, oneIn int) (Window, bool) {
 // undisturbed are the steps of the beat that hold none of another phase. Where most hold
 // one, as in a loop that evaluates in every step, that is part of a step, and all are.
 func (w *Window) undisturbed(steps []Step, phase Phase) []Step {
-	var all, pure []Step
+	all, disturbed := make([]Step, 0, len(steps)), 0
 	for _, s := range steps {
 		if s.Loader != w.Loader || s.Phase != phase || !(s.Period > 0) {
 			continue
 		}
 		all = append(all, s)
-		if !holdsOtherPhase(s, steps, phase) {
-			pure = append(pure, s)
+		if holdsOtherPhase(s, steps, phase) {
+			disturbed++
 		}
 	}
-	if 2*len(pure) < len(all) {
+	if disturbed == 0 || 2*disturbed > len(all) {
 		return all
 	}
-	w.Left = len(all) - len(pure) // no measure of what is steady
-	return pure
+	w.Left = disturbed // no measure of what is steady
+	return slices.DeleteFunc(all, func(s Step) bool { return holdsOtherPhase(s, steps, phase) })
 }
 
 // beside sorts the other steps of the trainer within the window: those of other

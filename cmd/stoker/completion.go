@@ -34,8 +34,9 @@ func values() map[string][]string {
 func complete(root *cobra.Command) {
 	known := values()
 	for _, verb := range append(root.Commands(), root) {
+		flags := verb.LocalFlags() // gathered anew by each call
 		for flag, all := range known {
-			if verb.LocalFlags().Lookup(flag) != nil {
+			if flags.Lookup(flag) != nil {
 				// fails for a flag that has one
 				_ = verb.RegisterFlagCompletionFunc(flag,
 					cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))

@@ -190,9 +190,11 @@ func hostExchange(name string) bool {
 }
 
 func isStep(name string) bool {
+	if _, marked := recording.StepSpan(name); marked {
+		return true
+	}
 	_, _, named := recording.StepRange(name)
-	_, marked := recording.StepSpan(name)
-	return marked || named
+	return named
 }
 
 func noStep(name string) bool { return !isStep(name) }

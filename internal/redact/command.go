@@ -58,7 +58,7 @@ func (w *walk) take(argument string) string {
 		clean = Hidden
 	case argument == "--":
 		w.endFlag()
-	case w.depth > 0 && operators[argument]:
+	case w.depth > 0 && operators()[argument]:
 		w.endProgram()
 	case w.prints, before == afterSecret && !isKnownFlag(argument):
 		clean = Hidden
@@ -266,7 +266,7 @@ func (w *walk) takePositional(argument string, before nextArgument) string {
 
 // isRooted reports whether a value is a path that cannot be anything else.
 func isRooted(value string) bool {
-	return isPath(value) && (extensions[extension(value)] || rooted().MatchString(value))
+	return isPath(value) && (extensions()[extension(value)] || rooted().MatchString(value))
 }
 
 var rooted = pattern(`^(~|\.?\.?/)`)
@@ -317,7 +317,7 @@ func (w *walk) redactValue(value string, trusted trustLevel, name string) string
 		return Hidden
 	case isSmall(value):
 		return value
-	case extensions[extension(value)] && isPath(value): // of a file, which is no secret itself
+	case extensions()[extension(value)] && isPath(value): // of a file, which is no secret itself
 		return value
 	case trusted == unknown:
 		return Hidden

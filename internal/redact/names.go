@@ -21,10 +21,10 @@ const (
 func trustOf(name string) trustLevel {
 	words := wordsOf(name)
 	joined := strings.Join(words, "_")
-	if known, found := harmlessNames[joined]; found {
-		return known
-	}
-	if countsTokens(words) {
+	switch {
+	case harmlessTexts()[joined]:
+		return text
+	case harmlessNumbers()[joined], countsTokens(words):
 		return number
 	}
 	if known := trustOfWords(words); known != unknown {
@@ -44,9 +44,9 @@ func trustOfWords(words []string) trustLevel {
 		case len(w) == 1: // top_k, but a name of one letter says nothing
 		case w == "tokens": // they are counted, unless they alone are meant
 			counted = true
-		case textWords[w]:
+		case textWords()[w]:
 			found, long = text, true
-		case numberWords[w] || valueWords[w] && !ambiguous[w]:
+		case numberWords()[w] || valueWords()[w] && !ambiguous()[w]:
 			long = true
 		default:
 			return unknown
@@ -66,7 +66,7 @@ func countsTokens(words []string) bool {
 	plural := false
 	for _, w := range words {
 		plural = plural || w == "tokens"
-		if w != "tokens" && !countsOf[w] && w != "per" {
+		if w != "tokens" && !countsOf()[w] && w != "per" {
 			return false
 		}
 	}
@@ -79,7 +79,7 @@ func namesSecret(words []string) bool {
 	}
 	joined, last := strings.Join(words, ""), words[len(words)-1]
 	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(joined, w) }) ||
-		slices.ContainsFunc(words, func(w string) bool { return secretParts[w] }) || secretEnds[last] ||
+		slices.ContainsFunc(words, func(w string) bool { return secretParts()[w] }) || secretEnds()[last] ||
 		strings.HasSuffix(last, "key") || strings.HasSuffix(last, "pass")
 }
 

@@ -22,7 +22,7 @@ var switches = set("true false yes no on off none null nan inf auto all True Fal
 func isSmall(value string) bool {
 	value = strings.Trim(value, "[]()")
 	for one := range strings.SplitSeq(value, ",") {
-		if !small().MatchString(one) && !switches[one] {
+		if !small().MatchString(one) && !switches()[one] {
 			return false
 		}
 	}
@@ -36,7 +36,7 @@ func isKnown(word string) bool {
 		return false
 	}
 	lower, digits, letters, known := strings.ToLower(word), 0, 0, false
-	if valueWords[lower] {
+	if valueWords()[lower] {
 		return true
 	}
 	for _, r := range lower {
@@ -51,7 +51,7 @@ func isKnown(word string) bool {
 		switch {
 		case len(w) == 1:
 			letters++
-		case valueWords[w] || numberWords[w] || textWords[w]:
+		case valueWords()[w] || numberWords()[w] || textWords()[w]:
 			known = true
 		default:
 			return false
@@ -94,7 +94,7 @@ func isPath(value string) bool {
 		return true
 	}
 	value = shardRange().ReplaceAllString(value, "0")
-	if !strings.Contains(value, "/") && !extensions[extension(value)] || !pathShape().MatchString(value) {
+	if !strings.Contains(value, "/") && !extensions()[extension(value)] || !pathShape().MatchString(value) {
 		return false
 	}
 	if at := strings.IndexByte(value, '/'); value[0] == '$' {
@@ -118,7 +118,7 @@ func isSegment(segment string) bool {
 		return true
 	}
 	for _, w := range wordsOf(segment) {
-		if !extensions[w] && !numberWords[w] && !textWords[w] && !valueWords[w] {
+		if !extensions()[w] && !numberWords()[w] && !textWords()[w] && !valueWords()[w] {
 			return false
 		}
 	}
@@ -199,7 +199,7 @@ func humpsOf(letters string) (humps []string) {
 // isSpeakable wants vowels in long words of Latin letters, and few consonants in a row.
 func isSpeakable(word string) bool {
 	word = strings.ToLower(word)
-	if len(word) <= 5 || valueWords[word] || numberWords[word] || textWords[word] {
+	if len(word) <= 5 || valueWords()[word] || numberWords()[word] || textWords()[word] {
 		return true
 	}
 	consonants, vowels := 0, 0

@@ -105,7 +105,7 @@ func TestLettersOfOthers(t *testing.T) {
 
 // TestVocabularyNamesNoSecret keeps words that also name secrets off the list.
 func TestVocabularyNamesNoSecret(t *testing.T) {
-	for _, words := range []map[string]bool{numberWords, textWords} {
+	for _, words := range []map[string]bool{numberWords(), textWords()} {
 		for w := range words {
 			if namesSecret([]string{w}) && !strings.HasPrefix(w, "tokeniz") {
 				t.Errorf("%q names secrets", w)

@@ -31,7 +31,7 @@ func redactURL(value string) string {
 	clean += host
 	switch {
 	case !hasPath:
-	case path == "" || pathSchemes[strings.ToLower(scheme)] && isPath("/"+path):
+	case path == "" || pathSchemes()[strings.ToLower(scheme)] && isPath("/"+path):
 		clean += "/" + path
 	default:
 		clean += "/" + Hidden

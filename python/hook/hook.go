@@ -7,8 +7,8 @@ import "embed"
 var (
 	// Files are the start-up hook of observe and tune: Python files in a folder
 	// that is put first on PYTHONPATH, so that sitecustomize.py runs inside the
-	// program. What it does stands at the top of that file. The others are its parts,
-	// which it loads once torch is there. Package observe/step reads what they report.
+	// program. Where it has work it loads hook.py, at whose top stands what that does,
+	// and the others are its parts. Package observe/step reads what they report.
 	//
 	//go:embed *.py
 	Files embed.FS

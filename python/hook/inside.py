@@ -1,4 +1,4 @@
-"""What is inside of a step: a part of the start-up hook, which sitecustomize.py loads once torch.nn is there.
+"""What is inside of a step: a part of the start-up hook, which is loaded once torch.nn is there.
 
 What it does. Of some steps, about four a second at most, it takes the clock wherever the launching thread goes from one part of
 the step to another: input wait, copy in, forward (the outermost module), backward, optimizer, exchange; on the device's

@@ -22,7 +22,7 @@ MOST_STEPS = 1000
 
 
 class Tracer(object):
-    """One trace of this process, as the request says. Its boundaries are crossed in the program's thread, in the guard of sitecustomize.py."""
+    """One trace of this process, as the request says. Its boundaries are crossed in the program's thread, in the guard of hook.py."""
 
     def __init__(self, folder, request):
         self.base = os.path.join(folder, "trace-%d." % os.getpid())

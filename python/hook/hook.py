@@ -1,0 +1,215 @@
+"""The start-up hook where it has work. sitecustomize.py loads it.
+
+What it does. It waits for torch.utils.data.dataloader to be imported, then times every iterator of a DataLoader, on the
+host's clock and on the device's own, and reports to `stoker observe`. The same for stoker.DataLoader, once stoker._torch
+is imported.
+What it does not. It never imports torch, never initialises CUDA, never synchronises, starts no thread, draws no random
+number, prints nothing, keeps no reference to a batch, and decides nothing: the reader judges.
+Neighbours. python/hook (Go) carries these files, observe writes them to a private folder and reads the socket in the
+words of protocol.txt; stoker.emulated is a device to test with.
+
+This file is what the parts share. They are loaded when torch is there: guard, channel, describe, device, boundary,
+fetch, lend, process, patches; then inside, own, inputs, trace, log where they are needed, and apply, precision, live,
+voice, state for `stoker tune`. A part says `from . import NAME`.
+
+The user's program comes first:
+  - Only our own code is guarded (`guarded`). The user's calls stand outside of every guard; KeyboardInterrupt passes.
+  - The first error of ours sends one `warn` record and puts the original functions back.
+"""
+
+import os
+import sys
+
+# Modules whose import is waited for; patches.py knows what is replaced in each.
+WANTED = (
+    "torch.utils.data.dataloader",
+    "stoker._torch",
+    "torch.optim.optimizer",
+    "torch.cuda.graphs",
+    "torch.nn.modules.module",
+    "torch.autograd",
+    "torch.serialization",
+    "safetensors.torch",
+    "fastai.optimizer",
+    "jax",
+    "torch.compiler",
+    "torch._dynamo.callback",
+    "torch._dynamo.convert_frame",
+    "ray.data.iterator",
+    "nvidia.dali.plugin.pytorch",
+    "nvidia.dali.plugin.jax.iterator",
+    "spdl.pipeline._pipeline",
+    "tensorflow.python.data.ops.iterator_ops",
+    "grain._src.python.data_loader",
+    "grain._src.python.dataset.dataset",
+)
+PARTS = "guard channel describe device boundary fetch process patches inside own lend inputs trace log apply precision live voice state".split()
+
+
+class _Now(object):
+    """What the hook knows in this process now. Of a process's loaders and records, `state` does."""
+
+    def __init__(self):
+        self.off = True  # until `begin`; and for good after an error of ours, with no one to report to, at exit
+        self.state = None  # of this process; a forked child gets its own
+        self.patches = []  # (owner, name, original, ours)
+        self.graves = []  # states of our parents: to free an event is to use the device, which a forked child must not
+        self.is_compiling = None  # torch's function of that name
+        self.turn = [0, 0]  # fetches so far; mask: those whose number has one of its bits are not timed
+        self.ours = [globals()]  # of this file and of the parts that were loaded: how frames of ours are told
+        self.parts = {}  # those that were loaded, by name
+        self.captures = set()  # ids of the CUDA graphs being captured now, in any thread
+        self.captured = False  # whether one ever was
+        self.tracer = None  # of trace.py, while a trace is being taken
+        self.autocasts = False  # whether passes run under an autocast of precision.py
+
+
+now = _Now()
+
+
+def begin():
+    """Wait for torch, where somebody wants to know."""
+    now.off = not os.path.exists(os.environ.get("STOKER_HOOK_SOCKET", ""))
+    if not now.off:
+        part("guard")  # for `guarded`
+        sys.meta_path.insert(0, follower)
+        for name in list(follower.wanted):
+            if name in sys.modules:
+                _imported(sys.modules[name])
+
+
+def guarded(work):
+    """Make a function that never raises into the program, and does nothing once the hook is off."""
+
+    def guarded(*args):
+        if now.off:
+            return None
+        try:
+            return work(*args)
+        except Exception as error:
+            guard = now.parts["guard"]
+            # A handler of the user's may have been run by a signal that came while we were here: its exception is his.
+            if guard.raised_by_signal_handler(error):
+                raise
+            guard.fail(error)
+            return None
+
+    return guarded
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Imports of the program that we wait for.
+
+
+class _Follower(object):
+    """Notices the import of some modules, on whatever way, and lets the others find them."""
+
+    def __init__(self, wanted):
+        self.wanted = dict.fromkeys(wanted, True)
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.wanted:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                _follow(name, spec.loader)
+                return spec
+        return None
+
+
+@guarded
+def _follow(name, loader):
+    """Have ourselves called when this loader has run this module; then leave no trace on it."""
+    original = loader.exec_module
+
+    def exec_module(module):
+        original(module)
+        if module.__name__ == name:
+            _followed(module, loader, exec_module)
+
+    loader.exec_module = exec_module
+
+
+@guarded
+def _followed(module, loader, ours):
+    if vars(loader).get("exec_module") is ours:
+        del loader.exec_module
+    _imported(module)
+
+
+@guarded
+def _imported(module):
+    if follower.wanted.pop(module.__name__, None):
+        part("patches").patch(module)
+
+
+follower = _Follower(WANTED)
+
+
+@guarded
+def watch(batches):
+    """What stoker.watch gives, where somebody observes; None where we are off."""
+    part("process").start()
+    return part("inputs").watch(batches)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Parts.
+
+
+def part(name):
+    """Return NAME.py, another file of ours, loaded once: our folder is not on sys.path any more."""
+    if name in now.parts:
+        return now.parts[name]
+    path = os.path.join(os.path.dirname(__file__), name + ".py")
+    spec = sys.modules["_frozen_importlib_external"].spec_from_file_location(__name__ + "." + name, path)
+    module = sys.modules["_frozen_importlib"].module_from_spec(spec)
+    code = spec.loader.get_code(spec.name)
+    exec(code, vars(module))
+    now.ours.append(vars(module))
+    now.parts[name] = module
+    keep_compiled(spec, code)
+    return module
+
+
+def __getattr__(name):
+    """A part by its name, for those that import it."""
+    if name in PARTS:
+        return part(name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
+def keep_compiled(spec, code):
+    """Write a .pyc of ours where Python was told not to (many container images do): to compile all of us costs 15 ms per process.
+
+    Only into our own private folder.
+    """
+    cached = spec.cached
+    if not sys.dont_write_bytecode or not cached or os.path.exists(cached):
+        return
+    folder = os.path.dirname(cached)
+    if os.path.dirname(folder) != os.path.dirname(__file__):
+        return
+    external = sys.modules["_frozen_importlib_external"]
+    try:
+        source = os.stat(spec.origin)
+        if not os.path.isdir(folder):
+            os.mkdir(folder, 0o700)
+        external._write_atomic(cached, external._code_to_timestamp_pyc(code, int(source.st_mtime), source.st_size), 0o600)
+    except OSError:
+        pass  # the next process compiles it again
+
+
+def _start(code):
+    asked = [os.environ.get("STOKER_" + name) for name in ("PLAN", "LIVE", "LOSSES")]
+    if any(asked):
+        part("apply").begin(*asked)  # before ours: what it puts in place is what we time
+    begin()
+    if not now.off:
+        keep_compiled(__spec__, code)
+
+
+if __name__ == "_stoker_hook":
+    _start(sys._getframe().f_code)
