@@ -125,8 +125,8 @@ func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 			low, high = min(low, after, added), max(high, after, added)
 		}
 		low, high = min(low, ratio), max(high, ratio)
-		if out := b.crowdedOut(was, is); out > 0 && v == bounds.Optimist && before > looped && after <= loop {
-			input, _ := is.slowestInput(t)
+		input, _ := is.slowestInput(t)
+		if out := b.crowdedOut(was, is); out > 0 && v == bounds.Optimist && before > looped && input < loop {
 			low = min(low, max(input, loop-out))
 		}
 		stall[v] = max(0, 1-loop/after)
