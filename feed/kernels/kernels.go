@@ -8,7 +8,7 @@
 //	GODEBUG=cpu.avx2=off,cpu.bmi2=off stoker feed --check FOLDER
 //	GODEBUG=cpu.asimd=off             stoker feed --check FOLDER (arm64)
 //
-// It holds no kernel itself: they lie with their callers, in feed/decode, its idct and planes,
+// It holds no kernel itself: they lie with their callers, in feed/decode, its idct, planes and unfilter,
 // feed/transform and feed/picture. asm has the generator of those for amd64, neon that of those for arm64
 // and the reasons why they are written in C.
 package kernels
@@ -54,6 +54,7 @@ const (
 	Huffman       = "Huffman decoding"
 	InverseDCT    = "inverse DCT"
 	Colour        = "colour conversion"
+	Unfilter      = "filters of PNG"
 	Resample      = "resampling and copying"
 	Normalize     = "normalising"
 	NormalizeHalf = "normalising to float16"
@@ -66,6 +67,7 @@ var All = []*Group{
 	{Huffman, "amd64", "feed/decode", []string{"storeBMI2", "skipBMI2"}, []Feature{BMI2}},
 	{InverseDCT, "amd64", "feed/decode/idct", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
 	{Colour, "amd64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
+	{Unfilter, "amd64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{AVX2}},
 	{
 		Resample, "amd64", "feed/transform",
 		[]string{"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "interleave", "stream", "fence"},
@@ -83,6 +85,7 @@ var All = []*Group{
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},
 	{Colour, "arm64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
+	{Unfilter, "arm64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{ASIMD}},
 	{
 		Resample, "arm64", "feed/transform",
 		[]string{"sumGroups", "sumChunks", "sumLines", "interleave"},

@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	kernels := flag.String("kernels", "", "idct, rows, transform or opencv")
+	kernels := flag.String("kernels", "", "idct, rows, transform, opencv or png")
 	flag.Parse()
 	ConstraintExpr("amd64")
 	switch *kernels {
@@ -43,6 +43,8 @@ func main() {
 		interleave()
 	case "opencv":
 		opencv()
+	case "png":
+		unfilter()
 	}
 	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(refuseHighRegisters))
 	Generate()
