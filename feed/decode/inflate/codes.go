@@ -5,7 +5,7 @@ var orderOfLengths = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 1
 
 var lengthMeaning = func() (m [19]entry) {
 	for i := range m {
-		m[i] = entry(i)
+		m[i] = entry(i) << 8
 	}
 	return m
 }()
@@ -88,10 +88,10 @@ func (u *Unpacker) readLengths(lengths []uint8, table *[1 << lengthBits]entry) e
 	for i := 0; i < len(lengths); {
 		u.bits.refill()
 		e := table[u.bits.buffer&(1<<lengthBits-1)]
-		if _, ok := u.bits.take(uint(e >> codeAt & codeMask)); !ok {
+		if _, ok := u.bits.take(uint(e & 63)); !ok {
 			return ErrShort
 		}
-		value := uint8(e)
+		value := uint8(e >> 8)
 		if value < 16 {
 			lengths[i] = value
 			i++

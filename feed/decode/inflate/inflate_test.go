@@ -86,6 +86,13 @@ func check(u *Unpacker, stream, want []byte) error {
 }
 
 func TestUnpack(t *testing.T) {
+	defer func(before bool) { Assembly = before }(Assembly)
+	for _, Assembly = range []bool{Assembly, false} {
+		testUnpack(t)
+	}
+}
+
+func testUnpack(t *testing.T) {
 	u := new(Unpacker)
 	for how, with := range packers() {
 		for name, content := range contents() {

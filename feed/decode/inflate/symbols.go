@@ -2,117 +2,111 @@ package inflate
 
 import "encoding/binary"
 
-const (
-	// A round of the loop that does many at once reads up to 16 bytes, and writes four looks of three literals, a byte
-	// beyond the last, and a match of 258 bytes, seven of them beyond its end.
-	roundReads  = 16
-	roundWrites = 4*3 + 1 + 258 + 7
-
-	// joinBehind is how many bytes of a block are unpacked before its literals are joined, which costs as much as they do.
-	joinBehind = 2048
-)
+// joinBehind is how many bytes of a block are unpacked before its literals are joined, which costs as much as they do.
+const joinBehind = 2048
 
 // unpackSymbols unpacks a block up to its end.
 func (u *Unpacker) unpackSymbols(to []byte, done int) (int, error) {
+	outcome := limited
 	if !u.joined {
-		ended, now, err := u.unpackMany(to, done, min(len(to), done+joinBehind))
-		if ended || err != nil {
-			return now, err
-		}
-		if done = now; len(to)-done > joinBehind {
+		outcome, done = u.unpackMany(to, done, min(len(to), done+joinBehind))
+		if outcome == limited && len(to)-done > joinBehind {
 			join(&u.symbol)
 			u.joined = true
 		}
 	}
-	ended, done, err := u.unpackMany(to, done, len(to))
-	if ended || err != nil {
-		return done, err
+	if outcome == limited {
+		outcome, done = u.unpackMany(to, done, len(to))
+	}
+	switch outcome {
+	case ended:
+		return done, nil
+	case damaged:
+		return 0, ErrDamaged
 	}
 	return u.unpackFew(to, done)
 }
 
-// unpackMany unpacks symbols up to the end of the block, or up to near a limit or the end of the data.
-func (u *Unpacker) unpackMany(to []byte, done, limit int) (ended bool, now int, err error) {
-	data, at, buffer, n := u.bits.data, u.bits.at, u.bits.buffer, u.bits.n
+// unpackRounds unpacks many symbols. A round needs no look at the ends of data and of what they are unpacked to.
+func (u *Unpacker) unpackRounds(s *span, to []byte) {
+	data, at, done, buffer, n := u.bits.data, s.at, s.done, s.buffer, s.n
 	symbol, space := &u.symbol, &u.space
-	mostDone, mostAt := limit-roundWrites, len(data)-roundReads
-	for done <= mostDone && at <= mostAt {
+	for done <= s.mostDone && at <= s.mostAt {
 		buffer |= binary.LittleEndian.Uint64(data[at:]) << (n & 63)
 		at += int((63 - n) >> 3 & 7)
 		n |= 56
 
 		e := symbol[buffer&(1<<symbolBits-1)]
 		if e&literals != 0 {
-			binary.LittleEndian.PutUint32(to[done:], e)
-			done += int(e >> countAt & countMask)
-			buffer >>= e >> codeAt & codeMask
-			n -= uint(e >> codeAt & codeMask)
+			binary.LittleEndian.PutUint32(to[done:], e>>8)
+			done += int(e >> 6 & 3)
+			buffer >>= e & 63
+			n -= uint(e & 63)
 			if e = symbol[buffer&(1<<symbolBits-1)]; e&literals != 0 {
-				binary.LittleEndian.PutUint32(to[done:], e)
-				done += int(e >> countAt & countMask)
-				buffer >>= e >> codeAt & codeMask
-				n -= uint(e >> codeAt & codeMask)
+				binary.LittleEndian.PutUint32(to[done:], e>>8)
+				done += int(e >> 6 & 3)
+				buffer >>= e & 63
+				n -= uint(e & 63)
 				if e = symbol[buffer&(1<<symbolBits-1)]; e&literals != 0 {
-					binary.LittleEndian.PutUint32(to[done:], e)
-					done += int(e >> countAt & countMask)
-					buffer >>= e >> codeAt & codeMask
-					n -= uint(e >> codeAt & codeMask)
+					binary.LittleEndian.PutUint32(to[done:], e>>8)
+					done += int(e >> 6 & 3)
+					buffer >>= e & 63
+					n -= uint(e & 63)
 					if e = symbol[buffer&(1<<symbolBits-1)]; e&literals != 0 {
-						binary.LittleEndian.PutUint32(to[done:], e)
-						done += int(e >> countAt & countMask)
-						buffer >>= e >> codeAt & codeMask
-						n -= uint(e >> codeAt & codeMask)
+						binary.LittleEndian.PutUint32(to[done:], e>>8)
+						done += int(e >> 6 & 3)
+						buffer >>= e & 63
+						n -= uint(e & 63)
 						continue
 					}
 				}
 			}
 		}
 		// 23 bits are left at least: a length has up to 20.
-		buffer >>= e >> codeAt & codeMask
-		n -= uint(e >> codeAt & codeMask)
+		buffer >>= e & 63
+		n -= uint(e & 63)
 		if e&kinds == longer {
-			e = symbol[(uint64(e&baseMask)+buffer&(1<<(e>>extraAt&extraMask)-1))%symbolEntries]
-			buffer >>= e >> codeAt & codeMask
-			n -= uint(e >> codeAt & codeMask)
+			e = symbol[(uint64(e>>16)+buffer&(1<<(e>>8&15)-1))%symbolEntries]
+			buffer >>= e & 63
+			n -= uint(e & 63)
 			if e&literals != 0 {
-				to[done] = byte(e)
+				to[done] = byte(e >> 8)
 				done++
 				continue
 			}
 		}
 		if e&kinds != plain {
-			if e&kinds == end {
-				ended = true
-				break
+			if s.outcome = damaged; e&kinds == end {
+				s.outcome = ended
 			}
-			return false, 0, ErrDamaged
+			break
 		}
-		length := int(e&baseMask) + int(buffer&(1<<(e>>extraAt&extraMask)-1))
-		buffer >>= e >> extraAt & extraMask
-		n -= uint(e >> extraAt & extraMask)
+		length := int(e>>16) + int(buffer&(1<<(e>>8&15)-1))
+		buffer >>= e >> 8 & 15
+		n -= uint(e >> 8 & 15)
 
 		buffer |= binary.LittleEndian.Uint64(data[at:]) << (n & 63)
 		at += int((63 - n) >> 3 & 7)
 		n |= 56
 		e = space[buffer&(1<<spaceBits-1)]
-		buffer >>= e >> codeAt & codeMask
-		n -= uint(e >> codeAt & codeMask)
+		buffer >>= e & 63
+		n -= uint(e & 63)
 		if e&kinds == longer {
-			e = space[(uint64(e&baseMask)+buffer&(1<<(e>>extraAt&extraMask)-1))%spaceEntries]
-			buffer >>= e >> codeAt & codeMask
-			n -= uint(e >> codeAt & codeMask)
+			e = space[(uint64(e>>16)+buffer&(1<<(e>>8&15)-1))%spaceEntries]
+			buffer >>= e & 63
+			n -= uint(e & 63)
 		}
-		distance := int(e&baseMask) + int(buffer&(1<<(e>>extraAt&extraMask)-1))
-		buffer >>= e >> extraAt & extraMask
-		n -= uint(e >> extraAt & extraMask)
+		distance := int(e>>16) + int(buffer&(1<<(e>>8&15)-1))
+		buffer >>= e >> 8 & 15
+		n -= uint(e >> 8 & 15)
 		if e&kinds != plain || distance > done {
-			return false, 0, ErrDamaged
+			s.outcome = damaged
+			break
 		}
 		copyWords(to, done, length, distance)
 		done += length
 	}
-	u.bits = reader{data, at - int(n>>3), buffer & (1<<(n&7) - 1), n & 7}
-	return ended, done, nil
+	s.at, s.done, s.buffer, s.n = at, done, buffer, n
 }
 
 // copyWords copies a match eight bytes at a time, up to seven beyond its end.
@@ -147,22 +141,22 @@ func (u *Unpacker) unpackFew(to []byte, done int) (int, error) {
 	for {
 		r.refill()
 		e := u.symbol[r.buffer&(1<<symbolBits-1)]
-		if e&kinds == longer {
+		if e&(kinds|literals) == longer {
 			if _, ok := r.take(symbolBits); !ok {
 				return 0, ErrShort
 			}
-			e = u.symbol[(uint64(e&baseMask)+r.buffer&(1<<(e>>extraAt&extraMask)-1))%symbolEntries]
+			e = u.symbol[(uint64(e>>16)+r.buffer&(1<<(e>>8&15)-1))%symbolEntries]
 		}
-		if _, ok := r.take(uint(e >> codeAt & codeMask)); !ok {
+		if _, ok := r.take(uint(e & 63)); !ok {
 			return 0, ErrShort
 		}
-		if n := int(e >> countAt & countMask); n != 0 {
+		if n := int(e >> 6 & 3); n != 0 {
 			if n > len(to)-done {
 				return 0, ErrSize
 			}
 			for range n {
-				to[done] = byte(e)
 				e >>= 8
+				to[done] = byte(e)
 				done++
 			}
 			continue
@@ -173,11 +167,11 @@ func (u *Unpacker) unpackFew(to []byte, done int) (int, error) {
 		case none:
 			return 0, ErrDamaged
 		}
-		extra, ok := r.take(uint(e >> extraAt & extraMask))
+		extra, ok := r.take(uint(e >> 8 & 15))
 		if !ok {
 			return 0, ErrShort
 		}
-		length := int(e&baseMask) + int(extra)
+		length := int(e>>16) + int(extra)
 		distance, err := u.readDistance()
 		switch {
 		case err != nil:
@@ -202,17 +196,17 @@ func (u *Unpacker) readDistance() (int, error) {
 		if _, ok := r.take(spaceBits); !ok {
 			return 0, ErrShort
 		}
-		e = u.space[(uint64(e&baseMask)+r.buffer&(1<<(e>>extraAt&extraMask)-1))%spaceEntries]
+		e = u.space[(uint64(e>>16)+r.buffer&(1<<(e>>8&15)-1))%spaceEntries]
 	}
-	if _, ok := r.take(uint(e >> codeAt & codeMask)); !ok {
+	if _, ok := r.take(uint(e & 63)); !ok {
 		return 0, ErrShort
 	}
 	if e&kinds != plain {
 		return 0, ErrDamaged
 	}
-	extra, ok := r.take(uint(e >> extraAt & extraMask))
+	extra, ok := r.take(uint(e >> 8 & 15))
 	if !ok {
 		return 0, ErrShort
 	}
-	return int(e&baseMask) + int(extra), nil
+	return int(e>>16) + int(extra), nil
 }

@@ -4,31 +4,22 @@ import "math/bits"
 
 // An entry of a table says what the next bits of a stream are, and how many of them it takes:
 //
-//	bits 24 to 27   bits of the code, or of the codes
-//	bits 28, 29     how many literals; 0: something else
-//	bits 30, 31     then what: a length or a distance, the end of the block, a longer code, no code
-//	bits 0 to 23    literals in their order
-//	bits 0 to 15    otherwise what bits that follow the code are added to, or where the table of a longer code begins
-//	bits 16 to 19   how many bits these are, or how many choose within that table
+//	bits 0 to 5     bits of the code, or of the codes
+//	bits 6, 7       how many literals; 0: something else
+//	bits 8 to 31    literals in their order
+//	bits 8 to 11    otherwise how many bits follow the code, or choose within the table of a longer code
+//	bits 12, 13     what it is: a length or a distance, the end of the block, a longer code, no code
+//	bits 16 to 31   what those bits are added to, or where that table begins
 type entry = uint32
 
-// shape is where what lies in an entry.
 const (
-	codeAt    = 24
-	countAt   = 28
-	extraAt   = 16
-	literal   = 1 << countAt
-	literals  = 3 << countAt
-	plain     = 0 << 30 // a length or a distance
-	end       = 1 << 30
-	longer    = 2 << 30
-	none      = 3 << 30
-	kinds     = 3 << 30
-	rest      = 1<<codeAt - 1
-	codeMask  = 15
-	extraMask = 15
-	countMask = 3
-	baseMask  = 1<<extraAt - 1
+	literal  = 1 << 6
+	literals = 3 << 6
+	plain    = 0 << 12 // a length or a distance
+	end      = 1 << 12
+	longer   = 2 << 12
+	none     = 3 << 12
+	kinds    = 3 << 12
 )
 
 const (
@@ -51,20 +42,20 @@ var symbolMeaning, spaceMeaning = meanings()
 
 func meanings() (symbols [288]entry, spaces [32]entry) {
 	for i := range endOfBlock {
-		symbols[i] = literal | entry(i)
+		symbols[i] = literal | entry(i)<<8
 	}
 	symbols[endOfBlock] = end
 	base := entry(3)
 	for i := range 28 {
 		extra := entry(max(i-4, 0) / 4)
-		symbols[257+i] = plain | extra<<extraAt | base
+		symbols[257+i] = plain | extra<<8 | base<<16
 		base += 1 << extra
 	}
-	symbols[285], symbols[286], symbols[287] = plain|258, none, none
+	symbols[285], symbols[286], symbols[287] = plain|258<<16, none, none
 	base = 1
 	for i := range mostSpaces {
 		extra := entry(max(i-2, 0) / 2)
-		spaces[i] = plain | extra<<extraAt | base
+		spaces[i] = plain | extra<<8 | base<<16
 		base += 1 << extra
 	}
 	spaces[30], spaces[31] = none, none
@@ -117,7 +108,7 @@ func fill(table []entry, first uint, lengths []uint8, meaning []entry, single bo
 	symbols, code := list[:], uint(0)
 	for l := uint(1); l <= first; l++ {
 		for range counts[l] {
-			what := meaning[symbols[0]] | entry(l)<<codeAt
+			what := meaning[symbols[0]] | entry(l)
 			for i := uint(bits.Reverse16(uint16(code)) >> (16 - l)); i < 1<<first; i += 1 << l {
 				table[i] = what
 			}
@@ -145,9 +136,9 @@ func fillLonger(table []entry, first uint, symbols []uint16, code uint, counts [
 					room = room<<1 + counts[first+more]
 				}
 				size = 1 << more
-				table[root] = longer | entry(first)<<codeAt | entry(more)<<extraAt | entry(begin)
+				table[root] = longer | entry(first) | entry(more)<<8 | entry(begin)<<16
 			}
-			what := meaning[symbols[0]] | entry(l-first)<<codeAt
+			what := meaning[symbols[0]] | entry(l-first)
 			for i := turned >> first; i < size; i += 1 << (l - first) {
 				table[begin+i] = what
 			}
@@ -166,19 +157,19 @@ func join(table *[symbolEntries]entry) {
 		if e&literal == 0 {
 			continue
 		}
-		used := e >> codeAt & codeMask
+		used := e & 63
 		second := table[i>>used]
-		bits := second >> codeAt & codeMask
+		bits := second & 63
 		if second&literal == 0 || used+bits > symbolBits {
 			continue
 		}
-		e, used = e&0xff|second&0xff<<8, used+bits
+		e, used = e&0xff00|second&0xff00<<8, used+bits
 		third := table[i>>used]
-		bits = third >> codeAt & codeMask
+		bits = third & 63
 		if third&literal == 0 || used+bits > symbolBits {
-			table[i] = e | used<<codeAt | 2*literal
+			table[i] = e | used | 2*literal
 			continue
 		}
-		table[i] = e | third&0xff<<16 | (used+bits)<<codeAt | 3*literal
+		table[i] = e | third&0xff00<<16 | used + bits | 3*literal
 	}
 }

@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	kernels := flag.String("kernels", "", "idct, rows, transform, opencv or png")
+	kernels := flag.String("kernels", "", "idct, rows, transform, opencv, png or inflate")
 	flag.Parse()
 	ConstraintExpr("amd64")
 	switch *kernels {
@@ -45,6 +45,8 @@ func main() {
 		opencv()
 	case "png":
 		unfilter()
+	case "inflate":
+		unpackRounds()
 	}
 	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(refuseHighRegisters))
 	Generate()
