@@ -69,7 +69,7 @@ var All = []*Group{
 	{Huffman, "amd64", "feed/decode", []string{"storeBMI2", "skipBMI2"}, []Feature{BMI2}},
 	{InverseDCT, "amd64", "feed/decode/idct", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
 	{Colour, "amd64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
-	{Inflate, "amd64", "feed/decode/inflate", []string{"unpackRounds"}, []Feature{AVX2, BMI2}},
+	{Inflate, "amd64", "feed/decode/inflate", []string{"unpackRounds", "adlerSums"}, []Feature{AVX2, BMI2}},
 	{Unfilter, "amd64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{AVX2}},
 	{
 		Resample, "amd64", "feed/transform",
@@ -88,7 +88,7 @@ var All = []*Group{
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},
 	{Colour, "arm64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
-	{Inflate, "arm64", "feed/decode/inflate", []string{"unpackRounds"}, []Feature{ASIMD}},
+	{Inflate, "arm64", "feed/decode/inflate", []string{"unpackRounds", "adlerSums"}, []Feature{ASIMD}},
 	{Unfilter, "arm64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{ASIMD}},
 	{
 		Resample, "arm64", "feed/transform",

@@ -13,7 +13,6 @@ package inflate
 import (
 	"encoding/binary"
 	"errors"
-	"hash/adler32"
 )
 
 // The reasons why a stream cannot be unpacked.
@@ -65,7 +64,7 @@ func (u *Unpacker) Unpack(to, stream []byte) error {
 		return ErrShort
 	case done < len(to) || len(rest) > 4:
 		return ErrSize
-	case binary.BigEndian.Uint32(rest) != adler32.Checksum(to):
+	case binary.BigEndian.Uint32(rest) != checksum(to):
 		return ErrDamaged
 	}
 	return nil

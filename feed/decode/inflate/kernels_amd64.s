@@ -234,3 +234,85 @@ leave:
 	MOVQ R9, 40(AX)
 	MOVQ R12, 48(AX)
 	RET
+
+// func adlerSums(sums *uint32, data *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·adlerSums(SB), NOSPLIT, $0-24
+	MOVQ    sums+0(FP), AX
+	MOVQ    data+8(FP), CX
+	MOVQ    n+16(FP), DX
+	VMOVDQU distances<>+0(SB), Y0
+	VMOVDQU ones<>+0(SB), Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+
+blocks:
+	VMOVDQU    (CX), Y6
+	VPADDD     Y3, Y4, Y4
+	VPSADBW    Y2, Y6, Y7
+	VPADDD     Y7, Y3, Y3
+	VPMADDUBSW Y0, Y6, Y6
+	VPMADDWD   Y1, Y6, Y6
+	VPADDD     Y6, Y5, Y5
+	ADDQ       $0x20, CX
+	SUBQ       $0x20, DX
+	JNZ        blocks
+	VMOVDQU    Y3, (AX)
+	VMOVDQU    Y4, 32(AX)
+	VMOVDQU    Y5, 64(AX)
+	VZEROUPPER
+	RET
+
+DATA distances<>+0(SB)/1, $0x20
+DATA distances<>+1(SB)/1, $0x1f
+DATA distances<>+2(SB)/1, $0x1e
+DATA distances<>+3(SB)/1, $0x1d
+DATA distances<>+4(SB)/1, $0x1c
+DATA distances<>+5(SB)/1, $0x1b
+DATA distances<>+6(SB)/1, $0x1a
+DATA distances<>+7(SB)/1, $0x19
+DATA distances<>+8(SB)/1, $0x18
+DATA distances<>+9(SB)/1, $0x17
+DATA distances<>+10(SB)/1, $0x16
+DATA distances<>+11(SB)/1, $0x15
+DATA distances<>+12(SB)/1, $0x14
+DATA distances<>+13(SB)/1, $0x13
+DATA distances<>+14(SB)/1, $0x12
+DATA distances<>+15(SB)/1, $0x11
+DATA distances<>+16(SB)/1, $0x10
+DATA distances<>+17(SB)/1, $0x0f
+DATA distances<>+18(SB)/1, $0x0e
+DATA distances<>+19(SB)/1, $0x0d
+DATA distances<>+20(SB)/1, $0x0c
+DATA distances<>+21(SB)/1, $0x0b
+DATA distances<>+22(SB)/1, $0x0a
+DATA distances<>+23(SB)/1, $0x09
+DATA distances<>+24(SB)/1, $0x08
+DATA distances<>+25(SB)/1, $0x07
+DATA distances<>+26(SB)/1, $0x06
+DATA distances<>+27(SB)/1, $0x05
+DATA distances<>+28(SB)/1, $0x04
+DATA distances<>+29(SB)/1, $0x03
+DATA distances<>+30(SB)/1, $0x02
+DATA distances<>+31(SB)/1, $0x01
+GLOBL distances<>(SB), RODATA|NOPTR, $32
+
+DATA ones<>+0(SB)/2, $0x0001
+DATA ones<>+2(SB)/2, $0x0001
+DATA ones<>+4(SB)/2, $0x0001
+DATA ones<>+6(SB)/2, $0x0001
+DATA ones<>+8(SB)/2, $0x0001
+DATA ones<>+10(SB)/2, $0x0001
+DATA ones<>+12(SB)/2, $0x0001
+DATA ones<>+14(SB)/2, $0x0001
+DATA ones<>+16(SB)/2, $0x0001
+DATA ones<>+18(SB)/2, $0x0001
+DATA ones<>+20(SB)/2, $0x0001
+DATA ones<>+22(SB)/2, $0x0001
+DATA ones<>+24(SB)/2, $0x0001
+DATA ones<>+26(SB)/2, $0x0001
+DATA ones<>+28(SB)/2, $0x0001
+DATA ones<>+30(SB)/2, $0x0001
+GLOBL ones<>(SB), RODATA|NOPTR, $32

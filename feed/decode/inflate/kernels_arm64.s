@@ -194,3 +194,47 @@ TEXT ·unpackRounds(SB), NOSPLIT, $0-40
 	RET
 	WORD $0xd2800001 // 183: mov x1, #0x0
 	WORD $0x17ffff74 // 184: b 44
+
+// func adlerSums(sums *uint32, data *byte, n int)
+TEXT ·adlerSums(SB), NOSPLIT, $0-24
+	MOVD sums+0(FP), R0
+	MOVD data+8(FP), R1
+	MOVD n+16(FP), R2
+	WORD $0xd283e403 // 0: mov x3, #0x1f20
+	WORD $0x0f07e70b // 1: movi v11.8b, #0xf8
+	WORD $0x4f000401 // 2: movi v1.4s, #0x0
+	WORD $0xf2a3a3c3 // 3: movk x3, #0x1d1e, lsl #16
+	WORD $0x0f07e60a // 4: movi v10.8b, #0xf0
+	WORD $0x0f07e509 // 5: movi v9.8b, #0xe8
+	WORD $0xf2c36383 // 6: movk x3, #0x1b1c, lsl #32
+	WORD $0x8b020022 // 7: add x2, x1, x2
+	WORD $0xf2e32343 // 8: movk x3, #0x191a, lsl #48
+	WORD $0x9e670060 // 9: fmov d0, x3
+	WORD $0x4ea11c26 // 10: mov v6.16b, v1.16b
+	WORD $0x0ea01c0c // 11: mov v12.8b, v0.8b
+	WORD $0x0e20856b // 12: add v11.8b, v11.8b, v0.8b
+	WORD $0x0e20854a // 13: add v10.8b, v10.8b, v0.8b
+	WORD $0x0e208529 // 14: add v9.8b, v9.8b, v0.8b
+	WORD $0x4ea11c25 // 15: mov v5.16b, v1.16b
+	WORD $0xd503201f // 16: nop
+	WORD $0xad401020 // 17: ldp q0, q4, [x1]
+	WORD $0x91008021 // 18: add x1, x1, #0x20
+	WORD $0x4ea584c6 // 19: add v6.4s, v6.4s, v5.4s
+	WORD $0xcb010043 // 20: sub x3, x2, x1
+	WORD $0x2e2cc003 // 21: umull v3.8h, v0.8b, v12.8b
+	WORD $0x5e180408 // 22: mov d8, v0.d[1]
+	WORD $0x2e2ac082 // 23: umull v2.8h, v4.8b, v10.8b
+	WORD $0x6e202800 // 24: uaddlp v0.8h, v0.16b
+	WORD $0x5e180487 // 25: mov d7, v4.d[1]
+	WORD $0x2e2b8103 // 26: umlal v3.8h, v8.8b, v11.8b
+	WORD $0x6e206880 // 27: uadalp v0.8h, v4.16b
+	WORD $0x2e2980e2 // 28: umlal v2.8h, v7.8b, v9.8b
+	WORD $0x6e606861 // 29: uadalp v1.4s, v3.8h
+	WORD $0x6e606805 // 30: uadalp v5.4s, v0.8h
+	WORD $0x6e606841 // 31: uadalp v1.4s, v2.8h
+	WORD $0xf100007f // 32: cmp x3, #0x0
+	WORD $0x54fffe0c // 33: b.gt 17
+	WORD $0x3d800005 // 34: str q5, [x0]
+	WORD $0x3d800806 // 35: str q6, [x0, #32]
+	WORD $0x3d801001 // 36: str q1, [x0, #64]
+	RET

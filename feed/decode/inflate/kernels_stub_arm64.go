@@ -6,3 +6,8 @@ package inflate
 //
 //go:noescape
 func unpackRounds(s *int, data *byte, to *byte, symbol *uint32, space *uint32)
+
+// adlerSums writes three times four parts of sums of n bytes, a multiple of 32 and no more than 32768.
+//
+//go:noescape
+func adlerSums(sums *uint32, data *byte, n int)

@@ -218,3 +218,37 @@ func (l *symbolLoop) copyMatch(from, distance, end GPVirtual) {
 	CMPQ(l.dst, end)
 	JLT(LabelRef("repeat"))
 }
+
+// adlerSums makes what Adler-32 needs of blocks of 32 bytes: their sum, the sums of what came before each block, and sums of bytes
+// by their distance from the end of the block.
+func adlerSums() {
+	begin("adlerSums", "func(sums *uint32, data *byte, n int)",
+		"adlerSums writes three times eight parts of sums of n bytes, a multiple of 32 and no more than 32768.")
+	sums, data, n := pointer("sums"), pointer("data"), pointer("n")
+	var distances []uint8
+	for i := range 32 {
+		distances = append(distances, uint8(32-i))
+	}
+	weights, ones := constant(bytes("distances", distances...)), constant(words("ones", 1))
+	zero, plain, before, weighed := YMM(), YMM(), YMM(), YMM()
+	for _, v := range []VecVirtual{zero, plain, before, weighed} {
+		VPXOR(v, v, v)
+	}
+	Label("blocks")
+	block, part := YMM(), YMM()
+	VMOVDQU(Mem{Base: data}, block)
+	VPADDD(plain, before, before)
+	VPSADBW(zero, block, part)
+	VPADDD(part, plain, plain)
+	VPMADDUBSW(weights, block, block)
+	VPMADDWD(ones, block, block)
+	VPADDD(block, weighed, weighed)
+	advance(32, data)
+	SUBQ(Imm(32), n)
+	JNZ(LabelRef("blocks"))
+	for i, v := range []VecVirtual{plain, before, weighed} {
+		VMOVDQU(v, Mem{Base: sums, Disp: 32 * i})
+	}
+	VZEROUPPER()
+	RET()
+}

@@ -47,6 +47,7 @@ func main() {
 		unfilter()
 	case "inflate":
 		unpackRounds()
+		adlerSums()
 	}
 	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(refuseHighRegisters))
 	Generate()

@@ -109,3 +109,28 @@ void unpackRounds(span *s, const uint8_t *data, uint8_t *to, const uint32_t *sym
 	s->n = n;
 	s->outcome = outcome;
 }
+
+// adlerSums writes three times four parts of sums of n bytes, a multiple of 32 and no more than 32768.
+//go:noescape
+//func adlerSums(sums *uint32, data *byte, n int)
+void adlerSums(uint32_t *sums, const uint8_t *data, int64_t n) {
+	uint8x8_t eight = vdup_n_u8(8);
+	uint64_t distances = 0x191a1b1c1d1e1f20; // 32 to 25
+	__asm__("" : "+r"(distances));           // no constant beside the code
+	uint8x8_t d = vcreate_u8(distances);
+	uint8x8_t c = vsub_u8(d, eight), b = vsub_u8(c, eight), a = vsub_u8(b, eight);
+	uint32x4_t plain = vdupq_n_u32(0), before = plain, weighed = plain;
+	do {
+		uint8x16_t v = vld1q_u8(data), w = vld1q_u8(data + 16);
+		before = vaddq_u32(before, plain);
+		plain = vpadalq_u16(plain, vpadalq_u8(vpaddlq_u8(v), w));
+		uint16x8_t most = vmlal_u8(vmull_u8(vget_low_u8(v), d), vget_high_u8(v), c);
+		uint16x8_t least = vmlal_u8(vmull_u8(vget_low_u8(w), b), vget_high_u8(w), a);
+		weighed = vpadalq_u16(vpadalq_u16(weighed, most), least);
+		data += 32;
+		n -= 32;
+	} while (n > 0);
+	vst1q_u32(sums, plain);
+	vst1q_u32(sums + 8, before);
+	vst1q_u32(sums + 16, weighed);
+}
