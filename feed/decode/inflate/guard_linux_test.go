@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guarded returns size bytes between two pages that cannot be touched: at the end of what lies between them, or at its beginning.
+// guarded returns size bytes between two pages that cannot be touched: at the end of what lies between them, or at its
+// beginning.
 func guarded(t *testing.T, size int, atEnd bool) []byte {
 	t.Helper()
 	page := unix.Getpagesize()
@@ -30,8 +31,8 @@ func guarded(t *testing.T, size int, atEnd bool) []byte {
 	return all[page : page+size : page+size]
 }
 
-// TestGuards: nothing outside the stream, the room and the tables is read or written, whatever the stream says: pages around each of them
-// cannot be touched.
+// TestGuards: whatever a stream says, nothing outside it, the room and the tables is read or written. Pages around each
+// of them cannot be touched.
 func TestGuards(t *testing.T) {
 	const most = 40_000
 	r := rand.New(rand.NewPCG(12, 13))

@@ -33,7 +33,10 @@ const (
 // unpackMany unpacks symbols up to the end of the block, or up to near a limit or the end of the data.
 func (u *Unpacker) unpackMany(to []byte, done, limit int) (outcome, now int) {
 	r := &u.bits
-	s := span{at: r.at, mostAt: len(r.data) - roundReads, done: done, mostDone: limit - roundWrites, buffer: r.buffer, n: r.n}
+	s := span{
+		at: r.at, mostAt: len(r.data) - roundReads, done: done, mostDone: limit - roundWrites,
+		buffer: r.buffer, n: r.n,
+	}
 	switch {
 	case s.at > s.mostAt || s.done > s.mostDone:
 		return limited, done

@@ -37,30 +37,16 @@ func (u *Unpacker) unpackRounds(s *span, to []byte) {
 		n |= 56
 
 		e := symbol[buffer&(1<<symbolBits-1)]
-		if e&literals != 0 {
+		looks := 0
+		for ; looks < 4 && e&literals != 0; looks++ {
 			binary.LittleEndian.PutUint32(to[done:], e>>8)
 			done += int(e >> 6 & 3)
 			buffer >>= e & 63
 			n -= uint(e & 63)
-			if e = symbol[buffer&(1<<symbolBits-1)]; e&literals != 0 {
-				binary.LittleEndian.PutUint32(to[done:], e>>8)
-				done += int(e >> 6 & 3)
-				buffer >>= e & 63
-				n -= uint(e & 63)
-				if e = symbol[buffer&(1<<symbolBits-1)]; e&literals != 0 {
-					binary.LittleEndian.PutUint32(to[done:], e>>8)
-					done += int(e >> 6 & 3)
-					buffer >>= e & 63
-					n -= uint(e & 63)
-					if e = symbol[buffer&(1<<symbolBits-1)]; e&literals != 0 {
-						binary.LittleEndian.PutUint32(to[done:], e>>8)
-						done += int(e >> 6 & 3)
-						buffer >>= e & 63
-						n -= uint(e & 63)
-						continue
-					}
-				}
-			}
+			e = symbol[buffer&(1<<symbolBits-1)]
+		}
+		if looks == 4 {
+			continue
 		}
 		// 23 bits are left at least: a length has up to 20.
 		buffer >>= e & 63

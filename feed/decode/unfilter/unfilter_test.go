@@ -46,8 +46,8 @@ func predicted(a, b, c int) int {
 	return c
 }
 
-// TestRows: all filters, at all widths up to some and at some larger ones, are the specification's, with the kernels and without,
-// and nothing beside the rows is written.
+// TestRows: all filters, at all widths up to some and at some larger ones, are the specification's, with the kernels
+// and without, and nothing beside the rows is written.
 func TestRows(t *testing.T) {
 	defer func(before bool) { Assembly = before }(Assembly)
 	widths := []int{100, 255, 256, 1000}

@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Entries of tables are those of feed/decode/inflate, tables.go. Their lowest six bits are what is shifted by, and of the
-// number of bits that are left only the lowest six are looked at: so an entry is taken from it as it is.
+// Entries of tables are those of feed/decode/inflate, tables.go. Their lowest six bits are what is shifted by. Of the
+// number of bits that are left only the lowest six are looked at, so that an entry is taken off as it is.
 type symbolLoop struct {
 	source, dst, symbol, space, buffer, left GPVirtual
 }
@@ -17,7 +17,10 @@ func unpackRounds() {
 	begin("unpackRounds", "func(s *int, data *byte, to *byte, symbol *uint32, space *uint32)",
 		"unpackRounds is Unpacker.unpackRounds. s is the first field of a span.")
 	s, to := pointer("s"), pointer("to")
-	l := symbolLoop{source: pointer("data"), dst: GP64(), symbol: pointer("symbol"), space: pointer("space"), buffer: GP64(), left: GP64()}
+	l := symbolLoop{
+		source: pointer("data"), dst: GP64(), symbol: pointer("symbol"), space: pointer("space"),
+		buffer: GP64(), left: GP64(),
+	}
 	mostSource, mostDst := GP64(), GP64()
 	field := func(i int) Mem { return Mem{Base: s, Disp: 8 * i} }
 	MOVQ(l.source, mostSource)
@@ -219,8 +222,8 @@ func (l *symbolLoop) copyMatch(from, distance, end GPVirtual) {
 	JLT(LabelRef("repeat"))
 }
 
-// adlerSums makes what Adler-32 needs of blocks of 32 bytes: their sum, the sums of what came before each block, and sums of bytes
-// by their distance from the end of the block.
+// adlerSums makes what Adler-32 needs of blocks of 32 bytes: their sum, the sums of what came before each block, and
+// sums of bytes by their distance from the end of the block.
 func adlerSums() {
 	begin("adlerSums", "func(sums *uint32, data *byte, n int)",
 		"adlerSums writes three times eight parts of sums of n bytes, a multiple of 32 and no more than 32768.")

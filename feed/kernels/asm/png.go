@@ -50,13 +50,14 @@ func unfilter() {
 	begin("paeth", "func(row *byte, above *byte, n int, each int)", "paeth is sub for the fourth filter.")
 	row, above, n = pointer("row"), pointer("above"), pointer("n")
 	paeth(row, above, n, pointer("each"))
-	begin("paethByte", "func(row *byte, above *byte, n int)", "paethByte does n pixels of a byte; eight bytes must follow.")
+	begin("paethByte", "func(row *byte, above *byte, n int)",
+		"paethByte does n pixels of a byte; eight bytes must follow.")
 	row, above, n = pointer("row"), pointer("above"), pointer("n")
 	paeth(row, above, n, nil)
 }
 
-// paeth chooses as nearestOf does, in words. Only the smaller and the greater one, a comparison, two choices and the sum wait for
-// the pixel before.
+// paeth chooses as nearestOf does, in words. Only the smaller and the greater one, a comparison, two choices and the
+// sum wait for the pixel before.
 func paeth(row, above, n GPVirtual, each Op) {
 	left, corner, next := XMM(), XMM(), XMM()
 	VPXOR(left, left, left)
