@@ -27,7 +27,7 @@ import cpus
 HERE = Path(__file__).resolve().parent
 PYTHON = cpus.BUILT / "root/python"
 LEVEL = cpus.Level("arm64", "arm64", frozenset(), qemu="max")
-PACKAGES = ["feed/decode", "feed/decode/idct", "feed/decode/planes", "feed/transform", "feed/picture", "feed/wheel", "feed/order", "feed/pack"]
+PACKAGES = ["feed/decode", "feed/decode/idct", "feed/decode/inflate", "feed/decode/planes", "feed/decode/unfilter", "feed/transform", "feed/picture", "feed/wheel", "feed/order", "feed/pack"]
 
 
 def make_root(_):

@@ -63,9 +63,11 @@ LEVELS = [
 
 # Of each package the tests that run kernels, or what takes their place. Those left out run no kernel, or very many pictures.
 TESTS = {
-    "feed/decode": "Pillow|Guards|Assembly|Crops|EveryColour|Padding|FuzzDecode",
+    "feed/decode": "Pillow|PlainPNG|Guards|Assembly|Crops|EveryColour|Padding|FuzzDecode",
     "feed/decode/idct": "IDCT",
+    "feed/decode/inflate": "Unpack|Streams",
     "feed/decode/planes": "Rows",
+    "feed/decode/unfilter": "Rows",
     "feed/transform": "Pixels|Kernels|Numbers|Unaligned|Half|CIFAR",
     "feed/picture": "ChainsArePillows|Colours",
 }

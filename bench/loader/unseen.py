@@ -1527,11 +1527,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--quick", action="store_true", help="for class and equality alone: 20 pictures, without workers, alone and then fed in the same process")
+    parser.add_argument("--counted", type=int, default=bench.COUNTED, metavar="EPOCHS", help="epochs whose CPU is counted: more where pictures are small")
     parser.add_argument("--repositories", default=os.sep)
     arguments = parser.parse_args()
     arguments.losses, end = 0, time.monotonic() + 60 * arguments.minutes
     bench.prepare()
-    bench.EPOCHS, tensors.COUNT = 1, 96
+    bench.EPOCHS, bench.COUNTED, tensors.COUNT = 1, arguments.counted, 96
     if arguments.quick:
         bench.BATCH, tensors.COUNT = 4, 32
     with tempfile.TemporaryDirectory() as drawn:

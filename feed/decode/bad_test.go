@@ -2,16 +2,14 @@ package decode
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"image"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
-
-	"github.com/klauspost/compress/zlib"
 )
 
 // hostileMemory is the promise for hostile files.
@@ -117,14 +115,6 @@ func blackPNG(width, height uint32, depth byte, pixels int) []byte {
 	z.Write(make([]byte, pixels))
 	z.Close()
 	header := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)
-	out := []byte("\x89PNG\r\n\x1a\n")
-	for _, c := range []struct {
-		name string
-		body []byte
-	}{{"IHDR", append(header, depth, 0, 0, 0, 0)}, {"IDAT", idat.Bytes()}, {"IEND", nil}} {
-		out = binary.BigEndian.AppendUint32(out, uint32(len(c.body)))
-		named := append([]byte(c.name), c.body...)
-		out = binary.BigEndian.AppendUint32(append(out, named...), crc32.ChecksumIEEE(named))
-	}
-	return out
+	out := appendChunk([]byte("\x89PNG\r\n\x1a\n"), "IHDR", append(header, depth, 0, 0, 0, 0))
+	return append(appendChunk(out, "IDAT", idat.Bytes()), endOfPNG...)
 }

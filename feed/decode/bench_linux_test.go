@@ -153,6 +153,45 @@ func BenchmarkParts(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// BenchmarkPNG decodes the PNGs of the folder that STOKER_BENCH_PNGS names, kind-number.png (bench/loader/png.py draws
+// them and calls this), and reports the least mean time of twelve passes, with and without the kernels.
+func BenchmarkPNG(b *testing.B) {
+	kinds := map[string][][]byte{}
+	paths, _ := filepath.Glob(filepath.Join(os.Getenv("STOKER_BENCH_PNGS"), "*-*.png"))
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		kind, _, _ := strings.Cut(filepath.Base(path), "-")
+		kinds[kind] = append(kinds[kind], data)
+	}
+	if len(kinds) == 0 {
+		b.Skip("STOKER_BENCH_PNGS names no folder of PNGs")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer usePlain(false)
+	d := New(Limits{})
+	for kind, files := range kinds {
+		for k, way := range []string{"", "-plain"} {
+			usePlain(k == 1)
+			least := time.Hour
+			for range 12 {
+				begin := threadTime()
+				for _, data := range files {
+					if err := decodeWhole(d, data); err != nil {
+						b.Fatal(err)
+					}
+				}
+				least = min(least, threadTime()-begin)
+			}
+			b.ReportMetric(least.Seconds()*1e3/float64(len(files)), kind+way+"-ms")
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
 // BenchmarkHostile is how long hostile files keep a core.
 func BenchmarkHostile(b *testing.B) {
 	runtime.LockOSThread()

@@ -1,7 +1,8 @@
 // Package decode turns the bytes of an image file into planes of samples: of the
 // part that a crop needs, and not more. JPEG is decoded here, without cgo, to the
 // bytes that libjpeg-turbo gives (accurate integer IDCT, as with AVX2 or NEON) and
-// so Pillow; PNG, WebP, BMP and GIF come from libraries, with caps in front.
+// so Pillow, and so are PNGs as most are written. Other PNGs, WebP, BMP and GIF come from
+// libraries, with caps in front.
 //
 //	ReadHeader  sniff.go              which format
 //	            header.go             markers up to the first scan: size, tables, components
@@ -15,10 +16,11 @@
 //	              progressive.go        scan by scan, then idct for the part
 //	              cmyk.go               four components become RGB
 //	            library.go            what libraries decode; png.go, gif.go, webp.go: where Pillow differs from them
+//	              plainpng.go           PNGs as most are written: inflate/, then unfilter/
 //	            refusal.go            what is refused, and why: limits, kinds of bad samples
 //	planes/     upsample.go, colour.go  planes → rows of red, green, blue, when asked for
 //
-// What runs in assembly (scan_amd64.s, kernels of idct and planes) is chosen by the
+// What runs in assembly (scan_amd64.s, kernels of idct, planes and unfilter) is chosen by the
 // processor's features; the Go beside it gives the same bytes, and is the reference
 // in the tests.
 //

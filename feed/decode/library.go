@@ -22,13 +22,14 @@ type library struct {
 	info    Info
 	data    []byte
 	whole   image.Image // what the library returned; nil until the first picture
+	plain   *plainPNG   // nil until the first PNG
 	planes  [3][]byte
 	picture planes.Picture
 }
 
 // openFile reads the header and checks the caps before a library allocates.
 func (l *library) openFile(data []byte, format string, limits Limits) (Info, error) {
-	*l = library{data: data, planes: l.planes}
+	*l = library{data: data, planes: l.planes, plain: l.plain}
 	if format == "webp" && webpFlag(data, 1<<1) {
 		return Info{}, unsupported("an animated WebP: only still ones are read")
 	}
@@ -155,7 +156,10 @@ func (l *library) readFile() (err error) {
 		if err := checkChunks(l.data); err != nil {
 			return err
 		}
-		if whole = plainPNG(l.data); whole != nil {
+		if l.plain == nil {
+			l.plain = new(plainPNG)
+		}
+		if whole = l.plain.read(l.data); whole != nil {
 			break
 		}
 		if whole, err = png.Decode(in); err != nil {
@@ -255,8 +259,9 @@ func readRow(m image.Image, x, y int, row [3][]byte) {
 		}
 		splitChannels(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
 	case *pixmap:
+		pixels := m.pix[y*m.stride+3*x:]
 		for i := range row[0] {
-			p := m.pix[3*(y*m.width+x+i):][:3]
+			p := pixels[3*i:][:3]
 			row[0][i], row[1][i], row[2][i] = p[0], p[1], p[2]
 		}
 	case *image.RGBA64:

@@ -9,11 +9,12 @@ import (
 	"io"
 )
 
-// pixmap is a portable pixmap of eight bits as stoker pack and Pillow write it: a header of three lines, and the
-// pixels as they are.
+// pixmap has three bytes a pixel: a portable pixmap as stoker pack and Pillow write it, with a header of three lines,
+// or a plain PNG.
 type pixmap struct {
 	pix           []byte
 	width, height int
+	stride        int // bytes
 }
 
 var errPixmap = errors.New("portable pixmaps are read with P6, width and height, and 255 in a line each")
@@ -54,7 +55,7 @@ func readPixmap(data []byte) (*pixmap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pixmap{data[begin:], width, height}, nil
+	return &pixmap{data[begin:], width, height, 3 * width}, nil
 }
 
 // ColorModel makes it an image.Image.
@@ -65,6 +66,6 @@ func (p *pixmap) Bounds() image.Rectangle { return image.Rect(0, 0, p.width, p.h
 
 // At makes it an image.Image.
 func (p *pixmap) At(x, y int) color.Color {
-	at := p.pix[3*(y*p.width+x):]
+	at := p.pix[y*p.stride+3*x:]
 	return color.RGBA{at[0], at[1], at[2], 0xff}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/feed/decode/idct"
+	"github.com/stoker-dev/stoker/feed/decode/inflate"
+	"github.com/stoker-dev/stoker/feed/decode/unfilter"
 )
 
 // randomTable is a table that random bits run through: random lengths and symbols.
@@ -58,9 +60,13 @@ func randomReader(r *rand.Rand, size int) mcuReader {
 // usePlain switches the kernels in assembly off, or on where the CPU has them.
 func usePlain(plain bool) {
 	useHuffman, idct.Assembly = hasHuffman && !plain, hasIDCT && !plain
+	inflate.Assembly, unfilter.Assembly = hasInflate && !plain, hasUnfilter && !plain
 }
 
-var hasHuffman, hasIDCT = useHuffman, idct.Assembly
+var (
+	hasHuffman, hasIDCT     = useHuffman, idct.Assembly
+	hasInflate, hasUnfilter = inflate.Assembly, unfilter.Assembly
+)
 
 // TestAssembly runs random bits through random tables, in assembly and in Go.
 func TestAssembly(t *testing.T) {

@@ -8,7 +8,8 @@
 //	GODEBUG=cpu.avx2=off,cpu.bmi2=off stoker feed --check FOLDER
 //	GODEBUG=cpu.asimd=off             stoker feed --check FOLDER (arm64)
 //
-// It holds no kernel itself: they lie with their callers, in feed/decode, its idct and planes,
+// It holds no kernel itself: they lie with their callers, in feed/decode, its idct, planes,
+// inflate and unfilter,
 // feed/transform and feed/picture. asm has the generator of those for amd64, neon that of those for arm64
 // and the reasons why they are written in C.
 package kernels
@@ -54,6 +55,8 @@ const (
 	Huffman       = "Huffman decoding"
 	InverseDCT    = "inverse DCT"
 	Colour        = "colour conversion"
+	Inflate       = "unpacking PNGs"
+	Unfilter      = "filters of PNGs"
 	Resample      = "resampling and copying"
 	Normalize     = "normalising"
 	NormalizeHalf = "normalising to float16"
@@ -66,6 +69,8 @@ var All = []*Group{
 	{Huffman, "amd64", "feed/decode", []string{"storeBMI2", "skipBMI2"}, []Feature{BMI2}},
 	{InverseDCT, "amd64", "feed/decode/idct", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
 	{Colour, "amd64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
+	{Inflate, "amd64", "feed/decode/inflate", []string{"unpackRounds", "adlerSums"}, []Feature{AVX2, BMI2}},
+	{Unfilter, "amd64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{AVX2}},
 	{
 		Resample, "amd64", "feed/transform",
 		[]string{"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "interleave", "stream", "fence"},
@@ -83,6 +88,8 @@ var All = []*Group{
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},
 	{Colour, "arm64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
+	{Inflate, "arm64", "feed/decode/inflate", []string{"unpackRounds", "adlerSums"}, []Feature{ASIMD}},
+	{Unfilter, "arm64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{ASIMD}},
 	{
 		Resample, "arm64", "feed/transform",
 		[]string{"sumGroups", "sumChunks", "sumLines", "interleave"},

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
@@ -232,11 +233,34 @@ func together(pixels []byte, planes [][]byte) {
 		}
 		return
 	}
+	if len(planes) == 2 {
+		joinPairs(pixels, planes[0], planes[1])
+		return
+	}
 	for c, plane := range planes {
 		for i, v := range plane {
 			pixels[i*len(planes)+c] = v
 		}
 	}
+}
+
+// joinPairs does so with two bands, four pixels at once.
+func joinPairs(pixels, first, second []byte) {
+	i := 0
+	for ; i+4 <= len(first) && i+4 <= len(second); i += 4 {
+		a, b := spread(binary.LittleEndian.Uint32(first[i:])), spread(binary.LittleEndian.Uint32(second[i:]))
+		binary.LittleEndian.PutUint64(pixels[2*i:], a|b<<8)
+	}
+	for ; i < len(first); i++ {
+		pixels[2*i], pixels[2*i+1] = first[i], second[i]
+	}
+}
+
+// spread leaves a byte free behind each of four.
+func spread(four uint32) uint64 {
+	v := uint64(four)
+	v = (v | v<<16) & 0x0000ffff0000ffff
+	return (v | v<<8) & 0x00ff00ff00ff00ff
 }
 
 // newRaster is a picture with undefined pixels.

@@ -12,19 +12,13 @@ import zlib
 _KINDS = {"L": 0, "I;16": 0, "RGB": 2, "P": 3, "LA": 4, "RGBA": 6}
 _NOT_STILL = {b"acTL", b"fcTL", b"fdAT"}
 
-#: Bytes of a file a pixel. What is packed less tightly, photographs in colour and noise, Pillow, OpenCV and torchvision unpack
-#: in less processor time than Go's library does, by up to two fifths (bench/loader/UNSEEN.md): it is left to them.
-DENSE = 1.0
-
 
 def sound(data: bytes | memoryview, mode: str, size: tuple[int, int], palette: bytes) -> int:
     """Where Pillow stops reading; 0 where it had better look at it.
 
-    It is worth it (DENSE), and a still picture of eight bits a band, or of 16 in grey, as its header told Pillow. It is
+    It is a still picture of eight bits a band, or of 16 in grey, as its header told Pillow. It is
     not interlaced, with nothing but the end behind its pixels.
     """
-    if len(data) > DENSE * size[0] * size[1]:
-        return 0
     header, view, at, pixels = (
         struct.pack(">2I5B", *size, 16 if mode == "I;16" else 8, _KINDS.get(mode, 255), 0, 0, 0),
         memoryview(data),

@@ -4,7 +4,6 @@ import hashlib
 import io
 import itertools
 import json
-import math
 import multiprocessing
 import multiprocessing.forkserver
 import multiprocessing.resource_tracker
@@ -28,7 +27,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _files, _jpeg, _job, _judged, _line, _making, _pictures, _png, _room, _share
+    from stoker import _defer, _files, _jpeg, _job, _judged, _line, _making, _pictures, _room, _share
 except ImportError:
     torch = None
 
@@ -84,7 +83,6 @@ class DeferredCase(unittest.TestCase):
         self.addCleanup(let_go)
         self.enterContext(mock.patch.object(_defer, "_needs", {1, 2, 3}))  # nothing more is said
         self.enterContext(mock.patch.object(_pictures, "_TRIED", 1000))  # nothing is given up
-        self.enterContext(mock.patch.object(_png, "DENSE", math.inf))  # nor left because Pillow is faster
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
 
@@ -300,18 +298,6 @@ class RecordedTest(DeferredCase):
             list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, lambda path: len(pipelines.opened(path).resize((22, 22)).tobytes()))))
         line = __file__
         self.assertRegex(stderr.getvalue(), rf"^stoker: feed: {line}:\d+ \(PIL.Image.tobytes\) asks for the pixels of a picture, which is made there and then\n$")
-
-
-@unittest.skipIf(torch is None, "needs torch and torchvision")
-class PngTest(unittest.TestCase):
-    def test_dense(self):
-        """What Pillow unpacks in less time is left to it: more than a byte a pixel."""
-        from PIL import Image
-
-        for data, waits in ((bytes(90 * 70 * 3), True), (random.Random(1).randbytes(90 * 70 * 3), False)):
-            with io.BytesIO() as out:
-                Image.frombytes("RGB", (90, 70), data).save(out, "PNG")
-                self.assertEqual(_png.sound(out.getvalue(), "RGB", (90, 70), b"") > 0, waits)
 
 
 @unittest.skipIf(torch is None, "needs torch and torchvision")

@@ -15,7 +15,7 @@ try:
     import torch
     from test_deferred_arrays import BINARY, ArraysCase, hashed
 
-    from stoker import _cv_files, _cv_trials, _defer, _further, _line, _making, _opencv, _pictures, _png, _trust
+    from stoker import _cv_files, _cv_trials, _defer, _further, _line, _making, _opencv, _pictures, _trust
 except ImportError:
     cv2, ArraysCase, BINARY = None, unittest.TestCase, None
 else:
@@ -230,9 +230,6 @@ class FedTest(OpenCVCase):
 @unittest.skipIf(cv2 is None, NEEDED)
 class HeaderTest(unittest.TestCase):
     """Which files wait."""
-
-    def setUp(self):
-        self.enterContext(mock.patch.object(_png, "DENSE", 9))  # noise is packed so
 
     def written(self, kind, mode="RGB", **how):
         out = io.BytesIO()

@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	kernels := flag.String("kernels", "", "idct, rows, transform or opencv")
+	kernels := flag.String("kernels", "", "idct, rows, transform, opencv, png or inflate")
 	flag.Parse()
 	ConstraintExpr("amd64")
 	switch *kernels {
@@ -43,6 +43,11 @@ func main() {
 		interleave()
 	case "opencv":
 		opencv()
+	case "png":
+		unfilter()
+	case "inflate":
+		unpackRounds()
+		adlerSums()
 	}
 	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(refuseHighRegisters))
 	Generate()

@@ -1,0 +1,147 @@
+// Package inflate unpacks a zlib stream (RFC 1950, 1951) whose size is known: from one slice into another, and exactly
+// that. It is ours because it is most of what a dense PNG costs, and a library that reads from anywhere into a window
+// takes two to three times as long (klauspost/compress).
+//
+//	Unpack  inflate.go  the header, blocks, the checksum
+//	        codes.go    the lengths of a block's codes
+//	        tables.go   codes → tables, of which a look gives up to three literals
+//	        symbols.go  the symbols of a block: many at once, and one by one near the ends
+//	        kernels.go  the loop over many in assembly; the one beside it in Go gives the same bytes
+//	        adler.go    the checksum
+//
+// It takes what zlib takes, and nothing else.
+package inflate
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// The reasons why a stream cannot be unpacked.
+var (
+	ErrDamaged = errors.New("inflate: the stream is not what zlib writes")
+	ErrShort   = errors.New("inflate: the stream ends too early")
+	ErrSize    = errors.New("inflate: the stream holds more, or less, than there is room")
+)
+
+// Unpacker holds tables: 25 KB that are made anew for each block. Calls must not overlap.
+type Unpacker struct {
+	bits   reader
+	symbol [symbolEntries]entry
+	space  [spaceEntries]entry
+	joined bool // symbol has entries of several literals
+	fixed  bool // both are those of fixed codes
+
+	lengths [mostSymbols + mostSpaces]uint8
+}
+
+// reader is what comes next: n bits of buffer, the lowest first, and then data from at on.
+type reader struct {
+	data   []byte
+	at     int
+	buffer uint64
+	n      uint
+}
+
+// Unpack fills to with what a stream holds, which is nothing beside the stream.
+func (u *Unpacker) Unpack(to, stream []byte) error {
+	if len(stream) < 6 {
+		return ErrShort
+	}
+	if head := binary.BigEndian.Uint16(stream); head%31 != 0 || head>>8&15 != 8 || head>>12 > 7 || head&0x20 != 0 {
+		return ErrDamaged
+	}
+	u.bits = reader{data: stream, at: 2}
+	done := 0
+	for last := false; !last; {
+		var err error
+		if last, done, err = u.unpackBlock(to, done); err != nil {
+			return err
+		}
+	}
+	u.bits.dropPart()
+	rest := stream[u.bits.at:]
+	switch {
+	case len(rest) < 4:
+		return ErrShort
+	case done < len(to) || len(rest) > 4:
+		return ErrSize
+	case binary.BigEndian.Uint32(rest) != checksum(to):
+		return ErrDamaged
+	}
+	return nil
+}
+
+func (u *Unpacker) unpackBlock(to []byte, done int) (last bool, now int, err error) {
+	u.bits.refill()
+	head, ok := u.bits.take(3)
+	if !ok {
+		return false, 0, ErrShort
+	}
+	switch head >> 1 {
+	case 0:
+		now, err = u.copyStored(to, done)
+	case 1:
+		u.makeFixed()
+		now, err = u.unpackSymbols(to, done)
+	case 2:
+		if err = u.readCodes(); err == nil {
+			now, err = u.unpackSymbols(to, done)
+		}
+	default:
+		err = ErrDamaged
+	}
+	return head&1 != 0, now, err
+}
+
+// copyStored is for a block that is not packed.
+func (u *Unpacker) copyStored(to []byte, done int) (int, error) {
+	u.bits.dropPart()
+	rest := u.bits.data[u.bits.at:]
+	if len(rest) < 4 {
+		return 0, ErrShort
+	}
+	size := int(binary.LittleEndian.Uint16(rest))
+	if size^0xffff != int(binary.LittleEndian.Uint16(rest[2:])) {
+		return 0, ErrDamaged
+	}
+	switch rest = rest[4:]; {
+	case size > len(rest):
+		return 0, ErrShort
+	case size > len(to)-done:
+		return 0, ErrSize
+	}
+	copy(to[done:], rest[:size])
+	u.bits.at += 4 + size
+	return done + size, nil
+}
+
+// refill brings at least 56 bits, or all that are left.
+func (r *reader) refill() {
+	for r.n < 56 && r.at < len(r.data) {
+		r.buffer |= uint64(r.data[r.at]) << r.n
+		r.at++
+		r.n += 8
+	}
+}
+
+// take is for no more bits than refill brings; false: there are not as many.
+func (r *reader) take(k uint) (v uint, ok bool) {
+	if k > r.n {
+		return 0, false
+	}
+	v = uint(r.buffer) & (1<<k - 1)
+	r.drop(k)
+	return v, true
+}
+
+func (r *reader) drop(k uint) {
+	r.buffer >>= k & 63
+	r.n -= k
+}
+
+// dropPart goes on to the next byte.
+func (r *reader) dropPart() {
+	r.at -= int(r.n >> 3)
+	r.buffer, r.n = 0, 0
+}
