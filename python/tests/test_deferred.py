@@ -28,7 +28,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _files, _jpeg, _job, _judged, _line, _making, _pictures, _png, _room, _share
+    from stoker import _defer, _files, _headers, _jpeg, _job, _judged, _line, _making, _pictures, _png, _room, _share
 except ImportError:
     torch = None
 
@@ -346,6 +346,59 @@ class JpegTest(unittest.TestCase):
                 if image.format == "JPEG" and image.mode in ("L", "RGB"):
                     image.load()
         self.assertGreater(sounds, 100)
+
+
+@unittest.skipIf(torch is None, "needs torch and torchvision")
+class HeadersTest(unittest.TestCase):
+    """A header that was read before gives what Pillow reads of it, however it is damaged."""
+
+    def test_damage(self):
+        from PIL import Image, JpegImagePlugin
+
+        def opened(data):
+            """All that is known of a file once it is open."""
+            try:
+                image = JpegImagePlugin.JpegImageFile(io.BufferedReader(io.BytesIO(data)))
+            except Exception as error:
+                return repr(error)
+            known = {name: (type(value), value) for name, value in vars(image).items() if name not in ("fp", "_exif")}
+            found = repr((sorted(known.items()), [type(tile) for tile in image.tile], image.fp.tell()))
+            for value in (image.info, image.app, image.quantization, *image.quantization.values()):
+                value.clear()  # which no other image may see
+            for value in (image.layer, image.applist, image.tile, image.icclist):
+                value.append(None)
+            return found
+
+        kind, chance, files = JpegImagePlugin.JpegImageFile, random.Random(5), []
+        profile = {"icc_profile": b"p" * 200, "comment": b"c", "dpi": (72, 72)}
+        for settings in ({}, {"progressive": True}, {"optimize": True, "subsampling": 0}, {"restart_marker_rows": 1}, profile):
+            for mode in ("RGB", "L", "CMYK"):
+                out = io.BytesIO()
+                Image.effect_noise((90, 70), 80).convert(mode).save(out, "JPEG", **settings)
+                files.append(out.getvalue())
+        self.enterContext(mock.patch.object(_headers, "_TRIED", 1 << 20))
+        original, recording = kind._open, _pictures.Recording(True, _pictures.Tally())
+        by_pillow = mock.Mock(side_effect=original)
+        again = _headers.read_again(by_pillow, lambda: recording)
+        self.addCleanup(_headers._kept.clear)
+        count = 3000
+        for _ in range(count):
+            data = bytearray(chance.choice(files))
+            frame = next(data.index(b"\xff" + name) for name in (b"\xc0", b"\xc2") if b"\xff" + name in data)
+            if chance.random() < 0.5:
+                data[frame + 5 : frame + 9] = bytes(chance.choice((0, 1, 7, 200)) for _ in range(4))
+            for _ in range(chance.choice((0, 0, 1, 2))):
+                at = chance.randrange(700 if chance.random() < 0.6 else len(data))
+                part = chance.choice((b"\xff", b"\x00", b"\xff\xd9", b"\xff\xda", b"\xff\xc1", b"\xff\xde", bytes([chance.randrange(256)])))
+                data[at : at + chance.choice((0, len(part), 9))] = part
+            expected = opened(bytes(data))
+            with mock.patch.object(kind, "_open", again):
+                self.assertEqual(opened(bytes(data)), expected)
+        self.assertLess(by_pillow.call_count, 0.7 * count)
+        with mock.patch.dict(JpegImagePlugin.MARKER, {0xFFE0: ("APP0", "", JpegImagePlugin.Skip)}):  # a program's own way
+            expected, recording.markers = opened(files[0]), None
+            with mock.patch.object(kind, "_open", again):
+                self.assertEqual(opened(files[0]), expected)
 
 
 class VerifyTest(DeferredCase):
