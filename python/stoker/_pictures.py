@@ -101,6 +101,7 @@ class Recording(metaclass=_Now):
         self.tally = tally
         self.newest: Source | None = None
         self.failed = False  # something cannot be made: Pillow would have said so before
+        self.drawn: Any = None  # memory for what is drawn by chance
         self.markers: bool | None = None  # whether Pillow reads those of JPEGs as it did; None: not yet looked at
         self.files: _files.Files | None = None  # what was read
         self.recipes: list[weakref.ref[Recipe]] = []

@@ -28,7 +28,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _files, _headers, _jpeg, _job, _judged, _line, _making, _pictures, _png, _room, _share
+    from stoker import _defer, _draws, _files, _headers, _jpeg, _job, _judged, _line, _making, _pictures, _png, _room, _share
 except ImportError:
     torch = None
 
@@ -399,6 +399,65 @@ class HeadersTest(unittest.TestCase):
             expected, recording.markers = opened(files[0]), None
             with mock.patch.object(kind, "_open", again):
                 self.assertEqual(opened(files[0]), expected)
+
+
+@unittest.skipIf(torch is None, "needs torch and torchvision")
+class DrawsTest(unittest.TestCase):
+    """Crops are drawn as torchvision draws them, from the same random numbers."""
+
+    def setUp(self):
+        self.theirs = mock.Mock(side_effect=torchvision.transforms.RandomResizedCrop.get_params, __module__=torchvision.transforms.transforms.__name__, __name__="get_params")
+        self.ours = _draws.in_place_of(self.theirs)
+        _pictures.Recording.now = _pictures.Recording(True, _pictures.Tally())
+        self.addCleanup(setattr, _pictures.Recording, "now", None)
+        self.addCleanup(torch.set_rng_state, torch.get_rng_state())
+
+    def drawn(self, function, seed, *arguments):
+        """What it gives, or raises, and the generator's state then."""
+        torch.manual_seed(seed)
+        try:
+            found = function(*arguments)
+        except Exception as error:
+            found = repr(error)
+        return found, [type(each) for each in found], torch.get_rng_state().tolist()
+
+    def test_known(self):
+        self.assertIn(_draws.digest(torchvision.transforms.RandomResizedCrop.get_params), _draws._KNOWN)
+
+    def test_equal(self):
+        from PIL import Image
+
+        chance, count = random.Random(3), 0
+        for seed in range(1500):
+            sides = [chance.choice((1, 2, 7, 90, 375, 500)) for _ in range(2)]
+            image = Image.new("RGB", sides) if seed % 4 else torch.zeros(3, *sides)
+            scale = chance.choice(((0.08, 1.0), [0.5, 0.5], (1.0, 4.0), (9.0, 10.0), (-1.0, 1.0), (1.0, 0.5), (1, 2)))
+            ratio = chance.choice(((3 / 4, 4 / 3), [0.1, 10.0], (1.0, 1.0), (4.0, 5.0), (0.1, 0.2), (-1.0, 1.0), (0.0, 1.0), (2.0, 1.0), (1, 2)))
+            expected = self.drawn(self.theirs.side_effect, seed, image, scale, ratio)
+            self.assertEqual(self.drawn(self.ours, seed, image, scale, ratio), expected, (sides, scale, ratio))
+            count += 1
+        self.assertLess(self.theirs.call_count, 0.2 * count)
+
+    def test_otherwise(self):
+        """Where torch makes other tensors, or somebody listens, torchvision's own function draws."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Listening(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {}))
+
+        arguments = torch.zeros(3, 90, 70), (0.08, 1.0), (3 / 4, 4 / 3)
+        self.assertEqual(self.drawn(self.ours, 1, *arguments), self.drawn(self.theirs.side_effect, 1, *arguments))
+        self.assertEqual(self.theirs.call_count, 0)
+        self.addCleanup(torch.set_default_dtype, torch.get_default_dtype())
+        ways = (lambda: torch.device("cpu"), Listening, lambda: mock.patch.object(torch, "randint", lambda *rest, **more: torch.zeros(1)))
+        for number, way in enumerate(ways, 1):
+            with way():
+                self.assertEqual(self.drawn(self.ours, 1, *arguments), self.drawn(self.theirs.side_effect, 1, *arguments))
+            self.assertEqual(self.theirs.call_count, number)
+        torch.set_default_dtype(torch.float64)
+        self.assertEqual(self.drawn(self.ours, 1, *arguments), self.drawn(self.theirs.side_effect, 1, *arguments))
+        self.assertEqual(self.theirs.call_count, len(ways) + 1)
 
 
 class VerifyTest(DeferredCase):
