@@ -18,6 +18,7 @@ type budget struct {
 	kept    int64 // of all threads: what they keep from sample to sample
 	scratch int64 // shared: what large images take beyond that
 	files   int64 // shared: what large files take beyond that
+	marks   int64 // shared: where rows begin in files
 	pixels  int   // of the largest image that fits
 
 	mu   sync.Mutex
@@ -42,6 +43,8 @@ const (
 	// share of what is free that is taken where nothing is said: the trainer
 	// grows too.
 	share = 0.8
+	// maxMarks are those of some 700,000 photographs of ImageNet's size.
+	maxMarks = 256 << 20
 	// maxFile: see source.Options.
 	maxFile = 256e6
 )
@@ -61,6 +64,8 @@ func newBudget(o PoolOptions) (*budget, error) {
 		return nil, fmt.Errorf("a memory of %s is asked for, but %s: ask for less", mebibytes(b.total), who)
 	}
 	rest := b.total - b.kept - runtimeBytes
+	b.marks = max(0, min(maxMarks, rest/64))
+	rest -= b.marks
 	b.scratch = min(maxPixels*perPixel-keptScratch, rest/2)
 	b.files = min(maxFile-keptFile, rest/8)
 	if b.scratch < minScratch {
@@ -74,7 +79,7 @@ func newBudget(o PoolOptions) (*budget, error) {
 }
 
 // heapLimit is what Go's collector should keep below: all but the rings.
-func (b *budget) heapLimit() int64 { return b.kept + b.scratch + b.files + runtimeBytes }
+func (b *budget) heapLimit() int64 { return b.kept + b.scratch + b.files + b.marks + runtimeBytes }
 
 // reserveMemory reserves memory of the rings; what says in words what for.
 func (b *budget) reserveMemory(bytes int64, what string) error {

@@ -32,7 +32,7 @@ func TestBudget(t *testing.T) {
 		b, err := newBudget(test.PoolOptions)
 		if test.want == "" {
 			must(t, err)
-			if sum := b.kept + b.scratch + b.files + b.free + runtimeBytes; sum > b.total || b.free <= 0 {
+			if sum := b.kept + b.scratch + b.files + b.marks + b.free + runtimeBytes; sum > b.total || b.free <= 0 {
 				t.Errorf("%s: the parts are %d of %d, %d are left for rings", test.name, sum, b.total, b.free)
 			}
 			if scratchBytes(b.pixels, 1)-keptScratch > b.scratch || b.pixels > maxPixels {

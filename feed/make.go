@@ -66,6 +66,7 @@ func (w *worker) drawPicture(job *Job, d *Drawing) (err error) {
 	provoke(file)
 	if w.pictures == nil {
 		w.pictures = picture.NewWorker(decode.Limits{Pixels: w.pool.budget.pixels})
+		w.pictures.UseMarks(w.pool.marks)
 	}
 	if d.To != nil {
 		if !job.enterSlot() {

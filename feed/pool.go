@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/stoker-dev/stoker/feed/decode"
 )
 
 // PoolOptions are what the machine gives to the loaders of a node. A zero field
@@ -23,6 +25,7 @@ type PoolOptions struct {
 type Pool struct {
 	options PoolOptions
 	budget  *budget
+	marks   *decode.Marks
 	scratch *allowance     // of large images
 	files   *allowance     // of large files
 	ahead   chan announcer // files that will be read soon
@@ -89,6 +92,7 @@ func newPool(o PoolOptions) (*Pool, error) {
 	}
 	p := &Pool{
 		options: o, budget: budget, scratch: newAllowance(budget.scratch), files: newAllowance(budget.files),
+		marks: decode.NewMarks(budget.marks),
 		ahead: make(chan announcer, waitingAhead), ended: make(chan struct{}), hands: make([]hand, o.Threads),
 	}
 	p.more.L, p.quiet.L = &p.mu, &p.mu

@@ -61,6 +61,7 @@ func newWorker(p *Pool) *worker {
 // has left it in a state that nobody knows.
 func (w *worker) renewDecoder() {
 	w.decoder = decode.New(decode.Limits{Memory: maxPixels * perPixel}) // of any machine; see decode for this one's
+	w.decoder.UseMarks(w.pool.marks)
 	w.transform = transform.NewWorker()
 	w.pictures, w.drawn = nil, nil
 	w.file = nil

@@ -3,6 +3,7 @@
 
     python/.venv/bin/python bench/loader/deferred.py FOLDER              FOLDER has a folder of JPEGs per class
     python/.venv/bin/python bench/loader/deferred.py FOLDER --only folder --rounds 5
+    python/.venv/bin/python bench/loader/deferred.py FOLDER --before ../main      another checkout's, fed in turn with this one's
 
 Both run in turn in each round, so that a shared machine's good and bad minutes hit both. The first epoch warms up and is
 not counted. The batches of the first epoch are compared by digest. Memory is a worker's proportional set size in the end, above that of a worker
@@ -131,15 +132,15 @@ def mixed(samples):
     return batch, torch.tensor([label for _, label in samples])
 
 
-def measure(kind: str, fed: bool, arguments: argparse.Namespace) -> list:
+def measure(kind: str, fed: bool, arguments: argparse.Namespace, root: Path = ROOT) -> list:
     """CPU seconds and seconds of the counted epochs, digest, bytes of a worker."""
     command = [sys.executable, "-W", "ignore", __file__, arguments.folder, "--job", kind, "--epochs", str(arguments.epochs)]
     command += ["--workers", str(arguments.workers), "--batch", str(arguments.batch), "--batches", str(arguments.batches)]
     command += ["--anew"] if arguments.anew else []
     if fed:
-        command = [str(ROOT / "bin" / "stoker"), "feed", "--", *command]
+        command = [str(root / "bin" / "stoker"), "feed", "--", *command]
     with account.Group() as group:
-        environment = {**os.environ, **group.environment(), "PYTHONPATH": str(ROOT / "python")}
+        environment = {**os.environ, **group.environment(), "PYTHONPATH": str(root / "python")}
         done = subprocess.run(command, env=environment, preexec_fn=group.enter, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
@@ -154,6 +155,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--batches", type=int, default=0, help="of an epoch; 0: as many as there are")
     parser.add_argument("--anew", action="store_true", help="fork the workers anew in each epoch; their memory is not looked at")
+    parser.add_argument("--before", type=Path, help="another checkout, with its bin/stoker, to be measured in turn")
     parser.add_argument("--job", choices=KINDS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.job:
@@ -165,8 +167,12 @@ def main() -> None:
         rows: dict[bool, list[float]] = {False: [], True: []}
         speeds: dict[bool, list[float]] = {False: [], True: []}
         memory: dict[bool, list[float]] = {False: [], True: []}
-        digests = set()
+        digests, before = set(), []
         for _ in range(arguments.rounds):
+            if arguments.before:
+                cpu, _, digest, _ = measure(kind, True, arguments, arguments.before)
+                before.append(1e3 * cpu / counted)
+                digests.add(digest)
             for fed in rows:
                 cpu, seconds, digest, above = measure(kind, fed, arguments)
                 memory[fed].append(above / 1e6)
@@ -176,6 +182,9 @@ def main() -> None:
         ratios = [fed / alone for alone, fed in zip(rows[False], rows[True])]
         each = [spread(rows[False]), spread(rows[True]), spread(ratios), *(f"{statistics.median(part[fed]):.0f}" for part in (speeds, memory) for fed in rows)]
         print(f"| {kind} | {len(ratios)} | {' | '.join(each)} | {'yes' if len(digests) == 1 else 'NO'} |", flush=True)
+        if before:
+            shares, gains = ([one / other for one, other in zip(*pair)] for pair in ((before, rows[False]), (rows[True], before)))
+            print(f"| {kind}, before | {len(before)} | | {spread(before)} | {spread(shares)} | | | | | now / before: {spread(gains)} |", flush=True)
     print(f"\n{time.strftime('%Y-%m-%d %H:%M')}, load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; {pictures} JPEGs; batch {arguments.batch}; {arguments.workers} workers")
 
 

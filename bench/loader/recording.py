@@ -28,7 +28,7 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import functional
 
-from stoker import _defer, _judged, _line, _making, _pictures, _tensors
+from stoker import _defer, _draws, _judged, _line, _making, _pictures, _tensors
 from stoker._pictures import Recording, Tally
 
 BATCH = 64
@@ -135,6 +135,7 @@ def feed():
     _making.maker.line, _defer._checked = Idle(), True
     _pictures.install()
     _tensors.install(sys.modules)
+    _draws.install(True)
 
 
 TALLY = Tally(_judged.Account(None))

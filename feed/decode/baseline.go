@@ -19,10 +19,12 @@ func (d *Decoder) decodeBaseline(need image.Rectangle) (*planes.Picture, error) 
 	}
 	region := d.layOutPlanes(need)
 	d.aimBlocks()
+	d.openMarks(region)
 	end, err := d.intervals(region)
 	if err != nil {
 		return nil, err
 	}
+	d.closeMarks()
 	if err := d.readTail(end); err != nil {
 		return nil, err
 	}
@@ -166,6 +168,10 @@ func (d *Decoder) decodeInterval(from, to int, region image.Rectangle) {
 	for from < to {
 		x, y := from%j.mcusX, from/j.mcusX
 		n := min(to-from, j.mcusX-x)
+		if x == 0 && d.marking.learning {
+			d.enterRow(y, skip)
+			skip = 0
+		}
 		switch {
 		case y < region.Min.Y || x >= region.Max.X:
 			skip += n

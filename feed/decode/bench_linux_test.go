@@ -96,7 +96,7 @@ func (d *Decoder) huffmanOnly(b *testing.B, im *benchImage) {
 // kernels in assembly.
 func BenchmarkParts(b *testing.B) {
 	images := benchImages(b)
-	fast, slow := New(Limits{}), New(Limits{})
+	fast, slow, marks := New(Limits{}), New(Limits{}), NewMarks(1<<30)
 	parts := []struct {
 		name string
 		do   func(*Decoder, *benchImage)
@@ -111,6 +111,11 @@ func BenchmarkParts(b *testing.B) {
 			d.decodeAll(b, im, image.Rect(0, 0, im.info.Width, im.info.Height))
 		}},
 		{"crop", func(d *Decoder, im *benchImage) { d.decodeAll(b, im, im.crop) }},
+		{"marked-crop", func(d *Decoder, im *benchImage) {
+			d.UseMarks(marks)
+			d.decodeAll(b, im, im.crop)
+			d.UseMarks(nil)
+		}},
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -32,6 +32,9 @@ type Decoder struct {
 	plain  []byte // entropy-coded data without stuffing
 	blocks blockBuffer
 
+	marks   *Marks // nil: none are used
+	marking marking
+
 	// Where the blocks of a chunk go, in their order: the place in the MCU, the
 	// offset from the chunk's place in the plane, and the quantisation of two.
 	spots   [maxBlocks]image.Point

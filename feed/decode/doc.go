@@ -9,6 +9,7 @@
 //	Decode      layout.go             the MCUs that the part needs, planes for them
 //	            baseline.go           one scan holds all:      restart interval by interval,
 //	              bits.go               stuffing removed
+//	              marks.go              where rows begin, of files that were decoded before
 //	              huffman.go            tables: several symbols by one lookup
 //	              scan.go               blocks of an MCU: bits → coefficients, or bits → nothing
 //	              idct/                 two blocks at once: coefficients → samples of the planes

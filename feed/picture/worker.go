@@ -34,6 +34,9 @@ func NewWorker(limits decode.Limits) *Worker {
 	return &Worker{decoder: decode.New(limits), transform: transform.NewWorker()}
 }
 
+// UseMarks has the worker use marks, which others may use as well.
+func (w *Worker) UseMarks(m *decode.Marks) { w.decoder.UseMarks(m) }
+
 // Source is where a picture comes from: one of the two.
 type Source struct {
 	File   []byte // an image file

@@ -28,7 +28,7 @@ from typing import Any
 import torch
 import torch.utils.data._utils as loading
 
-from . import _arrays, _canvas, _further, _judged, _nodes, _pictures, _share, _stream, _tensors, _trust
+from . import _arrays, _canvas, _draws, _further, _judged, _nodes, _pictures, _share, _stream, _tensors, _trust
 from ._deaths import Deaths, patience
 from ._feed import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
 from ._line import Line
@@ -669,6 +669,7 @@ def _ready() -> bool:
 def _put_in_place() -> None:
     """What stands for functions in this process, besides Pillow's own methods."""
     _canvas.install()
+    _draws.install(in_worker())
     _tensors.install(sys.modules)
     _further.install()
     _stream.install()

@@ -24,7 +24,7 @@ import weakref
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
-from . import _files, _jpeg, _png, _share
+from . import _files, _headers, _jpeg, _png, _share
 
 Op = tuple[Any, ...]  # name and arguments, of what JSON has
 
@@ -101,6 +101,8 @@ class Recording(metaclass=_Now):
         self.tally = tally
         self.newest: Source | None = None
         self.failed = False  # something cannot be made: Pillow would have said so before
+        self.drawn: Any = None  # memory for what is drawn by chance
+        self.markers: bool | None = None  # whether Pillow reads those of JPEGs as it did; None: not yet looked at
         self.files: _files.Files | None = None  # what was read
         self.recipes: list[weakref.ref[Recipe]] = []
         self.tensors: list[weakref.ref[Any]] = []
@@ -571,7 +573,7 @@ _load_file: Callable[[Any], Any] | None = None  # ImageFile.load of Pillow itsel
 def install() -> bool:
     """Put it in place in this process where Pillow has what it takes; once. False: pictures stay real."""
     global _load_file
-    from PIL import Image, ImageFile, JpegImagePlugin  # noqa: F401 # they are there from here on
+    from PIL import Image, ImageFile, JpegImagePlugin
 
     if _Undo.installed:
         return True
@@ -584,6 +586,8 @@ def install() -> bool:
     put(Image.Image, "im", property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
     put(Image.Image, "load", _load_in_place_of(Image.Image.load))
     put(ImageFile.ImageFile, "load", _load_file_in_place_of(_load_file))
+    if _of(JpegImagePlugin.JpegImageFile._open, JpegImagePlugin):
+        put(JpegImagePlugin.JpegImageFile, "_open", _headers.read_again(JpegImagePlugin.JpegImageFile._open, recording))
     for name in ("copy", "__copy__", "convert", "crop", "reduce", "resize", "thumbnail", "transpose"):
         if _of(method := getattr(Image.Image, name), Image):
             _callers.add(method.__code__)

@@ -27,7 +27,7 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _files, _jpeg, _job, _judged, _line, _making, _pictures, _room, _share
+    from stoker import _defer, _draws, _files, _headers, _jpeg, _job, _judged, _line, _making, _pictures, _room, _share
 except ImportError:
     torch = None
 
@@ -332,6 +332,118 @@ class JpegTest(unittest.TestCase):
                 if image.format == "JPEG" and image.mode in ("L", "RGB"):
                     image.load()
         self.assertGreater(sounds, 100)
+
+
+@unittest.skipIf(torch is None, "needs torch and torchvision")
+class HeadersTest(unittest.TestCase):
+    """A header that was read before gives what Pillow reads of it, however it is damaged."""
+
+    def test_damage(self):
+        from PIL import Image, JpegImagePlugin
+
+        def opened(data):
+            """All that is known of a file once it is open."""
+            try:
+                image = JpegImagePlugin.JpegImageFile(io.BufferedReader(io.BytesIO(data)))
+            except Exception as error:
+                return repr(error)
+            known = {name: (type(value), value) for name, value in vars(image).items() if name not in ("fp", "_exif")}
+            found = repr((sorted(known.items()), [type(tile) for tile in image.tile], image.fp.tell()))
+            for value in (image.info, image.app, image.quantization, *image.quantization.values()):
+                value.clear()  # which no other image may see
+            for value in (image.layer, image.applist, image.tile, image.icclist):
+                value.append(None)
+            return found
+
+        kind, chance, files = JpegImagePlugin.JpegImageFile, random.Random(5), []
+        profile = {"icc_profile": b"p" * 200, "comment": b"c", "dpi": (72, 72)}
+        for settings in ({}, {"progressive": True}, {"optimize": True, "subsampling": 0}, {"restart_marker_rows": 1}, profile):
+            for mode in ("RGB", "L", "CMYK"):
+                out = io.BytesIO()
+                Image.effect_noise((90, 70), 80).convert(mode).save(out, "JPEG", **settings)
+                files.append(out.getvalue())
+        self.enterContext(mock.patch.object(_headers, "_TRIED", 1 << 20))
+        original, recording = kind._open, _pictures.Recording(True, _pictures.Tally())
+        by_pillow = mock.Mock(side_effect=original)
+        again = _headers.read_again(by_pillow, lambda: recording)
+        self.addCleanup(_headers._kept.clear)
+        count = 3000
+        for _ in range(count):
+            data = bytearray(chance.choice(files))
+            frame = next(data.index(b"\xff" + name) for name in (b"\xc0", b"\xc2") if b"\xff" + name in data)
+            if chance.random() < 0.5:
+                data[frame + 5 : frame + 9] = bytes(chance.choice((0, 1, 7, 200)) for _ in range(4))
+            for _ in range(chance.choice((0, 0, 1, 2))):
+                at = chance.randrange(700 if chance.random() < 0.6 else len(data))
+                part = chance.choice((b"\xff", b"\x00", b"\xff\xd9", b"\xff\xda", b"\xff\xc1", b"\xff\xde", bytes([chance.randrange(256)])))
+                data[at : at + chance.choice((0, len(part), 9))] = part
+            expected = opened(bytes(data))
+            with mock.patch.object(kind, "_open", again):
+                self.assertEqual(opened(bytes(data)), expected)
+        self.assertLess(by_pillow.call_count, 0.7 * count)
+        with mock.patch.dict(JpegImagePlugin.MARKER, {0xFFE0: ("APP0", "", JpegImagePlugin.Skip)}):  # a program's own way
+            expected, recording.markers = opened(files[0]), None
+            with mock.patch.object(kind, "_open", again):
+                self.assertEqual(opened(files[0]), expected)
+
+
+@unittest.skipIf(torch is None, "needs torch and torchvision")
+class DrawsTest(unittest.TestCase):
+    """Crops are drawn as torchvision draws them, from the same random numbers."""
+
+    def setUp(self):
+        self.theirs = mock.Mock(side_effect=torchvision.transforms.RandomResizedCrop.get_params, __module__=torchvision.transforms.transforms.__name__, __name__="get_params")
+        self.ours = _draws.in_place_of(self.theirs)
+        _pictures.Recording.now = _pictures.Recording(True, _pictures.Tally())
+        self.addCleanup(setattr, _pictures.Recording, "now", None)
+        self.addCleanup(torch.set_rng_state, torch.get_rng_state())
+
+    def drawn(self, function, seed, *arguments):
+        """What it gives, or raises, and the generator's state then."""
+        torch.manual_seed(seed)
+        try:
+            found = function(*arguments)
+        except Exception as error:
+            found = repr(error)
+        return found, [type(each) for each in found], torch.get_rng_state().tolist()
+
+    def test_known(self):
+        self.assertIn(_draws.digest(torchvision.transforms.RandomResizedCrop.get_params), _draws._KNOWN)
+
+    def test_equal(self):
+        from PIL import Image
+
+        chance, count = random.Random(3), 0
+        for seed in range(1500):
+            sides = [chance.choice((1, 2, 7, 90, 375, 500)) for _ in range(2)]
+            image = Image.new("RGB", sides) if seed % 4 else torch.zeros(3, *sides)
+            scale = chance.choice(((0.08, 1.0), [0.5, 0.5], (1.0, 4.0), (9.0, 10.0), (-1.0, 1.0), (1.0, 0.5), (1, 2)))
+            ratio = chance.choice(((3 / 4, 4 / 3), [0.1, 10.0], (1.0, 1.0), (4.0, 5.0), (0.1, 0.2), (-1.0, 1.0), (0.0, 1.0), (2.0, 1.0), (1, 2)))
+            expected = self.drawn(self.theirs.side_effect, seed, image, scale, ratio)
+            self.assertEqual(self.drawn(self.ours, seed, image, scale, ratio), expected, (sides, scale, ratio))
+            count += 1
+        self.assertLess(self.theirs.call_count, 0.2 * count)
+
+    def test_otherwise(self):
+        """Where torch makes other tensors, or somebody listens, torchvision's own function draws."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Listening(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {}))
+
+        arguments = torch.zeros(3, 90, 70), (0.08, 1.0), (3 / 4, 4 / 3)
+        self.assertEqual(self.drawn(self.ours, 1, *arguments), self.drawn(self.theirs.side_effect, 1, *arguments))
+        self.assertEqual(self.theirs.call_count, 0)
+        self.addCleanup(torch.set_default_dtype, torch.get_default_dtype())
+        ways = (lambda: torch.device("cpu"), Listening, lambda: mock.patch.object(torch, "randint", lambda *rest, **more: torch.zeros(1)))
+        for number, way in enumerate(ways, 1):
+            with way():
+                self.assertEqual(self.drawn(self.ours, 1, *arguments), self.drawn(self.theirs.side_effect, 1, *arguments))
+            self.assertEqual(self.theirs.call_count, number)
+        torch.set_default_dtype(torch.float64)
+        self.assertEqual(self.drawn(self.ours, 1, *arguments), self.drawn(self.theirs.side_effect, 1, *arguments))
+        self.assertEqual(self.theirs.call_count, len(ways) + 1)
 
 
 class VerifyTest(DeferredCase):
