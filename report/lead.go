@@ -129,8 +129,7 @@ func commandOf(fix advise.Fix, traced bool, file string) string {
 	case traced && file != "":
 		return "stoker trace " + file + " AFTER # with a trace of the changed program"
 	case slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool {
-		return c.Setting != stoker.Cores &&
-			c.Setting != stoker.StorageKind
+		return c.Setting != stoker.Cores && c.Setting != stoker.StorageKind
 	}):
 		return strings.TrimSpace("stoker advise --emit torch " + file)
 	}

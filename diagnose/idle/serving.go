@@ -30,8 +30,7 @@ func (a *Analysis) SumServing(d *Device) []Served {
 			continue
 		}
 		at := slices.IndexFunc(out, func(s Served) bool {
-			return s.Phase == pass.Phase &&
-				s.Requests == pass.Requests
+			return s.Phase == pass.Phase && s.Requests == pass.Requests
 		})
 		if at < 0 {
 			at = len(out)

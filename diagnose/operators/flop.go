@@ -90,10 +90,9 @@ func convolution(input, weight int) formula {
 			return matrixProduct{}, false
 		}
 		return matrixProduct{
-				2 * out.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.size(),
-				input,
-			},
-			true
+			2 * out.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.size(),
+			input,
+		}, true
 	}
 }
 
@@ -124,10 +123,9 @@ func gradients(input, weight, result int) formula {
 			return matrixProduct{}, false
 		}
 		return matrixProduct{
-				4 * g.size() * w.size() / max(1, float64(w[0])), 2 * (x.size() + w.size() + g.size()),
-				input,
-			},
-			true
+			4 * g.size() * w.size() / max(1, float64(w[0])), 2 * (x.size() + w.size() + g.size()),
+			input,
+		}, true
 	}
 }
 

@@ -42,8 +42,7 @@ func (t *filler) findElementwiseChains() (diagnose.Finding, bool) {
 		"%d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all: each "+
 		"writes what the next one reads. One kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3), about %s",
 		quantity.Percent(share), quantity.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))),
-		k.Chains,
-		k.Longest, quantity.AboutSeconds(toSeconds(k.Chained)), quantity.AboutSeconds(k.Fused/1e9))
+		k.Chains, k.Longest, quantity.AboutSeconds(toSeconds(k.Chained)), quantity.AboutSeconds(k.Fused/1e9))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "default")}
 	f.Advice = "model = torch.compile(model)" + t.nameReadyKernels()
 	return f, true
@@ -186,8 +185,7 @@ func (t *filler) findUnalignedShapes() (diagnose.Finding, bool) {
 			quantity.Percent(measureWaste(most.dim)))
 	}
 	f.Text = fmt.Sprintf("%s of the FLOP of matrix products have a dimension of %d, no multiple of %d (such "+
-		"as %s %s): %s",
-		quantity.Percent(most.flop/all), most.dim, most.of, t.t.Names[h.Name[most.call]],
+		"as %s %s): %s", quantity.Percent(most.flop/all), most.dim, most.of, t.t.Names[h.Name[most.call]],
 		t.t.Names[h.Shapes[most.call]], why)
 	f.Advice = fmt.Sprintf("pad %d to %d (a multiple of 64, 8 is the least): hidden sizes, vocabulary, channels",
 		most.dim, padUp(most.dim))
