@@ -105,7 +105,7 @@ func (b *builder) buildTrace(v *collect) {
 	sortCalls(v)
 	sortWorks(v)
 	linkWork(v)
-	base := b.moveToZero(v)
+	base := b.placeInTime(v)
 	b.readFacts(v)
 	b.tellSteps(v, base)
 	b.doubts(v)
