@@ -5,12 +5,12 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -260,16 +260,16 @@ func missedMultiple(dim int) int {
 // the channels of a convolution. How many rows there are, a batch or a sequence, moves
 // no row off its place.
 func unevenIn(shapes string, places [2]int, conv bool) (bad []int, flop float64) {
-	lists := parseShapes(shapes)
+	lists, _ := operators.ParseShapes(shapes)
 	flop = 1
 	for i, place := range places {
 		if place >= len(lists) || len(lists[place]) < 2 {
 			return nil, 0
 		}
 		dims := lists[place]
-		row := dims[len(dims)-1]
+		row := int(dims[len(dims)-1])
 		if conv {
-			row = dims[1-i] // channels that come in, and those that go out
+			row = int(dims[1-i]) // channels that come in, and those that go out
 		}
 		if missedMultiple(row) > 0 && !slices.Contains(bad, row) {
 			bad = append(bad, row)
@@ -283,41 +283,6 @@ func unevenIn(shapes string, places [2]int, conv bool) (bad []int, flop float64)
 		}
 	}
 	return bad, flop
-}
-
-// parseShapes reads "[[32,3,224,224],[64,3,7,7],[]]"; what is no list of whole
-// numbers reads as an empty one. Lists within lists count as one operand.
-func parseShapes(text string) [][]int {
-	var out [][]int
-	depth, number := 0, ""
-	take := func() {
-		if n, err := strconv.Atoi(number); err == nil && depth == 2 && len(out) > 0 {
-			out[len(out)-1] = append(out[len(out)-1], n)
-		}
-		number = ""
-	}
-	for _, r := range text {
-		switch r {
-		case '[':
-			take()
-			depth++
-			if depth == 2 {
-				out = append(out, nil)
-			}
-		case ']':
-			take()
-			depth--
-		case ',':
-			take()
-			if depth == 1 {
-				continue
-			}
-		case ' ':
-		default:
-			number += string(r)
-		}
-	}
-	return out
 }
 
 // describeFamilies says which kinds of kernels the time goes into.
