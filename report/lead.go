@@ -161,6 +161,15 @@ func SayChanges(f advise.Fix) string {
 	return strings.Join(changes, ", ")
 }
 
+// SayAllChanges names changes in words, one after the other.
+func SayAllChanges(changes []stoker.Change) string {
+	said := make([]string, len(changes))
+	for i, c := range changes {
+		said[i] = SayChange(c)
+	}
+	return strings.Join(said, ", ")
+}
+
 // SayChange is a change in words that a reader of PyTorch's documentation knows.
 func SayChange(c stoker.Change) string {
 	switch c.Setting {
