@@ -23,7 +23,7 @@ func (a *Analysis) SumServing(d *Device) []Served {
 		return nil
 	}
 	var out []Served
-	parts, _ := a.PerStep(d)
+	parts := a.CutSteps(d)
 	for i, step := range d.Steps {
 		pass, known := names[step.HostFrom]
 		if !known {
