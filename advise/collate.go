@@ -47,11 +47,10 @@ func (a adviser) collate() (Fix, string) {
 	}
 	if others := a.costs.TreeCPU - a.costs.LaunchCPU; a.costs.Workers == 0 &&
 		a.costs.FetchCPU < mostlyCollate*a.costs.Fetch && stat.Or(others, 0) > a.costs.FetchCPU {
-		fix.Notes = append(fix.Notes,
-			fmt.Sprintf(
-				"the launching thread has %s of that on a core, and other threads of the job use %s of core time per "+
-					"step: it waits for collate_fn's own threads, such as those of tokenizers",
-				quantity.Percent(a.costs.FetchCPU/a.costs.Fetch), quantity.AboutSeconds(others)))
+		fix.Notes = append(fix.Notes, fmt.Sprintf(
+			"the launching thread has %s of that on a core, and other threads of the job use %s of core time per "+
+				"step: it waits for collate_fn's own threads, such as those of tokenizers",
+			quantity.Percent(a.costs.FetchCPU/a.costs.Fetch), quantity.AboutSeconds(others)))
 	}
 	return fix, ""
 }

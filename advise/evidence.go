@@ -20,9 +20,7 @@ type evidence struct {
 }
 
 // onEvidence is what a plan is judged by, of a replayed trace where t is not nil.
-func (a adviser) onEvidence(t *replay.Trace) evidence {
-	return evidence{a, t != nil && t.Saturated()}
-}
+func (a adviser) onEvidence(t *replay.Trace) evidence { return evidence{a, t != nil && t.Saturated()} }
 
 // ofInput are settings that make batches come faster. Beside saturated workers nothing
 // else makes a step shorter.
@@ -101,8 +99,7 @@ var ofLoader = append([]stoker.Setting{stoker.PinMemory, stoker.LoaderKind, stok
 func (e evidence) where(fix Fix) string {
 	l := e.judgedLoader()
 	if l == nil || !slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool {
-		return slices.Contains(ofLoader,
-			c.Setting)
+		return slices.Contains(ofLoader, c.Setting)
 	}) {
 		return ""
 	}

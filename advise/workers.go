@@ -71,11 +71,10 @@ func (a adviser) workers() (Fix, string) {
 	}
 	fix.Notes = append(fix.Notes, a.memoryNote(best), a.queueNote(best, fix.Forecast))
 	if a.costs.Helped() {
-		fix.Notes = append(fix.Notes,
-			fmt.Sprintf(
-				"PyTorch's intra-op threads used %s of core time per batch beside the launching thread. If that was "+
-					"real work and not spinning, expect less than forecast: each worker has one thread",
-				quantity.AboutSeconds(a.costs.HelperCPU)))
+		fix.Notes = append(fix.Notes, fmt.Sprintf(
+			"PyTorch's intra-op threads used %s of core time per batch beside the launching thread. If that was "+
+				"real work and not spinning, expect less than forecast: each worker has one thread",
+			quantity.AboutSeconds(a.costs.HelperCPU)))
 	}
 	if now == 0 {
 		fix.Notes = append(fix.Notes,

@@ -57,9 +57,7 @@ func (c Class) Starves() bool {
 }
 
 // LacksCores reports whether the class says that loading gets no core, whoever has them.
-func (c Class) LacksCores() bool {
-	return c == CPUExhausted || c == Neighbour || c == CgroupThrottled
-}
+func (c Class) LacksCores() bool { return c == CPUExhausted || c == Neighbour || c == CgroupThrottled }
 
 // Is reports whether the class is the other one or a kind of it: gpu-bound/memory
 // is gpu-bound.

@@ -89,8 +89,7 @@ var cures = map[string]map[string]string{
 		frameworkJAX:        "jax.jit around more of the step, so that XLA sees the chain as a whole",
 	},
 	FindingNoTensorCores: {
-		FrameworkCUDA: "cuBLAS with CUBLAS_COMPUTE_32F_FAST_TF32 or 16-bit types, cuDNN with " +
-			"CUDNN_TENSOR_OP_MATH",
+		FrameworkCUDA: "cuBLAS with CUBLAS_COMPUTE_32F_FAST_TF32 or 16-bit types, cuDNN with CUDNN_TENSOR_OP_MATH",
 		FrameworkTensorFlow: `tf.keras.mixed_precision.set_global_policy("mixed_bfloat16"), or ` +
 			"tf.config.experimental.enable_tensor_float_32_execution(True)",
 		frameworkJAX: `jax.config.update("jax_default_matmul_precision", "tensorfloat32"), ` +
@@ -119,9 +118,7 @@ var cures = map[string]map[string]string{
 			"jit_compile=True, gradients in 16 bit",
 		frameworkJAX: "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true, gradients in 16 bit",
 	},
-	FindingDeviceCopies: {
-		FrameworkCUDA: "let kernels write to the place that needs the results",
-	},
+	FindingDeviceCopies: {FrameworkCUDA: "let kernels write to the place that needs the results"},
 	FindingDeviceWait: {
 		FrameworkCUDA: "look for cudaStreamWaitEvent before the place. Work that needs no order belongs " +
 			"on streams without events between them",

@@ -47,10 +47,7 @@ var kindWords = map[Kind][2]string{
 		"let samples be tensors or arrays of one type and shape, so that collating is one stack. Pad and convert " +
 			"beforehand, or collate fewer, larger pieces",
 	},
-	Stacking: {
-		"collating by torch itself: nothing was seen that samples could do about it",
-		"",
-	},
+	Stacking: {"collating by torch itself: nothing was seen that samples could do about it", ""},
 	Tokenizer: {
 		"tokenising",
 		"tokens are the same in every epoch: tokenise the data set once and store it (datasets.map keeps what it " +

@@ -17,9 +17,7 @@ func (g Grounds) Staging(words string) string {
 }
 
 // PinAdvice is what to do about copies from pageable memory.
-func (g Grounds) PinAdvice() string {
-	return pinAdvice + g.pinGain()
-}
+func (g Grounds) PinAdvice() string { return pinAdvice + g.pinGain() }
 
 // pinGain is what page-locked memory brings where the device does not lie behind PCIe.
 func (g Grounds) pinGain() string {

@@ -27,8 +27,7 @@ func Live(w io.Writer, run *recording.Run) error {
 			long = s.Wait
 		}
 		tid := e.findRow(pid, int64(s.Loader), from, nanoseconds(s.Start+long), func() string {
-			return "loader " +
-				strconv.Itoa(s.Loader)
+			return "loader " + strconv.Itoa(s.Loader)
 		})
 		e.begin(pid, tid, "step "+strconv.Itoa(s.N), string(s.Phase), from, nanoseconds(s.Start+long))
 		if samples := s.Samples; samples > 0 {

@@ -96,8 +96,7 @@ func (e *events) devices(run *recording.Run) {
 		}
 		pid := devicePID + int(w.Device[i])
 		tid := e.findRow(pid, int64(w.Stream[i]), w.Start[i], w.End[i], func() string {
-			return "stream " +
-				integer(int64(w.Stream[i]))
+			return "stream " + integer(int64(w.Stream[i]))
 		})
 		e.begin(pid, tid, t.Names[w.Name[i]], w.Kind[i].String(), w.Start[i], w.End[i])
 		e.writeNumber("bytes", w.Bytes[i], 0)

@@ -71,10 +71,7 @@ func (g GPU) HasBF16() bool { return g.ComputeMajor == 0 || g.ComputeMajor >= 8 
 // ContextPower is what an open CUDA context adds to a device's idle power, watts,
 // low and high: a job that waits for input pays it, a machine without a job does
 // not. Kernels or bytes in memory are not needed for it.
-var ContextPower = [2]Figure{
-	{26, contextSource},
-	{66, contextSource},
-}
+var ContextPower = [2]Figure{{26, contextSource}, {66, contextSource}}
 
 const contextSource = "arXiv:2605.23918 (Vadari), 2026-04, abstract: 26 to 66 W over bare idle on H100, A100 and " +
 	"L40S, below 0.02 W/GB for memory in use"

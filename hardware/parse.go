@@ -2,9 +2,11 @@ package hardware
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,28 +47,19 @@ func Parse(name string, data []byte) (Table, error) {
 // tables reads all lists.
 func tables(lists map[string]json.RawMessage) (t Table, err error) {
 	known := []string{"gpus", "links", "networks", "storages", "cpus", "grids"}
-	for _, list := range sorted(lists) {
+	for _, list := range slices.Sorted(maps.Keys(lists)) {
 		if !slices.Contains(known, list) {
 			return Table{}, unknown("list", list, known)
 		}
 	}
-	if t.GPUs, err = rows(lists, "gpus", GPUs, (*row).readGPU); err != nil {
-		return Table{}, err
-	}
-	if t.Links, err = rows(lists, "links", links, (*row).readLink); err != nil {
-		return Table{}, err
-	}
-	if t.Networks, err = rows(lists, "networks", networks, (*row).readNetwork); err != nil {
-		return Table{}, err
-	}
-	if t.Storages, err = rows(lists, "storages", storages, (*row).readStorage); err != nil {
-		return Table{}, err
-	}
-	if t.CPUs, err = rows(lists, "cpus", cpus, (*row).readCPU); err != nil {
-		return Table{}, err
-	}
-	t.Grids, err = rows(lists, "grids", grids, (*row).readGrid)
-	return t, err
+	var failed [6]error
+	t.GPUs, failed[0] = rows(lists, "gpus", GPUs, (*row).readGPU)
+	t.Links, failed[1] = rows(lists, "links", links, (*row).readLink)
+	t.Networks, failed[2] = rows(lists, "networks", networks, (*row).readNetwork)
+	t.Storages, failed[3] = rows(lists, "storages", storages, (*row).readStorage)
+	t.CPUs, failed[4] = rows(lists, "cpus", cpus, (*row).readCPU)
+	t.Grids, failed[5] = rows(lists, "grids", grids, (*row).readGrid)
+	return t, cmp.Or(failed[:]...)
 }
 
 func (r *row) readGPU(g GPU) GPU {
@@ -143,7 +136,7 @@ func (r *row) readCPU(c CPU) CPU {
 	if given && err != nil {
 		r.fail("decode", fmt.Errorf(`%w, expected rates by library such as {"pillow": "537 images/s"}`, err))
 	}
-	for _, library := range sorted(libraries) {
+	for _, library := range slices.Sorted(maps.Keys(libraries)) {
 		c.Decode = slices.DeleteFunc(c.Decode, func(d LibraryRate) bool { return d.Library == library })
 		rate := Figure{}
 		r.value("decode."+library, libraries[library], &rate, plain(quantity.ParseSampleRate))
@@ -352,7 +345,7 @@ func (r *row) firstError() error {
 	if r.err != nil {
 		return r.err
 	}
-	for _, name := range sorted(r.fields) {
+	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
 		if !slices.Contains(r.taken, name) {
 			return fmt.Errorf("%s: %w", r.where, unknown("field", name, r.taken))
 		}
@@ -436,14 +429,4 @@ func short(raw []byte) string {
 		return text // quoted already
 	}
 	return strconv.Quote(text)
-}
-
-// sorted lists the keys of an object: the first error is the same one every time.
-func sorted(fields map[string]json.RawMessage) []string {
-	keys := make([]string, 0, len(fields))
-	for key := range fields {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -219,8 +219,7 @@ var vendors = []string{"nvidia", "tesla", "geforce", "amd", "instinct", "intel",
 // words is a name in lower case, its words divided by one space, without vendors.
 func words(name string) string {
 	all := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
-		return !unicode.IsLetter(r) &&
-			!unicode.IsDigit(r)
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 	return strings.Join(slices.DeleteFunc(all, func(word string) bool { return slices.Contains(vendors, word) }), " ")
 }

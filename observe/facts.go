@@ -100,12 +100,11 @@ func (r *recorder) silentHook(now float64) {
 			fmt.Sprintf("python %s shuts it out: PYTHONPATH or site is ignored: leave %s away to have steps",
 				flag, flag))
 	case pid > 0:
-		r.absent("steps",
-			fmt.Sprintf(
-				"process %d has loaded PyTorch, and its hook has said nothing so far: no DataLoader was iterated and "+
-					"no optimizer "+
-					"stepped in it, or the hook does not run there (PYTHONPATH does not reach it, or its Python is "+
-					"older than 3.8)", pid))
+		r.absent("steps", fmt.Sprintf(
+			"process %d has loaded PyTorch, and its hook has said nothing so far: no DataLoader was iterated and "+
+				"no optimizer "+
+				"stepped in it, or the hook does not run there (PYTHONPATH does not reach it, or its Python is "+
+				"older than 3.8)", pid))
 	}
 }
 
@@ -244,8 +243,7 @@ func (r *recorder) left() {
 		words = append(words, fmt.Sprint(pid))
 	}
 	r.note(fmt.Sprintf("the command ended but %d process(es) that it started go on (%s): observe them with stoker "+
-		"observe --pid %d",
-		len(alive), strings.Join(words, ", "), alive[0]))
+		"observe --pid %d", len(alive), strings.Join(words, ", "), alive[0]))
 }
 
 // measureOverhead is what observing cost, by the kernel's account of our own process.

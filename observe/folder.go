@@ -3,13 +3,10 @@
 package observe
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stoker-dev/stoker/internal/private"
 	"github.com/stoker-dev/stoker/observe/cpu"
 )
 
@@ -74,77 +72,9 @@ func (f *folder) pageFile() string { return filepath.Join(f.path, "page") }
 func (f *folder) remove() { _ = os.RemoveAll(f.path) }
 
 // writeHook puts the hook's files where all runs of this version find them.
-func (f *folder) writeHook(files fs.FS) error {
-	names, err := fs.Glob(files, "*.py")
-	if err != nil {
-		return err
-	}
-	hash, texts := sha256.New(), make([][]byte, len(names))
-	for i, name := range names {
-		if texts[i], err = fs.ReadFile(files, name); err != nil {
-			return err
-		}
-		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(texts[i]), texts[i])
-	}
-	path := filepath.Join(filepath.Dir(f.path), "hook-"+hex.EncodeToString(hash.Sum(nil)[:8]))
-	if strings.Contains(path, ":") {
-		return fmt.Errorf("%s has a colon, which separates folders in PYTHONPATH", path)
-	}
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
-		return err
-	}
-	var s unix.Stat_t
-	if err := unix.Lstat(path, &s); err != nil {
-		return &os.PathError{Op: "look at", Path: path, Err: err}
-	}
-	if s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s is not a folder of yours", path)
-	}
-	if s.Mode&0o7777 != 0o700 {
-		if err := os.Chmod(path, 0o700); err != nil {
-			return err
-		}
-	}
-	f.hook = path
-	for i, name := range names {
-		if err := writeWhole(filepath.Join(path, name), texts[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeWhole sees to it that a file of ours has just this content. Who reads it
-// meanwhile sees the old one or the new one.
-func writeWhole(path string, content []byte) error {
-	if holds(path, content) {
-		return nil
-	}
-	own := path + "." + random(4)
-	if err := os.WriteFile(own, content, 0o600); err != nil {
-		return errors.Join(err, os.Remove(own))
-	}
-	if err := os.Rename(own, path); err != nil {
-		return errors.Join(err, os.Remove(own))
-	}
-	return nil
-}
-
-// holds reports whether a file is a plain one of ours alone with just this content.
-func holds(path string, content []byte) bool {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	file := os.NewFile(uintptr(fd), path)
-	defer func() { _ = file.Close() }()
-	var s unix.Stat_t
-	if unix.Fstat(fd, &s) != nil || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Mode&0o7777 != 0o600 ||
-		int(s.Uid) != os.Geteuid() || s.Nlink != 1 {
-		return false
-	}
-	found, err := io.ReadAll(io.LimitReader(file, int64(len(content))+1))
-	return err == nil && bytes.Equal(found, content)
+func (f *folder) writeHook(files fs.FS) (err error) {
+	f.hook, err = private.KeepScripts(filepath.Dir(f.path), "hook-", files)
+	return err
 }
 
 // sweep removes folders of runs on this node whose observe has ended and that no

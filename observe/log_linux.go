@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+
+	"github.com/stoker-dev/stoker/internal/private"
 )
 
 // logSecond hands over what the caller has to log, if anything.
@@ -17,7 +19,7 @@ func (r *recorder) logSecond() {
 	}
 	text, err := json.Marshal(l)
 	if err == nil {
-		err = writeWhole(filepath.Join(r.private.path, fmt.Sprintf("log-%d.ask", l.PID)), text)
+		err = private.WriteWhole(filepath.Join(r.private.path, fmt.Sprintf("log-%d.ask", l.PID)), text)
 	}
 	if err != nil {
 		r.warn(fmt.Sprintf("hand figures to the hook: %v", err))

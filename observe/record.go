@@ -339,9 +339,7 @@ func (r *recorder) makeFolder(place string) error {
 }
 
 // unused reports whether nothing can use the run's folder any more.
-func (r *recorder) unused() bool {
-	return r.command == nil || r.exit != nil && r.adopts && childless()
-}
+func (r *recorder) unused() bool { return r.command == nil || r.exit != nil && r.adopts && childless() }
 
 func (r *recorder) watchGPUs() {
 	open, page := r.o.OpenGPU, r.page

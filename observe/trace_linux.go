@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stoker-dev/stoker/internal/private"
 	"github.com/stoker-dev/stoker/quantity"
 
 	"github.com/stoker-dev/stoker/observe/step"
@@ -115,7 +116,7 @@ func (r *recorder) askForTrace(pid int, request TraceRequest) {
 	}
 	text, err := json.Marshal(request)
 	if err == nil {
-		err = writeWhole(t.fileOf(r.private, "ask"), text)
+		err = private.WriteWhole(t.fileOf(r.private, "ask"), text)
 	}
 	if err != nil {
 		r.endTrace(t, fmt.Sprintf("ask for a trace: %v", err))

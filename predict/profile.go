@@ -214,14 +214,10 @@ const otherMachine = 1.3
 
 // FindProfile returns the profile of that name or alias, spelled as loosely as in
 // FindWorkload.
-func FindProfile(name string) (Profile, bool) {
-	return spelling.Find(name, Profiles, Profile.names)
-}
+func FindProfile(name string) (Profile, bool) { return spelling.Find(name, Profiles, Profile.names) }
 
 // NearestProfiles returns the names of the three profiles that are spelled most
 // like name, the nearest first.
-func NearestProfiles(name string) []string {
-	return spelling.Nearest(name, Profiles, Profile.names)
-}
+func NearestProfiles(name string) []string { return spelling.Nearest(name, Profiles, Profile.names) }
 
 func (p Profile) names() []string { return append([]string{p.Name, p.Title}, p.Aliases...) }

@@ -157,8 +157,7 @@ func (s Setup) checkIntervals() error {
 		}
 		if !(i.Low >= bounds.Least && i.High <= bounds.Most && i.Low <= i.Point && i.Point <= i.High) {
 			return fmt.Errorf("%s is %v, %v to %v: expected more than 0 %s (%v to %v), low <= point <= high: "+
-				"leave it out if it is unknown",
-				f.name, i.Point, i.Low, i.High, f.unit, bounds.Least, bounds.Most)
+				"leave it out if it is unknown", f.name, i.Point, i.Low, i.High, f.unit, bounds.Least, bounds.Most)
 		}
 	}
 	return nil

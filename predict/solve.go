@@ -165,8 +165,7 @@ func (c *solution) findCrossover() Crossover {
 	if !c.curved {
 		return Crossover{
 			stoker.Unknown(),
-			"the point at which input and compute meet is unknown: the step time is known for " +
-				"one batch only",
+			"the point at which input and compute meet is unknown: the step time is known for one batch only",
 		}
 	}
 	at := stoker.Interval{

@@ -32,9 +32,7 @@ func (b *Baseline) Unhurry(spin, device float64) {
 
 // SetMeasuredPrepare sets what a sample costs the launching thread, from what a batch was
 // measured to cost with the workers of the setup.
-func (s *Setup) SetMeasuredPrepare(took stoker.Interval) {
-	s.PrepareCPU = s.prepareAlone(took)
-}
+func (s *Setup) SetMeasuredPrepare(took stoker.Interval) { s.PrepareCPU = s.prepareAlone(took) }
 
 // prepareAlone is that cost; it sets what moving a byte costs beside it.
 func (s *Setup) prepareAlone(took stoker.Interval) stoker.Interval {

@@ -117,8 +117,7 @@ func (c *solution) dispatchWall() Wall {
 	if c.curved {
 		launch = bounds.InEachView(func(v bounds.View) float64 { return c.terms[v].Floor })
 		device = bounds.InEachView(func(v bounds.View) float64 {
-			return c.terms[v].Fixed +
-				c.terms[v].PerSample*c.batch
+			return c.terms[v].Fixed + c.terms[v].PerSample*c.batch
 		})
 	}
 	return makeWall("dispatch", "seconds", launch, device,
@@ -174,8 +173,7 @@ func (c *solution) communicationWall() Wall {
 	w := makeWall("communication", "seconds", exchange, c.partTime(onCompute),
 		fmt.Sprintf("%s ranks exchange %s each per step in %s, and the step is about %s longer for it",
 			quantity.About(ranks), quantity.AboutBytes(c.sync.Bytes[bounds.Likely]),
-			quantity.AboutSeconds(exchange.Point),
-			quantity.AboutSeconds(c.partTime(onSync).Point)))
+			quantity.AboutSeconds(exchange.Point), quantity.AboutSeconds(c.partTime(onSync).Point)))
 	if ranks == 1 {
 		w.Text = "one rank has nobody to exchange gradients with"
 	}

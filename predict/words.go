@@ -133,8 +133,7 @@ func (c *solution) linkSource() string {
 func (c *solution) howExchanged() (text, source string) {
 	e := &c.sync
 	text = fmt.Sprintf("%s ranks exchange %s each in %s: what does not hide behind the backward pass, and waiting "+
-		"for the slowest",
-		quantity.About(c.rankCount()), quantity.AboutBytes(e.Bytes[bounds.Likely]),
+		"for the slowest", quantity.About(c.rankCount()), quantity.AboutBytes(e.Bytes[bounds.Likely]),
 		quantity.Ranged(bounds.InEachView(func(v bounds.View) float64 { return e.Time(v, c.gpus) }),
 			quantity.AboutSeconds))
 	source = "GPUs without a link of their own: 15 to 50 % of the host link (assumption)"

@@ -203,10 +203,9 @@ func plain(digits string) (string, error) {
 	if len(groups) > 1 {
 		for i, group := range groups {
 			if i == 0 && (group == "" || len(group) > 3 || group[0] == '0') || i > 0 && len(group) != 3 {
-				return "",
-					fmt.Errorf(
-						"has a comma that does not separate thousands: write one and a half as 1.5, a thousand as " +
-							"1,000 or 1000")
+				return "", fmt.Errorf(
+					"has a comma that does not separate thousands: write one and a half as 1.5, a thousand as " +
+						"1,000 or 1000")
 			}
 		}
 	}
@@ -340,9 +339,7 @@ func (d dimension) fitting(v float64) (best unit) {
 }
 
 // shifted prints a value in one unit. Powers of two divide exactly.
-func shifted(v float64, u unit) string {
-	return shift(v/u.factor, u.ten) + " " + u.name
-}
+func shifted(v float64, u unit) string { return shift(v/u.factor, u.ten) + " " + u.name }
 
 // shift prints v / 10^ten with the fewest digits that tell v from its
 // neighbours, by moving the point in its decimal text.

@@ -223,6 +223,4 @@ func Ending[N int | float64](n N, one, many string) string {
 }
 
 // Many is a number of things, "1 step", "12 steps"; the noun is one that takes an s.
-func Many(n int, noun string) string {
-	return fmt.Sprintf("%d %s%s", n, noun, Ending(n, "", "s"))
-}
+func Many(n int, noun string) string { return fmt.Sprintf("%d %s%s", n, noun, Ending(n, "", "s")) }

@@ -37,9 +37,7 @@ func (b *timelineBuilder) addRow(l line) error {
 	return b.addWork(l, start, end)
 }
 
-func (b *timelineBuilder) nameIndex(s string) int32 {
-	return indexOf(b.names, s, &b.t.Names)
-}
+func (b *timelineBuilder) nameIndex(s string) int32 { return indexOf(b.names, s, &b.t.Names) }
 
 // orNone is the index of a text that may be missing.
 func (b *timelineBuilder) orNone(s string) int32 {

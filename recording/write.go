@@ -168,9 +168,7 @@ func (w *Writer) AddClock(c DeviceClock) {
 }
 
 // AddInside adds what was inside of a step that was added before.
-func (w *Writer) AddInside(pid, loader, n int, i Inside) {
-	w.addLine(insideLine(pid, loader, n, i))
-}
+func (w *Writer) AddInside(pid, loader, n int, i Inside) { w.addLine(insideLine(pid, loader, n, i)) }
 
 func (w *Writer) addLine(l line) {
 	_ = w.live.addLine(l) // our own lines are well-formed
@@ -324,9 +322,7 @@ func (w *Writer) Close() error {
 
 // Write writes a whole run as plain JSON Lines, the form in which tests keep
 // Runs and in which two Runs are compared.
-func Write(out io.Writer, run *Run) error {
-	return writeLines(json.NewEncoder(out), run)
-}
+func Write(out io.Writer, run *Run) error { return writeLines(json.NewEncoder(out), run) }
 
 func writeLines(encoder *json.Encoder, run *Run) error {
 	facts := run.Facts

@@ -129,8 +129,7 @@ func commandOf(fix advise.Fix, traced bool, file string) string {
 	case traced && file != "":
 		return "stoker trace " + file + " AFTER # with a trace of the changed program"
 	case slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool {
-		return c.Setting != stoker.Cores &&
-			c.Setting != stoker.StorageKind
+		return c.Setting != stoker.Cores && c.Setting != stoker.StorageKind
 	}):
 		return strings.TrimSpace("stoker advise --emit torch " + file)
 	}
@@ -160,6 +159,15 @@ func SayChanges(f advise.Fix) string {
 		return f.Title
 	}
 	return strings.Join(changes, ", ")
+}
+
+// SayAllChanges names changes in words, one after the other.
+func SayAllChanges(changes []stoker.Change) string {
+	said := make([]string, len(changes))
+	for i, c := range changes {
+		said[i] = SayChange(c)
+	}
+	return strings.Join(said, ", ")
 }
 
 // SayChange is a change in words that a reader of PyTorch's documentation knows.

@@ -94,10 +94,9 @@ func rankLines(t *ranks.Table) []string {
 		"Clocks: %d collectives were matched and set to end together, and their ends then differ by %s in the median",
 		t.Matched, quantity.AboutSeconds(t.Aligned))
 	if t.OneClock {
-		lines = append(lines,
-			fmt.Sprintf(
-				"All ranks are on one clock, by which %d collectives ran at the same time, and their ends differ by "+
-					"%s in the median.", t.Matched, quantity.AboutSeconds(t.Aligned)))
+		lines = append(lines, fmt.Sprintf(
+			"All ranks are on one clock, by which %d collectives ran at the same time, and their ends differ by "+
+				"%s in the median.", t.Matched, quantity.AboutSeconds(t.Aligned)))
 		return append(lines, unmatchedLine(t)...)
 	}
 	if len(t.Ranks) <= mostClocks {

@@ -113,13 +113,12 @@ func listFolder(path string) (found []string, others int, err error) {
 		found = planes
 	}
 	if len(found) == 0 {
-		return nil, 0,
-			&malformedError{
-				path, -1,
-				fmt.Sprintf("the folder holds no trace (%s), expected *.json, *.json.gz, *.json.zst or *.sqlite",
-					otherFiles(others, "", "")),
-				"name the folder that tensorboard_trace_handler or export_chrome_trace wrote to",
-			}
+		return nil, 0, &malformedError{
+			path, -1,
+			fmt.Sprintf("the folder holds no trace (%s), expected *.json, *.json.gz, *.json.zst or *.sqlite",
+				otherFiles(others, "", "")),
+			"name the folder that tensorboard_trace_handler or export_chrome_trace wrote to",
+		}
 	}
 	return found, others, nil
 }

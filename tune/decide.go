@@ -163,8 +163,7 @@ func settableOf(changes []stoker.Change) []stoker.Change {
 		return changes[i : i+1]
 	}
 	return slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool {
-		return !slices.Contains(settable,
-			c.Setting) && !numeric(c)
+		return !slices.Contains(settable, c.Setting) && !numeric(c)
 	})
 }
 
@@ -184,8 +183,7 @@ func denied(best Best, changes []stoker.Change, allow []string) []Doubt {
 // same reports whether two lists of changes set the same.
 func same(a, b []stoker.Change) bool {
 	return slices.EqualFunc(a, b, func(x, y stoker.Change) bool {
-		return x.Setting == y.Setting &&
-			fmt.Sprint(x.To) == fmt.Sprint(y.To)
+		return x.Setting == y.Setting && fmt.Sprint(x.To) == fmt.Sprint(y.To)
 	})
 }
 

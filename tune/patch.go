@@ -45,8 +45,7 @@ func Patch(ctx context.Context, p Plan, folder string) (diff string, left []stri
 	return diff, left, nil
 }
 
-func patchLoader(ctx context.Context, python string, l Loader, set map[string]any,
-	folder string,
+func patchLoader(ctx context.Context, python string, l Loader, set map[string]any, folder string,
 ) (diff string, left []string, err error) {
 	path := file(l.Call)
 	line, err := strconv.Atoi(strings.TrimPrefix(l.Call, path+":"))

@@ -220,22 +220,20 @@ func doubts(run *recording.Run, l recording.Loader, set []stoker.Change) []Doubt
 	}
 	if drawn := run.Facts.Draws; drawn != nil && len(drawn.From) > 0 &&
 		changed(stoker.NumWorkers, stoker.PersistentWorkers) {
-		found = append(found,
-			Doubt{
-				Draws,
-				fmt.Sprintf(
-					"samples draw random numbers (%s): in other workers batches differ as with another seed, and are "+
-						"distributed alike", strings.Join(drawn.From, ", ")),
-			})
+		found = append(found, Doubt{
+			Draws,
+			fmt.Sprintf(
+				"samples draw random numbers (%s): in other workers batches differ as with another seed, and are "+
+					"distributed alike", strings.Join(drawn.From, ", ")),
+		})
 	}
 	for _, part := range []string{"sampler", "batch_sampler"} {
 		if slices.Contains(l.Own, part) {
-			found = append(found,
-				Doubt{
-					Order,
-					fmt.Sprintf(
-						"the %s is the script's own: it may draw or decide as the training goes, and is asked earlier", part),
-				})
+			found = append(found, Doubt{
+				Order,
+				fmt.Sprintf(
+					"the %s is the script's own: it may draw or decide as the training goes, and is asked earlier", part),
+			})
 		}
 	}
 	if changed(stoker.InOrder) {

@@ -31,9 +31,7 @@ const (
 
 // noise is by which share two runs differ at most, in 19 of 20 cases, though nothing
 // was changed: how far the interval of their ratio reaches.
-func noise(ratio stoker.Interval) float64 {
-	return max(ratio.High/ratio.Point-1, restart)
-}
+func noise(ratio stoker.Interval) float64 { return max(ratio.High/ratio.Point-1, restart) }
 
 // differ says what the interval of a ratio of times proves.
 func differ(ratio stoker.Interval) Difference {
@@ -80,18 +78,16 @@ func (s sample) trust(name string) (warnings []string) {
 		return nil
 	}
 	if s.independent < fewIndependent {
-		warnings = append(warnings,
-			fmt.Sprintf(
-				"the run %s drifts, or is short beside its own swings: its %.0f steps tell as much of their mean as "+
-					"%.1f independent ones, and its interval is doubled",
-				name, s.steps, s.independent))
+		warnings = append(warnings, fmt.Sprintf(
+			"the run %s drifts, or is short beside its own swings: its %.0f steps tell as much of their mean as "+
+				"%.1f independent ones, and its interval is doubled",
+			name, s.steps, s.independent))
 	}
 	if s.rare < fewRare {
-		warnings = append(warnings,
-			fmt.Sprintf(
-				"the mean of the run %s rests on few long steps: %.1f of %.0f make up its scatter, and one more or "+
-					"less would move it further than its interval says",
-				name, s.rare, s.steps))
+		warnings = append(warnings, fmt.Sprintf(
+			"the mean of the run %s rests on few long steps: %.1f of %.0f make up its scatter, and one more or "+
+				"less would move it further than its interval says",
+			name, s.rare, s.steps))
 	}
 	return warnings
 }

@@ -210,8 +210,7 @@ func (o *TraceOutcome) tell(was, now traceSide) {
 func loadsElsewhere(was, now traceSide) (stoker.Change, bool) {
 	marks := func(s traceSide, iterator string) bool {
 		return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool {
-			return strings.Contains(name,
-				iterator)
+			return strings.Contains(name, iterator)
 		})
 	}
 	const single, several = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"

@@ -215,9 +215,7 @@ func (s observed) hasDeviceClock() bool {
 
 // fromStorage is the share of the bytes read that the page cache did not hold;
 // NaN where unknown.
-func (s observed) fromStorage() float64 {
-	return s.costs.DiskRate / s.costs.ReadRate
-}
+func (s observed) fromStorage() float64 { return s.costs.DiskRate / s.costs.ReadRate }
 
 // ratio is the larger of two numbers over the smaller.
 func ratio(a, b float64) float64 { return max(a/b, b/a) }

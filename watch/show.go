@@ -29,8 +29,7 @@ func Show(ctx context.Context, o Options, updates <-chan State) error {
 	tty := newTerminal(o)
 	m := &model{look: Viewport{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, tty: tty}
 	p := tea.NewProgram(m, append(tty.programOptions(), tea.WithContext(ctx), tea.WithInput(o.In),
-		tea.WithoutSignalHandler(),
-		tea.WithFilter(boundSize), tea.WithFPS(framesPerSecond))...)
+		tea.WithoutSignalHandler(), tea.WithFilter(boundSize), tea.WithFPS(framesPerSecond))...)
 	go tty.relaySignals(ctx, p.Send)
 	go func() {
 		for {

@@ -71,8 +71,7 @@ var torch = merged(loader, anywhere, dialect{
 		`"bf16"`: {text: "autocast = torch.autocast(\"cuda\", dtype=torch.bfloat16)  # with autocast: around the " +
 			"forward pass and the loss"},
 		`"fp16"`: {text: "autocast = torch.autocast(\"cuda\", dtype=torch.float16)  # with autocast: around the " +
-			"forward pass and the loss\n" +
-			"scaler = torch.amp.GradScaler(\"cuda\")  " +
+			"forward pass and the loss\nscaler = torch.amp.GradScaler(\"cuda\")  " +
 			"# scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()"},
 	}),
 	stoker.BucketMB: statement(

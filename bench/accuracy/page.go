@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"os"
@@ -8,6 +9,14 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// The page's prose.
+var (
+	//go:embed method.md
+	method string
+	//go:embed untold.md
+	untold string
 )
 
 // scores are the figures of one sight.
@@ -226,34 +235,6 @@ func listMisses(papers []paper) string {
 	}
 	return b.String()
 }
-
-const method = `A simulator plays each job as a queue of storage, workers or a loading loop, launches, copies, the device and the exchange between ranks, beside neighbours,
-quotas, heat and other programs on the device. The label comes from interventions in the simulator: each resource is relieved (8 times as much of it, or the
-neighbour, quota, heat removed), and the class is the one whose relief raises throughput most. A deeper cause has the label where its relief gains 85 % of the
-best (as a logarithm); gpu-bound is a job that no relief but a faster device speeds up by more than 3 %; jobs between 3 and 10 % are drawn again. Margins are 1.1x
-to 3x. compute-on-cpu and not-training are labelled by construction. Each job is written as a recording, once for each sight, and judged by what stoker diagnose calls.
-
-What this is not: real processes (bench/labelled), real GPUs, other people's files. The simulator and the rules were written by the same project, so a
-misunderstanding that both share is not seen here. Signals carry little noise, a job has one ailment, and its costs do not change while it runs.
-
-"Unknown where nothing tells" is an answer of unknown to a job whose class no signal of that sight carries: the reason stands with the misses. Such answers do not
-count in "macro-F1 of what it can tell". A wrong class for such a job counts in full.
-The three questions of the articles may answer gpu-bound, cpu-bound or io-bound; any kind of the right family counts as right there.
-`
-
-const untold = `The confusions that cost most are of four classes: cpu-bound, launch-bound, transfer-bound and cpu-bound/main-thread-loader. In all of
-them the launching thread is on its core all the time, and spins for the device in the rest of it. ` + "`TestNothingTellsTheHostsWork`" + ` makes a job of
-each, whose classes interventions tell apart, and whose recordings without the hook are equal within 0.2 % in every sample of every signal: GPU-Util, SM activity,
-power, clocks, memory, threads, processes, disks, network and pressure.
-
-- Copies from pinned memory are told: GPU-Util counts them, and on Hopper and later a counter has the kernels alone. Half of the transfer-bound jobs have
-  them. Copies from pageable memory keep the copy engine busy a seventh of the time (bench/gpu), and look like work of the host.
-- The exam gives a loader with workers to cpu-bound, launch-bound and transfer-bound, so these three share their other signals. A rule that calls them
-  unknown has a macro-F1 of (16 + 2/3)/19 = 0.877 at most. One that gives them one name has (16 + 2/3 + 4/7)/19 = 0.907 at most.
-- A Python stack of the launching thread would tell a loader and code of the loop's own from launches. ` + "`observe`" + ` reads the stacks of loading threads
-  alone.
-- "Of what it can tell" in the first table counts no answer of unknown where nothing tells.
-`
 
 // matrix is the confusion matrix of the classes, and each class's F1.
 func matrix(s scores) string {

@@ -44,8 +44,7 @@ helps if it is not. Run it as the job runs: in its container, as its user, under
 				err = text.WriteChecks(a.stdout, checks, a.textStyle(a.stdout))
 			}
 			if err == nil && check && slices.ContainsFunc(checks, func(c report.Check) bool {
-				return c.Needed &&
-					!c.Seen
+				return c.Needed && !c.Seen
 			}) {
 				return exitCode(exitStarved)
 			}

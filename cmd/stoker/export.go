@@ -32,16 +32,12 @@ var exports = []struct {
 	}},
 	{
 		name: "Chrome trace (FILE.json, FILE.json.gz), for ui.perfetto.dev", fits: ends(".json", ".json.gz"),
-		write: func(w io.Writer, j judgedRecording) error {
-			return export.Live(w, j.run)
-		},
+		write: func(w io.Writer, j judgedRecording) error { return export.Live(w, j.run) },
 	},
 	{
-		name: "TensorBoard events (events.out.tfevents.*, or a folder)",
-		fits: func(base string) bool { return strings.HasPrefix(base, tfevents) },
-		write: func(w io.Writer, j judgedRecording) error {
-			return export.TensorBoard(w, j.run)
-		},
+		name:  "TensorBoard events (events.out.tfevents.*, or a folder)",
+		fits:  func(base string) bool { return strings.HasPrefix(base, tfevents) },
+		write: func(w io.Writer, j judgedRecording) error { return export.TensorBoard(w, j.run) },
 	},
 	{name: "CSV of steps (*steps.csv, *steps.csv.gz)", fits: ends("steps.csv", "steps.csv.gz"), table: export.Steps},
 	{
@@ -75,9 +71,7 @@ ends in steps.csv or signals.csv (or so and .gz) a table of all recordings.`,
 		Example: `  stoker export -o run.json.gz RUN                 open it in ui.perfetto.dev
   stoker export -o logs/ && tensorboard --logdir logs
   stoker export -o steps.csv.gz stoker-runs        a table of all recordings`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runExport(cmd.Context(), args, file)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runExport(cmd.Context(), args, file) },
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "",
 		"`FILE` to write, or FOLDER/ for TensorBoard (the name says the format)")
@@ -111,8 +105,7 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 			return err
 		}
 		if err := writeFiles(ctx, output{file, toOthers, func(w io.Writer) error {
-			return f.write(w,
-				j)
+			return f.write(w, j)
 		}}); err != nil {
 			return err
 		}

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -45,7 +39,7 @@ func (a *app) become(command []string, otherwise string, environment func(ours [
 // fedEnvironment is CMD's: the hook first on PYTHONPATH, and where the client and the
 // binary are.
 func fedEnvironment(environment []string, twice int) ([]string, error) {
-	folder, err := hookFolder("feed-hook-", map[string][]byte{"sitecustomize.py": hook.Feed})
+	folder, err := keepHook("feed-hook-", hook.Feed())
 	if err != nil {
 		return nil, err
 	}
@@ -90,40 +84,11 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// hookFolder is a folder that this user alone can write, with a hook's files in it.
-func hookFolder(prefix string, files map[string][]byte) (folder string, err error) {
-	hash := sha256.New()
-	names := slices.Sorted(maps.Keys(files))
-	for _, name := range names {
-		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(files[name]), files[name])
-	}
-	err = private.Try(func(place string) error {
-		folder = filepath.Join(place, prefix+hex.EncodeToString(hash.Sum(nil)[:8]))
-		if strings.ContainsRune(folder, os.PathListSeparator) {
-			return fmt.Errorf("%s has a character that separates folders in PYTHONPATH", folder)
-		}
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return err
-		}
-		for _, name := range names {
-			if err := writeHook(filepath.Join(folder, name), files[name]); err != nil {
-				return err
-			}
-		}
-		return nil
+// keepHook puts a hook's files where this user alone can write.
+func keepHook(prefix string, files fs.FS) (folder string, err error) {
+	err = private.Try(func(place string) (err error) {
+		folder, err = private.KeepScripts(place, prefix, files)
+		return err
 	})
 	return folder, err
-}
-
-// writeHook writes a file of a hook where it does not lie already; who reads it
-// meanwhile sees the whole of it.
-func writeHook(path string, source []byte) error {
-	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, source) {
-		return nil
-	}
-	own := path + "." + strconv.Itoa(os.Getpid())
-	if err := os.WriteFile(own, source, 0o600); err != nil {
-		return errors.Join(err, os.Remove(own))
-	}
-	return os.Rename(own, path)
 }

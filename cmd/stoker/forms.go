@@ -34,14 +34,12 @@ func (a *app) written(ctx context.Context, f formFlags, problems []ci.Problem, s
 	var files []output
 	if f.sarif != "" {
 		files = append(files, output{f.sarif, toOthers, func(w io.Writer) error {
-			return ci.WriteSARIF(w, problems,
-				version)
+			return ci.WriteSARIF(w, problems, version)
 		}})
 	}
 	if f.gitlab != "" {
 		files = append(files, output{f.gitlab, toOthers, func(w io.Writer) error {
-			return ci.WriteGitLab(w,
-				problems)
+			return ci.WriteGitLab(w, problems)
 		}})
 	}
 	if err := writeFiles(ctx, files...); err != nil {

@@ -44,10 +44,7 @@ var flagSections = map[string][]section{
 		{"In a pipeline", ciFlags},
 		{"Cost", costFlags},
 	},
-	"verify": {
-		{"Answer", "json"},
-		{"In a pipeline", ciFlags},
-	},
+	"verify": {{"Answer", "json"}, {"In a pipeline", ciFlags}},
 	"trace": {
 		{"Answer", "all explain json csv check what-if"},
 		{"Operators and kernels", "operators kernels by top shapes"},
@@ -92,10 +89,7 @@ var flagSections = map[string][]section{
 		{"Other ways", "live plan force"},
 		{"Every way", "allow"},
 	},
-	"runs": {
-		{"Answer", "sort top json csv"},
-		{"Cost", costFlags},
-	},
+	"runs": {{"Answer", "sort top json csv"}, {"Cost", costFlags}},
 }
 
 // help prints what --help asks for.

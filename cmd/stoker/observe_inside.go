@@ -51,8 +51,7 @@ func (t *inside) look(run *recording.Run, v diagnose.Verdict, now float64) (says
 	}
 	t.pid, t.steps = p.PID, traceSteps(v.Costs.Step)
 	return fmt.Sprintf("%s: PyTorch's profiler traces %d steps of process %d, once. They take longer, and its start "+
-		"and its file hold the program up for %s (--no-trace forbids it)",
-		seen, t.steps, t.pid, insideCost)
+		"and its file hold the program up for %s (--no-trace forbids it)", seen, t.steps, t.pid, insideCost)
 }
 
 // insideCost is what a trace from within took besides its steps: 0.02 s (a small model on

@@ -87,11 +87,9 @@ func (a *app) textfile(name string, run *recording.Run, v diagnose.Verdict) {
 		return
 	}
 	plan := advise.Rank(run, v)
-	if err := writeFiles(context.Background(),
-		output{name, toOthers, func(w io.Writer) error {
-			return export.Prometheus(w, run, v,
-				forecastsOf(plan))
-		}}); err != nil {
+	if err := writeFiles(context.Background(), output{name, toOthers, func(w io.Writer) error {
+		return export.Prometheus(w, run, v, forecastsOf(plan))
+	}}); err != nil {
 		a.say("--prometheus: %v", err)
 	}
 }

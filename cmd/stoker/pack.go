@@ -54,8 +54,7 @@ interrupted pack goes on with the same command, and the same input gives the sam
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "`DIR` for the shards (an unfinished pack in it is continued)")
-	flags.Uint64Var(&f.seed, "shuffle", 0,
-		"shuffle the samples by a `SEED` (default: class by class)")
+	flags.Uint64Var(&f.seed, "shuffle", 0, "shuffle the samples by a `SEED` (default: class by class)")
 	flags.StringVar(&f.size, "shard-size", "1GB", "bytes that a shard has at most")
 	flags.IntVar(&f.samples, "shard-samples", 0, "samples that a shard has at most (default: any number)")
 	flags.IntVar(&f.resize, "resize", 0,

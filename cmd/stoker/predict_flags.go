@@ -66,10 +66,7 @@ var predictTable = slices.Concat([]predictFlag{
 		help: "samples per step and GPU",
 	},
 	{flag: "tokens", unit: inCounts, help: "tokens per sample, for sequences"},
-	{
-		flag: "side", unit: inCounts,
-		help: "pixels or voxels along a side of a sample",
-	},
+	{flag: "side", unit: inCounts, help: "pixels or voxels along a side of a sample"},
 	{
 		flag: "step", unit: inSeconds,
 		set:  exactly(func(s *predict.Setup) *stoker.Interval { return &s.Step }),
@@ -140,10 +137,7 @@ var predictTable = slices.Concat([]predictFlag{
 	},
 	{flag: "for", help: "size workers, cores and rates for this utilisation: 95%"},
 	{flag: "walls", unit: isSwitch, help: "hold the job against each wall: memory to checkpoint"},
-	{
-		flag: "roofline", unit: isSwitch,
-		help: "FLOP/s over FLOP per byte (default: of all models)",
-	},
+	{flag: "roofline", unit: isSwitch, help: "FLOP/s over FLOP per byte (default: of all models)"},
 	{
 		flag: "tutorial", unit: isSwitch,
 		help: "the published data-wall tutorial, with our estimate beside each figure",
@@ -160,10 +154,7 @@ var predictTable = slices.Concat([]predictFlag{
 	},
 	{flag: "checkpoint", unit: inRates, help: "for --walls: rate at which a checkpoint is written"},
 	{flag: "mtbf", unit: inSeconds, help: "for --walls: mean time between failures of the job: 24h"},
-	{
-		flag: "out", short: "o",
-		help: "write a page (FILE.html), or draw a sweep or roofline (FILE.svg)",
-	},
+	{flag: "out", short: "o", help: "write a page (FILE.html), or draw a sweep or roofline (FILE.svg)"},
 	{flag: "sources", unit: isSwitch, help: "name the source of every figure, and how each part is computed"},
 	{flag: "json", unit: isSwitch, help: "print one JSON object"},
 	{flag: "csv", unit: isSwitch, help: "print rows of comma-separated values"},
@@ -172,8 +163,7 @@ var predictTable = slices.Concat([]predictFlag{
 // ownNetwork describes a network that is not in the table.
 var ownNetwork = []predictFlag{
 	{flag: "flops", unit: inFLOP, help: "instead of --model: FLOP of one sample's forward pass, 2 per " +
-		"multiply-add: 8.18GFLOP " +
-		"(stoker.count(model, sample) in Python counts all of these)"},
+		"multiply-add: 8.18GFLOP (stoker.count(model, sample) in Python counts all of these)"},
 	{
 		flag: "bytes", unit: inBytes,
 		help: "with --flops: bytes that one sample's forward pass moves through device memory at 16 bits: 89MB",

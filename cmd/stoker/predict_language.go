@@ -183,9 +183,8 @@ func (a *app) trainingStep(t language.Training, s language.TrainingStep) {
 		quantity.About(s.TokenRate.Low), quantity.About(s.TokenRate.High))
 	fmt.Fprintf(a.stdout, "MFU           %s\n", quantity.Percent(s.MFU))
 	fmt.Fprintf(a.stdout, "the step is   %s products, %s tensor links, %s expert links, %s bubble, %s gradients\n",
-		quantity.Percent(s.Compute),
-		quantity.Percent(s.TensorLinks), quantity.Percent(s.ExpertLinks), quantity.Percent(s.Bubble),
-		quantity.Percent(s.Gradients))
+		quantity.Percent(s.Compute), quantity.Percent(s.TensorLinks), quantity.Percent(s.ExpertLinks),
+		quantity.Percent(s.Bubble), quantity.Percent(s.Gradients))
 	fits := ""
 	if s.State > t.GPU.MemoryBytes.Value {
 		fits = ": it does not fit"
@@ -261,9 +260,8 @@ func (a *app) servingRate(s language.Serving, r language.ServingRate) {
 		quantity.About(r.TokenRate.Low), quantity.About(r.TokenRate.High))
 	fmt.Fprintf(a.stdout,
 		"a token is    %s reading weights, %s reading the cache, %s products, %s links, %s launches\n",
-		quantity.Percent(r.Weights),
-		quantity.Percent(r.Cache), quantity.Percent(r.Compute), quantity.Percent(r.Messages),
-		quantity.Percent(r.Launches))
+		quantity.Percent(r.Weights), quantity.Percent(r.Cache), quantity.Percent(r.Compute),
+		quantity.Percent(r.Messages), quantity.Percent(r.Launches))
 	fmt.Fprintf(a.stdout, "memory        %s of %s a GPU\n", quantity.AboutBytes(r.Memory),
 		quantity.AboutBytes(s.GPU.MemoryBytes.Value))
 }

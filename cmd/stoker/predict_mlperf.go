@@ -99,6 +99,5 @@ func (d *described) emulatedStep(a predict.Answer) string {
 	return fmt.Sprintf("MLPerf Storage emulates %s of %s with %s for this batch, this forecast is %s: storage for "+
 		"one is not sized for the other (--mlperf %s asks as the benchmark does)",
 		d.Load.Workload.Title, strings.ToUpper(accelerator), quantity.AboutSeconds(step),
-		quantity.AboutSeconds(forecast),
-		d.Load.Workload.Name)
+		quantity.AboutSeconds(forecast), d.Load.Workload.Name)
 }

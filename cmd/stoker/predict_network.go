@@ -45,8 +45,7 @@ func (f *predictFlags) readOwn(d *described) error {
 	}
 	if own.Family != device.AnyFamily && !slices.Contains(device.Families, own.Family) {
 		return fmt.Errorf("--family %q: expected %s, %s or %s, or leave it out for the whole spread",
-			f.givenText("family"),
-			device.ConvNet, device.Transformer, device.VolumeNet)
+			f.givenText("family"), device.ConvNet, device.Transformer, device.VolumeNet)
 	}
 	flop, _, err := f.value("flops")
 	if err != nil {

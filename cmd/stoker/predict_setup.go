@@ -550,8 +550,7 @@ func softwareOf(text string) (device.Software, error) {
 		return s, nil
 	}
 	return "", fmt.Errorf("--software %q: expected %s, %s, %s or %s, or leave it out for the whole spread", text,
-		all[0],
-		all[1], all[2], all[3])
+		all[0], all[1], all[2], all[3])
 }
 
 // title names what is asked.

@@ -47,8 +47,7 @@ func (g group) takes(s summary) bool {
 	for _, known := range g {
 		ends = max(ends, known.Started+known.Seconds)
 		if len(s.Ranks) == 0 || slices.ContainsFunc(s.Ranks, func(rank int) bool {
-			return slices.Contains(known.Ranks,
-				rank)
+			return slices.Contains(known.Ranks, rank)
 		}) {
 			return false
 		}

@@ -217,8 +217,7 @@ func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport
 	var files []output
 	if f.timeline != "" {
 		files = append(files, output{f.timeline, toOthers, func(w io.Writer) error {
-			return export.Perfetto(w, r.Run,
-				r.Gaps)
+			return export.Perfetto(w, r.Run, r.Gaps)
 		}})
 	}
 	tree := hostTree(f, r)
@@ -231,8 +230,7 @@ func (a *app) traceFiles(ctx context.Context, f traceFlags, r report.TraceReport
 	}
 	if f.pprof != "" {
 		files = append(files, output{f.pprof, toOthers, func(w io.Writer) error {
-			return export.HostPProf(w, r.Run,
-				tree)
+			return export.HostPProf(w, r.Run, tree)
 		}})
 	}
 	if f.output != "" {

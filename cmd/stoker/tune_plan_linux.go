@@ -13,18 +13,7 @@ func (a *app) runHooked(command []string, set map[string]string) error {
 }
 
 func plannedEnvironment(environment []string, set map[string]string) ([]string, error) {
-	files := map[string][]byte{}
-	entries, err := hook.Files.ReadDir(".")
-	for _, entry := range entries {
-		files[entry.Name()], err = hook.Files.ReadFile(entry.Name())
-		if err != nil {
-			break
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	folder, err := hookFolder("plan-hook-", files)
+	folder, err := keepHook("plan-hook-", hook.Files)
 	if err != nil {
 		return nil, err
 	}

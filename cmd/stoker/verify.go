@@ -70,12 +70,11 @@ func sides(args []string, dash int) (before, after []string, err error) {
 		before, after = args[:dash], args[dash:]
 	}
 	if len(before) == 0 || len(after) == 0 {
-		return nil, nil,
-			usageError{hintedError{
-				fmt.Errorf(
-					"verify takes two recordings, BEFORE and AFTER, or several with -- between, got %d", len(args)),
-				"stoker verify A1 A2 -- B1 B2",
-			}}
+		return nil, nil, usageError{hintedError{
+			fmt.Errorf(
+				"verify takes two recordings, BEFORE and AFTER, or several with -- between, got %d", len(args)),
+			"stoker verify A1 A2 -- B1 B2",
+		}}
 	}
 	return before, after, nil
 }
@@ -107,10 +106,9 @@ func (a *app) bothSides(ctx context.Context, first, second []string) (before, af
 			runs[i] = read[0]
 		}
 		if (runs[i].Timeline != nil) != (runs[0].Timeline != nil) {
-			return nil, nil,
-				usageError{fmt.Errorf(
-					"of %s and %s one is a trace, the other a recording of a live run: give files of a kind",
-					files[0], file)}
+			return nil, nil, usageError{fmt.Errorf(
+				"of %s and %s one is a trace, the other a recording of a live run: give files of a kind",
+				files[0], file)}
 		}
 	}
 	return runs[:len(first)], runs[len(first):], nil

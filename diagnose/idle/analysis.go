@@ -330,8 +330,7 @@ func isExchangeName(name string) bool {
 	lower := lowered(name)
 	return recording.ContainsAny(lower, "nccl", "rccl", "oneccl", "msccl", "nvshmem", "deep_ep", "dpsk::ep",
 		"allreduce", "all_reduce", "allgather", "all_gather", "all_to_all", "alltoall", "reduce_scatter",
-		"reducescatter",
-		"sendrecv", "cross_device_reduce", "multimem_") ||
+		"reducescatter", "sendrecv", "cross_device_reduce", "multimem_") ||
 		recording.ContainsAny(lower, "moe") && recording.ContainsAny(lower, "dispatch", "combine") &&
 			recording.ContainsAny(lower, "::ep", "a2a", "intranode", "internode")
 }

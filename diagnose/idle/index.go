@@ -92,9 +92,7 @@ func (a *Analysis) findProcesses() {
 	a.findMains()
 }
 
-func (p *Process) spans(start, end int64) {
-	p.Start, p.End = min(p.Start, start), max(p.End, end)
-}
+func (p *Process) spans(start, end int64) { p.Start, p.End = min(p.Start, start), max(p.End, end) }
 
 // ownerOf is the process that launches most of a device's work; without links the
 // one with its PID and rank, else the only one.

@@ -26,9 +26,8 @@ type Named struct {
 	Bytes []int64 // of what is recorded
 }
 
-// PerStep cuts a device's judged window into its steps. Work counts for the step in
-// which it starts.
-func (a *Analysis) PerStep(d *Device) ([]Part, []Named) {
+// CutSteps cuts a device's judged window into its steps, with what the device did in each.
+func (a *Analysis) CutSteps(d *Device) []Part {
 	parts := []Part{{From: d.From, To: d.To}}
 	if len(d.Steps) > 0 {
 		parts = make([]Part, len(d.Steps))
@@ -36,35 +35,46 @@ func (a *Analysis) PerStep(d *Device) ([]Part, []Named) {
 			parts[i].From, parts[i].To = s.From, s.To
 		}
 	}
-	at := func(ns int64) int {
-		return max(0, sort.Search(len(parts), func(i int) bool { return parts[i].From > ns })-1)
-	}
-	spread := func(from, to int64, add func(p *Part, ns int64)) {
-		for i := at(from); i < len(parts) && from < to; i++ {
-			end := to
-			if i+1 < len(parts) {
-				end = min(to, parts[i].To)
-			}
-			add(&parts[i], max(0, end-from))
-			from = max(from, end)
-		}
-	}
 	a.levels(d, func(level int, from, to int64) {
-		spread(from, to, func(p *Part, ns int64) { p.total[level] += ns })
+		spreadOver(parts, from, to, func(p *Part, ns int64) { p.total[level] += ns })
 	})
-	for s := range a.Slices(d, d.From, d.To) {
-		spread(s.From, s.To, func(p *Part, ns int64) { p.Causes[s.Cause] += ns })
-	}
 	for i := range parts {
 		p := &parts[i]
 		p.Kernel, p.Copy, p.Crossing, p.Communication = apart(p.total)
 		p.Idle = p.To - p.From - p.Kernel - p.Copy - p.Communication
 	}
-	return parts, a.namedWork(d, parts, at)
+	return parts
+}
+
+// PerStep is CutSteps with the causes of idle time and the work of each step. Work counts
+// for the step in which it starts.
+func (a *Analysis) PerStep(d *Device) ([]Part, []Named) {
+	parts := a.CutSteps(d)
+	for s := range a.Slices(d, d.From, d.To) {
+		spreadOver(parts, s.From, s.To, func(p *Part, ns int64) { p.Causes[s.Cause] += ns })
+	}
+	return parts, a.namedWork(d, parts)
+}
+
+// stepAt is the place of the step at an instant.
+func stepAt(parts []Part, ns int64) int {
+	return max(0, sort.Search(len(parts), func(i int) bool { return parts[i].From > ns })-1)
+}
+
+// spreadOver hands each step its part of a time.
+func spreadOver(parts []Part, from, to int64, add func(p *Part, ns int64)) {
+	for i := stepAt(parts, from); i < len(parts) && from < to; i++ {
+		end := to
+		if i+1 < len(parts) {
+			end = min(to, parts[i].To)
+		}
+		add(&parts[i], max(0, end-from))
+		from = max(from, end)
+	}
 }
 
 // namedWork adds up work by name, and counts it in its step.
-func (a *Analysis) namedWork(d *Device, parts []Part, at func(int64) int) []Named {
+func (a *Analysis) namedWork(d *Device, parts []Part) []Named {
 	type key struct {
 		name int32
 		kind recording.WorkKind
@@ -76,7 +86,7 @@ func (a *Analysis) namedWork(d *Device, parts []Part, at func(int64) int) []Name
 		if w.Start[i] < d.From || w.Start[i] >= d.To {
 			continue
 		}
-		step := at(w.Start[i])
+		step := stepAt(parts, w.Start[i])
 		kind := w.Kind[i]
 		if a.IsCollective(i) {
 			kind = recording.Collective

@@ -23,15 +23,14 @@ func (a *Analysis) SumServing(d *Device) []Served {
 		return nil
 	}
 	var out []Served
-	parts, _ := a.PerStep(d)
+	parts := a.CutSteps(d)
 	for i, step := range d.Steps {
 		pass, known := names[step.HostFrom]
 		if !known {
 			continue
 		}
 		at := slices.IndexFunc(out, func(s Served) bool {
-			return s.Phase == pass.Phase &&
-				s.Requests == pass.Requests
+			return s.Phase == pass.Phase && s.Requests == pass.Requests
 		})
 		if at < 0 {
 			at = len(out)

@@ -296,8 +296,7 @@ func (s *gapSweep) emit(p Slice) {
 	}
 	last := &s.pending
 	if last.To == p.From && last.From < last.To && last.Cause == p.Cause && last.Call == p.Call &&
-		last.Thread == p.Thread &&
-		(p.Call >= 0 || last.Frame == p.Frame) {
+		last.Thread == p.Thread && (p.Call >= 0 || last.Frame == p.Frame) {
 		last.To = p.To
 		return
 	}

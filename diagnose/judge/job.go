@@ -188,8 +188,7 @@ func (j *Job) gatherRanks(members []Member) (notes []string) {
 	}
 	if len(j.Missing) > 0 {
 		notes = append(notes, fmt.Sprintf("%s of %d %s in none of these recordings: if all wait for one of them, "+
-			"it cannot be seen here",
-			namesOf(j.Missing), j.World, quantity.Ending(len(j.Missing), "is", "are")))
+			"it cannot be seen here", namesOf(j.Missing), j.World, quantity.Ending(len(j.Missing), "is", "are")))
 	}
 	if len(short) > 0 {
 		notes = append(notes, fmt.Sprintf("%s %s too few steps to be compared", namesOf(short),
@@ -496,8 +495,7 @@ func (j *Job) judgeLate(members []Member, why, compared string, took float64) di
 	}
 	v.Findings = j.replaceRankFinding(v, fmt.Sprintf("%s, and %s came last to input in %d of them. A rank that "+
 		"waits in a collective for a starved one is not itself starved: what it waits for input by itself shows "+
-		"when the late one is mended",
-		compared, j.nameRanks(j.Late), last))
+		"when the late one is mended", compared, j.nameRanks(j.Late), last))
 	return v
 }
 

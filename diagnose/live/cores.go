@@ -100,8 +100,7 @@ func (l filler) askLaunchingLacksCore() diagnose.Quantity {
 	}
 	return q.WithEvidence(waits, "ratio", string(recording.ThreadQueue),
 		"the launching thread waits for a core %s of the time, and no kernel runs %s of the time though "+
-			"input is there",
-		quantity.Percent(waits), quantity.Percent(l.Idle-l.Stall))
+			"input is there", quantity.Percent(waits), quantity.Percent(l.Idle-l.Stall))
 }
 
 // measureLaunchQueue is the share of the time in which the launching thread waits for a core.

@@ -31,8 +31,7 @@ func (l filler) findSlowLink() (diagnose.Finding, bool) {
 	f := diagnose.NewTextFinding(diagnose.FindingSlowLink,
 		fmt.Sprintf("the host link runs at PCIe generation %.0f with %.0f lanes, of generation %d with %d that "+
 			"device and slot can: copies have %s of the rate. Another slot, a reseated card or riser, or a setting "+
-			"of the firmware brings it back",
-			gen, width, g.LinkGen, g.LinkWidth, quantity.Percent(part)))
+			"of the firmware brings it back", gen, width, g.LinkGen, g.LinkWidth, quantity.Percent(part)))
 	return f, true
 }
 

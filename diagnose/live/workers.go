@@ -80,8 +80,7 @@ func (l filler) findTooManyWorkers() (diagnose.Finding, bool) {
 	f := diagnose.NewTextFinding(diagnose.FindingTooManyWorkers,
 		fmt.Sprintf("%d workers share the %s cores that this job may use, and wait for one %s of their time: "+
 			"%d prepare as much, in less memory", k.Workers, quantity.AboutCores(cores),
-			quantity.Percent(k.Split.Queued),
-			enough))
+			quantity.Percent(k.Split.Queued), enough))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.NumWorkers, k.Workers, enough)}
 	return f, true
 }

@@ -172,8 +172,7 @@ func (u *PeakUse) share(t *recording.Timeline, held []int, began int64) {
 		u.Owners = append(u.Owners, *o)
 	}
 	slices.SortFunc(u.Owners, func(a, b Owner) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes),
-			cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
 	})
 }
 

@@ -11,7 +11,7 @@ type matrixProduct struct {
 
 // formula gives the work of an operator from the shapes of its operands. out is
 // the shape of a convolution's result, nil where it is not known.
-type formula func(in []dims, out dims) (matrixProduct, bool)
+type formula func(in []Dims, out Dims) (matrixProduct, bool)
 
 // formulas of operators that multiply matrices, in the order of their arguments
 // in PyTorch's native_functions.yaml. Where one of them calls another, the inner
@@ -52,7 +52,7 @@ var formulas = map[string]formula{
 const backwardAttention = 2.5
 
 // operand is the n-th shape, of at least rank axes; nil where it is not there.
-func operand(in []dims, n, rank int) dims {
+func operand(in []Dims, n, rank int) Dims {
 	if n >= len(in) || len(in[n]) < rank {
 		return nil
 	}
@@ -61,7 +61,7 @@ func operand(in []dims, n, rank int) dims {
 
 // matmul is [..., m, k] x [..., k, n].
 func matmul(a, b int) formula {
-	return func(in []dims, _ dims) (matrixProduct, bool) {
+	return func(in []Dims, _ Dims) (matrixProduct, bool) {
 		x, y := operand(in, a, 2), operand(in, b, 2)
 		if x == nil || y == nil || len(x) != len(y) || x[len(x)-1] != y[len(y)-2] {
 			return matrixProduct{}, false
@@ -73,7 +73,7 @@ func matmul(a, b int) formula {
 }
 
 // linear is [..., k] x [n, k] transposed.
-func linear(in []dims, _ dims) (matrixProduct, bool) {
+func linear(in []Dims, _ Dims) (matrixProduct, bool) {
 	x, w := operand(in, 0, 1), operand(in, 1, 2)
 	if x == nil || w == nil || x[len(x)-1] != w[1] {
 		return matrixProduct{}, false
@@ -84,22 +84,21 @@ func linear(in []dims, _ dims) (matrixProduct, bool) {
 
 // convolution needs the shape of the result: strides are no operand shapes.
 func convolution(input, weight int) formula {
-	return func(in []dims, out dims) (matrixProduct, bool) {
+	return func(in []Dims, out Dims) (matrixProduct, bool) {
 		x, w := operand(in, input, 3), operand(in, weight, 3)
 		if x == nil || w == nil || out == nil || len(out) != len(w) || out[1] != w[0] {
 			return matrixProduct{}, false
 		}
 		return matrixProduct{
-				2 * out.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.size(),
-				input,
-			},
-			true
+			2 * out.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.size(),
+			input,
+		}, true
 	}
 }
 
 // transposed is a convolution from the result's side: each input element meets
 // each weight of its channel.
-func transposed(in []dims, out dims) (matrixProduct, bool) {
+func transposed(in []Dims, out Dims) (matrixProduct, bool) {
 	x, w := operand(in, 0, 4), operand(in, 1, 4)
 	if x == nil || w == nil || x[1] != w[0] {
 		return matrixProduct{}, false
@@ -107,7 +106,7 @@ func transposed(in []dims, out dims) (matrixProduct, bool) {
 	return matrixProduct{2 * x.size() * w.size() / max(1, float64(w[0])), x.size() + w.size() + out.sizeOr(x), 0}, true
 }
 
-func (d dims) sizeOr(other dims) float64 {
+func (d Dims) sizeOr(other Dims) float64 {
 	if d == nil {
 		return other.size()
 	}
@@ -118,23 +117,22 @@ func (d dims) sizeOr(other dims) float64 {
 // weight's. (A network's first layer needs only the latter; the mask that says so
 // is no operand shape, so its work is counted double.)
 func gradients(input, weight, result int) formula {
-	return func(in []dims, _ dims) (matrixProduct, bool) {
+	return func(in []Dims, _ Dims) (matrixProduct, bool) {
 		x, w, g := operand(in, input, 3), operand(in, weight, 3), operand(in, result, 3)
 		if x == nil || w == nil || g == nil || len(g) != len(w) || g[1] != w[0] {
 			return matrixProduct{}, false
 		}
 		return matrixProduct{
-				4 * g.size() * w.size() / max(1, float64(w[0])), 2 * (x.size() + w.size() + g.size()),
-				input,
-			},
-			true
+			4 * g.size() * w.size() / max(1, float64(w[0])), 2 * (x.size() + w.size() + g.size()),
+			input,
+		}, true
 	}
 }
 
 // attention over [batch, heads, length, width]; all of the scores, as nothing in
 // the shapes tells that half of them are masked.
 func attention(q, k, v int, times float64) formula {
-	return func(in []dims, _ dims) (matrixProduct, bool) {
+	return func(in []Dims, _ Dims) (matrixProduct, bool) {
 		x, y, z := operand(in, q, 4), operand(in, k, 4), operand(in, v, 4)
 		if x == nil || y == nil || z == nil || x[3] != y[3] || y[2] != z[2] {
 			return matrixProduct{}, false

@@ -76,8 +76,7 @@ func GroupKernels(t *recording.Timeline, d *idle.Device, by Grouping) []Group {
 		out = append(out, *group)
 	}
 	slices.SortFunc(out, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(b.Time, a.Time),
-			cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name))
 	})
 	return out
 }

@@ -238,13 +238,13 @@ func TestParseShapes(t *testing.T) {
 		"[[],[1]]":                       "[[] [1]]",
 		"[[[2,3],[4,5]],[7]]":            "[[] [7]]", // a list of tensors has no shape of its own
 	} {
-		got, ok := parseShapes(text)
+		got, ok := ParseShapes(text)
 		if !ok || fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, %v; want %s", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"[[1", "]", "[[a]]", "[[99999999999999999999]]", "[[-1]]"} {
-		if got, ok := parseShapes(text); ok {
+		if got, ok := ParseShapes(text); ok {
 			t.Errorf("%s is read as %v", text, got)
 		}
 	}
@@ -254,9 +254,9 @@ func FuzzParseShapes(f *testing.F) {
 	f.Add("[[32,3,224,224],[64,3,7,7],[]]")
 	f.Add("[[[2,3],[4,5]],[7]]")
 	f.Fuzz(func(t *testing.T, text string) {
-		shapes, _ := parseShapes(text)
+		shapes, _ := ParseShapes(text)
 		for _, formula := range formulas {
-			if p, ok := formula(shapes, dims{1, 2, 3, 4}); ok && (math.IsNaN(p.flop) || p.flop < 0) {
+			if p, ok := formula(shapes, Dims{1, 2, 3, 4}); ok && (math.IsNaN(p.flop) || p.flop < 0) {
 				t.Errorf("%q: %+v", text, p)
 			}
 		}
@@ -266,7 +266,7 @@ func FuzzParseShapes(f *testing.F) {
 func TestFormulas(t *testing.T) {
 	for _, c := range []struct {
 		name, shapes string
-		out          dims
+		out          Dims
 		flop         float64
 		elements     float64
 	}{
@@ -275,13 +275,13 @@ func TestFormulas(t *testing.T) {
 		{"aten::bmm", "[[5,2,3],[5,3,4]]", nil, 240, 30 + 60 + 40},
 		{"aten::linear", "[[7,2,3],[4,3],[4]]", nil, 336, 42 + 12 + 56},
 		// One image of 3 x 4 x 4, two filters of 3 x 3: 2 x 2 x 2 results of 27 products.
-		{"aten::convolution", "[[1,3,4,4],[2,3,3,3]]", dims{1, 2, 2, 2}, 2 * 8 * 27, 48 + 54 + 8},
+		{"aten::convolution", "[[1,3,4,4],[2,3,3,3]]", Dims{1, 2, 2, 2}, 2 * 8 * 27, 48 + 54 + 8},
 		{"aten::convolution_backward", "[[1,2,2,2],[1,3,4,4],[2,3,3,3]]", nil, 4 * 8 * 27, 2 * (48 + 54 + 8)},
 		// In two groups each result is of half the channels.
-		{"aten::convolution", "[[1,4,4,4],[2,2,3,3]]", dims{1, 2, 2, 2}, 2 * 8 * 18, 64 + 36 + 8},
+		{"aten::convolution", "[[1,4,4,4],[2,2,3,3]]", Dims{1, 2, 2, 2}, 2 * 8 * 18, 64 + 36 + 8},
 		{"aten::_scaled_dot_product_flash_attention", "[[1,2,5,8],[1,2,7,8],[1,2,7,8]]", nil, 4 * 2 * 5 * 7 * 8, 80 + 112 + 112 + 80},
 	} {
-		in, _ := parseShapes(c.shapes)
+		in, _ := ParseShapes(c.shapes)
 		p, ok := formulas[c.name](in, c.out)
 		if !ok || p.flop != c.flop || p.elements != c.elements {
 			t.Errorf("%s %s: %+v, %v; want %g FLOP, %g elements", c.name, c.shapes, p, ok, c.flop, c.elements)
@@ -291,7 +291,7 @@ func TestFormulas(t *testing.T) {
 		"aten::mm": "[[2,3],[4,4]]", "aten::linear": "[[2],[]]", "aten::convolution": "[[1,3,4,4],[2,3,3,3]]", // no result's shape
 		"aten::bmm": "[]", "aten::convolution_backward": "[[],[1,3,4,4],[2,3,3,3]]",
 	} {
-		in, _ := parseShapes(shapes)
+		in, _ := ParseShapes(shapes)
 		if p, ok := formulas[name](in, nil); ok {
 			t.Errorf("%s %s: %+v, want none", name, shapes, p)
 		}

@@ -107,7 +107,7 @@ func (m *matrixWork) products() {
 	for i, name := range t.Names {
 		known[i] = formulas[name]
 	}
-	shapes := map[int32][]dims{}
+	shapes := map[int32][]Dims{}
 	results := m.results(known, shapes)
 	inner := make([]bool, len(t.Host.Start))
 	for _, call := range slices.Backward(m.order) {
@@ -122,7 +122,7 @@ func (m *matrixWork) products() {
 	}
 }
 
-func (m *matrixWork) addCall(call int32, f formula, in []dims, results map[int32]dims) bool {
+func (m *matrixWork) addCall(call int32, f formula, in []Dims, results map[int32]Dims) bool {
 	h := &m.t.Host
 	p, ok := f(in, results[call])
 	if !ok || !(p.flop > 0) {
@@ -141,14 +141,14 @@ func (m *matrixWork) addCall(call int32, f formula, in []dims, results map[int32
 }
 
 // shapes parses each recorded text once.
-func (m *matrixWork) shapes(known map[int32][]dims, call int32) []dims {
+func (m *matrixWork) shapes(known map[int32][]Dims, call int32) []Dims {
 	id := m.t.Host.Shapes[call]
 	if id < 0 {
 		return nil
 	}
 	in, found := known[id]
 	if !found {
-		in, _ = parseShapes(m.t.Names[id])
+		in, _ = ParseShapes(m.t.Names[id])
 		known[id] = in
 	}
 	return in
@@ -157,9 +157,9 @@ func (m *matrixWork) shapes(known map[int32][]dims, call int32) []dims {
 // results are shapes of convolutions' results by the shapes of their operands, as
 // the backward pass tells them: its operands are the result's gradient, the
 // input and the weight.
-func (m *matrixWork) results(known []formula, shapes map[int32][]dims) map[int32]dims {
+func (m *matrixWork) results(known []formula, shapes map[int32][]Dims) map[int32]Dims {
 	h := &m.t.Host
-	byOperands := map[string]dims{}
+	byOperands := map[string]Dims{}
 	for call := range h.Start {
 		if known[h.Name[call]] == nil || m.t.Names[h.Name[call]] != "aten::convolution_backward" {
 			continue
@@ -169,7 +169,7 @@ func (m *matrixWork) results(known []formula, shapes map[int32][]dims) map[int32
 		}
 	}
 	next := m.following()
-	out := map[int32]dims{}
+	out := map[int32]Dims{}
 	for call := range h.Start {
 		if known[h.Name[call]] == nil || !convolves(m.t.Names[h.Name[call]]) {
 			continue
@@ -210,7 +210,7 @@ const lookAhead = 32
 // taken is the first operand of the next operator that has as many images as the
 // convolution's input and as many channels as its weight makes: in practice the
 // bias, norm or activation that takes the result.
-func (m *matrixWork) taken(call int32, in []dims, next []int32, shapes map[int32][]dims) dims {
+func (m *matrixWork) taken(call int32, in []Dims, next []int32, shapes map[int32][]Dims) Dims {
 	x, w := in[0], in[1]
 	if len(x) < 3 || len(w) != len(x) {
 		return nil
@@ -234,7 +234,7 @@ func (m *matrixWork) taken(call int32, in []dims, next []int32, shapes map[int32
 
 // smaller reports whether a result can come from an input: no axis grows by more
 // than the kernel is wide.
-func smaller(out, in, weight dims) bool {
+func smaller(out, in, weight Dims) bool {
 	for i := 2; i < len(out); i++ {
 		if out[i] > in[i]+weight[i] {
 			return false

@@ -7,14 +7,14 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// dims is the shape of one operand; nil where it is none, or a list of tensors.
-type dims []int64
+// Dims is the shape of one operand; nil where it is none, or a list of tensors.
+type Dims []int64
 
-// parseShapes reads "[[32,3,224,224],[64,3,7,7],[]]" as the profiler wrote it. What
+// ParseShapes reads "[[32,3,224,224],[64,3,7,7],[]]" as the profiler wrote it. What
 // cannot be read is left out: ok is false.
-func parseShapes(s string) (shapes []dims, ok bool) {
+func ParseShapes(s string) (shapes []Dims, ok bool) {
 	depth, number, digits := 0, int64(0), false
-	var current dims
+	var current Dims
 	nested := false
 	end := func() bool {
 		if digits {
@@ -29,7 +29,7 @@ func parseShapes(s string) (shapes []dims, ok bool) {
 			depth++
 			nested = nested || depth > 2
 			if depth == 2 {
-				current, nested = dims{}, false
+				current, nested = Dims{}, false
 			}
 		case c == ']':
 			if !end() {
@@ -69,7 +69,7 @@ const (
 )
 
 // size is the number of elements.
-func (d dims) size() float64 {
+func (d Dims) size() float64 {
 	n := 1.0
 	for _, v := range d {
 		n *= float64(v)

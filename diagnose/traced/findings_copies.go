@@ -82,8 +82,7 @@ func (t *filler) findDeviceCopies() (diagnose.Finding, bool) {
 		"move what is on the device already",
 		quantity.Percent(t.d.Share(in.Alone)), float64(in.Count)/t.countSteps())
 	f.Advice = "look for .contiguous(), .clone(), cat and index_copy_ around the place: write results at once to the " +
-		"place that " +
-		"needs them (out=, a slice of a buffer made once)"
+		"place that needs them (out=, a slice of a buffer made once)"
 	return f, true
 }
 
@@ -114,8 +113,7 @@ func (t *filler) findLinkLimited() (diagnose.Finding, bool) {
 	t.weigh(&f, down.Alone)
 	t.locateWork(&f, down.Largest)
 	f.Text = fmt.Sprintf("copies alone take %s of the window at %s, which is what the link can do: fewer bytes "+
-		"help, nothing else",
-		quantity.Percent(t.d.Share(down.Alone)), quantity.AboutRate(down.Rate()))
+		"help, nothing else", quantity.Percent(t.d.Share(down.Alone)), quantity.AboutRate(down.Rate()))
 	f.Advice = "send images as uint8 and normalise on the device (a quarter of float32), ids as int32, or keep the " +
 		"data on the device"
 	return f, true

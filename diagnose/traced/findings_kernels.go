@@ -5,12 +5,12 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -42,8 +42,7 @@ func (t *filler) findElementwiseChains() (diagnose.Finding, bool) {
 		"%d times two and more elementwise kernels follow each other on a stream (up to %d), %s in all: each "+
 		"writes what the next one reads. One kernel for m moves 2/(m+1) of the bytes (d = a + b + c: 2/3), about %s",
 		quantity.Percent(share), quantity.Percent(float64(k.Family[idle.Elementwise])/float64(max(1, k.Time))),
-		k.Chains,
-		k.Longest, quantity.AboutSeconds(toSeconds(k.Chained)), quantity.AboutSeconds(k.Fused/1e9))
+		k.Chains, k.Longest, quantity.AboutSeconds(toSeconds(k.Chained)), quantity.AboutSeconds(k.Fused/1e9))
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "default")}
 	f.Advice = "model = torch.compile(model)" + t.nameReadyKernels()
 	return f, true
@@ -186,8 +185,7 @@ func (t *filler) findUnalignedShapes() (diagnose.Finding, bool) {
 			quantity.Percent(measureWaste(most.dim)))
 	}
 	f.Text = fmt.Sprintf("%s of the FLOP of matrix products have a dimension of %d, no multiple of %d (such "+
-		"as %s %s): %s",
-		quantity.Percent(most.flop/all), most.dim, most.of, t.t.Names[h.Name[most.call]],
+		"as %s %s): %s", quantity.Percent(most.flop/all), most.dim, most.of, t.t.Names[h.Name[most.call]],
 		t.t.Names[h.Shapes[most.call]], why)
 	f.Advice = fmt.Sprintf("pad %d to %d (a multiple of 64, 8 is the least): hidden sizes, vocabulary, channels",
 		most.dim, padUp(most.dim))
@@ -262,16 +260,16 @@ func missedMultiple(dim int) int {
 // the channels of a convolution. How many rows there are, a batch or a sequence, moves
 // no row off its place.
 func unevenIn(shapes string, places [2]int, conv bool) (bad []int, flop float64) {
-	lists := parseShapes(shapes)
+	lists, _ := operators.ParseShapes(shapes)
 	flop = 1
 	for i, place := range places {
 		if place >= len(lists) || len(lists[place]) < 2 {
 			return nil, 0
 		}
 		dims := lists[place]
-		row := dims[len(dims)-1]
+		row := int(dims[len(dims)-1])
 		if conv {
-			row = dims[1-i] // channels that come in, and those that go out
+			row = int(dims[1-i]) // channels that come in, and those that go out
 		}
 		if missedMultiple(row) > 0 && !slices.Contains(bad, row) {
 			bad = append(bad, row)
@@ -285,41 +283,6 @@ func unevenIn(shapes string, places [2]int, conv bool) (bad []int, flop float64)
 		}
 	}
 	return bad, flop
-}
-
-// parseShapes reads "[[32,3,224,224],[64,3,7,7],[]]"; what is no list of whole
-// numbers reads as an empty one. Lists within lists count as one operand.
-func parseShapes(text string) [][]int {
-	var out [][]int
-	depth, number := 0, ""
-	take := func() {
-		if n, err := strconv.Atoi(number); err == nil && depth == 2 && len(out) > 0 {
-			out[len(out)-1] = append(out[len(out)-1], n)
-		}
-		number = ""
-	}
-	for _, r := range text {
-		switch r {
-		case '[':
-			take()
-			depth++
-			if depth == 2 {
-				out = append(out, nil)
-			}
-		case ']':
-			take()
-			depth--
-		case ',':
-			take()
-			if depth == 1 {
-				continue
-			}
-		case ' ':
-		default:
-			number += string(r)
-		}
-	}
-	return out
 }
 
 // describeFamilies says which kinds of kernels the time goes into.

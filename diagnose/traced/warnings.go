@@ -74,7 +74,7 @@ func (t *filler) describeOneStep() string {
 	if len(t.d.Steps) < fewToJudge || t.d.Share(t.d.Idle) < diagnose.LaunchTrigger {
 		return ""
 	}
-	parts, _ := t.all.PerStep(t.d)
+	parts := t.all.CutSteps(t.d)
 	most, all := 0, int64(0)
 	lengths := make([]float64, len(parts))
 	for i, p := range parts {

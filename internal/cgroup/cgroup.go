@@ -228,9 +228,7 @@ func (g *Groups) FreeThreads() float64 {
 }
 
 // DiskLimit is the smallest limit on bytes read per second; 0: none.
-func (g *Groups) DiskLimit() float64 {
-	return g.diskLimit("blkio.throttle.read_bps_device", "rbps=")
-}
+func (g *Groups) DiskLimit() float64 { return g.diskLimit("blkio.throttle.read_bps_device", "rbps=") }
 
 // ReadsLimit is the smallest limit on read requests per second; 0: none.
 func (g *Groups) ReadsLimit() float64 {

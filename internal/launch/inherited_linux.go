@@ -75,9 +75,7 @@ func Passed(f *os.File) *os.File {
 }
 
 // Standard are our standard streams as a command is to have them.
-func Standard() []*os.File {
-	return []*os.File{Passed(os.Stdin), Passed(os.Stdout), Passed(os.Stderr)}
-}
+func Standard() []*os.File { return []*os.File{Passed(os.Stdin), Passed(os.Stdout), Passed(os.Stderr)} }
 
 // setIgnored ignores signals without a word to Go's runtime. A program that takes our
 // place keeps what is ignored.

@@ -62,8 +62,7 @@ type shape struct {
 func plain(text string) shape {
 	return shape{text, func(name, value string) []string {
 		fill := strings.NewReplacer("NAME", strings.ToUpper(name), "name", name, "na-me",
-			strings.ReplaceAll(name, "_", "-"),
-			"naMe", camel(name), "VALUE", value)
+			strings.ReplaceAll(name, "_", "-"), "naMe", camel(name), "VALUE", value)
 		var command []string
 		for i, part := range strings.Split(text, "|") {
 			words := strings.Fields(part)

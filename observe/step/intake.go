@@ -294,8 +294,7 @@ func (in *Intake) find(pid, loader int) *recording.Loader {
 func (in *Intake) addStep(p *Process, own int, r *hookRecord, now float64) bool {
 	start, wait, period := float64(r.T-in.base)/1e9, toDuration(r.W), toDuration(r.P)
 	if r.N < 0 || r.N > maxN || r.Loader < recording.OwnLoop || r.Loader > maxN || r.Iter < 0 || r.Iter > maxN ||
-		math.IsNaN(wait) || math.IsNaN(period) ||
-		start > now+1 || start < -maxSpan {
+		math.IsNaN(wait) || math.IsNaN(period) || start > now+1 || start < -maxSpan {
 		return false
 	}
 	s := recording.Step{

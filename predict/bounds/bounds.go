@@ -20,14 +20,10 @@ const (
 )
 
 // PickCost picks from an interval of costs: the optimist takes the low end.
-func (v View) PickCost(i stoker.Interval) float64 {
-	return [...]float64{i.Low, i.Point, i.High}[v]
-}
+func (v View) PickCost(i stoker.Interval) float64 { return [...]float64{i.Low, i.Point, i.High}[v] }
 
 // Gain picks from an interval of what saves time: the optimist takes the high end.
-func (v View) Gain(i stoker.Interval) float64 {
-	return [...]float64{i.High, i.Point, i.Low}[v]
-}
+func (v View) Gain(i stoker.Interval) float64 { return [...]float64{i.High, i.Point, i.Low}[v] }
 
 // independent is how far a view goes towards the end of an unknown that is one of
 // several of similar size: three that are independent of each other add up to the

@@ -126,13 +126,9 @@ func (m Model) cacheSize(context float64) float64 {
 }
 
 // FindModel returns the model of that name or alias; case and punctuation do not count.
-func FindModel(name string) (Model, bool) {
-	return spelling.Find(name, Models, Model.names)
-}
+func FindModel(name string) (Model, bool) { return spelling.Find(name, Models, Model.names) }
 
 // NearestModels returns the names of the models that are spelled most like name.
-func NearestModels(name string) []string {
-	return spelling.Nearest(name, Models, Model.names)
-}
+func NearestModels(name string) []string { return spelling.Nearest(name, Models, Model.names) }
 
 func (m Model) names() []string { return append([]string{m.Name, m.Title}, m.Aliases...) }

@@ -132,9 +132,7 @@ func (s Serving) cacheOf(context float64) float64 {
 }
 
 // room is what weights leave for caches, bytes of all GPUs.
-func (s Serving) room() float64 {
-	return s.Tensor*memoryUsed*s.GPU.MemoryBytes.Value - s.weights()
-}
+func (s Serving) room() float64 { return s.Tensor*memoryUsed*s.GPU.MemoryBytes.Value - s.weights() }
 
 func (s Serving) validate() error {
 	for _, f := range []struct {

@@ -20,9 +20,7 @@ type loader struct {
 // defaultAhead is PyTorch's prefetch_factor.
 const defaultAhead = 2
 
-func (l *loader) startEpoch() {
-	l.finished, l.returned, l.next = l.finished[:0], l.returned[:0], 0
-}
+func (l *loader) startEpoch() { l.finished, l.returned, l.next = l.finished[:0], l.returned[:0], 0 }
 
 // takeBatch is when the next batch is ready, for a loop that asks at an instant. The
 // workers begin evenly spread, as they run after a while, and as far ahead as one

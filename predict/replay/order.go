@@ -146,8 +146,7 @@ func (t *Trace) arrange() {
 		}
 	}
 	slices.SortFunc(ends, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(t.items[a].end, t.items[b].end),
-			cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(t.items[a].end, t.items[b].end), cmp.Compare(a, b))
 	})
 	begun := make([]int32, len(t.works))
 	for i := range begun {

@@ -26,9 +26,7 @@ func (t *Trace) loadingShare() float64 {
 	return float64(sum) / float64(max(1, last.to-first.from))
 }
 
-func (t *Trace) isJudged(step int32) bool {
-	return int(step) >= t.judged[0] && int(step) < t.judged[1]
-}
+func (t *Trace) isJudged(step int32) bool { return int(step) >= t.judged[0] && int(step) < t.judged[1] }
 
 // endsCopyIn reports whether an item waits for the copy to the device before it.
 func (t *Trace) endsCopyIn(it *item) bool {
@@ -36,9 +34,7 @@ func (t *Trace) endsCopyIn(it *item) bool {
 }
 
 // recordedStep is a judged step as recorded, nanoseconds.
-func (t *Trace) recordedStep() float64 {
-	return t.typical(t.recorded().stepTimes())
-}
+func (t *Trace) recordedStep() float64 { return t.typical(t.recorded().stepTimes()) }
 
 // recorded is a play whose times are the recorded ones.
 func (t *Trace) recorded() *play {

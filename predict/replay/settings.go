@@ -121,8 +121,7 @@ var readings = map[stoker.Setting]editReader{
 		return Edit{Batch: n}, ok && n <= 1024
 	}, "a multiple such as 2x: a trace does not tell the batch size"},
 	stoker.Precision: {func(v any) (Edit, bool) {
-		return Edit{Half: true},
-			v == "bf16" || v == "fp16" || v == "half"
+		return Edit{Half: true}, v == "bf16" || v == "fp16" || v == "half"
 	}, "bf16 or fp16"},
 	stoker.Compile:   {func(v any) (Edit, bool) { return Edit{Fused: true, Graphs: v != "default"}, v != "" }, ""},
 	stoker.Allocator: {func(any) (Edit, bool) { return Edit{NoAllocator: true}, true }, ""},

@@ -55,8 +55,7 @@ func (TransformationModel) Solve(batchSize quantity.Count, sampleSize quantity.B
 	}
 	if math.IsInf(t.SlowdownFactor, 0) || math.IsInf(float64(step), 0) || math.IsNaN(float64(step)) {
 		return Transformation{}, fmt.Errorf("batch size %s of %s at %s against a step of %s: the figures lie too "+
-			"far apart to compare",
-			batchSize, sampleSize, cpuThroughput, acceleratorStepTime)
+			"far apart to compare", batchSize, sampleSize, cpuThroughput, acceleratorStepTime)
 	}
 	return t, nil
 }

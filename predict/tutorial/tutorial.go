@@ -151,8 +151,7 @@ func asPrinted(batch float64) quantity.Seconds {
 func (e estimates) oneBatch() Lesson {
 	t := taught(256, taughtSample, taughtCPU)
 	lines := e.fourFigures("", 256, 8, t, [4]string{"11.74 ms", "64.00 ms", "18.3 %", "5.45x"})
-	bound := wordLine("binding", "the CPU", nameBound(t),
-		e.binding(256, 8), e.whyUse())
+	bound := wordLine("binding", "the CPU", nameBound(t), e.binding(256, 8), e.whyUse())
 	launch := follows(figureLine("launching in the step", "5.00 ms", taughtLayers*taughtLayerTime*1e3, "ms",
 		fmt.Sprintf("0 ms at this batch: launches take up to %s (V100, inference, batch 1) and run ahead; batch "+
 			"32 takes %s, not the sum", milli(inferred1), milli(inferred32)),
@@ -166,8 +165,7 @@ func (e estimates) oneBatch() Lesson {
 }
 
 // fourFigures are step, transform time, utilisation and slowdown of one setting.
-func (e estimates) fourFigures(prefix string, batch, workers float64, t Transformation,
-	published [4]string,
+func (e estimates) fourFigures(prefix string, batch, workers float64, t Transformation, published [4]string,
 ) []LessonLine {
 	return []LessonLine{
 		figureLine(prefix+"accelerator step", published[0], 1e3*float64(t.AcceleratorStepTime), "ms", e.ours(batch),
@@ -204,8 +202,7 @@ func (e estimates) storageCheck() Lesson {
 	supply.Differs = true
 	use := wordLine("storage utilisation", "inf %", percentOr(without.Utilization),
 		fmt.Sprintf("%s of one NVMe drive of %s; with the tutorial's demand %s", likelyOf(share, percent), drive,
-			percent(with.Utilization)),
-		"without a supply there is no share of it")
+			percent(with.Utilization)), "without a supply there is no share of it")
 	use.Differs = true
 	stalled := wordLine("stalled by storage", "True", string(without.IsStalled),
 		fmt.Sprintf("no; with the tutorial's own demand on one NVMe drive %s", with.IsStalled),
@@ -326,11 +323,10 @@ func (e estimates) exercise2() Lesson {
 		follows(figureLine("workers' worth at batch 256", "436.1", worth, "",
 			fmt.Sprintf("%s: %s images/s over the tutorial's %.0f per worker", likelyOf(ours, oneDigit),
 				likelyOf(e.taken(256), thousands), images), whyStep)),
-		follows(figureLine("workers at batch 256", "437", math.Ceil(worth), "",
-			likelyOf(stoker.Interval{
-				Low: math.Ceil(ours.Low), Point: math.Ceil(ours.Point),
-				High: math.Ceil(ours.High),
-			}, thousands),
+		follows(figureLine("workers at batch 256", "437", math.Ceil(worth), "", likelyOf(stoker.Interval{
+			Low: math.Ceil(ours.Low), Point: math.Ceil(ours.Point),
+			High: math.Ceil(ours.High),
+		}, thousands),
 			fmt.Sprintf("from the step as it is printed, 11.74 ms; from the unrounded one it is %.1f, a reminder "+
 				"that a worker more or less is below the error of any such model", exact))),
 	}}

@@ -2,7 +2,10 @@
 // It only carries the files into the binary.
 package hook
 
-import "embed"
+import (
+	"embed"
+	"io/fs"
+)
 
 var (
 	// Files are the start-up hook of observe and tune: Python files in a folder
@@ -13,13 +16,17 @@ var (
 	//go:embed *.py
 	Files embed.FS
 
-	// Feed is the sitecustomize.py of `stoker feed -- CMD`.
-	//
 	//go:embed feed/sitecustomize.py
-	Feed []byte
+	feed embed.FS
 
 	// Patch is the script that finds a call in another script's syntax tree.
 	//
 	//go:embed patch/patch.py
 	Patch string
 )
+
+// Feed is the folder of the sitecustomize.py of `stoker feed -- CMD`.
+func Feed() fs.FS {
+	folder, _ := fs.Sub(feed, "feed") // fails for a name that is none
+	return folder
+}

@@ -84,8 +84,7 @@ func (p *document) trials(all []Tried) {
 		}
 		if achieved := rangeOf(t.Achieved, most); achieved != nil {
 			c.Worth = "promised " + quantity.Factor(t.Promised) +
-				", achieved by itself " + quantity.Factor(t.Achieved) +
-				", " + verdict
+				", achieved by itself " + quantity.Factor(t.Achieved) + ", " + verdict
 			if c.Range != nil {
 				c.Range.Achieved = achieved.Point
 			}

@@ -49,11 +49,7 @@ func (p *page) promised(o verify.TraceOutcome) {
 	}
 	p.writeSide("achieved", quantity.Factor(*o.Speedup)+". What was promised before, if that is what was changed:")
 	for _, f := range o.Promises {
-		var changes []string
-		for _, c := range f.Changes {
-			changes = append(changes, report.SayChange(c))
-		}
-		name := strings.Join(changes, ", ")
+		name := report.SayAllChanges(f.Changes)
 		if name == "" {
 			name = f.Fix
 		}

@@ -59,8 +59,7 @@ func shownRanks(j judge.Job) []int {
 		return all
 	}
 	slices.SortStableFunc(all, func(a, b int) int {
-		return cmp.Compare(j.Ranks[b].InputWait(),
-			j.Ranks[a].InputWait())
+		return cmp.Compare(j.Ranks[b].InputWait(), j.Ranks[a].InputWait())
 	})
 	return all[:report.WorstFew]
 }

@@ -44,14 +44,12 @@ func (p *page) drawLanes(r report.TraceReport) {
 		what = fmt.Sprintf("the step with most idle time (number %d)", l.Step)
 	}
 	p.wrapped("", "  ", fmt.Sprintf("%s, %.3f to %.3f ms, %s a column", p.bold(what), float64(l.From)/1e6,
-		float64(l.To)/1e6,
-		report.FormatSpan((l.To-l.From)/int64(len(l.Device)))))
+		float64(l.To)/1e6, report.FormatSpan((l.To-l.From)/int64(len(l.Device)))))
 	upper := cells(len(l.Device), func(i int) (string, string) {
 		return report.DeviceLetters[l.Device[i]].Letter, report.DeviceLetters[l.Device[i]].Colour
 	})
 	lower := cells(len(l.Host), func(i int) (string, string) {
-		return causeLetters[l.Host[i]].letter,
-			causeLetters[l.Host[i]].colour
+		return causeLetters[l.Host[i]].letter, causeLetters[l.Host[i]].colour
 	})
 	fmt.Fprintf(&p.b, "  device  %s\n  host    %s\n", p.coloured(upper), p.coloured(lower))
 	p.wrapped("          ", "          ", p.legend(l))

@@ -50,12 +50,8 @@ func (p *page) outcomeHeadline(o verify.Outcome) {
 }
 
 func (p *page) sides(o verify.Outcome) {
-	var changes []string
-	for _, c := range o.Changes {
-		changes = append(changes, report.SayChange(c))
-	}
-	if len(changes) > 0 {
-		p.writeSide("changed", strings.Join(changes, ", "))
+	if len(o.Changes) > 0 {
+		p.writeSide("changed", report.SayAllChanges(o.Changes))
 	}
 	if o.Before.Throughput != nil && o.After.Throughput != nil {
 		p.writeSide("throughput", quantity.About(o.Before.Throughput.Mean.Point)+" -> "+

@@ -217,11 +217,7 @@ func setText(f diagnose.Finding) string {
 	if f.Advice != "" {
 		return f.Advice
 	}
-	var changes []string
-	for _, c := range f.Settings {
-		changes = append(changes, report.SayChange(c))
-	}
-	return strings.Join(changes, ", ")
+	return report.SayAllChanges(f.Settings)
 }
 
 // worthShowing is the share of the window below which a finding is not shown unless it

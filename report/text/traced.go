@@ -22,8 +22,7 @@ func (p *page) beside(v diagnose.Verdict) section {
 	}
 	if t.HostOnly {
 		s.add(important, func(p *page) {
-			p.wrapped("  ", "  ",
-				"no work of a device was recorded: operators on the CPU alone")
+			p.wrapped("  ", "  ", "no work of a device was recorded: operators on the CPU alone")
 		})
 		return s
 	}
@@ -35,8 +34,7 @@ func (p *page) beside(v diagnose.Verdict) section {
 		p.wrapped("  ", "  ", says)
 		p.writeRow("device", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
 			quantity.Percent(t.Shares.Kernel), quantity.Percent(t.Shares.Copy),
-			quantity.Percent(t.Shares.Communication),
-			quantity.Percent(t.Shares.Idle)))
+			quantity.Percent(t.Shares.Communication), quantity.Percent(t.Shares.Idle)))
 		if words := causeWords(v.Causes); words != "" {
 			p.writeRow("idle", words)
 		}

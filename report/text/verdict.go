@@ -170,8 +170,7 @@ func (p *page) findings(v diagnose.Verdict) section {
 func (p *page) notes(notes []string) section {
 	s := section{title: "notes"}
 	told := slices.DeleteFunc(slices.Clone(notes), func(text string) bool {
-		return strings.HasSuffix(text,
-			diagnose.StillShort)
+		return strings.HasSuffix(text, diagnose.StillShort)
 	})
 	s.list(important, shownNotes, shortened(told))
 	return s
@@ -202,9 +201,8 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 		row(always, "device", "no GPU was seen")
 	} else {
 		row(always, "device", fmt.Sprintf("busy %s, %sidle %s, waiting for input %s%s%s",
-			quantity.Percent(v.Shares.Kernel), alone(v.Shares),
-			quantity.Percent(v.Idle), quantity.Percent(v.Stall), report.DescribeSource(v.StallSource),
-			unexplainedText(v)))
+			quantity.Percent(v.Shares.Kernel), alone(v.Shares), quantity.Percent(v.Idle), quantity.Percent(v.Stall),
+			report.DescribeSource(v.StallSource), unexplainedText(v)))
 	}
 	if v.HasSteps {
 		row(always, "step", fmt.Sprintf("%s (median %s)%s%s", quantity.AboutSeconds(v.Costs.Step),
@@ -337,11 +335,10 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 		}
 		if law := plan.Law; law != nil && math.Abs(law.Residual()-1) > wellExplained {
 			s.add(detail, func(p *page) {
-				p.wrapped("  ", "  ",
-					fmt.Sprintf(
-						"The measured costs explain %s of a step of %s. What they leave unexplained may grow, stay "+
-							"or go, and the intervals allow for each.",
-						quantity.AboutSeconds(law.Law), quantity.AboutSeconds(law.Measured)))
+				p.wrapped("  ", "  ", fmt.Sprintf(
+					"The measured costs explain %s of a step of %s. What they leave unexplained may grow, stay "+
+						"or go, and the intervals allow for each.",
+					quantity.AboutSeconds(law.Law), quantity.AboutSeconds(law.Measured)))
 			})
 		}
 	}

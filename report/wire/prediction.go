@@ -201,10 +201,7 @@ func (o *prediction) addAnswer(p report.Prediction) {
 		Demand: a.Demand, Crossover: a.Crossover,
 	}
 	if first := p.First; first != nil {
-		o.First = &jsonFirst{
-			first.Utilization, first.Throughput, first.Step,
-			limitJSON(first.Bound),
-		}
+		o.First = &jsonFirst{first.Utilization, first.Throughput, first.Step, limitJSON(first.Bound)}
 	}
 	o.Stages = append(o.Stages, a.Stages...)
 }

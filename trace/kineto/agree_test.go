@@ -83,7 +83,7 @@ func same(t testing.TB, what string, a, b *Trace) {
 	if x, y := printed(a), printed(b); x != y {
 		t.Errorf("%s: %s", what, firstDifference(x, y))
 	}
-	x, y := columns(a), columns(b)
+	x, y := columnsOf(a), columnsOf(b)
 	for name := range x {
 		if !reflect.DeepEqual(x[name], y[name]) {
 			t.Errorf("%s: %s differ: %.300v\n%.300v", what, name, x[name], y[name])
@@ -91,9 +91,9 @@ func same(t testing.TB, what string, a, b *Trace) {
 	}
 }
 
-// columns are a timeline's columns with names written out, as the numbers of
+// columnsOf are a timeline's columns with names written out, as the numbers of
 // names depend on where chunks end.
-func columns(tr *Trace) map[string]any {
+func columnsOf(tr *Trace) map[string]any {
 	t := tr.Timeline
 	text := func(indices []int32) []string {
 		out := make([]string, len(indices))

@@ -53,10 +53,7 @@ const (
 )
 
 // blank is an event before its members are read.
-var blank = event{
-	bytes: -1, nelems: -1,
-	perSM: float32(math.NaN()), occ: float32(math.NaN()),
-}
+var blank = event{bytes: -1, nelems: -1, perSM: float32(math.NaN()), occ: float32(math.NaN())}
 
 // longest is the longest time an event may take, and a file may cover: a day.
 // What exceeds it comes from a damaged clock.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 	"github.com/stoker-dev/stoker/trace/steps"
 )
 
@@ -78,7 +78,7 @@ func (m *merger) readFacts(b *builder, out *Trace) {
 	m.readSoftware(&out.Facts)
 	out.Facts.Started = m.started(out)
 	out.Facts.Processes = b.processes(rank, out.World)
-	out.Facts.Loaders = b.loaders(out.Facts.Processes)
+	out.Facts.Loaders = steps.ListLoaders(b.t, out.Facts.Processes)
 	if len(b.work) > 0 && b.launchesCUDA() {
 		out.Facts.Model = &recording.ModelFacts{Device: fmt.Sprintf("cuda:%d", b.busiest(b.mainProcess()))}
 	}
@@ -194,23 +194,23 @@ func (m *merger) started(t *Trace) float64 {
 // processes lists the processes that launched work, or where none did, the one
 // with most calls.
 func (b *builder) processes(rank, world int) []recording.Process {
-	launches := map[int]map[int32]int{} // per process, calls by thread
+	launches := columns.Tallies{} // calls by thread
 	for _, c := range b.t.Device.Call {
 		if c >= 0 {
-			countCall(launches, b.processOf(c), b.t.Host.Thread[c])
+			launches.Count(b.processOf(c), int(b.t.Host.Thread[c]))
 		}
 	}
 	seen := len(launches) > 0
 	for k, kind := range b.t.Host.Kind {
 		if !seen && kind == recording.Runtime {
-			countCall(launches, b.processOf(int32(k)), b.t.Host.Thread[k])
+			launches.Count(b.processOf(int32(k)), int(b.t.Host.Thread[k]))
 		}
 	}
 	if len(launches) == 0 {
 		main := b.mainProcess()
 		for k := range b.t.Host.Start {
 			if b.processOf(int32(k)) == main {
-				countCall(launches, main, b.t.Host.Thread[k])
+				launches.Count(main, int(b.t.Host.Thread[k]))
 			}
 		}
 	}
@@ -223,14 +223,8 @@ func (b *builder) processes(rank, world int) []recording.Process {
 			PID: pid, Role: recording.RoleTrainer, Rank: rank, World: world,
 			Device: b.busiest(pid), End: float64(b.t.End) / 1e9,
 		}
-		best, n := int32(-1), 0
-		for thread, count := range threads {
-			if count > n || count == n && thread < best {
-				best, n = thread, count
-			}
-		}
-		if best >= 0 {
-			if id := b.t.Threads[best].ID; id == int64(int(id)) && id > 0 {
+		if most := threads.FindMost(-1); most >= 0 {
+			if id := b.t.Threads[most].ID; id == int64(int(id)) && id > 0 {
 				p.LaunchThread, p.LauncherSeen = int(id), seen
 			}
 		}
@@ -240,56 +234,16 @@ func (b *builder) processes(rank, world int) []recording.Process {
 	return out
 }
 
-func countCall(counts map[int]map[int32]int, pid int, thread int32) {
-	if counts[pid] == nil {
-		counts[pid] = map[int32]int{}
-	}
-	counts[pid][thread]++
-}
-
 // busiest is the index of the device on which a process had most work, -1
 // without any.
 func (b *builder) busiest(pid int) int {
-	count := map[int]int{}
+	count := columns.Tally{}
 	for _, d := range b.t.Device.Device {
 		if on := b.t.Devices[d]; on.PID == pid {
 			count[on.Index]++
 		}
 	}
-	return most32(count, -1)
-}
-
-// loaders tells of each process's DataLoader what the name of its iterator tells.
-func (b *builder) loaders(processes []recording.Process) []recording.Loader {
-	type kinds struct{ single, several bool } // of iterators that were seen
-	seen := map[int]kinds{}
-	for k, kind := range b.t.Host.Kind {
-		if kind != recording.Annotation {
-			continue
-		}
-		name := b.t.Names[b.t.Host.Name[k]]
-		if !recording.LoaderSpan(name) {
-			continue
-		}
-		pid := b.processOf(int32(k))
-		is := seen[pid]
-		is.single = is.single || strings.Contains(name, "_SingleProcessDataLoaderIter")
-		is.several = is.several || strings.Contains(name, "_MultiProcessingDataLoaderIter")
-		seen[pid] = is
-	}
-	var out []recording.Loader
-	for _, p := range processes {
-		is, found := seen[p.PID]
-		if !found {
-			continue
-		}
-		settings := stoker.Settings{}
-		if is.single && !is.several { // of two loaders, one may train and one evaluate
-			settings[stoker.NumWorkers] = 0
-		}
-		out = append(out, recording.Loader{ID: steps.Loader, PID: p.PID, Settings: settings})
-	}
-	return out
+	return count.FindMost(-1)
 }
 
 // doubts warns of what the file does not tell.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // linkWork finds the call that launched each piece of work.
@@ -93,12 +94,12 @@ func (c *callIndex) lastCall(corr int64) (int32, bool) {
 // the ids that only one call has, and where there is none, the process with most
 // calls.
 func (b *builder) findOwners(calls callIndex) {
-	votes := map[int32]map[int]int{}
+	votes := map[int32]columns.Tally{}
 	for _, i := range b.work {
 		w := b.store.work.at(int(i))
 		of := votes[w.device]
 		if of == nil {
-			of = map[int]int{}
+			of = columns.Tally{}
 			votes[w.device] = of
 		}
 		k, found := calls.lastCall(w.corr)
@@ -112,14 +113,14 @@ func (b *builder) findOwners(calls callIndex) {
 	main := b.mainProcess()
 	b.owner = map[int32]int{}
 	for device, of := range votes {
-		b.owner[device] = most32(of, main)
+		b.owner[device] = of.FindMost(main)
 	}
 }
 
 // mainProcess is the process with most runtime calls, else with most calls; 0
 // without any.
 func (b *builder) mainProcess() int {
-	runtime, all := map[int]int{}, map[int]int{}
+	runtime, all := columns.Tally{}, columns.Tally{}
 	for k := range b.t.Host.Start {
 		pid := b.processOf(int32(k))
 		all[pid]++
@@ -128,21 +129,9 @@ func (b *builder) mainProcess() int {
 		}
 	}
 	if len(runtime) > 0 {
-		return most32(runtime, 0)
+		return runtime.FindMost(0)
 	}
-	return most32(all, 0)
-}
-
-// most32 is the key with most votes, the smallest of several; otherwise where
-// there are none.
-func most32(votes map[int]int, otherwise int) int {
-	best, n := otherwise, 0
-	for key, count := range votes {
-		if count > n || count == n && n > 0 && key < best {
-			best, n = key, count
-		}
-	}
-	return best
+	return all.FindMost(0)
 }
 
 // pickCall chooses among the calls with the work's id.

@@ -92,11 +92,10 @@ func (s *scanner) keepEvent(out *batch) {
 		s.keepLabel(e, out)
 	case 'i', 'I', 'C', 'n', 'N', 'O', 'D':
 		if e.reserved > 0 && e.device >= 0 && e.flags&(hasTS|absurdTS) == hasTS && string(e.name) == "[memory]" {
-			out.memory = append(out.memory,
-				memoryRecord{
-					e.ts, e.bytes, e.address, e.allocated, e.reserved, number32(e.device),
-					s.rowID(e.pid, e.tid),
-				})
+			out.memory = append(out.memory, memoryRecord{
+				e.ts, e.bytes, e.address, e.allocated, e.reserved, number32(e.device),
+				s.rowID(e.pid, e.tid),
+			})
 			break
 		}
 		out.dropped[instantWhy]++

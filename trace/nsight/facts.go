@@ -3,13 +3,12 @@ package nsight
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 	"github.com/stoker-dev/stoker/trace/steps"
 )
 
@@ -17,21 +16,7 @@ import (
 func (r *reader) moveToZero() {
 	t := r.out.Timeline
 	t.Names = r.names.list
-	r.base = math.MaxInt64
-	for _, starts := range [][]int64{t.Host.Start, t.Device.Start} {
-		if len(starts) > 0 {
-			r.base = min(r.base, starts[0])
-		}
-	}
-	if r.base == math.MaxInt64 {
-		r.base = 0
-	}
-	for _, column := range [][]int64{t.Host.Start, t.Host.End, t.Device.Start, t.Device.End} {
-		for i := range column {
-			column[i] -= r.base
-			t.End = max(t.End, column[i])
-		}
-	}
+	r.base = columns.MoveToZero(t)
 	r.out.Zero = r.base
 }
 
@@ -46,7 +31,7 @@ func (r *reader) readFacts() error {
 			return err
 		}
 	}
-	r.computePerSM()
+	columns.ComputePerSM(r.out.Timeline, r.out.Facts.GPUs)
 	return nil
 }
 
@@ -164,17 +149,6 @@ func (r *reader) readGPUs() error {
 	return err
 }
 
-// computePerSM computes the blocks per multiprocessor of each kernel, as PyTorch's
-// profiler does.
-func (r *reader) computePerSM() {
-	t := r.out.Timeline
-	for i, blocks := range t.Device.Blocks {
-		if g := t.Devices[t.Device.Device[i]].GPU; g >= 0 && blocks > 0 && r.out.Facts.GPUs[g].SMs > 0 {
-			t.Device.PerSM[i] = float32(blocks) / float32(r.out.Facts.GPUs[g].SMs)
-		}
-	}
-}
-
 func (r *reader) threadNames() error {
 	t := r.out.Timeline
 	return r.scanColumns("ThreadNames", []string{"nameId", "globalTid"}, nil, func(row *row) error {
@@ -218,32 +192,33 @@ func (r *reader) diagnostics() error {
 // devices.
 func (r *reader) processes() []recording.Process {
 	t := r.out.Timeline
-	busy := map[int]map[int]int{} // process: work by device
+	busy := columns.Tallies{} // work by device
 	for _, d := range t.Device.Device {
-		countKey(busy, t.Devices[d].PID, t.Devices[d].Index)
+		busy.Count(t.Devices[d].PID, t.Devices[d].Index)
 	}
-	launches := map[int]map[int]int{} // process: calls by thread
+	launches := columns.Tallies{} // calls by thread
 	for _, c := range t.Device.Call {
 		if c >= 0 {
-			countKey(launches, t.Threads[t.Host.Thread[c]].PID, int(t.Host.Thread[c]))
+			launches.Count(t.Threads[t.Host.Thread[c]].PID, int(t.Host.Thread[c]))
 		}
 	}
 	seen := len(launches) > 0
 	if len(busy) == 0 {
+		calls := columns.Tally{} // by process
 		for _, thread := range t.Host.Thread {
-			countKey(launches, t.Threads[thread].PID, int(thread))
+			launches.Count(t.Threads[thread].PID, int(thread))
+			calls[t.Threads[thread].PID]++
 		}
-		if pid, _ := mostCounted(totals(launches)); len(launches) > 0 {
-			busy[pid] = nil
+		if len(calls) > 0 {
+			busy[calls.FindMost(0)] = nil
 		}
 	}
 	var out []recording.Process
 	for pid, devices := range busy {
-		p := recording.Process{PID: pid, Role: recording.RoleTrainer, Device: -1, End: float64(t.End) / 1e9}
-		if device, ok := mostCounted(devices); ok {
-			p.Device = device
+		p := recording.Process{
+			PID: pid, Role: recording.RoleTrainer, Device: devices.FindMost(-1), End: float64(t.End) / 1e9,
 		}
-		if thread, ok := mostCounted(launches[pid]); ok && t.Threads[thread].ID > 0 {
+		if thread := launches[pid].FindMost(-1); thread >= 0 && t.Threads[thread].ID > 0 {
 			p.LaunchThread, p.LauncherSeen = int(t.Threads[thread].ID), seen
 		}
 		out = append(out, p)
@@ -252,7 +227,7 @@ func (r *reader) processes() []recording.Process {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.PID, b.PID))
 	})
 	r.numberRanks(out)
-	r.loaders(out)
+	r.out.Facts.Loaders = append(r.out.Facts.Loaders, steps.ListLoaders(t, out)...)
 	return out
 }
 
@@ -287,77 +262,6 @@ func (r *reader) numberRanks(processes []recording.Process) {
 	for i := range t.Devices {
 		t.Devices[i].Rank = of(t.Devices[i].PID)
 	}
-}
-
-// loaders tells of each process's DataLoader what the name of its iterator tells.
-func (r *reader) loaders(processes []recording.Process) {
-	t := r.out.Timeline
-	single := map[int]bool{} // process: its loader has no workers
-	known := map[int32]int8{}
-	for i, kind := range t.Host.Kind {
-		if kind != recording.Annotation {
-			continue
-		}
-		name := t.Host.Name[i]
-		if known[name] == 0 {
-			known[name] = loaderKind(t.Names[name])
-		}
-		if k := known[name]; k > 1 {
-			pid := t.Threads[t.Host.Thread[i]].PID
-			before, found := single[pid]
-			single[pid] = k == 3 && (!found || before)
-		}
-	}
-	for _, p := range processes {
-		alone, found := single[p.PID]
-		if !found {
-			continue
-		}
-		l := recording.Loader{ID: steps.Loader, PID: p.PID, Settings: stoker.Settings{}}
-		if alone {
-			l.Settings[stoker.NumWorkers] = 0
-		}
-		r.out.Facts.Loaders = append(r.out.Facts.Loaders, l)
-	}
-}
-
-// loaderKind: 1 no loader's span, 2 one, 3 one of a loader without workers.
-func loaderKind(name string) int8 {
-	switch {
-	case !recording.LoaderSpan(name):
-		return 1
-	case strings.Contains(name, "_SingleProcessDataLoaderIter"):
-		return 3
-	}
-	return 2
-}
-
-func countKey(counts map[int]map[int]int, of, key int) {
-	if counts[of] == nil {
-		counts[of] = map[int]int{}
-	}
-	counts[of][key]++
-}
-
-func totals(counts map[int]map[int]int) map[int]int {
-	out := map[int]int{}
-	for of, keys := range counts {
-		for _, n := range keys {
-			out[of] += n
-		}
-	}
-	return out
-}
-
-// mostCounted is the key with the largest count, the smallest of several.
-func mostCounted(counts map[int]int) (best int, ok bool) {
-	n := 0
-	for key, count := range counts {
-		if count > n || count == n && key < best {
-			best, n, ok = key, count, true
-		}
-	}
-	return best, ok
 }
 
 // doubts warns of what the file does not tell.

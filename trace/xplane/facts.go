@@ -1,33 +1,18 @@
 package xplane
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
-// moveToZero moves the columns so that the first event is at t = 0, and returns where
-// that is on the file's clock.
-func (b *builder) moveToZero(v *collect) int64 {
-	t := v.t
-	base := int64(math.MaxInt64)
-	for _, starts := range [][]int64{t.Host.Start, t.Device.Start, t.Frames.Start} {
-		if len(starts) > 0 {
-			base = min(base, starts[0])
-		}
-	}
-	for _, column := range [][]int64{
-		t.Host.Start, t.Host.End, t.Device.Start, t.Device.End, t.Frames.Start,
-		t.Frames.End,
-	} {
-		for i := range column {
-			column[i] -= base
-			t.End = max(t.End, column[i])
-		}
-	}
+// placeInTime moves the columns to t = 0, dates that, and returns where it is on the
+// file's clock.
+func (b *builder) placeInTime(v *collect) int64 {
+	base := columns.MoveToZero(v.t)
 	b.out.Zero = base
 	if start := b.started(); start > 0 && base < longestEvent { // rows count from the profile's start
 		b.out.Zero += start
@@ -68,11 +53,7 @@ func (b *builder) readFacts(v *collect) {
 			t.Devices[d].GPU = at
 		}
 	}
-	for i, blocks := range t.Device.Blocks {
-		if at := t.Devices[t.Device.Device[i]].GPU; at >= 0 && blocks > 0 && f.GPUs[at].SMs > 0 {
-			t.Device.PerSM[i] = float32(blocks) / float32(f.GPUs[at].SMs)
-		}
-	}
+	columns.ComputePerSM(t, f.GPUs)
 	for _, host := range b.survey.hosts {
 		f.Notes = append(f.Notes, "The profile was taken on "+host+".")
 	}
@@ -135,31 +116,20 @@ func trainer(t *recording.Timeline) []recording.Process {
 		return nil
 	}
 	p := recording.Process{PID: process, Role: recording.RoleTrainer, Device: -1, End: float64(t.End) / 1e9}
-	busy, launches := make([]int, len(t.Devices)), make([]int, len(t.Threads))
+	busy, launches := columns.Tally{}, columns.Tally{}
 	for i, d := range t.Device.Device {
-		busy[d]++
+		busy[int(d)]++
 		if call := t.Device.Call[i]; call >= 0 {
-			launches[t.Host.Thread[call]]++
+			launches[int(t.Host.Thread[call])]++
 		}
 	}
-	if at := mostCounted(busy); at >= 0 {
+	if at := busy.FindMost(-1); at >= 0 {
 		p.Device = t.Devices[at].Index
 	}
-	if at := mostCounted(launches); at >= 0 {
+	if at := launches.FindMost(-1); at >= 0 {
 		p.LaunchThread, p.LauncherSeen = int(t.Threads[at].ID), true
 	}
 	return []recording.Process{p}
-}
-
-// mostCounted is the place of the largest count, -1 where all are 0.
-func mostCounted(counts []int) int {
-	best := -1
-	for i, n := range counts {
-		if n > 0 && (best < 0 || n > counts[best]) {
-			best = i
-		}
-	}
-	return best
 }
 
 // doubts warns of what the file does not tell.

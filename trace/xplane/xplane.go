@@ -34,8 +34,7 @@ func Read(ctx context.Context, open func() (io.Reader, error), o Options) (*Trac
 	second.from, second.to, all = first.histogram.chooseWindow(int64(o.Most))
 	if !all {
 		b.addWarning("The file holds %d events, and %d are kept in memory: %.1f s of it were read, around the "+
-			"middle of the device's work.",
-			first.histogram.all, o.Most, float64(second.to-second.from)/1e9)
+			"middle of the device's work.", first.histogram.all, o.Most, float64(second.to-second.from)/1e9)
 	}
 	if _, err := walkFile(ctx, open, second); err != nil && ctx.Err() != nil {
 		return nil, err
@@ -106,7 +105,7 @@ func (b *builder) buildTrace(v *collect) {
 	sortCalls(v)
 	sortWorks(v)
 	linkWork(v)
-	base := b.moveToZero(v)
+	base := b.placeInTime(v)
 	b.readFacts(v)
 	b.tellSteps(v, base)
 	b.doubts(v)
