@@ -195,7 +195,7 @@ func TestDoctorNamesKernels(t *testing.T) {
 		}
 	}
 	_, out, _ := call(t, "doctor", "--json")
-	for _, name := range []string{kernels.Huffman, kernels.InverseDCT, kernels.Colour, kernels.Resample, kernels.Normalize, kernels.NormalizeHalf} {
+	for _, name := range []string{kernels.Huffman, kernels.InverseDCT, kernels.Colour, kernels.Inflate, kernels.Unfilter, kernels.Resample, kernels.Normalize, kernels.NormalizeHalf} {
 		want := 0
 		for _, g := range kernels.All {
 			if g.Name == name && g.Arch == runtime.GOARCH {
