@@ -1,5 +1,6 @@
-// Package columns puts the columns of a Timeline in order and joins device work
-// to the calls that launched it, for readers whose files are not in that order.
+// Package columns is what the readers of traces share. It puts the columns of a Timeline
+// in order and joins device work to the calls that launched it, for readers whose files are
+// not in that order.
 package columns
 
 import (

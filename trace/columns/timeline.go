@@ -2,6 +2,8 @@ package columns
 
 import (
 	"math"
+	"strings"
+	"unicode"
 
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -36,4 +38,23 @@ func ComputePerSM(t *recording.Timeline, gpus []recording.GPU) {
 			t.Device.PerSM[i] = float32(blocks) / float32(gpus[at].SMs)
 		}
 	}
+}
+
+// CleanText is a foreign text that is fit for a sentence: one line, of at most most
+// characters, without what would move a terminal's cursor.
+func CleanText[T string | []byte](text T, most int) string {
+	var out []rune
+	for _, c := range string(text) {
+		if unicode.IsSpace(c) || !unicode.IsPrint(c) {
+			c = ' '
+		}
+		if c == ' ' && (len(out) == 0 || out[len(out)-1] == ' ') {
+			continue
+		}
+		if len(out) == most {
+			return string(out) + "…"
+		}
+		out = append(out, c)
+	}
+	return strings.TrimSpace(string(out))
 }

@@ -13,6 +13,8 @@ import (
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // database is an export that SQLite has open. SQLite is told to write nothing, to
@@ -285,7 +287,7 @@ func (d *database) explain(ctx context.Context, err error, at string) error {
 		return damaged(fmt.Sprintf("it ends at byte %d of %d, within its list of tables", d.size, d.cut))
 	case at == "" && spoilt(err):
 		return damaged(fmt.Sprintf("its list of tables is damaged or encrypted (SQLite: %s)",
-			cleanText([]byte(err.Error()), 120)))
+			columns.CleanText([]byte(err.Error()), 120)))
 	case sqliteCode(err) != 0:
 		return fmt.Errorf("read %s%s: SQLite: %w", d.file, at, err)
 	}

@@ -2,6 +2,8 @@ package nsight
 
 import (
 	"strings"
+
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 func (r *reader) readEnums() error {
@@ -47,7 +49,7 @@ func (r *reader) readEnums() error {
 				first = false
 			}
 			if len(l.copies)+len(l.memory)+len(l.ranges)+len(l.severity) < 10_000 {
-				e.entry(id, cleanText(row.textAt(1), 80), cleanText(row.textAt(2), 40))
+				e.entry(id, columns.CleanText(row.textAt(1), 80), columns.CleanText(row.textAt(2), 40))
 			}
 			return nil
 		})

@@ -77,7 +77,7 @@ func (r *reader) readStart() error {
 func (r *reader) readMachine() error {
 	f := &r.out.Facts
 	return r.scanColumns("TARGET_INFO_SYSTEM_ENV", []string{"name", "value"}, nil, func(row *row) error {
-		value := cleanText(row.textAt(1), 80)
+		value := columns.CleanText(row.textAt(1), 80)
 		switch string(row.textAt(0)) {
 		case "CpuCores":
 			if n, err := strconv.Atoi(value); err == nil && n > 0 && n < 1<<20 {
@@ -106,8 +106,8 @@ func (r *reader) readGPUs() error {
 			return nil
 		}
 		g := recording.GPU{
-			Index: int(max(0, min(id, 1<<20))), Name: cleanText(row.textAt(1), 80),
-			UUID: cleanText(row.textAt(6), 64),
+			Index: int(max(0, min(id, 1<<20))), Name: columns.CleanText(row.textAt(1), 80),
+			UUID: columns.CleanText(row.textAt(6), 64),
 		}
 		g.SMs = int(max(0, min(readNumber(row, 3), 1<<16)))
 		if memory := readNumber(row, 2); memory > 0 {
@@ -154,7 +154,7 @@ func (r *reader) threadNames() error {
 	return r.scanColumns("ThreadNames", []string{"nameId", "globalTid"}, nil, func(row *row) error {
 		if at, found := r.threads[readNumber(row, 1)]; found {
 			if name := r.stringAt(readNumber(row, 0), unchanged); name >= 0 {
-				t.Threads[at].Name = cleanText([]byte(r.names.list[name]), 80)
+				t.Threads[at].Name = columns.CleanText([]byte(r.names.list[name]), 80)
 				t.Names = r.names.list
 			}
 		}
@@ -170,7 +170,7 @@ func (r *reader) diagnostics() error {
 	n := 0
 	err := r.scanColumns("DIAGNOSTIC_EVENT", []string{"text"}, []string{"severity"}, func(row *row) error {
 		severity := r.labels.severity[readNumber(row, 1)]
-		text := cleanText(row.textAt(0), 300)
+		text := columns.CleanText(row.textAt(0), 300)
 		if severity != "Warning" && severity != "Error" || text == "" ||
 			strings.HasPrefix(text, "Process was launched by the profiler") {
 			return nil

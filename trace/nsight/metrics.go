@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // readMetrics reads what was sampled of the GPUs (nsys profile --gpu-metrics-devices).
@@ -60,7 +61,7 @@ func (r *reader) metricNames() (wanted map[metric]bool, others []string, err err
 	wanted = map[metric]bool{}
 	must := []string{"typeId", "metricId", "metricName"}
 	err = r.scanColumns("TARGET_INFO_GPU_METRICS", must, nil, func(row *row) error {
-		name := cleanText(row.textAt(2), 60)
+		name := columns.CleanText(row.textAt(2), 60)
 		if strings.HasPrefix(name, "GR Active") {
 			wanted[metric{readNumber(row, 0), readNumber(row, 1)}] = true
 		} else if len(others) < 1000 && !slices.Contains(others, name) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 	"github.com/stoker-dev/stoker/trace/steps"
 )
 
@@ -109,7 +110,7 @@ func tableNames(db *database) string {
 	}
 	var names []string
 	for name := range db.tables {
-		names = append(names, cleanText([]byte(name), 40))
+		names = append(names, columns.CleanText([]byte(name), 40))
 	}
 	slices.Sort(names)
 	more := ""

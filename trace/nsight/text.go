@@ -3,7 +3,6 @@ package nsight
 import (
 	"bytes"
 	"strings"
-	"unicode"
 
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -90,23 +89,4 @@ func tightList(text []byte) []byte {
 		return nil
 	}
 	return out
-}
-
-// cleanText is a foreign text that is fit for a sentence: one line, of at most most
-// characters, without what would move a terminal's cursor.
-func cleanText(text []byte, most int) string {
-	var out []rune
-	for _, c := range string(text) {
-		if unicode.IsSpace(c) || !unicode.IsPrint(c) {
-			c = ' '
-		}
-		if c == ' ' && (len(out) == 0 || out[len(out)-1] == ' ') {
-			continue
-		}
-		if len(out) == most {
-			return string(out) + "…"
-		}
-		out = append(out, c)
-	}
-	return strings.TrimSpace(string(out))
 }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -248,22 +247,6 @@ func callName(name string, k statKey) string {
 		return "cuMemsetAsync"
 	}
 	return "cuLaunchKernel"
-}
-
-// cleanText is a foreign text that is fit for a sentence: one line, of at most most
-// characters, without what would move a terminal's cursor.
-func cleanText(text string, most int) string {
-	out := make([]rune, 0, min(len(text), most))
-	for _, c := range text {
-		if unicode.IsSpace(c) || !unicode.IsPrint(c) {
-			c = ' '
-		}
-		if len(out) == most {
-			return string(out) + "…"
-		}
-		out = append(out, c)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // IsStart reports whether data begin as an XSpace does: with a plane that begins

@@ -68,9 +68,9 @@ func (p *plane) readGPU() recording.GPU {
 	for _, s := range p.stats {
 		switch p.keys[s.name] {
 		case deviceType:
-			g.Name = cleanText(p.statText(s), 80)
+			g.Name = columns.CleanText(p.statText(s), 80)
 		case vendor:
-			maker = cleanText(p.statText(s), 40)
+			maker = columns.CleanText(p.statText(s), 40)
 		case cores:
 			g.SMs = int(min(s.value, 1<<16))
 		case memory:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 	"github.com/stoker-dev/stoker/trace/steps"
 )
 
@@ -180,5 +181,5 @@ func callSteps(t *recording.Timeline) (out []recording.Step, said []string) {
 		out = append(out, stepOf(i-1, -1, c.at[i-1], c.at[i]))
 	}
 	return out, []string{fmt.Sprintf("%s: a step is taken from one call of %s to the next.", noMarks,
-		cleanText(t.Names[best[0]], 80))}
+		columns.CleanText(t.Names[best[0]], 80))}
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // part says what a plane or a line holds.
@@ -118,7 +120,7 @@ type survey struct {
 
 func (v *survey) takeSpaceField(f field, b []byte) {
 	if f.number == 4 && len(v.hosts) < 100 {
-		v.hosts = append(v.hosts, cleanText(string(b), 80))
+		v.hosts = append(v.hosts, columns.CleanText(string(b), 80))
 	}
 }
 
@@ -130,7 +132,7 @@ func (v *survey) planeField(f field, b []byte) {
 	p := &v.planes[len(v.planes)-1]
 	switch int(f.number) {
 	case 2:
-		p.name = cleanText(string(b), 200)
+		p.name = columns.CleanText(string(b), 200)
 		p.part = planePart(p.name)
 	case 4:
 		id, name := v.readEntry(b)
@@ -199,7 +201,7 @@ func (v *survey) lineField(f field, b []byte) {
 
 func (v *survey) nameLine(l *line, b []byte) {
 	if len(b) > 0 {
-		l.name = cleanText(string(b), 200)
+		l.name = columns.CleanText(string(b), 200)
 		l.part = linePart(v.planes[l.plane].part, l.name)
 		v.inside = l.part != other
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 	"github.com/stoker-dev/stoker/trace/steps"
 )
 
@@ -148,7 +149,7 @@ func (b *builder) findSteps(v *collect, base int64, marked bool) {
 		}
 		runs, program := modules(v.modules)
 		if b.out.Steps, f.StepsFrom = deviceSteps(v, runs, base),
-			fmt.Sprintf("runs of the XLA module %q", cleanText(program, 60)); len(b.out.Steps) > 0 {
+			fmt.Sprintf("runs of the XLA module %q", columns.CleanText(program, 60)); len(b.out.Steps) > 0 {
 			return
 		}
 		var said []string
