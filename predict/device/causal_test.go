@@ -44,8 +44,8 @@ func TestFlashAttentionIsInsideTheInterval(t *testing.T) {
 	}
 }
 
-// Where there is no FlashAttention, nothing is left out.
-func TestWhoMayHaveFlashAttention(t *testing.T) {
+// Decoders and networks of images have FlashAttention where PyTorch has it.
+func TestWhoHasFlashAttention(t *testing.T) {
 	for _, c := range []struct {
 		network, gpu string
 		precision    hardware.Precision
@@ -58,11 +58,13 @@ func TestWhoMayHaveFlashAttention(t *testing.T) {
 		{"gpt2", "a100-80gb-sxm", hardware.TF32, Eager, false},
 		{"gpt2", "t4", hardware.FP16, Eager, false},
 		{"bert-base", "h100-sxm", hardware.BF16, Eager, false},
-		{"vit-b16", "h100-sxm", hardware.BF16, Eager, false},
+		{"vit-b16", "h100-sxm", hardware.BF16, Eager, true},
+		{"vit-b16", "v100-sxm-16gb", hardware.FP16, Eager, false},
+		{"vit-b16", "h100-sxm", hardware.FP32, Eager, false},
 	} {
 		w, gpu := find(t, c.network, c.gpu)
 		l := Load{Workload: w, GPU: gpu, Precision: c.precision, Software: c.software}
-		if got := l.mayFlash(); got != c.want {
+		if got := l.flashes(); got != c.want {
 			t.Errorf("%s on %s in %s, %s: %v", c.network, c.gpu, c.precision, c.software, got)
 		}
 	}
