@@ -52,7 +52,7 @@ var likenesses = map[training]likeness{
 var (
 	sameGeneration = doubtWidth{launch: 0.45, device: 0.15}
 	otherChips     = map[training]doubtWidth{
-		true: {launch: 0.45, device: 0.3}, false: {launch: 0.45, device: 0.4},
+		true: {launch: 0.45, device: 0.2}, false: {launch: 0.45, device: 0.4},
 	}
 )
 

@@ -79,6 +79,7 @@ type judgement struct {
 	error, device float64 // of the whole prediction, as in a clue
 	level         level
 	unseen        bool    // no chip of its architecture was known in its precision
+	launched      bool    // some launch of its family in its software class was known
 	low, high     float64 // ends of the interval, seconds
 }
 
@@ -152,8 +153,10 @@ func judge(p *proof, known knowledge) judgement {
 	asked.stepwise = false // nobody says so who asks
 	point, w, found := known.curveOf(&asked)
 	wrong, device := p.compare(point)
-	_, seen := known.efficient[p.load.withoutLosses().keysOf().chipKey()]
-	j := judgement{proof: p, error: wrong, device: device, level: found.level, unseen: !seen}
+	keys := p.load.withoutLosses().keysOf()
+	_, seen := known.efficient[keys.chipKey()]
+	_, launched := known.efficient[keys.launch]
+	j := judgement{proof: p, error: wrong, device: device, level: found.level, unseen: !seen, launched: launched}
 	half := math.Exp(j.device*w.device + (1-j.device)*w.launch)
 	at := stoker.Interval{Low: j.own() / half, Point: j.own(), High: j.own() * half}
 	at = bounds.Add(at, p.exchanged(p.load, at))
@@ -183,8 +186,10 @@ func widthsOf(away, strange []judgement) map[level]map[training]doubtWidth {
 			}
 			w := doubtWidth{
 				launch: max(before.launch, reach(held[kind], from,
-					func(j judgement) bool { return j.device < 0.5 && training(j.Training) == kind && j.level == l },
-					func(j judgement) bool { return j.device < 0.5 })),
+					func(j judgement) bool {
+						return j.device < 0.5 && j.launched && training(j.Training) == kind && j.level == l
+					},
+					func(j judgement) bool { return j.device < 0.5 && j.launched })),
 				device: max(before.device, reach(held[kind], from,
 					func(j judgement) bool { return j.device >= 0.5 && training(j.Training) == kind && j.level == l },
 					func(j judgement) bool { return j.device >= 0.5 && training(j.Training) == kind })),

@@ -167,6 +167,19 @@ func (l *Load) scoresKey() string {
 	return "scores/" + string(l.Software)
 }
 
+// singleMoves is how often attention in single steps moves a score, in PyTorch as it comes: written, scaled (2),
+// masked (2), softmax (2), dropped out (2) and read. Under autocast it is made wider for softmax (3), softmax
+// is at 32 bits (4), and it is made narrower (3), between written, scaled (2) and read. Derived.
+func (l *Load) singleMoves() float64 {
+	switch {
+	case !l.launchesSingly() || l.Workload.Fused:
+		return 0
+	case unitsOf(l.Precision) == hardware.FP16:
+		return 14
+	}
+	return 10
+}
+
 // groupedSlowly is how long a sample's convolutions by groups of channels may take,
 // seconds: at a 25th of the peak outside Tensor Cores, as RegNets of 16 to 24 channels
 // a group in training on an RTX 3090 (huggingface/pytorch-image-models,

@@ -211,6 +211,7 @@ func (l Load) ofItself() (Curve, finding) {
 	if l.anyEngine() {
 		c.High.PerSample *= published().efficient.unfused(l.withoutLosses(), engineMoves)
 	}
+	c.High.PerSample *= published().efficient.unfused(l.withoutLosses(), l.singleMoves())
 	c.High.PerSample = max(c.High.PerSample, point.PerSample+l.groupedSlowly())
 	if l.mayFlash() {
 		i := l.withoutLosses()
