@@ -37,7 +37,7 @@ type keys struct {
 	peak, bandwidth, scores, start, launch, power string
 
 	whole   [3]string // factors on computing and moving
-	compute []string  // factors on computing
+	compute [3]string // factors on computing; the last is "" where there is none
 }
 
 func (i ideal) keysOf() keys {
@@ -51,10 +51,10 @@ func (i ideal) keysOf() keys {
 			"pass/" + family + "/" + training(i.load.Training).String(),
 			"network/" + i.load.Workload.Name,
 		},
-		compute: []string{"architecture/" + chip, "chip/" + chip + "/" + string(unitsOf(i.load.Precision))},
+		compute: [3]string{"architecture/" + chip, "chip/" + chip + "/" + string(unitsOf(i.load.Precision))},
 	}
 	if i.load.Software == Engine && i.load.Precision == hardware.FP32 {
-		k.compute = append(k.compute, "engine/"+family+"/fp32")
+		k.compute[2] = "engine/" + family + "/fp32"
 	}
 	return k
 }
@@ -73,7 +73,9 @@ func (e efficiency) termsOf(i ideal) Terms {
 		factor *= e.valueOf(name)
 	}
 	for _, name := range k.compute {
-		chip *= e.valueOf(name)
+		if name != "" {
+			chip *= e.valueOf(name)
+		}
 	}
 	chip *= math.Pow(e.valueOf(k.power), starved(i.load.GPU))
 	return Terms{
@@ -87,6 +89,9 @@ func (e efficiency) termsOf(i ideal) Terms {
 // unfused is how much longer a sample takes where attention's scores are moved that
 // many times through device memory, at the width of an activation.
 func (e efficiency) unfused(i ideal, moves float64) float64 {
+	if moves == 0 || i.scores == 0 {
+		return 1
+	}
 	fused := e.termsOf(i).PerSample
 	i.scores *= max(1, moves/e.valueOf(i.keysOf().scores))
 	return e.termsOf(i).PerSample / fused

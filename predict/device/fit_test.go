@@ -101,8 +101,10 @@ func newFit(rows proofs) fit {
 			source: number("source/" + p.file() + "/" + training(p.Training).String()),
 			maker:  number("maker/" + p.repository() + "/" + training(p.Training).String()),
 		}
-		for _, name := range append(k.whole[:], k.compute...) {
-			at.factors = append(at.factors, number(name))
+		for _, name := range append(k.whole[:], k.compute[:]...) {
+			if name != "" {
+				at.factors = append(at.factors, number(name))
+			}
 		}
 		f.at, f.ideals = append(f.at, at), append(f.ideals, i)
 	}
