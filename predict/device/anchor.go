@@ -41,7 +41,7 @@ type likeness struct {
 // pairs and by repositories (TestPublishedAnchors); what differs in several things loses by each.
 var likenesses = map[training]likeness{
 	true:  {batch: 0.05, length: 0.35, precision: 0.5, software: 0.55, units: 0.42},
-	false: {batch: 0.03, length: 0.03, precision: 0.6, software: 0.45},
+	false: {batch: 0.06, length: 0.06, precision: 0.6, software: 0.45},
 }
 
 // What a program's step on one chip says of another is what is off on both: what
@@ -51,7 +51,9 @@ var likenesses = map[training]likeness{
 // examine it. It is the host that launches, and another GPU is mostly in another one.
 var (
 	sameGeneration = doubtWidth{launch: 0.45, device: 0.15}
-	otherChips     = doubtWidth{launch: 0.45, device: 0.3}
+	otherChips     = map[training]doubtWidth{
+		true: {launch: 0.45, device: 0.2}, false: {launch: 0.45, device: 0.4},
+	}
 )
 
 // chipsApart is how far the errors of a program on the chips of two loads differ.
@@ -62,7 +64,7 @@ func chipsApart(l, a *Load) doubtWidth {
 	case architecture(l.GPU) == architecture(a.GPU):
 		return sameGeneration
 	}
-	return otherChips
+	return otherChips[training(l.Training)]
 }
 
 // common is the share of an error that the chips of two loads have in common: the

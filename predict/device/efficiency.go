@@ -3,6 +3,8 @@ package device
 import (
 	"math"
 	"strings"
+
+	"github.com/stoker-dev/stoker/hardware"
 )
 
 // efficiency is what devices and software reach of their peaks, by key (see keys).
@@ -13,7 +15,8 @@ type efficiency map[string]float64
 //
 //	peak/convnet             share of the peak FLOP/s
 //	bandwidth/convnet        share of the memory bandwidth
-//	scores/eager             times that attention scores are moved through device memory
+//	scores/compiled          times that attention scores are moved through device memory
+//	scores/eager/fp16        the same where attention is computed in single steps
 //	start/convnet/eager      seconds that a layer takes however small it is
 //	launch/convnet/eager     seconds to launch a layer
 //
@@ -28,27 +31,32 @@ type efficiency map[string]float64
 //
 //	architecture/hopper      the architecture in all precisions
 //	chip/hopper/fp16         the architecture in a precision
+//	engine/convnet/fp32      an engine without Tensor Cores: most of its gain comes from theirs
 //	power                    to the power of its FLOP/s over its watts (see starved)
 type keys struct {
 	peak, bandwidth, scores, start, launch, power string
 
 	whole   [3]string // factors on computing and moving
-	compute [2]string // factors on computing
+	compute [3]string // factors on computing; the last is "" where there is none
 }
 
 func (i ideal) keysOf() keys {
 	family, class, chip := string(i.load.Workload.Family), string(i.load.Software), architecture(i.load.GPU)
 	kind := family + "/" + class
-	return keys{
-		peak: "peak/" + family, bandwidth: "bandwidth/" + family, scores: "scores/" + class, start: "start/" + kind,
-		launch: "launch/" + kind, power: "power",
+	k := keys{
+		peak: "peak/" + family, bandwidth: "bandwidth/" + family, scores: i.load.scoresKey(),
+		start: "start/" + kind, launch: "launch/" + kind, power: "power",
 		whole: [3]string{
 			"class/" + kind,
 			"pass/" + family + "/" + training(i.load.Training).String(),
 			"network/" + i.load.Workload.Name,
 		},
-		compute: [2]string{"architecture/" + chip, "chip/" + chip + "/" + string(unitsOf(i.load.Precision))},
+		compute: [3]string{"architecture/" + chip, "chip/" + chip + "/" + string(unitsOf(i.load.Precision))},
 	}
+	if i.load.Software == Engine && i.load.Precision == hardware.FP32 {
+		k.compute[2] = "engine/" + family + "/fp32"
+	}
+	return k
 }
 
 // chipKey is the key of the architecture in the precision.
@@ -65,7 +73,9 @@ func (e efficiency) termsOf(i ideal) Terms {
 		factor *= e.valueOf(name)
 	}
 	for _, name := range k.compute {
-		chip *= e.valueOf(name)
+		if name != "" {
+			chip *= e.valueOf(name)
+		}
 	}
 	chip *= math.Pow(e.valueOf(k.power), starved(i.load.GPU))
 	return Terms{
@@ -79,17 +89,20 @@ func (e efficiency) termsOf(i ideal) Terms {
 // unfused is how much longer a sample takes where attention's scores are moved that
 // many times through device memory, at the width of an activation.
 func (e efficiency) unfused(i ideal, moves float64) float64 {
+	if moves == 0 || i.scores == 0 {
+		return 1
+	}
 	fused := e.termsOf(i).PerSample
 	i.scores *= max(1, moves/e.valueOf(i.keysOf().scores))
 	return e.termsOf(i).PerSample / fused
 }
 
-// flashed is how long a sample takes with FlashAttention, as a share of what it takes without.
+// flashed is how long a sample takes with FlashAttention, as a share of what it takes by the fit.
 func (e efficiency) flashed(i ideal) float64 {
-	plain := e.termsOf(i).PerSample
+	fitted := e.termsOf(i).PerSample
 	i.compute -= i.masked
 	i.scores *= min(1, e.valueOf("scores/"+string(Compiled))/e.valueOf(i.keysOf().scores))
-	return e.termsOf(i).PerSample / plain
+	return e.termsOf(i).PerSample / fitted
 }
 
 // valueOf is the value of a key, and where it was never measured its prior.
@@ -128,9 +141,9 @@ func priorOf(key string) prior {
 		return prior{0, 0.2}
 	case key == "power":
 		return prior{0.15, 0.15} // a half of the power for the same units: a tenth slower
-	case strings.HasPrefix(key, "network/"):
-		return prior{0, 0.15}
-	case strings.HasPrefix(key, "source/"):
+	case strings.HasPrefix(key, "engine/"):
+		return prior{0, 0.3}
+	case strings.HasPrefix(key, "network/"), strings.HasPrefix(key, "source/"), strings.HasPrefix(key, "maker/"):
 		return prior{0, 0.25}
 	}
 	return prior{0, 0.5} // class and pass

@@ -54,9 +54,9 @@ const (
 	otherSoftware    = 0.05 //
 	perLength        = 0.6  // exponent of the ratio of sequence lengths
 	perImage         = 0.3  // exponent of the ratio of image sides
-	besideExact      = 0.1  // any other, where one was the same
+	besideExact      = 0.3  // any other, where one was the same
 	stillNear        = 0.3  // weight of no correction, where no step was the same
-	stillExact       = 0.02 // where one was
+	stillExact       = 0.1  // where one was
 )
 
 // kinship is how close a load's chip is to that of a row of the table: 1 is the

@@ -38,6 +38,7 @@ func resolve(t *testing.T, rows []Measurement) proofs {
 		if err := load.checkFields(); err != nil {
 			t.Fatal(err)
 		}
+		load.stepwise = m.Stepwise
 		own := m.Step() - m.exchanged(load, stoker.Exactly(m.Step())).Point
 		all = append(all, &proof{Measurement: m, load: load, own: own, clue: clue{
 			network: m.Workload, training: m.Training, gpu: m.GPU, precision: unitsOf(m.Precision),
@@ -75,8 +76,8 @@ type fit struct {
 
 // places are the numbers of the keys of a row.
 type places struct {
-	peak, bandwidth, scores, start, launch, power, source int
-	factors                                               []int // of keys.whole, then keys.compute
+	peak, bandwidth, scores, start, launch, power, source, maker int
+	factors                                                      []int // of keys.whole, then keys.compute
 }
 
 func newFit(rows proofs) fit {
@@ -98,9 +99,12 @@ func newFit(rows proofs) fit {
 			peak: number(k.peak), bandwidth: number(k.bandwidth), scores: number(k.scores), start: number(k.start),
 			launch: number(k.launch), power: number(k.power),
 			source: number("source/" + p.file() + "/" + training(p.Training).String()),
+			maker:  number("maker/" + p.repository() + "/" + training(p.Training).String()),
 		}
 		for _, name := range append(k.whole[:], k.compute[:]...) {
-			at.factors = append(at.factors, number(name))
+			if name != "" {
+				at.factors = append(at.factors, number(name))
+			}
 		}
 		f.at, f.ideals = append(f.at, at), append(f.ideals, i)
 	}
@@ -191,6 +195,7 @@ func (f fit) row(r int, theta []float64) (float64, []slope) {
 	computing, moving := bound*compute*compute/samples/device, bound*move/samples/device
 	slopes := []slope{
 		{at.source, 1},
+		{at.maker, 1},
 		{at.peak, -computing},
 		{at.bandwidth, -moving * move},
 		{at.scores, moving * scores},
@@ -204,7 +209,7 @@ func (f fit) row(r int, theta []float64) (float64, []slope) {
 	for _, n := range chip {
 		slopes = append(slopes, slope{n, computing})
 	}
-	return math.Log(t.At(p.Batch)) + theta[at.source], slopes
+	return math.Log(t.At(p.Batch)) + theta[at.source] + theta[at.maker], slopes
 }
 
 // solveLinear solves a x = b for a symmetric positive a, by Cholesky.

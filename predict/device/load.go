@@ -64,6 +64,8 @@ type Load struct {
 	Training  bool
 	Recompute bool  // training computes the forward pass again instead of keeping what the backward pass needs
 	Shard     Shard // what data-parallel ranks share; NoShard: a copy each
+
+	stepwise bool // attention is known to be in single steps, where PyTorch could fuse it: a published step's
 }
 
 // AnyPrecision says that nobody named a precision: the whole spread from 16 bits
@@ -142,18 +144,40 @@ func (l Load) classes() []Software {
 // that its CPU decides what a small batch takes.
 func (l *Load) launchesSingly() bool { return l.Software == Eager || l.Software == ChannelsLast }
 
-// mayFlash reports whether a decoder in PyTorch as it comes may have FlashAttention, which leaves
-// out the pairs that a causal mask hides, and moves no scores: PyTorch has it since 2.0 (2023), on
-// Ampere and later, in 16 bits (torch.nn.functional.scaled_dot_product_attention).
+// mayFlash reports whether attention in PyTorch as it comes may be FlashAttention, which moves no scores and
+// leaves out the pairs that a causal mask hides: PyTorch has it since 2.0 (2023), on Ampere and later, in
+// 16 bits (torch.nn.functional.scaled_dot_product_attention).
 func (l *Load) mayFlash() bool {
-	return l.launchesSingly() && l.Workload.Masked > 0 && l.GPU.ComputeMajor >= 8 && bytesPer(l.Precision) == 2
+	return l.launchesSingly() && l.GPU.ComputeMajor >= 8 && bytesPer(l.Precision) == 2 && !l.stepwise
 }
 
-// beforeFlash reports whether a program as it comes may compute attention in single
-// steps under autocast: PyTorch's flash attention needs Ampere or a later chip.
-func (l *Load) beforeFlash() bool {
-	return l.launchesSingly() && l.GPU.ComputeMajor > 0 && l.GPU.ComputeMajor < 8 &&
-		unitsOf(l.Precision) == hardware.FP16
+// flashes reports whether it is likely so: decoders and networks of images took it up at once (timm, torchvision
+// and Llama in 2023). BERT did in 2024, and no step of it has been published since.
+func (l *Load) flashes() bool { return l.mayFlash() && (l.Workload.Masked > 0 || l.Workload.Side > 0) }
+
+// scoresKey is the key of the moves of attention's scores. In single steps they depend on the
+// precision, for autocast turns 16 bits into 32 and back.
+func (l *Load) scoresKey() string {
+	switch {
+	case l.flashes():
+		return "scores/" + string(Compiled)
+	case l.launchesSingly():
+		return "scores/" + string(Eager) + "/" + string(unitsOf(l.Precision))
+	}
+	return "scores/" + string(l.Software)
+}
+
+// singleMoves is how often attention in single steps moves a score, in PyTorch as it comes: written, scaled (2),
+// masked (2), softmax (2), dropped out (2) and read. Under autocast it is made wider for softmax (3), softmax
+// is at 32 bits (4), and it is made narrower (3), between written, scaled (2) and read. Derived.
+func (l *Load) singleMoves() float64 {
+	switch {
+	case !l.launchesSingly() || l.Workload.Fused:
+		return 0
+	case unitsOf(l.Precision) == hardware.FP16:
+		return 14
+	}
+	return 10
 }
 
 // groupedSlowly is how long a sample's convolutions by groups of channels may take,

@@ -46,6 +46,7 @@ type Measurement struct {
 	Shard     string  // how they share weights: "zero3", "" for a copy each
 	Recompute bool    // all activations are computed twice, to save memory
 	Loading   bool    // reading and decoding ran beside the steps and may have held them up; false: synthetic data
+	Stepwise  bool    // attention was computed in single steps where PyTorch fuses it since 2.0
 	Source    string  // repository or page, file, date or container, what else matters
 
 	Own Workload // the network by its counts (stoker.count), where it is none of Workloads
@@ -162,7 +163,8 @@ func readRows(t *testing.T, path string) (rows []Measurement) {
 			Training: field["training"] == "true", Batch: number(t, field["batch"]), Tokens: number(t, field["tokens"]),
 			Image: number(t, field["image"]), Rate: number(t, field["rate"]), GPUs: int(number(t, field["gpus"])),
 			Shard:     field["shard"],
-			Recompute: field["recompute"] == "true", Loading: field["loading"] == "true", Source: field["source"],
+			Recompute: field["recompute"] == "true", Loading: field["loading"] == "true",
+			Stepwise: field["stepwise"] == "true", Source: field["source"],
 			Own: ownNetwork(t, field),
 		})
 	}

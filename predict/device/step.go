@@ -209,16 +209,14 @@ func (l Load) ofItself() (Curve, finding) {
 		found.hostDecides = true
 	}
 	if l.anyEngine() {
-		c.High.PerSample *= published().efficient.unfused(l.withoutLosses(),
-			published().efficient.valueOf("scores/"+string(Eager)))
+		c.High.PerSample *= published().efficient.unfused(l.withoutLosses(), engineMoves)
 	}
+	c.High.PerSample *= published().efficient.unfused(l.withoutLosses(), l.singleMoves())
 	c.High.PerSample = max(c.High.PerSample, point.PerSample+l.groupedSlowly())
-	if i := l.withoutLosses(); l.mayFlash() {
-		flashed := c.Low.PerSample * published().efficient.flashed(i)
-		c.Low.PerSample = min(c.Low.PerSample, max(flashed, i.compute-i.masked))
-	}
-	if l.beforeFlash() {
-		c.High.PerSample *= published().efficient.unfused(l.withoutLosses(), autocastMoves)
+	if l.mayFlash() {
+		i := l.withoutLosses()
+		c.Low.PerSample = min(c.Low.PerSample,
+			max(c.Low.PerSample*published().efficient.flashed(i), i.compute-i.masked))
 	}
 	return c, found
 }
@@ -228,11 +226,10 @@ func (l Load) ofItself() (Curve, finding) {
 // PyTorch takes 8.0 ms for BERT-base in one table and 2.8 ms in another one.
 const quickHost = 1.1
 
-// autocastMoves is how often attention in single steps moves a score of 16 bits
-// under autocast: written, scaled (2), made wider for softmax (3), softmax at 32 bits
-// (4), made narrower (3), and read. Derived.
-const autocastMoves = 14
+// engineMoves is how often an engine that does not fuse attention moves a score: written, read and
+// written by softmax, and read. Derived.
+const engineMoves = 4
 
 // engines is how far engines for transformers lie apart, as a logarithm: what 85 %
 // of the repositories that were left out ask of them (TestEnginesDiffer).
-const engines = 0.53
+const engines = 0.51

@@ -58,6 +58,7 @@ type Workload struct {
 
 	Grouped float64 // part of Forward in convolutions by groups of several channels
 	Masked  float64 // part of Forward between tokens that a causal mask hides from each other
+	Fused   bool    // its programs are younger than PyTorch's fused attention (2023), and have it
 
 	Tokens float64 // of one sample; 0 where samples are not sequences
 	Side   float64 // pixels or voxels along one side of a sample; 0 where samples have none
@@ -211,7 +212,7 @@ func sequences(s shape) Workload {
 	return Workload{
 		Name: s.name, Title: s.title, Aliases: s.aliases, Family: Transformer, Unit: s.unit, Profile: s.profile,
 		Params: s.params, Tokens: s.tokens, Side: s.side, Layers: s.layers, Width: s.width, Heads: s.heads,
-		Masked: masked,
+		Masked: masked, Fused: s.gated, // Llama's blocks
 		Forward: hardware.Figure{
 			Value: 2*weights*s.tokens + 4*s.layers*s.width*s.tokens*s.tokens,
 			Source: layerSum + fmt.Sprintf(": %.0f layers of width %.0f, %.0f tokens, attention over all pairs",
