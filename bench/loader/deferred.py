@@ -184,7 +184,8 @@ def main() -> None:
         print(f"| {kind} | {len(ratios)} | {' | '.join(each)} | {'yes' if len(digests) == 1 else 'NO'} |", flush=True)
         if before:
             shares, gains = ([one / other for one, other in zip(*pair)] for pair in ((before, rows[False]), (rows[True], before)))
-            print(f"| {kind}, before | {len(before)} | | {spread(before)} | {spread(shares)} | | | | | now / before: {spread(gains)} |", flush=True)
+            print(f"| {kind}, before | {len(before)} | | {spread(before)} | {spread(shares)} | | | | |", end=" ")
+            print(f"now / before: {spread(gains)} |", flush=True)
     print(f"\n{time.strftime('%Y-%m-%d %H:%M')}, load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; {pictures} JPEGs; batch {arguments.batch}; {arguments.workers} workers")
 
 

@@ -63,7 +63,7 @@ def read_again(original: Callable[[Any], None], recording: Callable[[], Any]) ->
         if not now.markers:  # somebody reads some in another way
             return original(self)
         head = file.peek(_LONGEST)
-        for (size, at), rests in _kept.get(head[:_PREFIX], {}).items():
+        for (size, at), rests in list(_kept.get(head[:_PREFIX], {}).items()):  # other threads may be adding some
             found = rests.get(head[:at] + head[at + 4 : size])
             if found is not None and len(head) >= size:
                 file.read(size)
@@ -102,7 +102,7 @@ def _keep(image: Any, before: dict[str, Any], head: bytes) -> None:
     if len(_kept) >= _MOST:
         _kept.clear()
     rests = _kept.setdefault(head[:_PREFIX], {})
-    if sum(map(len, rests.values())) >= _MOST:
+    if sum(map(len, list(rests.values()))) >= _MOST:
         rests.clear()
     found = rests.setdefault((len(head), at), {})
     found[head[:at] + head[at + 4 :]] = _Read(plain, made, dict(image.info), tile)
