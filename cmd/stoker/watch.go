@@ -254,7 +254,8 @@ func followed(files []string) []source {
 				run, err := in.Next()
 				if missing++; err == nil {
 					missing = 0
-				} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, recording.ErrNoSecond) || missing > mostMissing {
+				} else if missing > mostMissing ||
+					!errors.Is(err, fs.ErrNotExist) && !errors.Is(err, recording.ErrNoSecond) {
 					return err
 				}
 				if run != nil && !handOn(ctx, to, run) {
