@@ -73,7 +73,10 @@ var All = []*Group{
 	{Unfilter, "amd64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{AVX2}},
 	{
 		Resample, "amd64", "feed/transform",
-		[]string{"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "interleave", "stream", "fence"},
+		[]string{
+			"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "packShades", "sumShades", "sumShadesDown",
+			"interleave", "stream", "fence",
+		},
 		[]Feature{AVX2},
 	},
 	{Normalize, "amd64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{AVX2, FMA}},
@@ -92,7 +95,7 @@ var All = []*Group{
 	{Unfilter, "arm64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{ASIMD}},
 	{
 		Resample, "arm64", "feed/transform",
-		[]string{"sumGroups", "sumChunks", "sumLines", "interleave"},
+		[]string{"sumGroups", "sumChunks", "sumLines", "packShades", "sumShades", "sumShadesDown", "interleave"},
 		[]Feature{ASIMD},
 	},
 	{Normalize, "arm64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{ASIMD}},

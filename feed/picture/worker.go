@@ -27,6 +27,7 @@ type Worker struct {
 	shares  []float32
 	places  []pixelOrigin // of a row, for OpenCV's warp; row are those of the kernel
 	row     placeRow
+	shades  *transform.ShadeResizer
 }
 
 // NewWorker returns a Worker of any Program.

@@ -38,6 +38,7 @@ func main() {
 		}
 		sumChunks()
 		sumRows()
+		shades()
 		affine()
 		stream()
 		interleave()
