@@ -68,7 +68,7 @@ const (
 var All = []*Group{
 	{Huffman, "amd64", "feed/decode", []string{"storeBMI2", "skipBMI2"}, []Feature{BMI2}},
 	{InverseDCT, "amd64", "feed/decode/idct", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
-	{Colour, "amd64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
+	{Colour, "amd64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled", "part"}, []Feature{AVX2}},
 	{Inflate, "amd64", "feed/decode/inflate", []string{"unpackRounds", "adlerSums"}, []Feature{AVX2, BMI2}},
 	{Unfilter, "amd64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{AVX2}},
 	{
@@ -90,7 +90,7 @@ var All = []*Group{
 
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},
-	{Colour, "arm64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
+	{Colour, "arm64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled", "part"}, []Feature{ASIMD}},
 	{Inflate, "arm64", "feed/decode/inflate", []string{"unpackRounds", "adlerSums"}, []Feature{ASIMD}},
 	{Unfilter, "arm64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{ASIMD}},
 	{

@@ -32,6 +32,7 @@ func main() {
 		weigh()
 		convert()
 		convertDoubled()
+		part()
 	case "transform":
 		for pairs := 1; pairs <= 3; pairs++ {
 			sumGroups(pairs)
