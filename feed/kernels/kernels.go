@@ -74,8 +74,8 @@ var All = []*Group{
 	{
 		Resample, "amd64", "feed/transform",
 		[]string{
-			"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "packShades", "sumShades", "sumShadesDown",
-			"interleave", "stream", "fence",
+			"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs",
+			"packShades", "sumShades", "sumShadesDown", "interleave", "stream", "fence",
 		},
 		[]Feature{AVX2},
 	},

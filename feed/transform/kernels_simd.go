@@ -47,7 +47,8 @@ func packShadesSIMD(packed []float64, in Shades, length int) int {
 	return n
 }
 
-// sumShadesSIMD makes stripRows rows of size shades, at least shadeGroup of them. packed has room for what the table reads.
+// sumShadesSIMD makes stripRows rows of size shades, at least shadeGroup of them. packed has room for what
+// the table reads.
 func sumShadesSIMD(out Shades, size int, packed []float64, t *shadeTable, widest int) {
 	last := (stripRows-1)*size + size - 1
 	_, _ = out[0][last], out[1][last]
