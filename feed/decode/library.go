@@ -259,11 +259,7 @@ func readRow(m image.Image, x, y int, row [3][]byte) {
 		}
 		splitChannels(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
 	case *pixmap:
-		pixels := m.pix[y*m.stride+3*x:]
-		for i := range row[0] {
-			p := pixels[3*i:][:3]
-			row[0][i], row[1][i], row[2][i] = p[0], p[1], p[2]
-		}
+		planes.Part(row[0], row[1], row[2], m.pix[y*m.stride+3*x:])
 	case *image.RGBA64:
 		splitChannels(m.Pix[m.PixOffset(x, y):][:8*width], 2, row)
 	case *image.Paletted:

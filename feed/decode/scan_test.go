@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoker-dev/stoker/feed/decode/idct"
 	"github.com/stoker-dev/stoker/feed/decode/inflate"
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/decode/unfilter"
 )
 
@@ -61,11 +62,13 @@ func randomReader(r *rand.Rand, size int) mcuReader {
 func usePlain(plain bool) {
 	useHuffman, idct.Assembly = hasHuffman && !plain, hasIDCT && !plain
 	inflate.Assembly, unfilter.Assembly = hasInflate && !plain, hasUnfilter && !plain
+	planes.HasSIMD = hasColour && !plain
 }
 
 var (
 	hasHuffman, hasIDCT     = useHuffman, idct.Assembly
 	hasInflate, hasUnfilter = inflate.Assembly, unfilter.Assembly
+	hasColour               = planes.HasSIMD
 )
 
 // TestAssembly runs random bits through random tables, in assembly and in Go.

@@ -68,12 +68,15 @@ const (
 var All = []*Group{
 	{Huffman, "amd64", "feed/decode", []string{"storeBMI2", "skipBMI2"}, []Feature{BMI2}},
 	{InverseDCT, "amd64", "feed/decode/idct", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
-	{Colour, "amd64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{AVX2}},
+	{Colour, "amd64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled", "part"}, []Feature{AVX2}},
 	{Inflate, "amd64", "feed/decode/inflate", []string{"unpackRounds", "adlerSums"}, []Feature{AVX2, BMI2}},
 	{Unfilter, "amd64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{AVX2}},
 	{
 		Resample, "amd64", "feed/transform",
-		[]string{"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs", "interleave", "stream", "fence"},
+		[]string{
+			"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs",
+			"packShades", "sumShades", "sumShadesDown", "interleave", "stream", "fence",
+		},
 		[]Feature{AVX2},
 	},
 	{Normalize, "amd64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{AVX2, FMA}},
@@ -87,12 +90,12 @@ var All = []*Group{
 
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},
-	{Colour, "arm64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled"}, []Feature{ASIMD}},
+	{Colour, "arm64", "feed/decode/planes", []string{"weigh", "convert", "convertDoubled", "part"}, []Feature{ASIMD}},
 	{Inflate, "arm64", "feed/decode/inflate", []string{"unpackRounds", "adlerSums"}, []Feature{ASIMD}},
 	{Unfilter, "arm64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{ASIMD}},
 	{
 		Resample, "arm64", "feed/transform",
-		[]string{"sumGroups", "sumChunks", "sumLines", "interleave"},
+		[]string{"sumGroups", "sumChunks", "sumLines", "packShades", "sumShades", "sumShadesDown", "interleave"},
 		[]Feature{ASIMD},
 	},
 	{Normalize, "arm64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{ASIMD}},

@@ -39,14 +39,10 @@ func compileDeepResize(c *compiler, a *arguments) {
 }
 
 func (w *Worker) resizeShades(size image.Point, filter, pillow int) {
-	in, low, high := w.picture.size, w.picture.planes[0], w.picture.planes[1]
-	shades := make([]uint16, len(low))
-	for i := range shades {
-		shades[i] = uint16(low[i]) | uint16(high[i])<<8
+	if w.shades == nil {
+		w.shades = transform.NewShadeResizer()
 	}
-	out := w.newRaster(size, 2)
-	for i, v := range transform.ResizeShades(shades, in, size, filter, pillow) {
-		out.planes[0][i], out.planes[1][i] = uint8(v), uint8(v>>8)
-	}
+	in, out := w.picture, w.newRaster(size, 2)
+	w.shades.Resize(transform.Shades(out.planes[:2]), transform.Shades(in.planes[:2]), in.size, size, filter, pillow)
 	w.replace(out)
 }

@@ -27,6 +27,7 @@ type Worker struct {
 	shares  []float32
 	places  []pixelOrigin // of a row, for OpenCV's warp; row are those of the kernel
 	row     placeRow
+	shades  *transform.ShadeResizer
 }
 
 // NewWorker returns a Worker of any Program.
@@ -210,18 +211,14 @@ func (w *Worker) splitBands(p *Program, pixels []byte) error {
 }
 
 // partBands takes pixels apart, into a plane per band.
-func partBands(planes [][]byte, pixels []byte) {
-	if len(planes) == 3 {
-		r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
-		for i := range r {
-			p := pixels[3*i:][:3]
-			r[i], g[i], b[i] = p[0], p[1], p[2]
-		}
+func partBands(bands [][]byte, pixels []byte) {
+	if len(bands) == 3 {
+		planes.Part(bands[0], bands[1], bands[2], pixels)
 		return
 	}
-	for c, plane := range planes {
+	for c, plane := range bands {
 		for i := range plane {
-			plane[i] = pixels[i*len(planes)+c]
+			plane[i] = pixels[i*len(bands)+c]
 		}
 	}
 }

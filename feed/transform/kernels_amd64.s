@@ -550,6 +550,269 @@ DATA halfRows<>+24(SB)/4, $0x00200000
 DATA halfRows<>+28(SB)/4, $0x00200000
 GLOBL halfRows<>(SB), RODATA|NOPTR, $32
 
+DATA apartShades<>+0(SB)/1, $0x00
+DATA apartShades<>+1(SB)/1, $0x04
+DATA apartShades<>+2(SB)/1, $0x08
+DATA apartShades<>+3(SB)/1, $0x0c
+DATA apartShades<>+4(SB)/1, $0x01
+DATA apartShades<>+5(SB)/1, $0x05
+DATA apartShades<>+6(SB)/1, $0x09
+DATA apartShades<>+7(SB)/1, $0x0d
+DATA apartShades<>+8(SB)/1, $0x02
+DATA apartShades<>+9(SB)/1, $0x06
+DATA apartShades<>+10(SB)/1, $0x0a
+DATA apartShades<>+11(SB)/1, $0x0e
+DATA apartShades<>+12(SB)/1, $0x03
+DATA apartShades<>+13(SB)/1, $0x07
+DATA apartShades<>+14(SB)/1, $0x0b
+DATA apartShades<>+15(SB)/1, $0x0f
+DATA apartShades<>+16(SB)/1, $0x00
+DATA apartShades<>+17(SB)/1, $0x04
+DATA apartShades<>+18(SB)/1, $0x08
+DATA apartShades<>+19(SB)/1, $0x0c
+DATA apartShades<>+20(SB)/1, $0x01
+DATA apartShades<>+21(SB)/1, $0x05
+DATA apartShades<>+22(SB)/1, $0x09
+DATA apartShades<>+23(SB)/1, $0x0d
+DATA apartShades<>+24(SB)/1, $0x02
+DATA apartShades<>+25(SB)/1, $0x06
+DATA apartShades<>+26(SB)/1, $0x0a
+DATA apartShades<>+27(SB)/1, $0x0e
+DATA apartShades<>+28(SB)/1, $0x03
+DATA apartShades<>+29(SB)/1, $0x07
+DATA apartShades<>+30(SB)/1, $0x0b
+DATA apartShades<>+31(SB)/1, $0x0f
+GLOBL apartShades<>(SB), RODATA|NOPTR, $32
+
+DATA halfShades<>+0(SB)/4, $0x00000000
+DATA halfShades<>+4(SB)/4, $0x3fe00000
+DATA halfShades<>+8(SB)/4, $0x00000000
+DATA halfShades<>+12(SB)/4, $0x3fe00000
+DATA halfShades<>+16(SB)/4, $0x00000000
+DATA halfShades<>+20(SB)/4, $0x3fe00000
+DATA halfShades<>+24(SB)/4, $0x00000000
+DATA halfShades<>+28(SB)/4, $0x3fe00000
+GLOBL halfShades<>(SB), RODATA|NOPTR, $32
+
+DATA lowShades<>+0(SB)/2, $0x00ff
+DATA lowShades<>+2(SB)/2, $0x00ff
+DATA lowShades<>+4(SB)/2, $0x00ff
+DATA lowShades<>+6(SB)/2, $0x00ff
+DATA lowShades<>+8(SB)/2, $0x00ff
+DATA lowShades<>+10(SB)/2, $0x00ff
+DATA lowShades<>+12(SB)/2, $0x00ff
+DATA lowShades<>+14(SB)/2, $0x00ff
+DATA lowShades<>+16(SB)/2, $0x00ff
+DATA lowShades<>+18(SB)/2, $0x00ff
+DATA lowShades<>+20(SB)/2, $0x00ff
+DATA lowShades<>+22(SB)/2, $0x00ff
+DATA lowShades<>+24(SB)/2, $0x00ff
+DATA lowShades<>+26(SB)/2, $0x00ff
+DATA lowShades<>+28(SB)/2, $0x00ff
+DATA lowShades<>+30(SB)/2, $0x00ff
+GLOBL lowShades<>(SB), RODATA|NOPTR, $32
+
+// func packShades(packed *float64, low *byte, high *byte, stride int, n int)
+// Requires: AVX, AVX2
+TEXT ·packShades(SB), NOSPLIT, $0-40
+	MOVQ    packed+0(FP), AX
+	MOVQ    n+32(FP), CX
+	MOVQ    low+8(FP), DX
+	MOVQ    stride+24(FP), BX
+	LEAQ    (DX)(BX*1), SI
+	LEAQ    (SI)(BX*1), DI
+	LEAQ    (DI)(BX*1), BX
+	MOVQ    high+16(FP), R8
+	MOVQ    stride+24(FP), R9
+	LEAQ    (R8)(R9*1), R10
+	LEAQ    (R10)(R9*1), R11
+	LEAQ    (R11)(R9*1), R9
+	VMOVDQU apartShades<>+0(SB), Y0
+
+pixels:
+	VMOVD        (DX), X1
+	VPINSRD      $0x01, (SI), X1, X1
+	VPINSRD      $0x02, (DI), X1, X1
+	VPINSRD      $0x03, (BX), X1, X1
+	VPSHUFB      X0, X1, X1
+	VMOVD        (R8), X2
+	VPINSRD      $0x01, (R10), X2, X2
+	VPINSRD      $0x02, (R11), X2, X2
+	VPINSRD      $0x03, (R9), X2, X2
+	VPSHUFB      X0, X2, X2
+	VPUNPCKLBW   X2, X1, X3
+	VPMOVZXWD    X3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VCVTDQ2PD    X3, Y3
+	VCVTDQ2PD    X4, Y4
+	VMOVUPD      Y3, (AX)
+	VMOVUPD      Y4, 32(AX)
+	VPUNPCKHBW   X2, X1, X1
+	VPMOVZXWD    X1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VCVTDQ2PD    X1, Y1
+	VCVTDQ2PD    X2, Y2
+	VMOVUPD      Y1, 64(AX)
+	VMOVUPD      Y2, 96(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x04, DX
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, BX
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	ADDQ         $0x04, R9
+	SUBQ         $0x04, CX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+// func sumShades(low *byte, high *byte, stride int, packed *float64, origins *int32, cells *float64, taps int, groups int)
+// Requires: AVX
+TEXT ·sumShades(SB), NOSPLIT, $0-64
+	MOVQ    low+0(FP), AX
+	MOVQ    high+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    packed+24(FP), BX
+	MOVQ    origins+32(FP), SI
+	MOVQ    cells+40(FP), DI
+	MOVQ    groups+56(FP), R8
+	LEAQ    (DX)(DX*2), R9
+	VMOVDQU halfShades<>+0(SB), Y0
+	VMOVDQU lowShades<>+0(SB), Y1
+	VMOVDQU apartShades<>+0(SB), Y2
+
+group:
+	MOVLQSX (SI), R10
+	ADDQ    BX, R10
+	VXORPD  Y3, Y3, Y3
+	MOVLQSX 4(SI), R11
+	ADDQ    BX, R11
+	VXORPD  Y4, Y4, Y4
+	MOVLQSX 8(SI), R12
+	ADDQ    BX, R12
+	VXORPD  Y5, Y5, Y5
+	MOVLQSX 12(SI), R13
+	ADDQ    BX, R13
+	VXORPD  Y6, Y6, Y6
+	MOVQ    taps+48(FP), R14
+
+tap:
+	VBROADCASTSD (DI), Y7
+	VMULPD       (R10), Y7, Y7
+	VADDPD       Y7, Y3, Y3
+	VBROADCASTSD 8(DI), Y7
+	VMULPD       (R11), Y7, Y7
+	VADDPD       Y7, Y4, Y4
+	VBROADCASTSD 16(DI), Y7
+	VMULPD       (R12), Y7, Y7
+	VADDPD       Y7, Y5, Y5
+	VBROADCASTSD 24(DI), Y7
+	VMULPD       (R13), Y7, Y7
+	VADDPD       Y7, Y6, Y6
+	ADDQ         $0x20, R10
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R12
+	ADDQ         $0x20, R13
+	ADDQ         $0x20, DI
+	DECQ         R14
+	JNZ          tap
+	VADDPD       Y0, Y3, Y3
+	VCVTTPD2DQY  Y3, X3
+	VADDPD       Y0, Y4, Y4
+	VCVTTPD2DQY  Y4, X4
+	VPACKUSDW    X4, X3, X3
+	VADDPD       Y0, Y5, Y5
+	VCVTTPD2DQY  Y5, X4
+	VADDPD       Y0, Y6, Y6
+	VCVTTPD2DQY  Y6, X5
+	VPACKUSDW    X5, X4, X4
+	VPAND        X1, X3, X5
+	VPAND        X1, X4, X6
+	VPACKUSWB    X6, X5, X5
+	VPSRLW       $0x08, X3, X3
+	VPSRLW       $0x08, X4, X4
+	VPACKUSWB    X4, X3, X3
+	VPSHUFB      X2, X5, X5
+	VMOVD        X5, (AX)
+	VPEXTRD      $0x01, X5, (AX)(DX*1)
+	VPEXTRD      $0x02, X5, (AX)(DX*2)
+	VPEXTRD      $0x03, X5, (AX)(R9*1)
+	VPSHUFB      X2, X3, X3
+	VMOVD        X3, (CX)
+	VPEXTRD      $0x01, X3, (CX)(DX*1)
+	VPEXTRD      $0x02, X3, (CX)(DX*2)
+	VPEXTRD      $0x03, X3, (CX)(R9*1)
+	ADDQ         $0x04, AX
+	ADDQ         $0x04, CX
+	ADDQ         $0x10, SI
+	SUBQ         $0x01, R8
+	JNZ          group
+	VZEROUPPER
+	RET
+
+// func sumShadesDown(low *byte, high *byte, fromLow *byte, fromHigh *byte, stride int, weights *float64, count int, n int)
+// Requires: AVX, AVX2
+TEXT ·sumShadesDown(SB), NOSPLIT, $0-64
+	MOVQ    low+0(FP), AX
+	MOVQ    high+8(FP), CX
+	MOVQ    fromLow+16(FP), DX
+	MOVQ    fromHigh+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    weights+40(FP), DI
+	MOVQ    n+56(FP), R8
+	VMOVDQU halfShades<>+0(SB), Y0
+	VMOVDQU lowShades<>+0(SB), Y1
+
+pixels:
+	MOVQ   count+48(FP), R12
+	MOVQ   DX, R9
+	VXORPD Y2, Y2, Y2
+	MOVQ   BX, R10
+	VXORPD Y3, Y3, Y3
+	MOVQ   DI, R11
+
+row:
+	VMOVQ        (R9), X4
+	VMOVQ        (R10), X5
+	VPUNPCKLBW   X5, X4, X4
+	VPMOVZXWD    X4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VBROADCASTSD (R11), Y6
+	VCVTDQ2PD    X4, Y4
+	VMULPD       Y6, Y4, Y4
+	VADDPD       Y4, Y2, Y2
+	VCVTDQ2PD    X5, Y4
+	VMULPD       Y6, Y4, Y4
+	VADDPD       Y4, Y3, Y3
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         $0x08, R11
+	DECQ         R12
+	JNZ          row
+	VADDPD       Y0, Y2, Y2
+	VCVTTPD2DQY  Y2, X2
+	VADDPD       Y0, Y3, Y3
+	VCVTTPD2DQY  Y3, X3
+	VPACKUSDW    X3, X2, X2
+	VPAND        X1, X2, X3
+	VPAND        X1, X2, X4
+	VPACKUSWB    X4, X3, X3
+	VPSRLW       $0x08, X2, X4
+	VPSRLW       $0x08, X2, X2
+	VPACKUSWB    X2, X4, X4
+	VMOVQ        X3, (AX)
+	VMOVQ        X4, (CX)
+	ADDQ         $0x08, AX
+	ADDQ         $0x08, CX
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, R8
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
 DATA one<>+0(SB)/4, $0x00000001
 DATA one<>+4(SB)/4, $0x00000001
 DATA one<>+8(SB)/4, $0x00000001

@@ -292,6 +292,262 @@ TEXT ·sumLines(SB), NOSPLIT, $0-48
 	WORD $0x54fff76c // 75: b.gt 6
 	RET
 
+// func packShades(packed *float64, low *byte, high *byte, stride int, n int)
+TEXT ·packShades(SB), NOSPLIT, $0-40
+	MOVD packed+0(FP), R0
+	MOVD low+8(FP), R1
+	MOVD high+16(FP), R2
+	MOVD stride+24(FP), R3
+	MOVD n+32(FP), R4
+	WORD $0xd37ff865 // 0: lsl x5, x3, #1
+	WORD $0x8b040027 // 1: add x7, x1, x4
+	WORD $0x8b0300a4 // 2: add x4, x5, x3
+	WORD $0xbd400020 // 3: ldr s0, [x1]
+	WORD $0xbd400041 // 4: ldr s1, [x2]
+	WORD $0xbc636846 // 5: ldr s6, [x2, x3]
+	WORD $0xbc656845 // 6: ldr s5, [x2, x5]
+	WORD $0xbc636823 // 7: ldr s3, [x1, x3]
+	WORD $0x0e013800 // 8: zip1 v0.8b, v0.8b, v1.8b
+	WORD $0xbc656824 // 9: ldr s4, [x1, x5]
+	WORD $0xbc646841 // 10: ldr s1, [x2, x4]
+	WORD $0x91001042 // 11: add x2, x2, #0x4
+	WORD $0xbc646822 // 12: ldr s2, [x1, x4]
+	WORD $0x0e063863 // 13: zip1 v3.8b, v3.8b, v6.8b
+	WORD $0x0e053884 // 14: zip1 v4.8b, v4.8b, v5.8b
+	WORD $0x91001021 // 15: add x1, x1, #0x4
+	WORD $0xcb0100e6 // 16: sub x6, x7, x1
+	WORD $0x0e013842 // 17: zip1 v2.8b, v2.8b, v1.8b
+	WORD $0x0e432801 // 18: trn1 v1.4h, v0.4h, v3.4h
+	WORD $0x0e436800 // 19: trn2 v0.4h, v0.4h, v3.4h
+	WORD $0x0e422885 // 20: trn1 v5.4h, v4.4h, v2.4h
+	WORD $0x0e426884 // 21: trn2 v4.4h, v4.4h, v2.4h
+	WORD $0x0e853823 // 22: zip1 v3.2s, v1.2s, v5.2s
+	WORD $0x0e843802 // 23: zip1 v2.2s, v0.2s, v4.2s
+	WORD $0x0e857821 // 24: zip2 v1.2s, v1.2s, v5.2s
+	WORD $0x0e847800 // 25: zip2 v0.2s, v0.2s, v4.2s
+	WORD $0x2f10a463 // 26: uxtl v3.4s, v3.4h
+	WORD $0x2f10a421 // 27: uxtl v1.4s, v1.4h
+	WORD $0x2f10a442 // 28: uxtl v2.4s, v2.4h
+	WORD $0x2f10a400 // 29: uxtl v0.4s, v0.4h
+	WORD $0x2f20a467 // 30: uxtl v7.2d, v3.2s
+	WORD $0x6f20a463 // 31: uxtl2 v3.2d, v3.4s
+	WORD $0x2f20a425 // 32: uxtl v5.2d, v1.2s
+	WORD $0x2f20a446 // 33: uxtl v6.2d, v2.2s
+	WORD $0x2f20a404 // 34: uxtl v4.2d, v0.2s
+	WORD $0x6e61d863 // 35: ucvtf v3.2d, v3.2d
+	WORD $0x6f20a421 // 36: uxtl2 v1.2d, v1.4s
+	WORD $0x6f20a442 // 37: uxtl2 v2.2d, v2.4s
+	WORD $0x6f20a400 // 38: uxtl2 v0.2d, v0.4s
+	WORD $0x6e61d8e7 // 39: ucvtf v7.2d, v7.2d
+	WORD $0x6e61d8a5 // 40: ucvtf v5.2d, v5.2d
+	WORD $0x6e61d821 // 41: ucvtf v1.2d, v1.2d
+	WORD $0x6e61d8c6 // 42: ucvtf v6.2d, v6.2d
+	WORD $0x6e61d842 // 43: ucvtf v2.2d, v2.2d
+	WORD $0xad000c07 // 44: stp q7, q3, [x0]
+	WORD $0x6e61d800 // 45: ucvtf v0.2d, v0.2d
+	WORD $0xad020405 // 46: stp q5, q1, [x0, #64]
+	WORD $0x6e61d883 // 47: ucvtf v3.2d, v4.2d
+	WORD $0xad010806 // 48: stp q6, q2, [x0, #32]
+	WORD $0x91020000 // 49: add x0, x0, #0x80
+	WORD $0x3c9f0000 // 50: stur q0, [x0, #-16]
+	WORD $0x3c9e0003 // 51: stur q3, [x0, #-32]
+	WORD $0xf10000df // 52: cmp x6, #0x0
+	WORD $0x54fff9cc // 53: b.gt 3
+	RET
+
+// func sumShades(low *byte, high *byte, stride int, packed *float64, origins *int32, cells *float64, taps int, groups int)
+TEXT ·sumShades(SB), NOSPLIT, $0-64
+	MOVD low+0(FP), R0
+	MOVD high+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD packed+24(FP), R3
+	MOVD origins+32(FP), R4
+	MOVD cells+40(FP), R5
+	MOVD taps+48(FP), R6
+	MOVD groups+56(FP), R7
+	WORD $0xd37ff854 // 0: lsl x20, x2, #1
+	WORD $0xaa0203ef // 1: mov x15, x2
+	WORD $0x6f03f40a // 2: fmov v10.2d, #5.000000000000000000e-01
+	WORD $0xaa0603f0 // 3: mov x16, x6
+	WORD $0xaa0003ed // 4: mov x13, x0
+	WORD $0xaa0103ec // 5: mov x12, x1
+	WORD $0xaa0303ee // 6: mov x14, x3
+	WORD $0xaa0403eb // 7: mov x11, x4
+	WORD $0xaa0503f3 // 8: mov x19, x5
+	WORD $0xaa0703f1 // 9: mov x17, x7
+	WORD $0x8b020295 // 10: add x21, x20, x2
+	WORD $0xd37be8d6 // 11: lsl x22, x6, #5
+	WORD $0x6f00e402 // 12: movi v2.2d, #0x0
+	WORD $0xaa1003e2 // 13: mov x2, x16
+	WORD $0x69401566 // 14: ldpsw x6, x5, [x11]
+	WORD $0xaa1303e1 // 15: mov x1, x19
+	WORD $0x69410d64 // 16: ldpsw x4, x3, [x11, #8]
+	WORD $0x8b0601c6 // 17: add x6, x14, x6
+	WORD $0x8b0501c5 // 18: add x5, x14, x5
+	WORD $0x910040ca // 19: add x10, x6, #0x10
+	WORD $0x8b0401c4 // 20: add x4, x14, x4
+	WORD $0x8b0301c3 // 21: add x3, x14, x3
+	WORD $0x4ea21c43 // 22: mov v3.16b, v2.16b
+	WORD $0x910040a9 // 23: add x9, x5, #0x10
+	WORD $0x4ea21c49 // 24: mov v9.16b, v2.16b
+	WORD $0x91004088 // 25: add x8, x4, #0x10
+	WORD $0x4ea21c41 // 26: mov v1.16b, v2.16b
+	WORD $0x91004067 // 27: add x7, x3, #0x10
+	WORD $0x4ea21c4b // 28: mov v11.16b, v2.16b
+	WORD $0xd2800000 // 29: mov x0, #0x0
+	WORD $0x4ea21c44 // 30: mov v4.16b, v2.16b
+	WORD $0x4ea21c4c // 31: mov v12.16b, v2.16b
+	WORD $0x4ea21c40 // 32: mov v0.16b, v2.16b
+	WORD $0xd503201f // 33: nop
+	WORD $0x3ce068d2 // 34: ldr q18, [x6, x0]
+	WORD $0xf1000442 // 35: subs x2, x2, #0x1
+	WORD $0x3ce06951 // 36: ldr q17, [x10, x0]
+	WORD $0x3ce068b4 // 37: ldr q20, [x5, x0]
+	WORD $0x3ce06933 // 38: ldr q19, [x9, x0]
+	WORD $0x3ce06890 // 39: ldr q16, [x4, x0]
+	WORD $0x3ce0690f // 40: ldr q15, [x8, x0]
+	WORD $0x3ce0686e // 41: ldr q14, [x3, x0]
+	WORD $0x3ce068ed // 42: ldr q13, [x7, x0]
+	WORD $0x91008000 // 43: add x0, x0, #0x20
+	WORD $0x6d409828 // 44: ldp d8, d6, [x1, #8]
+	WORD $0xfd400c25 // 45: ldr d5, [x1, #24]
+	WORD $0x4d40cc27 // 46: ld1r {v7.2d}, [x1]
+	WORD $0x91008021 // 47: add x1, x1, #0x20
+	WORD $0x4fc81284 // 48: fmla v4.2d, v20.2d, v8.d[0]
+	WORD $0x4fc8126b // 49: fmla v11.2d, v19.2d, v8.d[0]
+	WORD $0x4e67ce40 // 50: fmla v0.2d, v18.2d, v7.2d
+	WORD $0x4e67ce2c // 51: fmla v12.2d, v17.2d, v7.2d
+	WORD $0x4fc61201 // 52: fmla v1.2d, v16.2d, v6.d[0]
+	WORD $0x4fc611e9 // 53: fmla v9.2d, v15.2d, v6.d[0]
+	WORD $0x4fc511c3 // 54: fmla v3.2d, v14.2d, v5.d[0]
+	WORD $0x4fc511a2 // 55: fmla v2.2d, v13.2d, v5.d[0]
+	WORD $0x54fffd41 // 56: b.ne 34
+	WORD $0x4e6ad400 // 57: fadd v0.2d, v0.2d, v10.2d
+	WORD $0x8b0f01a3 // 58: add x3, x13, x15
+	WORD $0x4e6ad58c // 59: fadd v12.2d, v12.2d, v10.2d
+	WORD $0x8b0f0182 // 60: add x2, x12, x15
+	WORD $0x4e6ad484 // 61: fadd v4.2d, v4.2d, v10.2d
+	WORD $0x8b1501a1 // 62: add x1, x13, x21
+	WORD $0x4e6ad56b // 63: fadd v11.2d, v11.2d, v10.2d
+	WORD $0x8b150180 // 64: add x0, x12, x21
+	WORD $0x4e6ad421 // 65: fadd v1.2d, v1.2d, v10.2d
+	WORD $0x8b160273 // 66: add x19, x19, x22
+	WORD $0x4e6ad529 // 67: fadd v9.2d, v9.2d, v10.2d
+	WORD $0x9100416b // 68: add x11, x11, #0x10
+	WORD $0x4e6ad463 // 69: fadd v3.2d, v3.2d, v10.2d
+	WORD $0xf1000631 // 70: subs x17, x17, #0x1
+	WORD $0x4e6ad442 // 71: fadd v2.2d, v2.2d, v10.2d
+	WORD $0x6ee1b800 // 72: fcvtzu v0.2d, v0.2d
+	WORD $0x6ee1b98c // 73: fcvtzu v12.2d, v12.2d
+	WORD $0x6ee1b863 // 74: fcvtzu v3.2d, v3.2d
+	WORD $0x6ee1b884 // 75: fcvtzu v4.2d, v4.2d
+	WORD $0x6ee1b96b // 76: fcvtzu v11.2d, v11.2d
+	WORD $0x6ee1b821 // 77: fcvtzu v1.2d, v1.2d
+	WORD $0x6ee1b929 // 78: fcvtzu v9.2d, v9.2d
+	WORD $0x6ee1b842 // 79: fcvtzu v2.2d, v2.2d
+	WORD $0x4e8b1884 // 80: uzp1 v4.4s, v4.4s, v11.4s
+	WORD $0x4e8c1800 // 81: uzp1 v0.4s, v0.4s, v12.4s
+	WORD $0x4e891821 // 82: uzp1 v1.4s, v1.4s, v9.4s
+	WORD $0x4e821862 // 83: uzp1 v2.4s, v3.4s, v2.4s
+	WORD $0x0e612883 // 84: xtn v3.4h, v4.4s
+	WORD $0x0e612800 // 85: xtn v0.4h, v0.4s
+	WORD $0x0e612821 // 86: xtn v1.4h, v1.4s
+	WORD $0x0e612842 // 87: xtn v2.4h, v2.4s
+	WORD $0x0e432804 // 88: trn1 v4.4h, v0.4h, v3.4h
+	WORD $0x0e436800 // 89: trn2 v0.4h, v0.4h, v3.4h
+	WORD $0x0e422823 // 90: trn1 v3.4h, v1.4h, v2.4h
+	WORD $0x0e426821 // 91: trn2 v1.4h, v1.4h, v2.4h
+	WORD $0x0e833882 // 92: zip1 v2.2s, v4.2s, v3.2s
+	WORD $0x0e813805 // 93: zip1 v5.2s, v0.2s, v1.2s
+	WORD $0x0e837884 // 94: zip2 v4.2s, v4.2s, v3.2s
+	WORD $0x0e817800 // 95: zip2 v0.2s, v0.2s, v1.2s
+	WORD $0x6e1804a2 // 96: mov v2.d[1], v5.d[0]
+	WORD $0x0ea41c81 // 97: mov v1.8b, v4.8b
+	WORD $0x0e212844 // 98: xtn v4.8b, v2.8h
+	WORD $0x6e180401 // 99: mov v1.d[1], v0.d[0]
+	WORD $0x0f088442 // 100: shrn v2.8b, v2.8h, #8
+	WORD $0xbd0001a4 // 101: str s4, [x13]
+	WORD $0x0e212823 // 102: xtn v3.8b, v1.8h
+	WORD $0x0f088420 // 103: shrn v0.8b, v1.8h, #8
+	WORD $0xbd000182 // 104: str s2, [x12]
+	WORD $0x0d009064 // 105: st1 {v4.s}[1], [x3]
+	WORD $0x0d009042 // 106: st1 {v2.s}[1], [x2]
+	WORD $0xbc3469a3 // 107: str s3, [x13, x20]
+	WORD $0x910011ad // 108: add x13, x13, #0x4
+	WORD $0xbc346980 // 109: str s0, [x12, x20]
+	WORD $0x9100118c // 110: add x12, x12, #0x4
+	WORD $0x0d009023 // 111: st1 {v3.s}[1], [x1]
+	WORD $0x0d009000 // 112: st1 {v0.s}[1], [x0]
+	WORD $0x54fff361 // 113: b.ne 12
+	RET
+
+// func sumShadesDown(low *byte, high *byte, fromLow *byte, fromHigh *byte, stride int, weights *float64, count int, n int)
+TEXT ·sumShadesDown(SB), NOSPLIT, $0-64
+	MOVD low+0(FP), R0
+	MOVD high+8(FP), R1
+	MOVD fromLow+16(FP), R2
+	MOVD fromHigh+24(FP), R3
+	MOVD stride+32(FP), R4
+	MOVD weights+40(FP), R5
+	MOVD count+48(FP), R6
+	MOVD n+56(FP), R7
+	WORD $0x6f03f409 // 0: fmov v9.2d, #5.000000000000000000e-01
+	WORD $0x8b060cab // 1: add x11, x5, x6, lsl #3
+	WORD $0xd280000c // 2: mov x12, #0x0
+	WORD $0xd503201f // 3: nop
+	WORD $0x6f00e406 // 4: movi v6.2d, #0x0
+	WORD $0x8b0c006a // 5: add x10, x3, x12
+	WORD $0x8b0c0049 // 6: add x9, x2, x12
+	WORD $0xaa0503e8 // 7: mov x8, x5
+	WORD $0xd2800006 // 8: mov x6, #0x0
+	WORD $0x4ea61cc7 // 9: mov v7.16b, v6.16b
+	WORD $0x4ea61cc8 // 10: mov v8.16b, v6.16b
+	WORD $0x4ea61cc5 // 11: mov v5.16b, v6.16b
+	WORD $0xfc666921 // 12: ldr d1, [x9, x6]
+	WORD $0xfc666943 // 13: ldr d3, [x10, x6]
+	WORD $0x8b0400c6 // 14: add x6, x6, x4
+	WORD $0x4ddfcd02 // 15: ld1r {v2.2d}, [x8], #8
+	WORD $0x0e033820 // 16: zip1 v0.8b, v1.8b, v3.8b
+	WORD $0x0e037823 // 17: zip2 v3.8b, v1.8b, v3.8b
+	WORD $0x0ea01c01 // 18: mov v1.8b, v0.8b
+	WORD $0x2f10a400 // 19: uxtl v0.4s, v0.4h
+	WORD $0x6e180461 // 20: mov v1.d[1], v3.d[0]
+	WORD $0x2f20a404 // 21: uxtl v4.2d, v0.2s
+	WORD $0x6f20a400 // 22: uxtl2 v0.2d, v0.4s
+	WORD $0x6f10a421 // 23: uxtl2 v1.4s, v1.8h
+	WORD $0x6e61d884 // 24: ucvtf v4.2d, v4.2d
+	WORD $0x6e61d800 // 25: ucvtf v0.2d, v0.2d
+	WORD $0x2f20a423 // 26: uxtl v3.2d, v1.2s
+	WORD $0x6f20a421 // 27: uxtl2 v1.2d, v1.4s
+	WORD $0x4e62cc85 // 28: fmla v5.2d, v4.2d, v2.2d
+	WORD $0x4e62cc08 // 29: fmla v8.2d, v0.2d, v2.2d
+	WORD $0x6e61d863 // 30: ucvtf v3.2d, v3.2d
+	WORD $0x6e61d821 // 31: ucvtf v1.2d, v1.2d
+	WORD $0x4e62cc67 // 32: fmla v7.2d, v3.2d, v2.2d
+	WORD $0x4e62cc26 // 33: fmla v6.2d, v1.2d, v2.2d
+	WORD $0xeb08017f // 34: cmp x11, x8
+	WORD $0x54fffd21 // 35: b.ne 12
+	WORD $0x4e69d4a0 // 36: fadd v0.2d, v5.2d, v9.2d
+	WORD $0x4e69d508 // 37: fadd v8.2d, v8.2d, v9.2d
+	WORD $0x4e69d4e1 // 38: fadd v1.2d, v7.2d, v9.2d
+	WORD $0x4e69d4c6 // 39: fadd v6.2d, v6.2d, v9.2d
+	WORD $0x6ee1b800 // 40: fcvtzu v0.2d, v0.2d
+	WORD $0x6ee1b908 // 41: fcvtzu v8.2d, v8.2d
+	WORD $0x6ee1b821 // 42: fcvtzu v1.2d, v1.2d
+	WORD $0x6ee1b8c6 // 43: fcvtzu v6.2d, v6.2d
+	WORD $0x4e881800 // 44: uzp1 v0.4s, v0.4s, v8.4s
+	WORD $0x4e861821 // 45: uzp1 v1.4s, v1.4s, v6.4s
+	WORD $0x4e411800 // 46: uzp1 v0.8h, v0.8h, v1.8h
+	WORD $0x0e212801 // 47: xtn v1.8b, v0.8h
+	WORD $0x0f088400 // 48: shrn v0.8b, v0.8h, #8
+	WORD $0xfc2c6801 // 49: str d1, [x0, x12]
+	WORD $0xfc2c6820 // 50: str d0, [x1, x12]
+	WORD $0x9100218c // 51: add x12, x12, #0x8
+	WORD $0xcb0c00e6 // 52: sub x6, x7, x12
+	WORD $0xf10000df // 53: cmp x6, #0x0
+	WORD $0x54fff9cc // 54: b.gt 4
+	RET
+
 // func interleave(dst *byte, red *byte, green *byte, blue *byte, n int)
 TEXT ·interleave(SB), NOSPLIT, $0-40
 	MOVD dst+0(FP), R0
@@ -300,14 +556,15 @@ TEXT ·interleave(SB), NOSPLIT, $0-40
 	MOVD blue+24(FP), R3
 	MOVD n+32(FP), R4
 	WORD $0xd2800005 // 0: mov x5, #0x0
-	WORD $0x3ce56821 // 1: ldr q1, [x1, x5]
-	WORD $0x3ce56842 // 2: ldr q2, [x2, x5]
-	WORD $0x3ce56863 // 3: ldr q3, [x3, x5]
-	WORD $0x910040a5 // 4: add x5, x5, #0x10
-	WORD $0xcb050086 // 5: sub x6, x4, x5
-	WORD $0x4c9f4001 // 6: st3 {v1.16b-v3.16b}, [x0], #48
-	WORD $0xf10000df // 7: cmp x6, #0x0
-	WORD $0x54ffff2c // 8: b.gt 1
+	WORD $0xd503201f // 1: nop
+	WORD $0x3ce56821 // 2: ldr q1, [x1, x5]
+	WORD $0x3ce56842 // 3: ldr q2, [x2, x5]
+	WORD $0x3ce56863 // 4: ldr q3, [x3, x5]
+	WORD $0x910040a5 // 5: add x5, x5, #0x10
+	WORD $0xcb050086 // 6: sub x6, x4, x5
+	WORD $0x4c9f4001 // 7: st3 {v1.16b-v3.16b}, [x0], #48
+	WORD $0xf10000df // 8: cmp x6, #0x0
+	WORD $0x54ffff2c // 9: b.gt 2
 	RET
 
 // func affine32(dst *byte, src *byte, n int, unit *float32, numbers *float32)

@@ -454,3 +454,189 @@ DATA evenDoubled<>+26(SB)/2, $0x00ff
 DATA evenDoubled<>+28(SB)/2, $0x00ff
 DATA evenDoubled<>+30(SB)/2, $0x00ff
 GLOBL evenDoubled<>(SB), RODATA|NOPTR, $32
+
+// func part(red *byte, green *byte, blue *byte, pixels *byte, n int)
+// Requires: AVX
+TEXT ·part(SB), NOSPLIT, $0-40
+	MOVQ red+0(FP), AX
+	MOVQ green+8(FP), CX
+	MOVQ blue+16(FP), DX
+	MOVQ pixels+24(FP), BX
+	MOVQ n+32(FP), SI
+
+pixels:
+	VMOVDQU (BX), X0
+	VMOVDQU 16(BX), X1
+	VMOVDQU 32(BX), X2
+	VPSHUFB partMasks<>+0(SB), X0, X3
+	VPSHUFB partMasks<>+16(SB), X1, X4
+	VPOR    X3, X4, X4
+	VPSHUFB partMasks<>+32(SB), X2, X3
+	VPOR    X4, X3, X3
+	VMOVDQU X3, (AX)
+	VPSHUFB partMasks<>+48(SB), X0, X3
+	VPSHUFB partMasks<>+64(SB), X1, X4
+	VPOR    X3, X4, X4
+	VPSHUFB partMasks<>+80(SB), X2, X3
+	VPOR    X4, X3, X3
+	VMOVDQU X3, (CX)
+	VPSHUFB partMasks<>+96(SB), X0, X0
+	VPSHUFB partMasks<>+112(SB), X1, X1
+	VPOR    X0, X1, X1
+	VPSHUFB partMasks<>+128(SB), X2, X0
+	VPOR    X1, X0, X0
+	VMOVDQU X0, (DX)
+	ADDQ    $0x10, AX
+	ADDQ    $0x10, CX
+	ADDQ    $0x10, DX
+	ADDQ    $0x30, BX
+	SUBQ    $0x10, SI
+	JNZ     pixels
+	VZEROUPPER
+	RET
+
+DATA partMasks<>+0(SB)/1, $0x00
+DATA partMasks<>+1(SB)/1, $0x03
+DATA partMasks<>+2(SB)/1, $0x06
+DATA partMasks<>+3(SB)/1, $0x09
+DATA partMasks<>+4(SB)/1, $0x0c
+DATA partMasks<>+5(SB)/1, $0x0f
+DATA partMasks<>+6(SB)/1, $0x80
+DATA partMasks<>+7(SB)/1, $0x80
+DATA partMasks<>+8(SB)/1, $0x80
+DATA partMasks<>+9(SB)/1, $0x80
+DATA partMasks<>+10(SB)/1, $0x80
+DATA partMasks<>+11(SB)/1, $0x80
+DATA partMasks<>+12(SB)/1, $0x80
+DATA partMasks<>+13(SB)/1, $0x80
+DATA partMasks<>+14(SB)/1, $0x80
+DATA partMasks<>+15(SB)/1, $0x80
+DATA partMasks<>+16(SB)/1, $0x80
+DATA partMasks<>+17(SB)/1, $0x80
+DATA partMasks<>+18(SB)/1, $0x80
+DATA partMasks<>+19(SB)/1, $0x80
+DATA partMasks<>+20(SB)/1, $0x80
+DATA partMasks<>+21(SB)/1, $0x80
+DATA partMasks<>+22(SB)/1, $0x02
+DATA partMasks<>+23(SB)/1, $0x05
+DATA partMasks<>+24(SB)/1, $0x08
+DATA partMasks<>+25(SB)/1, $0x0b
+DATA partMasks<>+26(SB)/1, $0x0e
+DATA partMasks<>+27(SB)/1, $0x80
+DATA partMasks<>+28(SB)/1, $0x80
+DATA partMasks<>+29(SB)/1, $0x80
+DATA partMasks<>+30(SB)/1, $0x80
+DATA partMasks<>+31(SB)/1, $0x80
+DATA partMasks<>+32(SB)/1, $0x80
+DATA partMasks<>+33(SB)/1, $0x80
+DATA partMasks<>+34(SB)/1, $0x80
+DATA partMasks<>+35(SB)/1, $0x80
+DATA partMasks<>+36(SB)/1, $0x80
+DATA partMasks<>+37(SB)/1, $0x80
+DATA partMasks<>+38(SB)/1, $0x80
+DATA partMasks<>+39(SB)/1, $0x80
+DATA partMasks<>+40(SB)/1, $0x80
+DATA partMasks<>+41(SB)/1, $0x80
+DATA partMasks<>+42(SB)/1, $0x80
+DATA partMasks<>+43(SB)/1, $0x01
+DATA partMasks<>+44(SB)/1, $0x04
+DATA partMasks<>+45(SB)/1, $0x07
+DATA partMasks<>+46(SB)/1, $0x0a
+DATA partMasks<>+47(SB)/1, $0x0d
+DATA partMasks<>+48(SB)/1, $0x01
+DATA partMasks<>+49(SB)/1, $0x04
+DATA partMasks<>+50(SB)/1, $0x07
+DATA partMasks<>+51(SB)/1, $0x0a
+DATA partMasks<>+52(SB)/1, $0x0d
+DATA partMasks<>+53(SB)/1, $0x80
+DATA partMasks<>+54(SB)/1, $0x80
+DATA partMasks<>+55(SB)/1, $0x80
+DATA partMasks<>+56(SB)/1, $0x80
+DATA partMasks<>+57(SB)/1, $0x80
+DATA partMasks<>+58(SB)/1, $0x80
+DATA partMasks<>+59(SB)/1, $0x80
+DATA partMasks<>+60(SB)/1, $0x80
+DATA partMasks<>+61(SB)/1, $0x80
+DATA partMasks<>+62(SB)/1, $0x80
+DATA partMasks<>+63(SB)/1, $0x80
+DATA partMasks<>+64(SB)/1, $0x80
+DATA partMasks<>+65(SB)/1, $0x80
+DATA partMasks<>+66(SB)/1, $0x80
+DATA partMasks<>+67(SB)/1, $0x80
+DATA partMasks<>+68(SB)/1, $0x80
+DATA partMasks<>+69(SB)/1, $0x00
+DATA partMasks<>+70(SB)/1, $0x03
+DATA partMasks<>+71(SB)/1, $0x06
+DATA partMasks<>+72(SB)/1, $0x09
+DATA partMasks<>+73(SB)/1, $0x0c
+DATA partMasks<>+74(SB)/1, $0x0f
+DATA partMasks<>+75(SB)/1, $0x80
+DATA partMasks<>+76(SB)/1, $0x80
+DATA partMasks<>+77(SB)/1, $0x80
+DATA partMasks<>+78(SB)/1, $0x80
+DATA partMasks<>+79(SB)/1, $0x80
+DATA partMasks<>+80(SB)/1, $0x80
+DATA partMasks<>+81(SB)/1, $0x80
+DATA partMasks<>+82(SB)/1, $0x80
+DATA partMasks<>+83(SB)/1, $0x80
+DATA partMasks<>+84(SB)/1, $0x80
+DATA partMasks<>+85(SB)/1, $0x80
+DATA partMasks<>+86(SB)/1, $0x80
+DATA partMasks<>+87(SB)/1, $0x80
+DATA partMasks<>+88(SB)/1, $0x80
+DATA partMasks<>+89(SB)/1, $0x80
+DATA partMasks<>+90(SB)/1, $0x80
+DATA partMasks<>+91(SB)/1, $0x02
+DATA partMasks<>+92(SB)/1, $0x05
+DATA partMasks<>+93(SB)/1, $0x08
+DATA partMasks<>+94(SB)/1, $0x0b
+DATA partMasks<>+95(SB)/1, $0x0e
+DATA partMasks<>+96(SB)/1, $0x02
+DATA partMasks<>+97(SB)/1, $0x05
+DATA partMasks<>+98(SB)/1, $0x08
+DATA partMasks<>+99(SB)/1, $0x0b
+DATA partMasks<>+100(SB)/1, $0x0e
+DATA partMasks<>+101(SB)/1, $0x80
+DATA partMasks<>+102(SB)/1, $0x80
+DATA partMasks<>+103(SB)/1, $0x80
+DATA partMasks<>+104(SB)/1, $0x80
+DATA partMasks<>+105(SB)/1, $0x80
+DATA partMasks<>+106(SB)/1, $0x80
+DATA partMasks<>+107(SB)/1, $0x80
+DATA partMasks<>+108(SB)/1, $0x80
+DATA partMasks<>+109(SB)/1, $0x80
+DATA partMasks<>+110(SB)/1, $0x80
+DATA partMasks<>+111(SB)/1, $0x80
+DATA partMasks<>+112(SB)/1, $0x80
+DATA partMasks<>+113(SB)/1, $0x80
+DATA partMasks<>+114(SB)/1, $0x80
+DATA partMasks<>+115(SB)/1, $0x80
+DATA partMasks<>+116(SB)/1, $0x80
+DATA partMasks<>+117(SB)/1, $0x01
+DATA partMasks<>+118(SB)/1, $0x04
+DATA partMasks<>+119(SB)/1, $0x07
+DATA partMasks<>+120(SB)/1, $0x0a
+DATA partMasks<>+121(SB)/1, $0x0d
+DATA partMasks<>+122(SB)/1, $0x80
+DATA partMasks<>+123(SB)/1, $0x80
+DATA partMasks<>+124(SB)/1, $0x80
+DATA partMasks<>+125(SB)/1, $0x80
+DATA partMasks<>+126(SB)/1, $0x80
+DATA partMasks<>+127(SB)/1, $0x80
+DATA partMasks<>+128(SB)/1, $0x80
+DATA partMasks<>+129(SB)/1, $0x80
+DATA partMasks<>+130(SB)/1, $0x80
+DATA partMasks<>+131(SB)/1, $0x80
+DATA partMasks<>+132(SB)/1, $0x80
+DATA partMasks<>+133(SB)/1, $0x80
+DATA partMasks<>+134(SB)/1, $0x80
+DATA partMasks<>+135(SB)/1, $0x80
+DATA partMasks<>+136(SB)/1, $0x80
+DATA partMasks<>+137(SB)/1, $0x80
+DATA partMasks<>+138(SB)/1, $0x00
+DATA partMasks<>+139(SB)/1, $0x03
+DATA partMasks<>+140(SB)/1, $0x06
+DATA partMasks<>+141(SB)/1, $0x09
+DATA partMasks<>+142(SB)/1, $0x0c
+DATA partMasks<>+143(SB)/1, $0x0f
+GLOBL partMasks<>(SB), RODATA|NOPTR, $144

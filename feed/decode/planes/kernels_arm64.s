@@ -187,3 +187,22 @@ TEXT ·convertDoubled(SB), NOSPLIT, $0-56
 	WORD $0xeb05005f // 94: cmp x2, x5
 	WORD $0x54fff681 // 95: b.ne 19
 	RET
+
+// func part(red *byte, green *byte, blue *byte, pixels *byte, n int)
+TEXT ·part(SB), NOSPLIT, $0-40
+	MOVD red+0(FP), R0
+	MOVD green+8(FP), R1
+	MOVD blue+16(FP), R2
+	MOVD pixels+24(FP), R3
+	MOVD n+32(FP), R4
+	WORD $0xd2800005 // 0: mov x5, #0x0
+	WORD $0xd503201f // 1: nop
+	WORD $0x4cdf4061 // 2: ld3 {v1.16b-v3.16b}, [x3], #48
+	WORD $0x3ca56801 // 3: str q1, [x0, x5]
+	WORD $0x3ca56822 // 4: str q2, [x1, x5]
+	WORD $0x3ca56843 // 5: str q3, [x2, x5]
+	WORD $0x910040a5 // 6: add x5, x5, #0x10
+	WORD $0xcb050086 // 7: sub x6, x4, x5
+	WORD $0xf10000df // 8: cmp x6, #0x0
+	WORD $0x54ffff2c // 9: b.gt 2
+	RET

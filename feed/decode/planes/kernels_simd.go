@@ -9,6 +9,20 @@ func weighSIMD(dst []int16, near, far []byte, n int) {
 	weigh(&dst[0], &near[0], &far[0], n)
 }
 
+// partSIMD takes pixels apart where there are 16 of them, and returns how many.
+func partSIMD(red, green, blue, pixels []byte) int {
+	n := len(red) &^ 15
+	if n == 0 {
+		return 0
+	}
+	_, _, _ = green[len(red)-1], blue[len(red)-1], pixels[3*len(red)-1]
+	part(&red[0], &green[0], &blue[0], &pixels[0], n)
+	if last := len(red) - 16; last > n-16 {
+		part(&red[last], &green[last], &blue[last], &pixels[3*last], 16)
+	}
+	return len(red)
+}
+
 // convertSIMD writes n pixels; all have room for n rounded up to Vector.
 func convertSIMD(dst []byte, stride int, luma, cb, cr []byte, n int) {
 	all := (n + Vector - 1) &^ (Vector - 1)

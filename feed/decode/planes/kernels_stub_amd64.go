@@ -18,3 +18,8 @@ func convert(red *byte, green *byte, blue *byte, luma *byte, cb *byte, cr *byte,
 //
 //go:noescape
 func convertDoubled(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32)
+
+// part takes n pixels of three bytes apart, a multiple of 16.
+//
+//go:noescape
+func part(red *byte, green *byte, blue *byte, pixels *byte, n int)

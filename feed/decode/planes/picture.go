@@ -14,6 +14,18 @@ import (
 // HasSIMD says whether the kernels of a RowReader run here.
 var HasSIMD = kernels.Run(kernels.Colour)
 
+// Part takes pixels of three bytes apart, as many as red has.
+func Part(red, green, blue, pixels []byte) {
+	done := 0
+	if HasSIMD {
+		done = partSIMD(red, green, blue, pixels)
+	}
+	for i := done; i < len(red); i++ {
+		p := pixels[3*i:][:3]
+		red[i], green[i], blue[i] = p[0], p[1], p[2]
+	}
+}
+
 // Model says what a Picture's planes are.
 type Model uint8
 

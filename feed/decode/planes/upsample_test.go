@@ -25,6 +25,26 @@ func TestRowsKernelsAreThePlainOnes(t *testing.T) {
 	}
 }
 
+// TestPartIsItsDefinition takes pixels apart whose memory ends with them, with the kernel and without.
+func TestPartIsItsDefinition(t *testing.T) {
+	defer func(before bool) { HasSIMD = before }(HasSIMD)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, HasSIMD = range []bool{HasSIMD, false} {
+		for n := range 200 {
+			pixels, bands := make([]byte, 3*n), [3][]byte{make([]byte, n), make([]byte, n), make([]byte, n)}
+			for i := range pixels {
+				pixels[i] = byte(rng.Uint32())
+			}
+			Part(bands[0], bands[1], bands[2], pixels)
+			for i, v := range pixels {
+				if bands[i%3][i/3] != v {
+					t.Fatalf("%d pixels: byte %d is %d, expected %d", n, i, bands[i%3][i/3], v)
+				}
+			}
+		}
+	}
+}
+
 func randomPlanes(rng *rand.Rand) *Picture {
 	p := &Picture{Size: image.Point{1 + rng.IntN(150), 1 + rng.IntN(12)}, Model: YCbCr, SubX: 1 + rng.IntN(4), SubY: 1 + rng.IntN(4)}
 	p.Bounds = image.Rectangle{Max: p.Size}

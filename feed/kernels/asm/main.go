@@ -32,12 +32,14 @@ func main() {
 		weigh()
 		convert()
 		convertDoubled()
+		part()
 	case "transform":
 		for pairs := 1; pairs <= 3; pairs++ {
 			sumGroups(pairs)
 		}
 		sumChunks()
 		sumRows()
+		shades()
 		affine()
 		stream()
 		interleave()

@@ -173,3 +173,41 @@ func argument(name string) VecVirtual {
 	VMOVD(r, x)
 	return x
 }
+
+// part puts the bytes of a plane together from a shuffle of each of three parts.
+func part() {
+	begin("part", "func(red *byte, green *byte, blue *byte, pixels *byte, n int)",
+		"part takes n pixels of three bytes apart, a multiple of 16.")
+	planes := [3]GPVirtual{pointer("red"), pointer("green"), pointer("blue")}
+	from, n := pointer("pixels"), pointer("n")
+	masks := GLOBL("partMasks", attr.RODATA|attr.NOPTR)
+	for i := range 16 * 9 {
+		plane, third, lane := i/48, i/16%3, i%16
+		at := 3*lane + plane - 16*third
+		if at < 0 || at > 15 {
+			at = 0x80 // shuffles to 0
+		}
+		DATA(i, U8(at))
+	}
+	Label("pixels")
+	var thirds [3]VecVirtual
+	for i := range thirds {
+		thirds[i] = XMM()
+		VMOVDQU(Mem{Base: from, Disp: 16 * i}, thirds[i])
+	}
+	for c, plane := range planes {
+		var all VecVirtual
+		for i, third := range thirds {
+			v := XMM()
+			VPSHUFB(masks.Offset(48*c+16*i), third, v)
+			if i > 0 {
+				VPOR(all, v, v)
+			}
+			all = v
+		}
+		VMOVDQU(all, Mem{Base: plane})
+	}
+	advance(16, planes[:]...)
+	ADDQ(Imm(48), from)
+	closeLoop("pixels", n, 16)
+}

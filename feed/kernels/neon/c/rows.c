@@ -89,3 +89,20 @@ void convertDoubled(uint8_t *dst, int64_t stride, const uint8_t *luma, const int
 		cr += 8;
 	}
 }
+
+// part takes n pixels of three bytes apart, a multiple of 16.
+//go:noescape
+//func part(red *byte, green *byte, blue *byte, pixels *byte, n int)
+void part(uint8_t *red, uint8_t *green, uint8_t *blue, const uint8_t *from, int64_t n) {
+	do {
+		uint8x16x3_t p = vld3q_u8(from);
+		vst1q_u8(red, p.val[0]);
+		vst1q_u8(green, p.val[1]);
+		vst1q_u8(blue, p.val[2]);
+		red += 16;
+		green += 16;
+		blue += 16;
+		from += 48;
+		n -= 16;
+	} while (n > 0);
+}

@@ -139,6 +139,132 @@ void sumLines(uint8_t *dst, const uint8_t *src, int64_t stride, const uint32_t *
 	} while (n > 0);
 }
 
+// Shades of 16 bits lie as lower and higher bytes. Pillow's sums of doubles are fused on arm64, see package wheel. Lanes
+// are other results, never parts of a sum.
+
+static inline void storeDoubles(double *to, uint16x4_t v) {
+	uint32x4_t wide = vmovl_u16(v);
+	vst1q_f64(to, vcvtq_f64_u64(vmovl_u32(vget_low_u32(wide))));
+	vst1q_f64(to + 2, vcvtq_f64_u64(vmovl_high_u32(wide)));
+}
+
+// rounded makes words of four sums. None is below 0, so that its floor is what is left without its fraction.
+static inline uint16x4_t rounded(float64x2_t a, float64x2_t b) {
+	float64x2_t half = vdupq_n_f64(0.5);
+	uint64x2_t low = vcvtq_u64_f64(vaddq_f64(a, half)), high = vcvtq_u64_f64(vaddq_f64(b, half));
+	return vmovn_u32(vmovn_high_u64(vmovn_u64(low), high));
+}
+
+static inline void storeBytes(uint8_t *to, uint8x8_t v, int half) {
+	uint32x2_t fours = vreinterpret_u32_u8(v);
+	uint32_t four = half ? vget_lane_u32(fours, 1) : vget_lane_u32(fours, 0);
+	__builtin_memcpy(to, &four, 4);
+}
+
+// packShades makes doubles of n shades, a multiple of 4, of 4 rows, column by column.
+//go:noescape
+//func packShades(packed *float64, low *byte, high *byte, stride int, n int)
+void packShades(double *packed, const uint8_t *low, const uint8_t *high, int64_t stride, int64_t n) {
+	do {
+		uint16x4_t row[4];
+		const uint8_t *l = low, *h = high;
+		for (int r = 0; r < 4; r++) {
+			uint32_t four, more;
+			__builtin_memcpy(&four, l, 4);
+			__builtin_memcpy(&more, h, 4);
+			row[r] = vreinterpret_u16_u8(vzip1_u8(vcreate_u8(four), vcreate_u8(more)));
+			l += stride;
+			h += stride;
+		}
+		uint16x4x2_t a = vtrn_u16(row[0], row[1]), b = vtrn_u16(row[2], row[3]);
+		uint32x2x2_t even = vtrn_u32(vreinterpret_u32_u16(a.val[0]), vreinterpret_u32_u16(b.val[0]));
+		uint32x2x2_t odd = vtrn_u32(vreinterpret_u32_u16(a.val[1]), vreinterpret_u32_u16(b.val[1]));
+		storeDoubles(packed, vreinterpret_u16_u32(even.val[0]));
+		storeDoubles(packed + 4, vreinterpret_u16_u32(odd.val[0]));
+		storeDoubles(packed + 8, vreinterpret_u16_u32(even.val[1]));
+		storeDoubles(packed + 12, vreinterpret_u16_u32(odd.val[1]));
+		packed += 16;
+		low += 4;
+		high += 4;
+		n -= 4;
+	} while (n > 0);
+}
+
+// sumShades makes groups of 4 shades of 4 rows, each a sum of so many doubles.
+//go:noescape
+//func sumShades(low *byte, high *byte, stride int, packed *float64, origins *int32, cells *float64, taps int, groups int)
+void sumShades(uint8_t *low, uint8_t *high, int64_t stride, const double *packed, const int32_t *origins, const double *cells, int64_t taps, int64_t groups) {
+	do {
+		const double *from[4];
+		float64x2_t sums[4][2];
+		for (int i = 0; i < 4; i++) {
+			from[i] = (const double *)((const uint8_t *)packed + origins[i]);
+			sums[i][0] = sums[i][1] = vdupq_n_f64(0);
+		}
+		int64_t n = taps;
+		do {
+			for (int i = 0; i < 4; i++) {
+				float64x2_t weight = vld1q_dup_f64(cells + i);
+				sums[i][0] = vfmaq_f64(sums[i][0], vld1q_f64(from[i]), weight);
+				sums[i][1] = vfmaq_f64(sums[i][1], vld1q_f64(from[i] + 2), weight);
+				from[i] += 4;
+			}
+			cells += 4;
+		} while (--n);
+		uint16x4_t column[4];
+		for (int i = 0; i < 4; i++)
+			column[i] = rounded(sums[i][0], sums[i][1]);
+		uint16x4x2_t a = vtrn_u16(column[0], column[1]), b = vtrn_u16(column[2], column[3]);
+		uint32x2x2_t even = vtrn_u32(vreinterpret_u32_u16(a.val[0]), vreinterpret_u32_u16(b.val[0]));
+		uint32x2x2_t odd = vtrn_u32(vreinterpret_u32_u16(a.val[1]), vreinterpret_u32_u16(b.val[1]));
+		uint16x8_t first = vreinterpretq_u16_u32(vcombine_u32(even.val[0], odd.val[0]));
+		uint16x8_t second = vreinterpretq_u16_u32(vcombine_u32(even.val[1], odd.val[1]));
+		uint8_t *l = low, *h = high;
+		for (int r = 0; r < 4; r++) {
+			storeBytes(l, vmovn_u16(r < 2 ? first : second), r % 2);
+			storeBytes(h, vshrn_n_u16(r < 2 ? first : second, 8), r % 2);
+			l += stride;
+			h += stride;
+		}
+		low += 4;
+		high += 4;
+		origins += 4;
+	} while (--groups);
+}
+
+// sumShadesDown makes n shades, a multiple of 8, each the sum of count rows.
+//go:noescape
+//func sumShadesDown(low *byte, high *byte, fromLow *byte, fromHigh *byte, stride int, weights *float64, count int, n int)
+void sumShadesDown(uint8_t *low, uint8_t *high, const uint8_t *fromLow, const uint8_t *fromHigh, int64_t stride, const double *weights, int64_t count, int64_t n) {
+	do {
+		const uint8_t *l = fromLow, *h = fromHigh;
+		const double *w = weights, *end = weights + count;
+		float64x2_t sums[4];
+		for (int i = 0; i < 4; i++)
+			sums[i] = vdupq_n_f64(0);
+		do {
+			uint8x8_t lows = vld1_u8(l), highs = vld1_u8(h);
+			uint16x8_t v = vreinterpretq_u16_u8(vcombine_u8(vzip1_u8(lows, highs), vzip2_u8(lows, highs)));
+			uint32x4_t wide[2] = {vmovl_u16(vget_low_u16(v)), vmovl_high_u16(v)};
+			float64x2_t weight = vld1q_dup_f64(w);
+			for (int i = 0; i < 2; i++) {
+				sums[2 * i] = vfmaq_f64(sums[2 * i], vcvtq_f64_u64(vmovl_u32(vget_low_u32(wide[i]))), weight);
+				sums[2 * i + 1] = vfmaq_f64(sums[2 * i + 1], vcvtq_f64_u64(vmovl_high_u32(wide[i])), weight);
+			}
+			l += stride;
+			h += stride;
+		} while (++w != end);
+		uint16x8_t all = vcombine_u16(rounded(sums[0], sums[1]), rounded(sums[2], sums[3]));
+		vst1_u8(low, vmovn_u16(all));
+		vst1_u8(high, vshrn_n_u16(all, 8));
+		low += 8;
+		high += 8;
+		fromLow += 8;
+		fromHigh += 8;
+		n -= 8;
+	} while (n > 0);
+}
+
 // interleave mixes n pixels, a multiple of 16.
 //go:noescape
 //func interleave(dst *byte, red *byte, green *byte, blue *byte, n int)
