@@ -118,8 +118,10 @@ func (s *badSamples) resume(epoch uint64, from, before int) {
 	}
 }
 
-// countBad is how many samples of an epoch were bad in front of an offset.
-func (s *badSamples) countBad(epoch uint64, offset int) int {
+// CountBad is how many samples of an epoch were bad in front of an offset, as far as they
+// were found here or a state told. Of what is still in the making nobody knows yet.
+func (l *Loader) CountBad(epoch uint64, offset int) int {
+	s := &l.bad
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if c := s.charged[epoch]; c != nil {

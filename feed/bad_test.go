@@ -166,17 +166,19 @@ func TestBadCountsOn(t *testing.T) {
 	}
 	l := newFake(t, newTestPool(t, 2), 40, spec, bad.prepare)
 	f := fill(l, 0, 0)
-	if must(t, f.Err); f.BadSoFar != 1 {
-		t.Errorf("%d bad samples so far, expected 1", f.BadSoFar)
+	soFar := l.CountBad(f.Epoch, f.Consumed)
+	if must(t, f.Err); soFar != 1 {
+		t.Errorf("%d bad samples so far, expected 1", soFar)
 	}
 	for name, other := range map[string]fake{"the same daemon": l, "another": newFake(t, newTestPool(t, 2), 40, spec, bad.prepare)} {
-		other.Resume(0, 10, f.BadSoFar)
+		other.Resume(0, 10, soFar)
 		if f := fill(other, 10, 0); f.Err == nil || !strings.Contains(f.Err.Error(), "2 bad samples in epoch 0 of 40") {
 			t.Errorf("%s: a second bad sample passed after a resume: %v", name, f.Err)
 		}
 		other.Resume(0, 20, 0) // a state from before the first bad sample, say
-		if f := fill(other, 20, 0); f.Err != nil || f.BadSoFar != 1 {
-			t.Errorf("%s: %v, %d so far", name, f.Err, f.BadSoFar)
+		f := fill(other, 20, 0)
+		if n := other.CountBad(f.Epoch, f.Consumed); f.Err != nil || n != 1 {
+			t.Errorf("%s: %v, %d so far", name, f.Err, n)
 		}
 		other.Resume(0, 0, 0) // from the beginning: all are met again
 		if _, second := fill(other, 0, 0), fill(other, 0, 1); second.Err == nil {
@@ -287,7 +289,7 @@ func TestUnmade(t *testing.T) {
 			over = true
 			f, memory := l.fill(l.pass(0, 0, 0), 0)
 			must(t, f.Err)
-			if got := l.images(memory, f.Count); !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) || len(f.Bad)+len(f.Mask)+f.BadSoFar > 0 {
+			if got := l.images(memory, f.Count); !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) || len(f.Bad)+len(f.Mask)+l.CountBad(f.Epoch, f.Consumed) > 0 {
 				t.Errorf("%s, sample %d: after it the batch is %v, bad %v, masked %v", policy, sample, got, f.Bad, f.Mask)
 			}
 			checkQuarantine(t, l, l.quarantine.path, nil)

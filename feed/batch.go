@@ -19,7 +19,6 @@ type Filled struct {
 	Consumed int   // of all ranks together, when this step is done on all of them
 	Mask     []int // places of which nothing is to be learned: padded or masked
 	Bad      []Bad
-	BadSoFar int // samples of this epoch in front of Consumed, as far as they were found here or a state told
 	Inexact  []Inexact
 	Formats  map[string]int // samples by the format that their header says: "jpeg", "progressive jpeg", "png", ...
 	Stages   Stages
@@ -92,7 +91,6 @@ func (b *batch) result() Filled {
 	slices.SortFunc(f.Bad, func(x, y Bad) int { return cmp.Compare(x.place, y.place) })
 	slices.SortFunc(f.Inexact, func(x, y Inexact) int { return cmp.Compare(x.Index, y.Index) })
 	f.Finished = time.Now()
-	f.BadSoFar = b.pass.loader.bad.countBad(f.Epoch, f.Consumed)
 	b.pass.loader.statistics.countBatch(f)
 	b.pass.loader.reading.learnTime(b, f)
 	return f

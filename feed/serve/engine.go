@@ -28,6 +28,7 @@ type loader interface {
 	Pipeline() string
 	Notes() []string
 	CurrentCounters() feed.Counters
+	CountBad(epoch uint64, offset int) int
 	Close() error
 	beginPass(epoch uint64, rank, consumed, batch, bad int) (pass, error)
 }

@@ -84,6 +84,8 @@ func (l *clockLoader) Close() error {
 	return nil
 }
 
+func (l *clockLoader) CountBad(uint64, int) int { return 0 }
+
 func (l *clockLoader) beginPass(epoch uint64, rank, consumed, batch, bad int) (pass, error) {
 	if batch == 0 {
 		batch = l.spec.Batch

@@ -62,11 +62,11 @@ func stridesOf(spec feed.Spec, height, width, sample int) []int {
 	return []int{sample, height * width * item, width * item, item}
 }
 
-// batchOf announces a batch.
-func batchOf(f *slotFill) *batch {
+// batchOf announces a batch, in front of whose end so many samples were bad.
+func batchOf(f *slotFill, bad int) *batch {
 	m := &batch{
 		Type: "batch", Run: f.run.number, Epoch: f.passage.epoch, Step: f.step, Slot: f.slot, Count: f.batch.Count,
-		Mask: f.batch.Mask, Consumed: f.batch.Consumed, BadSoFar: f.batch.BadSoFar,
+		Mask: f.batch.Mask, Consumed: f.batch.Consumed, BadSoFar: bad,
 	}
 	m.Times = times{f.batch.Stages, f.batch.Finished.Sub(f.since).Seconds()}
 	m.Bad = fitting(f.batch.Bad, maxPacket/4)

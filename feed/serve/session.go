@@ -171,7 +171,8 @@ func (s *session) deliver() error {
 		s.mustAgree(s.ring.Loan(f.slot))
 		s.held[f.slot] = f
 		s.counts.delivered++
-		if err := s.link.sendPacket(batchOf(f)); err != nil {
+		bad := s.share.loader.CountBad(f.batch.Epoch, f.batch.Consumed) // those in front are all there now
+		if err := s.link.sendPacket(batchOf(f, bad)); err != nil {
 			return err
 		}
 	}
