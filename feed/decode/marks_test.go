@@ -36,7 +36,7 @@ func TestMarks(t *testing.T) {
 			x, y := r.IntN(info.Width), r.IntN(info.Height)
 			need := image.Rect(x, y, x+1+r.IntN(info.Width-x), y+1+r.IntN(info.Height-y))
 			d := with[i%2]
-			want, got := outcome(plain, file, need), outcome(d, file, need)
+			want, got := decodePart(plain, file, need), decodePart(d, file, need)
 			if !bytes.Equal(want, got) {
 				t.Fatalf("image %d, %v: it differs with marks: %.80q, %.80q", s, need, want, got)
 			}
@@ -50,8 +50,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// outcome is all that comes of decoding a part of an image.
-func outcome(d *Decoder, file []byte, need image.Rectangle) []byte {
+// decodePart returns all that comes of decoding a part of an image.
+func decodePart(d *Decoder, file []byte, need image.Rectangle) []byte {
 	if _, err := d.ReadHeader(file); err != nil {
 		return []byte(err.Error())
 	}
