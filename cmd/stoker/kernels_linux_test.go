@@ -116,7 +116,7 @@ var fused = []string{
 	"picture.(*mapping).sourceOf", "picture.(*mapping).walkExactly.func1", "picture.nearestPixel",
 	"picture.(*mapping).findSpots", "picture.mixTwo", "picture.mixFour", "picture.cubic",
 	"transform.hamming", "transform.magic2013", "transform.magic2021", "transform.keysCubic", "transform.(*weights).compute",
-	"transform.exactWeights", "transform.shadesAcross", "transform.shadesDown",
+	"transform.(*ShadeResizer).setWeights", "transform.(*ShadeResizer).sumAcross", "transform.(*ShadeResizer).sumDown",
 }
 
 // TestNothingFuses reads the machine code of what makes pixels and chooses samples. On arm64
