@@ -29,10 +29,10 @@ func TellKernelTime(kernels, utilisation, copying float64) KernelTime {
 // MayHoldCopies reports whether the device may have copied for a part of the share.
 func (k KernelTime) MayHoldCopies() bool { return k.From == GPUUtilisation && math.IsNaN(k.Copying) }
 
-// KernelTime is for how much of a span kernels ran on a device, "gpu/0", beside its copies where they are
-// known. The mean of a series over the span is the caller's.
-func (r *Run) KernelTime(device string, copying float64, mean func(*Series) float64) KernelTime {
-	return TellKernelTime(mean(r.Find(GPUKernels, device)), mean(r.Find(GPUUtilisation, device)), copying)
+// KernelTime is for how much of a window kernels ran on a device, "gpu/0". Its copies are known by the
+// window's steps.
+func (r *Run) KernelTime(device string, w Window) KernelTime {
+	return TellKernelTime(w.Mean(r.Find(GPUKernels, device)), w.Mean(r.Find(GPUUtilisation, device)), w.Copying())
 }
 
 // KernelSeries is the curve of a device's kernels: its counter, else GPU-Util; nil where it has neither.

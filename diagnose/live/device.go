@@ -117,11 +117,12 @@ func (l filler) askCountedCopies() diagnose.Quantity {
 
 // addLinkRate says what PCIe carries meanwhile, where the device counts it.
 func (l filler) addLinkRate(q diagnose.Quantity) diagnose.Quantity {
-	if in := l.measureLink(recording.GPULinkIn); !math.IsNaN(in) {
+	in := l.measureLink(recording.GPULinkIn)
+	if !math.IsNaN(in) {
 		q = q.WithEvidence(in, "bytes/s", string(recording.GPULinkIn), "PCIe brings %s/s to the device",
 			quantity.AboutBytes(in))
 	}
-	if out := l.measureOutward(); !math.IsNaN(out) {
+	if out := l.measureOutward(in); !math.IsNaN(out) {
 		q = q.WithEvidence(out, "bytes/s", string(recording.GPULinkOut),
 			"PCIe carries %s/s from the device: results go to host memory (.cpu(), a checkpoint, offloading)",
 			quantity.AboutBytes(out))
@@ -136,12 +137,12 @@ const (
 	requests     = 0.125 // share of what comes in
 )
 
-// measureOutward is the rate, bytes/s, at which results leave the device; NaN where none do, where nobody
-// counts them, and where they may be what ranks exchange.
-func (l filler) measureOutward() float64 {
+// measureOutward is the rate, bytes/s, at which results leave the device, beside what comes in; NaN where none
+// do, where nobody counts them, and where they may be what ranks exchange.
+func (l filler) measureOutward(in float64) float64 {
 	p := l.run.FindProcess(l.Costs.Window.PID)
 	out := l.measureLink(recording.GPULinkOut)
-	if p != nil && p.World > 1 || !(out >= leastOutward+requests*stat.Or(l.measureLink(recording.GPULinkIn), 0)) {
+	if p != nil && p.World > 1 || !(out >= leastOutward+requests*stat.Or(in, 0)) {
 		return math.NaN()
 	}
 	return out

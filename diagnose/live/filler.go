@@ -48,7 +48,7 @@ func findTrainer(run *recording.Run) int {
 func measureUtil(run *recording.Run, from, to float64) recording.KernelTime {
 	most := recording.KernelTime{Share: math.NaN(), Copying: math.NaN()}
 	for _, s := range append(run.All(recording.GPUUtilisation), run.All(recording.GPUKernels)...) {
-		k := run.KernelTime(s.Subject, math.NaN(), func(s *recording.Series) float64 { return s.Mean(from, to) })
+		k := run.KernelTime(s.Subject, recording.Window{Start: from, End: to})
 		if !math.IsNaN(k.Share) && !(k.Share <= most.Share) {
 			most = k
 		}
@@ -80,8 +80,7 @@ func (l filler) meanLevel(signal recording.Signal, device int) float64 {
 
 // measureKernels is for how much of the time kernels ran on a rank's device, as far as that is known.
 func (l filler) measureKernels(device int) float64 {
-	mean := func(s *recording.Series) float64 { return s.Mean(l.From, l.To) }
-	return l.run.KernelTime(fmt.Sprintf("gpu/%d", device), math.NaN(), mean).Share
+	return l.run.KernelTime(fmt.Sprintf("gpu/%d", device), recording.Window{Start: l.From, End: l.To}).Share
 }
 
 func keepKnown(x []float64) (out []float64) {

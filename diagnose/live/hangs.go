@@ -104,8 +104,7 @@ func (l filler) findHung() (diagnose.Finding, bool) {
 			"waits for something that does not come, such as another rank, a lock or a worker that died",
 			quantity.AboutSeconds(still), quantity.AboutCores(used)))
 	_, gpu := l.findGPU()
-	mean := func(s *recording.Series) float64 { return s.Mean(last, to) }
-	if l.run.KernelTime(gpu, math.NaN(), mean).Share > 0.95 {
+	if l.run.KernelTime(gpu, recording.Window{Start: last, End: to}).Share > 0.95 {
 		f.Text += ". The device spins in a kernel all the while, as in a collective that a rank does not come to"
 	}
 	f.From, f.To, f.Seconds = last, to, still

@@ -159,7 +159,7 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 			"synchronize()), %s of its time: after each nothing is queued, and the device idles until the host has "+
 			"launched again: %s of the time at most",
 			quantity.About(in.Syncs), quantity.Percent(held), quantity.Percent(idle))
-		if out := l.measureOutward(); !math.IsNaN(out) {
+		if out := l.measureOutward(l.measureLink(recording.GPULinkIn)); !math.IsNaN(out) {
 			f.Text += fmt.Sprintf(". PCIe carries %s/s from the device: more than single numbers are read",
 				quantity.AboutBytes(out))
 		}

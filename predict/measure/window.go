@@ -67,7 +67,7 @@ func deviceBusy(run *recording.Run, w recording.Window) recording.KernelTime {
 	if device < 0 && len(run.Facts.GPUs) == 1 {
 		device = run.Facts.GPUs[0].Index
 	}
-	return run.KernelTime(fmt.Sprintf("gpu/%d", device), w.Copying(), w.Mean)
+	return run.KernelTime(fmt.Sprintf("gpu/%d", device), w)
 }
 
 // fetchers are the subjects whose fetch counters belong to the window: the
