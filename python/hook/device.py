@@ -303,6 +303,13 @@ def capture_failed(graph):
 
 
 @guarded
+def capture_ended(graph):
+    now.captures.discard(id(graph))
+    # Steps before a capture warm up on a stream of their own. What follows replays the graph on another, and steps no optimizer that would say so.
+    now.state.devices.cuda.launchers.clear()
+
+
+@guarded
 def _optimizer_stepped(optimizer):
     state, t, tid = now.state, monotonic_ns(), native_id()
     state.optimizer_steps += 1

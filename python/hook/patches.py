@@ -96,7 +96,7 @@ def _capture_end_in_place_of(original):
         try:
             return original(self, *args, **kwargs)
         finally:
-            now.captures.discard(id(self))
+            device.capture_ended(self)
 
     return capture_end
 

@@ -639,6 +639,21 @@ class Clock(FakeCase):
         self.assertEqual({c["x"] for c in result.of("clock") if "x" in c}, {"graph capture"})
         self.assertLessEqual({1, 7, 8}, {c["n"] for c in result.of("clock") if "i" in c})
 
+    def test_replays_after_a_warm_up_on_a_side_stream(self):
+        """PyTorch's own way to make a graph of a whole step: the optimizer that warms up there steps in no replay."""
+        body = """
+    torch.cuda.init()
+    main, graph = torch.cuda.stream, torch.cuda.graphs.CUDAGraph()
+    torch.cuda.stream = torch.cuda.Stream(8)
+    optimizer.step()
+    graph.capture_begin(); optimizer.step(); graph.capture_end()
+    torch.cuda.stream = main
+    for batch in DataLoader(data, 2): pass
+        """
+        result = self.clocks(body)
+        self.assertEqual({c["x"] for c in result.of("clock") if "x" in c}, set())
+        self.assertGreater(len([c for c in result.of("clock") if "i" in c]), 1)
+
     def test_forked_child_leaves_the_device_alone(self):
         body = """
     import os
