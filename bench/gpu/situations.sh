@@ -3,7 +3,7 @@
 #
 #     OUT=stoker-runs/gpu bench/gpu/situations.sh SECONDS LANES PART...
 #
-# Parts are truth, verdicts, unhooked, frameworks, gains, fed and cost. It ends after SECONDS, whatever it has by then.
+# Parts are truth, verdicts, unhooked, frameworks, gains, repeated, crowding, fed and cost. It ends after SECONDS, whatever it has by then.
 # The loops have the first four cores. On two cores each of the others, LANES of bench/accuracy/processes.py
 # run meanwhile: draws from FIRST (default 2) on, of what KEPT does not hold yet. The last lane makes interventions.
 set -u
@@ -55,6 +55,24 @@ gains() {
 		echo "verify $pair: $(bin/stoker verify "$OUT/${pair% *}.jsonl.gz" "$OUT/${pair#* }.jsonl.gz" 2>&1 | head -3 | tr '\n' ' ')"
 	done
 	observe shared gpt2 --seconds 12 beside vit-fp32
+}
+
+# repeated has the gains of workers several times over, before and after in turn.
+repeated() {
+	for round in 1 2 3; do
+		for name in few-workers main-thread-item; do
+			observe $name-$round $name --seconds 10
+			observe $name-4-$round $name-4 --seconds 10
+			echo "verify $name $round: $(bin/stoker verify "$OUT/$name-$round.jsonl.gz" "$OUT/$name-4-$round.jsonl.gz" 2>&1 | head -3 | tr '\n' ' ')"
+		done
+	done
+}
+
+# crowding has what a core loses to its neighbours; it wants the machine for itself.
+crowding() {
+	for cores in 0-1 0,2 0-3 0-7 0-15; do
+		echo "cores $cores: $(taskset -c $cores "$python" bench/crowding.py --rounds 3 --seconds 1 | tail -1)"
+	done
 }
 
 fed() {

@@ -313,6 +313,8 @@ def capture_ended(graph):
 def _optimizer_stepped(optimizer):
     state, t, tid = now.state, monotonic_ns(), native_id()
     state.optimizer_steps += 1
+    if now.captures:
+        state.replays = True
     if state.inside is not None:
         state.inside.optimizer_stepped()
         if not state.inside.stepping:

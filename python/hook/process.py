@@ -26,6 +26,7 @@ class _Process(object):
         self.loader_count = 0
         self.iteration_count = 0
         self.optimizer_steps = 0
+        self.replays = False  # an optimizer stepped inside a capture: the graph steps it from then on, unseen
         self.optimized = 0  # when that was last reported
         self.second = 0  # when the duties of each second were last done
         self.precision = None
@@ -110,7 +111,9 @@ class _Process(object):
         first = ',"first":true' if step.first else ""
         grad = "true" if step.grad else "false"
         samples = "null" if step.samples is None else step.samples
-        optimized = self.optimizer_steps - step.optimized if period else "null"
+        optimized = self.optimizer_steps - step.optimized if period else 0
+        if not period or self.replays and not optimized:
+            optimized = "null"  # not known
         self.channel.put((channel.STEP, (step.loader.number, step.iter, step.n, step.t, step.waited, period, first, grad, step.tid, samples, optimized)))
         self.devices.close(self, step, end)
 

@@ -653,6 +653,7 @@ class Clock(FakeCase):
         result = self.clocks(body)
         self.assertEqual({c["x"] for c in result.of("clock") if "x" in c}, set())
         self.assertGreater(len([c for c in result.of("clock") if "i" in c]), 1)
+        self.assertEqual({s["o"] for s in result.of("step") if s["loader"] >= 0}, {None})  # steps in the graph, not: no step, as in evaluation
 
     def test_forked_child_leaves_the_device_alone(self):
         body = """
