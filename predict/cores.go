@@ -41,6 +41,14 @@ func (p *numbers) coreShare(v bounds.View) float64 {
 	return 1
 }
 
+// filled is the share of the cores that PyTorch's workers keep in use where they are the limit.
+func (p *numbers) filled(v bounds.View) float64 {
+	if cores := p.cores[v]; p.workers == 0 || p.feeds || !(cores > 1) || !(p.threads[v] > cores) {
+		return 1
+	}
+	return v.Gain(filling)
+}
+
 // hurried is for how long launching a step waits for a core beside other users.
 func (p *numbers) hurried(v bounds.View) float64 {
 	if share := p.coreShare(v); p.others > 0 && share < 1 {

@@ -247,6 +247,9 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	},
 	stoker.LoaderKind: func(s *Setup, _ any) {
 		s.elsewhere()
+		if s.Crowd > 0 && s.Wait.Known() { // workers that lack cores also sleep for each other: that may go with them
+			s.Wait.Low = 0
+		}
 		s.Feeds, s.PrepareCPU = true, bounds.Multiply(s.PrepareCPU, bounds.OneOfSeveral(feedCost))
 	},
 	stoker.OnDevice: func(s *Setup, to any) {

@@ -48,8 +48,16 @@ var (
 	// into use: shared caches, memory bandwidth, turbo. Measured 2026-11-21 with
 	// bench/crowding.py on the same machine, Pillow decode and crop in 1 against 2
 	// processes: median 0.99, 0.91 to 1.07 (n = 6 pairs), and with other work
-	// running 1.03, 0.90 to 1.17 (n = 10 pairs).
-	crowding = stoker.Interval{Low: 0.97, Point: 1.01, High: 1.12}
+	// running 1.03, 0.90 to 1.17 (n = 10 pairs). On 2 to 16 cores of an Intel Xeon,
+	// 2026-11-26, in as many processes: 1.04, 0.87 to 1.21 (n = 15 pairs), and workers
+	// of PyTorch's on 4 of them took 1.05 to 1.15 (n = 5, bench/gpu/RESULTS.md).
+	crowding = stoker.Interval{Low: 0.97, Point: 1.03, High: 1.15}
+
+	// filling is the share of several cores that is in use where workers of which there
+	// are as many want them: batches are uneven, and a queue that is full stops the worker
+	// that is ahead. 0.88 to 0.97, median 0.90, of 4 cores with 4 to 6 workers (n = 8,
+	// the same place); a single core was always full (n = 7, bench/accuracy).
+	filling = stoker.Interval{Low: 0.87, Point: 0.93, High: 1}
 
 	// sibling is what the second hardware thread of a core adds. [J] Not fitted.
 	sibling = stoker.Interval{Low: 0.15, Point: 0.25, High: 0.35}
@@ -133,7 +141,7 @@ func (p *numbers) partTimes(device, input bounds.View) (t times) {
 	if p.workers != 0 {
 		t[onWorker] = t[making] / p.workers * p.straggling
 	}
-	t[onCPU] = p.gpus * (cpu + p.beside(t, input)) / p.coresFor(input, p.threads[input])
+	t[onCPU] = p.gpus * (cpu + p.beside(t, input)) / (p.coresFor(input, p.threads[input]) * p.filled(input))
 	return t
 }
 

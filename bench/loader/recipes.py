@@ -3,6 +3,7 @@
 
     make build
     python bench/loader/recipes.py --rounds 5         # with a Python that has torch, OpenCV and albumentations
+    python bench/loader/recipes.py --rounds 5 --peers # and OpenCV in threads, DALI and SPDL (bench/loader/install-peers dali spdl)
 
 A process loads the same photos alone and fed, in turn, without workers. A row has the processor time of that process and
 of the daemon that it feeds from, and how many pictures were made by Go to the end. A batch that differs ends the bench.
@@ -12,6 +13,7 @@ import argparse
 import glob
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +31,12 @@ os.environ.setdefault("STOKER_BIN", os.path.join(ROOT, "bin", "stoker"))
 from stoker import _defer, _opencv, _pictures, _share  # noqa: E402
 
 COUNT, BATCH = 128, 32
+VENVS = os.path.join(ROOT, "bench", "loader", ".venv")
+PEERS = {
+    "opencv": ("OpenCV in threads", sys.executable),
+    "dali": ("DALI, CPU", f"{VENVS}/dali/bin/python"),
+    "spdl": ("SPDL", f"{VENVS}/spdl/bin/python"),
+}
 
 
 def main():
@@ -36,6 +44,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--all", action="store_true", help="also what is left to OpenCV, as that is faster")
     parser.add_argument("--only", nargs="*", default=list(RECIPES))
+    parser.add_argument("--peers", action="store_true", help="albumentations' recipes with its peers as well, in the same rounds")
     options = parser.parse_args()
     cv2.setNumThreads(0)
     torch.set_num_threads(1)
@@ -44,18 +53,40 @@ def main():
     _share.begin()
     _share.lasts.clear()
     print(f"OpenCV {cv2.__version__}, albumentations {A.__version__}; {options.rounds} rounds in turn, load average {os.getloadavg()[0]:.1f} at the beginning\n")
-    print("| recipe | pictures a round | CPU-ms a picture, alone | fed | fed / alone, median of rounds (lowest-highest) | made by Go: whole, in part, left |")
-    print("|---|---|---|---|---|---|")
+    peers = PEERS if options.peers else {}
+    more = "".join(f" {name} | fed / it |" for name, _ in peers.values())
+    print(f"| recipe | pictures a round | CPU-ms a picture, alone | fed | fed / alone | made by Go: whole, in part, left |{more}")
+    print("|---|---|---|---|---|---|" + "---|---|" * len(peers))
     with tempfile.TemporaryDirectory() as folder:
         files = photos(folder)
         for name in options.only:
-            compare(name, files, options.rounds)
-    print(f"\nload average {os.getloadavg()[0]:.1f} at the end")
+            number = list(RECIPES).index(name)
+            compare(name, files, options.rounds, [Peer(key, number, folder) for key in peers if name.endswith("ToTensorV2")])
+    print(f"\nMedians; of the ratios that are formed in each round, with the lowest and highest. Load average {os.getloadavg()[0]:.1f} at the end")
     return 0
 
 
-def compare(name, files, rounds):
-    """A row: both ways in each round, each first in every other one; the first round warms up."""
+class Peer:
+    """Another program that makes COUNT pictures when it is told to."""
+
+    def __init__(self, key, recipe, folder):
+        command = [PEERS[key][1], os.path.join(os.path.dirname(os.path.abspath(__file__)), "recipe_peers.py"), key, str(recipe), folder]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.cost = []
+
+    def run(self, kept):
+        print("go", file=self.process.stdin, flush=True)
+        seconds = float(self.process.stdout.readline())
+        if kept:
+            self.cost.append(seconds)
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def compare(name, files, rounds, peers):
+    """A row: all ways in each round, alone and fed each first in every other one; the first round warms up."""
     cost = {"alone": [], "fed": []}
     data = Photos(files, RECIPES[name]())
     for number in range(rounds + 1):
@@ -68,9 +99,21 @@ def compare(name, files, rounds):
         made = [now - then for now, then in zip(_share.counted()[0][:3], before)]
         if not all(map(torch.equal, batches["alone"], batches["fed"])):
             raise SystemExit(f"{name}: batches differ")
-    ratios = [fed / alone for fed, alone in zip(cost["fed"], cost["alone"])]
-    each = [f"{1000 * statistics.median(cost[way]) / COUNT:.2f}" for way in ("alone", "fed")]
-    print(f"| {name} | {COUNT} | {each[0]} | {each[1]} | {statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f}) | {', '.join(map(str, made))} |", flush=True)
+        for peer in peers:
+            peer.run(number)
+    more = "".join(f" {per_picture(peer.cost)} | {ratio(cost['fed'], peer.cost)} |" for peer in peers)
+    print(f"| {name} | {COUNT} | {per_picture(cost['alone'])} | {per_picture(cost['fed'])} | {ratio(cost['fed'], cost['alone'])} | {', '.join(map(str, made))} |{more}", flush=True)
+    for peer in peers:
+        peer.end()
+
+
+def per_picture(seconds):
+    return f"{1000 * statistics.median(seconds) / COUNT:.2f}"
+
+
+def ratio(ours, theirs):
+    ratios = [one / other for one, other in zip(ours, theirs)]
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
 
 
 def once(data, fed):
