@@ -4,6 +4,7 @@
     make build
     python bench/loader/recipes.py --rounds 5         # with a Python that has torch, OpenCV and albumentations
     python bench/loader/recipes.py --rounds 5 --peers # and OpenCV in threads, DALI and SPDL (bench/loader/install-peers dali spdl)
+    python bench/loader/recipes.py --each             # each of the transforms that are asked for most: whole or in part, and equal
 
 A process loads the same photos alone and fed, in turn, without workers. A row has the processor time of that process and
 of the daemon that it feeds from, and how many pictures were made by Go to the end. A batch that differs ends the bench.
@@ -45,6 +46,7 @@ def main():
     parser.add_argument("--all", action="store_true", help="also what is left to OpenCV, as that is faster")
     parser.add_argument("--only", nargs="*", default=list(RECIPES))
     parser.add_argument("--peers", action="store_true", help="albumentations' recipes with its peers as well, in the same rounds")
+    parser.add_argument("--each", action="store_true", help="what is made of single transforms, without time")
     options = parser.parse_args()
     cv2.setNumThreads(0)
     torch.set_num_threads(1)
@@ -52,17 +54,31 @@ def main():
         _opencv.dear().clear()
     _share.begin()
     _share.lasts.clear()
+    if options.each:
+        return tell_each()
     print(f"OpenCV {cv2.__version__}, albumentations {A.__version__}; {options.rounds} rounds in turn, load average {os.getloadavg()[0]:.1f} at the beginning\n")
     peers = PEERS if options.peers else {}
-    more = "".join(f" {name} | fed / it |" for name, _ in peers.values())
-    print(f"| recipe | pictures a round | CPU-ms a picture, alone | fed | fed / alone | made by Go: whole, in part, left |{more}")
-    print("|---|---|---|---|---|---|" + "---|---|" * len(peers))
     with tempfile.TemporaryDirectory() as folder:
         files = photos(folder)
+        more = "".join(f" {name} | fed / it |" for name, _ in peers.values())
+        print(f"| recipe | pictures a round | CPU-ms a picture, alone | fed | fed / alone | made by Go: whole, in part, left |{more}")
+        print("|---|---|---|---|---|---|" + "---|---|" * len(peers))
         for name in options.only:
             number = list(RECIPES).index(name)
             compare(name, files, options.rounds, [Peer(key, number, folder) for key in peers if name.endswith("ToTensorV2")])
     print(f"\nMedians; of the ratios that are formed in each round, with the lowest and highest. Load average {os.getloadavg()[0]:.1f} at the end")
+    return 0
+
+
+def tell_each():
+    with tempfile.TemporaryDirectory() as folder:
+        files = photos(folder)
+        print(f"OpenCV {cv2.__version__}, albumentations {A.__version__}\n\n| transform | pictures whole, in part, left | equal |\n|---|---|---|")
+        for name, make in EACH.items():
+            data, before = Photos(files, make()), _share.counted()[0][:3]
+            alone, fed = once(data, False)[1], once(data, True)[1]
+            made = [now - then for now, then in zip(_share.counted()[0][:3], before)]
+            print(f"| {name} | {', '.join(map(str, made))} | {'yes' if all(map(torch.equal, alone, fed)) else '**no**'} |", flush=True)
     return 0
 
 
@@ -192,6 +208,22 @@ RECIPES = {
         A.Resize(256, 256), A.Affine(scale=(0.8, 1.2), rotate=(-20, 20), p=1), A.RandomBrightnessContrast(p=1), A.HueSaturationValue(p=1)
     ),
     "imread, resize, slice, flip, / 255 of OpenCV alone": lambda: plain,
+}
+
+EACH = {
+    "RandomResizedCrop": lambda: albumented(A.RandomResizedCrop((224, 224))),
+    "SmallestMaxSize, CenterCrop": lambda: albumented(A.SmallestMaxSize(256), A.CenterCrop(224, 224)),
+    "LongestMaxSize, PadIfNeeded": lambda: albumented(A.LongestMaxSize(256), A.PadIfNeeded(256, 256)),
+    "PadIfNeeded, RandomCrop": lambda: albumented(A.PadIfNeeded(512, 512), A.RandomCrop(224, 224)),
+} | {
+    name: lambda name=name, more=more: albumented(A.Resize(224, 224), getattr(A, name)(p=1, **more))
+    for name, more in {
+        **dict.fromkeys(("HorizontalFlip", "VerticalFlip", "Transpose", "RandomRotate90", "D4"), {}),
+        "Affine": {"scale": (0.8, 1.2), "rotate": (-20, 20)},
+        **dict.fromkeys(("Rotate", "Perspective", "CoarseDropout", "RandomBrightnessContrast", "RandomGamma", "HueSaturationValue"), {}),
+        **dict.fromkeys(("RGBShift", "ColorJitter", "ToGray", "Posterize", "Solarize", "InvertImg", "Equalize", "CLAHE"), {}),
+        **dict.fromkeys(("Blur", "GaussianBlur", "MotionBlur", "Sharpen", "GaussNoise", "ChannelShuffle", "ImageCompression"), {}),
+    }.items()
 }
 
 
