@@ -201,7 +201,13 @@ def _beside(cell: Cell) -> list[Cell]:
         found.tally.single += 1
         return []
     laters = [later for later in (seen() for seen in found.tensors) if later is not None]
-    return [later.cell for later in laters if later.cell.plan is not None and later.cell.plan.recipe is not None]
+    cells = [later.cell for later in laters if later.cell.plan is not None and later.cell.plan.recipe is not None]
+    if len(cells) < _FEW and not found.gathered:
+        found.tally.single += len(cells)
+    return cells
+
+
+_FEW = 3  # a picture and its mask are made no cheaper together than one by one [J]
 
 
 def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
