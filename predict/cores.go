@@ -43,10 +43,10 @@ func (p *numbers) coreShare(v bounds.View) float64 {
 
 // filled is the share of the cores that PyTorch's workers keep in use where they are the limit.
 func (p *numbers) filled(v bounds.View) float64 {
-	if cores := p.cores[v]; p.workers == 0 || p.feeds || !(cores > 1) || !(p.threads[v] > cores) {
+	if p.workers == 0 || p.feeds || !(p.cores[v] > 2) {
 		return 1
 	}
-	return v.Gain(filling)
+	return 1 - v.PickCost(unfilled)
 }
 
 // hurried is for how long launching a step waits for a core beside other users.

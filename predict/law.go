@@ -50,14 +50,14 @@ var (
 	// processes: median 0.99, 0.91 to 1.07 (n = 6 pairs), and with other work
 	// running 1.03, 0.90 to 1.17 (n = 10 pairs). On 2 to 16 cores of an Intel Xeon,
 	// 2026-11-26, in as many processes: 1.04, 0.87 to 1.21 (n = 15 pairs), and workers
-	// of PyTorch's on 4 of them took 1.05 to 1.15 (n = 5, bench/gpu/RESULTS.md).
-	crowding = stoker.Interval{Low: 0.97, Point: 1.03, High: 1.15}
+	// of PyTorch's on 4 of them took 1.05 to 1.15 (n = 5, bench/gpu/RESULTS.md). The ends leave out one in ten.
+	crowding = stoker.Interval{Low: 0.97, Point: 1.03, High: 1.14}
 
-	// filling is the share of several cores that is in use where workers of which there
-	// are as many want them: batches are uneven, and a queue that is full stops the worker
-	// that is ahead. 0.88 to 0.97, median 0.90, of 4 cores with 4 to 6 workers (n = 8,
-	// the same place); a single core was always full (n = 7, bench/accuracy).
-	filling = stoker.Interval{Low: 0.87, Point: 0.93, High: 1}
+	// unfilled is the share of more than two cores that stays idle where they are the limit:
+	// batches are uneven, and a full queue stops the worker that is ahead. 0.03 to 0.13 of
+	// 4 cores with 4 workers, 0.08 to 0.10 with 6 (n = 8, the same place). One core was
+	// always full (n = 7, bench/accuracy), and on two forecasts were kept (bench/gains).
+	unfilled = stoker.Interval{Low: 0, Point: 0.09, High: 0.13}
 
 	// sibling is what the second hardware thread of a core adds. [J] Not fitted.
 	sibling = stoker.Interval{Low: 0.15, Point: 0.25, High: 0.35}

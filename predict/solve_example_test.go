@@ -31,9 +31,9 @@ func ExampleSetup_Solve() {
 		answer.Next.Resource, answer.Gain.Point)
 	fmt.Println(answer.Wrong[0])
 	// Output:
-	// step 143 ms (100 to 222), the device computes 70 % of it
-	// the limit: prepare by workers; then gpu, 1.43x faster
-	// storage would have to deliver less than 197 MB/s instead of 6.5 GB/s before it becomes the limit
+	// step 146 ms (100 to 227), the device computes 69 % of it
+	// the limit: prepare by workers; then gpu, 1.46x faster
+	// storage would have to deliver less than 193 MB/s instead of 6.5 GB/s before it becomes the limit
 }
 
 func ExampleSetup_Size() {
@@ -64,8 +64,8 @@ func ExampleSweep() {
 	}
 	// Output:
 	// 1 workers: 452 images/s, workers
-	// 2 workers: 895 images/s, workers
-	// 4 workers: 1790 images/s, workers
+	// 2 workers: 878 images/s, workers
+	// 4 workers: 1756 images/s, workers
 	// 8 workers: 2560 images/s, gpu
 	// 16 workers: 2560 images/s, gpu
 }
