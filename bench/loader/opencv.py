@@ -58,6 +58,14 @@ def warp(border, rng, image):
     return cv2.warpAffine(image, matrix(rng, image), size_of(rng), flags=cv2.INTER_LINEAR, borderMode=border, borderValue=colour(rng, image))
 
 
+def projection(border, rng, image):
+    (height, width), to = image.shape[:2], size_of(rng)
+    corners = np.float32([[0, 0], [width, 0], [width, height], [0, height]])
+    moved = np.float32(corners * np.divide(to, (width, height)) + rng.normal(0, 0.1, (4, 2)) * to)
+    matrix = cv2.getPerspectiveTransform(corners, moved)
+    return cv2.warpPerspective(image, matrix, to, flags=cv2.INTER_LINEAR, borderMode=border, borderValue=colour(rng, image))
+
+
 def bordered(border, rng, image):
     sides = [int(rng.integers(0, max(side, 1))) for side in (image.shape[0], image.shape[0], image.shape[1], image.shape[1])]
     return cv2.copyMakeBorder(image, *sides, border, value=colour(rng, image))
@@ -78,6 +86,20 @@ def resized(kind, take, rng, image):
     return cv2.resize(image, take(rng, image), interpolation=kind)
 
 
+def blurred(rng, image):
+    """With sizes of its own, or by a sigma alone, as is usual."""
+    border = some(rng, cv2.BORDER_DEFAULT, cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT)
+    sizes = some(rng, (0, 0), tuple(2 * int(side) + 1 for side in rng.integers(0, 12, 2)))
+    sigma = rng.uniform(0.1, 6) if sizes == (0, 0) or rng.integers(3) else 0
+    return cv2.GaussianBlur(image, sizes, sigma, sigmaY=some(rng, 0, rng.uniform(0.1, 6)), borderType=border)
+
+
+def weighted(other, rng, image):
+    alpha = some(rng, 0.5, 4, round(rng.uniform(-1, 3), 1), rng.uniform(-1, 3))
+    gamma = some(rng, 0, 128, round(rng.uniform(-99, 99), 1))
+    return cv2.addWeighted(image, alpha, other(rng, image), some(rng, 1 - alpha, -alpha, 1, rng.uniform(-1, 1)), gamma)
+
+
 ANY, RGB, GREY = (cv2.IMREAD_COLOR, cv2.IMREAD_GRAYSCALE), (cv2.IMREAD_COLOR,), (cv2.IMREAD_GRAYSCALE,)
 
 #: By name: what is done to pictures read with one of these flags.
@@ -91,9 +113,14 @@ OPERATIONS = {
     "cvtColor RGB2HSV": (RGB, lambda rng, image: cv2.cvtColor(image, cv2.COLOR_RGB2HSV)),
     "cvtColor HSV2BGR": (RGB, lambda rng, image: cv2.cvtColor(image, cv2.COLOR_HSV2BGR)),
     "cvtColor HSV2RGB": (RGB, lambda rng, image: cv2.cvtColor(image, cv2.COLOR_HSV2RGB)),
+    "cvtColor BGR2LAB": (RGB, lambda rng, image: cv2.cvtColor(image, cv2.COLOR_BGR2LAB)),
+    "cvtColor RGB2LAB": (RGB, lambda rng, image: cv2.cvtColor(image, cv2.COLOR_RGB2LAB)),
+    "cvtColor LAB2BGR": (RGB, lambda rng, image: cv2.cvtColor(image, cv2.COLOR_LAB2BGR)),
+    "cvtColor LAB2RGB": (RGB, lambda rng, image: cv2.cvtColor(image, cv2.COLOR_LAB2RGB)),
     "resize nearest": (ANY, functools.partial(resized, 0, lambda rng, image: size_of(rng))),
     "resize linear": (ANY, functools.partial(resized, 1, lambda rng, image: size_of(rng))),
     "resize linear, to a part": (ANY, functools.partial(resized, 1, even)),
+    "resize cubic": (ANY, functools.partial(resized, 2, lambda rng, image: size_of(rng))),
     "resize area": (ANY, functools.partial(resized, 3, smaller)),
     "resize area, to a part": (ANY, functools.partial(resized, 3, even)),
     "flip": (ANY, lambda rng, image: cv2.flip(image, some(rng, -1, 0, 1))),
@@ -102,7 +129,12 @@ OPERATIONS = {
     "slices": (ANY, cut),
     "slices, resize linear": (ANY, lambda rng, image: resized(1, lambda rng, image: size_of(rng), rng, cut(rng, image))),
     **{f"warpAffine {name}": (ANY, functools.partial(warp, kind)) for name, kind in (("constant", 0), ("replicate", 1), ("reflect", 2), ("reflect101", 4))},
+    **{f"warpPerspective {name}": (ANY, functools.partial(projection, kind)) for name, kind in (("constant", 0), ("replicate", 1), ("reflect", 2), ("reflect101", 4))},
     **{f"copyMakeBorder {name}": (ANY, functools.partial(bordered, kind)) for name, kind in (("constant", 0), ("replicate", 1), ("reflect", 2), ("reflect101", 4))},
+    "GaussianBlur": (ANY, blurred),
+    "addWeighted, its blur": (ANY, functools.partial(weighted, blurred)),
+    "addWeighted, its mirror": (ANY, functools.partial(weighted, lambda rng, image: cv2.flip(image, 1))),
+    "addWeighted, its grey": (RGB, functools.partial(weighted, lambda rng, image: cv2.cvtColor(cv2.cvtColor(image, 7), 8))),
     "LUT": (ANY, lambda rng, image: cv2.LUT(image, rng.integers(0, 256, 256).astype(np.uint8))),
     "LUT and merge, float32": (ANY, normalized),
     "split, merge": (RGB, lambda rng, image: cv2.merge(cv2.split(image)[::-1])),

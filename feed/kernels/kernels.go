@@ -62,6 +62,7 @@ const (
 	NormalizeHalf = "normalising to float16"
 	Interpolate   = "OpenCV's resize and grey"
 	Warp          = "OpenCV's warps and HSV"
+	Filter        = "OpenCV's filters"
 )
 
 // All are the groups, for every architecture. Huffman decoding for arm64 has no vectors.
@@ -86,7 +87,19 @@ var All = []*Group{
 		[]string{"blendAcross16", "blendDown16", "halve16", "averageAcross8", "roundSums8", "weighGrey16"},
 		[]Feature{AVX2},
 	},
-	{Warp, "amd64", "feed/picture", []string{"toHSV8", "fromHSV8", "findPlaces8", "blendFour8"}, []Feature{AVX2, FMA}},
+	{
+		Warp, "amd64", "feed/picture",
+		[]string{"toHSV8", "fromHSV8", "findPlaces8", "findPlacesDivided8", "blendFour8"},
+		[]Feature{AVX2, FMA},
+	},
+	{
+		Filter, "amd64", "feed/picture",
+		[]string{
+			"cubicAcross8", "cubicAcrossGrey8", "cubicGather8", "cubicGatherGrey8", "cubicDown8",
+			"blurAcross16", "blurDown16", "addWeighted8",
+		},
+		[]Feature{AVX2, FMA},
+	},
 
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},

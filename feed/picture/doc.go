@@ -36,9 +36,12 @@
 //	grayscale 1|3, hue shift                     torchvision's; shift is the byte that NumPy adds
 //	lut base64 of [256 per band]                 the same as point, in less text
 //	swap, band number                            OpenCV's BGR and RGB; one of three bands
-//	cv_gray, cv_hsv, cv_unhsv                    cv2.cvtColor of RGB, and back to it
+//	cv_gray; cv_hsv, cv_lab; cv_unhsv, cv_unlab  cv2.cvtColor of RGB, and back to it
 //	cv_resize w h interpolation                  cv2.resize, interpolations by their numbers
 //	cv_affine w h [6] border [fill]              cv2.warpAffine by the inverse matrix, bilinear
+//	cv_perspective w h [9] border [fill]         cv2.warpPerspective by the inverse matrix, bilinear
+//	cv_blur [across] [down] border [4]           cv2.GaussianBlur by its weights in 256ths; what was asked for
+//	cv_weigh alpha beta gamma [ops] [ops]        cv2.addWeighted of what two lists of ops make
 //	torch_bilinear, torch_bicubic w h            torch's resizes of bytes, with antialias
 //	torch_grayscale 1|3, torch_channels [3]      torchvision's v2 of tensors of bytes, as are
 //	torch_saturation, torch_contrast, torch_hue factor

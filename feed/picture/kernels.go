@@ -11,6 +11,7 @@ import (
 var (
 	canInterpolate = kernels.Run(kernels.Interpolate)
 	canWarp        = kernels.Run(kernels.Warp)
+	canFilter      = kernels.Run(kernels.Filter)
 )
 
 // acrossGroup outputs are made at once, of 16 pixels for each four of them.
@@ -82,4 +83,67 @@ func newAreaTable(columns []covered, from, to int) *areaTable {
 		binary.LittleEndian.PutUint32(cell[64:], math.Float32bits(c.share))
 	}
 	return t
+}
+
+// cubicGroup outputs are made at once, of four pixels each.
+const cubicGroup = 8
+
+// cubicTable is what a kernel is told of the columns. Where the pixels of each four lie within 16: for each group which
+// those are, in what order they are taken, and their weights. Else: where the pixels of each lie, and their weights.
+type cubicTable struct {
+	cells  []byte
+	groups int
+	apart  bool // they do not lie within 16
+}
+
+// newCubicTable is nil where the kernels do not run, or there is nothing to do. All pixels lie within the row.
+func newCubicTable(columns []cubicPlace, from int) *cubicTable {
+	if !canFilter || len(columns) == 0 {
+		return nil
+	}
+	t := &cubicTable{groups: (len(columns) + cubicGroup - 1) / cubicGroup}
+	t.apart = !t.sortColumns(columns, from)
+	if t.apart {
+		t.findColumns(columns)
+	}
+	return t
+}
+
+// sortColumns says whether it could.
+func (t *cubicTable) sortColumns(columns []cubicPlace, from int) bool {
+	const pixels, none, size, half = 16, 0x80, 8*4*cubicGroup + 8, cubicGroup / 2
+	if from < pixels {
+		return false
+	}
+	t.cells = make([]byte, size*t.groups)
+	origin := 0
+	for x := range t.groups * cubicGroup {
+		c, cell := &columns[min(x, len(columns)-1)], t.cells[size*(x/cubicGroup):]
+		if x%half == 0 {
+			origin = min(c.first, from-pixels)
+			binary.LittleEndian.PutUint32(cell[size-8+4*(x/half%2):], uint32(origin))
+		}
+		if c.first+4-origin > pixels {
+			return false
+		}
+		cell = cell[4*(x%cubicGroup):]
+		for i, weight := range c.weights {
+			copy(cell[4*cubicGroup*i:], []byte{byte(c.first + i - origin), none, none, none})
+			binary.LittleEndian.PutUint32(cell[4*cubicGroup*(i+4):], math.Float32bits(weight))
+		}
+	}
+	return true
+}
+
+func (t *cubicTable) findColumns(columns []cubicPlace) {
+	const size = 5 * 4 * cubicGroup
+	t.cells = make([]byte, size*t.groups)
+	for x := range t.groups * cubicGroup {
+		c := &columns[min(x, len(columns)-1)]
+		cell := t.cells[size*(x/cubicGroup)+4*(x%cubicGroup):]
+		binary.LittleEndian.PutUint32(cell, uint32(c.first))
+		for i, weight := range c.weights {
+			binary.LittleEndian.PutUint32(cell[4*cubicGroup*(i+1):], math.Float32bits(weight))
+		}
+	}
 }

@@ -81,14 +81,18 @@ func convertFromHSVSIMD(hue, saturation, value []byte) {
 }
 
 // findPlacesSIMD finds those of a row, a multiple of 8; none is of which the kernel would read beyond the plane.
-func findPlacesSIMD(p *placeRow, numbers *[4]float32, width, height int) {
+func findPlacesSIMD(p *placeRow, numbers *[6]float32, width, height int, divides bool) {
 	n := len(p.at)
 	if n == 0 {
 		return
 	}
 	_, _ = p.across[n-1], p.below[n-1]
 	bounds := [4]int32{int32(width - 1), int32(height - 1), int32(width), int32(width*height - width - 3)}
-	findPlaces8(&p.at[0], &p.across[0], &p.below[0], n, &numbers[0], &bounds[0])
+	if divides {
+		findPlacesDivided8(&p.at[0], &p.across[0], &p.below[0], n, &numbers[0], &bounds[0])
+	} else {
+		findPlaces8(&p.at[0], &p.across[0], &p.below[0], n, &numbers[0], &bounds[0])
+	}
 }
 
 // blendFourSIMD makes what has places, of a plane that findPlacesSIMD was told the size of.
@@ -99,4 +103,73 @@ func blendFourSIMD(out, plane []byte, width int, p *placeRow) {
 	}
 	_, _ = out[n-1], plane[4+width-1]
 	blendFour8(&out[0], &plane[0], width, &p.at[0], &p.across[0], &p.below[0], n)
+}
+
+// blendCubicAcrossSIMD makes whole groups of the row that the table was made for; out has room for them.
+func blendCubicAcrossSIMD(out []float32, row []byte, t *cubicTable, colour bool) {
+	_ = out[cubicGroup*t.groups-1]
+	switch {
+	case colour && t.apart:
+		cubicGather8(&out[0], &row[0], &t.cells[0], t.groups)
+	case colour:
+		cubicAcross8(&out[0], &row[0], &t.cells[0], t.groups)
+	case t.apart:
+		cubicGatherGrey8(&out[0], &row[0], &t.cells[0], t.groups)
+	default:
+		cubicAcrossGrey8(&out[0], &row[0], &t.cells[0], t.groups)
+	}
+}
+
+// blendCubicDownSIMD makes all of out where it has at least 8 bytes, and returns how many it made.
+func blendCubicDownSIMD(out []byte, lines *[4][]float32, weights *[4]float32) int {
+	n := len(out) &^ 7
+	if n == 0 {
+		return 0
+	}
+	for _, line := range lines {
+		_ = line[len(out)-1]
+	}
+	draw := func(at, n int) {
+		cubicDown8(&out[at], &lines[0][at], &lines[1][at], &lines[2][at], &lines[3][at], &weights[0], n)
+	}
+	draw(0, n)
+	if n < len(out) {
+		draw(len(out)-8, 8)
+	}
+	return len(out)
+}
+
+// blurAcrossSIMD returns how many outputs it made; line has the taps' rest behind them, and whole groups.
+func blurAcrossSIMD(out []int16, line []byte, taps []uint16) int {
+	n := len(out) &^ (blurGroup - 1)
+	if n > 0 {
+		_ = line[n+len(taps)-2]
+		blurAcross16(&out[0], &line[0], &taps[0], len(taps), n)
+	}
+	return n
+}
+
+// blurDownSIMD makes all of out where it has at least a group, and returns how many it made.
+func blurDownSIMD(out []byte, lines []int16, stride int, taps []uint16) int {
+	n := len(out) &^ (blurGroup - 1)
+	if n == 0 {
+		return 0
+	}
+	_ = lines[(len(taps)-1)*stride+len(out)-1]
+	blurDown16(&out[0], &lines[0], 2*stride, &taps[0], len(taps), n)
+	if n < len(out) {
+		last := len(out) - blurGroup
+		blurDown16(&out[last], &lines[last], 2*stride, &taps[0], len(taps), blurGroup)
+	}
+	return len(out)
+}
+
+// addWeightedSIMD returns how many pixels it made, in place of the second picture's.
+func addWeightedSIMD(second, first []byte, numbers *[3]float32) int {
+	n := len(second) &^ 7
+	if n > 0 {
+		_ = first[n-1]
+		addWeighted8(&second[0], &first[0], &numbers[0], n)
+	}
+	return n
 }

@@ -600,65 +600,6 @@ DATA orderFromHSV<>+24(SB)/4, $0x00000003
 DATA orderFromHSV<>+28(SB)/4, $0x00000007
 GLOBL orderFromHSV<>(SB), RODATA|NOPTR, $32
 
-// func findPlaces8(at *int32, across *float32, below *float32, n int, numbers *float32, bounds *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·findPlaces8(SB), NOSPLIT, $0-48
-	MOVQ         at+0(FP), AX
-	MOVQ         across+8(FP), CX
-	MOVQ         below+16(FP), DX
-	MOVQ         n+24(FP), BX
-	MOVQ         numbers+32(FP), SI
-	MOVQ         bounds+40(FP), DI
-	VBROADCASTSS (SI), Y0
-	VPBROADCASTD (DI), Y1
-	VBROADCASTSS 4(SI), Y2
-	VPBROADCASTD 4(DI), Y3
-	VBROADCASTSS 8(SI), Y4
-	VPBROADCASTD 8(DI), Y5
-	VBROADCASTSS 12(SI), Y6
-	VPBROADCASTD 12(DI), Y7
-	VMOVDQU      columns<>+0(SB), Y8
-	VPCMPEQD     Y9, Y9, Y9
-
-pixels:
-	VCVTDQ2PS   Y8, Y10
-	VPADDD      eightColumns<>+0(SB), Y8, Y8
-	VMOVDQA     Y9, Y11
-	VMOVAPS     Y2, Y12
-	VFMADD231PS Y10, Y0, Y12
-	VROUNDPS    $0x09, Y12, Y13
-	VSUBPS      Y13, Y12, Y12
-	VMOVUPS     Y12, (CX)
-	VCVTTPS2DQ  Y13, Y13
-	VPCMPGTD    Y13, Y1, Y12
-	VPAND       Y12, Y11, Y11
-	VPCMPGTD    Y9, Y13, Y12
-	VPAND       Y12, Y11, Y11
-	VMOVAPS     Y6, Y12
-	VFMADD231PS Y10, Y4, Y12
-	VROUNDPS    $0x09, Y12, Y10
-	VSUBPS      Y10, Y12, Y12
-	VMOVUPS     Y12, (DX)
-	VCVTTPS2DQ  Y10, Y10
-	VPCMPGTD    Y10, Y3, Y12
-	VPAND       Y12, Y11, Y11
-	VPCMPGTD    Y9, Y10, Y12
-	VPAND       Y12, Y11, Y11
-	VPMULLD     Y5, Y10, Y10
-	VPADDD      Y13, Y10, Y10
-	VPCMPGTD    Y10, Y7, Y12
-	VPAND       Y12, Y11, Y11
-	VPXOR       Y9, Y11, Y11
-	VPOR        Y11, Y10, Y10
-	VMOVDQU     Y10, (AX)
-	ADDQ        $0x20, AX
-	ADDQ        $0x20, CX
-	ADDQ        $0x20, DX
-	SUBQ        $0x08, BX
-	JNZ         pixels
-	VZEROUPPER
-	RET
-
 DATA columns<>+0(SB)/4, $0x00000000
 DATA columns<>+4(SB)/4, $0x00000001
 DATA columns<>+8(SB)/4, $0x00000002
@@ -678,6 +619,130 @@ DATA eightColumns<>+20(SB)/4, $0x00000008
 DATA eightColumns<>+24(SB)/4, $0x00000008
 DATA eightColumns<>+28(SB)/4, $0x00000008
 GLOBL eightColumns<>(SB), RODATA|NOPTR, $32
+
+// func findPlaces8(at *int32, across *float32, below *float32, n int, numbers *float32, bounds *int32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·findPlaces8(SB), NOSPLIT, $0-48
+	MOVQ         at+0(FP), AX
+	MOVQ         across+8(FP), CX
+	MOVQ         below+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         numbers+32(FP), SI
+	MOVQ         bounds+40(FP), DI
+	VBROADCASTSS (SI), Y0
+	VBROADCASTSS 4(SI), Y1
+	VBROADCASTSS 8(SI), Y2
+	VBROADCASTSS 12(SI), Y3
+	VMOVDQU      columns<>+0(SB), Y4
+	VPCMPEQD     Y5, Y5, Y5
+
+pixels:
+	VCVTDQ2PS    Y4, Y6
+	VPADDD       eightColumns<>+0(SB), Y4, Y4
+	VMOVDQA      Y5, Y7
+	VMOVAPS      Y1, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VROUNDPS     $0x09, Y8, Y9
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (CX)
+	VCVTTPS2DQ   Y9, Y9
+	VPBROADCASTD (DI), Y8
+	VPCMPGTD     Y9, Y8, Y8
+	VPAND        Y8, Y7, Y7
+	VPCMPGTD     Y5, Y9, Y8
+	VPAND        Y8, Y7, Y7
+	VMOVAPS      Y3, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VROUNDPS     $0x09, Y8, Y6
+	VSUBPS       Y6, Y8, Y8
+	VMOVUPS      Y8, (DX)
+	VCVTTPS2DQ   Y6, Y6
+	VPBROADCASTD 4(DI), Y8
+	VPCMPGTD     Y6, Y8, Y8
+	VPAND        Y8, Y7, Y7
+	VPCMPGTD     Y5, Y6, Y8
+	VPAND        Y8, Y7, Y7
+	VPBROADCASTD 8(DI), Y8
+	VPMULLD      Y8, Y6, Y6
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 12(DI), Y8
+	VPCMPGTD     Y6, Y8, Y8
+	VPAND        Y8, Y7, Y7
+	VPXOR        Y5, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      Y6, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	SUBQ         $0x08, BX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+// func findPlacesDivided8(at *int32, across *float32, below *float32, n int, numbers *float32, bounds *int32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·findPlacesDivided8(SB), NOSPLIT, $0-48
+	MOVQ         at+0(FP), AX
+	MOVQ         across+8(FP), CX
+	MOVQ         below+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         numbers+32(FP), SI
+	MOVQ         bounds+40(FP), DI
+	VBROADCASTSS (SI), Y0
+	VBROADCASTSS 4(SI), Y1
+	VBROADCASTSS 8(SI), Y2
+	VBROADCASTSS 12(SI), Y3
+	VBROADCASTSS 16(SI), Y4
+	VBROADCASTSS 20(SI), Y5
+	VMOVDQU      columns<>+0(SB), Y6
+	VPCMPEQD     Y7, Y7, Y7
+
+pixels:
+	VCVTDQ2PS    Y6, Y8
+	VPADDD       eightColumns<>+0(SB), Y6, Y6
+	VMOVDQA      Y7, Y9
+	VMOVAPS      Y5, Y10
+	VFMADD231PS  Y8, Y4, Y10
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  Y8, Y0, Y11
+	VDIVPS       Y10, Y11, Y11
+	VROUNDPS     $0x09, Y11, Y12
+	VSUBPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (CX)
+	VCVTTPS2DQ   Y12, Y12
+	VPBROADCASTD (DI), Y11
+	VPCMPGTD     Y12, Y11, Y11
+	VPAND        Y11, Y9, Y9
+	VPCMPGTD     Y7, Y12, Y11
+	VPAND        Y11, Y9, Y9
+	VMOVAPS      Y3, Y11
+	VFMADD231PS  Y8, Y2, Y11
+	VDIVPS       Y10, Y11, Y11
+	VROUNDPS     $0x09, Y11, Y8
+	VSUBPS       Y8, Y11, Y11
+	VMOVUPS      Y11, (DX)
+	VCVTTPS2DQ   Y8, Y8
+	VPBROADCASTD 4(DI), Y10
+	VPCMPGTD     Y8, Y10, Y10
+	VPAND        Y10, Y9, Y9
+	VPCMPGTD     Y7, Y8, Y10
+	VPAND        Y10, Y9, Y9
+	VPBROADCASTD 8(DI), Y10
+	VPMULLD      Y10, Y8, Y8
+	VPADDD       Y12, Y8, Y8
+	VPBROADCASTD 12(DI), Y10
+	VPCMPGTD     Y8, Y10, Y10
+	VPAND        Y10, Y9, Y9
+	VPXOR        Y7, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      Y8, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	SUBQ         $0x08, BX
+	JNZ          pixels
+	VZEROUPPER
+	RET
 
 // func blendFour8(dst *byte, plane *byte, stride int, at *int32, across *float32, below *float32, n int)
 // Requires: AVX, AVX2, FMA3
@@ -721,10 +786,10 @@ pixels:
 	VEXTRACTI128 $0x01, Y3, X2
 	VPUNPCKLDQ   X2, X3, X3
 	VMOVQ        X3, (AX)
+	ADDQ         $0x08, AX
 	ADDQ         $0x20, BX
 	ADDQ         $0x20, SI
 	ADDQ         $0x20, DI
-	ADDQ         $0x08, AX
 	SUBQ         $0x08, R8
 	JNZ          pixels
 	VZEROUPPER
@@ -739,3 +804,365 @@ DATA lowByte<>+20(SB)/4, $0x000000ff
 DATA lowByte<>+24(SB)/4, $0x000000ff
 DATA lowByte<>+28(SB)/4, $0x000000ff
 GLOBL lowByte<>(SB), RODATA|NOPTR, $32
+
+DATA lowByteCubic<>+0(SB)/4, $0x000000ff
+DATA lowByteCubic<>+4(SB)/4, $0x000000ff
+DATA lowByteCubic<>+8(SB)/4, $0x000000ff
+DATA lowByteCubic<>+12(SB)/4, $0x000000ff
+DATA lowByteCubic<>+16(SB)/4, $0x000000ff
+DATA lowByteCubic<>+20(SB)/4, $0x000000ff
+DATA lowByteCubic<>+24(SB)/4, $0x000000ff
+DATA lowByteCubic<>+28(SB)/4, $0x000000ff
+GLOBL lowByteCubic<>(SB), RODATA|NOPTR, $32
+
+// func cubicAcrossGrey8(dst *float32, src *byte, cells *byte, groups int)
+// Requires: AVX, AVX2
+TEXT ·cubicAcrossGrey8(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ cells+16(FP), DX
+	MOVQ groups+24(FP), BX
+
+group:
+	MOVLQSX     256(DX), SI
+	MOVLQSX     260(DX), DI
+	VMOVDQU     (CX)(SI*1), X0
+	VINSERTI128 $0x01, (CX)(DI*1), Y0, Y0
+	VPSHUFB     (DX), Y0, Y1
+	VCVTDQ2PS   Y1, Y1
+	VPSHUFB     32(DX), Y0, Y2
+	VCVTDQ2PS   Y2, Y2
+	VPSHUFB     64(DX), Y0, Y3
+	VCVTDQ2PS   Y3, Y3
+	VPSHUFB     96(DX), Y0, Y4
+	VCVTDQ2PS   Y4, Y4
+	VMULPS      128(DX), Y1, Y1
+	VMULPS      160(DX), Y2, Y2
+	VMULPS      192(DX), Y3, Y3
+	VMULPS      224(DX), Y4, Y4
+	VADDPS      Y4, Y3, Y4
+	VADDPS      Y2, Y1, Y3
+	VADDPS      Y3, Y4, Y4
+	VMOVUPS     Y4, (AX)
+	ADDQ        $0x20, AX
+	ADDQ        $0x00000108, DX
+	DECQ        BX
+	JNZ         group
+	VZEROUPPER
+	RET
+
+// func cubicGatherGrey8(dst *float32, src *byte, cells *byte, groups int)
+// Requires: AVX, AVX2
+TEXT ·cubicGatherGrey8(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    cells+16(FP), DX
+	MOVQ    groups+24(FP), BX
+	VMOVDQU lowByteCubic<>+0(SB), Y0
+
+group:
+	VMOVDQU    (DX), Y1
+	VPCMPEQD   Y2, Y2, Y2
+	VPGATHERDD Y2, (CX)(Y1*1), Y3
+	VPAND      Y0, Y3, Y1
+	VPSRLD     $0x08, Y3, Y3
+	VCVTDQ2PS  Y1, Y1
+	VPAND      Y0, Y3, Y2
+	VPSRLD     $0x08, Y3, Y3
+	VCVTDQ2PS  Y2, Y2
+	VPAND      Y0, Y3, Y4
+	VPSRLD     $0x08, Y3, Y3
+	VCVTDQ2PS  Y4, Y4
+	VPAND      Y0, Y3, Y5
+	VPSRLD     $0x08, Y3, Y3
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     32(DX), Y1, Y1
+	VMULPS     64(DX), Y2, Y2
+	VMULPS     96(DX), Y4, Y4
+	VMULPS     128(DX), Y5, Y5
+	VADDPS     Y5, Y4, Y5
+	VADDPS     Y2, Y1, Y4
+	VADDPS     Y4, Y5, Y5
+	VMOVUPS    Y5, (AX)
+	ADDQ       $0x20, AX
+	ADDQ       $0x000000a0, DX
+	DECQ       BX
+	JNZ        group
+	VZEROUPPER
+	RET
+
+// func cubicAcross8(dst *float32, src *byte, cells *byte, groups int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·cubicAcross8(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ cells+16(FP), DX
+	MOVQ groups+24(FP), BX
+
+group:
+	MOVLQSX     256(DX), SI
+	MOVLQSX     260(DX), DI
+	VMOVDQU     (CX)(SI*1), X0
+	VINSERTI128 $0x01, (CX)(DI*1), Y0, Y0
+	VPSHUFB     (DX), Y0, Y1
+	VCVTDQ2PS   Y1, Y1
+	VPSHUFB     32(DX), Y0, Y2
+	VCVTDQ2PS   Y2, Y2
+	VPSHUFB     64(DX), Y0, Y3
+	VCVTDQ2PS   Y3, Y3
+	VPSHUFB     96(DX), Y0, Y4
+	VCVTDQ2PS   Y4, Y4
+	VMULPS      224(DX), Y4, Y4
+	VMULPS      192(DX), Y3, Y3
+	VFMADD231PS 128(DX), Y1, Y4
+	VFMADD231PS 160(DX), Y2, Y3
+	VADDPS      Y3, Y4, Y4
+	VMOVUPS     Y4, (AX)
+	ADDQ        $0x20, AX
+	ADDQ        $0x00000108, DX
+	DECQ        BX
+	JNZ         group
+	VZEROUPPER
+	RET
+
+// func cubicGather8(dst *float32, src *byte, cells *byte, groups int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·cubicGather8(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    cells+16(FP), DX
+	MOVQ    groups+24(FP), BX
+	VMOVDQU lowByteCubic<>+0(SB), Y0
+
+group:
+	VMOVDQU     (DX), Y1
+	VPCMPEQD    Y2, Y2, Y2
+	VPGATHERDD  Y2, (CX)(Y1*1), Y3
+	VPAND       Y0, Y3, Y1
+	VPSRLD      $0x08, Y3, Y3
+	VCVTDQ2PS   Y1, Y1
+	VPAND       Y0, Y3, Y2
+	VPSRLD      $0x08, Y3, Y3
+	VCVTDQ2PS   Y2, Y2
+	VPAND       Y0, Y3, Y4
+	VPSRLD      $0x08, Y3, Y3
+	VCVTDQ2PS   Y4, Y4
+	VPAND       Y0, Y3, Y5
+	VPSRLD      $0x08, Y3, Y3
+	VCVTDQ2PS   Y5, Y5
+	VMULPS      128(DX), Y5, Y5
+	VMULPS      96(DX), Y4, Y4
+	VFMADD231PS 32(DX), Y1, Y5
+	VFMADD231PS 64(DX), Y2, Y4
+	VADDPS      Y4, Y5, Y5
+	VMOVUPS     Y5, (AX)
+	ADDQ        $0x20, AX
+	ADDQ        $0x000000a0, DX
+	DECQ        BX
+	JNZ         group
+	VZEROUPPER
+	RET
+
+// func cubicDown8(dst *byte, a *float32, b *float32, c *float32, d *float32, weights *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·cubicDown8(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+48(FP), CX
+	MOVQ         weights+40(FP), DX
+	MOVQ         a+8(FP), BX
+	VBROADCASTSS (DX), Y0
+	MOVQ         b+16(FP), SI
+	VBROADCASTSS 4(DX), Y1
+	MOVQ         c+24(FP), DI
+	VBROADCASTSS 8(DX), Y2
+	MOVQ         d+32(FP), R8
+	VBROADCASTSS 12(DX), Y3
+
+pixels:
+	VMULPS       (SI), Y1, Y4
+	VFMADD231PS  (BX), Y0, Y4
+	VMULPS       (R8), Y3, Y5
+	VFMADD231PS  (DI), Y2, Y5
+	VADDPS       Y5, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPACKSSDW    Y4, Y4, Y4
+	VPACKUSWB    Y4, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPUNPCKLDQ   X5, X4, X4
+	VMOVQ        X4, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, SI
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	SUBQ         $0x08, CX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+// func blurAcross16(dst *int16, src *byte, taps *uint16, count int, n int)
+// Requires: AVX, AVX2
+TEXT ·blurAcross16(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    taps+16(FP), DX
+	MOVQ    n+32(FP), BX
+	MOVQ    count+24(FP), SI
+	DECQ    SI
+	VMOVDQU biasBlur<>+0(SB), Y0
+
+pixels:
+	VMOVDQA Y0, Y1
+	MOVQ    CX, DI
+	MOVQ    SI, R8
+	MOVQ    DX, R9
+	TESTQ   R8, R8
+	JZ      middle
+
+pair:
+	VPMOVZXBW    (DI), Y2
+	VPMOVZXBW    (DI)(R8*1), Y3
+	VPBROADCASTW (R9), Y4
+	VPADDW       Y3, Y2, Y2
+	VPMULLW      Y4, Y2, Y2
+	VPADDW       Y2, Y1, Y1
+	INCQ         DI
+	ADDQ         $0x02, R9
+	SUBQ         $0x02, R8
+	JNZ          pair
+
+middle:
+	VPMOVZXBW    (DI), Y2
+	VPBROADCASTW (R9), Y4
+	VPMULLW      Y4, Y2, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      Y1, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, BX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+DATA biasBlur<>+0(SB)/2, $0x8000
+DATA biasBlur<>+2(SB)/2, $0x8000
+DATA biasBlur<>+4(SB)/2, $0x8000
+DATA biasBlur<>+6(SB)/2, $0x8000
+DATA biasBlur<>+8(SB)/2, $0x8000
+DATA biasBlur<>+10(SB)/2, $0x8000
+DATA biasBlur<>+12(SB)/2, $0x8000
+DATA biasBlur<>+14(SB)/2, $0x8000
+DATA biasBlur<>+16(SB)/2, $0x8000
+DATA biasBlur<>+18(SB)/2, $0x8000
+DATA biasBlur<>+20(SB)/2, $0x8000
+DATA biasBlur<>+22(SB)/2, $0x8000
+DATA biasBlur<>+24(SB)/2, $0x8000
+DATA biasBlur<>+26(SB)/2, $0x8000
+DATA biasBlur<>+28(SB)/2, $0x8000
+DATA biasBlur<>+30(SB)/2, $0x8000
+GLOBL biasBlur<>(SB), RODATA|NOPTR, $32
+
+// func blurDown16(dst *byte, lines *int16, stride int, taps *uint16, count int, n int)
+// Requires: AVX, AVX2
+TEXT ·blurDown16(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), AX
+	MOVQ    lines+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    taps+24(FP), BX
+	MOVQ    count+32(FP), SI
+	MOVQ    n+40(FP), DI
+	VMOVDQU startBlur<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+
+pixels:
+	VMOVDQA Y0, Y2
+	VMOVDQA Y0, Y3
+	MOVQ    CX, R8
+	MOVQ    SI, R10
+	DECQ    R10
+	MOVQ    R10, R9
+	IMULQ   DX, R9
+	ADDQ    CX, R9
+	MOVQ    BX, R11
+	TESTQ   R10, R10
+	JZ      middle
+
+pair:
+	VMOVDQU      (R8), Y4
+	VMOVDQU      (R9), Y5
+	VPBROADCASTW (R11), Y6
+	VPUNPCKLWD   Y5, Y4, Y7
+	VPUNPCKHWD   Y5, Y4, Y4
+	VPMADDWD     Y6, Y7, Y7
+	VPMADDWD     Y6, Y4, Y4
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	ADDQ         DX, R8
+	SUBQ         DX, R9
+	ADDQ         $0x02, R11
+	SUBQ         $0x02, R10
+	JNZ          pair
+
+middle:
+	VMOVDQU      (R8), Y4
+	VPBROADCASTW (R11), Y5
+	VPUNPCKLWD   Y1, Y4, Y6
+	VPUNPCKHWD   Y1, Y4, Y4
+	VPMADDWD     Y5, Y6, Y6
+	VPMADDWD     Y5, Y4, Y4
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPSRAD       $0x10, Y2, Y2
+	VPSRAD       $0x10, Y3, Y3
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKUSWB    Y2, Y2, Y2
+	VPERMQ       $0x08, Y2, Y2
+	VMOVDQU      X2, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, DI
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+DATA startBlur<>+0(SB)/4, $0x00808000
+DATA startBlur<>+4(SB)/4, $0x00808000
+DATA startBlur<>+8(SB)/4, $0x00808000
+DATA startBlur<>+12(SB)/4, $0x00808000
+DATA startBlur<>+16(SB)/4, $0x00808000
+DATA startBlur<>+20(SB)/4, $0x00808000
+DATA startBlur<>+24(SB)/4, $0x00808000
+DATA startBlur<>+28(SB)/4, $0x00808000
+GLOBL startBlur<>(SB), RODATA|NOPTR, $32
+
+// func addWeighted8(dst *byte, src *byte, numbers *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·addWeighted8(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         numbers+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VBROADCASTSS 8(DX), Y2
+
+pixels:
+	VPMOVZXBD    (CX), Y3
+	VPMOVZXBD    (AX), Y4
+	VCVTDQ2PS    Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMOVAPS      Y2, Y5
+	VFMADD231PS  Y4, Y1, Y5
+	VFMADD231PS  Y3, Y0, Y5
+	ADDQ         $0x08, CX
+	VCVTPS2DQ    Y5, Y5
+	VPACKSSDW    Y5, Y5, Y5
+	VPACKUSWB    Y5, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X3
+	VPUNPCKLDQ   X3, X5, X5
+	VMOVQ        X5, (AX)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, BX
+	JNZ          pixels
+	VZEROUPPER
+	RET

@@ -7,8 +7,13 @@ func blendDownSIMD(_ []byte, _, _ []int16, _, _ int32) int           { return 0 
 func weighGreySIMD(_, _, _, _ []byte) int                            { return 0 }
 func convertToHSVSIMD(_, _, _ []byte) int                            { return 0 }
 func convertFromHSVSIMD(_, _, _ []byte)                              {}
-func findPlacesSIMD(*placeRow, *[4]float32, int, int)                {}
+func findPlacesSIMD(*placeRow, *[6]float32, int, int, bool)          {}
 func blendFourSIMD(_, _ []byte, _ int, _ *placeRow)                  {}
 func halveSIMD(_, _, _ []byte) int                                   { return 0 }
 func averageAcrossSIMD([]float32, []byte, *areaTable, float32, bool) {}
 func roundSumsSIMD([]byte, []float32) int                            { return 0 }
+func blendCubicAcrossSIMD([]float32, []byte, *cubicTable, bool)      {}
+func blendCubicDownSIMD([]byte, *[4][]float32, *[4]float32) int      { return 0 }
+func blurAcrossSIMD([]int16, []byte, []uint16) int                   { return 0 }
+func blurDownSIMD([]byte, []int16, int, []uint16) int                { return 0 }
+func addWeightedSIMD(_, _ []byte, _ *[3]float32) int                 { return 0 }

@@ -50,7 +50,54 @@ func fromHSV8(hue *byte, saturation *byte, value *byte, n int)
 //go:noescape
 func findPlaces8(at *int32, across *float32, below *float32, n int, numbers *float32, bounds *int32)
 
+// findPlacesDivided8 says where n pixels of a row, a multiple of 8, come from: numbers are a factor and an addend across and down.
+// What they give is divided by what a third factor and addend give.
+// Of bounds, two are the last column and row, one a row's bytes, one the first place that is too late. What is not within is -1.
+//
+//go:noescape
+func findPlacesDivided8(at *int32, across *float32, below *float32, n int, numbers *float32, bounds *int32)
+
 // blendFour8 makes n pixels, a multiple of 8, of four each; what is made of places below 0 says nothing.
 //
 //go:noescape
 func blendFour8(dst *byte, plane *byte, stride int, at *int32, across *float32, below *float32, n int)
+
+// cubicAcrossGrey8 makes groups of 8 outputs of a grey picture, each of four pixels: those of four outputs lie within 16.
+//
+//go:noescape
+func cubicAcrossGrey8(dst *float32, src *byte, cells *byte, groups int)
+
+// cubicGatherGrey8 makes groups of 8 outputs of a grey picture, each of four pixels, wherever they lie.
+//
+//go:noescape
+func cubicGatherGrey8(dst *float32, src *byte, cells *byte, groups int)
+
+// cubicAcross8 makes groups of 8 outputs of a picture of three bands, each of four pixels: those of four outputs lie within 16.
+//
+//go:noescape
+func cubicAcross8(dst *float32, src *byte, cells *byte, groups int)
+
+// cubicGather8 makes groups of 8 outputs of a picture of three bands, each of four pixels, wherever they lie.
+//
+//go:noescape
+func cubicGather8(dst *float32, src *byte, cells *byte, groups int)
+
+// cubicDown8 makes n bytes, a multiple of 8, of four lines.
+//
+//go:noescape
+func cubicDown8(dst *byte, a *float32, b *float32, c *float32, d *float32, weights *float32, n int)
+
+// blurAcross16 sums n outputs, a multiple of 16, of an odd count of pixels each, and takes 32768 from them.
+//
+//go:noescape
+func blurAcross16(dst *int16, src *byte, taps *uint16, count int, n int)
+
+// blurDown16 makes n bytes, a multiple of 16, of an odd count of lines that are stride bytes apart.
+//
+//go:noescape
+func blurDown16(dst *byte, lines *int16, stride int, taps *uint16, count int, n int)
+
+// addWeighted8 adds n pixels, a multiple of 8, of two pictures: numbers are the weight of src and of dst, and an addend.
+//
+//go:noescape
+func addWeighted8(dst *byte, src *byte, numbers *float32, n int)

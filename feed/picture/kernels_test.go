@@ -2,8 +2,10 @@ package picture
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stoker-dev/stoker/feed/decode"
@@ -11,9 +13,9 @@ import (
 
 // asPlainGo runs what is done without the kernels.
 func asPlainGo(do func()) {
-	interpolate, warp := canInterpolate, canWarp
-	canInterpolate, canWarp = false, false
-	defer func() { canInterpolate, canWarp = interpolate, warp }()
+	interpolate, warp, filter := canInterpolate, canWarp, canFilter
+	canInterpolate, canWarp, canFilter = false, false, false
+	defer func() { canInterpolate, canWarp, canFilter = interpolate, warp, filter }()
 	do()
 }
 
@@ -33,7 +35,7 @@ func made(t *testing.T, mode string, width, height int, pixels []byte, ops strin
 
 // TestKernelsOfOpenCVAreThePlainOnes takes random pictures through random operations with the kernels and without.
 func TestKernelsOfOpenCVAreThePlainOnes(t *testing.T) {
-	if !canInterpolate && !canWarp {
+	if !canInterpolate && !canWarp && !canFilter {
 		t.Skip("this processor runs no kernels")
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -43,7 +45,9 @@ func TestKernelsOfOpenCVAreThePlainOnes(t *testing.T) {
 		if rng.IntN(4) == 0 {
 			width *= 1 + rng.IntN(6)
 		}
-		op := []string{`["cv_gray"]`, `["cv_hsv"]`, `["cv_unhsv"]`, "resize", "resize", "warp", "warp"}[rng.IntN(7)]
+		op := []string{
+			`["cv_gray"]`, `["cv_hsv"]`, `["cv_unhsv"]`, "resize", "resize", "warp", "warp", "project", "cubic", "cubic", "blur", "weigh",
+		}[rng.IntN(12)]
 		if len(op) < 8 && rng.IntN(3) == 0 {
 			mode, channels = "L", 1
 		}
@@ -57,11 +61,35 @@ func TestKernelsOfOpenCVAreThePlainOnes(t *testing.T) {
 				width, height = 2*toX, 2*toY
 			}
 			op = fmt.Sprintf(`["cv_resize", %d, %d, %d]`, toX, toY, kind)
-		case "warp":
+		case "cubic":
+			width, height = max(width, leastCubic), max(height, leastCubic)
+			op = fmt.Sprintf(`["cv_resize", %d, %d, %d]`, 2*side(), 2*side(), cvCubic)
+		case "blur":
+			taps := func() string {
+				list, sum := []int{}, 0
+				for range rng.IntN(9) {
+					list = append(list, rng.IntN(1+(blurOne-sum)/4))
+					sum += 2 * list[len(list)-1]
+				}
+				both := append(slices.Clone(list), blurOne-sum)
+				slices.Reverse(list)
+				text, _ := json.Marshal(append(both, list...))
+				return string(text)
+			}
+			op = fmt.Sprintf(`["cv_blur", %s, %s, %d, [0, 0, 0, 0]]`, taps(), taps(),
+				[]int{cvConstant, cvReplicate, cvReflect, cvReflect101}[rng.IntN(4)])
+		case "weigh":
+			op = fmt.Sprintf(`["cv_weigh", %v, %v, %v, [["transpose", 1]], [["transpose", 0]]]`, 4*rng.Float64()-2, 4*rng.Float64()-2,
+				300*rng.Float64()-150)
+		case "warp", "project":
 			zoom := 0.1 + 2*rng.Float64()
 			draw := func(by float64) float64 { return by * (2*rng.Float64() - 1) }
-			op = fmt.Sprintf(`["cv_affine", %d, %d, [%v, %v, %v, %v, %v, %v], %d, %s]`, side(), side(),
-				zoom+draw(0.1), draw(1), draw(float64(width)), draw(1), zoom+draw(0.1), draw(float64(height)),
+			name, third := "cv_affine", ""
+			if op == "project" {
+				name, third = "cv_perspective", fmt.Sprintf(", %v, %v, 1", draw(0.004), draw(0.004))
+			}
+			op = fmt.Sprintf(`[%q, %d, %d, [%v, %v, %v, %v, %v, %v%s], %d, %s]`, name, side(), side(),
+				zoom+draw(0.1), draw(1), draw(float64(width)), draw(1), zoom+draw(0.1), draw(float64(height)), third,
 				[]int{cvConstant, cvReplicate, cvReflect, cvReflect101}[rng.IntN(4)],
 				map[int]string{1: "[9]", 3: "[9, 200, 77]"}[channels])
 		}

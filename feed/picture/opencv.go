@@ -85,6 +85,7 @@ func compileOpenCVGray(c *compiler, a *arguments) {
 const (
 	cvNearest = 0
 	cvLinear  = 1
+	cvCubic   = 2
 	cvArea    = 3
 )
 
@@ -99,6 +100,10 @@ func compileOpenCVResize(c *compiler, a *arguments) {
 	case to == from:
 	case kind == cvLinear && !halves(from, to):
 		c.addLinear(newLinearResize(from, to, c.open))
+	case kind == cvCubic && min(from.X, from.Y) >= leastCubic:
+		resize := newCubicResize(from, to, c.mode == "RGB")
+		c.size = to
+		c.addStep(func(w *Worker) error { return w.resizePlanes(to, resize.draw) })
 	default:
 		resize := newResize(from, to, kind)
 		if resize == nil {

@@ -25,25 +25,35 @@ const (
 const farthest = 1 << 20
 
 // affineWarp is cv2.warpAffine with bilinear interpolation, by the inverse matrix: as
-// OpenCV 5 does it where one instruction multiplies and adds.
+// OpenCV 5 does it where one instruction multiplies and adds. It is cv2.warpPerspective
+// where a third row of the matrix divides.
 type affineWarp struct {
-	m      [6]float32
-	size   image.Point
-	border int
-	fill   [4]uint8
+	m       [9]float32
+	divides bool
+	size    image.Point
+	border  int
+	fill    [4]uint8
 }
 
-func compileOpenCVAffine(c *compiler, a *arguments) {
+func compileOpenCVAffine(c *compiler, a *arguments) { c.addWarp(a, 6) }
+
+func compileOpenCVPerspective(c *compiler, a *arguments) { c.addWarp(a, 9) }
+
+// addWarp is for a matrix of so many numbers.
+func (c *compiler) addWarp(a *arguments, numbers int) {
 	to := image.Point{a.readWholeNumber(0, 1, longestSide), a.readWholeNumber(1, 1, longestSide)}
-	warp := affineWarp{size: to, border: a.readWholeNumber(3, cvConstant, cvReflect101)}
-	for i, v := range a.numberList(2, 6) {
+	warp := affineWarp{size: to, divides: numbers == 9, border: a.readBorder(3)}
+	for i, v := range a.numberList(2, numbers) {
 		warp.m[i] = float32(v)
 		if math.Abs(v)*float64(max(to.X, to.Y)) > farthest && i%3 != 2 || math.Abs(v) > farthest {
 			a.refuse("places farther away than %d", farthest)
 		}
 	}
-	if warp.border == 3 || min(c.size.X, c.size.Y) < 2 || to.X*to.Y > mostPixels {
-		a.refuse("border %d of a picture of %v to %v", warp.border, c.size, to)
+	if warp.divides && !warp.staysNear() {
+		a.refuse("places in no known distance")
+	}
+	if min(c.size.X, c.size.Y) < 2 || to.X*to.Y > mostPixels {
+		a.refuse("a picture of %v to %v", c.size, to)
 	}
 	warp.fill = a.fillColour(4, c.mode)
 	if !greyOrColour(c, a) {
@@ -68,6 +78,22 @@ func compileOpenCVAffine(c *compiler, a *arguments) {
 		w.replace(out)
 		return nil
 	})
+}
+
+// staysNear says whether no divisor is so small that places are far away, or that its sign is in doubt.
+func (a *affineWarp) staysNear() bool {
+	sum := func(row int, x, y float64) float64 {
+		m := a.m[3*row:]
+		return float64(float64(m[0])*x) + float64(float64(m[1])*y) + float64(m[2])
+	}
+	right, bottom := float64(a.size.X-1), float64(a.size.Y-1)
+	least, most := math.Inf(1), 0.0
+	for _, corner := range [4][2]float64{{0, 0}, {right, 0}, {0, bottom}, {right, bottom}} {
+		least = min(least, sum(2, corner[0], corner[1]))
+		most = max(most, math.Abs(sum(0, corner[0], corner[1])), math.Abs(sum(1, corner[0], corner[1])))
+	}
+	terms := max(math.Abs(float64(a.m[6]))*right, math.Abs(float64(a.m[7]))*bottom, math.Abs(float64(a.m[8])))
+	return least > terms/256 && most < least*farthest
 }
 
 // pixelOrigin is where a pixel comes from: from between four. Shares have 20 bits, cut off:
@@ -103,13 +129,10 @@ func (a *affineWarp) placesOf(places []pixelOrigin, from, y int, size image.Poin
 }
 
 func (a *affineWarp) placeOf(x, y int, size image.Point) pixelOrigin {
-	column, row := float32(x), float32(y)
-	downX, downY := float32(row*a.m[1]), float32(row*a.m[4])
-	var px, py float32
-	if x < a.size.X-a.size.X%affineLane {
-		px, py = wheel.RoundOnce(a.m[0], column, downX+a.m[2]), wheel.RoundOnce(a.m[3], column, downY+a.m[5])
-	} else {
-		px, py = wheel.RoundOnce(a.m[0], column, downX)+a.m[2], wheel.RoundOnce(a.m[3], column, downY)+a.m[5]
+	px, py := a.sum(0, x, y), a.sum(3, x, y)
+	if a.divides {
+		by := a.sum(6, x, y)
+		px, py = px/by, py/by
 	}
 	ix, iy := floorOf(px), floorOf(py)
 	p := pixelOrigin{-1, int32((px - float32(ix)) * shareOne), int32((py - float32(iy)) * shareOne), px, py}
@@ -117,6 +140,16 @@ func (a *affineWarp) placeOf(x, y int, size image.Point) pixelOrigin {
 		p.at = iy*int32(size.X) + ix
 	}
 	return p
+}
+
+// sum is a number of a place, by three of the matrix.
+func (a *affineWarp) sum(i, x, y int) float32 {
+	m := a.m[i:][:3]
+	down := float32(float32(y) * m[1])
+	if x < a.size.X-a.size.X%affineLane {
+		return wheel.RoundOnce(m[0], float32(x), down+m[2])
+	}
+	return wheel.RoundOnce(m[0], float32(x), down) + m[2]
 }
 
 // placeRow is where pixels of a row come from, as the kernel has it; a place of -1 is for plain Go.
@@ -134,9 +167,11 @@ func (a *affineWarp) drawLanes(p *placeRow, out, in *raster, y int) {
 	if len(p.at) == 0 {
 		return
 	}
-	row := float32(y)
-	numbers := [4]float32{a.m[0], float32(row*a.m[1]) + a.m[2], a.m[3], float32(row*a.m[4]) + a.m[5]}
-	findPlacesSIMD(p, &numbers, in.size.X, in.size.Y)
+	var numbers [6]float32
+	for i := range 3 {
+		numbers[2*i], numbers[2*i+1] = a.m[3*i], float32(float32(y)*a.m[3*i+1])+a.m[3*i+2]
+	}
+	findPlacesSIMD(p, &numbers, in.size.X, in.size.Y, a.divides)
 	begin := y * a.size.X
 	if slices.ContainsFunc(p.at, func(at int32) bool { return at >= 0 }) {
 		for i, plane := range in.planes {
@@ -147,14 +182,16 @@ func (a *affineWarp) drawLanes(p *placeRow, out, in *raster, y int) {
 		if at >= 0 {
 			continue
 		}
-		column := float64(x)
-		fromX := float64(float64(numbers[0])*column) + float64(numbers[1])
-		fromY := float64(float64(numbers[2])*column) + float64(numbers[3])
-		if a.border == cvConstant && (liesBeyond(fromX, in.size.X) || liesBeyond(fromY, in.size.Y)) {
-			for i := range in.planes {
-				out.planes[i][begin+x] = a.fill[i]
+		if a.border == cvConstant && !a.divides {
+			column := float64(x)
+			fromX := float64(float64(numbers[0])*column) + float64(numbers[1])
+			fromY := float64(float64(numbers[2])*column) + float64(numbers[3])
+			if liesBeyond(fromX, in.size.X) || liesBeyond(fromY, in.size.Y) {
+				for i := range in.planes {
+					out.planes[i][begin+x] = a.fill[i]
+				}
+				continue
 			}
-			continue
 		}
 		origin := a.placeOf(x, y, in.size)
 		for i, plane := range in.planes {
@@ -209,12 +246,12 @@ func (a *affineWarp) valueAt(in []byte, size image.Point, x, y int32, fill uint8
 	if a.border == cvConstant {
 		return fill
 	}
-	return in[a.foldIndex(int(y), size.Y)*size.X+a.foldIndex(int(x), size.X)]
+	return in[foldIndex(a.border, int(y), size.Y)*size.X+foldIndex(a.border, int(x), size.X)]
 }
 
 // foldIndex is the pixel of a line that stands for one beyond its ends.
-func (a *affineWarp) foldIndex(at, n int) int {
-	switch a.border {
+func foldIndex(border, at, n int) int {
+	switch border {
 	case cvReplicate:
 		return min(max(at, 0), n-1)
 	case cvReflect:

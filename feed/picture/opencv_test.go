@@ -25,7 +25,13 @@ func drawn(width, height, bands int) []byte {
 
 // The sums are those of what OpenCV 5.0.0 (opencv-python-headless 5.0.0.93, AVX2) makes of the drawn picture.
 func TestOperationsAreOpenCVs(t *testing.T) {
-	const matrix = `[0.9, 0.2, -1.5, -0.3, 1.1, 4.25]`
+	const (
+		matrix     = `[0.9, 0.2, -1.5, -0.3, 1.1, 4.25]`
+		projection = `[0.9, 0.2, -1.5, -0.3, 1.1, 4.25, 0.004, -0.003, 1.1]`
+		longTaps   = `1, 1, 3, 4, 6, 9, 12, 15, 19, 22, 24, 24, 24, 22, 19, 15, 12, 9, 6, 4, 3, 1, 1`
+		longerTaps = `0, 0, 0, 1, 0, 1, 1, 2, 2, 3, 4, 6, 7, 9, 10, 12, 14, 15, 16, 16, 18,
+			16, 16, 15, 14, 12, 10, 9, 7, 6, 4, 3, 2, 2, 1, 1, 0, 1, 0, 0, 0`
+	)
 	w := NewWorker(decode.Limits{})
 	for _, c := range []struct {
 		op         string
@@ -47,6 +53,23 @@ func TestOperationsAreOpenCVs(t *testing.T) {
 		{`["cv_resize", 30, 11, 3]`, 2688739810, 345299405, false},
 		{`["cv_resize", 15, 19, 3]`, 921689710, 2574240642, false},
 		{`["cv_resize", 9, 5, 3]`, 1086098511, 3439120389, false},
+		{`["cv_resize", 30, 11, 2]`, 3936084422, 256905665, false},
+		{`["cv_resize", 15, 19, 2]`, 646940905, 1657884188, false},
+		{`["cv_resize", 9, 5, 2]`, 3066218478, 3058453352, false},
+		{`["cv_resize", 70, 50, 2]`, 15647565, 3123488974, false},
+		{`["cv_blur", [16, 64, 96, 64, 16], [16, 64, 96, 64, 16], 4, [5, 5, 0, 0]]`, 3393778750, 494035142, false},
+		{`["cv_blur", [4, 13, 30, 51, 60, 51, 30, 13, 4], [43, 170, 43], 0, [9, 3, 1.7, 0.6]]`, 177289224, 811788649, false},
+		{`["cv_blur", [256], [` + longTaps + `], 1, [1, 23, 1, 4.2]]`, 1317249266, 1425805804, false},
+		{`["cv_blur", [` + longerTaps + `], [9, 29, 55, 70, 55, 29, 9], 2, [41, 7, 6, 1.5]]`, 33469482, 3901537901, false},
+		{`["cv_weigh", 0.7, 0.3, 0, [], [["transpose", 0]]]`, 3839426396, 2309787172, false},
+		{`["cv_weigh", 1.5, -0.5, 0.5, [], [["transpose", 0]]]`, 4018704425, 4168524636, false},
+		{`["transpose", 0], ["cv_weigh", 4, -4, 128, [["transpose", 0]], []]`, 3020037699, 3956214997, false},
+		{`["cv_perspective", 37, 23, ` + projection + `, 0, [9, 200, 77]]`, 803732871, 0, true},
+		{`["cv_perspective", 37, 23, ` + projection + `, 1, null]`, 1336882003, 2046378083, false},
+		{`["cv_perspective", 37, 23, ` + projection + `, 2, null]`, 1012401416, 3707199054, false},
+		{`["cv_perspective", 37, 23, ` + projection + `, 4, null]`, 2868550172, 4175447921, false},
+		{`["cv_lab"]`, 2313518590, 0, true},
+		{`["cv_unlab"]`, 337121816, 0, true},
 		{`["cv_affine", 37, 23, ` + matrix + `, 0, [9, 200, 77]]`, 3674883171, 0, true},
 		{`["cv_affine", 37, 23, ` + matrix + `, 1, [0, 0, 0]]`, 2834611512, 0, true},
 		{`["cv_affine", 37, 23, ` + matrix + `, 2, [0, 0, 0]]`, 22050615, 0, true},
@@ -105,7 +128,24 @@ func TestRefusesOfOpenCV(t *testing.T) {
 		`{"mode": "L", "size": [9, 9], "ops": [["cv_gray"]]}`,
 		`{"mode": "RGBA", "size": [9, 9], "ops": [["cv_hsv"]]}`,
 		`{"mode": "P", "size": [9, 9], "ops": [["cv_resize", 3, 3, 1]]}`,
-		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_resize", 3, 3, 2]]}`,
+		`{"mode": "RGB", "size": [3, 9], "ops": [["cv_resize", 5, 5, 2]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_perspective", 9, 9, [1, 0, 0, 0, 1, 0, -0.2, 0, 1], 0, [0, 0, 0]]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_perspective", 9, 9, [1, 0, 0, 0, 1, 0, 0, 0, 0], 0, [0, 0, 0]]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_perspective", 9, 9, [1, 0, 1e6, 0, 1, 0, 0, 0, 0.5], 0, [0, 0, 0]]]}`,
+		`{"mode": "L", "size": [9, 9], "ops": [["cv_lab"]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_blur", [64, 127, 64], [256], 4, [3, 1, 0, 0]]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_blur", [64, 128, 63, 1], [256], 4, [3, 1, 0, 0]]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_blur", [], [256], 4, [3, 1, 0, 0]]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_blur", [-1, 258, -1], [256], 4, [3, 1, 0, 0]]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_blur", [256], [256], 3, [3, 1, 0, 0]]]}`,
+		`{"mode": "RGB", "size": [1, 9], "ops": [["cv_blur", [64, 128, 64], [256], 4, [3, 1, 0, 0]]]}`,
+		`{"mode": "RGBA", "size": [9, 9], "ops": [["cv_weigh", 1, 1, 0, [], []]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_weigh", 1e7, 1, 0, [], []]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_weigh", 1, 1, 0, [["cv_gray"]], []]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_weigh", 1, 1, 0, [["crop", 0, 0, 3, 3]], []]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_weigh", 1, 1, 0, [["cv_weigh", 1, 1, 0, [], []]], []]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_weigh", 1, 1, 0, [["tobytes"]], []]]}`,
+		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_weigh", 1, 1, 0, [7], []]]}`,
 		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_resize", 12, 3, 3]]}`,
 		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_affine", 3, 3, [1, 0, 0, 0, 1, 0], 3, [0, 0, 0]]]}`,
 		`{"mode": "RGB", "size": [9, 9], "ops": [["cv_affine", 3, 3, [1, 0, 1e9, 0, 1, 0], 0, [0, 0, 0]]]}`,
@@ -116,6 +156,31 @@ func TestRefusesOfOpenCV(t *testing.T) {
 		} else if !json.Valid([]byte(program)) {
 			t.Errorf("%s is no JSON", program)
 		}
+	}
+}
+
+// The sums are those of what OpenCV 5.0.0 makes of all colours, red first.
+func TestAllColoursThroughLab(t *testing.T) {
+	w, sums := NewWorker(decode.Limits{}), [2]uint32{}
+	pixels := make([]byte, 3<<16)
+	for red := range 256 {
+		for i := range 1 << 16 {
+			copy(pixels[3*i:], []byte{byte(red), byte(i), byte(i >> 8)})
+		}
+		for i, op := range []string{`["cv_lab"]`, `["cv_unlab"]`} {
+			p, err := Parse([]byte(`{"mode": "RGB", "size": [256, 256], "ops": [` + op + `]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := make([]byte, p.Output.Bytes())
+			if err := w.Run(p, Source{Pixels: pixels}, out); err != nil {
+				t.Fatal(err)
+			}
+			sums[i] = crc32.Update(sums[i], crc32.IEEETable, out)
+		}
+	}
+	if want := [2]uint32{873528395, 627872959}; sums != want {
+		t.Errorf("the sums are %d, OpenCV's are %d", sums, want)
 	}
 }
 

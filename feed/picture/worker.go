@@ -23,8 +23,9 @@ type Worker struct {
 	free    [][]byte
 	sums    []uint32 // of columns, for a blur
 	spots   []spot   // of a row, for a warp
-	lines   []int16  // of a plane, and shares, for OpenCV's resizes
+	lines   []int16  // of a plane, and shares, for OpenCV's resizes and blur
 	shares  []float32
+	beyond  []byte        // a row with what lies beyond its ends, for OpenCV's blur
 	places  []pixelOrigin // of a row, for OpenCV's warp; row are those of the kernel
 	row     placeRow
 	shades  *transform.ShadeResizer
@@ -74,12 +75,19 @@ func (w *Worker) Run(p *Program, source Source, dst []byte) error {
 	if err := w.loadSource(p, source); err != nil {
 		return err
 	}
-	for _, s := range p.steps {
+	if err := w.runSteps(p.steps); err != nil {
+		return err
+	}
+	p.end.writeTensor(dst, &w.picture)
+	return nil
+}
+
+func (w *Worker) runSteps(steps []step) error {
+	for _, s := range steps {
 		if err := s(w); err != nil {
 			return err
 		}
 	}
-	p.end.writeTensor(dst, &w.picture)
 	return nil
 }
 

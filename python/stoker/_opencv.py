@@ -11,6 +11,7 @@ import base64
 import contextlib
 import functools
 import io
+import itertools
 import os
 import platform
 import stat
@@ -38,17 +39,33 @@ _BGR_OF: dict[int, tuple[str, ...]] = {  # OpenCV's codes of conversions, as ope
     8: ("triple",),
     40: ("swap", "cv_hsv"),
     41: ("cv_hsv",),
+    44: ("swap", "cv_lab"),
+    45: ("cv_lab",),
     54: ("cv_unhsv", "swap"),
     55: ("cv_unhsv",),
+    56: ("cv_unlab", "swap"),
+    57: ("cv_unlab",),
 }
 _FLIPS = {0: 1, 1: 0, -1: 3}  # flipCode by sign, as Pillow's numbers
 _TURNS = {0: 4, 1: 3, 2: 2}  # cv2.ROTATE_*
 _SIDES = {1: "edge", 2: "symmetric", 4: "reflect"}  # cv2.BORDER_*
-_INTERPOLATIONS = {0: "nearest", 1: "linear", 3: "area"}
+_INTERPOLATIONS = {0: "nearest", 1: "linear", 2: "cubic", 3: "area"}
+_LEAST_CUBIC = 4  # of sides: OpenCV resizes smaller pictures in another way
+_MOST_TAPS = 255  # of a blur
+_HEAVIEST = 1 << 20  # of weights
 GREY = "OpenCV's grey JPEG"
 AFFINE = "OpenCV's warpAffine"
+PERSPECTIVE = "OpenCV's warpPerspective"
 RESIZE = "OpenCV's resize "  # what is tried, with the interpolation's name behind it
-NAMES = {"cv_gray": "OpenCV's gray", "cv_hsv": "OpenCV's HSV", "cv_unhsv": "OpenCV's HSV"}
+BLUR = "OpenCV's GaussianBlur"
+WEIGHTED = "OpenCV's addWeighted"
+NAMES = {
+    "cv_gray": "OpenCV's gray",
+    "cv_hsv": "OpenCV's HSV",
+    "cv_unhsv": "OpenCV's HSV",
+    "cv_lab": "OpenCV's LAB",
+    "cv_unlab": "OpenCV's LAB",
+}
 WHOLE = "OpenCV's resizes of whole pictures"
 
 
@@ -66,12 +83,16 @@ def dear() -> set[str]:
     Resizes of whole pictures cost more only where the daemon has no vectors, and pay even then where only a part of the
     picture was decoded.
     """
-    return {AFFINE, NAMES["cv_hsv"]} if _has_vectors() else {AFFINE, NAMES["cv_hsv"], WHOLE}
+    always = {AFFINE, PERSPECTIVE, NAMES["cv_hsv"], NAMES["cv_lab"]}
+    return always if _has_vectors() else {*always, WHOLE, RESIZE + "cubic", BLUR, WEIGHTED}
 
 
 #: What OpenCV's wheels for arm64 round otherwise, by KleidiCV and NEON: in so few pixels that small pictures may not
 #: tell (bench/cpus/RESULTS.md).
-ROUNDED_ON_ARM64: set[str] = {AFFINE, NAMES["cv_hsv"], RESIZE + "linear", RESIZE + "area"}
+ROUNDED_ON_ARM64: set[str] = {
+    *(AFFINE, PERSPECTIVE, NAMES["cv_hsv"]),
+    *(RESIZE + kind for kind in ("linear", "cubic", "area")),
+}
 
 
 def is_there() -> bool:
@@ -83,7 +104,8 @@ def told() -> dict[str, Any]:
     """What OpenCV's bytes may depend on."""
     module = sys.modules["cv2"]
     own = [mark(os.path.join(os.path.dirname(__file__), name)) for name in ("_cv_trials.py", "_opencv.py")]
-    switches = [module.useOptimized(), module.ipp.useIPP() if hasattr(module, "ipp") else False]
+    ipp = [module.ipp.useIPP(), module.ipp.getIppVersion()] if hasattr(module, "ipp") else []
+    switches = [module.useOptimized(), *ipp]
     return {"opencv": [module.__version__, module.getBuildInformation(), *mark(str(module.__file__)), own, switches]}
 
 
@@ -332,6 +354,8 @@ def _resized(recipe: Recipe, dsize: Any, *, fx: Any = 0, fy: Any = 0, interpolat
         return None
     if kind == "area" and any(after > before for after, before in zip(sides, recipe.size)):
         return None
+    if kind == "cubic" and min(recipe.size) < _LEAST_CUBIC:
+        return None
     if WHOLE in _pictures.left and all(op[0] != "crop" for op in recipe.ops):
         return None
     return recipe.then("cv_resize", *sides, interpolation, size=sides)
@@ -357,15 +381,38 @@ def _bordered(
 def _warped(
     recipe: Recipe, M: Any, dsize: Any, *, flags: Any = 1, borderMode: Any = 0, borderValue: Any = 0
 ) -> Recipe | None:
-    sides, fill = _sides_of(dsize), scalar(borderValue, recipe.bands)
-    plain = type(M) is np.ndarray and M.shape == (2, 3) and M.dtype in (np.float32, np.float64) and np.isfinite(M).all()
-    if not plain or sides is None or fill is None or type(flags) is not int or flags & ~_INVERSE != 1:
-        return None
-    if type(borderMode) is not int or borderMode not in (0, *_SIDES) or AFFINE in _pictures.left:
+    if AFFINE in _pictures.left or not _is_matrix(M, (2, 3)) or type(flags) is not int:
         return None
     rows = M.astype(np.float64).ravel().tolist()
-    numbers = rows if flags & _INVERSE else inverse(rows)
-    return recipe.then("cv_affine", *sides, numbers, borderMode, fill, size=sides)
+    return _turned_by(recipe, "cv_affine", rows if flags & _INVERSE else inverse(rows), dsize, flags, borderMode, borderValue)
+
+
+def _projected(
+    recipe: Recipe, M: Any, dsize: Any, *, flags: Any = 1, borderMode: Any = 0, borderValue: Any = 0
+) -> Recipe | None:
+    if PERSPECTIVE in _pictures.left or not _is_matrix(M, (3, 3)) or type(flags) is not int:
+        return None
+    back = M.astype(np.float64)
+    if not flags & _INVERSE:
+        there, back = _original("invert")(back)
+        if not there:
+            return None
+    return _turned_by(recipe, "cv_perspective", back.ravel().tolist(), dsize, flags, borderMode, borderValue)
+
+
+def _is_matrix(value: Any, shape: tuple[int, int]) -> bool:
+    plain = type(value) is np.ndarray and value.shape == shape and value.dtype in (np.float32, np.float64)
+    return plain and bool(np.isfinite(value).all())
+
+
+def _turned_by(
+    recipe: Recipe, name: str, numbers: list[float], dsize: Any, flags: int, border: Any, value: Any
+) -> Recipe | None:
+    """A warp by the inverse matrix."""
+    sides, fill = _sides_of(dsize), scalar(value, recipe.bands)
+    if sides is None or fill is None or flags & ~_INVERSE != 1 or type(border) is not int or border not in (0, *_SIDES):
+        return None
+    return recipe.then(name, *sides, numbers, border, fill, size=sides)
 
 
 _INVERSE = 16  # cv2.WARP_INVERSE_MAP
@@ -377,6 +424,65 @@ def inverse(m: list[float]) -> list[float]:
     d = 1 / d if d != 0 else 0.0
     a, b, c, e = m[4] * d, m[1] * -d, m[3] * -d, m[0] * d
     return [a, b, -a * m[2] - b * m[5], c, e, -c * m[2] - e * m[5]]
+
+
+def _blurred(
+    recipe: Recipe, ksize: Any, sigmaX: Any, dst: Any = None, sigmaY: Any = 0, borderType: Any = 4
+) -> Recipe | None:
+    sizes = whole(ksize) if type(ksize) in (tuple, list) and len(ksize) == 2 else None
+    sigmas = _numbers((sigmaX, sigmaY))
+    if dst is not None or sizes is None or sigmas is None or BLUR in _pictures.left:
+        return None
+    if type(borderType) is not int or borderType not in (0, *_SIDES):
+        return None
+    x, y = sigmas[0], sigmas[1] if sigmas[1] > 0 else sigmas[0]
+    width, height = (size or round(sigma * 6 + 1) | 1 for size, sigma in zip(sizes, (x, y)))
+    if not all(0 < size <= _MOST_TAPS and size % 2 for size in (width, height)):
+        return None
+    return recipe.then("cv_blur", taps(width, x), taps(height, y), borderType, [width, height, x, y])
+
+
+@functools.lru_cache(256)
+def taps(size: int, sigma: float) -> list[int]:
+    """The weights of a blur of bytes in 256ths, as OpenCV rounds them: each takes over what is left of the one before."""
+    exact = _original("getGaussianKernel")(size, sigma, 6).ravel().tolist()  # 6: CV_64F
+    left: list[int] = []
+    rest = 0.0
+    for weight in exact[: size // 2]:
+        rest += weight * 256
+        left.append(round(rest))
+        rest -= left[-1]
+    return [*left, 256 - 2 * sum(left), *left[::-1]]
+
+
+def _numbers(values: Any) -> list[float] | None:
+    """The values where all are numbers that are not large."""
+    if not all(isinstance(each, (int, float)) and type(each) is not bool and abs(each) < _HEAVIEST for each in values):
+        return None
+    return [float(each) for each in values]
+
+
+def _weighed(original: Any, *args: Any, **kwargs: Any) -> Any:
+    try:
+        after = _sum_of(*args, **kwargs)
+    except TypeError:  # in a way that is not known here
+        after = None
+    return _arrays.same(original, *args, **kwargs) if after is None else _arrays.later_of(_bands.plan_of(after))
+
+
+def _sum_of(src1: Any, alpha: Any, src2: Any, beta: Any, gamma: Any, dst: Any = None) -> Recipe | None:
+    """The sum of two pictures that come of the same one; None where they do not."""
+    numbers, first, second = _numbers((alpha, beta, gamma)), _recipe_of(src1), _recipe_of(src2)
+    if numbers is None or first is None or second is None or dst is not None or WEIGHTED in _pictures.left:
+        return None
+    if first.source is not second.source or (first.mode, first.size) != (second.mode, second.size):
+        return None
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first.ops, second.ops))
+    common = sum(1 for _ in pairs)
+    one, other = first.ops[common:], second.ops[common:]
+    if any(op[0] == "cv_weigh" for op in (*one, *other)):
+        return None
+    return Recipe(first.source, (*first.ops[:common], ("cv_weigh", *numbers, one, other)), first.mode, first.size)
 
 
 def _sides_of(dsize: Any) -> tuple[int, int] | None:
@@ -413,6 +519,9 @@ _HANDLERS: dict[str, Handler] = {
     "transpose": _on_bytes(lambda recipe: recipe.transpose(5)),
     "resize": _on_bytes(_resized),
     "warpAffine": _on_bytes(_warped),
+    "warpPerspective": _on_bytes(_projected),
+    "GaussianBlur": _on_bytes(_blurred),
+    "addWeighted": _weighed,
     "copyMakeBorder": _on_bytes(_bordered),
     "split": _split,
     "merge": _merge,
@@ -447,15 +556,32 @@ def _sized(image: Any, width: int, height: int, interpolation: int) -> Any:
     return Image.fromarray(_original("resize")(np.array(image), (width, height), interpolation=interpolation))
 
 
-def _turned(image: Any, width: int, height: int, numbers: list[float], border: int, fill: list[int]) -> Any:
+def _warp_by(name: str) -> Callable[..., Any]:
+    def make(image: Any, width: int, height: int, numbers: list[float], border: int, fill: list[int]) -> Any:
+        from PIL import Image
+
+        matrix = np.array(numbers, np.float64).reshape(-1, 3)
+        return Image.fromarray(
+            _original(name)(
+                np.array(image), matrix, (width, height), flags=1 | _INVERSE, borderMode=border, borderValue=fill
+            )
+        )
+
+    return make
+
+
+def _smoothed(image: Any, across: list[int], down: list[int], border: int, asked: list[Any]) -> Any:
     from PIL import Image
 
-    matrix = np.array(numbers, np.float64).reshape(2, 3)
-    return Image.fromarray(
-        _original("warpAffine")(
-            np.array(image), matrix, (width, height), flags=1 | _INVERSE, borderMode=border, borderValue=fill
-        )
-    )
+    width, height, x, y = asked
+    return Image.fromarray(_original("GaussianBlur")(np.array(image), (width, height), x, sigmaY=y, borderType=border))
+
+
+def _summed(image: Any, alpha: float, beta: float, gamma: float, one: Any, other: Any) -> Any:
+    from PIL import Image
+
+    first, second = (np.array(_pictures.with_ops(image, ops)) for ops in (one, other))
+    return Image.fromarray(_original("addWeighted")(first, alpha, second, beta, gamma))
 
 
 def _tabled(image: Any, text: str) -> Any:
@@ -469,6 +595,11 @@ _pictures.MAKERS.update(
     cv_gray=_of_array("cvtColor", 7),
     cv_hsv=_of_array("cvtColor", 41),
     cv_unhsv=_of_array("cvtColor", 55),
+    cv_lab=_of_array("cvtColor", 45),
+    cv_unlab=_of_array("cvtColor", 57),
+    cv_blur=_smoothed,
+    cv_weigh=_summed,
     cv_resize=_sized,
-    cv_affine=_turned,
+    cv_affine=_warp_by("warpAffine"),
+    cv_perspective=_warp_by("warpPerspective"),
 )

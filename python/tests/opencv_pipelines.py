@@ -135,12 +135,26 @@ def into(path):
     return tensor(image), tensor(again), tensor(out)
 
 
+def filtered(path):
+    """Cubic resizes, blurs, and sums of a picture with what was made of it."""
+    image = cv2.imread(path)
+    image = cv2.resize(image, (63, 51), interpolation=cv2.INTER_CUBIC)
+    made = [cv2.addWeighted(image, 4, cv2.GaussianBlur(image, (0, 0), random.uniform(0.5, 4)), -4, 128)]
+    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    made.append(cv2.addWeighted(cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR), random.random(), image, 0.3, gamma=2.5))
+    made.append(cv2.GaussianBlur(grey, ksize=(9, 3), sigmaX=random.uniform(0.5, 4), borderType=cv2.BORDER_REFLECT))
+    light, a, b = cv2.split(cv2.cvtColor(image, cv2.COLOR_BGR2LAB))
+    made.append(cv2.cvtColor(cv2.merge((cv2.LUT(light, np.arange(256, dtype=np.uint8)[::-1].copy()), a, b)), cv2.COLOR_LAB2BGR))
+    return made
+
+
 def left(path):
     """What is OpenCV's own."""
     image = cv2.imread(path)
     image = cv2.add(image, np.full(image.shape, 3, np.uint8))
-    cubic = cv2.resize(image, (40, 40), interpolation=cv2.INTER_CUBIC)
-    return cubic, cv2.GaussianBlur(cubic, (5, 5), 0), cv2.resize(cv2.imread(path, cv2.IMREAD_REDUCED_COLOR_2), (9, 9))
+    lanczos = cv2.resize(image, (40, 40), interpolation=cv2.INTER_LANCZOS4)
+    other = cv2.addWeighted(cv2.imread(path), 0.5, cv2.imread(path), 0.5, 0)[:40, :40]
+    return lanczos, cv2.GaussianBlur(lanczos, (5, 5), 0), other, cv2.resize(cv2.imread(path, cv2.IMREAD_REDUCED_COLOR_2), (9, 9))
 
 
 def albumented(*steps):
@@ -156,7 +170,7 @@ def albumented(*steps):
 
 def pipelines():
     """By name."""
-    found = {each.__name__: each for each in (cropped, decoded, turned, coloured, normalised, written, into, left)}
+    found = {each.__name__: each for each in (cropped, decoded, turned, coloured, filtered, normalised, written, into, left)}
     if A is not None:
         found["training"] = albumented(A.RandomResizedCrop((SIDE, SIDE)), A.HorizontalFlip())
         found["validation"] = albumented(A.Resize(64, 64), A.CenterCrop(SIDE, SIDE))
