@@ -28,7 +28,7 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import functional
 
-from stoker import _defer, _draws, _judged, _line, _making, _pictures, _tensors
+from stoker import _compose, _defer, _draws, _judged, _line, _making, _opening, _pictures, _tensors
 from stoker._pictures import Recording, Tally
 
 BATCH = 64
@@ -136,6 +136,8 @@ def feed():
     _pictures.install()
     _tensors.install(sys.modules)
     _draws.install(True)
+    _compose.install(True)
+    _opening.install(True)
 
 
 TALLY = Tally(_judged.Account(None))

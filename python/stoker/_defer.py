@@ -28,7 +28,21 @@ from typing import Any
 import torch
 import torch.utils.data._utils as loading
 
-from . import _arrays, _canvas, _draws, _further, _judged, _nodes, _pictures, _share, _stream, _tensors, _trust
+from . import (
+    _arrays,
+    _canvas,
+    _compose,
+    _draws,
+    _further,
+    _judged,
+    _nodes,
+    _opening,
+    _pictures,
+    _share,
+    _stream,
+    _tensors,
+    _trust,
+)
 from ._deaths import Deaths, patience
 from ._feed import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
 from ._line import Line
@@ -671,6 +685,8 @@ def _put_in_place() -> None:
     _canvas.install()
     _draws.install(in_worker())
     _tensors.install(sys.modules)
+    _compose.install(in_worker())
+    _opening.install(in_worker())
     _further.install()
     _stream.install()
 

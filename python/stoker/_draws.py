@@ -7,22 +7,18 @@ function whose text is known to do this and nothing else, in workers, while pict
 
 from __future__ import annotations
 
-import ast
 import functools
-import hashlib
-import inspect
 import math
 import sys
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from ._pictures import put, recording, undoing
+from ._known import digest
+from ._pictures import Recording, put, recording, undoing
 
-#: Digests of its statements, which are the same in torchvision 0.19 to 0.29: as Python writes them, and before 3.11.
-_KNOWN = {"98cf492a11ed4fbb7038dea378be987a", "786acaed012809fadbb5dbf00727d72b"}
+_KNOWN = {"bf903df83aa6e11f661aeb3b52826d58"}  # of torchvision 0.19 to 0.29
 _done: set[str] = set()
 
 
@@ -37,35 +33,23 @@ def install(worker: bool) -> None:
         put(kind, "get_params", staticmethod(in_place_of(kind.get_params)))
 
 
-@functools.lru_cache(8)
-def digest(function: Any) -> str:
-    """Of what a function does: its arguments' names and its statements, without comments and types."""
-    try:
-        tree: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    except (OSError, TypeError, SyntaxError, IndexError):
-        return ""
-    statements = tree.body[1:] if ast.get_docstring(tree) else tree.body
-    text = "\n".join([*(each.arg for each in tree.args.args), *map(ast.unparse, statements)])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
 @functools.lru_cache(64)
 def _logarithms(ratio: tuple[float, float]) -> list[float]:
     return torch.log(torch.tensor(ratio)).tolist()
 
 
-def in_place_of(original: Callable[..., Any]) -> Callable[..., Any]:
-    """RandomResizedCrop.get_params."""
-    dimensions = vars(sys.modules[original.__module__])["F"]
-    libraries = torch.empty, torch.exp, torch.randint
+class Draws:
+    """What get_params does once it knows the picture's sides."""
 
-    @functools.wraps(original)
-    def get_params(img: Any, scale: Any, ratio: Any) -> Any:
-        now = recording()
+    def __init__(self) -> None:
+        self._libraries = torch.empty, torch.exp, torch.randint
+
+    def usual(self, ratio: Any) -> bool:
+        """Whether it can be done here."""
         plain = type(ratio) in (tuple, list) and len(ratio) == 2 and type(ratio[0]) is type(ratio[1]) is float
-        if now is None or not plain or not _usual() or (torch.empty, torch.exp, torch.randint) != libraries:
-            return original(img, scale, ratio)
-        _, height, width = dimensions.get_dimensions(img)
+        return plain and _usual() and (torch.empty, torch.exp, torch.randint) == self._libraries
+
+    def draw(self, now: Recording, height: int, width: int, scale: Any, ratio: Any) -> tuple[int, int, int, int]:
         area = height * width
         least, most = _logarithms(tuple(ratio))
         if now.drawn is None:
@@ -84,6 +68,20 @@ def in_place_of(original: Callable[..., Any]) -> Callable[..., Any]:
             w = round(h * max(ratio))
         return (height - h) // 2, (width - w) // 2, h, w
 
+
+def in_place_of(original: Callable[..., Any]) -> Callable[..., Any]:
+    """RandomResizedCrop.get_params."""
+    dimensions, draws = vars(sys.modules[original.__module__])["F"], Draws()
+
+    @functools.wraps(original)
+    def get_params(img: Any, scale: Any, ratio: Any) -> Any:
+        now = recording()
+        if now is None or not draws.usual(ratio):
+            return original(img, scale, ratio)
+        _, height, width = dimensions.get_dimensions(img)
+        return draws.draw(now, height, width, scale, ratio)
+
+    get_params.draws = draws  # type: ignore[attr-defined]
     return get_params
 
 

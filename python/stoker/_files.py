@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import mmap
 import os
+import stat
 import weakref
 from typing import Any
 
@@ -34,6 +35,15 @@ class Files:
             return file.read(size)
         place = memoryview(self._memory)[self.end : self.end + size]
         return place[: file.readinto(place)]
+
+    def fill(self, descriptor: int) -> memoryview | None:
+        """All of a plain file, here where there is room; None where it is left to Python's own files."""
+        found = os.fstat(descriptor)
+        size = found.st_size
+        if not stat.S_ISREG(found.st_mode) or not 0 < size <= self.size - self.end:
+            return None
+        place = memoryview(self._memory)[self.end : self.end + size]
+        return place if os.readv(descriptor, [place]) == size else None
 
     def copy(self, data: memoryview) -> Any:
         """Bytes that somebody has, here where there is room."""

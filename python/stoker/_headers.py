@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 _PREFIX = 64  # bytes, by which it is seen at once that none can be the same
-_LONGEST = 4096  # bytes of one that is kept
+LONGEST = 4096  # bytes of one that is kept
 _MOST = 256  # headers of one prefix, and prefixes
 _TRIED = 64  # headers that are kept before any is seen again
 _PLAIN = {int, float, bool, str, bytes, type(None)}
@@ -28,13 +28,14 @@ _tuple = tuple.__new__
 class _Read:
     """What Pillow's `_open` left in an image."""
 
-    __slots__ = ("plain", "made", "info", "tile")
+    __slots__ = ("plain", "made", "info", "tile", "loaded")
 
     def __init__(self, plain: list[tuple[str, Any]], made: list[tuple[str, Any]], info: dict[str, Any], tile: Any) -> None:
         self.plain = plain  # attributes that cannot be changed themselves
         self.made = made  # attributes of which each image gets one of its own, and how
         self.info = info
         self.tile = type(tile), *tile
+        self.loaded: Any = None  # what _opening keeps of it
 
     def give(self, image: Any, sides: bytes) -> None:
         for name, value in self.plain:
@@ -42,7 +43,7 @@ class _Read:
         for name, make in self.made:
             setattr(image, name, make())
         image.info.update(self.info)
-        image._size = width, height = _sides(sides)
+        image._size = width, height = sides_of(sides)
         kind, codec, _, offset, rest = self.tile
         image.tile = [_tuple(kind, (codec, (0, 0, width, height), offset, rest))]
 
@@ -50,42 +51,77 @@ class _Read:
 def read_again(original: Callable[[Any], None], recording: Callable[[], Any]) -> Callable[[Any], None]:
     """JpegImageFile._open for the time in which pictures wait."""
     module = sys.modules["PIL.JpegImagePlugin"]
-    kind, markers, seen = module.JpegImageFile, dict(module.MARKER), [0, 0]  # kept, and found again
+    kind = module.JpegImageFile
+    _seen[:] = 0, 0
     _kept.clear()
+    _markers.clear()
+    _markers.update(module.MARKER)
 
     @functools.wraps(original)
     def _open(self: Any) -> None:
         file, now = self.fp, recording()
-        if type(self) is not kind or type(file) is not io.BufferedReader or now is None:
+        if type(self) is not kind or type(file) not in _FILES or now is None or not usual(now):
             return original(self)
-        if now.markers is None:
-            now.markers = module.MARKER == markers
-        if not now.markers:  # somebody reads some in another way
-            return original(self)
-        head = file.peek(_LONGEST)
-        for (size, at), rests in list(_kept.get(head[:_PREFIX], {}).items()):  # other threads may be adding some
-            found = rests.get(head[:at] + head[at + 4 : size])
-            if found is not None and len(head) >= size:
-                file.read(size)
-                seen[1] += 1
-                return found.give(self, head[at : at + 4])
-        if seen[0] > _TRIED + seen[1]:  # all are different
+        head = _ahead(file)
+        known = find(head)
+        if known is not None:
+            found, sides, size = known
+            file.read(size)
+            return found.give(self, sides)
+        if _seen[0] > _TRIED + _seen[1]:  # all are different
             return original(self)
         before, begin, alone = dict(vars(self)), file.tell(), not self.info
         original(self)
         size = file.tell() - begin
-        if size <= min(_LONGEST, len(head)) and alone:
-            seen[0] += 1
+        if size <= min(LONGEST, len(head)) and alone:
+            _seen[0] += 1
             _keep(self, before, head[:size])
 
     return _open
+
+
+_FILES = io.BufferedReader, io.BytesIO
+
+
+def _ahead(file: Any) -> bytes:
+    """What comes next, as far as a header that is kept may go."""
+    if type(file) is io.BufferedReader:
+        return file.peek(LONGEST)
+    at = file.tell()
+    head = file.read(LONGEST)
+    file.seek(at)
+    return head
+
+
+_seen = [0, 0]  # headers that were kept, and found again
+_markers: dict[int, Any] = {}  # of JPEGs, and how Pillow reads them
+
+
+def usual(now: Any) -> bool:
+    """Whether nobody reads some in another way."""
+    if now.markers is None:
+        now.markers = sys.modules["PIL.JpegImagePlugin"].MARKER == _markers
+    return now.markers
+
+
+def find(head: bytes) -> tuple[_Read, bytes, int] | None:
+    """What was read of a file that began as this one does but for its sides; those, and where the header ends."""
+    for (size, at), rests in list(_kept.get(head[:_PREFIX], _NONE).items()):  # other threads may be adding some
+        found = rests.get(head[:at] + head[at + 4 : size])
+        if found is not None and len(head) >= size:
+            _seen[1] += 1
+            return found, head[at : at + 4], size
+    return None
+
+
+_NONE: dict[tuple[int, int], dict[bytes, _Read]] = {}
 
 
 def _keep(image: Any, before: dict[str, Any], head: bytes) -> None:
     """Keep what was read, where all of it is known to hang on these bytes in the way that is seen here."""
     at = _sides_at(head)
     tile = image.tile[0] if type(image.tile) is list and len(image.tile) == 1 else ()
-    if not at or len(tile) != 4 or tile[1] != (0, 0, *image._size) or image._size != _sides(head[at : at + 4]):
+    if not at or len(tile) != 4 or tile[1] != (0, 0, *image._size) or image._size != sides_of(head[at : at + 4]):
         return
     plain, made = [], []
     for name, value in vars(image).items():
@@ -108,7 +144,7 @@ def _keep(image: Any, before: dict[str, Any], head: bytes) -> None:
     found[head[:at] + head[at + 4 :]] = _Read(plain, made, dict(image.info), tile)
 
 
-def _sides(four: bytes) -> tuple[int, int]:
+def sides_of(four: bytes) -> tuple[int, int]:
     return four[2] << 8 | four[3], four[0] << 8 | four[1]
 
 

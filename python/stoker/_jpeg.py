@@ -23,7 +23,7 @@ def sound(data: bytes | memoryview, trusting: bool = False, scan: int = 0) -> in
     trusting: a scan that is to be the only one is not searched, which is most of the work, where the file ends as it
     should. scan: where Pillow found that the first one begins, 0 where that is not known.
     """
-    if trusting and _known(data, scan):
+    if trusting and known(data, scan):
         return len(data)
     reader = _Reader(data, trusting, scan)
     try:
@@ -41,7 +41,7 @@ _LONGEST = 4096  # bytes of one that is kept
 _MOST = 256  # of one length, and lengths
 
 
-def _known(data: bytes | memoryview, scan: int) -> bool:
+def known(data: bytes | memoryview, scan: int) -> bool:
     """Whether an earlier file had the same header, of other sides, and this one ends as it should."""
     at, headers = _sound.get(scan, _NONE)
     if not headers or data[-2:] != b"\xff\xd9":

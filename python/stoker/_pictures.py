@@ -103,6 +103,8 @@ class Recording(metaclass=_Now):
         self.failed = False  # something cannot be made: Pillow would have said so before
         self.drawn: Any = None  # memory for what is drawn by chance
         self.markers: bool | None = None  # whether Pillow reads those of JPEGs as it did; None: not yet looked at
+        self.composes: bool | None = None  # whether torchvision's transforms do what they did; None: the same
+        self.opens: bool | None = None  # and its loader
         self.files: _files.Files | None = None  # what was read
         self.recipes: list[weakref.ref[Recipe]] = []
         self.tensors: list[weakref.ref[Any]] = []
@@ -694,6 +696,11 @@ def _core_in_place_of(original: Any) -> Any:
 
 _caller = sys._getframe
 _callers: set[types.CodeType] = set()  # of Pillow's methods that use the core only to call it: they get the recipe
+
+
+def lent_to(codes: Iterable[types.CodeType]) -> bool:
+    """Whether these are all of such methods."""
+    return _callers.issuperset(codes)
 
 
 def _load_in_place_of(original: Any) -> Any:

@@ -381,12 +381,6 @@ def _wrap_images(tv_tensors: Any) -> None:
         undoing(lambda: setattr(tv_tensors, "wrap", before) if tv_tensors.wrap is wrap else None)
 
 
-def _plan_of(image: Any, rows: bool) -> Plan | None:
-    """The uint8 tensor (channel, row, column) of a picture that is not made; None where it is."""
-    recipe = deferred(image, BANDS)
-    return None if recipe is None else bytes_of(recipe, rows)
-
-
 def bytes_of(recipe: Recipe, rows: bool) -> Plan | None:
     """The uint8 tensor of a recipe."""
     (width, height), bands = recipe.size, recipe.bands
@@ -414,9 +408,15 @@ def _to_tensor(original: Any, pic: Any) -> Any:
     if shades is not None and min(shades.size) >= 2:
         width, height = shades.size
         return Later(Cell(plan_of((shades, (), _SHADES, (), (1, height, width), torch.int32, (height, width, 1)))))
-    plan = _plan_of(pic, rows=False)
-    after = plan and plan.then(*_scalers(torch.get_default_dtype()))
+    recipe = deferred(pic, BANDS)
+    after = None if recipe is None else scaled(recipe)
     return original(pic) if after is None else Later(Cell(after))
+
+
+def scaled(recipe: Recipe) -> Plan | None:
+    """What F.to_tensor gives of a picture of bytes."""
+    plan = bytes_of(recipe, rows=False)
+    return plan and plan.then(*_scalers(torch.get_default_dtype()))
 
 
 @functools.lru_cache(64)
@@ -426,19 +426,25 @@ def _scalers(dtype: torch.dtype) -> list[Call]:
 
 
 def _pil_to_tensor(original: Any, pic: Any) -> Any:
-    plan = _plan_of(pic, rows=True)
+    recipe = deferred(pic, BANDS)
+    plan = None if recipe is None else bytes_of(recipe, rows=True)
     return original(pic) if plan is None else Later(Cell(plan))
 
 
 def _normalize(original: Any, tensor: Any, mean: Any, std: Any, inplace: Any = False) -> Any:
     """As it is written there, without torch's way from call to call."""
     plan = _own(tensor, "cell").plan if type(tensor) is Later else None
-    lists = type(mean) in _LISTS and type(std) in _LISTS and {*map(type, mean), *map(type, std)} <= _NUMBERS
-    if plan is None or inplace or not lists or not plan.dtype.is_floating_point or 0 in std:
-        return original(tensor, mean, std, inplace)
-    calls = _normalizers(plan.dtype, tuple(mean), tuple(std))
-    after = plan.then(*calls) if calls else None
+    after = None if plan is None or inplace else normalized(plan, mean, std)
     return original(tensor, mean, std, inplace) if after is None else Later(Cell(after))
+
+
+def normalized(plan: Plan, mean: Any, std: Any) -> Plan | None:
+    """What F.normalize gives; None where it raises, or does more."""
+    lists = type(mean) in _LISTS and type(std) in _LISTS and {*map(type, mean), *map(type, std)} <= _NUMBERS
+    if not lists or not plan.dtype.is_floating_point or 0 in std:
+        return None
+    calls = _normalizers(plan.dtype, tuple(mean), tuple(std))
+    return plan.then(*calls) if calls else None
 
 
 _LISTS, _NUMBERS = (list, tuple), {int, float}

@@ -344,7 +344,7 @@ class HeadersTest(unittest.TestCase):
         def opened(data):
             """All that is known of a file once it is open."""
             try:
-                image = JpegImagePlugin.JpegImageFile(io.BufferedReader(io.BytesIO(data)))
+                image = JpegImagePlugin.JpegImageFile(file_of(data))
             except Exception as error:
                 return repr(error)
             known = {name: (type(value), value) for name, value in vars(image).items() if name not in ("fp", "_exif")}
@@ -368,8 +368,9 @@ class HeadersTest(unittest.TestCase):
         again = _headers.read_again(by_pillow, lambda: recording)
         self.addCleanup(_headers._kept.clear)
         count = 3000
-        for _ in range(count):
+        for number in range(count):
             data = bytearray(chance.choice(files))
+            file_of = (io.BytesIO, lambda data: io.BufferedReader(io.BytesIO(data)))[number % 2]
             frame = next(data.index(b"\xff" + name) for name in (b"\xc0", b"\xc2") if b"\xff" + name in data)
             if chance.random() < 0.5:
                 data[frame + 5 : frame + 9] = bytes(chance.choice((0, 1, 7, 200)) for _ in range(4))
