@@ -41,8 +41,8 @@ func (p *numbers) coreShare(v bounds.View) float64 {
 	return 1
 }
 
-// filled is the share of the cores that PyTorch's workers keep in use where they are the limit.
-func (p *numbers) filled(v bounds.View) float64 {
+// keptBusy is the share of the cores that PyTorch's workers use where these are the limit.
+func (p *numbers) keptBusy(v bounds.View) float64 {
 	if p.workers == 0 || p.feeds || !(p.cores[v] > 2) {
 		return 1
 	}

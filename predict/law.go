@@ -141,7 +141,7 @@ func (p *numbers) partTimes(device, input bounds.View) (t times) {
 	if p.workers != 0 {
 		t[onWorker] = t[making] / p.workers * p.straggling
 	}
-	t[onCPU] = p.gpus * (cpu + p.beside(t, input)) / (p.coresFor(input, p.threads[input]) * p.filled(input))
+	t[onCPU] = p.gpus * (cpu + p.beside(t, input)) / (p.coresFor(input, p.threads[input]) * p.keptBusy(input))
 	return t
 }
 
