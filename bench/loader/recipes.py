@@ -193,12 +193,44 @@ def albumented(*steps):
     return run
 
 
-def plain(path, seed):
-    """OpenCV alone, as many write it."""
-    image = cv2.resize(rgb(path), (256, 256))[16:240, 16:240]
-    if seed % 2:
-        image = cv2.flip(image, 1)
-    return torch.from_numpy((image.astype(np.float32) / 255).transpose(2, 0, 1).copy())
+def plain(*steps):
+    """OpenCV alone, as many write it: functions of a picture and a number."""
+
+    def run(path, seed):
+        image = rgb(path)
+        for step in steps:
+            image = step(image, seed)
+        return torch.from_numpy((image.astype(np.float32) / 255).transpose(2, 0, 1).copy())
+
+    return run
+
+
+def resized(kind=cv2.INTER_LINEAR):
+    return lambda image, seed: cv2.resize(image, (256, 256), interpolation=kind)
+
+
+def cut(image, seed):
+    image = image[16:240, 16:240]
+    return cv2.flip(image, 1) if seed % 2 else image
+
+
+def contrasted(image, seed):
+    """What a blur leaves, as is usual of photos of the eye."""
+    return cv2.addWeighted(image, 4, cv2.GaussianBlur(image, (0, 0), 10), -4, 128)
+
+
+def projected(image, seed):
+    height, width = image.shape[:2]
+    corners = np.float32([[0, 0], [width, 0], [width, height], [0, height]])
+    moved = np.float32(corners * (256 / width, 256 / height) + np.random.default_rng(seed).uniform(-20, 20, (4, 2)))
+    return cv2.warpPerspective(image, cv2.getPerspectiveTransform(corners, moved), (256, 256))
+
+
+def turned(image, seed):
+    height, width = image.shape[:2]
+    matrix = cv2.getRotationMatrix2D((width / 2, height / 2), seed % 40 - 20, 0.7)
+    matrix[:, 2] += 128 - width / 2, 128 - height / 2
+    return cv2.warpAffine(image, matrix, (256, 256))
 
 
 RECIPES = {
@@ -207,7 +239,17 @@ RECIPES = {
     "Resize, Affine, RandomBrightnessContrast, HueSaturationValue, Normalize, ToTensorV2": lambda: albumented(
         A.Resize(256, 256), A.Affine(scale=(0.8, 1.2), rotate=(-20, 20), p=1), A.RandomBrightnessContrast(p=1), A.HueSaturationValue(p=1)
     ),
-    "imread, resize, slice, flip, / 255 of OpenCV alone": lambda: plain,
+    "imread, resize, slice, flip, / 255 of OpenCV alone": lambda: plain(resized(), cut),
+    "imread, resize cubic, slice, flip, / 255": lambda: plain(resized(cv2.INTER_CUBIC), cut),
+    "imread, resize, GaussianBlur, / 255": lambda: plain(resized(), lambda image, seed: cv2.GaussianBlur(image, (0, 0), 0.5 + seed % 8 / 4)),
+    "imread, resize, addWeighted with a wide GaussianBlur, / 255": lambda: plain(resized(), contrasted),
+    "imread, warpPerspective, / 255": lambda: plain(projected),
+    "imread, warpAffine, / 255": lambda: plain(turned),
+    "imread, resize, RGB2LAB, / 255": lambda: plain(resized(), lambda image, seed: cv2.cvtColor(image, cv2.COLOR_RGB2LAB)),
+    "imread, resize, RGB2HSV, / 255": lambda: plain(resized(), lambda image, seed: cv2.cvtColor(image, cv2.COLOR_RGB2HSV)),
+    "RandomResizedCrop cubic, HorizontalFlip, Normalize and ToTensorV2": lambda: albumented(
+        A.RandomResizedCrop((224, 224), interpolation=cv2.INTER_CUBIC), A.HorizontalFlip()
+    ),
 }
 
 EACH = {

@@ -79,8 +79,8 @@ func (w *Worker) drawSegment(s *segment, picture *planes.Picture) error {
 
 // compileCrop keeps r of the picture; what of it lies beyond gets the fill.
 func (c *compiler) compileCrop(r image.Rectangle, fill [4]uint8) {
-	if c.linear != nil && r.In(image.Rectangle{Max: c.size}) {
-		c.linear.keepPart(r)
+	if c.partial != nil && r.In(image.Rectangle{Max: c.size}) {
+		c.partial.keepPart(r)
 		c.size = r.Size()
 		return
 	}

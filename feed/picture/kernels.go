@@ -120,15 +120,15 @@ func (t *cubicTable) sortColumns(columns []cubicPlace, from int) bool {
 	for x := range t.groups * cubicGroup {
 		c, cell := &columns[min(x, len(columns)-1)], t.cells[size*(x/cubicGroup):]
 		if x%half == 0 {
-			origin = min(c.first, from-pixels)
+			origin = min(c.at[0], from-pixels)
 			binary.LittleEndian.PutUint32(cell[size-8+4*(x/half%2):], uint32(origin))
 		}
-		if c.first+4-origin > pixels {
+		if c.at[3]-origin >= pixels {
 			return false
 		}
 		cell = cell[4*(x%cubicGroup):]
 		for i, weight := range c.weights {
-			copy(cell[4*cubicGroup*i:], []byte{byte(c.first + i - origin), none, none, none})
+			copy(cell[4*cubicGroup*i:], []byte{byte(c.at[i] - origin), none, none, none})
 			binary.LittleEndian.PutUint32(cell[4*cubicGroup*(i+4):], math.Float32bits(weight))
 		}
 	}
@@ -141,7 +141,7 @@ func (t *cubicTable) findColumns(columns []cubicPlace) {
 	for x := range t.groups * cubicGroup {
 		c := &columns[min(x, len(columns)-1)]
 		cell := t.cells[size*(x/cubicGroup)+4*(x%cubicGroup):]
-		binary.LittleEndian.PutUint32(cell, uint32(c.first))
+		binary.LittleEndian.PutUint32(cell, uint32(c.at[0]))
 		for i, weight := range c.weights {
 			binary.LittleEndian.PutUint32(cell[4*cubicGroup*(i+1):], math.Float32bits(weight))
 		}

@@ -132,7 +132,8 @@ func TestAllColoursThroughHSV(t *testing.T) {
 func TestCropsOfResizesAreParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 1000 {
-		width, height, toX, toY := 2+rng.IntN(90), 2+rng.IntN(90), 2+rng.IntN(90), 2+rng.IntN(90)
+		width, height, toX, toY := 5+rng.IntN(90), 5+rng.IntN(90), 2+rng.IntN(90), 2+rng.IntN(90)
+		kind := []int{cvLinear, cvCubic}[rng.IntN(2)]
 		left, top := rng.IntN(toX), rng.IntN(toY)
 		right, bottom := left+1+rng.IntN(toX-left), top+1+rng.IntN(toY-top)
 		pixels := make([]byte, 3*width*height)
@@ -140,7 +141,7 @@ func TestCropsOfResizesAreParts(t *testing.T) {
 			pixels[i] = byte(rng.Uint32())
 		}
 		before := []string{"", `["crop", 1, 0, ` + fmt.Sprintf("%d, %d]", width, height) + `, `, `["swap"], `, `["transpose", 0], `}[rng.IntN(4)]
-		resize := fmt.Sprintf(`%s["cv_resize", %d, %d, 1]`, before, toX, toY)
+		resize := fmt.Sprintf(`%s["cv_resize", %d, %d, %d]`, before, toX, toY, kind)
 		whole := made(t, "RGB", width, height, pixels, resize)
 		middle := fmt.Sprintf(`%s, ["crop", %d, %d, %d, %d], ["crop", 0, %d, %d, %d]`, resize, left, top, right, bottom,
 			(bottom-top)/2, right-left, bottom-top)

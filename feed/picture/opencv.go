@@ -99,11 +99,9 @@ func compileOpenCVResize(c *compiler, a *arguments) {
 		a.refuse("a picture of %d x %d pixels", to.X, to.Y)
 	case to == from:
 	case kind == cvLinear && !halves(from, to):
-		c.addLinear(newLinearResize(from, to, c.open))
+		c.addPartial(newLinearResize(from, to, c.open))
 	case kind == cvCubic && min(from.X, from.Y) >= leastCubic:
-		resize := newCubicResize(from, to, c.mode == "RGB")
-		c.size = to
-		c.addStep(func(w *Worker) error { return w.resizePlanes(to, resize.draw) })
+		c.addPartial(newCubicResize(from, to, c.mode == "RGB", c.open))
 	default:
 		resize := newResize(from, to, kind)
 		if resize == nil {
@@ -115,11 +113,17 @@ func compileOpenCVResize(c *compiler, a *arguments) {
 	}
 }
 
-// addLinear appends a resize of which a crop behind it keeps a part.
-func (c *compiler) addLinear(r *linearResize) {
-	c.size = image.Point{len(r.columns), len(r.rows)}
-	c.addStep(func(w *Worker) error { return w.resizePlanes(image.Point{len(r.columns), len(r.rows)}, r.draw) })
-	c.linear = r
+// partialResize is one of which a crop behind it keeps a part.
+type partialResize interface {
+	size() image.Point
+	draw(w *Worker, out, in []byte)
+	keepPart(part image.Rectangle)
+}
+
+func (c *compiler) addPartial(r partialResize) {
+	c.size = r.size()
+	c.addStep(func(w *Worker) error { return w.resizePlanes(r.size(), r.draw) })
+	c.partial = r
 }
 
 func (w *Worker) resizePlanes(to image.Point, resize planeResize) error {

@@ -12,11 +12,12 @@ import (
 // leastCubic pixels on each side are what IPP resizes. OpenCV does smaller pictures in another way.
 const leastCubic = 4
 
-// cubicPlace is where a pixel of a line comes from: four neighbours, of which some may lie beyond the ends.
+// cubicPlace is where a pixel of a line comes from. Of the four, those beyond an end are the pixel at that end.
 type cubicPlace struct {
-	first   int
+	at      [4]int
 	weights [4]float32
-	holds   bool // double precision holds a byte times a weight, and what is summed of such, without rounding
+	within  bool // none lies beyond
+	last    bool // of a grey row, among the few within that do not fill a vector of IPP's
 }
 
 // cubicPlacesOf has IPP's weights: each is a polynomial in double precision, of a distance in single precision.
@@ -27,15 +28,13 @@ func cubicPlacesOf(from, to int) []cubicPlace {
 		floor := math.Floor(at)
 		part := float32(at - floor)
 		before, behind := 1+part, 2-part
-		p := cubicPlace{
-			int(floor) - 1,
-			[4]float32{weighFar(before), weighNear(before - 1), weighNear(behind - 1), weighFar(behind)},
-			true,
+		p := &out[i]
+		p.weights = [4]float32{weighFar(before), weighNear(before - 1), weighNear(behind - 1), weighFar(behind)}
+		first := int(floor) - 1
+		p.within = first >= 0 && first+4 <= from
+		for j := range p.at {
+			p.at[j] = min(max(first+j, 0), from-1)
 		}
-		for _, weight := range p.weights {
-			p.holds = p.holds && wheel.SumsOfBytes(weight)
-		}
-		out[i] = p
 	}
 	return out
 }
@@ -50,32 +49,66 @@ func weighFar(distance float32) float32 {
 	return float32(float64((float64((float64(-0.75*d)+3.75)*d)-6)*d) + 3)
 }
 
-// liesWithin says whether all four are among n.
-func (p *cubicPlace) liesWithin(n int) bool { return p.first >= 0 && p.first+4 <= n }
-
 // cubicResize is OpenCV's cubic resize by IPP, where one instruction multiplies and adds: in single precision, across,
-// then down. Pixels that lie near the border are summed in another order than those within.
+// then down. Pixels that lie near the border are summed in another order than those within. A crop behind it leaves the
+// columns and rows that it keeps.
 type cubicResize struct {
-	from          image.Point
 	columns, rows []cubicPlace
-	within        [2]int      // the columns that lie within; the last few of a grey picture are summed otherwise
+	width         int         // of the picture in hand
 	colour        bool        // of three bands
-	table         *cubicTable // of the columns within; nil: plain Go does it
+	within        [2]int      // the columns that lie within
+	table         *cubicTable // of these; nil: plain Go does it
+	before        *segment    // that leaves the picture in hand; nil: another step does
 }
 
-func newCubicResize(from, to image.Point, colour bool) *cubicResize {
-	r := &cubicResize{from: from, colour: colour}
+func newCubicResize(from, to image.Point, colour bool, before *segment) *cubicResize {
+	r := &cubicResize{width: from.X, colour: colour, before: before}
 	r.columns, r.rows = cubicPlacesOf(from.X, to.X), cubicPlacesOf(from.Y, to.Y)
-	isWithin := func(p cubicPlace) bool { return p.liesWithin(from.X) }
+	r.findWithin()
+	for x := r.within[0] + (r.within[1]-r.within[0])&^3; x < r.within[1]; x++ {
+		r.columns[x].last = !colour
+	}
+	return r
+}
+
+func (r *cubicResize) size() image.Point { return image.Point{len(r.columns), len(r.rows)} }
+
+func (r *cubicResize) findWithin() {
+	r.within = [2]int{}
+	isWithin := func(p cubicPlace) bool { return p.within }
 	if first := slices.IndexFunc(r.columns, isWithin); first >= 0 {
 		last := first
-		for last < to.X && r.columns[last].liesWithin(from.X) {
+		for last < len(r.columns) && r.columns[last].within {
 			last++
 		}
 		r.within = [2]int{first, last}
 	}
-	r.table = newCubicTable(r.columns[r.within[0]:r.within[1]], from.X)
-	return r
+	r.table = newCubicTable(r.columns[r.within[0]:r.within[1]], r.width)
+}
+
+// keepPart has a part of the picture made. Of the one in hand, what it does not need is not even decoded.
+func (r *cubicResize) keepPart(part image.Rectangle) {
+	r.columns, r.rows = r.columns[part.Min.X:part.Max.X], r.rows[part.Min.Y:part.Max.Y]
+	if r.before != nil {
+		need := image.Rect(
+			r.columns[0].at[0], r.rows[0].at[0],
+			r.columns[len(r.columns)-1].at[3]+1, r.rows[len(r.rows)-1].at[3]+1,
+		)
+		r.before.keepPart(need, [3]uint8{}, [3]uint8{}) // it lies within
+		moveCubic(r.columns, need.Min.X)
+		moveCubic(r.rows, need.Min.Y)
+		r.width = need.Dx()
+	}
+	r.findWithin()
+}
+
+// moveCubic has places be of a line that begins later.
+func moveCubic(places []cubicPlace, by int) {
+	for i := range places {
+		for j := range places[i].at {
+			places[i].at[j] -= by
+		}
+	}
 }
 
 func (r *cubicResize) draw(w *Worker, out, in []byte) {
@@ -84,16 +117,16 @@ func (r *cubicResize) draw(w *Worker, out, in []byte) {
 	held := [4]int{-1, -1, -1, -1}
 	for y := range r.rows {
 		row, line := &r.rows[y], out[y*width:][:width]
-		if first == last || !row.liesWithin(r.from.Y) {
+		if first == last || !row.within {
 			r.drawBorder(line, in, row, 0, width)
 			continue
 		}
 		var four [4][]float32
-		for i := range four {
-			slot := (row.first + i) & 3
-			if held[slot] != row.first+i {
-				held[slot] = row.first + i
-				r.blendAcross(lines[slot], in[held[slot]*r.from.X:][:r.from.X])
+		for i, at := range row.at {
+			slot := at & 3
+			if held[slot] != at {
+				held[slot] = at
+				r.blendAcross(lines[slot], in[at*r.width:][:r.width])
 			}
 			four[i] = lines[slot]
 		}
@@ -119,23 +152,21 @@ func (r *cubicResize) blendAcross(out []float32, row []byte) {
 	done := 0
 	if r.table != nil {
 		blendCubicAcrossSIMD(out, row, r.table, r.colour)
-		done = len(columns)
-	}
-	if !r.colour {
-		done = min(done, len(columns)&^3)
+		for done = len(columns); done > 0 && columns[done-1].last; done-- {
+		}
 	}
 	for x := done; x < len(columns); x++ {
 		c := &columns[x]
-		four := row[c.first:][:4]
+		four := row[c.at[0]:][:4]
 		p0, p1, p2, p3 := float32(four[0]), float32(four[1]), float32(four[2]), float32(four[3])
 		w0, w1, w2, w3 := c.weights[0], c.weights[1], c.weights[2], c.weights[3]
 		switch {
 		case r.colour:
 			out[x] = wheel.RoundOnce(p0, w0, float32(p3*w3)) + wheel.RoundOnce(p1, w1, float32(p2*w2))
-		case x < len(columns)&^3:
-			out[x] = (float32(p0*w0) + float32(p1*w1)) + (float32(p2*w2) + float32(p3*w3))
-		default: // of the last of a row, which do not fill a vector
+		case c.last:
 			out[x] = (float32(p0*w0) + float32(p2*w2)) + (float32(p1*w1) + float32(p3*w3))
+		default:
+			out[x] = (float32(p0*w0) + float32(p1*w1)) + (float32(p2*w2) + float32(p3*w3))
 		}
 	}
 }
@@ -156,43 +187,50 @@ func blendCubicDown(out []byte, lines *[4][]float32, weights *[4]float32) {
 // roundToByte rounds into even.
 func roundToByte(v float32) uint8 { return uint8(int32(min(max(v, 0), 255) + intoEven)) }
 
-// drawBorder makes some columns of a row, of which the pixels at the border stand for those beyond.
+// drawBorder makes some columns of a row as near the border.
 func (r *cubicResize) drawBorder(out, in []byte, row *cubicPlace, begin, end int) {
 	if begin == end {
 		return
 	}
 	var lines [4][]byte
-	for i, at := range row.clamped(r.from.Y) {
-		lines[i] = in[at*r.from.X:][:r.from.X]
+	for i, at := range row.at {
+		lines[i] = in[at*r.width:][:r.width]
 	}
 	w := &row.weights
 	for x := begin; x < end; x++ {
 		c := &r.columns[x]
-		at := c.clamped(r.from.X)
+		near := 0.0
+		for i := range lines {
+			near += float64(c.sumNear(lines[i]) * float64(w[i]))
+		}
+		if part := near - math.Floor(near); math.Abs(part-0.5) > cubicDoubt {
+			out[x] = uint8(min(max(near, 0), 255) + 0.5)
+			continue
+		}
 		v := [4]float32{
-			c.sumBorder(lines[0], &at, 0), c.sumBorder(lines[1], &at, 1),
-			c.sumBorder(lines[2], &at, 1), c.sumBorder(lines[3], &at, 0),
+			c.sumBorder(lines[0], 0), c.sumBorder(lines[1], 1),
+			c.sumBorder(lines[2], 1), c.sumBorder(lines[3], 0),
 		}
 		out[x] = roundToByte((float32(v[0]*w[0]) + float32(v[2]*w[2])) + (float32(v[1]*w[1]) + float32(v[3]*w[3])))
 	}
 }
 
-// clamped are the places of the four among n.
-func (p *cubicPlace) clamped(n int) [4]int {
-	at := func(i int) int { return min(max(p.first+i, 0), n-1) }
-	return [4]int{at(0), at(1), at(2), at(3)}
+// cubicDoubt is more than single precision adds to a sum of sixteen: so near the middle between two bytes each step is
+// rounded as it is there.
+const cubicDoubt = 0x1p-10
+
+// sumNear is the sum without roundings.
+func (p *cubicPlace) sumNear(line []byte) float64 {
+	sum := float64(float64(line[p.at[0]])*float64(p.weights[0])) + float64(float64(line[p.at[1]])*float64(p.weights[1]))
+	sum += float64(float64(line[p.at[2]]) * float64(p.weights[2]))
+	return sum + float64(float64(line[p.at[3]])*float64(p.weights[3]))
 }
 
 // sumBorder begins with the first or the second pixel of a line: with the first in the outer two of four lines.
-func (p *cubicPlace) sumBorder(line []byte, at *[4]int, begin int) float32 {
+func (p *cubicPlace) sumBorder(line []byte, begin int) float32 {
 	next := 1 - begin
-	sum := float32(float32(line[at[begin]]) * p.weights[begin])
-	if !p.holds {
-		sum = wheel.RoundOnce(float32(line[at[next]]), p.weights[next], sum)
-		sum = wheel.RoundOnce(float32(line[at[2]]), p.weights[2], sum)
-		return wheel.RoundOnce(float32(line[at[3]]), p.weights[3], sum)
-	}
-	sum = float32(float64(float64(line[at[next]])*float64(p.weights[next])) + float64(sum))
-	sum = float32(float64(float64(line[at[2]])*float64(p.weights[2])) + float64(sum))
-	return float32(float64(float64(line[at[3]])*float64(p.weights[3])) + float64(sum))
+	sum := float32(float32(line[p.at[begin]]) * p.weights[begin])
+	sum = wheel.RoundOnce(float32(line[p.at[next]]), p.weights[next], sum)
+	sum = wheel.RoundOnce(float32(line[p.at[2]]), p.weights[2], sum)
+	return wheel.RoundOnce(float32(line[p.at[3]]), p.weights[3], sum)
 }

@@ -26,29 +26,10 @@ type labTables struct {
 	yf     [256][2]int32          // brightness as Y, and its cube root
 	xz     [labOne * 9 / 4]int32  // a cube root back, from leastXZ on
 	shades [1 << shadeBits]uint8  // a linear shade back
-	to     [3][3]int32            // red, green and blue to X, Y and Z
-	back   [3][3]int32            // and the way back
 }
-
-// The matrices of sRGB, and the white point D65.
-var (
-	toXYZ = [3][3]float64{
-		{0.412453, 0.357580, 0.180423}, {0.212671, 0.715160, 0.072169}, {0.019334, 0.119193, 0.950227},
-	}
-	toRGB = [3][3]float64{
-		{3.240479, -1.53715, -0.498535}, {-0.969256, 1.875991, 0.041556}, {0.055648, -0.204043, 1.057311},
-	}
-	white = [3]float64{0.950456, 1, 1.088754}
-)
 
 var labOf = sync.OnceValue(func() *labTables {
 	t := new(labTables)
-	for i := range 3 {
-		for j := range 3 {
-			t.to[i][j] = int32(math.RoundToEven((1 << labBits) * toXYZ[i][j] / white[i]))
-			t.back[i][j] = int32(math.RoundToEven(float64((1<<labBits)*toRGB[i][j]) * white[j]))
-		}
-	}
 	for i := range t.linear {
 		t.linear[i] = roundSingle(255 * 8 * linearShade(float32(i)/255))
 	}
@@ -126,41 +107,42 @@ func (c *compiler) addPixels(a *arguments, convert func(t *labTables, first, sec
 	})
 }
 
+// convertToLab has the matrix of sRGB with 12 bits, and the white point D65 in it, as has the way back.
 func (t *labTables) convertToLab(red, green, blue []byte) {
 	const (
 		half   = 1 << (rootBits - 1)
 		scale  = (116*255 + 50) / 100
 		offset = -((16*255*(1<<rootBits) + 50) / 100)
 		middle = 128 << rootBits
+		half12 = 1 << (labBits - 1)
 	)
 	green, blue = green[:len(red)], blue[:len(red)]
 	for i := range red {
 		r, g, b := t.linear[red[i]], t.linear[green[i]], t.linear[blue[i]]
-		var roots [3]int32
-		for j := range roots {
-			m := &t.to[j]
-			roots[j] = t.roots[(r*m[0]+g*m[1]+b*m[2]+1<<(labBits-1))>>labBits]
-		}
-		red[i] = clampByte((scale*roots[1] + offset + half) >> rootBits)
-		green[i] = clampByte((500*(roots[0]-roots[1]) + middle + half) >> rootBits)
-		blue[i] = clampByte((200*(roots[1]-roots[2]) + middle + half) >> rootBits)
+		x := t.roots[(1777*r+1541*g+778*b+half12)>>labBits]
+		y := t.roots[(871*r+2929*g+296*b+half12)>>labBits]
+		z := t.roots[(73*r+448*g+3575*b+half12)>>labBits]
+		red[i] = clampByte((scale*y + offset + half) >> rootBits)
+		green[i] = clampByte((500*(x-y) + middle + half) >> rootBits)
+		blue[i] = clampByte((200*(y-z) + middle + half) >> rootBits)
 	}
 }
 
 func clampByte(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 
 func (t *labTables) convertFromLab(light, a, b []byte) {
-	const half = 1 << (backBits - 1)
 	a, b = a[:len(light)], b[:len(light)]
 	for i := range light {
 		y, root := t.yf[light[i]][0], t.yf[light[i]][1]
 		x := t.xz[root+int32((5*uint32(a[i])*53687+1<<7)>>13)-128*labOne/500-leastXZ]
 		z := t.xz[root-(int32((uint32(b[i])*41943+1<<4)>>9)-128*labOne/200+1)-leastXZ]
-		var shades [3]uint8
-		for j := range shades {
-			m := &t.back[j]
-			shades[j] = t.shades[min(max((x*m[0]+y*m[1]+z*m[2]+half)>>backBits, 0), 1<<shadeBits-1)]
-		}
-		light[i], a[i], b[i] = shades[0], shades[1], shades[2]
+		light[i] = t.shade(12615*x - 6296*y - 2223*z)
+		a[i] = t.shade(-3773*x + 7684*y + 185*z)
+		b[i] = t.shade(217*x - 836*y + 4715*z)
 	}
+}
+
+// shade is that of a linear one.
+func (t *labTables) shade(sum int32) uint8 {
+	return t.shades[min(max((sum+1<<(backBits-1))>>backBits, 0), 1<<shadeBits-1)]
 }

@@ -97,6 +97,8 @@ func newLinearResize(from, to image.Point, before *segment) *linearResize {
 	return r
 }
 
+func (r *linearResize) size() image.Point { return image.Point{len(r.columns), len(r.rows)} }
+
 // keepPart has a part of the picture made. Of the one in hand, what it does not need is not even decoded.
 func (r *linearResize) keepPart(part image.Rectangle) {
 	r.columns, r.rows = r.columns[part.Min.X:part.Max.X], r.rows[part.Min.Y:part.Max.Y]

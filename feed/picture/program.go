@@ -113,7 +113,7 @@ type compiler struct {
 	size    image.Point
 	pillow  int
 	open    *segment      // takes further crops, resizes and flips; nil: none does
-	linear  *linearResize // the latest step, of which a crop keeps a part; nil: it is another one
+	partial partialResize // the latest step, of which a crop keeps a part; nil: it is another one
 }
 
 // operation is what is known of an op before its arguments are.
@@ -194,7 +194,7 @@ func (c *compiler) compileOp(at int, op []any) error {
 
 // addStep appends a step that the crops before it cannot be folded with.
 func (c *compiler) addStep(s step) {
-	c.open, c.linear = nil, nil
+	c.open, c.partial = nil, nil
 	c.program.steps = append(c.program.steps, s)
 }
 

@@ -49,13 +49,18 @@ def plan_of(recipe: Recipe, fixed: bool = False) -> Plan:
     return Plan(recipe, (), Steps(look, (), look), (), look.shape(sides), BYTES, sides)
 
 
+def has_bands(recipe: Recipe) -> bool:
+    """Whether its bands may wait, each by itself. Those of LAB are mostly for a cv2.CLAHE, which takes real arrays alone."""
+    return recipe.mode == "RGB" and all(op[0] != "cv_lab" for op in recipe.ops)
+
+
 def band_of(plan: Plan, keys: tuple[Any, ...]) -> Plan | None:
     """plan[:, :, number] or plan[..., number] of bytes: a look at a single band."""
     number = keys[-1]
     if type(number) is not int or keys[:-1] not in ((_WHOLE, _WHOLE), (Ellipsis,)) or not -3 <= number < 3:
         return None
     recipe = bytes_of(plan)
-    if recipe is None or recipe.mode != "RGB":
+    if recipe is None or not has_bands(recipe):
         return None
     look = Look("HW", plan.look.steps[:2], BYTES, True, cut=True, fixed=plan.look.fixed)
     after = recipe.then("band", number % 3, mode="L")

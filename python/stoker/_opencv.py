@@ -80,11 +80,13 @@ def _has_vectors() -> bool:
 def dear() -> set[str]:
     """What costs more than OpenCV's vectors do (bench/loader/OPENCV.md): it is left to OpenCV.
 
-    Resizes of whole pictures cost more only where the daemon has no vectors, and pay even then where only a part of the
-    picture was decoded.
+    Most of it does only where the daemon has no vectors. Resizes of whole pictures are among that, which pay even then
+    where only a part of the picture was decoded.
     """
-    always = {AFFINE, PERSPECTIVE, NAMES["cv_hsv"], NAMES["cv_lab"]}
-    return always if _has_vectors() else {*always, WHOLE, RESIZE + "cubic", BLUR, WEIGHTED}
+    hsv = NAMES["cv_hsv"]
+    if _has_vectors():
+        return {hsv}
+    return {hsv, AFFINE, PERSPECTIVE, WHOLE, RESIZE + "cubic", BLUR, WEIGHTED, NAMES["cv_lab"]}
 
 
 #: What OpenCV's wheels for arm64 round otherwise, by KleidiCV and NEON: in so few pixels that small pictures may not
@@ -315,7 +317,7 @@ def _is_scalar(other: Any, later: LaterArray) -> bool:
 
 def _split(original: Any, *args: Any, **kwargs: Any) -> Any:
     recipe = _recipe_of(args[0]) if len(args) == 1 and not kwargs else None
-    if recipe is None or recipe.mode != "RGB":
+    if recipe is None or not _bands.has_bands(recipe):
         return _arrays.same(original, *args, **kwargs)
     bands = [recipe.then("band", number, mode="L") for number in range(3)]
     return tuple(_arrays.later_of(_bands.plan_of(band)) for band in bands)

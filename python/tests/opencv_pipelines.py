@@ -143,9 +143,17 @@ def filtered(path):
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     made.append(cv2.addWeighted(cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR), random.random(), image, 0.3, gamma=2.5))
     made.append(cv2.GaussianBlur(grey, ksize=(9, 3), sigmaX=random.uniform(0.5, 4), borderType=cv2.BORDER_REFLECT))
-    light, a, b = cv2.split(cv2.cvtColor(image, cv2.COLOR_BGR2LAB))
-    made.append(cv2.cvtColor(cv2.merge((cv2.LUT(light, np.arange(256, dtype=np.uint8)[::-1].copy()), a, b)), cv2.COLOR_LAB2BGR))
-    return made
+    lab = cv2.cvtColor(image, cv2.COLOR_BGR2LAB)
+    return [*made, lab, cv2.cvtColor(cv2.flip(lab, 1), cv2.COLOR_LAB2BGR)]
+
+
+def equalised(path):
+    """What takes no arrays that wait is given a band of LAB."""
+    lab = cv2.cvtColor(cv2.resize(rgb(path), (SIDE, SIDE)), cv2.COLOR_RGB2LAB)
+    lab[:, :, 0] = cv2.createCLAHE(2.0, (4, 4)).apply(lab[:, :, 0])
+    image = cv2.cvtColor(lab, cv2.COLOR_LAB2RGB)
+    light, a, b = cv2.split(cv2.cvtColor(image, cv2.COLOR_RGB2LAB))
+    return tensor(image), cv2.createCLAHE(3.0, (4, 4)).apply(light)
 
 
 def left(path):
@@ -170,7 +178,7 @@ def albumented(*steps):
 
 def pipelines():
     """By name."""
-    found = {each.__name__: each for each in (cropped, decoded, turned, coloured, filtered, normalised, written, into, left)}
+    found = {each.__name__: each for each in (cropped, decoded, turned, coloured, filtered, equalised, normalised, written, into, left)}
     if A is not None:
         found["training"] = albumented(A.RandomResizedCrop((SIDE, SIDE)), A.HorizontalFlip())
         found["validation"] = albumented(A.Resize(64, 64), A.CenterCrop(SIDE, SIDE))
