@@ -24,7 +24,7 @@ else:
     from PIL import Image
 
 # Where nothing is asked for before the batch is there.
-WAITING = {"cropped", "decoded", "turned", "coloured", "normalised", "training", "validation", "rotated", "competition"}
+WAITING = {"cropped", "decoded", "turned", "coloured", "normalised", "boxed", "letterboxed", "mosaic", "training", "validation", "rotated", "competition"}
 NEEDED = "needs OpenCV and PyTorch (python/install-torch has both)"
 
 
