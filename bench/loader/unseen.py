@@ -236,9 +236,11 @@ def buffers(place):
     opened_by = {}
 
     def read(path, label):
-        store = opened_by.setdefault(os.getpid(), None) or lmdb.open(target, readonly=True, lock=False)
-        opened_by[os.getpid()] = store
-        with store.begin(buffers=True) as log:
+        if os.getpid() not in opened_by:
+            while opened_by:  # what came with a fork
+                opened_by.popitem()[1].close()
+            opened_by[os.getpid()] = lmdb.open(target, readonly=True, lock=False)
+        with opened_by[os.getpid()].begin(buffers=True) as log:
             return steps(Image.open(io.BytesIO(log.get(path.encode()))).convert("RGB")), label
 
     return listed(place, read)

@@ -25,6 +25,7 @@ import numpy as np
 import torch
 
 from ._bands import band_of, look_of, masked
+from ._blanks import Blank, blank_of, lay
 from ._job import idle, values_of
 from ._pictures import ALL, DEEP, Recording, bare, deferred, recording, replace, undoing
 from ._plan import ITSELF, Call, Cell, Plan, Steps, call_of
@@ -35,7 +36,8 @@ _DTYPES = {np.dtype(name) for name in ("uint8", "uint16", "int16", "int32", "int
 _BYTES = np.dtype("uint8")
 _SMALL = 64  # numbers of a constant
 _been: set[bool] = set()  # whether there has been one that waited, in this process
-_refused = mmap.mmap(-1, 1)  # of this process and its children: 1 where some library did not take what waits
+_refused = mmap.mmap(-1, 2)  # of this process and its children: 1 where some library did not take what waits
+_ARRAYS, _BLANKS = range(2)  # of pictures, and new ones
 
 
 class _Posing(type):
@@ -58,7 +60,8 @@ class LaterArray(metaclass=_Posing):
 
     def __init__(self, cell: Cell) -> None:
         object.__setattr__(self, "cell", cell)
-        _been.add(True)
+        if cell.plan is not None:
+            _been.add(True)
         if found := recording():
             found.tensors.append(weakref.ref(self))
 
@@ -154,6 +157,8 @@ class LaterArray(metaclass=_Posing):
         if type(key) is LaterArray and type(value) in (int, float) and _waits(self) and _waits(key):
             if self.cell.change(masked(self.cell.plan, key.cell.plan, value)):
                 return
+        if _waits(value) and _laid(self, key, value):
+            return
         _made(self)[_real(key)] = _real(value)
 
     # What others ask for.
@@ -280,6 +285,16 @@ class _Flags:
 def _made(later: LaterArray) -> Any:
     """The value, made where it is not there yet."""
     return later.cell.value if later.cell.plan is None else valued(later.cell, VALUES)
+
+
+def _laid(later: LaterArray, key: Any, value: LaterArray) -> bool:
+    """Whether a picture that waits could be laid into an array."""
+    plan, found = lay(later.cell, key, value.cell.plan), recording()
+    if plan is None or found is None or type(later.cell) is not Blank:
+        return later.cell.change(plan)
+    object.__setattr__(later, "cell", Cell(plan))
+    found.tensors.append(weakref.ref(later))  # a new array may be of an earlier fetch
+    return True
 
 
 def _waits(value: Any) -> bool:
@@ -417,6 +432,9 @@ def _by_ufunc(ufunc: Any, inputs: tuple[Any, ...]) -> LaterArray | None:
         return None
     turned = len(inputs) == 2 and type(inputs[0]) is not LaterArray
     later, rest = (inputs[1], inputs[:1]) if turned else (inputs[0], inputs[1:])
+    if type(later) is LaterArray and type(later.cell) is Blank and rest and recording():
+        blank = later.cell.after(ufunc, rest[0], turned)
+        return None if blank is None else LaterArray(blank)
     if not _waits(later):
         return None
     constants = tuple(_constant(later, each) for each in rest)
@@ -655,16 +673,16 @@ real, same = _real, _same  # for those who know more functions
 
 
 def _contiguous(original: Any, *args: Any, **kwargs: Any) -> Any:
-    later = args[0] if len(args) == 1 and not kwargs else None
-    if later is not None and not _waits(later):
-        plan = _plan_of(later, True)
-        return _same(original, *args, **kwargs) if plan is None else LaterArray(Cell(plan))
-    if later is None:
-        return _same(original, *args, **kwargs)
-    plan = later.cell.plan
-    if not plan.look.cut and _dense(plan):
+    later = args[0] if len(args) == 1 and kwargs.keys() <= {"dtype"} else None
+    if not _waits(later):
+        made = None if later is None or kwargs else _plan_of(later, True)
+        return _same(original, *args, **kwargs) if made is None else LaterArray(Cell(made))
+    plan, wanted = later.cell.plan, kwargs.get("dtype")
+    dtype = plan.dtype if wanted is None else _dtype(wanted)
+    if dtype == plan.dtype and not plan.look.cut and _dense(plan):
         return later
-    after = _after(later, call_of(np.ndarray.copy, ("C",), {}))
+    call = call_of(np.ndarray.copy, ("C",), {}) if dtype == plan.dtype else call_of(np.ndarray.astype, (dtype, "C"), {})
+    after = None if dtype is None else _after(later, call)
     return _same(original, *args, **kwargs) if after is None else after
 
 
@@ -673,6 +691,19 @@ def _required(original: Any, a: Any, dtype: Any = None, requirements: Any = None
     if kwargs or dtype is not None or not _waits(a) or not {*wanted} <= _LIE or not {*wanted} & _LIE:
         return _same(original, a, dtype, requirements, **kwargs)
     return _contiguous(_originals["numpy", "ascontiguousarray"], a)
+
+
+def _new(original: Any, *args: Any, **kwargs: Any) -> Any:
+    """np.zeros, np.ones or np.full: where a picture is laid into it next, it waits as well."""
+    dtype = kwargs.get("dtype", args[-1] if args else None)
+    if dtype is np.uint8 or dtype is _BYTES or type(dtype) is str and dtype == _BYTES.name:
+        found = recording()
+        if found is not None and found.used and not found.still and not _refused[_BLANKS] and _may(found):
+            blank = blank_of(original.__name__, args, kwargs, sys._getframe(2))
+            if blank is not None:
+                found.blanks = found.waited = True
+                return LaterArray(blank)
+    return original(*args, **kwargs)
 
 
 _LIE = {"C", "C_CONTIGUOUS", "CONTIGUOUS"}  # of what numpy.require takes
@@ -707,7 +738,7 @@ def _plan_of(image: Any, fixed: bool) -> Plan | None:
 
 
 def _may(found: Recording) -> bool:
-    return (found.again or found.staged) and found.tally.arrays and not _refused[0]
+    return (found.again or found.staged) and found.tally.arrays and not _refused[_ARRAYS]
 
 
 def may_wait(found: Recording) -> bool:
@@ -814,7 +845,10 @@ _MAKERS = {"array", "asarray", "asanyarray", "ascontiguousarray", "imread", "imd
 _STILL = 2  # fetches with pictures and without arrays: then it is thought that a data set has none
 _known: set[str] = set()
 _OURS: dict[str, dict[str, Any]] = {
-    "numpy": {"array": _array, "asarray": _asarray, "asanyarray": _asarray, "ascontiguousarray": _contiguous, "require": _required},
+    "numpy": {
+        "array": _array, "asarray": _asarray, "asanyarray": _asarray, "ascontiguousarray": _contiguous, "require": _required,
+        **dict.fromkeys(("zeros", "ones", "full"), _new),
+    },
     "torch": {"from_numpy": _from_numpy, "as_tensor": _as_tensor, "tensor": _tensor},
 }
 
@@ -950,13 +984,17 @@ def _displace(holder: Any, kept: dict[int, Any]) -> None:
 
 
 def refused() -> bool:
-    """Whether none may wait."""
-    return bool(_refused[0])
+    """Whether none of pictures may wait."""
+    return bool(_refused[_ARRAYS])
 
 
-def refuse(found: Recording) -> bool:
-    """After an error where arrays waited: none wait any more, here and in all that have come of the same process.
-    Whether there were any."""
+def refuse(found: Recording) -> str:
+    """After an error where arrays waited: none of that kind wait any more, here and in all that have come of the same
+    process. What is at once from here on; empty where there were none."""
+    if found.blanks:
+        _refused[_BLANKS] = 1
+        return "new arrays are made at once"
     if found.waited:
-        _refused[0] = 1
-    return found.waited
+        _refused[_ARRAYS] = 1
+        return "arrays of pictures are made at once"
+    return ""

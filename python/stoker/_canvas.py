@@ -12,15 +12,15 @@ from typing import Any
 from . import _stages
 from ._pictures import Canvas, Recipe, _fill, _integers, _of, bare, deferred, like, put, recording, replace, undoing
 
-_MOST = 1 << 26  # pixels of one, so that there is memory for it
-_SIDE = 1 << 16
+MOST = 1 << 26  # pixels of one, so that there is memory for it
+SIDE = 1 << 16
 
 
 def _new(original: Any, mode: Any, size: Any, color: Any = 0) -> Any:
     if recording() is None or mode not in ("L", "RGB") or type(size) not in (tuple, list) or len(size) != 2:
         return original(mode, size, color)
     sides, fill = _integers(size), _fill(0 if color is None else color, mode)
-    if len(sides) != 2 or fill is None or not all(0 < side < _SIDE for side in sides) or sides[0] * sides[1] > _MOST:
+    if len(sides) != 2 or fill is None or not all(0 < side < SIDE for side in sides) or sides[0] * sides[1] > MOST:
         return original(mode, size, color)
     return bare(None, Canvas(mode, (sides[0], sides[1]), fill))
 
@@ -45,10 +45,10 @@ def _pasted(canvas: Canvas | Recipe, image: Any, box: Any) -> Recipe | Canvas | 
     if type(at) is not tuple or len(at) not in (2, 4):
         return None
     recipe, edges = deferred(image), _integers(at)
-    if recipe is None or recipe.mode != canvas.mode or len(edges) != len(at) or max(map(abs, edges)) >= _SIDE:
+    if recipe is None or recipe.mode != canvas.mode or len(edges) != len(at) or max(map(abs, edges)) >= SIDE:
         return None
     (left, top), (width, height), (wide, high) = edges[:2], recipe.size, canvas.size
-    if edges[2:] not in ([], [left + width, top + height]) or max(width, height) >= _SIDE:
+    if edges[2:] not in ([], [left + width, top + height]) or max(width, height) >= SIDE:
         return None
     inside = max(0, -left), max(0, -top), min(width, wide - left), min(height, high - top)
     if inside[0] >= inside[2] or inside[1] >= inside[3]:  # it lies beside the canvas
@@ -56,7 +56,12 @@ def _pasted(canvas: Canvas | Recipe, image: Any, box: Any) -> Recipe | Canvas | 
     recipe = recipe.copy()
     if inside != (0, 0, width, height):
         recipe = recipe.crop(inside)
-    left, top = max(0, left), max(0, top)
+    return laid(canvas, recipe, max(0, left), max(0, top))
+
+
+def laid(canvas: Any, recipe: Recipe, left: int, top: int) -> Recipe | None:
+    """A picture with another one inside, or one of one colour, which has mode, size and fill."""
+    wide, high = canvas.size
     if type(canvas) is Recipe:
         if any(op[0] in _stages.HERE for op in recipe.ops):
             return None

@@ -513,8 +513,8 @@ def _deferred_or_again(fetch: Callable[[], Any], recording: Recording, data: Any
         return fetch()
     _arrays.displace(recording)
     batch = fetch()  # out here, so that an error of its own has none of ours behind it
-    if _arrays.refuse(recording):
-        _say(f"{why} where arrays waited, and none without: from here on arrays of pictures are made at once")
+    if consequence := _arrays.refuse(recording):
+        _say(f"{why} where arrays waited, and none without: from here on {consequence}")
         return batch
     assert maker.line is not None
     maker.line.close()

@@ -112,6 +112,7 @@ class Recording(metaclass=_Now):
         self.still = False  # no array may wait, as none is expected
         self.wanted = False  # some array was asked for
         self.waited = False  # and waited
+        self.blanks = False  # among them new ones
         self.sequence = False  # and was taken for a sequence
 
     @property

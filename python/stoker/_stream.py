@@ -91,8 +91,8 @@ def _asked(function: Callable[[Any], Any], value: Any, found: Recording) -> Any:
         result = function(_arrays.real(value))  # out here, so that an error of its own has none of ours behind it
     finally:
         found.staged = staged
-    _arrays.refuse(found)
-    found.saying(f"{why} where arrays waited, and none without: from here on arrays of pictures are made at once")
+    consequence = _arrays.refuse(found)
+    found.saying(f"{why} where arrays waited, and none without: from here on {consequence}")
     return result
 
 

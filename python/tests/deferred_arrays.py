@@ -278,6 +278,57 @@ def written(path):
     return a, b, c, d, e, f, g, h, i, j, k, m, said
 
 
+def letterboxed(path):
+    """Laid on new arrays: in a corner, one over another, and on what is a picture itself."""
+    image, small = np.array(opened(path).resize((30, 20))), np.asarray(opened(path).convert("L").resize((30, 20)))
+    made = np.zeros((SIDE, SIDE, 3), dtype=image.dtype)
+    made[: image.shape[0], : image.shape[1]] = image
+    grey = np.full((SIDE, SIDE), 7, dtype="uint8")
+    grey[3:23, 5:35] = small
+    grey[10:30, :30] = small[:, ::-1]
+    mixed = np.array(opened(path).resize((SIDE, SIDE)))
+    mixed[10:30, 5:35] = image + np.uint8(9)
+    pad = 255 - np.ones((24, 34, 3), np.uint8)
+    pad[2:-2, 2:-2, :] = image
+    return made.transpose(2, 0, 1) / 255, torch.from_numpy(grey)[None].float(), mixed[::-1].copy(), F.to_tensor(Image.fromarray(pad).resize((16, 16)))
+
+
+def boxed_oddly(path):
+    """New arrays of which a picture is laid into some, at other times or in other ways."""
+    image, said, made = np.array(opened(path).resize((30, 20))), [], []
+    mask = np.zeros((SIDE, SIDE), np.uint8)
+    mask[3:9, 4:30] = 1
+    for number in range(4):
+        looked = np.zeros((SIDE, SIDE, 3), np.uint8)
+        looked[number : number + 20, :30] = image if number % 2 else image.copy().tolist()
+        made.append(looked)
+    shaped = np.full((21, 31, 3), 5, np.uint8)
+    view, shaped[:20, :30] = shaped[:3], image
+    single = np.ones((SIDE, SIDE, 3), np.uint8)
+    single[5:6] = image[5:6, :1]
+    try:
+        single[:19, :30] = image
+    except ValueError as error:
+        said.append(str(error))
+    both = np.full((40, 30, 3), 1, np.uint8)
+    both[:20] = image
+    half = both[10:30]
+    both[20:] = image[::-1]
+    half[...] = image
+    numbers = np.zeros((SIDE, SIDE, 3), np.uint8)
+    numbers[:20, :30] = image.astype(np.float32) / 2
+    turned = np.zeros((30, 20, 3), np.uint8)
+    turned[...] = image.transpose(1, 0, 2)
+    banded = np.zeros((20, 30, 3), np.uint8)
+    banded[:, :, 1] = image[..., 2]
+    over = np.zeros((60, 60, 3), np.uint8)
+    over[30:50, 30:] = image
+    over[20:50:2, 30:] = over[35:50, 30:]
+    image += 1
+    told = [(each.shape, each.strides, each.dtype, each.flags.c_contiguous, each.flags.writeable, each.flags.owndata, each.base is None) for each in (mask, *made, shaped, single, both, numbers, turned, banded, over)]
+    return mask, made, shaped, view, single, both, half, numbers, turned, banded, over, image, str(said), str(told)
+
+
 def carried(path):
     """Sent, copied, kept in other things."""
     array = np.array(opened(path).resize((12, 10)))
@@ -347,6 +398,8 @@ PIPELINES = {
     "looks": custom(looks, collate_fn=list),
     "sums": custom(sums, collate_fn=list),
     "array written": custom(written, collate_fn=list),
+    "letterboxed": custom(letterboxed),
+    "boxed oddly": custom(boxed_oddly),
     "carried": custom(carried, collate_fn=list),
     "carried alone": lambda root: (Pictures(root, carried), {"batch_size": None}),
     "array kept": lambda root: (Kept(root), {"persistent_workers": True}),

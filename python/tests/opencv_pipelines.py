@@ -135,6 +135,7 @@ def into(path):
     return tensor(image), tensor(again), tensor(out)
 
 
+<<<<<<< HEAD
 def filtered(path):
     """Cubic resizes, blurs, and sums of a picture with what was made of it."""
     image = cv2.imread(path)
@@ -154,6 +155,46 @@ def equalised(path):
     image = cv2.cvtColor(lab, cv2.COLOR_LAB2RGB)
     light, a, b = cv2.split(cv2.cvtColor(image, cv2.COLOR_RGB2LAB))
     return tensor(image), cv2.createCLAHE(3.0, (4, 4)).apply(light)
+=======
+def boxed(path):
+    """LoFTR's: a grey picture in the corner of a square of zeros."""
+    image = cv2.resize(cv2.imread(path, cv2.IMREAD_GRAYSCALE), (40, 33))
+    padded = np.zeros((SIDE, SIDE), dtype=image.dtype)
+    padded[: image.shape[0], : image.shape[1]] = image
+    return torch.from_numpy(padded).float()[None] / 255
+
+
+def letterboxed(path):
+    """YOLOX's, and one around the middle, of colours, with what people do then."""
+    image = cv2.imread(path)
+    ratio = min(SIDE / image.shape[0], SIDE / image.shape[1])
+    image = cv2.resize(image, (int(image.shape[1] * ratio), int(image.shape[0] * ratio)), interpolation=cv2.INTER_LINEAR)
+    if len(image.shape) == 3:
+        padded = np.ones((SIDE, SIDE, 3), dtype=np.uint8) * 114
+    else:
+        padded = np.ones((SIDE, SIDE), dtype=np.uint8) * 114
+    padded[: image.shape[0], : image.shape[1]] = image
+    top, left = (SIDE + 6 - image.shape[0]) // 2, (SIDE + 9 - image.shape[1]) // 2
+    middle = np.full([SIDE + 6, SIDE + 9, 3], (9, 200, 77), np.uint8)
+    middle[top : top + image.shape[0], left : left + image.shape[1], :] = image[:, ::-1]
+    return (
+        np.ascontiguousarray(padded.transpose(2, 0, 1), dtype=np.float32), tensor(middle[:, :, ::-1]), middle / 255, cv2.resize(middle, (31, 30)),
+        cv2.cvtColor(middle, cv2.COLOR_BGR2GRAY), tensor(cv2.copyMakeBorder(padded, 3, 1, 5, 2, cv2.BORDER_CONSTANT, value=(9, 9, 9))), cv2.flip(middle, 1),
+    )  # fmt: skip
+
+
+def mosaic(path):
+    """Several pictures on one canvas, one over others, and a cut of the whole."""
+    image, grey = cv2.imread(path), cv2.imread(path, 0)
+    made = np.full((100, 90, image.shape[2]), 114, dtype=np.uint8)
+    for top, left, high, wide in ((0, 0, 30, 40), (50, 40, 50, 50), (20, 20, 40, 40), (95, 0, 5, 90)):
+        made[top : top + high, left : left + wide] = cv2.resize(image, (wide, high))[::-1]
+    both = np.zeros((60, 60), np.uint8)
+    both[-40:, :40] = grey[5:45, 3:43]
+    both[np.int64(10) : 30, ...] = cv2.resize(grey, (60, 20))
+    image[10:30, 20:50] = cv2.resize(image, (30, 20))
+    return tensor(made[9:89, 5:85].astype(np.float32) / 255), both.astype(np.float32), tensor(cv2.resize(image, (SIDE, SIDE))), made.copy()
+>>>>>>> arr
 
 
 def left(path):
@@ -178,7 +219,11 @@ def albumented(*steps):
 
 def pipelines():
     """By name."""
+<<<<<<< HEAD
     found = {each.__name__: each for each in (cropped, decoded, turned, coloured, filtered, equalised, normalised, written, into, left)}
+=======
+    found = {each.__name__: each for each in (cropped, decoded, turned, coloured, normalised, written, into, boxed, letterboxed, mosaic, left)}
+>>>>>>> arr
     if A is not None:
         found["training"] = albumented(A.RandomResizedCrop((SIDE, SIDE)), A.HorizontalFlip())
         found["validation"] = albumented(A.Resize(64, 64), A.CenterCrop(SIDE, SIDE))

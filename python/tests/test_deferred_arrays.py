@@ -20,7 +20,7 @@ try:
     import torch
     from test_deferred import BINARY, DeferredCase, Here
 
-    from stoker import _arrays, _defer, _line, _making, _pictures
+    from stoker import _arrays, _blanks, _defer, _line, _making, _pictures
 except ImportError:
     torch, BINARY = None, ""
     DeferredCase = unittest.TestCase
@@ -28,7 +28,7 @@ except ImportError:
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Where nothing is asked for before the batch is there.
-WAITING = {"DiT", "guided diffusion", "EDM", "taming", "pix2pix", "labelled", "deep", "Hugging Face", "permuted", "normalized", "single array"}
+WAITING = {"DiT", "guided diffusion", "EDM", "taming", "pix2pix", "labelled", "deep", "Hugging Face", "permuted", "normalized", "single array", "letterboxed"}
 
 # What takes NumPy's own type alone, or is C code that asks item by item: raises, so that the fetch is done again without.
 STRICT = {
@@ -52,7 +52,7 @@ def setUpModule():
 class ArraysCase(DeferredCase):
     def setUp(self):
         super().setUp()
-        self.addCleanup(_arrays._refused.__setitem__, 0, 0)
+        self.addCleanup(_arrays._refused.__setitem__, slice(None), bytes(2))
         self.here = Here()
         self.enterContext(mock.patch.object(_making.maker, "line", self.here))
         self.enterContext(mock.patch.object(_defer, "_checked", True))
@@ -138,19 +138,20 @@ class RecordedTest(ArraysCase):
         image.save(path)
         kinds = {
             "whole": lambda image: np.array(image), "read-only": lambda image: np.asarray(image), "cut": lambda image: np.array(image)[1:10, 2:12], "turned": lambda image: np.array(image)[:, ::-1],
-            "view": lambda image: np.array(image).transpose(1, 0, 2), "copied": lambda image: np.array(image).copy(),
+            "view": lambda image: np.array(image).transpose(1, 0, 2), "copied": lambda image: np.array(image).copy(), "laid": laid, "blank": blank,
         }  # fmt: skip
         raised, equal = set(), 0
         for name, act in table.consumers().items():
             for kind, take in kinds.items():
                 with self.subTest(name, kind=kind):
+                    _blanks._places.clear()
                     alone, error = table.outcome(act, take(arrays.opened(path)))
                     expected = hashed(alone)
                     found = _pictures.Recording(True, _pictures.Tally())
 
                     def fetch():
                         waiting = take(arrays.opened(path))  # noqa: B023
-                        self.assertIsNotNone(waiting.cell.plan)
+                        self.assertTrue(waiting.cell.plan is not None or type(waiting.cell) is _blanks.Blank)
                         return list(table.outcome(act, waiting))  # noqa: B023
 
                     try:
@@ -166,6 +167,21 @@ class RecordedTest(ArraysCase):
                         raised.add(name)
         self.assertGreater(equal, 400)
         self.assertLessEqual(raised, STRICT)
+
+
+def laid(image):
+    """A picture in a new array."""
+    made = np.full((11, 13, 3), (9, 8, 7), np.uint8)
+    made[2:9, 1:12] = np.array(image)[:7, 2:]
+    return made
+
+
+def blank(image):
+    """A new array that might have had one."""
+    part, made = np.array(image), np.full((11, 13, 3), 177, np.uint8)
+    if image is None:
+        made[2:9] = part
+    return made
 
 
 def hashed(value):

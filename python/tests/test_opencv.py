@@ -24,7 +24,9 @@ else:
     from PIL import Image
 
 # Where nothing is asked for before the batch is there.
-WAITING = {"cropped", "decoded", "turned", "coloured", "filtered", "normalised", "training", "validation", "rotated", "competition"}
+WAITING = {
+    "cropped", "decoded", "turned", "coloured", "filtered", "normalised", "boxed", "letterboxed", "mosaic", "training", "validation", "rotated", "competition",
+}  # fmt: skip
 NEEDED = "needs OpenCV and PyTorch (python/install-torch has both)"
 
 
