@@ -137,7 +137,7 @@ class StreamTest(DeferredCase):
         for known in (_stream._known, _stream._passing):
             self.addCleanup(known.clear)
             known.clear()
-        self.addCleanup(_arrays._refused.__setitem__, 0, 0)
+        self.addCleanup(_arrays._refused.__setitem__, slice(None), bytes(2))
         self.here, self.said = Here(), self.enterContext(mock.patch.object(sys, "stderr", io.StringIO()))
         self.enterContext(mock.patch.object(_making.maker, "line", self.here))
         self.enterContext(mock.patch.object(_defer, "_checked", True))
@@ -173,8 +173,21 @@ class StreamTest(DeferredCase):
         self.assertEqualFed(self.decoded(), self.stage("_map_dict", image=lambda image: image[:40, :50] / 255))
         self.assertEqualFed(self.decoded(), tuples, self.stage("_shuffle", 6, seed=3), cut)
         self.assertEqualFed(self.decoded(), tuples, cut, self.stage("_batched", 3, collation_fn=torch.utils.data.default_collate), batch_size=None)
+        self.assertEqualFed(self.decoded(), self.stage("_map_dict", image=boxed))
         self.assertEqual(self.asked, [])
         self.assertEqual(self.said.getvalue(), "")
+
+    def test_new_arrays_asked_again(self):
+        """A function that takes no new array that waits turns those off alone."""
+
+        def masked(sample):
+            mask = np.zeros((9, 9), np.uint8)
+            mask[2:4] = sample["name"] is not None and len(sample)
+            return arrays.strict(mask).sum(), sample["image"][:40, :50]
+
+        self.assertEqualFed(self.decoded(), self.stage("_map", masked))
+        self.assertEqual(self.said.getvalue().count("from here on new arrays are made at once"), 1)
+        self.assertFalse(_arrays.refused())
 
     def test_asked_again(self):
         """A function that takes no array that waits, and changes what it is given, is asked once more."""
@@ -288,6 +301,13 @@ def arrays_of(value):
     if isinstance(value, (list, tuple)):
         return [arrays_of(each) for each in value]
     return value.tobytes() if hasattr(value, "tobytes") else value
+
+
+def boxed(image):
+    """A letterbox."""
+    padded = np.full((90, 120, 3), 114, np.uint8)
+    padded[:40, :50] = image[:40, :50]
+    return padded.transpose(2, 0, 1) / 255
 
 
 @unittest.skipUnless(torch is not None and importlib.util.find_spec("webdataset"), "needs webdataset")
