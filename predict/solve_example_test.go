@@ -31,7 +31,7 @@ func ExampleSetup_Solve() {
 		answer.Next.Resource, answer.Gain.Point)
 	fmt.Println(answer.Wrong[0])
 	// Output:
-	// step 146 ms (100 to 227), the device computes 69 % of it
+	// step 146 ms (100 to 226), the device computes 69 % of it
 	// the limit: prepare by workers; then gpu, 1.46x faster
 	// storage would have to deliver less than 193 MB/s instead of 6.5 GB/s before it becomes the limit
 }
