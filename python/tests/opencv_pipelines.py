@@ -172,7 +172,7 @@ def mosaic(path):
     both[-40:, :40] = grey[5:45, 3:43]
     both[np.int64(10) : 30, ...] = cv2.resize(grey, (60, 20))
     image[10:30, 20:50] = cv2.resize(image, (30, 20))
-    return tensor(made[9:89, 5:85].astype(np.float32) / 255), both.astype(np.float32), tensor(cv2.resize(image, (SIDE, SIDE))), made.copy()
+    return tensor(made[9:89, 5:85].astype(np.float32) / 255), both.astype(np.float32), tensor(cv2.resize(image, (SIDE, SIDE))), made.copy(), tensor(cv2.cvtColor(made, cv2.COLOR_BGR2RGB)), made[:, ::-1, ::-1].copy()
 
 
 def left(path):
