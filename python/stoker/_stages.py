@@ -60,19 +60,26 @@ def _laid(job: Job, at: int) -> list[Job]:
     """Pictures on pictures, each brought to its place of the whole in turn; none where something else comes behind."""
     ops = job.recipe.ops
     last = max(number for number, op in enumerate(ops) if op[0] in HERE)
-    flips = [op[1] for op in ops[last + 1 :] if op[0] == "transpose" and op[1] in _FLIPS]
-    if any(op[0] != PASTE for op in ops[at : last + 1]) or len(flips) != len(ops) - last - 1:
+    turns = [op for op in ops[last + 1 :] if op == ("swap",) or op[0] == "transpose" and op[1] in _FLIPS]
+    if any(op[0] != PASTE for op in ops[at : last + 1]) or len(turns) != len(ops) - last - 1:
         return []
-    turned = tuple(("transpose", method) for method in flips)
     mode, (wide, high) = ops[at][-2:]
-    jobs = [job._replace(recipe=Part(job.recipe.source, ops[:at] + turned, mode, (wide, high)).recipe())]
+    jobs = [job._replace(recipe=_turned(Part(job.recipe.source, ops[:at], mode, (wide, high)), turns))]
     for _, part, left, top, *_ in ops[at : last + 1]:
         width, height = part.size
-        for method in flips:
-            left, top = (wide - left - width, top) if method == 0 else (left, high - top - height)
-        recipe = part._replace(ops=part.ops + turned).recipe()
-        jobs.append(Job(recipe, job.steps, job.place[:, top : top + height, left : left + width], None))
+        for op in turns:
+            if op[0] == "transpose":
+                left, top = (wide - left - width, top) if op[1] == 0 else (left, high - top - height)
+        place = job.place[:, top : top + height, left : left + width]
+        jobs.append(Job(_turned(part, turns), job.steps, place, None))
     return jobs
+
+
+def _turned(part: Part, turns: list[Op]) -> Recipe:
+    recipe = part.recipe()
+    for op in turns:
+        recipe = recipe.then(*op)
+    return recipe
 
 
 def go_on(job: Job, firsts: list[Job]) -> bool:

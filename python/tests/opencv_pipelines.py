@@ -135,7 +135,6 @@ def into(path):
     return tensor(image), tensor(again), tensor(out)
 
 
-<<<<<<< HEAD
 def filtered(path):
     """Cubic resizes, blurs, and sums of a picture with what was made of it."""
     image = cv2.imread(path)
@@ -155,7 +154,8 @@ def equalised(path):
     image = cv2.cvtColor(lab, cv2.COLOR_LAB2RGB)
     light, a, b = cv2.split(cv2.cvtColor(image, cv2.COLOR_RGB2LAB))
     return tensor(image), cv2.createCLAHE(3.0, (4, 4)).apply(light)
-=======
+
+
 def boxed(path):
     """LoFTR's: a grey picture in the corner of a square of zeros."""
     image = cv2.resize(cv2.imread(path, cv2.IMREAD_GRAYSCALE), (40, 33))
@@ -193,8 +193,7 @@ def mosaic(path):
     both[-40:, :40] = grey[5:45, 3:43]
     both[np.int64(10) : 30, ...] = cv2.resize(grey, (60, 20))
     image[10:30, 20:50] = cv2.resize(image, (30, 20))
-    return tensor(made[9:89, 5:85].astype(np.float32) / 255), both.astype(np.float32), tensor(cv2.resize(image, (SIDE, SIDE))), made.copy()
->>>>>>> arr
+    return tensor(made[9:89, 5:85].astype(np.float32) / 255), both.astype(np.float32), tensor(cv2.resize(image, (SIDE, SIDE))), made.copy(), tensor(cv2.cvtColor(made, cv2.COLOR_BGR2RGB)), made[:, ::-1, ::-1].copy()
 
 
 def left(path):
@@ -219,11 +218,10 @@ def albumented(*steps):
 
 def pipelines():
     """By name."""
-<<<<<<< HEAD
-    found = {each.__name__: each for each in (cropped, decoded, turned, coloured, filtered, equalised, normalised, written, into, left)}
-=======
-    found = {each.__name__: each for each in (cropped, decoded, turned, coloured, normalised, written, into, boxed, letterboxed, mosaic, left)}
->>>>>>> arr
+    found = {
+        each.__name__: each
+        for each in (cropped, decoded, turned, coloured, filtered, equalised, normalised, written, into, boxed, letterboxed, mosaic, left)
+    }
     if A is not None:
         found["training"] = albumented(A.RandomResizedCrop((SIDE, SIDE)), A.HorizontalFlip())
         found["validation"] = albumented(A.Resize(64, 64), A.CenterCrop(SIDE, SIDE))

@@ -16,7 +16,7 @@ try:
     from PIL import Image
     from test_deferred_arrays import ArraysCase, hashed
 
-    from stoker import _arrays, _blanks, _defer, _pictures
+    from stoker import _arrays, _blanks, _defer, _pictures, _stages
 except ImportError:
     torch, ArraysCase = None, unittest.TestCase
 
@@ -148,6 +148,15 @@ class BlankTest(ArraysCase):
             with self.subTest(lines):
                 self.assertEqual([seen(each) for each in one], [seen(each) for each in other])
 
+    def test_turned(self):
+        """Several pictures that are turned and have their bands swapped together are brought to their places at once."""
+        self.always()
+        lines = [f"made = {WAIT[0]}", "made[:7, :9] = colour", "made[4:, 4:] = colour[::-1]", "made = made[:, ::-1, ::-1].copy()"]
+        alone = self.ran(lines)
+        with mock.patch.object(_stages, "_first", side_effect=AssertionError("made one after the other")):
+            fed = self.fetch(lambda: self.ran(lines))
+        self.assertEqual([seen(each) for each in alone], [seen(each) for each in fed])
+
     def ran(self, lines):
         given = {"np": np, "picture": Image.open(self.path), "said": None, "view": None}
         given["colour"] = np.array(given["picture"])
@@ -248,7 +257,7 @@ class BlankTest(ArraysCase):
 
 @unittest.skipIf(torch is None, "needs torch")
 class PlaceTest(unittest.TestCase):
-    """Which arrays of a program have something laid in next."""
+    """Of which calls the arrays have a picture laid in next."""
 
     LAID = [
         "padded = call()\n    padded[: image.shape[0], : image.shape[1]] = image", "padded = call() * 114\n    padded[1:3, 1:3, :] = image", "padded = 114 * call()\n    padded[:, :] = image", "padded = call()\n    top = (9 - image.shape[0]) // 2\n    padded[top : top + 2, 3:5] = image[:2, :2]",
