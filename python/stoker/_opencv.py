@@ -438,7 +438,7 @@ def _blurred(
     if type(borderType) is not int or borderType not in (0, *_SIDES):
         return None
     x, y = sigmas[0], sigmas[1] if sigmas[1] > 0 else sigmas[0]
-    width, height = (size or round(sigma * 6 + 1) | 1 for size, sigma in zip(sizes, (x, y)))
+    width, height = (round(sigma * 6 + 1) | 1 if size == 0 < sigma else size for size, sigma in zip(sizes, (x, y)))
     if not all(0 < size <= _MOST_TAPS and size % 2 for size in (width, height)):
         return None
     return recipe.then("cv_blur", taps(width, x), taps(height, y), borderType, [width, height, x, y])

@@ -99,6 +99,23 @@ class RecordedTest(OpenCVCase):
                 self.assertEqual(_opencv.ROUNDED_ON_ARM64 <= _pictures.left, known)
         self.assertLessEqual(_opencv.ROUNDED_ON_ARM64, {row[0] for row in _cv_trials._ROWS})
 
+    def test_arguments(self):
+        """What OpenCV does not take, or does in another way, is its own."""
+        recipe = _pictures.Recipe(_opencv.CvSource(b"", "PNG", "RGB", (9, 9)), (), "RGB", (9, 9))
+        narrow = _pictures.Recipe(_opencv.CvSource(b"", "PNG", "L", (3, 9)), (), "L", (3, 9))
+        flat = np.array([[1, 0, 0], [0, 0, 0], [0, 0, 1.0]])
+        for sizes, *rest, right in (
+            ((0, 0), 1.5, True), ((5, 0), 1.5, True), ((5, 3), 0, True), ((5, 3), -1, None, 2, 0, True),
+            ((0, 0), 0, False), ((0, 5), -1, False), ((4, 5), 1, False), ((-3, 5), 1, False), ((301, 5), 1, False),
+            ((0, 0), 99, False), ((5, 5), float("nan"), False), ((5, 5), 1, None, 0, 3, False), ((5, 5), 1, None, 0, 20, False),
+        ):  # fmt: skip
+            self.assertEqual(_opencv._blurred(recipe, sizes, *rest) is not None, right, (sizes, rest))
+        self.assertIsNotNone(_opencv._resized(recipe, (5, 5), interpolation=2))
+        self.assertIsNone(_opencv._resized(narrow, (5, 5), interpolation=2))
+        self.assertIsNotNone(_opencv._projected(recipe, np.eye(3), (5, 5)))
+        for matrix in (flat, np.eye(3)[:2], np.eye(3, dtype=np.int64), np.full((3, 3), np.nan)):
+            self.assertIsNone(_opencv._projected(recipe, matrix, (5, 5)))
+
     def test_unchecked(self):
         """Nothing waits before it was compared."""
         with mock.patch.object(_opencv, "checked", False):
