@@ -28,20 +28,21 @@ _tuple = tuple.__new__
 class _Read:
     """What Pillow's `_open` left in an image."""
 
-    __slots__ = ("plain", "made", "info", "tile", "loaded")
+    __slots__ = ("plain", "made", "info", "tile", "loaded", "opened")
 
     def __init__(self, plain: list[tuple[str, Any]], made: list[tuple[str, Any]], info: dict[str, Any], tile: Any) -> None:
-        self.plain = plain  # attributes that cannot be changed themselves
+        self.plain = dict(plain)  # attributes that cannot be changed themselves
         self.made = made  # attributes of which each image gets one of its own, and how
         self.info = info
         self.tile = type(tile), *tile
-        self.loaded: Any = None  # what _opening keeps of it
+        self.loaded: Any = None  # what _opening keeps of it: an image that pil_loader made,
+        self.opened: dict[bool, dict[str, Any]] = {}  # and the other attributes of images, by whether they got a path
 
     def give(self, image: Any, sides: bytes) -> None:
-        for name, value in self.plain:
-            setattr(image, name, value)
+        own = vars(image)
+        own.update(self.plain)
         for name, make in self.made:
-            setattr(image, name, make())
+            own[name] = make()
         image.info.update(self.info)
         image._size = width, height = sides_of(sides)
         kind, codec, _, offset, rest = self.tile
@@ -60,9 +61,9 @@ def read_again(original: Callable[[Any], None], recording: Callable[[], Any]) ->
     @functools.wraps(original)
     def _open(self: Any) -> None:
         file, now = self.fp, recording()
-        if type(self) is not kind or type(file) not in _FILES or now is None or not usual(now):
+        if type(self) is not kind or type(file) not in FILES or now is None or not usual(now):
             return original(self)
-        head = _ahead(file)
+        head = ahead(file)
         known = find(head)
         if known is not None:
             found, sides, size = known
@@ -80,10 +81,10 @@ def read_again(original: Callable[[Any], None], recording: Callable[[], Any]) ->
     return _open
 
 
-_FILES = io.BufferedReader, io.BytesIO
+FILES = io.BufferedReader, io.BytesIO
 
 
-def _ahead(file: Any) -> bytes:
+def ahead(file: Any) -> bytes:
     """What comes next, as far as a header that is kept may go."""
     if type(file) is io.BufferedReader:
         return file.peek(LONGEST)
@@ -127,13 +128,13 @@ def _keep(image: Any, before: dict[str, Any], head: bytes) -> None:
     for name, value in vars(image).items():
         if name in ("info", "tile", "_size") or name in before and before[name] is value:
             continue
-        if _fixed(value):
+        if fixed(value):
             plain.append((name, value))
         elif (make := _maker(value)) is not None:
             made.append((name, make))
         else:
             return
-    if not all(map(_fixed, image.info.values())) or image.info is not before["info"]:
+    if not all(map(fixed, image.info.values())) or image.info is not before["info"]:
         return
     if len(_kept) >= _MOST:
         _kept.clear()
@@ -160,19 +161,19 @@ def _sides_at(head: bytes) -> int:
     return found if at == len(head) and found > _PREFIX else 0
 
 
-def _fixed(value: Any) -> bool:
+def fixed(value: Any) -> bool:
     """Whether it cannot be changed, nor anything in it."""
-    return type(value) in _PLAIN or isinstance(value, tuple) and all(map(_fixed, value))
+    return type(value) in _PLAIN or isinstance(value, tuple) and all(map(fixed, value))
 
 
 def _maker(value: Any) -> Callable[[], Any] | None:
     """What makes another one like a list or dict of such, or a dict of lists of such; None: it is something else."""
-    if type(value) is list and all(map(_fixed, value)):
+    if type(value) is list and all(map(fixed, value)):
         return list(value).copy
-    if type(value) is dict and all(map(_fixed, value)):
-        if all(map(_fixed, value.values())):
+    if type(value) is dict and all(map(fixed, value)):
+        if all(map(fixed, value.values())):
             return dict(value).copy
-        if all(type(each) is list and all(map(_fixed, each)) for each in value.values()):
+        if all(type(each) is list and all(map(fixed, each)) for each in value.values()):
             lists = {name: list(each) for name, each in value.items()}
             return lambda: {name: each[:] for name, each in lists.items()}
     return None

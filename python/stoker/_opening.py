@@ -1,8 +1,8 @@
-"""Pictures that torchvision's pil_loader opens, without the way there through Python's files and Pillow's opening.
+"""Files that torchvision's pil_loader or Pillow itself opens, without the way there through Pillow's Python.
 
-What comes of a file depends on its header, and on nothing else before its pixels are wanted. So the first file of a
+What comes of a JPEG depends on its header, and on nothing else before its pixels are wanted. So the first file of a
 kind is opened by Pillow. Of others that begin with the same bytes, but for the picture's sides, the image is made as it
-was then: that of pil_loader knows nothing of the file but its mode, its sides and what Pillow has found out.
+was then. That of pil_loader knows nothing of the file but its mode, its sides and what Pillow has found out.
 """
 
 from __future__ import annotations
@@ -21,40 +21,49 @@ from ._pictures import Recipe, Recording, Source, _of, recording, replace, undoi
 
 _HOME = "torchvision.datasets.folder"
 _KNOWN = {"e4ac6e98c74f087dce6e8e7366d546b5"}  # digests of pil_loader, of torchvision 0.19 to 0.29
-_TRIED = 64  # files that are read in vain before any was known
+_TRIED = 64  # files that are looked at in vain before any was known
 _done: set[str] = set()
 
 
 def install(worker: bool) -> None:
-    """Put it in place in a worker, once torchvision has been imported; in a trainer, see to what its workers need."""
+    """Put it in place in a worker, as far as what it is for has been imported; in a trainer, see to what its workers
+    need."""
     module = sys.modules.get(_HOME)
-    if module is None or _done or digest(getattr(module, "pil_loader", None)) not in _KNOWN or not worker or not _usual():
+    known = module is not None and "loader" not in _done and digest(getattr(module, "pil_loader", None)) in _KNOWN
+    if not worker or "PIL.JpegImagePlugin" not in sys.modules or not known and "Pillow" in _done or not _usual():
         return
-    _done.add("torchvision")
     undoing(_done.clear)
-    replace(module, "pil_loader", _Loader(module))
+    if "Pillow" not in _done:
+        _done.add("Pillow")
+        replace(sys.modules["PIL.Image"], "open", _Opener())
+    if known:
+        _done.add("loader")
+        replace(module, "pil_loader", _Loader(module))
 
 
 def _usual() -> bool:
     """Whether Pillow's functions on the way are its own."""
-    pillow, plugin = sys.modules["PIL.Image"], sys.modules["PIL.JpegImagePlugin"]
-    inherited = (getattr(plugin.JpegImageFile, name) for name in there(plugin.JpegImageFile, "convert copy _new _copy_info"))
-    return _of(plugin.jpeg_factory, plugin) and all(_of(each, pillow) for each in (pillow.open, *inherited))
+    pillow, file, plugin = (sys.modules[f"PIL.{name}"] for name in _MODULES)
+    inherited = [getattr(plugin.JpegImageFile, name) for name in there(plugin.JpegImageFile, "convert copy _new _copy_info")]
+    others = _of(plugin.jpeg_factory, plugin) and _of(plugin.JpegImageFile._getmp, plugin) and _of(plugin.JpegImageFile.__init__, file)
+    return others and all(_of(each, pillow) for each in (pillow.open, *inherited))
 
 
-class _Loader:
-    """In place of pil_loader."""
+_MODULES = "Image", "ImageFile", "JpegImagePlugin"
 
-    def __init__(self, module: Any) -> None:
-        self._module = module
-        self._pillow, self._files, self._plugin = (sys.modules[f"PIL.{name}"] for name in ("Image", "ImageFile", "JpegImagePlugin"))
-        kind = self._plugin.JpegImageFile
+
+class _Again:
+    """Stands for a function that gets a file and opens it."""
+
+    def __init__(self, *places: tuple[Any, str]) -> None:
+        self._pillow, self._file, self._plugin = (sys.modules[f"PIL.{name}"] for name in _MODULES)
+        self._kind = self._plugin.JpegImageFile
         self._places = Places(
             (builtins, "open"),
-            (module, "Image"),
-            (self._pillow, "open _decompression_bomb_check"),
-            (self._plugin, "jpeg_factory"),
-            (kind, "__init__ _open _getmp load convert copy im _new _copy_info"),
+            (self._pillow, "_decompression_bomb_check"),
+            (self._plugin, "jpeg_factory JpegImageFile"),
+            (self._kind, "__init__ _open _getmp load convert copy im _new _copy_info"),
+            *places,
         )
         self._first: list[tuple[str, Any]] = []  # kinds of file that Pillow tries up to JPEGs
         self._vain, self._found = 0, 0
@@ -63,69 +72,137 @@ class _Loader:
         now = recording()
         if now is None or len(args) != 1 or named or self._vain > _TRIED + self._found or not self._usual(now):
             return original(*args, **named)
-        image = self._again(now, args[0])
+        image, seen = self.again(now, args[0])
         if image is not None:
             self._found += 1
             return image
         self._vain += 1
         before = now.newest
         image = original(*args)
-        if now.newest is not before:
-            self._learn(now, image)
+        if self.learn(now, before, image, seen) and not self._first:
+            self._first = self._order(self._pillow.ID.index("JPEG") + 1)
         return image
 
+    def again(self, now: Recording, file: Any) -> tuple[Any, Any]:
+        """The image of one that begins as an earlier one did; or what learn is to know of it."""
+        raise NotImplementedError
+
+    def learn(self, now: Recording, before: Any, image: Any, seen: Any) -> bool:
+        """Keep what has become of it, where that is told by the header alone."""
+        raise NotImplementedError
+
     def _usual(self, now: Recording) -> bool:
-        if now.opens is None:
-            own = self._places.same_code() and builtins.open is io.open and "open" not in vars(self._module)
-            now.opens = own and "JPEG" not in _pictures.left and _headers.usual(now)
-        known = now.opens and now.trusts and now.tally.worth() and not self._files.LOAD_TRUNCATED_IMAGES
-        return known and self._places.unchanged() and self._order(len(self._first)) == self._first
+        own = now.opens.get(self)
+        if own is None:
+            own = now.opens[self] = self._places.same_code() and builtins.open is io.open and _headers.usual(now)
+        return own and self._places.unchanged() and self._order(len(self._first)) == self._first
 
     def _order(self, count: int) -> list[tuple[str, Any]]:
         """The first kinds of file that Pillow tries, and what tells them."""
         return [(name, self._pillow.OPEN.get(name)) for name in self._pillow.ID[:count]]
 
-    def _again(self, now: Recording, path: Any) -> Any:
-        """The image of a file that begins as an earlier one did; None: it is opened as ever."""
-        if type(path) is not str and not isinstance(path, pathlib.PurePath):
-            return None
+    def _pillows(self) -> bool:
+        """Whether it is Pillow itself that makes JPEGs."""
+        return self._pillow.OPEN["JPEG"][0] is self._plugin.jpeg_factory
+
+    def _plain(self, width: int, height: int) -> bool:
+        """Whether a picture of these sides is one, and nothing is said of it."""
+        most = self._pillow.MAX_IMAGE_PIXELS
+        return width > 0 < height and (most is None or width * height <= most)
+
+
+class _Loader(_Again):
+    """In place of pil_loader."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__((module, "Image"), (sys.modules["PIL.Image"], "open"))
+        self._module = module
+
+    def again(self, now: Recording, file: Any) -> tuple[Any, Any]:
+        trusts = now.trusts and now.tally.worth() and "JPEG" not in _pictures.left and not self._file.LOAD_TRUNCATED_IMAGES
+        if not trusts or "open" in vars(self._module) or type(file) is not str and not isinstance(file, pathlib.PurePath):
+            return None, None
         files = now.files = now.files or _files.take()
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
         except (OSError, ValueError):
-            return None
+            return None, None
         try:
             data = files.fill(descriptor)
         except OSError:
-            return None
+            return None, None
         finally:
             os.close(descriptor)
         known = None if data is None else _headers.find(bytes(data[: _headers.LONGEST]))
         if known is None or known[0].loaded is None or data[-2:] != b"\xff\xd9":
-            return None
-        begun, sides, _ = known
-        width, height = size = _headers.sides_of(sides)
-        most = self._pillow.MAX_IMAGE_PIXELS
-        if not width or not height or most is not None and width * height > most:
-            return None
+            return None, None
+        size = _headers.sides_of(known[1])
+        if not self._plain(*size):
+            return None, None
         now.newest = source = Source(data, "JPEG", "RGB", size)
         files.keep(source)
         now.tally.opened += 1
-        return begun.loaded._new(Recipe(source, (), "RGB", size))
+        return known[0].loaded._new(Recipe(source, (), "RGB", size)), None
 
-    def _learn(self, now: Recording, image: Any) -> None:
-        """Keep what has become of a file that waits, where its image is told by the header alone."""
+    def learn(self, now: Recording, before: Any, image: Any, seen: Any) -> bool:
         recipe, source = getattr(image, "_im", None), now.newest
-        if type(recipe) is not Recipe or recipe.source is not source or recipe.ops or recipe.mode != "RGB":
-            return
+        if source is before or type(recipe) is not Recipe or recipe.source is not source or recipe.ops or recipe.mode != "RGB":
+            return False
         known = _headers.find(bytes(source.data[: _headers.LONGEST]))
-        factory, _ = self._pillow.OPEN["JPEG"]
-        if known is None or factory is not self._plugin.jpeg_factory or not _jpeg.known(source.data, known[2]):
-            return
+        if known is None or not self._pillows() or not _jpeg.known(source.data, known[2]):
+            return False
         begun = self._pillow.Image()
         begun.info = dict(known[0].info)
         if not same_image(image, begun._new(recipe)):
-            return
-        if not self._first:
-            self._first = self._order(self._pillow.ID.index("JPEG") + 1)
+            return False
         known[0].loaded = begun
+        return True
+
+
+class _Opener(_Again):
+    """In place of Image.open."""
+
+    def again(self, now: Recording, file: Any) -> tuple[Any, Any]:
+        path = type(file) is str or isinstance(file, pathlib.PurePath)
+        if not path and type(file) not in _headers.FILES:
+            return None, None
+        filename = os.fspath(file) if path else ""
+        try:
+            opened = io.open(filename, "rb") if path else file  # noqa: UP020 # not what somebody has put in its place
+            opened.seek(0)
+            head = _headers.ahead(opened)
+            known = _headers.find(head)
+            kinds = None if known is None else known[0].opened.get(path)
+            if kinds is not None and self._plain(*_headers.sides_of(known[1])) and self._file.MAXBLOCK == kinds["decodermaxblock"]:
+                opened.read(known[2])
+                return self._made(known, kinds, opened, filename, path), None
+        except (OSError, ValueError):
+            return None, None
+        if path:
+            opened.close()
+        return None, (path, head)
+
+    def _made(self, known: Any, kinds: dict[str, Any], file: Any, filename: Any, path: bool) -> Any:
+        image = self._kind.__new__(self._kind)
+        own = vars(image)
+        own.update(kinds, info={}, fp=file, filename=filename, _exclusive_fp=path)
+        known[0].give(image, known[1])
+        return image
+
+    def learn(self, now: Recording, before: Any, image: Any, seen: Any) -> bool:
+        known = None if seen is None else _headers.find(seen[1])
+        if known is None or type(image) is not self._kind or not self._pillows() or "mp" in image.info:
+            return False
+        path, read, own = seen[0], known[0], vars(image)
+        given = {"info", "fp", "filename", "_exclusive_fp", "tile", "_size", *(name for name, _ in read.made), *read.plain}
+        kinds = {name: value for name, value in own.items() if name not in given}
+        made = self._made(known, kinds, image.fp, image.filename, path)
+        if not all(map(_headers.fixed, kinds.values())) or "decodermaxblock" not in kinds or not _alike(own, vars(made)):
+            return False
+        read.opened[path] = kinds
+        return True
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether what two images have is equal, of the same types."""
+    return one == other and all(type(one[name]) is type(other[name]) for name in one)

@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import random
+import re
 import sys
 import tempfile
 import types
@@ -581,16 +582,154 @@ class OpeningTest(RecordingCase):
         for known, worker in ((_opening._KNOWN, False), ({"another version's"}, True), (_opening._KNOWN, True)):
             with mock.patch.object(_opening, "_KNOWN", known):
                 _opening.install(worker)
-            self.assertEqual(folders.pil_loader.__code__ is code, "torchvision" not in _opening._done)
-        self.assertIn("torchvision", _opening._done)
+            self.assertEqual(folders.pil_loader.__code__ is code, "loader" not in _opening._done)
+        self.assertIn("loader", _opening._done)
         path = self.file(jpeg())
         self.recording()
         folders.default_loader(path)
-        with mock.patch.object(_opening._Loader, "_again", autospec=True, side_effect=_opening._Loader._again) as again:
+        with mock.patch.object(_opening._Loader, "again", autospec=True, side_effect=_opening._Loader.again) as again:
             folders.default_loader(path)
         self.assertEqual(again.call_count, 1)
         _pictures.uninstall()
         self.assertIs(folders.pil_loader.__code__, code)
+
+
+@unittest.skipIf(torch is None, "needs torch and torchvision")
+class OpenerTest(RecordingCase):
+    """Image.open of Pillow itself, and what stands for it."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.theirs = mock.Mock(side_effect=Image.open)
+        self.opener = _opening._Opener()
+        self.addCleanup(_headers._kept.clear)
+
+    def ours(self, *given, **named):
+        return self.opener(self.theirs, *given, **named)
+
+    def given(self, data):
+        """The ways in which a file is opened, each anew."""
+        path = os.path.join(self.folder, "a.jpg")
+        with open(path, "wb") as file:
+            file.write(data)
+        return {
+            "path": lambda: path,
+            "Path": lambda: pathlib.Path(path),
+            "bytes": lambda: io.BytesIO(data),
+            "stream": lambda: io.BufferedReader(io.BytesIO(data)),
+        }
+
+    def seen(self, load, make):
+        """All that can be seen of what is opened, and what becomes of it."""
+        file = make()
+        if hasattr(file, "seek"):
+            self.addCleanup(file.close)
+            file.seek(2)  # where it stands does not matter
+        self.recording()
+        found, *said = self.told(load, file)
+        if not isinstance(found, Image.Image):
+            return re.sub("0x[0-9a-f]+", "", str(found)), said
+        own = dict(vars(found))
+        opened = own.pop("fp")
+        own = {name: (type(value), value) for name, value in own.items() if found.format == "JPEG" or name in ("_mode", "_size", "filename")}
+        facts = type(found), re.sub("0x[0-9a-f]+", "", repr(sorted(own.items()))), [type(each) for each in getattr(found, "tile", ())]
+        of_file = type(opened), opened is file, opened.tell(), getattr(opened, "name", None)
+        for each in (found.info, *(value for _, value in own.values() if isinstance(value, dict))):
+            each["mine"] = 1  # which no other image may see
+        converted = self.told(lambda: looks(found.convert("RGB")))
+        closed = found.fp is None, opened.closed
+        found.close()
+        return facts, said, of_file, converted, closed
+
+    def assertEqualToTheirs(self, make, calls=None):
+        self.theirs.reset_mock()
+        found = self.seen(self.ours, make)
+        self.assertEqual(found, self.seen(Image.open, make))
+        if calls is not None:
+            self.assertEqual(self.theirs.call_count, calls)
+
+    def test_again(self):
+        exif = Image.Exif()
+        exif[0x0112] = 6
+        for number, more in enumerate(({}, {"exif": exif, "dpi": (72, 72), "comment": b"c"}, {"icc_profile": b"p" * 99, "quality": 90}, {"progressive": True})):
+            for mode in ("RGB", "L", "CMYK"):
+                for size in ((40, 30), (40, 30), (41, 29), (300, 2)):
+                    for at, (name, make) in enumerate(self.given(jpeg(size, mode, **more)).items()):
+                        with self.subTest(number, mode=mode, size=size, way=name):
+                            self.assertEqualToTheirs(make)
+        self.assertGreater(self.opener._found, 100)
+        self.assertEqualToTheirs(self.given(jpeg((9, 8)))["path"], 0)
+
+    def test_left_to_pillow(self):
+        ways = self.given(jpeg())
+        for make in ways.values():
+            self.assertEqualToTheirs(make)
+        accept = (Image.OPEN["JPEG"][0], lambda prefix: True)
+        original = JpegImagePlugin.JpegImageFile._open
+        other = jpeg((9, 9))
+        for name, change in {
+            "files": mock.patch.object(builtins, "open", lambda *rest: io.BytesIO(other)),
+            "an opener": mock.patch.object(Image, "open", lambda file: original(file)),
+            "headers": mock.patch.object(JpegImagePlugin.JpegImageFile, "_open", lambda image: original(image)),
+            "the factory": mock.patch.dict(Image.OPEN, {"JPEG": (lambda *rest: accept[0](*rest), JpegImagePlugin._accept)}),
+            "markers": mock.patch.dict(JpegImagePlugin.MARKER, {0xFFE0: ("APP0", "", JpegImagePlugin.Skip)}),
+            "large ones": mock.patch.object(Image, "MAX_IMAGE_PIXELS", 5000),
+            "too large ones": mock.patch.object(Image, "MAX_IMAGE_PIXELS", 1000),
+            "another that takes JPEGs": mock.patch.dict(Image.OPEN, {Image.ID[0]: accept}),
+            "another kind in front": mock.patch.object(Image, "ID", ["JPEG2000", *Image.ID]),
+            "other blocks": mock.patch.object(ImageFile, "MAXBLOCK", 1 << 20),
+        }.items():
+            for way, make in ways.items():
+                if name == "an opener":
+                    continue
+                with self.subTest(name, way=way), change:
+                    self.assertEqualToTheirs(make, None if name == "other blocks" else 1)
+        for make in ways.values():
+            self.assertEqualToTheirs(make)
+            self.assertEqualToTheirs(make, 0)
+            self.recording()
+            self.assertEqual(self.told(lambda: self.ours(make(), "r").size), self.told(lambda: Image.open(make(), "r").size))
+            self.assertEqual(self.told(lambda: self.ours(make(), formats=["PNG"]).size)[0][:20], self.told(lambda: Image.open(make(), formats=["PNG"]).size)[0][:20])
+            Recording.now = None
+            self.theirs.reset_mock()
+            self.ours(make()).close()
+            self.assertEqual(self.theirs.call_count, 1)
+
+    def test_errors(self):
+        self.assertEqualToTheirs(self.given(jpeg())["path"])
+        closed = io.BytesIO(jpeg())
+        closed.close()
+        for file in (os.path.join(self.folder, "absent.jpg"), self.folder, 3.5, None, "a\0b", closed, io.StringIO("a"), io.BytesIO(), io.BytesIO(b"\xff\xd8\xff")):
+            with self.subTest(file):
+                self.recording()
+                found = self.told(self.ours, file)
+                self.recording()
+                self.assertEqual(found, self.told(Image.open, file))
+
+    def test_odd_files(self):
+        for number, (name, data) in enumerate(deferred_odd.files().items()):
+            ways = self.given(data)
+            way = list(ways)[number % 2 * 2]
+            for _ in range(2 if ".jpeg" in name else 1):
+                with self.subTest(name, way=way):
+                    self.opener._vain = 0
+                    self.assertEqualToTheirs(ways[way])
+
+    def test_installed(self):
+        self.enterContext(mock.patch.object(_opening, "_done", set()))
+        code = Image.open.__code__
+        _opening.install(False)
+        self.assertIs(Image.open.__code__, code)
+        _opening.install(True)
+        for make in (*self.given(jpeg()).values(), *self.given(jpeg((33, 44))).values()):
+            self.recording()
+            with Image.open(make()) as image, mock.patch.object(Recording, "now", None):
+                pass
+            self.assertEqual(image.format, "JPEG")
+        self.assertGreater(Image._stoker_open.func._found, 3)
+        _pictures.uninstall()
+        self.assertIs(Image.open.__code__, code)
 
 
 MAKERS, CHANGES, CALLS = {}, {}, ()
