@@ -679,7 +679,7 @@ def _contiguous(original: Any, *args: Any, **kwargs: Any) -> Any:
         return _same(original, *args, **kwargs) if made is None else LaterArray(Cell(made))
     plan, wanted = later.cell.plan, kwargs.get("dtype")
     dtype = plan.dtype if wanted is None else _dtype(wanted)
-    if dtype == plan.dtype and not plan.look.cut and _dense(plan):
+    if dtype == plan.dtype and _dense(plan):
         return later
     call = call_of(np.ndarray.copy, ("C",), {}) if dtype == plan.dtype else call_of(np.ndarray.astype, (dtype, "C"), {})
     after = None if dtype is None else _after(later, call)

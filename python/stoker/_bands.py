@@ -166,11 +166,15 @@ def _picture(recipe: Recipe) -> tuple[Any, ...]:
 
 
 def _put(value: Any, calls: tuple[Call, ...], asked: tuple[Call, ...], new: float) -> Any:
-    mask = value
+    mask = _copied(value)  # as some calls work in place
     for call in asked:
         mask = call(mask)
     for call in calls:
         value = call(value)
-    value = value.copy("K") if isinstance(value, np.ndarray) else value.clone()
+    value = _copied(value)
     value[mask] = new
     return value
+
+
+def _copied(value: Any) -> Any:
+    return value.copy("K") if isinstance(value, np.ndarray) else value.clone()

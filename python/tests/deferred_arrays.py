@@ -129,7 +129,12 @@ class Labelled(Pictures):
         few[few >= 2] = 1
         values = np.array(mask, dtype=np.float32)
         values[np.array(mask) == 4] = 0.5
-        return spade, label, few, few != 1, values, torch.from_numpy(values).int(), F.to_tensor(mask).mul(300).short()
+        there, numbers = torch.from_numpy(np.array(mask)).long(), np.array(mask)
+        there -= 1
+        there[there < 0] = 255
+        numbers -= 1
+        numbers[numbers == 255] = 9
+        return spade, label, few, few != 1, values, torch.from_numpy(values).int(), F.to_tensor(mask).mul(300).short(), there, numbers
 
 
 class Odd(Labelled):
