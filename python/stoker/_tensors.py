@@ -441,13 +441,14 @@ def _normalize(original: Any, tensor: Any, mean: Any, std: Any, inplace: Any = F
 def normalized(plan: Plan, mean: Any, std: Any) -> Plan | None:
     """What F.normalize gives; None where it raises, or does more."""
     lists = type(mean) in _LISTS and type(std) in _LISTS and {*map(type, mean), *map(type, std)} <= _NUMBERS
-    if not lists or not plan.dtype.is_floating_point or 0 in std:
+    if not lists or any(home.normalize is not own for home, own in _below) or not plan.dtype.is_floating_point or 0 in std:
         return None
     calls = _normalizers(plan.dtype, tuple(mean), tuple(std))
     return plan.then(*calls) if calls else None
 
 
 _LISTS, _NUMBERS = (list, tuple), {int, float}
+_below: list[tuple[Any, Any]] = []  # the module whose function F.normalize calls, and that function
 
 
 @functools.lru_cache(64)
@@ -544,6 +545,7 @@ def install(modules: Any) -> None:
         _done.add("torchvision")
         replace(functional, "to_tensor", _to_tensor)
         replace(functional, "pil_to_tensor", _pil_to_tensor)
+        _below[:] = [(functional.F_t, functional.F_t.normalize)]
         replace(functional, "normalize", _normalize)
         replace(functional, "gaussian_blur", _blurs.of_picture("v1"))
         replace(functional.F_pil, "to_grayscale", _grayscale)

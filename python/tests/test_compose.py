@@ -270,6 +270,7 @@ class ComposeTest(RecordingCase):
             (F, "_compute_resized_output_size", lambda *rest: [11, 12]),
             (F, "to_tensor", lambda image: torch.ones(3, 4, 5)),
             (F, "normalize", lambda tensor, *rest: tensor),
+            (F.F_t, "normalize", lambda tensor, *rest: tensor),
             (F, "pil_modes_mapping", dict.fromkeys(F.pil_modes_mapping, 0)),
             (F.F_pil, "resize", lambda image, *rest, **more: image.crop((0, 0, 5, 5))),
             (F.F_pil, "hflip", lambda image: image),
