@@ -634,7 +634,7 @@ class OpenerTest(RecordingCase):
         own = dict(vars(found))
         opened = own.pop("fp")
         own = {name: (type(value), value) for name, value in own.items() if found.format == "JPEG" or name in ("_mode", "_size", "filename")}
-        facts = type(found), re.sub("0x[0-9a-f]+", "", repr(sorted(own.items()))), [type(each) for each in getattr(found, "tile", ())]
+        facts = type(found), re.sub("0x[0-9a-f]+", "", repr(sorted(own.items()))), [type(each) for each in getattr(found, "tile", ()) or ()]
         of_file = type(opened), opened is file, opened.tell(), getattr(opened, "name", None)
         for each in (found.info, *(value for _, value in own.values() if isinstance(value, dict))):
             each["mine"] = 1  # which no other image may see
