@@ -183,7 +183,7 @@ class StreamTest(DeferredCase):
         def masked(sample):
             mask = np.zeros((9, 9), np.uint8)
             mask[2:4] = sample["name"] is not None and len(sample)
-            return arrays.strict(mask).sum(), sample["image"][:40, :50]
+            return int(arrays.strict(mask).sum()), sample["image"][:40, :50]
 
         self.assertEqualFed(self.decoded(), self.stage("_map", masked))
         self.assertEqual(self.said.getvalue().count("from here on new arrays are made at once"), 1)
