@@ -76,6 +76,8 @@ def looks(value):
         waits = own.pop("_im")
         own.pop("map", None)
         own["palette"] = own["palette"] and own["palette"].getdata()
+        # LAB becomes RGB by a profile that Pillow makes: it says when.
+        own["info"] = {key: value[:24] + value[36:] if key == "icc_profile" else value for key, value in own["info"].items()}
         return type(value), own, (waits.ops, waits.mode, waits.size) if type(waits) is _pictures.Recipe else value.tobytes()
     return type(value), repr(value)
 
