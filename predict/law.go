@@ -50,7 +50,8 @@ var (
 	// processes: median 0.99, 0.91 to 1.07 (n = 6 pairs), and with other work
 	// running 1.03, 0.90 to 1.17 (n = 10 pairs). On 2 to 16 cores of an Intel Xeon,
 	// 2026-11-26, in as many processes: 1.04, 0.87 to 1.21 (n = 15 pairs), and workers
-	// of PyTorch's on 4 of them took 1.05 to 1.15 (n = 5, bench/gpu/RESULTS.md). The ends leave out one in ten.
+	// of PyTorch's on 4 of them took 1.05 to 1.15 (n = 5, bench/gpu/RESULTS.md). The
+	// ends are [J], within what was measured.
 	crowding = stoker.Interval{Low: 0.97, Point: 1.03, High: 1.14}
 
 	// unfilled is the share of more than two cores that stays idle where they are the limit:

@@ -14,8 +14,9 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-COUNT, BATCH, THREADS, SIDE = 128, 32, 2, 224
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+from contestants import MEAN, SIZE as SIDE, STD, crop, normaliser
+
+COUNT, BATCH, THREADS = 128, 32, 2
 CROP, CENTRE, COLOUR = range(3)
 
 
@@ -31,23 +32,13 @@ def main():
         print(time.process_time() - begin, flush=True)
 
 
-def crop(draw, width, height):
-    """Left, top, width and height, as RandomResizedCrop draws them."""
-    for _ in range(10):
-        area, ratio = width * height * draw.uniform(0.08, 1), draw.uniform(3 / 4, 4 / 3)
-        w, h = round((area * ratio) ** 0.5), round((area / ratio) ** 0.5)
-        if 0 < w <= width and 0 < h <= height:
-            return draw.randint(0, width - w), draw.randint(0, height - h), w, h
-    return 0, 0, width, height
-
-
 def opencv(recipe, files):
     import cv2
     import numpy as np
 
     cv2.setNumThreads(0)
     pool, draw, at = ThreadPoolExecutor(THREADS), random.Random(0), [0]
-    scale, shift = 1 / (255 * np.array(STD, np.float32)), np.array(MEAN, np.float32) / np.array(STD, np.float32)
+    normalise = normaliser()
 
     def one(path):
         image = cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB)
@@ -72,7 +63,9 @@ def opencv(recipe, files):
             values = np.arange(256)
             tables = np.stack([(values + by[0]) % 180, np.clip(values + by[1], 0, 255), np.clip(values + by[2], 0, 255)], 1).astype(np.uint8)
             image = cv2.cvtColor(cv2.LUT(hsv, tables[None]), cv2.COLOR_HSV2RGB)
-        return (image.astype(np.float32) * scale - shift).transpose(2, 0, 1)
+        out = np.empty((3, *image.shape[:2]), np.float32)
+        normalise(image, out)
+        return out
 
     def make():
         taken = [files[(at[0] + n) % len(files)] for n in range(BATCH)]
@@ -119,7 +112,7 @@ def spdl(recipe, files):
     from spdl import io
 
     pool, draw, at = ThreadPoolExecutor(THREADS), random.Random(0), [0]
-    scale, shift = 1 / (255 * np.array(STD, np.float32)), np.array(MEAN, np.float32) / np.array(STD, np.float32)
+    normalise = normaliser()
 
     def one(path):
         packets = io.demux_image(path)
@@ -144,8 +137,7 @@ def spdl(recipe, files):
         at[0] += BATCH
         pixels = io.to_numpy(io.convert_frames(list(pool.map(one, taken))))
         out = np.empty((BATCH, 3, *pixels.shape[1:3]), np.float32)
-        for into, image in zip(out, pixels):
-            into[...] = (image.astype(np.float32) * scale - shift).transpose(2, 0, 1)
+        normalise(pixels, out)
         return out
 
     return make

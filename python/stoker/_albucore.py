@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _arrays, _bands
-from ._draws import digest
+from ._known import digest
 from ._pictures import replace
 from ._plan import call_of
 
