@@ -28,8 +28,10 @@ func Show(ctx context.Context, o Options, updates <-chan State) error {
 	defer cancel()
 	tty := newTerminal(o)
 	m := &model{look: Viewport{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, tty: tty}
-	p := tea.NewProgram(m, append(tty.programOptions(), tea.WithContext(ctx), tea.WithInput(o.In),
+	p := tea.NewProgram(m, append(tty.programOptions(), tea.WithInput(o.In),
 		tea.WithoutSignalHandler(), tea.WithFilter(boundSize), tea.WithFPS(framesPerSecond))...)
+	// Quit, and not tea.WithContext: that closes the input's files while they are still read.
+	defer context.AfterFunc(ctx, p.Quit)()
 	go tty.relaySignals(ctx, p.Send)
 	go func() {
 		for {
