@@ -289,7 +289,7 @@ func TestWatchOnAHugeTerminal(t *testing.T) {
 	for line := range strings.Lines(string(status)) {
 		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &peak)
 	}
-	if peak == 0 || peak > 300_000 { // of 1.8 GB that its cells would take; the race detector takes half of it
+	if peak == 0 || peak > 150_000 {
 		t.Errorf("%d kB at most, on 3,000 x 3,000 cells", peak)
 	}
 	c.press("xq")
