@@ -30,6 +30,12 @@ var filters = map[string]*filter{
 	"bicubic":  {support: 2, at: keysCubic},
 }
 
+// The filters of torch's resize of bytes, by numbers that Pillow does not have.
+const (
+	TorchBilinear = 8 + iota
+	TorchBicubic
+)
+
 // resampling are the filters by the numbers of PIL.Image.Resampling; nearest, 0, is
 // none: it takes pixels and weighs nothing.
 var resampling = [...]*filter{
@@ -201,62 +207,6 @@ func (w *weights) append(i, low int) {
 	w.first[i], w.count[i] = int32(low), int32(len(w.exact))
 }
 
-// trimColumns drops the columns behind the longest sum.
-func (w *weights) trimColumns() {
-	size := int(slices.Max(w.count))
-	for i := range w.first {
-		copy(w.values[i*size:][:size], w.values[i*w.size:])
-	}
-	w.size = size
-	w.values = w.values[:len(w.first)*size]
-	w.negative = slices.Min(w.values) < 0
-}
-
-// inputSpan is the inputs that the sums read: [low, high).
-func (w *weights) inputSpan() (low, high int) {
-	low, high = math.MaxInt, 0
-	for i, first := range w.first {
-		low = min(low, int(first))
-		high = max(high, int(first+w.count[i]))
-	}
-	return low, high
-}
-
-// mirror turns the inputs round: input x of length becomes length-1-x. Sums of
-// whole numbers do not depend on their order, so that the result is to the bit that
-// of resizing the mirrored image.
-func (w *weights) mirror(length int) {
-	for i, first := range w.first {
-		slices.Reverse(w.values[i*w.size:][:w.count[i]])
-		w.first[i] = int32(length) - first - w.count[i]
-	}
-}
-
-// reverse turns the outputs round.
-func (w *weights) reverse() {
-	for a, b := 0, len(w.first)-1; a < b; a, b = a+1, b-1 {
-		w.first[a], w.first[b] = w.first[b], w.first[a]
-		w.count[a], w.count[b] = w.count[b], w.count[a]
-		x, y := w.values[a*w.size:][:w.size], w.values[b*w.size:][:w.size]
-		for j := range x {
-			x[j], y[j] = y[j], x[j]
-		}
-	}
-}
-
-// moveOrigin counts the inputs from another origin on.
-func (w *weights) moveOrigin(by int) {
-	for i := range w.first {
-		w.first[i] += int32(by)
-	}
-}
-
-// The filters of torch's resize of bytes, by numbers that Pillow does not have.
-const (
-	TorchBilinear = 8 + iota
-	TorchBicubic
-)
-
 // mostShort is where torch stops: weights have to fit into 16 bits.
 const mostShort = 1 << 15
 
@@ -304,5 +254,55 @@ func (w *weights) roundShort(exact []float64, largest float64) {
 			values[j] = int32(half+float64(v*float64(int(1)<<bits))) << (weightBits - bits)
 		}
 		exact = exact[n:]
+	}
+}
+
+// trimColumns drops the columns behind the longest sum.
+func (w *weights) trimColumns() {
+	size := int(slices.Max(w.count))
+	for i := range w.first {
+		copy(w.values[i*size:][:size], w.values[i*w.size:])
+	}
+	w.size = size
+	w.values = w.values[:len(w.first)*size]
+	w.negative = slices.Min(w.values) < 0
+}
+
+// inputSpan is the inputs that the sums read: [low, high).
+func (w *weights) inputSpan() (low, high int) {
+	low, high = math.MaxInt, 0
+	for i, first := range w.first {
+		low = min(low, int(first))
+		high = max(high, int(first+w.count[i]))
+	}
+	return low, high
+}
+
+// mirror turns the inputs round: input x of length becomes length-1-x. Sums of
+// whole numbers do not depend on their order, so that the result is to the bit that
+// of resizing the mirrored image.
+func (w *weights) mirror(length int) {
+	for i, first := range w.first {
+		slices.Reverse(w.values[i*w.size:][:w.count[i]])
+		w.first[i] = int32(length) - first - w.count[i]
+	}
+}
+
+// reverse turns the outputs round.
+func (w *weights) reverse() {
+	for a, b := 0, len(w.first)-1; a < b; a, b = a+1, b-1 {
+		w.first[a], w.first[b] = w.first[b], w.first[a]
+		w.count[a], w.count[b] = w.count[b], w.count[a]
+		x, y := w.values[a*w.size:][:w.size], w.values[b*w.size:][:w.size]
+		for j := range x {
+			x[j], y[j] = y[j], x[j]
+		}
+	}
+}
+
+// moveOrigin counts the inputs from another origin on.
+func (w *weights) moveOrigin(by int) {
+	for i := range w.first {
+		w.first[i] += int32(by)
 	}
 }
