@@ -11,6 +11,7 @@ import torch
 from ._pictures import DEEP, Recipe, by_pillow
 from ._plan import Steps
 from ._room import Room
+from ._verify import same_bits
 
 
 class Job(NamedTuple):
@@ -33,6 +34,11 @@ class Job(NamedTuple):
         """What the steps give for each value of each band: (band, 256)."""
         assert self.steps is not None
         return table_of(self.recipe.bands, self.steps)
+
+    def one_table(self) -> bool:
+        """Whether the steps give the same for all bands."""
+        assert self.steps is not None
+        return _one_table(self.recipe.bands, self.steps)
 
     def by_pillow(self) -> None:
         """Make it as the script would have."""
@@ -65,6 +71,12 @@ def values_of(bands: int, steps: Steps) -> torch.Tensor:
     if steps.begin.dtype in _BYTES:
         return _values.expand(bands, 256).reshape(bands, 16, 16).clone()
     return torch.arange(1 << 16).to(steps.begin.tensor_dtype()).reshape(1, 256, 256)
+
+
+@functools.lru_cache(256)
+def _one_table(bands: int, steps: Steps) -> bool:
+    table = table_of(bands, steps)
+    return same_bits(table, table[:1].expand_as(table))
 
 
 @functools.lru_cache(256)

@@ -327,8 +327,8 @@ def _numbers(job: Job) -> bool:
 
 
 def _rows(job: Job) -> bool:
-    """Whether bytes are asked for row by row, bands side by side."""
-    return job.steps is None and not job.place.is_contiguous() and not job.deep()
+    """Whether it is asked for row by row, bands side by side."""
+    return not job.place.is_contiguous() and not job.deep() and (job.steps is None or _numbers(job) and job.one_table())
 
 
 def _direct(job: Job) -> bool:
@@ -336,7 +336,7 @@ def _direct(job: Job) -> bool:
     if job.room is None or job.deep() or not (_numbers(job) or job.steps is None):
         return False
     bands, _, width = job.place.shape
-    return job.place.is_contiguous() or job.steps is None and job.place.stride() == (1, width * bands, bands)
+    return job.place.is_contiguous() or _rows(job) and job.place.stride() == (1, width * bands, bands)
 
 
 def _width(job: Job) -> int:

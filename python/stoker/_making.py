@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import mmap
 import os
 import threading
@@ -30,13 +31,13 @@ class Maker:
         self.differing: list[str] | None = None  # what differs from Pillow's is noted here; None: nothing is compared
         self._lock = threading.RLock()
 
-    def make(self, cells: list[Cell], kind: int) -> None:
-        """Give these cells their values."""
+    def make(self, cells: list[Cell], kind: int, sent: bool = False) -> None:
+        """Give these cells their values; sent: they go to another process, as they are."""
         with self._lock:
             single, shared = _sorted(cells)
             waiting, families, made = [], [], False
             while not made:  # where a daemon was lost, once more in other memory, by Pillow
-                work = _Work()
+                work = _Work(sent)
                 waiting = [(cell, work.plan(cell.plan)) for cell in single if cell.plan is not None]
                 families = [(family, work.plan(family.plan)) for family in shared]
                 made = self._run(work.jobs, kind)
@@ -53,7 +54,7 @@ class Maker:
         of a stream, whose files were seen to be sound."""
         laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
         recording.tensors.clear()
-        self.make([later.cell for later in laters], _share.WHOLE)
+        self.make([later.cell for later in laters], _share.WHOLE, torch.utils.data.get_worker_info() is not None)
         while laters:
             later = laters.pop()
             if isinstance(later, torch.Tensor):
@@ -108,6 +109,8 @@ class Maker:
         self._lock = threading.RLock()
 
 
+_LARGE = 1 << 18  # bytes of a tensor that is sent by itself [J]: less is copied in less time than memory is lent
+
 #: This process's.
 maker = Maker()
 os.register_at_fork(after_in_child=maker.forked)
@@ -145,8 +148,9 @@ def _settle(later: Any) -> None:
 class _Work:
     """Pictures to be made together, and what is done with them then."""
 
-    def __init__(self) -> None:
+    def __init__(self, sent: bool) -> None:
         self.jobs: list[Job] = []
+        self.sent = sent
 
     def plan(
         self, plan: Plan, place: torch.Tensor | None = None, room: Room | None = None
@@ -178,10 +182,14 @@ class _Work:
             begin = look._replace(steps=("HW", "W", "")).empty(sides, sides)
             self.jobs.append(job_of(recipe, steps, begin, None))
             return begin[:1].expand(begin.shape)
-        begin = look.empty(sides, plan.around)
+        if self.sent and not plan.tail and look.dense() and (size := look.dtype.itemsize * math.prod(sides)) >= _LARGE:
+            memory, room = _empty((size // look.dtype.itemsize,), look.dtype)
+            begin = memory.as_strided(look.shape(sides), look.strides(sides))
+        else:
+            begin, room = look.empty(sides, plan.around), None
         for axis in look.backwards():
             recipe = turned(recipe, axis)
-        self.jobs.append(job_of(recipe, steps, look.planes(look.forwards(begin)), None))
+        self.jobs.append(job_of(recipe, steps, look.planes(look.forwards(begin)), room))
         if look.fixed:
             begin.flags.writeable = False
         return begin

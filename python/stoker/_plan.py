@@ -115,6 +115,10 @@ class Look(NamedTuple):
         memory = np.zeros(size, self.dtype)
         return np.lib.stride_tricks.as_strided(memory[before:], shape, [step * width for step in strides])
 
+    def dense(self) -> bool:
+        """Whether it is a tensor that fills its memory."""
+        return not self.array and not self.cut and not any(step[:1] in ("-", "0") for step in self.steps)
+
     def backwards(self) -> str:
         """The axes that lie backwards in memory."""
         return "".join(axis for axis, step in zip(self.axes, self.steps) if step.startswith("-"))

@@ -53,7 +53,7 @@ class Rooms:
     """The rooms of a process."""
 
     def __init__(self) -> None:
-        self._rooms: list[Room] = []
+        self._rooms: list[Room] = []  # what was lent last comes last
         self._fetch = 0
 
     def turn(self) -> None:
@@ -65,12 +65,13 @@ class Rooms:
         """A room with at least so many bytes, and a descriptor to map it by."""
         for room in self._rooms:
             if size <= room.size <= 2 * size and (loan := room.lend()) is not None:
+                self._rooms.remove(room)
                 break
         else:
             room = Room(size)
             loan = room.lend()
             assert loan is not None
-            self._rooms.append(room)
+        self._rooms.append(room)
         room.fetch = self._fetch
         return room, loan
 
