@@ -63,6 +63,7 @@ const (
 	Interpolate   = "OpenCV's resize and grey"
 	Warp          = "OpenCV's warps and HSV"
 	Filter        = "OpenCV's filters"
+	Mix           = "Pillow's warps"
 )
 
 // All are the groups, for every architecture. Huffman decoding for arm64 has no vectors.
@@ -100,6 +101,7 @@ var All = []*Group{
 		},
 		[]Feature{AVX2, FMA},
 	},
+	{Mix, "amd64", "feed/picture", []string{"findSpots4", "findSpotsDivided4", "mixTwo4", "mixFour4"}, []Feature{AVX2}},
 
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},

@@ -7,11 +7,12 @@ import (
 	"github.com/stoker-dev/stoker/feed/kernels"
 )
 
-// Which kernels of OpenCV's arithmetic run here. Without them plain Go makes the same bytes.
+// Which kernels run here, of OpenCV's arithmetic and of Pillow's warps. Without them plain Go makes the same bytes.
 var (
 	canInterpolate = kernels.Run(kernels.Interpolate)
 	canWarp        = kernels.Run(kernels.Warp)
 	canFilter      = kernels.Run(kernels.Filter)
+	canMix         = kernels.Run(kernels.Mix)
 )
 
 // acrossGroup outputs are made at once, of 16 pixels for each four of them.

@@ -173,3 +173,31 @@ func addWeightedSIMD(second, first []byte, numbers *[3]float32) int {
 	}
 	return n
 }
+
+// findSpotsSIMD finds those of a row: numbers and bounds as the kernel has them.
+func findSpotsSIMD(l *lanes, numbers *[9]float64, bounds *[5]int32, divides bool) {
+	n := len(l.at)
+	if n == 0 {
+		return
+	}
+	_, _ = l.dx[n-1], l.dy[n-1]
+	kernel := findSpots4
+	if divides {
+		kernel = findSpotsDivided4
+	}
+	kernel(&l.at[0], &l.dx[0], &l.dy[0], n, &numbers[0], &bounds[0])
+}
+
+// mixSIMD makes a row of what has lanes.
+func mixSIMD(row, plane []byte, width int, l *lanes) {
+	n := len(l.at)
+	if n == 0 {
+		return
+	}
+	_, _, _ = row[n-1], l.dx[n-1], l.dy[n-1]
+	kernel := mixTwo4
+	if l.taps == 4 {
+		kernel = mixFour4
+	}
+	kernel(&row[0], &plane[0], width, &l.at[0], &l.dx[0], &l.dy[0], n)
+}

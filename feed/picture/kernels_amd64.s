@@ -1166,3 +1166,403 @@ pixels:
 	JNZ          pixels
 	VZEROUPPER
 	RET
+
+// func findSpots4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
+// Requires: AVX, AVX2
+TEXT ·findSpots4(SB), NOSPLIT, $0-48
+	MOVQ     at+0(FP), AX
+	MOVQ     across+8(FP), CX
+	MOVQ     below+16(FP), DX
+	MOVQ     n+24(FP), BX
+	MOVQ     numbers+32(FP), SI
+	MOVQ     bounds+40(FP), DI
+	VMOVUPD  columnsMix<>+0(SB), Y0
+	VMOVUPD  fourMix<>+0(SB), Y1
+	VMOVUPD  halfMix<>+0(SB), Y2
+	VPCMPEQD X3, X3, X3
+
+pixels:
+	VMOVDQA      X3, X4
+	VBROADCASTSD (SI), Y6
+	VMULPD       Y6, Y0, Y5
+	VBROADCASTSD 8(SI), Y6
+	VADDPD       Y6, Y5, Y5
+	VBROADCASTSD 16(SI), Y6
+	VADDPD       Y6, Y5, Y5
+	VSUBPD       Y2, Y5, Y5
+	VROUNDPD     $0x09, Y5, Y6
+	VSUBPD       Y6, Y5, Y5
+	VMOVUPD      Y5, (CX)
+	VCVTTPD2DQY  Y6, X6
+	VPBROADCASTD 16(DI), X5
+	VPSUBD       X5, X6, X6
+	VPBROADCASTD (DI), X5
+	VPCMPGTD     X6, X5, X5
+	VPAND        X5, X4, X4
+	VPCMPGTD     X3, X6, X5
+	VPAND        X5, X4, X4
+	VBROADCASTSD 24(SI), Y7
+	VMULPD       Y7, Y0, Y5
+	VBROADCASTSD 32(SI), Y7
+	VADDPD       Y7, Y5, Y5
+	VBROADCASTSD 40(SI), Y7
+	VADDPD       Y7, Y5, Y5
+	VSUBPD       Y2, Y5, Y5
+	VROUNDPD     $0x09, Y5, Y7
+	VSUBPD       Y7, Y5, Y5
+	VMOVUPD      Y5, (DX)
+	VCVTTPD2DQY  Y7, X7
+	VPBROADCASTD 16(DI), X5
+	VPSUBD       X5, X7, X7
+	VPBROADCASTD 4(DI), X5
+	VPCMPGTD     X7, X5, X5
+	VPAND        X5, X4, X4
+	VPCMPGTD     X3, X7, X5
+	VPAND        X5, X4, X4
+	VPBROADCASTD 8(DI), X5
+	VPMULLD      X5, X7, X7
+	VPADDD       X6, X7, X7
+	VPBROADCASTD 12(DI), X5
+	VPCMPGTD     X7, X5, X5
+	VPAND        X5, X4, X4
+	VPXOR        X3, X4, X4
+	VPOR         X4, X7, X7
+	VMOVDQU      X7, (AX)
+	VADDPD       Y1, Y0, Y0
+	ADDQ         $0x10, AX
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	SUBQ         $0x04, BX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+DATA columnsMix<>+0(SB)/8, $(0.5)
+DATA columnsMix<>+8(SB)/8, $(1.5)
+DATA columnsMix<>+16(SB)/8, $(2.5)
+DATA columnsMix<>+24(SB)/8, $(3.5)
+GLOBL columnsMix<>(SB), RODATA|NOPTR, $32
+
+DATA fourMix<>+0(SB)/8, $(4.0)
+DATA fourMix<>+8(SB)/8, $(4.0)
+DATA fourMix<>+16(SB)/8, $(4.0)
+DATA fourMix<>+24(SB)/8, $(4.0)
+GLOBL fourMix<>(SB), RODATA|NOPTR, $32
+
+DATA halfMix<>+0(SB)/8, $(0.5)
+DATA halfMix<>+8(SB)/8, $(0.5)
+DATA halfMix<>+16(SB)/8, $(0.5)
+DATA halfMix<>+24(SB)/8, $(0.5)
+GLOBL halfMix<>(SB), RODATA|NOPTR, $32
+
+// func findSpotsDivided4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
+// Requires: AVX, AVX2
+TEXT ·findSpotsDivided4(SB), NOSPLIT, $0-48
+	MOVQ     at+0(FP), AX
+	MOVQ     across+8(FP), CX
+	MOVQ     below+16(FP), DX
+	MOVQ     n+24(FP), BX
+	MOVQ     numbers+32(FP), SI
+	MOVQ     bounds+40(FP), DI
+	VMOVUPD  columnsMixDivided<>+0(SB), Y0
+	VMOVUPD  fourMixDivided<>+0(SB), Y1
+	VMOVUPD  halfMixDivided<>+0(SB), Y2
+	VPCMPEQD X3, X3, X3
+
+pixels:
+	VBROADCASTSD 48(SI), Y5
+	VMULPD       Y5, Y0, Y4
+	VBROADCASTSD 56(SI), Y5
+	VADDPD       Y5, Y4, Y4
+	VBROADCASTSD 64(SI), Y5
+	VADDPD       Y5, Y4, Y4
+	VMOVDQA      X3, X5
+	VBROADCASTSD (SI), Y7
+	VMULPD       Y7, Y0, Y6
+	VBROADCASTSD 8(SI), Y7
+	VADDPD       Y7, Y6, Y6
+	VBROADCASTSD 16(SI), Y7
+	VADDPD       Y7, Y6, Y6
+	VDIVPD       Y4, Y6, Y6
+	VSUBPD       Y2, Y6, Y6
+	VROUNDPD     $0x09, Y6, Y7
+	VSUBPD       Y7, Y6, Y6
+	VMOVUPD      Y6, (CX)
+	VCVTTPD2DQY  Y7, X7
+	VPBROADCASTD 16(DI), X6
+	VPSUBD       X6, X7, X7
+	VPBROADCASTD (DI), X6
+	VPCMPGTD     X7, X6, X6
+	VPAND        X6, X5, X5
+	VPCMPGTD     X3, X7, X6
+	VPAND        X6, X5, X5
+	VBROADCASTSD 24(SI), Y8
+	VMULPD       Y8, Y0, Y6
+	VBROADCASTSD 32(SI), Y8
+	VADDPD       Y8, Y6, Y6
+	VBROADCASTSD 40(SI), Y8
+	VADDPD       Y8, Y6, Y6
+	VDIVPD       Y4, Y6, Y6
+	VSUBPD       Y2, Y6, Y6
+	VROUNDPD     $0x09, Y6, Y4
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      Y6, (DX)
+	VCVTTPD2DQY  Y4, X6
+	VPBROADCASTD 16(DI), X4
+	VPSUBD       X4, X6, X6
+	VPBROADCASTD 4(DI), X4
+	VPCMPGTD     X6, X4, X4
+	VPAND        X4, X5, X5
+	VPCMPGTD     X3, X6, X4
+	VPAND        X4, X5, X5
+	VPBROADCASTD 8(DI), X4
+	VPMULLD      X4, X6, X6
+	VPADDD       X7, X6, X6
+	VPBROADCASTD 12(DI), X4
+	VPCMPGTD     X6, X4, X4
+	VPAND        X4, X5, X5
+	VPXOR        X3, X5, X5
+	VPOR         X5, X6, X6
+	VMOVDQU      X6, (AX)
+	VADDPD       Y1, Y0, Y0
+	ADDQ         $0x10, AX
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	SUBQ         $0x04, BX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+DATA columnsMixDivided<>+0(SB)/8, $(0.5)
+DATA columnsMixDivided<>+8(SB)/8, $(1.5)
+DATA columnsMixDivided<>+16(SB)/8, $(2.5)
+DATA columnsMixDivided<>+24(SB)/8, $(3.5)
+GLOBL columnsMixDivided<>(SB), RODATA|NOPTR, $32
+
+DATA fourMixDivided<>+0(SB)/8, $(4.0)
+DATA fourMixDivided<>+8(SB)/8, $(4.0)
+DATA fourMixDivided<>+16(SB)/8, $(4.0)
+DATA fourMixDivided<>+24(SB)/8, $(4.0)
+GLOBL fourMixDivided<>(SB), RODATA|NOPTR, $32
+
+DATA halfMixDivided<>+0(SB)/8, $(0.5)
+DATA halfMixDivided<>+8(SB)/8, $(0.5)
+DATA halfMixDivided<>+16(SB)/8, $(0.5)
+DATA halfMixDivided<>+24(SB)/8, $(0.5)
+GLOBL halfMixDivided<>(SB), RODATA|NOPTR, $32
+
+DATA lowByteMix<>+0(SB)/4, $0x000000ff
+DATA lowByteMix<>+4(SB)/4, $0x000000ff
+DATA lowByteMix<>+8(SB)/4, $0x000000ff
+DATA lowByteMix<>+12(SB)/4, $0x000000ff
+DATA lowByteMix<>+16(SB)/4, $0x000000ff
+DATA lowByteMix<>+20(SB)/4, $0x000000ff
+DATA lowByteMix<>+24(SB)/4, $0x000000ff
+DATA lowByteMix<>+28(SB)/4, $0x000000ff
+GLOBL lowByteMix<>(SB), RODATA|NOPTR, $32
+
+// func mixTwo4(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)
+// Requires: AVX, AVX2
+TEXT ·mixTwo4(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    plane+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    at+24(FP), BX
+	MOVQ    across+32(FP), SI
+	MOVQ    below+40(FP), DI
+	MOVQ    n+48(FP), R8
+	VMOVDQU lowByteMix<>+0(SB), X0
+	VPXOR   X1, X1, X1
+
+pixels:
+	VPMAXSD     (BX), X1, X2
+	VMOVUPD     (SI), Y3
+	MOVQ        CX, R9
+	VPCMPEQD    X4, X4, X4
+	VPGATHERDD  X4, (R9)(X2*1), X5
+	VPAND       X0, X5, X4
+	VCVTDQ2PD   X4, Y4
+	VPSRLD      $0x08, X5, X5
+	VPAND       X0, X5, X7
+	VCVTDQ2PD   X7, Y7
+	VSUBPD      Y4, Y7, Y7
+	VMULPD      Y3, Y7, Y7
+	VADDPD      Y4, Y7, Y7
+	ADDQ        DX, R9
+	VPCMPEQD    X4, X4, X4
+	VPGATHERDD  X4, (R9)(X2*1), X6
+	VPAND       X0, X6, X2
+	VCVTDQ2PD   X2, Y2
+	VPSRLD      $0x08, X6, X6
+	VPAND       X0, X6, X4
+	VCVTDQ2PD   X4, Y4
+	VSUBPD      Y2, Y4, Y4
+	VMULPD      Y3, Y4, Y4
+	VADDPD      Y2, Y4, Y4
+	VMOVUPD     (DI), Y3
+	VSUBPD      Y7, Y4, Y4
+	VMULPD      Y3, Y4, Y4
+	VADDPD      Y7, Y4, Y4
+	VCVTTPD2DQY Y4, X2
+	VPACKSSDW   X2, X2, X2
+	VPACKUSWB   X2, X2, X2
+	VMOVD       X2, (AX)
+	ADDQ        $0x04, AX
+	ADDQ        $0x10, BX
+	ADDQ        $0x20, SI
+	ADDQ        $0x20, DI
+	SUBQ        $0x04, R8
+	JNZ         pixels
+	VZEROUPPER
+	RET
+
+// func mixFour4(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)
+// Requires: AVX, AVX2
+TEXT ·mixFour4(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    plane+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    at+24(FP), BX
+	MOVQ    across+32(FP), SI
+	MOVQ    below+40(FP), DI
+	MOVQ    n+48(FP), R8
+	VMOVDQU lowByteMix<>+0(SB), X0
+	VPXOR   X1, X1, X1
+
+pixels:
+	VPMAXSD     (BX), X1, X2
+	VMOVUPD     (SI), Y3
+	MOVQ        CX, R9
+	VPCMPEQD    X4, X4, X4
+	VPGATHERDD  X4, (R9)(X2*1), X5
+	VPAND       X0, X5, X4
+	VCVTDQ2PD   X4, Y4
+	VPSRLD      $0x08, X5, X5
+	VPAND       X0, X5, X9
+	VCVTDQ2PD   X9, Y9
+	VPSRLD      $0x08, X5, X5
+	VPAND       X0, X5, X10
+	VCVTDQ2PD   X10, Y10
+	VPSRLD      $0x08, X5, X5
+	VPAND       X0, X5, X11
+	VCVTDQ2PD   X11, Y11
+	VSUBPD      Y4, Y9, Y12
+	VSUBPD      Y10, Y12, Y13
+	VADDPD      Y11, Y13, Y13
+	VADDPD      Y12, Y12, Y12
+	VSUBPD      Y12, Y10, Y12
+	VSUBPD      Y11, Y12, Y12
+	VSUBPD      Y4, Y10, Y10
+	VMULPD      Y3, Y13, Y13
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y3, Y13, Y13
+	VADDPD      Y10, Y13, Y13
+	VMULPD      Y3, Y13, Y13
+	VADDPD      Y9, Y13, Y13
+	ADDQ        DX, R9
+	VPCMPEQD    X4, X4, X4
+	VPGATHERDD  X4, (R9)(X2*1), X6
+	VPAND       X0, X6, X4
+	VCVTDQ2PD   X4, Y4
+	VPSRLD      $0x08, X6, X6
+	VPAND       X0, X6, X9
+	VCVTDQ2PD   X9, Y9
+	VPSRLD      $0x08, X6, X6
+	VPAND       X0, X6, X10
+	VCVTDQ2PD   X10, Y10
+	VPSRLD      $0x08, X6, X6
+	VPAND       X0, X6, X11
+	VCVTDQ2PD   X11, Y11
+	VSUBPD      Y4, Y9, Y12
+	VSUBPD      Y10, Y12, Y14
+	VADDPD      Y11, Y14, Y14
+	VADDPD      Y12, Y12, Y12
+	VSUBPD      Y12, Y10, Y12
+	VSUBPD      Y11, Y12, Y12
+	VSUBPD      Y4, Y10, Y10
+	VMULPD      Y3, Y14, Y14
+	VADDPD      Y12, Y14, Y14
+	VMULPD      Y3, Y14, Y14
+	VADDPD      Y10, Y14, Y14
+	VMULPD      Y3, Y14, Y14
+	VADDPD      Y9, Y14, Y14
+	ADDQ        DX, R9
+	VPCMPEQD    X4, X4, X4
+	VPGATHERDD  X4, (R9)(X2*1), X7
+	VPAND       X0, X7, X4
+	VCVTDQ2PD   X4, Y4
+	VPSRLD      $0x08, X7, X7
+	VPAND       X0, X7, X9
+	VCVTDQ2PD   X9, Y9
+	VPSRLD      $0x08, X7, X7
+	VPAND       X0, X7, X10
+	VCVTDQ2PD   X10, Y10
+	VPSRLD      $0x08, X7, X7
+	VPAND       X0, X7, X11
+	VCVTDQ2PD   X11, Y11
+	VSUBPD      Y4, Y9, Y12
+	VSUBPD      Y10, Y12, Y15
+	VADDPD      Y11, Y15, Y15
+	VADDPD      Y12, Y12, Y12
+	VSUBPD      Y12, Y10, Y12
+	VSUBPD      Y11, Y12, Y12
+	VSUBPD      Y4, Y10, Y10
+	VMULPD      Y3, Y15, Y15
+	VADDPD      Y12, Y15, Y15
+	VMULPD      Y3, Y15, Y15
+	VADDPD      Y10, Y15, Y15
+	VMULPD      Y3, Y15, Y15
+	VADDPD      Y9, Y15, Y15
+	ADDQ        DX, R9
+	VPCMPEQD    X4, X4, X4
+	VPGATHERDD  X4, (R9)(X2*1), X8
+	VPAND       X0, X8, X2
+	VCVTDQ2PD   X2, Y2
+	VPSRLD      $0x08, X8, X8
+	VPAND       X0, X8, X4
+	VCVTDQ2PD   X4, Y4
+	VPSRLD      $0x08, X8, X8
+	VPAND       X0, X8, X9
+	VCVTDQ2PD   X9, Y9
+	VPSRLD      $0x08, X8, X8
+	VPAND       X0, X8, X10
+	VCVTDQ2PD   X10, Y10
+	VSUBPD      Y2, Y4, Y11
+	VSUBPD      Y9, Y11, Y12
+	VADDPD      Y10, Y12, Y12
+	VADDPD      Y11, Y11, Y11
+	VSUBPD      Y11, Y9, Y11
+	VSUBPD      Y10, Y11, Y11
+	VSUBPD      Y2, Y9, Y9
+	VMULPD      Y3, Y12, Y12
+	VADDPD      Y11, Y12, Y12
+	VMULPD      Y3, Y12, Y12
+	VADDPD      Y9, Y12, Y12
+	VMULPD      Y3, Y12, Y12
+	VADDPD      Y4, Y12, Y12
+	VMOVUPD     (DI), Y3
+	VSUBPD      Y13, Y14, Y2
+	VSUBPD      Y15, Y2, Y4
+	VADDPD      Y12, Y4, Y4
+	VADDPD      Y2, Y2, Y2
+	VSUBPD      Y2, Y15, Y2
+	VSUBPD      Y12, Y2, Y2
+	VSUBPD      Y13, Y15, Y15
+	VMULPD      Y3, Y4, Y4
+	VADDPD      Y2, Y4, Y4
+	VMULPD      Y3, Y4, Y4
+	VADDPD      Y15, Y4, Y4
+	VMULPD      Y3, Y4, Y4
+	VADDPD      Y14, Y4, Y4
+	VCVTTPD2DQY Y4, X2
+	VPACKSSDW   X2, X2, X2
+	VPACKUSWB   X2, X2, X2
+	VMOVD       X2, (AX)
+	ADDQ        $0x04, AX
+	ADDQ        $0x10, BX
+	ADDQ        $0x20, SI
+	ADDQ        $0x20, DI
+	SUBQ        $0x04, R8
+	JNZ         pixels
+	VZEROUPPER
+	RET

@@ -17,3 +17,5 @@ func blendCubicDownSIMD([]byte, *[4][]float32, *[4]float32) int      { return 0 
 func blurAcrossSIMD([]int16, []byte, []uint16) int                   { return 0 }
 func blurDownSIMD([]byte, []int16, int, []uint16) int                { return 0 }
 func addWeightedSIMD(_, _ []byte, _ *[3]float32) int                 { return 0 }
+func mixSIMD(_, _ []byte, _ int, _ *lanes)                           {}
+func findSpotsSIMD(*lanes, *[9]float64, *[5]int32, bool)             {}

@@ -101,3 +101,32 @@ func blurDown16(dst *byte, lines *int16, stride int, taps *uint16, count int, n 
 //
 //go:noescape
 func addWeighted8(dst *byte, src *byte, numbers *float32, n int)
+
+// findSpots4 says where the squares of n pixels of a row, a multiple of 4, begin, and how far behind the places lie:
+// numbers are a factor, what the row adds, and an addend, across and down.
+// Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,
+// one how many pixels come before. What is not within is -1.
+//
+//go:noescape
+func findSpots4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
+
+// findSpotsDivided4 says where the squares of n pixels of a row, a multiple of 4, begin, and how far behind the places lie:
+// numbers are a factor, what the row adds, and an addend, across and down.
+// What they give is divided by what a third trio gives.
+// Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,
+// one how many pixels come before. What is not within is -1.
+//
+//go:noescape
+func findSpotsDivided4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
+
+// mixTwo4 makes n pixels, a multiple of 4, each of a square of pixels whose first one is at a place of the plane.
+// It reads 4 bytes of each row of a square. What is made of places below 0 says nothing.
+//
+//go:noescape
+func mixTwo4(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)
+
+// mixFour4 makes n pixels, a multiple of 4, each of a square of pixels whose first one is at a place of the plane.
+// It reads 4 bytes of each row of a square. What is made of places below 0 says nothing.
+//
+//go:noescape
+func mixFour4(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -13,9 +14,9 @@ import (
 
 // asPlainGo runs what is done without the kernels.
 func asPlainGo(do func()) {
-	interpolate, warp, filter := canInterpolate, canWarp, canFilter
-	canInterpolate, canWarp, canFilter = false, false, false
-	defer func() { canInterpolate, canWarp, canFilter = interpolate, warp, filter }()
+	interpolate, warp, filter, mix := canInterpolate, canWarp, canFilter, canMix
+	canInterpolate, canWarp, canFilter, canMix = false, false, false, false
+	defer func() { canInterpolate, canWarp, canFilter, canMix = interpolate, warp, filter, mix }()
 	do()
 }
 
@@ -103,6 +104,60 @@ func TestKernelsOfOpenCVAreThePlainOnes(t *testing.T) {
 				t.Fatalf("%s of %d x %d pixels of mode %s: the kernels give other bytes than plain Go", op, width, height, mode)
 			}
 		})
+	}
+}
+
+// TestKernelsOfWarpsAreThePlainOnes has warps of Pillow's, of pictures as small as a pixel and by numbers that lead
+// nowhere, with the kernels and without.
+func TestKernelsOfWarpsAreThePlainOnes(t *testing.T) {
+	if !canMix {
+		t.Skip("this processor runs no kernels")
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	side := func() int { return 1 + rng.IntN([]int{5, 60}[rng.IntN(2)]) }
+	mixed := 0
+	for range 4000 {
+		width, height, toX, toY := side(), side(), side(), side()
+		mode, channels := "RGB", 3
+		if rng.IntN(4) == 0 {
+			mode, channels = "L", 1
+		}
+		draw := func(by float64) float64 {
+			switch v := by * (2*rng.Float64() - 1); rng.IntN(24) {
+			case 0:
+				return 0
+			case 1:
+				return v * 1e12
+			case 2:
+				return math.Round(v)
+			default:
+				return v
+			}
+		}
+		zoom := 0.1 + 2*rng.Float64()
+		name, third := "affine", ""
+		if rng.IntN(3) == 0 {
+			name, third = "perspective", fmt.Sprintf(", %v, %v", draw(0.02), draw(0.02))
+		}
+		op := fmt.Sprintf(`[%q, %d, %d, [%v, %v, %v, %v, %v, %v%s], %d, %s]`, name, toX, toY,
+			zoom+draw(0.1), draw(1), draw(float64(width)), draw(1), zoom+draw(0.1), draw(float64(height)), third,
+			bilinear+rng.IntN(2), map[int]string{1: "[9]", 3: "[9, 200, 77]"}[channels])
+		pixels := make([]byte, width*height*channels)
+		for i := range pixels {
+			pixels[i] = byte(rng.Uint32())
+		}
+		found := made(t, mode, width, height, pixels, op)
+		asPlainGo(func() {
+			if !bytes.Equal(found, made(t, mode, width, height, pixels, op)) {
+				t.Fatalf("%s of %d x %d pixels of mode %s: the kernels give other bytes than plain Go", op, width, height, mode)
+			}
+		})
+		if slices.ContainsFunc(found, func(v byte) bool { return v != 9 && v != 200 && v != 77 }) {
+			mixed++
+		}
+	}
+	if mixed < 1000 {
+		t.Errorf("%d of 4000 pictures have anything but what lies beyond", mixed)
 	}
 }
 

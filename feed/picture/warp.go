@@ -3,8 +3,8 @@ package picture
 import (
 	"image"
 	"math"
-	"slices"
 
+	"github.com/stoker-dev/stoker/feed/decode/planes"
 	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
@@ -70,9 +70,9 @@ func (c *compiler) compileWarp(size image.Point, filter int, m mapping, fill [4]
 		case nearest:
 			takePixels(&out, &in, m, fill)
 		case bilinear:
-			w.sampleRows(&out, &in, &m, fill, mixTwo)
+			w.sampleRows(&out, &in, &m, fill, 2, mixTwo)
 		default:
-			w.sampleRows(&out, &in, &m, fill, mixFour)
+			w.sampleRows(&out, &in, &m, fill, 4, mixFour)
 		}
 		w.replace(out)
 		return nil
@@ -292,9 +292,10 @@ func (m *mapping) fitsFixedPoint() bool {
 	return true
 }
 
-// spot is a place between pixels: left and top is the pixel before it, dx and dy are
+// spot is a place between pixels that a pixel of a row comes from: left and top is the pixel before it, dx and dy are
 // how far it lies behind that one's middle.
 type spot struct {
+	column    int // of the result
 	where     uint8
 	left, top int32
 	dx, dy    float64
@@ -308,41 +309,66 @@ const (
 	nowhere
 )
 
-// mixer makes a row of a plane of the pixels around spots. Beyond its edges a plane goes
+// mixer makes pixels of a row of the pixels around spots. Beyond its edges a plane goes
 // on with its last pixels.
 type mixer func(row, plane []byte, size image.Point, spots []spot, fill uint8)
 
-// sampleRows mixes pixels around the place of each pixel of the result, row by row.
-func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [4]uint8, mix mixer) {
-	w.spots = slices.Grow(w.spots[:0], out.size.X)[:out.size.X]
+// sampleRows mixes taps by taps pixels around the place of each pixel of the result, row by row.
+func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [4]uint8, taps int, mix mixer) {
 	for y := range out.size.Y {
-		m.findSpots(w.spots, in.size, float64(y))
+		w.lanes.find(m, out.size.X, y, taps, in.size)
+		w.spots = m.findRest(w.spots[:0], &w.lanes, out.size.X, y, in.size)
 		for c, plane := range in.planes {
-			mix(out.planes[c][y*out.size.X:][:out.size.X], plane, in.size, w.spots, fill[c])
+			row := out.planes[c][y*out.size.X:][:out.size.X]
+			mixSIMD(row, plane, in.size.X, &w.lanes)
+			mix(row, plane, in.size, w.spots, fill[c])
 		}
 	}
 }
 
-// findSpots sets the spots of row y.
-func (m *mapping) findSpots(spots []spot, size image.Point, y float64) {
-	if m.kind != affine {
-		for x := range spots {
-			px, py := m.sourceOf(float64(x), y)
-			spots[x].setPlace(size, px, py)
-		}
+// lanes are spots of a row from its first pixel on, as a kernel has them: the first of the
+// taps by taps pixels, and how far the place lies behind. One that is below 0 is not for
+// the kernel, which makes something of it nevertheless.
+type lanes struct {
+	at     []int32
+	dx, dy []float64
+	taps   int
+}
+
+// find sets the spots of row y that the kernel mixes: none where it does not run here.
+func (l *lanes) find(m *mapping, width, y, taps int, size image.Point) {
+	l.taps, l.at = taps, l.at[:0]
+	latest := (size.Y-taps+1)*size.X - 4 // the kernel reads 4 bytes of each row
+	if !canMix || m.kind == quad || size.X < taps || size.Y < taps || latest < 0 {
 		return
 	}
-	// The same as at, with what a row shares taken out.
-	a := &m.a
-	downX, downY := float64(a[1]*(y+0.5)), float64(a[4]*(y+0.5))
-	for x := range spots {
-		across := float64(x) + 0.5
-		spots[x].setPlace(size, wheel.Sum(a[0], across, downX)+a[2], wheel.Sum(a[3], across, downY)+a[5])
-	}
+	n := width &^ 3
+	l.at, l.dx, l.dy = planes.MakeRoom(l.at, n), planes.MakeRoom(l.dx, n), planes.MakeRoom(l.dy, n)
+	a, down := &m.a, float64(y)+0.5
+	findSpotsSIMD(l, &[9]float64{
+		a[0], float64(a[1] * down), a[2],
+		a[3], float64(a[4] * down), a[5],
+		a[6], float64(a[7] * down), 1,
+	}, &[5]int32{
+		int32(size.X - taps + 1), int32(size.Y - taps + 1), int32(size.X), int32(latest + 1), int32(taps/2 - 1),
+	}, m.kind == perspective)
 }
 
-func (s *spot) setPlace(size image.Point, x, y float64) {
-	s.where = within
+// findRest appends the spots of row y that are in no lane.
+func (m *mapping) findRest(rest []spot, l *lanes, width, y int, size image.Point) []spot {
+	for x := range width {
+		if x < len(l.at) && l.at[x] >= 0 {
+			continue
+		}
+		s := spot{column: x}
+		s.setPlace(size, m, x, y)
+		rest = append(rest, s)
+	}
+	return rest
+}
+
+func (s *spot) setPlace(size image.Point, m *mapping, column, row int) {
+	x, y := m.sourceOf(float64(column), float64(row))
 	switch {
 	case x < 0 || x >= float64(size.X) || y < 0 || y >= float64(size.Y):
 		s.where = beyond
@@ -374,8 +400,9 @@ func (s *spot) outside(fill uint8) uint8 {
 
 func mixTwo(row, plane []byte, size image.Point, spots []spot, fill uint8) {
 	last, bottom := size.X-1, size.Y-1
-	for x := range row {
-		s := &spots[x]
+	for i := range spots {
+		s := &spots[i]
+		x := s.column
 		if s.where != within {
 			row[x] = s.outside(fill)
 			continue
@@ -401,8 +428,9 @@ var number = func() (t [256]float64) {
 // mixFour does not mix where it would give a pixel's whole weight to one: shears and
 // shifts along a direction leave the other one as it is.
 func mixFour(row, plane []byte, size image.Point, spots []spot, fill uint8) {
-	for x := range row {
-		s := &spots[x]
+	for i := range spots {
+		s := &spots[i]
+		x := s.column
 		if s.where != within {
 			row[x] = s.outside(fill)
 			continue

@@ -23,6 +23,7 @@ type Worker struct {
 	free    [][]byte
 	sums    []uint32 // of columns, for a blur
 	spots   []spot   // of a row, for a warp
+	lanes   lanes    // those of them that a kernel mixes
 	lines   []int16  // of a plane, and shares, for OpenCV's resizes and blur
 	shares  []float32
 	beyond  []byte        // a row with what lies beyond its ends, for OpenCV's blur

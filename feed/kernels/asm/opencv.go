@@ -33,6 +33,7 @@ func opencv() {
 	blurAcross()
 	blurDown()
 	addWeighted()
+	warp()
 }
 
 // blendAcross puts 4 outputs in each half of a register, so that packing leaves 16 in their order.

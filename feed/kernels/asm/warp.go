@@ -1,0 +1,174 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// Kernels of feed/picture: Pillow's warps, on planes of bytes, in double precision and without fused sums, as the
+// wheels of this architecture work.
+
+func warp() {
+	findSpots("findSpots4", false)
+	findSpots("findSpotsDivided4", true)
+	lowByte := longs("lowByteMix", 255)
+	mix("mixTwo4", 2, lowByte, func(v []VecVirtual, at VecVirtual) VecVirtual {
+		VSUBPD(v[0], v[1], v[1])
+		VMULPD(at, v[1], v[1])
+		VADDPD(v[0], v[1], v[1])
+		return v[1]
+	})
+	mix("mixFour4", 4, lowByte, func(v []VecVirtual, at VecVirtual) VecVirtual {
+		rise, third, fourth := YMM(), YMM(), YMM()
+		VSUBPD(v[0], v[1], rise)
+		VSUBPD(v[2], rise, fourth)
+		VADDPD(v[3], fourth, fourth)
+		VADDPD(rise, rise, rise)
+		VSUBPD(rise, v[2], third)
+		VSUBPD(v[3], third, third)
+		VSUBPD(v[0], v[2], v[2])
+		for _, next := range []VecVirtual{third, v[2], v[1]} {
+			VMULPD(at, fourth, fourth)
+			VADDPD(next, fourth, fourth)
+		}
+		return fourth
+	})
+}
+
+// findSpots has 4 pixels at a time. Where it divides, a third trio of numbers is the divisor.
+func findSpots(name string, divides bool) {
+	doc := []string{
+		name + " says where the squares of n pixels of a row, a multiple of 4, begin, and how far behind the places lie:",
+		"numbers are a factor, what the row adds, and an addend, across and down.",
+	}
+	if divides {
+		doc = append(doc, "What they give is divided by what a third trio gives.")
+	}
+	doc = append(doc, "Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,",
+		"one how many pixels come before. What is not within is -1.")
+	begin(name, "func(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)", doc...)
+	at, across, below, n := pointer("at"), pointer("across"), pointer("below"), pointer("n")
+	numbers, bounds := pointer("numbers"), pointer("bounds")
+	column, step, half, ones := YMM(), YMM(), YMM(), XMM()
+	VMOVUPD(doubles("columnsMix", 0.5, 1.5, 2.5, 3.5, divides), column)
+	VMOVUPD(doubles("fourMix", 4, 4, 4, 4, divides), step)
+	VMOVUPD(doubles("halfMix", 0.5, 0.5, 0.5, 0.5, divides), half)
+	VPCMPEQD(ones, ones, ones)
+	spread := func(i int) VecVirtual {
+		x := XMM()
+		VPBROADCASTD(Mem{Base: bounds, Disp: 4 * i}, x)
+		return x
+	}
+	sum := func(axis int) VecVirtual {
+		place, number := YMM(), YMM()
+		for i, add := range []func(){
+			func() { VMULPD(number, column, place) },
+			func() { VADDPD(number, place, place) },
+			func() { VADDPD(number, place, place) },
+		} {
+			VBROADCASTSD(Mem{Base: numbers, Disp: 8 * (3*axis + i)}, number)
+			add()
+		}
+		return place
+	}
+	Label("pixels")
+	var divisor VecVirtual
+	if divides {
+		divisor = sum(2)
+	}
+	inside := XMM()
+	VMOVDQA(ones, inside)
+	var first [2]VecVirtual
+	for axis, to := range []GPVirtual{across, below} {
+		place, floor, is := sum(axis), YMM(), XMM()
+		if divides {
+			VDIVPD(divisor, place, place)
+		}
+		VSUBPD(half, place, place)
+		VROUNDPD(Imm(9), place, floor)
+		VSUBPD(floor, place, place)
+		VMOVUPD(place, Mem{Base: to})
+		first[axis] = XMM()
+		VCVTTPD2DQY(floor, first[axis])
+		VPSUBD(spread(4), first[axis], first[axis])
+		VPCMPGTD(first[axis], spread(axis), is)
+		VPAND(is, inside, inside)
+		VPCMPGTD(ones, first[axis], is)
+		VPAND(is, inside, inside)
+	}
+	place, before := first[1], XMM()
+	VPMULLD(spread(2), place, place)
+	VPADDD(first[0], place, place)
+	VPCMPGTD(place, spread(3), before)
+	VPAND(before, inside, inside)
+	VPXOR(ones, inside, inside)
+	VPOR(inside, place, place)
+	VMOVDQU(place, Mem{Base: at})
+	VADDPD(step, column, column)
+	advance(16, at)
+	advance(32, across, below)
+	closeLoop("pixels", n, 4)
+}
+
+// doubles is a constant of four numbers, which a second kernel has a copy of.
+func doubles(name string, a, b, c, d float64, again bool) Mem {
+	if again {
+		name += "Divided"
+	}
+	m := GLOBL(name, attr.RODATA|attr.NOPTR)
+	for i, v := range []float64{a, b, c, d} {
+		DATA(8*i, F64(v))
+	}
+	return m
+}
+
+// mix makes four pixels at a time. between is what lies a way behind the second last but one of two, or the second of four.
+func mix(name string, taps int, lowByte Mem, between func(v []VecVirtual, at VecVirtual) VecVirtual) {
+	begin(name, "func(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)",
+		name+" makes n pixels, a multiple of 4, each of a square of pixels whose first one is at a place of the plane.",
+		"It reads 4 bytes of each row of a square. What is made of places below 0 says nothing.")
+	dst, plane, stride := pointer("dst"), pointer("plane"), pointer("stride")
+	at, across, below, n := pointer("at"), pointer("across"), pointer("below"), pointer("n")
+	row := GP64()
+	byteOf := XMM()
+	VMOVDQU(lowByte.Offset(0), byteOf)
+	zero := XMM()
+	VPXOR(zero, zero, zero)
+	Label("pixels")
+	index, behind := XMM(), YMM()
+	VPMAXSD(Mem{Base: at}, zero, index)
+	VMOVUPD(Mem{Base: across}, behind)
+	MOVQ(plane, row)
+	lines := make([]VecVirtual, taps)
+	for i := range lines {
+		all, four := XMM(), XMM()
+		VPCMPEQD(all, all, all)
+		VPGATHERDD(all, Mem{Base: row, Index: index, Scale: 1}, four)
+		values := make([]VecVirtual, taps)
+		for j := range values {
+			one := XMM()
+			values[j] = YMM()
+			VPAND(byteOf, four, one)
+			VCVTDQ2PD(one, values[j])
+			if j+1 < taps {
+				VPSRLD(Imm(8), four, four)
+			}
+		}
+		lines[i] = between(values, behind)
+		if i+1 < taps {
+			ADDQ(stride, row)
+		}
+	}
+	VMOVUPD(Mem{Base: below}, behind)
+	mixed, whole := between(lines, behind), XMM()
+	VCVTTPD2DQY(mixed, whole)
+	VPACKSSDW(whole, whole, whole)
+	VPACKUSWB(whole, whole, whole)
+	VMOVD(whole, Mem{Base: dst})
+	advance(4, dst)
+	advance(16, at)
+	advance(32, across, below)
+	closeLoop("pixels", n, 4)
+}
