@@ -1167,6 +1167,24 @@ pixels:
 	VZEROUPPER
 	RET
 
+DATA columnsMix<>+0(SB)/8, $(0.5)
+DATA columnsMix<>+8(SB)/8, $(1.5)
+DATA columnsMix<>+16(SB)/8, $(2.5)
+DATA columnsMix<>+24(SB)/8, $(3.5)
+GLOBL columnsMix<>(SB), RODATA|NOPTR, $32
+
+DATA fourMix<>+0(SB)/8, $(4.0)
+DATA fourMix<>+8(SB)/8, $(4.0)
+DATA fourMix<>+16(SB)/8, $(4.0)
+DATA fourMix<>+24(SB)/8, $(4.0)
+GLOBL fourMix<>(SB), RODATA|NOPTR, $32
+
+DATA halfMix<>+0(SB)/8, $(0.5)
+DATA halfMix<>+8(SB)/8, $(0.5)
+DATA halfMix<>+16(SB)/8, $(0.5)
+DATA halfMix<>+24(SB)/8, $(0.5)
+GLOBL halfMix<>(SB), RODATA|NOPTR, $32
+
 // func findSpots4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
 // Requires: AVX, AVX2
 TEXT ·findSpots4(SB), NOSPLIT, $0-48
@@ -1176,9 +1194,9 @@ TEXT ·findSpots4(SB), NOSPLIT, $0-48
 	MOVQ     n+24(FP), BX
 	MOVQ     numbers+32(FP), SI
 	MOVQ     bounds+40(FP), DI
-	VMOVUPD  columnsMix<>+0(SB), Y0
-	VMOVUPD  fourMix<>+0(SB), Y1
-	VMOVUPD  halfMix<>+0(SB), Y2
+	VMOVDQU  columnsMix<>+0(SB), Y0
+	VMOVDQU  fourMix<>+0(SB), Y1
+	VMOVDQU  halfMix<>+0(SB), Y2
 	VPCMPEQD X3, X3, X3
 
 pixels:
@@ -1237,24 +1255,6 @@ pixels:
 	VZEROUPPER
 	RET
 
-DATA columnsMix<>+0(SB)/8, $(0.5)
-DATA columnsMix<>+8(SB)/8, $(1.5)
-DATA columnsMix<>+16(SB)/8, $(2.5)
-DATA columnsMix<>+24(SB)/8, $(3.5)
-GLOBL columnsMix<>(SB), RODATA|NOPTR, $32
-
-DATA fourMix<>+0(SB)/8, $(4.0)
-DATA fourMix<>+8(SB)/8, $(4.0)
-DATA fourMix<>+16(SB)/8, $(4.0)
-DATA fourMix<>+24(SB)/8, $(4.0)
-GLOBL fourMix<>(SB), RODATA|NOPTR, $32
-
-DATA halfMix<>+0(SB)/8, $(0.5)
-DATA halfMix<>+8(SB)/8, $(0.5)
-DATA halfMix<>+16(SB)/8, $(0.5)
-DATA halfMix<>+24(SB)/8, $(0.5)
-GLOBL halfMix<>(SB), RODATA|NOPTR, $32
-
 // func findSpotsDivided4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
 // Requires: AVX, AVX2
 TEXT ·findSpotsDivided4(SB), NOSPLIT, $0-48
@@ -1264,9 +1264,9 @@ TEXT ·findSpotsDivided4(SB), NOSPLIT, $0-48
 	MOVQ     n+24(FP), BX
 	MOVQ     numbers+32(FP), SI
 	MOVQ     bounds+40(FP), DI
-	VMOVUPD  columnsMixDivided<>+0(SB), Y0
-	VMOVUPD  fourMixDivided<>+0(SB), Y1
-	VMOVUPD  halfMixDivided<>+0(SB), Y2
+	VMOVDQU  columnsMix<>+0(SB), Y0
+	VMOVDQU  fourMix<>+0(SB), Y1
+	VMOVDQU  halfMix<>+0(SB), Y2
 	VPCMPEQD X3, X3, X3
 
 pixels:
@@ -1332,24 +1332,6 @@ pixels:
 	JNZ          pixels
 	VZEROUPPER
 	RET
-
-DATA columnsMixDivided<>+0(SB)/8, $(0.5)
-DATA columnsMixDivided<>+8(SB)/8, $(1.5)
-DATA columnsMixDivided<>+16(SB)/8, $(2.5)
-DATA columnsMixDivided<>+24(SB)/8, $(3.5)
-GLOBL columnsMixDivided<>(SB), RODATA|NOPTR, $32
-
-DATA fourMixDivided<>+0(SB)/8, $(4.0)
-DATA fourMixDivided<>+8(SB)/8, $(4.0)
-DATA fourMixDivided<>+16(SB)/8, $(4.0)
-DATA fourMixDivided<>+24(SB)/8, $(4.0)
-GLOBL fourMixDivided<>(SB), RODATA|NOPTR, $32
-
-DATA halfMixDivided<>+0(SB)/8, $(0.5)
-DATA halfMixDivided<>+8(SB)/8, $(0.5)
-DATA halfMixDivided<>+16(SB)/8, $(0.5)
-DATA halfMixDivided<>+24(SB)/8, $(0.5)
-GLOBL halfMixDivided<>(SB), RODATA|NOPTR, $32
 
 DATA lowByteMix<>+0(SB)/4, $0x000000ff
 DATA lowByteMix<>+4(SB)/4, $0x000000ff

@@ -11,8 +11,9 @@ import (
 // wheels of this architecture work.
 
 func warp() {
-	findSpots("findSpots4", false)
-	findSpots("findSpotsDivided4", true)
+	columns := [3]Mem{doubles("columnsMix", 0.5, 1.5, 2.5, 3.5), doubles("fourMix", 4, 4, 4, 4), doubles("halfMix", 0.5, 0.5, 0.5, 0.5)}
+	findSpots("findSpots4", columns, false)
+	findSpots("findSpotsDivided4", columns, true)
 	lowByte := longs("lowByteMix", 255)
 	mix("mixTwo4", 2, lowByte, func(v []VecVirtual, at VecVirtual) VecVirtual {
 		VSUBPD(v[0], v[1], v[1])
@@ -38,7 +39,7 @@ func warp() {
 }
 
 // findSpots has 4 pixels at a time. Where it divides, a third trio of numbers is the divisor.
-func findSpots(name string, divides bool) {
+func findSpots(name string, columns [3]Mem, divides bool) {
 	doc := []string{
 		name + " says where the squares of n pixels of a row, a multiple of 4, begin, and how far behind the places lie:",
 		"numbers are a factor, what the row adds, and an addend, across and down.",
@@ -51,10 +52,7 @@ func findSpots(name string, divides bool) {
 	begin(name, "func(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)", doc...)
 	at, across, below, n := pointer("at"), pointer("across"), pointer("below"), pointer("n")
 	numbers, bounds := pointer("numbers"), pointer("bounds")
-	column, step, half, ones := YMM(), YMM(), YMM(), XMM()
-	VMOVUPD(doubles("columnsMix", 0.5, 1.5, 2.5, 3.5, divides), column)
-	VMOVUPD(doubles("fourMix", 4, 4, 4, 4, divides), step)
-	VMOVUPD(doubles("halfMix", 0.5, 0.5, 0.5, 0.5, divides), half)
+	column, step, half, ones := constant(columns[0]), constant(columns[1]), constant(columns[2]), XMM()
 	VPCMPEQD(ones, ones, ones)
 	spread := func(i int) VecVirtual {
 		x := XMM()
@@ -112,19 +110,16 @@ func findSpots(name string, divides bool) {
 	closeLoop("pixels", n, 4)
 }
 
-// doubles is a constant of four numbers, which a second kernel has a copy of.
-func doubles(name string, a, b, c, d float64, again bool) Mem {
-	if again {
-		name += "Divided"
-	}
+// doubles is a constant of four numbers.
+func doubles(name string, v ...float64) Mem {
 	m := GLOBL(name, attr.RODATA|attr.NOPTR)
-	for i, v := range []float64{a, b, c, d} {
-		DATA(8*i, F64(v))
+	for i := range v {
+		DATA(8*i, F64(v[i]))
 	}
 	return m
 }
 
-// mix makes four pixels at a time. between is what lies a way behind the second last but one of two, or the second of four.
+// mix makes four pixels at a time. between is what lies a way behind the first of two values, or the second of four.
 func mix(name string, taps int, lowByte Mem, between func(v []VecVirtual, at VecVirtual) VecVirtual) {
 	begin(name, "func(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)",
 		name+" makes n pixels, a multiple of 4, each of a square of pixels whose first one is at a place of the plane.",
@@ -133,7 +128,7 @@ func mix(name string, taps int, lowByte Mem, between func(v []VecVirtual, at Vec
 	at, across, below, n := pointer("at"), pointer("across"), pointer("below"), pointer("n")
 	row := GP64()
 	byteOf := XMM()
-	VMOVDQU(lowByte.Offset(0), byteOf)
+	VMOVDQU(lowByte, byteOf)
 	zero := XMM()
 	VPXOR(zero, zero, zero)
 	Label("pixels")
