@@ -332,10 +332,11 @@ func NewTable(dtype string, bits []byte) (*Table, error) {
 // Become has a program that ends in bytes give the table's numbers instead. Where bands
 // lie side by side, they share one table.
 func (p *Program) Become(t *Table) error {
-	if e := p.end; !e.planes && !t.shared || e.dtype != "uint8" || len(e.erased) > 0 || len(e.values) != len(t.numbers) {
+	e := p.end
+	if !e.planes && !t.shared || e.dtype != "uint8" || len(e.erased) > 0 || len(e.values) != len(t.numbers) {
 		return fmt.Errorf("a table for %d bands, for a picture of mode %q that ends as %s", len(t.numbers),
 			p.Output.Mode, p.Output.DType)
 	}
-	p.end.dtype, p.end.table, p.Output.DType = t.dtype, t.numbers, t.dtype
+	e.dtype, e.table, p.Output.DType = t.dtype, t.numbers, t.dtype
 	return nil
 }
