@@ -9,10 +9,12 @@ as a view or in a forked child, is never written again.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import weakref
 
+_MOST = 128  # rooms [J]: each is a descriptor, and torch wants 1024 for what it sends as well
 _REACH = 6  # fetches: torch's workers are two batches ahead; a trainer or a thread of its own may hold some more
 
 
@@ -68,6 +70,8 @@ class Rooms:
                 self._rooms.remove(room)
                 break
         else:
+            if len(self._rooms) >= _MOST:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             room = Room(size)
             loan = room.lend()
             assert loan is not None
