@@ -64,6 +64,7 @@ const (
 	Warp          = "OpenCV's warps and HSV"
 	Filter        = "OpenCV's filters"
 	Mix           = "Pillow's warps"
+	Enhance       = "Pillow's colours and blurs"
 )
 
 // All are the groups, for every architecture. Huffman decoding for arm64 has no vectors.
@@ -102,6 +103,7 @@ var All = []*Group{
 		[]Feature{AVX2, FMA},
 	},
 	{Mix, "amd64", "feed/picture", []string{"findSpots4", "findSpotsDivided4", "mixTwo4", "mixFour4"}, []Feature{AVX2}},
+	{Enhance, "amd64", "feed/picture", []string{"luma16", "blend8", "turnHue8", "blurColumns8", "transpose8"}, []Feature{AVX2}},
 
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},

@@ -33,6 +33,10 @@ func blend(a, b uint8, factor float32) uint8 {
 
 // mix blends a plane with another one: factor 0 gives the other.
 func mix(plane, other []byte, factor float32) {
+	if canEnhance {
+		made := blendSIMD(plane, other, factor)
+		plane, other = plane[made:], other[made:]
+	}
 	if !wheel.Fuses || !wheel.SumsOfBytes(factor) {
 		for i, v := range plane {
 			plane[i] = blend(other[i], v, factor)

@@ -74,81 +74,47 @@ func gaussianRadius(r float32) float32 {
 }
 
 // blur is one direction of a box blur: radius pixels to both sides count whole, the
-// next ones in part, in 2**24ths.
+// next ones in part. Their shares are in 2**24ths.
 type blur struct {
-	radius     int
-	whole, far uint32
-	idle       bool
+	radius int
+	shares [2]uint32
+	idle   bool
 }
 
 func newBlur(radius float32) blur {
 	r := int(radius)
 	whole := uint32(float32(1<<24) / (float32(radius*2) + 1))
-	return blur{r, whole, (1<<24 - uint32(2*r+1)*whole) / 2, radius == 0}
+	return blur{r, [2]uint32{whole, (1<<24 - uint32(2*r+1)*whole) / 2}, radius == 0}
 }
 
-// blurPlane takes plane i of the picture through both directions.
+// blurPlane takes plane i of the picture through both directions: rows are blurred as columns of the picture on its side.
 func (w *Worker) blurPlane(i int, across, down blur, times int) {
 	size := w.picture.size
 	plane, spare := w.picture.planes[i], w.takePlane(size.X*size.Y)
-	for range times {
-		if !across.idle {
-			for at := 0; at < len(plane); at += size.X {
-				across.blurRow(spare[at:][:size.X], plane[at:][:size.X])
-			}
+	blurred := func(b *blur, columns int) {
+		w.sums = slices.Grow(w.sums[:0], columns)[:columns]
+		for range times {
+			b.blurColumns(spare, plane, w.sums)
 			plane, spare = spare, plane
 		}
 	}
+	if !across.idle {
+		transposeImage(spare, plane, size, false, false)
+		plane, spare = spare, plane
+		blurred(&across, size.Y)
+		transposeImage(spare, plane, image.Point{size.Y, size.X}, false, false)
+		plane, spare = spare, plane
+	}
 	if !down.idle {
-		w.sums = slices.Grow(w.sums[:0], size.X)[:size.X]
-		for range times {
-			down.columns(spare, plane, w.sums)
-			plane, spare = spare, plane
-		}
+		blurred(&down, size.X)
 	}
 	w.picture.planes[i] = plane
 	w.givePlane(spare)
 }
 
-// blurRow blurs one; beyond its ends it goes on with its first and last pixel. sum is of the
-// pixels that count whole.
-func (b *blur) blurRow(out, in []byte) {
-	last, r := len(in)-1, b.radius
-	sum := uint32(in[0]) * uint32(r+1)
-	for x := range min(r, len(in)) {
-		sum += uint32(in[x])
-	}
-	sum += uint32(in[last]) * uint32(max(0, r-len(in)))
-	step := func(x, left, right, beyond int) {
-		sum += uint32(in[right]) - uint32(in[left])
-		out[x] = b.meanOf(sum, in[left], in[beyond])
-	}
-	inside, ends := min(r+1, len(in)), max(len(in)-r-1, 0)
-	for x := range min(inside, ends) {
-		step(x, 0, x+r, x+r+1)
-	}
-	for x := ends; x < inside; x++ {
-		step(x, 0, last, last)
-	}
-	if inside < ends {
-		out, left := out[inside:ends], in[:ends-inside]
-		right, beyond := in[inside+r:][:len(out)], in[inside+r+1:][:len(out)]
-		for x := range out {
-			sum += uint32(right[x]) - uint32(left[x])
-			out[x] = b.meanOf(sum, left[x], beyond[x])
-		}
-	}
-	for x := max(inside, ends); x <= last; x++ {
-		step(x, x-r-1, last, last)
-	}
-}
-
-func (b *blur) meanOf(sum uint32, left, beyond uint8) uint8 {
-	return uint8((sum*b.whole + (uint32(left)+uint32(beyond))*b.far + 1<<23) >> 24)
-}
-
-// columns is the same downwards, a row of sums at a time.
-func (b *blur) columns(out, in []byte, sums []uint32) {
+// blurColumns blurs downwards, a row of sums at a time; beyond its ends a column goes on with its first and last pixel.
+// Sums are of the pixels that count whole.
+func (b *blur) blurColumns(out, in []byte, sums []uint32) {
 	n := len(sums)
 	last := len(in)/n - 1
 	line := func(y int) []byte { return in[min(max(y, 0), last)*n:][:n] }
@@ -163,11 +129,14 @@ func (b *blur) columns(out, in []byte, sums []uint32) {
 	}
 	for y := range last + 1 {
 		left, right, beyond := line(y-b.radius-1), line(y+b.radius), line(y+b.radius+1)
-		to := out[y*n:][:n]
-		for x, sum := range sums {
-			sum += uint32(right[x]) - uint32(left[x])
+		to, from := out[y*n:][:n], 0
+		if canEnhance {
+			from = b.blurColumnsSIMD(to, sums, left, right, beyond)
+		}
+		for x := from; x < n; x++ {
+			sum := sums[x] + uint32(right[x]) - uint32(left[x])
 			sums[x] = sum
-			to[x] = b.meanOf(sum, left[x], beyond[x])
+			to[x] = uint8((sum*b.shares[0] + (uint32(left[x])+uint32(beyond[x]))*b.shares[1] + 1<<23) >> 24)
 		}
 	}
 }

@@ -154,6 +154,10 @@ func compileTranspose(c *compiler, a *arguments) {
 // transposeImage exchanges columns and rows: a column of in becomes a row of out. up begins with
 // the last column, left with the last row.
 func transposeImage(out, in []byte, size image.Point, up, left bool) {
+	if canEnhance && min(size.X, size.Y) >= 8 {
+		transposeSIMD(out, in, size, up, left)
+		return
+	}
 	const tile = 32 // rows of out that stay in the nearest cache
 	for from := 0; from < size.X; from += tile {
 		to := min(from+tile, size.X)

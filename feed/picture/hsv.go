@@ -141,7 +141,11 @@ func compileHue(c *compiler, a *arguments) {
 	c.addStep(inTurn(there, func(w *Worker) error {
 		t := hsvTables()
 		r, g, b := w.picture.threeBands()
-		for i := range r {
+		from := 0
+		if canEnhance {
+			from = turnHueSIMD(r, g, b, by)
+		}
+		for i := from; i < len(r); i++ {
 			h, s, v := t.fromRGB(r[i], g[i], b[i])
 			r[i], g[i], b[i] = t.rgbOf(h+by, s, v)
 		}

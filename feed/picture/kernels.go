@@ -7,12 +7,13 @@ import (
 	"github.com/stoker-dev/stoker/feed/kernels"
 )
 
-// Which kernels run here, of OpenCV's arithmetic and of Pillow's warps. Without them plain Go makes the same bytes.
+// Which kernels run here, of OpenCV's arithmetic and of Pillow's. Without them plain Go makes the same bytes.
 var (
 	canInterpolate = kernels.Run(kernels.Interpolate)
 	canWarp        = kernels.Run(kernels.Warp)
 	canFilter      = kernels.Run(kernels.Filter)
 	canMix         = kernels.Run(kernels.Mix)
+	canEnhance     = kernels.Run(kernels.Enhance)
 )
 
 // acrossGroup outputs are made at once, of 16 pixels for each four of them.

@@ -1,5 +1,7 @@
 package picture
 
+import "image"
+
 // blendAcrossSIMD makes whole groups: out has room for them, and in is the row that the table was made for.
 func blendAcrossSIMD(out []int16, in []byte, t *acrossTable) {
 	groups := len(t.origins) / 4
@@ -200,4 +202,74 @@ func mixSIMD(row, plane []byte, width int, l *lanes) {
 		kernel = mixFour4
 	}
 	kernel(&row[0], &plane[0], width, &l.at[0], &l.dx[0], &l.dy[0], n)
+}
+
+// lumaSIMD returns how many pixels it made.
+func lumaSIMD(grey, red, green, blue []byte) int {
+	n := len(grey) &^ 15
+	if n > 0 {
+		_, _, _ = red[n-1], green[n-1], blue[n-1]
+		luma16(&grey[0], &red[0], &green[0], &blue[0], n)
+	}
+	return n
+}
+
+// blendSIMD returns how many pixels it made.
+func blendSIMD(plane, other []byte, factor float32) int {
+	n := len(plane) &^ 7
+	if n > 0 {
+		_ = other[n-1]
+		blend8(&plane[0], &other[0], &factor, n)
+	}
+	return n
+}
+
+// turnHueSIMD returns how many pixels it made.
+func turnHueSIMD(red, green, blue []byte, by uint8) int {
+	n := len(red) &^ 7
+	if n > 0 {
+		_, _ = green[n-1], blue[n-1]
+		turnHue8(&red[0], &green[0], &blue[0], int32(by), n)
+	}
+	return n
+}
+
+// blurColumnsSIMD returns how many pixels of a row it made.
+func (b *blur) blurColumnsSIMD(out []byte, sums []uint32, left, right, beyond []byte) int {
+	n := len(sums) &^ 7
+	if n > 0 {
+		_, _, _, _ = out[n-1], left[n-1], right[n-1], beyond[n-1]
+		blurColumns8(&out[0], &sums[0], &left[0], &right[0], &beyond[0], &b.shares[0], n)
+	}
+	return n
+}
+
+// transposeSIMD is transposeImage, of pictures of at least 8 x 8 pixels. The last blocks begin within those before.
+func transposeSIMD(out, in []byte, size image.Point, up, left bool) {
+	const block = 8
+	_, _ = out[size.X*size.Y-1], in[size.X*size.Y-1]
+	to, from := size.Y, size.X
+	if up {
+		to = -to
+	}
+	if left {
+		from = -from
+	}
+	draw := func(x, y, n int) {
+		line, row, at := x, y, y
+		if up {
+			line = size.X - 1 - x
+		}
+		if left {
+			row, at = y+block-1, size.Y-block-y
+		}
+		transpose8(&out[line*size.Y+at], &in[row*size.X+x], to, from, n)
+	}
+	for y := 0; y < size.Y; y += block {
+		y := min(y, size.Y-block)
+		draw(0, y, size.X&^(block-1))
+		if size.X%block != 0 {
+			draw(size.X-block, y, block)
+		}
+	}
 }

@@ -249,9 +249,9 @@ TEXT ·weighGrey16(SB), NOSPLIT, $0-40
 	MOVQ    green+16(FP), DX
 	MOVQ    blue+24(FP), BX
 	MOVQ    n+32(FP), SI
-	VMOVDQU redGreen<>+0(SB), Y0
-	VMOVDQU blueHalf<>+0(SB), Y1
-	VMOVDQU onesGrey<>+0(SB), Y2
+	VMOVDQU weighGrey16RedGreen<>+0(SB), Y0
+	VMOVDQU weighGrey16BlueHalf<>+0(SB), Y1
+	VMOVDQU weighGrey16Half<>+0(SB), Y2
 
 pixels:
 	VPMOVZXBW  (CX), Y3
@@ -282,43 +282,43 @@ pixels:
 	VZEROUPPER
 	RET
 
-DATA redGreen<>+0(SB)/4, $0x4b232646
-DATA redGreen<>+4(SB)/4, $0x4b232646
-DATA redGreen<>+8(SB)/4, $0x4b232646
-DATA redGreen<>+12(SB)/4, $0x4b232646
-DATA redGreen<>+16(SB)/4, $0x4b232646
-DATA redGreen<>+20(SB)/4, $0x4b232646
-DATA redGreen<>+24(SB)/4, $0x4b232646
-DATA redGreen<>+28(SB)/4, $0x4b232646
-GLOBL redGreen<>(SB), RODATA|NOPTR, $32
+DATA weighGrey16RedGreen<>+0(SB)/4, $0x4b232646
+DATA weighGrey16RedGreen<>+4(SB)/4, $0x4b232646
+DATA weighGrey16RedGreen<>+8(SB)/4, $0x4b232646
+DATA weighGrey16RedGreen<>+12(SB)/4, $0x4b232646
+DATA weighGrey16RedGreen<>+16(SB)/4, $0x4b232646
+DATA weighGrey16RedGreen<>+20(SB)/4, $0x4b232646
+DATA weighGrey16RedGreen<>+24(SB)/4, $0x4b232646
+DATA weighGrey16RedGreen<>+28(SB)/4, $0x4b232646
+GLOBL weighGrey16RedGreen<>(SB), RODATA|NOPTR, $32
 
-DATA blueHalf<>+0(SB)/4, $0x40000e97
-DATA blueHalf<>+4(SB)/4, $0x40000e97
-DATA blueHalf<>+8(SB)/4, $0x40000e97
-DATA blueHalf<>+12(SB)/4, $0x40000e97
-DATA blueHalf<>+16(SB)/4, $0x40000e97
-DATA blueHalf<>+20(SB)/4, $0x40000e97
-DATA blueHalf<>+24(SB)/4, $0x40000e97
-DATA blueHalf<>+28(SB)/4, $0x40000e97
-GLOBL blueHalf<>(SB), RODATA|NOPTR, $32
+DATA weighGrey16BlueHalf<>+0(SB)/4, $0x40000e97
+DATA weighGrey16BlueHalf<>+4(SB)/4, $0x40000e97
+DATA weighGrey16BlueHalf<>+8(SB)/4, $0x40000e97
+DATA weighGrey16BlueHalf<>+12(SB)/4, $0x40000e97
+DATA weighGrey16BlueHalf<>+16(SB)/4, $0x40000e97
+DATA weighGrey16BlueHalf<>+20(SB)/4, $0x40000e97
+DATA weighGrey16BlueHalf<>+24(SB)/4, $0x40000e97
+DATA weighGrey16BlueHalf<>+28(SB)/4, $0x40000e97
+GLOBL weighGrey16BlueHalf<>(SB), RODATA|NOPTR, $32
 
-DATA onesGrey<>+0(SB)/2, $0x0001
-DATA onesGrey<>+2(SB)/2, $0x0001
-DATA onesGrey<>+4(SB)/2, $0x0001
-DATA onesGrey<>+6(SB)/2, $0x0001
-DATA onesGrey<>+8(SB)/2, $0x0001
-DATA onesGrey<>+10(SB)/2, $0x0001
-DATA onesGrey<>+12(SB)/2, $0x0001
-DATA onesGrey<>+14(SB)/2, $0x0001
-DATA onesGrey<>+16(SB)/2, $0x0001
-DATA onesGrey<>+18(SB)/2, $0x0001
-DATA onesGrey<>+20(SB)/2, $0x0001
-DATA onesGrey<>+22(SB)/2, $0x0001
-DATA onesGrey<>+24(SB)/2, $0x0001
-DATA onesGrey<>+26(SB)/2, $0x0001
-DATA onesGrey<>+28(SB)/2, $0x0001
-DATA onesGrey<>+30(SB)/2, $0x0001
-GLOBL onesGrey<>(SB), RODATA|NOPTR, $32
+DATA weighGrey16Half<>+0(SB)/2, $0x0001
+DATA weighGrey16Half<>+2(SB)/2, $0x0001
+DATA weighGrey16Half<>+4(SB)/2, $0x0001
+DATA weighGrey16Half<>+6(SB)/2, $0x0001
+DATA weighGrey16Half<>+8(SB)/2, $0x0001
+DATA weighGrey16Half<>+10(SB)/2, $0x0001
+DATA weighGrey16Half<>+12(SB)/2, $0x0001
+DATA weighGrey16Half<>+14(SB)/2, $0x0001
+DATA weighGrey16Half<>+16(SB)/2, $0x0001
+DATA weighGrey16Half<>+18(SB)/2, $0x0001
+DATA weighGrey16Half<>+20(SB)/2, $0x0001
+DATA weighGrey16Half<>+22(SB)/2, $0x0001
+DATA weighGrey16Half<>+24(SB)/2, $0x0001
+DATA weighGrey16Half<>+26(SB)/2, $0x0001
+DATA weighGrey16Half<>+28(SB)/2, $0x0001
+DATA weighGrey16Half<>+30(SB)/2, $0x0001
+GLOBL weighGrey16Half<>(SB), RODATA|NOPTR, $32
 
 // func toHSV8(red *byte, green *byte, blue *byte, saturation *int32, hue *int32, n int)
 // Requires: AVX, AVX2
@@ -412,6 +412,70 @@ DATA orderToHSV<>+24(SB)/4, $0x00000003
 DATA orderToHSV<>+28(SB)/4, $0x00000007
 GLOBL orderToHSV<>(SB), RODATA|NOPTR, $32
 
+DATA bySector<>+0(SB)/4, $0x80020100
+DATA bySector<>+4(SB)/4, $0x80020001
+DATA bySector<>+8(SB)/4, $0x80010002
+DATA bySector<>+12(SB)/4, $0x80000102
+DATA bySector<>+16(SB)/4, $0x80000201
+DATA bySector<>+20(SB)/4, $0x80010200
+DATA bySector<>+24(SB)/4, $0x80020100
+DATA bySector<>+28(SB)/4, $0x80000000
+GLOBL bySector<>(SB), RODATA|NOPTR, $32
+
+DATA placesOfColours<>+0(SB)/4, $0x00000000
+DATA placesOfColours<>+4(SB)/4, $0x00040404
+DATA placesOfColours<>+8(SB)/4, $0x00080808
+DATA placesOfColours<>+12(SB)/4, $0x000c0c0c
+DATA placesOfColours<>+16(SB)/4, $0x00000000
+DATA placesOfColours<>+20(SB)/4, $0x00040404
+DATA placesOfColours<>+24(SB)/4, $0x00080808
+DATA placesOfColours<>+28(SB)/4, $0x000c0c0c
+GLOBL placesOfColours<>(SB), RODATA|NOPTR, $32
+
+DATA apartColours<>+0(SB)/1, $0x00
+DATA apartColours<>+1(SB)/1, $0x04
+DATA apartColours<>+2(SB)/1, $0x08
+DATA apartColours<>+3(SB)/1, $0x0c
+DATA apartColours<>+4(SB)/1, $0x01
+DATA apartColours<>+5(SB)/1, $0x05
+DATA apartColours<>+6(SB)/1, $0x09
+DATA apartColours<>+7(SB)/1, $0x0d
+DATA apartColours<>+8(SB)/1, $0x02
+DATA apartColours<>+9(SB)/1, $0x06
+DATA apartColours<>+10(SB)/1, $0x0a
+DATA apartColours<>+11(SB)/1, $0x0e
+DATA apartColours<>+12(SB)/1, $0x03
+DATA apartColours<>+13(SB)/1, $0x07
+DATA apartColours<>+14(SB)/1, $0x0b
+DATA apartColours<>+15(SB)/1, $0x0f
+DATA apartColours<>+16(SB)/1, $0x00
+DATA apartColours<>+17(SB)/1, $0x04
+DATA apartColours<>+18(SB)/1, $0x08
+DATA apartColours<>+19(SB)/1, $0x0c
+DATA apartColours<>+20(SB)/1, $0x01
+DATA apartColours<>+21(SB)/1, $0x05
+DATA apartColours<>+22(SB)/1, $0x09
+DATA apartColours<>+23(SB)/1, $0x0d
+DATA apartColours<>+24(SB)/1, $0x02
+DATA apartColours<>+25(SB)/1, $0x06
+DATA apartColours<>+26(SB)/1, $0x0a
+DATA apartColours<>+27(SB)/1, $0x0e
+DATA apartColours<>+28(SB)/1, $0x03
+DATA apartColours<>+29(SB)/1, $0x07
+DATA apartColours<>+30(SB)/1, $0x0b
+DATA apartColours<>+31(SB)/1, $0x0f
+GLOBL apartColours<>(SB), RODATA|NOPTR, $32
+
+DATA orderOfColours<>+0(SB)/4, $0x00000000
+DATA orderOfColours<>+4(SB)/4, $0x00000004
+DATA orderOfColours<>+8(SB)/4, $0x00000001
+DATA orderOfColours<>+12(SB)/4, $0x00000005
+DATA orderOfColours<>+16(SB)/4, $0x00000002
+DATA orderOfColours<>+20(SB)/4, $0x00000006
+DATA orderOfColours<>+24(SB)/4, $0x00000003
+DATA orderOfColours<>+28(SB)/4, $0x00000007
+GLOBL orderOfColours<>(SB), RODATA|NOPTR, $32
+
 // func fromHSV8(hue *byte, saturation *byte, value *byte, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·fromHSV8(SB), NOSPLIT, $0-32
@@ -420,54 +484,51 @@ TEXT ·fromHSV8(SB), NOSPLIT, $0-32
 	MOVQ    value+16(FP), DX
 	MOVQ    n+24(FP), BX
 	VMOVDQU oneFromHSV<>+0(SB), Y0
-	VMOVDQU bySector<>+0(SB), Y1
-	VMOVDQU placesFromHSV<>+0(SB), Y2
-	VMOVDQU apartFromHSV<>+0(SB), Y3
 
 pixels:
-	VPMOVZXBD    (AX), Y4
-	VPMOVZXBD    (CX), Y5
-	VPMOVZXBD    (DX), Y6
-	VCVTDQ2PS    Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       scaleFromHSV<>+0(SB), Y4, Y4
-	VMULPS       partFromHSV<>+0(SB), Y5, Y5
-	VMULPS       partFromHSV<>+0(SB), Y6, Y6
-	VCVTTPS2DQ   Y4, Y7
-	VCVTDQ2PS    Y7, Y8
-	VSUBPS       Y8, Y4, Y8
-	VPSLLD       $0x1f, Y7, Y9
-	VSUBPS       Y8, Y0, Y4
-	VBLENDVPS    Y9, Y8, Y4, Y8
-	VPCMPGTD     fiveFromHSV<>+0(SB), Y7, Y9
-	VPAND        sixFromHSV<>+0(SB), Y9, Y9
-	VPSUBD       Y9, Y7, Y7
-	VPERMD       Y1, Y7, Y7
-	VPADDB       Y2, Y7, Y7
-	VMOVAPS      Y0, Y4
-	VFNMADD231PS Y5, Y8, Y4
-	VSUBPS       Y5, Y0, Y5
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
-	VMULPS       allFromHSV<>+0(SB), Y6, Y6
-	VCVTTPS2DQ   Y6, Y6
-	VMULPS       allFromHSV<>+0(SB), Y4, Y4
-	VCVTTPS2DQ   Y4, Y4
-	VMULPS       allFromHSV<>+0(SB), Y5, Y5
-	VCVTTPS2DQ   Y5, Y5
-	VPSLLD       $0x08, Y4, Y4
-	VPSLLD       $0x10, Y5, Y5
-	VPOR         Y4, Y6, Y6
-	VPOR         Y5, Y6, Y6
-	VPSHUFB      Y7, Y6, Y6
-	VPSHUFB      Y3, Y6, Y6
-	VMOVDQU      orderFromHSV<>+0(SB), Y4
-	VPERMD       Y6, Y4, Y6
-	VMOVQ        X6, (AX)
-	VPEXTRQ      $0x01, X6, (CX)
-	VEXTRACTI128 $0x01, Y6, X4
-	VMOVQ        X4, (DX)
+	VPMOVZXBD    (AX), Y1
+	VPMOVZXBD    (CX), Y2
+	VPMOVZXBD    (DX), Y3
+	VCVTDQ2PS    Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       scaleFromHSV<>+0(SB), Y1, Y1
+	VMULPS       partFromHSV<>+0(SB), Y2, Y2
+	VMULPS       partFromHSV<>+0(SB), Y3, Y3
+	VCVTTPS2DQ   Y1, Y4
+	VCVTDQ2PS    Y4, Y5
+	VSUBPS       Y5, Y1, Y5
+	VPSLLD       $0x1f, Y4, Y6
+	VSUBPS       Y5, Y0, Y1
+	VBLENDVPS    Y6, Y5, Y1, Y5
+	VPCMPGTD     fiveFromHSV<>+0(SB), Y4, Y6
+	VPAND        sixFromHSV<>+0(SB), Y6, Y6
+	VPSUBD       Y6, Y4, Y4
+	VMOVAPS      Y0, Y1
+	VFNMADD231PS Y2, Y5, Y1
+	VSUBPS       Y2, Y0, Y2
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y3, Y2, Y2
+	VMULPS       allFromHSV<>+0(SB), Y3, Y3
+	VCVTTPS2DQ   Y3, Y3
+	VMULPS       allFromHSV<>+0(SB), Y1, Y1
+	VCVTTPS2DQ   Y1, Y1
+	VMULPS       allFromHSV<>+0(SB), Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VPERMD       bySector<>+0(SB), Y4, Y4
+	VPADDB       placesOfColours<>+0(SB), Y4, Y4
+	VPSLLD       $0x08, Y1, Y1
+	VPSLLD       $0x10, Y2, Y2
+	VPOR         Y1, Y3, Y3
+	VPOR         Y2, Y3, Y3
+	VPSHUFB      Y4, Y3, Y3
+	VPSHUFB      apartColours<>+0(SB), Y3, Y3
+	VMOVDQU      orderOfColours<>+0(SB), Y1
+	VPERMD       Y3, Y1, Y3
+	VMOVQ        X3, (AX)
+	VPEXTRQ      $0x01, X3, (CX)
+	VEXTRACTI128 $0x01, Y3, X1
+	VMOVQ        X1, (DX)
 	ADDQ         $0x08, AX
 	ADDQ         $0x08, CX
 	ADDQ         $0x08, DX
@@ -535,70 +596,6 @@ DATA sixFromHSV<>+20(SB)/4, $0x00000006
 DATA sixFromHSV<>+24(SB)/4, $0x00000006
 DATA sixFromHSV<>+28(SB)/4, $0x00000006
 GLOBL sixFromHSV<>(SB), RODATA|NOPTR, $32
-
-DATA bySector<>+0(SB)/4, $0x80020100
-DATA bySector<>+4(SB)/4, $0x80020001
-DATA bySector<>+8(SB)/4, $0x80010002
-DATA bySector<>+12(SB)/4, $0x80000102
-DATA bySector<>+16(SB)/4, $0x80000201
-DATA bySector<>+20(SB)/4, $0x80010200
-DATA bySector<>+24(SB)/4, $0x00000000
-DATA bySector<>+28(SB)/4, $0x00000000
-GLOBL bySector<>(SB), RODATA|NOPTR, $32
-
-DATA placesFromHSV<>+0(SB)/4, $0x00000000
-DATA placesFromHSV<>+4(SB)/4, $0x00040404
-DATA placesFromHSV<>+8(SB)/4, $0x00080808
-DATA placesFromHSV<>+12(SB)/4, $0x000c0c0c
-DATA placesFromHSV<>+16(SB)/4, $0x00000000
-DATA placesFromHSV<>+20(SB)/4, $0x00040404
-DATA placesFromHSV<>+24(SB)/4, $0x00080808
-DATA placesFromHSV<>+28(SB)/4, $0x000c0c0c
-GLOBL placesFromHSV<>(SB), RODATA|NOPTR, $32
-
-DATA apartFromHSV<>+0(SB)/1, $0x00
-DATA apartFromHSV<>+1(SB)/1, $0x04
-DATA apartFromHSV<>+2(SB)/1, $0x08
-DATA apartFromHSV<>+3(SB)/1, $0x0c
-DATA apartFromHSV<>+4(SB)/1, $0x01
-DATA apartFromHSV<>+5(SB)/1, $0x05
-DATA apartFromHSV<>+6(SB)/1, $0x09
-DATA apartFromHSV<>+7(SB)/1, $0x0d
-DATA apartFromHSV<>+8(SB)/1, $0x02
-DATA apartFromHSV<>+9(SB)/1, $0x06
-DATA apartFromHSV<>+10(SB)/1, $0x0a
-DATA apartFromHSV<>+11(SB)/1, $0x0e
-DATA apartFromHSV<>+12(SB)/1, $0x03
-DATA apartFromHSV<>+13(SB)/1, $0x07
-DATA apartFromHSV<>+14(SB)/1, $0x0b
-DATA apartFromHSV<>+15(SB)/1, $0x0f
-DATA apartFromHSV<>+16(SB)/1, $0x00
-DATA apartFromHSV<>+17(SB)/1, $0x04
-DATA apartFromHSV<>+18(SB)/1, $0x08
-DATA apartFromHSV<>+19(SB)/1, $0x0c
-DATA apartFromHSV<>+20(SB)/1, $0x01
-DATA apartFromHSV<>+21(SB)/1, $0x05
-DATA apartFromHSV<>+22(SB)/1, $0x09
-DATA apartFromHSV<>+23(SB)/1, $0x0d
-DATA apartFromHSV<>+24(SB)/1, $0x02
-DATA apartFromHSV<>+25(SB)/1, $0x06
-DATA apartFromHSV<>+26(SB)/1, $0x0a
-DATA apartFromHSV<>+27(SB)/1, $0x0e
-DATA apartFromHSV<>+28(SB)/1, $0x03
-DATA apartFromHSV<>+29(SB)/1, $0x07
-DATA apartFromHSV<>+30(SB)/1, $0x0b
-DATA apartFromHSV<>+31(SB)/1, $0x0f
-GLOBL apartFromHSV<>(SB), RODATA|NOPTR, $32
-
-DATA orderFromHSV<>+0(SB)/4, $0x00000000
-DATA orderFromHSV<>+4(SB)/4, $0x00000004
-DATA orderFromHSV<>+8(SB)/4, $0x00000001
-DATA orderFromHSV<>+12(SB)/4, $0x00000005
-DATA orderFromHSV<>+16(SB)/4, $0x00000002
-DATA orderFromHSV<>+20(SB)/4, $0x00000006
-DATA orderFromHSV<>+24(SB)/4, $0x00000003
-DATA orderFromHSV<>+28(SB)/4, $0x00000007
-GLOBL orderFromHSV<>(SB), RODATA|NOPTR, $32
 
 DATA columns<>+0(SB)/4, $0x00000000
 DATA columns<>+4(SB)/4, $0x00000001
@@ -1546,5 +1543,453 @@ pixels:
 	ADDQ        $0x20, DI
 	SUBQ        $0x04, R8
 	JNZ         pixels
+	VZEROUPPER
+	RET
+
+// func luma16(dst *byte, red *byte, green *byte, blue *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·luma16(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    red+8(FP), CX
+	MOVQ    green+16(FP), DX
+	MOVQ    blue+24(FP), BX
+	MOVQ    n+32(FP), SI
+	VMOVDQU luma16RedGreen<>+0(SB), Y0
+	VMOVDQU luma16BlueHalf<>+0(SB), Y1
+	VMOVDQU luma16Half<>+0(SB), Y2
+
+pixels:
+	VPMOVZXBW  (CX), Y3
+	VPMOVZXBW  (DX), Y4
+	VPMOVZXBW  (BX), Y5
+	VPUNPCKLWD Y4, Y3, Y6
+	VPUNPCKLWD Y2, Y5, Y7
+	VPMADDWD   Y0, Y6, Y6
+	VPMADDWD   Y1, Y7, Y7
+	VPADDD     Y7, Y6, Y6
+	VPSRAD     $0x10, Y6, Y6
+	VPUNPCKHWD Y4, Y3, Y3
+	VPUNPCKHWD Y2, Y5, Y5
+	VPMADDWD   Y0, Y3, Y3
+	VPMADDWD   Y1, Y5, Y5
+	VPADDD     Y5, Y3, Y3
+	VPSRAD     $0x10, Y3, Y3
+	VPACKSSDW  Y3, Y6, Y6
+	VPADDW     Y4, Y6, Y6
+	VPACKUSWB  Y6, Y6, Y6
+	VPERMQ     $0x08, Y6, Y6
+	VMOVDQU    X6, (AX)
+	ADDQ       $0x10, AX
+	ADDQ       $0x10, CX
+	ADDQ       $0x10, DX
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JNZ        pixels
+	VZEROUPPER
+	RET
+
+DATA luma16RedGreen<>+0(SB)/4, $0x96464c8b
+DATA luma16RedGreen<>+4(SB)/4, $0x96464c8b
+DATA luma16RedGreen<>+8(SB)/4, $0x96464c8b
+DATA luma16RedGreen<>+12(SB)/4, $0x96464c8b
+DATA luma16RedGreen<>+16(SB)/4, $0x96464c8b
+DATA luma16RedGreen<>+20(SB)/4, $0x96464c8b
+DATA luma16RedGreen<>+24(SB)/4, $0x96464c8b
+DATA luma16RedGreen<>+28(SB)/4, $0x96464c8b
+GLOBL luma16RedGreen<>(SB), RODATA|NOPTR, $32
+
+DATA luma16BlueHalf<>+0(SB)/4, $0x40001d2f
+DATA luma16BlueHalf<>+4(SB)/4, $0x40001d2f
+DATA luma16BlueHalf<>+8(SB)/4, $0x40001d2f
+DATA luma16BlueHalf<>+12(SB)/4, $0x40001d2f
+DATA luma16BlueHalf<>+16(SB)/4, $0x40001d2f
+DATA luma16BlueHalf<>+20(SB)/4, $0x40001d2f
+DATA luma16BlueHalf<>+24(SB)/4, $0x40001d2f
+DATA luma16BlueHalf<>+28(SB)/4, $0x40001d2f
+GLOBL luma16BlueHalf<>(SB), RODATA|NOPTR, $32
+
+DATA luma16Half<>+0(SB)/2, $0x0002
+DATA luma16Half<>+2(SB)/2, $0x0002
+DATA luma16Half<>+4(SB)/2, $0x0002
+DATA luma16Half<>+6(SB)/2, $0x0002
+DATA luma16Half<>+8(SB)/2, $0x0002
+DATA luma16Half<>+10(SB)/2, $0x0002
+DATA luma16Half<>+12(SB)/2, $0x0002
+DATA luma16Half<>+14(SB)/2, $0x0002
+DATA luma16Half<>+16(SB)/2, $0x0002
+DATA luma16Half<>+18(SB)/2, $0x0002
+DATA luma16Half<>+20(SB)/2, $0x0002
+DATA luma16Half<>+22(SB)/2, $0x0002
+DATA luma16Half<>+24(SB)/2, $0x0002
+DATA luma16Half<>+26(SB)/2, $0x0002
+DATA luma16Half<>+28(SB)/2, $0x0002
+DATA luma16Half<>+30(SB)/2, $0x0002
+GLOBL luma16Half<>(SB), RODATA|NOPTR, $32
+
+// func blend8(dst *byte, other *byte, factor *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·blend8(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         other+8(FP), CX
+	MOVQ         n+24(FP), DX
+	MOVQ         factor+16(FP), BX
+	VBROADCASTSS (BX), Y0
+
+pixels:
+	VPMOVZXBD    (CX), Y1
+	VPMOVZXBD    (AX), Y2
+	VPSUBD       Y1, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	ADDQ         $0x08, CX
+	VPACKSSDW    Y2, Y2, Y2
+	VPACKUSWB    Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPUNPCKLDQ   X1, X2, X2
+	VMOVQ        X2, (AX)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, DX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+// func turnHue8(red *byte, green *byte, blue *byte, by int32, n int)
+// Requires: AVX, AVX2
+TEXT ·turnHue8(SB), NOSPLIT, $0-40
+	MOVQ         red+0(FP), AX
+	MOVQ         green+8(FP), CX
+	MOVQ         blue+16(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVL         by+24(FP), SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y0
+
+pixels:
+	VPMOVZXBD    (AX), Y1
+	VPMOVZXBD    (CX), Y2
+	VPMOVZXBD    (DX), Y3
+	VPMAXSD      Y2, Y1, Y4
+	VPMAXSD      Y3, Y4, Y4
+	VPMINSD      Y2, Y1, Y5
+	VPMINSD      Y3, Y5, Y5
+	VPADDD       Y4, Y4, Y6
+	VPADDD       Y5, Y6, Y6
+	VPSUBD       Y1, Y6, Y6
+	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y3, Y6, Y6
+	VPCMPEQD     Y2, Y5, Y8
+	VPADDD       fiveTurn<>+0(SB), Y8, Y7
+	VPCMPEQD     Y3, Y5, Y8
+	VPCMPEQD     Y2, Y4, Y2
+	VPADDD       threeTurn<>+0(SB), Y8, Y3
+	VPBLENDVB    Y2, Y3, Y7, Y7
+	VPCMPEQD     Y1, Y4, Y2
+	VPADDD       oneTurn<>+0(SB), Y8, Y3
+	VPBLENDVB    Y2, Y3, Y7, Y7
+	VPSUBD       Y5, Y4, Y2
+	VCVTDQ2PS    Y2, Y1
+	VPMAXSD      oneTurn<>+0(SB), Y4, Y3
+	VCVTDQ2PS    Y3, Y3
+	VDIVPS       Y3, Y1, Y1
+	VMULPS       circleTurn<>+0(SB), Y1, Y1
+	VCVTTPS2DQ   Y1, Y1
+	VPMAXSD      oneTurn<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y6, Y5
+	VDIVPS       Y2, Y5, Y5
+	VPERMPS      sideTurn<>+0(SB), Y7, Y3
+	VMULPS       Y3, Y5, Y5
+	VPERMPS      cornerTurn<>+0(SB), Y7, Y3
+	VADDPS       Y3, Y5, Y5
+	VMOVUPS      sixTurn<>+0(SB), Y3
+	VDIVPS       Y3, Y5, Y5
+	VPSRAD       $0x1f, Y5, Y2
+	VPAND        unitTurn<>+0(SB), Y2, Y2
+	VADDPS       Y2, Y5, Y5
+	VMULPS       circleTurn<>+0(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
+	VPADDD       Y0, Y5, Y5
+	VPAND        allTurn<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y5, Y7
+	VPADDD       Y5, Y7, Y7
+	VPADDD       Y7, Y7, Y7
+	VPADDD       oneTurn<>+0(SB), Y7, Y6
+	VPSLLD       $0x08, Y6, Y3
+	VPADDD       Y3, Y6, Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPADDD       Y6, Y7, Y7
+	VPSLLD       $0x08, Y6, Y3
+	VPSUBD       Y3, Y7, Y7
+	VPXOR        allTurn<>+0(SB), Y7, Y8
+	VPSLLD       $0x1f, Y6, Y2
+	VBLENDVPS    Y2, Y7, Y8, Y8
+	VPXOR        allTurn<>+0(SB), Y1, Y5
+	VPMULLD      Y4, Y5, Y5
+	VPADDD       halfTurn<>+0(SB), Y5, Y5
+	VPSRLD       $0x08, Y5, Y3
+	VPADDD       Y3, Y5, Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPMULLD      Y8, Y1, Y8
+	VMOVDQU      squareTurn<>+0(SB), Y1
+	VPSUBD       Y8, Y1, Y1
+	VPMULLD      Y4, Y1, Y1
+	VPADDD       partsHalfTurn<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMOVUPS      partsTurn<>+0(SB), Y3
+	VDIVPS       Y3, Y1, Y1
+	VCVTTPS2DQ   Y1, Y1
+	VPERMD       bySector<>+0(SB), Y6, Y6
+	VPADDB       placesOfColours<>+0(SB), Y6, Y6
+	VPSLLD       $0x08, Y1, Y1
+	VPSLLD       $0x10, Y5, Y5
+	VPOR         Y1, Y4, Y4
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      Y6, Y4, Y4
+	VPSHUFB      apartColours<>+0(SB), Y4, Y4
+	VMOVDQU      orderOfColours<>+0(SB), Y1
+	VPERMD       Y4, Y1, Y4
+	VMOVQ        X4, (AX)
+	VPEXTRQ      $0x01, X4, (CX)
+	VEXTRACTI128 $0x01, Y4, X1
+	VMOVQ        X1, (DX)
+	ADDQ         $0x08, AX
+	ADDQ         $0x08, CX
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+DATA oneTurn<>+0(SB)/4, $0x00000001
+DATA oneTurn<>+4(SB)/4, $0x00000001
+DATA oneTurn<>+8(SB)/4, $0x00000001
+DATA oneTurn<>+12(SB)/4, $0x00000001
+DATA oneTurn<>+16(SB)/4, $0x00000001
+DATA oneTurn<>+20(SB)/4, $0x00000001
+DATA oneTurn<>+24(SB)/4, $0x00000001
+DATA oneTurn<>+28(SB)/4, $0x00000001
+GLOBL oneTurn<>(SB), RODATA|NOPTR, $32
+
+DATA threeTurn<>+0(SB)/4, $0x00000003
+DATA threeTurn<>+4(SB)/4, $0x00000003
+DATA threeTurn<>+8(SB)/4, $0x00000003
+DATA threeTurn<>+12(SB)/4, $0x00000003
+DATA threeTurn<>+16(SB)/4, $0x00000003
+DATA threeTurn<>+20(SB)/4, $0x00000003
+DATA threeTurn<>+24(SB)/4, $0x00000003
+DATA threeTurn<>+28(SB)/4, $0x00000003
+GLOBL threeTurn<>(SB), RODATA|NOPTR, $32
+
+DATA fiveTurn<>+0(SB)/4, $0x00000005
+DATA fiveTurn<>+4(SB)/4, $0x00000005
+DATA fiveTurn<>+8(SB)/4, $0x00000005
+DATA fiveTurn<>+12(SB)/4, $0x00000005
+DATA fiveTurn<>+16(SB)/4, $0x00000005
+DATA fiveTurn<>+20(SB)/4, $0x00000005
+DATA fiveTurn<>+24(SB)/4, $0x00000005
+DATA fiveTurn<>+28(SB)/4, $0x00000005
+GLOBL fiveTurn<>(SB), RODATA|NOPTR, $32
+
+DATA allTurn<>+0(SB)/4, $0x000000ff
+DATA allTurn<>+4(SB)/4, $0x000000ff
+DATA allTurn<>+8(SB)/4, $0x000000ff
+DATA allTurn<>+12(SB)/4, $0x000000ff
+DATA allTurn<>+16(SB)/4, $0x000000ff
+DATA allTurn<>+20(SB)/4, $0x000000ff
+DATA allTurn<>+24(SB)/4, $0x000000ff
+DATA allTurn<>+28(SB)/4, $0x000000ff
+GLOBL allTurn<>(SB), RODATA|NOPTR, $32
+
+DATA sixTurn<>+0(SB)/4, $0x40c00000
+DATA sixTurn<>+4(SB)/4, $0x40c00000
+DATA sixTurn<>+8(SB)/4, $0x40c00000
+DATA sixTurn<>+12(SB)/4, $0x40c00000
+DATA sixTurn<>+16(SB)/4, $0x40c00000
+DATA sixTurn<>+20(SB)/4, $0x40c00000
+DATA sixTurn<>+24(SB)/4, $0x40c00000
+DATA sixTurn<>+28(SB)/4, $0x40c00000
+GLOBL sixTurn<>(SB), RODATA|NOPTR, $32
+
+DATA circleTurn<>+0(SB)/4, $0x437f0000
+DATA circleTurn<>+4(SB)/4, $0x437f0000
+DATA circleTurn<>+8(SB)/4, $0x437f0000
+DATA circleTurn<>+12(SB)/4, $0x437f0000
+DATA circleTurn<>+16(SB)/4, $0x437f0000
+DATA circleTurn<>+20(SB)/4, $0x437f0000
+DATA circleTurn<>+24(SB)/4, $0x437f0000
+DATA circleTurn<>+28(SB)/4, $0x437f0000
+GLOBL circleTurn<>(SB), RODATA|NOPTR, $32
+
+DATA unitTurn<>+0(SB)/4, $0x3f800000
+DATA unitTurn<>+4(SB)/4, $0x3f800000
+DATA unitTurn<>+8(SB)/4, $0x3f800000
+DATA unitTurn<>+12(SB)/4, $0x3f800000
+DATA unitTurn<>+16(SB)/4, $0x3f800000
+DATA unitTurn<>+20(SB)/4, $0x3f800000
+DATA unitTurn<>+24(SB)/4, $0x3f800000
+DATA unitTurn<>+28(SB)/4, $0x3f800000
+GLOBL unitTurn<>(SB), RODATA|NOPTR, $32
+
+DATA halfTurn<>+0(SB)/4, $0x00000080
+DATA halfTurn<>+4(SB)/4, $0x00000080
+DATA halfTurn<>+8(SB)/4, $0x00000080
+DATA halfTurn<>+12(SB)/4, $0x00000080
+DATA halfTurn<>+16(SB)/4, $0x00000080
+DATA halfTurn<>+20(SB)/4, $0x00000080
+DATA halfTurn<>+24(SB)/4, $0x00000080
+DATA halfTurn<>+28(SB)/4, $0x00000080
+GLOBL halfTurn<>(SB), RODATA|NOPTR, $32
+
+DATA partsTurn<>+0(SB)/4, $0x477e0100
+DATA partsTurn<>+4(SB)/4, $0x477e0100
+DATA partsTurn<>+8(SB)/4, $0x477e0100
+DATA partsTurn<>+12(SB)/4, $0x477e0100
+DATA partsTurn<>+16(SB)/4, $0x477e0100
+DATA partsTurn<>+20(SB)/4, $0x477e0100
+DATA partsTurn<>+24(SB)/4, $0x477e0100
+DATA partsTurn<>+28(SB)/4, $0x477e0100
+GLOBL partsTurn<>(SB), RODATA|NOPTR, $32
+
+DATA partsHalfTurn<>+0(SB)/4, $0x00007f00
+DATA partsHalfTurn<>+4(SB)/4, $0x00007f00
+DATA partsHalfTurn<>+8(SB)/4, $0x00007f00
+DATA partsHalfTurn<>+12(SB)/4, $0x00007f00
+DATA partsHalfTurn<>+16(SB)/4, $0x00007f00
+DATA partsHalfTurn<>+20(SB)/4, $0x00007f00
+DATA partsHalfTurn<>+24(SB)/4, $0x00007f00
+DATA partsHalfTurn<>+28(SB)/4, $0x00007f00
+GLOBL partsHalfTurn<>(SB), RODATA|NOPTR, $32
+
+DATA cornerTurn<>+0(SB)/4, $0x3f800000
+DATA cornerTurn<>+4(SB)/4, $0xbf800000
+DATA cornerTurn<>+8(SB)/4, $0x3f800000
+DATA cornerTurn<>+12(SB)/4, $0x40400000
+DATA cornerTurn<>+16(SB)/4, $0x40a00000
+DATA cornerTurn<>+20(SB)/4, $0x40400000
+DATA cornerTurn<>+24(SB)/4, $0x00000000
+DATA cornerTurn<>+28(SB)/4, $0x00000000
+GLOBL cornerTurn<>(SB), RODATA|NOPTR, $32
+
+DATA sideTurn<>+0(SB)/4, $0xbf800000
+DATA sideTurn<>+4(SB)/4, $0x3f800000
+DATA sideTurn<>+8(SB)/4, $0x3f800000
+DATA sideTurn<>+12(SB)/4, $0xbf800000
+DATA sideTurn<>+16(SB)/4, $0xbf800000
+DATA sideTurn<>+20(SB)/4, $0x3f800000
+DATA sideTurn<>+24(SB)/4, $0x00000000
+DATA sideTurn<>+28(SB)/4, $0x00000000
+GLOBL sideTurn<>(SB), RODATA|NOPTR, $32
+
+DATA squareTurn<>+0(SB)/4, $0x0000fe01
+DATA squareTurn<>+4(SB)/4, $0x0000fe01
+DATA squareTurn<>+8(SB)/4, $0x0000fe01
+DATA squareTurn<>+12(SB)/4, $0x0000fe01
+DATA squareTurn<>+16(SB)/4, $0x0000fe01
+DATA squareTurn<>+20(SB)/4, $0x0000fe01
+DATA squareTurn<>+24(SB)/4, $0x0000fe01
+DATA squareTurn<>+28(SB)/4, $0x0000fe01
+GLOBL squareTurn<>(SB), RODATA|NOPTR, $32
+
+// func blurColumns8(dst *byte, sums *uint32, left *byte, right *byte, beyond *byte, shares *uint32, n int)
+// Requires: AVX, AVX2
+TEXT ·blurColumns8(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         sums+8(FP), CX
+	MOVQ         n+48(FP), DX
+	MOVQ         left+16(FP), BX
+	MOVQ         right+24(FP), SI
+	MOVQ         beyond+32(FP), DI
+	MOVQ         shares+40(FP), R8
+	VMOVDQU      halfColumns<>+0(SB), Y2
+	VPBROADCASTD (R8), Y0
+	VPBROADCASTD 4(R8), Y1
+
+pixels:
+	VPMOVZXBD    (BX), Y4
+	VPMOVZXBD    (SI), Y3
+	VPMOVZXBD    (DI), Y5
+	VPADDD       (CX), Y3, Y3
+	VPSUBD       Y4, Y3, Y3
+	VMOVDQU      Y3, (CX)
+	VPMULLD      Y0, Y3, Y3
+	VPADDD       Y4, Y5, Y5
+	VPMULLD      Y1, Y5, Y5
+	VPADDD       Y5, Y3, Y3
+	VPADDD       Y2, Y3, Y3
+	VPSRLD       $0x18, Y3, Y3
+	ADDQ         $0x20, CX
+	ADDQ         $0x08, BX
+	ADDQ         $0x08, SI
+	ADDQ         $0x08, DI
+	VPACKSSDW    Y3, Y3, Y3
+	VPACKUSWB    Y3, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, (AX)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, DX
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+DATA halfColumns<>+0(SB)/4, $0x00800000
+DATA halfColumns<>+4(SB)/4, $0x00800000
+DATA halfColumns<>+8(SB)/4, $0x00800000
+DATA halfColumns<>+12(SB)/4, $0x00800000
+DATA halfColumns<>+16(SB)/4, $0x00800000
+DATA halfColumns<>+20(SB)/4, $0x00800000
+DATA halfColumns<>+24(SB)/4, $0x00800000
+DATA halfColumns<>+28(SB)/4, $0x00800000
+GLOBL halfColumns<>(SB), RODATA|NOPTR, $32
+
+// func transpose8(dst *byte, src *byte, to int, from int, n int)
+// Requires: AVX
+TEXT ·transpose8(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ to+16(FP), DX
+	MOVQ from+24(FP), BX
+	MOVQ n+32(FP), SI
+
+columns:
+	LEAQ       (BX)(BX*2), DI
+	LEAQ       (CX)(BX*4), R8
+	VMOVQ      (CX), X0
+	VMOVQ      (CX)(BX*1), X1
+	VMOVQ      (CX)(BX*2), X2
+	VMOVQ      (CX)(DI*1), X3
+	VMOVQ      (R8), X4
+	VMOVQ      (R8)(BX*1), X5
+	VMOVQ      (R8)(BX*2), X6
+	VMOVQ      (R8)(DI*1), X7
+	VPUNPCKLBW X1, X0, X0
+	VPUNPCKLBW X3, X2, X1
+	VPUNPCKLBW X5, X4, X2
+	VPUNPCKLBW X7, X6, X3
+	VPUNPCKLWD X1, X0, X4
+	VPUNPCKHWD X1, X0, X0
+	VPUNPCKLWD X3, X2, X1
+	VPUNPCKHWD X3, X2, X2
+	LEAQ       (DX)(DX*2), DI
+	LEAQ       (AX)(DX*4), R8
+	VPUNPCKLDQ X1, X4, X3
+	VPUNPCKHDQ X1, X4, X1
+	VMOVQ      X3, (AX)
+	VPEXTRQ    $0x01, X3, (AX)(DX*1)
+	VMOVQ      X1, (AX)(DX*2)
+	VPEXTRQ    $0x01, X1, (AX)(DI*1)
+	VPUNPCKLDQ X2, X0, X1
+	VPUNPCKHDQ X2, X0, X0
+	VMOVQ      X1, (R8)
+	VPEXTRQ    $0x01, X1, (R8)(DX*1)
+	VMOVQ      X0, (R8)(DX*2)
+	VPEXTRQ    $0x01, X0, (R8)(DI*1)
+	ADDQ       $0x08, CX
+	LEAQ       (AX)(DX*8), AX
+	SUBQ       $0x08, SI
+	JNZ        columns
 	VZEROUPPER
 	RET

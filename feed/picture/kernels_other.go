@@ -2,6 +2,8 @@
 
 package picture
 
+import "image"
+
 func blendAcrossSIMD([]int16, []byte, *acrossTable)                  {}
 func blendDownSIMD(_ []byte, _, _ []int16, _, _ int32) int           { return 0 }
 func weighGreySIMD(_, _, _, _ []byte) int                            { return 0 }
@@ -19,3 +21,9 @@ func blurDownSIMD([]byte, []int16, int, []uint16) int                { return 0 
 func addWeightedSIMD(_, _ []byte, _ *[3]float32) int                 { return 0 }
 func mixSIMD(_, _ []byte, _ int, _ *lanes)                           {}
 func findSpotsSIMD(*lanes, *[9]float64, *[5]int32, bool)             {}
+func lumaSIMD(_, _, _, _ []byte) int                                 { return 0 }
+func blendSIMD(_, _ []byte, _ float32) int                           { return 0 }
+func turnHueSIMD(_, _, _ []byte, _ uint8) int                        { return 0 }
+func transposeSIMD(_, _ []byte, _ image.Point, _, _ bool)            {}
+
+func (b *blur) blurColumnsSIMD(_ []byte, _ []uint32, _, _, _ []byte) int { return 0 }

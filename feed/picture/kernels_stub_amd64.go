@@ -29,7 +29,7 @@ func averageAcross8(sum *float32, src *byte, cells *byte, steps int, groups int,
 //go:noescape
 func roundSums8(dst *byte, sum *float32, n int)
 
-// weighGrey16 makes n pixels, a multiple of 16, grey.
+// weighGrey16 makes n pixels, a multiple of 16, grey as OpenCV does.
 //
 //go:noescape
 func weighGrey16(dst *byte, red *byte, green *byte, blue *byte, n int)
@@ -130,3 +130,29 @@ func mixTwo4(dst *byte, plane *byte, stride int, at *int32, across *float64, bel
 //
 //go:noescape
 func mixFour4(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)
+
+// luma16 makes n pixels, a multiple of 16, grey as Pillow does.
+//
+//go:noescape
+func luma16(dst *byte, red *byte, green *byte, blue *byte, n int)
+
+// blend8 makes n pixels, a multiple of 8, from what they are and from others: a factor of 0 gives the others.
+//
+//go:noescape
+func blend8(dst *byte, other *byte, factor *float32, n int)
+
+// turnHue8 adds a number to the hue, in 256ths of the circle, of n pixels, a multiple of 8.
+//
+//go:noescape
+func turnHue8(red *byte, green *byte, blue *byte, by int32, n int)
+
+// blurColumns8 moves the sums of n boxes, a multiple of 8, on by a pixel, and makes a pixel of each. left is before the box,
+// right its last pixel, beyond the next. Shares, in 2**24ths, are of those in the box and of the two around it.
+//
+//go:noescape
+func blurColumns8(dst *byte, sums *uint32, left *byte, right *byte, beyond *byte, shares *uint32, n int)
+
+// transpose8 makes n rows, a multiple of 8, of 8 bytes of n columns of 8 rows. Ways from row to row may be negative.
+//
+//go:noescape
+func transpose8(dst *byte, src *byte, to int, from int, n int)

@@ -14,9 +14,11 @@ import (
 
 // asPlainGo runs what is done without the kernels.
 func asPlainGo(do func()) {
-	interpolate, warp, filter, mix := canInterpolate, canWarp, canFilter, canMix
-	canInterpolate, canWarp, canFilter, canMix = false, false, false, false
-	defer func() { canInterpolate, canWarp, canFilter, canMix = interpolate, warp, filter, mix }()
+	for _, can := range []*bool{&canInterpolate, &canWarp, &canFilter, &canMix, &canEnhance} {
+		was := *can
+		*can = false
+		defer func() { *can = was }()
+	}
 	do()
 }
 
@@ -177,6 +179,60 @@ func TestAllColoursThroughHSV(t *testing.T) {
 			asPlainGo(func() {
 				if !bytes.Equal(found, made(t, "RGB", side, side, pixels, op)) {
 					t.Fatalf("%s with %d as the first byte: the kernels give other bytes than plain Go", op, red)
+				}
+			})
+		}
+	}
+}
+
+// TestKernelsOfColoursAreThePlainOnes has Pillow's colours, blurs and turns, of pictures as small as a pixel, with the
+// kernels and without.
+func TestKernelsOfColoursAreThePlainOnes(t *testing.T) {
+	if !canEnhance {
+		t.Skip("this processor runs no kernels")
+	}
+	rng := rand.New(rand.NewPCG(7, 8))
+	side := func() int { return 1 + rng.IntN([]int{10, 60}[rng.IntN(2)]) }
+	for range 4000 {
+		factor := []float64{3*rng.Float64() - 1, 0, 1, 1e6, -1e6}[max(0, rng.IntN(20)-15)]
+		radius := func() float64 { return []float64{0, rng.Float64(), 5 * rng.Float64(), 80 * rng.Float64()}[rng.IntN(4)] }
+		op := []string{
+			`["convert", "L"]`, `["grayscale", 3]`, fmt.Sprintf(`["color", %v]`, factor), fmt.Sprintf(`["contrast", %v]`, factor),
+			fmt.Sprintf(`["sharpness", %v]`, factor), fmt.Sprintf(`["hue", %d]`, rng.IntN(256)),
+			fmt.Sprintf(`["gaussian_blur", %v, %v]`, radius(), radius()), fmt.Sprintf(`["box_blur", %v, %v]`, radius(), radius()),
+			fmt.Sprintf(`["transpose", %d]`, rotate90+rng.IntN(transverse+1-rotate90)),
+		}[rng.IntN(9)]
+		width, height, mode := side(), side(), []string{"RGB", "RGB", "L", "RGBA"}[rng.IntN(4)]
+		pixels := make([]byte, width*height*bands[mode])
+		for i := range pixels {
+			pixels[i] = byte(rng.Uint32())
+		}
+		found := made(t, mode, width, height, pixels, op)
+		asPlainGo(func() {
+			if !bytes.Equal(found, made(t, mode, width, height, pixels, op)) {
+				t.Fatalf("%s of %d x %d pixels of mode %s: the kernels give other bytes than plain Go", op, width, height, mode)
+			}
+		})
+	}
+}
+
+// TestAllColoursTurned turns the hue of every colour, by nothing and by something.
+func TestAllColoursTurned(t *testing.T) {
+	if !canEnhance {
+		t.Skip("this processor runs no kernels")
+	}
+	const side = 256
+	pixels := make([]byte, 3*side*side)
+	for red := range side {
+		for i := range side * side {
+			copy(pixels[3*i:], []byte{byte(red), byte(i), byte(i / side)})
+		}
+		for _, by := range []int{0, 1 + red*37%255} {
+			op := fmt.Sprintf(`["hue", %d]`, by)
+			found := made(t, "RGB", side, side, pixels, op)
+			asPlainGo(func() {
+				if !bytes.Equal(found, made(t, "RGB", side, side, pixels, op)) {
+					t.Fatalf("%s with %d of red: the kernel gives other bytes than plain Go", op, red)
 				}
 			})
 		}

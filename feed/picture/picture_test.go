@@ -7,10 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"image"
 	"image/png"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -52,6 +54,58 @@ func chainsOf(t testing.TB, path string, least int) (chains []fixedChain) {
 		t.Fatalf("%s has %d chains: too few", path, len(chains))
 	}
 	return chains
+}
+
+// TestNumbersSideBySide gives bands side by side what a table has for them, in pictures of more and fewer pixels than are
+// taken at once. Bands whose tables differ are refused.
+func TestNumbersSideBySide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	for _, c := range []struct {
+		mode          string
+		width, height int
+	}{{"RGB", 61, 47}, {"RGB", 3, 2}, {"L", 40, 30}, {"RGBA", 64, 32}} {
+		n := bands[c.mode]
+		var bits []byte
+		for range 256 {
+			bits = binary.LittleEndian.AppendUint32(bits, math.Float32bits(rng.Float32()))
+		}
+		tables := slices.Repeat(bits, n)
+		pixels := make([]byte, n*c.width*c.height)
+		for i := range pixels {
+			pixels[i] = byte(rng.Uint32())
+		}
+		text := fmt.Appendf(nil, `{"mode": %q, "size": [%d, %d], "ops": [["transpose", 0], ["tobytes"]]}`, c.mode, c.width, c.height)
+		become := func(tables []byte) (*Program, error) {
+			p, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			table, err := NewTable("float32", tables)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p, p.Become(table)
+		}
+		p, err := become(tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]byte, p.Output.Bytes())
+		if err := NewWorker(decode.Limits{}).Run(p, Source{Pixels: pixels}, out); err != nil {
+			t.Fatal(err)
+		}
+		for i := range pixels {
+			x, y, band := i/n%c.width, i/n/c.width, i%n
+			v := pixels[(y*c.width+c.width-1-x)*n+band]
+			if !bytes.Equal(out[4*i:4*i+4], bits[4*int(v):4*int(v)+4]) {
+				t.Fatalf("%s of %d x %d: number %d is %x, and its value %d has %x", c.mode, c.width, c.height, i, out[4*i:4*i+4], v, bits[4*int(v):][:4])
+			}
+		}
+		tables[len(tables)-1] ^= 1
+		if _, err := become(tables); n > 1 && err == nil {
+			t.Errorf("%s: bands side by side take tables of their own", c.mode)
+		}
+	}
 }
 
 func TestChainsArePillows(t *testing.T) { makeChains(t, fixedChains(t), 400) }

@@ -517,6 +517,13 @@ class Threaded(Pictures):
             return list(pool.map(lambda i: (F.to_tensor(F.resize(opened(self.files[i][0]), [25, 25])), i), indices))
 
 
+def large(path):
+    """Tensors of more than 256 KB, which a worker has in memory that the trainer can be given: bands in planes and side by side."""
+    image = opened(path).resize((320, 300))
+    beside = F.pil_to_tensor(image)
+    return NORMALIZE(F.to_tensor(image)), beside, v2.functional.to_dtype(beside, torch.float32, scale=True), v2.functional.to_dtype(beside, torch.float16, scale=True)
+
+
 def damaged(root):
     """A third of the files is cut; the data set has an answer to that."""
 
@@ -674,6 +681,7 @@ PIPELINES = {
     "threads": lambda root: (Threaded(root, None), {}),
     "extension": folder(T.RandomResizedCrop(40), T.RandomHorizontalFlip(), *TAIL, T.Lambda(extension)),
     "damaged": damaged,
+    "large": custom(large, collate_fn=list),
     "png": custom(pngs, collate_fn=list),
     "png broken": custom(broken),
     "odd": lambda root: (deferred_odd.Odd(), {"shuffle": False, "batch_size": 40, "collate_fn": list}),

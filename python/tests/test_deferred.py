@@ -631,6 +631,18 @@ class DaemonTest(DeferredCase):
         os.close(loan)
         self.assertIsNot(other, room)
 
+    def test_most_rooms(self):
+        """Large tensors that find no room any more are made elsewhere, and are the same."""
+        for most in (0, 3, 128):
+            with self.subTest(most=most), mock.patch.object(_room, "_MOST", most):
+                found, rooms = [], 0
+                for seen, samples in pipelines.loader("large", self.root, 2, collate_fn=lambda samples: (len(_room.rooms._rooms), samples)):
+                    found.append(hashlib.sha256())
+                    pipelines.digest(samples, found[-1])
+                    rooms = max(rooms, seen)
+                self.assertEqual([each.hexdigest()[:16] for each in found], self.plain["large/2"][: len(found)])
+                self.assertEqual(min(rooms, 4), min(most, 4))
+
     def test_kept_by_a_child(self):
         """A forked child may still read what its parent has dropped."""
         _room.rooms.forget()

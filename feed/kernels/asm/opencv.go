@@ -16,9 +16,10 @@ func opencv() {
 	halve()
 	averageAcross()
 	roundSums()
-	weighGrey()
+	weighGrey("weighGrey16", "OpenCV", 19235<<16|9798, 1<<14<<16|3735, 1, 15, false)
 	toHSV()
-	fromHSV()
+	colours := newSorting()
+	fromHSV(colours)
 	columns, eightColumns := longs("columns", 0, 1, 2, 3, 4, 5, 6, 7), longs("eightColumns", 8)
 	findPlaces("findPlaces8", columns, eightColumns, false)
 	findPlaces("findPlacesDivided8", columns, eightColumns, true)
@@ -34,6 +35,7 @@ func opencv() {
 	blurDown()
 	addWeighted()
 	warp()
+	enhance(colours)
 }
 
 // blendAcross puts 4 outputs in each half of a register, so that packing leaves 16 in their order.
@@ -173,14 +175,14 @@ func roundSums() {
 	closeLoop("pixels", n, 8)
 }
 
-// weighGrey multiplies in pairs: red with green, blue with one half.
-func weighGrey() {
-	begin("weighGrey16", "func(dst *byte, red *byte, green *byte, blue *byte, n int)",
-		"weighGrey16 makes n pixels, a multiple of 16, grey.")
+// weighGrey multiplies in pairs: red with green, blue with a number that stands for one half. A weight of green that 16 bits
+// do not hold is given less one, and green is added once more.
+func weighGrey(name, whose string, redGreen, blueHalf uint32, half uint16, shift uint64, green1 bool) {
+	begin(name, "func(dst *byte, red *byte, green *byte, blue *byte, n int)",
+		name+" makes n pixels, a multiple of 16, grey as "+whose+" does.")
 	dst, red, green, blue, n := pointer("dst"), pointer("red"), pointer("green"), pointer("blue"), pointer("n")
-	redGreen := constant(longs("redGreen", 19235<<16|9798))
-	blueHalf := constant(longs("blueHalf", 1<<14<<16|3735))
-	ones := constant(words("onesGrey", 1))
+	weights, weights2 := constant(longs(name+"RedGreen", redGreen)), constant(longs(name+"BlueHalf", blueHalf))
+	ones := constant(words(name+"Half", half))
 	Label("pixels")
 	r, g, b := YMM(), YMM(), YMM()
 	VPMOVZXBW(Mem{Base: red}, r)
@@ -196,13 +198,16 @@ func weighGrey() {
 			VPUNPCKHWD(g, r, sum)
 			VPUNPCKHWD(ones, b, more)
 		}
-		VPMADDWD(redGreen, sum, sum)
-		VPMADDWD(blueHalf, more, more)
+		VPMADDWD(weights, sum, sum)
+		VPMADDWD(weights2, more, more)
 		VPADDD(more, sum, sum)
-		VPSRAD(Imm(15), sum, sum)
+		VPSRAD(Imm(shift), sum, sum)
 		sums[i] = sum
 	}
 	VPACKSSDW(sums[1], sums[0], sums[0])
+	if green1 {
+		VPADDW(g, sums[0], sums[0])
+	}
 	VPACKUSWB(sums[0], sums[0], sums[0])
 	VPERMQ(Imm(0b1000), sums[0], sums[0])
 	VMOVDQU(sums[0].AsX(), Mem{Base: dst})
@@ -284,7 +289,7 @@ func toHSV() {
 }
 
 // fromHSV puts the three numbers of a colour into 4 bytes, which the sector of its hue sorts.
-func fromHSV() {
+func fromHSV(colours sorting) {
 	begin("fromHSV8", "func(hue *byte, saturation *byte, value *byte, n int)",
 		"fromHSV8 makes n pixels, a multiple of 8, red, green and blue, where they are, with numbers cut off.")
 	planes := [3]GPVirtual{pointer("hue"), pointer("saturation"), pointer("value")}
@@ -293,16 +298,6 @@ func fromHSV() {
 	all := single("allFromHSV", 255)
 	one := constant(single("oneFromHSV", 1))
 	five, six := longs("fiveFromHSV", 5), longs("sixFromHSV", 6)
-	const top, mid, low = 0, 1, 2
-	var sorted []uint32
-	for _, of := range [6][3]uint32{
-		{top, mid, low}, {mid, top, low}, {low, top, mid}, {low, mid, top}, {mid, low, top}, {top, low, mid},
-	} {
-		sorted = append(sorted, of[0]|of[1]<<8|of[2]<<16|0x80<<24)
-	}
-	bySector := constant(longs("bySector", append(sorted, 0, 0)...))
-	places := constant(longs("placesFromHSV", 0, 0x040404, 0x080808, 0x0c0c0c))
-	apart := constant(bytes("apartFromHSV", 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15))
 	Label("pixels")
 	h, s, v := loadThree(planes)
 	for _, each := range []VecVirtual{h, s, v} {
@@ -321,9 +316,6 @@ func fromHSV() {
 	VPCMPGTD(five, sector, odd)
 	VPAND(six, odd, odd)
 	VPSUBD(odd, sector, sector)
-	VPERMD(bySector, sector, sector)
-	VPADDB(places, sector, sector)
-
 	between, least := YMM(), YMM()
 	VMOVAPS(one, between)
 	VFNMADD231PS(s, within, between)
@@ -334,14 +326,41 @@ func fromHSV() {
 		VMULPS(all, each, each)
 		VCVTTPS2DQ(each, each)
 	}
+	colours.store(v, between, least, sector, planes)
+	closeLoop("pixels", n, 8)
+}
+
+// sorting puts the three numbers of a colour, the largest first, where red, green and blue have them. The sixth of the
+// circle in which a hue lies says where that is; a seventh is the end of the circle.
+type sorting struct{ bySector, places, apart, order Mem }
+
+func newSorting() sorting {
+	const top, mid, low = 0, 1, 2
+	var sorted []uint32
+	for _, of := range [8][3]uint32{
+		{top, mid, low}, {mid, top, low}, {low, top, mid}, {low, mid, top}, {mid, low, top}, {top, low, mid}, {top, mid, low},
+	} {
+		sorted = append(sorted, of[0]|of[1]<<8|of[2]<<16|0x80<<24)
+	}
+	return sorting{
+		bySector: longs("bySector", sorted...),
+		places:   longs("placesOfColours", 0, 0x040404, 0x080808, 0x0c0c0c),
+		apart:    bytes("apartColours", 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+		order:    longs("orderOfColours", 0, 4, 1, 5, 2, 6, 3, 7),
+	}
+}
+
+// store stores 8 colours.
+func (s sorting) store(top, between, least, sector VecVirtual, planes [3]GPVirtual) {
+	VPERMD(s.bySector, sector, sector)
+	VPADDB(s.places, sector, sector)
 	VPSLLD(Imm(8), between, between)
 	VPSLLD(Imm(16), least, least)
-	VPOR(between, v, v)
-	VPOR(least, v, v)
-	VPSHUFB(sector, v, v)
-	VPSHUFB(apart, v, v)
-	storeThree(v, longs("orderFromHSV", 0, 4, 1, 5, 2, 6, 3, 7), planes)
-	closeLoop("pixels", n, 8)
+	VPOR(between, top, top)
+	VPOR(least, top, top)
+	VPSHUFB(sector, top, top)
+	VPSHUFB(s.apart, top, top)
+	storeThree(top, s.order, planes)
 }
 
 // single is a number of single precision that fills a register.
@@ -447,7 +466,7 @@ func blendFour() {
 	}
 	VSUBPS(lines[0], lines[1], lines[1])
 	VFMADD231PS(Mem{Base: below}, lines[1], lines[0])
-	storeBytes(lines[0], dst)
+	storeRounded(lines[0], dst)
 	advance(32, at, across, below)
 	closeLoop("pixels", n, 8)
 }
@@ -543,15 +562,20 @@ func cubicDown() {
 	VMULPS(Mem{Base: lines[3]}, weight[3], more)
 	VFMADD231PS(Mem{Base: lines[2]}, weight[2], more)
 	VADDPS(more, v, v)
-	storeBytes(v, dst)
+	storeRounded(v, dst)
 	advance(32, lines[:]...)
 	closeLoop("pixels", n, 8)
 }
 
-// storeBytes rounds 8 numbers into even, and leaves them as bytes.
+// storeRounded rounds 8 numbers into even, and leaves them as bytes.
+func storeRounded(v VecVirtual, dst GPVirtual) {
+	VCVTPS2DQ(v, v)
+	storeBytes(v, dst)
+}
+
+// storeBytes leaves 8 whole numbers as bytes, cut off at 0 and 255.
 func storeBytes(v VecVirtual, dst GPVirtual) {
 	upper := XMM()
-	VCVTPS2DQ(v, v)
 	VPACKSSDW(v, v, v)
 	VPACKUSWB(v, v, v)
 	VEXTRACTI128(Imm(1), v, upper)
@@ -677,6 +701,6 @@ func addWeighted() {
 	VFMADD231PS(b, number[1], sum)
 	VFMADD231PS(a, number[0], sum)
 	ADDQ(Imm(8), src)
-	storeBytes(sum, dst)
+	storeRounded(sum, dst)
 	closeLoop("pixels", n, 8)
 }
