@@ -224,6 +224,15 @@ func blendSIMD(plane, other []byte, factor float32) int {
 	return n
 }
 
+// lookUpSIMD returns how many bytes it gave what the table has for them.
+func lookUpSIMD(plane []byte, t *lookUp) int {
+	n := len(plane) &^ 63
+	if n > 0 {
+		lookUp64(&plane[0], (*[256]uint8)(t), n)
+	}
+	return n
+}
+
 // turnHueSIMD returns how many pixels it made.
 func turnHueSIMD(red, green, blue []byte, by uint8) int {
 	n := len(red) &^ 7

@@ -1656,6 +1656,238 @@ pixels:
 	VZEROUPPER
 	RET
 
+// func lookUp64(plane *byte, table *[256]uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·lookUp64(SB), NOSPLIT, $0-24
+	MOVQ    plane+0(FP), AX
+	MOVQ    table+8(FP), CX
+	MOVQ    n+16(FP), DX
+	VMOVDQU othersLookUp<>+0(SB), Y0
+	VMOVDQU sixteenLookUp<>+0(SB), Y1
+
+bytes:
+	VMOVDQU        (AX), Y2
+	VPXOR          Y3, Y3, Y3
+	VMOVDQU        32(AX), Y4
+	VPXOR          Y5, Y5, Y5
+	VBROADCASTI128 (CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 16(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 32(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 48(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 64(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 80(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 96(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 112(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 128(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 144(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 160(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 176(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 192(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 208(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 224(CX), Y6
+	VPADDUSB       Y0, Y2, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y3, Y3
+	VPSUBB         Y1, Y2, Y2
+	VPADDUSB       Y0, Y4, Y7
+	VPSHUFB        Y7, Y6, Y7
+	VPOR           Y7, Y5, Y5
+	VPSUBB         Y1, Y4, Y4
+	VBROADCASTI128 240(CX), Y6
+	VPADDUSB       Y0, Y2, Y2
+	VPSHUFB        Y2, Y6, Y2
+	VPOR           Y2, Y3, Y3
+	VPADDUSB       Y0, Y4, Y2
+	VPSHUFB        Y2, Y6, Y2
+	VPOR           Y2, Y5, Y5
+	VMOVDQU        Y3, (AX)
+	VMOVDQU        Y5, 32(AX)
+	ADDQ           $0x40, AX
+	SUBQ           $0x40, DX
+	JNZ            bytes
+	VZEROUPPER
+	RET
+
+DATA othersLookUp<>+0(SB)/1, $0x70
+DATA othersLookUp<>+1(SB)/1, $0x70
+DATA othersLookUp<>+2(SB)/1, $0x70
+DATA othersLookUp<>+3(SB)/1, $0x70
+DATA othersLookUp<>+4(SB)/1, $0x70
+DATA othersLookUp<>+5(SB)/1, $0x70
+DATA othersLookUp<>+6(SB)/1, $0x70
+DATA othersLookUp<>+7(SB)/1, $0x70
+DATA othersLookUp<>+8(SB)/1, $0x70
+DATA othersLookUp<>+9(SB)/1, $0x70
+DATA othersLookUp<>+10(SB)/1, $0x70
+DATA othersLookUp<>+11(SB)/1, $0x70
+DATA othersLookUp<>+12(SB)/1, $0x70
+DATA othersLookUp<>+13(SB)/1, $0x70
+DATA othersLookUp<>+14(SB)/1, $0x70
+DATA othersLookUp<>+15(SB)/1, $0x70
+DATA othersLookUp<>+16(SB)/1, $0x70
+DATA othersLookUp<>+17(SB)/1, $0x70
+DATA othersLookUp<>+18(SB)/1, $0x70
+DATA othersLookUp<>+19(SB)/1, $0x70
+DATA othersLookUp<>+20(SB)/1, $0x70
+DATA othersLookUp<>+21(SB)/1, $0x70
+DATA othersLookUp<>+22(SB)/1, $0x70
+DATA othersLookUp<>+23(SB)/1, $0x70
+DATA othersLookUp<>+24(SB)/1, $0x70
+DATA othersLookUp<>+25(SB)/1, $0x70
+DATA othersLookUp<>+26(SB)/1, $0x70
+DATA othersLookUp<>+27(SB)/1, $0x70
+DATA othersLookUp<>+28(SB)/1, $0x70
+DATA othersLookUp<>+29(SB)/1, $0x70
+DATA othersLookUp<>+30(SB)/1, $0x70
+DATA othersLookUp<>+31(SB)/1, $0x70
+GLOBL othersLookUp<>(SB), RODATA|NOPTR, $32
+
+DATA sixteenLookUp<>+0(SB)/1, $0x10
+DATA sixteenLookUp<>+1(SB)/1, $0x10
+DATA sixteenLookUp<>+2(SB)/1, $0x10
+DATA sixteenLookUp<>+3(SB)/1, $0x10
+DATA sixteenLookUp<>+4(SB)/1, $0x10
+DATA sixteenLookUp<>+5(SB)/1, $0x10
+DATA sixteenLookUp<>+6(SB)/1, $0x10
+DATA sixteenLookUp<>+7(SB)/1, $0x10
+DATA sixteenLookUp<>+8(SB)/1, $0x10
+DATA sixteenLookUp<>+9(SB)/1, $0x10
+DATA sixteenLookUp<>+10(SB)/1, $0x10
+DATA sixteenLookUp<>+11(SB)/1, $0x10
+DATA sixteenLookUp<>+12(SB)/1, $0x10
+DATA sixteenLookUp<>+13(SB)/1, $0x10
+DATA sixteenLookUp<>+14(SB)/1, $0x10
+DATA sixteenLookUp<>+15(SB)/1, $0x10
+DATA sixteenLookUp<>+16(SB)/1, $0x10
+DATA sixteenLookUp<>+17(SB)/1, $0x10
+DATA sixteenLookUp<>+18(SB)/1, $0x10
+DATA sixteenLookUp<>+19(SB)/1, $0x10
+DATA sixteenLookUp<>+20(SB)/1, $0x10
+DATA sixteenLookUp<>+21(SB)/1, $0x10
+DATA sixteenLookUp<>+22(SB)/1, $0x10
+DATA sixteenLookUp<>+23(SB)/1, $0x10
+DATA sixteenLookUp<>+24(SB)/1, $0x10
+DATA sixteenLookUp<>+25(SB)/1, $0x10
+DATA sixteenLookUp<>+26(SB)/1, $0x10
+DATA sixteenLookUp<>+27(SB)/1, $0x10
+DATA sixteenLookUp<>+28(SB)/1, $0x10
+DATA sixteenLookUp<>+29(SB)/1, $0x10
+DATA sixteenLookUp<>+30(SB)/1, $0x10
+DATA sixteenLookUp<>+31(SB)/1, $0x10
+GLOBL sixteenLookUp<>(SB), RODATA|NOPTR, $32
+
 // func turnHue8(red *byte, green *byte, blue *byte, by int32, n int)
 // Requires: AVX, AVX2
 TEXT ·turnHue8(SB), NOSPLIT, $0-40

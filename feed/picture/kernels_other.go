@@ -23,6 +23,7 @@ func mixSIMD(_, _ []byte, _ int, _ *lanes)                           {}
 func findSpotsSIMD(*lanes, *[9]float64, *[5]int32, bool)             {}
 func lumaSIMD(_, _, _, _ []byte) int                                 { return 0 }
 func blendSIMD(_, _ []byte, _ float32) int                           { return 0 }
+func lookUpSIMD([]byte, *lookUp) int                                 { return 0 }
 func turnHueSIMD(_, _, _ []byte, _ uint8) int                        { return 0 }
 func transposeSIMD(_, _ []byte, _ image.Point, _, _ bool)            {}
 

@@ -141,6 +141,11 @@ func luma16(dst *byte, red *byte, green *byte, blue *byte, n int)
 //go:noescape
 func blend8(dst *byte, other *byte, factor *float32, n int)
 
+// lookUp64 gives n bytes, a multiple of 64, what a table has for them.
+//
+//go:noescape
+func lookUp64(plane *byte, table *[256]uint8, n int)
+
 // turnHue8 adds a number to the hue, in 256ths of the circle, of n pixels, a multiple of 8.
 //
 //go:noescape

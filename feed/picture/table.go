@@ -9,6 +9,9 @@ type lookUp [256]uint8
 func applyTables(w *Worker, tables []lookUp) {
 	for c := range tables {
 		t, plane := &tables[c], w.picture.planes[c]
+		if canEnhance {
+			plane = plane[lookUpSIMD(plane, t):]
+		}
 		for i, v := range plane {
 			plane[i] = t[v]
 		}
@@ -144,10 +147,21 @@ func hundredth(n int, percent float64) int {
 	return int(whole)
 }
 
+// countValues counts with several counters for a value: one that was just written is not there to be read at once.
 func countValues(plane []byte) *[256]int {
-	var h [256]int
+	var some [4][256]uint32
+	for ; len(plane) >= len(some); plane = plane[len(some):] {
+		some[0][plane[0]]++
+		some[1][plane[1]]++
+		some[2][plane[2]]++
+		some[3][plane[3]]++
+	}
 	for _, v := range plane {
-		h[v]++
+		some[0][v]++
+	}
+	var h [256]int
+	for v := range h {
+		h[v] = int(some[0][v] + some[1][v] + some[2][v] + some[3][v])
 	}
 	return &h
 }

@@ -14,6 +14,7 @@ func enhance(colours sorting) {
 	// 38470 parts of 65536 are green; what 16 bits hold is that less one.
 	weighGrey("luma16", "Pillow", (38470-1<<16)&0xffff<<16|19595, 1<<14<<16|7471, 2, 16, true)
 	blend()
+	lookUpBytes()
 	turnHue(colours)
 	blurColumns()
 	transposeBlocks()
@@ -39,6 +40,39 @@ func blend() {
 	ADDQ(Imm(8), other)
 	storeBytes(to, dst)
 	closeLoop("pixels", n, 8)
+}
+
+// lookUpBytes has a shuffle for each sixteenth of the table. A byte that lies in another one gets an index above 127, for
+// which a shuffle gives 0.
+func lookUpBytes() {
+	begin("lookUp64", "func(plane *byte, table *[256]uint8, n int)", "lookUp64 gives n bytes, a multiple of 64, what a table has for them.")
+	plane, table, n := pointer("plane"), pointer("table"), pointer("n")
+	others, sixteen := constant(bytes("othersLookUp", 0x70)), constant(bytes("sixteenLookUp", 16))
+	Label("bytes")
+	var from, to [2]VecVirtual
+	for i := range from {
+		from[i], to[i] = YMM(), YMM()
+		VMOVDQU(Mem{Base: plane, Disp: 32 * i}, from[i])
+		VPXOR(to[i], to[i], to[i])
+	}
+	for part := range 16 {
+		values := YMM()
+		VBROADCASTI128(Mem{Base: table, Disp: 16 * part}, values)
+		for i := range from {
+			found := YMM()
+			VPADDUSB(others, from[i], found)
+			VPSHUFB(found, values, found)
+			VPOR(found, to[i], to[i])
+			if part < 15 {
+				VPSUBB(sixteen, from[i], from[i])
+			}
+		}
+	}
+	for i := range to {
+		VMOVDQU(to[i], Mem{Base: plane, Disp: 32 * i})
+	}
+	ADDQ(Imm(64), plane)
+	closeLoop("bytes", n, 64)
 }
 
 // turnHue makes the bytes that Pillow's conversions to HSV and back would: TestAllColoursTurned has them all.
