@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"runtime"
@@ -379,7 +380,7 @@ func (r *recorder) undo() {
 
 // run records until the command has ended.
 func (r *recorder) run(ctx context.Context) {
-	beat := time.NewTicker(tick)
+	beat := time.NewTimer(nextTick())
 	defer beat.Stop()
 	var ended chan exitState
 	var signals chan os.Signal
@@ -402,6 +403,7 @@ func (r *recorder) run(ctx context.Context) {
 		case news := <-r.gpus.News:
 			r.guarded("note what the GPUs do", func() { r.hearGPU(news) })
 		case <-beat.C:
+			beat.Reset(nextTick())
 			if !r.guarded("observe", r.tick) {
 				if r.command == nil {
 					return
@@ -411,6 +413,10 @@ func (r *recorder) run(ctx context.Context) {
 		}
 	}
 }
+
+// nextTick is when to look again. What threads do in step with a clock, as readers of a disk that a control group slows
+// down, would be seen in one state for ever if looks came as regularly.
+func nextTick() time.Duration { return tick/2 + rand.N(tick) }
 
 func (r *recorder) tick() {
 	r.hear()

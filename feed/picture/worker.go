@@ -236,9 +236,9 @@ func partBands(bands [][]byte, pixels []byte) {
 func together(pixels []byte, planes [][]byte) {
 	if len(planes) == 3 {
 		r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
-		for i, v := range r {
+		for i := transform.Interleave(pixels, r, g, b); i < len(r); i++ {
 			p := pixels[3*i:][:3]
-			p[0], p[1], p[2] = v, g[i], b[i]
+			p[0], p[1], p[2] = r[i], g[i], b[i]
 		}
 		return
 	}

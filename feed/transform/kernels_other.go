@@ -10,5 +10,5 @@ func sumShadesSIMD(Shades, int, []float64, *shadeTable, int)         {}
 func sumShadesDownSIMD(_, _ Shades, _ int, _ []float64)              {}
 func streamSIMD([]byte, []byte)                                      {}
 func fence()                                                         {}
-func interleaveSIMD([]byte, []byte, int, int)                        {}
+func interleaveSIMD(_, _, _, _ []byte) int                           { return 0 }
 func (a *scaleShift) convertPixels(_, _ []byte, _ int, _ string) int { return 0 }

@@ -29,11 +29,14 @@ func (a *scaleShift) convertPixels(dst, pixels []byte, channel int, dtype string
 	return n
 }
 
-// interleaveSIMD mixes n pixels; all have room for n rounded up to 16.
-func interleaveSIMD(dst, row []byte, stride, n int) {
-	n = (n + 15) &^ 15
-	_, _ = dst[3*n-1], row[2*stride+n-1]
-	interleave(&dst[0], &row[0], &row[stride], &row[2*stride], n)
+// interleaveSIMD returns how many pixels it mixed.
+func interleaveSIMD(dst, red, green, blue []byte) int {
+	n := len(red) &^ 15
+	if n > 0 {
+		_, _, _ = dst[3*n-1], green[n-1], blue[n-1]
+		interleave(&dst[0], &red[0], &green[0], &blue[0], n)
+	}
+	return n
 }
 
 // packShadesSIMD makes doubles of stripRows rows, column by column, and returns how many columns it made.

@@ -1,7 +1,9 @@
 package transform
 
 import (
+	"encoding/binary"
 	"image"
+	"math/bits"
 
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
@@ -268,12 +270,21 @@ func (w *Worker) turnRow(s *stage, from *reader, row []byte, stride int) []byte 
 	n := s.x.kept
 	w.turned = planes.MakeRoom(w.turned, stride*from.channels)
 	for c := range from.channels {
-		line, to := row[c*stride:][:n], w.turned[c*stride:][:n]
-		for x, v := range line {
-			to[n-1-x] = v
-		}
+		reverseBytes(w.turned[c*stride:][:n], row[c*stride:][:n])
 	}
 	return w.turned
+}
+
+// reverseBytes writes bytes from the last to the first, eight at once.
+func reverseBytes(to, from []byte) {
+	n := len(from)
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		binary.LittleEndian.PutUint64(to[n-8-i:], bits.ReverseBytes64(binary.LittleEndian.Uint64(from[i:])))
+	}
+	for ; i < n; i++ {
+		to[n-1-i] = from[i]
+	}
 }
 
 // triplePlane makes three planes of one.

@@ -140,6 +140,14 @@ func (t *tensor) putPlane(dst, pixels []byte, c int) {
 	f.convert(dst[done*f.bytes:], pixels[done:], c, 1)
 }
 
+// Interleave puts three planes' bytes side by side, and returns how many of each it made: none where no kernel runs.
+func Interleave(dst, red, green, blue []byte) int {
+	if !hasSIMD {
+		return 0
+	}
+	return interleaveSIMD(dst, red, green, blue)
+}
+
 func (t *tensor) putLast(dst, row []byte, stride int) {
 	f := t.form
 	if !t.simd || f.bytes > 1 && !f.fused {
@@ -148,7 +156,8 @@ func (t *tensor) putLast(dst, row []byte, stride int) {
 		}
 		return
 	}
-	interleaveSIMD(t.mixed, row, stride, f.width)
+	room := (f.width + 15) &^ 15
+	interleaveSIMD(t.mixed, row[:room], row[stride:][:room], row[2*stride:][:room])
 	mixed := t.mixed[:3*f.width]
 	if f.bytes == 1 {
 		t.copyRow(dst, mixed)
