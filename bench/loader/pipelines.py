@@ -3,12 +3,13 @@
 
     python bench/loader/pipelines.py FOLDER --repositories DIR                   FOLDER has a folder of JPEGs per class
     python bench/loader/pipelines.py FOLDER --repositories DIR --only "MAE"      those whose title has the text
+    python bench/loader/pipelines.py FOLDER --repositories DIR --rounds 3        CPU time and speed as often, of those that are made whole
     python bench/loader/pipelines.py FOLDER --repositories DIR --losses 200      digests of the losses of trainings instead
 
 DIR has checkouts named OWNER+NAME; what is taken of them is read from there and lies nowhere here. Packages that a pipeline needs
 are imported; where one is missing, its line says so. Each pipeline runs in a process of its own that this one forks, alone and
 behind `stoker.feed()`: two epochs with no worker and two with two, whose batches are compared by digest, then two with two
-workers for the CPU time of all processes and the time on the clock.
+workers for the CPU time of all processes and the time on the clock. A further round warms up and counts alone.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import json
 import math
 import os
 import random
+import statistics
 import sys
 import tempfile
 import time
@@ -921,8 +923,8 @@ def tokens(place):
 # One run
 
 
-def job(title, fed, place, steps):
-    """Digests of the batches, CPU of the counted epochs, what was made by whom; or a digest of the losses of so many steps."""
+def job(title, fed, place, steps, compared):
+    """Digests of the batches if they are compared, CPU of the counted epochs, what was made by whom; or a digest of the losses of so many steps."""
     warnings.simplefilter("ignore")
     sys.path.insert(0, str(ROOT / "python/tests"))
     from deferred_pipelines import digest
@@ -937,13 +939,13 @@ def job(title, fed, place, steps):
         _seed()
         return {"digests": _losses(make, steps), "made": _counted()}
     found = []
-    for workers in WORKERS:
+    for workers in WORKERS if compared else WORKERS[-1:]:
         _seed()
         batches = make(workers)
-        for _ in range(EPOCHS):
+        for _ in range(EPOCHS if compared else 1):
             seen = hashlib.sha256()
             for batch in batches:
-                digest(batch, seen)
+                digest(batch, seen) if compared else None
             found.append(seen.hexdigest()[:16])
         found.append(_chance())
     cpu, began = account.cpu_seconds(), time.monotonic()
@@ -1005,12 +1007,12 @@ def _counted():
 # All of them
 
 
-def measure(title, fed, arguments):
+def measure(title, fed, arguments, compared=True):
     with account.Group() as group, tempfile.TemporaryDirectory() as scratch:
         result, said = Path(scratch, "result"), Path(scratch, "said")
         child = os.fork()
         if not child:
-            _run(title, fed, arguments, group, scratch, result, said)
+            _run(title, fed, arguments, group, scratch, result, said, compared)
         os.waitpid(child, 0)
         made = json.loads(result.read_text()) if result.exists() else {"error": "it ended"}
         return {**made, "said": [line for line in said.read_text().splitlines() if "stoker" in line]}
@@ -1040,7 +1042,7 @@ def glance(make_of):
 _FEW = 5  # batches
 
 
-def _run(title, fed, arguments, group, scratch, result, said):
+def _run(title, fed, arguments, group, scratch, result, said, compared):
     """In the child: its work and its end."""
     try:
         group.enter()
@@ -1053,7 +1055,7 @@ def _run(title, fed, arguments, group, scratch, result, said):
             both = glance(lambda: PIPELINES[title](place))
             made = {"alone": both[0], "fed": both[1]}
         else:
-            made = job(title, fed, place, arguments.losses)
+            made = job(title, fed, place, arguments.losses, compared)
     except BaseException as error:
         made = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[-1] if str(error) else ''}"[:300]}
     result.with_suffix(".new").write_text(json.dumps(made))
@@ -1074,11 +1076,23 @@ def judged(title, alone, fed):
     whole, part, pillow = fed["made"]
     result = "none" if whole + part == 0 else "whole" if whole >= 0.9 * (whole + part + pillow) else "part"
     row |= {"result": result, "made": fed["made"]}
-    return row if not alone["cpu"] else row | {"cpu_alone": round(alone["cpu"], 2), "ratio": round(fed["cpu"] / alone["cpu"], 2), "speed": round(alone["seconds"] / fed["seconds"], 2)}
+    return row if not alone["cpu"] else row | {"cpu_alone": round(alone["cpu"], 2), **_ratios(alone, fed)}
+
+
+def _ratios(alone, fed):
+    return {"ratio": [round(fed["cpu"] / alone["cpu"], 3)], "speed": [round(alone["seconds"] / fed["seconds"], 2)]}
+
+
+def repeated(row, title, arguments):
+    """The row with what further rounds count."""
+    for _ in range(arguments.rounds - 1 if row.get("result") == "whole" and "ratio" in row else 0):
+        more = _ratios(*(measure(title, fed, arguments, compared=False) for fed in (False, True)))
+        row |= {name: row[name] + value for name, value in more.items()}
+    return row
 
 
 def table(files):
-    """What runs printed, as the document has it; of a pipeline that ran twice the later."""
+    """What runs printed, as the document has it; of a pipeline that several have the last, and of rounds the median with their range."""
     rows = {row["pipeline"]: row for file in files for row in map(json.loads, Path(file).read_text().splitlines())}
     lines = ["| pipeline | made by Go | pictures whole, in part, by Pillow | CPU | speed | equal |", "|---|---|---|---|---|---|"]
     for title in (title for title in PIPELINES if title in rows):
@@ -1087,11 +1101,21 @@ def table(files):
             lines.append(f"| {title} | {row['result']}: {row['why']:.100} | | | | |")
             continue
         counts = ", ".join(map(str, row["made"]))
-        lines.append(f"| {title} | {row['result']} | {counts} | {row['ratio']:.2f} | {row['speed']:.2f} | {'yes' if row['equal'] else 'NO'} |")
+        lines.append(f"| {title} | {row['result']} | {counts} | {_spread(row['ratio'])} | {_spread(row['speed'])} | {'yes' if row['equal'] else 'NO'} |")
     results = [row["result"] for row in rows.values()]
     unequal = sum(not row.get("equal", True) for row in rows.values())
-    lines += ["", f"{len(rows)} pipelines: " + ", ".join(f"{results.count(kind)} {kind}" for kind in ("whole", "part", "none", "absent", "broken alone", "BROKEN")) + f"; {unequal} unequal."]
+    whole = [statistics.median(row["ratio"]) for row in rows.values() if row["result"] == "whole"]
+    lines += [
+        "",
+        f"{len(rows)} pipelines: " + ", ".join(f"{results.count(kind)} {kind}" for kind in ("whole", "part", "none", "absent", "broken alone", "BROKEN")) + f"; {unequal} unequal. "
+        f"CPU of the whole ones: {_spread(whole) if whole else '–'}.",
+    ]  # fmt: skip
     return "\n".join(lines)
+
+
+def _spread(values):
+    middle = f"{statistics.median(values):.2f}"
+    return middle if len(values) == 1 else f"{middle} ({min(values):.2f} to {max(values):.2f})"
 
 
 def prepare():
@@ -1111,6 +1135,7 @@ def main():
     parser.add_argument("--repositories", required=True)
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="titles that have one of these texts")
     parser.add_argument("--batch", type=int, default=BATCH)
+    parser.add_argument("--rounds", type=int, default=1, help="of CPU time and speed, alone and fed in turn")
     parser.add_argument("--losses", type=int, default=0, metavar="STEPS", help="train so many steps instead, and compare the losses")
     parser.add_argument("--table", nargs="+", metavar="FILE", help="print what earlier runs printed into these files as a table instead")
     parser.add_argument("--part", default="0/1", help="of several runs side by side: 1/3 is the second of three")
@@ -1123,7 +1148,8 @@ def main():
     part, parts = map(int, arguments.part.split("/"))
     for number, title in enumerate(PIPELINES):
         if any(text.lower() in title.lower() for text in arguments.only) and number % parts == part:
-            print(json.dumps(judged(title, measure(title, False, arguments), measure(title, True, arguments))), flush=True)
+            row = judged(title, measure(title, False, arguments), measure(title, True, arguments))
+            print(json.dumps(repeated(row, title, arguments)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1503,7 +1503,7 @@ def page(rows):
         if "equal" not in last:
             lines.append(f"| {title} | {kind} | {last['result']}: {last['why']:.80} | | | | {len(done)} |")
             continue
-        ratios, equal = sorted(row["ratio"] for row in done if "ratio" in row), all(row.get("equal") for row in done)
+        ratios, equal = sorted(ratio for row in done for ratio in row.get("ratio", [])), all(row.get("equal") for row in done)
         found.append((kind, last["result"], equal, ratios))
         spread = f" ({ratios[0]:.2f} to {ratios[-1]:.2f})" if len(ratios) > 1 else ""
         share = f"{statistics.median(ratios):.2f}{spread}" if ratios else "-"
