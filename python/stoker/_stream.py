@@ -57,7 +57,7 @@ class Staged:
         found = recording()
         if found is None or not found.stream:
             return self.function(_arrays.settled(sample))
-        before, found.staged = found.staged, _may_wait(sys._getframe(1))
+        before, found.staged = found.staged, not found.still and _may_wait(sys._getframe(1))
         try:
             return _asked(self.function, sample, found)
         finally:
