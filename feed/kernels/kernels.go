@@ -103,7 +103,11 @@ var All = []*Group{
 		[]Feature{AVX2, FMA},
 	},
 	{Mix, "amd64", "feed/picture", []string{"findSpots4", "findSpotsDivided4", "mixTwo4", "mixFour4"}, []Feature{AVX2}},
-	{Enhance, "amd64", "feed/picture", []string{"luma16", "blend8", "lookUp64", "turnHue8", "blurColumns8", "transpose8"}, []Feature{AVX2}},
+	{
+		Enhance, "amd64", "feed/picture",
+		[]string{"luma16", "blend8", "lookUp64", "turnHue8", "blurColumns8", "transpose8"},
+		[]Feature{AVX2},
+	},
 
 	{Huffman, "arm64", "feed/decode", []string{"storeHuffman", "skipHuffman"}, nil},
 	{InverseDCT, "arm64", "feed/decode/idct", []string{"idctTwo"}, []Feature{ASIMD}},

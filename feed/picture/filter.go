@@ -87,7 +87,8 @@ func newBlur(radius float32) blur {
 	return blur{r, [2]uint32{whole, (1<<24 - uint32(2*r+1)*whole) / 2}, radius == 0}
 }
 
-// blurPlane takes plane i of the picture through both directions: rows are blurred as columns of the picture on its side.
+// blurPlane takes plane i of the picture through both directions: rows are blurred as columns of
+// the picture on its side.
 func (w *Worker) blurPlane(i int, across, down blur, times int) {
 	size := w.picture.size
 	plane, spare := w.picture.planes[i], w.takePlane(size.X*size.Y)
