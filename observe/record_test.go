@@ -69,6 +69,23 @@ func gate(t *testing.T) (stdin *os.File, open func()) {
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
+// TestLooksAreIrregular has intervals of half to one and a half ticks, a tick in the mean.
+func TestLooksAreIrregular(t *testing.T) {
+	const draws = 10000
+	var sum, least, most time.Duration
+	least = tick
+	for range draws {
+		next := nextTick()
+		sum, least, most = sum+next, min(least, next), max(most, next)
+	}
+	if least < tick/2 || most >= tick*3/2 || least > tick*6/10 || most < tick*14/10 {
+		t.Errorf("intervals lie between %v and %v, of %v in the mean", least, most, tick)
+	}
+	if mean := sum / draws; mean < tick*98/100 || mean > tick*102/100 {
+		t.Errorf("an interval has %v in the mean", mean)
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		script string

@@ -57,7 +57,7 @@ class Staged:
         found = recording()
         if found is None or not found.stream:
             return self.function(_arrays.settled(sample))
-        before, found.staged = found.staged, not found.still and _may_wait(sys._getframe(1))
+        before, found.staged = found.staged, _may_wait(sys._getframe(1))
         try:
             return _asked(self.function, sample, found)
         finally:
@@ -70,8 +70,8 @@ def _asked(function: Callable[[Any], Any], value: Any, found: Recording) -> Any:
         return function(_arrays.real(value))
     value = _arrays.settled(value)
     found.waited = _arrays.waiting(value)
-    if not found.waited and not found.staged:
-        return function(value)
+    if not found.waited and (found.still or not found.staged):
+        return function(value)  # in which none waits
     kept, before = _contents(value), states()
     try:
         result = function(value)

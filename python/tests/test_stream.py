@@ -241,6 +241,23 @@ class StreamTest(DeferredCase):
         self.assertEqual(self.batches([self.decoded(), own], True), self.batches([self.decoded(), own], False))
         self.assertEqual(seen, [False] * 28)
 
+    def test_no_arrays(self):
+        """Where no array is expected, random numbers are kept for no function; an array that comes late is real, and the next ones wait."""
+        late = set(self.paths[9:])
+
+        def sized(path):
+            image = arrays.opened(path).resize((30, 20))
+            return torch.from_numpy(np.asarray(image).transpose(2, 0, 1).copy()) if path in late else pipelines.F.pil_to_tensor(image)
+
+        self.enterContext(mock.patch.object(_arrays, "_been", set()))
+        states = self.enterContext(mock.patch.object(_stream, "states", mock.Mock(side_effect=_stream.states)))
+        plain = [path for path in self.paths if path not in late] * 4
+        self.assertEqualFed(self.stage("_map", sized), source=plain)
+        self.assertLess(states.call_count, len(plain) // 2)  # of two fetches of four, and of their batches
+        self.asked.clear()
+        self.assertEqualFed(self.stage("_map", sized), source=plain + sorted(late) * 3)
+        self.assertLess(len(self.asked), 5)  # of the fetch that expected none
+
     def test_pictures_outlive(self):
         """The last picture of a batch, which generators hold, is decoded by nobody."""
         for_nobody = self.enterContext(mock.patch.object(_pictures, "by_pillow", mock.Mock(side_effect=_pictures.by_pillow)))
