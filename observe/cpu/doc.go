@@ -7,7 +7,7 @@
 // (that is python/hook) nor at a GPU (observe/gpu), but it is told what they
 // found, because it decides from that which process is a trainer.
 //
-// A Job has two beats. Tick, ten times a second, reads the state of the few
+// A Job has two beats. Tick, ten times a second in the mean, reads the state of the few
 // threads that matter from files that stay open. Second, once a second, walks
 // the tree and reads everything else. Neither starts a goroutine, and a Job is
 // used by one goroutine at a time.
