@@ -564,9 +564,9 @@ Each miss, and its reason:
   launching thread, beside workers that sleep, as its neighbours'.
 - healthy-asleep beside one and two, neighbour: others use 1.9 of 2 cores, and the drawn workers suffice on free ones. The answer is likely right.
   The label knows only that workers sleep. It was left as it was drawn.
-- slow-disk alone, draw 7, and beside one, draw 4, too-few-workers (little else to do): wrong answers. The kernel hands a slowed disk's reads out in
-  step with its clock, and so did `observe` look. It saw the worker about to run in 73 of 91 looks, though that had 6 % of a core, and so it counted
-  no wait for the disk. Looks come at irregular times since, which these runs have not.
+- slow-disk alone, draw 7, and beside one, draw 4, too-few-workers (little else to do): wrong answers. In draw 7 `observe` saw the worker
+  about to run in 73 of 91 looks, though that had 6 % of a core, and so it counted no wait for the disk. Most likely its looks, every 100 ms, came in
+  step with the clock by which the kernel hands out a slowed disk's reads. They come at irregular times since, which these runs have not.
 - slow-disk beside one, draw 1, neighbour with a confidence of 0.9: at a load of 41 workers wait for the disk and for cores. Without the
   neighbour the disk is the limit (draw 1 alone). A wrong answer.
 - pageable, draw 0 alone and draw 1 beside one, transfer-bound: the copies' own 12 % and what the host does meanwhile, 34 % and 39 %, are one to
