@@ -1101,19 +1101,20 @@ def table(files):
             lines.append(f"| {title} | {row['result']}: {row['why']:.100} | | | | |")
             continue
         counts = ", ".join(map(str, row["made"]))
-        lines.append(f"| {title} | {row['result']} | {counts} | {_spread(row['ratio'])} | {_spread(row['speed'])} | {'yes' if row['equal'] else 'NO'} |")
+        lines.append(f"| {title} | {row['result']} | {counts} | {spread(row['ratio'])} | {spread(row['speed'])} | {'yes' if row['equal'] else 'NO'} |")
     results = [row["result"] for row in rows.values()]
     unequal = sum(not row.get("equal", True) for row in rows.values())
     whole = [statistics.median(row["ratio"]) for row in rows.values() if row["result"] == "whole"]
     lines += [
         "",
         f"{len(rows)} pipelines: " + ", ".join(f"{results.count(kind)} {kind}" for kind in ("whole", "part", "none", "absent", "broken alone", "BROKEN")) + f"; {unequal} unequal. "
-        f"CPU of the whole ones: {_spread(whole) if whole else '–'}.",
+        f"CPU of the whole ones: {spread(whole) if whole else '–'}.",
     ]  # fmt: skip
     return "\n".join(lines)
 
 
-def _spread(values):
+def spread(values):
+    """The median, and the range where there are several."""
     middle = f"{statistics.median(values):.2f}"
     return middle if len(values) == 1 else f"{middle} ({min(values):.2f} to {max(values):.2f})"
 

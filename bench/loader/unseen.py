@@ -1505,8 +1505,7 @@ def page(rows):
             continue
         ratios, equal = sorted(ratio for row in done for ratio in row.get("ratio", [])), all(row.get("equal") for row in done)
         found.append((kind, last["result"], equal, ratios))
-        spread = f" ({ratios[0]:.2f} to {ratios[-1]:.2f})" if len(ratios) > 1 else ""
-        share = f"{statistics.median(ratios):.2f}{spread}" if ratios else "-"
+        share = bench.spread(ratios) if ratios else "-"
         lines.append(f"| {title} | {kind} | {last['result']} | {', '.join(map(str, last['made']))} | {'yes' if equal else 'NO'} | {share} | {len(ratios)} |")
     lines.append("")
     for name, kinds in (("of the 58, with pictures", (SEEN,)), ("of the 35", (FRESH,)), ("all with pictures", (SEEN, FRESH)), ("without pictures", (PLAIN,))):

@@ -142,7 +142,7 @@ func lumaOf(out []byte, planes [][]byte) {
 	r, g, b := planes[0][:len(out)], planes[1][:len(out)], planes[2][:len(out)]
 	from := 0
 	if canEnhance {
-		from = lumaSIMD(out, r, g, b)
+		from = weighGreySIMD(out, r, g, b, true)
 	}
 	for i := from; i < len(out); i++ {
 		out[i] = uint8((uint32(r[i])*19595 + uint32(g[i])*38470 + uint32(b[i])*7471 + 0x8000) >> 16)

@@ -54,11 +54,16 @@ func roundSumsSIMD(out []byte, sum []float32) int {
 	return n
 }
 
-// weighGreySIMD returns how many pixels it made.
-func weighGreySIMD(grey, red, green, blue []byte) int {
+// weighGreySIMD returns how many pixels it made, as Pillow weighs colours or as OpenCV does.
+func weighGreySIMD(grey, red, green, blue []byte, pillow bool) int {
 	n := len(grey) &^ 15
-	if n > 0 {
-		_, _, _ = red[n-1], green[n-1], blue[n-1]
+	if n == 0 {
+		return 0
+	}
+	_, _, _ = red[n-1], green[n-1], blue[n-1]
+	if pillow {
+		luma16(&grey[0], &red[0], &green[0], &blue[0], n)
+	} else {
 		weighGrey16(&grey[0], &red[0], &green[0], &blue[0], n)
 	}
 	return n
@@ -202,16 +207,6 @@ func mixSIMD(row, plane []byte, width int, l *lanes) {
 		kernel = mixFour4
 	}
 	kernel(&row[0], &plane[0], width, &l.at[0], &l.dx[0], &l.dy[0], n)
-}
-
-// lumaSIMD returns how many pixels it made.
-func lumaSIMD(grey, red, green, blue []byte) int {
-	n := len(grey) &^ 15
-	if n > 0 {
-		_, _, _ = red[n-1], green[n-1], blue[n-1]
-		luma16(&grey[0], &red[0], &green[0], &blue[0], n)
-	}
-	return n
 }
 
 // blendSIMD returns how many pixels it made.

@@ -6,7 +6,7 @@ import "image"
 
 func blendAcrossSIMD([]int16, []byte, *acrossTable)                  {}
 func blendDownSIMD(_ []byte, _, _ []int16, _, _ int32) int           { return 0 }
-func weighGreySIMD(_, _, _, _ []byte) int                            { return 0 }
+func weighGreySIMD(_, _, _, _ []byte, _ bool) int                    { return 0 }
 func convertToHSVSIMD(_, _, _ []byte) int                            { return 0 }
 func convertFromHSVSIMD(_, _, _ []byte)                              {}
 func findPlacesSIMD(*placeRow, *[6]float32, int, int, bool)          {}
@@ -21,7 +21,6 @@ func blurDownSIMD([]byte, []int16, int, []uint16) int                { return 0 
 func addWeightedSIMD(_, _ []byte, _ *[3]float32) int                 { return 0 }
 func mixSIMD(_, _ []byte, _ int, _ *lanes)                           {}
 func findSpotsSIMD(*lanes, *[9]float64, *[5]int32, bool)             {}
-func lumaSIMD(_, _, _, _ []byte) int                                 { return 0 }
 func blendSIMD(_, _ []byte, _ float32) int                           { return 0 }
 func lookUpSIMD([]byte, *lookUp) int                                 { return 0 }
 func turnHueSIMD(_, _, _ []byte, _ uint8) int                        { return 0 }

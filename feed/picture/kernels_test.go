@@ -36,6 +36,39 @@ func made(t *testing.T, mode string, width, height int, pixels []byte, ops strin
 	return out
 }
 
+// madeAlike is what comes of noise with the kernels, which is what comes without.
+func madeAlike(t *testing.T, mode string, width, height int, pixels []byte, ops string) []byte {
+	t.Helper()
+	found := made(t, mode, width, height, pixels, ops)
+	asPlainGo(func() {
+		t.Helper()
+		if !bytes.Equal(found, made(t, mode, width, height, pixels, ops)) {
+			t.Fatalf("%s of %d x %d pixels of mode %s: the kernels give other bytes than plain Go", ops, width, height, mode)
+		}
+	})
+	return found
+}
+
+func noise(rng *rand.Rand, n int) []byte {
+	pixels := make([]byte, n)
+	for i := range pixels {
+		pixels[i] = byte(rng.Uint32())
+	}
+	return pixels
+}
+
+// eachRed is given all colours that have so much red, or whatever comes first, in a square.
+func eachRed(do func(red, side int, pixels []byte)) {
+	const side = 256
+	pixels := make([]byte, 3*side*side)
+	for red := range side {
+		for i := range side * side {
+			copy(pixels[3*i:], []byte{byte(red), byte(i), byte(i / side)})
+		}
+		do(red, side, pixels)
+	}
+}
+
 // TestKernelsOfOpenCVAreThePlainOnes takes random pictures through random operations with the kernels and without.
 func TestKernelsOfOpenCVAreThePlainOnes(t *testing.T) {
 	if !canInterpolate && !canWarp && !canFilter {
@@ -96,16 +129,8 @@ func TestKernelsOfOpenCVAreThePlainOnes(t *testing.T) {
 				[]int{cvConstant, cvReplicate, cvReflect, cvReflect101}[rng.IntN(4)],
 				map[int]string{1: "[9]", 3: "[9, 200, 77]"}[channels])
 		}
-		pixels := make([]byte, width*height*channels)
-		for i := range pixels {
-			pixels[i] = byte(rng.Uint32())
-		}
-		found := made(t, mode, width, height, pixels, op)
-		asPlainGo(func() {
-			if !bytes.Equal(found, made(t, mode, width, height, pixels, op)) {
-				t.Fatalf("%s of %d x %d pixels of mode %s: the kernels give other bytes than plain Go", op, width, height, mode)
-			}
-		})
+		pixels := noise(rng, width*height*channels)
+		madeAlike(t, mode, width, height, pixels, op)
 	}
 }
 
@@ -144,16 +169,8 @@ func TestKernelsOfWarpsAreThePlainOnes(t *testing.T) {
 		op := fmt.Sprintf(`[%q, %d, %d, [%v, %v, %v, %v, %v, %v%s], %d, %s]`, name, toX, toY,
 			zoom+draw(0.1), draw(1), draw(float64(width)), draw(1), zoom+draw(0.1), draw(float64(height)), third,
 			bilinear+rng.IntN(2), map[int]string{1: "[9]", 3: "[9, 200, 77]"}[channels])
-		pixels := make([]byte, width*height*channels)
-		for i := range pixels {
-			pixels[i] = byte(rng.Uint32())
-		}
-		found := made(t, mode, width, height, pixels, op)
-		asPlainGo(func() {
-			if !bytes.Equal(found, made(t, mode, width, height, pixels, op)) {
-				t.Fatalf("%s of %d x %d pixels of mode %s: the kernels give other bytes than plain Go", op, width, height, mode)
-			}
-		})
+		pixels := noise(rng, width*height*channels)
+		found := madeAlike(t, mode, width, height, pixels, op)
 		if slices.ContainsFunc(found, func(v byte) bool { return v != 9 && v != 200 && v != 77 }) {
 			mixed++
 		}
@@ -168,21 +185,11 @@ func TestAllColoursThroughHSV(t *testing.T) {
 	if !canWarp {
 		t.Skip("this processor runs no kernels")
 	}
-	const side = 256
-	pixels := make([]byte, 3*side*side)
-	for red := range side {
-		for i := range side * side {
-			copy(pixels[3*i:], []byte{byte(red), byte(i), byte(i / side)})
-		}
+	eachRed(func(_, side int, pixels []byte) {
 		for _, op := range []string{`["cv_gray"]`, `["cv_hsv"]`, `["cv_unhsv"]`} {
-			found := made(t, "RGB", side, side, pixels, op)
-			asPlainGo(func() {
-				if !bytes.Equal(found, made(t, "RGB", side, side, pixels, op)) {
-					t.Fatalf("%s with %d as the first byte: the kernels give other bytes than plain Go", op, red)
-				}
-			})
+			madeAlike(t, "RGB", side, side, pixels, op)
 		}
-	}
+	})
 }
 
 // TestKernelsOfColoursAreThePlainOnes has Pillow's colours, blurs and turns, of pictures as small as a pixel, with the
@@ -206,16 +213,8 @@ func TestKernelsOfColoursAreThePlainOnes(t *testing.T) {
 		if mode == "RGBA" && (op[2] == 'p' || op[2] == 'e') { // which Pillow has not for it
 			mode = "RGB"
 		}
-		pixels := make([]byte, width*height*bands[mode])
-		for i := range pixels {
-			pixels[i] = byte(rng.Uint32())
-		}
-		found := made(t, mode, width, height, pixels, op)
-		asPlainGo(func() {
-			if !bytes.Equal(found, made(t, mode, width, height, pixels, op)) {
-				t.Fatalf("%s of %d x %d pixels of mode %s: the kernels give other bytes than plain Go", op, width, height, mode)
-			}
-		})
+		pixels := noise(rng, width*height*bands[mode])
+		madeAlike(t, mode, width, height, pixels, op)
 	}
 }
 
@@ -224,26 +223,12 @@ func TestAllColoursTurned(t *testing.T) {
 	if !canEnhance {
 		t.Skip("this processor runs no kernels")
 	}
-	const side = 256
-	pixels := make([]byte, 3*side*side)
-	for red := range side {
-		for i := range side * side {
-			copy(pixels[3*i:], []byte{byte(red), byte(i), byte(i / side)})
-		}
-		amounts := []int{0}
+	eachRed(func(red, side int, pixels []byte) {
+		madeAlike(t, "RGB", side, side, pixels, `["hue", 0]`)
 		if red%4 == 0 {
-			amounts = append(amounts, 1+red*37%255)
+			madeAlike(t, "RGB", side, side, pixels, fmt.Sprintf(`["hue", %d]`, 1+red*37%255))
 		}
-		for _, by := range amounts {
-			op := fmt.Sprintf(`["hue", %d]`, by)
-			found := made(t, "RGB", side, side, pixels, op)
-			asPlainGo(func() {
-				if !bytes.Equal(found, made(t, "RGB", side, side, pixels, op)) {
-					t.Fatalf("%s with %d of red: the kernel gives other bytes than plain Go", op, red)
-				}
-			})
-		}
-	}
+	})
 }
 
 // TestCropsOfResizesAreParts makes a part of a resize, alone and of the whole.
@@ -254,10 +239,7 @@ func TestCropsOfResizesAreParts(t *testing.T) {
 		kind := []int{cvLinear, cvCubic}[rng.IntN(2)]
 		left, top := rng.IntN(toX), rng.IntN(toY)
 		right, bottom := left+1+rng.IntN(toX-left), top+1+rng.IntN(toY-top)
-		pixels := make([]byte, 3*width*height)
-		for i := range pixels {
-			pixels[i] = byte(rng.Uint32())
-		}
+		pixels := noise(rng, 3*width*height)
 		before := []string{"", `["crop", 1, 0, ` + fmt.Sprintf("%d, %d]", width, height) + `, `, `["swap"], `, `["transpose", 0], `}[rng.IntN(4)]
 		resize := fmt.Sprintf(`%s["cv_resize", %d, %d, %d]`, before, toX, toY, kind)
 		whole := made(t, "RGB", width, height, pixels, resize)

@@ -71,7 +71,7 @@ func compileOpenCVGray(c *compiler, a *arguments) {
 		red, green, blue := p[0][:len(grey)], p[1][:len(grey)], p[2][:len(grey)]
 		done := 0
 		if canInterpolate {
-			done = weighGreySIMD(grey, red, green, blue)
+			done = weighGreySIMD(grey, red, green, blue, false)
 		}
 		for i := done; i < len(grey); i++ {
 			grey[i] = uint8((uint32(red[i])*9798 + uint32(green[i])*19235 + uint32(blue[i])*3735 + 1<<14) >> 15)

@@ -161,24 +161,12 @@ func TestRefusesOfOpenCV(t *testing.T) {
 
 // The sums are those of what OpenCV 5.0.0 makes of all colours, red first.
 func TestAllColoursThroughLab(t *testing.T) {
-	w, sums := NewWorker(decode.Limits{}), [2]uint32{}
-	pixels := make([]byte, 3<<16)
-	for red := range 256 {
-		for i := range 1 << 16 {
-			copy(pixels[3*i:], []byte{byte(red), byte(i), byte(i >> 8)})
-		}
+	sums := [2]uint32{}
+	eachRed(func(_, side int, pixels []byte) {
 		for i, op := range []string{`["cv_lab"]`, `["cv_unlab"]`} {
-			p, err := Parse([]byte(`{"mode": "RGB", "size": [256, 256], "ops": [` + op + `]}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := make([]byte, p.Output.Bytes())
-			if err := w.Run(p, Source{Pixels: pixels}, out); err != nil {
-				t.Fatal(err)
-			}
-			sums[i] = crc32.Update(sums[i], crc32.IEEETable, out)
+			sums[i] = crc32.Update(sums[i], crc32.IEEETable, made(t, "RGB", side, side, pixels, op))
 		}
-	}
+	})
 	if want := [2]uint32{873528395, 627872959}; sums != want {
 		t.Errorf("the sums are %d, OpenCV's are %d", sums, want)
 	}

@@ -70,10 +70,7 @@ func TestNumbersSideBySide(t *testing.T) {
 			bits = binary.LittleEndian.AppendUint32(bits, math.Float32bits(rng.Float32()))
 		}
 		tables := slices.Repeat(bits, n)
-		pixels := make([]byte, n*c.width*c.height)
-		for i := range pixels {
-			pixels[i] = byte(rng.Uint32())
-		}
+		pixels := noise(rng, n*c.width*c.height)
 		text := fmt.Appendf(nil, `{"mode": %q, "size": [%d, %d], "ops": [["transpose", 0], ["tobytes"]]}`, c.mode, c.width, c.height)
 		become := func(tables []byte) (*Program, error) {
 			p, err := Parse(text)

@@ -156,7 +156,7 @@ func (t *tensor) putLast(dst, row []byte, stride int) {
 		}
 		return
 	}
-	room := (f.width + 15) &^ 15
+	room := (f.width + 15) &^ 15 // a row and what is mixed have it
 	interleaveSIMD(t.mixed, row[:room], row[stride:][:room], row[2*stride:][:room])
 	mixed := t.mixed[:3*f.width]
 	if f.bytes == 1 {

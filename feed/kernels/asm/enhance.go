@@ -1,8 +1,6 @@
 package main
 
 import (
-	"math"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -11,8 +9,8 @@ import (
 // Kernels of feed/picture: Pillow's colours and blurs, on planes of bytes.
 
 func enhance(colours sorting) {
-	// 38470 parts of 65536 are green; what 16 bits hold is that less one.
-	weighGrey("luma16", "Pillow", (38470-1<<16)&0xffff<<16|19595, 1<<14<<16|7471, 2, 16, true)
+	// Of 65536 parts 38470 are green. Words have a sign, which makes that 65536 less.
+	weighGrey("luma16", "Pillow", 38470<<16|19595, 1<<14<<16|7471, 2, 16, true)
 	blend()
 	lookUpBytes()
 	turnHue(colours)
@@ -87,15 +85,12 @@ func turnHue(colours sorting) {
 	unit, half := single("unitTurn", 1), longs("halfTurn", 128)
 	parts, partsHalf := single("partsTurn", 255*255), longs("partsHalfTurn", 255*255/2)
 	// By which is largest and which is least: where the sixths meet, and whether the hue lies behind that.
-	corner := floats("cornerTurn", 1, -1, 1, 3, 5, 3, 0, 0)
-	side := floats("sideTurn", -1, 1, 1, -1, -1, 1, 0, 0)
+	corner := single("cornerTurn", 1, -1, 1, 3, 5, 3, 0, 0)
+	side := single("sideTurn", -1, 1, 1, -1, -1, 1, 0, 0)
 	Label("pixels")
 	red, green, blue := loadThree(planes)
-	top, least, below := YMM(), YMM(), YMM()
-	VPMAXSD(green, red, top)
-	VPMAXSD(blue, top, top)
-	VPMINSD(green, red, least)
-	VPMINSD(blue, least, least)
+	top, least := largestAndLeast(red, green, blue)
+	below := YMM()
 	// Twice the largest and the least, less all, is how far the largest is above the one in the middle.
 	VPADDD(top, top, below)
 	VPADDD(least, below, below)
@@ -252,13 +247,4 @@ func transposeBlocks() {
 	ADDQ(Imm(8), src)
 	LEAQ(Mem{Base: dst, Index: to, Scale: 8}, dst)
 	closeLoop("columns", n, 8)
-}
-
-// floats is a constant of eight numbers of single precision.
-func floats(name string, v ...float32) Mem {
-	bits := make([]uint32, len(v))
-	for i := range v {
-		bits[i] = math.Float32bits(v[i])
-	}
-	return longs(name, bits...)
 }

@@ -245,6 +245,16 @@ func lookUp(table GPVirtual, index VecVirtual) VecVirtual {
 	return out
 }
 
+// largestAndLeast are those of three numbers.
+func largestAndLeast(a, b, c VecVirtual) (largest, least VecVirtual) {
+	largest, least = YMM(), YMM()
+	VPMAXSD(b, a, largest)
+	VPMAXSD(c, largest, largest)
+	VPMINSD(b, a, least)
+	VPMINSD(c, least, least)
+	return largest, least
+}
+
 func toHSV() {
 	begin("toHSV8", "func(red *byte, green *byte, blue *byte, saturation *int32, hue *int32, n int)",
 		"toHSV8 makes n pixels, a multiple of 8, hue, saturation and value, where they are.")
@@ -253,11 +263,7 @@ func toHSV() {
 	half, around := constant(longs("halfHSV", 1<<11)), constant(longs("aroundHSV", 180))
 	Label("pixels")
 	r, g, b := loadThree(planes)
-	top, span := YMM(), YMM()
-	VPMAXSD(g, r, top)
-	VPMAXSD(b, top, top)
-	VPMINSD(g, r, span)
-	VPMINSD(b, span, span)
+	top, span := largestAndLeast(r, g, b)
 	VPSUBD(span, top, span)
 	h, twice, other, is := YMM(), YMM(), YMM(), YMM()
 	VPADDD(span, span, twice)
@@ -363,8 +369,14 @@ func (s sorting) store(top, between, least, sector VecVirtual, planes [3]GPVirtu
 	storeThree(top, s.order, planes)
 }
 
-// single is a number of single precision that fills a register.
-func single(name string, v float32) Mem { return longs(name, math.Float32bits(v)) }
+// single is a constant of numbers of single precision that fill a register.
+func single(name string, v ...float32) Mem {
+	bits := make([]uint32, len(v))
+	for i := range v {
+		bits[i] = math.Float32bits(v[i])
+	}
+	return longs(name, bits...)
+}
 
 // findPlaces has 8 pixels at a time. Where it divides, a third pair of numbers is the divisor.
 func findPlaces(name string, columns, eightColumns Mem, divides bool) {
