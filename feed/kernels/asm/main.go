@@ -12,6 +12,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math"
 
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
@@ -119,6 +120,15 @@ func longs(name string, v ...uint32) Mem {
 		DATA(4*i, U32(v[i%len(v)]))
 	}
 	return m
+}
+
+// single is a constant of numbers of single precision that fill a register.
+func single(name string, v ...float32) Mem {
+	bits := make([]uint32, len(v))
+	for i := range v {
+		bits[i] = math.Float32bits(v[i])
+	}
+	return longs(name, bits...)
 }
 
 func bytes(name string, v ...uint8) Mem {

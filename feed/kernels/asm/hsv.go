@@ -1,0 +1,234 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// Kernels of feed/picture: colours to hue, saturation and value and back, OpenCV's and Pillow's.
+
+// largestAndLeast are those of three numbers.
+func largestAndLeast(a, b, c VecVirtual) (largest, least VecVirtual) {
+	largest, least = YMM(), YMM()
+	VPMAXSD(b, a, largest)
+	VPMAXSD(c, largest, largest)
+	VPMINSD(b, a, least)
+	VPMINSD(c, least, least)
+	return largest, least
+}
+
+func toHSV() {
+	begin("toHSV8", "func(red *byte, green *byte, blue *byte, saturation *int32, hue *int32, n int)",
+		"toHSV8 makes n pixels, a multiple of 8, hue, saturation and value, where they are.")
+	planes := [3]GPVirtual{pointer("red"), pointer("green"), pointer("blue")}
+	saturation, hue, n := pointer("saturation"), pointer("hue"), pointer("n")
+	half, around := constant(longs("halfHSV", 1<<11)), constant(longs("aroundHSV", 180))
+	Label("pixels")
+	r, g, b := loadThree(planes)
+	top, span := largestAndLeast(r, g, b)
+	VPSUBD(span, top, span)
+	h, twice, other, is := YMM(), YMM(), YMM(), YMM()
+	VPADDD(span, span, twice)
+	VPSUBD(g, r, h)
+	VPADDD(twice, h, h)
+	VPADDD(twice, h, h)
+	VPSUBD(r, b, other)
+	VPADDD(twice, other, other)
+	VPCMPEQD(g, top, is)
+	VPBLENDVB(is, other, h, h)
+	VPSUBD(b, g, other)
+	VPCMPEQD(r, top, is)
+	VPBLENDVB(is, other, h, h)
+	VPMULLD(lookUp(hue, span), h, h)
+	VPADDD(half, h, h)
+	VPSRAD(Imm(12), h, h)
+	VPSRAD(Imm(31), h, other)
+	VPAND(around, other, other)
+	VPADDD(other, h, h)
+	s := lookUp(saturation, top)
+	VPMULLD(span, s, s)
+	VPADDD(half, s, s)
+	VPSRAD(Imm(12), s, s)
+	VPACKSSDW(s, h, h)
+	VPACKSSDW(top, top, top)
+	VPACKUSWB(top, h, h)
+	storeThree(h, longs("orderToHSV", 0, 4, 1, 5, 2, 6, 3, 7), planes)
+	closeLoop("pixels", n, 8)
+}
+
+// fromHSV puts the three numbers of a colour into 4 bytes, which the sector of its hue sorts.
+func fromHSV(colours sorting) {
+	begin("fromHSV8", "func(hue *byte, saturation *byte, value *byte, n int)",
+		"fromHSV8 makes n pixels, a multiple of 8, red, green and blue, where they are, with numbers cut off.")
+	planes := [3]GPVirtual{pointer("hue"), pointer("saturation"), pointer("value")}
+	n := pointer("n")
+	scale, part := single("scaleFromHSV", float32(6)/float32(180)), single("partFromHSV", float32(1)/float32(255))
+	all := single("allFromHSV", 255)
+	one := constant(single("oneFromHSV", 1))
+	five, six := longs("fiveFromHSV", 5), longs("sixFromHSV", 6)
+	Label("pixels")
+	h, s, v := loadThree(planes)
+	for _, each := range []VecVirtual{h, s, v} {
+		VCVTDQ2PS(each, each)
+	}
+	VMULPS(scale, h, h)
+	VMULPS(part, s, s)
+	VMULPS(part, v, v)
+	sector, within, odd := YMM(), YMM(), YMM()
+	VCVTTPS2DQ(h, sector)
+	VCVTDQ2PS(sector, within)
+	VSUBPS(within, h, within)
+	VPSLLD(Imm(31), sector, odd)
+	VSUBPS(within, one, h)
+	VBLENDVPS(odd, within, h, within)
+	VPCMPGTD(five, sector, odd)
+	VPAND(six, odd, odd)
+	VPSUBD(odd, sector, sector)
+	between, least := YMM(), YMM()
+	VMOVAPS(one, between)
+	VFNMADD231PS(s, within, between)
+	VSUBPS(s, one, least)
+	VMULPS(v, between, between)
+	VMULPS(v, least, least)
+	for _, each := range []VecVirtual{v, between, least} {
+		VMULPS(all, each, each)
+		VCVTTPS2DQ(each, each)
+	}
+	colours.store(v, between, least, sector, planes)
+	closeLoop("pixels", n, 8)
+}
+
+// sorting puts the three numbers of a colour, the largest first, where red, green and blue have them. The sixth of the
+// circle in which a hue lies says where that is; a seventh is the end of the circle.
+type sorting struct{ bySector, places, apart, order Mem }
+
+func newSorting() sorting {
+	const top, mid, low = 0, 1, 2
+	var sorted []uint32
+	for _, of := range [8][3]uint32{
+		{top, mid, low}, {mid, top, low}, {low, top, mid}, {low, mid, top}, {mid, low, top}, {top, low, mid}, {top, mid, low},
+	} {
+		sorted = append(sorted, of[0]|of[1]<<8|of[2]<<16|0x80<<24)
+	}
+	return sorting{
+		bySector: longs("bySector", sorted...),
+		places:   longs("placesOfColours", 0, 0x040404, 0x080808, 0x0c0c0c),
+		apart:    bytes("apartColours", 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+		order:    longs("orderOfColours", 0, 4, 1, 5, 2, 6, 3, 7),
+	}
+}
+
+// store stores 8 colours.
+func (s sorting) store(top, between, least, sector VecVirtual, planes [3]GPVirtual) {
+	VPERMD(s.bySector, sector, sector)
+	VPADDB(s.places, sector, sector)
+	VPSLLD(Imm(8), between, between)
+	VPSLLD(Imm(16), least, least)
+	VPOR(between, top, top)
+	VPOR(least, top, top)
+	VPSHUFB(sector, top, top)
+	VPSHUFB(s.apart, top, top)
+	storeThree(top, s.order, planes)
+}
+
+// turnHue makes the bytes that Pillow's conversions to HSV and back would: TestAllColoursTurned has them all.
+func turnHue(colours sorting) {
+	begin("turnHue8", "func(red *byte, green *byte, blue *byte, by int32, n int)",
+		"turnHue8 adds a number to the hue, in 256ths of the circle, of n pixels, a multiple of 8.")
+	planes := [3]GPVirtual{pointer("red"), pointer("green"), pointer("blue")}
+	turn, n := YMM(), pointer("n")
+	VPBROADCASTD(argument("by"), turn)
+	one, three, five := longs("oneTurn", 1), longs("threeTurn", 3), longs("fiveTurn", 5)
+	all, six, circle := longs("allTurn", 255), single("sixTurn", 6), single("circleTurn", 255)
+	unit, half := single("unitTurn", 1), longs("halfTurn", 128)
+	parts, partsHalf := single("partsTurn", 255*255), longs("partsHalfTurn", 255*255/2)
+	// By which is largest and which is least: where the sixths meet, and whether the hue lies behind that.
+	corner := single("cornerTurn", 1, -1, 1, 3, 5, 3, 0, 0)
+	side := single("sideTurn", -1, 1, 1, -1, -1, 1, 0, 0)
+	Label("pixels")
+	red, green, blue := loadThree(planes)
+	top, least := largestAndLeast(red, green, blue)
+	below := YMM()
+	// Twice the largest and the least, less all, is how far the largest is above the one in the middle.
+	VPADDD(top, top, below)
+	VPADDD(least, below, below)
+	VPSUBD(red, below, below)
+	VPSUBD(green, below, below)
+	VPSUBD(blue, below, below)
+	order, is, leastIs := YMM(), YMM(), YMM()
+	VPCMPEQD(green, least, leastIs)
+	VPADDD(five, leastIs, order)
+	VPCMPEQD(blue, least, leastIs)
+	VPCMPEQD(green, top, is)
+	number := YMM()
+	VPADDD(three, leastIs, number)
+	VPBLENDVB(is, number, order, order)
+	VPCMPEQD(red, top, is)
+	VPADDD(one, leastIs, number)
+	VPBLENDVB(is, number, order, order)
+
+	// Grey has a span of 0 and any hue.
+	span, saturation, hue := YMM(), YMM(), YMM()
+	VPSUBD(least, top, span)
+	VCVTDQ2PS(span, saturation)
+	VPMAXSD(one, top, number)
+	VCVTDQ2PS(number, number)
+	VDIVPS(number, saturation, saturation)
+	VMULPS(circle, saturation, saturation)
+	VCVTTPS2DQ(saturation, saturation)
+	VPMAXSD(one, span, span)
+	VCVTDQ2PS(span, span)
+	VCVTDQ2PS(below, hue)
+	VDIVPS(span, hue, hue)
+	VPERMPS(side, order, number)
+	VMULPS(number, hue, hue)
+	VPERMPS(corner, order, number)
+	VADDPS(number, hue, hue)
+	VMOVUPS(six, number)
+	VDIVPS(number, hue, hue)
+	VPSRAD(Imm(31), hue, is)
+	VPAND(unit, is, is)
+	VADDPS(is, hue, hue)
+	VMULPS(circle, hue, hue)
+	VCVTTPS2DQ(hue, hue)
+
+	VPADDD(turn, hue, hue)
+	VPAND(all, hue, hue)
+	// Of six times the hue 255ths: the whole ones are the sixth of the circle, the rest lies within.
+	sector, within, lacks := YMM(), YMM(), YMM()
+	VPADDD(hue, hue, within)
+	VPADDD(hue, within, within)
+	VPADDD(within, within, within)
+	VPADDD(one, within, sector)
+	VPSLLD(Imm(8), sector, number)
+	VPADDD(number, sector, sector)
+	VPSRLD(Imm(16), sector, sector)
+	VPADDD(sector, within, within)
+	VPSLLD(Imm(8), sector, number)
+	VPSUBD(number, within, within)
+	VPXOR(all, within, lacks)
+	VPSLLD(Imm(31), sector, is)
+	VBLENDVPS(is, within, lacks, lacks)
+
+	// The least is top * (255 - saturation) / 255, the one between top * (255*255 - saturation * lacks) / (255*255),
+	// both rounded.
+	VPXOR(all, saturation, least)
+	VPMULLD(top, least, least)
+	VPADDD(half, least, least)
+	VPSRLD(Imm(8), least, number)
+	VPADDD(number, least, least)
+	VPSRLD(Imm(8), least, least)
+	VPMULLD(lacks, saturation, lacks)
+	between := YMM()
+	VMOVDQU(longs("squareTurn", 255*255), between)
+	VPSUBD(lacks, between, between)
+	VPMULLD(top, between, between)
+	VPADDD(partsHalf, between, between)
+	VCVTDQ2PS(between, between)
+	VMOVUPS(parts, number)
+	VDIVPS(number, between, between)
+	VCVTTPS2DQ(between, between)
+	colours.store(top, between, least, sector, planes)
+	closeLoop("pixels", n, 8)
+}
