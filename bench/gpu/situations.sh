@@ -3,7 +3,8 @@
 #
 #     OUT=stoker-runs/gpu bench/gpu/situations.sh SECONDS LANES PART...
 #
-# Parts are truth, verdicts, unhooked, frameworks, gains, repeated, crowding, fed and cost. It ends after SECONDS, whatever it has by then.
+# Parts are truth, verdicts, unhooked, frameworks, gains, repeated, feeds, crowding, fed and cost. It ends after SECONDS, whatever it has by then.
+# LOOPS names the loops of verdicts, which are all otherwise.
 # The loops have the first four cores. On two cores each of the others, LANES of bench/accuracy/processes.py
 # run meanwhile: draws from FIRST (default 2) on, of what KEPT does not hold yet. The last lane makes interventions.
 set -u
@@ -30,9 +31,10 @@ truth() {
 }
 
 verdicts() {
-	for name in few-workers main-thread-item all-cores vit-fp32 pageable pinned-blocking pinned-by-loader own-copies graph gpt2 inference; do
-		observe $name $name --seconds 10
+	for name in ${LOOPS:-few-workers main-thread-item all-cores vit-fp32 pageable pinned-blocking pinned-by-loader own-copies graph gpt2 inference}; do
+		observe "$name" "$name" --seconds 10
 	done
+	[ -z "${LOOPS:-}" ] || return 0
 	for name in ready launches reads; do observe $name $name --seconds 22; done # a trace is taken after ten steady seconds
 }
 
@@ -65,6 +67,15 @@ repeated() {
 			observe $name-4-$round $name-4 --seconds 10
 			echo "verify $name $round: $(bin/stoker verify "$OUT/$name-$round.jsonl.gz" "$OUT/$name-4-$round.jsonl.gz" 2>&1 | head -3 | tr '\n' ' ')"
 		done
+	done
+}
+
+# feeds has what a recording promises for the loader, and the same loop under it.
+feeds() {
+	for name in few-workers main-thread-item all-cores; do
+		observe $name-unfed $name --seconds 10
+		before="bin/stoker feed --" alone $name --seconds 10
+		echo "$name: $(bin/stoker advise "$OUT/$name-unfed.jsonl.gz" 2>&1 | grep -m 1 -i -A 2 "stoker.DataLoader\|stoker feed" | tr '\n' ' ')"
 	done
 }
 
