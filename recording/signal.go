@@ -64,8 +64,8 @@ const (
 	FetchCPU         Signal = "fetch.cpu"        // total core time of the fetching thread
 	FetchCollate     Signal = "fetch.collate"    // total time in collate, part of fetch.wall
 	FetchSamples     Signal = "fetch.samples"    // total samples prepared
-	FetchStack       Signal = "fetch.stack"      // total time of a trainer's loading threads in a stack, see Stack
-	FetchLooks       Signal = "fetch.looks"      // total looks that found a trainer's loading threads in a fetch
+	FetchStack       Signal = "fetch.stack"      // total time of a trainer's threads in a stack, see Stack
+	FetchLooks       Signal = "fetch.looks"      // total looks that found a trainer's threads there, see Loading
 	PeakAllocated    Signal = "device.allocated" // peak device memory allocated by PyTorch
 	PeakReserved     Signal = "device.reserved"  // peak device memory reserved by PyTorch
 	HookDropped      Signal = "hook.dropped"     // total hook records that found the channel full

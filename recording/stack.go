@@ -28,22 +28,29 @@ func (p Place) String() string {
 
 // Loading is who prepares batches: the workers of a trainer, or its own thread.
 type Loading struct {
-	PID    int // of the trainer
-	Worker bool
+	PID     int // of the trainer
+	Worker  bool
+	Outside bool // the trainer's own thread, while it prepares none
 }
 
 // String is the subject of its signals.
 func (l Loading) String() string {
-	if l.Worker {
-		return fmt.Sprintf("process/%d;worker", l.PID)
+	who := "main"
+	switch {
+	case l.Worker:
+		who = "worker"
+	case l.Outside:
+		who = "loop"
 	}
-	return fmt.Sprintf("process/%d;main", l.PID)
+	return fmt.Sprintf("process/%d;%s", l.PID, who)
 }
 
-// Stack is where threads were seen while they prepared a batch.
+// Stack is where threads were seen while they prepared a batch, or a trainer's own while it prepared none.
 type Stack struct {
 	Loading
-	Places  []Place // inside of the fetch, outermost first; none where too many different ones were seen
+	// Inside of the fetch, outermost first; outside of one the program's own innermost line and the call
+	// behind it. None where too many different ones were seen.
+	Places  []Place
 	Asleep  bool    // neither on a core nor waiting for one
 	Seconds float64 // in which they were there, of all threads together
 }
@@ -68,7 +75,8 @@ func stackOf(subject string) (s Stack, ok bool) {
 		return s, false
 	}
 	pid, err := strconv.Atoi(strings.TrimPrefix(words[0], "process/"))
-	s = Stack{Loading: Loading{PID: pid, Worker: words[1] == "worker"}, Asleep: words[2] == "asleep"}
+	who := Loading{PID: pid, Worker: words[1] == "worker", Outside: words[1] == "loop"}
+	s = Stack{Loading: who, Asleep: words[2] == "asleep"}
 	for _, word := range words[3:] {
 		s.Places = append(s.Places, placeOf(word))
 	}
@@ -89,9 +97,9 @@ func placeOf(text string) (p Place) {
 }
 
 // FetchStacks are where the time of fetches went from one time to another, most first, and
-// how often their threads were looked at in them, in all: of some that load, or of all.
+// how often their threads were looked at in them, in all: of some, or of all that load.
 func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, looks float64) {
-	wanted := func(l Loading) bool { return len(who) == 0 || slices.Contains(who, l) }
+	wanted := func(l Loading) bool { return len(who) == 0 && !l.Outside || slices.Contains(who, l) }
 	written := map[Loading][]float64{}
 	for _, series := range r.All(FetchLooks) {
 		if s, ok := stackOf(series.Subject + ";core"); ok && wanted(s.Loading) {

@@ -11,7 +11,8 @@ import (
 func TestStackSubjects(t *testing.T) {
 	for _, s := range []Stack{
 		{Loading: Loading{PID: 7}},
-		{Loading: Loading{7, true}, Asleep: true, Places: []Place{{"/home/my runs/train.py", 41, "Faces.__getitem__"}, {"PIL/Image.py", 7, "open"}}},
+		{Loading: Loading{PID: 7, Worker: true}, Asleep: true, Places: []Place{{"/home/my runs/train.py", 41, "Faces.__getitem__"}, {"PIL/Image.py", 7, "open"}}},
+		{Loading: Loading{PID: 7, Outside: true}, Places: []Place{{"/train.py", 9, "<module>"}, {"torch/optim/adam.py", 7, "Adam.step"}}},
 		{Loading: Loading{PID: 7}, Places: []Place{{"<string>", 3, "<lambda>"}, {"./a:b.py", 0, "<listcomp>"}}},
 	} {
 		if got, ok := stackOf(s.SeriesSubject()); !ok || !reflect.DeepEqual(got, s) {
@@ -29,13 +30,16 @@ func TestStackSubjects(t *testing.T) {
 // and after the file was written and read.
 func TestStacks(t *testing.T) {
 	early, late := Stack{Loading: Loading{PID: 7}, Places: []Place{{"/a.py", 1, "f"}}}, Stack{Loading: Loading{PID: 7}, Asleep: true, Places: []Place{{"/a.py", 2, "<lambda>"}}}
-	other := Stack{Loading: Loading{7, true}, Places: []Place{{"/a.py", 3, "f"}}}
+	outside := Stack{Loading: Loading{PID: 7, Outside: true}, Places: []Place{{"/a.py", 4, "g"}}}
+	other := Stack{Loading: Loading{PID: 7, Worker: true}, Places: []Place{{"/a.py", 3, "f"}}}
 	run := &Run{Series: []Series{
 		{Signal: FetchLooks, Subject: "process/7;main", T: []float64{0, 5, 15, 20, 25}, V: []float64{0, 40, 60, 80, 90}},
 		{Signal: FetchLooks, Subject: "process/7;worker", T: []float64{0, 5}, V: []float64{0, 9}},
 		{Signal: FetchStack, Subject: early.SeriesSubject(), T: []float64{0, 5}, V: []float64{0, 4}},
 		{Signal: FetchStack, Subject: late.SeriesSubject(), T: []float64{15, 20, 25}, V: []float64{0, 1, 3}},
 		{Signal: FetchStack, Subject: other.SeriesSubject(), T: []float64{0, 5}, V: []float64{0, 2}},
+		{Signal: FetchLooks, Subject: "process/7;loop", T: []float64{0, 5}, V: []float64{0, 30}},
+		{Signal: FetchStack, Subject: outside.SeriesSubject(), T: []float64{0, 5}, V: []float64{0, 3}},
 	}}
 	var file bytes.Buffer
 	if err := Write(&file, run); err != nil {
@@ -56,7 +60,8 @@ func TestStacks(t *testing.T) {
 		{[]Loading{{PID: 7}}, 6, 30, []Stack{with(late, 3)}, 48},
 		{[]Loading{{PID: 7}}, 10, 22.5, []Stack{with(late, 2)}, 35},
 		{[]Loading{{PID: 7}}, 2.5, 4.5, []Stack{with(early, 1.6)}, 16}, // between two writes
-		{[]Loading{{7, true}}, 2.5, 30, []Stack{with(other, 1)}, 4.5},
+		{[]Loading{{PID: 7, Worker: true}}, 2.5, 30, []Stack{with(other, 1)}, 4.5},
+		{[]Loading{{PID: 7, Outside: true}}, 0, 30, []Stack{with(outside, 3)}, 30},
 		{[]Loading{{PID: 7}}, 30, 40, nil, 0},
 		{nil, math.Inf(-1), math.Inf(1), []Stack{with(early, 4), with(late, 3), with(other, 2)}, 99},
 	} {

@@ -100,7 +100,7 @@ func cannotTell(class diagnose.Class, j job, s sight) string {
 	timed := s.hook && j.ownCalls && j.exchange > 0
 	effort := j.fill * j.device / (j.device + j.exchange)
 	atWork := effort < mostlyWaits || effort > leavesNoRoom
-	staged := class == diagnose.TransferBound && !s.hook && (j.pageable || !s.effort)
+	staged := class == diagnose.TransferBound && !s.hook && !s.effort // PCIe is counted with the effort
 	host := class == diagnose.LaunchBound || class == diagnose.CPUBound || staged
 	switch {
 	case !s.host && class != diagnose.GPUBound:

@@ -4,6 +4,7 @@
     python/.venv/bin/python bench/accuracy/processes.py --draws 10      # goes on where it was ended
     python/.venv/bin/python bench/accuracy/processes.py --quick         # four situations, one draw, alone
     python/.venv/bin/python bench/accuracy/processes.py --relieve       # and the intervention, of the first draw of each
+    python/.venv/bin/python bench/accuracy/processes.py --no-hook       # without the start-up hook, in a file of their own
     python/.venv/bin/python bench/accuracy/processes.py --again         # judge the kept recordings with this stoker
     python/.venv/bin/python bench/accuracy/processes.py --table         # make PROCESSES.md of what processes.jsonl holds
 
@@ -34,7 +35,7 @@ sys.path.insert(0, str(HERE.parent / "labelled"))
 
 import labelled  # noqa: E402
 
-KEPT = HERE / "processes.jsonl"
+KEPT, UNHOOKED = HERE / "processes.jsonl", HERE / "processes-unhooked.jsonl"
 INPUT = ("cpu-bound", "io-bound")
 #: Share of the window that the device loses to one thing, from which that is the label, and below which nothing is.
 SOME, NONE = 0.09, 0.04
@@ -521,20 +522,24 @@ def table(lines: list[dict]) -> str:
 
 def tables(lines: list[dict]) -> str:
     """A table of each machine's runs."""
-    machines = {"quiet": "Quiet cores", "epyc": "A machine with little else to do", None: "A shared machine"}
+    machines = {
+        "quiet": "Quiet cores", "epyc": "A machine with little else to do", None: "A shared machine", "unhooked": "Without the start-up hook",
+    }
     return "\n\n".join(f"### {title}\n\n{table([line for line in lines if line.get('host') == host])}" for host, title in machines.items())
 
 
 PAGE = """# How often a verdict is right, on real processes
 
 Made by `bench/accuracy/processes.py --table`: do not edit. Each run is PyTorch's own loader and a loop on the emulated device,
-observed by `stoker observe` for 9 s and judged by `stoker diagnose`. `processes.jsonl` holds a line for each. Three machines made them:
+observed by `stoker observe` for 9 s and judged by `stoker diagnose`. `processes.jsonl` holds a line for each. These machines made them:
 
 - quiet cores: 2 of 16 cores of the host of an H100, by affinity (Intel Xeon, Linux 6.18, Python 3.12, torch 2.11, 2026-11-26). Five more such
-  exams and loops on the GPU ran on the other cores meanwhile. No other program used these two but the neighbours that were meant.
+  exams and loops on the GPU ran on the other cores meanwhile. No other program used these two but the neighbours that were meant. The last
+  66 runs and seven interventions are of the host of an H200, a day later.
 - a machine with little else to do: 2 cores AMD EPYC, Linux 6.18, Python 3.11, torch 2.15, on 2026-11-27. It has cgroup v1. Now and then a program
   was built beside the runs: `others` says for each what was used.
 - a shared machine: as the second, in other nights.
+- without the start-up hook: the second machine, `--no-hook`, of which `processes-unhooked.jsonl` has the lines.
 
 - The label comes from the device's own busy record over the judged window: of what the device lost to input, to copies and to the
   rest of the host's work, the most. Below 4 % the label is gpu-bound, between 4 and 9 % a run is not counted. A second part of
@@ -543,10 +548,13 @@ observed by `stoker observe` for 9 s and judged by `stoker diagnose`. `processes
 - "alone" means without busy programs of ours. The shared machine had other work all the time, and no run there was alone: other programs
   used 1.05 to 1.88 of its 2 cores over each run, start-up included (`others` in the file), and 1.5 and more beside busy programs of ours.
   Most labels of runs that want cores accept two answers for that, so this exam is kinder than one on a quiet machine would be.
-- Ten draws of each situation, alone and beside one and two, were meant. Draws 0 and 1 are the shared machine's, where a run of 9 s takes 35 to
-  115 s. Draws 2 to 8 are the quiet one's, lent three times for a quarter of an hour. It had no cgroup v1, and so no slow disk and no quota of cores.
-  Those draws of the two and draw 9 of all are the second machine's. No rule and no bound was changed between these runs and the rules that draws 7 and 8 were judged by.
-- Interventions at this load are noisy: three situations had theirs here, and eight on the quiet cores, of draw 2.
+- Each situation has ten draws, alone and beside one and two; generator, simulator and no-training have no parameters, and so one. Draws 0 and 1
+  are the shared machine's, where a run of 9 s takes 35 to
+  115 s. Draws 2 to 8, and what the others had left out, are the quiet one's, lent four times for a quarter of an hour. It had no cgroup v1, and so no slow disk
+  and no quota of cores. Those draws of the two and draw 9 of all are the second machine's. No rule and no bound was changed between these runs and the rules that draws 7 and 8 were judged by.
+- Interventions at this load are noisy: three situations had theirs here, eight on the quiet cores, of draws 0 and 2, and seven more of draw 2.
+- Without the hook: draw 2 taught that looks at the launching thread tell loading from the rest, and what to cut off a run's start and end. It was judged again with that.
+  Draws 3 and 4 came after.
 - Most draws 0 were made in the night of 2026-11-26 and judged by the rules of then: most of their recordings are gone. The others are judged by this tree.
 - One rule was mended on many-workers, draw 0, alone, which is a case of testdata/cases now. None was mended on draws from 1 on.
 - The three questions of the articles are GPU-Util of 90 %, else cores at 90 %, else storage. Where others fill the cores they say cpu-bound of
@@ -569,6 +577,9 @@ Each miss, and its reason:
   step with the clock by which the kernel hands out a slowed disk's reads. They come at irregular times since, which these runs have not.
 - slow-disk beside one, draw 1, neighbour with a confidence of 0.9: at a load of 41 workers wait for the disk and for cores. Without the
   neighbour the disk is the limit (draw 1 alone). A wrong answer.
+- own-copies beside two, draw 0, transfer-bound (quiet cores): as draw 4.
+- Without the hook pageable, own-copies, launches and reads are unknown: the launching thread is seen to load next to nothing. The emulated device counts no bytes on
+  PCIe and fills its SMs, which tell two of them on real GPUs (bench/gpu/RESULTS.md). Of on-cpu no device and no step is seen.
 - pageable, draw 0 alone and draw 1 beside one, transfer-bound: the copies' own 12 % and what the host does meanwhile, 34 % and 39 %, are one to
   the rule and two to the record.
 
@@ -590,6 +601,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="judge kept recordings again, and run nothing")
     parser.add_argument("--table", action="store_true", help="make PROCESSES.md beside this file, and run nothing")
     parser.add_argument("--kept", type=Path, default=KEPT, help="where runs are kept (default processes.jsonl beside this file)")
+    parser.add_argument("--no-hook", action="store_true", help="without the start-up hook, in processes-unhooked.jsonl")
     parser.add_argument("--host", default="", help="name of the machine, kept with each run: the page has a table of each")
     options = parser.parse_args()
     python = labelled.ROOT / "python/.venv/bin/python"
@@ -599,7 +611,10 @@ def main() -> int:
         out.mkdir(parents=True, exist_ok=True, mode=0o700)
         options.kept.unlink(missing_ok=True)
         options.only, options.neighbours, options.draws = list(QUICK), "0", 1
-    bench = labelled.Bench(*map(labelled.from_root, (labelled.ROOT / "bin/stoker", python, out)), options.seconds)
+    if options.no_hook:
+        out = labelled.ROOT / "stoker-runs/processes-unhooked"
+        options.kept = UNHOOKED if options.kept == KEPT else options.kept
+    bench = labelled.Bench(*map(labelled.from_root, (labelled.ROOT / "bin/stoker", python, out)), options.seconds, hook=not options.no_hook)
     exam = Exam(bench, options.kept, options.host)
     if options.again:
         exam.judge_again()
@@ -614,7 +629,7 @@ def main() -> int:
         print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
     print(table(exam.lines))
     if options.table:
-        (HERE / "PROCESSES.md").write_text(PAGE.replace("TABLES", tables(exam.lines)))
+        (HERE / "PROCESSES.md").write_text(PAGE.replace("TABLES", tables(exam.lines + Exam(bench, UNHOOKED).lines)))
     counted = [line for line in exam.lines if line["what"] == "run" and line["accepted"]]
     return int(options.quick and not all(right(line["said"], line["accepted"]) for line in counted))
 

@@ -151,6 +151,7 @@ func (o *observer) writeDevice(rank int) {
 		active := kernels * (own*o.fill + waits*0.05)
 		o.AddSample(recording.GPUActive, subject, at, math.Min(1, active*o.d.drawBetween(0.95, 1.05)))
 		o.AddSample(recording.GPUKernels, subject, at, kernels)
+		o.AddSample(recording.GPULinkIn, subject, at, o.batchBytes()/o.period)
 		o.AddSample(recording.GPUPower, subject, at, 60+300*active+40*util)
 	}
 	for at := 0.0; at < lasting; at++ {
@@ -213,6 +214,9 @@ func (o *observer) writeProcess(rank int) {
 	if !o.training {
 		return
 	}
+	if !o.onCPU {
+		o.writeLooks(trainer)
+	}
 	for i, t := range o.workers {
 		pid := trainer + 1 + i
 		o.facts.Processes = append(o.facts.Processes, recording.Process{
@@ -261,6 +265,28 @@ func (o *observer) writeThread(pid int, t thread) float64 {
 		o.AddSample(recording.ThreadQueue, subject, at, queued+waits+0.003*at)
 	}
 	return core
+}
+
+// looksEach is how often a thread is looked at in a second.
+const looksEach = 20
+
+// writeLooks writes how often looks found a training loop in a fetch, and outside of one.
+func (o *observer) writeLooks(trainer int) {
+	loading := recording.Loading{PID: trainer}
+	outside := recording.Loading{PID: trainer, Outside: true}
+	for at := 0.0; at < lasting; at += 5 {
+		within := 0.0
+		for _, s := range o.steps {
+			if len(o.workers) == 0 && s.ask < at {
+				within += min(s.got, at) - s.ask
+			}
+		}
+		for who, seconds := range map[recording.Loading]float64{loading: within, outside: at - within} {
+			if seconds > 0 || at == 0 {
+				o.AddSample(recording.FetchLooks, who.String(), at, math.Round(looksEach*seconds))
+			}
+		}
+	}
 }
 
 // counted writes a process's counters: every worker has its part of the batches.

@@ -115,7 +115,7 @@ within() {
 }
 
 alone() { # NAME ARGUMENTS
-	echo "${before:+under $(set -- $before; echo "$1 $2" | cut -d/ -f2), }$1: $(within 40 "$@" 2>&1 | tail -1)"
+	echo "${before:+under $(set -- $before; echo "$1 $2" | cut -d/ -f2), }$1: $(within 40 "$@" 2>/dev/null | tail -1)"
 }
 
 observe() { # NAME ARGUMENTS [beside NAME]
@@ -131,7 +131,7 @@ observe() { # NAME ARGUMENTS [beside NAME]
 }
 
 compare() { # NAME FLAGS
-	echo "batches, $1: $(within 60 digest --seconds 6 "${@:2}" 2>&1 | tail -1)"
+	echo "batches, $1: $(within 60 digest --seconds 6 "${@:2}" 2>/dev/null | tail -1)"
 }
 
 exam() { # LANE

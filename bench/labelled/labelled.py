@@ -163,6 +163,7 @@ class Bench:
     out: Path
     seconds: float
     before: Path | None = None  # a stoker from before a change, asked about the same recordings
+    hook: bool = True  # see the inside of the program
     busy: list[subprocess.Popen] = field(default_factory=list)  # programs beside what is observed
 
     def observe(self, name: str, flags: list[str], cores: int | None, group: Path | None, program: str = LOOP) -> Observed:
@@ -176,7 +177,7 @@ class Bench:
         """Observe a program; return its recording and how many cores others used meanwhile."""
         recording = self.out / f"{name}.jsonl.gz"
         (ROOT / recording).unlink(missing_ok=True)
-        command = [str(self.stoker), "observe", "-o", str(recording), "--", *program]
+        command = [str(self.stoker), "observe", *([] if self.hook else ["--no-hook"]), "-o", str(recording), "--", *program]
         if group:
             command = ["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"', "sh", *command]
         print(f"$ STOKER_EMULATE=1 {shlex.join(command)}", flush=True)

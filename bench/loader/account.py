@@ -36,8 +36,15 @@ class Group:
 
     def __exit__(self, *_):
         self.kill()
-        if self.folder:
-            self.folder.rmdir()
+        deadline = time.monotonic() + PATIENCE
+        while self.folder:
+            try:
+                self.folder.rmdir()
+                break
+            except OSError:  # busy: of version 2, as long as a process of it waits to be buried
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
 
     @property
     def how(self) -> str:

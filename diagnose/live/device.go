@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -115,6 +116,34 @@ func (l filler) askCountedCopies() diagnose.Quantity {
 	return l.addLinkRate(q)
 }
 
+// Which part of the device's idle time copies from pageable memory would take, from which they are what
+// it goes into. [J] What a link does with them is known within a factor of five, so they can take as much as nine
+// tenths of it by chance alone.
+const (
+	someStaged = 0.5
+	mostStaged = 0.75
+	stages     = 0.75 // share of its time on a core, of a thread that stages copies
+)
+
+// askStagedCopies is whether copies from pageable memory are what the launching thread does, where it is seen
+// to prepare no batches and nobody sees its copies: the CPU stages them, so that the device's counters show a
+// seventh of their time.
+func (l filler) askStagedCopies() diagnose.Quantity {
+	in, slowest := l.measureLink(recording.GPULinkIn), measure.MachineOf(l.run).Link.Pageable[0].Value
+	if l.HasSteps || !l.inputRests() || !(in > 0) || !(slowest > 0) || l.measureWhereabouts().OnCore < stages {
+		return diagnose.Quantity{}
+	}
+	q := diagnose.AskShare("Would copies from pageable memory fill the time in which no kernel runs?",
+		min(1, in/slowest/l.Idle), someStaged, mostStaged, "other work of the launching thread may have it as well").
+		WithEvidence(in, "bytes/s", string(recording.GPULinkIn),
+			"PCIe brings %s/s to the device: from pageable memory, at %s/s and more, that takes %s of the time at most",
+			quantity.AboutBytes(in), quantity.AboutBytes(slowest), quantity.Percent(min(1, in/slowest))).
+		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time, and the launching thread is on a core",
+			quantity.Percent(l.Idle))
+	q.Score *= stat.Ramp(l.Idle, 0.10, 0.25)
+	return q
+}
+
 // addLinkRate says what PCIe carries meanwhile, where the device counts it.
 func (l filler) addLinkRate(q diagnose.Quantity) diagnose.Quantity {
 	in := l.measureLink(recording.GPULinkIn)
@@ -160,8 +189,17 @@ func (l filler) fillCopies() {
 		l.CopiesTakeTime = l.askMeasuredCopies(in)
 		return
 	}
+	counted := diagnose.Quantity{}
 	if !math.IsNaN(l.Costs.Copying) {
-		l.CopiesTakeTime = l.askCountedCopies()
+		counted = l.askCountedCopies()
+	}
+	if staged := l.askStagedCopies(); staged.Score > counted.Score {
+		l.CopiesTakeTime = staged
+		l.yieldTo(staged)
+		return
+	}
+	if counted.CanBeAsked() {
+		l.CopiesTakeTime = counted
 		return
 	}
 	b := l.Costs.MakeBaseline(l.run)

@@ -29,7 +29,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillStorage()
 	l.fillSurroundings()
 	l.DeviceBusy = l.askDeviceBusy()
-	l.LaunchThreadTime = l.measureWhereabouts().String()
+	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
 	l.fillCopies()
 	l.fillParts()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
@@ -48,9 +48,45 @@ func (l filler) fillWindow() {
 	l.To = l.run.End()
 	newest, _ := l.run.Newest()
 	l.From = max(newest, l.To/2) // without steps the start cannot be told from the rest
-	l.Costs = measure.Measure(l.run, recording.Window{PID: findTrainer(l.run), Start: l.From, End: l.To})
+	l.Costs.Window.PID = findTrainer(l.run)
+	l.cutEdges()
+	l.Costs = measure.Measure(l.run, recording.Window{PID: l.Costs.Window.PID, Start: l.From, End: l.To})
 	device := measureUtil(l.run, l.From, l.To)
 	l.Util, l.UtilFrom = device.Share, device.From
+}
+
+// Start values, seconds. [J]
+const (
+	longestExit = 3 // that a program takes at most to end once its device is done
+	leastLeft   = 5 // of a window, so that a first batch that was long in coming is no start
+)
+
+// cutEdges takes off the window what came before the device's first work, if there was none before, and what came
+// after its last, if that was shortly before the end: a start and an end that no steps tell from the rest.
+func (l filler) cutEdges() {
+	_, subject := l.findGPU()
+	kernels := l.run.KernelSeries(subject)
+	if kernels == nil {
+		return
+	}
+	works := stat.Quantile(kernels.Between(l.From, l.To).V, 0.9) / 2
+	if !(works > 0) {
+		return
+	}
+	first, last := math.NaN(), math.NaN()
+	for i, v := range kernels.V {
+		if v >= works && kernels.T[i] <= l.To {
+			if last = kernels.T[i]; math.IsNaN(first) {
+				first = last
+			}
+		}
+	}
+	if l.To-last <= longestExit {
+		l.To = last
+	}
+	if l.To-first >= leastLeft {
+		l.From = max(l.From, first)
+	}
 }
 
 // fillDevice settles stall, idle and shares: its own clock at the input boundary outranks
@@ -168,10 +204,14 @@ func (l filler) fillInput() {
 	case l.HasSteps && l.Costs.Other(l.run) != "":
 		l.fillOtherInput()
 	case l.HasSteps:
-	case l.LoaderIterated || l.HookMissing:
+	case l.LoaderIterated || l.HookMissing && !l.loadsLittle():
 		l.LaunchThreadAtWork = l.askLaunchThreadAtWork()
 	default:
 		l.fillUnfed()
+	}
+	if small := l.askSmallKernels(); small.Score > 0 {
+		l.DeviceWaitsForLaunch = small
+		l.yieldTo(small)
 	}
 }
 

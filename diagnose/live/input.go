@@ -65,6 +65,14 @@ func (l filler) askLaunchThreadLoads() diagnose.Quantity {
 // askLaunchThreadAtWork is whether the launching thread is at work all the time; a thread that
 // spins for the device looks the same.
 func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
+	if loading := l.measureLoading(); !math.IsNaN(loading) {
+		return diagnose.AskShare("Does the launching thread prepare batches while the device is idle?",
+			min(1, loading/l.Idle), littleLoading/2, littleLoading, "").
+			WithEvidence(loading, "ratio", string(recording.FetchLooks),
+				"no loader process exists, and looks at its stack find the launching thread in a loader's fetch %s of "+
+					"the time", quantity.Percent(loading)).
+			AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
+	}
 	states := l.run.Find(recording.ThreadState, measure.LaunchThread(l.run, l.Costs.Window.PID))
 	busy := 1 - states.Share(l.From, l.To, recording.Parked, recording.Asleep)
 	return diagnose.AskShare("Is the launching thread always at work?", busy, 0.6, 0.85,
@@ -72,6 +80,33 @@ func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
 		WithEvidence(busy, "ratio", "thread.state",
 			"no loader process exists and the launching thread is at work %s of the time", quantity.Percent(busy)).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
+}
+
+// littleLoading is the part of the device's idle time below which a launching thread's fetches are not
+// what that is lost to. [J]
+const littleLoading = 0.5
+
+// measureLoading is the share of its time that the launching thread is in a loader's fetch, by looks at its
+// stack; NaN where it was looked at too seldom.
+func (l filler) measureLoading() float64 {
+	pid := l.Costs.Window.PID
+	_, within := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: pid})
+	_, outside := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: pid, Outside: true})
+	if outside == 0 || within+outside < fewLooks { // recordings of before have no looks outside
+		return math.NaN()
+	}
+	return within / (within + outside)
+}
+
+// loadsLittle reports whether no process loads, and the launching thread is seen to do something else while
+// the device is idle.
+func (l filler) loadsLittle() bool {
+	return l.Costs.Workers == 0 && l.measureLoading() < littleLoading*l.Idle
+}
+
+// inputRests reports whether the device cannot be waiting for input, as far as that is seen from outside.
+func (l filler) inputRests() bool {
+	return l.loadsLittle() || l.Costs.Workers > 0 && l.WorkersPreparing() < littleLoading
 }
 
 func (l filler) describeWorkers() []diagnose.Evidence {

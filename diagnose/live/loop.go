@@ -1,8 +1,11 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -17,6 +20,7 @@ const (
 	leastTold = 0.01 // share of a thread's time that is worth a word
 	mostAway  = 0.4  // share of the device's idle time from which a thread counts as waiting for others
 	busyCores = 0.25 // that others of the job use, from which it is them that it waits for
+	untold    = 0.4  // most score of work that may as well be launches or copies: it convinces nobody, and is named
 )
 
 // whereabouts is where a thread's time goes, as shares of the window that may overlap
@@ -88,11 +92,14 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 	alone := max(0, atWork-stat.Or(l.Util, 0)) / l.Idle
 	q := diagnose.AskShare("Is the launching thread at work while the device is idle?", min(1, alone), 0.5, 0.75,
 		"a thread that launches many small kernels looks the same")
+	if l.HookMissing { // so do copies from pageable memory
+		q.Score = min(q.Score, untold)
+	}
 	if away := w.shareAway(l.Idle); away >= mostAway && w.Others >= busyCores {
 		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away, mostAway/2,
 			mostAway, "what they do is unknown")
 	}
-	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen, and %s", w).
+	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen, and %s", l.describeLaunchThread(w)).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 	if l.Costs.Others > 0.3 {
 		q = q.WithEvidence(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)
@@ -111,6 +118,79 @@ func (l filler) fillUnfed() {
 	if !math.IsNaN(l.Idle) && w.String() != "" {
 		l.OwnCodeDelaysDevice, l.JobAwaitsOthers = l.askOwnCode(w), l.askAwaiting(w)
 	}
+}
+
+// yieldTo takes what the launching thread does for what another answer says that it is. [J] Three tenths
+// are left, so that the runner-up is named.
+func (l filler) yieldTo(other diagnose.Quantity) { l.OwnCodeDelaysDevice.Score *= 1 - 0.7*other.Score }
+
+// describeLaunchThread says where the launching thread's time goes, and on which lines it is while it prepares no
+// batch; "" where nothing is known.
+func (l filler) describeLaunchThread(w whereabouts) string {
+	said := w.String()
+	if loading := l.measureLoading(); said != "" && l.HookMissing && !math.IsNaN(loading) {
+		said += fmt.Sprintf(". Looks at its stack find it in a loader's fetch %s of the time", quantity.Percent(loading))
+	}
+	if lines := l.describeLoop(); said != "" && lines != "" {
+		said += ". By line, while it prepares no batch: " + lines
+	}
+	return said
+}
+
+// describeLoop names the lines on which the launching thread is seen most, outside of fetches; "" where it was looked
+// at too seldom.
+func (l filler) describeLoop() string {
+	stacks, looks := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: l.Costs.Window.PID, Outside: true})
+	var all float64
+	spent := map[string]float64{}
+	for _, s := range stacks {
+		all += s.Seconds
+		if len(s.Places) > 0 {
+			own, call := splitStack(s.Places)
+			spent[diagnose.Line{Own: own, Call: call}.String()] += s.Seconds
+		}
+	}
+	lines := slices.SortedFunc(maps.Keys(spent), func(a, b string) int {
+		return cmp.Or(cmp.Compare(spent[b], spent[a]), cmp.Compare(a, b))
+	})
+	var said []string
+	for _, line := range lines[:min(diagnose.LinesSaid, len(lines))] {
+		if share := spent[line] / all; share >= leastLine {
+			said = append(said, diagnose.WholePercent(share)+" "+line)
+		}
+	}
+	if !(looks >= fewLooks) {
+		return ""
+	}
+	return strings.Join(said, ", ")
+}
+
+// How full kernels keep the SMs, on which they run at all, below which they are so small that launching
+// them takes longer. [J] 0.6 % for 200 small layers and 73 % to 90 % for eleven other loops on an H100 and an H200
+// (bench/gpu/RESULTS.md).
+const (
+	smallKernels = 0.03
+	notSmall     = 0.1
+)
+
+// askSmallKernels is whether the device waits for launches of kernels that leave nearly all of it empty, where
+// nobody counts them.
+func (l filler) askSmallKernels() diagnose.Quantity {
+	_, subject := l.findGPU()
+	active := l.Costs.Window.Mean(l.run.Find(recording.GPUActive, subject))
+	full := active / l.Util
+	if l.HasSteps || !l.inputRests() || !(full <= notSmall) || l.measureWhereabouts().shareAway(l.Idle) >= mostAway {
+		return diagnose.Quantity{}
+	}
+	q := diagnose.AskShare("Do kernels leave nearly all of the device empty?", full, notSmall, smallKernels,
+		"kernels that wait for other ranks look the same").
+		WithEvidence(full, "ratio", string(recording.GPUActive),
+			"some kernel runs %s of the time, and keeps %s of the device's SMs at work: kernels are so small that "+
+				"launching them takes the host longer", quantity.Percent(l.Util), quantity.Percent(full)).
+		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time, and the launching thread is at work",
+			quantity.Percent(l.Idle))
+	q.Score *= stat.Ramp(l.Idle, 0.10, 0.25)
+	return q
 }
 
 // askAwaiting is whether the launching thread waits for what is no part of the job.

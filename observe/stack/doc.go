@@ -1,10 +1,12 @@
-// Package stack says on which lines of Python a loader's time goes, by looking at
-// the stacks of its threads from outside.
+// Package stack says on which lines of Python the time of a loader and of a training
+// loop goes, by looking at the stacks of their threads from outside.
 //
 // Watch looks at the threads that it is told of, some dozens of times a second, and
 // adds up where those were that were preparing a batch at that moment: in
-// PyTorch's fetch, whichever process it runs in. A thread that waits to be given
-// something to do is not counted. Stacks are read with process_vm_readv: the
+// PyTorch's fetch, whichever process it runs in. A worker that waits to be given
+// something to do is not counted. Of a trainer's own thread that prepares no batch it
+// keeps the program's innermost line and what that calls, so that it is known which of
+// the two it does also where nothing of ours runs in the program. Stacks are read with process_vm_readv: the
 // program is not stopped, runs no code of ours, gets no signal and waits for no
 // lock of ours, so its results cannot change. CPython 3.13 to 3.15 carry a table
 // of where to look (_Py_DebugOffsets); for 3.10 to 3.12 the table is ours, from

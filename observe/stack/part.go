@@ -55,11 +55,36 @@ func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
 	}
 	for i := begin; i >= 0; i-- {
 		if c := stack[i].code; c != nil && c.part == inside {
-			into = append(into, recording.Place{File: c.file, Line: stack[i].line, Function: c.name})
+			into = append(into, stack[i].asPlace())
 		}
 	}
 	if cut := len(into) - mostPlaces; cut > 0 {
 		into = append(into[:mostPlaces/2], into[mostPlaces/2+cut:]...)
 	}
 	return into, true
+}
+
+// around are the places of a stack outside of a fetch: the program's own innermost line and the library's
+// that it calls, or the library's that began it all where none is its own; false where there is none.
+func around(stack []place, into []recording.Place) ([]recording.Place, bool) {
+	var call *place
+	for i := range stack {
+		p := &stack[i]
+		if p.code == nil || p.code.part != inside {
+			continue
+		}
+		if own := p.asPlace(); own.Own() {
+			into = append(into, own)
+			break
+		}
+		call = p
+	}
+	if call != nil {
+		into = append(into, call.asPlace())
+	}
+	return into, len(into) > 0
+}
+
+func (p place) asPlace() recording.Place {
+	return recording.Place{File: p.code.file, Line: p.line, Function: p.code.name}
 }

@@ -45,7 +45,7 @@ type Sink interface {
 	AddSample(signal recording.Signal, subject string, t, v float64)
 }
 
-// Sampler looks at the threads of loaders, in a goroutine of its own: a page of a program
+// Sampler looks at the threads of loaders and of training loops, in a goroutine of its own: a page of a program
 // may have to be fetched from somewhere before it can be read.
 type Sampler struct {
 	threads chan []Thread
@@ -320,7 +320,7 @@ func (t *target) fail(l *looker, now time.Time, err error) {
 	t.retry = now.Add(time.Second << t.failed)
 }
 
-// look adds where a thread is, if it prepares a batch.
+// look adds where a thread is, if it prepares a batch or is a trainer's own.
 func (t *target) look(l *looker, now time.Time) error {
 	n, err := t.stat.ReadAt(l.buffer[:], 0)
 	if n == 0 {
@@ -335,9 +335,14 @@ func (t *target) look(l *looker, now time.Time) error {
 		span = min(longest, now.Sub(t.last).Seconds())
 	}
 	t.last, t.failed = now, 0
+	who := t.For
 	places, in := fetched(found, l.places[:0])
+	if !in && !who.Worker { // a worker waits for something to do
+		who.Outside = true
+		places, in = around(found, places)
+	}
 	if l.places = places; in {
-		l.watch.addStack(recording.Stack{Loading: t.For, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
+		l.watch.addStack(recording.Stack{Loading: who, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
 	}
 	return nil
 }
