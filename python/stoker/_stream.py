@@ -124,7 +124,11 @@ def _may_wait(frame: Any) -> bool:
     while frame is not None:
         own = _known.get(frame.f_code)
         if own is not None:
-            if not all(type(each) is Staged or each in _IDLE for each in own(frame.f_locals)):
+            seen = frame.f_locals
+            functions = own(seen)
+            if type(seen) is dict:  # before Python 3.13 a copy that the frame keeps, and the samples in it with it
+                seen.clear()
+            if not all(type(each) is Staged or each in _IDLE for each in functions):
                 return False
         elif frame.f_code not in _passing:
             return frame.f_code.co_name == "fetch" and frame.f_globals.get("__name__") == "torch.utils.data._utils.fetch"

@@ -81,7 +81,8 @@ def _batched(data, batchsize, collation_fn=None):
     for sample in data:
         kept.append(sample)
         if len(kept) == batchsize:
-            yield collation_fn(kept) if collation_fn else kept
+            kept = collation_fn(kept) if collation_fn else kept
+            yield kept
             kept = []
 """
 
@@ -176,6 +177,12 @@ class StreamTest(DeferredCase):
         self.assertEqualFed(self.decoded(), self.stage("_map_dict", image=boxed))
         self.assertEqual(self.asked, [])
         self.assertEqual(self.said.getvalue(), "")
+
+    def test_made_once(self):
+        """A batch is made, and not its samples as well: nobody keeps them but the generator, the last one of each batch."""
+        sized = self.stage("_map", lambda path: pipelines.F.pil_to_tensor(arrays.opened(path).resize((30, 20))))
+        self.assertEqualFed(sized, self.stage("_batched", 4, collation_fn=torch.stack), batch_size=None, source=self.paths[:12])
+        self.assertLessEqual(self.here.count.value, 12 + 3)
 
     def test_new_arrays_asked_again(self):
         """A function that takes no new array that waits turns those off alone."""
