@@ -525,7 +525,15 @@ def tables(lines: list[dict]) -> str:
     machines = {
         "quiet": "Quiet cores", "epyc": "A machine with little else to do", None: "A shared machine", "unhooked": "Without the start-up hook",
     }
-    return "\n\n".join(f"### {title}\n\n{table([line for line in lines if line.get('host') == host])}" for host, title in machines.items())
+    parts = (f"### {title}\n\n{table([line for line in lines if line.get('host') == host])}" for host, title in machines.items())
+    seen, unseen = (says([line for line in lines if (line.get("host") == "unhooked") == without]) for without in (False, True))
+    return "\n\n".join([f"In all {seen} runs got their class, and {unseen} without the start-up hook.", *parts])
+
+
+def says(lines: list[dict]) -> str:
+    """How many of the runs that are counted are right."""
+    counted = [line for line in lines if line["what"] == "run" and line["accepted"]]
+    return f"{sum(right(line['said'], line['accepted']) for line in counted)} of {len(counted)}"
 
 
 PAGE = """# How often a verdict is right, on real processes

@@ -167,8 +167,12 @@ func (l filler) describeProgram() string {
 		return fmt.Sprintf("no Python program was among the processes that were watched for %.1f s, and no work on "+
 			"a GPU was seen: they used %s cores", l.To, quantity.About(l.Costs.CoresUse))
 	case l.isAbsent("hook") || l.isAbsent("steps"):
-		return fmt.Sprintf("the inside of the program was not seen, and no work on a GPU in the %.1f s that "+
-			"were recorded", l.To)
+		work := "no work"
+		if l.Util > 0 {
+			work = "next to no work"
+		}
+		return fmt.Sprintf("the inside of the program was not seen, and %s on a GPU in the %.1f s that "+
+			"were recorded", work, l.To)
 	case len(l.run.Steps) == 0 && len(l.run.Facts.Loaders) == 0:
 		return fmt.Sprintf("no DataLoader was iterated and no work on a GPU was seen in the %.1f s that "+
 			"were recorded", l.To)

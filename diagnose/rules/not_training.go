@@ -53,6 +53,11 @@ var notTraining = Rule{
 		if !c.HasSteps && c.TorchLoaded && c.Costs.CoresUse > 0.5 && c.GPUCount > 0 && !c.HookLoaded {
 			score *= 0.5 // PyTorch at work that cannot be looked into
 		}
+		if c.HookMissing && c.HoldsDevice && c.Util > 0 {
+			c.yes(diagnose.AskFact("Has the device done nothing at all for the job?", false,
+				"a process of the job holds it, and some kernels ran: it may begin to train"))
+			score *= diagnose.Unlikely
+		}
 		if math.IsNaN(c.Util) && c.HookMissing && !c.NoPython {
 			c.yes(diagnose.AskFact("Could training be seen at all?", false,
 				"neither a GPU nor the inside of the Python program can be seen"))
