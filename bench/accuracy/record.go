@@ -272,8 +272,6 @@ const looksEach = 20
 
 // writeLooks writes how often looks found a training loop in a fetch, and outside of one.
 func (o *observer) writeLooks(trainer int) {
-	loading := recording.Loading{PID: trainer}
-	outside := recording.Loading{PID: trainer, Outside: true}
 	for at := 0.0; at < lasting; at += 5 {
 		within := 0.0
 		for _, s := range o.steps {
@@ -281,11 +279,9 @@ func (o *observer) writeLooks(trainer int) {
 				within += min(s.got, at) - s.ask
 			}
 		}
-		for who, seconds := range map[recording.Loading]float64{loading: within, outside: at - within} {
-			if seconds > 0 || at == 0 {
-				o.AddSample(recording.FetchLooks, who.String(), at, math.Round(looksEach*seconds))
-			}
-		}
+		loading, outside := recording.Loading{PID: trainer}, recording.Loading{PID: trainer, Outside: true}
+		o.AddSample(recording.FetchLooks, loading.String(), at, math.Round(looksEach*within))
+		o.AddSample(recording.FetchLooks, outside.String(), at, math.Round(looksEach*(at-within)))
 	}
 }
 

@@ -140,7 +140,7 @@ func (l filler) askStagedCopies() diagnose.Quantity {
 			quantity.AboutBytes(in), quantity.AboutBytes(slowest), quantity.Percent(min(1, in/slowest))).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time, and the launching thread is on a core",
 			quantity.Percent(l.Idle))
-	q.Score *= stat.Ramp(l.Idle, 0.10, 0.25)
+	q.Score *= stat.Ramp(l.Idle, someIdle, muchIdle)
 	return q
 }
 

@@ -25,11 +25,11 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillProgram()
 	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
 	l.Grounds.Hidden = l.hidesGPUs()
+	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
 	l.fillInput()
 	l.fillStorage()
 	l.fillSurroundings()
 	l.DeviceBusy = l.askDeviceBusy()
-	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
 	l.fillCopies()
 	l.fillParts()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()

@@ -13,6 +13,13 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
+// From which share of the time an idle device may be idle for want of something, by meters alone, and from which it
+// is. [J]
+const (
+	someIdle = 0.10
+	muchIdle = 0.25
+)
+
 // askInputShort is the question that every rule about input begins with.
 func (l filler) askInputShort() diagnose.Quantity {
 	switch {
@@ -31,7 +38,7 @@ func (l filler) askInputShort() diagnose.Quantity {
 			WithEvidence(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time",
 				quantity.Percent(l.Costs.Feed.Full))
 	}
-	low, high := 0.10, 0.25
+	low, high := someIdle, muchIdle
 	if l.loadersNeverRest() {
 		low, high = 0.03, 0.08
 	}

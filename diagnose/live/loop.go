@@ -99,7 +99,7 @@ func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away, mostAway/2,
 			mostAway, "what they do is unknown")
 	}
-	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen, and %s", l.describeLaunchThread(w)).
+	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen, and %s", l.LaunchThreadTime).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 	if l.Costs.Others > 0.3 {
 		q = q.WithEvidence(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)
@@ -141,6 +141,9 @@ func (l filler) describeLaunchThread(w whereabouts) string {
 // at too seldom.
 func (l filler) describeLoop() string {
 	stacks, looks := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: l.Costs.Window.PID, Outside: true})
+	if !(looks >= fewLooks) {
+		return ""
+	}
 	var all float64
 	spent := map[string]float64{}
 	for _, s := range stacks {
@@ -158,9 +161,6 @@ func (l filler) describeLoop() string {
 		if share := spent[line] / all; share >= leastLine {
 			said = append(said, diagnose.WholePercent(share)+" "+line)
 		}
-	}
-	if !(looks >= fewLooks) {
-		return ""
 	}
 	return strings.Join(said, ", ")
 }
@@ -189,7 +189,7 @@ func (l filler) askSmallKernels() diagnose.Quantity {
 				"launching them takes the host longer", quantity.Percent(l.Util), quantity.Percent(full)).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time, and the launching thread is at work",
 			quantity.Percent(l.Idle))
-	q.Score *= stat.Ramp(l.Idle, 0.10, 0.25)
+	q.Score *= stat.Ramp(l.Idle, someIdle, muchIdle)
 	return q
 }
 
