@@ -12,26 +12,31 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from . import _pictures
+from ._draws import Draws, exceeds, happens, memory
 from ._known import Places, digest, there
 from ._pictures import Recipe, Recording, Source, Tally, _of, put, recording, undoing
 from ._plan import Cell, Plan
-from ._tensors import Later, normalized, scaled
+from ._tensors import Later, bytes_of, converted, hue_byte, normalized, scaled
 
 _HOME = "torchvision.transforms.transforms"
 #: What is stood for: of the transforms, of functional, and of what that has for pictures.
 _COMPOSE = "Compose.__call__"
 _TRANSFORMS = (
-    "Resize.forward CenterCrop.forward RandomResizedCrop.forward RandomHorizontalFlip.forward ToTensor.__call__ Normalize.forward"
+    "Resize.forward CenterCrop.forward RandomResizedCrop.forward RandomHorizontalFlip.forward ToTensor.__call__ Normalize.forward "
+    "RandomApply.forward ColorJitter.forward ColorJitter.get_params RandomGrayscale.forward PILToTensor.__call__ ConvertImageDtype.forward"
 )
-_FUNCTIONS = "resize center_crop crop resized_crop hflip get_dimensions _compute_resized_output_size"
-_OF_PICTURES = "resize crop hflip get_dimensions _is_pil_image"
-_KNOWN = {"6ac420e73de9a6b0b7da3afd62879a49"}  # digests of them all, of torchvision 0.19 to 0.29
+_FUNCTIONS = (
+    "resize center_crop crop resized_crop hflip get_dimensions _compute_resized_output_size "
+    "adjust_brightness adjust_contrast adjust_saturation adjust_hue rgb_to_grayscale"
+)
+_OF_PICTURES = "resize crop hflip get_dimensions _is_pil_image adjust_brightness adjust_contrast adjust_saturation"
+_KNOWN = {"01a3bc162440f9b2a525e9aa9f602207"}  # digests of them all, of torchvision 0.19 to 0.29
 _RECORDED = {"resize", "crop", "transpose"}
 _HOOKS = "_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks"
 _MOST = 1 << 15  # of a side
@@ -54,8 +59,12 @@ def _usual(module: Any) -> bool:
     calls = kind.__call__ is kind._wrapped_call_impl and all(_of(each, modules) for each in (kind.__call__, kind._call_impl))
     pillow = sys.modules["PIL.Image"]
     images = all(_of(getattr(pillow.Image, name), pillow) for name in there(pillow.Image, "_new _copy_info _crop"))
-    stood_for = {"_stoker_to_tensor", "_stoker_normalize"} <= vars(module.F).keys()
+    stood_for = _STOOD_FOR <= vars(module.F).keys() and _STOOD_FOR_PICTURES <= vars(module.F.F_pil).keys()
     return calls and images and stood_for and all(hasattr(modules, name) for name in _HOOKS)
+
+
+_STOOD_FOR = {"_stoker_to_tensor", "_stoker_normalize", "_stoker_pil_to_tensor", "_stoker_convert_image_dtype"}
+_STOOD_FOR_PICTURES = {"_stoker_adjust_hue", "_stoker_to_grayscale"}
 
 
 def text(module: Any) -> str:
@@ -71,25 +80,16 @@ def text(module: Any) -> str:
 def in_place_of(module: Any) -> Callable[..., Any]:
     """Compose.__call__."""
     steps = _Steps(module)
-    kind, original, of = module.Compose, module.Compose.__call__, steps.of
+    kind, original = module.Compose, module.Compose.__call__
 
     @functools.wraps(original)
     def __call__(self: Any, img: Any) -> Any:
         now = recording()
         if now is None or type(self) is not kind or not steps.usual(now):
             return original(self, img)
-        waits = steps.waiting(img)
-        for t in self.transforms:
-            step = of[type(waits)].get(type(t))
-            after = step(now, t, waits) if step is not None and _plain(vars(t)) else None
-            if type(after) in _WAITING:
-                waits = after
-                continue
-            img = steps.out(img, waits)  # which _defer looks for where a transform raises
-            img = (after or t)(img)
-            waits = steps.waiting(img)
-        return steps.out(img, waits)
+        return steps.out(*steps.run(now, self.transforms, img, steps.waiting(img)))
 
+    steps.compose = __call__
     return __call__
 
 
@@ -108,22 +108,26 @@ _CALLED = (
 
 
 class _Steps:
-    """What is recorded for each transform: something that waits, None where it is to be called, or what is to be called
-    in its place."""
+    """What is recorded for each transform: something that waits, an image of its own that does, a list of transforms
+    that are gone through, None where it is to be called, or what is to be called in its place."""
 
     def __init__(self, module: Any) -> None:
         self._functional = functional = module.F
         self._pillow = pillow = sys.modules["PIL.Image"]
         self._image = pillow.Image
         self._recorded: bool | None = None
+        self._coloured = False  # and what changes colours as well
         self._copies = True  # Pillow crops nothing off; before 13 it does that as well
         self._modules, self._hooks, self._tracing = torch.nn.modules.module, operator.attrgetter(*_HOOKS), torch._C._is_tracing
         self._filters = {id(mode): number for mode, number in functional.pil_modes_mapping.items()}
         self._draws = getattr(module.RandomResizedCrop.get_params, "draws", None)
+        self._drawable = Draws().possible
+        self.compose: Any = None  # what stands in Compose's place
         self._places = Places(
             (module, _TRANSFORMS + " RandomResizedCrop.get_params F torch"),
-            (functional, _FUNCTIONS + " to_tensor normalize pil_modes_mapping F_pil F_t"),
-            (functional.F_pil, _OF_PICTURES),
+            (functional, _FUNCTIONS + " to_tensor normalize pil_to_tensor convert_image_dtype pil_modes_mapping F_pil F_t"),
+            (functional.F_pil, _OF_PICTURES + " adjust_hue to_grayscale ImageEnhance"),
+            (sys.modules["PIL.ImageEnhance"], _ENHANCERS),
             (pillow.Image, "resize crop transpose copy load im _crop _new _copy_info"),
             (pillow, "_decompression_bomb_check"),
             (torch.nn.Module, "__call__ _wrapped_call_impl _call_impl"),
@@ -133,16 +137,40 @@ class _Steps:
             module.CenterCrop: self._center,
             module.RandomHorizontalFlip: self._flip,
             module.ToTensor: self._scale,
+            module.PILToTensor: self._bytes,
+            module.ColorJitter: self._jitter,
+            module.RandomGrayscale: self._grey,
         }
+        groups = {module.Compose: self._all, module.RandomApply: self._apply}
+        tensors = {module.Normalize: self._normalize, module.ConvertImageDtype: self._convert}
         if self._draws is not None:
             pictures[module.RandomResizedCrop] = self._draw
-        self.of: dict[type, dict[type, Any]] = {Recipe: pictures, Plan: {module.Normalize: self._normalize}, type(None): {}}
+        self.of: dict[type, dict[type, Any]] = {Recipe: pictures | groups, Plan: tensors | groups, type(None): {}}
+
+    def run(self, now: Recording, transforms: Any, img: Any, waits: Any) -> tuple[Any, Any]:
+        """An object and what it waits for, some transforms later."""
+        for t in transforms:
+            step = self.of[type(waits)].get(type(t))
+            after = step(now, t, waits) if step is not None and _plain(vars(t)) else None
+            kind = type(after)
+            if kind in _WAITING:
+                waits = after
+            elif kind is list:
+                img, waits = self.run(now, after, img, waits)
+            elif kind is self._image:
+                img, waits = after, after._im
+            else:
+                img = self.out(img, waits)  # which _defer looks for where a transform raises
+                img = (after or t)(img)
+                waits = self.waiting(img)
+        return img, waits
 
     def usual(self, now: Recording) -> bool:
         """Whether all that is stood for is what it was."""
         if now.composes is None:
             now.composes = self._places.same_code() and _RECORDED.isdisjoint(_pictures.left) and self._as_pillow()
-        return now.composes and not any(self._hooks(self._modules)) and not self._tracing() and self._places.unchanged()
+        plain = not any(self._hooks(self._modules)) and not self._tracing() and self._drawable()
+        return now.composes and plain and self._places.unchanged()
 
     def _as_pillow(self) -> bool:
         """Whether Pillow's own methods record what is recorded here; looked at once."""
@@ -161,11 +189,24 @@ class _Steps:
             self._copies = not theirs[2]._im.ops
             whole = begin.copy() if self._copies else begin.crop((0, 0, 6, 4))
             ours = begin.resize((3, 2), 2, (0, 0, 6, 4)), begin.crop((1, 0, 5, 3)), whole, begin.transpose(0)
+            self._coloured = _RECOLOURED.isdisjoint(_pictures.left) and self._tried_colours(image, begin)
             return all(same_image(one, image._new(other)) for one, other in zip(theirs, ours))
         except Exception:
             return False
         finally:
             Recording.now = before
+
+    def _tried_colours(self, image: Any, begin: Recipe) -> bool:
+        """Whether torchvision's functions record of colours what is recorded here."""
+        functional, factors = self._functional, (1.5, 1.25, 0.5, -0.25)
+        changes = functional.adjust_brightness, functional.adjust_contrast, functional.adjust_saturation, functional.adjust_hue
+        for which, change in enumerate(changes):
+            if not same_image(change(image, factors[which]), self._image_of(image, *_coloured(begin, factors, [which]))):
+                return False
+        return same_image(functional.rgb_to_grayscale(image, 3), _pictures.bare(None, _greyed(begin)))
+
+    def _image_of(self, img: Any, recipe: Recipe, bare: bool) -> Any:
+        return _pictures.bare(None, recipe) if bare else img._new(recipe)
 
     def waiting(self, img: Any) -> Recipe | None:
         """What a picture waits for that everything here is recorded of."""
@@ -229,17 +270,83 @@ class _Steps:
         after = crop and self._resized(crop, size, t.interpolation, None, t.antialias)
         return after or (lambda img: self._functional.resized_crop(img, *drawn, size, t.interpolation, antialias=t.antialias))
 
-    def _flip(self, now: Recording, t: Any, waits: Recipe) -> Recipe:
-        return waits.transpose(0) if torch.rand(1) < t.p else waits
+    def _flip(self, now: Recording, t: Any, waits: Recipe) -> Recipe | None:
+        if type(t.p) not in _NUMBERS:
+            return None
+        return waits.transpose(0) if happens(now, t.p) else waits
+
+    def _all(self, now: Recording, t: Any, waits: Any) -> list[Any] | None:
+        ours = type(t).__call__ is self.compose and type(t.transforms) in _LISTS
+        return list(t.transforms) if ours else None
+
+    def _apply(self, now: Recording, t: Any, waits: Any) -> Any:
+        if type(t.p) not in _NUMBERS or type(t.transforms) not in _LISTS:
+            return None
+        return waits if exceeds(now, t.p) else list(t.transforms)
+
+    def _jitter(self, now: Recording, t: Any, waits: Recipe) -> Any:
+        ranges = t.brightness, t.contrast, t.saturation, t.hue
+        if not self._coloured or waits.mode != "RGB" or not _plain_ranges(ranges):
+            return None
+        order, number = torch.randperm(4).tolist(), memory(now)[0]
+        recipe, bare = _coloured(waits, [each and number.uniform_(*each).item() for each in ranges], order)
+        return _pictures.bare(None, recipe) if bare else recipe
+
+    def _grey(self, now: Recording, t: Any, waits: Recipe) -> Any:
+        if not self._coloured or waits.mode != "RGB" or type(t.p) not in _NUMBERS:
+            return None
+        return _pictures.bare(None, _greyed(waits)) if happens(now, t.p) else waits
 
     def _scale(self, now: Recording, t: Any, waits: Recipe) -> Plan | None:
         return scaled(waits)
+
+    def _bytes(self, now: Recording, t: Any, waits: Recipe) -> Plan | None:
+        return bytes_of(waits, rows=True)
+
+    def _convert(self, now: Recording, t: Any, waits: Plan) -> Plan | None:
+        return converted(waits, t.dtype)
 
     def _normalize(self, now: Recording, t: Any, waits: Plan) -> Plan | None:
         return None if t.inplace else normalized(waits, t.mean, t.std)
 
 
 _INTEGERS = {int}
+_LISTS = list, tuple, torch.nn.ModuleList
+_ENHANCERS = "Brightness.__init__ Brightness.enhance Contrast.__init__ Contrast.enhance Color.__init__ Color.enhance"
+_COLOURS = "brightness", "contrast", "color", "hue"  # as ColorJitter counts them
+_RECOLOURED = {*_COLOURS, "convert"}
+
+
+def _plain_ranges(ranges: tuple[Any, ...]) -> bool:
+    """Whether they are those that ColorJitter makes of its arguments."""
+    known = all(each is None or type(each) is tuple and {*map(type, each)} <= _NUMBERS for each in ranges)
+    return known and _within(ranges)
+
+
+_NUMBERS = {int, float}
+
+
+@functools.lru_cache(64)
+def _within(ranges: tuple[Any, ...]) -> bool:
+    bounds = (0, _MOST), (0, _MOST), (0, _MOST), (-0.5, 0.5)
+    return all(
+        each is None or len(each) == 2 and least <= each[0] <= each[1] <= most for each, (least, most) in zip(ranges, bounds)
+    )
+
+
+def _coloured(recipe: Recipe, factors: Sequence[float | None], order: list[int]) -> tuple[Recipe, bool]:
+    """With its colours changed in that order, and whether the image then knows nothing of its file."""
+    bare = False
+    for which in order:
+        factor = factors[which]
+        if factor is not None:
+            recipe = recipe.then(_COLOURS[which], hue_byte(factor) if which == 3 else factor)
+            bare = bare or which != 2
+    return recipe, bare
+
+
+def _greyed(recipe: Recipe) -> Recipe:
+    return recipe.then("convert", "L", mode="L").then("convert", "RGB", mode="RGB")
 
 
 @functools.lru_cache(4096)

@@ -1,14 +1,16 @@
-"""What torchvision's RandomResizedCrop draws, in a third of the time.
+"""What torchvision's transforms draw, in a third of the time.
 
-Its own function makes a tensor for each number, and takes the logarithm of the same ratio for each picture. Here the
-same generator is asked for the same numbers in the same order, in memory that a fetch has for it. That stands for the
-function whose text is known to do this and nothing else, in workers, while pictures wait.
+RandomResizedCrop makes a tensor for each number, and takes the logarithm of the same ratio for each picture. Here the
+same generator is asked for the same numbers in the same order, in memory that a fetch has for it. RandAugment and its
+like make the tables that they choose from for each picture: here pictures of the same sides share them. That stands for
+functions whose text is known to do this and nothing else, in workers, while pictures wait.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -19,18 +21,50 @@ from ._known import digest
 from ._pictures import Recording, put, recording, undoing
 
 _KNOWN = {"bf903df83aa6e11f661aeb3b52826d58"}  # of torchvision 0.19 to 0.29
+#: What is chosen from, and digests of how it is made, of the same.
+_CHOOSING = "RandAugment", "TrivialAugmentWide", "AutoAugment"
+_SPACES = {"33655023cf97c6f41e02bf212551edbb", "c5aa22b5aae0acc4db9d899b2196feb7", "c09d3124bc589a54fb84cd13025e13aa"}
 _done: set[str] = set()
 
 
 def install(worker: bool) -> None:
     """Put it in place in a worker, once torchvision has been imported; in a trainer, see to what its workers need."""
+    for name in _CHOOSING if worker else ():
+        _share_space(getattr(sys.modules.get("torchvision.transforms.autoaugment"), name, None))
     kind = getattr(sys.modules.get("torchvision.transforms.transforms"), "RandomResizedCrop", None)
-    if kind is None or _done or digest(kind.get_params) not in _KNOWN or not worker:
+    if kind is None or "torchvision" in _done or digest(kind.get_params) not in _KNOWN or not worker:
         return
     _done.add("torchvision")
     undoing(_done.clear)
     if isinstance(vars(kind)["get_params"], staticmethod):
         put(kind, "get_params", staticmethod(in_place_of(kind.get_params)))
+
+
+def _share_space(kind: Any) -> None:
+    """Have a class make what it chooses from once for the same arguments."""
+    if kind is None or kind.__name__ in _done or digest(kind._augmentation_space) not in _SPACES:
+        return
+    _done.add(kind.__name__)
+    undoing(_done.clear)
+    put(kind, "_augmentation_space", space_in_place_of(kind._augmentation_space))
+
+
+def space_in_place_of(original: Callable[..., Any]) -> Callable[..., Any]:
+    """_augmentation_space, of which nobody changes the tensors, in a dictionary of one's own."""
+    drawn = Draws()
+    made = functools.lru_cache(16)(lambda *arguments: original(None, *arguments))
+
+    @functools.wraps(original)
+    def _augmentation_space(self: Any, *arguments: Any, **named: Any) -> Any:
+        if recording() is None or named or not drawn.possible() or not all(map(_numeric, arguments)):
+            return original(self, *arguments, **named)
+        return made(*arguments).copy()
+
+    return _augmentation_space
+
+
+def _numeric(argument: Any) -> bool:
+    return type(argument) is int or type(argument) is tuple and {*map(type, argument)} == {int}
 
 
 @functools.lru_cache(64)
@@ -42,19 +76,21 @@ class Draws:
     """What get_params does once it knows the picture's sides."""
 
     def __init__(self) -> None:
-        self._libraries = torch.empty, torch.exp, torch.randint
+        self._libraries = _libraries(torch)
 
     def usual(self, ratio: Any) -> bool:
         """Whether it can be done here."""
         plain = type(ratio) in (tuple, list) and len(ratio) == 2 and type(ratio[0]) is type(ratio[1]) is float
-        return plain and _usual() and (torch.empty, torch.exp, torch.randint) == self._libraries
+        return plain and self.possible()
+
+    def possible(self) -> bool:
+        """Whether numbers are drawn as ever."""
+        return _usual() and _libraries(torch) == self._libraries
 
     def draw(self, now: Recording, height: int, width: int, scale: Any, ratio: Any) -> tuple[int, int, int, int]:
         area = height * width
         least, most = _logarithms(tuple(ratio))
-        if now.drawn is None:
-            now.drawn = _memory()
-        number, whole = now.drawn
+        number, whole = memory(now)
         for _ in range(10):
             wanted = area * number.uniform_(scale[0], scale[1]).item()
             aspect = number.uniform_(least, most).exp_().item()
@@ -85,9 +121,31 @@ def in_place_of(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_params
 
 
-def _memory() -> tuple[torch.Tensor, torch.Tensor]:
-    with torch.inference_mode(False):
-        return torch.empty(1), torch.empty(1, dtype=torch.int64)
+def happens(now: Recording, p: float) -> bool:
+    """torch.rand(1) < p."""
+    return memory(now)[0].uniform_().item() < _single(p)
+
+
+def exceeds(now: Recording, p: float) -> bool:
+    """p < torch.rand(1)."""
+    return _single(p) < memory(now)[0].uniform_().item()
+
+
+@functools.lru_cache(64)
+def _single(p: float) -> float:
+    """As torch compares it with a number of 32 bits."""
+    return torch.tensor(p, dtype=torch.float32).item()
+
+
+def memory(now: Recording) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where a fetch draws a number, and a whole one."""
+    if now.drawn is None:
+        with torch.inference_mode(False):
+            now.drawn = torch.empty(1), torch.empty(1, dtype=torch.int64)
+    return now.drawn
+
+
+_libraries = operator.attrgetter("empty", "exp", "randint", "rand", "randperm")
 
 
 def _usual() -> bool:

@@ -548,6 +548,9 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "sharpness": _enhanced("Sharpness"),
     "autocontrast": lambda image, low, high: _operated("autocontrast")(image, (low, high)),
     "equalize": _operated("equalize"),
+    "posterize": _operated("posterize"),
+    "solarize": _operated("solarize"),
+    "invert": _operated("invert"),
     "hue": _hue,
     "gaussian_blur": _blurred,
     "pad": _padded,
@@ -829,6 +832,8 @@ def _install_operations() -> None:
     replace(ImageOps, "expand", _expand)
     replace(ImageOps, "autocontrast", _autocontrast)
     replace(ImageOps, "equalize", _equalize)
+    for name, plain in _TABLED.items():
+        replace(ImageOps, name, _tabled(name, plain))
     if _of(ImageEnhance._Enhance.enhance, ImageEnhance):
         for name in ("Color", "Contrast", "Brightness", "Sharpness"):
             _install_enhancer(getattr(ImageEnhance, name), ImageEnhance)
@@ -903,6 +908,29 @@ def _autocontrast(
 def _equalize(original: Any, image: Any, mask: Any = None) -> Any:
     recipe = deferred(image)
     return original(image, mask) if not recipe or mask is not None else image._new(recipe.then("equalize"))
+
+
+#: Operations that have a table made of their arguments, for each picture anew, and which arguments the daemon knows.
+_TABLED: dict[str, Callable[..., bool]] = {
+    "posterize": lambda bits: type(bits) is int and 1 <= bits <= 8,
+    "solarize": lambda threshold=128: type(threshold) in (int, float) and abs(threshold) < _LIMIT,
+    "invert": lambda: True,
+}
+
+
+def _tabled(name: str, plain: Callable[..., bool]) -> Callable[..., Any]:
+    def operate(original: Any, image: Any, *arguments: Any, **named: Any) -> Any:
+        recipe = deferred(image)
+        try:
+            known = recipe is not None and plain(*arguments, **named)
+        except TypeError:  # to be raised by the original
+            known = False
+        if not known:
+            return original(image, *arguments, **named)
+        given = (*arguments, *named.values()) or (128,) * (name == "solarize")
+        return image._new(recipe.then(name, *given))
+
+    return operate
 
 
 def _install_enhancer(kind: type, module: Any) -> None:

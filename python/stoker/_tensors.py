@@ -440,15 +440,28 @@ def _normalize(original: Any, tensor: Any, mean: Any, std: Any, inplace: Any = F
 
 def normalized(plan: Plan, mean: Any, std: Any) -> Plan | None:
     """What F.normalize gives; None where it raises, or does more."""
-    lists = type(mean) in _LISTS and type(std) in _LISTS and {*map(type, mean), *map(type, std)} <= _NUMBERS
-    if not lists or any(home.normalize is not own for home, own in _below) or not plan.dtype.is_floating_point or 0 in std:
+    means, stds = _numbers(mean, plan.dtype), _numbers(std, plan.dtype)
+    if means is None or stds is None or not _below("normalize") or not plan.dtype.is_floating_point or 0 in stds:
         return None
-    calls = _normalizers(plan.dtype, tuple(mean), tuple(std))
+    calls = _normalizers(plan.dtype, means, stds)
     return plan.then(*calls) if calls else None
 
 
+def _numbers(values: Any, dtype: torch.dtype) -> tuple[float, ...] | None:
+    """Those of a list, or of a tensor that has them as they will be used; None where it is no such."""
+    if type(values) in _LISTS:
+        return tuple(values) if {*map(type, values)} <= _NUMBERS else None
+    plain = type(values) is torch.Tensor and values.ndim == 1 and values.dtype is dtype and _constant(values)
+    return tuple(values.tolist()) if plain else None
+
+
+def _below(name: str) -> bool:
+    """Whether what F's function of that name calls is torchvision's own."""
+    return all(getattr(home, name) is own[name] for home, own in _called)
+
+
 _LISTS, _NUMBERS = (list, tuple), {int, float}
-_below: list[tuple[Any, Any]] = []  # the module whose function F.normalize calls, and that function
+_called: list[tuple[Any, dict[str, Any]]] = []  # the module that F's functions call, and its own functions
 
 
 @functools.lru_cache(64)
@@ -458,6 +471,18 @@ def _normalizers(dtype: torch.dtype, mean: tuple[float, ...], std: tuple[float, 
     if (numbers[1] == 0).any():
         return []
     return [call_of(func, (each,), {}) for func, each in zip((_aten.sub_.Tensor, _aten.div_.Tensor), numbers)]
+
+
+def _convert_image_dtype(original: Any, image: Any, dtype: Any = torch.float) -> Any:
+    plan = _own(image, "cell").plan if type(image) is Later else None
+    after = None if plan is None else converted(plan, dtype)
+    return original(image, dtype) if after is None else Later(Cell(after))
+
+
+def converted(plan: Plan, dtype: Any) -> Plan | None:
+    """What F.convert_image_dtype gives of bytes that become fractions, by the same two calls as F.to_tensor."""
+    fractions = plan.dtype is torch.uint8 and type(dtype) is torch.dtype and dtype.is_floating_point
+    return plan.then(*_scalers(dtype)) if fractions and _below("convert_image_dtype") else None
 
 
 def _grayscale(original: Any, img: Any, num_output_channels: Any) -> Any:
@@ -493,12 +518,15 @@ _PADS = {"edge": -(1 << 16), "reflect": 1, "symmetric": 0}  # what a side must h
 
 
 def _hue(original: Any, img: Any, hue_factor: Any) -> Any:
-    import numpy as np
-
     recipe = deferred(img)
     if recipe is None or recipe.mode != "RGB" or type(hue_factor) not in (int, float) or not -0.5 <= hue_factor <= 0.5:
         return original(img, hue_factor)
-    return bare(img, recipe.then("hue", int(np.int32(hue_factor * 255).astype(np.uint8))))
+    return bare(img, recipe.then("hue", hue_byte(hue_factor)))
+
+
+def hue_byte(factor: float) -> int:
+    """What is added to the hue of each pixel: NumPy's int32 of a number, as a byte."""
+    return int(factor * 255) & 255
 
 
 def _collate_in_place_of(original: Any) -> Any:
@@ -545,8 +573,9 @@ def install(modules: Any) -> None:
         _done.add("torchvision")
         replace(functional, "to_tensor", _to_tensor)
         replace(functional, "pil_to_tensor", _pil_to_tensor)
-        _below[:] = [(functional.F_t, functional.F_t.normalize)]
+        _called[:] = [(functional.F_t, {name: getattr(functional.F_t, name) for name in ("normalize", "convert_image_dtype")})]
         replace(functional, "normalize", _normalize)
+        replace(functional, "convert_image_dtype", _convert_image_dtype)
         replace(functional, "gaussian_blur", _blurs.of_picture("v1"))
         replace(functional.F_pil, "to_grayscale", _grayscale)
         replace(functional.F_pil, "adjust_hue", _hue)

@@ -20,7 +20,7 @@ try:
     import numpy as np
     import torch
     import torchvision.datasets.folder as folders
-    from PIL import Image, ImageFile, JpegImagePlugin
+    from PIL import Image, ImageEnhance, ImageFile, JpegImagePlugin
     from torchvision import transforms as T
     from torchvision.transforms import functional as F
 
@@ -149,14 +149,57 @@ class ComposeTest(RecordingCase):
             [T.RandomResizedCrop((24, 21), (0.9, 1.0), (0.5, 2.0), T.InterpolationMode.BICUBIC), T.RandomHorizontalFlip(1.0)],
             [T.CenterCrop(50), T.RandomResizedCrop(50, (1.0, 1.0), (1.0, 1.0)), T.RandomHorizontalFlip(1)],
             [T.RandomResizedCrop(24, scale=(5.0, 6.0)), T.RandomResizedCrop(7, (9.0, 9.5), (4.0, 5.0))],
+            [T.Compose([T.Resize(32), T.Compose((T.CenterCrop(20),))]), T.RandomApply([T.Resize(30), T.Resize(28)], 0.5), T.ToTensor()],
+            [T.RandomApply(torch.nn.ModuleList([T.Resize(30)]), 1), T.PILToTensor(), T.ConvertImageDtype(torch.float16), T.Compose([T.RandomApply([T.Normalize([1, 2, 3], [0.5, 1, 2])])])],
+            [T.PILToTensor(), T.ConvertImageDtype(torch.float32), T.Normalize(torch.tensor(MEAN), torch.tensor(STD))],
             [],
         )
         for number, transforms in enumerate(chains):
             for mode, size in (("RGB", (90, 70)), ("L", (61, 75)), ("RGB", (50, 50))):
                 with self.subTest(number, mode=mode, size=size):
-                    raises = mode == "L" and any(type(each) is T.Normalize for each in transforms)
+                    raises = mode == "L" and (number == 14 or any(type(each) is T.Normalize for each in transforms))
                     pads = number == 7 and size != (90, 70)
                     self.assertEqualToTheirs(transforms, self.picture(mode, size), None if raises or pads else 0)
+
+    def test_colours(self):
+        """What an image knows of its file is gone where Pillow or torchvision makes another one of it, and only there."""
+        jitters = (
+            T.ColorJitter(0.4, 0.4, 0.4, 0.1), T.ColorJitter(0.4), T.ColorJitter(contrast=(0.5, 0.5)), T.ColorJitter(saturation=0.9),
+            T.ColorJitter(hue=0.5), T.ColorJitter(hue=(-0.5, -0.1)), T.ColorJitter(), T.RandomGrayscale(0.5), T.RandomGrayscale(1),
+        )  # fmt: skip
+        for number, t in enumerate(jitters):
+            for seed in range(8):
+                torch.manual_seed(seed)
+                with self.subTest(number, seed=seed):
+                    self.assertEqualToTheirs([T.Resize(30), t, T.Compose([T.RandomApply([t], 0.8)]), T.CenterCrop(8), T.ToTensor()], self.picture(dpi=(72, 72)), 0)
+                    self.assertEqualToTheirs([t], self.picture(dpi=(72, 72)), 0)
+        grey = self.picture("L")
+        self.assertEqualToTheirs([T.ColorJitter(0.4)], grey, 1)
+        self.assertEqualToTheirs([T.RandomGrayscale(0.5)], grey, 1)
+        with mock.patch.object(_pictures, "left", {"hue"}):
+            ours = _compose.in_place_of(T.transforms)
+            self.recording()
+            self.assertEqual(self.called(ours, T.Compose([T.Resize(20), T.ColorJitter(0.4)]), self.picture())[1], 1)
+
+    def test_chances(self):
+        """As torch compares a number with what it draws, in single precision."""
+        now = self.recording()
+        for p in (0, 1, 0.5, 0.8, 0.1, 1 / 3, float("nan"), *torch.rand(40).tolist(), *(value + 1e-9 for value in torch.rand(40).tolist())):
+            for seed in range(30):
+                with self.subTest(p=p, seed=seed):
+                    for ours, theirs in ((_draws.happens, lambda p: torch.rand(1) < p), (_draws.exceeds, lambda p: p < torch.rand(1))):
+                        torch.manual_seed(seed)
+                        expected, state = bool(theirs(p)), torch.get_rng_state()
+                        torch.manual_seed(seed)
+                        self.assertEqual(ours(now, p), expected)
+                        self.assertTrue(torch.equal(torch.get_rng_state(), state))
+        for seed in range(30):  # at the very number that is drawn
+            torch.manual_seed(seed)
+            p = torch.rand(1).item()
+            torch.manual_seed(seed)
+            self.assertFalse(_draws.happens(now, p))
+            torch.manual_seed(seed)
+            self.assertFalse(_draws.exceeds(now, p))
 
     def test_pixels(self):
         """What was recorded becomes the tensor that torchvision makes of the picture."""
@@ -164,6 +207,8 @@ class ComposeTest(RecordingCase):
         for transforms in (
             [T.Resize(32), T.CenterCrop(20), T.ToTensor(), T.Normalize(MEAN, STD)],
             [T.RandomResizedCrop(24), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize([0, 0.5, 1], [1, 2, 0.3])],
+            [T.RandomApply([T.ColorJitter(0.4, 0.4, 0.2, 0.1)], 0.8), T.RandomGrayscale(0.2), T.PILToTensor(), T.ConvertImageDtype(torch.float32)],
+            [T.ColorJitter(0.9, 0.9, 0.9, 0.5), T.ToTensor(), T.Normalize(torch.tensor(MEAN), torch.tensor(STD))],
         ):
             compose = T.Compose(transforms)
             for seed in range(5):
@@ -181,17 +226,21 @@ class ComposeTest(RecordingCase):
         modes = (*T.InterpolationMode, 2, 3, "bilinear", None)
         numbers = (0.0, 0.5, 1.0, 1, 0, None, "x", torch.tensor(0.5), torch.tensor([0.1, 0.2]))
         lists = ([0.5] * 3, (0.5,) * 3, [1, 2, 3], [0.5], 0.5, [0.0, 1.0, 1.0], [1e-50] * 3, [], None, torch.tensor([0.5, 0.4, 0.3]), [True, 1.0, 2.0], np.full(3, 0.5))
+        ranges = (None, (0.5, 1.5), (0, 2), (-0.5, 0.5), (-0.1, 0.1), [0.5, 1.5], (1.5, 0.5), (float("nan"), 1.0), 0.5, (0.5,), (torch.tensor(0.5), 1.0), (0.0, 1e9))
+        groups = ([], (T.Resize(30),), T.Resize(30), torch.nn.Sequential(T.Resize(30)), torch.nn.ModuleList([T.Resize(30), T.RandomGrayscale(1.0)]), None, [None])
+        dtypes = (torch.float32, torch.float64, torch.uint8, torch.int32, None, "float32")
+        choices = {"sides": sides, "modes": modes, "numbers": numbers, "lists": lists, "ranges": ranges, "groups": groups, "dtypes": dtypes}
 
         def one():
             kind = chance.choice(tuple(MAKERS))
             t = MAKERS[kind]()
             for name in vars(t).keys() & CHANGES.keys():
                 if chance.random() < 0.25:
-                    setattr(t, name, chance.choice({"sides": sides, "modes": modes, "numbers": numbers, "lists": lists}[CHANGES[name]]))
+                    setattr(t, name, chance.choice(choices[CHANGES[name]]))
             return t
 
         straight = 0
-        for number in range(400):
+        for number in range(700):
             transforms = [one() for _ in range(chance.randrange(1, 5))]
             transforms += chance.choice(([], [T.ToTensor()], [T.ToTensor(), one()]))
             size = chance.choice(((90, 70), (64, 64), (1, 9), (2, 2), (33, 300)))
@@ -272,6 +321,14 @@ class ComposeTest(RecordingCase):
             (F, "_compute_resized_output_size", lambda *rest: [11, 12]),
             (F, "to_tensor", lambda image: torch.ones(3, 4, 5)),
             (F, "normalize", lambda tensor, *rest: tensor),
+            (F, "adjust_contrast", lambda image, factor: image),
+            (F.F_pil, "adjust_hue", lambda image, factor: image),
+            (F.F_pil, "to_grayscale", lambda image, bands: image),
+            (ImageEnhance.Color, "enhance", lambda self, factor: self.image),
+            (T.ColorJitter, "get_params", staticmethod(lambda *rest: (torch.arange(4), 1.5, None, None, None))),
+            (T.RandomApply, "forward", lambda self, image: image),
+            (T.Compose, "__call__", lambda self, image: image),
+            (torch, "randperm", lambda count: torch.arange(count)),
             (F.F_t, "normalize", lambda tensor, *rest: tensor),
             (F, "pil_modes_mapping", dict.fromkeys(F.pil_modes_mapping, 0)),
             (F.F_pil, "resize", lambda image, *rest, **more: image.crop((0, 0, 5, 5))),
@@ -286,8 +343,8 @@ class ComposeTest(RecordingCase):
             (torch, "rand", lambda count: torch.zeros(count)),
         ):
             with self.subTest(name), mock.patch.object(owner, name, value):
-                transforms = [T.RandomResizedCrop(30), T.Resize(28), T.CenterCrop(20), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize(MEAN, STD)]
-                self.assertEqualToTheirs(transforms, image, None)
+                transforms = [T.RandomResizedCrop(30), T.Resize(28), T.CenterCrop(20), T.RandomHorizontalFlip(), T.RandomApply([T.ColorJitter(0.4, 0.4, 0.4, 0.1)], 1.0), T.Compose([T.RandomGrayscale(1.0)])]
+                self.assertEqualToTheirs([*transforms, T.ToTensor(), T.Normalize(MEAN, STD)], image, None)
         self.assertEqualToTheirs([T.Resize(30)], image, 0)
         hook = torch.nn.modules.module.register_module_forward_hook(lambda module, given, found: found.crop((0, 0, 5, 5)))
         self.assertEqualToTheirs([T.Resize(30)], image, 1)
@@ -743,9 +800,18 @@ if torch is not None:
         T.RandomResizedCrop: lambda: T.RandomResizedCrop(28),
         T.RandomHorizontalFlip: lambda: T.RandomHorizontalFlip(),
         T.Normalize: lambda: T.Normalize(MEAN, STD),
+        T.ColorJitter: lambda: T.ColorJitter(0.4, 0.4, (0.2, 3), 0.1),
+        T.RandomGrayscale: lambda: T.RandomGrayscale(0.5),
+        T.RandomApply: lambda: T.RandomApply([T.Resize(30), T.ColorJitter(0.5), T.RandomHorizontalFlip()], 0.7),
+        T.Compose: lambda: T.Compose([T.ColorJitter(saturation=0.5), T.RandomApply(torch.nn.ModuleList([T.RandomGrayscale(0.9)]))]),
+        T.PILToTensor: lambda: T.PILToTensor(),
+        T.ConvertImageDtype: lambda: T.ConvertImageDtype(torch.float32),
     }
-    CHANGES = {"size": "sides", "max_size": "sides", "interpolation": "modes", "antialias": "numbers", "p": "numbers", "mean": "lists", "std": "lists", "scale": "lists", "ratio": "lists", "inplace": "numbers"}
-    CALLS = tuple((kind, "__call__" if kind is T.ToTensor else "forward") for kind in (*MAKERS, T.ToTensor))
+    CHANGES = {
+        "size": "sides", "max_size": "sides", "interpolation": "modes", "antialias": "numbers", "p": "numbers", "mean": "lists", "std": "lists", "scale": "lists", "ratio": "lists", "inplace": "numbers",
+        "brightness": "ranges", "contrast": "ranges", "saturation": "ranges", "hue": "ranges", "transforms": "groups", "dtype": "dtypes",
+    }  # fmt: skip
+    CALLS = tuple((kind, "forward" if issubclass(kind, torch.nn.Module) else "__call__") for kind in (*MAKERS, T.ToTensor) if kind is not T.Compose)
 
 if __name__ == "__main__":
     unittest.main()

@@ -425,6 +425,28 @@ class DrawsTest(unittest.TestCase):
             count += 1
         self.assertLess(self.theirs.call_count, 0.2 * count)
 
+    def test_spaces(self):
+        """What RandAugment and its like choose from is made once, and each has a dictionary of its own."""
+        kinds = [getattr(torchvision.transforms, name) for name in _draws._CHOOSING]
+        self.assertEqual({_draws.digest(kind._augmentation_space) for kind in kinds}, _draws._SPACES)
+        for kind in kinds:
+            sides = () if kind.__name__ == "TrivialAugmentWide" else ((30, 40),)
+            theirs = mock.Mock(side_effect=kind._augmentation_space, __name__="_augmentation_space")
+            ours, expected = _draws.space_in_place_of(theirs), kind._augmentation_space(None, 31, *sides)
+            for _ in range(3):
+                found = ours(None, 31, *sides)
+                self.assertEqual(repr(found), repr(expected))
+                found.clear()
+            self.assertEqual(theirs.call_count, 1)
+            self.assertNotEqual(repr(ours(None, 10, *sides)), repr(expected))
+            with mock.patch.object(torch, "get_default_dtype", return_value=torch.float64):
+                ours(None, 31, *sides)
+            _pictures.Recording.now = None
+            ours(None, 31, *sides)
+            self.assertEqual(theirs.call_count, 4)
+            _pictures.Recording.now = _pictures.Recording(True, _pictures.Tally())
+            self.assertEqual(self.drawn(ours, 1, None, "x", *sides)[0], self.drawn(kind._augmentation_space, 1, None, "x", *sides)[0])
+
     def test_otherwise(self):
         """Where torch makes other tensors, or somebody listens, torchvision's own function draws."""
         from torch.utils._python_dispatch import TorchDispatchMode
