@@ -3,7 +3,12 @@ package language
 const (
 	litgpt  = "github.com/Lightning-AI/litgpt litgpt/config.py at 2685705, 2026-06, after the model's config.json"
 	maxtext = "github.com/AI-Hypercomputer/maxtext src/maxtext/configs/models at e591f30, 2026-08"
+
+	recomputation = "table 3 of Reducing Activation Recomputation in Large Transformer Models, arXiv:2205.05198"
 )
+
+// ungatedInner is the width of a feed-forward part of two matrices, four times as wide as a token, as three have it.
+const ungatedInner = 4. * 2 / gated
 
 // deepseek is the latent attention of DeepSeek-V3 and Kimi K2.
 var deepseek = Latent{Query: 1536, Kept: 512, Rotary: 64, Plain: 128, Value: 128}
@@ -145,5 +150,25 @@ var Models = []Model{
 	{
 		Name: "llama-2-70b", Title: "Llama 2 70B", Aliases: []string{"meta-llama/Llama-2-70b"},
 		Layers: 80, Width: 8192, Heads: 64, KVHeads: 8, HeadSize: 128, Inner: 28672, Words: 32000, Source: maxtext,
+	},
+	{
+		Name: "gpt-3-175b", Title: "GPT-3 175B", Aliases: []string{"gpt3-175b", "gpt-3"},
+		Layers: 96, Width: 12288, Heads: 96, KVHeads: 96, HeadSize: 128, Inner: ungatedInner * 12288, Words: 51200, Tied: true,
+		Source: recomputation,
+	},
+	{
+		Name: "megatron-22b", Title: "Megatron 22B",
+		Layers: 48, Width: 6144, Heads: 64, KVHeads: 64, HeadSize: 96, Inner: ungatedInner * 6144, Words: 51200, Tied: true,
+		Source: recomputation,
+	},
+	{
+		Name: "turing-530b", Title: "Megatron-Turing NLG 530B", Aliases: []string{"mt-nlg-530b", "megatron-530b"},
+		Layers: 105, Width: 20480, Heads: 128, KVHeads: 128, HeadSize: 160, Inner: ungatedInner * 20480, Words: 51200, Tied: true,
+		Source: recomputation,
+	},
+	{
+		Name: "megatron-1t", Title: "Megatron 1T",
+		Layers: 128, Width: 25600, Heads: 160, KVHeads: 160, HeadSize: 160, Inner: ungatedInner * 25600, Words: 51200, Tied: true,
+		Source: recomputation,
 	},
 }
