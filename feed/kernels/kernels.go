@@ -77,7 +77,7 @@ var All = []*Group{
 	{
 		Resample, "amd64", "feed/transform",
 		[]string{
-			"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks", "sumPairs",
+			"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks4", "sumChunks2", "sumChunks1", "sumPairs",
 			"packShades", "sumShades", "sumShadesDown", "interleave", "stream", "fence",
 		},
 		[]Feature{AVX2},
@@ -105,7 +105,7 @@ var All = []*Group{
 	{Mix, "amd64", "feed/picture", []string{"findSpots4", "findSpotsDivided4", "mixTwo4", "mixFour4"}, []Feature{AVX2}},
 	{
 		Enhance, "amd64", "feed/picture",
-		[]string{"luma16", "blend8", "lookUp64", "turnHue8", "blurColumns8", "transpose8"},
+		[]string{"luma16", "blend8", "lookUp64", "turnHue8", "smooth16", "blurColumns8", "transpose8"},
 		[]Feature{AVX2},
 	},
 

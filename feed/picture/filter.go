@@ -15,11 +15,15 @@ func smooth(out, in []byte, size image.Point) {
 	copy(out, in)
 	n := size.X
 	for y := 1; y < size.Y-1 && n >= 3; y++ {
-		above, row, below := in[(y-1)*n:][:n], in[y*n:][:n], in[(y+1)*n:][:n]
-		to := out[y*n:][:n]
-		left := int(above[0]) + int(row[0]) + int(below[0])
-		middle := int(above[1]) + int(row[1]) + int(below[1])
-		for x := 1; x < n-1; x++ {
+		three := in[(y-1)*n:][:3*n]
+		above, row, below := three[:n], three[n:2*n], three[2*n:]
+		to, from := out[y*n:][:n], 1
+		if canEnhance {
+			from += smoothSIMD(to[1:n-1], three)
+		}
+		left := int(above[from-1]) + int(row[from-1]) + int(below[from-1])
+		middle := int(above[from]) + int(row[from]) + int(below[from])
+		for x := from; x < n-1; x++ {
 			right := int(above[x+1]) + int(row[x+1]) + int(below[x+1])
 			to[x] = thirteenths[left+middle+right+4*int(row[x])]
 			left, middle = middle, right
@@ -93,9 +97,9 @@ func (w *Worker) blurPlane(i int, across, down blur, times int) {
 	size := w.picture.size
 	plane, spare := w.picture.planes[i], w.takePlane(size.X*size.Y)
 	blurred := func(b *blur, columns int) {
-		w.sums = slices.Grow(w.sums[:0], columns)[:columns]
+		w.sums = slices.Grow(w.sums[:0], columns+8)[:columns+8] // a kernel's last group may have columns too many
 		for range times {
-			b.blurColumns(spare, plane, w.sums)
+			b.blurColumns(spare, plane, w.sums, columns)
 			plane, spare = spare, plane
 		}
 	}
@@ -113,26 +117,25 @@ func (w *Worker) blurPlane(i int, across, down blur, times int) {
 	w.givePlane(spare)
 }
 
-// blurColumns blurs downwards, a row of sums at a time; beyond its ends a column goes on with its first and last pixel.
-// Sums are of the pixels that count whole.
-func (b *blur) blurColumns(out, in []byte, sums []uint32) {
-	n := len(sums)
+// blurColumns blurs n columns downwards, a row of sums at a time; beyond its ends a column goes on with its first and
+// last pixel. Sums are of the pixels that count whole.
+func (b *blur) blurColumns(out, in []byte, sums []uint32, n int) {
 	last := len(in)/n - 1
-	line := func(y int) []byte { return in[min(max(y, 0), last)*n:][:n] }
+	line := func(y int) []byte { return in[min(max(y, 0), last)*n:] }
 	top, bottom := line(0), line(last)
-	for x := range sums {
+	for x := range n {
 		sums[x] = uint32(top[x])*uint32(b.radius+1) + uint32(bottom[x])*uint32(max(0, b.radius-last-1))
 	}
 	for y := range min(b.radius, last+1) {
-		for x, v := range line(y) {
+		for x, v := range line(y)[:n] {
 			sums[x] += uint32(v)
 		}
 	}
 	for y := range last + 1 {
 		left, right, beyond := line(y-b.radius-1), line(y+b.radius), line(y+b.radius+1)
-		to, from := out[y*n:][:n], 0
+		to, from := out[y*n:], 0
 		if canEnhance {
-			from = b.blurColumnsSIMD(to, sums, left, right, beyond)
+			from = b.blurColumnsSIMD(to, sums, left, right, beyond, n)
 		}
 		for x := from; x < n; x++ {
 			sum := sums[x] + uint32(right[x]) - uint32(left[x])

@@ -393,16 +393,32 @@ func compilePad(c *compiler, a *arguments) {
 		in := w.picture
 		out := w.newRaster(size, len(in.planes))
 		for i, plane := range in.planes {
-			for y, from := range rows {
-				row, to := plane[from*in.size.X:][:in.size.X], out.planes[i][y*size.X:][:size.X]
-				for x, from := range columns {
-					to[x] = row[from]
-				}
-			}
+			padPlane(out.planes[i], plane, in.size, image.Point{left, top}, columns, rows)
 		}
 		w.replace(out)
 		return nil
 	})
+}
+
+// padPlane makes the rows that the picture has, and copies them to where they are again.
+func padPlane(out, in []byte, size, at image.Point, columns, rows []int) {
+	right := at.X + size.X
+	line := func(y int) []byte { return out[y*len(columns):][:len(columns)] }
+	for y := range size.Y {
+		row, to := in[y*size.X:][:size.X], line(at.Y+y)
+		copy(to[at.X:], row)
+		for x, from := range columns[:at.X] {
+			to[x] = row[from]
+		}
+		for x, from := range columns[right:] {
+			to[right+x] = row[from]
+		}
+	}
+	for y, from := range rows {
+		if y < at.Y || y >= at.Y+size.Y {
+			copy(line(y), line(at.Y+from))
+		}
+	}
 }
 
 // padIndices says for each pixel of a padded line which one it is, as numpy.pad has it.

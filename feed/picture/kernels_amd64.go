@@ -182,31 +182,31 @@ func addWeightedSIMD(second, first []byte, numbers *[3]float32) int {
 }
 
 // findSpotsSIMD finds those of a row: numbers and bounds as the kernel has them.
-func findSpotsSIMD(l *lanes, numbers *[9]float64, bounds *[5]int32, divides bool) {
+func findSpotsSIMD(l *lanes, numbers *[11]float64, bounds *[5]int32, divides bool) {
 	n := len(l.at)
 	if n == 0 {
 		return
 	}
-	_, _ = l.dx[n-1], l.dy[n-1]
+	_, _, _ = l.dx[n-1], l.dy[n-1], l.rest[n/4-1]
 	kernel := findSpots4
 	if divides {
 		kernel = findSpotsDivided4
 	}
-	kernel(&l.at[0], &l.dx[0], &l.dy[0], n, &numbers[0], &bounds[0])
+	kernel(&l.at[0], &l.dx[0], &l.dy[0], &l.rest[0], n, &numbers[0], &bounds[0])
 }
 
-// mixSIMD makes a row of what has lanes.
+// mixSIMD makes of a row what has lanes.
 func mixSIMD(row, plane []byte, width int, l *lanes) {
-	n := len(l.at)
+	first, n := l.first, l.end-l.first
 	if n == 0 {
 		return
 	}
-	_, _, _ = row[n-1], l.dx[n-1], l.dy[n-1]
+	_, _, _, _ = row[l.end-1], l.at[l.end-1], l.dx[l.end-1], l.dy[l.end-1]
 	kernel := mixTwo4
 	if l.taps == 4 {
 		kernel = mixFour4
 	}
-	kernel(&row[0], &plane[0], width, &l.at[0], &l.dx[0], &l.dy[0], n)
+	kernel(&row[first], &plane[0], width, &l.at[first], &l.dx[first], &l.dy[first], n)
 }
 
 // blendSIMD returns how many pixels it made.
@@ -238,14 +238,35 @@ func turnHueSIMD(red, green, blue []byte, by uint8) int {
 	return n
 }
 
-// blurColumnsSIMD returns how many pixels of a row it made.
-func (b *blur) blurColumnsSIMD(out []byte, sums []uint32, left, right, beyond []byte) int {
-	n := len(sums) &^ 7
-	if n > 0 {
-		_, _, _, _ = out[n-1], left[n-1], right[n-1], beyond[n-1]
-		blurColumns8(&out[0], &sums[0], &left[0], &right[0], &beyond[0], &b.shares[0], n)
+// smoothSIMD makes all of out where it has at least 16 bytes, and returns how many it made. in are three rows, each
+// with a pixel more on either side.
+func smoothSIMD(out, in []byte) int {
+	n := len(out) &^ 15
+	if n == 0 {
+		return 0
 	}
-	return n
+	stride := len(out) + 2
+	_ = in[3*stride-1]
+	smooth16(&out[0], &in[0], stride, n)
+	if n < len(out) {
+		last := len(out) - 16
+		smooth16(&out[last], &in[last], stride, 16)
+	}
+	return len(out)
+}
+
+// blurColumnsSIMD returns how many pixels of a row of n it made. Where planes go on behind the row, it makes
+// some of the next one's as well, which is made later.
+func (b *blur) blurColumnsSIMD(out []byte, sums []uint32, left, right, beyond []byte, n int) int {
+	made := (n + 7) &^ 7
+	if made > min(len(out), len(left), len(right), len(beyond)) {
+		made -= 8
+	}
+	if made > 0 {
+		_ = sums[made-1]
+		blurColumns8(&out[0], &sums[0], &left[0], &right[0], &beyond[0], &b.shares[0], made)
+	}
+	return made
 }
 
 // transposeSIMD is transposeImage, of pictures of at least 8 x 8 pixels. The last blocks begin within those before.

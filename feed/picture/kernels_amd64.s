@@ -1182,150 +1182,188 @@ DATA halfMix<>+16(SB)/8, $(0.5)
 DATA halfMix<>+24(SB)/8, $(0.5)
 GLOBL halfMix<>(SB), RODATA|NOPTR, $32
 
-// func findSpots4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
+// func findSpots4(at *int32, across *float64, below *float64, rest *byte, n int, numbers *float64, bounds *int32)
 // Requires: AVX, AVX2
-TEXT ·findSpots4(SB), NOSPLIT, $0-48
+TEXT ·findSpots4(SB), NOSPLIT, $0-56
 	MOVQ     at+0(FP), AX
 	MOVQ     across+8(FP), CX
 	MOVQ     below+16(FP), DX
-	MOVQ     n+24(FP), BX
-	MOVQ     numbers+32(FP), SI
-	MOVQ     bounds+40(FP), DI
+	MOVQ     rest+24(FP), BX
+	MOVQ     n+32(FP), SI
+	MOVQ     numbers+40(FP), DI
+	MOVQ     bounds+48(FP), R8
 	VMOVDQU  columnsMix<>+0(SB), Y0
 	VMOVDQU  fourMix<>+0(SB), Y1
 	VMOVDQU  halfMix<>+0(SB), Y2
 	VPCMPEQD X3, X3, X3
+	VXORPD   Y4, Y4, Y4
 
 pixels:
-	VMOVDQA      X3, X4
-	VBROADCASTSD (SI), Y6
-	VMULPD       Y6, Y0, Y5
-	VBROADCASTSD 8(SI), Y6
-	VADDPD       Y6, Y5, Y5
-	VBROADCASTSD 16(SI), Y6
-	VADDPD       Y6, Y5, Y5
-	VSUBPD       Y2, Y5, Y5
-	VROUNDPD     $0x09, Y5, Y6
-	VSUBPD       Y6, Y5, Y5
-	VMOVUPD      Y5, (CX)
-	VCVTTPD2DQY  Y6, X6
-	VPBROADCASTD 16(DI), X5
-	VPSUBD       X5, X6, X6
-	VPBROADCASTD (DI), X5
-	VPCMPGTD     X6, X5, X5
-	VPAND        X5, X4, X4
-	VPCMPGTD     X3, X6, X5
-	VPAND        X5, X4, X4
-	VBROADCASTSD 24(SI), Y7
-	VMULPD       Y7, Y0, Y5
-	VBROADCASTSD 32(SI), Y7
-	VADDPD       Y7, Y5, Y5
-	VBROADCASTSD 40(SI), Y7
-	VADDPD       Y7, Y5, Y5
-	VSUBPD       Y2, Y5, Y5
-	VROUNDPD     $0x09, Y5, Y7
-	VSUBPD       Y7, Y5, Y5
-	VMOVUPD      Y5, (DX)
-	VCVTTPD2DQY  Y7, X7
-	VPBROADCASTD 16(DI), X5
-	VPSUBD       X5, X7, X7
-	VPBROADCASTD 4(DI), X5
-	VPCMPGTD     X7, X5, X5
-	VPAND        X5, X4, X4
-	VPCMPGTD     X3, X7, X5
-	VPAND        X5, X4, X4
-	VPBROADCASTD 8(DI), X5
-	VPMULLD      X5, X7, X7
-	VPADDD       X6, X7, X7
-	VPBROADCASTD 12(DI), X5
-	VPCMPGTD     X7, X5, X5
-	VPAND        X5, X4, X4
-	VPXOR        X3, X4, X4
-	VPOR         X4, X7, X7
-	VMOVDQU      X7, (AX)
+	VMOVDQA      X3, X5
+	VMOVAPD      Y4, Y6
+	VBROADCASTSD (DI), Y8
+	VMULPD       Y8, Y0, Y7
+	VBROADCASTSD 8(DI), Y8
+	VADDPD       Y8, Y7, Y7
+	VBROADCASTSD 16(DI), Y8
+	VADDPD       Y8, Y7, Y7
+	VCMPPD       $0x11, Y4, Y7, Y8
+	VORPD        Y8, Y6, Y6
+	VBROADCASTSD 72(DI), Y8
+	VCMPPD       $0x1d, Y8, Y7, Y8
+	VORPD        Y8, Y6, Y6
+	VSUBPD       Y2, Y7, Y7
+	VROUNDPD     $0x09, Y7, Y8
+	VSUBPD       Y8, Y7, Y7
+	VMOVUPD      Y7, (CX)
+	VCVTTPD2DQY  Y8, X8
+	VPBROADCASTD 16(R8), X7
+	VPSUBD       X7, X8, X8
+	VPBROADCASTD (R8), X7
+	VPCMPGTD     X8, X7, X7
+	VPAND        X7, X5, X5
+	VPCMPGTD     X3, X8, X7
+	VPAND        X7, X5, X5
+	VBROADCASTSD 24(DI), Y9
+	VMULPD       Y9, Y0, Y7
+	VBROADCASTSD 32(DI), Y9
+	VADDPD       Y9, Y7, Y7
+	VBROADCASTSD 40(DI), Y9
+	VADDPD       Y9, Y7, Y7
+	VCMPPD       $0x11, Y4, Y7, Y9
+	VORPD        Y9, Y6, Y6
+	VBROADCASTSD 80(DI), Y9
+	VCMPPD       $0x1d, Y9, Y7, Y9
+	VORPD        Y9, Y6, Y6
+	VSUBPD       Y2, Y7, Y7
+	VROUNDPD     $0x09, Y7, Y9
+	VSUBPD       Y9, Y7, Y7
+	VMOVUPD      Y7, (DX)
+	VCVTTPD2DQY  Y9, X9
+	VPBROADCASTD 16(R8), X7
+	VPSUBD       X7, X9, X9
+	VPBROADCASTD 4(R8), X7
+	VPCMPGTD     X9, X7, X7
+	VPAND        X7, X5, X5
+	VPCMPGTD     X3, X9, X7
+	VPAND        X7, X5, X5
+	VPBROADCASTD 8(R8), X7
+	VPMULLD      X7, X9, X9
+	VPADDD       X8, X9, X9
+	VPBROADCASTD 12(R8), X7
+	VPCMPGTD     X9, X7, X7
+	VPAND        X7, X5, X5
+	VPAND        X5, X9, X9
+	VMOVDQU      X9, (AX)
 	VADDPD       Y1, Y0, Y0
+	VMOVMSKPS    X5, R9
+	XORL         $0x0f, R9
+	VMOVMSKPD    Y6, R10
+	SHLL         $0x04, R10
+	ORL          R10, R9
+	MOVB         R9, (BX)
+	INCQ         BX
 	ADDQ         $0x10, AX
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JNZ          pixels
 	VZEROUPPER
 	RET
 
-// func findSpotsDivided4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
+// func findSpotsDivided4(at *int32, across *float64, below *float64, rest *byte, n int, numbers *float64, bounds *int32)
 // Requires: AVX, AVX2
-TEXT ·findSpotsDivided4(SB), NOSPLIT, $0-48
+TEXT ·findSpotsDivided4(SB), NOSPLIT, $0-56
 	MOVQ     at+0(FP), AX
 	MOVQ     across+8(FP), CX
 	MOVQ     below+16(FP), DX
-	MOVQ     n+24(FP), BX
-	MOVQ     numbers+32(FP), SI
-	MOVQ     bounds+40(FP), DI
+	MOVQ     rest+24(FP), BX
+	MOVQ     n+32(FP), SI
+	MOVQ     numbers+40(FP), DI
+	MOVQ     bounds+48(FP), R8
 	VMOVDQU  columnsMix<>+0(SB), Y0
 	VMOVDQU  fourMix<>+0(SB), Y1
 	VMOVDQU  halfMix<>+0(SB), Y2
 	VPCMPEQD X3, X3, X3
+	VXORPD   Y4, Y4, Y4
 
 pixels:
-	VBROADCASTSD 48(SI), Y5
-	VMULPD       Y5, Y0, Y4
-	VBROADCASTSD 56(SI), Y5
-	VADDPD       Y5, Y4, Y4
-	VBROADCASTSD 64(SI), Y5
-	VADDPD       Y5, Y4, Y4
-	VMOVDQA      X3, X5
-	VBROADCASTSD (SI), Y7
-	VMULPD       Y7, Y0, Y6
-	VBROADCASTSD 8(SI), Y7
-	VADDPD       Y7, Y6, Y6
-	VBROADCASTSD 16(SI), Y7
-	VADDPD       Y7, Y6, Y6
-	VDIVPD       Y4, Y6, Y6
-	VSUBPD       Y2, Y6, Y6
-	VROUNDPD     $0x09, Y6, Y7
-	VSUBPD       Y7, Y6, Y6
-	VMOVUPD      Y6, (CX)
-	VCVTTPD2DQY  Y7, X7
-	VPBROADCASTD 16(DI), X6
-	VPSUBD       X6, X7, X7
-	VPBROADCASTD (DI), X6
-	VPCMPGTD     X7, X6, X6
-	VPAND        X6, X5, X5
-	VPCMPGTD     X3, X7, X6
-	VPAND        X6, X5, X5
-	VBROADCASTSD 24(SI), Y8
-	VMULPD       Y8, Y0, Y6
-	VBROADCASTSD 32(SI), Y8
-	VADDPD       Y8, Y6, Y6
-	VBROADCASTSD 40(SI), Y8
-	VADDPD       Y8, Y6, Y6
-	VDIVPD       Y4, Y6, Y6
-	VSUBPD       Y2, Y6, Y6
-	VROUNDPD     $0x09, Y6, Y4
-	VSUBPD       Y4, Y6, Y6
-	VMOVUPD      Y6, (DX)
-	VCVTTPD2DQY  Y4, X6
-	VPBROADCASTD 16(DI), X4
-	VPSUBD       X4, X6, X6
-	VPBROADCASTD 4(DI), X4
-	VPCMPGTD     X6, X4, X4
-	VPAND        X4, X5, X5
-	VPCMPGTD     X3, X6, X4
-	VPAND        X4, X5, X5
-	VPBROADCASTD 8(DI), X4
-	VPMULLD      X4, X6, X6
-	VPADDD       X7, X6, X6
-	VPBROADCASTD 12(DI), X4
-	VPCMPGTD     X6, X4, X4
-	VPAND        X4, X5, X5
-	VPXOR        X3, X5, X5
-	VPOR         X5, X6, X6
-	VMOVDQU      X6, (AX)
+	VBROADCASTSD 48(DI), Y6
+	VMULPD       Y6, Y0, Y5
+	VBROADCASTSD 56(DI), Y6
+	VADDPD       Y6, Y5, Y5
+	VBROADCASTSD 64(DI), Y6
+	VADDPD       Y6, Y5, Y5
+	VMOVDQA      X3, X6
+	VMOVAPD      Y4, Y7
+	VBROADCASTSD (DI), Y9
+	VMULPD       Y9, Y0, Y8
+	VBROADCASTSD 8(DI), Y9
+	VADDPD       Y9, Y8, Y8
+	VBROADCASTSD 16(DI), Y9
+	VADDPD       Y9, Y8, Y8
+	VDIVPD       Y5, Y8, Y8
+	VCMPPD       $0x11, Y4, Y8, Y9
+	VORPD        Y9, Y7, Y7
+	VBROADCASTSD 72(DI), Y9
+	VCMPPD       $0x1d, Y9, Y8, Y9
+	VORPD        Y9, Y7, Y7
+	VSUBPD       Y2, Y8, Y8
+	VROUNDPD     $0x09, Y8, Y9
+	VSUBPD       Y9, Y8, Y8
+	VMOVUPD      Y8, (CX)
+	VCVTTPD2DQY  Y9, X9
+	VPBROADCASTD 16(R8), X8
+	VPSUBD       X8, X9, X9
+	VPBROADCASTD (R8), X8
+	VPCMPGTD     X9, X8, X8
+	VPAND        X8, X6, X6
+	VPCMPGTD     X3, X9, X8
+	VPAND        X8, X6, X6
+	VBROADCASTSD 24(DI), Y10
+	VMULPD       Y10, Y0, Y8
+	VBROADCASTSD 32(DI), Y10
+	VADDPD       Y10, Y8, Y8
+	VBROADCASTSD 40(DI), Y10
+	VADDPD       Y10, Y8, Y8
+	VDIVPD       Y5, Y8, Y8
+	VCMPPD       $0x11, Y4, Y8, Y5
+	VORPD        Y5, Y7, Y7
+	VBROADCASTSD 80(DI), Y5
+	VCMPPD       $0x1d, Y5, Y8, Y5
+	VORPD        Y5, Y7, Y7
+	VSUBPD       Y2, Y8, Y8
+	VROUNDPD     $0x09, Y8, Y5
+	VSUBPD       Y5, Y8, Y8
+	VMOVUPD      Y8, (DX)
+	VCVTTPD2DQY  Y5, X8
+	VPBROADCASTD 16(R8), X5
+	VPSUBD       X5, X8, X8
+	VPBROADCASTD 4(R8), X5
+	VPCMPGTD     X8, X5, X5
+	VPAND        X5, X6, X6
+	VPCMPGTD     X3, X8, X5
+	VPAND        X5, X6, X6
+	VPBROADCASTD 8(R8), X5
+	VPMULLD      X5, X8, X8
+	VPADDD       X9, X8, X8
+	VPBROADCASTD 12(R8), X5
+	VPCMPGTD     X8, X5, X5
+	VPAND        X5, X6, X6
+	VPAND        X6, X8, X8
+	VMOVDQU      X8, (AX)
 	VADDPD       Y1, Y0, Y0
+	VMOVMSKPS    X6, R9
+	XORL         $0x0f, R9
+	VMOVMSKPD    Y7, R10
+	SHLL         $0x04, R10
+	ORL          R10, R9
+	MOVB         R9, (BX)
+	INCQ         BX
 	ADDQ         $0x10, AX
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JNZ          pixels
 	VZEROUPPER
 	RET
@@ -1341,7 +1379,7 @@ DATA lowByteMix<>+28(SB)/4, $0x000000ff
 GLOBL lowByteMix<>(SB), RODATA|NOPTR, $32
 
 // func mixTwo4(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)
-// Requires: AVX, AVX2
+// Requires: AVX
 TEXT ·mixTwo4(SB), NOSPLIT, $0-56
 	MOVQ    dst+0(FP), AX
 	MOVQ    plane+8(FP), CX
@@ -1351,41 +1389,47 @@ TEXT ·mixTwo4(SB), NOSPLIT, $0-56
 	MOVQ    below+40(FP), DI
 	MOVQ    n+48(FP), R8
 	VMOVDQU lowByteMix<>+0(SB), X0
-	VPXOR   X1, X1, X1
 
 pixels:
-	VPMAXSD     (BX), X1, X2
-	VMOVUPD     (SI), Y3
+	MOVL        (BX), R10
+	MOVL        4(BX), R11
+	MOVL        8(BX), R12
+	MOVL        12(BX), R13
+	VMOVUPD     (SI), Y1
 	MOVQ        CX, R9
-	VPCMPEQD    X4, X4, X4
-	VPGATHERDD  X4, (R9)(X2*1), X5
-	VPAND       X0, X5, X4
-	VCVTDQ2PD   X4, Y4
-	VPSRLD      $0x08, X5, X5
-	VPAND       X0, X5, X7
-	VCVTDQ2PD   X7, Y7
-	VSUBPD      Y4, Y7, Y7
-	VMULPD      Y3, Y7, Y7
-	VADDPD      Y4, Y7, Y7
-	ADDQ        DX, R9
-	VPCMPEQD    X4, X4, X4
-	VPGATHERDD  X4, (R9)(X2*1), X6
-	VPAND       X0, X6, X2
+	VMOVD       (R9)(R10*1), X2
+	VPINSRD     $0x01, (R9)(R11*1), X2, X2
+	VPINSRD     $0x02, (R9)(R12*1), X2, X2
+	VPINSRD     $0x03, (R9)(R13*1), X2, X2
+	VPAND       X0, X2, X3
+	VCVTDQ2PD   X3, Y3
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X2
 	VCVTDQ2PD   X2, Y2
-	VPSRLD      $0x08, X6, X6
-	VPAND       X0, X6, X4
+	VSUBPD      Y3, Y2, Y2
+	VMULPD      Y1, Y2, Y2
+	VADDPD      Y3, Y2, Y2
+	ADDQ        DX, R9
+	VMOVD       (R9)(R10*1), X3
+	VPINSRD     $0x01, (R9)(R11*1), X3, X3
+	VPINSRD     $0x02, (R9)(R12*1), X3, X3
+	VPINSRD     $0x03, (R9)(R13*1), X3, X3
+	VPAND       X0, X3, X4
 	VCVTDQ2PD   X4, Y4
-	VSUBPD      Y2, Y4, Y4
-	VMULPD      Y3, Y4, Y4
-	VADDPD      Y2, Y4, Y4
-	VMOVUPD     (DI), Y3
-	VSUBPD      Y7, Y4, Y4
-	VMULPD      Y3, Y4, Y4
-	VADDPD      Y7, Y4, Y4
-	VCVTTPD2DQY Y4, X2
-	VPACKSSDW   X2, X2, X2
-	VPACKUSWB   X2, X2, X2
-	VMOVD       X2, (AX)
+	VPSRLD      $0x08, X3, X3
+	VPAND       X0, X3, X3
+	VCVTDQ2PD   X3, Y3
+	VSUBPD      Y4, Y3, Y3
+	VMULPD      Y1, Y3, Y3
+	VADDPD      Y4, Y3, Y3
+	VMOVUPD     (DI), Y1
+	VSUBPD      Y2, Y3, Y3
+	VMULPD      Y1, Y3, Y3
+	VADDPD      Y2, Y3, Y3
+	VCVTTPD2DQY Y3, X1
+	VPACKSSDW   X1, X1, X1
+	VPACKUSWB   X1, X1, X1
+	VMOVD       X1, (AX)
 	ADDQ        $0x04, AX
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
@@ -1396,7 +1440,7 @@ pixels:
 	RET
 
 // func mixFour4(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)
-// Requires: AVX, AVX2
+// Requires: AVX
 TEXT ·mixFour4(SB), NOSPLIT, $0-56
 	MOVQ    dst+0(FP), AX
 	MOVQ    plane+8(FP), CX
@@ -1406,137 +1450,147 @@ TEXT ·mixFour4(SB), NOSPLIT, $0-56
 	MOVQ    below+40(FP), DI
 	MOVQ    n+48(FP), R8
 	VMOVDQU lowByteMix<>+0(SB), X0
-	VPXOR   X1, X1, X1
 
 pixels:
-	VPMAXSD     (BX), X1, X2
-	VMOVUPD     (SI), Y3
+	MOVL        (BX), R10
+	MOVL        4(BX), R11
+	MOVL        8(BX), R12
+	MOVL        12(BX), R13
+	VMOVUPD     (SI), Y1
 	MOVQ        CX, R9
-	VPCMPEQD    X4, X4, X4
-	VPGATHERDD  X4, (R9)(X2*1), X5
-	VPAND       X0, X5, X4
+	VMOVD       (R9)(R10*1), X2
+	VPINSRD     $0x01, (R9)(R11*1), X2, X2
+	VPINSRD     $0x02, (R9)(R12*1), X2, X2
+	VPINSRD     $0x03, (R9)(R13*1), X2, X2
+	VPAND       X0, X2, X3
+	VCVTDQ2PD   X3, Y3
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X4
 	VCVTDQ2PD   X4, Y4
-	VPSRLD      $0x08, X5, X5
-	VPAND       X0, X5, X9
-	VCVTDQ2PD   X9, Y9
-	VPSRLD      $0x08, X5, X5
-	VPAND       X0, X5, X10
-	VCVTDQ2PD   X10, Y10
-	VPSRLD      $0x08, X5, X5
-	VPAND       X0, X5, X11
-	VCVTDQ2PD   X11, Y11
-	VSUBPD      Y4, Y9, Y12
-	VSUBPD      Y10, Y12, Y13
-	VADDPD      Y11, Y13, Y13
-	VADDPD      Y12, Y12, Y12
-	VSUBPD      Y12, Y10, Y12
-	VSUBPD      Y11, Y12, Y12
-	VSUBPD      Y4, Y10, Y10
-	VMULPD      Y3, Y13, Y13
-	VADDPD      Y12, Y13, Y13
-	VMULPD      Y3, Y13, Y13
-	VADDPD      Y10, Y13, Y13
-	VMULPD      Y3, Y13, Y13
-	VADDPD      Y9, Y13, Y13
-	ADDQ        DX, R9
-	VPCMPEQD    X4, X4, X4
-	VPGATHERDD  X4, (R9)(X2*1), X6
-	VPAND       X0, X6, X4
-	VCVTDQ2PD   X4, Y4
-	VPSRLD      $0x08, X6, X6
-	VPAND       X0, X6, X9
-	VCVTDQ2PD   X9, Y9
-	VPSRLD      $0x08, X6, X6
-	VPAND       X0, X6, X10
-	VCVTDQ2PD   X10, Y10
-	VPSRLD      $0x08, X6, X6
-	VPAND       X0, X6, X11
-	VCVTDQ2PD   X11, Y11
-	VSUBPD      Y4, Y9, Y12
-	VSUBPD      Y10, Y12, Y14
-	VADDPD      Y11, Y14, Y14
-	VADDPD      Y12, Y12, Y12
-	VSUBPD      Y12, Y10, Y12
-	VSUBPD      Y11, Y12, Y12
-	VSUBPD      Y4, Y10, Y10
-	VMULPD      Y3, Y14, Y14
-	VADDPD      Y12, Y14, Y14
-	VMULPD      Y3, Y14, Y14
-	VADDPD      Y10, Y14, Y14
-	VMULPD      Y3, Y14, Y14
-	VADDPD      Y9, Y14, Y14
-	ADDQ        DX, R9
-	VPCMPEQD    X4, X4, X4
-	VPGATHERDD  X4, (R9)(X2*1), X7
-	VPAND       X0, X7, X4
-	VCVTDQ2PD   X4, Y4
-	VPSRLD      $0x08, X7, X7
-	VPAND       X0, X7, X9
-	VCVTDQ2PD   X9, Y9
-	VPSRLD      $0x08, X7, X7
-	VPAND       X0, X7, X10
-	VCVTDQ2PD   X10, Y10
-	VPSRLD      $0x08, X7, X7
-	VPAND       X0, X7, X11
-	VCVTDQ2PD   X11, Y11
-	VSUBPD      Y4, Y9, Y12
-	VSUBPD      Y10, Y12, Y15
-	VADDPD      Y11, Y15, Y15
-	VADDPD      Y12, Y12, Y12
-	VSUBPD      Y12, Y10, Y12
-	VSUBPD      Y11, Y12, Y12
-	VSUBPD      Y4, Y10, Y10
-	VMULPD      Y3, Y15, Y15
-	VADDPD      Y12, Y15, Y15
-	VMULPD      Y3, Y15, Y15
-	VADDPD      Y10, Y15, Y15
-	VMULPD      Y3, Y15, Y15
-	VADDPD      Y9, Y15, Y15
-	ADDQ        DX, R9
-	VPCMPEQD    X4, X4, X4
-	VPGATHERDD  X4, (R9)(X2*1), X8
-	VPAND       X0, X8, X2
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X5
+	VCVTDQ2PD   X5, Y5
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X2
 	VCVTDQ2PD   X2, Y2
-	VPSRLD      $0x08, X8, X8
-	VPAND       X0, X8, X4
+	VSUBPD      Y3, Y4, Y6
+	VSUBPD      Y5, Y6, Y7
+	VADDPD      Y2, Y7, Y7
+	VADDPD      Y6, Y6, Y6
+	VSUBPD      Y6, Y5, Y6
+	VSUBPD      Y2, Y6, Y6
+	VSUBPD      Y3, Y5, Y5
+	VMULPD      Y1, Y7, Y7
+	VADDPD      Y6, Y7, Y7
+	VMULPD      Y1, Y7, Y7
+	VADDPD      Y5, Y7, Y7
+	VMULPD      Y1, Y7, Y7
+	VADDPD      Y4, Y7, Y7
+	ADDQ        DX, R9
+	VMOVD       (R9)(R10*1), X2
+	VPINSRD     $0x01, (R9)(R11*1), X2, X2
+	VPINSRD     $0x02, (R9)(R12*1), X2, X2
+	VPINSRD     $0x03, (R9)(R13*1), X2, X2
+	VPAND       X0, X2, X3
+	VCVTDQ2PD   X3, Y3
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X4
 	VCVTDQ2PD   X4, Y4
-	VPSRLD      $0x08, X8, X8
-	VPAND       X0, X8, X9
-	VCVTDQ2PD   X9, Y9
-	VPSRLD      $0x08, X8, X8
-	VPAND       X0, X8, X10
-	VCVTDQ2PD   X10, Y10
-	VSUBPD      Y2, Y4, Y11
-	VSUBPD      Y9, Y11, Y12
-	VADDPD      Y10, Y12, Y12
-	VADDPD      Y11, Y11, Y11
-	VSUBPD      Y11, Y9, Y11
-	VSUBPD      Y10, Y11, Y11
-	VSUBPD      Y2, Y9, Y9
-	VMULPD      Y3, Y12, Y12
-	VADDPD      Y11, Y12, Y12
-	VMULPD      Y3, Y12, Y12
-	VADDPD      Y9, Y12, Y12
-	VMULPD      Y3, Y12, Y12
-	VADDPD      Y4, Y12, Y12
-	VMOVUPD     (DI), Y3
-	VSUBPD      Y13, Y14, Y2
-	VSUBPD      Y15, Y2, Y4
-	VADDPD      Y12, Y4, Y4
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X5
+	VCVTDQ2PD   X5, Y5
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X2
+	VCVTDQ2PD   X2, Y2
+	VSUBPD      Y3, Y4, Y6
+	VSUBPD      Y5, Y6, Y8
+	VADDPD      Y2, Y8, Y8
+	VADDPD      Y6, Y6, Y6
+	VSUBPD      Y6, Y5, Y6
+	VSUBPD      Y2, Y6, Y6
+	VSUBPD      Y3, Y5, Y5
+	VMULPD      Y1, Y8, Y8
+	VADDPD      Y6, Y8, Y8
+	VMULPD      Y1, Y8, Y8
+	VADDPD      Y5, Y8, Y8
+	VMULPD      Y1, Y8, Y8
+	VADDPD      Y4, Y8, Y8
+	ADDQ        DX, R9
+	VMOVD       (R9)(R10*1), X2
+	VPINSRD     $0x01, (R9)(R11*1), X2, X2
+	VPINSRD     $0x02, (R9)(R12*1), X2, X2
+	VPINSRD     $0x03, (R9)(R13*1), X2, X2
+	VPAND       X0, X2, X3
+	VCVTDQ2PD   X3, Y3
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X4
+	VCVTDQ2PD   X4, Y4
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X5
+	VCVTDQ2PD   X5, Y5
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X2
+	VCVTDQ2PD   X2, Y2
+	VSUBPD      Y3, Y4, Y6
+	VSUBPD      Y5, Y6, Y9
+	VADDPD      Y2, Y9, Y9
+	VADDPD      Y6, Y6, Y6
+	VSUBPD      Y6, Y5, Y6
+	VSUBPD      Y2, Y6, Y6
+	VSUBPD      Y3, Y5, Y5
+	VMULPD      Y1, Y9, Y9
+	VADDPD      Y6, Y9, Y9
+	VMULPD      Y1, Y9, Y9
+	VADDPD      Y5, Y9, Y9
+	VMULPD      Y1, Y9, Y9
+	VADDPD      Y4, Y9, Y9
+	ADDQ        DX, R9
+	VMOVD       (R9)(R10*1), X2
+	VPINSRD     $0x01, (R9)(R11*1), X2, X2
+	VPINSRD     $0x02, (R9)(R12*1), X2, X2
+	VPINSRD     $0x03, (R9)(R13*1), X2, X2
+	VPAND       X0, X2, X3
+	VCVTDQ2PD   X3, Y3
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X4
+	VCVTDQ2PD   X4, Y4
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X5
+	VCVTDQ2PD   X5, Y5
+	VPSRLD      $0x08, X2, X2
+	VPAND       X0, X2, X2
+	VCVTDQ2PD   X2, Y2
+	VSUBPD      Y3, Y4, Y6
+	VSUBPD      Y5, Y6, Y10
+	VADDPD      Y2, Y10, Y10
+	VADDPD      Y6, Y6, Y6
+	VSUBPD      Y6, Y5, Y6
+	VSUBPD      Y2, Y6, Y6
+	VSUBPD      Y3, Y5, Y5
+	VMULPD      Y1, Y10, Y10
+	VADDPD      Y6, Y10, Y10
+	VMULPD      Y1, Y10, Y10
+	VADDPD      Y5, Y10, Y10
+	VMULPD      Y1, Y10, Y10
+	VADDPD      Y4, Y10, Y10
+	VMOVUPD     (DI), Y1
+	VSUBPD      Y7, Y8, Y2
+	VSUBPD      Y9, Y2, Y3
+	VADDPD      Y10, Y3, Y3
 	VADDPD      Y2, Y2, Y2
-	VSUBPD      Y2, Y15, Y2
-	VSUBPD      Y12, Y2, Y2
-	VSUBPD      Y13, Y15, Y15
-	VMULPD      Y3, Y4, Y4
-	VADDPD      Y2, Y4, Y4
-	VMULPD      Y3, Y4, Y4
-	VADDPD      Y15, Y4, Y4
-	VMULPD      Y3, Y4, Y4
-	VADDPD      Y14, Y4, Y4
-	VCVTTPD2DQY Y4, X2
-	VPACKSSDW   X2, X2, X2
-	VPACKUSWB   X2, X2, X2
-	VMOVD       X2, (AX)
+	VSUBPD      Y2, Y9, Y2
+	VSUBPD      Y10, Y2, Y2
+	VSUBPD      Y7, Y9, Y9
+	VMULPD      Y1, Y3, Y3
+	VADDPD      Y2, Y3, Y3
+	VMULPD      Y1, Y3, Y3
+	VADDPD      Y9, Y3, Y3
+	VMULPD      Y1, Y3, Y3
+	VADDPD      Y8, Y3, Y3
+	VCVTTPD2DQY Y3, X1
+	VPACKSSDW   X1, X1, X1
+	VPACKUSWB   X1, X1, X1
+	VMOVD       X1, (AX)
 	ADDQ        $0x04, AX
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
@@ -2124,6 +2178,90 @@ DATA squareTurn<>+20(SB)/4, $0x0000fe01
 DATA squareTurn<>+24(SB)/4, $0x0000fe01
 DATA squareTurn<>+28(SB)/4, $0x0000fe01
 GLOBL squareTurn<>(SB), RODATA|NOPTR, $32
+
+// func smooth16(dst *byte, src *byte, stride int, n int)
+// Requires: AVX, AVX2
+TEXT ·smooth16(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    n+24(FP), SI
+	MOVQ    stride+16(FP), BX
+	LEAQ    (CX)(BX*1), DX
+	LEAQ    (DX)(BX*1), BX
+	VMOVDQU halfSmooth<>+0(SB), Y0
+	VMOVDQU thirteenthSmooth<>+0(SB), Y1
+
+pixels:
+	VPMOVZXBW    1(DX), Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPADDW       Y0, Y2, Y2
+	VPMOVZXBW    (CX), Y3
+	VPADDW       Y3, Y2, Y2
+	VPMOVZXBW    1(CX), Y3
+	VPADDW       Y3, Y2, Y2
+	VPMOVZXBW    2(CX), Y3
+	VPADDW       Y3, Y2, Y2
+	VPMOVZXBW    (DX), Y3
+	VPADDW       Y3, Y2, Y2
+	VPMOVZXBW    1(DX), Y3
+	VPADDW       Y3, Y2, Y2
+	VPMOVZXBW    2(DX), Y3
+	VPADDW       Y3, Y2, Y2
+	VPMOVZXBW    (BX), Y3
+	VPADDW       Y3, Y2, Y2
+	VPMOVZXBW    1(BX), Y3
+	VPADDW       Y3, Y2, Y2
+	VPMOVZXBW    2(BX), Y3
+	VPADDW       Y3, Y2, Y2
+	VPMULHUW     Y1, Y2, Y2
+	VPSRLW       $0x02, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSWB    X3, X2, X3
+	VMOVDQU      X3, (AX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x10, CX
+	ADDQ         $0x10, DX
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, SI
+	JNZ          pixels
+	VZEROUPPER
+	RET
+
+DATA halfSmooth<>+0(SB)/2, $0x0006
+DATA halfSmooth<>+2(SB)/2, $0x0006
+DATA halfSmooth<>+4(SB)/2, $0x0006
+DATA halfSmooth<>+6(SB)/2, $0x0006
+DATA halfSmooth<>+8(SB)/2, $0x0006
+DATA halfSmooth<>+10(SB)/2, $0x0006
+DATA halfSmooth<>+12(SB)/2, $0x0006
+DATA halfSmooth<>+14(SB)/2, $0x0006
+DATA halfSmooth<>+16(SB)/2, $0x0006
+DATA halfSmooth<>+18(SB)/2, $0x0006
+DATA halfSmooth<>+20(SB)/2, $0x0006
+DATA halfSmooth<>+22(SB)/2, $0x0006
+DATA halfSmooth<>+24(SB)/2, $0x0006
+DATA halfSmooth<>+26(SB)/2, $0x0006
+DATA halfSmooth<>+28(SB)/2, $0x0006
+DATA halfSmooth<>+30(SB)/2, $0x0006
+GLOBL halfSmooth<>(SB), RODATA|NOPTR, $32
+
+DATA thirteenthSmooth<>+0(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+2(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+4(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+6(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+8(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+10(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+12(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+14(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+16(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+18(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+20(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+22(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+24(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+26(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+28(SB)/2, $0x4ec5
+DATA thirteenthSmooth<>+30(SB)/2, $0x4ec5
+GLOBL thirteenthSmooth<>(SB), RODATA|NOPTR, $32
 
 // func blurColumns8(dst *byte, sums *uint32, left *byte, right *byte, beyond *byte, shares *uint32, n int)
 // Requires: AVX, AVX2

@@ -104,29 +104,33 @@ func addWeighted8(dst *byte, src *byte, numbers *float32, n int)
 
 // findSpots4 says where the squares of n pixels of a row, a multiple of 4, begin, and how far behind the places lie:
 // numbers are a factor, what the row adds, and an addend, across and down.
+// The tenth and the eleventh are the picture's sides.
 // Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,
-// one how many pixels come before. What is not within is -1.
+// one how many pixels come before. What is not within is 0. For each four, rest has a bit for each that is not within,
+// then one for each whose place is beyond the picture.
 //
 //go:noescape
-func findSpots4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
+func findSpots4(at *int32, across *float64, below *float64, rest *byte, n int, numbers *float64, bounds *int32)
 
 // findSpotsDivided4 says where the squares of n pixels of a row, a multiple of 4, begin, and how far behind the places lie:
 // numbers are a factor, what the row adds, and an addend, across and down.
 // What they give is divided by what a third trio gives.
+// The tenth and the eleventh are the picture's sides.
 // Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,
-// one how many pixels come before. What is not within is -1.
+// one how many pixels come before. What is not within is 0. For each four, rest has a bit for each that is not within,
+// then one for each whose place is beyond the picture.
 //
 //go:noescape
-func findSpotsDivided4(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)
+func findSpotsDivided4(at *int32, across *float64, below *float64, rest *byte, n int, numbers *float64, bounds *int32)
 
 // mixTwo4 makes n pixels, a multiple of 4, each of a square of pixels whose first one is at a place of the plane.
-// It reads 4 bytes of each row of a square. What is made of places below 0 says nothing.
+// It reads 4 bytes of each row of a square.
 //
 //go:noescape
 func mixTwo4(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)
 
 // mixFour4 makes n pixels, a multiple of 4, each of a square of pixels whose first one is at a place of the plane.
-// It reads 4 bytes of each row of a square. What is made of places below 0 says nothing.
+// It reads 4 bytes of each row of a square.
 //
 //go:noescape
 func mixFour4(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)
@@ -150,6 +154,11 @@ func lookUp64(plane *byte, table *[256]uint8, n int)
 //
 //go:noescape
 func turnHue8(red *byte, green *byte, blue *byte, by int32, n int)
+
+// smooth16 makes n pixels, a multiple of 16, of three rows from their left neighbours on: of 13 parts 5 are the pixel's own.
+//
+//go:noescape
+func smooth16(dst *byte, src *byte, stride int, n int)
 
 // blurColumns8 moves the sums of n boxes, a multiple of 8, on by a pixel, and makes a pixel of each. left is before the box,
 // right its last pixel, beyond the next. Shares, in 2**24ths, are of those in the box and of the two around it.

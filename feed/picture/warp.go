@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"encoding/binary"
 	"image"
 	"math"
 
@@ -97,33 +98,60 @@ func (m *mapping) sourceOf(x, y float64) (float64, float64) {
 // takePixels writes the pixels that are nearest, row by row.
 func takePixels(out, in *raster, m mapping, fill [4]uint8) {
 	from := make([]int, out.size.X)
+	rows := make([][]byte, len(in.planes))
 	walk := m.walkRows(in.size, out.size)
 	for y := range out.size.Y {
-		walk(from)
-		first, end := innerRange(from)
-		together := m.keepsRows() && consecutive(from[first:end])
-		for c, plane := range in.planes {
+		first, end := innerRange(from, walk)
+		for c := range rows {
 			row := out.planes[c][y*out.size.X:][:len(from)]
 			flood(row[:first], fill[c])
 			flood(row[end:], fill[c])
-			if row = row[first:end]; together {
-				copy(row, plane[from[first]:])
-				continue
+			rows[c] = row[first:end]
+		}
+		switch from := from[first:end]; {
+		case m.keepsRows() && consecutive(from):
+			for c, row := range rows {
+				copy(row, in.planes[c][from[0]:])
 			}
-			for x, at := range from[first:end] {
-				if uint(at) < uint(len(plane)) {
-					row[x] = plane[at]
-				} else {
-					row[x] = fill[c]
-				}
+		case len(rows) == 3:
+			takeThree(rows, in.planes, from, fill)
+		default:
+			for c, row := range rows {
+				takeRow(row, in.planes[c], from, fill[c])
 			}
 		}
 	}
 }
 
-// innerRange is the part of a row beyond which nothing is found; 0, 0: nothing is.
-func innerRange(from []int) (first, end int) {
-	for end = len(from); end > 0 && from[end-1] < 0; {
+func takeRow(row, plane []byte, from []int, fill uint8) {
+	row = row[:len(from)]
+	for x, at := range from {
+		if uint(at) < uint(len(plane)) {
+			row[x] = plane[at]
+		} else {
+			row[x] = fill
+		}
+	}
+}
+
+// takeThree is takeRow of three planes, which look once where a pixel comes from.
+func takeThree(rows, planes [][]byte, from []int, fill [4]uint8) {
+	n, area := len(from), len(planes[0])
+	a, b, c := rows[0][:n], rows[1][:n], rows[2][:n]
+	first, second, third := planes[0][:area], planes[1][:area], planes[2][:area]
+	for x, at := range from {
+		if uint(at) < uint(area) {
+			a[x], b[x], c[x] = first[at], second[at], third[at]
+		} else {
+			a[x], b[x], c[x] = fill[0], fill[1], fill[2]
+		}
+	}
+}
+
+// innerRange has places set, and is the part of the row beyond which nothing is found.
+func innerRange(from []int, walk walker) (first, end int) {
+	first, end = walk(from)
+	for end > first && from[end-1] < 0 {
 		end--
 	}
 	for first < end && from[first] < 0 {
@@ -133,6 +161,9 @@ func innerRange(from []int) (first, end int) {
 }
 
 func flood(row []byte, value uint8) {
+	for eight := uint64(value) * 0x0101010101010101; len(row) >= 8; row = row[8:] {
+		binary.LittleEndian.PutUint64(row, eight)
+	}
 	for x := range row {
 		row[x] = value
 	}
@@ -147,9 +178,12 @@ func consecutive(from []int) bool {
 	return len(from) > 0 && from[len(from)-1]-from[0] == len(from)-1
 }
 
-// walkRows returns what sets the places of the next row's pixels in a plane, -1 beyond it,
-// in the ways that Pillow has to go along a row.
-func (m *mapping) walkRows(in, out image.Point) func(from []int) {
+// walker sets the places of the next row's pixels in a plane, -1 beyond it: those from first to
+// end, where nothing is found of the others.
+type walker func(from []int) (first, end int)
+
+// walkRows returns one for each of the ways that Pillow has to go along a row.
+func (m *mapping) walkRows(in, out image.Point) walker {
 	if m.kind != affine {
 		return m.walkExactly(in)
 	}
@@ -162,13 +196,14 @@ func (m *mapping) walkRows(in, out image.Point) func(from []int) {
 	return m.walkAdding(in)
 }
 
-func (m *mapping) walkExactly(in image.Point) func(from []int) {
+func (m *mapping) walkExactly(in image.Point) walker {
 	y := 0.0
-	return func(from []int) {
+	return func(from []int) (first, end int) {
 		for x := range from {
 			from[x] = nearestPixel(in, m, float64(x), y)
 		}
 		y++
+		return 0, len(from)
 	}
 }
 
@@ -196,7 +231,7 @@ func zeroOfNaN(x float64) float64 {
 }
 
 // walkStraight is for rows that stay rows: columns are found once, by adding up.
-func (m *mapping) walkStraight(in image.Point, width int) func(from []int) {
+func (m *mapping) walkStraight(in image.Point, width int) walker {
 	columns := make([]int, width)
 	at := m.a[2] + float64(m.a[0]*0.5)
 	for x := range columns {
@@ -204,7 +239,7 @@ func (m *mapping) walkStraight(in image.Point, width int) func(from []int) {
 		at += m.a[0]
 	}
 	at = m.a[5] + float64(m.a[4]*0.5)
-	return func(from []int) {
+	return func(from []int) (first, end int) {
 		row := pixelAt(image.Point{in.Y, 1}, at, 0)
 		for x, column := range columns {
 			if from[x] = row*in.X + column; row < 0 || column < 0 {
@@ -212,27 +247,58 @@ func (m *mapping) walkStraight(in image.Point, width int) func(from []int) {
 			}
 		}
 		at += m.a[4]
+		return 0, len(from)
 	}
 }
 
 // walkFixed counts in 65536ths of a pixel.
-func (m *mapping) walkFixed(in image.Point) func(from []int) {
+func (m *mapping) walkFixed(in image.Point) walker {
 	a0, a1, a3, a4 := toFixed(m.a[0]), toFixed(m.a[1]), toFixed(m.a[3]), toFixed(m.a[4])
 	startX, startY := m.starts()
 	x, y := toFixed(startX), toFixed(startY)
-	return func(from []int) {
-		xx, yy := x, y
-		for i := range from {
-			px, py := int(xx>>16), int(yy>>16)
-			if from[i] = py*in.X + px; px < 0 || px >= in.X || py < 0 || py >= in.Y {
-				from[i] = -1
-			}
-			xx += a0
-			yy += a3
-		}
+	return func(from []int) (first, end int) {
+		first, end = stepsWithin(x, a0, in.X, 0, len(from))
+		first, end = stepsWithin(y, a3, in.Y, first, end)
+		steps := int32(first)
+		walkSteps(from[first:end], x+a0*steps, y+a3*steps, a0, a3, in.X, in.Y)
 		x += a1
 		y += a4
+		return first, end
 	}
+}
+
+// walkSteps sets the places that steps from x, y on lead to.
+func walkSteps(from []int, x, y, a0, a3 int32, width, height int) {
+	for i := range from {
+		px, py := int(x>>16), int(y>>16)
+		at := py*width + px
+		if uint(px) >= uint(width) || uint(py) >= uint(height) {
+			at = -1
+		}
+		from[i] = at
+		x += a0
+		y += a3
+	}
+}
+
+// stepsWithin are those of the steps [first, end) from a place on that lie within so many pixels; all where they
+// leave the range of their type, beyond which they come back from the other side.
+func stepsWithin(at, step int32, pixels, first, end int) (int, int) {
+	place, way, limit := int(at), int(step), pixels<<16
+	if last := place + way*end; last != int(int32(last)) {
+		return first, end
+	}
+	if way < 0 {
+		place, way = limit-1-place, -way
+	}
+	if way == 0 {
+		if place < 0 || place >= limit {
+			end = first
+		}
+		return first, end
+	}
+	first = min(max(first, (way-1-place)/way), end)
+	return first, max(first, min(end, (limit-place+way-1)/way))
 }
 
 func (m *mapping) starts() (x, y float64) {
@@ -243,11 +309,11 @@ func (m *mapping) starts() (x, y float64) {
 func toFixed(v float64) int32 { return int32(math.Floor(float64(v*65536) + 0.5)) }
 
 // walkAdding is for places too far out for fixed point.
-func (m *mapping) walkAdding(in image.Point) func(from []int) {
+func (m *mapping) walkAdding(in image.Point) walker {
 	a := &m.a
 	x := a[2] + float64(a[1]*0.5) + float64(a[0]*0.5)
 	y := a[5] + float64(a[4]*0.5) + float64(a[3]*0.5)
-	return func(from []int) {
+	return func(from []int) (first, end int) {
 		xx, yy := x, y
 		for i := range from {
 			from[i] = pixelAt(in, xx, yy)
@@ -256,6 +322,7 @@ func (m *mapping) walkAdding(in image.Point) func(from []int) {
 		}
 		x += a[1]
 		y += a[4]
+		return 0, len(from)
 	}
 }
 
@@ -321,64 +388,103 @@ func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [4]uint8, taps int
 		for c, plane := range in.planes {
 			row := out.planes[c][y*out.size.X:][:out.size.X]
 			mixSIMD(row, plane, in.size.X, &w.lanes)
+			for _, r := range w.lanes.beyond {
+				flood(row[r.first:r.end], fill[c])
+			}
 			mix(row, plane, in.size, w.spots, fill[c])
 		}
 	}
 }
 
+// span is the columns [first, end) of a row.
+type span struct{ first, end int }
+
 // lanes are spots of a row from its first pixel on, as a kernel has them: the first of the
-// taps by taps pixels, and how far the place lies behind. One that is below 0 is not for
-// the kernel, which makes something of it nevertheless.
+// taps by taps pixels, and how far the place lies behind. rest has a byte for each four of them,
+// with a bit for each that is not for the kernel, which makes something of it nevertheless, and
+// four bits higher one for each that is beyond the picture.
 type lanes struct {
-	at     []int32
-	dx, dy []float64
-	taps   int
+	at         []int32
+	dx, dy     []float64
+	rest       []uint8
+	taps       int
+	first, end int    // before and behind these the kernel has nothing to do
+	beyond     []span // lanes that are
 }
 
 // find sets the spots of row y that the kernel mixes: none where it does not run here.
 func (l *lanes) find(m *mapping, width, y, taps int, size image.Point) {
-	l.taps, l.at = taps, l.at[:0]
+	l.taps, l.at, l.rest = taps, l.at[:0], l.rest[:0]
 	latest := (size.Y-taps+1)*size.X - 4 // the kernel reads 4 bytes of each row
 	if !canMix || m.kind == quad || size.X < taps || size.Y < taps || latest < 0 {
 		return
 	}
 	n := width &^ 3
 	l.at, l.dx, l.dy = planes.MakeRoom(l.at, n), planes.MakeRoom(l.dx, n), planes.MakeRoom(l.dy, n)
+	l.rest = planes.MakeRoom(l.rest, n/4)
 	a, down := &m.a, float64(y)+0.5
-	findSpotsSIMD(l, &[9]float64{
+	findSpotsSIMD(l, &[11]float64{
 		a[0], float64(a[1] * down), a[2],
 		a[3], float64(a[4] * down), a[5],
 		a[6], float64(a[7] * down), 1,
+		float64(size.X), float64(size.Y),
 	}, &[5]int32{
 		int32(size.X - taps + 1), int32(size.Y - taps + 1), int32(size.X), int32(latest + 1), int32(taps/2 - 1),
 	}, m.kind == perspective)
 }
 
-// findRest appends the spots of row y that are in no lane.
-func (m *mapping) findRest(rest []spot, l *lanes, width, y int, size image.Point) []spot {
-	for x := range width {
-		if x < len(l.at) && l.at[x] >= 0 {
+// findRest appends the spots of row y that are in no lane, and finds the lanes that are beyond the picture.
+func (m *mapping) findRest(spots []spot, l *lanes, width, y int, size image.Point) []spot {
+	l.first, l.end, l.beyond = 0, 0, l.beyond[:0]
+	for i, rest := range l.rest {
+		if rest == 0xff {
+			l.addBeyond(4*i, 4*i+4)
 			continue
 		}
-		s := spot{column: x}
-		s.setPlace(size, m, x, y)
-		rest = append(rest, s)
+		if rest&15 != 15 {
+			if l.end == 0 {
+				l.first = 4 * i
+			}
+			l.end = 4*i + 4
+		}
+		for x := 4 * i; rest != 0; x++ {
+			switch {
+			case rest&16 != 0:
+				l.addBeyond(x, x+1)
+			case rest&1 != 0:
+				spots = append(spots, m.spotOf(x, y, size))
+			}
+			rest = rest >> 1 & 0x77
+		}
 	}
-	return rest
+	for x := len(l.at); x < width; x++ {
+		spots = append(spots, m.spotOf(x, y, size))
+	}
+	return spots
 }
 
-func (s *spot) setPlace(size image.Point, m *mapping, column, row int) {
+func (l *lanes) addBeyond(first, end int) {
+	if n := len(l.beyond); n > 0 && l.beyond[n-1].end == first {
+		l.beyond[n-1].end = end
+		return
+	}
+	l.beyond = append(l.beyond, span{first, end})
+}
+
+func (m *mapping) spotOf(column, row int, size image.Point) spot {
+	s := spot{column: column}
 	x, y := m.sourceOf(float64(column), float64(row))
 	switch {
 	case x < 0 || x >= float64(size.X) || y < 0 || y >= float64(size.Y):
 		s.where = beyond
-		return
+		return s
 	case math.IsNaN(x) || math.IsNaN(y):
 		s.where = nowhere
-		return
+		return s
 	}
 	s.left, s.dx = before(x - 0.5)
 	s.top, s.dy = before(y - 0.5)
+	return s
 }
 
 // before is x, which is not below -0.5, rounded down, and the rest.

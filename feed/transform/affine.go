@@ -6,6 +6,7 @@ import "encoding/binary"
 // slow, so that it multiplies by a reciprocal of two parts, v*high + v*low with one
 // rounding of the sum. That gives the quotient to the bit for nearly all divisors;
 // givesNumbers tries all 256 values, and where one differs the tables are used.
+// Where x is multiplied to begin with, as torchvision's v2 does, the factor has one part.
 //
 // constants are those of one channel, then of the next two, then of all three in
 // turn for interleaved pixels: 24 numbers of mean, of high, of low each, three
@@ -18,8 +19,14 @@ type scaleShift struct {
 // interleaved is the number of the constants of all channels in turn.
 const interleaved = 3
 
-func (a *scaleShift) setNumbers(c int, mean, std float32) {
+// perByte is what a byte is multiplied by that becomes a number 0..1.
+const perByte = float32(1.0 / 255)
+
+func (a *scaleShift) setNumbers(c int, mean, std float32, multiplies bool) {
 	a.unit[0], a.unit[1] = reciprocal(255)
+	if multiplies {
+		a.unit = [2]float32{perByte}
+	}
 	high, low := reciprocal(std)
 	for i := range 24 {
 		for k, v := range [...]float32{mean, high, low} {

@@ -103,10 +103,10 @@ func NewNumbers(values *[256]float32, dtype string) *Numbers {
 func (n *Numbers) findNumbers(values *[256]float32) bool {
 	std := 1 / (float64(values[255]) - float64(values[0]))
 	mean := float32(-float64(values[0]) * std)
-	for i := range 25 {
-		m, s := beside(mean, i%5), beside(float32(std), i/5)
-		if s != 0 && normalised(values, m, s) {
-			n.affine.setNumbers(0, m, s)
+	for i := range 50 {
+		m, s, multiplies := beside(mean, i%5), beside(float32(std), i/5%5), i >= 25
+		if s != 0 && normalised(values, m, s, multiplies) {
+			n.affine.setNumbers(0, m, s, multiplies)
 			return n.affine.givesNumbers(0, &n.words)
 		}
 	}
@@ -122,9 +122,13 @@ func beside(x float32, i int) float32 {
 	return x
 }
 
-func normalised(values *[256]float32, mean, std float32) bool {
+func normalised(values *[256]float32, mean, std float32, multiplies bool) bool {
 	for v := 255; v >= 0; v-- {
-		if (float32(v)/255-mean)/std != values[v] {
+		x := float32(v) / 255
+		if multiplies {
+			x = float32(float32(v) * perByte)
+		}
+		if (x-mean)/std != values[v] {
 			return false
 		}
 	}

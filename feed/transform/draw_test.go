@@ -22,7 +22,11 @@ func TestNumbersAreTheirTable(t *testing.T) {
 			mean, std = [...]float32{0.485, 0.456, 0.406, 0.5, 0}[i%5], [...]float32{0.229, 0.224, 0.225, 0.5, 1}[i%5]
 		}
 		for v := range values {
-			if values[v] = (float32(v)/255 - mean) / std; i%7 == 6 {
+			x := float32(v) / 255
+			if i%2 == 1 { // as to_dtype of torchvision's v2
+				x = float32(float32(v) * (1.0 / 255))
+			}
+			if values[v] = (x - mean) / std; i%7 == 6 {
 				values[v] += 0.001 * float32(v%3)
 			}
 		}

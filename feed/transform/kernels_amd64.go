@@ -21,6 +21,20 @@ func sumGroupsSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kern
 	}
 }
 
+// sumChunksSIMD makes whole groups of stripRows rows.
+func sumChunksSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
+	groups := len(t.origins) / 2
+	_, _ = dst[(stripRows-1)*dstStride+2*t.beside*groups-1], src[(stripRows-1)*srcStride+t.reach-1]
+	kernel := sumChunks4
+	switch t.beside {
+	case 2:
+		kernel = sumChunks2
+	case 1:
+		kernel = sumChunks1
+	}
+	kernel(&dst[0], dstStride, &src[0], srcStride, &t.origins[0], &t.cells[0], t.chunks, groups)
+}
+
 // streamSIMD copies src to dst, which is at least as long.
 func streamSIMD(dst, src []byte) {
 	n := len(src) &^ 31

@@ -7,80 +7,79 @@
 // func sumGroups1(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)
 // Requires: AVX, AVX2
 TEXT ·sumGroups1(SB), NOSPLIT, $0-56
-	MOVQ    dst+0(FP), AX
-	MOVQ    dstStride+8(FP), CX
-	LEAQ    (AX)(CX*1), DX
-	LEAQ    (DX)(CX*1), BX
-	LEAQ    (BX)(CX*1), CX
-	MOVQ    src+16(FP), SI
-	MOVQ    srcStride+24(FP), DI
-	LEAQ    (SI)(DI*1), R8
-	LEAQ    (R8)(DI*1), R9
-	LEAQ    (R9)(DI*1), DI
-	MOVQ    origins+32(FP), R10
-	MOVQ    cells+40(FP), R11
-	MOVQ    groups+48(FP), R12
-	VMOVDQU halfsumGroups1<>+0(SB), Y0
-	VMOVDQU ordersumGroups1<>+0(SB), Y1
+	MOVQ dst+0(FP), AX
+	MOVQ dstStride+8(FP), CX
+	LEAQ (AX)(CX*1), DX
+	LEAQ (DX)(CX*1), BX
+	LEAQ (BX)(CX*1), CX
+	MOVQ src+16(FP), SI
+	MOVQ srcStride+24(FP), DI
+	LEAQ (SI)(DI*1), R8
+	LEAQ (R8)(DI*1), R9
+	LEAQ (R9)(DI*1), DI
+	MOVQ origins+32(FP), R10
+	MOVQ cells+40(FP), R11
+	MOVQ groups+48(FP), R12
 
 group:
-	MOVLQSX      (R10), R13
-	MOVLQSX      4(R10), R14
-	VMOVDQU      32(R11), Y2
-	VMOVDQU      64(R11), Y3
-	VMOVDQU      (SI)(R13*1), X4
-	VINSERTI128  $0x01, (SI)(R14*1), Y4, Y4
-	VPSHUFB      (R11), Y4, Y5
-	VPMADDWD     Y3, Y5, Y6
-	VPMADDWD     Y2, Y5, Y5
-	VPSLLD       $0x10, Y6, Y6
-	VPADDD       Y0, Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPSRAD       $0x16, Y5, Y5
-	VMOVDQU      (R8)(R13*1), X7
-	VINSERTI128  $0x01, (R8)(R14*1), Y7, Y7
-	VPSHUFB      (R11), Y7, Y6
-	VPMADDWD     Y3, Y6, Y10
-	VPMADDWD     Y2, Y6, Y6
-	VPSLLD       $0x10, Y10, Y10
-	VPADDD       Y0, Y6, Y6
-	VPADDD       Y10, Y6, Y6
-	VPSRAD       $0x16, Y6, Y6
-	VMOVDQU      (R9)(R13*1), X8
-	VINSERTI128  $0x01, (R9)(R14*1), Y8, Y8
-	VPSHUFB      (R11), Y8, Y10
-	VPMADDWD     Y3, Y10, Y11
-	VPMADDWD     Y2, Y10, Y10
-	VPSLLD       $0x10, Y11, Y11
-	VPADDD       Y0, Y10, Y10
-	VPADDD       Y11, Y10, Y10
-	VPSRAD       $0x16, Y10, Y10
-	VMOVDQU      (DI)(R13*1), X9
-	VINSERTI128  $0x01, (DI)(R14*1), Y9, Y9
-	VPSHUFB      (R11), Y9, Y11
-	VPMADDWD     Y3, Y11, Y3
-	VPMADDWD     Y2, Y11, Y2
-	VPSLLD       $0x10, Y3, Y3
-	VPADDD       Y0, Y2, Y2
-	VPADDD       Y3, Y2, Y2
-	VPSRAD       $0x16, Y2, Y2
-	VPACKSSDW    Y6, Y5, Y5
-	VPACKSSDW    Y2, Y10, Y10
-	VPACKUSWB    Y10, Y5, Y5
-	VPERMD       Y5, Y1, Y5
-	VMOVQ        X5, (AX)
-	ADDQ         $0x08, AX
-	VPEXTRQ      $0x01, X5, (DX)
-	ADDQ         $0x08, DX
-	VEXTRACTI128 $0x01, Y5, X2
-	VMOVQ        X2, (BX)
-	ADDQ         $0x08, BX
-	VPEXTRQ      $0x01, X2, (CX)
-	ADDQ         $0x08, CX
-	ADDQ         $0x08, R10
-	ADDQ         $0x00000060, R11
-	DECQ         R12
-	JNZ          group
+	MOVLQSX        (R10), R13
+	MOVLQSX        4(R10), R14
+	VMOVDQU        32(R11), Y0
+	VMOVDQU        64(R11), Y1
+	VBROADCASTI128 (SI)(R13*1), Y2
+	VINSERTI128    $0x01, (SI)(R14*1), Y2, Y2
+	VPSHUFB        (R11), Y2, Y2
+	VPMADDWD       Y1, Y2, Y3
+	VPMADDWD       Y0, Y2, Y2
+	VPSLLD         $0x10, Y3, Y3
+	VPADDD         Y3, Y2, Y2
+	VBROADCASTI128 (R8)(R13*1), Y3
+	VINSERTI128    $0x01, (R8)(R14*1), Y3, Y3
+	VPSHUFB        (R11), Y3, Y3
+	VPMADDWD       Y1, Y3, Y4
+	VPMADDWD       Y0, Y3, Y3
+	VPSLLD         $0x10, Y4, Y4
+	VPADDD         Y4, Y3, Y3
+	VBROADCASTI128 (R9)(R13*1), Y4
+	VINSERTI128    $0x01, (R9)(R14*1), Y4, Y4
+	VPSHUFB        (R11), Y4, Y4
+	VPMADDWD       Y1, Y4, Y5
+	VPMADDWD       Y0, Y4, Y4
+	VPSLLD         $0x10, Y5, Y5
+	VPADDD         Y5, Y4, Y4
+	VBROADCASTI128 (DI)(R13*1), Y5
+	VINSERTI128    $0x01, (DI)(R14*1), Y5, Y5
+	VPSHUFB        (R11), Y5, Y5
+	VPMADDWD       Y1, Y5, Y1
+	VPMADDWD       Y0, Y5, Y0
+	VPSLLD         $0x10, Y1, Y1
+	VPADDD         Y1, Y0, Y0
+	VPADDD         halfsumGroups1<>+0(SB), Y2, Y2
+	VPSRAD         $0x16, Y2, Y2
+	VPADDD         halfsumGroups1<>+0(SB), Y3, Y3
+	VPSRAD         $0x16, Y3, Y3
+	VPADDD         halfsumGroups1<>+0(SB), Y4, Y4
+	VPSRAD         $0x16, Y4, Y4
+	VPADDD         halfsumGroups1<>+0(SB), Y0, Y0
+	VPSRAD         $0x16, Y0, Y0
+	VPACKSSDW      Y3, Y2, Y2
+	VPACKSSDW      Y0, Y4, Y3
+	VPACKUSWB      Y3, Y2, Y2
+	VEXTRACTI128   $0x01, Y2, X0
+	VPUNPCKHDQ     X0, X2, X1
+	VPUNPCKLDQ     X0, X2, X2
+	VMOVQ          X2, (AX)
+	VPEXTRQ        $0x01, X2, (DX)
+	VMOVQ          X1, (BX)
+	VPEXTRQ        $0x01, X1, (CX)
+	ADDQ           $0x08, AX
+	ADDQ           $0x08, DX
+	ADDQ           $0x08, BX
+	ADDQ           $0x08, CX
+	ADDQ           $0x08, R10
+	ADDQ           $0x00000060, R11
+	DECQ           R12
+	JNZ            group
 	VZEROUPPER
 	RET
 
@@ -94,115 +93,104 @@ DATA halfsumGroups1<>+24(SB)/4, $0x00200000
 DATA halfsumGroups1<>+28(SB)/4, $0x00200000
 GLOBL halfsumGroups1<>(SB), RODATA|NOPTR, $32
 
-DATA ordersumGroups1<>+0(SB)/4, $0x00000000
-DATA ordersumGroups1<>+4(SB)/4, $0x00000004
-DATA ordersumGroups1<>+8(SB)/4, $0x00000001
-DATA ordersumGroups1<>+12(SB)/4, $0x00000005
-DATA ordersumGroups1<>+16(SB)/4, $0x00000002
-DATA ordersumGroups1<>+20(SB)/4, $0x00000006
-DATA ordersumGroups1<>+24(SB)/4, $0x00000003
-DATA ordersumGroups1<>+28(SB)/4, $0x00000007
-GLOBL ordersumGroups1<>(SB), RODATA|NOPTR, $32
-
 // func sumGroups2(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)
 // Requires: AVX, AVX2
 TEXT ·sumGroups2(SB), NOSPLIT, $0-56
-	MOVQ    dst+0(FP), AX
-	MOVQ    dstStride+8(FP), CX
-	LEAQ    (AX)(CX*1), DX
-	LEAQ    (DX)(CX*1), BX
-	LEAQ    (BX)(CX*1), CX
-	MOVQ    src+16(FP), SI
-	MOVQ    srcStride+24(FP), DI
-	LEAQ    (SI)(DI*1), R8
-	LEAQ    (R8)(DI*1), R9
-	LEAQ    (R9)(DI*1), DI
-	MOVQ    origins+32(FP), R10
-	MOVQ    cells+40(FP), R11
-	MOVQ    groups+48(FP), R12
-	VMOVDQU halfsumGroups2<>+0(SB), Y0
-	VMOVDQU ordersumGroups2<>+0(SB), Y1
+	MOVQ dst+0(FP), AX
+	MOVQ dstStride+8(FP), CX
+	LEAQ (AX)(CX*1), DX
+	LEAQ (DX)(CX*1), BX
+	LEAQ (BX)(CX*1), CX
+	MOVQ src+16(FP), SI
+	MOVQ srcStride+24(FP), DI
+	LEAQ (SI)(DI*1), R8
+	LEAQ (R8)(DI*1), R9
+	LEAQ (R9)(DI*1), DI
+	MOVQ origins+32(FP), R10
+	MOVQ cells+40(FP), R11
+	MOVQ groups+48(FP), R12
 
 group:
-	MOVLQSX      (R10), R13
-	MOVLQSX      4(R10), R14
-	VMOVDQU      32(R11), Y2
-	VMOVDQU      64(R11), Y3
-	VMOVDQU      128(R11), Y4
-	VMOVDQU      160(R11), Y5
-	VMOVDQU      (SI)(R13*1), X6
-	VINSERTI128  $0x01, (SI)(R14*1), Y6, Y6
-	VPSHUFB      (R11), Y6, Y7
-	VPMADDWD     Y3, Y7, Y8
-	VPMADDWD     Y2, Y7, Y7
-	VPSHUFB      96(R11), Y6, Y9
-	VPMADDWD     Y5, Y9, Y10
-	VPADDD       Y10, Y8, Y8
-	VPMADDWD     Y4, Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VPSLLD       $0x10, Y8, Y8
-	VPADDD       Y0, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VPSRAD       $0x16, Y7, Y7
-	VMOVDQU      (R8)(R13*1), X11
-	VINSERTI128  $0x01, (R8)(R14*1), Y11, Y11
-	VPSHUFB      (R11), Y11, Y8
-	VPMADDWD     Y3, Y8, Y9
-	VPMADDWD     Y2, Y8, Y8
-	VPSHUFB      96(R11), Y11, Y10
-	VPMADDWD     Y5, Y10, Y14
-	VPADDD       Y14, Y9, Y9
-	VPMADDWD     Y4, Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VPSLLD       $0x10, Y9, Y9
-	VPADDD       Y0, Y8, Y8
-	VPADDD       Y9, Y8, Y8
-	VPSRAD       $0x16, Y8, Y8
-	VMOVDQU      (R9)(R13*1), X12
-	VINSERTI128  $0x01, (R9)(R14*1), Y12, Y12
-	VPSHUFB      (R11), Y12, Y9
-	VPMADDWD     Y3, Y9, Y10
-	VPMADDWD     Y2, Y9, Y9
-	VPSHUFB      96(R11), Y12, Y14
-	VPMADDWD     Y5, Y14, Y15
-	VPADDD       Y15, Y10, Y10
-	VPMADDWD     Y4, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPSLLD       $0x10, Y10, Y10
-	VPADDD       Y0, Y9, Y9
-	VPADDD       Y10, Y9, Y9
-	VPSRAD       $0x16, Y9, Y9
-	VMOVDQU      (DI)(R13*1), X13
-	VINSERTI128  $0x01, (DI)(R14*1), Y13, Y13
-	VPSHUFB      (R11), Y13, Y10
-	VPMADDWD     Y3, Y10, Y3
-	VPMADDWD     Y2, Y10, Y2
-	VPSHUFB      96(R11), Y13, Y10
-	VPMADDWD     Y5, Y10, Y5
-	VPADDD       Y5, Y3, Y3
-	VPMADDWD     Y4, Y10, Y4
-	VPADDD       Y4, Y2, Y2
-	VPSLLD       $0x10, Y3, Y3
-	VPADDD       Y0, Y2, Y2
-	VPADDD       Y3, Y2, Y2
-	VPSRAD       $0x16, Y2, Y2
-	VPACKSSDW    Y8, Y7, Y7
-	VPACKSSDW    Y2, Y9, Y9
-	VPACKUSWB    Y9, Y7, Y7
-	VPERMD       Y7, Y1, Y7
-	VMOVQ        X7, (AX)
-	ADDQ         $0x08, AX
-	VPEXTRQ      $0x01, X7, (DX)
-	ADDQ         $0x08, DX
-	VEXTRACTI128 $0x01, Y7, X2
-	VMOVQ        X2, (BX)
-	ADDQ         $0x08, BX
-	VPEXTRQ      $0x01, X2, (CX)
-	ADDQ         $0x08, CX
-	ADDQ         $0x08, R10
-	ADDQ         $0x000000c0, R11
-	DECQ         R12
-	JNZ          group
+	MOVLQSX        (R10), R13
+	MOVLQSX        4(R10), R14
+	VMOVDQU        32(R11), Y0
+	VMOVDQU        64(R11), Y1
+	VMOVDQU        128(R11), Y2
+	VMOVDQU        160(R11), Y3
+	VBROADCASTI128 (SI)(R13*1), Y4
+	VINSERTI128    $0x01, (SI)(R14*1), Y4, Y4
+	VPSHUFB        (R11), Y4, Y5
+	VPMADDWD       Y1, Y5, Y6
+	VPMADDWD       Y0, Y5, Y5
+	VPSHUFB        96(R11), Y4, Y4
+	VPMADDWD       Y3, Y4, Y7
+	VPADDD         Y7, Y6, Y6
+	VPMADDWD       Y2, Y4, Y4
+	VPADDD         Y4, Y5, Y5
+	VPSLLD         $0x10, Y6, Y6
+	VPADDD         Y6, Y5, Y5
+	VBROADCASTI128 (R8)(R13*1), Y4
+	VINSERTI128    $0x01, (R8)(R14*1), Y4, Y4
+	VPSHUFB        (R11), Y4, Y6
+	VPMADDWD       Y1, Y6, Y7
+	VPMADDWD       Y0, Y6, Y6
+	VPSHUFB        96(R11), Y4, Y4
+	VPMADDWD       Y3, Y4, Y8
+	VPADDD         Y8, Y7, Y7
+	VPMADDWD       Y2, Y4, Y4
+	VPADDD         Y4, Y6, Y6
+	VPSLLD         $0x10, Y7, Y7
+	VPADDD         Y7, Y6, Y6
+	VBROADCASTI128 (R9)(R13*1), Y4
+	VINSERTI128    $0x01, (R9)(R14*1), Y4, Y4
+	VPSHUFB        (R11), Y4, Y7
+	VPMADDWD       Y1, Y7, Y8
+	VPMADDWD       Y0, Y7, Y7
+	VPSHUFB        96(R11), Y4, Y4
+	VPMADDWD       Y3, Y4, Y9
+	VPADDD         Y9, Y8, Y8
+	VPMADDWD       Y2, Y4, Y4
+	VPADDD         Y4, Y7, Y7
+	VPSLLD         $0x10, Y8, Y8
+	VPADDD         Y8, Y7, Y7
+	VBROADCASTI128 (DI)(R13*1), Y4
+	VINSERTI128    $0x01, (DI)(R14*1), Y4, Y4
+	VPSHUFB        (R11), Y4, Y8
+	VPMADDWD       Y1, Y8, Y1
+	VPMADDWD       Y0, Y8, Y0
+	VPSHUFB        96(R11), Y4, Y4
+	VPMADDWD       Y3, Y4, Y3
+	VPADDD         Y3, Y1, Y1
+	VPMADDWD       Y2, Y4, Y2
+	VPADDD         Y2, Y0, Y0
+	VPSLLD         $0x10, Y1, Y1
+	VPADDD         Y1, Y0, Y0
+	VPADDD         halfsumGroups2<>+0(SB), Y5, Y5
+	VPSRAD         $0x16, Y5, Y5
+	VPADDD         halfsumGroups2<>+0(SB), Y6, Y6
+	VPSRAD         $0x16, Y6, Y6
+	VPADDD         halfsumGroups2<>+0(SB), Y7, Y7
+	VPSRAD         $0x16, Y7, Y7
+	VPADDD         halfsumGroups2<>+0(SB), Y0, Y0
+	VPSRAD         $0x16, Y0, Y0
+	VPACKSSDW      Y6, Y5, Y5
+	VPACKSSDW      Y0, Y7, Y6
+	VPACKUSWB      Y6, Y5, Y5
+	VEXTRACTI128   $0x01, Y5, X0
+	VPUNPCKHDQ     X0, X5, X1
+	VPUNPCKLDQ     X0, X5, X5
+	VMOVQ          X5, (AX)
+	VPEXTRQ        $0x01, X5, (DX)
+	VMOVQ          X1, (BX)
+	VPEXTRQ        $0x01, X1, (CX)
+	ADDQ           $0x08, AX
+	ADDQ           $0x08, DX
+	ADDQ           $0x08, BX
+	ADDQ           $0x08, CX
+	ADDQ           $0x08, R10
+	ADDQ           $0x000000c0, R11
+	DECQ           R12
+	JNZ            group
 	VZEROUPPER
 	RET
 
@@ -215,16 +203,6 @@ DATA halfsumGroups2<>+20(SB)/4, $0x00200000
 DATA halfsumGroups2<>+24(SB)/4, $0x00200000
 DATA halfsumGroups2<>+28(SB)/4, $0x00200000
 GLOBL halfsumGroups2<>(SB), RODATA|NOPTR, $32
-
-DATA ordersumGroups2<>+0(SB)/4, $0x00000000
-DATA ordersumGroups2<>+4(SB)/4, $0x00000004
-DATA ordersumGroups2<>+8(SB)/4, $0x00000001
-DATA ordersumGroups2<>+12(SB)/4, $0x00000005
-DATA ordersumGroups2<>+16(SB)/4, $0x00000002
-DATA ordersumGroups2<>+20(SB)/4, $0x00000006
-DATA ordersumGroups2<>+24(SB)/4, $0x00000003
-DATA ordersumGroups2<>+28(SB)/4, $0x00000007
-GLOBL ordersumGroups2<>(SB), RODATA|NOPTR, $32
 
 // func sumGroups3(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)
 // Requires: AVX, AVX2
@@ -244,108 +222,108 @@ TEXT ·sumGroups3(SB), NOSPLIT, $0-56
 	MOVQ groups+48(FP), R12
 
 group:
-	MOVLQSX      (R10), R13
-	MOVLQSX      4(R10), R14
-	VMOVDQU      32(R11), Y0
-	VMOVDQU      64(R11), Y1
-	VMOVDQU      128(R11), Y2
-	VMOVDQU      160(R11), Y3
-	VMOVDQU      224(R11), Y4
-	VMOVDQU      256(R11), Y5
-	VMOVDQU      (SI)(R13*1), X6
-	VINSERTI128  $0x01, (SI)(R14*1), Y6, Y6
-	VPSHUFB      (R11), Y6, Y7
-	VPMADDWD     Y1, Y7, Y8
-	VPMADDWD     Y0, Y7, Y7
-	VPSHUFB      96(R11), Y6, Y9
-	VPMADDWD     Y3, Y9, Y10
-	VPADDD       Y10, Y8, Y8
-	VPMADDWD     Y2, Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VPSHUFB      192(R11), Y6, Y9
-	VPMADDWD     Y5, Y9, Y10
-	VPADDD       Y10, Y8, Y8
-	VPMADDWD     Y4, Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VPSLLD       $0x10, Y8, Y8
-	VPADDD       halfsumGroups3<>+0(SB), Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VPSRAD       $0x16, Y7, Y7
-	VMOVDQU      (R8)(R13*1), X11
-	VINSERTI128  $0x01, (R8)(R14*1), Y11, Y11
-	VPSHUFB      (R11), Y11, Y8
-	VPMADDWD     Y1, Y8, Y9
-	VPMADDWD     Y0, Y8, Y8
-	VPSHUFB      96(R11), Y11, Y10
-	VPMADDWD     Y3, Y10, Y14
-	VPADDD       Y14, Y9, Y9
-	VPMADDWD     Y2, Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VPSHUFB      192(R11), Y11, Y10
-	VPMADDWD     Y5, Y10, Y14
-	VPADDD       Y14, Y9, Y9
-	VPMADDWD     Y4, Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VPSLLD       $0x10, Y9, Y9
-	VPADDD       halfsumGroups3<>+0(SB), Y8, Y8
-	VPADDD       Y9, Y8, Y8
-	VPSRAD       $0x16, Y8, Y8
-	VMOVDQU      (R9)(R13*1), X12
-	VINSERTI128  $0x01, (R9)(R14*1), Y12, Y12
-	VPSHUFB      (R11), Y12, Y9
-	VPMADDWD     Y1, Y9, Y10
-	VPMADDWD     Y0, Y9, Y9
-	VPSHUFB      96(R11), Y12, Y14
-	VPMADDWD     Y3, Y14, Y15
-	VPADDD       Y15, Y10, Y10
-	VPMADDWD     Y2, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPSHUFB      192(R11), Y12, Y14
-	VPMADDWD     Y5, Y14, Y15
-	VPADDD       Y15, Y10, Y10
-	VPMADDWD     Y4, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPSLLD       $0x10, Y10, Y10
-	VPADDD       halfsumGroups3<>+0(SB), Y9, Y9
-	VPADDD       Y10, Y9, Y9
-	VPSRAD       $0x16, Y9, Y9
-	VMOVDQU      (DI)(R13*1), X13
-	VINSERTI128  $0x01, (DI)(R14*1), Y13, Y13
-	VPSHUFB      (R11), Y13, Y10
-	VPMADDWD     Y1, Y10, Y1
-	VPMADDWD     Y0, Y10, Y0
-	VPSHUFB      96(R11), Y13, Y10
-	VPMADDWD     Y3, Y10, Y3
-	VPADDD       Y3, Y1, Y1
-	VPMADDWD     Y2, Y10, Y2
-	VPADDD       Y2, Y0, Y0
-	VPSHUFB      192(R11), Y13, Y2
-	VPMADDWD     Y5, Y2, Y3
-	VPADDD       Y3, Y1, Y1
-	VPMADDWD     Y4, Y2, Y2
-	VPADDD       Y2, Y0, Y0
-	VPSLLD       $0x10, Y1, Y1
-	VPADDD       halfsumGroups3<>+0(SB), Y0, Y0
-	VPADDD       Y1, Y0, Y0
-	VPSRAD       $0x16, Y0, Y0
-	VPACKSSDW    Y8, Y7, Y7
-	VPACKSSDW    Y0, Y9, Y9
-	VPACKUSWB    Y9, Y7, Y7
-	VMOVDQU      ordersumGroups3<>+0(SB), Y0
-	VPERMD       Y7, Y0, Y7
-	VMOVQ        X7, (AX)
-	ADDQ         $0x08, AX
-	VPEXTRQ      $0x01, X7, (DX)
-	ADDQ         $0x08, DX
-	VEXTRACTI128 $0x01, Y7, X0
-	VMOVQ        X0, (BX)
-	ADDQ         $0x08, BX
-	VPEXTRQ      $0x01, X0, (CX)
-	ADDQ         $0x08, CX
-	ADDQ         $0x08, R10
-	ADDQ         $0x00000120, R11
-	DECQ         R12
-	JNZ          group
+	MOVLQSX        (R10), R13
+	MOVLQSX        4(R10), R14
+	VMOVDQU        32(R11), Y0
+	VMOVDQU        64(R11), Y1
+	VMOVDQU        128(R11), Y2
+	VMOVDQU        160(R11), Y3
+	VMOVDQU        224(R11), Y4
+	VMOVDQU        256(R11), Y5
+	VBROADCASTI128 (SI)(R13*1), Y6
+	VINSERTI128    $0x01, (SI)(R14*1), Y6, Y6
+	VPSHUFB        (R11), Y6, Y7
+	VPMADDWD       Y1, Y7, Y8
+	VPMADDWD       Y0, Y7, Y7
+	VPSHUFB        96(R11), Y6, Y9
+	VPMADDWD       Y3, Y9, Y10
+	VPADDD         Y10, Y8, Y8
+	VPMADDWD       Y2, Y9, Y9
+	VPADDD         Y9, Y7, Y7
+	VPSHUFB        192(R11), Y6, Y6
+	VPMADDWD       Y5, Y6, Y9
+	VPADDD         Y9, Y8, Y8
+	VPMADDWD       Y4, Y6, Y6
+	VPADDD         Y6, Y7, Y7
+	VPSLLD         $0x10, Y8, Y8
+	VPADDD         Y8, Y7, Y7
+	VBROADCASTI128 (R8)(R13*1), Y6
+	VINSERTI128    $0x01, (R8)(R14*1), Y6, Y6
+	VPSHUFB        (R11), Y6, Y8
+	VPMADDWD       Y1, Y8, Y9
+	VPMADDWD       Y0, Y8, Y8
+	VPSHUFB        96(R11), Y6, Y10
+	VPMADDWD       Y3, Y10, Y11
+	VPADDD         Y11, Y9, Y9
+	VPMADDWD       Y2, Y10, Y10
+	VPADDD         Y10, Y8, Y8
+	VPSHUFB        192(R11), Y6, Y6
+	VPMADDWD       Y5, Y6, Y10
+	VPADDD         Y10, Y9, Y9
+	VPMADDWD       Y4, Y6, Y6
+	VPADDD         Y6, Y8, Y8
+	VPSLLD         $0x10, Y9, Y9
+	VPADDD         Y9, Y8, Y8
+	VBROADCASTI128 (R9)(R13*1), Y6
+	VINSERTI128    $0x01, (R9)(R14*1), Y6, Y6
+	VPSHUFB        (R11), Y6, Y9
+	VPMADDWD       Y1, Y9, Y10
+	VPMADDWD       Y0, Y9, Y9
+	VPSHUFB        96(R11), Y6, Y11
+	VPMADDWD       Y3, Y11, Y12
+	VPADDD         Y12, Y10, Y10
+	VPMADDWD       Y2, Y11, Y11
+	VPADDD         Y11, Y9, Y9
+	VPSHUFB        192(R11), Y6, Y6
+	VPMADDWD       Y5, Y6, Y11
+	VPADDD         Y11, Y10, Y10
+	VPMADDWD       Y4, Y6, Y6
+	VPADDD         Y6, Y9, Y9
+	VPSLLD         $0x10, Y10, Y10
+	VPADDD         Y10, Y9, Y9
+	VBROADCASTI128 (DI)(R13*1), Y6
+	VINSERTI128    $0x01, (DI)(R14*1), Y6, Y6
+	VPSHUFB        (R11), Y6, Y10
+	VPMADDWD       Y1, Y10, Y1
+	VPMADDWD       Y0, Y10, Y0
+	VPSHUFB        96(R11), Y6, Y10
+	VPMADDWD       Y3, Y10, Y3
+	VPADDD         Y3, Y1, Y1
+	VPMADDWD       Y2, Y10, Y2
+	VPADDD         Y2, Y0, Y0
+	VPSHUFB        192(R11), Y6, Y2
+	VPMADDWD       Y5, Y2, Y3
+	VPADDD         Y3, Y1, Y1
+	VPMADDWD       Y4, Y2, Y2
+	VPADDD         Y2, Y0, Y0
+	VPSLLD         $0x10, Y1, Y1
+	VPADDD         Y1, Y0, Y0
+	VPADDD         halfsumGroups3<>+0(SB), Y7, Y7
+	VPSRAD         $0x16, Y7, Y7
+	VPADDD         halfsumGroups3<>+0(SB), Y8, Y8
+	VPSRAD         $0x16, Y8, Y8
+	VPADDD         halfsumGroups3<>+0(SB), Y9, Y9
+	VPSRAD         $0x16, Y9, Y9
+	VPADDD         halfsumGroups3<>+0(SB), Y0, Y0
+	VPSRAD         $0x16, Y0, Y0
+	VPACKSSDW      Y8, Y7, Y7
+	VPACKSSDW      Y0, Y9, Y8
+	VPACKUSWB      Y8, Y7, Y7
+	VEXTRACTI128   $0x01, Y7, X0
+	VPUNPCKHDQ     X0, X7, X1
+	VPUNPCKLDQ     X0, X7, X7
+	VMOVQ          X7, (AX)
+	VPEXTRQ        $0x01, X7, (DX)
+	VMOVQ          X1, (BX)
+	VPEXTRQ        $0x01, X1, (CX)
+	ADDQ           $0x08, AX
+	ADDQ           $0x08, DX
+	ADDQ           $0x08, BX
+	ADDQ           $0x08, CX
+	ADDQ           $0x08, R10
+	ADDQ           $0x00000120, R11
+	DECQ           R12
+	JNZ            group
 	VZEROUPPER
 	RET
 
@@ -359,38 +337,30 @@ DATA halfsumGroups3<>+24(SB)/4, $0x00200000
 DATA halfsumGroups3<>+28(SB)/4, $0x00200000
 GLOBL halfsumGroups3<>(SB), RODATA|NOPTR, $32
 
-DATA ordersumGroups3<>+0(SB)/4, $0x00000000
-DATA ordersumGroups3<>+4(SB)/4, $0x00000004
-DATA ordersumGroups3<>+8(SB)/4, $0x00000001
-DATA ordersumGroups3<>+12(SB)/4, $0x00000005
-DATA ordersumGroups3<>+16(SB)/4, $0x00000002
-DATA ordersumGroups3<>+20(SB)/4, $0x00000006
-DATA ordersumGroups3<>+24(SB)/4, $0x00000003
-DATA ordersumGroups3<>+28(SB)/4, $0x00000007
-GLOBL ordersumGroups3<>(SB), RODATA|NOPTR, $32
-
-// func sumChunks(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, outputs int)
+// func sumChunks4(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)
 // Requires: AVX, AVX2
-TEXT ·sumChunks(SB), NOSPLIT, $0-64
-	MOVQ    dst+0(FP), AX
-	MOVQ    dstStride+8(FP), CX
-	LEAQ    (AX)(CX*1), DX
-	LEAQ    (DX)(CX*1), BX
-	LEAQ    (BX)(CX*1), CX
-	MOVQ    src+16(FP), SI
-	MOVQ    srcStride+24(FP), DI
-	LEAQ    (SI)(DI*1), R8
-	LEAQ    (R8)(DI*1), R9
-	LEAQ    (R9)(DI*1), DI
-	MOVQ    origins+32(FP), R10
-	MOVQ    cells+40(FP), R11
-	MOVQ    outputs+56(FP), R12
-	VMOVDQU halfChunks<>+0(SB), X0
+TEXT ·sumChunks4(SB), NOSPLIT, $0-64
+	MOVQ  dst+0(FP), AX
+	MOVQ  dstStride+8(FP), CX
+	LEAQ  (AX)(CX*1), DX
+	LEAQ  (DX)(CX*1), BX
+	LEAQ  (BX)(CX*1), CX
+	MOVQ  src+16(FP), SI
+	MOVQ  srcStride+24(FP), DI
+	LEAQ  (SI)(DI*1), R8
+	LEAQ  (R8)(DI*1), R9
+	LEAQ  (R9)(DI*1), DI
+	MOVQ  origins+32(FP), R10
+	MOVQ  cells+40(FP), R11
+	MOVQ  groups+56(FP), R12
+	VPXOR Y0, Y0, Y0
 
-output:
-	MOVQ    chunks+48(FP), R14
+group:
+	MOVQ    chunks+48(FP), R15
 	MOVLQSX (R10), R13
-	VPXOR   Y1, Y1, Y1
+	MOVLQSX 4(R10), R14
+	VMOVDQU (R11), Y1
+	ADDQ    $0x20, R11
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
@@ -398,74 +368,385 @@ output:
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
 	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
 
 chunk:
-	VMOVDQU      (R11), Y9
-	VMOVDQU      32(R11), Y10
-	VPMOVZXBW    (SI)(R13*1), Y11
-	VPMADDWD     Y9, Y11, Y12
-	VPADDD       Y12, Y1, Y1
-	VPMADDWD     Y10, Y11, Y11
-	VPADDD       Y11, Y2, Y2
-	VPMOVZXBW    (R8)(R13*1), Y11
-	VPMADDWD     Y9, Y11, Y12
-	VPADDD       Y12, Y3, Y3
-	VPMADDWD     Y10, Y11, Y11
-	VPADDD       Y11, Y4, Y4
-	VPMOVZXBW    (R9)(R13*1), Y11
-	VPMADDWD     Y9, Y11, Y12
-	VPADDD       Y12, Y5, Y5
-	VPMADDWD     Y10, Y11, Y11
-	VPADDD       Y11, Y6, Y6
-	VPMOVZXBW    (DI)(R13*1), Y11
-	VPMADDWD     Y9, Y11, Y9
-	VPADDD       Y9, Y7, Y7
-	VPMADDWD     Y10, Y11, Y9
-	VPADDD       Y9, Y8, Y8
-	ADDQ         $0x10, R13
-	ADDQ         $0x40, R11
-	DECQ         R14
-	JNZ          chunk
-	VPSLLD       $0x10, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSLLD       $0x10, Y4, Y4
-	VPADDD       Y4, Y3, Y3
-	VPSLLD       $0x10, Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	VPSLLD       $0x10, Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	VPHADDD      Y3, Y1, Y1
-	VPHADDD      Y7, Y5, Y5
-	VPHADDD      Y5, Y1, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPADDD       X2, X1, X1
-	VPADDD       X0, X1, X1
-	VPSRAD       $0x16, X1, X1
-	VPACKSSDW    X1, X1, X1
-	VPACKUSWB    X1, X1, X1
-	VPEXTRB      $0x00, X1, (AX)
-	INCQ         AX
-	VPEXTRB      $0x01, X1, (DX)
-	INCQ         DX
-	VPEXTRB      $0x02, X1, (BX)
-	INCQ         BX
-	VPEXTRB      $0x03, X1, (CX)
-	INCQ         CX
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNZ          output
+	VMOVDQU        (R11), Y10
+	VMOVDQU        32(R11), Y11
+	VMOVDQU        64(R11), Y12
+	VBROADCASTI128 (SI)(R13*1), Y13
+	VINSERTI128    $0x01, (SI)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y2, Y2
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y14
+	VPADDD         Y14, Y2, Y2
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y3, Y3
+	VBROADCASTI128 (R8)(R13*1), Y13
+	VINSERTI128    $0x01, (R8)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y4, Y4
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y14
+	VPADDD         Y14, Y4, Y4
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y5, Y5
+	VBROADCASTI128 (R9)(R13*1), Y13
+	VINSERTI128    $0x01, (R9)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y6, Y6
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y14
+	VPADDD         Y14, Y6, Y6
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y7, Y7
+	VBROADCASTI128 (DI)(R13*1), Y13
+	VINSERTI128    $0x01, (DI)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y10
+	VPADDD         Y10, Y8, Y8
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y10
+	VPADDD         Y10, Y8, Y8
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	ADDQ           $0x04, R13
+	ADDQ           $0x04, R14
+	ADDQ           $0x60, R11
+	DECQ           R15
+	JNZ            chunk
+	VPUNPCKLWD     Y3, Y0, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHWD     Y3, Y0, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKLWD     Y5, Y0, Y1
+	VPADDD         Y1, Y4, Y4
+	VPUNPCKHWD     Y5, Y0, Y1
+	VPADDD         Y1, Y4, Y4
+	VPUNPCKLWD     Y7, Y0, Y1
+	VPADDD         Y1, Y6, Y6
+	VPUNPCKHWD     Y7, Y0, Y1
+	VPADDD         Y1, Y6, Y6
+	VPUNPCKLWD     Y9, Y0, Y1
+	VPADDD         Y1, Y8, Y8
+	VPUNPCKHWD     Y9, Y0, Y1
+	VPADDD         Y1, Y8, Y8
+	VPADDD         halfsumChunks4<>+0(SB), Y2, Y2
+	VPSRAD         $0x16, Y2, Y2
+	VPADDD         halfsumChunks4<>+0(SB), Y4, Y4
+	VPSRAD         $0x16, Y4, Y4
+	VPADDD         halfsumChunks4<>+0(SB), Y6, Y6
+	VPSRAD         $0x16, Y6, Y6
+	VPADDD         halfsumChunks4<>+0(SB), Y8, Y8
+	VPSRAD         $0x16, Y8, Y8
+	VPACKSSDW      Y4, Y2, Y2
+	VPACKSSDW      Y8, Y6, Y4
+	VPACKUSWB      Y4, Y2, Y2
+	VEXTRACTI128   $0x01, Y2, X1
+	VPUNPCKHDQ     X1, X2, X3
+	VPUNPCKLDQ     X1, X2, X2
+	VMOVQ          X2, (AX)
+	VPEXTRQ        $0x01, X2, (DX)
+	VMOVQ          X3, (BX)
+	VPEXTRQ        $0x01, X3, (CX)
+	ADDQ           $0x08, AX
+	ADDQ           $0x08, DX
+	ADDQ           $0x08, BX
+	ADDQ           $0x08, CX
+	ADDQ           $0x08, R10
+	DECQ           R12
+	JNZ            group
 	VZEROUPPER
 	RET
 
-DATA halfChunks<>+0(SB)/4, $0x00200000
-DATA halfChunks<>+4(SB)/4, $0x00200000
-DATA halfChunks<>+8(SB)/4, $0x00200000
-DATA halfChunks<>+12(SB)/4, $0x00200000
-DATA halfChunks<>+16(SB)/4, $0x00200000
-DATA halfChunks<>+20(SB)/4, $0x00200000
-DATA halfChunks<>+24(SB)/4, $0x00200000
-DATA halfChunks<>+28(SB)/4, $0x00200000
-GLOBL halfChunks<>(SB), RODATA|NOPTR, $32
+DATA halfsumChunks4<>+0(SB)/4, $0x00200000
+DATA halfsumChunks4<>+4(SB)/4, $0x00200000
+DATA halfsumChunks4<>+8(SB)/4, $0x00200000
+DATA halfsumChunks4<>+12(SB)/4, $0x00200000
+DATA halfsumChunks4<>+16(SB)/4, $0x00200000
+DATA halfsumChunks4<>+20(SB)/4, $0x00200000
+DATA halfsumChunks4<>+24(SB)/4, $0x00200000
+DATA halfsumChunks4<>+28(SB)/4, $0x00200000
+GLOBL halfsumChunks4<>(SB), RODATA|NOPTR, $32
+
+// func sumChunks2(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)
+// Requires: AVX, AVX2
+TEXT ·sumChunks2(SB), NOSPLIT, $0-64
+	MOVQ  dst+0(FP), AX
+	MOVQ  dstStride+8(FP), CX
+	LEAQ  (AX)(CX*1), DX
+	LEAQ  (DX)(CX*1), BX
+	LEAQ  (BX)(CX*1), CX
+	MOVQ  src+16(FP), SI
+	MOVQ  srcStride+24(FP), DI
+	LEAQ  (SI)(DI*1), R8
+	LEAQ  (R8)(DI*1), R9
+	LEAQ  (R9)(DI*1), DI
+	MOVQ  origins+32(FP), R10
+	MOVQ  cells+40(FP), R11
+	MOVQ  groups+56(FP), R12
+	VPXOR Y0, Y0, Y0
+
+group:
+	MOVQ    chunks+48(FP), R15
+	MOVLQSX (R10), R13
+	MOVLQSX 4(R10), R14
+	VMOVDQU (R11), Y1
+	ADDQ    $0x20, R11
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+
+chunk:
+	VMOVDQU        (R11), Y10
+	VMOVDQU        32(R11), Y11
+	VMOVDQU        64(R11), Y12
+	VBROADCASTI128 (SI)(R13*1), Y13
+	VINSERTI128    $0x01, (SI)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y2, Y2
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y14
+	VPADDD         Y14, Y2, Y2
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y3, Y3
+	VBROADCASTI128 (R8)(R13*1), Y13
+	VINSERTI128    $0x01, (R8)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y4, Y4
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y14
+	VPADDD         Y14, Y4, Y4
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y5, Y5
+	VBROADCASTI128 (R9)(R13*1), Y13
+	VINSERTI128    $0x01, (R9)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y6, Y6
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y14
+	VPADDD         Y14, Y6, Y6
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y7, Y7
+	VBROADCASTI128 (DI)(R13*1), Y13
+	VINSERTI128    $0x01, (DI)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y10
+	VPADDD         Y10, Y8, Y8
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y10
+	VPADDD         Y10, Y8, Y8
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	ADDQ           $0x08, R13
+	ADDQ           $0x08, R14
+	ADDQ           $0x60, R11
+	DECQ           R15
+	JNZ            chunk
+	VPUNPCKLWD     Y3, Y0, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHWD     Y3, Y0, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKLWD     Y5, Y0, Y1
+	VPADDD         Y1, Y4, Y4
+	VPUNPCKHWD     Y5, Y0, Y1
+	VPADDD         Y1, Y4, Y4
+	VPUNPCKLWD     Y7, Y0, Y1
+	VPADDD         Y1, Y6, Y6
+	VPUNPCKHWD     Y7, Y0, Y1
+	VPADDD         Y1, Y6, Y6
+	VPUNPCKLWD     Y9, Y0, Y1
+	VPADDD         Y1, Y8, Y8
+	VPUNPCKHWD     Y9, Y0, Y1
+	VPADDD         Y1, Y8, Y8
+	VPHADDD        Y4, Y2, Y2
+	VPHADDD        Y8, Y6, Y4
+	VPADDD         halfsumChunks2<>+0(SB), Y2, Y2
+	VPSRAD         $0x16, Y2, Y2
+	VPADDD         halfsumChunks2<>+0(SB), Y4, Y4
+	VPSRAD         $0x16, Y4, Y4
+	VPACKSSDW      Y4, Y2, Y2
+	VPACKUSWB      Y2, Y2, Y2
+	VEXTRACTI128   $0x01, Y2, X1
+	VPUNPCKLWD     X1, X2, X2
+	VPEXTRD        $0x00, X2, (AX)
+	VPEXTRD        $0x01, X2, (DX)
+	VPEXTRD        $0x02, X2, (BX)
+	VPEXTRD        $0x03, X2, (CX)
+	ADDQ           $0x04, AX
+	ADDQ           $0x04, DX
+	ADDQ           $0x04, BX
+	ADDQ           $0x04, CX
+	ADDQ           $0x08, R10
+	DECQ           R12
+	JNZ            group
+	VZEROUPPER
+	RET
+
+DATA halfsumChunks2<>+0(SB)/4, $0x00200000
+DATA halfsumChunks2<>+4(SB)/4, $0x00200000
+DATA halfsumChunks2<>+8(SB)/4, $0x00200000
+DATA halfsumChunks2<>+12(SB)/4, $0x00200000
+DATA halfsumChunks2<>+16(SB)/4, $0x00200000
+DATA halfsumChunks2<>+20(SB)/4, $0x00200000
+DATA halfsumChunks2<>+24(SB)/4, $0x00200000
+DATA halfsumChunks2<>+28(SB)/4, $0x00200000
+GLOBL halfsumChunks2<>(SB), RODATA|NOPTR, $32
+
+// func sumChunks1(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)
+// Requires: AVX, AVX2
+TEXT ·sumChunks1(SB), NOSPLIT, $0-64
+	MOVQ  dst+0(FP), AX
+	MOVQ  dstStride+8(FP), CX
+	LEAQ  (AX)(CX*1), DX
+	LEAQ  (DX)(CX*1), BX
+	LEAQ  (BX)(CX*1), CX
+	MOVQ  src+16(FP), SI
+	MOVQ  srcStride+24(FP), DI
+	LEAQ  (SI)(DI*1), R8
+	LEAQ  (R8)(DI*1), R9
+	LEAQ  (R9)(DI*1), DI
+	MOVQ  origins+32(FP), R10
+	MOVQ  cells+40(FP), R11
+	MOVQ  groups+56(FP), R12
+	VPXOR Y0, Y0, Y0
+
+group:
+	MOVQ    chunks+48(FP), R15
+	MOVLQSX (R10), R13
+	MOVLQSX 4(R10), R14
+	VMOVDQU (R11), Y1
+	ADDQ    $0x20, R11
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+
+chunk:
+	VMOVDQU        (R11), Y10
+	VMOVDQU        32(R11), Y11
+	VMOVDQU        64(R11), Y12
+	VBROADCASTI128 (SI)(R13*1), Y13
+	VINSERTI128    $0x01, (SI)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y2, Y2
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y14
+	VPADDD         Y14, Y2, Y2
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y3, Y3
+	VBROADCASTI128 (R8)(R13*1), Y13
+	VINSERTI128    $0x01, (R8)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y4, Y4
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y14
+	VPADDD         Y14, Y4, Y4
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y5, Y5
+	VBROADCASTI128 (R9)(R13*1), Y13
+	VINSERTI128    $0x01, (R9)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y14
+	VPADDD         Y14, Y6, Y6
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y14
+	VPADDD         Y14, Y6, Y6
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y7, Y7
+	VBROADCASTI128 (DI)(R13*1), Y13
+	VINSERTI128    $0x01, (DI)(R14*1), Y13, Y13
+	VPSHUFB        Y1, Y13, Y13
+	VPUNPCKLBW     Y0, Y13, Y14
+	VPMADDWD       Y10, Y14, Y10
+	VPADDD         Y10, Y8, Y8
+	VPUNPCKHBW     Y0, Y13, Y14
+	VPMADDWD       Y11, Y14, Y10
+	VPADDD         Y10, Y8, Y8
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y9, Y9
+	ADDQ           $0x10, R13
+	ADDQ           $0x10, R14
+	ADDQ           $0x60, R11
+	DECQ           R15
+	JNZ            chunk
+	VPUNPCKLWD     Y3, Y0, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKHWD     Y3, Y0, Y1
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKLWD     Y5, Y0, Y1
+	VPADDD         Y1, Y4, Y4
+	VPUNPCKHWD     Y5, Y0, Y1
+	VPADDD         Y1, Y4, Y4
+	VPUNPCKLWD     Y7, Y0, Y1
+	VPADDD         Y1, Y6, Y6
+	VPUNPCKHWD     Y7, Y0, Y1
+	VPADDD         Y1, Y6, Y6
+	VPUNPCKLWD     Y9, Y0, Y1
+	VPADDD         Y1, Y8, Y8
+	VPUNPCKHWD     Y9, Y0, Y1
+	VPADDD         Y1, Y8, Y8
+	VPHADDD        Y4, Y2, Y2
+	VPHADDD        Y8, Y6, Y4
+	VPHADDD        Y4, Y2, Y2
+	VPADDD         halfsumChunks1<>+0(SB), Y2, Y2
+	VPSRAD         $0x16, Y2, Y2
+	VPACKSSDW      Y2, Y2, Y2
+	VPACKUSWB      Y2, Y2, Y2
+	VEXTRACTI128   $0x01, Y2, X1
+	VPUNPCKLBW     X1, X2, X2
+	VPEXTRW        $0x00, X2, (AX)
+	VPEXTRW        $0x01, X2, (DX)
+	VPEXTRW        $0x02, X2, (BX)
+	VPEXTRW        $0x03, X2, (CX)
+	ADDQ           $0x02, AX
+	ADDQ           $0x02, DX
+	ADDQ           $0x02, BX
+	ADDQ           $0x02, CX
+	ADDQ           $0x08, R10
+	DECQ           R12
+	JNZ            group
+	VZEROUPPER
+	RET
+
+DATA halfsumChunks1<>+0(SB)/4, $0x00200000
+DATA halfsumChunks1<>+4(SB)/4, $0x00200000
+DATA halfsumChunks1<>+8(SB)/4, $0x00200000
+DATA halfsumChunks1<>+12(SB)/4, $0x00200000
+DATA halfsumChunks1<>+16(SB)/4, $0x00200000
+DATA halfsumChunks1<>+20(SB)/4, $0x00200000
+DATA halfsumChunks1<>+24(SB)/4, $0x00200000
+DATA halfsumChunks1<>+28(SB)/4, $0x00200000
+GLOBL halfsumChunks1<>(SB), RODATA|NOPTR, $32
 
 // func sumPairs(dst *byte, src *byte, stride int, pairs *uint64, count int, n int)
 // Requires: AVX, AVX2

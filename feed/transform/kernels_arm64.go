@@ -13,6 +13,12 @@ func sumGroupsSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kern
 	sumGroups(&dst[0], dstStride, &src[0], srcStride, &t.origins[0], &t.cells[0], t.steps, groups)
 }
 
+// sumChunksSIMD makes all outputs of stripRows rows.
+func sumChunksSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
+	_, _ = dst[(stripRows-1)*dstStride+t.outputs-1], src[(stripRows-1)*srcStride+t.reach-1]
+	sumChunks(&dst[0], dstStride, &src[0], srcStride, &t.origins[0], &t.cells[0], t.chunks, t.outputs)
+}
+
 // streamSIMD copies src to dst, which is at least as long. There are no stores past the
 // caches worth their while: a store that fills a line does not read it first.
 func streamSIMD(dst, src []byte) { copy(dst, src) }

@@ -2,12 +2,6 @@
 
 package transform
 
-// sumChunksSIMD makes all outputs of stripRows rows.
-func sumChunksSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
-	_, _ = dst[(stripRows-1)*dstStride+t.outputs-1], src[(stripRows-1)*srcStride+t.reach-1]
-	sumChunks(&dst[0], dstStride, &src[0], srcStride, &t.origins[0], &t.cells[0], t.chunks, t.outputs)
-}
-
 // convertPixels converts all pixels but for the last n%8 and returns how many.
 func (a *scaleShift) convertPixels(dst, pixels []byte, channel int, dtype string) int {
 	n := len(pixels) &^ 7

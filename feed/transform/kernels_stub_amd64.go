@@ -19,10 +19,20 @@ func sumGroups2(dst *byte, dstStride int, src *byte, srcStride int, origins *int
 //go:noescape
 func sumGroups3(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)
 
-// sumChunks makes outputs of 4 rows, each a sum of 16*chunks pixels.
+// sumChunks4 makes groups of 8 outputs of 4 rows, each a sum of 4*chunks pixels.
 //
 //go:noescape
-func sumChunks(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, outputs int)
+func sumChunks4(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)
+
+// sumChunks2 makes groups of 4 outputs of 4 rows, each a sum of 8*chunks pixels.
+//
+//go:noescape
+func sumChunks2(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)
+
+// sumChunks1 makes groups of 2 outputs of 4 rows, each a sum of 16*chunks pixels.
+//
+//go:noescape
+func sumChunks1(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)
 
 // sumPairs makes n bytes, a multiple of 32, each the sum of 2*count rows.
 //

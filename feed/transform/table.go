@@ -18,13 +18,11 @@ func splitWeight(v int32) (low, high int16) {
 // a group, from 16 pixels that begin at the half's origin. A step is so many pixels of each
 // sum as the processor multiplies at once, stepPixels; what a step's cells hold is said beside them.
 //
-// Where that does not fit, because the image shrinks to less than a third, sums are
-// made one by one in chunks of 16 pixels: 32 bytes of low and 32 of high parts.
+// Where that does not fit, because the image shrinks to less than a third, sums are long: they
+// are made in several chunks of pixels.
 const (
-	group      = 8
-	lane       = 16
-	longChunk  = 16
-	chunkBytes = 64
+	group = 8
+	lane  = 16
 )
 
 // kernelTable is weights as the horizontal kernels want them.
@@ -32,6 +30,7 @@ type kernelTable struct {
 	outputs int
 	steps   int // per sum; 0: chunks
 	chunks  int
+	beside  int // of what has chunks: outputs in half a group
 	origins []int32
 	cells   []byte
 	reach   int // bytes of a row that are read
@@ -43,8 +42,7 @@ func (t *kernelTable) buildTable(w *weights) {
 	width := lane
 	if t.steps > mostSteps || !t.buildGroups(w) {
 		t.steps = 0
-		t.buildChunks(w)
-		width = t.chunks * longChunk
+		width = t.buildChunks(w)
 	}
 	t.reach = int(slices.Max(t.origins)) + width
 }
@@ -64,7 +62,7 @@ func (t *kernelTable) buildGroups(w *weights) bool {
 		origin := min(first[0], first[len(first)-1])
 		t.origins[half] = origin
 		for i, f := range first {
-			if int(f-origin)+stepPixels*t.steps > lane {
+			if int(f-origin+w.count[from+i]) > lane { // what has no weight may lie anywhere
 				return false
 			}
 			values := w.values[(from+i)*w.size:][:w.size]
@@ -73,22 +71,6 @@ func (t *kernelTable) buildGroups(w *weights) bool {
 		}
 	}
 	return true
-}
-
-func (t *kernelTable) buildChunks(w *weights) {
-	t.chunks = (w.size + longChunk - 1) / longChunk
-	t.origins = append(t.origins[:0], w.first...)
-	t.cells = planes.MakeRoom(t.cells, t.outputs*t.chunks*chunkBytes)
-	clear(t.cells)
-	for i := range w.first {
-		cells := t.cells[i*t.chunks*chunkBytes:]
-		for j, v := range w.values[i*w.size:][:w.size] {
-			at := j/longChunk*chunkBytes + j%longChunk*2
-			low, high := splitWeight(v)
-			cells[at], cells[at+1] = byte(low), byte(low>>8)
-			cells[at+32], cells[at+33] = byte(high), byte(high>>8)
-		}
-	}
 }
 
 // sumStrip is the horizontal pass over stripRows rows. It writes whole groups.

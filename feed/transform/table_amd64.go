@@ -1,5 +1,11 @@
 package transform
 
+import (
+	"slices"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
+)
+
 // rowWeight is the weights of two rows, as the vertical kernel wants them: from
 // the lowest bits the low parts as two words, then the high parts as two bytes,
 // twice. A high part fits a byte as no weight is 128 or more.
@@ -48,4 +54,82 @@ func (t *kernelTable) setCells(cells []byte, from byte, values []int32) {
 
 func putWords(b []byte, x, y int16) {
 	b[0], b[1], b[2], b[3] = byte(x), byte(x>>8), byte(y), byte(y>>8)
+}
+
+// Long sums are made in chunks of 16 pixels of each half of a group: of 4 outputs beside one another, or of 2 or 1
+// where those lie farther apart. A group has 32 bytes that say which pixels these are, counted from the chunk's
+// first one on; then each chunk has 96 bytes of cells:
+//
+//	32 bytes   low parts of the weights of the first 8 pixels of each half
+//	32 bytes   of the last 8
+//	32 bytes   high parts
+//
+// The first 8 pixels are the first half of each output's, the last 8 the other half.
+const (
+	orderBytes = 32
+	chunkBytes = 96
+)
+
+// buildChunks returns how many pixels from its origin on half a group reads.
+func (t *kernelTable) buildChunks(w *weights) (width int) {
+	t.beside = 4
+	for t.beside > 1 && !besideFits(w.first, t.beside) {
+		t.beside /= 2
+	}
+	pixels := lane / t.beside
+	t.chunks = (w.size + pixels - 1) / pixels
+	groups := (t.outputs + 2*t.beside - 1) / (2 * t.beside)
+	bytes := orderBytes + t.chunks*chunkBytes
+	t.origins = planes.MakeRoom(t.origins, 2*groups)
+	t.cells = planes.MakeRoom(t.cells, groups*bytes)
+	for half := range t.origins {
+		from := min(half*t.beside, t.outputs)
+		first := w.first[from:min(from+t.beside, t.outputs)]
+		if len(first) == 0 { // behind the last output
+			t.origins[half] = t.origins[half-1]
+			continue
+		}
+		t.origins[half] = min(first[0], first[len(first)-1])
+		for i, f := range first {
+			cells := t.cells[half/2*bytes+half%2*lane:]
+			t.setChunks(cells, i, byte(f-t.origins[half]), w.values[(from+i)*w.size:][:w.size])
+		}
+	}
+	return (t.chunks-1)*pixels + lane
+}
+
+// besideFits says whether the first chunks of so many outputs lie within 16 pixels.
+func besideFits(first []int32, beside int) bool {
+	for some := range slices.Chunk(first, beside) {
+		if way := some[len(some)-1] - some[0]; int(max(way, -way))+lane/beside > lane {
+			return false
+		}
+	}
+	return true
+}
+
+// setChunks sets the cells of the i-th output of half a group.
+func (t *kernelTable) setChunks(cells []byte, i int, from byte, values []int32) {
+	some := 8 / t.beside
+	for part := range 2 {
+		for j := range some {
+			cells[8*part+i*some+j] = from
+			from++
+		}
+	}
+	for chunk := range t.chunks {
+		c := cells[orderBytes+chunk*chunkBytes:][:80]
+		for part := range 2 {
+			for j := i * some; j < (i+1)*some; j++ {
+				var low, high int16
+				if len(values) > 0 {
+					low, high = splitWeight(values[0])
+					values = values[1:]
+				}
+				word := c[32*part+2*j:][:2]
+				word[0], word[1] = byte(low), byte(low>>8)
+				c[64+8*part+j] = byte(high)
+			}
+		}
+	}
 }

@@ -1,6 +1,10 @@
 package transform
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/stoker-dev/stoker/feed/decode/planes"
+)
 
 // rowWeight is the weight of a row as the vertical kernel wants it: the low part, then
 // the high one.
@@ -30,4 +34,28 @@ func (t *kernelTable) setCells(cells []byte, from byte, values []int32) {
 		c[0], c[1], c[2], c[3] = from+byte(p), 0xff, 0xff, 0xff
 		binary.LittleEndian.PutUint32(c[32:], uint32(v))
 	}
+}
+
+// Long sums are made one by one in chunks of 16 pixels: 32 bytes of low and 32 of high parts.
+const (
+	longChunk  = 16
+	chunkBytes = 64
+)
+
+// buildChunks returns how many pixels from its origin on a sum reads.
+func (t *kernelTable) buildChunks(w *weights) (width int) {
+	t.chunks = (w.size + longChunk - 1) / longChunk
+	t.origins = append(t.origins[:0], w.first...)
+	t.cells = planes.MakeRoom(t.cells, t.outputs*t.chunks*chunkBytes)
+	clear(t.cells)
+	for i := range w.first {
+		cells := t.cells[i*t.chunks*chunkBytes:]
+		for j, v := range w.values[i*w.size:][:w.size] {
+			at := j/longChunk*chunkBytes + j%longChunk*2
+			low, high := splitWeight(v)
+			cells[at], cells[at+1] = byte(low), byte(low>>8)
+			cells[at+32], cells[at+33] = byte(high), byte(high>>8)
+		}
+	}
+	return t.chunks * longChunk
 }

@@ -15,3 +15,5 @@ const (
 )
 
 func (t *kernelTable) setCells([]byte, byte, []int32) {}
+
+func (t *kernelTable) buildChunks(*weights) int { return 0 }

@@ -66,7 +66,7 @@ func (f *form) fillValues(v numberMeaning) {
 				f.halves[c][i] = bfloat16(x)
 			}
 		}
-		f.affine.setNumbers(c, mean, std)
+		f.affine.setNumbers(c, mean, std, false)
 	}
 	f.fused = canNormalize(f.dtype)
 	for c := range f.numbers {

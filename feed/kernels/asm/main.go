@@ -38,7 +38,9 @@ func main() {
 		for pairs := 1; pairs <= 3; pairs++ {
 			sumGroups(pairs)
 		}
-		sumChunks()
+		for _, beside := range []int{4, 2, 1} {
+			sumChunks(beside)
+		}
 		sumRows()
 		shades()
 		affine()

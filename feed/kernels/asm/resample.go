@@ -22,10 +22,7 @@ func sumGroups(pairs int) {
 		name+" makes groups of 8 outputs of 4 rows, each a sum of "+fmt.Sprint(2*pairs)+" pixels.")
 	dst, src := rows("dst", "dstStride"), rows("src", "srcStride")
 	origins, cells, groups := pointer("origins"), pointer("cells"), pointer("groups")
-	var round, order Op = longs("half"+name, half), longs("order"+name, 0, 4, 1, 5, 2, 6, 3, 7)
-	if pairs < 3 { // three pairs need all registers
-		round, order = constant(round.(Mem)), constant(order.(Mem))
-	}
+	round := longs("half"+name, half)
 
 	Label("group")
 	low, high := GP64(), GP64()
@@ -33,15 +30,11 @@ func sumGroups(pairs int) {
 	MOVLQSX(Mem{Base: origins, Disp: 4}, high)
 	lows, highs := make([]VecVirtual, pairs), make([]VecVirtual, pairs)
 	for p := range pairs {
-		lows[p], highs[p] = YMM(), YMM()
-		VMOVDQU(Mem{Base: cells, Disp: 96*p + 32}, lows[p])
-		VMOVDQU(Mem{Base: cells, Disp: 96*p + 64}, highs[p])
+		lows[p], highs[p] = constant(Mem{Base: cells, Disp: 96*p + 32}), constant(Mem{Base: cells, Disp: 96*p + 64})
 	}
 	var sums [4]VecVirtual
 	for r := range src {
-		pixels := YMM()
-		VMOVDQU(Mem{Base: src[r], Index: low, Scale: 1}, pixels.AsX())
-		VINSERTI128(Imm(1), Mem{Base: src[r], Index: high, Scale: 1}, pixels, pixels)
+		pixels := twoHalves(src[r], low, high)
 		sum, top := YMM(), YMM()
 		for p := range pairs {
 			spread := YMM()
@@ -50,37 +43,25 @@ func sumGroups(pairs int) {
 			multiplyAdd(p == 0, spread, lows[p], sum)
 		}
 		VPSLLD(Imm(16), top, top)
-		VPADDD(round, sum, sum)
 		VPADDD(top, sum, sum)
-		VPSRAD(Imm(weightBits), sum, sum)
 		sums[r] = sum
 	}
-	VPACKSSDW(sums[1], sums[0], sums[0])
-	VPACKSSDW(sums[3], sums[2], sums[2])
-	VPACKUSWB(sums[2], sums[0], sums[0])
-	if m, ok := order.(Mem); ok {
-		order = constant(m)
-	}
-	VPERMD(sums[0], order, sums[0])
-	for r := range dst {
-		if r == 2 {
-			upper := XMM()
-			VEXTRACTI128(Imm(1), sums[0], upper)
-			sums[0] = upper
-		}
-		if r%2 == 0 {
-			VMOVQ(sums[0].AsX(), Mem{Base: dst[r]})
-		} else {
-			VPEXTRQ(Imm(1), sums[0].AsX(), Mem{Base: dst[r]})
-		}
-		ADDQ(Imm(8), dst[r])
-	}
+	storeSums(4, sums, round, dst)
 	ADDQ(Imm(8), origins)
 	ADDQ(U32(96*pairs), cells)
 	DECQ(groups)
 	JNZ(LabelRef("group"))
 	VZEROUPPER()
 	RET()
+}
+
+// twoHalves loads 16 pixels of a row from each of two places on. A plain load of the first would have avo believe
+// that what the register had before in its other half is still of use.
+func twoHalves(row, low, high GPVirtual) VecVirtual {
+	pixels := YMM()
+	VBROADCASTI128(Mem{Base: row, Index: low, Scale: 1}, pixels)
+	VINSERTI128(Imm(1), Mem{Base: row, Index: high, Scale: 1}, pixels, pixels)
+	return pixels
 }
 
 // multiplyAdd adds the sums of two products to a register.
@@ -94,65 +75,105 @@ func multiplyAdd(first bool, values, weights, to VecVirtual) {
 	VPADDD(product, to, to)
 }
 
-// sumChunks is the horizontal pass for longer sums: one output of 4 rows at a time,
-// 16 pixels at once.
-func sumChunks() {
-	begin("sumChunks", "func(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, outputs int)",
-		"sumChunks makes outputs of 4 rows, each a sum of 16*chunks pixels.")
+// sumChunks is the horizontal pass for longer sums, with so many outputs in each half of a register: a chunk
+// is 16 pixels of a half, in an order that stays. High and low parts of weights are dealt with as in sumRows.
+func sumChunks(beside int) {
+	name := fmt.Sprintf("sumChunks%d", beside)
+	begin(name, "func(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)",
+		fmt.Sprintf("%s makes groups of %d outputs of 4 rows, each a sum of %d*chunks pixels.", name, 2*beside, 16/beside))
 	dst, src := rows("dst", "dstStride"), rows("src", "srcStride")
-	origins, cells := pointer("origins"), pointer("cells")
-	outputs := pointer("outputs")
-	round := XMM()
-	VMOVDQU(longs("halfChunks", half), round)
+	origins, cells, groups := pointer("origins"), pointer("cells"), pointer("groups")
+	round := longs("half"+name, half)
+	zero := YMM()
+	VPXOR(zero, zero, zero)
 
-	Label("output")
-	at, chunks := GP64(), pointer("chunks")
-	MOVLQSX(Mem{Base: origins}, at)
-	var lows, highs [4]VecVirtual
+	Label("group")
+	low, high, chunks := GP64(), GP64(), pointer("chunks")
+	MOVLQSX(Mem{Base: origins}, low)
+	MOVLQSX(Mem{Base: origins, Disp: 4}, high)
+	order := constant(Mem{Base: cells})
+	ADDQ(Imm(32), cells)
+	var sums, tops [4]VecVirtual
 	for r := range src {
-		lows[r], highs[r] = YMM(), YMM()
-		VPXOR(lows[r], lows[r], lows[r])
-		VPXOR(highs[r], highs[r], highs[r])
+		sums[r], tops[r] = YMM(), YMM()
+		VPXOR(sums[r], sums[r], sums[r])
+		VPXOR(tops[r], tops[r], tops[r])
 	}
 	Label("chunk")
-	low, high := YMM(), YMM()
-	VMOVDQU(Mem{Base: cells}, low)
-	VMOVDQU(Mem{Base: cells, Disp: 32}, high)
+	first, second := constant(Mem{Base: cells}), constant(Mem{Base: cells, Disp: 32})
+	parts := constant(Mem{Base: cells, Disp: 64})
 	for r := range src {
-		pixels := YMM()
-		VPMOVZXBW(Mem{Base: src[r], Index: at, Scale: 1}, pixels)
-		multiplyAdd(false, pixels, low, lows[r])
-		multiplyAdd(false, pixels, high, highs[r])
+		pixels, words := twoHalves(src[r], low, high), YMM()
+		VPSHUFB(order, pixels, pixels)
+		VPUNPCKLBW(zero, pixels, words)
+		multiplyAdd(false, words, first, sums[r])
+		VPUNPCKHBW(zero, pixels, words)
+		multiplyAdd(false, words, second, sums[r])
+		VPMADDUBSW(parts, pixels, pixels)
+		VPADDW(pixels, tops[r], tops[r])
 	}
-	ADDQ(Imm(16), at)
-	ADDQ(Imm(64), cells)
+	advance(16/uint64(beside), low, high)
+	ADDQ(Imm(96), cells)
 	DECQ(chunks)
 	JNZ(LabelRef("chunk"))
 
 	for r := range src {
-		VPSLLD(Imm(16), highs[r], highs[r])
-		VPADDD(highs[r], lows[r], lows[r])
+		top := YMM()
+		VPUNPCKLWD(tops[r], zero, top)
+		VPADDD(top, sums[r], sums[r])
+		VPUNPCKHWD(tops[r], zero, top)
+		VPADDD(top, sums[r], sums[r])
 	}
-	VPHADDD(lows[1], lows[0], lows[0])
-	VPHADDD(lows[3], lows[2], lows[2])
-	VPHADDD(lows[2], lows[0], lows[0])
-	other := XMM()
-	VEXTRACTI128(Imm(1), lows[0], other)
-	sum := lows[0].AsX()
-	VPADDD(other, sum, sum)
-	VPADDD(round, sum, sum)
-	VPSRAD(Imm(weightBits), sum, sum)
-	VPACKSSDW(sum, sum, sum)
-	VPACKUSWB(sum, sum, sum)
-	for r := range dst {
-		VPEXTRB(Imm(uint64(r)), sum, Mem{Base: dst[r]})
-		INCQ(dst[r])
-	}
-	ADDQ(Imm(4), origins)
-	DECQ(outputs)
-	JNZ(LabelRef("output"))
+	storeSums(beside, sums, round, dst)
+	ADDQ(Imm(8), origins)
+	DECQ(groups)
+	JNZ(LabelRef("group"))
 	VZEROUPPER()
 	RET()
+}
+
+// storeSums rounds the sums of 4 rows and writes their bytes. In each half of a register there are those of so many
+// outputs, beside, each in as many parts as fill it.
+func storeSums(beside int, sums [4]VecVirtual, round Mem, dst [4]GPVirtual) {
+	left := sums[:]
+	for ; len(left) > beside; left = left[:len(left)/2] {
+		for i := range len(left) / 2 {
+			VPHADDD(left[2*i+1], left[2*i], left[i])
+		}
+	}
+	for _, sum := range left {
+		VPADDD(round, sum, sum)
+		VPSRAD(Imm(weightBits), sum, sum)
+	}
+	for _, pack := range []func(...Op){VPACKSSDW, VPACKUSWB} {
+		for i := range (len(left) + 1) / 2 {
+			pack(left[min(2*i+1, len(left)-1)], left[2*i], left[i])
+		}
+		left = left[:(len(left)+1)/2]
+	}
+	low, high := left[0].AsX(), XMM()
+	VEXTRACTI128(Imm(1), left[0], high)
+	switch beside {
+	case 4:
+		upper := XMM()
+		VPUNPCKHDQ(high, low, upper)
+		VPUNPCKLDQ(high, low, low)
+		for i, two := range []Op{low, upper} {
+			VMOVQ(two, Mem{Base: dst[2*i]})
+			VPEXTRQ(Imm(1), two, Mem{Base: dst[2*i+1]})
+		}
+	case 2:
+		VPUNPCKLWD(high, low, low)
+		for r := range dst {
+			VPEXTRD(Imm(uint64(r)), low, Mem{Base: dst[r]})
+		}
+	case 1:
+		VPUNPCKLBW(high, low, low)
+		for r := range dst {
+			VPEXTRW(Imm(uint64(r)), low, Mem{Base: dst[r]})
+		}
+	}
+	advance(2*uint64(beside), dst[:]...)
 }
 
 // sumRows is the vertical pass: 32 pixels at a time, two rows at a time. The bytes of

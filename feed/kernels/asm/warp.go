@@ -38,6 +38,12 @@ func warp() {
 	})
 }
 
+// Comparisons that no NaN passes.
+const (
+	lessThan = 0x11
+	notBelow = 0x1d
+)
+
 // findSpots has 4 pixels at a time. Where it divides, a third trio of numbers is the divisor.
 func findSpots(name string, columns [3]Mem, divides bool) {
 	doc := []string{
@@ -47,13 +53,17 @@ func findSpots(name string, columns [3]Mem, divides bool) {
 	if divides {
 		doc = append(doc, "What they give is divided by what a third trio gives.")
 	}
-	doc = append(doc, "Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,",
-		"one how many pixels come before. What is not within is -1.")
-	begin(name, "func(at *int32, across *float64, below *float64, n int, numbers *float64, bounds *int32)", doc...)
-	at, across, below, n := pointer("at"), pointer("across"), pointer("below"), pointer("n")
+	doc = append(doc, "The tenth and the eleventh are the picture's sides.",
+		"Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,",
+		"one how many pixels come before. What is not within is 0. For each four, rest has a bit for each that is not within,",
+		"then one for each whose place is beyond the picture.")
+	begin(name, "func(at *int32, across *float64, below *float64, rest *byte, n int, numbers *float64, bounds *int32)", doc...)
+	at, across, below, rest, n := pointer("at"), pointer("across"), pointer("below"), pointer("rest"), pointer("n")
 	numbers, bounds := pointer("numbers"), pointer("bounds")
 	column, step, half, ones := constant(columns[0]), constant(columns[1]), constant(columns[2]), XMM()
 	VPCMPEQD(ones, ones, ones)
+	zero := YMM()
+	VXORPD(zero, zero, zero)
 	spread := func(i int) VecVirtual {
 		x := XMM()
 		VPBROADCASTD(Mem{Base: bounds, Disp: 4 * i}, x)
@@ -76,14 +86,21 @@ func findSpots(name string, columns [3]Mem, divides bool) {
 	if divides {
 		divisor = sum(2)
 	}
-	inside := XMM()
+	inside, beyond := XMM(), YMM()
 	VMOVDQA(ones, inside)
+	VMOVAPD(zero, beyond)
 	var first [2]VecVirtual
 	for axis, to := range []GPVirtual{across, below} {
 		place, floor, is := sum(axis), YMM(), XMM()
 		if divides {
 			VDIVPD(divisor, place, place)
 		}
+		early, side := YMM(), YMM()
+		VCMPPD(Imm(lessThan), zero, place, early)
+		VORPD(early, beyond, beyond)
+		VBROADCASTSD(Mem{Base: numbers, Disp: 8 * (9 + axis)}, side)
+		VCMPPD(Imm(notBelow), side, place, early)
+		VORPD(early, beyond, beyond)
 		VSUBPD(half, place, place)
 		VROUNDPD(Imm(9), place, floor)
 		VSUBPD(floor, place, place)
@@ -101,10 +118,17 @@ func findSpots(name string, columns [3]Mem, divides bool) {
 	VPADDD(first[0], place, place)
 	VPCMPGTD(place, spread(3), before)
 	VPAND(before, inside, inside)
-	VPXOR(ones, inside, inside)
-	VPOR(inside, place, place)
+	VPAND(inside, place, place)
 	VMOVDQU(place, Mem{Base: at})
 	VADDPD(step, column, column)
+	bits, beyondBits := GP32(), GP32()
+	VMOVMSKPS(inside, bits)
+	XORL(Imm(15), bits)
+	VMOVMSKPD(beyond, beyondBits)
+	SHLL(Imm(4), beyondBits)
+	ORL(beyondBits, bits)
+	MOVB(bits.As8(), Mem{Base: rest})
+	INCQ(rest)
 	advance(16, at)
 	advance(32, across, below)
 	closeLoop("pixels", n, 4)
@@ -123,24 +147,28 @@ func doubles(name string, v ...float64) Mem {
 func mix(name string, taps int, lowByte Mem, between func(v []VecVirtual, at VecVirtual) VecVirtual) {
 	begin(name, "func(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)",
 		name+" makes n pixels, a multiple of 4, each of a square of pixels whose first one is at a place of the plane.",
-		"It reads 4 bytes of each row of a square. What is made of places below 0 says nothing.")
+		"It reads 4 bytes of each row of a square.")
 	dst, plane, stride := pointer("dst"), pointer("plane"), pointer("stride")
 	at, across, below, n := pointer("at"), pointer("across"), pointer("below"), pointer("n")
 	row := GP64()
 	byteOf := XMM()
 	VMOVDQU(lowByte, byteOf)
-	zero := XMM()
-	VPXOR(zero, zero, zero)
 	Label("pixels")
-	index, behind := XMM(), YMM()
-	VPMAXSD(Mem{Base: at}, zero, index)
+	var places [4]GPVirtual // one by one they are loaded sooner than by a gather
+	for i := range places {
+		places[i] = GP64()
+		MOVL(Mem{Base: at, Disp: 4 * i}, places[i].As32())
+	}
+	behind := YMM()
 	VMOVUPD(Mem{Base: across}, behind)
 	MOVQ(plane, row)
 	lines := make([]VecVirtual, taps)
 	for i := range lines {
-		all, four := XMM(), XMM()
-		VPCMPEQD(all, all, all)
-		VPGATHERDD(all, Mem{Base: row, Index: index, Scale: 1}, four)
+		four := XMM()
+		VMOVD(Mem{Base: row, Index: places[0], Scale: 1}, four)
+		for j := 1; j < 4; j++ {
+			VPINSRD(Imm(uint64(j)), Mem{Base: row, Index: places[j], Scale: 1}, four, four)
+		}
 		values := make([]VecVirtual, taps)
 		for j := range values {
 			one := XMM()
