@@ -391,3 +391,35 @@ func TestHSVNeedsNoFractions(t *testing.T) {
 		t.Errorf("%d of %d colours are wrong", wrong, 1<<24)
 	}
 }
+
+// TestContrastRoundedTwice: torch rounds the sum of most pixels once and that of some of the last ones twice. Where it
+// shows the picture is torch's.
+func TestContrastRoundedTwice(t *testing.T) {
+	refused := func(shade byte, factor float64) bool {
+		p, err := Parse(fmt.Appendf(nil, `{"mode":"L","size":[19,5],"ops":[["torch_contrast",%v]]}`, factor))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pixels := bytes.Repeat([]byte{shade}, 19*5)
+		err = NewWorker(decode.Limits{}).Run(p, Source{Pixels: pixels}, make([]byte, len(pixels)))
+		var refusal *RefusalError
+		if err != nil && !errors.As(err, &refusal) {
+			t.Fatal(err)
+		}
+		return err != nil
+	}
+	count := 0
+	for shade := range 256 {
+		if refused(byte(shade), 1e-7) {
+			count++
+		}
+		for _, factor := range []float64{0, 0.5, 1, 2} {
+			if refused(byte(shade), factor) {
+				t.Errorf("contrast of %d by %v is refused", shade, factor)
+			}
+		}
+	}
+	if count == 0 {
+		t.Error("no contrast by 1e-7 is refused, though it is rounded in two ways")
+	}
+}

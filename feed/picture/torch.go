@@ -111,6 +111,9 @@ func compileTorchContrast(c *compiler, a *arguments) {
 			if t[v] != toByte(wheel.RoundOnce(most, other, part)) {
 				return &RefusalError{a.op, "a mean that depends on the order of its sum"}
 			}
+			if t[v] != toByte(float32(least*other)+part) { // so torch adds some of the last pixels
+				return &RefusalError{a.op, "a sum that depends on how often it is rounded"}
+			}
 		}
 		recolour(w, t)
 		return nil

@@ -20,7 +20,7 @@ try:
     import numpy as np
     import torch
     import torchvision.datasets.folder as folders
-    from PIL import Image, ImageEnhance, ImageFile, JpegImagePlugin
+    from PIL import Image, ImageEnhance, ImageFile, ImageOps, JpegImagePlugin
     from torchvision import transforms as T
     from torchvision.transforms import functional as F
 
@@ -180,6 +180,31 @@ class ComposeTest(RecordingCase):
             ours = _compose.in_place_of(T.transforms)
             self.recording()
             self.assertEqual(self.called(ours, T.Compose([T.Resize(20), T.ColorJitter(0.4)]), self.picture())[1], 1)
+
+    def test_tables(self):
+        """What ImageOps makes a table for is recorded by its argument, and what it refuses is refused in its words."""
+        for mode in ("RGB", "L", "RGBA", "P"):
+            data = jpeg(dpi=(72, 72))
+            for function, arguments, named in (
+                *((ImageOps.posterize, (bits,), {}) for bits in (1, 4, 8, 0, 9, 2.0, True, "3", None)),
+                *((ImageOps.solarize, given, {}) for given in ((), (0,), (100,), (127.5,), (256,), (-1,), (float("nan"),), (1e30,), ("1",), (1, 2))),
+                (ImageOps.posterize, (), {"bits": 3}), (ImageOps.solarize, (), {"threshold": 9}), (ImageOps.solarize, (), {"other": 9}),
+                (ImageOps.invert, (), {}), (ImageOps.invert, (1,), {}),
+            ):  # fmt: skip
+                with self.subTest(function.__name__, mode=mode, arguments=arguments, named=named):
+                    self.recording()
+                    found, *rest = self.told(lambda: function(Image.open(io.BytesIO(data)).convert(mode), *arguments, **named))
+                    if isinstance(found, Image.Image):
+                        info, found = found.info, found.tobytes()
+                    Recording.now = None
+                    expected, *others = self.told(lambda: function(Image.open(io.BytesIO(data)).convert(mode), *arguments, **named))
+                    if isinstance(expected, Image.Image):
+                        self.assertEqual(info, expected.info)
+                        expected = expected.tobytes()
+                    self.assertTrue((found, rest) == (expected, others))  # without what differs, which is long
+        self.recording()
+        self.assertEqual(ImageOps.solarize(self.picture("RGB"))._im.ops[-1], ("solarize", 128))
+        self.assertEqual(ImageOps.posterize(self.picture("RGB"), bits=3)._im.ops[-1], ("posterize", 3))
 
     def test_chances(self):
         """As torch compares a number with what it draws, in single precision."""
