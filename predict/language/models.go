@@ -154,25 +154,25 @@ var Models = []Model{
 	{
 		Name: "gpt-3-175b", Title: "GPT-3 175B", Aliases: []string{"gpt3-175b", "gpt-3"},
 		Layers: 96, Width: 12288, Heads: 96, KVHeads: 96, HeadSize: 128, Inner: ungatedInner * 12288, Words: 51200,
-		Tied: true,
+		Tied:   true,
 		Source: recomputation,
 	},
 	{
 		Name: "megatron-22b", Title: "Megatron 22B",
 		Layers: 48, Width: 6144, Heads: 64, KVHeads: 64, HeadSize: 96, Inner: ungatedInner * 6144, Words: 51200,
-		Tied: true,
+		Tied:   true,
 		Source: recomputation,
 	},
 	{
 		Name: "turing-530b", Title: "Megatron-Turing NLG 530B", Aliases: []string{"mt-nlg-530b", "megatron-530b"},
 		Layers: 105, Width: 20480, Heads: 128, KVHeads: 128, HeadSize: 160, Inner: ungatedInner * 20480, Words: 51200,
-		Tied: true,
+		Tied:   true,
 		Source: recomputation,
 	},
 	{
 		Name: "megatron-1t", Title: "Megatron 1T",
 		Layers: 128, Width: 25600, Heads: 160, KVHeads: 160, HeadSize: 160, Inner: ungatedInner * 25600, Words: 51200,
-		Tied: true,
+		Tied:   true,
 		Source: recomputation,
 	},
 }
