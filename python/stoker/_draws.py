@@ -42,7 +42,7 @@ def install(worker: bool) -> None:
 
 def _share_space(kind: Any) -> None:
     """Have a class make what it chooses from once for the same arguments."""
-    if kind is None or kind.__name__ in _done or digest(kind._augmentation_space) not in _SPACES:
+    if kind is None or kind.__name__ in _done or digest(getattr(kind, "_augmentation_space", None)) not in _SPACES:
         return
     _done.add(kind.__name__)
     undoing(_done.clear)
