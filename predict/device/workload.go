@@ -98,6 +98,19 @@ var Workloads = []Workload{
 		Stored:      hardware.Figure{Value: 2 * 2 * 11.114e6, Source: convKept},
 		Side:        224, Layers: 53,
 	},
+	{
+		Name: "vgg16", Title: "VGG-16", Family: ConvNet, Unit: "image", Profile: "imagenet-jpeg",
+		Aliases: []string{"vgg"},
+		Params: hardware.Figure{
+			Value:  138.358e6,
+			Source: "Simonyan and Zisserman, Very Deep Convolutional Networks, 2014; count of torchvision.models.vgg16",
+		},
+		Forward: hardware.Figure{Value: 30.94e9, Source: layerSum + ", 224x224"},
+
+		Activations: hardware.Figure{Value: 4 * 2 * 13.548e6, Source: convBytes},
+		Stored:      hardware.Figure{Value: 2 * 2 * 13.548e6, Source: convKept},
+		Side:        224, Layers: 16,
+	},
 	sequences(shape{
 		name: "vit-b16", title: "ViT-B/16", unit: "image", profile: "imagenet-jpeg",
 		aliases: []string{"vit", "vit-base", "vit-b-16", "vit-base-patch16-224", "deit-b", "deit-base-patch16-224"},

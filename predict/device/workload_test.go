@@ -46,6 +46,24 @@ func resnet50() layers {
 	return l
 }
 
+func vgg16() layers {
+	var l layers
+	in, size := 3.0, 224.0
+	for stage, convolutions := range []int{2, 2, 3, 3, 3} {
+		out := 64 * math.Pow(2, float64(min(stage, 3)))
+		for range convolutions {
+			l.conv(in, out, 3, size, 2)
+			in = out
+		}
+		size /= 2
+	}
+	for _, of := range [][2]float64{{512 * 7 * 7, 4096}, {4096, 4096}, {4096, 1000}} {
+		l.products += of[0] * of[1]
+		l.params += of[0]*of[1] + of[1]
+	}
+	return l
+}
+
 func unet3d() layers {
 	var l layers
 	filters := []float64{32, 64, 128, 256, 320, 320}
@@ -73,9 +91,9 @@ func unet3d() layers {
 	return l
 }
 
-// The figures of the two convolutional networks follow from their layers.
+// The figures of the convolutional networks follow from their layers.
 func TestConvolutionsAreDerived(t *testing.T) {
-	for name, l := range map[string]layers{"resnet50": resnet50(), "unet3d": unet3d()} {
+	for name, l := range map[string]layers{"resnet50": resnet50(), "vgg16": vgg16(), "unet3d": unet3d()} {
 		w, _ := FindWorkload(name)
 		for what, pair := range map[string][2]float64{
 			"parameters":  {w.Params.Value, l.params},
