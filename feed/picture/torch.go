@@ -106,7 +106,7 @@ func compileTorchContrast(c *compiler, a *arguments) {
 		least, most := torchMean(w)
 		var t lookUp
 		for v := range t {
-			part := float32(v) * own
+			part := float32(float32(v) * own)
 			t[v] = toByte(wheel.RoundOnce(least, other, part))
 			if t[v] != toByte(wheel.RoundOnce(most, other, part)) {
 				return &RefusalError{a.op, "a mean that depends on the order of its sum"}
