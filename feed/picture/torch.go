@@ -138,11 +138,7 @@ func torchMean(w *Worker) (least, most float32) {
 		defer w.givePlane(grey)
 		torchGreyOf(grey, w.picture.planes)
 	}
-	sum := 0
-	for _, v := range grey {
-		sum += int(v)
-	}
-	n := float32(len(grey))
+	sum, n := sumBytes(grey), float32(len(grey))
 	if sum <= exactSum {
 		return float32(sum) / n, float32(sum) / n
 	}

@@ -201,12 +201,10 @@ class _Steps:
         functional, factors = self._functional, (1.5, 1.25, 0.5, -0.25)
         changes = functional.adjust_brightness, functional.adjust_contrast, functional.adjust_saturation, functional.adjust_hue
         for which, change in enumerate(changes):
-            if not same_image(change(image, factors[which]), self._image_of(image, *_coloured(begin, factors, [which]))):
+            ours = _coloured(begin, factors, [which])
+            if not same_image(change(image, factors[which]), image._new(ours) if type(ours) is Recipe else ours):
                 return False
-        return same_image(functional.rgb_to_grayscale(image, 3), _pictures.bare(None, _greyed(begin)))
-
-    def _image_of(self, img: Any, recipe: Recipe, bare: bool) -> Any:
-        return _pictures.bare(None, recipe) if bare else img._new(recipe)
+        return same_image(functional.rgb_to_grayscale(image, 3), _greyed(begin))
 
     def waiting(self, img: Any) -> Recipe | None:
         """What a picture waits for that everything here is recorded of."""
@@ -289,13 +287,12 @@ class _Steps:
         if not self._coloured or waits.mode != "RGB" or not _plain_ranges(ranges):
             return None
         order, number = torch.randperm(4).tolist(), memory(now)[0]
-        recipe, bare = _coloured(waits, [each and number.uniform_(*each).item() for each in ranges], order)
-        return _pictures.bare(None, recipe) if bare else recipe
+        return _coloured(waits, [each and number.uniform_(*each).item() for each in ranges], order)
 
     def _grey(self, now: Recording, t: Any, waits: Recipe) -> Any:
         if not self._coloured or waits.mode != "RGB" or type(t.p) not in _NUMBERS:
             return None
-        return _pictures.bare(None, _greyed(waits)) if happens(now, t.p) else waits
+        return _greyed(waits) if happens(now, t.p) else waits
 
     def _scale(self, now: Recording, t: Any, waits: Recipe) -> Plan | None:
         return scaled(waits)
@@ -334,19 +331,20 @@ def _within(ranges: tuple[Any, ...]) -> bool:
     )
 
 
-def _coloured(recipe: Recipe, factors: Sequence[float | None], order: list[int]) -> tuple[Recipe, bool]:
-    """With its colours changed in that order, and whether the image then knows nothing of its file."""
+def _coloured(recipe: Recipe, factors: Sequence[float | None], order: list[int]) -> Any:
+    """With its colours changed in that order; an image of its own where it then knows nothing of its file."""
     bare = False
     for which in order:
         factor = factors[which]
         if factor is not None:
             recipe = recipe.then(_COLOURS[which], hue_byte(factor) if which == 3 else factor)
             bare = bare or which != 2
-    return recipe, bare
+    return _pictures.bare(None, recipe) if bare else recipe
 
 
-def _greyed(recipe: Recipe) -> Recipe:
-    return recipe.then("convert", "L", mode="L").then("convert", "RGB", mode="RGB")
+def _greyed(recipe: Recipe) -> Any:
+    """An image of its own in grey."""
+    return _pictures.bare(None, recipe.then("convert", "L", mode="L").then("convert", "RGB", mode="RGB"))
 
 
 @functools.lru_cache(4096)

@@ -832,8 +832,8 @@ def _install_operations() -> None:
     replace(ImageOps, "expand", _expand)
     replace(ImageOps, "autocontrast", _autocontrast)
     replace(ImageOps, "equalize", _equalize)
-    for name, plain in _TABLED.items():
-        replace(ImageOps, name, _tabled(name, plain))
+    for name, recorded in _TABLED.items():
+        replace(ImageOps, name, _tabled(name, recorded))
     if _of(ImageEnhance._Enhance.enhance, ImageEnhance):
         for name in ("Color", "Contrast", "Brightness", "Sharpness"):
             _install_enhancer(getattr(ImageEnhance, name), ImageEnhance)
@@ -910,24 +910,24 @@ def _equalize(original: Any, image: Any, mask: Any = None) -> Any:
     return original(image, mask) if not recipe or mask is not None else image._new(recipe.then("equalize"))
 
 
-#: Operations that have a table made of their arguments, for each picture anew, and which arguments the daemon knows.
-_TABLED: dict[str, Callable[..., bool]] = {
-    "posterize": lambda bits: type(bits) is int and 1 <= bits <= 8,
-    "solarize": lambda threshold=128: type(threshold) in (int, float) and abs(threshold) < _LIMIT,
-    "invert": lambda: True,
+#: Operations that have a table made of their arguments, for each picture anew, and what is recorded of those; None: the
+#: daemon does not know them.
+_TABLED: dict[str, Callable[..., tuple[Any, ...] | None]] = {
+    "posterize": lambda bits: (bits,) if type(bits) is int and 1 <= bits <= 8 else None,
+    "solarize": lambda threshold=128: (threshold,) if type(threshold) in (int, float) and abs(threshold) < _LIMIT else None,
+    "invert": lambda: (),
 }
 
 
-def _tabled(name: str, plain: Callable[..., bool]) -> Callable[..., Any]:
+def _tabled(name: str, recorded: Callable[..., tuple[Any, ...] | None]) -> Callable[..., Any]:
     def operate(original: Any, image: Any, *arguments: Any, **named: Any) -> Any:
         recipe = deferred(image)
         try:
-            known = recipe is not None and plain(*arguments, **named)
+            given = recorded(*arguments, **named)
         except TypeError:  # to be raised by the original
-            known = False
-        if not known:
+            given = None
+        if recipe is None or given is None:
             return original(image, *arguments, **named)
-        given = (*arguments, *named.values()) or (128,) * (name == "solarize")
         return image._new(recipe.then(name, *given))
 
     return operate
