@@ -4,6 +4,7 @@
     python loop.py few-workers --seconds 12          # the loop, to be observed
     python loop.py truth --truth FILE                # every situation unobserved, relieved of one thing after the other
     python loop.py digest --workers 4                # what each of the first batches holds, and how fast they come
+    python loop.py cost --only launches --turns 40   # milliseconds of a step, alone and under `stoker observe`, in turn
 
 situations.sh runs them on a machine that has one.
 """
@@ -11,6 +12,9 @@ situations.sh runs them on a machine that has one.
 import argparse
 import itertools
 import json
+import os
+import statistics
+import subprocess
 import sys
 import time
 import zlib
@@ -26,6 +30,7 @@ from torchvision import datasets, models, transforms
 CUDA = torch.device("cuda")
 JPEGS = Path("stoker-runs/gpu-jpegs")
 WARM_UP_S = 2.0
+WARM_UP_TURNS = 4
 
 
 @dataclass
@@ -247,6 +252,41 @@ def train(loop: Loop, seconds: float) -> float:
     return (time.monotonic() - since) / max(1, steps)
 
 
+def take_turns(loop: Loop, seconds: float) -> None:
+    """Train for so long at each line of stdin, and say the milliseconds of a step."""
+    batches = endless(loop.batches)
+    for _ in sys.stdin:
+        torch.cuda.synchronize()
+        begun, steps = time.perf_counter(), 0
+        while time.perf_counter() - begun < seconds:
+            loop.step(loop.send(next(batches)))
+            steps += 1
+        torch.cuda.synchronize()
+        print((time.perf_counter() - begun) * 1e3 / steps, flush=True)
+
+
+def cost(name: str, turns: int, seconds: float) -> str:
+    """What observing costs: the same loop twice, alone and observed, of which one works at a time."""
+    command = [sys.executable, __file__, name, "--turns", "1", "--seconds", str(seconds)]
+    recording = os.path.join(os.environ["OUT"], f"cost-{name}.jsonl.gz")
+    observed = [os.environ["STOKER_BIN"], "observe", "-q", "--no-trace", "-o", recording, "--", *command]
+    both = [subprocess.Popen(way, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for way in (command, observed)]
+    taken: list[tuple[float, float]] = []
+    for turn in range(turns + WARM_UP_TURNS):
+        pair = [0.0, 0.0]
+        for at in (0, 1) if turn % 2 else (1, 0):
+            print(file=both[at].stdin, flush=True)
+            pair[at] = float(both[at].stdout.readline())
+        taken.append((pair[0], pair[1]))
+    for process in both:
+        process.stdin.close()
+        process.wait()
+    alone, under = zip(*taken[WARM_UP_TURNS:])
+    low, middle, high = statistics.quantiles([b / a for a, b in zip(alone, under)], n=4)
+    return (f"{name}: {statistics.median(alone):.2f} ms a step alone, {statistics.median(under):.2f} observed, "
+            f"{middle:.4f} of it ({low:.4f} to {high:.4f}: quartiles of {turns} pairs)")
+
+
 def framework(name: str, seconds: float) -> None:
     """The same input through Lightning's or Accelerate's loop."""
     model = models.resnet50(num_classes=10)
@@ -370,12 +410,13 @@ def digest(arguments: argparse.Namespace) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=[*SITUATIONS, "lightning", "accelerate", "transformers", "truth", "digest"])
+    parser.add_argument("what", choices=[*SITUATIONS, "lightning", "accelerate", "transformers", "truth", "digest", "cost"])
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--stoker", choices=("host", "cuda"), help="digest: with stoker.DataLoader, on the host or to the device")
     parser.add_argument("--truth", type=Path, help="write what was measured")
-    parser.add_argument("--only", action="append", help="truth: this situation")
+    parser.add_argument("--only", action="append", help="truth, cost: this situation")
+    parser.add_argument("--turns", type=int, help="cost: pairs of turns of SECONDS (a situation: train at each line of stdin)")
     arguments = parser.parse_args()
     make_jpegs()
     torch.backends.cudnn.benchmark = True
@@ -392,6 +433,11 @@ def main() -> None:
     elif arguments.what == "digest":
         found = digest(arguments)
         print(json.dumps(found))
+    elif arguments.what == "cost":
+        for name in arguments.only:
+            print(cost(name, arguments.turns, arguments.seconds), flush=True)
+    elif arguments.what in SITUATIONS and arguments.turns:
+        take_turns(SITUATIONS[arguments.what][1](), arguments.seconds)
     elif arguments.what in SITUATIONS:
         print(f"{train(SITUATIONS[arguments.what][1](), arguments.seconds) * 1e3:.2f} ms a step")
     else:

@@ -97,11 +97,8 @@ fed() {
 
 # cost takes milliseconds of a step, alone and observed in turn.
 cost() {
-	for round in 1 2 3; do
-		for name in launches reads gpt2; do
-			alone $name --seconds 6
-			before="bin/stoker observe -q --no-trace -o $OUT/cost.jsonl.gz --" alone $name --seconds 6
-		done
+	for name in launches reads gpt2 few-workers; do
+		within 90 cost --only $name --turns 30 --seconds 0.8
 	done
 }
 
@@ -115,7 +112,7 @@ within() {
 }
 
 alone() { # NAME ARGUMENTS
-	echo "${before:+under $(set -- $before; echo "$1 $2" | cut -d/ -f2), }$1: $(within 40 "$@" 2>/dev/null | tail -1)"
+	echo "${before:+under $(set -- $before; echo "$1 $2" | cut -d/ -f2), }$1: $(within 40 "$@" 2>/dev/null | grep "ms a step")"
 }
 
 observe() { # NAME ARGUMENTS [beside NAME]
@@ -131,7 +128,7 @@ observe() { # NAME ARGUMENTS [beside NAME]
 }
 
 compare() { # NAME FLAGS
-	echo "batches, $1: $(within 60 digest --seconds 6 "${@:2}" 2>/dev/null | tail -1)"
+	echo "batches, $1: $(within 60 digest --seconds 6 "${@:2}" 2>/dev/null | grep digests)"
 }
 
 exam() { # LANE

@@ -21,10 +21,7 @@ import (
 // where others want its core.
 func (l filler) askCoresFull() diagnose.Quantity {
 	k := l.Costs
-	used, cores := k.CoresUse, k.Cores
-	if k.HelperCPU > 0 {
-		used -= k.HelperCPU / k.HostStep
-	}
+	used, cores := k.CoresUse-l.measureHelpers(), k.Cores
 	counted := !math.IsNaN(l.WorkersQueueing())
 	if all := l.run.Facts.Machine.Cores(); (k.Workers == 0 || counted) && all > 0 {
 		cores = all // neighbours come and go; that nothing loads beside the launching thread stays
@@ -59,6 +56,17 @@ func (l filler) askCoresFull() diagnose.Quantity {
 		},
 		Evidence: l.describeCores(),
 	}
+}
+
+// measureHelpers is how many cores threads have that only help the launching thread within an operation. Without steps
+// they are all of the job's others, where that thread is seen to load and no process does.
+func (l filler) measureHelpers() float64 {
+	k := l.Costs
+	if l.HasSteps || k.Workers > 0 || !(l.measureLoading() >= littleLoading*l.Idle) {
+		return max(0, stat.Or(k.HelperCPU/k.HostStep, 0))
+	}
+	own := l.run.Find(recording.ThreadCPU, measure.LaunchThread(l.run, k.Window.PID)).Rate(l.From, l.To)
+	return max(0, stat.Or(k.CoresUse-own, 0))
 }
 
 // coreLeft is how much of a core nobody uses where others do not keep the job from one. [J]

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
@@ -61,7 +60,7 @@ const neverRest = 0.95
 // askLaunchThreadLoads is whether the launching thread loads by itself.
 func (l filler) askLaunchThreadLoads() diagnose.Quantity {
 	k := l.Costs
-	free := k.Cores - k.CoresUse + stat.Or(k.HelperCPU/k.HostStep, 0)
+	free := k.Cores - k.CoresUse + l.measureHelpers()
 	q := diagnose.AskFact("Does the launching thread load by itself?", k.Workers == 0, diagnose.WorkersText(k)).
 		WithEvidence(free, "cores", "tree.cpu", "%.1f of %.1f cores are free for workers", max(0, free),
 			l.countCores())

@@ -72,6 +72,8 @@ class LaterArray(metaclass=_Posing):
     def __getattr__(self, name: str) -> Any:
         if not hasattr(np.ndarray, name):
             raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
+        if name == "__dlpack__" and min(self.strides, default=0) < 0:  # PyTorch up to 2.11 ends the process over one
+            raise BufferError("an array that is not made yet and has a negative stride is lent to nobody")
         if name in _BEYOND and self.cell.family is not None:
             first = self.cell.family.first()  # what it looks at is seen by this
             valued(self.cell, VALUES)
@@ -849,7 +851,7 @@ _OURS: dict[str, dict[str, Any]] = {
         "array": _array, "asarray": _asarray, "asanyarray": _asarray, "ascontiguousarray": _contiguous, "require": _required,
         **dict.fromkeys(("zeros", "ones", "full"), _new),
     },
-    "torch": {"from_numpy": _from_numpy, "as_tensor": _as_tensor, "tensor": _tensor},
+    "torch": {"from_numpy": _from_numpy, "as_tensor": _as_tensor, "asarray": _as_tensor, "tensor": _tensor},
 }
 
 

@@ -123,6 +123,8 @@ class OlderTest(RecordedTest):
             return like.wrap_of_now(wrappee, like, **kwargs) if type(like).__name__ in BOXES else wrappee.as_subclass(type(like))
 
         BOXES = ("BoundingBoxes", "KeyPoints")
+        if not any("wrap" in vars(kind) for kind in vars(tv_tensors).values() if isinstance(kind, type)):
+            self.skipTest("the installed torchvision is such a one")
         for kind in vars(tv_tensors).values():
             own = vars(kind).get("wrap") if isinstance(kind, type) else None
             if own is not None:
