@@ -8,21 +8,26 @@
 text: lines are tokenized by a table. arrays: NumPy arrays of the data set's own, cropped and normalised. 3D: volumes, cut
 and turned. opencv: JPEGs that OpenCV reads (where it is installed). pixels: JPEGs that Pillow opens, of which all is drawn
 on at once. Each has two workers, which are forked anew in each of its epochs, and checks what it reads: a run whose sum
-differs from the others' ends the bench. Wall time is not shown: it says nothing beside other work.
+differs from the others' ends the bench. Wall time is not shown: it says nothing beside other work. A ratio of two runs is as
+exact as their length is steady, so what feeding costs once in a job is measured by itself: of short runs of two batches a worker,
+of which more are made in turn, and without what they take to import the libraries.
 """
 
 import argparse
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import account
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.join(ROOT, "bin", "stoker")
 BATCH, EPOCHS = 16, 4
+SHORT = 64  # items of a short run, in one epoch
 ITEMS = {"text": 6000, "arrays": 3000, "3D": 160, "opencv": 1200, "pixels": 1200}
 
 
@@ -31,37 +36,53 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*", default=list(ITEMS))
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--short", type=int, default=15, help="short runs each way (default 15)")
     parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--items", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.run:
-        return run(options.run)
+        return run(options.run, options.items)
     print(f"{options.rounds} rounds in turn, load average {os.getloadavg()[0]:.1f} at the beginning\n")
-    print("| pipeline | items | CPU-ms an item, alone | fed | fed / alone, median of rounds (lowest-highest) | said |")
-    print("|---|---|---|---|---|---|")
+    print("| pipeline | items | CPU-ms an item, alone | fed | fed / alone, median of rounds (lowest-highest) | CPU-ms once (quartiles) | said |")
+    print("|---|---|---|---|---|---|---|")
     for name in options.only:
-        compare(name, options.python, options.rounds)
+        compare(name, options)
     print(f"\nload average {os.getloadavg()[0]:.1f} at the end")
     return 0
 
 
-def compare(name, python, rounds):
-    """A row: both ways in each round, each first in every other one."""
-    cost, sums, said = {"alone": [], "fed": []}, set(), ""
+def compare(name, options):
+    """A row."""
+    command = [options.python, os.path.abspath(__file__), "--run", name]
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(rounds + 1):  # the first warms up: compiled modules, the check at start-up
-            for way in ("alone", "fed") if number % 2 else ("fed", "alone"):
-                seconds, out, err = once([] if way == "alone" else [BINARY, "feed", "--"], [python, os.path.abspath(__file__), "--run", name], folder)
-                sums.add(out)
-                if number:
-                    cost[way].append(seconds)
-                if way == "fed":
-                    said = "; ".join(line.removeprefix("stoker: feed: ")[:60] for line in err.splitlines() if line.startswith("stoker"))
-    if len(sums) != 1:
-        raise SystemExit(f"{name}: runs differ: {sums}")
+        cost, said = in_turn(command, options.rounds, folder)
+        short, _ = in_turn([*command, "--items", str(SHORT)], options.short, folder)
     items = ITEMS[name] * EPOCHS
     ratios = [fed / alone for fed, alone in zip(cost["fed"], cost["alone"])]
     each = [f"{1000 * statistics.median(cost[way]) / items:.3f}" for way in ("alone", "fed")]
-    print(f"| {name} | {items} | {each[0]} | {each[1]} | {statistics.median(ratios):.3f} ({min(ratios):.3f}-{max(ratios):.3f}) | {said} |", flush=True)
+    low, once_ms, high = statistics.quantiles([1000 * (fed - alone) for fed, alone in zip(short["fed"], short["alone"])], n=4)
+    print(
+        f"| {name} | {items} | {each[0]} | {each[1]} | {statistics.median(ratios):.3f} ({min(ratios):.3f}-{max(ratios):.3f}) |"
+        f" {once_ms:.0f} ({low:.0f} to {high:.0f}) | {said} |",
+        flush=True,
+    )
+
+
+def in_turn(command, rounds, folder):
+    """CPU seconds of both ways, each first in every other round, and what feeding said."""
+    cost, sums, said = {"alone": [], "fed": []}, set(), ""
+    for number in range(rounds + 1):  # the first warms up: compiled modules, the check at start-up
+        for way in ("alone", "fed") if number % 2 else ("fed", "alone"):
+            seconds, out, err = once([] if way == "alone" else [BINARY, "feed", "--"], command, folder)
+            sums.add(out)
+            if number:
+                imports = float(re.search(r"^imported after (.+)$", err, re.MULTILINE)[1])
+                cost[way].append(seconds - imports if "--items" in command else seconds)
+            if way == "fed":
+                said = "; ".join(line.removeprefix("stoker: feed: ")[:60] for line in err.splitlines() if line.startswith("stoker"))
+    if len(sums) != 1:
+        raise SystemExit(f"{command[-1]}: runs differ: {sums}")
+    return cost, said
 
 
 def once(before, command, cache):
@@ -80,17 +101,21 @@ def once(before, command, cache):
 # Pipelines, as a script of one's own has them.
 
 
-def run(name):
+def run(name, items):
     import numpy
     import torch
 
     torch.set_num_threads(1)
+    imported = time.process_time()
     data, loader = PIPELINES[name](), torch.utils.data.DataLoader
-    total = 0.0
-    for _ in range(EPOCHS):
+    total, epochs = 0.0, EPOCHS
+    if items:
+        data.count, epochs = items, 1
+    for _ in range(epochs):
         for batch in loader(data, BATCH, num_workers=2):
             total += float(batch.double().sum())
     print(f"{total:.6f}", numpy.__name__)
+    print(f"imported after {imported}", file=sys.stderr)
     return 0
 
 

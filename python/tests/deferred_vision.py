@@ -1,5 +1,6 @@
 """Input pipelines of torchvision's v2 on tensors, and digests of what they give. Run as a program it prints those of torch alone."""
 
+import inspect
 import json
 import os
 import pathlib
@@ -153,6 +154,10 @@ class Instances(Files):
         return v2.Compose([v2.RandomHorizontalFlip(0.5), v2.ToDtype(torch.float, scale=True), v2.ToPureTensor()])(tv_tensors.Image(image), target)
 
 
+#: Up to torchvision 0.19: no path and no mode by its name.
+ONLY_TENSORS = inspect.signature(tvio.decode_image).parameters["input"].annotation is torch.Tensor
+
+
 def decoded(path):
     """As torchvision.io is called."""
     kind = random.randrange(5)
@@ -160,7 +165,7 @@ def decoded(path):
         data = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)
     if kind == 0:
         return tvio.read_image(path)
-    if kind == 1:
+    if kind == 1 or kind in (2, 3) and ONLY_TENSORS:
         return tvio.decode_image(data, tvio.ImageReadMode.RGB)
     if kind == 2:
         return tvio.decode_image(data, "RGB", apply_exif_orientation=True)
