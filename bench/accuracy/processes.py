@@ -560,7 +560,8 @@ observed by `stoker observe` for 9 s and judged by `stoker diagnose`. `processes
   are the shared machine's, where a run of 9 s takes 35 to
   115 s. Draws 2 to 8, and what the others had left out, are the quiet one's, lent four times for a quarter of an hour. It had no cgroup v1, and so no slow disk
   and no quota of cores. Those draws of the two and draw 9 of all are the second machine's. No rule and no bound was changed between these runs and the rules that draws 7 and 8 were judged by.
-- Interventions at this load are noisy: three situations had theirs here, eight on the quiet cores, of draws 0 and 2, and seven more of draw 2.
+- Interventions at this load are noisy: three situations had theirs here, eight on the quiet cores, of draws 0 and 2, seven more of draw 2, and five of draw 9 on the
+  second machine. With these each situation has one that has a device, parameters to relieve and a loop of its own here.
 - Without the hook: draw 2 taught that looks at the launching thread tell loading from the rest, and what to cut off a run's start and end. It was judged again with that.
   Draws 3 and 4 came after.
 - Most draws 0 were made in the night of 2026-11-26 and judged by the rules of then: most of their recordings are gone. The others are judged by this tree.

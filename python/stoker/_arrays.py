@@ -72,8 +72,6 @@ class LaterArray(metaclass=_Posing):
     def __getattr__(self, name: str) -> Any:
         if not hasattr(np.ndarray, name):
             raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
-        if name == "__dlpack__" and min(self.strides, default=0) < 0:  # PyTorch up to 2.11 ends the process over one
-            raise BufferError("an array that is not made yet and has a negative stride is lent to nobody")
         if name in _BEYOND and self.cell.family is not None:
             first = self.cell.family.first()  # what it looks at is seen by this
             valued(self.cell, VALUES)
@@ -113,6 +111,11 @@ class LaterArray(metaclass=_Posing):
 
     def __len__(self) -> int:
         return len(_made(self)) if self.cell.plan is None else self.shape[0]
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        if recording() and min(self.strides, default=0) < 0:  # PyTorch up to 2.11 ends the process over one
+            raise BufferError("an array that is not made yet and has a negative stride is lent to nobody")
+        return _made(self).__dlpack__(*args, **kwargs)
 
     # Other looks at the same memory.
 
