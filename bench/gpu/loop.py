@@ -415,8 +415,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--stoker", choices=("host", "cuda"), help="digest: with stoker.DataLoader, on the host or to the device")
     parser.add_argument("--truth", type=Path, help="write what was measured")
-    parser.add_argument("--only", action="append", help="truth, cost: this situation")
-    parser.add_argument("--turns", type=int, help="cost: pairs of turns of SECONDS (a situation: train at each line of stdin)")
+    parser.add_argument("--only", action="append", choices=list(SITUATIONS), help="truth, cost: this situation")
+    parser.add_argument("--turns", type=int, help="cost: pairs of turns of SECONDS, default 30 (a situation: train at each line of stdin)")
     arguments = parser.parse_args()
     make_jpegs()
     torch.backends.cudnn.benchmark = True
@@ -434,8 +434,8 @@ def main() -> None:
         found = digest(arguments)
         print(json.dumps(found))
     elif arguments.what == "cost":
-        for name in arguments.only:
-            print(cost(name, arguments.turns, arguments.seconds), flush=True)
+        for name in arguments.only or ("launches", "reads", "gpt2"):
+            print(cost(name, arguments.turns or 30, arguments.seconds), flush=True)
     elif arguments.what in SITUATIONS and arguments.turns:
         take_turns(SITUATIONS[arguments.what][1](), arguments.seconds)
     elif arguments.what in SITUATIONS:

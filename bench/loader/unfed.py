@@ -34,7 +34,7 @@ ITEMS = {"text": 6000, "arrays": 3000, "3D": 160, "opencv": 1200, "pixels": 1200
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", nargs="*", default=list(ITEMS))
+    parser.add_argument("--only", nargs="*", default=list(ITEMS), choices=list(ITEMS))
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--short", type=int, default=15, help="short runs each way (default 15)")
     parser.add_argument("--run", help=argparse.SUPPRESS)

@@ -20,7 +20,7 @@ try:
     import torch
     from test_deferred import BINARY, DeferredCase, Here
 
-    from stoker import _arrays, _blanks, _defer, _line, _making, _pictures
+    from stoker import _arrays, _blanks, _defer, _line, _making, _pictures, _tensors
 except ImportError:
     torch, BINARY = None, ""
     DeferredCase = unittest.TestCase
@@ -111,6 +111,21 @@ class RecordedTest(ArraysCase):
                 with self.subTest(name):
                     self.assertEqualToPlain(name, 0)
                     self.assertEqual(asked, [])
+
+    def test_torch_asarray(self):
+        """It leaves an array waiting."""
+        self.assertTrue(_defer._ready())
+        path = sorted(arrays.Pictures(self.root, None).files)[0][0]
+        for more in ({}, {"dtype": torch.float32}):
+            with self.subTest(more):
+
+                def fetch():
+                    tensor = torch.asarray(np.asarray(arrays.opened(path)), **more)  # noqa: B023
+                    return tensor, type(tensor) is _tensors.Later
+
+                made, waits = _defer._deferred(fetch, _pictures.Recording(True, _pictures.Tally()))
+                self.assertTrue(waits)
+                self.assertTrue(torch.equal(made, fetch()[0]))
 
     def test_still(self):
         """Where the first batches have no arrays, only what makes some is stood for: the first is real, and later ones wait."""
