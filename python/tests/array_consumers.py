@@ -67,7 +67,7 @@ def as_interface(a):
 
 
 def dispatched(a):
-    return from_dlpack(a), np.from_dlpack(a)
+    return from_dlpack(a), np.from_dlpack(a) if min(a.strides) > 0 else None
 
 
 OF_NUMPY = {
@@ -77,7 +77,7 @@ OF_NUMPY = {
     "out": lambda a: np.add(a, 1, out=a), "sum out": lambda a: np.sum(a, 0, out=np.zeros(a.shape[1:], int)), "putmask": lambda a: put(a, lambda a: np.putmask(a, np.ones(a.shape, bool), 3)), "place": lambda a: put(a, lambda a: np.place(a, np.ones(a.shape, bool), [1, 2])), "put": lambda a: put(a, lambda a: np.put(a, [0, 5], [9, 8])),
     "fill_diagonal": lambda a: put(a[:, :, 0][:3, :3], lambda a: np.fill_diagonal(a, 1)), "svd": lambda a: np.linalg.svd(a[:, :, 0], compute_uv=False), "fft": lambda a: np.fft.fft2(a, axes=(0, 1)), "as_strided": lambda a: np.lib.stride_tricks.as_strided(a, (4,), (1,)), "sliding": lambda a: np.lib.stride_tricks.sliding_window_view(a, (2, 2, 3)).sum(),
     "unbound": lambda a: np.ndarray.sum(a), "unbound view": lambda a: np.ndarray.transpose(a), "nditer": lambda a: [int(x) for x in np.nditer(a)], "nditer written": stepped, "ndenumerate": lambda a: list(np.ndenumerate(a))[:5], "broadcast": lambda a: np.broadcast(a, a).shape, "broadcast_to": lambda a: np.broadcast_to(a, (2, *a.shape)), "packbits": np.packbits,
-    "bincount": lambda a: np.bincount(a.ravel()), "searchsorted": lambda a: np.searchsorted([1, 9], a), "digitize": lambda a: np.digitize(a, [9, 99]), "histogram": lambda a: np.histogram(a)[0], "save": lambda a: saved(a, np.save), "savez": lambda a: saved(a, np.savez), "vectorize": lambda a: np.vectorize(lambda x: x + 1)(a), "dlpack": dispatched,
+    "bincount": lambda a: np.bincount(a.ravel()), "searchsorted": lambda a: np.searchsorted([1, 9], a), "digitize": lambda a: np.digitize(a, [9, 99]), "histogram": lambda a: np.histogram(a)[0], "save": lambda a: saved(a, np.save), "savez": lambda a: saved(a, np.savez), "vectorize": lambda a: np.vectorize(lambda x: x + 1)(a), "dlpack": dispatched, "dlpack, a negative stride": lambda a: np.from_dlpack(a) if min(a.strides) < 0 else None,
     "shuffle": shuffled, "shuffle of a generator": shuffled_anew, "permutation": lambda a: np.random.default_rng(3).permutation(a), "permuted": lambda a: np.random.default_rng(3).permuted(a, axis=0), "choice": lambda a: np.random.default_rng(3).choice(a, 4), "poisson": lambda a: np.random.RandomState(3).poisson(a), "setitem": lambda a: put(np.zeros(a.shape), lambda b: b.__setitem__(slice(None), a)),
     "index by it": lambda a: (np.arange(256)[::-1] * 3)[a], "index by a part": lambda a: np.arange(256)[a[:, :, 0]], "take": lambda a: np.take(np.arange(256), a), "where": lambda a: np.where(a), "pad": lambda a: np.pad(a, 1), "tile": lambda a: np.tile(a, (2, 1, 1)), "kron": lambda a: np.kron(a[:2, :2, 0], np.ones((2, 2))), "interp": lambda a: np.interp(a, [0, 255], [0, 1]),
     "matmul": lambda a: a @ np.eye(3), "rmatmul": lambda a: np.eye(11) @ a[:, :, 0], "masked": lambda a: np.ma.masked_less(a, 100).sum(), "matrix": lambda a: np.asmatrix(a[:, :, 0]), "record": lambda a: np.rec.fromarrays([a[:, 0, 0]]).f0, "memmap": lambda a: np.shares_memory(a, a[1:]), "interface": as_interface, "pointer": as_pointer, "struct": lambda a: np.array(type("S", (), {"__array_struct__": a.__array_struct__})()),

@@ -32,11 +32,13 @@ WAITING = {"DiT", "guided diffusion", "EDM", "taming", "pix2pix", "labelled", "d
 
 # What takes NumPy's own type alone, or is C code that asks item by item: raises, so that the fetch is done again without.
 STRICT = {
-    *(f"numpy {name}" for name in ("as_strided", "dlpack", "frombuffer", "permutation", "permuted", "shuffle", "shuffle of a generator", "unbound", "unbound view")),
+    *(f"numpy {name}" for name in ("as_strided", "dlpack, a negative stride", "frombuffer", "permutation", "permuted", "shuffle", "shuffle of a generator", "unbound", "unbound view")),
     *(f"python {name}" for name in "PickleBuffer bytearray c_char compress crc32 enumerate getitem itemgetter join list map max memoryview pack_into readinto reversed sha256 sum tuple unpack_from write zip".split()),
-    *(f"torch {name}" for name in ("bound asarray", "from_numpy", "frombuffer", "frombuffer of Pillow", "frombytes")), "other numba njit", "other scipy.fft dct", "other scipy.ndimage label", "other h5py write", "other pyarrow buffer", "other pyarrow tensor", "other numba vectorize",
+    *(f"torch {name}" for name in ("from_numpy", "frombuffer", "frombuffer of Pillow", "frombytes")), "other numba njit", "other scipy.fft dct", "other scipy.ndimage label", "other h5py write", "other pyarrow buffer", "other pyarrow tensor", "other numba vectorize",
     "other skimage.filters median", "other skimage.measure contours", "other skimage.measure label",
 }  # fmt: skip
+if torch is not None and torch.__version__ < (2, 12):
+    STRICT.add("torch bound asarray")
 
 
 def setUpModule():
