@@ -5,7 +5,7 @@
     bench/cpus/operations.py --markdown bench/cpus/RESULTS.md
 
 On each platform the Pillow and the torchvision of that platform make every operation alone, on random pictures of all
-modes, and a few on the files in each FOLDER/*, read PNGs with odd chunks and grey ones of 16 bits, and OpenCV makes what it has on arrays; the feed's code for that platform makes them again, and what is not
+modes, and a few on the files in each FOLDER/*, and read PNGs with odd chunks; the feed's code for that platform makes them again, and what is not
 byte for byte the same is told and ends this with 1. feed/picture/testdata/chains.py draws, differential_test.go
 compares. arm64 is emulated by qemu. FOLDER is feed/decode/testdata if none is given.
 """
@@ -26,8 +26,8 @@ ROOT = cpus.ROOT
 PYTHON = {"amd64": ROOT / "python/.venv/bin/python", "arm64": cpus.BUILT / "root/python"}
 NAMES = {"amd64": "x86-64", "arm64": "arm64"}
 ROW = re.compile(r'row "(.*)": (\d+) same, (\d+) bytes, (\d+) differ, refused: map\[(.*)\]$', re.MULTILINE)
-CHUNKS, OPENCV, DEEP = "PNGs with odd chunks", "arrays of OpenCV's", "grey PNGs of 16 bits"
-OWN_TESTS = {None: "TestEachOperationIsPillows", CHUNKS: "TestOddChunksArePillows", OPENCV: "TestOpenCVMakesTheSame", DEEP: "TestDeepGreyIsPillows"}
+CHUNKS = "PNGs with odd chunks"
+OWN_TESTS = {None: "TestEachOperationIsPillows", CHUNKS: "TestOddChunksArePillows"}
 BEGIN, END = "<!-- operations.py: begin -->", "<!-- operations.py: end -->"
 
 

@@ -71,43 +71,6 @@ func (l *library) lastBand(dst []byte) error {
 	return nil
 }
 
-// Shades writes to low and high the two bytes of each shade of an image of mode "I;16". It
-// is of the whole image, and comes after a Decode.
-func (d *Decoder) Shades(low, high []byte) error {
-	if size := d.info.Width * d.info.Height; d.way != fromLibrary || len(low) != size || len(high) != size {
-		return fmt.Errorf("decode: %d and %d bytes for the shades of an image of mode %q and %d pixels", len(low),
-			len(high), d.info.Mode, size)
-	}
-	m, ok := d.library.whole.(*image.Gray16)
-	if !ok {
-		return fmt.Errorf("decode: an image of mode %q has come as %T", d.info.Mode, d.library.whole)
-	}
-	for y, width := 0, d.info.Width; y < d.info.Height; y++ {
-		splitPairs(high[y*width:][:width], low[y*width:][:width], m.Pix[y*m.Stride:][:2*width])
-	}
-	return nil
-}
-
-// splitPairs takes the two bytes of shades apart, four shades at once.
-func splitPairs(first, second, pairs []byte) {
-	i := 0
-	for ; i+4 <= len(first) && i+4 <= len(second); i += 4 {
-		v := binary.LittleEndian.Uint64(pairs[2*i:])
-		binary.LittleEndian.PutUint32(first[i:], gather(v))
-		binary.LittleEndian.PutUint32(second[i:], gather(v>>8))
-	}
-	for ; i < len(first); i++ {
-		first[i], second[i] = pairs[2*i], pairs[2*i+1]
-	}
-}
-
-// gather is every other byte of eight.
-func gather(v uint64) uint32 {
-	v &= 0x00ff00ff00ff00ff
-	v = (v | v>>8) & 0x0000ffff0000ffff
-	return uint32(v | v>>16)
-}
-
 // copyEach takes every step-th byte of rows, from the one at first on.
 func (l *library) copyEach(dst, pixels []byte, stride, first, step int) {
 	for y := range l.info.Height {

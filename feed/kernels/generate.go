@@ -3,7 +3,7 @@ package kernels
 //go:generate sh -c "cd asm && go run . -kernels idct -out ../../decode/idct/kernels_amd64.s -stubs ../../decode/idct/kernels_stub_amd64.go -pkg idct"
 //go:generate sh -c "cd asm && go run . -kernels rows -out ../../decode/planes/kernels_amd64.s -stubs ../../decode/planes/kernels_stub_amd64.go -pkg planes"
 //go:generate sh -c "cd asm && go run . -kernels transform -out ../../transform/kernels_amd64.s -stubs ../../transform/kernels_stub_amd64.go -pkg transform"
-//go:generate sh -c "cd asm && go run . -kernels opencv -out ../../picture/kernels_amd64.s -stubs ../../picture/kernels_stub_amd64.go -pkg picture"
+//go:generate sh -c "cd asm && go run . -kernels picture -out ../../picture/kernels_amd64.s -stubs ../../picture/kernels_stub_amd64.go -pkg picture"
 //go:generate sh -c "cd asm && go run . -kernels png -out ../../decode/unfilter/kernels_amd64.s -stubs ../../decode/unfilter/kernels_stub_amd64.go -pkg unfilter"
 //go:generate sh -c "cd asm && go run . -kernels inflate -out ../../decode/inflate/kernels_amd64.s -stubs ../../decode/inflate/kernels_stub_amd64.go -pkg inflate"
 //go:generate go run ./neon -out ../decode/kernels_arm64.s -pkg decode neon/c/huffman.c

@@ -60,9 +60,6 @@ const (
 	Resample      = "resampling and copying"
 	Normalize     = "normalising"
 	NormalizeHalf = "normalising to float16"
-	Interpolate   = "OpenCV's resize and grey"
-	Warp          = "OpenCV's warps and HSV"
-	Filter        = "OpenCV's filters"
 	Mix           = "Pillow's warps"
 	Enhance       = "Pillow's colours and blurs"
 )
@@ -78,30 +75,12 @@ var All = []*Group{
 		Resample, "amd64", "feed/transform",
 		[]string{
 			"sumGroups1", "sumGroups2", "sumGroups3", "sumChunks4", "sumChunks2", "sumChunks1", "sumPairs",
-			"packShades", "sumShades", "sumShadesDown", "interleave", "stream", "fence",
+			"interleave", "stream", "fence",
 		},
 		[]Feature{AVX2},
 	},
 	{Normalize, "amd64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{AVX2, FMA}},
 	{NormalizeHalf, "amd64", "feed/transform", []string{"affineHalf"}, []Feature{AVX2, FMA, F16C}},
-	{
-		Interpolate, "amd64", "feed/picture",
-		[]string{"blendAcross16", "blendDown16", "halve16", "averageAcross8", "roundSums8", "weighGrey16"},
-		[]Feature{AVX2},
-	},
-	{
-		Warp, "amd64", "feed/picture",
-		[]string{"toHSV8", "fromHSV8", "findPlaces8", "findPlacesDivided8", "blendFour8"},
-		[]Feature{AVX2, FMA},
-	},
-	{
-		Filter, "amd64", "feed/picture",
-		[]string{
-			"cubicAcross8", "cubicAcrossGrey8", "cubicGather8", "cubicGatherGrey8", "cubicDown8",
-			"blurAcross16", "blurDown16", "addWeighted8",
-		},
-		[]Feature{AVX2, FMA},
-	},
 	{Mix, "amd64", "feed/picture", []string{"findSpots4", "findSpotsDivided4", "mixTwo4", "mixFour4"}, []Feature{AVX2}},
 	{
 		Enhance, "amd64", "feed/picture",
@@ -116,7 +95,7 @@ var All = []*Group{
 	{Unfilter, "arm64", "feed/decode/unfilter", []string{"sub", "average", "paeth", "paethByte"}, []Feature{ASIMD}},
 	{
 		Resample, "arm64", "feed/transform",
-		[]string{"sumGroups", "sumChunks", "sumLines", "packShades", "sumShades", "sumShadesDown", "interleave"},
+		[]string{"sumGroups", "sumChunks", "sumLines", "interleave"},
 		[]Feature{ASIMD},
 	},
 	{Normalize, "arm64", "feed/transform", []string{"affine32", "affineBrain"}, []Feature{ASIMD}},

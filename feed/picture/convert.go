@@ -24,7 +24,6 @@ func compileConvert(c *compiler, a *arguments) {
 // conversions are Image.convert's, by the two modes. To "1" they dither.
 var conversions = map[[2]string]step{
 	{"1", "L"}:      func(*Worker) error { return nil },
-	{deep, whole}:   func(*Worker) error { return nil },
 	{"1", "LA"}:     opaque,
 	{"1", "RGB"}:    triple,
 	{"1", "RGBA"}:   inTurn(triple, opaque),
@@ -142,7 +141,7 @@ func lumaOf(out []byte, planes [][]byte) {
 	r, g, b := planes[0][:len(out)], planes[1][:len(out)], planes[2][:len(out)]
 	from := 0
 	if canEnhance {
-		from = weighGreySIMD(out, r, g, b, true)
+		from = weighGreySIMD(out, r, g, b)
 	}
 	for i := from; i < len(out); i++ {
 		out[i] = uint8((uint32(r[i])*19595 + uint32(g[i])*38470 + uint32(b[i])*7471 + 0x8000) >> 16)

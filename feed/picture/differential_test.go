@@ -46,14 +46,6 @@ func TestTorchMakesTheSame(t *testing.T) {
 	compareWithPillow(t, *chains/2, "--stream", "--torch", "--count", strconv.Itoa(*chains), "--seed", *seed, "--files", "0")
 }
 
-// TestOpenCVMakesTheSame is about OpenCV's operations on arrays, each alone.
-func TestOpenCVMakesTheSame(t *testing.T) {
-	if exec.Command(pillow(t), "-c", "import cv2; assert int(cv2.__version__.split('.')[0]) == 5").Run() != nil {
-		t.Skip("no OpenCV 5: python/install-torch brings one")
-	}
-	compareWithPillow(t, *chains/4, "--opencv", "--each", strconv.Itoa(*chains/6))
-}
-
 // TestOddFilesArePillows reads files of all kinds, whole, cut and damaged: each is
 // refused or the same, and nothing comes of what Pillow raises for.
 func TestOddFilesArePillows(t *testing.T) {
@@ -63,11 +55,6 @@ func TestOddFilesArePillows(t *testing.T) {
 // TestOddChunksArePillows reads PNGs whose chunks are odd, doubled, cut or missing.
 func TestOddChunksArePillows(t *testing.T) {
 	compareWithPillow(t, *chains, "--chunks", strconv.Itoa(4**chains), "--seed", *seed)
-}
-
-// TestDeepGreyIsPillows reads grey PNGs of 16 bits and does to them what is known of such.
-func TestDeepGreyIsPillows(t *testing.T) {
-	compareWithPillow(t, *chains/2, "--deep", strconv.Itoa(*chains), "--seed", *seed)
 }
 
 // TestEachOperationIsPillows does each operation alone.

@@ -9,20 +9,16 @@
 //	Run       worker.go     source → planes → step by step → bytes
 //	            geometry.go   crop, resize, flip, expand: folded, by feed/transform
 //	            convert.go, hsv.go, enhance.go, table.go, filter.go, warp.go
-//	            shades.go     grey of 16 bits
 //	            torch.go      what torchvision does to tensors of bytes
 //	            tensor.go     planes → pixels or a tensor
 //
 // A program is {"mode": "RGB", "size": [width, height], "ops": [[name, arguments…], …]}.
-// Mode "Y" is a colour JPEG of which OpenCV reads the brightness alone, and "L" from then on.
-// Grey files of 16 bits have mode "I;16", which converted to "I" stays as it is: two bytes a pixel.
 // Resizes follow Pillow 13, or with "pillow": 12 what all versions before it do.
 // The ops, with null for Python's None:
 //
 //	convert mode                                 Image.convert, to "1" with dithering
 //	crop l t r b                                 Image.crop, rounded already
 //	resize w h filter box|null gap|null          Image.resize; filters by their numbers
-//	deep_resize w h filter                       the same of mode "I", without overshoot
 //	reduce x y box|null                          Image.reduce
 //	transpose method                             Image.transpose
 //	expand l t r b [fill]                        ImageOps.expand
@@ -34,14 +30,6 @@
 //	brightness, color, contrast, sharpness factor
 //	gaussian_blur, box_blur x y                  Image.filter
 //	grayscale 1|3, hue shift                     torchvision's; shift is the byte that NumPy adds
-//	lut base64 of [256 per band]                 the same as point, in less text
-//	swap, band number                            OpenCV's BGR and RGB; one of three bands
-//	cv_gray; cv_hsv, cv_lab; cv_unhsv, cv_unlab  cv2.cvtColor of RGB, and back to it
-//	cv_resize w h interpolation                  cv2.resize, interpolations by their numbers
-//	cv_affine w h [6] border [fill]              cv2.warpAffine by the inverse matrix, bilinear
-//	cv_perspective w h [9] border [fill]         cv2.warpPerspective by the inverse matrix, bilinear
-//	cv_blur [across] [down] border [4]           cv2.GaussianBlur by its weights in 256ths; what was asked for
-//	cv_weigh alpha beta gamma [ops] [ops]        cv2.addWeighted of what two lists of ops make
 //	torch_bilinear, torch_bicubic w h            torch's resizes of bytes, with antialias
 //	torch_grayscale 1|3, torch_channels [3]      torchvision's v2 of tensors of bytes, as are
 //	torch_saturation, torch_contrast, torch_hue factor

@@ -79,11 +79,6 @@ func (w *Worker) drawSegment(s *segment, picture *planes.Picture) error {
 
 // compileCrop keeps r of the picture; what of it lies beyond gets the fill.
 func (c *compiler) compileCrop(r image.Rectangle, fill [4]uint8) {
-	if c.partial != nil && r.In(image.Rectangle{Max: c.size}) {
-		c.partial.keepPart(r)
-		c.size = r.Size()
-		return
-	}
 	last := fill[bands[c.mode]-1]
 	c.openSegment().keepPart(r, [3]uint8(fill[:3]), [3]uint8{last, last, last})
 	c.size = r.Size()

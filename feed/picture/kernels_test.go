@@ -2,7 +2,6 @@ package picture
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,7 +13,7 @@ import (
 
 // asPlainGo runs what is done without the kernels.
 func asPlainGo(do func()) {
-	for _, can := range []*bool{&canInterpolate, &canWarp, &canFilter, &canMix, &canEnhance} {
+	for _, can := range []*bool{&canMix, &canEnhance} {
 		was := *can
 		*can = false
 		defer func() { *can = was }()
@@ -69,71 +68,6 @@ func eachRed(do func(red, side int, pixels []byte)) {
 	}
 }
 
-// TestKernelsOfOpenCVAreThePlainOnes takes random pictures through random operations with the kernels and without.
-func TestKernelsOfOpenCVAreThePlainOnes(t *testing.T) {
-	if !canInterpolate && !canWarp && !canFilter {
-		t.Skip("this processor runs no kernels")
-	}
-	rng := rand.New(rand.NewPCG(3, 4))
-	side := func() int { return 2 + rng.IntN(90) }
-	for range 3000 {
-		width, height, mode, channels := side(), side(), "RGB", 3
-		if rng.IntN(4) == 0 {
-			width *= 1 + rng.IntN(6)
-		}
-		op := []string{
-			`["cv_gray"]`, `["cv_hsv"]`, `["cv_unhsv"]`, "resize", "resize", "warp", "warp", "project", "cubic", "cubic", "blur", "weigh",
-		}[rng.IntN(12)]
-		if len(op) < 8 && rng.IntN(3) == 0 {
-			mode, channels = "L", 1
-		}
-		switch op {
-		case "resize":
-			kind, toX, toY := cvLinear, side(), side()
-			if rng.IntN(2) == 0 {
-				kind, toX, toY = cvArea, 1+rng.IntN(width), 1+rng.IntN(height)
-			}
-			if rng.IntN(8) == 0 {
-				width, height = 2*toX, 2*toY
-			}
-			op = fmt.Sprintf(`["cv_resize", %d, %d, %d]`, toX, toY, kind)
-		case "cubic":
-			width, height = max(width, leastCubic), max(height, leastCubic)
-			op = fmt.Sprintf(`["cv_resize", %d, %d, %d]`, 2*side(), 2*side(), cvCubic)
-		case "blur":
-			taps := func() string {
-				list, sum := []int{}, 0
-				for range rng.IntN(9) {
-					list = append(list, rng.IntN(1+(blurOne-sum)/4))
-					sum += 2 * list[len(list)-1]
-				}
-				both := append(slices.Clone(list), blurOne-sum)
-				slices.Reverse(list)
-				text, _ := json.Marshal(append(both, list...))
-				return string(text)
-			}
-			op = fmt.Sprintf(`["cv_blur", %s, %s, %d, [0, 0, 0, 0]]`, taps(), taps(),
-				[]int{cvConstant, cvReplicate, cvReflect, cvReflect101}[rng.IntN(4)])
-		case "weigh":
-			op = fmt.Sprintf(`["cv_weigh", %v, %v, %v, [["transpose", 1]], [["transpose", 0]]]`, 4*rng.Float64()-2, 4*rng.Float64()-2,
-				300*rng.Float64()-150)
-		case "warp", "project":
-			zoom := 0.1 + 2*rng.Float64()
-			draw := func(by float64) float64 { return by * (2*rng.Float64() - 1) }
-			name, third := "cv_affine", ""
-			if op == "project" {
-				name, third = "cv_perspective", fmt.Sprintf(", %v, %v, 1", draw(0.004), draw(0.004))
-			}
-			op = fmt.Sprintf(`[%q, %d, %d, [%v, %v, %v, %v, %v, %v%s], %d, %s]`, name, side(), side(),
-				zoom+draw(0.1), draw(1), draw(float64(width)), draw(1), zoom+draw(0.1), draw(float64(height)), third,
-				[]int{cvConstant, cvReplicate, cvReflect, cvReflect101}[rng.IntN(4)],
-				map[int]string{1: "[9]", 3: "[9, 200, 77]"}[channels])
-		}
-		pixels := noise(rng, width*height*channels)
-		madeAlike(t, mode, width, height, pixels, op)
-	}
-}
-
 // TestKernelsOfWarpsAreThePlainOnes has warps of Pillow's, of pictures as small as a pixel and by numbers that lead
 // nowhere, with the kernels and without.
 func TestKernelsOfWarpsAreThePlainOnes(t *testing.T) {
@@ -180,18 +114,6 @@ func TestKernelsOfWarpsAreThePlainOnes(t *testing.T) {
 	}
 }
 
-// TestAllColoursThroughHSV has the kernels and plain Go convert every colour both ways, and to grey.
-func TestAllColoursThroughHSV(t *testing.T) {
-	if !canWarp {
-		t.Skip("this processor runs no kernels")
-	}
-	eachRed(func(_, side int, pixels []byte) {
-		for _, op := range []string{`["cv_gray"]`, `["cv_hsv"]`, `["cv_unhsv"]`} {
-			madeAlike(t, "RGB", side, side, pixels, op)
-		}
-	})
-}
-
 // TestKernelsOfColoursAreThePlainOnes has Pillow's colours, blurs and turns, of pictures as small as a pixel, with the
 // kernels and without.
 func TestKernelsOfColoursAreThePlainOnes(t *testing.T) {
@@ -229,29 +151,4 @@ func TestAllColoursTurned(t *testing.T) {
 			madeAlike(t, "RGB", side, side, pixels, fmt.Sprintf(`["hue", %d]`, 1+red*37%255))
 		}
 	})
-}
-
-// TestCropsOfResizesAreParts makes a part of a resize, alone and of the whole.
-func TestCropsOfResizesAreParts(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for range 1000 {
-		width, height, toX, toY := 5+rng.IntN(90), 5+rng.IntN(90), 2+rng.IntN(90), 2+rng.IntN(90)
-		kind := []int{cvLinear, cvCubic}[rng.IntN(2)]
-		left, top := rng.IntN(toX), rng.IntN(toY)
-		right, bottom := left+1+rng.IntN(toX-left), top+1+rng.IntN(toY-top)
-		pixels := noise(rng, 3*width*height)
-		before := []string{"", `["crop", 1, 0, ` + fmt.Sprintf("%d, %d]", width, height) + `, `, `["swap"], `, `["transpose", 0], `}[rng.IntN(4)]
-		resize := fmt.Sprintf(`%s["cv_resize", %d, %d, %d]`, before, toX, toY, kind)
-		whole := made(t, "RGB", width, height, pixels, resize)
-		middle := fmt.Sprintf(`%s, ["crop", %d, %d, %d, %d], ["crop", 0, %d, %d, %d]`, resize, left, top, right, bottom,
-			(bottom-top)/2, right-left, bottom-top)
-		top += (bottom - top) / 2
-		part := made(t, "RGB", width, height, pixels, middle)
-		row := 3 * (right - left)
-		for y := top; y < bottom; y++ {
-			if !bytes.Equal(part[(y-top)*row:][:row], whole[3*(y*toX+left):][:row]) {
-				t.Fatalf("%s of %d x %d pixels is not a part of what is not cropped, in row %d", middle, width, height, y)
-			}
-		}
-	}
 }

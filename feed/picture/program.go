@@ -22,7 +22,6 @@ type Program struct {
 	mode   string // of the source
 	size   image.Point
 	turned bool // the source is asked for as RGB, whatever its mode is
-	luma   bool // only the brightness of a colour JPEG is asked for, as it is in the file
 	first  *segment
 	steps  []step
 	end    *outputForm
@@ -97,9 +96,6 @@ func Parse(text []byte) (*Program, error) {
 	}
 	size := image.Point{form.Size[0], form.Size[1]}
 	c := compiler{program: Program{mode: form.Mode, size: size}, mode: form.Mode, size: size, pillow: form.Pillow}
-	if form.Mode == brightness {
-		c.program.mode, c.program.luma, c.mode = "RGB", true, "L"
-	}
 	if err := c.compile(form.Ops); err != nil {
 		return nil, err
 	}
@@ -112,8 +108,7 @@ type compiler struct {
 	mode    string
 	size    image.Point
 	pillow  int
-	open    *segment      // takes further crops, resizes and flips; nil: none does
-	partial partialResize // the latest step, of which a crop keeps a part; nil: it is another one
+	open    *segment // takes further crops, resizes and flips; nil: none does
 }
 
 // operation is what is known of an op before its arguments are.
@@ -176,8 +171,6 @@ func (c *compiler) compileOp(at int, op []any) error {
 	}
 	a := &arguments{op: at, name: name, list: op[1:]}
 	switch n := len(a.list); {
-	case (c.mode == deep || c.mode == whole) && !ofShades[name]:
-		a.refuse("mode %q", c.mode)
 	case n < known.least || n > known.most:
 		return fmt.Errorf("read program: op %d, %s: %d arguments, %d to %d are expected", at, name, n, known.least,
 			known.most)
@@ -194,7 +187,7 @@ func (c *compiler) compileOp(at int, op []any) error {
 
 // addStep appends a step that the crops before it cannot be folded with.
 func (c *compiler) addStep(s step) {
-	c.open, c.partial = nil, nil
+	c.open = nil
 	c.program.steps = append(c.program.steps, s)
 }
 

@@ -24,12 +24,6 @@ type Worker struct {
 	sums    []uint32 // of columns, for a blur
 	spots   []spot   // of a row, for a warp
 	lanes   lanes    // those of them that a kernel mixes
-	lines   []int16  // of a plane, and shares, for OpenCV's resizes and blur
-	shares  []float32
-	beyond  []byte        // a row with what lies beyond its ends, for OpenCV's blur
-	places  []pixelOrigin // of a row, for OpenCV's warp; row are those of the kernel
-	row     placeRow
-	shades  *transform.ShadeResizer
 }
 
 // NewWorker returns a Worker of any Program.
@@ -54,16 +48,12 @@ type raster struct {
 }
 
 // bands of the modes that a raster can have.
-var bands = map[string]int{"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4, deep: 2, whole: 2}
+var bands = map[string]int{"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
 
 // sources are the modes of files and pixels that are known.
 var sources = map[string]bool{
 	"1": true, "L": true, "P": true, "LA": true, "RGB": true, "RGBA": true, "CMYK": true,
-	deep: true,
 }
-
-// brightness is a mode of sources: what OpenCV reads of a colour JPEG as grey.
-const brightness = "Y"
 
 func alpha(mode string) bool { return mode == "LA" || mode == "RGBA" }
 
@@ -105,9 +95,6 @@ func (w *Worker) loadSource(p *Program, source Source) error {
 }
 
 func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) {
-	if source.File == nil && p.luma {
-		return nil, &RefusalError{-1, "the brightness of pixels"}
-	}
 	if source.File == nil {
 		return nil, w.splitBands(p, source.Pixels)
 	}
@@ -127,9 +114,6 @@ func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) 
 	need := p.first.colour.SourceArea()
 	if p.readsWhole() {
 		need = image.Rectangle{Max: p.size}
-		if p.mode == deep { // which the decoder has otherwise
-			need = image.Rect(0, 0, 1, 1)
-		}
 	}
 	picture, err := w.decoder.Decode(need)
 	if err != nil {
@@ -141,35 +125,15 @@ func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) 
 	if p.readsWhole() {
 		return nil, w.keepDecoded(p.mode, picture)
 	}
-	if p.luma {
-		return lumaOnly(picture)
-	}
 	if grey := picture.Model == planes.Grey; !p.turned && grey != (p.mode == "L") {
 		return nil, &RefusalError{-1, fmt.Sprintf("a file of mode %q that was decoded as another", p.mode)}
 	}
 	return picture, nil
 }
 
-// lumaOnly is the first plane of a picture that has its brightness there.
-func lumaOnly(picture *planes.Picture) (*planes.Picture, error) {
-	if picture.Model != planes.YCbCr {
-		return nil, &RefusalError{-1, "the brightness of a file that has none of its own"}
-	}
-	grey := *picture
-	grey.Model, grey.SubX, grey.SubY = planes.Grey, 1, 1
-	return &grey, nil
-}
-
 // keepDecoded makes a decoded file, of a mode that a planes.Picture cannot hold, the picture.
 func (w *Worker) keepDecoded(mode string, picture *planes.Picture) error {
 	out := w.newRaster(picture.Size, bands[mode])
-	if mode == deep {
-		if err := w.decoder.Shades(out.planes[0], out.planes[1]); err != nil {
-			return err
-		}
-		w.replace(out)
-		return nil
-	}
 	colours := out.planes
 	if alpha(mode) || mode == "P" {
 		last := len(colours) - 1
@@ -195,7 +159,7 @@ func (w *Worker) keepDecoded(mode string, picture *planes.Picture) error {
 // splitBands takes pixels apart into the planes of the picture.
 func (w *Worker) splitBands(p *Program, pixels []byte) error {
 	n := bands[p.mode]
-	if n == 0 || (p.mode == "P" || p.mode == deep) && p.turned {
+	if n == 0 || p.mode == "P" && p.turned {
 		return &RefusalError{-1, fmt.Sprintf("pixels of mode %q", p.mode)}
 	}
 	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {

@@ -32,37 +32,3 @@ func interleaveSIMD(dst, red, green, blue []byte) int {
 	}
 	return n
 }
-
-// packShadesSIMD makes doubles of stripRows rows, column by column, and returns how many columns it made.
-func packShadesSIMD(packed []float64, in Shades, length int) int {
-	n := length &^ 3
-	if n > 0 {
-		last := (stripRows-1)*length + n - 1
-		_, _, _ = packed[stripRows*n-1], in[0][last], in[1][last]
-		packShades(&packed[0], &in[0][0], &in[1][0], length, n)
-	}
-	return n
-}
-
-// sumShadesSIMD makes stripRows rows of size shades, at least shadeGroup of them. packed has room for what
-// the table reads.
-func sumShadesSIMD(out Shades, size int, packed []float64, t *shadeTable, widest int) {
-	last := (stripRows-1)*size + size - 1
-	_, _ = out[0][last], out[1][last]
-	groups := size / shadeGroup
-	sumShades(&out[0][0], &out[1][0], size, &packed[0], &t.origins[0], &t.cells[0], widest, groups)
-	if at := size - shadeGroup; at%shadeGroup != 0 {
-		sumShades(&out[0][at], &out[1][at], size, &packed[0],
-			&t.origins[groups*shadeGroup], &t.cells[groups*shadeGroup*widest], widest, 1)
-	}
-}
-
-// sumShadesDownSIMD makes a row of n shades, at least shadeLane.
-func sumShadesDownSIMD(out, in Shades, n int, weights []float64) {
-	last := (len(weights)-1)*n + n - 1
-	_, _, _, _ = out[0][n-1], out[1][n-1], in[0][last], in[1][last]
-	sumShadesDown(&out[0][0], &out[1][0], &in[0][0], &in[1][0], n, &weights[0], len(weights), n&^(shadeLane-1))
-	if at := n - shadeLane; at%shadeLane != 0 {
-		sumShadesDown(&out[0][at], &out[1][at], &in[0][at], &in[1][at], n, &weights[0], len(weights), shadeLane)
-	}
-}

@@ -39,21 +39,6 @@ func sumChunks1(dst *byte, dstStride int, src *byte, srcStride int, origins *int
 //go:noescape
 func sumPairs(dst *byte, src *byte, stride int, pairs *uint64, count int, n int)
 
-// packShades makes doubles of n shades, a multiple of 4, of 4 rows, column by column.
-//
-//go:noescape
-func packShades(packed *float64, low *byte, high *byte, stride int, n int)
-
-// sumShades makes groups of 4 shades of 4 rows, each a sum of so many doubles.
-//
-//go:noescape
-func sumShades(low *byte, high *byte, stride int, packed *float64, origins *int32, cells *float64, taps int, groups int)
-
-// sumShadesDown makes n shades, a multiple of 8, each the sum of count rows.
-//
-//go:noescape
-func sumShadesDown(low *byte, high *byte, fromLow *byte, fromHigh *byte, stride int, weights *float64, count int, n int)
-
 // affine32 converts n pixels, a multiple of 8.
 //
 //go:noescape

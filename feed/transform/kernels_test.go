@@ -43,36 +43,6 @@ func TestKernelsAreThePlainOnes(t *testing.T) {
 	}
 }
 
-// TestKernelsOfShadesAreThePlainOnes resizes noise of 16 bits with the kernels and without.
-func TestKernelsOfShadesAreThePlainOnes(t *testing.T) {
-	if !hasSIMD {
-		t.Skip("this processor runs no kernels")
-	}
-	rng := rand.New(rand.NewPCG(7, 8))
-	simd, plain := NewShadeResizer(), &ShadeResizer{}
-	side := func() int { return 1 + rng.IntN(1+rng.IntN(120)) }
-	for range 3000 {
-		from, to := image.Pt(side(), side()), image.Pt(side(), side())
-		filter, pillow, most := 2+2*rng.IntN(2), 12+rng.IntN(2), 1+rng.IntN(65536)
-		in, got, want := make([]byte, 2*from.X*from.Y), make([]byte, 2*to.X*to.Y), make([]byte, 2*to.X*to.Y)
-		for i := range from.X * from.Y {
-			v := 65535 - rng.IntN(most)
-			in[i], in[from.X*from.Y+i] = uint8(v), uint8(v>>8)
-		}
-		simd.Resize(halved(got), halved(in), from, to, filter, pillow)
-		plain.Resize(halved(want), halved(in), from, to, filter, pillow)
-		if !bytes.Equal(got, want) {
-			t.Fatalf("%v to %v with filter %d as Pillow %d: the kernels give other shades than plain Go", from, to, filter, pillow)
-		}
-	}
-}
-
-// halved are shades that have no room behind either half.
-func halved(b []byte) Shades {
-	n := len(b) / 2
-	return Shades{b[:n:n], b[n:]}
-}
-
 func randomPicture(rng *rand.Rand) *planes.Picture {
 	w, h := 1+rng.IntN(90), 1+rng.IntN(90)
 	if rng.IntN(8) == 0 {

@@ -49,7 +49,7 @@ def blurred(
     """What torchvision makes of bytes (band, row, column) that lie so."""
     bands, height, width = tensor.shape
     sides = height, width, bands
-    look = Look("CHW" if bands > 1 else "1HW", tuple(steps), torch.uint8, False)
+    look = Look("CHW" if bands > 1 else "1HW", tuple(steps), torch.uint8)
     if look.steps == _THRICE:
         tensor = tensor[:1].contiguous().expand(bands, height, width)
     elif tensor.stride() != look.strides(sides):

@@ -10,7 +10,8 @@ import sys
 from typing import Any
 
 from . import _stages
-from ._pictures import Canvas, Recipe, _fill, _integers, _of, bare, deferred, like, put, recording, replace, undoing
+from ._pictures import Canvas, Recipe, _fill, _integers, bare, deferred, like, put, recording, undoing
+from ._standins import is_own, replace
 
 MOST = 1 << 26  # pixels of one, so that there is memory for it
 SIDE = 1 << 16
@@ -81,7 +82,7 @@ def install() -> None:
     undoing(_installed.clear)
     Image = sys.modules["PIL.Image"]
     replace(Image, "new", _new)
-    if _of(Image.Image.paste, Image):
+    if is_own(Image.Image.paste, Image):
         put(Image.Image, "paste", _paste_in_place_of(Image.Image.paste))
 
 

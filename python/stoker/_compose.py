@@ -20,8 +20,9 @@ import torch
 from . import _pictures
 from ._draws import Draws, exceeds, happens, memory
 from ._known import Places, digest, there
-from ._pictures import Recipe, Recording, Source, Tally, _of, put, recording, undoing
+from ._pictures import Recipe, Recording, Source, Tally, put, recording, undoing
 from ._plan import Cell, Plan
+from ._standins import is_own, replaces
 from ._tensors import Later, bytes_of, converted, hue_byte, normalized, scaled
 
 _HOME = "torchvision.transforms.transforms"
@@ -56,15 +57,15 @@ def install(worker: bool) -> None:
 def _usual(module: Any) -> bool:
     """Whether all that is stood for, and whose text is not looked at, is whose it should be."""
     modules, kind = torch.nn.modules.module, torch.nn.Module
-    calls = kind.__call__ is kind._wrapped_call_impl and all(_of(each, modules) for each in (kind.__call__, kind._call_impl))
+    calls = kind.__call__ is kind._wrapped_call_impl and all(is_own(each, modules) for each in (kind.__call__, kind._call_impl))
     pillow = sys.modules["PIL.Image"]
-    images = all(_of(getattr(pillow.Image, name), pillow) for name in there(pillow.Image, "_new _copy_info _crop"))
-    stood_for = _STOOD_FOR <= vars(module.F).keys() and _STOOD_FOR_PICTURES <= vars(module.F.F_pil).keys()
+    images = all(is_own(getattr(pillow.Image, name), pillow) for name in there(pillow.Image, "_new _copy_info _crop"))
+    stood_for = replaces(module.F, *_STOOD_FOR) and replaces(module.F.F_pil, *_STOOD_FOR_PICTURES)
     return calls and images and stood_for and all(hasattr(modules, name) for name in _HOOKS)
 
 
-_STOOD_FOR = {"_stoker_to_tensor", "_stoker_normalize", "_stoker_pil_to_tensor", "_stoker_convert_image_dtype"}
-_STOOD_FOR_PICTURES = {"_stoker_adjust_hue", "_stoker_to_grayscale"}
+_STOOD_FOR = "to_tensor", "normalize", "pil_to_tensor", "convert_image_dtype"
+_STOOD_FOR_PICTURES = "adjust_hue", "to_grayscale"
 
 
 def text(module: Any) -> str:
@@ -180,9 +181,9 @@ class _Steps:
         return self._recorded
 
     def _tried(self) -> bool:
-        before, Recording.now = Recording.now, Recording(True, Tally())
+        before, Recording.now = Recording.now, Recording(Tally())
         try:
-            begin = Recipe(Source(b"", "JPEG", "RGB", (6, 4)), (), "RGB", (6, 4))
+            begin = Recipe(Source(b"", "RGB", (6, 4)), (), "RGB", (6, 4))
             image = self._image()._new(begin)
             image.info = {"a": [1], "b": 2}
             theirs = image.resize((3, 2), 2), image.crop((1, 0, 5, 3)), image.crop((0, 0, 6, 4)), image.transpose(0)
@@ -295,10 +296,10 @@ class _Steps:
         return _greyed(waits) if happens(now, t.p) else waits
 
     def _scale(self, now: Recording, t: Any, waits: Recipe) -> Plan | None:
-        return scaled(waits)
+        return scaled(waits) if now.tensors else None
 
     def _bytes(self, now: Recording, t: Any, waits: Recipe) -> Plan | None:
-        return bytes_of(waits, rows=True)
+        return bytes_of(waits, rows=True) if now.tensors else None
 
     def _convert(self, now: Recording, t: Any, waits: Plan) -> Plan | None:
         return converted(waits, t.dtype)

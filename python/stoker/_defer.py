@@ -8,7 +8,6 @@ another one when a worker asks, its daemon having died. A worker that has none d
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import importlib
 import importlib.util
@@ -16,7 +15,6 @@ import inspect
 import math
 import multiprocessing
 import multiprocessing.reduction as reduction
-import opcode
 import os
 import select
 import socket
@@ -29,7 +27,6 @@ import torch
 import torch.utils.data._utils as loading
 
 from . import (
-    _arrays,
     _canvas,
     _compose,
     _draws,
@@ -38,7 +35,9 @@ from . import (
     _nodes,
     _opening,
     _pictures,
+    _reach,
     _share,
+    _standins,
     _stream,
     _tensors,
     _trust,
@@ -49,7 +48,6 @@ from ._line import Line
 from ._making import maker
 from ._pictures import Recording, Tally
 from ._place import here
-from ._verify import restore, states, twice
 from ._verbs import StokerError
 from ._warning import say, warn
 
@@ -176,12 +174,26 @@ def _alone_in_place_of(original: Any) -> Any:
         original(self, loader, *rest, **more)
         if not asked() or in_worker():
             return
-        account = _judged.of(loader.dataset, loader)
+        account = _account_of(loader)
         if not account.hopeless():
             begin_alone()
             self._dataset_fetcher._stoker = account
 
     return __init__
+
+
+def _account_of(loader: Any) -> _judged.Account:
+    """The account of a loader's data set, with what its code is like now."""
+    account = _judged.of(loader.dataset, loader)
+    account.witness = _reach.find_witness(loader.dataset, loader.collate_fn, loader.worker_init_fn)
+    return account
+
+
+def _strange_account(fetcher: Any) -> _judged.Account:
+    """An account in a worker that the trainer did not supply."""
+    account = _judged.Account(None)
+    account.witness = _reach.find_witness(fetcher.dataset, fetcher.collate_fn)
+    return account
 
 
 def begin_alone() -> None:
@@ -196,7 +208,7 @@ def begin_alone() -> None:
 def _many_in_place_of(original: Any, home: str) -> Any:
     @functools.wraps(original)
     def __init__(self: Any, loader: Any, *rest: Any, **more: Any) -> None:
-        account = _judged.of(loader.dataset, loader) if asked() else None
+        account = _account_of(loader) if asked() else None
         with supplied(account, loader.num_workers, patience(loader.timeout), sys.modules[home], "_worker_loop") as supply:
             original(self, loader, *rest, **more)
             if supply is not None:
@@ -220,9 +232,9 @@ def supplied(account: _judged.Account | None, count: int, seconds: float, home: 
             yield None
             return
         if account.found()[_judged.WAITED]:
-            _ready_to_fork()
+            _prepare_fork()
         before = getattr(home, name)
-        setattr(home, name, _Loop(supply.theirs, seconds, before, home=(home.__name__, name), slot=account.number))
+        setattr(home, name, _Loop(supply.theirs, seconds, before, home=(home.__name__, name), slot=account.number, witness=account.witness))
         try:
             yield supply
         finally:
@@ -366,15 +378,16 @@ class _Loop:
         forked: bool = True,
         home: tuple[str, str] = (_WORKERS, "_worker_loop"),
         slot: int | None = None,
+        witness: str = "",
     ) -> None:
         self._ends, self._patience, self._loop, self._forked = ends, patience, loop, forked
-        self._home, self._slot = home, slot
+        self._home, self._slot, self._witness = home, slot, witness
 
     def __reduce__(self) -> Any:  # to a worker that is not forked
         ends = [reduction.DupFd(end.fileno()) for end in self._ends]
         share = reduction.DupFd(_share.file()) if _share.file() >= 0 else None
         left = set(_pictures.left) if _checked else None
-        return _loop_of, (ends, self._patience, share, left, self._home, self._slot, _everywhere)
+        return _loop_of, (ends, self._patience, share, left, self._home, self._slot, self._witness, _everywhere)
 
     def __call__(self, *args: Any) -> None:
         global _worker, _number
@@ -382,6 +395,7 @@ class _Loop:
             return
         given = inspect.signature(self._loop).bind(*args)
         _number, _worker = given.arguments.get("worker_id"), _judged.Account(self._slot)
+        _worker.witness = self._witness
         maker.line = None  # the trainer's
         for number, end in enumerate(self._ends):
             if number == _number:
@@ -402,7 +416,14 @@ class _Loop:
 
 
 def _loop_of(
-    ends: list[Any], patience: float, share: Any, left: set[str] | None, home: tuple[str, str], slot: int | None, everywhere: bool
+    ends: list[Any],
+    patience: float,
+    share: Any,
+    left: set[str] | None,
+    home: tuple[str, str],
+    slot: int | None,
+    witness: str,
+    everywhere: bool,
 ) -> _Loop:
     global _checked, _everywhere
     _everywhere = everywhere
@@ -412,7 +433,7 @@ def _loop_of(
     if share is not None:
         _share.share(share.detach())
     loop = getattr(importlib.import_module(home[0]), home[1])
-    return _Loop([socket.socket(fileno=end.detach()) for end in ends], patience, loop, False, home, slot)
+    return _Loop([socket.socket(fileno=end.detach()) for end in ends], patience, loop, False, home, slot, witness)
 
 
 def _fetch_in_place_of(original: Any) -> Any:
@@ -420,11 +441,10 @@ def _fetch_in_place_of(original: Any) -> Any:
     def fetch(self: Any, index: Any) -> Any:
         account = vars(self).get("_stoker")
         if account is None and loading.worker.get_worker_info() is not None:
-            account = self._stoker = _worker or _judged.Account(None)
+            account = self._stoker = _worker or _strange_account(self)
         if account is None or Recording.now is not None:  # a data set may iterate a loader of its own
             return original(self, index)
-        again = isinstance(self, loading.fetch._MapDatasetFetcher)
-        return fetched(self, account, again, lambda: _gathered(self, original, index))
+        return fetched(self, account, lambda: _gathered(self, original, index))
 
     return fetch
 
@@ -440,17 +460,17 @@ def _gathered(fetcher: Any, original: Any, index: Any) -> Any:
         fetcher.collate_fn = collate
 
 
-def fetched(by: Any, account: _judged.Account, again: bool, fetch: Callable[[], Any]) -> Any:
+def fetched(by: Any, account: _judged.Account, fetch: Callable[[], Any]) -> Any:
     """What fetch gives, its pictures made by the daemon; by is whatever does the fetching, one after the other."""
     if account.hopeless():
         if _steps:
             _let_go()
         return fetch()
     with _share.counting():
-        return _looked_at(vars(by), account, again, fetch)
+        return _looked_at(vars(by), account, fetch)
 
 
-def _looked_at(own: dict[str, Any], account: _judged.Account, again: bool, fetch: Callable[[], Any]) -> Any:
+def _looked_at(own: dict[str, Any], account: _judged.Account, fetch: Callable[[], Any]) -> Any:
     tally = own.get("_stoker_tally")
     if tally is None:
         tally = own["_stoker_tally"] = Tally(account)
@@ -465,11 +485,11 @@ def _looked_at(own: dict[str, Any], account: _judged.Account, again: bool, fetch
             _connected()
     if not _ready() or not tally.worth() or _cramped():
         return fetch()
-    recording = Recording(again, tally)
+    recording = Recording(tally, tensors=not account.witness)
+    if account.witness:
+        _share.because(_share.PILLOW, f"tensors are made at once because of {account.witness}")
     recording.stream = "dataset_iter" in own
-    if _left > 0:
-        return _compared(fetch, recording)
-    return _deferred_or_again(fetch, recording, own.get("dataset")) if again else _deferred(fetch, recording)
+    return _compared(fetch, recording) if _left > 0 else _deferred(fetch, recording)
 
 
 _SHARED = "/dev/shm"  # where torch has the tensors that it sends, and we have none
@@ -490,72 +510,9 @@ def _cramped() -> bool:
     return there.f_bavail * there.f_frsize < _CRAMPED
 
 
-def _deferred_or_again(fetch: Callable[[], Any], recording: Recording, data: Any = None) -> Any:
-    """A batch; where it fails, fetched once more as without us, with the same random numbers: a library may not take
-    what is deferred.
-
-    Its own errors come again, as the script alone has them. Where they do not, they were ours: then nothing is
-    deferred any more. After a file that seemed sound others are looked at more closely, and that is all.
-    """
-    before, state = states(), _state_of(data)
-    try:
-        return _deferred(fetch, recording)
-    except Exception as error:
-        ours = recording.failed or recording.sequence
-        if not ours and (not recording.used or _own(error)):  # nothing of ours was there
-            raise
-        why = f"{type(error).__name__} ({str(error):.200})"
-    restore(before)
-    if state is not None:
-        data.load_state_dict(state)
-    if recording.failed:
-        recording.tally.trusting = False
-        return fetch()
-    _arrays.displace(recording)
-    batch = fetch()  # out here, so that an error of its own has none of ours behind it
-    if consequence := _arrays.refuse(recording):
-        _say(f"{why} where arrays waited, and none without: from here on {consequence}")
-        return batch
-    assert maker.line is not None
-    maker.line.close()
-    _say(f"{why} while pictures waited, and none without: from here on this process is not fed")
-    return batch
-
-
-def _state_of(data: Any) -> Any:
-    """Of a data set that goes on with it at each sample, as torchdata's loaders have it; else None."""
-    stateful = hasattr(type(data), "state_dict") and hasattr(type(data), "load_state_dict")
-    return copy.deepcopy(data.state_dict()) if stateful else None
-
-
-def _own(error: Exception) -> bool:
-    """Whether Python code raised it with nothing in hand that waits: then it is the script's, which must not be asked
-    again."""
-    trace = error.__traceback__
-    if trace is None or error.__context__ is not None or error.__cause__ is not None:
-        return False
-    while not any(map(_waits, list(trace.tb_frame.f_locals.values()))):
-        if trace.tb_next is None:
-            return opcode.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
-        trace = trace.tb_next
-    return False
-
-
-def _waits(value: Any) -> bool:
-    """Whether it is a picture or tensor to be made later, or a list of such."""
-    inside = value.values() if type(value) is dict else value if type(value) in (list, tuple) else (value,)
-    return any(
-        isinstance(each, _tensors.Later)
-        or type(each) is _arrays.LaterArray
-        or isinstance(each, sys.modules["PIL.Image"].Image)
-        and type(each._im) is _pictures.Recipe
-        for each in inside
-    )
-
-
 _NOTHING = (
-    "no picture of the first batches can wait: they are made as without stoker (JPEGs, and PNGs of "
-    "at most a byte a pixel, that Pillow, OpenCV or torchvision.io opens are fed, video, audio and text are left as they are)"
+    "no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs that Pillow or "
+    "torchvision.io opens are fed, arrays, video, audio and text are left as they are)"
 )
 
 
@@ -568,54 +525,43 @@ def _note(tally: Tally, waited: bool) -> None:
 
 
 def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
+    """What fetch returns, with its pictures made by the daemon. The program's code runs once."""
     Recording.now = recording
     try:
-        with _arrays.standing(recording):
-            batch = fetch()
-        if recording.stream and recording.used:
-            _stream.hand_out(batch)
-    finally:
         try:
-            maker.finish(recording)
-        finally:
-            Recording.now = None
+            with _standins.placed():
+                batch = fetch()
+            if recording.stream and recording.used:
+                _stream.decode_pictures(batch)
+        except BaseException:
+            maker.abandon(recording)
+            raise
+        maker.finish(recording)
+    finally:
+        Recording.now = None
         _note(recording.tally, recording.used)
-        if recording.failed:
-            raise OSError("a file that seemed sound is not")
-    if recording.sequence:  # even where the program has an answer to that
-        raise TypeError("an array that is not made yet is no sequence")
-    return _arrays.settle(batch, recording)
+    return batch
 
 
-_left = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches that are to be made twice
+_left = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches of which Pillow makes every picture as well
 
 
 def _compared(fetch: Callable[[], Any], recording: Recording) -> Any:
-    """A batch of which every picture is made by Pillow as well, and where samples can be asked for again all of it by
-    the script alone."""
+    """A batch of which every picture is made by Pillow as well. Where one differs the batch holds Pillow's."""
     global _left
     _left -= 1
     maker.differing = differing = []
     try:
-        batch, equal = (
-            twice(_share.uncounted()(fetch), lambda: _deferred(fetch, recording))
-            if recording.again
-            else (_deferred(fetch, recording), True)
-        )
+        batch = _deferred(fetch, recording)
     finally:
         maker.differing = None
-    if differing or not equal:
+    if differing:
         _left = 0
         assert maker.line is not None
         maker.line.close()
-        which = (
-            f"a picture differs from Pillow's ({differing[0]:.300})"
-            if differing
-            else "a batch that was fetched twice differs (has the data set a state of its own?)"
-        )
-        _say(f"verify: {which}: from here on this process is not fed")
+        _say(f"verify: a picture differs from Pillow's ({differing[0]:.300}): from here on this process is not fed")
     elif not _left:
-        _say("verify: the first batches are equal, bit by bit")
+        _say("verify: every picture of the first batches equals Pillow's, bit by bit")
     return batch
 
 
@@ -682,22 +628,21 @@ def _ready() -> bool:
 
 def _put_in_place() -> None:
     """What stands for functions in this process, besides Pillow's own methods."""
-    _canvas.install()
-    _draws.install(in_worker())
-    _tensors.install(sys.modules)
-    _compose.install(in_worker())
-    _opening.install(in_worker())
-    _further.install()
-    _stream.install()
+    with _standins.placed():  # some look at the stand-ins of others
+        _canvas.install()
+        _draws.install(in_worker())
+        _tensors.install(sys.modules)
+        _compose.install(in_worker())
+        _opening.install(in_worker())
+        _further.install()
 
 
-def _ready_to_fork() -> None:
+def _prepare_fork() -> None:
     """Put in place here what each worker would, one after the other and in each epoch, where it has come to that."""
     if _checked and _pictures.there() and multiprocessing.get_all_start_methods()[0] == "fork":
         with _preparing:
             if _pictures.install():
                 _put_in_place()
-                _arrays.prepare()
 
 
 def _ends(count: int, job: str | None = None) -> list[socket.socket]:
@@ -823,7 +768,7 @@ def fed(fetch: Callable[[], Any], job: str | None) -> Any:
     """What fetch gives, outside of a loader: its pictures are made by the daemon that the job's processes on this
     node share."""
     if Recording.now is None and _connected(job) and _ready():
-        return _deferred_or_again(fetch, Recording(True, Tally()))
+        return _deferred(fetch, Recording(Tally()))
     return fetch()
 
 

@@ -19,6 +19,7 @@ import torch
 
 from ._known import digest
 from ._pictures import Recording, put, recording, undoing
+from ._standins import stand_in
 
 _KNOWN = {"bf903df83aa6e11f661aeb3b52826d58"}  # of torchvision 0.19 to 0.29
 #: What is chosen from, and digests of how it is made, of the same.
@@ -105,20 +106,20 @@ class Draws:
         return (height - h) // 2, (width - w) // 2, h, w
 
 
-def in_place_of(original: Callable[..., Any]) -> Callable[..., Any]:
+def in_place_of(original: Any) -> Any:
     """RandomResizedCrop.get_params."""
     dimensions, draws = vars(sys.modules[original.__module__])["F"], Draws()
 
-    @functools.wraps(original)
-    def get_params(img: Any, scale: Any, ratio: Any) -> Any:
+    def get_params(original: Any, img: Any, scale: Any, ratio: Any) -> Any:
         now = recording()
         if now is None or not draws.usual(ratio):
             return original(img, scale, ratio)
         _, height, width = dimensions.get_dimensions(img)
         return draws.draw(now, height, width, scale, ratio)
 
-    get_params.draws = draws  # type: ignore[attr-defined]
-    return get_params
+    ours = stand_in(original, get_params)
+    ours.draws = draws
+    return ours
 
 
 def happens(now: Recording, p: float) -> bool:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from . import _opencv, _pictures, _readers, _trust, _vision
+from . import _pictures, _readers, _trust, _vision
 from ._feed import Gone
 from ._pictures import undoing
 
@@ -18,7 +18,6 @@ class _Group(NamedTuple):
     say: Callable[[set[str]], str]  # of the same
     untried: str  # what becomes of it where it could not be tried
     install: Callable[[], None] = lambda: None
-    told: Callable[[], dict[str, Any]] = dict  # what the library's bytes depend on beside what all do
 
 
 def _operations() -> Iterator[Any]:
@@ -33,12 +32,6 @@ def _decoders() -> Iterator[Any]:
     return _vision_trials.decoders()
 
 
-def _of_opencv() -> Iterator[Any]:
-    from . import _cv_trials
-
-    return _cv_trials.trials()
-
-
 def _leave(left: set[str]) -> set[str]:
     left |= _vision.FUSED if left & _vision.FUSED else set()
     _pictures.left.update(left)
@@ -47,10 +40,6 @@ def _leave(left: set[str]) -> set[str]:
 
 _TENSORS = "what torchvision makes of tensors is left to it"
 _GROUPS = {
-    "opencv": _Group(
-        _opencv.is_there, _of_opencv, _opencv.wait_but_for, _opencv.say_left, "OpenCV's arrays are made by OpenCV",
-        told=_opencv.told,
-    ),
     "v2": _Group(_vision.imported, _operations, _leave, _trust.say_left, _TENSORS, _vision.install),
     "io": _Group(_readers.imported, _decoders, _leave, _trust.say_left, _TENSORS, _readers.install),
 }  # fmt: skip
@@ -70,7 +59,7 @@ def check(make: _trust.Make) -> Iterator[str]:
         if name in _known | _failed or not group.imported():
             continue
         try:
-            left = _trust.check(make, name, group.trials, group.told())
+            left = _trust.check(make, name, group.trials)
         except Gone as why:  # the next daemon is asked again
             yield f"{group.untried} for now: {why}"
             continue

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ._pictures import DEEP, Recipe, by_pillow
+from ._pictures import Recipe, by_pillow
 from ._plan import Steps
 from ._room import Room
-from ._verify import same_bits
+from ._bits import same_bits
 
 
 class Job(NamedTuple):
@@ -25,10 +25,6 @@ class Job(NamedTuple):
     def run(self, pixels: torch.Tensor) -> torch.Tensor:
         """What comes of bytes of one's own."""
         return pixels if self.steps is None else self.steps.run(pixels)
-
-    def deep(self) -> bool:
-        """Whether pixels have two bytes, which the steps follow here."""
-        return self.recipe.mode in DEEP
 
     def table(self) -> torch.Tensor:
         """What the steps give for each value of each band: (band, 256)."""
@@ -53,24 +49,16 @@ def job_of(recipe: Recipe, steps: Steps, place: torch.Tensor, room: Room | None)
 
 _tables: dict[Any, torch.Tensor] = {}  # steps that are alike are mostly the same
 _values = torch.arange(256, dtype=torch.uint8)
-_BYTES = {torch.uint8, np.dtype("uint8")}
 
 
 def table_of(bands: int, steps: Steps) -> torch.Tensor:
-    """What steps give for each value of each band: (band, 256), or of 16 bits (1, 65,536)."""
+    """What steps give for each value of each band: (band, 256)."""
     key = bands, steps
     if key not in _tables:
         if len(_tables) >= 64:
             _tables.clear()
-        _tables[key] = steps.run(values_of(bands, steps)).reshape(bands, -1)
+        _tables[key] = steps.run(_values.expand(bands, 256).reshape(bands, 16, 16).clone()).reshape(bands, -1)
     return _tables[key]
-
-
-def values_of(bands: int, steps: Steps) -> torch.Tensor:
-    """All values that pixels may have before the steps, as bytes (band, row, column) or what they are of."""
-    if steps.begin.dtype in _BYTES:
-        return _values.expand(bands, 256).reshape(bands, 16, 16).clone()
-    return torch.arange(1 << 16).to(steps.begin.tensor_dtype()).reshape(1, 256, 256)
 
 
 @functools.lru_cache(256)
@@ -84,8 +72,6 @@ def idle(bands: int, steps: Steps) -> bool:
     """Whether steps change no value."""
     if not steps.calls:
         return True
-    if steps.begin.dtype not in _BYTES:
-        return False
     table = table_of(bands, steps)
     return table.dtype == torch.uint8 and torch.equal(table, _values.expand(bands, 256))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import NamedTuple
 
 _behind_scan = re.compile(rb"\xff[^\x00\xd0-\xd7]").search  # the first marker that does not belong to the scan
 _SAMPLINGS = {b"\x11", b"\x21", b"\x12", b"\x22", b"\x41"}  # of luma, where chroma has one: what libjpeg upsamples
@@ -17,34 +16,35 @@ _TABLES, _QUANTIZATION, _SCAN, _END, _RESTART, _COMMENT = 0xC4, 0xDB, 0xDA, 0xD9
 _FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # progressive
 
 
-def sound(data: bytes | memoryview, trusting: bool = False, scan: int = 0) -> int:
-    """Where the file's image ends, 0 where Pillow had better look at it.
+def sound(data: bytes | memoryview, scan: int = 0) -> int:
+    """Where the file's image ends, 0 if Pillow has to look at it.
 
-    trusting: a scan that is to be the only one is not searched, which is most of the work, where the file ends as it
-    should. scan: where Pillow found that the first one begins, 0 where that is not known.
+    scan: where the entropy-coded data of the first scan begins, as Pillow found it; 0 if that is not known.
     """
-    if trusting and known(data, scan):
-        return len(data)
-    reader = _Reader(data, trusting, scan)
+    if _has_sound_header(data, scan):
+        found = _behind_scan(data, scan)
+        if found is not None and data[found.start() + 1] == _END:
+            return found.end()
+    reader = _Reader(data, scan)
     try:
         end = reader.end()
     except IndexError:  # cut
         return 0
-    if trusting and end and not reader.progressive and reader.scan_at == scan:
-        _keep(data, scan, reader.sides_at)
+    if end and not reader.progressive and reader.scan_at == scan:
+        _keep_header(data, scan, reader.sides_at)
     return end
 
 
-#: Headers that were found sound, but for the picture's sides: by their length where those stand, and what is around.
+#: Headers that were found sound, without the picture's sides: by their length, where the sides stand and the rest.
 _sound: dict[int, tuple[int, set[bytes]]] = {}
 _LONGEST = 4096  # bytes of one that is kept
 _MOST = 256  # of one length, and lengths
 
 
-def known(data: bytes | memoryview, scan: int) -> bool:
-    """Whether an earlier file had the same header, of other sides, and this one ends as it should."""
+def _has_sound_header(data: bytes | memoryview, scan: int) -> bool:
+    """Whether an earlier file had the same header, of other sides."""
     at, headers = _sound.get(scan, _NONE)
-    if not headers or data[-2:] != b"\xff\xd9":
+    if not headers:
         return False
     header = bytes(data[:scan])
     sides = header[at : at + 4]
@@ -54,9 +54,8 @@ def known(data: bytes | memoryview, scan: int) -> bool:
 _NONE: tuple[int, set[bytes]] = (0, set())
 
 
-def _keep(data: bytes | memoryview, scan: int, sides: int) -> None:
-    """What stands before the scan is sound, wherever a scan may be trusted."""
-    if scan > _LONGEST or data[-2:] != b"\xff\xd9":
+def _keep_header(data: bytes | memoryview, scan: int, sides: int) -> None:
+    if scan > _LONGEST:
         return
     at, headers = _sound.get(scan, _NONE)
     if at != sides or len(headers) >= _MOST:
@@ -68,39 +67,24 @@ def _keep(data: bytes | memoryview, scan: int, sides: int) -> None:
     headers.add(header[:sides] + header[sides + 4 :])
 
 
-class Told(NamedTuple):
-    """What the headers of a file say that is as it should be."""
-
-    size: tuple[int, int]
-    components: int
-    applications: list[bytes]  # their segments, each behind its marker's second byte
-
-
-def told(data: bytes | memoryview, trusting: bool = False) -> Told | None:
-    """What its headers say, None where it is not sound."""
-    reader = _Reader(data, trusting)
+def header(data: bytes | memoryview) -> tuple[str, tuple[int, int]] | None:
+    """Mode and size of a sound file."""
+    reader = _Reader(data)
     try:
         if not reader.end():
             return None
     except IndexError:  # cut
         return None
-    return Told(reader.size, len(reader.components) // 3, reader.applications)
-
-
-def header(data: bytes | memoryview, trusting: bool) -> tuple[str, tuple[int, int]] | None:
-    """Mode and size of one that is sound."""
-    found = told(data, trusting)
-    return None if found is None else ("L" if found.components == 1 else "RGB", found.size)
+    return "L" if len(reader.components) == 3 else "RGB", reader.size
 
 
 class _Reader:
-    def __init__(self, data: bytes | memoryview, trusting: bool, scan: int = 0) -> None:
-        self.data, self.trusting, self.scan_at = data, trusting, scan
+    def __init__(self, data: bytes | memoryview, scan: int = 0) -> None:
+        self.data, self.scan_at = data, scan
         self.tables: set[int] = set()  # class and number of Huffman tables
         self.quantization: set[int] = set()
         self.components = b""  # three bytes each: name, sampling, quantization
         self.size = 0, 0
-        self.applications: list[bytes] = []
         self.progressive = False
         self.scans = 0
         self.sides_at = 0
@@ -124,8 +108,6 @@ class _Reader:
                 at, marker, self.scans = self.scan_at, _SCAN, 1
             if marker == _SCAN:
                 self.scan_at = self.scan_at if self.scans > 1 else at
-                if self.trusting and not self.progressive and data[-2:] == b"\xff\xd9":
-                    return len(data)
                 found = _behind_scan(data, at)
                 if found is None:
                     return 0
@@ -135,12 +117,10 @@ class _Reader:
     def usual(self, at: int) -> bool:
         """Whether what stands between the frame and its scan has been found sound in an earlier file."""
         size = self.scan_at - at
-        plain = self.trusting and not self.progressive and 0 < size < 2048 and self.scan_at <= len(self.data)
+        plain = not self.progressive and 0 < size < 2048 and self.scan_at <= len(self.data)
         return plain and _usual(bytes(self.data[at : self.scan_at]), self.components)
 
     def take(self, marker: int, segment: bytes) -> bool:
-        if 0xE0 <= marker <= 0xEF:
-            self.applications.append(bytes((marker,)) + segment)
         if 0xE0 <= marker <= 0xEF or marker == _COMMENT:
             return True
         if marker == _TABLES:
@@ -201,7 +181,7 @@ class _Reader:
 @functools.lru_cache(64)  # most files have the standard's tables
 def _usual(segments: bytes, components: bytes) -> bool:
     """Whether these, of which the last begins the only scan, are sound behind a frame of such components."""
-    reader = _Reader(b"\xff\xd8" + segments + b"\xff\xd9", True)
+    reader = _Reader(b"\xff\xd8" + segments + b"\xff\xd9")
     reader.components = components
     try:
         return reader.end() > 0 and reader.scan_at == len(segments) + 2

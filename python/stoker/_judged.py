@@ -26,6 +26,7 @@ class Account:
         self._told = [0] * _share.WORDS  # by all, when that was looked at last
         self._own = [0] * _share.WORDS  # not told yet
         self._gone = False
+        self.witness = ""  # of the program's code: what would notice that a tensor waits
 
     def add(self, found: list[int]) -> bool:
         """After a fetch. Whether it is this one after which it is to be said that nothing waits."""

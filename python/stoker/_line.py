@@ -20,7 +20,6 @@ from ._deaths import Silence
 from ._feed import QUIET, SILENT, Gone, Hung
 from ._files import Files
 from ._job import Job
-from ._pictures import DEEP
 from ._room import Room, rooms
 from ._warning import say
 
@@ -268,7 +267,7 @@ class _Request:
 
     def _text(self, members: list[int]) -> bytes:
         tables: dict[int, tuple[int, torch.Tensor]] = {}
-        pictures, pillow, planes, shades = [], _pictures.version(), ("pil_to_tensor",), ("tobytes",)
+        pictures, pillow, planes = [], _pictures.version(), ("pil_to_tensor",)
         steps, which = None, 0
         for i in members:
             job = self.jobs[i]
@@ -278,7 +277,7 @@ class _Request:
                 "size": source.size,
                 "file": (self.offsets[id(source)], len(source.data)),
                 "to": self.drafts[i] if i in self.drafts else place.storage_offset() * place.element_size(),
-                "ops": recipe.ops if _rows(job) else (*recipe.ops, shades if job.deep() else planes),
+                "ops": recipe.ops if _rows(job) else (*recipe.ops, planes),
             }
             if pillow < 13:  # 13 resizes in another order of directions than those before
                 picture["pillow"] = pillow
@@ -301,10 +300,6 @@ class _Request:
             if i in failed or self.mapped is None:
                 continue
             job = self.jobs[i]
-            if job.deep():
-                shades = self.mapped[at : at + 2 * job.place.numel()].view(np.uint16).astype(DEEP[job.recipe.mode])
-                job.place.copy_(job.run(torch.from_numpy(shades).view(job.place.shape)))
-                continue
             dtype = job.place.dtype if _numbers(job) else torch.uint8
             values = torch.from_numpy(self.mapped[at : at + job.place.numel() * dtype.itemsize]).view(dtype)
             if _rows(job):
@@ -323,21 +318,21 @@ class _Request:
 def _numbers(job: Job) -> bool:
     """Whether the daemon gives what the steps give."""
     name = _DTYPES.get(job.place.dtype)
-    return job.steps is not None and name is not None and name not in _pictures.left and not job.deep()
+    return job.steps is not None and name is not None and name not in _pictures.left
 
 
 def _rows(job: Job) -> bool:
     """Whether it is asked for row by row, bands side by side."""
-    return not job.place.is_contiguous() and not job.deep() and (job.steps is None or _numbers(job) and job.one_table())
+    return not job.place.is_contiguous() and (job.steps is None or _numbers(job) and job.one_table())
 
 
 def _direct(job: Job) -> bool:
     """Whether it is written to its place at once."""
-    if job.room is None or job.deep() or not (_numbers(job) or job.steps is None):
+    if job.room is None or not (_numbers(job) or job.steps is None):
         return False
     bands, _, width = job.place.shape
     return job.place.is_contiguous() or _rows(job) and job.place.stride() == (1, width * bands, bands)
 
 
 def _width(job: Job) -> int:
-    return 2 if job.deep() else job.place.element_size() if _numbers(job) else 1
+    return job.place.element_size() if _numbers(job) else 1

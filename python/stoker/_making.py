@@ -7,7 +7,6 @@ import math
 import mmap
 import os
 import threading
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -18,9 +17,9 @@ from . import _files, _pictures, _share, _stages
 from ._job import Job, job_of
 from ._line import Line
 from ._pictures import Recording
-from ._plan import Cell, Family, Look, Plan, Sides, turned
+from ._plan import Cell, Family, Look, Plan, Sides
 from ._room import Room, rooms
-from ._verify import same_bits
+from ._bits import same_bits
 
 
 class Maker:
@@ -52,22 +51,26 @@ class Maker:
     def finish(self, recording: Recording) -> None:
         """Make all that was recorded and is still seen by somebody. Nothing deferred outlives the fetch but the pictures
         of a stream, whose files were seen to be sound."""
-        laters = [later for later in (seen() for seen in recording.tensors) if later is not None]
-        recording.tensors.clear()
+        laters = [later for later in (seen() for seen in recording.laters) if later is not None]
+        recording.laters.clear()
         self.make([later.cell for later in laters], _share.WHOLE, torch.utils.data.get_worker_info() is not None)
         while laters:
-            later = laters.pop()
-            if isinstance(later, torch.Tensor):
-                _settle(later)
-            else:
-                recording.arrays.append(weakref.ref(later))
-        later = None
-        for seen in recording.recipes:
-            recipe = seen()
-            if recipe is not None and recording.stream:  # as its generators hold the last sample
+            _settle(laters.pop())
+        for recipe in filter(None, (seen() for seen in recording.recipes)):
+            if recording.stream:  # its generators hold the last sample
                 recipe.late = True
-            elif recipe is not None:
+            else:
                 recipe.make()
+        self._end_fetch(recording)
+
+    def abandon(self, recording: Recording) -> None:
+        """After an error of the program: make nothing. What somebody keeps is made when it is asked for."""
+        recording.laters.clear()
+        for recipe in filter(None, (seen() for seen in recording.recipes)):
+            recipe.late = True
+        self._end_fetch(recording)
+
+    def _end_fetch(self, recording: Recording) -> None:
         recording.recipes.clear()
         rooms.turn()
         if recording.files is not None:
@@ -174,11 +177,10 @@ class _Work:
         assert recipe is not None and steps is not None
         look, (width, height) = steps.end, recipe.size
         sides = height, width, recipe.bands
-        if place is not None and place.shape == _shape(look, sides) and place.dtype == look.tensor_dtype():
-            planes = place if look.axes == "CHW" else look.of_torch().planes(place)
-            self.jobs.append(job_of(recipe, steps, planes, room))
+        if place is not None and place.shape == _shape(look, sides) and place.dtype == look.dtype:
+            self.jobs.append(job_of(recipe, steps, look.planes(place), room))
             return place
-        if not look.array and look.steps[0] == "0":  # one band, seen three times
+        if look.steps[0] == "0":  # one band, seen three times
             begin = look._replace(steps=("HW", "W", "")).empty(sides, sides)
             self.jobs.append(job_of(recipe, steps, begin, None))
             return begin[:1].expand(begin.shape)
@@ -187,11 +189,7 @@ class _Work:
             begin = memory.as_strided(look.shape(sides), look.strides(sides))
         else:
             begin, room = look.empty(sides, plan.around), None
-        for axis in look.backwards():
-            recipe = turned(recipe, axis)
-        self.jobs.append(job_of(recipe, steps, look.planes(look.forwards(begin)), room))
-        if look.fixed:
-            begin.flags.writeable = False
+        self.jobs.append(job_of(recipe, steps, look.planes(begin), room))
         return begin
 
     def _stack(self, plan: Plan, place: torch.Tensor | None, room: Room | None) -> Callable[[], torch.Tensor]:

@@ -1,7 +1,4 @@
-"""torchdata.nodes: what a mapping node's function gives, in threads or processes of the node's or in the loop itself.
-
-A function of one's own need not give the same twice, so none is asked again; what it opens is looked at more closely.
-"""
+"""torchdata.nodes: what a mapping node's function gives, in threads or processes of the node's or in the loop itself."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import sys
 import threading
 from typing import Any, Protocol
 
-from . import _judged
+from . import _judged, _reach
 from ._deaths import patience
 from ._pictures import Recording
 
@@ -29,7 +26,7 @@ class Feeder(Protocol):
 
     def supplied(self, account: Any, count: int, seconds: float, home: Any, name: str) -> Any: ...
 
-    def fetched(self, by: Any, account: _judged.Account, again: bool, fetch: Any) -> Any: ...
+    def fetched(self, by: Any, account: _judged.Account, fetch: Any) -> Any: ...
 
 
 class Mapped:
@@ -42,7 +39,7 @@ class Mapped:
     def __call__(self, item: Any) -> Any:
         if Recording.now is not None:
             return self._function(item)
-        return self._feeder.fetched(self._thread, self._account, False, lambda: self._function(item))
+        return self._feeder.fetched(self._thread, self._account, lambda: self._function(item))
 
 
 def install(feeder: Feeder) -> None:
@@ -105,4 +102,5 @@ def _account(feeder: Feeder, function: Any, node: Any) -> _judged.Account | None
         return None
     function = getattr(function, "map_fn", function)  # what maps a batch of items is made anew each time
     account = _judged.of(getattr(function, "__self__", function), node)
+    account.witness = _reach.find_witness(function)
     return None if account.hopeless() else account

@@ -17,7 +17,8 @@ from typing import Any
 from . import _files, _headers, _jpeg, _pictures
 from ._compose import same_image
 from ._known import Places, digest, there
-from ._pictures import Recipe, Recording, Source, _of, recording, replace, undoing
+from ._pictures import Recipe, Recording, Source, recording, undoing
+from ._standins import is_own, replace
 
 _HOME = "torchvision.datasets.folder"
 _KNOWN = {"e4ac6e98c74f087dce6e8e7366d546b5"}  # digests of pil_loader, of torchvision 0.19 to 0.29
@@ -45,8 +46,8 @@ def _usual() -> bool:
     """Whether Pillow's functions on the way are its own."""
     pillow, file, plugin = (sys.modules[f"PIL.{name}"] for name in _MODULES)
     inherited = [getattr(plugin.JpegImageFile, name) for name in there(plugin.JpegImageFile, "convert copy _new _copy_info")]
-    others = _of(plugin.jpeg_factory, plugin) and _of(plugin.JpegImageFile._getmp, plugin) and _of(plugin.JpegImageFile.__init__, file)
-    return others and all(_of(each, pillow) for each in (pillow.open, *inherited))
+    others = is_own(plugin.jpeg_factory, plugin) and is_own(plugin.JpegImageFile._getmp, plugin) and is_own(plugin.JpegImageFile.__init__, file)
+    return others and all(is_own(each, pillow) for each in (pillow.open, *inherited))
 
 
 _MODULES = "Image", "ImageFile", "JpegImagePlugin"
@@ -119,8 +120,8 @@ class _Loader(_Again):
         self._module = module
 
     def again(self, now: Recording, file: Any) -> tuple[Any, Any]:
-        trusts = now.trusts and now.tally.worth() and "JPEG" not in _pictures.left and not self._file.LOAD_TRUNCATED_IMAGES
-        if not trusts or "open" in vars(self._module) or type(file) is not str and not isinstance(file, pathlib.PurePath):
+        waits = now.tally.worth() and "JPEG" not in _pictures.left
+        if not waits or "open" in vars(self._module) or type(file) is not str and not isinstance(file, pathlib.PurePath):
             return None, None
         files = now.files = now.files or _files.take()
         try:
@@ -134,12 +135,12 @@ class _Loader(_Again):
         finally:
             os.close(descriptor)
         known = None if data is None else _headers.find(bytes(data[: _headers.LONGEST]))
-        if known is None or known[0].loaded is None or data[-2:] != b"\xff\xd9":
+        if known is None or known[0].loaded is None or not _jpeg.sound(data, known[2]):
             return None, None
         size = _headers.sides_of(known[1])
         if not self._plain(*size):
             return None, None
-        now.newest = source = Source(data, "JPEG", "RGB", size)
+        now.newest = source = Source(data, "RGB", size)
         files.keep(source)
         now.tally.opened += 1
         return known[0].loaded._new(Recipe(source, (), "RGB", size)), None
@@ -149,7 +150,7 @@ class _Loader(_Again):
         if source is before or type(recipe) is not Recipe or recipe.source is not source or recipe.ops or recipe.mode != "RGB":
             return False
         known = _headers.find(bytes(source.data[: _headers.LONGEST]))
-        if known is None or not self._pillows() or not _jpeg.known(source.data, known[2]):
+        if known is None or not self._pillows() or not _jpeg.sound(source.data, known[2]):
             return False
         begun = self._pillow.Image()
         begun.info = dict(known[0].info)

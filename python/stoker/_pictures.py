@@ -1,6 +1,6 @@
 """Pictures that are made later: Pillow's own objects, of which only the header was read.
 
-While a DataLoader fetches, a JPEG or PNG that Pillow would decode gets a `Recipe` in place of its core image
+While a DataLoader fetches, a JPEG that Pillow would decode gets a `Recipe` in place of its core image
 (`Image._im`): the file's bytes, and what was asked of them since. All of Pillow's Python runs as ever, checks and
 copies of `info` included; it calls the recipe where it would call the core, as long as that call is one of the few
 below. Whatever else asks for the core (`Image.im`: drawing, saving, pixels, NumPy, a C extension) gets the real one,
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import io
 import itertools
 import os
 import sys
@@ -24,7 +23,8 @@ import weakref
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
-from . import _files, _headers, _jpeg, _png, _share
+from . import _files, _headers, _jpeg, _share, _standins
+from ._standins import is_own, replace
 
 Op = tuple[Any, ...]  # name and arguments, of what JSON has
 
@@ -32,12 +32,8 @@ Op = tuple[Any, ...]  # name and arguments, of what JSON has
 #: these are left to them. _trust fills it before anything waits.
 left: set[str] = set()
 BANDS = {"L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
-DEEP = {"I;16": "uint16", "I": "int32"}  # grey of 16 bits, from a file and as numbers of 32: by NumPy's names
-ALL = {*BANDS, *DEEP}
 _PLAIN = {"L", "RGB"}  # of which everything below is recorded; of the others copies, parts, turns and conversions
-_CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L"), ("P", "RGB"), ("I;16", "I")}
-_NARROW = (2, 4)  # filters of Image.Resampling that give no shade beyond those that they are given
-DEEP_PNG = "PNG of 16 bits"
+_CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L"), ("P", "RGB")}
 _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 PIXELS = "the pixels of a picture"  # what may be asked for
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
@@ -55,9 +51,6 @@ class Tally:
         self.opened = 0
         self.single = 0  # made by the daemon one by one
         self.pillow = 0  # made by Pillow after all
-        self.trusting = True  # no file that seemed sound was not
-        self.arrays = True  # may wait: none was kept, nor read row by row
-        self.still = 0  # fetches with pictures since one that asked for arrays
 
     def worth(self) -> bool:
         """Whether it pays to wait with more of them; one by one the daemon takes what Pillow does."""
@@ -93,37 +86,24 @@ class Recording(metaclass=_Now):
     asking: Callable[[], str] = staticmethod(str)  # says which line of the program is at work
     saying: Callable[[str], None] = staticmethod(lambda sentence: None)  # tells the user
 
-    def __init__(self, again: bool, tally: Tally) -> None:
-        self.again = again  # whether it can be done once more
+    def __init__(self, tally: Tally, tensors: bool = True) -> None:
+        self.tensors = tensors  # they may wait
         self.stream = False  # of a loader's own iterator, which goes on where it was
         self.gathered = False  # all of its samples are there
-        self.staged = False  # a function is at work that can be asked again
         self.tally = tally
         self.newest: Source | None = None
-        self.failed = False  # something cannot be made: Pillow would have said so before
         self.drawn: Any = None  # memory for what is drawn by chance
         self.markers: bool | None = None  # whether Pillow reads those of JPEGs as it did; None: not yet looked at
         self.composes: bool | None = None  # whether torchvision's transforms do what they did; None: the same
         self.opens: dict[Any, bool] = {}  # and what stands for functions that open files, by that
         self.files: _files.Files | None = None  # what was read
         self.recipes: list[weakref.ref[Recipe]] = []
-        self.tensors: list[weakref.ref[Any]] = []
-        self.arrays: list[weakref.ref[Any]] = []  # of NumPy, that somebody still has when it ends
-        self.still = False  # no array may wait, as none is expected
-        self.wanted = False  # some array was asked for
-        self.waited = False  # and waited
-        self.blanks = False  # among them new ones
-        self.sequence = False  # and was taken for a sequence
+        self.laters: list[weakref.ref[Any]] = []  # tensors that wait
 
     @property
     def used(self) -> bool:
         """Whether there was something to record."""
         return self.newest is not None
-
-    @property
-    def trusts(self) -> bool:
-        """Whether files may be taken for sound that turn out not to be."""
-        return self.again and self.tally.trusting
 
 
 def _forking() -> None:
@@ -152,28 +132,19 @@ def recording() -> Recording | None:
 class Source:
     """A file's bytes, and what its header says."""
 
-    __slots__ = ("data", "format", "mode", "size", "files", "at", "went", "__weakref__")
+    __slots__ = ("data", "mode", "size", "files", "at", "went", "__weakref__")
 
-    def __init__(self, data: bytes | memoryview, format: str, mode: str, size: tuple[int, int]) -> None:
-        self.data, self.format, self.mode, self.size = data, format, mode, size
+    def __init__(self, data: bytes | memoryview, mode: str, size: tuple[int, int]) -> None:
+        self.data, self.mode, self.size = data, mode, size
         self.files: _files.Files | None = None  # where data lies, at a place
         self.at = 0
         self.went = -1  # nowhere yet; what _share counts it as
 
     def decode(self) -> Any:
         """Pillow's core image of it, without what was patched; what a header is warned of has been said."""
-        from PIL import Image, PngImagePlugin
+        from PIL import Image
 
-        try:
-            if self.format == "JPEG":
-                return Image.frombytes(self.mode, self.size, self.data, "jpeg", self.mode, "").im
-            image = PngImagePlugin.PngImageFile(io.BytesIO(self.data))
-            (_load_file or type(image).load)(image)
-        except Exception:
-            if Recording.now is not None:
-                Recording.now.failed = True
-            raise
-        return image.im
+        return Image.frombytes(self.mode, self.size, self.data, "jpeg", self.mode, "").im
 
 
 _weakly = weakref.ref
@@ -197,9 +168,7 @@ class Recipe:
         return BANDS.get(self.mode, 1)
 
     def then(self, *op: Any, mode: str | None = None, size: tuple[int, int] | None = None) -> Recipe:
-        ops = self.ops
-        ops = _joined(ops, op) if ops and ops[-1] == _SWAP else (*ops, op)
-        after = Recipe(self.source, ops, mode or self.mode, size or self.size)
+        after = Recipe(self.source, (*self.ops, op), mode or self.mode, size or self.size)
         if op[0] in left:
             _share.because(_share.PILLOW, f"such as {op[0]}, which is Pillow's here")
             after.make()
@@ -235,8 +204,6 @@ class Recipe:
         return self.make().crop(box)
 
     def resize(self, size: tuple[int, int], resample: int, box: tuple[float, ...]) -> Any:
-        if self.mode in DEEP:
-            return self._resize_shades(size, resample, box)
         if box == (0, 0, *self.size) and type(size) is tuple and len(size) == 2:  # as it mostly is
             width, height = size
             sides = type(width) is type(height) is int and 0 < width < _LIMIT and 0 < height < _LIMIT
@@ -249,12 +216,6 @@ class Recipe:
             if inside and 0 < width < _LIMIT and 0 < height < _LIMIT and kind in _FILTERS:
                 whole = (left, top, right, bottom) == (0, 0, *self.size)
                 return self.then("resize", width, height, kind, None if whole else numbers[2], size=(width, height))
-        return self.make().resize(size, resample, box)
-
-    def _resize_shades(self, size: Any, resample: Any, box: Any) -> Any:
-        plain = type(size) is tuple and len(size) == 2 and all(type(side) is int and 0 < side < _LIMIT for side in size)
-        if plain and self.mode == "I" and box == (0, 0, *self.size) and type(resample) is not bool and resample in _NARROW:
-            return self.then("deep_resize", *size, int(resample), size=size)
         return self.make().resize(size, resample, box)
 
     def reduce(self, factor: tuple[int, int], box: tuple[int, int, int, int]) -> Any:
@@ -289,7 +250,7 @@ class Recipe:
 
     def gaussian_blur(self, radius: tuple[float, float], *passes: Any) -> Any:
         radii = _floats((radius, radius) if type(radius) in (int, float) else radius)  # Pillow 10 has one number
-        if self.mode != "P" and self.mode not in DEEP and not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
+        if self.mode != "P" and not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
             return self.then("gaussian_blur", *radii)
         return self.make().gaussian_blur(radius, *passes)
 
@@ -307,20 +268,6 @@ class Canvas:
     def make(self) -> Any:
         """The real core."""
         return sys.modules["PIL.Image"].core.fill(self.mode, self.size, _colour(self.fill))
-
-
-def _joined(ops: tuple[Op, ...], op: Op) -> tuple[Op, ...]:
-    """With another one behind them; bands are swapped as late as possible, so that only what is left of a picture is
-    decoded."""
-    if not ops or ops[-1] != _SWAP:
-        return (*ops, op)
-    if op == _SWAP:
-        return ops[:-1]
-    return (*ops[:-1], op, _SWAP) if op[0] in _ALIKE else (*ops, op)
-
-
-_SWAP = ("swap",)
-_ALIKE = {"crop", "transpose", "resize", "reduce", "pad", "cv_resize"}  # do the same to all bands
 
 
 def _integers(values: Any) -> list[int]:
@@ -360,28 +307,24 @@ def deferred(image: Any, modes: Container[str] = _PLAIN) -> Recipe | None:
 def _defer(image: Any) -> Recipe | None:
     """Read a file that Pillow would decode now, as it would be read; None: it is left to Pillow."""
     found = recording()
-    if found is None or getattr(image, "format", None) not in _KINDS or not found.tally.worth():
-        return None
-    if not _plain(image, found.trusts):
+    if found is None or getattr(image, "format", None) != "JPEG" or not found.tally.worth() or not _is_untouched(image):
         return None
     file, mode, sides = image.fp, image.mode, image.size
     try:
         files = found.files = found.files or _files.take()
         at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
-        data = (
-            files.read(file, size) if size <= LARGEST_FILE else b""
-        )  # not read(): who asks for much more than there is pays for it
+        # With its size, as read() is dear to who asks for much more than there is.
+        data = files.read(file, size) if size <= LARGEST_FILE else b""
         whole = type(data) in (bytes, memoryview) and len(data) == size
-        end = _end(image, data, at, found.trusts) if whole else 0
+        end = _end_of_reading(data, at, image.decodermaxblock) if whole else 0
         if end != size or not size:  # which is where reading has ended
             file.seek(end or at)
         if not end:
             return None
     except (OSError, ValueError, AttributeError):
         return None  # Pillow meets it as well
-    _as_loaded(image)
-    found.newest = source = Source(data, image.format, mode, sides)
+    found.newest = source = Source(data, mode, sides)
     files.keep(source)
     found.tally.opened += 1
     image._im = Recipe(source, (), mode, sides)
@@ -394,53 +337,25 @@ def _defer(image: Any) -> Recipe | None:
     return image._im
 
 
-def _plain(image: Any, trusting: bool) -> bool:
-    """Whether an image of a format of _KINDS is an opened file as Pillow left it: not loaded, no draft, nothing replaced."""
-    module, name = _KINDS[image.format]
-    if type(image) is not getattr(sys.modules[module], name, None) or image.format in left:
+def _is_untouched(image: Any) -> bool:
+    """Whether a JPEG is an opened file as Pillow left it: not loaded, no draft, nothing replaced."""
+    if type(image) is not sys.modules["PIL.JpegImagePlugin"].JpegImageFile or "JPEG" in left:
         return False
     if image._im is not None or image.fp is None:
-        return False
-    if sys.modules["PIL.ImageFile"].LOAD_TRUNCATED_IMAGES:
         return False
     mode, size = image.mode, image.size
     if len(image.tile) != 1 or image.decoderconfig or not _REPLACED.isdisjoint(vars(image)):
         return False
-    decoder, extents, offset, told = image.tile[0]
-    if image.format == "JPEG":
-        return mode in _PLAIN and (decoder, extents, offset, told) == ("jpeg", (0, 0, *size), 0, (mode, ""))
-    veiled = mode in ("P", "I;16") and "transparency" in image.info
-    raw = "I;16B" if mode == "I;16" and sys.byteorder == "little" and DEEP_PNG not in left else mode
-    return (
-        trusting
-        and not veiled
-        and not image.is_animated
-        and (mode in BANDS or raw != mode)
-        and (decoder, extents, told) == ("zip", (0, 0, *size), raw)
-    )
+    return mode in _PLAIN and tuple(image.tile[0]) == ("jpeg", (0, 0, *size), 0, (mode, ""))
 
 
-_KINDS = {"JPEG": ("PIL.JpegImagePlugin", "JpegImageFile"), "PNG": ("PIL.PngImagePlugin", "PngImageFile")}
 _REPLACED = {"load", "load_read", "load_prepare", "load_end"}
 
 
-def _end(image: Any, data: bytes | memoryview, at: int, trusting: bool) -> int:
-    """Where Pillow stops reading the file, whose header it has read up to there; 0: it is left to it."""
-    if image.format == "PNG":
-        return _png.sound(data, image.mode, image.size, image.palette.palette if image.palette else b"")
-    end = _jpeg.sound(data, trusting, at)
-    return min(len(data), -(-end // image.decodermaxblock) * image.decodermaxblock)
-
-
-def _as_loaded(image: Any) -> None:
-    """What Pillow's PNGs have once they are loaded."""
-    if image.format != "PNG":
-        return
-    image._text = image.png.im_text
-    image.png.close()
-    image.png = None
-    if image.palette:
-        image.palette.dirty, image.palette.rawmode = 0, None
+def _end_of_reading(data: bytes | memoryview, at: int, block: int) -> int:
+    """Where Pillow stops reading a file in blocks, whose header it has read up to there; 0: it is left to it."""
+    end = _jpeg.sound(data, at)
+    return min(len(data), -(-end // block) * block)
 
 
 class _Pixels:
@@ -536,7 +451,6 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "resize": lambda image, w, h, kind, box: image._new(
         image.im.resize((w, h), kind, tuple(box or (0, 0, *image.size)))
     ),
-    "deep_resize": lambda image, w, h, kind: image._new(image.im.resize((w, h), kind, (0, 0, *image.size))),
     "reduce": lambda image, x, y, box: image._new(image.im.reduce((x, y), tuple(box))),
     "transpose": lambda image, method: image._new(image.im.transpose(method)),
     "affine": _transformed(0),
@@ -586,20 +500,20 @@ def install() -> bool:
     if "im" not in vars(Image.Image):
         _make_core_a_property(Image.Image)
     known = isinstance(vars(Image.Image)["im"], property)
-    if not known or not _of(Image.Image.load, Image) or not _of(ImageFile.ImageFile.load, ImageFile):
+    if not known or not is_own(Image.Image.load, Image) or not is_own(ImageFile.ImageFile.load, ImageFile):
         return False
     _load_file = ImageFile.ImageFile.load
     put(Image.Image, "im", property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
     put(Image.Image, "load", _load_in_place_of(Image.Image.load))
     put(ImageFile.ImageFile, "load", _load_file_in_place_of(_load_file))
-    if _of(JpegImagePlugin.JpegImageFile._open, JpegImagePlugin):
+    if is_own(JpegImagePlugin.JpegImageFile._open, JpegImagePlugin):
         put(JpegImagePlugin.JpegImageFile, "_open", _headers.read_again(JpegImagePlugin.JpegImageFile._open, recording))
     for name in ("copy", "__copy__", "convert", "crop", "reduce", "resize", "thumbnail", "transpose"):
-        if _of(method := getattr(Image.Image, name), Image):
+        if is_own(method := getattr(Image.Image, name), Image):
             _callers.add(method.__code__)
     wraps = {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
     for name, wrap in wraps.items():
-        if _of(method := getattr(Image.Image, name), Image):
+        if is_own(method := getattr(Image.Image, name), Image):
             put(Image.Image, name, wrap(method))
     _install_operations()
     _Undo.installed = True
@@ -649,11 +563,7 @@ def uninstall() -> None:
         _Undo.lasting.clear()
     for undo in reversed(steps):
         undo()
-
-
-def _of(function: Any, module: Any) -> bool:
-    """Whether it is the module's own: nobody has put something else in its place."""
-    return getattr(getattr(function, "__code__", None), "co_filename", None) == module.__file__
+    _standins.clear()
 
 
 def like(original: Any) -> Callable[[Any], Any]:
@@ -680,6 +590,7 @@ def version() -> int:
 
 
 def _core_in_place_of(original: Any) -> Any:
+    @like(original)
     def im(self: Any) -> Any:
         recipe = self._im
         if type(recipe) is not Recipe:
@@ -719,7 +630,7 @@ def _load_in_place_of(original: Any) -> Any:
 def _load_file_in_place_of(original: Any) -> Any:
     @like(original)
     def load(self: Any) -> Any:
-        if deferred(self, ALL):
+        if deferred(self, BANDS):
             return _Pixels(self)
         if self.tile:
             _share.loaded(self, Recording.asking if recording() else None)
@@ -834,38 +745,9 @@ def _install_operations() -> None:
     replace(ImageOps, "equalize", _equalize)
     for name, recorded in _TABLED.items():
         replace(ImageOps, name, _tabled(name, recorded))
-    if _of(ImageEnhance._Enhance.enhance, ImageEnhance):
+    if is_own(ImageEnhance._Enhance.enhance, ImageEnhance):
         for name in ("Color", "Contrast", "Brightness", "Sharpness"):
             _install_enhancer(getattr(ImageEnhance, name), ImageEnhance)
-
-
-def replace(module: Any, name: str, ours: Callable[..., Any]) -> None:
-    """Have a function of a module do something else, wherever it is known by: its code is replaced.
-
-    ours gets the original as its first argument.
-    """
-    function = getattr(module, name, None)
-    if not _of(function, module) or function.__closure__ or function.__kwdefaults__:
-        return
-    original = type(function)(function.__code__, function.__globals__, name, function.__defaults__)
-    here = "_stoker_" + name
-    function.__globals__[here] = functools.partial(ours, original)
-    shim: dict[str, Any] = {}
-    exec(
-        compile(
-            f"def {name}(*args, **kwargs):\n    return {here}(*args, **kwargs)\n", function.__code__.co_filename, "exec"
-        ),
-        shim,
-    )
-
-    def undo(code: Any = function.__code__, defaults: Any = function.__defaults__) -> None:
-        if function.__code__ is shim[name].__code__:
-            function.__code__, function.__defaults__ = code, defaults
-            del function.__globals__[here]
-
-    function.__defaults__ = None
-    function.__code__ = shim[name].__code__
-    undoing(undo)
 
 
 def _expand(original: Any, image: Any, border: Any = 0, fill: Any = 0) -> Any:
@@ -936,7 +818,7 @@ def _tabled(name: str, recorded: Callable[..., tuple[Any, ...] | None]) -> Calla
 def _install_enhancer(kind: type, module: Any) -> None:
     """What an enhancer makes in the beginning, of the image as it is then, waits until it is needed."""
     begin, enhance, name = kind.__init__, kind.enhance, kind.__name__.lower()
-    if not _of(begin, module):
+    if not is_own(begin, module):
         return
 
     @like(begin)

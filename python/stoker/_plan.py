@@ -1,7 +1,7 @@
-"""How a tensor or array is made that is not made yet: of which picture, and by which operations then.
+"""How a tensor is made that is not made yet: of which picture, and by which operations then.
 
-Operations on single values become a table of 256 entries for each band, computed by torch or NumPy itself. Cuts and
-flips become steps of the picture. How a result lies in memory is not computed here: each operation is tried once on a
+Operations on single values become a table of 256 entries for each band, computed by torch itself. Cuts and flips
+become steps of the picture. How a result lies in memory is not computed here: each operation is tried once on a
 small sample that lies in the same way.
 """
 
@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from ._pictures import Recipe
@@ -24,7 +23,6 @@ _NAMES = "HWC"
 FEW = (5, 7)  # height and width of samples: no product of some sides is the product of others
 _AROUND = (11, 13)  # of what a sample is cut out of
 _FLIPS = {"W": 0, "H": 1}  # Pillow's numbers
-_REVERSED = slice(None, None, -1)
 
 
 class ItselfType:
@@ -35,42 +33,35 @@ ITSELF = ItselfType()
 
 
 class Call:
-    """An operation on a tensor or array, and what came with it. Two that are alike are mostly the same object."""
+    """An operation on a tensor, and what came with it. Two that are alike are mostly the same object."""
 
-    __slots__ = ("func", "rest", "kwargs", "turned")
+    __slots__ = ("func", "rest", "kwargs")
 
-    def __init__(self, func: Any, rest: tuple[Any, ...], kwargs: dict[str, Any], turned: bool = False) -> None:
+    def __init__(self, func: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.func, self.rest, self.kwargs = func, rest, kwargs
-        self.turned = turned  # the tensor is the second operand
 
     def __call__(self, value: Any) -> Any:
-        rest = [value if each is ITSELF else each for each in self.rest]
-        return self.func(*rest, value, **self.kwargs) if self.turned else self.func(value, *rest, **self.kwargs)
+        return self.func(value, *(value if each is ITSELF else each for each in self.rest), **self.kwargs)
 
 
 _calls: dict[Any, Call] = {}
 
 
-def call_of(func: Any, rest: tuple[Any, ...], kwargs: dict[str, Any], turned: bool = False) -> Call:
+def call_of(func: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     """A call with what came with it as it is now."""
-    key = (func, turned, *map(_mark, rest), *kwargs.items())
+    key = (func, *map(_mark, rest), *kwargs.items())
     found = _calls.get(key)
     if found is None:
         if len(_calls) >= 256:
             _calls.clear()
-        own = tuple(
-            each.clone() if isinstance(each, torch.Tensor) else each.copy() if isinstance(each, np.ndarray) else each
-            for each in rest
-        )
-        found = _calls[key] = Call(func, own, kwargs, turned)
+        own = tuple(each.clone() if isinstance(each, torch.Tensor) else each for each in rest)
+        found = _calls[key] = Call(func, own, kwargs)
     return found
 
 
 def _mark(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dtype != torch.bfloat16:
-        value = value.numpy()
-    if isinstance(value, (np.ndarray, np.generic)):
-        return type(value), value.dtype.str, value.shape, value.tobytes()
+        return value.dtype, value.shape, value.numpy().tobytes()
     return type(value), value, isinstance(value, float) and math.copysign(1, value)
 
 
@@ -83,15 +74,13 @@ def set_item(value: Any, key: Any, new: Any) -> Any:
 class Look(NamedTuple):
     """How something lies that was made of a picture.
 
-    steps: how far apart neighbours along each axis are, as a product of sides ("WC"); with "-" backwards, "0" nowhere.
+    steps: how far apart neighbours along each axis are, as a product of sides ("WC"); "0" nowhere.
     """
 
     axes: str  # of H, W, C, and 1 for an axis of one
     steps: tuple[str, ...]
     dtype: Any
-    array: bool  # of NumPy, else of torch
     cut: bool = False  # the sides of steps are those of something larger
-    fixed: bool = False  # nothing can be written to it
 
     def shape(self, sides: Sides) -> tuple[int, ...]:
         return tuple(1 if axis == "1" else sides[_NAMES.index(axis)] for axis in self.axes)
@@ -103,45 +92,18 @@ class Look(NamedTuple):
     def empty(self, sides: Sides, around: Sides) -> Any:
         """Memory that lies so; zeros between what belongs to it."""
         shape, strides = self.shape(sides), self.strides(around)
-        ends = [(n - 1) * step for n, step in zip(shape, strides)]
-        before = -sum(end for end in ends if end < 0)
-        size = before + sum(end for end in ends if end > 0) + 1
-        if not self.array:
-            memory = torch.zeros if self.cut or "0" in self.steps else torch.empty
-            return memory(size, dtype=self.dtype).as_strided(shape, strides)
-        width = self.dtype.itemsize
-        if not self.cut and not any(step[:1] in ("-", "0") for step in self.steps):
-            return np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), shape, [step * width for step in strides]))
-        memory = np.zeros(size, self.dtype)
-        return np.lib.stride_tricks.as_strided(memory[before:], shape, [step * width for step in strides])
+        size = sum((n - 1) * step for n, step in zip(shape, strides)) + 1
+        memory = torch.zeros if self.cut or "0" in self.steps else torch.empty
+        return memory(size, dtype=self.dtype).as_strided(shape, strides)
 
     def dense(self) -> bool:
-        """Whether it is a tensor that fills its memory."""
-        return not self.array and not self.cut and not any(step[:1] in ("-", "0") for step in self.steps)
+        """Whether it fills its memory."""
+        return not self.cut and "0" not in self.steps
 
-    def backwards(self) -> str:
-        """The axes that lie backwards in memory."""
-        return "".join(axis for axis, step in zip(self.axes, self.steps) if step.startswith("-"))
-
-    def of_torch(self) -> Look:
-        """The same of torch."""
-        return self._replace(array=False, dtype=self.tensor_dtype())
-
-    def tensor_dtype(self) -> Any:
-        return _TORCH[self.dtype] if self.array else self.dtype
-
-    def forwards(self, value: Any) -> Any:
-        """It as it lies in memory."""
-        if not self.backwards():
-            return value
-        return value[tuple(slice(None, None, -1 if step.startswith("-") else 1) for step in self.steps)]
-
-    def planes(self, value: Any) -> torch.Tensor:
+    def planes(self, value: torch.Tensor) -> torch.Tensor:
         """It as (band, row, column), in its own memory."""
-        if self.axes == "CHW" and not self.array:
+        if self.axes == "CHW":
             return value
-        if self.array:
-            value = torch.from_numpy(value)
         for at in range(len(self.axes) - 1, -1, -1):
             if self.axes[at] == "1":
                 value = value.select(at, 0)
@@ -150,7 +112,7 @@ class Look(NamedTuple):
             value, axes = value.unsqueeze(0), "C" + axes
         return value.permute([axes.index(axis) for axis in "CHW"])
 
-    def of_planes(self, value: torch.Tensor) -> Any:
+    def of_planes(self, value: torch.Tensor) -> torch.Tensor:
         """Of (band, row, column), in other memory."""
         if "C" not in self.axes:
             value = value[0]
@@ -159,14 +121,11 @@ class Look(NamedTuple):
         for at, axis in enumerate(self.axes):
             if axis == "1":
                 value = value.unsqueeze(at)
-        return value.numpy() if self.array else value
+        return value
 
 
 def _product(step: str, sides: Sides) -> int:
-    if step == "0":
-        return 0
-    sign, letters = (-1, step[1:]) if step.startswith("-") else (1, step)
-    return sign * math.prod(sides[_NAMES.index(letter)] for letter in letters)
+    return 0 if step == "0" else math.prod(sides[_NAMES.index(letter)] for letter in step)
 
 
 class Steps(NamedTuple):
@@ -179,9 +138,8 @@ class Steps(NamedTuple):
     def run(self, pixels: torch.Tensor) -> torch.Tensor:
         """Of bytes (band, row, column) of one's own the values, in the same order."""
         value = self.begin.of_planes(pixels)
-        with np.errstate(all="ignore"):
-            for call in self.calls:
-                value = call(value)
+        for call in self.calls:
+            value = call(value)
         return self.end.planes(value)
 
 
@@ -250,30 +208,14 @@ class Plan(NamedTuple):
         steps = Steps(self.steps.begin, (*self.steps.calls, *calls), look)
         return Plan(self.recipe, (), steps, (), look.shape(sides), look.dtype, sides)
 
-    def seen(self, call: Call, axes: str, steps: tuple[str, ...], **looks: Any) -> Plan | None:
-        """Looked at in another way: axes in another order, or as torch's."""
-        if self.tail or self.steps is None or self.recipe is None:
-            return None
-        look = self.look._replace(axes=axes, steps=steps, **looks)
-        width, height = self.recipe.size
-        after = Steps(self.steps.begin, (*self.steps.calls, call), look)
-        return self._replace(steps=after, shape=look.shape((height, width, self.recipe.bands)), dtype=look.dtype)
-
     def permuted(self, order: tuple[int, ...]) -> Plan | None:
-        if self.steps is None or sorted(order) != list(range(len(self.shape))):
+        if self.tail or self.steps is None or self.recipe is None or sorted(order) != list(range(len(self.shape))):
             return None
-        look = self.look
-        func = np.transpose if look.array else torch.permute
-        axes, steps = "".join(look.axes[i] for i in order), tuple(look.steps[i] for i in order)
-        return self.seen(call_of(func, (order,), {}), axes, steps)
-
-    def torched(self) -> Plan | None:
-        """An array as torch.from_numpy has it."""
-        if self.steps is None or not self.look.array or any(step.startswith("-") for step in self.look.steps):
-            return None
-        dtype = _TORCH.get(self.dtype)
-        call = call_of(torch.from_numpy, (), {})
-        return self.seen(call, self.look.axes, self.look.steps, array=False, fixed=False, dtype=dtype) if dtype else None
+        axes, strides = "".join(self.look.axes[i] for i in order), tuple(self.look.steps[i] for i in order)
+        look = self.look._replace(axes=axes, steps=strides)
+        width, height = self.recipe.size
+        steps = Steps(self.steps.begin, (*self.steps.calls, call_of(torch.permute, (order,), {})), look)
+        return self._replace(steps=steps, shape=look.shape((height, width, self.recipe.bands)), dtype=look.dtype)
 
     def flipped(self, call: Call, axes: tuple[int, ...]) -> Plan | None:
         """As torch's flip; what is done to each value may as well be done after it."""
@@ -316,12 +258,6 @@ _laid: dict[Any, Any] = {}  # its strides
 _NEVER = None, None
 
 
-_TORCH = {
-    np.dtype(name): getattr(torch, name)
-    for name in ("bool", "uint8", "uint16", "float16", "float32", "float64", "int32", "int64", "int16")
-}
-
-
 class _Indexing:
     def __init__(self, plan: Plan) -> None:
         self.look = plan.look
@@ -329,11 +265,10 @@ class _Indexing:
         assert plan.recipe is not None
         width, height = plan.recipe.size
         self.parts = {"H": (0, height), "W": (0, width)}
-        self.flips: list[str] = []
         self.axes, self.steps = "", []
 
     def run(self, key: tuple[Any, ...]) -> Plan | None:
-        look, plan = self.look, self.plan
+        look = self.look
         if sum(each is Ellipsis for each in key) > 1 or any(not _basic(each) for each in key):
             return None
         rest = len(look.axes) - sum(each is not None and each is not Ellipsis for each in key)
@@ -345,7 +280,7 @@ class _Indexing:
         at = 0
         for each in full:
             if each is None:
-                step = "0" if look.array else self.step_of_one(at, full)
+                step = self.step_of_one(at, full)
                 if step is None:
                     return None
                 self.axes, self.steps = self.axes + "1", [*self.steps, step]
@@ -355,7 +290,7 @@ class _Indexing:
         return self.made()
 
     def step_of_one(self, at: int, keys: list[Any]) -> str | None:
-        """The step of a new axis of one in front of another, as torch has it: past all of that."""
+        """The step of a new axis of one in front of another: past all of that."""
         look = self.look
         if look.cut or any(each is not None and each != slice(None) for each in keys):
             return None
@@ -371,18 +306,10 @@ class _Indexing:
             start, stop, by = each.indices(size)
         except (TypeError, ValueError):
             return False
-        whole = (start, stop, by) == (0, size, 1)
-        if each == _REVERSED and axis == "C" and self.look.array and self.plan.recipe.mode == "RGB" and not self.plan.steps.calls:
-            self.flips.append(axis)
-            step = step[1:] if step.startswith("-") else "-" + step
-        elif not whole:
-            if axis not in _FLIPS or abs(by) != 1 or by < 0 and (not self.look.array or (start, stop) != (size - 1, -1)):
+        if (start, stop, by) != (0, size, 1):
+            if axis not in _FLIPS or by != 1:
                 return False
-            if by < 0:
-                self.flips.append(axis)
-                step = step[1:] if step.startswith("-") else "-" + step
-            else:
-                self.parts[axis] = start, stop
+            self.parts[axis] = start, stop
         self.axes, self.steps = self.axes + axis, [*self.steps, step]
         return True
 
@@ -395,19 +322,12 @@ class _Indexing:
         cut = (right - left, bottom - top) != recipe.size
         if cut:
             recipe = recipe.crop((left, top, right, bottom))
-        for axis in self.flips:
-            recipe = turned(recipe, axis)
         calls = plan.steps.calls
         if self.axes != self.look.axes:
             calls = (*calls, call_of(_reshaped, (self.axes,), {}))
         look = self.look._replace(axes=self.axes, steps=tuple(self.steps), cut=self.look.cut or cut)
         sides = bottom - top, right - left, recipe.bands
         return Plan(recipe, (), Steps(plan.steps.begin, calls, look), (), look.shape(sides), look.dtype, plan.around)
-
-
-def turned(recipe: Recipe, axis: str) -> Recipe:
-    """A picture backwards along an axis."""
-    return recipe.then("swap") if axis == "C" else recipe.transpose(_FLIPS[axis])
 
 
 def _reshaped(value: Any, axes: str) -> Any:
@@ -436,10 +356,10 @@ def _after(look: Look, bands: int, call: Call) -> Look | None:
 def _try(look: Look, bands: int, call: Call) -> Look | None:
     few = (*FEW, bands)
     sample = look.empty(few, (*_AROUND, bands) if look.cut else few)
-    if look.array or "0" not in look.steps:  # torch fills no memory that lies over itself
+    if "0" not in look.steps:  # torch fills no memory that lies over itself
         sample[...] = 0
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with warnings.catch_warnings():
             warnings.simplefilter("error")
             after = call(sample)
     except Exception:
@@ -451,13 +371,9 @@ def look_of(after: Any, look: Look, bands: int) -> Look | None:
     """How a sample lies, of the sides in FEW, which holds what another one of that look did; None: in no way that is
     known here."""
     few = (*FEW, bands)
-    if type(after) is torch.Tensor:
-        strides = after.stride()
-    elif type(after) is np.ndarray:
-        strides = tuple(step // after.itemsize for step in after.strides)
-    else:
+    if type(after) is not torch.Tensor:
         return None
-    array = type(after) is np.ndarray
+    strides = after.stride()
     axes = "".join(_axis(side, bands) for side in after.shape)
     products = ("", "W", "H", "HW") if bands == 1 else ("", "C", "W", "H", "WC", "HC", "HW", "HWC")
     names = {_product(step, few): step for step in products}
@@ -469,9 +385,7 @@ def look_of(after: Any, look: Look, bands: int) -> Look | None:
             return None
         size *= side
     same = sorted(axes.replace("1", "")) == sorted(look.axes.replace("1", ""))
-    if "?" in steps or "?" in axes or not same or array and after.dtype not in _TORCH:
-        return None
-    return Look(axes, steps, after.dtype, array)
+    return Look(axes, steps, after.dtype) if same and "?" not in (*steps, *axes) else None
 
 
 def _axis(side: int, bands: int) -> str:
@@ -488,14 +402,6 @@ class Family:
 
     def join(self, cell: Cell) -> None:
         self._cells.append(weakref.ref(cell))
-
-    def first(self) -> Cell:
-        """One that stands for the memory itself."""
-        assert self.plan is not None
-        cell = Cell(self.plan)
-        cell.family = self
-        self.join(cell)
-        return cell
 
     def living(self) -> list[Cell]:
         return [cell for cell in (seen() for seen in self._cells) if cell is not None and cell.family is self]
@@ -534,6 +440,4 @@ class Cell:
 
     def settle(self, value: Any) -> None:
         """Have its value."""
-        if type(value) is np.ndarray and value.base is None and (self.way or not value.flags.writeable):
-            value = value.view()  # it looks at another's memory
         self.value, self.plan, self.family, self.way = value, None, None, ()

@@ -60,7 +60,7 @@ def _laid(job: Job, at: int) -> list[Job]:
     """Pictures on pictures, each brought to its place of the whole in turn; none where something else comes behind."""
     ops = job.recipe.ops
     last = max(number for number, op in enumerate(ops) if op[0] in HERE)
-    turns = [op for op in ops[last + 1 :] if op == ("swap",) or op[0] == "transpose" and op[1] in _FLIPS]
+    turns = [op for op in ops[last + 1 :] if op[0] == "transpose" and op[1] in _FLIPS]
     if any(op[0] != PASTE for op in ops[at : last + 1]) or len(turns) != len(ops) - last - 1:
         return []
     mode, (wide, high) = ops[at][-2:]

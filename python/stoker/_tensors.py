@@ -18,11 +18,12 @@ from typing import Any
 import torch
 from torch.multiprocessing import reductions
 
-from . import _bands, _blurs, _share
+from . import _blurs, _masks, _share
 from ._job import table_of
 from ._making import maker
-from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, replace, undoing
+from ._pictures import BANDS, Recipe, Recording, bare, deferred, recording, undoing
 from ._plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of, plan_of
+from ._standins import replace
 
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
@@ -80,13 +81,15 @@ class Later(torch.Tensor, metaclass=_Posing):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls, cell: Cell) -> Later:
+    def __new__(cls, cell: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if type(cell) is not Cell:  # a program made another one of that type
+            return cls.stands_for(*(() if cell is None else (cell,)), *args, **kwargs)
         plan = cell.plan
         assert plan is not None
         tensor = _make_wrapper(cls, plan.shape, strides=plan.strides(), dtype=plan.dtype)
         _set_own(tensor, "cell", cell)
         if found := recording():
-            found.tensors.append(weakref.ref(tensor))
+            found.laters.append(weakref.ref(tensor))
         return tensor
 
     def real(self) -> torch.Tensor:
@@ -145,7 +148,7 @@ class Later(torch.Tensor, metaclass=_Posing):
     def __setitem__(self, key: Any, value: Any) -> None:
         cell = self.cell
         if isinstance(key, Later) and type(value) in (int, float) and cell.plan and key.cell.plan and recording():
-            if cell.change(_bands.masked(cell.plan, key.cell.plan, value)):
+            if cell.change(_masks.put_where(cell.plan, key.cell.plan, value)):
                 return
         keys = key if type(key) is tuple else (key,)
         plain = all(
@@ -176,6 +179,15 @@ class Later(torch.Tensor, metaclass=_Posing):
         return func(*_real(args), **_real(kwargs)) if made is None else made
 
 
+def _take_name(kind: type[Later]) -> None:
+    """Have a class print as the one that it stands for."""
+    for name in ("__name__", "__qualname__", "__module__"):
+        setattr(kind, name, getattr(kind.stands_for, name))
+
+
+_take_name(Later)
+
+
 def valued(cell: Cell, what: str, others: Sequence[Cell] = ()) -> Any:
     """The value, made where it is not there yet, with others that are asked for at the same time."""
     if cell.value is None:
@@ -200,7 +212,7 @@ def _beside(cell: Cell) -> list[Cell]:
     if plan.recipe.source is found.newest and not found.gathered:
         found.tally.single += 1
         return []
-    laters = [later for later in (seen() for seen in found.tensors) if later is not None]
+    laters = [later for later in (seen() for seen in found.laters) if later is not None]
     cells = [later.cell for later in laters if later.cell.plan is not None and later.cell.plan.recipe is not None]
     if len(cells) < _FEW and not found.gathered:
         found.tally.single += len(cells)
@@ -365,6 +377,7 @@ def _install_images(tv_tensors: Any) -> None:
         def wrap(cls, tensor: Any, like: Any, **kwargs: Any) -> Any:
             return Image.wrap(tensor, like, **kwargs)
 
+    _take_name(LaterImage)
     _kinds[Image] = LaterImage
 
 
@@ -390,25 +403,25 @@ def bytes_of(recipe: Recipe, rows: bool) -> Plan | None:
 
 
 _LOOKS = {
-    (True, True): Look("CHW", ("", "WC", "C"), torch.uint8, False),
-    (True, False): Look("CHW", ("HW", "W", ""), torch.uint8, False),
-    (False, True): Look("1HW", ("", "W", ""), torch.uint8, False),
-    (False, False): Look("1HW", ("", "W", ""), torch.uint8, False),
+    (True, True): Look("CHW", ("", "WC", "C"), torch.uint8),
+    (True, False): Look("CHW", ("HW", "W", ""), torch.uint8),
+    (False, True): Look("1HW", ("", "W", ""), torch.uint8),
+    (False, False): Look("1HW", ("", "W", ""), torch.uint8),
 }  # by whether there are several bands, and whether row by row, which torch takes a single band for anyway
 _BEGUN = {key: Steps(look, (), look) for key, look in _LOOKS.items()}
-_WHOLE_NUMBERS = _LOOKS[False, False]._replace(dtype=torch.int32)
-_SHADES = Steps(_WHOLE_NUMBERS, (), _WHOLE_NUMBERS)  # of mode "I"
 
 
 # Putting it in place.
 
 
+def _waiting_picture(pic: Any) -> Recipe | None:
+    """The recipe of a picture whose tensor may wait."""
+    found = recording()
+    return deferred(pic, BANDS) if found is not None and found.tensors else None
+
+
 def _to_tensor(original: Any, pic: Any) -> Any:
-    shades = deferred(pic, ("I",))
-    if shades is not None and min(shades.size) >= 2:
-        width, height = shades.size
-        return Later(Cell(plan_of((shades, (), _SHADES, (), (1, height, width), torch.int32, (height, width, 1)))))
-    recipe = deferred(pic, BANDS)
+    recipe = _waiting_picture(pic)
     after = None if recipe is None else scaled(recipe)
     return original(pic) if after is None else Later(Cell(after))
 
@@ -426,7 +439,7 @@ def _scalers(dtype: torch.dtype) -> list[Call]:
 
 
 def _pil_to_tensor(original: Any, pic: Any) -> Any:
-    recipe = deferred(pic, BANDS)
+    recipe = _waiting_picture(pic)
     plan = None if recipe is None else bytes_of(recipe, rows=True)
     return original(pic) if plan is None else Later(Cell(plan))
 

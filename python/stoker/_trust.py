@@ -37,9 +37,7 @@ class Unfit(Exception):
 Make = Callable[[list["Job"]], "list[Job] | None"]  # as a Line's
 
 
-def check(
-    make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None = None, told: dict[str, Any] | None = None
-) -> set[str]:
+def check(make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None = None) -> set[str]:
     """What is left to the libraries. If that is not known, the daemon makes all that can be tried, of a kind."""
     names: set[str] = set()
 
@@ -51,7 +49,7 @@ def check(
     def may_be_kept(found: set[str]) -> bool:
         return not names or not found >= names  # where all differ the fault may pass
 
-    found = _known(_key(kind, **(told or {})), lambda: _try(make, named) if trials else _try(make), may_be_kept)
+    found = _known(_key(kind), lambda: _try(make, named) if trials else _try(make), may_be_kept)
     if {"JPEG", "PNG"} <= found:
         raise Unfit(f"the daemon's bytes are not those of Pillow {_pillow().__version__} here")
     return found
@@ -71,7 +69,7 @@ def _known(key: str, attempt: Callable[[], set[str]], keep: Callable[[set[str]],
 def _try(make: Make, trials: Callable[[], Iterable[Any]] | None = None) -> set[str]:
     """Have all trials made in one request; what differs, or is not made."""
     from . import _trials
-    from ._verify import same_bits
+    from ._bits import same_bits
 
     rows = list((trials or _trials.trials)())
     left = make([row.job for row in rows])
@@ -102,7 +100,7 @@ def _pillow() -> Any:
 # Where it is kept.
 
 
-def _key(kind: str = "", **more: Any) -> str:
+def _key(kind: str = "") -> str:
     """A digest of all that the bytes may depend on."""
     core, here = _pillow().core, os.path.dirname(__file__)
     tried = ("_trials.py", "_vision_trials.py") if kind else ("_trials.py",)
@@ -114,7 +112,6 @@ def _key(kind: str = "", **more: Any) -> str:
         "versions": {name: _version(name) for name in ("numpy", "torch", "torchvision")},
         "python": platform.python_version(),
         "machine": [platform.machine(), _processor()],
-        **more,
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 

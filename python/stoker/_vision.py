@@ -15,8 +15,9 @@ import torch
 
 from . import _blurs, _pictures, _share
 from ._job import idle, pixels, table_of
-from ._pictures import Recipe, bare, recording, replace
+from ._pictures import Recipe, bare, recording
 from ._plan import FEW, Cell, Look, Plan, Steps, call_of, look_of
+from ._standins import replace
 from ._tensors import Later
 
 _HOME = "torchvision.transforms.v2.functional."
@@ -32,7 +33,7 @@ def _picture(plan: Plan) -> Recipe | None:
     recipe, steps = plan.recipe, plan.steps
     if recipe is None or steps is None or plan.tail or plan.dtype != torch.uint8 or recipe.mode not in ("L", "RGB"):
         return None
-    if plan.look.array or plan.look.axes != _AXES[recipe.bands]:
+    if plan.look.axes != _AXES[recipe.bands]:
         return None
     if idle(recipe.bands, steps):
         return recipe.copy()

@@ -45,15 +45,11 @@ def make_images(root):
         exif[0x0112] = 1 + number % 8
         format = "PNG" if number == 11 else "JPEG"
         more = {"exif": exif} if number % 3 == 0 else {}
-        picture = picture.quantize(32) if format == "PNG" else picture  # what is packed less tightly does not wait
         picture.convert(mode).save(
             os.path.join(folder, f"{number:02d}.{'png' if format == 'PNG' else 'jpg'}"), format,
             **({} if format == "PNG" else {"quality": 85, "progressive": number % 4 == 1, "subsampling": number % 3, **more}),
         )  # fmt: skip
         Image.fromarray(rng.integers(0, 5, size[::-1], dtype=np.uint8)).save(os.path.join(root, "masks", f"{number:02d}.png"))
-        os.makedirs(os.path.join(root, "deep"), exist_ok=True)
-        shades = np.random.default_rng(number).integers(0, 1 << 16, (9, 12), dtype=np.uint16)
-        Image.fromarray(np.kron(shades, np.ones((1 + number % 8, 9), np.uint16))).save(os.path.join(root, "deep", f"{number:02d}.png"))
 
 
 def make_pngs():

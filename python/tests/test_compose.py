@@ -24,7 +24,7 @@ try:
     from torchvision import transforms as T
     from torchvision.transforms import functional as F
 
-    from stoker import _compose, _draws, _files, _headers, _known, _opening, _pictures, _tensors
+    from stoker import _compose, _draws, _files, _headers, _known, _opening, _pictures, _standins, _tensors
     from stoker._pictures import Recording, Tally
 except ImportError:
     torch = None
@@ -44,6 +44,7 @@ class RecordingCase(unittest.TestCase):
     def setUp(self):
         self.assertTrue(_pictures.install())
         self.addCleanup(_pictures.uninstall)
+        self.enterContext(_standins.placed())
         _tensors.install(sys.modules)
         self.recording()
         self.addCleanup(setattr, Recording, "now", None)
@@ -51,7 +52,7 @@ class RecordingCase(unittest.TestCase):
 
     def recording(self):
         """Another fetch begins."""
-        Recording.now = Recording(True, Tally())
+        Recording.now = Recording(Tally())
         return Recording.now
 
     def told(self, function, *arguments):
@@ -539,7 +540,7 @@ class OpeningTest(RecordingCase):
                 for size in ((40, 30), (41, 29), (300, 2)):
                     path = self.file(jpeg(size, **more))
                     self.assertEqualToTheirs(path, 1 if "progressive" in more else 0)
-                self.assertEqualToTheirs(pathlib.Path(path), 1 if "progressive" in more else 0)
+                self.assertEqualToTheirs(pathlib.Path(path), 0)
                 found = self.ours(path)
                 found.info["mine"] = 1  # which no other image may see
                 self.assertNotIn("mine", self.ours(path).info)
@@ -569,7 +570,6 @@ class OpeningTest(RecordingCase):
             "loading": mock.patch.object(ImageFile.ImageFile, "load", lambda image: load(image) and None),
             "converting": mock.patch.object(Image.Image, "convert", lambda image, mode: image.copy().transpose(0)),
             "of JPEGs alone": mock.patch.object(JpegImagePlugin.JpegImageFile, "convert", lambda image, mode: Image.new("RGB", (3, 3)), create=True),
-            "truncated files": mock.patch.object(ImageFile, "LOAD_TRUNCATED_IMAGES", True),
             "markers": mock.patch.dict(JpegImagePlugin.MARKER, {0xFFE0: ("APP0", "", JpegImagePlugin.Skip)}),
             "large ones": mock.patch.object(Image, "MAX_IMAGE_PIXELS", 5000),
             "too large ones": mock.patch.object(Image, "MAX_IMAGE_PIXELS", 1000),
@@ -584,12 +584,6 @@ class OpeningTest(RecordingCase):
                 self.recording()
                 self.assertEqual(found, self.seen(folders.pil_loader, path))
         self.assertEqualToTheirs(path, 0)
-        for again, trusting in ((False, True), (True, False)):  # a stream, and a data set with a file that only seemed sound
-            Recording.now = Recording(again, Tally())
-            Recording.now.tally.trusting = trusting
-            self.theirs.reset_mock()
-            self.ours(path)
-            self.assertEqual(self.theirs.call_count, 1)
         Recording.now = None
         self.theirs.reset_mock()
         self.assertEqual(looks(self.ours(path)), looks(folders.pil_loader(path)))
@@ -663,11 +657,11 @@ class OpeningTest(RecordingCase):
 
     def test_installed(self):
         self.enterContext(mock.patch.object(_opening, "_done", set()))
-        code = folders.pil_loader.__code__
+        original = folders.pil_loader
         for known, worker in ((_opening._KNOWN, False), ({"another version's"}, True), (_opening._KNOWN, True)):
             with mock.patch.object(_opening, "_KNOWN", known):
                 _opening.install(worker)
-            self.assertEqual(folders.pil_loader.__code__ is code, "loader" not in _opening._done)
+            self.assertEqual(folders.pil_loader is original, "loader" not in _opening._done)
         self.assertIn("loader", _opening._done)
         path = self.file(jpeg())
         self.recording()
@@ -676,7 +670,7 @@ class OpeningTest(RecordingCase):
             folders.default_loader(path)
         self.assertEqual(again.call_count, 1)
         _pictures.uninstall()
-        self.assertIs(folders.pil_loader.__code__, code)
+        self.assertIs(folders.pil_loader, original)
 
 
 @unittest.skipIf(torch is None, "needs torch and torchvision")
@@ -803,18 +797,19 @@ class OpenerTest(RecordingCase):
 
     def test_installed(self):
         self.enterContext(mock.patch.object(_opening, "_done", set()))
-        code = Image.open.__code__
+        original = Image.open
         _opening.install(False)
-        self.assertIs(Image.open.__code__, code)
+        self.assertIs(Image.open, original)
         _opening.install(True)
+        opener = next(cell.cell_contents for cell in Image.open.__closure__ if isinstance(cell.cell_contents, _opening._Opener))
         for make in (*self.given(jpeg()).values(), *self.given(jpeg((33, 44))).values()):
             self.recording()
             with Image.open(make()) as image, mock.patch.object(Recording, "now", None):
                 pass
             self.assertEqual(image.format, "JPEG")
-        self.assertGreater(Image._stoker_open.func._found, 3)
+        self.assertGreater(opener._found, 3)
         _pictures.uninstall()
-        self.assertIs(Image.open.__code__, code)
+        self.assertIs(Image.open, original)
 
 
 MAKERS, CHANGES, CALLS = {}, {}, ()

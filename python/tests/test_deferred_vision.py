@@ -27,6 +27,9 @@ except ImportError:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
+# Where nothing waits: arrays are made at once.
+REAL = {"v2 of NumPy"}
+
 # Where nothing is asked for before the batch is there.
 WAITING = {
     *("training", "evaluation", "bicubic", "jitter", "tables", "bytes", "single", "padded", "detection", "multiscale", "DINOv3", "LeRobot", "LeRobot bytes"),
@@ -76,7 +79,7 @@ class RecordedTest(VisionCase):
             with self.subTest(name):
                 self.here.count.value = 0
                 self.assertEqualToPlain(f"vision {name}", 0)
-                self.assertGreater(self.here.count.value, 0)
+                self.assertEqual(self.here.count.value == 0, name in REAL)
 
     def test_waits(self):
         """What is recorded to the end is made for the whole batch."""
@@ -174,7 +177,7 @@ class FedTest(VisionCase):
             with self.subTest(name):
                 self.made.value = self.refused.value = 0
                 self.assertEqualToPlain(f"vision {name}", 2)
-                self.assertGreater(self.made.value, 0)
+                self.assertEqual(self.made.value == 0, name in REAL)
                 self.assertEqual(self.refused.value, 0)
 
     def test_tried(self):

@@ -8,15 +8,52 @@ import (
 
 // Kernels of feed/picture: Pillow's colours and blurs, on planes of bytes.
 
-func enhance(colours sorting) {
-	// Of 65536 parts 38470 are green. Words have a sign, which makes that 65536 less.
-	weighGrey("luma16", "Pillow", 38470<<16|19595, 1<<14<<16|7471, 2, 16, true)
+func enhance() {
+	luma()
 	blend()
 	lookUpBytes()
-	turnHue(colours)
+	turnHue(newSorting())
 	smooth()
 	blurColumns()
 	transposeBlocks()
+}
+
+// luma multiplies in pairs: red with green, blue with a number that stands for one half. Of 65536 parts 38470 are green.
+// Words have a sign, which makes that 65536 less, so green is added once more.
+func luma() {
+	begin("luma16", "func(dst *byte, red *byte, green *byte, blue *byte, n int)",
+		"luma16 makes n pixels, a multiple of 16, grey as Pillow does.")
+	dst, red, green, blue, n := pointer("dst"), pointer("red"), pointer("green"), pointer("blue"), pointer("n")
+	weights, weights2 := constant(longs("luma16RedGreen", 38470<<16|19595)), constant(longs("luma16BlueHalf", 1<<14<<16|7471))
+	ones := constant(words("luma16Half", 2))
+	Label("pixels")
+	r, g, b := YMM(), YMM(), YMM()
+	VPMOVZXBW(Mem{Base: red}, r)
+	VPMOVZXBW(Mem{Base: green}, g)
+	VPMOVZXBW(Mem{Base: blue}, b)
+	var sums [2]VecVirtual
+	for i := range sums {
+		sum, more := YMM(), YMM()
+		if i == 0 {
+			VPUNPCKLWD(g, r, sum)
+			VPUNPCKLWD(ones, b, more)
+		} else {
+			VPUNPCKHWD(g, r, sum)
+			VPUNPCKHWD(ones, b, more)
+		}
+		VPMADDWD(weights, sum, sum)
+		VPMADDWD(weights2, more, more)
+		VPADDD(more, sum, sum)
+		VPSRAD(Imm(16), sum, sum)
+		sums[i] = sum
+	}
+	VPACKSSDW(sums[1], sums[0], sums[0])
+	VPADDW(g, sums[0], sums[0])
+	VPACKUSWB(sums[0], sums[0], sums[0])
+	VPERMQ(Imm(0b1000), sums[0], sums[0])
+	VMOVDQU(sums[0].AsX(), Mem{Base: dst})
+	advance(16, dst, red, green, blue)
+	closeLoop("pixels", n, 16)
 }
 
 // blend rounds the product and the sum, as the wheels of this architecture do.
@@ -178,4 +215,15 @@ func transposeBlocks() {
 	ADDQ(Imm(8), src)
 	LEAQ(Mem{Base: dst, Index: to, Scale: 8}, dst)
 	closeLoop("columns", n, 8)
+}
+
+// storeBytes leaves 8 whole numbers as bytes, cut off at 0 and 255.
+func storeBytes(v VecVirtual, dst GPVirtual) {
+	upper := XMM()
+	VPACKSSDW(v, v, v)
+	VPACKUSWB(v, v, v)
+	VEXTRACTI128(Imm(1), v, upper)
+	VPUNPCKLDQ(upper, v.AsX(), v.AsX())
+	VMOVQ(v.AsX(), Mem{Base: dst})
+	ADDQ(Imm(8), dst)
 }

@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Kernels of feed/picture: colours to hue, saturation and value and back, OpenCV's and Pillow's.
+// The kernel of feed/picture that turns hues, as Pillow's conversions to HSV and back do.
 
 // largestAndLeast are those of three numbers.
 func largestAndLeast(a, b, c VecVirtual) (largest, least VecVirtual) {
@@ -16,87 +16,6 @@ func largestAndLeast(a, b, c VecVirtual) (largest, least VecVirtual) {
 	VPMINSD(b, a, least)
 	VPMINSD(c, least, least)
 	return largest, least
-}
-
-func toHSV() {
-	begin("toHSV8", "func(red *byte, green *byte, blue *byte, saturation *int32, hue *int32, n int)",
-		"toHSV8 makes n pixels, a multiple of 8, hue, saturation and value, where they are.")
-	planes := [3]GPVirtual{pointer("red"), pointer("green"), pointer("blue")}
-	saturation, hue, n := pointer("saturation"), pointer("hue"), pointer("n")
-	half, around := constant(longs("halfHSV", 1<<11)), constant(longs("aroundHSV", 180))
-	Label("pixels")
-	r, g, b := loadThree(planes)
-	top, span := largestAndLeast(r, g, b)
-	VPSUBD(span, top, span)
-	h, twice, other, is := YMM(), YMM(), YMM(), YMM()
-	VPADDD(span, span, twice)
-	VPSUBD(g, r, h)
-	VPADDD(twice, h, h)
-	VPADDD(twice, h, h)
-	VPSUBD(r, b, other)
-	VPADDD(twice, other, other)
-	VPCMPEQD(g, top, is)
-	VPBLENDVB(is, other, h, h)
-	VPSUBD(b, g, other)
-	VPCMPEQD(r, top, is)
-	VPBLENDVB(is, other, h, h)
-	VPMULLD(lookUp(hue, span), h, h)
-	VPADDD(half, h, h)
-	VPSRAD(Imm(12), h, h)
-	VPSRAD(Imm(31), h, other)
-	VPAND(around, other, other)
-	VPADDD(other, h, h)
-	s := lookUp(saturation, top)
-	VPMULLD(span, s, s)
-	VPADDD(half, s, s)
-	VPSRAD(Imm(12), s, s)
-	VPACKSSDW(s, h, h)
-	VPACKSSDW(top, top, top)
-	VPACKUSWB(top, h, h)
-	storeThree(h, longs("orderToHSV", 0, 4, 1, 5, 2, 6, 3, 7), planes)
-	closeLoop("pixels", n, 8)
-}
-
-// fromHSV puts the three numbers of a colour into 4 bytes, which the sector of its hue sorts.
-func fromHSV(colours sorting) {
-	begin("fromHSV8", "func(hue *byte, saturation *byte, value *byte, n int)",
-		"fromHSV8 makes n pixels, a multiple of 8, red, green and blue, where they are, with numbers cut off.")
-	planes := [3]GPVirtual{pointer("hue"), pointer("saturation"), pointer("value")}
-	n := pointer("n")
-	scale, part := single("scaleFromHSV", float32(6)/float32(180)), single("partFromHSV", float32(1)/float32(255))
-	all := single("allFromHSV", 255)
-	one := constant(single("oneFromHSV", 1))
-	five, six := longs("fiveFromHSV", 5), longs("sixFromHSV", 6)
-	Label("pixels")
-	h, s, v := loadThree(planes)
-	for _, each := range []VecVirtual{h, s, v} {
-		VCVTDQ2PS(each, each)
-	}
-	VMULPS(scale, h, h)
-	VMULPS(part, s, s)
-	VMULPS(part, v, v)
-	sector, within, odd := YMM(), YMM(), YMM()
-	VCVTTPS2DQ(h, sector)
-	VCVTDQ2PS(sector, within)
-	VSUBPS(within, h, within)
-	VPSLLD(Imm(31), sector, odd)
-	VSUBPS(within, one, h)
-	VBLENDVPS(odd, within, h, within)
-	VPCMPGTD(five, sector, odd)
-	VPAND(six, odd, odd)
-	VPSUBD(odd, sector, sector)
-	between, least := YMM(), YMM()
-	VMOVAPS(one, between)
-	VFNMADD231PS(s, within, between)
-	VSUBPS(s, one, least)
-	VMULPS(v, between, between)
-	VMULPS(v, least, least)
-	for _, each := range []VecVirtual{v, between, least} {
-		VMULPS(all, each, each)
-		VCVTTPS2DQ(each, each)
-	}
-	colours.store(v, between, least, sector, planes)
-	closeLoop("pixels", n, 8)
 }
 
 // sorting puts the three numbers of a colour, the largest first, where red, green and blue have them. The sixth of the
@@ -231,4 +150,26 @@ func turnHue(colours sorting) {
 	VCVTTPS2DQ(between, between)
 	colours.store(top, between, least, sector, planes)
 	closeLoop("pixels", n, 8)
+}
+
+// storeThree writes 8 pixels of three planes, of each of which 4 bytes lie in each half.
+func storeThree(v VecVirtual, order Op, planes [3]GPVirtual) {
+	o, upper := YMM(), XMM()
+	VMOVDQU(order, o)
+	VPERMD(v, o, v)
+	VMOVQ(v.AsX(), Mem{Base: planes[0]})
+	VPEXTRQ(Imm(1), v.AsX(), Mem{Base: planes[1]})
+	VEXTRACTI128(Imm(1), v, upper)
+	VMOVQ(upper, Mem{Base: planes[2]})
+	advance(8, planes[:]...)
+}
+
+// loadThree spreads 8 bytes of each plane.
+func loadThree(planes [3]GPVirtual) (a, b, c VecVirtual) {
+	var out [3]VecVirtual
+	for i, p := range planes {
+		out[i] = YMM()
+		VPMOVZXBD(Mem{Base: p}, out[i])
+	}
+	return out[0], out[1], out[2]
 }

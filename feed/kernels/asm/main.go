@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	kernels := flag.String("kernels", "", "idct, rows, transform, opencv, png or inflate")
+	kernels := flag.String("kernels", "", "idct, rows, transform, picture, png or inflate")
 	flag.Parse()
 	ConstraintExpr("amd64")
 	switch *kernels {
@@ -42,12 +42,12 @@ func main() {
 			sumChunks(beside)
 		}
 		sumRows()
-		shades()
 		affine()
 		stream()
 		interleave()
-	case "opencv":
-		opencv()
+	case "picture":
+		warp()
+		enhance()
 	case "png":
 		unfilter()
 	case "inflate":

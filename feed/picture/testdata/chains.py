@@ -3,8 +3,6 @@
     python chains.py --stream --count 1000 --seed 1     records to standard output
     python chains.py --odd FOLDER                       records of the files in it, each with a few chains
     python chains.py --chunks 2000                      records of PNGs whose chunks are odd, doubled, cut or missing
-    python chains.py --opencv --each 100                of OpenCV's operations
-    python chains.py --deep 100                         of grey PNGs of 16 bits
     python chains.py --each 100                         so many records of each operation alone
     python chains.py --write chains.json --count 620    a fixed choice of them, as digests, for machines without Pillow
     python chains.py --torch --write chains-torch.json --count 120    of torchvision's operations on tensors alone
@@ -31,10 +29,8 @@ import numpy as np
 import PIL
 from PIL import Image, ImageEnhance, ImageFile, ImageFilter, ImageOps
 
-torch = F = cv2 = None
-if "--opencv" in sys.argv:
-    import cv2
-if not {"--odd", "--chunks", "--opencv"} & set(sys.argv):  # which needs none, and it takes seconds
+torch = F = None
+if not {"--odd", "--chunks"} & set(sys.argv):  # which needs none, and it takes seconds
     try:
         import torch
         from torchvision.transforms import functional as F
@@ -319,40 +315,6 @@ if F is not None:
     MAKERS += OF_TENSORS if FUSES else []
 
 
-def of_opencv(name, do):
-    """An operation of OpenCV's on the array of a picture that has one in its arithmetic."""
-    def make(r, im):
-        if im.mode not in ("L", "RGB") or im.mode == "L" and name in ("cv_hsv", "cv_unhsv", "cv_gray"):
-            return crop(r, im)
-        op, act = do(r, im)
-        return [name, *op], lambda: Image.fromarray(np.ascontiguousarray(act(np.asarray(im))))
-    return named(name, make)
-
-
-def cv_resize(r, im):
-    kind, size = r.choice([0, 1, 1, 3, 3] if not ON_ARM64 else [0]), (near(r, im.width), near(r, im.height))
-    if kind == 3:
-        size = tuple(min(a, b) for a, b in zip(size, im.size))
-    return [*size, kind], lambda a: cv2.resize(a, size, interpolation=kind)
-
-
-def cv_affine(r, im):
-    size = (near(r, im.width), near(r, im.height)) if r.random() < 0.5 else im.size
-    m = [r.uniform(-2, 2), r.uniform(-1, 1), r.uniform(-5, 15), r.uniform(-1, 1), r.uniform(-2, 2), r.uniform(-5, 15)]
-    border, colour = r.choice([0, 0, 1, 2, 4]), [r.randrange(256) for _ in range(BANDS[im.mode])]
-    matrix = np.float64(m).reshape(2, 3)
-    return [*size, m, border, colour], lambda a: cv2.warpAffine(a, matrix, size, flags=1 | 16, borderMode=border, borderValue=colour)
-
-
-OF_OPENCV = [
-    *(of_opencv(name, lambda r, im, code=code: ([], lambda a: cv2.cvtColor(a, code))) for name, code in (("cv_hsv", 41), ("cv_unhsv", 55), ("cv_gray", 7))),
-    of_opencv("cv_resize", cv_resize), of_opencv("cv_affine", cv_affine),
-]  # fmt: skip
-
-if ON_ARM64:  # where all else is left to OpenCV, which rounds otherwise
-    OF_OPENCV = [make for make in OF_OPENCV if make.__name__ in ("cv_gray", "cv_resize")]
-
-
 def source(r, large):
     """Returns mode, kind, what is drawn, bytes, picture."""
     mode, size = r.choice(["RGB", "RGB", "RGB", "L", "L", "RGBA", "LA", "P", "1"]), (r.randint(1, 40), r.randint(1, 40))
@@ -480,15 +442,13 @@ def stream(count, seed, files):
 
 
 NAMES = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming", 6: "mks2013", 7: "mks2021"}
-OPENCV_NAMES = {0: "nearest", 1: "linear", 3: "area"}
-FILTER_AT = {"resize": 3, "affine": 4, "perspective": 4, "quad": 4, "cv_resize": 3}  # where an operation has its filter
+FILTER_AT = {"resize": 3, "affine": 4, "perspective": 4, "quad": 4}  # where an operation has its filter
 
 
 def name_of(maker, op):
     """What a row of a table calls an operation."""
     at = FILTER_AT.get(op[0])
-    names = OPENCV_NAMES if op[0] == "cv_resize" else NAMES
-    return f"{maker} {names[op[at]]}" if at else maker
+    return f"{maker} {NAMES[op[at]]}" if at else maker
 
 
 def each(count):
@@ -621,42 +581,6 @@ def odd_chunks(count, seed):
 PASSES = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]  # of Adam7
 
 
-def deep(count, seed):
-    """Grey PNGs of 16 bits with rows of all filters, some of them interlaced or cut, and what is done to them."""
-    for i in range(count):
-        r = random.Random(f"{seed} deep {i}")
-        size, laced = (r.randint(1, 70), r.randint(1, 50)), r.random() < 0.2
-        parts = [(-(-(size[0] - x) // dx), -(-(size[1] - y) // dy)) for x, y, dx, dy in PASSES] if laced else [size]
-        smooth = r.random() < 0.5
-        rows = b"".join(bytes([r.randrange(5)]) + drawn(2 * w, r.randrange(1 << 16), smooth).tobytes() for w, h in parts if w > 0 for _ in range(max(h, 0)))
-        packed, header = zlib.compress(rows, r.randint(0, 9)), struct.pack(">2I5B", *size, 16, 0, 0, 0, laced)
-        if r.random() < 0.05:
-            packed = packed[: r.randrange(len(packed))]
-        cut = r.randrange(len(packed) + 1)
-        body = [chunk(b"IHDR", header), *([chunk(b"tRNS", b"\1\2")] if r.random() < 0.1 else []), chunk(b"IDAT", packed[:cut]), chunk(b"IDAT", packed[cut:]), chunk(b"IEND", b"")]
-        data = b"\x89PNG\r\n\x1a\n" + b"".join(body)
-        ops, result, name = [], b"", "deep decode"
-        try:
-            im = Image.open(io.BytesIO(data))
-            if im.mode != "I;16":  # an older Pillow
-                continue
-            im.load()
-            for _ in range(r.randint(0, 4)):
-                if im.mode == "I" and r.random() < 0.5:
-                    op = ["deep_resize", near(r, im.width), near(r, im.height), r.choice([2, 2, 4])]
-                    im, name = im.resize(tuple(op[1:3]), op[3]), "deep_resize"
-                elif im.mode == "I;16" and r.random() < 0.5:
-                    op, im = ["convert", "I"], im.convert("I")
-                else:
-                    op, do = r.choice([crop, transpose])(r, im)
-                    im = do()
-                ops.append(op)
-            result = np.asarray(im).astype("<u2").tobytes()
-        except Exception:
-            pass
-        record({"mode": "I;16", "size": size, "ops": ops} | OLDER, f"file {name}", data, result)
-
-
 def write(path, count):
     cases = []
     for i in range(count):
@@ -674,9 +598,7 @@ if __name__ == "__main__":
     parser.add_argument("--odd")
     parser.add_argument("--chunks", type=int)
     parser.add_argument("--each", type=int)
-    parser.add_argument("--deep", type=int)
     parser.add_argument("--torch", action="store_true", help="torchvision's operations on tensors alone")
-    parser.add_argument("--opencv", action="store_true", help="OpenCV's operations alone")
     parser.add_argument("--write")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", default="1")
@@ -684,8 +606,6 @@ if __name__ == "__main__":
     args = parser.parse_args()
     if torch is not None:
         torch.set_num_threads(1)
-    if args.opencv:
-        MAKERS[:] = OF_OPENCV
     if args.torch:
         MAKERS[:] = OF_TENSORS
     if args.write:
@@ -694,8 +614,6 @@ if __name__ == "__main__":
         odd(args.odd)
     if args.chunks:
         odd_chunks(args.chunks, args.seed)
-    if args.deep:
-        deep(args.deep, args.seed)
     if args.each:
         each(args.each)
     if args.stream:
