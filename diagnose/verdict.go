@@ -83,6 +83,7 @@ type Verdict struct {
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge
 
 	Grounds Grounds // what advice the recording can carry
+	Ending  *Ending // how the command ended; nil where with 0, or not as far as was seen
 
 	Evidence  []Evidence // most causal first
 	Findings  []Finding  // what stands beside the class

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/stoker-dev/stoker"
@@ -221,6 +222,26 @@ type ExitStatus struct {
 	At     float64 `json:"at"`     // seconds
 	Code   int     `json:"code"`   // exit code, 128+n where signal n ended it
 	Signal string  `json:"signal"` // name of the signal, "" where it exited
+
+	Raised *Exception `json:"raised,omitempty"` // nil where none ended it, as far as the hook saw
+}
+
+// Exception is what ended a Python program. Its message is not recorded: it may quote a
+// sample.
+type Exception struct {
+	PID   int    `json:"pid"`
+	Type  string `json:"type"`            // "ModuleNotFoundError", "torch.OutOfMemoryError"
+	About string `json:"about,omitempty"` // the module, name or attribute that is missing
+	File  string `json:"file,omitempty"`  // of the innermost line of the program's own
+	Line  int    `json:"line,omitempty"`
+}
+
+// Where is "/home/me/train.py:4"; "" unknown.
+func (e Exception) Where() string {
+	if e.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", e.File, e.Line)
 }
 
 // Overhead is what observing cost, measured by the observer on itself.

@@ -34,8 +34,8 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 }
 
 func titleOf(v diagnose.Verdict) string {
-	if rule, ok := rules.FindRule(v.Class); ok {
-		return rule.Title
+	if title, _, known := rules.Describe(v); known {
+		return title
 	}
 	title := "the evidence does not decide"
 	if v.RunnerUp != "" && v.RunnerUp != diagnose.Unknown {
@@ -87,6 +87,8 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	case len(plan.Fixes) > 0:
 		fix := plan.Fixes[0]
 		return SayFix(fix) + placeOf(fix, v) + ": " + fix.Worth(), commandOf(fix, traced, file)
+	case v.Ending.Failed() && (v.Class == diagnose.NotTraining || v.Class == diagnose.Unknown):
+		return v.Ending.Advice(), ""
 	case traced && v.Class == diagnose.Unknown:
 		for _, f := range v.Findings {
 			if f.Advice != "" {

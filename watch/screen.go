@@ -224,8 +224,8 @@ func classColour(v diagnose.Verdict) string {
 
 // title is a class in words.
 func title(v diagnose.Verdict) string {
-	if rule, ok := rules.FindRule(v.Class); ok {
-		return rule.Title
+	if title, _, known := rules.Describe(v); known {
+		return title
 	}
 	return "the evidence does not decide"
 }
@@ -248,7 +248,10 @@ func (d *drawing) small(s State) {
 func (d *drawing) headline(s State, states []State) {
 	parts := []string{d.bold("stoker watch"), s.Name, quantity.AboutSeconds(s.Run.End()) + " so far"}
 	if exit := s.Run.Facts.Exit; exit != nil {
-		parts[2] = fmt.Sprintf("%s, ended with %d", quantity.AboutSeconds(s.Run.End()), exit.Code)
+		parts[2] = fmt.Sprintf("%s, ended with exit code %d", quantity.AboutSeconds(s.Run.End()), exit.Code)
+		if e := diagnose.EndingOf(s.Run); e != nil {
+			parts[2] = "ended with " + e.String()
+		}
 	}
 	if s.Run.Emulated() {
 		parts = append(parts, "[emulated device]")

@@ -365,7 +365,7 @@ func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.has("ended with 7")
+	c.has("ended with exit code 7")
 	c.press("q")
 	_ = c.cmd.Wait()
 	c.whole()

@@ -158,7 +158,8 @@ func (l filler) fillProgram() {
 		used := l.run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(l.From, l.To)
 		l.DeviceMemoryUsed = append(l.DeviceMemoryUsed, used/stat.Value(g.MemoryBytes))
 	}
-	l.ProgramEvidence = diagnose.AddEvidence(nil, 0, "steps", "step", "%s", l.describeProgram())
+	l.Ending = diagnose.EndingOf(l.run)
+	l.ProgramEvidence = diagnose.AddEvidence(l.Ending.Evidence(), 0, "steps", "step", "%s", l.describeProgram())
 }
 
 func (l filler) describeProgram() string {

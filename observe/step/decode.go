@@ -125,6 +125,10 @@ type hookRecord struct {
 	Decode    int64 `json:"decode"`
 	Transform int64 `json:"transform"`
 
+	// raised
+	Type  string `json:"type"`
+	About string `json:"about"`
+
 	// memory, precision, optim, warn
 	Allocated *float64 `json:"allocated"`
 	Reserved  *float64 `json:"reserved"`
@@ -200,6 +204,7 @@ func (r *hookRecord) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
 		&r.File, &r.CallFile, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
+		&r.Type, &r.About,
 	} {
 		*text = safe.Text(*text, maxText)
 	}

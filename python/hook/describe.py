@@ -235,7 +235,7 @@ def users_line(own=True):
         package = str(frame.f_globals.get("__name__")).partition(".")[0]
         if not guard.is_ours(frame) and package not in _PACKAGES:
             place = frame.f_code.co_filename[:500], frame.f_lineno
-            if not own or not _installed(place[0]):
+            if not own or not is_installed(place[0]):
                 return place
             if found[0] is None:
                 found = place
@@ -243,7 +243,7 @@ def users_line(own=True):
     return found
 
 
-def _installed(file):
+def is_installed(file):
     """Whether a file is of an installed package, of Python's own modules or the command that starts one of them."""
     return file.startswith(_INSTALLED) or any(os.sep + part + os.sep in file for part in ("site-packages", "dist-packages"))
 
