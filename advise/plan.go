@@ -56,6 +56,15 @@ type Fix struct {
 	Untested bool
 }
 
+// InWords is a change that no line of a program makes, in words: whose cores a job is to have,
+// and how it gets them, the title says. False of others.
+func (f Fix) InWords(c stoker.Change) (string, bool) {
+	if c.Setting != stoker.Cores || f.Name != string(stoker.Cores) {
+		return "", false
+	}
+	return fmt.Sprintf("%s (%s)", f.Title, c), true
+}
+
 // Worth is what the fix is worth, in words.
 func (f Fix) Worth() string {
 	if f.Untested && !math.IsNaN(f.Forecast.Speedup.High) {

@@ -25,13 +25,13 @@ func EndingOf(run *recording.Run) *Ending {
 
 // Failed reports whether the command ended for a fault, not because a person or a scheduler
 // stopped it; false for nil.
-func (e *Ending) Failed() bool { return e != nil && !slices.Contains(stops, e.signal()) }
+func (e *Ending) Failed() bool { return e != nil && !slices.Contains(stops, e.findSignal()) }
 
 // stops are the signals by which people and schedulers end a program.
 var stops = []string{"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}
 
-// signal is what ended the command, or the last program of a shell that was it; "" none.
-func (e *Ending) signal() string {
+// findSignal is what ended the command, or the last program of a shell that was it; "" none.
+func (e *Ending) findSignal() string {
 	if e.Signal != "" {
 		return e.Signal
 	}
@@ -62,7 +62,7 @@ func (e *Ending) String() string {
 
 // Short is "exit code 1" or "SIGSEGV (exit code 139)".
 func (e *Ending) Short() string {
-	if signal := e.signal(); signal != "" {
+	if signal := e.findSignal(); signal != "" {
 		return fmt.Sprintf("%s (exit code %d)", signal, e.Code)
 	}
 	return fmt.Sprintf("exit code %d", e.Code)

@@ -338,6 +338,18 @@ func (r *Run) FindLoader(pid, id int) *Loader {
 	return nil
 }
 
+// SettingsOf are the settings of a process's loader; those of the only loader where the
+// recording does not tell which of its processes it judges, as a trace.
+func (r *Run) SettingsOf(pid, id int) stoker.Settings {
+	if l := r.FindLoader(pid, id); l != nil {
+		return l.Settings
+	}
+	if len(r.Facts.Loaders) == 1 {
+		return r.Facts.Loaders[0].Settings
+	}
+	return nil
+}
+
 // FindProcess returns the process with a PID, or nil.
 func (r *Run) FindProcess(pid int) *Process {
 	for i := range r.Facts.Processes {

@@ -78,7 +78,7 @@ func (j Job) Outlook() string {
 	if j.Ended == "" {
 		return j.BestFix()
 	}
-	return strings.TrimPrefix(j.BestFix()+"; ended with "+j.Ended, "; ")
+	return strings.TrimPrefix(j.BestFix()+", ended with "+j.Ended, ", ")
 }
 
 // BestFix is the first fix with what it gains.

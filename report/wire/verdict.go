@@ -184,6 +184,7 @@ type jsonFinding struct {
 	Share   *float64        `json:"share,omitempty"`   // of the window
 	Changes []stoker.Change `json:"changes,omitempty"`
 	Advice  string          `json:"advice,omitempty"`
+	Denied  string          `json:"denied,omitempty"` // why some of what it advises is not worth it here, by the plan
 }
 
 type jsonScore struct {
@@ -230,7 +231,8 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, stat.Known(e.Value), e.Unit})
 	}
 	for _, f := range v.Findings {
-		o.Findings = append(o.Findings, findingJSON(f))
+		_, denied := plan.FindAnswer(f)
+		o.Findings = append(o.Findings, findingJSON(f, denied))
 	}
 	for _, s := range v.Scores {
 		o.Scores = append(o.Scores, jsonScore{string(s.Class), math.Round(1000*s.Value) / 1000})
