@@ -296,6 +296,7 @@ func (a adviser) blind() Plan {
 // inWords advises where nothing tells of a DataLoader, so that there is no setting to
 // name: what to do in words, and what it can be worth at most.
 func (a adviser) inWords() Plan {
+	_, trace := diagnose.TakeTrace(a.verdict.Grounds.Framework)
 	fix := Fix{
 		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code,
 		Risk:     MemoryRisk,
@@ -303,10 +304,10 @@ func (a adviser) inWords() Plan {
 		Notes: []string{
 			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, " +
 				"tokenising) or into launching many small kernels is unknown. \"for batch in stoker.watch(batches)\" " +
-				"around the input tells, or a trace (stoker observe --trace 5)",
+				"around the input tells, or a trace (" + trace + ")",
 			"reading, NumPy and most decoders release Python's interpreter lock: for them a thread and a queue of a " +
 				"few batches are enough. Python code of your own needs worker processes: put it into a data set " +
-				"behind a DataLoader with workers",
+				"behind a loader with worker processes (PyTorch's DataLoader, Grain)",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
 	}

@@ -165,9 +165,16 @@ func (v *Verdict) Do() string {
 		return "let the program see a GPU: " + showDevice
 	}
 	if v.Class == ComputeOnCPU && v.Grounds.Refuse(stoker.ComputeOn) != "" {
-		return "find the GPU first: none is visible to this program. " + findDevice
+		return "find the GPU first: none is visible to this program. " + v.Grounds.findDevice()
 	}
-	if f := v.Grounds.Framework; f != "" && cureOf[v.Class] != "" {
+	if f := v.Grounds.Framework; v.Class == Unknown && f != "" && v.Device < 0 {
+		how, _ := TakeTrace(f)
+		return how
+	}
+	if use := useDevice[v.Grounds.Framework]; v.Class == ComputeOnCPU && use != "" {
+		return use
+	}
+	if f := v.Grounds.Framework; f != "" && cureOf[v.Class] != "" && !(v.Grounds.Loads && cureOf[v.Class] == FindingDataLoaderWait) {
 		return Translate(Finding{Name: cureOf[v.Class]}, f).Advice
 	}
 	if v.Class == NetworkBound && v.Device >= 0 && v.Grounds.Refuse(stoker.Accumulation) != "" {

@@ -131,7 +131,7 @@ type Software struct {
 	Python      string `json:"python,omitempty"`
 	Torch       string `json:"torch,omitempty"`
 	TorchVision string `json:"torchvision,omitempty"`
-	// "JAX", "TensorFlow", "XLA", "CUDA" where it is none of them; "" where it is PyTorch
+	// "JAX", "TensorFlow", "XLA", "CUDA" where it is none of them; "" where it is PyTorch, or unknown
 	Framework string `json:"framework,omitempty"`
 }
 

@@ -104,7 +104,7 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 		}
 		return "no change here has a measurable gain", ""
 	case v.Class == diagnose.Unknown:
-		return "take a trace of five steps, which names most idle time", "stoker observe --trace 5 -- CMD"
+		return diagnose.TakeTrace(v.Grounds.Framework)
 	case v.Class == diagnose.NotTraining:
 		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
 	}

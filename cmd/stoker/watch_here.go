@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stoker-dev/stoker/internal/readable")
+	"github.com/stoker-dev/stoker/internal/readable"
+)
 
 // writtenHere are the recordings that are being written here: those in this folder and in its
 // stoker-runs, and those that an observe which was started in this folder writes elsewhere.

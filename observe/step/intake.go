@@ -154,8 +154,8 @@ func (in *Intake) Facts(f *recording.Facts) {
 		model := *in.model
 		f.Model = &model
 	}
-	f.Software.Python, f.Software.Torch, f.Software.TorchVision =
-		in.software.Python, in.software.Torch, in.software.TorchVision
+	f.Software.Python, f.Software.Torch, f.Software.TorchVision, f.Software.Framework =
+		in.software.Python, in.software.Torch, in.software.TorchVision, in.software.Framework
 	if f.Software.CUDA == "" {
 		f.Software.CUDA = in.software.CUDA
 	}
@@ -224,6 +224,7 @@ func (in *Intake) hello(p *Process, own int, r *hookRecord) bool {
 	if !p.Worker || in.software.Python == "" {
 		in.software.Python = r.Python
 		in.software.Torch, in.software.CUDA, in.software.TorchVision = r.Torch, r.CUDA, r.TorchVision
+		in.software.Framework = r.Framework
 	}
 	return true
 }

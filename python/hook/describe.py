@@ -66,12 +66,22 @@ def hello(state):
     record["python"] = "%d.%d.%d" % sys.version_info[:3]
     record["torch"] = _text(getattr(torch, "__version__", None))
     record["cuda"] = _text(getattr(getattr(torch, "version", None), "cuda", None))
+    record["framework"] = framework()
     record["torchvision"] = _text(getattr(sys.modules.get("torchvision"), "__version__", None))
     record["rank"] = _number_in_environment("RANK", "SLURM_PROCID")
     record["local_rank"] = _number_in_environment("LOCAL_RANK")
     record["world"] = _number_in_environment("WORLD_SIZE")
     record["start_method"] = start_method(None)
     return record
+
+
+def framework():
+    """What a process without PyTorch computes with, by what it has imported; None of PyTorch and where nobody knows."""
+    if "torch" not in sys.modules:
+        for module, name in (("jax", "JAX"), ("tensorflow", "TensorFlow")):
+            if module in sys.modules:
+                return name
+    return None
 
 
 def _number_in_environment(*names):
