@@ -137,7 +137,7 @@ func placeOf(fix advise.Fix, v diagnose.Verdict) string {
 			about = f.Name == diagnose.FindingHiddenSync && fix.Changes[0].Setting == stoker.SyncEvery
 		}
 		if about && f.Source != "" {
-			return ", at " + Shorten(f.Source, 60)
+			return ", at " + ShortenPlace(f.Source, 60)
 		}
 	}
 	return ""

@@ -154,7 +154,7 @@ func htmlSheetOf(s report.Sheet) htmlSheet {
 	for n, row := range s.Rows {
 		var cells []htmlCell
 		for i, text := range row {
-			cells = append(cells, htmlCell{report.Shorten(text, 120), s.Align[i] == 'r' && (i > 0 || names)})
+			cells = append(cells, htmlCell{report.ShortenPlace(text, 120), s.Align[i] == 'r' && (i > 0 || names)})
 		}
 		if names {
 			cells = append(cells[last:], cells[:last]...)
