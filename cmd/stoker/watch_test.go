@@ -402,6 +402,23 @@ func TestWatchWaitsForARecording(t *testing.T) {
 	c.whole()
 }
 
+// On a terminal observe says before CMD begins that it records, as a program may be silent for
+// long. Elsewhere it says nothing.
+func TestObserveSaysThatItRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	c := newTerminal(t, 200, 30, "observe --no-hook -o "+path+" -- echo CMD")
+	c.has("stoker: recording " + path[:20])
+	c.has("CMD")
+	c.has("recorded " + path)
+	_ = c.cmd.Wait()
+	if text := c.text(); strings.Count(text, "stoker: recording ") != 1 {
+		t.Errorf("%q", text)
+	}
+	if _, _, errs := call(t, "observe", "--no-hook", "-o", path, "--", "true"); strings.Contains(errs, "stoker: recording ") {
+		t.Errorf("without a terminal: %s", errs)
+	}
+}
+
 // A recording that is none is said at once.
 func TestWatchOfNoRecording(t *testing.T) {
 	c := newTerminal(t, 100, 30, "watch "+abs(t, "watch_test.go"))
