@@ -174,8 +174,12 @@ func (v *Verdict) Do() string {
 	if use := useDevice[v.Grounds.Framework]; v.Class == ComputeOnCPU && use != "" {
 		return use
 	}
-	if f := v.Grounds.Framework; f != "" && cureOf[v.Class] != "" && !(v.Grounds.Loads && cureOf[v.Class] == FindingDataLoaderWait) {
-		return Translate(Finding{Name: cureOf[v.Class]}, f).Advice
+	cure := cureOf[v.Class]
+	if v.Grounds.Loads && cure == FindingDataLoaderWait { // the loader is PyTorch's
+		cure = ""
+	}
+	if f := v.Grounds.Framework; f != "" && cure != "" {
+		return Translate(Finding{Name: cure}, f).Advice
 	}
 	if v.Class == NetworkBound && v.Device >= 0 && v.Grounds.Refuse(stoker.Accumulation) != "" {
 		return v.Grounds.ExchangeAdvice()

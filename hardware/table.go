@@ -74,8 +74,8 @@ func (t Table) FindKind(name string) (usual GPU, kinds []string, known bool) {
 	asked := strings.Fields(words(name))
 	for _, gpu := range t.GPUs {
 		key := strings.Fields(words(gpu.Name))
-		inKey := func(word string) bool { return slices.Contains(key, word) }
-		if len(asked) > 0 && key[0] == asked[0] && !slices.ContainsFunc(asked, func(w string) bool { return !inKey(w) }) {
+		other := func(word string) bool { return !slices.Contains(key, word) }
+		if len(asked) > 0 && key[0] == asked[0] && !slices.ContainsFunc(asked, other) {
 			kinds = append(kinds, gpu.Name)
 		}
 	}

@@ -49,7 +49,8 @@ func allowed(words []string) error {
 	for _, word := range words {
 		if !slices.Contains(tune.Allowances, word) {
 			return usageError{hintedError{ // which of them may change is for the user to say
-				fmt.Errorf("--allow %q: expected one of %s", word, strings.Join(tune.Allowances, ", ")), "stoker tune --help",
+				fmt.Errorf("--allow %q: expected one of %s", word, strings.Join(tune.Allowances, ", ")),
+				"stoker tune --help",
 			}}
 		}
 	}
