@@ -240,6 +240,23 @@ func (s Settings) With(changes ...Change) Settings {
 	return after
 }
 
+// Settle returns changes with what the settings are now, where that is known, and leaves out
+// those to what is set already.
+func (s Settings) Settle(changes []Change) []Change {
+	var left []Change
+	for _, c := range changes {
+		now, known := s[c.Setting]
+		if known && sameValue(now, c.To) {
+			continue
+		}
+		if known && c.From == nil {
+			c.From = now
+		}
+		left = append(left, c)
+	}
+	return left
+}
+
 // Diff returns the changes that lead from s to after, in printing order. A
 // setting that is unknown on either side is not a change.
 func (s Settings) Diff(after Settings) []Change {

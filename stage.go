@@ -39,5 +39,7 @@ const (
 	MainThread Resource = "main-thread" // the thread that launches work and, without workers, loads as well
 	Link       Resource = "link"        // host to device: PCIe, NVLink-C2C
 	GPU        Resource = "gpu"         // the device
+	Loop       Resource = "loop"        // the training loop, be it for its host or for its device
+	Waiting    Resource = "waiting"     // what a fetch waits for beside storage and cores: a timer, a lock, an answer
 	Network    Resource = "network"     // between ranks: NVLink or PCIe in a machine, the wire between machines
 )

@@ -111,14 +111,22 @@ func (e evidence) where(fix Fix) string {
 
 // admit takes from a plan what the evidence does not carry: every plan goes through it.
 func (e evidence) admit(plan Plan) Plan {
+	now := e.run.SettingsOf(e.costs.Window.PID, e.costs.Window.Loader)
 	for _, fixes := range []*[]Fix{&plan.Fixes, &plan.Doubtful} {
 		*fixes = slices.DeleteFunc(*fixes, func(f Fix) bool {
 			why := e.refuses(f)
+			if len(f.Changes) > 0 && len(now.Settle(f.Changes)) == 0 {
+				why = "it is set already"
+			}
 			plan.reject(f.Name, why)
 			return why != ""
 		})
 		for i := range *fixes {
-			(*fixes)[i].Where = e.where((*fixes)[i])
+			f := &(*fixes)[i]
+			f.Where, f.Changes = e.where(*f), now.Settle(f.Changes)
+			if plan.Replay == nil { // a replay tells the device from the host
+				f.Forecast.Bound = e.costs.LimitOf(f.Forecast)
+			}
 		}
 	}
 	plan.Rejected = slices.DeleteFunc(plan.Rejected, func(r Rejected) bool {

@@ -56,6 +56,15 @@ type Fix struct {
 	Untested bool
 }
 
+// InWords is a change that no line of a program makes, in words: whose cores a job is to have,
+// and how it gets them, the title says. False of others.
+func (f Fix) InWords(c stoker.Change) (string, bool) {
+	if c.Setting != stoker.Cores || f.Name != string(stoker.Cores) {
+		return "", false
+	}
+	return fmt.Sprintf("%s (%s)", f.Title, c), true
+}
+
 // Worth is what the fix is worth, in words.
 func (f Fix) Worth() string {
 	if f.Untested && !math.IsNaN(f.Forecast.Speedup.High) {
@@ -287,6 +296,7 @@ func (a adviser) blind() Plan {
 // inWords advises where nothing tells of a DataLoader, so that there is no setting to
 // name: what to do in words, and what it can be worth at most.
 func (a adviser) inWords() Plan {
+	_, trace := diagnose.TakeTrace(a.verdict.Grounds.Framework)
 	fix := Fix{
 		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code,
 		Risk:     MemoryRisk,
@@ -294,10 +304,10 @@ func (a adviser) inWords() Plan {
 		Notes: []string{
 			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, " +
 				"tokenising) or into launching many small kernels is unknown. \"for batch in stoker.watch(batches)\" " +
-				"around the input tells, or a trace (stoker observe --trace 5)",
+				"around the input tells, or a trace (" + trace + ")",
 			"reading, NumPy and most decoders release Python's interpreter lock: for them a thread and a queue of a " +
 				"few batches are enough. Python code of your own needs worker processes: put it into a data set " +
-				"behind a DataLoader with workers",
+				"behind a loader with worker processes (PyTorch's DataLoader, Grain)",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
 	}

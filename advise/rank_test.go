@@ -54,7 +54,7 @@ func TestWorkersUntilTheLoopBinds(t *testing.T) {
 	if n := workersOf(t, fix); n < 5 || n > 7 {
 		t.Errorf("num_workers=%d, want about 50 ms / 10 ms", n)
 	}
-	if !strings.Contains(strings.Join(fix.Notes, "\n"), "loop itself") {
+	if !strings.Contains(strings.Join(fix.Notes, "\n"), "the device (10 ms) is the limit") {
 		t.Errorf("notes do not say why not more: %v", fix.Notes)
 	}
 }

@@ -90,19 +90,3 @@ func TestPinningByReach(t *testing.T) {
 		}
 	}
 }
-
-// Who waits for the loader is told to pin memory beside it only where the driver stages copies.
-func TestWaitingForTheLoaderByReach(t *testing.T) {
-	for gpu, pins := range map[string]bool{"NVIDIA H100 80GB HBM3": true, "NVIDIA GH200 480GB": false, "NVIDIA GB10": false} {
-		v := judge.Judge(on(t, "main-thread-trace/run.jsonl", gpu))
-		i := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingDataLoaderWait })
-		if i < 0 {
-			t.Fatalf("%s: %s without a finding of the loader", gpu, v.Class)
-		}
-		f := v.Findings[i]
-		sets := slices.ContainsFunc(f.Settings, func(c stoker.Change) bool { return c.Setting == stoker.PinMemory })
-		if said := strings.Contains(f.Advice, "pin_memory"); said != pins || sets != pins {
-			t.Errorf("%s: %s, %v", gpu, f.Advice, f.Settings)
-		}
-	}
-}

@@ -126,6 +126,9 @@ func (a adviser) proposeStorage() (Fix, string) {
 	return fix, ""
 }
 
+// moreCores is what to do where a machine has cores that the job may not use.
+const moreCores = "give the job more cores"
+
 // proposeCores says how many cores would feed the device, where loading lacks them: the
 // machine's own, where other programs have those, else more of them or a larger quota.
 func (a adviser) proposeCores() (Fix, string) {
@@ -140,7 +143,7 @@ func (a adviser) proposeCores() (Fix, string) {
 	}
 	m := a.run.Facts.Machine
 	need := math.Ceil(max(a.base.Cores+1, demand/loop))
-	fix := Fix{Name: string(stoker.Cores), Title: "give the job more cores", Effort: Machine, Risk: NoRisk}
+	fix := Fix{Name: string(stoker.Cores), Title: moreCores, Effort: Machine, Risk: NoRisk}
 	fix.Notes = []string{
 		fmt.Sprintf("this machine has %s, and the job may use %s", quantity.Many(m.CPUs, "processor"),
 			quantity.AboutCores(m.Cores())),
@@ -166,6 +169,9 @@ func (a adviser) proposeCores() (Fix, string) {
 	if a.verdict.Class == diagnose.CgroupThrottled {
 		fix.Title = "raise the CPU quota"
 		need = max(min(need, m.Processors()), a.base.Cores)
+	}
+	if fix.Title == moreCores {
+		fix.Notes = append(fix.Notes, "--cpus-per-task, docker run --cpus or --cpuset-cpus, and taskset give cores")
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}
 	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() {

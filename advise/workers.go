@@ -209,15 +209,20 @@ func (a adviser) whyNotMore(workers int, cut string) string {
 	}
 	f := a.forecast(a.makeChange(stoker.NumWorkers, workers))
 	gain := gainOver(f.Step, a.forecast(a.makeChange(stoker.NumWorkers, workers+1)).Step)
-	switch f.Bound {
+	switch a.costs.LimitOf(f) {
 	case stoker.CPU:
 		return fmt.Sprintf("they use all of the %s cores that this job can get, and %s",
 			quantity.AboutCores(a.base.CoresGot(float64(workers))), oneMore(gain))
 	case stoker.GPU:
+		return fmt.Sprintf("after that the device (%s) is the limit, and %s",
+			quantity.AboutSeconds(a.base.Loop().Point), oneMore(gain))
+	case stoker.Loop:
 		return fmt.Sprintf("after that the training loop itself (%s) is the limit, and %s",
 			quantity.AboutSeconds(a.base.Loop().Point), oneMore(gain))
 	case stoker.Storage:
 		return "after that storage is the limit, and " + oneMore(gain)
+	case stoker.Waiting:
+		return "after that what loading waits for (a timer, a lock, an answer) is the limit, and " + oneMore(gain)
 	default:
 	}
 	if workers >= a.mostUseful() {

@@ -46,7 +46,8 @@ type Case struct {
 	Grounds Grounds // what advice the recording can carry
 
 	// The program and the machine.
-	IsTraining       bool // a profiler ran over steps, or a loader served batches
+	IsTraining       bool    // a profiler ran over steps, or a loader served batches
+	Ending           *Ending // nil where it ended with 0, or goes on
 	Model            *ModelFacts
 	GPUCount         int    // in the machine, as far as they can be seen
 	TorchLoaded      bool   // PyTorch is loaded

@@ -10,6 +10,7 @@ const (
 	FindingEpochBoundary         = "epoch-boundary"
 	FindingFullMemory            = "full-memory"
 	FindingRanks                 = "ranks"
+	FindingFailed                = "failed"
 	FindingHung                  = "hung"
 	FindingHangs                 = "hangs"
 	FindingSkippingBatches       = "skipping-batches"

@@ -21,6 +21,21 @@ func RecordDevice(framework string) string {
 	return "profile with the device's tracer on"
 }
 
+// TakeTrace is how to take a trace of some steps, and the command for it.
+func TakeTrace(framework string) (how, command string) {
+	const why = "take a trace of five steps, which names most idle time"
+	switch framework {
+	case "":
+		return why, "stoker observe --trace 5 -- CMD"
+	case FrameworkTensorFlow:
+		return why + `: tf.profiler.experimental.start("FOLDER") and stop() around them`, "stoker trace FOLDER"
+	case frameworkJAX:
+		return why + `: with jax.profiler.trace("FOLDER") around them`, "stoker trace FOLDER"
+	default:
+		return why, "nsys profile --trace=cuda,nvtx -- CMD"
+	}
+}
+
 // cures are advice by finding and framework.
 var cures = map[string]map[string]string{
 	FindingDataLoaderWait: {

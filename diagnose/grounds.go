@@ -14,6 +14,8 @@ import (
 type Grounds struct {
 	Program   Program
 	Framework string             // as of recording.Software: "" is PyTorch
+	Torch     bool               // PyTorch is known to be there; its absence, where Framework is "", is not
+	Loads     bool               // PyTorch's DataLoader prepares the batches, whatever computes
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
 	Reach     hardware.Reach     // how the device gets at the host's memory
@@ -41,6 +43,10 @@ var (
 		stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.BucketMB, stoker.Allocator,
 		stoker.SideStream, stoker.LoaderKind, stoker.OnDevice,
 	}
+	// ofLoader are those of PyTorch's DataLoader that mean the same whatever computes on its batches.
+	ofLoader = []stoker.Setting{
+		stoker.NumWorkers, stoker.PrefetchFactor, stoker.PersistentWorkers, stoker.InOrder, stoker.LoaderKind,
+	}
 )
 
 // ForeignSetting is why a setting is refused that the program's framework does not have.
@@ -50,9 +56,10 @@ const ForeignSetting = "it is a setting of another framework"
 func (g Grounds) Refuse(s stoker.Setting) string {
 	switch {
 	case g.NoDevice && s == stoker.ComputeOn:
-		return "no GPU is visible: " + findDevice
+		return "no GPU is visible: " + g.findDevice()
 	case g.Hidden && s == stoker.ComputeOn:
 		return "no GPU is visible: " + showDevice
+	case g.Loads && slices.Contains(ofLoader, s):
 	case g.Framework != "" && slices.Contains(ofTorch, s):
 		return ForeignSetting
 	case g.Framework == FrameworkCUDA && (s == stoker.ManualGC || s == stoker.BatchSize): // a program without batches
@@ -66,8 +73,29 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 }
 
 // findDevice is where to look for a GPU that a program does not see.
-const findDevice = "nvidia-smi tells whether the machine has one. CUDA_VISIBLE_DEVICES, or a container without " +
-	"--gpus all, hides it. A build of PyTorch for the CPU alone prints None as torch.version.cuda"
+func (g Grounds) findDevice() string {
+	const driver = "nvidia-smi tells whether the machine has one. CUDA_VISIBLE_DEVICES, or a container without " +
+		"--gpus all, hides it"
+	if build := cpuBuild[g.Framework]; build != "" && (g.Framework != "" || g.Torch) {
+		return driver + ". " + build
+	}
+	return driver
+}
+
+// cpuBuild says how to tell a framework that was built without GPUs.
+var cpuBuild = map[string]string{
+	"":           "A build of PyTorch for the CPU alone prints None as torch.version.cuda",
+	frameworkJAX: `A build of JAX for the CPU alone lists no GPU as jax.devices(): pip install "jax[cuda12]"`,
+	FrameworkTensorFlow: `A build of TensorFlow for the CPU alone lists none as tf.config.list_physical_devices("GPU"): ` +
+		`pip install "tensorflow[and-cuda]"`,
+}
+
+// useDevice is how a program that sees a GPU computes on it; "" where the class's own word says it.
+var useDevice = map[string]string{
+	frameworkJAX: "compute on the GPU: unset JAX_PLATFORMS and jax_platform_name, and no jax.default_device(\"cpu\"). " +
+		"jax.default_backend() tells",
+	FrameworkTensorFlow: "compute on the GPU: no tf.device(\"/CPU:0\") around the step",
+}
 
 // showDevice is what to do about GPUs that the program was started without.
 const showDevice = "CUDA_VISIBLE_DEVICES names none: unset it, or give it a number that nvidia-smi -L lists"

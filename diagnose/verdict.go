@@ -83,6 +83,7 @@ type Verdict struct {
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge
 
 	Grounds Grounds // what advice the recording can carry
+	Ending  *Ending // how the command ended; nil where with 0, or not as far as was seen
 
 	Evidence  []Evidence // most causal first
 	Findings  []Finding  // what stands beside the class
@@ -164,10 +165,21 @@ func (v *Verdict) Do() string {
 		return "let the program see a GPU: " + showDevice
 	}
 	if v.Class == ComputeOnCPU && v.Grounds.Refuse(stoker.ComputeOn) != "" {
-		return "find the GPU first: none is visible to this program. " + findDevice
+		return "find the GPU first: none is visible to this program. " + v.Grounds.findDevice()
 	}
-	if f := v.Grounds.Framework; f != "" && cureOf[v.Class] != "" {
-		return Translate(Finding{Name: cureOf[v.Class]}, f).Advice
+	if f := v.Grounds.Framework; v.Class == Unknown && f != "" && v.Device < 0 {
+		how, _ := TakeTrace(f)
+		return how
+	}
+	if use := useDevice[v.Grounds.Framework]; v.Class == ComputeOnCPU && use != "" {
+		return use
+	}
+	cure := cureOf[v.Class]
+	if v.Grounds.Loads && cure == FindingDataLoaderWait { // the loader is PyTorch's
+		cure = ""
+	}
+	if f := v.Grounds.Framework; f != "" && cure != "" {
+		return Translate(Finding{Name: cure}, f).Advice
 	}
 	if v.Class == NetworkBound && v.Device >= 0 && v.Grounds.Refuse(stoker.Accumulation) != "" {
 		return v.Grounds.ExchangeAdvice()

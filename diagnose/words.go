@@ -170,6 +170,7 @@ var (
 		},
 		{FindingFullMemory, "device memory is full while the device idles: that says nothing about work", ""},
 		{FindingRanks, "how much input the ranks wait for, one beside the other", ""},
+		{FindingFailed, "the command ended with an error", "its last lines on stderr say which"},
 		{
 			FindingHung,
 			"no step is made any more, and nobody of the job works",

@@ -62,6 +62,36 @@ func (t Table) FindGPU(name string) (GPU, bool) {
 	return GPU{}, false
 }
 
+// usualKinds are the kinds that are meant by the name of a GPU alone, most usual first. [J] They are
+// those of the boards of eight that clouds and clusters rent, from which most published
+// figures come. Whoever has another kind names it.
+var usualKinds = []string{"h100-sxm", "a100-80gb-sxm", "a100-40gb-sxm", "v100-sxm-16gb", "gh200-96gb"}
+
+// FindKind returns the kind that somebody means who names a GPU and not its kind ("a100"), with
+// the keys of all kinds that it may be; false where that is not known. A name of which there is
+// one kind alone is that one.
+func (t Table) FindKind(name string) (usual GPU, kinds []string, known bool) {
+	asked := strings.Fields(words(name))
+	for _, gpu := range t.GPUs {
+		key := strings.Fields(words(gpu.Name))
+		other := func(word string) bool { return !slices.Contains(key, word) }
+		if len(asked) > 0 && key[0] == asked[0] && !slices.ContainsFunc(asked, other) {
+			kinds = append(kinds, gpu.Name)
+		}
+	}
+	if len(kinds) == 1 {
+		usual, known = t.FindGPU(kinds[0])
+		return usual, kinds, known
+	}
+	for _, key := range usualKinds {
+		if slices.Contains(kinds, key) {
+			usual, known = t.FindGPU(key)
+			return usual, kinds, known
+		}
+	}
+	return GPU{}, kinds, false
+}
+
 // FindLink returns a host link by name; false where there is none.
 func (t Table) FindLink(name string) (Link, bool) { return find(t.Links, name) }
 

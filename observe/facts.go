@@ -186,6 +186,9 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 				r.note(text)
 			}
 		})
+		if r.exit != nil && r.exit.Code != 0 {
+			r.exit.Raised = r.intake.FindCause(r.command.process.Pid)
+		}
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 	}
 	r.guarded("end the recording", func() {

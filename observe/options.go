@@ -59,6 +59,9 @@ type Options struct {
 	// and where nothing ever is.
 	Log func() *Log
 
+	// Ended is called when the command has ended, before what is left to do for the recording.
+	Ended func()
+
 	// Say is told what becomes of a trace, in sentences.
 	Say func(text string)
 

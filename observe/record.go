@@ -397,6 +397,9 @@ func (r *recorder) run(ctx context.Context) {
 			if r.job != nil {
 				r.job.Ended(e.cpu)
 			}
+			if r.o.Ended != nil {
+				r.guarded("say that it ended", r.o.Ended)
+			}
 			return
 		case s := <-signals:
 			r.command.relay(s)

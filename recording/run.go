@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/stoker-dev/stoker"
@@ -130,7 +131,7 @@ type Software struct {
 	Python      string `json:"python,omitempty"`
 	Torch       string `json:"torch,omitempty"`
 	TorchVision string `json:"torchvision,omitempty"`
-	// "JAX", "TensorFlow", "XLA", "CUDA" where it is none of them; "" where it is PyTorch
+	// "JAX", "TensorFlow", "XLA", "CUDA" where it is none of them; "" where it is PyTorch, or unknown
 	Framework string `json:"framework,omitempty"`
 }
 
@@ -221,6 +222,26 @@ type ExitStatus struct {
 	At     float64 `json:"at"`     // seconds
 	Code   int     `json:"code"`   // exit code, 128+n where signal n ended it
 	Signal string  `json:"signal"` // name of the signal, "" where it exited
+
+	Raised *Exception `json:"raised,omitempty"` // nil where none ended it, as far as the hook saw
+}
+
+// Exception is what ended a Python program. Its message is not recorded: it may quote a
+// sample.
+type Exception struct {
+	PID   int    `json:"pid"`
+	Type  string `json:"type"`            // "ModuleNotFoundError", "torch.OutOfMemoryError"
+	About string `json:"about,omitempty"` // the module, name or attribute that is missing
+	File  string `json:"file,omitempty"`  // of the innermost line of the program's own
+	Line  int    `json:"line,omitempty"`
+}
+
+// Where is "/home/me/train.py:4"; "" unknown.
+func (e Exception) Where() string {
+	if e.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", e.File, e.Line)
 }
 
 // Overhead is what observing cost, measured by the observer on itself.
@@ -313,6 +334,18 @@ func (r *Run) FindLoader(pid, id int) *Loader {
 		if l := &r.Facts.Loaders[i]; l.PID == pid && l.ID == id {
 			return l
 		}
+	}
+	return nil
+}
+
+// SettingsOf are the settings of a process's loader; those of the only loader where the
+// recording does not tell which of its processes it judges, as a trace.
+func (r *Run) SettingsOf(pid, id int) stoker.Settings {
+	if l := r.FindLoader(pid, id); l != nil {
+		return l.Settings
+	}
+	if len(r.Facts.Loaders) == 1 {
+		return r.Facts.Loaders[0].Settings
 	}
 	return nil
 }

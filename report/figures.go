@@ -17,8 +17,11 @@ type Figure struct{ Name, Value, Note string }
 // Summarize is the verdict in one sentence, with what it costs.
 func Summarize(v diagnose.Verdict) string {
 	text := "The evidence does not decide"
-	if rule, ok := rules.FindRule(v.Class); ok {
-		text = rule.Title
+	if title, _, known := rules.Describe(v); known {
+		text = title
+	}
+	if v.Class == diagnose.NotTraining && v.Ending.Failed() {
+		text += ": " + v.Ending.String()
 	}
 	if v.Stall >= v.Idle/2 || math.IsNaN(v.Idle) && !math.IsNaN(v.Stall) {
 		text += fmt.Sprintf(": the device waits for input %s of the time", quantity.Percent(v.Stall))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -34,8 +35,8 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 }
 
 func titleOf(v diagnose.Verdict) string {
-	if rule, ok := rules.FindRule(v.Class); ok {
-		return rule.Title
+	if title, _, known := rules.Describe(v); known {
+		return title
 	}
 	title := "the evidence does not decide"
 	if v.RunnerUp != "" && v.RunnerUp != diagnose.Unknown {
@@ -78,28 +79,49 @@ func FurtherEvidence(v diagnose.Verdict) []string {
 	return lines
 }
 
+// LeadsWithFix reports whether the best fix is what to do first. While the model computes on the
+// CPU it is not, whatever else helps the run as it is.
+func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
+	return len(plan.Fixes) > 0 && v.Class != diagnose.ComputeOnCPU
+}
+
 // sayNext is what to do first, and the command for it.
 func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try string) {
 	traced := v.Device >= 0
 	switch {
-	case v.Class == diagnose.ComputeOnCPU && len(plan.Fixes) > 0: // whatever else helps the run as it is
-		return v.Do(), "nvidia-smi"
-	case len(plan.Fixes) > 0:
+	case LeadsWithFix(v, plan):
 		fix := plan.Fixes[0]
 		return SayFix(fix) + placeOf(fix, v) + ": " + fix.Worth(), commandOf(fix, traced, file)
+	case v.Class == diagnose.ComputeOnCPU && len(plan.Fixes) > 0:
+		return v.Do(), "nvidia-smi"
+	case v.Ending.Failed() && (v.Class == diagnose.NotTraining || v.Class == diagnose.Unknown):
+		return v.Ending.Advice(), ""
 	case traced && v.Class == diagnose.Unknown:
 		for _, f := range v.Findings {
-			if f.Advice != "" {
-				return f.Advice, ""
+			if set, _ := AdviceOn(f, plan); set != "" {
+				return set, ""
 			}
 		}
 		return "no change here has a measurable gain", ""
 	case v.Class == diagnose.Unknown:
-		return "take a trace of five steps, which names most idle time", "stoker observe --trace 5 -- CMD"
+		return diagnose.TakeTrace(v.Grounds.Framework)
 	case v.Class == diagnose.NotTraining:
 		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
 	}
 	return strings.TrimSuffix(SayWhatElse(v), "."), ""
+}
+
+// AdviceOn is what to set about a finding, "" where nothing is known to help, or why the plan
+// finds that not worth it.
+func AdviceOn(f diagnose.Finding, plan advise.Plan) (set, denied string) {
+	switch fix, why := plan.FindAnswer(f); {
+	case why == "":
+		return cmp.Or(f.Advice, SayAllChanges(f.Settings)), ""
+	case fix != nil: // of several ways, the one that gains
+		return SayChanges(*fix), ""
+	default:
+		return "", why
+	}
 }
 
 // placeOf is the line of the program that a trace names for a fix; "" unknown.
@@ -115,7 +137,7 @@ func placeOf(fix advise.Fix, v diagnose.Verdict) string {
 			about = f.Name == diagnose.FindingHiddenSync && fix.Changes[0].Setting == stoker.SyncEvery
 		}
 		if about && f.Source != "" {
-			return ", at " + Shorten(f.Source, 60)
+			return ", at " + ShortenPlace(f.Source, 60)
 		}
 	}
 	return ""
@@ -149,9 +171,9 @@ func SayFix(f advise.Fix) string {
 func SayChanges(f advise.Fix) string {
 	var changes []string
 	for _, c := range f.Changes {
-		text := SayChange(c)
-		if c.Setting == stoker.Cores && f.Title != "" { // which says whose they are
-			text = fmt.Sprintf("%s (%s)", f.Title, text)
+		text, known := f.InWords(c)
+		if !known {
+			text = SayChange(c)
 		}
 		changes = append(changes, text)
 	}

@@ -40,7 +40,7 @@ func ListMemory(r TraceReport) Sheet {
 		}
 	}
 	for _, o := range u.Owners[:min(mostOwners, len(u.Owners))] {
-		row(fmt.Sprintf("  %s, %s", Shorten(NameOwner(r, o), MostName), quantity.Many(o.Count, "time")), o.Bytes)
+		row(fmt.Sprintf("  %s, %s", ShortenPlace(NameOwner(r, o), MostName), quantity.Many(o.Count, "time")), o.Bytes)
 	}
 	if !math.IsNaN(u.Fits) {
 		times := fmt.Sprintf("about %.1f", u.Fits)

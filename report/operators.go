@@ -55,7 +55,7 @@ func ListOperatorRows(t *operators.Table, room int) ([][]string, string) {
 		}
 		row = append(row, quantity.Percent(t.Share(r)))
 		if sourced {
-			row = append(row, cutPath(r.Source, 32))
+			row = append(row, ShortenPlace(r.Source, 32))
 		}
 		rows = append(rows, row)
 		if t.Shapes && r.Shapes != "" {
@@ -93,14 +93,6 @@ func hasSource(t *operators.Table) bool {
 		}
 	}
 	return false
-}
-
-// cutPath keeps the end of a path: the file's name and line are there.
-func cutPath(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return "…" + string(r[len(r)-most+1:])
-	}
-	return s
 }
 
 // ListRoof is the table of matrix work against the device; without rows where there is

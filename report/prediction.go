@@ -66,6 +66,7 @@ func NameLimit(stage stoker.Stage, r stoker.Resource) string {
 		return "compute"
 	case stoker.Network:
 		return "network"
+	case stoker.Loop, stoker.Waiting: // of fixes of a run alone
 	}
 	if r == "" {
 		return "unknown"

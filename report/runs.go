@@ -36,6 +36,7 @@ type Job struct {
 	Fix      string  // what would help most; "" where nothing is advised
 	Speedup  float64 // of that fix
 	AtMost   float64 // its upper bound
+	Ended    string  // how it failed, "exit code 1 after 2.6 s: KeyError at train.py:4"; "" if it did not
 	Emulated bool    // lost is what a real device would have
 }
 
@@ -70,6 +71,14 @@ func (m *Month) Add(j Job) {
 	if !math.IsNaN(j.Lost) {
 		m.Lost, m.Priced = m.Lost+j.Lost, m.Priced+1
 	}
+}
+
+// Outlook is the best fix, and how the job ended if it failed.
+func (j Job) Outlook() string {
+	if j.Ended == "" {
+		return j.BestFix()
+	}
+	return strings.TrimPrefix(j.BestFix()+", ended with "+j.Ended, ", ")
 }
 
 // BestFix is the first fix with what it gains.

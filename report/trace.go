@@ -77,7 +77,7 @@ func (r TraceReport) FormatLength() string {
 func DescribeFiles(s TraceSource) string {
 	text := quantity.Many(s.Events, "event")
 	if len(s.Files) == 1 {
-		text = Shorten(s.Files[0], 60) + ", " + text
+		text = ShortenPlace(s.Files[0], 60) + ", " + text
 	} else {
 		text = fmt.Sprintf("%d files, %s", len(s.Files), text)
 	}
@@ -115,7 +115,7 @@ func DescribePlace(f diagnose.Finding) string {
 		parts = append(parts, fmt.Sprintf("%.3f to %.3f ms", 1e3*f.From, 1e3*f.To))
 	}
 	if f.Source != "" {
-		parts = append(parts, Shorten(f.Source, 120))
+		parts = append(parts, ShortenPlace(f.Source, 120))
 	}
 	if f.Thread != "" {
 		parts = append(parts, "thread "+Shorten(strings.TrimPrefix(f.Thread, "thread "), 60))

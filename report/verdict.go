@@ -123,7 +123,11 @@ func DescribeLimit(r stoker.Resource) string {
 	case stoker.Worker:
 		return "the workers are the limit"
 	case stoker.GPU:
+		return "the device is the limit"
+	case stoker.Loop:
 		return "the training loop is the limit"
+	case stoker.Waiting:
+		return "what loading waits for (a timer, a lock, an answer) is the limit"
 	case stoker.MainThread:
 		return "the launching thread is the limit"
 	case stoker.Storage:

@@ -131,11 +131,14 @@ func (d *drawing) fixes(s State) []string {
 	for i, f := range s.Plan.Fixes[:min(mostFixes, len(s.Plan.Fixes))] {
 		title := f.Title
 		if len(f.Changes) > 0 {
-			title = f.Changes[0].String()
+			words, ours := f.InWords(f.Changes[0])
+			if title = f.Changes[0].String(); ours {
+				title = words
+			}
 		}
 		all = append(all, pad([]string{"best fix", "next"}[i], nameWidth)+" "+d.bold(title)+"  "+f.Worth())
 	}
-	if len(s.Plan.Fixes) > 0 || len(s.Verdict.Evidence) == 0 {
+	if len(s.Plan.Fixes) > 0 || len(s.Verdict.Evidence) == 0 || s.Machine {
 		return all
 	}
 	why := wrapped(s.Verdict.Evidence[0].Text, d.Width-nameWidth-1)

@@ -29,15 +29,20 @@ type State struct {
 	Plan    advise.Plan
 	// Attached says that the process was there before it was looked at.
 	Attached bool
+	Machine  bool   // it is no run but all of this machine, which is not judged
+	Gone     bool   // it is shown no more
 	Note     string // where it comes from, or what is wrong with it
 
 	parts []part // of its pipeline
+	held  held
 }
 
-// Judged is a state with all that is concluded from a run.
+// Judged is a state with all that is concluded from a run, with the inertia of a screen: see
+// conclude.
 func Judged(s State, run *recording.Run) State {
-	s.Run, s.Verdict, s.Note = run, judge.Judge(run), ""
-	s.Plan = advise.Rank(run, s.Verdict)
+	s.Run, s.Note = run, ""
+	v := judge.Judge(run)
+	s.conclude(v, advise.Rank(run, v))
 	if len(run.Warnings) > 0 {
 		s.Note = run.Warnings[0]
 	}
@@ -224,8 +229,8 @@ func classColour(v diagnose.Verdict) string {
 
 // title is a class in words.
 func title(v diagnose.Verdict) string {
-	if rule, ok := rules.FindRule(v.Class); ok {
-		return rule.Title
+	if title, _, known := rules.Describe(v); known {
+		return title
 	}
 	return "the evidence does not decide"
 }
@@ -233,6 +238,9 @@ func title(v diagnose.Verdict) string {
 // small is what counts where there is no room for more.
 func (d *drawing) small(s State) {
 	family, kind, _ := strings.Cut(string(s.Verdict.Class), "/")
+	if text := s.beginning(); text != "" {
+		family, kind = text, ""
+	}
 	d.addLine(d.paint("1;"+classColour(s.Verdict), family))
 	if kind != "" {
 		d.addLine(d.paint("1;"+classColour(s.Verdict), kind))
@@ -248,14 +256,17 @@ func (d *drawing) small(s State) {
 func (d *drawing) headline(s State, states []State) {
 	parts := []string{d.bold("stoker watch"), s.Name, quantity.AboutSeconds(s.Run.End()) + " so far"}
 	if exit := s.Run.Facts.Exit; exit != nil {
-		parts[2] = fmt.Sprintf("%s, ended with %d", quantity.AboutSeconds(s.Run.End()), exit.Code)
+		parts[2] = fmt.Sprintf("%s, ended with exit code %d", quantity.AboutSeconds(s.Run.End()), exit.Code)
+		if e := diagnose.EndingOf(s.Run); e != nil {
+			parts[2] = "ended with " + e.String()
+		}
 	}
 	if s.Run.Emulated() {
 		parts = append(parts, "[emulated device]")
 	}
 	d.fitted(parts)
 	d.peers(states)
-	d.addLine(d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Class)) + "  " + title(s.Verdict))
+	d.addLine(d.sayClass(s))
 	if v := s.Verdict; v.HasSteps {
 		parts := []string{
 			"waits for input " + quantity.Percent(v.Stall), "idle " + quantity.Percent(v.Idle),
@@ -273,6 +284,17 @@ func (d *drawing) headline(s State, states []State) {
 		d.addLine(d.paint(orange, s.Note))
 	}
 	d.addLine("")
+}
+
+// sayClass is the class in words, where there is one to name.
+func (d *drawing) sayClass(s State) string {
+	switch {
+	case s.Machine:
+		return d.quiet("no recording is being written here: this is the whole machine")
+	case s.beginning() != "":
+		return d.quiet(s.beginning() + ": too early to judge")
+	}
+	return d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Class)) + "  " + title(s.Verdict)
 }
 
 // fitted is a line of as many parts as there is room for; no part is cut but the first.
@@ -307,6 +329,9 @@ func (d *drawing) peers(states []State) {
 			text = []string{s.Note}
 		case s.Run != nil:
 			text = []string{d.paint(classColour(s.Verdict), pad(string(s.Verdict.Class), 28))}
+			if begins := s.beginning(); begins != "" {
+				text = []string{pad(begins, 28)}
+			}
 		}
 		if v := s.Verdict; v.HasSteps {
 			text = append(text, "waits "+pad(quantity.Percent(v.Stall), 6), "step "+quantity.AboutSeconds(v.Costs.Step))

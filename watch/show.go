@@ -110,15 +110,22 @@ func (m *model) take(s State) {
 		m.zoom(len(spans))
 	}
 	m.states = with(m.states, s)
+	m.look.Chosen = min(m.look.Chosen, max(0, len(m.states)-1))
 }
 
 // with has a state in the place of that of the same run.
 func with(states []State, s State) []State {
 	for i, known := range states {
-		if known.Name == s.Name {
+		switch {
+		case known.Name == s.Name && s.Gone:
+			return slices.Delete(states, i, i+1)
+		case known.Name == s.Name:
 			states[i] = s
 			return states
 		}
+	}
+	if s.Gone {
+		return states
 	}
 	states = append(states, s)
 	slices.SortFunc(states, func(a, b State) int { return strings.Compare(a.Name, b.Name) })

@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"html"
 	"io/fs"
@@ -149,6 +151,27 @@ func TestWhoHasTheTokenReads(t *testing.T) {
 	page := s.ask("GET", "/run/"+run, nil)
 	if !strings.Contains(page.Header().Get("Content-Security-Policy"), "connect-src 'self'") || !strings.Contains(page.Body.String(), "data-live") {
 		t.Error("the page does not ask for itself again")
+	}
+}
+
+// The list asks for itself again by its own script, which the policy allows by what it is. A refresh
+// by the browser would take the focus from who reads it (axe: meta-refresh).
+func TestListAsksForItselfAgain(t *testing.T) {
+	s := serve(t)
+	list := s.ask("GET", "/", nil)
+	body, policy := list.Body.String(), list.Header().Get("Content-Security-Policy")
+	for _, text := range []string{body, s.ask("GET", "/run/"+run, nil).Body.String()} {
+		if regexp.MustCompile(`(?i)http-equiv="?refresh`).MatchString(text) {
+			t.Error("a page is refreshed by the browser")
+		}
+	}
+	script := regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindStringSubmatch(body)
+	if script == nil || !strings.Contains(script[1], "fetch(location.href") {
+		t.Fatalf("no script asks again: %s", body)
+	}
+	sum := sha256.Sum256([]byte(script[1]))
+	if want := "script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) || !strings.Contains(policy, "connect-src 'self'") {
+		t.Errorf("the policy is %s, want %s", policy, want)
 	}
 }
 

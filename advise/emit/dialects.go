@@ -36,8 +36,7 @@ var anywhere = dialect{
 	stoker.StorageKind: remark(
 		"keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training",
 		name("page cache")),
-	stoker.Cores: remark(
-		"give the job %s cores: --cpus-per-task, docker --cpus, cgroup quota. If this machine has fewer, another machine", countForm(1)),
+	stoker.Cores:     remark("the job needs %s cores", countForm(1)),
 	stoker.ComputeOn: remark(`compute on the GPU: model.to("cuda"), and each batch`, name("cuda")),
 	stoker.Device:    remark("train on a %s", pythonString),
 	stoker.FusedOptimizer: remark(

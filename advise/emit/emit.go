@@ -54,6 +54,9 @@ func write(w io.Writer, fix advise.Fix, d dialect) error {
 			say = inWords(string(c.Setting))
 		}
 		l := say(c)
+		if words, ours := fix.InWords(c); ours {
+			l = line{text: "# " + words}
+		}
 		if l.head != "" && !strings.Contains(strings.Join(head, ""), l.head) {
 			head = append(head, l.head+"\n")
 		}
@@ -77,6 +80,11 @@ func write(w io.Writer, fix advise.Fix, d dialect) error {
 		fmt.Fprintf(&b, "%s(\n    ...,  # what you pass today\n%s)\n", call, keywords[call])
 	}
 	b.WriteString(strings.Join(own, ""))
+	if fix.Effort == advise.Machine || len(fix.Changes) == 0 { // no line does it: the notes say how
+		for _, note := range fix.Notes {
+			fmt.Fprintf(&b, "# %s\n", note)
+		}
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

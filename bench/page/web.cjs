@@ -42,6 +42,9 @@ async function main() {
     page.on('console', (m) => fault('console: ' + m.text().slice(0, 200)));
     page.on('pageerror', (e) => fault('error: ' + e));
     await page.goto(address);
+    await page.waitForResponse((r) => r.request().resourceType() === 'fetch', { timeout: 60000 }); // the list asks for itself again
+    await page.evaluate(fs.readFileSync(from.resolve('axe-core'), 'utf8'));
+    for (const v of (await page.evaluate(() => window.axe.run())).violations) fault(`axe: ${v.id} (${v.impact}) on the list`);
     const count = await page.locator('a').count();
     if (count !== odd.length) fault(`${count} links for ${odd.length} recordings`);
     for (let i = 0; i < count; i++) {

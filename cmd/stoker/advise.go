@@ -12,6 +12,7 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/text"
 	"github.com/stoker-dev/stoker/report/wire"
 	"github.com/stoker-dev/stoker/tune"
@@ -46,7 +47,7 @@ prints the lines to paste.`,
 			case asJSON:
 				return wire.WriteVerdict(a.stdout, j.run, j.verdict, j.plan)
 			case dialect != "":
-				return a.emit(j.plan, write)
+				return a.emit(j, write)
 			}
 			return text.WritePlan(a.stdout, j.run, j.verdict, j.plan, a.pageStyle(a.stdout, true, args...))
 		},
@@ -81,12 +82,18 @@ func (a *app) writePlan(j judgedRecording, file string) error {
 	return nil
 }
 
-func (a *app) emit(plan advise.Plan, write func(io.Writer, advise.Fix) error) error {
-	if len(plan.Fixes) == 0 {
-		a.say("nothing to change: no fix can be promised a gain")
+// emit prints what to do first where no fix says it, as a comment, and the lines of the fixes.
+func (a *app) emit(j judgedRecording, write func(io.Writer, advise.Fix) error) error {
+	next := report.LeadOf(j.run, j.verdict, j.plan, "").Next
+	switch {
+	case len(j.plan.Fixes) == 0:
+		a.say("there is no line to paste for %s. Next: %s", j.verdict.Class, next)
 		return nil
+	case !report.LeadsWithFix(j.verdict, j.plan):
+		a.printLine("# first: %s", next)
+		a.printLine("")
 	}
-	for i, fix := range plan.Fixes {
+	for i, fix := range j.plan.Fixes {
 		if i > 0 {
 			fmt.Fprintln(a.stdout)
 		}

@@ -61,7 +61,7 @@ are the ranks and nodes of one job.`,
 				return err
 			}
 			failed := check.failed(j.verdict)
-			if err := a.written(cmd.Context(), forms, ci.FindProblems(j.run, j.verdict, failed, here()),
+			if err := a.written(cmd.Context(), forms, ci.FindProblems(j.run, j.verdict, j.plan, failed, here()),
 				func(w io.Writer) error {
 					return ci.WriteSummary(w, j.run, j.verdict, j.plan, failed)
 				}); err != nil {

@@ -52,10 +52,13 @@ func (a *app) judge(args []string) (judgedRecording, error) {
 	} else if path, err = newest(); err != nil {
 		return judgedRecording{}, err
 	}
+	next := a.newProgress().during("reading " + path)
+	defer next("")
 	run, err := a.openRun(path)
 	if err != nil {
 		return judgedRecording{path: path}, err
 	}
+	next("judging " + path)
 	return judgeRun(path, run), nil
 }
 

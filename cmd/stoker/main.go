@@ -50,7 +50,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	verb, err := root.ExecuteContextC(ctx)
+	app.verb = verb.CommandPath()
 	return app.exit(err)
 }
 
@@ -59,6 +60,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	colour         string // auto, always, never
+	verb           string // as it was called: "stoker predict"
 	began          bool   // a verb's own work has begun: later errors are not about usage
 }
 
@@ -125,7 +127,7 @@ func (a *app) exit(err error) int {
 	case errors.As(err, &usage) || !a.began:
 		text, nearest, misspelt := strings.Cut(err.Error(), "\n\nDid you mean this?\n") // cobra's
 		a.error(errors.New(text))
-		hint := "stoker --help, or stoker VERB --help"
+		hint := cmp.Or(findAnswer(text), cmp.Or(a.verb, "stoker")+" --help")
 		var precision *device.PrecisionError
 		var hinted hintedError
 		if names := strings.Fields(nearest); misspelt && len(names) > 0 {

@@ -104,6 +104,7 @@ type observeFlags struct {
 	json       string
 	log        []string
 	collector  *collector
+	begun      bool // that it is recorded was said
 }
 
 // canLog is nil where the tools are known and there is a hook to log.
@@ -142,6 +143,10 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 	}
 	o.output = recordingFile(o, args)
 	options := a.observeOptions(cmd.Context(), &o, args, live)
+	next := func(string) {}
+	if !o.quiet {
+		options.Ended = func() { next = a.newProgress().during("CMD has ended, its recording is put together") }
+	}
 	ctx := cmd.Context()
 	if o.pid > 0 { // signals are ours then: Ctrl-C ends the observation, not the process
 		var stop context.CancelFunc
@@ -153,15 +158,17 @@ func (a *app) runObserve(cmd *cobra.Command, args []string, o observeFlags, own 
 		return a.notBegun(err)
 	}
 	if err != nil {
+		next("")
 		a.error(err)
 	}
+	next("judging what was recorded")
 	var verdict, concluded diagnose.Verdict // with the user's prices, and with those of lists
 	a.guarded("judge the run", func() error {
 		captured := capturedOf(cmd.Context(), o.output, run, judge.Judge(run))
 		concluded, verdict = captured.verdict, captured.verdict
 		verdict.Cost = judge.CostOf(run, verdict, own)
 		live.handOut(run, verdict)
-		if o.quiet {
+		if next(""); o.quiet {
 			return nil
 		}
 		return errors.Join(a.ending(run, verdict, o.output), a.capturedEnding(run, captured, options.Trace != nil))
@@ -192,7 +199,7 @@ func (a *app) observeOptions(ctx context.Context, o *observeFlags, args []string
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		OnTick: live.tick, Warn: func(text string) { a.say("%s", text) },
-		Recording: func(path string) { o.output = path },
+		Recording: func(path string) { a.sayBegin(path, o); o.output = path },
 	}
 	live.read = func(run *recording.Run, pid int) *diagnose.Verdict {
 		if slices.ContainsFunc(run.Facts.Captures, func(c recording.Capture) bool { return c.Bytes > mostReadLive }) {
@@ -218,6 +225,16 @@ func (a *app) observeOptions(ctx context.Context, o *observeFlags, args []string
 		options.Inside = live.inside.next
 	}
 	return options
+}
+
+// sayBegin says on a terminal, before CMD begins, that it is recorded and what will come: a
+// program may be silent for half a minute while it imports PyTorch.
+func (a *app) sayBegin(path string, o *observeFlags) {
+	if o.quiet || o.begun || path == "" || !a.newProgress().terminal {
+		return
+	}
+	o.begun = true
+	a.say("recording %s. The verdict comes at the end, and stoker watch shows it live", path)
 }
 
 // guarded does what comes after CMD's end: that it fails, even by a fault of ours,

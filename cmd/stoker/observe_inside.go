@@ -42,12 +42,16 @@ func (t *inside) look(run *recording.Run, v diagnose.Verdict, now float64) (says
 	t.told = true
 	seen := fmt.Sprintf("%.0f s: the device is idle %s of the time, and nothing that is measured says why for %s of it",
 		now, quantity.Percent(v.Idle), quantity.Percent(v.Unexplained))
-	if !p.Hooked {
+	how, command := diagnose.TakeTrace(v.Grounds.Framework)
+	switch {
+	case v.Grounds.Framework != "":
+		return fmt.Sprintf("%s. A trace would tell: %s, then %s", seen, how, command)
+	case !p.Hooked:
 		t.lacking = "the hook is not in process " + fmt.Sprint(p.PID)
 	}
 	if t.lacking != "" {
 		return fmt.Sprintf(
-			"%s. A trace would tell, and cannot be taken here (%s): start the program with stoker observe --trace 5 -- CMD", seen, t.lacking)
+			"%s. A trace would tell, and cannot be taken here (%s): start the program with %s", seen, t.lacking, command)
 	}
 	t.pid, t.steps = p.PID, traceSteps(v.Costs.Step)
 	return fmt.Sprintf("%s: PyTorch's profiler traces %d steps of process %d, once. They take longer, and its start "+

@@ -26,7 +26,7 @@ import (
 )
 
 func (a *app) predictCommand() *cobra.Command {
-	f := &predictFlags{}
+	f := &predictFlags{say: a.say}
 	cmd := &cobra.Command{
 		Use:   "predict",
 		Short: "Forecast what a job needs, without any run",
@@ -50,10 +50,10 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 // foretell is the verb: it chooses the question and shows the answer.
 func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 	if cmd.Flags().NFlag() == 0 {
-		return usageError{errors.New(
-			"predict needs to know the model and the machine: --gpu, --model and --batch, or " +
-				"--step and --batch. For example: stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers " +
-				"8 --cores 16 --storage nvme")}
+		return usageError{hintedError{
+			errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or --step and --batch"),
+			"stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme",
+		}}
 	}
 	if err := f.check(); err != nil {
 		return usageError{err}

@@ -209,6 +209,7 @@ type predictFlags struct {
 	texts map[string]*string
 	yes   map[string]*bool
 	rows  map[string]predictFlag
+	say   func(format string, args ...any) // what was assumed
 	priceFlags
 }
 

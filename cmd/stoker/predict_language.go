@@ -20,6 +20,7 @@ type languageFlags struct {
 	model, gpu, precision, software string
 	counts                          map[string]*string // numbers, by flag
 	json                            bool
+	say                             func(format string, args ...any) // what was assumed
 }
 
 func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack) {
@@ -54,9 +55,11 @@ func (f *languageFlags) readSubject(
 	if m, err = readLanguageModel(f.model); err != nil {
 		return m, g, p, s, err
 	}
-	found := false
-	if g, found = hardware.FindGPU(f.gpu); !found {
-		return m, g, p, s, unknownName("gpu", f.gpu, hardware.Known.GPUNames())
+	if f.gpu == "" {
+		return m, g, p, s, hintedError{errors.New("--gpu is missing: on which GPU?"), "--gpu h100-sxm"}
+	}
+	if g, err = findGPU("gpu", f.gpu, hardware.Known, f.say); err != nil {
+		return m, g, p, s, err
 	}
 	if p = hardware.Precision(f.precision); !slices.Contains(hardware.Precisions, p) {
 		return m, g, p, s, fmt.Errorf("--precision %q: expected bf16, fp16, fp8, int8, tf32 or fp32", f.precision)
@@ -75,6 +78,11 @@ func readLanguageModel(name string) (language.Model, error) {
 			return language.Model{}, fmt.Errorf("--model: %w", err)
 		}
 		return language.ParseConfig(name, data)
+	}
+	if name == "" {
+		return language.Model{}, hintedError{
+			errors.New("--model is missing: which one of stoker predict --list language?"), "--model llama-3.1-8b",
+		}
 	}
 	m, found := language.FindModel(name)
 	if !found {
@@ -100,7 +108,7 @@ func askForStack(stacks []language.Stack, answer func(language.Stack) (string, e
 
 // predictTrainCommand is "predict train": a language model on many GPUs.
 func (a *app) predictTrainCommand() *cobra.Command {
-	f := &languageFlags{}
+	f := &languageFlags{say: a.say}
 	var recompute bool
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -195,7 +203,7 @@ func (a *app) trainingStep(t language.Training, s language.TrainingStep) {
 
 // predictServeCommand is "predict serve": a language model that answers.
 func (a *app) predictServeCommand() *cobra.Command {
-	f := &languageFlags{}
+	f := &languageFlags{say: a.say}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "How fast a language model answers: prefill and decode",

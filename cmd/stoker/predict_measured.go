@@ -32,7 +32,7 @@ func (f *predictFlags) readMeasured(table hardware.Table) (*anchor, error) {
 	}
 	a := &anchor{Measured: m}
 	if m.GPU != "" {
-		var known bool
+		var known bool // of which kind it was measured nobody assumes
 		if a.gpu, known = table.FindGPU(m.GPU); !known {
 			return nil, unknownName(flag+": gpu", m.GPU, table.GPUNames())
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -123,7 +124,7 @@ func (a *app) predictDataCommand() *cobra.Command {
   stoker predict data --demand 300MB/s --storage 1.2GB/s`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			d, err := solveData(demand, gpu, storage)
+			d, err := a.solveData(demand, gpu, storage)
 			if err != nil {
 				return usageError{err}
 			}
@@ -142,17 +143,18 @@ func (a *app) predictDataCommand() *cobra.Command {
 	return cmd
 }
 
-func solveData(demand, gpu, storage string) (tutorial.DataSupply, error) {
+func (a *app) solveData(demand, gpu, storage string) (tutorial.DataSupply, error) {
 	rate, err := readQuantity("demand", demand, quantity.ParseRate)
 	if err != nil {
 		return tutorial.DataSupply{}, err
 	}
 	machine := hardware.Machine{}
 	if gpu != "" {
-		if _, known := hardware.FindGPU(gpu); !known {
-			return tutorial.DataSupply{}, unknownName("gpu", gpu, hardware.Known.GPUNames())
+		row, err := findGPU("gpu", gpu, hardware.Known, a.say)
+		if err != nil {
+			return tutorial.DataSupply{}, err
 		}
-		machine = hardware.MachineOf(gpu)
+		machine = hardware.MachineOf(row.Name)
 	}
 	if storage != "" {
 		if machine.Storage, err = storageOf(storage); err != nil {
@@ -177,6 +179,35 @@ func rateOf(flag, text string, names []string) (quantity.Rate, error) {
 		return 0, unknownName(flag, text, names)
 	}
 	return readQuantity(flag, text, quantity.ParseRate)
+}
+
+// findGPU finds the row of a GPU that a flag names. Of one that has several kinds it is the
+// usual one, and a line says so.
+func findGPU(flag, name string, table hardware.Table, say func(format string, args ...any)) (hardware.GPU, error) {
+	if gpu, known := table.FindGPU(name); known {
+		return gpu, nil
+	}
+	gpu, kinds, known := table.FindKind(name)
+	if !known {
+		return gpu, unknownKind(flag, name, table)
+	}
+	if len(kinds) > 1 {
+		say("--%s %s: assumed to be %s. Its kinds are %s", flag, name, gpu.Name, strings.Join(kinds, ", "))
+	}
+	return gpu, nil
+}
+
+// unknownKind says what is not in the table: of a kind that there is not, which ones there are.
+func unknownKind(flag, name string, table hardware.Table) error {
+	family, _, _ := strings.Cut(strings.ToLower(name), "-")
+	same := func(key string) bool { return strings.HasPrefix(key, family+"-") }
+	usual, kinds, known := table.FindKind(family)
+	if slices.ContainsFunc(hardware.Nearest(name, table.GPUNames()), same) || !known {
+		return unknownName(flag, name, table.GPUNames()) // a slip
+	}
+	kinds = slices.DeleteFunc(kinds, func(key string) bool { return key == usual.Name })
+	return fmt.Errorf("--%s %q is not in the table, nearest: %s", flag, name,
+		strings.Join(append([]string{usual.Name}, kinds...), ", "))
 }
 
 // unknownName says what is not in a table, and what is: the nearest names first.

@@ -55,7 +55,9 @@ func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*des
 		return nil, err
 	}
 	if d.Batch == 0 && !f.on("roofline") {
-		return nil, errors.New("--batch is missing: how many samples does a step take on each GPU?")
+		return nil, hintedError{
+			errors.New("--batch is missing: how many samples does a step take on each GPU?"), "--batch 256",
+		}
 	}
 	return d, d.carry(measured)
 }
@@ -113,9 +115,12 @@ func readGPU(d *described, row predictFlag) error {
 	if name == "" {
 		return nil
 	}
-	gpu, known := d.table.FindGPU(name)
-	if !known {
-		return unknownName(row.flag, name, d.table.GPUNames())
+	gpu, err := findGPU(row.flag, name, d.table, d.say)
+	if err != nil {
+		return err
+	}
+	if _, exact := d.table.FindGPU(name); !exact {
+		d.note("kind of GPU", gpu.Name, "assumed, --gpu names another")
 	}
 	d.Load.GPU = gpu
 	d.noteGPU()

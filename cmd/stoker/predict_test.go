@@ -161,7 +161,7 @@ func TestPredictBadInput(t *testing.T) {
 		args []string
 		want string // in stderr
 	}{
-		{[]string{"predict"}, "For example: stoker predict --gpu h100-sxm"},
+		{[]string{"predict"}, "hint: stoker predict --gpu h100-sxm"},
 		{[]string{"predict", "foo"}, "at most 0 argument(s)"},
 		{[]string{"predict", "--mlperf", "unet"}, "expected one of resnet50, unet3d, cosmoflow"},
 		{[]string{"predict", "--mlperf", "unet3d", "--model", "unet3d"}, "leave --model"},
@@ -193,7 +193,7 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--storage", "2GB"), "is a size, expected a rate"},
 		{job("--batch", "256", "--storage", "nvmee"), "nearest: nvme"},
 		{job("--batch", "256", "--storage", "0 GB/s"), "expected more than 0"},
-		{job("--batch", "256", "--gpu", "h100"), "nearest: h100-pcie, h100-sxm"},
+		{job("--batch", "256", "--gpu", "rtx"), "nearest: rtx-3090, rtx-4090"},
 		{job("--batch", "256", "--model", "resnet5"), "nearest: resnet50"},
 		{job("--batch", "256", "--data", "imagnet"), "nearest: imagenet-jpeg"},
 		{job("--batch", "256", "--data", "llm-tokens"), "counted by the token"},

@@ -50,6 +50,37 @@ func (p *progress) say(format string, args ...any) {
 	fmt.Fprintf(p.w, "stoker: %s\n", line)
 }
 
+// during shows on a terminal what is being done and for how many seconds, where nothing else
+// tells how far it is. The function that it returns says what is done next, "" that all is.
+func (p *progress) during(what string) (next func(what string)) {
+	if !p.terminal {
+		return func(string) {}
+	}
+	began, steps, ended := time.Now(), make(chan string), make(chan struct{})
+	go func() {
+		defer close(ended)
+		again := time.NewTicker(every)
+		defer again.Stop()
+		for what != "" {
+			select {
+			case what = <-steps:
+			case <-again.C:
+				p.say("%s, %.0f s", what, time.Since(began).Seconds())
+			}
+		}
+		p.end()
+	}()
+	return func(what string) {
+		select {
+		case steps <- what:
+		case <-ended: // said before
+		}
+		if what == "" {
+			<-ended
+		}
+	}
+}
+
 // end takes a changing line away.
 func (p *progress) end() {
 	p.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -30,4 +31,40 @@ func TestProgressIsOnePlainLineWithoutATerminal(t *testing.T) {
 	if got := b.String(); !strings.HasPrefix(got, "\rstoker: reading, 50 %") || !strings.HasSuffix(got, "\r\x1b[K") {
 		t.Errorf("on a terminal it says %q", got)
 	}
+}
+
+// Work of which nobody knows how far it is says on a terminal what is done and since when, and
+// takes its line away. Short work says nothing.
+func TestDuringSaysWhatIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		p := (&app{stderr: &b}).newProgress()
+		next := p.during("reading")
+		time.Sleep(5 * time.Second)
+		if next(""); b.Len() > 0 {
+			t.Errorf("without a terminal: %q", b.String())
+		}
+		p.terminal = true
+		next = p.during("reading")
+		next("")
+		if b.Len() > 0 {
+			t.Errorf("at once: %q", b.String())
+		}
+		p = (&app{stderr: &b}).newProgress()
+		p.terminal = true
+		next = p.during("reading")
+		time.Sleep(2500 * time.Millisecond) // of the bubble
+		next("judging")
+		time.Sleep(time.Second)
+		next("")
+		next("") // as after an error
+		for _, want := range []string{"stoker: reading, 2 s", "stoker: judging, 3 s"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("it lacks %q: %q", want, b.String())
+			}
+		}
+		if !strings.HasSuffix(b.String(), "\r\x1b[K") {
+			t.Errorf("the line stays: %q", b.String())
+		}
+	})
 }

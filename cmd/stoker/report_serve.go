@@ -172,6 +172,9 @@ func (s *shelf) listRow(file string) web.Row {
 	if r := j.verdict.Costs.Rate(); r > 0 {
 		row.Rate = quantity.AboutSamples(r)
 	}
+	if j.verdict.Ending.Failed() {
+		row.Fix = "ended with " + j.verdict.Ending.Short()
+	}
 	if len(j.plan.Fixes) > 0 {
 		row.Fix = j.plan.Fixes[0].Title + ": " + j.plan.Fixes[0].Worth()
 	}

@@ -209,6 +209,9 @@ func (s *summary) takeFrom(j judgedRecording) {
 		stat.Known(v.Cost.Prices.GPUHour), stat.Known(v.Cost.Prices.KWh),
 		stat.Known(v.Cost.Prices.Grid), stat.Known(v.Cost.Prices.PUE),
 	}
+	if v.Ending.Failed() {
+		s.Ended = v.Ending.String()
+	}
 	if len(j.plan.Fixes) > 0 {
 		best := j.plan.Fixes[0]
 		s.Fix = best.Title

@@ -49,6 +49,7 @@ type summary struct {
 	Speedup  *float64    `json:"speedup"`
 	AtMost   *float64    `json:"speedup_at_most"`
 	Emulated bool        `json:"emulated"`
+	Ended    string      `json:"ended,omitempty"`
 
 	known bool // from the cache
 }

@@ -69,6 +69,7 @@ func (g group) addUp(own predict.Prices) report.Job {
 		}
 		j.Seconds = max(j.Seconds, s.Started+s.Seconds-g[0].Started)
 		j.Emulated = j.Emulated || s.Emulated
+		j.Ended = cmp.Or(j.Ended, s.Ended)
 		j.Rate += stat.Value(s.Rate)
 		hours := s.Seconds / 3600 * float64(s.Devices)
 		j.GPUHours += hours

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -68,6 +70,44 @@ func TestObserveJSON(t *testing.T) {
 	text, err := os.ReadFile(file)
 	if code != 7 || err != nil || !bytes.Contains(text, []byte(`"class": "not-training"`)) {
 		t.Errorf("code %d, %v: %s%s", code, err, text, errs)
+	}
+}
+
+// How a program failed is what each face says first of it.
+func TestACrashIsNamedFirst(t *testing.T) {
+	folder := t.TempDir()
+	script, file := filepath.Join(folder, "train.py"), filepath.Join(folder, "run.jsonl.gz")
+	if err := os.WriteFile(script, []byte("\nprices = {}\nprices['patient 4711']\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := call(t, "observe", "-o", file, "--", "python3", script)
+	ends := regexp.MustCompile(`exit code 1 after [\d.]+ m?s: KeyError at train\.py:3`)
+	if code != 1 || !strings.Contains(errs, "the program ended with an error before it trained") || !ends.MatchString(errs) {
+		t.Errorf("observe: code %d: %s", code, errs)
+	}
+	page := filepath.Join(folder, "run.html")
+	for _, args := range [][]string{{"diagnose", file}, {"diagnose", "--json", file}, {"runs", folder}, {"runs", "--json", folder}, {"report", "-o", page, file}} {
+		code, out, errs := call(t, args...)
+		if args[0] == "report" {
+			text, err := os.ReadFile(page)
+			if out = string(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out = strings.Join(strings.Fields(out), " "); code != exitFine || !ends.MatchString(out) || strings.Contains(out, "4711") {
+			t.Errorf("%s: code %d: %s%s", strings.Join(args, " "), code, out, errs)
+		}
+	}
+	var o struct {
+		Exit struct {
+			Code  int    `json:"code"`
+			Error string `json:"error"`
+			Where string `json:"where"`
+		} `json:"exit"`
+	}
+	_, out, _ := call(t, "diagnose", "--json", file)
+	if err := json.Unmarshal([]byte(out), &o); err != nil || o.Exit.Code != 1 || o.Exit.Error != "KeyError" || o.Exit.Where != script+":3" {
+		t.Errorf("%v: %+v", err, o.Exit)
 	}
 }
 

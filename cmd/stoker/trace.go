@@ -99,7 +99,7 @@ run. Two files of different runs are compared step by step, and "-" is standard 
 func (a *app) runTrace(ctx context.Context, f traceFlags, files []string) error {
 	by, err := operators.ParseBy(f.by)
 	if err != nil {
-		return usageError{err}
+		return usageError{hintedError{err, "--by gpu"}}
 	}
 	if f.flame != "" {
 		if err := plot.CheckName(f.flame); err != nil {
@@ -119,7 +119,7 @@ func (a *app) runTrace(ctx context.Context, f traceFlags, files []string) error 
 	}
 	asked, err := asked(f.whatIf)
 	if err != nil {
-		return usageError{err}
+		return usageError{hintedError{err, "--what-if num_workers=4"}}
 	}
 	a.began = true
 	ctx, stop := signal.NotifyContext(ctx, heeded(os.Interrupt)...)

@@ -48,7 +48,10 @@ func allowFlag(cmd *cobra.Command, allow *[]string) {
 func allowed(words []string) error {
 	for _, word := range words {
 		if !slices.Contains(tune.Allowances, word) {
-			return usageError{fmt.Errorf("--allow %q: expected one of %s", word, strings.Join(tune.Allowances, ", "))}
+			return usageError{hintedError{ // which of them may change is for the user to say
+				fmt.Errorf("--allow %q: expected one of %s", word, strings.Join(tune.Allowances, ", ")),
+				"stoker tune --help",
+			}}
 		}
 	}
 	return nil

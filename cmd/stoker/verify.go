@@ -137,7 +137,8 @@ func (a *app) concluded(ctx context.Context, check *checkFlag, forms formFlags, 
 	for _, j := range after {
 		failed = append(failed, check.failed(j.verdict)...)
 	}
-	if err := a.written(ctx, forms, ci.FindProblems(now.run, now.verdict, failed, here()), func(w io.Writer) error {
+	problems := ci.FindProblems(now.run, now.verdict, now.plan, failed, here())
+	if err := a.written(ctx, forms, problems, func(w io.Writer) error {
 		return ci.WriteOutcome(w, o, now.verdict, failed)
 	}); err != nil {
 		return err

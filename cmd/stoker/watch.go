@@ -33,8 +33,8 @@ func (a *app) watchCommand() *cobra.Command {
 		Use:   "watch [RUN...|PID]",
 		Short: "Show a run on one live screen: GPUs, workers, disks, verdict",
 		Long: `Show what a run does now and did in its last minutes: GPUs, cores, workers, disks, the part that
-binds, and the verdict so far. Without RUN it shows the recordings that are being written here, else
-this machine. Press ? for what each row means.`,
+binds, and the verdict so far. Without RUN it shows the recordings that are being written here, and
+this machine until one begins. Press ? for what each row means.`,
 		Example: `  stoker watch                                     beside stoker observe, in another terminal
   stoker watch /shared/stoker-runs                 all nodes of a job (Tab shows the next one)
   stoker watch --once                              one screen, for scripts`,
@@ -51,6 +51,7 @@ this machine. Press ? for what each row means.`,
 type source struct {
 	name     string // no other has it
 	attached bool   // the process was there before it was looked at
+	machine  bool   // all of this machine, until a recording begins here
 	alone    bool   // there is no other
 	runs     func(ctx context.Context, to chan<- *recording.Run) error
 }
@@ -65,14 +66,25 @@ func (a *app) runWatch(ctx context.Context, args []string, once bool) error {
 	if err != nil {
 		return err
 	}
-	debug.SetMemoryLimit(int64(len(sources)) * screenMemory)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	states := make(chan watch.State)
 	var all sync.WaitGroup
-	for _, s := range sources {
-		s.alone = len(sources) == 1
-		all.Go(func() { s.watched(ctx, states, cancel) })
+	begin := func(sources []source) {
+		debug.SetMemoryLimit(int64(len(sources)) * screenMemory)
+		for _, s := range sources {
+			s.alone = len(sources) == 1
+			all.Go(func() { s.watched(ctx, states, cancel) })
+		}
+	}
+	if sources[0].machine && !once {
+		all.Go(func() {
+			if files := sources[0].untilRecorded(ctx, states, cancel); len(files) > 0 {
+				begin(followed(files))
+			}
+		})
+	} else {
+		begin(sources)
 	}
 	style := a.textStyle(a.stdout)
 	ascii := !strings.Contains(strings.ToUpper(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"),
@@ -180,10 +192,12 @@ func toWatch(args []string) ([]source, error) {
 	var sources []source
 	var files []string
 	if len(args) == 0 {
-		if files := beingWrittenOf(recordings(runsFolder)); len(files) > 0 {
+		if files := writtenHere(); len(files) > 0 {
 			return followed(files), nil
 		}
-		return []source{attached(os.Getpid(), "this machine")}, nil
+		machine := attached(os.Getpid(), "this machine")
+		machine.machine = true
+		return []source{machine}, nil
 	}
 	for _, arg := range args {
 		info, err := os.Stat(arg)
@@ -301,7 +315,7 @@ func (s source) watched(ctx context.Context, to chan<- watch.State, fail func(er
 		defer close(runs)
 		ended <- s.guarded(func() error { return s.runs(ctx, runs) })
 	}()
-	state := watch.State{Name: s.name, Attached: s.attached}
+	state := watch.State{Name: s.name, Attached: s.attached, Machine: s.machine}
 	err := s.guarded(func() error {
 		s.states(ctx, &state, runs, to)
 		return <-ended
@@ -315,6 +329,24 @@ func (s source) watched(ctx context.Context, to chan<- watch.State, fail func(er
 	}
 	state.Note = err.Error()
 	handOn(ctx, to, state)
+}
+
+// untilRecorded watches the machine until recordings begin here, and returns them.
+func (s source) untilRecorded(ctx context.Context, to chan<- watch.State, fail func(error)) []string {
+	alone, leave := context.WithCancel(ctx)
+	defer leave()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.watched(alone, to, fail)
+	}()
+	files := waitForRecordings(ctx)
+	leave()
+	<-ended // nothing of the machine comes after it is gone
+	if len(files) > 0 && handOn(ctx, to, watch.State{Name: s.name, Gone: true}) {
+		return files
+	}
+	return nil
 }
 
 // guarded makes an error of a fault of our own, which else would end us with the terminal

@@ -333,6 +333,92 @@ func TestWatchSurvivesAFault(t *testing.T) {
 	c.whole()
 }
 
+// growingFile is a recording that is being written.
+func growingFile(t *testing.T, path string) *recording.Writer {
+	t.Helper()
+	out, err := recording.Create(path, recording.Facts{Started: 1.7e9, Command: []string{"train.py"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.AddSample(recording.TreeCPU, "tree", 1, 1)
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = out.Close() })
+	return out
+}
+
+// Without arguments the recordings are watched that are being written here, wherever -o puts
+// them. What grows here and is none is the program's own.
+func TestWatchFindsWhatIsWrittenHere(t *testing.T) {
+	folder, elsewhere := t.TempDir(), t.TempDir()
+	t.Chdir(folder)
+	names := func() (all []string) {
+		sources, err := toWatch(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sources {
+			all = append(all, s.name)
+		}
+		return all
+	}
+	for name, text := range map[string]string{"predictions.jsonl": "{\"label\": 3}\n", "predictions.jsonl.gz": "no gzip", "begun.jsonl.gz": ""} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := names(); !slices.Equal(got, []string{"this machine"}) {
+		t.Errorf("nothing is recorded here, and %q are watched", got)
+	}
+	growingFile(t, "live.jsonl.gz")
+	if got := names(); !slices.Equal(got, []string{"live.jsonl.gz"}) {
+		t.Errorf("in the folder: %q", got)
+	}
+	growingFile(t, filepath.Join(elsewhere, "far.jsonl.gz"))
+	if err := os.MkdirAll(runsFolder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	growingFile(t, filepath.Join(runsFolder, "usual.jsonl.gz"))
+	got := names()
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"far.jsonl.gz", "live.jsonl.gz", "usual.jsonl.gz"}) {
+		t.Errorf("in several folders: %q", got)
+	}
+}
+
+// A screen that was there before the run shows it as soon as it begins.
+func TestWatchWaitsForARecording(t *testing.T) {
+	folder := t.TempDir()
+	c := openTerminal(t, 100, 30)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestWatchItself$")
+	cmd.Dir = folder
+	c.start(cmd, watching+"=watch")
+	c.has("no recording is being written here")
+	growingFile(t, filepath.Join(folder, "live.jsonl.gz"))
+	c.has("live.jsonl.gz")
+	c.press("q")
+	_ = c.cmd.Wait()
+	c.whole()
+}
+
+// On a terminal observe says before CMD begins that it records, as a program may be silent for
+// long. Elsewhere it says nothing.
+func TestObserveSaysThatItRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
+	c := newTerminal(t, 200, 30, "observe --no-hook -o "+path+" -- echo CMD")
+	c.has("stoker: recording " + path[:20])
+	c.has("CMD")
+	c.has("recorded " + path)
+	_ = c.cmd.Wait()
+	if text := c.text(); strings.Count(text, "stoker: recording ") != 1 {
+		t.Errorf("%q", text)
+	}
+	if _, _, errs := call(t, "observe", "--no-hook", "-o", path, "--", "true"); strings.Contains(errs, "stoker: recording ") {
+		t.Errorf("without a terminal: %s", errs)
+	}
+}
+
 // A recording that is none is said at once.
 func TestWatchOfNoRecording(t *testing.T) {
 	c := newTerminal(t, 100, 30, "watch "+abs(t, "watch_test.go"))
@@ -365,7 +451,7 @@ func TestWatchGoesOnWhenTheJobEnds(t *testing.T) {
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.has("ended with 7")
+	c.has("ended with exit code 7")
 	c.press("q")
 	_ = c.cmd.Wait()
 	c.whole()

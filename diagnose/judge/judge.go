@@ -29,7 +29,7 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	v.Scores, v.Questions, v.Evidence = answers.Scores, answers.Questions, answers.Evidence
 	settleStall(c, v.Class)
 	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
-	v.Lines, v.Grounds, v.Causes = c.Lines, c.Grounds, c.Causes
+	v.Lines, v.Grounds, v.Causes, v.Ending = c.Lines, c.Grounds, c.Causes, c.Ending
 	if v.Class == diagnose.Unknown {
 		v.Evidence = unknownEvidence(c, v.Scores)
 	}
@@ -39,6 +39,10 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	v.Confidence = measureConfidence(c, v)
 	v.Unexplained = measureUnexplained(c, v.Class)
 	v.Findings = slices.Concat(c.Findings, rules.FindBeside(c, v.Class), c.UtilPattern)
+	now := run.SettingsOf(c.Costs.Window.PID, c.Costs.Window.Loader)
+	for i := range v.Findings {
+		v.Findings[i].Settings = now.Settle(v.Findings[i].Settings)
+	}
 	v.Warnings = append(c.Warnings, run.Warnings...)
 	v.Cost = CostOf(run, v, predict.Prices{})
 	return v

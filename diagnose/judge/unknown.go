@@ -50,8 +50,8 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 	} else if lost := measureUnexplained(c, diagnose.Unknown); lost > 0.1 && !math.IsNaN(c.Stall) {
 		out = diagnose.AddEvidence(out, lost, "ratio", c.MeterSignal(),
 			"the device is idle %s of the time, and waits for input %s: suspect launching, synchronising or "+
-				"copying. A profiler trace tells which (stoker observe takes a short one by itself)",
-			quantity.Percent(c.Idle), quantity.Percent(c.Stall))
+				"copying. A profiler trace tells which%s",
+			quantity.Percent(c.Idle), quantity.Percent(c.Stall), takenByItself(c.Grounds.Framework))
 	}
 	if c.ExchangeUntimed.Score >= 0.5 {
 		out = append(out, c.ExchangeUntimed.Evidence...)
@@ -70,6 +70,15 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 		out = append(out, diagnose.Evidence{Text: c.LaunchThreadTime, Signal: "thread.state", Value: math.NaN()})
 	}
 	return append(out, c.LineEvidence()...)
+}
+
+// takenByItself says that a trace comes without being asked for, of PyTorch.
+func takenByItself(framework string) string {
+	if framework == "" {
+		return " (stoker observe takes a short one by itself)"
+	}
+	_, command := diagnose.TakeTrace(framework)
+	return " (" + command + ")"
 }
 
 // ringEvidence says what the loader's own side tells where that names no ailment.

@@ -18,9 +18,12 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l := filler{Case: c, run: run, trainers: measure.Trainers(run)}
 	l.Grounds = diagnose.Grounds{
 		Program: diagnose.ProgramOf(run.Facts), Framework: run.Facts.Software.Framework,
-		Reach: measure.MachineOf(run).Link.Reach,
+		Torch: run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach,
 	}
 	l.fillWindow()
+	l.Grounds.Loads = slices.ContainsFunc(run.Facts.Loaders, func(d recording.Loader) bool {
+		return d.PID == l.Costs.Window.PID && d.Kind == ""
+	})
 	l.fillDevice()
 	l.fillProgram()
 	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
@@ -147,7 +150,7 @@ func (l filler) fillProgram() {
 	l.TooFewSteps = !l.HasSteps && !l.HasUnfedSteps && len(l.run.Steps)+len(facts.Loaders) > 0
 	l.GPUCount = len(facts.GPUs)
 	l.HookLoaded = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
-	l.TorchLoaded = facts.Software.Torch != "" || l.HookLoaded
+	l.TorchLoaded = facts.Software.Torch != "" || l.HookLoaded && facts.Software.Framework == ""
 	l.HookMissing = l.isAbsent("hook")
 	l.HoldsDevice = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Device >= 0 })
 	l.NoPython = len(facts.Processes) == 0 && !l.isAbsent("steps") && len(l.run.All(recording.TreeCPU)) > 0
@@ -158,7 +161,8 @@ func (l filler) fillProgram() {
 		used := l.run.Find(recording.GPUMemory, fmt.Sprintf("gpu/%d", g.Index)).Mean(l.From, l.To)
 		l.DeviceMemoryUsed = append(l.DeviceMemoryUsed, used/stat.Value(g.MemoryBytes))
 	}
-	l.ProgramEvidence = diagnose.AddEvidence(nil, 0, "steps", "step", "%s", l.describeProgram())
+	l.Ending = diagnose.EndingOf(l.run)
+	l.ProgramEvidence = diagnose.AddEvidence(l.Ending.Evidence(), 0, "steps", "step", "%s", l.describeProgram())
 }
 
 func (l filler) describeProgram() string {

@@ -41,7 +41,7 @@ var computeOnCPU = Rule{
 		onCPU := c.yes(diagnose.AskFact("Do the model's parameters lie on the CPU?",
 			strings.HasPrefix(c.Model.Device, "cpu"), "they lie on "+c.Model.Device))
 		c.because(diagnose.AddEvidence(nil, onCPU, "ratio", "model.device",
-			"the model's parameters lie in host memory%s", inBrackets(c.Model.DType)))
+			"%s", c.sayWhereModelIs()))
 		switch {
 		case !math.IsNaN(c.Util):
 			c.because(diagnose.AddEvidence(nil, c.Util, "ratio", c.MeterSignal(),
@@ -54,6 +54,14 @@ var computeOnCPU = Rule{
 		}
 		return unused * onCPU
 	},
+}
+
+// sayWhereModelIs says what was seen of a model that computes on the CPU.
+func (c *inquiry) sayWhereModelIs() string {
+	if f := c.Grounds.Framework; f != "" { // of which no parameter is seen
+		return fmt.Sprintf("%s computes on the %s", f, strings.ToUpper(c.Model.Device))
+	}
+	return "the model's parameters lie in host memory" + inBrackets(c.Model.DType)
 }
 
 // inBrackets is a word for behind another; "" where it is not known.

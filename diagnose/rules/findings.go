@@ -16,6 +16,9 @@ const (
 // FindBeside finds what stands beside the class, of a live run and of a trace.
 func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 	var out []diagnose.Finding
+	if c.Ending.Failed() && class != diagnose.NotTraining { // whose evidence says it first
+		out = append(out, diagnose.NewTextFinding(diagnose.FindingFailed, "the command ended with "+c.Ending.String()))
+	}
 	if f, ok := memoryFull(c, class); ok {
 		out = append(out, f)
 	}

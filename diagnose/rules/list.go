@@ -13,6 +13,15 @@ var rules = []Rule{
 	straggler, throttled, sharedGPU, computeOnCPU, waitsOutside, notTraining,
 }
 
+// Describe is the title of a verdict's class and what it says; false for "unknown".
+func Describe(v diagnose.Verdict) (title, text string, known bool) {
+	if v.Class == diagnose.NotTraining && v.Ending.Failed() {
+		return failedTitle, failedText, true
+	}
+	rule, known := FindRule(v.Class)
+	return rule.Title, rule.Text, known
+}
+
 // FindRule returns the rule that explains a class, for a kind of an ailment that of
 // the ailment; false for "unknown".
 func FindRule(class diagnose.Class) (Rule, bool) {

@@ -25,6 +25,13 @@ var waitsOutside = Rule{
 	},
 }
 
+// What is said in place of the rule's words where the program failed: that it may be of another
+// kind is no news then.
+const (
+	failedTitle = "The program ended with an error before it trained"
+	failedText  = "Nothing of it can be judged: no step over a DataLoader and no work on a GPU came before its end."
+)
+
 var notTraining = Rule{
 	Class: diagnose.NotTraining,
 	Title: "Nothing is being trained",

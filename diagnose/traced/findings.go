@@ -10,7 +10,6 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
-	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -80,12 +79,7 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 		diagnose.ProposeChange(stoker.NumWorkers, t.countWorkers(), n),
 		diagnose.ProposeChange(stoker.PersistentWorkers, nil, true),
 	}
-	pinned := ""
-	if t.grounds.Reach == hardware.Staged {
-		f.Settings = append(f.Settings, diagnose.ProposeChange(stoker.PinMemory, nil, true))
-		pinned = ", pin_memory=True"
-	}
-	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True%s)", n, pinned)
+	f.Advice = fmt.Sprintf("DataLoader(..., num_workers=%d, persistent_workers=True)", n)
 	return f, true
 }
 

@@ -45,6 +45,7 @@ type hookRecord struct {
 	Torch       string `json:"torch"`
 	CUDA        string `json:"cuda"`
 	TorchVision string `json:"torchvision"`
+	Framework   string `json:"framework"` // also in optim
 	Rank        *int   `json:"rank"`
 	LocalRank   *int   `json:"local_rank"`
 	World       *int   `json:"world"`
@@ -125,6 +126,10 @@ type hookRecord struct {
 	Decode    int64 `json:"decode"`
 	Transform int64 `json:"transform"`
 
+	// raised
+	Type  string `json:"type"`
+	About string `json:"about"`
+
 	// memory, precision, optim, warn
 	Allocated *float64 `json:"allocated"`
 	Reserved  *float64 `json:"reserved"`
@@ -200,6 +205,7 @@ func (r *hookRecord) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
 		&r.File, &r.CallFile, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
+		&r.Type, &r.About, &r.Framework,
 	} {
 		*text = safe.Text(*text, maxText)
 	}

@@ -58,6 +58,7 @@ type Intake struct {
 	draws    bool     // it was looked whether fetches draw random numbers
 	drew     []string // from which generators they did
 	heard    bool     // some process answered
+	raised   []Raised
 
 	dropped, malformed int64
 }
@@ -94,6 +95,10 @@ func (in *Intake) Take(p Packet, now float64) {
 	}
 	in.malformed += int64(m.Malformed)
 	in.dropped += min(m.Dropped, math.MaxInt32)
+	if len(m.Records) > 0 && m.Records[0].K == "raised" && in.procs[p.PID] == nil { // nothing is watched in it
+		in.addRaised(p.PID, &m.Records[0])
+		return
+	}
 	process := in.processOf(p.PID)
 	process.Packets++
 	for i := range m.Records {
@@ -149,8 +154,8 @@ func (in *Intake) Facts(f *recording.Facts) {
 		model := *in.model
 		f.Model = &model
 	}
-	f.Software.Python, f.Software.Torch, f.Software.TorchVision =
-		in.software.Python, in.software.Torch, in.software.TorchVision
+	f.Software.Python, f.Software.Torch, f.Software.TorchVision, f.Software.Framework =
+		in.software.Python, in.software.Torch, in.software.TorchVision, in.software.Framework
 	if f.Software.CUDA == "" {
 		f.Software.CUDA = in.software.CUDA
 	}
@@ -193,6 +198,8 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.notePrecision(p, r)
 	case "optim":
 		return in.optim(p, own, r)
+	case "raised":
+		in.addRaised(p.PID, r)
 	case "warn":
 		in.note(fmt.Sprintf("hook in process %d: %s", p.PID, r.Text))
 	}
@@ -217,6 +224,7 @@ func (in *Intake) hello(p *Process, own int, r *hookRecord) bool {
 	if !p.Worker || in.software.Python == "" {
 		in.software.Python = r.Python
 		in.software.Torch, in.software.CUDA, in.software.TorchVision = r.Torch, r.CUDA, r.TorchVision
+		in.software.Framework = r.Framework
 	}
 	return true
 }

@@ -33,6 +33,7 @@ func (in *Intake) optim(p *Process, own int, r *hookRecord) bool {
 	if r.Steps < 0 {
 		return false
 	}
+	in.software.Framework = r.Framework // of what computes, whatever else is imported
 	in.model = &recording.ModelFacts{Device: r.Device, DType: r.DType, Steps: r.Steps}
 	if own == p.PID && r.TID > 0 && (!p.Launches || p.LaunchThread != r.TID) {
 		p.LaunchThread, p.Launches = r.TID, true

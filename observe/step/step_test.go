@@ -113,6 +113,22 @@ func TestProcessesThatEnded(t *testing.T) {
 	}
 }
 
+// What computes is the program's framework, whatever else it imports.
+func TestFrameworkIsWhatComputes(t *testing.T) {
+	for want, records := range map[string][]string{
+		"JAX":        {`{"k":"hello","role":"main","torch":"2.9","framework":null}`, `{"k":"optim","device":"cpu","dtype":null,"steps":0,"framework":"JAX"}`},
+		"TensorFlow": {`{"k":"hello","role":"main","torch":null,"framework":"TensorFlow"}`},
+		"":           {`{"k":"hello","role":"main","torch":"2.9","framework":null}`, `{"k":"optim","device":"cuda:0","dtype":"float32","steps":3}`},
+	} {
+		in := NewIntake(0, &book{}, nil)
+		in.Take(packetOf(records...), 1)
+		var f recording.Facts
+		if in.Facts(&f); f.Software.Framework != want {
+			t.Errorf("%q, want %q", f.Software.Framework, want)
+		}
+	}
+}
+
 func TestTimesThatCannotBe(t *testing.T) {
 	var b book
 	in := NewIntake(1e9, &b, nil)

@@ -66,12 +66,22 @@ def hello(state):
     record["python"] = "%d.%d.%d" % sys.version_info[:3]
     record["torch"] = _text(getattr(torch, "__version__", None))
     record["cuda"] = _text(getattr(getattr(torch, "version", None), "cuda", None))
+    record["framework"] = framework()
     record["torchvision"] = _text(getattr(sys.modules.get("torchvision"), "__version__", None))
     record["rank"] = _number_in_environment("RANK", "SLURM_PROCID")
     record["local_rank"] = _number_in_environment("LOCAL_RANK")
     record["world"] = _number_in_environment("WORLD_SIZE")
     record["start_method"] = start_method(None)
     return record
+
+
+def framework():
+    """What a process without PyTorch computes with, by what it has imported; None of PyTorch and where nobody knows."""
+    if "torch" not in sys.modules:
+        for module, name in (("jax", "JAX"), ("tensorflow", "TensorFlow")):
+            if module in sys.modules:
+                return name
+    return None
 
 
 def _number_in_environment(*names):
@@ -235,7 +245,7 @@ def users_line(own=True):
         package = str(frame.f_globals.get("__name__")).partition(".")[0]
         if not guard.is_ours(frame) and package not in _PACKAGES:
             place = frame.f_code.co_filename[:500], frame.f_lineno
-            if not own or not _installed(place[0]):
+            if not own or not is_installed(place[0]):
                 return place
             if found[0] is None:
                 found = place
@@ -243,7 +253,7 @@ def users_line(own=True):
     return found
 
 
-def _installed(file):
+def is_installed(file):
     """Whether a file is of an installed package, of Python's own modules or the command that starts one of them."""
     return file.startswith(_INSTALLED) or any(os.sep + part + os.sep in file for part in ("site-packages", "dist-packages"))
 

@@ -9,14 +9,16 @@ Neighbours. python/hook (Go) carries these files, observe writes them to a priva
 words of protocol.txt; stoker.emulated is a device to test with.
 
 This file is what the parts share. They are loaded when torch is there: guard, channel, describe, device, boundary,
-fetch, lend, process, patches; then inside, own, inputs, trace, log where they are needed, and apply, precision, live,
+fetch, lend, process, patches; then inside, own, inputs, trace, log, ending where they are needed, and apply, precision, live,
 voice, state for `stoker tune`. A part says `from . import NAME`.
 
 The user's program comes first:
   - Only our own code is guarded (`guarded`). The user's calls stand outside of every guard; KeyboardInterrupt passes.
   - The first error of ours sends one `warn` record and puts the original functions back.
+At the exit of any Python, also of one without torch, ending.py names the exception that ended it.
 """
 
+import atexit
 import os
 import sys
 
@@ -43,7 +45,7 @@ WANTED = (
     "grain._src.python.data_loader",
     "grain._src.python.dataset.dataset",
 )
-PARTS = "guard channel describe device boundary fetch process patches inside own lend inputs trace log apply precision live voice state".split()
+PARTS = "guard channel describe device boundary fetch process patches inside own lend inputs trace log ending apply precision live voice state".split()
 
 
 class _Now(object):
@@ -72,6 +74,7 @@ def begin():
     now.off = not os.path.exists(os.environ.get("STOKER_HOOK_SOCKET", ""))
     if not now.off:
         part("guard")  # for `guarded`
+        atexit.register(tell_ending)
         sys.meta_path.insert(0, follower)
         for name in list(follower.wanted):
             if name in sys.modules:
@@ -146,6 +149,13 @@ def _imported(module):
 
 
 follower = _Follower(WANTED)
+
+
+@guarded
+def tell_ending():
+    """Python keeps the exception that it prints last: so no excepthook is replaced, and stderr stays the program's."""
+    if getattr(sys, "last_value", None) is not None:
+        part("ending").tell()
 
 
 @guarded

@@ -254,7 +254,7 @@ def _calls(jitted):
     if t - state.optimized >= channel.SECOND:
         state.optimized = t
         device = sys.modules["jax"].default_backend()
-        state.channel.put(channel.encode_record({"k": "optim", "tid": tid, "device": "cuda" if device == "gpu" else device, "dtype": None, "steps": 0}))
+        state.channel.put(channel.encode_record({"k": "optim", "tid": tid, "device": "cuda" if device == "gpu" else device, "dtype": None, "steps": 0, "framework": "JAX"}))
 
 
 def stay_out_of_tracebacks():

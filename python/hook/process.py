@@ -5,7 +5,7 @@ import sys
 from _weakref import ref
 from time import monotonic_ns
 
-from . import boundary, channel, describe, device, fetch, guarded, now, part
+from . import boundary, channel, describe, device, fetch, guarded, now, part, tell_ending
 
 ALIKE = 256  # kinds of loaders that are known again; the reader keeps as many
 
@@ -194,6 +194,7 @@ def start():
 @guarded
 def at_exit():
     try:
+        tell_ending()
         now.state.finish()
     finally:
         now.off = True

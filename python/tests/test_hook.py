@@ -71,7 +71,7 @@ class Reader:
                     self.faults.append("packet of %d bytes" % len(data))
                 if packet["seq"] != seq or packet["v"] != 1:
                     self.faults.append("seq %d, expected %d" % (packet["seq"], seq))
-                if seq == 0 and packet["records"][0]["k"] not in ("hello", "warn"):  # a warning, where hello itself failed
+                if seq == 0 and packet["records"][0]["k"] not in ("hello", "warn", "raised"):  # hello itself failed; no torch came
                     self.faults.append("first record is no hello")
                 seq += 1
                 self.packets.append(packet)
@@ -844,6 +844,53 @@ class Chain(FakeCase):
             found = sorted(name.partition(".")[0] for name in os.listdir(os.path.join(self.hook_folder, "__pycache__")))
             self.assertEqual(found if source == "pass" else [name for name in found if name in kept], kept)
         self.assertFalse(glob.glob(os.path.join(self.fake, "**", "__pycache__"), recursive=True))
+
+
+class Ending(FakeCase):
+    """The exception that ends a program is told, and nothing of the program is another for it."""
+
+    def ended(self, source, **more):
+        """Run a failing program with and without the hook, and return what was told of its end."""
+        result, alone = self.run_program(source, **more), self.run_program(source, hook=False, **more)
+        self.assertEqual((result.code, result.out, result.err), (alone.code, alone.out, alone.err))
+        return [{name: value for name, value in record.items() if name not in ("k", "t", "pid")} for record in result.of("raised")]
+
+    def test_without_torch(self):
+        """A packet of one record: nothing else is said of a process that is not watched."""
+        told = self.ended("import sys\nprint(sys.excepthook is sys.__excepthook__)\nimport nosuch.module")
+        self.assertEqual(told, [{"type": "ModuleNotFoundError", "about": "nosuch", "file": os.path.join(self.folder, "program.py"), "line": 3}])
+
+    def test_with_torch(self):
+        """The message may quote a sample, and is not told."""
+        source = LOOP + "\n    class Lost(Exception): pass\n    def load(key):\n        raise Lost(key)\n    for b in DataLoader(data, 2): pass\n    load('patient 4711')"
+        (told,) = self.ended(source)
+        self.assertEqual((told["type"], os.path.basename(told["file"])), ("Lost", "program.py"))
+        result = self.run_program(source)
+        self.assertIn("Lost: patient 4711", result.err)
+        self.assertNotIn("4711", json.dumps(result.packets))
+        self.assertEqual(result.packets[0]["records"][0]["k"], "hello")
+
+    def test_the_line_is_the_program_s_own(self):
+        """Where an installed package raised, the line that called it."""
+        source = WRAPPED + "def call():\n    list(progress.bar(1))\ncall()"
+        (told,) = self.ended(source)
+        self.assertEqual((told["type"], os.path.basename(told["file"])), ("TypeError", "program.py"))
+        with open(told["file"]) as file:
+            self.assertEqual(file.read().splitlines()[told["line"] - 1].strip(), "list(progress.bar(1))")
+
+    def test_ends_without_an_exception(self):
+        for end in ("pass", "import sys; sys.exit(3)", "import sys; sys.exit('why')", "import os; os._exit(3)", "import os; os.kill(os.getpid(), 9)"):
+            self.assertEqual(self.ended(end), [], end)
+            self.assertEqual(self.ended("try: 1 / 0\nexcept ZeroDivisionError: pass\n" + end), [], end)
+
+    def test_odd_exceptions(self):
+        """Their own code does not run: a name or a message that raises, a class whose names are properties."""
+        odd = "class Odd(ImportError):\n    name = property(lambda self: 1 / 0)\n    __str__ = __repr__ = lambda self: 'odd'\nraise Odd"
+        self.assertEqual(self.ended(odd)[0]["type"], "Odd")
+        self.assertEqual(self.ended("raise ImportError(name='a b;c')"), [{"type": "ImportError", "file": os.path.join(self.folder, "program.py"), "line": 1}])
+        self.assertEqual(self.ended("exec('1 +')")[0]["type"], "SyntaxError")
+        self.assertEqual(self.ended("a = = 1")[0]["line"], 1)
+        self.assertEqual(self.ended("raise type('N' * 9000, (Exception,), {})")[0]["type"], "N" * 200)
 
 
 MANY = (

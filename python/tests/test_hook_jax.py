@@ -58,6 +58,8 @@ class Jax(FakeCase):
             self.assertEqual(result.of("warn"), [])
             steps = [(s["loader"], s["n"], s["p"] // MS, s["grad"]) for s in result.of("step")]
             self.assertEqual(steps, [(-1, n, 14, True) for n in range(4)])
+            self.assertEqual([h["framework"] for h in result.of("hello")], [None if torch else "JAX"])
+            self.assertEqual({o["framework"] for o in result.of("optim")}, {"JAX"})  # what computes, whatever is imported
             self.assertEqual([(told["device"], told["dtype"], told["steps"]) for told in result.of("optim")][:1], [("cuda", None, 0)])
 
     def test_an_error_of_the_program_s_passes(self):

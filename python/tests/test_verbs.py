@@ -52,9 +52,13 @@ class Verbs(unittest.TestCase):
         self.assertEqual(sweep["axes"][1]["values"], [100e3, 200e3])
 
     @unittest.skipUnless(built(), "no binary: make build")
+    def test_the_kind_of_a_gpu_is_assumed_and_named(self):
+        inputs = {row["name"]: row for row in stoker.predict(gpu="h100", model="resnet50", batch=256)["inputs"]}
+        self.assertEqual((inputs["kind of GPU"]["value"], inputs["kind of GPU"]["source"]), ("h100-sxm", "assumed, --gpu names another"))
+
     def test_what_cannot_be_predicted_is_said(self):
-        with self.assertRaisesRegex(stoker.StokerError, "nearest: h100-pcie, h100-sxm"):
-            stoker.predict(gpu="h100", model="resnet50", batch=256)
+        with self.assertRaisesRegex(stoker.StokerError, "nearest: rtx-3090, rtx-4090"):
+            stoker.predict(gpu="rtx", model="resnet50", batch=256)
         with self.assertRaisesRegex(stoker.StokerError, "unknown flag"):
             stoker.predict(nonsense=1)
 

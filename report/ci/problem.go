@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/recording"
@@ -31,7 +32,7 @@ type Problem struct {
 // the findings that name a line, the slow transform first, and the checks that failed. Files
 // below root are named from there. What has no line of its own stands at the
 // judged DataLoader's.
-func FindProblems(run *recording.Run, v diagnose.Verdict, failed []string, root string) []Problem {
+func FindProblems(run *recording.Run, v diagnose.Verdict, plan advise.Plan, failed []string, root string) []Problem {
 	loader := recording.Place{}
 	if l := run.FindLoader(v.Costs.Window.PID, v.Costs.Window.Loader); v.HasSteps && l != nil {
 		loader = placed(l.Where)
@@ -53,8 +54,8 @@ func FindProblems(run *recording.Run, v diagnose.Verdict, failed []string, root 
 			at = v.Lines[0].Own
 			slow = at
 		}
-		if at.File != "" {
-			add(f.Name, says(diagnose.Findings, f.Name), strings.TrimSuffix(f.Text, ".")+advice(f.Advice), at)
+		if set, _ := report.AdviceOn(f, plan); at.File != "" {
+			add(f.Name, says(diagnose.Findings, f.Name), strings.TrimSuffix(f.Text, ".")+advice(set), at)
 		}
 	}
 	if v.Class.Starves() || v.Class == diagnose.TransferBound || v.Class == diagnose.ComputeOnCPU ||

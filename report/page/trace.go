@@ -25,8 +25,8 @@ type htmlTrace struct {
 // causeRow is a cause of idle time with a bar.
 type causeRow struct{ Name, Time, Share, Class, Width string }
 
-// place is a finding with where to look and what to set.
-type place struct{ Name, Worth, Text, Where, Set string }
+// place is a finding with where to look and what to set, or why what it would set is not worth it.
+type place struct{ Name, Worth, Text, Where, Set, Denied string }
 
 // htmlLanes are the worst step's two rows.
 type htmlLanes struct {
@@ -49,15 +49,10 @@ func htmlTraceOf(r report.TraceReport, picture string) *htmlTrace {
 		})
 	}
 	for _, f := range r.Verdict.Findings {
-		p := place{Name: f.Name, Text: f.Text, Where: report.DescribePlace(f), Set: f.Advice}
+		p := place{Name: f.Name, Text: f.Text, Where: report.DescribePlace(f)}
+		p.Set, p.Denied = report.AdviceOn(f, r.Plan)
 		if f.Share > 0 {
 			p.Worth = quantity.Percent(f.Share) + " of the window"
-		}
-		for i, c := range f.Settings {
-			if f.Advice != "" {
-				break
-			}
-			p.Set += map[bool]string{true: ", "}[i > 0] + c.String()
 		}
 		t.Places = append(t.Places, p)
 	}
@@ -159,7 +154,7 @@ func htmlSheetOf(s report.Sheet) htmlSheet {
 	for n, row := range s.Rows {
 		var cells []htmlCell
 		for i, text := range row {
-			cells = append(cells, htmlCell{report.Shorten(text, 120), s.Align[i] == 'r' && (i > 0 || names)})
+			cells = append(cells, htmlCell{report.ShortenPlace(text, 120), s.Align[i] == 'r' && (i > 0 || names)})
 		}
 		if names {
 			cells = append(cells[last:], cells[:last]...)

@@ -37,6 +37,7 @@ var workersShown = []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64}
 // whatIfOf asks the law about numbers of workers and prefetch factors; nil where the
 // run has no steps or the law does not know its loader.
 func whatIfOf(run *recording.Run) *forecastTable {
+	costs, _ := measure.Slowest(run)
 	base := measure.From(run)
 	now, set := base.Settings[stoker.NumWorkers].(int)
 	if !(base.Took > 0) || !set || !predict.Models(stoker.NumWorkers) {
@@ -68,7 +69,9 @@ func whatIfOf(run *recording.Run) *forecastTable {
 			if m != prefetch {
 				changes = append(changes, stoker.Change{Setting: stoker.PrefetchFactor, From: prefetch, To: m})
 			}
-			row = append(row, cellOf(base.Forecast(changes...)))
+			f := base.Forecast(changes...)
+			f.Bound = costs.LimitOf(f)
+			row = append(row, cellOf(f))
 		}
 		w.Rows = append(w.Rows, row)
 	}

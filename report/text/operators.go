@@ -57,7 +57,7 @@ func cutNames(rows [][]string, width int) {
 	room := min(report.MostName, report.LeastName+max(0, width-tableWidth(rows)-1))
 	for _, row := range rows[1:] {
 		if row[1] != "" {
-			row[0] = report.Shorten(row[0], room)
+			row[0] = report.ShortenPlace(row[0], room)
 		}
 	}
 }

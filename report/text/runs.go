@@ -28,7 +28,7 @@ func WriteRuns(w io.Writer, r report.Runs, top int, style Style) error {
 	for _, j := range shown {
 		rows = append(rows, []string{
 			j.Date(), report.Shorten(j.Host(), 24), report.Shorten(j.Name(), 32), j.Class,
-			quantity.Percent(j.Stall), quantity.About(j.Rate), quantity.AboutDollars(j.Lost), j.BestFix(),
+			quantity.Percent(j.Stall), quantity.About(j.Rate), quantity.AboutDollars(j.Lost), j.Outlook(),
 		})
 	}
 	if len(r.Jobs) > 0 {

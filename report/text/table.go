@@ -63,7 +63,7 @@ func (p *page) listed(s report.Sheet) {
 	var rows [][]string
 	for _, row := range s.Rows {
 		row = slices.Clone(row[:last+1])
-		row[last] = report.Shorten(row[last], max(report.LeastName, room)-1) // with the sign that it was cut
+		row[last] = report.ShortenPlace(row[last], max(report.LeastName, room)-1) // with the sign that it was cut
 		rows = append(rows, row)
 	}
 	p.writeTable(rows, s.Align[:last+1])

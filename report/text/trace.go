@@ -204,20 +204,14 @@ func (p *page) places(r report.TraceReport) section {
 			if where := report.DescribePlace(f); where != "" {
 				p.wrapped("     at   ", "          ", where)
 			}
-			if text := setText(f); text != "" && (p.style.All || len(r.Plan.Fixes) == 0) { // else the fixes say so
-				p.wrapped("     set  ", "          ", report.Shorten(text, 600))
+			if set, denied := report.AdviceOn(f, r.Plan); denied != "" {
+				p.wrapped("     not  ", "          ", report.Shorten(denied, 600))
+			} else if set != "" && (p.style.All || len(r.Plan.Fixes) == 0) { // else the fixes say so
+				p.wrapped("     set  ", "          ", report.Shorten(set, 600))
 			}
 		})
 	}
 	return s
-}
-
-// setText is what to set about a finding; "" where nothing is known to help.
-func setText(f diagnose.Finding) string {
-	if f.Advice != "" {
-		return f.Advice
-	}
-	return report.SayAllChanges(f.Settings)
 }
 
 // worthShowing is the share of the window below which a finding is not shown unless it

@@ -119,8 +119,8 @@ func (p *page) leadLines(l report.Lead, code string) {
 
 // aboutClass explains the class.
 func aboutClass(v diagnose.Verdict) (s section) {
-	if rule, ok := rules.FindRule(v.Class); ok {
-		s.add(useful, func(p *page) { p.wrapped("  ", "  ", rule.Text) })
+	if _, text, known := rules.Describe(v); known {
+		s.add(useful, func(p *page) { p.wrapped("  ", "  ", text) })
 	}
 	return s
 }
@@ -156,7 +156,7 @@ func (p *page) findings(v diagnose.Verdict) section {
 	for _, f := range v.Findings {
 		r := useful
 		switch {
-		case f.Name == diagnose.FindingHung: // nothing else matters as much
+		case f.Name == diagnose.FindingHung, f.Name == diagnose.FindingFailed: // nothing else matters as much
 			r = always
 		case slices.Contains(quiet, f.Name):
 			r = onlyAll

@@ -222,7 +222,7 @@ func classOf(p report.Prediction, l predict.Limit) *string {
 			return textOrNull("cpu-bound/main-thread-loader")
 		}
 		return textOrNull("cpu-bound")
-	case stoker.Link:
+	case stoker.Link, stoker.Loop, stoker.Waiting:
 		return textOrNull("transfer-bound")
 	case stoker.Network:
 		return textOrNull("network-bound")

@@ -28,6 +28,7 @@ type jsonJob struct {
 	Speedup  *float64 `json:"speedup"`
 	AtMost   *float64 `json:"speedup_at_most"`
 	Emulated bool     `json:"emulated"`
+	Ended    *string  `json:"ended"` // how it failed; null if it did not, as far as was seen
 }
 
 type jsonMonth struct {
@@ -56,7 +57,7 @@ func WriteRuns(w io.Writer, r report.Runs) error {
 			append([]string{}, j.Files...), nil, j.Command, append([]string{}, j.Hosts...), j.Ranks,
 			stat.Known(j.Seconds), j.Class, stat.Known(j.Stall),
 			stat.Known(j.Rate), stat.Known(j.GPUHours), stat.Known(j.Idle), stat.Known(j.Lost), textOrNull(j.Fix),
-			stat.Known(j.Speedup), stat.Known(j.AtMost), j.Emulated,
+			stat.Known(j.Speedup), stat.Known(j.AtMost), j.Emulated, textOrNull(j.Ended),
 		}
 		if j.Started > 0 {
 			started := time.Unix(int64(j.Started), 0).UTC().Format(time.RFC3339)
@@ -94,6 +95,7 @@ var jobColumns = []struct {
 	{"speedup", func(j report.Job) any { return j.Speedup }},
 	{"speedup_at_most", func(j report.Job) any { return j.AtMost }},
 	{"emulated", func(j report.Job) any { return j.Emulated }},
+	{"ended", func(j report.Job) any { return j.Ended }},
 	{"files", func(j report.Job) any { return strings.Join(j.Files, " ") }},
 }
 

@@ -227,10 +227,10 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 
 // findingJSON leaves out what a finding does not know: findings of live runs have
 // a name and a text alone.
-func findingJSON(f diagnose.Finding) jsonFinding {
+func findingJSON(f diagnose.Finding, denied string) jsonFinding {
 	j := jsonFinding{
 		Name: f.Name, Text: f.Text, Thread: f.Thread, Kernel: f.Kernel, Source: f.Source, Advice: f.Advice,
-		Changes: f.Settings,
+		Changes: f.Settings, Denied: denied,
 	}
 	if f.To > f.From {
 		j.From, j.To = stat.Known(f.From), stat.Known(f.To)

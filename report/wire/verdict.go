@@ -41,8 +41,30 @@ type object struct {
 	Scores   []jsonScore       `json:"scores"`
 	Settings stoker.Settings   `json:"settings"`
 	Emulated bool              `json:"emulated"`
+	Exit     *jsonExit         `json:"exit"` // null where the end was not seen
 	Cost     jsonCost          `json:"cost"`
 	Traced   *jsonTraced       `json:"traced,omitempty"` // of a live run that a trace was captured of
+}
+
+// jsonExit is how the command ended.
+type jsonExit struct {
+	Code   int     `json:"code"`
+	Signal *string `json:"signal"`
+	At     float64 `json:"at_s"`
+	Error  *string `json:"error"` // type of the exception that ended it; null where none was seen
+	About  *string `json:"about"` // the module, name or attribute that is missing
+	Where  *string `json:"where"` // file:line
+}
+
+func exitJSON(e *recording.ExitStatus) *jsonExit {
+	if e == nil {
+		return nil
+	}
+	exit := &jsonExit{Code: e.Code, Signal: textOrNull(e.Signal), At: e.At}
+	if r := e.Raised; r != nil {
+		exit.Error, exit.About, exit.Where = textOrNull(r.Type), textOrNull(r.About), textOrNull(r.Where())
+	}
+	return exit
 }
 
 // jsonCost is what the idle share costs per hour of one GPU.
@@ -162,6 +184,7 @@ type jsonFinding struct {
 	Share   *float64        `json:"share,omitempty"`   // of the window
 	Changes []stoker.Change `json:"changes,omitempty"`
 	Advice  string          `json:"advice,omitempty"`
+	Denied  string          `json:"denied,omitempty"` // why some of what it advises is not worth it here, by the plan
 }
 
 type jsonScore struct {
@@ -201,14 +224,15 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		},
 		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),
 		Findings: []jsonFinding{}, Rejected: append([]advise.Rejected{}, plan.Rejected...), Scores: []jsonScore{},
-		Emulated: run.Emulated(), Cost: costJSON(v.Cost),
+		Emulated: run.Emulated(), Cost: costJSON(v.Cost), Exit: exitJSON(run.Facts.Exit),
 	}
 	o.Causes, o.Traced, o.Fetch, o.Lines = v.Causes, tracedJSON(v.Traced), fetchJSON(v.Costs), linesJSON(v.Lines)
 	for _, e := range v.Evidence {
 		o.Evidence = append(o.Evidence, jsonEvidence{e.Text, e.Signal, stat.Known(e.Value), e.Unit})
 	}
 	for _, f := range v.Findings {
-		o.Findings = append(o.Findings, findingJSON(f))
+		_, denied := plan.FindAnswer(f)
+		o.Findings = append(o.Findings, findingJSON(f, denied))
 	}
 	for _, s := range v.Scores {
 		o.Scores = append(o.Scores, jsonScore{string(s.Class), math.Round(1000*s.Value) / 1000})

@@ -1,0 +1,47 @@
+package advise
+
+import (
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+)
+
+// answering are the settings by which findings are answered whose own Settings do not say it:
+// they advise in words.
+var answering = map[string][]stoker.Setting{
+	diagnose.FindingDataLoaderWait:       {stoker.NumWorkers},
+	diagnose.FindingPageableCopies:       {stoker.PinMemory},
+	diagnose.FindingSerialCopies:         {stoker.SideStream},
+	diagnose.FindingTinyCopies:           {stoker.MergeCopies},
+	diagnose.FindingHiddenSync:           {stoker.SyncEvery},
+	diagnose.FindingExplicitSync:         {stoker.SyncEvery},
+	diagnose.FindingLaunchBound:          {stoker.Compile, stoker.BatchSize},
+	diagnose.FindingSmallGrids:           {stoker.BatchSize},
+	diagnose.FindingElementwiseChains:    {stoker.Compile},
+	diagnose.FindingExposedCommunication: {stoker.Accumulation},
+}
+
+// FindAnswer is what the plan says of what a finding advises: the fix that it proposes for it, and why
+// some of it is not worth it. A finding tells what was seen, the plan what that is worth, and no
+// page may advise by the one what it advises against by the other.
+func (p Plan) FindAnswer(f diagnose.Finding) (fix *Fix, denied string) {
+	names := answering[f.Name]
+	if names == nil {
+		for _, c := range f.Settings {
+			names = append(names, c.Setting)
+		}
+	}
+	for _, name := range names {
+		at := slices.IndexFunc(p.Fixes, func(fix Fix) bool {
+			return slices.ContainsFunc(fix.Changes, func(c stoker.Change) bool { return c.Setting == name })
+		})
+		if at >= 0 && fix == nil {
+			fix = &p.Fixes[at]
+		}
+		if because, rejected := p.verdictOn(string(name)); rejected && at < 0 && denied == "" {
+			denied = string(name) + ": " + because
+		}
+	}
+	return fix, denied
+}

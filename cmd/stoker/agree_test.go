@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/trace"
+)
+
+// answers are the answers of every verb about one case, blanks and markup made even.
+type answers struct {
+	judgedRecording
+
+	texts map[string]string // by verb: people's
+	emits map[string]string // by dialect
+	json  struct {
+		Verdict  struct{ Class string }
+		Settings stoker.Settings
+		Plan     []struct {
+			Fix, Title, Binds string
+			Changes           []stoker.Change
+			Speedup           stoker.Interval
+		}
+		Rejected []advise.Rejected
+		Findings []struct {
+			Name, Advice, Denied string
+			Changes              []stoker.Change
+		}
+	}
+}
+
+// explained are words that a page explains at their first use.
+var explained = strings.NewReplacer(" (many launches recorded as one)", "", " (the thread of the program that gives the GPU its work)", "")
+
+// blanks are what a page breaks its lines by.
+var blanks = regexp.MustCompile(`\s+`)
+
+func even(text string) string {
+	return explained.Replace(blanks.ReplaceAllString(html.UnescapeString(text), " "))
+}
+
+// askVerbs asks every verb about a case.
+func askVerbs(t *testing.T, folder string) answers {
+	t.Helper()
+	a := answers{texts: map[string]string{}, emits: map[string]string{}}
+	files := globbed(folder, "run.jsonl*")
+	verbs := map[string][]string{"diagnose": {"diagnose", "--all"}, "advise": {"advise"}, "json": {"diagnose", "--json"}}
+	if len(files) == 0 {
+		files = globbed(folder, "*.json.gz")
+		verbs = map[string][]string{"trace": {"trace", "--all"}, "json": {"trace", "--json"}}
+	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	verbs["page"] = []string{"report", "-o", page}
+	for verb, args := range verbs {
+		code, out, errs := call(t, append(args, files...)...)
+		if code != exitFine {
+			t.Fatalf("%s %s: code %d: %s", verb, folder, code, errs)
+		}
+		if verb == "page" {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, _, _ = strings.Cut(string(text), `<script type="application/json"`)
+			out = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(out, "")
+		}
+		a.texts[verb] = even(out)
+		if verb == "json" {
+			if err := json.Unmarshal([]byte(out), &a.json); err != nil {
+				t.Fatal(err)
+			}
+			delete(a.texts, verb)
+		}
+	}
+	run, err := recording.Open(files[0])
+	if verbs["trace"] != nil {
+		run, err = trace.Read(t.Context(), files, trace.Options{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.judgedRecording = judgeRun(files[0], run)
+	for dialect := range emit.Dialects {
+		if verbs["trace"] == nil {
+			_, out, errs := call(t, "advise", "--emit", dialect, files[0])
+			a.emits[dialect] = out + errs
+			continue
+		}
+		var b bytes.Buffer
+		for _, fix := range a.plan.Fixes {
+			if err := emit.Dialects[dialect](&b, fix); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.emits[dialect] = b.String()
+	}
+	return a
+}
+
+func globbed(folder, pattern string) []string {
+	files, _ := filepath.Glob(filepath.Join(folder, pattern)) // the pattern is one
+	return files
+}
+
+// Every verb says the same of a case: what to do first, what each change is worth and what
+// limits the run after it, what a setting is now, and what is not worth it.
+func TestFacesAgree(t *testing.T) {
+	folders, err := filepath.Glob("../../testdata/cases/*")
+	if err != nil || len(folders) < 50 {
+		t.Fatalf("%d cases: %v", len(folders), err)
+	}
+	for _, folder := range folders {
+		if len(globbed(folder, "expect.json")) == 0 {
+			continue
+		}
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			a := askVerbs(t, folder)
+			a.leadsAlike(t)
+			a.plansAlike(t)
+			a.settingsAlike(t)
+			a.findingsAlike(t)
+			a.limitsWereSeen(t)
+			a.coresAlike(t)
+		})
+	}
+}
+
+// leadsAlike holds each face to the same first advice.
+func (a answers) leadsAlike(t *testing.T) {
+	lead := report.LeadOf(a.run, a.verdict, a.plan, "")
+	next := even(lead.Next)
+	for verb, text := range a.texts {
+		if !strings.Contains(text, next) || !strings.Contains(text, string(a.verdict.Class)) {
+			t.Errorf("%s does not say %s, next %q", verb, a.verdict.Class, next)
+		}
+	}
+	if a.json.Verdict.Class != string(a.verdict.Class) {
+		t.Errorf("JSON says %s, the others %s", a.json.Verdict.Class, a.verdict.Class)
+	}
+	for dialect, text := range a.emits {
+		switch first, _, _ := strings.Cut(text, "\n"); {
+		case len(a.plan.Fixes) > 0 && report.LeadsWithFix(a.verdict, a.plan):
+			if !strings.HasPrefix(first, "# "+a.plan.Fixes[0].Name+": ") {
+				t.Errorf("%s begins with %q, the others with %q", dialect, first, next)
+			}
+		case a.run.Timeline == nil && !strings.Contains(even(text), next):
+			t.Errorf("%s does not say what the others do first: %q\n%s", dialect, next, text)
+		}
+	}
+}
+
+// plansAlike holds each face to the same fixes, worth and limit, in one order.
+func (a answers) plansAlike(t *testing.T) {
+	if len(a.json.Plan) != len(a.plan.Fixes) {
+		t.Fatalf("JSON has %d fixes, the plan %d", len(a.json.Plan), len(a.plan.Fixes))
+	}
+	for i, fix := range a.plan.Fixes {
+		j := a.json.Plan[i]
+		if j.Fix != fix.Name || j.Binds != string(fix.Forecast.Bound) || fmt.Sprint(j.Changes) != fmt.Sprint(fix.Changes) {
+			t.Errorf("fix %d of JSON is %+v, of the plan %s %v, %s", i, j, fix.Name, fix.Changes, fix.Forecast.Bound)
+		}
+		for verb, text := range a.texts {
+			for _, want := range []string{report.SayChanges(fix), report.DescribeGain(fix)} {
+				if !strings.Contains(text, even(want)) {
+					t.Errorf("%s lacks %q", verb, want)
+				}
+			}
+		}
+		for dialect, text := range a.emits {
+			if !strings.Contains(text, fix.Worth()) {
+				t.Errorf("%s lacks %q", dialect, fix.Worth())
+			}
+		}
+	}
+}
+
+// settingsAlike: what the recording knows of a setting is what a change starts from, and no
+// change asks for what is set.
+func (a answers) settingsAlike(t *testing.T) {
+	check := func(who string, changes []stoker.Change) {
+		for _, c := range changes {
+			now, known := a.json.Settings[c.Setting]
+			if known && fmt.Sprint(c.From) != fmt.Sprint(now) {
+				t.Errorf("%s: %s, which is %v", who, c, now)
+			}
+			if c.From != nil && fmt.Sprint(c.From) == fmt.Sprint(c.To) {
+				t.Errorf("%s: %s", who, c)
+			}
+		}
+	}
+	for _, fix := range a.plan.Fixes {
+		check(fix.Name, fix.Changes)
+	}
+	for _, f := range a.json.Findings {
+		check(f.Name, f.Changes)
+	}
+	for dialect, text := range a.emits {
+		for line := range strings.Lines(text) {
+			for name := range a.json.Settings {
+				if strings.HasPrefix(strings.TrimSpace(line), string(name)+"=") && strings.Contains(line, "unknown") {
+					t.Errorf("%s: %s", dialect, line)
+				}
+			}
+		}
+	}
+}
+
+// findingsAlike: what the plan finds not worth it no finding advises.
+func (a answers) findingsAlike(t *testing.T) {
+	for _, f := range a.verdict.Findings {
+		set, denied := report.AdviceOn(f, a.plan)
+		if set != "" && denied != "" {
+			t.Errorf("%s: set %s, not %s", f.Name, set, denied)
+		}
+		for _, r := range a.plan.Rejected {
+			if words := spelling[r.Name]; words != "" && strings.Contains(set, words) {
+				t.Errorf("%s: set %q, but the plan says not %s: %s", f.Name, set, r.Name, r.Why)
+			}
+		}
+	}
+}
+
+// spelling is how the advice of findings writes settings.
+var spelling = map[string]string{
+	"pin_memory": "pin_memory=True", "compile": "torch.compile(", "precision": "torch.autocast", "batch_size": "larger batch_size",
+	"num_workers": "num_workers=", "sync_every": "no .item()", "accumulation": "accumulation",
+}
+
+// limitsWereSeen: storage limits nothing that was not seen to wait for it, and where the device
+// computes nearly all of a step it is what is named.
+func (a answers) limitsWereSeen(t *testing.T) {
+	for _, fix := range a.plan.Fixes {
+		s, bound := a.verdict.Costs.Split, fix.Forecast.Bound
+		if bound == stoker.Storage && (s == nil || s.Storage+s.Network < s.Asleep) {
+			t.Errorf("%s: then storage is the limit, and fetches go into %+v", fix.Name, s)
+		}
+		busy := a.verdict.Costs.Busy * a.verdict.Costs.Step / fix.Forecast.Step.Point
+		if a.run.Timeline == nil && (bound == stoker.GPU && busy < 0.9 || bound == stoker.Loop && busy >= 0.9) {
+			t.Errorf("%s: then %s, and kernels take %.0f %% of a step", fix.Name, report.DescribeLimit(bound), 100*busy)
+		}
+	}
+}
+
+// coresAlike: nobody gives a job cores that it may use already, and each face has the words of the plan.
+func (a answers) coresAlike(t *testing.T) {
+	allowed := a.run.Facts.Machine.Cores()
+	for _, fix := range a.plan.Fixes {
+		at := slices.IndexFunc(fix.Changes, func(c stoker.Change) bool { return c.Setting == stoker.Cores })
+		if at < 0 {
+			continue
+		}
+		words, _ := fix.InWords(fix.Changes[at])
+		for dialect, text := range a.emits {
+			if !strings.Contains(text, "# "+words) {
+				t.Errorf("%s does not say %q:\n%s", dialect, words, text)
+			}
+		}
+		if to, _ := fix.Changes[at].To.(float64); to <= allowed && !strings.HasPrefix(fix.Title, "stop the other programs") {
+			t.Errorf("%s: %s, and the job may use %.0f", fix.Title, fix.Changes[at], allowed)
+		}
+		if a.verdict.Class == diagnose.Neighbour && !strings.HasPrefix(fix.Title, "stop the other programs") {
+			t.Errorf("%s: %s", a.verdict.Class, fix.Title)
+		}
+	}
+}
