@@ -176,12 +176,19 @@ def part(name):
     path = os.path.join(os.path.dirname(__file__), name + ".py")
     spec = sys.modules["_frozen_importlib_external"].spec_from_file_location(__name__ + "." + name, path)
     module = sys.modules["_frozen_importlib"].module_from_spec(spec)
-    code = spec.loader.get_code(spec.name)
+    code = code_of(spec)
     exec(code, vars(module))
     now.ours.append(vars(module))
     now.parts[name] = module
     keep_compiled(spec, code)
     return module
+
+
+def code_of(spec):
+    """A file's code without the file's path: coverage would count it as the program's."""
+    code = spec.loader.get_code(spec.name)
+    sys.modules["_imp"]._fix_co_filename(code, "<stoker>/" + os.path.basename(spec.origin))
+    return code
 
 
 def __getattr__(name):

@@ -589,26 +589,30 @@ def _asking() -> str:
     line, by, own = "a library", "", ""
     while frame is not None and frame.f_code is not _deferred.__code__:  # who waits for the batch is not at work
         at = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        if not any(part in at for part in _LIBRARIES):
+        if not _is_library(frame):
             return at + by
-        name = frame.f_globals["__name__"]
+        name = frame.f_globals.get("__name__", "")
         package = name.partition(".")[0]
-        if not by and package != "stoker":
+        if not by and package != _OURS:
             line, by, own = at, f" ({name}.{frame.f_code.co_name})", package
-        elif by and own and package not in (own, "stoker", "torch"):  # who asked it
+        elif by and own and package not in (own, _OURS, "torch"):  # who asked it
             line, own = at, ""
         frame = frame.f_back
-    return line.rpartition(_PACKAGES)[2] + by
+    return line.rpartition(_INSTALLED)[2] + by
 
 
-_PACKAGES = f"{os.sep}site-packages{os.sep}"
+def _is_library(frame: Any) -> bool:
+    """Whether a frame runs code that is installed, Python's own or ours."""
+    file = frame.f_code.co_filename
+    known = frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES
+    return known or _INSTALLED in file or file.startswith((_STANDARD, "<frozen "))
 
 
-_LIBRARIES = tuple(
-    f"{os.sep}{name}{os.sep}"
-    for name in ("PIL", "torch", "torchvision", "numpy", "stoker", "multiprocessing", "site-packages")
-)
-Recording.needed, Recording.asking, Recording.saying = map(staticmethod, (_needed, _asking, _say))
+_OURS = __name__.partition(".")[0]
+_LIBRARIES = {_OURS, "PIL", "torch", "torchvision", "numpy"}  # also where they run from a checkout
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+Recording.needed, Recording.asking = staticmethod(_needed), staticmethod(_asking)
 
 
 def _ready() -> bool:

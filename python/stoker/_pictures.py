@@ -84,7 +84,6 @@ class Recording(metaclass=_Now):
 
     needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
     asking: Callable[[], str] = staticmethod(str)  # says which line of the program is at work
-    saying: Callable[[str], None] = staticmethod(lambda sentence: None)  # tells the user
 
     def __init__(self, tally: Tally, tensors: bool = True) -> None:
         self.tensors = tensors  # they may wait
