@@ -68,6 +68,10 @@ type hookRecord struct {
 	Anew              bool     `json:"anew"`
 	Length            *int     `json:"length"`
 	Iterable          bool     `json:"iterable"`
+	DropLast          *bool    `json:"drop_last"`
+	Split             string   `json:"split"`
+	Shards            *int     `json:"shards"`
+	Generators        []string `json:"generators"`
 	File              string   `json:"file"`
 	Line              int      `json:"line"`
 	CallFile          string   `json:"call_file"`
@@ -110,6 +114,7 @@ type hookRecord struct {
 	Samples *int64   `json:"samples"` // also in fetch and feed
 	DType   string   `json:"dtype"`   // also in optim
 	Pinned  *bool    `json:"pinned"`
+	Ended   *int     `json:"ended"`
 
 	// fetch
 	Count   int64    `json:"count"` // also in feed
@@ -199,11 +204,11 @@ func separately(data []byte) (p packet, bad int, err error) {
 func (r *hookRecord) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
-		&r.File, &r.CallFile, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
+		&r.File, &r.CallFile, &r.Split, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
 	} {
 		*text = safe.Text(*text, maxText)
 	}
-	for _, list := range []*[]string{&r.Transforms, &r.Own, &r.Drew} {
+	for _, list := range []*[]string{&r.Transforms, &r.Own, &r.Drew, &r.Generators} {
 		*list = (*list)[:min(len(*list), maxNames)]
 		for i, name := range *list {
 			(*list)[i] = safe.Text(name, maxText)

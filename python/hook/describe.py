@@ -7,7 +7,7 @@ import os
 import sys
 from _weakref import ref
 
-from . import channel, guard, now
+from . import channel, guard, now, part
 
 WALK_NODES = 1000  # of a nested batch
 TORCH, STOKER = "torch.utils.data.dataloader", "stoker._torch"
@@ -118,7 +118,29 @@ def settings_of(loader, iterator):
     own_batches = type(batch_sampler).__module__.startswith("torch.utils.data.")
     settings["exact"] = bool(own_batches and own.get("drop_last") and isinstance(settings["batch_size"], int))
     settings["collates"] = bool(vars(iterator).get("_auto_collation"))
+    settings.update(_splitting(own, iterable))
     return settings
+
+
+def mark_of(dataset):
+    """What a data set's attributes are just now, as far as plain values and identities tell. None of no data set.
+
+    Kept from the end of an epoch to the beginning of the next one: only the program changes it between them.
+    """
+    if dataset is None:
+        return None
+    return [(name, value if type(value) in _PLAIN else id(value)) for name, value in list(getattr(dataset, "__dict__", {}).items())[:MARKED]]
+
+
+_PLAIN = (bool, int, float, str, type(None))
+MARKED = 200  # attributes
+
+
+def _splitting(own, iterable):
+    """Whether more workers keep the samples: a fact of the data set's class."""
+    split = part("split")
+    word, shards = split.split_of(own, iterable)
+    return {"split": word, "shards": shards, "generators": split.generators_of(own.get("dataset"))}
 
 
 def _reading(loader, own):
@@ -313,7 +335,7 @@ def _children(thing):
     return list(dict.values(own)) if own else ()
 
 
-def tell_batch(state, loader, batch):
+def tell_batch(state, loader, batch, ended):
     torch = state.torch
     tensors, size, largest, dtype, ask = 0, 0, -1, None, None
     with torch._C.DisableTorchFunction():
@@ -325,7 +347,7 @@ def tell_batch(state, loader, batch):
                 ask = found if isinstance(found, torch.Tensor) else None
         pinned = is_pinned(state, loader, ask)
     record = {"k": "batch", "loader": loader.number, "bytes": size, "samples": samples_of(torch, loader, batch)}
-    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors)))
+    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, ended=ended)))
 
 
 def walk(torch, batch):
