@@ -51,6 +51,9 @@ type Fix struct {
 	Where    string   // file:line of the DataLoader whose settings change; "" of none, or unknown
 	Notes    []string // how many and why not more; the traps checked
 
+	// Mind is what to look at before the change is made; "" where nothing calls for it.
+	Mind string
+
 	// Untested says that no pair of runs, before and after such a change, was held
 	// against its gain.
 	Untested bool
@@ -149,7 +152,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.workers, a.collate, a.slow, a.feed, a.deferred, a.augment, a.onDevice, a.pinning, a.prefetch, a.persistence,
+		a.split, a.shards, a.workers, a.collate, a.slow, a.feed, a.deferred, a.augment, a.onDevice, a.pinning, a.prefetch, a.persistence,
 		a.proposeStorage, a.proposeCores, a.outside,
 		a.decoded, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
 	} {
@@ -279,7 +282,7 @@ func (a adviser) blind() Plan {
 		Name: string(stoker.NumWorkers), Title: "load in worker processes",
 		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: from, To: max(cores, a.costs.Workers+1)}},
 		Forecast: a.atMost(a.atIdle()),
-		Effort:   Flag, Risk: MemoryRisk,
+		Effort:   Flag, Risk: MemoryRisk, Mind: a.verdict.Grounds.UnknownData(),
 		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do" + a.whyNoSteps()},
 	}}}
 }

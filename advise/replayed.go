@@ -242,6 +242,9 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 			Forecast: t.Forecast(edit), Untested: untested(c.changes),
 		}
 		fix.Notes = append(c.notes, fix.Forecast.Notes...)
+		if e.moreWorkers(fix) || c.name() == string(stoker.NumWorkers) {
+			fix.Mind = a.verdict.Grounds.UnknownData()
+		}
 		e.bound(&fix)
 		if !worthIt(fix.Forecast) && !boundOnly(fix) {
 			plan.Rejected = append(plan.Rejected, Rejected{fix.Name, notWorth(fix.Forecast)})

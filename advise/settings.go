@@ -168,7 +168,7 @@ func (a adviser) proposeCores() (Fix, string) {
 		need = max(min(need, m.Processors()), a.base.Cores)
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}
-	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() {
+	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() && a.alters(workers) == "" {
 		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)

@@ -188,6 +188,16 @@ var (
 			"a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)",
 		},
 		{
+			FindingRepeatedSamples,
+			"each worker reads all of an iterable data set: each sample is trained on as often as there are workers",
+			"split it in __iter__ by get_worker_info",
+		},
+		{
+			FindingWithoutData,
+			"some workers have no data to give while the epoch goes on",
+			"as many shards as workers, of about the same size",
+		},
+		{
 			FindingSharedGPU,
 			"processes outside the job hold the device, and what they compute is unknown",
 			"stop them, or CUDA_VISIBLE_DEVICES",

@@ -34,6 +34,10 @@ type Baseline struct {
 	Settings stoker.Settings // as found; num_workers as counted where nobody set it
 	Counted  bool            // how many samples a batch has is known
 
+	// Alters says why changes would give other samples to train on; "" where they would not, nil where
+	// nothing could. Such a change is forecast nothing.
+	Alters func(changes ...stoker.Change) string
+
 	// Uncrowded is Step where workers leave the launching thread a core, as the optimist has it; 0: as it is.
 	Uncrowded float64
 
@@ -57,8 +61,16 @@ func (b Baseline) Loop() stoker.Interval {
 // it was and as it would be, with the same costs, and the measured step is carried
 // over: where nothing changes nothing is gained, and what a law gets wrong in both
 // cancels. What it cannot explain of the measured step may grow with the step, stay as
-// it is or go; all three are inside of the interval.
+// it is or go; all three are inside of the interval. What alters the samples is forecast
+// nothing: another training is no faster one.
 func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
+	if b.Alters != nil {
+		if why := b.Alters(changes...); why != "" {
+			f := NoForecast()
+			f.Notes = []string{why}
+			return f
+		}
+	}
 	return b.forecast(b.withChanges(changes))
 }
 
@@ -224,6 +236,8 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 		}
 		*s = s.WithWorkers(workers)
 	},
+	stoker.Split:             func(*Setup, any) {}, // whom it lets read says the number of workers
+	stoker.Shards:            func(s *Setup, to any) { s.Shards = numeric(to, s.Shards) },
 	stoker.BatchSize:         func(s *Setup, to any) { s.resize(numeric(to, s.Batch)) },
 	stoker.PrefetchFactor:    func(s *Setup, to any) { s.Prefetch = numeric(to, s.prefetch()) },
 	stoker.PersistentWorkers: func(s *Setup, to any) { s.Persistent = to == true },

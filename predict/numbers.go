@@ -55,7 +55,7 @@ type numbers struct {
 func (s Setup) compile() (numbers, error) {
 	p := numbers{
 		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes),
-		workers: s.numWorkers(), phys: s.PhysCores,
+		workers: s.givingWorkers(), phys: s.PhysCores,
 		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: coresOf(s.Cores), others: s.Others,
 		sample: bounds.CostViews(s.Sample), prepare: bounds.CostViews(s.PrepareCPU),
 		decoded: bounds.CostViews(s.Decoded),

@@ -28,6 +28,7 @@ type Setup struct {
 	Decoded stoker.Interval // bytes of one sample as it is copied to the device
 
 	Workers    float64         // loader processes per GPU; 0 or NaN: not set. WithWorkers(0) is num_workers=0
+	Shards     float64         // parts that the data set gives to workers: more get none; 0: as many as workers
 	InLoop     bool            // num_workers=0: the launching thread loads, and there is no worker
 	Cores      float64         // logical cores of a machine that the job may use; 0 or NaN: unknown
 	Others     float64         // cores that the machine's other users take; 0: none
@@ -118,6 +119,7 @@ func (s Setup) checkFields() error {
 		{"batch cv", s.BatchCV},
 		{"prefetch", s.Prefetch},
 		{"epoch", s.Epoch},
+		{"shards", s.Shards},
 	} {
 		if n.value < 0 || n.value > bounds.MostCount {
 			return fmt.Errorf("%s is %v: expected 0 to %v, or NaN if it is unknown", n.name, n.value,
@@ -177,6 +179,14 @@ func (s Setup) numWorkers() float64 {
 		return math.NaN()
 	}
 	return s.Workers
+}
+
+// givingWorkers are those of them that get a part of the data set, and so give batches.
+func (s Setup) givingWorkers() float64 {
+	if s.Shards > 0 && s.Workers > s.Shards {
+		return max(1, s.Shards)
+	}
+	return s.numWorkers()
 }
 
 // WithStorage sets what a class of storage delivers. In shards samples lie in a row; a

@@ -183,6 +183,8 @@ func SayChange(c stoker.Change) string {
 			return "use stoker.DataLoader in place of PyTorch's"
 		}
 		return "use PyTorch's DataLoader in place of stoker's"
+	case stoker.Split:
+		return "split the data set between its workers (get_worker_info)"
 	case stoker.StorageKind:
 		if c.To == stoker.PageCache {
 			return "serve the data set from memory"

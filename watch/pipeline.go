@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/strip"
 	"github.com/stoker-dev/stoker/report/text"
 )
@@ -131,7 +132,7 @@ func (d *drawing) fixes(s State) []string {
 	for i, f := range s.Plan.Fixes[:min(mostFixes, len(s.Plan.Fixes))] {
 		title := f.Title
 		if len(f.Changes) > 0 {
-			title = f.Changes[0].String()
+			title = report.SayChange(f.Changes[0])
 		}
 		all = append(all, pad([]string{"best fix", "next"}[i], nameWidth)+" "+d.bold(title)+"  "+f.Worth())
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The calls that take settings as keywords.
@@ -36,6 +37,8 @@ var anywhere = dialect{
 	stoker.StorageKind: remark(
 		"keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training",
 		name("page cache")),
+	stoker.Split:  statement(splitting, name(string(recording.SplitByItself))),
+	stoker.Shards: remark("deal the data set out in %s shards of about the same size: a worker reads whole ones", countForm(1)),
 	stoker.Cores: remark(
 		"give the job %s cores: --cpus-per-task, docker --cpus, cgroup quota. If this machine has fewer, another machine", countForm(1)),
 	stoker.ComputeOn: remark(`compute on the GPU: model.to("cuda"), and each batch`, name("cuda")),
@@ -59,6 +62,12 @@ var anywhere = dialect{
 		"collect garbage every %s steps, on all ranks in the same: gc.disable(), and gc.collect() in a callback",
 		countForm(1)),
 }
+
+// splitting lets each worker read its own part. The value that is set stands nowhere in it.
+const splitting = `from torch.utils.data import get_worker_info
+def own_part(parts):  # in __iter__ of the data set: for part in own_part(self.files), or over line numbers, or ranges
+    info = get_worker_info()
+    return parts if info is None else parts[info.id::info.num_workers]`
 
 // yes is a setting that is there or not.
 func yes(c stoker.Change) (string, bool) { return "", c.To == true }

@@ -23,6 +23,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillWindow()
 	l.fillDevice()
 	l.fillProgram()
+	l.Grounds.Loader = l.judgedLoader()
 	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
 	l.Grounds.Hidden = l.hidesGPUs()
 	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())

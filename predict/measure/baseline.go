@@ -70,12 +70,13 @@ func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 	l := run.FindLoader(c.Window.PID, c.Window.Loader)
 	b.Batch, b.Counted = c.batchSamples(l)
 	if l != nil {
-		takeSettings(&b, l, c.Feed != nil)
+		c.takeSettings(&b, l)
 	}
 	if asks := c.Window.Asks(); asks.CopyBytes > 0 { // what goes to the device, from the loader or not
 		b.Decoded, b.Pinned = stoker.Exactly(asks.CopyBytes/b.Batch), asks.Pageable == 0
 	}
 	b.Settings[stoker.NumWorkers] = c.Workers
+	b.Alters = l.Alters
 	loop := c.loopTime(len(run.Facts.GPUs) > 0)
 	b.Copy = c.transfer(b.Setup, loop)
 	b.Step = loop
@@ -110,9 +111,10 @@ func (c Costs) batchSamples(l *recording.Loader) (samples float64, known bool) {
 }
 
 // takeSettings takes what is known of the loader's settings.
-func takeSettings(b *predict.Baseline, l *recording.Loader, feeds bool) {
-	b.Settings = l.Settings.With()
-	b.StartMethod, b.Feeds = l.Start, feeds
+func (c Costs) takeSettings(b *predict.Baseline, l *recording.Loader) {
+	b.Settings = c.FindSettings(l)
+	b.Shards, _ = b.Settings.Float(stoker.Shards)
+	b.StartMethod, b.Feeds = l.Start, c.Feed != nil
 	b.Persistent, _ = l.Settings.Bool(stoker.PersistentWorkers)
 	b.Prefetch, _ = l.Settings.Float(stoker.PrefetchFactor)
 	if ordered, known := l.Settings.Bool(stoker.InOrder); known {

@@ -36,6 +36,8 @@ type Costs struct {
 	Window  recording.Window
 	Workers int  // worker processes per loader, as set, else as seen
 	Set     bool // Workers comes from the loader's settings
+	// of these workers, those that had data to give, in the mean; NaN unknown
+	Giving float64
 
 	// Uncounted says that nothing tells how many there are, if any: neither a setting
 	// nor somebody who looked at the job's processes. Workers is 0 then.

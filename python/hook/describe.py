@@ -140,7 +140,14 @@ def _splitting(own, iterable):
     """Whether more workers keep the samples: a fact of the data set's class."""
     split = part("split")
     word, shards = split.split_of(own, iterable)
-    return {"split": word, "shards": shards, "generators": split.generators_of(own.get("dataset"))}
+    return {"split": word, "shards": shards, "generators": split.generators_of(behind_subsets(own.get("dataset")))}
+
+
+def behind_subsets(dataset):
+    """The data set that reads the samples of a torch Subset."""
+    while _name(type(dataset)) == "torch.utils.data.dataset.Subset":
+        dataset = vars(dataset).get("dataset")
+    return dataset
 
 
 def _reading(loader, own):
@@ -148,9 +155,7 @@ def _reading(loader, own):
     collate = sys.modules.get("torch.utils.data._utils.collate")
     if collate is None:
         return {}  # a torch that is not known
-    dataset = own.get("dataset")
-    while _name(type(dataset)) == "torch.utils.data.dataset.Subset":
-        dataset = vars(dataset).get("dataset")
+    dataset = behind_subsets(own.get("dataset"))
     found = getattr(dataset, "__dict__", {})
     reader = [kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)] or [type(dataset)]
     parts = {

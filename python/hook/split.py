@@ -40,7 +40,7 @@ def split_of(own, iterable):
     """Return (word, number of shards) of a loader's data set; own are the loader's attributes. None is unknown."""
     dataset = own.get("dataset")
     if not iterable:
-        return ("own-state" if _ignores_index(dataset) else "index"), None
+        return ("own-state" if _ignores_index(describe.behind_subsets(dataset)) else "index"), None
     found = _Search().split(dataset)
     if found == ("none", None) and _asks(_functions(own.get("worker_init_fn")), None):
         return "worker-info", None  # torch's documentation has such a worker_init_fn

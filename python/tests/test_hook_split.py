@@ -211,7 +211,7 @@ class Split(HookCase):
         result = self.run_program(KINDS)
         self.assertEqual((result.out, result.of("warn")), ("fine\n", []))
         self.assertEqual(tuple((r["dataset"], r["split"]) for r in result.of("loader")), WANT)
-        self.assertEqual([r["dataset"] for r in result.of("loader") if r["generators"]], ["Draws", "Augments"])
+        self.assertEqual([r["dataset"] for r in result.of("loader") if r["generators"]], ["Draws", "Augments", "Subset"])
 
     def test_libraries(self):
         folder = tempfile.mkdtemp(prefix="split-")
