@@ -185,7 +185,7 @@ var (
 		{
 			FindingSkippingBatches,
 			"batches are fetched and thrown away up to the place at which training left off",
-			"a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)",
+			ResumeAdvice,
 		},
 		{
 			FindingRepeatedSamples,

@@ -245,6 +245,7 @@ const (
 	Train      Phase = "train"
 	Evaluate   Phase = "evaluate"
 	Checkpoint Phase = "checkpoint"
+	Skip       Phase = "skipping" // fetched and thrown away
 	Compile    Phase = "compilation"
 	Graphs     Phase = "graph capture"
 	Traced     Phase = "trace" // a profiler that we asked for was at work

@@ -96,10 +96,17 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 		return "no change here has a measurable gain", ""
 	case v.Class == diagnose.Unknown:
 		return "take a trace of five steps, which names most idle time", "stoker observe --trace 5 -- CMD"
+	case v.Class == diagnose.NotTraining && skips(v):
+		return "resume by " + diagnose.ResumeAdvice + ". A verdict on the steps comes once it trains", ""
 	case v.Class == diagnose.NotTraining:
 		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
 	}
 	return strings.TrimSuffix(SayWhatElse(v), "."), ""
+}
+
+// skips reports whether batches are thrown away up to where training left off.
+func skips(v diagnose.Verdict) bool {
+	return slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSkippingBatches })
 }
 
 // placeOf is the line of the program that a trace names for a fix; "" unknown.
