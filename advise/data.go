@@ -67,7 +67,7 @@ func (a adviser) shards() (Fix, string) {
 		Name: string(stoker.Shards), Title: "deal the data set out in as many shards as workers", Effort: Data, Risk: NoRisk,
 		Changes: []stoker.Change{a.makeChange(stoker.Shards, best)},
 		Notes: []string{
-			fmt.Sprintf("%s: workers beyond them get nothing to read", manyShards(has)), diagnose.ShardsAdvice(l),
+			manyShards(has) + ": more workers than that get nothing to read", diagnose.ShardsAdvice(l),
 		},
 	}
 	if best != now {

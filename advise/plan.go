@@ -293,7 +293,7 @@ func (a adviser) inWords() Plan {
 	fix := Fix{
 		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code,
 		Risk:     MemoryRisk,
-		Forecast: a.atMost(a.atIdle()),
+		Forecast: a.atMost(min(a.atIdle(), atOverlap(a.verdict.Idle))),
 		Notes: []string{
 			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, " +
 				"tokenising) or into launching many small kernels is unknown. \"for batch in stoker.watch(batches)\" " +
@@ -303,6 +303,9 @@ func (a adviser) inWords() Plan {
 				"behind a DataLoader with workers",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
+	}
+	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
+		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
 	}
 	if !worthIt(fix.Forecast) {
 		return Plan{Rejected: []Rejected{{fix.Name, notWorth(fix.Forecast)}}}
@@ -328,7 +331,7 @@ func (a adviser) elsewhere(kind string) Plan {
 	fix := Fix{
 		Name: "input-ahead", Title: "prepare more batches at a time, ahead of the step that needs them", Effort: Code,
 		Risk:     MemoryRisk,
-		Forecast: a.atMost(1 / (1 - a.verdict.Stall)),
+		Forecast: a.atMost(atRemoval(a.verdict.Stall)),
 		Notes:    []string{"no DataLoader prepares these batches: how many it could prepare at a time is unknown"},
 	}
 	if settings, known := others[kind]; known {
@@ -355,6 +358,18 @@ func (a adviser) atIdle() float64 {
 	}
 	return most
 }
+
+// atOverlap is what work of the host is worth at most that runs beside the device's own and not
+// in turns with it, where it takes such a share of the time: (a + b)/max(a, b). It gets no
+// shorter by that.
+func atOverlap(share float64) float64 { return 1 / max(share, 1-share) }
+
+// atRemoval is what it is worth at most that a share of the time goes.
+func atRemoval(share float64) float64 { return 1 / (1 - min(share, mostRemoved)) }
+
+// mostRemoved is the share of the time that a bound is drawn for: beyond it the rest was not
+// measured as well as that. [J]
+const mostRemoved = 0.99
 
 // atMost is a forecast that is only bounded.
 func (a adviser) atMost(most float64) predict.Forecast {

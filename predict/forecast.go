@@ -34,6 +34,10 @@ type Baseline struct {
 	Settings stoker.Settings // as found; num_workers as counted where nobody set it
 	Counted  bool            // how many samples a batch has is known
 
+	// Busy is the share of Took in which the device computes: no change of its input makes a step shorter
+	// than that. 0: unknown.
+	Busy float64
+
 	// Alters says why changes would give other samples to train on; "" where they would not, nil where
 	// nothing could. Such a change is forecast nothing.
 	Alters func(changes ...stoker.Change) string
@@ -97,7 +101,7 @@ func (b Baseline) forecast(after Setup, changed bool, notes []string) Forecast {
 	case after.InLoop:
 		is.overlap = was.overlap
 	case !after.Feeds:
-		is.takesOver(&was)
+		is.takesOver(&was, b.Took)
 	}
 	f.solveBoth(b, &was, &is, changed)
 	return f
@@ -149,12 +153,27 @@ func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 			point *= lawError.Point
 		}
 		f.Step = bounds.Enclose(low*lawError.Low, point, high*lawError.High)
+		f.Step = raiseTo(b.leastStep(was, is), f.Step)
 	}
 	f.Stall = bounds.Enclose(stall[bounds.Optimist], stall[bounds.Likely], stall[bounds.Pessimist])
 	f.Speedup = bounds.Scale(bounds.Divide(stoker.Exactly(b.Took), f.Step), is.batch/b.Batch)
 	if b.batchKnown() {
 		f.Throughput = bounds.Divide(stoker.Exactly(is.batch), f.Step)
 	}
+}
+
+// leastStep is how short a step gets at best, whatever becomes of its input: the device computes
+// as long as before, as well as that was measured. 0 where nothing measured bounds it, or where its own work changes.
+func (b Baseline) leastStep(was, is *numbers) float64 {
+	if is.batch != was.batch || is.step != was.step {
+		return 0
+	}
+	return min(b.Took, b.Busy*b.Took*lawError.Low)
+}
+
+// raiseTo is an interval of which nothing lies below a least value.
+func raiseTo(least float64, i stoker.Interval) stoker.Interval {
+	return stoker.Interval{Low: max(least, i.Low), Point: max(least, i.Point), High: max(least, i.High)}
 }
 
 // crowdedOut is by how much shorter the loop may get, as the optimist has it, because its thread has a core
@@ -261,6 +280,9 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	},
 	stoker.LoaderKind: func(s *Setup, _ any) {
 		s.elsewhere()
+		if s.InLoop && s.Threads > 0 {
+			*s = s.WithWorkers(s.Threads)
+		}
 		if s.Crowd > 0 && s.Wait.Known() { // workers that lack cores also sleep for each other: that may go with them
 			s.Wait.Low = 0
 		}

@@ -190,7 +190,8 @@ type Loader struct {
 
 	BatchBytes float64 `json:"batch_bytes,omitempty"` // as it reaches the loop
 	BatchDType string  `json:"batch_dtype,omitempty"`
-	Pinned     *bool   `json:"pinned,omitempty"` // of the batches seen; nil unknown
+	Tensors    int     `json:"tensors,omitempty"` // in a batch, 0 where unknown
+	Pinned     *bool   `json:"pinned,omitempty"`  // of the batches seen; nil unknown
 }
 
 // ModelFacts is what is known of the model without looking into it.

@@ -115,6 +115,7 @@ type hookRecord struct {
 	DType   string   `json:"dtype"`   // also in optim
 	Pinned  *bool    `json:"pinned"`
 	Ended   *int     `json:"ended"`
+	Tensors *int     `json:"tensors"`
 
 	// fetch
 	Count   int64    `json:"count"` // also in feed

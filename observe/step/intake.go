@@ -431,6 +431,9 @@ func (in *Intake) addBatch(p *Process, r *hookRecord, now float64) bool {
 	}
 	l.BatchBytes = max(l.BatchBytes, *r.Bytes) // the last of an epoch may be smaller
 	l.BatchDType = r.DType
+	if r.Tensors != nil && *r.Tensors > 0 && *r.Tensors <= maxN {
+		l.Tensors = *r.Tensors
+	}
 	if r.Pinned != nil {
 		pinned := *r.Pinned
 		l.Pinned = &pinned

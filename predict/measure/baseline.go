@@ -87,6 +87,7 @@ func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 		}
 	}
 	b.Launch = c.launch(b.Step)
+	b.Busy, b.Threads = stat.Or(c.Busy, 0), float64(FeedThreads(run))
 	c.setPrepare(run, &b.Setup)
 	b.Unhurry(c.Spin(), stat.Or(c.Busy, 0)*c.Step)
 	if alone := c.loopWithCores(); alone > 0 {
@@ -121,10 +122,25 @@ func (c Costs) takeSettings(b *predict.Baseline, l *recording.Loader) {
 		b.AnyOrder = !ordered
 	}
 	b.Epoch = float64(l.Samples)
+	if c.EpochSteps > 0 {
+		b.Epoch = c.EpochSteps * b.Batch
+	}
+	b.Start = c.startOfWorkers()
 	if l.BatchBytes > 0 {
 		b.Decoded = stoker.Exactly(l.BatchBytes / b.Batch)
 	}
-	b.Pinned = l.Pinned != nil && *l.Pinned
+	b.Pinned, b.Tensors = l.Pinned != nil && *l.Pinned, float64(l.Tensors)
+}
+
+// startOfWorkers is what new workers add to the wait for an epoch's first batch: what is not the
+// batch's own preparation. At worst half of it is something else that comes once in an epoch, at
+// best all of the wait goes. Not set where no epoch began with new workers.
+func (c Costs) startOfWorkers() stoker.Interval {
+	if c.Workers == 0 || c.Feed != nil || !(c.EpochSteps > 0) || math.IsNaN(c.EpochStart) {
+		return stoker.Interval{}
+	}
+	likely := max(bounds.Least, c.EpochStart-stat.Or(c.Fetch, 0))
+	return stoker.Interval{Low: max(bounds.Least, likely/2), Point: likely, High: max(likely, c.EpochStart)}
 }
 
 // loopTime bounds the time of a step whose input is always there. Above: what was

@@ -43,6 +43,11 @@ type Costs struct {
 	// nor somebody who looked at the job's processes. Workers is 0 then.
 	Uncounted bool
 
+	// Epochs that begin in the window: how many steps lie between two beginnings, and how long the
+	// device waits at one for the first batch; by the host's clock where its own is not known. NaN
+	// where none began.
+	EpochSteps, EpochStart float64
+
 	Step     float64          // mean step, by the device's clock where it is known
 	HostStep float64          // mean step by the host's clock
 	Wait     float64          // host wait in next()

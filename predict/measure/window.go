@@ -16,6 +16,7 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	c.Workers, c.Set = workers(run, w)
 	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !watched(run))
 	c.Giving = givingWorkers(run, w, c.Workers)
+	c.EpochSteps, c.EpochStart = measureEpochs(w)
 	device := deviceBusy(run, w)
 	c.Busy, c.BusyFrom, c.Copying = device.Share, device.From, device.Copying
 	c.Queued = math.NaN()
@@ -40,6 +41,24 @@ func workers(run *recording.Run, w recording.Window) (n int, set bool) {
 		}
 	}
 	return len(aliveDuring(run.Workers(w.PID), w)), false
+}
+
+// measureEpochs is how many steps lie between the beginnings of epochs, and what each waits for
+// its first batch.
+func measureEpochs(w recording.Window) (steps, start float64) {
+	var waits, lengths []float64
+	last := -1
+	for _, s := range w.Steps {
+		if !s.First {
+			continue
+		}
+		waits = append(waits, stat.Or(s.Idle, s.Wait))
+		if last >= 0 && s.N > last {
+			lengths = append(lengths, float64(s.N-last))
+		}
+		last = s.N
+	}
+	return stat.Median(lengths), stat.Mean(waits)
 }
 
 // givingWorkers is how many workers had data to give, in the mean; NaN unknown.
