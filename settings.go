@@ -28,7 +28,7 @@ const (
 	TF32              Setting = "tf32"               // matmuls of float32 run on Tensor Cores
 	StorageKind       Setting = "storage"            // where the data set lies: "as found" or "page cache"
 	Split             Setting = "split"              // how the data set gives samples to workers: a recording.Split
-	Shards            Setting = "shards"             // parts that the data set gives to workers: more than these get none
+	Shards            Setting = "shards"             // parts that the data set gives to workers: more get none
 	Cores             Setting = "cores"              // CPU cores that the job may use
 	ComputeOn         Setting = "device"             // what the model computes on: "cpu" or "cuda"
 	Compile           Setting = "compile"            // mode of torch.compile; "" is not compiled

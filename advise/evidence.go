@@ -90,8 +90,9 @@ func (e evidence) moreWorkers(fix Fix) bool {
 }
 
 // ofLoader are settings that are written where a DataLoader is made.
-var ofLoader = append([]stoker.Setting{stoker.PinMemory, stoker.LoaderKind, stoker.BatchSize, stoker.Split, stoker.Shards},
-	ofWorkers...)
+var ofLoader = append([]stoker.Setting{
+	stoker.PinMemory, stoker.LoaderKind, stoker.BatchSize, stoker.Split, stoker.Shards,
+}, ofWorkers...)
 
 // where is the line of the DataLoader that a fix is about: where it is made, or, if a
 // library makes it, where the program iterates it.

@@ -109,6 +109,7 @@ const (
 
 	SeedRisk     Risk = "seed"     // random numbers differ, as with another seed
 	NumericsRisk Risk = "numerics" // results differ in their last digits, or more
+	LearningRisk Risk = "learning" // the optimizer sees other batches: the learning rate follows
 )
 
 // leastGain is the speed-up below which a change is not advised: forecasts of
@@ -152,7 +153,8 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.workers, a.collate, a.slow, a.feed, a.deferred, a.augment, a.onDevice, a.pinning, a.prefetch, a.persistence,
+		a.split, a.shards, a.workers, a.collate, a.slow, a.feed, a.deferred, a.augment, a.onDevice, a.pinning,
+		a.prefetch, a.persistence,
 		a.proposeStorage, a.proposeCores, a.outside,
 		a.decoded, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
 	} {

@@ -107,8 +107,9 @@ func riskOf(f diagnose.Finding) Risk {
 	}
 	first := f.Settings[0].Setting
 	switch {
-	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.BatchSize},
-		first):
+	case first == stoker.BatchSize || first == stoker.Accumulation:
+		return LearningRisk
+	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory}, first):
 		return MemoryRisk
 	// Inductor's kernels round in their own order
 	case first == stoker.TF32 || first == stoker.Precision || first == stoker.Compile:

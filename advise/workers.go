@@ -108,7 +108,8 @@ func (a adviser) fewerWorkers(now int) (Fix, bool) {
 	enough := a.base.EnoughWorkers()
 	memory := -a.workersMemory(enough)
 	cores := a.run.Facts.Machine.Cores()
-	if enough == now || a.alters(enough) != "" || float64(now) <= math.Ceil(cores) && memory < wastedMemory*a.freeMemory() {
+	fits := float64(now) <= math.Ceil(cores) && memory < wastedMemory*a.freeMemory()
+	if enough == now || fits || a.alters(enough) != "" {
 		return Fix{}, false
 	}
 	fix := Fix{Name: string(stoker.NumWorkers), Title: "use fewer worker processes", Effort: Flag, Risk: NoRisk}

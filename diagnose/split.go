@@ -13,11 +13,10 @@ const SplitAdvice = "in its __iter__, let each worker read its own part of what 
 
 // ShardsAdvice is how a data set gets as many shards as it has workers.
 func ShardsAdvice(l *recording.Loader) string {
-	switch l.FindSplit() {
-	case "datasets":
+	if split := l.FindSplit(); split == recording.SplitByDatasets {
 		return "give load_dataset more files, or dataset.to_iterable_dataset(num_shards=...) of a data set that was " +
 			"downloaded. dataset.num_shards tells how many there are"
-	case "webdataset":
+	} else if split == recording.SplitByWebDataset {
 		return "write more and smaller tar files: a worker reads whole ones"
 	}
 	return "deal out smaller parts (rows, files of a shard) by get_worker_info, such as parts[info.id::info.num_workers]"

@@ -16,8 +16,7 @@ const (
 	unseenSkipped = 50    // batches in a row where no clock tells what the device did
 	littleWork    = 0.1   // of a step's work, or of the time where nothing has worked yet
 	someWork      = 0.5   // of a step's work
-	idleMeter     = 0.02  // share of the time with a kernel
-	copiesMeter   = 0.05  // the same where batches may be copied before they are thrown away
+	copiesMeter   = 0.05  // share of the time with a kernel or a copy: batches may be copied before they are thrown away
 	busiestSteps  = 0.975 // of all steps are shorter than one that works, where no optimizer tells which do
 )
 
@@ -26,14 +25,20 @@ const (
 // steps, and what they wait for is not what training waits for.
 func (r *Run) tellSkipping() {
 	type fed struct{ pid, loader int }
-	of := map[fed][]int{}
+	of, trains, trained := map[fed][]int{}, map[int]bool{}, map[fed]bool{}
 	for i, s := range r.Steps {
+		if s.Optimized > 0 {
+			trains[s.PID], trained[fed{s.PID, s.Loader}] = true, true
+		}
 		if s.Phase == Train && s.Loader != OwnLoop {
 			key := fed{s.PID, s.Loader}
 			of[key] = append(of[key], i)
 		}
 	}
-	for _, at := range of {
+	for key, at := range of {
+		if trains[key.pid] && !trained[key] {
+			continue // evaluation, or another use of a loader that trains nothing
+		}
 		if r.nothingWorked(at) {
 			r.setApart(at)
 			continue
@@ -140,14 +145,17 @@ func keepNumber(v float64) []float64 {
 	return []float64{v}
 }
 
-// skipFetches sets apart the rows of a loader's fetches behind which nothing works.
+// skipFetches sets apart the rows of a loader's fetches behind which nothing works. Without an
+// optimizer in sight they are those at the beginning of a pass: who resumes skips there.
 func (r *Run) skipFetches(at []int, w working) {
 	for begin := 0; begin < len(at); {
 		end := begin
 		for end < len(at) && w.mayBeSkipped(r.Steps[at[end]]) {
 			end++
 		}
-		if row := at[begin:end]; len(row) >= w.leastRow() && r.confirmsSkipping(row, w) {
+		begins := begin == 0 || begin < len(at) && r.Steps[at[begin]].Pass != r.Steps[at[begin-1]].Pass
+		goesOn := w.trains || begins && r.medianWork(at[end:]) >= someWork*w.time // it works all the time from there on
+		if row := at[begin:end]; len(row) >= w.leastRow() && goesOn && r.confirmsSkipping(row, w) {
 			r.setApart(row)
 		}
 		begin = max(end, begin+1)
@@ -181,19 +189,23 @@ func (w working) mayBeSkipped(s Step) bool {
 // confirmsSkipping reports whether clock and meter of the device agree that nothing was done with
 // a row of fetches.
 func (r *Run) confirmsSkipping(row []int, w working) bool {
-	var works []float64
-	for _, i := range row {
-		works = append(works, keepNumber(workOf(r.Steps[i]))...)
-	}
+	work := r.medianWork(row)
 	subject, span := r.spanOf(row)
 	share := r.KernelTime(subject, span).Share
 	switch {
 	case math.IsNaN(w.time):
 		return !(share > copiesMeter)
-	case len(works) == 0:
-		return false
 	case w.trains:
-		return stat.Median(works) <= someWork*w.time
+		return work <= someWork*w.time
 	}
-	return stat.Median(works) <= littleWork*w.time && share <= idleMeter
+	return work <= littleWork*w.time && share <= copiesMeter
+}
+
+// medianWork is what the device did in the middle one of some steps; NaN unknown.
+func (r *Run) medianWork(at []int) float64 {
+	var works []float64
+	for _, i := range at {
+		works = append(works, keepNumber(workOf(r.Steps[i]))...)
+	}
+	return stat.Median(works)
 }

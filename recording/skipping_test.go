@@ -53,6 +53,8 @@ func TestSkippedFetchesAreNoSteps(t *testing.T) {
 		"some in the midst":                {runOf(true, fetches{100, 1, 8e-3, 0}, fetches{50, 0, 0, 0}, fetches{100, 1, 8e-3, 0}), 50},
 		"they are copied first":            {runOf(true, fetches{100, 0, 3e-4, 0}, fetches{200, 1, 8e-3, 0}), 100},
 		"whole epochs":                     {runOf(true, fetches{100, 0, 0, 0}, fetches{100, 0, 0, 1}, fetches{50, 1, 8e-3, 2}), 200},
+		"copied, then it computes":         {runOf(false, fetches{100, 0, 3e-4, 0}, fetches{200, 0, 8e-3, 0}), 100},
+		"a large one now and then":         {runOf(false, fetches{50, 0, 2e-4, 0}, fetches{3, 0, 8e-3, 0}, fetches{50, 0, 2e-4, 0}, fetches{3, 0, 8e-3, 0}), 0},
 		"no clock":                         {runOf(true, fetches{100, 0, nan, 0}, fetches{200, 1, nan, 0}), 100},
 		"it trains from the first on":      {runOf(true, fetches{300, 1, 8e-3, 0}), 0},
 		"a small model starves":            {runOf(true, fetches{300, 0, 1e-4, 0}), 0},

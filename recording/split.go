@@ -21,6 +21,10 @@ const (
 	SplitByNobody  Split = "none"        // iterable: each worker reads all of it
 	SplitByState   Split = "own-state"   // what comes next is kept in the data set, and each worker has a copy
 	SplitPerWorker Split = "per-worker"  // the length of an epoch counts for each worker by itself
+
+	// Libraries whose shards have words of their own.
+	SplitByDatasets   Split = "datasets"
+	SplitByWebDataset Split = "webdataset"
 )
 
 // FindSplit is how a loader's data set is split. Older recordings say only whether it is

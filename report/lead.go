@@ -106,7 +106,8 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 
 // skips reports whether batches are thrown away up to where training left off.
 func skips(v diagnose.Verdict) bool {
-	return slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSkippingBatches })
+	return slices.ContainsFunc(v.Findings,
+		func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSkippingBatches })
 }
 
 // placeOf is the line of the program that a trace names for a fix; "" unknown.
@@ -218,6 +219,7 @@ func SayRisk(r advise.Risk) string {
 		advise.NoRisk: "none", advise.MemoryRisk: "it takes more memory",
 		advise.SeedRisk:     "other random numbers, as with another seed",
 		advise.NumericsRisk: "results differ in their last digits or more",
+		advise.LearningRisk: "the optimizer sees other batches, and the learning rate follows",
 	}[r]
 }
 
