@@ -41,6 +41,7 @@ func (a adviser) split() (Fix, string) {
 		return Fix{}, ""
 	}
 	fix.Changes = append([]stoker.Change{change}, workers.Changes...)
+	fix.Risk, fix.Mind = workers.Risk, workers.Mind
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = append([]string{diagnose.SplitAdvice, wholeReads}, workers.Notes...)
 	return fix, ""

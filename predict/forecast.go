@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
@@ -35,7 +36,7 @@ type Baseline struct {
 	Counted  bool            // how many samples a batch has is known
 
 	// Busy is the share of Took in which the device computes: no change of its input makes a step shorter
-	// than that. 0: unknown.
+	// than that. NaN where it is not known.
 	Busy float64
 
 	// Alters says why changes would give other samples to train on; "" where they would not, nil where
@@ -168,7 +169,7 @@ func (b Baseline) leastStep(was, is *numbers) float64 {
 	if is.batch != was.batch || is.step != was.step {
 		return 0
 	}
-	return min(b.Took, b.Busy*b.Took*lawError.Low)
+	return min(b.Took, stat.Or(b.Busy, 0)*b.Took*lawError.Low)
 }
 
 // raiseTo is an interval of which nothing lies below a least value.

@@ -37,7 +37,7 @@ var anywhere = dialect{
 	stoker.StorageKind: remark(
 		"keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training",
 		name("page cache")),
-	stoker.Split:  statement(splitting, name(string(recording.SplitByItself))),
+	stoker.Split:  chooseLine(map[string]line{`"` + string(recording.SplitByItself) + `"`: {head: splitting}}),
 	stoker.Shards: remark("deal the data set out in %s shards of about the same size: a worker reads whole ones", countForm(1)),
 	stoker.Cores: remark(
 		"give the job %s cores: --cpus-per-task, docker --cpus, cgroup quota. If this machine has fewer, another machine", countForm(1)),
@@ -63,7 +63,7 @@ var anywhere = dialect{
 		countForm(1)),
 }
 
-// splitting lets each worker read its own part. The value that is set stands nowhere in it.
+// splitting lets each worker read its own part. It comes before there are more workers.
 const splitting = `from torch.utils.data import get_worker_info
 def own_part(parts):  # in __iter__ of the data set: for part in own_part(self.files), or over line numbers, or ranges
     info = get_worker_info()

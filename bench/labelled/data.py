@@ -35,7 +35,7 @@ class Lines(IterableDataset):
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         for line in range(self.lines):
-            time.sleep(0.005)
+            time.sleep(0.003)
             yield torch.tensor([float(line)])
 
 
@@ -84,12 +84,12 @@ def epochs(loader: DataLoader, seconds: float) -> None:
 
 def unsplit(workers: int) -> None:
     """An IterableDataset that does not ask which worker reads it: each worker more gives each sample once more."""
-    epochs(DataLoader(Lines(800), 8, num_workers=workers), 0.010)
+    epochs(DataLoader(Lines(2400), 8, num_workers=workers), 0.010)
 
 
 def shards(workers: int) -> None:
     """One shard for four workers: three of them have nothing to read."""
-    epochs(DataLoader(Shards(1), 8, num_workers=workers), 0.010)
+    epochs(DataLoader(Shards(1), 8, num_workers=workers), 0.012)
 
 
 def resume(workers: int, skipped: int = 400) -> None:

@@ -87,7 +87,7 @@ func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 		}
 	}
 	b.Launch = c.launch(b.Step)
-	b.Busy, b.Threads = stat.Or(c.Busy, 0), float64(FeedThreads(run))
+	b.Busy, b.Threads = c.Busy, float64(FeedThreads(run))
 	c.setPrepare(run, &b.Setup)
 	b.Unhurry(c.Spin(), stat.Or(c.Busy, 0)*c.Step)
 	if alone := c.loopWithCores(); alone > 0 {
