@@ -79,6 +79,14 @@ func (a adviser) shards() (Fix, string) {
 	return fix, ""
 }
 
+// sayShards says that more workers than so many would have nothing to read; "" where they would.
+func (a adviser) sayShards(workers int) string {
+	if has := int(a.base.Shards); has > 0 && workers >= has {
+		return manyShards(has) + ", and more workers than that get no data"
+	}
+	return ""
+}
+
 func manyShards(n int) string {
 	if n == 1 {
 		return "the data set has 1 shard"

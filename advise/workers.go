@@ -61,6 +61,9 @@ func (a adviser) workers() (Fix, string) {
 		if cut != "" && cut == a.alters(max(best, now)+1) {
 			return fix, cut
 		}
+		if few := a.sayShards(best); few != "" {
+			return fix, few
+		}
 		return fix, fmt.Sprintf("%d %s %s enough: %s", now, a.noun(now), quantity.Ending(now, "is", "are"),
 			a.whyNotMore(now, cut))
 	}
@@ -140,6 +143,9 @@ func (a adviser) starved() bool { return a.verdict.Stall >= 0.02 }
 // this machine's cores and memory allow; cut says what ended the search early.
 func (a adviser) bestWorkers(now int) (best int, cut string) {
 	most := min(max(a.mostUseful(), now+1), mostWorkers)
+	if has := int(a.base.Shards); has > 0 {
+		most = min(most, max(has, now))
+	}
 	steps := map[int]float64{}
 	lowest, enough := math.Inf(1), false // enough: workers are not the limit
 	for w := max(1, now); w <= most; w++ {
@@ -224,11 +230,11 @@ func (a adviser) freeMemory() float64 {
 }
 
 func (a adviser) whyNotMore(workers int, cut string) string {
+	if few := a.sayShards(workers); few != "" {
+		return few
+	}
 	if cut != "" {
 		return cut
-	}
-	if has := int(a.base.Shards); has > 0 && workers >= has {
-		return manyShards(has) + ", and no more workers than these get data"
 	}
 	f := a.forecast(a.makeChange(stoker.NumWorkers, workers))
 	gain := gainOver(f.Step, a.forecast(a.makeChange(stoker.NumWorkers, workers+1)).Step)

@@ -16,7 +16,7 @@ const (
 	unseenSkipped = 50    // batches in a row where no clock tells what the device did
 	littleWork    = 0.1   // of a step's work, or of the time where nothing has worked yet
 	someWork      = 0.5   // of a step's work
-	copiesMeter   = 0.05  // share of the time with a kernel or a copy: batches may be copied before they are thrown away
+	copiesMeter   = 0.05  // share of the time with a kernel, or a copy of what is thrown away
 	busiestSteps  = 0.975 // of all steps are shorter than one that works, where no optimizer tells which do
 )
 
