@@ -7,7 +7,7 @@ import os
 import sys
 from _weakref import ref
 
-from . import channel, guard, now
+from . import channel, guard, now, part
 
 WALK_NODES = 1000  # of a nested batch
 TORCH, STOKER = "torch.utils.data.dataloader", "stoker._torch"
@@ -128,7 +128,36 @@ def settings_of(loader, iterator):
     own_batches = type(batch_sampler).__module__.startswith("torch.utils.data.")
     settings["exact"] = bool(own_batches and own.get("drop_last") and isinstance(settings["batch_size"], int))
     settings["collates"] = bool(vars(iterator).get("_auto_collation"))
+    settings.update(_splitting(own, iterable))
     return settings
+
+
+def mark_of(dataset):
+    """What a data set's attributes are just now, as far as plain values and identities tell. None of no data set.
+
+    Kept from the end of an epoch to the beginning of the next one: only the program changes it between them.
+    """
+    if dataset is None:
+        return None
+    return [(name, value if type(value) in _PLAIN else id(value)) for name, value in list(getattr(dataset, "__dict__", {}).items())[:MARKED]]
+
+
+_PLAIN = (bool, int, float, str, type(None))
+MARKED = 200  # attributes
+
+
+def _splitting(own, iterable):
+    """Whether more workers keep the samples: a fact of the data set's class."""
+    split = part("split")
+    word, shards = split.split_of(own, iterable)
+    return {"split": word, "shards": shards, "generators": split.generators_of(behind_subsets(own.get("dataset")))}
+
+
+def behind_subsets(dataset):
+    """The data set that reads the samples of a torch Subset."""
+    while _name(type(dataset)) == "torch.utils.data.dataset.Subset":
+        dataset = vars(dataset).get("dataset")
+    return dataset
 
 
 def _reading(loader, own):
@@ -136,9 +165,7 @@ def _reading(loader, own):
     collate = sys.modules.get("torch.utils.data._utils.collate")
     if collate is None:
         return {}  # a torch that is not known
-    dataset = own.get("dataset")
-    while _name(type(dataset)) == "torch.utils.data.dataset.Subset":
-        dataset = vars(dataset).get("dataset")
+    dataset = behind_subsets(own.get("dataset"))
     found = getattr(dataset, "__dict__", {})
     reader = [kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)] or [type(dataset)]
     parts = {
@@ -323,7 +350,7 @@ def _children(thing):
     return list(dict.values(own)) if own else ()
 
 
-def tell_batch(state, loader, batch):
+def tell_batch(state, loader, batch, ended):
     torch = state.torch
     tensors, size, largest, dtype, ask = 0, 0, -1, None, None
     with torch._C.DisableTorchFunction():
@@ -335,7 +362,7 @@ def tell_batch(state, loader, batch):
                 ask = found if isinstance(found, torch.Tensor) else None
         pinned = is_pinned(state, loader, ask)
     record = {"k": "batch", "loader": loader.number, "bytes": size, "samples": samples_of(torch, loader, batch)}
-    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors)))
+    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, ended=ended)))
 
 
 def walk(torch, batch):

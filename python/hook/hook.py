@@ -9,7 +9,7 @@ Neighbours. python/hook (Go) carries these files, observe writes them to a priva
 words of protocol.txt; stoker.emulated is a device to test with.
 
 This file is what the parts share. They are loaded when torch is there: guard, channel, describe, device, boundary,
-fetch, lend, process, patches; then inside, own, inputs, trace, log, ending where they are needed, and apply, precision, live,
+fetch, lend, process, patches; then split, inside, own, inputs, trace, log, ending where they are needed, and apply, precision, live,
 voice, state for `stoker tune`. A part says `from . import NAME`.
 
 The user's program comes first:
@@ -45,7 +45,7 @@ WANTED = (
     "grain._src.python.data_loader",
     "grain._src.python.dataset.dataset",
 )
-PARTS = "guard channel describe device boundary fetch process patches inside own lend inputs trace log ending apply precision live voice state".split()
+PARTS = "guard channel describe device boundary fetch process patches split inside own lend inputs trace log ending apply precision live voice state".split()
 
 
 class _Now(object):
