@@ -20,6 +20,7 @@ import select
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -71,7 +72,7 @@ def enable() -> None:
     _install()
     if not _everywhere:
         _everywhere = True
-        _share.lasts[:] = [lambda: _NOTHING if _judged.silent() else "", _judged.uncounted]
+        _share.lasts[:] = [lambda: _NOTHING if _judged.is_silent() else "", _judged.say_let_go]
         _share.begin()
 
 
@@ -142,7 +143,7 @@ def _put_back() -> None:
 
 def _let_go() -> None:
     """Take away all that is of no use, as a data set is not fed; in a trainer once there is none that is."""
-    if not in_worker() and not _judged.all_hopeless():
+    if not in_worker() and not _judged.are_all_hopeless():
         return
     if maker.line is not None and not maker.line.inherited():
         maker.line.close()
@@ -175,7 +176,7 @@ def _alone_in_place_of(original: Any) -> Any:
         if not asked() or in_worker():
             return
         account = _account_of(loader)
-        if not account.hopeless():
+        if not account.is_hopeless():
             begin_alone()
             self._dataset_fetcher._stoker = account
 
@@ -184,7 +185,7 @@ def _alone_in_place_of(original: Any) -> Any:
 
 def _account_of(loader: Any) -> _judged.Account:
     """The account of a loader's data set, with what its code is like now."""
-    account = _judged.of(loader.dataset, loader)
+    account = _judged.find_account(loader.dataset, loader)
     account.witness = _reach.find_witness(loader.dataset, loader.collate_fn, loader.worker_init_fn)
     return account
 
@@ -220,7 +221,7 @@ def _many_in_place_of(original: Any, home: str) -> Any:
 @contextlib.contextmanager
 def supplied(account: _judged.Account | None, count: int, seconds: float, home: Any, name: str) -> Iterator[_Supply | None]:
     """The workers that are started within, by a loop of that name, are fed, where there is something to be gained."""
-    if account is None or account.hopeless():
+    if account is None or account.is_hopeless():
         if account is not None and _steps:
             _let_go()
         yield None
@@ -444,7 +445,7 @@ def _fetch_in_place_of(original: Any) -> Any:
             account = self._stoker = _worker or _strange_account(self)
         if account is None or Recording.now is not None:  # a data set may iterate a loader of its own
             return original(self, index)
-        return fetched(self, account, lambda: _gathered(self, original, index))
+        return fetched(self, account, lambda: _gathered(self, original, index), len(index) if isinstance(index, list) else 1)
 
     return fetch
 
@@ -460,17 +461,19 @@ def _gathered(fetcher: Any, original: Any, index: Any) -> Any:
         fetcher.collate_fn = collate
 
 
-def fetched(by: Any, account: _judged.Account, fetch: Callable[[], Any]) -> Any:
+def fetched(by: Any, account: _judged.Account, fetch: Callable[[], Any], samples: int) -> Any:
     """What fetch gives, its pictures made by the daemon; by is whatever does the fetching, one after the other."""
-    if account.hopeless():
+    if account.is_hopeless():
         if _steps:
             _let_go()
         return fetch()
+    if _left <= 0 and maker.line is not None and maker.line.alive() and account.wants_plain():
+        return _measured(fetch, account, False, samples)
     with _share.counting():
-        return _looked_at(vars(by), account, fetch)
+        return _looked_at(vars(by), account, fetch, samples)
 
 
-def _looked_at(own: dict[str, Any], account: _judged.Account, fetch: Callable[[], Any]) -> Any:
+def _looked_at(own: dict[str, Any], account: _judged.Account, fetch: Callable[[], Any], samples: int) -> Any:
     tally = own.get("_stoker_tally")
     if tally is None:
         tally = own["_stoker_tally"] = Tally(account)
@@ -483,13 +486,27 @@ def _looked_at(own: dict[str, Any], account: _judged.Account, fetch: Callable[[]
         own["_stoker_begun"] = True
         with _starting:
             _connected()
-    if not _ready() or not tally.worth() or _cramped():
+    if not _ready() or _cramped():
         return fetch()
     recording = Recording(tally, tensors=not account.witness)
     if account.witness:
         _share.because(_share.PILLOW, f"tensors are made at once because of {account.witness}")
     recording.stream = "dataset_iter" in own
-    return _compared(fetch, recording) if _left > 0 else _deferred(fetch, recording)
+    if _left > 0:
+        return _compared(fetch, recording)
+    first = not own.setdefault("_stoker_warm", False)  # it pays for what is put in place once
+    own["_stoker_warm"] = True
+    return _deferred(fetch, recording) if first else _measured(lambda: _deferred(fetch, recording), account, True, samples)
+
+
+def _measured(fetch: Callable[[], Any], account: _judged.Account, fed: bool, samples: int) -> Any:
+    """What fetch gives; its processor time, and the daemon's for it, go to the account."""
+    assert maker.line is not None
+    clock = time.process_time_ns if in_worker() else time.thread_time_ns  # a trainer has threads of its own at work
+    begin, before = clock(), maker.line.spent
+    batch = fetch()
+    account.count_cost(fed, samples, clock() - begin + maker.line.spent - before)
+    return batch
 
 
 _SHARED = "/dev/shm"  # where torch has the tensors that it sends, and we have none
@@ -511,16 +528,15 @@ def _cramped() -> bool:
 
 
 _NOTHING = (
-    "no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs that Pillow or "
-    "torchvision.io opens are fed, arrays, video, audio and text are left as they are)"
+    "no picture of the first batches can wait: they are made as without stoker (JPEGs that Pillow or torchvision.io "
+    "opens are fed; other pictures, arrays, video, audio and text are left as they are)"
 )
 
 
 def _note(tally: Tally, waited: bool) -> None:
     """Tell the others of a fetch."""
-    opened, lost = tally.opened, tally.single + tally.pillow
-    more, tally.told = [1, int(waited), opened - tally.told[0], lost - tally.told[1]], (opened, lost)
-    if tally.account is not None and tally.account.add(more) and _everywhere:
+    opened, tally.told = tally.opened - tally.told, tally.opened
+    if tally.account is not None and tally.account.count_fetch(waited, opened) and _everywhere:
         say(_NOTHING)
 
 
