@@ -33,6 +33,7 @@ from . import (
     _draws,
     _further,
     _judged,
+    _limits,
     _nodes,
     _opening,
     _pictures,
@@ -268,6 +269,9 @@ def _next_data_in_place_of(original: Any) -> Any:
 def _supply(count: int) -> _Supply | None:
     """For so many workers; None where they are not to be fed."""
     _deaths.iteration()
+    if lack := _limits.find_lack(count):
+        _say_once(f"pictures are made by the workers, as without stoker: {lack}")
+        return None
     try:
         supply = _Supply(count)
     except OSError as error:  # no descriptor is left
@@ -399,7 +403,7 @@ class _Loop:
         _worker.witness = self._witness
         maker.line = None  # the trainer's
         for number, end in enumerate(self._ends):
-            if number == _number:
+            if number == _number and not _limits.find_lack():
                 maker.line = Line(_Supplied(end), self._patience)
             else:
                 end.close()
@@ -514,10 +518,12 @@ _CRAMPED = 1 << 20  # bytes [J]: less than that and labels may not find room
 
 
 def _cramped() -> bool:
-    """Whether a worker that sends a batch would fail in a thread of torch's, which tells nobody.
+    """Whether descriptors are scarce, or a worker that sends a batch would fail in a thread of torch's, which tells nobody.
 
     The script alone fails before, at its pictures.
     """
+    if _limits.are_descriptors_scarce():
+        return True
     if not in_worker():
         return False
     try:
@@ -795,6 +801,9 @@ def fed(fetch: Callable[[], Any], job: str | None) -> Any:
 def _connected(job: str | None = None) -> bool:
     """Whether this process itself has a line, which it gets where it has none."""
     if maker.line is None or maker.line.inherited() or maker.line.closed():  # by an iterator that it did not pay for
+        if lack := _limits.find_lack():
+            _say_once(f"pictures are made as without stoker: {lack}")
+            return False
         maker.line = Line(_Own(job), patience())
     return maker.line.ready()
 
