@@ -177,7 +177,7 @@ func (d *database) restrict(ctx context.Context) error {
 	}
 	// As one text: cache_size reads the file's list of tables, and only what stands behind
 	// another statement ends with the context. A list may have no end, too.
-	_, err := d.conn.ExecContext(ctx, "PRAGMA "+strings.Join(settings, "; PRAGMA "))
+	_, err := d.conn.ExecContext(ctx, "PRAGMA "+strings.Join(settings, ";\nPRAGMA "))
 	return err
 }
 
