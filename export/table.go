@@ -57,7 +57,8 @@ func eachValue(from origin, run *recording.Run, add func(signalRow) error) error
 	return nil
 }
 
-// mostCell bounds a text, as it may stand in every row of a table: a host's name has 253 characters at most, a file's 255.
+// mostCell bounds a text, as it may stand in every row of a table: a host's name has 253 characters
+// at most, a file's 255.
 const mostCell = 255
 
 func writeTable[R any](w io.Writer, columns []column[R], runs iter.Seq2[string, *recording.Run],

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -30,9 +31,12 @@ type byteOrder struct {
 // orders are the masks of red, green, blue and alpha that Pillow knows, for so many bits.
 var orders = map[int]map[[4]uint32]byteOrder{
 	32: {
-		{0xff0000, 0xff00, 0xff, 0}: {red: 2, green: 1, blue: 0}, {0xff0000, 0xff00, 0xff, 0xff000000}: {red: 2, green: 1, blue: 0},
-		{0xff000000, 0xff0000, 0xff00, 0}: {red: 3, green: 2, blue: 1}, {0xff000000, 0xff0000, 0xff00, 0xff}: {red: 3, green: 2, blue: 1},
-		{0xff000000, 0xff00, 0xff, 0}: {red: 3, green: 1, blue: 0}, {0xff000000, 0xff00, 0xff, 0xff0000}: {red: 3, green: 1, blue: 0},
+		{0xff0000, 0xff00, 0xff, 0}:          {red: 2, green: 1, blue: 0},
+		{0xff0000, 0xff00, 0xff, 0xff000000}: {red: 2, green: 1, blue: 0},
+		{0xff000000, 0xff0000, 0xff00, 0}:    {red: 3, green: 2, blue: 1},
+		{0xff000000, 0xff0000, 0xff00, 0xff}: {red: 3, green: 2, blue: 1},
+		{0xff000000, 0xff00, 0xff, 0}:        {red: 3, green: 1, blue: 0},
+		{0xff000000, 0xff00, 0xff, 0xff0000}: {red: 3, green: 1, blue: 0},
 		{0xff, 0xff00, 0xff0000, 0xff000000}: {red: 0, green: 1, blue: 2},
 		{}:                                   {red: 2, green: 1, blue: 0},
 	},
@@ -157,7 +161,7 @@ func (b *bitmap) readPalette(data []byte, at int) error {
 			shade = byte(255 * i)
 		}
 		at := i * b.entry
-		b.grey = b.grey && at+3 <= len(b.palette) && b.palette[at] == shade && b.palette[at+1] == shade && b.palette[at+2] == shade
+		b.grey = b.grey && at+3 <= len(b.palette) && bytes.Equal(b.palette[at:at+3], []byte{shade, shade, shade})
 	}
 	return nil
 }

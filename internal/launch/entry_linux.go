@@ -16,6 +16,8 @@ import (
 // storage is what a static binary has as thread-local storage until the runtime begins.
 var storage [64]byte
 
+var _, _ = atEntry, &storage // stoker_entry uses them, in assembly
+
 // atEntry notes what the runtime is about to replace and hides from it what it would
 // read. If the runtime cannot begin here, a verb's command takes our place.
 //
@@ -253,7 +255,7 @@ func hideVariables(environment unsafe.Pointer) {
 	for i := uintptr(0); stringAt(environment, i) != nil; i++ {
 		entry := stringAt(environment, i)
 		for _, name := range runtimeVariables {
-			if hasPrefix(entry, name) && !(name == goDebug && namesFeatures(unsafe.Add(entry, len(name)))) {
+			if hasPrefix(entry, name) && (name != goDebug || !namesFeatures(unsafe.Add(entry, len(name)))) {
 				*(*byte)(entry) = hidden
 				break
 			}

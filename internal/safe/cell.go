@@ -4,9 +4,10 @@ import (
 	"strings"
 )
 
-// Cell returns a value of a table (CSV) that a spreadsheet shows and does not compute: before what begins like a formula
-// stands a quote, as OWASP advises (CSV Injection). Numbers stay as they are, negative ones too. The same holds behind a
-// semicolon, at which spreadsheets of some languages end a cell. Longer text is cut as by Text.
+// Cell returns a value of a table (CSV) that a spreadsheet shows and does not compute: before what
+// begins like a formula stands a quote, as OWASP advises (CSV Injection). Numbers stay as they are,
+// negative ones too. The same holds behind a semicolon, at which spreadsheets of some languages end
+// a cell. Longer text is cut as by Text.
 func Cell(s string, limit int) string {
 	if isNumber(s) {
 		return s

@@ -237,9 +237,12 @@ func (d *database) ask(connection any) error {
 
 // allow says to SQLite what a statement may do: read columns of real tables, count their
 // rows and find the first and last. Nothing else is ever prepared, by us or by the file.
-func (d *database) allow(action sqlite.AuthorizerActionCode, table, function, _, view string) sqlite.AuthorizerReturnCode {
+func (d *database) allow(
+	action sqlite.AuthorizerActionCode, table, function, _, view string,
+) sqlite.AuthorizerReturnCode {
 	fine := false
 	switch action {
+	default:
 	case sqlite.AuthPragma:
 		fine = true // ours: a schema holds none
 	case sqlite.AuthSelect:

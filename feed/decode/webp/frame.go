@@ -271,7 +271,8 @@ func (f *frame) splitParts(data []byte) error {
 // readSteps reads the quantizers (9.6).
 func (f *frame) readSteps() {
 	base := f.readUint(7)
-	lumaDC, secondDC, secondAC, chromaDC, chromaAC := f.readOptional(4), f.readOptional(4), f.readOptional(4), f.readOptional(4), f.readOptional(4)
+	lumaDC, secondDC, secondAC := f.readOptional(4), f.readOptional(4), f.readOptional(4)
+	chromaDC, chromaAC := f.readOptional(4), f.readOptional(4)
 	at := func(table *[128]int, i, most int) int { return table[min(max(i, 0), most)] }
 	for i := range f.steps {
 		q := base

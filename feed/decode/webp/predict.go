@@ -109,93 +109,124 @@ func (p *plane) predictMotion(at, side int) {
 
 // predictBlock predicts a block of 4 x 4 (12.3). next are the pixels behind those above.
 func (p *plane) predictBlock(at int, mode uint8, next []byte) {
-	// The edge from the lower left over the corner to the upper right.
-	var e [13]int
+	b := block{pix: p.pix[at:], stride: p.stride}
 	for i := range 4 {
-		e[i] = int(p.pix[at+(3-i)*p.stride-1])
-		e[5+i] = int(p.pix[at-p.stride+i])
-		e[9+i] = int(next[i])
+		b.edge[i] = int(p.pix[at+(3-i)*p.stride-1])
+		b.edge[5+i] = int(p.pix[at-p.stride+i])
+		b.edge[9+i] = int(next[i])
 	}
-	e[4] = int(p.pix[at-p.stride-1])
-	mean2 := func(i int) uint8 { return uint8((e[i] + e[i+1] + 1) >> 1) }
-	mean3 := func(i int) uint8 { return uint8((e[i-1] + 2*e[i] + e[i+1] + 2) >> 2) }
-	set := func(x, y int, v uint8) { p.pix[at+y*p.stride+x] = v }
+	b.edge[4] = int(p.pix[at-p.stride-1])
 	switch mode {
 	case flat:
-		sum := 4
-		for i := range 4 {
-			sum += e[i] + e[5+i]
-		}
-		for y := range 4 {
-			fill(p.pix[at+y*p.stride:][:4], uint8(sum>>3))
-		}
+		b.predictFlat()
 	case motion:
 		p.predictMotion(at, 4)
 	case vertical:
 		for i := range 16 {
-			set(i%4, i/4, mean3(5+i%4))
+			b.set(i%4, i/4, b.mean3(5+i%4))
 		}
 	case horizontal:
 		for y := range 3 {
-			fill(p.pix[at+y*p.stride:][:4], mean3(3-y))
+			fill(b.pix[y*b.stride:][:4], b.mean3(3-y))
 		}
-		fill(p.pix[at+3*p.stride:][:4], uint8((e[1]+3*e[0]+2)>>2))
+		fill(b.pix[3*b.stride:][:4], b.first())
 	case rightDown:
 		for i := range 16 {
-			set(i%4, i/4, mean3(4+i%4-i/4))
+			b.set(i%4, i/4, b.mean3(4+i%4-i/4))
 		}
 	case leftDown:
 		for i := range 15 {
-			set(i%4, i/4, mean3(6+i%4+i/4))
+			b.set(i%4, i/4, b.mean3(6+i%4+i/4))
 		}
-		set(3, 3, uint8((e[11]+3*e[12]+2)>>2))
+		b.set(3, 3, uint8((b.edge[11]+3*b.edge[12]+2)>>2))
 	case verticalRight:
-		set(0, 3, mean3(2))
-		set(0, 2, mean3(3))
-		for x := range 4 {
-			set(x, 0, mean2(4+x))
-			set(x, 1, mean3(4+x))
-			if x < 3 {
-				set(x+1, 2, mean2(4+x))
-				set(x+1, 3, mean3(4+x))
-			}
-		}
+		b.predictVerticalRight()
 	case verticalLeft:
-		for x := range 4 {
-			set(x, 0, mean2(5+x))
-			set(x, 1, mean3(6+x))
-			if x < 3 {
-				set(x, 2, mean2(6+x))
-				set(x, 3, mean3(7+x))
-			}
-		}
-		set(3, 2, mean3(10))
-		set(3, 3, mean3(11))
+		b.predictVerticalLeft()
 	case horizontalDown:
-		set(2, 0, mean3(5))
-		set(3, 0, mean3(6))
-		for y := range 4 {
-			set(0, y, mean2(3-y))
-			set(1, y, mean3(4-y))
-			if y < 3 {
-				set(2, y+1, mean2(3-y))
-				set(3, y+1, mean3(4-y))
-			}
-		}
+		b.predictHorizontalDown()
 	case horizontalUp:
-		set(0, 0, mean2(2))
-		set(1, 0, mean3(2))
-		set(2, 0, mean2(1))
-		set(0, 1, mean2(1))
-		set(3, 0, mean3(1))
-		set(1, 1, mean3(1))
-		set(2, 1, mean2(0))
-		set(0, 2, mean2(0))
-		v := uint8((e[1] + 3*e[0] + 2) >> 2)
-		set(3, 1, v)
-		set(1, 2, v)
-		for _, at := range [...][2]int{{2, 2}, {3, 2}, {0, 3}, {1, 3}, {2, 3}, {3, 3}} {
-			set(at[0], at[1], uint8(e[0]))
+		b.predictHorizontalUp()
+	}
+}
+
+// block is one of 4 x 4 pixels, with its edge from the lower left over the corner to the
+// upper right.
+type block struct {
+	pix    []byte
+	stride int
+	edge   [13]int
+}
+
+func (b *block) set(x, y int, v uint8) { b.pix[y*b.stride+x] = v }
+
+func (b *block) mean2(i int) uint8 { return uint8((b.edge[i] + b.edge[i+1] + 1) >> 1) }
+func (b *block) mean3(i int) uint8 { return uint8((b.edge[i-1] + 2*b.edge[i] + b.edge[i+1] + 2) >> 2) }
+
+// first is mean3 at the edge's beginning, which goes on as it begins.
+func (b *block) first() uint8 { return uint8((b.edge[1] + 3*b.edge[0] + 2) >> 2) }
+
+func (b *block) predictFlat() {
+	sum := 4
+	for i := range 4 {
+		sum += b.edge[i] + b.edge[5+i]
+	}
+	for y := range 4 {
+		fill(b.pix[y*b.stride:][:4], uint8(sum>>3))
+	}
+}
+
+func (b *block) predictVerticalRight() {
+	b.set(0, 3, b.mean3(2))
+	b.set(0, 2, b.mean3(3))
+	for x := range 4 {
+		b.set(x, 0, b.mean2(4+x))
+		b.set(x, 1, b.mean3(4+x))
+		if x < 3 {
+			b.set(x+1, 2, b.mean2(4+x))
+			b.set(x+1, 3, b.mean3(4+x))
 		}
+	}
+}
+
+func (b *block) predictVerticalLeft() {
+	for x := range 4 {
+		b.set(x, 0, b.mean2(5+x))
+		b.set(x, 1, b.mean3(6+x))
+		if x < 3 {
+			b.set(x, 2, b.mean2(6+x))
+			b.set(x, 3, b.mean3(7+x))
+		}
+	}
+	b.set(3, 2, b.mean3(10))
+	b.set(3, 3, b.mean3(11))
+}
+
+func (b *block) predictHorizontalDown() {
+	b.set(2, 0, b.mean3(5))
+	b.set(3, 0, b.mean3(6))
+	for y := range 4 {
+		b.set(0, y, b.mean2(3-y))
+		b.set(1, y, b.mean3(4-y))
+		if y < 3 {
+			b.set(2, y+1, b.mean2(3-y))
+			b.set(3, y+1, b.mean3(4-y))
+		}
+	}
+}
+
+func (b *block) predictHorizontalUp() {
+	b.set(0, 0, b.mean2(2))
+	b.set(1, 0, b.mean3(2))
+	b.set(2, 0, b.mean2(1))
+	b.set(0, 1, b.mean2(1))
+	b.set(3, 0, b.mean3(1))
+	b.set(1, 1, b.mean3(1))
+	b.set(2, 1, b.mean2(0))
+	b.set(0, 2, b.mean2(0))
+	b.set(3, 1, b.first())
+	b.set(1, 2, b.first())
+	for _, at := range [...][2]int{{2, 2}, {3, 2}, {0, 3}, {1, 3}, {2, 3}, {3, 3}} {
+		b.set(at[0], at[1], uint8(b.edge[0]))
 	}
 }
