@@ -72,7 +72,8 @@ func (s Serving) Solve() (ServingRate, error) {
 	prefill := s.prefillTime(s.Input)
 	// Prompts of other requests are computed between the tokens of one.
 	perToken := one.sum() + batch*prefill/s.Output
-	around := func(v float64) stoker.Interval { return modelledInterval(v, s.Model, s.Stack, s.GPU) }
+	width := servingWidth(s.Model, s.Stack, s.GPU)
+	around := func(v float64) stoker.Interval { return stoker.Interval{Low: v / width, Point: v, High: v * width} }
 	return ServingRate{
 		Batch: batch, Prefill: around(prefill + schedule), PerToken: around(perToken),
 		TokenRate: around(batch / perToken),
@@ -149,5 +150,5 @@ func (s Serving) validate() error {
 	if s.Tensor > 1 && !s.GPU.NVLink.Known() {
 		return fmt.Errorf("%s has no link of its own to other GPUs that is known: --tp 1", s.GPU.Title)
 	}
-	return known(s.GPU, s.Precision)
+	return checkPeak(s.GPU, s.Precision)
 }
