@@ -30,11 +30,11 @@ type trainingLaw struct {
 }
 
 var law = trainingLaw{
-	inModels: 0.78, inXLA: 0.92, narrow: 0.85,
-	attentionAmpere: 0.40, attentionLater: 0.24, attentionFused: 0.85,
-	v5pShare: 0.77, v6eShare: 0.52,
-	apart: 2.2, together: 0.7, castBytes: 2.7,
-	reachedNetwork: 0.5, hiddenGather: 0.9, hiddenTensor: 0.32,
+	inModels: 0.78, inXLA: 0.94, narrow: 0.85,
+	attentionAmpere: 0.40, attentionLater: 0.23, attentionFused: 0.50,
+	v5pShare: 0.78, v6eShare: 0.55,
+	apart: 2.1, together: 0.67, castBytes: 1.7,
+	reachedNetwork: 0.5, hiddenGather: 0.9, hiddenTensor: 0.45,
 }
 
 const (
