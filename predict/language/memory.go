@@ -71,7 +71,8 @@ func (t Training) memory() Memory {
 	kept := t.activationBytes(logitBytesKept)
 	m := Memory{
 		State: stoker.Interval{
-			Low: t.stateBytes(smallOptimizer), Point: t.stateBytes(optimizerState), High: t.stateBytes(optimizerState),
+			Low: t.stateBytes(smallOptimizer, oneMatrix), Point: t.stateBytes(optimizerState, twoLayers),
+			High: t.stateBytes(optimizerState, twoLayers),
 		},
 		Activations: stoker.Interval{
 			Low: t.leastActivations() / estimate, Point: kept + runtimeBytes, High: kept*estimate + runtimeBytes,
@@ -81,17 +82,22 @@ func (t Training) memory() Memory {
 	return m
 }
 
-// stateBytes are those of weights, gradients and an optimizer of so many bytes a parameter.
-func (t Training) stateBytes(optimizerBytes float64) float64 {
+// What ZeRO 3 has gathered at once, in layers: one matrix of the feed-forward part, or a layer in
+// use and one on its way.
+const oneMatrix, twoLayers = 1. / 4, 2.
+
+// stateBytes are those of weights, gradients and an optimizer of so many bytes a parameter, if so
+// many layers are gathered.
+func (t Training) stateBytes(optimizerBytes, gathered float64) float64 {
 	own, group := t.ownWeights(), t.replicas().group
-	layer := 2 * own / (t.Model.Layers / t.Pipeline) // gathered: one in use, one on its way
+	gathered *= own / (t.Model.Layers / t.Pipeline)
 	weights, gradients, optimizer := weightState*own, gradientState*own, optimizerBytes*own
 	if t.LoRA { // adapters are about a hundredth
 		gradients, optimizer = 0, 0.01*optimizer
 	}
 	switch t.sharing() {
 	case ZeRO3, AnyShard:
-		return (weights+gradients+optimizer)/group + weightState*layer
+		return (weights+gradients+optimizer)/group + weightState*gathered
 	case ZeRO2:
 		return weights + (gradients+optimizer)/group
 	case ZeRO1:
@@ -135,9 +141,9 @@ func (t Training) activationBytes(logitBytes float64) float64 {
 }
 
 // leastActivations are those of a program that saves where it can: logits stay at 16 bits, and XLA
-// moves what layers keep to the host.
+// and DeepSpeed can move what layers keep to the host.
 func (t Training) leastActivations() float64 {
-	if t.Stack == XLA {
+	if t.Stack == XLA || t.Stack == DeepSpeed {
 		t.Model.Layers, t.Pipeline = 1, 1
 	}
 	return t.activationBytes(2)
