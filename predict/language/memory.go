@@ -127,7 +127,7 @@ func (t Training) activationBytes(logitBytes float64) float64 {
 		case Megatron:
 		case XLA: // what is not made again lies in the host's memory
 			kept = 2 * tokens * m.Width
-		case FSDP, DeepSpeed, TensorRT, VLLM, PyTorch:
+		case FSDP, DeepSpeed, TensorRT, VLLM, SGLang, PyTorch:
 			kept = layer / 2
 		}
 	case Keep, AnyActivations:

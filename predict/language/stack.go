@@ -19,13 +19,14 @@ const (
 	XLA       Stack = "xla"          // JAX: MaxText
 	TensorRT  Stack = "tensorrt-llm" // serving
 	VLLM      Stack = "vllm"         // serving
+	SGLang    Stack = "sglang"       // serving
 	PyTorch   Stack = "pytorch"      // serving with torch.compile, as gpt-fast
 )
 
 // TrainingStacks and ServingStacks are those that a question can name.
 var (
 	TrainingStacks = []Stack{Megatron, FSDP, DeepSpeed, XLA}
-	ServingStacks  = []Stack{TensorRT, VLLM, PyTorch}
+	ServingStacks  = []Stack{TensorRT, VLLM, SGLang, PyTorch}
 )
 
 // UsualTraining is the stack of a question that names none: most people train in PyTorch, and on
@@ -36,6 +37,12 @@ func UsualTraining(gpu hardware.GPU) Stack {
 	}
 	return FSDP
 }
+
+// UsualServing is the stack of a question that names none.
+const UsualServing = VLLM
+
+// INT4 is a precision of weights alone, as GPTQ and AWQ have it.
+const INT4 hardware.Precision = "int4"
 
 // Names joins the stacks for a sentence.
 func Names(stacks []Stack) string {
@@ -81,18 +88,18 @@ func (t Training) fitted() bool {
 		return boards && (generation == 8 || generation == 9)
 	case XLA:
 		return boards && generation == 9 || t.GPU.Name == "tpu-v5p" || t.GPU.Name == "tpu-v6e"
-	case DeepSpeed, TensorRT, VLLM, PyTorch:
+	case DeepSpeed, TensorRT, VLLM, SGLang, PyTorch:
 	}
 	return false
 }
 
-// servingWidth is how far a serving figure may lie from the likely one.
-func servingWidth(model Model, stack Stack, gpu hardware.GPU) float64 {
+// width is how far a serving figure may lie from the likely one.
+func (s Serving) width() float64 {
 	width := usualServing
-	if model.Experts > 0 {
+	if s.Model.Experts > 0 {
 		width = sparsely
 	}
-	if stack == VLLM || gpu.ComputeMajor == 0 {
+	if s.Stack == VLLM || s.Stack == SGLang || s.Precision == INT4 || s.Draft != nil || s.GPU.ComputeMajor == 0 {
 		width = math.Max(width, rarely)
 	}
 	return width
@@ -105,6 +112,8 @@ func weightBytes(p hardware.Precision) float64 {
 	switch p {
 	case hardware.FP8, hardware.INT8:
 		return 1
+	case INT4:
+		return 0.5 + 2./32 // with a scale of 16 bits for each 32
 	case hardware.FP32, hardware.TF32:
 		return 4
 	case hardware.FP16, hardware.BF16:
@@ -122,7 +131,7 @@ func cacheBytes(p hardware.Precision) float64 {
 
 // checkPeak fails if the GPU has no peak in the precision.
 func checkPeak(gpu hardware.GPU, p hardware.Precision) error {
-	if gpu.Peak(p).Known() || p == hardware.INT8 {
+	if gpu.Peak(p).Known() || p == hardware.INT8 || p == INT4 {
 		return nil
 	}
 	return fmt.Errorf("%s has no known peak in %s: name another --precision", gpu.Title, p)

@@ -294,14 +294,39 @@ func TestMemory(t *testing.T) {
 		}
 		t.Logf("%s: of %d jobs that ran %d may not fit", set, len(rows), may)
 	}
-	h100, _ := hardware.FindGPU("h100-sxm")
+	board, _ := hardware.FindGPU("rtx-4090")
 	model, _ := FindModel("llama-3.1-8b")
 	_, err := Training{
-		Model: model, GPU: h100, Precision: hardware.BF16, Stack: FSDP, GPUs: 1, Tensor: 1, Pipeline: 1, Context: 1,
+		Model: model, GPU: board, Precision: hardware.BF16, Stack: FSDP, GPUs: 1, Tensor: 1, Pipeline: 1, Context: 1,
 		Expert: 1, Tokens: 2048, MicroBatch: 1, GlobalBatch: 1,
 	}.Solve()
 	var memory *MemoryError
 	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "does not fit: each of 1 ") {
 		t.Errorf("%v, want one that says how much does not fit", err)
+	}
+}
+
+// The fastest layout fits, uses all GPUs, and nothing that it lists is faster.
+func TestLayouts(t *testing.T) {
+	for _, name := range []string{"llama-3.1-8b", "llama-3.1-70b", "qwen-3-30b-a3b"} {
+		model, _ := FindModel(name)
+		question := Training{
+			Model: model, GPU: h100, Precision: hardware.BF16, Stack: Megatron, GPUs: 64, Tokens: 8192, GlobalBatch: 512,
+		}
+		all := question.Layouts()
+		if len(all) < 5 {
+			t.Fatalf("%s: %d layouts", name, len(all))
+		}
+		for i, l := range all {
+			step, err := l.Solve()
+			if err != nil || step.Fit != Fits || l.GPUs != 64 {
+				t.Errorf("%s: %+v: %v, %v", name, l.Training, step.Fit, err)
+			}
+			if i > 0 && step.Time.Point < all[i-1].Step.Time.Point {
+				t.Errorf("%s: the layout at %d is faster than the one before", name, i)
+			}
+		}
+		t.Logf("%s: tp%v pp%v vp%v ep%v micro %v, %.0f tokens/s", name, all[0].Tensor, all[0].Pipeline, all[0].Virtual,
+			all[0].Expert, all[0].MicroBatch, all[0].Step.TokenRate.Point)
 	}
 }
