@@ -65,13 +65,16 @@ var flagSections = map[string][]section{
 		{"Answer", "out sources json csv"},
 	},
 	"predict train": {
-		{"Job", "model gpu gpus precision software json"},
-		{"Parallelism", "tp pp virtual cp ep recompute"},
-		{"Batch", "tokens micro-batch global-batch"},
+		{"Job", "model gpu gpus precision software compile lora"},
+		{"Batch", "tokens micro-batch global-batch activations recompute"},
+		{"Split", "layout tp pp virtual cp ep shard shard-group"},
+		{"Machines", "nodes network"},
+		{"Answer", "measured all json"},
 	},
 	"predict serve": {
 		{"Server", "model gpu tp precision software json"},
 		{"Requests", "input output batch"},
+		{"A model that guesses", "draft guesses accept"},
 	},
 	"feed": {
 		{"Run a program", "verify"},

@@ -100,10 +100,11 @@ func (s Serving) requests() (float64, error) {
 	}
 	switch {
 	case most < 1:
-		return 0, room(fmt.Sprintf("one request of %v tokens has %s of cache", s.Input+s.Output, quantity.AboutBytes(each)))
+		return 0, room(fmt.Sprintf("one request of %s tokens has %s of cache", quantity.AboutMany(s.Input+s.Output),
+			quantity.AboutBytes(each)))
 	case s.Batch > most:
-		return 0, room(fmt.Sprintf("%v requests have %s of cache, and there is room for %v of them", s.Batch,
-			quantity.AboutBytes(s.Batch*each), most))
+		return 0, room(fmt.Sprintf("%s requests have %s of cache, and there is room for %s of them",
+			quantity.AboutMany(s.Batch), quantity.AboutBytes(s.Batch*each), quantity.AboutMany(most)))
 	case s.Batch > 0:
 		return s.Batch, nil
 	}
