@@ -62,7 +62,7 @@ var flagSections = map[string][]section{
 		{"Question", "for walls checkpoint mtbf roofline tutorial"},
 		{"Tables", "list hardware"},
 		{"Cost", costFlags + " hours"},
-		{"Answer", "out sources json csv"},
+		{"Answer", "all out sources json csv"},
 	},
 	"predict train": {
 		{"Job", "model gpu gpus precision software compile lora"},

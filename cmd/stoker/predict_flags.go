@@ -155,6 +155,7 @@ var predictTable = slices.Concat([]predictFlag{
 	{flag: "checkpoint", unit: inRates, help: "for --walls: rate at which a checkpoint is written"},
 	{flag: "mtbf", unit: inSeconds, help: "for --walls: mean time between failures of the job: 24h"},
 	{flag: "out", short: "o", help: "write a page (FILE.html), or draw a sweep or roofline (FILE.svg)"},
+	{flag: "all", unit: isSwitch, help: "print every part of the path, what idling costs, and what would change the answer"},
 	{flag: "sources", unit: isSwitch, help: "name the source of every figure, and how each part is computed"},
 	{flag: "json", unit: isSwitch, help: "print one JSON object"},
 	{flag: "csv", unit: isSwitch, help: "print rows of comma-separated values"},

@@ -441,7 +441,9 @@ func (d *described) noteStorage(row hardware.Storage, access predict.Access) {
 		return
 	}
 	d.note("reads", quantity.About(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table, --reads"))
-	d.note("latency", quantity.AboutSeconds(nanOf(row.Latency.Value)),
+	least, likely, most := row.LatencyBetween()
+	latency := stoker.Interval{Low: nanOf(least), Point: nanOf(likely), High: nanOf(most)}
+	d.note("latency", quantity.Around(latency, quantity.AboutSeconds),
 		or(row.Latency.Source, "not in the table, --latency"))
 }
 
