@@ -55,7 +55,7 @@ var flagSections = map[string][]section{
 		{"GPU", "gpu gpus nodes network shard"},
 		{"Network", "model inference precision software recompute batch tokens side"},
 		{"A network of your own", "flops bytes params kept layers grouped family"},
-		{"A step that was measured", "step measured like"},
+		{"A job that runs", "util to step measured like"},
 		{"Data", "data mlperf sample decoded dataset memory cached"},
 		{"Preparing on the CPU", "workers cores prepare cpu spread hand-over"},
 		{"Storage and link", "storage access reads latency link pinned"},

@@ -75,6 +75,8 @@ var predictTable = slices.Concat([]predictFlag{
 	{flag: "measured", help: "a measured step of the same program, carried over to what is asked: " +
 		"'2,470 samples/s at batch 256 on a100-80gb-sxm'"},
 	{flag: "like", help: "a recording whose measured step, without its waits, is carried over"},
+	{flag: "util", help: "share of the time for which a job's GPU computes: 40% (asks what that costs, and what would help)"},
+	{flag: "to", help: "with RUN or --util: GPU to move the job to (default: the usual ones)"},
 	{flag: "mlperf", help: "a workload of MLPerf Storage v2.0, fills in what you do not give: " +
 		strings.Join(storageBenchmarkNames(), ", ")},
 	{

@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
@@ -344,7 +345,9 @@ func readPrepare(d *described, row predictFlag) error {
 		d.note(row.flag, "0 s", given)
 		return nil
 	}
-	read := usually(func(d *described) (*stoker.Interval, predict.Amount) { return &d.PrepareCPU, d.data.Prepare })
+	read := usually(func(d *described) (*stoker.Interval, predict.Amount) {
+		return &d.PrepareCPU, d.data.PrepareOf(bounds.Given(d.Sample))
+	})
 	return read(d, row)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,7 +49,7 @@ func TestPredict(t *testing.T) {
 		{job("--batch", "256", "--storage", "hdd"), []string{"1.68 s", "Read is the limit (storage)", "reads/s"}},
 		{
 			job("--batch", "256", "--workers", "16", "--storage", "s3"),
-			[]string{"2.46 s", "Prepare is the limit (workers)"},
+			[]string{"1.07 s", "Prepare is the limit (workers, waiting for storage 94.5 % of their time)"},
 		},
 		{job("--batch", "256", "--storage", "s3", "--access", "sequential"), []string{"10.3 ms"}},
 		{job("--batch", "256", "--storage", "fsx-1000"), []string{"What limits the step is unknown", "reads: about"}},
@@ -142,7 +143,11 @@ func TestPredict(t *testing.T) {
 			"11.74ms",
 		}, []string{"18.3 %"}},
 	} {
-		code, out, errs := call(t, c.args...)
+		args := c.args
+		if strings.HasPrefix(args[1], "--") {
+			args = append(slices.Clone(args), "--all")
+		}
+		code, out, errs := call(t, args...)
 		if code != exitFine || errs != "" || strings.Contains(out, "NaN") ||
 			strings.Contains(strings.ReplaceAll(out, "InfiniBand", ""), "Inf") {
 			t.Errorf("stoker %s: code %d, stderr %q\n%s", strings.Join(c.args, " "), code, errs, out)
@@ -155,6 +160,61 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// The first screen is the answer, what limits it and what decides it; the rest is asked for.
+func TestPredictFirstScreen(t *testing.T) {
+	alone(t)
+	args := strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage s3")
+	_, out, _ := call(t, args...)
+	if lines := strings.Count(strings.TrimSpace(out), "\n"); lines > 11 {
+		t.Errorf("%d lines, expected a title and 8 rows:\n%s", lines, out)
+	}
+	for _, want := range []string{
+		"limit        prepare (workers, waiting for storage", "--precision and --software, not named",
+		"how soon storage answers, 20 ms to 200 ms (--latency)", "--all lists them",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("the first screen lacks %q:\n%s", want, out)
+		}
+	}
+	if _, out, _ := call(t, append(args, "--price", "$2/h")...); !strings.Contains(out, "what idling costs") {
+		t.Errorf("with a price the first screen does not say what idling costs:\n%s", out)
+	}
+}
+
+// A job that waits for 60 % of the time gains nothing of a faster GPU. Its throughput is not the
+// device's, and a recording answers the same question.
+func TestPredictWorth(t *testing.T) {
+	alone(t)
+	run := "../../testdata/cases/labelled-main-thread-jpeg/run.jsonl.gz"
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--util 40% --gpu a100-80gb-sxm --to h100-sxm", exitFine, "on h100-sxm  1x (1x to"},
+		{"--util 40% --gpu a100-80gb-sxm --to h100-sxm", exitFine, "waits        14.4 of 24 GPU hours, $"},
+		{"--util 40% --gpu a100-80gb-sxm --price $2/h --hours 100", exitFine, "60 of 100 GPU hours, $120"},
+		{"--util 140%", exitUsage, "such as 40%"},
+		{run + " --to h100-sxm --workers 8", exitFine, "all of it"},
+		{run + " --storage nvme", exitFine, "storage nvme"},
+		{run + " --util 40%", exitUsage, "leave --util out"},
+		{"../../testdata/cases/labelled-not-training/run.jsonl.gz", exitUsage, "no steps were seen"},
+	} {
+		code, out, errs := call(t, append([]string{"predict"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("stoker predict %s: code %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+	}
+	starved := []string{"predict", "--model", "resnet50", "--measured", "1000 samples/s at batch 256 on a100-80gb-sxm"}
+	if _, _, errs := call(t, starved...); !strings.Contains(errs, "say how busy its GPU was, such as --util 40%") {
+		t.Errorf("a step of a job that waits is taken for the device's: %s", errs)
+	}
+	_, out, errs := call(t, append(starved, "--util", "40%", "--all")...)
+	if errs != "" || !strings.Contains(out, "102 ms") {
+		t.Errorf("40 %% of 256 ms are not the device's step:\n%s%s", out, errs)
+	}
+}
+
 func TestPredictBadInput(t *testing.T) {
 	alone(t)
 	for _, c := range []struct {
@@ -162,7 +222,7 @@ func TestPredictBadInput(t *testing.T) {
 		want string // in stderr
 	}{
 		{[]string{"predict"}, "hint: stoker predict --gpu h100-sxm"},
-		{[]string{"predict", "foo"}, "at most 0 argument(s)"},
+		{[]string{"predict", "foo"}, "foo: no such file"},
 		{[]string{"predict", "--mlperf", "unet"}, "expected one of resnet50, unet3d, cosmoflow"},
 		{[]string{"predict", "--mlperf", "unet3d", "--model", "unet3d"}, "leave --model"},
 		{[]string{"predict", "--mlperf", "unet3d", "--gpu", "b200"}, "--step 100ms"},

@@ -36,9 +36,6 @@ func WritePrediction(w io.Writer, f report.Prediction, style Style) error {
 		p.writeWaste(f)
 	}
 	if !f.All && f.Roofline == nil && len(f.Points) == 0 && f.Setup.Batch > 0 {
-		if f.Sources {
-			p.inputs(f)
-		}
 		return p.to(w)
 	}
 	if f.Roofline == nil && len(f.Points) == 0 {
