@@ -95,7 +95,7 @@ func SummariseLimit(f Prediction) string {
 	case a.Bound.Resource == "" && a.Longest.Resource == "":
 		return "unknown"
 	case a.Bound.Resource == "":
-		return "unknown; of what is known, " + part(a.Longest) + ") takes longest"
+		return "unknown, but of what is known " + part(a.Longest) + ") takes longest"
 	}
 	text := part(a.Bound) + describeWaits(a) + ")"
 	if a.Next.Resource != "" {

@@ -87,7 +87,7 @@ func (f *predictFlags) withoutWaits(m device.Measured) (device.Measured, string,
 	}
 	by := float64(share)
 	m.Step = stoker.Interval{Low: by * m.Step.Low, Point: by * m.Step.Point, High: by * m.Step.High}
-	m.Text += ", of which " + share.String() + " computing"
+	m.Text += ", computing " + share.String() + " of the time"
 	return m, "measured", nil
 }
 

@@ -19,7 +19,7 @@ const longSequence = 32 << 10
 // for each split, with the micro-batch and the stages of a rank that are fastest with it.
 func (t Training) Layouts() []Layout {
 	var all []Layout
-	for _, tensor := range dividers(t.Model.Heads, math.Min(t.machine(), t.GPUs)) {
+	for _, tensor := range dividers(t.Model.Heads, math.Min(t.perMachine(), t.GPUs)) {
 		for _, pipeline := range dividers(t.Model.Layers, math.Min(64, t.GPUs/tensor)) {
 			for _, context := range t.contexts() {
 				for _, expert := range dividers(math.Max(1, t.Model.Experts), t.GPUs/pipeline) {

@@ -59,8 +59,8 @@ func UsualPort(gpu hardware.GPU) float64 {
 	return share * network.Rate.Value
 }
 
-// machine is how many GPUs share the fast links.
-func (t Training) machine() float64 {
+// perMachine is how many GPUs share the fast links.
+func (t Training) perMachine() float64 {
 	if t.PerMachine > 0 {
 		return t.PerMachine
 	}
@@ -78,9 +78,9 @@ func (t Training) port() float64 {
 	return law.reachedNetwork * UsualPort(t.GPU)
 }
 
-// ring is the time in which so many ranks, of which some sit in one machine, gather or scatter
+// ringTime is the time in which so many ranks, of which some sit in one machine, gather or scatter
 // bytes in a number of pieces. Between machines a ring uses the ports of all its ranks.
-func (t Training) ring(bytes, ranks, inside, pieces float64) float64 {
+func (t Training) ringTime(bytes, ranks, inside, pieces float64) float64 {
 	switch {
 	case ranks <= 1:
 		return 0
@@ -101,7 +101,7 @@ func (t Training) tensorTime() float64 {
 		sums = 6
 	}
 	bytes := t.tokensOfMicro() * t.Model.Width * 2
-	one := 2 * t.ring(bytes, t.Tensor, math.Min(t.Tensor, t.machine()), 1)
+	one := 2 * t.ringTime(bytes, t.Tensor, math.Min(t.Tensor, t.perMachine()), 1)
 	return (1 - law.hiddenTensor) * sums * t.Model.Layers / t.Pipeline * one
 }
 
@@ -111,7 +111,7 @@ func (t Training) contextTime(attention float64) float64 {
 		return 0
 	}
 	rate := near(t.GPU)
-	if t.Tensor*t.Context > t.machine() {
+	if t.Tensor*t.Context > t.perMachine() {
 		rate = t.port()
 	}
 	// Forward once, and backward with gradients twice.
@@ -128,7 +128,7 @@ func (t Training) expertTime() float64 {
 	}
 	token := t.tokensOfMicro() / t.Tensor * m.Width * 2
 	time := token * math.Min(m.Chosen, t.Expert) * (t.Expert - 1) / t.Expert / near(t.GPU)
-	if machines := t.Expert * t.Tensor / t.machine(); machines > 1 {
+	if machines := t.Expert * t.Tensor / t.perMachine(); machines > 1 {
 		reached := 1 - math.Pow(1-1/machines, m.Chosen) // chance that a token has an expert in a machine
 		time = math.Max(time, (machines-1)*reached*token/t.port())
 	}
@@ -145,7 +145,7 @@ type replicas struct {
 
 func (t Training) replicas() replicas {
 	r := replicas{ranks: t.data() * t.Context, bytes: 2 * t.ownWeights(), pieces: t.Model.Layers / t.Pipeline}
-	r.inside = math.Max(1, math.Min(r.ranks, t.machine()/t.Tensor))
+	r.inside = math.Max(1, math.Min(r.ranks, t.perMachine()/t.Tensor))
 	r.group = r.ranks
 	if t.Group > 0 {
 		r.group = math.Min(t.Group, r.ranks)
@@ -173,7 +173,7 @@ func (t Training) gatherTime(micro float64) float64 {
 	if t.LoRA {
 		moves = 2
 	}
-	all := moves * t.ring(r.bytes, r.group, math.Min(r.group, r.inside), r.pieces)
+	all := moves * t.ringTime(r.bytes, r.group, math.Min(r.group, r.inside), r.pieces)
 	return math.Max(0, all-law.hiddenGather*micro)
 }
 
@@ -191,15 +191,15 @@ func (t Training) gradientTime(micros, micro float64) float64 {
 		if t.Stack == Megatron {
 			wide = 1
 		}
-		all = 2 * t.ring(wide*r.bytes, r.ranks, r.inside, r.pieces)
+		all = 2 * t.ringTime(wide*r.bytes, r.ranks, r.inside, r.pieces)
 	case ZeRO1:
-		all = 2 * t.ring(r.bytes, r.group, near, r.pieces)
+		all = 2 * t.ringTime(r.bytes, r.group, near, r.pieces)
 	case ZeRO2: // gradients are scattered for each micro-batch
-		all = (1 + micros) * t.ring(r.bytes, r.group, near, r.pieces)
+		all = (1 + micros) * t.ringTime(r.bytes, r.group, near, r.pieces)
 	case ZeRO3, AnyShard: // gathered above
 	}
 	if r.group > 1 && r.group < r.ranks { // and summed over the groups
-		all += 2 * t.ring(r.bytes/r.group, r.ranks/r.group, math.Max(1, r.inside/r.group), r.pieces)
+		all += 2 * t.ringTime(r.bytes/r.group, r.ranks/r.group, math.Max(1, r.inside/r.group), r.pieces)
 	}
 	return math.Max(0, all-hiddenGradients*micro)
 }

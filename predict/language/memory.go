@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
 // Shard says what replicas share instead of keeping a copy each.
@@ -66,8 +65,8 @@ type Memory struct {
 	Total       stoker.Interval
 }
 
-// memory is what a GPU has to hold.
-func (t Training) memory() Memory {
+// estimateMemory is what a GPU has to hold.
+func (t Training) estimateMemory() Memory {
 	kept := t.activationBytes(logitBytesKept)
 	m := Memory{
 		State: stoker.Interval{
@@ -78,7 +77,10 @@ func (t Training) memory() Memory {
 			Low: t.leastActivations() / estimate, Point: kept + runtimeBytes, High: kept*estimate + runtimeBytes,
 		},
 	}
-	m.Total = bounds.Add(m.State, m.Activations)
+	m.Total = stoker.Interval{
+		Low: m.State.Low + m.Activations.Low, Point: m.State.Point + m.Activations.Point,
+		High: m.State.High + m.Activations.High,
+	}
 	return m
 }
 
@@ -161,7 +163,7 @@ func (t Training) settle() Training {
 		return t
 	}
 	for _, t.Activations = range AllActivations {
-		if t.memory().Total.Point-runtimeBytes <= t.GPU.MemoryBytes.Value {
+		if t.estimateMemory().Total.Point-runtimeBytes <= t.GPU.MemoryBytes.Value {
 			return t
 		}
 	}

@@ -88,7 +88,7 @@ func (t Training) Solve() (TrainingStep, error) {
 		return TrainingStep{}, err
 	}
 	t = t.settle()
-	memory := t.memory()
+	memory := t.estimateMemory()
 	fit := memory.fit(t.GPU.MemoryBytes.Value)
 	if fit == TooLarge {
 		return TrainingStep{}, &MemoryError{t, memory, t.largest(memory)}

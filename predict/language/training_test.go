@@ -186,7 +186,7 @@ func TestPublishedTraining(t *testing.T) {
 	for _, set := range []string{"fit", "test", "second"} {
 		all := answerAll(t, readTrainingRows(t, set))
 		for _, a := range all {
-			t.Logf("%s %s %s: %.5g, %+.0f %%", set, a.source, a.text, a.value, 100*math.Expm1(a.off))
+			t.Logf("%s %s %s: %.5g, %+.0f %%, inside: %v", set, a.source, a.text, a.value, 100*math.Expm1(a.off), a.inside)
 		}
 		expect(describeErrors("training, "+set+", all", all))
 		names, groups := grouped(all, func(a answered) string { return a.family() })

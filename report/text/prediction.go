@@ -81,7 +81,7 @@ func (p *page) writeShortAnswer(f report.Prediction) {
 	row("step", quantity.Around(a.Step, quantity.AboutSeconds))
 	row("limit", report.SummariseLimit(f))
 	row("device needs", report.SummariseDemand(a))
-	row("decides", strings.Join(report.WhatDecides(f), "; "))
+	row("decides", strings.Join(report.WhatDecides(f), ", "))
 	var unknown []string
 	for _, m := range a.Unknown {
 		unknown = append(unknown, m.Input)
@@ -94,7 +94,7 @@ func (p *page) writeShortAnswer(f report.Prediction) {
 		}
 	}
 	if assumed > 0 {
-		row("assumed", fmt.Sprintf("%d usual values: --all lists them, --sources says where from", assumed))
+		row("assumed", fmt.Sprintf("%d usual values: --all lists them, --sources names their sources", assumed))
 	}
 	p.b.WriteString("\n")
 }
