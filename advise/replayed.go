@@ -77,7 +77,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			return
 		}
 		c := candidate{title: title, changes: changes, effort: effort, risk: risk, alone: risk == NumericsRisk ||
-			changes[0].Setting == stoker.BatchSize}
+			risk == LearningRisk || changes[0].Setting == stoker.BatchSize}
 		if note != "" {
 			c.notes = []string{note}
 		}
@@ -103,9 +103,9 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			add("do not wait for the device in every step", Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
 		case diagnose.FindingLaunchBound:
 			add("launch a step as one graph", Code, NumericsRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
-			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
+			add("more work per launch", Flag, a.riskOfBatches(), a.twice(), to(stoker.BatchSize, "2x"))
 		case diagnose.FindingSmallGrids:
-			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
+			add("more work per launch", Flag, a.riskOfBatches(), a.twice(), to(stoker.BatchSize, "2x"))
 		case diagnose.FindingElementwiseChains:
 			add("fuse elementwise kernels", Code, NumericsRisk, f.Advice, to(stoker.Compile, "default"))
 		case diagnose.FindingNoTensorCores:
@@ -113,7 +113,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 				add("compute on Tensor Cores", Code, NumericsRisk, f.Advice, c)
 			}
 		case diagnose.FindingExposedCommunication:
-			add("exchange gradients less often", Code, NumericsRisk, accumulates(a.run),
+			add("exchange gradients less often", Code, LearningRisk, accumulates(a.run),
 				to(stoker.Accumulation, accumulated))
 		case diagnose.FindingAllocator:
 			add("let the allocator grow its segments", Flag, NoRisk, f.Advice, f.Settings...)
@@ -242,6 +242,9 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 			Forecast: t.Forecast(edit), Untested: untested(c.changes),
 		}
 		fix.Notes = append(c.notes, fix.Forecast.Notes...)
+		if e.moreWorkers(fix) || c.name() == string(stoker.NumWorkers) {
+			fix.Mind = a.verdict.Grounds.UnknownData()
+		}
 		e.bound(&fix)
 		if !worthIt(fix.Forecast) && !boundOnly(fix) {
 			plan.Rejected = append(plan.Rejected, Rejected{fix.Name, notWorth(fix.Forecast)})

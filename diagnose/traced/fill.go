@@ -26,9 +26,12 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	if t == nil {
 		c.WorksRecorded, c.WorksJudged, c.LaunchCalls = 0, 0, countLaunchCalls(run.Timeline)
 		c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
+		loader := c.Grounds.Loader
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
+		c.Grounds.Loader = loader
 		return
 	}
+	t.grounds.Loader = c.Grounds.Loader
 	c.Grounds = t.grounds
 	t.fillWindow(c, run)
 	t.fillDevice(c)
