@@ -78,7 +78,7 @@ func TestPredictOwnLanguageModel(t *testing.T) {
 		want  string
 	}{
 		{own, exitFine, "config.json: 8.03 B parameters, 32 layers of width 4096"},
-		{write("list.json", `[]`), exitUsage, "list.json: "},
+		{write("list.json", `[]`), exitUsage, "list.json is no object"},
 		{write("other.json", `{"hidden_size": 8}`), exitUsage, "num_hidden_layers is 0: expected the config.json of a language model"},
 		{filepath.Join(dir, "none.json"), exitUsage, "none.json: no such file"},
 		{"my-model", exitUsage, "A model of your own is named by its config.json"},

@@ -215,6 +215,21 @@ func TestPredictWorth(t *testing.T) {
 	}
 }
 
+// MLPerf Storage has no GPUs: one host emulates dozens. A range of them says how many storage feeds.
+func TestPredictManyEmulated(t *testing.T) {
+	alone(t)
+	for _, c := range []struct{ args, want string }{
+		{"--mlperf unet3d --gpus 36", "device needs"},
+		{"--mlperf resnet50 --gpus 51", "device needs"},
+		{"--mlperf resnet50 --gpus 1,2,4,64 --storage 10GB/s --workers 16", "64"},
+	} {
+		code, out, errs := call(t, append([]string{"predict"}, strings.Fields(c.args)...)...)
+		if code != exitFine || !strings.Contains(out, c.want) {
+			t.Errorf("stoker predict %s: code %d, want %q:\n%s%s", c.args, code, c.want, out, errs)
+		}
+	}
+}
+
 func TestPredictBadInput(t *testing.T) {
 	alone(t)
 	for _, c := range []struct {
@@ -227,6 +242,7 @@ func TestPredictBadInput(t *testing.T) {
 		{[]string{"predict", "--mlperf", "unet3d", "--model", "unet3d"}, "leave --model"},
 		{[]string{"predict", "--mlperf", "unet3d", "--gpu", "b200"}, "--step 100ms"},
 		{[]string{"predict", "--mlperf", "llama3-8b"}, "--checkpoint 40GB/s"},
+		{[]string{"predict", "--mlperf", "unet3d", "--gpus", "36", "--nodes", "5"}, "such as --nodes 6"},
 		{job(), "--batch is missing"},
 		{job("--batch", "0"), "--batch is 0: expected more than 0"},
 		{job("--batch", "-3"), "negative"},
@@ -247,7 +263,9 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--reads", "-1"), "negative"},
 		{job("--batch", "256", "--dataset", "150GB"), "--memory go together"},
 		{job("--batch", "256", "--dataset", "150GB", "--memory", "1TB", "--cached", "50%"), "give one"},
-		{job("--batch", "256", "--gpus", "500"), "--nodes 63"},
+		{job("--batch", "256", "--gpus", "500"), "--nodes 100"},
+		{job("--batch", "256", "--gpus", "36"), "--nodes 6"},
+		{job("--batch", "256", "--step", "1ms"), "a step of 1 ms at batch 256: ResNet-50 on NVIDIA H100 80GB HBM3 would compute at"},
 		{job("--batch", "256", "--gpus", "1..500"), "--nodes"},
 		{job("--batch", "256", "--gpus", "500", "--nodes", "63"), "as many GPUs on each machine"},
 		{job("--batch", "256", "--storage", "2GB"), "is a size, expected a rate"},
