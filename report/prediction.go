@@ -99,7 +99,11 @@ func SummariseLimit(f Prediction) string {
 	}
 	text := part(a.Bound) + describeWaits(a) + ")"
 	if a.Next.Resource != "" {
-		text += fmt.Sprintf(", without it %sx faster, then %s)", quantity.About(a.Gain.Point), part(a.Next))
+		less := "without it"
+		if a.Bound.Resource == stoker.GPU {
+			less = "with a quicker device at most"
+		}
+		text += fmt.Sprintf(", %s %sx faster, then %s)", less, quantity.About(a.Gain.Point), part(a.Next))
 	}
 	return text
 }
@@ -164,7 +168,11 @@ func DescribeBound(f Prediction) []string {
 	}
 	if a.Bound.Resource != "" && a.Next.Resource != "" {
 		times := func(v float64) string { return quantity.About(v) + "x" }
-		text += fmt.Sprintf(" Without it a step gets %s faster, and then %s is the limit (%s).",
+		less := "Without it a step gets"
+		if a.Bound.Resource == stoker.GPU {
+			less = "On a quicker device a step gets at most"
+		}
+		text += fmt.Sprintf(" %s %s faster, and then %s is the limit (%s).", less,
 			quantity.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
 	}
 	if a.Crossover.Text != "" {

@@ -90,7 +90,7 @@ func gpuRows(table hardware.Table) [][]string {
 
 func modelRows() [][]string {
 	rows := [][]string{{"name", "title", "sample", "parameters", "forward GFLOP", "usual data", "sources"}}
-	for _, w := range device.Workloads {
+	for _, w := range slices.Concat(device.Workloads, device.Counted()) {
 		unit := w.Unit
 		switch {
 		case w.Side > 0:

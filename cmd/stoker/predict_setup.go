@@ -283,8 +283,7 @@ func (d *described) shared() (words []string) {
 func (f *predictFlags) readModel(d *described) error {
 	w, known := device.FindWorkload(f.givenText("model"))
 	if !known {
-		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models",
-			f.givenText("model"), strings.Join(device.NearestWorkloads(f.givenText("model")), ", "))
+		return unknownModel(f.givenText("model"))
 	}
 	if f.givenText("tokens") != "" {
 		n, _, err := f.value("tokens")
@@ -308,6 +307,21 @@ func (f *predictFlags) readModel(d *described) error {
 	}
 	d.Load.Workload = w
 	return nil
+}
+
+// unknownModel says which names are near, or how a network of one's own is described.
+func unknownModel(name string) error {
+	own := "describe a network of your own by --flops, --bytes and --params, which stoker.count(model, input) " +
+		"prints in Python"
+	near := device.NearestWorkloads(name)
+	if len(hardware.Nearest(name, near)) > 0 {
+		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models, or %s", name,
+			strings.Join(near, ", "), own)
+	}
+	return hintedError{
+		fmt.Errorf("--model %q is not in the table (stoker predict --list models): %s", name, own),
+		"stoker predict --list models",
+	}
 }
 
 // readKindOfData is what fills in what nobody gives of a sample.
