@@ -100,6 +100,9 @@ func (f *predictFlags) check() error {
 	if asked > 1 {
 		return errors.New("--tutorial, --list and --roofline are different questions: ask one")
 	}
+	if f.givenText("to") != "" {
+		return errors.New("--to goes with a recording or with --util: on which GPU a new job runs --gpu says")
+	}
 	if f.on("json") && f.on("csv") {
 		return errors.New("--json and --csv: choose one")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -27,7 +28,8 @@ func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack, us
 	f.counts = map[string]*string{}
 	cmd.Flags().StringVar(&f.model, "model", "", "language model (stoker predict --list language), or a config.json of your own")
 	cmd.Flags().StringVar(&f.gpu, "gpu", "", "GPU or TPU (stoker predict --list gpus)")
-	cmd.Flags().StringVar(&f.precision, "precision", "bf16", "bf16, fp16, fp8, when serving int8 and int4 of weights alone")
+	cmd.Flags().StringVar(&f.precision, "precision", "", "bf16, fp16, fp8, when serving int8 and int4 of weights alone "+
+		"(default bf16, on GPUs without it fp16)")
 	cmd.Flags().StringVar(&f.software, "software", "", language.Names(stacks)+" (default "+usual+")")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 }
@@ -61,7 +63,10 @@ func (f *languageFlags) readSubject(
 	if g, err = findGPU("gpu", f.gpu, hardware.Known, f.say); err != nil {
 		return m, g, p, err
 	}
-	if p = hardware.Precision(strings.ToLower(f.precision)); !slices.Contains(precisions, p) {
+	if p = hardware.Precision(strings.ToLower(f.precision)); p == "" {
+		return m, g, usualPrecision(g), nil
+	}
+	if !slices.Contains(precisions, p) {
 		words := make([]string, len(precisions))
 		for i, one := range precisions {
 			words[i] = string(one)
@@ -69,6 +74,14 @@ func (f *languageFlags) readSubject(
 		return m, g, p, fmt.Errorf("--precision %q: expected one of %s", f.precision, strings.Join(words, ", "))
 	}
 	return m, g, p, nil
+}
+
+// usualPrecision is that of a question that names none.
+func usualPrecision(gpu hardware.GPU) hardware.Precision {
+	if !gpu.Peak(hardware.BF16).Known() && gpu.Peak(hardware.FP16).Known() {
+		return hardware.FP16
+	}
+	return hardware.BF16
 }
 
 // findStack finds the software that a flag names, by its own name or by that of a program in it.
@@ -98,6 +111,12 @@ func readLanguageModel(name string) (language.Model, error) {
 		}
 	}
 	m, found := language.FindModel(name)
+	if network, other := device.FindWorkload(name); !found && other {
+		return m, hintedError{
+			fmt.Errorf("--model %q is no language model of the table: stoker predict itself answers for it", name),
+			"stoker predict --model " + network.Name,
+		}
+	}
 	if !found {
 		return m, fmt.Errorf("--model %q is not in the table, nearest: %s. A model of your own is named by its config.json",
 			name, strings.Join(language.NearestModels(name), ", "))
@@ -131,7 +150,12 @@ together get, and what the time goes into. Without --batch as many requests run 
   stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm
   stoker predict serve --model my-model/config.json --gpu l40s --software vllm`,
 		Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, flag := range []string{"accept", "guesses"} {
+				if draft == "" && cmd.Flags().Changed(flag) {
+					return usageError{fmt.Errorf("--%s is about a --draft: name the model that guesses", flag)}
+				}
+			}
 			s, err := f.readServing(draft)
 			if err != nil {
 				return usageError{err}
@@ -186,7 +210,7 @@ func (f *languageFlags) readServing(draft string) (s language.Serving, err error
 	}
 	model, err := readLanguageModel(draft)
 	if err != nil {
-		return s, fmt.Errorf("--draft: %w", err)
+		return s, fmt.Errorf("--draft%s", strings.TrimPrefix(err.Error(), "--model"))
 	}
 	accept, err := quantity.ParseShare(*f.counts["accept"])
 	if err != nil {

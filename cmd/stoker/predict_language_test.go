@@ -38,7 +38,13 @@ func TestPredictLanguage(t *testing.T) {
 		{with("--measured", "8,000 tokens/s"), exitFine, "usual for such a job"},
 		{with("--measured", "800,000 tokens/s"), exitUsage, "a GPU at its peak reaches"},
 		{with("--measured", "fast"), exitUsage, "such as '4,550 tokens/s' or 'MFU 46%'"},
+		{with("--measured", "MFU 0%"), exitUsage, "expected what a GPU reaches"},
+		{with("--measured", "0 tokens/s"), exitUsage, "expected what a GPU reaches"},
 		{with("--layout"), exitFine, "--gpus 8"},
+		{with("--layout", "--json"), exitFine, `"pipeline": `},
+		{with("--layout", "--tp", "4"), exitUsage, "--layout looks for it: leave --tp out"},
+		{[]string{"--model", "resnet50", "--gpu", "h100-sxm"}, exitUsage, "hint: stoker predict --model resnet50"},
+		{[]string{"--model", "llama-3.2-1b", "--gpu", "v100-sxm-32gb"}, exitFine, "precision fp16 (--precision)"},
 		{[]string{"--model", "llama-3.1-8b", "--gpu", "rtx-4090", "--gpus", "1"}, exitUsage, "hint: this fits: --gpus "},
 		{[]string{"--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--gpus", "1"}, exitFine, "memory        it likely does not fit"},
 	} {
@@ -55,6 +61,27 @@ func TestPredictLanguage(t *testing.T) {
 	for _, want := range []string{"first token", "each token", "of all requests", "memory"} {
 		if code != exitFine || !strings.Contains(out, want) {
 			t.Errorf("code %d, stdout lacks %q:\n%s%s", code, want, out, errs)
+		}
+	}
+}
+
+// A draft belongs to the model that checks it, and so do flags about it.
+func TestPredictDraft(t *testing.T) {
+	serve := []string{"--model", "llama-3.1-8b", "--gpu", "h100-sxm"}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--draft", "llama-3.2-1b"}, exitFine, "each token"},
+		{[]string{"--accept", "50%"}, exitUsage, "--accept is about a --draft"},
+		{[]string{"--guesses", "5"}, exitUsage, "--guesses is about a --draft"},
+		{[]string{"--draft", "llama-3.1-405b"}, exitUsage, "weights of Llama 3.1 8B and Llama 3.1 405B"},
+		{[]string{"--draft", "foo"}, exitUsage, "--draft \"foo\" is not in the table"},
+	} {
+		code, out, errs := ask(t, (*app).predictServeCommand, append(c.args, serve...)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%v: code %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
 		}
 	}
 }

@@ -198,6 +198,10 @@ func TestPredictWorth(t *testing.T) {
 		{run + " --to h100-sxm --workers 8", exitFine, "all of it"},
 		{run + " --storage nvme", exitFine, "storage nvme"},
 		{run + " --util 40%", exitUsage, "leave --util out"},
+		{run + " --batch 512", exitUsage, "a recording tells it itself: leave --batch out"},
+		{run + " --cores 0", exitUsage, "--cores is 0: expected more than 0"},
+		{"--util 40% --storage nvme", exitUsage, "leave --storage out"},
+		{"--to h100-sxm --batch 256", exitUsage, "--to goes with a recording or with --util"},
 		{"../../testdata/cases/labelled-not-training/run.jsonl.gz", exitUsage, "no steps were seen"},
 	} {
 		code, out, errs := call(t, append([]string{"predict"}, strings.Fields(c.args)...)...)

@@ -37,7 +37,12 @@ and whether it fits into memory. No run is needed. What you leave out is the usu
   stoker predict train --model llama-2-7b --gpu a100 --gpus 128 --software hsdp --measured 'MFU 46%'
   stoker predict train --model my-model/config.json --gpu h100 --gpus 8 --lora`,
 		Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error { return a.train(f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.checkLayout(cmd); err != nil {
+				return usageError{err}
+			}
+			return a.train(f)
+		},
 	}
 	f.register(cmd, language.TrainingStacks, "fsdp, on TPUs xla")
 	flags := cmd.Flags()
@@ -66,6 +71,16 @@ and whether it fits into memory. No run is needed. What you leave out is the usu
 	return cmd
 }
 
+// checkLayout refuses what --layout itself looks for.
+func (f *trainFlags) checkLayout(cmd *cobra.Command) error {
+	for _, flag := range []string{"tp", "pp", "virtual", "cp", "ep", "micro-batch", "shard-group", "measured"} {
+		if f.layout && cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--layout looks for it: leave --%s out", flag)
+		}
+	}
+	return nil
+}
+
 func (a *app) train(f *trainFlags) error {
 	t, err := f.read()
 	if err != nil {
@@ -84,7 +99,7 @@ func (a *app) train(f *trainFlags) error {
 	}
 	a.began = true
 	if f.json {
-		return wire.WriteTraining(a.stdout, step)
+		return wire.WriteTraining(a.stdout, t, step)
 	}
 	a.printTraining(f, t, step, mine)
 	return nil
@@ -107,6 +122,9 @@ func (f *trainFlags) read() (t language.Training, err error) {
 		hardware.INT8)
 	if err != nil {
 		return t, err
+	}
+	if f.precision == "" && t.Precision != hardware.BF16 {
+		f.assume("precision %s (--precision)", t.Precision)
 	}
 	if err = f.readSoftware(&t); err != nil {
 		return t, err
@@ -245,18 +263,25 @@ func (f *trainFlags) readMeasured(s language.TrainingStep) (float64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("--measured: %w", err)
 		}
+		if share == 0 {
+			return 0, noMeasured(text)
+		}
 		return float64(share) / s.MFU.Point * s.TokenRate.Point, nil
 	}
 	number, found := strings.CutSuffix(text, "tokens/s")
 	n, err := quantity.ParseNumber(strings.TrimSpace(number))
-	if err != nil || !found {
-		return 0, fmt.Errorf("--measured %q: expected what a GPU reaches, such as '4,550 tokens/s' or 'MFU 46%%'", text)
+	if err != nil || !found || n == 0 {
+		return 0, noMeasured(text)
 	}
 	if most := s.TokenRate.Point / s.MFU.Point; float64(n) > most {
 		return 0, fmt.Errorf("--measured %q: a GPU at its peak reaches %s tokens/s: give those of one GPU", text,
 			quantity.About(most))
 	}
 	return float64(n), nil
+}
+
+func noMeasured(text string) error {
+	return fmt.Errorf("--measured %q: expected what a GPU reaches, such as '4,550 tokens/s' or 'MFU 46%%'", text)
 }
 
 // hintLayout adds the flags of a split that fits to an error that says that nothing does.
@@ -305,7 +330,7 @@ func (a *app) trainLayout(f *trainFlags, t language.Training) error {
 	}
 	a.began = true
 	if f.json {
-		return wire.WriteTraining(a.stdout, all[0].Step)
+		return wire.WriteTraining(a.stdout, all[0].Training, all[0].Step)
 	}
 	rows := [][]string{{"tokens/s a GPU", "from", "to", "memory", "flags"}}
 	for _, l := range all[:min(shownLayouts, len(all))] {

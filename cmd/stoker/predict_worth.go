@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
@@ -30,9 +33,10 @@ func (a *app) foretellWorth(cmd *cobra.Command, f *predictFlags, run string) err
 		return usageError{err}
 	}
 	var w report.Worth
+	if err := f.checkWorth(cmd, run != ""); err != nil {
+		return usageError{err}
+	}
 	switch {
-	case run != "" && f.givenText("util") != "":
-		err = errors.New("a recording tells its utilisation itself: leave --util out")
 	case run != "":
 		w, err = f.worthOfRun(run, table)
 	default:
@@ -46,6 +50,29 @@ func (a *app) foretellWorth(cmd *cobra.Command, f *predictFlags, run string) err
 		return wire.WriteWorth(a.stdout, w)
 	}
 	return text.WriteWorth(a.stdout, w, a.textStyle(a.stdout))
+}
+
+// Flags of what another machine would bring a job: of any, of one that was recorded, and of one of
+// which the utilisation is known.
+var (
+	worthFlags = append(strings.Fields(costFlags), "hours", "hardware", "to", "gpu", "workers", "json", "all")
+	runFlags   = []string{"cores", "storage"}
+	utilFlags  = []string{"util", "model", "precision", "software", "inference", "batch"}
+)
+
+// checkWorth refuses flags that would not count.
+func (f *predictFlags) checkWorth(cmd *cobra.Command, recorded bool) (err error) {
+	own, why := utilFlags, "--util is about the share alone, and a recording (stoker predict RUN) tells the rest"
+	if recorded {
+		own, why = runFlags, "a recording tells it itself"
+	}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if err == nil && !slices.Contains(worthFlags, flag.Name) && !slices.Contains(own, flag.Name) &&
+			cmd.LocalFlags().Lookup(flag.Name) != nil {
+			err = fmt.Errorf("%s: leave --%s out", why, flag.Name)
+		}
+	})
+	return err
 }
 
 // moves are the GPUs that --to names, or the usual ones that are not the job's own.
@@ -166,8 +193,11 @@ func (f *predictFlags) addMachine(w *report.Worth, b predict.Baseline, own hardw
 			continue
 		}
 		n, err := quantity.ParseCount(text)
-		if err != nil {
+		switch {
+		case err != nil:
 			return fmt.Errorf("--%s: %w", flag, err)
+		case n == 0 && flag == "cores":
+			return errors.New("--cores is 0: expected more than 0")
 		}
 		after := b.Setup
 		if flag == "cores" {

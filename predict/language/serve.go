@@ -95,7 +95,7 @@ func (s Serving) requests() (float64, error) {
 	most := math.Floor(s.room() / each)
 	room := func(what string) error {
 		return fmt.Errorf("it does not fit: %s, beside %s of weights of %s on %v x %s of %s: spread it over more GPUs (--tp), "+
-			"or choose a narrower --precision", what, quantity.AboutBytes(s.weights()), s.Model.Title, s.Tensor,
+			"or choose a narrower --precision", what, quantity.AboutBytes(s.weights()), s.titles(), s.Tensor,
 			s.GPU.Title, quantity.AboutBytes(s.GPU.MemoryBytes.Value))
 	}
 	switch {
@@ -185,6 +185,14 @@ func (s Serving) weights() float64 {
 
 func (s Serving) cacheOf(context float64) float64 {
 	return s.Model.cacheSize(context) * cacheBytes(s.Precision)
+}
+
+// titles names the model, and the one that guesses.
+func (s Serving) titles() string {
+	if s.Draft != nil {
+		return s.Model.Title + " and " + s.Draft.Title
+	}
+	return s.Model.Title
 }
 
 // room is what weights leave for caches, bytes of all GPUs.

@@ -115,7 +115,7 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 		return wire.WriteJob(w, j, members, s.Plan)
 	},
 	"wire.WriteTraining": func(w io.Writer, _ shown, _ text.Style) error {
-		return wire.WriteTraining(w, language.TrainingStep{})
+		return wire.WriteTraining(w, language.Training{}, language.TrainingStep{})
 	},
 	"wire.WriteServing": func(w io.Writer, _ shown, _ text.Style) error {
 		return wire.WriteServing(w, language.ServingRate{})

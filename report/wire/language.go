@@ -28,17 +28,31 @@ type trainingObject struct {
 	State        stoker.Interval `json:"state_bytes"`
 	Activations  string          `json:"activations"` // "keep", "selective", "recompute"
 	Shard        string          `json:"shard"`       // "none", "zero1", "zero2", "zero3"
+	Layout       layoutObject    `json:"layout"`
+}
+
+// layoutObject is how the job is split over its GPUs.
+type layoutObject struct {
+	GPUs        float64 `json:"gpus"`
+	Tensor      float64 `json:"tensor"`
+	Pipeline    float64 `json:"pipeline"`
+	Virtual     float64 `json:"virtual"` // stages of a rank
+	Context     float64 `json:"context"`
+	Expert      float64 `json:"expert"`
+	MicroBatch  float64 `json:"micro_batch"`
+	GlobalBatch float64 `json:"global_batch"`
 }
 
 // trainingSchema grew when the MFU became an interval and the parts of a step others.
 const trainingSchema = schema + 1
 
 // WriteTraining writes the step of a language model as one object.
-func WriteTraining(w io.Writer, s language.TrainingStep) error {
+func WriteTraining(w io.Writer, t language.Training, s language.TrainingStep) error {
 	return WriteObject(w, trainingObject{
 		trainingSchema, string(s.Fit), s.Time, s.TokenRate, s.MFU, s.Products, s.Attention, s.Moved, s.TensorLinks,
 		s.ContextLinks, s.ExpertLinks, s.Bubble, s.Replicas, s.Optimizer, s.Launches, s.Memory.Total, s.Memory.State,
 		string(s.Activations), string(s.Shard),
+		layoutObject{t.GPUs, t.Tensor, t.Pipeline, t.Virtual, t.Context, t.Expert, t.MicroBatch, t.GlobalBatch},
 	})
 }
 
