@@ -82,11 +82,7 @@ func (p *page) writeShortAnswer(f report.Prediction) {
 	row("limit", report.SummariseLimit(f))
 	row("device needs", report.SummariseDemand(a))
 	row("decides", strings.Join(report.WhatDecides(f), ", "))
-	var unknown []string
-	for _, m := range a.Unknown {
-		unknown = append(unknown, m.Input)
-	}
-	row("unknown", strings.Join(unknown, ", "))
+	row("unknown", listUnknown(a.Unknown))
 	assumed := 0
 	for _, in := range f.Inputs {
 		if in.Source != report.Given {
@@ -97,6 +93,22 @@ func (p *page) writeShortAnswer(f report.Prediction) {
 		row("assumed", fmt.Sprintf("%d usual values: --all lists them, --sources names their sources", assumed))
 	}
 	p.b.WriteString("\n")
+}
+
+// fewUnknowns is how many inputs a line can say the needs of.
+const fewUnknowns = 2
+
+// listUnknown names what is not known, and if that is little, what the device needs it to be.
+func listUnknown(missing []predict.Missing) string {
+	var all []string
+	for _, m := range missing {
+		text := m.Input
+		if m.Needs != "" && len(missing) <= fewUnknowns {
+			text += ": the device needs " + m.Needs
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
 }
 
 // firstEpoch is the utilisation while nothing is in memory yet.
