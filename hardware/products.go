@@ -13,7 +13,7 @@ var products = map[string][2]float64{
 	"b200": {0.776, 0.763}, "gb200": {0.729, 0.723}, "mi300x": {0.514}, "mi355x": {0.626},
 }
 
-// likelyProducts stands for chips that nobody timed so: the median of those that were.
+// likelyProducts stands for chips without such a measurement: the median of the others.
 const likelyProducts = 0.77
 
 // ProductShare is the share of the sheet's peak that products of large matrices reach in a

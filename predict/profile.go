@@ -228,7 +228,8 @@ func (p Profile) PrepareOf(stored stoker.Interval) Amount {
 	ratio := stored.Point / p.Stored.Point
 	return Amount{
 		stoker.Interval{
-			Low: leastOfByte * ratio * p.Prepare.Low, Point: ratio * p.Prepare.Point, High: mostOfByte * ratio * p.Prepare.High,
+			Low: leastOfByte * ratio * p.Prepare.Low, Point: ratio * p.Prepare.Point,
+			High: mostOfByte * ratio * p.Prepare.High,
 		},
 		sizes + "; " + p.Prepare.Source,
 	}

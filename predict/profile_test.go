@@ -2,10 +2,10 @@ package predict
 
 import (
 	"fmt"
-	"github.com/stoker-dev/stoker"
 	"math"
 	"testing"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/spelling"
 	"github.com/stoker-dev/stoker/predict/device"

@@ -35,7 +35,8 @@ func DescribeWorth(w Worth) [][2]string {
 	times := func(v float64) string { return quantity.About(v) + "x" }
 	lines := [][2]string{{"computes", quantity.Around(w.Utilization, quantity.Percent) + " of the time"}}
 	if w.Waste != nil {
-		idle := fmt.Sprintf("%s of %s GPU hours", quantity.Around(w.Waste.GPUHours, quantity.About), quantity.About(w.Hours))
+		idle := fmt.Sprintf("%s of %s GPU hours", quantity.Around(w.Waste.GPUHours, quantity.About),
+			quantity.About(w.Hours))
 		if w.Waste.Dollars.Known() {
 			idle += ", $" + quantity.Around(w.Waste.Dollars, quantity.About)
 		}

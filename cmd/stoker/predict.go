@@ -131,7 +131,10 @@ func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Pre
 	if err != nil {
 		return report.Prediction{}, plot.Captions{}, err
 	}
-	p := report.Prediction{Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: f.on("sources"), All: f.on("all") || f.on("sources")}
+	p := report.Prediction{
+		Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: f.on("sources"),
+		All: f.on("all") || f.on("sources"),
+	}
 	for _, flag := range append(strings.Fields(costFlags), "hours") {
 		p.Costs = p.Costs || f.givenText(flag) != ""
 	}

@@ -26,7 +26,8 @@ type languageFlags struct {
 
 func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack, usual string) {
 	f.counts = map[string]*string{}
-	cmd.Flags().StringVar(&f.model, "model", "", "language model (stoker predict --list language), or a config.json of your own")
+	cmd.Flags().StringVar(&f.model, "model", "",
+		"language model (stoker predict --list language), or a config.json of your own")
 	cmd.Flags().StringVar(&f.gpu, "gpu", "", "GPU or TPU (stoker predict --list gpus)")
 	cmd.Flags().StringVar(&f.precision, "precision", "", "bf16, fp16, fp8, when serving int8 and int4 of weights alone "+
 		"(default bf16, on GPUs without it fp16)")
@@ -183,9 +184,10 @@ together get, and what the time goes into. Without --batch as many requests run 
 	return cmd
 }
 
-// servingPrograms are names of programs beside those of stacks.
+// servingPrograms are names of programs that run on a stack.
 var servingPrograms = map[string]language.Stack{
-	"": language.UsualServing, "trt-llm": language.TensorRT, "tensorrt": language.TensorRT, "gpt-fast": language.PyTorch,
+	"": language.UsualServing, "trt-llm": language.TensorRT, "tensorrt": language.TensorRT,
+	"gpt-fast": language.PyTorch,
 }
 
 func (f *languageFlags) readServing(draft string) (s language.Serving, err error) {

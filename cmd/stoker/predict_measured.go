@@ -60,7 +60,9 @@ func (f *predictFlags) checkMeasured() error {
 func (f *predictFlags) measuredStep() (m device.Measured, flag string, err error) {
 	if f.givenText("measured") != "" {
 		if m, err = device.ParseMeasured(f.givenText("measured")); err != nil {
-			return m, "measured", hintedError{fmt.Errorf("--measured %w", err), "--measured '" + device.MeasuredExample + "'"}
+			return m, "measured", hintedError{
+				fmt.Errorf("--measured %w", err), "--measured '" + device.MeasuredExample + "'",
+			}
 		}
 		return f.withoutWaits(m)
 	}
@@ -142,7 +144,7 @@ func (d *described) carry(a *anchor) error {
 	if a.Emulated {
 		value += " on an emulated device"
 	}
-	if expected.Known() { // beside it, so that a slip is seen
+	if expected.Known() { // shown next to it, so that a slip is seen
 		value += fmt.Sprintf(", and %s would be expected", quantity.Around(expected, quantity.AboutSeconds))
 	}
 	d.note("measured", value, a.Text)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -105,11 +106,12 @@ func (a *app) train(f *trainFlags) error {
 	return nil
 }
 
-// trainingPrograms are names of programs beside those of stacks.
+// trainingPrograms are names of programs that run on a stack.
 var trainingPrograms = map[string]language.Stack{
-	"pytorch": language.FSDP, "torchtitan": language.FSDP, "fsdp2": language.FSDP, "ddp": language.FSDP, "hsdp": language.FSDP,
-	"nemo": language.Megatron, "megatron-lm": language.Megatron, "zero1": language.DeepSpeed, "zero2": language.DeepSpeed,
-	"zero3": language.DeepSpeed, "jax": language.XLA, "maxtext": language.XLA,
+	"pytorch": language.FSDP, "torchtitan": language.FSDP, "fsdp2": language.FSDP, "ddp": language.FSDP,
+	"hsdp": language.FSDP, "nemo": language.Megatron, "megatron-lm": language.Megatron,
+	"zero1": language.DeepSpeed, "zero2": language.DeepSpeed, "zero3": language.DeepSpeed,
+	"jax": language.XLA, "maxtext": language.XLA,
 }
 
 // assume takes note of what was not said.
@@ -118,8 +120,8 @@ func (f *trainFlags) assume(format string, args ...any) {
 }
 
 func (f *trainFlags) read() (t language.Training, err error) {
-	t.Model, t.GPU, t.Precision, err = f.readSubject(hardware.BF16, hardware.FP16, hardware.FP8, hardware.TF32, hardware.FP32,
-		hardware.INT8)
+	t.Model, t.GPU, t.Precision, err = f.readSubject(hardware.BF16, hardware.FP16, hardware.FP8, hardware.TF32,
+		hardware.FP32, hardware.INT8)
 	if err != nil {
 		return t, err
 	}
@@ -145,7 +147,7 @@ func (f *trainFlags) read() (t language.Training, err error) {
 	return t, f.readMemory(&t)
 }
 
-// usualBatch is the sequences of a step where nobody says: about a million tokens of 8,192.
+// usualBatch is the sequences of a step if none are given: about a million tokens of 8,192.
 const usualBatch = 128
 
 // fillBatch takes the usual batch of a step if none was given: a multiple of what replicas take.
@@ -232,7 +234,7 @@ func (f *trainFlags) readNetwork(t *language.Training) error {
 	return nil
 }
 
-// readMemory reads what is kept, and how the program runs.
+// readMemory reads which activations are kept, and how the program runs.
 func (f *trainFlags) readMemory(t *language.Training) error {
 	t.LoRA = f.lora
 	t.Activations = language.Activations(strings.ToLower(f.activations))
@@ -315,7 +317,8 @@ func layoutFlags(l language.Layout) string {
 			flags = append(flags, fmt.Sprintf("--%s %v", one.flag, one.value))
 		}
 	}
-	return strings.Join(append(flags, fmt.Sprintf("--micro-batch %v --global-batch %v", l.MicroBatch, l.GlobalBatch)), " ")
+	flags = append(flags, fmt.Sprintf("--micro-batch %v --global-batch %v", l.MicroBatch, l.GlobalBatch))
+	return strings.Join(flags, " ")
 }
 
 // shownLayouts is how many splits are listed.
@@ -406,29 +409,21 @@ const muchLess = 1.2
 // leastShown is the share of a step that is worth a word.
 const leastShown = 0.02
 
+// stepShare is a part of a step by name.
+type stepShare struct {
+	name  string
+	share float64
+}
+
 // trainingParts are what the step goes into, the largest first; small ones only if all are asked for.
 func trainingParts(s language.TrainingStep, all bool) (words []string) {
-	parts := []struct {
-		name  string
-		share float64
-	}{
-		{"products", s.Products}, {"attention", s.Attention}, {"simple operators", s.Moved}, {"tensor links", s.TensorLinks},
-		{"context links", s.ContextLinks}, {"expert links", s.ExpertLinks}, {"bubble", s.Bubble},
-		{"exchange of weights and gradients", s.Replicas}, {"optimizer", s.Optimizer}, {"launches", s.Launches},
+	parts := []stepShare{
+		{"products", s.Products}, {"attention", s.Attention}, {"simple operators", s.Moved},
+		{"tensor links", s.TensorLinks}, {"context links", s.ContextLinks}, {"expert links", s.ExpertLinks},
+		{"bubble", s.Bubble}, {"exchange of weights and gradients", s.Replicas}, {"optimizer", s.Optimizer},
+		{"launches", s.Launches},
 	}
-	slices.SortStableFunc(parts, func(a, b struct {
-		name  string
-		share float64
-	},
-	) int {
-		switch {
-		case a.share > b.share:
-			return -1
-		case a.share < b.share:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(parts, func(a, b stepShare) int { return cmp.Compare(b.share, a.share) })
 	for _, p := range parts {
 		if p.share >= leastShown || all {
 			words = append(words, p.name+" "+quantity.Percent(p.share))

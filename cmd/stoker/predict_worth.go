@@ -22,7 +22,7 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// usualMoves are the GPUs that a job is moved to if nobody says which.
+// usualMoves are the GPUs that a job is moved to if --to names none.
 var usualMoves = []string{"h100-sxm", "b200"}
 
 // foretellWorth answers what another machine would bring a job that runs: one of which its

@@ -174,8 +174,8 @@ func (a Anchor) possible() error {
 	if speed := peak * least * a.Batch / a.Step; speed > alikeFigures*peak {
 		return fmt.Errorf("a step of %s at batch %v: %s on %s would compute at %s, above its peak of %s: "+
 			"check the batch (samples of one GPU), the time, and that it is %s",
-			quantity.AboutSeconds(a.Step), a.Batch, a.Load.Workload.Title, a.Load.GPU.Title, quantity.FLOPRate(RoundToThree(speed)),
-			quantity.FLOPRate(peak), training(a.Load.Training))
+			quantity.AboutSeconds(a.Step), a.Batch, a.Load.Workload.Title, a.Load.GPU.Title,
+			quantity.FLOPRate(RoundToThree(speed)), quantity.FLOPRate(peak), training(a.Load.Training))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ var countedTable string
 
 const countSource = "stoker.count of torchvision's network, at the size of image that it was published with"
 
-// Counted are torchvision's networks for classification beside those of Workloads. No step of theirs
+// Counted are torchvision's networks for classification that Workloads lacks. No step of theirs
 // is published here, so that they are forecast as a network of one's own is.
 var Counted = sync.OnceValue(func() []Workload {
 	rows, err := csv.NewReader(strings.NewReader(countedTable)).ReadAll()

@@ -12,8 +12,10 @@ import (
 // whose layers keep a state. A configuration need not show by its values that it is one of them.
 var otherFamilies = []string{
 	"bert", "roformer", "electra", "mpnet", "canine", "xlm", "xlnet", "esm", "esmc", "longformer", "big_bird", "bigbird",
-	"gte", "jina_embeddings", "dpr", "fnet", "yoso", "mra", "bros", "lilt", "siglip", "funnel", "luke", "layoutlm", "ernie_m", "splinter", "nystromformer", "data2vec", "deberta",
-	"t5", "mt5", "umt5", "longt5", "byt5", "t5gemma", "bart", "pegasus", "marian", "m2m", "nllb", "prophetnet", "blenderbot", "led", "fsmt", "switch_transformers",
+	"gte", "jina_embeddings", "dpr", "fnet", "yoso", "mra", "bros", "lilt", "siglip", "funnel", "luke", "layoutlm",
+	"ernie_m", "splinter", "nystromformer", "data2vec", "deberta",
+	"t5", "mt5", "umt5", "longt5", "byt5", "t5gemma", "bart", "pegasus", "marian", "m2m", "nllb", "prophetnet",
+	"blenderbot", "led", "fsmt", "switch_transformers",
 	"whisper", "wav2vec", "hubert", "speech", "audio", "musicgen", "clip", "vision", "vit", "dino", "blip", "trocr",
 	"mamba", "rwkv", "xlstm", "recurrent", "jamba", "bamba", "zamba", "hybrid", "nemotron_h", "falcon_h1", "lfm2",
 	"lfm3", "kimi_linear", "qwen3_next", "reformer",

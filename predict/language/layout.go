@@ -24,8 +24,8 @@ func (t Training) Layouts() []Layout {
 			for _, context := range t.contexts() {
 				for _, expert := range dividers(math.Max(1, t.Model.Experts), t.GPUs/pipeline) {
 					one := t
-					one.Tensor, one.Pipeline, one.Context, one.Expert, one.Virtual = tensor, pipeline, context, expert, 1
-					one.Group = 0
+					one.Tensor, one.Pipeline, one.Context, one.Expert = tensor, pipeline, context, expert
+					one.Virtual, one.Group = 1, 0
 					if best, found := one.fastest(); found {
 						all = append(all, best)
 					}

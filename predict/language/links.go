@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// What links reach and hide in training, beside what trainingLaw has.
+// Constants of links in training that are not fitted: those that are stand in trainingLaw.
 const (
 	// hiddenGradients is the part of a micro-batch behind which gradients are exchanged: the
 	// backward pass. Derived.
@@ -30,7 +30,7 @@ func near(gpu hardware.GPU) float64 {
 	return byHost * link.Pinned.Value
 }
 
-// MachineOf is how many GPUs share the fast links, if nobody says.
+// MachineOf is how many GPUs share the fast links, if that is not given.
 func MachineOf(gpu hardware.GPU) float64 {
 	switch {
 	case gpu.Name == "gb200", gpu.Name == "gb300":
@@ -43,7 +43,7 @@ func MachineOf(gpu hardware.GPU) float64 {
 	return 8
 }
 
-// UsualPort is the network of a GPU if nobody says: each GPU of a DGX H100 or later has a port of
+// UsualPort is the network of a GPU if none is given: each GPU of a DGX H100 or later has a port of
 // 400 Gbit/s, of a DGX A100 one of 200, and four GPUs of a DGX-1 or of a server with PCIe boards
 // share one of 100 (assumption).
 func UsualPort(gpu hardware.GPU) float64 {
@@ -209,7 +209,8 @@ func (t Training) optimizerTime() float64 {
 	if t.LoRA {
 		return 0
 	}
-	const state, weight = 28, 4 // bytes: three numbers of 32 bits both ways and a gradient; a weight of 16 bits both ways
+	// Bytes: three numbers of 32 bits both ways and a gradient, and a weight of 16 bits both ways.
+	const state, weight = 28, 4
 	bytes := state * t.ownWeights() / t.replicas().group
 	if t.sharing() != ZeRO3 {
 		bytes += weight * t.ownWeights()

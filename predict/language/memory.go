@@ -21,7 +21,7 @@ const (
 // Shards are what a question can name.
 var Shards = []Shard{NoShard, ZeRO1, ZeRO2, ZeRO3}
 
-// sharing is what replicas share: what was named, else what the stack does where nobody says.
+// sharing is what replicas share: as named, else as the stack does it.
 func (t Training) sharing() Shard {
 	switch {
 	case t.Shard != AnyShard:
@@ -157,7 +157,7 @@ func (m Model) innerKept() float64 {
 	return (1-sparse)*gated*m.Inner + sparse*(m.Chosen+m.Always)*(gated*m.ExpertInner+m.Width)
 }
 
-// settle decides what is kept where nobody says: as much as memory holds.
+// settle chooses the activations that are kept, if none are named: as many as memory holds.
 func (t Training) settle() Training {
 	if t.Activations != AnyActivations {
 		return t

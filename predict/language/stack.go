@@ -15,7 +15,7 @@ type Stack string
 const (
 	Megatron  Stack = "megatron"     // Megatron Core and its descendants, with Transformer Engine
 	FSDP      Stack = "fsdp"         // PyTorch: FSDP, HSDP or plain data parallelism
-	DeepSpeed Stack = "deepspeed"    // ZeRO 1 to 3 beside models of transformers
+	DeepSpeed Stack = "deepspeed"    // ZeRO 1 to 3 with models of transformers
 	XLA       Stack = "xla"          // JAX: MaxText
 	TensorRT  Stack = "tensorrt-llm" // serving
 	VLLM      Stack = "vllm"         // serving

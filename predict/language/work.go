@@ -10,7 +10,7 @@ import (
 // source as one (go test -run FitTraining -fit ./predict/language), and then rounded.
 type trainingLaw struct {
 	// inModels is what a model's products reach of the best large ones: shapes, power limits.
-	// inXLA is what they reach in XLA on GPUs beside that, narrow those of experts.
+	// inXLA is a further share in XLA on GPUs, narrow one for products of experts.
 	inModels, inXLA, narrow float64
 	// What attention reaches of the best products: FlashAttention on an A100, in PyTorch on later
 	// chips, and cuDNN's on those.
@@ -25,7 +25,7 @@ type trainingLaw struct {
 	// reachedNetwork is the share of a port's rate that rings between machines reach.
 	reachedNetwork float64
 	// hiddenGather is the part of a micro-batch behind which FSDP gathers and scatters,
-	// hiddenTensor the part of sums within layers that runs beside products.
+	// hiddenTensor the part of sums within layers that overlaps with products.
 	hiddenGather, hiddenTensor float64
 }
 
@@ -143,7 +143,7 @@ func (t Training) attentionRate() float64 {
 	return best * law.attentionLater
 }
 
-// movedBytes are those that pass device memory for a token, beside the inputs of products.
+// movedBytes are those that pass device memory for a token, without the inputs of products.
 func (t Training) movedBytes(passing float64) float64 {
 	forward, backward, again := t.passes()
 	if t.LoRA {
@@ -160,8 +160,8 @@ func (t Training) movedBytes(passing float64) float64 {
 	return bytes
 }
 
-// passings are how often numbers pass device memory: likely, at least and at most. PyTorch that
-// nobody said is compiled may be.
+// passings are how often numbers pass device memory: likely, at least and at most. PyTorch may
+// be compiled if Compiled does not say.
 func (t Training) passings() (likely, least, most float64) {
 	switch {
 	case t.Stack == XLA || t.Compiled == On:
