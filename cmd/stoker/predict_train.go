@@ -418,9 +418,15 @@ type stepShare struct {
 // trainingParts are what the step goes into, the largest first; small ones only if all are asked for.
 func trainingParts(s language.TrainingStep, all bool) (words []string) {
 	parts := []stepShare{
-		{"products", s.Products}, {"attention", s.Attention}, {"simple operators", s.Moved},
-		{"tensor links", s.TensorLinks}, {"context links", s.ContextLinks}, {"expert links", s.ExpertLinks},
-		{"bubble", s.Bubble}, {"exchange of weights and gradients", s.Replicas}, {"optimizer", s.Optimizer},
+		{"products", s.Products},
+		{"attention", s.Attention},
+		{"simple operators", s.Moved},
+		{"tensor links", s.TensorLinks},
+		{"context links", s.ContextLinks},
+		{"expert links", s.ExpertLinks},
+		{"bubble", s.Bubble},
+		{"exchange of weights and gradients", s.Replicas},
+		{"optimizer", s.Optimizer},
 		{"launches", s.Launches},
 	}
 	slices.SortStableFunc(parts, func(a, b stepShare) int { return cmp.Compare(b.share, a.share) })

@@ -11,7 +11,8 @@ import (
 // transformers spells them: encoders, models of two halves, models that see or hear, and models
 // whose layers keep a state. A configuration need not show by its values that it is one of them.
 var otherFamilies = []string{
-	"bert", "roformer", "electra", "mpnet", "canine", "xlm", "xlnet", "esm", "esmc", "longformer", "big_bird", "bigbird",
+	"bert", "roformer", "electra", "mpnet", "canine", "xlm", "xlnet", "esm", "esmc", "longformer", "big_bird",
+	"bigbird",
 	"gte", "jina_embeddings", "dpr", "fnet", "yoso", "mra", "bros", "lilt", "siglip", "funnel", "luke", "layoutlm",
 	"ernie_m", "splinter", "nystromformer", "data2vec", "deberta",
 	"t5", "mt5", "umt5", "longt5", "byt5", "t5gemma", "bart", "pegasus", "marian", "m2m", "nllb", "prophetnet",
