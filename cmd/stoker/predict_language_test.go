@@ -41,6 +41,7 @@ func TestPredictLanguage(t *testing.T) {
 		{with("--measured", "MFU 0%"), exitUsage, "expected what a GPU reaches"},
 		{with("--measured", "0 tokens/s"), exitUsage, "expected what a GPU reaches"},
 		{with("--layout"), exitFine, "--gpus 8"},
+		{with("--layout"), exitFine, "assumed       software fsdp (--software)"},
 		{with("--layout", "--json"), exitFine, `"pipeline": `},
 		{with("--layout", "--tp", "4"), exitUsage, "--layout looks for it: leave --tp out"},
 		{[]string{"--model", "resnet50", "--gpu", "h100-sxm"}, exitUsage, "hint: stoker predict --model resnet50"},

@@ -343,15 +343,24 @@ func (a *app) trainLayout(f *trainFlags, t language.Training) error {
 			quantity.AboutBytes(s.Memory.Total.Point), layoutFlags(l),
 		})
 	}
-	return text.WriteTable(a.stdout, rows, a.textStyle(a.stdout))
+	if err := text.WriteTable(a.stdout, rows, a.textStyle(a.stdout)); err != nil {
+		return err
+	}
+	if len(f.assumed) > 0 {
+		a.trainingRow("assumed", "%s", strings.Join(f.assumed, ", "))
+	}
+	return nil
+}
+
+// trainingRow prints a line of the answer.
+func (a *app) trainingRow(name, format string, args ...any) {
+	fmt.Fprintf(a.stdout, "%-13s %s\n", name, fmt.Sprintf(format, args...))
 }
 
 // printTraining prints the answer in eight lines: what is reached, what decides it, whether it
 // fits, and what was assumed.
 func (a *app) printTraining(f *trainFlags, t language.Training, s language.TrainingStep, mine float64) {
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(a.stdout, "%-13s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	row := a.trainingRow
 	room := quantity.AboutBytes(t.GPU.MemoryBytes.Value)
 	if s.Fit != language.Fits {
 		row("memory", "it %s: %s of %s a GPU, at least %s with a small optimizer", s.Fit,
