@@ -106,6 +106,7 @@ type Case struct {
 	RankComparison string // a sentence; "" where there is one rank
 	Findings       []Finding
 	UtilPattern    []Finding // what GPU-Util looks like, said last
+	Doubts         []string  // as in Verdict
 	Warnings       []string
 }
 

@@ -25,11 +25,16 @@ type Lead struct {
 	Why     string // the figure that shows it
 	Next    string // what to do first, in which file and line, and what it gains
 	Try     string // the command for that; "" none
+
+	Caution []string // why figures may not be the program's
 }
 
 // LeadOf is the lead of a judged run. file is what a shell calls the recording, "" the newest one.
 func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file string) Lead {
-	l := Lead{Verdict: string(v.Class) + ": " + lowerFirst(titleOf(v)) + MarkEmulated(run.Emulated()), Why: sayWhy(v)}
+	l := Lead{
+		Verdict: string(v.Class) + ": " + lowerFirst(titleOf(v)) + MarkEmulated(run.Emulated()), Why: sayWhy(v),
+		Caution: v.Doubts,
+	}
 	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))
 	return l
 }

@@ -21,7 +21,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	c.LoadingWaitsForStorage, c.LoadingLacksCores = none, none
 	c.QuotaTakesCores, c.OthersTakeCores, c.LaunchingLacksCore = none, none, none
 	c.FetchEvidence, c.CoreEvidence = nil, nil
-	c.Warnings = slices.Clone(run.Facts.Notes)
+	c.Warnings, c.Doubts = slices.Clone(run.Facts.Notes), slices.Clone(run.Facts.Damage)
 	t := chooseDevice(run, gaps)
 	if t == nil {
 		c.WorksRecorded, c.WorksJudged, c.LaunchCalls = 0, 0, countLaunchCalls(run.Timeline)

@@ -28,6 +28,11 @@ const (
 	spanClass    // the profiler's own span over the whole file
 )
 
+// isWork reports whether events of a class are work of a device.
+func (c class) isWork() bool {
+	return c == kernelClass || c == copyClass || c == setClass || c == commClass
+}
+
 // categories is the one table of dialects: every category that Kineto wrote
 // since 2020, in lower case (libkineto/include/ActivityType.h; the first row of
 // each group is the present name, "operator" to "memset" are of 2020 and 2021).

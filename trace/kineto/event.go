@@ -149,6 +149,7 @@ type batch struct {
 	memory  []memoryRecord
 	events  int64
 	dropped [numWhy]int64
+	lost    int64            // of dropped, work of a device with an impossible time
 	strange map[string]int64 // events by a category that nobody knows
 
 	// What the scanner knew when it ended: append-only lists, safe to read while

@@ -120,6 +120,9 @@ func (s *scanner) keepSpan(e *event, out *batch) {
 	}
 	if drop, reason := e.useless(c); drop {
 		out.dropped[reason]++
+		if c.isWork() && reason != noName {
+			out.lost++
+		}
 		switch {
 		case reason != unknownWhy:
 		case len(e.cat) == 0 && bytes.HasPrefix(e.name, []byte(autogradName)):
