@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -31,16 +32,19 @@ var ofInput = []stoker.Setting{
 
 // reject says why a fix is not advised. What is a setting of another framework nobody would
 // try here: no word of it.
-func (p *Plan) reject(name, why string) {
-	if why != "" && why != diagnose.ForeignSetting {
-		p.Rejected = append(p.Rejected, Rejected{Name: name, Why: why})
+func (p *Plan) reject(name, why string) { p.refuse(Rejected{Name: name, Why: why}) }
+
+// refuse is reject with the gate that a gain did not pass.
+func (p *Plan) refuse(r Rejected) {
+	if r.Why != "" && !r.foreign() {
+		p.Rejected = append(p.Rejected, r)
 	}
 }
 
 // refuses says why nothing here carries a fix; "" where something does.
 func (e evidence) refuses(fix Fix) string {
 	for _, c := range fix.Changes {
-		if why := e.verdict.Grounds.Refuse(c.Setting); why != "" {
+		if why := cmp.Or(e.verdict.Grounds.Refuse(c.Setting), e.verdict.Grounds.LacksUnit(c)); why != "" {
 			return why
 		}
 	}

@@ -90,6 +90,7 @@ func (f Fix) gain() string {
 type Rejected struct {
 	Name string `json:"fix"`
 	Why  string `json:"why"`
+	Gate Gate   `json:"gate,omitempty"` // that a gain of a trace did not pass; "" where it is worth too little
 }
 
 // Effort is what a change takes.
@@ -312,7 +313,7 @@ func (a adviser) inWords() Plan {
 		},
 	}
 	if !worthIt(fix.Forecast) {
-		return Plan{Rejected: []Rejected{{fix.Name, notWorth(fix.Forecast)}}}
+		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	}
 	return Plan{Fixes: []Fix{fix}}
 }
@@ -342,7 +343,7 @@ func (a adviser) elsewhere(kind string) Plan {
 		fix.Notes = append(fix.Notes, settings)
 	}
 	if !worthIt(fix.Forecast) {
-		return Plan{Rejected: []Rejected{{fix.Name, notWorth(fix.Forecast)}}}
+		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	}
 	return Plan{Fixes: []Fix{fix}}
 }

@@ -223,28 +223,13 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 	var taken []stoker.Change
 	e := a.onEvidence(t)
 	for _, c := range a.candidates(t) {
-		if why := e.refuses(Fix{Name: c.name(), Changes: c.changes}); why != "" {
-			plan.reject(c.name(), why)
+		g, modelled := e.gainOf(t, c)
+		if !modelled {
 			continue
 		}
-		edit, unknown := replay.EditOf(c.changes)
-		if len(unknown) > 0 && unknown[0] == c.changes[0].Setting {
-			continue
-		}
-		if gain := t.Likely(edit); gain < leastPlayed && !check.Bounds() {
-			plan.Rejected = append(plan.Rejected,
-				Rejected{c.name(), fmt.Sprintf("no measurable gain (%s in the replay)",
-					quantity.AboutRatio(max(1, gain)))})
-			continue
-		}
-		fix := Fix{
-			Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk,
-			Forecast: t.Forecast(edit), Untested: untested(c.changes),
-		}
-		fix.Notes = append(c.notes, fix.Forecast.Notes...)
-		e.bound(&fix)
-		if !worthIt(fix.Forecast) && !boundOnly(fix) {
-			plan.Rejected = append(plan.Rejected, Rejected{fix.Name, notWorth(fix.Forecast)})
+		fix, refused := g.weigh()
+		if refused != nil {
+			plan.refuse(*refused)
 			continue
 		}
 		plan.Fixes = append(plan.Fixes, fix)

@@ -20,6 +20,7 @@ type Grounds struct {
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
 	Reach     hardware.Reach     // how the device gets at the host's memory
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
+	Chip      Chip               // what the device can do
 }
 
 // Program is what a program does with a model.

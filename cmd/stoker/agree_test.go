@@ -60,7 +60,7 @@ func askVerbs(t *testing.T, folder string) answers {
 	files := globbed(folder, "run.jsonl*")
 	verbs := map[string][]string{"diagnose": {"diagnose", "--all"}, "advise": {"advise"}, "json": {"diagnose", "--json"}}
 	if len(files) == 0 {
-		files = globbed(folder, "*.json.gz")
+		files = append(globbed(folder, "*.json.gz"), globbed(folder, "*.sqlite")...)
 		verbs = map[string][]string{"trace": {"trace", "--all"}, "json": {"trace", "--json"}}
 	}
 	page := filepath.Join(t.TempDir(), "page.html")

@@ -14,7 +14,7 @@ import (
 func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
-		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach,
+		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
 	}
 }
 

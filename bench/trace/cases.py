@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Writes the made-up files under testdata/cases/made-*: each shows one thing that strangers' profiler files hold.
+
+    python3 bench/trace/cases.py                   all of them
+    python3 bench/trace/cases.py corrupt-length    this one
+
+What the device did is known, because it is written here. Beside the file a case gets a README.md with that truth and an
+expect.json with what Stoker must and must not say of it.
+"""
+
+import gzip
+import json
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = ROOT / "testdata" / "cases"
+
+GEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
+SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x256x32"
+CIJK = "Cijk_Alik_Bljk_BBS_BH_MT128x192x64_MI16x16x1"
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+PINNED = "Memcpy HtoD (Pinned -> Device)"
+GPUS = {
+    "a100": {"name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108},
+    "h100": {"name": "NVIDIA H100 80GB HBM3", "computeMajor": 9, "computeMinor": 0, "numSms": 132},
+    "v100": {"name": "Tesla V100-SXM2-16GB", "computeMajor": 7, "computeMinor": 0, "numSms": 80},
+    "p100": {"name": "Tesla P100-PCIE-16GB", "computeMajor": 6, "computeMinor": 0, "numSms": 56},
+    "4090": {"name": "NVIDIA GeForce RTX 4090", "computeMajor": 8, "computeMinor": 9, "numSms": 128},
+    "mi300": {"name": "AMD Instinct MI300X", "computeMajor": 9, "computeMinor": 4, "numSms": 304},
+}
+
+
+class Kineto:
+    """A file of PyTorch's profiler. Times are microseconds from its begin."""
+
+    def __init__(self, gpu: str = "a100", rank: int = 0, world: int = 1) -> None:
+        self.gpu, self.rank, self.world = gpu, rank, world
+        self.events: list[dict] = []
+        self.correlation = 100
+
+    def add(self, cat: str, name: str, ts: float, dur: float, **args: object) -> dict:
+        pid, tid = (0, args.get("stream", 7)) if cat in ("kernel", "gpu_memcpy", "gpu_memset") else (10, 10)
+        event = {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": 1_700_000_000_000_000 + ts,
+                 "dur": dur, "args": args}
+        self.events.append(event)
+        return event
+
+    def mark(self, name: str, ts: float, dur: float) -> None:
+        self.add("user_annotation", name, ts, dur)
+
+    def launch(self, op: str, call: str, ts: float, dur: float = 5) -> int:
+        """An operator with its launching call. The number links its work."""
+        self.correlation += 1
+        self.add("cpu_op", op, ts, dur + 7)
+        self.add("cuda_runtime", call, ts + 2, dur, correlation=self.correlation)
+        return self.correlation
+
+    def kernel(self, name: str, ts: float, dur: float, correlation: int, **args: object) -> dict:
+        return self.add("kernel", name, ts, dur, device=0, context=1, stream=args.pop("stream", 7),
+                        correlation=correlation, grid=[864, 1, 1], block=[128, 1, 1], **args)
+
+    def copy(self, name: str, ts: float, dur: float, correlation: int, size: int) -> dict:
+        return self.add("gpu_memcpy", name, ts, dur, device=0, context=1, stream=7, correlation=correlation,
+                        bytes=size)
+
+    def sync(self, ts: float, until: float, call: str = "cudaDeviceSynchronize") -> None:
+        self.add("cuda_runtime", call, ts, until - ts)
+
+    def text(self) -> str:
+        head = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "totalGlobalMem": 85028110336, **GPUS[self.gpu]}]}
+        if self.world > 1:
+            head["distributedInfo"] = {"backend": "nccl", "rank": self.rank, "world_size": self.world}
+        return json.dumps({**head, "traceEvents": self.events})
+
+
+def fed_steps(trace: Kineto, steps: int, kernel: str = GEMM, each: float = 299) -> list[list[dict]]:
+    """Steps of about 10 ms: 4 ms in the loader, 20 kernels of 0.3 ms one behind the other, and a wait for them."""
+    out = []
+    at = 0.0
+    for step in range(steps):
+        begin = at
+        trace.mark(LOADER, at, 3980)
+        kernels, free = [], at + 4020
+        for n in range(20):
+            number = trace.launch("aten::mm", "cudaLaunchKernel", at + 4000 + 14 * n)
+            kernels.append(trace.kernel(kernel, free, each, number))
+            free += each + 1
+        trace.sync(at + 4300, free + 8)
+        at = free + 20
+        trace.mark(f"ProfilerStep#{step + 1}", begin, at - begin)
+        out.append(kernels)
+    return out
+
+
+Case = Callable[[], tuple[dict[str, str | bytes], str, dict]]
+cases: dict[str, Case] = {}
+
+
+def case(make: Case) -> Case:
+    cases[make.__name__.replace("_", "-")] = make
+    return make
+
+
+@case
+def corrupt_length():
+    t = Kineto()
+    kernels = fed_steps(t, 12)
+    kernels[3][5]["dur"] = 60_000
+    return {"trace.json": t.text()}, (
+        "12 steps of 10 ms, kernels 59.6 %, the loop loads for 4 ms. One kernel of 0.3 ms has a length of 60 ms, over "
+        "120 that follow on its stream, as ROCm's tracer writes now and then (AMD-AGI/TraceLens#669)."
+    ), {"class": "cpu-bound/main-thread-loader", "idle": [0.40, 0.41], "stall": [0.39, 0.40], "fix": "num_workers",
+        "doubt": "lasted beyond what followed on the same stream", "most": 1.75}
+
+
+@case
+def corrupt_end():
+    t = Kineto("mi300")
+    kernels = fed_steps(t, 8, CIJK)
+    kernels[-1][-1]["dur"] = 60_000
+    return {"trace.json": t.text()}, (
+        "The same, and it is the last kernel of the file that is too long: nothing follows it, and the wait for the device "
+        "behind it returned 60 ms before its end."
+    ), {"class": "cpu-bound/main-thread-loader", "idle": [0.40, 0.41],
+        "doubt": "lasted beyond what followed on the same stream"}
+
+
+@case
+def unlinked_copies():
+    t = Kineto("h100")
+    at = 0.0
+    for n in range(60):
+        down, run = 5 + 2 * n, 6 + 2 * n
+        if n >= 20:
+            down = t.launch("aten::copy_", "cudaMemcpyAsync", 20 * (n - 20))
+            run = t.launch("aten::mm", "cudaLaunchKernel", 20 * (n - 20) + 10)
+        t.copy(PINNED, at, 6000, down, 168_000_000)
+        t.kernel(SGEMM, at + 6002, 70, run)
+        at += 6075
+    t.add("cpu_op", "aten::_local_scalar_dense", 1000, at - 990)
+    t.sync(1001, at + 5, "cudaStreamSynchronize")
+    return {"trace.json": t.text()}, (
+        "60 copies of 168 MB from page-locked memory fill 98.8 % of the time at the link's rate, each before a kernel of "
+        "70 us. The first 20 pairs were launched before the recorder began. The bound of any overlap is 1.012x."
+    ), {"class": "transfer-bound", "no_fix": True, "rejected": {"side_stream": "link"}}
+
+
+def nsight(rows: dict[str, tuple[str, list[tuple]]], gpu: tuple = ("Tesla T4", 40, 7, 5)) -> bytes:
+    """An export of Nsight Systems: tables with their columns and rows."""
+    strings: dict[str, int] = {}
+    tables = {**rows, "TARGET_INFO_GPU": (
+        "id INTEGER, name TEXT, totalMemory INTEGER, smCount INTEGER, computeMajor INTEGER, computeMinor INTEGER",
+        [(0, gpu[0], 16 << 30, *gpu[1:])])}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "made.sqlite"
+        with sqlite3.connect(file) as db:
+            for name, (columns, values) in tables.items():
+                db.execute(f"CREATE TABLE {name} ({columns})")
+                for row in values:
+                    row = [strings.setdefault(v[1:], len(strings) + 1) if isinstance(v, str) and v[0] == "@" else v
+                           for v in row]
+                    db.execute(f"INSERT INTO {name} VALUES ({','.join('?' * len(row))})", row)
+            db.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+            db.executemany("INSERT INTO StringIds VALUES (?, ?)", [(i, s) for s, i in strings.items()])
+        db.close()
+        return file.read_bytes()
+
+
+RUNTIME = "start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER"
+KERNEL = ("start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+          "demangledName INTEGER, shortName INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, "
+          "blockY INTEGER, blockZ INTEGER")
+PROCESS = 4242 << 24
+
+
+@case
+def late_starts():
+    us, calls, kernels, at = 1000, [], [], 100_000
+    for n in range(50):
+        calls.append((at * us, (at + 10) * us, PROCESS + 4242, 10 + n, "@cuLaunchKernel"))
+        start, end = at + 4410, at + 4410 + 13_270
+        kernels.append((start * us, end * us, 0, 7, 10 + n, PROCESS, "@nvkernel_solve_F1L210_2", "@nvkernel_solve",
+                        5000, 1, 1, 128, 1, 1))
+        calls.append(((at + 11) * us, (end + 4) * us, PROCESS + 4242, 1000 + n, "@cuStreamSynchronize"))
+        at = end + 8
+    return {"trace.sqlite": nsight({
+        "CUPTI_ACTIVITY_KIND_RUNTIME": (RUNTIME, calls), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNEL, kernels),
+    })}, (
+        "An OpenMP solver, C++: 50 kernels of 13.27 ms, each waited for, each started 4.4 ms after its launch. Nothing in "
+        "the file says why, so nobody knows whether launching earlier would help."
+    ), {"not_class": "launch-bound", "no_fix": True, "rejected": {"sync_every": "no reason"}}
+
+
+def write(name: str) -> None:
+    files, truth, expect = cases[name]()
+    folder = CASES / f"made-{name}"
+    folder.mkdir(exist_ok=True)
+    for file, data in files.items():
+        data = data.encode() if isinstance(data, str) else data
+        if file.endswith(".json"):
+            file, data = file + ".gz", gzip.compress(data, mtime=0)
+        (folder / file).write_bytes(data)
+    (folder / "README.md").write_text(
+        f"{truth}\n\n    python3 bench/trace/cases.py {name}\n\nWritten by hand, nothing was run.\n")
+    (folder / "expect.json").write_text(json.dumps(expect, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    for case_name in sys.argv[1:] or cases:
+        write(case_name)
