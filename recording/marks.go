@@ -382,6 +382,12 @@ func TorchSign(name string) bool {
 		"triton_per_", "2at6native")
 }
 
+// DeviceSign reports whether an operator or a mark of PyTorch is one that only a GPU runs.
+func DeviceSign(name string) bool {
+	return ContainsAny(name, "cudnn", "miopen", "cublas", "nccl:", "#FusedAdam.", "#FusedSGD.", "#FusedLAMB.",
+		"flash_attn", "_efficient_attention", "xformers::", "aten::record_stream") && !strings.Contains(name, "for_cpu")
+}
+
 // XLASign reports whether a name is of a program that XLA compiled.
 func XLASign(name string) bool {
 	return ContainsAny(name, "loop_", "input_reduce_", "wrapped_", "gemm_fusion_") &&

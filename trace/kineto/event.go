@@ -20,6 +20,7 @@ type event struct {
 	flags fieldSet
 
 	corr    int64
+	ext     int64 // of an operator, of the calls within it, and of their work where a profiler knows no other link
 	stream  int64
 	device  int64
 	bytes   int64
@@ -70,13 +71,15 @@ type row struct{ pid, tid int64 }
 // store has translated them.
 type (
 	hostRecord struct {
-		start, end, corr    int64
+		start, end          int64
+		corr                int64 // correlation id; below 0 the external id, where a call has no other
 		name, shapes, types int32
 		row                 int32
 		kind                recording.CallKind
 	}
 	workRecord struct {
 		start, end, corr, bytes int64
+		ext                     int32 // external id; 0 none
 		name, group             int32
 		row                     int32
 		device, stream          int32
