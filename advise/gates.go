@@ -98,19 +98,12 @@ func (g *gain) checkDamage() string {
 // ofDevice are settings whose worth the device's own work tells: what launched it matters little.
 var ofDevice = []stoker.Setting{stoker.Precision, stoker.TF32, stoker.Device}
 
-// Shares of idle time and of the window that end with work of unknown launch, from which the
-// host's part is not known. [J]
-const (
-	mostUnlinked    = 0.2
-	leastOfUnlinked = 0.03
-)
-
 func (g *gain) checkLinks() string {
 	if slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
 		return ""
 	}
 	for _, c := range g.verdict.Causes {
-		if c.Cause == idle.Unlinked.String() && c.Share > max(mostUnlinked*g.verdict.Idle, leastOfUnlinked) {
+		if c.Cause == idle.Unlinked.String() && diagnose.HidesHost(c.Share, g.verdict.Idle) {
 			return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the host did "+
 				"for it is not known", quantity.Percent(c.Share))
 		}

@@ -144,6 +144,11 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	if t != nil {
 		return a.replayed(t)
 	}
+	if verdict.Device >= 0 && !(verdict.HasSteps && verdict.Costs.Fed()) { // what a trace is about bounds what is gained
+		var plan Plan
+		a.proposeTraced(&plan)
+		return plan
+	}
 	if kind := a.costs.Other(run); verdict.HasSteps && kind != "" {
 		return a.elsewhere(kind)
 	}

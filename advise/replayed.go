@@ -103,6 +103,9 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			add("do not wait for the device in every step", Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
 		case diagnose.FindingLaunchBound:
 			add("launch a step as one graph", Code, NumericsRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
+			if !a.verdict.Grounds.Compiles() {
+				add("launch a step as one graph", Code, NoRisk, f.Advice, to(stoker.CUDAGraphs, true))
+			}
 			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
 		case diagnose.FindingSmallGrids:
 			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
@@ -246,7 +249,7 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 // untested reports whether a change is of a kind that no pair of recordings was held
 // against (bench/replay/RESULTS.md has those that were).
 func untested(changes []stoker.Change) bool {
-	without := []stoker.Setting{stoker.SideStream, stoker.Precision, stoker.TF32, stoker.Compile, stoker.Device}
+	without := []stoker.Setting{stoker.SideStream, stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.Device}
 	return slices.ContainsFunc(changes, func(c stoker.Change) bool { return slices.Contains(without, c.Setting) })
 }
 

@@ -47,6 +47,58 @@ func (g Grounds) LacksUnit(c stoker.Change) string {
 	return ""
 }
 
+// Compiles reports whether torch.compile can make kernels for the device.
+func (g Grounds) Compiles() bool {
+	return g.LacksUnit(stoker.Change{Setting: stoker.Compile, To: "default"}) == ""
+}
+
+// LaunchAdvice is what to do about launches that take longer than what they launch.
+func (g Grounds) LaunchAdvice() string {
+	if g.Compiles() {
+		return compileAdvice
+	}
+	return "torch.cuda.make_graphed_callables(model, (sample,)), which captures CUDA graphs, or a larger batch_size, so " +
+		"that each launch has more work"
+}
+
+// LaunchChange is the setting that launches less.
+func (g Grounds) LaunchChange() stoker.Change {
+	if g.Compiles() {
+		return ProposeChange(stoker.Compile, nil, "reduce-overhead")
+	}
+	return ProposeChange(stoker.CUDAGraphs, nil, true)
+}
+
+// onChip is what to do about a class whose own words name what not every device can; "" where
+// they hold.
+func (g Grounds) onChip(class Class) string {
+	if !g.Chip.IsKnown() {
+		return ""
+	}
+	switch class {
+	case GPUPrecision:
+		if !g.Chip.Reaches(8, 0) {
+			return `torch.autocast("cuda", dtype=torch.float16) with torch.amp.GradScaler(): this device has neither TF32 ` +
+				`nor bfloat16`
+		}
+	case GPUTensor:
+		if !g.Chip.Reaches(8, 9) {
+			return "what is left is less work: a smaller or a sparser model, or a larger device"
+		}
+	case GPUMemory:
+		if format := g.Narrower(); !g.Compiles() {
+			return "fewer bytes: channels_last, and operators that do several things at once"
+		} else if !g.Chip.Reaches(8, 9) {
+			return "torch.compile, which fuses kernels, and channels_last, " + format + ": fewer bytes"
+		}
+	case LaunchBound:
+		if !g.Compiles() {
+			return g.LaunchAdvice()
+		}
+	}
+	return ""
+}
+
 // Narrower names the number formats that a device multiplies faster than the next wider one,
 // for advice in words: "bf16 or FP8"; "" where it has none.
 func (g Grounds) Narrower() string {

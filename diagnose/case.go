@@ -35,6 +35,8 @@ type Case struct {
 	WorksJudged    float64 // pieces of work in the window
 	LaunchCalls    float64 // calls that launch work in a recording that holds none of it
 	ModelComputes  bool    // operators of a model are in a recording without a device's work
+	DeviceSign     string  // what shows that a device was used in such a recording: an operator, a device's name; ""
+	DeviceListed   bool    // DeviceSign is no more than a device that the file lists
 	IsStartUp      bool    // a program's start: most idle time is what happens once
 	InsteadOfSteps string  // what was recorded in place of steady steps, "graph capture"; "" where it has some
 	Kernels        KernelShares

@@ -33,7 +33,7 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 
 // What to do about findings that a trace and a live run share.
 const (
-	LaunchAdvice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs, or a larger ` +
+	compileAdvice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs, or a larger ` +
 		`batch_size, so that each launch has more work`
 	SyncAdvice = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep " +
 		"loss.detach() on the device and read it every 50 steps. Copy with non_blocking=True into pinned memory"

@@ -21,6 +21,7 @@ type Grounds struct {
 	Reach     hardware.Reach     // how the device gets at the host's memory
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
 	Chip      Chip               // what the device can do
+	Record    string             // how to record what a profiler's file lacks; "" of a live run, and where it lacks nothing
 }
 
 // Program is what a program does with a model.
@@ -104,7 +105,7 @@ const showDevice = "CUDA_VISIBLE_DEVICES names none: unset it, or give it a numb
 // ExchangeAdvice is what to do about a program's collectives. Shards of weights are gathered
 // in training: what an all-gather of inference carries, its name does not tell.
 func (g Grounds) ExchangeAdvice() string {
-	if g.Exchange == recording.Weights && g.Program != Training {
+	if g.Exchange == recording.Weights && g.Program != Training || g.Program == UnknownProgram {
 		return exchangeAdvice[recording.UnknownExchange]
 	}
 	return exchangeAdvice[g.Exchange]

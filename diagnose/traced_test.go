@@ -387,7 +387,11 @@ func checkVerdict(t *testing.T, v diagnose.Verdict) {
 	if math.Abs(sum-v.Idle) > 1e-9 {
 		t.Errorf("causes add up to %v, idle is %v", sum, v.Idle)
 	}
-	if v.StallSource != diagnose.FromTrace || v.Stall > v.Idle+1e-12 {
+	if math.IsNaN(v.Stall) {
+		if !slices.ContainsFunc(v.Doubts, func(text string) bool { return strings.Contains(text, "links to no launch") }) {
+			t.Errorf("the stall is unknown, and nothing says why: %q", v.Doubts)
+		}
+	} else if v.StallSource != diagnose.FromTrace || v.Stall > v.Idle+1e-12 {
 		t.Errorf("stall %v from %q, idle %v", v.Stall, v.StallSource, v.Idle)
 	}
 	if len(v.Evidence) == 0 {

@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"cmp"
+
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/measure"
 )
@@ -106,6 +108,9 @@ type Evidence struct {
 	Unit   string
 }
 
+// SignalScores is the signal of an evidence that says which rules fit about equally well.
+const SignalScores = "scores"
+
 // Cause is a part of the judged window's idle time: what the host or the device
 // did in the gaps. The causes of a window add up to its idle time.
 type Cause struct {
@@ -168,7 +173,10 @@ func (v *Verdict) Do() string {
 	if v.Class == ComputeOnCPU && v.Grounds.Refuse(stoker.ComputeOn) != "" {
 		return "find the GPU first: none is visible to this program. " + v.Grounds.findDevice()
 	}
-	if f := v.Grounds.Framework; v.Class == Unknown && f != "" && v.Device < 0 {
+	if v.Class == Unknown && (v.Grounds.Record != "" || v.Device >= 0) { // a trace is here
+		return v.Grounds.Record
+	}
+	if f := v.Grounds.Framework; v.Class == Unknown && f != "" {
 		how, _ := TakeTrace(f)
 		return how
 	}
@@ -188,7 +196,7 @@ func (v *Verdict) Do() string {
 	if do := v.Grounds.fewerBytes(); v.Class == TransferBound && do != "" {
 		return do
 	}
-	return v.Class.Do()
+	return cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do())
 }
 
 // cureOf names the finding whose advice other frameworks take for that of a class: the

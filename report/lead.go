@@ -63,9 +63,8 @@ func lowerFirst(text string) string {
 func sayWhy(v diagnose.Verdict) string {
 	switch {
 	case v.Class == diagnose.Unknown && !math.IsNaN(v.Idle) && !math.IsNaN(v.Stall):
-		return fmt.Sprintf(
-			"the device is idle %s of the time and waits for input %s, and no cause explains enough of it",
-			quantity.Percent(v.Idle), quantity.Percent(v.Stall))
+		return fmt.Sprintf("the device is idle %s of the time and waits for input %s, and %s", quantity.Percent(v.Idle),
+			quantity.Percent(v.Stall), sayUndecided(v))
 	case len(v.Evidence) > 0:
 		// the row of the device says so
 		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1)
@@ -74,6 +73,26 @@ func sayWhy(v diagnose.Verdict) string {
 	}
 	return "no figure that was recorded decides it"
 }
+
+// sayUndecided says why no class has an idle device.
+func sayUndecided(v diagnose.Verdict) string {
+	for _, e := range v.Evidence {
+		if e.Signal == diagnose.SignalScores {
+			return e.Text
+		}
+	}
+	if len(v.Causes) > 0 && 2*v.Causes[0].Share > v.Idle && v.Causes[0].Share > leastCause {
+		for _, word := range diagnose.GapCauses {
+			if lead := v.Causes[0]; word.Name == lead.Cause {
+				return fmt.Sprintf("most of it (%s) is %s: %s", quantity.Percent(lead.Share), lead.Cause, word.Says)
+			}
+		}
+	}
+	return "no cause explains enough of it"
+}
+
+// leastCause is the share of the time below which the leading cause of idle time decides nothing. [J]
+const leastCause = 0.05
 
 // FurtherEvidence is the evidence that a lead does not say.
 func FurtherEvidence(v diagnose.Verdict) []string {
@@ -101,6 +120,8 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 		return v.Do(), "nvidia-smi"
 	case v.Ending.Failed() && (v.Class == diagnose.NotTraining || v.Class == diagnose.Unknown):
 		return v.Ending.Advice(), ""
+	case v.Class == diagnose.Unknown && v.Grounds.Record != "":
+		return v.Grounds.Record, ""
 	case traced && v.Class == diagnose.Unknown:
 		for _, f := range v.Findings {
 			if set, _ := AdviceOn(f, plan); set != "" {

@@ -24,6 +24,7 @@ SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x256x32"
 CIJK = "Cijk_Alik_Bljk_BBS_BH_MT128x192x64_MI16x16x1"
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 PINNED = "Memcpy HtoD (Pinned -> Device)"
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)"
 GPUS = {
     "a100": {"name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108},
     "h100": {"name": "NVIDIA H100 80GB HBM3", "computeMajor": 9, "computeMinor": 0, "numSms": 132},
@@ -147,6 +148,148 @@ def unlinked_copies():
         "60 copies of 168 MB from page-locked memory fill 98.8 % of the time at the link's rate, each before a kernel of "
         "70 us. The first 20 pairs were launched before the recorder began. The bound of any overlap is 1.012x."
     ), {"class": "transfer-bound", "no_fix": True, "rejected": {"side_stream": "link"}}
+
+@case
+def two_starts():
+    """A program's start on two ranks of a folder."""
+    files = {}
+    for rank in range(2):
+        t = Kineto("4090", rank, 2)
+        at = 5000.0 * rank
+        for n, length in enumerate([350_000 + 25_000 * rank, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6]):
+            number = t.launch("aten::mm", "cudaLaunchKernel", at, length)
+            t.kernel(GEMM, at + length + 10, 300, number)
+            at += length + 20
+        number = t.launch("nccl:all_reduce", "cudaLaunchKernelExC", at)
+        begin = max(at + 4000, 415_000 + 3000 * rank)
+        t.kernel(ALL_REDUCE, begin, 445_000 - begin, number, stream=20)
+        t.sync(at + 30, 445_010)
+        files[f"rank{rank}.json"] = t.text()
+    return files, (
+        "Two ranks, each with a first launch of 350 and 375 ms, which loads the module, 11 more kernels and an all-reduce. "
+        "Each file alone is a program's start, and so are both."
+    ), {"class": "start-up", "rank": 1}
+
+
+@case
+def external_ids():
+    t = Kineto("mi300")
+    fed_steps(t, 6, CIJK)
+    number = 0
+    for e in t.events:
+        if e["cat"] == "cpu_op":
+            number += 1
+        if e["cat"] in ("cpu_op", "cuda_runtime", "kernel") and "Synchronize" not in e["name"]:
+            e["args"].pop("correlation", None)
+            e["args"]["External id"] = number
+            e["name"] = e["name"].replace("cudaLaunch", "hipLaunch")
+    return {"trace.json": t.text()}, (
+        "Steps of 10 ms, the loop loads for 4 ms. No event has a correlation id, only the external id of its operator, as "
+        "ROCm's profiles of before PyTorch 2.5 (mlcommons/chakra#128)."
+    ), {"class": "cpu-bound/main-thread-loader", "stall": [0.39, 0.40], "fix": "num_workers"}
+
+
+@case
+def no_calls():
+    t = Kineto()
+    fed_steps(t, 6)
+    t.events = [e for e in t.events if e["cat"] != "cuda_runtime"]
+    return {"trace.json": t.text()}, (
+        "The same without any call of the runtime, and no other link either: nothing tells which call launched what. The loop "
+        "is in its loader through every gap, so it is known what the device waits for, and not by how much a change helps."
+    ), {"class": "cpu-bound/main-thread-loader", "stall": [0.39, 0.40], "most": 1.7}
+
+
+@case
+def no_links():
+    t = Kineto()
+    fed_steps(t, 6)
+    t.events = [e for e in t.events if e["cat"] != "cuda_runtime" and e["name"] != LOADER]
+    return {"trace.json": t.text()}, (
+        "The same, and nobody marked the loader: what the device waits for is not in the file."
+    ), {"class": "unknown", "no_fix": True, "doubt": "links to no launch"}
+
+
+@case
+def negative_lengths():
+    t = Kineto()
+    for step in fed_steps(t, 6):
+        for kernel in step[::7]:
+            kernel["dur"] = -kernel["dur"]
+    return {"trace.json": t.text()}, (
+        "The same with every seventh kernel of a step of negative length: 59.6 % of kernels, and 50.7 % of those whose length "
+        "is known."
+    ), {"doubt": "18 of 120 pieces of device work", "no_fix": True, "rejected": {"num_workers": "has no right time"}}
+
+
+@case
+def first_at_zero():
+    t = Kineto()
+    for step in fed_steps(t, 6):
+        for kernel in step[::5]:
+            kernel["ts"] = kernel["dur"] = 0
+    return {"trace.json": t.text()}, (
+        "The same with every fifth kernel at the beginning of time and of no length (pytorch/kineto#109)."
+    ), {"doubt": "24 of 120 pieces of device work", "no_fix": True}
+
+
+@case
+def missing_rank():
+    files = {}
+    for rank in (0, 1, 3):
+        t = Kineto("a100", rank, 4)
+        at = 0.0
+        for step in range(6):
+            t.mark(LOADER.replace("SingleProcess", "MultiProcessing"), at, 1980)
+            free = at + 2020
+            for n in range(20):
+                t.kernel(GEMM, free, 299, t.launch("aten::mm", "cudaLaunchKernel", at + 2000 + 14 * n))
+                free += 300
+            t.kernel(ALL_REDUCE, free, 4000, t.launch("nccl:all_reduce", "cudaLaunchKernel", at + 2300), stream=20)
+            t.sync(at + 2330, free + 4008)
+            t.mark(f"ProfilerStep#{step + 1}", at, free + 4020 - at)
+            at = free + 4020
+        files[f"rank{rank}.json"] = t.text()
+    return files, (
+        "Ranks 0, 1 and 3 of four wait for each other 4 ms of 12 in an all-reduce, all three at once: rank 2 is the late one, "
+        "and its file is missing."
+    ), {"class": "unknown", "doubt": "rank 2 of 4 is missing", "rank": 0}
+
+
+@case
+def not_recorded():
+    t = Kineto("v100")
+    at = 0.0
+    for step in range(5):
+        begin = at
+        for n in range(10):
+            t.add("cpu_op", "aten::cudnn_convolution", at, 300)
+            t.add("cpu_op", "aten::cudnn_batch_norm", at + 310, 90)
+            at += 410
+        t.mark("Optimizer.step#FusedAdam.step", at, 200)
+        at += 600
+        t.mark(f"ProfilerStep#{step + 1}", begin, at - begin)
+    return {"trace.json": t.text()}, (
+        "Operators of cuDNN and apex' FusedAdam, which only a GPU runs, and none of the GPU's work: it was not recorded."
+    ), {"class": "unknown", "says": "the GPU was used and not recorded"}
+
+
+@case
+def pascal_launches():
+    t = Kineto("p100")
+    at = 0.0
+    add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >"
+    for step in range(8):
+        begin = at
+        for n in range(60):
+            t.kernel(add, at + 95, 3, t.launch("aten::add", "cudaLaunchKernel", at + 80))
+            t.add("cpu_op", "aten::add", at, 90)
+            at += 100
+        t.mark(f"ProfilerStep#{step + 1}", begin, at - begin)
+    return {"trace.json": t.text()}, (
+        "60 kernels of 3 us a step, 100 us apart, on a P100: launch-bound, and torch.compile needs compute capability 7.0."
+    ), {"class": "launch-bound", "not_fixes": ["compile"], "rejected": {"compile": "compute capability 7.0"}, "fix": "cuda_graphs"}
+
 
 
 def nsight(rows: dict[str, tuple[str, list[tuple]]], gpu: tuple = ("Tesla T4", 40, 7, 5)) -> bytes:

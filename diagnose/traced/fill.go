@@ -26,6 +26,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	if t == nil {
 		c.WorksRecorded, c.WorksJudged, c.LaunchCalls = 0, 0, countLaunchCalls(run.Timeline)
 		c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
+		c.DeviceSign, c.DeviceListed = findDeviceSign(run)
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
 		return
 	}
@@ -39,6 +40,22 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])
 	}
 	c.Warnings = slices.Concat(t.listWarnings(run), run.Facts.Notes)
+	c.Doubts = t.listDoubts(run)
+}
+
+// findDeviceSign is what shows that a program used a device whose work is not in the file: an
+// operator that only a GPU runs, else a GPU that the file lists.
+func findDeviceSign(run *recording.Run) (sign string, listed bool) {
+	h := &run.Timeline.Host
+	for i, kind := range h.Kind {
+		if name := run.Timeline.Names[h.Name[i]]; kind != recording.Runtime && recording.DeviceSign(name) {
+			return name, false
+		}
+	}
+	if len(run.Facts.GPUs) > 0 {
+		return run.Facts.GPUs[0].Name, true
+	}
+	return "", false
 }
 
 // countLaunchCalls is how many calls of the runtime launch work.
@@ -56,6 +73,9 @@ func (t *filler) fillWindow(c *diagnose.Case, run *recording.Run) {
 	d := t.d
 	c.From, c.To, c.Device, c.Util = toSeconds(d.From), toSeconds(d.To), int(d.Index), t.kernel+d.Share(d.Communication)
 	c.UtilFrom, c.Stall, c.StallSource = "", t.parts.Input, diagnose.FromTrace
+	if t.parts.Input < loaderTrigger && t.hidesHost() {
+		c.Stall, c.StallSource = math.NaN(), diagnose.NoSource
+	}
 	w := recording.Window{PID: c.Costs.Window.PID, Rank: t.judgedRank(), Start: c.From, End: c.To}
 	if c.HasSteps = len(d.Steps) > 0; c.HasSteps {
 		first := run.Steps[d.Steps[0].Index]
@@ -73,6 +93,11 @@ func (t *filler) fillWindow(c *diagnose.Case, run *recording.Run) {
 		c.Costs.Queued = max(0, c.Costs.Wait-c.Costs.Idle)
 	}
 	t.costs, t.hasSteps = c.Costs, c.HasSteps
+}
+
+// hidesHost reports whether the file does not tell what the host did in much of the idle time.
+func (t *filler) hidesHost() bool {
+	return diagnose.HidesHost(t.d.Share(t.d.Causes[idle.Unlinked]), t.d.Share(t.d.Idle))
 }
 
 // fillDevice takes what the gaps tell.
