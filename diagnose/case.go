@@ -40,6 +40,7 @@ type Case struct {
 	IsStartUp      bool    // a program's start: most idle time is what happens once
 	InsteadOfSteps string  // what was recorded in place of steady steps, "graph capture"; "" where it has some
 	Kernels        KernelShares
+	Recorder       float64 // share of the window that is idle because the host was recorded
 	RankLateBy     float64 // share of the window in which other ranks wait for one that is late
 	Causes         []Cause // of idle time, most first
 	GapEvidence    []Evidence

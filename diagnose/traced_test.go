@@ -505,7 +505,7 @@ func TestSharedTraces(t *testing.T) {
 	}{
 		"resnet50_v100_workers0_a": {diagnose.MainThread, "data-loader", 0.20, 0.34, []string{"data-loader-wait", "pageable-copies"}},
 		"resnet50_v100_workers0_c": {diagnose.MainThread, "data-loader", 0.20, 0.34, []string{"data-loader-wait", "pageable-copies"}},
-		"resnet50_v100_workers4_a": {diagnose.LaunchBound, "data-loader", 0, 0.008, []string{"pageable-copies"}},
+		"resnet50_v100_workers4_a": {diagnose.GPUPrecision, "data-loader", 0, 0.008, []string{"pageable-copies"}},
 		"resnet50_v100_workers4_c": {diagnose.LaunchBound, "data-loader", 0, 0.008, []string{"pageable-copies"}},
 		"owlv2_h100":               {diagnose.MainThread, "data-loader", 0.50, 0.52, []string{"data-loader-wait"}},
 		"timesformer_h100":         {diagnose.CPUBound, "python", 0.57, 0.59, []string{"host-work", "hidden-sync", "pageable-copies"}},

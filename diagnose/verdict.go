@@ -74,6 +74,7 @@ type Verdict struct {
 	// Unexplained is the share of the window in which nothing ran on the device, and nothing that was
 	// measured says why.
 	Unexplained float64
+	Recorder    float64 // share of the window that is idle because a profiler recorded the host
 	Shares      Shares
 	Costs       measure.Costs // what the verdict was computed from; without steps its Window is empty
 	HasSteps    bool          // of a loader (Costs.Fed) or of the loop itself

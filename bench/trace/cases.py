@@ -291,6 +291,49 @@ def pascal_launches():
     ), {"class": "launch-bound", "not_fixes": ["compile"], "rejected": {"compile": "compute capability 7.0"}, "fix": "cuda_graphs"}
 
 
+@case
+def kernels_lead():
+    t = Kineto("mi300")
+    frames = [(0, 12_000, "pipe.py(10): prepare"), (37_000, 7_000, "pipe.py(20): context"), (148_000, 12_000, "pipe.py(30): postprocess")]
+    for at, length, name in frames:
+        t.add("python_function", name, at, length)
+    free = 12_010.0
+    for n in range(250):
+        t.kernel(CIJK, free, 99, t.launch("aten::mm", "hipModuleLaunchKernel", 12_000 + 10 * n, 4))
+        free += 100
+    free = 44_020.0
+    for n in range(1040):
+        t.kernel(CIJK, free, 99, t.launch("aten::mm", "hipModuleLaunchKernel", 44_000 + 5 * n, 2))
+        free += 100
+    number = t.launch("aten::copy_", "hipMemcpyWithStream", 49_900, free - 49_900 + 10)
+    t.copy("Memcpy DtoH (Device -> Host)", free + 2, 5, number, 400_000)
+    t.mark("execute_diffusion_1_256x256", 0, 160_500)
+    return {"trace.json": t.text()}, (
+        "One pass of a diffusion model: kernels 80 % of it, preparing, conditioning and post-processing on the host 19 %. Without "
+        "the host's part it is 1.24x as fast, on a device twice as fast 1.67x."
+    ), {"class": "gpu-bound/tensor", "findings": ["host-work"], "most": 1.3}
+
+
+@case
+def recorded_frames():
+    t = Kineto("h100")
+    at = 0.0
+    for step in range(6):
+        begin = at
+        for n in range(100):
+            for k in range(60):
+                t.add("python_function", "model.py(12): scale", at + k, 1)
+            t.kernel(GEMM, at + 82, 40, t.launch("aten::mm", "cudaLaunchKernel", at + 62))
+            at += 125
+        t.sync(at, at + 10)
+        at += 30
+        t.mark(f"ProfilerStep#{step + 1}", begin, at - begin)
+    return {"trace.json": t.text()}, (
+        "100 kernels of 40 us a step, 85 us apart, in which the host runs 60 calls of Python that the recorder wrote down. At 0.3 us "
+        "each that is 18 us of every 85: a program that nobody records does not have them."
+    ), {"class": "launch-bound", "doubt": "calls of Python were recorded", "most": 2.8}
+
+
 
 def nsight(rows: dict[str, tuple[str, list[tuple]]], gpu: tuple = ("Tesla T4", 40, 7, 5)) -> bytes:
     """An export of Nsight Systems: tables with their columns and rows."""

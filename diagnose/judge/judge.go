@@ -43,7 +43,7 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	for i := range v.Findings {
 		v.Findings[i].Settings = now.Settle(v.Findings[i].Settings)
 	}
-	v.Doubts = c.Doubts
+	v.Doubts, v.Recorder = c.Doubts, c.Recorder
 	v.Warnings = slices.Concat(c.Doubts, c.Warnings, without(run.Warnings, c.Doubts))
 	v.Cost = CostOf(run, v, predict.Prices{})
 	return v

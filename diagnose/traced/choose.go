@@ -110,4 +110,5 @@ func (t *filler) fillShares() {
 	}
 	t.parts.Host = max(0, host-t.parts.Long)
 	t.kernel = d.Share(d.Kernel)
+	t.measureRecorder()
 }

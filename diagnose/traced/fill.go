@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -117,6 +118,7 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 		Plain: float64(k.Plain) / all, Tensor: float64(k.Tensor) / all, Major: t.major,
 		Moving: float64(moving) / all,
 	}
+	c.Recorder = t.recorder
 	c.RankLateBy, c.Causes, c.GapEvidence = t.measureLate(), t.listCauses(), t.describeGaps()
 	c.WarmUpEvidence = t.describePlace(idle.WarmUp)
 }
@@ -150,7 +152,13 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	if !c.Parts.LoseTimeBeside(t.parts.Copies) && t.parts.Exchange < 0.1 {
 		low = 0.75
 	}
-	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.90, "").
+	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.90, "")
+	if leads := t.scoreDeviceLead(own); leads > c.DeviceBusy.Score {
+		c.DeviceBusy = diagnose.AskShare("Would a device twice as fast bring more than whatever fills its gaps?", own,
+			leastLead, leastLead, "")
+		c.DeviceBusy.Score = leads
+	}
+	c.DeviceBusy = c.DeviceBusy.
 		WithEvidence(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)",
 			quantity.Percent(t.kernel), quantity.AboutSeconds(toSeconds(t.kernels.Median)), t.kernels.Count).
 		WithEvidence(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.describeFamilies())
@@ -188,6 +196,24 @@ func (t *filler) fillRest(c *diagnose.Case) {
 		t.describeGap(t.d.Short[short], short))
 	c.DeviceWaitsInLongGaps.Evidence = slices.Concat(c.DeviceWaitsInLongGaps.Evidence,
 		t.describeGap(t.d.Places[long], long))
+}
+
+// A device is the limit where a faster one brings more than doing away with the largest of the
+// gaps' reasons. One of the next generation, or half the bits, is about twice as fast. [J]
+const (
+	fasterDevice = 2
+	leastLead    = 0.60 // of the window: below it the gaps are a matter of their own [J]
+	clearLead    = 0.70
+	leadBy       = 0.10 // of the window [J]
+)
+
+// scoreDeviceLead is how much of a yes it is that work of the device's own, a share of the
+// window, is what a change brings most of.
+func (t *filler) scoreDeviceLead(own float64) float64 {
+	p := t.parts
+	gained := own * (1 - 1.0/fasterDevice)
+	return stat.Ramp(own, leastLead, clearLead) *
+		stat.Ramp(gained-max(p.Input, p.Host, p.Long, p.Copies, p.Exchange), 0, leadBy)
 }
 
 // measureShortness is how short the median kernel is, 1 where a launch outlasts it; NaN

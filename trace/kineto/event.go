@@ -128,7 +128,7 @@ const (
 )
 
 var whyText = [numWhy]string{
-	"python frame of a library below 50 us",
+	recording.ShortFrames,
 	"without a duration",
 	"with a negative duration",
 	"with an absurd time",
