@@ -85,7 +85,7 @@ func SaveFrame(name string) bool {
 
 // RecorderFrame reports whether a Python frame is the profiler's own.
 func RecorderFrame(name string) bool {
-	return ContainsAny(name, "torch/profiler/", "torch/autograd/profiler", "_disable_profiler")
+	return ContainsAny(name, "torch/profiler/", "torch/autograd/profiler", "_disable_profiler", "jax/_src/profiler.py(")
 }
 
 // ToHost reports whether a copy's name says that it goes from device to host.

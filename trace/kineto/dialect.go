@@ -115,6 +115,7 @@ const (
 	exchanging                    // a communication kernel
 	moving                        // a call that copies
 	copying                       // a copy, on devices that file copies among the kernels
+	waiting                       // an event of the device's own queue, on devices that file those among the kernels
 )
 
 func traitsOf(name string) traits {
@@ -138,8 +139,11 @@ func traitsOf(name string) traits {
 	if strings.Contains(name, "emcpy") {
 		t |= moving
 	}
-	if name == "dma_request" {
+	switch name { // MTIA's
+	case "dma_request":
 		t |= copying
+	case "event_wait", "event_record":
+		t |= waiting
 	}
 	return t
 }

@@ -228,6 +228,10 @@ func (s *scanner) keepCall(e *event, c class, out *batch) {
 func (s *scanner) keepWork(e *event, c class, out *batch) {
 	name := s.names.intern(e.name)
 	t := s.names.traits[name]
+	if t&waiting != 0 {
+		out.dropped[syncWhy]++
+		return
+	}
 	w := workRecord{
 		start: e.ts, end: e.ts + e.dur, corr: e.corr, ext: max(0, number32(e.ext)), bytes: e.bytes, name: name,
 		row: s.rowID(e.pid, e.tid), device: number32(e.pid), stream: number32(e.tid),

@@ -162,6 +162,11 @@ func (b *builder) findSteps(v *collect, base int64, marked bool) {
 			b.out.Warnings = append(b.out.Warnings, said...)
 			return
 		}
+		if b.out.Steps, said = functionSteps(v.t); len(b.out.Steps) > 0 {
+			f.StepsFrom = "calls of a function of the program"
+			b.out.Warnings = append(b.out.Warnings, said...)
+			return
+		}
 	}
 	found := steps.Find(v.t, f.Processes, "step_num marks", noMarks)
 	b.out.Steps, f.StepsFrom = found.Steps, found.Rule
