@@ -27,6 +27,8 @@ const (
 	Precision         Setting = "precision"          // data type that the model computes in
 	TF32              Setting = "tf32"               // matmuls of float32 run on Tensor Cores
 	StorageKind       Setting = "storage"            // where the data set lies: "as found" or "page cache"
+	Split             Setting = "split"              // how the data set gives samples to workers: a recording.Split
+	Shards            Setting = "shards"             // parts that the data set gives to workers: more get none
 	Cores             Setting = "cores"              // CPU cores that the job may use
 	ComputeOn         Setting = "device"             // what the model computes on: "cpu" or "cuda"
 	Compile           Setting = "compile"            // mode of torch.compile; "" is not compiled
@@ -70,6 +72,8 @@ var table = []settingFacts{
 	{Precision, "data type that the model computes in", "bf16, fp16 or another", isWord()},
 	{TF32, "matmuls of float32 run on Tensor Cores", "true or false", isTruth},
 	{StorageKind, "the place of the data set", "page cache, or as found", isWord(PageCache, "as found")},
+	{Split, "the way in which the data set gives its samples to workers", "worker-info, or a library that splits", isWord()},
+	{Shards, "parts that the data set gives to workers", "a number of shards from 1", from(1)},
 	{Cores, "CPU cores that the job may use", "a number of cores", above(0)},
 	{ComputeOn, "what the model computes on", "cpu or cuda", isWord("cpu", "cuda")},
 	{

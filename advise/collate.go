@@ -39,7 +39,7 @@ func (a adviser) collate() (Fix, string) {
 		how = "tokens are the same in every epoch: tokenise the data set once, store it (datasets.map keeps what it " +
 			"made), and only pad in collate_fn"
 	}
-	fix.Forecast = a.atMost(1 / (1 - min(0.99, share*waits)))
+	fix.Forecast = a.atMost(atRemoval(share * waits))
 	fix.Notes = []string{
 		fmt.Sprintf("collate_fn takes %s of preparing a batch (%s of %s)", quantity.Percent(min(1, share)),
 			quantity.AboutSeconds(a.costs.FetchCollate), quantity.AboutSeconds(a.costs.Fetch)),

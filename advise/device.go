@@ -90,7 +90,7 @@ func (a adviser) proposeBatchSize() (Fix, string) {
 	if !ok || !class.Is(diagnose.GPUBound) && class != diagnose.LaunchBound && class != diagnose.NetworkBound {
 		return Fix{}, ""
 	}
-	fix := Fix{Name: string(stoker.BatchSize), Title: "more work per launch", Effort: Flag, Risk: NumericsRisk}
+	fix := Fix{Name: string(stoker.BatchSize), Title: "more work per launch", Effort: Flag, Risk: a.riskOfBatches()}
 	filled := fmt.Sprintf("PyTorch has reserved %s of the device's %s at most", quantity.AboutBytes(used),
 		quantity.AboutBytes(total))
 	if float64(fits) < leastRoom*float64(now) {
@@ -247,4 +247,13 @@ func (a adviser) onGPU() (Fix, string) {
 		`nvidia.dali: fn.decoders.image_random_crop(device="mixed") or torchvision.io.decode_jpeg(list, device="cuda"). It takes device memory and kernels' time, and its pixels are not Pillow's`,
 	}
 	return fix, ""
+}
+
+// riskOfBatches is what another number of samples to an optimizer step may break: training
+// learns from them, inference takes more memory.
+func (a adviser) riskOfBatches() Risk {
+	if a.verdict.Grounds.Program == diagnose.Inference {
+		return MemoryRisk
+	}
+	return LearningRisk
 }

@@ -27,7 +27,7 @@ func (a adviser) onEvidence(t *replay.Trace) evidence { return evidence{a, t != 
 // else makes a step shorter.
 var ofInput = []stoker.Setting{
 	stoker.NumWorkers, stoker.PrefetchFactor, stoker.PersistentWorkers, stoker.StorageKind, stoker.Cores,
-	stoker.LoaderKind, stoker.InOrder,
+	stoker.LoaderKind, stoker.InOrder, stoker.Split, stoker.Shards,
 }
 
 // reject says why a fix is not advised. What is a setting of another framework nobody would
@@ -43,10 +43,8 @@ func (p *Plan) refuse(r Rejected) {
 
 // refuses says why nothing here carries a fix; "" where something does.
 func (e evidence) refuses(fix Fix) string {
-	for _, c := range fix.Changes {
-		if why := cmp.Or(e.verdict.Grounds.Refuse(c.Setting), e.verdict.Grounds.LacksUnit(c)); why != "" {
-			return why
-		}
+	if why := cmp.Or(e.verdict.Grounds.RefuseAny(fix.Changes), e.verdict.Grounds.LacksAnyUnit(fix.Changes)); why != "" {
+		return why
 	}
 	if why := e.verdict.Crowded(); why != "" && e.moreWorkers(fix) {
 		return why
@@ -96,7 +94,9 @@ func (e evidence) moreWorkers(fix Fix) bool {
 }
 
 // ofLoader are settings that are written where a DataLoader is made.
-var ofLoader = append([]stoker.Setting{stoker.PinMemory, stoker.LoaderKind, stoker.BatchSize}, ofWorkers...)
+var ofLoader = append([]stoker.Setting{
+	stoker.PinMemory, stoker.LoaderKind, stoker.BatchSize, stoker.Split, stoker.Shards,
+}, ofWorkers...)
 
 // where is the line of the DataLoader that a fix is about: where it is made, or, if a
 // library makes it, where the program iterates it.
@@ -137,5 +137,14 @@ func (e evidence) admit(plan Plan) Plan {
 		return e.verdict.Grounds.Refuse(stoker.Setting(r.Name)) == diagnose.ForeignSetting
 	})
 	plan.settleRejected()
+	slices.SortStableFunc(plan.Fixes, func(a, b Fix) int { return e.repairs(b) - e.repairs(a) })
 	return plan
+}
+
+// repairs is 1 of a fix without which the program trains on each sample several times.
+func (e evidence) repairs(fix Fix) int {
+	if l := e.verdict.Grounds.Loader; fix.Name == string(stoker.Split) && l != nil && l.Repeats() > 1 {
+		return 1
+	}
+	return 0
 }

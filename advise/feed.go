@@ -82,7 +82,7 @@ func (a adviser) feed() (Fix, string) {
 	if a.costs.Workers > 0 && a.costs.Workers != threads.To { // with 0 it has this many by itself
 		fix.Changes = append(fix.Changes, threads)
 	}
-	fix.Forecast = a.forecast(fix.Changes[0], threads)
+	fix.Forecast = a.forecast(fix.Changes...)
 	cost := predict.FeedCost()
 	fix.Notes = []string{
 		"one line: from stoker import DataLoader in the place of torch.utils.data's, with the same arguments. Pixels " +

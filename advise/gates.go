@@ -53,8 +53,8 @@ var gates = []struct {
 	{Evidence, "was the host's work recorded?", (*gain).boundUnseen},
 }
 
-// pass asks the gates of a change.
-func (g *gain) pass() (by Gate, why string) {
+// askGates returns the first gate that refuses a change, and why.
+func (g *gain) askGates() (by Gate, why string) {
 	for _, gate := range gates {
 		if why := gate.refuses(g); why != "" {
 			return gate.gate, why
@@ -64,22 +64,10 @@ func (g *gain) pass() (by Gate, why string) {
 }
 
 func (g *gain) checkProgram() string {
-	for _, c := range g.fix.Changes {
-		if why := g.verdict.Grounds.Refuse(c.Setting); why != "" {
-			return why
-		}
-	}
-	return ""
+	return g.verdict.Grounds.RefuseAny(g.fix.Changes)
 }
 
-func (g *gain) checkUnit() string {
-	for _, c := range g.fix.Changes {
-		if why := g.verdict.Grounds.LacksUnit(c); why != "" {
-			return why
-		}
-	}
-	return ""
-}
+func (g *gain) checkUnit() string { return g.verdict.Grounds.LacksAnyUnit(g.fix.Changes) }
 
 func (g *gain) checkLimit() string { return g.refuses(*g.fix) }
 
@@ -215,18 +203,19 @@ func (e evidence) gainOf(t *replay.Trace, c candidate) (*gain, bool) {
 	if len(unknown) > 0 && unknown[0] == c.changes[0].Setting {
 		return nil, false
 	}
-	return &gain{
-		evidence: e, trace: t, check: t.Check(), edit: edit,
-		fix: &Fix{
-			Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk,
-			Untested: untested(c.changes), Notes: slices.Clone(c.notes),
-		},
-	}, true
+	fix := &Fix{
+		Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk,
+		Untested: untested(c.changes), Notes: slices.Clone(c.notes),
+	}
+	if e.moreWorkers(*fix) || c.name() == string(stoker.NumWorkers) {
+		fix.Mind = e.verdict.Grounds.UnknownData()
+	}
+	return &gain{evidence: e, trace: t, check: t.Check(), edit: edit, fix: fix}, true
 }
 
 // weigh is a candidate's fix where it passes all gates and is worth it, else why it is not.
 func (g *gain) weigh() (Fix, *Rejected) {
-	if by, why := g.pass(); why != "" {
+	if by, why := g.askGates(); why != "" {
 		return Fix{}, &Rejected{Name: g.fix.Name, Why: why, Gate: by}
 	}
 	if !g.isLikely() {

@@ -51,6 +51,9 @@ type Fix struct {
 	Where    string   // file:line of the DataLoader whose settings change; "" of none, or unknown
 	Notes    []string // how many and why not more; the traps checked
 
+	// Mind is what to look at before the change is made; "" where nothing calls for it.
+	Mind string
+
 	// Untested says that no pair of runs, before and after such a change, was held
 	// against its gain.
 	Untested bool
@@ -116,6 +119,7 @@ const (
 
 	SeedRisk     Risk = "seed"     // random numbers differ, as with another seed
 	NumericsRisk Risk = "numerics" // results differ in their last digits, or more
+	LearningRisk Risk = "learning" // the optimizer sees other batches: the learning rate follows
 )
 
 // leastGain is the speed-up below which a change is not advised: forecasts of
@@ -164,7 +168,8 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.workers, a.collate, a.slow, a.feed, a.deferred, a.augment, a.onDevice, a.pinning, a.prefetch, a.persistence,
+		a.split, a.shards, a.workers, a.collate, a.slow, a.feed, a.deferred, a.augment, a.onDevice, a.pinning,
+		a.prefetch, a.persistence,
 		a.proposeStorage, a.proposeCores, a.outside,
 		a.decoded, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
 	} {
@@ -294,7 +299,7 @@ func (a adviser) blind() Plan {
 		Name: string(stoker.NumWorkers), Title: "load in worker processes",
 		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: from, To: max(cores, a.costs.Workers+1)}},
 		Forecast: a.atMost(a.atIdle()),
-		Effort:   Flag, Risk: MemoryRisk,
+		Effort:   Flag, Risk: MemoryRisk, Mind: a.verdict.Grounds.UnknownData(),
 		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do" + a.whyNoSteps()},
 	}}}
 }
@@ -306,7 +311,7 @@ func (a adviser) inWords() Plan {
 	fix := Fix{
 		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code,
 		Risk:     MemoryRisk,
-		Forecast: a.atMost(a.atIdle()),
+		Forecast: a.atMost(min(a.atIdle(), atOverlap(a.verdict.Idle))),
 		Notes: []string{
 			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, " +
 				"tokenising) or into launching many small kernels is unknown. \"for batch in stoker.watch(batches)\" " +
@@ -316,6 +321,9 @@ func (a adviser) inWords() Plan {
 				"behind a loader with worker processes (PyTorch's DataLoader, Grain)",
 			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
 		},
+	}
+	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
+		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
 	}
 	if !worthIt(fix.Forecast) {
 		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
@@ -341,7 +349,7 @@ func (a adviser) elsewhere(kind string) Plan {
 	fix := Fix{
 		Name: "input-ahead", Title: "prepare more batches at a time, ahead of the step that needs them", Effort: Code,
 		Risk:     MemoryRisk,
-		Forecast: a.atMost(1 / (1 - a.verdict.Stall)),
+		Forecast: a.atMost(atRemoval(a.verdict.Stall)),
 		Notes:    []string{"no DataLoader prepares these batches: how many it could prepare at a time is unknown"},
 	}
 	if settings, known := others[kind]; known {
@@ -368,6 +376,18 @@ func (a adviser) atIdle() float64 {
 	}
 	return most
 }
+
+// atOverlap is what work of the host is worth at most that runs beside the device's own and not
+// in turns with it, where it takes such a share of the time: (a + b)/max(a, b). It gets no
+// shorter by that.
+func atOverlap(share float64) float64 { return 1 / max(share, 1-share) }
+
+// atRemoval is what it is worth at most that a share of the time goes.
+func atRemoval(share float64) float64 { return 1 / (1 - min(share, mostRemoved)) }
+
+// mostRemoved is the share of the time that a bound is drawn for: beyond it the rest was not
+// measured as well as that. [J]
+const mostRemoved = 0.99
 
 // atMost is a forecast that is only bounded.
 func (a adviser) atMost(most float64) predict.Forecast {

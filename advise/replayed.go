@@ -77,7 +77,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			return
 		}
 		c := candidate{title: title, changes: changes, effort: effort, risk: risk, alone: risk == NumericsRisk ||
-			changes[0].Setting == stoker.BatchSize}
+			risk == LearningRisk || changes[0].Setting == stoker.BatchSize}
 		if note != "" {
 			c.notes = []string{note}
 		}
@@ -106,9 +106,9 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			if !a.verdict.Grounds.Compiles() {
 				add("launch a step as one graph", Code, NoRisk, f.Advice, to(stoker.CUDAGraphs, true))
 			}
-			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
+			add("more work per launch", Flag, a.riskOfBatches(), a.twice(), to(stoker.BatchSize, "2x"))
 		case diagnose.FindingSmallGrids:
-			add("more work per launch", Flag, MemoryRisk, a.twice(), to(stoker.BatchSize, "2x"))
+			add("more work per launch", Flag, a.riskOfBatches(), a.twice(), to(stoker.BatchSize, "2x"))
 		case diagnose.FindingElementwiseChains:
 			add("fuse elementwise kernels", Code, NumericsRisk, f.Advice, to(stoker.Compile, "default"))
 		case diagnose.FindingNoTensorCores:
@@ -116,7 +116,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 				add("compute on Tensor Cores", Code, NumericsRisk, f.Advice, c)
 			}
 		case diagnose.FindingExposedCommunication:
-			add("exchange gradients less often", Code, NumericsRisk, accumulates(a.run),
+			add("exchange gradients less often", Code, LearningRisk, accumulates(a.run),
 				to(stoker.Accumulation, accumulated))
 		case diagnose.FindingAllocator:
 			add("let the allocator grow its segments", Flag, NoRisk, f.Advice, f.Settings...)

@@ -7,7 +7,6 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
@@ -63,14 +62,7 @@ func (a adviser) persistence() (Fix, string) {
 	if a.costs.Workers == 0 || a.costs.Feed != nil || keep {
 		return Fix{}, ""
 	}
-	first, starts := 0.0, 0
-	for _, s := range a.costs.Window.Steps {
-		if s.First {
-			first, starts = first+s.Wait, starts+1
-		}
-	}
-	span := a.costs.Window.End - a.costs.Window.Start
-	if starts == 0 || first/span < refillWorth {
+	if !(a.costs.EpochStart >= refillWorth*a.costs.EpochSteps*a.costs.Step) {
 		return Fix{}, ""
 	}
 	fix := Fix{
@@ -78,33 +70,15 @@ func (a adviser) persistence() (Fix, string) {
 		Risk: NoRisk,
 	}
 	fix.Changes = []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
-	fix.Forecast = a.withoutStarts(first, starts, span)
-	fix.Notes = []string{fmt.Sprintf("%s began in the judged window, and each waited %s for its first batch",
-		quantity.Many(starts, "epoch"), quantity.AboutSeconds(first/float64(starts)))}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = []string{fmt.Sprintf("an epoch has %.0f steps, and the device waits %s for its first batch",
+		a.costs.EpochSteps, quantity.AboutSeconds(a.costs.EpochStart))}
 	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
 		fix.Effort = Code
 		fix.Notes = append(fix.Notes,
 			"the DataLoader is created again and again, and its workers with it: make it once, before the loop over epochs")
 	}
 	return fix, ""
-}
-
-// withoutStarts forecasts the run without the starts of workers: at best all of
-// the first waits go, at worst none does because they were the first batch's own
-// preparation.
-func (a adviser) withoutStarts(first float64, starts int, span float64) predict.Forecast {
-	own := float64(starts) * stat.Or(a.costs.Fetch, 0)
-	likely := max(0, first-own)
-	f := a.forecast()
-	f.Speedup = stoker.Interval{
-		Low: 1 / (1 - 0.5*likely/span), Point: 1 / (1 - likely/span),
-		High: 1 / (1 - first/span),
-	}
-	f.Step = stoker.Interval{
-		Low: a.costs.Step / f.Speedup.High, Point: a.costs.Step / f.Speedup.Point,
-		High: a.costs.Step / f.Speedup.Low,
-	}
-	return f
 }
 
 // proposeStorage proposes to bring the data set closer.
@@ -174,7 +148,7 @@ func (a adviser) proposeCores() (Fix, string) {
 		fix.Notes = append(fix.Notes, "--cpus-per-task, docker run --cpus or --cpuset-cpus, and taskset give cores")
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}
-	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() {
+	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() && a.alters(workers) == "" {
 		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)

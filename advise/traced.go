@@ -24,7 +24,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 			name = string(f.Settings[0].Setting)
 		}
 		plan.Rejected = slices.DeleteFunc(plan.Rejected, func(r Rejected) bool { return r.Name == name })
-		most := 1 / (1 - min(f.Saves, 0.95))
+		most := a.mostOf(f)
 		fix := Fix{
 			Name: name, Title: titleOf(f), Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: notesOf(f),
 			Untested: true,
@@ -42,6 +42,15 @@ func (a adviser) proposeTraced(plan *Plan) {
 	sort.SliceStable(fixes,
 		func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
 	plan.Fixes = append(plan.Fixes, fixes...)
+}
+
+// mostOf is what doing away with a finding is worth at most. The host's work that runs beside the
+// device's is still there.
+func (a adviser) mostOf(f diagnose.Finding) float64 {
+	if overlaps(f) {
+		return min(atRemoval(f.Saves), atOverlap(f.Saves))
+	}
+	return atRemoval(f.Saves)
 }
 
 // overlap is the name of the fix that no setting does: the host's work beside the
@@ -98,8 +107,9 @@ func riskOf(f diagnose.Finding) Risk {
 	}
 	first := f.Settings[0].Setting
 	switch {
-	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.BatchSize},
-		first):
+	case first == stoker.BatchSize || first == stoker.Accumulation:
+		return LearningRisk
+	case slices.Contains([]stoker.Setting{stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory}, first):
 		return MemoryRisk
 	// Inductor's kernels round in their own order
 	case first == stoker.TF32 || first == stoker.Precision || first == stoker.Compile:

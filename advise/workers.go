@@ -34,7 +34,7 @@ const (
 func (a adviser) workers() (Fix, string) {
 	fix := Fix{
 		Name: string(stoker.NumWorkers), Title: "prepare batches in worker processes", Effort: Flag,
-		Risk: MemoryRisk,
+		Risk: a.riskOfWorkers(), Mind: a.mindOfWorkers(),
 	}
 	now := a.costs.Workers
 	if fewer, ok := a.fewerWorkers(now); ok {
@@ -50,11 +50,20 @@ func (a adviser) workers() (Fix, string) {
 	if !a.base.PrepareCPU.Known() {
 		return fix, "the cost of preparing a batch was not measured"
 	}
+	if why := a.alters(now + 1); why != "" {
+		return fix, why
+	}
 	if f := a.forecast(a.makeChange(stoker.NumWorkers, now+1)); !f.Step.Known() {
 		return fix, "the gain of one more is unknown: " + strings.Join(append(f.Notes, "its costs are unknown"), ", ")
 	}
 	best, cut := a.bestWorkers(now)
 	if best <= now {
+		if cut != "" && cut == a.alters(max(best, now)+1) {
+			return fix, cut
+		}
+		if few := a.sayShards(best); few != "" {
+			return fix, few
+		}
 		return fix, fmt.Sprintf("%d %s %s enough: %s", now, a.noun(now), quantity.Ending(now, "is", "are"),
 			a.whyNotMore(now, cut))
 	}
@@ -63,8 +72,10 @@ func (a adviser) workers() (Fix, string) {
 		fix.Changes = append(fix.Changes, a.keepWorkers()...)
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
-	fix.Notes = append(fix.Notes, fmt.Sprintf("%d %s enough: %s", best, quantity.Ending(best, "is", "are"),
-		a.whyNotMore(best, cut)))
+	if why := a.alters(best + 1); why != "" && why == cut && !a.worthIt(fix.Forecast) {
+		return fix, why
+	}
+	fix.Notes = append(fix.Notes, a.sayEnough(best, cut))
 	if a.costs.Feed != nil { // its threads share their memory and leave /dev/shm alone
 		fix.Title = "let stoker's loader use more threads"
 		return fix, ""
@@ -83,6 +94,14 @@ func (a adviser) workers() (Fix, string) {
 	return fix, ""
 }
 
+// sayEnough says why so many workers are the right number.
+func (a adviser) sayEnough(best int, cut string) string {
+	if cut != "" && cut == a.alters(best+1) {
+		return fmt.Sprintf("no more than %d: %s", best, cut)
+	}
+	return fmt.Sprintf("%d %s enough: %s", best, quantity.Ending(best, "is", "are"), a.whyNotMore(best, cut))
+}
+
 // fewerWorkers proposes half as many workers or less, where they do as well by the law
 // and the others take memory, or wait for cores that are not there.
 func (a adviser) fewerWorkers(now int) (Fix, bool) {
@@ -92,7 +111,8 @@ func (a adviser) fewerWorkers(now int) (Fix, bool) {
 	enough := a.base.EnoughWorkers()
 	memory := -a.workersMemory(enough)
 	cores := a.run.Facts.Machine.Cores()
-	if enough == now || float64(now) <= math.Ceil(cores) && memory < wastedMemory*a.freeMemory() {
+	fits := float64(now) <= math.Ceil(cores) && memory < wastedMemory*a.freeMemory()
+	if enough == now || fits || a.alters(enough) != "" {
 		return Fix{}, false
 	}
 	fix := Fix{Name: string(stoker.NumWorkers), Title: "use fewer worker processes", Effort: Flag, Risk: NoRisk}
@@ -123,6 +143,9 @@ func (a adviser) starved() bool { return a.verdict.Stall >= 0.02 }
 // this machine's cores and memory allow; cut says what ended the search early.
 func (a adviser) bestWorkers(now int) (best int, cut string) {
 	most := min(max(a.mostUseful(), now+1), mostWorkers)
+	if has := int(a.base.Shards); has > 0 {
+		most = min(most, max(has, now))
+	}
 	steps := map[int]float64{}
 	lowest, enough := math.Inf(1), false // enough: workers are not the limit
 	for w := max(1, now); w <= most; w++ {
@@ -159,6 +182,9 @@ func (a adviser) mostUseful() int {
 // tooMuch says why a number of workers does not fit into this machine, "" where
 // it does.
 func (a adviser) tooMuch(workers int) string {
+	if why := a.alters(workers); why != "" {
+		return why
+	}
 	if need, have := a.workersMemory(workers), a.freeMemory(); need > memoryShare*have {
 		return fmt.Sprintf("%d %s would take %s of the %s of memory that are free", workers, a.noun(workers),
 			quantity.AboutBytes(need), quantity.AboutBytes(have))
@@ -204,6 +230,9 @@ func (a adviser) freeMemory() float64 {
 }
 
 func (a adviser) whyNotMore(workers int, cut string) string {
+	if few := a.sayShards(workers); few != "" {
+		return few
+	}
 	if cut != "" {
 		return cut
 	}
@@ -276,5 +305,9 @@ func (a adviser) keepWorkers() []stoker.Change {
 	if keep, _ := a.base.Settings.Bool(stoker.PersistentWorkers); keep || a.base.Epoch == 0 {
 		return nil
 	}
-	return []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
+	keeps := a.makeChange(stoker.PersistentWorkers, true)
+	if a.verdict.Grounds.Alters(a.makeChange(stoker.NumWorkers, 1), keeps) != "" {
+		return nil
+	}
+	return []stoker.Change{keeps}
 }

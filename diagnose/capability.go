@@ -47,6 +47,16 @@ func (g Grounds) LacksUnit(c stoker.Change) string {
 	return ""
 }
 
+// LacksAnyUnit is LacksUnit of the first change that the device cannot do.
+func (g Grounds) LacksAnyUnit(changes []stoker.Change) string {
+	for _, c := range changes {
+		if why := g.LacksUnit(c); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
 // Compiles reports whether torch.compile can make kernels for the device.
 func (g Grounds) Compiles() bool {
 	return g.LacksUnit(stoker.Change{Setting: stoker.Compile, To: "default"}) == ""

@@ -19,6 +19,7 @@ type Case struct {
 	HasSteps      bool // steps over a loader are known
 	HasUnfedSteps bool // steps of a loop are known that no loader feeds
 	TooFewSteps   bool // steps were seen or begun, too few to judge
+	OnlySkips     bool // batches are fetched and thrown away, and nothing else was done yet
 
 	// The device.
 	Stall       float64 // share of the window in which it waited for input

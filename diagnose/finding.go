@@ -37,7 +37,8 @@ const (
 		`batch_size, so that each launch has more work`
 	SyncAdvice = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep " +
 		"loss.detach() on the device and read it every 50 steps. Copy with non_blocking=True into pinned memory"
-	pinAdvice = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
+	ResumeAdvice = "a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)"
+	pinAdvice    = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 )
 
 // LostToWaits is the share of a step that it can lose at most without the host's waits for the

@@ -14,6 +14,8 @@ const (
 	FindingHung                  = "hung"
 	FindingHangs                 = "hangs"
 	FindingSkippingBatches       = "skipping-batches"
+	FindingRepeatedSamples       = "repeated-samples"
+	FindingWithoutData           = "workers-without-data"
 	FindingSharedGPU             = "shared-gpu"
 	FindingSlowLink              = "slow-link"
 	FindingPinThread             = "pin-thread"

@@ -9,8 +9,9 @@ import (
 )
 
 // Grounds are what a recording can carry advice on: which kind of program it shows, whose
-// settings that has, what its collectives exchange. Whatever is advised, by a finding or by
-// a plan, is asked of them first (Refuse), and nowhere else.
+// settings that has, what its collectives exchange, and how its data set is split between
+// workers. Whatever is advised, by a finding or by a plan, is asked of them first (Refuse,
+// RefuseAny), and nowhere else.
 type Grounds struct {
 	Program   Program
 	Framework string             // as of recording.Software: "" is PyTorch
@@ -22,6 +23,7 @@ type Grounds struct {
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
 	Chip      Chip               // what the device can do
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, and where it lacks nothing
+	Loader    *recording.Loader  // whose samples advice must keep; nil where it is not known
 }
 
 // Program is what a program does with a model.
@@ -43,7 +45,7 @@ var (
 		stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.NonBlocking, stoker.PersistentWorkers,
 		stoker.InOrder, stoker.Precision, stoker.TF32,
 		stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.BucketMB, stoker.Allocator,
-		stoker.SideStream, stoker.LoaderKind, stoker.OnDevice,
+		stoker.SideStream, stoker.LoaderKind, stoker.OnDevice, stoker.Split, stoker.Shards,
 	}
 	// ofLoader are those of PyTorch's DataLoader that mean the same whatever computes on its batches.
 	ofLoader = []stoker.Setting{
@@ -53,6 +55,16 @@ var (
 
 // ForeignSetting is why a setting is refused that the program's framework does not have.
 const ForeignSetting = "it is a setting of another framework"
+
+// RefuseAny says why changes cannot be advised on these grounds, the samples included; "" where they can.
+func (g Grounds) RefuseAny(changes []stoker.Change) string {
+	for _, c := range changes {
+		if why := g.Refuse(c.Setting); why != "" {
+			return why
+		}
+	}
+	return g.Alters(changes...)
+}
 
 // Refuse says why a setting cannot be advised on these grounds; "" where it can.
 func (g Grounds) Refuse(s stoker.Setting) string {

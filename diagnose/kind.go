@@ -75,7 +75,7 @@ var kindWords = map[Kind][2]string{
 	Waits: {
 		"there it waits, not on a core",
 		"what it waits for is unknown: a timer, a lock, another process or thread. Whatever it is, prepare several " +
-			"samples at a time (more workers, threads in the data set)",
+			"samples at a time (threads in the data set, or more workers if the data set is split between them)",
 	},
 	Code: {
 		"Python, or native code that the line calls",

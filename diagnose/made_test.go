@@ -302,7 +302,7 @@ func untrained(n int) func(*made) {
 	return func(m *made) {
 		m.steps = func(steps []recording.Step) {
 			for i := range steps[:n] {
-				steps[i].Optimized = 0
+				steps[i].Optimized, steps[i].Idle = 0, steps[i].DevicePeriod
 			}
 		}
 	}

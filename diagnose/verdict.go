@@ -197,7 +197,7 @@ func (v *Verdict) Do() string {
 	if do := v.Grounds.fewerBytes(); v.Class == TransferBound && do != "" {
 		return do
 	}
-	return cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do())
+	return v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
 }
 
 // cureOf names the finding whose advice other frameworks take for that of a class: the

@@ -186,7 +186,17 @@ var (
 		{
 			FindingSkippingBatches,
 			"batches are fetched and thrown away up to the place at which training left off",
-			"a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)",
+			ResumeAdvice,
+		},
+		{
+			FindingRepeatedSamples,
+			"each worker reads all of an iterable data set: each sample is trained on as often as there are workers",
+			"split it in __iter__ by get_worker_info",
+		},
+		{
+			FindingWithoutData,
+			"some workers have no data to give while the epoch goes on",
+			"as many shards as workers, of about the same size",
 		},
 		{
 			FindingSharedGPU,

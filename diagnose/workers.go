@@ -11,7 +11,7 @@ import (
 // WorkersPreparing is how much of the time the workers had a batch to prepare.
 func (c *Case) WorkersPreparing() float64 {
 	k := c.Costs
-	inside := k.Fetch / (float64(k.Workers) * k.HostStep)
+	inside := k.Fetch / ((float64(k.Workers) - k.WithoutData()) * k.HostStep)
 	switch {
 	case math.IsNaN(inside):
 		return k.WorkersBusy

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
@@ -34,6 +35,14 @@ type Baseline struct {
 	Settings stoker.Settings // as found; num_workers as counted where nobody set it
 	Counted  bool            // how many samples a batch has is known
 
+	// Busy is the share of Took in which the device computes: no change of its input makes a step shorter
+	// than that. NaN where it is not known.
+	Busy float64
+
+	// Alters says why changes would give other samples to train on; "" where they would not, nil where
+	// nothing could. Such a change is forecast nothing.
+	Alters func(changes ...stoker.Change) string
+
 	// Uncrowded is Step where workers leave the launching thread a core, as the optimist has it; 0: as it is.
 	Uncrowded float64
 
@@ -57,8 +66,16 @@ func (b Baseline) Loop() stoker.Interval {
 // it was and as it would be, with the same costs, and the measured step is carried
 // over: where nothing changes nothing is gained, and what a law gets wrong in both
 // cancels. What it cannot explain of the measured step may grow with the step, stay as
-// it is or go; all three are inside of the interval.
+// it is or go; all three are inside of the interval. What alters the samples is forecast
+// nothing: another training is no faster one.
 func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
+	if b.Alters != nil {
+		if why := b.Alters(changes...); why != "" {
+			f := NoForecast()
+			f.Notes = []string{why}
+			return f
+		}
+	}
 	return b.forecast(b.withChanges(changes))
 }
 
@@ -85,7 +102,7 @@ func (b Baseline) forecast(after Setup, changed bool, notes []string) Forecast {
 	case after.InLoop:
 		is.overlap = was.overlap
 	case !after.Feeds:
-		is.takesOver(&was)
+		is.takesOver(&was, b.Took)
 	}
 	f.solveBoth(b, &was, &is, changed)
 	return f
@@ -137,12 +154,27 @@ func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 			point *= lawError.Point
 		}
 		f.Step = bounds.Enclose(low*lawError.Low, point, high*lawError.High)
+		f.Step = raiseTo(b.leastStep(was, is), f.Step)
 	}
 	f.Stall = bounds.Enclose(stall[bounds.Optimist], stall[bounds.Likely], stall[bounds.Pessimist])
 	f.Speedup = bounds.Scale(bounds.Divide(stoker.Exactly(b.Took), f.Step), is.batch/b.Batch)
 	if b.batchKnown() {
 		f.Throughput = bounds.Divide(stoker.Exactly(is.batch), f.Step)
 	}
+}
+
+// leastStep is how short a step gets at best, whatever becomes of its input: the device computes
+// as long as before, as well as that was measured. 0 where nothing measured bounds it, or where its own work changes.
+func (b Baseline) leastStep(was, is *numbers) float64 {
+	if is.batch != was.batch || is.step != was.step {
+		return 0
+	}
+	return min(b.Took, stat.Or(b.Busy, 0)*b.Took*lawError.Low)
+}
+
+// raiseTo is an interval of which nothing lies below a least value.
+func raiseTo(least float64, i stoker.Interval) stoker.Interval {
+	return stoker.Interval{Low: max(least, i.Low), Point: max(least, i.Point), High: max(least, i.High)}
 }
 
 // crowdedOut is by how much shorter the loop may get, as the optimist has it, because its thread has a core
@@ -224,6 +256,8 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 		}
 		*s = s.WithWorkers(workers)
 	},
+	stoker.Split:             func(*Setup, any) {}, // whom it lets read says the number of workers
+	stoker.Shards:            func(s *Setup, to any) { s.Shards = numeric(to, s.Shards) },
 	stoker.BatchSize:         func(s *Setup, to any) { s.resize(numeric(to, s.Batch)) },
 	stoker.PrefetchFactor:    func(s *Setup, to any) { s.Prefetch = numeric(to, s.prefetch()) },
 	stoker.PersistentWorkers: func(s *Setup, to any) { s.Persistent = to == true },
@@ -247,6 +281,9 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	},
 	stoker.LoaderKind: func(s *Setup, _ any) {
 		s.elsewhere()
+		if s.InLoop && s.Threads > 0 {
+			*s = s.WithWorkers(s.Threads)
+		}
 		if s.Crowd > 0 && s.Wait.Known() { // workers that lack cores also sleep for each other: that may go with them
 			s.Wait.Low = 0
 		}

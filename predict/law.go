@@ -75,12 +75,28 @@ var (
 // (bench/labelled, 2026-11-21, n = 4): 1.00 to 1.04.
 var lawError = stoker.Interval{Low: 0.98, Point: 1.01, High: 1.05}
 
-// takeOver is what a batch of a worker costs the launching thread at most, core seconds: a
-// queue, a file descriptor and a mapping for each of its tensors. Measured 2026-11-23 on
-// the same machine, torch 2.15, in batches of a tensor of samples and one of labels that
-// lay ready: median 1.1 ms (0.9 to 1.8) without bytes, 1.3 to 1.7 ms for 0.4 and 1.6 MB
-// (n = 50 batches of each of 6 loaders).
-const takeOver = 1.8e-3
+// takeOver is what a batch of a worker costs the launching thread, core seconds: a queue, and a
+// file descriptor and a mapping for each of its tensors. Measured 2026-11-23 on the same
+// machine, torch 2.15, in batches of a tensor of samples and one of labels that lay ready:
+// median 1.1 ms (0.9 to 1.8) without bytes, 1.3 to 1.7 ms for 0.4 and 1.6 MB (n = 50 batches of
+// each of 6 loaders). Of a batch of 8 tensors it was three times that of 2, 2026-11-28, n = 600.
+var takeOver = stoker.Interval{Low: 0.9e-3, Point: 1.1e-3, High: 1.8e-3}
+
+// giveOver is what handing a batch to the trainer costs a worker whatever its bytes, core seconds,
+// of a batch of two tensors. Measured 2026-11-28 on the same machine: 0.59 to 0.69 ms with 1, 2
+// and 4 workers, 0.40 to 0.46 ms of a batch of one tensor, 1.9 to 2.5 ms of one of 8 (n = 1,500 and
+// 600 batches).
+var giveOver = stoker.Interval{Low: 0.4e-3, Point: 0.6e-3, High: 0.8e-3}
+
+// perTensor is by which part of a batch of two tensors one with other tensors costs what either
+// side spends on handing it over: one queue for all, and a descriptor for each. Where nobody
+// counted them there are two.
+func (p *numbers) perTensor() float64 {
+	if p.tensors == 0 {
+		return 1
+	}
+	return (1 + p.tensors) / 3
+}
 
 // largeBatch is the size above which the C library takes and returns a batch's
 // memory anew each time (M_MMAP_THRESHOLD's upper limit, mallopt(3)).
@@ -177,7 +193,15 @@ func (p *numbers) preparing(v bounds.View) float64 {
 	case p.feeds:
 		return p.batch * p.prepare[v] * p.single[v] * p.slowing(v)
 	}
-	return (p.batch*p.prepare[v]*p.single[v] + p.moving*costHandOver(v, bytes)) * p.slowing(v)
+	return (p.batch*p.prepare[v]*p.single[v] + p.moving*p.costGiving(v, bytes)) * p.slowing(v)
+}
+
+// costGiving is what a worker spends on handing over a batch in this view, core seconds.
+func (p *numbers) costGiving(v bounds.View, bytes float64) float64 {
+	if p.tensors == 0 { // priors of described setups were fitted to whole pipelines
+		return costHandOver(v, bytes)
+	}
+	return costHandOver(v, bytes) + v.TakePart(giveOver)*p.perTensor()
 }
 
 // costHandOver is what handing over a batch costs in this view, core seconds.
@@ -216,10 +240,19 @@ func (p *numbers) collecting(v bounds.View) float64 {
 }
 
 // takesOver adds to a loop that loaded by itself what its thread takes to get a batch of
-// a worker, as the pessimist expects. Of that as much is seen as was of its loading: work
-// that is queued on the device covers the rest.
-func (p *numbers) takesOver(loaded *numbers) {
-	p.taking[bounds.Pessimist] = (1 - loaded.overlap[bounds.Pessimist]) * takeOver
+// a worker, in steps of that length before. Of that as much is seen as was of its loading:
+// work that is queued on the device covers the rest. The thread waits for a core as it did.
+// The law's own error holds some of it, all that there is in steps of 20 ms and more; the
+// pessimist expects it beside that.
+func (p *numbers) takesOver(loaded *numbers, took float64) {
+	for v := range p.taking {
+		v := bounds.View(v)
+		takes := v.PickCost(takeOver) * p.perTensor() * loaded.queueing(v)
+		if v != bounds.Pessimist {
+			takes = max(0, takes-(lawError.High-1)*took)
+		}
+		p.taking[v] = (1 - loaded.overlap[v]) * takes
+	}
 }
 
 // orNone takes an unknown cost as none: what is computed with it is a lower bound.

@@ -23,6 +23,7 @@ type numbers struct {
 	sample, prepare, decoded, collect bounds.Views // per sample: bytes, core seconds, bytes, seconds
 	rate, storage, link               bounds.Views // bytes/s
 	reads, perFile, latency           bounds.Views // reads/s, reads per sample, seconds
+	tensors                           float64      // in a batch
 	misses                            bounds.Views // share of samples that come from storage
 	wait, shared                      bounds.Views // seconds per sample, share of it: as measured
 	single, queue                     bounds.Views // factors
@@ -55,14 +56,14 @@ type numbers struct {
 func (s Setup) compile() (numbers, error) {
 	p := numbers{
 		batch: s.Batch, gpus: atLeastOne(s.GPUs) / atLeastOne(s.Nodes), nodes: atLeastOne(s.Nodes),
-		workers: s.numWorkers(), phys: s.PhysCores,
+		workers: s.givingWorkers(), phys: s.PhysCores,
 		measuredCV: s.BatchCV, spread: stat.Or(s.Spread, 0), cores: coresOf(s.Cores), others: s.Others,
 		sample: bounds.CostViews(s.Sample), prepare: bounds.CostViews(s.PrepareCPU),
 		decoded: bounds.CostViews(s.Decoded),
 		collect: bounds.CostViews(s.HandOver), given: bounds.IsSet(s.HandOver), rate: bounds.RateViews(s.PrepareRate),
 		storage: bounds.RateViews(s.Storage), link: bounds.RateViews(s.linkRate()),
 		reads: bounds.RateViews(s.Reads), perFile: bounds.CostViews(s.PerFile), latency: bounds.CostViews(s.Latency),
-		misses: bounds.CostViews(missed(s.Cached)), wait: bounds.CostViews(s.Wait),
+		tensors: s.Tensors, misses: bounds.CostViews(missed(s.Cached)), wait: bounds.CostViews(s.Wait),
 		shared: bounds.CostViews(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving),
 		copied:  bounds.RateViews(s.Copy),
 		loopCPU: bounds.CostViews(s.LoopCPU), spin: bounds.CostViews(s.Spin), launch: bounds.CostViews(s.Launch),
@@ -77,7 +78,9 @@ func (s Setup) compile() (numbers, error) {
 		p.epoch = math.Ceil(s.Epoch / s.Batch)
 	}
 	if !s.Persistent {
-		p.start = startOf(s.StartMethod)
+		if p.start = startOf(s.StartMethod); bounds.IsSet(s.Start) {
+			p.start = bounds.CostViews(s.Start)
+		}
 	}
 	if !p.given {
 		p.collect = bounds.CostViews(collect)

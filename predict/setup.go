@@ -26,8 +26,11 @@ type Setup struct {
 
 	Sample  stoker.Interval // stored bytes of one sample
 	Decoded stoker.Interval // bytes of one sample as it is copied to the device
+	Tensors float64         // in a batch, where they were counted; 0: unknown
 
 	Workers    float64         // loader processes per GPU; 0 or NaN: not set. WithWorkers(0) is num_workers=0
+	Threads    float64         // of stoker's loader, which it has by itself where the loop loads; 0: unknown
+	Shards     float64         // parts that the data set gives to workers: more get none; 0: as many as workers
 	InLoop     bool            // num_workers=0: the launching thread loads, and there is no worker
 	Cores      float64         // logical cores of a machine that the job may use; 0 or NaN: unknown
 	Others     float64         // cores that the machine's other users take; 0: none
@@ -47,8 +50,11 @@ type Setup struct {
 	AnyOrder    bool    // batches are delivered as they get ready
 	Persistent  bool    // workers outlive an epoch
 	StartMethod string  // "fork", "spawn", "forkserver"; "": forked
-	Epoch       float64 // samples of an epoch and GPU; 0: so many that its beginning does not count
-	Feeds       bool    // stoker's loader: threads that write where the trainer reads, and go on into the next epoch
+	// seconds by which an epoch's first batch is later for new workers, as the device saw it; not set: by
+	// the start method
+	Start stoker.Interval
+	Epoch float64 // samples of an epoch and GPU; 0: so many that its beginning does not count
+	Feeds bool    // stoker's loader: threads that write where the trainer reads, and go on into the next epoch
 
 	Storage stoker.Interval // bytes/s that storage delivers to a machine
 	Reads   stoker.Interval // reads/s that it answers
@@ -118,6 +124,9 @@ func (s Setup) checkFields() error {
 		{"batch cv", s.BatchCV},
 		{"prefetch", s.Prefetch},
 		{"epoch", s.Epoch},
+		{"shards", s.Shards},
+		{"threads", s.Threads},
+		{"tensors", s.Tensors},
 	} {
 		if n.value < 0 || n.value > bounds.MostCount {
 			return fmt.Errorf("%s is %v: expected 0 to %v, or NaN if it is unknown", n.name, n.value,
@@ -177,6 +186,14 @@ func (s Setup) numWorkers() float64 {
 		return math.NaN()
 	}
 	return s.Workers
+}
+
+// givingWorkers are those of them that get a part of the data set, and so give batches.
+func (s Setup) givingWorkers() float64 {
+	if s.Shards > 0 && s.Workers > s.Shards {
+		return max(1, s.Shards)
+	}
+	return s.numWorkers()
 }
 
 // WithStorage sets what a class of storage delivers. In shards samples lie in a row; a

@@ -48,7 +48,7 @@ func (s *Setup) prepareAlone(took stoker.Interval) stoker.Interval {
 		case p.feeds:
 			return 0
 		}
-		return costHandOver(v, bytes)
+		return p.costGiving(v, bytes)
 	}
 	cpu := bounds.CostViews(took)
 	s.Moving = min(1, (1-leastOwn)*cpu[bounds.Pessimist]/max(bounds.Least, moved(bounds.Pessimist)))

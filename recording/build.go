@@ -245,9 +245,6 @@ func (b *builder) finish() *Run {
 	run := b.run
 	run.Steps = append([]Step(nil), b.run.Steps...)
 	sort.SliceStable(run.Steps, func(i, j int) bool { return run.Steps[i].Start < run.Steps[j].Start })
-	tellEvaluation(run.Steps)
-	tellInterruptions(run.Steps)
-	tellTraced(run.Steps, run.Facts.Captures)
 	run.Series = append([]Series(nil), b.run.Series...)
 	sort.Slice(run.Series, func(i, j int) bool {
 		a, c := run.Series[i], run.Series[j]
@@ -258,6 +255,10 @@ func (b *builder) finish() *Run {
 	})
 	run.Warnings = append([]string(nil), b.run.Warnings...)
 	run.thinned = slices.Clone(b.run.thinned)
+	run.tellSkipping()
+	tellEvaluation(run.Steps)
+	tellInterruptions(run.Steps)
+	tellTraced(run.Steps, run.Facts.Captures)
 	return &run
 }
 

@@ -181,14 +181,21 @@ type Loader struct {
 	Own      []string `json:"own,omitempty"`
 	Samples  int      `json:"samples,omitempty"` // in the data set, 0 where unknown
 	Iterable bool     `json:"iterable,omitempty"`
-	Anew     bool     `json:"anew,omitempty"`  // the program makes it anew, as in each epoch
-	Where    string   `json:"where,omitempty"` // user's file:line
-	Call     string   `json:"call,omitempty"`  // absolute file:line that made it
-	Start    string   `json:"start_method,omitempty"`
+	Split    Split    `json:"split,omitempty"`     // how the data set gives its samples to workers
+	Shards   int      `json:"shards,omitempty"`    // parts that its library gives to workers, 0 where unknown
+	DropLast bool     `json:"drop_last,omitempty"` // the last short batch is left out, of each worker where it is iterable
+	Changes  bool     `json:"changes,omitempty"`   // the program changes the data set between epochs
+	// attributes of the data set that are generators of random numbers: each worker has a copy
+	Generators []string `json:"generators,omitempty"`
+	Anew       bool     `json:"anew,omitempty"`  // the program makes it anew, as in each epoch
+	Where      string   `json:"where,omitempty"` // user's file:line
+	Call       string   `json:"call,omitempty"`  // absolute file:line that made it
+	Start      string   `json:"start_method,omitempty"`
 
 	BatchBytes float64 `json:"batch_bytes,omitempty"` // as it reaches the loop
 	BatchDType string  `json:"batch_dtype,omitempty"`
-	Pinned     *bool   `json:"pinned,omitempty"` // of the batches seen; nil unknown
+	Tensors    int     `json:"tensors,omitempty"` // in a batch, 0 where unknown
+	Pinned     *bool   `json:"pinned,omitempty"`  // of the batches seen; nil unknown
 }
 
 // ModelFacts is what is known of the model without looking into it.
@@ -263,6 +270,7 @@ const (
 	Train      Phase = "train"
 	Evaluate   Phase = "evaluate"
 	Checkpoint Phase = "checkpoint"
+	Skip       Phase = "skipping" // fetched and thrown away
 	Compile    Phase = "compilation"
 	Graphs     Phase = "graph capture"
 	Traced     Phase = "trace" // a profiler that we asked for was at work

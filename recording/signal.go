@@ -63,6 +63,7 @@ const (
 	FetchWallSquares Signal = "fetch.wall2"      // total of squared fetch times
 	FetchCPU         Signal = "fetch.cpu"        // total core time of the fetching thread
 	FetchCollate     Signal = "fetch.collate"    // total time in collate, part of fetch.wall
+	WorkersEnded     Signal = "loader.ended"     // of "loader/PID/ID": workers without data while others give some
 	FetchSamples     Signal = "fetch.samples"    // total samples prepared
 	FetchStack       Signal = "fetch.stack"      // total time of a trainer's threads in a stack, see Stack
 	FetchLooks       Signal = "fetch.looks"      // total looks that found a trainer's threads there, see Loading

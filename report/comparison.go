@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/verify"
 )
@@ -43,6 +44,12 @@ func DescribeOutcome(o verify.Outcome, before, after string) Comparison {
 		}
 		return quantity.Percent(*v)
 	}
+	if o.Work != "" {
+		c.Title = string(o.Difference) + ": " + o.Work
+	}
+	if before, after := SayEpoch(o.Before), SayEpoch(o.After); before != "" && after != "" {
+		c.Rows = append(c.Rows, []string{"epoch", before, after})
+	}
 	c.Rows = append(c.Rows, []string{"time " + string(o.Basis), times(o.Before), times(o.After)})
 	if o.Before.Throughput != nil || o.After.Throughput != nil {
 		c.Rows = append(c.Rows, []string{"throughput of a rank", rates(o.Before), rates(o.After)})
@@ -80,6 +87,9 @@ func LeadOfOutcome(o verify.Outcome, after string) Lead {
 		return l
 	}
 	switch o.Difference {
+	case verify.OtherWork:
+		l.Verdict, l.Why = "other work: the change alters what is trained on"+MarkEmulated(o.Emulated), o.Work
+		l.Next = sayRepair(o)
 	case verify.Faster:
 		l.Next = "keep the change"
 		if o.Promise.Kept == verify.PromiseMissed {
@@ -98,6 +108,29 @@ func LeadOfOutcome(o verify.Outcome, after string) Lead {
 		l.Try = "stoker diagnose " + after
 	}
 	return l
+}
+
+// sayRepair is what to do about a change that alters what is trained on.
+func sayRepair(o verify.Outcome) string {
+	if r := o.After.Epoch.Repeats; r != nil && *r > 1 {
+		return "take the change back, or split the data set between its workers: " + diagnose.SplitAdvice
+	}
+	return "find out why an epoch is another one, before any time is compared"
+}
+
+// SayEpoch is the work of an epoch, and how long it takes; "" where that is unknown.
+func SayEpoch(s verify.Side) string {
+	if s.Epoch.Steps == nil {
+		return ""
+	}
+	text := quantity.About(*s.Epoch.Steps) + " steps"
+	if s.Epoch.Samples != nil {
+		text = quantity.About(*s.Epoch.Samples) + " samples in " + text
+	}
+	if s.Epoch.Repeats != nil && *s.Epoch.Repeats > 1 {
+		text += fmt.Sprintf(", each %d times", *s.Epoch.Repeats)
+	}
+	return text
 }
 
 // sayNeeded says how long both runs have to be; "" where that is unknown.

@@ -131,6 +131,8 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 		return "no change here has a measurable gain", ""
 	case v.Class == diagnose.Unknown:
 		return diagnose.TakeTrace(v.Grounds.Framework)
+	case v.Class == diagnose.NotTraining && skips(v):
+		return "resume by " + diagnose.ResumeAdvice + ". A verdict on the steps comes once it trains", ""
 	case v.Class == diagnose.NotTraining:
 		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
 	}
@@ -148,6 +150,12 @@ func AdviceOn(f diagnose.Finding, plan advise.Plan) (set, denied string) {
 	default:
 		return "", why
 	}
+}
+
+// skips reports whether batches are thrown away up to where training left off.
+func skips(v diagnose.Verdict) bool {
+	return slices.ContainsFunc(v.Findings,
+		func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSkippingBatches })
 }
 
 // placeOf is the line of the program that a trace names for a fix; "" unknown.
@@ -231,6 +239,8 @@ func SayChange(c stoker.Change) string {
 			return "use stoker.DataLoader in place of PyTorch's"
 		}
 		return "use PyTorch's DataLoader in place of stoker's"
+	case stoker.Split:
+		return "split the data set between its workers (get_worker_info)"
 	case stoker.StorageKind:
 		if c.To == stoker.PageCache {
 			return "serve the data set from memory"
@@ -257,6 +267,7 @@ func SayRisk(r advise.Risk) string {
 		advise.NoRisk: "none", advise.MemoryRisk: "it takes more memory",
 		advise.SeedRisk:     "other random numbers, as with another seed",
 		advise.NumericsRisk: "results differ in their last digits or more",
+		advise.LearningRisk: "the optimizer sees other batches, and the learning rate follows",
 	}[r]
 }
 

@@ -63,7 +63,7 @@ func shouldKeep(pairs []verify.Outcome) bool {
 		switch o.Difference {
 		case verify.Faster:
 			faster++
-		case verify.Slower, verify.NotCompared:
+		case verify.Slower, verify.NotCompared, verify.OtherWork:
 			return false
 		case verify.None, verify.TooShort:
 		}
@@ -99,7 +99,8 @@ func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn
 		return cmp.Compare(slices.IndexFunc(a.Changes, feeds), slices.IndexFunc(b.Changes, feeds))
 	})
 	if fixes = append(fixes, best.Plan.Doubtful...); len(fixes) == 0 {
-		unfit = ""
+		more := max(2, best.Verdict.Costs.Workers+1)
+		unfit = best.Verdict.Grounds.Alters(stoker.Change{Setting: stoker.NumWorkers, To: more})
 	}
 	for _, fix := range fixes {
 		changes := settableOf(fix.Changes)

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -135,8 +136,8 @@ func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, o
 		switch {
 		case numeric(c):
 			p.Program = append(p.Program, c)
-		case why != "":
-			p.Elsewhere = append(p.Elsewhere, Elsewhere{c, "", why})
+		case why != "" && c.Setting != stoker.Split && c.Setting != stoker.Shards:
+			p.Elsewhere = append(p.Elsewhere, Elsewhere{c, "", cmp.Or(judged.Alters(c), why)})
 		case slices.Contains(settable, c.Setting):
 			set = append(set, c)
 		default:
@@ -186,6 +187,8 @@ func elsewhere(c stoker.Change, call string) Elsewhere {
 			"stoker feed -- CMD has the pictures of an unchanged script made by stoker. In the plan it goes under " +
 				"\"changes\"",
 		}
+	case stoker.Split, stoker.Shards:
+		return Elsewhere{c, "", "it is written in the data set's class: stoker advise --emit torch prints the lines"}
 	case stoker.BatchSize:
 		return Elsewhere{c, call, "it changes what is learnt"}
 	case stoker.NonBlocking:

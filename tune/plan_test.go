@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 		{"its own sampler", func(f *recording.Facts) { f.Loaders[0].Own = []string{"sampler"} }, "num_workers 0 -> 7", Order, ""},
 		{"nobody looked", func(f *recording.Facts) { f.Draws = nil }, "num_workers 0 -> 7", "", ""},
 		{"an older recording", func(f *recording.Facts) { f.Loaders[0].Call = "" }, "", "", "observe it again"},
-		{"iterable", func(f *recording.Facts) { f.Loaders[0].Iterable = true }, "", "", "iterable"},
+		{"iterable", func(f *recording.Facts) { f.Loaders[0].Iterable, f.Loaders[0].Split = true, recording.SplitByItself }, "", "", "iterable"},
 	} {
 		best := starved(t, c.change)
 		plan, err := New(best.Run, best.Verdict, best.Plan, "run.jsonl.gz", "v1", script12)

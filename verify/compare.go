@@ -51,6 +51,13 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	}
 	o.Basis = work.basis
 	o.judge(was, now, forecast)
+	o.Work = compareEpochs(was[0], now[0], o.Before.Epoch, o.After.Epoch)
+	if o.Work != "" { // a ratio of times would read like an answer
+		o.Difference, o.Promise, o.Speedup, o.Noise = OtherWork, untested(forecast.Speedup), nil, nil
+		o.Before.Needed, o.After.Needed = nil, nil
+	} else if note := noteEpochs(o.Before.Epoch, o.After.Epoch); note != "" {
+		o.Warnings = append(o.Warnings, note)
+	}
 	return o
 }
 
@@ -189,7 +196,7 @@ func (s observed) judgedLoader() recording.Loader {
 }
 
 func (s observed) makeSide() Side {
-	side := Side{Steps: len(s.window.Steps), Seconds: s.window.End - s.window.Start}
+	side := Side{Steps: len(s.window.Steps), Seconds: s.window.End - s.window.Start, Epoch: s.measureEpoch()}
 	if n := s.samples(); n > 0 {
 		side.Samples = &n
 	}
@@ -281,13 +288,17 @@ func compareStall(was, now float64) Stall {
 // device that the model computes on.
 func changes(was, now observed) []stoker.Change {
 	list := func(s observed) stoker.Settings {
-		settings := s.judgedLoader().Settings.With()
+		loader := s.judgedLoader()
+		settings := s.costs.FindSettings(&loader)
 		if m := s.run.Facts.Model; m != nil && m.Device != "" {
 			settings[stoker.ComputeOn] = deviceKind(m.Device)
 		}
 		return settings
 	}
 	before, after := list(was), list(now)
+	if _, few := before[stoker.Shards]; few && after[stoker.Shards] == nil {
+		after[stoker.Shards] = now.costs.Workers // all of them get data
+	}
 	if measure.Feeds(before) != measure.Feeds(after) {
 		nameLoader(before, was)
 		nameLoader(after, now)

@@ -9,11 +9,16 @@ type Outcome struct {
 	// they were. The sides are filled as far as they are known.
 	Refused string `json:"refused"`
 
+	// Work is a sentence that says by what an epoch after the change is other work than one
+	// before; "" where nothing shows that it is. It stands before every time and ratio, and no
+	// promise is kept beside it.
+	Work string `json:"work"`
+
 	Basis  Basis `json:"basis"` // what the times are counted by
 	Before Side  `json:"before"`
 	After  Side  `json:"after"`
 
-	Speedup *stoker.Interval `json:"speedup"` // mean time before over after, 95 % interval; nil where refused
+	Speedup *stoker.Interval `json:"speedup"` // mean time before over after, 95 % interval; nil where refused, and of other work
 
 	// Noise is the share by which two runs like these differ at most, in 19 of 20
 	// cases, though nothing was changed; never less than what starting again may do.
@@ -45,6 +50,7 @@ type Side struct {
 	Steps   int       `json:"steps"`      // judged steps, n of every figure here
 	Seconds float64   `json:"seconds"`    // that they took
 	Samples *float64  `json:"samples"`    // per step and rank
+	Epoch   Epoch     `json:"epoch"`      // the work of one pass over the data set
 	Time    *Estimate `json:"time_s"`     // seconds per step, or per sample: see Outcome.Basis
 
 	// Throughput is samples per second and rank.
@@ -104,6 +110,7 @@ const (
 	Faster      Difference = "faster"
 	Slower      Difference = "slower"
 	None        Difference = "no detectable difference"
+	OtherWork   Difference = "other work"        // what is trained on differs: see Outcome.Work
 	TooShort    Difference = "too short to tell" // the interval holds 1, and much beside it
 	NotCompared Difference = "not compared"
 )

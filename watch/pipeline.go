@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/strip"
 	"github.com/stoker-dev/stoker/report/text"
 )
@@ -132,7 +133,7 @@ func (d *drawing) fixes(s State) []string {
 		title := f.Title
 		if len(f.Changes) > 0 {
 			words, ours := f.InWords(f.Changes[0])
-			if title = f.Changes[0].String(); ours {
+			if title = report.SayChange(f.Changes[0]); ours {
 				title = words
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // The calls that take settings as keywords.
@@ -37,6 +38,8 @@ var anywhere = dialect{
 		"keep the data set in memory or on a faster disk: copy it to local NVMe or /dev/shm before training",
 		name("page cache")),
 	stoker.Cores:     remark("the job needs %s cores", countForm(1)),
+	stoker.Split:     chooseLine(map[string]line{`"` + string(recording.SplitByItself) + `"`: {head: splitting}}),
+	stoker.Shards:    remark("deal the data set out in %s shards of about the same size: a worker reads whole ones", countForm(1)),
 	stoker.ComputeOn: remark(`compute on the GPU: model.to("cuda"), and each batch`, name("cuda")),
 	stoker.Device:    remark("train on a %s", pythonString),
 	stoker.FusedOptimizer: remark(
@@ -51,13 +54,20 @@ var anywhere = dialect{
 	}),
 	stoker.Compile: statement("model = torch.compile(model, mode=%s)", name(modes...)),
 	stoker.CUDAGraphs: chooseLine(
-		map[string]line{"True": {text: `model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs`}}),
+		map[string]line{"True": {text: "model = torch.cuda.make_graphed_callables(model, (sample,))  " +
+			"# sample: a batch on the device, of the shape of all batches"}}),
 	stoker.Allocator: statement("import os\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = %s  # before torch is imported",
 		name("expandable_segments:True", "expandable_segments:False")),
 	stoker.ManualGC: remark(
 		"collect garbage every %s steps, on all ranks in the same: gc.disable(), and gc.collect() in a callback",
 		countForm(1)),
 }
+
+// splitting lets each worker read its own part. It comes before there are more workers.
+const splitting = `from torch.utils.data import get_worker_info
+def own_part(parts):  # in __iter__ of the data set: for part in own_part(self.files), or over line numbers, or ranges
+    info = get_worker_info()
+    return parts if info is None else parts[info.id::info.num_workers]`
 
 // yes is a setting that is there or not.
 func yes(c stoker.Change) (string, bool) { return "", c.To == true }
@@ -101,10 +111,7 @@ var huggingFace = merged(anywhere, dialect{
 		`"fp16"`: {call: trainingArguments, text: "fp16=True"},
 	}),
 	stoker.Compile: keyword(trainingArguments, "torch_compile=True, torch_compile_mode", name(modes...)),
-	stoker.CUDAGraphs: chooseLine(map[string]line{"True": {
-		call: trainingArguments,
-		text: `torch_compile=True, torch_compile_mode="reduce-overhead"`,
-	}}),
+	stoker.CUDAGraphs: remark("capture the model's blocks as CUDA graphs: torch.cuda.make_graphed_callables(block, (sample,))", yes),
 	stoker.FusedOptimizer: chooseLine(map[string]line{"True": {
 		call: trainingArguments,
 		text: `optim="adamw_torch_fused"`,

@@ -73,6 +73,9 @@ func write(w io.Writer, fix advise.Fix, d dialect) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n%s", fix.Name, worth(fix), strings.Join(head, ""))
+	if fix.Mind != "" {
+		fmt.Fprintf(&b, "# first: %s\n", fix.Mind)
+	}
 	if len(fix.Changes) == 0 && fix.Title != "" {
 		fmt.Fprintf(&b, "# %s: there is no setting for it\n", fix.Title)
 	}

@@ -61,7 +61,7 @@ var values = []any{
 	nil, true, false, 0, 1, 4, 64, 1000, -1, math.MaxInt64, 2.5, 4.0, -3.5, 1e300, math.NaN(), math.Inf(1),
 	"", "2x", "4x", "0.5x", "1.5x", "-2x", "0x", "x", "NaNx", "Infx", "1e300x", "larger", "4", "4..8", "1,2,4", "None", "True",
 	"bf16", "fp16", "half", "fp32", "tf32", "fp8", "int8", "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "expandable_segments:True",
-	"as found", stoker.PageCache, "torch", stoker.StokerLoader, "cuda", "cpu", "h100-sxm",
+	"as found", stoker.PageCache, "torch", stoker.StokerLoader, "cuda", "cpu", "h100-sxm", "worker-info", "none",
 	poison.Text, "\nimport os; os.abort()\n#", `"); raise SystemExit("`, `\`, `\"`, `'`, "%s%d{}",
 }
 

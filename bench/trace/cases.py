@@ -211,7 +211,7 @@ def no_links():
 
 
 @case
-def negative_lengths():
+def negative_times():
     t = Kineto()
     for step in fed_steps(t, 6):
         for kernel in step[::7]:

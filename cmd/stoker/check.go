@@ -183,11 +183,14 @@ func (c *checkFlag) failed(v diagnose.Verdict) []string {
 	return failed
 }
 
-// between says in a sentence each which bounds do not hold of a speed-up; nil is unknown.
-func (c *checkFlag) between(speedup *stoker.Interval) (failed []string) {
+// between says in a sentence each which bounds on the speed-up do not hold of a comparison. A
+// ratio of times of other work holds none.
+func (c *checkFlag) between(o verify.Outcome) (failed []string) {
 	for _, b := range c.bounds {
-		if b.ofTwo() {
-			failed = append(failed, b.between(speedup)...)
+		if b.ofTwo() && o.Work != "" {
+			failed = append(failed, "times of other work are no speed-up: "+o.Work)
+		} else if b.ofTwo() {
+			failed = append(failed, b.between(o.Speedup)...)
 		}
 	}
 	return failed
@@ -297,8 +300,12 @@ func (a *app) refused(failed []string) error {
 }
 
 // kept ends verify with 4 where its --check asks for a promise that was missed.
-func (a *app) kept(c *checkFlag, p verify.Promise) error {
+func (a *app) kept(c *checkFlag, o verify.Outcome) error {
+	p := o.Promise
 	switch {
+	case c.promise && o.Work != "":
+		a.say("check: the prediction is of the same work, and this is other work: %s", o.Work)
+		return exitCode(exitMissed)
 	case !c.promise:
 	case p.Kept == verify.PromiseMissed:
 		a.say("check: the prediction was missed")

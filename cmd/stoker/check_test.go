@@ -217,7 +217,7 @@ func TestCheckPromise(t *testing.T) {
 	} {
 		var said bytes.Buffer
 		a := &app{stderr: &said}
-		err := a.kept(&checkFlag{promise: true}, verify.Promise{Kept: kept})
+		err := a.kept(&checkFlag{promise: true}, verify.Outcome{Promise: verify.Promise{Kept: kept}})
 		var code exitCode
 		if errors.As(err, &code); int(code) != c.code || !strings.Contains(said.String(), c.want) || c.want == "" && said.Len() > 0 {
 			t.Errorf("%s: %v, said %q", kept, err, said.String())

@@ -133,7 +133,7 @@ func (a *app) runVerify(ctx context.Context, before, after []judgedRecording, as
 func (a *app) concluded(ctx context.Context, check *checkFlag, forms formFlags, o verify.Outcome,
 	after []judgedRecording,
 ) error {
-	failed, now := check.between(o.Speedup), after[0]
+	failed, now := check.between(o), after[0]
 	for _, j := range after {
 		failed = append(failed, check.failed(j.verdict)...)
 	}
@@ -146,7 +146,7 @@ func (a *app) concluded(ctx context.Context, check *checkFlag, forms formFlags, 
 	if o.Refused != "" {
 		return exitCode(exitError)
 	}
-	if err := a.kept(check, o.Promise); err != nil {
+	if err := a.kept(check, o); err != nil {
 		return err
 	}
 	return a.refused(failed)

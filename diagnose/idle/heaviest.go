@@ -31,6 +31,18 @@ func (s *stretches) addStretch(from, to int64) {
 	s.total += to - from
 }
 
+// extend adds a stretch that begins no earlier than those before it, and may overlap them.
+func (s *stretches) extend(from, to int64) {
+	last := len(s.to) - 1
+	switch {
+	case last < 0 || from > s.to[last]:
+		s.addStretch(from, to)
+	case to > s.to[last]:
+		s.total += to - s.to[last]
+		s.to[last] = to
+	}
+}
+
 // until is how much of the stretches lies before an instant.
 func (s *stretches) until(at int64) int64 {
 	i := sort.Search(len(s.from), func(i int) bool { return s.from[i] >= at }) - 1
@@ -82,7 +94,7 @@ func (a *Analysis) FindHeaviest(d *Device, from, to int64, fits func(Slice) bool
 type inside struct {
 	time, until int64
 	longest     int64 // of its calls
-	depth       int // of its innermost call
+	depth       int   // of its innermost call
 }
 
 // explains reports whether a frame's name says what was done.

@@ -49,6 +49,9 @@ func Merge(run *recording.Run, live, trace diagnose.Verdict) diagnose.Verdict {
 		}
 	}
 	v.Findings = joinFindings(live.Findings, trace.Findings)
+	for i := range v.Findings { // a trace does not know the data set
+		v.Findings[i] = live.Grounds.KeepSamples(v.Findings[i])
+	}
 	v.Warnings = slices.Concat(t.Contradictions, live.Warnings, notes)
 	return v
 }

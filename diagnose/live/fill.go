@@ -32,6 +32,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	})
 	l.fillDevice()
 	l.fillProgram()
+	l.Grounds.Loader = l.judgedLoader()
 	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
 	l.Grounds.Hidden = l.hidesGPUs()
 	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
@@ -153,7 +154,8 @@ func (l filler) hidesGPUs() bool {
 func (l filler) fillProgram() {
 	facts := &l.run.Facts
 	l.IsTraining = l.OnlyRingKnown() || l.HasUnfedSteps
-	l.TooFewSteps = !l.HasSteps && !l.HasUnfedSteps && len(l.run.Steps)+len(facts.Loaders) > 0
+	l.OnlySkips = l.onlySkips()
+	l.TooFewSteps = !l.OnlySkips && !l.HasSteps && !l.HasUnfedSteps && len(l.run.Steps)+len(facts.Loaders) > 0
 	l.GPUCount = len(facts.GPUs)
 	l.HookLoaded = slices.ContainsFunc(facts.Processes, func(p recording.Process) bool { return p.Hooked })
 	l.TorchLoaded = facts.Software.Torch != "" || l.HookLoaded && facts.Software.Framework == ""
@@ -173,6 +175,10 @@ func (l filler) fillProgram() {
 
 func (l filler) describeProgram() string {
 	switch {
+	case l.OnlySkips:
+		skipped, _ := l.findSkipping()
+		return fmt.Sprintf("batches were fetched and thrown away for %s, and nothing was trained with any yet",
+			quantity.AboutSeconds(skipped.Seconds))
 	case l.NoPython:
 		return fmt.Sprintf("no Python program was among the processes that were watched for %.1f s, and no work on "+
 			"a GPU was seen: they used %s cores", l.To, quantity.About(l.Costs.CoresUse))

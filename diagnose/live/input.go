@@ -121,6 +121,11 @@ func (l filler) describeWorkers() []diagnose.Evidence {
 	}
 	k := l.Costs
 	busy := l.WorkersPreparing()
+	if k.WithoutData() > 0 {
+		return diagnose.AddEvidence(nil, busy, "ratio", string(recording.WorkersEnded),
+			"only %s of %d workers had data to give, at work %s of the time", quantity.About(k.Giving), k.Workers,
+			quantity.Percent(busy))
+	}
 	return diagnose.AddEvidence(nil, busy, "ratio", "thread.state", "%d worker%s at work %s of the time", k.Workers,
 		quantity.Ending(k.Workers, " is", "s are"), quantity.Percent(busy))
 }

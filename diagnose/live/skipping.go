@@ -8,45 +8,64 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Start values of skipping. [J] Gradients are accumulated over fewer batches.
-const (
-	fewSkipped   = 50
-	skippedTimes = 8 // as many times as the batches of an optimizer step later on
-)
-
 // findSkipping tells of a loop that fetches batches and does nothing with them until it comes
-// to where it left off: what frameworks do to resume in the middle of an epoch.
+// to where it left off: what frameworks do to resume in the middle of an epoch. They are a
+// phase of their own and count in no step (recording.Skip).
 func (l filler) findSkipping() (diagnose.Finding, bool) {
-	if l.Costs.Window.Loader == recording.OwnLoop { // nothing is fetched
-		return diagnose.Finding{}, false
-	}
-	n, from, to, gap, most := 0, 0.0, 0.0, 0, 1
-	trains := false
+	n, seconds, trains := 0, 0.0, false
+	f := diagnose.NewFinding(diagnose.FindingSkippingBatches)
 	for _, s := range l.run.Steps {
-		if s.PID != l.Costs.Window.PID || s.Loader != l.Costs.Window.Loader || !(s.Optimized >= 0) {
+		if s.PID != l.Costs.Window.PID {
 			continue
 		}
-		switch {
-		case trains && s.Optimized == 0:
-			gap++
-		case trains:
-			most, gap = max(most, gap+1), 0
-		case s.Optimized > 0:
-			trains = true
-		default:
-			if n == 0 {
-				from = s.Start
-			}
-			n, to = n+1, s.Start+s.Period
+		trains = trains || s.Phase == recording.Train
+		if s.Phase != recording.Skip {
+			continue
 		}
+		if n == 0 {
+			f.From = s.Start
+			f.Source = l.whereIterated(s)
+		}
+		took := s.Period
+		if !(took > 0) {
+			took = s.Wait
+		}
+		n, seconds, f.To = n+1, seconds+took, s.Start+took
 	}
-	if !trains || n < max(fewSkipped, skippedTimes*most) {
+	if n == 0 {
 		return diagnose.Finding{}, false
 	}
-	f := diagnose.NewTextFinding(diagnose.FindingSkippingBatches,
-		fmt.Sprintf("%d batches were fetched and thrown away in %s before the first was trained with, as when a "+
-			"run is resumed in the middle of an epoch: a sampler that begins there skips them without preparing them",
-			n, quantity.AboutSeconds(to-from)))
-	f.From, f.To, f.Seconds = from, to, to-from
+	until := "before the first was trained with"
+	if !trains {
+		until = "and none was trained with yet"
+	}
+	where := ""
+	if f.Source != "" {
+		where = " at " + f.Source
+	}
+	f.Text = fmt.Sprintf("%d batches were fetched%s and thrown away in %s, %s: behind them no optimizer stepped and the "+
+		"device did nothing, as when a run is resumed in the middle of an epoch. They count in no figure above. A "+
+		"sampler that begins there skips them without preparing them", n, where, quantity.AboutSeconds(seconds), until)
+	f.Seconds, f.Advice = seconds, diagnose.ResumeAdvice
 	return f, true
+}
+
+// whereIterated is the line that asks for a step's batches; "" where it is not known.
+func (l filler) whereIterated(s recording.Step) string {
+	if loader := l.run.FindLoader(s.PID, s.Loader); loader != nil {
+		return loader.Where
+	}
+	return ""
+}
+
+// onlySkips reports whether the judged process fetches batches and has done nothing with any.
+func (l filler) onlySkips() bool {
+	skips := false
+	for _, s := range l.run.Steps {
+		if s.PID == l.Costs.Window.PID && s.Phase != recording.Skip {
+			return false
+		}
+		skips = skips || s.Phase == recording.Skip
+	}
+	return skips
 }

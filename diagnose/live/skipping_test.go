@@ -1,28 +1,33 @@
 package live
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// What a loop does before its first optimizer step is skipping only where a loader gives it
-// batches: a policy that acts before it learns throws nothing away.
-func TestOnlyALoadersBatchesAreSkipped(t *testing.T) {
-	for loader, want := range map[int]bool{0: true, recording.OwnLoop: false} {
-		run := &recording.Run{}
+// What a loop throws away is told with its seconds and its line; of a loop that trains from its
+// first batch on nothing is said.
+func TestSkippingIsTold(t *testing.T) {
+	for skipped, want := range map[int]string{0: "", 128: "before the first was trained with", 200: "and none was trained with yet"} {
+		run := &recording.Run{Facts: recording.Facts{Loaders: []recording.Loader{{PID: 7, Where: "train.py:9"}}}}
 		for i := range 200 {
-			s := recording.Step{PID: 7, Loader: loader, N: i, Start: float64(i), Period: 1, Phase: recording.Train}
-			if i >= 128 {
-				s.Optimized = 1
+			s := recording.Step{PID: 7, N: i, Start: float64(i), Period: 1, Phase: recording.Train}
+			if i < skipped {
+				s.Phase = recording.Skip
 			}
 			run.Steps = append(run.Steps, s)
 		}
 		l := filler{Case: diagnose.NewCase(), run: run}
-		l.Costs.Window = recording.Window{PID: 7, Loader: loader}
-		if _, told := l.findSkipping(); told != want {
-			t.Errorf("loader %d: %v", loader, told)
+		l.Costs.Window = recording.Window{PID: 7}
+		f, told := l.findSkipping()
+		if told != (want != "") || !strings.Contains(f.Text, want) || told && (f.Seconds != float64(skipped) || f.Source != "train.py:9") {
+			t.Errorf("%d skipped: %+v, told %v", skipped, f, told)
+		}
+		if only := l.onlySkips(); only != (skipped == 200) {
+			t.Errorf("%d skipped: only these: %v", skipped, only)
 		}
 	}
 }

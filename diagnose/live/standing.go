@@ -7,7 +7,8 @@ import (
 // findStanding are the findings of a live run that stand beside its class.
 func (l filler) findStanding() (out []diagnose.Finding) {
 	for _, find := range []func() (diagnose.Finding, bool){
-		l.findHung, l.findHangs, l.findSkipping, l.findStrangers, l.findSlowLink, l.findPinThread, l.findDeepQueue,
+		l.findHung, l.findRepeated, l.findSkipping, l.findWithoutData, l.findHangs, l.findStrangers, l.findSlowLink,
+		l.findPinThread, l.findDeepQueue,
 		l.findCopiedDataset,
 		l.findMemoryGrowth, l.findShortMemory,
 		l.findTooManyWorkers, l.findSlurmCores, l.findNUMARemote, l.findStorageSpikes,

@@ -77,6 +77,9 @@ func (l filler) findTooManyWorkers() (diagnose.Finding, bool) {
 	if enough == k.Workers { // the law does not know how much less fewer would queue
 		enough = int(math.Ceil(cores))
 	}
+	if l.Grounds.Alters(diagnose.ProposeChange(stoker.NumWorkers, k.Workers, enough)) != "" {
+		return diagnose.Finding{}, false // fewer would give other samples
+	}
 	f := diagnose.NewTextFinding(diagnose.FindingTooManyWorkers,
 		fmt.Sprintf("%d workers share the %s cores that this job may use, and wait for one %s of their time: "+
 			"%d prepare as much, in less memory", k.Workers, quantity.AboutCores(cores),

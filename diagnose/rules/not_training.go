@@ -35,12 +35,16 @@ const (
 var notTraining = Rule{
 	Class: diagnose.NotTraining,
 	Title: "Nothing is being trained",
-	Text: "No step over a DataLoader and no work on a GPU was seen: downloading, compiling, preparing, or " +
-		"another kind of program.",
+	Text: "No step over a DataLoader and no work on a GPU was seen: downloading, compiling, preparing, batches " +
+		"that are skipped when a run is resumed, or another kind of program.",
 	Limits: "A program that trains without DataLoader on a device that cannot be read looks the same.",
 	check: func(c *inquiry) float64 {
 		if c.IsTraining {
 			return 0
+		}
+		if c.OnlySkips {
+			c.because(c.ProgramEvidence)
+			return c.yes(diagnose.AskFact("Was nothing done with any batch?", true, "no optimizer stepped, and the device idles"))
 		}
 		unused := 1.0
 		if !math.IsNaN(c.Util) {

@@ -28,9 +28,12 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		c.WorksRecorded, c.WorksJudged, c.LaunchCalls = 0, 0, countLaunchCalls(run.Timeline)
 		c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
 		c.DeviceSign, c.DeviceListed = findDeviceSign(run)
+		loader := c.Grounds.Loader
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
+		c.Grounds.Loader = loader
 		return
 	}
+	t.grounds.Loader = c.Grounds.Loader
 	c.Grounds = t.grounds
 	t.fillWindow(c, run)
 	t.fillDevice(c)

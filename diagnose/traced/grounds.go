@@ -99,5 +99,5 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 			f.Advice = t.grounds.ExchangeAdvice()
 		}
 	}
-	return f
+	return t.grounds.KeepSamples(f)
 }

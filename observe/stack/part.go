@@ -25,7 +25,7 @@ func partOf(file, name string) (string, part) {
 	switch {
 	case strings.HasSuffix(file, "torch/utils/data/_utils/fetch.py"):
 		return file, fetch
-	case strings.Contains(file, "/stoker/hook-"):
+	case strings.HasPrefix(file, "<stoker>/"), strings.Contains(file, "/stoker/hook-"):
 		return file, ours
 	case library.MatchString(file):
 		return file[len(library.FindString(file)):], inside

@@ -69,6 +69,10 @@ type hookRecord struct {
 	Anew              bool     `json:"anew"`
 	Length            *int     `json:"length"`
 	Iterable          bool     `json:"iterable"`
+	DropLast          *bool    `json:"drop_last"`
+	Split             string   `json:"split"`
+	Shards            *int     `json:"shards"`
+	Generators        []string `json:"generators"`
 	File              string   `json:"file"`
 	Line              int      `json:"line"`
 	CallFile          string   `json:"call_file"`
@@ -111,6 +115,8 @@ type hookRecord struct {
 	Samples *int64   `json:"samples"` // also in fetch and feed
 	DType   string   `json:"dtype"`   // also in optim
 	Pinned  *bool    `json:"pinned"`
+	Ended   *int     `json:"ended"`
+	Tensors *int     `json:"tensors"`
 
 	// fetch
 	Count   int64    `json:"count"` // also in feed
@@ -204,12 +210,12 @@ func separately(data []byte) (p packet, bad int, err error) {
 func (r *hookRecord) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
-		&r.File, &r.CallFile, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
+		&r.File, &r.CallFile, &r.Split, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
 		&r.Type, &r.About, &r.Framework,
 	} {
 		*text = safe.Text(*text, maxText)
 	}
-	for _, list := range []*[]string{&r.Transforms, &r.Own, &r.Drew} {
+	for _, list := range []*[]string{&r.Transforms, &r.Own, &r.Drew, &r.Generators} {
 		*list = (*list)[:min(len(*list), maxNames)]
 		for i, name := range *list {
 			(*list)[i] = safe.Text(name, maxText)

@@ -187,7 +187,9 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 	case "inside":
 		return in.addInside(p, r)
 	case "batch":
-		return in.addBatch(p, r)
+		return in.addBatch(p, r, now)
+	case "changes":
+		return in.noteChanges(p, r)
 	case "fetch":
 		return in.fetch(p, r, now)
 	case "feed":
@@ -259,6 +261,11 @@ func (in *Intake) addLoader(p *Process, r *hookRecord) bool {
 	set(l.Settings, stoker.BatchSize, r.BatchSize)
 	l.Dataset, l.Iterable, l.Start = r.Dataset, r.Iterable, r.StartMethod
 	l.Reader, l.Transforms, l.Own = r.Reader, r.Transforms, r.Own
+	l.Split, l.Generators = recording.Split(r.Split), r.Generators
+	l.DropLast = r.DropLast != nil && *r.DropLast
+	if l.Shards = 0; r.Shards != nil && *r.Shards > 0 {
+		l.Shards = *r.Shards
+	}
 	l.Anew = l.Anew || r.Anew
 	if r.Length != nil && *r.Length > 0 {
 		l.Samples = *r.Length
@@ -417,16 +424,30 @@ func (in *Intake) noClock(p *Process, key loaderKey, r *hookRecord) {
 	}
 }
 
-func (in *Intake) addBatch(p *Process, r *hookRecord) bool {
+// noteChanges notes that the program changes a loader's data set between epochs.
+func (in *Intake) noteChanges(p *Process, r *hookRecord) bool {
+	if l := in.find(p.PID, r.Loader); l != nil {
+		l.Changes = true
+	}
+	return r.Loader >= 0
+}
+
+func (in *Intake) addBatch(p *Process, r *hookRecord, now float64) bool {
 	l := in.find(p.PID, r.Loader)
 	if l == nil || r.Bytes == nil || *r.Bytes < 0 {
 		return l == nil // of a loader beyond the bound
 	}
 	l.BatchBytes = max(l.BatchBytes, *r.Bytes) // the last of an epoch may be smaller
 	l.BatchDType = r.DType
+	if r.Tensors != nil && *r.Tensors > 0 && *r.Tensors <= maxN {
+		l.Tensors = *r.Tensors
+	}
 	if r.Pinned != nil {
 		pinned := *r.Pinned
 		l.Pinned = &pinned
+	}
+	if r.Ended != nil && *r.Ended >= 0 && *r.Ended <= maxN {
+		in.to.AddSample(recording.WorkersEnded, fmt.Sprintf("loader/%d/%d", p.PID, r.Loader), now, float64(*r.Ended))
 	}
 	return true
 }

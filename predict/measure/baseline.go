@@ -70,12 +70,13 @@ func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 	l := run.FindLoader(c.Window.PID, c.Window.Loader)
 	b.Batch, b.Counted = c.batchSamples(l)
 	if l != nil {
-		takeSettings(&b, l, c.Feed != nil)
+		c.takeSettings(&b, l)
 	}
 	if asks := c.Window.Asks(); asks.CopyBytes > 0 { // what goes to the device, from the loader or not
 		b.Decoded, b.Pinned = stoker.Exactly(asks.CopyBytes/b.Batch), asks.Pageable == 0
 	}
 	b.Settings[stoker.NumWorkers] = c.Workers
+	b.Alters = l.Alters
 	loop := c.loopTime(len(run.Facts.GPUs) > 0)
 	b.Copy = c.transfer(b.Setup, loop)
 	b.Step = loop
@@ -86,6 +87,7 @@ func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 		}
 	}
 	b.Launch = c.launch(b.Step)
+	b.Busy, b.Threads = c.Busy, float64(FeedThreads(run))
 	c.setPrepare(run, &b.Setup)
 	b.Unhurry(c.Spin(), stat.Or(c.Busy, 0)*c.Step)
 	if alone := c.loopWithCores(); alone > 0 {
@@ -110,19 +112,35 @@ func (c Costs) batchSamples(l *recording.Loader) (samples float64, known bool) {
 }
 
 // takeSettings takes what is known of the loader's settings.
-func takeSettings(b *predict.Baseline, l *recording.Loader, feeds bool) {
-	b.Settings = l.Settings.With()
-	b.StartMethod, b.Feeds = l.Start, feeds
+func (c Costs) takeSettings(b *predict.Baseline, l *recording.Loader) {
+	b.Settings = c.FindSettings(l)
+	b.Shards, _ = b.Settings.Float(stoker.Shards)
+	b.StartMethod, b.Feeds = l.Start, c.Feed != nil
 	b.Persistent, _ = l.Settings.Bool(stoker.PersistentWorkers)
 	b.Prefetch, _ = l.Settings.Float(stoker.PrefetchFactor)
 	if ordered, known := l.Settings.Bool(stoker.InOrder); known {
 		b.AnyOrder = !ordered
 	}
 	b.Epoch = float64(l.Samples)
+	if c.EpochSteps > 0 {
+		b.Epoch = c.EpochSteps * b.Batch
+	}
+	b.Start = c.startOfWorkers()
 	if l.BatchBytes > 0 {
 		b.Decoded = stoker.Exactly(l.BatchBytes / b.Batch)
 	}
-	b.Pinned = l.Pinned != nil && *l.Pinned
+	b.Pinned, b.Tensors = l.Pinned != nil && *l.Pinned, float64(l.Tensors)
+}
+
+// startOfWorkers is what new workers add to the wait for an epoch's first batch: what is not the
+// batch's own preparation. At worst half of it is something else that comes once in an epoch, at
+// best all of the wait goes. Not set where no epoch began with new workers.
+func (c Costs) startOfWorkers() stoker.Interval {
+	if c.Workers == 0 || c.Feed != nil || !(c.EpochSteps > 0) || math.IsNaN(c.EpochStart) {
+		return stoker.Interval{}
+	}
+	likely := max(bounds.Least, c.EpochStart-stat.Or(c.Fetch, 0))
+	return stoker.Interval{Low: max(bounds.Least, likely/2), Point: likely, High: max(likely, c.EpochStart)}
 }
 
 // loopTime bounds the time of a step whose input is always there. Above: what was

@@ -36,10 +36,17 @@ type Costs struct {
 	Window  recording.Window
 	Workers int  // worker processes per loader, as set, else as seen
 	Set     bool // Workers comes from the loader's settings
+	// of these workers, those that had data to give, in the mean; NaN unknown
+	Giving float64
 
 	// Uncounted says that nothing tells how many there are, if any: neither a setting
 	// nor somebody who looked at the job's processes. Workers is 0 then.
 	Uncounted bool
+
+	// Epochs that begin in the window: how many steps lie between two beginnings, and how long the
+	// device waits at one for the first batch; by the host's clock where its own is not known. NaN
+	// where none began.
+	EpochSteps, EpochStart float64
 
 	Step     float64          // mean step, by the device's clock where it is known
 	HostStep float64          // mean step by the host's clock

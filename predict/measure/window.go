@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -14,6 +15,8 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
 	c.Workers, c.Set = workers(run, w)
 	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !watched(run))
+	c.Giving = givingWorkers(run, w, c.Workers)
+	c.EpochSteps, c.EpochStart = measureEpochs(w)
 	device := deviceBusy(run, w)
 	c.Busy, c.BusyFrom, c.Copying = device.Share, device.From, device.Copying
 	c.Queued = math.NaN()
@@ -38,6 +41,58 @@ func workers(run *recording.Run, w recording.Window) (n int, set bool) {
 		}
 	}
 	return len(aliveDuring(run.Workers(w.PID), w)), false
+}
+
+// measureEpochs is how many steps lie between the beginnings of epochs, and what each waits for
+// its first batch.
+func measureEpochs(w recording.Window) (steps, start float64) {
+	var waits, lengths []float64
+	last := -1
+	for _, s := range w.Steps {
+		if !s.First {
+			continue
+		}
+		waits = append(waits, stat.Or(s.Idle, s.Wait))
+		if last >= 0 && s.N > last {
+			lengths = append(lengths, float64(s.N-last))
+		}
+		last = s.N
+	}
+	return stat.Median(lengths), stat.Mean(waits)
+}
+
+// givingWorkers is how many workers had data to give, in the mean; NaN unknown.
+func givingWorkers(run *recording.Run, w recording.Window, workers int) float64 {
+	ended := run.Find(recording.WorkersEnded, fmt.Sprintf("loader/%d/%d", w.PID, w.Loader))
+	return float64(workers) - ended.Mean(w.Start, w.End)
+}
+
+// leastGiving is the part of a worker that has to be without data in the mean, so that it is
+// more than the end of epochs, at which all run out one after the other. [J]
+const leastGiving = 0.5
+
+// WithoutData is how many of the workers have nothing to read while others give batches, in
+// the mean; 0 where all have, or where it is not known.
+func (c Costs) WithoutData() float64 {
+	if without := float64(c.Workers) - c.Giving; without >= leastGiving {
+		return without
+	}
+	return 0
+}
+
+// FindSettings are a loader's settings, with what is known of its data set: how that is split,
+// and into how many shards. Where its library does not tell, those workers that have data tell.
+func (c Costs) FindSettings(l *recording.Loader) stoker.Settings {
+	found := l.Settings.With()
+	if s := l.FindSplit(); s != recording.UnknownSplit {
+		found[stoker.Split] = string(s)
+	}
+	if l.Shards > 0 {
+		found[stoker.Shards] = l.Shards
+	} else if c.WithoutData() > 0 {
+		found[stoker.Shards] = max(1, int(math.Round(c.Giving)))
+	}
+	return found
 }
 
 // watched reports whether somebody looked at the job's processes.

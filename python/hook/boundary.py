@@ -17,13 +17,13 @@ GAP_NS = 1 * channel.MS  # between iter() and the first next(): more than that i
 class Loader(object):
     """What we know of one DataLoader. Holds nothing of the user's."""
 
-    __slots__ = ("number", "iterations", "count", "described", "batch_size", "exact", "collates", "pin_memory", "reason", "reasoned", "anew")
+    __slots__ = ("number", "iterations", "count", "described", "batch_size", "exact", "collates", "pin_memory", "reason", "reasoned", "anew", "mark", "changes")
 
 
 class Step(object):
     """One ask. `a` and `b` are points on the device's clock, or the reason why there are none."""
 
-    __slots__ = ("state", "loader", "track", "iter", "n", "t", "began", "waited", "first", "grad", "tid", "samples", "optimized", "a", "b")
+    __slots__ = ("state", "loader", "track", "iter", "n", "t", "began", "waited", "first", "grad", "tid", "samples", "optimized", "a", "b", "ended")
 
 
 class Iteration(object):
@@ -50,6 +50,7 @@ def ask(iterator):
     step.tid = tid = native_id()
     step.grad = state.torch is None or state.torch.is_grad_enabled()
     step.waited, step.first, step.optimized = 0, False, state.optimizer_steps
+    step.ended = iterator.__dict__.get("_workers_status")
     begun, iteration.begun = iteration.begun, None
     if begun is None:
         step.t, step.a = t, state.devices.point(t, tid)
@@ -95,14 +96,19 @@ def got(step, batch):
         state.devices.read(state, t)
     if state.torch is not None and (step.n < FIRST_BATCHES or t - loader.described >= SECOND):
         loader.described = t
-        describe.tell_batch(state, loader, batch)
+        describe.tell_batch(state, loader, batch, _count_ended(step))
     if now.tracer is not None:  # here and not in `ask`, which also comes at the end of an epoch
         now.tracer.boundary(t)
     state.after_step(t)
 
 
+def _count_ended(step):
+    """How many workers have no data left while others still give some; None without workers."""
+    return step.ended.count(False) if type(step.ended) is list else None
+
+
 @guarded
-def stopped(step, error):
+def stopped(step, error, iterator=None):
     """No batch: the end of the data, or an exception of the user's, which passes unchanged."""
     guard.hide_our_frames(error)
     if step is None:
@@ -113,6 +119,7 @@ def stopped(step, error):
     if state.inside is not None:
         state.inside.stopped(step)
     if type(error) is StopIteration:
+        step.loader.mark = describe.mark_of(getattr(iterator, "__dict__", {}).get("_dataset"))
         state.devices.read(state, step.began)
         state.flush(monotonic_ns())
 
@@ -132,11 +139,19 @@ def tell_again(loader, iterator):
 
 
 @guarded
-def begin_iter():
+def begin_iter(loader):
+    _look_for_changes(loader)
     t, tid = monotonic_ns(), native_id()
     if now.state.own is not None:
         now.state.own.only_steps()
     return t, now.state.devices.point(t, tid), tid
+
+
+def _look_for_changes(loader):
+    """Tell where the program changed the data set since the last epoch ended."""
+    known = now.state.loaders.get(loader)
+    if known is not None and known.mark is not None and known.mark != describe.mark_of(vars(loader).get("dataset")):
+        now.state.tell_changes(known)
 
 
 @guarded

@@ -7,7 +7,7 @@ import os
 import sys
 from _weakref import ref
 
-from . import channel, guard, now
+from . import channel, classes, guard, now, part
 
 WALK_NODES = 1000  # of a nested batch
 TORCH, STOKER = "torch.utils.data.dataloader", "stoker._torch"
@@ -128,7 +128,29 @@ def settings_of(loader, iterator):
     own_batches = type(batch_sampler).__module__.startswith("torch.utils.data.")
     settings["exact"] = bool(own_batches and own.get("drop_last") and isinstance(settings["batch_size"], int))
     settings["collates"] = bool(vars(iterator).get("_auto_collation"))
+    settings.update(_splitting(own, iterable))
     return settings
+
+
+def mark_of(dataset):
+    """What a data set's attributes are just now, as far as plain values and identities tell. None of no data set.
+
+    Kept from the end of an epoch to the beginning of the next one: only the program changes it between them.
+    """
+    if dataset is None:
+        return None
+    return [(name, value if type(value) in _PLAIN else id(value)) for name, value in list(getattr(dataset, "__dict__", {}).items())[:MARKED]]
+
+
+_PLAIN = (bool, int, float, str, type(None))
+MARKED = 200  # attributes
+
+
+def _splitting(own, iterable):
+    """Whether more workers keep the samples: a fact of the data set's class."""
+    split = part("split")
+    word, shards = split.split_of(own, iterable)
+    return {"split": word, "shards": shards, "generators": split.generators_of(classes.behind_subsets(own.get("dataset")))}
 
 
 def _reading(loader, own):
@@ -136,21 +158,19 @@ def _reading(loader, own):
     collate = sys.modules.get("torch.utils.data._utils.collate")
     if collate is None:
         return {}  # a torch that is not known
-    dataset = own.get("dataset")
-    while _name(type(dataset)) == "torch.utils.data.dataset.Subset":
-        dataset = vars(dataset).get("dataset")
+    dataset = classes.behind_subsets(own.get("dataset"))
     found = getattr(dataset, "__dict__", {})
     reader = [kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)] or [type(dataset)]
     parts = {
         "collate_fn": own.get("collate_fn") is collate.default_collate,
         "worker_init_fn": own.get("worker_init_fn") is None,
-        "batch_sampler": _name(type(own.get("batch_sampler"))) == "torch.utils.data.sampler.BatchSampler",
-        "sampler": _name(type(own.get("sampler"))) in _SAMPLERS,
-        "image loader": "loader" not in found or _name(found["loader"]).startswith("torchvision.datasets.folder."),
+        "batch_sampler": classes.name_of(type(own.get("batch_sampler"))) == "torch.utils.data.sampler.BatchSampler",
+        "sampler": classes.name_of(type(own.get("sampler"))) in _SAMPLERS,
+        "image loader": "loader" not in found or classes.name_of(found["loader"]).startswith("torchvision.datasets.folder."),
         "fallen back": not type(loader).__module__.startswith("stoker."),
     }
-    names = [_name(step) for step in _steps(found.get("transform"), 0)]
-    return {"reader": _name(reader[0]), "transforms": names[:32], "own": [part for part in parts if not parts[part]]}
+    names = [classes.name_of(step) for step in _steps(found.get("transform"), 0)]
+    return {"reader": classes.name_of(reader[0]), "transforms": names[:32], "own": [part for part in parts if not parts[part]]}
 
 
 _SAMPLERS = ("torch.utils.data.sampler.RandomSampler", "torch.utils.data.sampler.SequentialSampler", "torch.utils.data.distributed.DistributedSampler")
@@ -161,18 +181,11 @@ def _steps(transform, depth):
     inside = getattr(transform, "__dict__", {})
     if depth < 8 and type(transform).__name__ == "Compose" and type(transform).__module__.startswith("torchvision."):
         inner = inside.get("transforms")
-    elif depth < 8 and _name(type(transform)) == "torch.nn.modules.container.Sequential":
+    elif depth < 8 and classes.name_of(type(transform)) == "torch.nn.modules.container.Sequential":
         inner = list((inside.get("_modules") or {}).values())
     else:
         return [] if transform is None else [transform]
     return [step for part in inner for step in _steps(part, depth + 1)] if isinstance(inner, (list, tuple)) else [transform]
-
-
-def _name(thing):
-    """module.name of a class or a function, of its class where it is neither."""
-    if not isinstance(thing, type) and type(thing).__name__ != "function":
-        thing = type(thing)
-    return ("%s.%s" % (thing.__module__, thing.__qualname__))[:120]
 
 
 def _stoker_settings(own, fed):
@@ -323,7 +336,7 @@ def _children(thing):
     return list(dict.values(own)) if own else ()
 
 
-def tell_batch(state, loader, batch):
+def tell_batch(state, loader, batch, ended):
     torch = state.torch
     tensors, size, largest, dtype, ask = 0, 0, -1, None, None
     with torch._C.DisableTorchFunction():
@@ -335,7 +348,7 @@ def tell_batch(state, loader, batch):
                 ask = found if isinstance(found, torch.Tensor) else None
         pinned = is_pinned(state, loader, ask)
     record = {"k": "batch", "loader": loader.number, "bytes": size, "samples": samples_of(torch, loader, batch)}
-    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors)))
+    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, ended=ended)))
 
 
 def walk(torch, batch):

@@ -16,7 +16,7 @@ var (
 	//go:embed *.py
 	Files embed.FS
 
-	//go:embed feed/sitecustomize.py
+	//go:embed feed/*.py
 	feed embed.FS
 
 	// Patch is the script that finds a call in another script's syntax tree.
@@ -25,7 +25,7 @@ var (
 	Patch string
 )
 
-// Feed is the folder of the sitecustomize.py of `stoker feed -- CMD`.
+// Feed is the folder of the start-up hook of `stoker feed -- CMD`.
 func Feed() fs.FS {
 	folder, _ := fs.Sub(feed, "feed") // fails for a name that is none
 	return folder

@@ -9,7 +9,7 @@ Neighbours. python/hook (Go) carries these files, observe writes them to a priva
 words of protocol.txt; stoker.emulated is a device to test with.
 
 This file is what the parts share. They are loaded when torch is there: guard, channel, describe, device, boundary,
-fetch, lend, process, patches; then inside, own, inputs, trace, log, ending where they are needed, and apply, precision, live,
+fetch, lend, process, patches; then split, inside, own, inputs, trace, log, ending where they are needed, and apply, precision, live,
 voice, state for `stoker tune`. A part says `from . import NAME`.
 
 The user's program comes first:
@@ -45,7 +45,7 @@ WANTED = (
     "grain._src.python.data_loader",
     "grain._src.python.dataset.dataset",
 )
-PARTS = "guard channel describe device boundary fetch process patches inside own lend inputs trace log ending apply precision live voice state".split()
+PARTS = "guard channel classes describe device boundary fetch process patches split inside own lend inputs trace log ending apply precision live voice state".split()
 
 
 class _Now(object):
@@ -176,12 +176,19 @@ def part(name):
     path = os.path.join(os.path.dirname(__file__), name + ".py")
     spec = sys.modules["_frozen_importlib_external"].spec_from_file_location(__name__ + "." + name, path)
     module = sys.modules["_frozen_importlib"].module_from_spec(spec)
-    code = spec.loader.get_code(spec.name)
+    code = code_of(spec)
     exec(code, vars(module))
     now.ours.append(vars(module))
     now.parts[name] = module
     keep_compiled(spec, code)
     return module
+
+
+def code_of(spec):
+    """A file's code without the file's path: coverage would count it as the program's."""
+    code = spec.loader.get_code(spec.name)
+    sys.modules["_imp"]._fix_co_filename(code, "<stoker>/" + os.path.basename(spec.origin))
+    return code
 
 
 def __getattr__(name):

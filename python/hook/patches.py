@@ -16,7 +16,7 @@ def _next_in_place_of(original):
         try:
             batch = original(self)
         except BaseException as error:
-            boundary.stopped(step, error)
+            boundary.stopped(step, error, self)
             raise
         boundary.got(step, batch)
         return batch
@@ -26,7 +26,7 @@ def _next_in_place_of(original):
 
 def _iter_in_place_of(original):
     def __iter__(self):
-        begun = boundary.begin_iter()
+        begun = boundary.begin_iter(self)
         try:
             iterator = original(self)
         except BaseException as error:

@@ -58,6 +58,7 @@ class _Process(object):
         alike = self.alike.get(looks, [])
         for known in alike:
             if not self.in_use(known):
+                known.mark = None  # of another data set
                 self.tell_anew(known, settings, t)
                 return known
         known = boundary.Loader()
@@ -67,6 +68,7 @@ class _Process(object):
         known.collates = settings.pop("collates")
         known.exact = settings.pop("exact")
         known.batch_size, known.pin_memory = settings["batch_size"], settings["pin_memory"]
+        known.mark, known.changes = None, False
         known.reason, known.reasoned, known.anew = None, 0, settings.get("kind") not in (None, "stoker")  # of others it is told by nobody
         self.channel.put_first(dict(settings, k="loader", loader=known.number, t=t))
         return known
@@ -76,6 +78,13 @@ class _Process(object):
             known.anew = True
             told = {name: value for name, value in settings.items() if name not in ("collates", "exact")}
             self.channel.put_first(dict(told, k="loader", loader=known.number, t=t, anew=True))
+
+    def tell_changes(self, known):
+        """The program changed the data set between two epochs: workers that persist would not see it."""
+        if known.changes:
+            return
+        known.changes = True
+        self.channel.put_first({"k": "changes", "loader": known.number})
 
     def in_use(self, known):
         """Whether a DataLoader of that number is still there, or an iterator of it that has not ended."""

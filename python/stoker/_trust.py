@@ -194,7 +194,7 @@ def _keep(key: str, left: set[str]) -> None:
 def _pristine() -> bool:
     """Whether Pillow's methods are Pillow's, or ours around them: what a program puts in their place is its own."""
     image = _pillow()
-    homes = os.path.dirname(image.__file__), os.path.dirname(os.path.abspath(__file__))
+    homes = os.path.dirname(image.__file__), os.path.dirname(_pristine.__code__.co_filename)
     methods = (getattr(image.Image, name) for name in ("convert", "point", "transform", "_new"))
     files = [getattr(getattr(method, "__code__", None), "co_filename", "") for method in methods]
     return all(os.path.dirname(file) in homes for file in files)

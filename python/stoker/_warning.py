@@ -7,8 +7,6 @@ import os
 import sys
 import warnings
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
 
 class StokerWarning(UserWarning):
     """One sentence of the loader's: what it could not translate, or does otherwise."""
@@ -27,3 +25,6 @@ def warn(sentence: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         depth, frame = depth + 1, frame.f_back
     warnings.warn(sentence, StokerWarning, stacklevel=depth)
+
+
+_PACKAGE = os.path.dirname(warn.__code__.co_filename) + os.sep

@@ -300,7 +300,7 @@ func cards(s Subject) []card {
 	for _, f := range s.Plan.Fixes {
 		c := card{
 			Title: report.SayChanges(f), Worth: report.DescribeGain(f), Effort: report.SayEffort(f.Effort),
-			Risk: report.SayRisk(f.Risk), Notes: f.Notes, Range: rangeOf(f.Forecast.Speedup, most),
+			Risk: report.SayRisk(f.Risk), Notes: mindFirst(f), Range: rangeOf(f.Forecast.Speedup, most),
 		}
 		var b bytes.Buffer
 		if len(f.Changes) > 0 && emit.Torch(&b, f) == nil {
@@ -318,4 +318,12 @@ func upper(i stoker.Interval) float64 {
 		}
 	}
 	return 1
+}
+
+// mindFirst are the notes on a fix, before them what to look at before it is made.
+func mindFirst(f advise.Fix) []string {
+	if f.Mind == "" {
+		return f.Notes
+	}
+	return append([]string{"first: " + f.Mind}, f.Notes...)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -249,5 +250,49 @@ func TestWhatIfIsTheLaw(t *testing.T) {
 	}
 	if !checked {
 		t.Error("the advised number of workers is not in the table: nothing was compared")
+	}
+}
+
+// The sliders promise what the plan promises, and offer no number of workers that would give
+// other samples to train on.
+func TestSlidersPromiseWhatThePlanDoes(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/cases/*/run.jsonl*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	compared := 0
+	for _, file := range files {
+		run, err := recording.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := subjectOf(run)
+		_, data := pageOf(t, s)
+		if data.WhatIf == nil {
+			continue
+		}
+		for _, fix := range s.Plan.Fixes {
+			to, workers := 0, false
+			if len(fix.Changes) == 1 && fix.Changes[0].Setting == stoker.NumWorkers {
+				to, workers = fix.Changes[0].To.(int)
+			}
+			at := slices.Index(data.WhatIf.Workers, to)
+			if !workers || at < 0 || data.WhatIf.Now[1] < 0 || !fix.Forecast.Speedup.Known() {
+				continue
+			}
+			compared++
+			if got := data.WhatIf.Rows[at][data.WhatIf.Now[1]].Point; got == nil || math.Abs(*got-fix.Forecast.Speedup.Point) > 1e-3 {
+				t.Errorf("%s: %d workers are worth %v by the sliders and %v by the plan", file, to, got, fix.Forecast.Speedup)
+			}
+		}
+		for _, n := range data.WhatIf.Workers {
+			l := s.Verdict.Grounds.Loader
+			if why := l.Alters(stoker.Change{Setting: stoker.NumWorkers, To: n}); why != "" {
+				t.Errorf("%s: the sliders offer %d workers: %s", file, n, why)
+			}
+		}
+	}
+	if compared < 5 {
+		t.Errorf("only %d promises were compared", compared)
 	}
 }

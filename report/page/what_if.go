@@ -46,7 +46,8 @@ func whatIfOf(run *recording.Run) *forecastTable {
 	w := &forecastTable{Prefetch: []int{1, 2, 4, 8}, Now: [2]int{-1, -1}}
 	most := max(8, 2*now, int(2*run.Facts.Machine.Cores()))
 	for _, n := range workersShown {
-		if n <= most {
+		change := stoker.Change{Setting: stoker.NumWorkers, From: now, To: n}
+		if n <= most && (base.Alters == nil || base.Alters(change) == "") {
 			w.Workers = append(w.Workers, n)
 		}
 	}

@@ -50,10 +50,16 @@ func (p *page) outcomeHeadline(o verify.Outcome) {
 }
 
 func (p *page) sides(o verify.Outcome) {
+	if before, after := report.SayEpoch(o.Before), report.SayEpoch(o.After); before != "" && after != "" {
+		p.writeSide("epoch", before+" -> "+after)
+	}
+	if o.Work != "" {
+		p.writeSide("step time", report.SayTime(o.Before)+" -> "+report.SayTime(o.After)+": of other work, so no gain")
+	}
 	if len(o.Changes) > 0 {
 		p.writeSide("changed", report.SayAllChanges(o.Changes))
 	}
-	if o.Before.Throughput != nil && o.After.Throughput != nil {
+	if o.Before.Throughput != nil && o.After.Throughput != nil && o.Work == "" {
 		p.writeSide("throughput", quantity.About(o.Before.Throughput.Mean.Point)+" -> "+
 			quantity.AboutSamples(o.After.Throughput.Mean.Point))
 	}

@@ -152,6 +152,9 @@ func shortened(lines []string) (short []string) {
 	return short
 }
 
+// grave are findings of which the program is broken.
+var grave = []string{diagnose.FindingHung, diagnose.FindingFailed, diagnose.FindingRepeatedSamples}
+
 // quiet are findings of which nothing follows that could be done.
 var quiet = []string{"steadily-low", "spikes", "sawtooth"}
 
@@ -161,7 +164,7 @@ func (p *page) findings(v diagnose.Verdict) section {
 	for _, f := range v.Findings {
 		r := useful
 		switch {
-		case f.Name == diagnose.FindingHung, f.Name == diagnose.FindingFailed: // nothing else matters as much
+		case slices.Contains(grave, f.Name): // nothing else matters as much
 			r = always
 		case slices.Contains(quiet, f.Name):
 			r = onlyAll
@@ -389,6 +392,9 @@ func (p *page) writeFix(n int, f advise.Fix) {
 	p.wrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(report.SayFix(f)))
 	p.wrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s. Risk: %s.", report.DescribeGain(f),
 		report.SayEffort(f.Effort), report.SayRisk(f.Risk)))
+	if f.Mind != "" {
+		p.wrapped("     First: ", "            ", f.Mind+".")
+	}
 }
 
 // Explain writes the questions that were asked and their answers.

@@ -168,6 +168,7 @@ type jsonFix struct {
 	Effort     string          `json:"effort"`
 	Risk       string          `json:"risk"`
 	Notes      []string        `json:"notes"`
+	Mind       string          `json:"mind,omitempty"`  // what to look at before the change is made
 	Where      string          `json:"where,omitempty"` // file:line of the DataLoader that it is about
 	Untested   bool            `json:"not_validated,omitempty"`
 }
@@ -260,7 +261,9 @@ func (o *object) steps(run *recording.Run, v diagnose.Verdict) {
 	base := run.Facts.Monotonic
 	o.Window = &jsonWindow{Start: base + int64(1e9*window.Start), End: base + int64(1e9*window.End)}
 	if l := run.FindLoader(window.PID, window.Loader); l != nil {
-		o.Settings = l.Settings
+		if found := v.Costs.FindSettings(l); len(found) > 0 {
+			o.Settings = found
+		}
 	}
 }
 
@@ -277,7 +280,7 @@ func fixJSON(f advise.Fix) jsonFix {
 		Speedup: f.Forecast.Speedup, Step: f.Forecast.Step,
 		Throughput: f.Forecast.Throughput, Binds: string(f.Forecast.Bound),
 		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...), Where: f.Where,
-		Untested: f.Untested,
+		Untested: f.Untested, Mind: f.Mind,
 	}
 }
 

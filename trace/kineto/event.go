@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // event is one element of traceEvents as read, before it becomes a record. Texts
@@ -124,6 +125,7 @@ const (
 	unknownWhy
 	damaged
 	noName
+	devicesWhy
 	numWhy
 )
 
@@ -139,6 +141,7 @@ var whyText = [numWhy]string{
 	"of an unknown kind",
 	"damaged",
 	"without a name",
+	columns.TooManyDevices,
 }
 
 // batch is what a scanner found in one chunk.

@@ -185,8 +185,8 @@ func (s *scanner) keepFrame(e *event, out *batch) {
 	out.frames = append(out.frames, frameRecord{e.ts, e.ts + e.dur, name, s.rowID(e.pid, e.tid)})
 }
 
-// link is what ties a call to its work: the correlation id, else the external id, negated.
-func (e *event) link() int64 {
+// linkID is what ties a call to its work: the correlation id, else the external id, negated.
+func (e *event) linkID() int64 {
 	if e.corr > 0 || e.ext <= 0 {
 		return e.corr
 	}
@@ -210,7 +210,7 @@ func (s *scanner) keepCall(e *event, c class, out *batch) {
 	r := s.rowID(e.pid, e.tid)
 	h := hostRecord{start: e.ts, end: e.ts + e.dur, name: name, row: r, kind: kind, shapes: -1, types: -1}
 	if c == runtimeClass || kind == recording.Op {
-		h.corr = e.link()
+		h.corr = e.linkID()
 	}
 	if c == runtimeClass {
 		if e.bytes >= 0 && e.corr > 0 && t&moving != 0 {

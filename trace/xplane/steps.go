@@ -155,7 +155,7 @@ func callSteps(t *recording.Timeline) (out []recording.Step, said []string) {
 	if best == nil || !launchesMost(t, best.name) {
 		return nil, nil
 	}
-	return best.steps(false), []string{fmt.Sprintf("%s: a step is taken from one call of %s to the next.", noMarks,
+	return best.listSteps(false), []string{fmt.Sprintf("%s: a step is taken from one call of %s to the next.", noMarks,
 		columns.CleanText(t.Names[best.name], 80))}
 }
 
@@ -178,10 +178,10 @@ func functionSteps(t *recording.Timeline) (out []recording.Step, said []string) 
 		return own[name] == 2
 	})
 	best := mostTime(calls)
-	if best == nil || best.launched(t) < leastHeld {
+	if best == nil || best.launchedShare(t) < leastHeld {
 		return nil, nil
 	}
-	return best.steps(true), []string{fmt.Sprintf("%s: a step runs from one call of %s to the next.", noMarks,
+	return best.listSteps(true), []string{fmt.Sprintf("%s: a step runs from one call of %s to the next.", noMarks,
 		columns.CleanText(t.Names[best.name], 80))}
 }
 
@@ -244,9 +244,9 @@ func mostTime(calls []*repeated) (best *repeated) {
 	return best
 }
 
-// steps are from call to call. How long the last one's step lasts is not known, unless a call
+// listSteps lists the steps from call to call. How long the last one's step lasts is not known, unless a call
 // is a whole step.
-func (r *repeated) steps(whole bool) (out []recording.Step) {
+func (r *repeated) listSteps(whole bool) (out []recording.Step) {
 	for i := 1; i < len(r.at); i++ {
 		out = append(out, stepOf(i-1, -1, r.at[i-1], r.at[i]))
 	}
@@ -288,8 +288,8 @@ func launchesMost(t *recording.Timeline, name int32) bool {
 	return all == 0 || float64(time) >= leastHeld*float64(allTime) && float64(count) >= leastCount*float64(all)
 }
 
-// launched is the share of the devices' work that calls launch, whichever thread does it for them.
-func (r *repeated) launched(t *recording.Timeline) float64 {
+// launchedShare is the share of the devices' work that calls launch, whichever thread does it for them.
+func (r *repeated) launchedShare(t *recording.Timeline) float64 {
 	w := &t.Device
 	inside, all := int64(0), int64(0)
 	for i, call := range w.Call {

@@ -1,0 +1,115 @@
+package advise
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// alters says why another number of workers would alter which samples are trained on, or
+// how often; "" where it would not.
+func (a adviser) alters(workers int) string {
+	return a.verdict.Grounds.Alters(a.makeChange(stoker.NumWorkers, workers))
+}
+
+// split proposes to split the data set between workers, where each of them reads all of it.
+// Without workers that is the way to have some; with several it is a repair, which makes no
+// step shorter.
+func (a adviser) split() (Fix, string) {
+	l := a.verdict.Grounds.Loader
+	if l == nil || l.FindSplit() != recording.SplitByNobody {
+		return Fix{}, ""
+	}
+	fix := Fix{Name: string(stoker.Split), Title: "split the data set between its workers", Effort: Code, Risk: NoRisk}
+	change := stoker.Change{Setting: stoker.Split, From: string(l.Split), To: string(recording.SplitByItself)}
+	if times := l.Repeats(); times > 1 {
+		fix.Changes = []stoker.Change{change}
+		fix.Forecast = a.forecast(change)
+		fix.Saves = fmt.Sprintf("training on each sample %d times", times)
+		fix.Notes = []string{diagnose.SplitAdvice, wholeReads}
+		return fix, ""
+	}
+	repaired := *l
+	repaired.Split = recording.SplitByItself
+	after := a
+	after.verdict.Grounds.Loader, after.base.Alters = &repaired, repaired.Alters
+	workers, why := after.workers()
+	if why != "" || workers.Name == "" || workers.Saves != "" {
+		return Fix{}, ""
+	}
+	fix.Changes = append([]stoker.Change{change}, workers.Changes...)
+	fix.Risk, fix.Mind = workers.Risk, workers.Mind
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = append([]string{diagnose.SplitAdvice, wholeReads}, workers.Notes...)
+	return fix, ""
+}
+
+const wholeReads = "itertools.islice(samples, info.id, None, info.num_workers) keeps the samples too, but each worker " +
+	"still reads all of them"
+
+// shards proposes as many shards as workers, where fewer shards than workers would do keep
+// the others without data.
+func (a adviser) shards() (Fix, string) {
+	has, l := int(a.base.Shards), a.verdict.Grounds.Loader
+	if has < 1 || l == nil || a.idleKnown() && !a.starved() || l.Repeats() > 1 {
+		return Fix{}, ""
+	}
+	dealt := a // as if there were always a shard for a worker
+	dealt.base.Shards = 0
+	now := a.costs.Workers
+	best, _ := dealt.bestWorkers(now)
+	if best <= has {
+		return Fix{}, ""
+	}
+	fix := Fix{
+		Name: string(stoker.Shards), Title: "deal the data set out in as many shards as workers", Effort: Data, Risk: NoRisk,
+		Changes: []stoker.Change{a.makeChange(stoker.Shards, best)},
+		Notes: []string{
+			manyShards(has) + ": more workers than that get nothing to read", diagnose.ShardsAdvice(l),
+		},
+	}
+	if best != now {
+		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, best))
+		fix.Risk = MemoryRisk
+	}
+	fix.Forecast = a.forecast(fix.Changes...)
+	return fix, ""
+}
+
+// sayShards says that more workers than so many would have nothing to read; "" where they would.
+func (a adviser) sayShards(workers int) string {
+	if has := int(a.base.Shards); has > 0 && workers >= has {
+		return manyShards(has) + ", and more workers than that get no data"
+	}
+	return ""
+}
+
+func manyShards(n int) string {
+	if n == 1 {
+		return "the data set has 1 shard"
+	}
+	return fmt.Sprintf("the data set has %d shards", n)
+}
+
+// mindOfWorkers is what to look at before the number of workers is changed, "" where nothing
+// is known that calls for it.
+func (a adviser) mindOfWorkers() string {
+	l := a.verdict.Grounds.Loader
+	if l != nil && len(l.Generators) > 0 {
+		return fmt.Sprintf("the data set has a random generator of its own (%s): each worker gets a copy, and all draw the "+
+			"same numbers. Seed it in worker_init_fn, by get_worker_info().seed", strings.Join(l.Generators, ", "))
+	}
+	return a.verdict.Grounds.UnknownData()
+}
+
+// riskOfWorkers is what another number of workers may break: memory, and random numbers where
+// samples draw some.
+func (a adviser) riskOfWorkers() Risk {
+	if drawn := a.run.Facts.Draws; drawn != nil && len(drawn.From) > 0 {
+		return SeedRisk
+	}
+	return MemoryRisk
+}

@@ -1,0 +1,211 @@
+package recording
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+// Start values of skipping. [J] A batch that holds no label, or a loss that is not a number, is
+// thrown away by itself; gradients are accumulated over fewer batches.
+const (
+	leastSkipped  = 10    // batches in a row
+	mostGathered  = 8     // times the batches between two optimizer steps
+	unseenSkipped = 50    // batches in a row where no clock tells what the device did
+	littleWork    = 0.1   // of a step's work, or of the time where nothing has worked yet
+	someWork      = 0.5   // of a step's work
+	copiesMeter   = 0.05  // share of the time with a kernel, or a copy of what is thrown away
+	busiestSteps  = 0.975 // of all steps are shorter than one that works, where no optimizer tells which do
+)
+
+// tellSkipping sets apart batches that a loop fetches and throws away until it comes to the place
+// where it left off: fetches behind which no optimizer steps and no kernel runs. They are no
+// steps, and what they wait for is not what training waits for.
+func (r *Run) tellSkipping() {
+	type fed struct{ pid, loader int }
+	of, trains, trained := map[fed][]int{}, map[int]bool{}, map[fed]bool{}
+	for i, s := range r.Steps {
+		if s.Optimized > 0 {
+			trains[s.PID], trained[fed{s.PID, s.Loader}] = true, true
+		}
+		if s.Phase == Train && s.Loader != OwnLoop {
+			key := fed{s.PID, s.Loader}
+			of[key] = append(of[key], i)
+		}
+	}
+	for key, at := range of {
+		if trains[key.pid] && !trained[key] {
+			continue // evaluation, or another use of a loader that trains nothing
+		}
+		if r.nothingWorked(at) {
+			r.setApart(at)
+			continue
+		}
+		r.skipFetches(at, r.findWorking(at))
+	}
+}
+
+func (r *Run) setApart(at []int) {
+	for _, i := range at {
+		r.Steps[i].Phase = Skip
+	}
+}
+
+// nothingWorked reports whether nothing was done with any batch of a loader, given by the places
+// of its steps: on the device's own clock, and by its meter.
+func (r *Run) nothingWorked(at []int) bool {
+	clocked := func(i int) bool { return !math.IsNaN(workOf(r.Steps[i])) }
+	if len(at) < leastSkipped || !slices.ContainsFunc(at, clocked) {
+		return false
+	}
+	last := r.Steps[at[len(at)-leastSkipped]] // it may just have begun to train
+	if !r.restsFrom(at, last.N) || !r.restsFrom(at, 0) {
+		return false
+	}
+	subject, w := r.spanOf(at)
+	kernels := r.KernelSeries(subject).Between(w.Start, w.End)
+	still := len(kernels.V) > 0 && slices.Max(kernels.V) == 0
+	return still || r.Facts.Model == nil && r.KernelTime(subject, w).Share <= copiesMeter
+}
+
+// restsFrom reports whether the device did next to nothing in a loader's steps from some number
+// on, by its own clock.
+func (r *Run) restsFrom(at []int, n int) bool {
+	worked, took := 0.0, 0.0
+	for _, i := range at {
+		s := r.Steps[i]
+		if s.Optimized > 0 || worksInside(s.Inside) {
+			return false
+		}
+		if work := workOf(s); s.N >= n && !math.IsNaN(work) { // the first and the last ones have no clock
+			worked, took = worked+work, took+s.DevicePeriod
+		}
+	}
+	return worked <= littleWork*took
+}
+
+// spanOf is the device of a row of steps and the time that they take.
+func (r *Run) spanOf(at []int) (subject string, w Window) {
+	first, last := r.Steps[at[0]], r.Steps[at[len(at)-1]]
+	return fmt.Sprintf("gpu/%d", max(first.Device, last.Device)), Window{Start: first.Start, End: last.endsAt()}
+}
+
+// workOf is for how long the device may have worked in a step, by its own clock; NaN where
+// that is not known. It holds what the host does beside the wait.
+func workOf(s Step) float64 { return s.DevicePeriod - s.Idle }
+
+// worksInside reports whether a step that was looked into did anything.
+func worksInside(in *Inside) bool {
+	return in != nil && (in.Forward+in.Backward+in.Optimizer > 0 || stat.Or(stat.Value(in.Launches), 0) > 0)
+}
+
+// working is how the steps of a loader look that work.
+type working struct {
+	time   float64      // of the device, seconds; NaN where its clock is not known
+	trains bool         // the optimizer steps behind some
+	gap    float64      // batches between two optimizer steps
+	passes map[int]bool // in which it steps
+}
+
+// findWorking takes from a loader's steps how those look that work.
+func (r *Run) findWorking(at []int) working {
+	w := working{time: math.NaN(), gap: 1, passes: map[int]bool{}}
+	var trained, all, gaps []float64
+	gap := 0.0
+	for _, i := range at {
+		s := r.Steps[i]
+		work := workOf(s)
+		if gap++; s.Optimized > 0 {
+			if w.trains { // before the first one may lie what is skipped
+				gaps = append(gaps, gap)
+			}
+			gap, w.trains, w.passes[s.Pass] = 0, true, true
+			trained = append(trained, keepNumber(work)...)
+		}
+		all = append(all, keepNumber(work)...)
+	}
+	if len(gaps) > 0 {
+		w.gap = stat.Median(gaps)
+	}
+	if len(trained) > 0 {
+		w.time = stat.Median(trained)
+	} else if len(all) > 0 && !w.trains {
+		// the last ones are what it came to, where it has just begun to train
+		w.time = max(stat.Quantile(all, busiestSteps), stat.Median(all[max(0, len(all)-leastSkipped):]))
+	}
+	return w
+}
+
+func keepNumber(v float64) []float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return []float64{v}
+}
+
+// skipFetches sets apart the rows of a loader's fetches behind which nothing works. Without an
+// optimizer in sight they are those at the beginning of a pass: who resumes skips there.
+func (r *Run) skipFetches(at []int, w working) {
+	for begin := 0; begin < len(at); {
+		end := begin
+		for end < len(at) && w.mayBeSkipped(r.Steps[at[end]]) {
+			end++
+		}
+		begins := begin == 0 || begin < len(at) && r.Steps[at[begin]].Pass != r.Steps[at[begin-1]].Pass
+		goesOn := w.trains || begins && r.medianWork(at[end:]) >= someWork*w.time // it works all the time from there on
+		if row := at[begin:end]; len(row) >= w.leastRow() && goesOn && r.confirmsSkipping(row, w) {
+			r.setApart(row)
+		}
+		begin = max(end, begin+1)
+	}
+}
+
+// leastRow is how many fetches in a row are no accident, and no accumulated gradients.
+func (w working) leastRow() int {
+	switch {
+	case !w.trains:
+		return leastSkipped
+	case math.IsNaN(w.time):
+		return max(unseenSkipped, int(mostGathered*w.gap))
+	}
+	return max(leastSkipped, int(mostGathered*w.gap))
+}
+
+// mayBeSkipped reports whether a fetch by itself looks like one that is thrown away.
+func (w working) mayBeSkipped(s Step) bool {
+	switch {
+	case s.Optimized > 0 || worksInside(s.Inside):
+		return false
+	case !w.trains:
+		return workOf(s) <= someWork*w.time
+	case math.IsNaN(w.time):
+		return s.Optimized == 0 && w.passes[s.Pass]
+	}
+	return s.Optimized == 0
+}
+
+// confirmsSkipping reports whether clock and meter of the device agree that nothing was done with
+// a row of fetches.
+func (r *Run) confirmsSkipping(row []int, w working) bool {
+	work := r.medianWork(row)
+	subject, span := r.spanOf(row)
+	share := r.KernelTime(subject, span).Share
+	switch {
+	case math.IsNaN(w.time):
+		return !(share > copiesMeter)
+	case w.trains:
+		return work <= someWork*w.time
+	}
+	return work <= littleWork*w.time && share <= copiesMeter
+}
+
+// medianWork is what the device did in the middle one of some steps; NaN unknown.
+func (r *Run) medianWork(at []int) float64 {
+	var works []float64
+	for _, i := range at {
+		works = append(works, keepNumber(workOf(r.Steps[i]))...)
+	}
+	return stat.Median(works)
+}

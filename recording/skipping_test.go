@@ -1,0 +1,96 @@
+package recording
+
+import (
+	"math"
+	"testing"
+)
+
+// fetches are rows of steps of one loader that are alike.
+type fetches struct {
+	n         int
+	optimized float64 // NaN: unknown
+	work      float64 // of the device in each, of a step of 10 ms; NaN: no clock
+	pass      int
+}
+
+// runOf is a run of such rows beside a device whose meter counts what they work. called says that
+// a model was called.
+func runOf(called bool, rows ...fetches) *Run {
+	r := &Run{}
+	if called {
+		r.Facts.Model = &ModelFacts{Device: "cuda:0"}
+	}
+	meter := Series{Signal: GPUKernels, Subject: "gpu/0"}
+	const took = 0.01
+	for _, row := range rows {
+		for range row.n {
+			at := took * float64(len(r.Steps))
+			r.Steps = append(r.Steps, Step{
+				PID: 1, N: len(r.Steps), Start: at, Period: took, Wait: took - row.work, Samples: 8, Phase: Train, Pass: row.pass,
+				Optimized: row.optimized, Idle: took - row.work, DevicePeriod: took,
+			})
+			meter.T, meter.V = append(meter.T, at+took/2), append(meter.V, max(0, row.work/took))
+		}
+	}
+	r.Series = []Series{meter}
+	return r
+}
+
+// Batches behind which nothing works are no steps, with an optimizer in sight or without, before
+// anything else has happened and after it; what works a little in each step is a step.
+func TestSkippedFetchesAreNoSteps(t *testing.T) {
+	nan := math.NaN()
+	for name, c := range map[string]struct {
+		run  *Run
+		want int // of them skipped
+	}{
+		"then it trains":                   {runOf(true, fetches{100, 0, 0, 0}, fetches{200, 1, 8e-3, 0}), 100},
+		"then it computes":                 {runOf(false, fetches{100, 0, 0, 0}, fetches{200, 0, 8e-3, 0}), 100},
+		"optimizer steps are not known":    {runOf(false, fetches{100, nan, 0, 0}, fetches{200, nan, 8e-3, 0}), 100},
+		"it has just begun":                {runOf(false, fetches{500, 0, 0, 0}, fetches{12, 0, 8e-3, 0}), 500},
+		"nothing else has happened yet":    {runOf(false, fetches{100, 0, 0, 0}), 100},
+		"nor though a model was evaluated": {runOf(true, fetches{100, 0, 0, 0}), 100},
+		"some in the midst":                {runOf(true, fetches{100, 1, 8e-3, 0}, fetches{50, 0, 0, 0}, fetches{100, 1, 8e-3, 0}), 50},
+		"they are copied first":            {runOf(true, fetches{100, 0, 3e-4, 0}, fetches{200, 1, 8e-3, 0}), 100},
+		"whole epochs":                     {runOf(true, fetches{100, 0, 0, 0}, fetches{100, 0, 0, 1}, fetches{50, 1, 8e-3, 2}), 200},
+		"copied, then it computes":         {runOf(false, fetches{100, 0, 3e-4, 0}, fetches{200, 0, 8e-3, 0}), 100},
+		"a large one now and then":         {runOf(false, fetches{50, 0, 2e-4, 0}, fetches{3, 0, 8e-3, 0}, fetches{50, 0, 2e-4, 0}, fetches{3, 0, 8e-3, 0}), 0},
+		"no clock":                         {runOf(true, fetches{100, 0, nan, 0}, fetches{200, 1, nan, 0}), 100},
+		"it trains from the first on":      {runOf(true, fetches{300, 1, 8e-3, 0}), 0},
+		"a small model starves":            {runOf(true, fetches{300, 0, 1e-4, 0}), 0},
+		"as one that trains":               {runOf(true, fetches{300, 1, 1e-4, 0}), 0},
+		"gradients are accumulated":        {runOf(true, fetches{15, 0, 8e-3, 0}, fetches{1, 1, 8e-3, 0}, fetches{15, 0, 8e-3, 0}, fetches{1, 1, 8e-3, 0}), 0},
+		"it acts before it learns":         {runOf(true, fetches{100, 0, 7e-3, 0}, fetches{100, 1, 8e-3, 0}), 0},
+		"a batch without a label":          {runOf(true, fetches{100, 1, 8e-3, 0}, fetches{1, 0, 0, 0}, fetches{100, 1, 8e-3, 0}), 0},
+		"an evaluation without a clock":    {runOf(true, fetches{100, 1, nan, 0}, fetches{100, 0, nan, 1}), 0},
+		"a few fetches":                    {runOf(false, fetches{5, 0, 0, 0}), 0},
+	} {
+		c.run.tellSkipping()
+		n := 0
+		for i, s := range c.run.Steps {
+			if s.Phase == Skip {
+				n++
+				if !(workOf(s) < 1e-3 || math.IsNaN(workOf(s))) || s.Optimized > 0 {
+					t.Errorf("%s: step %d works and is skipped", name, i)
+				}
+			}
+		}
+		if n != c.want {
+			t.Errorf("%s: %d fetches are skipped, want %d", name, n, c.want)
+		}
+	}
+}
+
+// The judged steps are those that train, in a window of their own.
+func TestSkippedFetchesAreNotJudged(t *testing.T) {
+	run := runOf(true, fetches{400, 0, 0, 0}, fetches{200, 1, 8e-3, 0})
+	run.tellSkipping()
+	windows := run.Windows()
+	if len(windows) != 1 || windows[0].Start < 4 || len(windows[0].Steps) < 190 {
+		t.Fatalf("judged: %+v", windows)
+	}
+	run = runOf(false, fetches{400, 0, 0, 0})
+	if run.tellSkipping(); len(run.Windows()) > 0 {
+		t.Error("fetches that were thrown away are judged")
+	}
+}
