@@ -303,13 +303,12 @@ func (a adviser) together(plan *Plan, t *replay.Trace, changes []stoker.Change) 
 			}
 		}
 	}
-	edit, _ := replay.EditOf(all)
-	fix := Fix{
-		Name: Together, Title: "all that change neither results nor batch", Changes: all, Effort: Code,
-		Risk: MemoryRisk, Forecast: t.Forecast(edit), Untested: untested(all),
-		Notes: []string{"replayed together: the gains above do not add up"},
-	}
-	if worthIt(fix.Forecast) {
+	g, _ := a.onEvidence(t).gainOf(t, candidate{
+		title: "all that change neither results nor batch", changes: all, effort: Code, risk: MemoryRisk,
+		notes: []string{"replayed together: the gains above do not add up"},
+	})
+	g.fix.Name = Together
+	if fix, refused := g.weigh(); refused == nil {
 		plan.Fixes = append(plan.Fixes, fix)
 	}
 }
