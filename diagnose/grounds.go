@@ -23,6 +23,7 @@ type Grounds struct {
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
 	Chip      Chip               // what the device can do
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, and where it lacks nothing
+	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Loader    *recording.Loader  // whose samples advice must keep; nil where it is not known
 }
 

@@ -184,6 +184,9 @@ func (v *Verdict) Do() string {
 	if use := useDevice[v.Grounds.Framework]; v.Class == ComputeOnCPU && use != "" {
 		return use
 	}
+	if do := v.Grounds.adviseOnTraffic(); v.Class == TransferBound && do != "" {
+		return do
+	}
 	cure := cureOf[v.Class]
 	if v.Grounds.Loads && cure == FindingDataLoaderWait { // the loader is PyTorch's
 		cure = ""

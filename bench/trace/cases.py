@@ -149,6 +149,27 @@ def unlinked_copies():
         "70 us. The first 20 pairs were launched before the recorder began. The bound of any overlap is 1.012x."
     ), {"class": "transfer-bound", "no_fix": True, "rejected": {"side_stream": "link"}}
 
+
+@case
+def full_link():
+    t = Kineto()
+    at = 0.0
+    for step in range(6):
+        begin = at
+        for n in range(10):
+            down = t.launch("aten::copy_", "cudaMemcpyAsync", at)
+            run = t.launch("aten::mm", "cudaLaunchKernel", at + 14)
+            t.copy(PINNED, at + 40, 6000, down, 168_000_000)
+            t.kernel(SGEMM, at + 6042, 130, run)
+            t.sync(at + 30, at + 6175)
+            at += 6180
+        t.mark(f"ProfilerStep#{step + 1}", begin, at - begin)
+    return {"trace.json": t.text()}, (
+        "Copies from page-locked memory fill 97 % of the time at the link's rate. Pinning them is done, and no overlap gains more "
+        "than 1.03x: fewer bytes help."
+    ), {"class": "transfer-bound", "do": "send fewer bytes", "no_fix": True}
+
+
 @case
 def two_starts():
     """A program's start on two ranks of a folder."""
@@ -379,6 +400,33 @@ def late_starts():
         "An OpenMP solver, C++: 50 kernels of 13.27 ms, each waited for, each started 4.4 ms after its launch. Nothing in "
         "the file says why, so nobody knows whether launching earlier would help."
     ), {"not_class": "launch-bound", "no_fix": True, "rejected": {"sync_every": "no reason"}}
+
+
+COPY = ("start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+        "bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER")
+
+
+@case
+def copies_back():
+    us, calls, kernels, copies, at = 1000, [], [], [], 100_000
+    number = 10
+    for n in range(40):
+        for kind, call, length in ((1, "@cudaMemcpy", 1000), (0, "@cudaLaunchKernel", 300), (2, "@cudaMemcpy", 4000)):
+            number += 1
+            calls.append((at * us, (at + length if kind else at + 5) * us, PROCESS + 4242, number, call))
+            row = ((at + 8) * us, (at + 8 + length - 10) * us, 0, 7, number, PROCESS)
+            if kind:
+                copies.append((*row, 12_000_000, kind, 0 if kind == 1 else 2, 2 if kind == 1 else 0))
+            else:
+                kernels.append((*row, "@stencil(float*)", "@stencil", 5000, 1, 1, 128, 1, 1))
+            at += length + 2
+    return {"trace.sqlite": nsight({
+        "CUPTI_ACTIVITY_KIND_RUNTIME": (RUNTIME, calls), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNEL, kernels),
+        "CUPTI_ACTIVITY_KIND_MEMCPY": (COPY, copies),
+    })}, (
+        "A C++ program copies 12 MB down, computes for 0.3 ms and copies 12 MB back, 40 times: the copies back take 75 % of the "
+        "time, those to the device 19 %."
+    ), {"class": "transfer-bound", "says": "40 copies to the host take 160 ms", "do": "copy less back to the host"}
 
 
 def write(name: str) -> None:

@@ -1,6 +1,7 @@
 package traced
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		c.Grounds.Loader = loader
 		return
 	}
-	t.grounds.Loader = c.Grounds.Loader
+	t.grounds.Loader, t.grounds.Traffic = c.Grounds.Loader, t.findTraffic()
 	c.Grounds = t.grounds
 	t.fillWindow(c, run)
 	t.fillDevice(c)
@@ -228,24 +229,43 @@ func (t *filler) measureShortness() float64 {
 	return min(1, shortKernel/max(1e-9, toSeconds(t.kernels.Median)))
 }
 
+// describeCopies says what crosses the link, the direction that takes more time first.
+func describeCopies(down, up idle.Direction) string {
+	type way struct {
+		idle.Direction
+		to string
+	}
+	ways := []way{{down, "device"}, {up, "host"}}
+	if up.Alone > down.Alone {
+		slices.Reverse(ways)
+	}
+	text := ""
+	for i, w := range ways {
+		if w.Alone <= 0 {
+			break
+		}
+		took := quantity.AboutSeconds(toSeconds(w.Alone))
+		if i == 0 {
+			text = fmt.Sprintf("%d cop%s to the %s take%s %s while no kernel runs", w.Count,
+				quantity.Ending(w.Count, "y", "ies"), w.to, quantity.Ending(w.Count, "s", ""), took)
+		} else {
+			text += fmt.Sprintf(", %d to the %s %s", w.Count, w.to, took)
+		}
+		if w.Bytes > 0 {
+			text += fmt.Sprintf(" (%s at %s)", quantity.AboutBytes(float64(w.Bytes)), quantity.AboutRate(w.Rate()))
+		}
+	}
+	return text
+}
+
 // askCopies is whether copies over the host's link that nothing covers take the window.
 func (t *filler) askCopies() diagnose.Quantity {
 	part, down, up := t.parts.Copies, t.copies.ToDevice, t.copies.ToHost
 	q := diagnose.AskShare("Do copies between host and device run while no kernel does?", part, 0.07, 0.15, "").
 		WithEvidence(part, "ratio", "trace.copy",
 			"copies between host and device run alone or are being issued %s of the window", quantity.Percent(part))
-	if down.Bytes > 0 {
-		q = q.WithEvidence(down.Rate(), "bytes/s", "trace.copies",
-			"%d cop%s to the device carr%s %s at %s, %s of them while no kernel runs",
-			down.Count, quantity.Ending(down.Count, "y", "ies"), quantity.Ending(down.Count, "ies", "y"),
-			quantity.AboutBytes(float64(down.Bytes)), quantity.AboutRate(down.Rate()),
-			quantity.AboutSeconds(toSeconds(down.Alone)))
-	}
-	if up.Alone > down.Alone {
-		q = q.WithEvidence(toSeconds(up.Alone), "seconds", "trace.copies",
-			"%d cop%s to the host run%s %s while no kernel does",
-			up.Count, quantity.Ending(up.Count, "y", "ies"), quantity.Ending(up.Count, "s", ""),
-			quantity.AboutSeconds(toSeconds(up.Alone)))
+	if said := describeCopies(down, up); said != "" {
+		q = q.WithEvidence(max(down.Rate(), up.Rate()), "bytes/s", "trace.copies", "%s", said)
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
 		q = q.WithEvidence(float64(n), "copies", "trace.pageable",
