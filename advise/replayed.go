@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -240,7 +241,7 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 			taken = append(taken, c.changes...)
 		}
 	}
-	plan.orderFixes()
+	plan.orderFixes(a.verdict.Class)
 	a.together(&plan, t, taken)
 	a.bounded(&plan)
 	return plan
@@ -262,11 +263,26 @@ func boundOnly(f Fix) bool {
 }
 
 // orderFixes orders fixes and leaves out rejections of what another value of the same
-// setting is worth.
-func (p *Plan) orderFixes() {
+// setting is worth. What the verdict is about comes first, and what changes what the
+// optimizer learns from last: nobody asked for other training.
+func (p *Plan) orderFixes(class diagnose.Class) {
 	order(p.Fixes)
+	place := func(f Fix) int {
+		switch {
+		case f.Risk == LearningRisk:
+			return 2
+		case class.Starves() && slices.Contains(ofInput, f.Changes[0].Setting),
+			class == diagnose.TransferBound && slices.Contains(ofCopies, f.Changes[0].Setting):
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(p.Fixes, func(f, g Fix) int { return cmp.Compare(place(f), place(g)) })
 	p.settleRejected()
 }
+
+// ofCopies are settings that make copies to the device cost less.
+var ofCopies = []stoker.Setting{stoker.PinMemory, stoker.NonBlocking, stoker.SideStream, stoker.MergeCopies}
 
 func (p *Plan) settleRejected() {
 	p.Rejected = slices.DeleteFunc(p.Rejected, func(r Rejected) bool {
