@@ -57,6 +57,8 @@ type Fix struct {
 	// Untested says that no pair of runs, before and after such a change, was held
 	// against its gain.
 	Untested bool
+
+	Lossless bool // no loss is known to be read: a change is told without the word
 }
 
 // InWords is a change that no line of a program makes, in words: whose cores a job is to have,

@@ -133,7 +133,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 func (a adviser) twice() string {
 	note := "per sample, while memory lasts"
 	follows := ""
-	if a.verdict.Grounds.Program != diagnose.Inference {
+	if a.verdict.Grounds.ReadsLoss() {
 		note, follows = note+", and the learning rate follows", ". The learning rate follows"
 	}
 	if a.verdict.Device < 0 || a.run.Timeline == nil {

@@ -37,6 +37,9 @@ const (
 		`batch_size, so that each launch has more work`
 	SyncAdvice = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep " +
 		"loss.detach() on the device and read it every 50 steps. Copy with non_blocking=True into pinned memory"
+	// plainSyncAdvice is SyncAdvice for a program that reads no loss.
+	plainSyncAdvice = "no .item(), .cpu(), .tolist(), print or tensor in an if within the step: keep results on the device " +
+		"and read them every so many steps. Copy with non_blocking=True into pinned memory"
 	ResumeAdvice = "a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)"
 	pinAdvice    = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 )

@@ -54,6 +54,21 @@ var (
 	}
 )
 
+// ReadsLoss reports whether a program trains, or may: only then has it a loss to read. A program of
+// CUDA alone and one that infers have none, and neither has one of which nothing is known, unless
+// it loops over a data set.
+func (g Grounds) ReadsLoss() bool {
+	return g.Framework != FrameworkCUDA && (g.Program == Training || g.Program == UnknownProgram && (g.Loads || g.Loader != nil))
+}
+
+// SyncAdvice is what to do about waits for the device that nobody wrote.
+func (g Grounds) SyncAdvice() string {
+	if g.ReadsLoss() {
+		return SyncAdvice
+	}
+	return plainSyncAdvice
+}
+
 // ForeignSetting is why a setting is refused that the program's framework does not have.
 const ForeignSetting = "it is a setting of another framework"
 

@@ -206,7 +206,9 @@ func SayChanges(f advise.Fix) string {
 	var changes []string
 	for _, c := range f.Changes {
 		text, known := f.InWords(c)
-		if !known {
+		if n := fmt.Sprint(c.To); !known && f.Lossless && c.Setting == stoker.SyncEvery && n != "0" {
+			text = fmt.Sprintf("wait for the device every %s steps instead of every step", n)
+		} else if !known {
 			text = SayChange(c)
 		}
 		changes = append(changes, text)
@@ -348,7 +350,7 @@ func SayName(fix string) string {
 	case string(stoker.LoaderKind):
 		return "stoker.DataLoader"
 	case string(stoker.SyncEvery):
-		return "reading the loss less often"
+		return "waiting for the device less often"
 	}
 	return fix
 }

@@ -110,7 +110,7 @@ var huggingFace = merged(anywhere, dialect{
 		`"bf16"`: {call: trainingArguments, text: "bf16=True"},
 		`"fp16"`: {call: trainingArguments, text: "fp16=True"},
 	}),
-	stoker.Compile: keyword(trainingArguments, "torch_compile=True, torch_compile_mode", name(modes...)),
+	stoker.Compile:    keyword(trainingArguments, "torch_compile=True, torch_compile_mode", name(modes...)),
 	stoker.CUDAGraphs: remark("capture the model's blocks as CUDA graphs: torch.cuda.make_graphed_callables(block, (sample,))", yes),
 	stoker.FusedOptimizer: chooseLine(map[string]line{"True": {
 		call: trainingArguments,
