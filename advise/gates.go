@@ -122,9 +122,10 @@ func (g *gain) checkRoom() string {
 		return ""
 	}
 	what := map[replay.Resource]string{
-		replay.Stream:   "kernels of one stream",
-		replay.LinkDown: "copies to the device, one after the other at the link's rate,",
-		replay.LinkUp:   "copies to the host, one after the other at the link's rate,",
+		replay.Stream:     "kernels of one stream",
+		replay.AllStreams: "kernels, of which the file shows no more side by side,",
+		replay.LinkDown:   "copies to the device, one after the other at the link's rate,",
+		replay.LinkUp:     "copies to the host, one after the other at the link's rate,",
 	}[floor.On]
 	return fmt.Sprintf("%s take %s of a step: at most %s", what, quantity.Percent(floor.Seconds/g.check.Recorded),
 		quantity.AboutRatio(most))

@@ -7,7 +7,7 @@ import (
 )
 
 // Floor is the least that a step can take, whatever the host does: a stream runs one kernel
-// after the other, and each direction of a device's link carries one copy after the other at
+// after the other, a device as many side by side as the recording shows, and each direction of a device's link carries one copy after the other at
 // the rate that the recording shows.
 type Floor struct {
 	Seconds float64
@@ -23,6 +23,7 @@ const (
 	Stream              // kernels of one stream
 	LinkDown            // copies to the device
 	LinkUp              // copies to the host
+	AllStreams          // kernels of all streams, which the recording does not show beside each other
 )
 
 // lane is one resource of one device.
@@ -44,6 +45,14 @@ func (t *Trace) laneOf(i int32) lane {
 		return lane{LinkUp, d.Device[i], 0}
 	}
 	return lane{}
+}
+
+// shared are the resources that work on a lane takes: a kernel's stream, and the device.
+func (l lane) shared() []lane {
+	if l.on == Stream {
+		return []lane{l, {AllStreams, l.device, 0}}
+	}
+	return []lane{l}
 }
 
 // queueCopies finds, for each copy over a link, the one before it in its direction. Two that
@@ -80,13 +89,15 @@ func (p *play) floor() (ns float64, on Resource) {
 		if l.on == NoResource || !t.isJudged(step) {
 			continue
 		}
-		if steps[l] == nil {
-			steps[l] = make([]int64, t.judged[1]-t.judged[0])
-		}
-		alone := max(0, w.end-max(w.start, until[l])) // a kernel may begin while the one before it ends
-		until[l] = max(until[l], w.end)
-		if whole := w.end - w.start; whole > 0 {
-			steps[l][int(step)-t.judged[0]] += scaled(p.length[i], float64(alone)/float64(whole))
+		for _, l := range l.shared() {
+			if steps[l] == nil {
+				steps[l] = make([]int64, t.judged[1]-t.judged[0])
+			}
+			alone := max(0, w.end-max(w.start, until[l])) // a kernel may begin while the one before it ends
+			until[l] = max(until[l], w.end)
+			if whole := w.end - w.start; whole > 0 {
+				steps[l][int(step)-t.judged[0]] += scaled(p.length[i], float64(alone)/float64(whole))
+			}
 		}
 	}
 	for l, times := range steps {

@@ -83,3 +83,23 @@ func TestKernelsFillAStream(t *testing.T) {
 		t.Errorf("the first work is a %v", kind)
 	}
 }
+
+// Kernels that the recording does not show beside each other share the device, whatever stream
+// they are on.
+func TestKernelsFillADevice(t *testing.T) {
+	tr := ready(t, program(8, func(h *host) {
+		for n := range int32(50) {
+			h.kernelOn(10+n, 600)
+			h.sync()
+			h.think(300)
+		}
+	}))
+	f := tr.Floor(Edit{Graphs: true})
+	if f.On != AllStreams {
+		t.Errorf("%v is full, want the device", f.On)
+	}
+	near(t, "at least", 1e6*f.Seconds, 50*600, 0.01)
+	if s := tr.Forecast(Edit{Graphs: true}).Speedup; s.High > 1.6 {
+		t.Errorf("%v of a device that is busy two thirds of the time", s)
+	}
+}
