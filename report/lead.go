@@ -136,7 +136,23 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	case v.Class == diagnose.NotTraining:
 		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
 	}
+	if isDenied(v, plan) {
+		return "no change here has a measurable gain", ""
+	}
 	return strings.TrimSuffix(SayWhatElse(v), "."), ""
+}
+
+// settingsOfClass are what a class's own words tell to set.
+var settingsOfClass = map[diagnose.Class][]stoker.Setting{
+	diagnose.TransferBound: {stoker.PinMemory}, diagnose.LaunchBound: {stoker.Compile},
+}
+
+// isDenied reports whether a plan by replay found that what the class tells to set is worth too little.
+func isDenied(v diagnose.Verdict, plan advise.Plan) bool {
+	settings := settingsOfClass[v.Class]
+	return plan.Replay != nil && len(settings) > 0 && v.Do() == v.Class.Do() && !slices.ContainsFunc(settings, func(s stoker.Setting) bool {
+		return !slices.ContainsFunc(plan.Rejected, func(r advise.Rejected) bool { return r.Name == string(s) && r.Gate == "" })
+	})
 }
 
 // AdviceOn is what to set about a finding, "" where nothing is known to help, or why the plan

@@ -352,7 +352,10 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 	}
 	for i, f := range plan.Fixes {
 		at := important
-		if i >= shownFixes {
+		switch {
+		case i == 0 && plan.Replay != nil: // its risk and what to look at before: the lead has no room for them
+			at = always
+		case i >= shownFixes:
 			at = onlyAll
 		}
 		s.add(at, func(p *page) { p.writeFix(i+1, f) })
