@@ -150,7 +150,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	if t != nil {
 		return a.replayed(t)
 	}
-	if verdict.Device >= 0 && !(verdict.HasSteps && verdict.Costs.Fed()) { // what a trace is about bounds what is gained
+	if verdict.Device >= 0 && (!verdict.HasSteps || !verdict.Costs.Fed()) { // what a trace is about bounds the gain
 		var plan Plan
 		a.proposeTraced(&plan)
 		return plan

@@ -250,7 +250,9 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 // untested reports whether a change is of a kind that no pair of recordings was held
 // against (bench/replay/RESULTS.md has those that were).
 func untested(changes []stoker.Change) bool {
-	without := []stoker.Setting{stoker.SideStream, stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.Device}
+	without := []stoker.Setting{
+		stoker.SideStream, stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.Device,
+	}
 	return slices.ContainsFunc(changes, func(c stoker.Change) bool { return slices.Contains(without, c.Setting) })
 }
 

@@ -39,7 +39,8 @@ var needs = []need{
 // LacksUnit says why the device cannot do what a change asks; "" where it can, or may.
 func (g Grounds) LacksUnit(c stoker.Change) string {
 	for _, n := range needs {
-		if n.setting == c.Setting && (n.value == "" || n.value == fmt.Sprint(c.To)) && !g.Chip.Reaches(n.major, n.minor) {
+		asked := n.setting == c.Setting && (n.value == "" || n.value == fmt.Sprint(c.To))
+		if asked && !g.Chip.Reaches(n.major, n.minor) {
 			return fmt.Sprintf("%s from compute capability %d.%d on, and this device has %d.%d", n.what, n.major, n.minor,
 				g.Chip.Major, g.Chip.Minor)
 		}
@@ -86,6 +87,7 @@ func (g Grounds) onChip(class Class) string {
 		return ""
 	}
 	switch class {
+	default:
 	case GPUPrecision:
 		if !g.Chip.Reaches(8, 0) {
 			return `torch.autocast("cuda", dtype=torch.float16) with torch.amp.GradScaler(): this device has neither TF32 ` +

@@ -22,7 +22,7 @@ type Grounds struct {
 	Reach     hardware.Reach     // how the device gets at the host's memory
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
 	Chip      Chip               // what the device can do
-	Record    string             // how to record what a profiler's file lacks; "" of a live run, and where it lacks nothing
+	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Loader    *recording.Loader  // whose samples advice must keep; nil where it is not known
 }
@@ -58,7 +58,8 @@ var (
 // CUDA alone and one that infers have none, and neither has one of which nothing is known, unless
 // it loops over a data set.
 func (g Grounds) ReadsLoss() bool {
-	return g.Framework != FrameworkCUDA && (g.Program == Training || g.Program == UnknownProgram && (g.Loads || g.Loader != nil))
+	loops := g.Loads || g.Loader != nil
+	return g.Framework != FrameworkCUDA && (g.Program == Training || g.Program == UnknownProgram && loops)
 }
 
 // SyncAdvice is what to do about waits for the device that nobody wrote.

@@ -92,7 +92,7 @@ type Verdict struct {
 	Findings  []Finding  // what stands beside the class
 	Questions []Question // what was asked, the classic three first
 	Scores    []Score    // every rule's, best first
-	Doubts    []string   // why figures may not be the program's: damage, ranks that are missing. Warnings begin with them
+	Doubts    []string   // why figures may not be the program's: damage, missing ranks. Warnings begin with them
 	Warnings  []string
 }
 

@@ -101,7 +101,10 @@ func TestWhoReadsALoss(t *testing.T) {
 	for want, grounds := range map[bool][]diagnose.Grounds{
 		true: {{Program: diagnose.Training}, {Loads: true}, {Program: diagnose.Training, Framework: "JAX"}},
 		false: {
-			{}, {Program: diagnose.Inference}, {Program: diagnose.Inference, Loads: true}, {Framework: diagnose.FrameworkCUDA, Loads: true},
+			{},
+			{Program: diagnose.Inference},
+			{Program: diagnose.Inference, Loads: true},
+			{Framework: diagnose.FrameworkCUDA, Loads: true},
 			{Program: diagnose.Training, Framework: diagnose.FrameworkCUDA},
 		},
 	} {

@@ -40,7 +40,8 @@ func Summarize(v diagnose.Verdict) string {
 
 // ListNotes are the warnings that a lead does not say.
 func ListNotes(v diagnose.Verdict) []string {
-	return slices.DeleteFunc(slices.Clone(v.Warnings), func(text string) bool { return slices.Contains(v.Doubts, text) })
+	told := func(text string) bool { return slices.Contains(v.Doubts, text) }
+	return slices.DeleteFunc(slices.Clone(v.Warnings), told)
 }
 
 // ListFigures are the few numbers that most people look for.

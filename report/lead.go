@@ -150,9 +150,17 @@ var settingsOfClass = map[diagnose.Class][]stoker.Setting{
 // isDenied reports whether a plan by replay found that what the class tells to set is worth too little.
 func isDenied(v diagnose.Verdict, plan advise.Plan) bool {
 	settings := settingsOfClass[v.Class]
-	return plan.Replay != nil && len(settings) > 0 && v.Do() == v.Class.Do() && !slices.ContainsFunc(settings, func(s stoker.Setting) bool {
-		return !slices.ContainsFunc(plan.Rejected, func(r advise.Rejected) bool { return r.Name == string(s) && r.Gate == "" })
-	})
+	if plan.Replay == nil || len(settings) == 0 || v.Do() != v.Class.Do() {
+		return false
+	}
+	for _, s := range settings {
+		if !slices.ContainsFunc(plan.Rejected, func(r advise.Rejected) bool {
+			return r.Name == string(s) && r.Gate == ""
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // AdviceOn is what to set about a finding, "" where nothing is known to help, or why the plan

@@ -47,8 +47,8 @@ func (t *filler) describeMissingRanks(run *recording.Run) string {
 	if len(missing) == 0 || len(seen) == 1 && t.parts.Exchange < leastExchange {
 		return ""
 	}
-	which := fmt.Sprintf("rank%s %s of %d %s missing", quantity.Ending(len(missing), "", "s"), joinRanks(missing), t.world,
-		quantity.Ending(len(missing), "is", "are"))
+	which := fmt.Sprintf("rank%s %s of %d %s missing", quantity.Ending(len(missing), "", "s"), joinRanks(missing),
+		t.world, quantity.Ending(len(missing), "is", "are"))
 	if len(seen) == 1 {
 		which = fmt.Sprintf("this is rank %d of %d, and the others' files are missing", t.judgedRank(), t.world)
 	}

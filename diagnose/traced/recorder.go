@@ -70,6 +70,7 @@ func (t *filler) describeRecorder() string {
 	window := toSeconds(t.d.WindowLength())
 	return fmt.Sprintf("%s calls of Python were recorded with their stacks, which takes the host about %s (%s to %s): %s of "+
 		"the window is idle for that alone, and is taken off what the host could save",
-		quantity.About(t.frames), quantity.AboutSeconds(frameCost.Point*t.frames), quantity.AboutSeconds(frameCost.Low*t.frames),
+		quantity.About(t.frames), quantity.AboutSeconds(frameCost.Point*t.frames),
+		quantity.AboutSeconds(frameCost.Low*t.frames),
 		quantity.AboutSeconds(min(window, frameCost.High*t.frames)), quantity.Percent(t.recorder))
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Floor is the least that a step can take, whatever the host does: a stream runs one kernel
-// after the other, a device as many side by side as the recording shows, and each direction of a device's link carries one copy after the other at
-// the rate that the recording shows.
+// after the other, a device as many side by side as the recording shows, and each direction of
+// its link carries one copy after the other at the rate that the recording shows.
 type Floor struct {
 	Seconds float64
 	On      Resource

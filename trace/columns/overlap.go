@@ -103,7 +103,8 @@ func deviceWaits(t *recording.Timeline) (waits []deviceWait) {
 		name := t.Host.Name[i]
 		if whole[name] == 0 {
 			whole[name] = 1
-			if text := t.Names[name]; strings.Contains(text, "DeviceSynchronize") || strings.Contains(text, "CtxSynchronize") {
+			text := t.Names[name]
+			if strings.Contains(text, "DeviceSynchronize") || strings.Contains(text, "CtxSynchronize") {
 				whole[name] = 2
 			}
 		}

@@ -167,7 +167,8 @@ const jitted = "PjitFunction("
 func functionSteps(t *recording.Timeline) (out []recording.Step, said []string) {
 	f := &t.Frames
 	own := make([]int8, len(t.Names)) // 1 another's, 2 the program's
-	calls := repeatedCalls(&recording.Calls{Start: f.Start, End: f.End, Name: f.Name, Thread: f.Thread}, func(i int) bool {
+	frames := &recording.Calls{Start: f.Start, End: f.End, Name: f.Name, Thread: f.Thread}
+	calls := repeatedCalls(frames, func(i int) bool {
 		name := f.Name[i]
 		if own[name] == 0 {
 			own[name] = 1
