@@ -123,7 +123,7 @@ func (g *gain) checkRoom() string {
 	}
 	what := map[replay.Resource]string{
 		replay.Stream:     "kernels of one stream",
-		replay.AllStreams: "kernels, of which the file shows no more side by side,",
+		replay.AllStreams: "kernels that never ran side by side in the file",
 		replay.LinkDown:   "copies to the device, one after the other at the link's rate,",
 		replay.LinkUp:     "copies to the host, one after the other at the link's rate,",
 	}[floor.On]

@@ -44,7 +44,8 @@ type answers struct {
 }
 
 // explained are words that a page explains at their first use.
-var explained = strings.NewReplacer(" (many launches recorded as one)", "", " (the thread of the program that gives the GPU its work)", "")
+var explained = strings.NewReplacer(" (many launches recorded as one)", "", " (the thread of the program that gives the GPU its work)", "",
+	" (the GPU reads such memory by itself)", "")
 
 // blanks are what a page breaks its lines by.
 var blanks = regexp.MustCompile(`\s+`)
