@@ -3,7 +3,7 @@
 
     make build torch
     python3 bench/loader/peers.py                                    the suites whose sources come with a pinned sdist
-    python3 bench/loader/peers.py --sources DIR                      and those whose checkouts lie in DIR: pytorch, vision, data
+    python3 bench/loader/peers.py --sources DIR                      and those whose checkouts lie in DIR: pytorch, vision, data, webdataset
     python3 bench/loader/peers.py --sources DIR --only pillow --json FILE --markdown bench/loader/PEERS.md
 
 A suite is run where python/.venv has the library. What the suites need beside it (pytest, webdataset) is installed into
@@ -27,7 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PLUGIN = "stoker_peers_plugin"  # the name of this file for pytest
 PACKAGES = (
     *("pytest==9.0.1", "pytest-timeout==2.4.0", "pytest-mock==3.17.0", "iniconfig==2.3.1", "pluggy==1.7.0", "packaging", "pygments"),
-    *("expecttest==0.3.0", "parameterized==0.9.0", "webdataset==1.0.2", "braceexpand==0.1.7"),
+    *("expecttest==0.3.0", "parameterized==0.9.0", "webdataset==1.0.2", "braceexpand==0.1.7", "imageio==2.38.1"),
 )
 TEST_LIMIT, SUITE_LIMIT = 120, 1500  # seconds
 AGAIN = 3  # times that a test is run again, each way
@@ -45,8 +45,8 @@ class Suite(NamedTuple):
 
 SUITES = {
     "torch": Suite("PyTorch, DataLoader", ("test/test_dataloader.py",), folder="pytorch", arguments=("--noconftest",)),
-    "torchdata": Suite("torchdata, StatefulDataLoader", ("test/stateful_dataloader",), folder="data"),
-    "webdataset": Suite("WebDataset", ("tests",), "webdataset==1.0.2", on_path=True),
+    "torchdata": Suite("torchdata, StatefulDataLoader", ("test/stateful_dataloader",), folder="data", arguments=("--ignore", "test/stateful_dataloader/test_hugging_face.py")),
+    "webdataset": Suite("WebDataset", ("tests",), folder="webdataset", on_path=True),
     "accelerate": Suite("Accelerate, data loader", ("tests/test_data_loader.py",), "accelerate==1.15.0"),
     "pillow": Suite("Pillow", ("Tests",), "pillow==13.0.0", in_fetch=True, arguments=("--ignore", "Tests/oss-fuzz")),
     "vision": Suite("torchvision, transforms v1", ("test/test_transforms.py",), folder="vision", in_fetch=True, arguments=("-k", "not augmix")),
@@ -137,12 +137,12 @@ class Runner:
         open(out, "w").close()
         before = {
             "plain": [],
-            "observe": [self.options.stoker, "observe", "-o", os.path.join(place, "observed.jsonl.gz"), "--"],
+            "observe": [self.options.stoker, "observe", "-o", os.path.join(place, f"{os.getpid()}.jsonl.gz"), "--"],
             "feed": [self.options.stoker, "feed", "--"],
         }[way]
-        command = [self.options.python, "-P", "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", "--timeout", str(TEST_LIMIT), *self.suite.arguments, *(tests or self.suite.files)]
+        command = [self.options.python, "-P", "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", "--continue-on-collection-errors", "--timeout", str(TEST_LIMIT), *self.suite.arguments, *(tests or self.suite.files)]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([self.site, *([self.folder] if self.suite.on_path else [])]), "PEERS_OUTCOMES": out, "PEERS_IN_FETCH": "1" if self.suite.in_fetch else "", "TZ": "UTC"}
-        with open(os.path.join(place, f"{way}.log"), "w") as log:
+        with open(os.path.join(place, f"{self.suite.folder or self.suite.sdist}-{way}.log"), "w") as log:
             try:
                 code = subprocess.run([*before, *command], cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=SUITE_LIMIT).returncode
             except subprocess.TimeoutExpired:
@@ -153,7 +153,7 @@ class Runner:
                 if not found.get(test, ("",))[0].startswith("failed"):
                     found[test] = outcome, why
         os.remove(out)
-        with open(os.path.join(place, f"{way}.log"), errors="replace") as log:
+        with open(os.path.join(place, f"{self.suite.folder or self.suite.sdist}-{way}.log"), errors="replace") as log:
             said = re.findall(r"^stoker: feed: .*%.*$", log.read(), re.MULTILINE)
         return found, code, said[-1].removeprefix("stoker: feed: ") if said else ""
 
