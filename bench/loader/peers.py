@@ -43,12 +43,22 @@ class Suite(NamedTuple):
     on_path: bool = False  # its tests import each other from its folder
 
 
+#: Of Pillow's tests those of images and operations, and of the files that wait.
+PILLOW = (
+    *("Tests/test_image.py", "Tests/test_image_access.py", "Tests/test_image_convert.py", "Tests/test_image_crop.py", "Tests/test_image_resize.py"),
+    *("Tests/test_image_transform.py", "Tests/test_image_transpose.py", "Tests/test_image_rotate.py", "Tests/test_image_thumbnail.py"),
+    *("Tests/test_image_reduce.py", "Tests/test_image_point.py", "Tests/test_image_paste.py", "Tests/test_image_filter.py", "Tests/test_image_load.py"),
+    *("Tests/test_image_copy.py", "Tests/test_image_draft.py", "Tests/test_image_split.py", "Tests/test_image_histogram.py", "Tests/test_numpy.py"),
+    *("Tests/test_imageops.py", "Tests/test_imageenhance.py", "Tests/test_imagefile.py", "Tests/test_file_jpeg.py", "Tests/test_file_mpo.py"),
+    *("Tests/test_pickle.py", "Tests/test_decompression_bomb.py", "Tests/test_shell_injection.py", "Tests/test_imagechops.py"),
+)
+
 SUITES = {
     "torch": Suite("PyTorch, DataLoader", ("test/test_dataloader.py",), folder="pytorch", arguments=("--noconftest",)),
     "torchdata": Suite("torchdata, StatefulDataLoader", ("test/stateful_dataloader",), folder="data", arguments=("--ignore", "test/stateful_dataloader/test_hugging_face.py")),
     "webdataset": Suite("WebDataset", ("tests",), folder="webdataset", on_path=True),
     "accelerate": Suite("Accelerate, data loader", ("tests/test_data_loader.py",), "accelerate==1.15.0"),
-    "pillow": Suite("Pillow", ("Tests",), "pillow==13.0.0", in_fetch=True, arguments=("--ignore", "Tests/oss-fuzz")),
+    "pillow": Suite("Pillow", PILLOW, "pillow==13.0.0", in_fetch=True),
     "vision": Suite("torchvision, transforms v1", ("test/test_transforms.py",), folder="vision", in_fetch=True, arguments=("-k", "not augmix")),
     "vision-v2": Suite("torchvision, transforms v2", ("test/test_transforms_v2.py",), folder="vision", in_fetch=True),
     "vision-io": Suite("torchvision, data sets and pictures", ("test/test_image.py", "test/test_datasets.py"), folder="vision", in_fetch=True),
