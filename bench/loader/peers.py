@@ -164,8 +164,11 @@ class Runner:
                     found[test] = outcome, why
         os.remove(out)
         with open(os.path.join(place, f"{self.suite.folder or self.suite.sdist}-{way}.log"), errors="replace") as log:
-            said = re.findall(r"^stoker: feed: .*%.*$", log.read(), re.MULTILINE)
-        return found, code, said[-1].removeprefix("stoker: feed: ") if said else ""
+            text = log.read()
+        if "the program runs as without stoker" in text:
+            raise SystemExit(f"{self.suite.name}: not fed: {text[:300]}")
+        said = re.findall(r"stoker: feed: (.*%.*)$", text, re.MULTILINE)
+        return found, code, said[-1] if said else ""
 
     def vary(self, way, test):
         """Whether a test has the same outcome plain as that way, in one of some runs by itself."""
