@@ -14,9 +14,11 @@ a test differs and does not vary.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -53,10 +55,14 @@ PILLOW = (
     *("Tests/test_pickle.py", "Tests/test_decompression_bomb.py", "Tests/test_shell_injection.py", "Tests/test_imagechops.py"),
 )
 
+#: Those that neither the network nor shards of ImageNet are wanted for, nor the tests of PyTorch's loader once more.
+WEBDATASET = tuple(f"tests/test_{name}.py" for name in ("decode", "filters", "handlers", "loaders", "mix", "shardlists", "shuffles", "utils", "writer"))
+TORCHDATA = tuple(f"test/stateful_dataloader/test_{name}.py" for name in ("incremental_state", "sampler", "state_dict"))
+
 SUITES = {
     "torch": Suite("PyTorch, DataLoader", ("test/test_dataloader.py",), folder="pytorch", arguments=("--noconftest",)),
-    "torchdata": Suite("torchdata, StatefulDataLoader", ("test/stateful_dataloader",), folder="data", arguments=("--ignore", "test/stateful_dataloader/test_hugging_face.py")),
-    "webdataset": Suite("WebDataset", ("tests",), folder="webdataset", on_path=True),
+    "torchdata": Suite("torchdata, StatefulDataLoader", TORCHDATA, folder="data"),
+    "webdataset": Suite("WebDataset", WEBDATASET, folder="webdataset", on_path=True),
     "accelerate": Suite("Accelerate, data loader", ("tests/test_data_loader.py",), "accelerate==1.15.0"),
     "pillow": Suite("Pillow", PILLOW, "pillow==13.0.0", in_fetch=True),
     "vision": Suite("torchvision, transforms v1", ("test/test_transforms.py",), folder="vision", in_fetch=True, arguments=("-k", "not augmix")),
@@ -154,9 +160,12 @@ class Runner:
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([self.site, *([self.folder] if self.suite.on_path else [])]), "PEERS_OUTCOMES": out, "PEERS_IN_FETCH": "1" if self.suite.in_fetch else "", "TZ": "UTC"}
         with open(os.path.join(place, f"{self.suite.folder or self.suite.sdist}-{way}.log"), "w") as log:
             try:
-                code = subprocess.run([*before, *command], cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=SUITE_LIMIT).returncode
+                job = subprocess.Popen([*before, *command], cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+                code = job.wait(SUITE_LIMIT)
             except subprocess.TimeoutExpired:
                 code = "ended by peers.py"
+            with contextlib.suppress(ProcessLookupError):  # workers that tests have left
+                os.killpg(job.pid, signal.SIGKILL)
         with open(out) as file:
             found = {}
             for test, outcome, why in map(json.loads, file):
