@@ -203,6 +203,15 @@ loaders: build torch ## loaders side by side on the same JPEGs (installs nine pe
 	$(TORCH) bench/loader/make_reference.py
 	$(PYTHON) bench/loader/loaders.py --rounds 3
 
+# Whoever changes python/stoker runs the first; the second needs checkouts of the suites whose authors publish no sdist with tests.
+.PHONY: exactness
+exactness: build torch ## data sets with a state of their own, fed and alone: batches, errors, exit codes, calls (half an hour)
+	$(TORCH) bench/loader/exactness.py
+
+.PHONY: peer-suites
+peer-suites: build torch ## tests of PyTorch, WebDataset, Accelerate, Pillow and others, plain, observed and fed (SOURCES=DIR; an hour)
+	$(PYTHON) bench/loader/peers.py $(if $(SOURCES),--sources $(SOURCES))
+
 .PHONY: demo
 demo: build emulate torch ## observe, advise, change settings, verify, feed on an emulated GPU, in 4 minutes
 	examples/imagefolder/demo.sh

@@ -122,7 +122,7 @@ def sum_of(rows):
 
 
 def read_versions(arch):
-    line = "import PIL, cv2, numpy, torch, torchvision; print('Pillow', PIL.__version__ + ', NumPy', numpy.__version__ + ', torch', torch.__version__ + ', torchvision', torchvision.__version__ + ', OpenCV', cv2.__version__)"
+    line = "import PIL, numpy, torch, torchvision; print('Pillow', PIL.__version__ + ', NumPy', numpy.__version__ + ', torch', torch.__version__ + ', torchvision', torchvision.__version__)"
     return f"{NAMES[arch]}: {cpus.run([PYTHON[arch], '-c', line]).strip()}"
 
 

@@ -24,7 +24,6 @@ PACKAGES = """python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc
     libffi8 libbz2-1.0 liblzma5 libsqlite3-0 libuuid1 libncursesw6 libtinfo6 libreadline8 libdb5.3 libnsl2 libtirpc3""".split()
 WHEELS = ["pillow==13.0.0", "numpy==2.4.6"]
 TORCH = ["torch==2.8.0", "torchvision==0.23.0", "filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "sympy", "typing-extensions"]
-OPENCV = ["opencv-python-headless==5.0.0.93"]
 
 SOURCE = "deb [arch=arm64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main\n"
 
@@ -82,12 +81,12 @@ def make_root(folder, wheels):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=BUILT)
-    parser.add_argument("--torch", action="store_true", help="with PyTorch, torchvision and OpenCV, 500 MB more")
+    parser.add_argument("--torch", action="store_true", help="with PyTorch and torchvision, 450 MB more")
     options = parser.parse_args()
     for tool in ("apt-get", "dpkg", "qemu-aarch64"):
         if shutil.which(tool) is None:
             raise SystemExit(f"root.py: no {tool} here: it needs Debian or Ubuntu, with the package qemu-user")
-    make_root(options.folder, WHEELS + (TORCH + OPENCV if options.torch else []))
+    make_root(options.folder, WHEELS + (TORCH if options.torch else []))
     print(os.path.relpath(options.folder / "python"))
 
 

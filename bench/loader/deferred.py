@@ -24,7 +24,7 @@ from pathlib import Path
 import account
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = ("folder", "evaluation", "reference", "deit", "moco", "v2", "bytes", "numpy", "collate", "simclr", "dit", "guided", "edm", "permuted", "processor")
+KINDS = ("folder", "evaluation", "reference", "deit", "moco", "v2", "bytes", "numpy", "collate", "simclr")
 
 
 def job(arguments: argparse.Namespace) -> None:
@@ -53,11 +53,6 @@ def job(arguments: argparse.Namespace) -> None:
         "v2": v2.Compose([v2.RandomResizedCrop(224), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]),
         "bytes": T.Compose([crop, flip, *tail]),
         "numpy": lambda image: torch.from_numpy(np.asarray(image.resize((224, 224))).transpose(2, 0, 1).copy()),
-        "dit": lambda image: T.Compose([flip, *tail])(centred(image)),
-        "guided": lambda image: np.transpose(flipped(np.array(centred(image))).astype(np.float32) / 127.5 - 1, [2, 0, 1]),
-        "edm": lambda image: flipped(np.array(image.resize((224, 224), Image.Resampling.LANCZOS)).transpose(2, 0, 1)).copy(),
-        "permuted": lambda image: torch.from_numpy(np.array(image.resize((224, 224)))).permute(2, 0, 1) / 255,
-        "processor": lambda image: processed(np.array(image.resize((224, 224), Image.Resampling.BILINEAR))),
         "collate": T.Compose([crop, flip, T.PILToTensor()]),
         "simclr": lambda image: [torched(image), torched(image)],
     }
@@ -84,35 +79,6 @@ def job(arguments: argparse.Namespace) -> None:
     next(empty)
     above = statistics.mean(workers) - account._pss(empty._workers[0].pid)
     print(json.dumps([cpu, seconds, seen.hexdigest(), above]))
-
-
-def centred(image):
-    """center_crop_arr of guided-diffusion, which DiT and SiT have from there."""
-    import numpy as np
-    from PIL import Image
-
-    while min(*image.size) >= 2 * 256:
-        image = image.resize(tuple(x // 2 for x in image.size), resample=Image.Resampling.BOX)
-    scale = 256 / min(*image.size)
-    image = image.resize(tuple(round(x * scale) for x in image.size), resample=Image.Resampling.BICUBIC)
-    array = np.array(image)
-    y, x = (array.shape[0] - 256) // 2, (array.shape[1] - 256) // 2
-    return Image.fromarray(array[y : y + 256, x : x + 256])
-
-
-def flipped(array):
-    """Every second one, from right to left; rows stay where they are."""
-    turned = random.random() < 0.5
-    return array[:, :, ::-1] if turned and array.shape[0] == 3 else array[:, ::-1] if turned else array
-
-
-def processed(array):
-    """As transformers' image processors do it with NumPy."""
-    import numpy as np
-
-    array = (array.astype(np.float64) * (1 / 255)).astype(np.float32)
-    mean, std = np.array([0.5, 0.4, 0.3], dtype=array.dtype), np.array([0.2, 0.3, 0.4], dtype=array.dtype)
-    return ((array - mean) / std).transpose((2, 0, 1))
 
 
 def blurred(image):

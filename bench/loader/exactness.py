@@ -4,6 +4,7 @@
     python bench/loader/exactness.py                     every state with every consumer without workers, with a
                                                          quarter of them with two workers
     python bench/loader/exactness.py --quick             a part of them, in two minutes
+    python bench/loader/exactness.py --groups 6          the first 6 groups of consumers, which are drawn from all kinds
     python bench/loader/exactness.py --python PYTHON     with another Python that has PyTorch, torchvision and Pillow
 
 A state is what a data set goes on with from sample to sample: a generator, a counter, an open file, a socket. A consumer
@@ -335,14 +336,15 @@ def run(python, stoker, way, names, wanted, workers):
     return cells, done.returncode, done.stderr
 
 
-def compare(python, stoker, quick, progress):
+def compare(python, stoker, quick, most, progress):
     """The number of cells, and what differs."""
     listed = subprocess.run([python, os.path.abspath(__file__), "--list"], capture_output=True, text=True, check=True)
     names, wanted = json.loads(listed.stdout)
     if quick:
         names, wanted = [name for name in names if name in QUICK_CONSUMERS], [state for state in wanted if state in QUICK_STATES]
     count, differing, fed = 0, [], 0
-    groups = [names[at : at + TOGETHER] for at in range(0, len(names), TOGETHER)]
+    groups = -(-len(names) // TOGETHER)
+    groups = [names[at::groups] for at in range(groups)][:most]  # each with consumers of all kinds
     for number, group in enumerate(groups):
         for workers in (0, 2):
             group = group[:: 4 if workers and not quick else 1]
@@ -357,12 +359,13 @@ def compare(python, stoker, quick, progress):
                     if alone.get(cell) != cells.get(cell):
                         differing.append(f"{way}: {cell}: {cells.get(cell)}, alone {alone.get(cell)}")
         progress(f"{number + 1} of {len(groups)} groups of consumers, {count} cells, {len(differing)} differ")
-    return len(names), len(wanted), count, differing, fed
+    return sum(map(len, groups)), len(wanted), count, differing, fed
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--groups", type=int, help="of consumers, each about %d; all by default" % TOGETHER)
     parser.add_argument("--python", default=os.path.join(ROOT, "python/.venv/bin/python"))
     parser.add_argument("--stoker", default=os.environ.get("STOKER_BIN") or os.path.join(ROOT, "bin/stoker"))
     parser.add_argument("--program", help=argparse.SUPPRESS)
@@ -373,8 +376,7 @@ def main():
     if options.list:
         return print(json.dumps([sorted(consumers()[0]), list(states())]))
     begun = time.time()
-    progress = (lambda line: print(f"\r{line}", end="", file=sys.stderr)) if sys.stderr.isatty() else lambda line: None
-    names, wanted, count, differing, fed = compare(options.python, options.stoker, options.quick, progress)
+    names, wanted, count, differing, fed = compare(options.python, options.stoker, options.quick, options.groups, lambda line: print(line, file=sys.stderr))
     for line in differing:
         print(line)
     version = subprocess.run([options.python, "-V"], capture_output=True, text=True).stdout.strip()

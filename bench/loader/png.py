@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a PNG costs to decode, in milliseconds of a core: the daemon's decoder, Pillow, torchvision and OpenCV in turn, on drawn files.
 
-    python bench/loader/png.py             the table of UNSEEN.md
+    python bench/loader/png.py             the table of RESULTS.md
     python bench/loader/png.py --rounds 5
 
 Of each round it takes the lowest of twelve means over six files.

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """What recording costs a worker, in microseconds of processor time a picture.
 
-    python/.venv/bin/python bench/loader/recording.py               # the median of 200 batches
-    python/.venv/bin/python bench/loader/recording.py --profile     # and where the time goes
-    python/.venv/bin/python bench/loader/recording.py --new-arrays  # what np.zeros and the like take instead, a call
+    python/.venv/bin/python bench/loader/recording.py            # the median of 200 batches
+    python/.venv/bin/python bench/loader/recording.py --profile  # and where the time goes
 
 Two processes on one core fetch the same batches of an ImageFolder in turn. 'fed' fetches as a fed worker does, with a
 line that makes nothing. 'own' is the same script with pictures that have no pixels: the file is opened, its header and
@@ -13,7 +12,6 @@ that Python than we add.
 """
 
 import argparse
-import contextlib
 import cProfile
 import multiprocessing
 import os
@@ -25,7 +23,6 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "python"))
 
-import numpy as np
 import torch
 from PIL import Image, ImageFile
 from torchvision import transforms
@@ -33,7 +30,7 @@ from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import default_loader
 from torchvision.transforms import functional
 
-from stoker import _arrays, _compose, _defer, _draws, _judged, _line, _making, _opening, _pictures, _tensors
+from stoker import _compose, _defer, _draws, _judged, _line, _making, _opening, _pictures, _standins, _tensors
 from stoker._pictures import Recording, Tally
 
 BATCH = 64
@@ -51,10 +48,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--new-arrays", action="store_true")
     options = parser.parse_args()
-    if options.new_arrays:
-        return new_arrays(options.batches)
     torch.set_num_threads(1)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as folder:
@@ -71,52 +65,6 @@ def main():
                 profile = cProfile.Profile()
                 profile.runcall(lambda data=data: [batch(data) for _ in range(10)])
                 pstats.Stats(profile).sort_stats("tottime").print_stats(40)
-
-
-def box():
-    mask = np.zeros((64, 64), np.uint8)
-    mask[3:9, 3:9] = 1
-
-
-def letterbox():
-    padded = np.full((64, 64, 3), 114, np.uint8)
-    padded[:9, :9] = PART
-
-
-PART = np.ones((9, 9, 3), np.uint8)  # no picture: after a few calls it is known that none comes
-CALLS = {
-    "zeros((64, 64))": lambda: np.zeros((64, 64)),
-    "zeros((64, 64), uint8)": lambda: np.zeros((64, 64), np.uint8),
-    "ones(3)": lambda: np.ones(3),
-    "zeros uint8, then a box of ones": box,
-    "full uint8, then a real array in it": letterbox,
-}
-
-
-def new_arrays(rounds):
-    """Microseconds of calls of NumPy's outside of a fetch and within one that has read pictures, in turn."""
-    print(f"{rounds} rounds of 1000 calls in turn, load average {os.getloadavg()[0]:.1f}; microseconds of a core a call\n")
-    print("| call | alone, lowest (median) | in a fetch, lowest (median) |\n|---|---|---|")
-    for name, act in CALLS.items():
-        costs = [[], []]
-        for _ in range(rounds):
-            for fed, found in enumerate(costs):
-                found.append(cost_of(act, fed))
-        print(f"| {name} | " + " | ".join(f"{min(found):.2f} ({statistics.median(found):.2f})" for found in costs) + " |", flush=True)
-
-
-def cost_of(act, fed):
-    recording = Recording(True, Tally())
-    recording.newest = PART
-    Recording.now = recording if fed else None
-    try:
-        with _arrays.standing(recording) if fed else contextlib.nullcontext():
-            begin = time.process_time_ns()
-            for _ in range(1000):
-                act()
-            return (time.process_time_ns() - begin) / 1e6
-    finally:
-        Recording.now = None
 
 
 def compare(name, folder, count):
@@ -192,17 +140,18 @@ class Idle(_line.Line):
 def feed():
     _making.maker.line, _defer._checked = Idle(), True
     _pictures.install()
-    _tensors.install(sys.modules)
-    _draws.install(True)
-    _compose.install(True)
-    _opening.install(True)
+    with _standins.placed():  # some look at the stand-ins of others
+        _draws.install(True)
+        _tensors.install(sys.modules)
+        _compose.install(True)
+        _opening.install(True)
 
 
 TALLY = Tally(_judged.Account(None))
 
 
 def batch(data):
-    return _defer._deferred(lambda: alone(data), Recording(True, TALLY))
+    return _defer._deferred(lambda: alone(data), Recording(TALLY))
 
 
 # The script's own part.

@@ -33,7 +33,7 @@ type feedFlags struct {
 	threads, nice     int
 	record            string
 	quarantine        string
-	size, twice       int
+	size, compared    int
 	json              bool
 }
 
@@ -46,7 +46,7 @@ func (a *app) feedCommand() *cobra.Command {
 would have got. With --check it reads a folder of images once and reports speed and bad files.
 stoker.DataLoader starts the daemon by itself, so that nobody needs the other flags.`,
 		Example: `  stoker feed -- python train.py                   the same batches with less CPU
-  stoker feed --verify 20 -- python train.py       make the first 20 batches twice, and compare
+  stoker feed --verify 20 -- python train.py       compare the pictures of 20 batches with Pillow's
   stoker feed --check data/train                   samples/s on this machine, and bad files`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
@@ -71,8 +71,8 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 	flags := cmd.Flags()
 	flags.StringVar(&f.check, "check", "",
 		"read all images of a `FOLDER` with one subfolder per class once, and report")
-	flags.IntVar(&f.twice, "verify", 0,
-		"with a command: make the first `N` batches of each worker twice, with the program's own code as well, and compare")
+	flags.IntVar(&f.compared, "verify", 0,
+		"with a command: have Pillow make the pictures of the first `N` batches of each worker as well, and compare")
 	flags.IntVar(&f.size, "size", 224, "with --check: height and width that images are resized to")
 	flags.BoolVar(&f.json, "json", false, "with --check: print one JSON object")
 	flags.IntVar(&f.threads, "threads", 0,
@@ -108,8 +108,8 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 				"(--fd, --socket) is started by the Python client")
 	case ways > 1:
 		return errors.New("--fd, --socket, --check and a command exclude each other: give one")
-	case given("verify") && (!command || f.twice < 1):
-		return fmt.Errorf("--verify %d: a number of batches from 1, and a command behind --, are expected", f.twice)
+	case given("verify") && (!command || f.compared < 1):
+		return fmt.Errorf("--verify %d: a number of batches from 1, and a command behind --, are expected", f.compared)
 	case f.threads < 0 || f.threads > 1024:
 		return fmt.Errorf("--threads %d: 1 to 1024 are possible", f.threads)
 	case f.nice < 0 || f.nice > 19:

@@ -17,7 +17,7 @@ import (
 // there CMD runs all the same.
 func (a *app) runFed(f feedFlags, command []string) error {
 	return a.become(command, "feed: CMD runs as without stoker", func(ours []string) ([]string, error) {
-		return fedEnvironment(ours, f.twice)
+		return fedEnvironment(ours, f.compared)
 	})
 }
 
@@ -38,7 +38,7 @@ func (a *app) become(command []string, otherwise string, environment func(ours [
 
 // fedEnvironment is CMD's: the hook first on PYTHONPATH, and where the client and the
 // binary are.
-func fedEnvironment(environment []string, twice int) ([]string, error) {
+func fedEnvironment(environment []string, batches int) ([]string, error) {
 	folder, err := keepHook("feed-hook-", hook.Feed())
 	if err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func fedEnvironment(environment []string, twice int) ([]string, error) {
 			set["STOKER_FEED_PYTHON"] = beside
 		}
 	}
-	if twice > 0 {
-		set["STOKER_FEED_VERIFY"] = strconv.Itoa(twice)
+	if batches > 0 {
+		set["STOKER_FEED_VERIFY"] = strconv.Itoa(batches)
 	}
 	return hookedEnvironment(environment, folder, set), nil
 }

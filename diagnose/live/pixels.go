@@ -57,7 +57,7 @@ func FindPixels(run *recording.Run, c measure.Costs) (p Pixels, ok bool) {
 			func(p recording.Place) bool { return p.File == "PIL/ImageFile.py" && p.Function == "ImageFile.load" })
 	}
 	looks *= all.core / all.whole()
-	if !ok || !(looks >= fewLooks) {
+	if !ok || !areJPEGs(stacks) || !(looks >= fewLooks) {
 		return Pixels{}, false
 	}
 	fed, rest := did[fedWork], did[otherWork]
@@ -67,6 +67,24 @@ func FindPixels(run *recording.Run, c measure.Costs) (p Pixels, ok bool) {
 	p.Share = estimateShare(sumSeconds(fed), all.core, looks)
 	p.What, p.Rest = foremost(fed, all.core), foremost(rest, all.core)
 	return p, true
+}
+
+// areJPEGs reports whether the files that Pillow's plugins were seen to read are mostly JPEGs, as
+// no other file waits; also true where none was seen, as reading a header is short.
+func areJPEGs(stacks []recording.Stack) bool {
+	var jpegs, others float64
+	for _, s := range stacks {
+		for _, p := range s.Places {
+			switch format, found := strings.CutSuffix(p.File, "ImagePlugin.py"); {
+			case !found:
+			case format == "PIL/Jpeg":
+				jpegs += s.Seconds
+			default:
+				others += s.Seconds
+			}
+		}
+	}
+	return jpegs >= others
 }
 
 // innermost is the program's own innermost line, else the outermost of all, and what it calls.
@@ -105,12 +123,12 @@ var works = []struct {
 	{fedWork, "PIL/ImageFile.py", []string{"load"}},
 	{fedWork, "PIL/Image.py", []string{
 		"convert", "copy", "crop", "filter", "load", "point", "reduce", "resize",
-		"rotate", "transform", "transpose",
+		"rotate", "thumbnail", "transform", "transpose",
 	}},
 	{fedWork, "PIL/ImageEnhance.py", []string{"__init__", "enhance"}},
 	{fedWork, "PIL/ImageOps.py", []string{
 		"autocontrast", "equalize", "exif_transpose", "expand", "fit", "flip",
-		"invert", "mirror", "posterize", "solarize",
+		"invert", "mirror", "pad", "posterize", "solarize",
 	}},
 	{fedWork, "torchvision/transforms/_functional_pil.py", nil},
 	{
@@ -121,14 +139,24 @@ var works = []struct {
 	{fedWork, "torchvision/transforms/v2/functional/_type_conversion.py", []string{"to_image"}},
 	{
 		fedWork, "torchvision/transforms/v2/functional/",
-		[]string{"normalize_image", "to_dtype_image", "erase_image", "horizontal_flip_image", "vertical_flip_image"},
+		[]string{
+			"crop_image", "erase_image", "horizontal_flip_image", "normalize_image", "pad_image", "resize_image",
+			"resized_crop_image", "to_dtype_image", "vertical_flip_image",
+		},
+	},
+	{ // the daemon makes these as well, at about torch's own cost
+		otherWork, "torchvision/transforms/v2/functional/_color.py",
+		[]string{
+			"adjust_brightness_image", "adjust_contrast_image", "adjust_hue_image", "adjust_saturation_image",
+			"invert_image", "permute_channels_image", "posterize_image", "rgb_to_grayscale_image", "solarize_image",
+		},
 	},
 	{fedWork, "torch/utils/data/_utils/collate.py", []string{"collate_tensor_fn"}},
 	{asking, "torchvision/transforms/_functional_tensor.py", nil},
 	{asking, "torchvision/transforms/v2/functional/", []string{"*_image"}},
 	{asking, "PIL/Image.py", []string{
 		"__array_interface__", "tobytes", "getdata", "getpixel", "save", "split",
-		"getchannel", "paste", "thumbnail", "quantize", "histogram",
+		"getchannel", "quantize", "histogram",
 	}},
 	{asking, "PIL/ImageDraw.py", nil},
 }

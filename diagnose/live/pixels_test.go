@@ -22,7 +22,10 @@ func TestWorkOf(t *testing.T) {
 		own + torch + "functional.py:5 gaussian_blur;" + torch + "_functional_tensor.py:6 gaussian_blur":             asking,
 		own + torch + "transforms.py:5 ColorJitter.forward;" + torch + "_functional_pil.py:7 adjust_hue":             fedWork,
 		own + torch + "v2/functional/_color.py:5 adjust_hue;" + torch + "_functional_pil.py:7 adjust_hue":            fedWork,
-		own + torch + "v2/functional/_color.py:5 adjust_hue;" + torch + "v2/functional/_color.py:7 adjust_hue_image": asking,
+		own + torch + "v2/functional/_color.py:5 adjust_hue;" + torch + "v2/functional/_color.py:7 adjust_hue_image": otherWork,
+		own + torch + "v2/functional/_color.py:5 equalize;" + torch + "v2/functional/_color.py:7 equalize_image":     asking,
+		own + torch + "v2/functional/_geometry.py:5 resize;" + torch + "v2/functional/_geometry.py:7 resize_image":   fedWork,
+		own + pil + "thumbnail;" + pil + "resize":                                                                    fedWork,
 		own + "PIL/ImageOps.py:5 autocontrast;" + pil + "histogram":                                                  fedWork,
 		own + pil + "point;" + own + "numpy/a.py:3 sort":                                                             otherWork, // a function of the program's own
 		"torch/utils/data/_utils/collate.py:5 default_collate;torch/utils/data/_utils/collate.py:6 collate":          otherWork,
@@ -35,6 +38,28 @@ func TestWorkOf(t *testing.T) {
 		_, behind := innermost(stacks[0].Places)
 		if got, _ := workOf(behind); got != want {
 			t.Errorf("%s: work %d, want %d", stack, got, want)
+		}
+	}
+}
+
+// TestAreJPEGs: where Pillow mostly reads other files, nothing waits.
+func TestAreJPEGs(t *testing.T) {
+	const load, png, jpeg = "/t.py:4 f;PIL/ImageFile.py:2 ImageFile.load", "PIL/PngImagePlugin.py:3 load_read", "PIL/JpegImagePlugin.py:3 _open"
+	for stacks, want := range map[string]bool{
+		load:                                    true,
+		load + ";" + png:                        false,
+		"/t.py:3 f;" + jpeg + " " + load:        true,
+		load + ";" + png + " /t.py:3 f;" + jpeg: true,
+	} {
+		var run recording.Run
+		for stack := range strings.SplitSeq(strings.ReplaceAll(stacks, " /t.py", "\n/t.py"), "\n") {
+			run.Series = append(run.Series, recording.Series{
+				Signal: recording.FetchStack, Subject: "process/7;main;core;" + stack, T: []float64{0, 5}, V: []float64{0, 4},
+			})
+		}
+		found, _ := run.FetchStacks(0, 5)
+		if got := areJPEGs(found); got != want || len(found) == 0 {
+			t.Errorf("%s: areJPEGs is %t, want %t (%d stacks)", stacks, got, want, len(found))
 		}
 	}
 }

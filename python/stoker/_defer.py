@@ -543,7 +543,7 @@ def _cramped() -> bool:
 
 _NOTHING = (
     "no picture of the first batches can wait: they are made as without stoker (JPEGs that Pillow or torchvision.io "
-    "opens are fed; other pictures, arrays, video, audio and text are left as they are)"
+    "opens are fed; other files, NumPy arrays, OpenCV, video, audio and text are left as they are)"
 )
 
 

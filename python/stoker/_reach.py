@@ -35,7 +35,10 @@ _IMPORT = dis.opmap["IMPORT_NAME"]
 
 def find_witness(*roots: Any) -> str:
     """Where code that is reached from these objects may notice a tensor that waits; empty where none does."""
-    return _Search().run(roots)
+    try:
+        return _Search().run(roots)
+    except Exception as error:  # an object of the program's that cannot be looked at
+        return f"code that cannot be searched ({type(error).__name__}: {error})"
 
 
 class _Search:
@@ -132,7 +135,8 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, property):
         yield from filter(None, (value.fget, value.fset))
     elif isinstance(value, types.GeneratorType):
-        yield types.FunctionType(value.gi_code, value.gi_frame.f_globals if value.gi_frame else {})
+        cells = tuple(types.CellType() for _ in value.gi_code.co_freevars)  # whose contents only the frame has
+        yield types.FunctionType(value.gi_code, value.gi_frame.f_globals if value.gi_frame else {}, closure=cells)
     yield type(value)
     own = getattr(value, "__dict__", None)
     if type(own) is dict and not isinstance(value, types.ModuleType):
