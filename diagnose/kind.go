@@ -19,6 +19,28 @@ const (
 	Code         Kind = "code" // Python, or native code that it calls
 )
 
+// The kinds of what a loop does beside its steps.
+const (
+	Subprocess Kind = "subprocess"
+	Saving     Kind = "saving"
+	Logging    Kind = "logging"
+	Uploading  Kind = "uploading"
+	Plotting   Kind = "plotting"
+	Metrics    Kind = "metrics"
+	Garbage    Kind = "garbage"
+	EmptyCache Kind = "empty-cache"
+	Compiling  Kind = "compiling"
+	Locking    Kind = "lock"
+	Preparing  Kind = "preparing" // data, in the loop itself
+	Pausing    Kind = "pause"     // asleep in what nothing names
+	HostCode   Kind = "host-code" // on a core in what nothing names
+
+	// What is no work beside the steps.
+	Awaiting   Kind = "next-batch"
+	DeviceWait Kind = "device-wait"
+	Launching  Kind = "launching"
+)
+
 // Words says in words what a line of the kind does.
 func (k Kind) Words() string { return kindWords[k][0] }
 
@@ -82,4 +104,64 @@ var kindWords = map[Kind][2]string{
 		"one call on whole arrays (NumPy, torch) instead of a loop in Python. Do beforehand what is the same in " +
 			"every epoch, and use functools.lru_cache for what repeats",
 	},
+
+	Subprocess: {
+		"a program is started and waited for",
+		"ask within the process instead (torch.cuda.memory_allocated(), pynvml and psutil take microseconds), or do it " +
+			"every 100 steps, in a thread",
+	},
+	Saving: {
+		"files are written while the device waits",
+		"save less often, or copy the state to host memory and let a thread write it " +
+			"(torch.distributed.checkpoint.async_save does both)",
+	},
+	Logging: {
+		"logging",
+		"log every 50 steps, keep values on the device until then, and leave sending to a thread",
+	},
+	Uploading: {
+		"waiting for a server",
+		"send every so many steps, from a thread with a queue, so that no step waits for an answer",
+	},
+	Plotting: {
+		"drawing figures",
+		"draw once an epoch, or in another process from values that were saved",
+	},
+	Metrics: {
+		"computing metrics on the host",
+		"compute them once an epoch, on the device (torchmetrics keeps its state there), or in a thread",
+	},
+	Garbage: {
+		"Python collects garbage",
+		"no gc.collect() in the loop. gc.collect(); gc.freeze() once before it takes what is there out of later " +
+			"collections. gc.disable() with a collection every 1,000 steps bounds the rest",
+	},
+	EmptyCache: {
+		"device memory is given back to the driver",
+		"no torch.cuda.empty_cache() in the loop: PyTorch uses its own free memory again, and the driver has to give it anew",
+	},
+	Compiling: {
+		"torch.compile compiles again",
+		"keep shapes the same (drop_last=True, padding to a few lengths), or compile with dynamic=True. " +
+			"TORCH_LOGS=recompiles names each reason",
+	},
+	Locking: {
+		"waiting for a lock, a queue or another thread",
+		"let the other thread run ahead of the loop (a queue of several), or do less while the lock is held",
+	},
+	Preparing: {
+		"data are read or prepared in the loop itself",
+		"do it in the data set's __getitem__ or in collate_fn: worker processes run ahead of the loop",
+	},
+	Pausing: {
+		"the thread sleeps there: a request, a timer, a file, another program",
+		"do it every so many steps, or hand it to a thread, so that no step waits for it",
+	},
+	HostCode: {
+		"Python, or native code that the line calls, while the device idles",
+		"do it every so many steps, on the device, or in another thread or process",
+	},
+	Awaiting:   {"waiting for the next batch", ""},
+	DeviceWait: {"waiting for the device", ""},
+	Launching:  {"calls of the model", ""},
 }

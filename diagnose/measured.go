@@ -31,6 +31,8 @@ type Measured struct {
 	RankLateBy       float64   // share of the window in which other ranks wait for one that is late
 	DeviceMemoryUsed []float64 // of each GPU, share of its memory
 
+	LoopLines LoopLines // where the launching thread was, while it prepared no batch
+
 	// Its work, in a trace.
 	WorksRecorded float64 // pieces of work in the whole recording
 	WorksJudged   float64 // pieces of work in the window
@@ -68,6 +70,7 @@ func (m *Measured) Figures() []Figure {
 		{"waits_for_launch", m.Parts.Host, "ratio", "step.launches"},
 		{"waits_for_host", m.Parts.Long, "ratio", "step.launches"},
 		{"waits_for_core", m.Parts.Queued, "ratio", string(recording.ThreadQueue)},
+		{"waits_now_and_then", m.Parts.Rare, "ratio", "step"},
 		{"waits_for_unknown", m.Parts.Unnamed, "ratio", meterOf(m)},
 		{"clock_share", m.ClockShare, "ratio", string(recording.GPUClock)},
 		{"kernels_of_others", m.OtherJobsShare, "ratio", string(recording.GPUOthers)},

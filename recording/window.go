@@ -149,7 +149,7 @@ func (r *Run) judgedWindow(pid int, steps []Step, oneIn int) (Window, bool) {
 	}
 	w := Window{PID: pid, Rank: steps[0].Rank, Loader: beat, OneIn: oneIn}
 	train := w.ofBeat(steps, phase)
-	others := findOtherPhases(steps, phase)
+	others := FindOtherPhases(steps, phase)
 	if mostHold(train, others) { // as in a loop that evaluates in every step: that is part of a step
 		others = nil
 	}
@@ -177,9 +177,9 @@ func (w *Window) ofBeat(steps []Step, phase Phase) []Step {
 	return all
 }
 
-// findOtherPhases are the stretches that a trainer spends in other phases, one after the other
+// FindOtherPhases are the stretches that a trainer spends in other phases, one after the other
 // and apart. Each ends at the latest when the judged phase goes on, or the next of them begins.
-func findOtherPhases(steps []Step, phase Phase) (spans []Step) {
+func FindOtherPhases(steps []Step, phase Phase) (spans []Step) {
 	goesOn := starts(steps, phase)
 	for i, s := range steps {
 		if s.Phase == phase {

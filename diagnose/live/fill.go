@@ -29,6 +29,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.Grounds.Loader = l.judgedLoader()
 	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
 	l.Grounds.Hidden = l.hidesGPUs()
+	l.LoopLines = FindLoopLines(l.run, l.Costs.Window.PID, l.From, l.To)
 	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
 	l.fillInput()
 	l.fillStorage()

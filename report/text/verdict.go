@@ -39,7 +39,7 @@ func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 	p := newVerdictPage(style, &run, &v, &plan)
 	p.lead(report.LeadOf(run, v, plan, style.File), v)
 	p.show(slices.Concat([]section{aboutClass(v)}, further, []section{
-		p.figures(run, v, plan), evidence(v, shownEvidence), p.beside(v), changes(plan, v), p.findings(v),
+		p.figures(run, v, plan), p.ledger(v), evidence(v, shownEvidence), p.beside(v), changes(plan, v), p.findings(v),
 		p.notes(v.Warnings),
 	}), strings.TrimSpace("stoker diagnose --all "+style.File))
 	return p.to(w)

@@ -37,7 +37,9 @@ type object struct {
 	Window   *jsonWindow       `json:"window"`
 	Findings []jsonFinding     `json:"findings"`
 	Rejected []advise.Rejected `json:"rejected"`
-	Law      *jsonLaw          `json:"law"` // null where the law was not asked
+	Ledger   []jsonLedgerRow   `json:"ledger"`
+	Measured []jsonMeasured    `json:"measured"` // what the verdict was judged from
+	Law      *jsonLaw          `json:"law"`      // null where the law was not asked
 	Scores   []jsonScore       `json:"scores"`
 	Settings stoker.Settings   `json:"settings"`
 	Emulated bool              `json:"emulated"`
@@ -225,6 +227,7 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		},
 		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),
 		Findings: []jsonFinding{}, Rejected: append([]advise.Rejected{}, plan.Rejected...), Scores: []jsonScore{},
+		Ledger: ledgerJSON(v.Ledger), Measured: measuredJSON(v.Measured),
 		Emulated: run.Emulated(), Cost: costJSON(v.Cost), Exit: exitJSON(run.Facts.Exit),
 	}
 	o.Causes, o.Traced, o.Fetch, o.Lines = v.Causes, tracedJSON(v.Traced), fetchJSON(v.Costs), linesJSON(v.Lines)

@@ -1,0 +1,41 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// ledger is where the time of the run went: a line for each row.
+func (p *page) ledger(v diagnose.Verdict) section {
+	s := section{title: fmt.Sprintf("time of the run: %s", quantity.AboutSeconds(v.Ledger.Wall))}
+	lines := report.LedgerLines(v.Ledger)
+	var widest [5]int
+	for _, l := range lines {
+		for i, cell := range cellsOf(l) {
+			widest[i] = max(widest[i], cellWidth(cell))
+		}
+	}
+	for _, l := range lines {
+		s.add(important, func(p *page) {
+			cells, text := cellsOf(l), " "
+			for i, cell := range cells {
+				space := strings.Repeat(" ", widest[i]-cellWidth(cell))
+				if i == 1 || i == 2 { // numbers stand on the right
+					text += " " + space + cell
+				} else {
+					text += " " + cell + space
+				}
+			}
+			p.b.WriteString(strings.TrimRight(text+"  "+report.ShortenPlace(l.Where, p.width()/4), " ") + "\n")
+		})
+	}
+	return s
+}
+
+func cellsOf(l report.LedgerLine) [5]string {
+	return [5]string{l.Name, l.Time, l.Share, l.Count, l.Idle}
+}
