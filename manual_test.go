@@ -155,6 +155,128 @@ func TestNamedFilesExist(t *testing.T) {
 	}
 }
 
+// evidencePages are the pages that measure and tell how, beside the manual.
+func evidencePages(t *testing.T) []page {
+	t.Helper()
+	var pages []page
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && notOurText(d.Name(), "testdata") {
+			return fs.SkipDir
+		}
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		switch filepath.ToSlash(path) {
+		case "CHANGELOG.md", "bench/house/RESULTS.md": // they tell of what went
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		pages = append(pages, page{name: filepath.ToSlash(path), text: string(text)})
+		return err
+	})
+	if err != nil || len(pages) < 40 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	return pages
+}
+
+// Every path of ours that a page names leads somewhere, from the checkout's root or from beside the page. What make and
+// the scripts install or write does not count.
+func TestPagesNamePathsThatExist(t *testing.T) {
+	ours := regexp.MustCompile("(?:^|[\\s(=:\"'`])((?:advise|agent|bench|cmd|diagnose|docs|examples|export|feed|hardware|internal|" +
+		"observe|predict|python|recording|release|report|testdata|tools|trace|tune|verify|watch|web)/[\\w./*-]*[\\w*])")
+	found := 0
+	for _, p := range evidencePages(t) {
+		for n, line := range strings.Split(p.text, "\n") {
+			for _, m := range ours.FindAllStringSubmatch(line, -1) {
+				if found++; strings.Contains(m[1], "/.venv") {
+					continue
+				}
+				here, _ := filepath.Glob(m[1])
+				beside, _ := filepath.Glob(filepath.Join(filepath.Dir(p.name), m[1]))
+				if len(here)+len(beside) == 0 {
+					t.Errorf("%s:%d names %s, which does not exist", p.name, n+1, m[1])
+				}
+			}
+		}
+	}
+	if found < 300 {
+		t.Fatalf("%d paths: the test looks in the wrong place", found)
+	}
+}
+
+// Every command of ours that a page gives can be typed: make knows the target, a script has each flag, a package the test.
+func TestPagesNameCommandsThatExist(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := regexp.MustCompile("(?m)(?:^    |`|&& |; |^)make ((?:[a-z][a-z-]*\\b ?)+)")
+	script := regexp.MustCompile(`\b((?:bench|examples|release|tools|python|feed|docs)/[\w./-]+\.py)\b([^\n|;#` + "`" + `]*)`)
+	tested := regexp.MustCompile(`\bgo test ([^\n;#` + "`" + `]*)`)
+	flag := regexp.MustCompile(`(?:^|\s)(--[a-z][a-z0-9-]*)`)
+	found := map[string]int{}
+	for _, p := range evidencePages(t) {
+		code := fenced.FindAllString(p.text, -1)
+		rest := fenced.ReplaceAllString(p.text, "")
+		code = append(append(code, inline.FindAllString(rest, -1)...), regexp.MustCompile(`(?m)^    \S.*$`).FindAllString(rest, -1)...)
+		for _, text := range code {
+			for _, m := range target.FindAllStringSubmatch(text, -1) {
+				for _, name := range strings.Fields(m[1]) {
+					if found["make"]++; !regexp.MustCompile(`(?m)^` + name + `:`).Match(makefile) {
+						t.Errorf("%s: make has no target %s", p.name, name)
+					}
+				}
+			}
+			for _, m := range script.FindAllStringSubmatch(text, -1) {
+				source, err := os.ReadFile(m[1])
+				if err != nil {
+					continue // TestPagesNamePathsThatExist says so
+				}
+				for _, f := range flag.FindAllStringSubmatch(m[2], -1) {
+					if found["flag"]++; !strings.Contains(string(source), `"`+f[1]+`"`) && !strings.Contains(string(source), f[1]+" ") {
+						t.Errorf("%s: %s has no flag %s", p.name, m[1], f[1])
+					}
+				}
+			}
+			for _, m := range tested.FindAllStringSubmatch(text, -1) {
+				found["test"]++
+				if problem := missingTest(m[1]); problem != "" {
+					t.Errorf("%s: go test %s: %s", p.name, m[1], problem)
+				}
+			}
+		}
+	}
+	if found["make"] < 40 || found["flag"] < 30 || found["test"] < 20 {
+		t.Fatalf("%v: the test looks in the wrong place", found)
+	}
+}
+
+// missingTest says what of a go test is not there: its package, or a test of the name.
+func missingTest(arguments string) string {
+	folder := regexp.MustCompile(`(?:^|\s)(\./[\w./-]*)`).FindStringSubmatch(arguments)
+	if folder == nil || strings.Contains(folder[1], "...") || strings.ToUpper(folder[1]) == folder[1] { // a placeholder
+		return ""
+	}
+	files, _ := filepath.Glob(filepath.Join(folder[1], "*_test.go"))
+	if len(files) == 0 {
+		return "there is no test in " + folder[1]
+	}
+	var all strings.Builder
+	for _, name := range files {
+		text, _ := os.ReadFile(name)
+		all.Write(text)
+	}
+	for _, m := range regexp.MustCompile(`-(run|bench|fuzz)[ =]'?\^?\(?([A-Z][\w|]*)`).FindAllStringSubmatch(arguments, -1) {
+		for name := range strings.SplitSeq(strings.Trim(m[2], "|"), "|") {
+			if !regexp.MustCompile(`func (Test|Benchmark|Fuzz)?\w*` + name).MatchString(all.String()) {
+				return "there is no " + name
+			}
+		}
+	}
+	return ""
+}
+
 // flagsOfOthers stand in the manual with the tools that have them.
 var flagsOfOthers = strings.Fields("--gpus --shm-size --ulimit --cap-add --cpus-per-task --set --help --version --update --simd")
 
@@ -228,6 +350,7 @@ func TestQuotedFiguresAreMeasured(t *testing.T) {
 		{"README.md", "29 of 31 gains", "bench/gains/RESULTS.md", "all pairs: 29 of 31 inside"},
 		{"README.md", "1.65 s of CPU time, HTA takes 52.9 s", "bench/trace/RESULTS.md", "1.65 s of CPU (1.60-1.65; 608 MB of"},
 		{"README.md", "HTA takes 52.9 s", "bench/trace/RESULTS.md", "HTA 53.0 s, 52.9 s of CPU"},
+		{"README.md", "597 images/s, and 1,536 under", "bench/gpu/RESULTS.md", "| PyTorch's, under `stoker feed --` | 1,536 | 20 of 20 equal |"},
 		{"docs/observe.md", "14 µs of core time per step", "bench/reliability/RESULTS.md", "14 µs of core time per step"},
 		{"README.md", "94.8 to 97.5 %", "verify/RESULTS.md", "it holds 94.8 to 97.5 %"},
 	} {
@@ -283,6 +406,33 @@ func split(prose string) []string {
 		}
 	}
 	return sentences
+}
+
+// The README gives a newcomer what release/fresh tries on empty machines, a GPU where there is none, and one way to type
+// the command.
+func TestReadmeIsForNewcomers(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("release/fresh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`COMMANDS:-([^}]+)\}`).FindSubmatch(script)
+	if commands == nil {
+		t.Fatal("release/fresh has no commands")
+	}
+	for _, words := range append(strings.Split(string(commands[1]), ";"), "STOKER_EMULATE=1") {
+		if !strings.Contains(string(text), "`"+words+"`") {
+			t.Errorf("README.md does not say %q", words)
+		}
+	}
+	for _, block := range fenced.FindAllString(string(text), -1) {
+		if strings.Contains(block, "bin/stoker ") {
+			t.Errorf("README.md types bin/stoker here and stoker there: %s", block)
+		}
+	}
 }
 
 // The map in ARCHITECTURE.md names every folder of Go that the floors know.

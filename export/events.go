@@ -169,10 +169,18 @@ func microseconds(b []byte, ns int64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// quote appends a JSON string; what is no UTF-8 becomes U+FFFD.
+// mostQuoted bounds a text, in bytes: it stands in each event, where its source may have it once. Kernels of CUTLASS
+// have names of some hundred.
+const mostQuoted = 1024
+
+// quote appends a JSON string; what is no UTF-8 becomes U+FFFD, and a long one ends in an ellipsis.
 func quote(b []byte, s string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(s); {
+		if i >= mostQuoted {
+			b = append(b, "…"...)
+			break
+		}
 		c := s[i]
 		switch {
 		case c == '"' || c == '\\':

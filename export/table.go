@@ -57,6 +57,10 @@ func eachValue(from origin, run *recording.Run, add func(signalRow) error) error
 	return nil
 }
 
+// mostCell bounds a text, as it may stand in every row of a table: a host's name has 253 characters
+// at most, a file's 255.
+const mostCell = 255
+
 func writeTable[R any](w io.Writer, columns []column[R], runs iter.Seq2[string, *recording.Run],
 	rows func(origin, *recording.Run, func(R) error) error,
 ) error {
@@ -69,7 +73,7 @@ func writeTable[R any](w io.Writer, columns []column[R], runs iter.Seq2[string, 
 	}
 	add := func(row R) error {
 		for i, c := range columns {
-			texts[i] = c.text(row)
+			texts[i] = safe.Cell(c.text(row), mostCell)
 		}
 		return out.Write(texts)
 	}
@@ -119,9 +123,9 @@ func keyOf(s recording.Step) stepKey { return stepKey{s.PID, s.Loader, s.N} }
 // originColumns stand first in each table.
 func originColumns[R interface{ from() origin }]() []column[R] {
 	return []column[R]{
-		{"recording", func(r R) string { return safe.Text(r.from().name, 0) }},
-		{"host", func(r R) string { return safe.Text(r.from().facts.Host, 0) }},
-		{"job", func(r R) string { return safe.Text(r.from().facts.Job, 0) }},
+		{"recording", func(r R) string { return r.from().name }},
+		{"host", func(r R) string { return r.from().facts.Host }},
+		{"job", func(r R) string { return r.from().facts.Job }},
 	}
 }
 
@@ -137,7 +141,7 @@ var stepColumns = slices.Concat(originColumns[stepRow](), []column[stepRow]{
 	{"loader", func(r stepRow) string { return strconv.Itoa(r.Loader) }},
 	{"pass", func(r stepRow) string { return strconv.Itoa(r.Pass) }},
 	{"n", func(r stepRow) string { return strconv.Itoa(r.N) }},
-	{"phase", func(r stepRow) string { return safe.Text(string(r.Phase), 0) }},
+	{"phase", func(r stepRow) string { return string(r.Phase) }},
 	{"judged", func(r stepRow) string { return strconv.FormatBool(r.judged) }},
 	{"time", func(r stepRow) string { return r.date(r.Start) }},
 	{"t_s", func(r stepRow) string { return stat.Text(r.Start) }},
@@ -150,8 +154,8 @@ var stepColumns = slices.Concat(originColumns[stepRow](), []column[stepRow]{
 })
 
 var signalColumns = slices.Concat(originColumns[signalRow](), []column[signalRow]{
-	{"signal", func(r signalRow) string { return safe.Text(string(r.Signal), 0) }},
-	{"subject", func(r signalRow) string { return safe.Text(r.Subject, 0) }},
+	{"signal", func(r signalRow) string { return string(r.Signal) }},
+	{"subject", func(r signalRow) string { return r.Subject }},
 	{"time", func(r signalRow) string { return r.date(r.T[r.n]) }},
 	{"t_s", func(r signalRow) string { return stat.Text(r.T[r.n]) }},
 	{"value", func(r signalRow) string { return stat.Text(r.V[r.n]) }},

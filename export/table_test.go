@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"encoding/csv"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -104,6 +105,45 @@ func TestColumnsAreDocumented(t *testing.T) {
 	for _, name := range slices.Compact(names) {
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("docs/share.md does not name the column %s", name)
+		}
+	}
+}
+
+// A long text of a recording stands in each row, event and point of an export, which must not grow by that; in a table no
+// text is a formula.
+func TestLongTexts(t *testing.T) {
+	long := "=cmd|" + strings.Repeat("h", 100_000)
+	const values = 500
+	series := recording.Series{Signal: recording.GPUPower, Subject: long, T: make([]float64, values), V: make([]float64, values)}
+	run := &recording.Run{Facts: recording.Facts{Host: long, Job: long, Started: 1.7e9}, Series: []recording.Series{series}}
+	for n := range values {
+		run.Steps = append(run.Steps, recording.Step{N: n, Rank: -1, Loader: -1, Start: float64(n), Period: 1, Wait: 0.5, Phase: recording.Phase(long)})
+	}
+	once := func(yield func(string, *recording.Run) bool) { yield(long, run) }
+	for name, write := range map[string]func(io.Writer) error{
+		"steps":       func(w io.Writer) error { return Steps(w, once) },
+		"signals":     func(w io.Writer) error { return Signals(w, once) },
+		"Perfetto":    func(w io.Writer) error { return Live(w, run) },
+		"TensorBoard": func(w io.Writer) error { return TensorBoard(w, run) },
+	} {
+		var out bytes.Buffer
+		if err := write(&out); err != nil || out.Len() > values*3000 {
+			t.Errorf("%s: %v, %d bytes of %d values", name, err, out.Len(), values)
+		}
+		if name != "steps" && name != "signals" {
+			continue
+		}
+		rows, err := csv.NewReader(&out).ReadAll()
+		if err != nil || len(rows) != 1+values {
+			t.Fatalf("%s: %d rows, %v", name, len(rows), err)
+		}
+		for i, cell := range rows[1] {
+			if strings.HasPrefix(cell, "=") {
+				t.Errorf("%s: the column %s is the formula %.20q", name, rows[0][i], cell)
+			}
+			if rows[0][i] == "rank" && cell != "-1" {
+				t.Errorf("%s: the rank is %q", name, cell)
+			}
 		}
 	}
 }

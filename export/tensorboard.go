@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -27,8 +28,9 @@ func TensorBoard(w io.Writer, run *recording.Run) error {
 		b.scalar(s.Start, int64(n), "stoker/step/samples", s.Samples)
 	}
 	for _, series := range run.Series {
+		tag := "stoker/" + string(series.Signal) + "/" + safe.Text(series.Subject, mostCell) // in each event
 		for i, t := range series.T {
-			b.scalar(t, int64(t), "stoker/"+string(series.Signal)+"/"+series.Subject, series.V[i])
+			b.scalar(t, int64(t), tag, series.V[i])
 		}
 	}
 	return b.err

@@ -3,9 +3,19 @@ package feed
 import (
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// threadTime is the processor time that the calling thread has used.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
 
 // lowerPriority makes the calling thread give way to the trainer. Batch tells the
 // scheduler beside niceness that the thread computes and need not be woken at

@@ -2,6 +2,11 @@
 
 package feed
 
+import "time"
+
+// threadTime needs Linux.
+func threadTime() time.Duration { return 0 }
+
 // lowerPriority needs Linux.
 func lowerPriority(nice int) {}
 

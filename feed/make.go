@@ -2,6 +2,7 @@ package feed
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/stoker-dev/stoker/feed/decode"
@@ -19,13 +20,18 @@ type Drawing struct {
 }
 
 // Make makes pictures, as urgent as a batch that is wanted now, and calls done with
-// what became of each.
-func (p *Pool) Make(drawings []Drawing, done func(errs []error)) *Job {
+// what became of each and the processor time that they took together.
+func (p *Pool) Make(drawings []Drawing, done func(errs []error, spent time.Duration)) *Job {
 	errs := make([]error, len(drawings))
+	var spent atomic.Int64
 	job := &Job{pool: p, wanted: time.Now(), count: len(drawings)}
 	job.file = func(int) string { return "a picture of a script's" }
-	job.finish = func() { done(errs) }
-	job.fill = func(w *worker, k int) { errs[k] = w.drawPicture(job, &drawings[k]) }
+	job.finish = func() { done(errs, time.Duration(spent.Load())) }
+	job.fill = func(w *worker, k int) {
+		begin := threadTime()
+		errs[k] = w.drawPicture(job, &drawings[k])
+		spent.Add(int64(threadTime() - begin))
+	}
 	p.submit(job)
 	return job
 }

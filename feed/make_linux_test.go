@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/jpeg"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,7 +44,7 @@ func TestMakeFault(t *testing.T) {
 	for range 2 {
 		good := make([]byte, size)
 		done := make(chan []error, 1)
-		pool.Make([]Drawing{drawing(forbidden), panics, drawing(shrunk), large, heavy, drawing(good)}, func(errs []error) { done <- errs })
+		pool.Make([]Drawing{drawing(forbidden), panics, drawing(shrunk), large, heavy, drawing(good)}, func(errs []error, _ time.Duration) { done <- errs })
 		for i, err := range await(t, done) {
 			if failed := err != nil; failed != (i < 5) {
 				t.Errorf("picture %d: %v", i, err)

@@ -414,7 +414,7 @@ func (p Place) hook() Check {
 // room is whether there is enough of all to observe.
 func (p Place) room() Check {
 	c := Check{What: "room to observe", Needed: true, Seen: true, Text: "files, threads and address space"}
-	if why := cramped(); why != "" {
+	if why := Cramped(); why != "" {
 		c.Seen, c.Text = false, why
 	}
 	return c

@@ -16,6 +16,9 @@ func Record(context.Context, Options) (*recording.Run, error) {
 		"observe: only Linux can be observed, and recordings from there can be read here with stoker diagnose")
 }
 
+// Cramped says nothing: Record does.
+func Cramped() string { return "" }
+
 // Place is where Examine looks.
 type Place struct {
 	Python  string

@@ -22,7 +22,7 @@ import (
 
 // folder is the private place of one run, in one of the user's own (internal/private):
 //
-//	PLACE/hook-HASH/*.py               of all runs of this version, never removed
+//	PLACE/hook-HASH/*.py               of all runs of this version, never removed; root's in /run/stoker
 //	PLACE/run-NODE-PID-RANDOM/         0700, of this run
 //	  hook.sock
 //	  page                             of emulated GPUs

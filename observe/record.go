@@ -63,7 +63,7 @@ func Record(ctx context.Context, o Options) (*recording.Run, error) {
 		if path, err = launch.Find(o.Command[0]); err != nil {
 			return nil, err
 		}
-		if why := cramped(); why != "" {
+		if why := Cramped(); why != "" {
 			o.warn(unseen + why)
 			return nil, inPlace(o, path)
 		}
@@ -179,6 +179,7 @@ type recorder struct {
 	memory  memoryGroup         // of the command
 	lacking []recording.Absence // what the driver's last answer lacked
 	gone    bool                // the attached process ended
+	mostCPU float64             // seconds that we may compute
 
 	nextSecond, nextShow, nextFlush, nextLines float64
 	retry                                      float64 // seconds until a full disk is tried again
@@ -188,7 +189,7 @@ type recorder struct {
 func newRecorder(o Options) *recorder {
 	r := &recorder{
 		o: o, clock: startClock(), warned: map[string]bool{}, visible: map[int][]string{},
-		paces: map[int]*pace{},
+		paces: map[int]*pace{}, mostCPU: mostCPU(),
 	}
 	r.facts = recording.Facts{
 		Version: o.Version, Command: redact.CommandLine(o.Command),
@@ -407,14 +408,26 @@ func (r *recorder) run(ctx context.Context) {
 			r.guarded("note what the GPUs do", func() { r.hearGPU(news) })
 		case <-beat.C:
 			beat.Reset(nextTick())
-			if !r.guarded("observe", r.tick) {
-				if r.command == nil {
-					return
-				}
-				beat.Stop() // the command's end is all that is waited for
+			if r.guarded("observe", r.tick) && !r.spent() {
+				continue
 			}
+			if r.command == nil {
+				return
+			}
+			beat.Stop() // the command's end is all that is waited for
 		}
 	}
+}
+
+// spent reports whether we have computed for half the time that we may: the kernel would
+// end us, and the command's exit code would be nobody's.
+func (r *recorder) spent() bool {
+	if usedCPU() < r.mostCPU/2 {
+		return false
+	}
+	r.warn(fmt.Sprintf("the observation ends here, the run goes on: this process may compute for %.0f s: raise ulimit -t",
+		r.mostCPU))
+	return true
 }
 
 // nextTick is when to look again. What threads do in step with a clock, as readers of a disk that a control group slows

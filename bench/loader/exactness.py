@@ -330,7 +330,7 @@ def run(python, stoker, way, names, wanted, workers):
     words = [python, os.path.abspath(__file__), "--program", json.dumps([names, wanted, workers])]
     front = [stoker, *WAYS[way]] if WAYS[way] else []
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STOKER_FEED")}
-    done = subprocess.run([*front, *words], capture_output=True, text=True, env={**environment, "PYTHONHASHSEED": "0"})
+    done = subprocess.run([*front, *words], capture_output=True, text=True, env={**environment, "PYTHONHASHSEED": "0", "STOKER_FEED_ALWAYS": "1"})
     cells = dict((cell, rest) for cell, *rest in map(json.loads, filter(lambda line: line.startswith("["), done.stdout.splitlines())))
     return cells, done.returncode, done.stderr
 

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/launch"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -39,6 +40,7 @@ func moduleVersion() string {
 }
 
 func main() {
+	launch.EndTrial()
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

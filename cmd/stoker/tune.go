@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/stoker-dev/stoker/observe"
 	"github.com/stoker-dev/stoker/python/hook"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
@@ -175,6 +176,9 @@ func (a *app) agreed(f tuneFlags) error {
 }
 
 func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error {
+	if why := observe.Cramped(); why != "" {
+		return a.runUntuned(why, command)
+	}
 	if err := a.agreed(f); err != nil {
 		return err
 	}

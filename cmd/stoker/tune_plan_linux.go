@@ -12,6 +12,12 @@ func (a *app) runHooked(command []string, set map[string]string) error {
 	})
 }
 
+// runUntuned lets CMD take our place where it cannot be observed: it runs once, as it is.
+func (a *app) runUntuned(why string, command []string) error {
+	a.say("nothing is tuned, the command runs as without stoker: %s", why)
+	return a.become(command, "", func(ours []string) ([]string, error) { return ours, nil })
+}
+
 func plannedEnvironment(environment []string, set map[string]string) ([]string, error) {
 	folder, err := keepHook("plan-hook-", hook.Files)
 	if err != nil {

@@ -61,20 +61,15 @@ func (a *Analysis) SumCopies(d *Device) *Copies {
 	none := Direction{Largest: -1}
 	c := &Copies{none, none, none, none, none, none, 0}
 	w := &a.t.Device
-	works := a.works.members(d.Index)
-	kernelEnd := d.From
-	for n, i := range works {
+	computing := a.computing(d.Index)
+	for _, i := range a.works.members(d.Index) {
 		if w.Start[i] >= d.To {
 			break
-		}
-		if w.Kind[i] == recording.Kernel && !a.IsCollective(i) {
-			kernelEnd = max(kernelEnd, w.End[i])
-			continue
 		}
 		if w.Kind[i] != recording.Copy || w.Start[i] < d.From {
 			continue
 		}
-		name, alone := a.t.Names[w.Name[i]], a.uncovered(works[n+1:], i, kernelEnd)
+		name, alone := a.t.Names[w.Name[i]], a.uncovered(computing, i)
 		switch {
 		case recording.ToHost(name):
 			c.ToHost.addCopy(w, i, alone)

@@ -72,12 +72,16 @@ func (c *cursor) advance(t int64) int64 {
 	return next
 }
 
-// alive keeps what ends after t. Most threads nest their events properly, but
-// what a foreign file holds need not.
+// mostOpen bounds what may be open on a thread at once, as all of it is looked at again and
+// again. Python itself nests 1,000 calls. [J]
+const mostOpen = 2048
+
+// alive keeps what ends after t, the outermost where it is too much. Most threads nest
+// their events properly, but what a foreign file holds need not.
 func alive(open []int32, end []int64, t int64) []int32 {
 	kept := open[:0]
 	for _, i := range open {
-		if end[i] > t {
+		if end[i] > t && len(kept) < mostOpen {
 			kept = append(kept, i)
 		}
 	}

@@ -23,20 +23,14 @@ type Collective struct {
 func (a *Analysis) SumExchanges(d *Device) *Exchanges {
 	out := &Exchanges{Exposed: d.Communication}
 	w := &a.t.Device
-	works := a.works.members(d.Index)
 	place := map[int32]int{}
-	kernelEnd, end := d.From, d.From
-	for n, i := range works {
+	computing := a.computing(d.Index)
+	end := d.From
+	for _, i := range a.works.members(d.Index) {
 		if w.Start[i] >= d.To {
 			break
 		}
-		if !a.IsCollective(i) {
-			if w.Kind[i] == recording.Kernel {
-				kernelEnd = max(kernelEnd, w.End[i])
-			}
-			continue
-		}
-		if w.Start[i] < d.From {
+		if !a.IsCollective(i) || w.Start[i] < d.From {
 			continue
 		}
 		at, known := place[w.Name[i]]
@@ -46,7 +40,7 @@ func (a *Analysis) SumExchanges(d *Device) *Exchanges {
 			out.Kinds = append(out.Kinds, Collective{Name: w.Name[i]})
 		}
 		c, length := &out.Kinds[at], w.End[i]-w.Start[i]
-		c.Count, c.Time, c.Exposed = c.Count+1, c.Time+length, c.Exposed+a.uncovered(works[n+1:], i, kernelEnd)
+		c.Count, c.Time, c.Exposed = c.Count+1, c.Time+length, c.Exposed+a.uncovered(computing, i)
 		if w.Bytes[i] > 0 {
 			c.Bytes, c.Sized = c.Bytes+w.Bytes[i], c.Sized+length
 		}
@@ -98,19 +92,20 @@ func (a *Analysis) opening(d *Device) (alone, joining int64) {
 	return alone, joining
 }
 
-// uncovered is the time of a collective or a copy in which no kernel of computation runs.
-// after begins behind it.
-func (a *Analysis) uncovered(after []int32, work int32, kernelEnd int64) int64 {
+// computing is when some kernel of computation runs on a device.
+func (a *Analysis) computing(device int32) *stretches {
 	w := &a.t.Device
-	from, to, total := max(w.Start[work], kernelEnd), w.End[work], int64(0)
-	for _, i := range after {
-		if w.Start[i] >= to || from >= to {
-			break
-		}
+	s := &stretches{}
+	for _, i := range a.works.members(device) {
 		if w.Kind[i] == recording.Kernel && !a.IsCollective(i) {
-			total += max(0, w.Start[i]-from)
-			from = max(from, w.End[i])
+			s.extend(w.Start[i], w.End[i])
 		}
 	}
-	return total + max(0, to-from)
+	return s
+}
+
+// uncovered is the time of a collective or a copy in which no kernel of computation runs.
+func (a *Analysis) uncovered(computing *stretches, work int32) int64 {
+	from, to := a.t.Device.Start[work], a.t.Device.End[work]
+	return to - from - (computing.until(to) - computing.until(from))
 }

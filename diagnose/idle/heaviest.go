@@ -28,6 +28,18 @@ func (s *stretches) addStretch(from, to int64) {
 	s.total += to - from
 }
 
+// extend adds a stretch that begins no earlier than those before it, and may overlap them.
+func (s *stretches) extend(from, to int64) {
+	last := len(s.to) - 1
+	switch {
+	case last < 0 || from > s.to[last]:
+		s.addStretch(from, to)
+	case to > s.to[last]:
+		s.total += to - s.to[last]
+		s.to[last] = to
+	}
+}
+
 // until is how much of the stretches lies before an instant.
 func (s *stretches) until(at int64) int64 {
 	i := sort.Search(len(s.from), func(i int) bool { return s.from[i] >= at }) - 1

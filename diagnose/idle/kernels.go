@@ -1,7 +1,9 @@
 package idle
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -34,13 +36,12 @@ type Kernels struct {
 	Chains  int   // runs of two and more elementwise kernels on a stream
 	Chained int64 // their time
 	Fused   float64
-	Longest int        // kernels in the longest chain
-	Chain   [2]int32   // first and last work of the chain with most time
-	streams []elements // state of the chains
+	Longest int                 // kernels in the longest chain
+	Chain   [2]int32            // first and last work of the chain with most time
+	streams map[int32]*elements // state of the chains
 }
 
 type elements struct {
-	stream      int32
 	n           int
 	first, last int32
 	blocks      int32
@@ -58,7 +59,7 @@ const commGrid = 0.2
 
 // SumKernels adds up a device's kernels in its window.
 func (a *Analysis) SumKernels(d *Device) *Kernels {
-	k := &Kernels{Smallest: -1, Chain: [2]int32{-1, -1}, SMs: math.NaN()}
+	k := &Kernels{Smallest: -1, Chain: [2]int32{-1, -1}, SMs: math.NaN(), streams: map[int32]*elements{}}
 	place := recording.NoPlaces(len(a.t.Names))
 	w := &a.t.Device
 	weighted := 0.0
@@ -98,8 +99,8 @@ func (a *Analysis) SumKernels(d *Device) *Kernels {
 			}
 		}
 	}
-	for i := range k.streams {
-		k.endChain(&k.streams[i])
+	for _, stream := range slices.Sorted(maps.Keys(k.streams)) {
+		k.endChain(k.streams[stream])
 	}
 	if k.Known > 0 {
 		k.SMs = weighted / float64(k.Known)
@@ -155,13 +156,10 @@ func (k *Kernels) chain(w *recording.Work, family Family, work int32, length int
 }
 
 func (k *Kernels) elementsOf(stream int32) *elements {
-	for i := range k.streams {
-		if k.streams[i].stream == stream {
-			return &k.streams[i]
-		}
+	if k.streams[stream] == nil {
+		k.streams[stream] = &elements{}
 	}
-	k.streams = append(k.streams, elements{stream: stream})
-	return &k.streams[len(k.streams)-1]
+	return k.streams[stream]
 }
 
 // longestChain bounds what is taken for one chain. [J] A GELU by hand has eight

@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
@@ -27,15 +26,6 @@ func pillowMode(data []byte, format string) string {
 		default:
 			return pngModes[kind]
 		}
-	case "webp":
-		alpha := webpFlag(data, 1<<4)
-		if len(data) >= 25 && string(data[12:16]) == "VP8L" {
-			alpha = binary.LittleEndian.Uint32(data[21:])>>28&1 == 1
-		}
-		if alpha {
-			return "RGBA"
-		}
-		return "RGB"
 	case "bmp":
 		if len(data) > 29 && data[14] >= 40 && data[28] == 24 {
 			return "RGB"

@@ -150,7 +150,9 @@ func (d *Decoder) decode(need image.Rectangle) (*planes.Picture, error) {
 	case fromCoefficients:
 		return d.progressive(need)
 	case fromLibrary:
-		return d.library.decode(need)
+		p, err := d.library.decode(need)
+		d.info.Inexact = d.library.inexact
+		return p, err
 	default:
 		return d.decodeBaseline(need)
 	}

@@ -4,19 +4,18 @@ import (
 	"bytes"
 	"image"
 	"image/gif"
+	"io"
 )
 
-// readGIF returns the first frame with the colours of its palette. image/gif
-// replaces the transparent colour, which Pillow keeps when it converts to RGB, so
-// the flag that says which one it is gets cleared first.
+// readGIF returns the first frame with the colours of its palette. image/gif sees the
+// file without what stands before that frame: it replaces the transparent colour, which
+// Pillow keeps when it converts to RGB, and reads some extensions by other rules.
 func readGIF(data []byte) (image.Image, error) {
-	in := bytes.NewReader(data)
-	at, transparent := gifTransparency(data)
-	if at > 0 {
-		clean := bytes.Clone(data)
-		clean[at] &^= 1
-		in = bytes.NewReader(clean)
+	begin, at, transparent, err := findFrame(data)
+	if err != nil {
+		return nil, err
 	}
+	in := io.MultiReader(bytes.NewReader(data[:begin]), bytes.NewReader(data[at:]))
 	frame, err := gif.Decode(in)
 	if err != nil {
 		return nil, err
@@ -43,29 +42,71 @@ func readGIF(data []byte) (image.Image, error) {
 	return canvas, nil
 }
 
-// gifTransparency returns where the flags of the first frame's graphic control
-// lie, if they name a transparent colour, and that colour; else 0.
-func gifTransparency(data []byte) (at int, index uint8) {
-	if len(data) < 13 {
-		return 0, 0
+// gifReader walks over a GIF as Pillow does.
+type gifReader struct {
+	data        []byte
+	at          int
+	transparent uint8
+}
+
+// findFrame walks over extensions, and over bytes that mean nothing. It returns where they
+// begin, where the first frame does, and its transparent colour, else 0.
+func findFrame(data []byte) (begin, at int, transparent uint8, err error) {
+	const screen = 13
+	begin = screen
+	if len(data) >= screen && data[10]&0x80 != 0 {
+		begin += 3 << (data[10]&7 + 1)
 	}
-	i := 13
-	if flags := data[10]; flags&0x80 != 0 {
-		i += 3 << (flags&7 + 1)
-	}
-	for i+2 < len(data) && data[i] == 0x21 {
-		control := data[i+1] == 0xf9
-		i += 2
-		if control && i+5 < len(data) && data[i] == 4 {
-			at, index = 0, 0
-			if data[i+1]&1 != 0 {
-				at, index = i+1, data[i+4]
+	for r := (&gifReader{data: data, at: begin}); r.at < len(data); {
+		r.at++
+		switch data[r.at-1] {
+		case ',':
+			return begin, r.at - 1, r.transparent, nil
+		case ';':
+			return 0, 0, 0, &SampleError{Damaged, int64(r.at - 1), "the end of a GIF that has no frame"}
+		case '!':
+			if !r.passExtension() {
+				return 0, 0, 0, &SampleError{Damaged, int64(r.at), "a GIF extension that is not whole"}
 			}
 		}
-		for i < len(data) && data[i] != 0 {
-			i += 1 + int(data[i])
-		}
-		i++
 	}
-	return at, index
+	return 0, 0, 0, io.ErrUnexpectedEOF
+}
+
+// block is the next block of an extension, empty at its end.
+func (r *gifReader) block() []byte {
+	if r.at >= len(r.data) {
+		return nil
+	}
+	begin := r.at + 1
+	r.at = min(len(r.data), begin+int(r.data[r.at]))
+	return r.data[begin:r.at]
+}
+
+// passExtension passes over an extension from its label on. Behind a first block that is
+// empty, where others see the end, Pillow looks for more.
+func (r *gifReader) passExtension() bool {
+	const control, comment, application = 249, 254, 255
+	if r.at >= len(r.data) {
+		return false
+	}
+	label := r.data[r.at]
+	r.at++
+	block := r.block()
+	switch {
+	case label == control && len(block) > 0:
+		if len(block) < 3 || block[0]&1 != 0 && len(block) < 4 {
+			return false
+		}
+		if block[0]&1 != 0 {
+			r.transparent = block[3]
+		}
+	case label == comment && len(block) == 0:
+		return true
+	case label == application && bytes.HasPrefix(block, []byte("NETSCAPE2.0")):
+		r.block()
+	}
+	for len(r.block()) > 0 { // until there is an empty one
+	}
+	return true
 }

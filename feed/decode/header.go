@@ -2,6 +2,7 @@ package decode
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/stoker-dev/stoker/feed/decode/planes"
@@ -26,6 +27,8 @@ type jpeg struct {
 	huffman    [2][4][]byte // DC and AC tables as in DHT: 16 counts, then the symbols; nil: not defined
 	restart    int          // MCUs between restart markers, 0: none
 
+	profile     []byte // the first part of an ICC profile, in the order of their bytes
+	profiled    bool
 	jfif, adobe bool
 	transform   byte // of the Adobe marker: 0 RGB or CMYK, 1 YCbCr, 2 YCCK
 	begun       bool // the header was read up to the first scan
@@ -133,6 +136,8 @@ func (j *jpeg) nextScan(pos int) (s scan, end bool, err error) {
 			err = j.quantTables(body, at)
 		case marker == mDRI:
 			err = j.restartInterval(body, at)
+		case !j.begun && marker >= mAPP0 && marker <= mAPPF && !j.isReadable(marker, body):
+			err = j.damaged(at, "a segment ff%02x that ends within what it names", marker)
 		case marker == mAPP0:
 			j.jfif = j.jfif || len(body) >= 14 && string(body[:5]) == "JFIF\x00"
 		case marker == mAPPE:
@@ -246,6 +251,9 @@ func (j *jpeg) segmentAt(at int) (body []byte, after int, err error) {
 
 // frameHeader reads a SOF.
 func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
+	if j.profiled && len(j.profile) < 14 {
+		return j.damaged(at, "a colour profile without its number of parts")
+	}
 	if len(b) < 6 {
 		return j.damaged(at, "a frame header of %d bytes: it has at least 11", len(b)+2)
 	}
@@ -408,6 +416,43 @@ func (j *jpeg) adobeMarker(b []byte) {
 	if len(b) >= 12 && string(b[:5]) == "Adobe" {
 		j.adobe, j.transform = true, b[11]
 	}
+}
+
+// isReadable reports whether Pillow's own reading of the header survives a segment of an
+// application: it looks for values behind some of the names.
+func (j *jpeg) isReadable(marker byte, body []byte) bool {
+	switch {
+	case marker == mAPP0 && bytes.HasPrefix(body, []byte("JFIF")), marker == mAPPE && bytes.HasPrefix(body, []byte("Adobe")):
+		return len(body) >= 7
+	case marker == mAPP0+2 && bytes.HasPrefix(body, []byte("ICC_PROFILE\x00")):
+		if !j.profiled || bytes.Compare(body, j.profile) < 0 {
+			j.profiled, j.profile = true, body
+		}
+	case marker == mAPP0+13 && bytes.HasPrefix(body, []byte("Photoshop 3.0\x00")):
+		return isPhotoshop(body[14:])
+	}
+	return true
+}
+
+// isPhotoshop walks through resources as Pillow does: a name's length may not be missing,
+// the end of any other part is the end.
+func isPhotoshop(body []byte) bool {
+	for at := 0; at+4 <= len(body) && string(body[at:at+4]) == "8BIM"; {
+		if at += 6; at > len(body) {
+			return true
+		}
+		if at == len(body) {
+			return false
+		}
+		at += 1 + int(body[at])
+		at += at & 1
+		if at+4 > len(body) {
+			return true
+		}
+		at += 4 + int(binary.BigEndian.Uint32(body[at:]))
+		at += at & 1
+	}
+	return true
 }
 
 // guessModel is libjpeg's guess of what the components are (default_decompress_parms). Of

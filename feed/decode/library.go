@@ -11,10 +11,8 @@ import (
 	"io"
 	"strings"
 
-	"golang.org/x/image/bmp"
-	"golang.org/x/image/webp"
-
 	"github.com/stoker-dev/stoker/feed/decode/planes"
+	"github.com/stoker-dev/stoker/feed/decode/webp"
 )
 
 // library is an image in a format that a library decodes as a whole.
@@ -23,6 +21,8 @@ type library struct {
 	data    []byte
 	whole   image.Image // what the library returned; nil until the first picture
 	plain   *plainPNG   // nil until the first PNG
+	webp    *webp.Image // of a WebP
+	inexact string      // why the pixels may differ from Pillow's
 	planes  [3][]byte
 	picture planes.Picture
 }
@@ -30,14 +30,11 @@ type library struct {
 // openFile reads the header and checks the caps before a library allocates.
 func (l *library) openFile(data []byte, format string, limits Limits) (Info, error) {
 	*l = library{data: data, planes: l.planes, plain: l.plain}
-	if format == "webp" && webpFlag(data, 1<<1) {
-		return Info{}, unsupported("an animated WebP: only still ones are read")
-	}
-	config, err := configs[format](bytes.NewReader(data))
+	config, mode, err := l.readConfig(format)
 	if err != nil {
-		return Info{}, libraryError(format, err)
+		return Info{}, err
 	}
-	l.info = Info{Width: config.Width, Height: config.Height, Format: format, Mode: pillowMode(data, format)}
+	l.info = Info{Width: config.Width, Height: config.Height, Format: format, Mode: mode}
 	if config.Width <= 0 || config.Height <= 0 {
 		return Info{}, &SampleError{
 			Damaged, -1,
@@ -56,9 +53,20 @@ func (l *library) openFile(data []byte, format string, limits Limits) (Info, err
 	return l.info, nil
 }
 
+// readConfig reads the size and Pillow's mode.
+func (l *library) readConfig(format string) (image.Config, string, error) {
+	if format == "webp" {
+		return l.openWebP(l.data)
+	}
+	config, err := configs[format](bytes.NewReader(l.data))
+	if err != nil {
+		return config, "", libraryError(format, err)
+	}
+	return config, pillowMode(l.data, format), nil
+}
+
 var configs = map[string]func(io.Reader) (image.Config, error){
-	"png": png.DecodeConfig, "gif": gif.DecodeConfig, "bmp": bmp.DecodeConfig, "webp": webp.DecodeConfig,
-	"ppm": pixmapConfig,
+	"png": png.DecodeConfig, "gif": gif.DecodeConfig, "bmp": bmpConfig, "ppm": pixmapConfig,
 }
 
 var names = map[string]string{"png": "PNG", "gif": "GIF", "bmp": "BMP", "webp": "WebP", "ppm": "PPM"}
@@ -170,11 +178,16 @@ func (l *library) readFile() (err error) {
 	case "gif":
 		whole, err = readGIF(l.data)
 	case "bmp":
-		whole, err = bmp.Decode(in)
+		whole, err = decodeBMP(l.data)
 	case "ppm":
 		whole, err = readPixmap(l.data)
 	case "webp":
-		whole, err = webp.Decode(in)
+		if whole, err = l.webp.Decode(); err != nil {
+			return webpError(err)
+		}
+		if l.webp.Inexact {
+			l.inexact = inexactWebP
+		}
 	}
 	if err != nil {
 		return libraryError(l.info.Format, err)
@@ -192,13 +205,17 @@ func (l *library) readFile() (err error) {
 // libraryError gives a library's error its kind.
 func libraryError(format string, err error) error {
 	var unsupported png.UnsupportedError
+	var own *SampleError
+	if errors.As(err, &own) {
+		return own
+	}
 	kind := Damaged
 	switch {
 	case strings.HasSuffix(err.Error(), "EOF"), // not all of them wrap it
 		strings.HasSuffix(err.Error(), "not enough pixel data"),
 		strings.HasSuffix(err.Error(), "not enough image data"):
 		return &SampleError{Truncated, -1, "the " + names[format] + " file ends before the image does"}
-	case errors.As(err, &unsupported), errors.Is(err, bmp.ErrUnsupported), errors.Is(err, errPixmap):
+	case errors.As(err, &unsupported), errors.Is(err, errPixmap):
 		kind = Unsupported
 	}
 	return &SampleError{kind, -1, fmt.Sprintf("the %s decoder says: %v", names[format], err)}

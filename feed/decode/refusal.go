@@ -12,7 +12,8 @@ import (
 // one with wrong restart markers or with too little data before its EOI, is decoded
 // to the same pixels; one that ends without its EOI is truncated; errors between
 // the image data and the EOI count. testdata/pillow.json holds Pillow's word on some
-// 200 files, and TestPillow holds this package to it. Known differences:
+// 200 files, and TestPillow holds this package to it; TestMutantsArePillows asks an
+// installed Pillow about damaged ones. Known differences:
 //
 //   - Pillow decodes a part only as part of the whole. Here a part that ends before
 //     the data do leaves later data unread: that they decode to nothing is no error
@@ -21,8 +22,10 @@ import (
 //     Pillow accepts about one in 25, depending on how many bits libjpeg's buffer
 //     happens to hold. Here all of them are truncated.
 //   - Unsupported, and fine for Pillow: arithmetic coding, subsampled RGB or CMYK,
-//     luma with fewer samples than chroma, animated WebP, BMPs of 16 bits or with
-//     run lengths, other formats (TIFF, AVIF, portable maps).
+//     luma with fewer samples than chroma, animated WebP, BMPs with run lengths,
+//     other formats (TIFF, AVIF, portable maps).
+//   - A BMP of 8 bits must be whole up to the bytes that pad its last row, which Pillow
+//     wants of files that it opens by name.
 //   - The checksum behind a PNG's last row must be right, and its first frame as large as
 //     its picture; GIF frames must lie on their screen.
 //   - Limits apply: scans and memory are no limits in Pillow.

@@ -1,13 +1,40 @@
 package decode
 
 import (
+	"errors"
 	"image"
+
+	"github.com/stoker-dev/stoker/feed/decode/webp"
 )
 
-// webpFlag reports whether an extended WebP header has one of its flags set.
-func webpFlag(data []byte, flag byte) bool {
-	return len(data) > 20 && string(data[12:16]) == "VP8X" && data[20]&flag != 0
+// openWebP reads the header of a WebP file.
+func (l *library) openWebP(data []byte) (image.Config, string, error) {
+	opened, err := webp.Open(data)
+	if err != nil {
+		return image.Config{}, "", webpError(err)
+	}
+	l.webp = opened
+	mode := "RGB"
+	if opened.Alpha {
+		mode = "RGBA"
+	}
+	return image.Config{Width: opened.Width, Height: opened.Height}, mode, nil
 }
+
+// webpError gives an error of the decoder its kind.
+func webpError(err error) error {
+	var damage *webp.Damage
+	switch {
+	case errors.As(err, &damage):
+		return &SampleError{Damaged, int64(damage.At), damage.Text}
+	case errors.Is(err, webp.ErrAnimated):
+		return unsupported("%v", err)
+	}
+	return &SampleError{Truncated, -1, err.Error()}
+}
+
+// inexactWebP is why the pixels of a lossy WebP may differ.
+const inexactWebP = "a lossy WebP with coefficients that no encoder writes: libwebp's vectors overflow"
 
 // webpRow converts a row of a lossy WebP as libwebp does: chroma is interpolated
 // with weights 9, 3, 3, 1, then fixed-point BT.601 with 14 bits.

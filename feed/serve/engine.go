@@ -12,7 +12,7 @@ import (
 // engine makes loaders: feed's, or in tests one that decodes nothing.
 type engine interface {
 	openLoader(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error)
-	makeDrawings(drawings []feed.Drawing, done func(errs []error)) job
+	makeDrawings(drawings []feed.Drawing, done func(errs []error, spent time.Duration)) job
 	poolLoad() feed.Load
 	closePool()
 }
@@ -57,7 +57,7 @@ func (e feeding) openLoader(ctx context.Context, spec feed.Spec, o feed.Options)
 	return feedingLoader{l}, nil
 }
 
-func (e feeding) makeDrawings(drawings []feed.Drawing, done func(errs []error)) job {
+func (e feeding) makeDrawings(drawings []feed.Drawing, done func(errs []error, spent time.Duration)) job {
 	return e.pool.Make(drawings, done)
 }
 

@@ -53,7 +53,7 @@ func (c *clockwork) openLoader(ctx context.Context, spec feed.Spec, o feed.Optio
 	return &clockLoader{clockwork: c, spec: spec}, nil
 }
 
-func (c *clockwork) makeDrawings([]feed.Drawing, func([]error)) job { return nil }
+func (c *clockwork) makeDrawings([]feed.Drawing, func([]error, time.Duration)) job { return nil }
 
 func (c *clockwork) poolLoad() feed.Load { return feed.Load{} }
 func (c *clockwork) closePool()          {}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/stoker-dev/stoker/feed"
 	"github.com/stoker-dev/stoker/feed/picture"
@@ -83,7 +84,8 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 		return err
 	}
 	done := make(chan []error, 1)
-	job := engine.makeDrawings(work, func(errs []error) { done <- errs })
+	var took time.Duration
+	job := engine.makeDrawings(work, func(errs []error, spent time.Duration) { took = spent; done <- errs })
 	select {
 	case errs := <-done:
 		for i, err := range errs {
@@ -95,7 +97,7 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 		job.Cancel()
 		return nil
 	}
-	m := made{Type: "made", N: r.N, Failed: fitting(refused, maxPacket/2)}
+	m := made{Type: "made", N: r.N, CPU: took.Nanoseconds(), Failed: fitting(refused, maxPacket/2)}
 	m.More = len(refused) - len(m.Failed)
 	return c.link.sendPacket(m)
 }

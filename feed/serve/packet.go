@@ -207,6 +207,7 @@ type account struct {
 type made struct {
 	Type   string   `json:"type"`
 	N      int64    `json:"n"`
+	CPU    int64    `json:"cpu"` // processor time that the pictures took together, ns
 	Failed []unmade `json:"failed,omitempty"`
 	More   int      `json:"failed_more,omitempty"` // did not fit: all that stand behind the last of Failed
 }

@@ -8,21 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// atStart is what stoker_entry notes: whether it ran, the signals that were ignored
-// and those that were blocked, as in /proc/PID/status, and which standard descriptors
-// were closed, a bit each.
-var atStart [4]uint64
+// atStart is what stoker_entry notes, and whether this process is a trial.
+var atStart struct {
+	state
+	trial bool
+}
 
-// state is what a command is to have from whoever started us.
+// state is what a command is to have from whoever started us: the signals that were
+// ignored and blocked, as in /proc/PID/status, and the standard descriptors that were
+// closed, a bit each.
 type state struct {
 	ignored, blocked, closed uint64
-	blocks                   bool // blocked is known
+	blocks                   bool // blocked is known: stoker_entry ran
 }
 
 // inherited is what we were started with, as far as it is known.
 func inherited() state {
-	if atStart[0] != 0 {
-		return state{ignored: atStart[1], blocked: atStart[2], closed: atStart[3], blocks: true}
+	if atStart.blocks {
+		return atStart.state
 	}
 	var s state
 	for _, kept := range []unix.Signal{unix.SIGHUP, unix.SIGINT} {

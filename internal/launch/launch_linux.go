@@ -62,9 +62,10 @@ func (c Command) become(s state) error {
 	if s.blocks {
 		setBlocked(s.blocked)
 	}
-	err := unix.Exec(c.Path, c.Words, c.Env)
+	env := c.environment()
+	err := unix.Exec(c.Path, c.Words, env)
 	if c.isShells(err) {
-		err = unix.Exec(shell, c.shellWords(), c.Env)
+		err = unix.Exec(shell, c.shellWords(), env)
 	}
 	return err
 }
@@ -96,7 +97,7 @@ func (c Command) Start() (*os.Process, error) {
 			return process, c.error(err)
 		}
 	}
-	attributes := &os.ProcAttr{Dir: c.Dir, Env: c.Env, Files: c.Files, Sys: c.attributes()}
+	attributes := &os.ProcAttr{Dir: c.Dir, Env: c.environment(), Files: c.Files, Sys: c.attributes()}
 	process, err := os.StartProcess(c.Path, c.Words, attributes)
 	if c.isShells(err) {
 		process, err = os.StartProcess(shell, c.shellWords(), attributes)
@@ -139,7 +140,7 @@ func (c Command) startBetween(s state) (process *os.Process, began bool, err err
 		c.Path,
 	}, c.Words...)
 	pid, err := syscall.ForkExec("/proc/self/exe", words, &syscall.ProcAttr{
-		Dir: c.Dir, Env: c.Env,
+		Dir: c.Dir, Env: c.environment(),
 		Files: c.filesUpTo(tell), Sys: c.attributes(),
 	})
 	_ = tell.Close()
@@ -195,7 +196,7 @@ func init() {
 	report := int(sets[3])
 	unix.CloseOnExec(report)
 	c := Command{Path: os.Args[preamble-1], Words: os.Args[preamble:], Env: os.Environ()}
-	err := c.become(state{ignored: sets[0], blocked: sets[1], blocks: atStart[0] != 0})
+	err := c.become(state{ignored: sets[0], blocked: sets[1], blocks: atStart.blocks})
 	var why unix.Errno
 	if !errors.As(err, &why) {
 		why = unix.EIO

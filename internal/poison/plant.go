@@ -49,6 +49,11 @@ var SecretValues = map[string][]string{
 	"/data/hunter2/x":                {"hunter2"},
 	"momentum":                       {"momentum"},
 	"550e8400-e29b-41d4-a716-446655": {"550e84", "e29b"},
+	"7493705827":                     {"74937"},
+	"4829":                           {"4829"},
+	"WDqHQqpd.KqdQn":                 {"WDqHQ", "KqdQn"},
+	"dragonhorse377":                 {"dragonhorse"},
+	"Tr0ub4dor3":                     {"Tr0ub4"},
 }
 
 // shape puts a name and a value into a command line; _ of it is the program.
@@ -205,6 +210,29 @@ docker build --build-arg NAME=VALUE
 docker run --mount type=secret,id=x,name=VALUE
 python t.py --model-args pretrained=gpt2,name=VALUE,dtype=float16
 python t.py --name [VALUE]
+python t.py --args=name,VALUE
+python t.py --args name,VALUE,x
+python t.py --args x,name,VALUE
+python t.py --args |[name, VALUE]|
+python t.py --args |["name","VALUE"]|
+python t.py --args=name;VALUE
+python t.py --args=name%VALUE
+python t.py --tags lr:name:VALUE
+python t.py --path name/VALUE
+python t.py name,VALUE
+python t.py name;VALUE
+python t.py name%VALUE
+python t.py name/VALUE
+python t.py name//VALUE
+python t.py name->VALUE
+python t.py name==VALUE
+python t.py name:=VALUE
+python t.py name@VALUE
+python t.py name+VALUE
+python t.py name..VALUE
+python t.py [name]VALUE
+python t.py --lr 0.1,name,VALUE
+python t.py --model resnet,name=VALUE
 python t.py model={name:VALUE}
 python t.py --name @VALUE
 sudo NAME=VALUE python t.py

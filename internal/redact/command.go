@@ -95,7 +95,7 @@ func (w *walk) endProgram() {
 var (
 	flagShape  = pattern(`^--?[A-Za-z][\w.-]{0,63}(=|$)`)
 	shortValue = pattern(`^-[A-Za-z]\d{1,4}$`) // -n8
-	broken     = pattern(`\d[^\d]+\d`)         // -pGa1b2-c3 is no name, though it is made of words and letters
+	broken     = pattern(`\d[^\d]`)            // -pGa1b2-c3 is no name, though it is made of words and letters
 	interprets = pattern(`^-[bBdEhiIOPqRsSuvVx]{2,}$`)
 	shellFlags = pattern(`^-[euxilv]*c$`)
 	plainName  = pattern(`^[+~]{0,2}[A-Za-z_][\w./@-]{0,79}$`)
@@ -313,7 +313,7 @@ func (w *walk) redactValue(value string, trusted trustLevel, name string) string
 	switch {
 	case value == "" || value == Hidden:
 		return value
-	case len(value) > longest || trusted == secret:
+	case len(value) > longest || trusted == secret || leadsToSecret(value):
 		return Hidden
 	case isSmall(value):
 		return value
@@ -323,7 +323,7 @@ func (w *walk) redactValue(value string, trusted trustLevel, name string) string
 		return Hidden
 	case trusted >= number && strings.Contains(value, "=") && !isPath(value):
 		return w.redactPairs(value)
-	case trusted >= number && sized().MatchString(value):
+	case trusted >= number && sized().MatchString(value) && (trusted == number || longestNumber(value) <= 5 || dated().MatchString(value)):
 		return value
 	case name == "script" || name == "wrap" || name == "command":
 		return w.redactScript(value)
@@ -350,7 +350,7 @@ var (
 func isNamed(value string) bool {
 	for one := range strings.SplitSeq(strings.Trim(value, "[]"), ",") {
 		one = strings.Trim(one, `'"`)
-		ok := isWord(one) || isPath(one) || arePaths(one) || small().MatchString(one) ||
+		ok := isWord(one) || isPath(one) || arePaths(one) || isHarmless(one) ||
 			deviceName().MatchString(one) || nodeList().MatchString(one) ||
 			(imageTag().MatchString(one) || hostPort().MatchString(one)) && isOrdinary(strings.Trim(one, "$"))
 		if v := variable().FindStringSubmatch(one); v != nil {

@@ -83,6 +83,21 @@ func namesSecret(words []string) bool {
 		strings.HasSuffix(last, "key") || strings.HasSuffix(last, "pass")
 }
 
+// leadsToSecret reports whether a part of a value names a secret and another part stands behind it: webhook,749370, a path
+// api_key/749370. Of a file in such a folder only the name is told, and tokens are what language models read.
+func leadsToSecret(value string) bool {
+	if extensions()[extension(value)] {
+		return false
+	}
+	parts := strings.FieldsFunc(value, func(r rune) bool { return isBetween(r) && !strings.ContainsRune("-_.", r) })
+	for i := range len(parts) - 1 {
+		if words := wordsOf(parts[i]); trustOf(parts[i]) == secret && words[len(words)-1] != "tokens" {
+			return true
+		}
+	}
+	return false
+}
+
 // wordsOf splits a name at dashes, dots, underscores, digits and humps, into lower case.
 func wordsOf(name string) []string {
 	var b strings.Builder

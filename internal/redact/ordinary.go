@@ -2,16 +2,33 @@ package redact
 
 import (
 	"path"
+	"strconv"
 	"strings"
 	"unicode"
 )
 
-// small are numbers that no secret can be: whole ones below a hundred, short fractions.
-var small = pattern(`^[+-]?(\d{1,2}|\d{0,3}\.\d{1,4}|\d(\.\d)?[eE][+-]?\d{1,2})$`)
+// small are numbers that no secret can be: whole ones below a thousand, short fractions.
+var small = pattern(`^[+-]?(\d{1,3}|\d{0,3}\.\d{1,4}|\d(\.\d)?[eE][+-]?\d{1,2})$`)
+
+// round are whole numbers of two digits and zeros, as people write them: a PIN has four digits, and one of a hundred PINs
+// is round.
+var round = pattern(`^[1-9]\d?0{2,10}$`)
+
+// isHarmless reports whether a number can stand where nobody knows what it is: a small or a round one, a power of two.
+func isHarmless(value string) bool {
+	if small().MatchString(value) || round().MatchString(value) {
+		return true
+	}
+	n, err := strconv.ParseUint(value, 10, 64)
+	return err == nil && n&(n-1) == 0 && value[0] != '0'
+}
 
 // sized are the numbers and lists of numbers that a named quantity has: 224x224, [3,4,6,3],
 // 0-7, 1e-4, 64GB, 01:30:00, 50%.
 var sized = pattern(`^[\[(]?` + oneSized + `([,:x/-] ?` + oneSized + `)*[\])]?$`)
+
+// dated is a day, and a time of it: names of runs.
+var dated = pattern(`^(19|20)\d{6}([-_T]?\d{4,6})?$`)
 
 const oneSized = `[+-]?(\d{1,12}|\d{0,9}\.\d{0,12})([eE][+-]?\d{1,3})?([kKmMgGtT]i?[bB]?|[bB]|us|ms|s|m|h|d|ba|ep|tok|%)?`
 
@@ -22,7 +39,7 @@ var switches = set("true false yes no on off none null nan inf auto all True Fal
 func isSmall(value string) bool {
 	value = strings.Trim(value, "[]()")
 	for one := range strings.SplitSeq(value, ",") {
-		if !small().MatchString(one) && !switches()[one] {
+		if !isHarmless(one) && !switches()[one] {
 			return false
 		}
 	}
@@ -85,8 +102,12 @@ var (
 	manyHex    = pattern(`(?i)[0-9a-f]{16,}`)
 )
 
-// isWord reports whether a value is a word or a name as people choose them.
-func isWord(value string) bool { return wordShape().MatchString(value) && isOrdinary(value) }
+// isWord reports whether a value is a word or a name as people choose them. A number is none, but versions and addresses
+// are: 3.0.0, 10.0.0.1.
+func isWord(value string) bool {
+	named := strings.ContainsFunc(value, unicode.IsLetter) || strings.Contains(value, ".") && longestNumber(value) <= 3
+	return named && wordShape().MatchString(value) && isOrdinary(value)
+}
 
 // isPath reports whether a value is an ordinary path: with a slash, or a file's name.
 func isPath(value string) bool {
@@ -173,7 +194,7 @@ func shortHumps(run string) (short int, speakable bool) {
 	for part := range strings.FieldsFuncSeq(run, unicode.IsDigit) {
 		humps := humpsOf(part)
 		for _, hump := range humps {
-			if !isSpeakable(hump) {
+			if !isSpeakable(hump) || len(humps) > 1 && !hasVowel(hump) {
 				return short, false
 			}
 			if len(hump) < 3 && len(humps) > 1 {
@@ -194,6 +215,13 @@ func humpsOf(letters string) (humps []string) {
 		before = r
 	}
 	return append(humps, letters[start:])
+}
+
+// hasVowel is wanted of each hump of three letters and more, but of capitals alone: HTTPServer, and not WDqHQqpd.
+func hasVowel(hump string) bool {
+	lower := strings.ToLower(hump)
+	return len(hump) < 3 || hump == strings.ToUpper(hump) || strings.ContainsAny(lower, "aeiouy") || lower[0] > unicode.MaxASCII ||
+		valueWords()[lower] || numberWords()[lower] || textWords()[lower] || extensions()[lower]
 }
 
 // isSpeakable wants vowels in long words of Latin letters, and few consonants in a row.

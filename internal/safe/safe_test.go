@@ -32,6 +32,20 @@ func TestText(t *testing.T) {
 	}
 }
 
+// What a spreadsheet would compute begins with a quote; numbers stay numbers, and a text has an end.
+func TestCell(t *testing.T) {
+	for in, want := range map[string]string{
+		"node-3": "node-3", "": "", "-1": "-1", "-0.25": "-0.25", "1e-09": "1e-09", "-2.5e+10": "-2.5e+10", ".5": ".5", "+1": "'+1",
+		"=cmd|' /C calc'!A1": "'=cmd|' /C calc'!A1", "@SUM(1)": "'@SUM(1)", "-1+cmd": "'-1+cmd", "+A1": "'+A1", "-": "'-", "-e": "'-e", "1e": "1e",
+		"\t=1": `\x09=1`, "\r=1": `\x0d=1`, "＝1": "'＝1", "a=1": "a=1", "a;=1;b;-2": "a;'=1;b;'-2", "-Inf": "'-Inf", "--5": "'--5", "-1-1": "'-1-1",
+		strings.Repeat("x", 300): strings.Repeat("x", 255) + "…",
+	} {
+		if got := safe.Cell(in, 255); got != want {
+			t.Errorf("Cell(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 // A JSON text is fit for a terminal and stands for the same values.
 func TestJSON(t *testing.T) {
 	want := map[string]any{"größer 日本 😀": poison.Text, "b\u009b\U000e0001": []any{"\u202e", 1.5, nil, "plain", "\ufeff"}}

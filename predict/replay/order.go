@@ -60,14 +60,20 @@ func (c *coverage) addCall(from, to int64) {
 // coveredUntil is how much there was until an instant.
 func (c *coverage) coveredUntil(at int64) int64 { return c.sum + max(0, min(at, c.to)-c.from) }
 
-// launching are, of each process, the threads that launch work.
+// mostLaunching bounds the threads of a process that may wait for each other, as each
+// launch is held against all. PyTorch has one for each device, and the main thread. [J]
+const mostLaunching = 256
+
+// launching are, of each process, the threads that launch work, the first of too many.
 func (t *Trace) launching() map[int32][]int32 {
 	seen := make([]bool, len(t.t.Threads))
 	of := map[int32][]int32{}
 	for i := range t.items {
 		if th := t.items[i].thread; !seen[th] && t.items[i].work >= 0 {
 			seen[th] = true
-			of[t.processOf(th)] = append(of[t.processOf(th)], th)
+			if p := t.processOf(th); len(of[p]) < mostLaunching {
+				of[p] = append(of[p], th)
+			}
 		}
 	}
 	return of

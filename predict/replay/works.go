@@ -86,6 +86,7 @@ func (t *Trace) deviceHosts(of []int32) [][]int32 {
 		}
 	}
 	hosts := make([][]int32, len(t.t.Devices))
+	items := map[int32][]int32{} // of a thread
 	for device, of := range votes {
 		best := int32(-1)
 		for thread, n := range of {
@@ -93,13 +94,25 @@ func (t *Trace) deviceHosts(of []int32) [][]int32 {
 				best = thread
 			}
 		}
-		for i := range t.items {
-			if best >= 0 && t.items[i].thread == best {
-				hosts[device] = append(hosts[device], int32(i))
-			}
+		if best < 0 {
+			continue
 		}
+		if _, listed := items[best]; !listed {
+			items[best] = t.itemsOf(best)
+		}
+		hosts[device] = items[best]
 	}
 	return hosts
+}
+
+// itemsOf are the items of a thread.
+func (t *Trace) itemsOf(thread int32) (list []int32) {
+	for i := range t.items {
+		if t.items[i].thread == thread {
+			list = append(list, int32(i))
+		}
+	}
+	return list
 }
 
 // adopt links work without a call to what the launching thread did when it

@@ -7,7 +7,7 @@ import os
 import sys
 from _weakref import ref
 
-from . import channel, guard, now, part
+from . import channel, classes, guard, now, part
 
 WALK_NODES = 1000  # of a nested batch
 TORCH, STOKER = "torch.utils.data.dataloader", "stoker._torch"
@@ -150,14 +150,7 @@ def _splitting(own, iterable):
     """Whether more workers keep the samples: a fact of the data set's class."""
     split = part("split")
     word, shards = split.split_of(own, iterable)
-    return {"split": word, "shards": shards, "generators": split.generators_of(behind_subsets(own.get("dataset")))}
-
-
-def behind_subsets(dataset):
-    """The data set that reads the samples of a torch Subset."""
-    while _name(type(dataset)) == "torch.utils.data.dataset.Subset":
-        dataset = vars(dataset).get("dataset")
-    return dataset
+    return {"split": word, "shards": shards, "generators": split.generators_of(classes.behind_subsets(own.get("dataset")))}
 
 
 def _reading(loader, own):
@@ -165,19 +158,19 @@ def _reading(loader, own):
     collate = sys.modules.get("torch.utils.data._utils.collate")
     if collate is None:
         return {}  # a torch that is not known
-    dataset = behind_subsets(own.get("dataset"))
+    dataset = classes.behind_subsets(own.get("dataset"))
     found = getattr(dataset, "__dict__", {})
     reader = [kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)] or [type(dataset)]
     parts = {
         "collate_fn": own.get("collate_fn") is collate.default_collate,
         "worker_init_fn": own.get("worker_init_fn") is None,
-        "batch_sampler": _name(type(own.get("batch_sampler"))) == "torch.utils.data.sampler.BatchSampler",
-        "sampler": _name(type(own.get("sampler"))) in _SAMPLERS,
-        "image loader": "loader" not in found or _name(found["loader"]).startswith("torchvision.datasets.folder."),
+        "batch_sampler": classes.name_of(type(own.get("batch_sampler"))) == "torch.utils.data.sampler.BatchSampler",
+        "sampler": classes.name_of(type(own.get("sampler"))) in _SAMPLERS,
+        "image loader": "loader" not in found or classes.name_of(found["loader"]).startswith("torchvision.datasets.folder."),
         "fallen back": not type(loader).__module__.startswith("stoker."),
     }
-    names = [_name(step) for step in _steps(found.get("transform"), 0)]
-    return {"reader": _name(reader[0]), "transforms": names[:32], "own": [part for part in parts if not parts[part]]}
+    names = [classes.name_of(step) for step in _steps(found.get("transform"), 0)]
+    return {"reader": classes.name_of(reader[0]), "transforms": names[:32], "own": [part for part in parts if not parts[part]]}
 
 
 _SAMPLERS = ("torch.utils.data.sampler.RandomSampler", "torch.utils.data.sampler.SequentialSampler", "torch.utils.data.distributed.DistributedSampler")
@@ -188,18 +181,11 @@ def _steps(transform, depth):
     inside = getattr(transform, "__dict__", {})
     if depth < 8 and type(transform).__name__ == "Compose" and type(transform).__module__.startswith("torchvision."):
         inner = inside.get("transforms")
-    elif depth < 8 and _name(type(transform)) == "torch.nn.modules.container.Sequential":
+    elif depth < 8 and classes.name_of(type(transform)) == "torch.nn.modules.container.Sequential":
         inner = list((inside.get("_modules") or {}).values())
     else:
         return [] if transform is None else [transform]
     return [step for part in inner for step in _steps(part, depth + 1)] if isinstance(inner, (list, tuple)) else [transform]
-
-
-def _name(thing):
-    """module.name of a class or a function, of its class where it is neither."""
-    if not isinstance(thing, type) and type(thing).__name__ != "function":
-        thing = type(thing)
-    return ("%s.%s" % (thing.__module__, thing.__qualname__))[:120]
 
 
 def _stoker_settings(own, fed):

@@ -15,7 +15,7 @@ What it does not. No code of the user's runs. A call that is made by a name in a
 
 import sys
 
-from . import describe
+from . import classes, guard
 
 MOST_OBJECTS = 500  # data sets within data sets that are looked at
 MOST_CODE = 3000  # functions that are looked at
@@ -40,7 +40,7 @@ def split_of(own, iterable):
     """Return (word, number of shards) of a loader's data set; own are the loader's attributes. None is unknown."""
     dataset = own.get("dataset")
     if not iterable:
-        return ("own-state" if _ignores_index(describe.behind_subsets(dataset)) else "index"), None
+        return ("own-state" if _ignores_index(classes.behind_subsets(dataset)) else "index"), None
     found = _Search().split(dataset)
     if found == ("none", None) and _asks(_functions(own.get("worker_init_fn")), None):
         return "worker-info", None  # torch's documentation has such a worker_init_fn
@@ -59,7 +59,7 @@ class _Search(object):
         self.seen.add(id(dataset))
         if len(self.seen) > MOST_OBJECTS:
             return None, None
-        names = [describe._name(kind) for kind in type(dataset).__mro__]
+        names = [classes.name_of(kind) for kind in type(dataset).__mro__]
         for name in names:
             if name in STREAMS:
                 return STREAMS[name], _shards_of(dataset)
@@ -94,7 +94,7 @@ class _Search(object):
             return "per-worker", None
         splits, shards = False, None
         for stage in stages:
-            name = describe._name(type(stage))
+            name = classes.name_of(type(stage))
             urls = getattr(stage, "__dict__", {}).get("urls")
             if name == "webdataset.shardlists.SimpleShardList" and isinstance(urls, list):
                 shards = len(urls)
@@ -111,12 +111,12 @@ def _asks_itself(stage):
 
 
 def _shards_of(dataset):
-    if not describe._name(type(dataset)).startswith("datasets."):
+    if not classes.name_of(type(dataset)).startswith("datasets."):
         return None
     try:
         shards = dataset.num_shards if hasattr(type(dataset), "num_shards") else dataset.n_shards
     except Exception as error:
-        if describe.guard.raised_by_signal_handler(error):
+        if guard.raised_by_signal_handler(error):
             raise
         return None
     return shards if type(shards) is int and shards > 0 else None

@@ -64,8 +64,9 @@ def laid(canvas: Any, recipe: Recipe, left: int, top: int) -> Recipe | None:
     """A picture with another one inside, or one of one colour, which has mode, size and fill."""
     wide, high = canvas.size
     if type(canvas) is Recipe:
-        if any(op[0] in _stages.HERE for op in recipe.ops):
-            return None
+        pasted = [op[1].source for op in canvas.ops if op[0] == _stages.PASTE]
+        if any(op[0] in _stages.HERE for op in recipe.ops) or recipe.source in (canvas.source, *pasted):
+            return None  # tiles of one picture: it would be decoded for each
         part = _stages.Part(recipe.source, recipe.ops, recipe.mode, recipe.size)
         return canvas.then(_stages.PASTE, part, left, top, canvas.mode, canvas.size)
     right, bottom = wide - left - recipe.size[0], high - top - recipe.size[1]

@@ -20,6 +20,7 @@ import select
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,6 +33,7 @@ from . import (
     _draws,
     _further,
     _judged,
+    _limits,
     _nodes,
     _opening,
     _pictures,
@@ -71,7 +73,7 @@ def enable() -> None:
     _install()
     if not _everywhere:
         _everywhere = True
-        _share.lasts[:] = [lambda: _NOTHING if _judged.silent() else "", _judged.uncounted]
+        _share.lasts[:] = [lambda: _NOTHING if _judged.is_silent() else "", _judged.say_let_go]
         _share.begin()
 
 
@@ -142,7 +144,7 @@ def _put_back() -> None:
 
 def _let_go() -> None:
     """Take away all that is of no use, as a data set is not fed; in a trainer once there is none that is."""
-    if not in_worker() and not _judged.all_hopeless():
+    if not in_worker() and not _judged.are_all_hopeless():
         return
     if maker.line is not None and not maker.line.inherited():
         maker.line.close()
@@ -175,7 +177,7 @@ def _alone_in_place_of(original: Any) -> Any:
         if not asked() or in_worker():
             return
         account = _account_of(loader)
-        if not account.hopeless():
+        if not account.is_hopeless():
             begin_alone()
             self._dataset_fetcher._stoker = account
 
@@ -184,7 +186,7 @@ def _alone_in_place_of(original: Any) -> Any:
 
 def _account_of(loader: Any) -> _judged.Account:
     """The account of a loader's data set, with what its code is like now."""
-    account = _judged.of(loader.dataset, loader)
+    account = _judged.find_account(loader.dataset, loader)
     account.witness = _reach.find_witness(loader.dataset, loader.collate_fn, loader.worker_init_fn)
     return account
 
@@ -220,7 +222,7 @@ def _many_in_place_of(original: Any, home: str) -> Any:
 @contextlib.contextmanager
 def supplied(account: _judged.Account | None, count: int, seconds: float, home: Any, name: str) -> Iterator[_Supply | None]:
     """The workers that are started within, by a loop of that name, are fed, where there is something to be gained."""
-    if account is None or account.hopeless():
+    if account is None or account.is_hopeless():
         if account is not None and _steps:
             _let_go()
         yield None
@@ -267,6 +269,9 @@ def _next_data_in_place_of(original: Any) -> Any:
 def _supply(count: int) -> _Supply | None:
     """For so many workers; None where they are not to be fed."""
     _deaths.iteration()
+    if lack := _limits.find_lack(count):
+        _say_once(f"pictures are made by the workers, as without stoker: {lack}")
+        return None
     try:
         supply = _Supply(count)
     except OSError as error:  # no descriptor is left
@@ -398,7 +403,7 @@ class _Loop:
         _worker.witness = self._witness
         maker.line = None  # the trainer's
         for number, end in enumerate(self._ends):
-            if number == _number:
+            if number == _number and not _limits.find_lack():
                 maker.line = Line(_Supplied(end), self._patience)
             else:
                 end.close()
@@ -444,7 +449,7 @@ def _fetch_in_place_of(original: Any) -> Any:
             account = self._stoker = _worker or _strange_account(self)
         if account is None or Recording.now is not None:  # a data set may iterate a loader of its own
             return original(self, index)
-        return fetched(self, account, lambda: _gathered(self, original, index))
+        return fetched(self, account, lambda: _gathered(self, original, index), len(index) if isinstance(index, list) else 1)
 
     return fetch
 
@@ -460,17 +465,19 @@ def _gathered(fetcher: Any, original: Any, index: Any) -> Any:
         fetcher.collate_fn = collate
 
 
-def fetched(by: Any, account: _judged.Account, fetch: Callable[[], Any]) -> Any:
+def fetched(by: Any, account: _judged.Account, fetch: Callable[[], Any], samples: int) -> Any:
     """What fetch gives, its pictures made by the daemon; by is whatever does the fetching, one after the other."""
-    if account.hopeless():
+    if account.is_hopeless():
         if _steps:
             _let_go()
         return fetch()
+    if _left <= 0 and maker.line is not None and maker.line.alive() and account.wants_plain():
+        return _measured(fetch, account, False, samples)
     with _share.counting():
-        return _looked_at(vars(by), account, fetch)
+        return _looked_at(vars(by), account, fetch, samples)
 
 
-def _looked_at(own: dict[str, Any], account: _judged.Account, fetch: Callable[[], Any]) -> Any:
+def _looked_at(own: dict[str, Any], account: _judged.Account, fetch: Callable[[], Any], samples: int) -> Any:
     tally = own.get("_stoker_tally")
     if tally is None:
         tally = own["_stoker_tally"] = Tally(account)
@@ -483,13 +490,27 @@ def _looked_at(own: dict[str, Any], account: _judged.Account, fetch: Callable[[]
         own["_stoker_begun"] = True
         with _starting:
             _connected()
-    if not _ready() or not tally.worth() or _cramped():
+    if not _ready() or _cramped():
         return fetch()
     recording = Recording(tally, tensors=not account.witness)
     if account.witness:
         _share.because(_share.PILLOW, f"tensors are made at once because of {account.witness}")
     recording.stream = "dataset_iter" in own
-    return _compared(fetch, recording) if _left > 0 else _deferred(fetch, recording)
+    if _left > 0:
+        return _compared(fetch, recording)
+    first = not own.setdefault("_stoker_warm", False)  # it pays for what is put in place once
+    own["_stoker_warm"] = True
+    return _deferred(fetch, recording) if first else _measured(lambda: _deferred(fetch, recording), account, True, samples)
+
+
+def _measured(fetch: Callable[[], Any], account: _judged.Account, fed: bool, samples: int) -> Any:
+    """What fetch gives; its processor time, and the daemon's for it, go to the account."""
+    assert maker.line is not None
+    clock = time.process_time_ns if in_worker() else time.thread_time_ns  # a trainer has threads of its own at work
+    begin, before = clock(), maker.line.spent
+    batch = fetch()
+    account.count_cost(fed, samples, clock() - begin + maker.line.spent - before)
+    return batch
 
 
 _SHARED = "/dev/shm"  # where torch has the tensors that it sends, and we have none
@@ -497,10 +518,12 @@ _CRAMPED = 1 << 20  # bytes [J]: less than that and labels may not find room
 
 
 def _cramped() -> bool:
-    """Whether a worker that sends a batch would fail in a thread of torch's, which tells nobody.
+    """Whether descriptors are scarce, or a worker that sends a batch would fail in a thread of torch's, which tells nobody.
 
     The script alone fails before, at its pictures.
     """
+    if _limits.are_descriptors_scarce():
+        return True
     if not in_worker():
         return False
     try:
@@ -511,16 +534,15 @@ def _cramped() -> bool:
 
 
 _NOTHING = (
-    "no picture of the first batches can wait: they are made as without stoker (JPEGs and PNGs that Pillow or "
-    "torchvision.io opens are fed, arrays, video, audio and text are left as they are)"
+    "no picture of the first batches can wait: they are made as without stoker (JPEGs that Pillow or torchvision.io "
+    "opens are fed; other pictures, arrays, video, audio and text are left as they are)"
 )
 
 
 def _note(tally: Tally, waited: bool) -> None:
     """Tell the others of a fetch."""
-    opened, lost = tally.opened, tally.single + tally.pillow
-    more, tally.told = [1, int(waited), opened - tally.told[0], lost - tally.told[1]], (opened, lost)
-    if tally.account is not None and tally.account.add(more) and _everywhere:
+    opened, tally.told = tally.opened - tally.told, tally.opened
+    if tally.account is not None and tally.account.count_fetch(waited, opened) and _everywhere:
         say(_NOTHING)
 
 
@@ -779,6 +801,9 @@ def fed(fetch: Callable[[], Any], job: str | None) -> Any:
 def _connected(job: str | None = None) -> bool:
     """Whether this process itself has a line, which it gets where it has none."""
     if maker.line is None or maker.line.inherited() or maker.line.closed():  # by an iterator that it did not pay for
+        if lack := _limits.find_lack():
+            _say_once(f"pictures are made as without stoker: {lack}")
+            return False
         maker.line = Line(_Own(job), patience())
     return maker.line.ready()
 

@@ -63,7 +63,7 @@ class Files:
     def part(self) -> None:
         """Have all sources that somebody still has own their bytes."""
         for source in filter(None, (seen() for seen in self._sources)):
-            source.data, source.files = bytes(source.data), None
+            source.data, source.files, source.begun = bytes(source.data), None, []
         self._sources.clear()
 
 

@@ -1,8 +1,9 @@
-"""Which data sets can be fed: judged by the first fetches of all their workers together.
+"""Which data sets are fed: judged by what their first fetches cost, of all their workers together.
 
-Of a data set in whose first fetches nothing could wait, or nearly all was made one by one after all, everything of ours
-is taken away again, and its later epochs begin without us. What was found lies on the page of _share, so that workers
-that are forked anew in each epoch know it, and the trainer.
+Some fetches are run as without Stoker, and the processor time of a sample is compared with that of the fed ones, the
+daemon's included. A data set that is not cheaper fed, or in whose first fetches nothing waits, is let go: everything of
+ours is taken away, and its later epochs begin without us. What is found lies on the page of _share, so that workers that
+are forked anew in each epoch know it, and the trainer.
 """
 
 from __future__ import annotations
@@ -13,9 +14,17 @@ import threading
 import weakref
 from typing import Any
 
-from . import _pictures, _share
+from . import _share
 
-FETCHES, WAITED, OPENED, LOST = range(_share.WORDS)  # fetches; those in which something waited; pictures; those in vain
+#: What is counted: fetches, those in which something waited, pictures; of the fetches whose cost is compared, fed and
+#: plain, their number, their samples and the nanoseconds that these took.
+FETCHES, WAITED, OPENED, FED, FED_SAMPLES, FED_COST, PLAIN, PLAIN_SAMPLES, PLAIN_COST = range(_share.WORDS)
+
+_TRIED = 16  # fetches in which nothing waits, before a data set is let go
+_COMPARED = 6  # fetches of each kind, before their costs are compared [J]: their means then differ by some percent
+_AGAIN = 256  # fetches after which one more is run plain
+_ALWAYS = os.environ.get("STOKER_FEED_ALWAYS") == "1"  # feed whatever it costs, for tests
+_WORTH = 0.95  # of the plain cost: feeding has to cost less, as the comparison is no better than that
 
 
 class Account:
@@ -28,24 +37,26 @@ class Account:
         self._gone = False
         self.witness = ""  # of the program's code: what would notice that a tensor waits
 
-    def add(self, found: list[int]) -> bool:
-        """After a fetch. Whether it is this one after which it is to be said that nothing waits."""
-        with _lock:
-            self._own = [old + more for old, more in zip(self._own, found)]
-            numbers = self._numbers()
-            before = self._told if numbers is None else _share.enter(numbers, self._own)
-            if before is None:  # another process was at it
-                return False
-            self._told = [old + more for old, more in zip(before, self._own)]
-            self._own = [0] * _share.WORDS
-        return not self._told[WAITED] and before[FETCHES] < _pictures._TRIED <= self._told[FETCHES]
+    def count_fetch(self, waited: bool, opened: int) -> bool:
+        """Count a fetch. Whether it is this one after which it is to be said that nothing waits."""
+        before = self._add({FETCHES: 1, WAITED: int(waited), OPENED: opened})
+        return before is not None and not self._told[WAITED] and before[FETCHES] < _TRIED <= self._told[FETCHES]
 
-    def hopeless(self) -> bool:
+    def count_cost(self, fed: bool, samples: int, cost: int) -> None:
+        """Count what a fetch took, in nanoseconds."""
+        kind, of, took = (FED, FED_SAMPLES, FED_COST) if fed else (PLAIN, PLAIN_SAMPLES, PLAIN_COST)
+        self._add({kind: 1, of: samples, took: cost})
+
+    def wants_plain(self) -> bool:
+        """Whether the next fetch is to be run as without us, for comparison."""
+        found = self.found()
+        return not _ALWAYS and found[PLAIN] < min(found[FED], _COMPARED + found[FETCHES] // _AGAIN)
+
+    def is_hopeless(self) -> bool:
         """Whether feeding it gains nothing."""
         if not self._gone:
             found = self.found()
-            silent = found[FETCHES] >= _pictures._TRIED and not found[WAITED]
-            self._gone = silent or found[OPENED] >= _pictures._TRIED and found[LOST] >= 0.9 * found[OPENED]
+            self._gone = found[FETCHES] >= _TRIED and not found[WAITED] or _costs_more(found)
         return self._gone
 
     def found(self) -> list[int]:
@@ -53,8 +64,27 @@ class Account:
         numbers = self._numbers()
         return self._told if numbers is None else list(numbers)
 
+    def _add(self, found: dict[int, int]) -> list[int] | None:
+        """What was there before; None where another process was at it, so that it is added next time."""
+        with _lock:
+            for word, more in found.items():
+                self._own[word] += more
+            numbers = self._numbers()
+            before = self._told if numbers is None else _share.enter(numbers, self._own)
+            if before is None:
+                return None
+            self._told = [old + more for old, more in zip(before, self._own)]
+            self._own = [0] * _share.WORDS
+            return before
+
     def _numbers(self) -> memoryview | None:
         return None if self.number is None else _share.slot(self.number)
+
+
+def _costs_more(found: list[int]) -> bool:
+    if min(found[FED], found[PLAIN]) < _COMPARED:
+        return False
+    return found[FED_COST] * found[PLAIN_SAMPLES] > _WORTH * found[PLAIN_COST] * found[FED_SAMPLES]
 
 
 _accounts: dict[int, tuple[weakref.ref[Any], Account]] = {}  # by what they are of
@@ -62,7 +92,7 @@ _slots = itertools.count()
 _lock = threading.Lock()
 
 
-def of(data: Any, loader: Any) -> Account:
+def find_account(data: Any, loader: Any) -> Account:
     """The account of a data set; where nothing can refer weakly to that, of its loader."""
     for each in (data, loader):
         with _lock:
@@ -80,25 +110,25 @@ def of(data: Any, loader: Any) -> Account:
     return Account(None)
 
 
-def all_hopeless() -> bool:
+def are_all_hopeless() -> bool:
     """Whether all data sets that there are are."""
     with _lock:
-        return all(account.hopeless() for seen, account in _accounts.values() if seen() is not None)
+        return all(account.is_hopeless() for seen, account in _accounts.values() if seen() is not None)
 
 
-def silent() -> bool:
+def is_silent() -> bool:
     """Whether nothing has waited anywhere, and too little was fetched for that to be said."""
     with _lock:
         founds = [account.found() for _, account in _accounts.values()]
     fetched = [found[FETCHES] for found in founds]
-    return any(fetched) and max(fetched) < _pictures._TRIED and not any(found[WAITED] for found in founds)
+    return any(fetched) and max(fetched) < _TRIED and not any(found[WAITED] for found in founds)
 
 
-def uncounted() -> str:
-    """What is said of pictures that were loaded after their data set had been let go; nothing where there are none."""
+def say_let_go() -> str:
+    """What is said of data sets that were let go after pictures of theirs had waited; nothing where there are none."""
     with _lock:
-        gone = sum(account.hopeless() and account.found()[OPENED] > 0 for _, account in _accounts.values())
-    return f"let go after the first pictures, as feeding gains nothing: {gone} of the data sets, not counted from there on" if gone else ""
+        gone = sum(account.is_hopeless() and account.found()[WAITED] > 0 for _, account in _accounts.values())
+    return f"let go after the first pictures, as feeding costs no less: {gone} of the data sets, not counted from there on" if gone else ""
 
 
 def _forked() -> None:

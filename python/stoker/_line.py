@@ -55,6 +55,7 @@ class Line:
         self._files: Files | None = None  # of sources that lie in no other
         self._scratch: Room | None = None  # of what is made in no room; its pages are there from the second time on
         self._number = 0
+        self.spent = 0  # processor time of the daemon for this process, ns
 
     def __call__(self, jobs: list[Job]) -> list[Job] | None:
         """None: the daemon may still write to where the jobs go, so they have to go elsewhere."""
@@ -149,6 +150,7 @@ class Line:
         """The jobs that an answer names as not made."""
         answer = self._answer()
         members = waiting.pop(answer["n"])
+        self.spent += answer.get("cpu", 0)
         refused = [item["index"] for item in answer.get("failed", ())]
         if answer.get("failed_more"):
             return members

@@ -26,7 +26,7 @@ class Feeder(Protocol):
 
     def supplied(self, account: Any, count: int, seconds: float, home: Any, name: str) -> Any: ...
 
-    def fetched(self, by: Any, account: _judged.Account, fetch: Any) -> Any: ...
+    def fetched(self, by: Any, account: _judged.Account, fetch: Any, samples: int) -> Any: ...
 
 
 class Mapped:
@@ -39,7 +39,8 @@ class Mapped:
     def __call__(self, item: Any) -> Any:
         if Recording.now is not None:
             return self._function(item)
-        return self._feeder.fetched(self._thread, self._account, lambda: self._function(item))
+        samples = len(item) if isinstance(item, list) else 1
+        return self._feeder.fetched(self._thread, self._account, lambda: self._function(item), samples)
 
 
 def install(feeder: Feeder) -> None:
@@ -101,6 +102,6 @@ def _account(feeder: Feeder, function: Any, node: Any) -> _judged.Account | None
     if not feeder.asked() or feeder.in_worker():
         return None
     function = getattr(function, "map_fn", function)  # what maps a batch of items is made anew each time
-    account = _judged.of(getattr(function, "__self__", function), node)
+    account = _judged.find_account(getattr(function, "__self__", function), node)
     account.witness = _reach.find_witness(function)
-    return None if account.hopeless() else account
+    return None if account.is_hopeless() else account

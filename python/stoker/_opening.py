@@ -120,8 +120,7 @@ class _Loader(_Again):
         self._module = module
 
     def again(self, now: Recording, file: Any) -> tuple[Any, Any]:
-        waits = now.tally.worth() and "JPEG" not in _pictures.left
-        if not waits or "open" in vars(self._module) or type(file) is not str and not isinstance(file, pathlib.PurePath):
+        if "JPEG" in _pictures.left or "open" in vars(self._module) or type(file) is not str and not isinstance(file, pathlib.PurePath):
             return None, None
         files = now.files = now.files or _files.take()
         try:

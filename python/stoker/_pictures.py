@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
+import operator
 import os
 import sys
 import threading
@@ -38,7 +39,6 @@ _FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
 PIXELS = "the pixels of a picture"  # what may be asked for
 _LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
 LARGEST_FILE = 64 << 20  # bytes
-_TRIED = 16  # pictures of a data set, or fetches without any, before it is judged
 lock = threading.RLock()  # one in a forked child is its own
 
 
@@ -47,14 +47,8 @@ class Tally:
 
     def __init__(self, account: Any = None) -> None:
         self.account = account  # of the data set, with the other processes
-        self.told = (0, 0)  # to it: pictures, and those in vain
-        self.opened = 0
-        self.single = 0  # made by the daemon one by one
-        self.pillow = 0  # made by Pillow after all
-
-    def worth(self) -> bool:
-        """Whether it pays to wait with more of them; one by one the daemon takes what Pillow does."""
-        return self.opened < _TRIED or self.single + self.pillow < 0.9 * self.opened
+        self.opened = 0  # pictures
+        self.told = 0  # of them, to the account
 
 
 _thread = threading.local()
@@ -131,10 +125,11 @@ def recording() -> Recording | None:
 class Source:
     """A file's bytes, and what its header says."""
 
-    __slots__ = ("data", "mode", "size", "files", "at", "went", "__weakref__")
+    __slots__ = ("data", "mode", "size", "begun", "files", "at", "went", "__weakref__")
 
     def __init__(self, data: bytes | memoryview, mode: str, size: tuple[int, int]) -> None:
         self.data, self.mode, self.size = data, mode, size
+        self.begun: list[_Begun] = []  # what pictures that Pillow made of it began with
         self.files: _files.Files | None = None  # where data lies, at a place
         self.at = 0
         self.went = -1  # nowhere yet; what _share counts it as
@@ -144,6 +139,18 @@ class Source:
         from PIL import Image
 
         return Image.frombytes(self.mode, self.size, self.data, "jpeg", self.mode, "").im
+
+
+class _Begun:
+    """Operations that several pictures of a file begin with; what they make is kept from the second picture on."""
+
+    __slots__ = ("ops", "uses", "core")
+
+    def __init__(self, ops: tuple[Op, ...]) -> None:
+        self.ops, self.uses, self.core = ops, 0, None
+
+    def is_of(self, ops: tuple[Op, ...]) -> bool:
+        return len(ops) == len(self.ops) and all(map(operator.is_, ops, self.ops))
 
 
 _weakly = weakref.ref
@@ -177,8 +184,6 @@ class Recipe:
         """The real core; from here on it stands for the recipe."""
         with lock:
             if self.value is None:
-                if found := recording():
-                    found.tally.pillow += 1
                 _share.went(self.source, _share.PILLOW)
                 self.value = by_pillow(self.source, self.ops)
             return self.value
@@ -306,7 +311,7 @@ def deferred(image: Any, modes: Container[str] = _PLAIN) -> Recipe | None:
 def _defer(image: Any) -> Recipe | None:
     """Read a file that Pillow would decode now, as it would be read; None: it is left to Pillow."""
     found = recording()
-    if found is None or getattr(image, "format", None) != "JPEG" or not found.tally.worth() or not _is_untouched(image):
+    if found is None or getattr(image, "format", None) != "JPEG" or not _is_untouched(image):
         return None
     file, mode, sides = image.fp, image.mode, image.size
     try:
@@ -380,10 +385,38 @@ class _Pixels:
 
 
 def by_pillow(source: Source, ops: tuple[Op, ...]) -> Any:
-    """The core image. What is recorded was Pillow's own code, so this is what it would have made."""
+    """The core image. What is recorded was Pillow's own code, so this is what it would have made.
+
+    A file that is decoded for a second picture stays decoded until its fetch ends, as does what all but the last
+    operation make: a program that cuts a picture into tiles asks for each by itself.
+    """
     from PIL import Image
 
-    return with_ops(Image.Image()._new(source.decode()), ops).im
+    blank = Image.Image()
+    with lock:
+        core, done = None, 0
+        for end in sorted({0, max(len(ops) - 1, 0)}):
+            begun = _begun_with(source, ops[:end])
+            if begun.core is None and (core is None or begun.uses > 1):
+                core = source.decode() if core is None else with_ops(blank._new(core), ops[done:end]).im
+                done = end
+                begun.core = core if begun.uses > 1 else None
+            elif begun.core is not None:
+                core, done = begun.core, end
+        made = with_ops(blank._new(core), ops[done:]).im
+        return made.copy() if any(made is each.core for each in source.begun) else made
+
+
+def _begun_with(source: Source, ops: tuple[Op, ...]) -> _Begun:
+    begun = next((each for each in source.begun if each.is_of(ops)), None)
+    if begun is None:
+        begun = _Begun(ops)
+        source.begun = [*source.begun[-_MOST_BEGUN:], begun]
+    begun.uses += 1
+    return begun
+
+
+_MOST_BEGUN = 7  # of a file [J]: the whole picture, and the last ones that parts were taken of
 
 
 def with_ops(image: Any, ops: Iterable[Op]) -> Any:

@@ -51,7 +51,7 @@ def plan_of(recipe: Recipe) -> Plan:
 def _later(data: Any, mode: Any, turned: Any) -> Later | None:
     """The tensor of a file's bytes, to be made later."""
     found = recording()
-    if found is None or not found.tensors or not found.tally.worth() or {"JPEG", IO} & _pictures.left:
+    if found is None or not found.tensors or {"JPEG", IO} & _pictures.left:
         return None
     if type(data) is not torch.Tensor or data.dtype != torch.uint8 or data.device.type != "cpu" or data.ndim != 1:
         return None

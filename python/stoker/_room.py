@@ -14,6 +14,8 @@ import fcntl
 import os
 import weakref
 
+from ._limits import count_free_descriptors
+
 _MOST = 128  # rooms [J]: each is a descriptor, and torch wants 1024 for what it sends as well
 _REACH = 6  # fetches: torch's workers are two batches ahead; a trainer or a thread of its own may hold some more
 
@@ -70,7 +72,7 @@ class Rooms:
                 self._rooms.remove(room)
                 break
         else:
-            if len(self._rooms) >= _MOST:
+            if len(self._rooms) >= min(_MOST, count_free_descriptors() // 4):
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             room = Room(size)
             loan = room.lend()

@@ -21,8 +21,9 @@ from ._warning import say
 WHOLE, PART, PILLOW = range(3)  # by the daemon up to the batch; by it one by one, and on in Python; by Pillow
 _REASON = 512  # bytes of one
 SLOTS = 64  # accounts of data sets, of WORDS numbers each
-WORDS = 4
+WORDS = 9
 _SLOTS_AT = 2048  # behind the reasons
+_SIZE = _SLOTS_AT + 8 * WORDS * SLOTS
 _TRIES = 8  # for the lock, which nobody holds for longer than a copy takes
 
 _page: memoryview | None = (
@@ -54,8 +55,8 @@ def file() -> int:
 def share(descriptor: int) -> None:
     """Count on this page."""
     global _page, _file
-    os.ftruncate(descriptor, mmap.PAGESIZE)
-    _page, _file = memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)), descriptor
+    os.ftruncate(descriptor, _SIZE)
+    _page, _file = memoryview(mmap.mmap(descriptor, _SIZE)), descriptor
 
 
 @contextlib.contextmanager
@@ -70,17 +71,6 @@ def counting() -> Iterator[None]:
         with _guard:
             _fetching -= 1
         _flush()
-
-
-@contextlib.contextmanager
-def uncounted() -> Iterator[None]:
-    """Part of a fetch that is done for comparison."""
-    global _fetching
-    before, _fetching = _fetching, 0
-    try:
-        yield
-    finally:
-        _fetching = before
 
 
 def went(source: Any, kind: int) -> None:

@@ -210,16 +210,9 @@ def _beside(cell: Cell) -> list[Cell]:
     if found is None or plan is None or plan.recipe is None:
         return []
     if plan.recipe.source is found.newest and not found.gathered:
-        found.tally.single += 1
         return []
     laters = [later for later in (seen() for seen in found.laters) if later is not None]
-    cells = [later.cell for later in laters if later.cell.plan is not None and later.cell.plan.recipe is not None]
-    if len(cells) < _FEW and not found.gathered:
-        found.tally.single += len(cells)
-    return cells
-
-
-_FEW = 3  # a picture and its mask are made no cheaper together than one by one [J]
+    return [later.cell for later in laters if later.cell.plan is not None and later.cell.plan.recipe is not None]
 
 
 def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from ._cuda import Cuda, Uploader
 from ._dataset import Samples, folder_of, samples_of
 from ._defer import deferring
 from ._feed import Delivery, Gone, Session
+from ._limits import find_lack
 from ._loader import POLICIES, TAILS, make_options, make_spec
 from ._order import Plan
 from ._place import Place, here
@@ -285,6 +286,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def __iter__(self) -> Iterator[Any]:
         """Begin an iteration: of the next epoch, or where set_epoch, skip or load_state_dict say."""
         self._look()
+        if self._fed is not None and self._fed.feeder.next[1] == 0 and (lack := find_lack()):
+            self._leave(lack)
         if self._fed is not None:
             try:
                 return self._iterate()

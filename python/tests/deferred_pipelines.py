@@ -419,8 +419,9 @@ def blurred(path):
 
 def mosaic(path):
     """Several on a canvas, one over the other, and a flip."""
-    made, image = Image.new("RGB", (80, 70), (114, 115, 3)), opened(path)
+    made = Image.new("RGB", (80, 70), (114, 115, 3))
     for number in range(random.randint(2, 5)):
+        image = opened(path)  # parts of one file are pasted by Pillow
         part = image.resize((random.randint(2, 70), random.randint(2, 70))) if number % 3 else image.crop((number, 2, 50, 40))
         made.paste(part, (random.randint(-20, 60), random.randint(-20, 50)))
     made = [made, made.transpose(0), made.transpose(1), made.transpose(0).transpose(1).resize((80, 70), box=(3, 4, 70, 60)), made.rotate(20), F.adjust_brightness(made, 1.3)]

@@ -58,6 +58,8 @@ def setUpModule():
 class Here:
     """In place of the daemon's line: makes nothing, so that Pillow does it, and counts."""
 
+    spent = 0
+
     def __init__(self):
         self.count = multiprocessing.Value("q")
 
@@ -85,7 +87,8 @@ class DeferredCase(unittest.TestCase):
         leash.hold(self)
         self.addCleanup(let_go)
         self.enterContext(mock.patch.object(_defer, "_needs", {1, 2, 3}))  # nothing more is said
-        self.enterContext(mock.patch.object(_pictures, "_TRIED", 1000))  # nothing is given up
+        self.enterContext(mock.patch.object(_judged, "_TRIED", 1000))  # nothing is given up
+        self.enterContext(mock.patch.object(_judged, "_ALWAYS", True))
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
 
@@ -202,7 +205,7 @@ class RecordedTest(DeferredCase):
     def test_nothing_waits(self):
         """What has no pictures, or others read them, is as without us, which is said once."""
         def said(read):
-            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(_pictures, "_TRIED", 3):
+            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(_judged, "_TRIED", 3):
                 list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, read), collate_fn=list))
             return stderr.getvalue()
 
@@ -218,25 +221,47 @@ class RecordedTest(DeferredCase):
     def test_made_together(self):
         """Pictures that a collate function reads one after the other are made at once."""
         requests = []
-        with mock.patch.object(_making.maker, "line", mock.Mock(side_effect=lambda jobs: requests.append(len(jobs)) or jobs)):
+        with mock.patch.object(_making.maker, "line", mock.Mock(spent=0, side_effect=lambda jobs: requests.append(len(jobs)) or jobs)):
             self.assertEqualToPlain("in turn", 0)
         self.assertEqual(len(requests), 10)
 
-    def test_given_up(self):
-        """What is read picture by picture costs no less than Pillow."""
-        read = {
-            "once": lambda image: pipelines.F.pil_to_tensor(image).sum(),
-            "twice": lambda image: [pipelines.F.pil_to_tensor(image.crop((0, 0, side, side))).sum() for side in (30, 40)],
-            "array": lambda image: int(numpy.asarray(image).sum()),
-        }
-        for name, made, pillow in (("once", 4, 4), ("twice", 8, 8), ("array", 0, 4)):
-            data = pipelines.Pictures(self.root, lambda path: read[name](pipelines.opened(path)))  # noqa: B023
-            data.files = data.files[:1] * 20
-            self.here.count.value = 0
-            by_pillow = mock.Mock(side_effect=_pictures.by_pillow)
-            with self.subTest(name), mock.patch.multiple(_pictures, _TRIED=4, by_pillow=by_pillow), mock.patch.object(_job, "by_pillow", by_pillow):
-                list(torch.utils.data.DataLoader(data, 5))
-                self.assertEqual((self.here.count.value, by_pillow.call_count), (made, pillow))
+    def test_tiles(self):
+        """A picture that is cut into tiles is decoded twice at most, whatever is asked of them."""
+        from PIL import Image
+
+        def tiles(path):
+            image = pipelines.opened(path).resize((64, 64))
+            canvas, parts = Image.new("RGB", (64, 64)), [image.crop((8 * x, 8 * y, 8 * x + 8, 8 * y + 8)) for x in range(8) for y in range(8)]
+            for number, part in enumerate(parts):
+                canvas.paste(part, (8 * (number % 8), 8 * (number // 8)))
+            return canvas.histogram()[:9], parts[3].getpixel((1, 2)), pipelines.F.to_tensor(canvas)
+
+        data = pipelines.Pictures(self.root, tiles)
+        decode, counts = _pictures.Source.decode, []
+        for fed in (False, True):
+            with mock.patch.object(_defer, "_everywhere", fed), mock.patch.object(_pictures.Source, "decode", lambda source: counts.append(source) or decode(source)):
+                found = hashlib.sha256()
+                for batch in torch.utils.data.DataLoader(data, 5):
+                    pipelines.digest(batch, found)
+                alone = found if not fed else alone
+        self.assertEqual(found.hexdigest(), alone.hexdigest())
+        self.assertGreater(len(counts), 0)
+        self.assertLessEqual(max(map(counts.count, counts)), 2)
+
+    def test_compared(self):
+        """Some fetches are run as without us, and a data set that costs no less fed is let go."""
+        for cost, gone in ((0.5, False), (2.0, True)):
+            with self.subTest(cost), mock.patch.object(_judged, "_accounts", {}):
+                seen, deferred = [], _defer._deferred
+                with mock.patch.object(_judged, "_ALWAYS", False), mock.patch.object(_defer, "_deferred", lambda *args: seen.append(args) or deferred(*args)), mock.patch.object(
+                    _defer.time, "thread_time_ns", lambda: round(1000 * (cost * len(seen) + len(plain)))
+                ):
+                    data = pipelines.Pictures(self.root, lambda path: (plain.append(path) if _pictures.recording() is None else None, pipelines.F.to_tensor(pipelines.opened(path).resize((9, 9))))[1])
+                    plain = []
+                    list(torch.utils.data.DataLoader(data))
+                account = _judged.find_account(data, None)
+                self.assertEqual(account.is_hopeless(), gone)
+                self.assertEqual(len(plain), len(data) - len(seen) if gone else _judged._COMPARED)
 
     def test_let_go(self):
         """Where nothing waits for long, or all is asked for at once, everything of ours is taken away, and is there again for others."""
@@ -254,8 +279,9 @@ class RecordedTest(DeferredCase):
 
         plain = torch.utils.data.TensorDataset(torch.arange(40))
         seen, deferred = [], _defer._deferred
-        for dataset, least in ((plain, 16), (pipelines.Pictures(self.root, arrays), 18)):  # two of whose pictures never wait
-            with mock.patch.object(_judged, "_accounts", {}), mock.patch.object(_pictures, "_TRIED", 16), mock.patch.object(_defer, "_deferred", lambda *args: seen.append(args) or deferred(*args)):
+        for dataset, least in ((plain, 16), (pipelines.Pictures(self.root, arrays), 18)):
+            costs_more = mock.patch.object(_judged, "_costs_more", lambda found: found[_judged.FETCHES] >= 18)
+            with costs_more, mock.patch.object(_judged, "_accounts", {}), mock.patch.object(_judged, "_TRIED", 16), mock.patch.object(_defer, "_deferred", lambda *args: seen.append(args) or deferred(*args)):
                 self.assertEqualToPlain("folder", 0)
                 inside = files()
                 self.assertTrue(_standins.replaces(pipelines.F, "to_tensor"))
@@ -279,7 +305,7 @@ class RecordedTest(DeferredCase):
             self.enterContext(mock.patch.multiple(_share, _page=None, _file=-1))
             self.enterContext(mock.patch.object(_judged, "_accounts", {}))
             self.enterContext(mock.patch.object(_judged, "_slots", itertools.count()))  # those of earlier tests are taken
-            self.enterContext(mock.patch.object(_pictures, "_TRIED", 6))
+            self.enterContext(mock.patch.object(_judged, "_TRIED", 6))
             self.enterContext(mock.patch.object(_defer, "Line", lambda *_: self.here))
             _share.share(page.fileno())
             data = torch.utils.data.TensorDataset(torch.arange(4))
@@ -530,7 +556,7 @@ class DaemonTest(DeferredCase):
 
     def setUp(self):
         super().setUp()
-        self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY))
+        self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY, STOKER_FEED_ALWAYS="1"))
         self.enterContext(mock.patch.object(_making.maker, "line", None))
         self.enterContext(mock.patch.object(_defer, "_daemon", None))
         self.enterContext(mock.patch.object(_defer, "_lost", False))

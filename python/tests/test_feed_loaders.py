@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import leash
 
@@ -109,6 +110,7 @@ print(sum(int(batch.sum()) for _ in range(2) for batch in torch.utils.data.DataL
 class LoadersTest(unittest.TestCase):
     def setUp(self):
         leash.hold(self)
+        self.enterContext(mock.patch.dict(os.environ, STOKER_FEED_ALWAYS="1"))  # as small as the pictures are
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.picture = os.path.join(folder.name, "a.jpg")

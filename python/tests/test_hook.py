@@ -838,7 +838,7 @@ class Chain(FakeCase):
                 self.assertTrue(any("i" in c for c in result.of("clock")))
 
     def test_compiled_form_is_kept_in_our_folder_only(self):
-        start, torch = ["guard", "hook", "sitecustomize"], ["boundary", "channel", "describe", "device", "fetch", "patches", "process"]
+        start, torch = ["guard", "hook", "sitecustomize"], ["boundary", "channel", "classes", "describe", "device", "fetch", "patches", "process"]
         for source, kept in (("pass", start), (LOOP, sorted(start + torch))):
             self.silent(self.run_program(source, PYTHONDONTWRITEBYTECODE="1"))
             found = sorted(name.partition(".")[0] for name in os.listdir(os.path.join(self.hook_folder, "__pycache__")))
@@ -1103,7 +1103,7 @@ class Guards(FakeCase):
         spec = importlib.util.spec_from_file_location("hook_for_names", HOOK)
         sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        parts = [module.part(name) for name in ("guard", "channel", "describe", "device", "boundary", "fetch", "process", "patches")]
+        parts = [module.part(name) for name in ("guard", "channel", "classes", "describe", "device", "boundary", "fetch", "process", "patches")]
         for part in [module, *parts]:
             name = part.__name__.partition(".")[2]
             yield from Guards.names(part, name + "." if name else "")
@@ -1178,7 +1178,7 @@ class Guards(FakeCase):
         )
         # Not below a guard: what is called with the user's own call inside, and the guard itself.
         skip = ("_in_place_of", "guarded", "guard.", "fetch.Collate.", "_Follower.", "_Now.", "begin", "after_optimizer_step", "part", "__getattr__")
-        skip += ("_start", "keep_compiled", "_fetcher_", "ByObject.__init__")
+        skip += ("_start", "code_of", "keep_compiled", "_fetcher_", "ByObject.__init__")
         targets = [t for t in self.targets() if not any(part in t for part in skip)]
         result = self.silent(self.run_program(source, args=(HOOK, ",".join(targets))))
         count, violations = result.out.split(None, 1)

@@ -84,7 +84,7 @@ class UnseenTest(unittest.TestCase):
         path = os.path.join(self.folder, "train.py")
         with open(path, "w") as file:
             file.write(script)
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"STOKER_FEED_ALWAYS": "1"}
         done = subprocess.run([*([BINARY, *way] if way else []), sys.executable, "-W", "ignore", path, *words], cwd=self.folder, env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout, done.stderr

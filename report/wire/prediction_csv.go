@@ -29,10 +29,13 @@ func WritePredictionCSV(w io.Writer, p report.Prediction) error {
 
 // WriteCSV writes rows, the first as a heading.
 func WriteCSV(w io.Writer, rows [][]string) error {
-	safe.Values(&rows)
 	c := csv.NewWriter(w)
 	for _, row := range rows {
-		if err := c.Write(row); err != nil {
+		cells := make([]string, len(row))
+		for i, text := range row {
+			cells[i] = safe.Cell(text, 0)
+		}
+		if err := c.Write(cells); err != nil {
 			return err
 		}
 	}

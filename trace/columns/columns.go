@@ -9,6 +9,13 @@ import (
 	"sort"
 )
 
+// MostDevices bounds a stranger's file, as each device is judged with all that the host did:
+// eight GPUs of seven MIG devices each are 56. [J]
+const MostDevices = 64
+
+// TooManyDevices is why work beyond that is left out.
+const TooManyDevices = "of more devices than any machine has"
+
 // ByStart is the order of spans by start, the longer first where two start
 // together, so that a caller comes before what it calls; nil where they are in
 // that order.

@@ -2,6 +2,7 @@ package kineto
 
 import (
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // builder turns records into columns.
@@ -126,6 +127,11 @@ func (b *builder) workColumns() {
 	known := map[recording.Device]int32{}
 	for k, i := range b.work {
 		w := b.store.work.at(int(i))
+		device := b.devicePlace(known, w, b.call[k])
+		if device < 0 {
+			b.store.dropped[devicesWhy]++
+			continue
+		}
 		bytes := w.bytes
 		if bytes < 0 && w.kind == recording.Copy {
 			if moved, found := b.store.sizes[w.corr]; found {
@@ -133,16 +139,16 @@ func (b *builder) workColumns() {
 			}
 		}
 		b.t.Device.Append(recording.WorkRow{
-			Start: w.start - b.base, End: w.end - b.base, Name: w.name, Device: b.devicePlace(known, w, b.call[k]),
-			Stream: w.stream,
-			Kind:   w.kind, Call: b.call[k], Bytes: bytes, Blocks: w.blocks, Threads: w.threads,
+			Start: w.start - b.base, End: w.end - b.base, Name: w.name, Device: device,
+			Stream: w.stream, Kind: w.kind, Call: b.call[k], Bytes: bytes, Blocks: w.blocks, Threads: w.threads,
 			PerSM: w.perSM, Occupancy: w.occupancy, Group: w.group,
 		})
 	}
 	b.call = nil
 }
 
-// devicePlace is the place of the device that did a piece of work, in the process of its call.
+// devicePlace is the place of the device that did a piece of work, in the process of its
+// call; -1 where there are too many.
 func (b *builder) devicePlace(known map[recording.Device]int32, w *workRecord, call int32) int32 {
 	on := recording.Device{PID: b.owner[w.device], Index: int(w.device), GPU: -1}
 	if call >= 0 {
@@ -150,6 +156,9 @@ func (b *builder) devicePlace(known map[recording.Device]int32, w *workRecord, c
 	}
 	at, found := known[on]
 	if !found {
+		if len(b.t.Devices) >= columns.MostDevices {
+			return -1
+		}
 		at = int32(len(b.t.Devices))
 		known[on] = at
 		b.t.Devices = append(b.t.Devices, on)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // parsed reads events, given as the elements of traceEvents, by both readers.
@@ -411,6 +412,41 @@ func TestUnread(t *testing.T) {
 	} {
 		if got := unread([]byte(text), 0); got != want {
 			t.Errorf("%s: ends at %d, want %d", text, got, want)
+		}
+	}
+}
+
+// A file of more devices than any machine has is read, and the first of them are kept.
+func TestDevicesWithoutEnd(t *testing.T) {
+	var events []string
+	for i := range 3 * columns.MostDevices {
+		events = append(events, fmt.Sprintf(`{"ph": "X", "cat": "kernel", "name": "k", "pid": %d, "tid": 7, "ts": %[1]d, "dur": 1, "args": {"device": %[1]d, "stream": 7}}`, i))
+	}
+	tl := parsed(t, events...).Timeline
+	if len(tl.Devices) != columns.MostDevices || len(tl.Device.Start) != columns.MostDevices {
+		t.Errorf("%d devices with %d kernels are kept", len(tl.Devices), len(tl.Device.Start))
+	}
+	if left := tl.Dropped[columns.TooManyDevices]; left != 2*columns.MostDevices {
+		t.Errorf("%d kernels are left out", left)
+	}
+}
+
+// Where an id stands for more calls than a file has processes and rounds the last ones are
+// looked at.
+func TestCallsOfOneID(t *testing.T) {
+	var events []string
+	for i := range 2 * mostAlike {
+		events = append(events, fmt.Sprintf(`{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": %d, "dur": 1, "args": {"correlation": 5}}`, 10*i),
+			fmt.Sprintf(`{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": %d, "dur": 1, "args": {"device": 0, "stream": 7, "correlation": 5}}`, 10*i+5))
+	}
+	tl := parsed(t, events...).Timeline
+	for work := range tl.Device.Start {
+		want := int32(work)
+		if work < mostAlike {
+			want = 2*mostAlike - 1 // nothing that started before it is looked at
+		}
+		if got := tl.Device.Call[work]; got != want {
+			t.Fatalf("kernel %d is linked to call %d, expected %d", work, got, want)
 		}
 	}
 }

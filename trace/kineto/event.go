@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // event is one element of traceEvents as read, before it becomes a record. Texts
@@ -121,6 +122,7 @@ const (
 	unknownWhy
 	damaged
 	noName
+	devicesWhy
 	numWhy
 )
 
@@ -136,6 +138,7 @@ var whyText = [numWhy]string{
 	"of an unknown kind",
 	"damaged",
 	"without a name",
+	columns.TooManyDevices,
 }
 
 // batch is what a scanner found in one chunk.

@@ -134,7 +134,11 @@ func (b *builder) mainProcess() int {
 	return all.FindMost(0)
 }
 
-// pickCall chooses among the calls with the work's id.
+// mostAlike is how many calls with one id are looked at: as many as processes times rounds
+// may be in a file. [J]
+const mostAlike = 1024
+
+// pickCall chooses among the last calls with the work's id.
 func (b *builder) pickCall(calls callIndex, w *workRecord) int32 {
 	k, found := calls.lastCall(w.corr)
 	if !found {
@@ -144,7 +148,7 @@ func (b *builder) pickCall(calls callIndex, w *workRecord) int32 {
 		return k
 	}
 	best, bestScore := int32(-1), -1
-	for {
+	for range mostAlike {
 		score := 0
 		if b.processOf(k) == b.owner[w.device] {
 			score = 2
@@ -157,10 +161,11 @@ func (b *builder) pickCall(calls callIndex, w *workRecord) int32 {
 		}
 		before, more := calls.prev[k]
 		if !more || bestScore == 3 {
-			return best
+			break
 		}
 		k = before
 	}
+	return best
 }
 
 // place is where a flow begins or ends.

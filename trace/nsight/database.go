@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -19,7 +20,7 @@ import (
 
 // database is an export that SQLite has open. SQLite is told to write nothing, to
 // take no lock and to trust nothing: of a stranger's file only the rows of real
-// tables are read, its views, triggers and computed columns are never asked for.
+// tables are read, its views, triggers and computed columns are never asked for (allow).
 type database struct {
 	file   string
 	size   int64 // bytes there are
@@ -27,6 +28,7 @@ type database struct {
 	db     *sql.DB
 	conn   *sql.Conn
 	tables map[string]*table // real tables by name
+	listed bool              // tables has all of them
 	broken error             // set once the library panicked: it is not called again
 }
 
@@ -39,6 +41,15 @@ type table struct {
 	from, to int64 // the numbers of its first and last row; from > to where it is empty
 	problem  string
 }
+
+// mostRows is more rows than a table of the file can have. Pages that belong to several
+// places of a table make as many as somebody likes out of a few.
+func (d *database) mostRows() int64 { return d.size / leastRow }
+
+const (
+	leastRow = 4 // bytes
+	tooMany  = "has more rows than fit into the file"
+)
 
 // columnName is the table's own spelling of a column's name; "" without.
 func (t *table) columnName(name string) string {
@@ -104,6 +115,9 @@ func openDatabase(ctx context.Context, f *os.File) (*database, error) {
 	}
 	err = d.guarded(func() error { d.conn, err = d.db.Conn(ctx); return err })
 	if err == nil {
+		err = d.guarded(func() error { return d.conn.Raw(d.ask) })
+	}
+	if err == nil {
 		err = d.guarded(func() error { return d.restrict(ctx) })
 	}
 	if err == nil {
@@ -133,7 +147,7 @@ func address(file string) (string, error) {
 // Limits of a stranger's file; SQLite's own are meant for trusted ones
 // (https://www.sqlite.org/security.html).
 const (
-	longestRow    = 16 << 20
+	longestRow    = 4 << 20
 	longestSchema = 1 << 20 // bytes of one CREATE TABLE
 	mostColumns   = 2000
 	mostTables    = 10_000 // Nsight writes fewer than 200
@@ -161,60 +175,112 @@ func (d *database) restrict(ctx context.Context) error {
 		// by it: the file is open for reading only.
 		settings = append([]string{"writable_schema = 1"}, settings...)
 	}
-	for _, s := range settings {
-		if _, err := d.conn.ExecContext(ctx, "PRAGMA "+s); err != nil {
-			return err
-		}
-	}
-	return nil
+	// As one text: cache_size reads the file's list of tables, and only what stands behind
+	// another statement ends with the context. A list may have no end, too.
+	_, err := d.conn.ExecContext(ctx, "PRAGMA "+strings.Join(settings, ";\nPRAGMA "))
+	return err
 }
 
-// schema lists the real tables and their columns. Virtual tables run code of
-// their module, and computed columns run the file's own expressions: both are left
-// out, the latter by table_info.
+// schema lists the real tables and their columns, as SQLite itself understands them. Views
+// run the file's own queries, virtual tables code of their module, and computed columns
+// the file's own expressions: table_list tells the first two apart, and table_info leaves
+// the last out. Until all are listed allow refuses every SELECT, so that none is run.
 func (d *database) schema(ctx context.Context) error {
-	list, err := d.queryTexts(ctx,
-		"SELECT name FROM sqlite_schema WHERE type = 'table' AND upper(sql) NOT LIKE 'CREATE VIRTUAL%' LIMIT ?",
-		mostTables+1)
-	if err != nil && len(list) == 0 {
+	var names []string
+	listed := 0
+	err := d.eachRow(ctx, "PRAGMA main.table_list", func(values []any) error {
+		name, _ := values[1].(string)
+		if values[2] == "table" && !strings.HasPrefix(name, "sqlite_") {
+			names = append(names, name)
+		}
+		if listed++; listed > mostTables {
+			return damaged(fmt.Sprintf("it lists more than %d tables", mostTables))
+		}
+		return nil
+	})
+	if err != nil && len(names) == 0 {
 		return err
 	}
-	if len(list) > mostTables {
-		return damaged(fmt.Sprintf("it lists more than %d tables", mostTables))
-	}
-	for _, name := range list {
-		columns, err := d.queryTexts(ctx, "SELECT name FROM pragma_table_info(?)", name)
+	for _, name := range names {
+		t := &table{name: name}
+		err := d.eachRow(ctx, "PRAGMA main.table_info("+quoted(name)+")", func(values []any) error {
+			column, _ := values[1].(string)
+			t.columns = append(t.columns, column)
+			return nil
+		})
 		if ctx.Err() != nil || d.broken != nil {
 			return err
 		}
-		if err == nil && len(columns) > 0 {
-			d.tables[name] = &table{name: name, columns: columns}
+		if err == nil && len(t.columns) > 0 {
+			d.tables[name] = t
 		}
 	}
-	if len(list) > 0 && len(d.tables) == 0 {
+	switch {
+	case len(d.tables) > 0:
+	case d.cut > 0:
+		return d.endsInList()
+	case len(names) > 0:
 		return damaged("its list of tables is damaged or encrypted")
 	}
+	d.listed = true
 	return nil
 }
 
-// queryTexts are the first column of a query.
-func (d *database) queryTexts(ctx context.Context, query string, args ...any) (out []string, err error) {
-	err = d.guarded(func() error {
-		rows, err := d.conn.QueryContext(ctx, query, args...)
+// ask lets a connection ask allow before it prepares a statement.
+func (d *database) ask(connection any) error {
+	c, ok := connection.(sqlite.AuthorizerRegisterer)
+	if !ok {
+		return errors.New("this SQLite asks nobody before it runs what a file says")
+	}
+	return c.RegisterAuthorizer(d.allow)
+}
+
+// allow says to SQLite what a statement may do: read columns of real tables, count their
+// rows and find the first and last. Nothing else is ever prepared, by us or by the file.
+func (d *database) allow(
+	action sqlite.AuthorizerActionCode, table, function, _, view string,
+) sqlite.AuthorizerReturnCode {
+	fine := false
+	switch action {
+	default:
+	case sqlite.AuthPragma:
+		fine = true // ours: a schema holds none
+	case sqlite.AuthSelect:
+		fine = d.listed
+	case sqlite.AuthRead:
+		fine = d.tables[table] != nil && view == ""
+	case sqlite.AuthFunction:
+		fine = slices.Contains([]string{"count", "min", "max"}, function)
+	}
+	if fine {
+		return sqlite.AuthorizerOK
+	}
+	return sqlite.AuthorizerDeny
+}
+
+// eachRow calls each with the values of every row of a query, until it errs.
+func (d *database) eachRow(ctx context.Context, query string, each func([]any) error) error {
+	return d.guarded(func() error {
+		rows, err := d.conn.QueryContext(ctx, query)
 		if err != nil {
 			return err
 		}
 		defer rows.Close() //nolint:errcheck // what was read is read
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		r := newRow(len(columns))
 		for rows.Next() {
-			var text string
-			if err := rows.Scan(&text); err != nil {
+			if err := rows.Scan(r.into[1:]...); err != nil {
 				return err
 			}
-			out = append(out, text)
+			if err := each(r.values); err != nil {
+				return err
+			}
 		}
 		return rows.Err()
 	})
-	return out, err
 }
 
 // guarded calls the library. Its code was translated from C and reads memory by
@@ -272,19 +338,23 @@ func spoilt(err error) bool {
 	return false
 }
 
+func (d *database) endsInList() error {
+	return damaged(fmt.Sprintf("it ends at byte %d of %d, within its list of tables", d.size, d.cut))
+}
+
 // explain says in a sentence what SQLite says in a word; at is ", table X", or ""
 // while the list of tables is read.
 func (d *database) explain(ctx context.Context, err error, at string) error {
 	var own *DamagedError
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return context.Cause(ctx)
 	case errors.As(err, &own):
 		return err
 	case err == nil:
 		return nil
 	case at == "" && spoilt(err) && d.cut > 0:
-		return damaged(fmt.Sprintf("it ends at byte %d of %d, within its list of tables", d.size, d.cut))
+		return d.endsInList()
 	case at == "" && spoilt(err):
 		return damaged(fmt.Sprintf("its list of tables is damaged or encrypted (SQLite: %s)",
 			columns.CleanText([]byte(err.Error()), 120)))

@@ -106,12 +106,7 @@ func TestHole(t *testing.T) {
 func TestNoLoops(t *testing.T) {
 	file := variant(t, "CREATE TABLE many (n INTEGER, text TEXT)",
 		"INSERT INTO many SELECT n, 'row ' || n FROM (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 30000) SELECT n FROM c)")
-	var root int
-	d := opened(t, file)
-	if err := d.conn.QueryRowContext(context.Background(), "SELECT rootpage FROM sqlite_schema WHERE name = 'many'").Scan(&root); err != nil {
-		t.Fatal(err)
-	}
-	d.close()
+	root := rootOf(t, file, "many")
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +179,7 @@ func TestStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n = 0
 	_, err = d.scanTable(ctx, d.tables["many"], selection{}, func(*row) error { n++; cancel(); return nil }, nil)
-	if !errors.Is(err, context.Canceled) || n > partRows {
+	if !errors.Is(err, context.Canceled) || n > heedRows {
 		t.Errorf("%d rows, %v", n, err)
 	}
 	if _, err := d.countRows(ctx, d.tables["many"]); !errors.Is(err, context.Canceled) {

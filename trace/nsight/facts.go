@@ -102,7 +102,7 @@ func (r *reader) readGPUs() error {
 	may := []string{"totalMemory", "smCount", "computeMajor", "computeMinor", "uuid"}
 	err := r.scanColumns("TARGET_INFO_GPU", []string{"id", "name"}, may, func(row *row) error {
 		id, ok := row.intAt(0)
-		if _, again := place[id]; !ok || again || len(place) >= mostDevices {
+		if _, again := place[id]; !ok || again || len(place) >= columns.MostDevices {
 			return nil
 		}
 		g := recording.GPU{
@@ -127,7 +127,7 @@ func (r *reader) readGPUs() error {
 	type cuda struct{ pid, device int64 }
 	own := map[cuda]int64{}
 	err = r.scanColumns("TARGET_INFO_CUDA_DEVICE", []string{"gpuId", "cudaId", "pid"}, nil, func(row *row) error {
-		if len(own) < mostDevices {
+		if len(own) < columns.MostDevices {
 			own[cuda{readNumber(row, 2), readNumber(row, 1)}] = readNumber(row, 0)
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 )
 
 // IsExport reports whether a file begins as an SQLite database does and can be read at
@@ -28,12 +29,45 @@ func ReadFile(ctx context.Context, f *os.File, o Options) (*Trace, error) {
 		return nil, err
 	}
 	defer panicOnFault()()
+	ctx, stop := limitSeconds(ctx, f)
+	defer stop()
 	db, err := openDatabase(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	defer db.close()
 	return readDatabase(ctx, db, o)
+}
+
+// An export is read at 80 MB a second and more (2 cores, 2026-11-28). One that takes this long was made so. [J]
+const (
+	leastSeconds = 20
+	bytesASecond = 1 << 20
+	tookTooLong  = "it takes longer to read than any export of its size: its pages refer to each other again and again"
+)
+
+// limitSeconds ends a context when reading takes longer than it can. It counts the beats of
+// a clock, not the time: a program that is stopped for an hour (Ctrl-Z) may go on.
+func limitSeconds(ctx context.Context, f *os.File) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	info, err := f.Stat()
+	if err != nil {
+		return ctx, func() { cancel(nil) }
+	}
+	most := leastSeconds + info.Size()/bytesASecond
+	go func() {
+		beat := time.NewTicker(time.Second)
+		defer beat.Stop()
+		for range most {
+			select {
+			case <-ctx.Done():
+				return
+			case <-beat.C:
+			}
+		}
+		cancel(damaged(tookTooLong))
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // ensureQuiet refuses a database that is being written, or that a writer left before it

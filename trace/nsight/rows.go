@@ -3,6 +3,7 @@ package nsight
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -95,9 +96,13 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 // told of the progress, and damage in one is not the end of the others. Where rows
 // have numbers far apart the parts are larger, so that there are at most mostParts.
 const (
-	partRows  = 1 << 15
+	partRows  = 1 << 12
 	mostParts = 1 << 10
 )
+
+// heedRows is after how many rows the user is heard within a part: the longest may take
+// some milliseconds each.
+const heedRows = 64
 
 // mostDamage is how many damaged places of a table are stepped over.
 const mostDamage = 100
@@ -123,14 +128,21 @@ func (d *database) scanTable(ctx context.Context, t *table, s selection, each fu
 	span := uint64(t.to) - uint64(t.from) // of rows, less one
 	step := max(partRows, span/mostParts+1)
 	r := newRow(len(s.columns))
+	rows := int64(0)
+	count := func(r *row) error {
+		if rows++; rows > d.mostRows() {
+			return errTooMany
+		}
+		return each(r)
+	}
 	skip := uint64(1)
 	for at := uint64(0); at <= span; {
-		if err := ctx.Err(); err != nil {
-			return places, err
-		}
 		last := at + min(step-1, span-at)
-		seen, err := d.scanPart(ctx, statement, r, t.from+int64(at), t.from+int64(last), each)
+		seen, err := d.scanPart(ctx, statement, r, t.from+int64(at), t.from+int64(last), count)
 		switch {
+		case errors.Is(err, errTooMany):
+			t.problem = tooMany
+			return places, nil
 		case err == nil:
 			skip = 1
 			at = last + 1
@@ -159,16 +171,21 @@ func (d *database) scanTable(ctx context.Context, t *table, s selection, each fu
 	return places, nil
 }
 
+// errTooMany ends the scan of a table that goes on longer than its file.
+var errTooMany = errors.New(tooMany)
+
 // scanPart reads the rows with numbers from first to last. seen: r holds the last one
 // that could be read.
 func (d *database) scanPart(ctx context.Context, statement *sql.Stmt, r *row, first, last int64,
 	each func(*row) error,
 ) (seen bool, err error) {
-	// A part is short: it is not interrupted, for then database/sql would close it
-	// in another goroutine, where nobody guards.
-	ctx = context.WithoutCancel(ctx)
+	// The context is asked between rows and not given along, for then database/sql would
+	// close the rows in another goroutine, where nobody guards.
 	var rows *sql.Rows
-	err = d.guarded(func() error { rows, err = statement.QueryContext(ctx, first, last); return err })
+	err = d.guarded(func() error {
+		rows, err = statement.QueryContext(context.WithoutCancel(ctx), first, last)
+		return err
+	})
 	if err != nil {
 		return false, err
 	}
@@ -180,7 +197,10 @@ func (d *database) scanPart(ctx context.Context, statement *sql.Stmt, r *row, fi
 		}
 		return rows.Err()
 	}
-	for {
+	for n := 0; ; n++ {
+		if n%heedRows == 0 && ctx.Err() != nil {
+			return seen, ctx.Err()
+		}
 		if err := d.guarded(next); err != nil || !more {
 			return seen, err
 		}
@@ -192,8 +212,8 @@ func (d *database) scanPart(ctx context.Context, statement *sql.Stmt, r *row, fi
 }
 
 // measure finds the numbers of a table's first and last row. Where the last one
-// cannot be reached, since the file was cut before it, as many are tried as rows of
-// four bytes would fit into the file.
+// cannot be reached, since the file was cut before it, as many are tried as could fit
+// into the file.
 func (d *database) measure(ctx context.Context, t *table) error {
 	if t.measured {
 		return nil
@@ -218,7 +238,7 @@ func (d *database) measure(ctx context.Context, t *table) error {
 	t.from, t.to = first.Int64, last.Int64
 	switch {
 	case err2 != nil:
-		t.to = t.from + d.size/4
+		t.to = t.from + d.mostRows()
 	case !last.Valid:
 		t.from, t.to = 1, 0
 	}
@@ -233,11 +253,17 @@ func (d *database) rowBound(ctx context.Context, t *table, which string) (n sql.
 	return n, err
 }
 
-// countRows is how many rows a table has; of a damaged one, how many can be read.
+// countRows is how many rows a table has; of a damaged one, how many can be read, and 0
+// of one that is left out.
 func (d *database) countRows(ctx context.Context, t *table) (n int64, err error) {
 	err = d.guarded(func() error {
-		return d.conn.QueryRowContext(ctx, "SELECT count(*) FROM main."+quoted(t.name)+" NOT INDEXED").Scan(&n)
+		return d.conn.QueryRowContext(ctx,
+			"SELECT count(*) FROM (SELECT 1 FROM main."+quoted(t.name)+" NOT INDEXED LIMIT ?)", d.mostRows()+1).Scan(&n)
 	})
+	if n > d.mostRows() {
+		t.problem = tooMany
+		return 0, nil
+	}
 	if err == nil || !spoilt(err) {
 		return n, d.explain(ctx, err, ", table "+t.name)
 	}
@@ -304,8 +330,8 @@ func (d *database) prepare(ctx context.Context, t *table, column, where string) 
 
 // readRow reads the first row that there is; short, so that it is not interrupted.
 func (l *lookup) readRow(ctx context.Context, arg int64) (found bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
 	}
 	ctx = context.WithoutCancel(ctx)
 	err = l.d.guarded(func() error {

@@ -139,8 +139,8 @@ func (r *reader) addWork(row *row, p *piece) {
 	key := deviceKey{process, readNumber(row, 2)}
 	device, found := r.devices[key]
 	if !found {
-		if len(r.devices) >= mostDevices {
-			r.dropped["of more devices than any machine has"]++
+		if len(r.devices) >= columns.MostDevices {
+			r.dropped[columns.TooManyDevices]++
 			return
 		}
 		device = int32(len(r.devices))
@@ -156,9 +156,6 @@ func (r *reader) addWork(row *row, p *piece) {
 	})
 	r.keys = append(r.keys, r.correlationKey(process, readNumber(row, 4)))
 }
-
-// mostDevices bounds a stranger's list.
-const mostDevices = 4096
 
 // isFull reports whether as much is kept as memory allows for: the census counts by
 // time, and all of a file may lie at one instant.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 )
 
 // Why events are not kept, in words for Timeline.Dropped.
@@ -312,6 +313,10 @@ func (v *collect) addWork(b []byte, name int32, start, end int64) {
 	if v.device < 0 {
 		v.device = v.devicePlace()
 	}
+	if v.device < 0 {
+		v.dropped[columns.TooManyDevices]++
+		return
+	}
 	v.t.Device.Append(recording.WorkRow{
 		Start: start, End: end, Name: name, Device: v.device, Stream: v.stream, Kind: kind, Call: -1,
 		Bytes: s.details.bytes, Blocks: s.details.blocks, Threads: s.details.threads,
@@ -320,10 +325,13 @@ func (v *collect) addWork(b []byte, name int32, start, end int64) {
 	v.workKey = append(v.workKey, s.correlation)
 }
 
-// devicePlace is the device of the current line's plane.
+// devicePlace is the device of the current line's plane, -1 where there are too many.
 func (v *collect) devicePlace() int32 {
 	d, found := v.devices[v.now.plane]
 	if !found {
+		if len(v.t.Devices) >= columns.MostDevices {
+			return -1
+		}
 		d = int32(len(v.t.Devices))
 		v.devices[v.now.plane] = d
 		v.devPlanes = append(v.devPlanes, v.now.plane)

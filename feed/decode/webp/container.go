@@ -1,0 +1,211 @@
+// Package webp decodes still WebP pictures to the bytes of libwebp, as Pillow reads them,
+// and refuses what libwebp refuses.
+//
+// A file is a RIFF (container.go) with a lossy frame (frame.go, RFC 6386) or a lossless
+// one (lossless.go), and with transparency beside a lossy one (alpha.go). It does not
+// know animations. Its caller, feed/decode, has the limits of memory and turns planes
+// into RGB.
+package webp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+)
+
+// Damage is what contradicts the format.
+type Damage struct {
+	At   int // byte in the file, -1 unknown
+	Text string
+}
+
+func (d *Damage) Error() string { return d.Text }
+
+func damageAt(at int, format string, args ...any) error {
+	return &Damage{at, fmt.Sprintf(format, args...)}
+}
+
+// Errors that are no damage.
+var (
+	ErrCut      = errors.New("the WebP file ends before the image does")
+	ErrAnimated = errors.New("an animated WebP: only still ones are read")
+)
+
+// Image is a picture whose header was read.
+type Image struct {
+	Width, Height int
+	Alpha         bool // Pillow's mode is RGBA
+
+	// Inexact is known after Decode: coefficients that no encoder writes, which libwebp's
+	// vectors wrap where plain C does not.
+	Inexact bool
+
+	lossy, lossless, alpha []byte // payloads of the chunks
+}
+
+// chunks are what is left of a file within its RIFF. libwebp reads all of them before the
+// picture (WebPDemux), so that a file with a damage in its Exif is none.
+type chunks struct {
+	rest []byte
+	at   int // where rest begins in the file
+}
+
+const (
+	riffHeader  = 12
+	chunkHeader = 8 // name and length
+	extended    = 10
+	animated    = 1 << 1
+	transparent = 1 << 4
+	known       = 0x3e // flags of an extended header
+)
+
+// Open reads a file's chunks and the header of its picture.
+func Open(data []byte) (*Image, error) {
+	if len(data) < riffHeader+chunkHeader {
+		return nil, ErrCut
+	}
+	length := int(binary.LittleEndian.Uint32(data[4:]))
+	switch {
+	case length < riffHeader:
+		return nil, damageAt(4, "a RIFF of %d bytes, which holds no picture", length)
+	case length+chunkHeader > len(data):
+		return nil, fmt.Errorf("%w: its header says %d bytes, there are %d", ErrCut, length+chunkHeader, len(data))
+	}
+	c := chunks{data[riffHeader : length+chunkHeader], riffHeader} // what stands behind is ignored
+	m := &Image{}
+	var err error
+	switch string(c.rest[:4]) {
+	case "VP8 ", "VP8L":
+		err = m.readSimple(c)
+	case "VP8X":
+		err = m.readExtended(c)
+	default:
+		err = damageAt(c.at, "a chunk %q, where VP8, VP8L or VP8X is expected", c.rest[:4])
+	}
+	return m, err
+}
+
+// next takes off the first chunk, with the byte that pads it: that lies behind body, in its
+// capacity.
+func (c *chunks) next() (name string, body []byte, err error) {
+	if len(c.rest) < chunkHeader {
+		return "", nil, damageAt(c.at, "%d bytes of a chunk, whose name and length are 8", len(c.rest))
+	}
+	name = string(c.rest[:4])
+	length := int(binary.LittleEndian.Uint32(c.rest[4:]))
+	padded := length + length&1
+	if padded > len(c.rest)-chunkHeader {
+		return "", nil, damageAt(c.at, "a chunk %q of %d bytes, which ends behind the file", name, length)
+	}
+	body = c.rest[chunkHeader:][:length:padded]
+	c.rest, c.at = c.rest[chunkHeader+padded:], c.at+chunkHeader+padded
+	return name, body, nil
+}
+
+// readSimple reads a file that begins with its picture. libwebp looks at one chunk behind.
+func (m *Image) readSimple(c chunks) error {
+	at := c.at
+	name, body, err := c.next()
+	if err != nil {
+		return err
+	}
+	if m.Width, m.Height, err = m.setFrame(name, body, at); err != nil || len(c.rest) == 0 {
+		return err
+	}
+	at = c.at
+	if name, _, err = c.next(); err == nil && name == "ALPH" {
+		return damageAt(at, "transparency behind the picture")
+	}
+	return err
+}
+
+// readExtended reads a file with an extended header: each chunk of it must be whole.
+func (m *Image) readExtended(c chunks) error {
+	at := c.at
+	_, header, err := c.next()
+	switch {
+	case err != nil:
+		return err
+	case len(header) != extended:
+		return damageAt(at, "an extended header of %d bytes: it has %d", len(header), extended)
+	case header[0]&^known != 0:
+		return damageAt(at+chunkHeader, "flags %02x in the extended header, of which %02x are known", header[0], known)
+	case header[0]&animated != 0:
+		return ErrAnimated
+	}
+	m.Width, m.Height, m.Alpha = 1+int24(header[4:]), 1+int24(header[7:]), header[0]&transparent != 0
+	for len(c.rest) > 0 {
+		if err := m.readChunk(&c, m.Alpha); err != nil {
+			return err
+		}
+	}
+	if m.lossy == nil && m.lossless == nil {
+		return damageAt(c.at, "a WebP file without a picture")
+	}
+	return nil
+}
+
+func int24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
+
+// readChunk reads a chunk behind an extended header. Transparency counts where that says so.
+func (m *Image) readChunk(c *chunks, transparent bool) error {
+	at := c.at
+	name, body, err := c.next()
+	switch {
+	case err != nil:
+		return err
+	case name == "VP8X" || name == "ANMF":
+		return damageAt(at, "a chunk %q, which is none of a still picture", name)
+	case name == "ALPH":
+		if len(c.rest) < chunkHeader || string(c.rest[:4]) != "VP8 " {
+			return damageAt(at, "transparency without a lossy picture (VP8) behind it")
+		}
+		if transparent {
+			m.alpha = body
+		}
+	case name == "VP8 " || name == "VP8L":
+		if m.lossy != nil || m.lossless != nil {
+			return damageAt(at, "a second picture: a still WebP has one")
+		}
+		width, height, err := m.setFrame(name, body, at)
+		if err == nil && (width != m.Width || height != m.Height) {
+			err = damageAt(at, "a picture of %d x %d pixels, of which the header says %d x %d", width, height, m.Width, m.Height)
+		}
+		return err
+	}
+	return nil
+}
+
+// setFrame keeps the picture itself and reads its size. libwebp decodes the byte that pads
+// it as well.
+func (m *Image) setFrame(name string, body []byte, at int) (width, height int, err error) {
+	if name == "VP8L" {
+		m.lossless = body[:cap(body)]
+		width, height, alpha, err := losslessSize(body, at)
+		m.Alpha = alpha
+		return width, height, err
+	}
+	m.lossy = body[:cap(body)]
+	return frameSize(body, at)
+}
+
+// Decode decodes the picture: to *image.NRGBA, or to *image.YCbCr, which is
+// *image.NYCbCrA with transparency.
+func (m *Image) Decode() (image.Image, error) {
+	if m.lossless != nil {
+		return decodeLossless(m.lossless, m.Width, m.Height)
+	}
+	frame, inexact, err := decodeFrame(m.lossy, m.Width, m.Height)
+	if m.Inexact = inexact; err != nil {
+		return nil, err
+	}
+	if m.alpha == nil {
+		return frame, nil
+	}
+	alpha, err := decodeAlpha(m.alpha, m.Width, m.Height)
+	if err != nil {
+		return nil, err
+	}
+	return &image.NYCbCrA{YCbCr: *frame, A: alpha, AStride: m.Width}, nil
+}

@@ -1,0 +1,334 @@
+package webp
+
+import (
+	"encoding/binary"
+	"image"
+	"math/bits"
+)
+
+// boolReader decodes bits of given odds (RFC 6386, 7).
+type boolReader struct {
+	data  []byte
+	value uint64
+	have  int    // bits of value behind the eight that are looked at; negative: load
+	span  uint32 // less one
+	ended bool   // bits behind the end were asked for
+}
+
+func newBoolReader(data []byte) boolReader { return boolReader{data: data, have: -8, span: 254} }
+
+// load loads seven bytes, or one where there are fewer than eight. A stream that begins
+// with more than any encoder writes overflows value, and decodes to what libwebp makes of
+// it only if that is loaded as libwebp does.
+func (r *boolReader) load() {
+	switch {
+	case len(r.data) >= 8:
+		r.value, r.have, r.data = r.value<<56|binary.BigEndian.Uint64(r.data)>>8, r.have+56, r.data[7:]
+	case len(r.data) > 0:
+		r.value, r.have, r.data = r.value<<8|uint64(r.data[0]), r.have+8, r.data[1:]
+	default:
+		r.value, r.have, r.ended = r.value<<8, r.have+8, true
+	}
+}
+
+// readBit reads a bit that is 0 with odds of 256.
+func (r *boolReader) readBit(odds uint8) int {
+	if r.have < 0 {
+		r.load()
+	}
+	split := r.span * uint32(odds) >> 8
+	bit := 0
+	var span uint32
+	if uint32(r.value>>r.have) > split {
+		span, bit = r.span-split, 1
+		r.value -= uint64(split+1) << r.have
+	} else {
+		span = split + 1
+	}
+	shift := bits.LeadingZeros8(uint8(span))
+	r.span = span<<shift - 1
+	r.have -= shift
+	return bit
+}
+
+// readSign reads the sign of a coefficient: a bit of odds 128, as libwebp reads it.
+func (r *boolReader) readSign() bool {
+	if r.have < 0 {
+		r.load()
+	}
+	split := r.span >> 1
+	bit := int32(split-uint32(r.value>>r.have)) < 0
+	if bit {
+		r.value -= uint64(split+1) << r.have
+		r.span--
+	}
+	r.have--
+	r.span |= 1
+	return bit
+}
+
+func (r *boolReader) readFlag() bool { return r.readBit(128) == 1 }
+
+// readUint reads n bits, the highest first.
+func (r *boolReader) readUint(n int) (v int) {
+	for range n {
+		v = 2*v + r.readBit(128)
+	}
+	return v
+}
+
+// readSigned reads n bits and a sign.
+func (r *boolReader) readSigned(n int) int {
+	v := r.readUint(n)
+	if r.readFlag() {
+		return -v
+	}
+	return v
+}
+
+// readOptional reads a number that is mostly 0.
+func (r *boolReader) readOptional(n int) int {
+	if !r.readFlag() {
+		return 0
+	}
+	return r.readSigned(n)
+}
+
+const (
+	startCode   = 10 // bytes before the first partition
+	segments    = 4
+	modes       = 10 // of prediction
+	largestSide = 0x3fff
+)
+
+// frameSize reads the header of a lossy picture.
+func frameSize(data []byte, at int) (width, height int, err error) {
+	if len(data) < startCode {
+		return 0, 0, ErrCut
+	}
+	tag := int24(data)
+	width, height = (int(data[6])|int(data[7])<<8)&largestSide, (int(data[8])|int(data[9])<<8)&largestSide
+	switch {
+	case tag&1 != 0 || tag>>1&7 > 3 || tag>>4&1 == 0 || int24(data[3:]) != 0x2a019d:
+		return 0, 0, damageAt(at+chunkHeader, "a lossy picture that is no whole frame to be shown")
+	case tag>>5 >= len(data):
+		return 0, 0, damageAt(at+chunkHeader, "a first partition of %d bytes in a chunk of %d", tag>>5, len(data))
+	case width == 0 || height == 0:
+		return 0, 0, damageAt(at+chunkHeader, "a lossy picture of %d x %d pixels: neither may be 0", width, height)
+	}
+	return width, height, nil
+}
+
+// coefficientOdds are by kind of block, place, what lies beside it, and step of the tree.
+type coefficientOdds [4][8][3][11]uint8
+
+// steps are what the coefficients of a segment are multiplied by, the first and the others.
+type steps struct{ luma, second, chroma [2]int }
+
+// frame is a lossy picture while it is decoded (RFC 6386).
+type frame struct {
+	boolReader              // the first partition: headers and modes
+	parts      []boolReader // coefficients: rows in turn
+
+	across, down int // macroblocks
+	planes       [3]plane
+
+	segmented, changesSegments, absolute bool
+	segmentSteps, segmentLevels          [segments]int
+	segmentOdds                          [3]uint8
+	steps                                [segments]steps
+
+	simple           bool // the simple filter
+	level, sharpness int
+	deltas           bool
+	ofIntra, ofBlock int // what intra frames and prediction by blocks add to the level
+
+	odds     coefficientOdds
+	skips    bool // macroblocks without coefficients are told
+	skipOdds uint8
+
+	above, left []edge // of macroblocks: above has one for each, left one
+	filters     []filter
+	block       macroblock
+	inexact     bool
+}
+
+// decodeFrame decodes a lossy picture. inexact: libwebp's vectors may make something else
+// of it.
+func decodeFrame(data []byte, width, height int) (m *image.YCbCr, inexact bool, err error) {
+	f := &frame{
+		across: (width + 15) / 16, down: (height + 15) / 16, odds: firstOdds,
+		segmentOdds: [3]uint8{255, 255, 255}, absolute: true,
+	}
+	first := int24(data) >> 5
+	rest := data[startCode:]
+	if first > len(rest) {
+		return nil, false, ErrCut
+	}
+	f.boolReader = newBoolReader(rest[:first])
+	if err := f.readHeaders(rest[first:]); err != nil {
+		return nil, false, err
+	}
+	f.makePlanes()
+	for y := range f.down {
+		if err := f.decodeRow(y); err != nil {
+			return nil, false, err
+		}
+	}
+	if f.level > 0 {
+		f.applyFilters()
+	}
+	return f.image(width, height), f.inexact, nil
+}
+
+func (f *frame) readHeaders(parts []byte) error {
+	f.readUint(2) // colour space and clamping mean nothing here
+	f.readSegments()
+	f.readFilter()
+	if err := f.splitParts(parts); err != nil {
+		return err
+	}
+	f.readSteps()
+	f.readFlag() // whether the odds are kept for a next frame
+	for i := range f.odds {
+		for j := range f.odds[i] {
+			for k := range f.odds[i][j] {
+				for l := range f.odds[i][j][k] {
+					if f.readBit(coefficientChanges[i][j][k][l]) == 1 {
+						f.odds[i][j][k][l] = uint8(f.readUint(8))
+					}
+				}
+			}
+		}
+	}
+	if f.skips = f.readFlag(); f.skips {
+		f.skipOdds = uint8(f.readUint(8))
+	}
+	if f.ended {
+		return ErrCut
+	}
+	return nil
+}
+
+// readSegments reads how segments differ (9.3).
+func (f *frame) readSegments() {
+	if f.segmented = f.readFlag(); !f.segmented {
+		return
+	}
+	f.changesSegments = f.readFlag()
+	if f.readFlag() {
+		f.absolute = f.readFlag()
+		for i := range f.segmentSteps {
+			f.segmentSteps[i] = f.readOptional(7)
+		}
+		for i := range f.segmentLevels {
+			f.segmentLevels[i] = f.readOptional(6)
+		}
+	}
+	if f.changesSegments {
+		for i := range f.segmentOdds {
+			if f.readFlag() {
+				f.segmentOdds[i] = uint8(f.readUint(8))
+			}
+		}
+	}
+}
+
+// readFilter reads how edges are smoothed (9.6).
+func (f *frame) readFilter() {
+	f.simple, f.level, f.sharpness = f.readFlag(), f.readUint(6), f.readUint(3)
+	f.deltas = f.readFlag()
+	if !f.deltas || !f.readFlag() {
+		return
+	}
+	var deltas [8]int // four by the frame that is referred to, four by mode
+	for i := range deltas {
+		deltas[i] = f.readOptional(6)
+	}
+	f.ofIntra, f.ofBlock = deltas[0], deltas[4]
+}
+
+// splitParts finds the partitions of coefficients (9.5).
+func (f *frame) splitParts(data []byte) error {
+	n := 1 << f.readUint(2)
+	sizes := 3 * (n - 1)
+	if len(data) < sizes {
+		return ErrCut
+	}
+	rest := data[sizes:]
+	for i := range n - 1 {
+		size := min(int24(data[3*i:]), len(rest))
+		f.parts = append(f.parts, newBoolReader(rest[:size]))
+		rest = rest[size:]
+	}
+	f.parts = append(f.parts, newBoolReader(rest))
+	if len(rest) == 0 {
+		return ErrCut
+	}
+	return nil
+}
+
+// readSteps reads the quantizers (9.6).
+func (f *frame) readSteps() {
+	base := f.readUint(7)
+	lumaDC, secondDC, secondAC := f.readOptional(4), f.readOptional(4), f.readOptional(4)
+	chromaDC, chromaAC := f.readOptional(4), f.readOptional(4)
+	at := func(table *[128]int, i, most int) int { return table[min(max(i, 0), most)] }
+	for i := range f.steps {
+		q := base
+		if f.segmented {
+			q = f.segmentSteps[i]
+			if !f.absolute {
+				q += base
+			}
+		}
+		f.steps[i] = steps{
+			luma:   [2]int{at(&dcSteps, q+lumaDC, 127), at(&acSteps, q, 127)},
+			second: [2]int{2 * at(&dcSteps, q+secondDC, 127), max(8, at(&acSteps, q+secondAC, 127)*155/100)},
+			chroma: [2]int{at(&dcSteps, q+chromaDC, 117), at(&acSteps, q+chromaAC, 127)},
+		}
+	}
+}
+
+// plane is luma or chroma, of whole macroblocks. A row above it and bytes before each row
+// hold what blocks at the edge are predicted from.
+type plane struct {
+	pix    []byte
+	stride int
+	begin  int // of the first row
+}
+
+const (
+	margin    = 16 // before a row, and behind it for a block that looks to the upper right
+	aboveRow  = 127
+	beforeRow = 129
+)
+
+func (f *frame) makePlanes() {
+	for i := range f.planes {
+		side := 16
+		if i > 0 {
+			side = 8
+		}
+		p := &f.planes[i]
+		p.stride = side*f.across + 2*margin
+		p.begin = p.stride + margin
+		p.pix = make([]byte, p.stride*(side*f.down+1))
+		for x := range p.stride {
+			p.pix[x] = aboveRow
+		}
+		for y := range side * f.down {
+			p.pix[p.begin+y*p.stride-1] = beforeRow
+		}
+	}
+	f.above, f.left = make([]edge, f.across), make([]edge, 1)
+	f.filters = make([]filter, f.across*f.down)
+}
+
+func (f *frame) image(width, height int) *image.YCbCr {
+	y, cb, cr := &f.planes[0], &f.planes[1], &f.planes[2]
+	return &image.YCbCr{
+		Y: y.pix[y.begin:], Cb: cb.pix[cb.begin:], Cr: cr.pix[cr.begin:], YStride: y.stride, CStride: cb.stride,
+		SubsampleRatio: image.YCbCrSubsampleRatio420, Rect: image.Rect(0, 0, width, height),
+	}
+}
