@@ -16,7 +16,9 @@ const (
 	Opening      Kind = "file" // opened anew for a sample
 	Parser       Kind = "parser"
 	Waits        Kind = "wait"
-	Code         Kind = "code" // Python, or native code that it calls
+	Chunks       Kind = "chunks"     // rows of an array that is stored in chunks
+	Rows         Kind = "row-by-row" // of tensors in memory
+	Code         Kind = "code"       // Python, or native code that it calls
 )
 
 // The kinds of what a loop does beside its steps.
@@ -34,6 +36,8 @@ const (
 	Preparing  Kind = "preparing" // data, in the loop itself
 	Pausing    Kind = "pause"     // asleep in what nothing names
 	HostCode   Kind = "host-code" // on a core in what nothing names
+	Syncing    Kind = "sync"      // waits for the device, which then idles
+	HandOver   Kind = "hand-over" // of what workers prepared
 
 	// What is no work beside the steps.
 	Awaiting   Kind = "next-batch"
@@ -154,12 +158,32 @@ var kindWords = map[Kind][2]string{
 		"do it in the data set's __getitem__ or in collate_fn: worker processes run ahead of the loop",
 	},
 	Pausing: {
-		"the thread sleeps there: a request, a timer, a file, another program",
+		"the loop sleeps (a request, a timer, a file, another program)",
 		"do it every so many steps, or hand it to a thread, so that no step waits for it",
 	},
 	HostCode: {
-		"Python, or native code that the line calls, while the device idles",
+		"a line works on the host, in Python or in native code that it calls",
 		"do it every so many steps, on the device, or in another thread or process",
+	},
+	Chunks: {
+		"reading parts of an array that is stored in chunks: for one row the whole chunk that holds it is read and decompressed",
+		"store it with chunks of one sample (h5py: chunks=(1, ...)) and without gzip (lzf, lz4 or none), or read whole " +
+			"chunks: shuffle blocks, not rows. file[name].chunks tells what it has",
+	},
+	Rows: {
+		"reading rows of tensors in memory one by one, and stacking them again",
+		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), 256, False), " +
+			"num_workers=0), for which TensorDataset takes a list of indices, as x[indices] does",
+	},
+	Syncing: {
+		"each step waits for the device, which then idles while the program goes on",
+		"read values from the device every 50 steps, not in each: " + SyncAdvice,
+	},
+	HandOver: {
+		"taking batches over from workers, one tensor or object after the other",
+		"let collate_fn make few large tensors of a batch (pad and stack, or concatenate and keep the lengths) instead of " +
+			"lists and dictionaries of small ones: each is handed over by itself. Strings and objects are pickled: keep " +
+			"numbers that name them",
 	},
 	Awaiting:   {"waiting for the next batch", ""},
 	DeviceWait: {"waiting for the device", ""},

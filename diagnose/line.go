@@ -46,7 +46,7 @@ func (l Line) String() string {
 	case l.Own.File == "" && l.Data != "":
 		return "the data set " + l.Data + ", in " + l.Call.File + " " + l.Call.Function
 	case l.Own.File == "":
-		return l.Call.String()
+		return strings.TrimSpace(l.Call.String())
 	case l.Call.File == "":
 		return strings.TrimSpace(l.Own.String())
 	}

@@ -31,6 +31,7 @@ type Measured struct {
 	RankLateBy       float64   // share of the window in which other ranks wait for one that is late
 	DeviceMemoryUsed []float64 // of each GPU, share of its memory
 
+	Garbage   float64   // share of the window in which Python collected garbage
 	LoopLines LoopLines // where the launching thread was, while it prepared no batch
 
 	// Its work, in a trace.
@@ -45,7 +46,7 @@ func nothingMeasured() Measured {
 	nan := math.NaN()
 	return Measured{
 		Stall: nan, Idle: nan, Util: nan, Shares: Shares{nan, nan, nan, nan}, Parts: unknownParts(), Device: -1,
-		WorksRecorded: nan, WorksJudged: nan, RankLateBy: nan, ClockShare: nan, OtherJobsShare: nan,
+		WorksRecorded: nan, WorksJudged: nan, RankLateBy: nan, ClockShare: nan, Garbage: nan, OtherJobsShare: nan,
 		Kernels: KernelShares{Plain: nan, Tensor: nan, Moving: nan, Major: nan},
 	}
 }
@@ -72,6 +73,7 @@ func (m *Measured) Figures() []Figure {
 		{"waits_for_core", m.Parts.Queued, "ratio", string(recording.ThreadQueue)},
 		{"waits_now_and_then", m.Parts.Rare, "ratio", "step"},
 		{"waits_for_unknown", m.Parts.Unnamed, "ratio", meterOf(m)},
+		{"garbage", m.Garbage, "ratio", string(recording.Garbage)},
 		{"clock_share", m.ClockShare, "ratio", string(recording.GPUClock)},
 		{"kernels_of_others", m.OtherJobsShare, "ratio", string(recording.GPUOthers)},
 		{"rank_late", m.RankLateBy, "ratio", "step.exchange"},

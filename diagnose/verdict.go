@@ -78,6 +78,7 @@ type Verdict struct {
 
 	Measured Measured // the figures behind it
 	Ledger   Ledger   // where the time of the run went
+	Lead     *Lead    // what costs the run most, where that is no loss of its steps
 
 	Most   float64 // by how much the step gets shorter at most without what the class names; NaN unknown
 	Causes []Cause // causes of idle time, most first; nil without a trace

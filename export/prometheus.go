@@ -31,7 +31,7 @@ func Prometheus(w io.Writer, run *recording.Run, v diagnose.Verdict, forecasts [
 	for _, f := range Figures(run, v) {
 		p.Set("stoker_"+f.Name, f.Help, f.Value)
 	}
-	p.Set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Class), "state",
+	p.Set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Headline()), "state",
 		string(v.State))
 	for _, f := range forecasts {
 		for i, value := range []float64{f.Speedup.Low, f.Speedup.Point, f.Speedup.High} {

@@ -77,3 +77,17 @@ func SumUpLedger(l diagnose.Ledger) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// MostlySteps reports whether hardly anything of a run is beside its steps but its start and end.
+func MostlySteps(l diagnose.Ledger) bool {
+	beside := 0.0
+	for _, r := range l.Rows {
+		if !r.Name.ComesOnce() && !r.Name.IsSteps() {
+			beside += r.Seconds
+		}
+	}
+	return beside < leastBeside*l.Recurring()
+}
+
+// leastBeside is the share of a run beside its steps from which a page shows where its time went. [J]
+const leastBeside = 0.05

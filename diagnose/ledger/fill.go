@@ -279,6 +279,10 @@ func (f *filler) splitSteps() {
 	exchange := min(seconds, part(p.Exchange))
 	launch, long, copies, queued := take(part(p.Host)), take(part(p.Long)), take(part(p.Copies)), take(part(p.Queued))
 	unnamed := take(part(p.Unnamed))
+	// on a line beside the steps the thread does its work also while it waits for a core
+	beside := f.besideSteps()
+	work, blind := beside*queued, min(unnamed, beside*seconds)
+	queued, unnamed, long = queued-work, unnamed-blind, long+work+blind
 	f.moveOut(steps, diagnose.RowBetween, rare+long, diagnose.WaitHost)
 	f.moveOut(steps, diagnose.RowRanks, exchange, diagnose.WaitRanks)
 	steps.Waits = waits(map[diagnose.WaitFor]float64{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/live"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -58,14 +59,57 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 }
 
 // beside are kinds of lines that are the steps themselves.
-var beside = []diagnose.Kind{diagnose.Awaiting, diagnose.DeviceWait, diagnose.Launching}
+var beside = []diagnose.Kind{diagnose.Awaiting, diagnose.HandOver, diagnose.DeviceWait, diagnose.Launching}
+
+// besideSteps is the share of the looks at the launching thread that find it on lines of the program that are
+// neither the steps nor a wait for a batch: of all but waits. 0 where no line of them stands out.
+func (f *filler) besideSteps() float64 {
+	if !(f.LoopLines.Looks >= fewLooks) {
+		return 0
+	}
+	on, all, first := 0.0, 0.0, 0.0
+	for _, line := range f.LoopLines.Lines {
+		switch {
+		case line.Kind == diagnose.Awaiting || line.Kind == diagnose.HandOver || line.Kind == diagnose.DeviceWait || line.Own.IsAt(f.Costs.SyncsAt):
+			continue
+		case line.Kind != diagnose.Launching && line.Own.File != "" && !f.isSaved(line):
+			on, first = on+line.Seconds, max(first, line.Seconds)
+		}
+		all += line.Seconds
+	}
+	if !(first >= diagnose.NamedLine*all) {
+		return 0
+	}
+	return on / all
+}
+
+// lineOfSync is the line on which steps wait for the device, where the host's work beside that is
+// short enough to hide behind the device's: without the wait it would cost nothing. The zero Line elsewhere.
+func (f *filler) lineOfSync() diagnose.Line {
+	c := f.Costs
+	at := lineOf(c.SyncsAt)
+	busy := f.Util * c.Step
+	own := c.HostStep - stat.Or(c.Window.Asks().SyncTime, 0) - stat.Or(c.Wait, 0)
+	if at.Own.File == "" || !(c.Window.Asks().Syncs >= 1) || !(own <= busy) || c.Rare.Count > 0 && c.RareShare() >= f.Parts.Long {
+		return diagnose.Line{}
+	}
+	at.Kind = diagnose.Syncing
+	return at
+}
+
+// isSaved reports whether a line's time is that of the row of checkpoints.
+func (f *filler) isSaved(line diagnose.LoopLine) bool {
+	return line.Kind == diagnose.Saving && f.rows[diagnose.RowCheckpoint] != nil
+}
 
 // lineBetween is the line on which the launching thread is seen most beside its steps, if that
 // accounts for a good part of the time.
 func (f *filler) lineBetween(seconds float64) (diagnose.Line, float64) {
+	if line := f.lineOfSync(); line.Kind != "" {
+		return line, math.NaN()
+	}
 	for _, line := range f.LoopLines.Lines {
-		saves := line.Kind == diagnose.Saving && f.rows[diagnose.RowCheckpoint] != nil
-		if saves || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) {
+		if f.isSaved(line) || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) {
 			continue
 		}
 		if f.LoopLines.Looks >= fewLooks && line.Seconds >= diagnose.NamedLine*seconds {

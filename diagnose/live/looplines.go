@@ -20,13 +20,14 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		if len(s.Places) == 0 {
 			continue
 		}
-		own, call := splitLoop(s.Places)
+		kind := kindOfLoop(s)
+		own, call := splitLoop(s, kind)
 		k := key{own.File, own.Function, call.File, call.Function}
 		at, known := places[k]
 		if !known {
 			at = len(all.Lines)
 			places[k] = at
-			all.Lines = append(all.Lines, diagnose.LoopLine{Line: diagnose.Line{Own: own, Call: call, Kind: kindOfLoop(s)}})
+			all.Lines = append(all.Lines, diagnose.LoopLine{Line: diagnose.Line{Own: own, Call: call, Kind: kind}})
 		}
 		line := &all.Lines[at]
 		if line.Seconds += s.Seconds; s.Asleep {
@@ -42,12 +43,12 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 	return all
 }
 
-// splitLoop is the program's own line, and the library's function behind it that tells most.
-func splitLoop(places []recording.Place) (own, call recording.Place) {
-	for i, p := range places {
+// splitLoop is the program's own line, and the library's function behind it that tells what is done.
+func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place) {
+	for _, p := range s.Places {
 		if p.Own() {
 			own = p
-		} else if i == len(places)-1 {
+		} else if call.File == "" || kindOfPlace(p) == kind {
 			call = p
 		}
 	}
@@ -79,24 +80,50 @@ var loopBy = []struct {
 	{diagnose.Locking, []string{"threading.py", "queue.py", "concurrent/", "multiprocessing/", "selectors.py", "asyncio/"}},
 }
 
+// handsOver are functions in which a process takes over what a worker prepared: tensors in shared memory one
+// by one, and what was pickled.
+var handsOver = []string{
+	"torch/multiprocessing/", "multiprocessing/reduction.py", "multiprocessing/resource_sharer.py",
+	"multiprocessing/connection.py", "torch/storage.py", "socket.py",
+}
+
+// kindOfPlace tells what a library's function does; "" unknown.
+func kindOfPlace(p recording.Place) diagnose.Kind {
+	if p.Own() {
+		return ""
+	}
+	if p.File == "torch/cuda/__init__.py" && p.Function == "synchronize" {
+		return diagnose.DeviceWait
+	}
+	for _, known := range loopBy {
+		if startsWithAny(p.File, known.files) {
+			return known.kind
+		}
+	}
+	return ""
+}
+
 // kindOfLoop tells what the launching thread does in a stack: the innermost function that is known
-// says it.
+// says it. That it waits for something says less than what it waits for.
 func kindOfLoop(s recording.Stack) diagnose.Kind {
 	if slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.File == loaderFile }) {
+		if last := s.Places[len(s.Places)-1]; startsWithAny(last.File, handsOver) {
+			return diagnose.HandOver
+		}
 		return diagnose.Awaiting
 	}
+	waits := false
 	for _, p := range slices.Backward(s.Places) {
-		if p.Own() {
-			continue
+		switch kind := kindOfPlace(p); kind {
+		case diagnose.Locking:
+			waits = true
+		case "":
+		default:
+			return kind
 		}
-		if p.File == "torch/cuda/__init__.py" && p.Function == "synchronize" {
-			return diagnose.DeviceWait
-		}
-		for _, known := range loopBy {
-			if startsWithAny(p.File, known.files) {
-				return known.kind
-			}
-		}
+	}
+	if waits {
+		return diagnose.Locking
 	}
 	switch kind := kindOf(s); {
 	case kind == diagnose.Request, kind == diagnose.Connection:

@@ -121,7 +121,7 @@ func describeRun(s Subject) (*document, error) {
 	v := s.Verdict
 	p := &document{
 		Policy: FormPolicy(s.Live), Live: s.Live, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
-		Title: s.Name, Class: string(v.Class), Tone: PickTone(v), Headline: report.Summarize(v), Sub: subtitle(s),
+		Title: s.Name, Class: string(v.Headline()), Tone: PickTone(v), Headline: report.Summarize(v), Sub: subtitle(s),
 		Figures: report.ListFigures(s.Run, v), Step: stepBar(v), Why: report.ListEvidence(v),
 		Findings: report.ListFindings(v), Notes: v.Warnings,
 		Rejected: s.Plan.Rejected, Facts: facts(s), Commands: commands(s),

@@ -13,6 +13,10 @@ import (
 func (p *page) ledger(v diagnose.Verdict) section {
 	s := section{title: fmt.Sprintf("time of the run: %s", quantity.AboutSeconds(v.Ledger.Wall))}
 	lines := report.LedgerLines(v.Ledger)
+	at := important
+	if v.Lead == nil && report.MostlySteps(v.Ledger) { // there is little to learn from it
+		at = onlyAll
+	}
 	var widest [5]int
 	for _, l := range lines {
 		for i, cell := range cellsOf(l) {
@@ -20,7 +24,7 @@ func (p *page) ledger(v diagnose.Verdict) section {
 		}
 	}
 	for _, l := range lines {
-		s.add(important, func(p *page) {
+		s.add(at, func(p *page) {
 			cells, text := cellsOf(l), " "
 			for i, cell := range cells {
 				space := strings.Repeat(" ", widest[i]-cellWidth(cell))

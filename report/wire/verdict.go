@@ -98,6 +98,7 @@ func costJSON(c diagnose.Cost) jsonCost {
 
 type jsonVerdict struct {
 	Class       string   `json:"class"`
+	StepClass   string   `json:"step_class"` // of the steps, which a row beside them may outweigh
 	Confidence  *float64 `json:"confidence"`
 	Stall       *float64 `json:"stall"`
 	StallSource *string  `json:"stall_source"`
@@ -172,6 +173,8 @@ type jsonFix struct {
 	Notes      []string        `json:"notes"`
 	Mind       string          `json:"mind,omitempty"`  // what to look at before the change is made
 	Where      string          `json:"where,omitempty"` // file:line of the DataLoader that it is about
+	At         string          `json:"at,omitempty"`    // file:line that it is about, where that makes no DataLoader
+	Run        stoker.Interval `json:"run_speedup"`     // of the whole run; null where it is that of its steps
 	Untested   bool            `json:"not_validated,omitempty"`
 }
 
@@ -216,7 +219,7 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 	o := object{
 		Schema: schema,
 		Verdict: jsonVerdict{
-			Class: string(v.Class), Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall),
+			Class: string(v.Headline()), StepClass: string(v.Class), Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall),
 			StallSource: textOrNull(string(v.StallSource)),
 			RunnerUp:    textOrNull(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: stat.Known(v.Idle),
 			Unexplained: stat.Known(v.Unexplained),
@@ -283,7 +286,7 @@ func fixJSON(f advise.Fix) jsonFix {
 		Speedup: f.Forecast.Speedup, Step: f.Forecast.Step,
 		Throughput: f.Forecast.Throughput, Binds: string(f.Forecast.Bound),
 		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...), Where: f.Where,
-		Untested: f.Untested, Mind: f.Mind,
+		Untested: f.Untested, Mind: f.Mind, Run: f.Run, At: f.At,
 	}
 }
 
