@@ -3,6 +3,7 @@ package advise
 import (
 	"fmt"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
@@ -10,6 +11,9 @@ import (
 // the time.
 func (a adviser) wholeBatches() (Fix, string) {
 	share := 0.0
+	if n, known := a.base.Settings.Int(stoker.BatchSize); !known || n < 2 { // batches come whole already
+		return Fix{}, ""
+	}
 	for _, line := range a.verdict.Lines {
 		if line.Kind == diagnose.Rows {
 			share += line.Share.Point

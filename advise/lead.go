@@ -22,6 +22,7 @@ func (a adviser) leadWith(plan Plan) Plan {
 	for i, f := range plan.Fixes {
 		if lead.Name == diagnose.RowEdge && f.Name == string(stoker.PersistentWorkers) {
 			copy(plan.Fixes[1:i+1], plan.Fixes[:i])
+			f.Forecast.Speedup.High = max(f.Forecast.Speedup.High, lead.Most)
 			plan.Fixes[0] = f
 			return plan
 		}
@@ -82,13 +83,8 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 		return
 	}
 	each := max(work, wait/float64(to)*float64(max(1, now)))
-	saved := float64(batches) * (work + wait - each)
-	all := a.verdict.Ledger.Recurring()
-	fix.Run.Point = all / (all - min(saved, lead.Saves))
-	fix.Run.High = max(fix.Run.High, fix.Run.Point)
 	fix.Notes = []string{fmt.Sprintf(
-		"a batch of evaluation takes %s now, and waits %s of it for its data. With %s: %s, if preparing them takes "+
-			"no longer side by side",
+		"a batch of evaluation takes %s now, and waits %s of it for its data. With %s it takes %s at best",
 		quantity.AboutSeconds(work+wait), quantity.AboutSeconds(wait), quantity.Many(to, "worker"),
 		quantity.AboutSeconds(each))}
 }

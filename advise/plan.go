@@ -86,8 +86,6 @@ func (f Fix) Worth() string {
 func (f Fix) gain() string {
 	s := f.Forecast.Speedup
 	switch {
-	case math.IsNaN(s.High) && f.Run.Point > 0:
-		return fmt.Sprintf("the run %s faster, at most %s", quantity.AboutRatio(f.Run.Point), quantity.AboutRatio(f.Run.High))
 	case math.IsNaN(s.High) && f.Run.High > 0:
 		return "the run at most " + quantity.AboutRatio(f.Run.High) + " faster"
 	case math.IsNaN(s.High):

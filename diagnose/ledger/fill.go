@@ -184,7 +184,7 @@ func (f *filler) addRows(from, end float64) {
 		}
 		r.Share = r.Seconds / end
 	}
-	f.countSteps()
+	f.countSteps(from)
 	f.settleEdges()
 }
 
@@ -217,18 +217,25 @@ func (f *filler) row(name diagnose.RowName) *diagnose.Row {
 	return f.rows[name]
 }
 
-// countSteps counts what rows of steps are made of: steps, and batches that are thrown away.
-func (f *filler) countSteps() {
+// countSteps counts what rows of steps are made of: steps, and batches that are thrown away. Those that were not kept
+// lie between two that were.
+func (f *filler) countSteps(from float64) {
 	counts := map[diagnose.RowName]int{}
+	last := map[int]recording.Step{}
 	for _, s := range f.steps {
 		name := diagnose.RowOf(s.Phase)
 		if s.Phase == recording.Evaluate && f.stepsRow() == diagnose.RowInference {
 			name = diagnose.RowInference
 		}
-		if name.IsSteps() && s.Loader != f.Costs.Window.Loader {
+		if s.Start < from || name.IsSteps() && s.Loader != f.Costs.Window.Loader {
 			continue
 		}
-		counts[name]++
+		n := 1
+		if before, known := last[s.Loader]; known && before.Phase == s.Phase && s.N > before.N {
+			n = s.N - before.N
+		}
+		counts[name] += n
+		last[s.Loader] = s
 	}
 	for _, name := range []diagnose.RowName{diagnose.RowTraining, diagnose.RowInference, diagnose.RowSkipping} {
 		if r := f.rows[name]; r != nil {
@@ -374,7 +381,7 @@ func (f *filler) waitBeside() {
 		case diagnose.RowEdge, diagnose.RowSkipping:
 			input = r.Idle
 		case diagnose.RowEvaluation:
-			input = min(r.Idle, f.inputOfEvaluation())
+			input = min(r.Idle, f.inputOfEvaluation()*r.Seconds)
 		case diagnose.RowEarlier, diagnose.RowHung, diagnose.RowUnknown, diagnose.RowTail, diagnose.RowStartUp:
 			continue
 		}
@@ -382,15 +389,20 @@ func (f *filler) waitBeside() {
 	}
 }
 
-// inputOfEvaluation is for how long evaluation waited for its batches: the device by its own clock,
+// inputOfEvaluation is the share of its time that evaluation waited for its batches: the device by its own clock,
 // else the loop.
-func (f *filler) inputOfEvaluation() (seconds float64) {
+func (f *filler) inputOfEvaluation() float64 {
+	waited, took := 0.0, 0.0
 	for _, s := range f.steps {
 		if s.Phase == recording.Evaluate && s.Loader != recording.OwnLoop {
-			seconds += stat.Or(s.Idle, stat.Or(s.Wait, 0))
+			waited += stat.Or(s.Idle, stat.Or(s.Wait, 0))
+			took += stat.Or(s.Period, stat.Or(s.Wait, 0))
 		}
 	}
-	return seconds
+	if !(took > 0) {
+		return 0
+	}
+	return min(1, waited/took)
 }
 
 // waits are parts of idle time, most first.
@@ -424,8 +436,24 @@ func (f *filler) bound() {
 func (f *filler) inOrder() (rows []diagnose.Row) {
 	for _, w := range diagnose.LedgerRows {
 		if r := f.rows[diagnose.RowName(w.Name)]; r != nil && r.Seconds > 0 {
-			rows = append(rows, *r)
+			rows = append(rows, rounded(*r))
 		}
 	}
 	return rows
+}
+
+// rounded is a row in microseconds, which is less than anybody measures: what is said does not hang on the order in
+// which sums were made.
+func rounded(r diagnose.Row) diagnose.Row {
+	for _, v := range []*float64{&r.Seconds, &r.Busy, &r.Idle, &r.Saves, &r.Share} {
+		*v = math.Round(1e6**v) / 1e6
+	}
+	kept := r.Waits[:0:0]
+	for _, w := range r.Waits {
+		if w.Seconds = math.Round(1e6*w.Seconds) / 1e6; w.Seconds > 0 {
+			kept = append(kept, w)
+		}
+	}
+	r.Waits = kept
+	return r
 }

@@ -39,6 +39,7 @@ func paintSteps(steps []recording.Step, w recording.Window, row diagnose.RowName
 	if w.OneIn > 1 {
 		p.addUnkept()
 	}
+	p.addForgotten()
 	for i, s := range steps {
 		if s.Phase == p.phase {
 			p.addStep(s, p.endOf(i))
@@ -64,6 +65,18 @@ func (p *painter) addUnkept() {
 			p.add(p.endOf(last), s.Start, unkept)
 		}
 		last = i
+	}
+}
+
+// addForgotten paints batches that were not kept before one of another phase: they were of that phase.
+func (p *painter) addForgotten() {
+	last := map[int]int{}
+	for i, s := range p.steps {
+		before, known := last[s.Loader]
+		last[s.Loader] = i
+		if known && s.Phase != p.phase && s.Loader >= 0 && s.N > p.steps[before].N+1 {
+			p.add(p.endOf(before), s.Start, diagnose.RowOf(s.Phase))
+		}
 	}
 }
 
