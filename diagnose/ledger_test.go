@@ -209,3 +209,85 @@ func TestLedgerWithoutSteps(t *testing.T) {
 		diagnose.RowStartUp: {5, 0, 5}, diagnose.RowUnknown: {10, 5, 5}, diagnose.RowTail: {1, 0, 1},
 	})
 }
+
+// A verdict leads with the row that loses most, and with the steps where those do.
+func TestVerdictLeadsWithTheLargestLoss(t *testing.T) {
+	uploads := newDiary()
+	for i := range 1000 {
+		rest := 0.0
+		if i%10 == 9 {
+			rest = 0.2
+		}
+		uploads.step(1, recording.Train, 0, 0.02, rest, i == 0)
+	}
+	evaluates, starved, steady := newDiary(), newDiary(), newDiary()
+	for range 5 {
+		for i := range 100 {
+			evaluates.step(1, recording.Train, 0.001, 0.02, 0, i == 0)
+			starved.step(1, recording.Train, 0.05, 0.02, 0, i == 0)
+			steady.step(1, recording.Train, 0, 0.02, 0, i == 0)
+		}
+		for i := range 20 {
+			evaluates.step(2, recording.Evaluate, 0.2, 0.05, 0, i == 0)
+		}
+		starved.step(recording.OwnLoop, recording.Checkpoint, 0, 0, 1, false)
+	}
+	for _, c := range []struct {
+		what string
+		*diary
+		want diagnose.Class
+		most float64
+	}{
+		{"uploads", uploads, diagnose.BetweenSteps, 2},
+		{"evaluation", evaluates, diagnose.InEvaluation, 35.0 / 15},
+		{"starved steps beside checkpoints", starved, "", 0},
+		{"steady", steady, "", 0},
+	} {
+		v := c.judge()
+		switch {
+		case c.want == "" && v.Lead != nil:
+			t.Errorf("%s: leads with %s, and its steps lose most: %s", c.what, v.Headline(), namesOf(v.Ledger))
+		case c.want != "" && (v.Headline() != c.want || math.Abs(v.Lead.Most-c.most) > 0.1*c.most):
+			t.Errorf("%s: leads with %s (%+v), want %s of %.2f", c.what, v.Headline(), v.Lead, c.want, c.most)
+		}
+	}
+}
+
+// The row of what lies between steps has the line on which the launching thread is seen, and garbage its own name.
+func TestLineBetweenSteps(t *testing.T) {
+	for kind, stack := range map[diagnose.Kind]string{
+		diagnose.Subprocess: "/home/me/train.py:12 log;subprocess.py:550 run;selectors.py:415 select",
+		diagnose.Pausing:    "/home/me/train.py:12 upload",
+		diagnose.Uploading:  "/home/me/train.py:12 upload;requests/api.py:59 request",
+		diagnose.Locking:    "/home/me/train.py:12 put;threading.py:355 wait",
+	} {
+		d := newDiary()
+		for i := range 1000 {
+			rest := 0.0
+			if i%10 == 9 {
+				rest = 0.2
+			}
+			d.step(1, recording.Train, 0, 0.02, rest, i == 0)
+		}
+		d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/7;loop;asleep;"+stack)...)
+		d.run.Series = append(d.run.Series, d.busy)
+		r := judge.Judge(&d.run).Ledger
+		row := r.Find(diagnose.RowBetween)
+		if row.Line.Kind != kind || row.Line.Own.Line != 12 {
+			t.Errorf("the line is %q (%s), want %s", row.Line, row.Line.Kind, kind)
+		}
+	}
+}
+
+// seen are looks at a launching thread, ten a second, of which a share found it in a stack.
+func seen(until, share float64, stack string) []recording.Series {
+	looks := recording.Series{Signal: recording.FetchLooks, Subject: "process/7;loop"}
+	there := recording.Series{Signal: recording.FetchStack, Subject: stack}
+	rest := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;core;/home/me/train.py:9 train;torch/nn/modules/module.py:1 Module.__call__"}
+	for at := 0.0; at <= until; at++ {
+		looks.T, looks.V = append(looks.T, at), append(looks.V, 10*at)
+		there.T, there.V = append(there.T, at), append(there.V, share*at)
+		rest.T, rest.V = append(rest.T, at), append(rest.V, (1-share)*at)
+	}
+	return []recording.Series{looks, there, rest}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/verify"
 )
 
 // LedgerLine is a row of a ledger in words.
@@ -91,3 +92,25 @@ func MostlySteps(l diagnose.Ledger) bool {
 
 // leastBeside is the share of a run beside its steps from which a page shows where its time went. [J]
 const leastBeside = 0.05
+
+// SayRun says what a change did to the whole run, row by row; "" where its steps are all there is to it.
+func SayRun(c *verify.RunChange) string {
+	if c == nil || len(c.Rows) < 2 {
+		return ""
+	}
+	all := 0.0
+	for _, r := range c.Rows {
+		all += max(r.Before, r.After)
+	}
+	var parts []string
+	for _, r := range c.Rows {
+		if max(r.Before, r.After) >= leastBeside*all {
+			parts = append(parts, fmt.Sprintf("%s %s -> %s", r.Row, quantity.AboutSeconds(r.Before), quantity.AboutSeconds(r.After)))
+		}
+	}
+	if len(parts) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%s as fast as before, for the same work: %s for 1,000 %s", quantity.AboutRatio(c.Speedup),
+		strings.Join(parts, ", "), c.Per)
+}

@@ -131,7 +131,7 @@ def reads() -> None:
 
 
 def tensors() -> None:
-    """A batch of 353 tensors."""
+    """A batch of 321 tensors."""
     train(DataLoader(Boxes(), 32, num_workers=2, collate_fn=keep_apart), 0.008)
 
 
