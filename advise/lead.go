@@ -77,6 +77,7 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.NumWorkers, From: now, To: to}}
 	fix.Title, fix.Effort, fix.Risk, fix.Where = "load evaluation in worker processes", Flag, MemoryRisk, loader.Where
+	fix.Beside = true
 	fix.Mind = "whether it can take more of the cores while it runs: training's workers wait meanwhile"
 	batches, work, wait := a.evaluationOf(loader.ID)
 	if batches == 0 {

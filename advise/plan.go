@@ -52,7 +52,8 @@ type Fix struct {
 	At       string   // file:line of the program that it is about, where that makes no DataLoader; "" unknown
 	Notes    []string // how many and why not more; the traps checked
 
-	Cause bool // it takes away the cause that was named, and comes first
+	Beside bool // it changes another loader than the one whose steps are judged, that of evaluation
+	Cause  bool // it takes away the cause that was named, and comes first
 
 	// Run is what the whole run gains, where that differs from its steps: of a row beside them the
 	// only gain. NaN where it does not differ.
