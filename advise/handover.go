@@ -15,7 +15,8 @@ func (a adviser) handOver() (Fix, string) {
 	}
 	fix := Fix{
 		Name: "hand-over", Title: "hand over few large tensors instead of many small ones or objects", Effort: Code,
-		Risk: NoRisk, Cause: true, Forecast: a.atMost(atRemoval(max(a.verdict.Stall, stat.Or(a.verdict.Idle, 0)))), Notes: []string{diagnose.HandOver.Advice()},
+		Risk: NoRisk, Cause: true, Notes: []string{diagnose.HandOver.Advice()},
+		Forecast: a.atMost(atRemoval(max(a.verdict.Stall, stat.Or(a.verdict.Idle, 0)))),
 	}
 	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Tensors > 0 {
 		fix.Notes = append([]string{fmt.Sprintf("a batch has %s", quantity.Many(l.Tensors, "tensor"))}, fix.Notes...)

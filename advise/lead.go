@@ -136,8 +136,9 @@ func (a adviser) spreadOverRun(plan Plan) Plan {
 		for i := range fixes {
 			fixes[i].Run = nothingKnown
 			if s := fixes[i].Forecast.Speedup; all > 0 && steps <= mostlySteps*all {
+				part := steps / all
 				fixes[i].Run = stoker.Interval{
-					Low: overRun(s.Low, steps/all), Point: overRun(s.Point, steps/all), High: overRun(s.High, steps/all),
+					Low: overRun(s.Low, part), Point: overRun(s.Point, part), High: overRun(s.High, part),
 				}
 			}
 		}

@@ -14,7 +14,8 @@ const rareFetch = 1.5
 // outOfOrder proposes to give batches as they get ready, where few slow ones hold the others up.
 func (a adviser) outOfOrder() (Fix, string) {
 	inOrder, known := a.base.Settings.Bool(stoker.InOrder)
-	if !known || !inOrder || a.costs.Workers < 2 || a.costs.Feed != nil || !a.starved() || !(a.costs.FetchCV >= rareFetch) {
+	waits := known && inOrder && a.costs.Workers >= 2 && a.costs.Feed == nil && a.starved()
+	if !waits || !(a.costs.FetchCV >= rareFetch) {
 		return Fix{}, ""
 	}
 	fix := Fix{

@@ -172,7 +172,8 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.handOver, a.wholeBatches, a.outOfOrder, a.workers, a.collate, a.slow, a.feed, a.deferred, a.augment, a.onDevice, a.pinning,
+		a.split, a.shards, a.handOver, a.wholeBatches, a.outOfOrder, a.workers, a.collate, a.slow, a.feed, a.deferred,
+		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,
 		a.proposeStorage, a.proposeCores, a.outside,
 		a.decoded, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
@@ -181,7 +182,8 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		if a.hostOnly() {
 			fix.Forecast = bounded(fix.Forecast)
 		}
-		if why == "" && fix.Saves == "" && !a.worthIt(fix.Forecast) && !(fix.Cause && worthIt(fix.Forecast)) {
+		worth := a.worthIt(fix.Forecast) || fix.Cause && worthIt(fix.Forecast)
+		if why == "" && fix.Saves == "" && !worth {
 			if why = notWorth(fix.Forecast); fix.Forecast.Speedup.Point >= leastGain {
 				plan.Doubtful = append(plan.Doubtful, fix)
 			}

@@ -24,7 +24,7 @@ type expect struct {
 	Class           diagnose.Class  `json:"class"`
 	NotClass        diagnose.Class  `json:"not_class"`
 	Headline        diagnose.Class  `json:"headline"` // of the run, where its steps do not cost most
-	Stall           []float64       `json:"stall"` // low, high
+	Stall           []float64       `json:"stall"`    // low, high
 	StallSource     diagnose.Source `json:"stall_source"`
 	Idle            []float64       `json:"idle"`
 	Rank            int             `json:"rank"`

@@ -103,6 +103,7 @@ func (n RowName) ComesOnce() bool {
 	switch n {
 	case RowEarlier, RowStartUp, RowWarmUp, RowTail, RowHung, RowUnknown:
 		return true
+	default:
 	}
 	return false
 }

@@ -30,7 +30,8 @@ type Lead struct {
 // LeadOf is the lead of a judged run. file is what a shell calls the recording, "" the newest one.
 func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file string) Lead {
 	why := sayWhy(v)
-	if v.Class == diagnose.Unknown && v.Lead == nil && len(plan.Fixes) > 0 && plan.Fixes[0].Cause && len(plan.Fixes[0].Notes) > 0 {
+	named := len(plan.Fixes) > 0 && plan.Fixes[0].Cause && len(plan.Fixes[0].Notes) > 0
+	if v.Class == diagnose.Unknown && v.Lead == nil && named {
 		why = fmt.Sprintf("the device waits for input %s of the time: %s", quantity.Percent(v.Stall), plan.Fixes[0].Notes[0])
 	}
 	title := lowerFirst(titleOf(v))

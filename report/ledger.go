@@ -36,7 +36,8 @@ func LedgerLines(l diagnose.Ledger) (lines []LedgerLine) {
 // countedIn is what a row's count counts.
 var countedIn = map[diagnose.RowName]string{
 	diagnose.RowTraining: "step", diagnose.RowInference: "step", diagnose.RowSkipping: "batch",
-	diagnose.RowBetween: "time", diagnose.RowEvaluation: "time", diagnose.RowCheckpoint: "time", diagnose.RowEdge: "time",
+	diagnose.RowBetween: "time", diagnose.RowEvaluation: "time", diagnose.RowCheckpoint: "time",
+	diagnose.RowEdge: "time",
 }
 
 func timesText(r diagnose.Row) string {
@@ -105,7 +106,8 @@ func SayRun(c *verify.RunChange) string {
 	var parts []string
 	for _, r := range c.Rows {
 		if max(r.Before, r.After) >= leastBeside*all {
-			parts = append(parts, fmt.Sprintf("%s %s -> %s", r.Row, quantity.AboutSeconds(r.Before), quantity.AboutSeconds(r.After)))
+			parts = append(parts, fmt.Sprintf("%s %s -> %s", r.Row, quantity.AboutSeconds(r.Before),
+				quantity.AboutSeconds(r.After)))
 		}
 	}
 	if len(parts) < 2 {

@@ -41,7 +41,10 @@ func CompareRuns(before, after diagnose.Verdict) *RunChange {
 		if name.ComesOnce() || name == diagnose.RowProfiling {
 			continue
 		}
-		r := RowChange{w.Name, before.Ledger.Find(name).Seconds * perThousand / was, after.Ledger.Find(name).Seconds * perThousand / now}
+		r := RowChange{
+			Row: w.Name, Before: before.Ledger.Find(name).Seconds * perThousand / was,
+			After: after.Ledger.Find(name).Seconds * perThousand / now,
+		}
 		if r.Before > 0 || r.After > 0 {
 			c.Rows = append(c.Rows, r)
 			all[0], all[1] = all[0]+r.Before, all[1]+r.After

@@ -212,7 +212,8 @@ func (f *filler) scaleUnkept(of map[diagnose.RowName][]span) float64 {
 // row is a row to fill.
 func (f *filler) row(name diagnose.RowName) *diagnose.Row {
 	if f.rows[name] == nil {
-		f.rows[name] = &diagnose.Row{Name: name, Busy: math.NaN(), Idle: math.NaN(), Saves: math.NaN(), LineShare: math.NaN()}
+		nan := math.NaN()
+		f.rows[name] = &diagnose.Row{Name: name, Busy: nan, Idle: nan, Saves: nan, LineShare: nan}
 	}
 	return f.rows[name]
 }
@@ -384,6 +385,7 @@ func (f *filler) waitBeside() {
 			input = min(r.Idle, f.inputOfEvaluation()*r.Seconds)
 		case diagnose.RowEarlier, diagnose.RowHung, diagnose.RowUnknown, diagnose.RowTail, diagnose.RowStartUp:
 			continue
+		default:
 		}
 		r.Waits = waits(map[diagnose.WaitFor]float64{diagnose.WaitInput: input, why: r.Idle - input})
 	}

@@ -11,6 +11,9 @@ import (
 // FindLead is the row beside the steps that costs most, where it costs more than what the device
 // idles within steps; nil where the steps lose most, or nothing beside them is worth a word.
 func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagnose.Lead {
+	if !c.HasSteps && !c.HasUnfedSteps { // what the others are beside is unknown
+		return nil
+	}
 	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)
 	var best *diagnose.Row
 	for i := range l.Rows {
@@ -22,7 +25,9 @@ func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagno
 	if best == nil {
 		return nil
 	}
-	lead := &diagnose.Lead{Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps)}
+	lead := &diagnose.Lead{
+		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps),
+	}
 	if best.Name == diagnose.RowBetween {
 		if class == diagnose.CPUBound {
 			lead.Class = class
@@ -49,12 +54,17 @@ func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
 		return false
 	case class == diagnose.ComputeOnCPU || class == diagnose.NotTraining || class == diagnose.StartUp:
 		return false
-	case r.Name == diagnose.RowBetween && r.Line.String() == "" && class != diagnose.GPUBound && class != diagnose.Unknown:
+	case r.Name == diagnose.RowBetween && r.Line.String() == "" && !hasNoWord(class):
 		return false // the class of the steps says as much
 	case r.Name.ComesOnce():
 		return r.Seconds >= diagnose.LeadingOnce && r.Share >= diagnose.LeadingOnceShare
 	}
 	return r.Saves >= diagnose.LeadingLoss*l.Recurring()
+}
+
+// hasNoWord reports whether the class of the steps says nothing of what the host does.
+func hasNoWord(class diagnose.Class) bool {
+	return class == diagnose.GPUBound || class == diagnose.Unknown
 }
 
 // mostOf is by how much the run gets faster at most without what a row loses. What the steps lose may

@@ -35,6 +35,7 @@ func (f *filler) nameLines() {
 			if r.MostlyWaitsFor() == diagnose.WaitInput && len(f.Lines) > 0 {
 				r.Line, r.LineShare = f.Lines[0], f.Lines[0].Share.Point
 			}
+		default:
 		}
 	}
 }
@@ -70,7 +71,7 @@ func (f *filler) besideSteps() float64 {
 	on, all, first := 0.0, 0.0, 0.0
 	for _, line := range f.LoopLines.Lines {
 		switch {
-		case line.Kind == diagnose.Awaiting || line.Kind == diagnose.HandOver || line.Kind == diagnose.DeviceWait || line.Own.IsAt(f.Costs.SyncsAt):
+		case line.Kind != diagnose.Launching && slices.Contains(beside, line.Kind), line.Own.IsAt(f.Costs.SyncsAt):
 			continue
 		case line.Kind != diagnose.Launching && line.Own.File != "" && !f.isSaved(line):
 			on, first = on+line.Seconds, max(first, line.Seconds)
@@ -90,7 +91,8 @@ func (f *filler) lineOfSync() diagnose.Line {
 	at := lineOf(c.SyncsAt)
 	busy := f.Util * c.Step
 	own := c.HostStep - stat.Or(c.Window.Asks().SyncTime, 0) - stat.Or(c.Wait, 0)
-	if at.Own.File == "" || !(c.Window.Asks().Syncs >= 1) || !(own <= busy) || c.Rare.Count > 0 && c.RareShare() >= f.Parts.Long {
+	rare := c.Rare.Count > 0 && c.RareShare() >= f.Parts.Long
+	if at.Own.File == "" || !(c.Window.Asks().Syncs >= 1) || !(own <= busy) || rare {
 		return diagnose.Line{}
 	}
 	at.Kind = diagnose.Syncing

@@ -39,7 +39,8 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillCopies()
 	l.fillParts()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
-	l.Findings, l.UtilPattern = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findStanding()), l.findPattern()
+	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findStanding())
+	l.UtilPattern = l.findPattern()
 }
 
 func (l filler) fillWindow() {

@@ -14,7 +14,11 @@ var knownBy = []struct {
 	files     []string
 	functions []string
 }{
-	{diagnose.Chunks, []string{"h5py/_hl/dataset.py", "zarr/", "netCDF4/", "tables/"}, []string{"__getitem__", "get_basic_selection", "read"}},
+	{
+		diagnose.Chunks,
+		[]string{"h5py/_hl/dataset.py", "zarr/", "netCDF4/", "tables/"},
+		[]string{"__getitem__", "get_basic_selection", "read"},
+	},
 	{diagnose.Rows, []string{"torch/utils/data/dataset.py"}, []string{"TensorDataset.__getitem__", "TensorDataset"}},
 	{diagnose.Tokenizer, []string{
 		"transformers/tokenization", "transformers/models/", "tokenizers/",

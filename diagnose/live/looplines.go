@@ -67,7 +67,8 @@ var loopBy = []struct {
 	{diagnose.Compiling, []string{"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/_functorch/"}},
 	{diagnose.Plotting, []string{"matplotlib/", "seaborn/", "plotly/"}},
 	{diagnose.Logging, []string{
-		"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "torch/utils/tensorboard/", "tensorboard/", "tensorboardX/",
+		"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "torch/utils/tensorboard/", "tensorboard/",
+		"tensorboardX/",
 		"logging/", "tqdm/", "rich/", "swanlab/", "aim/",
 	}},
 	{diagnose.Metrics, []string{"sklearn/", "torchmetrics/", "pycocotools/", "evaluate/", "scipy/"}},
@@ -77,7 +78,9 @@ var loopBy = []struct {
 		"torch/nn/", "torch/optim/", "torch/autograd/", "torch/_tensor.py", "torch/functional.py", "torch/_ops.py",
 		"torch/distributed/", "torchvision/models/", "torchvision/ops/", "timm/", "transformers/models/", "torch/amp/",
 	}},
-	{diagnose.Locking, []string{"threading.py", "queue.py", "concurrent/", "multiprocessing/", "selectors.py", "asyncio/"}},
+	{diagnose.Locking, []string{
+		"threading.py", "queue.py", "concurrent/", "multiprocessing/", "selectors.py", "asyncio/",
+	}},
 }
 
 // handsOver are functions in which a process takes over what a worker prepared: tensors in shared memory one

@@ -102,12 +102,14 @@ func around(stack []place, into []recording.Place) ([]recording.Place, bool) {
 // tellers are libraries whose functions say what a thread does, however deep a framework calls them: it
 // starts a program, waits for somebody, takes tensors over from a worker, saves, compiles, sends.
 var tellers = []string{
-	"subprocess.py", "multiprocessing/", "threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py", "concurrent/",
+	"subprocess.py", "multiprocessing/", "threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py",
+	"concurrent/",
 	"torch/multiprocessing/", "torch/utils/data/sampler.py", "torch/utils/data/_utils/pin_memory.py",
 	"torch/utils/data/_utils/collate.py", "torch/storage.py",
 	"torch/serialization.py", "torch/distributed/checkpoint/", "safetensors/", "pickle.py", "shutil.py", "tarfile.py",
 	"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/cuda/", "torch/utils/tensorboard/", "tensorboard/",
-	"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "urllib3/", "requests/", "http/", "matplotlib/", "sklearn/",
+	"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "urllib3/", "requests/", "http/", "matplotlib/",
+	"sklearn/",
 	"torchmetrics/", "pycocotools/", "logging/", "tqdm/",
 }
 

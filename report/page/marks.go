@@ -56,7 +56,8 @@ func barOf(parts []barPart, shares []float64) *bar {
 // rowClasses are the colours of where a run's time went.
 var rowClasses = map[diagnose.RowName]string{
 	diagnose.RowTraining: "kernel", diagnose.RowInference: "kernel", diagnose.RowEvaluation: "backward",
-	diagnose.RowCheckpoint: "copy", diagnose.RowBetween: "cpu", diagnose.RowEdge: "input", diagnose.RowRanks: "exchange",
+	diagnose.RowCheckpoint: "copy", diagnose.RowBetween: "cpu", diagnose.RowEdge: "input",
+	diagnose.RowRanks: "exchange",
 }
 
 // timeBar is where a run's time went; nil where there is one row alone.

@@ -122,7 +122,8 @@ func (p *page) leadLines(l report.Lead, code string) {
 func aboutClass(v diagnose.Verdict) (s section) {
 	if lead := v.Lead; lead != nil {
 		if lead.Class != v.Class {
-			s.add(useful, func(p *page) { p.wrapped("  ", "  ", "The steps by themselves: "+report.DescribeClass(v)+".") })
+			text := "The steps by themselves: " + report.DescribeClass(v) + "."
+			s.add(useful, func(p *page) { p.wrapped("  ", "  ", text) })
 		}
 		return s
 	}

@@ -219,7 +219,8 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 	o := object{
 		Schema: schema,
 		Verdict: jsonVerdict{
-			Class: string(v.Headline()), StepClass: string(v.Class), Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall),
+			Class: string(v.Headline()), StepClass: string(v.Class),
+			Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall),
 			StallSource: textOrNull(string(v.StallSource)),
 			RunnerUp:    textOrNull(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: stat.Known(v.Idle),
 			Unexplained: stat.Known(v.Unexplained),
