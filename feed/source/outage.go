@@ -44,6 +44,7 @@ var outages = map[syscall.Errno]string{
 	syscall.ENOLCK:  "no lock is left",
 	syscall.ENOSPC:  "the disk is full",
 	syscall.EDQUOT:  "the user's share of the disk is full",
+	syscall.EFBIG:   "a file may grow no larger here (ulimit -f)",
 	syscall.EROFS:   "the disk cannot be written to",
 
 	syscall.ESTALE:        "the file server has forgotten the file's handle",

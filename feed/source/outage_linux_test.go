@@ -25,7 +25,7 @@ import (
 
 // TestWhoseFault goes through all error numbers of Linux: each is an outage, or the file's own.
 func TestWhoseFault(t *testing.T) {
-	ofTheMachine := strings.Fields(`EMFILE ENFILE ENOMEM ENOBUFS EAGAIN EINTR EBUSY ENOLCK ENOSPC EDQUOT EROFS ESTALE ETIMEDOUT ENOTCONN
+	ofTheMachine := strings.Fields(`EMFILE ENFILE ENOMEM ENOBUFS EAGAIN EINTR EBUSY ENOLCK ENOSPC EDQUOT EFBIG EROFS ESTALE ETIMEDOUT ENOTCONN
 		ECONNABORTED ECONNREFUSED ECONNRESET EPIPE ESHUTDOWN EHOSTDOWN EHOSTUNREACH ENETDOWN ENETUNREACH ENETRESET EADDRNOTAVAIL`)
 	seen := 0
 	for number := syscall.Errno(1); number < 134; number++ {

@@ -70,6 +70,9 @@ _number: int | None = None  # in a worker: its own, among those of its iterator
 def enable() -> None:
     """Defer the pictures of all loaders that are iterated from here on; again as further kinds of them are imported."""
     global _everywhere
+    if lack := _limits.find_lack():
+        _say_once(f"pictures are made as without stoker: {lack}")
+        return
     _install()
     if not _everywhere:
         _everywhere = True

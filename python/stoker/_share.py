@@ -104,14 +104,6 @@ def loaded(image: Any, where: Callable[[], str] | None) -> None:
             because(PILLOW, f"such as {image.mode} {image.format} at {where()}")
 
 
-def left(size: tuple[int, int], where: Callable[[], str]) -> None:
-    """Count a picture that OpenCV has read by itself, and where others wait keep where."""
-    if _fetching:
-        _add(PILLOW, 1, size)
-        if not _reasons[PILLOW]:
-            because(PILLOW, f"such as one that OpenCV reads itself at {where()}")
-
-
 def because(kind: int, reason: str) -> None:
     """Keep the first reason."""
     plain = "".join(each if each.isprintable() else "?" for each in reason)
