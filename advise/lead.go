@@ -22,7 +22,6 @@ func (a adviser) leadWith(plan Plan) Plan {
 	for i, f := range plan.Fixes {
 		if lead.Name == diagnose.RowEdge && f.Name == string(stoker.PersistentWorkers) {
 			copy(plan.Fixes[1:i+1], plan.Fixes[:i])
-			f.Forecast.Speedup.High = max(f.Forecast.Speedup.High, lead.Most)
 			plan.Fixes[0] = f
 			return plan
 		}

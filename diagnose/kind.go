@@ -111,8 +111,7 @@ var kindWords = map[Kind][2]string{
 
 	Subprocess: {
 		"a program is started and waited for",
-		"ask within the process instead (torch.cuda.memory_allocated(), pynvml and psutil take microseconds), or do it " +
-			"every 100 steps, in a thread",
+		"ask within the process instead (pynvml and psutil take microseconds), or do it every 100 steps, in a thread",
 	},
 	Saving: {
 		"files are written while the device waits",
@@ -142,7 +141,7 @@ var kindWords = map[Kind][2]string{
 	},
 	EmptyCache: {
 		"device memory is given back to the driver",
-		"no torch.cuda.empty_cache() in the loop: PyTorch uses its own free memory again, and the driver has to give it anew",
+		"no empty_cache() in the loop: PyTorch uses its own free memory again, and the driver has to give it anew",
 	},
 	Compiling: {
 		"torch.compile compiles again",

@@ -53,7 +53,7 @@ func timesText(r diagnose.Row) string {
 
 // WaitWords name what an idle device waits for.
 var waitWords = map[diagnose.WaitFor]string{
-	diagnose.WaitInput: "the next batch", diagnose.WaitHost: "the program", diagnose.WaitLaunch: "launches",
+	diagnose.WaitInput: "input", diagnose.WaitHost: "the host", diagnose.WaitLaunch: "launches",
 	diagnose.WaitCopy: "copies", diagnose.WaitRanks: "other ranks", diagnose.WaitCore: "a CPU core",
 }
 

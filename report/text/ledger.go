@@ -34,7 +34,10 @@ func (p *page) ledger(v diagnose.Verdict) section {
 					text += " " + cell + space
 				}
 			}
-			p.b.WriteString(strings.TrimRight(text+"  "+report.ShortenPlace(l.Where, p.width()/4), " ") + "\n")
+			if room := p.width() - cellWidth(text) - 2; cellWidth(l.Where) <= room {
+				text += "  " + l.Where
+			}
+			p.b.WriteString(strings.TrimRight(text, " ") + "\n")
 		})
 	}
 	return s
