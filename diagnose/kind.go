@@ -171,8 +171,8 @@ var kindWords = map[Kind][2]string{
 	},
 	Rows: {
 		"reading rows of tensors in memory one by one, and stacking them again",
-		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), 256, False), " +
-			"num_workers=0), for which TensorDataset takes a list of indices, as x[indices] does",
+		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), 256, False)), " +
+			"without worker processes: TensorDataset takes the list of indices, as x[indices] does",
 	},
 	Syncing: {
 		"each step waits for the device, which then idles while the program goes on",
