@@ -40,7 +40,8 @@ diagnose   : . quantity hardware recording predict
 diagnose/rules  : . quantity diagnose
 diagnose/live   : . quantity recording predict diagnose
 diagnose/traced : . quantity hardware recording predict diagnose
-diagnose/judge  : . quantity hardware recording predict diagnose diagnose/rules diagnose/live diagnose/traced
+diagnose/ledger : . quantity recording predict diagnose diagnose/live
+diagnose/judge  : . quantity hardware recording predict diagnose diagnose/rules diagnose/live diagnose/traced diagnose/ledger
 observe    : . quantity hardware recording
 trace      : . hardware recording
 feed       : . quantity recording

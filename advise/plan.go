@@ -49,7 +49,15 @@ type Fix struct {
 	Risk     Risk
 	Saves    string   // what is saved by a change that need not be faster
 	Where    string   // file:line of the DataLoader whose settings change; "" of none, or unknown
+	At       string   // file:line of the program that it is about, where that makes no DataLoader; "" unknown
 	Notes    []string // how many and why not more; the traps checked
+
+	Beside bool // it changes another loader than the one whose steps are judged, that of evaluation
+	Cause  bool // it takes away the cause that was named, and comes first
+
+	// Run is what the whole run gains, where that differs from its steps: of a row beside them the
+	// only gain. NaN where it does not differ.
+	Run stoker.Interval
 
 	// Mind is what to look at before the change is made; "" where nothing calls for it.
 	Mind string
@@ -81,6 +89,8 @@ func (f Fix) Worth() string {
 func (f Fix) gain() string {
 	s := f.Forecast.Speedup
 	switch {
+	case math.IsNaN(s.High) && f.Run.High > 0:
+		return "the run at most " + quantity.AboutRatio(f.Run.High) + " faster"
 	case math.IsNaN(s.High):
 		return "worth unknown"
 	case math.IsNaN(s.Point):
@@ -141,7 +151,7 @@ type adviser struct {
 func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 	a := adviser{run: run, verdict: verdict, costs: verdict.Costs}
 	t := a.replayable()
-	return a.onEvidence(t).admit(a.propose(t))
+	return a.leadWith(a.spreadOverRun(a.onEvidence(t).admit(a.propose(t))))
 }
 
 // propose is every change that applies, by replay where there is something to replay.
@@ -170,7 +180,8 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.workers, a.collate, a.slow, a.feed, a.deferred, a.augment, a.onDevice, a.pinning,
+		a.split, a.shards, a.handOver, a.wholeBatches, a.outOfOrder, a.workers, a.collate, a.slow, a.feed, a.deferred,
+		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,
 		a.proposeStorage, a.proposeCores, a.outside,
 		a.decoded, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
@@ -179,7 +190,8 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		if a.hostOnly() {
 			fix.Forecast = bounded(fix.Forecast)
 		}
-		if why == "" && fix.Saves == "" && !a.worthIt(fix.Forecast) {
+		worth := a.worthIt(fix.Forecast) || fix.Cause && worthIt(fix.Forecast)
+		if why == "" && fix.Saves == "" && !worth {
 			if why = notWorth(fix.Forecast); fix.Forecast.Speedup.Point >= leastGain {
 				plan.Doubtful = append(plan.Doubtful, fix)
 			}
@@ -193,7 +205,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 			plan.Fixes = append(plan.Fixes, fix)
 		}
 	}
-	order(plan.Fixes)
+	orderPlan(plan.Fixes)
 	order(plan.Doubtful)
 	a.proposeTraced(&plan)
 	return plan
@@ -233,6 +245,20 @@ func order(fixes []Fix) {
 		slices.SortFunc(fixes[:same], compare(effort, decreasing(worth), decreasing(most)))
 		fixes = fixes[same:]
 	}
+}
+
+// orderPlan orders by worth, behind what takes the named cause away.
+func orderPlan(fixes []Fix) {
+	order(fixes)
+	slices.SortStableFunc(fixes, func(a, b Fix) int {
+		switch {
+		case a.Cause == b.Cause:
+			return 0
+		case a.Cause:
+			return -1
+		}
+		return 1
+	})
 }
 
 func worthIt(f predict.Forecast) bool {

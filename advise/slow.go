@@ -23,6 +23,9 @@ func (a adviser) slow() (Fix, string) {
 	if line.Data != "" { // it is no line of the program's
 		title = "make this cheaper: "
 	}
+	if line.Kind == diagnose.Chunks {
+		title = "read whole chunks, or store the array in chunks of one sample: "
+	}
 	return Fix{
 		Name: diagnose.SlowTransform, Title: title + line.String(), Effort: Code, Risk: NoRisk,
 		Forecast: a.atMost(line.Without.Speedup.High),

@@ -1,48 +1,31 @@
 package diagnose
 
 import (
-	"math"
 	"strings"
 
-	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Case is what rules ask: quantities of the judged window. Package live fills it from the
-// signals of a job, package traced from a profiler's gaps. A rule sees nothing else, and
-// cannot tell which of the two it was. NaN is unknown; a Quantity that nobody can ask of
-// the run is the zero one.
+// Case is what rules ask: what was measured of the judged window, and questions of it with
+// their answers. Package live fills it from the signals of a job, package traced from a
+// profiler's gaps. A rule sees nothing else, and cannot tell which of the two it was. NaN is
+// unknown; a Quantity that nobody can ask of the run is the zero one.
 type Case struct {
-	// The judged window and its steps.
-	From, To      float64 // seconds: the window, else the run's second half
-	Costs         measure.Costs
+	Measured
+
+	// What kind of steps the window has.
 	HasSteps      bool // steps over a loader are known
 	HasUnfedSteps bool // steps of a loop are known that no loader feeds
 	TooFewSteps   bool // steps were seen or begun, too few to judge
 	OnlySkips     bool // batches are fetched and thrown away, and nothing else was done yet
 
-	// The device.
-	Stall       float64 // share of the window in which it waited for input
-	StallSource Source
-	Idle        float64          // share of the window in which nothing ran on it
-	Util        float64          // share of the window in which some kernel ran
-	UtilFrom    recording.Signal // what told that of a live job
-	Shares      Shares
-	Device      int   // as in Verdict
-	Parts       Parts // what the window went into
-
-	// Its work, in a trace.
-	WorksRecorded  float64 // pieces of work in the whole recording
-	WorksJudged    float64 // pieces of work in the window
-	LaunchCalls    float64 // calls that launch work in a recording that holds none of it
+	// What kind of recording a trace is.
 	ModelComputes  bool    // operators of a model are in a recording without a device's work
 	DeviceSign     string  // what shows that a device was used in such a recording: an operator, a device's name; ""
 	DeviceListed   bool    // DeviceSign is no more than a device that the file lists
 	IsStartUp      bool    // a program's start: most idle time is what happens once
 	InsteadOfSteps string  // what was recorded in place of steady steps, "graph capture"; "" where it has some
-	Kernels        KernelShares
 	Recorder       float64 // share of the window that is idle because the host was recorded
-	RankLateBy     float64 // share of the window in which other ranks wait for one that is late
 	Causes         []Cause // of idle time, most first
 	GapEvidence    []Evidence
 	WarmUpEvidence []Evidence
@@ -53,15 +36,14 @@ type Case struct {
 	IsTraining       bool    // a profiler ran over steps, or a loader served batches
 	Ending           *Ending // nil where it ended with 0, or goes on
 	Model            *ModelFacts
-	GPUCount         int    // in the machine, as far as they can be seen
-	TorchLoaded      bool   // PyTorch is loaded
-	HookLoaded       bool   // and the hook is in it
-	HookMissing      bool   // the hook is not in the program that is judged
-	NoPython         bool   // the job's processes were watched, and none of them is a Python program
-	HoldsDevice      bool   // a process of the job holds the device
-	LoaderIterated   bool   // a DataLoader was iterated
-	LaunchThreadTime string // where the launching thread's time goes, a sentence; "" unknown
-	DeviceMemoryUsed []float64
+	GPUCount         int        // in the machine, as far as they can be seen
+	TorchLoaded      bool       // PyTorch is loaded
+	HookLoaded       bool       // and the hook is in it
+	HookMissing      bool       // the hook is not in the program that is judged
+	NoPython         bool       // the job's processes were watched, and none of them is a Python program
+	HoldsDevice      bool       // a process of the job holds the device
+	LoaderIterated   bool       // a DataLoader was iterated
+	LaunchThreadTime string     // where the launching thread's time goes, a sentence; "" unknown
 	ProgramEvidence  []Evidence // of steps and loaders, where nothing tells that it is training
 
 	// Input: who loads, and whether the device waits for it.
@@ -73,6 +55,7 @@ type Case struct {
 	WorkersSaturated    Quantity // they always have a batch to prepare
 	OwnCodeDelaysDevice Quantity // no DataLoader is there, and the program's own code keeps the device waiting
 	JobAwaitsOthers     Quantity // no DataLoader is there, and nothing of the job works while the device is idle
+	TakesBatchesOver    Quantity // the launching thread, most of the time that it waits for them
 	FetchEvidence       []Evidence
 	Lines               []Line // of code on which preparing a batch goes, most first
 
@@ -102,9 +85,7 @@ type Case struct {
 	OneRankLate           Quantity // the other ranks wait for it
 	SeveralRanks          bool     // the job has other ranks: a kernel that waits for them counts as running
 	ClockHeldDown         Quantity // by heat or the board's protection
-	ClockShare            float64  // mean clock over its highest
 	DeviceShared          Quantity // programs outside the job compute on it
-	OtherJobsShare        float64  // share of the time in which kernels of other jobs ran
 
 	// What is said beside the class.
 	RankComparison string // a sentence; "" where there is one rank
@@ -115,14 +96,7 @@ type Case struct {
 }
 
 // NewCase knows nothing.
-func NewCase() *Case {
-	nan := math.NaN()
-	return &Case{
-		Stall: nan, Idle: nan, Util: nan, Parts: unknownParts(), Device: -1,
-		WorksRecorded: nan, WorksJudged: nan, RankLateBy: nan, ClockShare: nan, OtherJobsShare: nan,
-		Kernels: KernelShares{Plain: nan, Tensor: nan, Moving: nan, Major: nan},
-	}
-}
+func NewCase() *Case { return &Case{Measured: nothingMeasured()} }
 
 // ModelFacts is where the model's parameters lie.
 type ModelFacts struct{ Device, DType string }

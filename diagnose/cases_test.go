@@ -23,7 +23,8 @@ import (
 type expect struct {
 	Class           diagnose.Class  `json:"class"`
 	NotClass        diagnose.Class  `json:"not_class"`
-	Stall           []float64       `json:"stall"` // low, high
+	Headline        diagnose.Class  `json:"headline"` // of the run, where its steps do not cost most
+	Stall           []float64       `json:"stall"`    // low, high
 	StallSource     diagnose.Source `json:"stall_source"`
 	Idle            []float64       `json:"idle"`
 	Rank            int             `json:"rank"`
@@ -79,6 +80,9 @@ func checkCase(t *testing.T, dir string) {
 	plan := advise.Rank(run, v)
 	if want.Class != "" && v.Class != want.Class {
 		t.Errorf("class %s, want %s; scores %v", v.Class, want.Class, v.Scores)
+	}
+	if want.Headline != "" && v.Headline() != want.Headline {
+		t.Errorf("headline %s, want %s: %s", v.Headline(), want.Headline, namesOf(v.Ledger))
 	}
 	if want.NotClass != "" && v.Class == want.NotClass {
 		t.Errorf("class %s must not be", v.Class)

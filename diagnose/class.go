@@ -23,6 +23,9 @@ const (
 	// CgroupThrottled says that a CPU quota holds the job back.
 	CgroupThrottled Class = "cpu-bound/cgroup-throttled"
 
+	// HandsOver says that taking a batch over from a worker takes long, not preparing it.
+	HandsOver Class = "cpu-bound/hand-over"
+
 	IOBound Class = "io-bound"
 	// the disk, or what the control group may read from it, is used up
 	DeviceSaturated Class = "io-bound/device-saturated"
@@ -41,6 +44,13 @@ const (
 	NotTraining   Class = "not-training"
 	StartUp       Class = "start-up" // of a program: nothing of it is about steady steps
 	Unknown       Class = "unknown"
+
+	// Of runs that lose most beside their steps.
+	InEvaluation  Class = "evaluation"
+	InCheckpoints Class = "checkpoint"
+	AtEpochEdges  Class = "epoch-edge"
+	BetweenSteps  Class = "between-steps"
+	Skipping      Class = "skipping"
 )
 
 // FedStall is the share of the time that a fed device waits for input at most. [J] A tenth is
@@ -52,7 +62,7 @@ const FedStall = 0.10
 func (c Class) Starves() bool {
 	return c.Is(IOBound) || slices.Contains([]Class{
 		MainThread, TooFewWorkers, CPUExhausted, Neighbour,
-		CgroupThrottled,
+		CgroupThrottled, HandsOver,
 	}, c)
 }
 

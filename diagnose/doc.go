@@ -5,6 +5,7 @@
 //	judge    the door: a recording in, a Verdict out
 //	rules    the ailments: a rule sees a Case and nothing else
 //	live     fills a Case from the signals of a live job
+//	ledger   accounts for the time of the whole run
 //	traced   fills a Case from a profiler's timeline
 //
 // The door stands in a room of its own and not here: it needs the rules and both fillers,

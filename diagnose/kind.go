@@ -16,7 +16,33 @@ const (
 	Opening      Kind = "file" // opened anew for a sample
 	Parser       Kind = "parser"
 	Waits        Kind = "wait"
-	Code         Kind = "code" // Python, or native code that it calls
+	Chunks       Kind = "chunks"     // rows of an array that is stored in chunks
+	Rows         Kind = "row-by-row" // of tensors in memory
+	Code         Kind = "code"       // Python, or native code that it calls
+)
+
+// The kinds of what a loop does beside its steps.
+const (
+	Subprocess Kind = "subprocess"
+	Saving     Kind = "saving"
+	Logging    Kind = "logging"
+	Uploading  Kind = "uploading"
+	Plotting   Kind = "plotting"
+	Metrics    Kind = "metrics"
+	Garbage    Kind = "garbage"
+	EmptyCache Kind = "empty-cache"
+	Compiling  Kind = "compiling"
+	Locking    Kind = "lock"
+	Preparing  Kind = "preparing" // data, in the loop itself
+	Pausing    Kind = "pause"     // asleep in what nothing names
+	HostCode   Kind = "host-code" // on a core in what nothing names
+	Syncing    Kind = "sync"      // waits for the device, which then idles
+	HandOver   Kind = "hand-over" // of what workers prepared
+
+	// What is no work beside the steps.
+	Awaiting   Kind = "next-batch"
+	DeviceWait Kind = "device-wait"
+	Launching  Kind = "launching"
 )
 
 // Words says in words what a line of the kind does.
@@ -82,4 +108,83 @@ var kindWords = map[Kind][2]string{
 		"one call on whole arrays (NumPy, torch) instead of a loop in Python. Do beforehand what is the same in " +
 			"every epoch, and use functools.lru_cache for what repeats",
 	},
+
+	Subprocess: {
+		"a program is started and waited for",
+		"ask within the process instead (pynvml and psutil take microseconds), or do it every 100 steps, in a thread",
+	},
+	Saving: {
+		"files are written while the device waits",
+		"save less often, or copy the state to host memory and let a thread write it " +
+			"(torch.distributed.checkpoint.async_save does both)",
+	},
+	Logging: {
+		"logging",
+		"log every 50 steps, keep values on the device until then, and leave sending to a thread",
+	},
+	Uploading: {
+		"waiting for a server",
+		"send every so many steps, from a thread with a queue, so that no step waits for an answer",
+	},
+	Plotting: {
+		"drawing figures",
+		"draw once an epoch, or in another process from values that were saved",
+	},
+	Metrics: {
+		"computing metrics on the host",
+		"compute them once an epoch, on the device (torchmetrics keeps its state there), or in a thread",
+	},
+	Garbage: {
+		"Python collects garbage",
+		"no gc.collect() in the loop. gc.collect(); gc.freeze() once before it takes what is there out of later " +
+			"collections. gc.disable() with a collection every 1,000 steps bounds the rest",
+	},
+	EmptyCache: {
+		"device memory is given back to the driver",
+		"no empty_cache() in the loop: PyTorch uses its own free memory again, and the driver has to give it anew",
+	},
+	Compiling: {
+		"torch.compile compiles again",
+		"keep shapes the same (drop_last=True, padding to a few lengths), or compile with dynamic=True. " +
+			"TORCH_LOGS=recompiles names each reason",
+	},
+	Locking: {
+		"waiting for a lock, a queue or another thread",
+		"let the other thread run ahead of the loop (a queue of several), or do less while the lock is held",
+	},
+	Preparing: {
+		"data are read or prepared in the loop itself",
+		"do it in the data set's __getitem__ or in collate_fn: worker processes run ahead of the loop",
+	},
+	Pausing: {
+		"the loop sleeps (a request, a timer, a file, another program)",
+		"do it every so many steps, or hand it to a thread, so that no step waits for it",
+	},
+	HostCode: {
+		"a line works on the host, in Python or in native code that it calls",
+		"do it every so many steps, on the device, or in another thread or process",
+	},
+	Chunks: {
+		"reading parts of an array that is stored in chunks: for one row the whole chunk that holds it is read and decompressed",
+		"store it with chunks of one sample (h5py: chunks=(1, ...)) and without gzip (lzf, lz4 or none), or read whole " +
+			"chunks: shuffle blocks, not rows. file[name].chunks tells what it has",
+	},
+	Rows: {
+		"reading rows of tensors in memory one by one, and stacking them again",
+		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), 256, False)), " +
+			"without worker processes: TensorDataset takes the list of indices, as x[indices] does",
+	},
+	Syncing: {
+		"each step waits for the device, which then idles while the program goes on",
+		"read values from the device every 50 steps, not in each: " + SyncAdvice,
+	},
+	HandOver: {
+		"taking batches over from workers, one tensor or object after the other",
+		"let collate_fn make few large tensors of a batch (pad and stack, or concatenate and keep the lengths) instead of " +
+			"lists and dictionaries of small ones: each is handed over by itself. Strings and objects are pickled: keep " +
+			"numbers that name them",
+	},
+	Awaiting:   {"waiting for the next batch", ""},
+	DeviceWait: {"waiting for the device", ""},
+	Launching:  {"calls of the model", ""},
 }

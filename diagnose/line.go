@@ -1,7 +1,11 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
@@ -42,11 +46,47 @@ func (l Line) String() string {
 	case l.Own.File == "" && l.Data != "":
 		return "the data set " + l.Data + ", in " + l.Call.File + " " + l.Call.Function
 	case l.Own.File == "":
-		return l.Call.String()
+		return strings.TrimSpace(l.Call.String())
 	case l.Call.File == "":
-		return l.Own.String()
+		return strings.TrimSpace(l.Own.String())
 	}
-	return l.Own.String() + ", in " + l.Call.File + " " + l.Call.Function
+	return strings.TrimSpace(l.Own.String()) + ", in " + l.Call.File + " " + l.Call.Function
+}
+
+// Short is its file without folders, and its number: "train.py:41"; "" of the zero Line.
+func (l Line) Short() string {
+	p := l.Where()
+	switch {
+	case p.File == "":
+		return ""
+	case p.Line == 0:
+		return path.Base(p.File)
+	}
+	return fmt.Sprintf("%s:%d", path.Base(p.File), p.Line)
+}
+
+// LoopLines are the lines on which a trainer's own thread was seen while it prepared no batch.
+type LoopLines struct {
+	Lines   []LoopLine // most first
+	Seconds float64    // in all of them
+	Looks   float64
+}
+
+// LoopLine is one of them. Its Share is of all the looks.
+type LoopLine struct {
+	Line
+
+	Seconds, Asleep float64
+}
+
+// FirstOf is the line with most time among those of some kinds; false where there is none.
+func (l LoopLines) FirstOf(kinds ...Kind) (LoopLine, bool) {
+	for _, line := range l.Lines {
+		if slices.Contains(kinds, line.Kind) {
+			return line, true
+		}
+	}
+	return LoopLine{}, false
 }
 
 // LinesSaid is how many lines a sentence names.

@@ -12,13 +12,16 @@ import (
 type Parts struct {
 	Input, Host, Long, Copies, Exchange, Queued, Unnamed float64
 
+	// Rare is idle time of steps that do something now and then which the others do not.
+	Rare float64
+
 	Once float64 // of Long, what happens once
 }
 
 // unknownParts are those of a window whose gaps nobody saw.
 func unknownParts() Parts {
 	nan := math.NaN()
-	return Parts{Input: nan, Host: nan, Long: nan, Copies: nan, Exchange: nan, Queued: nan, Unnamed: nan}
+	return Parts{Input: nan, Host: nan, Long: nan, Copies: nan, Exchange: nan, Queued: nan, Unnamed: nan, Rare: nan}
 }
 
 // KernelShares are shares of the time in which kernels of computation ran.
@@ -39,7 +42,7 @@ func BesideInput(input float64) float64 { return 1 - 0.7*stat.Ramp(input, 0.05, 
 // LoseTimeBeside reports whether a good part of the window has no work of the device's own in it, beside a part that is
 // judged by itself.
 func (p Parts) LoseTimeBeside(part float64) bool {
-	return !(p.Input+p.Host+p.Long+p.Copies+p.Queued-part < leastLost)
+	return !(p.Input+p.Host+p.Long+p.Copies+p.Queued+stat.Or(p.Rare, 0)-part < leastLost)
 }
 
 // leastLost is the part of the window in which the device waits for the host, from which

@@ -79,6 +79,10 @@ type Verdict struct {
 	Costs       measure.Costs // what the verdict was computed from; without steps its Window is empty
 	HasSteps    bool          // of a loader (Costs.Fed) or of the loop itself
 
+	Measured Measured // the figures behind it
+	Ledger   Ledger   // where the time of the run went
+	Lead     *Lead    // what costs the run most, where that is no loss of its steps
+
 	Most   float64 // by how much the step gets shorter at most without what the class names; NaN unknown
 	Causes []Cause // causes of idle time, most first; nil without a trace
 	Lines  []Line  // on which preparing a batch spends its time, most first; nil where nobody looked

@@ -49,6 +49,11 @@ var (
 			"more workers: num_workers",
 		},
 		{
+			string(HandsOver),
+			"the loop takes batches over from the workers, which takes longer than preparing them",
+			"few large tensors a batch instead of many small ones or objects (collate_fn)",
+		},
+		{
 			string(CPUExhausted),
 			"loading waits for cores, and the job itself fills those that it may use",
 			"a cheaper batch (smaller images, decoded once, fewer transforms), more cores, or decoding on the device",
@@ -141,6 +146,34 @@ var (
 			"a trace of a program's start: contexts, modules, first allocations and first collectives take most of " +
 				"the time in which nothing is computed",
 			"record later steps: nothing here is about steady ones",
+		},
+		{
+			string(InEvaluation),
+			"the run loses most in evaluation: its own loader, or the program, keeps the device waiting",
+			"workers for its loader, larger batches (nothing is kept for backward), metrics on the device, or " +
+				"evaluation less often",
+		},
+		{
+			string(InCheckpoints),
+			"the run loses most while checkpoints are saved",
+			"save less often, or copy the state to host memory and let a thread write it " +
+				"(torch.distributed.checkpoint.async_save does both)",
+		},
+		{
+			string(AtEpochEdges),
+			"the run loses most from an epoch's end to the next one's first batch",
+			"persistent_workers=True. If the workers stay already, or batches are few: smaller batches, or a sampler " +
+				"that goes over the data several times before it ends, so that the queue stays full",
+		},
+		{
+			string(BetweenSteps),
+			"the run loses most to what the loop does between its steps: logging, saving, metrics, other programs",
+			"do it every so many steps, on the device, or in another thread",
+		},
+		{
+			string(Skipping),
+			"the run loses most to batches that are fetched and thrown away",
+			ResumeAdvice,
 		},
 		{
 			string(Unknown),

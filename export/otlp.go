@@ -36,7 +36,7 @@ func OTLP(run *recording.Run, v diagnose.Verdict, host string) ([]byte, error) {
 	for _, f := range Figures(run, v) {
 		gauge(f.Name, f.Help, f.Value)
 	}
-	gauge("verdict", "The class of the verdict, with the value 1.", 1, attribute("class", string(v.Class)),
+	gauge("verdict", "The class of the verdict, with the value 1.", 1, attribute("class", string(v.Headline())),
 		attribute("state", string(v.State)))
 	return protojson.Marshal(&metrics.MetricsData{ResourceMetrics: []*metrics.ResourceMetrics{{
 		Resource: &resource.Resource{Attributes: []*common.KeyValue{

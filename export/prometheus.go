@@ -31,8 +31,12 @@ func Prometheus(w io.Writer, run *recording.Run, v diagnose.Verdict, forecasts [
 	for _, f := range Figures(run, v) {
 		p.Set("stoker_"+f.Name, f.Help, f.Value)
 	}
-	p.Set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Class), "state",
+	p.Set("stoker_verdict_info", "The class of the verdict, with the value 1.", 1, "class", string(v.Headline()), "state",
 		string(v.State))
+	for _, r := range v.Ledger.Rows {
+		p.Set("stoker_run_row_seconds", "Time of the run by what it went into: the rows add up to it.", r.Seconds, "row", string(r.Name))
+		p.Set("stoker_run_row_idle_seconds", "Of that, time in which no kernel ran on the device.", r.Idle, "row", string(r.Name))
+	}
 	for _, f := range forecasts {
 		for i, value := range []float64{f.Speedup.Low, f.Speedup.Point, f.Speedup.High} {
 			p.Set("stoker_forecast_speedup_ratio", "Time per sample as it is over that with the fix.", value, "fix",

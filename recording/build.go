@@ -267,7 +267,7 @@ func (b *builder) addInside(i int, found *Inside) {
 	if found == nil || !found.Sound() {
 		return
 	}
-	found.Clock = b.internWord(found.Clock)
+	found.Clock, found.SyncAt = b.internWord(found.Clock), b.internWord(found.SyncAt)
 	b.run.Steps[i].Inside = found
 	b.insides++
 }

@@ -25,6 +25,7 @@ type Inside struct {
 	Pageable   *float64 `json:"pageable,omitempty"` // of CopyBytes, from pageable memory
 	Syncs      *float64 `json:"syncs,omitempty"`    // calls that wait for the device
 	SyncTime   *float64 `json:"sync_time,omitempty"`
+	SyncAt     string   `json:"sync_at,omitempty"` // the program's line, file:line, that waited longest for the device
 }
 
 // Rest is the part of a step of which nothing is known.

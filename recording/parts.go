@@ -83,6 +83,20 @@ func (w Window) Asks() DeviceAsks {
 	}
 }
 
+// SyncsAt is the program's line on which most of the steps that were looked into wait for the
+// device longest; "" where none does, or where that was not recorded.
+func (w Window) SyncsAt() (most string) {
+	counts := map[string]int{}
+	for _, i := range w.Insides() {
+		if at := i.SyncAt; at != "" {
+			if counts[at]++; counts[at] > counts[most] || counts[at] == counts[most] && at < most {
+				most = at
+			}
+		}
+	}
+	return most
+}
+
 // DeviceAsks are counts per step, and the seconds in them.
 type DeviceAsks struct {
 	Launches, LaunchTime        float64

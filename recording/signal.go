@@ -67,6 +67,7 @@ const (
 	FetchSamples     Signal = "fetch.samples"    // total samples prepared
 	FetchStack       Signal = "fetch.stack"      // total time of a trainer's threads in a stack, see Stack
 	FetchLooks       Signal = "fetch.looks"      // total looks that found a trainer's threads there, see Loading
+	Garbage          Signal = "python.garbage"   // total time in which Python collected garbage
 	PeakAllocated    Signal = "device.allocated" // peak device memory allocated by PyTorch
 	PeakReserved     Signal = "device.reserved"  // peak device memory reserved by PyTorch
 	HookDropped      Signal = "hook.dropped"     // total hook records that found the channel full

@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,11 @@ type Place struct {
 
 // Own reports whether it is the program's own code.
 func (p Place) Own() bool { return p.File != "" && strings.ContainsRune("/.<", rune(p.File[0])) }
+
+// IsAt reports whether it is a line that is written as file:line, in whatever folder.
+func (p Place) IsAt(where string) bool {
+	return where != "" && path.Base(fmt.Sprintf("%s:%d", p.File, p.Line)) == path.Base(where)
+}
 
 // String is "train.py:41 Faces.__getitem__".
 func (p Place) String() string {
@@ -48,8 +54,9 @@ func (l Loading) String() string {
 // Stack is where threads were seen while they prepared a batch, or a trainer's own while it prepared none.
 type Stack struct {
 	Loading
-	// Inside of the fetch, outermost first; outside of one the program's own innermost line and the call
-	// behind it. None where too many different ones were seen.
+	// Inside of the fetch, outermost first; outside of one the program's own innermost line, the call
+	// behind it, and the innermost library's function that tells what is done. None where too many
+	// different ones were seen.
 	Places  []Place
 	Asleep  bool    // neither on a core nor waiting for one
 	Seconds float64 // in which they were there, of all threads together

@@ -16,13 +16,12 @@ import (
 type Window struct {
 	PID, Rank int
 	Loader    int     // the loader whose steps set the beat
-	Steps     []Step  // its steady training steps
+	Steps     []Step  // its training steps, however long; without the time of other phases inside of them
 	Side      []Step  // steps of other loaders of the same trainer within the judged steps
-	Apart     []Step  // steps of another phase within the window, of any loader: they are not judged
+	Apart     []Step  // what the window has of other phases, of any loader: they are not judged
 	Start     float64 // of the first step, seconds on the host's clock
 	End       float64 // of the last
 	WarmUp    int     // steps left out at the start
-	Left      int     // steps left out elsewhere: checkpoints, evaluation inside a step now and then
 
 	// Stationary says that the last 30 seconds were one regime: the mean step
 	// time of each third is within 10 % of the whole.
@@ -42,7 +41,7 @@ const (
 	readSteps      = 12   // steps read on the device's clock from which those alone are judged
 	blocks         = 10   // parts of a run that are compared to find the warm-up's end
 	blockTolerance = 0.25 // a leading block whose mean is off by more is warm-up
-	loopOutlier    = 10   // a step whose loop takes this many medians is a checkpoint or the like
+	regimeLoops    = 10   // medians that the loop of a step counts at most, where regimes are compared
 	steadySpan     = 30.0 // seconds that must be one regime for a final verdict
 	steadyDrift    = 0.10 // by how much a third of them may differ
 	judged         = 900. // seconds of training that are judged: of a run of days the present regime
@@ -80,9 +79,9 @@ func (r *Run) Newest() (from, to float64) {
 // newest part, in order of rank, then by how long they are.
 func (r *Run) Windows() []Window {
 	from, to := r.Newest()
-	byTrainer, oneIn := map[int][]Step{}, r.keptOneIn(from, to)
+	byTrainer, oneIn, end := map[int][]Step{}, r.keptOneIn(from, to), r.endOfStepsAt(to)
 	for _, s := range evenly(r.Steps, oneIn) {
-		if s.Start >= from && s.Start <= to {
+		if s.Start >= from && s.Start <= end {
 			byTrainer[s.PID] = append(byTrainer[s.PID], s)
 		}
 	}
@@ -106,6 +105,18 @@ func (r *Run) Windows() []Window {
 		return a.PID < b.PID
 	})
 	return windows
+}
+
+// endOfStepsAt is when the steps end that begin at some time: what lies inside of the last one
+// belongs to it.
+func (r *Run) endOfStepsAt(start float64) float64 {
+	end := start
+	for i := len(r.Steps) - 1; i >= 0 && r.Steps[i].Start >= start; i-- {
+		if s := r.Steps[i]; s.Start == start {
+			end = max(end, stat.Or(s.endsAt(), start))
+		}
+	}
+	return end
 }
 
 // Whole is a window of the run with all steady steps of its trainer, however long it
@@ -137,73 +148,139 @@ func (r *Run) judgedWindow(pid int, steps []Step, oneIn int) (Window, bool) {
 		return Window{}, false
 	}
 	w := Window{PID: pid, Rank: steps[0].Rank, Loader: beat, OneIn: oneIn}
-	train := w.undisturbed(steps, phase)
-	train = dropUnread(train)
-	w.WarmUp = r.warmUp(pid, beat, train)
-	limit, batch := longestLoop(train), r.batchSize(pid, beat)
-	w.Steps = make([]Step, 0, len(train)-w.WarmUp)
-	for _, s := range train[w.WarmUp:] {
-		if s.Samples > batch { // of a batch that its collate_fn flattened, rows were counted
-			s.Samples = batch
-		}
-		if s.loopTime() > limit {
-			w.Left++
-			continue
-		}
-		w.Steps = append(w.Steps, s)
+	train := w.ofBeat(steps, phase)
+	others := FindOtherPhases(steps, phase)
+	if mostHold(train, others) { // as in a loop that evaluates in every step: that is part of a step
+		others = nil
 	}
-	if len(w.Steps) < LeastSteps {
+	train = r.dropUntypical(w, dropUnread(train))
+	w.WarmUp = r.warmUp(pid, beat, without(others, train))
+	if w.Steps = train[w.WarmUp:]; len(w.Steps) < LeastSteps {
 		return Window{}, false
 	}
-	last := w.Steps[len(w.Steps)-1]
-	w.Start, w.End = w.Steps[0].Start, last.Start+last.Period
-	w.beside(steps, phase)
+	w.Start, w.End = w.Steps[0].Start, w.Steps[len(w.Steps)-1].endsAt()
+	w.beside(steps, phase, others)
+	w.Steps = without(others, w.Steps)
+	w.boundSamples(r.batchSize(pid, beat))
 	w.Stationary = stationary(w.Steps)
 	return w, true
 }
 
-// undisturbed are the steps of the beat that hold none of another phase. Where most hold
-// one, as in a loop that evaluates in every step, that is part of a step, and all are.
-func (w *Window) undisturbed(steps []Step, phase Phase) []Step {
-	all, disturbed := make([]Step, 0, len(steps)), 0
+// ofBeat are the steps of the beat's loader whose length is known.
+func (w *Window) ofBeat(steps []Step, phase Phase) []Step {
+	all := make([]Step, 0, len(steps))
 	for _, s := range steps {
-		if s.Loader != w.Loader || s.Phase != phase || !(s.Period > 0) {
-			continue
-		}
-		all = append(all, s)
-		if holdsOtherPhase(s, steps, phase) {
-			disturbed++
+		if s.Loader == w.Loader && s.Phase == phase && s.Period > 0 {
+			all = append(all, s)
 		}
 	}
-	if disturbed == 0 || 2*disturbed > len(all) {
-		return all
-	}
-	w.Left = disturbed // no measure of what is steady
-	return slices.DeleteFunc(all, func(s Step) bool { return holdsOtherPhase(s, steps, phase) })
+	return all
 }
 
-// beside sorts the other steps of the trainer within the window: those of other
-// loaders that belong to a judged step (where one in so many is kept, as many of
-// theirs are), and those of another phase, which end at the
-// latest when the judged one goes on. What lies inside a judged step belongs to it.
-func (w *Window) beside(steps []Step, phase Phase) {
-	at, goesOn := 0, starts(steps, phase)
+// FindOtherPhases are the stretches that a trainer spends in other phases, one after the other
+// and apart. Each ends at the latest when the judged phase goes on, or the next of them begins.
+func FindOtherPhases(steps []Step, phase Phase) (spans []Step) {
+	goesOn := starts(steps, phase)
 	for i, s := range steps {
-		if s.Start < w.Start || s.Start >= w.End {
+		if s.Phase == phase {
+			continue
+		}
+		end := goesOn[i]
+		if i+1 < len(steps) {
+			end = min(end, max(s.Start, steps[i+1].Start))
+		}
+		if own := s.Start + s.Period; own < end {
+			end = own
+		}
+		s.Period = end - s.Start
+		spans = append(spans, s)
+	}
+	return spans
+}
+
+// mostHold reports whether most of some steps have another phase inside.
+func mostHold(steps, others []Step) bool {
+	hold := 0
+	for i, s := range without(others, steps) {
+		if s.Period < steps[i].Period {
+			hold++
+		}
+	}
+	return 2*hold > len(steps)
+}
+
+// without are steps without the time of other phases inside of them, on either clock.
+func without(others, steps []Step) []Step {
+	out, next := slices.Clone(steps), 0
+	for i, s := range steps {
+		for next < len(others) && others[next].endsAt() <= s.Start {
+			next++
+		}
+		held := 0.0
+		for k := next; k < len(others) && others[k].Start < s.Start+s.Period; k++ {
+			held += max(0, min(s.Start+s.Period, others[k].endsAt())-max(s.Start, others[k].Start))
+		}
+		if held > 0 {
+			out[i].Period = max(least, s.Period-held)
+			out[i].DevicePeriod = max(least, stat.Or(s.Idle, 0), s.DevicePeriod-held)
+			if math.IsNaN(s.DevicePeriod) {
+				out[i].DevicePeriod = s.DevicePeriod
+			}
+		}
+	}
+	return out
+}
+
+// least is what is left of a step that was all of another phase, seconds.
+const least = 1e-6
+
+// dropUntypical takes off steps of which nobody can tell what they held: of the few in a profiler's
+// file one that takes longer than all others together, which is no evidence of a usual one; and
+// where not all steps are kept those that may hold an evaluation whose own steps are gone. Any
+// other step is time, however long.
+func (r *Run) dropUntypical(w Window, steps []Step) []Step {
+	if r.Timeline == nil && (w.OneIn <= 1 || !r.evaluates(w.PID)) {
+		return steps
+	}
+	limit := longestLoop(steps)
+	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.loopTime() > limit })
+}
+
+// evaluates reports whether a process has a loader that it evaluates with.
+func (r *Run) evaluates(pid int) bool {
+	return slices.ContainsFunc(r.Steps, func(s Step) bool {
+		return s.PID == pid && s.Phase == Evaluate && s.Loader != OwnLoop
+	})
+}
+
+// boundSamples takes no more samples of a step than a batch has: of a batch that its collate_fn
+// flattened, rows were counted.
+func (w *Window) boundSamples(batch float64) {
+	for i := range w.Steps {
+		if w.Steps[i].Samples > batch {
+			w.Steps[i].Samples = batch
+		}
+	}
+}
+
+// beside takes what the window has beside its steps: the stretches of other phases, and the steps
+// of other loaders that belong to a judged step (where one in so many is kept, as many of theirs
+// are).
+func (w *Window) beside(steps []Step, phase Phase, others []Step) {
+	for _, s := range others {
+		if s.Start >= w.Start && s.Start < w.End {
+			w.Apart = append(w.Apart, s)
+		}
+	}
+	at := 0
+	for _, s := range steps {
+		if s.Start < w.Start || s.Start >= w.End || s.Phase != phase || s.Loader == w.Loader || s.Loader == OwnLoop {
 			continue
 		}
 		for at < len(w.Steps) && w.Steps[at].Start+w.Steps[at].Period <= s.Start {
 			at++
 		}
-		inside := at < len(w.Steps) && w.Steps[at].Start <= s.Start
-		switch {
-		case s.Phase != phase && inside: // part of the step
-		case s.Phase != phase:
-			if !(s.Start+s.Period <= goesOn[i]) {
-				s.Period = goesOn[i] - s.Start
-			}
-			w.Apart = append(w.Apart, s)
-		case s.Loader != w.Loader && s.Loader != OwnLoop && (w.OneIn > 1 || inside):
+		if w.OneIn > 1 || at < len(w.Steps) && w.Steps[at].Start <= s.Start {
 			w.Side = append(w.Side, s)
 		}
 	}
@@ -294,10 +371,10 @@ func (r *Run) warmUp(pid, loader int, steps []Step) int {
 	}
 	first = min(first, n/4)
 	size := max(1, (n-first)/blocks)
-	half := stepTimes(steps[first+(n-first)/2:])
-	steady := stat.Mean(half)
+	times := regimeTimes(steps)
+	steady := stat.Mean(times[first+(n-first)/2:])
 	for first+size <= n/2 {
-		if off := stat.Mean(stepTimes(steps[first:first+size]))/steady - 1; math.Abs(off) <= blockTolerance {
+		if off := stat.Mean(times[first:first+size])/steady - 1; math.Abs(off) <= blockTolerance {
 			break
 		}
 		first += size
@@ -313,26 +390,26 @@ func stepTimes(steps []Step) []float64 {
 	return out
 }
 
-// longestLoop is how long the loop of a step may take before the step counts as
-// doing something else, such as saving a checkpoint.
+// longestLoop is how long the loop of a step takes at most, unless it does something else than
+// the others, such as saving a checkpoint now and then.
 func longestLoop(steps []Step) float64 {
 	loops, periods := make([]float64, len(steps)), make([]float64, len(steps))
 	for i, s := range steps {
 		loops[i], periods[i] = s.loopTime(), s.Period
 	}
-	return max(loopOutlier*stat.Median(loops), loopOutlier/2*stat.Median(periods))
+	return max(regimeLoops*stat.Median(loops), regimeLoops/2*stat.Median(periods))
 }
 
-// holdsOtherPhase reports whether steps of another phase lie inside s, such as
-// an evaluation between two training steps.
-func holdsOtherPhase(s Step, all []Step, phase Phase) bool {
-	i := sort.Search(len(all), func(i int) bool { return all[i].Start > s.Start })
-	for ; i < len(all) && all[i].Start < s.Start+s.Period; i++ {
-		if all[i].Phase != phase {
-			return true
+// regimeTimes are the times of steps by which regimes are told apart: a loop that does something
+// else now and then counts no more than the longest of the others.
+func regimeTimes(steps []Step) []float64 {
+	times, limit := stepTimes(steps), longestLoop(steps)
+	for i, s := range steps {
+		if over := s.loopTime() - limit; over > 0 {
+			times[i] = max(min(times[i], limit), times[i]-over)
 		}
 	}
-	return false
+	return times
 }
 
 func stationary(steps []Step) bool {
@@ -344,13 +421,14 @@ func stationary(steps []Step) bool {
 	}
 	var thirds [3][]float64
 	var whole []float64
-	for _, s := range steps {
+	times := regimeTimes(steps)
+	for i, s := range steps {
 		if s.Start < from {
 			continue
 		}
 		third := min(2, int(3*(s.Start-from)/steadySpan))
-		thirds[third] = append(thirds[third], s.duration())
-		whole = append(whole, s.duration())
+		thirds[third] = append(thirds[third], times[i])
+		whole = append(whole, times[i])
 	}
 	mean := stat.Mean(whole)
 	for _, third := range thirds {

@@ -21,10 +21,16 @@ func Summarize(v diagnose.Verdict) string {
 	if title, _, known := rules.Describe(v); known {
 		text = title
 	}
+	if v.Lead != nil {
+		text = v.Lead.Title()
+		text = strings.ToUpper(text[:1]) + text[1:] + ": " + v.Lead.Why() + ". In the steps themselves"
+	}
 	if v.Class == diagnose.NotTraining && v.Ending.Failed() {
 		text += ": " + v.Ending.String()
 	}
-	if v.Stall >= v.Idle/2 || math.IsNaN(v.Idle) && !math.IsNaN(v.Stall) {
+	if v.Lead != nil {
+		text += fmt.Sprintf(" the device is idle %s of the time", quantity.Percent(v.Idle))
+	} else if v.Stall >= v.Idle/2 || math.IsNaN(v.Idle) && !math.IsNaN(v.Stall) {
 		text += fmt.Sprintf(": the device waits for input %s of the time", quantity.Percent(v.Stall))
 	} else if !math.IsNaN(v.Idle) {
 		text += fmt.Sprintf(": the device is idle %s of the time", quantity.Percent(v.Idle))

@@ -31,19 +31,57 @@ type Lead struct {
 
 // LeadOf is the lead of a judged run. file is what a shell calls the recording, "" the newest one.
 func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file string) Lead {
-	l := Lead{
-		Verdict: string(v.Class) + ": " + lowerFirst(titleOf(v)) + MarkEmulated(run.Emulated()), Why: sayWhy(v),
-		Caution: v.Doubts,
+	why := sayWhy(v)
+	named := len(plan.Fixes) > 0 && plan.Fixes[0].Cause && len(plan.Fixes[0].Notes) > 0
+	if v.Class == diagnose.Unknown && v.Lead == nil && named {
+		why = fmt.Sprintf("the device waits for input %s of the time: %s", quantity.Percent(v.Stall), plan.Fixes[0].Notes[0])
 	}
+	title := lowerFirst(titleOf(v))
+	if why != sayWhy(v) {
+		title = "the device waits for input"
+	}
+	l := Lead{Verdict: string(v.Headline()) + ": " + title + MarkEmulated(run.Emulated()), Why: why, Caution: v.Doubts}
 	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))
+	if own, ok := ownLargest(v, plan); ok {
+		l.Next += ". Of the program's own: " + SayFix(own) + placeOf(own, v) + ": " + own.Worth()
+		if own.Name == diagnose.SlowTransform && len(own.Notes) > 0 {
+			l.Next += " (" + own.Notes[0] + ")"
+		}
+	}
 	return l
 }
 
+// ownLargest is what helps the program itself most, where other programs have the cores and the first
+// change is to stop them: the line that takes the time, else the first change of its own.
+func ownLargest(v diagnose.Verdict, plan advise.Plan) (advise.Fix, bool) {
+	if v.Class != diagnose.Neighbour || v.Lead != nil || len(plan.Fixes) == 0 || !isElsewhere(plan.Fixes[0]) {
+		return advise.Fix{}, false
+	}
+	for _, wanted := range []func(advise.Fix) bool{
+		func(f advise.Fix) bool { return f.Cause || f.Name == diagnose.SlowTransform },
+		func(f advise.Fix) bool { return !isElsewhere(f) },
+	} {
+		if i := slices.IndexFunc(plan.Fixes, wanted); i >= 0 {
+			return plan.Fixes[i], true
+		}
+	}
+	return advise.Fix{}, false
+}
+
+// isElsewhere reports whether a change is one of the machine, not of the program.
+func isElsewhere(f advise.Fix) bool { return f.Effort == advise.Machine }
+
 func titleOf(v diagnose.Verdict) string {
+	if v.Lead != nil {
+		return v.Lead.Title()
+	}
 	if title, _, known := rules.Describe(v); known {
 		return title
 	}
 	title := "the evidence does not decide"
+	if v.Stall >= diagnose.FedStall && v.Stall >= v.Idle/2 {
+		title = "the device waits for input, and no cause of that stands out"
+	}
 	if v.RunnerUp != "" && v.RunnerUp != diagnose.Unknown {
 		title += ", the nearest is " + string(v.RunnerUp)
 	}
@@ -62,6 +100,8 @@ func lowerFirst(text string) string {
 // sayWhy is the figure that shows a verdict.
 func sayWhy(v diagnose.Verdict) string {
 	switch {
+	case v.Lead != nil:
+		return v.Lead.Why()
 	case v.Class == diagnose.Unknown && !math.IsNaN(v.Idle) && !math.IsNaN(v.Stall):
 		return fmt.Sprintf("the device is idle %s of the time and waits for input %s, and %s", quantity.Percent(v.Idle),
 			quantity.Percent(v.Stall), sayUndecided(v))
@@ -219,8 +259,11 @@ func commandOf(fix advise.Fix, traced bool, file string) string {
 // SayFix is what a fix changes, and in which DataLoader.
 func SayFix(f advise.Fix) string {
 	text := SayChanges(f)
-	if f.Where != "" {
+	switch {
+	case f.Where != "":
 		text += ", in the DataLoader of " + path.Base(f.Where)
+	case f.At != "":
+		text = f.At + ": " + text
 	}
 	return text
 }

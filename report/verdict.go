@@ -113,6 +113,11 @@ func DescribeGain(f advise.Fix) string {
 	if f.Forecast.Throughput.Known() {
 		gain += ", " + quantity.AboutSamples(f.Forecast.Throughput.Point)
 	}
+	if r := f.Run; r.Point > 0 {
+		gain += fmt.Sprintf(", the run %s", quantity.AboutRatio(r.Point))
+	} else if r.High > 0 {
+		gain += fmt.Sprintf(", the run at most %s", quantity.AboutRatio(r.High))
+	}
 	if f.Forecast.Bound != "" {
 		gain += ", then " + DescribeLimit(f.Forecast.Bound)
 	}
@@ -142,4 +147,10 @@ func DescribeLimit(r stoker.Resource) string {
 		return "the exchange between ranks is the limit"
 	}
 	return string(r) + " is the limit"
+}
+
+// DescribeClass is the class of a run's steps with its title.
+func DescribeClass(v diagnose.Verdict) string {
+	v.Lead = nil
+	return string(v.Class) + ", " + lowerFirst(titleOf(v))
 }

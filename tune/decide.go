@@ -94,7 +94,7 @@ type Best struct {
 func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn bool) NextTrial {
 	refused, unset := "", ""
 	_, unfit := findTarget(best.Run, best.Verdict)
-	fixes := slices.Clone(best.Plan.Fixes)
+	fixes := slices.DeleteFunc(slices.Clone(best.Plan.Fixes), func(f advise.Fix) bool { return f.Beside })
 	slices.SortStableFunc(fixes, func(a, b advise.Fix) int { // what the script can have without us comes first
 		return cmp.Compare(slices.IndexFunc(a.Changes, feeds), slices.IndexFunc(b.Changes, feeds))
 	})

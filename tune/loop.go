@@ -197,7 +197,8 @@ func (l *tuning) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (af
 
 func compare(before, after Best, promise predict.Forecast) verify.Outcome {
 	o := verify.Compare(before.Run, after.Run, promise)
-	o.Was, o.Now = string(before.Verdict.Class), string(after.Verdict.Class)
+	o.Was, o.Now = string(before.Verdict.Headline()), string(after.Verdict.Headline())
+	o.Run = verify.CompareRuns(before.Verdict, after.Verdict)
 	return o
 }
 

@@ -99,6 +99,9 @@ func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, 
 ) (Plan, error) {
 	var all []stoker.Change
 	for _, fix := range advised.Fixes {
+		if fix.Beside { // what sets a plan knows the judged loader alone
+			continue
+		}
 		for _, c := range fix.Changes {
 			if !slices.ContainsFunc(all, func(had stoker.Change) bool { return had.Setting == c.Setting }) {
 				all = append(all, c)

@@ -34,6 +34,10 @@ type Outcome struct {
 	Was string `json:"was"`
 	Now string `json:"now"`
 
+	// Run is what the change did to the whole run, row by row: filled by the caller likewise. Nil where no
+	// steps were seen, and of other work.
+	Run *RunChange `json:"run"`
+
 	Changes  []stoker.Change `json:"changes"`  // settings of the judged loaders that differ
 	Emulated bool            `json:"emulated"` // some device was an emulated one
 	Warnings []string        `json:"warnings"`

@@ -19,6 +19,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/report"
 )
 
 // State is what is known of a run at some moment.
@@ -219,6 +220,8 @@ func (l Viewport) shownSpan(run *recording.Run) (from, to float64) {
 // classColour is green where the device works, red where it starves.
 func classColour(v diagnose.Verdict) string {
 	switch {
+	case v.Lead != nil:
+		return orange
 	case v.Class.Is(diagnose.GPUBound):
 		return green
 	case v.Class.Starves():
@@ -229,6 +232,9 @@ func classColour(v diagnose.Verdict) string {
 
 // title is a class in words.
 func title(v diagnose.Verdict) string {
+	if v.Lead != nil {
+		return v.Lead.Title()
+	}
 	if title, _, known := rules.Describe(v); known {
 		return title
 	}
@@ -237,7 +243,7 @@ func title(v diagnose.Verdict) string {
 
 // small is what counts where there is no room for more.
 func (d *drawing) small(s State) {
-	family, kind, _ := strings.Cut(string(s.Verdict.Class), "/")
+	family, kind, _ := strings.Cut(string(s.Verdict.Headline()), "/")
 	if text := s.beginning(); text != "" {
 		family, kind = text, ""
 	}
@@ -279,6 +285,9 @@ func (d *drawing) headline(s State, states []State) {
 			parts = append(parts, "idle costs "+quantity.AboutDollars(h.Point)+" an hour per GPU")
 		}
 		d.fitted(parts)
+		if text := report.SumUpLedger(v.Ledger); text != "" {
+			d.fitted([]string{"time so far: " + text})
+		}
 	}
 	if s.Note != "" {
 		d.addLine(d.paint(orange, s.Note))
@@ -294,7 +303,7 @@ func (d *drawing) sayClass(s State) string {
 	case s.beginning() != "":
 		return d.quiet(s.beginning() + ": too early to judge")
 	}
-	return d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Class)) + "  " + title(s.Verdict)
+	return d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Headline())) + "  " + title(s.Verdict)
 }
 
 // fitted is a line of as many parts as there is room for; no part is cut but the first.
@@ -328,7 +337,7 @@ func (d *drawing) peers(states []State) {
 		case s.Run == nil && s.Note != "":
 			text = []string{s.Note}
 		case s.Run != nil:
-			text = []string{d.paint(classColour(s.Verdict), pad(string(s.Verdict.Class), 28))}
+			text = []string{d.paint(classColour(s.Verdict), pad(string(s.Verdict.Headline()), 28))}
 			if begins := s.beginning(); begins != "" {
 				text = []string{pad(begins, 28)}
 			}

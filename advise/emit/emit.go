@@ -73,6 +73,9 @@ func write(w io.Writer, fix advise.Fix, d dialect) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n%s", fix.Name, worth(fix), strings.Join(head, ""))
+	if fix.Beside {
+		fmt.Fprintf(&b, "# in the DataLoader of %s, no other\n", fix.Where)
+	}
 	if fix.Mind != "" {
 		fmt.Fprintf(&b, "# first: %s\n", fix.Mind)
 	}

@@ -93,6 +93,9 @@ func compareAll(before, after []judgedRecording) verify.Outcome {
 	}
 	was, now := runs(before), runs(after)
 	o := verify.CompareAll(was, now, forecastPromise(was[0], verify.Changes(was[0], now[0])))
-	o.Was, o.Now = string(before[0].verdict.Class), string(after[0].verdict.Class)
+	o.Was, o.Now = string(before[0].verdict.Headline()), string(after[0].verdict.Headline())
+	if o.Refused == "" && o.Work == "" {
+		o.Run = verify.CompareRuns(before[0].verdict, after[0].verdict)
+	}
 	return o
 }

@@ -69,6 +69,7 @@ func TestPromisesOfAllVerbs(t *testing.T) {
 			Plan []struct {
 				Fix     string
 				Speedup struct{ Low, Point, High *float64 }
+				Run     struct{ High *float64 } `json:"run_speedup"`
 			}
 		}
 		var text bytes.Buffer
@@ -83,6 +84,12 @@ func TestPromisesOfAllVerbs(t *testing.T) {
 			s := fix.Forecast.Speedup
 			if most := mostByShares(j, fix); s.High > asWell*most {
 				t.Errorf("%s: %s promises up to %.2fx, and at most %.2fx can be won", file, fix.Name, s.High, most)
+			}
+			if math.IsNaN(s.High) { // of a row beside the steps the run alone gains
+				if p := object.Plan[i].Run.High; p == nil || *p != fix.Run.High || !(*p > 1) {
+					t.Errorf("%s: %s promises the run %v, and %v in JSON", file, fix.Name, fix.Run, p)
+				}
+				continue
 			}
 			if p := object.Plan[i].Speedup.High; p == nil || *p != s.High {
 				t.Errorf("%s: %s promises %v, and %v in JSON", file, fix.Name, s, object.Plan[i].Speedup)

@@ -202,7 +202,7 @@ func (s *summary) takeFrom(j judgedRecording) {
 	if s.Devices = len(devices); s.Devices == 0 {
 		s.Devices = min(1, len(f.GPUs))
 	}
-	s.Class, s.Stall, s.Share = string(v.Class), stat.Known(v.Stall), stat.Known(v.Cost.Share)
+	s.Class, s.Stall, s.Share = string(v.Headline()), stat.Known(v.Stall), stat.Known(v.Cost.Share)
 	s.Rate = stat.Known(v.Costs.Rate() * float64(max(1, len(s.Ranks))))
 	s.Watts = [3]*float64{stat.Known(v.Cost.Watts.Low), stat.Known(v.Cost.Watts.Point), stat.Known(v.Cost.Watts.High)}
 	s.Prices = [4]*float64{

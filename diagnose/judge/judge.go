@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/diagnose/ledger"
 	"github.com/stoker-dev/stoker/diagnose/live"
 	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/diagnose/traced"
@@ -28,6 +29,8 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	v.Class, v.RunnerUp, v.Most = answers.Class, answers.RunnerUp, answers.Most
 	v.Scores, v.Questions, v.Evidence = answers.Scores, answers.Questions, answers.Evidence
 	settleStall(c, v.Class)
+	v.Measured, v.Ledger = c.Measured, ledger.Fill(run, c)
+	v.Lead = ledger.FindLead(v.Ledger, c, v.Class)
 	v.Stall, v.StallSource, v.Idle, v.Shares = c.Stall, c.StallSource, c.Idle, c.Shares
 	v.Lines, v.Grounds, v.Causes, v.Ending = c.Lines, c.Grounds, c.Causes, c.Ending
 	if v.Class == diagnose.Unknown {

@@ -35,6 +35,8 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.Grounds.Loader = l.judgedLoader()
 	l.Grounds.NoDevice = l.GPUCount == 0 && !l.HoldsDevice
 	l.Grounds.Hidden = l.hidesGPUs()
+	l.LoopLines = FindLoopLines(l.run, l.Costs.Window.PID, l.From, l.To)
+	l.nameGarbage()
 	l.LaunchThreadTime = l.describeLaunchThread(l.measureWhereabouts())
 	l.fillInput()
 	l.fillStorage()
@@ -43,7 +45,8 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.fillCopies()
 	l.fillParts()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
-	l.Findings, l.UtilPattern = append(append(l.Findings, l.findApart()...), l.findStanding()...), l.findPattern()
+	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findStanding())
+	l.UtilPattern = l.findPattern()
 }
 
 func (l filler) fillWindow() {
@@ -213,6 +216,7 @@ func (l filler) fillInput() {
 	l.WorkersSaturated = diagnose.AskShare("Do the workers always have a batch to prepare?", l.WorkersPreparing(),
 		0.70, 0.88, "")
 	l.WorkersSaturated.Evidence = l.describeWorkers()
+	l.TakesBatchesOver = l.askHandOver()
 	l.LoadingWaitsForStorage = l.askStorage()
 	l.LoadingLacksCores = l.askCoresFull()
 	l.fillCoreHolders()

@@ -56,6 +56,8 @@ func (l filler) fillParts() {
 		p.Copies = max(p.Copies, min(in.copying, 1-l.Util))
 	}
 	rest := max(0, l.Idle+stat.Or(l.Shares.Copy, 0)-stall-p.Copies)
+	p.Rare = min(l.Costs.RareShare(), rest)
+	rest -= p.Rare
 	if l.OthersTakeCores.Score > 0 || l.QuotaTakesCores.Score > 0 {
 		p.Queued = min(stat.Or(l.measureLaunchQueue(), 0), rest)
 		rest -= p.Queued

@@ -14,6 +14,12 @@ var knownBy = []struct {
 	files     []string
 	functions []string
 }{
+	{
+		diagnose.Chunks,
+		[]string{"h5py/_hl/dataset.py", "zarr/", "netCDF4/", "tables/"},
+		[]string{"__getitem__", "get_basic_selection", "read"},
+	},
+	{diagnose.Rows, []string{"torch/utils/data/dataset.py"}, []string{"TensorDataset.__getitem__", "TensorDataset"}},
 	{diagnose.Tokenizer, []string{
 		"transformers/tokenization", "transformers/models/", "tokenizers/",
 		"sentencepiece/", "tiktoken/", "nltk/", "spacy/",

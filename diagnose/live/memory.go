@@ -79,8 +79,8 @@ func (l filler) findShortMemory() (diagnose.Finding, bool) {
 
 // Start values for copies of a data set. [J]
 const (
-	copiedLeast = 1e9 // private bytes of a worker
-	copiedPart  = 0.5 // of what the trainer holds
+	copiedLeast = 256e6 // private bytes of a worker
+	copiedPart  = 0.5   // of what the trainer holds
 )
 
 // findCopiedDataset tells of workers each of which has about as much memory of its own as the

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -52,9 +51,6 @@ func (l filler) listWarnings() []string {
 	} else if judged && !l.Costs.Window.Stationary {
 		out = append(out, "the step time still drifts: its thirds of the last 30 s differ by more than 10 %")
 	}
-	if text := l.timeOutside(); text != "" && judged {
-		out = append(out, text)
-	}
 	if reason, n := l.countNoClock(); n > 0 && l.HasSteps && (reason != noDevice || n < len(l.Costs.Window.Steps)) {
 		out = append(out, fmt.Sprintf("the device's clock is not used for %d of %d steps: %s", n,
 			len(l.Costs.Window.Steps), reason))
@@ -68,34 +64,6 @@ func (l filler) listWarnings() []string {
 	}
 	return append(append(out, listAbsences(unseen)...), l.run.Facts.Notes...)
 }
-
-// timeOutside says how much of the judged time lies in steps that were left out: in no
-// judged one, and in no other phase, which is told by itself. "" if that is little, or if
-// not all steps were kept.
-func (l filler) timeOutside() string {
-	w := l.Costs.Window
-	if w.OneIn > 1 {
-		return ""
-	}
-	lies := w.End - w.Start
-	for _, steps := range [][]recording.Step{w.Steps, w.Apart} {
-		for _, s := range steps {
-			lies -= stat.Or(s.Period, stat.Or(s.Wait, 0))
-		}
-	}
-	share := lies / (w.End - w.Start)
-	if !(share >= leastOutside) {
-		return ""
-	}
-	return fmt.Sprintf("%s of the judged %s (%s) lie outside of the judged steps, whose figures leave them out: "+
-		"%s took far longer than the others or held another phase. What the program did there was not looked into",
-		quantity.AboutSeconds(lies), quantity.AboutSeconds(w.End-w.Start), quantity.Percent(share),
-		quantity.Many(w.Left, "step"))
-}
-
-// leastOutside is the share of the window from which time outside of the judged steps is
-// worth a word. [J]
-const leastOutside = 0.1
 
 // countFewSteps says how many steps the process with most of them made, and how many are
 // wanted.

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -16,6 +17,10 @@ const (
 	ours               // of the start-up hook
 )
 
+// client is the folder of Stoker's own library in Python. What its emulated device waits for is no line of
+// the program's own.
+const client = "/stoker/"
+
 // library finds where a library's own path begins.
 var library = regexp.MustCompile(`^.*/(?:(?:site|dist)-packages|lib/python3\.\d+)/`)
 
@@ -27,6 +32,8 @@ func partOf(file, name string) (string, part) {
 		return file, fetch
 	case strings.HasPrefix(file, "<stoker>/"), strings.Contains(file, "/stoker/hook-"):
 		return file, ours
+	case strings.HasSuffix(file, client+"emulated.py"):
+		return file[strings.LastIndex(file, client)+1:], inside
 	case library.MatchString(file):
 		return file[len(library.FindString(file)):], inside
 	case strings.HasPrefix(file, "<frozen "):
@@ -65,9 +72,10 @@ func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
 }
 
 // around are the places of a stack outside of a fetch: the program's own innermost line and the library's
-// that it calls, or the library's that began it all where none is its own; false where there is none.
+// that it calls, or the library's that began it all where none is its own; then the innermost one that tells
+// what is done, if that is another. False where there is none.
 func around(stack []place, into []recording.Place) ([]recording.Place, bool) {
-	var call *place
+	var call, telling *place
 	for i := range stack {
 		p := &stack[i]
 		if p.code == nil || p.code.part != inside {
@@ -77,12 +85,36 @@ func around(stack []place, into []recording.Place) ([]recording.Place, bool) {
 			into = append(into, own)
 			break
 		}
+		if telling == nil && tells(p.code.file) {
+			telling = p
+		}
 		call = p
 	}
 	if call != nil {
 		into = append(into, call.asPlace())
 	}
+	if telling != nil && telling != call {
+		into = append(into, telling.asPlace())
+	}
 	return into, len(into) > 0
+}
+
+// tellers are libraries whose functions say what a thread does, however deep a framework calls them: it
+// starts a program, waits for somebody, takes tensors over from a worker, saves, compiles, sends.
+var tellers = []string{
+	"subprocess.py", "multiprocessing/", "threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py",
+	"concurrent/",
+	"torch/multiprocessing/", "torch/utils/data/sampler.py", "torch/utils/data/_utils/pin_memory.py",
+	"torch/utils/data/_utils/collate.py", "torch/storage.py",
+	"torch/serialization.py", "torch/distributed/checkpoint/", "safetensors/", "pickle.py", "shutil.py", "tarfile.py",
+	"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/cuda/", "torch/utils/tensorboard/", "tensorboard/",
+	"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "urllib3/", "requests/", "http/", "matplotlib/",
+	"sklearn/",
+	"torchmetrics/", "pycocotools/", "logging/", "tqdm/",
+}
+
+func tells(file string) bool {
+	return slices.ContainsFunc(tellers, func(t string) bool { return strings.HasPrefix(file, t) })
 }
 
 func (p place) asPlace() recording.Place {

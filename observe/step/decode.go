@@ -109,6 +109,7 @@ type hookRecord struct {
 	Pageable  *float64 `json:"pageable"`
 	Syncs     *float64 `json:"syncs"`
 	Waited    *float64 `json:"waited"`
+	At        string   `json:"at"`
 
 	// batch; bytes also in inside
 	Bytes   *float64 `json:"bytes"`
@@ -211,7 +212,7 @@ func (r *hookRecord) clean() {
 	for _, text := range []*string{
 		&r.K, &r.Role, &r.Kind, &r.Python, &r.Torch, &r.CUDA, &r.TorchVision, &r.StartMethod, &r.Dataset, &r.Reader,
 		&r.File, &r.CallFile, &r.Split, &r.X, &r.Src, &r.DType, &r.Matmul, &r.Device, &r.Text, &r.Clock,
-		&r.Type, &r.About, &r.Framework,
+		&r.Type, &r.About, &r.Framework, &r.At,
 	} {
 		*text = safe.Text(*text, maxText)
 	}

@@ -9,7 +9,7 @@ func (in *Intake) addInside(p *Process, r *hookRecord) bool {
 		Input: toDuration(r.Input), Copy: toDuration(r.Copy), Forward: toDuration(r.Forward),
 		Backward: toDuration(r.Backward), Optimizer: toDuration(r.Optimizer), Exchange: toDuration(r.Exchange),
 		Launches: r.Launches, LaunchTime: toSeconds(r.Launching), Copies: r.Copies, CopyBytes: r.Bytes,
-		Pageable: r.Pageable, Syncs: r.Syncs, SyncTime: toSeconds(r.Waited),
+		Pageable: r.Pageable, Syncs: r.Syncs, SyncTime: toSeconds(r.Waited), SyncAt: r.At,
 	}
 	if r.N < 0 || r.N > maxN || r.Loader < recording.OwnLoop || r.Loader > maxN || !found.Sound() {
 		return false

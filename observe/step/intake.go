@@ -194,6 +194,8 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.fetch(p, r, now)
 	case "feed":
 		return in.feed(p, r, now)
+	case "garbage":
+		return in.addGarbage(p, r, now)
 	case "memory":
 		return in.addMemory(p, r, now)
 	case "precision":
@@ -499,6 +501,15 @@ func (in *Intake) Flush() {
 		in.to.AddSample(recording.FeedTransform, subject, f.at, float64(r.Transform)/1e9)
 		delete(in.feeds, pid)
 	}
+}
+
+// addGarbage writes the time of a process's collections of garbage.
+func (in *Intake) addGarbage(p *Process, r *hookRecord, now float64) bool {
+	if r.Count < 0 || r.Wall < 0 {
+		return false
+	}
+	in.to.AddSample(recording.Garbage, fmt.Sprintf("process/%d", p.PID), now, float64(r.Wall)/1e9)
+	return true
 }
 
 func (in *Intake) feed(p *Process, r *hookRecord, now float64) bool {

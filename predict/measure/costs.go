@@ -48,6 +48,10 @@ type Costs struct {
 	// where none began.
 	EpochSteps, EpochStart float64
 
+	SyncsAt string // the program's line that waits for the device, file:line; "" unknown
+
+	Rare Rare // what the loop does now and then
+
 	Step     float64          // mean step, by the device's clock where it is known
 	HostStep float64          // mean step by the host's clock
 	Wait     float64          // host wait in next()

@@ -17,6 +17,7 @@ func Measure(run *recording.Run, w recording.Window) Costs {
 	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !watched(run))
 	c.Giving = givingWorkers(run, w, c.Workers)
 	c.EpochSteps, c.EpochStart = measureEpochs(w)
+	c.Rare, c.SyncsAt = findRare(w), w.SyncsAt()
 	device := deviceBusy(run, w)
 	c.Busy, c.BusyFrom, c.Copying = device.Share, device.From, device.Copying
 	c.Queued = math.NaN()

@@ -45,7 +45,7 @@ WANTED = (
     "grain._src.python.data_loader",
     "grain._src.python.dataset.dataset",
 )
-PARTS = "guard channel classes describe device boundary fetch process patches split inside own lend inputs trace log ending apply precision live voice state".split()
+PARTS = "guard channel classes describe device boundary fetch garbage process patches split inside own lend inputs trace log ending apply precision live voice state".split()
 
 
 class _Now(object):

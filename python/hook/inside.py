@@ -23,6 +23,7 @@ NAMES = ("rest", "input", "copy", "forward", "backward", "optimizer", "exchange"
 EVERY_NS = 250 * MS  # between two sampled steps, about
 SHARE = 200  # times what one costs, at least: half a per cent
 WINDOW_NS, MARK_NS, CALL_NS = 100000, 8000, 1000  # what a sampled step costs, about, and in it a mark and a call
+WAIT_NS = 1 * MS  # of a wait for the device whose line is told
 MARKS = 512  # of a step; one with more is not told
 PENDING = 64  # sampled steps that the device has not reached
 FIRST_STEPS = 3  # are not sampled: programs import and compile there
@@ -220,7 +221,9 @@ class Inside(object):
             parts[part] += max(0, span)
         record = {"k": "inside", "loader": sample.step.loader.number, "n": sample.step.n, "clock": clock, "span": sum(parts)}
         record.update(zip(NAMES[1:], parts[1:]))
-        record.update((name, getattr(sample.counts, name)) for name in _Counts.__slots__)
+        record.update((name, getattr(sample.counts, name)) for name in _Counts.TOLD)
+        if sample.counts.at is not None:
+            record["at"] = sample.counts.at
         self.state.channel.put(channel.encode_record(record))
 
 
@@ -311,11 +314,13 @@ def _exchanges():
 class _Counts(object):
     """What was counted in one step, and the ns in it; None is unknown."""
 
-    __slots__ = ("launches", "launching", "copies", "bytes", "pageable", "syncs", "waited")
+    __slots__ = ("launches", "launching", "copies", "bytes", "pageable", "syncs", "waited", "longest", "at")
+    TOLD = __slots__[:7]
 
     def __init__(self):
         for name in self.__slots__:
             setattr(self, name, None)
+        self.longest = WAIT_NS
 
     def begin(self, names):
         for name in names:
@@ -336,6 +341,10 @@ class _Counts(object):
     def synced(self, ns):
         self.syncs += 1
         self.waited += ns
+        if ns > self.longest:
+            self.longest = ns
+            file, line = describe.users_line()
+            self.at = None if file is None else "%s:%d" % (file, line)
 
 
 def _asks(state, sample):
@@ -344,7 +353,7 @@ def _asks(state, sample):
         return []
     counts = sample.counts
     if sample.marks[0][2].device is state.devices.emulated:
-        counts.begin(_Counts.__slots__)
+        counts.begin(_Counts.TOLD)
         device = sys.modules["stoker.emulated"].Device
         calls = {"launch": _timed(device.launch, "launched"), "synchronize": _timed(device.synchronize, "synced"), "item": _timed(device.item, "synced")}
         calls["copy"] = _emulated_copy(device.copy)

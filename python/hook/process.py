@@ -5,7 +5,7 @@ import sys
 from _weakref import ref
 from time import monotonic_ns
 
-from . import boundary, channel, describe, device, fetch, guarded, now, part, tell_ending
+from . import boundary, channel, describe, device, fetch, garbage, guarded, now, part, tell_ending
 
 ALIKE = 256  # kinds of loaders that are known again; the reader keeps as many
 
@@ -22,6 +22,8 @@ class _Process(object):
         self.optimizers = describe.ByObject()
         self.fetches = fetch.Fetches()
         self.feed = fetch.Feed()
+        self.collections = garbage.Collections()
+        garbage.begin()
         self.tracks = {}  # iteration number: (weak reference to it, track)
         self.loader_count = 0
         self.iteration_count = 0
@@ -141,6 +143,7 @@ class _Process(object):
     def flush(self, t):
         self.fetches.report(self.channel)
         self.feed.report(self.channel)
+        self.collections.report(self.channel)
         self.channel.flush(self, t)
 
     def finish_with_worker(self):

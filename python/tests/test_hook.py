@@ -328,7 +328,7 @@ CLOCK = """
     now = [10**12]
     def sleep(seconds): now[0] += round(seconds * 1e9)
     time.sleep, time.monotonic = sleep, lambda: now[0] / 1e9
-    for part in ("channel", "device", "boundary", "fetch", "process"):
+    for part in ("channel", "device", "boundary", "fetch", "garbage", "process"):
         sys.modules["_stoker_hook"].part(part).monotonic_ns = lambda: now[0]
 """
 
@@ -413,6 +413,22 @@ class Protocol(FakeCase):
             fetch = self.silent(self.run_program(CLOCK + LOOP + body)).of("fetch")[-1]
             self.assertAlmostEqual(fetch["count"], count, delta=1)
             self.assertEqual(fetch["wall"], fetch["count"] * round(took * 1e9))
+
+    def test_collections_of_garbage_are_counted(self):
+        """Each takes 30 ms on a clock that moves when it is told, and no other callback of the program's is touched."""
+        body = """
+    import gc
+    def last(phase, info):
+        if phase == "start": time.sleep(0.030)
+    for number, batch in enumerate(DataLoader(data * 20, 2)):
+        if number == 0: gc.disable(); gc.callbacks.append(last)
+        gc.collect()
+    gc.callbacks.remove(last)
+    gc.enable()
+        """
+        told = self.silent(self.run_program(CLOCK + LOOP + body)).of("garbage")[-1]
+        self.assertGreater(told["count"], 9)
+        self.assertGreaterEqual(told["wall"], 9 * 30_000_000)
 
     def test_break_leaves_a_step_without_a_period(self):
         result = self.silent(

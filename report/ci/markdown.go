@@ -18,7 +18,7 @@ import (
 // the best fixes, and what was asked for and does not hold.
 func WriteSummary(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, failed []string) error {
 	m := &markdown{}
-	m.heading(string(v.Class) + report.MarkEmulated(run.Emulated()))
+	m.heading(string(v.Headline()) + report.MarkEmulated(run.Emulated()))
 	m.writeLine("%s", report.Summarize(v))
 	lead := report.LeadOf(run, v, plan, "")
 	m.writeLine("Why: %s.", lead.Why)

@@ -53,6 +53,30 @@ func barOf(parts []barPart, shares []float64) *bar {
 	return b
 }
 
+// rowClasses are the colours of where a run's time went.
+var rowClasses = map[diagnose.RowName]string{
+	diagnose.RowTraining: "kernel", diagnose.RowInference: "kernel", diagnose.RowEvaluation: "backward",
+	diagnose.RowCheckpoint: "copy", diagnose.RowBetween: "cpu", diagnose.RowEdge: "input",
+	diagnose.RowRanks: "exchange",
+}
+
+// timeBar is where a run's time went; nil where there is one row alone.
+func timeBar(l diagnose.Ledger) *bar {
+	var parts []barPart
+	var shares []float64
+	for _, r := range l.Rows {
+		class := rowClasses[r.Name]
+		if class == "" {
+			class = "idle"
+		}
+		parts, shares = append(parts, barPart{Name: string(r.Name), Class: class}), append(shares, r.Share)
+	}
+	if len(parts) < 2 {
+		return nil
+	}
+	return barOf(parts, shares)
+}
+
 // stepBar is what the judged steps' time went into, as the device saw it.
 func stepBar(v diagnose.Verdict) *bar {
 	s := v.Shares

@@ -94,6 +94,8 @@ type document struct {
 	Headline, Sub, Badge string
 	Lead                 *report.Lead // why, and what to do first; nil of a page without a verdict
 	Figures              []report.Figure
+	Time                 *bar // of the run, by row
+	TimeRows             []report.LedgerLine
 	Step, Inside         *bar
 	InsideClock          string
 	Runs                 []htmlStrip // of the run before it, where there is one, and of the run
@@ -121,13 +123,14 @@ func describeRun(s Subject) (*document, error) {
 	v := s.Verdict
 	p := &document{
 		Policy: FormPolicy(s.Live), Live: s.Live, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
-		Title: s.Name, Class: string(v.Class), Tone: PickTone(v), Headline: report.Summarize(v), Sub: subtitle(s),
+		Title: s.Name, Class: string(v.Headline()), Tone: PickTone(v), Headline: report.Summarize(v), Sub: subtitle(s),
 		Figures: report.ListFigures(s.Run, v), Step: stepBar(v), Why: report.ListEvidence(v),
 		Findings: report.ListFindings(v), Notes: report.ListNotes(v),
 		Rejected: s.Plan.Rejected, Facts: facts(s), Commands: commands(s),
 	}
 	lead := report.LeadOf(s.Run, v, s.Plan, report.QuoteForShell(s.Name))
 	p.Lead = &lead
+	p.Time, p.TimeRows = timeBar(v.Ledger), report.LedgerLines(v.Ledger)
 	p.Inside, p.InsideClock = insideBar(v.Costs.Window)
 	if s.Run.Emulated() {
 		p.Badge = "emulated device"
@@ -198,6 +201,8 @@ func FormPolicy(live bool) string {
 // PickTone is how a verdict is coloured: "good", "bad", "todo".
 func PickTone(v diagnose.Verdict) string {
 	switch {
+	case v.Lead != nil:
+		return "todo"
 	case v.Class.Is(diagnose.GPUBound):
 		return "good"
 	case v.Class.Starves():

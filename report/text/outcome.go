@@ -63,6 +63,9 @@ func (p *page) sides(o verify.Outcome) {
 		p.writeSide("throughput", quantity.About(o.Before.Throughput.Mean.Point)+" -> "+
 			quantity.AboutSamples(o.After.Throughput.Mean.Point))
 	}
+	if text := report.SayRun(o.Run); text != "" {
+		p.writeSide("run", text)
+	}
 	if o.Stall.Before != nil && o.Stall.After != nil {
 		p.writeSide("stall", fmt.Sprintf("%s -> %s (device waiting for input)", quantity.Percent(*o.Stall.Before),
 			quantity.Percent(*o.Stall.After)))

@@ -39,7 +39,7 @@ func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 	p := newVerdictPage(style, &run, &v, &plan)
 	p.lead(report.LeadOf(run, v, plan, style.File), v)
 	p.show(slices.Concat([]section{aboutClass(v)}, further, []section{
-		p.figures(run, v, plan), evidence(v, shownEvidence), p.beside(v), changes(plan, v), p.findings(v),
+		p.figures(run, v, plan), p.ledger(v), evidence(v, shownEvidence), p.beside(v), changes(plan, v), p.findings(v),
 		p.notes(report.ListNotes(v)),
 	}), strings.TrimSpace("stoker diagnose --all "+style.File))
 	return p.to(w)
@@ -47,7 +47,7 @@ func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 
 // SumUp is the verdict in one line, for the moment in which it changes.
 func SumUp(run *recording.Run, v diagnose.Verdict) string {
-	line := string(v.Class)
+	line := string(v.Headline())
 	if !math.IsNaN(v.Stall) {
 		line += fmt.Sprintf(", the device waits for input %s of the time", quantity.Percent(v.Stall))
 	}
@@ -99,6 +99,7 @@ func (p *page) bold(s string) string { return p.paint("1", s) }
 func (p *page) lead(l report.Lead, v diagnose.Verdict) {
 	code := "33" // yellow: something to do
 	switch {
+	case v.Lead != nil:
 	case v.Class.Is(diagnose.GPUBound):
 		code = "32"
 	case v.Class.Starves():
@@ -124,6 +125,13 @@ func (p *page) leadLines(l report.Lead, code string) {
 
 // aboutClass explains the class.
 func aboutClass(v diagnose.Verdict) (s section) {
+	if lead := v.Lead; lead != nil {
+		if lead.Class != v.Class {
+			text := "The steps by themselves: " + report.DescribeClass(v) + "."
+			s.add(useful, func(p *page) { p.wrapped("  ", "  ", text) })
+		}
+		return s
+	}
 	if _, text, known := rules.Describe(v); known {
 		s.add(useful, func(p *page) { p.wrapped("  ", "  ", text) })
 	}

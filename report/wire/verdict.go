@@ -37,7 +37,9 @@ type object struct {
 	Window   *jsonWindow       `json:"window"`
 	Findings []jsonFinding     `json:"findings"`
 	Rejected []advise.Rejected `json:"rejected"`
-	Law      *jsonLaw          `json:"law"` // null where the law was not asked
+	Ledger   []jsonLedgerRow   `json:"ledger"`
+	Measured []jsonMeasured    `json:"measured"` // what the verdict was judged from
+	Law      *jsonLaw          `json:"law"`      // null where the law was not asked
 	Scores   []jsonScore       `json:"scores"`
 	Settings stoker.Settings   `json:"settings"`
 	Emulated bool              `json:"emulated"`
@@ -96,6 +98,7 @@ func costJSON(c diagnose.Cost) jsonCost {
 
 type jsonVerdict struct {
 	Class       string   `json:"class"`
+	StepClass   string   `json:"step_class"` // of the steps, which a row beside them may outweigh
 	Confidence  *float64 `json:"confidence"`
 	Stall       *float64 `json:"stall"`
 	StallSource *string  `json:"stall_source"`
@@ -170,6 +173,8 @@ type jsonFix struct {
 	Notes      []string        `json:"notes"`
 	Mind       string          `json:"mind,omitempty"`  // what to look at before the change is made
 	Where      string          `json:"where,omitempty"` // file:line of the DataLoader that it is about
+	At         string          `json:"at,omitempty"`    // file:line that it is about, where that makes no DataLoader
+	Run        stoker.Interval `json:"run_speedup"`     // of the whole run; null where it is that of its steps
 	Untested   bool            `json:"not_validated,omitempty"`
 }
 
@@ -214,7 +219,8 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 	o := object{
 		Schema: schema,
 		Verdict: jsonVerdict{
-			Class: string(v.Class), Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall),
+			Class: string(v.Headline()), StepClass: string(v.Class),
+			Confidence: stat.Known(v.Confidence), Stall: stat.Known(v.Stall),
 			StallSource: textOrNull(string(v.StallSource)),
 			RunnerUp:    textOrNull(string(v.RunnerUp)), State: string(v.State), Rank: v.Rank, Idle: stat.Known(v.Idle),
 			Unexplained: stat.Known(v.Unexplained),
@@ -225,6 +231,7 @@ func describe(run *recording.Run, v diagnose.Verdict, plan advise.Plan) object {
 		},
 		Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, v.Warnings...),
 		Findings: []jsonFinding{}, Rejected: append([]advise.Rejected{}, plan.Rejected...), Scores: []jsonScore{},
+		Ledger: ledgerJSON(v.Ledger), Measured: measuredJSON(v.Measured),
 		Emulated: run.Emulated(), Cost: costJSON(v.Cost), Exit: exitJSON(run.Facts.Exit),
 	}
 	o.Causes, o.Traced, o.Fetch, o.Lines = v.Causes, tracedJSON(v.Traced), fetchJSON(v.Costs), linesJSON(v.Lines)
@@ -280,7 +287,7 @@ func fixJSON(f advise.Fix) jsonFix {
 		Speedup: f.Forecast.Speedup, Step: f.Forecast.Step,
 		Throughput: f.Forecast.Throughput, Binds: string(f.Forecast.Bound),
 		Effort: string(f.Effort), Risk: string(f.Risk), Notes: append([]string{}, f.Notes...), Where: f.Where,
-		Untested: f.Untested, Mind: f.Mind,
+		Untested: f.Untested, Mind: f.Mind, Run: f.Run, At: f.At,
 	}
 }
 

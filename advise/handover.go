@@ -1,0 +1,25 @@
+package advise
+
+import (
+	"fmt"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/quantity"
+)
+
+// handOver proposes fewer and larger tensors a batch, where taking it over from a worker takes long.
+func (a adviser) handOver() (Fix, string) {
+	if a.verdict.Class != diagnose.HandsOver {
+		return Fix{}, ""
+	}
+	fix := Fix{
+		Name: "hand-over", Title: "hand over few large tensors instead of many small ones or objects", Effort: Code,
+		Risk: NoRisk, Cause: true, Notes: []string{diagnose.HandOver.Advice()},
+		Forecast: a.atMost(atRemoval(max(a.verdict.Stall, stat.Or(a.verdict.Idle, 0)))),
+	}
+	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Tensors > 0 {
+		fix.Notes = append([]string{fmt.Sprintf("a batch has %s", quantity.Many(l.Tensors, "tensor"))}, fix.Notes...)
+	}
+	return fix, ""
+}

@@ -1,0 +1,154 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// leadWith puts what helps the row that costs the run most before all else. A change of a setting
+// that the plan has already, as workers that stay from epoch to epoch, comes first by itself.
+func (a adviser) leadWith(plan Plan) Plan {
+	lead := a.verdict.Lead
+	if lead == nil {
+		return plan
+	}
+	for i, f := range plan.Fixes {
+		if lead.Name == diagnose.RowEdge && f.Name == string(stoker.PersistentWorkers) {
+			copy(plan.Fixes[1:i+1], plan.Fixes[:i])
+			plan.Fixes[0] = f
+			return plan
+		}
+	}
+	fix := Fix{
+		Name: string(lead.Name), Title: lead.Advice(), Forecast: predict.NoForecast(), Effort: Code, Risk: NoRisk,
+		Run: stoker.Interval{Low: 1, Point: math.NaN(), High: lead.Most},
+	}
+	if at := lead.Line.Short(); at != "" {
+		fix.At = at
+	}
+	switch lead.Name {
+	case diagnose.RowEvaluation:
+		a.feedEvaluation(&fix, lead)
+	case diagnose.RowEdge:
+		a.bridgeEpochs(&fix)
+	default:
+	}
+	plan.Fixes = append([]Fix{fix}, plan.Fixes...)
+	return plan
+}
+
+// bridgeEpochs says what helps at the edge of epochs of a loader as it is set.
+func (a adviser) bridgeEpochs(fix *Fix) {
+	l := a.judgedLoader()
+	if l == nil || l.Kind != "" {
+		return
+	}
+	stay, _ := l.Settings.Bool(stoker.PersistentWorkers)
+	workers, known := l.Settings.Int(stoker.NumWorkers)
+	if !known || workers > 0 && !stay {
+		return
+	}
+	fix.Title = fmt.Sprintf("make epochs longer for the loader: a sampler that goes over the data several times before it "+
+		"ends, or smaller batches. An epoch has %.0f batches now, and %s begin anew in each", a.costs.EpochSteps,
+		quantity.Many(workers, "worker"))
+	if workers == 0 {
+		fix.Title = "load in worker processes (num_workers, persistent_workers=True): the loop prepares the first batch by itself"
+	}
+}
+
+// feedEvaluation proposes workers for the loader of an evaluation that waits for its batches.
+func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
+	loader := a.findLoaderAt(lead.Line.Own)
+	if loader == nil || loader.Kind != "" || loader.Iterable || lead.MostlyWaitsFor() != diagnose.WaitInput {
+		return
+	}
+	now, known := loader.Settings.Int(stoker.NumWorkers)
+	to := a.workersForEvaluation(now)
+	if !known || to <= now {
+		return
+	}
+	fix.Changes = []stoker.Change{{Setting: stoker.NumWorkers, From: now, To: to}}
+	fix.Title, fix.Effort, fix.Risk, fix.Where = "load evaluation in worker processes", Flag, MemoryRisk, loader.Where
+	fix.Beside = true
+	fix.Mind = "whether it can take more of the cores while it runs: training's workers wait meanwhile"
+	batches, work, wait := a.evaluationOf(loader.ID)
+	if batches == 0 {
+		return
+	}
+	each := max(work, wait/float64(to)*float64(max(1, now)))
+	fix.Notes = []string{fmt.Sprintf(
+		"a batch of evaluation takes %s now, and waits %s of it for its data. With %s it takes %s at best",
+		quantity.AboutSeconds(work+wait), quantity.AboutSeconds(wait), quantity.Many(to, "worker"),
+		quantity.AboutSeconds(each))}
+}
+
+// workersForEvaluation is how many workers evaluation may have: as many as training has, whose wait
+// meanwhile, else as many as there are cores.
+func (a adviser) workersForEvaluation(now int) int {
+	if n := a.costs.Workers; n > now {
+		return n
+	}
+	return max(now, int(a.run.Facts.Machine.Cores()))
+}
+
+// evaluationOf is how many batches of a loader were evaluated, and how long one takes without its
+// wait and waits, seconds in the mean.
+func (a adviser) evaluationOf(loader int) (n int, work, wait float64) {
+	for _, s := range a.run.Steps {
+		if s.PID == a.costs.Window.PID && s.Loader == loader && s.Phase == recording.Evaluate && s.Period > 0 {
+			n, work, wait = n+1, work+s.Period-stat.Or(s.Wait, 0), wait+stat.Or(s.Wait, 0)
+		}
+	}
+	return n, work / float64(n), wait / float64(n)
+}
+
+// findLoaderAt is the judged process's loader that a line makes.
+func (a adviser) findLoaderAt(at recording.Place) *recording.Loader {
+	for i := range a.run.Facts.Loaders {
+		l := &a.run.Facts.Loaders[i]
+		if l.PID == a.costs.Window.PID && l.Where != "" && at.IsAt(l.Where) {
+			return l
+		}
+	}
+	return nil
+}
+
+// spreadOverRun says what each change of the steps gains the run: evaluation, checkpoints and the
+// like stay as they are.
+func (a adviser) spreadOverRun(plan Plan) Plan {
+	all, steps := a.verdict.Ledger.Recurring(), 0.0
+	for _, r := range a.verdict.Ledger.Rows {
+		switch r.Name {
+		case diagnose.RowTraining, diagnose.RowInference, diagnose.RowBetween, diagnose.RowRanks, diagnose.RowEdge:
+			steps += r.Seconds
+		default:
+		}
+	}
+	for _, fixes := range [][]Fix{plan.Fixes, plan.Doubtful} {
+		for i := range fixes {
+			fixes[i].Run = nothingKnown
+			if s := fixes[i].Forecast.Speedup; all > 0 && steps <= mostlySteps*all {
+				part := steps / all
+				fixes[i].Run = stoker.Interval{
+					Low: overRun(s.Low, part), Point: overRun(s.Point, part), High: overRun(s.High, part),
+				}
+			}
+		}
+	}
+	return plan
+}
+
+// mostlySteps is the share of a run that its steps take from which a gain of theirs is the run's. [J]
+const mostlySteps = 0.95
+
+var nothingKnown = stoker.Interval{Low: math.NaN(), Point: math.NaN(), High: math.NaN()}
+
+// overRun is the gain of a whole of which a share gains.
+func overRun(gain, share float64) float64 { return 1 / (1 - share + share/gain) }

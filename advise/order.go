@@ -1,0 +1,34 @@
+package advise
+
+import (
+	"fmt"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/quantity"
+)
+
+// rareFetch is the coefficient of variation of fetches from which few slow ones hold the others up. [J] Fetches of
+// alike samples vary by less than half of their mean.
+const rareFetch = 1.5
+
+// outOfOrder proposes to give batches as they get ready, where few slow ones hold the others up.
+func (a adviser) outOfOrder() (Fix, string) {
+	inOrder, known := a.base.Settings.Bool(stoker.InOrder)
+	waits := known && inOrder && a.costs.Workers >= 2 && a.costs.Feed == nil && a.starved()
+	if !waits || !(a.costs.FetchCV >= rareFetch) {
+		return Fix{}, ""
+	}
+	fix := Fix{
+		Name: string(stoker.InOrder), Title: "give batches as they get ready: few slow ones hold the others up",
+		Effort: Flag, Risk: SeedRisk, Cause: true,
+		Mind: "whether training may see batches in another order from run to run: each is still seen once an epoch",
+	}
+	fix.Changes = []stoker.Change{a.makeChange(stoker.InOrder, false)}
+	fix.Forecast = a.forecast(fix.Changes...)
+	fix.Notes = []string{fmt.Sprintf("preparing a batch takes %s in the mean, and differs by %.1f times that (standard "+
+		"deviation): few take very long, and the batches behind them wait", quantity.AboutSeconds(a.costs.Fetch), a.costs.FetchCV)}
+	if len(a.verdict.Lines) > 0 {
+		fix.Notes = append(fix.Notes, "or find what is slow about these samples and mend it, at "+a.verdict.Lines[0].String())
+	}
+	return fix, ""
+}

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Loops that lose most beside their steps, or at handing batches over, on an emulated device.
+
+    python beside.py evaluation --seconds 20
+
+testdata/cases has recordings of them:
+
+    STOKER_EMULATE=1 bin/stoker observe -o run.jsonl.gz -- python bench/labelled/beside.py evaluation
+"""
+
+import argparse
+import gc
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+from stoker.emulated import Device
+
+warnings.filterwarnings("ignore", ".*suggested max number of worker.*")
+UNTIL = 0.0
+
+
+def goes_on() -> bool:
+    return time.monotonic() < UNTIL
+
+
+class Rows(Dataset):
+    """Samples that sleep; one in so many sleeps for two seconds."""
+
+    def __init__(self, rows: int, seconds: float, slow: int = 0) -> None:
+        self.rows, self.seconds, self.slow = rows, seconds, slow
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __getitem__(self, row: int) -> torch.Tensor:
+        time.sleep(2.0 if self.slow and row % self.slow == 7 else self.seconds)
+        return torch.zeros(64)
+
+
+class Boxes(Dataset):
+    """A picture with ten small tensors."""
+
+    def __len__(self) -> int:
+        return 10**6
+
+    def __getitem__(self, row: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        return torch.zeros(3, 32, 32), [torch.zeros(4) for _ in range(10)]
+
+
+def keep_apart(samples: list) -> tuple[torch.Tensor, list]:
+    return torch.stack([picture for picture, _ in samples]), [boxes for _, boxes in samples]
+
+
+def train(loader: DataLoader, seconds: float, after: Callable[[int], object] = lambda step: None, wait: bool = False) -> None:
+    device, step = Device(), 0
+    while goes_on():
+        for batch in loader:
+            tensor = batch if isinstance(batch, torch.Tensor) else batch[0]
+            device.copy(tensor.nbytes, pinned=True, non_blocking=True)
+            device.launch(seconds, "step")
+            step += 1
+            if wait:
+                device.item()
+            after(step)
+            if not goes_on():
+                break
+    device.synchronize(spin=False)
+
+
+def easy() -> DataLoader:
+    return DataLoader(Rows(10**6, 0), 8, num_workers=1, pin_memory=True)
+
+
+def evaluation() -> None:
+    """Evaluation loads by itself, and takes most of the time."""
+    loader = DataLoader(Rows(400, 0.004), 8, num_workers=4, pin_memory=True, persistent_workers=True)
+    held_out = DataLoader(Rows(400, 0.004), 8, pin_memory=True)
+    model, device = torch.nn.Linear(4, 4), Device()
+    while goes_on():
+        model.train()
+        for batch in loader:
+            device.copy(batch.nbytes, pinned=True, non_blocking=True)
+            device.launch(0.010, "step")
+        model.eval()
+        with torch.no_grad():
+            for batch in held_out:
+                device.launch(0.004, "forward")
+                device.item()
+                if not goes_on():
+                    break
+
+
+def saving() -> None:
+    """A checkpoint every five steps."""
+    state = {"weights": torch.zeros(20_000_000)}
+    with tempfile.NamedTemporaryFile() as file:
+        train(easy(), 0.010, lambda step: step % 5 or torch.save(state, file.name))
+
+
+def uploads() -> None:
+    """An answer is waited for every ten steps."""
+
+    def upload_metrics(step: int) -> None:
+        if step % 10 == 0:
+            time.sleep(0.2)
+
+    train(easy(), 0.010, upload_metrics)
+
+
+def programs() -> None:
+    """Another program is asked in each step."""
+    train(easy(), 0.010, lambda step: subprocess.run(["sleep", "0.03"], check=False))
+
+
+def garbage() -> None:
+    """Garbage is collected in each step, beside many objects."""
+    objects = [{"path": f"{i}.png", "boxes": [(i, i)]} for i in range(100_000)]
+    train(easy(), 0.010, lambda step: gc.collect())
+    del objects
+
+
+def reads() -> None:
+    """The loss is read in each step, and the host then works for half a step."""
+    train(easy(), 0.012, lambda step: time.sleep(0.006), wait=True)
+
+
+def tensors() -> None:
+    """A batch of 321 tensors."""
+    train(DataLoader(Boxes(), 32, num_workers=2, collate_fn=keep_apart), 0.008)
+
+
+def slow() -> None:
+    """One sample of 200 takes two seconds."""
+    train(DataLoader(Rows(10**6, 0.002, 200), 8, shuffle=True, num_workers=4, pin_memory=True), 0.015)
+
+
+def memory() -> None:
+    """Rows of tensors in memory, one by one."""
+    data = TensorDataset(torch.zeros(200_000, 32), torch.zeros(200_000))
+    train(DataLoader(data, 256, shuffle=True, num_workers=2, pin_memory=True), 0.001)
+
+
+def epochs() -> None:
+    """Five batches an epoch, which eight workers begin anew in each."""
+    train(DataLoader(Rows(5 * 128, 0.01), 128, num_workers=8, pin_memory=True, persistent_workers=True), 0.100)
+
+
+KINDS = {
+    "evaluation": evaluation, "saving": saving, "uploads": uploads, "programs": programs, "garbage": garbage,
+    "reads": reads, "tensors": tensors, "slow": slow, "memory": memory, "epochs": epochs,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=sorted(KINDS))
+    parser.add_argument("--seconds", type=float, default=20)
+    asked = parser.parse_args()
+    UNTIL = time.monotonic() + asked.seconds
+    KINDS[asked.kind]()

@@ -1,0 +1,103 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stoker-dev/stoker/quantity"
+)
+
+// Lead is the row beside the steps that costs a run more than its steps lose: what a verdict says
+// first. Its Class is a word of its own, and the class of the steps stands beside it.
+type Lead struct {
+	Row
+	Class  Class
+	Most   float64 // by how much the run gets faster at most without what the row loses
+	Every  float64 // steps from one time to the next; NaN where that is not regular
+	Beside string  // what else a reader has to know: who has the cores; "" nothing
+}
+
+// Headline is the class that a verdict leads with: that of the row that costs most, else that of the steps.
+func (v *Verdict) Headline() Class {
+	if v.Lead != nil {
+		return v.Lead.Class
+	}
+	return v.Class
+}
+
+// ClassOfRow is the class of a row beside the steps; "" of one that has none.
+func ClassOfRow(name RowName) Class {
+	return map[RowName]Class{
+		RowEvaluation: InEvaluation, RowCheckpoint: InCheckpoints, RowEdge: AtEpochEdges, RowBetween: BetweenSteps,
+		RowStartUp: StartUp, RowSkipping: Skipping,
+	}[name]
+}
+
+// Title says in a few words what is the matter.
+func (l *Lead) Title() string {
+	switch {
+	case l.Name == RowEvaluation && l.MostlyWaitsFor() == WaitInput:
+		return "evaluation waits for its batches"
+	case l.Name == RowEvaluation:
+		return "evaluation leaves the device idle"
+	case l.Name == RowCheckpoint:
+		return "the device waits while checkpoints are saved"
+	case l.Name == RowEdge:
+		return "the device waits for the first batch of each epoch"
+	case l.Name == RowSkipping:
+		return "batches are fetched and thrown away"
+	case l.Name == RowStartUp:
+		return "starting takes most of the run"
+	case l.Line.Kind == "":
+		return "the device waits for what the loop does between its steps"
+	}
+	return l.Line.Kind.Words() + ", and the device waits"
+}
+
+// Why is the figures that show it.
+func (l *Lead) Why() string {
+	text := fmt.Sprintf("%s %s of the run (%s%s)", rowTakes[l.Name], quantity.Percent(l.Share),
+		quantity.AboutSeconds(l.Seconds), l.often())
+	if l.Idle >= leastWaited*l.Seconds {
+		text += ", and the device idles " + quantity.Percent(l.Idle/l.Seconds) + " of that"
+	}
+	if at := l.Line.String(); at != "" {
+		text += ": " + at
+		if l.LineShare > 0 {
+			text += fmt.Sprintf(" has %s of the looks at the launching thread", WholePercent(l.LineShare))
+		}
+	}
+	if l.Beside != "" {
+		text += ". " + l.Beside
+	}
+	return text
+}
+
+// rowTakes begins a sentence about a row.
+var rowTakes = map[RowName]string{
+	RowEvaluation: "evaluation takes", RowCheckpoint: "saving checkpoints takes",
+	RowEdge:     "waiting for the first batches of epochs takes",
+	RowBetween:  "what the loop does between its steps takes",
+	RowSkipping: "fetching batches that are thrown away takes", RowStartUp: "starting takes",
+}
+
+// often says how often it comes.
+func (l *Lead) often() string {
+	switch {
+	case l.Name == RowStartUp || l.Count == 0:
+		return ""
+	case l.Every > 1:
+		return ", every " + quantity.About(math.Round(l.Every)) + " steps"
+	case l.Name == RowSkipping:
+		return fmt.Sprintf(", %d batch%s", l.Count, quantity.Ending(l.Count, "", "es"))
+	}
+	return ", " + quantity.Many(l.Count, "time")
+}
+
+// Advice is what to do, in the program's own terms; "" where only the settings tell.
+func (l *Lead) Advice() string {
+	if advice := l.Line.Kind.Advice(); advice != "" {
+		return advice
+	}
+	return l.Class.Do()
+}

@@ -1,0 +1,461 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Fill accounts for the time of a run, from the steps of the judged trainer and what was measured
+// of its window.
+func Fill(run *recording.Run, c *diagnose.Case) diagnose.Ledger {
+	f := filler{Case: c, run: run, rows: map[diagnose.RowName]*diagnose.Row{}}
+	f.steps = stepsOf(run, c.Costs.Window.PID)
+	f.meter = newMeter(run.KernelSeries(deviceOf(run, c.Costs.Window.PID)))
+	from, _ := run.Newest()
+	end := max(run.End(), f.lastEnd())
+	f.spans = f.paint(from, end)
+	f.addRows(from, end)
+	f.splitSteps()
+	f.nameLines()
+	f.bound()
+	return diagnose.Ledger{Rows: f.inOrder(), Wall: end}
+}
+
+// filler puts a Ledger together.
+type filler struct {
+	*diagnose.Case
+	run   *recording.Run
+	steps []recording.Step // of the judged trainer, all loaders
+	meter meter
+	spans []span
+	rows  map[diagnose.RowName]*diagnose.Row
+}
+
+// stepsOf are the steps of a process, in order.
+func stepsOf(run *recording.Run, pid int) (steps []recording.Step) {
+	for _, s := range run.Steps {
+		if s.PID == pid {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// deviceOf is the subject of a process's device, of the only one where that is not known.
+func deviceOf(run *recording.Run, pid int) string {
+	device := -1
+	if p := run.FindProcess(pid); p != nil {
+		device = p.Device
+	}
+	if device < 0 && len(run.Facts.GPUs) == 1 {
+		device = run.Facts.GPUs[0].Index
+	}
+	return fmt.Sprintf("gpu/%d", device)
+}
+
+// lastEnd is when the last step ended, 0 where none was seen.
+func (f *filler) lastEnd() (end float64) {
+	for _, s := range f.steps {
+		end = max(end, s.Start+stat.Or(s.Period, stat.Or(s.Wait, 0)))
+	}
+	return end
+}
+
+// paint is whose each moment of the run is, from the part that is judged on.
+func (f *filler) paint(from, end float64) []span {
+	if len(f.steps) == 0 {
+		return f.paintDevice(from, end)
+	}
+	spans := f.drain(paintSteps(f.steps, f.Costs.Window, f.stepsRow(), from, end))
+	if hung := f.hungSince(); hung > 0 {
+		for i := range spans {
+			if s := &spans[i]; s.from >= hung-1e-9 && s.row == diagnose.RowTail {
+				s.row = diagnose.RowHung
+			}
+		}
+	}
+	return spans
+}
+
+// drain gives the steps what the device still had of them to do when the loop was over: a loop that
+// waits for nothing runs ahead of it.
+func (f *filler) drain(spans []span) []span {
+	n := len(spans)
+	if n == 0 || spans[n-1].row != diagnose.RowTail {
+		return spans
+	}
+	last, host := spans[n-1], 0.0
+	for _, s := range f.steps {
+		if s.Loader == f.Costs.Window.Loader {
+			host += stat.Or(s.Period, 0)
+		}
+	}
+	queued := f.Costs.Step*float64(f.countBeat()) - host
+	if done := f.meter.busyUntil(last.from, min(last.to, last.from+queued)); done > last.from {
+		spans = appendSpan(spans[:n-1], span{last.from, done, f.stepsRow()})
+		spans = appendSpan(spans, span{done, last.to, diagnose.RowTail})
+	}
+	return spans
+}
+
+// countBeat is how many steps of the judged loader were seen.
+func (f *filler) countBeat() (n int) {
+	for _, s := range f.steps {
+		if s.Loader == f.Costs.Window.Loader {
+			n++
+		}
+	}
+	return n
+}
+
+// stepsRow is the row of the judged steps.
+func (f *filler) stepsRow() diagnose.RowName {
+	for _, s := range f.steps {
+		if s.Phase == recording.Train {
+			return diagnose.RowTraining
+		}
+	}
+	if f.OnlySkips {
+		return diagnose.RowTraining
+	}
+	return diagnose.RowInference
+}
+
+// hungSince is since when no step is made though the job goes on; 0 where it does not hang.
+func (f *filler) hungSince() float64 {
+	for _, found := range f.Findings {
+		if found.Name == diagnose.FindingHung {
+			return found.From
+		}
+	}
+	return 0
+}
+
+// paintDevice is the time of a run whose steps nobody saw: before the device worked, while it did,
+// and after.
+func (f *filler) paintDevice(from, end float64) []span {
+	first, last := math.NaN(), math.NaN()
+	if s := f.run.KernelSeries(deviceOf(f.run, f.Costs.Window.PID)); s != nil {
+		for i, v := range s.V {
+			if v > 0 {
+				if last = s.T[i]; math.IsNaN(first) {
+					first = s.T[i]
+				}
+			}
+		}
+	}
+	if math.IsNaN(first) {
+		return appendSpan(nil, span{from, end, diagnose.RowUnknown})
+	}
+	spans := appendSpan(nil, span{from, first, diagnose.RowStartUp})
+	spans = appendSpan(spans, span{max(from, first), last, diagnose.RowUnknown})
+	return appendSpan(spans, span{last, end, diagnose.RowTail})
+}
+
+// addRows adds up the spans of each row.
+func (f *filler) addRows(from, end float64) {
+	of := map[diagnose.RowName][]span{}
+	for _, s := range f.spans {
+		of[s.row] = append(of[s.row], s)
+	}
+	scale := f.scaleUnkept(of)
+	if from > 0 {
+		of[diagnose.RowEarlier] = []span{{0, from, diagnose.RowEarlier}}
+	}
+	for name, spans := range of {
+		r := f.row(name)
+		for _, s := range spans {
+			r.Seconds += s.to - s.from
+			r.Spans = append(r.Spans, diagnose.Stretch{From: s.from, To: s.to})
+		}
+		r.Count = len(spans)
+		if name != diagnose.RowEarlier {
+			r.Busy = f.meter.busyIn(spans)
+			r.Idle = r.Seconds - r.Busy
+		}
+		if !name.ComesOnce() {
+			r.Seconds, r.Busy, r.Idle = scale*r.Seconds, scale*r.Busy, scale*r.Idle
+		}
+		r.Share = r.Seconds / end
+	}
+	f.countSteps(from)
+	f.settleEdges()
+}
+
+// scaleUnkept takes off the time of steps that were not kept, and says by which factor the rows of
+// those that were stand for it.
+func (f *filler) scaleUnkept(of map[diagnose.RowName][]span) float64 {
+	kept, gone := 0.0, 0.0
+	for name, spans := range of {
+		for _, s := range spans {
+			switch {
+			case name == unkept:
+				gone += s.to - s.from
+			case !name.ComesOnce():
+				kept += s.to - s.from
+			}
+		}
+	}
+	delete(of, unkept)
+	if !(kept > 0) {
+		return 1
+	}
+	return 1 + gone/kept
+}
+
+// row is a row to fill.
+func (f *filler) row(name diagnose.RowName) *diagnose.Row {
+	if f.rows[name] == nil {
+		nan := math.NaN()
+		f.rows[name] = &diagnose.Row{Name: name, Busy: nan, Idle: nan, Saves: nan, LineShare: nan}
+	}
+	return f.rows[name]
+}
+
+// countSteps counts what rows of steps are made of: steps, and batches that are thrown away. Those that were not kept
+// lie between two that were.
+func (f *filler) countSteps(from float64) {
+	counts := map[diagnose.RowName]int{}
+	last := map[int]recording.Step{}
+	for _, s := range f.steps {
+		name := diagnose.RowOf(s.Phase)
+		if s.Phase == recording.Evaluate && f.stepsRow() == diagnose.RowInference {
+			name = diagnose.RowInference
+		}
+		if s.Start < from || name.IsSteps() && s.Loader != f.Costs.Window.Loader {
+			continue
+		}
+		n := 1
+		if before, known := last[s.Loader]; known && before.Phase == s.Phase && s.N > before.N {
+			n = s.N - before.N
+		}
+		counts[name] += n
+		last[s.Loader] = s
+	}
+	for _, name := range []diagnose.RowName{diagnose.RowTraining, diagnose.RowInference, diagnose.RowSkipping} {
+		if r := f.rows[name]; r != nil {
+			r.Count = counts[name]
+		}
+	}
+}
+
+// settleEdges takes what the device's own clock says of the edges of epochs, which are short for a
+// meter; what it then has not seen there belongs to the steps.
+func (f *filler) settleEdges() {
+	edge, steps := f.rows[diagnose.RowEdge], f.rows[f.stepsRow()]
+	if edge == nil || steps == nil || math.IsNaN(edge.Busy) || math.IsNaN(steps.Busy) {
+		return
+	}
+	idle, known := 0.0, 0.0
+	for i, s := range f.steps {
+		if s.First && i > 0 && s.Loader == f.Costs.Window.Loader && !math.IsNaN(s.Idle) {
+			idle, known = idle+min(s.Idle, s.Wait), known+s.Wait
+		}
+	}
+	if !(known > edge.Seconds/2) {
+		return
+	}
+	busy := max(0, known-idle)
+	steps.Busy = min(steps.Seconds, max(0, steps.Busy+edge.Busy-busy))
+	edge.Busy = min(edge.Seconds, busy)
+	steps.Idle, edge.Idle = steps.Seconds-steps.Busy, edge.Seconds-edge.Busy
+}
+
+// splitSteps gives what the device idles within steps to what it waits for, and takes from their
+// row what is between them and what ranks exchange.
+func (f *filler) splitSteps() {
+	steps := f.rows[f.stepsRow()]
+	if steps == nil {
+		return
+	}
+	p, seconds := f.Parts, steps.Seconds
+	part := func(share float64) float64 { return max(0, stat.Or(share, 0)) * seconds }
+	idle := stat.Or(steps.Idle, seconds)
+	take := func(wanted float64) float64 {
+		taken := min(idle, wanted)
+		idle -= taken
+		return taken
+	}
+	input := take(f.inputWithin(seconds))
+	rare := take(max(part(p.Rare), part(f.rareUnseen())))
+	exchange := min(seconds, part(p.Exchange))
+	launch, long, copies, queued := take(part(p.Host)), take(part(p.Long)), take(part(p.Copies)), take(part(p.Queued))
+	unnamed := take(part(p.Unnamed))
+	// on a line beside the steps the thread does its work also while it waits for a core
+	beside := f.besideSteps()
+	work, blind := beside*queued, min(unnamed, beside*seconds)
+	queued, unnamed, long = queued-work, unnamed-blind, long+work+blind
+	f.moveOut(steps, diagnose.RowBetween, rare+long, diagnose.WaitHost)
+	f.moveOut(steps, diagnose.RowRanks, exchange, diagnose.WaitRanks)
+	steps.Waits = waits(map[diagnose.WaitFor]float64{
+		diagnose.WaitInput: input, diagnose.WaitLaunch: launch, diagnose.WaitCopy: copies, diagnose.WaitCore: queued,
+		diagnose.WaitUnknown: unnamed,
+	})
+	if between := f.rows[diagnose.RowBetween]; between != nil {
+		between.Count = f.countBetween(long)
+		for _, s := range f.Costs.Rare.Spans {
+			between.Spans = append(between.Spans, diagnose.Stretch{From: s[0], To: s[1]})
+		}
+	}
+	f.waitBeside()
+}
+
+// rareUnseen is the part of steps that do something now and then, where no device tells whether it
+// idles meanwhile.
+func (f *filler) rareUnseen() float64 {
+	if !math.IsNaN(f.Idle) {
+		return 0
+	}
+	return f.Costs.RareShare()
+}
+
+// countBetween is in how many steps the launching thread does something beside them.
+func (f *filler) countBetween(long float64) int {
+	if n := f.Costs.Rare.Count; n > 0 && long <= f.Costs.Rare.Seconds {
+		return n
+	}
+	return len(f.Costs.Window.Steps)
+}
+
+// inputWithin is for how long the device waited for input within steps, without the edges of epochs.
+func (f *filler) inputWithin(seconds float64) float64 {
+	w := f.Costs.Window
+	idle, took, unclocked := 0.0, 0.0, 0
+	for _, s := range append(slices.Clone(w.Steps), w.Side...) {
+		if s.Loader == w.Loader {
+			took += s.Period
+			if s.First {
+				took -= s.Wait
+			}
+		}
+		switch {
+		case math.IsNaN(s.Idle):
+			unclocked++
+		case !s.First:
+			idle += s.Idle
+		}
+	}
+	if 10*unclocked > len(w.Steps)+len(w.Side) { // as the window has it
+		return max(0, stat.Or(f.Stall, 0)) * seconds
+	}
+	if !(took > 0) {
+		return 0
+	}
+	return idle / took * seconds
+}
+
+// moveOut makes a row of idle time that lies within the steps.
+func (f *filler) moveOut(steps *diagnose.Row, name diagnose.RowName, seconds float64, why diagnose.WaitFor) {
+	if !(seconds > 0) {
+		return
+	}
+	wall := steps.Seconds / steps.Share
+	r := f.row(name)
+	r.Seconds, r.Share = seconds, seconds/wall
+	steps.Seconds -= seconds
+	steps.Share = steps.Seconds / wall
+	if math.IsNaN(steps.Idle) {
+		return
+	}
+	r.Idle = min(seconds, steps.Idle)
+	r.Busy = seconds - r.Idle
+	steps.Idle -= r.Idle
+	steps.Busy = max(0, steps.Seconds-steps.Idle)
+	r.Waits = waits(map[diagnose.WaitFor]float64{why: r.Idle})
+}
+
+// waitBeside says what the device waits for in the rows beside the steps.
+func (f *filler) waitBeside() {
+	for name, r := range f.rows {
+		if len(r.Waits) > 0 || !(r.Idle > 0) || name.IsSteps() {
+			continue
+		}
+		why := diagnose.WaitHost
+		input := 0.0
+		switch name {
+		case diagnose.RowEdge, diagnose.RowSkipping:
+			input = r.Idle
+		case diagnose.RowEvaluation:
+			input = min(r.Idle, f.inputOfEvaluation()*r.Seconds)
+		case diagnose.RowEarlier, diagnose.RowHung, diagnose.RowUnknown, diagnose.RowTail, diagnose.RowStartUp:
+			continue
+		default:
+		}
+		r.Waits = waits(map[diagnose.WaitFor]float64{diagnose.WaitInput: input, why: r.Idle - input})
+	}
+}
+
+// inputOfEvaluation is the share of its time that evaluation waited for its batches: the device by its own clock,
+// else the loop.
+func (f *filler) inputOfEvaluation() float64 {
+	waited, took := 0.0, 0.0
+	for _, s := range f.steps {
+		if s.Phase == recording.Evaluate && s.Loader != recording.OwnLoop {
+			waited += stat.Or(s.Idle, stat.Or(s.Wait, 0))
+			took += stat.Or(s.Period, stat.Or(s.Wait, 0))
+		}
+	}
+	if !(took > 0) {
+		return 0
+	}
+	return min(1, waited/took)
+}
+
+// waits are parts of idle time, most first.
+func waits(seconds map[diagnose.WaitFor]float64) (all []diagnose.Wait) {
+	for why, s := range seconds {
+		if s > 0 {
+			all = append(all, diagnose.Wait{For: why, Seconds: s})
+		}
+	}
+	slices.SortFunc(all, func(a, b diagnose.Wait) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.For, b.For))
+	})
+	return all
+}
+
+// bound says what the run would save at most without each row: the device's idle time in steps and
+// in evaluation, which have work to do, all of the others.
+func (f *filler) bound() {
+	for name, r := range f.rows {
+		switch {
+		case name == diagnose.RowEarlier || name == diagnose.RowUnknown:
+		case name.IsSteps() || name == diagnose.RowEvaluation:
+			r.Saves = r.Idle
+		default:
+			r.Saves = stat.Or(r.Idle, r.Seconds)
+		}
+	}
+}
+
+// inOrder are the rows that have any time, in the order of a run.
+func (f *filler) inOrder() (rows []diagnose.Row) {
+	for _, w := range diagnose.LedgerRows {
+		if r := f.rows[diagnose.RowName(w.Name)]; r != nil && r.Seconds > 0 {
+			rows = append(rows, rounded(*r))
+		}
+	}
+	return rows
+}
+
+// rounded is a row in microseconds, which is less than anybody measures: what is said does not hang on the order in
+// which sums were made.
+func rounded(r diagnose.Row) diagnose.Row {
+	for _, v := range []*float64{&r.Seconds, &r.Busy, &r.Idle, &r.Saves, &r.Share} {
+		*v = math.Round(1e6**v) / 1e6
+	}
+	kept := r.Waits[:0:0]
+	for _, w := range r.Waits {
+		if w.Seconds = math.Round(1e6*w.Seconds) / 1e6; w.Seconds > 0 {
+			kept = append(kept, w)
+		}
+	}
+	r.Waits = kept
+	return r
+}

@@ -1,0 +1,81 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+// FindLead is the row beside the steps that costs most, where it costs more than what the device
+// idles within steps; nil where the steps lose most, or nothing beside them is worth a word.
+func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagnose.Lead {
+	if !c.HasSteps && !c.HasUnfedSteps { // what the others are beside is unknown
+		return nil
+	}
+	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)
+	var best *diagnose.Row
+	for i := range l.Rows {
+		r := &l.Rows[i]
+		if canLead(l, r, class) && r.Saves > steps && (best == nil || r.Saves > best.Saves) {
+			best = r
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	lead := &diagnose.Lead{
+		Row: *best, Class: diagnose.ClassOfRow(best.Name), Every: math.NaN(), Most: mostOf(l, best, steps),
+	}
+	if best.Name == diagnose.RowBetween {
+		if class == diagnose.CPUBound {
+			lead.Class = class
+		}
+		if c.Costs.Rare.Count == best.Count {
+			lead.Every = c.Costs.Rare.Every
+		}
+	}
+	if class == diagnose.Neighbour && c.Costs.Others > 0 {
+		lead.Beside = fmt.Sprintf("Other programs use %.1f cores meanwhile, so all of it takes longer", c.Costs.Others)
+	}
+	return lead
+}
+
+func lossOf(l diagnose.Ledger, name diagnose.RowName) float64 {
+	r := l.Find(name)
+	return stat.Or(r.Saves, 0)
+}
+
+// canLead reports whether a row may be what a verdict says first.
+func canLead(l diagnose.Ledger, r *diagnose.Row, class diagnose.Class) bool {
+	switch {
+	case diagnose.ClassOfRow(r.Name) == "" || math.IsNaN(r.Idle):
+		return false
+	case class == diagnose.ComputeOnCPU || class == diagnose.NotTraining || class == diagnose.StartUp:
+		return false
+	case r.Name == diagnose.RowBetween && r.Line.String() == "" && !hasNoWord(class):
+		return false // the class of the steps says as much
+	case r.Name.ComesOnce():
+		return r.Seconds >= diagnose.LeadingOnce && r.Share >= diagnose.LeadingOnceShare
+	}
+	return r.Saves >= diagnose.LeadingLoss*l.Recurring()
+}
+
+// hasNoWord reports whether the class of the steps says nothing of what the host does.
+func hasNoWord(class diagnose.Class) bool {
+	return class == diagnose.GPUBound || class == diagnose.Unknown
+}
+
+// mostOf is by how much the run gets faster at most without what a row loses. What the steps lose may
+// go with it: a device that idled before them is not idle when they ask for a batch.
+func mostOf(l diagnose.Ledger, r *diagnose.Row, steps float64) float64 {
+	all := l.Recurring()
+	if r.Name.ComesOnce() {
+		all = l.Wall
+	}
+	return all / max(all-r.Saves-steps, (1-mostRemoved)*all)
+}
+
+// mostRemoved is the share of the time that a bound is drawn for. [J] The rest was not measured as well.
+const mostRemoved = 0.99

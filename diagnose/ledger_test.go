@@ -1,0 +1,293 @@
+package diagnose_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// diary writes what a program does, one thing after another, and what its device does meanwhile.
+type diary struct {
+	run  recording.Run
+	at   float64
+	n    map[int]int // steps of each loader
+	busy recording.Series
+	work float64 // of the device since the last sample
+}
+
+func newDiary() *diary {
+	d := &diary{n: map[int]int{}}
+	d.run.Facts.GPUs = []recording.GPU{{Index: 0, Name: "NVIDIA H100 80GB HBM3"}}
+	d.run.Facts.Processes = []recording.Process{{
+		PID: 7, Role: recording.RoleTrainer, Device: 0, LaunchThread: 7, LauncherSeen: true, Hooked: true,
+	}}
+	d.run.Facts.Loaders = []recording.Loader{{ID: 1, PID: 7, Where: "train.py:10"}, {ID: 2, PID: 7, Where: "train.py:20"}}
+	d.run.Facts.Model = &recording.ModelFacts{Device: "cuda:0", Steps: 1000}
+	d.busy = recording.Series{Signal: recording.GPUKernels, Subject: "gpu/0"}
+	d.busy.T, d.busy.V = []float64{0}, []float64{0}
+	return d
+}
+
+// sampled is how often the device's meter is read, seconds.
+const sampled = 0.1
+
+// pause is time in which the device is busy for a part, and no step is made.
+func (d *diary) pause(seconds, busy float64) {
+	for end := d.at + seconds; d.at < end; {
+		next := sampled * float64(len(d.busy.T))
+		to := min(end, next)
+		d.work += busy * (to - d.at)
+		if d.at = to; to == next {
+			d.busy.T, d.busy.V = append(d.busy.T, to), append(d.busy.V, d.work/sampled)
+			d.work = 0
+		}
+	}
+}
+
+// step is one of a loader: the device waits, works, and idles until the next one.
+func (d *diary) step(loader int, phase recording.Phase, wait, work, rest float64, first bool) {
+	s := recording.Step{
+		PID: 7, Loader: loader, N: d.n[loader], Start: d.at, Period: wait + work + rest, Wait: wait, Samples: 32, First: first,
+		Phase: phase, Idle: wait, DevicePeriod: wait + work + rest, Optimized: 1,
+	}
+	d.n[loader]++
+	if loader == recording.OwnLoop {
+		s.Wait, s.Idle, s.DevicePeriod = math.NaN(), math.NaN(), math.NaN()
+	}
+	d.run.Steps = append(d.run.Steps, s)
+	d.pause(wait, 0)
+	d.pause(work, 1)
+	d.pause(rest, 0)
+}
+
+func (d *diary) judge() diagnose.Verdict {
+	d.run.Series = []recording.Series{d.busy}
+	return judge.Judge(&d.run)
+}
+
+// checkLedger compares rows with what is wanted, and their sum with the run's time.
+func checkLedger(t *testing.T, what string, l diagnose.Ledger, wall float64, want map[diagnose.RowName][3]float64) {
+	t.Helper()
+	sum := 0.0
+	for _, r := range l.Rows {
+		sum += r.Seconds
+		if _, ok := want[r.Name]; !ok && r.Seconds > 0.01*wall {
+			t.Errorf("%s: %.2f s of %s", what, r.Seconds, r.Name)
+		}
+	}
+	if math.Abs(l.Wall-wall) > sampled+0.01 || math.Abs(sum-wall) > 0.01*wall {
+		t.Errorf("%s: rows add up to %.2f s, of %.2f; the run took %.2f", what, sum, l.Wall, wall)
+	}
+	for name, w := range want {
+		r := l.Find(name)
+		for i, got := range []float64{r.Seconds, r.Busy, r.Idle} {
+			if !math.IsNaN(w[i]) && !(math.Abs(got-w[i]) <= 0.01*wall) {
+				t.Errorf("%s: %s has %.2f s, busy %.2f, idle %.2f; want %v", what, name, r.Seconds, r.Busy, r.Idle, w)
+				break
+			}
+		}
+	}
+}
+
+// Each second of a run has one owner, whatever the program does.
+func TestLedgerAddsUp(t *testing.T) {
+	d := newDiary()
+	d.pause(10, 0)
+	for range 4 {
+		for i := range 200 {
+			wait := 0.002
+			if i == 0 {
+				wait = 1
+			}
+			d.step(1, recording.Train, wait, 0.018, 0, i == 0)
+		}
+		d.step(recording.OwnLoop, recording.Checkpoint, 0, 0, 2, false)
+		for i := range 20 {
+			d.step(2, recording.Evaluate, 0.2, 0.05, 0, i == 0)
+		}
+	}
+	d.pause(3, 0)
+	nan := math.NaN()
+	v := d.judge()
+	checkLedger(t, "a run", v.Ledger, 10+4*(1+199*0.002+200*0.018+2+5)+3, map[diagnose.RowName][3]float64{
+		diagnose.RowStartUp:    {11, 0, 11},
+		diagnose.RowTraining:   {4*(199*0.002+200*0.018) - 0.2, nan, 4 * 199 * 0.002},
+		diagnose.RowEdge:       {3, 0, 3},
+		diagnose.RowCheckpoint: {8, 0, 8},
+		diagnose.RowEvaluation: {20, 4, 16},
+		diagnose.RowTail:       {3, 0, 3},
+	})
+	r := v.Ledger.Find(diagnose.RowEvaluation)
+	if r.Count != 4 || r.MostlyWaitsFor() != diagnose.WaitInput || r.Line.String() != "train.py:20" {
+		t.Errorf("evaluation: %d times, waits for %v at %s", r.Count, r.Waits, r.Line)
+	}
+	if n := v.Ledger.Find(diagnose.RowTraining).Count; n != 800 {
+		t.Errorf("%d steps of 800", n)
+	}
+}
+
+// What a loop does every tenth step is a row of its own.
+func TestLedgerHasWhatIsBetweenSteps(t *testing.T) {
+	d := newDiary()
+	for i := range 1000 {
+		rest := 0.0
+		if i%10 == 9 {
+			rest = 0.2
+		}
+		d.step(1, recording.Train, 0, 0.02, rest, i == 0)
+	}
+	v := d.judge()
+	checkLedger(t, "uploads", v.Ledger, 40, map[diagnose.RowName][3]float64{
+		diagnose.RowTraining: {20, 20, 0}, diagnose.RowBetween: {20, 0, 20},
+	})
+	if r := v.Ledger.Find(diagnose.RowBetween); r.Count != 100 || math.Abs(r.Saves-20) > 0.4 {
+		t.Errorf("%d times, saves %.1f s", r.Count, r.Saves)
+	}
+	if got := v.Costs.Rare.Every; got != 10 {
+		t.Errorf("every %v steps, want 10", got)
+	}
+}
+
+// What the device still has to do when a loop is over is work of its steps.
+func TestLedgerDrainsTheDevice(t *testing.T) {
+	d := newDiary()
+	for i := range 1000 {
+		d.run.Steps = append(d.run.Steps, recording.Step{
+			PID: 7, Loader: 1, N: i, Start: d.at, Period: 0.02, Wait: 0.001, Samples: 32, First: i == 0, Phase: recording.Train,
+			Idle: 0, DevicePeriod: 0.03, Optimized: 1,
+		})
+		d.pause(0.02, 1)
+	}
+	d.pause(10, 1)
+	d.pause(2, 0)
+	checkLedger(t, "a loop that is ahead", d.judge().Ledger, 32, map[diagnose.RowName][3]float64{
+		diagnose.RowTraining: {30, 30, 0}, diagnose.RowTail: {2, 0, 2},
+	})
+}
+
+// Of a long run not all steps are kept: those that are stand for the others, in each row.
+func TestLedgerOfAThinnedRun(t *testing.T) {
+	d := newDiary()
+	for i := range 8192 {
+		d.step(1, recording.Train, 0, 0.02, 0.03, i == 0)
+	}
+	kept := d.run.Steps[:0]
+	for _, s := range d.run.Steps {
+		if s.N/64%4 == 0 {
+			kept = append(kept, s)
+		}
+	}
+	d.run.Steps = kept
+	v := d.judge()
+	sum := 0.0
+	for _, r := range v.Ledger.Rows {
+		sum += r.Seconds
+	}
+	if math.Abs(sum-v.Ledger.Wall) > 0.01*v.Ledger.Wall {
+		t.Errorf("rows add up to %.1f of %.1f s: %s", sum, v.Ledger.Wall, namesOf(v.Ledger))
+	}
+}
+
+func namesOf(l diagnose.Ledger) (text string) {
+	for _, r := range l.Rows {
+		text += fmt.Sprintf("%s %.2f, ", r.Name, r.Seconds)
+	}
+	return text
+}
+
+// A run of which nobody saw a step still has an owner for each second.
+func TestLedgerWithoutSteps(t *testing.T) {
+	d := newDiary()
+	d.pause(5, 0)
+	d.pause(10, 0.5)
+	d.pause(1, 0)
+	checkLedger(t, "no steps", d.judge().Ledger, 16, map[diagnose.RowName][3]float64{
+		diagnose.RowStartUp: {5, 0, 5}, diagnose.RowUnknown: {10, 5, 5}, diagnose.RowTail: {1, 0, 1},
+	})
+}
+
+// A verdict leads with the row that loses most, and with the steps where those do.
+func TestVerdictLeadsWithTheLargestLoss(t *testing.T) {
+	uploads := newDiary()
+	for i := range 1000 {
+		rest := 0.0
+		if i%10 == 9 {
+			rest = 0.2
+		}
+		uploads.step(1, recording.Train, 0, 0.02, rest, i == 0)
+	}
+	evaluates, starved, steady := newDiary(), newDiary(), newDiary()
+	for range 5 {
+		for i := range 100 {
+			evaluates.step(1, recording.Train, 0.001, 0.02, 0, i == 0)
+			starved.step(1, recording.Train, 0.05, 0.02, 0, i == 0)
+			steady.step(1, recording.Train, 0, 0.02, 0, i == 0)
+		}
+		for i := range 20 {
+			evaluates.step(2, recording.Evaluate, 0.2, 0.05, 0, i == 0)
+		}
+		starved.step(recording.OwnLoop, recording.Checkpoint, 0, 0, 1, false)
+	}
+	for _, c := range []struct {
+		what string
+		*diary
+		want diagnose.Class
+		most float64
+	}{
+		{"uploads", uploads, diagnose.BetweenSteps, 2},
+		{"evaluation", evaluates, diagnose.InEvaluation, 35.0 / 15},
+		{"starved steps beside checkpoints", starved, "", 0},
+		{"steady", steady, "", 0},
+	} {
+		v := c.judge()
+		switch {
+		case c.want == "" && v.Lead != nil:
+			t.Errorf("%s: leads with %s, and its steps lose most: %s", c.what, v.Headline(), namesOf(v.Ledger))
+		case c.want != "" && (v.Headline() != c.want || math.Abs(v.Lead.Most-c.most) > 0.1*c.most):
+			t.Errorf("%s: leads with %s (%+v), want %s of %.2f", c.what, v.Headline(), v.Lead, c.want, c.most)
+		}
+	}
+}
+
+// The row of what lies between steps has the line on which the launching thread is seen, and garbage its own name.
+func TestLineBetweenSteps(t *testing.T) {
+	for kind, stack := range map[diagnose.Kind]string{
+		diagnose.Subprocess: "/home/me/train.py:12 log;subprocess.py:550 run;selectors.py:415 select",
+		diagnose.Pausing:    "/home/me/train.py:12 upload",
+		diagnose.Uploading:  "/home/me/train.py:12 upload;requests/api.py:59 request",
+		diagnose.Locking:    "/home/me/train.py:12 put;threading.py:355 wait",
+	} {
+		d := newDiary()
+		for i := range 1000 {
+			rest := 0.0
+			if i%10 == 9 {
+				rest = 0.2
+			}
+			d.step(1, recording.Train, 0, 0.02, rest, i == 0)
+		}
+		d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/7;loop;asleep;"+stack)...)
+		d.run.Series = append(d.run.Series, d.busy)
+		r := judge.Judge(&d.run).Ledger
+		row := r.Find(diagnose.RowBetween)
+		if row.Line.Kind != kind || row.Line.Own.Line != 12 {
+			t.Errorf("the line is %q (%s), want %s", row.Line, row.Line.Kind, kind)
+		}
+	}
+}
+
+// seen are looks at a launching thread, ten a second, of which a share found it in a stack.
+func seen(until, share float64, stack string) []recording.Series {
+	looks := recording.Series{Signal: recording.FetchLooks, Subject: "process/7;loop"}
+	there := recording.Series{Signal: recording.FetchStack, Subject: stack}
+	rest := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;core;/home/me/train.py:9 train;torch/nn/modules/module.py:1 Module.__call__"}
+	for at := 0.0; at <= until; at++ {
+		looks.T, looks.V = append(looks.T, at), append(looks.V, 10*at)
+		there.T, there.V = append(there.T, at), append(there.V, share*at)
+		rest.T, rest.V = append(rest.T, at), append(rest.V, (1-share)*at)
+	}
+	return []recording.Series{looks, there, rest}
+}

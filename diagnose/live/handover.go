@@ -1,0 +1,44 @@
+package live
+
+import (
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Of the looks at a launching thread that waits for a batch, the share that finds it taking one over from
+// which that is the limit, and is not. [J]
+const (
+	mostlyTaken = 0.7
+	partlyTaken = 0.4
+)
+
+// manyTensors is how many tensors a batch has at least that takes long to take over for their number. [J] With
+// fewer the loop waits there for workers that are too busy to answer.
+const manyTensors = 16
+
+// askHandOver is whether the launching thread takes batches over while it waits for them.
+func (l filler) askHandOver() diagnose.Quantity {
+	taken, waited := 0.0, 0.0
+	for _, line := range l.LoopLines.Lines {
+		switch line.Kind {
+		case diagnose.HandOver:
+			taken += line.Seconds
+		case diagnose.Awaiting:
+			waited += line.Seconds
+		default:
+		}
+	}
+	d := l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader)
+	if d == nil || d.Tensors < manyTensors || l.Costs.Workers == 0 || !(l.LoopLines.Looks >= fewLooks) || !(taken > 0) {
+		return diagnose.Quantity{}
+	}
+	share := taken / (taken + waited)
+	return diagnose.AskShare("Is the launching thread taking batches over while it waits for them?", share, partlyTaken,
+		mostlyTaken, "").
+		WithEvidence(share, "ratio", string(recording.FetchStack),
+			"looks at the launching thread find it taking a batch over from a worker %s of the time that it waits for one",
+			quantity.Percent(share)).
+		WithEvidence(float64(d.Tensors), "tensors", "batch.tensors", "a batch has %s, and each is handed over by itself",
+			quantity.Many(d.Tensors, "tensor"))
+}

@@ -1,0 +1,148 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// FindLoopLines looks where a trainer's own thread was from one time to another. The lines of one
+// function that call the same are one, which has the number of the most frequent.
+func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopLines {
+	stacks, looks := run.FetchStacks(from, to, recording.Loading{PID: pid, Outside: true})
+	all := diagnose.LoopLines{Looks: looks}
+	type key struct{ file, function, call, name string }
+	places := map[key]int{}
+	for _, s := range stacks {
+		all.Seconds += s.Seconds
+		if len(s.Places) == 0 {
+			continue
+		}
+		kind := kindOfLoop(s)
+		own, call := splitLoop(s, kind)
+		k := key{own.File, own.Function, call.File, call.Function}
+		at, known := places[k]
+		if !known {
+			at = len(all.Lines)
+			places[k] = at
+			all.Lines = append(all.Lines, diagnose.LoopLine{Line: diagnose.Line{Own: own, Call: call, Kind: kind}})
+		}
+		line := &all.Lines[at]
+		if line.Seconds += s.Seconds; s.Asleep {
+			line.Asleep += s.Seconds
+		}
+	}
+	for i := range all.Lines {
+		all.Lines[i].Share = estimateShare(all.Lines[i].Seconds, all.Seconds, looks)
+	}
+	slices.SortStableFunc(all.Lines, func(a, b diagnose.LoopLine) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.String(), b.String()))
+	})
+	return all
+}
+
+// splitLoop is the program's own line, and the library's function behind it that tells what is done.
+func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place) {
+	for _, p := range s.Places {
+		if p.Own() {
+			own = p
+		} else if call.File == "" || kindOfPlace(p) == kind {
+			call = p
+		}
+	}
+	return own, call
+}
+
+// loopBy are the libraries whose functions tell what a loop does beside its steps.
+var loopBy = []struct {
+	kind  diagnose.Kind
+	files []string
+}{
+	{diagnose.Saving, []string{
+		"torch/serialization.py", "torch/distributed/checkpoint/", "safetensors/", "shutil.py", "tarfile.py",
+	}},
+	{diagnose.Subprocess, []string{"subprocess.py", "multiprocessing/popen", "multiprocessing/process.py"}},
+	{diagnose.Compiling, []string{"torch/_dynamo/", "torch/_inductor/", "triton/", "torch/_functorch/"}},
+	{diagnose.Plotting, []string{"matplotlib/", "seaborn/", "plotly/"}},
+	{diagnose.Logging, []string{
+		"wandb/", "mlflow/", "comet_ml/", "neptune/", "clearml/", "torch/utils/tensorboard/", "tensorboard/",
+		"tensorboardX/",
+		"logging/", "tqdm/", "rich/", "swanlab/", "aim/",
+	}},
+	{diagnose.Metrics, []string{"sklearn/", "torchmetrics/", "pycocotools/", "evaluate/", "scipy/"}},
+	{diagnose.DeviceWait, []string{"torch/cuda/streams.py", "stoker/emulated.py"}},
+	{diagnose.EmptyCache, []string{"torch/cuda/memory.py"}},
+	{diagnose.Launching, []string{
+		"torch/nn/", "torch/optim/", "torch/autograd/", "torch/_tensor.py", "torch/functional.py", "torch/_ops.py",
+		"torch/distributed/", "torchvision/models/", "torchvision/ops/", "timm/", "transformers/models/", "torch/amp/",
+	}},
+	{diagnose.Locking, []string{
+		"threading.py", "queue.py", "concurrent/", "multiprocessing/", "selectors.py", "asyncio/",
+	}},
+}
+
+// handsOver are functions in which a process takes over what a worker prepared: tensors in shared memory one
+// by one, and what was pickled.
+var handsOver = []string{
+	"torch/multiprocessing/", "multiprocessing/reduction.py", "multiprocessing/resource_sharer.py",
+	"multiprocessing/connection.py", "torch/storage.py", "socket.py",
+}
+
+// kindOfPlace tells what a library's function does; "" unknown.
+func kindOfPlace(p recording.Place) diagnose.Kind {
+	if p.Own() {
+		return ""
+	}
+	if p.File == "torch/cuda/__init__.py" && p.Function == "synchronize" {
+		return diagnose.DeviceWait
+	}
+	for _, known := range loopBy {
+		if startsWithAny(p.File, known.files) {
+			return known.kind
+		}
+	}
+	return ""
+}
+
+// kindOfLoop tells what the launching thread does in a stack: the innermost function that is known
+// says it. That it waits for something says less than what it waits for.
+func kindOfLoop(s recording.Stack) diagnose.Kind {
+	if slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.File == loaderFile }) {
+		if last := s.Places[len(s.Places)-1]; startsWithAny(last.File, handsOver) {
+			return diagnose.HandOver
+		}
+		return diagnose.Awaiting
+	}
+	waits := false
+	for _, p := range slices.Backward(s.Places) {
+		switch kind := kindOfPlace(p); kind {
+		case diagnose.Locking:
+			waits = true
+		case "":
+		default:
+			return kind
+		}
+	}
+	if waits {
+		return diagnose.Locking
+	}
+	switch kind := kindOf(s); {
+	case kind == diagnose.Request, kind == diagnose.Connection:
+		return diagnose.Uploading
+	case slices.Contains(ofData, kind):
+		return diagnose.Preparing
+	case s.Asleep:
+		return diagnose.Pausing
+	}
+	return diagnose.HostCode
+}
+
+// loaderFile is PyTorch's loader, in which a loop waits for its next batch.
+const loaderFile = "torch/utils/data/dataloader.py"
+
+// ofData are kinds of work that a data set has.
+var ofData = []diagnose.Kind{
+	diagnose.Opening, diagnose.Parser, diagnose.Decoder, diagnose.Augmentation, diagnose.Conversion, diagnose.Tokenizer,
+}

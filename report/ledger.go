@@ -1,0 +1,118 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/verify"
+)
+
+// LedgerLine is a row of a ledger in words.
+type LedgerLine struct {
+	Name, Time, Share, Count string
+	Idle                     string // "idle 81 %: next batch"
+	Where                    string // "train.py:41"
+}
+
+// LedgerLines are the rows of a run's ledger that are worth a line, in the order of a run; none
+// where there is one row alone, which tells nothing.
+func LedgerLines(l diagnose.Ledger) (lines []LedgerLine) {
+	for _, r := range l.Rows {
+		if r.Share >= diagnose.ShownRow {
+			lines = append(lines, LedgerLine{
+				string(r.Name), quantity.AboutSeconds(r.Seconds), quantity.Percent(r.Share), timesText(r), idleText(r),
+				r.Line.Short(),
+			})
+		}
+	}
+	if len(lines) < 2 {
+		return nil
+	}
+	return lines
+}
+
+// countedIn is what a row's count counts.
+var countedIn = map[diagnose.RowName]string{
+	diagnose.RowTraining: "step", diagnose.RowInference: "step", diagnose.RowSkipping: "batch",
+	diagnose.RowBetween: "time", diagnose.RowEvaluation: "time", diagnose.RowCheckpoint: "time",
+	diagnose.RowEdge: "time",
+}
+
+func timesText(r diagnose.Row) string {
+	noun := countedIn[r.Name]
+	switch {
+	case noun == "" || r.Count == 0:
+		return ""
+	case noun == "batch":
+		return fmt.Sprintf("%d batch%s", r.Count, quantity.Ending(r.Count, "", "es"))
+	}
+	return quantity.Many(r.Count, noun)
+}
+
+// WaitWords name what an idle device waits for.
+var waitWords = map[diagnose.WaitFor]string{
+	diagnose.WaitInput: "input", diagnose.WaitHost: "the host", diagnose.WaitLaunch: "launches",
+	diagnose.WaitCopy: "copies", diagnose.WaitRanks: "other ranks", diagnose.WaitCore: "a CPU core",
+}
+
+// idleText says for how much of a row the device idles, and what it waits for most.
+func idleText(r diagnose.Row) string {
+	if !(r.Idle >= LeastIdle*r.Seconds) {
+		return ""
+	}
+	text := "idle " + quantity.Percent(r.Idle/r.Seconds)
+	if why := waitWords[r.MostlyWaitsFor()]; why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// SumUpLedger says in one line where most of a run's time went.
+func SumUpLedger(l diagnose.Ledger) string {
+	var parts []string
+	for _, r := range l.Rows {
+		if r.Share >= diagnose.ShownRow {
+			parts = append(parts, fmt.Sprintf("%s %s", r.Name, quantity.Percent(r.Share)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// MostlySteps reports whether hardly anything of a run is beside its steps but its start and end.
+func MostlySteps(l diagnose.Ledger) bool {
+	beside := 0.0
+	for _, r := range l.Rows {
+		if !r.Name.ComesOnce() && !r.Name.IsSteps() {
+			beside += r.Seconds
+		}
+	}
+	return beside < leastBeside*l.Recurring()
+}
+
+// leastBeside is the share of a run beside its steps from which a page shows where its time went. [J]
+const leastBeside = 0.05
+
+// SayRun says what a change did to the whole run, row by row; "" where its steps are all there is to it.
+func SayRun(c *verify.RunChange) string {
+	if c == nil || len(c.Rows) < 2 {
+		return ""
+	}
+	all := 0.0
+	for _, r := range c.Rows {
+		all += max(r.Before, r.After)
+	}
+	var parts []string
+	for _, r := range c.Rows {
+		if max(r.Before, r.After) >= leastBeside*all {
+			parts = append(parts, fmt.Sprintf("%s %s -> %s", r.Row, quantity.AboutSeconds(r.Before),
+				quantity.AboutSeconds(r.After)))
+		}
+	}
+	if len(parts) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%s as fast as before, for the same work: %s for 1,000 %s", quantity.AboutRatio(c.Speedup),
+		strings.Join(parts, ", "), c.Per)
+}

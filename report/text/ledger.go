@@ -1,0 +1,48 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// ledger is where the time of the run went: a line for each row.
+func (p *page) ledger(v diagnose.Verdict) section {
+	s := section{title: fmt.Sprintf("time of the run: %s", quantity.AboutSeconds(v.Ledger.Wall))}
+	lines := report.LedgerLines(v.Ledger)
+	at := important
+	if v.Lead == nil && report.MostlySteps(v.Ledger) { // there is little to learn from it
+		at = onlyAll
+	}
+	var widest [5]int
+	for _, l := range lines {
+		for i, cell := range cellsOf(l) {
+			widest[i] = max(widest[i], cellWidth(cell))
+		}
+	}
+	for _, l := range lines {
+		s.add(at, func(p *page) {
+			cells, text := cellsOf(l), " "
+			for i, cell := range cells {
+				space := strings.Repeat(" ", widest[i]-cellWidth(cell))
+				if i == 1 || i == 2 { // numbers stand on the right
+					text += " " + space + cell
+				} else {
+					text += " " + cell + space
+				}
+			}
+			if room := p.width() - cellWidth(text) - 2; cellWidth(l.Where) <= room {
+				text += "  " + l.Where
+			}
+			p.b.WriteString(strings.TrimRight(text, " ") + "\n")
+		})
+	}
+	return s
+}
+
+func cellsOf(l report.LedgerLine) [5]string {
+	return [5]string{l.Name, l.Time, l.Share, l.Count, l.Idle}
+}
