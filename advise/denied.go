@@ -16,7 +16,7 @@ var answering = map[string][]stoker.Setting{
 	diagnose.FindingTinyCopies:           {stoker.MergeCopies},
 	diagnose.FindingHiddenSync:           {stoker.SyncEvery},
 	diagnose.FindingExplicitSync:         {stoker.SyncEvery},
-	diagnose.FindingLaunchBound:          {stoker.Compile, stoker.BatchSize},
+	diagnose.FindingLaunchBound:          {stoker.Compile, stoker.CUDAGraphs, stoker.BatchSize},
 	diagnose.FindingSmallGrids:           {stoker.BatchSize},
 	diagnose.FindingElementwiseChains:    {stoker.Compile},
 	diagnose.FindingExposedCommunication: {stoker.Accumulation},

@@ -132,7 +132,7 @@ func (a adviser) batchGain(batch int) float64 {
 // their worth is only bounded.
 func (a adviser) proposePrecision(to stoker.Change, format hardware.Precision) (Fix, string) {
 	gpu := measure.MachineOf(a.run).GPU
-	if !a.verdict.Class.Is(diagnose.GPUBound) || a.verdict.Traced != nil || a.verdict.Costs.Feed != nil {
+	if !a.verdict.Class.Is(diagnose.GPUBound) || a.kernelsSeen() || a.verdict.Costs.Feed != nil {
 		return Fix{}, ""
 	}
 	if now := a.base.Settings.Text(stoker.Precision); now != "float32" {
@@ -187,9 +187,12 @@ func (a adviser) half() (Fix, string) {
 	return fix, ""
 }
 
+// kernelsSeen reports whether a trace tells which kernels run: it says more than the law does.
+func (a adviser) kernelsSeen() bool { return a.verdict.Traced != nil || a.verdict.Device >= 0 }
+
 // compile says why compiling is not promised anything without a trace of kernels.
 func (a adviser) compile() (Fix, string) {
-	if !a.verdict.Class.Is(diagnose.GPUBound) || a.verdict.Traced != nil || a.base.Settings.Text(stoker.Compile) != "" {
+	if !a.verdict.Class.Is(diagnose.GPUBound) || a.kernelsSeen() || a.base.Settings.Text(stoker.Compile) != "" {
 		return Fix{}, ""
 	}
 	return Fix{Name: string(stoker.Compile)},

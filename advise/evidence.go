@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -31,15 +32,18 @@ var ofInput = []stoker.Setting{
 
 // reject says why a fix is not advised. What is a setting of another framework nobody would
 // try here: no word of it.
-func (p *Plan) reject(name, why string) {
-	if why != "" && why != diagnose.ForeignSetting {
-		p.Rejected = append(p.Rejected, Rejected{Name: name, Why: why})
+func (p *Plan) reject(name, why string) { p.refuse(Rejected{Name: name, Why: why}) }
+
+// refuse is reject with the gate that a gain did not pass.
+func (p *Plan) refuse(r Rejected) {
+	if r.Why != "" && !r.foreign() {
+		p.Rejected = append(p.Rejected, r)
 	}
 }
 
 // refuses says why nothing here carries a fix; "" where something does.
 func (e evidence) refuses(fix Fix) string {
-	if why := e.verdict.Grounds.RefuseAny(fix.Changes); why != "" {
+	if why := cmp.Or(e.verdict.Grounds.RefuseAny(fix.Changes), e.verdict.Grounds.LacksAnyUnit(fix.Changes)); why != "" {
 		return why
 	}
 	if why := e.verdict.Crowded(); why != "" && e.moreWorkers(fix) {

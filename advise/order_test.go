@@ -2,13 +2,15 @@ package advise
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// One order comes out, whatever goes in: the three fixes, and some that are
+// One order comes out, whatever goes in: three fixes, and some that are
 // bounded only.
 func TestOrderOfFixes(t *testing.T) {
 	fix := func(name string, gain float64, e Effort) Fix {
@@ -57,4 +59,30 @@ func names(fixes []Fix) (all []string) {
 		all = append(all, f.Name)
 	}
 	return all
+}
+
+// What the verdict is about comes first in a replay's plan, and what changes what the optimizer
+// learns from last, however much either is worth.
+func TestOrderAfterTheVerdict(t *testing.T) {
+	fix := func(setting stoker.Setting, risk Risk, worth float64) Fix {
+		f := Fix{Name: string(setting), Risk: risk, Changes: []stoker.Change{{Setting: setting, To: 2}}}
+		f.Forecast.Speedup = stoker.Interval{Low: worth, Point: worth, High: worth}
+		return f
+	}
+	plan := Plan{Fixes: []Fix{
+		fix(stoker.BatchSize, LearningRisk, 1.9), fix(stoker.SyncEvery, NoRisk, 1.5), fix(stoker.NumWorkers, MemoryRisk, 1.2),
+	}}
+	for class, want := range map[diagnose.Class][]string{
+		diagnose.MainThread:  {"num_workers", "sync_every", "batch_size"},
+		diagnose.LaunchBound: {"sync_every", "num_workers", "batch_size"},
+	} {
+		plan.orderFixes(class)
+		var got []string
+		for _, f := range plan.Fixes {
+			got = append(got, f.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", class, got, want)
+		}
+	}
 }

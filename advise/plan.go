@@ -57,6 +57,8 @@ type Fix struct {
 	// Untested says that no pair of runs, before and after such a change, was held
 	// against its gain.
 	Untested bool
+
+	Lossless bool // no loss is known to be read: a change is told without the word
 }
 
 // InWords is a change that no line of a program makes, in words: whose cores a job is to have,
@@ -93,6 +95,7 @@ func (f Fix) gain() string {
 type Rejected struct {
 	Name string `json:"fix"`
 	Why  string `json:"why"`
+	Gate Gate   `json:"gate,omitempty"` // that a gain of a trace did not pass; "" where it is worth too little
 }
 
 // Effort is what a change takes.
@@ -146,6 +149,11 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	run, verdict := a.run, a.verdict
 	if t != nil {
 		return a.replayed(t)
+	}
+	if verdict.Device >= 0 && (!verdict.HasSteps || !verdict.Costs.Fed()) { // what a trace is about bounds the gain
+		var plan Plan
+		a.proposeTraced(&plan)
+		return plan
 	}
 	if kind := a.costs.Other(run); verdict.HasSteps && kind != "" {
 		return a.elsewhere(kind)
@@ -320,7 +328,7 @@ func (a adviser) inWords() Plan {
 		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
 	}
 	if !worthIt(fix.Forecast) {
-		return Plan{Rejected: []Rejected{{fix.Name, notWorth(fix.Forecast)}}}
+		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	}
 	return Plan{Fixes: []Fix{fix}}
 }
@@ -350,7 +358,7 @@ func (a adviser) elsewhere(kind string) Plan {
 		fix.Notes = append(fix.Notes, settings)
 	}
 	if !worthIt(fix.Forecast) {
-		return Plan{Rejected: []Rejected{{fix.Name, notWorth(fix.Forecast)}}}
+		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	}
 	return Plan{Fixes: []Fix{fix}}
 }

@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -103,6 +104,9 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 			add("do not wait for the device in every step", Code, NoRisk, f.Advice, to(stoker.SyncEvery, logEvery))
 		case diagnose.FindingLaunchBound:
 			add("launch a step as one graph", Code, NumericsRisk, f.Advice, to(stoker.Compile, "reduce-overhead"))
+			if !a.verdict.Grounds.Compiles() {
+				add("launch a step as one graph", Code, NoRisk, f.Advice, to(stoker.CUDAGraphs, true))
+			}
 			add("more work per launch", Flag, a.riskOfBatches(), a.twice(), to(stoker.BatchSize, "2x"))
 		case diagnose.FindingSmallGrids:
 			add("more work per launch", Flag, a.riskOfBatches(), a.twice(), to(stoker.BatchSize, "2x"))
@@ -129,7 +133,7 @@ func (a adviser) candidates(t *replay.Trace) []candidate {
 func (a adviser) twice() string {
 	note := "per sample, while memory lasts"
 	follows := ""
-	if a.verdict.Grounds.Program != diagnose.Inference {
+	if a.verdict.Grounds.ReadsLoss() {
 		note, follows = note+", and the learning rate follows", ". The learning rate follows"
 	}
 	if a.verdict.Device < 0 || a.run.Timeline == nil {
@@ -223,31 +227,13 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 	var taken []stoker.Change
 	e := a.onEvidence(t)
 	for _, c := range a.candidates(t) {
-		if why := e.refuses(Fix{Name: c.name(), Changes: c.changes}); why != "" {
-			plan.reject(c.name(), why)
+		g, modelled := e.gainOf(t, c)
+		if !modelled {
 			continue
 		}
-		edit, unknown := replay.EditOf(c.changes)
-		if len(unknown) > 0 && unknown[0] == c.changes[0].Setting {
-			continue
-		}
-		if gain := t.Likely(edit); gain < leastPlayed && !check.Bounds() {
-			plan.Rejected = append(plan.Rejected,
-				Rejected{c.name(), fmt.Sprintf("no measurable gain (%s in the replay)",
-					quantity.AboutRatio(max(1, gain)))})
-			continue
-		}
-		fix := Fix{
-			Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk,
-			Forecast: t.Forecast(edit), Untested: untested(c.changes),
-		}
-		fix.Notes = append(c.notes, fix.Forecast.Notes...)
-		if e.moreWorkers(fix) || c.name() == string(stoker.NumWorkers) {
-			fix.Mind = a.verdict.Grounds.UnknownData()
-		}
-		e.bound(&fix)
-		if !worthIt(fix.Forecast) && !boundOnly(fix) {
-			plan.Rejected = append(plan.Rejected, Rejected{fix.Name, notWorth(fix.Forecast)})
+		fix, refused := g.weigh()
+		if refused != nil {
+			plan.refuse(*refused)
 			continue
 		}
 		plan.Fixes = append(plan.Fixes, fix)
@@ -255,7 +241,7 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 			taken = append(taken, c.changes...)
 		}
 	}
-	plan.orderFixes()
+	plan.orderFixes(a.verdict.Class)
 	a.together(&plan, t, taken)
 	a.bounded(&plan)
 	return plan
@@ -264,7 +250,9 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 // untested reports whether a change is of a kind that no pair of recordings was held
 // against (bench/replay/RESULTS.md has those that were).
 func untested(changes []stoker.Change) bool {
-	without := []stoker.Setting{stoker.SideStream, stoker.Precision, stoker.TF32, stoker.Compile, stoker.Device}
+	without := []stoker.Setting{
+		stoker.SideStream, stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.Device,
+	}
 	return slices.ContainsFunc(changes, func(c stoker.Change) bool { return slices.Contains(without, c.Setting) })
 }
 
@@ -277,11 +265,26 @@ func boundOnly(f Fix) bool {
 }
 
 // orderFixes orders fixes and leaves out rejections of what another value of the same
-// setting is worth.
-func (p *Plan) orderFixes() {
+// setting is worth. What the verdict is about comes first, and what changes what the
+// optimizer learns from last: nobody asked for other training.
+func (p *Plan) orderFixes(class diagnose.Class) {
 	order(p.Fixes)
+	place := func(f Fix) int {
+		switch {
+		case f.Risk == LearningRisk:
+			return 2
+		case class.Starves() && slices.Contains(ofInput, f.Changes[0].Setting),
+			class == diagnose.TransferBound && slices.Contains(ofCopies, f.Changes[0].Setting):
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(p.Fixes, func(f, g Fix) int { return cmp.Compare(place(f), place(g)) })
 	p.settleRejected()
 }
+
+// ofCopies are settings that make copies to the device cost less.
+var ofCopies = []stoker.Setting{stoker.PinMemory, stoker.NonBlocking, stoker.SideStream, stoker.MergeCopies}
 
 func (p *Plan) settleRejected() {
 	p.Rejected = slices.DeleteFunc(p.Rejected, func(r Rejected) bool {
@@ -318,13 +321,12 @@ func (a adviser) together(plan *Plan, t *replay.Trace, changes []stoker.Change) 
 			}
 		}
 	}
-	edit, _ := replay.EditOf(all)
-	fix := Fix{
-		Name: Together, Title: "all that change neither results nor batch", Changes: all, Effort: Code,
-		Risk: MemoryRisk, Forecast: t.Forecast(edit), Untested: untested(all),
-		Notes: []string{"replayed together: the gains above do not add up"},
-	}
-	if worthIt(fix.Forecast) {
+	g, _ := a.onEvidence(t).gainOf(t, candidate{
+		title: "all that change neither results nor batch", changes: all, effort: Code, risk: MemoryRisk,
+		notes: []string{"replayed together: the gains above do not add up"},
+	})
+	g.fix.Name = Together
+	if fix, refused := g.weigh(); refused == nil {
 		plan.Fixes = append(plan.Fixes, fix)
 	}
 }

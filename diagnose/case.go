@@ -36,9 +36,12 @@ type Case struct {
 	WorksJudged    float64 // pieces of work in the window
 	LaunchCalls    float64 // calls that launch work in a recording that holds none of it
 	ModelComputes  bool    // operators of a model are in a recording without a device's work
+	DeviceSign     string  // what shows that a device was used in such a recording: an operator, a device's name; ""
+	DeviceListed   bool    // DeviceSign is no more than a device that the file lists
 	IsStartUp      bool    // a program's start: most idle time is what happens once
 	InsteadOfSteps string  // what was recorded in place of steady steps, "graph capture"; "" where it has some
 	Kernels        KernelShares
+	Recorder       float64 // share of the window that is idle because the host was recorded
 	RankLateBy     float64 // share of the window in which other ranks wait for one that is late
 	Causes         []Cause // of idle time, most first
 	GapEvidence    []Evidence
@@ -107,6 +110,7 @@ type Case struct {
 	RankComparison string // a sentence; "" where there is one rank
 	Findings       []Finding
 	UtilPattern    []Finding // what GPU-Util looks like, said last
+	Doubts         []string  // as in Verdict
 	Warnings       []string
 }
 

@@ -40,6 +40,13 @@ type expect struct {
 	First   string `json:"first"`   // the finding that comes first
 	Source  string `json:"source"`  // part of the user's line that a finding names
 	Warning string `json:"warning"` // part of a warning
+
+	Do       string            `json:"do"`        // part of what to do about the class
+	Doubt    string            `json:"doubt"`     // part of what a page says before its figures
+	Most     float64           `json:"most"`      // no fix promises more
+	NotFixes []string          `json:"not_fixes"` // fixes that are not advised
+	Rejected map[string]string `json:"rejected"`  // of a fix that is not advised, part of why
+	Steps    int               `json:"steps"`     // that are judged
 }
 
 // TestCases judges every recording under testdata/cases: Runs from live jobs,
@@ -94,11 +101,9 @@ func checkCase(t *testing.T, dir string) {
 		t.Errorf("no evidence says %q: %v", want.Says, v.Evidence)
 	}
 	checkTrace(t, v, want)
+	checkGates(t, plan, want)
 	if s := v.Costs.Split; s != nil && math.Abs(s.Core+s.Queued+s.Storage+s.Network+s.Asleep-1) > 1e-9 {
 		t.Errorf("the time of a fetch does not add up to 1: %+v", *s)
-	}
-	if want.Says != "" && !slices.ContainsFunc(v.Evidence, func(e diagnose.Evidence) bool { return strings.Contains(e.Text, want.Says) }) {
-		t.Errorf("no evidence says %q: %v", want.Says, v.Evidence)
 	}
 }
 
@@ -110,6 +115,9 @@ func checkTrace(t *testing.T, v diagnose.Verdict, want expect) {
 	if want.First != "" && (len(v.Findings) == 0 || v.Findings[0].Name != want.First) {
 		t.Errorf("first finding is not %s: %v", want.First, v.Findings)
 	}
+	if do := v.Do(); !strings.Contains(do, want.Do) {
+		t.Errorf("what to do does not say %q: %q", want.Do, do)
+	}
 	named := func(f diagnose.Finding) bool { return strings.Contains(f.Source, want.Source) }
 	if want.Source != "" && !slices.ContainsFunc(v.Findings, named) {
 		t.Errorf("no finding names %s: %v", want.Source, v.Findings)
@@ -117,6 +125,13 @@ func checkTrace(t *testing.T, v diagnose.Verdict, want expect) {
 	warned := func(text string) bool { return strings.Contains(text, want.Warning) }
 	if want.Warning != "" && !slices.ContainsFunc(v.Warnings, warned) {
 		t.Errorf("no warning says %q: %q", want.Warning, v.Warnings)
+	}
+	doubted := func(text string) bool { return strings.Contains(text, want.Doubt) }
+	if want.Doubt != "" && !slices.ContainsFunc(v.Doubts, doubted) {
+		t.Errorf("no doubt says %q: %q", want.Doubt, v.Doubts)
+	}
+	if n := len(v.Costs.Window.Steps); want.Steps > 0 && n != want.Steps {
+		t.Errorf("%d steps are judged, want %d", n, want.Steps)
 	}
 	if len(v.Causes) == 0 {
 		return
@@ -130,13 +145,31 @@ func checkTrace(t *testing.T, v diagnose.Verdict, want expect) {
 	}
 }
 
+func checkGates(t *testing.T, plan advise.Plan, want expect) {
+	t.Helper()
+	for _, fix := range plan.Fixes {
+		if slices.Contains(want.NotFixes, fix.Name) {
+			t.Errorf("%s is advised", fix.Name)
+		}
+		if most := fix.Forecast.Speedup.High; want.Most > 0 && most > want.Most {
+			t.Errorf("%s is worth up to %.2f, want at most %.2f", fix.Name, most, want.Most)
+		}
+	}
+	for name, why := range want.Rejected {
+		if !slices.ContainsFunc(plan.Rejected, func(r advise.Rejected) bool { return r.Name == name && strings.Contains(r.Why, why) }) {
+			t.Errorf("%s is not rejected because of %q: %v", name, why, plan.Rejected)
+		}
+	}
+}
+
 func openCase(dir string) (*recording.Run, error) {
 	for _, name := range []string{"run.jsonl", "run.jsonl.gz"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return recording.Open(filepath.Join(dir, name))
 		}
 	}
-	traces, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
+	traces, err := filepath.Glob(filepath.Join(dir, "*.[js][sq][ol]*")) // .json.gz, .sqlite
+	traces = slices.DeleteFunc(traces, func(file string) bool { return strings.HasSuffix(file, "expect.json") })
 	if err != nil || len(traces) == 0 {
 		return nil, os.ErrNotExist
 	}

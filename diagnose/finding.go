@@ -33,10 +33,13 @@ func ProposeChange(name stoker.Setting, from, to any) stoker.Change {
 
 // What to do about findings that a trace and a live run share.
 const (
-	LaunchAdvice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs, or a larger ` +
+	compileAdvice = `torch.compile(model, mode="reduce-overhead"), which captures CUDA graphs, or a larger ` +
 		`batch_size, so that each launch has more work`
 	SyncAdvice = "no .item(), .cpu(), .tolist(), print(loss) or tensor in an if within the step: keep " +
 		"loss.detach() on the device and read it every 50 steps. Copy with non_blocking=True into pinned memory"
+	// plainSyncAdvice is SyncAdvice for a program that reads no loss.
+	plainSyncAdvice = "no .item(), .cpu(), .tolist(), print or tensor in an if within the step: keep results on the device " +
+		"and read them every so many steps. Copy with non_blocking=True into pinned memory"
 	ResumeAdvice = "a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)"
 	pinAdvice    = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 )

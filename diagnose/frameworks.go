@@ -21,6 +21,41 @@ func RecordDevice(framework string) string {
 	return "profile with the device's tracer on"
 }
 
+// What a profiler's file can lack, and what to record for it by framework.
+const (
+	LacksDevice = "device" // the device's work
+	LacksCalls  = "calls"  // the calls that launch it
+	LacksSteps  = "steps"  // enough work to judge
+	LacksRanks  = "ranks"  // files of other ranks
+)
+
+var recordings = map[string]map[string]string{
+	LacksDevice: {
+		"": "record the device's work as well: torch.profiler.profile(activities=[ProfilerActivity.CPU, " +
+			"ProfilerActivity.CUDA])",
+		FrameworkCUDA: "record the device's work as well: nsys profile --trace=cuda,nvtx,osrt",
+	},
+	LacksCalls: {
+		"":            "record the host as well: ProfilerActivity.CPU beside ProfilerActivity.CUDA, on ROCm with PyTorch 2.5 or newer",
+		FrameworkCUDA: "record the host as well: nsys profile --trace=cuda,nvtx,osrt, and no --cuda-graph-trace=graph",
+	},
+	LacksSteps: {
+		"":            "record five and more steps: torch.profiler.schedule(wait=1, warmup=2, active=5)",
+		FrameworkCUDA: "record five and more steps, with an NVTX range around each (nvtxRangePush(\"step\"))",
+	},
+}
+
+// RecordWhat is how to record what a profiler's file lacks.
+func RecordWhat(lacks, framework string) string {
+	if text := recordings[lacks][framework]; text != "" {
+		return text
+	}
+	return map[string]string{
+		LacksDevice: "profile with the device's tracer on", LacksCalls: "profile with the host's tracer on",
+		LacksSteps: "profile five and more steps", LacksRanks: "give the folder with the files of all ranks",
+	}[lacks]
+}
+
 // TakeTrace is how to take a trace of some steps, and the command for it.
 func TakeTrace(framework string) (how, command string) {
 	const why = "take a trace of five steps, which names most idle time"

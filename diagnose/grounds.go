@@ -21,6 +21,9 @@ type Grounds struct {
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
 	Reach     hardware.Reach     // how the device gets at the host's memory
 	Hidden    bool               // CUDA_VISIBLE_DEVICES hides the machine's GPUs from the program
+	Chip      Chip               // what the device can do
+	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
+	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Loader    *recording.Loader  // whose samples advice must keep; nil where it is not known
 }
 
@@ -50,6 +53,22 @@ var (
 		stoker.NumWorkers, stoker.PrefetchFactor, stoker.PersistentWorkers, stoker.InOrder, stoker.LoaderKind,
 	}
 )
+
+// ReadsLoss reports whether a program trains, or may: only then has it a loss to read. A program of
+// CUDA alone and one that infers have none, and neither has one of which nothing is known, unless
+// it loops over a data set.
+func (g Grounds) ReadsLoss() bool {
+	loops := g.Loads || g.Loader != nil
+	return g.Framework != FrameworkCUDA && (g.Program == Training || g.Program == UnknownProgram && loops)
+}
+
+// SyncAdvice is what to do about waits for the device that nobody wrote.
+func (g Grounds) SyncAdvice() string {
+	if g.ReadsLoss() {
+		return SyncAdvice
+	}
+	return plainSyncAdvice
+}
 
 // ForeignSetting is why a setting is refused that the program's framework does not have.
 const ForeignSetting = "it is a setting of another framework"
@@ -115,7 +134,7 @@ const showDevice = "CUDA_VISIBLE_DEVICES names none: unset it, or give it a numb
 // ExchangeAdvice is what to do about a program's collectives. Shards of weights are gathered
 // in training: what an all-gather of inference carries, its name does not tell.
 func (g Grounds) ExchangeAdvice() string {
-	if g.Exchange == recording.Weights && g.Program != Training {
+	if g.Exchange == recording.Weights && g.Program != Training || g.Program == UnknownProgram {
 		return exchangeAdvice[recording.UnknownExchange]
 	}
 	return exchangeAdvice[g.Exchange]

@@ -49,12 +49,34 @@ func TestLaunchesWithoutWork(t *testing.T) {
 func TestNothingComputes(t *testing.T) {
 	for kind, nearest := range map[recording.CallKind]diagnose.Class{op: diagnose.ComputeOnCPU, mark: "", call: ""} {
 		p := newTape(hopper, "9.0")
+		p.run.Facts.GPUs = nil
 		for i := range 50 {
 			p.host(kind, 1000*float64(i), 1000*float64(i)+900, "something")
 		}
 		v := judge.Judge(p.whole())
 		if v.Class != diagnose.Unknown || v.RunnerUp != nearest || strings.Contains(v.Evidence[0].Text, "the model computes") != (nearest != "") {
 			t.Errorf("kind %d: %s, nearest %q: %v", kind, v.Class, v.RunnerUp, v.Evidence)
+		}
+	}
+}
+
+// A device that was used, or that the file lists, is no sign of a model on the CPU: what was
+// not recorded is said.
+func TestDeviceThatWasNotRecorded(t *testing.T) {
+	for name, says := range map[string]string{
+		"aten::conv2d": "lists a NVIDIA H100", "aten::cudnn_convolution": "the GPU was used and not recorded: aten::cudnn_convolution",
+		"Optimizer.step#FusedAdam.step": "used and not recorded", "nccl:all_reduce": "used and not recorded",
+	} {
+		p := newTape(hopper, "9.0")
+		for i := range 50 {
+			p.host(op, 1000*float64(i), 1000*float64(i)+900, name)
+		}
+		v := judge.Judge(p.whole())
+		if v.Class != diagnose.Unknown || v.RunnerUp != "" || !strings.Contains(v.Evidence[0].Text, says) {
+			t.Errorf("%s: %s, nearest %q: %v", name, v.Class, v.RunnerUp, v.Evidence)
+		}
+		if !strings.Contains(v.Do(), "ProfilerActivity.CUDA") {
+			t.Errorf("%s: do %q", name, v.Do())
 		}
 	}
 }

@@ -47,3 +47,35 @@ func (g Grounds) fewerBytes() string {
 	}
 	return ""
 }
+
+// Traffic is what a trace shows of the copies between host and device.
+type Traffic struct {
+	Back   bool // most of the time goes to the host
+	Pinned bool // those to the device come from page-locked memory already
+	Full   bool // they take what the link can do
+}
+
+// adviseOnTraffic is what to do about copies that a trace shows; "" where pinning comes first.
+func (g Grounds) adviseOnTraffic() string {
+	cuda := g.Framework == FrameworkCUDA
+	switch t := g.Traffic; {
+	case t.Back && cuda:
+		return "copy less back to the host: keep results on the device, and copy what the host needs by cudaMemcpyAsync " +
+			"into page-locked memory while the next kernel runs"
+	case t.Back && g.Framework == "":
+		return `copy less back to the host: keep results on the device, and fetch them every so many steps, by ` +
+			`.to("cpu", non_blocking=True)`
+	case t.Back:
+		return "copy less back to the host: keep results on the device, and fetch them every so many steps"
+	case t.Full && cuda:
+		return "send fewer bytes: narrower types, or compressed data that a kernel unpacks. The copies take all that the " +
+			"link can do"
+	case t.Full:
+		return "send fewer bytes: images as uint8 that the device normalises, or the data kept on the device. The copies " +
+			"take all that the link can do"
+	case t.Pinned && g.Framework == "":
+		return "copy the next batch on a stream of its own while this one is computed, and send fewer bytes: the copies " +
+			"come from page-locked memory already"
+	}
+	return ""
+}

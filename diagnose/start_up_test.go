@@ -115,8 +115,8 @@ func TestTheGapBeforeTheFirstKernel(t *testing.T) {
 	if !v.Class.Is(diagnose.GPUBound) || v.Idle > 0.02 || !warned(v, "before the recording's first device work are not judged") {
 		t.Errorf("%s, idle %.2f: %q", v.Class, v.Idle, v.Warnings)
 	}
-	if v := write(true); v.Class != diagnose.CPUBound {
-		t.Errorf("the same gap within a marked step is %s", v.Class)
+	if v := write(true); v.Idle < 0.15 {
+		t.Errorf("the same gap within a marked step is left out: idle %.2f", v.Idle)
 	}
 }
 

@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"cmp"
+
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict/measure"
 )
@@ -72,6 +74,7 @@ type Verdict struct {
 	// Unexplained is the share of the window in which nothing ran on the device, and nothing that was
 	// measured says why.
 	Unexplained float64
+	Recorder    float64 // share of the window that is idle because a profiler recorded the host
 	Shares      Shares
 	Costs       measure.Costs // what the verdict was computed from; without steps its Window is empty
 	HasSteps    bool          // of a loader (Costs.Fed) or of the loop itself
@@ -89,6 +92,7 @@ type Verdict struct {
 	Findings  []Finding  // what stands beside the class
 	Questions []Question // what was asked, the classic three first
 	Scores    []Score    // every rule's, best first
+	Doubts    []string   // why figures may not be the program's: damage, missing ranks. Warnings begin with them
 	Warnings  []string
 }
 
@@ -104,6 +108,9 @@ type Evidence struct {
 	Value  float64
 	Unit   string
 }
+
+// SignalScores is the signal of an evidence that says which rules fit about equally well.
+const SignalScores = "scores"
 
 // Cause is a part of the judged window's idle time: what the host or the device
 // did in the gaps. The causes of a window add up to its idle time.
@@ -167,12 +174,18 @@ func (v *Verdict) Do() string {
 	if v.Class == ComputeOnCPU && v.Grounds.Refuse(stoker.ComputeOn) != "" {
 		return "find the GPU first: none is visible to this program. " + v.Grounds.findDevice()
 	}
-	if f := v.Grounds.Framework; v.Class == Unknown && f != "" && v.Device < 0 {
+	if v.Class == Unknown && (v.Grounds.Record != "" || v.Device >= 0) { // a trace is here
+		return v.Grounds.Record
+	}
+	if f := v.Grounds.Framework; v.Class == Unknown && f != "" {
 		how, _ := TakeTrace(f)
 		return how
 	}
 	if use := useDevice[v.Grounds.Framework]; v.Class == ComputeOnCPU && use != "" {
 		return use
+	}
+	if do := v.Grounds.adviseOnTraffic(); v.Class == TransferBound && do != "" {
+		return do
 	}
 	cure := cureOf[v.Class]
 	if v.Grounds.Loads && cure == FindingDataLoaderWait { // the loader is PyTorch's
@@ -187,7 +200,7 @@ func (v *Verdict) Do() string {
 	if do := v.Grounds.fewerBytes(); v.Class == TransferBound && do != "" {
 		return do
 	}
-	return v.Grounds.keepData(v.Class, v.Class.Do())
+	return v.Grounds.keepData(v.Class, cmp.Or(v.Grounds.onChip(v.Class), v.Class.Do()))
 }
 
 // cureOf names the finding whose advice other frameworks take for that of a class: the

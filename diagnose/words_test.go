@@ -95,3 +95,23 @@ func TestClassesHaveRules(t *testing.T) {
 		}
 	}
 }
+
+// Only a program that trains, or loops over a data set, is told of its loss.
+func TestWhoReadsALoss(t *testing.T) {
+	for want, grounds := range map[bool][]diagnose.Grounds{
+		true: {{Program: diagnose.Training}, {Loads: true}, {Program: diagnose.Training, Framework: "JAX"}},
+		false: {
+			{},
+			{Program: diagnose.Inference},
+			{Program: diagnose.Inference, Loads: true},
+			{Framework: diagnose.FrameworkCUDA, Loads: true},
+			{Program: diagnose.Training, Framework: diagnose.FrameworkCUDA},
+		},
+	} {
+		for _, g := range grounds {
+			if got := g.ReadsLoss(); got != want || strings.Contains(g.SyncAdvice(), "loss") != want {
+				t.Errorf("%+v: %v, %q", g, got, g.SyncAdvice())
+			}
+		}
+	}
+}

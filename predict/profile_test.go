@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/spelling"
 	"github.com/stoker-dev/stoker/predict/device"
@@ -78,5 +79,24 @@ func TestPrepareOnAProcessor(t *testing.T) {
 	films, _ := FindProfile("video")
 	if on := films.PrepareOn(hardware.Known.CPUs[0]); on.Point != 0 {
 		t.Errorf("films are decoded as JPEGs are: %+v", on)
+	}
+}
+
+// A sample that is larger than usual costs more, one of the usual size what it always did.
+func TestCostGrowsWithSize(t *testing.T) {
+	jpeg, _ := FindProfile("imagenet-jpeg")
+	at := func(bytes float64) stoker.Interval { return jpeg.PrepareOf(stoker.Exactly(bytes)).Interval }
+	if at(110e3) != jpeg.Prepare.Interval {
+		t.Errorf("110 KB cost %v, expected %v", at(110e3), jpeg.Prepare.Interval)
+	}
+	// A photograph of 12 megapixels, 5 MB, took 72 to 87 ms to decode and 18 ms to resize.
+	if !at(5e6).Contains(0.09) || !(at(50e6).Point > 9*at(5e6).Point) {
+		t.Errorf("5 MB cost %v, 50 MB %v", at(5e6), at(50e6))
+	}
+	tokens, _ := FindProfile("llm-tokens")
+	model, _ := device.FindWorkload("llama-1b")
+	counted := tokens.For(model)
+	if counted.PrepareOf(stoker.Exactly(1)).Interval != counted.Prepare.Interval {
+		t.Error("the cost of tokens goes with their bytes")
 	}
 }

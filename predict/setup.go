@@ -208,6 +208,9 @@ func (s Setup) WithStorage(storage hardware.Storage, access Access) Setup {
 	}
 	s.Storage, s.Reads, s.Latency, s.PerFile = figure(storage.Rate), figure(storage.IOPS), figure(storage.Latency),
 		stoker.Interval{}
+	if storage.Latency.Known() {
+		s.Latency.Low, s.Latency.Point, s.Latency.High = storage.LatencyBetween()
+	}
 	if access == Files {
 		s.PerFile = readsPerFile
 	}

@@ -30,7 +30,7 @@ func (s Setup) Solve() (Answer, error) {
 		Utilization: point.Utilization,
 		Slowdown:    bounds.Divide(stoker.Exactly(1), point.Utilization), Stall: c.stallShare(),
 	}
-	a.Stages = c.listStages()
+	a.Stages, a.Waits = c.listStages(), c.waitShare()
 	a.Bound, a.Longest, a.Next, a.Gain = c.findLimits()
 	a.Demand = c.deviceDemand()
 	a.Crossover = c.findCrossover()

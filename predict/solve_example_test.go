@@ -33,7 +33,7 @@ func ExampleSetup_Solve() {
 	// Output:
 	// step 146 ms (100 to 226), the device computes 69 % of it
 	// the limit: prepare by workers; then gpu, 1.46x faster
-	// storage would have to deliver less than 193 MB/s instead of 6.5 GB/s before it becomes the limit
+	// preparing a sample would have to take less than 1.3 ms instead of 1.2 ms to 2.8 ms before something else becomes the limit, the estimate allows that: measure this first
 }
 
 func ExampleSetup_Size() {

@@ -267,12 +267,24 @@ func (l lever) sentence(value float64, longer bool) string {
 		words.subject, words.verb, than, words.print(value), quantity.Ranged(l.value, words.print))
 }
 
-// whatWouldBind says what would have to be true for another part to bind.
+// waitShare is the share of a worker's time that it waits for what it reads.
+func (c *solution) waitShare() stoker.Interval {
+	var shares [3]float64
+	for v, t := range c.t {
+		shares[v] = orNone(t[waiting]) / t[making]
+	}
+	return bounds.Enclose(shares[bounds.Optimist], shares[bounds.Likely], shares[bounds.Pessimist])
+}
+
+// EstimateDecides ends a sentence of Answer.Wrong that may well be true.
+const EstimateDecides = ", the estimate allows that: measure this first"
+
+// whatWouldBind says what would have to be true for another part to bind, what the estimates allow first.
 func (c *solution) whatWouldBind(a Answer) []string {
 	if !a.Step.Known() {
 		return unless(a.Unknown)
 	}
-	var all []string
+	var first, all []string
 	_, _, bound := c.combine(c.t[bounds.Likely], bounds.Likely)
 	second := 0.0
 	for part := range parts {
@@ -291,11 +303,12 @@ func (c *solution) whatWouldBind(a Answer) []string {
 		}
 		text := l.sentence(v, l.part != bound) + end
 		if l.value.Contains(v) && l.value.Low < l.value.High {
-			text += ", the estimate allows that: measure this first"
+			first = append(first, text+EstimateDecides)
+			continue
 		}
 		all = append(all, text)
 	}
-	return append(all, unless(a.Unknown)...)
+	return append(append(first, all...), unless(a.Unknown)...)
 }
 
 // unless says what unknown inputs would have to be for the rest to decide.

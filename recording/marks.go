@@ -85,7 +85,7 @@ func SaveFrame(name string) bool {
 
 // RecorderFrame reports whether a Python frame is the profiler's own.
 func RecorderFrame(name string) bool {
-	return ContainsAny(name, "torch/profiler/", "torch/autograd/profiler", "_disable_profiler")
+	return ContainsAny(name, "torch/profiler/", "torch/autograd/profiler", "_disable_profiler", "jax/_src/profiler.py(")
 }
 
 // ToHost reports whether a copy's name says that it goes from device to host.
@@ -380,6 +380,12 @@ func TorchSign(name string) bool {
 	}
 	return ContainsAny(name, "at::native", "at_cuda_detail", "c10::", "torch::", "triton_poi_", "triton_red_",
 		"triton_per_", "2at6native")
+}
+
+// DeviceSign reports whether an operator or a mark of PyTorch is one that only a GPU runs.
+func DeviceSign(name string) bool {
+	return ContainsAny(name, "cudnn", "miopen", "cublas", "nccl:", "#FusedAdam.", "#FusedSGD.", "#FusedLAMB.",
+		"flash_attn", "_efficient_attention", "xformers::", "aten::record_stream") && !strings.Contains(name, "for_cpu")
 }
 
 // XLASign reports whether a name is of a program that XLA compiled.

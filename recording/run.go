@@ -42,6 +42,9 @@ type Facts struct {
 	Model     *ModelFacts `json:"model,omitempty"`
 	Captures  []Capture   `json:"captures,omitempty"`   // traces that PyTorch's profiler wrote meanwhile
 	StepsFrom string      `json:"steps_from,omitempty"` // of a profiler's file: what its steps were found by
+	// of a profiler's file: what is missing or impossible in it, so that figures are not those of the program
+	Damage   []string `json:"damage,omitempty"`
+	WorkLost float64  `json:"work_lost,omitempty"` // share of a profiler's device work that is missing or has a wrong time
 	// file systems of the files that trainers and workers were seen to read
 	Mounts []Mount `json:"mounts,omitempty"`
 	Draws  *Draws  `json:"draws,omitempty"` // random numbers drawn for samples; nil where nobody looked

@@ -123,6 +123,9 @@ type Memory struct {
 	Total   []int64 // of the device, allocated after it
 }
 
+// ShortFrames is why frames of Python are counted in Dropped and not kept: they explain no gap.
+const ShortFrames = "python frame of a library below 50 us"
+
 // relink cuts links to what is not there, so that no reader of a foreign file
 // follows one.
 func (t *Timeline) relink() {

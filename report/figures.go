@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
@@ -35,6 +36,12 @@ func Summarize(v diagnose.Verdict) string {
 		}[v.Cost.Assumed], quantity.AboutDollars(h.Point))
 	}
 	return text + "."
+}
+
+// ListNotes are the warnings that a lead does not say.
+func ListNotes(v diagnose.Verdict) []string {
+	told := func(text string) bool { return slices.Contains(v.Doubts, text) }
+	return slices.DeleteFunc(slices.Clone(v.Warnings), told)
 }
 
 // ListFigures are the few numbers that most people look for.

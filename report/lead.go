@@ -25,11 +25,16 @@ type Lead struct {
 	Why     string // the figure that shows it
 	Next    string // what to do first, in which file and line, and what it gains
 	Try     string // the command for that; "" none
+
+	Caution []string // why figures may not be the program's
 }
 
 // LeadOf is the lead of a judged run. file is what a shell calls the recording, "" the newest one.
 func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file string) Lead {
-	l := Lead{Verdict: string(v.Class) + ": " + lowerFirst(titleOf(v)) + MarkEmulated(run.Emulated()), Why: sayWhy(v)}
+	l := Lead{
+		Verdict: string(v.Class) + ": " + lowerFirst(titleOf(v)) + MarkEmulated(run.Emulated()), Why: sayWhy(v),
+		Caution: v.Doubts,
+	}
 	l.Next, l.Try = sayNext(v, plan, strings.TrimSpace(" "+file))
 	return l
 }
@@ -58,9 +63,8 @@ func lowerFirst(text string) string {
 func sayWhy(v diagnose.Verdict) string {
 	switch {
 	case v.Class == diagnose.Unknown && !math.IsNaN(v.Idle) && !math.IsNaN(v.Stall):
-		return fmt.Sprintf(
-			"the device is idle %s of the time and waits for input %s, and no cause explains enough of it",
-			quantity.Percent(v.Idle), quantity.Percent(v.Stall))
+		return fmt.Sprintf("the device is idle %s of the time and waits for input %s, and %s", quantity.Percent(v.Idle),
+			quantity.Percent(v.Stall), sayUndecided(v))
 	case len(v.Evidence) > 0:
 		// the row of the device says so
 		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1)
@@ -69,6 +73,26 @@ func sayWhy(v diagnose.Verdict) string {
 	}
 	return "no figure that was recorded decides it"
 }
+
+// sayUndecided says why no class has an idle device.
+func sayUndecided(v diagnose.Verdict) string {
+	for _, e := range v.Evidence {
+		if e.Signal == diagnose.SignalScores {
+			return e.Text
+		}
+	}
+	if len(v.Causes) > 0 && 2*v.Causes[0].Share > v.Idle && v.Causes[0].Share > leastCause {
+		for _, word := range diagnose.GapCauses {
+			if lead := v.Causes[0]; word.Name == lead.Cause {
+				return fmt.Sprintf("most of it (%s) is %s: %s", quantity.Percent(lead.Share), lead.Cause, word.Says)
+			}
+		}
+	}
+	return "no cause explains enough of it"
+}
+
+// leastCause is the share of the time below which the leading cause of idle time decides nothing. [J]
+const leastCause = 0.05
 
 // FurtherEvidence is the evidence that a lead does not say.
 func FurtherEvidence(v diagnose.Verdict) []string {
@@ -96,6 +120,8 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 		return v.Do(), "nvidia-smi"
 	case v.Ending.Failed() && (v.Class == diagnose.NotTraining || v.Class == diagnose.Unknown):
 		return v.Ending.Advice(), ""
+	case v.Class == diagnose.Unknown && v.Grounds.Record != "":
+		return v.Grounds.Record, ""
 	case traced && v.Class == diagnose.Unknown:
 		for _, f := range v.Findings {
 			if set, _ := AdviceOn(f, plan); set != "" {
@@ -110,7 +136,31 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	case v.Class == diagnose.NotTraining:
 		return "record a program that trains, for long enough to see 20 steps", "stoker observe -- python train.py"
 	}
+	if isDenied(v, plan) {
+		return "no change here has a measurable gain", ""
+	}
 	return strings.TrimSuffix(SayWhatElse(v), "."), ""
+}
+
+// settingsOfClass are what a class's own words tell to set.
+var settingsOfClass = map[diagnose.Class][]stoker.Setting{
+	diagnose.TransferBound: {stoker.PinMemory}, diagnose.LaunchBound: {stoker.Compile},
+}
+
+// isDenied reports whether a plan by replay found that what the class tells to set is worth too little.
+func isDenied(v diagnose.Verdict, plan advise.Plan) bool {
+	settings := settingsOfClass[v.Class]
+	if plan.Replay == nil || len(settings) == 0 || v.Do() != v.Class.Do() {
+		return false
+	}
+	for _, s := range settings {
+		if !slices.ContainsFunc(plan.Rejected, func(r advise.Rejected) bool {
+			return r.Name == string(s) && r.Gate == ""
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // AdviceOn is what to set about a finding, "" where nothing is known to help, or why the plan
@@ -180,7 +230,9 @@ func SayChanges(f advise.Fix) string {
 	var changes []string
 	for _, c := range f.Changes {
 		text, known := f.InWords(c)
-		if !known {
+		if n := fmt.Sprint(c.To); !known && f.Lossless && c.Setting == stoker.SyncEvery && n != "0" {
+			text = fmt.Sprintf("wait for the device every %s steps instead of every step", n)
+		} else if !known {
 			text = SayChange(c)
 		}
 		changes = append(changes, text)
@@ -322,7 +374,7 @@ func SayName(fix string) string {
 	case string(stoker.LoaderKind):
 		return "stoker.DataLoader"
 	case string(stoker.SyncEvery):
-		return "reading the loss less often"
+		return "waiting for the device less often"
 	}
 	return fix
 }

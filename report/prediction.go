@@ -18,6 +18,8 @@ type Prediction struct {
 	Title  string  // "ResNet-50, training, fp16, batch 256 on NVIDIA H100 80GB HBM3"
 	Inputs []Input // what the answer rests on
 
+	All     bool // say everything, not only what is reached, what limits it and what was assumed
+	Costs   bool // say what idling costs, since prices were given
 	Sources bool // say where each input and each part comes from, not only what was taken unasked
 
 	Setup  predict.Setup
@@ -85,21 +87,92 @@ func NamePart(f Prediction, stage stoker.Stage, r stoker.Resource) string {
 	}[NameLimit(stage, r)]
 }
 
+// SummariseLimit says in one line what binds, and what comes after it.
+func SummariseLimit(f Prediction) string {
+	a := f.Answer
+	part := func(l predict.Limit) string { return l.Stage.String() + " (" + NamePart(f, l.Stage, l.Resource) }
+	switch {
+	case a.Bound.Resource == "" && a.Longest.Resource == "":
+		return "unknown"
+	case a.Bound.Resource == "":
+		return "unknown, but of what is known " + part(a.Longest) + ") takes longest"
+	}
+	text := part(a.Bound) + describeWaits(a) + ")"
+	if a.Next.Resource != "" {
+		less := "without it"
+		if a.Bound.Resource == stoker.GPU {
+			less = "with a quicker device at most"
+		}
+		text += fmt.Sprintf(", %s %sx faster, then %s)", less, quantity.About(a.Gain.Point), part(a.Next))
+	}
+	return text
+}
+
+// SummariseDemand says in one line what keeps the device busy.
+func SummariseDemand(a predict.Answer) string {
+	d := a.Demand
+	var parts []string
+	for _, one := range []struct {
+		i    stoker.Interval
+		text func(float64) string
+	}{
+		{d.Samples, func(v float64) string { return quantity.About(v) + " samples/s" }},
+		{d.Storage, func(v float64) string { return quantity.AboutRate(v) + " of storage" }},
+		{d.Cores, func(v float64) string { return quantity.About(v) + " cores" }},
+		{d.Workers, func(v float64) string { return quantity.About(v) + " workers a GPU" }},
+	} {
+		if one.i.Point > 0 && !math.IsInf(one.i.Point, 0) {
+			parts = append(parts, one.text(one.i.Point))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ")
+}
+
+// WhatDecides is what makes the answer wide, each with the flag that narrows it.
+func WhatDecides(f Prediction) (all []string) {
+	var unnamed []string
+	for _, in := range f.Inputs {
+		if strings.HasPrefix(in.Value, "unnamed") {
+			unnamed = append(unnamed, "--"+in.Name)
+		}
+	}
+	if len(unnamed) > 0 {
+		all = append(all, strings.Join(unnamed, " and ")+", not named")
+	}
+	if latency := f.Setup.Latency; WaitsForStorage(f.Answer) && latency.High > latency.Low {
+		all = append(all, fmt.Sprintf("how soon storage answers, %s to %s (--latency)", quantity.AboutSeconds(latency.Low),
+			quantity.AboutSeconds(latency.High)))
+	}
+	for _, text := range f.Answer.Wrong {
+		if sentence, found := strings.CutSuffix(text, predict.EstimateDecides); found && len(all) == 0 {
+			return append(all, sentence)
+		}
+	}
+	return all
+}
+
 // DescribeBound say what binds and what comes after it, and what the device could take.
 func DescribeBound(f Prediction) []string {
 	a := f.Answer
 	text := "What limits the step is unknown."
 	switch {
 	case a.Bound.Resource != "":
-		text = Capitalise(fmt.Sprintf("%s is the limit (%s).", a.Bound.Stage,
-			NamePart(f, a.Bound.Stage, a.Bound.Resource)))
+		text = Capitalise(fmt.Sprintf("%s is the limit (%s%s).", a.Bound.Stage,
+			NamePart(f, a.Bound.Stage, a.Bound.Resource), describeWaits(a)))
 	case a.Longest.Resource != "":
 		text += fmt.Sprintf(" Of what is known, %s takes longest (%s).", a.Longest.Stage,
 			NamePart(f, a.Longest.Stage, a.Longest.Resource))
 	}
 	if a.Bound.Resource != "" && a.Next.Resource != "" {
 		times := func(v float64) string { return quantity.About(v) + "x" }
-		text += fmt.Sprintf(" Without it a step gets %s faster, and then %s is the limit (%s).",
+		less := "Without it a step gets"
+		if a.Bound.Resource == stoker.GPU {
+			less = "On a quicker device a step gets at most"
+		}
+		text += fmt.Sprintf(" %s %s faster, and then %s is the limit (%s).", less,
 			quantity.Around(a.Gain, times), a.Next.Stage, NamePart(f, a.Next.Stage, a.Next.Resource))
 	}
 	if a.Crossover.Text != "" {
@@ -125,6 +198,21 @@ func DescribeBound(f Prediction) []string {
 			quantity.Around(d.Cores, quantity.About), quantity.Around(d.Workers, quantity.About),
 			quantity.Around(d.Link, quantity.AboutRate), copies),
 	}
+}
+
+// mostlyWaits is the share of their time from which on it is said that workers wait for storage.
+const mostlyWaits = 0.5
+
+// WaitsForStorage reports whether workers are the limit because they wait for what they read.
+func WaitsForStorage(a predict.Answer) bool {
+	return a.Bound.Resource == stoker.Worker && a.Waits.Point >= mostlyWaits
+}
+
+func describeWaits(a predict.Answer) string {
+	if !WaitsForStorage(a) {
+		return ""
+	}
+	return ", waiting for storage " + quantity.Percent(a.Waits.Point) + " of their time"
 }
 
 // ListNeeds is what a rate takes of each part, as a table.

@@ -91,7 +91,11 @@ func SayWhatElse(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
 		return "nothing about input: the device is the limit."
 	}
-	if do := v.Do(); do != "" {
+	switch do := v.Do(); {
+	case do == "":
+	case v.Class == diagnose.StartUp || v.Class == diagnose.Unknown: // to record again gains nothing by itself
+		return do + "."
+	default:
 		return do + " (how much that gains is unknown here)."
 	}
 	return "no change here has a measurable gain."

@@ -54,6 +54,7 @@ func TestBadFiles(t *testing.T) {
 		"perfetto":          {"t.pftrace", []byte("\x0a\x10\x12\x05abc"), "unsupported Perfetto"},
 		"protobuf":          {"t", []byte("\x0a\x10\x12\x05abc"), "unsupported protobuf"},
 		"zip":               {"t.zip", []byte("PK\x03\x04aaaa"), "unsupported zip"},
+		"tar":               {"t.tar.gz", zipped(append(append([]byte("base.json"), make([]byte, 248)...), "ustar\x0000"...)), "unsupported tar archive"},
 		"pickle":            {"t.pt", []byte("\x80\x04\x95"), "unsupported pickle"},
 		"git lfs":           {"t.json", []byte("version https://git-lfs.github.com/spec/v1\n"), "unsupported Git LFS"},
 		"recording":         {"t.jsonl.gz", zipped([]byte(`{"kind":"header","format":1}` + "\n")), "unsupported recording of Stoker"},

@@ -74,6 +74,10 @@ func (p *part) joinFacts(run *recording.Run, later int64) {
 	}
 	run.Facts.GPUs = append(run.Facts.GPUs, p.Facts.GPUs...)
 	run.Facts.Loaders = append(run.Facts.Loaders, p.Facts.Loaders...)
+	for _, d := range p.Facts.Damage {
+		run.Facts.Damage = append(run.Facts.Damage, fmt.Sprintf("Rank %d: %s", p.Rank, d))
+	}
+	run.Facts.WorkLost = max(run.Facts.WorkLost, p.Facts.WorkLost)
 	for _, w := range p.Warnings {
 		run.Warnings = append(run.Warnings, fmt.Sprintf("Rank %d: %s", p.Rank, w))
 	}

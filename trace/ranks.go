@@ -40,7 +40,7 @@ func combine(parts []part) (*recording.Run, error) {
 		zero = min(zero, p.Zero)
 	}
 	run.Facts = parts[0].Facts
-	run.Facts.GPUs, run.Facts.Processes, run.Facts.Loaders = nil, nil, nil
+	run.Facts.GPUs, run.Facts.Processes, run.Facts.Loaders, run.Facts.Damage = nil, nil, nil, nil
 	if run.Facts.Started != 0 {
 		run.Facts.Started = float64(zero) / 1e9
 	}

@@ -171,12 +171,21 @@ func isJSON(start []byte) bool {
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
+// isTar reports whether data begin as a tar archive does: the header of a member has a mark.
+func isTar(start []byte) bool {
+	const mark = 257 // pax and ustar, IEEE Std 1003.1 "pax"
+	return len(start) > mark+5 && string(start[mark:mark+5]) == "ustar"
+}
+
 // recognise refuses what is not JSON, by name where it can.
 func recognise(file string, start []byte) error {
 	for _, f := range foreign {
 		if bytes.HasPrefix(start, []byte(f.magic)) {
 			return &unsupportedError{file, f.format, f.hint}
 		}
+	}
+	if isTar(start) {
+		return &unsupportedError{file, "a tar archive", "unpack it and give the folder: tar -xf FILE, stoker trace FOLDER"}
 	}
 	name := strings.ToLower(filepath.Base(file))
 	for _, packed := range []string{".gz", ".zst"} {

@@ -54,7 +54,8 @@ var anywhere = dialect{
 	}),
 	stoker.Compile: statement("model = torch.compile(model, mode=%s)", name(modes...)),
 	stoker.CUDAGraphs: chooseLine(
-		map[string]line{"True": {text: `model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs`}}),
+		map[string]line{"True": {text: "model = torch.cuda.make_graphed_callables(model, (sample,))  " +
+			"# sample: a batch on the device, of the shape of all batches"}}),
 	stoker.Allocator: statement("import os\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = %s  # before torch is imported",
 		name("expandable_segments:True", "expandable_segments:False")),
 	stoker.ManualGC: remark(
@@ -109,11 +110,8 @@ var huggingFace = merged(anywhere, dialect{
 		`"bf16"`: {call: trainingArguments, text: "bf16=True"},
 		`"fp16"`: {call: trainingArguments, text: "fp16=True"},
 	}),
-	stoker.Compile: keyword(trainingArguments, "torch_compile=True, torch_compile_mode", name(modes...)),
-	stoker.CUDAGraphs: chooseLine(map[string]line{"True": {
-		call: trainingArguments,
-		text: `torch_compile=True, torch_compile_mode="reduce-overhead"`,
-	}}),
+	stoker.Compile:    keyword(trainingArguments, "torch_compile=True, torch_compile_mode", name(modes...)),
+	stoker.CUDAGraphs: remark("capture the model's blocks as CUDA graphs: torch.cuda.make_graphed_callables(block, (sample,))", yes),
 	stoker.FusedOptimizer: chooseLine(map[string]line{"True": {
 		call: trainingArguments,
 		text: `optim="adamw_torch_fused"`,

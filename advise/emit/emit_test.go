@@ -168,6 +168,9 @@ func open(t *testing.T, dir string) *recording.Run {
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
+	if exports, _ := filepath.Glob(filepath.Join(dir, "*.sqlite")); len(exports) > 0 {
+		files = exports
+	}
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s: no recording and no trace (%v)", dir, err)
 	}

@@ -44,7 +44,8 @@ type answers struct {
 }
 
 // explained are words that a page explains at their first use.
-var explained = strings.NewReplacer(" (many launches recorded as one)", "", " (the thread of the program that gives the GPU its work)", "")
+var explained = strings.NewReplacer(" (many launches recorded as one)", "", " (the thread of the program that gives the GPU its work)", "",
+	" (the GPU reads such memory by itself)", "")
 
 // blanks are what a page breaks its lines by.
 var blanks = regexp.MustCompile(`\s+`)
@@ -60,11 +61,13 @@ func askVerbs(t *testing.T, folder string) answers {
 	files := globbed(folder, "run.jsonl*")
 	verbs := map[string][]string{"diagnose": {"diagnose", "--all"}, "advise": {"advise"}, "json": {"diagnose", "--json"}}
 	if len(files) == 0 {
-		files = globbed(folder, "*.json.gz")
+		files = append(globbed(folder, "*.json.gz"), globbed(folder, "*.sqlite")...)
 		verbs = map[string][]string{"trace": {"trace", "--all"}, "json": {"trace", "--json"}}
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
-	verbs["page"] = []string{"report", "-o", page}
+	if len(files) <= 2 { // a page takes two files at most
+		verbs["page"] = []string{"report", "-o", page}
+	}
 	for verb, args := range verbs {
 		code, out, errs := call(t, append(args, files...)...)
 		if code != exitFine {

@@ -28,18 +28,24 @@ import (
 func (a *app) predictCommand() *cobra.Command {
 	f := &predictFlags{say: a.say}
 	cmd := &cobra.Command{
-		Use:   "predict",
+		Use:   "predict [RUN]",
 		Short: "Forecast what a job needs, without any run",
 		Long: `Say what data rate a GPU asks for, what storage, CPU and link deliver, which part binds, and what
-idling costs. No run is needed, and what you leave out is reported as unknown.
+idling costs. No run is needed, and what you leave out is reported as unknown. Of a recording, or of
+a job whose --util is known, it says what another machine would bring.
 
 Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1024 doubles,
 1..8:1 counts by 1, 0..64/4 has 4 equal steps, 1,2,4 is a list.`,
-		Example: `  stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme
-  stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme --for 95%
-  stoker predict --list gpus`,
-		Args: atMost(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.foretell(cmd, f) },
+		Example: `  stoker predict --gpu h100 --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme
+  stoker predict --util 40% --gpu a100 --to h100
+  stoker predict stoker-runs/RUN.jsonl.gz --to h100 --workers 16`,
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 || f.givenText("util") != "" && f.givenText("measured") == "" {
+				return a.foretellWorth(cmd, f, strings.Join(args, ""))
+			}
+			return a.foretell(cmd, f)
+		},
 	}
 	f.register(cmd)
 	cmd.AddCommand(a.predictTrainCommand(), a.predictServeCommand(), a.predictTransformationCommand(),
@@ -94,6 +100,9 @@ func (f *predictFlags) check() error {
 	if asked > 1 {
 		return errors.New("--tutorial, --list and --roofline are different questions: ask one")
 	}
+	if f.givenText("to") != "" {
+		return errors.New("--to goes with a recording or with --util: on which GPU a new job runs --gpu says")
+	}
 	if f.on("json") && f.on("csv") {
 		return errors.New("--json and --csv: choose one")
 	}
@@ -122,7 +131,13 @@ func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Pre
 	if err != nil {
 		return report.Prediction{}, plot.Captions{}, err
 	}
-	p := report.Prediction{Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: f.on("sources")}
+	p := report.Prediction{
+		Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: f.on("sources"),
+		All: f.on("all") || f.on("sources"),
+	}
+	for _, flag := range append(strings.Fields(costFlags), "hours") {
+		p.Costs = p.Costs || f.givenText(flag) != ""
+	}
 	switch {
 	case f.on("roofline"):
 		err = f.askRoofline(s, &p)

@@ -75,6 +75,8 @@ var predictTable = slices.Concat([]predictFlag{
 	{flag: "measured", help: "a measured step of the same program, carried over to what is asked: " +
 		"'2,470 samples/s at batch 256 on a100-80gb-sxm'"},
 	{flag: "like", help: "a recording whose measured step, without its waits, is carried over"},
+	{flag: "util", help: "share of the time for which a job's GPU computes: 40% (asks what that costs, and what would help)"},
+	{flag: "to", help: "with RUN or --util: GPU to move the job to (default: the usual ones)"},
 	{flag: "mlperf", help: "a workload of MLPerf Storage v2.0, fills in what you do not give: " +
 		strings.Join(storageBenchmarkNames(), ", ")},
 	{
@@ -155,6 +157,7 @@ var predictTable = slices.Concat([]predictFlag{
 	{flag: "checkpoint", unit: inRates, help: "for --walls: rate at which a checkpoint is written"},
 	{flag: "mtbf", unit: inSeconds, help: "for --walls: mean time between failures of the job: 24h"},
 	{flag: "out", short: "o", help: "write a page (FILE.html), or draw a sweep or roofline (FILE.svg)"},
+	{flag: "all", unit: isSwitch, help: "print every part of the path, what idling costs, and what would change the answer"},
 	{flag: "sources", unit: isSwitch, help: "name the source of every figure, and how each part is computed"},
 	{flag: "json", unit: isSwitch, help: "print one JSON object"},
 	{flag: "csv", unit: isSwitch, help: "print rows of comma-separated values"},

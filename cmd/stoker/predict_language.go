@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -23,12 +24,14 @@ type languageFlags struct {
 	say                             func(format string, args ...any) // what was assumed
 }
 
-func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack) {
+func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack, usual string) {
 	f.counts = map[string]*string{}
-	cmd.Flags().StringVar(&f.model, "model", "", "language model (stoker predict --list language), or a config.json of your own")
+	cmd.Flags().StringVar(&f.model, "model", "",
+		"language model (stoker predict --list language), or a config.json of your own")
 	cmd.Flags().StringVar(&f.gpu, "gpu", "", "GPU or TPU (stoker predict --list gpus)")
-	cmd.Flags().StringVar(&f.precision, "precision", "bf16", "bf16, fp8, and in serving int8 (weights alone)")
-	cmd.Flags().StringVar(&f.software, "software", "", "stack, which has to be named: "+language.Names(stacks))
+	cmd.Flags().StringVar(&f.precision, "precision", "", "bf16, fp16, fp8, when serving int8 and int4 of weights alone "+
+		"(default bf16, on GPUs without it fp16)")
+	cmd.Flags().StringVar(&f.software, "software", "", language.Names(stacks)+" (default "+usual+")")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 }
 
@@ -48,26 +51,50 @@ func (f *languageFlags) readNumber(flag string, failed *error) float64 {
 	return float64(n)
 }
 
-// readSubject reads model, GPU, precision and stack.
+// readSubject reads model, GPU and precision.
 func (f *languageFlags) readSubject(
-	stacks []language.Stack,
-) (m language.Model, g hardware.GPU, p hardware.Precision, s language.Stack, err error) {
+	precisions ...hardware.Precision,
+) (m language.Model, g hardware.GPU, p hardware.Precision, err error) {
 	if m, err = readLanguageModel(f.model); err != nil {
-		return m, g, p, s, err
+		return m, g, p, err
 	}
 	if f.gpu == "" {
-		return m, g, p, s, hintedError{errors.New("--gpu is missing: on which GPU?"), "--gpu h100-sxm"}
+		return m, g, p, hintedError{errors.New("--gpu is missing: on which GPU?"), "--gpu h100-sxm"}
 	}
 	if g, err = findGPU("gpu", f.gpu, hardware.Known, f.say); err != nil {
-		return m, g, p, s, err
+		return m, g, p, err
 	}
-	if p = hardware.Precision(f.precision); !slices.Contains(hardware.Precisions, p) {
-		return m, g, p, s, fmt.Errorf("--precision %q: expected bf16, fp16, fp8, int8, tf32 or fp32", f.precision)
+	if p = hardware.Precision(strings.ToLower(f.precision)); p == "" {
+		return m, g, usualPrecision(g), nil
 	}
-	if s = language.Stack(f.software); s != "" && !slices.Contains(stacks, s) {
-		return m, g, p, s, fmt.Errorf("--software %q: expected one of %s", f.software, language.Names(stacks))
+	if !slices.Contains(precisions, p) {
+		words := make([]string, len(precisions))
+		for i, one := range precisions {
+			words[i] = string(one)
+		}
+		return m, g, p, fmt.Errorf("--precision %q: expected one of %s", f.precision, strings.Join(words, ", "))
 	}
-	return m, g, p, s, nil
+	return m, g, p, nil
+}
+
+// usualPrecision is that of a question that names none.
+func usualPrecision(gpu hardware.GPU) hardware.Precision {
+	if !gpu.Peak(hardware.BF16).Known() && gpu.Peak(hardware.FP16).Known() {
+		return hardware.FP16
+	}
+	return hardware.BF16
+}
+
+// findStack finds the software that a flag names, by its own name or by that of a program in it.
+func findStack(name string, stacks []language.Stack, programs map[string]language.Stack) (language.Stack, error) {
+	word := strings.ToLower(strings.TrimSpace(name))
+	if stack, known := programs[word]; known {
+		return stack, nil
+	}
+	if stack := language.Stack(word); slices.Contains(stacks, stack) {
+		return stack, nil
+	}
+	return "", fmt.Errorf("--software %q: expected one of %s", name, language.Names(stacks))
 }
 
 // readLanguageModel is a model of the table, or one that a file describes.
@@ -85,89 +112,17 @@ func readLanguageModel(name string) (language.Model, error) {
 		}
 	}
 	m, found := language.FindModel(name)
+	if network, other := device.FindWorkload(name); !found && other {
+		return m, hintedError{
+			fmt.Errorf("--model %q is no language model of the table: stoker predict itself answers for it", name),
+			"stoker predict --model " + network.Name,
+		}
+	}
 	if !found {
 		return m, fmt.Errorf("--model %q is not in the table, nearest: %s. A model of your own is named by its config.json",
 			name, strings.Join(language.NearestModels(name), ", "))
 	}
 	return m, nil
-}
-
-// askForStack names what each stack would take, if none was named.
-func askForStack(stacks []language.Stack, answer func(language.Stack) (string, error)) error {
-	said := make([]string, len(stacks))
-	for i, s := range stacks {
-		text, err := answer(s)
-		if err != nil {
-			return err
-		}
-		said[i] = string(s) + " " + text
-	}
-	return errors.New("--software is not named, and it decides more than all else. Likely: " + strings.Join(said,
-		", ") + " tokens/s")
-}
-
-// predictTrainCommand is "predict train": a language model on many GPUs.
-func (a *app) predictTrainCommand() *cobra.Command {
-	f := &languageFlags{say: a.say}
-	var recompute bool
-	cmd := &cobra.Command{
-		Use:   "train",
-		Short: "How fast a language model trains on many GPUs",
-		Long: `Say what a training step of a language model takes with tensor, pipeline, context, expert and
-data parallelism, what the step goes into, and what state each GPU keeps. No run is needed.`,
-		Example: `  stoker predict train --model llama-3.1-70b --gpu h100-sxm --gpus 64 --tp 4 --pp 8 --software megatron
-  stoker predict train --model deepseek-v3 --gpu gb200 --gpus 256 --pp 4 --ep 64 --software megatron
-  stoker predict train --model my-model/config.json --gpu h100-sxm --gpus 8 --software fsdp`,
-		Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			t, err := f.readTraining(recompute)
-			if err != nil {
-				return usageError{err}
-			}
-			step, err := t.Solve()
-			if err != nil {
-				return usageError{err}
-			}
-			a.began = true
-			if f.json {
-				return wire.WriteTraining(a.stdout, step)
-			}
-			a.trainingStep(t, step)
-			return nil
-		},
-	}
-	f.register(cmd, language.TrainingStacks)
-	f.addCount(cmd, "gpus", "8", "GPUs of the job")
-	f.addCount(cmd, "tp", "1", "tensor and sequence parallel: GPUs that share each layer")
-	f.addCount(cmd, "pp", "1", "pipeline parallel: stages")
-	f.addCount(cmd, "virtual", "1", "stages that each GPU holds, interleaved")
-	f.addCount(cmd, "cp", "1", "context parallel: GPUs that share a sequence")
-	f.addCount(cmd, "ep", "1", "expert parallel: GPUs that share the experts")
-	f.addCount(cmd, "tokens", "8192", "tokens of a sequence")
-	f.addCount(cmd, "micro-batch", "1", "sequences that a GPU computes at once")
-	f.addCount(cmd, "global-batch", "128", "sequences of a step")
-	cmd.Flags().BoolVar(&recompute, "recompute", false, "activations are computed again in the backward pass")
-	return cmd
-}
-
-func (f *languageFlags) readTraining(recompute bool) (t language.Training, err error) {
-	t.Model, t.GPU, t.Precision, t.Stack, err = f.readSubject(language.TrainingStacks)
-	for flag, into := range map[string]*float64{
-		"gpus": &t.GPUs, "tp": &t.Tensor, "pp": &t.Pipeline, "virtual": &t.Virtual, "cp": &t.Context, "ep": &t.Expert,
-		"tokens": &t.Tokens, "micro-batch": &t.MicroBatch, "global-batch": &t.GlobalBatch,
-	} {
-		*into = f.readNumber(flag, &err)
-	}
-	t.Recompute = recompute
-	if err != nil || t.Stack != "" {
-		return t, err
-	}
-	return t, askForStack(language.TrainingStacks, func(s language.Stack) (string, error) {
-		one := t
-		one.Stack = s
-		step, err := one.Solve()
-		return quantity.About(step.TokenRate.Point), err
-	})
 }
 
 // ownModel says what was read of a model that a file describes.
@@ -183,27 +138,10 @@ func (a *app) ownModel(m language.Model) {
 		quantity.About(m.Params()/1e9), active, m.Layers, m.Width)
 }
 
-func (a *app) trainingStep(t language.Training, s language.TrainingStep) {
-	a.ownModel(t.Model)
-	fmt.Fprintf(a.stdout, "step          %s (%s to %s)\n", quantity.AboutSeconds(s.Time.Point),
-		quantity.AboutSeconds(s.Time.Low), quantity.AboutSeconds(s.Time.High))
-	fmt.Fprintf(a.stdout, "tokens/s      %s a GPU (%s to %s)\n", quantity.About(s.TokenRate.Point),
-		quantity.About(s.TokenRate.Low), quantity.About(s.TokenRate.High))
-	fmt.Fprintf(a.stdout, "MFU           %s\n", quantity.Percent(s.MFU))
-	fmt.Fprintf(a.stdout, "the step is   %s products, %s tensor links, %s expert links, %s bubble, %s gradients\n",
-		quantity.Percent(s.Compute), quantity.Percent(s.TensorLinks), quantity.Percent(s.ExpertLinks),
-		quantity.Percent(s.Bubble), quantity.Percent(s.Gradients))
-	fits := ""
-	if s.State > t.GPU.MemoryBytes.Value {
-		fits = ": it does not fit"
-	}
-	fmt.Fprintf(a.stdout, "state         %s of %s a GPU, activations not counted%s\n", quantity.AboutBytes(s.State),
-		quantity.AboutBytes(t.GPU.MemoryBytes.Value), fits)
-}
-
 // predictServeCommand is "predict serve": a language model that answers.
 func (a *app) predictServeCommand() *cobra.Command {
 	f := &languageFlags{say: a.say}
+	var draft string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "How fast a language model answers: prefill and decode",
@@ -213,8 +151,13 @@ together get, and what the time goes into. Without --batch as many requests run 
   stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm
   stoker predict serve --model my-model/config.json --gpu l40s --software vllm`,
 		Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			s, err := f.readServing()
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, flag := range []string{"accept", "guesses"} {
+				if draft == "" && cmd.Flags().Changed(flag) {
+					return usageError{fmt.Errorf("--%s is about a --draft: name the model that guesses", flag)}
+				}
+			}
+			s, err := f.readServing(draft)
 			if err != nil {
 				return usageError{err}
 			}
@@ -230,7 +173,10 @@ together get, and what the time goes into. Without --batch as many requests run 
 			return nil
 		},
 	}
-	f.register(cmd, language.ServingStacks)
+	f.register(cmd, language.ServingStacks, string(language.UsualServing))
+	cmd.Flags().StringVar(&draft, "draft", "", "model that guesses tokens, which --model checks (speculative decoding)")
+	f.addCount(cmd, "guesses", "4", "tokens of a guess")
+	f.addCount(cmd, "accept", "70%", "share of guessed tokens that are kept")
 	f.addCount(cmd, "tp", "1", "tensor parallel: GPUs that share each layer")
 	f.addCount(cmd, "input", "1000", "tokens of a prompt")
 	f.addCount(cmd, "output", "1000", "tokens of an answer")
@@ -238,23 +184,42 @@ together get, and what the time goes into. Without --batch as many requests run 
 	return cmd
 }
 
-func (f *languageFlags) readServing() (s language.Serving, err error) {
-	s.Model, s.GPU, s.Precision, s.Stack, err = f.readSubject(language.ServingStacks)
+// servingPrograms are names of programs that run on a stack.
+var servingPrograms = map[string]language.Stack{
+	"": language.UsualServing, "trt-llm": language.TensorRT, "tensorrt": language.TensorRT,
+	"gpt-fast": language.PyTorch,
+}
+
+func (f *languageFlags) readServing(draft string) (s language.Serving, err error) {
+	s.Model, s.GPU, s.Precision, err = f.readSubject(hardware.BF16, hardware.FP16, hardware.FP8, hardware.INT8,
+		language.INT4, hardware.FP32, hardware.TF32)
+	if err != nil {
+		return s, err
+	}
+	if s.Stack, err = findStack(f.software, language.ServingStacks, servingPrograms); err != nil {
+		return s, err
+	}
+	if f.software == "" {
+		f.say("--software is not named: assumed to be %s", s.Stack)
+	}
 	for flag, into := range map[string]*float64{
-		"tp": &s.Tensor, "input": &s.Input, "output": &s.Output,
-		"batch": &s.Batch,
+		"tp": &s.Tensor, "input": &s.Input, "output": &s.Output, "batch": &s.Batch, "guesses": &s.Guesses,
 	} {
 		*into = f.readNumber(flag, &err)
 	}
-	if err != nil || s.Stack != "" {
+	if err != nil || draft == "" {
 		return s, err
 	}
-	return s, askForStack(language.ServingStacks, func(stack language.Stack) (string, error) {
-		one := s
-		one.Stack = stack
-		rate, err := one.Solve()
-		return quantity.About(rate.TokenRate.Point), err
-	})
+	model, err := readLanguageModel(draft)
+	if err != nil {
+		return s, fmt.Errorf("--draft%s", strings.TrimPrefix(err.Error(), "--model"))
+	}
+	accept, err := quantity.ParseShare(*f.counts["accept"])
+	if err != nil {
+		return s, fmt.Errorf("--accept: %w", err)
+	}
+	s.Draft, s.Accept = &model, float64(accept)
+	return s, nil
 }
 
 func (a *app) servingRate(s language.Serving, r language.ServingRate) {

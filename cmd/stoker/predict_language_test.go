@@ -3,35 +3,86 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// A stack that nobody named is asked for, with what each would reach; a name that is not
-// known is answered by the nearest.
+// What nobody named is the usual and is listed, a name that is not known is answered by the nearest, and
+// a split that cannot be is refused with what would be.
 func TestPredictLanguage(t *testing.T) {
 	train := []string{"--model", "llama-3.1-8b", "--gpu", "h100-sxm"}
+	with := func(args ...string) []string { return append(args, train...) }
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{train, exitUsage, "--software is not named, and it decides more than all else. Likely: megatron "},
-		{append([]string{"--software", "megatron"}, train...), exitFine, "tokens/s"},
-		{append([]string{"--software", "vllm"}, train...), exitUsage, "expected one of megatron, fsdp, xla"},
+		{train, exitFine, "assumed       software fsdp (--software)"},
+		{with("--software", "megatron"), exitFine, "tokens/s"},
+		{with("--software", "hsdp", "--gpus", "16", "--all"), exitFine, "shared as zero3"},
+		{with("--software", "vllm"), exitUsage, "expected one of megatron, fsdp, deepspeed, xla"},
 		{[]string{"--model", "llama-3.1-9b", "--gpu", "h100-sxm"}, exitUsage, "nearest: llama-3.1-8b"},
-		{append([]string{"--software", "megatron", "--tp", "3"}, train...), exitUsage, "expected a multiple of 3"},
-		{append([]string{"--software", "megatron", "--tokens", "lots"}, train...), exitUsage, "--tokens"},
+		{with("--tp", "3"), exitUsage, "expected a multiple of 3"},
+		{with("--tokens", "lots"), exitUsage, "--tokens"},
+		{with("--gpus", "12", "--global-batch", "128"), exitUsage, "expected a multiple, such as 132"},
+		{with("--ep", "8"), exitUsage, "has no experts"},
+		{with("--pp", "8", "--virtual", "80"), exitUsage, "--virtual is 80: expected 1 to 32"},
+		{with("--gpus", "100000000"), exitUsage, "expected 1 to 262144"},
+		{with("--gpus", "8", "--nodes", "3"), exitUsage, "as many GPUs on each machine"},
+		{with("--shard", "zero4"), exitUsage, "expected none, zero1, zero2, zero3 (as fsdp) or hsdp"},
+		{with("--compile", "maybe"), exitUsage, "expected on or off"},
+		{with("--precision", "int4"), exitUsage, "expected one of bf16"},
+		{with("--precision", "int8"), exitUsage, "models are not trained in int8"},
+		{with("--measured", "MFU 10%"), exitFine, "below what such jobs reach"},
+		{with("--measured", "8,000 tokens/s"), exitFine, "usual for such a job"},
+		{with("--measured", "800,000 tokens/s"), exitUsage, "a GPU at its peak reaches"},
+		{with("--measured", "fast"), exitUsage, "such as '4,550 tokens/s' or 'MFU 46%'"},
+		{with("--measured", "MFU 0%"), exitUsage, "expected what a GPU reaches"},
+		{with("--measured", "0 tokens/s"), exitUsage, "expected what a GPU reaches"},
+		{with("--layout"), exitFine, "--gpus 8"},
+		{with("--layout"), exitFine, "assumed       software fsdp (--software)"},
+		{with("--layout", "--json"), exitFine, `"pipeline": `},
+		{with("--layout", "--tp", "4"), exitUsage, "--layout looks for it: leave --tp out"},
+		{[]string{"--model", "resnet50", "--gpu", "h100-sxm"}, exitUsage, "hint: stoker predict --model resnet50"},
+		{[]string{"--model", "llama-3.2-1b", "--gpu", "v100-sxm-32gb"}, exitFine, "precision fp16 (--precision)"},
+		{[]string{"--model", "llama-3.1-8b", "--gpu", "rtx-4090", "--gpus", "1"}, exitUsage, "hint: this fits: --gpus "},
+		{[]string{"--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--gpus", "1"}, exitFine, "memory        it likely does not fit"},
 	} {
 		code, out, errs := ask(t, (*app).predictTrainCommand, c.args...)
 		if code != c.code || !strings.Contains(out+errs, c.want) {
 			t.Errorf("%v: code %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+		if lines := strings.Count(out, "\n"); code == exitFine && !slices.Contains(c.args, "--all") &&
+			!slices.Contains(c.args, "--layout") && lines > 8 {
+			t.Errorf("%v: %d lines, expected 8 at most:\n%s", c.args, lines, out)
 		}
 	}
 	code, out, errs := ask(t, (*app).predictServeCommand, "--model", "deepseek-v3", "--gpu", "h200", "--tp", "8", "--precision", "fp8", "--software", "vllm")
 	for _, want := range []string{"first token", "each token", "of all requests", "memory"} {
 		if code != exitFine || !strings.Contains(out, want) {
 			t.Errorf("code %d, stdout lacks %q:\n%s%s", code, want, out, errs)
+		}
+	}
+}
+
+// A draft belongs to the model that checks it, and so do flags about it.
+func TestPredictDraft(t *testing.T) {
+	serve := []string{"--model", "llama-3.1-8b", "--gpu", "h100-sxm"}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--draft", "llama-3.2-1b"}, exitFine, "each token"},
+		{[]string{"--accept", "50%"}, exitUsage, "--accept is about a --draft"},
+		{[]string{"--guesses", "5"}, exitUsage, "--guesses is about a --draft"},
+		{[]string{"--draft", "llama-3.1-405b"}, exitUsage, "weights of Llama 3.1 8B and Llama 3.1 405B"},
+		{[]string{"--draft", "foo"}, exitUsage, "--draft \"foo\" is not in the table"},
+	} {
+		code, out, errs := ask(t, (*app).predictServeCommand, append(c.args, serve...)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%v: code %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
 		}
 	}
 }
@@ -55,7 +106,7 @@ func TestPredictOwnLanguageModel(t *testing.T) {
 		want  string
 	}{
 		{own, exitFine, "config.json: 8.03 B parameters, 32 layers of width 4096"},
-		{write("list.json", `[]`), exitUsage, "list.json: "},
+		{write("list.json", `[]`), exitUsage, "list.json is no object"},
 		{write("other.json", `{"hidden_size": 8}`), exitUsage, "num_hidden_layers is 0: expected the config.json of a language model"},
 		{filepath.Join(dir, "none.json"), exitUsage, "none.json: no such file"},
 		{"my-model", exitUsage, "A model of your own is named by its config.json"},

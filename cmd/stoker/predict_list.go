@@ -90,7 +90,7 @@ func gpuRows(table hardware.Table) [][]string {
 
 func modelRows() [][]string {
 	rows := [][]string{{"name", "title", "sample", "parameters", "forward GFLOP", "usual data", "sources"}}
-	for _, w := range device.Workloads {
+	for _, w := range slices.Concat(device.Workloads, device.Counted()) {
 		unit := w.Unit
 		switch {
 		case w.Side > 0:
@@ -107,14 +107,21 @@ func modelRows() [][]string {
 }
 
 func storageRows(table hardware.Table) [][]string {
-	rows := [][]string{{"name", "title", "rate", "random reads/s", "sources"}}
+	rows := [][]string{{"name", "title", "rate", "random reads/s", "latency", "sources"}}
 	for _, s := range table.Storages {
 		rows = append(rows, []string{
-			s.Name, s.Title, show(s.Rate, quantity.AboutRate), show(s.IOPS, quantity.About),
+			s.Name, s.Title, show(s.Rate, quantity.AboutRate), show(s.IOPS, quantity.About), showLatency(s),
 			sourcesOf(s.Rate, s.IOPS, s.Latency),
 		})
 	}
 	return rows
+}
+
+func showLatency(s hardware.Storage) string {
+	if s.LatencyEnds[0] > 0 {
+		return quantity.AboutSeconds(s.LatencyEnds[0]) + " to " + quantity.AboutSeconds(s.LatencyEnds[1])
+	}
+	return show(s.Latency, quantity.AboutSeconds)
 }
 
 func profileRows() [][]string {

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/measure"
@@ -58,9 +60,11 @@ func (f *predictFlags) checkMeasured() error {
 func (f *predictFlags) measuredStep() (m device.Measured, flag string, err error) {
 	if f.givenText("measured") != "" {
 		if m, err = device.ParseMeasured(f.givenText("measured")); err != nil {
-			err = hintedError{fmt.Errorf("--measured %w", err), "--measured '" + device.MeasuredExample + "'"}
+			return m, "measured", hintedError{
+				fmt.Errorf("--measured %w", err), "--measured '" + device.MeasuredExample + "'",
+			}
 		}
-		return m, "measured", err
+		return f.withoutWaits(m)
 	}
 	run, err := recording.Open(f.givenText("like"))
 	if err != nil {
@@ -71,6 +75,22 @@ func (f *predictFlags) measuredStep() (m device.Measured, flag string, err error
 	}
 	m.Text = f.givenText("like") + ", " + m.Text
 	return m, "like", nil
+}
+
+// withoutWaits takes the waits out of a measured step, if --util says for how long the device computed.
+func (f *predictFlags) withoutWaits(m device.Measured) (device.Measured, string, error) {
+	if f.givenText("util") == "" {
+		return m, "measured", nil
+	}
+	share, err := quantity.ParseShare(f.givenText("util"))
+	if err != nil || !(share > 0) {
+		return m, "measured", fmt.Errorf("--util %q: expected the share of the time for which the GPU computed, such as 40%%",
+			f.givenText("util"))
+	}
+	by := float64(share)
+	m.Step = stoker.Interval{Low: by * m.Step.Low, Point: by * m.Step.Point, High: by * m.Step.High}
+	m.Text += ", computing " + share.String() + " of the time"
+	return m, "measured", nil
 }
 
 // takeOver fills in what the question leaves open with what was measured.
@@ -104,6 +124,16 @@ func (d *described) carry(a *anchor) error {
 			batches = axis.Values
 		}
 	}
+	expected := d.expectedOf(a)
+	if a.Step.Point > muchSlower*expected.Point && d.givenText("measured") != "" {
+		d.say("--measured: a step of %s is %s times as long as expected (%s). If the job waited for input, say how "+
+			"busy its GPU was, such as --util 40%%: until then the device may be as fast as usual",
+			quantity.AboutSeconds(a.Step.Point), quantity.About(a.Step.Point/expected.Point),
+			quantity.Around(expected, quantity.AboutSeconds))
+		a.Step = stoker.Interval{
+			Low: expected.Point, Point: math.Sqrt(expected.Point * a.Step.Point), High: a.Step.High,
+		}
+	}
 	from := a.AsAnchor(d.Load, a.gpu)
 	curve, err := d.Load.Anchored(from, batches...)
 	if err != nil {
@@ -114,11 +144,22 @@ func (d *described) carry(a *anchor) error {
 	if a.Emulated {
 		value += " on an emulated device"
 	}
-	if c, err := from.Load.StepCurve(); err == nil { // beside it, so that a slip is seen
-		at := c.At(a.Batch)
-		value += fmt.Sprintf(", and %s (%s to %s) would be expected", quantity.AboutSeconds(at.Point),
-			quantity.AboutSeconds(at.Low), quantity.AboutSeconds(at.High))
+	if expected.Known() { // shown next to it, so that a slip is seen
+		value += fmt.Sprintf(", and %s would be expected", quantity.Around(expected, quantity.AboutSeconds))
 	}
 	d.note("measured", value, a.Text)
 	return nil
+}
+
+// muchSlower is how much longer than expected a step is that may have waited: training programs of
+// one class differ less (predict/RESULTS.md: 0.75 to 1.33).
+const muchSlower = 1.5
+
+// expectedOf is what the step that was measured would take by what is published.
+func (d *described) expectedOf(a *anchor) stoker.Interval {
+	curve, err := a.AsAnchor(d.Load, a.gpu).Load.StepCurve()
+	if err != nil {
+		return stoker.Unknown()
+	}
+	return curve.At(a.Batch)
 }

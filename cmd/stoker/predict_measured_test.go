@@ -61,7 +61,7 @@ func TestPredictMeasured(t *testing.T) {
 func TestPredictMeasuredSaysWhat(t *testing.T) {
 	alone(t)
 	_, out, _ := call(t, "predict", "--model", "resnet50", "--like",
-		"../../testdata/cases/labelled-healthy/run.jsonl.gz")
+		"../../testdata/cases/labelled-healthy/run.jsonl.gz", "--all")
 	for _, want := range []string{"measured 60 ms per step on an emulated device, and", "would be expected"} {
 		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, want) {
 			t.Errorf("%q is not in %s", want, flat)

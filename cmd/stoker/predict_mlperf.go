@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,9 @@ func (f *predictFlags) emulate(d *described, table hardware.Table) error {
 	f.fill("decoded", exact(b.Decoded)+"B")
 	f.fill("spread", exact(b.Spread))
 	f.fill("access", string(b.Access))
-	f.fill("for", exact(100*b.AU)+"%")
+	if !slices.ContainsFunc(predict.AxisNames, func(flag string) bool { return isRange(f.givenText(flag)) }) {
+		f.fill("for", exact(100*b.AU)+"%")
+	}
 	d.note("mlperf", b.Name+", as MLPerf Storage sets batch, step, sample, access and target", b.Source)
 	return nil
 }

@@ -203,11 +203,20 @@ func unknownKind(flag, name string, table hardware.Table) error {
 	same := func(key string) bool { return strings.HasPrefix(key, family+"-") }
 	usual, kinds, known := table.FindKind(family)
 	if slices.ContainsFunc(hardware.Nearest(name, table.GPUNames()), same) || !known {
-		return unknownName(flag, name, table.GPUNames()) // a slip
+		return unlistedGPU(name, unknownName(flag, name, table.GPUNames()), table) // a slip
 	}
 	kinds = slices.DeleteFunc(kinds, func(key string) bool { return key == usual.Name })
-	return fmt.Errorf("--%s %q is not in the table, nearest: %s", flag, name,
-		strings.Join(append([]string{usual.Name}, kinds...), ", "))
+	return unlistedGPU(name, fmt.Errorf("--%s %q is not in the table, nearest: %s", flag, name,
+		strings.Join(append([]string{usual.Name}, kinds...), ", ")), table)
+}
+
+// unlistedGPU adds how a GPU gets into the table. If no name is near, that is the hint too.
+func unlistedGPU(name string, err error, table hardware.Table) error {
+	err = fmt.Errorf("%w, or give its row in a file: --hardware FILE (hardware/README.md)", err)
+	if len(hardware.Nearest(name, table.GPUNames())) > 0 {
+		return err
+	}
+	return hintedError{err, "stoker predict --list gpus"}
 }
 
 // unknownName says what is not in a table, and what is: the nearest names first.

@@ -12,6 +12,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
@@ -54,6 +55,9 @@ func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*des
 	if err := d.checkMachines(); err != nil {
 		return nil, err
 	}
+	if err := d.checkStep(); err != nil {
+		return nil, err
+	}
 	if d.Batch == 0 && !f.on("roofline") {
 		return nil, hintedError{
 			errors.New("--batch is missing: how many samples does a step take on each GPU?"), "--batch 256",
@@ -66,6 +70,10 @@ func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*des
 // the table has more.
 const mostGPUs = 16
 
+// mostEmulated accelerators of one host are far more than the 51 of a published result of MLPerf
+// Storage v1.0: there they only wait.
+const mostEmulated = 1024
+
 // checkMachines asks how many machines there are where one cannot have all GPUs: cores
 // and storage are those of one, and would be shared by all.
 func (d *described) checkMachines() error {
@@ -75,16 +83,40 @@ func (d *described) checkMachines() error {
 			gpus = axis.Values
 		}
 	}
-	nodes := max(1, d.Nodes)
+	nodes, most := max(1, d.Nodes), mostGPUs
+	if d.givenText("mlperf") != "" {
+		most = mostEmulated
+	}
 	for _, n := range gpus {
-		if n/nodes > mostGPUs {
+		if n/nodes > float64(most) {
 			return fmt.Errorf("--gpus %.0f on %.0f machine(s): expected at most %d on each, since --cores and "+
 				"--storage are those of one machine: say how many machines there are: --nodes %.0f", n, nodes,
-				mostGPUs, math.Ceil(n/8))
+				most, evenNodes(n))
 		}
 		if math.Mod(n, nodes) != 0 {
-			return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine", n, nodes)
+			return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine, such as --nodes %.0f",
+				n, nodes, evenNodes(n))
 		}
+	}
+	return nil
+}
+
+// evenNodes is how many machines of 8 GPUs or fewer share so many evenly.
+func evenNodes(gpus float64) float64 {
+	each := 8.
+	for math.Mod(gpus, each) != 0 && each > 1 {
+		each--
+	}
+	return gpus / each
+}
+
+// checkStep refuses a step that is given and that no device of that peak can take.
+func (d *described) checkStep() error {
+	if d.givenText("step") == "" || !(d.Batch > 0) || len(d.axes) > 0 {
+		return nil
+	}
+	if err := d.Load.CheckStep(d.Batch, d.Step.Point); err != nil {
+		return fmt.Errorf("--step %s: %w", d.givenText("step"), err)
 	}
 	return nil
 }
@@ -251,8 +283,7 @@ func (d *described) shared() (words []string) {
 func (f *predictFlags) readModel(d *described) error {
 	w, known := device.FindWorkload(f.givenText("model"))
 	if !known {
-		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models",
-			f.givenText("model"), strings.Join(device.NearestWorkloads(f.givenText("model")), ", "))
+		return unknownModel(f.givenText("model"))
 	}
 	if f.givenText("tokens") != "" {
 		n, _, err := f.value("tokens")
@@ -276,6 +307,21 @@ func (f *predictFlags) readModel(d *described) error {
 	}
 	d.Load.Workload = w
 	return nil
+}
+
+// unknownModel says which names are near, or how a network of one's own is described.
+func unknownModel(name string) error {
+	own := "describe a network of your own by --flops, --bytes and --params, which stoker.count(model, input) " +
+		"prints in Python"
+	near := device.NearestWorkloads(name)
+	if len(hardware.Nearest(name, near)) > 0 {
+		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models, or %s", name,
+			strings.Join(near, ", "), own)
+	}
+	return hintedError{
+		fmt.Errorf("--model %q is not in the table (stoker predict --list models): %s", name, own),
+		"stoker predict --list models",
+	}
 }
 
 // readKindOfData is what fills in what nobody gives of a sample.
@@ -344,7 +390,9 @@ func readPrepare(d *described, row predictFlag) error {
 		d.note(row.flag, "0 s", given)
 		return nil
 	}
-	read := usually(func(d *described) (*stoker.Interval, predict.Amount) { return &d.PrepareCPU, d.data.Prepare })
+	read := usually(func(d *described) (*stoker.Interval, predict.Amount) {
+		return &d.PrepareCPU, d.data.PrepareOf(bounds.Given(d.Sample))
+	})
 	return read(d, row)
 }
 
@@ -441,7 +489,9 @@ func (d *described) noteStorage(row hardware.Storage, access predict.Access) {
 		return
 	}
 	d.note("reads", quantity.About(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table, --reads"))
-	d.note("latency", quantity.AboutSeconds(nanOf(row.Latency.Value)),
+	least, likely, most := row.LatencyBetween()
+	latency := stoker.Interval{Low: nanOf(least), Point: nanOf(likely), High: nanOf(most)}
+	d.note("latency", quantity.Around(latency, quantity.AboutSeconds),
 		or(row.Latency.Source, "not in the table, --latency"))
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,7 +49,7 @@ func TestPredict(t *testing.T) {
 		{job("--batch", "256", "--storage", "hdd"), []string{"1.68 s", "Read is the limit (storage)", "reads/s"}},
 		{
 			job("--batch", "256", "--workers", "16", "--storage", "s3"),
-			[]string{"2.46 s", "Prepare is the limit (workers)"},
+			[]string{"1.07 s", "Prepare is the limit (workers, waiting for storage 94.5 % of their time)"},
 		},
 		{job("--batch", "256", "--storage", "s3", "--access", "sequential"), []string{"10.3 ms"}},
 		{job("--batch", "256", "--storage", "fsx-1000"), []string{"What limits the step is unknown", "reads: about"}},
@@ -142,7 +143,11 @@ func TestPredict(t *testing.T) {
 			"11.74ms",
 		}, []string{"18.3 %"}},
 	} {
-		code, out, errs := call(t, c.args...)
+		args := c.args
+		if strings.HasPrefix(args[1], "--") {
+			args = append(slices.Clone(args), "--all")
+		}
+		code, out, errs := call(t, args...)
 		if code != exitFine || errs != "" || strings.Contains(out, "NaN") ||
 			strings.Contains(strings.ReplaceAll(out, "InfiniBand", ""), "Inf") {
 			t.Errorf("stoker %s: code %d, stderr %q\n%s", strings.Join(c.args, " "), code, errs, out)
@@ -155,6 +160,80 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// The first screen is the answer, what limits it and what decides it; the rest is asked for.
+func TestPredictFirstScreen(t *testing.T) {
+	alone(t)
+	args := strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage s3")
+	_, out, _ := call(t, args...)
+	if lines := strings.Count(strings.TrimSpace(out), "\n"); lines > 11 {
+		t.Errorf("%d lines, expected a title and 8 rows:\n%s", lines, out)
+	}
+	for _, want := range []string{
+		"limit        prepare (workers, waiting for storage", "--precision and --software, not named",
+		"how soon storage answers, 20 ms to 200 ms (--latency)", "--all lists them",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("the first screen lacks %q:\n%s", want, out)
+		}
+	}
+	if _, out, _ := call(t, append(args, "--price", "$2/h")...); !strings.Contains(out, "what idling costs") {
+		t.Errorf("with a price the first screen does not say what idling costs:\n%s", out)
+	}
+}
+
+// A job that waits for 60 % of the time gains nothing of a faster GPU. Its throughput is not the
+// device's, and a recording answers the same question.
+func TestPredictWorth(t *testing.T) {
+	alone(t)
+	run := "../../testdata/cases/labelled-main-thread-jpeg/run.jsonl.gz"
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--util 40% --gpu a100-80gb-sxm --to h100-sxm", exitFine, "on h100-sxm  1x (1x to"},
+		{"--util 40% --gpu a100-80gb-sxm --to h100-sxm", exitFine, "waits        14.4 of 24 GPU hours, $"},
+		{"--util 40% --gpu a100-80gb-sxm --price $2/h --hours 100", exitFine, "60 of 100 GPU hours, $120"},
+		{"--util 140%", exitUsage, "such as 40%"},
+		{run + " --to h100-sxm --workers 8", exitFine, "all of it"},
+		{run + " --storage nvme", exitFine, "storage nvme"},
+		{run + " --util 40%", exitUsage, "leave --util out"},
+		{run + " --batch 512", exitUsage, "a recording tells it itself: leave --batch out"},
+		{run + " --cores 0", exitUsage, "--cores is 0: expected more than 0"},
+		{"--util 40% --storage nvme", exitUsage, "leave --storage out"},
+		{"--to h100-sxm --batch 256", exitUsage, "--to goes with a recording or with --util"},
+		{"../../testdata/cases/labelled-not-training/run.jsonl.gz", exitUsage, "no steps were seen"},
+	} {
+		code, out, errs := call(t, append([]string{"predict"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("stoker predict %s: code %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+	}
+	starved := []string{"predict", "--model", "resnet50", "--measured", "1000 samples/s at batch 256 on a100-80gb-sxm"}
+	if _, _, errs := call(t, starved...); !strings.Contains(errs, "say how busy its GPU was, such as --util 40%") {
+		t.Errorf("a step of a job that waits is taken for the device's: %s", errs)
+	}
+	_, out, errs := call(t, append(starved, "--util", "40%", "--all")...)
+	if errs != "" || !strings.Contains(out, "102 ms") {
+		t.Errorf("40 %% of 256 ms are not the device's step:\n%s%s", out, errs)
+	}
+}
+
+// MLPerf Storage has no GPUs: one host emulates dozens. A range of them says how many storage feeds.
+func TestPredictManyEmulated(t *testing.T) {
+	alone(t)
+	for _, c := range []struct{ args, want string }{
+		{"--mlperf unet3d --gpus 36", "device needs"},
+		{"--mlperf resnet50 --gpus 51", "device needs"},
+		{"--mlperf resnet50 --gpus 1,2,4,64 --storage 10GB/s --workers 16", "64"},
+	} {
+		code, out, errs := call(t, append([]string{"predict"}, strings.Fields(c.args)...)...)
+		if code != exitFine || !strings.Contains(out, c.want) {
+			t.Errorf("stoker predict %s: code %d, want %q:\n%s%s", c.args, code, c.want, out, errs)
+		}
+	}
+}
+
 func TestPredictBadInput(t *testing.T) {
 	alone(t)
 	for _, c := range []struct {
@@ -162,11 +241,12 @@ func TestPredictBadInput(t *testing.T) {
 		want string // in stderr
 	}{
 		{[]string{"predict"}, "hint: stoker predict --gpu h100-sxm"},
-		{[]string{"predict", "foo"}, "at most 0 argument(s)"},
+		{[]string{"predict", "foo"}, "foo: no such file"},
 		{[]string{"predict", "--mlperf", "unet"}, "expected one of resnet50, unet3d, cosmoflow"},
 		{[]string{"predict", "--mlperf", "unet3d", "--model", "unet3d"}, "leave --model"},
 		{[]string{"predict", "--mlperf", "unet3d", "--gpu", "b200"}, "--step 100ms"},
 		{[]string{"predict", "--mlperf", "llama3-8b"}, "--checkpoint 40GB/s"},
+		{[]string{"predict", "--mlperf", "unet3d", "--gpus", "36", "--nodes", "5"}, "such as --nodes 6"},
 		{job(), "--batch is missing"},
 		{job("--batch", "0"), "--batch is 0: expected more than 0"},
 		{job("--batch", "-3"), "negative"},
@@ -187,7 +267,9 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--reads", "-1"), "negative"},
 		{job("--batch", "256", "--dataset", "150GB"), "--memory go together"},
 		{job("--batch", "256", "--dataset", "150GB", "--memory", "1TB", "--cached", "50%"), "give one"},
-		{job("--batch", "256", "--gpus", "500"), "--nodes 63"},
+		{job("--batch", "256", "--gpus", "500"), "--nodes 100"},
+		{job("--batch", "256", "--gpus", "36"), "--nodes 6"},
+		{job("--batch", "256", "--step", "1ms"), "a step of 1 ms at batch 256: ResNet-50 on NVIDIA H100 80GB HBM3 would compute at"},
 		{job("--batch", "256", "--gpus", "1..500"), "--nodes"},
 		{job("--batch", "256", "--gpus", "500", "--nodes", "63"), "as many GPUs on each machine"},
 		{job("--batch", "256", "--storage", "2GB"), "is a size, expected a rate"},
@@ -195,6 +277,9 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--storage", "0 GB/s"), "expected more than 0"},
 		{job("--batch", "256", "--gpu", "rtx"), "nearest: rtx-3090, rtx-4090"},
 		{job("--batch", "256", "--model", "resnet5"), "nearest: resnet50"},
+		{job("--batch", "256", "--model", "yolov8"), "--flops, --bytes and --params, which stoker.count"},
+		{job("--batch", "256", "--gpu", "a6000"), "stoker: hint: stoker predict --list gpus\n"},
+		{job("--batch", "256", "--gpu", "rtx5090"), "give its row in a file: --hardware FILE"},
 		{job("--batch", "256", "--data", "imagnet"), "nearest: imagenet-jpeg"},
 		{job("--batch", "256", "--data", "llm-tokens"), "counted by the token"},
 		{job("--batch", "256", "--grid", "xx"), "is not in the table"},

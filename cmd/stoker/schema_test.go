@@ -56,6 +56,8 @@ func TestEveryJSONHasASchema(t *testing.T) {
 		{"predict", "predict --gpu h100-sxm --model resnet50 --batch 256"},
 		{"predict-tutorial", "predict --tutorial"},
 		{"predict-list", "predict --list gpus"},
+		{"predict-worth", "predict --util 40% --gpu h100-sxm"},
+		{"predict-worth", "predict " + before},
 		{"predict-transformation", "predict transformation --batch 256 --sample 500KB --cpu 2GB/s --step 11.74ms"},
 		{"predict-train", "predict train --model llama-3.1-8b --gpu h100-sxm --software megatron"},
 		{"predict-serve", "predict serve --model llama-3.1-8b --gpu h100-sxm --software vllm"},

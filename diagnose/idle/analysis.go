@@ -19,7 +19,7 @@ type Analysis struct {
 	frames lists      // Python frames of each thread
 	works  lists      // work of each device
 	first  []int32    // of a host call, the first work that it launched; -1 none
-	use    []int32    // of a name, the first work with that name; -1 none
+	opens  []bool     // of a work, whether it is the first of its name on its device
 	of     []int32    // process of each thread
 	comm   []int8     // of a name, whether it is a collective: 0 unknown yet
 }

@@ -17,6 +17,9 @@ type Heaviest struct {
 // mostOf is the part of the time that a function must have to be named for it. [J]
 const mostOf = 0.5
 
+// aroundAll is the share of a window from which a call that lasts so long explains nothing of it. [J]
+const aroundAll = 0.9
+
 // stretches are times of one thread in order, with their sums.
 type stretches struct {
 	from, to, before []int64
@@ -70,6 +73,11 @@ func (a *Analysis) FindHeaviest(d *Device, from, to int64, fits func(Slice) bool
 		a.within(thread, times, sums)
 	}
 	for name, in := range sums {
+		if from == d.From && to == d.To && float64(in.longest) > aroundAll*float64(to-from) {
+			delete(sums, name) // main(), the range around everything
+		}
+	}
+	for name, in := range sums {
 		if float64(in.time) < mostOf*float64(best.Total) {
 			continue
 		}
@@ -85,7 +93,8 @@ func (a *Analysis) FindHeaviest(d *Device, from, to int64, fits func(Slice) bool
 // inside is how much of some stretches lies within a function.
 type inside struct {
 	time, until int64
-	depth       int // of its innermost call
+	longest     int64 // of its calls
+	depth       int   // of its innermost call
 }
 
 // explains reports whether a frame's name says what was done.
@@ -110,6 +119,7 @@ func (a *Analysis) within(thread int32, times *stretches, sums map[int32]*inside
 			in = &inside{}
 			sums[name] = in
 		}
+		in.longest = max(in.longest, end-start)
 		if in.depth = max(in.depth, depth); start >= in.until {
 			in.time, in.until = in.time+part, end
 		}

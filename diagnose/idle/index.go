@@ -49,13 +49,26 @@ func (a *Analysis) buildIndex() {
 	a.calls = groupBy(t.Host.Thread, len(t.Threads))
 	a.frames = groupBy(t.Frames.Thread, len(t.Threads))
 	a.works = groupBy(t.Device.Device, len(t.Devices))
-	a.first, a.use = recording.NoPlaces(len(t.Host.Start)), recording.NoPlaces(len(t.Names))
+	a.first = recording.NoPlaces(len(t.Host.Start))
 	for i, call := range t.Device.Call {
 		if call >= 0 && a.first[call] < 0 {
 			a.first[call] = int32(i)
 		}
-		if name := t.Device.Name[i]; a.use[name] < 0 {
-			a.use[name] = int32(i)
+	}
+	a.findFirstOfName()
+}
+
+// findFirstOfName finds where each device meets a kernel for the first time: every process
+// loads its modules by itself.
+func (a *Analysis) findFirstOfName() {
+	t := a.t
+	a.opens = make([]bool, len(t.Device.Start))
+	met := recording.NoPlaces(len(t.Names)) // the last device that ran a name
+	for device := range int32(len(t.Devices)) {
+		for _, i := range a.works.members(device) {
+			if name := t.Device.Name[i]; met[name] != device {
+				met[name], a.opens[i] = device, true
+			}
 		}
 	}
 }

@@ -184,15 +184,15 @@ func (k *Kernels) endChain(e *elements) {
 // kernels (read a, b, write t; read t, c, write d) and four as one: 2/3.
 func FusedBytes(m int) float64 { return 2 / float64(m+1) }
 
-// histogram counts lengths in steps of a twelfth, for a median without a sort.
+// histogram counts lengths in steps of an eighth, for a median without sorting all of them.
 type histogram struct {
-	counts [64 * 8]int
-	n      int
+	counts  [64 * 8]int
+	lengths []int64
 }
 
 func (h *histogram) addLength(length int64) {
 	h.counts[findBucket(length)]++
-	h.n++
+	h.lengths = append(h.lengths, length)
 }
 
 func findBucket(v int64) int {
@@ -206,16 +206,22 @@ func findBucket(v int64) int {
 	return 8*(top+1) + int(v>>top) - 8
 }
 
+// median is the lower one of the two in the middle: only the step that holds it is sorted.
 func (h *histogram) median() int64 {
-	seen := 0
+	before := 0
 	for b, n := range h.counts {
-		seen += n
-		if n > 0 && 2*seen >= h.n {
-			if b < 8 {
-				return int64(b)
-			}
-			return int64(b%8+8) << (b/8 - 1)
+		if n == 0 || 2*(before+n) < len(h.lengths) {
+			before += n
+			continue
 		}
+		var within []int64
+		for _, length := range h.lengths {
+			if findBucket(length) == b {
+				within = append(within, length)
+			}
+		}
+		slices.Sort(within)
+		return within[(len(h.lengths)-1)/2-before]
 	}
 	return 0
 }

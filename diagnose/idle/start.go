@@ -1,6 +1,8 @@
 package idle
 
 import (
+	"math"
+	"sort"
 	"strings"
 
 	"github.com/stoker-dev/stoker/recording"
@@ -17,6 +19,7 @@ func (a *Analysis) cutStart(d *Device) {
 	if a.unloads(d, end) {
 		d.To = min(d.To, end)
 	}
+	d.To = min(d.To, a.recorderStop(d))
 	if made, works := a.contextMade(d); made > begin && d.To-works >= made-max(begin, d.From) {
 		begin, setsUp = made, true // the device works for longer than that: it is judged
 	}
@@ -25,6 +28,24 @@ func (a *Analysis) cutStart(d *Device) {
 		d.From, d.To = begin, min(d.To, max(end, begin))
 	}
 	a.cutEdge(d)
+}
+
+// recorderStop is when the recorder is stopped behind all work: its buffers are no part of the
+// program. The end of time without one.
+func (a *Analysis) recorderStop(d *Device) int64 {
+	works := a.works.members(d.Index)
+	last := a.t.Device.Start[works[len(works)-1]]
+	f := &a.t.Frames
+	for i := sort.Search(len(f.Start), func(i int) bool { return f.Start[i] > last }); i < len(f.Start); i++ {
+		if a.owns(d, f.Thread[i]) && recording.RecorderFrame(a.t.Names[f.Name[i]]) {
+			end := f.Start[i]
+			for _, w := range works {
+				end = max(end, a.t.Device.End[w])
+			}
+			return end
+		}
+	}
+	return math.MaxInt64
 }
 
 // cutEdge takes the gap before the first work off a recording that no mark bounds, if the

@@ -150,7 +150,7 @@ func (s *gapSweep) charge(from, to int64, prev, next int32) {
 	case next < 0: // nothing was launched any more
 		s.cut(s.main, from, to)
 	case call < 0:
-		s.emit(Slice{From: from, To: to, Cause: Unlinked, Thread: -1, Call: -1, Frame: -1})
+		s.cutUnlinked(from, to)
 	default:
 		h := &s.a.t.Host
 		start, end := h.Start[call], h.End[call]
@@ -162,6 +162,27 @@ func (s *gapSweep) charge(from, to int64, prev, next int32) {
 	}
 }
 
+// cutUnlinked charges a gap whose launch is not known. While the loop is inside its loader it
+// launches nothing, whichever call came behind that. The rest may be anybody's.
+func (s *gapSweep) cutUnlinked(from, to int64) {
+	for from < to && !s.stopped {
+		piece, next := Slice{From: from, To: to, Cause: Unlinked, Thread: -1, Call: -1, Frame: -1}, to
+		for _, thread := range []int32{s.main, s.waits} {
+			if thread < 0 {
+				continue
+			}
+			doing, until := s.cursorOf(thread).findSlice(from, next)
+			if next = until; doing.Cause == DataLoader {
+				piece = doing
+				break
+			}
+		}
+		piece.To = next
+		s.emit(piece)
+		from = next
+	}
+}
+
 // launch charges the time within the launching call.
 func (s *gapSweep) launch(call int32, from, to int64) {
 	if from >= to {
@@ -170,11 +191,13 @@ func (s *gapSweep) launch(call int32, from, to int64) {
 	h := &s.a.t.Host
 	cause := Launch
 	switch next := s.next; {
+	case h.Kind[call] == recording.Op: // of whose calls none was recorded
+		cause = CPUOp
 	case s.makesContext(call):
 		cause = WarmUp
 	case s.a.crosses(next):
 		cause = CopyIssue
-	case h.End[call]-h.Start[call] >= firstTime && s.a.use[s.a.t.Device.Name[next]] == next:
+	case h.End[call]-h.Start[call] >= firstTime && s.a.opens[next]:
 		cause = WarmUp
 	}
 	s.emit(Slice{From: from, To: to, Cause: cause, Thread: h.Thread[call], Call: call, Frame: -1})
@@ -261,7 +284,7 @@ func (s *gapSweep) refine(p Slice) Slice {
 		}
 	case rowLaunches:
 		if first := s.a.first[p.Call]; first >= 0 && h.End[p.Call]-h.Start[p.Call] >= firstTime &&
-			s.a.use[s.a.t.Device.Name[first]] == first {
+			s.a.opens[first] {
 			p.Cause = WarmUp
 		}
 	case rowRuntime:

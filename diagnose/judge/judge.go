@@ -43,9 +43,20 @@ func WithGaps(run *recording.Run, gaps *idle.Analysis) diagnose.Verdict {
 	for i := range v.Findings {
 		v.Findings[i].Settings = now.Settle(v.Findings[i].Settings)
 	}
-	v.Warnings = append(c.Warnings, run.Warnings...)
+	v.Doubts, v.Recorder = c.Doubts, c.Recorder
+	v.Warnings = slices.Concat(c.Doubts, c.Warnings, without(run.Warnings, c.Doubts))
 	v.Cost = CostOf(run, v, predict.Prices{})
 	return v
+}
+
+// without are texts that others do not say.
+func without(texts, others []string) (out []string) {
+	for _, text := range texts {
+		if !slices.Contains(others, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // caseOf is the only place that asks what kind of recording this is.

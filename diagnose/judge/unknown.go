@@ -1,10 +1,12 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
 	"github.com/stoker-dev/stoker/diagnose/rules"
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -17,6 +19,8 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 			"the trace holds %.0f call%s that launch work on a device, and none of that work: the profiler was not "+
 				"asked for the device, or may not read it (%s)",
 			c.LaunchCalls, quantity.Ending(c.LaunchCalls, "", "s"), diagnose.RecordDevice(c.Grounds.Framework))
+	case c.WorksRecorded == 0 && c.DeviceSign != "" && (c.ModelComputes || !c.DeviceListed):
+		return diagnose.AddEvidence(nil, 0, "events", "trace.device", "%s", sayUnrecorded(c))
 	case c.WorksRecorded == 0 && !c.ModelComputes:
 		return diagnose.AddEvidence(nil, 0, "events", "trace.device",
 			"the trace holds no work of a device and no operator of a model: nothing tells what computes (%s)",
@@ -34,6 +38,11 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 		return ringEvidence(c)
 	}
 	var out []diagnose.Evidence
+	if lost := sumUnlinked(c.Causes); diagnose.HidesHost(lost, c.Idle) {
+		out = diagnose.AddEvidence(out, lost, "ratio", "trace.unlinked",
+			"the device is idle %s of the window, and %s of it passes before work that the file links to no launch",
+			quantity.Percent(c.Idle), quantity.Percent(lost/c.Idle))
+	}
 	if c.TooFewSteps {
 		out = append(out, c.ProgramEvidence...)
 	}
@@ -58,7 +67,7 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 	}
 	out = slices.Concat(out, c.CoreEvidence, c.GapEvidence)
 	if scores[0].Value >= rules.LeastScore {
-		out = diagnose.AddEvidence(out, scores[0].Value-scores[1].Value, "ratio", "scores",
+		out = diagnose.AddEvidence(out, scores[0].Value-scores[1].Value, "ratio", diagnose.SignalScores,
 			"%s (%.2f) and %s (%.2f) fit about equally well",
 			scores[0].Class, scores[0].Value, scores[1].Class, scores[1].Value)
 	}
@@ -70,6 +79,27 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 		out = append(out, diagnose.Evidence{Text: c.LaunchThreadTime, Signal: "thread.state", Value: math.NaN()})
 	}
 	return append(out, c.LineEvidence()...)
+}
+
+// sumUnlinked is the share of idle time before work of unknown launch.
+func sumUnlinked(causes []diagnose.Cause) (share float64) {
+	for _, c := range causes {
+		if c.Cause == idle.Unlinked.String() {
+			share += c.Share
+		}
+	}
+	return share
+}
+
+// sayUnrecorded says that a device was used, or could be, and that its work is not in the trace.
+func sayUnrecorded(c *diagnose.Case) string {
+	how := diagnose.RecordDevice(c.Grounds.Framework)
+	if c.DeviceListed {
+		return fmt.Sprintf("the trace lists a %s and holds none of its work: whether the program computes on it is not "+
+			"known (%s)", c.DeviceSign, how)
+	}
+	return fmt.Sprintf("the GPU was used and not recorded: %s runs on a GPU alone, and the trace holds no work of a device "+
+		"(%s)", c.DeviceSign, how)
 }
 
 // takenByItself says that a trace comes without being asked for, of PyTorch.

@@ -13,12 +13,18 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
+// chipOf is what the first device can do, as far as the table tells.
+func chipOf(run *recording.Run) diagnose.Chip {
+	gpu := measure.MachineOf(run).GPU
+	return diagnose.Chip{Major: gpu.ComputeMajor, Minor: gpu.ComputeMinor}
+}
+
 // FillCase takes what the signals tell.
 func FillCase(c *diagnose.Case, run *recording.Run) {
 	l := filler{Case: c, run: run, trainers: measure.Trainers(run)}
 	l.Grounds = diagnose.Grounds{
 		Program: diagnose.ProgramOf(run.Facts), Framework: run.Facts.Software.Framework,
-		Torch: run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach,
+		Torch: run.Facts.Software.Torch != "", Reach: measure.MachineOf(run).Link.Reach, Chip: chipOf(run),
 	}
 	l.fillWindow()
 	l.Grounds.Loads = slices.ContainsFunc(run.Facts.Loaders, func(d recording.Loader) bool {

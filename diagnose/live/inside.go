@@ -145,8 +145,8 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		f.Share, f.Saves = p.Host, p.Host
 		f.Text = fmt.Sprintf("the device waits for the host to launch %s of the time: %.0f launches in a step of %s",
 			quantity.Percent(p.Host), in.Launches, quantity.AboutSeconds(in.span))
-		f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "reduce-overhead")}
-		f.Advice = diagnose.LaunchAdvice
+		f.Settings = []stoker.Change{l.Grounds.LaunchChange()}
+		f.Advice = l.Grounds.LaunchAdvice()
 		out = append(out, f)
 	}
 	idle := l.Idle - stat.Or(l.Stall, 0)

@@ -21,6 +21,12 @@ var computeOnCPU = Rule{
 			c.yes(diagnose.AskFact("Does the program launch work on a device?", true,
 				"calls that launch were recorded, their work was not"))
 			return 0
+		case c.WorksRecorded == 0 && c.DeviceSign != "" && !c.DeviceListed:
+			c.yes(diagnose.AskFact("Does the program compute on a device?", true, c.DeviceSign+" runs on a GPU alone"))
+			return 0
+		case c.WorksRecorded == 0 && c.DeviceSign != "" && c.ModelComputes:
+			c.yes(diagnose.AskFact("Does the program compute on a device?", false, "the file lists one, and none of its work"))
+			return 0
 		case c.WorksRecorded == 0 && !c.ModelComputes:
 			c.yes(diagnose.AskFact("Were operators of a model recorded?", false, "nothing tells what computes"))
 			return 0

@@ -73,7 +73,7 @@ func openCases(t *testing.T) map[string]filledCase {
 func fill(t *testing.T, folder string) *diagnose.Case {
 	t.Helper()
 	var run *recording.Run
-	names, err := filepath.Glob(filepath.Join(folder, "*.json*"))
+	names, err := filepath.Glob(filepath.Join(folder, "*.[js][sq]*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func fill(t *testing.T, folder string) *diagnose.Case {
 		switch {
 		case strings.HasPrefix(filepath.Base(name), "run.jsonl"):
 			run, err = recording.Open(name)
-		case strings.HasSuffix(name, ".json.gz"):
+		case strings.HasSuffix(name, ".json.gz"), strings.HasSuffix(name, ".sqlite"):
 			traces = append(traces, name)
 		}
 	}

@@ -37,6 +37,13 @@ var gpuBound = Rule{
 	},
 }
 
+// nearlyAll is the share of kernels from which the rule's own words hold. [J]
+const nearlyAll = 0.85
+
+// leadingText is said of a device that is the limit though it has gaps.
+const leadingText = "Kernels take most of the time. The device has gaps, and a faster device, or less work for it, brings " +
+	"more than filling them."
+
 // Start values for the kinds of gpu-bound.
 const (
 	plainShare  = 0.2 // of kernel time in matrix work without Tensor Cores [J]

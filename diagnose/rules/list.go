@@ -19,6 +19,9 @@ func Describe(v diagnose.Verdict) (title, text string, known bool) {
 		return failedTitle, failedText, true
 	}
 	rule, known := FindRule(v.Class)
+	if v.Class.Is(diagnose.GPUBound) && v.Shares.Kernel < nearlyAll {
+		return rule.Title, leadingText, known
+	}
 	return rule.Title, rule.Text, known
 }
 

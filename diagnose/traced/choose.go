@@ -71,12 +71,21 @@ func (t *filler) readHardware(run *recording.Run) {
 	if t.hip || strings.Contains(t.gpu.Name, "AMD") {
 		return
 	}
-	if major, err := strconv.Atoi(strings.Split(t.gpu.Capability, ".")[0]); err == nil {
-		t.major = float64(major)
-	} else if row := measure.MachineOf(
-		&recording.Run{Facts: recording.Facts{GPUs: []recording.GPU{t.gpu}}}).GPU; row.ComputeMajor > 0 {
-		t.major = float64(row.ComputeMajor)
+	if t.chip = chipOf(t.gpu); t.chip.IsKnown() {
+		t.major = float64(t.chip.Major)
 	}
+}
+
+// chipOf is what an NVIDIA device can do: as recorded, else as the table tells.
+func chipOf(gpu recording.GPU) (c diagnose.Chip) {
+	major, minor, _ := strings.Cut(gpu.Capability, ".")
+	var err error
+	if c.Major, err = strconv.Atoi(major); err == nil {
+		c.Minor, _ = strconv.Atoi(minor) // "8" is 8.0
+		return c
+	}
+	row := measure.MachineOf(&recording.Run{Facts: recording.Facts{GPUs: []recording.GPU{gpu}}}).GPU
+	return diagnose.Chip{Major: row.ComputeMajor, Minor: row.ComputeMinor}
 }
 
 func (t *filler) fillShares() {
@@ -101,4 +110,5 @@ func (t *filler) fillShares() {
 	}
 	t.parts.Host = max(0, host-t.parts.Long)
 	t.kernel = d.Share(d.Kernel)
+	t.measureRecorder()
 }

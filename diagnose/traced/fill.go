@@ -1,6 +1,7 @@
 package traced
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -21,17 +23,18 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	c.LoadingWaitsForStorage, c.LoadingLacksCores = none, none
 	c.QuotaTakesCores, c.OthersTakeCores, c.LaunchingLacksCore = none, none, none
 	c.FetchEvidence, c.CoreEvidence = nil, nil
-	c.Warnings = slices.Clone(run.Facts.Notes)
+	c.Warnings, c.Doubts = slices.Clone(run.Facts.Notes), slices.Clone(run.Facts.Damage)
 	t := chooseDevice(run, gaps)
 	if t == nil {
 		c.WorksRecorded, c.WorksJudged, c.LaunchCalls = 0, 0, countLaunchCalls(run.Timeline)
 		c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
+		c.DeviceSign, c.DeviceListed = findDeviceSign(run)
 		loader := c.Grounds.Loader
 		c.Grounds = (&filler{t: run.Timeline}).groundsOfHost(run)
 		c.Grounds.Loader = loader
 		return
 	}
-	t.grounds.Loader = c.Grounds.Loader
+	t.grounds.Loader, t.grounds.Traffic = c.Grounds.Loader, t.findTraffic()
 	c.Grounds = t.grounds
 	t.fillWindow(c, run)
 	t.fillDevice(c)
@@ -42,6 +45,22 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])
 	}
 	c.Warnings = slices.Concat(t.listWarnings(run), run.Facts.Notes)
+	c.Doubts = t.listDoubts(run)
+}
+
+// findDeviceSign is what shows that a program used a device whose work is not in the file: an
+// operator that only a GPU runs, else a GPU that the file lists.
+func findDeviceSign(run *recording.Run) (sign string, listed bool) {
+	h := &run.Timeline.Host
+	for i, kind := range h.Kind {
+		if name := run.Timeline.Names[h.Name[i]]; kind != recording.Runtime && recording.DeviceSign(name) {
+			return name, false
+		}
+	}
+	if len(run.Facts.GPUs) > 0 {
+		return run.Facts.GPUs[0].Name, true
+	}
+	return "", false
 }
 
 // countLaunchCalls is how many calls of the runtime launch work.
@@ -59,6 +78,9 @@ func (t *filler) fillWindow(c *diagnose.Case, run *recording.Run) {
 	d := t.d
 	c.From, c.To, c.Device, c.Util = toSeconds(d.From), toSeconds(d.To), int(d.Index), t.kernel+d.Share(d.Communication)
 	c.UtilFrom, c.Stall, c.StallSource = "", t.parts.Input, diagnose.FromTrace
+	if t.parts.Input < loaderTrigger && t.hidesHost() {
+		c.Stall, c.StallSource = math.NaN(), diagnose.NoSource
+	}
 	w := recording.Window{PID: c.Costs.Window.PID, Rank: t.judgedRank(), Start: c.From, End: c.To}
 	if c.HasSteps = len(d.Steps) > 0; c.HasSteps {
 		first := run.Steps[d.Steps[0].Index]
@@ -78,6 +100,11 @@ func (t *filler) fillWindow(c *diagnose.Case, run *recording.Run) {
 	t.costs, t.hasSteps = c.Costs, c.HasSteps
 }
 
+// hidesHost reports whether the file does not tell what the host did in much of the idle time.
+func (t *filler) hidesHost() bool {
+	return diagnose.HidesHost(t.d.Share(t.d.Causes[idle.Unlinked]), t.d.Share(t.d.Idle))
+}
+
 // fillDevice takes what the gaps tell.
 func (t *filler) fillDevice(c *diagnose.Case) {
 	d, k := t.d, t.kernels
@@ -95,6 +122,7 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 		Plain: float64(k.Plain) / all, Tensor: float64(k.Tensor) / all, Major: t.major,
 		Moving: float64(moving) / all,
 	}
+	c.Recorder = t.recorder
 	c.RankLateBy, c.Causes, c.GapEvidence = t.measureLate(), t.listCauses(), t.describeGaps()
 	c.WarmUpEvidence = t.describePlace(idle.WarmUp)
 }
@@ -128,7 +156,13 @@ func (t *filler) fillRest(c *diagnose.Case) {
 	if !c.Parts.LoseTimeBeside(t.parts.Copies) && t.parts.Exchange < 0.1 {
 		low = 0.75
 	}
-	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.90, "").
+	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.90, "")
+	if leads := t.scoreDeviceLead(own); leads > c.DeviceBusy.Score {
+		c.DeviceBusy = diagnose.AskShare("Would a device twice as fast bring more than whatever fills its gaps?", own,
+			leastLead, leastLead, "")
+		c.DeviceBusy.Score = leads
+	}
+	c.DeviceBusy = c.DeviceBusy.
 		WithEvidence(t.kernel, "ratio", "trace.kernel", "kernels run %s of the window (median %s, %d of them)",
 			quantity.Percent(t.kernel), quantity.AboutSeconds(toSeconds(t.kernels.Median)), t.kernels.Count).
 		WithEvidence(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.describeFamilies())
@@ -168,6 +202,24 @@ func (t *filler) fillRest(c *diagnose.Case) {
 		t.describeGap(t.d.Places[long], long))
 }
 
+// A device is the limit where a faster one brings more than doing away with the largest of the
+// gaps' reasons. One of the next generation, or half the bits, is about twice as fast. [J]
+const (
+	fasterDevice = 2
+	leastLead    = 0.60 // of the window: below it the gaps are a matter of their own [J]
+	clearLead    = 0.70
+	leadBy       = 0.10 // of the window [J]
+)
+
+// scoreDeviceLead is how much of a yes it is that work of the device's own, a share of the
+// window, is what a change brings most of.
+func (t *filler) scoreDeviceLead(own float64) float64 {
+	p := t.parts
+	gained := own * (1 - 1.0/fasterDevice)
+	return stat.Ramp(own, leastLead, clearLead) *
+		stat.Ramp(gained-max(p.Input, p.Host, p.Long, p.Copies, p.Exchange), 0, leadBy)
+}
+
 // measureShortness is how short the median kernel is, 1 where a launch outlasts it; NaN
 // without kernels.
 func (t *filler) measureShortness() float64 {
@@ -177,24 +229,43 @@ func (t *filler) measureShortness() float64 {
 	return min(1, shortKernel/max(1e-9, toSeconds(t.kernels.Median)))
 }
 
+// describeCopies says what crosses the link, the direction that takes more time first.
+func describeCopies(down, up idle.Direction) string {
+	type way struct {
+		idle.Direction
+		to string
+	}
+	ways := []way{{down, "device"}, {up, "host"}}
+	if up.Alone > down.Alone {
+		slices.Reverse(ways)
+	}
+	text := ""
+	for i, w := range ways {
+		if w.Alone <= 0 {
+			break
+		}
+		took := quantity.AboutSeconds(toSeconds(w.Alone))
+		if i == 0 {
+			text = fmt.Sprintf("%d cop%s to the %s take%s %s while no kernel runs", w.Count,
+				quantity.Ending(w.Count, "y", "ies"), w.to, quantity.Ending(w.Count, "s", ""), took)
+		} else {
+			text += fmt.Sprintf(", %d to the %s %s", w.Count, w.to, took)
+		}
+		if w.Bytes > 0 {
+			text += fmt.Sprintf(" (%s at %s)", quantity.AboutBytes(float64(w.Bytes)), quantity.AboutRate(w.Rate()))
+		}
+	}
+	return text
+}
+
 // askCopies is whether copies over the host's link that nothing covers take the window.
 func (t *filler) askCopies() diagnose.Quantity {
 	part, down, up := t.parts.Copies, t.copies.ToDevice, t.copies.ToHost
 	q := diagnose.AskShare("Do copies between host and device run while no kernel does?", part, 0.07, 0.15, "").
 		WithEvidence(part, "ratio", "trace.copy",
 			"copies between host and device run alone or are being issued %s of the window", quantity.Percent(part))
-	if down.Bytes > 0 {
-		q = q.WithEvidence(down.Rate(), "bytes/s", "trace.copies",
-			"%d cop%s to the device carr%s %s at %s, %s of them while no kernel runs",
-			down.Count, quantity.Ending(down.Count, "y", "ies"), quantity.Ending(down.Count, "ies", "y"),
-			quantity.AboutBytes(float64(down.Bytes)), quantity.AboutRate(down.Rate()),
-			quantity.AboutSeconds(toSeconds(down.Alone)))
-	}
-	if up.Alone > down.Alone {
-		q = q.WithEvidence(toSeconds(up.Alone), "seconds", "trace.copies",
-			"%d cop%s to the host run%s %s while no kernel does",
-			up.Count, quantity.Ending(up.Count, "y", "ies"), quantity.Ending(up.Count, "s", ""),
-			quantity.AboutSeconds(toSeconds(up.Alone)))
+	if said := describeCopies(down, up); said != "" {
+		q = q.WithEvidence(max(down.Rate(), up.Rate()), "bytes/s", "trace.copies", "%s", said)
 	}
 	if n := t.copies.Pageable.Count; n > 0 {
 		q = q.WithEvidence(float64(n), "copies", "trace.pageable",

@@ -26,7 +26,10 @@ type filler struct {
 	hasSteps bool
 	parts    diagnose.Parts
 	kernel   float64 // share of the window in which kernels of computation ran
-	major    float64 // compute capability; NaN where it is not known or not NVIDIA's
+	frames   float64 // calls of Python that were recorded in it
+	recorder float64 // share of it that is idle because they were
+	chip     diagnose.Chip
+	major    float64 // its compute capability; NaN where it is not known or not NVIDIA's
 	grounds  diagnose.Grounds
 	itself   float64 // how sure it is that the launching thread loads
 }

@@ -187,7 +187,7 @@ func (t *filler) findLaunching() (diagnose.Finding, bool) {
 	f.Text = fmt.Sprintf("the device waits for the host to launch %s of the window: %.0f kernels and copies per "+
 		"step, kernels of %s in the median, while an operator with its launch takes the host longer",
 		quantity.Percent(late), float64(t.d.Works)/t.countSteps(), quantity.AboutSeconds(toSeconds(t.kernels.Median)))
-	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.Compile, nil, "reduce-overhead")}
-	f.Advice = diagnose.LaunchAdvice
+	f.Settings = []stoker.Change{t.grounds.LaunchChange()}
+	f.Advice = t.grounds.LaunchAdvice()
 	return f, true
 }

@@ -103,10 +103,27 @@ func (t *filler) findTinyCopies() (diagnose.Finding, bool) {
 	return f, true
 }
 
-func (t *filler) findLinkLimited() (diagnose.Finding, bool) {
+// fillsLink reports whether copies to the device are as fast as its link is.
+func (t *filler) fillsLink() bool {
 	link, known := hardware.FindLink(hardware.MachineOf(t.gpu.Name).Link.Name)
+	return known && t.copies.ToDevice.Rate() >= linkReached*link.Pinned.Value
+}
+
+// nearlyAll is the part of the copies' time from which all are of one kind. [J]
+const nearlyAll = 0.9
+
+// findTraffic is what the copies over the link show.
+func (t *filler) findTraffic() diagnose.Traffic {
+	down, up, pinned := t.copies.ToDevice, t.copies.ToHost, t.copies.Pinned
+	return diagnose.Traffic{
+		Back: up.Alone > down.Alone, Full: t.fillsLink(),
+		Pinned: pinned.Count > 0 && float64(pinned.Time) >= nearlyAll*float64(down.Time),
+	}
+}
+
+func (t *filler) findLinkLimited() (diagnose.Finding, bool) {
 	down := t.copies.ToDevice
-	if !known || t.d.Share(down.Alone) < linkTrigger || !(down.Rate() >= linkReached*link.Pinned.Value) {
+	if !t.fillsLink() || t.d.Share(down.Alone) < linkTrigger {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingPCIeLimited)

@@ -19,8 +19,11 @@ func (t *filler) findAllocating() (diagnose.Finding, bool) {
 	f := diagnose.NewFinding(diagnose.FindingAllocator)
 	t.weigh(&f, ns)
 	t.locateCause(&f, idle.Allocator)
-	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of "+
-		"steps: the caching allocator runs out of fitting blocks", quantity.Percent(share))
+	f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed in the midst of steps",
+		quantity.Percent(share))
+	if t.grounds.Framework == "" {
+		f.Text += ": the caching allocator runs out of fitting blocks"
+	}
 	if made, freed, all := t.countAllocations(); all {
 		f.Text = fmt.Sprintf("the device waits %s of the window while memory is allocated or freed: the same "+
 			"%d allocations and %d frees in every step, so nothing is kept from one step to the next",

@@ -52,7 +52,7 @@ func (t *filler) findSyncs(name string, count int, held int64, most idle.HostWai
 		f.Text += ": it costs little here, but it stops the host from running ahead"
 	}
 	if name == diagnose.FindingHiddenSync {
-		f.Advice = diagnose.SyncAdvice
+		f.Advice = t.grounds.SyncAdvice()
 	} else {
 		f.Advice = "take torch.cuda.synchronize() (or the library's call) out of the step. To time a step, use " +
 			"CUDA events and read them later"

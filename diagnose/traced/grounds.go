@@ -13,29 +13,51 @@ import (
 // groundsOf are those of a trace's judged device.
 func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
-		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
-		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach,
+		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework, Record: t.recordWhat(run),
+		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
 	}
 }
 
 // groundsOfHost are those of a trace without a device.
 func (t *filler) groundsOfHost(run *recording.Run) diagnose.Grounds {
-	return diagnose.Grounds{Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework}
+	framework := run.Facts.Software.Framework
+	return diagnose.Grounds{
+		Program: t.findProgram(run.Facts), Framework: framework,
+		Record: diagnose.RecordWhat(diagnose.LacksDevice, framework),
+	}
 }
 
-// findProgram is what a trace shows: training where any name is of a backward pass or an
-// optimizer; inference where operators of a model were recorded and none is.
+// recordWhat is how to record what this file lacks for a verdict; "" where it lacks nothing.
+func (t *filler) recordWhat(run *recording.Run) string {
+	switch framework := run.Facts.Software.Framework; {
+	case t.d.Works < diagnose.FewWorks, t.d.Apart != "":
+		return diagnose.RecordWhat(diagnose.LacksSteps, framework)
+	case t.hidesHost():
+		return diagnose.RecordWhat(diagnose.LacksCalls, framework)
+	case t.describeMissingRanks(run) != "":
+		return diagnose.RecordWhat(diagnose.LacksRanks, framework)
+	}
+	return ""
+}
+
+// findProgram is what a trace shows: training if any name is of a backward pass or an
+// optimizer; inference if operators of a model were recorded and none is. A loop over a
+// DataLoader may train without a sign of it.
 func (t *filler) findProgram(f recording.Facts) diagnose.Program {
 	if slices.ContainsFunc(t.t.Names, recording.Learns) {
 		return diagnose.Training
 	}
+	computes, loads := false, false
 	for i, name := range t.t.Names {
 		if _, pass := recording.ServingPass(name); pass {
 			return diagnose.Inference
 		}
-		if recording.TorchSign(name) && !isProfilerMark(name) && slices.Contains(t.t.Host.Name, int32(i)) {
-			return diagnose.Inference
-		}
+		loads = loads || recording.LoaderSpan(name)
+		computes = computes || recording.TorchSign(name) && !isProfilerMark(name) &&
+			slices.Contains(t.t.Host.Name, int32(i))
+	}
+	if computes && !loads {
+		return diagnose.Inference
 	}
 	return diagnose.ProgramOf(f)
 }
@@ -70,7 +92,7 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 		f = diagnose.Translate(f, t.grounds.Framework)
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.Settings),
-		func(c stoker.Change) bool { return t.grounds.Refuse(c.Setting) != "" })
+		func(c stoker.Change) bool { return t.grounds.Refuse(c.Setting) != "" || t.grounds.LacksUnit(c) != "" })
 	if len(kept) < len(f.Settings) {
 		f.Settings = kept
 		if f.Name == diagnose.FindingExposedCommunication {

@@ -54,7 +54,7 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	if busy := t.describeOthers(); busy != "" {
 		out = append(out, busy)
 	}
-	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > 0.05 {
+	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > 0.05 && !t.hidesHost() {
 		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what "+
 			"the host did then is not charged to it", quantity.Percent(lost)))
 	}

@@ -143,7 +143,7 @@ func shareSaid(a, b *Load) {
 func (a Anchor) checkFields(l *Load) error {
 	switch {
 	case !positive(a.Step) || !(a.Batch >= 1 && a.Batch <= bounds.MostCount):
-		return fmt.Errorf("measured step of %v s at batch %v: expected more than 0 seconds and a batch of 1 to %v",
+		return fmt.Errorf("a step of %v s at batch %v: expected more than 0 seconds and a batch of 1 to %v",
 			a.Step, a.Batch, bounds.MostCount)
 	case a.Load.Workload.Name != l.Workload.Name:
 		return fmt.Errorf("the measured step is of %s, the question of %s: an anchor carries over to the same "+
@@ -155,6 +155,15 @@ func (a Anchor) checkFields(l *Load) error {
 	return nil
 }
 
+// CheckStep refuses a step of the load, seconds, that no device of its peak can take. Of a load of which
+// network or GPU are not known nothing is refused.
+func (l Load) CheckStep(batch, step float64) error {
+	if l.Workload.Name == "" || l.GPU.Name == "" {
+		return nil
+	}
+	return Anchor{Load: l, Batch: batch, Step: step}.possible()
+}
+
 // possible refuses a step that no device of that peak can take.
 func (a Anchor) possible() error {
 	peak, least := 0.0, math.Inf(1) // seconds a sample, without what flash attention leaves out
@@ -163,10 +172,10 @@ func (a Anchor) possible() error {
 		peak, least = max(peak, one.GPU.Peak(one.Precision).Value), min(least, i.compute-i.masked)
 	}
 	if speed := peak * least * a.Batch / a.Step; speed > alikeFigures*peak {
-		return fmt.Errorf("measured step of %v s at batch %v: %s on %s would compute at %s, above its peak of %s: "+
+		return fmt.Errorf("a step of %s at batch %v: %s on %s would compute at %s, above its peak of %s: "+
 			"check the batch (samples of one GPU), the time, and that it is %s",
-			a.Step, a.Batch, a.Load.Workload.Title, a.Load.GPU.Title, quantity.FLOPRate(RoundToThree(speed)),
-			quantity.FLOPRate(peak), training(a.Load.Training))
+			quantity.AboutSeconds(a.Step), a.Batch, a.Load.Workload.Title, a.Load.GPU.Title,
+			quantity.FLOPRate(RoundToThree(speed)), quantity.FLOPRate(peak), training(a.Load.Training))
 	}
 	return nil
 }

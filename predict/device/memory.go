@@ -51,13 +51,20 @@ func (l Load) weights() (own, shared float64) {
 // full, up to 5 MB (derived from its layers).
 const recomputed = 0.36
 
-// sampleMemory is the device memory that a sample takes, bytes: what the backward pass
-// needs, or at inference a layer's input and output. Libraries' workspace comes
-// on top.
+// liveInBlock is the share of what a transformer's block keeps for its backward pass that lives at
+// once at inference: 6 of 17 model widths, where the feed-forward part is widest (derived: what is
+// added later, its input, and four widths inside, with the activation in place).
+const liveInBlock = 6. / 17
+
+// sampleMemory is the least device memory that a sample takes, bytes: what the backward pass
+// needs, or at inference what lives at once: in a block, or of a convolution its input and output.
+// Libraries' workspace comes on top.
 func (l Load) sampleMemory() float64 {
 	w := l.Workload
 	kept := w.Stored.Value * bytesPer(l.Precision) / 2
 	switch {
+	case !l.Training && w.Family == Transformer:
+		kept *= liveInBlock / w.Layers
 	case !l.Training:
 		kept *= min(1, 2/w.Layers)
 	case l.Recompute && w.Tokens > 0: // the input of each layer, and one layer at a time in full

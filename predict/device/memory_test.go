@@ -62,3 +62,26 @@ func TestMemoryIsALowerBound(t *testing.T) {
 		}
 	}
 }
+
+// Inference that ran on a board of 24 GB is not refused there, nor is what a batch takes forgotten.
+func TestInferenceThatRanFits(t *testing.T) {
+	// huggingface/pytorch-image-models, results/ of RTX 3090 and RTX 4090: images of 518 in patches of
+	// 14, and of 384 in patches of 16, in 16 bits.
+	for _, c := range []struct{ tokens, layers, width, params, batch float64 }{
+		{1370, 12, 768, 86.6e6, 512}, // vit_base_patch14_dinov2
+		{1370, 12, 768, 86.6e6, 768},
+		{577, 24, 1024, 304.7e6, 768}, // vit_large_patch16_384
+		{577, 24, 1024, 304.7e6, 1024},
+	} {
+		w := sequences(shape{
+			params: hardware.Figure{Value: c.params}, layers: c.layers, width: c.width, heads: 12, inner: 4 * c.width,
+			shared: 1, tokens: c.tokens,
+		})
+		gpu, _ := hardware.FindGPU("rtx-3090")
+		l := Load{Workload: w, GPU: gpu, Precision: hardware.FP16}
+		own, _ := l.weights()
+		if need, have := own+l.sampleMemory()*c.batch, gpu.MemoryBytes.Value; need > have || need < 0.2*have {
+			t.Errorf("%.0f tokens, batch %.0f: at least %.1f GB, and it ran in %.1f GB", c.tokens, c.batch, need/1e9, have/1e9)
+		}
+	}
+}

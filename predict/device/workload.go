@@ -3,6 +3,7 @@ package device
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/spelling"
@@ -239,13 +240,16 @@ func sequences(s shape) Workload {
 // FindWorkload returns the network of that name or alias. Case, spaces, dots,
 // slashes, dashes and underscores do not count: "ResNet-50" is "resnet50".
 func FindWorkload(name string) (Workload, bool) {
-	return spelling.Find(name, Workloads, Workload.names)
+	if w, known := spelling.Find(name, Workloads, Workload.names); known {
+		return w, true
+	}
+	return spelling.Find(name, Counted(), Workload.names)
 }
 
 // NearestWorkloads returns the names of the three networks that are spelled most
 // like name, the nearest first.
 func NearestWorkloads(name string) []string {
-	return spelling.Nearest(name, Workloads, Workload.names)
+	return spelling.Nearest(name, slices.Concat(Workloads, Counted()), Workload.names)
 }
 
 func (w Workload) names() []string { return append([]string{w.Name, w.Title}, w.Aliases...) }

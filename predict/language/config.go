@@ -1,6 +1,7 @@
 package language
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,8 +15,11 @@ import (
 // What a file leaves out has the value that transformers gives it. Layers that are no
 // attention are refused, because nothing here knows their cost.
 func ParseConfig(name string, data []byte) (Model, error) {
-	c := config{}
-	if err := json.Unmarshal(data, &c); err != nil {
+	c, err := readConfig(name, data)
+	if err != nil {
+		return Model{}, err
+	}
+	if err := c.refuseFamily(); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if text, nested := c["text_config"].(map[string]any); nested { // of a model that sees or hears as well
@@ -27,6 +31,22 @@ func ParseConfig(name string, data []byte) (Model, error) {
 		return Model{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil
+}
+
+// readConfig reads the object that the file has to hold.
+func readConfig(name string, data []byte) (config, error) {
+	c := config{}
+	err := json.Unmarshal(data, &c)
+	var other *json.UnmarshalTypeError
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, fmt.Errorf("%s is empty: expected the config.json of a language model", name)
+	case errors.As(err, &other):
+		return nil, fmt.Errorf("%s is no object (%s): expected the config.json of a language model", name, other.Value)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return c, nil
 }
 
 // config is a configuration by the names of its values. Families spell some differently.
@@ -188,11 +208,17 @@ func (c config) check(m Model) error {
 			return fmt.Errorf("%s is %v: expected %v to %v", part.name, part.value, part.least, part.most)
 		}
 	}
+	if err := c.checkWhole(m); err != nil {
+		return err
+	}
 	return c.refuseOtherLayers()
 }
 
 // refuseOtherLayers fails on layers that are no attention, and on a model of two halves.
 func (c config) refuseOtherLayers() error {
+	if err := c.refuseFamily(); err != nil {
+		return err
+	}
 	if c.switched("is_encoder_decoder", false) {
 		return errors.New("a model with encoder and decoder is not known: expected a decoder alone")
 	}

@@ -95,8 +95,24 @@ const small = `{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads"
 // What is no decoder of attention alone is refused with the value that says so.
 func TestConfigsThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
+		{``, "my.json is empty: expected the config.json of a language model"},
 		{`{`, "my.json: unexpected end of JSON input"},
-		{`[]`, "my.json: json: cannot unmarshal array"},
+		{`[]`, "my.json is no object (array): expected the config.json of a language model"},
+		{`"text"`, "my.json is no object (string)"},
+		{`null`, "my.json: num_hidden_layers is 0"},
+		{small + `, "model_type": "bert"}`, "a model of the family bert is no decoder of attention alone"},
+		{small + `, "model_type": "whisper"}`, "family whisper"},
+		{small + `, "model_type": "mamba"}`, "family mamba"},
+		{small + `, "model_type": "xlm-roberta"}`, "family xlm-roberta"},
+		{small + `, "model_type": "mt5"}`, "family mt5"},
+		{small + `, "model_type": "qwen3_next"}`, "family qwen3_next"},
+		{small + `, "model_type": "siglip_vision_model"}`, "family siglip_vision_model"},
+		{small + `, "architectures": ["RobertaForMaskedLM"]}`, "RobertaForMaskedLM"},
+		{small + `, "architectures": ["T5ForConditionalGeneration"]}`, "T5ForConditionalGeneration"},
+		{small + `, "num_key_value_heads": 3}`, "num_key_value_heads is 3: expected a number that divides the 4 heads"},
+		{small + `, "hidden_size": 64.5}`, "hidden_size is 64.5: expected a whole number"},
+		{small + `, "hidden_size": 65}`, "hidden_size is 65: expected a multiple of the 4 heads, or a head_dim"},
+		{small + `, "vocab_size": 100.25}`, "vocab_size is 100.25: expected a whole number"},
 		{`{"hidden_size": 64}`, "my.json: num_hidden_layers is 0: expected the config.json of a language model"},
 		{`{"num_hidden_layers": -1}`, "num_hidden_layers is -1"},
 		{small + `, "num_attention_heads": 0}`, "num_attention_heads is 0"},
@@ -113,6 +129,11 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	} {
 		if _, err := ParseConfig("my.json", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
+		}
+	}
+	for _, family := range []string{"llama", "phi4_multimodal", "gpt_neox", "qwen2_5_vl_text", "modernbert-decoder", "my-own", "gpt5", "scaled"} {
+		if _, err := ParseConfig("my.json", []byte(small+`, "model_type": "`+family+`"}`)); err != nil {
+			t.Errorf("%s: %v", family, err)
 		}
 	}
 	m, err := ParseConfig("my.json", []byte(small+`}`))

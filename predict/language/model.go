@@ -108,12 +108,15 @@ func (m Model) seen(context float64) float64 {
 
 // forward is the FLOP of one token at a context: two per active weight, and attention over
 // the tokens before it.
-func (m Model) forward(context float64) float64 {
+func (m Model) forward(context float64) float64 { return 2*m.Active() + m.attention(context) }
+
+// attention is the FLOP of attention for one token at a context.
+func (m Model) attention(context float64) float64 {
 	each := 2 * m.HeadSize
 	if m.Latent.Kept > 0 {
 		each = m.Latent.Plain + m.Latent.Rotary + m.Latent.Value
 	}
-	return 2*m.Active() + 2*m.Heads*each*m.seen(context)
+	return 2 * m.Heads * each * m.seen(context)
 }
 
 // cacheSize is what is kept of a sequence of so many tokens, in numbers.

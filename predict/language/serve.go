@@ -1,9 +1,9 @@
 package language
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
@@ -17,6 +17,11 @@ type Serving struct {
 	Precision hardware.Precision
 	Stack     Stack
 	Tensor    float64 // GPUs that share each layer
+
+	// Draft guesses tokens that the model checks at once; nil where nothing does.
+	Draft   *Model
+	Guesses float64 // tokens of a guess
+	Accept  float64 // chance that the model agrees with one, 0 to 1
 
 	Input, Output float64 // tokens of a prompt and of an answer
 	Batch         float64 // requests in progress; 0: as many as memory holds
@@ -50,6 +55,8 @@ const (
 	schedule = 1e-3
 	// memoryUsed is the part of memory that weights and cache may take, as the engines' default.
 	memoryUsed = 0.9
+	// mostTokens of a request is more than any model takes.
+	mostTokens = 1e8
 	// mostRequests is where the engines' own limit lies.
 	mostRequests = 2048
 )
@@ -59,20 +66,19 @@ func (s Serving) Solve() (ServingRate, error) {
 	if err := s.validate(); err != nil {
 		return ServingRate{}, err
 	}
-	batch := s.Batch
-	if batch == 0 {
-		batch = math.Floor(math.Min(mostRequests, s.room()/s.cacheOf(s.Input+s.Output/2)))
-	}
-	if batch < 1 || s.room() < 0 {
-		return ServingRate{}, fmt.Errorf("%s takes %s of each of %v %s, which has %s: spread it over more (--tp), or "+
-			"choose a narrower --precision", s.Model.Title, quantity.AboutBytes(s.weights()/s.Tensor), s.Tensor,
-			s.GPU.Title, quantity.AboutBytes(s.GPU.MemoryBytes.Value))
+	batch, err := s.requests()
+	if err != nil {
+		return ServingRate{}, err
 	}
 	one := s.decodeStep(batch)
+	if s.Draft != nil {
+		one = s.guessedStep(batch)
+	}
 	prefill := s.prefillTime(s.Input)
 	// Prompts of other requests are computed between the tokens of one.
 	perToken := one.sum() + batch*prefill/s.Output
-	around := func(v float64) stoker.Interval { return modelledInterval(v, s.Model, s.Stack, s.GPU) }
+	width := s.width()
+	around := func(v float64) stoker.Interval { return stoker.Interval{Low: v / width, Point: v, High: v * width} }
 	return ServingRate{
 		Batch: batch, Prefill: around(prefill + schedule), PerToken: around(perToken),
 		TokenRate: around(batch / perToken),
@@ -81,6 +87,50 @@ func (s Serving) Solve() (ServingRate, error) {
 		Messages: one.messages / perToken, Launches: one.launches / perToken,
 		Memory: (s.weights() + batch*s.cacheOf(s.Input+s.Output/2)) / s.Tensor,
 	}, nil
+}
+
+// requests are those in progress: as many as were asked for, or as memory holds.
+func (s Serving) requests() (float64, error) {
+	each := s.cacheOf(s.Input + s.Output/2)
+	most := math.Floor(s.room() / each)
+	room := func(what string) error {
+		return fmt.Errorf("it does not fit: %s, beside %s of weights of %s on %v x %s of %s: spread it over more GPUs (--tp), "+
+			"or choose a narrower --precision", what, quantity.AboutBytes(s.weights()), s.titles(), s.Tensor,
+			s.GPU.Title, quantity.AboutBytes(s.GPU.MemoryBytes.Value))
+	}
+	switch {
+	case most < 1:
+		return 0, room(fmt.Sprintf("one request of %s tokens has %s of cache", quantity.AboutMany(s.Input+s.Output),
+			quantity.AboutBytes(each)))
+	case s.Batch > most:
+		return 0, room(fmt.Sprintf("%s requests have %s of cache, and there is room for %s of them",
+			quantity.AboutMany(s.Batch), quantity.AboutBytes(s.Batch*each), quantity.AboutMany(most)))
+	case s.Batch > 0:
+		return s.Batch, nil
+	}
+	return math.Min(mostRequests, most), nil
+}
+
+// guessedStep is one token in the mean where another model guesses: it makes its guesses one after
+// the other, the model checks all of them at once, and keeps those up to the first that is wrong
+// (arXiv:2211.17192).
+func (s Serving) guessedStep(batch float64) parts {
+	draft := s
+	draft.Model, draft.Draft = *s.Draft, nil
+	guess, check := draft.decodeStep(batch), s.decodeStep(batch)
+	// All tokens of a guess pass the products; weights and cache are read once.
+	check.compute = math.Hypot(check.weights, (s.Guesses+1)*batch*2*s.Model.Active()/(s.peak()*s.Tensor*prefillShare)) -
+		check.weights
+	kept := s.Guesses + 1
+	if s.Accept < 1 {
+		kept = (1 - math.Pow(s.Accept, s.Guesses+1)) / (1 - s.Accept)
+	}
+	n := s.Guesses
+	return parts{
+		weights: (check.weights + n*guess.weights) / kept, compute: (check.compute + n*guess.compute) / kept,
+		cache: (check.cache + n*guess.cache) / kept, messages: (check.messages + n*guess.messages) / kept,
+		launches: (check.launches + n*guess.launches) / kept,
+	}
 }
 
 // parts are what one step of decoding goes into, seconds.
@@ -117,18 +167,32 @@ func (s Serving) messages(tokens float64) float64 {
 	return 2 * s.Model.Layers * (messageLatency*(1+math.Log2(s.Tensor)) + bytes/near(s.GPU))
 }
 
-// peak is what the GPU computes in; weights alone of 8 bits are multiplied in 16.
+// peak is what the GPU computes in; weights alone of 8 or 4 bits are multiplied in 16.
 func (s Serving) peak() float64 {
-	if s.Precision == hardware.INT8 {
+	if s.Precision == hardware.INT8 || s.Precision == INT4 {
 		return s.GPU.FP16.Value
 	}
 	return s.GPU.Peak(s.Precision).Value
 }
 
-func (s Serving) weights() float64 { return s.Model.Params() * weightBytes(s.Precision) }
+func (s Serving) weights() float64 {
+	params := s.Model.Params()
+	if s.Draft != nil {
+		params += s.Draft.Params()
+	}
+	return params * weightBytes(s.Precision)
+}
 
 func (s Serving) cacheOf(context float64) float64 {
 	return s.Model.cacheSize(context) * cacheBytes(s.Precision)
+}
+
+// titles names the model, and the one that guesses.
+func (s Serving) titles() string {
+	if s.Draft != nil {
+		return s.Model.Title + " and " + s.Draft.Title
+	}
+	return s.Model.Title
 }
 
 // room is what weights leave for caches, bytes of all GPUs.
@@ -139,15 +203,23 @@ func (s Serving) validate() error {
 		flag  string
 		value float64
 	}{{"tp", s.Tensor}, {"input", s.Input}, {"output", s.Output}} {
-		if !(f.value >= 1) || math.IsInf(f.value, 0) {
-			return fmt.Errorf("--%s is %v: expected 1 or more", f.flag, f.value)
+		if !(f.value >= 1 && f.value <= mostTokens) {
+			return fmt.Errorf("--%s is %v: expected 1 to %v", f.flag, f.value, mostTokens)
 		}
 	}
-	if s.Stack == "" {
-		return errors.New("--software is not named, and it decides more than all else: " + Names(ServingStacks))
+	switch {
+	case !slices.Contains(ServingStacks, s.Stack):
+		return fmt.Errorf("--software %q: expected one of %s", s.Stack, Names(ServingStacks))
+	case math.Mod(s.Model.Heads, s.Tensor) != 0:
+		return fmt.Errorf("--tp %v does not divide the %v heads of %s", s.Tensor, s.Model.Heads, s.Model.Title)
+	case s.Batch < 0:
+		return fmt.Errorf("--batch is %v: expected 1 or more, or nothing for as many as memory holds", s.Batch)
+	case s.Draft != nil && !(s.Guesses >= 1 && s.Guesses <= 64 && s.Accept >= 0 && s.Accept <= 1):
+		return fmt.Errorf("--guesses %v with --accept %v: expected 1 to 64 tokens and a share of 0%% to 100%%", s.Guesses,
+			s.Accept)
 	}
 	if s.Tensor > 1 && !s.GPU.NVLink.Known() {
 		return fmt.Errorf("%s has no link of its own to other GPUs that is known: --tp 1", s.GPU.Title)
 	}
-	return known(s.GPU, s.Precision)
+	return checkPeak(s.GPU, s.Precision)
 }

@@ -1,12 +1,13 @@
 package language
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // Training is a question: a model on so many GPUs, split in so many ways.
@@ -15,184 +16,226 @@ type Training struct {
 	GPU       hardware.GPU
 	Precision hardware.Precision
 	Stack     Stack
+	Compiled  Switch // torch.compile; XLA always compiles
+	LoRA      bool   // the model is frozen, and adapters are trained
 
-	GPUs float64
+	GPUs       float64
+	PerMachine float64 // GPUs that share the fast links; 0 is MachineOf the GPU
+	Network    float64 // bytes/s between machines per GPU, one direction; 0 is UsualPort of the GPU
+
 	// How the model is split: within its layers, by its layers, along its sequences, over its
 	// experts. 1 is not split. Sequence parallelism goes with Tensor and sends as many bytes.
 	Tensor, Pipeline, Context, Expert float64
 	Virtual                           float64 // stages that a rank holds, interleaved
 
+	Shard Shard   // what replicas share
+	Group float64 // ranks that share it; 0 is all. HSDP is ZeRO3 within a machine
+
 	Tokens      float64 // of a sequence
 	MicroBatch  float64 // sequences that a rank computes at once
 	GlobalBatch float64 // sequences of a step
-	Recompute   bool    // activations are computed again in the backward pass
-
-	Network float64 // bytes/s between machines per GPU, one direction; 0 is InfiniBand NDR's 50 GB/s
+	Activations Activations
 }
+
+// Switch is something that is on, off, or not said.
+type Switch string
+
+// The answers.
+const (
+	Unsaid Switch = ""
+	On     Switch = "on"
+	Off    Switch = "off"
+)
 
 // TrainingStep is the answer.
 type TrainingStep struct {
 	Time      stoker.Interval // seconds
 	TokenRate stoker.Interval // tokens/s of each GPU
-	MFU       float64         // FLOP of the model over the sheet's peak
+	MFU       stoker.Interval // FLOP of the model, all pairs of attention counted, over the sheet's peak
 
 	// What the time goes into, shares of it.
-	Compute, TensorLinks, ExpertLinks, Bubble, Gradients float64
+	Products, Attention, Moved float64 // on the chip: the last are simple operators
+	TensorLinks, ContextLinks  float64
+	ExpertLinks                float64
+	Bubble                     float64
+	Replicas                   float64 // exchange of weights and gradients that does not hide
+	Optimizer                  float64
+	Launches                   float64 // the host launches more slowly than the chip computes
 
-	State float64 // bytes of weights, gradients and optimiser on a GPU, the optimiser shared
+	Memory      Memory
+	Fit         Fit
+	Activations Activations // what is kept
+	Shard       Shard
 }
 
-// ndr is what a port of InfiniBand NDR carries, bytes/s.
-const ndr = 50e9
+// MemoryError says that a job does not fit into memory.
+type MemoryError struct {
+	Question Training
+	Needs    Memory
+	Why      string // the largest part
+}
 
-const (
-	// hiddenTensor is the part of messages within layers that runs beside products.
-	hiddenTensor = 0.5
-	// smallDense is what products of experts, narrow and many, reach beside those of a dense
-	// model: the rows "tune" with experts.
-	smallDense = 0.42
-	// gradientsHidden is the part of the exchange that runs behind the backward pass.
-	gradientsHidden = 0.7
-)
+// Error says by how much.
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("%s does not fit: each of %v %s needs at least %s (%s), and has %s", e.Question.Model.Title,
+		e.Question.GPUs, e.Question.GPU.Title, quantity.AboutBytes(e.Needs.Total.Low), e.Why,
+		quantity.AboutBytes(e.Question.GPU.MemoryBytes.Value))
+}
 
-// Solve solves the question.
+// Solve solves the question. A *MemoryError says that the job does not fit.
 func (t Training) Solve() (TrainingStep, error) {
 	if err := t.validate(); err != nil {
 		return TrainingStep{}, err
 	}
-	micros := t.GlobalBatch / (t.data() * t.MicroBatch)
-	compute, tensor, expert := t.computeTime(), t.tensorTime(), t.expertTime()
-	once := compute + tensor + expert
+	t = t.settle()
+	memory := t.estimateMemory()
+	fit := memory.fit(t.GPU.MemoryBytes.Value)
+	if fit == TooLarge {
+		return TrainingStep{}, &MemoryError{t, memory, t.largest(memory)}
+	}
+	likely, least, most := t.passings()
+	s := t.stepWith(likely)
+	s.Memory, s.Fit, s.Activations, s.Shard = memory, fit, t.Activations, t.sharing()
+	width := t.width()
+	s.Time = stoker.Interval{
+		Low: t.stepWith(least).Time.Point / width, Point: s.Time.Point, High: t.stepWith(most).Time.Point * width,
+	}
+	tokens := t.GlobalBatch * t.Tokens / t.GPUs
+	s.TokenRate = stoker.Interval{Low: tokens / s.Time.High, Point: tokens / s.Time.Point, High: tokens / s.Time.Low}
+	use := 3 * t.Model.forward(t.Tokens) / t.GPU.Peak(t.Precision).Value
+	if t.LoRA {
+		use *= 2. / 3
+	}
+	s.MFU = stoker.Interval{
+		Low: use * s.TokenRate.Low, Point: use * s.TokenRate.Point, High: math.Min(1, use*s.TokenRate.High),
+	}
+	return s, nil
+}
+
+// stepWith is a step with its parts, if numbers pass memory so many times.
+func (t Training) stepWith(passing float64) TrainingStep {
+	chip := t.onChip(passing)
+	tensor, context, expert := t.tensorTime(), t.contextTime(chip.attention), t.expertTime()
+	once := chip.sum() + tensor + context + expert
+	launches := math.Max(0, t.launchTime()-once)
+	once += launches
+	gather := t.gatherTime(once)
+	micros, micro := t.micros(), once+gather
 	bubble := (t.Pipeline - 1) / math.Max(1, t.Virtual) * once
-	gradients := t.gradientTime(micros * compute)
-	time := micros*once + bubble + gradients
-	tokens := t.GlobalBatch * t.Tokens
+	replicas := micros*gather + t.gradientTime(micros, once)
+	optimizer := t.optimizerTime()
+	time := micros*micro + bubble + replicas - micros*gather + optimizer
 	return TrainingStep{
-		Time:      modelledInterval(time, t.Model, t.Stack, t.GPU),
-		TokenRate: modelledInterval(tokens/time/t.GPUs, t.Model, t.Stack, t.GPU),
-		MFU:       3 * t.Model.forward(t.Tokens/2) * tokens / time / t.GPUs / t.GPU.Peak(t.Precision).Value,
-		Compute:   micros * compute / time, TensorLinks: micros * tensor / time, ExpertLinks: micros * expert / time,
-		Bubble: bubble / time, Gradients: gradients / time, State: t.stateBytes(),
-	}, nil
+		Time: stoker.Exactly(time), Products: micros * chip.products / time, Attention: micros * chip.attention / time,
+		Moved: micros * chip.moved / time, TensorLinks: micros * tensor / time, ContextLinks: micros * context / time,
+		ExpertLinks: micros * expert / time, Bubble: bubble / time, Replicas: replicas / time,
+		Optimizer: optimizer / time, Launches: micros * launches / time,
+	}
 }
 
 // data is the number of replicas.
 func (t Training) data() float64 { return t.GPUs / (t.Tensor * t.Pipeline * t.Context) }
 
-// passes are forward, twice that for backward, and once more to compute again.
-func (t Training) passes() float64 {
-	if t.Recompute {
-		return 4
+// micros are the micro-batches of a step on a replica; the last may be smaller.
+func (t Training) micros() float64 { return t.GlobalBatch / (t.data() * t.MicroBatch) }
+
+// largest is what takes most memory, in words.
+func (t Training) largest(m Memory) string {
+	if m.State.Low >= m.Activations.Low {
+		return quantity.AboutBytes(m.State.Low) + " of it weights, gradients and optimizer"
 	}
-	return 3
+	return quantity.AboutBytes(m.Activations.Low) + " of it activations and logits"
 }
 
-// tokensOfMicro are those of a micro-batch that one rank has.
-func (t Training) tokensOfMicro() float64 { return t.MicroBatch * t.Tokens / t.Context }
-
-// computeTime is that of a micro-batch on one stage.
-func (t Training) computeTime() float64 {
-	m := t.Model
-	rate := t.GPU.Peak(t.Precision).Value * t.Stack.share(t.GPU, t.Precision)
-	flop := m.forward(t.Tokens / 2)
-	narrow := 0.0
-	if m.Experts > 0 {
-		narrow = 2 * m.expertWeights() * m.Chosen / m.Experts
-	}
-	work := (flop - narrow) + narrow/smallDense
-	return t.passes() * t.tokensOfMicro() * work / (t.Tensor * t.Pipeline) / rate
-}
-
-// tensorTime is that of the sums within layers: two a pass and layer.
-func (t Training) tensorTime() float64 {
-	if t.Tensor == 1 {
-		return 0
-	}
-	sums := 2 * (t.passes() - 1) * t.Model.Layers / t.Pipeline
-	bytes := 2 * (t.Tensor - 1) / t.Tensor * t.tokensOfMicro() * t.Model.Width * 2
-	return (1 - hiddenTensor) * sums * bytes / t.linkRate(t.Tensor)
-}
-
-// expertTime is that of sending tokens to experts and back, in both passes.
-func (t Training) expertTime() float64 {
-	if t.Expert <= 1 || t.Model.Experts == 0 {
-		return 0
-	}
-	sent := t.tokensOfMicro() / t.Tensor * math.Min(t.Model.Chosen,
-		t.Expert) * t.Model.Width * 2 * (t.Expert - 1) / t.Expert
-	return 4 * t.Model.sparseLayers() / t.Pipeline * sent / t.linkRate(t.Expert*t.Tensor)
-}
-
-// linkRate is what a rank of so many neighbours sends.
-func (t Training) linkRate(ranks float64) float64 {
-	if ranks <= machineOf(t.GPU) {
-		return near(t.GPU)
-	}
-	return 0.6 * t.exchangeSeconds()
-}
-
-func (t Training) exchangeSeconds() float64 {
-	if t.Network > 0 {
-		return t.Network
-	}
-	return ndr
-}
-
-// gradientTime is what the exchange between replicas adds to a step: gradients go out and
-// weights come back, 16 bits each; with FSDP weights are gathered for either pass.
-func (t Training) gradientTime(compute float64) float64 {
-	if t.data() <= 1 {
-		return 0
-	}
-	moves := 2.0
-	if t.Stack != Megatron {
-		moves = 3
-	}
-	own := (t.Model.Params() - t.Model.expertWeights() + t.Model.expertWeights()/math.Max(1,
-		t.Expert)) / (t.Tensor * t.Pipeline)
-	all := moves * 2 * own / t.linkRate(t.GPUs)
-	return math.Max((1-gradientsHidden)*all, all-compute)
-}
-
-// stateBytes is what a GPU keeps: weights and gradients in 16 bits, and 12 bytes per parameter
-// of optimiser that all replicas share; FSDP shares all of it.
-func (t Training) stateBytes() float64 {
-	m := t.Model
-	own := (m.Params() - m.expertWeights() + m.expertWeights()/math.Max(1, t.Expert)) / (t.Tensor * t.Pipeline)
-	if t.Stack != Megatron {
-		return 16 * own / t.data()
-	}
-	return own*4 + own*12/t.data()
-}
+// mostGPUs is more than any job that was published: about 100,000 trained together in 2024.
+const mostGPUs = 1 << 18
 
 func (t Training) validate() error {
 	for _, f := range []struct {
-		flag  string
-		value float64
+		flag        string
+		value, most float64
 	}{
-		{"gpus", t.GPUs},
-		{"tp", t.Tensor},
-		{"pp", t.Pipeline},
-		{"cp", t.Context},
-		{"ep", t.Expert},
-		{"tokens", t.Tokens},
-		{"micro-batch", t.MicroBatch},
-		{"global-batch", t.GlobalBatch},
+		{"gpus", t.GPUs, mostGPUs},
+		{"tp", t.Tensor, t.Model.Heads},
+		{"pp", t.Pipeline, t.Model.Layers},
+		{"virtual", math.Max(1, t.Virtual), t.Model.Layers},
+		{"cp", t.Context, t.Tokens},
+		{"ep", t.Expert, math.Max(1, t.Model.Experts)},
+		{"tokens", t.Tokens, 1e8},
+		{"micro-batch", t.MicroBatch, t.GlobalBatch},
+		{"global-batch", t.GlobalBatch, 1e8},
 	} {
-		if !(f.value >= 1) || math.IsInf(f.value, 0) {
-			return fmt.Errorf("--%s is %v: expected 1 or more", f.flag, f.value)
+		if !(f.value >= 1 && f.value <= f.most) {
+			return fmt.Errorf("--%s is %v: expected 1 to %v%s", f.flag, f.value, f.most, t.whyMost(f.flag))
 		}
 	}
+	if err := t.checkSplit(); err != nil {
+		return err
+	}
+	return t.checkWords()
+}
+
+// whyMost is why a flag cannot be more.
+func (t Training) whyMost(flag string) string {
+	m := t.Model
+	switch {
+	case flag == "tp":
+		return fmt.Sprintf(", since %s has %v heads", m.Title, m.Heads)
+	case flag == "pp" || flag == "virtual":
+		return fmt.Sprintf(", since %s has %v layers", m.Title, m.Layers)
+	case flag == "ep" && m.Experts == 0:
+		return fmt.Sprintf(", since %s has no experts", m.Title)
+	case flag == "ep":
+		return fmt.Sprintf(", since %s has %v experts", m.Title, m.Experts)
+	}
+	return ""
+}
+
+// checkSplit fails on a split that does not come out even.
+func (t Training) checkSplit() error {
+	whole := func(v float64) bool { return v == math.Trunc(v) }
 	replicas := t.data()
 	switch {
-	case replicas < 1 || replicas != math.Trunc(replicas):
+	case replicas < 1 || !whole(replicas):
 		return fmt.Errorf("%v GPUs cannot be split into --tp %v x --pp %v x --cp %v: expected a multiple of %v",
 			t.GPUs, t.Tensor, t.Pipeline, t.Context, t.Tensor*t.Pipeline*t.Context)
+	case !whole(t.Model.Heads / t.Tensor):
+		return fmt.Errorf("--tp %v does not divide the %v heads of %s", t.Tensor, t.Model.Heads, t.Model.Title)
+	case t.Virtual > 1 && t.Pipeline == 1:
+		return fmt.Errorf("--virtual %v is about the stages of a pipeline: expected --pp of 2 or more with it", t.Virtual)
+	case t.Pipeline*math.Max(1, t.Virtual) > t.Model.Layers:
+		return fmt.Errorf("--pp %v x --virtual %v is more than the %v layers of %s", t.Pipeline, t.Virtual,
+			t.Model.Layers, t.Model.Title)
+	case !whole(math.Max(1, t.Model.Experts)/t.Expert) || !whole(t.GPUs/t.Pipeline/t.Expert):
+		return fmt.Errorf("--ep %v does not divide the %v experts of %s and the %v GPUs of a stage", t.Expert,
+			t.Model.Experts, t.Model.Title, t.GPUs/t.Pipeline)
 	case t.GlobalBatch < replicas*t.MicroBatch:
 		return fmt.Errorf("--global-batch %v is less than one micro-batch of %v on each of %v replicas",
 			t.GlobalBatch, t.MicroBatch, replicas)
-	case t.Stack == "":
-		return errors.New("--software is not named, and it decides more than all else: " + Names(TrainingStacks))
+	case !whole(t.GlobalBatch / replicas):
+		return fmt.Errorf("--global-batch %v cannot be split over %v replicas: expected a multiple, such as %v",
+			t.GlobalBatch, replicas, replicas*math.Max(1, math.Round(t.GlobalBatch/replicas)))
+	case t.Group > 0 && !whole(replicas*t.Context/math.Min(t.Group, replicas*t.Context)):
+		return fmt.Errorf("--shard-group %v does not divide the %v ranks that hold the same part of the model", t.Group,
+			replicas*t.Context)
 	}
-	return known(t.GPU, t.Precision)
+	return nil
+}
+
+// checkWords fails on words that are none of those expected.
+func (t Training) checkWords() error {
+	switch {
+	case !slices.Contains(TrainingStacks, t.Stack):
+		return fmt.Errorf("--software %q: expected one of %s", t.Stack, Names(TrainingStacks))
+	case t.Shard != AnyShard && !slices.Contains(Shards, t.Shard):
+		return fmt.Errorf("--shard %q: expected none, zero1, zero2, zero3 (as fsdp) or hsdp", t.Shard)
+	case t.Activations != AnyActivations && !slices.Contains(AllActivations, t.Activations):
+		return fmt.Errorf("--activations %q: expected keep, selective or recompute", t.Activations)
+	case t.Precision == hardware.INT8 && !isTPU(t.GPU):
+		return fmt.Errorf("models are not trained in int8 on %s: expected bf16, fp8, fp16, tf32 or fp32", t.GPU.Title)
+	case t.PerMachine < 0 || t.Network < 0 || t.Group < 0:
+		return fmt.Errorf("machines of %v GPUs, %v bytes/s and groups of %v: expected no negative number",
+			t.PerMachine, t.Network, t.Group)
+	}
+	return checkPeak(t.GPU, t.Precision)
 }

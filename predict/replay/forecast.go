@@ -43,7 +43,7 @@ func (p *play) takeUsual() {
 			continue
 		}
 		if w.dep < 0 {
-			if byCall, byStream := p.t.readyTimes(w); byCall > byStream {
+			if byCall, byStream := p.t.readyTimes(w); byCall > byStream && p.late[i] == 0 {
 				p.flight[i] = p.t.usual
 			}
 			p.gap[i] = min(p.gap[i], p.t.latest)
@@ -117,6 +117,7 @@ func (t *Trace) Forecast(e Edit) predict.Forecast {
 		f.Step.Point, f.Step.High = min(f.Step.Point, check.Recorded), min(f.Step.High, check.Recorded)
 		f.Step.Low = min(f.Step.Low, f.Step.Point)
 	}
+	f.Step = t.raise(e, f.Step)
 	gain := max(1, e.Batch) // of samples per step
 	f.Speedup = stoker.Interval{
 		Low: gain * check.Recorded / f.Step.High, Point: gain * check.Recorded / f.Step.Point,

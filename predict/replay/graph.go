@@ -97,6 +97,7 @@ type work struct {
 	item       int32 // whose call launched it; -1 none known
 	prev       int32 // before it on its stream; -1 none
 	dep        int32 // work of another stream that it waited for; -1 none
+	link       int32 // the copy before it in its direction over the host's link, if it waited for that; -1 none
 	meet       int32 // index into meets: the same collective on the other ranks; -1 none
 	name       int32
 	step       int32

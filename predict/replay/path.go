@@ -162,6 +162,8 @@ func (w *walk) started(i int32, part Part, end int64) (next int32, item bool) {
 	case byDep:
 		w.spendTime(Device, -1, p.end[p.dep[i]], p.begin[i])
 		return p.dep[i], false
+	case byLink:
+		return p.t.works[i].link, false
 	}
 	return -1, false
 }

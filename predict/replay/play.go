@@ -17,6 +17,7 @@ type play struct {
 	flight, gap, length []int64
 	prev, dep           []int32
 	depGap              []int64
+	late                []int64 // of each work, what passed before its start for no reason that was recorded: it stays
 	early               []int32 // item at whose start the work may start instead of its own call's; -1 its own
 
 	queue loader  // where batches come from
@@ -34,7 +35,7 @@ func (t *Trace) startPlay() *play {
 	p := &play{
 		t: t, think: make([]int64, n), own: make([]int64, n), free: make([]bool, n),
 		flight: make([]int64, m), gap: make([]int64, m), length: make([]int64, m), prev: make([]int32, m),
-		dep: make([]int32, m), depGap: make([]int64, m),
+		dep: make([]int32, m), depGap: make([]int64, m), late: make([]int64, m),
 		from: make([]int64, n), to: make([]int64, n), begin: make([]int64, m), end: make([]int64, m),
 		cause: make([]uint8, n), reason: make([]uint8, m),
 	}
@@ -78,6 +79,9 @@ func (p *play) takeWork(i int32) {
 		p.gap[i], p.flight[i] = min(p.gap[i], t.latest), min(p.flight[i], t.flight)
 	case w.prev < 0 || w.item >= 0 && byCall > byStream:
 		p.gap[i] = min(p.gap[i], t.latest)
+		if t.startsLate(w) {
+			p.late[i], p.flight[i] = p.flight[i]-t.flight, t.flight
+		}
 	case w.item >= 0:
 		p.flight[i] = min(p.flight[i], t.flight)
 	}
@@ -161,6 +165,10 @@ func (p *play) runWork(i int32) {
 	}
 	if dep := p.dep[i]; dep >= 0 && p.end[dep]+p.depGap[i] > at {
 		at, reason = p.end[dep]+p.depGap[i], byDep
+	}
+	at += p.late[i]
+	if before := w.link; before >= 0 && p.end[before] > at {
+		at, reason = p.end[before], byLink
 	}
 	p.begin[i], p.reason[i] = at, reason
 	p.end[i] = at + p.length[i]
@@ -271,6 +279,7 @@ const (
 	byStream
 	byDep
 	byMeet
+	byLink
 
 	causeBits uint8 = 0x0f
 	endFull   uint8 = 0x10 // the launch queue was full

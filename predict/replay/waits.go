@@ -11,6 +11,17 @@ import (
 // more has a longer one.
 const queueDepth = 1024
 
+// underWay is the longest from the return of a launch to its work's start on a device that has
+// nothing else to do, nanoseconds. [J] As diagnose has it.
+const underWay = 100_000
+
+// startsLate reports whether work began long after its launch though nothing that was recorded
+// held it up: memory that moves first, another process on the device, a debugger. Nobody knows
+// whether an earlier launch would help.
+func (t *Trace) startsLate(w *work) bool {
+	return w.item >= 0 && !w.loose && w.start-t.items[w.item].end > underWay
+}
+
 // findWaits says of each call which work it waited for: the last that ended
 // before the call returned, of those launched before it.
 func (t *Trace) findWaits() {

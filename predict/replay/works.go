@@ -45,6 +45,7 @@ func (t *Trace) findWorks() {
 	}
 	t.measure()
 	t.crossings()
+	t.queueCopies()
 }
 
 // itemOfCalls is, for each host call, the item that it is or lies in; -1 none.
@@ -140,7 +141,7 @@ func (t *Trace) measure() {
 		}
 		call := t.items[w.item].start
 		if w.prev < 0 || t.works[w.prev].end <= call {
-			if w.start > call && t.items[w.item].work == int32(i) {
+			if w.start > call && t.items[w.item].work == int32(i) && !t.startsLate(w) {
 				flights = append(flights, w.start-call)
 			}
 		} else if gap := w.start - t.works[w.prev].end; gap >= 0 && gap <= pause {

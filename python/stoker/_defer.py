@@ -52,6 +52,7 @@ from ._pictures import Recording, Tally
 from ._place import here
 from ._verbs import StokerError
 from ._warning import say, warn
+from .handover.workers import handing_over
 
 _everywhere = False  # in all loaders of this process, else in those made within `deferring`
 _wanted = threading.local()
@@ -214,8 +215,11 @@ def _many_in_place_of(original: Any, home: str) -> Any:
     @functools.wraps(original)
     def __init__(self: Any, loader: Any, *rest: Any, **more: Any) -> None:
         account = _account_of(loader) if asked() else None
-        with supplied(account, loader.num_workers, patience(loader.timeout), sys.modules[home], "_worker_loop") as supply:
-            original(self, loader, *rest, **more)
+        where, count = sys.modules[home], loader.num_workers
+        with supplied(account, count, patience(loader.timeout), where, "_worker_loop") as supply:
+            with handing_over(where, "_worker_loop", count if asked() and not in_worker() else 0) as takers:
+                original(self, loader, *rest, **more)
+                takers.append(self)
             if supply is not None:
                 self._stoker_supply = supply
 
@@ -390,6 +394,7 @@ class _Loop:
     ) -> None:
         self._ends, self._patience, self._loop, self._forked = ends, patience, loop, forked
         self._home, self._slot, self._witness = home, slot, witness
+        self.__wrapped__ = loop  # whose arguments are asked for
 
     def __reduce__(self) -> Any:  # to a worker that is not forked
         ends = [reduction.DupFd(end.fileno()) for end in self._ends]

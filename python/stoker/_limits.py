@@ -7,7 +7,7 @@ import resource
 
 _PLENTY = 1 << 16  # descriptors that may be open, of which nobody counts those that are
 _OURS = 24  # descriptors [J]: of our own at most 10, and as many again for what the program opens while it trains
-_OF_A_WORKER = 3  # descriptors that a trainer has for each worker while it starts them
+_OF_A_WORKER = 5  # descriptors that a trainer has for each worker while it starts them
 _LARGEST_FILE = 1 << 36  # bytes: memory that is shared is a file, as large as the batches that are under way
 
 

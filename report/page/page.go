@@ -123,7 +123,7 @@ func describeRun(s Subject) (*document, error) {
 		Policy: FormPolicy(s.Live), Live: s.Live, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
 		Title: s.Name, Class: string(v.Class), Tone: PickTone(v), Headline: report.Summarize(v), Sub: subtitle(s),
 		Figures: report.ListFigures(s.Run, v), Step: stepBar(v), Why: report.ListEvidence(v),
-		Findings: report.ListFindings(v), Notes: v.Warnings,
+		Findings: report.ListFindings(v), Notes: report.ListNotes(v),
 		Rejected: s.Plan.Rejected, Facts: facts(s), Commands: commands(s),
 	}
 	lead := report.LeadOf(s.Run, v, s.Plan, report.QuoteForShell(s.Name))

@@ -87,4 +87,8 @@ func TestChangesInWords(t *testing.T) {
 			t.Errorf("%v: %q, want %q", c, got, want)
 		}
 	}
+	waits := advise.Fix{Name: string(stoker.SyncEvery), Changes: []stoker.Change{{Setting: stoker.SyncEvery, To: 50}}, Lossless: true}
+	if got := report.SayChanges(waits); got != "wait for the device every 50 steps instead of every step" {
+		t.Errorf("of a program that does not train: %q", got)
+	}
 }

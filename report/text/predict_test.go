@@ -54,7 +54,7 @@ func one() report.Prediction {
 
 func sized() report.Prediction {
 	p := one()
-	p.Sources = true
+	p.Sources, p.All = true, true
 	p.Sizing = &predict.Sizing{
 		Target: 0.95, Step: 0.063, Workers: about(7, 14, 28), Cores: stoker.Unknown(), Storage: stoker.Exactly(450e6), Link: stoker.Exactly(2.4e9), PrepareRate: stoker.Unknown(),
 		Changes:    []predict.Need{{Input: "workers", From: 8, To: about(7, 14, 28), Unit: "per GPU"}, {Input: "storage rate", From: math.NaN(), To: stoker.Exactly(450e6), Unit: "bytes/s"}},
@@ -113,7 +113,9 @@ func roofline() report.Prediction {
 func predictions() map[string]report.Prediction {
 	batch := predict.Axis{Name: "batch", Values: []float64{32, 64, 128, 256, 512, 1024}}
 	workers := predict.Axis{Name: "workers", Values: []float64{1, 2, 4, 8}}
-	return map[string]report.Prediction{"one": one(), "sized": sized(), "sweep": swept(batch), "grid": swept(batch, workers), "roofline": roofline()}
+	whole := one()
+	whole.All = true
+	return map[string]report.Prediction{"first": one(), "one": whole, "sized": sized(), "sweep": swept(batch), "grid": swept(batch, workers), "roofline": roofline()}
 }
 
 var predictFaces = map[string]func(*bytes.Buffer, report.Prediction) error{

@@ -21,6 +21,8 @@ func WritePrediction(w io.Writer, f report.Prediction, style Style) error {
 		p.drawRoofline(*f.Roofline)
 	case len(f.Points) > 0:
 		p.swept(f)
+	case f.Setup.Batch > 0 && !f.All:
+		p.writeShortAnswer(f)
 	case f.Setup.Batch > 0:
 		p.writeAnswer(f)
 	}
@@ -30,8 +32,11 @@ func WritePrediction(w io.Writer, f report.Prediction, style Style) error {
 	if f.Sizing != nil {
 		p.writeSizing(*f.Sizing)
 	}
-	if f.Waste != nil {
+	if f.Waste != nil && (f.All || f.Costs) {
 		p.writeWaste(f)
+	}
+	if !f.All && f.Roofline == nil && len(f.Points) == 0 && f.Setup.Batch > 0 {
+		return p.to(w)
 	}
 	if f.Roofline == nil && len(f.Points) == 0 {
 		p.writeList("what would have to be true for this to be wrong", f.Answer.Wrong)
@@ -60,6 +65,58 @@ func (p *page) writeAnswer(f report.Prediction) {
 	p.b.WriteString("\n")
 	p.writeStages(f)
 	p.writeBound(f)
+}
+
+// writeShortAnswer is one setting in eight lines.
+func (p *page) writeShortAnswer(f report.Prediction) {
+	a := f.Answer
+	row := func(name, value string) {
+		if value != "" {
+			p.wrapped(fmt.Sprintf("  %-12s ", name), strings.Repeat(" ", 15), value)
+		}
+	}
+	row("utilisation", p.paint(useColour(a.Utilization.Point), quantity.Around(a.Utilization, quantity.Percent))+
+		firstEpoch(f))
+	row("throughput", quantity.Around(a.Throughput, quantity.About)+" samples/s"+perGPU(f))
+	row("step", quantity.Around(a.Step, quantity.AboutSeconds))
+	row("limit", report.SummariseLimit(f))
+	row("device needs", report.SummariseDemand(a))
+	row("decides", strings.Join(report.WhatDecides(f), ", "))
+	row("unknown", listUnknown(a.Unknown))
+	assumed := 0
+	for _, in := range f.Inputs {
+		if in.Source != report.Given {
+			assumed++
+		}
+	}
+	if assumed > 0 {
+		row("assumed", fmt.Sprintf("%d usual values: --all lists them, --sources names their sources", assumed))
+	}
+	p.b.WriteString("\n")
+}
+
+// fewUnknowns is how many inputs a line can say the needs of.
+const fewUnknowns = 2
+
+// listUnknown names what is not known, and if that is little, what the device needs it to be.
+func listUnknown(missing []predict.Missing) string {
+	var all []string
+	for _, m := range missing {
+		text := m.Input
+		if m.Needs != "" && len(missing) <= fewUnknowns {
+			text += ": the device needs " + m.Needs
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// firstEpoch is the utilisation while nothing is in memory yet.
+func firstEpoch(f report.Prediction) string {
+	if f.First == nil {
+		return ""
+	}
+	return fmt.Sprintf(", in the first epoch %s", quantity.Around(f.First.Utilization, quantity.Percent))
 }
 
 func perGPU(f report.Prediction) string {

@@ -115,16 +115,18 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 		return wire.WriteJob(w, j, members, s.Plan)
 	},
 	"wire.WriteTraining": func(w io.Writer, _ shown, _ text.Style) error {
-		return wire.WriteTraining(w, language.TrainingStep{})
+		return wire.WriteTraining(w, language.Training{}, language.TrainingStep{})
 	},
 	"wire.WriteServing": func(w io.Writer, _ shown, _ text.Style) error {
 		return wire.WriteServing(w, language.ServingRate{})
 	},
 	"wire.WriteObject": func(w io.Writer, s shown, _ text.Style) error { return wire.WriteObject(w, s.Rows) },
 	"text.WritePrediction": foreseen(func(w io.Writer, p report.Prediction, style text.Style) error {
-		p.Sources = style.Colour // with and without
+		p.Sources, p.All = style.Colour, style.Colour // with and without
 		return text.WritePrediction(w, p, style)
 	}),
+	"text.WriteWorth": func(w io.Writer, s shown, style text.Style) error { return text.WriteWorth(w, worthOf(s), style) },
+	"wire.WriteWorth": func(w io.Writer, s shown, _ text.Style) error { return wire.WriteWorth(w, worthOf(s)) },
 	"page.WriteTuning": func(w io.Writer, s shown, _ text.Style) error {
 		text := s.Rows[0][0]
 		return page.WriteTuning(w, page.Tuned{Name: text, Stopped: text, Outcome: &s.Outcome, Command: []string{text}, Trials: []page.Tried{{Settings: text, Why: text}}})
@@ -132,6 +134,15 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 	"page.WritePrediction":    foreseen(func(w io.Writer, p report.Prediction, _ text.Style) error { return page.WritePrediction(w, p, "", "") }),
 	"wire.WritePrediction":    foreseen(func(w io.Writer, p report.Prediction, _ text.Style) error { return wire.WritePrediction(w, p) }),
 	"wire.WritePredictionCSV": foreseen(func(w io.Writer, p report.Prediction, _ text.Style) error { return wire.WritePredictionCSV(w, p) }),
+}
+
+// worthOf has text from outside wherever there is text.
+func worthOf(s shown) report.Worth {
+	text := s.Rows[0][0]
+	w := report.Worth{Title: text, Notes: []string{text}, Waste: &predict.Waste{}}
+	w.GPU.Title, w.GPU.Name = text, text
+	w.Add(text, predict.Worth{})
+	return w
 }
 
 func foreseen(face func(io.Writer, report.Prediction, text.Style) error) func(io.Writer, shown, text.Style) error {

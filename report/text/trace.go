@@ -220,7 +220,7 @@ const worthShowing = 0.01
 
 // traceNotes are the warnings, and what was read and not kept.
 func traceNotes(r report.TraceReport) []string {
-	notes := append([]string{}, r.Verdict.Warnings...)
+	notes := report.ListNotes(r.Verdict)
 	dropped := r.Run.Timeline.Dropped
 	if len(dropped) == 0 {
 		return notes

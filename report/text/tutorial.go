@@ -14,7 +14,7 @@ func WriteLessons(w io.Writer, lessons []tutorial.Lesson, style Style) error {
 	p.wrapped("", "", "The published tutorial on the data wall (mlsysim), line by line: what it prints or says (- if "+
 		"it has its reader work it out), what its own formulas give here, and our estimate of the same thing, as "+
 		"stoker predict gives it for fp16 in any software. A ! marks a line that contradicts the tutorial itself, or "+
-		"answers what it cannot know.")
+		"answers what it cannot know. "+tutorial.Version)
 	p.b.WriteString("\n")
 	for n, lesson := range lessons {
 		fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("%d. %s", n+1, lesson.Title)))

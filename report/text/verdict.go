@@ -40,7 +40,7 @@ func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 	p.lead(report.LeadOf(run, v, plan, style.File), v)
 	p.show(slices.Concat([]section{aboutClass(v)}, further, []section{
 		p.figures(run, v, plan), evidence(v, shownEvidence), p.beside(v), changes(plan, v), p.findings(v),
-		p.notes(v.Warnings),
+		p.notes(report.ListNotes(v)),
 	}), strings.TrimSpace("stoker diagnose --all "+style.File))
 	return p.to(w)
 }
@@ -114,6 +114,11 @@ func (p *page) leadLines(l report.Lead, code string) {
 	p.writeRow("next", p.bold(report.Shorten(l.Next, 600)))
 	if l.Try != "" {
 		p.writeRow("run", l.Try)
+	}
+	for i, text := range l.Caution {
+		if i < shownNotes || p.style.All {
+			p.writeRow("caution", report.Shorten(text, 600))
+		}
 	}
 }
 
@@ -347,7 +352,10 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 	}
 	for i, f := range plan.Fixes {
 		at := important
-		if i >= shownFixes {
+		switch {
+		case i == 0 && plan.Replay != nil: // its risk and what to look at before: the lead has no room for them
+			at = always
+		case i >= shownFixes:
 			at = onlyAll
 		}
 		s.add(at, func(p *page) { p.writeFix(i+1, f) })

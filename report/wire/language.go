@@ -7,24 +7,52 @@ import (
 	"github.com/stoker-dev/stoker/predict/language"
 )
 
-// trainingObject is what predict train says: shares are of the step.
+// trainingObject is what predict train says: shares are of the step, memory is of a GPU.
 type trainingObject struct {
-	Schema      int             `json:"schema"`
-	Time        stoker.Interval `json:"step_s"`
-	TokenRate   stoker.Interval `json:"tokens_per_s_per_gpu"`
-	MFU         float64         `json:"mfu"`
-	Compute     float64         `json:"compute_share"`
-	TensorLinks float64         `json:"tensor_links_share"`
-	ExpertLinks float64         `json:"expert_links_share"`
-	Bubble      float64         `json:"bubble_share"`
-	Gradients   float64         `json:"gradients_share"`
-	State       float64         `json:"state_bytes"`
+	Schema       int             `json:"schema"`
+	Fit          string          `json:"fit"` // "fits", "likely does not fit"
+	Time         stoker.Interval `json:"step_s"`
+	TokenRate    stoker.Interval `json:"tokens_per_s_per_gpu"`
+	MFU          stoker.Interval `json:"mfu"`
+	Products     float64         `json:"products_share"`
+	Attention    float64         `json:"attention_share"`
+	Operators    float64         `json:"operators_share"`
+	TensorLinks  float64         `json:"tensor_links_share"`
+	ContextLinks float64         `json:"context_links_share"`
+	ExpertLinks  float64         `json:"expert_links_share"`
+	Bubble       float64         `json:"bubble_share"`
+	Replicas     float64         `json:"replicas_share"`
+	Optimizer    float64         `json:"optimizer_share"`
+	Launches     float64         `json:"launches_share"`
+	Memory       stoker.Interval `json:"memory_bytes"`
+	State        stoker.Interval `json:"state_bytes"`
+	Activations  string          `json:"activations"` // "keep", "selective", "recompute"
+	Shard        string          `json:"shard"`       // "none", "zero1", "zero2", "zero3"
+	Layout       layoutObject    `json:"layout"`
 }
 
+// layoutObject is how the job is split over its GPUs.
+type layoutObject struct {
+	GPUs        float64 `json:"gpus"`
+	Tensor      float64 `json:"tensor"`
+	Pipeline    float64 `json:"pipeline"`
+	Virtual     float64 `json:"virtual"` // stages of a rank
+	Context     float64 `json:"context"`
+	Expert      float64 `json:"expert"`
+	MicroBatch  float64 `json:"micro_batch"`
+	GlobalBatch float64 `json:"global_batch"`
+}
+
+// trainingSchema grew when the MFU became an interval and the parts of a step others.
+const trainingSchema = schema + 1
+
 // WriteTraining writes the step of a language model as one object.
-func WriteTraining(w io.Writer, s language.TrainingStep) error {
+func WriteTraining(w io.Writer, t language.Training, s language.TrainingStep) error {
 	return WriteObject(w, trainingObject{
-		schema, s.Time, s.TokenRate, s.MFU, s.Compute, s.TensorLinks, s.ExpertLinks, s.Bubble, s.Gradients, s.State,
+		trainingSchema, string(s.Fit), s.Time, s.TokenRate, s.MFU, s.Products, s.Attention, s.Moved, s.TensorLinks,
+		s.ContextLinks, s.ExpertLinks, s.Bubble, s.Replicas, s.Optimizer, s.Launches, s.Memory.Total, s.Memory.State,
+		string(s.Activations), string(s.Shard),
+		layoutObject{t.GPUs, t.Tensor, t.Pipeline, t.Virtual, t.Context, t.Expert, t.MicroBatch, t.GlobalBatch},
 	})
 }
 

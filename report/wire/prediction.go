@@ -214,7 +214,13 @@ func classOf(p report.Prediction, l predict.Limit) *string {
 	case stoker.Storage:
 		return textOrNull("io-bound")
 	case stoker.Worker:
-		return textOrNull("cpu-bound/too-few-workers")
+		switch {
+		case l != p.Answer.Bound || !report.WaitsForStorage(p.Answer):
+			return textOrNull("cpu-bound/too-few-workers")
+		case p.Setup.PerFile.High == 1: // an object, over a network
+			return textOrNull("io-bound/remote-fs")
+		}
+		return textOrNull("io-bound/small-files")
 	case stoker.CPU:
 		return textOrNull("cpu-bound/cpu-exhausted")
 	case stoker.MainThread:

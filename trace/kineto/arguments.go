@@ -19,6 +19,7 @@ var arguments = []argumentField{
 		wholeNumber{of: func(e *event) *int64 { return &e.corr }},
 		[]string{"correlation", "correlation id", "Correlation"},
 	},
+	{wholeNumber{of: func(e *event) *int64 { return &e.ext }}, []string{"External id", "external id"}},
 	{wholeNumber{of: func(e *event) *int64 { return &e.stream }, seen: hasStream}, []string{"stream"}},
 	{wholeNumber{of: func(e *event) *int64 { return &e.device }, seen: hasDevice}, []string{"device"}},
 	{wholeNumber{of: func(e *event) *int64 { return &e.bytes }}, []string{"bytes", "size", "Bytes"}},

@@ -26,7 +26,7 @@ func TestArguments(t *testing.T) {
 	if filled != len(seen) {
 		t.Errorf("%d slots for %d names", filled, len(seen))
 	}
-	for _, name := range []string{"", "External id", "Correlation ", "stream\x00"} {
+	for _, name := range []string{"", "External  id", "Correlation ", "stream\x00"} {
 		if formOf([]byte(name)) != nil {
 			t.Errorf("%q is found", name)
 		}

@@ -15,6 +15,7 @@ type builder struct {
 	threadOf           []int32 // row: its place in Threads, -1 while unused
 	call               []int32 // of each work record in order: its call in Host
 	owner              map[int32]int
+	clipped            int // works whose length was impossible
 }
 
 // sortRecords sorts the records by start and leaves out those whose clock was damaged:
@@ -33,11 +34,12 @@ func (b *builder) sortRecords() {
 	case len(b.frames) > 0:
 		middle = s.frames.at(int(b.frames[len(b.frames)/2])).start
 	}
-	before := len(b.host) + len(b.work) + len(b.frames)
+	before, works := len(b.host)+len(b.work)+len(b.frames), len(b.work)
 	b.host = nearMiddle(b.host, middle, func(i int32) int64 { return s.host.at(int(i)).start })
 	b.work = nearMiddle(b.work, middle, func(i int32) int64 { return s.work.at(int(i)).start })
 	b.frames = nearMiddle(b.frames, middle, func(i int32) int64 { return s.frames.at(int(i)).start })
 	s.dropped[absurdTime] += int64(before - len(b.host) - len(b.work) - len(b.frames))
+	s.lost += int64(works - len(b.work))
 }
 
 // nearMiddle cuts off the ends that lie more than a day from the middle.

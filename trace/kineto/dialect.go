@@ -28,6 +28,11 @@ const (
 	spanClass    // the profiler's own span over the whole file
 )
 
+// isWork reports whether events of a class are work of a device.
+func (c class) isWork() bool {
+	return c == kernelClass || c == copyClass || c == setClass || c == commClass
+}
+
 // categories is the one table of dialects: every category that Kineto wrote
 // since 2020, in lower case (libkineto/include/ActivityType.h; the first row of
 // each group is the present name, "operator" to "memset" are of 2020 and 2021).
@@ -110,6 +115,7 @@ const (
 	exchanging                    // a communication kernel
 	moving                        // a call that copies
 	copying                       // a copy, on devices that file copies among the kernels
+	waiting                       // an event of the device's own queue, on devices that file those among the kernels
 )
 
 func traitsOf(name string) traits {
@@ -133,8 +139,11 @@ func traitsOf(name string) traits {
 	if strings.Contains(name, "emcpy") {
 		t |= moving
 	}
-	if name == "dma_request" {
+	switch name { // MTIA's
+	case "dma_request":
 		t |= copying
+	case "event_wait", "event_record":
+		t |= waiting
 	}
 	return t
 }

@@ -53,6 +53,15 @@ func TestCategories(t *testing.T) {
 	}
 }
 
+// MTIA files the waits of the device's own queue among its kernels: they are no work.
+func TestQueueEventsAreNoWork(t *testing.T) {
+	kernel := `{"ph": "X", "cat": "kernel", "name": %q, "pid": 0, "tid": 7, "ts": %d, "dur": 40}`
+	tr := parsed(t, fmt.Sprintf(kernel, "gemm", 1), fmt.Sprintf(kernel, "event_wait", 50), fmt.Sprintf(kernel, "event_record", 90))
+	if n := len(tr.Timeline.Device.Start); n != 1 {
+		t.Errorf("%d pieces of work, want the gemm alone", n)
+	}
+}
+
 // Times come to the nearest nanosecond whatever their form, and a unit for
 // display changes nothing.
 func TestTimes(t *testing.T) {

@@ -21,6 +21,7 @@ type event struct {
 	flags fieldSet
 
 	corr    int64
+	ext     int64 // of an operator, of the calls within it, and of their work where a profiler knows no other link
 	stream  int64
 	device  int64
 	bytes   int64
@@ -71,13 +72,15 @@ type row struct{ pid, tid int64 }
 // store has translated them.
 type (
 	hostRecord struct {
-		start, end, corr    int64
+		start, end          int64
+		corr                int64 // correlation id; below 0 the external id, where a call has no other
 		name, shapes, types int32
 		row                 int32
 		kind                recording.CallKind
 	}
 	workRecord struct {
 		start, end, corr, bytes int64
+		ext                     int32 // external id; 0 none
 		name, group             int32
 		row                     int32
 		device, stream          int32
@@ -127,7 +130,7 @@ const (
 )
 
 var whyText = [numWhy]string{
-	"python frame of a library below 50 us",
+	recording.ShortFrames,
 	"without a duration",
 	"with a negative duration",
 	"with an absurd time",
@@ -152,6 +155,7 @@ type batch struct {
 	memory  []memoryRecord
 	events  int64
 	dropped [numWhy]int64
+	lost    int64            // of dropped, work of a device with an impossible time
 	strange map[string]int64 // events by a category that nobody knows
 
 	// What the scanner knew when it ended: append-only lists, safe to read while

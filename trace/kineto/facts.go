@@ -246,6 +246,33 @@ func (b *builder) busiest(pid int) int {
 	return count.FindMost(-1)
 }
 
+// tellDamage says what is missing or impossible in the file, and how much of the device's work that is.
+func (m *merger) tellDamage(b *builder, facts *recording.Facts) {
+	s := m.store
+	if n := s.dropped[damaged]; n > 0 {
+		m.addDamage("Damaged events that were left out: %d.", n)
+	}
+	works := int64(len(b.t.Device.Start))
+	if s.lost > 0 {
+		m.addDamage("%d of %d pieces of device work have an impossible time (negative, without a duration, or a day "+
+			"off) and were left out: the device was busier than the figures say.", s.lost, s.lost+works)
+	}
+	if n := s.dropped[absurdTime] + s.dropped[negative] + s.dropped[noDuration] - s.lost; n > 0 {
+		m.addDamage("Events of the host with an impossible time (negative, without a duration, or a day off) that were "+
+			"left out: %d.", n)
+	}
+	if b.clipped > 0 {
+		m.damage = append(m.damage, columns.DescribeClipped(b.clipped, int(works)))
+	}
+	if raw := m.meta["ERROR"]; bytes.Contains(raw, []byte("stopped")) {
+		m.addDamage("The profiler reported an error and may have stopped early.")
+	}
+	facts.Damage = m.damage
+	if lost := s.lost + int64(b.clipped); lost > 0 {
+		facts.WorkLost = float64(lost) / float64(s.lost+works)
+	}
+}
+
 // doubts warns of what the file does not tell.
 func (m *merger) doubts(b *builder, out *Trace) {
 	s := m.store
@@ -258,20 +285,10 @@ func (m *merger) doubts(b *builder, out *Trace) {
 			"The trace holds device work and no host call: record with ProfilerActivity.CPU as well, else no gap "+
 				"can be charged to a cause.")
 	}
-	if n := s.dropped[damaged]; n > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("Damaged events that were left out: %d.", n))
-	}
-	if n := s.dropped[absurdTime] + s.dropped[negative] + s.dropped[noDuration]; n > 0 {
-		out.Warnings = append(out.Warnings,
-			fmt.Sprintf("Events with an impossible time (negative, without a duration, or a day off) that were "+
-				"left out: %d.", n))
-	}
+	m.tellDamage(b, &out.Facts)
 	if cats := s.strangest(); len(cats) > 0 {
 		out.Warnings = append(out.Warnings,
 			fmt.Sprintf("Events of unknown categories were left out: %.200q.", cats[:min(5, len(cats))]))
-	}
-	if raw := m.meta["ERROR"]; bytes.Contains(raw, []byte("stopped")) {
-		out.Warnings = append(out.Warnings, "The profiler reported an error and may have stopped early.")
 	}
 	if m.arrays > 1 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("The file holds %d lists of events: all were read.", m.arrays))
@@ -319,7 +336,7 @@ func (m *merger) foreign() error {
 	if s.strange["Op"] > 0 {
 		return &ForeignError{"a trace of TensorFlow in JSON", "give the .xplane.pb that lies beside it"}
 	}
-	if len(m.warnings) > 0 || s.events == 0 {
+	if len(m.damage) > 0 || s.events == 0 {
 		return &SyntaxError{m.offset, "no event of PyTorch's profiler was found before the end of the file"}
 	}
 	what := "a Chrome trace without events of PyTorch's profiler"

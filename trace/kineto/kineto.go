@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/stoker-dev/stoker/recording"
+	"github.com/stoker-dev/stoker/trace/columns"
 	"github.com/stoker-dev/stoker/trace/steps"
 )
 
@@ -32,7 +34,7 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Trace, error) {
 			if m.store.events == 0 {
 				return nil, c.err
 			}
-			m.addWarning("The packed file is cut or damaged behind byte %d of its JSON (%v), as a killed run or an "+
+			m.addDamage("The packed file is cut or damaged behind byte %d of its JSON (%v), as a killed run or an "+
 				"unfinished copy leaves it: what lies before it was read.", m.offset+int64(len(m.tail)), c.err)
 		}
 		break
@@ -60,13 +62,15 @@ func (m *merger) buildTrace() (*Trace, error) {
 	s.host = blocks[hostRecord]{} // half of the memory, before the rest is built
 	b.workColumns()
 	s.work = blocks[workRecord]{}
+	b.clipped = columns.ClipOverlaps(b.t)
 	b.memoryColumns()
 	b.nameThreads()
-	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Warnings: m.warnings, Rank: -1}
+	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Rank: -1}
 	b.t.Dropped = b.dropped()
 	m.readFacts(b, out)
 	found := steps.Find(b.t, out.Facts.Processes, "ProfilerStep marks",
 		"The trace has no ProfilerStep marks (call prof.step() in the loop)")
+	out.Warnings = append(slices.Clone(out.Facts.Damage), out.Warnings...)
 	out.Steps, out.Facts.StepsFrom, out.Warnings = found.Steps, found.Rule, append(out.Warnings, found.Said...)
 	return out, nil
 }

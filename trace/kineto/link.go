@@ -32,6 +32,9 @@ func (b *builder) linkWork() {
 	if missing > 0 && b.store.flows.n > 0 {
 		b.linkByFlows()
 	}
+	if missing > 0 {
+		b.linkByExternalIDs()
+	}
 	b.store.flows = blocks[flowRecord]{}
 }
 

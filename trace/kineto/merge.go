@@ -28,12 +28,16 @@ type merger struct {
 	meta      map[string][]byte
 	metaBytes int
 	arrays    int // how many traceEvents there were
-	warnings  []string
+	damage    []string
 }
 
-func (m *merger) addWarning(format string, args ...any) {
-	if len(m.warnings) < 20 {
-		m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
+// mostDamage is how many sentences on damage are kept of a file: one of each event would fill it.
+const mostDamage = 20
+
+// addDamage says what is missing or impossible in the file.
+func (m *merger) addDamage(format string, args ...any) {
+	if len(m.damage) < mostDamage {
+		m.damage = append(m.damage, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -102,7 +106,7 @@ func (m *merger) readNext(b []byte, out *batch) (int, error) {
 				m.phase = over
 			}
 			if b[used-1] == '}' {
-				m.addWarning("The list of events is not closed at byte %d: what lies before it was read.",
+				m.addDamage("The list of events is not closed at byte %d: what lies before it was read.",
 					m.offset+int64(used-1))
 				m.phase = over
 			}
@@ -211,7 +215,7 @@ func (m *merger) resync() error {
 		return &SyntaxError{m.offset, fmt.Sprintf("an event of more than %d MB without an end", mostEvent>>20)}
 	}
 	m.store.dropped[damaged]++
-	m.addWarning("An event at byte %d has no end: it was left out.", m.offset)
+	m.addDamage("An event at byte %d has no end: it was left out.", m.offset)
 	m.offset += int64(next)
 	m.tail = append(m.tail[:0], m.tail[next:]...)
 	return m.advance()
@@ -242,7 +246,7 @@ func (m *merger) readEnd() error {
 			break
 		}
 		m.store.dropped[damaged]++
-		m.addWarning("An event at byte %d has no end: it was left out.", m.offset)
+		m.addDamage("An event at byte %d has no end: it was left out.", m.offset)
 		m.offset += int64(next)
 		m.tail = append(m.tail[:0], m.tail[next:]...)
 		if err := m.advance(); err != nil {
@@ -256,14 +260,14 @@ func (m *merger) readEnd() error {
 	case m.arrays == 0 && m.phase != over:
 		return &SyntaxError{size, "the file ends before its traceEvents"}
 	case m.phase == events && len(m.tail) > 0:
-		m.addWarning("The file ends within an event, at byte %d of its JSON, as a killed run leaves it: the events "+
+		m.addDamage("The file ends within an event, at byte %d of its JSON, as a killed run leaves it: the events "+
 			"before it were read.", size)
 		m.store.dropped[damaged]++
 	case m.phase == events:
-		m.addWarning("The file ends within its list of events, at byte %d of its JSON, as a killed run leaves it: all "+
+		m.addDamage("The file ends within its list of events, at byte %d of its JSON, as a killed run leaves it: all "+
 			"events up to there were read.", size)
 	case m.phase == between:
-		m.addWarning("The file ends at byte %d of its JSON before its last bracket: what lies behind the events may be "+
+		m.addDamage("The file ends at byte %d of its JSON before its last bracket: what lies behind the events may be "+
 			"missing.", size)
 	}
 	m.offset = size

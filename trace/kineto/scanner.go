@@ -120,6 +120,9 @@ func (s *scanner) keepSpan(e *event, out *batch) {
 	}
 	if drop, reason := e.useless(c); drop {
 		out.dropped[reason]++
+		if c.isWork() && reason != noName {
+			out.lost++
+		}
 		switch {
 		case reason != unknownWhy:
 		case len(e.cat) == 0 && bytes.HasPrefix(e.name, []byte(autogradName)):
@@ -182,6 +185,14 @@ func (s *scanner) keepFrame(e *event, out *batch) {
 	out.frames = append(out.frames, frameRecord{e.ts, e.ts + e.dur, name, s.rowID(e.pid, e.tid)})
 }
 
+// linkID is what ties a call to its work: the correlation id, else the external id, negated.
+func (e *event) linkID() int64 {
+	if e.corr > 0 || e.ext <= 0 {
+		return e.corr
+	}
+	return -e.ext
+}
+
 func (s *scanner) keepCall(e *event, c class, out *batch) {
 	name := s.names.intern(e.name)
 	t := s.names.traits[name]
@@ -198,8 +209,10 @@ func (s *scanner) keepCall(e *event, c class, out *batch) {
 	}
 	r := s.rowID(e.pid, e.tid)
 	h := hostRecord{start: e.ts, end: e.ts + e.dur, name: name, row: r, kind: kind, shapes: -1, types: -1}
+	if c == runtimeClass || kind == recording.Op {
+		h.corr = e.linkID()
+	}
 	if c == runtimeClass {
-		h.corr = e.corr
 		if e.bytes >= 0 && e.corr > 0 && t&moving != 0 {
 			out.sizes = append(out.sizes, sizeRecord{e.corr, e.bytes})
 		}
@@ -215,10 +228,14 @@ func (s *scanner) keepCall(e *event, c class, out *batch) {
 func (s *scanner) keepWork(e *event, c class, out *batch) {
 	name := s.names.intern(e.name)
 	t := s.names.traits[name]
+	if t&waiting != 0 {
+		out.dropped[syncWhy]++
+		return
+	}
 	w := workRecord{
-		start: e.ts, end: e.ts + e.dur, corr: e.corr, bytes: e.bytes, name: name, group: -1,
+		start: e.ts, end: e.ts + e.dur, corr: e.corr, ext: max(0, number32(e.ext)), bytes: e.bytes, name: name,
 		row: s.rowID(e.pid, e.tid), device: number32(e.pid), stream: number32(e.tid),
-		blocks: e.blocks, threads: e.threads, perSM: e.perSM, occupancy: e.occ, kind: recording.Kernel,
+		group: -1, blocks: e.blocks, threads: e.threads, perSM: e.perSM, occupancy: e.occ, kind: recording.Kernel,
 	}
 	if e.flags&hasDevice != 0 {
 		w.device = number32(e.device)

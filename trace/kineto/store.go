@@ -29,6 +29,7 @@ type recordStore struct {
 
 	events  int64
 	dropped [numWhy]int64
+	lost    int64 // of dropped, work of a device with an impossible time
 	strange map[string]int64
 }
 
@@ -136,6 +137,7 @@ func (s *recordStore) addRest(b *batch, t *indexTables, name func(int32) int32) 
 		s.sizes[z.corr] = z.bytes
 	}
 	s.events += b.events
+	s.lost += b.lost
 	for i, n := range b.dropped {
 		s.dropped[i] += n
 	}

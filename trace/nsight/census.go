@@ -115,7 +115,7 @@ func (r *reader) countSome(h *histogram, i int) error {
 			times = append(times, at)
 		}
 	})
-	all, n := r.rows[t.name], int64(len(times))
+	all, n := r.rows[eventTables[i]], int64(len(times))
 	for k, at := range times {
 		h.addEvent(at, i, int32((int64(k)+1)*all/n-int64(k)*all/n)) // together all
 	}

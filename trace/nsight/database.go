@@ -6,10 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -222,8 +225,29 @@ func (d *database) schema(ctx context.Context) error {
 	case len(names) > 0:
 		return damaged("its list of tables is damaged or encrypted")
 	}
+	d.nameNewer()
 	d.listed = true
 	return nil
+}
+
+// newerTable is the name of a table whose schema got a number: NVTX_EVENTS_V2.
+var newerTable = regexp.MustCompile(`^([A-Z][A-Z0-9_]*)_V([0-9]{1,3})$`)
+
+// nameNewer gives tables with a numbered schema their name without it as well, unless the file
+// has a table of that name. The newest one gets it.
+func (d *database) nameNewer() {
+	newest := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(d.tables)) {
+		found := newerTable.FindStringSubmatch(name)
+		if found == nil {
+			continue
+		}
+		base := found[1]
+		n, _ := strconv.Atoi(found[2])
+		if t := d.tables[base]; (t == nil || t.name != base) && n > newest[base] {
+			d.tables[base], newest[base] = d.tables[name], n
+		}
+	}
 }
 
 // ask lets a connection ask allow before it prepares a statement.
@@ -248,7 +272,8 @@ func (d *database) allow(
 	case sqlite.AuthSelect:
 		fine = d.listed
 	case sqlite.AuthRead:
-		fine = d.tables[table] != nil && view == ""
+		t := d.tables[table]
+		fine = t != nil && t.name == table && view == ""
 	case sqlite.AuthFunction:
 		fine = slices.Contains([]string{"count", "min", "max"}, function)
 	}

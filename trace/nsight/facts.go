@@ -290,6 +290,6 @@ func (r *reader) doubts() {
 			"are not seen as such.")
 	}
 	if n := r.dropped["with an impossible time"]; n > 0 {
-		r.addWarning("Events with an impossible time (negative, or longer than a month) that were left out: %d.", n)
+		r.addDamage("Events with an impossible time (negative, or longer than a month) that were left out: %d.", n)
 	}
 }

@@ -55,6 +55,10 @@ func (r *reader) finish() error {
 		return err
 	}
 	r.out.Facts.Processes = r.processes()
+	if clipped, works := columns.ClipOverlaps(r.out.Timeline), len(r.out.Timeline.Device.Start); clipped > 0 {
+		r.addDamage("%s", columns.DescribeClipped(clipped, works))
+		r.out.Facts.WorkLost = float64(clipped) / float64(works)
+	}
 	found := steps.Find(r.out.Timeline, r.out.Facts.Processes, "ProfilerStep marks", r.noMarks())
 	r.out.Steps, r.out.Facts.StepsFrom = found.Steps, found.Rule
 	r.out.Warnings = append(r.out.Warnings, found.Said...)
@@ -80,7 +84,7 @@ const noFramework = "CUDA"
 // warnOfCut warns of a cut file.
 func (r *reader) warnOfCut() {
 	if r.db.cut > 0 {
-		r.addWarning("The file ends at byte %d, its header promises %d: it was cut, and what is left was read (%s).",
+		r.addDamage("The file ends at byte %d, its header promises %d: it was cut, and what is left was read (%s).",
 			r.db.size, r.db.cut, exportAgain)
 	}
 }

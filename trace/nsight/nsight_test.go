@@ -190,6 +190,14 @@ func TestSchemas(t *testing.T) {
 				t.Errorf("steps from %q", tr.Facts.StepsFrom)
 			}
 		}},
+		"numbered tables": {[]string{
+			"ALTER TABLE NVTX_EVENTS RENAME TO NVTX_EVENTS_V2", "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME TO CUPTI_ACTIVITY_KIND_KERNEL_V3",
+			"CREATE TABLE NVTX_EVENTS_V1 (start INTEGER)",
+		}, "", func(t *testing.T, tr *Trace) {
+			if want := read(t, variant(t)); tr.Facts.StepsFrom != `ranges "iteration …"` || len(tr.Timeline.Device.Start) != len(want.Timeline.Device.Start) {
+				t.Errorf("steps from %q, %d pieces of work, want %d", tr.Facts.StepsFrom, len(tr.Timeline.Device.Start), len(want.Timeline.Device.Start))
+			}
+		}},
 		"a column renamed": {[]string{"ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY RENAME COLUMN start TO begin"}, "no column start", nil},
 		"only the device":  {drop("CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API"), "no call of the CUDA runtime", nil},
 		"only the host":    {drop("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"), "no work of a device", nil},

@@ -37,6 +37,18 @@ type reader struct {
 
 type deviceKey struct{ process, device int64 }
 
+// addDamage says what is missing or impossible in the file.
+func (r *reader) addDamage(format string, args ...any) {
+	text, f := fmt.Sprintf(format, args...), &r.out.Facts
+	if len(f.Damage) < mostSentences && !slices.Contains(f.Damage, text) {
+		f.Damage = append(f.Damage, text)
+	}
+	r.addWarning("%s", text)
+}
+
+// mostSentences is how many sentences on damage are kept of a file.
+const mostSentences = 20
+
 func (r *reader) addWarning(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); len(r.out.Warnings) < 40 && !slices.Contains(r.out.Warnings, text) {
 		r.out.Warnings = append(r.out.Warnings, text)
@@ -63,7 +75,7 @@ func (r *reader) scanColumns(table string, must, may []string, each func(*row) e
 	for i, name := range append(slices.Clone(must), may...) {
 		c := t.columnName(name)
 		if c == "" && i < len(must) {
-			r.addWarning(
+			r.addDamage(
 				"The table %s has no column %s: it was left out. Its schema is newer or older than those that "+
 					"are known (3.16 to 3.25).", table, name)
 			return nil
@@ -90,10 +102,10 @@ func (r *reader) scanColumns(table string, must, may []string, each func(*row) e
 		if places > 1 {
 			where = fmt.Sprintf("at %d places", places)
 		}
-		r.addWarning("The table %s is damaged or cut: %s rows of it were left out.", table, where)
+		r.addDamage("The table %s is damaged or cut: %s rows of it were left out.", table, where)
 	}
 	if t.problem != "" {
-		r.addWarning("The table %s %s: it was left out.", table, t.problem)
+		r.addDamage("The table %s %s: it was left out.", table, t.problem)
 	}
 	return err
 }

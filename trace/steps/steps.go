@@ -85,7 +85,7 @@ func (f *finder) findBeats(p recording.Process) rhythm {
 		return rhythm{whole, fmt.Sprintf("one pass of %d layers", repeats), said}
 	}
 	return rhythm{whole, "the whole recording", f.missing +
-		", and nothing in it repeats: all of it is taken as one step."}
+		", and no kernels repeat in it from begin to end: all of it is taken as one step."}
 }
 
 // markedBeats are the steps that the profiler marked. A step ends where the next one

@@ -105,7 +105,7 @@ func TestRepeating(t *testing.T) {
 	for i := range int64(50) {
 		m.kernel("rest "+string(rune('A'+i)), 100+10*i)
 	}
-	m.find(t, 1, "nothing in it repeats")
+	m.find(t, 1, "no kernels repeat in it")
 	m.find(t, 1, "all of it is taken as one step")
 }
 

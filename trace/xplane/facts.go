@@ -148,10 +148,10 @@ func (b *builder) doubts(v *collect) {
 			"to what the host did.")
 	}
 	if n := v.dropped[badTime] + v.dropped[broken]; n > 0 {
-		b.addWarning("Events that are damaged or have an impossible time and were left out: %d.", n)
+		b.addDamage("Events that are damaged or have an impossible time and were left out: %d.", n)
 	}
 	if n := v.dropped[nameless]; n > 0 {
-		b.addWarning("Events without a name (of planes that end before their names, or with an unknown number) that were "+
+		b.addDamage("Events without a name (of planes that end before their names, or with an unknown number) that were "+
 			"left out: %d.", n)
 	}
 	if n := v.dropped[waitsInput]; n > 0 {

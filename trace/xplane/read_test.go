@@ -146,6 +146,48 @@ func TestJAXSteps(t *testing.T) {
 	}
 }
 
+// TestJAXEagerSteps: without jax.jit each primitive is a compiled function. The calls of the
+// program's own function are the steps.
+func TestJAXEagerSteps(t *testing.T) {
+	host, gpu := newNamer(), newNamer()
+	var events, kernels [][]byte
+	id := 0
+	for i := range 3 {
+		at := float64(5000 * i)
+		events = append(events, host.ev("$model.py:41 transformer_block", at, 3000))
+		for _, name := range []string{"add", "dot_general", "add", "exp", "dot_general", "add"} {
+			id++
+			at += 400
+			events = append(events, host.ev("PjitFunction("+name+")", at, 200), host.ev("cuLaunchKernel", at+100, 5, "correlation_id", id))
+			kernels = append(kernels, gpu.ev("loop_"+name, at+120, 50, "correlation_id", id))
+		}
+	}
+	trace := mustRead(t, bytes.Join([][]byte{
+		host.plane("/host:CPU", row(1, "python", 0, events...)), gpu.plane("/device:GPU:0", row(4, "Stream #4(Compute)", 0, kernels...)),
+	}, nil))
+	if len(trace.Steps) != 3 || math.Abs(trace.Steps[1].Period-5e-3) > 1e-9 || trace.Facts.StepsFrom != "calls of a function of the program" {
+		t.Errorf("steps %+v from %q, want the three calls of transformer_block", trace.Steps, trace.Facts.StepsFrom)
+	}
+}
+
+// TestRecorderStopEndsTheWindow: what jax.profiler.stop_trace takes is no time of the program.
+func TestRecorderStopEndsTheWindow(t *testing.T) {
+	host, gpu := newNamer(), newNamer()
+	var events, kernels [][]byte
+	for i := range 20 {
+		at := float64(500 * i)
+		events = append(events, host.ev("cuLaunchKernel", at, 5, "correlation_id", i+1))
+		kernels = append(kernels, gpu.ev("dot", at+20, 400, "correlation_id", i+1))
+	}
+	events = append(events, host.ev("$profiler.py:213 stop_trace", 10_000, 30_000), host.ev("$profiler.py:213 close", 39_990, 5))
+	trace := mustRead(t, bytes.Join([][]byte{
+		host.plane("/host:CPU", row(1, "python", 0, events...)), gpu.plane("/device:GPU:0", row(4, "Stream #4(Compute)", 0, kernels...)),
+	}, nil))
+	if d := idle.Analyse(runOf(trace)).Devices[0]; d.To > 10_000_000 {
+		t.Errorf("the window ends at %d ns, want the call of stop_trace at most", d.To)
+	}
+}
+
 func TestReadsTPU(t *testing.T) {
 	tpu := newNamer()
 	plane := tpu.plane("/device:TPU:0",

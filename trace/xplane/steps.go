@@ -144,42 +144,168 @@ func hostSpans(t *recording.Timeline, device int32, marks []deviceMark) []interv
 	return out
 }
 
-// callSteps takes for steps the calls of the compiled function in which the host
-// spends most time, if there are three and more: from call to call.
+// callSteps takes the calls of the compiled function in which the host spends most time for
+// steps, from call to call, if there are three and more, and if they launch nearly all that the
+// devices do. Without jax.jit each primitive is a compiled function, and no step.
 func callSteps(t *recording.Timeline) (out []recording.Step, said []string) {
-	type calls struct {
-		at   []int64
-		end  int64
-		time int64
+	calls := repeatedCalls(&t.Host, func(i int) bool {
+		return strings.HasPrefix(t.Names[t.Host.Name[i]], jitted)
+	})
+	best := mostTime(calls)
+	if best == nil || !launchesMost(t, best.name) {
+		return nil, nil
 	}
-	by := map[[2]int32]*calls{} // name and thread
-	h := &t.Host
+	return best.listSteps(false), []string{fmt.Sprintf("%s: a step is taken from one call of %s to the next.", noMarks,
+		columns.CleanText(t.Names[best.name], 80))}
+}
+
+// jitted begins the spans of functions that JAX compiles.
+const jitted = "PjitFunction("
+
+// functionSteps takes the calls of the program's own outermost function that repeats, if they
+// launch nearly all that the devices do.
+func functionSteps(t *recording.Timeline) (out []recording.Step, said []string) {
+	f := &t.Frames
+	own := make([]int8, len(t.Names)) // 1 another's, 2 the program's
+	frames := &recording.Calls{Start: f.Start, End: f.End, Name: f.Name, Thread: f.Thread}
+	calls := repeatedCalls(frames, func(i int) bool {
+		name := f.Name[i]
+		if own[name] == 0 {
+			own[name] = 1
+			if text := t.Names[name]; recording.OwnFrame(text) && !bareJAX(text) {
+				own[name] = 2
+			}
+		}
+		return own[name] == 2
+	})
+	best := mostTime(calls)
+	if best == nil || best.launchedShare(t) < leastHeld {
+		return nil, nil
+	}
+	return best.listSteps(true), []string{fmt.Sprintf("%s: a step runs from one call of %s to the next.", noMarks,
+		columns.CleanText(t.Names[best.name], 80))}
+}
+
+// bareJAX reports whether a frame is of JAX or NumPy, whose folders XProf leaves out.
+func bareJAX(name string) bool {
+	file, _, _ := strings.Cut(name, "(")
+	return bareFiles[file]
+}
+
+var bareFiles = func() map[string]bool {
+	files := map[string]bool{}
+	for _, name := range strings.Fields(`api.py api_util.py array.py array_creation.py array_methods.py compiler.py
+		core.py custom_derivatives.py dispatch.py dtypes.py einsum.py functions.py interpreters.py lax.py lax_numpy.py
+		linear_util.py numerics.py pjit.py prng.py profiler.py pxla.py reductions.py slicing.py stages.py
+		traceback_util.py tree_util.py ufunc_api.py ufuncs.py util.py xla_bridge.py`) {
+		files[name] = true
+	}
+	return files
+}()
+
+// repeated is a function's calls on one thread.
+type repeated struct {
+	name    int32
+	at, end []int64
+	time    int64
+}
+
+// fewCalls is the number of calls below which nothing repeats.
+const fewCalls = 3
+
+// repeatedCalls are calls that fit, by name and thread. What a call does within itself under
+// its own name is the same call.
+func repeatedCalls(h *recording.Calls, fits func(i int) bool) (out []*repeated) {
+	by := map[[2]int32]*repeated{}
 	for i, name := range h.Name {
-		if !strings.HasPrefix(t.Names[name], "PjitFunction(") {
+		if !fits(i) {
 			continue
 		}
 		k := [2]int32{name, h.Thread[i]}
-		if by[k] == nil {
-			by[k] = &calls{end: -1}
+		r := by[k]
+		if r == nil {
+			r = &repeated{name: name}
+			by[k] = r
+			out = append(out, r)
 		}
-		if c := by[k]; h.Start[i] >= c.end { // within itself it is the same call
-			c.at, c.end, c.time = append(c.at, h.Start[i]), h.End[i], c.time+h.End[i]-h.Start[i]
-		}
-	}
-	var best [2]int32
-	for k, c := range by {
-		if b := by[best]; len(c.at) >= 3 &&
-			(b == nil || len(b.at) < 3 || c.time > b.time || c.time == b.time && k[0] < best[0]) {
-			best = k
+		if n := len(r.end); n == 0 || h.Start[i] >= r.end[n-1] {
+			r.at, r.end, r.time = append(r.at, h.Start[i]), append(r.end, h.End[i]), r.time+h.End[i]-h.Start[i]
 		}
 	}
-	c := by[best]
-	if c == nil || len(c.at) < 3 {
-		return nil, nil
+	return out
+}
+
+// mostTime is the function that takes most time of those that repeat; nil without one.
+func mostTime(calls []*repeated) (best *repeated) {
+	for _, r := range calls {
+		if len(r.at) >= fewCalls && (best == nil || r.time > best.time || r.time == best.time && r.name < best.name) {
+			best = r
+		}
 	}
-	for i := 1; i < len(c.at); i++ { // how long the last one's step lasts nobody knows
-		out = append(out, stepOf(i-1, -1, c.at[i-1], c.at[i]))
+	return best
+}
+
+// listSteps lists the steps from call to call. How long the last one's step lasts is not known, unless a call
+// is a whole step.
+func (r *repeated) listSteps(whole bool) (out []recording.Step) {
+	for i := 1; i < len(r.at); i++ {
+		out = append(out, stepOf(i-1, -1, r.at[i-1], r.at[i]))
 	}
-	return out, []string{fmt.Sprintf("%s: a step is taken from one call of %s to the next.", noMarks,
-		columns.CleanText(t.Names[best[0]], 80))}
+	if n := len(r.at) - 1; whole {
+		out = append(out, stepOf(n, -1, r.at[n], r.end[n]))
+	}
+	return out
+}
+
+// Shares of the devices' work that the calls of a step launch at least. [J]
+const (
+	leastHeld  = 0.8 // of its time
+	leastCount = 0.5 // of its pieces
+)
+
+// launchesMost reports whether the calls of a compiled function launch nearly all work: each
+// piece counts for the compiled function that was called last before its launch. Without work
+// there is nothing to contradict.
+func launchesMost(t *recording.Timeline, name int32) bool {
+	var calls []int32 // of compiled functions, in order of start
+	for i, n := range t.Host.Name {
+		if strings.HasPrefix(t.Names[n], jitted) {
+			calls = append(calls, int32(i))
+		}
+	}
+	w := &t.Device
+	time, count, allTime, all := int64(0), 0, int64(0), 0
+	for i, call := range w.Call {
+		if call < 0 {
+			continue
+		}
+		length := w.End[i] - w.Start[i]
+		allTime, all = allTime+length, all+1
+		n := sort.Search(len(calls), func(n int) bool { return t.Host.Start[calls[n]] > t.Host.Start[call] }) - 1
+		if n >= 0 && t.Host.Name[calls[n]] == name {
+			time, count = time+length, count+1
+		}
+	}
+	return all == 0 || float64(time) >= leastHeld*float64(allTime) && float64(count) >= leastCount*float64(all)
+}
+
+// launchedShare is the share of the devices' work that calls launch, whichever thread does it for them.
+func (r *repeated) launchedShare(t *recording.Timeline) float64 {
+	w := &t.Device
+	inside, all := int64(0), int64(0)
+	for i, call := range w.Call {
+		if call < 0 {
+			continue
+		}
+		length := w.End[i] - w.Start[i]
+		all += length
+		at := t.Host.Start[call]
+		if n := sort.Search(len(r.at), func(n int) bool { return r.at[n] > at }) - 1; n >= 0 && at < r.end[n] {
+			inside += length
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(inside) / float64(all)
 }

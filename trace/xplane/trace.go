@@ -45,6 +45,12 @@ type builder struct {
 	out    *Trace
 }
 
+// addDamage says what is missing or impossible in the file.
+func (b *builder) addDamage(format string, args ...any) {
+	b.out.Facts.Damage = append(b.out.Facts.Damage, fmt.Sprintf(format, args...))
+	b.addWarning(format, args...)
+}
+
 func (b *builder) addWarning(format string, args ...any) {
 	if len(b.out.Warnings) < 40 {
 		b.out.Warnings = append(b.out.Warnings, fmt.Sprintf(format, args...))

@@ -24,7 +24,7 @@ func Read(ctx context.Context, open func() (io.Reader, error), o Options) (*Trac
 	}
 	b := &builder{survey: first, out: &Trace{Bytes: w.s.at, Events: w.events}}
 	if err != nil {
-		b.addWarning("The file cannot be read behind byte %d (%v): what lies before it was read.", w.s.at, err)
+		b.addDamage("The file cannot be read behind byte %d (%v): what lies before it was read.", w.s.at, err)
 	}
 	b.damage(w)
 	second := &collect{
@@ -64,14 +64,14 @@ func walkFile(ctx context.Context, open func() (io.Reader, error), v visitor) (*
 // damage says what was cut or left out.
 func (b *builder) damage(w *walk) {
 	if w.cut {
-		b.addWarning("The file ends within a message, at byte %d, as a killed run or an unfinished copy leaves it: what "+
+		b.addDamage("The file ends within a message, at byte %d, as a killed run or an unfinished copy leaves it: what "+
 			"is complete was read.", w.s.at)
 	}
 	for _, d := range w.damage[:min(len(w.damage), 5)] {
-		b.addWarning("The file is damaged at byte %d (%s): what could be read around it was read.", d.at, d.problem)
+		b.addDamage("The file is damaged at byte %d (%s): what could be read around it was read.", d.at, d.problem)
 	}
 	if b.survey.lost > 0 {
-		b.addWarning("The file has more than %d MB of names: %d of them were left out.", mostNames>>20, b.survey.lost)
+		b.addDamage("The file has more than %d MB of names: %d of them were left out.", mostNames>>20, b.survey.lost)
 	}
 }
 
@@ -108,6 +108,11 @@ func (b *builder) buildTrace(v *collect) {
 	linkWork(v)
 	base := b.placeInTime(v)
 	b.readFacts(v)
+	t.Names = v.names.list
+	if clipped := columns.ClipOverlaps(t); clipped > 0 {
+		b.addDamage("%s", columns.DescribeClipped(clipped, len(t.Device.Start)))
+		b.out.Facts.WorkLost = float64(clipped) / float64(len(t.Device.Start))
+	}
 	b.tellSteps(v, base)
 	b.doubts(v)
 	compact(t, v.names.list)
@@ -120,7 +125,6 @@ func (b *builder) buildTrace(v *collect) {
 // compiled function, else as for any other trace.
 func (b *builder) tellSteps(v *collect, base int64) {
 	t := v.t
-	t.Names = v.names.list
 	p := b.out.Facts.Processes
 	if len(p) == 0 {
 		return
@@ -155,6 +159,11 @@ func (b *builder) findSteps(v *collect, base int64, marked bool) {
 		var said []string
 		if b.out.Steps, said = callSteps(v.t); len(b.out.Steps) > 0 {
 			f.StepsFrom = "calls of the compiled function"
+			b.out.Warnings = append(b.out.Warnings, said...)
+			return
+		}
+		if b.out.Steps, said = functionSteps(v.t); len(b.out.Steps) > 0 {
+			f.StepsFrom = "calls of a function of the program"
 			b.out.Warnings = append(b.out.Warnings, said...)
 			return
 		}

@@ -1,0 +1,236 @@
+package advise
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/predict/replay"
+	"github.com/stoker-dev/stoker/quantity"
+)
+
+// Gate is a check that a gain of a trace must pass before it is shown.
+type Gate string
+
+// The gates.
+const (
+	Physics  Gate = "physics"  // what the device and its link can do
+	Program  Gate = "program"  // what the program is, and what its device can do
+	Evidence Gate = "evidence" // what of the file carries it
+)
+
+// gain is a change with its forecast, on its way through the gates.
+type gain struct {
+	evidence
+	trace *replay.Trace
+	check replay.Check
+	edit  replay.Edit
+	fix   *Fix
+
+	likely float64 // by the likely case alone; 0 not asked yet
+	played bool    // fix.Forecast is the replay's
+}
+
+// gates is the list of checks, in order: those without a replay come first. refuses says why a gain
+// does not pass, "" if it passes. It may also lower the gain to what the gate allows.
+var gates = []struct {
+	gate    Gate
+	asks    string
+	refuses func(*gain) string
+}{
+	{Program, "does a program of this kind have the setting?", (*gain).checkProgram},
+	{Program, "can the device do it?", (*gain).checkUnit},
+	{Program, "is something else the limit?", (*gain).checkLimit},
+	{Evidence, "is the device's work in the file as it was?", (*gain).checkDamage},
+	{Evidence, "is the replay of the steps that are judged?", (*gain).checkSteps},
+	{Physics, "has the link room, and the device?", (*gain).checkRoom},
+	{Evidence, "is it known what the host did before the work?", (*gain).checkLinks},
+	{Evidence, "is the reason of the delay in the file?", (*gain).checkDelays},
+	{Physics, "is it less than the device's idle time?", (*gain).keepBelowIdle},
+	{Evidence, "was the host's work recorded?", (*gain).boundUnseen},
+}
+
+// askGates returns the first gate that refuses a change, and why.
+func (g *gain) askGates() (by Gate, why string) {
+	for _, gate := range gates {
+		if why := gate.refuses(g); why != "" {
+			return gate.gate, why
+		}
+	}
+	return "", ""
+}
+
+func (g *gain) checkProgram() string {
+	return g.verdict.Grounds.RefuseAny(g.fix.Changes)
+}
+
+func (g *gain) checkUnit() string { return g.verdict.Grounds.LacksAnyUnit(g.fix.Changes) }
+
+func (g *gain) checkLimit() string { return g.refuses(*g.fix) }
+
+// mostLost is the share of a file's device work without a right time from which it carries no
+// gain. [J] A twentieth is what a gain must reach to be spoken of.
+const mostLost = 0.05
+
+func (g *gain) checkDamage() string {
+	if lost := g.run.Facts.WorkLost; lost > mostLost {
+		return fmt.Sprintf("%s of the device's work has no right time in the file: what waits for what is not known",
+			quantity.Percent(lost))
+	}
+	return ""
+}
+
+// ofDevice are settings whose worth the device's own work tells: what launched it matters little.
+var ofDevice = []stoker.Setting{stoker.Precision, stoker.TF32, stoker.Device}
+
+func (g *gain) checkLinks() string {
+	if slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
+		return ""
+	}
+	for _, c := range g.verdict.Causes {
+		if c.Cause == idle.Unlinked.String() && diagnose.HidesHost(c.Share, g.verdict.Idle) {
+			return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the host did "+
+				"for it is not known", quantity.Percent(c.Share))
+		}
+	}
+	return ""
+}
+
+// sameStep is how far the replay's step may be from that of the judged window. [J]
+const sameStep = 0.1
+
+func (g *gain) checkSteps() string {
+	recorded := g.check.Mean
+	if !(g.check.Recorded > 0) || !(recorded > 0) {
+		return "the steps have no length that could get shorter"
+	}
+	if step := g.costs.Step; g.verdict.HasSteps && math.Abs(recorded/step-1) > sameStep {
+		return fmt.Sprintf("the replay plays steps of %s, and those that are judged take %s", quantity.AboutSeconds(recorded),
+			quantity.AboutSeconds(step))
+	}
+	return ""
+}
+
+// checkRoom refuses what a link or a stream has no room for.
+func (g *gain) checkRoom() string {
+	floor := g.trace.Floor(g.edit)
+	most := max(1, g.edit.Batch) * g.check.Recorded / floor.Seconds
+	if most >= leastGain || floor.On == replay.NoResource {
+		return ""
+	}
+	what := map[replay.Resource]string{
+		replay.Stream:     "kernels of one stream",
+		replay.AllStreams: "kernels that never ran side by side in the file",
+		replay.LinkDown:   "copies to the device, one after the other at the link's rate,",
+		replay.LinkUp:     "copies to the host, one after the other at the link's rate,",
+	}[floor.On]
+	return fmt.Sprintf("%s take %s of a step: at most %s", what, quantity.Percent(floor.Seconds/g.check.Recorded),
+		quantity.AboutRatio(most))
+}
+
+// mostLate is the share of the window in which work waits for no reason that was recorded, from
+// which that is why a change of the host gains nothing. [J]
+const mostLate = 0.05
+
+func (g *gain) checkDelays() string {
+	late := g.trace.LateShare()
+	if late < mostLate || g.isLikely() {
+		return ""
+	}
+	return fmt.Sprintf("work starts late after its launch, %s of the time in all, and no reason is in the file: an earlier "+
+		"launch may not help", quantity.Percent(late))
+}
+
+// hides reports whether an edit does no more than take idle time away: the device's work
+// stays. Idle time that the recorder makes is there for nobody else.
+func hides(e replay.Edit) bool {
+	return e == replay.Edit{
+		Workers: e.Workers, Times: e.Times, Prefetch: e.Prefetch, Cores: e.Cores, NoLoading: e.NoLoading,
+		SyncEvery: e.SyncEvery, Graphs: e.Graphs, NoAllocator: e.NoAllocator, NoCollector: e.NoCollector,
+	}
+}
+
+// keepBelowIdle keeps what only takes idle time away below what there is of it.
+func (g *gain) keepBelowIdle() string {
+	if g.play(); !g.played || !(g.verdict.Idle >= 0) {
+		return ""
+	}
+	s, real := &g.fix.Forecast.Speedup, 1-g.verdict.Recorder
+	if g.edit.Graphs { // most of what it saves is the host's time between launches, the recorder's among it
+		s.Low, s.Point, s.High = max(1, real*s.Low), max(1, real*s.Point), max(1, real*s.High)
+	}
+	if !hides(g.edit) {
+		return ""
+	}
+	most := real / max(1-g.verdict.Idle, 1e-3)
+	s.Low, s.High = min(s.Low, most), min(s.High, most)
+	if s.Point > most {
+		s.Point = most
+	}
+	return ""
+}
+
+// boundUnseen bounds a gain whose idle time nobody saw the host in.
+func (g *gain) boundUnseen() string {
+	if g.play(); g.played {
+		g.bound(g.fix)
+	}
+	return ""
+}
+
+// isLikely reports whether the likely case gains enough for the worst and the best to be played.
+func (g *gain) isLikely() bool {
+	if g.likely == 0 {
+		g.likely = max(1, g.trace.Likely(g.edit))
+	}
+	return g.likely >= leastPlayed || g.check.Bounds()
+}
+
+// play makes the forecast, once, if there may be a gain.
+func (g *gain) play() {
+	if g.played || !g.isLikely() {
+		return
+	}
+	g.fix.Forecast, g.played = g.trace.Forecast(g.edit), true
+	g.fix.Notes = append(g.fix.Notes, g.fix.Forecast.Notes...)
+}
+
+// gainOf is a candidate before the gates.
+func (e evidence) gainOf(t *replay.Trace, c candidate) (*gain, bool) {
+	edit, unknown := replay.EditOf(c.changes)
+	if len(unknown) > 0 && unknown[0] == c.changes[0].Setting {
+		return nil, false
+	}
+	fix := &Fix{
+		Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk,
+		Untested: untested(c.changes), Notes: slices.Clone(c.notes),
+		Lossless: !e.verdict.Grounds.ReadsLoss(),
+	}
+	if e.moreWorkers(*fix) || c.name() == string(stoker.NumWorkers) {
+		fix.Mind = e.verdict.Grounds.UnknownData()
+	}
+	return &gain{evidence: e, trace: t, check: t.Check(), edit: edit, fix: fix}, true
+}
+
+// weigh is a candidate's fix where it passes all gates and is worth it, else why it is not.
+func (g *gain) weigh() (Fix, *Rejected) {
+	if by, why := g.askGates(); why != "" {
+		return Fix{}, &Rejected{Name: g.fix.Name, Why: why, Gate: by}
+	}
+	if !g.isLikely() {
+		return Fix{}, &Rejected{
+			Name: g.fix.Name, Why: fmt.Sprintf("no measurable gain (%s in the replay)", quantity.AboutRatio(g.likely)),
+		}
+	}
+	if !worthIt(g.fix.Forecast) && !boundOnly(*g.fix) {
+		return Fix{}, &Rejected{Name: g.fix.Name, Why: notWorth(g.fix.Forecast)}
+	}
+	return *g.fix, nil
+}
+
+// foreign reports whether a rejection is of a setting that the program's framework does not have:
+// nobody would try it here.
+func (r Rejected) foreign() bool { return r.Why == diagnose.ForeignSetting }

@@ -1,0 +1,91 @@
+package traced
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose/idle"
+	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// listDoubts are why the figures of a trace may not be the program's, what a reader must know
+// before any of them.
+func (t *filler) listDoubts(run *recording.Run) []string {
+	out := slices.Clone(run.Facts.Damage)
+	for _, text := range []string{t.describeMissingRanks(run), t.describeUnlinked(), t.describeRecorder()} {
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// describeUnlinked says that the file does not tell what the device waited for.
+func (t *filler) describeUnlinked() string {
+	if !t.hidesHost() {
+		return ""
+	}
+	return fmt.Sprintf("%s of the window passes before work that the file links to no launch: what the device waited "+
+		"for then is not known", quantity.Percent(t.d.Share(t.d.Causes[idle.Unlinked])))
+}
+
+// leastExchange is the share of the window in collectives from which it matters that the files
+// of other ranks are missing. [J] As for input.
+const leastExchange = 0.03
+
+// describeMissingRanks says which ranks of a run have no file here: the others may wait for one
+// of them, and nothing here would show it.
+func (t *filler) describeMissingRanks(run *recording.Run) string {
+	seen := map[int]bool{}
+	for _, p := range run.Facts.Processes {
+		seen[p.Rank] = true
+	}
+	missing := missingRanks(seen, t.world)
+	if len(missing) == 0 || len(seen) == 1 && t.parts.Exchange < leastExchange {
+		return ""
+	}
+	which := fmt.Sprintf("rank%s %s of %d %s missing", quantity.Ending(len(missing), "", "s"), joinRanks(missing),
+		t.world, quantity.Ending(len(missing), "is", "are"))
+	if len(seen) == 1 {
+		which = fmt.Sprintf("this is rank %d of %d, and the others' files are missing", t.judgedRank(), t.world)
+	}
+	return which + ": whether collectives take long or wait for a rank that is late is not known"
+}
+
+// missingRanks are the ranks of a run that were not seen.
+func missingRanks(seen map[int]bool, world int) (missing []int) {
+	for rank := range min(world, mostWorld) {
+		if !seen[rank] {
+			missing = append(missing, rank)
+		}
+	}
+	return missing
+}
+
+// mostWorld bounds how many ranks are looked for: a file may claim any number.
+const mostWorld = 1 << 16
+
+// joinRanks names ranks in a sentence: "2, 5 to 7".
+func joinRanks(ranks []int) string {
+	var parts []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		part := strconv.Itoa(ranks[i])
+		if j > i {
+			part += " to " + strconv.Itoa(ranks[j])
+		}
+		parts = append(parts, part)
+		i = j + 1
+	}
+	const most = 8 // in a sentence
+	if len(parts) > most {
+		return strings.Join(parts[:most], ", ") + " and more"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,191 @@
+package language
+
+import (
+	"math"
+
+	"github.com/stoker-dev/stoker/hardware"
+)
+
+// trainingLaw are the constants that were fitted: together, on testdata/training_fit.csv, each
+// source as one (go test -run FitTraining -fit ./predict/language), and then rounded.
+type trainingLaw struct {
+	// inModels is what a model's products reach of the best large ones: shapes, power limits.
+	// inXLA is a further share in XLA on GPUs, narrow one for products of experts.
+	inModels, inXLA, narrow float64
+	// What attention reaches of the best products: FlashAttention on an A100, in PyTorch on later
+	// chips, and cuDNN's on those.
+	attentionAmpere, attentionLater, attentionFused float64
+	// v5pShare and v6eShare are what those TPUs reach of the sheet's peak; others lie between.
+	v5pShare, v6eShare float64
+	// How often numbers pass device memory of those that layerNumbers counts: operators one by one
+	// (PyTorch as it comes, Megatron), and compiled into few.
+	apart, together float64
+	// castBytes is what a number costs on its way into a product in FP8: read, cast, transposed.
+	castBytes float64
+	// reachedNetwork is the share of a port's rate that rings between machines reach.
+	reachedNetwork float64
+	// hiddenGather is the part of a micro-batch behind which FSDP gathers and scatters,
+	// hiddenTensor the part of sums within layers that overlaps with products.
+	hiddenGather, hiddenTensor float64
+}
+
+var law = trainingLaw{
+	inModels: 0.78, inXLA: 0.94, narrow: 0.85,
+	attentionAmpere: 0.40, attentionLater: 0.23, attentionFused: 0.50,
+	v5pShare: 0.78, v6eShare: 0.55,
+	apart: 2.1, together: 0.67, castBytes: 1.7,
+	reachedNetwork: 0.5, hiddenGather: 0.9, hiddenTensor: 0.45,
+}
+
+const (
+	// reachedMemory is the share of the sheet's memory bandwidth that simple operators reach.
+	reachedMemory = 0.8
+	// logitBytes is what a word of the vocabulary costs a token: logits are widened to 32 bits,
+	// and pass softmax and its gradient; compiled, they are read and written once each way. Derived.
+	logitBytes, compiledLogitBytes = 28, 12
+	// layerLaunch is what PyTorch takes to launch a layer's forward or backward pass, seconds: BERT-base
+	// of 12 layers at batch 1 takes 2.8 ms in one public table and 8.0 ms in another
+	// (predict/RESULTS.md); this is the geometric mean.
+	layerLaunch = 0.4e-3
+	// backwardAttention is the work of FlashAttention's backward pass over its forward pass: five
+	// products for two, of which one is made again (arXiv:2205.14135).
+	backwardAttention = 2.5
+)
+
+// passes are how often products are made: forward, twice that for backward, and again where
+// activations are not kept. Frozen weights have no gradient (LoRA).
+func (t Training) passes() (forward, backward, again float64) {
+	forward, backward = 1, 2
+	if t.LoRA {
+		backward = 1
+	}
+	switch t.Activations {
+	case Recompute:
+		again = 1
+	case Selective:
+		if t.Stack != Megatron { // which makes attention's inner part again, as FlashAttention does anyway
+			again = 0.5 // every second product
+		}
+	case Keep, AnyActivations:
+	}
+	return forward, backward, again
+}
+
+// tokensOfMicro are those of a micro-batch that one rank has.
+func (t Training) tokensOfMicro() float64 { return t.MicroBatch * t.Tokens / t.Context }
+
+// chipTimes are the parts of a micro-batch on one stage, seconds.
+type chipTimes struct{ products, attention, moved float64 }
+
+func (c chipTimes) sum() float64 { return c.products + c.attention + c.moved }
+
+// onChip is what a micro-batch takes on one stage, if numbers pass memory so many times.
+func (t Training) onChip(passing float64) chipTimes {
+	m := t.Model
+	forward, backward, again := t.passes()
+	rate := t.productRate(t.Precision)
+	head := m.Words * m.Width
+	chosen := 0.0
+	if m.Experts > 0 {
+		chosen = m.expertWeights() * m.Chosen / m.Experts
+	}
+	all := forward + backward + again
+	flop := 2*(m.sharedWeights()-head)*all + 2*head*(forward+backward) + 2*chosen*all/law.narrow
+	pairs := forward + backwardAttention
+	if t.Activations == Recompute {
+		pairs++
+	}
+	part := t.tokensOfMicro() / (t.Tensor * t.Pipeline)
+	return chipTimes{
+		products:  part * flop / rate,
+		attention: part * pairs * m.attention(t.Tokens/2) / t.attentionRate(),
+		moved:     part * t.movedBytes(passing) / (t.GPU.MemoryRate.Value * reachedMemory),
+	}
+}
+
+// launchTime is what the host takes to launch a micro-batch.
+func (t Training) launchTime() float64 {
+	forward, _, again := t.passes()
+	if t.Stack == XLA || t.Compiled == On {
+		return 0 // a program of few launches
+	}
+	return t.Model.Layers / t.Pipeline * layerLaunch * (2*forward + again)
+}
+
+// productRate is what large products reach, FLOP/s.
+func (t Training) productRate(p hardware.Precision) float64 {
+	peak := t.GPU.Peak(p).Value
+	switch {
+	case t.GPU.Name == "tpu-v6e":
+		return peak * law.v6eShare
+	case t.GPU.Name == "tpu-v5p":
+		return peak * law.v5pShare
+	case isTPU(t.GPU):
+		return peak * math.Sqrt(law.v5pShare*law.v6eShare)
+	case t.Stack == XLA:
+		return peak * t.GPU.ProductShare(p).Value * law.inModels * law.inXLA
+	}
+	return peak * t.GPU.ProductShare(p).Value * law.inModels
+}
+
+// attentionRate is what attention reaches, FLOP/s. It is computed in 16 bits.
+func (t Training) attentionRate() float64 {
+	if isTPU(t.GPU) {
+		return t.productRate(hardware.BF16) * law.attentionFused
+	}
+	best := t.GPU.FP16.Value * t.GPU.ProductShare(hardware.FP16).Value
+	switch {
+	case t.GPU.ComputeMajor > 0 && t.GPU.ComputeMajor < 9:
+		return best * law.attentionAmpere
+	case t.Stack == Megatron || t.Stack == XLA:
+		return best * law.attentionFused
+	}
+	return best * law.attentionLater
+}
+
+// movedBytes are those that pass device memory for a token, without the inputs of products.
+func (t Training) movedBytes(passing float64) float64 {
+	forward, backward, again := t.passes()
+	if t.LoRA {
+		backward = 2 // gradients of activations move as always
+	}
+	logits := logitBytes
+	if t.Stack == Megatron || passing < law.apart {
+		logits = compiledLogitBytes
+	}
+	bytes := 2*t.Model.layerNumbers()*(forward+backward+again)*passing + float64(logits)*t.Model.Words
+	if t.Precision == hardware.FP8 || t.Precision == hardware.INT8 {
+		bytes += law.castBytes * t.Model.productInputs() * (forward + backward + again)
+	}
+	return bytes
+}
+
+// passings are how often numbers pass device memory: likely, at least and at most. PyTorch may
+// be compiled if Compiled does not say.
+func (t Training) passings() (likely, least, most float64) {
+	switch {
+	case t.Stack == XLA || t.Compiled == On:
+		return law.together, law.together, law.together
+	case t.Stack == Megatron || t.Compiled == Off:
+		return law.apart, law.apart, law.apart
+	}
+	return math.Sqrt(law.apart * law.together), law.together, law.apart
+}
+
+// layerNumbers are the numbers that all layers read and write for a token in a forward pass,
+// beside products: two norms with their sums, rotation, the activation, and what goes to experts
+// and back.
+func (m Model) layerNumbers() float64 {
+	inner := (m.Layers-m.sparseLayers())*gated*m.Inner + m.sparseLayers()*(m.Chosen+m.Always)*gated*m.ExpertInner
+	sent := m.sparseLayers() * m.Chosen * 4 * m.Width
+	return m.Layers*(8*m.Width+2*(m.Heads+m.KVHeads)*m.HeadSize) + inner + sent
+}
+
+// productInputs are the numbers that go into products for a token in a forward pass.
+func (m Model) productInputs() float64 {
+	inner := m.Inner + 2*m.Width
+	if m.Experts > 0 {
+		inner = (m.Chosen + m.Always) * (m.ExpertInner + m.Width)
+	}
+	return m.Layers * (4*m.Width + inner)
+}

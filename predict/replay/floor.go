@@ -1,0 +1,160 @@
+package replay
+
+import (
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Floor is the least that a step can take, whatever the host does: a stream runs one kernel
+// after the other, a device as many side by side as the recording shows, and each direction of
+// its link carries one copy after the other at the rate that the recording shows.
+type Floor struct {
+	Seconds float64
+	On      Resource
+}
+
+// Resource is what does one thing after the other.
+type Resource uint8
+
+// The resources of a device.
+const (
+	NoResource Resource = iota
+	Stream              // kernels of one stream
+	LinkDown            // copies to the device
+	LinkUp              // copies to the host
+	AllStreams          // kernels of all streams, which the recording does not show beside each other
+)
+
+// lane is one resource of one device.
+type lane struct {
+	on             Resource
+	device, stream int32
+}
+
+// laneOf is the resource that a piece of work holds; NoResource for what may end earlier when
+// something else changes, such as a collective that waits for other ranks.
+func (t *Trace) laneOf(i int32) lane {
+	d, w := &t.t.Device, &t.works[i]
+	switch {
+	case w.kind == recording.Kernel:
+		return lane{Stream, d.Device[i], d.Stream[i]}
+	case w.down:
+		return lane{LinkDown, d.Device[i], 0}
+	case w.kind == recording.Copy && recording.ToHost(t.t.Names[w.name]):
+		return lane{LinkUp, d.Device[i], 0}
+	}
+	return lane{}
+}
+
+// shared are the resources that work on a lane takes: a kernel's stream, and the device.
+func (l lane) shared() []lane {
+	if l.on == Stream {
+		return []lane{l, {AllStreams, l.device, 0}}
+	}
+	return []lane{l}
+}
+
+// queueCopies finds, for each copy over a link, the one before it in its direction. Two that
+// ran at once share the link already, and wait for nothing.
+func (t *Trace) queueCopies() {
+	last := map[lane]int32{}
+	for i := range int32(len(t.works)) {
+		w := &t.works[i]
+		on := t.laneOf(i)
+		if w.link = -1; on.on != LinkDown && on.on != LinkUp {
+			continue
+		}
+		before, known := last[on]
+		if known && t.works[before].end <= w.start {
+			w.link = before
+		}
+		if !known || t.works[before].end < w.end {
+			last[on] = i
+		}
+	}
+}
+
+// floor is the least that a judged step of a play takes, nanoseconds, and on what.
+func (p *play) floor() (ns float64, on Resource) {
+	t := p.t
+	steps := map[lane][]int64{}
+	until := map[lane]int64{} // as recorded
+	for i := range t.works {
+		w, l := &t.works[i], t.laneOf(int32(i))
+		step := w.step
+		if w.loose && step < 0 { // it counts where it runs
+			step = t.stepAt(t.steps[t.judged[0]].process, w.start)
+		}
+		if l.on == NoResource || !t.isJudged(step) {
+			continue
+		}
+		for _, l := range l.shared() {
+			if steps[l] == nil {
+				steps[l] = make([]int64, t.judged[1]-t.judged[0])
+			}
+			alone := max(0, w.end-max(w.start, until[l])) // a kernel may begin while the one before it ends
+			until[l] = max(until[l], w.end)
+			if whole := w.end - w.start; whole > 0 {
+				steps[l][int(step)-t.judged[0]] += scaled(p.length[i], float64(alone)/float64(whole))
+			}
+		}
+	}
+	for l, times := range steps {
+		if least := t.typical(times); least > ns || least == ns && l.on < on {
+			ns, on = least, l.on
+		}
+	}
+	return ns, on
+}
+
+// Floor is the least that a step takes after an edit, at its best.
+func (t *Trace) Floor(e Edit) Floor {
+	check := t.Check()
+	ns, on := t.floorOf(e)
+	return Floor{min(ns*check.Recorded/t.unedited, check.Recorded), on}
+}
+
+// floorOf is the floor of an edit in nanoseconds of the replay.
+func (t *Trace) floorOf(e Edit) (ns float64, on Resource) {
+	if n := e.Accumulate; n > 1 && n != Never {
+		with, without := e, e
+		with.Accumulate, without.Accumulate = 0, Never
+		first, _ := t.floorOf(with)
+		second, on := t.floorOf(without)
+		return first/float64(n) + second*(1-1/float64(n)), on
+	}
+	p := t.startPlay()
+	if e.changesAny() {
+		p.apply(e, bounds.Optimist)
+	}
+	return p.floor()
+}
+
+// raise keeps a forecast's step at what physics allows: its resources' time, and for a larger
+// batch alone the step as it is.
+func (t *Trace) raise(e Edit, step stoker.Interval) stoker.Interval {
+	least := t.Floor(e).Seconds
+	if bare := e; e.Batch > 1 {
+		if bare.Batch = 0; !bare.changesAny() {
+			least = t.Check().Recorded
+		}
+	}
+	return stoker.Interval{Low: max(step.Low, least), Point: max(step.Point, least), High: max(step.High, least)}
+}
+
+// LateShare is the share of the judged steps in which work waits, after its launch and the work
+// before it, for no reason that was recorded.
+func (t *Trace) LateShare() float64 {
+	p := t.startPlay()
+	late, all := int64(0), int64(0)
+	for i := range t.works {
+		if t.isJudged(t.works[i].step) {
+			late += p.late[i]
+		}
+	}
+	for _, ns := range t.recorded().stepTimes() {
+		all += ns
+	}
+	return float64(late) / float64(max(1, all))
+}

@@ -1,0 +1,82 @@
+"""A batch's memory in the worker."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+from typing import Any
+
+import torch
+
+from .._room import Room, Rooms
+
+ALIGN = 64  # bytes: what PyTorch's allocator gives
+LEAST = 16 << 10  # bytes [J]: less travels inside the message, where copies cost less than a room
+_PIECE = 64 << 10  # bytes: sizes of rooms are multiples of it
+_POPULATE = mmap.MAP_SHARED | mmap.MAP_POPULATE
+
+
+class Piece:
+    """A room that is lent to the batch, and how much of it is taken."""
+
+    def __init__(self, room: Room, loan: int) -> None:
+        self.room, self.loan, self.used = room, loan, 0
+        self.mapping = mmap.mmap(loan, room.size, _POPULATE)  # tensors over it keep it, and with it the room
+        self.first = torch.frombuffer(self.mapping, dtype=torch.uint8, count=1).data_ptr()
+
+    def write(self, at: int, source: torch.Tensor) -> None:
+        """Copy bytes, a 1-d tensor of uint8, to an offset."""
+        torch.frombuffer(self.mapping, dtype=torch.uint8, count=source.numel(), offset=at).copy_(source)
+
+
+class Memory:
+    """The rooms of a worker's batches, of which one is being made."""
+
+    def __init__(self) -> None:
+        self._rooms = Rooms()
+        self._guard = threading.Lock()  # a collate function may have threads
+        self._expected = 0  # bytes of a batch
+        self.pieces: list[Piece] = []
+
+    def take(self, size: int) -> tuple[Piece, int]:
+        """So many bytes, by piece and offset. Raises OSError where there is no room."""
+        with self._guard:
+            if not self.pieces or self.pieces[-1].used + size > self.pieces[-1].room.size:
+                taken = sum(piece.used for piece in self.pieces)
+                wanted = max(size, self._expected - taken)
+                self.pieces.append(Piece(*self._rooms.lend(-(-wanted // _PIECE) * _PIECE)))
+            piece = self.pieces[-1]
+            at, piece.used = piece.used, piece.used + -(-size // ALIGN) * ALIGN
+            return piece, at
+
+    def expect(self, size: int) -> None:
+        """The batch takes so many bytes more."""
+        with self._guard:
+            self._expected = max(self._expected, sum(piece.used for piece in self.pieces) + size)
+
+    def allocate(self, size: int) -> Any:
+        """A storage for a part of the batch; None where there is no room."""
+        if size < LEAST:
+            return torch.UntypedStorage(size)
+        try:
+            piece, at = self.take(size)
+        except OSError:
+            return None
+        return torch.frombuffer(piece.mapping, dtype=torch.uint8, count=size, offset=at).untyped_storage()
+
+    def find(self, address: int) -> tuple[int, int] | None:
+        """Where in the batch's pieces an address lies: number of the piece, offset."""
+        for number, piece in enumerate(self.pieces):
+            if piece.first <= address < piece.first + piece.used:
+                return number, address - piece.first
+        return None
+
+    def turn(self) -> None:
+        """The batch has been sent: the next one gets other rooms."""
+        taken = sum(piece.used for piece in self.pieces)
+        self._expected = max(taken, self._expected - self._expected // 8)
+        for piece in self.pieces:
+            os.close(piece.loan)
+        self.pieces = []
+        self._rooms.turn()

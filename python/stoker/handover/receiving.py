@@ -1,0 +1,131 @@
+"""The trainer's side: tensors and arrays over the memory that a worker's batch came in."""
+
+from __future__ import annotations
+
+import array
+import errno
+import mmap
+import os
+import pickle
+import socket
+import struct
+import threading
+from typing import Any
+
+import torch
+
+_POPULATE = mmap.MAP_SHARED | mmap.MAP_POPULATE
+PIECES = 64  # of a batch, at most: descriptors that one packet carries
+HEAD = struct.Struct("<Q")  # a packet's number
+
+#: Where iterators' workers send their descriptors, by the iterator's key; a list by worker.
+_ends: dict[str, list[socket.socket]] = {}
+_now = threading.local()
+
+
+def expect(key: str, ends: list[socket.socket]) -> None:
+    """Take batches of an iterator from these sockets."""
+    _ends[key] = ends
+
+
+def forget(key: str) -> None:
+    """The iterator has gone. What is under way goes with the sockets."""
+    for end in _ends.pop(key, ()):
+        end.close()
+
+
+def _forked() -> None:
+    """In a forked child: its parent's batches are not its own."""
+    for key in list(_ends):
+        forget(key)
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def open_message(key: str, worker: int, number: int, sizes: list[int], places: list[Any], small: bytes, body: bytes) -> Any:
+    """What a worker sent: places say where each storage and array lies, by the order of the body's references."""
+    mappings = [_map(descriptor, size) for descriptor, size in zip(_descriptors(key, worker, number, sizes), sizes)]
+    before = getattr(_now, "buffers", None)
+    _now.buffers = _Buffers(mappings, places, bytearray(small))
+    try:
+        return pickle.loads(body)
+    finally:
+        _now.buffers = before
+
+
+def storage_of(number: int) -> Any:
+    """In a body: a storage."""
+    return _now.buffers.find_storage(number)
+
+
+def tensor_of(number: int, dtype: Any, offset: int, size: Any, stride: Any, requires_grad: bool) -> torch.Tensor:
+    """In a body: a tensor over a storage, of which the first bytes may have been left out."""
+    storage, left_out = _now.buffers.find_storage(number), _now.buffers.left_out(number)
+    tensor = torch.empty(0, dtype=dtype).set_(storage, offset - left_out // dtype.itemsize, size, stride)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def array_of(number: int, dtype: Any, shape: Any, order: str) -> Any:
+    """In a body: an array of NumPy."""
+    return _now.buffers.make_array(number, dtype, shape, order)
+
+
+class _Buffers:
+    """The memory of one message."""
+
+    def __init__(self, mappings: list[mmap.mmap], places: list[Any], small: bytearray) -> None:
+        self._mappings, self._places, self._small = mappings, places, small
+        self._storages: dict[int, Any] = {}  # two tensors over one storage stay so
+
+    def find_storage(self, number: int) -> Any:
+        if number not in self._storages:
+            place = self._places[number]
+            if not isinstance(place, tuple):
+                self._storages[number] = place  # it came PyTorch's way
+            elif place[2] == 0:
+                self._storages[number] = torch.UntypedStorage(0)
+            else:
+                memory, at, size, _ = self._locate(place)
+                self._storages[number] = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=at).untyped_storage()
+        return self._storages[number]
+
+    def left_out(self, number: int) -> int:
+        place = self._places[number]
+        return int(place[3]) if isinstance(place, tuple) else 0
+
+    def make_array(self, number: int, dtype: Any, shape: Any, order: str) -> Any:
+        import numpy as np
+
+        memory, at, size, _ = self._locate(self._places[number])
+        return np.frombuffer(memory, dtype=dtype, count=size // dtype.itemsize, offset=at).reshape(shape, order=order)
+
+    def _locate(self, place: Any) -> Any:
+        piece, at, size, left_out = place
+        return self._small if piece < 0 else self._mappings[piece], at, size, left_out
+
+
+def _descriptors(key: str, worker: int, number: int, sizes: list[int]) -> list[int]:
+    """Those of a message's rooms. They were sent before it."""
+    if not sizes:
+        return []
+    end = _ends[key][worker]
+    while True:
+        head, rights, _, _ = end.recvmsg(HEAD.size, socket.CMSG_SPACE(4 * PIECES), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC)
+        found = array.array("i")
+        for level, kind, data in rights:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                found.frombytes(data[: len(data) - len(data) % found.itemsize])
+        if HEAD.unpack(head) == (number,) and len(found) == len(sizes):
+            return list(found)
+        for descriptor in found:  # of a message that nobody opened
+            os.close(descriptor)
+        if HEAD.unpack(head) == (number,):
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+def _map(descriptor: int, size: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(descriptor, size, _POPULATE)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,244 @@
+"""The worker's side: a queue that hands batches over."""
+
+from __future__ import annotations
+
+import array
+import io
+import socket
+import sys
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import torch
+
+from .memory import ALIGN, LEAST, Memory
+from . import receiving
+
+_ALL_SMALL = 64 << 10  # bytes [J]: a batch of less than that needs no room
+_STRIDED = torch.strided
+
+
+class Queue:
+    """The queue that a worker puts its batches on, where they are handed over."""
+
+    def __init__(self, queue: Any, end: socket.socket, key: str, worker: int, memory: Memory, stateful: bool) -> None:
+        self._queue, self._end, self._key, self._worker, self._memory = queue, end, key, worker, memory
+        self._stateful = stateful
+        self._number = 0
+
+    def put(self, what: Any) -> None:
+        """What cannot be handed over goes PyTorch's way, whose errors are then its own."""
+        try:
+            message = self._pack(what)
+        except Exception:
+            message = what
+        finally:
+            self._memory.turn()
+        self._queue.put(message)
+
+    def _pack(self, what: Any) -> Any:
+        packer = _Packer()
+        body = packer.pack(what)
+        places, small = packer.place(self._memory, self._batch_of(what))
+        used = [piece for piece in self._memory.pieces if piece.used]
+        if len(used) > receiving.PIECES:
+            return what
+        if used:
+            self._number += 1
+            rights = array.array("i", [piece.loan for piece in used])
+            self._end.sendmsg([receiving.HEAD.pack(self._number)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        return Message(self._key, self._worker, self._number, [piece.used for piece in used], places, small, body)
+
+    def _batch_of(self, what: Any) -> Any:
+        """The batch, which the loop holds besides: PyTorch sends (index, batch), torchdata (index, (batch, worker, state))."""
+        batch = what[1] if isinstance(what, tuple) and len(what) == 2 else None
+        return batch[0] if self._stateful and isinstance(batch, tuple) and batch else batch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+
+class Message:
+    """What is sent: it is opened where it is unpickled."""
+
+    def __init__(self, *parts: Any) -> None:
+        self._parts = parts
+
+    def __reduce__(self) -> Any:
+        return receiving.open_message, self._parts
+
+
+class _Pickler(ForkingPickler):
+    """PyTorch's pickler; storages and arrays are references, and are noted."""
+
+    def __init__(self, out: io.BytesIO, found: _Packer) -> None:
+        super().__init__(out)  # its protocol: by another one arrays would come otherwise
+        self._found = found
+
+    def reducer_override(self, thing: Any) -> Any:
+        if isinstance(thing, torch.Tensor):
+            return self._found.reduce_tensor(thing)
+        kind = type(thing)
+        if kind is torch.UntypedStorage:
+            return self._found.reduce_storage(thing)
+        if kind.__name__ == "ndarray" and kind.__module__ == "numpy":
+            return self._found.reduce_array(thing)
+        return NotImplemented
+
+
+class _Packer:
+    """The storages and arrays of one batch."""
+
+    def __init__(self) -> None:
+        self._tensors: list[torch.Tensor] = []
+        self._storages: list[Any] = []  # or arrays
+        self._users: list[list[int]] = []  # of each storage: its tensors, by number
+        self._spans: list[list[int] | None] = []  # of each storage: first and last byte that anybody sees; None: all
+        self._numbers: dict[int, int] = {}  # by the storage's address as an object of C++
+
+    def pack(self, what: Any) -> bytes:
+        out = io.BytesIO()
+        _Pickler(out, self).dump(what)
+        return out.getvalue()
+
+    def reduce_tensor(self, tensor: torch.Tensor) -> Any:
+        if tensor.device.type != "cpu" or tensor.layout is not _STRIDED or type(tensor) is not torch.Tensor and not _has_storage(tensor):
+            return NotImplemented
+        storage = tensor.untyped_storage()
+        number = self._number_of(storage)
+        self._users[number].append(len(self._tensors))
+        self._tensors.append(tensor)
+        if not _is_plain(tensor):
+            self._spans[number] = None
+            return NotImplemented  # PyTorch pickles it, over the storage that is noted
+        self._see(number, tensor)
+        size, stride = tuple(tensor.size()), tensor.stride()
+        return receiving.tensor_of, (number, tensor.dtype, tensor.storage_offset(), size, stride, tensor.requires_grad)
+
+    def reduce_storage(self, storage: Any) -> Any:
+        if storage.device.type != "cpu":
+            return NotImplemented
+        number = self._number_of(storage)
+        self._spans[number] = None
+        return receiving.storage_of, (number,)
+
+    def reduce_array(self, found: Any) -> Any:
+        contiguous = found.flags.c_contiguous or found.flags.f_contiguous
+        if found.dtype.hasobject or not found.dtype.isnative or not contiguous or found.nbytes < LEAST or not found.flags.writeable:
+            return NotImplemented
+        self._storages.append(found)
+        self._users.append([])
+        self._spans.append(None)
+        order = "C" if found.flags.c_contiguous else "F"
+        return receiving.array_of, (len(self._storages) - 1, found.dtype, found.shape, order)
+
+    def _number_of(self, storage: Any) -> int:
+        number = self._numbers.get(storage._cdata)
+        if number is None:
+            number = self._numbers[storage._cdata] = len(self._storages)
+            self._storages.append(storage)
+            self._users.append([])
+            self._spans.append([storage.nbytes(), 0])
+        return number
+
+    def _see(self, number: int, tensor: torch.Tensor) -> None:
+        span = self._spans[number]
+        if span is None or tensor.numel() == 0:
+            return
+        first, size = tensor.storage_offset(), tensor.element_size()
+        last = first + 1 + sum((length - 1) * step for length, step in zip(tensor.size(), tensor.stride()))
+        self._spans[number] = [min(span[0], first * size), max(span[1], last * size)]
+
+    def place(self, memory: Memory, batch: Any) -> tuple[list[Any], bytes]:
+        """Copy what is not in the batch's rooms yet. Returns where each storage lies, and the bytes of the small ones."""
+        places: list[Any] = [None] * len(self._storages)
+        wanted = []
+        for number, storage in enumerate(self._storages):
+            if isinstance(storage, torch.UntypedStorage):
+                if self._is_kept(number, batch) or storage.is_shared():
+                    places[number] = storage
+                    continue
+                at = memory.find(storage.data_ptr()) if storage.nbytes() >= LEAST else None
+                if at is not None:
+                    places[number] = (*at, storage.nbytes(), 0)
+                    continue
+            wanted.append(number)
+        sources = {number: self._bytes_of(number) for number in wanted}
+        total = sum(source.numel() for source, _ in sources.values())
+        large = {number for number in wanted if total >= _ALL_SMALL and sources[number][0].numel() >= LEAST}
+        memory.expect(sum(sources[number][0].numel() + ALIGN for number in large))
+        blobs: list[bytes] = []
+        used = 0
+        for number, (source, left_out) in sources.items():
+            size = source.numel()
+            if number in large:
+                piece, at = memory.take(size)
+                piece.write(at, source)
+                places[number] = (memory.pieces.index(piece), at, size, left_out)
+                continue
+            blobs += [source.numpy().tobytes(), bytes(-size % ALIGN)]
+            places[number] = (-1, used, size, left_out)
+            used += -(-size // ALIGN) * ALIGN
+        return places, b"".join(blobs)
+
+    def _bytes_of(self, number: int) -> tuple[torch.Tensor, int]:
+        """What is to be copied, as uint8, and how many bytes before it are left out."""
+        storage, span = self._storages[number], self._spans[number]
+        if not isinstance(storage, torch.UntypedStorage):
+            order = "C" if storage.flags.c_contiguous else "F"
+            import numpy as np
+
+            return torch.from_numpy(storage.reshape(-1, order=order).view(np.uint8)), 0
+        whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+        if span is None or span[1] - span[0] > storage.nbytes() // 2:
+            return whole, 0
+        if span[1] <= span[0]:
+            return whole[:0], 0
+        first = span[0] - span[0] % ALIGN
+        return whole[first : span[1]], first
+
+    def _is_kept(self, number: int, batch: Any) -> bool:
+        """Whether somebody but the batch has the storage, or a tensor over it."""
+        users = self._users[number]
+        for user in users:
+            if _count_references(self._tensors, user) > _ALONE + 1 + (self._tensors[user] is batch):
+                return True
+        own = {id(self._tensors[user]) for user in users}
+        bases = {id(base): base for base in (self._tensors[user]._base for user in users) if base is not None and id(base) not in own}
+        if any(_count_references(bases, key) > _ALONE for key in bases):
+            return True
+        return _use_count(self._storages[number]._cdata) > _ALONE_USE + len(own) - 1 + len(bases)
+
+
+def _count_references(held: Any, key: Any) -> int:
+    return sys.getrefcount(held[key])
+
+
+def _has_storage(tensor: torch.Tensor) -> bool:
+    try:
+        return tensor.untyped_storage() is not None
+    except Exception:  # of a subclass that wraps another one
+        return False
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Whether dtype, place, size, stride and requires_grad are all that there is to it."""
+    return (
+        type(tensor) is torch.Tensor
+        and not (tensor.requires_grad and not tensor.is_leaf)
+        and not tensor._backward_hooks
+        and not (tensor.is_quantized or tensor.is_conj() or tensor.is_neg() or tensor.is_inference())
+    )
+
+
+def _calibrate() -> tuple[int, int]:
+    """What the counts of a tensor are that nobody else has."""
+    held = [torch.zeros(1)]
+    storage = held[0].untyped_storage()
+    return _count_references(held, 0), _use_count(storage._cdata)
+
+
+_use_count = getattr(torch._C, "_storage_Use_Count", None)
+#: Where PyTorch cannot tell who has a storage, nothing is handed over.
+able = _use_count is not None
+_ALONE, _ALONE_USE = _calibrate() if able else (0, 0)

@@ -1,0 +1,99 @@
+"""Workers that hand their batches over."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import socket
+import sys
+import uuid
+import weakref
+from collections.abc import Iterator
+from multiprocessing import reduction
+from typing import Any
+
+import torch
+
+from .._limits import find_lack
+from . import receiving, sending
+from .memory import Memory
+
+
+@contextlib.contextmanager
+def handing_over(home: Any, name: str, count: int) -> Iterator[list[Any]]:
+    """Workers that are started within, by a loop of that name, hand over. Append to what is yielded who takes the batches."""
+    pairs = _pairs(count) if sending.able and not find_lack(count) else []
+    if not pairs:
+        yield []
+        return
+    key, before = uuid.uuid4().hex, getattr(home, name)
+    takers: list[Any] = []
+    theirs = [their for _, their in pairs]
+    receiving.expect(key, [ours for ours, _ in pairs])
+    setattr(home, name, _Loop(before, (home.__name__, name), theirs, key))
+    try:
+        yield takers
+    finally:
+        setattr(home, name, before)
+        for their in theirs:
+            their.close()
+        if takers:
+            weakref.finalize(takers[0], receiving.forget, key)
+        else:  # nobody was made
+            receiving.forget(key)
+
+
+def _pairs(count: int) -> list[tuple[socket.socket, socket.socket]]:
+    pairs: list[tuple[socket.socket, socket.socket]] = []
+    try:
+        for _ in range(count):
+            pairs.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    except OSError:  # no descriptor is left
+        for pair in pairs:
+            for end in pair:
+                end.close()
+        return []
+    return pairs
+
+
+class _Loop:
+    """What a worker runs: the loop that was there, with a queue that hands over."""
+
+    def __init__(self, loop: Any, home: tuple[str, str], ends: list[socket.socket], key: str) -> None:
+        self._loop, self._home, self._ends, self._key = loop, home, ends, key
+        self.__wrapped__ = loop  # inspect looks there
+
+    def __reduce__(self) -> Any:  # to a worker that is not forked
+        ends = [reduction.DupFd(end.fileno()) for end in self._ends]
+        loop = None if inspect.isfunction(self._loop) else self._loop  # its name is ours while workers start
+        return _loop_of, (loop, self._home, ends, self._key)
+
+    def __call__(self, *args: Any) -> None:
+        given = inspect.signature(self._loop).bind(*args)
+        number, queue = given.arguments.get("worker_id"), given.arguments.get("data_queue")
+        for other, end in enumerate(self._ends):
+            if other != number:
+                end.close()
+        if number is not None and queue is not None:
+            memory = Memory()
+            _allocate_by(memory)
+            given.arguments["data_queue"] = sending.Queue(queue, self._ends[number], self._key, number, memory, self._home[0].startswith("torchdata"))
+        self._loop(*given.args, **given.kwargs)
+
+
+def _allocate_by(memory: Memory) -> None:
+    """What a collate function makes shared is made in the batch's room at once."""
+    make_shared = torch.UntypedStorage._new_shared
+
+    def _new_shared(cls: Any, size: int, *, device: Any = "cpu") -> Any:
+        made = memory.allocate(size) if torch.device(device).type == "cpu" else None
+        return make_shared(size, device=device) if made is None else made
+
+    torch.UntypedStorage._new_shared = classmethod(_new_shared)
+
+
+def _loop_of(loop: Any, home: tuple[str, str], ends: list[Any], key: str) -> _Loop:
+    if loop is None:
+        __import__(home[0])
+        loop = getattr(sys.modules[home[0]], home[1])
+    return _Loop(loop, home, [socket.socket(fileno=end.detach()) for end in ends], key)

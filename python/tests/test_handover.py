@@ -1,0 +1,269 @@
+"""What a worker returns reaches the trainer as PyTorch alone would bring it."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import leash
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.environ.get("STOKER_BIN") or os.path.join(ROOT, "bin", "stoker")
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+# What batches may hold, by name: each is what a sample is, and how samples are put together (None: default_collate).
+KINDS = '''
+import collections, dataclasses, json, os, signal, sys, time
+import numpy as np, torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+torch.set_num_threads(1)
+Pair = collections.namedtuple("Pair", "image label")
+
+@dataclasses.dataclass
+class Robot:
+    camera: torch.Tensor
+    state: torch.Tensor
+    name: str
+
+class Graph:
+    def __init__(self, **parts):
+        self._store = parts
+    def __getstate__(self):
+        return dict(self._store)
+    def __setstate__(self, state):
+        self._store = state
+
+class Mask(torch.Tensor):
+    pass
+
+def large(i, *shape):
+    return torch.arange(i, i + int(np.prod(shape)), dtype=torch.float32).reshape(shape)
+
+def as_is(samples):
+    return samples
+
+def first(samples):
+    return samples[0]
+
+def with_attribute(samples):
+    mask = torch.stack(samples).as_subclass(Mask)
+    mask.origin = "here"
+    return mask
+
+def aliases(samples):
+    whole = torch.stack(samples)
+    return {"whole": whole, "half": whole[:, :100], "again": whole, "flat": whole.view(-1)}
+
+def view_of_large(samples):
+    video = torch.stack([large(i, 64, 1000) for i in range(16)])
+    return video[3:5], video[5, 1:9].t()
+
+def transposed(samples):
+    return torch.stack(samples).t(), torch.stack(samples)[:, ::3], torch.stack(samples).expand(2, 4, 20000)
+
+def of_grad(samples):
+    return torch.stack(samples).requires_grad_(), torch.nn.Parameter(torch.stack(samples))
+
+def odd_types(samples):
+    x = torch.stack(samples)
+    return [x.to(torch.bfloat16), x.to(torch.complex64).conj(), x > 5, x.to(torch.int16).view(torch.uint8), x.to_sparse(),
+            torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), torch.empty(0, 3), torch.tensor(5), x.double().neg()]
+
+def arrays(samples):
+    x = torch.stack(samples).numpy()
+    kept = np.array(x)
+    kept.flags.writeable = False
+    return [x, np.asfortranarray(x), x[:, ::2], x.astype(">f4"), kept, np.array([{"a": 1}] * 4), x.view(np.recarray), x.astype("M8[s]"),
+            np.zeros(30000, dtype=[("a", "i4"), ("b", "f8")]), np.float64(3), x[:0]]
+
+def ragged(samples):
+    return [torch.arange(1000 * (k + 1)) for k in range(len(samples))], "text" * 9000, b"bytes" * 9000
+
+class Data(Dataset):
+    def __init__(self, sample, n=12):
+        self.sample, self.n = sample, n
+    def __len__(self):
+        return self.n
+    def __getitem__(self, i):
+        return self.sample(i)
+
+def plain(i): return large(i, 20000)
+def nested(i): return {"a": [large(i, 20000), (i, "x")], "b": Pair(large(i, 300, 40), i), "c": np.full((200, 50), i)}
+def robot(i): return Robot(large(i, 3, 90, 90), large(i, 14), str(i))
+def graph(i): return Graph(x=large(i, 9000, 3), edges=torch.arange(30000).reshape(2, -1))
+def small(i): return {"id": i, "boxes": large(i, 3, 4)}
+
+CASES = {
+    "stacked": (plain, None), "nested": (nested, None), "dataclass": (robot, as_is), "object": (graph, as_is), "small": (small, None),
+    "subclass": (plain, with_attribute), "aliases": (plain, aliases), "views": (plain, view_of_large), "strides": (plain, transposed),
+    "grad": (plain, of_grad), "types": (plain, odd_types), "arrays": (plain, arrays), "ragged": (plain, ragged), "list": (plain, as_is), "bare": (plain, first),
+}
+
+def describe(x):
+    """All that a program can see of it, but where it lies."""
+    if isinstance(x, torch.Tensor):
+        what = [type(x).__name__, str(x.dtype), list(x.shape), x.requires_grad, x.is_leaf, str(x.layout), sorted(vars(x))]
+        if x.layout is torch.strided and not x.is_quantized:
+            what += [list(x.stride()), x.is_conj(), x.is_neg()]
+        plain = x.dequantize() if x.is_quantized else x.to_dense() if x.is_sparse else x
+        return what + [plain.detach().to(torch.complex128).sum().item().__repr__(), plain.detach().flatten()[-3:].tolist().__repr__()]
+    if isinstance(x, np.ndarray):
+        return [type(x).__name__, str(x.dtype), x.shape, x.strides, x.flags.writeable, x.flags.c_contiguous, x.flags.f_contiguous, x.flags.aligned,
+                str(x.reshape(-1)[-3:].tolist()), str(x.sum()) if x.dtype.kind in "ifc" else ""]
+    if isinstance(x, dict):
+        return [type(x).__name__, [[str(k), describe(v)] for k, v in x.items()]]
+    if isinstance(x, (list, tuple)):
+        return [type(x).__name__, [describe(v) for v in x]]
+    if hasattr(x, "__dict__"):
+        return [type(x).__name__, describe(vars(x))]
+    return [type(x).__name__, repr(x)]
+'''
+
+EQUAL = """
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    for name, (sample, collate) in CASES.items():
+        for settings in json.loads(sys.argv[1]):
+            kept = []
+            loader = DataLoader(Data(sample), batch_size=4, collate_fn=collate, num_workers=2, **settings)
+            for epoch in range(2):
+                for batch in loader:
+                    kept.append(batch)
+                    if name == "aliases":  # what is written to one is seen in the other
+                        batch["whole"][0, 5] = -7
+                        assert batch["half"][0, 5] == -7 and batch["flat"][5] == -7 and batch["again"] is batch["whole"]
+            print(name, json.dumps([describe(batch) for batch in kept], default=str))
+"""
+
+@unittest.skipIf(torch is None, "needs torch")
+@unittest.skipUnless(os.path.exists(BINARY), "needs bin/stoker (make build)")
+class HandoverTest(unittest.TestCase):
+    def setUp(self):
+        leash.hold(self)
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+    def run_program(self, body, *arguments, fed):
+        path = os.path.join(self.folder, "train.py")
+        with open(path, "w") as file:
+            file.write(KINDS + body)
+        before = (BINARY, "feed", "--") if fed else ()
+        return subprocess.run([*before, sys.executable, path, *arguments], capture_output=True, text=True, timeout=600)
+
+    def hold_equal(self, body, *arguments):
+        alone = self.run_program(body, *arguments, fed=False)
+        fed = self.run_program(body, *arguments, fed=True)
+        self.assertTrue(alone.stdout, alone.stderr)
+        for left, right in zip(alone.stdout.splitlines(), fed.stdout.splitlines()):
+            self.assertEqual(left, right)
+        self.assertEqual((alone.returncode, alone.stdout), (fed.returncode, fed.stdout), fed.stderr)
+        return fed
+
+    def test_whatever_a_batch_holds_is_equal(self):
+        self.hold_equal(EQUAL, json.dumps([{}, {"persistent_workers": True, "prefetch_factor": 3}]))
+
+    def test_workers_that_are_not_forked(self):
+        self.hold_equal(EQUAL.replace("CASES.items()", '[(name, CASES[name]) for name in ("nested", "aliases", "arrays")]'), json.dumps([{"multiprocessing_context": "spawn"}]))
+
+    def test_what_a_worker_keeps_is_shared_with_the_trainer_as_before(self):
+        """PyTorch moves a tensor that it sends into shared memory: a trainer that changes it changes the worker's."""
+        fed = self.hold_equal(
+            """
+class Keeps(Dataset):
+    def __init__(self):
+        self.samples = [large(i, 20000) for i in range(4)]
+        self.whole = large(0, 4, 20000)
+        self.cache = {}
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        late = self.cache.setdefault(i, large(i, 30000))
+        return {"sample": self.samples[i], "view": self.whole[i], "detached": self.samples[i].detach(), "late": late, "part": late[10:20000]}
+
+if __name__ == "__main__":
+    for batch_size in (None, 2):
+        loader = DataLoader(Keeps(), batch_size=batch_size, collate_fn=None if batch_size is None else as_is, num_workers=1, persistent_workers=True)
+        for epoch in range(3):
+            for batch in loader:
+                for sample in [batch] if batch_size is None else batch:
+                    print([value[0].item() for value in sample.values()])
+                    for value in sample.values():
+                        value.mul_(2).add_(1)
+"""
+        )
+        self.assertIn("[3.0, 1.0, 3.0, 1.0, 43.0]", fed.stdout)  # as the trainer left it
+
+    def test_a_kept_batch_is_never_written_again(self):
+        """Also one that a collate function keeps, and one that a forked child still has."""
+        self.hold_equal(
+            """
+last = []
+def keeping(samples):
+    batch = torch.utils.data.default_collate(samples)
+    out = batch + (last[0][:, :1] if last else 0)
+    last[:] = [batch]
+    return out
+
+if __name__ == "__main__":
+    loader = DataLoader(Data(plain, 200), batch_size=4, collate_fn=keeping, num_workers=2)
+    kept = [batch for batch in loader]
+    print([batch.sum().item() for batch in kept])
+    early = next(iter(DataLoader(Data(plain, 400), batch_size=4, num_workers=1)))
+    loader = iter(DataLoader(Data(plain, 400), batch_size=4, num_workers=1))
+    early = next(loader)
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.read(read, 1)
+        ok = early.sum().item() == sum(plain(i).sum().item() for i in range(4))
+        os._exit(0 if ok else 1)
+    del early
+    print(sum(batch.sum().item() for batch in loader))
+    os.write(write, b"x")
+    print("child", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+        )
+
+    def test_errors_and_deaths(self):
+        """The error of a sample has its traceback, what cannot be pickled is said, and a worker that is killed is named."""
+        errors = """
+class Bad(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        if i == 5:
+            %s
+        return large(i, 20000)
+
+if __name__ == "__main__":
+    try:
+        for batch in DataLoader(Bad(), batch_size=2, num_workers=2, timeout=60):
+            print(batch.sum().item(), flush=True)
+    except Exception as error:
+        print(type(error).__name__, str(error).splitlines()[-1].replace(str(os.getpid()), "")[:20])
+"""
+        self.hold_equal(errors % "raise ValueError('no such sample')")
+        self.hold_equal(errors % "time.sleep(1); os.kill(os.getpid(), signal.SIGKILL)")
+
+    def test_an_iteration_that_is_left_early(self):
+        self.hold_equal(
+            """
+if __name__ == "__main__":
+    before = len(os.listdir("/proc/self/fd"))
+    for epoch in range(30):
+        for batch in DataLoader(Data(plain, 40), batch_size=4, num_workers=2):
+            break
+    del batch
+    print(batch.sum().item() if epoch < 0 else len(os.listdir("/proc/self/fd")) - before < 12)
+"""
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

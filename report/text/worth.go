@@ -1,0 +1,24 @@
+package text
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/stoker-dev/stoker/report"
+)
+
+// WriteWorth writes what another machine would bring a job that runs.
+func WriteWorth(w io.Writer, worth report.Worth, style Style) error {
+	p := newPage(style, &worth)
+	title := worth.Title
+	if worth.GPU.Title != "" {
+		title += " on " + worth.GPU.Title
+	}
+	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(title, 300)))
+	for _, line := range report.DescribeWorth(worth) {
+		p.wrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
+	}
+	p.b.WriteString("\n")
+	p.writeList("note", worth.Notes)
+	return p.to(w)
+}

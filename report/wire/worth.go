@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"io"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// worthObject is what predict says of a job that runs: what it loses, and what changes bring.
+type worthObject struct {
+	Schema      int             `json:"schema"`
+	GPU         *string         `json:"gpu"`
+	Utilization stoker.Interval `json:"utilization"`
+	AtMost      stoker.Interval `json:"at_most"`
+	Hours       float64         `json:"gpu_hours"`
+	IdleHours   stoker.Interval `json:"idle_gpu_hours"`
+	Dollars     stoker.Interval `json:"idle_dollars"`
+	KWh         stoker.Interval `json:"idle_kwh"`
+	KgCO2       stoker.Interval `json:"idle_kg_co2e"`
+	Changes     []worthRow      `json:"changes"`
+	Notes       []string        `json:"notes"`
+}
+
+type worthRow struct {
+	What        string          `json:"change"`
+	Speedup     stoker.Interval `json:"speedup"`
+	Utilization stoker.Interval `json:"utilization"`
+}
+
+// WriteWorth writes what another machine would bring a job that runs as one object.
+func WriteWorth(w io.Writer, worth report.Worth) error {
+	o := worthObject{
+		Schema: schema, GPU: textOrNull(worth.GPU.Name), Utilization: worth.Utilization, AtMost: worth.AtMost,
+		Hours: worth.Hours, IdleHours: worth.Waste.GPUHours, Dollars: worth.Waste.Dollars, KWh: worth.Waste.KWh,
+		KgCO2: worth.Waste.KgCO2, Changes: []worthRow{}, Notes: worth.Notes,
+	}
+	for _, row := range worth.Rows {
+		o.Changes = append(o.Changes, worthRow{row.What, row.Speedup, row.Utilization})
+	}
+	return WriteObject(w, o)
+}
