@@ -52,6 +52,7 @@ from ._pictures import Recording, Tally
 from ._place import here
 from ._verbs import StokerError
 from ._warning import say, warn
+from .handover import receiving
 from .handover.workers import handing_over
 
 _everywhere = False  # in all loaders of this process, else in those made within `deferring`
@@ -77,7 +78,7 @@ def enable() -> None:
     _install()
     if not _everywhere:
         _everywhere = True
-        _share.lasts[:] = [lambda: _NOTHING if _judged.is_silent() else "", _judged.say_let_go]
+        _share.lasts[:] = [lambda: _NOTHING if _judged.is_silent() else "", _judged.say_let_go, receiving.say]
         _share.begin()
 
 
@@ -543,7 +544,7 @@ def _cramped() -> bool:
 
 _NOTHING = (
     "no picture of the first batches can wait: they are made as without stoker (JPEGs that Pillow or torchvision.io "
-    "opens are fed; other files, NumPy arrays, OpenCV, video, audio and text are left as they are)"
+    "opens are fed; other files, NumPy arrays, OpenCV, video, audio and text are left to their libraries)"
 )
 
 

@@ -10,6 +10,7 @@ import pickle
 import socket
 import struct
 import threading
+import weakref
 from typing import Any
 
 import torch
@@ -21,6 +22,26 @@ HEAD = struct.Struct("<Q")  # a packet's number
 #: Where iterators' workers send their descriptors, by the iterator's key; a list by worker.
 _ends: dict[str, list[socket.socket]] = {}
 _now = threading.local()
+#: Rooms that the trainer has now. One that it has many of keeps batches: a small part of one would keep its whole room.
+_alive: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+_SPARE = 8  # rooms [J]: beyond four for each worker, what comes is copied out of its room
+
+
+class Counts:
+    """What came from workers: batches, bytes in rooms, storages that came PyTorch's way."""
+
+    batches = bytes = left = 0
+
+
+counts = Counts()
+
+
+def say() -> str:
+    """What is said at the program's end; nothing where no batch came in a room."""
+    if not counts.bytes:
+        return ""
+    left = f"; {counts.left:,} tensors came PyTorch's way, as workers keep them" if counts.left else ""
+    return f"{counts.batches:,} batches came from workers through memory that is used again ({counts.bytes / 1e9:,.1f} GB){left}"
 
 
 def expect(key: str, ends: list[socket.socket]) -> None:
@@ -46,8 +67,14 @@ os.register_at_fork(after_in_child=_forked)
 def open_message(key: str, worker: int, number: int, sizes: list[int], places: list[Any], small: bytes, body: bytes) -> Any:
     """What a worker sent: places say where each storage and array lies, by the order of the body's references."""
     mappings = [_map(descriptor, size) for descriptor, size in zip(_descriptors(key, worker, number, sizes), sizes)]
+    counts.batches += 1
+    counts.bytes += sum(sizes)
+    counts.left += sum(not isinstance(place, tuple) for place in places)
+    keeps = len(_alive) > 4 * len(_ends.get(key, ())) + _SPARE
+    if not keeps:
+        _alive.update(mappings)
     before = getattr(_now, "buffers", None)
-    _now.buffers = _Buffers(mappings, places, bytearray(small))
+    _now.buffers = _Buffers(mappings, places, bytearray(small), keeps)
     try:
         return pickle.loads(body)
     finally:
@@ -74,8 +101,8 @@ def array_of(number: int, dtype: Any, shape: Any, order: str) -> Any:
 class _Buffers:
     """The memory of one message."""
 
-    def __init__(self, mappings: list[mmap.mmap], places: list[Any], small: bytearray) -> None:
-        self._mappings, self._places, self._small = mappings, places, small
+    def __init__(self, mappings: list[mmap.mmap], places: list[Any], small: bytearray, copies: bool) -> None:
+        self._mappings, self._places, self._small, self._copies = mappings, places, small, copies
         self._storages: dict[int, Any] = {}  # two tensors over one storage stay so
 
     def find_storage(self, number: int) -> Any:
@@ -102,7 +129,13 @@ class _Buffers:
 
     def _locate(self, place: Any) -> Any:
         piece, at, size, left_out = place
-        return self._small if piece < 0 else self._mappings[piece], at, size, left_out
+        if piece < 0:
+            return self._small, at, size, left_out
+        if not self._copies:
+            return self._mappings[piece], at, size, left_out
+        copy = torch.empty(size, dtype=torch.uint8)
+        copy.copy_(torch.frombuffer(self._mappings[piece], dtype=torch.uint8, count=size, offset=at))
+        return copy.numpy(), 0, size, left_out
 
 
 def _descriptors(key: str, worker: int, number: int, sizes: list[int]) -> list[int]:

@@ -14,6 +14,7 @@ import torch
 from .memory import ALIGN, LEAST, Memory
 from . import receiving
 
+_FRUITLESS, _AGAIN = 8, 64  # messages without a tensor or an array [J]: from there on one in so many is looked at
 _ALL_SMALL = 64 << 10  # bytes [J]: a batch of less than that needs no room
 _STRIDED = torch.strided
 
@@ -24,12 +25,13 @@ class Queue:
     def __init__(self, queue: Any, end: socket.socket, key: str, worker: int, memory: Memory, stateful: bool) -> None:
         self._queue, self._end, self._key, self._worker, self._memory = queue, end, key, worker, memory
         self._stateful = stateful
-        self._number = 0
+        self._number = self._put = self._fruitless = 0
 
     def put(self, what: Any) -> None:
         """What cannot be handed over goes PyTorch's way, whose errors are then its own."""
+        self._put += 1
         try:
-            message = self._pack(what)
+            message = self._pack(what) if self._fruitless < _FRUITLESS or self._put % _AGAIN == 0 else what
         except Exception:
             message = what
         finally:
@@ -39,7 +41,8 @@ class Queue:
     def _pack(self, what: Any) -> Any:
         packer = _Packer()
         body = packer.pack(what)
-        places, small = packer.place(self._memory, self._batch_of(what))
+        self._fruitless = 0 if packer.has_found() else self._fruitless + 1
+        places, small = packer.place(self._memory, id(self._batch_of(what)))
         used = [piece for piece in self._memory.pieces if piece.used]
         if len(used) > receiving.PIECES:
             return what
@@ -101,6 +104,9 @@ class _Packer:
         _Pickler(out, self).dump(what)
         return out.getvalue()
 
+    def has_found(self) -> bool:
+        return bool(self._storages)
+
     def reduce_tensor(self, tensor: torch.Tensor) -> Any:
         if tensor.device.type != "cpu" or tensor.layout is not _STRIDED or type(tensor) is not torch.Tensor and not _has_storage(tensor):
             return NotImplemented
@@ -149,8 +155,11 @@ class _Packer:
         last = first + 1 + sum((length - 1) * step for length, step in zip(tensor.size(), tensor.stride()))
         self._spans[number] = [min(span[0], first * size), max(span[1], last * size)]
 
-    def place(self, memory: Memory, batch: Any) -> tuple[list[Any], bytes]:
-        """Copy what is not in the batch's rooms yet. Returns where each storage lies, and the bytes of the small ones."""
+    def place(self, memory: Memory, batch: int) -> tuple[list[Any], bytes]:
+        """Copy what is not in the batch's rooms yet. Returns where each storage lies, and the bytes of the small ones.
+
+        batch is the id of what the worker's loop has, too.
+        """
         places: list[Any] = [None] * len(self._storages)
         wanted = []
         for number, storage in enumerate(self._storages):
@@ -197,15 +206,15 @@ class _Packer:
         first = span[0] - span[0] % ALIGN
         return whole[first : span[1]], first
 
-    def _is_kept(self, number: int, batch: Any) -> bool:
+    def _is_kept(self, number: int, batch: int) -> bool:
         """Whether somebody but the batch has the storage, or a tensor over it."""
         users = self._users[number]
         for user in users:
-            if _count_references(self._tensors, user) > _ALONE + 1 + (self._tensors[user] is batch):
+            if _count_references(self._tensors, user) > _ALONE + 1 + (id(self._tensors[user]) == batch):
                 return True
         own = {id(self._tensors[user]) for user in users}
         bases = {id(base): base for base in (self._tensors[user]._base for user in users) if base is not None and id(base) not in own}
-        if any(_count_references(bases, key) > _ALONE for key in bases):
+        if any(_count_references(bases, key) > _ALONE_BASE for key in bases):
             return True
         return _use_count(self._storages[number]._cdata) > _ALONE_USE + len(own) - 1 + len(bases)
 
@@ -231,14 +240,14 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     )
 
 
-def _calibrate() -> tuple[int, int]:
-    """What the counts of a tensor are that nobody else has."""
-    held = [torch.zeros(1)]
-    storage = held[0].untyped_storage()
-    return _count_references(held, 0), _use_count(storage._cdata)
+def _calibrate() -> tuple[int, int, int]:
+    """What the counts are that nobody else has: of a tensor, of a view's base, of a storage."""
+    held, view = [torch.zeros(1)], torch.zeros(2)[1:]
+    base, storage = {0: view._base}, held[0].untyped_storage()
+    return _count_references(held, 0), _count_references(base, 0), _use_count(storage._cdata)
 
 
 _use_count = getattr(torch._C, "_storage_Use_Count", None)
 #: Where PyTorch cannot tell who has a storage, nothing is handed over.
 able = _use_count is not None
-_ALONE, _ALONE_USE = _calibrate() if able else (0, 0)
+_ALONE, _ALONE_BASE, _ALONE_USE = _calibrate() if able else (0, 0, 0)

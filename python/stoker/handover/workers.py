@@ -38,7 +38,7 @@ def handing_over(home: Any, name: str, count: int) -> Iterator[list[Any]]:
         for their in theirs:
             their.close()
         if takers:
-            weakref.finalize(takers[0], receiving.forget, key)
+            weakref.finalize(takers[0], receiving.forget, key).atexit = False  # a thread may still read at the end
         else:  # nobody was made
             receiving.forget(key)
 
