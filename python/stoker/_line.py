@@ -57,6 +57,10 @@ class Line:
         self._number = 0
         self.spent = 0  # processor time of the daemon for this process, ns
 
+    def __del__(self) -> None:
+        if self._end is not None:
+            self._end.close()
+
     def __call__(self, jobs: list[Job]) -> list[Job] | None:
         """None: the daemon may still write to where the jobs go, so they have to go elsewhere."""
         if not self.alive():

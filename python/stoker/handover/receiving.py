@@ -41,7 +41,11 @@ def say() -> str:
     if not counts.bytes:
         return ""
     left = f"; {counts.left:,} tensors came PyTorch's way, as workers keep them" if counts.left else ""
-    return f"{counts.batches:,} batches came from workers through memory that is used again ({counts.bytes / 1e9:,.1f} GB){left}"
+    return f"{counts.batches:,} batches came from workers through memory that is used again ({_size(counts.bytes)}){left}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def expect(key: str, ends: list[socket.socket]) -> None:
