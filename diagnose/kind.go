@@ -180,9 +180,9 @@ var kindWords = map[Kind][2]string{
 	},
 	HandOver: {
 		"taking batches over from workers, one tensor or object after the other",
-		"let collate_fn make few large tensors of a batch (pad and stack, or concatenate and keep the lengths) instead of " +
-			"lists and dictionaries of small ones: each is handed over by itself. Strings and objects are pickled: keep " +
-			"numbers that name them",
+		"run it by stoker feed -- CMD, which changes nothing else and sends a batch at once, or let collate_fn make few " +
+			"large tensors of it (pad and stack, or concatenate and keep the lengths) instead of lists and dictionaries of " +
+			"small ones. Strings and objects are pickled: keep numbers that name them",
 	},
 	Awaiting:   {"waiting for the next batch", ""},
 	DeviceWait: {"waiting for the device", ""},

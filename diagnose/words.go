@@ -51,7 +51,7 @@ var (
 		{
 			string(HandsOver),
 			"the loop takes batches over from the workers, which takes longer than preparing them",
-			"few large tensors a batch instead of many small ones or objects (collate_fn)",
+			"`stoker feed -- CMD`, or few large tensors a batch instead of many small ones or objects (collate_fn)",
 		},
 		{
 			string(CPUExhausted),
