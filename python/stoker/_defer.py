@@ -303,6 +303,10 @@ class _Supply:
             self._poll.register(ours, select.POLLIN)
         self._asking = set(range(count)) if _pictures.there() else set()  # else those that import it will
 
+    def __del__(self) -> None:
+        for ours in getattr(self, "_ours", ()):  # else Python warns of them where a program asks for that
+            ours.close()
+
     def serve(self) -> None:
         """Answer those that have asked. It takes a system call where none has."""
         if self._ours[0].inherited():

@@ -69,9 +69,6 @@ class Connection:
         self._pid = os.getpid()
         _connections.add(self)
 
-    def __del__(self) -> None:
-        self._socket.close()  # else Python warns of it where a program asks for that
-
     def send(self, packet: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         """Send, waiting where the daemon is behind with reading."""
         self._check()

@@ -40,7 +40,7 @@ def say() -> str:
     """What is said at the program's end; nothing where no batch came in a room."""
     if not counts.bytes:
         return ""
-    left = f"; {counts.left:,} tensors came PyTorch's way, as workers keep them" if counts.left else ""
+    left = f"; {counts.left:,} tensors came PyTorch's way" if counts.left else ""
     return f"{counts.batches:,} batches came from workers through memory that is used again ({_size(counts.bytes)}){left}"
 
 
