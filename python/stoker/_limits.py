@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import resource
 
-_PLENTY = 1 << 16  # descriptors that may be open, of which nobody counts those that are
+_PLENTY = 1 << 16  # descriptors that may be open: above that, open ones are not counted
 _OURS = 24  # descriptors [J]: of our own at most 10, and as many again for what the program opens while it trains
 _OF_A_WORKER = 5  # descriptors that a trainer has for each worker while it starts them
 _LARGEST_FILE = 1 << 36  # bytes: memory that is shared is a file, as large as the batches that are under way
 
 
 def find_lack(workers: int = 0) -> str:
-    """Why this process cannot feed so many workers; empty where it can."""
+    """Return why this process cannot feed so many workers; "" if it can."""
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if most != resource.RLIM_INFINITY and most < _LARGEST_FILE:
         return f"a file may have no more than {most:,} bytes, and shared memory is one (ulimit -f)"

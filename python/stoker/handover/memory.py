@@ -66,7 +66,7 @@ class Memory:
         return torch.frombuffer(piece.mapping, dtype=torch.uint8, count=size, offset=at).untyped_storage()
 
     def find(self, address: int) -> tuple[int, int] | None:
-        """Where in the batch's pieces an address lies: number of the piece, offset."""
+        """Return (number of the piece, offset) of an address; None if no piece of the batch has it."""
         for number, piece in enumerate(self.pieces):
             if piece.first <= address < piece.first + piece.used:
                 return number, address - piece.first

@@ -69,7 +69,7 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def open_message(key: str, worker: int, number: int, sizes: list[int], places: list[Any], small: bytes, body: bytes) -> Any:
-    """What a worker sent: places say where each storage and array lies, by the order of the body's references."""
+    """Unpickle a message. places gives the location of each storage and array, in the order of the body's references."""
     mappings = [_map(descriptor, size) for descriptor, size in zip(_descriptors(key, worker, number, sizes), sizes)]
     counts.batches += 1
     counts.bytes += sum(sizes)
@@ -155,7 +155,7 @@ def _descriptors(key: str, worker: int, number: int, sizes: list[int]) -> list[i
                 found.frombytes(data[: len(data) - len(data) % found.itemsize])
         if HEAD.unpack(head) == (number,) and len(found) == len(sizes):
             return list(found)
-        for descriptor in found:  # of a message that nobody opened
+        for descriptor in found:  # of a message that was never opened
             os.close(descriptor)
         if HEAD.unpack(head) == (number,):
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))

@@ -62,7 +62,7 @@ class Queue:
 
 
 class Message:
-    """What is sent: it is opened where it is unpickled."""
+    """A batch on its way. Unpickling it gives the batch."""
 
     def __init__(self, *parts: Any) -> None:
         self._parts = parts
@@ -156,7 +156,7 @@ class _Packer:
         self._spans[number] = [min(span[0], first * size), max(span[1], last * size)]
 
     def place(self, memory: Memory, batch: int) -> tuple[list[Any], bytes]:
-        """Copy what is not in the batch's rooms yet. Returns where each storage lies, and the bytes of the small ones.
+        """Copy storages that are not in the batch's rooms yet. Returns the location of each, and the bytes of the small ones.
 
         batch is the id of what the worker's loop has, too.
         """
@@ -241,7 +241,7 @@ def _is_plain(tensor: torch.Tensor) -> bool:
 
 
 def _calibrate() -> tuple[int, int, int]:
-    """What the counts are that nobody else has: of a tensor, of a view's base, of a storage."""
+    """Reference counts without any other holder: of a tensor, of a view's base, of a storage."""
     held, view = [torch.zeros(1)], torch.zeros(2)[1:]
     base, storage = {0: view._base}, held[0].untyped_storage()
     return _count_references(held, 0), _count_references(base, 0), _use_count(storage._cdata)

@@ -21,7 +21,10 @@ from .memory import Memory
 
 @contextlib.contextmanager
 def handing_over(home: Any, name: str, count: int) -> Iterator[list[Any]]:
-    """Workers that are started within, by a loop of that name, hand over. Append to what is yielded who takes the batches."""
+    """Let workers that are started within hand batches over. name is their loop in the module home.
+
+    Append the iterator that takes the batches to the list that is yielded.
+    """
     pairs = _pairs(count) if sending.able and not find_lack(count) else []
     if not pairs:
         yield []
@@ -39,7 +42,7 @@ def handing_over(home: Any, name: str, count: int) -> Iterator[list[Any]]:
             their.close()
         if takers:
             weakref.finalize(takers[0], receiving.forget, key).atexit = False  # a thread may still read at the end
-        else:  # nobody was made
+        else:  # no iterator was made
             receiving.forget(key)
 
 
@@ -61,7 +64,7 @@ class _Loop:
 
     def __init__(self, loop: Any, home: tuple[str, str], ends: list[socket.socket], key: str) -> None:
         self._loop, self._home, self._ends, self._key = loop, home, ends, key
-        self.__wrapped__ = loop  # inspect looks there
+        self.__wrapped__ = loop  # inspect reads the signature there
 
     def __reduce__(self) -> Any:  # to a worker that is not forked
         ends = [reduction.DupFd(end.fileno()) for end in self._ends]
