@@ -26,7 +26,7 @@ def are_descriptors_scarce() -> bool:
     if most == resource.RLIM_INFINITY or most >= _PLENTY:
         return False
     try:
-        lowest = os.dup(0)
+        lowest = os.open(os.devnull, os.O_RDONLY)
         os.close(lowest)
     except OSError:
         return True

@@ -274,6 +274,18 @@ if __name__ == "__main__":
         )
         self.assertIn("100 batches came from workers through memory that is used again", fed.stderr)
 
+    def test_a_default_device_changes_nothing(self):
+        """A trainer that makes its tensors on a device by default still gets its batches in memory, kept ones too."""
+        self.hold_equal(
+            """
+if __name__ == "__main__":
+    batches = iter(DataLoader(Data(lambda i: (large(i, 30000), large(i, 3)), 80), batch_size=2, num_workers=1, collate_fn=as_is))
+    torch.set_default_device("meta")
+    kept = list(batches)
+    print([(x.device.type, small.device.type, float(x.numpy().sum())) for batch in kept for x, small in batch])
+"""
+        )
+
     def test_an_iteration_that_is_left_early(self):
         self.hold_equal(
             """

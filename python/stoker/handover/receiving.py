@@ -93,7 +93,7 @@ def storage_of(number: int) -> Any:
 def tensor_of(number: int, dtype: Any, offset: int, size: Any, stride: Any, requires_grad: bool) -> torch.Tensor:
     """In a body: a tensor over a storage, of which the first bytes may have been left out."""
     storage, left_out = _now.buffers.find_storage(number), _now.buffers.left_out(number)
-    tensor = torch.empty(0, dtype=dtype).set_(storage, offset - left_out // dtype.itemsize, size, stride)
+    tensor = torch.empty(0, dtype=dtype, device="cpu").set_(storage, offset - left_out // dtype.itemsize, size, stride)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -137,7 +137,7 @@ class _Buffers:
             return self._small, at, size, left_out
         if not self._copies:
             return self._mappings[piece], at, size, left_out
-        copy = torch.empty(size, dtype=torch.uint8)
+        copy = torch.empty(size, dtype=torch.uint8, device="cpu")
         copy.copy_(torch.frombuffer(self._mappings[piece], dtype=torch.uint8, count=size, offset=at))
         return copy.numpy(), 0, size, left_out
 

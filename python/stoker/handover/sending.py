@@ -198,7 +198,7 @@ class _Packer:
             import numpy as np
 
             return torch.from_numpy(storage.reshape(-1, order=order).view(np.uint8)), 0
-        whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+        whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage)
         if span is None or span[1] - span[0] > storage.nbytes() // 2:
             return whole, 0
         if span[1] <= span[0]:
@@ -242,7 +242,7 @@ def _is_plain(tensor: torch.Tensor) -> bool:
 
 def _calibrate() -> tuple[int, int, int]:
     """Reference counts without any other holder: of a tensor, of a view's base, of a storage."""
-    held, view = [torch.zeros(1)], torch.zeros(2)[1:]
+    held, view = [torch.zeros(1, device="cpu")], torch.zeros(2, device="cpu")[1:]
     base, storage = {0: view._base}, held[0].untyped_storage()
     return _count_references(held, 0), _count_references(base, 0), _use_count(storage._cdata)
 
