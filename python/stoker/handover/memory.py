@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from .._room import Room, Rooms
+from .receiving import POPULATE
 
 ALIGN = 64  # bytes: what PyTorch's allocator gives
 LEAST = 16 << 10  # bytes [J]: less travels inside the message, where copies cost less than a room
 _PIECE = 64 << 10  # bytes: sizes of rooms are multiples of it
-_POPULATE = mmap.MAP_SHARED | mmap.MAP_POPULATE
 
 
 class Piece:
@@ -22,7 +22,7 @@ class Piece:
 
     def __init__(self, room: Room, loan: int) -> None:
         self.room, self.loan, self.used = room, loan, 0
-        self.mapping = mmap.mmap(loan, room.size, _POPULATE)  # tensors over it keep it, and with it the room
+        self.mapping = mmap.mmap(loan, room.size, POPULATE)  # tensors over it keep it, and with it the room
         self.first = torch.frombuffer(self.mapping, dtype=torch.uint8, count=1).data_ptr()
 
     def write(self, at: int, source: torch.Tensor) -> None:

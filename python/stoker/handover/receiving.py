@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-_POPULATE = mmap.MAP_SHARED | mmap.MAP_POPULATE
+POPULATE = mmap.MAP_SHARED | mmap.MAP_POPULATE
 PIECES = 64  # of a batch, at most: descriptors that one packet carries
 HEAD = struct.Struct("<Q")  # a packet's number
 
@@ -163,6 +163,6 @@ def _descriptors(key: str, worker: int, number: int, sizes: list[int]) -> list[i
 
 def _map(descriptor: int, size: int) -> mmap.mmap:
     try:
-        return mmap.mmap(descriptor, size, _POPULATE)
+        return mmap.mmap(descriptor, size, POPULATE)
     finally:
         os.close(descriptor)

@@ -16,7 +16,6 @@ from . import receiving
 
 _FRUITLESS, _AGAIN = 8, 64  # messages without a tensor or an array [J]: from there on one in so many is looked at
 _ALL_SMALL = 64 << 10  # bytes [J]: a batch of less than that needs no room
-_STRIDED = torch.strided
 
 
 class Queue:
@@ -89,15 +88,22 @@ class _Pickler(ForkingPickler):
         return NotImplemented
 
 
+class _Source:
+    """A storage or an array of a batch."""
+
+    def __init__(self, memory: Any, span: tuple[int, int] | None) -> None:
+        self.memory = memory
+        self.users: list[int] = []  # tensors over a storage, by number
+        self.span = span  # first byte that a tensor shows, and the one behind the last; None: all
+
+
 class _Packer:
     """The storages and arrays of one batch."""
 
     def __init__(self) -> None:
         self._tensors: list[torch.Tensor] = []
-        self._storages: list[Any] = []  # or arrays
-        self._users: list[list[int]] = []  # of each storage: its tensors, by number
-        self._spans: list[list[int] | None] = []  # of each storage: first and last byte that anybody sees; None: all
-        self._numbers: dict[int, int] = {}  # by the storage's address as an object of C++
+        self._sources: list[_Source] = []
+        self._numbers: dict[int, int] = {}  # of sources, by the storage's address as an object of C++
 
     def pack(self, what: Any) -> bytes:
         out = io.BytesIO()
@@ -105,19 +111,20 @@ class _Packer:
         return out.getvalue()
 
     def has_found(self) -> bool:
-        return bool(self._storages)
+        return bool(self._sources)
 
     def reduce_tensor(self, tensor: torch.Tensor) -> Any:
-        if tensor.device.type != "cpu" or tensor.layout is not _STRIDED or type(tensor) is not torch.Tensor and not _has_storage(tensor):
+        if tensor.device.type != "cpu" or tensor.layout is not torch.strided or type(tensor) is not torch.Tensor and not _has_storage(tensor):
             return NotImplemented
         storage = tensor.untyped_storage()
         number = self._number_of(storage)
-        self._users[number].append(len(self._tensors))
+        source = self._sources[number]
+        source.users.append(len(self._tensors))
         self._tensors.append(tensor)
         if not _is_plain(tensor):
-            self._spans[number] = None
+            source.span = None
             return NotImplemented  # PyTorch pickles it, over the storage that is noted
-        self._see(number, tensor)
+        source.span = _widen(source.span, tensor)
         size, stride = tuple(tensor.size()), tensor.stride()
         return receiving.tensor_of, (number, tensor.dtype, tensor.storage_offset(), size, stride, tensor.requires_grad)
 
@@ -125,46 +132,34 @@ class _Packer:
         if storage.device.type != "cpu":
             return NotImplemented
         number = self._number_of(storage)
-        self._spans[number] = None
+        self._sources[number].span = None
         return receiving.storage_of, (number,)
 
     def reduce_array(self, found: Any) -> Any:
         contiguous = found.flags.c_contiguous or found.flags.f_contiguous
         if found.dtype.hasobject or not found.dtype.isnative or not contiguous or found.nbytes < LEAST or not found.flags.writeable:
             return NotImplemented
-        self._storages.append(found)
-        self._users.append([])
-        self._spans.append(None)
-        order = "C" if found.flags.c_contiguous else "F"
-        return receiving.array_of, (len(self._storages) - 1, found.dtype, found.shape, order)
+        self._sources.append(_Source(found, None))
+        return receiving.array_of, (len(self._sources) - 1, found.dtype, found.shape, _order_of(found))
 
     def _number_of(self, storage: Any) -> int:
         number = self._numbers.get(storage._cdata)
         if number is None:
-            number = self._numbers[storage._cdata] = len(self._storages)
-            self._storages.append(storage)
-            self._users.append([])
-            self._spans.append([storage.nbytes(), 0])
+            number = self._numbers[storage._cdata] = len(self._sources)
+            self._sources.append(_Source(storage, (storage.nbytes(), 0)))
         return number
-
-    def _see(self, number: int, tensor: torch.Tensor) -> None:
-        span = self._spans[number]
-        if span is None or tensor.numel() == 0:
-            return
-        first, size = tensor.storage_offset(), tensor.element_size()
-        last = first + 1 + sum((length - 1) * step for length, step in zip(tensor.size(), tensor.stride()))
-        self._spans[number] = [min(span[0], first * size), max(span[1], last * size)]
 
     def place(self, memory: Memory, batch: int) -> tuple[list[Any], bytes]:
         """Copy storages that are not in the batch's rooms yet. Returns the location of each, and the bytes of the small ones.
 
         batch is the id of what the worker's loop has, too.
         """
-        places: list[Any] = [None] * len(self._storages)
+        places: list[Any] = [None] * len(self._sources)
         wanted = []
-        for number, storage in enumerate(self._storages):
+        for number, source in enumerate(self._sources):
+            storage = source.memory
             if isinstance(storage, torch.UntypedStorage):
-                if self._is_kept(number, batch) or storage.is_shared():
+                if self._is_kept(source, batch) or storage.is_shared():
                     places[number] = storage
                     continue
                 at = memory.find(storage.data_ptr()) if storage.nbytes() >= LEAST else None
@@ -172,43 +167,27 @@ class _Packer:
                     places[number] = (*at, storage.nbytes(), 0)
                     continue
             wanted.append(number)
-        sources = {number: self._bytes_of(number) for number in wanted}
-        total = sum(source.numel() for source, _ in sources.values())
-        large = {number for number in wanted if total >= _ALL_SMALL and sources[number][0].numel() >= LEAST}
-        memory.expect(sum(sources[number][0].numel() + ALIGN for number in large))
+        copied = {number: _bytes_of(self._sources[number]) for number in wanted}
+        total = sum(found.numel() for found, _ in copied.values())
+        large = {number for number in wanted if total >= _ALL_SMALL and copied[number][0].numel() >= LEAST}
+        memory.expect(sum(copied[number][0].numel() + ALIGN for number in large))
         blobs: list[bytes] = []
         used = 0
-        for number, (source, left_out) in sources.items():
-            size = source.numel()
+        for number, (found, left_out) in copied.items():
+            size = found.numel()
             if number in large:
                 piece, at = memory.take(size)
-                piece.write(at, source)
+                piece.write(at, found)
                 places[number] = (memory.pieces.index(piece), at, size, left_out)
                 continue
-            blobs += [source.numpy().tobytes(), bytes(-size % ALIGN)]
+            blobs += [found.numpy().tobytes(), bytes(-size % ALIGN)]
             places[number] = (-1, used, size, left_out)
             used += -(-size // ALIGN) * ALIGN
         return places, b"".join(blobs)
 
-    def _bytes_of(self, number: int) -> tuple[torch.Tensor, int]:
-        """What is to be copied, as uint8, and how many bytes before it are left out."""
-        storage, span = self._storages[number], self._spans[number]
-        if not isinstance(storage, torch.UntypedStorage):
-            order = "C" if storage.flags.c_contiguous else "F"
-            import numpy as np
-
-            return torch.from_numpy(storage.reshape(-1, order=order).view(np.uint8)), 0
-        whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage)
-        if span is None or span[1] - span[0] > storage.nbytes() // 2:
-            return whole, 0
-        if span[1] <= span[0]:
-            return whole[:0], 0
-        first = span[0] - span[0] % ALIGN
-        return whole[first : span[1]], first
-
-    def _is_kept(self, number: int, batch: int) -> bool:
-        """Whether somebody but the batch has the storage, or a tensor over it."""
-        users = self._users[number]
+    def _is_kept(self, source: _Source, batch: int) -> bool:
+        """Whether the worker keeps the storage, or a tensor over it, beside the batch."""
+        users = source.users
         for user in users:
             if _count_references(self._tensors, user) > _ALONE + 1 + (id(self._tensors[user]) == batch):
                 return True
@@ -216,7 +195,35 @@ class _Packer:
         bases = {id(base): base for base in (self._tensors[user]._base for user in users) if base is not None and id(base) not in own}
         if any(_count_references(bases, key) > _ALONE_BASE for key in bases):
             return True
-        return _use_count(self._storages[number]._cdata) > _ALONE_USE + len(own) - 1 + len(bases)
+        return _use_count(source.memory._cdata) > _ALONE_USE + len(own) - 1 + len(bases)
+
+
+def _widen(span: tuple[int, int] | None, tensor: torch.Tensor) -> tuple[int, int] | None:
+    """Return a storage's span with the bytes that one more tensor shows."""
+    if span is None or tensor.numel() == 0:
+        return span
+    first, size = tensor.storage_offset(), tensor.element_size()
+    last = first + 1 + sum((length - 1) * step for length, step in zip(tensor.size(), tensor.stride()))
+    return min(span[0], first * size), max(span[1], last * size)
+
+
+def _bytes_of(source: _Source) -> tuple[torch.Tensor, int]:
+    """Return the bytes to be copied, as uint8, and how many bytes before them are left out."""
+    memory, span = source.memory, source.span
+    if not isinstance(memory, torch.UntypedStorage):
+        return torch.from_numpy(memory.reshape(-1, order=_order_of(memory)).view("u1")), 0
+    whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(memory)
+    if span is None or span[1] - span[0] > memory.nbytes() // 2:
+        return whole, 0
+    if span[1] <= span[0]:
+        return whole[:0], 0
+    first = span[0] - span[0] % ALIGN
+    return whole[first : span[1]], first
+
+
+def _order_of(found: Any) -> str:
+    """Return the order in which an array's elements are stored."""
+    return "C" if found.flags.c_contiguous else "F"
 
 
 def _count_references(held: Any, key: Any) -> int:
