@@ -130,8 +130,8 @@ func TestLedgerAddsUp(t *testing.T) {
 	}
 }
 
-// What a loop does every tenth step is a row of its own.
-func TestLedgerHasWhatIsBetweenSteps(t *testing.T) {
+// diaryOfUploads has a thousand steps of 20 ms, and after every tenth of them 200 ms of something else.
+func diaryOfUploads() *diary {
 	d := newDiary()
 	for i := range 1000 {
 		rest := 0.0
@@ -140,7 +140,12 @@ func TestLedgerHasWhatIsBetweenSteps(t *testing.T) {
 		}
 		d.step(1, recording.Train, 0, 0.02, rest, i == 0)
 	}
-	v := d.judge()
+	return d
+}
+
+// What a loop does every tenth step is a row of its own.
+func TestLedgerHasWhatIsBetweenSteps(t *testing.T) {
+	v := diaryOfUploads().judge()
 	checkLedger(t, "uploads", v.Ledger, 40, map[diagnose.RowName][3]float64{
 		diagnose.RowTraining: {20, 20, 0}, diagnose.RowBetween: {20, 0, 20},
 	})
@@ -212,14 +217,7 @@ func TestLedgerWithoutSteps(t *testing.T) {
 
 // A verdict leads with the row that loses most, and with the steps where those do.
 func TestVerdictLeadsWithTheLargestLoss(t *testing.T) {
-	uploads := newDiary()
-	for i := range 1000 {
-		rest := 0.0
-		if i%10 == 9 {
-			rest = 0.2
-		}
-		uploads.step(1, recording.Train, 0, 0.02, rest, i == 0)
-	}
+	uploads := diaryOfUploads()
 	evaluates, starved, steady := newDiary(), newDiary(), newDiary()
 	for range 5 {
 		for i := range 100 {

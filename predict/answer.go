@@ -20,7 +20,7 @@ type Answer struct {
 	Slowdown    stoker.Interval // step over compute: 1 where the device never waits
 	Stall       stoker.Interval // share of a step in which the device waits for input
 
-	Waits stoker.Interval // share of a worker's time that it waits for what it reads; unknown without workers
+	Waits stoker.Interval // share of a worker's time in which it waits for storage; unknown without workers
 
 	Bound   Limit           // what binds: its part of the path, and how long that takes per step
 	Longest Limit           // what binds of what is known

@@ -28,7 +28,13 @@ func (p published) off() float64 { return math.Log(p.answer.Point / p.value) }
 
 func readPublished(t *testing.T) []published {
 	t.Helper()
-	file, err := os.Open("testdata/published.csv")
+	return readRows(t, "published", answerRow)
+}
+
+// readRows reads testdata/NAME.csv. Each row is read by the names of its columns.
+func readRows[T any](t *testing.T, name string, read func(t *testing.T, text func(column string) string) T) []T {
+	t.Helper()
+	file, err := os.Open("testdata/" + name + ".csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,25 +44,29 @@ func readPublished(t *testing.T) []published {
 		t.Fatal(err)
 	}
 	at := map[string]int{}
-	for i, name := range table[0] {
-		at[name] = i
+	for i, column := range table[0] {
+		at[column] = i
 	}
-	var rows []published
+	var rows []T
 	for _, cells := range table[1:] {
-		rows = append(rows, answerRow(t, func(name string) string { return cells[at[name]] }))
+		rows = append(rows, read(t, func(column string) string { return cells[at[column]] }))
 	}
 	return rows
 }
 
+// readNumber reads a column's number; 0 where the cell is empty.
+func readNumber(t *testing.T, text func(column string) string, column string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(text(column), 64)
+	if text(column) != "" && err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func answerRow(t *testing.T, text func(string) string) published {
 	t.Helper()
-	number := func(name string) float64 {
-		v, err := strconv.ParseFloat(text(name), 64)
-		if text(name) != "" && err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
+	number := func(column string) float64 { return readNumber(t, text, column) }
 	model, found := FindModel(text("model"))
 	gpu, has := hardware.FindGPU(text("gpu"))
 	if !found || !has || text("source") == "" {

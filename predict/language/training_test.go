@@ -1,7 +1,6 @@
 package language
 
 import (
-	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -28,35 +26,12 @@ type trainingRow struct {
 // readTrainingRows reads testdata/training_NAME.csv. A source stands in one of the files alone.
 func readTrainingRows(t *testing.T, name string) []trainingRow {
 	t.Helper()
-	file, err := os.Open("testdata/training_" + name + ".csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	table, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := map[string]int{}
-	for i, column := range table[0] {
-		at[column] = i
-	}
-	var rows []trainingRow
-	for _, cells := range table[1:] {
-		rows = append(rows, readTrainingRow(t, func(column string) string { return cells[at[column]] }))
-	}
-	return rows
+	return readRows(t, "training_"+name, readTrainingRow)
 }
 
 func readTrainingRow(t *testing.T, text func(string) string) trainingRow {
 	t.Helper()
-	number := func(column string) float64 {
-		v, err := strconv.ParseFloat(text(column), 64)
-		if text(column) != "" && err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
+	number := func(column string) float64 { return readNumber(t, text, column) }
 	gpu, known := hardware.FindGPU(text("gpu"))
 	if !known || text("cite") == "" {
 		t.Fatalf("no GPU %q, or no source %q", text("gpu"), text("cite"))

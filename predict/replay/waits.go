@@ -16,8 +16,8 @@ const queueDepth = 1024
 const underWay = 100_000
 
 // startsLate reports whether work began long after its launch though nothing that was recorded
-// held it up: memory that moves first, another process on the device, a debugger. Nobody knows
-// whether an earlier launch would help.
+// held it up: memory that moves first, another process on the device, a debugger. Whether an
+// earlier launch would help is unknown.
 func (t *Trace) startsLate(w *work) bool {
 	return w.item >= 0 && !w.loose && w.start-t.items[w.item].end > underWay
 }
