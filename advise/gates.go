@@ -215,7 +215,7 @@ func (e evidence) gainOf(t *replay.Trace, c candidate) (*gain, bool) {
 	return &gain{evidence: e, trace: t, check: t.Check(), edit: edit, fix: fix}, true
 }
 
-// weigh is a candidate's fix where it passes all gates and is worth it, else why it is not.
+// weigh returns a candidate's fix if it passes all gates and gains enough, else the gate that refused it.
 func (g *gain) weigh() (Fix, *Rejected) {
 	if by, why := g.askGates(); why != "" {
 		return Fix{}, &Rejected{Name: g.fix.Name, Why: why, Gate: by}

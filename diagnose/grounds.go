@@ -54,9 +54,8 @@ var (
 	}
 )
 
-// ReadsLoss reports whether a program trains, or may: only then has it a loss to read. A program of
-// CUDA alone and one that infers have none, and neither has one of which nothing is known, unless
-// it loops over a data set.
+// ReadsLoss reports whether a program trains, or may train: only then is there a loss to read.
+// Inference and plain CUDA programs have none. An unknown program may train if it loops over a data set.
 func (g Grounds) ReadsLoss() bool {
 	loops := g.Loads || g.Loader != nil
 	return g.Framework != FrameworkCUDA && (g.Program == Training || g.Program == UnknownProgram && loops)

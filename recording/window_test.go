@@ -50,7 +50,7 @@ func TestWindowLeavesOutASlowStart(t *testing.T) {
 // A step that takes long is time like any other. What is known to be evaluation is not.
 func TestWindowHasAllSteps(t *testing.T) {
 	steps := steady(300, 0.1, 0.05)
-	steps[200].Period, steps[200].DevicePeriod = 5, 5 // uploads something, which nobody tells
+	steps[200].Period, steps[200].DevicePeriod = 5, 5 // an upload, which no phase marks
 	evaluation := Step{PID: 1, Loader: 2, Start: steps[250].Start + 0.06, Period: 0.01, Phase: Evaluate, Idle: math.NaN(), DevicePeriod: math.NaN()}
 	run := &Run{Steps: append(append(append([]Step{}, steps[:251]...), evaluation), steps[251:]...)}
 	w := only(t, run)

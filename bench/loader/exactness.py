@@ -200,7 +200,7 @@ def consumers():
 
 
 def program(names, wanted, workers):
-    """The user's script: prints what it sees of each cell."""
+    """Run the user's script: print what it gets in each cell."""
     import warnings
 
     import numpy as np

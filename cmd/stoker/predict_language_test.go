@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What nobody named is the usual and is listed, a name that is not known is answered by the nearest, and
-// a split that cannot be is refused with what would be.
+// Defaults are used and listed. An unknown name is answered with the nearest one, and an impossible
+// split with one that fits.
 func TestPredictLanguage(t *testing.T) {
 	train := []string{"--model", "llama-3.1-8b", "--gpu", "h100-sxm"}
 	with := func(args ...string) []string { return append(args, train...) }

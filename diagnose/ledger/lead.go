@@ -8,8 +8,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// FindLead is the row beside the steps that costs most, where it costs more than what the device
-// idles within steps; nil where the steps lose most, or nothing beside them is worth a word.
+// FindLead returns the row beside the steps that costs most, if it costs more than the device's
+// idle time within steps. It returns nil if the steps lose most, or if every other row is small.
 func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagnose.Lead {
 	if !c.HasSteps && !c.HasUnfedSteps { // what the others are beside is unknown
 		return nil

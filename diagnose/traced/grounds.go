@@ -27,7 +27,7 @@ func (t *filler) groundsOfHost(run *recording.Run) diagnose.Grounds {
 	}
 }
 
-// recordWhat is how to record what this file lacks for a verdict; "" where it lacks nothing.
+// recordWhat says how to record what a verdict needs and this file lacks; "" if it lacks nothing.
 func (t *filler) recordWhat(run *recording.Run) string {
 	switch framework := run.Facts.Software.Framework; {
 	case t.d.Works < diagnose.FewWorks, t.d.Apart != "":

@@ -57,7 +57,7 @@ const (
 	bmpRaw   = 0
 	bmpMasks = 3
 
-	mostColours = 1 << 16 // of a palette, whatever a pixel can name
+	mostColours = 1 << 16 // entries of a palette, also if pixels have fewer bits
 )
 
 // Headers of a picture, by their length: OS/2's, and Windows' of five versions.

@@ -20,7 +20,7 @@ from . import _share
 #: plain, their number, their samples and the nanoseconds that these took.
 FETCHES, WAITED, OPENED, FED, FED_SAMPLES, FED_COST, PLAIN, PLAIN_SAMPLES, PLAIN_COST = range(_share.WORDS)
 
-_TRIED = 16  # fetches in which nothing waits, before a data set is let go
+_TRIED = 16  # fetches without a deferred picture after which a data set is let go
 _COMPARED = 6  # fetches of each kind, before their costs are compared [J]: their means then differ by some percent
 _AGAIN = 256  # fetches after which one more is run plain
 _ALWAYS = os.environ.get("STOKER_FEED_ALWAYS") == "1"  # feed whatever it costs, for tests

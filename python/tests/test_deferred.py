@@ -249,7 +249,7 @@ class RecordedTest(DeferredCase):
         self.assertLessEqual(max(map(counts.count, counts)), 2)
 
     def test_compared(self):
-        """Some fetches are run as without us, and a data set that costs no less fed is let go."""
+        """Some fetches run plain. A data set is let go if feeding does not make it cheaper."""
         for cost, gone in ((0.5, False), (2.0, True)):
             with self.subTest(cost), mock.patch.object(_judged, "_accounts", {}):
                 seen, deferred = [], _defer._deferred
