@@ -124,8 +124,8 @@ func compare(d *Decoder, file []byte, r *rand.Rand) (outcome, error) {
 		return outcomeRefused, nil
 	case bad != nil && (bad.Kind == Unsupported || bad.Kind == TooLarge || bad.Kind == WrongType):
 		return outcomeUnread, nil
-	case bad != nil && !d.jpeg.begun && strings.Contains(bad.Text, "marker ff01"):
-		return outcomeUnread, nil // Pillow's own reading of the header refuses it
+	case bad != nil && !d.jpeg.begun && isPillowsRefusal(bad.Text):
+		return outcomeUnread, nil
 	case bad != nil && strings.Contains(bad.Text, "second frame header"):
 		return outcomeRefused, nil // libjpeg-turbo 3 refuses all of them, 2.1 not those that are cut off
 	case bad != nil && bad.Kind == Truncated:
@@ -167,6 +167,16 @@ func compare(d *Decoder, file []byte, r *rand.Rand) (outcome, error) {
 		return 0, fmt.Errorf("part %v of %v: %w", need, whole.Size, err)
 	}
 	return outcomeEqual, nil
+}
+
+// isPillowsRefusal knows what Pillow's own reading of the header refuses before libjpeg sees the file.
+func isPillowsRefusal(text string) bool {
+	for _, part := range []string{"marker ff01", "ends within what it names", "without its number of parts"} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // comparePlanes compares the samples that belong to some pixels of a picture.
