@@ -61,7 +61,7 @@ var notTraining = Rule{
 			return diagnose.Unlikely * unused * idleModel * launches
 		}
 		score := unused * idleModel * launches
-		if !c.HasSteps && c.TorchLoaded && c.Costs.CoresUse > 0.5 && c.GPUCount > 0 && !c.HookLoaded {
+		if !c.HasSteps && c.TorchLoaded && c.Costs.CoresUse > diagnose.TorchAtWork && c.GPUCount > 0 && !c.HookLoaded {
 			score *= 0.5 // PyTorch at work that cannot be looked into
 		}
 		if c.HookMissing && c.HoldsDevice && c.Util > 0 {
