@@ -133,7 +133,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def _look(self) -> None:
         """See what the objects that this loader was given are now."""
-        if self._before is not None and self._before.inherited():  # a forked child's copy
+        if self._before is not None and self._before.is_inherited():  # a forked child's copy
             self._epoch = self._before.next[0]
             self._forget()
         try:

@@ -114,7 +114,7 @@ class Feeder:
 
     def open(self) -> Session:
         """The session; a new one where there was none or it is dead."""
-        if self.inherited():
+        if self.is_inherited():
             raise StokerError("this iteration was begun in another process: a forked child begins its own")
         if self._session is None:
             session = self._begin_session()
@@ -129,7 +129,7 @@ class Feeder:
             self._state = None
         return self._session
 
-    def inherited(self) -> bool:
+    def is_inherited(self) -> bool:
         """Whether this is a forked child's copy."""
         return self._pid != os.getpid()
 
