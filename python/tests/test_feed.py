@@ -63,7 +63,7 @@ class LastWordsTest(unittest.TestCase):
         os.write(log, text.encode())
         from stoker.daemon import session as _feed  # which needs numpy
 
-        return _feed.said(log)
+        return _feed.read_last_words(log)
 
     def test_the_reason_is_told_not_the_end_of_the_stacks(self):
         stacks = "".join(f"\tmain.f{i}()\n\t/src/x.go:{i}\n" for i in range(3000))

@@ -12,11 +12,20 @@ import mmap
 import os
 import stat
 import weakref
-from typing import Any
+from typing import Any, BinaryIO, Protocol
 
 from .room import memory
 
 SIZE = 64 << 20  # bytes; a file that does not fit gets its own memory
+
+
+class Source(Protocol):
+    """A file's bytes; recipes/pictures.py has it."""
+
+    data: bytes | memoryview
+    files: Files | None
+    at: int
+    prefixes: list[Any]
 
 
 class Files:
@@ -27,10 +36,10 @@ class Files:
         weakref.finalize(self, os.close, self.descriptor)
         self.size = SIZE
         self._memory = mmap.mmap(self.descriptor, SIZE)
-        self._sources: list[weakref.ref[Any]] = []
+        self._sources: list[weakref.ref[Source]] = []
         self.end = 0  # memory from here on is free
 
-    def read(self, file: Any, size: int) -> Any:
+    def read(self, file: BinaryIO, size: int) -> Any:
         """Read bytes of a file: into the memory if it is one of Python's own files and they fit."""
         if type(file) not in (io.BufferedReader, io.BytesIO) or size > self.size - self.end:
             return file.read(size)
@@ -54,7 +63,7 @@ class Files:
         place[:] = data
         return place
 
-    def keep(self, source: Any) -> None:
+    def keep(self, source: Source) -> None:
         """Keep the bytes read last as a source's data, until the fetch ends."""
         if type(source.data) is memoryview:
             source.files, source.at = self, self.end

@@ -17,14 +17,17 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._verbs import StokerError, find_binary
 from .._warning import warn
 from .deaths import Silence, patience
 from .private import Shared, lock, node, peer, reach
 from .private import place as private_place
-from .ring import Loans, Ring
+from .ring import Fence, Loans, Ring
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PROTOCOL = 1
 MAX_PACKET = 64 << 10
@@ -37,8 +40,8 @@ _decode = json.JSONDecoder().raw_decode  # json.loads would first detect the enc
 # the daemon's process ends, which closes the connection; after a silence of deaths.patience(); or
 # at the deadline that the user gave.
 QUIET = 1.0  # without a packet, before the daemon is pinged
-SILENT = 2.0  # without an answer to the ping, before the user is told, once
-LONG = 60.0  # for one batch, before the user is told why
+SILENT = 2.0  # without an answer to the ping, before the user gets a message, once
+LONG = 60.0  # for one batch, before the user gets a message
 ENDING = 2.0  # for a daemon to end when no rank needs it
 
 
@@ -57,7 +60,7 @@ class Hung(Gone):
 
 
 class Unable(Gone):
-    """The daemon cannot compute the batches, because of an outage or a fault of its own."""
+    """The daemon cannot compute the batches, because of an outage or its own fault."""
 
 
 class Connection:
@@ -139,7 +142,7 @@ class Connection:
         try:
             return _decode(str(self._buffer[:size], "utf-8"))[0], descriptors
         except ValueError as error:
-            raise Gone(f"stoker feed sent what is no packet: {error}") from error
+            raise Gone(f"stoker feed sent an invalid packet: {error}") from error
 
     def _check(self) -> None:
         if self.is_inherited():
@@ -195,13 +198,13 @@ def _poll(end: socket.socket, events: int, wait: float) -> bool:
 _connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     for connection in list(_connections):
         connection.close()
     _daemons.clear()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 class Daemon:
@@ -210,37 +213,37 @@ class Daemon:
     def __init__(self, place: str | None, ranks: int, wait: Wait) -> None:
         self.log: int | None = None  # its stderr, if this process started it
         self._lock = threading.Lock()
-        self.connection, process = self._pair() if place is None else self._meet(place, ranks, wait)
-        self._end = weakref.finalize(self, _end, self.connection, process, self.log, place is None)
+        self.connection, process = self._start_private() if place is None else self._join_or_start(place, ranks, wait)
+        self._end = weakref.finalize(self, _release_daemon, self.connection, process, self.log, place is None)
 
-    def _pair(self) -> tuple[Connection, subprocess.Popen[bytes]]:
+    def _start_private(self) -> tuple[Connection, subprocess.Popen[bytes]]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         connection = Connection(ours)
         with theirs:
             try:
-                return connection, self._spawn(["--fd", str(theirs.fileno())], (theirs.fileno(),))
+                return connection, self._start_process(["--fd", str(theirs.fileno())], (theirs.fileno(),))
             except StokerError:
                 connection.close()
                 raise
 
-    def _meet(self, place: str, ranks: int, wait: Wait) -> tuple[Connection, subprocess.Popen[bytes] | None]:
+    def _join_or_start(self, place: str, ranks: int, wait: Wait) -> tuple[Connection, subprocess.Popen[bytes] | None]:
         guard = os.path.splitext(place)[0] + ".lock"
         process = None
         with lock(guard, lambda: wait.step(f"another rank holds {guard}")):  # the kernel frees it if its rank dies
             silence, most = Silence(), patience()
-            while (connection := _answering(place)) is None:
+            while (connection := _connect_living(place)) is None:
                 if process is None:
-                    process = self._spawn(["--socket", place, "--ranks", str(ranks), "--parent", str(os.getpid())], ())
+                    process = self._start_process(["--socket", place, "--ranks", str(ranks), "--parent", str(os.getpid())], ())
                     silence.end()
                 elif process.poll() is not None:
-                    raise Gone("stoker feed ended at once" + self.said())
+                    raise Gone("stoker feed ended at once" + self.last_words())
                 elif silence.grow() >= most:
                     process.kill()
                     raise Hung(most, f"it takes no connection at {place}")
-                wait.step(f"stoker feed takes no connection at {place} yet{self.said()}")
+                wait.step(f"stoker feed takes no connection at {place} yet{self.last_words()}")
         return connection, process
 
-    def _spawn(self, flags: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    def _start_process(self, flags: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
         log = os.memfd_create("stoker-feed-stderr")
         try:
             process = _run(["feed", *flags], descriptors, log)
@@ -259,27 +262,27 @@ class Daemon:
                 while (got := self.connection.receive(QUIET, RIGHTS)) is None:
                     if silence.grow() >= most:
                         raise Hung(most, "a connection was asked for")
-                    wait.step(f"stoker feed gives no connection yet{self.said()}")
+                    wait.step(f"stoker feed gives no connection yet{self.last_words()}")
             except Hung:
                 self.give_up()
                 raise
             except Gone as error:
-                raise Gone(f"{error}{self.said()}") from error
+                raise Gone(f"{error}{self.last_words()}") from error
         if got[0].get("type") != "connected" or len(got[1]) != 1:
             raise Gone(f"stoker feed gave no connection: {got[0]}")
         return Connection(socket.socket(fileno=got[1][0]))
 
-    def said(self) -> str:
+    def last_words(self) -> str:
         """Return the daemon's last words, as the end of a sentence."""
         live = getattr(self, "_end", None)
-        return said(self.log) if live is None or live.alive else ""  # later another file may have the number
+        return read_last_words(self.log) if live is None or live.alive else ""  # later another file may have the number
 
     def has_ended(self) -> bool:
         """Whether the daemon has ended."""
         return self.connection.has_ended()
 
     def give_up(self) -> None:
-        """Let go of a daemon that hangs.
+        """Release a daemon that hangs.
 
         It is killed if only this process uses it; other ranks notice by themselves.
         """
@@ -343,8 +346,8 @@ def _same_file(name: str, descriptor: int) -> bool:
         return False
 
 
-def _end(connection: Connection, process: subprocess.Popen[bytes] | None, log: int | None, alone: bool) -> None:
-    """Let go of the daemon. It ends when the last process has let go."""
+def _release_daemon(connection: Connection, process: subprocess.Popen[bytes] | None, log: int | None, alone: bool) -> None:
+    """Release the daemon. It ends when the last process has released it."""
     if connection.is_inherited():
         return
     connection.close()
@@ -354,14 +357,14 @@ def _end(connection: Connection, process: subprocess.Popen[bytes] | None, log: i
         return
     if alone:
         _kill_stopped(process)
-    # A garbage collection may have called this: another thread waits.
+    # A garbage collection may have called this, so another thread waits.
     try:
-        threading.Thread(target=_see_off, args=(process, alone), daemon=True).start()
+        threading.Thread(target=_await_end, args=(process, alone), daemon=True).start()
     except RuntimeError:  # the interpreter is shutting down
-        _see_off(process, alone)
+        _await_end(process, alone)
 
 
-def _see_off(process: subprocess.Popen[bytes], alone: bool) -> None:
+def _await_end(process: subprocess.Popen[bytes], alone: bool) -> None:
     """Wait for a daemon's end. If it was only ours, it is killed after a while."""
     try:
         process.wait(ENDING if alone else None)
@@ -370,11 +373,11 @@ def _see_off(process: subprocess.Popen[bytes], alone: bool) -> None:
         process.wait()
 
 
-#: How the first line of a crash in Go begins. The reason stands before pages of stacks.
+#: How the first line of a crash in Go begins. The reason comes before pages of stacks.
 REASONS = ("panic:", "fatal error:", "runtime: ", "unexpected fault", "SIG", "stoker: error")
 
 
-def said(log: int | None) -> str:
+def read_last_words(log: int | None) -> str:
     """Return why the daemon ended, or its last lines, as the end of a sentence."""
     if log is None:
         return ""
@@ -390,7 +393,7 @@ def said(log: int | None) -> str:
 
 
 class Wait:
-    """A wait for a living process. The user is told once, and it ends at the user's deadline."""
+    """A wait for a living process. The user gets one message, and it ends at the user's deadline."""
 
     def __init__(self, patience: float, told: Callable[[str], None]) -> None:
         self._patience = patience
@@ -398,7 +401,7 @@ class Wait:
         self._began = time.monotonic()
 
     def step(self, sentence: str) -> None:
-        """Sleep a moment. The sentence says what is awaited."""
+        """Sleep a moment. The sentence describes the wait."""
         waited = time.monotonic() - self._began
         if waited >= self._patience:
             raise StokerError(f"waited {waited:.0f} s: {sentence} (timeout= says how long a loader may wait)")
@@ -408,7 +411,7 @@ class Wait:
         time.sleep(0.01)
 
 
-def _answering(place: str) -> Connection | None:
+def _connect_living(place: str) -> Connection | None:
     """Connect to the daemon that listens at a socket. If it hangs, its socket is removed for
     another."""
     end = _connect(place)
@@ -473,7 +476,7 @@ class Delivery(NamedTuple):
     """A batch that has arrived: its packet, and its slot's memory."""
 
     packet: dict[str, Any]
-    memory: Any
+    memory: np.ndarray
 
 
 class Session:
@@ -489,7 +492,7 @@ class Session:
         samples: bytes,
         place: str | None,
         ranks: int,
-        fence: Callable[[], Any],
+        fence: Callable[[], Fence | None],
         timeout: float,
         told: Callable[[str], None],
     ) -> None:
@@ -575,7 +578,7 @@ class Session:
         """Return the next batch of this run if it has arrived."""
         self.loans.poll()
         if self._unsent:
-            self._flush()
+            self._send_releases()
         while not self._batches and self._pump(0):
             pass
         return self._delivery() if self._batches else None
@@ -588,7 +591,7 @@ class Session:
         """Return the daemon's report of an epoch; None while one of its batches is held."""
         until = time.monotonic() + ENDING
         self._wait(
-            lambda: (run, epoch) in self.ends or self.loans.held() > 0 or (ending and time.monotonic() > until),
+            lambda: (run, epoch) in self.ends or self.loans.count_held() > 0 or (ending and time.monotonic() > until),
             f"the report of epoch {epoch}",
         )
         return self.ends.get((run, epoch))
@@ -600,7 +603,7 @@ class Session:
         long = LONG
         silence = Silence()
         while not ready():
-            self._flush()
+            self._send_releases()
             self.loans.poll()
             now = time.monotonic()
             if self._pump(self._pause(min(QUIET, began + self._patience - now))):
@@ -629,8 +632,8 @@ class Session:
                 self._told(f"waited {waited:.0f} s for {awaited}{self._why()} (timeout= would end that)")
 
     def _pause(self, wait: float) -> float:
-        """Return how long to sleep at most: a device may free a slot that the daemon waits for."""
-        return min(wait, 0.001) if self.loans.waiting() or self._unsent else wait
+        """Return how long to sleep at most: a device may free a slot that the daemon needs."""
+        return min(wait, 0.001) if self.loans.is_waiting() or self._unsent else wait
 
     def _why(self) -> str:
         return f" ({self._state})" if self._state else ""
@@ -640,7 +643,7 @@ class Session:
         try:
             got = self._connection.receive(wait, 0 if self.opened else RIGHTS)
         except Gone as error:
-            raise Gone(f"{error}{self._daemon.said()}") from error
+            raise Gone(f"{error}{self._daemon.last_words()}") from error
         if got is None:
             return False
         packet, descriptors = got
@@ -681,7 +684,7 @@ class Session:
             self._waited[slot] = waited
             self._unsent.append(slot)
 
-    def _flush(self) -> None:
+    def _send_releases(self) -> None:
         for _ in range(len(self._unsent)):
             self._release(self._unsent.popleft())
 
@@ -714,5 +717,5 @@ def _packet(hello: dict[str, Any], samples: bytes) -> Iterator[tuple[dict[str, A
         file.write(spec)
         file.write(samples)
         file.flush()
-        beside = {"spec_bytes": len(spec), **({"list_bytes": len(samples)} if samples else {})}
-        yield {**{name: value for name, value in hello.items() if name != "spec"}, **beside}, (file.fileno(),)
+        in_file = {"spec_bytes": len(spec), **({"list_bytes": len(samples)} if samples else {})}
+        yield {**{name: value for name, value in hello.items() if name != "spec"}, **in_file}, (file.fileno(),)

@@ -741,7 +741,7 @@ def _ensure_daemon(job: str | None) -> bool:
     global _daemon, _generation, _tried
     if _daemon is not None and not _daemon.has_ended():
         return True
-    why = "" if _daemon is None else f"stoker feed has ended{_daemon.said()}"
+    why = "" if _daemon is None else f"stoker feed has ended{_daemon.last_words()}"
     if _tried and not _deaths.bear(True):
         _say_once(f"{why or 'there is no daemon'}: pictures are made by Pillow for now")
         return False

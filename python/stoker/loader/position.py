@@ -478,7 +478,7 @@ class Feeder:
         slot = delivery.packet["slot"]
         fields = session.ring.fields(delivery.memory, delivery.packet["count"])
         session.loans.lend(slot, delivery.memory)
-        crowded = session.loans.held() >= max(2, session.ring.slots)
+        crowded = session.loans.count_held() >= max(2, session.ring.slots)
         if crowded:
             self.copies += 1
             if self.copies == 1:
