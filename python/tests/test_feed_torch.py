@@ -479,7 +479,7 @@ class DeviceTest(TorchCase):
     def test_prefetcher(self):
         self.clock.done = 10**6
         device = stoker_torch.Uploader(self.clock, torch.device("cpu"))
-        self.enterContext(unittest.mock.patch.object(stoker_torch, "_uploader", lambda _: Copying(device)))
+        self.enterContext(unittest.mock.patch.object(stoker_torch, "_make_uploader", lambda _: Copying(device)))
         dataset = self.data(T.CenterCrop((4, 6)), T.ToTensor())
         loader = self.loader(dataset, shuffle=True, device="cpu", normalize_on_device=True)
         for epoch in range(2):

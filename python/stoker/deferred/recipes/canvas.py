@@ -28,7 +28,7 @@ from .replacements import is_own, replace
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    
+
     from .pictures import Colour
 
 _MOST_PIXELS = 1 << 26  # so that one fits into memory

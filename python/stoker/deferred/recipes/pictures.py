@@ -30,7 +30,7 @@ from .replacements import is_own, replace
 
 if TYPE_CHECKING:
     from types import ModuleType
-    
+
     from PIL._imaging import ImagingCore
     from PIL.Image import Image
     from PIL.ImageFilter import Filter

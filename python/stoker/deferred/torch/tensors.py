@@ -36,9 +36,9 @@ from . import blurs, masks
 
 if TYPE_CHECKING:
     from types import ModuleType
-    
+
     from PIL.Image import Image
-    
+
     from ..recipes.pictures import Colour
     from ..recipes.plan import Key
 

@@ -43,7 +43,7 @@ from .draws import Draws, exceeds, happens, memory
 
 if TYPE_CHECKING:
     from types import ModuleType
-    
+
     from PIL.Image import Image
     from torchvision.transforms import transforms as T
 

@@ -24,7 +24,7 @@ from ..recipes.replacements import make_replacement
 
 if TYPE_CHECKING:
     from types import FunctionType
-    
+
     from PIL.Image import Image
 
 _KNOWN = {"bf903df83aa6e11f661aeb3b52826d58"}  # of torchvision 0.19 to 0.29

@@ -24,7 +24,7 @@ from .compose import same_image
 
 if TYPE_CHECKING:
     from types import ModuleType
-    
+
     from PIL.Image import Image
 
 _HOME = "torchvision.datasets.folder"

@@ -23,7 +23,7 @@ from .vision import record_or_call
 if TYPE_CHECKING:
     import os
     from types import FunctionType
-    
+
     from torchvision.io import ImageReadMode
 
 _HOME = "torchvision.io.image"

@@ -32,7 +32,7 @@ from ..torch.tensors import DeferredTensor
 
 if TYPE_CHECKING:
     from types import EllipsisType
-    
+
     from torchvision.transforms import InterpolationMode
 
 _HOME = "torchvision.transforms.v2.functional."
