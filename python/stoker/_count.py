@@ -149,7 +149,13 @@ def _tally(shadow: torch.nn.Module, torch: ModuleType) -> Any:
             for tensor in (query, key, value, out):
                 self.keep(tensor)
 
-        def __torch_dispatch__(self, function: torch._ops.OpOverload, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        def __torch_dispatch__(
+            self,
+            function: torch._ops.OpOverload,
+            types: Sequence[type],
+            args: tuple[Any, ...] = (),
+            kwargs: dict[str, Any] | None = None,
+        ) -> Any:
             result = function(*args, **(kwargs or {}))
             given, made = tensors_of(args, kwargs), tensors_of(result)
             name = function._schema.name.split("::")[-1]

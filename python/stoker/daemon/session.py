@@ -346,7 +346,9 @@ def _same_file(name: str, descriptor: int) -> bool:
         return False
 
 
-def _release_daemon(connection: Connection, process: subprocess.Popen[bytes] | None, log: int | None, alone: bool) -> None:
+def _release_daemon(
+    connection: Connection, process: subprocess.Popen[bytes] | None, log: int | None, alone: bool
+) -> None:
     """Release the daemon. It ends when the last process has released it."""
     if connection.is_inherited():
         return

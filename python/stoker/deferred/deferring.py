@@ -234,7 +234,9 @@ def _wrap_multi_init(original: Callable[..., None], home: str) -> Any:
 
 
 @contextlib.contextmanager
-def supplying_workers(account: payoff.Account | None, count: int, seconds: float, home: ModuleType, name: str) -> Iterator[_Supply | None]:
+def supplying_workers(
+    account: payoff.Account | None, count: int, seconds: float, home: ModuleType, name: str
+) -> Iterator[_Supply | None]:
     """Give a connection to each worker that is started within this context by the loop home.name.
 
     Yields None, and changes nothing, if deferring the data set is not worthwhile.

@@ -104,7 +104,14 @@ def storage_of(number: int) -> Any:
     return _now.buffers.find_storage(number)
 
 
-def tensor_of(number: int, dtype: torch.dtype, offset: int, size: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool) -> torch.Tensor:
+def tensor_of(
+    number: int,
+    dtype: torch.dtype,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool,
+) -> torch.Tensor:
     """Return a tensor over a storage whose first bytes may have been left out; called while
     unpickling."""
     storage, left_out = _now.buffers.find_storage(number), _now.buffers.left_out(number)

@@ -27,7 +27,15 @@ _ALL_SMALL = 64 << 10  # bytes [J]: a smaller batch needs no room
 class Queue:
     """Replaces the queue that a worker puts its batches on."""
 
-    def __init__(self, queue: multiprocessing.queues.Queue[Any], end: socket.socket, key: str, worker: int, memory: Memory, stateful: bool) -> None:
+    def __init__(
+        self,
+        queue: multiprocessing.queues.Queue[Any],
+        end: socket.socket,
+        key: str,
+        worker: int,
+        memory: Memory,
+        stateful: bool,
+    ) -> None:
         self._queue, self._end, self._key, self._worker, self._memory = queue, end, key, worker, memory
         self._stateful = stateful
         self._number = self._put = self._fruitless = 0
@@ -54,7 +62,11 @@ class Queue:
         if used:
             self._number += 1
             rights = array.array("i", [piece.loan for piece in used])
-            self._end.sendmsg([receiving.HEAD.pack(self._number)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            self._end.sendmsg(
+                [receiving.HEAD.pack(self._number)],
+                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)],
+                socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL,
+            )
         rooms = [(piece.number, piece.size, piece.used) for piece in used]
         return Message(self._key, self._worker, self._number, rooms, self._memory.list_rooms(), places, small, body)
 

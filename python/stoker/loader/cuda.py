@@ -87,7 +87,9 @@ class Uploader:
         self._device = device
         self._stream = cuda.stream(device)
 
-    def send(self, tensors: list[Any], finish: Callable[[list[torch.Tensor]], list[torch.Tensor]]) -> tuple[list[Any], Any, Any]:
+    def send(
+        self, tensors: list[Any], finish: Callable[[list[torch.Tensor]], list[torch.Tensor]]
+    ) -> tuple[list[Any], Any, Any]:
         """Queue copies. Returns the results, an event after the host's memory is read, and one
         after finish."""
         with self._cuda.on(self._stream):

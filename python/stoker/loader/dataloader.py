@@ -600,7 +600,14 @@ class _Uploaded(_Batches):
 class _Staged:
     """A batch that is being uploaded."""
 
-    def __init__(self, delivery: Delivery, which: Which, uploader: Uploader | _Copier, tensors: list[Any], done: torch.cuda.Event | None) -> None:
+    def __init__(
+        self,
+        delivery: Delivery,
+        which: Which,
+        uploader: Uploader | _Copier,
+        tensors: list[Any],
+        done: torch.cuda.Event | None,
+    ) -> None:
         self.delivery = delivery
         self.which = which
         self._uploader = uploader
@@ -617,7 +624,9 @@ class _Copier:
     def __init__(self, device: torch.device) -> None:
         self._device = device
 
-    def send(self, tensors: list[Any], finish: Callable[[list[torch.Tensor]], list[torch.Tensor]]) -> tuple[list[Any], Any, Any]:
+    def send(
+        self, tensors: list[Any], finish: Callable[[list[torch.Tensor]], list[torch.Tensor]]
+    ) -> tuple[list[Any], Any, Any]:
         copies = [
             tensor.to(self._device, copy=True) if isinstance(tensor, torch.Tensor) else tensor for tensor in tensors
         ]
@@ -689,7 +698,9 @@ def _find_place(sampler: Iterable[Any] | None, rank: int | None, world: int | No
     return here(rank, world)
 
 
-def _choose_seed(seed: int | None, sampler: Iterable[Any] | None, generator: torch.Generator | None, place: Place) -> int:
+def _choose_seed(
+    seed: int | None, sampler: Iterable[Any] | None, generator: torch.Generator | None, place: Place
+) -> int:
     """Return the seed of order and augmentation: as given, or of the sampler or the generator.
 
     All ranks must have the same.

@@ -57,7 +57,9 @@ def check(make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None
     return found
 
 
-def _recall_or_try(key: str, attempt: Callable[[], set[str]], keep: Callable[[set[str]], bool] | None = None) -> set[str]:
+def _recall_or_try(
+    key: str, attempt: Callable[[], set[str]], keep: Callable[[set[str]], bool] | None = None
+) -> set[str]:
     """Return the cached result, or that of an attempt. keep says whether that may be cached."""
     found = _read_cache(key)
     if found is None:

@@ -41,7 +41,13 @@ class _Header:
 
     __slots__ = ("plain", "copied", "info", "tile", "loaded", "opened")
 
-    def __init__(self, plain: list[tuple[str, Any]], copied: list[tuple[str, Any]], info: dict[str, Any], tile: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        plain: list[tuple[str, Any]],
+        copied: list[tuple[str, Any]],
+        info: dict[str, Any],
+        tile: tuple[Any, ...],
+    ) -> None:
         self.plain = dict(plain)  # attributes with immutable values
         self.copied = copied  # other attributes, each with a function that copies its value
         self.info = info

@@ -741,7 +741,9 @@ def _wrap_transform(original: Callable[..., Image]) -> Any:
     return transform
 
 
-def _record_transform(recipe: Recipe, size: tuple[int, int], method: int, data: Sequence[float], resample: int, fillcolor: Colour) -> Recipe | None:
+def _record_transform(
+    recipe: Recipe, size: tuple[int, int], method: int, data: Sequence[float], resample: int, fillcolor: Colour
+) -> Recipe | None:
     from PIL.Image import Transform
 
     name, count = (
@@ -809,7 +811,9 @@ def _install_operations() -> None:
             _install_enhancer(getattr(ImageEnhance, name), ImageEnhance)
 
 
-def _record_expand(original: Callable[..., Image], image: Image, border: int | tuple[int, ...] = 0, fill: Colour = 0) -> Any:
+def _record_expand(
+    original: Callable[..., Image], image: Image, border: int | tuple[int, ...] = 0, fill: Colour = 0
+) -> Any:
     recipe = find_recipe(image)
     colour = recipe and as_colour(fill, recipe.mode)
     sides = as_integers(border if type(border) is tuple and len(border) in (2, 4) else (border,))
@@ -836,7 +840,12 @@ def new_image(recipe: Recipe | Canvas) -> Image:
 
 
 def _record_autocontrast(
-    original: Callable[..., Image], image: Image, cutoff: float | tuple[float, float] = 0, ignore: int | Sequence[int] | None = None, mask: Image | None = None, preserve_tone: bool = False
+    original: Callable[..., Image],
+    image: Image,
+    cutoff: float | tuple[float, float] = 0,
+    ignore: int | Sequence[int] | None = None,
+    mask: Image | None = None,
+    preserve_tone: bool = False,
 ) -> Any:
     recipe = find_recipe(image)
     low, high = cutoff if type(cutoff) is tuple and len(cutoff) == 2 else (cutoff, cutoff)

@@ -29,7 +29,13 @@ _PLANES, _THRICE = ("HW", "W", ""), ("0", "W", "")  # plane by plane; one band, 
 _KNOWN = {*ROWS, _PLANES, _THRICE}
 
 
-def make_op(recipe: Recipe, kind: str, kernel: int | Sequence[int], sigma: float | Sequence[float], steps: tuple[str, ...]) -> tuple[Any, ...] | None:
+def make_op(
+    recipe: Recipe,
+    kind: str,
+    kernel: int | Sequence[int],
+    sigma: float | Sequence[float],
+    steps: tuple[str, ...],
+) -> tuple[Any, ...] | None:
     """Return the recorded operation, or None if torchvision raises or the arguments are unusual."""
     sides = [kernel, kernel] if type(kernel) is int else kernel
     if type(sides) not in (list, tuple) or len(sides) != 2:
@@ -65,7 +71,12 @@ def blur(
 def record_picture_blur(kind: str) -> Callable[..., Any]:
     """Return a recorder for a function that blurs an image of Pillow."""
 
-    def record(original: Callable[..., Image], img: Image, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None) -> Any:
+    def record(
+        original: Callable[..., Image],
+        img: Image,
+        kernel_size: int | Sequence[int],
+        sigma: float | Sequence[float] | None = None,
+    ) -> Any:
         recipe = None if isinstance(img, torch.Tensor) else find_recipe(img)
         op = recipe and make_op(recipe, kind, kernel_size, sigma, ROWS[recipe.bands == 1])
         return new_image(recipe.then(*op)) if recipe and op else original(img, kernel_size, sigma)

@@ -187,7 +187,13 @@ class DeferredTensor(torch.Tensor, metaclass=_StandInType):
         return self.materialize().__reduce_ex__(protocol)
 
     @classmethod
-    def __torch_dispatch__(cls, func: torch._ops.OpOverload, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+    def __torch_dispatch__(
+        cls,
+        func: torch._ops.OpOverload,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         kwargs = kwargs or {}
         tensor = args[0] if args else None
         if isinstance(tensor, DeferredTensor) and tensor.cell.value is None:
@@ -233,7 +239,9 @@ def _find_companions(cell: Cell) -> list[Cell]:
     return [tensor.cell for tensor in tensors if tensor.cell.plan is not None and tensor.cell.plan.recipe is not None]
 
 
-def _record_call(tensor: DeferredTensor, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _record_call(
+    tensor: DeferredTensor, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Return the deferred result of a recorded call, or None if it needs the value."""
     plan, rest = tensor.cell.plan, args[1:]
     assert plan is not None
@@ -259,7 +267,9 @@ def _record_call(tensor: DeferredTensor, func: torch._ops.OpOverload, args: tupl
     return DeferredTensor(Cell(after))
 
 
-def _record_addition(plan: Plan, func: torch._ops.OpOverload, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan | None:
+def _record_addition(
+    plan: Plan, func: torch._ops.OpOverload, rest: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Plan | None:
     """Return the plan after adding a tensor of the same shape in place, such as noise; None if it
     does not fit."""
     other = rest[0] if len(rest) == 1 and func in _IN_PLACE and kwargs.keys() <= {"alpha"} else None
@@ -383,7 +393,9 @@ def _define_deferred_image(tv_tensors: ModuleType) -> None:
             return self._image
 
         @classmethod
-        def _wrap_output(cls, output: torch.Tensor, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        def _wrap_output(
+            cls, output: torch.Tensor, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
             return Image._wrap_output(output, args, kwargs)
 
         @classmethod
@@ -457,14 +469,22 @@ def _record_pil_to_tensor(original: Callable[..., torch.Tensor], pic: Image) -> 
     return original(pic) if plan is None else DeferredTensor(Cell(plan))
 
 
-def _record_normalize(original: Callable[..., torch.Tensor], tensor: torch.Tensor, mean: Sequence[float] | torch.Tensor, std: Sequence[float] | torch.Tensor, inplace: bool = False) -> Any:
+def _record_normalize(
+    original: Callable[..., torch.Tensor],
+    tensor: torch.Tensor,
+    mean: Sequence[float] | torch.Tensor,
+    std: Sequence[float] | torch.Tensor,
+    inplace: bool = False,
+) -> Any:
     """Record what F.normalize computes, without torch's calls in between."""
     plan = _own(tensor, "cell").plan if type(tensor) is DeferredTensor else None
     after = None if plan is None or inplace else normalize_plan(plan, mean, std)
     return original(tensor, mean, std, inplace) if after is None else DeferredTensor(Cell(after))
 
 
-def normalize_plan(plan: Plan, mean: Sequence[float] | torch.Tensor, std: Sequence[float] | torch.Tensor) -> Plan | None:
+def normalize_plan(
+    plan: Plan, mean: Sequence[float] | torch.Tensor, std: Sequence[float] | torch.Tensor
+) -> Plan | None:
     """Return the plan of F.normalize, or None if F.normalize raises or does more."""
     means, stds = _as_numbers(mean, plan.dtype), _as_numbers(std, plan.dtype)
     if means is None or stds is None or not _calls_own_functions("normalize") or not plan.dtype.is_floating_point or 0 in stds:
@@ -499,7 +519,9 @@ def _make_normalizing_calls(dtype: torch.dtype, mean: tuple[float, ...], std: tu
     return [make_call(func, (each,), {}) for func, each in zip((_aten.sub_.Tensor, _aten.div_.Tensor), numbers)]
 
 
-def _record_convert_image_dtype(original: Callable[..., torch.Tensor], image: torch.Tensor, dtype: torch.dtype = torch.float) -> Any:
+def _record_convert_image_dtype(
+    original: Callable[..., torch.Tensor], image: torch.Tensor, dtype: torch.dtype = torch.float
+) -> Any:
     plan = _own(image, "cell").plan if type(image) is DeferredTensor else None
     after = None if plan is None else convert_plan(plan, dtype)
     return original(image, dtype) if after is None else DeferredTensor(Cell(after))
@@ -521,7 +543,13 @@ def _record_grayscale(original: Callable[..., Image], img: Image, num_output_cha
     return new_image(recipe.then("convert", "RGB", mode="RGB"))
 
 
-def _record_pad(original: Callable[..., Image], img: Image, padding: int | Sequence[int], fill: Colour = 0, padding_mode: str = "constant") -> Any:
+def _record_pad(
+    original: Callable[..., Image],
+    img: Image,
+    padding: int | Sequence[int],
+    fill: Colour = 0,
+    padding_mode: str = "constant",
+) -> Any:
     recipe = find_recipe(img)
     sides = padding if type(padding) in (tuple, list) else (padding,)
     if (

@@ -173,7 +173,13 @@ class _Recorder:
             pictures[module.RandomResizedCrop] = self._draw
         self.of: dict[type, dict[type, Any]] = {Recipe: pictures | groups, Plan: tensors | groups, type(None): {}}
 
-    def run(self, now: Recording, transforms: Iterable[Callable[[Any], Any]], img: Image | torch.Tensor, pending: Recipe | Plan | None) -> tuple[Any, Any]:
+    def run(
+        self,
+        now: Recording,
+        transforms: Iterable[Callable[[Any], Any]],
+        img: Image | torch.Tensor,
+        pending: Recipe | Plan | None,
+    ) -> tuple[Any, Any]:
         """Apply transforms. Returns an object, and the recipe or plan that replaces it if there is
         one."""
         for t in transforms:
@@ -250,7 +256,14 @@ class _Recorder:
     def _resize(self, now: Recording, t: T.Resize, pending: Recipe) -> Recipe | None:
         return self._resize_recipe(pending, t.size, t.interpolation, t.max_size, t.antialias)
 
-    def _resize_recipe(self, pending: Recipe, size: int | Sequence[int], interpolation: T.InterpolationMode, longest: int | None, antialias: bool | None) -> Recipe | None:
+    def _resize_recipe(
+        self,
+        pending: Recipe,
+        size: int | Sequence[int],
+        interpolation: T.InterpolationMode,
+        longest: int | None,
+        antialias: bool | None,
+    ) -> Recipe | None:
         kind = self._filters.get(id(interpolation))
         if kind is None or antialias is not True and antialias is not None:
             return None
@@ -376,7 +389,9 @@ def _make_grey(recipe: Recipe) -> Any:
 
 
 @functools.lru_cache(4096)
-def _compute_sides(compute: Callable[..., Sequence[int]], height: int, width: int, shorter: int, longest: int | None) -> tuple[int, int]:
+def _compute_sides(
+    compute: Callable[..., Sequence[int]], height: int, width: int, shorter: int, longest: int | None
+) -> tuple[int, int]:
     """Return height and width; (0, 0) if torchvision raises."""
     try:
         down, across = compute((height, width), [shorter], longest)

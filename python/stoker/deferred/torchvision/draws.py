@@ -95,7 +95,9 @@ class Draws:
         """Whether torch's random functions are its own, and tensors are plain."""
         return _is_torch_plain() and _torch_functions(torch) == self._torch_functions
 
-    def draw(self, now: Recording, height: int, width: int, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
+    def draw(
+        self, now: Recording, height: int, width: int, scale: Sequence[float], ratio: Sequence[float]
+    ) -> tuple[int, int, int, int]:
         area = height * width
         least, most = _take_logarithms(tuple(ratio))
         number, whole = memory(now)
@@ -117,7 +119,9 @@ def wrap_get_params(original: FunctionType) -> Any:
     """Wrap RandomResizedCrop.get_params."""
     dimensions, draws = vars(sys.modules[original.__module__])["F"], Draws()
 
-    def get_params(original: Callable[..., Any], img: Image | torch.Tensor, scale: Sequence[float], ratio: Sequence[float]) -> Any:
+    def get_params(
+        original: Callable[..., Any], img: Image | torch.Tensor, scale: Sequence[float], ratio: Sequence[float]
+    ) -> Any:
         now = recording()
         if now is None or not draws.can_draw(ratio):
             return original(img, scale, ratio)

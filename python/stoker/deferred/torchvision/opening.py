@@ -189,7 +189,14 @@ class _Opener(_Opening):
             opened.close()
         return None, (path, head)
 
-    def _make_image(self, known: tuple[headers._Header, bytes, int], kinds: dict[str, Any], file: BinaryIO, filename: str, path: bool) -> Any:
+    def _make_image(
+        self,
+        known: tuple[headers._Header, bytes, int],
+        kinds: dict[str, Any],
+        file: BinaryIO,
+        filename: str,
+        path: bool,
+    ) -> Any:
         image = self._kind.__new__(self._kind)
         own = vars(image)
         own.update(kinds, info={}, fp=file, filename=filename, _exclusive_fp=path)

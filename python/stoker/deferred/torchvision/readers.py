@@ -87,7 +87,12 @@ def _make_decode_recorder(jpegs_alone: bool) -> Callable[..., Any]:
     """Return a recorder for decode_image or decode_jpeg."""
 
     def decode(
-        original: Callable[..., torch.Tensor], input: torch.Tensor, mode: ImageReadMode | str = "UNCHANGED", *rest: Any, device: str | torch.device = "cpu", apply_exif_orientation: bool = False
+        original: Callable[..., torch.Tensor],
+        input: torch.Tensor,
+        mode: ImageReadMode | str = "UNCHANGED",
+        *rest: Any,
+        device: str | torch.device = "cpu",
+        apply_exif_orientation: bool = False,
     ) -> Any:
         if jpegs_alone and rest:
             device, *rest = rest  # type: ignore[assignment]
@@ -100,7 +105,9 @@ def _make_decode_recorder(jpegs_alone: bool) -> Callable[..., Any]:
     return decode
 
 
-def _record_decode_image(original: FunctionType, input: torch.Tensor | str | os.PathLike[str], *rest: Any, **named: Any) -> Any:
+def _record_decode_image(
+    original: FunctionType, input: torch.Tensor | str | os.PathLike[str], *rest: Any, **named: Any
+) -> Any:
     """Record decode_image of a tensor, or of a path in versions that read it first."""
     if not isinstance(input, torch.Tensor) and "read_file" in original.__code__.co_names:
         input = sys.modules[_HOME].read_file(str(input))

@@ -134,7 +134,12 @@ def _are_numbers(*values: Any) -> bool:
 
 
 def _record_resize(
-    original: Callable[..., torch.Tensor], image: torch.Tensor, size: int | Sequence[int] | None, interpolation: InterpolationMode | int = 2, max_size: int | None = None, antialias: bool | EllipsisType | None = ...
+    original: Callable[..., torch.Tensor],
+    image: torch.Tensor,
+    size: int | Sequence[int] | None,
+    interpolation: InterpolationMode | int = 2,
+    max_size: int | None = None,
+    antialias: bool | EllipsisType | None = ...,
 ) -> Any:
     plan, module = _find_plan(image), sys.modules[_GEOMETRY]
     if plan is None or antialias is not True and (antialias is not ... or _find_default(original) is not True):
@@ -158,7 +163,13 @@ def _find_default(function: Callable[..., Any]) -> Any:
     return (function.__defaults__ or (None,))[-1]
 
 
-def _record_pad(original: Callable[..., torch.Tensor], image: torch.Tensor, torch_padding: list[int], fill: float, padding_mode: str) -> Any:
+def _record_pad(
+    original: Callable[..., torch.Tensor],
+    image: torch.Tensor,
+    torch_padding: list[int],
+    fill: float,
+    padding_mode: str,
+) -> Any:
     plan = _find_plan(image)
     if plan is None or not _is_padding(torch_padding) or not _are_numbers(fill):
         return None
@@ -174,7 +185,13 @@ def _record_pad(original: Callable[..., torch.Tensor], image: torch.Tensor, torc
     )  # fmt: skip
 
 
-def _record_pad_in_colour(original: Callable[..., torch.Tensor], image: torch.Tensor, torch_padding: list[int], fill: Sequence[float], padding_mode: str) -> Any:
+def _record_pad_in_colour(
+    original: Callable[..., torch.Tensor],
+    image: torch.Tensor,
+    torch_padding: list[int],
+    fill: Sequence[float],
+    padding_mode: str,
+) -> Any:
     plan = _find_plan(image)
     if plan is None or not _is_padding(torch_padding) or padding_mode != "constant" or type(fill) not in (list, tuple):
         return None
@@ -183,7 +200,13 @@ def _record_pad_in_colour(original: Callable[..., torch.Tensor], image: torch.Te
     return _append_expand(original, plan, torch_padding, fill, [int(value) for value in fill])  # torch truncates, too
 
 
-def _append_expand(original: Callable[..., torch.Tensor], plan: Plan, torch_padding: list[int], fill: float | Sequence[float], colour: Sequence[float]) -> DeferredTensor | None:
+def _append_expand(
+    original: Callable[..., torch.Tensor],
+    plan: Plan,
+    torch_padding: list[int],
+    fill: float | Sequence[float],
+    colour: Sequence[float],
+) -> DeferredTensor | None:
     """Record padding with a colour of bytes."""
     if not all(float(value) in _BYTES for value in colour):
         return None
@@ -240,7 +263,9 @@ def _record_grayscale(original: Callable[..., torch.Tensor], image: torch.Tensor
     return _append_op(plan, lambda sample: original(sample, count), "torch_grayscale", count, bands=count)
 
 
-def _record_channels(original: Callable[..., torch.Tensor], image: torch.Tensor, permutation: list[int] | torch.Tensor) -> Any:
+def _record_channels(
+    original: Callable[..., torch.Tensor], image: torch.Tensor, permutation: list[int] | torch.Tensor
+) -> Any:
     plan = _find_plan(image)
     order = permutation.tolist() if type(permutation) is torch.Tensor else permutation
     if plan is None or plan.shape[0] != 3 or type(order) is not list or sorted(order) != [0, 1, 2]:
@@ -248,7 +273,12 @@ def _record_channels(original: Callable[..., torch.Tensor], image: torch.Tensor,
     return _append_op(plan, lambda sample: original(sample, order), "torch_channels", order)
 
 
-def _record_blur(original: Callable[..., torch.Tensor], image: torch.Tensor, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None) -> Any:
+def _record_blur(
+    original: Callable[..., torch.Tensor],
+    image: torch.Tensor,
+    kernel_size: int | Sequence[int],
+    sigma: float | Sequence[float] | None = None,
+) -> Any:
     plan = _find_plan(image)
     recipe = None if plan is None else _find_picture(plan)
     if plan is None or recipe is None or plan.layout.cut:
@@ -270,13 +300,24 @@ def _record_invert(original: Callable[..., torch.Tensor], image: torch.Tensor) -
     return _append_call(original, image) if _find_plan(image) is not None else None
 
 
-def _record_to_dtype(original: Callable[..., torch.Tensor], image: torch.Tensor, dtype: torch.dtype = torch.float, scale: bool = False) -> Any:
+def _record_to_dtype(
+    original: Callable[..., torch.Tensor],
+    image: torch.Tensor,
+    dtype: torch.dtype = torch.float,
+    scale: bool = False,
+) -> Any:
     plan = _find_plan(image)
     plain = plan is not None and type(dtype) is torch.dtype and dtype != plan.dtype and type(scale) is bool
     return _append_call(original, image, dtype, scale) if plain else None
 
 
-def _record_normalize(original: Callable[..., torch.Tensor], image: torch.Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Any:
+def _record_normalize(
+    original: Callable[..., torch.Tensor],
+    image: torch.Tensor,
+    mean: Sequence[float],
+    std: Sequence[float],
+    inplace: bool = False,
+) -> Any:
     plan = image.cell.plan if type(image) is DeferredTensor else None
     plain = plan is not None and plan.dtype.is_floating_point and inplace is False
     lists = all(type(each) in (list, tuple) and _are_numbers(*each) for each in (mean, std))
