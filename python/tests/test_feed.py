@@ -155,10 +155,10 @@ class LoaderTest(FeedCase):
         row = batch.images[3].reshape(-1)[5:9]
         del batch
         gc.collect()
-        self.assertEqual(session.loans.held(), 1)
+        self.assertEqual(session.loans.count_held(), 1)
         self.assertEqual(row.tolist(), [row[0]] * 4)
         del row
-        self.assertEqual(session.loans.held(), 0)
+        self.assertEqual(session.loans.count_held(), 0)
 
     def test_batches_outlive_the_loader(self):
         loader = self.loader()
