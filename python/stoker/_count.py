@@ -157,34 +157,34 @@ def _tally(shadow: torch.nn.Module, torch: ModuleType) -> Any:
             kwargs: dict[str, Any] | None = None,
         ) -> Any:
             result = function(*args, **(kwargs or {}))
-            given, made = tensors_of(args, kwargs), tensors_of(result)
+            given, results = tensors_of(args, kwargs), tensors_of(result)
             name = function._schema.name.split("::")[-1]
             if given and all(place(t) in self.weights for t in given):
-                self.weights.update((place(t), t) for t in made)  # another form of a weight
+                self.weights.update((place(t), t) for t in results)  # another form of a weight
             elif not function.is_view and name not in _NO_WORK:
-                self.work(name, given, made, args)
+                self.work(name, given, results, args)
             return result
 
-        def work(self, name: str, given: list[Any], made: list[Any], args: tuple[Any, ...]) -> None:
-            moved = sum(t.numel() for t in given + made if t.is_floating_point() and place(t) not in self.weights)
+        def work(self, name: str, given: list[Any], results: list[Any], args: tuple[Any, ...]) -> None:
+            moved = sum(t.numel() for t in given + results if t.is_floating_point() and place(t) not in self.weights)
             if name in _NORMS:
-                moved = 2 * made[0].numel()  # statistics are small, or empty
+                moved = 2 * results[0].numel()  # statistics are small, or empty
             if name in _PRODUCTS or name in _NORMS:
                 self.products += moved
             elif not name.endswith("_") and not (
                 name == "add" and any(place(t) in self.weights for t in given)
             ):  # a bias is added with the product
                 self.pointwise += moved
-            if "softmax" in name and made[0].dim() >= 3:
+            if "softmax" in name and results[0].dim() >= 3:
                 self.attentions += 1
             if name in ("convolution", "_convolution"):
                 self.convolutions += 1
-                work = made[0].numel() * args[1][0].numel()
+                work = results[0].numel() * args[1][0].numel()
                 if args[8] > 1 and args[1].shape[1] > 1:  # groups of one channel are depthwise
                     self.grouped += 2 * work
                 self.volume, self.plane = (
-                    self.volume + work * (made[0].dim() == 5),
-                    self.plane + work * (made[0].dim() < 5),
+                    self.volume + work * (results[0].dim() == 5),
+                    self.plane + work * (results[0].dim() < 5),
                 )
             elif name in _PRODUCTS:
                 self.multiplied += 1

@@ -397,9 +397,9 @@ def read_last_words(log: int | None) -> str:
 class Wait:
     """A wait for a living process. The user gets one message, and it ends at the user's deadline."""
 
-    def __init__(self, patience: float, told: Callable[[str], None]) -> None:
+    def __init__(self, patience: float, say_to_user: Callable[[str], None]) -> None:
         self._patience = patience
-        self._told: Callable[[str], None] | None = told
+        self._say: Callable[[str], None] | None = say_to_user
         self._began = time.monotonic()
 
     def step(self, sentence: str) -> None:
@@ -407,9 +407,9 @@ class Wait:
         waited = time.monotonic() - self._began
         if waited >= self._patience:
             raise StokerError(f"waited {waited:.0f} s: {sentence} (timeout= says how long a loader may wait)")
-        if self._told and waited >= QUIET + SILENT:
-            self._told(f"{sentence}: it is waited for (timeout= would end that)")
-            self._told = None
+        if self._say and waited >= QUIET + SILENT:
+            self._say(f"{sentence}: it is waited for (timeout= would end that)")
+            self._say = None
         time.sleep(0.01)
 
 
@@ -484,7 +484,7 @@ class Delivery(NamedTuple):
 class Session:
     """The session of one loader of one rank: its ring, and the daemon's messages about it.
 
-    told is called with sentences for the user, and fence as Loans describes. One thread at a time
+    say_to_user is called with sentences, and fence as Loans describes. One thread at a time
     may use a session; loans may end in any thread.
     """
 
@@ -496,12 +496,12 @@ class Session:
         ranks: int,
         fence: Callable[[], Fence | None],
         timeout: float,
-        told: Callable[[str], None],
+        say_to_user: Callable[[str], None],
     ) -> None:
         self._patience = timeout
         self._silence = patience(timeout if timeout != math.inf else 0)
-        self._told = told
-        self._silence_told = False
+        self._say = say_to_user
+        self._silence_was_said = False
         self._pings = 0
         self._state = ""  # what the daemon is doing, by its own account
         self._batches: collections.deque[dict[str, Any]] = collections.deque()
@@ -522,7 +522,7 @@ class Session:
     def _open(self, hello: dict[str, Any], samples: bytes, place: str | None, ranks: int) -> None:
         for fresh in (False, True):
             try:
-                wait = Wait(self._patience, self._told)
+                wait = Wait(self._patience, self._say)
                 self._daemon = daemon_of(place, ranks, wait, fresh)
                 self._connection = self._daemon.connect(wait)
                 with _packet(hello, samples) as (packet, descriptors):
@@ -623,15 +623,15 @@ class Session:
                 self._send({"type": "ping", "n": self._pings})
                 asked = now
                 silence.end()
-            if asked and now - asked >= SILENT and not self._silence_told:
-                self._silence_told = True
-                self._told(
+            if asked and now - asked >= SILENT and not self._silence_was_said:
+                self._silence_was_said = True
+                self._say(
                     f"stoker feed gives no sign of life: waited {waited:.1f} s for {awaited}{self._why()}. "
                     f"Its process lives, so it is waited for, {self._silence:.0f} s in all"
                 )
             elif waited >= long:
                 long = self._patience  # only once
-                self._told(f"waited {waited:.0f} s for {awaited}{self._why()} (timeout= would end that)")
+                self._say(f"waited {waited:.0f} s for {awaited}{self._why()} (timeout= would end that)")
 
     def _pause(self, wait: float) -> float:
         """Return how long to sleep at most: a device may free a slot that the daemon needs."""
@@ -670,7 +670,7 @@ class Session:
         if packet.get("fatal"):
             self._connection.close()
             raise (Unable if packet.get("kind") else StokerError)(sentence)
-        self._told(sentence)
+        self._say(sentence)
 
     def _send(self, packet: dict[str, Any]) -> None:
         try:

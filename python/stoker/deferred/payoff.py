@@ -43,9 +43,9 @@ class Account:
         before = self._add({FETCHES: 1, DEFERRED: int(deferred), OPENED: opened})
         return before is not None and not self._totals[DEFERRED] and before[FETCHES] < _TRIED <= self._totals[FETCHES]
 
-    def count_cost(self, fed: bool, samples: int, cost: int) -> None:
+    def count_cost(self, deferred: bool, samples: int, cost: int) -> None:
         """Count the cost of a fetch in nanoseconds."""
-        kind, of, took = (FED, FED_SAMPLES, FED_COST) if fed else (PLAIN, PLAIN_SAMPLES, PLAIN_COST)
+        kind, of, took = (FED, FED_SAMPLES, FED_COST) if deferred else (PLAIN, PLAIN_SAMPLES, PLAIN_COST)
         self._add({kind: 1, of: samples, took: cost})
 
     def wants_plain(self) -> bool:

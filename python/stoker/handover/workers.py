@@ -93,8 +93,8 @@ def _allocate_by(memory: Memory) -> None:
     make_shared = torch.UntypedStorage._new_shared
 
     def _new_shared(cls: Any, size: int, *, device: str | torch.device = "cpu") -> Any:
-        made = memory.allocate(size) if torch.device(device).type == "cpu" else None
-        return make_shared(size, device=device) if made is None else made
+        storage = memory.allocate(size) if torch.device(device).type == "cpu" else None
+        return make_shared(size, device=device) if storage is None else storage
 
     torch.UntypedStorage._new_shared = classmethod(_new_shared)
 

@@ -64,7 +64,7 @@ class PillowSession:
         if self._pack is not None and not given:
             raise Impossible("its pictures lie in a pack")
         self._filters = {"bilinear": PIL.Image.Resampling.BILINEAR, "bicubic": PIL.Image.Resampling.BICUBIC}
-        self.opened, self.ring, self.run, self.made = opened, _Ring(ring), 0, 0
+        self.opened, self.ring, self.run, self.computed = opened, _Ring(ring), 0, 0
         self._spec, self._rank = spec, rank
         self._files = _decode_list(spec["root"], given) if given else _list_folder(spec, opened["manifest"])
         subset = spec.get("samples")
@@ -106,7 +106,7 @@ class PillowSession:
 
     def take(self, awaited: str) -> Delivery:
         packet = next(self._batches)
-        self.made += 1
+        self.computed += 1
         self._merge(self._account, packet)
         return Delivery(packet, packet.pop("memory"))
 
@@ -155,7 +155,7 @@ class PillowSession:
         places = self._plan.take(consumed, step, self._rank)
         memory = np.zeros(self.opened["ring"]["slot_bytes"], np.uint8)
         images, labels = self.ring.fields(memory, len(places))
-        made = [self._threads.submit(self._load_sample, epoch, order(position)) for position, _ in places]
+        futures = [self._threads.submit(self._load_sample, epoch, order(position)) for position, _ in places]
         indices, mask, bad = (
             np.zeros(len(places), np.int64),
             [i for i, (_, padding) in enumerate(places) if padding],
@@ -163,7 +163,7 @@ class PillowSession:
         )
         for i, (position, padding) in enumerate(places):
             sample = order(position)
-            value = made[i].result()
+            value = futures[i].result()
             if isinstance(value, Exception):
                 sample, value, found = self._replace_bad(epoch, position, order, value)
                 bad += [] if padding else [found]
@@ -175,7 +175,7 @@ class PillowSession:
         if bad:
             self._count_bad(epoch, bad)
         own = [order(position) for position, padding in places if not padding]
-        slot = self.made
+        slot = self.computed
         self.ring.numbers[slot] = bytearray(indices.tobytes())
         packet = {
             "run": self.run,

@@ -77,7 +77,7 @@ class Feeder:
         place: Place,
         options: dict[str, Any],
         patience: float,
-        told: Callable[[str], None],
+        say_to_user: Callable[[str], None],
         samples: Callable[[], bytes] = bytes,
     ) -> None:
         self.spec = {**spec, "name": spec.get("name") or _name(spec), "world": place.world}
@@ -87,7 +87,7 @@ class Feeder:
         self.copies = 0  # batches that were copied because the trainer keeps too many
         self._options = {name: value for name, value in options.items() if value is not None}
         self._patience = patience
-        self._told = told
+        self._say = say_to_user
         self._session: Session | None = None
         self._expected: dict[str, Any] = {}  # what the daemon said of the samples; the next daemon must say the same
         self._last: Any = None  # what the last session's daemon said at its opening, and its ring
@@ -159,10 +159,10 @@ class Feeder:
             self.place.local_world,
             self._fence,
             self._patience,
-            self._told,
+            self._say,
         )
         for note in session.opened.get("notes", ()):
-            self._told(note)
+            self._say(note)
         return session
 
     @property
@@ -188,7 +188,7 @@ class Feeder:
                 without.close()
             except (Gone, OSError, StokerError):
                 self._end_session(Gone("it has ended"))
-                self._session, without.made = without, 0  # type: ignore[attr-defined]
+                self._session, without.computed = without, 0  # type: ignore[attr-defined]
         return self.open()
 
     def _check_state_fits(self, state: dict[str, Any], opened: dict[str, Any]) -> None:
@@ -263,7 +263,7 @@ class Feeder:
 
     def _is_by_pillow(self) -> bool:
         """Whether Pillow computes the batches."""
-        return hasattr(self._session, "made")
+        return hasattr(self._session, "computed")
 
     def _try_a_daemon(self) -> None:
         """Return from Pillow to a daemon, once Pillow has done as much as a daemon computes ahead.
@@ -271,7 +271,7 @@ class Feeder:
         The work that the daemon may have died of is then done.
         """
         session: Any = self._session
-        if self._is_by_pillow() and session.made >= session.ring.slots and self._left:
+        if self._is_by_pillow() and session.computed >= session.ring.slots and self._left:
             self._deaths.recover()
             if self._deaths.bear(True):
                 self._session = None
@@ -280,7 +280,7 @@ class Feeder:
                     session.close()
                 except (Gone, OSError):
                     self._end_session(Gone("it has ended"))
-                    self._session, session.made = session, -(1 << 30)  # not again in this iteration
+                    self._session, session.computed = session, -(1 << 30)  # not again in this iteration
                     self._resume(session)
 
     def _end_session(self, error: Gone) -> None:
@@ -489,7 +489,7 @@ class Feeder:
         if crowded:
             self.copies += 1
             if self.copies == 1:
-                self._told(
+                self._say(
                     f"{session.ring.slots - 1} batches are kept by the trainer: further ones are copied, "
                     f"depth= makes room for more"
                 )
@@ -519,7 +519,7 @@ class Feeder:
         bad = self._taken.named
         if not bad:
             first = found[0]
-            self._told(
+            self._say(
                 f"{first['path']}: {first['reason']}, and this epoch's further bad samples are named by loader.report"
             )
         bad.extend(found[: BAD_KEPT - len(bad)])

@@ -36,13 +36,13 @@ class Materializer:
         """Set the values of cells. sent: the tensors go to another process as they are."""
         with self._lock:
             single, shared = _split_families(cells)
-            waiting, families, done = [], [], False
+            pending, families, done = [], [], False
             while not done:  # again, in other memory and by Pillow, if the daemon was lost
                 batch = _Batch(sent)
-                waiting = [(cell, batch.add(cell.plan)) for cell in single if cell.plan is not None]
+                pending = [(cell, batch.add(cell.plan)) for cell in single if cell.plan is not None]
                 families = [(family, batch.add(family.plan)) for family in shared]
                 done = self._run(batch.jobs, kind)
-            for cell, value in waiting:
+            for cell, value in pending:
                 if cell.plan is not None:
                     cell.settle(value())
             for family, value in families:
@@ -125,9 +125,9 @@ os.register_at_fork(after_in_child=materializer.reset_after_fork)
 
 def _split_families(cells: list[Cell]) -> tuple[list[Cell], list[Family]]:
     """Split cells into single ones and families that share memory."""
-    waiting = [cell for cell in dict.fromkeys(cells) if cell.plan is not None]
-    families = {id(cell.family): cell.family for cell in waiting if cell.family is not None and not cell.is_alone()}
-    return [cell for cell in waiting if cell.is_alone()], list(families.values())
+    pending = [cell for cell in dict.fromkeys(cells) if cell.plan is not None]
+    families = {id(cell.family): cell.family for cell in pending if cell.family is not None and not cell.is_alone()}
+    return [cell for cell in pending if cell.is_alone()], list(families.values())
 
 
 def _find_differing(jobs: list[Job]) -> list[str]:

@@ -118,18 +118,18 @@ class Line:
         try:
             self._scratch = request.draft(self._scratch)
             at = request.write(files)
-            waiting: dict[int, list[int]] = {}
+            pending: dict[int, list[int]] = {}
             left: set[int] = set()
             for room, members, text in request.encode_groups():
-                if len(waiting) == _AT_ONCE:
-                    left.update(self._receive(waiting))
+                if len(pending) == _AT_ONCE:
+                    left.update(self._receive(pending))
                 os.pwrite(files.descriptor, text, at)
                 self._number += 1
                 self._send({"type": "make", "n": self._number, "at": at, "bytes": len(text)}, (files.descriptor, room))
-                waiting[self._number] = members
+                pending[self._number] = members
                 at += len(text)
-            while waiting:
-                left.update(self._receive(waiting))
+            while pending:
+                left.update(self._receive(pending))
             if at > files.size:
                 os.ftruncate(files.descriptor, files.size)
             request.deliver(left)
@@ -150,10 +150,10 @@ class Line:
         except OSError as error:
             raise Gone(f"stoker feed has ended ({error})") from error
 
-    def _receive(self, waiting: dict[int, list[int]]) -> list[int]:
+    def _receive(self, pending: dict[int, list[int]]) -> list[int]:
         """Receive an answer. Returns the jobs that it names as failed."""
         answer = self._answer()
-        members = waiting.pop(answer["n"])
+        members = pending.pop(answer["n"])
         self.spent += answer.get("cpu", 0)
         refused = [item["index"] for item in answer.get("failed", ())]
         if answer.get("failed_more"):
@@ -165,7 +165,7 @@ class Line:
 
         A silent daemon is pinged, and given up if it does not answer.
         """
-        silence, told = Silence(), False
+        silence, said = Silence(), False
         asked = False
         while True:
             if not self._wait(QUIET):
@@ -175,8 +175,8 @@ class Line:
                     self._send({"type": "ping", "n": 0}, ())
                 elif silence.grow() >= self._patience:
                     raise Hung(self._patience, "pictures were awaited")
-                elif silence.seconds >= SILENT and not told:
-                    told = True
+                elif silence.seconds >= SILENT and not said:
+                    said = True
                     _say(
                         f"stoker feed gives no sign of life: its process lives, so it is waited for, "
                         f"{self._patience:.0f} s in all"

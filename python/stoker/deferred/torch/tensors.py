@@ -411,8 +411,8 @@ def _patch_wrap(tv_tensors: ModuleType) -> None:
     Image, before = tv_tensors.Image, tv_tensors.wrap
 
     def wrap(wrappee: torch.Tensor, *, like: torch.Tensor, **kwargs: Any) -> Any:
-        stood_for = isinstance(like, DeferredTensor) and type(like).original_type is Image
-        return wrappee.as_subclass(Image) if stood_for else before(wrappee, like=like, **kwargs)
+        replaced = isinstance(like, DeferredTensor) and type(like).original_type is Image
+        return wrappee.as_subclass(Image) if replaced else before(wrappee, like=like, **kwargs)
 
     if not hasattr(Image, "wrap"):
         tv_tensors.wrap = wrap

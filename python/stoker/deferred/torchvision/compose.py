@@ -82,8 +82,8 @@ def _is_library_code(module: ModuleType) -> bool:
     calls = kind.__call__ is kind._wrapped_call_impl and all(is_own(each, modules) for each in (kind.__call__, kind._call_impl))
     pillow = sys.modules["PIL.Image"]
     images = all(is_own(getattr(pillow.Image, name), pillow) for name in list_existing(pillow.Image, "_new _copy_info _crop"))
-    stood_for = has_replacements(module.F, *_REPLACED_FUNCTIONS) and has_replacements(module.F.F_pil, *_REPLACED_PICTURE_FUNCTIONS)
-    return calls and images and stood_for and all(hasattr(modules, name) for name in _HOOKS)
+    replaced = has_replacements(module.F, *_REPLACED_FUNCTIONS) and has_replacements(module.F.F_pil, *_REPLACED_PICTURE_FUNCTIONS)
+    return calls and images and replaced and all(hasattr(modules, name) for name in _HOOKS)
 
 
 _REPLACED_FUNCTIONS = "to_tensor", "normalize", "pil_to_tensor", "convert_image_dtype"

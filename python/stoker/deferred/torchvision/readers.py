@@ -97,10 +97,10 @@ def _make_decode_recorder(jpegs_alone: bool) -> Callable[..., Any]:
         if jpegs_alone and rest:
             device, *rest = rest  # type: ignore[assignment]
         turned = rest[0] if rest else apply_exif_orientation
-        later = _defer_tensor(input, _find_mode_number(mode), turned) if device == "cpu" else None
-        if later is not None and hasattr(sys.modules[_HOME], "_warn_deprecated"):
+        tensor = _defer_tensor(input, _find_mode_number(mode), turned) if device == "cpu" else None
+        if tensor is not None and hasattr(sys.modules[_HOME], "_warn_deprecated"):
             sys.modules[_HOME]._warn_deprecated()
-        return later
+        return tensor
 
     return decode
 
@@ -111,8 +111,8 @@ def _record_decode_image(
     """Record decode_image of a tensor, or of a path in versions that read it first."""
     if not isinstance(input, torch.Tensor) and "read_file" in original.__code__.co_names:
         input = sys.modules[_HOME].read_file(str(input))
-        later = _any(original, input, *rest, **named)
-        return original(input, *rest, **named) if later is None else later
+        tensor = _any(original, input, *rest, **named)
+        return original(input, *rest, **named) if tensor is None else tensor
     return _any(original, input, *rest, **named)
 
 

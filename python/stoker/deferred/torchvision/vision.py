@@ -337,13 +337,13 @@ def record_or_call(record: Callable[..., Any]) -> Callable[..., Any]:
     """Return a replacement that calls a recorder, and the original if that returns None."""
 
     def stand(original: Callable[..., torch.Tensor], *args: Any, **named: Any) -> Any:
-        later = None
+        tensor = None
         if recording() is not None and args:
             try:
-                later = record(original, *args, **named)
+                tensor = record(original, *args, **named)
             except TypeError:  # an unknown signature, or a wrong call
                 pass
-        return original(*args, **named) if later is None else later
+        return original(*args, **named) if tensor is None else tensor
 
     return stand
 
