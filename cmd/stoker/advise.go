@@ -34,7 +34,7 @@ prints the lines to paste.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			write := emit.Dialects[dialect]
 			if dialect != "" && write == nil {
-				return usageError{fmt.Errorf("--emit %q: expected one of %s", dialect, dialects)}
+				return asUsage(fmt.Errorf("--emit %q: expected one of %s", dialect, dialects))
 			}
 			a.began = true
 			j, err := a.judge(args)
@@ -78,7 +78,7 @@ func (a *app) writePlan(j judgedRecording, file string) error {
 	for _, doubt := range plan.Denied(nil) {
 		a.say("stoker tune --plan will want --allow %s: %s", doubt.Allow, doubt.Why)
 	}
-	a.keepPlan(file, plan)
+	a.keepText(file, plan.JSON)
 	return nil
 }
 

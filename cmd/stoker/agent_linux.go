@@ -15,12 +15,13 @@ import (
 
 	"github.com/stoker-dev/stoker/agent"
 	"github.com/stoker-dev/stoker/internal/closed"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/readable"
 )
 
 func (a *app) runAgent(ctx context.Context, o agentFlags) error {
 	if o.mostSeries < 1 {
-		return usageError{fmt.Errorf("--most-series %d: one series at least is expected", o.mostSeries)}
+		return asUsage(fmt.Errorf("--most-series %d: one series at least is expected", o.mostSeries))
 	}
 	frugal()
 	own, err := o.own()
@@ -35,10 +36,10 @@ func (a *app) runAgent(ctx context.Context, o agentFlags) error {
 	defer stop()
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
-		return hintedError{
+		return hint.Add(
 			fmt.Errorf("serve metrics: %w", err),
 			"stoker agent --listen 127.0.0.1:0 takes a port that is free",
-		}
+		)
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
@@ -81,16 +82,16 @@ const shortestToken = 16
 func (o agentFlags) readDoor(say func(format string, args ...any)) (agent.Door, error) {
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
-		return agent.Door{}, usageError{fmt.Errorf("--listen %s: expected an address and a port, such as 127.0.0.1:%s",
-			o.listen, agentPort)}
+		return agent.Door{}, asUsage(fmt.Errorf("--listen %s: expected an address and a port, such as 127.0.0.1:%s",
+			o.listen, agentPort))
 	}
 	if o.tokenFile == "" {
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return agent.Door{}, usageError{hintedError{
+			return agent.Door{}, asUsage(hint.Add(
 				fmt.Errorf("--listen %s: others than this machine could ask there, which takes a token", o.listen),
 				"(umask 077; head -c 32 /dev/urandom | base64 > token) && stoker agent --listen " + o.listen +
 					" --token-file token",
-			}}
+			))
 		}
 		return agent.Door{}, nil
 	}
@@ -143,15 +144,15 @@ func readSecret(path string) ([]byte, error) {
 	case !mode.IsRegular():
 		return nil, fmt.Errorf("%s is no file, and it is read at each request", path)
 	case owner != 0 && int(owner) != os.Geteuid():
-		return nil, hintedError{
+		return nil, hint.Add(
 			fmt.Errorf("%s is user %d's, who can change it", path, owner),
 			fmt.Sprintf("chown %d %s", os.Geteuid(), path),
-		}
+		)
 	case mode.Perm()&0o027 != 0:
-		return nil, hintedError{
+		return nil, hint.Add(
 			fmt.Errorf("%s has mode %04o: others can read or change the token", path, mode.Perm()),
 			"chmod 600 " + path + "    (in a container: the secret's mode, 0400)",
-		}
+		)
 	}
 	return io.ReadAll(io.LimitReader(file, mostSecret))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/report/text"
 	"github.com/stoker-dev/stoker/report/wire"
 )
@@ -45,10 +46,10 @@ func (a *app) judgeAll(args []string) (judgedRecording, *jobOf, error) {
 		return judgedRecording{}, nil, fmt.Errorf("judge recordings: none of %d can be read: %s", len(files), notes[0])
 	}
 	if job.Job, err = judge.Together(job.members); err != nil {
-		return judgedRecording{}, nil, hintedError{
+		return judgedRecording{}, nil, hint.Add(
 			fmt.Errorf("judge recordings together: %w", err),
 			"stoker runs FOLDER lists the jobs in a folder with their files, and stoker diagnose FILE... takes those of one",
-		}
+		)
 	}
 	job.Verdict.Warnings = append(notes, job.Verdict.Warnings...)
 	lead := job.members[job.Lead]

@@ -92,9 +92,9 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 			continue
 		}
 		if f.table == nil && len(args) > 1 {
-			return usageError{fmt.Errorf(
+			return asUsage(fmt.Errorf(
 				"export -o %q: %d recordings, and only a table (steps.csv, signals.csv) takes several", file,
-				len(args))}
+				len(args)))
 		}
 		a.began = true
 		if f.table != nil {
@@ -116,8 +116,8 @@ func (a *app) runExport(ctx context.Context, args []string, file string) error {
 	for _, f := range exports {
 		known = append(known, f.name)
 	}
-	return usageError{fmt.Errorf("export -o %q: the name says no format, expected one of %s", file,
-		strings.Join(known, ", "))}
+	return asUsage(fmt.Errorf("export -o %q: the name says no format, expected one of %s", file,
+		strings.Join(known, ", ")))
 }
 
 // exportTable writes one table of recordings. One in a folder that cannot be read is left

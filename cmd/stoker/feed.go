@@ -50,13 +50,13 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
   stoker feed --check data/train                   samples/s on this machine, and bad files`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-				return usageError{fmt.Errorf("feed takes no arguments but a command behind --: got %q", args[0])}
+				return asUsage(fmt.Errorf("feed takes no arguments but a command behind --: got %q", args[0]))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.verify(cmd.Flags().Changed, len(args) > 0); err != nil {
-				return usageError{err}
+				return asUsage(err)
 			}
 			a.began = true
 			if len(args) > 0 {

@@ -90,3 +90,15 @@ func (w contextWriter) Write(p []byte) (int, error) {
 	}
 	return w.Writer.Write(p)
 }
+
+// keepText writes a text to a file that is its user's alone, or says why it cannot.
+func (a *app) keepText(name string, produce func() ([]byte, error)) {
+	text, err := produce()
+	if err == nil {
+		err = writeFiles(context.Background(),
+			output{name, toUser, func(w io.Writer) error { _, err := w.Write(text); return err }})
+	}
+	if err != nil {
+		a.error(err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/owned"
 	"github.com/stoker-dev/stoker/report/ci"
 )
@@ -55,7 +56,7 @@ func (a *app) written(ctx context.Context, f formFlags, problems []ci.Problem, s
 	}
 	file, err := owned.Append(f.markdown, toOthers) // GitHub's is shared by all that a step starts
 	if err != nil {
-		return hintedError{fmt.Errorf("write summary: %w", err), "--markdown summary.md, in a folder of your own"}
+		return hint.Add(fmt.Errorf("write summary: %w", err), "--markdown summary.md, in a folder of your own")
 	}
 	return errors.Join(summary(file), file.Close())
 }

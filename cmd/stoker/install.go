@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stoker-dev/stoker/internal/hint"
 )
 
 func (a *app) installCommand() *cobra.Command {
@@ -19,7 +21,7 @@ it into a volume that the trainer's container mounts (docs/cluster.md).`,
 		Example: `  stoker install /shared && /shared/stoker observe -- python train.py`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("install takes one folder, got %d arguments", len(args))}
+				return asUsage(fmt.Errorf("install takes one folder, got %d arguments", len(args)))
 			}
 			return nil
 		},
@@ -30,10 +32,10 @@ it into a volume that the trainer's container mounts (docs/cluster.md).`,
 				return fmt.Errorf("find this binary: %w", err)
 			}
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
-				return hintedError{
+				return hint.Add(
 					fmt.Errorf("install into %s: %w", args[0], err),
 					"name a folder in which you may write: stoker install ~/bin",
-				}
+				)
 			}
 			target := filepath.Join(args[0], filepath.Base(own))
 			if err := copyBinary(cmd.Context(), own, target); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/launch"
-	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -129,19 +129,11 @@ func (a *app) exit(err error) int {
 	case errors.As(err, &usage) || !a.began:
 		text, nearest, misspelt := strings.Cut(err.Error(), "\n\nDid you mean this?\n") // cobra's
 		a.error(errors.New(text))
-		hint := cmp.Or(findAnswer(text), cmp.Or(a.verb, "stoker")+" --help")
-		var precision *device.PrecisionError
-		var hinted hintedError
+		line := cmp.Or(findAnswer(text), cmp.Or(a.verb, "stoker")+" --help")
 		if names := strings.Fields(nearest); misspelt && len(names) > 0 {
-			hint = "stoker " + names[0] + " --help"
-		} else if errors.As(err, &hinted) {
-			hint = hinted.hint
-		} else if errors.As(err, &precision) {
-			hint = "--precision " + string(precision.Instead)
-		} else if remedy := roomier(err); remedy != "" {
-			hint = remedy
+			line = "stoker " + names[0] + " --help"
 		}
-		a.hint(hint)
+		a.hint(cmp.Or(hint.Find(err), line))
 		return exitUsage
 	}
 	a.error(err)
@@ -154,23 +146,23 @@ func (a *app) exit(err error) int {
 // misspelt is an error about a flag, with the flag that was meant, else with where the
 // verb's flags are.
 func misspelt(cmd *cobra.Command, err error) error {
-	hint := cmd.CommandPath() + " --help"
+	line := cmd.CommandPath() + " --help"
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := hardware.Nearest(unknown.GetSpecifiedName(), names); len(near) > 0 {
-			hint = cmd.CommandPath() + " --" + near[0]
+			line = cmd.CommandPath() + " --" + near[0]
 		}
 	}
-	return usageError{hintedError{err, hint}}
+	return asUsage(hint.Add(err, line))
 }
 
 // atMost refuses more than n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usageError{fmt.Errorf("%s takes at most %d argument(s), got %d", cmd.Name(), n, len(args))}
+			return asUsage(fmt.Errorf("%s takes at most %d argument(s), got %d", cmd.Name(), n, len(args)))
 		}
 		return nil
 	}

@@ -44,11 +44,11 @@ GPU, what to change and what that gains. CMD keeps its terminal, its signals and
   stoker observe --pid 4711                        a run that is already going (without the hook)`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
-				return usageError{fmt.Errorf("observe takes its command after --: stoker observe -- %s",
-					strings.Join(args, " "))}
+				return asUsage(fmt.Errorf("observe takes its command after --: stoker observe -- %s",
+					strings.Join(args, " ")))
 			}
 			if (len(args) == 0) == (o.pid == 0) {
-				return usageError{errors.New("observe takes a command after --, or --pid PID")}
+				return asUsage(errors.New("observe takes a command after --, or --pid PID"))
 			}
 			return errors.Join(o.canLog(), o.trace.check(o.pid > 0, o.noHook))
 		},
@@ -111,11 +111,11 @@ type observeFlags struct {
 func (o observeFlags) canLog() error {
 	for _, name := range o.log {
 		if !slices.Contains(loggers, name) {
-			return usageError{fmt.Errorf("--log %s: known are %s", name, strings.Join(loggers, ", "))}
+			return asUsage(fmt.Errorf("--log %s: known are %s", name, strings.Join(loggers, ", ")))
 		}
 	}
 	if len(o.log) > 0 && (o.noHook || o.pid > 0) {
-		return usageError{errors.New("--log needs the hook, which --no-hook and --pid leave out")}
+		return asUsage(errors.New("--log needs the hook, which --no-hook and --pid leave out"))
 	}
 	return nil
 }

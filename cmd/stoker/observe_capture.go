@@ -39,17 +39,17 @@ func (t *captureFlags) flags(cmd *cobra.Command) {
 func (t *captureFlags) check(attached, noHook bool) error {
 	switch {
 	case t.steps < 0 || t.steps > observe.MostTraceSteps:
-		return usageError{fmt.Errorf("--trace takes a number of steps, 1 to %d, got %d", observe.MostTraceSteps,
-			t.steps)}
+		return asUsage(fmt.Errorf("--trace takes a number of steps, 1 to %d, got %d", observe.MostTraceSteps,
+			t.steps))
 	case t.steps > 0 && attached:
-		return usageError{errors.New("--trace with --pid: a process that runs already has no hook to take a trace. " +
-			"start it with stoker observe --trace 5 -- CMD, or record with torch.profiler and read the file: stoker trace FILE")}
+		return asUsage(errors.New("--trace with --pid: a process that runs already has no hook to take a trace. " +
+			"start it with stoker observe --trace 5 -- CMD, or record with torch.profiler and read the file: stoker trace FILE"))
 	case t.steps > 0 && noHook:
-		return usageError{errors.New("--trace needs the hook, which takes it: leave --no-hook away")}
+		return asUsage(errors.New("--trace needs the hook, which takes it: leave --no-hook away"))
 	case t.none && t.steps > 0:
-		return usageError{errors.New("--trace asks for a trace and --no-trace forbids one: leave one of them away")}
+		return asUsage(errors.New("--trace asks for a trace and --no-trace forbids one: leave one of them away"))
 	case t.steps == 0 && (t.stacks || t.shapes):
-		return usageError{errors.New("--trace-stacks and --trace-shapes say what a trace holds: add --trace 5")}
+		return asUsage(errors.New("--trace-stacks and --trace-shapes say what a trace holds: add --trace 5"))
 	}
 	return nil
 }

@@ -35,8 +35,8 @@ func newCollector(base string, warn func(text string)) (*collector, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		// not what it says: that may hold a secret
-		return nil, usageError{errors.New(
-			"--otlp: no address of a collector: expected one such as http://127.0.0.1:4318")}
+		return nil, asUsage(errors.New(
+			"--otlp: no address of a collector: expected one such as http://127.0.0.1:4318"))
 	}
 	return &collector{address: u.JoinPath("v1/metrics").String(), busy: make(chan struct{}, 1), warn: warn}, nil
 }

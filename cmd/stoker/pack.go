@@ -13,6 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/pack"
 	"github.com/stoker-dev/stoker/feed/pack/shards"
 	set "github.com/stoker-dev/stoker/feed/source"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
 )
@@ -43,7 +44,7 @@ interrupted pack goes on with the same command, and the same input gives the sam
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.readOptions(cmd.Flags().Changed, len(args) > 0)
 			if err != nil {
-				return usageError{err}
+				return asUsage(err)
 			}
 			a.began = true
 			ctx, stop := signal.NotifyContext(cmd.Context(), heeded(os.Interrupt)...)
@@ -184,15 +185,15 @@ func (a *app) whatNow(ctx context.Context, err error, f packFlags) error {
 		a.say("pack: stopped: the same command goes on with %s", f.output)
 		return err
 	case errors.Is(err, pack.ErrOther):
-		return hintedError{err, "stoker pack … -o ANOTHER"}
+		return hint.Add(err, "stoker pack … -o ANOTHER")
 	case errors.Is(err, syscall.ENOSPC):
-		return hintedError{err, "the same command goes on from there, once there is room"}
+		return hint.Add(err, "the same command goes on from there, once there is room")
 	case errors.Is(err, pack.ErrOutage):
-		return hintedError{err, "the same command goes on from there, once there is enough of what it lacked"}
+		return hint.Add(err, "the same command goes on from there, once there is enough of what it lacked")
 	case errors.Is(err, pack.ErrFault):
-		return hintedError{err, "without --decoded and --resize files are packed as they are"}
+		return hint.Add(err, "without --decoded and --resize files are packed as they are")
 	case errors.Is(err, pack.ErrBad):
-		return hintedError{err, "the same command with --skip-bad leaves such files out and goes on"}
+		return hint.Add(err, "the same command with --skip-bad leaves such files out and goes on")
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/readable"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/tutorial"
@@ -56,13 +57,13 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 // foretell is the verb: it chooses the question and shows the answer.
 func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 	if cmd.Flags().NFlag() == 0 {
-		return usageError{hintedError{
+		return asUsage(hint.Add(
 			errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or --step and --batch"),
 			"stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme",
-		}}
+		))
 	}
 	if err := f.check(); err != nil {
-		return usageError{err}
+		return asUsage(err)
 	}
 	if f.on("tutorial") {
 		a.began = true
@@ -70,14 +71,14 @@ func (a *app) foretell(cmd *cobra.Command, f *predictFlags) error {
 	}
 	table, err := hardwareTable(f.givenText("hardware"))
 	if err != nil {
-		return usageError{err}
+		return asUsage(err)
 	}
 	if f.givenText("list") != "" {
 		return a.printTable(f, table)
 	}
 	p, words, err := f.ask(cmd, table)
 	if err != nil {
-		return usageError{err}
+		return asUsage(addRemedy(err))
 	}
 	a.began = true
 	if f.givenText("out") != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/language"
@@ -59,7 +60,7 @@ func (f *languageFlags) readSubject(
 		return m, g, p, err
 	}
 	if f.gpu == "" {
-		return m, g, p, hintedError{errors.New("--gpu is missing: on which GPU?"), "--gpu h100-sxm"}
+		return m, g, p, hint.Add(errors.New("--gpu is missing: on which GPU?"), "--gpu h100-sxm")
 	}
 	if g, err = findGPU("gpu", f.gpu, hardware.Known, f.say); err != nil {
 		return m, g, p, err
@@ -107,16 +108,16 @@ func readLanguageModel(name string) (language.Model, error) {
 		return language.ParseConfig(name, data)
 	}
 	if name == "" {
-		return language.Model{}, hintedError{
+		return language.Model{}, hint.Add(
 			errors.New("--model is missing: which one of stoker predict --list language?"), "--model llama-3.1-8b",
-		}
+		)
 	}
 	m, found := language.FindModel(name)
 	if network, other := device.FindWorkload(name); !found && other {
-		return m, hintedError{
+		return m, hint.Add(
 			fmt.Errorf("--model %q is no language model of the table: stoker predict itself answers for it", name),
 			"stoker predict --model " + network.Name,
-		}
+		)
 	}
 	if !found {
 		return m, fmt.Errorf("--model %q is not in the table, nearest: %s. A model of your own is named by its config.json",
@@ -154,16 +155,16 @@ together get, and what the time goes into. Without --batch as many requests run 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, flag := range []string{"accept", "guesses"} {
 				if draft == "" && cmd.Flags().Changed(flag) {
-					return usageError{fmt.Errorf("--%s is about a --draft: name the model that guesses", flag)}
+					return asUsage(fmt.Errorf("--%s is about a --draft: name the model that guesses", flag))
 				}
 			}
 			s, err := f.readServing(draft)
 			if err != nil {
-				return usageError{err}
+				return asUsage(err)
 			}
 			rate, err := s.Solve()
 			if err != nil {
-				return usageError{err}
+				return asUsage(err)
 			}
 			a.began = true
 			if f.json {

@@ -25,7 +25,7 @@ var lists = []string{
 func (a *app) printTable(f *predictFlags, table hardware.Table) error {
 	rows := rowsOf(f.givenText("list"), table)
 	if rows == nil {
-		return usageError{fmt.Errorf("--list %q: expected one of %s", f.givenText("list"), strings.Join(lists, ", "))}
+		return asUsage(fmt.Errorf("--list %q: expected one of %s", f.givenText("list"), strings.Join(lists, ", ")))
 	}
 	a.began = true
 	switch {

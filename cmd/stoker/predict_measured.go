@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/quantity"
@@ -50,8 +51,8 @@ func (f *predictFlags) checkMeasured() error {
 	case f.givenText("step") != "":
 		return errors.New("--step says what a step takes, --measured and --like what to carry over: give one")
 	case !f.describes():
-		return hintedError{errors.New("--measured and --like need the network, since its FLOP and bytes carry the " +
-			"step over: --model, or --params and --flops"), "--model resnet50"}
+		return hint.Add(errors.New("--measured and --like need the network, since its FLOP and bytes carry the " +
+			"step over: --model, or --params and --flops"), "--model resnet50")
 	}
 	return nil
 }
@@ -60,9 +61,9 @@ func (f *predictFlags) checkMeasured() error {
 func (f *predictFlags) measuredStep() (m device.Measured, flag string, err error) {
 	if f.givenText("measured") != "" {
 		if m, err = device.ParseMeasured(f.givenText("measured")); err != nil {
-			return m, "measured", hintedError{
+			return m, "measured", hint.Add(
 				fmt.Errorf("--measured %w", err), "--measured '" + device.MeasuredExample + "'",
-			}
+			)
 		}
 		return f.withoutWaits(m)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -43,7 +44,7 @@ func (f *predictFlags) emulate(d *described, table hardware.Table) error {
 	if f.givenText("model") != "" || f.givenText("data") != "" || f.given() {
 		return fmt.Errorf("--mlperf %s names network and data itself: leave --model, --data and --flops out", b.Name)
 	}
-	gpu := or(f.givenText("gpu"), "h100")
+	gpu := cmp.Or(f.givenText("gpu"), "h100")
 	if row, known := table.FindGPU(gpu); known {
 		gpu = row.Name
 	}

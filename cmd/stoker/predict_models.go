@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/tutorial"
@@ -31,7 +32,7 @@ and no hardware. stoker predict knows workers, storage and links as well.`,
 		RunE: func(*cobra.Command, []string) error {
 			t, err := solveTransformation(batch, sample, cpu, step)
 			if err != nil {
-				return usageError{err}
+				return asUsage(err)
 			}
 			a.began = true
 			if asJSON {
@@ -126,7 +127,7 @@ func (a *app) predictDataCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			d, err := a.solveData(demand, gpu, storage)
 			if err != nil {
-				return usageError{err}
+				return asUsage(err)
 			}
 			a.began = true
 			if asJSON {
@@ -216,7 +217,7 @@ func unlistedGPU(name string, err error, table hardware.Table) error {
 	if len(hardware.Nearest(name, table.GPUNames())) > 0 {
 		return err
 	}
-	return hintedError{err, "stoker predict --list gpus"}
+	return hint.Add(err, "stoker predict --list gpus")
 }
 
 // unknownName says what is not in a table, and what is: the nearest names first.

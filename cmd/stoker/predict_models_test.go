@@ -15,7 +15,7 @@ func ask(t *testing.T, sub func(*app) *cobra.Command, args ...string) (code int,
 	var stdout, stderr bytes.Buffer
 	a := &app{stdout: &stdout, stderr: &stderr}
 	root := &cobra.Command{Use: "predict", SilenceErrors: true, SilenceUsage: true}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUsage(err) })
 	cmd := sub(a)
 	root.AddCommand(cmd)
 	root.SetArgs(append([]string{cmd.Name()}, args...))

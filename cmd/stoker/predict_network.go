@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -32,11 +33,11 @@ func (f *predictFlags) readOwn(d *described) error {
 	}
 	for _, needed := range []string{"flops", "bytes", "params"} {
 		if f.givenText(needed) == "" {
-			return hintedError{
+			return hint.Add(
 				fmt.Errorf("--%s is missing: a network that is not in the table is described by --flops, --bytes "+
 					"and --params. In Python stoker.count(model, sample) counts them", needed),
 				"--flops 8.18GFLOP --bytes 89MB --params 25.6M --layers 53 --family convnet",
-			}
+			)
 		}
 	}
 	own := device.Workload{

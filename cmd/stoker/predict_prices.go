@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -35,7 +36,7 @@ func (f *priceFlags) register(fs *pflag.FlagSet) {
 func (f *priceFlags) own() (predict.Prices, error) {
 	all, err := f.readPrices(hardware.GPU{}, hardware.Known)
 	if err != nil {
-		return predict.Prices{}, usageError{err}
+		return predict.Prices{}, asUsage(err)
 	}
 	own := predict.Prices{KWh: all.KWh}
 	if f.price != "" {
@@ -107,7 +108,7 @@ func (f *priceFlags) readPrices(gpu hardware.GPU, table hardware.Table) (predict
 }
 
 func (f *priceFlags) electricity(p *predict.Prices, table hardware.Table, say func(string, ...any)) error {
-	name := or(f.grid, "world")
+	name := cmp.Or(f.grid, "world")
 	grid, known := table.FindGrid(name)
 	switch {
 	case known:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/predict/device"
@@ -59,9 +61,9 @@ func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*des
 		return nil, err
 	}
 	if d.Batch == 0 && !f.on("roofline") {
-		return nil, hintedError{
+		return nil, hint.Add(
 			errors.New("--batch is missing: how many samples does a step take on each GPU?"), "--batch 256",
-		}
+		)
 	}
 	return d, d.carry(measured)
 }
@@ -221,12 +223,12 @@ func (d *described) noteGPU() {
 	gpu, p := d.Load.GPU, d.Load.Precision
 	memory := "memory " + quantity.AboutRate(nanOf(gpu.MemoryRate.Value))
 	if p == device.AnyPrecision {
-		d.note("gpu", gpu.Title+", "+memory, or(gpu.MemoryRate.Source, given))
+		d.note("gpu", gpu.Title+", "+memory, cmp.Or(gpu.MemoryRate.Source, given))
 		return
 	}
 	peak := gpu.Peak(p)
 	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, quantity.AboutFLOPs(nanOf(peak.Value)), p, memory),
-		or(peak.Source, given))
+		cmp.Or(peak.Source, given))
 }
 
 // name is the title's beginning.
@@ -250,12 +252,25 @@ func (d *described) name() {
 	d.note("software", string(d.Load.Software), given)
 }
 
-// roomier is what to ask for instead where a batch has no room, as flags.
-func roomier(err error) string {
+// addRemedy gives an error the flags to ask for instead: another precision, or what takes less
+// memory.
+func addRemedy(err error) error {
+	var precision *device.PrecisionError
 	var memory *predict.MemoryError
-	if !errors.As(err, &memory) {
-		return ""
+	switch {
+	case hint.Find(err) != "":
+	case errors.As(err, &precision):
+		return hint.Add(err, "--precision "+string(precision.Instead))
+	case errors.As(err, &memory):
+		if remedy := findRoom(memory); remedy != "" {
+			return hint.Add(err, remedy)
+		}
 	}
+	return err
+}
+
+// findRoom returns flags with which a batch has room, "" if none are known.
+func findRoom(memory *predict.MemoryError) string {
 	if memory.Largest >= 1 {
 		return fmt.Sprintf("--batch %.0f", memory.Largest)
 	}
@@ -318,10 +333,10 @@ func unknownModel(name string) error {
 		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models, or %s", name,
 			strings.Join(near, ", "), own)
 	}
-	return hintedError{
+	return hint.Add(
 		fmt.Errorf("--model %q is not in the table (stoker predict --list models): %s", name, own),
 		"stoker predict --list models",
-	}
+	)
 }
 
 // readKindOfData is what fills in what nobody gives of a sample.
@@ -488,11 +503,11 @@ func (d *described) noteStorage(row hardware.Storage, access predict.Access) {
 	if access != predict.Files {
 		return
 	}
-	d.note("reads", quantity.About(nanOf(row.IOPS.Value))+" reads/s", or(row.IOPS.Source, "not in the table, --reads"))
+	d.note("reads", quantity.About(nanOf(row.IOPS.Value))+" reads/s", cmp.Or(row.IOPS.Source, "not in the table, --reads"))
 	least, likely, most := row.LatencyBetween()
 	latency := stoker.Interval{Low: nanOf(least), Point: nanOf(likely), High: nanOf(most)}
 	d.note("latency", quantity.Around(latency, quantity.AboutSeconds),
-		or(row.Latency.Source, "not in the table, --latency"))
+		cmp.Or(row.Latency.Source, "not in the table, --latency"))
 }
 
 // readAccess is how samples lie in storage: as given, else as the kind of data usually
@@ -560,7 +575,7 @@ func readPinned(d *described, row predictFlag) error {
 }
 
 func readLink(d *described, _ predictFlag) error {
-	name := or(d.givenText("link"), d.Load.GPU.Link)
+	name := cmp.Or(d.givenText("link"), d.Load.GPU.Link)
 	if name == "" {
 		return nil
 	}
@@ -580,7 +595,7 @@ func readLink(d *described, _ predictFlag) error {
 		}
 	}
 	d.Link = link
-	d.note("link", link.Name, or(map[bool]string{true: given}[d.givenText("link") != ""], "the GPU's"))
+	d.note("link", link.Name, cmp.Or(map[bool]string{true: given}[d.givenText("link") != ""], "the GPU's"))
 	return nil
 }
 
@@ -627,13 +642,6 @@ func (d *described) title() string {
 	}
 	for i, axis := range d.axes {
 		text += []string{" over ", " and "}[i] + axis.Name
-	}
-	return text
-}
-
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
 	}
 	return text
 }

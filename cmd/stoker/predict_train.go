@@ -12,6 +12,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/text"
@@ -40,7 +41,7 @@ and whether it fits into memory. No run is needed. What you leave out is the usu
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.checkLayout(cmd); err != nil {
-				return usageError{err}
+				return asUsage(err)
 			}
 			return a.train(f)
 		},
@@ -85,18 +86,18 @@ func (f *trainFlags) checkLayout(cmd *cobra.Command) error {
 func (a *app) train(f *trainFlags) error {
 	t, err := f.read()
 	if err != nil {
-		return usageError{err}
+		return asUsage(err)
 	}
 	if f.layout {
 		return a.trainLayout(f, t)
 	}
 	step, err := t.Solve()
 	if err != nil {
-		return usageError{hintLayout(err)}
+		return asUsage(hintLayout(err))
 	}
 	mine, err := f.readMeasured(step)
 	if err != nil {
-		return usageError{err}
+		return asUsage(err)
 	}
 	a.began = true
 	if f.json {
@@ -300,7 +301,7 @@ func hintLayout(err error) error {
 		}
 		q.GlobalBatch = math.Max(q.GlobalBatch, q.GPUs)
 		if all := q.Layouts(); len(all) > 0 {
-			return hintedError{err, "this fits: " + layoutFlags(all[0])}
+			return hint.Add(err, "this fits: " + layoutFlags(all[0]))
 		}
 	}
 	return err
@@ -328,8 +329,8 @@ const shownLayouts = 5
 func (a *app) trainLayout(f *trainFlags, t language.Training) error {
 	all := t.Layouts()
 	if len(all) == 0 {
-		return usageError{fmt.Errorf("%s fits into %v %s in no split: take more GPUs, or --lora", t.Model.Title, t.GPUs,
-			t.GPU.Title)}
+		return asUsage(fmt.Errorf("%s fits into %v %s in no split: take more GPUs, or --lora", t.Model.Title, t.GPUs,
+			t.GPU.Title))
 	}
 	a.began = true
 	if f.json {

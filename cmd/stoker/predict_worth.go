@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -30,11 +31,11 @@ var usualMoves = []string{"h100-sxm", "b200"}
 func (a *app) foretellWorth(cmd *cobra.Command, f *predictFlags, run string) error {
 	table, err := hardwareTable(f.givenText("hardware"))
 	if err != nil {
-		return usageError{err}
+		return asUsage(err)
 	}
 	var w report.Worth
 	if err := f.checkWorth(cmd, run != ""); err != nil {
-		return usageError{err}
+		return asUsage(err)
 	}
 	switch {
 	case run != "":
@@ -43,7 +44,7 @@ func (a *app) foretellWorth(cmd *cobra.Command, f *predictFlags, run string) err
 		w, err = f.worthOfUse(cmd, table)
 	}
 	if err != nil {
-		return usageError{err}
+		return asUsage(addRemedy(err))
 	}
 	a.began = true
 	if f.on("json") {
@@ -219,7 +220,7 @@ func (f *predictFlags) addMachine(w *report.Worth, b predict.Baseline, own hardw
 		add("storage "+text, b.WithStorage(class, access), stoker.Exactly(1))
 		all = all.WithStorage(class, access)
 	}
-	named := or(f.givenText("to"), f.givenText("gpu"))
+	named := cmp.Or(f.givenText("to"), f.givenText("gpu"))
 	if named != "" || changed == 0 {
 		gpus, err := f.moves(named, own, table)
 		if err != nil {

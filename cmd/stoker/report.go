@@ -17,6 +17,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/report/page"
 	"github.com/stoker-dev/stoker/report/plot"
+	"github.com/stoker-dev/stoker/tune"
 	"github.com/stoker-dev/stoker/verify"
 )
 
@@ -65,7 +66,7 @@ func (a *app) runReport(ctx context.Context, args []string, file string) error {
 		file = pageName(name)
 	}
 	if strings.HasSuffix(file, ".gz") {
-		return usageError{fmt.Errorf("-o %s: a browser opens no packed page: name it .html", file)}
+		return asUsage(fmt.Errorf("-o %s: a browser opens no packed page: name it .html", file))
 	}
 	if err := writeFiles(ctx, output{file, toOthers, page}); err != nil {
 		return err
@@ -94,7 +95,7 @@ func tunedPage(file string) (page.Tuned, bool) {
 		return page.Tuned{}, false
 	}
 	text, err := os.ReadFile(file)
-	var o tuneObject
+	var o tune.Object
 	if err != nil || json.Unmarshal(text, &o) != nil || o.Schema != 1 || o.Plan.Format == 0 {
 		return page.Tuned{}, false
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stoker-dev/stoker/internal/closed"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/page"
@@ -27,22 +28,22 @@ import (
 func checkServed(serve bool, args []string, given func(flag string) bool) error {
 	switch {
 	case !serve && given("port"):
-		return usageError{errors.New(
-			"--port without --serve: it is the port that pages are served at: report --serve --port N")}
+		return asUsage(errors.New(
+			"--port without --serve: it is the port that pages are served at: report --serve --port N"))
 	case serve && given("output"):
-		return usageError{errors.New("--serve with -o: pages are served or written to a file: leave out one of them")}
+		return asUsage(errors.New("--serve with -o: pages are served or written to a file: leave out one of them"))
 	case serve && len(args) > 1:
-		return usageError{fmt.Errorf("report --serve takes one folder, got %d arguments", len(args))}
+		return asUsage(fmt.Errorf("report --serve takes one folder, got %d arguments", len(args)))
 	}
 	return nil
 }
 
 func (a *app) serveReports(ctx context.Context, folder string, port int) error {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return hintedError{
+		return hint.Add(
 			fmt.Errorf("serve %s: there is no such folder", folder),
 			"stoker report --serve FOLDER, with recordings in it (stoker observe makes stoker-runs)",
-		}
+		)
 	}
 	ctx, stop := signal.NotifyContext(ctx, heeded(os.Interrupt)...)
 	defer stop()

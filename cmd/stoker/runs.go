@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/recording"
@@ -59,7 +60,7 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 		RunE: func(cmd *cobra.Command, args []string) error {
 			by, known := orders[order]
 			if !known {
-				return usageError{fmt.Errorf("--sort %q: expected lost, when, stall, rate, host or class", order)}
+				return asUsage(fmt.Errorf("--sort %q: expected lost, when, stall, rate, host or class", order))
 			}
 			own, err := prices.own()
 			if err != nil {
@@ -105,10 +106,10 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 func (a *app) summaries(ctx context.Context, folder string) (found []summary, notes []string, err error) {
 	l, err := listTuned(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, hintedError{
+		return nil, nil, hint.Add(
 			fmt.Errorf("list %s: there is no such folder", folder),
 			"name the folder of the recordings: stoker runs FOLDER (stoker observe makes stoker-runs)",
-		}
+		)
 	} else if err != nil {
 		return nil, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
@@ -17,8 +18,8 @@ import (
 func files(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
-			return usageError{fmt.Errorf("runs %s takes at least %d file%s, got %d", cmd.Name(), n,
-				quantity.Ending(n, "", "s"), len(args))}
+			return asUsage(fmt.Errorf("runs %s takes at least %d file%s, got %d", cmd.Name(), n,
+				quantity.Ending(n, "", "s"), len(args)))
 		}
 		return nil
 	}
@@ -70,7 +71,7 @@ training stays whole, so that the verdict stays the same.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			size, err := quantity.ParseBytes(most)
 			if err != nil {
-				return usageError{fmt.Errorf("--most %s: %w", most, err)}
+				return asUsage(fmt.Errorf("--most %s: %w", most, err))
 			}
 			a.began = true
 			for _, path := range args {
@@ -92,10 +93,10 @@ const writing = 5 * time.Minute
 func (a *app) trimFile(path string, most int64) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		return hintedError{
+		return hint.Add(
 			fmt.Errorf("trim recording %s: it is no file, and one is written in its place", path),
 			"stoker runs trim FILE.jsonl.gz",
-		}
+		)
 	}
 	run, err := recording.Open(path)
 	if err != nil {
@@ -126,7 +127,7 @@ func (a *app) runsMergeCommand() *cobra.Command {
 		Args:  files(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if output == "" {
-				return usageError{errors.New("runs merge: -o names no file to write")}
+				return asUsage(errors.New("runs merge: -o names no file to write"))
 			}
 			a.began = true
 			file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -98,7 +98,7 @@ func TestEveryJSONHasASchema(t *testing.T) {
 }
 
 // tuned is a tuning: one fix that helped, one that did not.
-func tuned(t *testing.T) tuneObject {
+func tuned(t *testing.T) tune.Object {
 	t.Helper()
 	var sides []judgedRecording
 	for _, file := range []string{"feed-before", "feed-after"} {
@@ -111,14 +111,14 @@ func tuned(t *testing.T) tuneObject {
 	o := compareAll(sides[:1], sides[1:])
 	worth := stoker.Interval{Low: 2.7, Point: 3.5, High: 3.6}
 	changes := []stoker.Change{{Setting: stoker.NumWorkers, From: 0, To: 2}}
-	return tuneObject{1, tune.Result{
+	return tune.Object{Schema: 1, Result: tune.Result{
 		Stopped: "nothing more has a measurable gain", Starts: 3, Baseline: "run.jsonl.gz", Emulated: true, Outcome: &o,
 		Trials: []tune.Trial{
 			{Fix: "num_workers", Changes: changes, Promised: &worth, Pairs: []verify.Outcome{o}, Kept: true},
 			{Fix: "pin_memory", Changes: []stoker.Change{{Setting: stoker.PinMemory, From: false, To: true}}, Promised: &stoker.Interval{Low: 1, Point: 1.1, High: 1.2}, Why: "CMD failed with code 1"},
 		},
 		Plan: tune.Plan{Format: 1, By: "0.1.0", Of: "run.jsonl.gz", Command: []string{"python", "train.py"}, Loaders: []tune.Loader{{Call: "/train.py:1", Changes: changes, Worth: &worth}}},
-	}, "--- train.py\n+++ train.py\n", nil}
+	}, Patch: "--- train.py\n+++ train.py\n"}
 }
 
 // What tune --json prints is what its schema says.

@@ -24,6 +24,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/operators"
 	"github.com/stoker-dev/stoker/diagnose/ranks"
 	"github.com/stoker-dev/stoker/export"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
@@ -36,13 +37,20 @@ import (
 
 // traceFlags are the flags of the verb.
 type traceFlags struct {
-	top                                        int
-	by, kernels                                string
-	shapes, operators, json, csv, explain, all bool
-	files                                      []string // that were named
-	check                                      checkFlag
-	timeline, output, whatIf, flame, pprof     string
-	prices                                     priceFlags
+	pairFaces
+
+	by, kernels                            string
+	shapes, operators, explain             bool
+	check                                  checkFlag
+	timeline, output, whatIf, flame, pprof string
+	prices                                 priceFlags
+}
+
+// pairFaces is how a comparison of two traces is shown.
+type pairFaces struct {
+	json, csv, all bool
+	top            int      // kernels and operators that are shown
+	files          []string // that were named
 }
 
 func (a *app) traceCommand() *cobra.Command {
@@ -58,8 +66,8 @@ run. Two files of different runs are compared step by step, and "-" is standard 
   stoker trace --what-if num_workers=4 FILE        the same trace, played again with a change`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New(
-					"trace needs a file or a folder, for example: stoker trace traces/worker0.pt.trace.json.gz")}
+				return asUsage(errors.New(
+					"trace needs a file or a folder, for example: stoker trace traces/worker0.pt.trace.json.gz"))
 			}
 			return nil
 		},
@@ -99,19 +107,19 @@ run. Two files of different runs are compared step by step, and "-" is standard 
 func (a *app) runTrace(ctx context.Context, f traceFlags, files []string) error {
 	by, err := operators.ParseBy(f.by)
 	if err != nil {
-		return usageError{hintedError{err, "--by gpu"}}
+		return asUsage(hint.Add(err, "--by gpu"))
 	}
 	if f.flame != "" {
 		if err := plot.CheckName(f.flame); err != nil {
-			return usageError{fmt.Errorf("--flame %w", err)}
+			return asUsage(fmt.Errorf("--flame %w", err))
 		}
 	}
 	if f.top < 0 {
-		return usageError{fmt.Errorf("--top %d: give the number of operators to show, or 0 for all", f.top)}
+		return asUsage(fmt.Errorf("--top %d: give the number of operators to show, or 0 for all", f.top))
 	}
 	within, err := operators.ParseWithin(f.kernels)
 	if err != nil {
-		return usageError{err}
+		return asUsage(err)
 	}
 	own, err := f.prices.own()
 	if err != nil {
@@ -119,7 +127,7 @@ func (a *app) runTrace(ctx context.Context, f traceFlags, files []string) error 
 	}
 	asked, err := asked(f.whatIf)
 	if err != nil {
-		return usageError{hintedError{err, "--what-if num_workers=4"}}
+		return asUsage(hint.Add(err, "--what-if num_workers=4"))
 	}
 	a.began = true
 	ctx, stop := signal.NotifyContext(ctx, heeded(os.Interrupt)...)
@@ -130,7 +138,7 @@ func (a *app) runTrace(ctx context.Context, f traceFlags, files []string) error 
 		return interrupted(ctx, err)
 	}
 	if len(runs) == 2 {
-		o, now, err := a.compared(f, asked, runs[:1], runs[1:])
+		o, now, err := a.compared(f.pairFaces, asked, runs[:1], runs[1:])
 		if err != nil {
 			return err
 		}
@@ -283,7 +291,7 @@ func (a *app) readTraces(ctx context.Context, files []string, pair bool) ([]*rec
 }
 
 // compared says what changed between traces.
-func (a *app) compared(f traceFlags, asked []stoker.Change, before,
+func (a *app) compared(f pairFaces, asked []stoker.Change, before,
 	after []*recording.Run,
 ) (verify.Outcome, []judgedRecording, error) {
 	was, now := judgedTraces(before), judgedTraces(after)
@@ -309,7 +317,7 @@ func (a *app) compared(f traceFlags, asked []stoker.Change, before,
 	return o.Outcome, all, a.showTraces(f, o, now[0])
 }
 
-func (a *app) showTraces(f traceFlags, o verify.TraceOutcome, now verify.Traced) error {
+func (a *app) showTraces(f pairFaces, o verify.TraceOutcome, now verify.Traced) error {
 	switch {
 	case f.json:
 		return wire.WriteTraces(a.stdout, now, o)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -53,13 +52,13 @@ once with the settings of a plan.`,
   stoker tune --plan plan.json -- python train.py  with the settings of stoker advise -o plan.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
-				return usageError{errors.New("tune takes a command behind --: stoker tune -- python train.py")}
+				return asUsage(errors.New("tune takes a command behind --: stoker tune -- python train.py"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(f.alone(cmd.Flags().Changed), f.check()); err != nil {
-				return usageError{err}
+				return asUsage(err)
 			}
 			if err := allowed(f.allow); err != nil {
 				return err
@@ -165,7 +164,7 @@ func (a *app) agreed(f tuneFlags) error {
 	}
 	stdin, isFile := a.stdin.(*os.File)
 	if !isFile || !term.IsTerminal(int(stdin.Fd())) {
-		return usageError{errors.New("tune starts CMD several times, and nobody can be asked here: --yes agrees")}
+		return asUsage(errors.New("tune starts CMD several times, and nobody can be asked here: --yes agrees"))
 	}
 	fmt.Fprint(a.stderr, "stoker: start? [y/N] ")
 	var answer string
@@ -204,7 +203,7 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 	a.say("recordings and what CMD prints: %s, the plan: %s", folder, f.output)
 	result, err := tune.Run(ctx, tune.Options{
 		Allow: f.allow, Most: f.starts, Version: version, Start: starts.Start, Read: os.ReadFile,
-		Say: func(text string) { a.say("%s", text) }, Best: func(plan tune.Plan) { a.keepPlan(f.output, plan) },
+		Say: func(text string) { a.say("%s", text) }, Best: func(plan tune.Plan) { a.keepText(f.output, plan.JSON) }, // so that whatever ends us leaves it
 	})
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -218,7 +217,7 @@ func (a *app) runTune(ctx context.Context, f tuneFlags, command []string) error 
 		a.say("no patch: %v", err)
 	}
 	if f.json {
-		return wire.WriteObject(a.stdout, tuneObject{1, result, diff, append([]string{}, left...)})
+		return wire.WriteObject(a.stdout, tune.Object{Schema: 1, Result: result, Patch: diff, Left: append([]string{}, left...)})
 	}
 	return a.printTuned(f, result, diff, left)
 }
@@ -239,33 +238,12 @@ func (a *app) runLive(f tuneFlags, command []string) error {
 	})
 }
 
-// tuneObject is what --json prints.
-type tuneObject struct {
-	Schema int `json:"schema"`
-	tune.Result
-
-	Patch string   `json:"patch"`
-	Left  []string `json:"left"` // what the patch could not change
-}
-
 // tuneFolder is a new folder for what this tuning writes.
 func tuneFolder() (string, error) {
 	if err := os.MkdirAll(runsFolder, 0o700); err != nil {
 		return "", err
 	}
 	return os.MkdirTemp(runsFolder, tunePrefix+time.Now().Format("2006-01-02T150405")+"-")
-}
-
-// keepPlan writes the best plan so far, so that whatever ends us leaves it.
-func (a *app) keepPlan(path string, plan tune.Plan) {
-	text, err := plan.JSON()
-	if err == nil {
-		err = writeFiles(context.Background(),
-			output{path, toUser, func(w io.Writer) error { _, err := w.Write(text); return err }})
-	}
-	if err != nil {
-		a.error(err)
-	}
 }
 
 // printTuned prints what came of it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/tune"
 )
 
@@ -48,10 +49,10 @@ func allowFlag(cmd *cobra.Command, allow *[]string) {
 func allowed(words []string) error {
 	for _, word := range words {
 		if !slices.Contains(tune.Allowances, word) {
-			return usageError{hintedError{ // which of them may change is for the user to say
+			return asUsage(hint.Add( // which of them may change is for the user to say
 				fmt.Errorf("--allow %q: expected one of %s", word, strings.Join(tune.Allowances, ", ")),
 				"stoker tune --help",
-			}}
+			))
 		}
 	}
 	return nil
@@ -72,18 +73,18 @@ func readPlan(file string) (tune.Plan, error) {
 // fits says why a plan is not applied to a command, before the command begins.
 func (a *app) fits(plan tune.Plan, file string, command, allow []string, force bool) error {
 	if err := plan.Refusal(command, os.ReadFile); err != nil && !force {
-		return hintedError{
+		return hint.Add(
 			fmt.Errorf("plan %s: %w", file, err),
 			"make a new one: stoker observe -- CMD, then stoker advise -o " + file + " (--force applies this one)",
-		}
+		)
 	}
 	if denied := plan.Denied(allow); len(denied) > 0 {
-		hint, what := fmt.Sprintf("stoker tune --plan %s --allow %s -- %s", file, denied[0].Allow,
+		line, what := fmt.Sprintf("stoker tune --plan %s --allow %s -- %s", file, denied[0].Allow,
 			strings.Join(command, " ")), "losses"
 		if denied[0].Allow != tune.Precision {
-			hint, what = hint+". stoker feed -- CMD keeps batches and makes pictures faster", "batches"
+			line, what = line+". stoker feed -- CMD keeps batches and makes pictures faster", "batches"
 		}
-		return hintedError{fmt.Errorf("plan %s: %s may change: %s", file, what, denied[0].Why), hint}
+		return hint.Add(fmt.Errorf("plan %s: %s may change: %s", file, what, denied[0].Why), line)
 	}
 	for _, line := range plan.Unset() {
 		a.say("plan: %s", line)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
@@ -43,7 +44,7 @@ sets the promised gain beside the achieved one. Put "--" between the sides if a 
 			case err != nil:
 				return err
 			case before[0].Timeline != nil:
-				o, now, err := a.compared(traceFlags{json: asJSON, top: shownWork, files: args}, nil, before, after)
+				o, now, err := a.compared(pairFaces{json: asJSON, top: shownWork, files: args}, nil, before, after)
 				if err != nil {
 					return err
 				}
@@ -70,11 +71,11 @@ func sides(args []string, dash int) (before, after []string, err error) {
 		before, after = args[:dash], args[dash:]
 	}
 	if len(before) == 0 || len(after) == 0 {
-		return nil, nil, usageError{hintedError{
+		return nil, nil, asUsage(hint.Add(
 			fmt.Errorf(
 				"verify takes two recordings, BEFORE and AFTER, or several with -- between, got %d", len(args)),
 			"stoker verify A1 A2 -- B1 B2",
-		}}
+		))
 	}
 	return before, after, nil
 }
@@ -94,7 +95,7 @@ const shownWork = 10
 func (a *app) bothSides(ctx context.Context, first, second []string) (before, after []*recording.Run, err error) {
 	files := slices.Concat(first, second)
 	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
-		return nil, nil, usageError{errors.New("verify reads one of its files from stdin: name the others")}
+		return nil, nil, asUsage(errors.New("verify reads one of its files from stdin: name the others"))
 	}
 	runs := make([]*recording.Run, len(files))
 	for i, file := range files {
@@ -106,9 +107,9 @@ func (a *app) bothSides(ctx context.Context, first, second []string) (before, af
 			runs[i] = read[0]
 		}
 		if (runs[i].Timeline != nil) != (runs[0].Timeline != nil) {
-			return nil, nil, usageError{fmt.Errorf(
+			return nil, nil, asUsage(fmt.Errorf(
 				"of %s and %s one is a trace, the other a recording of a live run: give files of a kind",
-				files[0], file)}
+				files[0], file))
 		}
 	}
 	return runs[:len(first)], runs[len(first):], nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/redact"
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/report"
@@ -44,20 +44,14 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// hintedError is one with a line of its own that can be pasted.
-type hintedError struct {
-	error
-	hint string
-}
-
-func (e hintedError) Unwrap() error { return e.error }
+// asUsage makes an error one of flags or arguments.
+func asUsage(err error) error { return usageError{err} }
 
 // error prints an error, and the hint that it may have.
 func (a *app) error(err error) {
 	fmt.Fprintf(a.stderr, "stoker: error: %s\n", safe.Text(redact.Addresses(err.Error()), 2000))
-	var hinted hintedError
-	if errors.As(err, &hinted) {
-		a.hint(hinted.hint)
+	if line := hint.Find(err); line != "" {
+		a.hint(line)
 	}
 }
 

@@ -96,7 +96,7 @@ func (a *app) runWatch(ctx context.Context, args []string, once bool) error {
 		})
 	}
 	if out, is := a.stdout.(*os.File); !is || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
-		return usageError{errors.New("watch needs a terminal, --once prints one screen to anything")}
+		return asUsage(errors.New("watch needs a terminal, --once prints one screen to anything"))
 	}
 	shown := endOnSignal(cancel)
 	err = watch.Show(ctx, watch.Options{
