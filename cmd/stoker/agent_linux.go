@@ -89,7 +89,7 @@ func (o agentFlags) readDoor(say func(format string, args ...any)) (agent.Door, 
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return agent.Door{}, asUsage(hint.Add(
 				fmt.Errorf("--listen %s: others than this machine could ask there, which takes a token", o.listen),
-				"(umask 077; head -c 32 /dev/urandom | base64 > token) && stoker agent --listen " + o.listen +
+				"(umask 077; head -c 32 /dev/urandom | base64 > token) && stoker agent --listen "+o.listen+
 					" --token-file token",
 			))
 		}
@@ -151,7 +151,7 @@ func readSecret(path string) ([]byte, error) {
 	case mode.Perm()&0o027 != 0:
 		return nil, hint.Add(
 			fmt.Errorf("%s has mode %04o: others can read or change the token", path, mode.Perm()),
-			"chmod 600 " + path + "    (in a container: the secret's mode, 0400)",
+			"chmod 600 "+path+"    (in a container: the secret's mode, 0400)",
 		)
 	}
 	return io.ReadAll(io.LimitReader(file, mostSecret))

@@ -80,6 +80,12 @@ are the ranks and nodes of one job.`,
 	prices.register(cmd.Flags())
 	forms.register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("json", "explain", "list", "all")
+	setGroups(cmd,
+		section{"Answer", "all explain list json pprof"},
+		section{"In a pipeline", ciFlags},
+		section{"Cost", costFlags},
+	)
+	setExitCodes(cmd, "3 starved, or a bound is missed or unknown (--check)")
 	return cmd
 }
 

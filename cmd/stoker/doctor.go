@@ -54,6 +54,7 @@ helps if it is not. Run it as the job runs: in its container, as its user, under
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 if something is MISSING")
 	cmd.Flags().StringVar(&place.Python, "python", "python3", "`INTERPRETER` that the job runs in")
+	setExitCodes(cmd, "3 something that verdicts need is missing (--check)")
 	return cmd
 }
 

@@ -87,6 +87,13 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 	flags.IntVar(&f.ranks, "ranks", 1, "with --socket: ranks of this node")
 	flags.IntVar(&f.parent, "parent", 0,
 		"with --socket: end when process `PID`, which started this one, is gone and nobody is connected")
+	setGroups(cmd,
+		section{"Run a program", "verify"},
+		section{"Read a folder once", "check size json"},
+		section{"Every daemon", "threads nice quarantine record"},
+		section{"A daemon by hand", "socket ranks parent fd"},
+	)
+	setExitCodes(cmd, "with CMD its own, 125 stoker failed before it, 126 CMD cannot be run, 127 CMD not found")
 	return cmd
 }
 

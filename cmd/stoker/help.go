@@ -16,84 +16,11 @@ import (
 // section is a heading of the help with the names that stand under it, in their order.
 type section struct{ title, names string }
 
-// verbSections are the groups of the help. What stands in none of them comes under "More".
-var verbSections = []section{
-	{"See what starves the GPU", "observe watch diagnose trace"},
-	{"Decide and prove", "advise predict verify"},
-	{"Fix it", "feed pack tune"},
-	{"Keep and share", "report runs export"},
-	{"Machines", "doctor agent"},
-}
-
 // costFlags are those of what idling costs, the same in every verb.
 const costFlags = "price kwh grid pue"
 
 // ciFlags are those of reports for pipelines, the same in every verb.
 const ciFlags = "check github gitlab markdown sarif"
-
-// flagSections are the groups of a verb's flags. A verb that is not here has one group.
-var flagSections = map[string][]section{
-	"observe": {
-		{"Run", "output pid quiet json check"},
-		{"Look inside", "no-hook no-lines trace trace-stacks trace-shapes no-trace"},
-		{"Tell others", "prometheus otlp log"},
-		{"Cost", costFlags},
-	},
-	"diagnose": {
-		{"Answer", "all explain list json pprof"},
-		{"In a pipeline", ciFlags},
-		{"Cost", costFlags},
-	},
-	"verify": {{"Answer", "json"}, {"In a pipeline", ciFlags}},
-	"trace": {
-		{"Answer", "all explain json csv check what-if"},
-		{"Operators and kernels", "operators kernels by top shapes"},
-		{"Write", "output timeline flame pprof"},
-		{"Cost", costFlags},
-	},
-	"predict": {
-		{"GPU", "gpu gpus nodes network shard"},
-		{"Network", "model inference precision software recompute batch tokens side"},
-		{"A network of your own", "flops bytes params kept layers grouped family"},
-		{"A job that runs", "util to step measured like"},
-		{"Data", "data mlperf sample decoded dataset memory cached"},
-		{"Preparing on the CPU", "workers cores prepare cpu spread hand-over"},
-		{"Storage and link", "storage access reads latency link pinned"},
-		{"Question", "for walls checkpoint mtbf roofline tutorial"},
-		{"Tables", "list hardware"},
-		{"Cost", costFlags + " hours"},
-		{"Answer", "all out sources json csv"},
-	},
-	"predict train": {
-		{"Job", "model gpu gpus precision software compile lora"},
-		{"Batch", "tokens micro-batch global-batch activations recompute"},
-		{"Split", "layout tp pp virtual cp ep shard shard-group"},
-		{"Machines", "nodes network"},
-		{"Answer", "measured all json"},
-	},
-	"predict serve": {
-		{"Server", "model gpu tp precision software json"},
-		{"Requests", "input output batch"},
-		{"A model that guesses", "draft guesses accept"},
-	},
-	"feed": {
-		{"Run a program", "verify"},
-		{"Read a folder once", "check size json"},
-		{"Every daemon", "threads nice quarantine record"},
-		{"A daemon by hand", "socket ranks parent fd"},
-	},
-	"pack": {
-		{"Write", "output shuffle shard-size shard-samples skip-bad"},
-		{"Change the pictures", "resize decoded"},
-		{"Answer", "dry-run verify json"},
-	},
-	"tune": {
-		{"Try fixes", "starts longest env args output yes json"},
-		{"Other ways", "live plan force"},
-		{"Every way", "allow"},
-	},
-	"runs": {{"Answer", "sort top json csv"}, {"Cost", costFlags}},
-}
 
 // help prints what --help asks for.
 func (a *app) help(cmd *cobra.Command, _ []string) {
@@ -111,7 +38,7 @@ func writeRootHelp(w io.Writer, root *cobra.Command) {
 	for _, verb := range root.Commands() {
 		verbs[verb.Name()] = verb
 	}
-	for _, group := range verbSections {
+	for _, group := range readGroups(root) {
 		fmt.Fprintf(w, "\n%s\n", group.title)
 		for _, name := range strings.Fields(group.names) {
 			fmt.Fprintf(w, "  %-10s %s\n", name, verbs[name].Short)
@@ -142,7 +69,7 @@ func writeVerbHelp(w io.Writer, cmd *cobra.Command) {
 			fmt.Fprintf(w, "  %-15s %s\n", sub.Name(), sub.Short)
 		}
 	}
-	for _, group := range sectionsOf(cmd) {
+	for _, group := range readGroups(cmd) {
 		if flags := flagsOf(cmd, group); flags.HasFlags() {
 			fmt.Fprintf(w, "\n%s:\n%s", group.title, flags.FlagUsagesWrapped(100))
 		}
@@ -150,9 +77,40 @@ func writeVerbHelp(w io.Writer, cmd *cobra.Command) {
 	fmt.Fprintf(w, "\n%s\n%s\n", exitLine(cmd), generalFlags)
 }
 
-// sectionsOf are the groups of a verb's own flags.
-func sectionsOf(cmd *cobra.Command) []section {
-	if groups, known := flagSections[strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")]; known {
+// Keys of a command's annotations.
+const (
+	groupsKey    = "groups"
+	exitCodesKey = "exit codes"
+)
+
+// setGroups sets the groups of a verb's flags in its help, or those of the root's verbs. A verb
+// without has one group.
+func setGroups(cmd *cobra.Command, groups ...section) {
+	lines := make([]string, len(groups))
+	for i, g := range groups {
+		lines[i] = g.title + "\t" + g.names
+	}
+	annotate(cmd, groupsKey, strings.Join(lines, "\n"))
+}
+
+// setExitCodes says what a verb can end with, beside 0, 1 and 2.
+func setExitCodes(cmd *cobra.Command, words string) { annotate(cmd, exitCodesKey, words) }
+
+func annotate(cmd *cobra.Command, key, text string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[key] = text
+}
+
+// readGroups returns the groups of a verb's own flags, or of the root's verbs.
+func readGroups(cmd *cobra.Command) []section {
+	if text := cmd.Annotations[groupsKey]; text != "" {
+		var groups []section
+		for line := range strings.SplitSeq(text, "\n") {
+			title, names, _ := strings.Cut(line, "\t")
+			groups = append(groups, section{title, names})
+		}
 		return groups
 	}
 	var names []string
@@ -177,23 +135,10 @@ func flagsOf(cmd *cobra.Command, group section) *pflag.FlagSet {
 	return flags
 }
 
-// exitCodes are what a verb can end with, beside 0, 1 and 2.
-var exitCodes = map[string]string{
-	"observe": "CMD's own (128+n if signal n ended it), 3 starved or a bound is missed (--check, if CMD returned 0), " +
-		"125 --pid names no process, 126 CMD cannot be run, 127 CMD not found",
-	"diagnose": "3 starved, or a bound is missed or unknown (--check)",
-	"trace":    "3 starved, or a bound is missed or unknown (--check)",
-	"verify":   "3 a bound is missed or unknown, 4 a prediction is missed (--check)",
-	"doctor":   "3 something that verdicts need is missing (--check)",
-	"feed":     "with CMD its own, 125 stoker failed before it, 126 CMD cannot be run, 127 CMD not found",
-	"tune":     "with --plan and --live CMD's own, 125 stoker failed before it, 126 CMD cannot be run, 127 CMD not found",
-	"check":    "1 also if a recording is not whole",
-}
-
 // exitLine is a verb's own exit codes.
 func exitLine(cmd *cobra.Command) string {
 	line := "Exit codes: 0 fine, 1 error, 2 usage"
-	if more := exitCodes[cmd.Name()]; more != "" {
+	if more := cmd.Annotations[exitCodesKey]; more != "" {
 		line += ", " + more
 	}
 	const under = "\n  "

@@ -36,7 +36,7 @@ func TestHelp(t *testing.T) {
 		t.Errorf("%d verbs have help", verbs)
 	}
 	_, out, _ := call(t, "--help")
-	for _, group := range verbSections {
+	for _, group := range readGroups(root) {
 		if !strings.Contains(out, "\n"+group.title+"\n") {
 			t.Errorf("stoker --help lacks the group %q:\n%s", group.title, out)
 		}
@@ -60,7 +60,7 @@ func checkHelp(t *testing.T, cmd *cobra.Command, text string) {
 	if n := strings.Count(strings.TrimSpace(cmd.Example), "\n") + 1; n > 3 {
 		t.Errorf("%s --help has %d lines of examples, expected 3", verb, n)
 	}
-	for _, group := range sectionsOf(cmd) {
+	for _, group := range readGroups(cmd) {
 		if n := len(strings.Fields(group.names)); n > tooManyFlags {
 			t.Errorf("%s --help: %q has %d flags, expected %d at most", verb, group.title, n, tooManyFlags)
 		}

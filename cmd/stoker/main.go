@@ -46,8 +46,15 @@ func main() {
 
 // run is the whole command with everything it touches as arguments.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return runCommand(ctx, args, stdin, stdout, stderr, (*app).rootCommand)
+}
+
+// runCommand runs a command line of the root that build makes, and returns its exit code.
+func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
+	build func(*app) *cobra.Command,
+) int {
 	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
-	root := app.rootCommand()
+	root := build(app)
 	root.SetArgs(joinChecks(args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -55,6 +62,16 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	verb, err := root.ExecuteContextC(ctx)
 	app.verb = verb.CommandPath()
 	return app.exit(err)
+}
+
+// newRoot is the command above all verbs, with what each of them takes.
+func (a *app) newRoot() *cobra.Command {
+	root := &cobra.Command{Use: "stoker", SilenceErrors: true, SilenceUsage: true, Version: version}
+	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
+	root.SetFlagErrorFunc(misspelt)
+	root.SetVersionTemplate("stoker {{.Version}}\n")
+	root.SetHelpFunc(a.help)
+	return root
 }
 
 // app is what every verb shares.
@@ -67,28 +84,28 @@ type app struct {
 }
 
 func (a *app) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "stoker",
-		Short: "Keep GPUs fed",
-		Long: `Stoker keeps GPUs fed. It says what starves the GPU of a training run, what to change and what
-that gains, and afterwards whether it helped.`,
-		Example: `  stoker observe -- python train.py     run it as always, and read the verdict at its end
+	root := a.newRoot()
+	root.Short = "Keep GPUs fed"
+	root.Long = `Stoker keeps GPUs fed. It says what starves the GPU of a training run, what to change and what
+that gains, and afterwards whether it helped.`
+	root.Example = `  stoker observe -- python train.py     run it as always, and read the verdict at its end
   stoker advise --emit torch            the lines to paste
-  stoker verify BEFORE AFTER            did it help, as much as predicted`,
-		SilenceErrors: true, SilenceUsage: true, Version: version,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(a.stdout, introduction)
-			return err
-		},
+  stoker verify BEFORE AFTER            did it help, as much as predicted`
+	root.RunE = func(*cobra.Command, []string) error {
+		_, err := io.WriteString(a.stdout, introduction)
+		return err
 	}
-	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
-	root.SetFlagErrorFunc(misspelt)
-	root.SetVersionTemplate("stoker {{.Version}}\n")
 	root.AddCommand(a.observeCommand(), a.traceCommand(), a.diagnoseCommand(), a.predictCommand(), a.adviseCommand(),
 		a.verifyCommand(), a.runsCommand(), a.watchCommand(), a.reportCommand(), a.agentCommand(), a.exportCommand(),
 		a.feedCommand(), a.packCommand(), a.tuneCommand(), a.doctorCommand(), a.installCommand(), a.licensesCommand())
+	setGroups(root, // what stands in none of them comes under "More"
+		section{"See what starves the GPU", "observe watch diagnose trace"},
+		section{"Decide and prove", "advise predict verify"},
+		section{"Fix it", "feed pack tune"},
+		section{"Keep and share", "report runs export"},
+		section{"Machines", "doctor agent"},
+	)
 	complete(root)
-	root.SetHelpFunc(a.help)
 	return root
 }
 

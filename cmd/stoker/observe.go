@@ -85,6 +85,14 @@ GPU, what to change and what that gains. CMD keeps its terminal, its signals and
 		"log findings every 15 s into the run that CMD has open, to `TOOLS`: "+strings.Join(loggers, ", "))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().SetInterspersed(false)
+	setGroups(cmd,
+		section{"Run", "output pid quiet json check"},
+		section{"Look inside", "no-hook no-lines trace trace-stacks trace-shapes no-trace"},
+		section{"Tell others", "prometheus otlp log"},
+		section{"Cost", costFlags},
+	)
+	setExitCodes(cmd, "CMD's own (128+n if signal n ended it), 3 starved or a bound is missed (--check, if CMD returned 0), "+
+		"125 --pid names no process, 126 CMD cannot be run, 127 CMD not found")
 	return cmd
 }
 

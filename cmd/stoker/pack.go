@@ -71,6 +71,11 @@ interrupted pack goes on with the same command, and the same input gives the sam
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the index of the pack, or with --dry-run the estimate")
 	cmd.MarkFlagsMutuallyExclusive("verify", "dry-run")
+	setGroups(cmd,
+		section{"Write", "output shuffle shard-size shard-samples skip-bad"},
+		section{"Change the pictures", "resize decoded"},
+		section{"Answer", "dry-run verify json"},
+	)
 	return cmd
 }
 

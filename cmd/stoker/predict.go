@@ -51,6 +51,19 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 	f.register(cmd)
 	cmd.AddCommand(a.predictTrainCommand(), a.predictServeCommand(), a.predictTransformationCommand(),
 		a.predictDataCommand())
+	setGroups(cmd,
+		section{"GPU", "gpu gpus nodes network shard"},
+		section{"Network", "model inference precision software recompute batch tokens side"},
+		section{"A network of your own", "flops bytes params kept layers grouped family"},
+		section{"A job that runs", "util to step measured like"},
+		section{"Data", "data mlperf sample decoded dataset memory cached"},
+		section{"Preparing on the CPU", "workers cores prepare cpu spread hand-over"},
+		section{"Storage and link", "storage access reads latency link pinned"},
+		section{"Question", "for walls checkpoint mtbf roofline tutorial"},
+		section{"Tables", "list hardware"},
+		section{"Cost", costFlags + " hours"},
+		section{"Answer", "all out sources json csv"},
+	)
 	return cmd
 }
 

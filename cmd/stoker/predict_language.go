@@ -116,7 +116,7 @@ func readLanguageModel(name string) (language.Model, error) {
 	if network, other := device.FindWorkload(name); !found && other {
 		return m, hint.Add(
 			fmt.Errorf("--model %q is no language model of the table: stoker predict itself answers for it", name),
-			"stoker predict --model " + network.Name,
+			"stoker predict --model "+network.Name,
 		)
 	}
 	if !found {
@@ -182,6 +182,11 @@ together get, and what the time goes into. Without --batch as many requests run 
 	f.addCount(cmd, "input", "1000", "tokens of a prompt")
 	f.addCount(cmd, "output", "1000", "tokens of an answer")
 	f.addCount(cmd, "batch", "", "requests in progress (default: as many as memory holds)")
+	setGroups(cmd,
+		section{"Server", "model gpu tp precision software json"},
+		section{"Requests", "input output batch"},
+		section{"A model that guesses", "draft guesses accept"},
+	)
 	return cmd
 }
 

@@ -51,7 +51,7 @@ func (f *predictFlags) checkMeasured() error {
 	case f.givenText("step") != "":
 		return errors.New("--step says what a step takes, --measured and --like what to carry over: give one")
 	case !f.describes():
-		return hint.Add(errors.New("--measured and --like need the network, since its FLOP and bytes carry the " +
+		return hint.Add(errors.New("--measured and --like need the network, since its FLOP and bytes carry the "+
 			"step over: --model, or --params and --flops"), "--model resnet50")
 	}
 	return nil
@@ -62,7 +62,7 @@ func (f *predictFlags) measuredStep() (m device.Measured, flag string, err error
 	if f.givenText("measured") != "" {
 		if m, err = device.ParseMeasured(f.givenText("measured")); err != nil {
 			return m, "measured", hint.Add(
-				fmt.Errorf("--measured %w", err), "--measured '" + device.MeasuredExample + "'",
+				fmt.Errorf("--measured %w", err), "--measured '"+device.MeasuredExample+"'",
 			)
 		}
 		return f.withoutWaits(m)

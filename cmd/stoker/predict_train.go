@@ -70,6 +70,13 @@ and whether it fits into memory. No run is needed. What you leave out is the usu
 	flags.BoolVar(&f.lora, "lora", false, "the model is frozen, and adapters are trained")
 	flags.StringVar(&f.measured, "measured", "", "what you reach, to be compared: '4,550 tokens/s' of a GPU, or 'MFU 46%'")
 	flags.BoolVar(&f.all, "all", false, "print every part of the step")
+	setGroups(cmd,
+		section{"Job", "model gpu gpus precision software compile lora"},
+		section{"Batch", "tokens micro-batch global-batch activations recompute"},
+		section{"Split", "layout tp pp virtual cp ep shard shard-group"},
+		section{"Machines", "nodes network"},
+		section{"Answer", "measured all json"},
+	)
 	return cmd
 }
 
@@ -301,7 +308,7 @@ func hintLayout(err error) error {
 		}
 		q.GlobalBatch = math.Max(q.GlobalBatch, q.GPUs)
 		if all := q.Layouts(); len(all) > 0 {
-			return hint.Add(err, "this fits: " + layoutFlags(all[0]))
+			return hint.Add(err, "this fits: "+layoutFlags(all[0]))
 		}
 	}
 	return err

@@ -40,7 +40,7 @@ func TestReferenceVerbs(t *testing.T) {
 	for _, verb := range root.Commands() {
 		verbs[verb.Name()] = verb
 	}
-	for _, group := range verbSections {
+	for _, group := range readGroups(root) {
 		for _, name := range strings.Fields(group.names) {
 			write(verbs[name], 3)
 			delete(verbs, name)

@@ -98,6 +98,10 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 	prices.register(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
 	cmd.AddCommand(a.runsCheckCommand(), a.runsTrimCommand(), a.runsMergeCommand())
+	setGroups(cmd,
+		section{"Answer", "sort top json csv"},
+		section{"Cost", costFlags},
+	)
 	return cmd
 }
 

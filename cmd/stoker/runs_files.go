@@ -26,7 +26,7 @@ func files(n int) cobra.PositionalArgs {
 }
 
 func (a *app) runsCheckCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Say whether recordings are whole, and how much of them is kept",
 		Args:  files(1),
@@ -53,6 +53,8 @@ func (a *app) runsCheckCommand() *cobra.Command {
 			return bad
 		},
 	}
+	setExitCodes(cmd, "1 also if a recording is not whole")
+	return cmd
 }
 
 // printLine prints a line of a result.

@@ -101,6 +101,13 @@ run. Two files of different runs are compared step by step, and "-" is standard 
 	flags.StringVar(&f.whatIf, "what-if", "",
 		"replay the trace with `SETTING=VALUE,...` and say what a step would take, instead of a plan")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv", "explain", "operators")
+	setGroups(cmd,
+		section{"Answer", "all explain json csv check what-if"},
+		section{"Operators and kernels", "operators kernels by top shapes"},
+		section{"Write", "output timeline flame pprof"},
+		section{"Cost", costFlags},
+	)
+	setExitCodes(cmd, "3 starved, or a bound is missed or unknown (--check)")
 	return cmd
 }
 

@@ -87,6 +87,12 @@ once with the settings of a plan.`,
 	flags.StringVar(&f.plan, "plan", "", "start CMD once, with the settings of a plan `FILE` (stoker advise -o FILE)")
 	flags.BoolVar(&f.force, "force", false, "with --plan: take a plan of another script, or of another version of it")
 	allowFlag(cmd, &f.allow)
+	setGroups(cmd,
+		section{"Try fixes", "starts longest env args output yes json"},
+		section{"Other ways", "live plan force"},
+		section{"Every way", "allow"},
+	)
+	setExitCodes(cmd, "with --plan and --live CMD's own, 125 stoker failed before it, 126 CMD cannot be run, 127 CMD not found")
 	return cmd
 }
 

@@ -75,7 +75,7 @@ func (a *app) fits(plan tune.Plan, file string, command, allow []string, force b
 	if err := plan.Refusal(command, os.ReadFile); err != nil && !force {
 		return hint.Add(
 			fmt.Errorf("plan %s: %w", file, err),
-			"make a new one: stoker observe -- CMD, then stoker advise -o " + file + " (--force applies this one)",
+			"make a new one: stoker observe -- CMD, then stoker advise -o "+file+" (--force applies this one)",
 		)
 	}
 	if denied := plan.Denied(allow); len(denied) > 0 {

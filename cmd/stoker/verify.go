@@ -57,6 +57,11 @@ sets the promised gain beside the achieved one. Put "--" between the sides if a 
 	check.register(cmd, wordPromise,
 		"exit with 4 if the prediction was missed, with 3 if AFTER is starved (--check=fed)")
 	forms.register(cmd)
+	setGroups(cmd,
+		section{"Answer", "json"},
+		section{"In a pipeline", ciFlags},
+	)
+	setExitCodes(cmd, "3 a bound is missed or unknown, 4 a prediction is missed (--check)")
 	return cmd
 }
 
