@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .._room import Room, Rooms
+from ..daemon.room import Room, Rooms
 from .receiving import POPULATE
 
 ALIGN = 64  # bytes: what PyTorch's allocator gives

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
+from ..handover import receiving
 from .memory import ALIGN, LEAST, Memory
-from . import receiving
 
 _FRUITLESS, _AGAIN = 8, 64  # messages without a tensor or an array [J]: from there on one in so many is looked at
 _ALL_SMALL = 64 << 10  # bytes [J]: a batch of less than that needs no room
