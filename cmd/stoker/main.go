@@ -28,7 +28,7 @@ import (
 var linked string
 
 // version is what every page and recording names.
-var version = cmp.Or(linked, moduleVersion(), "devel")
+var version = cmp.Or(moduleVersion(), "devel")
 
 // moduleVersion is what `go install` and a plain `go build` know of the version.
 func moduleVersion() string {
@@ -41,12 +41,13 @@ func moduleVersion() string {
 
 func main() {
 	launch.EndTrial()
+	version = cmp.Or(linked, version)
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the whole command with everything it touches as arguments.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return runCommand(ctx, args, stdin, stdout, stderr, (*app).rootCommand)
+	return runCommand(ctx, args, stdin, stdout, stderr, func(a *app) *cobra.Command { return a.rootCommand() })
 }
 
 // runCommand runs a command line of the root that build makes, and returns its exit code.

@@ -149,7 +149,7 @@ var predictTable = slices.Concat([]predictFlag{
 		flag: "hardware",
 		help: "file with your own rows (default ~/.config/stoker/hardware.json, if it exists)",
 	},
-}, priceTable, []predictFlag{
+}, priceRows(), []predictFlag{
 	{
 		flag: "hours", unit: inNumbers,
 		help: "GPU hours that the cost of idling is for (default a day of all GPUs)",
@@ -187,8 +187,19 @@ var ownNetwork = []predictFlag{
 	{flag: "family", help: "with --flops: convnet, transformer, volume (default: the whole spread)"},
 }
 
+// priceRows are the rows of what a GPU hour and its electricity cost.
+func priceRows() (rows []predictFlag) {
+	for _, f := range priceTable {
+		rows = append(rows, predictFlag{flag: f.flag, help: f.help})
+	}
+	return rows
+}
+
+// priceFlag is a flag of what a GPU hour and its electricity cost.
+type priceFlag struct{ flag, help string }
+
 // priceTable is what a GPU hour and its electricity cost; priceFlags holds the texts.
-var priceTable = []predictFlag{
+var priceTable = []priceFlag{
 	{flag: "price", help: "`PRICE` of a GPU: $2.50/h (default: its list price)"},
 	{flag: "kwh", help: "`DOLLARS` per kWh, if electricity is paid separately: 0.12"},
 	{

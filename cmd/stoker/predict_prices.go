@@ -96,7 +96,7 @@ func (f *priceFlags) readPrices(gpu hardware.GPU, table hardware.Table) (predict
 		if err != nil {
 			return p, fmt.Errorf("--pue: %w", err)
 		}
-		p.PUE, pue = float64(v), given
+		p.PUE, pue = float64(v), report.Given
 		if p.PUE < 1 {
 			return p, fmt.Errorf("--pue %s: expected 1 or more, such as 1.3: the building's energy over that of "+
 				"its machines", f.pue)
