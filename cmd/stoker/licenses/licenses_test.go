@@ -1,0 +1,20 @@
+package licenses
+
+import (
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// TestLicenses holds the texts against the modules of this very binary.
+func TestLicenses(t *testing.T) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || len(info.Deps) == 0 {
+		t.Fatal("this binary does not say of what it was built")
+	}
+	for _, module := range info.Deps {
+		if name := module.Path + " " + module.Version; !strings.Contains(licenses, "\n"+name+" (LICENSE") {
+			t.Errorf("no licence of %s: make licenses", name)
+		}
+	}
+}
