@@ -68,13 +68,14 @@ var flagSections = map[string][]section{
 		{"Job", "model gpu gpus precision software compile lora"},
 		{"Batch", "tokens micro-batch global-batch activations recompute"},
 		{"Split", "layout tp pp virtual cp ep shard shard-group"},
-		{"Machines", "nodes network"},
+		{"Machines", "nodes network hardware"},
 		{"Answer", "measured all json"},
 	},
 	"predict serve": {
-		{"Server", "model gpu tp precision software json"},
+		{"Server", "model gpu tp precision software hardware"},
 		{"Requests", "input output batch"},
 		{"A model that guesses", "draft guesses accept"},
+		{"Answer", "all json"},
 	},
 	"feed": {
 		{"Run a program", "verify"},

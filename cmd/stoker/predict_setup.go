@@ -58,6 +58,9 @@ func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*des
 	if err := d.checkStep(); err != nil {
 		return nil, err
 	}
+	if err := d.CheckMachine(); err != nil {
+		return nil, err
+	}
 	if d.Batch == 0 && !f.on("roofline") {
 		return nil, hintedError{
 			errors.New("--batch is missing: how many samples does a step take on each GPU?"), "--batch 256",
@@ -94,11 +97,16 @@ func (d *described) checkMachines() error {
 				most, evenNodes(n))
 		}
 		if math.Mod(n, nodes) != 0 {
-			return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine, such as --nodes %.0f",
-				n, nodes, evenNodes(n))
+			return unevenNodes(n, nodes)
 		}
 	}
 	return nil
+}
+
+// unevenNodes says that machines cannot have as many GPUs each.
+func unevenNodes(gpus, nodes float64) error {
+	return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine, such as --nodes %.0f", gpus,
+		nodes, evenNodes(gpus))
 }
 
 // evenNodes is how many machines of 8 GPUs or fewer share so many evenly.
@@ -596,8 +604,17 @@ func precisionOf(text string) (hardware.Precision, error) {
 	return "", fmt.Errorf("--precision %q: expected fp32, tf32, fp16, bf16, fp8 or int8", text)
 }
 
+// softwarePrograms are names of programs of a class.
+var softwarePrograms = map[string]device.Software{
+	"tensorrt": device.Engine, "trt": device.Engine, "openvino": device.Engine,
+	"torch.compile": device.Compiled, "inductor": device.Compiled, "xla": device.Compiled,
+}
+
 func softwareOf(text string) (device.Software, error) {
 	all := []device.Software{device.Eager, device.ChannelsLast, device.Compiled, device.Engine}
+	if class, known := softwarePrograms[strings.ToLower(text)]; known {
+		return class, nil
+	}
 	switch s := device.Software(strings.ToLower(text)); {
 	case s == device.AnySoftware || s == "any":
 		return device.AnySoftware, nil
