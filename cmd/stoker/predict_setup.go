@@ -52,6 +52,9 @@ func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*des
 	if err := f.readAxes(d, cmd, table); err != nil {
 		return nil, err
 	}
+	if err := d.readDirectly(); err != nil {
+		return nil, err
+	}
 	if err := d.checkMachines(); err != nil {
 		return nil, err
 	}
@@ -382,10 +385,6 @@ func (d *described) readProcessor() error {
 		"be JPEGs: give --prepare, or --data imagenet-jpeg", cpu.Name)
 }
 
-// noWork is the core time of a sample that is used as it was read: nothing, but more
-// than 0, which is a quantity that nobody gave.
-const noWork = 1e-12
-
 func readPrepare(d *described, row predictFlag) error {
 	if d.givesPrepareRate() {
 		return nil
@@ -394,7 +393,7 @@ func readPrepare(d *described, row predictFlag) error {
 		return err
 	}
 	if n, failed := quantity.ParseNumber(d.single(row.flag)); failed == nil && n == 0 {
-		d.PrepareCPU = stoker.Exactly(noWork)
+		d.PrepareCPU = stoker.Exactly(predict.NoWork)
 		d.note(row.flag, "0 s", given)
 		return nil
 	}
@@ -567,8 +566,31 @@ func readPinned(d *described, row predictFlag) error {
 	return nil
 }
 
+// directLink is --link of a device that reads by itself, GPUDirect Storage.
+const directLink = "gds"
+
+// readDirectly refuses what a device that reads by itself does not need, and takes out the CPU's part.
+func (d *described) readDirectly() error {
+	if d.givenText("link") != directLink {
+		return nil
+	}
+	for _, flag := range []string{"workers", "prepare", "cpu", "decoded", "hand-over", "spread"} {
+		if d.givenText(flag) != "" {
+			return fmt.Errorf("--link gds: the device reads by itself, so the CPU prepares nothing: leave --%s out", flag)
+		}
+	}
+	d.Setup = d.ReadDirectly()
+	d.note("decoding", "on the device, whose time for it is not counted", "--link gds")
+	return nil
+}
+
 func readLink(d *described, _ predictFlag) error {
 	name := or(d.givenText("link"), d.Load.GPU.Link)
+	if d.givenText("link") == directLink {
+		if name = d.Load.GPU.Link; name == "" {
+			return errors.New("--link gds reads over the GPU's own link: name the --gpu")
+		}
+	}
 	if name == "" {
 		return nil
 	}

@@ -260,6 +260,8 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "1.5"), "not a whole number"},
 		{job("--batch", "NaN"), "does not begin with a number"},
 		{job("--batch", "1e300"), "batch"},
+		{job("--batch", "256", "--link", "gds", "--workers", "4"), "the device reads by itself"},
+		{[]string{"predict", "--step", "1s", "--batch", "4", "--link", "gds"}, "name the --gpu"},
 		{job("--batch", "256", "--sample", "1PB"), "--sample is 1 PB, more than any machine has: expected at most 32 TB"},
 		{job("--batch", "256", "--storage", "1000TB/s"), "--storage is 1 PB/s, more than any machine has"},
 		{job("--batch", "100000"), "the largest batch that fits is about"},
