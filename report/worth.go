@@ -18,7 +18,8 @@ type Worth struct {
 	Rows        []WorthRow
 	Waste       *predict.Waste // of Hours
 	Hours       float64
-	Notes       []string
+	Next        string   // what would say more
+	Notes       []string // what the rows mean
 }
 
 // WorthRow is one change of the machine.

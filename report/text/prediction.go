@@ -90,7 +90,7 @@ func (p *page) writeShortAnswer(f report.Prediction) {
 		}
 	}
 	if assumed > 0 {
-		row("assumed", fmt.Sprintf("%d usual values: --all lists them, --sources names their sources", assumed))
+		row("assumed", quantity.Many(assumed, "usual value")+": --all lists them, --sources names their sources")
 	}
 	p.b.WriteString("\n")
 }

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -115,10 +116,10 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 		return wire.WriteJob(w, j, members, s.Plan)
 	},
 	"wire.WriteTraining": func(w io.Writer, _ shown, _ text.Style) error {
-		return wire.WriteTraining(w, language.Training{}, language.TrainingStep{})
+		return wire.WriteTraining(w, language.Training{}, language.TrainingStep{}, math.NaN(), nil)
 	},
 	"wire.WriteServing": func(w io.Writer, _ shown, _ text.Style) error {
-		return wire.WriteServing(w, language.ServingRate{})
+		return wire.WriteServing(w, language.Serving{}, language.ServingRate{}, nil)
 	},
 	"wire.WriteObject": func(w io.Writer, s shown, _ text.Style) error { return wire.WriteObject(w, s.Rows) },
 	"text.WritePrediction": foreseen(func(w io.Writer, p report.Prediction, style text.Style) error {

@@ -18,7 +18,12 @@ func WriteWorth(w io.Writer, worth report.Worth, style Style) error {
 	for _, line := range report.DescribeWorth(worth) {
 		p.wrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
 	}
+	if worth.Next != "" {
+		p.wrapped("  next         ", "               ", worth.Next)
+	}
 	p.b.WriteString("\n")
-	p.writeList("note", worth.Notes)
+	if style.All {
+		p.writeList("note", worth.Notes)
+	}
 	return p.to(w)
 }

@@ -195,6 +195,10 @@ func TestPredictWorth(t *testing.T) {
 		{"--util 40% --gpu a100-80gb-sxm --to h100-sxm", cli.ExitFine, "on h100-sxm  1x (1x to"},
 		{"--util 40% --gpu a100-80gb-sxm --to h100-sxm", cli.ExitFine, "waits        14.4 of 24 GPU hours, $"},
 		{"--util 40% --gpu a100-80gb-sxm --price $2/h --hours 100", cli.ExitFine, "60 of 100 GPU hours, $120"},
+		{"--util 40% --gpu a100-80gb-sxm --gpus 8", cli.ExitFine, "115 of 192 GPU hours"},
+		{"--util 40% --gpu a100-80gb-sxm", cli.ExitFine, "next         stoker observe"},
+		{"--util 40% --gpu a100-80gb-sxm --all", cli.ExitFine, "GPU-Util of nvidia-smi counts any kernel as busy"},
+		{"--util 40% --to h100-sxm", cli.ExitUsage, "hint: --gpu a100"},
 		{"--util 140%", cli.ExitUsage, "such as 40%"},
 		{run + " --to h100-sxm --workers 8", cli.ExitFine, "all of it"},
 		{run + " --storage nvme", cli.ExitFine, "storage nvme"},
@@ -208,6 +212,9 @@ func TestPredictWorth(t *testing.T) {
 		code, out, errs := call(t, append([]string{"predict"}, strings.Fields(c.args)...)...)
 		if code != c.code || !strings.Contains(out+errs, c.want) {
 			t.Errorf("stoker predict %s: code %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+		if lines := strings.Count(strings.TrimSpace(out), "\n"); code == cli.ExitFine && !strings.Contains(c.args, "--all") && lines > 9 {
+			t.Errorf("stoker predict %s: %d lines below the title, expected 8 at most:\n%s", c.args, lines-1, out)
 		}
 	}
 	starved := []string{"predict", "--model", "resnet50", "--measured", "1000 samples/s at batch 256 on a100-80gb-sxm"}
@@ -254,6 +261,10 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "1.5"), "not a whole number"},
 		{job("--batch", "NaN"), "does not begin with a number"},
 		{job("--batch", "1e300"), "batch"},
+		{job("--batch", "256", "--link", "gds", "--workers", "4"), "the device reads by itself"},
+		{[]string{"predict", "--step", "1s", "--batch", "4", "--link", "gds"}, "name the --gpu"},
+		{job("--batch", "256", "--sample", "1PB"), "--sample is 1 PB, more than any machine has: expected at most 32 TB"},
+		{job("--batch", "256", "--storage", "1000TB/s"), "--storage is 1 PB/s, more than any machine has"},
 		{job("--batch", "100000"), "the largest batch that fits is about"},
 		{job("--batch", "256..32"), "begins above its end"},
 		{job("--batch", "1,024"), "write one thousand as 1000"},

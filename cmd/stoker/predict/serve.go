@@ -21,8 +21,11 @@ import (
 // languageFlags are what both questions about a language model ask.
 type languageFlags struct {
 	model, gpu, precision, software string
+	hardware                        string
+	table                           hardware.Table
+	assumed                         []string
 	counts                          map[string]*string // numbers, by flag
-	json                            bool
+	json, all                       bool
 	say                             func(format string, args ...any) // what was assumed
 }
 
@@ -34,7 +37,15 @@ func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack, us
 	cmd.Flags().StringVar(&f.precision, "precision", "", "bf16, fp16, fp8, when serving int8 and int4 of weights alone "+
 		"(default bf16, on GPUs without it fp16)")
 	cmd.Flags().StringVar(&f.software, "software", "", language.Names(stacks)+" (default "+usual+")")
+	cmd.Flags().StringVar(&f.hardware, "hardware", "", "file with your own rows (default ~/.config/stoker/hardware.json, "+
+		"if it exists)")
+	cmd.Flags().BoolVar(&f.all, "all", false, "print every part of the answer")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+}
+
+// assume takes note of what was not said.
+func (f *languageFlags) assume(format string, args ...any) {
+	f.assumed = append(f.assumed, fmt.Sprintf(format, args...))
 }
 
 // addCount registers a number.
@@ -63,11 +74,17 @@ func (f *languageFlags) readSubject(
 	if f.gpu == "" {
 		return m, g, p, hint.Add(errors.New("--gpu is missing: on which GPU?"), "--gpu h100-sxm")
 	}
-	if g, err = findGPU("gpu", f.gpu, hardware.Known, f.say); err != nil {
+	if f.table, err = hardwareTable(f.hardware); err != nil {
+		return m, g, p, err
+	}
+	if g, err = findGPU("gpu", f.gpu, f.table, f.say); err != nil {
 		return m, g, p, err
 	}
 	if p = hardware.Precision(strings.ToLower(f.precision)); p == "" {
-		return m, g, usualPrecision(g), nil
+		if p = usualPrecision(g); p != hardware.BF16 {
+			f.assume("precision %s (--precision)", p)
+		}
+		return m, g, p, nil
 	}
 	if !slices.Contains(precisions, p) {
 		words := make([]string, len(precisions))
@@ -169,9 +186,9 @@ together get, and what the time goes into. Without --batch as many requests run 
 			}
 			a.Began = true
 			if f.json {
-				return wire.WriteServing(a.Stdout, rate)
+				return wire.WriteServing(a.Stdout, s, rate, f.assumed)
 			}
-			printServing(a, s, rate)
+			printServing(a, f, s, rate)
 			return nil
 		},
 	}
@@ -184,9 +201,10 @@ together get, and what the time goes into. Without --batch as many requests run 
 	f.addCount(cmd, "output", "1000", "tokens of an answer")
 	f.addCount(cmd, "batch", "", "requests in progress (default: as many as memory holds)")
 	cli.SetGroups(cmd,
-		cli.Section{Title: "Server", Names: "model gpu tp precision software json"},
+		cli.Section{Title: "Server", Names: "model gpu tp precision software hardware"},
 		cli.Section{Title: "Requests", Names: "input output batch"},
 		cli.Section{Title: "A model that guesses", Names: "draft guesses accept"},
+		cli.Section{Title: "Answer", Names: "all json"},
 	)
 	return cmd
 }
@@ -207,7 +225,7 @@ func (f *languageFlags) readServing(draft string) (s language.Serving, err error
 		return s, err
 	}
 	if f.software == "" {
-		f.say("--software is not named: assumed to be %s", s.Stack)
+		f.assume("software %s (--software)", s.Stack)
 	}
 	for flag, into := range map[string]*float64{
 		"tp": &s.Tensor, "input": &s.Input, "output": &s.Output, "batch": &s.Batch, "guesses": &s.Guesses,
@@ -229,21 +247,25 @@ func (f *languageFlags) readServing(draft string) (s language.Serving, err error
 	return s, nil
 }
 
-func printServing(a *cli.App, s language.Serving, r language.ServingRate) {
+// printServing prints the answer in eight lines: what is reached, what decides it, and what was assumed.
+func printServing(a *cli.App, f *languageFlags, s language.Serving, r language.ServingRate) {
+	row := func(name, format string, args ...any) { printRow(a, name, format, args...) }
 	printOwnModel(a, s.Model)
-	fmt.Fprintf(a.Stdout, "requests      %s in progress\n", quantity.About(r.Batch))
-	fmt.Fprintf(a.Stdout, "first token   %s (%s to %s), nothing else running\n", quantity.AboutSeconds(r.Prefill.Point),
-		quantity.AboutSeconds(r.Prefill.Low), quantity.AboutSeconds(r.Prefill.High))
-	fmt.Fprintf(a.Stdout, "each token    %s (%s to %s)\n", quantity.AboutSeconds(r.PerToken.Point),
-		quantity.AboutSeconds(r.PerToken.Low), quantity.AboutSeconds(r.PerToken.High))
-	fmt.Fprintf(a.Stdout, "tokens/s      %s of all requests (%s to %s)\n", quantity.About(r.TokenRate.Point),
-		quantity.About(r.TokenRate.Low), quantity.About(r.TokenRate.High))
-	fmt.Fprintf(a.Stdout,
-		"a token is    %s reading weights, %s reading the cache, %s products, %s links, %s launches\n",
-		quantity.Percent(r.Weights), quantity.Percent(r.Cache), quantity.Percent(r.Compute),
-		quantity.Percent(r.Messages), quantity.Percent(r.Launches))
-	fmt.Fprintf(a.Stdout, "memory        %s of %s a GPU\n", quantity.AboutBytes(r.Memory),
-		quantity.AboutBytes(s.GPU.MemoryBytes.Value))
+	row("tokens/s", "%s of all requests, %s in progress", quantity.Around(r.TokenRate, quantity.About),
+		quantity.About(r.Batch))
+	row("first token", "%s, nothing else running", quantity.Around(r.Prefill, quantity.AboutSeconds))
+	row("each token", "%s", quantity.Around(r.PerToken, quantity.AboutSeconds))
+	row("decides", "%s", strings.Join(describeShares([]stepShare{
+		{"reading weights", r.Weights},
+		{"reading the cache", r.Cache},
+		{"products", r.Compute},
+		{"links", r.Messages},
+		{"launches", r.Launches},
+	}, f.all), ", "))
+	row("memory", "%s of %s a GPU", quantity.AboutBytes(r.Memory), quantity.AboutBytes(s.GPU.MemoryBytes.Value))
+	if len(f.assumed) > 0 {
+		row("assumed", "%s", strings.Join(f.assumed, ", "))
+	}
 }
 
 // languageRows is the table of language models.

@@ -55,10 +55,16 @@ func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*des
 	if err := f.readAxes(d, cmd, table); err != nil {
 		return nil, err
 	}
+	if err := d.readDirectly(); err != nil {
+		return nil, err
+	}
 	if err := d.checkMachines(); err != nil {
 		return nil, err
 	}
 	if err := d.checkStep(); err != nil {
+		return nil, err
+	}
+	if err := d.CheckMachine(); err != nil {
 		return nil, err
 	}
 	if d.Batch == 0 && !f.on("roofline") {
@@ -97,11 +103,16 @@ func (d *described) checkMachines() error {
 				most, evenNodes(n))
 		}
 		if math.Mod(n, nodes) != 0 {
-			return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine, such as --nodes %.0f",
-				n, nodes, evenNodes(n))
+			return unevenNodes(n, nodes)
 		}
 	}
 	return nil
+}
+
+// unevenNodes says that machines cannot have as many GPUs each.
+func unevenNodes(gpus, nodes float64) error {
+	return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine, such as --nodes %.0f", gpus,
+		nodes, evenNodes(gpus))
 }
 
 // evenNodes is how many machines of 8 GPUs or fewer share so many evenly.
@@ -390,10 +401,6 @@ func (d *described) readProcessor() error {
 		"be JPEGs: give --prepare, or --data imagenet-jpeg", cpu.Name)
 }
 
-// noWork is the core time of a sample that is used as it was read: nothing, but more
-// than 0, which is a quantity that nobody gave.
-const noWork = 1e-12
-
 func readPrepare(d *described, row predictFlag) error {
 	if d.givesPrepareRate() {
 		return nil
@@ -402,7 +409,7 @@ func readPrepare(d *described, row predictFlag) error {
 		return err
 	}
 	if n, failed := quantity.ParseNumber(d.single(row.flag)); failed == nil && n == 0 {
-		d.PrepareCPU = stoker.Exactly(noWork)
+		d.PrepareCPU = stoker.Exactly(predict.NoWork)
 		d.note(row.flag, "0 s", given)
 		return nil
 	}
@@ -575,8 +582,31 @@ func readPinned(d *described, row predictFlag) error {
 	return nil
 }
 
+// directLink is --link of a device that reads by itself, GPUDirect Storage.
+const directLink = "gds"
+
+// readDirectly refuses what a device that reads by itself does not need, and takes out the CPU's part.
+func (d *described) readDirectly() error {
+	if d.givenText("link") != directLink {
+		return nil
+	}
+	for _, flag := range []string{"workers", "prepare", "cpu", "decoded", "hand-over", "spread"} {
+		if d.givenText(flag) != "" {
+			return fmt.Errorf("--link gds: the device reads by itself, so the CPU prepares nothing: leave --%s out", flag)
+		}
+	}
+	d.Setup = d.ReadDirectly()
+	d.note("decoding", "on the device, whose time for it is not counted", "--link gds")
+	return nil
+}
+
 func readLink(d *described, _ predictFlag) error {
 	name := cmp.Or(d.givenText("link"), d.Load.GPU.Link)
+	if d.givenText("link") == directLink {
+		if name = d.Load.GPU.Link; name == "" {
+			return errors.New("--link gds reads over the GPU's own link: name the --gpu")
+		}
+	}
 	if name == "" {
 		return nil
 	}
@@ -612,8 +642,17 @@ func precisionOf(text string) (hardware.Precision, error) {
 	return "", fmt.Errorf("--precision %q: expected fp32, tf32, fp16, bf16, fp8 or int8", text)
 }
 
+// softwarePrograms are names of programs of a class.
+var softwarePrograms = map[string]device.Software{
+	"tensorrt": device.Engine, "trt": device.Engine, "openvino": device.Engine,
+	"torch.compile": device.Compiled, "inductor": device.Compiled, "xla": device.Compiled,
+}
+
 func softwareOf(text string) (device.Software, error) {
 	all := []device.Software{device.Eager, device.ChannelsLast, device.Compiled, device.Engine}
+	if class, known := softwarePrograms[strings.ToLower(text)]; known {
+		return class, nil
+	}
 	switch s := device.Software(strings.ToLower(text)); {
 	case s == device.AnySoftware || s == "any":
 		return device.AnySoftware, nil

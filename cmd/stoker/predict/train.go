@@ -14,6 +14,7 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
+	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/text"
@@ -24,8 +25,7 @@ import (
 type trainFlags struct {
 	languageFlags
 	shard, compiled, activations, network, measured string
-	lora, recompute, layout, all                    bool
-	assumed                                         []string
+	lora, recompute, layout                         bool
 }
 
 // trainCommand is "predict train": a language model on many GPUs.
@@ -70,12 +70,11 @@ and whether it fits into memory. No run is needed. What you leave out is the usu
 	flags.BoolVar(&f.recompute, "recompute", false, "the same as --activations recompute")
 	flags.BoolVar(&f.lora, "lora", false, "the model is frozen, and adapters are trained")
 	flags.StringVar(&f.measured, "measured", "", "what you reach, to be compared: '4,550 tokens/s' of a GPU, or 'MFU 46%'")
-	flags.BoolVar(&f.all, "all", false, "print every part of the step")
 	cli.SetGroups(cmd,
 		cli.Section{Title: "Job", Names: "model gpu gpus precision software compile lora"},
 		cli.Section{Title: "Batch", Names: "tokens micro-batch global-batch activations recompute"},
 		cli.Section{Title: "Split", Names: "layout tp pp virtual cp ep shard shard-group"},
-		cli.Section{Title: "Machines", Names: "nodes network"},
+		cli.Section{Title: "Machines", Names: "nodes network hardware"},
 		cli.Section{Title: "Answer", Names: "measured all json"},
 	)
 	return cmd
@@ -109,7 +108,7 @@ func answerTraining(a *cli.App, f *trainFlags) error {
 	}
 	a.Began = true
 	if f.json {
-		return wire.WriteTraining(a.Stdout, t, step)
+		return wire.WriteTraining(a.Stdout, t, step, nanOf(mine), f.assumed)
 	}
 	printTraining(a, f, t, step, mine)
 	return nil
@@ -123,19 +122,11 @@ var trainingPrograms = map[string]language.Stack{
 	"jax": language.XLA, "maxtext": language.XLA,
 }
 
-// assume takes note of what was not said.
-func (f *trainFlags) assume(format string, args ...any) {
-	f.assumed = append(f.assumed, fmt.Sprintf(format, args...))
-}
-
 func (f *trainFlags) read() (t language.Training, err error) {
 	t.Model, t.GPU, t.Precision, err = f.readSubject(hardware.BF16, hardware.FP16, hardware.FP8, hardware.TF32,
 		hardware.FP32, hardware.INT8)
 	if err != nil {
 		return t, err
-	}
-	if f.precision == "" && t.Precision != hardware.BF16 {
-		f.assume("precision %s (--precision)", t.Precision)
 	}
 	if err = f.readSoftware(&t); err != nil {
 		return t, err
@@ -183,16 +174,20 @@ func (f *trainFlags) readSoftware(t *language.Training) (err error) {
 	if t.Stack, err = findStack(word, language.TrainingStacks, trainingPrograms); err != nil {
 		return err
 	}
-	if f.shard != "" {
-		return nil
-	}
-	switch word {
-	case "ddp":
-		f.shard = "none"
-	case "hsdp", "zero1", "zero2", "zero3":
-		f.shard = word
+	says, known := shardOfProgram[word]
+	switch {
+	case !known:
+	case f.shard == "":
+		f.shard = says
+	case !strings.EqualFold(f.shard, says):
+		return fmt.Errorf("--software %s shares as %s, and --shard %s says otherwise: give one", word, says, f.shard)
 	}
 	return nil
+}
+
+// shardOfProgram is what replicas share where the software's name says it.
+var shardOfProgram = map[string]string{
+	"ddp": "none", "hsdp": "hsdp", "zero1": "zero1", "zero2": "zero2", "zero3": "zero3",
 }
 
 // readMachines reads how machines are joined, and what replicas share.
@@ -206,7 +201,7 @@ func (f *trainFlags) readMachines(t *language.Training) error {
 	t.PerMachine = math.Min(t.GPUs, language.MachineOf(t.GPU))
 	if nodes > 0 {
 		if t.PerMachine = t.GPUs / nodes; t.PerMachine != math.Trunc(t.PerMachine) {
-			return fmt.Errorf("--gpus %v and --nodes %v: expected as many GPUs on each machine", t.GPUs, nodes)
+			return unevenNodes(t.GPUs, nodes)
 		}
 	}
 	switch word := strings.ToLower(f.shard); word {
@@ -231,15 +226,21 @@ func (f *trainFlags) readNetwork(t *language.Training) error {
 		}
 		return nil
 	}
-	network, known := hardware.Known.FindNetwork(f.network)
+	network, known := f.table.FindNetwork(f.network)
 	if !known {
-		rate, err := rateOf("network", f.network, hardware.Known.NetworkNames())
+		rate, err := rateOf("network", f.network, f.table.NetworkNames())
 		if err != nil {
 			return err
 		}
 		network.Rate.Value = float64(rate)
 	}
+	if err := (predict.Setup{Network: stoker.Exactly(network.Rate.Value)}).CheckMachine(); err != nil {
+		return err
+	}
 	t.Network = network.Rate.Value / t.PerMachine
+	if known && t.GPUs > t.PerMachine {
+		f.assume("one %s a machine, %s a GPU (--network 400GB/s says more)", network.Name, quantity.AboutRate(t.Network))
+	}
 	return nil
 }
 
@@ -342,7 +343,7 @@ func listLayouts(a *cli.App, f *trainFlags, t language.Training) error {
 	}
 	a.Began = true
 	if f.json {
-		return wire.WriteTraining(a.Stdout, all[0].Training, all[0].Step)
+		return wire.WriteTraining(a.Stdout, all[0].Training, all[0].Step, math.NaN(), f.assumed)
 	}
 	rows := [][]string{{"tokens/s a GPU", "from", "to", "memory", "flags"}}
 	for _, l := range all[:min(shownLayouts, len(all))] {
@@ -434,8 +435,8 @@ type stepShare struct {
 }
 
 // trainingParts are what the step goes into, the largest first; small ones only if all are asked for.
-func trainingParts(s language.TrainingStep, all bool) (words []string) {
-	parts := []stepShare{
+func trainingParts(s language.TrainingStep, all bool) []string {
+	return describeShares([]stepShare{
 		{"products", s.Products},
 		{"attention", s.Attention},
 		{"simple operators", s.Moved},
@@ -446,7 +447,11 @@ func trainingParts(s language.TrainingStep, all bool) (words []string) {
 		{"exchange of weights and gradients", s.Replicas},
 		{"optimizer", s.Optimizer},
 		{"launches", s.Launches},
-	}
+	}, all)
+}
+
+// describeShares are parts with their shares in words, the largest first; small ones only if all are asked for.
+func describeShares(parts []stepShare, all bool) (words []string) {
 	slices.SortStableFunc(parts, func(a, b stepShare) int { return cmp.Compare(b.share, a.share) })
 	for _, p := range parts {
 		if p.share >= leastShown || all {

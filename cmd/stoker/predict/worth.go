@@ -15,6 +15,7 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/measure"
@@ -52,7 +53,9 @@ func answerWorth(a *cli.App, cmd *cobra.Command, f *predictFlags, run string) er
 	if f.on("json") {
 		return wire.WriteWorth(a.Stdout, w)
 	}
-	return text.WriteWorth(a.Stdout, w, a.TextStyle(a.Stdout))
+	style := a.TextStyle(a.Stdout)
+	style.All = f.on("all")
+	return text.WriteWorth(a.Stdout, w, style)
 }
 
 // Flags of what another machine would bring a job: of any, of one that was recorded, and of one of
@@ -60,7 +63,7 @@ func answerWorth(a *cli.App, cmd *cobra.Command, f *predictFlags, run string) er
 var (
 	worthFlags = append(strings.Fields(cost.FlagNames), "hours", "hardware", "to", "gpu", "workers", "json", "all")
 	runFlags   = []string{"cores", "storage"}
-	utilFlags  = []string{"util", "model", "precision", "software", "inference", "batch"}
+	utilFlags  = []string{"util", "model", "precision", "software", "inference", "batch", "gpus"}
 )
 
 // checkWorth refuses flags that would not count.
@@ -110,10 +113,16 @@ func (f *predictFlags) worthOfUse(cmd *cobra.Command, table hardware.Table) (w r
 		Notes: []string{
 			"input x 2: twice the workers, cores or storage rate, whichever it waits for",
 			"GPU-Util of nvidia-smi counts any kernel as busy: with it as --util the gains are the least there is",
-			"what it waits for: stoker observe -- python train.py",
 		},
+		Next: "stoker observe -- python train.py says what it waits for",
 	}
-	if load.GPU.Name == "" {
+	switch {
+	case load.GPU.Name != "":
+	case f.givenText("to") != "":
+		return w, hint.Add(
+			errors.New("--gpu is missing: on which GPU does the job run now, to be compared with --to?"), "--gpu a100",
+		)
+	default:
 		f.say("--gpu is not named: without it no other GPU can be compared and no price is known")
 	}
 	gpus, err := f.moves(f.givenText("to"), load.GPU, table)
@@ -148,7 +157,13 @@ func (f *predictFlags) costOf(w *report.Worth, idle stoker.Interval, table hardw
 	if err != nil {
 		return err
 	}
-	w.Hours = cost.HoursOfDay
+	gpus := 1.0
+	if f.givenText("gpus") != "" {
+		if gpus, _, err = f.value("gpus"); err != nil {
+			return err
+		}
+	}
+	w.Hours = cost.HoursOfDay * gpus
 	if f.givenText("hours") != "" {
 		if w.Hours, _, err = f.value("hours"); err != nil {
 			return err
@@ -174,7 +189,7 @@ func (f *predictFlags) worthOfRun(name string, table hardware.Table) (w report.W
 	waits := now.Stall
 	w = report.Worth{
 		Title: name, GPU: own, Utilization: lessThanOne(waits), AtMost: overOne(waits),
-		Notes: []string{"what to change in the program: stoker advise " + report.QuoteForShell(name)},
+		Next: "stoker advise " + report.QuoteForShell(name) + " says what to change in the program",
 	}
 	if err := f.addMachine(&w, b, own, table); err != nil {
 		return w, err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/stoker-dev/stoker/hardware"
@@ -13,7 +14,7 @@ import (
 var (
 	aboutFlag  = regexp.MustCompile(`^--([a-z][a-z-]*)\b`)
 	givenValue = regexp.MustCompile(`^--[a-z-]+:? "?([^":,]*)`)
-	exampleOf  = regexp.MustCompile(`such as ([^,;]+?)(?:[,;]|: | or | for |$)`)
+	exampleOf  = regexp.MustCompile(`such as (?:'([^']+)'|([^,;]+?)(?:[,;]|: | or | for |$))`)
 	choicesOf  = regexp.MustCompile(`(?:nearest: |is not in the table: |expected one of |expected |known are )([\w.$%/-]+(?:(?:, | or )[\w.$%/-]+)*)`)
 )
 
@@ -24,14 +25,19 @@ func findAnswer(text string) string {
 	if flag == nil {
 		return ""
 	}
-	if example := exampleOf.FindStringSubmatch(text); example != nil {
-		return "--" + flag[1] + " " + report.QuoteForShell(example[1])
+	if found := exampleOf.FindStringSubmatch(text); found != nil {
+		example := found[1] + found[2] // quoted or not
+		if strings.HasPrefix(example, "--") {
+			return example // another flag is the answer
+		}
+		return "--" + flag[1] + " " + report.QuoteForShell(example)
 	}
 	list := choicesOf.FindStringSubmatch(text)
 	if list == nil {
 		return ""
 	}
 	choices := strings.Split(strings.ReplaceAll(list[1], " or ", ", "), ", ")
+	choices = slices.DeleteFunc(choices, func(word string) bool { return word == "or" })
 	if len(choices) < 2 && !strings.Contains(text, "nearest: ") {
 		return "" // a sentence that goes on
 	}
