@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/text"
@@ -23,16 +24,16 @@ var Lists = []string{
 }
 
 // printTable prints one of the tables that predictions rest on.
-func printTable(a *cli.App, f *predictFlags, table hardware.Table) error {
-	rows := rowsOf(f.givenText("list"), table)
+func printTable(a *cli.App, q *question.Question) error {
+	rows := rowsOf(q.Text("list"), q.Table)
 	if rows == nil {
-		return cli.AsUsage(fmt.Errorf("--list %q: expected one of %s", f.givenText("list"), strings.Join(Lists, ", ")))
+		return cli.AsUsage(fmt.Errorf("--list %q: expected one of %s", q.Text("list"), strings.Join(Lists, ", ")))
 	}
 	a.Began = true
 	switch {
-	case f.on("json"):
-		return wire.WriteTable(a.Stdout, f.givenText("list"), rows)
-	case f.on("csv"):
+	case q.On("json"):
+		return wire.WriteTable(a.Stdout, q.Text("list"), rows)
+	case q.On("csv"):
 		return wire.WriteCSV(a.Stdout, rows)
 	}
 	return text.WriteTable(a.Stdout, rows, a.TextStyle(a.Stdout))

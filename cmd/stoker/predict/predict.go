@@ -9,17 +9,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/tutorial"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/page"
@@ -30,7 +28,6 @@ import (
 
 // Command makes the command stoker predict.
 func Command(a *cli.App) *cobra.Command {
-	f := &predictFlags{say: a.Say}
 	cmd := &cobra.Command{
 		Use:   "predict [RUN]",
 		Short: "Forecast what a job needs, without any run",
@@ -45,13 +42,14 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
   stoker predict stoker-runs/RUN.jsonl.gz --to h100 --workers 16`,
 		Args: cli.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 || f.givenText("util") != "" && f.givenText("measured") == "" {
-				return answerWorth(a, cmd, f, strings.Join(args, ""))
+			q := readQuestion(cmd, a.Say)
+			if len(args) == 1 || q.Text("util") != "" && q.Text("measured") == "" {
+				return answerWorth(a, q, strings.Join(args, ""))
 			}
-			return answer(a, cmd, f)
+			return answer(cmd.Context(), a, q)
 		},
 	}
-	f.register(cmd)
+	register(cmd.Flags())
 	cmd.AddCommand(trainCommand(a), serveCommand(a), transformationCommand(a),
 		dataCommand(a))
 	cli.SetGroups(cmd,
@@ -70,46 +68,66 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 	return cmd
 }
 
-// answer is the verb: it chooses the question and shows the answer.
-func answer(a *cli.App, cmd *cobra.Command, f *predictFlags) error {
-	if cmd.Flags().NFlag() == 0 {
+// answer chooses the question and shows the answer.
+func answer(ctx context.Context, a *cli.App, q *question.Question) (err error) {
+	if len(q.Given) == 0 {
 		return cli.AsUsage(hint.Add(
 			errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or --step and --batch"),
 			"stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme",
 		))
 	}
-	if err := f.check(); err != nil {
+	if err := checkQuestion(q); err != nil {
 		return cli.AsUsage(err)
 	}
-	if f.on("tutorial") {
+	if q.On("tutorial") {
 		a.Began = true
-		return showTutorial(a, f)
+		return showTutorial(a, q)
 	}
-	table, err := hardwareTable(f.givenText("hardware"))
-	if err != nil {
+	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
 		return cli.AsUsage(err)
 	}
-	if f.givenText("list") != "" {
-		return printTable(a, f, table)
+	if q.Text("list") != "" {
+		return printTable(a, q)
 	}
-	p, words, err := f.ask(cmd, table)
+	p, err := q.Answer()
 	if err != nil {
-		return cli.AsUsage(addRemedy(err))
+		return cli.AsUsage(err)
 	}
 	a.Began = true
-	if f.givenText("out") != "" {
-		if err := draw(cmd.Context(), f.givenText("out"), words, p); err != nil {
+	if q.Text("out") != "" {
+		if err := draw(ctx, q.Text("out"), p); err != nil {
 			return err
 		}
-		a.Say("%s is written", f.givenText("out"))
+		a.Say("%s is written", q.Text("out"))
 	}
-	return showPrediction(a, f, p)
+	return showPrediction(a, q, p)
 }
 
-// check refuses what cannot go together, before any work.
-func (f *predictFlags) check() error {
+// answerWorth answers what another machine would bring a job that runs, recorded or not.
+func answerWorth(a *cli.App, q *question.Question, run string) (err error) {
+	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
+		return cli.AsUsage(err)
+	}
+	w, err := q.AnswerWorth(run)
+	if err != nil {
+		return cli.AsUsage(err)
+	}
+	if run != "" {
+		w.Next = "stoker advise " + report.QuoteForShell(run) + " says what to change in the program"
+	}
+	a.Began = true
+	if q.On("json") {
+		return wire.WriteWorth(a.Stdout, w)
+	}
+	style := a.TextStyle(a.Stdout)
+	style.All = q.On("all")
+	return text.WriteWorth(a.Stdout, w, style)
+}
+
+// checkQuestion refuses what cannot go together, before any work.
+func checkQuestion(q *question.Question) error {
 	asked := 0
-	for _, is := range []bool{f.on("tutorial"), f.givenText("list") != "", f.on("roofline")} {
+	for _, is := range []bool{q.On("tutorial"), q.Text("list") != "", q.On("roofline")} {
 		if is {
 			asked++
 		}
@@ -117,19 +135,19 @@ func (f *predictFlags) check() error {
 	if asked > 1 {
 		return errors.New("--tutorial, --list and --roofline are different questions: ask one")
 	}
-	if f.givenText("to") != "" {
+	if q.Text("to") != "" {
 		return errors.New("--to goes with a recording or with --util: on which GPU a new job runs --gpu says")
 	}
-	if f.on("json") && f.on("csv") {
+	if q.On("json") && q.On("csv") {
 		return errors.New("--json and --csv: choose one")
 	}
-	if f.givenText("out") == "" {
+	if q.Text("out") == "" {
 		return nil
 	}
-	if f.on("tutorial") || f.givenText("list") != "" {
+	if q.On("tutorial") || q.Text("list") != "" {
 		return errors.New("-o draws a sweep or a roofline, not --tutorial or --list")
 	}
-	if err := plot.CheckName(f.givenText("out")); err != nil && !isPage(f.givenText("out")) {
+	if err := plot.CheckName(q.Text("out")); err != nil && !isPage(q.Text("out")) {
 		return fmt.Errorf("-o %w, or in .html for a page", err)
 	}
 	return nil
@@ -138,118 +156,22 @@ func (f *predictFlags) check() error {
 // isPage reports whether a file is to be a page.
 func isPage(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".html") }
 
-// ask solves what the flags ask.
-func (f *predictFlags) ask(cmd *cobra.Command, table hardware.Table) (report.Prediction, plot.Captions, error) {
-	if b, err := f.readStorageBenchmark(); err == nil && b.State > 0 {
-		p, err := f.askCheckpoint(b)
-		return p, plot.Captions{Title: p.Title, Source: listSources(p)}, err
-	}
-	s, err := f.readSetup(cmd, table)
-	if err != nil {
-		return report.Prediction{}, plot.Captions{}, err
-	}
-	p := report.Prediction{
-		Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: f.on("sources"),
-		All: f.on("all") || f.on("sources"),
-	}
-	for _, flag := range append(strings.Fields(cost.FlagNames), "hours") {
-		p.Costs = p.Costs || f.givenText(flag) != ""
-	}
+func showPrediction(a *cli.App, q *question.Question, p question.Prediction) error {
 	switch {
-	case f.on("roofline"):
-		err = f.askRoofline(s, &p)
-	case len(s.axes) > 0:
-		err = f.askSweep(s, &p)
-	default:
-		err = f.askOne(s, table, &p)
-	}
-	return p, plot.Captions{Title: p.Title, Source: listSources(p)}, err
-}
-
-// askOne solves one setting and all that was asked about it.
-func (f *predictFlags) askOne(s *described, table hardware.Table, p *report.Prediction) error {
-	if f.givenText("out") != "" && !isPage(f.givenText("out")) {
-		return errors.New("-o FILE.svg draws a sweep or a roofline: give one or two settings a range (--batch " +
-			"32..1024), or add --roofline. -o FILE.html writes a page of one setting, too")
-	}
-	var err error
-	if p.Answer, err = s.Solve(); err != nil {
-		return err
-	}
-	if note := s.emulatedStep(p.Answer); note != "" {
-		p.Answer.Notes = append(p.Answer.Notes, note)
-	}
-	if err := f.askFirst(s, p); err != nil {
-		return err
-	}
-	if f.givenText("for") != "" {
-		if p.Sizing, err = f.size(s); err != nil {
-			return err
-		}
-	}
-	if f.on("walls") {
-		cluster, err := f.readCluster()
-		if err != nil {
-			return err
-		}
-		if p.Walls, err = s.Walls(cluster); err != nil {
-			return err
-		}
-	}
-	return f.fillWaste(s, table, p)
-}
-
-// askFirst solves the first epoch, where later ones find a part of the data set in
-// memory.
-func (f *predictFlags) askFirst(s *described, p *report.Prediction) error {
-	if f.givenText("cached") == "" && f.givenText("dataset") == "" || s.Cached == 0 {
-		return nil
-	}
-	first := s.Setup
-	first.Cached = 0
-	a, err := first.Solve()
-	p.First = &a
-	return err
-}
-
-// mostPoints of a sweep are kept and shown.
-const mostPoints = 1_000_000
-
-func (f *predictFlags) askSweep(s *described, p *report.Prediction) error {
-	if f.givenText("for") != "" || f.on("walls") {
-		return errors.New("--for and --walls are about one setting: leave the range out")
-	}
-	n := 1
-	for _, axis := range s.axes {
-		n *= len(axis.Values)
-	}
-	if n > mostPoints {
-		return fmt.Errorf("a sweep over %d settings: expected at most %d", n, mostPoints)
-	}
-	var err error
-	if p.Answer, err = s.Solve(); err != nil {
-		return err
-	}
-	p.Points = make([]predict.Point, 0, n)
-	return predict.Sweep(s.Setup, s.axes, func(q predict.Point) { p.Points = append(p.Points, q) })
-}
-
-func showPrediction(a *cli.App, f *predictFlags, p report.Prediction) error {
-	switch {
-	case f.on("json"):
+	case q.On("json"):
 		return wire.WritePrediction(a.Stdout, p)
-	case f.on("csv"):
+	case q.On("csv"):
 		return wire.WritePredictionCSV(a.Stdout, p)
 	}
 	return text.WritePrediction(a.Stdout, p, a.TextStyle(a.Stdout))
 }
 
-func showTutorial(a *cli.App, f *predictFlags) error {
+func showTutorial(a *cli.App, q *question.Question) error {
 	lessons := tutorial.Tutorial()
 	switch {
-	case f.on("json"):
+	case q.On("json"):
 		return wire.WriteLessons(a.Stdout, lessons)
-	case f.on("csv"):
+	case q.On("csv"):
 		return wire.WriteLessonsCSV(a.Stdout, lessons)
 	}
 	return text.WriteLessons(a.Stdout, lessons, a.TextStyle(a.Stdout))
@@ -283,57 +205,17 @@ func hardwareTable(named string) (hardware.Table, error) {
 	return hardware.Known.With(own), nil
 }
 
-// draw writes a picture beside its place and moves it there, so that no half
-// picture is ever seen.
-func draw(ctx context.Context, name string, words plot.Captions, p report.Prediction) error {
-	var b bytes.Buffer
-	var err error
-	switch r := p.Roofline; {
-	case r != nil:
-		err = plot.WriteRoofline(&b, words, *r)
-	case len(p.Points) > 0:
-		err = plot.WriteSweep(&b, words, p.Axes, p.Points)
-	default: // a page of one setting: where its load lies below the device's roofs, if that is known
-		if roof, unknown := p.Setup.DrawRoofline(); unknown == nil {
-			err = plot.WriteRoofline(&b, words, roof)
-		}
-	}
-	if err != nil {
+// draw writes a picture or a page beside its place and moves it there, so that no half of one is ever seen.
+func draw(ctx context.Context, name string, p question.Prediction) error {
+	var picture bytes.Buffer
+	if err := plot.WritePrediction(&picture, p, cli.Version); err != nil {
 		return err
 	}
 	return cli.WriteFiles(ctx, cli.Output{Name: name, Mode: cli.ToOthers, Produce: func(w io.Writer) error {
 		if isPage(name) {
-			return page.WritePrediction(w, p, cli.Version, b.String())
+			return page.WritePrediction(w, p, cli.Version, picture.String())
 		}
-		_, err := b.WriteTo(w)
+		_, err := picture.WriteTo(w)
 		return err
 	}})
-}
-
-// listSources is the line below a picture: the device first.
-func listSources(p report.Prediction) string {
-	all := []string{"stoker " + cli.Version}
-	add := func(text string) {
-		if text != "" && text != given && !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	if p.Roofline != nil {
-		add(p.Roofline.GPU.Peak(p.Roofline.Precision).Source)
-		add(p.Roofline.GPU.MemoryRate.Source)
-	}
-	for _, s := range p.Answer.Stages {
-		if s.Resource == stoker.GPU {
-			add(s.Source)
-		}
-	}
-	for _, in := range p.Inputs {
-		if in.Name == "prepare" || in.Name == "storage" || in.Name == "sample" {
-			add(in.Source)
-		}
-	}
-	for _, s := range p.Answer.Stages {
-		add(s.Source)
-	}
-	return strings.Join(all, ", ")
 }

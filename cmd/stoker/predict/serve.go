@@ -14,6 +14,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/language"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
 )
@@ -59,7 +60,7 @@ func (f *languageFlags) readNumber(flag string, failed *error) float64 {
 	if text == "" || *failed != nil {
 		return 0
 	}
-	n, err := readQuantity(flag, text, quantity.ParseCount)
+	n, err := question.ReadQuantity(flag, text, quantity.ParseCount)
 	*failed = err
 	return float64(n)
 }
@@ -77,7 +78,7 @@ func (f *languageFlags) readSubject(
 	if f.table, err = hardwareTable(f.hardware); err != nil {
 		return m, g, p, err
 	}
-	if g, err = findGPU("gpu", f.gpu, f.table, f.say); err != nil {
+	if g, err = question.FindGPU("gpu", f.gpu, f.table, f.say); err != nil {
 		return m, g, p, err
 	}
 	if p = hardware.Precision(strings.ToLower(f.precision)); p == "" {

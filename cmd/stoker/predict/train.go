@@ -14,8 +14,10 @@ import (
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/language"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/text"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -108,7 +110,7 @@ func answerTraining(a *cli.App, f *trainFlags) error {
 	}
 	a.Began = true
 	if f.json {
-		return wire.WriteTraining(a.Stdout, t, step, nanOf(mine), f.assumed)
+		return wire.WriteTraining(a.Stdout, t, step, stat.PositiveOrNaN(mine), f.assumed)
 	}
 	printTraining(a, f, t, step, mine)
 	return nil
@@ -201,7 +203,7 @@ func (f *trainFlags) readMachines(t *language.Training) error {
 	t.PerMachine = math.Min(t.GPUs, language.MachineOf(t.GPU))
 	if nodes > 0 {
 		if t.PerMachine = t.GPUs / nodes; t.PerMachine != math.Trunc(t.PerMachine) {
-			return unevenNodes(t.GPUs, nodes)
+			return question.RefuseUneven(t.GPUs, nodes)
 		}
 	}
 	switch word := strings.ToLower(f.shard); word {
@@ -228,7 +230,7 @@ func (f *trainFlags) readNetwork(t *language.Training) error {
 	}
 	network, known := f.table.FindNetwork(f.network)
 	if !known {
-		rate, err := rateOf("network", f.network, f.table.NetworkNames())
+		rate, err := question.ReadRate("network", f.network, f.table.NetworkNames())
 		if err != nil {
 			return err
 		}

@@ -3,17 +3,14 @@ package predict
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
-	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 	"github.com/stoker-dev/stoker/hardware"
-	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/tutorial"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -53,36 +50,23 @@ and no hardware. stoker predict knows workers, storage and links as well.`,
 }
 
 func solveTransformation(batch, sample, cpu, step string) (tutorial.Transformation, error) {
-	n, err := readQuantity("batch", batch, quantity.ParseCount)
+	n, err := question.ReadQuantity("batch", batch, quantity.ParseCount)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
-	size, err := readQuantity("sample", sample, quantity.ParseBytes)
+	size, err := question.ReadQuantity("sample", sample, quantity.ParseBytes)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
-	rate, err := readQuantity("cpu", cpu, quantity.ParseRate)
+	rate, err := question.ReadQuantity("cpu", cpu, quantity.ParseRate)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
-	time, err := readQuantity("step", step, quantity.ParseSeconds)
+	time, err := question.ReadQuantity("step", step, quantity.ParseSeconds)
 	if err != nil {
 		return tutorial.Transformation{}, err
 	}
 	return tutorial.TransformationModel{}.Solve(n, size, rate, time)
-}
-
-// readQuantity reads a flag's text that must be more than 0; its error names the flag.
-func readQuantity[Q interface {
-	~float64
-	fmt.Stringer
-}](flag, text string, read func(string) (Q, error),
-) (Q, error) {
-	q, err := read(text)
-	if err != nil {
-		return 0, fmt.Errorf("--%s: %w", flag, err)
-	}
-	return q, quantity.Positive("--"+flag, q)
 }
 
 func printTransformation(a *cli.App, t tutorial.Transformation) {
@@ -147,79 +131,24 @@ func dataCommand(a *cli.App) *cobra.Command {
 }
 
 func solveData(a *cli.App, demand, gpu, storage string) (tutorial.DataSupply, error) {
-	rate, err := readQuantity("demand", demand, quantity.ParseRate)
+	rate, err := question.ReadQuantity("demand", demand, quantity.ParseRate)
 	if err != nil {
 		return tutorial.DataSupply{}, err
 	}
 	machine := hardware.Machine{}
 	if gpu != "" {
-		row, err := findGPU("gpu", gpu, hardware.Known, a.Say)
+		row, err := question.FindGPU("gpu", gpu, hardware.Known, a.Say)
 		if err != nil {
 			return tutorial.DataSupply{}, err
 		}
 		machine = hardware.MachineOf(row.Name)
 	}
 	if storage != "" {
-		if machine.Storage, err = storageOf(storage); err != nil {
+		if machine.Storage, err = question.ReadStorage(storage); err != nil {
 			return tutorial.DataSupply{}, err
 		}
 	}
 	return tutorial.DataModel{}.Solve(rate, machine)
-}
-
-// storageOf is a row of the table, or a rate where the text begins with a number.
-func storageOf(text string) (hardware.Storage, error) {
-	if row, known := hardware.FindStorage(text); known {
-		return row, nil
-	}
-	rate, err := rateOf("storage", text, hardware.Known.StorageNames())
-	return hardware.Storage{Rate: hardware.Figure{Value: float64(rate), Source: "given"}}, err
-}
-
-// rateOf is a rate, where a text that is no row's name begins with a number.
-func rateOf(flag, text string, names []string) (quantity.Rate, error) {
-	if !strings.ContainsAny(text[:1], "0123456789.-") {
-		return 0, cost.UnknownName(flag, text, names)
-	}
-	return readQuantity(flag, text, quantity.ParseRate)
-}
-
-// findGPU finds the row of a GPU that a flag names. Of one that has several kinds it is the
-// usual one, and a line says so.
-func findGPU(flag, name string, table hardware.Table, say func(format string, args ...any)) (hardware.GPU, error) {
-	if gpu, known := table.FindGPU(name); known {
-		return gpu, nil
-	}
-	gpu, kinds, known := table.FindKind(name)
-	if !known {
-		return gpu, unknownKind(flag, name, table)
-	}
-	if len(kinds) > 1 {
-		say("--%s %s: assumed to be %s. Its kinds are %s", flag, name, gpu.Name, strings.Join(kinds, ", "))
-	}
-	return gpu, nil
-}
-
-// unknownKind says what is not in the table: of a kind that there is not, which ones there are.
-func unknownKind(flag, name string, table hardware.Table) error {
-	family, _, _ := strings.Cut(strings.ToLower(name), "-")
-	same := func(key string) bool { return strings.HasPrefix(key, family+"-") }
-	usual, kinds, known := table.FindKind(family)
-	if slices.ContainsFunc(hardware.Nearest(name, table.GPUNames()), same) || !known {
-		return unlistedGPU(name, cost.UnknownName(flag, name, table.GPUNames()), table) // a slip
-	}
-	kinds = slices.DeleteFunc(kinds, func(key string) bool { return key == usual.Name })
-	return unlistedGPU(name, fmt.Errorf("--%s %q is not in the table, nearest: %s", flag, name,
-		strings.Join(append([]string{usual.Name}, kinds...), ", ")), table)
-}
-
-// unlistedGPU adds how a GPU gets into the table. If no name is near, that is the hint too.
-func unlistedGPU(name string, err error, table hardware.Table) error {
-	err = fmt.Errorf("%w, or give its row in a file: --hardware FILE (hardware/README.md)", err)
-	if len(hardware.Nearest(name, table.GPUNames())) > 0 {
-		return err
-	}
-	return hint.Add(err, "stoker predict --list gpus")
 }
 
 func printSupply(a *cli.App, d tutorial.DataSupply) {

@@ -18,7 +18,7 @@ func TestReportWritesPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := filepath.Join(root, "..", "..", "testdata", "cases", "main-thread-live", "run.jsonl")
+	live := filepath.Join(root, "..", "..", "..", "testdata", "cases", "main-thread-live", "run.jsonl")
 	recorded := clitest.WriteTrace(t, "trace.json", 0, 1)
 	t.Chdir(dir)
 	for name, args := range map[string][]string{

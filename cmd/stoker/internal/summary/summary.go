@@ -40,7 +40,7 @@ type Summary struct {
 	Emulated bool        `json:"emulated"`
 	Ended    string      `json:"ended,omitempty"`
 
-	Known bool // from the cache
+	Known bool `json:"-"` // from the cache
 }
 
 // Conclude reads and judges a recording.

@@ -1,4 +1,4 @@
-package predict
+package question
 
 import (
 	"cmp"
@@ -6,89 +6,85 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
-	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/quantity"
-	"github.com/stoker-dev/stoker/recording"
-	"github.com/stoker-dev/stoker/report"
-	"github.com/stoker-dev/stoker/report/text"
-	"github.com/stoker-dev/stoker/report/wire"
 )
+
+// Worth is what another machine would bring a job that runs, for all faces.
+type Worth struct {
+	Title       string
+	GPU         hardware.GPU    // the zero value where it is unknown
+	Utilization stoker.Interval // share of the time for which the device computes
+	AtMost      stoker.Interval // what it is worth if nothing waits
+	Rows        []WorthRow
+	Waste       *predict.Waste // of Hours
+	Hours       float64
+	Next        string   // what would say more
+	Notes       []string // what the rows mean
+}
+
+// WorthRow is one change of the machine.
+type WorthRow struct {
+	What string
+	predict.Worth
+}
+
+// Add adds a change.
+func (w *Worth) Add(what string, worth predict.Worth) { w.Rows = append(w.Rows, WorthRow{what, worth}) }
 
 // usualMoves are the GPUs that a job is moved to if --to names none.
 var usualMoves = []string{"h100-sxm", "b200"}
 
-// answerWorth answers what another machine would bring a job that runs: one of which its
-// utilisation is known, or one that was recorded.
-func answerWorth(a *cli.App, cmd *cobra.Command, f *predictFlags, run string) error {
-	table, err := hardwareTable(f.givenText("hardware"))
-	if err != nil {
-		return cli.AsUsage(err)
+// AnswerWorth says what another machine would bring a job that runs: one that was recorded, or one of
+// which the share of the time is known for which its GPU computes. The recording is named "" then.
+func (q *Question) AnswerWorth(recorded string) (Worth, error) {
+	if err := q.checkWorth(recorded != ""); err != nil {
+		return Worth{}, err
 	}
-	var w report.Worth
-	if err := f.checkWorth(cmd, run != ""); err != nil {
-		return cli.AsUsage(err)
+	answer := q.worthOfUse
+	if recorded != "" {
+		answer = func() (Worth, error) { return q.worthOfRun(recorded) }
 	}
-	switch {
-	case run != "":
-		w, err = f.worthOfRun(run, table)
-	default:
-		w, err = f.worthOfUse(cmd, table)
-	}
-	if err != nil {
-		return cli.AsUsage(addRemedy(err))
-	}
-	a.Began = true
-	if f.on("json") {
-		return wire.WriteWorth(a.Stdout, w)
-	}
-	style := a.TextStyle(a.Stdout)
-	style.All = f.on("all")
-	return text.WriteWorth(a.Stdout, w, style)
+	w, err := answer()
+	return w, addRemedy(err)
 }
 
 // Flags of what another machine would bring a job: of any, of one that was recorded, and of one of
 // which the utilisation is known.
 var (
-	worthFlags = append(strings.Fields(cost.FlagNames), "hours", "hardware", "to", "gpu", "workers", "json", "all")
+	worthFlags = append(slices.Clone(priceFlags), "hours", "hardware", "to", "gpu", "workers", "json", "all")
 	runFlags   = []string{"cores", "storage"}
 	utilFlags  = []string{"util", "model", "precision", "software", "inference", "batch", "gpus"}
 )
 
 // checkWorth refuses flags that would not count.
-func (f *predictFlags) checkWorth(cmd *cobra.Command, recorded bool) (err error) {
+func (q *Question) checkWorth(recorded bool) error {
 	own, why := utilFlags, "--util is about the share alone, and a recording (stoker predict RUN) tells the rest"
 	if recorded {
 		own, why = runFlags, "a recording tells it itself"
 	}
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if err == nil && !slices.Contains(worthFlags, flag.Name) && !slices.Contains(own, flag.Name) &&
-			cmd.LocalFlags().Lookup(flag.Name) != nil {
-			err = fmt.Errorf("%s: leave --%s out", why, flag.Name)
+	for _, flag := range q.Given {
+		if !slices.Contains(worthFlags, flag) && !slices.Contains(own, flag) {
+			return fmt.Errorf("%s: leave --%s out", why, flag)
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // moves are the GPUs that --to names, or the usual ones that are not the job's own.
-func (f *predictFlags) moves(named string, own hardware.GPU, table hardware.Table) (all []hardware.GPU, err error) {
+func (q *Question) moves(named string, own hardware.GPU) (all []hardware.GPU, err error) {
 	if named != "" {
-		gpu, err := findGPU("to", named, table, f.say)
+		gpu, err := FindGPU("to", named, q.Table, q.Say)
 		return []hardware.GPU{gpu}, err
 	}
 	for _, name := range usualMoves {
-		if gpu, known := table.FindGPU(name); known && gpu.Name != own.Name {
+		if gpu, known := q.Table.FindGPU(name); known && gpu.Name != own.Name {
 			all = append(all, gpu)
 		}
 	}
@@ -96,18 +92,18 @@ func (f *predictFlags) moves(named string, own hardware.GPU, table hardware.Tabl
 }
 
 // worthOfUse is about a job whose device is known to compute for a share of the time.
-func (f *predictFlags) worthOfUse(cmd *cobra.Command, table hardware.Table) (w report.Worth, err error) {
-	share, err := quantity.ParseShare(f.givenText("util"))
+func (q *Question) worthOfUse() (w Worth, err error) {
+	share, err := quantity.ParseShare(q.Text("util"))
 	if err != nil || !(share > 0) {
 		return w, fmt.Errorf("--util %q: expected the share of the time for which the GPU computes, such as 40%%",
-			f.givenText("util"))
+			q.Text("util"))
 	}
-	load, batch, err := f.loadOfUse(cmd, table)
+	load, batch, err := q.loadOfUse()
 	if err != nil {
 		return w, err
 	}
-	use := predict.Use{Share: float64(share), InLoop: f.givenText("workers") == "0"}
-	w = report.Worth{
+	use := predict.Use{Share: float64(share), InLoop: q.Text("workers") == "0"}
+	w = Worth{
 		Title: "a job that computes " + share.String() + " of the time", GPU: load.GPU,
 		Utilization: stoker.Exactly(use.Share), AtMost: stoker.Exactly(use.AtMost()),
 		Notes: []string{
@@ -118,14 +114,14 @@ func (f *predictFlags) worthOfUse(cmd *cobra.Command, table hardware.Table) (w r
 	}
 	switch {
 	case load.GPU.Name != "":
-	case f.givenText("to") != "":
+	case q.Text("to") != "":
 		return w, hint.Add(
 			errors.New("--gpu is missing: on which GPU does the job run now, to be compared with --to?"), "--gpu a100",
 		)
 	default:
-		f.say("--gpu is not named: without it no other GPU can be compared and no price is known")
+		q.Say("--gpu is not named: without it no other GPU can be compared and no price is known")
 	}
-	gpus, err := f.moves(f.givenText("to"), load.GPU, table)
+	gpus, err := q.moves(q.Text("to"), load.GPU)
 	if err != nil {
 		return w, err
 	}
@@ -135,37 +131,37 @@ func (f *predictFlags) worthOfUse(cmd *cobra.Command, table hardware.Table) (w r
 		}
 	}
 	w.Add("input x 2", use.WithInput(2))
-	return w, f.costOf(&w, stoker.Exactly(1-use.Share), table)
+	return w, q.costOf(&w, stoker.Exactly(1-use.Share))
 }
 
 // loadOfUse is the job, as far as flags tell: its GPU and network may both be unknown.
-func (f *predictFlags) loadOfUse(cmd *cobra.Command, table hardware.Table) (device.Load, float64, error) {
-	d := &described{Setup: unknownSetup(), predictFlags: f, table: table}
+func (q *Question) loadOfUse() (device.Load, float64, error) {
+	d := &job{Setup: unknownSetup(), Question: q}
 	for _, flag := range []string{"model", "precision", "software", "gpu", "inference", "batch"} {
-		row := f.rows[flag]
+		row := findMeaning(flag)
 		if err := row.set(d, row); err != nil {
 			return d.Load, 0, err
 		}
 	}
-	d.Load.Training = !f.on("inference")
+	d.Load.Training = !q.On("inference")
 	return d.Load, d.Batch, nil
 }
 
 // costOf fills in what the idle share costs.
-func (f *predictFlags) costOf(w *report.Worth, idle stoker.Interval, table hardware.Table) error {
-	prices, err := f.Read(w.GPU, table)
+func (q *Question) costOf(w *Worth, idle stoker.Interval) error {
+	prices, err := q.prices().Read(w.GPU, q.Table)
 	if err != nil {
 		return err
 	}
 	gpus := 1.0
-	if f.givenText("gpus") != "" {
-		if gpus, _, err = f.value("gpus"); err != nil {
+	if q.Text("gpus") != "" {
+		if gpus, _, err = q.value("gpus"); err != nil {
 			return err
 		}
 	}
-	w.Hours = cost.HoursOfDay * gpus
-	if f.givenText("hours") != "" {
-		if w.Hours, _, err = f.value("hours"); err != nil {
+	w.Hours = hoursOfDay * gpus
+	if q.Text("hours") != "" {
+		if w.Hours, _, err = q.value("hours"); err != nil {
 			return err
 		}
 	}
@@ -175,8 +171,8 @@ func (f *predictFlags) costOf(w *report.Worth, idle stoker.Interval, table hardw
 }
 
 // worthOfRun is about a job that was recorded.
-func (f *predictFlags) worthOfRun(name string, table hardware.Table) (w report.Worth, err error) {
-	run, err := recording.Open(name)
+func (q *Question) worthOfRun(name string) (w Worth, err error) {
+	run, err := q.Open(name)
 	if err != nil {
 		return w, err
 	}
@@ -187,18 +183,17 @@ func (f *predictFlags) worthOfRun(name string, table hardware.Table) (w report.W
 	}
 	own := measure.MachineOf(run).GPU
 	waits := now.Stall
-	w = report.Worth{
+	w = Worth{
 		Title: name, GPU: own, Utilization: lessThanOne(waits), AtMost: overOne(waits),
-		Next: "stoker advise " + report.QuoteForShell(name) + " says what to change in the program",
 	}
-	if err := f.addMachine(&w, b, own, table); err != nil {
+	if err := q.addMachine(&w, b, own); err != nil {
 		return w, err
 	}
-	return w, f.costOf(&w, waits, table)
+	return w, q.costOf(&w, waits)
 }
 
 // addMachine adds what a recorded job gains of what the flags name: each alone, and all together.
-func (f *predictFlags) addMachine(w *report.Worth, b predict.Baseline, own hardware.GPU, table hardware.Table) error {
+func (q *Question) addMachine(w *Worth, b predict.Baseline, own hardware.GPU) error {
 	all, takes, changed := b.Setup, stoker.Exactly(1), 0
 	add := func(what string, after predict.Setup, takes stoker.Interval) {
 		forecast := b.Elsewhere(after, takes)
@@ -206,7 +201,7 @@ func (f *predictFlags) addMachine(w *report.Worth, b predict.Baseline, own hardw
 		changed++
 	}
 	for _, flag := range []string{"workers", "cores"} {
-		text := f.givenText(flag)
+		text := q.Text(flag)
 		if text == "" {
 			continue
 		}
@@ -225,8 +220,8 @@ func (f *predictFlags) addMachine(w *report.Worth, b predict.Baseline, own hardw
 		}
 		add(fmt.Sprintf("%s %s", text, flag), after, stoker.Exactly(1))
 	}
-	if text := f.givenText("storage"); text != "" {
-		class, err := storageOf(text)
+	if text := q.Text("storage"); text != "" {
+		class, err := ReadStorage(text)
 		if err != nil {
 			return err
 		}
@@ -237,9 +232,9 @@ func (f *predictFlags) addMachine(w *report.Worth, b predict.Baseline, own hardw
 		add("storage "+text, b.WithStorage(class, access), stoker.Exactly(1))
 		all = all.WithStorage(class, access)
 	}
-	named := cmp.Or(f.givenText("to"), f.givenText("gpu"))
+	named := cmp.Or(q.Text("to"), q.Text("gpu"))
 	if named != "" || changed == 0 {
-		gpus, err := f.moves(named, own, table)
+		gpus, err := q.moves(named, own)
 		if err != nil {
 			return err
 		}

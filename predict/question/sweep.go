@@ -1,4 +1,4 @@
-package predict
+package question
 
 import (
 	"errors"
@@ -7,15 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/quantity"
-	"github.com/stoker-dev/stoker/report"
 )
 
 // isRange reports whether a flag's text names several values. A comma does
@@ -23,8 +19,8 @@ import (
 func isRange(text string) bool { return strings.Contains(text, "..") || strings.Contains(text, ",") }
 
 // single is a flag's text where it is one value; "" where it is a range.
-func (f *predictFlags) single(flag string) string {
-	text := f.givenText(flag)
+func (q *Question) single(flag string) string {
+	text := q.Text(flag)
 	if slices.Contains(predict.AxisNames, flag) && isRange(text) {
 		return ""
 	}
@@ -33,29 +29,30 @@ func (f *predictFlags) single(flag string) string {
 
 // readAxes makes an axis of each range, in the order in which they were given.
 // The setup begins at their first values.
-func (f *predictFlags) readAxes(d *described, cmd *cobra.Command, table hardware.Table) (err error) {
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		text := flag.Value.String()
-		if err != nil || !slices.Contains(predict.AxisNames, flag.Name) || !isRange(text) {
-			return
+func (q *Question) readAxes(d *job) error {
+	for _, flag := range q.Given {
+		text := q.Text(flag)
+		if !slices.Contains(predict.AxisNames, flag) || !isRange(text) {
+			continue
 		}
-		var axis predict.Axis
-		if axis, err = axisOf(flag.Name, text, table); err == nil {
-			d.axes = append(d.axes, axis)
-			d.Setup = d.Begin(axis)
-			if len(axis.Storages) > 0 {
-				d.Setup = d.WithStorage(axis.Storages[0], d.usual)
-			}
-			d.note(flag.Name, text, "swept")
+		axis, err := axisOf(flag, text, q.Table)
+		if err != nil {
+			return err
 		}
-	})
-	if err == nil && len(d.axes) > 2 {
-		err = fmt.Errorf("%d settings have a range: expected one or two", len(d.axes))
+		d.axes = append(d.axes, axis)
+		d.Setup = d.Begin(axis)
+		if len(axis.Storages) > 0 {
+			d.Setup = d.WithStorage(axis.Storages[0], d.usual)
+		}
+		d.note(flag, text, "swept")
 	}
-	if err == nil && len(d.axes) > 0 && f.on("roofline") {
-		err = errors.New("--roofline is about one setting: leave the range out")
+	switch {
+	case len(d.axes) > 2:
+		return fmt.Errorf("%d settings have a range: expected one or two", len(d.axes))
+	case len(d.axes) > 0 && q.On("roofline"):
+		return errors.New("--roofline is about one setting: leave the range out")
 	}
-	return err
+	return nil
 }
 
 // axisOf reads a range; classes of storage stand for their rates.
@@ -91,8 +88,8 @@ const plotBatch = 64
 
 // askRoofline draws the setup's workload, or all that are known where none is
 // named: each at one batch, smaller where it does not fit.
-func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
-	if f.givenText("for") != "" || f.on("walls") {
+func (q *Question) askRoofline(s *job, p *Prediction) error {
+	if q.Text("for") != "" || q.On("walls") {
 		return errors.New("--roofline does not go with --for or --walls: ask for them apart")
 	}
 	if s.Load.GPU.Name == "" {
@@ -103,7 +100,7 @@ func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
 		s.note("precision", string(hardware.FP16), "assumed, --precision")
 	}
 	p.Title = fmt.Sprintf("Roofline of %s in %s", s.Load.GPU.Title, s.Load.Precision)
-	if f.describes() {
+	if q.describes() {
 		if s.Batch == 0 {
 			return errors.New("--roofline of a model needs --batch: leave --model out for all models")
 		}
@@ -132,7 +129,7 @@ func (f *predictFlags) askRoofline(s *described, p *report.Prediction) error {
 
 // addWorkload puts a model with its usual data on a roofline, or says in a note
 // why not.
-func addWorkload(r *predict.Roofline, s described, w device.Workload, p *report.Prediction) {
+func addWorkload(r *predict.Roofline, s job, w device.Workload, p *Prediction) {
 	profile, _ := predict.FindProfile(w.Profile)
 	profile = profile.For(w)
 	s.Load.Workload, s.Sample, s.Decoded, s.PrepareCPU = w, profile.Stored.Interval, profile.Decoded.Interval,
@@ -155,29 +152,29 @@ func addWorkload(r *predict.Roofline, s described, w device.Workload, p *report.
 }
 
 // size is what the target takes.
-func (f *predictFlags) size(s *described) (*predict.Sizing, error) {
-	target, err := quantity.ParseShare(f.givenText("for"))
+func (q *Question) size(s *job) (*predict.Sizing, error) {
+	target, err := quantity.ParseShare(q.Text("for"))
 	if err != nil {
 		return nil, fmt.Errorf("--for: %w", err)
 	}
 	z, err := s.Size(float64(target))
 	if err != nil {
-		return nil, fmt.Errorf("--for %s: %w", f.givenText("for"), err)
+		return nil, fmt.Errorf("--for %s: %w", q.Text("for"), err)
 	}
 	return &z, nil
 }
 
 // readCluster is what walls outside the machine need.
-func (f *predictFlags) readCluster() (c predict.Cluster, err error) {
-	if f.givenText("checkpoint") != "" {
-		rate, _, err := f.value("checkpoint")
+func (q *Question) readCluster() (c predict.Cluster, err error) {
+	if q.Text("checkpoint") != "" {
+		rate, _, err := q.value("checkpoint")
 		if err != nil {
 			return c, err
 		}
 		c.Write = stoker.Exactly(rate)
 	}
-	if f.givenText("mtbf") != "" {
-		if c.MTBF, _, err = f.value("mtbf"); err != nil {
+	if q.Text("mtbf") != "" {
+		if c.MTBF, _, err = q.value("mtbf"); err != nil {
 			return c, err
 		}
 	}

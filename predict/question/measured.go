@@ -1,4 +1,4 @@
-package predict
+package question
 
 import (
 	"errors"
@@ -6,13 +6,11 @@ import (
 	"math"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/quantity"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // anchor is a measured step that the answer is carried from.
@@ -23,35 +21,35 @@ type anchor struct {
 
 // readMeasured reads the measured step of --measured or --like, and takes over
 // what the question itself leaves open: it is the same program.
-func (f *predictFlags) readMeasured(table hardware.Table) (*anchor, error) {
-	if f.givenText("measured") == "" && f.givenText("like") == "" {
+func (q *Question) readMeasured() (*anchor, error) {
+	if q.Text("measured") == "" && q.Text("like") == "" {
 		return nil, nil //nolint:nilnil // nobody measured anything
 	}
-	if err := f.checkMeasured(); err != nil {
+	if err := q.checkMeasured(); err != nil {
 		return nil, err
 	}
-	m, flag, err := f.measuredStep()
+	m, flag, err := q.measuredStep()
 	if err != nil {
 		return nil, err
 	}
 	a := &anchor{Measured: m}
 	if m.GPU != "" {
 		var known bool // of which kind it was measured nobody assumes
-		if a.gpu, known = table.FindGPU(m.GPU); !known {
-			return nil, cost.UnknownName(flag+": gpu", m.GPU, table.GPUNames())
+		if a.gpu, known = q.Table.FindGPU(m.GPU); !known {
+			return nil, UnknownName(flag+": gpu", m.GPU, q.Table.GPUNames())
 		}
 	}
-	f.takeOver(a)
+	q.takeOver(a)
 	return a, nil
 }
 
-func (f *predictFlags) checkMeasured() error {
+func (q *Question) checkMeasured() error {
 	switch {
-	case f.givenText("measured") != "" && f.givenText("like") != "":
+	case q.Text("measured") != "" && q.Text("like") != "":
 		return errors.New("--measured and --like both name a measured step: give one")
-	case f.givenText("step") != "":
+	case q.Text("step") != "":
 		return errors.New("--step says what a step takes, --measured and --like what to carry over: give one")
-	case !f.describes():
+	case !q.describes():
 		return hint.Add(errors.New("--measured and --like need the network, since its FLOP and bytes carry the "+
 			"step over: --model, or --params and --flops"), "--model resnet50")
 	}
@@ -59,35 +57,35 @@ func (f *predictFlags) checkMeasured() error {
 }
 
 // measuredStep reads the text or the recording.
-func (f *predictFlags) measuredStep() (m device.Measured, flag string, err error) {
-	if f.givenText("measured") != "" {
-		if m, err = device.ParseMeasured(f.givenText("measured")); err != nil {
+func (q *Question) measuredStep() (m device.Measured, flag string, err error) {
+	if q.Text("measured") != "" {
+		if m, err = device.ParseMeasured(q.Text("measured")); err != nil {
 			return m, "measured", hint.Add(
 				fmt.Errorf("--measured %w", err), "--measured '"+device.MeasuredExample+"'",
 			)
 		}
-		return f.withoutWaits(m)
+		return q.withoutWaits(m)
 	}
-	run, err := recording.Open(f.givenText("like"))
+	run, err := q.Open(q.Text("like"))
 	if err != nil {
 		return m, "like", fmt.Errorf("--like: %w", err)
 	}
 	if m, err = measure.MeasuredIn(run); err != nil {
-		return m, "like", fmt.Errorf("--like %s: %w", f.givenText("like"), err)
+		return m, "like", fmt.Errorf("--like %s: %w", q.Text("like"), err)
 	}
-	m.Text = f.givenText("like") + ", " + m.Text
+	m.Text = q.Text("like") + ", " + m.Text
 	return m, "like", nil
 }
 
 // withoutWaits takes the waits out of a measured step, if --util says for how long the device computed.
-func (f *predictFlags) withoutWaits(m device.Measured) (device.Measured, string, error) {
-	if f.givenText("util") == "" {
+func (q *Question) withoutWaits(m device.Measured) (device.Measured, string, error) {
+	if q.Text("util") == "" {
 		return m, "measured", nil
 	}
-	share, err := quantity.ParseShare(f.givenText("util"))
+	share, err := quantity.ParseShare(q.Text("util"))
 	if err != nil || !(share > 0) {
 		return m, "measured", fmt.Errorf("--util %q: expected the share of the time for which the GPU computed, such as 40%%",
-			f.givenText("util"))
+			q.Text("util"))
 	}
 	by := float64(share)
 	m.Step = stoker.Interval{Low: by * m.Step.Low, Point: by * m.Step.Point, High: by * m.Step.High}
@@ -96,7 +94,7 @@ func (f *predictFlags) withoutWaits(m device.Measured) (device.Measured, string,
 }
 
 // takeOver fills in what the question leaves open with what was measured.
-func (f *predictFlags) takeOver(a *anchor) {
+func (q *Question) takeOver(a *anchor) {
 	for _, open := range []struct {
 		flag, text string
 		known      bool
@@ -109,14 +107,14 @@ func (f *predictFlags) takeOver(a *anchor) {
 		{"side", fmt.Sprintf("%.0f", a.Side), a.Side > 0},
 	} {
 		if open.known {
-			f.fill(open.flag, open.text)
+			q.fill(open.flag, open.text)
 		}
 	}
 }
 
 // carry sets the step time over the batch size from the measured step, for all
 // batches that are asked for.
-func (d *described) carry(a *anchor) error {
+func (d *job) carry(a *anchor) error {
 	if a == nil {
 		return nil
 	}
@@ -127,8 +125,8 @@ func (d *described) carry(a *anchor) error {
 		}
 	}
 	expected := d.expectedOf(a)
-	if a.Step.Point > muchSlower*expected.Point && d.givenText("measured") != "" {
-		d.say("--measured: a step of %s is %s times as long as expected (%s). If the job waited for input, say how "+
+	if a.Step.Point > muchSlower*expected.Point && d.Text("measured") != "" {
+		d.Say("--measured: a step of %s is %s times as long as expected (%s). If the job waited for input, say how "+
 			"busy its GPU was, such as --util 40%%: until then the device may be as fast as usual",
 			quantity.AboutSeconds(a.Step.Point), quantity.About(a.Step.Point/expected.Point),
 			quantity.Around(expected, quantity.AboutSeconds))
@@ -158,7 +156,7 @@ func (d *described) carry(a *anchor) error {
 const muchSlower = 1.5
 
 // expectedOf is what the step that was measured would take by what is published.
-func (d *described) expectedOf(a *anchor) stoker.Interval {
+func (d *job) expectedOf(a *anchor) stoker.Interval {
 	curve, err := a.AsAnchor(d.Load, a.gpu).Load.StepCurve()
 	if err != nil {
 		return stoker.Unknown()

@@ -1,4 +1,4 @@
-package predict
+package question
 
 import (
 	"cmp"
@@ -8,51 +8,47 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/predict/device"
 	"github.com/stoker-dev/stoker/quantity"
-	"github.com/stoker-dev/stoker/report"
 )
 
-// described is a setup with where each part of it comes from.
-type described struct {
+// job is a setup with where each part of it comes from.
+type job struct {
 	predict.Setup
-	*predictFlags
-	table  hardware.Table
+	*Question
 	data   predict.Profile // the kind of data, of a sample of this network
-	inputs []report.Input
+	inputs []Input
 	axes   []predict.Axis
 	named  []string       // words of the title
 	usual  predict.Access // how samples lie in storage
 }
 
-func (d *described) note(name, value, source string) {
-	d.inputs = append(d.inputs, report.Input{Name: name, Value: value, Source: source})
+func (d *job) note(name, value, source string) {
+	d.inputs = append(d.inputs, Input{Name: name, Value: value, Source: source})
 }
 
-const given = report.Given
+const given = Given
 
 // readSetup reads the flags. An error names the flag.
-func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*described, error) {
-	d := &described{Setup: unknownSetup(), predictFlags: f, table: table}
-	if err := f.emulate(d, table); err != nil {
+func (q *Question) readSetup() (*job, error) {
+	d := &job{Setup: unknownSetup(), Question: q}
+	if err := q.emulate(d); err != nil {
 		return nil, err
 	}
-	measured, err := f.readMeasured(table)
+	measured, err := q.readMeasured()
 	if err != nil {
 		return nil, err
 	}
 	if err := d.set(); err != nil {
 		return nil, err
 	}
-	if err := f.readAxes(d, cmd, table); err != nil {
+	if err := q.readAxes(d); err != nil {
 		return nil, err
 	}
 	if err := d.readDirectly(); err != nil {
@@ -67,7 +63,7 @@ func (f *predictFlags) readSetup(cmd *cobra.Command, table hardware.Table) (*des
 	if err := d.CheckMachine(); err != nil {
 		return nil, err
 	}
-	if d.Batch == 0 && !f.on("roofline") {
+	if d.Batch == 0 && !q.On("roofline") {
 		return nil, hint.Add(
 			errors.New("--batch is missing: how many samples does a step take on each GPU?"), "--batch 256",
 		)
@@ -85,7 +81,7 @@ const mostEmulated = 1024
 
 // checkMachines asks how many machines there are where one cannot have all GPUs: cores
 // and storage are those of one, and would be shared by all.
-func (d *described) checkMachines() error {
+func (d *job) checkMachines() error {
 	gpus := []float64{max(1, d.GPUs)}
 	for _, axis := range d.axes {
 		if axis.Name == "gpus" {
@@ -93,7 +89,7 @@ func (d *described) checkMachines() error {
 		}
 	}
 	nodes, most := max(1, d.Nodes), mostGPUs
-	if d.givenText("mlperf") != "" {
+	if d.Text("mlperf") != "" {
 		most = mostEmulated
 	}
 	for _, n := range gpus {
@@ -103,14 +99,14 @@ func (d *described) checkMachines() error {
 				most, evenNodes(n))
 		}
 		if math.Mod(n, nodes) != 0 {
-			return unevenNodes(n, nodes)
+			return RefuseUneven(n, nodes)
 		}
 	}
 	return nil
 }
 
-// unevenNodes says that machines cannot have as many GPUs each.
-func unevenNodes(gpus, nodes float64) error {
+// RefuseUneven says that machines cannot have as many GPUs each.
+func RefuseUneven(gpus, nodes float64) error {
 	return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine, such as --nodes %.0f", gpus,
 		nodes, evenNodes(gpus))
 }
@@ -125,47 +121,47 @@ func evenNodes(gpus float64) float64 {
 }
 
 // checkStep refuses a step that is given and that no device of that peak can take.
-func (d *described) checkStep() error {
-	if d.givenText("step") == "" || !(d.Batch > 0) || len(d.axes) > 0 {
+func (d *job) checkStep() error {
+	if d.Text("step") == "" || !(d.Batch > 0) || len(d.axes) > 0 {
 		return nil
 	}
 	if err := d.Load.CheckStep(d.Batch, d.Step.Point); err != nil {
-		return fmt.Errorf("--step %s: %w", d.givenText("step"), err)
+		return fmt.Errorf("--step %s: %w", d.Text("step"), err)
 	}
 	return nil
 }
 
 // readNetwork is the network: a row of the table, or as its figures describe it.
-func readNetwork(d *described, _ predictFlag) error {
+func readNetwork(d *job, _ meaning) error {
 	switch {
-	case d.given():
+	case d.hasOwnNetwork():
 		return d.readOwn(d)
-	case d.givenText("model") != "":
+	case d.Text("model") != "":
 		return d.readModel(d)
 	}
 	return nil
 }
 
-func readPrecision(d *described, row predictFlag) (err error) {
-	d.Load.Precision, err = precisionOf(d.givenText(row.flag))
+func readPrecision(d *job, row meaning) (err error) {
+	d.Load.Precision, err = precisionOf(d.Text(row.flag))
 	return err
 }
 
-func readSoftware(d *described, row predictFlag) (err error) {
-	d.Load.Software, err = softwareOf(d.givenText(row.flag))
+func readSoftware(d *job, row meaning) (err error) {
+	d.Load.Software, err = softwareOf(d.Text(row.flag))
 	return err
 }
 
-func readGPU(d *described, row predictFlag) error {
-	name := d.givenText(row.flag)
+func readGPU(d *job, row meaning) error {
+	name := d.Text(row.flag)
 	if name == "" {
 		return nil
 	}
-	gpu, err := findGPU(row.flag, name, d.table, d.say)
+	gpu, err := FindGPU(row.flag, name, d.Table, d.Say)
 	if err != nil {
 		return err
 	}
-	if _, exact := d.table.FindGPU(name); !exact {
+	if _, exact := d.Table.FindGPU(name); !exact {
 		d.note("kind of GPU", gpu.Name, "assumed, --gpu names another")
 	}
 	d.Load.GPU = gpu
@@ -174,40 +170,40 @@ func readGPU(d *described, row predictFlag) error {
 }
 
 // readKind is what is done to the network, with which the title begins.
-func readKind(d *described, row predictFlag) error {
-	d.Load.Training = !d.on(row.flag)
+func readKind(d *job, row meaning) error {
+	d.Load.Training = !d.On(row.flag)
 	if d.describes() {
 		d.name()
 	}
 	return nil
 }
 
-func readRecompute(d *described, row predictFlag) error {
-	if d.Load.Recompute = d.on(row.flag); d.Load.Recompute {
+func readRecompute(d *job, row meaning) error {
+	if d.Load.Recompute = d.On(row.flag); d.Load.Recompute {
 		d.note(row.flag, "activations", given)
 	}
 	return nil
 }
 
-func readShard(d *described, row predictFlag) (err error) {
-	if d.Load.Shard, err = shardOf(d.givenText(row.flag)); err != nil {
+func readShard(d *job, row meaning) (err error) {
+	if d.Load.Shard, err = shardOf(d.Text(row.flag)); err != nil {
 		return err
 	}
-	if d.givenText(row.flag) != "" {
+	if d.Text(row.flag) != "" {
 		d.note(row.flag, string(d.Load.Shard), given)
 	}
 	return nil
 }
 
 // readConnection is the network between machines.
-func readConnection(d *described, row predictFlag) error {
-	text := d.givenText(row.flag)
+func readConnection(d *job, row meaning) error {
+	text := d.Text(row.flag)
 	if text == "" {
 		return nil
 	}
-	network, known := d.table.FindNetwork(text)
+	network, known := d.Table.FindNetwork(text)
 	if !known {
-		rate, err := rateOf(row.flag, text, d.table.NetworkNames())
+		rate, err := ReadRate(row.flag, text, d.Table.NetworkNames())
 		if err != nil {
 			return err
 		}
@@ -231,20 +227,20 @@ func shardOf(text string) (device.Shard, error) {
 }
 
 // noteGPU lists what the device can do in the precision.
-func (d *described) noteGPU() {
+func (d *job) noteGPU() {
 	gpu, p := d.Load.GPU, d.Load.Precision
-	memory := "memory " + quantity.AboutRate(nanOf(gpu.MemoryRate.Value))
+	memory := "memory " + quantity.AboutRate(stat.PositiveOrNaN(gpu.MemoryRate.Value))
 	if p == device.AnyPrecision {
 		d.note("gpu", gpu.Title+", "+memory, cmp.Or(gpu.MemoryRate.Source, given))
 		return
 	}
 	peak := gpu.Peak(p)
-	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, quantity.AboutFLOPs(nanOf(peak.Value)), p, memory),
+	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, quantity.AboutFLOPs(stat.PositiveOrNaN(peak.Value)), p, memory),
 		cmp.Or(peak.Source, given))
 }
 
 // name is the title's beginning.
-func (d *described) name() {
+func (d *job) name() {
 	kind := "training"
 	if !d.Load.Training {
 		kind = "inference"
@@ -297,7 +293,7 @@ func findRoom(memory *predict.MemoryError) string {
 }
 
 // shared is how the title says what is shared and recomputed.
-func (d *described) shared() (words []string) {
+func (d *job) shared() (words []string) {
 	if d.Load.Shard != device.NoShard {
 		words = append(words, string(d.Load.Shard))
 	}
@@ -307,13 +303,13 @@ func (d *described) shared() (words []string) {
 	return words
 }
 
-func (f *predictFlags) readModel(d *described) error {
-	w, known := device.FindWorkload(f.givenText("model"))
+func (q *Question) readModel(d *job) error {
+	w, known := device.FindWorkload(q.Text("model"))
 	if !known {
-		return unknownModel(f.givenText("model"))
+		return unknownModel(q.Text("model"))
 	}
-	if f.givenText("tokens") != "" {
-		n, _, err := f.value("tokens")
+	if q.Text("tokens") != "" {
+		n, _, err := q.value("tokens")
 		if err != nil {
 			return err
 		}
@@ -322,8 +318,8 @@ func (f *predictFlags) readModel(d *described) error {
 		}
 		w = w.WithTokens(n)
 	}
-	if f.givenText("side") != "" {
-		n, _, err := f.value("side")
+	if q.Text("side") != "" {
+		n, _, err := q.value("side")
 		if err != nil {
 			return err
 		}
@@ -352,7 +348,7 @@ func unknownModel(name string) error {
 }
 
 // readKindOfData is what fills in what nobody gives of a sample.
-func readKindOfData(d *described, _ predictFlag) (err error) {
+func readKindOfData(d *job, _ meaning) (err error) {
 	if d.data, err = d.readProfile(d); err != nil {
 		return err
 	}
@@ -364,32 +360,32 @@ func readKindOfData(d *described, _ predictFlag) (err error) {
 }
 
 // readPrepareRate is what stands for preparing where a rate was given.
-func readPrepareRate(d *described, row predictFlag) error {
-	if d.givenText(row.flag) != "" && d.givenText("prepare") != "" {
+func readPrepareRate(d *job, row meaning) error {
+	if d.Text(row.flag) != "" && d.Text("prepare") != "" {
 		return errors.New("--cpu and --prepare say the same in two ways: give one")
 	}
 	if !d.givesPrepareRate() {
 		return nil
 	}
-	read := usually(func(d *described) (*stoker.Interval, predict.Amount) { return &d.PrepareRate, predict.Amount{} })
+	read := usually(func(d *job) (*stoker.Interval, predict.Amount) { return &d.PrepareRate, predict.Amount{} })
 	return read(d, row)
 }
 
 // givesPrepareRate reports whether --cpu is a rate and not a processor's name.
-func (d *described) givesPrepareRate() bool {
-	text := d.givenText("cpu")
+func (d *job) givesPrepareRate() bool {
+	text := d.Text("cpu")
 	return text == unknownWord || text != "" && strings.ContainsAny(text[:1], "0123456789.-")
 }
 
 // readProcessor fills in what preparing a sample takes on the processor that --cpu names.
-func (d *described) readProcessor() error {
-	name := d.givenText("cpu")
+func (d *job) readProcessor() error {
+	name := d.Text("cpu")
 	if name == "" {
 		return nil
 	}
-	cpu, known := d.table.FindCPU(name)
+	cpu, known := d.Table.FindCPU(name)
 	if !known || strings.Contains(name, ",") { // it finds a name within others
-		return cost.UnknownName("cpu", name, d.table.CPUNames())
+		return UnknownName("cpu", name, d.Table.CPUNames())
 	}
 	if d.data.Prepare = d.data.PrepareOn(cpu); d.data.Prepare.Point > 0 {
 		return nil
@@ -401,7 +397,7 @@ func (d *described) readProcessor() error {
 		"be JPEGs: give --prepare, or --data imagenet-jpeg", cpu.Name)
 }
 
-func readPrepare(d *described, row predictFlag) error {
+func readPrepare(d *job, row meaning) error {
 	if d.givesPrepareRate() {
 		return nil
 	}
@@ -413,22 +409,22 @@ func readPrepare(d *described, row predictFlag) error {
 		d.note(row.flag, "0 s", given)
 		return nil
 	}
-	read := usually(func(d *described) (*stoker.Interval, predict.Amount) {
+	read := usually(func(d *job) (*stoker.Interval, predict.Amount) {
 		return &d.PrepareCPU, d.data.PrepareOf(bounds.Given(d.Sample))
 	})
 	return read(d, row)
 }
 
-func readHandOver(d *described, row predictFlag) error {
+func readHandOver(d *job, row meaning) error {
 	if d.givesPrepareRate() {
 		return nil
 	}
-	read := usually(func(d *described) (*stoker.Interval, predict.Amount) { return &d.HandOver, predict.Amount{} })
+	read := usually(func(d *job) (*stoker.Interval, predict.Amount) { return &d.HandOver, predict.Amount{} })
 	return read(d, row)
 }
 
-func readSpread(d *described, row predictFlag) error {
-	switch text := d.givenText(row.flag); {
+func readSpread(d *job, row meaning) error {
+	switch text := d.Text(row.flag); {
 	case d.givesPrepareRate():
 	case text == "":
 		if d.Spread = d.data.Spread.Point; d.Spread > 0 {
@@ -446,8 +442,8 @@ func readSpread(d *described, row predictFlag) error {
 }
 
 // readProfile is the kind of data: named, else what the model usually reads.
-func (f *predictFlags) readProfile(d *described) (predict.Profile, error) {
-	name, source := f.givenText("data"), given
+func (q *Question) readProfile(d *job) (predict.Profile, error) {
+	name, source := q.Text("data"), given
 	if name == "" {
 		name, source = d.Load.Workload.Profile, "what "+d.Load.Workload.Title+" usually reads, --data"
 	}
@@ -468,7 +464,7 @@ func (f *predictFlags) readProfile(d *described) (predict.Profile, error) {
 }
 
 // readWorkers is num_workers, which may be 0.
-func readWorkers(d *described, row predictFlag) error {
+func readWorkers(d *job, row meaning) error {
 	text := d.single(row.flag)
 	if text == "" || text == unknownWord {
 		return nil
@@ -484,18 +480,18 @@ func readWorkers(d *described, row predictFlag) error {
 
 // readStorage is what storage delivers: all that is known of a class, or a rate, which
 // is then what it delivers of such samples.
-func readStorage(d *described, row predictFlag) error {
+func readStorage(d *job, row meaning) error {
 	text := d.single(row.flag)
 	if text == "" || text == unknownWord {
-		if !isRange(d.givenText(row.flag)) {
+		if !isRange(d.Text(row.flag)) {
 			d.Setup = d.WithStorage(hardware.Storage{}, d.usual)
 		}
 		return nil
 	}
 	access := d.usual
-	class, known := d.table.FindStorage(text)
+	class, known := d.Table.FindStorage(text)
 	if !known {
-		rate, err := rateOf(row.flag, text, d.table.StorageNames())
+		rate, err := ReadRate(row.flag, text, d.Table.StorageNames())
 		if err != nil {
 			return err
 		}
@@ -506,22 +502,22 @@ func readStorage(d *described, row predictFlag) error {
 	return nil
 }
 
-func (d *described) noteStorage(row hardware.Storage, access predict.Access) {
-	d.note("storage", strings.TrimSpace(row.Title+" "+quantity.AboutRate(nanOf(row.Rate.Value))), row.Rate.Source)
+func (d *job) noteStorage(row hardware.Storage, access predict.Access) {
+	d.note("storage", strings.TrimSpace(row.Title+" "+quantity.AboutRate(stat.PositiveOrNaN(row.Rate.Value))), row.Rate.Source)
 	if access != predict.Files {
 		return
 	}
-	d.note("reads", quantity.About(nanOf(row.IOPS.Value))+" reads/s", cmp.Or(row.IOPS.Source, "not in the table, --reads"))
+	d.note("reads", quantity.About(stat.PositiveOrNaN(row.IOPS.Value))+" reads/s", cmp.Or(row.IOPS.Source, "not in the table, --reads"))
 	least, likely, most := row.LatencyBetween()
-	latency := stoker.Interval{Low: nanOf(least), Point: nanOf(likely), High: nanOf(most)}
+	latency := stoker.Interval{Low: stat.PositiveOrNaN(least), Point: stat.PositiveOrNaN(likely), High: stat.PositiveOrNaN(most)}
 	d.note("latency", quantity.Around(latency, quantity.AboutSeconds),
 		cmp.Or(row.Latency.Source, "not in the table, --latency"))
 }
 
 // readAccess is how samples lie in storage: as given, else as the kind of data usually
 // does, else a file each.
-func readAccess(d *described, row predictFlag) error {
-	switch access := predict.Access(d.givenText(row.flag)); access {
+func readAccess(d *job, row meaning) error {
+	switch access := predict.Access(d.Text(row.flag)); access {
 	case "":
 		d.usual = predict.Files
 		if d.data.Access != "" {
@@ -539,9 +535,9 @@ func readAccess(d *described, row predictFlag) error {
 
 // readCached is the share of the data set that lies in memory: given, or what memory
 // there is over what a data set takes.
-func readCached(d *described, _ predictFlag) error {
+func readCached(d *job, _ meaning) error {
 	if text := d.single("cached"); text != "" {
-		if d.givenText("dataset") != "" || d.givenText("memory") != "" {
+		if d.Text("dataset") != "" || d.Text("memory") != "" {
 			return errors.New("--cached and --dataset with --memory say the same in two ways: give one")
 		}
 		v, err := quantity.ParseShare(text)
@@ -552,10 +548,10 @@ func readCached(d *described, _ predictFlag) error {
 		d.note("cached", v.String(), given)
 		return nil
 	}
-	if d.givenText("dataset") == "" && d.givenText("memory") == "" {
+	if d.Text("dataset") == "" && d.Text("memory") == "" {
 		return nil
 	}
-	if d.givenText("dataset") == "" || d.givenText("memory") == "" {
+	if d.Text("dataset") == "" || d.Text("memory") == "" {
 		return errors.New("--dataset and --memory go together: what the samples take in storage, and the memory " +
 			"of a machine that is left to keep them")
 	}
@@ -573,9 +569,9 @@ func readCached(d *described, _ predictFlag) error {
 }
 
 // readPinned is which memory batches are copied from.
-func readPinned(d *described, row predictFlag) error {
+func readPinned(d *job, row meaning) error {
 	kind, source := "pageable", "PyTorch's default, --pinned"
-	if d.Pinned = d.on(row.flag); d.Pinned {
+	if d.Pinned = d.On(row.flag); d.Pinned {
 		kind, source = "pinned", given
 	}
 	d.note("memory", kind, source)
@@ -586,12 +582,12 @@ func readPinned(d *described, row predictFlag) error {
 const directLink = "gds"
 
 // readDirectly refuses what a device that reads by itself does not need, and takes out the CPU's part.
-func (d *described) readDirectly() error {
-	if d.givenText("link") != directLink {
+func (d *job) readDirectly() error {
+	if d.Text("link") != directLink {
 		return nil
 	}
 	for _, flag := range []string{"workers", "prepare", "cpu", "decoded", "hand-over", "spread"} {
-		if d.givenText(flag) != "" {
+		if d.Text(flag) != "" {
 			return fmt.Errorf("--link gds: the device reads by itself, so the CPU prepares nothing: leave --%s out", flag)
 		}
 	}
@@ -600,9 +596,9 @@ func (d *described) readDirectly() error {
 	return nil
 }
 
-func readLink(d *described, _ predictFlag) error {
-	name := cmp.Or(d.givenText("link"), d.Load.GPU.Link)
-	if d.givenText("link") == directLink {
+func readLink(d *job, _ meaning) error {
+	name := cmp.Or(d.Text("link"), d.Load.GPU.Link)
+	if d.Text("link") == directLink {
 		if name = d.Load.GPU.Link; name == "" {
 			return errors.New("--link gds reads over the GPU's own link: name the --gpu")
 		}
@@ -610,12 +606,12 @@ func readLink(d *described, _ predictFlag) error {
 	if name == "" {
 		return nil
 	}
-	link, known := d.table.FindLink(name)
+	link, known := d.Table.FindLink(name)
 	if !known {
-		if d.givenText("link") == "" {
-			return cost.UnknownName("link", name, d.table.LinkNames())
+		if d.Text("link") == "" {
+			return UnknownName("link", name, d.Table.LinkNames())
 		}
-		rate, err := rateOf("link", name, d.table.LinkNames())
+		rate, err := ReadRate("link", name, d.Table.LinkNames())
 		if err != nil {
 			return err
 		}
@@ -626,7 +622,7 @@ func readLink(d *described, _ predictFlag) error {
 		}
 	}
 	d.Link = link
-	d.note("link", link.Name, cmp.Or(map[bool]string{true: given}[d.givenText("link") != ""], "the GPU's"))
+	d.note("link", link.Name, cmp.Or(map[bool]string{true: given}[d.Text("link") != ""], "the GPU's"))
 	return nil
 }
 
@@ -664,7 +660,7 @@ func softwareOf(text string) (device.Software, error) {
 }
 
 // title names what is asked.
-func (d *described) title() string {
+func (d *job) title() string {
 	words := append(append([]string{}, d.named...), d.shared()...)
 	if d.Batch > 0 && !slices.ContainsFunc(d.axes, func(a predict.Axis) bool { return a.Name == "batch" }) {
 		words = append(words, fmt.Sprintf("batch %.0f", d.Batch))
@@ -684,12 +680,4 @@ func (d *described) title() string {
 		text += []string{" over ", " and "}[i] + axis.Name
 	}
 	return text
-}
-
-// nanOf takes 0, which is not known, as unknown.
-func nanOf(v float64) float64 {
-	if v > 0 {
-		return v
-	}
-	return math.NaN()
 }

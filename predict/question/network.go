@@ -1,4 +1,4 @@
-package predict
+package question
 
 import (
 	"errors"
@@ -12,27 +12,27 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// usualLayers is the number of layers where nobody says. Assumption: that of the
+// UsualLayers is the number of layers where nobody says. Assumption: that of the
 // networks in the table lies between 12 and 53, and what launching takes is known
 // to a factor of 2.4 either way.
-const usualLayers = 50
+const UsualLayers = 50
 
 // given reports whether any figure of a network of one's own is.
-func (f *predictFlags) given() bool {
-	return slices.ContainsFunc(ownNetwork, func(row predictFlag) bool { return f.givenText(row.flag) != "" })
+func (q *Question) hasOwnNetwork() bool {
+	return slices.ContainsFunc(ownNetwork, func(flag string) bool { return q.Text(flag) != "" })
 }
 
 // describes reports whether a network is named or described.
-func (f *predictFlags) describes() bool { return f.givenText("model") != "" || f.given() }
+func (q *Question) describes() bool { return q.Text("model") != "" || q.hasOwnNetwork() }
 
 // readOwn describes a network by its figures.
-func (f *predictFlags) readOwn(d *described) error {
-	if f.givenText("model") != "" {
+func (q *Question) readOwn(d *job) error {
+	if q.Text("model") != "" {
 		return errors.New("--model names a network and --flops, --bytes, --params, --kept, --layers, --family, " +
 			"--grouped describe another one: give either")
 	}
 	for _, needed := range []string{"flops", "bytes", "params"} {
-		if f.givenText(needed) == "" {
+		if q.Text(needed) == "" {
 			return hint.Add(
 				fmt.Errorf("--%s is missing: a network that is not in the table is described by --flops, --bytes "+
 					"and --params. In Python stoker.count(model, sample) counts them", needed),
@@ -41,37 +41,37 @@ func (f *predictFlags) readOwn(d *described) error {
 		}
 	}
 	own := device.Workload{
-		Name: "own", Unit: "sample", Layers: usualLayers,
-		Family: device.Family(strings.ToLower(f.givenText("family"))),
+		Name: "own", Unit: "sample", Layers: UsualLayers,
+		Family: device.Family(strings.ToLower(q.Text("family"))),
 	}
 	if own.Family != device.AnyFamily && !slices.Contains(device.Families, own.Family) {
 		return fmt.Errorf("--family %q: expected %s, %s or %s, or leave it out for the whole spread",
-			f.givenText("family"), device.ConvNet, device.Transformer, device.VolumeNet)
+			q.Text("family"), device.ConvNet, device.Transformer, device.VolumeNet)
 	}
-	flop, _, err := f.value("flops")
+	flop, _, err := q.value("flops")
 	if err != nil {
 		return err
 	}
 	own.Forward = hardware.Figure{Value: flop, Source: given}
-	if f.givenText("grouped") != "" {
-		grouped, _, err := f.value("grouped")
+	if q.Text("grouped") != "" {
+		grouped, _, err := q.value("grouped")
 		if err != nil {
 			return err
 		}
 		if grouped > flop {
-			return fmt.Errorf("--grouped %s is more than --flops %s: expected a part of them", f.givenText("grouped"),
-				f.givenText("flops"))
+			return fmt.Errorf("--grouped %s is more than --flops %s: expected a part of them", q.Text("grouped"),
+				q.Text("flops"))
 		}
 		own.Grouped = grouped
 	}
-	if own.Params.Value, err = many("params", f.givenText("params")); err != nil {
+	if own.Params.Value, err = many("params", q.Text("params")); err != nil {
 		return err
 	}
-	if err = f.readMoved(&own); err != nil {
+	if err = q.readMoved(&own); err != nil {
 		return err
 	}
 	source := given
-	if f.givenText("layers") == "" {
+	if q.Text("layers") == "" {
 		source = "assumed, --layers"
 	}
 	own.Title = fmt.Sprintf("own network (%s M parameters)", quantity.About(own.Params.Value/1e6))
@@ -84,8 +84,8 @@ func (f *predictFlags) readOwn(d *described) error {
 }
 
 // readMoved reads bytes, layers, and what a sample is.
-func (f *predictFlags) readMoved(own *device.Workload) error {
-	moved, _, err := f.value("bytes")
+func (q *Question) readMoved(own *device.Workload) error {
+	moved, _, err := q.value("bytes")
 	if err != nil {
 		return err
 	}
@@ -94,8 +94,8 @@ func (f *predictFlags) readMoved(own *device.Workload) error {
 		Value:  moved / 2,
 		Source: "half of --bytes: what is written and kept is read once more at least",
 	}
-	if f.givenText("kept") != "" {
-		kept, _, err := f.value("kept")
+	if q.Text("kept") != "" {
+		kept, _, err := q.value("kept")
 		if err != nil {
 			return err
 		}
@@ -105,10 +105,10 @@ func (f *predictFlags) readMoved(own *device.Workload) error {
 		flag string
 		to   *float64
 	}{{"layers", &own.Layers}, {"tokens", &own.Tokens}, {"side", &own.Side}} {
-		if f.givenText(n.flag) == "" {
+		if q.Text(n.flag) == "" {
 			continue
 		}
-		if *n.to, _, err = f.value(n.flag); err != nil {
+		if *n.to, _, err = q.value(n.flag); err != nil {
 			return err
 		}
 	}
@@ -124,7 +124,7 @@ func many(flag, text string) (float64, error) {
 			text = strings.TrimSpace(text[:len(text)-1])
 		}
 	}
-	n, err := readQuantity(flag, text, quantity.ParseNumber)
+	n, err := ReadQuantity(flag, text, quantity.ParseNumber)
 	if err == nil && !(float64(n)*scale >= 1 && float64(n)*scale < 1e18) {
 		err = fmt.Errorf("--%s is %s: expected 1 to 1e18", flag, text)
 	}
