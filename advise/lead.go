@@ -20,7 +20,7 @@ func (a adviser) leadWith(plan Plan) Plan {
 		return plan
 	}
 	for i, f := range plan.Fixes {
-		if lead.Name == diagnose.RowEdge && f.Name == string(stoker.PersistentWorkers) {
+		if lead.Name == diagnose.RowEdge && f.Name == string(stoker.PersistentWorkers) && !lead.IsOwnWork() {
 			copy(plan.Fixes[1:i+1], plan.Fixes[:i])
 			plan.Fixes[0] = f
 			return plan
@@ -37,7 +37,9 @@ func (a adviser) leadWith(plan Plan) Plan {
 	case diagnose.RowEvaluation:
 		a.feedEvaluation(&fix, lead)
 	case diagnose.RowEdge:
-		a.bridgeEpochs(&fix)
+		if !lead.IsOwnWork() {
+			a.bridgeEpochs(&fix)
+		}
 	default:
 	}
 	plan.Fixes = append([]Fix{fix}, plan.Fixes...)
@@ -66,7 +68,16 @@ func (a adviser) bridgeEpochs(fix *Fix) {
 // feedEvaluation proposes workers for the loader of an evaluation that waits for its batches.
 func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	loader := a.findLoaderAt(lead.Line.Own)
-	if loader == nil || loader.Kind != "" || loader.Iterable || lead.MostlyWaitsFor() != diagnose.WaitInput {
+	if loader == nil {
+		return
+	}
+	if stays, known := loader.Settings.Bool(stoker.PersistentWorkers); lead.Line.Kind == diagnose.StartingWorkers && known && !stays {
+		fix.Changes = []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}
+		fix.Title, fix.Effort, fix.Where, fix.Beside = "keep the workers of evaluation's loader", Flag, loader.Where, true
+		fix.Notes = []string{"starting and ending its workers takes " + quantity.Percent(lead.LineShare) + " of evaluation"}
+		return
+	}
+	if loader.Kind != "" || loader.Iterable || lead.MostlyWaitsFor() != diagnose.WaitInput {
 		return
 	}
 	now, known := loader.Settings.Int(stoker.NumWorkers)

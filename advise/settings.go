@@ -56,6 +56,10 @@ func (a adviser) prefetch() (Fix, string) {
 	return fix, ""
 }
 
+// mostOfEdge is the share of the time between epochs that a line of the program takes from which
+// keeping workers is no remedy. [J]
+const mostOfEdge = 0.5
+
 // persistence proposes to keep workers over epochs.
 func (a adviser) persistence() (Fix, string) {
 	keep, _ := a.base.Settings.Bool(stoker.PersistentWorkers)
@@ -69,8 +73,15 @@ func (a adviser) persistence() (Fix, string) {
 		Name: string(stoker.PersistentWorkers), Title: "keep the workers from epoch to epoch", Effort: Flag,
 		Risk: NoRisk,
 	}
+	edge := a.verdict.Ledger.Find(diagnose.RowEdge)
+	if edge.IsOwnWork() && edge.LineShare >= mostOfEdge || edge.Line.Kind == diagnose.Iterating {
+		return fix, "the first batch of an epoch waits for " + edge.Line.Short() + ", however long workers stay"
+	}
 	fix.Changes = []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.forecast(fix.Changes...)
+	if edge.IsOwnWork() {
+		fix.Forecast = bounded(fix.Forecast)
+	}
 	fix.Notes = []string{fmt.Sprintf("an epoch has %.0f steps, and the device waits %s for its first batch",
 		a.costs.EpochSteps, quantity.AboutSeconds(a.costs.EpochStart))}
 	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {

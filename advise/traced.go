@@ -2,6 +2,7 @@ package advise
 
 import (
 	"math"
+	"path"
 	"slices"
 	"sort"
 
@@ -27,7 +28,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 		most := a.mostOf(f)
 		fix := Fix{
 			Name: name, Title: titleOf(f), Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: notesOf(f),
-			Untested: true,
+			Untested: true, At: a.lineOf(f),
 			Forecast: predict.Forecast{
 				Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: most},
 				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
@@ -42,6 +43,14 @@ func (a adviser) proposeTraced(plan *Plan) {
 	sort.SliceStable(fixes,
 		func(i, j int) bool { return fixes[i].Forecast.Speedup.High > fixes[j].Forecast.Speedup.High })
 	plan.Fixes = append(plan.Fixes, fixes...)
+}
+
+// lineOf is the program's line that a finding is about, file:line; "" where nobody saw it.
+func (a adviser) lineOf(f diagnose.Finding) string {
+	if f.Name == diagnose.FindingHiddenSync || f.Name == diagnose.FindingExplicitSync {
+		return path.Base(a.costs.SyncsAt)
+	}
+	return ""
 }
 
 // mostOf is what doing away with a finding is worth at most. The host's work that runs beside the

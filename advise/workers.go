@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/quantity"
@@ -43,6 +44,9 @@ func (a adviser) workers() (Fix, string) {
 	if a.idleKnown() && !a.starved() {
 		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x",
 			quantity.Percent(a.verdict.Stall))
+	}
+	if a.verdict.Class == diagnose.SlowSamples {
+		return fix, "few slow samples hold the others up: more workers take memory and wait as well"
 	}
 	if a.costs.Uncounted {
 		return Fix{}, "" // the finding of the trace says what can be said

@@ -55,6 +55,7 @@ type Case struct {
 	WorkersSaturated    Quantity // they always have a batch to prepare
 	OwnCodeDelaysDevice Quantity // no DataLoader is there, and the program's own code keeps the device waiting
 	JobAwaitsOthers     Quantity // no DataLoader is there, and nothing of the job works while the device is idle
+	FewAreSlow          Quantity // samples, which hold the others up
 	TakesBatchesOver    Quantity // the launching thread, most of the time that it waits for them
 	FetchEvidence       []Evidence
 	Lines               []Line // of code on which preparing a batch goes, most first

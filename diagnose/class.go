@@ -23,6 +23,9 @@ const (
 	// CgroupThrottled says that a CPU quota holds the job back.
 	CgroupThrottled Class = "cpu-bound/cgroup-throttled"
 
+	// SlowSamples says that few samples take far longer than the others, and batches behind them wait.
+	SlowSamples Class = "cpu-bound/slow-samples"
+
 	// HandsOver says that taking a batch over from a worker takes long, not preparing it.
 	HandsOver Class = "cpu-bound/hand-over"
 
@@ -62,7 +65,7 @@ const FedStall = 0.10
 func (c Class) Starves() bool {
 	return c.Is(IOBound) || slices.Contains([]Class{
 		MainThread, TooFewWorkers, CPUExhausted, Neighbour,
-		CgroupThrottled, HandsOver,
+		CgroupThrottled, HandsOver, SlowSamples,
 	}, c)
 }
 

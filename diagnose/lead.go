@@ -42,6 +42,8 @@ func (l *Lead) Title() string {
 		return "evaluation leaves the device idle"
 	case l.Name == RowCheckpoint:
 		return "the device waits while checkpoints are saved"
+	case l.Name == RowEdge && l.IsOwnWork():
+		return l.Line.Kind.Words() + ", and the device waits"
 	case l.Name == RowEdge:
 		return "the device waits for the first batch of each epoch"
 	case l.Name == RowSkipping:
@@ -52,6 +54,17 @@ func (l *Lead) Title() string {
 		return "the device waits for what the loop does between its steps"
 	}
 	return l.Line.Kind.Words() + ", and the device waits"
+}
+
+// IsOwnWork reports whether a row's time goes to the program's own work, or to how it uses its
+// loader, rather than to the loader's workers.
+func (r Row) IsOwnWork() bool {
+	switch r.Line.Kind {
+	case "", Awaiting, HandOver, StartingWorkers, EndingWorkers:
+		return false
+	default:
+	}
+	return true
 }
 
 // Why is the figures that show it.
@@ -96,6 +109,9 @@ func (l *Lead) often() string {
 
 // Advice is what to do, in the program's own terms; "" where only the settings tell.
 func (l *Lead) Advice() string {
+	if l.Name == RowEdge && l.Line.Kind == HostCode {
+		return "do it once, before the loop over epochs, or for the next epoch in a thread while this one trains"
+	}
 	if advice := l.Line.Kind.Advice(); advice != "" {
 		return advice
 	}

@@ -23,6 +23,11 @@ const (
 	// NamedLine is the share of a row's looks from which its line is named. [J]
 	NamedLine = 0.3
 
+	// SomeSlowCV and FewSlowCV are coefficients of variation of fetches: from the first on few may be slow,
+	// from the second on they are. [J] Fetches of alike samples vary by less than half of their mean.
+	SomeSlowCV = 1.0
+	FewSlowCV  = 1.5
+
 	// ShownRow is the share of the run's time below which a row is not shown to people. [J]
 	ShownRow = 0.005
 )

@@ -54,6 +54,11 @@ var (
 			"`stoker feed -- CMD`, or few large tensors a batch instead of many small ones or objects (collate_fn)",
 		},
 		{
+			string(SlowSamples),
+			"few samples take far longer to prepare than the others, and the batches behind them wait",
+			"mend or leave out those samples, or give batches as they get ready (in_order=False)",
+		},
+		{
 			string(CPUExhausted),
 			"loading waits for cores, and the job itself fills those that it may use",
 			"a cheaper batch (smaller images, decoded once, fewer transforms), more cores, or decoding on the device",

@@ -85,7 +85,7 @@ def fixes_in_words(plan: list[dict]) -> str:
 
 def judge(truth: dict, diagnosis: dict, screen: str) -> dict:
     """Which parts of the truth were said, in the first two pieces of advice or on the screen."""
-    text, advice = " ".join(screen.split()), " ".join(fixes_in_words(diagnosis["plan"][:2]).split())
+    text, advice = " ".join(screen.split()), " ".join(fixes_in_words([f for f in diagnosis["plan"][:2] if f["fix"] != "cores"]).split())
     said = {
         "class": bool(re.fullmatch(f"(?:.*/)?(?:{truth['class']})(?:/.*)?", diagnosis["verdict"]["class"])),
         "place": bool(re.search(truth["place"], text)),

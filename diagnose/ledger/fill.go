@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -83,30 +84,37 @@ func (f *filler) paint(from, end float64) []span {
 	return spans
 }
 
-// drain gives the steps what the device still had of them to do when the loop was over: a loop that
-// waits for nothing runs ahead of it.
-func (f *filler) drain(spans []span) []span {
-	n := len(spans)
-	if n == 0 || spans[n-1].row != diagnose.RowTail {
-		return spans
-	}
-	last, host := spans[n-1], 0.0
-	for _, s := range f.steps {
-		if s.Loader == f.Costs.Window.Loader {
-			host += stat.Or(s.Period, 0)
+// drain gives the steps what the device still had of them to do when something else began: a loop
+// that waits for nothing runs ahead of its device.
+func (f *filler) drain(spans []span) (drained []span) {
+	queued := 0.0
+	for _, s := range spans {
+		switch s.row {
+		case f.stepsRow():
+			queued = max(0, queued+f.Costs.Step*float64(f.countBeat(s))-(s.to-s.from))
+		case diagnose.RowTail, diagnose.RowEvaluation, diagnose.RowCheckpoint:
+			if done := f.meter.busyUntil(s.from, min(s.to, s.from+queued)); done > s.from {
+				drained = appendSpan(drained, span{s.from, done, f.stepsRow()})
+				queued -= done - s.from
+				s.from = done
+			}
+			if s.to > s.from {
+				queued = 0
+			}
+		default:
 		}
+		drained = appendSpan(drained, s)
 	}
-	queued := f.Costs.Step*float64(f.countBeat()) - host
-	if done := f.meter.busyUntil(last.from, min(last.to, last.from+queued)); done > last.from {
-		spans = appendSpan(spans[:n-1], span{last.from, done, f.stepsRow()})
-		spans = appendSpan(spans, span{done, last.to, diagnose.RowTail})
-	}
-	return spans
+	return drained
 }
 
-// countBeat is how many steps of the judged loader were seen.
-func (f *filler) countBeat() (n int) {
-	for _, s := range f.steps {
+// countBeat is how many steps of the judged loader begin in a span.
+func (f *filler) countBeat(in span) (n int) {
+	from := sort.Search(len(f.steps), func(i int) bool { return f.steps[i].Start >= in.from })
+	for _, s := range f.steps[from:] {
+		if s.Start >= in.to {
+			break
+		}
 		if s.Loader == f.Costs.Window.Loader {
 			n++
 		}
@@ -242,6 +250,10 @@ func (f *filler) countSteps(from float64) {
 		if r := f.rows[name]; r != nil {
 			r.Count = counts[name]
 		}
+	}
+	if edge := f.rows[diagnose.RowEdge]; edge != nil { // edges that touch are one span
+		_, passes := f.countPasses()
+		edge.Count = max(edge.Count, passes-1)
 	}
 }
 

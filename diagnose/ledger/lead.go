@@ -11,8 +11,8 @@ import (
 // FindLead returns the row beside the steps that costs most, if it costs more than the device's
 // idle time within steps. It returns nil if the steps lose most, or if every other row is small.
 func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagnose.Lead {
-	if !c.HasSteps && !c.HasUnfedSteps { // what the others are beside is unknown
-		return nil
+	if !c.HasSteps && !c.HasUnfedSteps && l.Find(diagnose.RowEdge).Line.Kind != diagnose.Iterating {
+		return nil // what the others are beside is unknown
 	}
 	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)
 	var best *diagnose.Row

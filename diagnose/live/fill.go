@@ -217,6 +217,7 @@ func (l filler) fillInput() {
 		0.70, 0.88, "")
 	l.WorkersSaturated.Evidence = l.describeWorkers()
 	l.TakesBatchesOver = l.askHandOver()
+	l.FewAreSlow = l.askFewSlow()
 	l.LoadingWaitsForStorage = l.askStorage()
 	l.LoadingLacksCores = l.askCoresFull()
 	l.fillCoreHolders()

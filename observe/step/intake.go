@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 // Bounds on what a program can make us keep.
 const (
+	mostSlow   = 16 // slow fetches of the job
 	maxLoaders = 256
 	maxNotes   = 32
 	maxUnclock = 4096 // steps that one word on a missing clock may reach back to
@@ -57,7 +59,8 @@ type Intake struct {
 	notes    []string
 	draws    bool     // it was looked whether fetches draw random numbers
 	drew     []string // from which generators they did
-	heard    bool     // some process answered
+	slow     []recording.SlowFetch
+	heard    bool // some process answered
 	raised   []Raised
 
 	dropped, malformed int64
@@ -147,6 +150,7 @@ func (in *Intake) Facts(f *recording.Facts) {
 		f.Loaders[i].Settings = f.Loaders[i].Settings.With()
 	}
 	f.Model = in.model
+	f.Slow = slices.Clone(in.slow)
 	if in.draws {
 		f.Draws = &recording.Draws{From: slices.Clone(in.drew)}
 	}
@@ -192,6 +196,8 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.noteChanges(p, r)
 	case "fetch":
 		return in.fetch(p, r, now)
+	case "slow":
+		return in.addSlow(p, r)
 	case "feed":
 		return in.feed(p, r, now)
 	case "garbage":
@@ -467,6 +473,24 @@ func (in *Intake) fetch(p *Process, r *hookRecord, now float64) bool {
 			in.drew = append(in.drew, generator)
 		}
 	}
+	return true
+}
+
+// addSlow keeps the slowest fetches of the job. A process tells its own anew when one is slower.
+func (in *Intake) addSlow(p *Process, r *hookRecord) bool {
+	trainer := p.PID
+	if p.Worker {
+		trainer = p.Parent
+	}
+	in.slow = slices.DeleteFunc(in.slow, func(s recording.SlowFetch) bool { return s.By == p.PID })
+	for _, f := range r.Fetches {
+		if f.Wall <= 0 || len(f.Items) == 0 {
+			return false
+		}
+		in.slow = append(in.slow, recording.SlowFetch{PID: trainer, By: p.PID, Seconds: float64(f.Wall) / 1e9, Items: f.Items})
+	}
+	slices.SortStableFunc(in.slow, func(a, b recording.SlowFetch) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	in.slow = in.slow[:min(len(in.slow), mostSlow)]
 	return true
 }
 

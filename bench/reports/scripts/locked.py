@@ -5,6 +5,7 @@ import threading
 import time
 
 import numpy
+import torch
 from common import FIX, done, over
 from stoker.emulated import Device
 
@@ -34,10 +35,14 @@ class Loader:
 
 def main():
     gpu, loader, samples = Device(), Loader(4), 0
+    parameter = torch.nn.Parameter(torch.zeros(8))
+    optimizer = torch.optim.SGD([parameter], lr=0.1)
     while not over():
         batch = loader.ready.get()
         gpu.copy(batch.nbytes, pinned=True, non_blocking=True)
         gpu.launch(0.015, "step")
+        parameter.grad = torch.zeros(8)
+        optimizer.step()
         samples += len(batch)
     done(gpu, samples)
 

@@ -12,7 +12,7 @@ class Instances(Dataset):
     def __init__(self):
         vocabulary = {}
         self.rows = []
-        for n in range(24_000):
+        for n in range(120_000):
             self.rows.append([vocabulary.setdefault(word + str(n % 50), len(vocabulary)) for word in TEXT])
 
     def __len__(self):

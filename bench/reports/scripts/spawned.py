@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, Dataset
 
 class Windows(Dataset):
     def __init__(self):
-        self.windows = [{"name": f"window-{n}", "bounds": (n, n + 1, n + 2, n + 3)} for n in range(120_000)]
+        self.windows = [{"name": f"window-{n}", "bounds": (n, n + 1, n + 2, n + 3)} for n in range(60_000)]
 
     def __len__(self):
         return 24 * 60
