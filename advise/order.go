@@ -12,7 +12,7 @@ import (
 func (a adviser) outOfOrder() (Fix, string) {
 	inOrder, known := a.base.Settings.Bool(stoker.InOrder)
 	waits := known && inOrder && a.costs.Workers >= 2 && a.costs.Feed == nil && a.starved()
-	if !waits || !(a.costs.FetchCV >= diagnose.FewSlowCV) {
+	if !waits || !(a.costs.FetchCV >= diagnose.FewSlow.Yes) {
 		return Fix{}, ""
 	}
 	fix := Fix{

@@ -141,7 +141,7 @@ func (a adviser) noun(n int) string {
 
 func (a adviser) idleKnown() bool { return !math.IsNaN(a.verdict.Stall) }
 
-func (a adviser) starved() bool { return a.verdict.Stall >= 0.02 }
+func (a adviser) starved() bool { return a.verdict.Stall >= diagnose.LeastStall }
 
 // bestWorkers is the smallest number of workers whose step is nearly the best that
 // this machine's cores and memory allow; cut says what ended the search early.

@@ -119,7 +119,7 @@ func (f *filler) nameEdge(r *diagnose.Row) {
 		return
 	}
 	seen := live.FindLoopLines(f.run, f.Costs.Window.PID, r.Spans[0].From, r.Spans[n-1].To)
-	if batches, passes := f.countPasses(); passes >= manyPasses && batches <= fewBatches*passes {
+	if batches, passes := f.countPasses(); passes >= diagnose.ManyPasses && batches <= diagnose.FewBatches*passes {
 		for _, line := range seen.Lines {
 			if line.Own.File != "" && slices.Contains(ofLoader, line.Kind) {
 				r.Line.Own = line.Own
@@ -151,13 +151,6 @@ func (f *filler) isAtEdge(line diagnose.LoopLine, edge *diagnose.Row) bool {
 	return line.Own.File != "" && !slices.Contains(beside, line.Kind) && !f.isSaved(line) &&
 		(between == nil || between.Seconds < edge.Seconds) && !line.Own.IsAt(f.Costs.SyncsAt)
 }
-
-// A loop that makes a new iterator for each batch is told from epochs by how many batches each gives,
-// in the mean, and by how many there are. [J]
-const (
-	fewBatches = 2
-	manyPasses = 10
-)
 
 // countPasses is how many batches the judged loader gave, and in how many passes.
 func (f *filler) countPasses() (batches, passes int) {

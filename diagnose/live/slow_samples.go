@@ -14,7 +14,7 @@ func (l filler) askFewSlow() diagnose.Quantity {
 	if !(k.FetchCV > 0) || k.Workers == 0 || k.Feed != nil {
 		return diagnose.Quantity{}
 	}
-	q := diagnose.AskShare("Do few samples take far longer than the others?", k.FetchCV, diagnose.SomeSlowCV, diagnose.FewSlowCV, "").
+	q := diagnose.AskShare("Do few samples take far longer than the others?", k.FetchCV, diagnose.FewSlow, "").
 		WithEvidence(k.FetchCV, "ratio", string(recording.FetchWallSquares),
 			"preparing a batch takes %s in the mean, and differs by %.1f times that (standard deviation)",
 			quantity.AboutSeconds(k.Fetch), k.FetchCV)
