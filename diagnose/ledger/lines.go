@@ -18,16 +18,18 @@ const fewLooks = 20
 
 // nameLines says on which line of the program each row's time goes.
 func (f *filler) nameLines() {
+	edge := f.rows[diagnose.RowEdge]
+	if edge != nil { // before what else may have its line
+		f.nameEdge(edge)
+	}
 	for name, r := range f.rows {
 		switch name {
 		case diagnose.RowSkipping:
 			r.Line = lineOf(f.whereIterated(recording.Skip))
-		case diagnose.RowEdge:
-			f.nameEdge(r)
 		case diagnose.RowCheckpoint, diagnose.RowStartUp, diagnose.RowTail:
 			f.nameFrom(r)
 		case diagnose.RowBetween:
-			r.Line, r.LineShare = f.lineBetween(r.Seconds, f.rows[diagnose.RowEdge])
+			r.Line, r.LineShare = f.lineBetween(r.Seconds, edge)
 		case diagnose.RowTraining, diagnose.RowInference:
 			if r.MostlyWaitsFor() == diagnose.WaitInput && len(f.Lines) > 0 {
 				r.Line, r.LineShare = f.Lines[0], f.Lines[0].Share.Point
@@ -129,24 +131,36 @@ func (f *filler) nameEdge(r *diagnose.Row) {
 		r.Line.Kind = diagnose.Iterating
 		return
 	}
-	often := f.unseen(seen, r)
+	often, outside := f.unseen(seen, r), f.outsideLoader(r)
 	for _, line := range seen.Lines {
-		if !f.isAtEdge(line, r) {
-			continue
+		most := r.Seconds
+		if !slices.Contains(atEdge, line.Kind) {
+			if most = outside; !f.isBeside(line, r) {
+				continue
+			}
 		}
-		if seen.Looks >= fewLooks && often*line.Seconds >= diagnose.NamedLine*r.Seconds {
-			r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
+		if seconds := min(most, often*line.Seconds); seen.Looks >= fewLooks && seconds >= diagnose.NamedLine*r.Seconds {
+			r.Line, r.LineShare = line.Line, min(1, seconds/r.Seconds)
+			return
 		}
-		return
 	}
 }
 
-// isAtEdge reports whether a line of the launching thread is one between epochs: of the sampler and
-// of workers that start and end, or of work that is neither a step nor within one.
-func (f *filler) isAtEdge(line diagnose.LoopLine, edge *diagnose.Row) bool {
-	if slices.Contains(atEdge, line.Kind) {
-		return true
+// outsideLoader is how much of the time between epochs passes outside of the loader, in the
+// program's own code: from the end of a pass until the next one is asked for.
+func (f *filler) outsideLoader(edge *diagnose.Row) float64 {
+	inside := 0.0
+	for i, s := range f.steps {
+		if i > 0 && s.First && s.Loader == f.loaderOfEdges() {
+			inside += stat.Or(s.Wait, 0)
+		}
 	}
+	return max(0, edge.Seconds-inside)
+}
+
+// isBeside reports whether a line is work of the program beside its steps. More time has to pass
+// between epochs than between steps, as looks do not tell the two apart.
+func (f *filler) isBeside(line diagnose.LoopLine, edge *diagnose.Row) bool {
 	between := f.rows[diagnose.RowBetween]
 	return line.Own.File != "" && !slices.Contains(beside, line.Kind) && !f.isSaved(line) &&
 		(between == nil || between.Seconds < edge.Seconds) && !line.Own.IsAt(f.Costs.SyncsAt)
@@ -253,8 +267,8 @@ func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line
 		if f.isSaved(line) || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) {
 			continue
 		}
-		if edge != nil && edge.Seconds > seconds {
-			continue // nameEdge names it
+		if edge != nil && edge.Line.Own == line.Own {
+			continue
 		}
 		if f.LoopLines.Looks >= fewLooks && line.Seconds >= diagnose.NamedLine*seconds {
 			return line.Line, line.Share.Point
