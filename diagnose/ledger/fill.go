@@ -73,7 +73,9 @@ func (f *filler) paint(from, end float64) []span {
 	if len(f.steps) == 0 {
 		return f.paintDevice(from, end)
 	}
-	spans := f.drain(paintSteps(f.steps, f.Costs.Window, f.stepsRow(), from, end))
+	window := f.Costs.Window
+	window.Loader = f.loaderOfEdges()
+	spans := f.drain(paintSteps(f.steps, window, f.stepsRow(), from, end))
 	if hung := f.hungSince(); hung > 0 {
 		for i := range spans {
 			if s := &spans[i]; s.from >= hung-rounding && s.row == diagnose.RowTail {

@@ -110,14 +110,15 @@ func around(stack []place, into []recording.Place) ([]recording.Place, bool) {
 	return into, len(into) > 0
 }
 
-// callingLoader returns the DataLoader's function that called what lies further in; nil if none did.
-func callingLoader(outer []place) *place {
+// callingLoader returns the DataLoader's function that the program called, if what lies further in
+// was called by it; else nil.
+func callingLoader(outer []place) (called *place) {
 	for i := range outer {
 		if c := outer[i].code; c != nil && c.file == recording.LoaderFile {
-			return &outer[i]
+			called = &outer[i]
 		}
 	}
-	return nil
+	return called
 }
 
 // tellers are libraries whose functions say what a thread does, however deep a framework calls them: it

@@ -483,15 +483,17 @@ func (in *Intake) addSlow(p *Process, r *hookRecord) bool {
 		trainer = p.Parent
 	}
 	in.slow = slices.DeleteFunc(in.slow, func(s recording.SlowFetch) bool { return s.By == p.PID })
+	valid := true
 	for _, f := range r.Fetches {
 		if f.Wall <= 0 || len(f.Items) == 0 {
-			return false
+			valid = false
+			continue
 		}
 		in.slow = append(in.slow, recording.SlowFetch{PID: trainer, By: p.PID, Seconds: float64(f.Wall) / 1e9, Items: f.Items})
 	}
 	slices.SortStableFunc(in.slow, func(a, b recording.SlowFetch) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	in.slow = in.slow[:min(len(in.slow), mostSlow)]
-	return true
+	return valid
 }
 
 // fetchTotals is the newest word of a process on its fetches: the counters are
