@@ -10,7 +10,7 @@ import (
 )
 
 // alters says why another number of workers would alter which samples are trained on, or
-// how often; "" where it would not.
+// how often; "" if it would not.
 func (a adviser) alters(workers int) string {
 	return a.verdict.Grounds.Alters(a.makeChange(stoker.NumWorkers, workers))
 }

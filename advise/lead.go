@@ -13,7 +13,7 @@ import (
 )
 
 // leadWith puts what helps the row that costs the run most before all else. A change of a setting
-// that the plan has already, as workers that stay from epoch to epoch, comes first by itself.
+// that the plan has already, as workers that stay from epoch to epoch, comes first.
 func (a adviser) leadWith(plan Plan) Plan {
 	lead := a.verdict.Lead
 	if lead == nil {
@@ -65,7 +65,7 @@ func (a adviser) bridgeEpochs(fix *Fix) {
 	}
 }
 
-// feedEvaluation proposes workers for the loader of an evaluation that waits for its batches.
+// feedEvaluation proposes workers for the loader of an evaluation that is short of batches.
 func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	loader := a.findLoaderAt(lead.Line.Own)
 	if loader == nil {
@@ -110,7 +110,7 @@ func (a adviser) workersForEvaluation(now int) int {
 }
 
 // evaluationOf is how many batches of a loader were evaluated, and how long one takes without its
-// wait and waits, seconds in the mean.
+// wait, and the wait, seconds in the mean.
 func (a adviser) evaluationOf(loader int) (n int, work, wait float64) {
 	for _, s := range a.run.Steps {
 		if s.PID == a.costs.Window.PID && s.Loader == loader && s.Phase == recording.Evaluate && s.Period > 0 {

@@ -167,7 +167,7 @@ func (a adviser) proposeCores() (Fix, string) {
 }
 
 // othersDelayFetches reports whether fetches wait for a core that other programs have, in a run
-// whose limit is another one: a loop that loads by itself, or too few workers.
+// whose limit is another one: a loop that loads in its own thread, or too few workers.
 func (a adviser) othersDelayFetches() bool {
 	c := a.costs
 	return a.verdict.Class.Is(diagnose.CPUBound) && !a.verdict.Class.LacksCores() &&
@@ -175,9 +175,9 @@ func (a adviser) othersDelayFetches() bool {
 		c.FetchQueue > manyQueued*c.Fetch && c.FetchQueue <= c.Fetch // more is the loop's own queueing
 }
 
-// When other programs are worth a word beside another limit. [J] A fetch that waits for a
+// When other programs are worth a word next to another limit. [J] A fetch that waits for a
 // core a quarter of its time is a third slower by it.
 const (
 	manyOthers = 0.1  // share of the job's cores that others use
-	manyQueued = 0.25 // share of a fetch that waits for a core
+	manyQueued = 0.25 // share of a fetch that is queued for a core
 )

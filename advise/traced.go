@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// proposeTraced proposes what the findings of a trace name, beside what the model
+// proposeTraced proposes the changes that the findings of a trace name, after those that the model
 // proposes. A trace bounds what a change is worth: no more than the time that it
 // is about. It does not tell how much of that comes back.
 func (a adviser) proposeTraced(plan *Plan) {
@@ -45,7 +45,7 @@ func (a adviser) proposeTraced(plan *Plan) {
 	plan.Fixes = append(plan.Fixes, fixes...)
 }
 
-// lineOf is the program's line that a finding is about, file:line; "" where nobody saw it.
+// lineOf is the program's line that a finding is about, file:line; "" if it was not recorded.
 func (a adviser) lineOf(f diagnose.Finding) string {
 	if f.Name == diagnose.FindingHiddenSync || f.Name == diagnose.FindingExplicitSync {
 		return path.Base(a.costs.SyncsAt)
@@ -53,7 +53,7 @@ func (a adviser) lineOf(f diagnose.Finding) string {
 	return ""
 }
 
-// mostOf is what doing away with a finding is worth at most. The host's work that runs beside the
+// mostOf is the upper bound of the gain without a finding. The host's work that runs during the
 // device's is still there.
 func (a adviser) mostOf(f diagnose.Finding) float64 {
 	if overlaps(f) {
@@ -62,7 +62,7 @@ func (a adviser) mostOf(f diagnose.Finding) float64 {
 	return atRemoval(f.Saves)
 }
 
-// overlap is the name of the fix that no setting does: the host's work beside the
+// overlap is the name of the fix that no setting does: the host's work during the
 // device's.
 const overlap = "overlap"
 

@@ -87,7 +87,7 @@ func (f *filler) paint(from, end float64) []span {
 }
 
 // drain gives the steps what the device still had of them to do when something else began: a loop
-// that waits for nothing runs ahead of its device.
+// that does not wait runs ahead of its device.
 func (f *filler) drain(spans []span) (drained []span) {
 	queued := 0.0
 	for _, s := range spans {
@@ -137,7 +137,7 @@ func (f *filler) stepsRow() diagnose.RowName {
 	return diagnose.RowInference
 }
 
-// hungSince is since when no step is made though the job goes on; 0 where it does not hang.
+// hungSince is when the last step was made, if the job is still running without one; 0 if it does not hang.
 func (f *filler) hungSince() float64 {
 	for _, found := range f.Findings {
 		if found.Name == diagnose.FindingHung {
@@ -147,7 +147,7 @@ func (f *filler) hungSince() float64 {
 	return 0
 }
 
-// paintDevice is the time of a run whose steps nobody saw: before the device worked, while it did,
+// paintDevice is the time of a run without a recorded step: before the device worked, while it did,
 // and after.
 func (f *filler) paintDevice(from, end float64) []span {
 	first, last := math.NaN(), math.NaN()
@@ -260,7 +260,7 @@ func (f *filler) countSteps(from float64) {
 }
 
 // settleEdges takes what the device's own clock says of the edges of epochs, which are short for a
-// meter; what it then has not seen there belongs to the steps.
+// meter. Busy time that is left over there belongs to the steps.
 func (f *filler) settleEdges() {
 	edge, steps := f.rows[diagnose.RowEdge], f.rows[f.stepsRow()]
 	if edge == nil || steps == nil || math.IsNaN(edge.Busy) || math.IsNaN(steps.Busy) {
@@ -281,8 +281,8 @@ func (f *filler) settleEdges() {
 	steps.Idle, edge.Idle = steps.Seconds-steps.Busy, edge.Seconds-edge.Busy
 }
 
-// splitSteps gives what the device idles within steps to what it waits for, and takes from their
-// row what is between them and what ranks exchange.
+// splitSteps divides the device's idle time within steps by its causes. It moves the time between
+// steps and the exchange between ranks to rows for those.
 func (f *filler) splitSteps() {
 	steps := f.rows[f.stepsRow()]
 	if steps == nil {
@@ -301,7 +301,7 @@ func (f *filler) splitSteps() {
 	exchange := min(seconds, part(p.Exchange))
 	launch, long, copies, queued := take(part(p.Host)), take(part(p.Long)), take(part(p.Copies)), take(part(p.Queued))
 	unnamed := take(part(p.Unnamed))
-	// on a line beside the steps the thread does its work also while it waits for a core
+	// on a line outside of the steps the thread does its work also while it queues for a core
 	beside := f.besideSteps()
 	work, blind := beside*queued, min(unnamed, beside*seconds)
 	queued, unnamed, long = queued-work, unnamed-blind, long+work+blind
@@ -329,7 +329,7 @@ func (f *filler) rareUnseen() float64 {
 	return f.Costs.RareShare()
 }
 
-// countBetween is in how many steps the launching thread does something beside them.
+// countBetween is in how many steps the launching thread does other work.
 func (f *filler) countBetween(long float64) int {
 	if n := f.Costs.Rare.Count; n > 0 && long <= f.Costs.Rare.Seconds {
 		return n
@@ -364,7 +364,7 @@ func (f *filler) inputWithin(seconds float64) float64 {
 	return idle / took * seconds
 }
 
-// moveOut makes a row of idle time that lies within the steps.
+// moveOut makes a row of idle time inside the steps.
 func (f *filler) moveOut(steps *diagnose.Row, name diagnose.RowName, seconds float64, why diagnose.WaitFor) {
 	if !(seconds > 0) {
 		return
@@ -384,7 +384,7 @@ func (f *filler) moveOut(steps *diagnose.Row, name diagnose.RowName, seconds flo
 	r.Waits = waits(map[diagnose.WaitFor]float64{why: r.Idle})
 }
 
-// waitBeside says what the device waits for in the rows beside the steps.
+// waitBeside gives the cause of idle time in the rows other than the steps.
 func (f *filler) waitBeside() {
 	for name, r := range f.rows {
 		if len(r.Waits) > 0 || !(r.Idle > 0) || name.IsSteps() {
@@ -421,7 +421,7 @@ func (f *filler) inputOfEvaluation() float64 {
 	return min(1, waited/took)
 }
 
-// waits are parts of idle time, most first.
+// waits sorts parts of idle time, the largest first.
 func waits(seconds map[diagnose.WaitFor]float64) (all []diagnose.Wait) {
 	for why, s := range seconds {
 		if s > 0 {
@@ -458,7 +458,7 @@ func (f *filler) inOrder() (rows []diagnose.Row) {
 	return rows
 }
 
-// rounded is a row in microseconds, which is less than anybody measures: what is said does not hang on the order in
+// rounded returns a row in whole microseconds, so that a result does not depend on the order in
 // which sums were made.
 func rounded(r diagnose.Row) diagnose.Row {
 	for _, v := range []*float64{&r.Seconds, &r.Busy, &r.Idle, &r.Saves, &r.Share} {

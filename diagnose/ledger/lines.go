@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// fewLooks is the number of looks at the launching thread below which they name no line. [J]
+// fewLooks is the number of samples of the launching thread below which no line is named. [J]
 const fewLooks = 20
 
 // nameLines says on which line of the program each row's time goes.
@@ -43,7 +43,7 @@ func (f *filler) nameLines() {
 }
 
 // nameEvaluation says where evaluation iterates its loader, and whether starting that loader's workers
-// takes long. If evaluation waits for the host, it names the line of the program that works there.
+// takes long. If evaluation keeps the host busy, it names the line of the program that is working.
 func (f *filler) nameEvaluation(r *diagnose.Row) {
 	r.Line = lineOf(f.whereIterated(recording.Evaluate))
 	n := len(r.Spans)
@@ -72,8 +72,8 @@ func (f *filler) nameEvaluation(r *diagnose.Row) {
 	}
 }
 
-// unseen is by how much the time from a row's first span to its last is longer than the looks
-// account for: on a machine without a free core they come late. A launching thread that loads by itself
+// unseen is by how much the time from a row's first span to its last is longer than the samples
+// account for: on a machine without a free core they come late. A launching thread that loads
 // is looked at elsewhere meanwhile, so that nothing is known there.
 func (f *filler) unseen(seen diagnose.LoopLines, r *diagnose.Row) float64 {
 	span := r.Spans[len(r.Spans)-1].To - r.Spans[0].From
@@ -158,8 +158,8 @@ func (f *filler) outsideLoader(edge *diagnose.Row) float64 {
 	return max(0, edge.Seconds-inside)
 }
 
-// isBeside reports whether a line is work of the program beside its steps. More time has to pass
-// between epochs than between steps, as looks do not tell the two apart.
+// isBeside reports whether a line is work of the program outside of its steps. More time has to pass
+// between epochs than between steps, as the samples do not tell the two apart.
 func (f *filler) isBeside(line diagnose.LoopLine, edge *diagnose.Row) bool {
 	between := f.rows[diagnose.RowBetween]
 	return line.Own.File != "" && !slices.Contains(beside, line.Kind) && !f.isSaved(line) &&
@@ -180,7 +180,7 @@ func (f *filler) countPasses() (batches, passes int) {
 }
 
 // loaderOfEdges is the loader whose passes begin at the edges of epochs: the judged one, and of
-// steps that nobody can judge that of the first.
+// steps that cannot be judged that of the first.
 func (f *filler) loaderOfEdges() int {
 	if !f.HasSteps && len(f.steps) > 0 {
 		return f.steps[0].Loader
@@ -188,7 +188,7 @@ func (f *filler) loaderOfEdges() int {
 	return f.Costs.Window.Loader
 }
 
-// nameFrom takes a row's line from the looks while it lasted: of a checkpoint the line that saves.
+// nameFrom takes a row's line from the samples in its time: of a checkpoint the line that saves.
 func (f *filler) nameFrom(r *diagnose.Row) {
 	n := len(r.Spans)
 	if n == 0 {
@@ -215,8 +215,8 @@ var (
 	beside   = append([]diagnose.Kind{diagnose.DeviceWait, diagnose.Launching}, ofLoader...)
 )
 
-// besideSteps is the share of the looks at the launching thread that find it on lines of the program that are
-// neither the steps nor a wait for a batch: of all but waits. 0 where no line of them stands out.
+// besideSteps is the share of samples of the launching thread that find it on lines of the program that are
+// neither steps nor waits for a batch. Waits are not counted. It is 0 if no single line is frequent.
 func (f *filler) besideSteps() float64 {
 	if !(f.LoopLines.Looks >= fewLooks) {
 		return 0
@@ -237,7 +237,7 @@ func (f *filler) besideSteps() float64 {
 	return on / all
 }
 
-// lineOfSync is the line on which steps wait for the device, where the host's work beside that is
+// lineOfSync is the line on which steps wait for the device, if the host's other work is
 // short enough to hide behind the device's: without the wait it would cost nothing. The zero Line elsewhere.
 func (f *filler) lineOfSync() diagnose.Line {
 	c := f.Costs
@@ -257,7 +257,7 @@ func (f *filler) isSaved(line diagnose.LoopLine) bool {
 	return line.Kind == diagnose.Saving && f.rows[diagnose.RowCheckpoint] != nil
 }
 
-// lineBetween is the line on which the launching thread is seen most beside its steps, if that
+// lineBetween is the line on which the launching thread is seen most outside of its steps, if that
 // accounts for a good part of the time.
 func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line, float64) {
 	if line := f.lineOfSync(); line.Kind != "" {

@@ -13,7 +13,7 @@ var rules = []Rule{
 	straggler, throttled, sharedGPU, computeOnCPU, waitsOutside, notTraining,
 }
 
-// Describe is the title of a verdict's class and what it says; false for "unknown".
+// Describe is the title and the text of a verdict's class; false for "unknown".
 func Describe(v diagnose.Verdict) (title, text string, known bool) {
 	if v.Class == diagnose.NotTraining && v.Ending.Failed() {
 		return failedTitle, failedText, true
