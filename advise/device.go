@@ -45,7 +45,7 @@ func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 	return rounded(math.Min(mostBatch, mostMemory*total/used) * size), int(size), used, total, true
 }
 
-// findDevice returns the judged trainer's device, the first where that is not known. Its index alone is
+// findDevice returns the judged trainer's device, the first if that is not known. Its index alone is
 // set where nothing else of it was recorded.
 func (a adviser) findDevice() recording.GPU {
 	device := recording.GPU{}

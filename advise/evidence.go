@@ -41,7 +41,7 @@ func (p *Plan) refuse(r Rejected) {
 	}
 }
 
-// refuses says why nothing here carries a fix; "" where something does.
+// refuses says why nothing here carries a fix; "" if something does.
 func (e evidence) refuses(fix Fix) string {
 	if why := cmp.Or(e.verdict.Grounds.RefuseAny(fix.Changes), e.verdict.Grounds.LacksAnyUnit(fix.Changes)); why != "" {
 		return why

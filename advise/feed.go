@@ -33,7 +33,7 @@ var known = []string{
 }
 
 // unfed is why stoker.DataLoader would leave a loader to torch, by what was seen of
-// it; "" where nothing is known to be in the way.
+// it; "" if nothing is known to be in the way.
 func unfed(l *recording.Loader) string {
 	if l.Reader == "" {
 		return "this recording does not name the data set's transforms, and with an unknown one stoker.DataLoader " +

@@ -59,7 +59,7 @@ type Fix struct {
 	// only gain. NaN if it does not differ.
 	Run stoker.Interval
 
-	// Mind is what to look at before the change is made; "" where nothing calls for it.
+	// Mind is what to look at before the change is made; "" if nothing calls for it.
 	Mind string
 
 	// Untested says that no pair of runs, before and after such a change, was held

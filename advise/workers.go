@@ -183,7 +183,7 @@ func (a adviser) mostUseful() int {
 	return int(math.Ceil(stat.Or(a.base.Cores, 1) / onCore))
 }
 
-// tooMuch says why a number of workers does not fit into this machine, "" where
+// tooMuch says why a number of workers does not fit into this machine, "" if
 // it does.
 func (a adviser) tooMuch(workers int) string {
 	if why := a.alters(workers); why != "" {

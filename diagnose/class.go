@@ -48,7 +48,7 @@ const (
 	StartUp       Class = "start-up" // of a program: nothing of it is about steady steps
 	Unknown       Class = "unknown"
 
-	// Of runs that lose most beside their steps.
+	// Of runs that lose most outside of their steps.
 	InEvaluation  Class = "evaluation"
 	InCheckpoints Class = "checkpoint"
 	AtEpochEdges  Class = "epoch-edge"
@@ -56,7 +56,7 @@ const (
 	Skipping      Class = "skipping"
 )
 
-// Starves reports whether the class says that the device waits for input.
+// Starves reports whether the class says that the device is waiting for input.
 func (c Class) Starves() bool {
 	return c.Is(IOBound) || slices.Contains([]Class{
 		MainThread, TooFewWorkers, CPUExhausted, Neighbour,

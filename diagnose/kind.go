@@ -11,9 +11,9 @@ const (
 	Collate      Kind = "collate"
 	Stacking     Kind = "stacking" // torch's own collate, of nothing but tensors as far as was seen
 	Tokenizer    Kind = "tokenizer"
-	Connection   Kind = "connection" // made anew for a sample
+	Connection   Kind = "connection" // made again for a sample
 	Request      Kind = "request"
-	Opening      Kind = "file" // opened anew for a sample
+	Opening      Kind = "file" // opened again for a sample
 	Parser       Kind = "parser"
 	Waits        Kind = "wait"
 	Chunks       Kind = "chunks"     // rows of an array that is stored in chunks
@@ -22,7 +22,7 @@ const (
 	Code         Kind = "code"       // Python, or native code that it calls
 )
 
-// The kinds of what a loop does beside its steps.
+// The kinds of what a loop does outside of its steps.
 const (
 	Subprocess Kind = "subprocess"
 	Saving     Kind = "saving"
@@ -44,9 +44,9 @@ const (
 	Sampling        Kind = "sampling" // draws the indices of the next batches
 	StartingWorkers Kind = "worker-start"
 	EndingWorkers   Kind = "worker-end"
-	Iterating       Kind = "iterator" // made anew for a batch or two
+	Iterating       Kind = "iterator" // made again for a batch or two
 
-	// What is no work beside the steps.
+	// What is no work outside of the steps.
 	Awaiting   Kind = "next-batch"
 	DeviceWait Kind = "device-wait"
 	Launching  Kind = "launching"

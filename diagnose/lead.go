@@ -7,13 +7,13 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Lead is the row beside the steps that costs a run more than its steps lose: what a verdict says
+// Lead is the row outside of the steps that costs a run more than its steps lose: what a verdict says
 // first. Its Class is a word of its own, and the class of the steps stands beside it.
 type Lead struct {
 	Row
 	Class  Class
 	Most   float64 // by how much the run gets faster at most without what the row loses
-	Every  float64 // steps from one time to the next; NaN where that is not regular
+	Every  float64 // steps from one time to the next; NaN if that is not regular
 	Beside string  // what else a reader has to know: who has the cores; "" nothing
 }
 
@@ -25,7 +25,7 @@ func (v *Verdict) Headline() Class {
 	return v.Class
 }
 
-// ClassOfRow is the class of a row beside the steps; "" of one that has none.
+// ClassOfRow is the class of a row outside of the steps; "" of one that has none.
 func ClassOfRow(name RowName) Class {
 	return map[RowName]Class{
 		RowEvaluation: InEvaluation, RowCheckpoint: InCheckpoints, RowEdge: AtEpochEdges, RowBetween: BetweenSteps,
@@ -107,7 +107,7 @@ func (l *Lead) often() string {
 	return ", " + quantity.Many(l.Count, "time")
 }
 
-// Advice is what to do, in the program's own terms; "" where only the settings tell.
+// Advice is what to do, in the program's own terms; "" if only the settings tell.
 func (l *Lead) Advice() string {
 	if l.Name == RowEdge && l.Line.Kind == HostCode {
 		return "do it once, before the loop over epochs, or for the next epoch in a thread while this one trains"

@@ -26,7 +26,7 @@ type Member struct {
 
 // Job is what the recordings of several ranks or nodes of one job tell together.
 type Job struct {
-	Name    string    // as its launcher names it; "" where none does
+	Name    string    // as its launcher names it; "" if none does
 	World   int       // ranks that it has; 0 unknown
 	Ranks   []JobRank // those with steps, in order of rank
 	Late    []int     // places in Ranks: whom the others wait for
@@ -96,7 +96,7 @@ func (j *Job) checkSameJob(members []Member, i int) error {
 	return nil
 }
 
-// apartJobs says what tells two recordings of different jobs; "" where nothing does.
+// apartJobs says what tells two recordings of different jobs; "" if nothing does.
 // A launcher's name decides where both have one: in an elastic job the number of ranks
 // changes, and each node's command may be its own.
 func apartJobs(a, b *recording.Run) string {

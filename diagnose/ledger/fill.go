@@ -48,7 +48,7 @@ func stepsOf(run *recording.Run, pid int) (steps []recording.Step) {
 	return steps
 }
 
-// deviceOf is the subject of a process's device, of the only one where that is not known.
+// deviceOf is the subject of a process's device, of the only one if that is not known.
 func deviceOf(run *recording.Run, pid int) string {
 	device := -1
 	if p := run.FindProcess(pid); p != nil {
@@ -60,7 +60,7 @@ func deviceOf(run *recording.Run, pid int) string {
 	return fmt.Sprintf("gpu/%d", device)
 }
 
-// lastEnd is when the last step ended, 0 where none was seen.
+// lastEnd is when the last step ended, 0 if none was seen.
 func (f *filler) lastEnd() (end float64) {
 	for _, s := range f.steps {
 		end = max(end, s.Start+stat.Or(s.Period, stat.Or(s.Wait, 0)))

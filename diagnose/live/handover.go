@@ -10,7 +10,7 @@ import (
 // fewer the loop waits there for workers that are too busy to answer.
 const manyTensors = 16
 
-// askHandOver is whether the launching thread takes batches over while it waits for them.
+// askHandOver is whether the launching thread takes batches over while it is waiting for them.
 func (l filler) askHandOver() diagnose.Quantity {
 	taken, waited := 0.0, 0.0
 	for _, line := range l.LoopLines.Lines {

@@ -56,7 +56,7 @@ func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place
 	return own, call
 }
 
-// loopBy are the libraries whose functions tell what a loop does beside its steps.
+// loopBy are the libraries whose functions tell what a loop does outside of its steps.
 var loopBy = []struct {
 	kind  diagnose.Kind
 	files []string

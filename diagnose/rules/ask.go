@@ -13,7 +13,7 @@ type Answers struct {
 	Most            float64          // by how much the step gets shorter at most without the ailment; NaN unknown
 	Scores          []diagnose.Score // best first
 	Questions       []diagnose.Question
-	Evidence        []diagnose.Evidence // of Class; nil where no rule convinces
+	Evidence        []diagnose.Evidence // of Class; nil if no rule convinces
 }
 
 // AskAll asks the three classic questions and then every rule.

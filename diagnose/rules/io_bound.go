@@ -36,5 +36,5 @@ var ioBound = Rule{
 	},
 }
 
-// ioKinds are rules for loading that waits for storage: they tell its kind.
+// ioKinds are rules for loading that is waiting for storage: they tell its kind.
 var ioKinds = []Rule{memoryPressure, remoteFS, deviceSaturated, smallFiles}

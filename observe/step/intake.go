@@ -35,7 +35,7 @@ type Process struct {
 	PID, Parent  int
 	Worker       bool
 	Rank, World  int
-	CUDA         int // index of the device that worked, as CUDA counts, -1 where unknown
+	CUDA         int // index of the device that worked, as CUDA counts, -1 if unknown
 	Emulated     bool
 	LaunchThread int
 	Launches     bool // LaunchThread is known from optimizer steps or the device's clock
@@ -177,7 +177,7 @@ func (in *Intake) processOf(pid int) *Process {
 	return p
 }
 
-// record adds one record; false where it makes no sense.
+// record adds one record; false if it makes no sense.
 func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 	switch r.K {
 	case "hello":
@@ -357,7 +357,7 @@ func (in *Intake) addStep(p *Process, own int, r *hookRecord, now float64) bool 
 	return true
 }
 
-// toDuration is a duration in seconds; NaN where it cannot be one.
+// toDuration is a duration in seconds; NaN if it cannot be one.
 func toDuration(ns int64) float64 {
 	s := float64(ns) / 1e9
 	if s < 0 || s > maxSpan {
@@ -366,7 +366,7 @@ func toDuration(ns int64) float64 {
 	return s
 }
 
-// deviceOf is the index of the device that a process works on, -1 where unknown.
+// deviceOf is the index of the device that a process works on, -1 if unknown.
 func (in *Intake) deviceOf(p *Process) int {
 	if p.CUDA < 0 {
 		return -1
