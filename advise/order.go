@@ -8,11 +8,11 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// outOfOrder proposes to give batches as they get ready, where few slow ones hold the others up.
+// outOfOrder proposes to give batches as they get ready, if few slow ones hold the others up. On a
+// machine whose cores others use any fetch is slow now and then: another order helps no sample there.
 func (a adviser) outOfOrder() (Fix, string) {
 	inOrder, known := a.base.Settings.Bool(stoker.InOrder)
-	waits := known && inOrder && a.costs.Workers >= 2 && a.costs.Feed == nil && a.starved()
-	if !waits || !(a.costs.FetchCV >= diagnose.FewSlow.Yes) {
+	if a.verdict.Class != diagnose.SlowSamples || !known || !inOrder || a.costs.Workers < 2 {
 		return Fix{}, ""
 	}
 	fix := Fix{
