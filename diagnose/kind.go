@@ -121,9 +121,7 @@ var kindWords = map[Kind][2]string{
 		"ask within the process instead (pynvml and psutil take microseconds), or do it every 100 steps, in a thread",
 	},
 	Saving: {
-		"files are written",
-		"save less often, or copy the state to host memory and let a thread write it " +
-			"(torch.distributed.checkpoint.async_save does both)",
+		"files are written", savingAdvice,
 	},
 	Logging: {
 		"logging",
