@@ -24,7 +24,7 @@ type Grounds struct {
 	Chip      Chip               // what the device can do
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
-	Loader    *recording.Loader  // whose samples advice must keep; nil where it is not known
+	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
 }
 
 // Program is what a program does with a model.
@@ -72,7 +72,7 @@ func (g Grounds) SyncAdvice() string {
 // ForeignSetting is why a setting is refused that the program's framework does not have.
 const ForeignSetting = "it is a setting of another framework"
 
-// RefuseAny says why changes cannot be advised on these grounds, the samples included; "" where they can.
+// RefuseAny says why changes cannot be advised on these grounds, the samples included; "" if they can.
 func (g Grounds) RefuseAny(changes []stoker.Change) string {
 	for _, c := range changes {
 		if why := g.Refuse(c.Setting); why != "" {
@@ -82,7 +82,7 @@ func (g Grounds) RefuseAny(changes []stoker.Change) string {
 	return g.Alters(changes...)
 }
 
-// Refuse says why a setting cannot be advised on these grounds; "" where it can.
+// Refuse says why a setting cannot be advised on these grounds; "" if it can.
 func (g Grounds) Refuse(s stoker.Setting) string {
 	switch {
 	case g.NoDevice && s == stoker.ComputeOn:

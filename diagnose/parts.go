@@ -29,7 +29,7 @@ type KernelShares struct {
 	Plain  float64 // matrix work without Tensor Cores
 	Tensor float64 // matrix work on them
 	Moving float64 // kernels that move data
-	Major  float64 // compute capability of the device; NaN where it is not NVIDIA's, too
+	Major  float64 // compute capability of the device; NaN if it is not NVIDIA's, too
 }
 
 // BesideInput is how much of what input leaves uncovered counts. Where input takes a fifth of the

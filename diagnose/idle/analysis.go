@@ -28,7 +28,7 @@ type Analysis struct {
 type Process struct {
 	PID, Rank  int
 	Main       int32 // index of the thread that owns the steps; -1 unknown
-	Waits      int32 // of the thread that waits for tf.data where that is not Main; -1 none
+	Waits      int32 // of the thread that is waiting for tf.data where that is not Main; -1 none
 	Start, End int64 // of its host events
 
 	steps []span // on the host's clock
@@ -78,7 +78,7 @@ type Device struct {
 	Short  [Causes]Place // of each cause the gap below 2 ms with most of it
 
 	Long   int64 // time of the host's causes in gaps of 2 ms and more, and in long ranges: no launch takes that long
-	Ranged int64 // of Long, what lies in shorter gaps
+	Ranged int64 // of Long, what is in shorter gaps
 
 	LongOnce int64 // of Long, what happens once
 
@@ -285,7 +285,7 @@ func (d *Device) afterSync(from, to, host int64, waits []HostWait) {
 }
 
 // Name is the index of the name of what a slice is charged to: the call, else
-// the frame; -1 where it is neither.
+// the frame; -1 if it is neither.
 func (a *Analysis) Name(s Slice) int32 {
 	switch {
 	case s.Call >= 0:
