@@ -63,7 +63,7 @@ func unpack(file string, raw *countingReader) (*source, error) {
 func openPacked(file string, raw *countingReader) (*source, error) {
 	in := bufio.NewReaderSize(raw, 256<<10)
 	start, err := in.Peek(sniffed)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) && (len(start) == 0 || !errors.Is(err, io.ErrUnexpectedEOF)) {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
 	if len(start) == 0 {
