@@ -142,6 +142,9 @@ func readStream(ctx context.Context, file string, raw *countingReader, o Options
 		return nil, err
 	}
 	defer src.close()
+	if src.rocprof {
+		return readRocprof(ctx, file, src)
+	}
 	t, err := kineto.Read(ctx, src, kineto.Options{Workers: o.Workers})
 	switch {
 	case raw.err != nil:

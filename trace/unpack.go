@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/stoker-dev/stoker/trace/rocprof"
 	"github.com/stoker-dev/stoker/trace/xplane"
 )
 
@@ -30,6 +31,7 @@ type source struct {
 	io.Reader
 	close   func()
 	limited *limited // nil where nothing is packed
+	rocprof bool     // the JSON is rocprofv3's
 }
 
 // bombError is why unpacking was stopped, nil where it was not.
@@ -55,7 +57,7 @@ func unpack(file string, raw *countingReader) (*source, error) {
 		out.close()
 		return nil, err
 	}
-	out.Reader = inner
+	out.Reader, out.rocprof = inner, rocprof.IsStart(start)
 	return out, nil
 }
 
