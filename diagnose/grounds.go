@@ -24,6 +24,7 @@ type Grounds struct {
 	Chip      Chip               // what the device can do
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
+	Kernels   int                // that a trace's judged window holds; 0 if nobody counted
 	Loader    *recording.Loader  // whose samples advice must keep; nil where it is not known
 }
 
@@ -58,7 +59,7 @@ var (
 // Inference and plain CUDA programs have none. An unknown program may train if it loops over a data set.
 func (g Grounds) ReadsLoss() bool {
 	loops := g.Loads || g.Loader != nil
-	return g.Framework != FrameworkCUDA && (g.Program == Training || g.Program == UnknownProgram && loops)
+	return !IsBare(g.Framework) && (g.Program == Training || g.Program == UnknownProgram && loops)
 }
 
 // SyncAdvice is what to do about waits for the device that nobody wrote.
@@ -92,7 +93,7 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 	case g.Loads && slices.Contains(ofLoader, s):
 	case g.Framework != "" && slices.Contains(ofTorch, s):
 		return ForeignSetting
-	case g.Framework == FrameworkCUDA && (s == stoker.ManualGC || s == stoker.BatchSize): // a program without batches
+	case IsBare(g.Framework) && (s == stoker.ManualGC || s == stoker.BatchSize): // a program without batches
 		return ForeignSetting
 	case g.Program != Training && slices.Contains(ofTraining, s):
 		return "no backward pass and no optimizer were recorded: this is about training"

@@ -15,6 +15,7 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
+		Kernels: t.kernels.Count,
 	}
 }
 
