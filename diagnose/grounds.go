@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/stoker-dev/stoker"
@@ -25,6 +26,7 @@ type Grounds struct {
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Kernels   int                // that a trace's judged window holds; 0 if nobody counted
+	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
 	Loader    *recording.Loader  // whose samples advice must keep; nil where it is not known
 }
 
@@ -42,6 +44,9 @@ const (
 var (
 	ofTraining  = []stoker.Setting{stoker.Accumulation, stoker.BucketMB, stoker.FusedOptimizer}
 	ofGradients = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
+	// ofCUDA are settings that PyTorch has on devices of CUDA and ROCm alone. Compile is among them
+	// as "reduce-overhead" captures CUDA graphs.
+	ofCUDA = []stoker.Setting{stoker.CUDAGraphs, stoker.Compile, stoker.TF32, stoker.Allocator}
 	// ofTorch are settings that PyTorch alone calls so; others have the same by other means.
 	ofTorch = []stoker.Setting{
 		stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.NonBlocking, stoker.PersistentWorkers,
@@ -93,6 +98,8 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 	case g.Loads && slices.Contains(ofLoader, s):
 	case g.Framework != "" && slices.Contains(ofTorch, s):
 		return ForeignSetting
+	case g.Kind != "" && slices.Contains(ofCUDA, s):
+		return fmt.Sprintf("a setting of CUDA's, and this device is an %s", g.Kind)
 	case IsBare(g.Framework) && (s == stoker.ManualGC || s == stoker.BatchSize): // a program without batches
 		return ForeignSetting
 	case g.Program != Training && slices.Contains(ofTraining, s):

@@ -157,12 +157,12 @@ func (a *Analysis) unloads(d *Device, after int64) bool {
 // firstCall reports whether a call of the driver is one that a program makes once, before
 // all others.
 func firstCall(name string) bool {
-	call, ok := runtimeCall(name)
+	call, ok := recording.RuntimeCall(name)
 	return ok && (strings.HasPrefix(call, "Init") || strings.HasPrefix(call, "ModuleGetLoadingMode"))
 }
 
 // releases reports whether a call of the runtime gives something back.
 func releases(name string) bool {
-	call, ok := runtimeCall(name)
+	call, ok := recording.RuntimeCall(name)
 	return ok && recording.ContainsAny(call, "Free", "Destroy", "Unload", "Release", "Unmap", "Unregister", "Reset")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/stoker-dev/stoker/quantity"
 
@@ -66,7 +65,7 @@ func findDeviceSign(run *recording.Run) (sign string, listed bool) {
 // countLaunchCalls is how many calls of the runtime launch work.
 func countLaunchCalls(t *recording.Timeline) (n float64) {
 	for i, kind := range t.Host.Kind {
-		if kind == recording.Runtime && strings.Contains(t.Names[t.Host.Name[i]], "Launch") {
+		if kind == recording.Runtime && recording.LaunchesWork(t.Names[t.Host.Name[i]]) {
 			n++
 		}
 	}
