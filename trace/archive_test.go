@@ -130,3 +130,15 @@ func TestFoldersOfRanks(t *testing.T) {
 		t.Errorf("%d devices, %q", n, run.Warnings)
 	}
 }
+
+// A folder of another program's files says how to export them.
+func TestFoldersOfOthers(t *testing.T) {
+	for name, want := range map[string]string{"a.nsys-rep": "nsys export", "a.parquet": "nsys export", "1_kernel_trace.csv": "--output-format json"} {
+		dir := t.TempDir()
+		written(t, dir, name, []byte("\x00"))
+		_, err := Read(context.Background(), []string{dir}, Options{})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}

@@ -105,6 +105,9 @@ func listFolder(path string) (found []string, others int, err error) {
 		found, others = append(found, more...), others+rest
 	}
 	if len(found) == 0 {
+		if err := foreignFolder(path, names); err != nil {
+			return nil, 0, err
+		}
 		return nil, 0, &malformedError{
 			path, -1,
 			fmt.Sprintf("the folder holds no trace (%s), expected *.json, *.json.gz, *.json.zst or *.sqlite",
@@ -113,6 +116,16 @@ func listFolder(path string) (found []string, others int, err error) {
 		}
 	}
 	return found, others, nil
+}
+
+// foreignFolder says of a folder without traces what files another program wrote into it.
+func foreignFolder(path string, names []string) error {
+	for _, e := range extensions {
+		if slices.ContainsFunc(names, func(name string) bool { return hasEnding(name, e.suffix) }) {
+			return &unsupportedError{path, "a folder with " + e.format, e.hint}
+		}
+	}
+	return nil
 }
 
 // listNames lists the files and the folders of a folder.
