@@ -44,7 +44,7 @@ func (t *filler) groundsOfHost(run *recording.Run) diagnose.Grounds {
 // recordWhat says how to record what a verdict needs and this file lacks; "" if it lacks nothing.
 func (t *filler) recordWhat(run *recording.Run) string {
 	switch framework := run.Facts.Software.Framework; {
-	case t.d.Works < diagnose.FewWorks, t.d.Apart != "":
+	case t.isTrial(), t.d.Apart != "":
 		return diagnose.RecordWhat(diagnose.LacksSteps, framework)
 	case t.hidesHost():
 		return diagnose.RecordWhat(diagnose.LacksCalls, framework)
