@@ -26,7 +26,7 @@ const (
 
 // findAll are those of a trace, what can save most first.
 func (t *filler) findAll() []diagnose.Finding {
-	if t.d.StartUp || t.d.Apart != "" || t.d.Works < diagnose.FewWorks {
+	if t.d.StartUp || t.d.Apart != "" || t.isTrial() {
 		return nil
 	}
 	var out []diagnose.Finding
