@@ -482,7 +482,7 @@ def say_of_others(lines: list[dict]) -> list[str]:
 def count(runs: list[dict]) -> str:
     """How many of some runs are right, of those that are counted."""
     counted = [run for run in runs if run["accepted"]]
-    return f"{sum(right(run['said'], run['accepted']) for run in counted)} of {len(counted)}" if counted else "–"
+    return f"{sum(right(run['said'], run['accepted']) for run in counted)}/{len(counted)}" if counted else "–"
 
 
 def list_misses(runs: list[dict]) -> str:
