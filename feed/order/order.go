@@ -12,5 +12,5 @@
 //	Digest       of the samples that were really released: shows whether each came exactly once
 //
 // It does not decode, send or wait; transform draws from it, serve walks its plans.
-// python/stoker/_order.py holds the same functions a second time, for comparison.
+// python/stoker/loader/order.py holds the same functions a second time, for comparison.
 package order

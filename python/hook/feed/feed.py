@@ -33,7 +33,7 @@ def _has_installed():
         spec = importlib.util.find_spec("stoker")
     except (ImportError, ValueError):
         return False
-    return spec is not None and bool(spec.origin) and os.path.exists(os.path.join(os.path.dirname(spec.origin), "_defer.py"))
+    return spec is not None and bool(spec.origin) and os.path.exists(os.path.join(os.path.dirname(spec.origin), "deferred", "deferring.py"))
 
 
 def _find_client(name):
