@@ -309,6 +309,45 @@ func TestBenchesHaveTargets(t *testing.T) {
 	}
 }
 
+// The workflows call what can be called here, with actions of one version and no rights but those that they name.
+func TestWorkflows(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(".github/workflows/*.yml")
+	if err != nil || len(names) < 2 {
+		t.Fatalf("workflows %v, %v", names, err)
+	}
+	uses := regexp.MustCompile(`uses: (\S+)`)
+	pinned := regexp.MustCompile(`^[\w-]+/[\w-]+@v\d+\.\d+\.\d+$`)
+	stages := regexp.MustCompile(`(?m)(?:stages: |run: make )([a-z][a-z -]*)`)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\npermissions:\n  contents: read\n") {
+			t.Errorf("%s does not begin with the right to read alone", name)
+		}
+		for _, m := range uses.FindAllStringSubmatch(string(text), -1) {
+			if !pinned.MatchString(m[1]) {
+				t.Errorf("%s uses %s, expected one version as in actions/checkout@v4.2.2", name, m[1])
+			}
+		}
+		for _, m := range stages.FindAllStringSubmatch(string(text), -1) {
+			for _, target := range strings.Fields(m[1]) {
+				if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
+					t.Errorf("%s: make has no target %s", name, target)
+				}
+			}
+		}
+	}
+	if text, _ := os.ReadFile(".github/workflows/ci.yml"); !strings.Contains(string(text), "run: .ci/run") {
+		t.Error(".github/workflows/ci.yml does not call .ci/run")
+	}
+}
+
 // missingTest says what of a go test is not there: its package, or a test of the name.
 func missingTest(arguments string) string {
 	folder := regexp.MustCompile(`(?:^|\s)(\./[\w./-]*)`).FindStringSubmatch(arguments)
