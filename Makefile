@@ -174,10 +174,10 @@ pictures: build ## the pictures of the manual (needs chromium)
 	docs/pictures/make
 
 .PHONY: licenses
-licenses: go ## rewrite the licences of the linked modules (cmd/stoker/licenses.txt)
+licenses: go ## rewrite the licences of the linked modules (cmd/stoker/licenses/licenses.txt)
 	@mkdir -p bin
 	$(PYTHON) release/licenses.py > bin/licenses.txt
-	mv bin/licenses.txt cmd/stoker/licenses.txt
+	mv bin/licenses.txt cmd/stoker/licenses/licenses.txt
 
 .PHONY: release
 release: go ## dist/ of a clean checkout: binaries, wheels, packages, an image, sums (VERSION=0.1.0)
@@ -190,7 +190,7 @@ fresh: ## the README's two commands on empty Debian roots (root, 12 GB, an hour;
 
 .PHONY: audit
 audit: go ## known faults of what we link (govulncheck), its licences, modules that nothing needs
-	$(PYTHON) release/licenses.py | diff - cmd/stoker/licenses.txt || { echo "make: hint: make licenses" >&2; exit 1; }
+	$(PYTHON) release/licenses.py | diff - cmd/stoker/licenses/licenses.txt || { echo "make: hint: make licenses" >&2; exit 1; }
 	@unused="$$(sed -n '/indirect/!s/^\t\([^ ]*\) v.*/\1/p' go.mod | sort | comm -23 - <(go list -deps -test -f '{{with .Module}}{{.Path}}{{end}}' ./... | sort -u))"; \
 		[ -z "$$unused" ] || { echo "make: error: nothing imports $$unused" >&2; echo "make: hint: go mod tidy" >&2; exit 1; }
 	go mod verify

@@ -43,7 +43,7 @@ func TestOperationsAreTriedAndTold(t *testing.T) {
 			t.Errorf("%s: the daemon does not make it: operations.go has no row", name)
 		}
 		if !slices.Contains(makers, name) {
-			t.Errorf("%s: MAKERS of recipes/pictures.py and NAMES of torchvision/vision.py lack it", name)
+			t.Errorf("%s: PILLOW_OPERATIONS of recipes/pictures.py and NAMES of torchvision/vision.py lack it", name)
 		}
 		if !quotes(tries, name) {
 			t.Errorf("%s: materialize/trials.py and torchvision/vision_trials.py do not try it", name)
@@ -73,10 +73,10 @@ func TestOperationsAreTriedAndTold(t *testing.T) {
 	}
 }
 
-// findMakers are the operations that the client can make by the library itself: MAKERS and NAMES.
+// findMakers are the operations that the client can make by the library itself: PILLOW_OPERATIONS and NAMES.
 func findMakers(t *testing.T, pillow, vision string) (names []string) {
 	t.Helper()
-	found := regexp.MustCompile(`(?m)^    "(\w+)": `).FindAllStringSubmatch(between(pillow, "MAKERS: dict", "\n}\n"), -1)
+	found := regexp.MustCompile(`(?m)^    "(\w+)": `).FindAllStringSubmatch(between(pillow, "PILLOW_OPERATIONS: dict", "\n}\n"), -1)
 	found = append(found, regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(between(vision, "\nNAMES = (", ")"), -1)...)
 	for _, m := range found {
 		names = append(names, m[1])
