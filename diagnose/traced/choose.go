@@ -21,7 +21,7 @@ func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 	if gaps == nil {
 		gaps = idle.Analyse(run)
 	}
-	t := &filler{t: run.Timeline, all: gaps, major: math.NaN(), world: 1}
+	t := &filler{t: run.Timeline, all: gaps, major: math.NaN(), world: 1, lost: run.Facts.WorkLost}
 	most := int64(0)
 	for i := range t.all.Devices {
 		most = max(most, t.all.Devices[i].Busy())
