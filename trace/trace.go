@@ -36,10 +36,10 @@ func Read(ctx context.Context, paths []string, o Options) (*recording.Run, error
 	if err != nil {
 		return nil, err
 	}
-	return combined(parts, notes)
+	return combineParts(parts, notes)
 }
 
-func combined(parts []part, notes []string) (*recording.Run, error) {
+func combineParts(parts []part, notes []string) (*recording.Run, error) {
 	run, err := combine(parts)
 	if err != nil {
 		return nil, err
@@ -98,15 +98,15 @@ func Pair(ctx context.Context, first, second string, o Options) ([]*recording.Ru
 		return nil, err
 	}
 	if len(a) == 1 && len(b) == 1 && a[0].tellRank() && b[0].tellRank() && a[0].Rank != b[0].Rank {
-		if run, err := combined(slices.Concat(a, b), slices.Concat(notes, more)); err == nil {
+		if run, err := combineParts(slices.Concat(a, b), slices.Concat(notes, more)); err == nil {
 			return []*recording.Run{run}, nil
 		}
 	}
-	before, err := combined(a, notes)
+	before, err := combineParts(a, notes)
 	if err != nil {
 		return nil, err
 	}
-	after, err := combined(b, more)
+	after, err := combineParts(b, more)
 	if err != nil {
 		return nil, err
 	}

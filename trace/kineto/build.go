@@ -196,8 +196,8 @@ func (b *builder) memoryColumns() {
 	s.memory = blocks[memoryRecord]{}
 }
 
-// dropped are the counts of what was not kept, in words.
-func (b *builder) dropped() map[string]int {
+// countDropped counts what was not kept, in words.
+func (b *builder) countDropped() map[string]int {
 	out := map[string]int{}
 	for w, n := range b.store.dropped {
 		if n > 0 {

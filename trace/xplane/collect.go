@@ -174,7 +174,7 @@ func (v *collect) readStats(b []byte) told {
 		if k == noKey {
 			return
 		}
-		s, ok := statOf(bytes)
+		s, ok := parseStat(bytes)
 		if !ok {
 			return
 		}
@@ -199,13 +199,13 @@ func nameOf(b []byte) int64 {
 			return int64(v)
 		}
 	}
-	s, _ := statOf(b)
+	s, _ := parseStat(b)
 	return s.name
 }
 
 // statText is a stat's text, written out or by its number.
 func (p *plane) statText(s stat) string {
-	if s.kind == 7 {
+	if s.kind == statRef {
 		return p.texts[int64(s.value)]
 	}
 	return s.text
