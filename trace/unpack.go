@@ -30,11 +30,11 @@ var errBomb = errors.New("it unpacks to far more than a trace would")
 type source struct {
 	io.Reader
 	close   func()
-	limited *limited // nil where nothing is packed
+	limited *limited // nil if nothing is packed
 	rocprof bool     // the JSON is rocprofv3's
 }
 
-// bombError is why unpacking was stopped, nil where it was not.
+// bombError is why unpacking was stopped, nil if it was not.
 func (s *source) bombError() error {
 	if s.limited == nil {
 		return nil

@@ -100,7 +100,7 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// beginsWaiting reports whether most of the time in which queued work waits lies before the first kernel.
+// beginsWaiting reports whether most of the time in which queued work waits is before the first kernel.
 func (t *filler) beginsWaiting() bool {
 	p := t.d.Places[idle.DeviceWait]
 	return t.isFirst(p) && 2*p.Time > t.d.Causes[idle.DeviceWait]

@@ -206,7 +206,7 @@ func worstCause(places *[idle.Causes]idle.Place) idle.Cause {
 	return most
 }
 
-// isFirst reports whether a gap lies before all kernels of the window.
+// isFirst reports whether a gap is before all kernels of the window.
 func (t *filler) isFirst(p idle.Place) bool {
 	if p.Slice.Next < 0 {
 		return false

@@ -68,7 +68,7 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	return out
 }
 
-// describeOneStep says that a single step makes the verdict: most of the idle time lies in it. What
+// describeOneStep says that a single step makes the verdict: most of the idle time is in it. What
 // it shows may come again, or never.
 func (t *filler) describeOneStep() string {
 	if len(t.d.Steps) < fewToJudge || t.d.Share(t.d.Idle) < diagnose.LaunchTrigger {

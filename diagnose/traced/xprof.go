@@ -114,7 +114,7 @@ type xStep struct {
 // every loop counts from 0.
 type xNumber struct{ n, again int }
 
-// analyseAsXProf is XProf's answer; false where it is none of its runs, or the run has no
+// analyseAsXProf is XProf's answer; false if it is none of its runs, or the run has no
 // steps by which XProf would group events.
 func analyseAsXProf(run *recording.Run, all *idle.Analysis) (xprofAnswer, bool) {
 	f := run.Facts

@@ -30,7 +30,7 @@ type property struct {
 	Emulated bool    `json:"emulated"` // Stoker's own stand-in for a GPU says so
 }
 
-// capability is "9.0", "" where unknown.
+// capability is "9.0", "" if unknown.
 func (p property) capability() string {
 	major, minor := p.Major, p.Minor
 	if major == nil {

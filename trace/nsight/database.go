@@ -27,7 +27,7 @@ import (
 type database struct {
 	file   string
 	size   int64 // bytes there are
-	cut    int64 // bytes that the header promises, where they are more; else 0
+	cut    int64 // bytes that the header promises, if they are more; else 0
 	db     *sql.DB
 	conn   *sql.Conn
 	tables map[string]*table // real tables by name
@@ -41,7 +41,7 @@ type table struct {
 	columns []string
 
 	measured bool
-	from, to int64 // the numbers of its first and last row; from > to where it is empty
+	from, to int64 // the numbers of its first and last row; from > to if it is empty
 	problem  string
 }
 

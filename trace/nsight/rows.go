@@ -28,7 +28,7 @@ func newRow(columns int) *row {
 	return r
 }
 
-// intAt is a whole number; false where the column is NULL, absent or something else.
+// intAt is a whole number; false if the column is NULL, absent or something else.
 func (r *row) intAt(i int) (int64, bool) {
 	switch v := r.values[i].(type) {
 	case int64:
@@ -41,7 +41,7 @@ func (r *row) intAt(i int) (int64, bool) {
 	return 0, false
 }
 
-// floatAt is a number; NaN where the column is NULL, absent or something else.
+// floatAt is a number; NaN if the column is NULL, absent or something else.
 func (r *row) floatAt(i int) float64 {
 	switch v := r.values[i].(type) {
 	case int64:
@@ -52,7 +52,7 @@ func (r *row) floatAt(i int) float64 {
 	return math.NaN()
 }
 
-// textAt is the bytes of a text; nil where the column is NULL, absent or something
+// textAt is the bytes of a text; nil if the column is NULL, absent or something
 // else. They may be no valid UTF-8.
 func (r *row) textAt(i int) []byte {
 	if v, ok := r.values[i].(string); ok {
@@ -62,7 +62,7 @@ func (r *row) textAt(i int) []byte {
 }
 
 // selection is what is wanted of a table: columns, "" for one that it lacks, which
-// reads as NULL, and only rows whose column time lies in [from, to), where time is
+// reads as NULL, and only rows whose column time is in [from, to), where time is
 // not "".
 type selection struct {
 	columns  []string
@@ -311,7 +311,7 @@ func (d *database) prepareLookup(ctx context.Context, t *table, column string) (
 	return d.prepare(ctx, t, column, "_rowid_ = ?")
 }
 
-// prepare is nil where the table cannot be asked so.
+// prepare is nil if the table cannot be asked so.
 func (d *database) prepare(ctx context.Context, t *table, column, where string) (*lookup, error) {
 	l := &lookup{d: d, row: newRow(1)}
 	err := d.recoverPanics(func() (err error) {

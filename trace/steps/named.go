@@ -10,7 +10,7 @@ import (
 
 // namedBeats are the steps that people and servers marked by ranges of their own: of the
 // families of ranges the one that lasts longest, from begin to begin. One range is
-// enough where it is a server's.
+// enough if it is a server's.
 func (f *finder) namedBeats(pid int) ([]beat, string) {
 	families := map[string][]beat{}
 	total := map[string]int64{}

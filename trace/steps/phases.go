@@ -18,7 +18,7 @@ const (
 	restStarts = 1e6  // ns between the last event and where the recorder's stop is cut off
 )
 
-// sign is what an event tells of the step that it lies in.
+// sign is what an event tells of the step that it is in.
 type sign uint8
 
 const (

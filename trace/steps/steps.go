@@ -178,7 +178,7 @@ func (f *finder) stepsOf(p recording.Process, beats []beat) []recording.Step {
 	return out
 }
 
-// measureCovered is how much of [from, to) lies in the spans, which are in order of
+// measureCovered is how much of [from, to) is in the spans, which are in order of
 // start and may overlap.
 func measureCovered(spans []span, from, to int64) int64 {
 	var sum int64

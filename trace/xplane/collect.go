@@ -58,7 +58,7 @@ type collect struct {
 	marks     []deviceMark
 	modules   []deviceMark
 	numbered  bool     // steps have numbers
-	plain     []int32  // host calls that may mark steps where none has a number
+	plain     []int32  // host calls that may mark steps if none has a number
 	workKey   []uint64 // correlation of each piece of work; 0 without
 	callKey   []uint64 // of each host call
 }
@@ -265,7 +265,7 @@ func (v *collect) addFrame(name int32, start, end int64) {
 }
 
 // internMade is the place of a text that was made here. It grows no roles of its own:
-// what it stands for was settled before.
+// what it means was settled before.
 func (n *nameTable) internMade(text string) int32 {
 	if id, found := n.known[text]; found {
 		return id
@@ -325,7 +325,7 @@ func (v *collect) addWork(b []byte, name int32, start, end int64) {
 	v.workKey = append(v.workKey, s.correlation)
 }
 
-// devicePlace is the device of the current line's plane, -1 where there are too many.
+// devicePlace is the device of the current line's plane, -1 if there are too many.
 func (v *collect) devicePlace() int32 {
 	d, found := v.devices[v.now.plane]
 	if !found {
