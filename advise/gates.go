@@ -149,7 +149,7 @@ func (g *gain) checkRoom() string {
 		quantity.AboutRatio(most))
 }
 
-// mostLate is the share of the window in which work waits for no reason that was recorded, from
+// mostLate is the share of the window in which work is late for no recorded reason, from
 // which that is why a change of the host gains nothing. [J]
 const mostLate = 0.05
 
@@ -163,7 +163,7 @@ func (g *gain) checkDelays() string {
 }
 
 // hides reports whether an edit does no more than take idle time away: the device's work
-// stays. Idle time that the recorder makes is there for nobody else.
+// stays. The recorder makes idle time that no other run has.
 func hides(e replay.Edit) bool {
 	return e == replay.Edit{
 		Workers: e.Workers, Times: e.Times, Prefetch: e.Prefetch, Cores: e.Cores, NoLoading: e.NoLoading,
@@ -177,7 +177,7 @@ func (g *gain) keepBelowIdle() string {
 		return ""
 	}
 	s, real := &g.fix.Forecast.Speedup, 1-g.verdict.Recorder
-	if g.edit.Graphs { // most of what it saves is the host's time between launches, the recorder's among it
+	if g.edit.Graphs { // most of the saved time is the host's between launches, the recorder's among it
 		s.Low, s.Point, s.High = max(1, real*s.Low), max(1, real*s.Point), max(1, real*s.High)
 	}
 	if !hides(g.edit) {
@@ -191,7 +191,7 @@ func (g *gain) keepBelowIdle() string {
 	return ""
 }
 
-// boundUnseen bounds a gain whose idle time nobody saw the host in.
+// boundUnseen bounds a gain from idle time in which the host was not recorded.
 func (g *gain) boundUnseen() string {
 	if g.play(); g.played {
 		g.bound(g.fix)
@@ -266,5 +266,5 @@ func (g *gain) weigh() (Fix, *Rejected) {
 }
 
 // foreign reports whether a rejection is of a setting that the program's framework does not have:
-// nobody would try it here.
+// a change that does not exist here.
 func (r Rejected) foreign() bool { return r.Why == diagnose.ForeignSetting }

@@ -26,7 +26,7 @@ type Case struct {
 	DeviceSign     string  // what shows that a device was used in such a recording: an operator, a device's name; ""
 	DeviceListed   bool    // DeviceSign is no more than a device that the file lists
 	IsStartUp      bool    // a program's start: most idle time is what happens once
-	InsteadOfSteps string  // what was recorded in place of steady steps, "graph capture"; "" where it has some
+	InsteadOfSteps string  // what was recorded instead of steady steps, "graph capture"; "" if it has some
 	Recorder       float64 // share of the window that is idle because the host was recorded
 	Causes         []Cause // of idle time, most first
 	GapEvidence    []Evidence
@@ -36,7 +36,7 @@ type Case struct {
 
 	// The program and the machine.
 	IsTraining       bool    // a profiler ran over steps, or a loader served batches
-	Ending           *Ending // nil where it ended with 0, or goes on
+	Ending           *Ending // nil if it ended with 0, or goes on
 	Model            *ModelFacts
 	GPUCount         int        // in the machine, as far as they can be seen
 	TorchLoaded      bool       // PyTorch is loaded
@@ -48,7 +48,7 @@ type Case struct {
 	LaunchThreadTime string     // where the launching thread's time goes, a sentence; "" unknown
 	ProgramEvidence  []Evidence // of steps and loaders, where nothing tells that it is training
 
-	// Input: who loads, and whether the device waits for it.
+	// Input: who loads, and whether the device is waiting for it.
 	InputShort          Quantity
 	InputShortBeside    Quantity // the same, where Parts do not tell which of the two leads
 	LaunchThreadLoads   Quantity // by itself
@@ -57,7 +57,8 @@ type Case struct {
 	WorkersSaturated    Quantity // they always have a batch to prepare
 	OwnCodeDelaysDevice Quantity // no DataLoader is there, and the program's own code keeps the device waiting
 	JobAwaitsOthers     Quantity // no DataLoader is there, and nothing of the job works while the device is idle
-	TakesBatchesOver    Quantity // the launching thread, most of the time that it waits for them
+	FewAreSlow          Quantity // samples, which hold the others up
+	TakesBatchesOver    Quantity // the launching thread, most of the time that it is waiting for them
 	FetchEvidence       []Evidence
 	Lines               []Line // of code on which preparing a batch goes, most first
 
@@ -68,7 +69,7 @@ type Case struct {
 	LaunchingLacksCore Quantity // and the device waits for that
 	CoreEvidence       []Evidence
 
-	// Storage: loading waits for it, and of which kind that is.
+	// Storage: loading is waiting for it, and of which kind that is.
 	LoadingWaitsForStorage Quantity
 	MemoryShort            Quantity
 	StorageRemote          Quantity // over a network, or from a program
@@ -83,14 +84,14 @@ type Case struct {
 	LaunchOutlastsKernel  Quantity
 	DeviceWaitsInLongGaps Quantity // for the host
 	CollectivesRunAlone   Quantity
-	ExchangeUntimed       Quantity // ranks exchange much, and nothing tells how long computing waits for it
+	ExchangeUntimed       Quantity // ranks exchange much, and nothing tells how long computing is waiting for it
 	OneRankLate           Quantity // the other ranks wait for it
-	SeveralRanks          bool     // the job has other ranks: a kernel that waits for them counts as running
+	SeveralRanks          bool     // the job has other ranks: a kernel that is waiting for them counts as running
 	ClockHeldDown         Quantity // by heat or the board's protection
 	DeviceShared          Quantity // programs outside the job compute on it
 
-	// What is said beside the class.
-	RankComparison string // a sentence; "" where there is one rank
+	// What is said with the class.
+	RankComparison string // a sentence; "" if there is one rank
 	Findings       []Finding
 	UtilPattern    []Finding // what GPU-Util looks like, said last
 	Doubts         []string  // as in Verdict
@@ -112,16 +113,6 @@ func (c *Case) MostStall() float64 {
 	}
 	return c.Idle
 }
-
-// FewWorks is the number of pieces of work below which a trace shows a trial and
-// no step, unless they are long. [J]
-const FewWorks = 10
-
-// Late by a tenth of the step is TraceML's warning, by a fifth critical.
-const (
-	LateWarning  = 0.10
-	LateCritical = 0.20
-)
 
 // LineEvidence says on which lines a fetch spends its time.
 func (c *Case) LineEvidence() []Evidence {

@@ -27,7 +27,7 @@ type Grounds struct {
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
 	Kernels   int                // that a trace's judged window holds; 0 if nobody counted
 	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
-	Loader    *recording.Loader  // whose samples advice must keep; nil where it is not known
+	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
 }
 
 // Program is what a program does with a model.
@@ -78,7 +78,7 @@ func (g Grounds) SyncAdvice() string {
 // ForeignSetting is why a setting is refused that the program's framework does not have.
 const ForeignSetting = "it is a setting of another framework"
 
-// RefuseAny says why changes cannot be advised on these grounds, the samples included; "" where they can.
+// RefuseAny says why changes cannot be advised on these grounds, the samples included; "" if they can.
 func (g Grounds) RefuseAny(changes []stoker.Change) string {
 	for _, c := range changes {
 		if why := g.Refuse(c.Setting); why != "" {
@@ -88,7 +88,7 @@ func (g Grounds) RefuseAny(changes []stoker.Change) string {
 	return g.Alters(changes...)
 }
 
-// Refuse says why a setting cannot be advised on these grounds; "" where it can.
+// Refuse says why a setting cannot be advised on these grounds; "" if it can.
 func (g Grounds) Refuse(s stoker.Setting) string {
 	switch {
 	case g.NoDevice && s == stoker.ComputeOn:

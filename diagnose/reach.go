@@ -55,7 +55,7 @@ type Traffic struct {
 	Full   bool // they take what the link can do
 }
 
-// adviseOnTraffic is what to do about copies that a trace shows; "" where pinning comes first.
+// adviseOnTraffic is what to do about copies that a trace shows; "" if pinning comes first.
 func (g Grounds) adviseOnTraffic() string {
 	if g.Framework == FrameworkHIP {
 		return hipWords.Replace(g.adviseOnCopies())

@@ -28,7 +28,7 @@ type Analysis struct {
 type Process struct {
 	PID, Rank  int
 	Main       int32 // index of the thread that owns the steps; -1 unknown
-	Waits      int32 // of the thread that waits for tf.data where that is not Main; -1 none
+	Waits      int32 // of the thread that is waiting for tf.data where that is not Main; -1 none
 	Start, End int64 // of its host events
 
 	steps []span // on the host's clock
@@ -78,7 +78,7 @@ type Device struct {
 	Short  [Causes]Place // of each cause the gap below 2 ms with most of it
 
 	Long   int64 // time of the host's causes in gaps of 2 ms and more, and in long ranges: no launch takes that long
-	Ranged int64 // of Long, what lies in shorter gaps
+	Ranged int64 // of Long, what is in shorter gaps
 
 	LongOnce int64 // of Long, what happens once
 
@@ -167,7 +167,10 @@ func (a *Analysis) judgeDevice(index int32) Device {
 	return d
 }
 
-// A trace shows a program's start where what happens once is most of the time in which
+// startQuarter of what happens once is a window in which it may be the program's start. [J]
+const startQuarter = 4
+
+// startUp: a trace shows a program's start where what happens once is most of the time in which
 // nothing is computed, or a quarter of the window and the largest part of it, and that time
 // is most of the window. [J] Half, of either. What happens in several steps does not
 // happen once.
@@ -176,7 +179,7 @@ func (d *Device) startUp() bool {
 		return false
 	}
 	once, waits := d.Causes[WarmUp]+d.Causes[Allocator]+d.Joining, d.Idle+d.Joining
-	return 2*waits > d.WindowLength() && (2*once > waits || 4*once > d.WindowLength() && d.leads(once))
+	return 2*waits > d.WindowLength() && (2*once > waits || startQuarter*once > d.WindowLength() && d.leads(once))
 }
 
 // leads reports whether what happens once is the largest part of the idle time.
@@ -285,7 +288,7 @@ func (d *Device) afterSync(from, to, host int64, waits []HostWait) {
 }
 
 // Name is the index of the name of what a slice is charged to: the call, else
-// the frame; -1 where it is neither.
+// the frame; -1 if it is neither.
 func (a *Analysis) Name(s Slice) int32 {
 	switch {
 	case s.Call >= 0:

@@ -29,11 +29,11 @@ type Direction struct {
 	Time    int64
 	Bytes   int64 // of those whose size is recorded
 	Sized   int64 // time of those
-	Alone   int64 // time in which no kernel ran beside them
+	Alone   int64 // time in which no kernel ran at the same time
 	Largest int32 // the work that moved most, -1 none
 }
 
-// Rate is bytes per second; NaN where no size is recorded.
+// Rate is bytes per second; NaN if no size is recorded.
 func (d Direction) Rate() float64 {
 	if d.Sized == 0 {
 		return math.NaN()
@@ -104,10 +104,15 @@ func (a *Analysis) tiny(work int32) bool {
 		recording.ToDevice(a.t.Names[w.Name[work]])
 }
 
-// large reports whether a copy carries 1 MB and more [J]; where
-// its size is not recorded, whether it takes as long as 1 MB does at 10 GB/s.
+// A large copy, by its bytes. Where those are not recorded, it takes as long as they do at 10 GB/s. [J]
+const (
+	largeCopy     = 1e6     // bytes
+	largeCopyTime = 100_000 // nanoseconds
+)
+
+// large reports whether a copy is a large one.
 func large(w *recording.Work, i int32) bool {
-	return w.Bytes[i] >= 1e6 || w.Bytes[i] < 0 && w.End[i]-w.Start[i] >= 100_000
+	return w.Bytes[i] >= largeCopy || w.Bytes[i] < 0 && w.End[i]-w.Start[i] >= largeCopyTime
 }
 
 // HostWait is one host call that waited for the device.

@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // Answers are what all rules say of a Case.
@@ -14,7 +13,7 @@ type Answers struct {
 	Most            float64          // by how much the step gets shorter at most without the ailment; NaN unknown
 	Scores          []diagnose.Score // best first
 	Questions       []diagnose.Question
-	Evidence        []diagnose.Evidence // of Class; nil where no rule convinces
+	Evidence        []diagnose.Evidence // of Class; nil if no rule convinces
 }
 
 // AskAll asks the three classic questions and then every rule.
@@ -62,7 +61,7 @@ func sameLack(a, b diagnose.Class) bool {
 // runnerUp is the second best rule; of an unknown verdict the best one.
 func runnerUp(scores []diagnose.Score, class diagnose.Class) diagnose.Class {
 	for _, s := range scores {
-		if s.Class != class && s.Value > 0.05 {
+		if s.Class != class && s.Value > diagnose.NamedScore {
 			return s.Class
 		}
 	}
@@ -72,13 +71,13 @@ func runnerUp(scores []diagnose.Score, class diagnose.Class) diagnose.Class {
 // askClassic asks the three questions that everybody asks first.
 func (c *inquiry) askClassic() {
 	cpu := c.Costs.CoresUse / c.Costs.Cores
-	c.yes(diagnose.AskShare("Is "+c.NameMeter()+" high?", c.Util, 0.8, 0.95,
+	c.yes(diagnose.AskShare("Is "+c.NameMeter()+" high?", c.Util, diagnose.MeterHigh,
 		"it says only that some kernel ran, not that it filled the device, and a queue of launched work keeps it "+
 			"high while the host waits"))
-	c.yes(diagnose.AskShare("Is the CPU high?", cpu, 0.8, 0.95,
+	c.yes(diagnose.AskShare("Is the CPU high?", cpu, diagnose.MeterHigh,
 		"one loading thread at 100 % is 1/cores of it, and a launching thread that spins for the device looks busy"))
 	both := math.Max(c.Util, cpu)
-	c.yes(diagnose.AskShare("Are both low?", both, 0.5, 0.3,
+	c.yes(diagnose.AskShare("Are both low?", both, diagnose.BothLow,
 		"low averages hide work that alternates: load, compute, load. A single thread can be the limit while "+
 			"both are low"))
 }
@@ -91,7 +90,7 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 	case class == diagnose.StartUp:
 		return 1
 	case c.OnlySkips && class != diagnose.NotTraining:
-		return 0 // what fetches wait for is not what training waits for
+		return 0 // fetches of skipped batches do not wait for the same things as training
 	case c.IsStartUp, c.InsteadOfSteps != "", c.IsTrial && class != diagnose.ComputeOnCPU:
 		return 0
 	case c.isUnseen() && class != diagnose.ComputeOnCPU && class != diagnose.NotTraining:
@@ -99,16 +98,16 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 	case class == diagnose.GPUBound && math.IsNaN(c.WorksRecorded) && math.IsNaN(c.Util) && math.IsNaN(c.Stall):
 		return 0 // nothing tells of a device
 	case class.Starves() && c.computesOnCPU():
-		return 0.3 // a faster loader feeds the host's cores; the rule's own words stand beside the class
+		return 0.3 // a faster loader feeds the host's cores; the rule's own words are shown with the class
 	case class == diagnose.CPUBound || class == diagnose.LaunchBound || class == diagnose.TransferBound:
 		// [J] Where these make one rank late, all others wait: that is the news.
-		return 1 - 0.5*stat.Ramp(c.RankLateBy, diagnose.LateWarning, diagnose.LateCritical)
+		return 1 - 0.5*diagnose.RankLate.Score(c.RankLateBy)
 	}
 	return 1
 }
 
 // isUnseen reports whether nothing was seen of a device, a step or a loader: what the
-// cores do is then no sign of a device that waits.
+// cores do is then no sign of a waiting device.
 func (c *inquiry) isUnseen() bool {
 	return math.IsNaN(c.WorksRecorded) && !c.HasSteps && !c.HasUnfedSteps && !c.LoaderIterated &&
 		math.IsNaN(c.Util) && math.IsNaN(c.Stall)

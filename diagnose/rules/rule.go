@@ -11,7 +11,7 @@ import (
 type Rule struct {
 	Class  diagnose.Class
 	Title  string
-	Text   string // what is wrong and why it starves the device
+	Text   string // the problem and why it starves the device
 	Limits string // where the rule misleads
 	check  func(*inquiry) float64
 	refine func(*inquiry) diagnose.Class // the kind of the ailment, where the rule won; nil: there are none
@@ -26,7 +26,7 @@ type inquiry struct {
 	evidence  map[diagnose.Class][]diagnose.Evidence
 }
 
-// yes asks, and returns how much of a yes the answer is; 0 where nobody can be asked.
+// yes asks, and returns how much of a yes the answer is; 0 if it cannot be asked.
 func (c *inquiry) yes(q diagnose.Quantity) float64 {
 	if !q.CanBeAsked() {
 		return 0
@@ -75,18 +75,18 @@ func (c *inquiry) inputLeads() float64 {
 	return lead * lead
 }
 
-// besideInput is that of a part of the window. [J] One of three times what is lost for
+// besideInput is that of a part of the window. [J] One of three times the loss for
 // input is not what its lack left.
 func (c *inquiry) besideInput(part float64) float64 {
 	input := c.Parts.Input
 	own := 0.0
 	if part > 0 && input > 0 {
-		own = stat.Ramp(part/input, 1.5, 3)
+		own = diagnose.OwnPartOfInput.Score(part / input)
 	}
 	return 1 - (1-diagnose.BesideInput(input))*(1-own)
 }
 
-// besideKernels is how much a part of the window counts beside the device's own work, where
+// besideKernels is how much a part of the window counts next to the device's own work, if
 // the host loses next to nothing but other; other is part where it is the host's. [J] A
 // seventh of what kernels take is not what limits a run whose device is never idle.
 func (c *inquiry) besideKernels(part, other float64) float64 {
@@ -97,7 +97,7 @@ func (c *inquiry) besideKernels(part, other float64) float64 {
 	if p := c.Parts; math.IsNaN(c.WorksRecorded) { // GPU-Util counts collectives as kernels
 		kernels = min(kernels, 1-p.Input-p.Host-p.Long-p.Copies-p.Exchange-p.Queued-p.Unnamed)
 	}
-	return stat.Ramp(part/kernels, 0.15, 0.4)
+	return diagnose.PartBesideKernels.Score(part / kernels)
 }
 
 // scoreUse is how much of a yes it is that the device is in use at all.
@@ -111,16 +111,16 @@ func (c *inquiry) scoreUse() float64 {
 // scoreDisuse is how much of a yes it is that the device is not in use. One that a process of
 // the job holds is in use at less: a host that keeps it waiting leaves it little to do.
 func (c *inquiry) scoreDisuse() float64 {
-	least, most := 0.03, 0.06
+	unused := diagnose.DeviceUnused
 	if c.HoldsDevice {
-		least, most = 0.01, 0.02
+		unused = diagnose.HeldDeviceUnused
 	}
-	return c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, most, least, ""))
+	return c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, unused, ""))
 }
 
 // Start values of the decision. [J] Chosen with the labelled runs in
 // bench/labelled in view; who judges a run with them has other runs as well.
 const (
-	LeastScore  = 0.4 // a best rule below this convinces nobody
+	LeastScore  = 0.4 // a best rule below this does not convince
 	leastMargin = 0.1 // two best rules closer than this are not told apart
 )

@@ -26,11 +26,14 @@ func (t *filler) listCauses() []diagnose.Cause {
 	return out
 }
 
+// mostCauses is how many causes a sentence names.
+const mostCauses = 3
+
 // describeCauses names the first few causes, for a sentence.
 func (t *filler) describeCauses() string {
 	var parts []string
 	for i, cause := range t.listCauses() {
-		if i == 3 || cause.Share < 0.005 {
+		if i == mostCauses || cause.Share < diagnose.ShownCause {
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%s %s", cause.Cause, quantity.Percent(cause.Share)))
@@ -84,7 +87,7 @@ func (t *filler) describeGap(p idle.Place, cause idle.Cause) []diagnose.Evidence
 	return diagnose.AddEvidence(nil, toSeconds(p.Time), "seconds", "trace.gap", "%s", text)
 }
 
-// findMostly says which function most of some idle time went into, and names it; "" where
+// findMostly says which function most of some idle time went into, and names it; "" if
 // none did.
 func (t *filler) findMostly(fits func(idle.Slice) bool) (text, name string) {
 	h := t.all.FindHeaviest(t.d, t.d.From, t.d.To, fits)
@@ -115,7 +118,7 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// findLine is the user's innermost Python line at an instant on a thread, "" where
+// findLine is the user's innermost Python line at an instant on a thread, "" if
 // no stacks were recorded. Library frames count where no other is open.
 func (t *filler) findLine(thread int32, at int64) string {
 	f := &t.t.Frames

@@ -67,7 +67,7 @@ func (x xprofAnswer) String() string {
 		{"host compute", x.HostCompute},
 		{"All Others", x.AllOthers},
 	} {
-		if p.share >= 0.0005 {
+		if p.share >= diagnose.ShownXProf {
 			parts = append(parts, p.name+" "+quantity.Percent(p.share))
 		}
 	}
@@ -250,7 +250,7 @@ func longer(a, b [2]int64) [2]int64 {
 }
 
 // bounds is a step's time: the longest on a device, unless the host's mark holds all
-// of that, as where every step waits for the device.
+// of that, as where every step is waiting for the device.
 func (s *xStep) bounds() (from, to int64) {
 	d, h := s.device, s.host
 	if d[1] <= d[0] || h[0] <= d[0] && h[1] >= d[1] {
