@@ -336,7 +336,7 @@ def _record_to_picture(original: Callable[..., torch.Tensor], pic: torch.Tensor,
 def record_or_call(record: Callable[..., Any]) -> Callable[..., Any]:
     """Return a replacement that calls a recorder, and the original if that returns None."""
 
-    def stand(original: Callable[..., torch.Tensor], *args: Any, **named: Any) -> Any:
+    def call(original: Callable[..., torch.Tensor], *args: Any, **named: Any) -> Any:
         tensor = None
         if recording() is not None and args:
             try:
@@ -345,7 +345,7 @@ def record_or_call(record: Callable[..., Any]) -> Callable[..., Any]:
                 pass
         return original(*args, **named) if tensor is None else tensor
 
-    return stand
+    return call
 
 
 _RECORDERS: dict[str, dict[str, Callable[..., Any]]] = {
