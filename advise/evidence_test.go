@@ -182,3 +182,27 @@ func TestAGainBesideAnUnseenHostIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// A program without a framework whose file marks no step may need what it waits for at once: waiting
+// less often is only bounded.
+func TestWaitsOfAFileWithoutStepsAreBounded(t *testing.T) {
+	for framework, bounded := range map[string]bool{"CUDA": true, "HIP": true, "": false} {
+		k := &kinetoFile{}
+		at := 0.0
+		for n := range 40 { // of different lengths: nothing repeats
+			k.launch(at, 300+float64(37*n%211), "", fmt.Sprintf("kernel_%d", n))
+			k.put("cuda_runtime", "cudaStreamSynchronize", at+5, k.device-at+40, 1, "")
+			at = k.device + 100
+		}
+		run := k.read(t)
+		run.Facts.Software.Framework = framework
+		plan := advise.Rank(run, judge.Judge(run))
+		i := slices.IndexFunc(plan.Fixes, func(f advise.Fix) bool { return f.Name == string(stoker.SyncEvery) })
+		if i < 0 {
+			t.Fatalf("%q: no sync_every in %+v", framework, plan)
+		}
+		if s := plan.Fixes[i].Forecast.Speedup; math.IsNaN(s.Point) != bounded || bounded && s.Low != 1 {
+			t.Errorf("%q: %v", framework, s)
+		}
+	}
+}

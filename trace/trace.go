@@ -61,6 +61,15 @@ func readParts(ctx context.Context, paths []string, o Options) (parts []part, no
 	}
 	var foreign *unsupportedError
 	for _, f := range files {
+		if a := openArchive(f); a != nil {
+			more, said, err := a.readTraces(ctx, meter, o)
+			a.close()
+			if err != nil {
+				return nil, nil, err
+			}
+			parts, notes = append(parts, more...), append(notes, said...)
+			continue
+		}
 		t, err := readFile(ctx, f, meter, o)
 		if errors.As(err, &foreign) && !slices.Contains(paths, f) { // nobody named it, it lies in the folder
 			notes = append(notes, fmt.Sprintf("%s was left alone: it is %s.", f, foreign.Format))
@@ -113,6 +122,11 @@ func readFile(ctx context.Context, file string, m *meter, o Options) (*kineto.Tr
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
+	return readOpened(ctx, file, f, m, o)
+}
+
+// readOpened reads a file that can be read at several places, by its content.
+func readOpened(ctx context.Context, file string, f *os.File, m *meter, o Options) (*kineto.Trace, error) {
 	if nsight.IsExport(f) {
 		return readNsight(ctx, file, f, m)
 	}
@@ -128,6 +142,9 @@ func readStream(ctx context.Context, file string, raw *countingReader, o Options
 		return nil, err
 	}
 	defer src.close()
+	if src.rocprof {
+		return readRocprof(ctx, file, src)
+	}
 	t, err := kineto.Read(ctx, src, kineto.Options{Workers: o.Workers})
 	switch {
 	case raw.err != nil:

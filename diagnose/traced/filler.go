@@ -29,7 +29,7 @@ type filler struct {
 	frames   float64 // calls of Python that were recorded in it
 	recorder float64 // share of it that is idle because they were
 	chip     diagnose.Chip
-	major    float64 // its compute capability; NaN where it is not known or not NVIDIA's
+	major    float64 // its compute capability; NaN if it is not known or not NVIDIA's
 	grounds  diagnose.Grounds
 	itself   float64 // how sure it is that the launching thread loads
 }

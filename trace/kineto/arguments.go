@@ -17,7 +17,7 @@ type argumentField struct {
 var arguments = []argumentField{
 	{
 		wholeNumber{of: func(e *event) *int64 { return &e.corr }},
-		[]string{"correlation", "correlation id", "Correlation"},
+		[]string{"correlation", "correlation id", "Correlation", "connection_id"},
 	},
 	{wholeNumber{of: func(e *event) *int64 { return &e.ext }}, []string{"External id", "external id"}},
 	{wholeNumber{of: func(e *event) *int64 { return &e.stream }, seen: hasStream}, []string{"stream"}},
@@ -31,6 +31,7 @@ var arguments = []argumentField{
 	{arrayText{of: func(e *event) *[]byte { return &e.types }}, []string{"Input type", "Input Type"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.stack }}, []string{"Call stack"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.label }}, []string{"name"}},
+	{quotedText{of: func(e *event) *[]byte { return &e.task }}, []string{"Task Type"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.collective }}, []string{"Collective name"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.dtype }}, []string{"dtype"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.group }}, []string{"Process Group Name"}},

@@ -79,22 +79,28 @@ func (m *merger) readFacts(b *builder, out *Trace) {
 	out.Facts.Started = m.started(out)
 	out.Facts.Processes = b.processes(rank, out.World)
 	out.Facts.Loaders = steps.ListLoaders(b.t, out.Facts.Processes)
-	if len(b.work) > 0 && b.launchesCUDA() {
-		out.Facts.Model = &recording.ModelFacts{Device: fmt.Sprintf("cuda:%d", b.busiest(b.mainProcess()))}
+	if kind := b.deviceKind(); len(b.work) > 0 && kind != "" {
+		out.Facts.Model = &recording.ModelFacts{Device: fmt.Sprintf("%s:%d", kind, b.busiest(b.mainProcess()))}
 	}
 	m.doubts(b, out)
 }
 
-// launchesCUDA reports whether the work was launched through CUDA or HIP, which PyTorch
-// both calls "cuda".
-func (b *builder) launchesCUDA() bool {
+// deviceKinds are what PyTorch calls devices, by the prefix of the calls that launch on them.
+var deviceKinds = []struct{ prefix, kind string }{
+	{"cudaLaunch", "cuda"}, {"cuLaunch", "cuda"}, {"cudaMemcpy", "cuda"}, {"hip", "cuda"}, {"urEnqueue", "xpu"},
+	{"zeCommandList", "xpu"}, {"AscendCL@", "npu"}, {"Runtime@", "npu"},
+}
+
+// deviceKind is what PyTorch calls the device, "" if no call tells.
+func (b *builder) deviceKind() string {
 	for _, name := range b.t.Names {
-		if strings.HasPrefix(name, "cudaLaunch") || strings.HasPrefix(name, "cuLaunch") ||
-			strings.HasPrefix(name, "cudaMemcpy") || strings.HasPrefix(name, "hip") {
-			return true
+		for _, k := range deviceKinds {
+			if strings.HasPrefix(name, k.prefix) {
+				return k.kind
+			}
 		}
 	}
-	return false
+	return ""
 }
 
 // mostDevices bounds how many devices are believed.

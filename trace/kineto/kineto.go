@@ -48,6 +48,10 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Trace, error) {
 // buildTrace builds the columns of everything that was read.
 func (m *merger) buildTrace() (*Trace, error) {
 	s := m.store
+	if s.isAscend() {
+		s.adoptAscend()
+	}
+	s.dropLoose()
 	b := &builder{store: s, t: &recording.Timeline{Names: s.names}, threadOf: recording.NoPlaces(len(s.rows))}
 	b.sortRecords()
 	if len(b.host)+len(b.work)+len(b.frames) == 0 {

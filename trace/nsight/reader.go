@@ -165,10 +165,11 @@ func (r *reader) openStrings() (err error) {
 
 // enums are the meanings of numbers: the file's own, else those of schema 3.25.
 type enums struct {
-	copies   map[int64]string // direction of a copy, "HtoD"
-	memory   map[int64]string // kind of memory, "Pinned"
-	ranges   map[int64]bool   // NVTX event types that are ranges
-	severity map[int64]string // of a diagnostic
+	copies     map[int64]string // direction of a copy, "HtoD"
+	migrations map[int64]bool   // kinds of copies that nobody called for: pages of managed memory move
+	memory     map[int64]string // kind of memory, "Pinned"
+	ranges     map[int64]bool   // NVTX event types that are ranges
+	severity   map[int64]string // of a diagnostic
 }
 
 // Tables of events: first those of the device, then those of the host.

@@ -43,6 +43,7 @@ from ..daemon.session import (
 )
 from ..handover import receiving
 from ..handover.workers import handing_over
+from ..remote.iterators import in_cluster
 from . import further, nodes, payoff, reach, stream
 from .materialize import trust
 from .materialize.dispatch import materializer
@@ -221,6 +222,11 @@ def begin_in_process() -> None:
 def _wrap_multi_init(original: Callable[..., None], home: str) -> Any:
     @functools.wraps(original)
     def __init__(self: Any, loader: torch.utils.data.DataLoader[Any], *rest: Any, **more: Any) -> None:
+        if home == _WORKERS and wants_deferring() and not in_worker():
+            with in_cluster(loader) as remote:
+                if remote:
+                    original(self, loader, *rest, **more)
+                    return
         account = _find_account(loader) if wants_deferring() else None
         where, count = sys.modules[home], loader.num_workers
         with supplying_workers(account, count, patience(loader.timeout), where, "_worker_loop") as supply:
