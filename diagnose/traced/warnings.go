@@ -54,7 +54,8 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	if busy := t.describeOthers(); busy != "" {
 		out = append(out, busy)
 	}
-	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > diagnose.NamedInTrace && !t.hidesHost() {
+	lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle))
+	if lost > diagnose.NamedInTrace && !t.hidesHost() {
 		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what "+
 			"the host did then is not charged to it", quantity.Percent(lost)))
 	}
