@@ -63,7 +63,7 @@ const unseenHost = 0.5
 // framework does nothing in most of the idle time that was recorded: it may wait there for
 // a timer, and then nothing that shortens its way there is won.
 func (e evidence) bound(fix *Fix) {
-	if e.verdict.Grounds.Framework != diagnose.FrameworkCUDA {
+	if !diagnose.IsBare(e.verdict.Grounds.Framework) {
 		return
 	}
 	for _, c := range e.verdict.Causes {

@@ -25,7 +25,7 @@ const (
 // gain is a change with its forecast, on its way through the gates.
 type gain struct {
 	evidence
-	trace *replay.Trace
+	trace *replay.Trace // nil for a bound that no replay gives
 	check replay.Check
 	edit  replay.Edit
 	fix   *Fix
@@ -34,28 +34,35 @@ type gain struct {
 	played bool    // fix.Forecast is the replay's
 }
 
-// gates is the list of checks, in order: those without a replay come first. refuses says why a gain
-// does not pass, "" if it passes. It may also lower the gain to what the gate allows.
+// gates is the list of checks, in order. refuses says why a gain does not pass, "" if it passes. It
+// may also lower the gain to what the gate allows. Those from the first with replays on ask a replay.
+// docs/traces.md lists them for readers.
 var gates = []struct {
 	gate    Gate
 	asks    string
+	replays bool
 	refuses func(*gain) string
 }{
-	{Program, "does a program of this kind have the setting?", (*gain).checkProgram},
-	{Program, "can the device do it?", (*gain).checkUnit},
-	{Program, "is something else the limit?", (*gain).checkLimit},
-	{Evidence, "is the device's work in the file as it was?", (*gain).checkDamage},
-	{Evidence, "is the replay of the steps that are judged?", (*gain).checkSteps},
-	{Physics, "has the link room, and the device?", (*gain).checkRoom},
-	{Evidence, "is it known what the host did before the work?", (*gain).checkLinks},
-	{Evidence, "is the reason of the delay in the file?", (*gain).checkDelays},
-	{Physics, "is it less than the device's idle time?", (*gain).keepBelowIdle},
-	{Evidence, "was the host's work recorded?", (*gain).boundUnseen},
+	{Program, "does a program of this kind have the setting?", false, (*gain).checkProgram},
+	{Program, "can the device do it?", false, (*gain).checkUnit},
+	{Program, "is something else the limit?", false, (*gain).checkLimit},
+	{Evidence, "is the device's work in the file as it was?", false, (*gain).checkDamage},
+	{Evidence, "is it known what the host did before the work?", false, (*gain).checkLinks},
+	{Evidence, "is there work that could go on meanwhile?", false, (*gain).checkBeside},
+	{Evidence, "is the replay of the steps that are judged?", true, (*gain).checkSteps},
+	{Physics, "has the link room, and the device?", true, (*gain).checkRoom},
+	{Evidence, "is the reason of the delay in the file?", true, (*gain).checkDelays},
+	{Physics, "is it less than the device's idle time?", true, (*gain).keepBelowIdle},
+	{Evidence, "was the host's work recorded?", true, (*gain).boundUnseen},
+	{Evidence, "does the file show what repeats?", true, (*gain).boundUnrepeated},
 }
 
 // askGates returns the first gate that refuses a change, and why.
 func (g *gain) askGates() (by Gate, why string) {
 	for _, gate := range gates {
+		if gate.replays && g.trace == nil {
+			continue
+		}
 		if why := gate.refuses(g); why != "" {
 			return gate.gate, why
 		}
@@ -87,8 +94,8 @@ func (g *gain) checkDamage() string {
 var ofDevice = []stoker.Setting{stoker.Precision, stoker.TF32, stoker.Device}
 
 func (g *gain) checkLinks() string {
-	if slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
-		return ""
+	if len(g.fix.Changes) == 0 || slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
+		return "" // the host's own work was seen
 	}
 	for _, c := range g.verdict.Causes {
 		if c.Cause == idle.Unlinked.String() && diagnose.HidesHost(c.Share, g.verdict.Idle) {
@@ -97,6 +104,17 @@ func (g *gain) checkLinks() string {
 		}
 	}
 	return ""
+}
+
+// checkBeside refuses to move the host's work beside the device's if a file holds a kernel or two: one has
+// to end before the host goes on, or the host before it begins.
+func (g *gain) checkBeside() string {
+	kernels := g.verdict.Grounds.Kernels
+	if g.fix.Name != overlap || kernels == 0 || kernels >= diagnose.FewWorks {
+		return ""
+	}
+	return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
+		quantity.Many(kernels, "kernel"))
 }
 
 // sameStep is how far the replay's step may be from that of the judged window. [J]
@@ -178,6 +196,22 @@ func (g *gain) boundUnseen() string {
 	if g.play(); g.played {
 		g.bound(g.fix)
 	}
+	return ""
+}
+
+// fewRepeats is the number of steps up to which a file shows nothing that repeats. [J]
+const fewRepeats = 2
+
+// boundUnrepeated bounds what waiting less often gains a program of no framework whose file shows no
+// steps: it may wait for results that it needs at once.
+func (g *gain) boundUnrepeated() string {
+	if g.play(); !g.played || g.edit.SyncEvery == 0 || len(g.costs.Window.Steps) > fewRepeats ||
+		!diagnose.IsBare(g.verdict.Grounds.Framework) {
+		return ""
+	}
+	g.fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: g.fix.Forecast.Speedup.High}
+	g.fix.Notes = append(g.fix.Notes, "the file marks no steps: if the program needs what it waits for at once, nothing "+
+		"is gained")
 	return ""
 }
 

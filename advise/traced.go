@@ -34,6 +34,11 @@ func (a adviser) proposeTraced(plan *Plan) {
 				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
 			},
 		}
+		g := gain{evidence: a.onEvidence(nil), fix: &fix}
+		if by, why := g.askGates(); why != "" {
+			plan.refuse(Rejected{Name: name, Why: why, Gate: by})
+			continue
+		}
 		if most < leastGain {
 			plan.Rejected = append(plan.Rejected, Rejected{Name: name, Why: atMostWorth(most)})
 			continue

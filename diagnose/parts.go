@@ -16,6 +16,8 @@ type Parts struct {
 	Rare float64
 
 	Once float64 // of Long, what happens once
+
+	Unlinked float64 // idle time before work whose launch is not in the file
 }
 
 // unknownParts are those of a window whose gaps nobody saw.

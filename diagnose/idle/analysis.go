@@ -125,13 +125,14 @@ type Slice struct {
 	Frame    int32 // innermost Python frame, index into Timeline.Frames; -1 none
 	Next     int32 // the work that ended the gap, -1 none followed
 	Gap      [2]int64
+	Touch    bool // the gap ends because the host touches a page of managed memory: nothing is launched
 }
 
 // LongWork reports whether a slice is work of the host's own that no launch explains: in a
 // gap of 2 ms and more, or within one range of somebody's that holds nothing else.
 func (s Slice) LongWork() bool {
 	own := s.Cause == Python || s.Cause == CPUOp || s.Cause == Unrecorded
-	return own && (s.Gap[1]-s.Gap[0] >= longGap || s.ranged())
+	return own && (s.Gap[1]-s.Gap[0] >= longGap || s.ranged() || s.Touch)
 }
 
 // ranged reports whether a slice is one range that somebody marked, in which nothing is
@@ -219,6 +220,8 @@ func (a *Analysis) charge(d *Device) {
 			if s.Cause == WarmUp {
 				d.LongOnce += length
 			}
+		case s.Cause.Host() && s.Touch:
+			d.Long += length
 		case s.ranged():
 			d.Long, d.Ranged = d.Long+length, d.Ranged+length
 		}

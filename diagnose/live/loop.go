@@ -170,8 +170,8 @@ func (l filler) askSmallKernels() diagnose.Quantity {
 	_, subject := l.findGPU()
 	active := l.Costs.Window.Mean(l.run.Find(recording.GPUActive, subject))
 	full := active / l.Util
-	if l.HasSteps || !l.inputRests() || !(full <= diagnose.SmallKernels.No) ||
-		l.measureWhereabouts().shareAway(l.Idle) >= diagnose.AwayWhileIdle.Yes {
+	isAway := l.measureWhereabouts().shareAway(l.Idle) >= diagnose.AwayWhileIdle.Yes
+	if l.HasSteps || !l.inputRests() || !(full <= diagnose.SmallKernels.No) || isAway {
 		return diagnose.Quantity{}
 	}
 	q := diagnose.AskShare("Do kernels leave nearly all of the device empty?", full, diagnose.SmallKernels,

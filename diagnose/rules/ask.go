@@ -91,7 +91,7 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 		return 1
 	case c.OnlySkips && class != diagnose.NotTraining:
 		return 0 // fetches of skipped batches do not wait for the same things as training
-	case c.IsStartUp, c.InsteadOfSteps != "", c.WorksJudged < diagnose.FewWorks && class != diagnose.ComputeOnCPU:
+	case c.IsStartUp, c.InsteadOfSteps != "", c.IsTrial && class != diagnose.ComputeOnCPU:
 		return 0
 	case c.isUnseen() && class != diagnose.ComputeOnCPU && class != diagnose.NotTraining:
 		return 0

@@ -47,12 +47,12 @@ func (c *inquiry) because(lists ...[]diagnose.Evidence) {
 }
 
 // weighLead is how much x leads the other parts of the window that something could
-// be done about: 1 where it is the largest, falling with the square of its part
-// of the largest. [J] The square keeps two of about the same size apart. Where
-// the parts are unknown, nothing leads.
+// be done about, and of what the file hides: 1 where it is the largest, falling with the square of its
+// part of the largest. [J] The square keeps two of about the same size apart. Where
+// nobody knows the parts, nothing leads.
 func (c *inquiry) weighLead(x float64) float64 {
 	p := c.Parts
-	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, stat.Or(p.Rare, 0))
+	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unlinked, stat.Or(p.Rare, 0))
 	switch {
 	case math.IsNaN(most):
 		return 1

@@ -104,7 +104,7 @@ const fewToJudge = 4
 
 // likelyPython is what a launching thread does of which nothing is recorded.
 func (t *filler) likelyPython() string {
-	if t.grounds.Framework == diagnose.FrameworkCUDA {
+	if diagnose.IsBare(t.grounds.Framework) {
 		return ""
 	}
 	return ", most likely Python"
