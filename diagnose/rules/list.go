@@ -8,7 +8,8 @@ import (
 
 // rules are all rules, in the order in which they are explained.
 var rules = []Rule{
-	startUp, gpuBound, mainThreadLoader, tooFewWorkers, handOver, slowSamples, cpuExhausted, neighbour, cgroupThrottled, ioBound,
+	startUp, gpuBound, mainThreadLoader, tooFewWorkers, handOver, slowSamples, cpuExhausted, neighbour,
+	cgroupThrottled, ioBound,
 	transferBound, launchBound, cpuBound, networkBound,
 	straggler, throttled, sharedGPU, computeOnCPU, waitsOutside, notTraining,
 }

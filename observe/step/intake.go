@@ -489,7 +489,9 @@ func (in *Intake) addSlow(p *Process, r *hookRecord) bool {
 			valid = false
 			continue
 		}
-		in.slow = append(in.slow, recording.SlowFetch{PID: trainer, By: p.PID, Seconds: float64(f.Wall) / 1e9, Items: f.Items})
+		in.slow = append(in.slow, recording.SlowFetch{
+			PID: trainer, By: p.PID, Seconds: float64(f.Wall) / 1e9, Items: f.Items,
+		})
 	}
 	slices.SortStableFunc(in.slow, func(a, b recording.SlowFetch) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	in.slow = in.slow[:min(len(in.slow), mostSlow)]
