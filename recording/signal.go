@@ -72,6 +72,14 @@ const (
 	PeakReserved     Signal = "device.reserved"  // peak device memory reserved by PyTorch
 	HookDropped      Signal = "hook.dropped"     // total hook records that found the channel full
 
+	// Of a process that takes requests.
+	RequestsCame  Signal = "requests.came"       // total requests that came
+	RequestsDone  Signal = "requests.done"       // total requests that were answered
+	Unasked       Signal = "requests.none"       // total time without any request
+	InFlight      Signal = "requests.flight"     // total time of all requests: its rate is how many there are
+	RequestTime   Signal = "requests.time"       // of an answered request, at its end: from its coming to its end
+	FirstByteTime Signal = "requests.first_byte" // likewise until the first byte of the answer was sent
+
 	// Of stoker's loader: the first five of a process, the client's or the
 	// daemon's; the others of a ring, "loader/PID/ID".
 	FeedBatches   Signal = "feed.batches"   // total batches made

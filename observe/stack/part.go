@@ -74,12 +74,18 @@ func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
 // around are the places of a stack outside of a fetch: the program's own innermost line and the library's
 // that it calls, or the library's that began it all where none is its own; then the innermost one that tells
 // what is done, if that is another. False where there is none.
-func around(stack []place, into []recording.Place) ([]recording.Place, bool) {
-	var call, telling *place
+func around(stack []place, into []recording.Place, server bool) ([]recording.Place, bool) {
+	var call, telling, stage *place
 	for i := range stack {
 		p := &stack[i]
 		if p.code == nil || p.code.part != inside {
 			continue
+		}
+		if server && startsWithAny(p.code.file, eventLoops) {
+			break
+		}
+		if server && stage == nil && startsWithAny(p.code.file, stages) {
+			stage = p
 		}
 		if own := p.asPlace(); own.Own() {
 			into = append(into, own)
@@ -89,6 +95,9 @@ func around(stack []place, into []recording.Place) ([]recording.Place, bool) {
 			telling = p
 		}
 		call = p
+	}
+	if telling == nil {
+		telling = stage
 	}
 	if call != nil {
 		into = append(into, call.asPlace())
@@ -113,8 +122,24 @@ var tellers = []string{
 	"torchmetrics/", "pycocotools/", "logging/", "tqdm/",
 }
 
-func tells(file string) bool {
-	return slices.ContainsFunc(tellers, func(t string) bool { return strings.HasPrefix(file, t) })
+// stages are libraries whose functions say what a server does for a request.
+var stages = []string{
+	"json/", "fastapi/", "starlette/", "pydantic/", "orjson/", "transformers/tokenization", "transformers/generation/",
+	"tokenizers/", "PIL/", "torchvision/transforms/", "litserve/", "ray/serve/", "bentoml/", "vllm/", "multipart/",
+	"python_multipart/", "base64.py", "gzip.py", "httpx/", "aiohttp/", "redis/", "psycopg",
+}
+
+// eventLoops are where a thread begins to do something for a request: whoever started the loop, or the thread,
+// does not.
+var eventLoops = []string{
+	"asyncio/events.py", "asyncio/base_events.py", "asyncio/runners.py", "uvicorn/server.py", "uvicorn/_compat.py", "uvicorn/main.py",
+	"anyio/_backends/", "concurrent/futures/thread.py",
+}
+
+func tells(file string) bool { return startsWithAny(file, tellers) }
+
+func startsWithAny(file string, with []string) bool {
+	return slices.ContainsFunc(with, func(t string) bool { return strings.HasPrefix(file, t) })
 }
 
 func (p place) asPlace() recording.Place {

@@ -1,0 +1,62 @@
+package step
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// mostRunners is how many threads of a process are kept that ran a model lately. [J] A pool of
+// threads has as many passes at a time as there are cores to launch from.
+const mostRunners = 8
+
+// noteRunner notes that a thread ran a model.
+func (p *Process) noteRunner(tid int) {
+	if n := len(p.Runners); n > 0 && p.Runners[n-1] == tid {
+		return
+	}
+	p.Runners = append(slices.DeleteFunc(p.Runners, func(t int) bool { return t == tid }), tid)
+	if len(p.Runners) > mostRunners {
+		p.Runners = slices.Delete(p.Runners, 0, 1)
+	}
+}
+
+// serve takes the newest counters of a process that takes requests.
+func (in *Intake) serve(p *Process, r *hookRecord) bool {
+	if r.Arrived < 0 || r.Answered < 0 || r.Answered > r.Arrived || r.Unasked < 0 || r.Flight < 0 || r.Active < 0 {
+		return false
+	}
+	p.Serves = true
+	in.serves[p.PID] = *r
+	return true
+}
+
+// flushServes writes where the counters of requests stand now. A hook speaks only when a request
+// comes or goes, so time since its last word is counted here: without a request, or with those that were there.
+func (in *Intake) flushServes(now float64) {
+	for pid, r := range in.serves {
+		subject := fmt.Sprintf("process/%d", pid)
+		since := max(0, now-float64(r.T-in.base)/1e9)
+		unasked, flight := float64(r.Unasked)/1e9, float64(r.Flight)/1e9
+		if r.Active == 0 {
+			unasked += since
+		}
+		in.to.AddSample(recording.RequestsCame, subject, now, float64(r.Arrived))
+		in.to.AddSample(recording.RequestsDone, subject, now, float64(r.Answered))
+		in.to.AddSample(recording.Unasked, subject, now, unasked)
+		in.to.AddSample(recording.InFlight, subject, now, flight+since*float64(r.Active))
+	}
+}
+
+// addRequest adds a request that was answered.
+func (in *Intake) addRequest(p *Process, r *hookRecord, now float64) bool {
+	came, first, took := float64(r.T-in.base)/1e9, toDuration(r.F), toDuration(r.D)
+	if !(first <= took) || came < 0 || came+took > now+1 {
+		return false
+	}
+	subject := fmt.Sprintf("process/%d", p.PID)
+	in.to.AddSample(recording.RequestTime, subject, came+took, took)
+	in.to.AddSample(recording.FirstByteTime, subject, came+took, first)
+	return true
+}
