@@ -87,6 +87,13 @@ type Case struct {
 	ClockHeldDown         Quantity // by heat or the board's protection
 	DeviceShared          Quantity // programs outside the job compute on it
 
+	// Servers.
+	NobodyAsks  Quantity // for much of the time
+	PassesSmall Quantity // a pass takes few of the requests that wait
+	HostServes  Quantity // the host works for requests while the device idles
+	NobodyWorks Quantity // requests are there, the device idles, and no core works for them
+	CacheIsFull Quantity // a language model's cache, so that requests are put off
+
 	// What is said beside the class.
 	RankComparison string // a sentence; "" where there is one rank
 	Findings       []Finding

@@ -16,6 +16,9 @@ type Parts struct {
 	Rare float64
 
 	Once float64 // of Long, what happens once
+
+	// Of a server, 0 of others: idle time without any request, and with some while no core works for them.
+	Unasked, Awaited float64
 }
 
 // unknownParts are those of a window whose gaps nobody saw.

@@ -11,7 +11,7 @@ import (
 // FindLead returns the row beside the steps that costs most, if it costs more than the device's
 // idle time within steps. It returns nil if the steps lose most, or if every other row is small.
 func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagnose.Lead {
-	if !c.HasSteps && !c.HasUnfedSteps { // what the others are beside is unknown
+	if !c.HasSteps && !c.HasUnfedSteps || c.Requests.Known() { // what the others are beside is unknown, or the class says it
 		return nil
 	}
 	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)

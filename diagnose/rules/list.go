@@ -11,6 +11,7 @@ var rules = []Rule{
 	startUp, gpuBound, mainThreadLoader, tooFewWorkers, handOver, cpuExhausted, neighbour, cgroupThrottled, ioBound,
 	transferBound, launchBound, cpuBound, networkBound,
 	straggler, throttled, sharedGPU, computeOnCPU, waitsOutside, notTraining,
+	noLoad, batchTooSmall, serverHost, serverWaits, cacheFull,
 }
 
 // Describe is the title of a verdict's class and what it says; false for "unknown".
