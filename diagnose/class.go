@@ -51,8 +51,8 @@ const (
 	ServerWaits   Class = "server-waits" // requests are there, the device idles, and no core works for them
 	CacheFull     Class = "cache-full"   // a language model's key-value cache
 
-	StartUp       Class = "start-up" // of a program: nothing of it is about steady steps
-	Unknown       Class = "unknown"
+	StartUp Class = "start-up" // of a program: nothing of it is about steady steps
+	Unknown Class = "unknown"
 
 	// Of runs that lose most beside their steps.
 	InEvaluation  Class = "evaluation"

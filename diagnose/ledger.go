@@ -73,7 +73,7 @@ const (
 	WaitLaunch  WaitFor = "launch" // the host's next launch, in short gaps
 	WaitCopy    WaitFor = "copy"
 	WaitRanks   WaitFor = "ranks"
-	WaitCore    WaitFor = "core" // the launching thread queues for one
+	WaitCore    WaitFor = "core"     // the launching thread queues for one
 	WaitRequest WaitFor = "requests" // to come
 	WaitOthers  WaitFor = "others"   // a lock, a timer, another service
 	WaitUnknown WaitFor = "unknown"

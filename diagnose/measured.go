@@ -32,8 +32,8 @@ type Measured struct {
 	DeviceMemoryUsed []float64 // of each GPU, share of its memory
 
 	Requests  measure.Requests // of a server
-	Garbage   float64   // share of the window in which Python collected garbage
-	LoopLines LoopLines // where the launching thread was, while it prepared no batch
+	Garbage   float64          // share of the window in which Python collected garbage
+	LoopLines LoopLines        // where the launching thread was, while it prepared no batch
 
 	// Its work, in a trace.
 	WorksRecorded float64 // pieces of work in the whole recording

@@ -29,7 +29,7 @@ class API(litserve.LitAPI):
     def decode_request(self, request):
         if CASE == "lit-decode":
             total = 0
-            for i in range(400_000):
+            for i in range(400_000):  # the cause of lit-decode
                 total += i * i % 7  # the cause of lit-decode
         return torch.zeros(3, 8, 8)
 

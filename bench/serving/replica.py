@@ -30,7 +30,7 @@ class Classifier:
     async def __call__(self, request):
         if self.case == "ray-preprocess":
             words = []
-            for i in range(300_000):
+            for i in range(300_000):  # the cause of ray-preprocess
                 words.append(i * 7 % 11)  # the cause of ray-preprocess
         self.model(torch.zeros(1, 3, 8, 8))
         return {"class": 0}

@@ -72,13 +72,13 @@ class Tokenizer:
 
     def encode(self, text):
         ids = []
-        for i in range(0, len(text) - 1, 2):
+        for i in range(0, len(text) - 1, 2):  # the cause of tokenizer
             ids.append(VOCABULARY.get(text[i : i + 2], 0))  # the cause of tokenizer
         return ids
 
     def decode(self, ids):
         words, names = [], {number: pair for pair, number in VOCABULARY.items()}
-        for number in ids:
+        for number in ids:  # the cause of detokenizer
             words.append(names.get(number, "?"))  # the cause of detokenizer
         return "".join(words)
 
@@ -98,8 +98,8 @@ def preprocess(body):
 
 def postprocess(out):
     kept = []
-    for i in range(300_000):
-        if i % 7 == 0:
+    for i in range(300_000):  # the cause of postprocessing
+        if i % 7 == 0:  # the cause of postprocessing
             kept.append((i, i * 0.5))  # the cause of postprocessing
     return len(kept)
 
@@ -116,8 +116,8 @@ def generate(tokens=12):
 
 def sample(value):
     end = time.perf_counter() + 0.004  # penalties, top-k and the like, on the host
-    while time.perf_counter() < end:
-        pass
+    while time.perf_counter() < end:  # the cause of sync
+        pass  # the cause of sync
 
 
 class Batcher:

@@ -112,7 +112,7 @@ def record(o, s, to):
     except (subprocess.TimeoutExpired, json.JSONDecodeError) as error:
         return {"error": str(error)[:200]}
     finally:
-        server.send_signal(signal.SIGINT)
+        server.terminate()
         try:
             server.wait(40)
         except subprocess.TimeoutExpired:

@@ -141,17 +141,27 @@ func (a *app) ownModel(m language.Model) {
 // predictServeCommand is "predict serve": a language model that answers.
 func (a *app) predictServeCommand() *cobra.Command {
 	f := &languageFlags{say: a.say}
+	recorded := recordedServer{json: &f.json}
 	var draft string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "How fast a language model answers: prefill and decode",
+		Short: "How fast a language model answers, or a recorded server at another load",
 		Long: `Say how long a prompt takes (prefill), how long each further token takes (decode), what all requests
-together get, and what the time goes into. Without --batch as many requests run as memory holds.`,
+together get, and what the time goes into. Without --batch as many requests run as memory holds.
+
+With --run FILE, the recording of a server, say how many requests a second it takes and how long they take at other loads.`,
 		Example: `  stoker predict serve --model llama-3.1-70b --gpu h200 --precision fp8 --software tensorrt-llm
   stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm
-  stoker predict serve --model my-model/config.json --gpu l40s --software vllm`,
+  stoker predict serve --model my-model/config.json --gpu l40s --software vllm
+  stoker predict serve --run server.jsonl.gz --load 20,40,80`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if recorded.file != "" {
+				if f.model != "" {
+					return usageError{errRunAndModel}
+				}
+				return a.predictLoads(recorded)
+			}
 			for _, flag := range []string{"accept", "guesses"} {
 				if draft == "" && cmd.Flags().Changed(flag) {
 					return usageError{fmt.Errorf("--%s is about a --draft: name the model that guesses", flag)}
@@ -174,6 +184,7 @@ together get, and what the time goes into. Without --batch as many requests run 
 		},
 	}
 	f.register(cmd, language.ServingStacks, string(language.UsualServing))
+	recorded.register(cmd)
 	cmd.Flags().StringVar(&draft, "draft", "", "model that guesses tokens, which --model checks (speculative decoding)")
 	f.addCount(cmd, "guesses", "4", "tokens of a guess")
 	f.addCount(cmd, "accept", "70%", "share of guessed tokens that are kept")

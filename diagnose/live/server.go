@@ -22,8 +22,13 @@ const (
 	muchHost    = 0.15
 	someAwaited = 0.10 // sleeping threads tell less than working ones
 	muchAwaited = 0.20
+	smallPass   = 4.0 // of a pass, which is small
+	largePass   = 8.0 // and which is none
 	someWaiting = 1.5 // requests at a time for each sample of a pass
 	muchWaiting = 2.5
+	fullCache   = 0.85 // in the mean, from which a cache that puts requests off is full
+	somePutOff  = 0.02 // requests put off for each that is answered
+	muchPutOff  = 0.10
 	fewRequests = 20  // answered ones below which a server is not judged by them
 	onCore      = 0.2 // share of a line's looks on a core from which its sleep is a wait for Python's lock
 )
@@ -40,7 +45,7 @@ func (l filler) fillServer() {
 	l.IsTraining = true // its passes, or its requests, say what the program does
 	l.LoopLines = l.findServerLines()
 	l.nameGarbage()
-	l.NobodyAsks = l.askNobody()
+	l.NobodyAsks, l.CacheIsFull = l.askNobody(), l.askCacheFull()
 	if idle := l.idleOfServer(); !math.IsNaN(idle) {
 		l.Parts = l.splitServer(idle)
 		l.PassesSmall, l.HostServes, l.NobodyWorks = l.askPassesSmall(), l.askHostServes(), l.askNobodyWorks()
@@ -69,28 +74,27 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 		p.Host = min(rest, max(0, stat.Or(r.PassShare, 0)-(1-idle)))
 		rest -= p.Host
 	}
-	works, sleeps := l.sumServerLines()
-	if !(l.LoopLines.Looks >= fewLooks) || works+sleeps == 0 {
+	if l.LoopLines.Looks == 0 {
 		p.Unnamed = rest
 		return p
 	}
-	p.Long = rest * works / (works + sleeps)
-	p.Awaited = rest - p.Long
+	works := l.sumWork() / (l.To - l.From)
+	p.Long = min(rest, works)
+	rest -= p.Long
+	// cores that are in use on no line that was seen work for a part of the program that nobody looked at
+	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works))
+	p.Awaited = rest - p.Unnamed
 	return p
 }
 
-// sumServerLines is the time of the looks at lines that work, and at lines that wait.
-func (l filler) sumServerLines() (works, sleeps float64) {
+// sumWork is the time in which looks found threads of the server at work for requests, seconds.
+func (l filler) sumWork() (seconds float64) {
 	for _, line := range l.LoopLines.Lines {
-		switch line.Kind {
-		case diagnose.Awaiting, diagnose.DeviceWait, diagnose.Launching:
-		case diagnose.Held:
-			sleeps += line.Seconds
-		default:
-			works += line.Seconds
+		if rankOfServer(line) == 0 && line.Kind != diagnose.Held {
+			seconds += line.Seconds
 		}
 	}
-	return works, sleeps
+	return seconds
 }
 
 func (l filler) askNobody() diagnose.Quantity {
@@ -110,6 +114,19 @@ func (l filler) askNobody() diagnose.Quantity {
 	return q
 }
 
+// askCacheFull is whether requests are put off for want of cache.
+func (l filler) askCacheFull() diagnose.Quantity {
+	r := l.Requests
+	if math.IsNaN(r.Cache) || r.Count < fewRequests {
+		return diagnose.Quantity{}
+	}
+	q := diagnose.AskShare("Are requests put off because the key-value cache is full?", r.Preempted, somePutOff, muchPutOff, "").
+		WithEvidence(r.Cache, "ratio", string(recording.EngineCache), "the key-value cache is %s full in the mean, and %s requests are "+
+			"put off for each that is answered", quantity.Percent(r.Cache), quantity.About(r.Preempted))
+	q.Score *= stat.Ramp(r.Cache, fullCache/2, fullCache)
+	return q
+}
+
 // askPassesSmall is whether requests wait for the model while its passes take few of them. What a pass takes is
 // known by its samples.
 func (l filler) askPassesSmall() diagnose.Quantity {
@@ -125,7 +142,8 @@ func (l filler) askPassesSmall() diagnose.Quantity {
 	q.Answer = fmt.Sprintf("%s requests for each sample of a pass", quantity.About(waiting))
 	busy := 1 - l.idleOfServer()
 	if most := max(busy, p.Host, p.Long, p.Awaited); most > 0 { // they wait for what takes most of the time
-		q.Score = stat.Ramp(waiting, someWaiting, muchWaiting) * busy / most * busy / most
+		q.Score = stat.Ramp(waiting, someWaiting, muchWaiting) * stat.Ramp(r.Batch, largePass, smallPass) *
+			busy / most * busy / most * (1 - l.CacheIsFull.Score)
 	}
 	return q
 }
@@ -179,7 +197,7 @@ func (l filler) findServerLines() diagnose.LoopLines {
 		stacks, looks := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: pid, Outside: true})
 		all.Looks += looks
 		for _, s := range stacks {
-			if len(s.Places) > 0 && !awaitsWork(s) {
+			if len(s.Places) > 0 && !awaitsWork(s) && !atImport(s) {
 				addServerStack(&all, places, s)
 			}
 		}
@@ -258,6 +276,11 @@ func awaitsWork(s recording.Stack) bool {
 		return false
 	}
 	return startsWithAny(s.Places[len(s.Places)-1].File, waitsForWork)
+}
+
+// atImport reports whether a stack is that of a module's own code, which runs once, before any request.
+func atImport(s recording.Stack) bool {
+	return slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.Function == "<module>" })
 }
 
 // splitServerStack is the program's own line, and the library's function that tells what is done: the innermost

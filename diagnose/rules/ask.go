@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Answers are what all rules say of a Case.
@@ -114,7 +115,12 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 // not limited by the device.
 func (c *inquiry) weighServer(class diagnose.Class) float64 {
 	switch class {
-	case diagnose.NoLoad, diagnose.ComputeOnCPU:
+	case diagnose.NoLoad:
+		return 1
+	case diagnose.ComputeOnCPU:
+		if insides := c.Costs.Window.Insides(); len(insides) > 0 && insides[0].Clock != recording.HostClock {
+			return 0 // a device's clock ticks within its passes
+		}
 		return 1
 	case diagnose.WaitsOutside, diagnose.NotTraining, diagnose.CPUBound:
 		return 0

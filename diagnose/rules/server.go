@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
 )
 
 var noLoad = Rule{
@@ -29,7 +30,13 @@ var batchTooSmall = Rule{
 		c.because(c.PassesSmall.Evidence)
 		return c.yes(c.PassesSmall)
 	},
-	most: func(c *inquiry) float64 { return c.Requests.InFlightAsked() / c.Requests.Batch },
+	most: func(c *inquiry) float64 {
+		waiting, batch := c.Requests.InFlightAsked(), c.Requests.Batch
+		if slope, first, ok := measure.FitPasses(c.Costs.Window); ok && slope >= 0 && first >= 0 && first+slope > 0 {
+			return waiting / batch * (first + slope*batch) / (first + slope*waiting)
+		}
+		return waiting / batch
+	},
 }
 
 var serverHost = Rule{

@@ -141,7 +141,13 @@ type hookRecord struct {
 	Flight   int64 `json:"flight"`
 	Active   int64 `json:"active"`
 	F        int64 `json:"f"`
-	D        int64 `json:"d"`
+
+	// engine
+	Running   int64   `json:"running"`
+	Waiting   int64   `json:"waiting"`
+	Usage     float64 `json:"usage"`
+	Preempted int64   `json:"preempted"`
+	D         int64   `json:"d"`
 
 	// raised
 	Type  string `json:"type"`

@@ -205,6 +205,8 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.feed(p, r, now)
 	case "serve":
 		return in.serve(p, r)
+	case "engine":
+		return in.addEngine(p, r, now)
 	case "request":
 		return in.addRequest(p, r, now)
 	case "garbage":

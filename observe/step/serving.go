@@ -60,3 +60,16 @@ func (in *Intake) addRequest(p *Process, r *hookRecord, now float64) bool {
 	in.to.AddSample(recording.FirstByteTime, subject, came+took, first)
 	return true
 }
+
+// addEngine adds what an engine of vLLM's said of its queue and cache.
+func (in *Intake) addEngine(p *Process, r *hookRecord, now float64) bool {
+	if r.Running < 0 || r.Waiting < 0 || r.Preempted < 0 || !(r.Usage >= 0 && r.Usage <= 1) {
+		return false
+	}
+	subject := fmt.Sprintf("process/%d", p.PID)
+	in.to.AddSample(recording.EngineRunning, subject, now, float64(r.Running))
+	in.to.AddSample(recording.EngineWaiting, subject, now, float64(r.Waiting))
+	in.to.AddSample(recording.EngineCache, subject, now, r.Usage)
+	in.to.AddSample(recording.EnginePreempted, subject, now, float64(r.Preempted))
+	return true
+}

@@ -20,6 +20,9 @@ type Requests struct {
 	Passes    float64 // of the model, a second
 	PassShare float64 // share of the window in which the model was called
 	Batch     float64 // samples of a pass
+
+	Cache     float64 // share of a language model's key-value cache in use
+	Preempted float64 // requests that were put off for want of it, for each that was answered
 }
 
 // NoRequests is a run of which nobody knows that it serves.
@@ -27,6 +30,7 @@ func NoRequests() Requests {
 	nan := math.NaN()
 	return Requests{
 		Count: nan, Rate: nan, None: nan, Flight: nan, Bunched: nan, Passes: nan, PassShare: nan, Batch: nan,
+		Cache: nan, Preempted: nan,
 	}
 }
 
@@ -72,6 +76,11 @@ func MeasureRequests(run *recording.Run, w recording.Window, from, to float64) R
 	slices.Sort(r.Times)
 	r.Bunched = bunching(run, from, to)
 	r.addPasses(w, from, to)
+	for _, s := range run.All(recording.EngineCache) {
+		add(&r.Cache, s.Mean(from, to))
+		put, _ := run.Find(recording.EnginePreempted, s.Subject).Growth(from, to)
+		add(&r.Preempted, put/max(1, stat.Or(r.Count, 0)))
+	}
 	return r
 }
 
@@ -117,4 +126,34 @@ func (r *Requests) addPasses(w recording.Window, from, to float64) {
 	if counted > passes/2 {
 		r.Batch = samples / counted
 	}
+}
+
+// Passes of several sizes are told apart from fewSizes looks at, whose sizes vary by leastVaried. [J]
+const (
+	fewSizes    = 5
+	leastVaried = 0.25 // samples^2
+)
+
+// FitPasses is what a pass takes the device, first + slope for each of its samples, by least squares over the passes
+// that were looked into; false where their sizes hardly vary.
+func FitPasses(w recording.Window) (slope, first float64, ok bool) {
+	var n, t []float64
+	for _, s := range w.Steps {
+		if i := s.Inside; i != nil && s.Samples > 0 && i.Clock != recording.HostClock {
+			n, t = append(n, s.Samples), append(t, i.Forward)
+		}
+	}
+	if len(n) < fewSizes {
+		return 0, 0, false
+	}
+	mn, mt := stat.Mean(n), stat.Mean(t)
+	above, below := 0.0, 0.0
+	for i := range n {
+		above, below = above+(n[i]-mn)*(t[i]-mt), below+(n[i]-mn)*(n[i]-mn)
+	}
+	if below/float64(len(n)) < leastVaried {
+		return 0, 0, false
+	}
+	slope = above / below
+	return slope, mt - slope*mn, true
 }

@@ -46,6 +46,8 @@ WANTED = (
     "grain._src.python.dataset.dataset",
     "uvicorn.protocols.http.h11_impl",
     "uvicorn.protocols.http.httptools_impl",
+    "vllm.v1.engine.core",
+    "vllm.v1.core.sched.scheduler",
 )
 PARTS = "guard channel classes describe device boundary fetch garbage process patches split inside own lend inputs serving trace log ending apply precision live voice state".split()
 

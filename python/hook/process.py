@@ -35,7 +35,7 @@ class _Process(object):
         self.inside = self.own = self.requests = None
         if "inside" in now.parts:
             self.look_inside()
-        if "serving" in now.parts:
+        if "serving" in now.parts and now.parts["serving"].watched:
             self.serve()
 
     def look_inside(self):

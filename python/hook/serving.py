@@ -1,4 +1,4 @@
-"""The requests of a server: a part of the start-up hook, loaded with uvicorn.
+"""The requests of a server, and the passes of vLLM: a part of the start-up hook, loaded with uvicorn or vLLM.
 
 What it does. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
 transformers serve): how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the
@@ -7,6 +7,7 @@ What it does not. It keeps no path, header or body. Paths of probes and of metri
 What it cannot see. A request that waits in the kernel's socket while the event loop is blocked has not come yet.
 """
 
+from _thread import get_native_id as native_id
 from time import monotonic_ns
 
 from . import channel, guarded, lend, now
@@ -119,8 +120,84 @@ def _send_in_place_of(original):
     return send
 
 
+watched = []  # whether requests are counted in this process
+
+
 def patch(module):
+    watched.append(True)
     if now.state.requests is None:
         now.state.serve()
     cycle = module.RequestResponseCycle
     lend.put_in_place(((cycle, "run_asgi", _run_in_place_of), (cycle, "send", _send_in_place_of)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# vLLM. Its engine's step is a pass: one call of the model for all requests that run.
+
+ENGINE = '{"k":"engine","running":%d,"waiting":%d,"usage":%.4f,"preempted":%d}'
+
+
+class Engine(object):
+    """What an engine of vLLM's has told, in this process."""
+
+    def __init__(self):
+        self.told = self.preempted = 0
+
+
+engine = Engine()
+
+
+def _engine_step_in_place_of(original):
+    def step(self, *args, **kwargs):
+        begun = engine_begins(self)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if begun is not None:
+                engine_ends(self, begun)
+
+    step.__wrapped__ = original
+    return step
+
+
+@guarded
+def engine_begins(core):
+    own = now.state.own
+    if own is None or not core.scheduler.running and not core.scheduler.waiting:
+        return None
+    own.only_steps()  # the model's own passes lie within
+    return own.boundary(monotonic_ns(), native_id(), False)
+
+
+@guarded
+def engine_ends(core, begun):
+    t, scheduler = monotonic_ns(), core.scheduler
+    begun.ran = t - begun.t
+    begun.samples = len(scheduler.running)
+    if t - engine.told >= channel.FLUSH_NS:
+        engine.told = t
+        usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", 0.0)
+        now.state.channel.put((ENGINE, (len(scheduler.running), len(scheduler.waiting), usage, engine.preempted)))
+
+
+def _preempt_in_place_of(original):
+    def _preempt_request(self, *args, **kwargs):
+        preempts()
+        return original(self, *args, **kwargs)
+
+    return _preempt_request
+
+
+@guarded
+def preempts():
+    engine.preempted += 1
+
+
+def patch_engine(module):
+    core = module.EngineCore
+    lend.put_in_place([(core, name, _engine_step_in_place_of) for name in ("step", "step_with_batch_queue") if name in vars(core)])
+
+
+def patch_scheduler(module):
+    if "_preempt_request" in vars(module.Scheduler):
+        lend.put_in_place(((module.Scheduler, "_preempt_request", _preempt_in_place_of),))

@@ -1,0 +1,177 @@
+// Package serving says how long requests take at another load than the one that was recorded.
+//
+// A server is taken for one line: requests wait in order, and when it is free it takes those that wait, up to
+// a number, into one pass. How long a pass takes follows from a recording: while any request is there the server works, so that
+// the time with requests, over the passes, is what a pass costs with all that the host does for it. Nothing here knows
+// the kinds of models or devices.
+//
+// It does not know servers that answer requests side by side in several processes, nor language models whose requests
+// join and leave a pass at every token (package language).
+package serving
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Line is a server as one line of requests. Seconds.
+type Line struct {
+	PerPass    float64 // of a pass, however many requests it takes
+	PerRequest float64 // and for each of them
+	Most       int     // requests of a pass
+	CV         float64 // of the time of a pass
+}
+
+// Capacity is how many requests a second a line answers at most.
+func (l Line) Capacity() float64 { return float64(l.Most) / (l.PerPass + float64(l.Most)*l.PerRequest) }
+
+// Server is what a recording tells of a server: lines that explain it. What the recording leaves open is between
+// the first and the last of them.
+type Server struct {
+	Lines   []Line
+	Rate    float64 // requests/s that were recorded
+	Bunched float64 // variance over mean of how many came in a second
+}
+
+// Start values. [J]
+const (
+	fewRequests = 30   // below which a recording says too little
+	mostLoad    = 0.95 // of the capacity, above which a queue is not predicted
+	leastCV     = 0.05
+	mostCV      = 1.5
+	replicates  = 40
+	minute      = 60.0 // of requests that a forecast is about
+)
+
+// From takes a server from a recording. most is how many requests a pass takes at most; 0: as many as were seen.
+func From(r measure.Requests, w recording.Window, most int) (Server, error) {
+	if !r.Known() || !(r.Passes > 0) {
+		return Server{}, errors.New("it holds no requests and passes of a model: record a server with stoker observe -- CMD")
+	}
+	if r.Count < fewRequests {
+		return Server{}, fmt.Errorf("it holds %.0f answered requests, too few to tell: expected %d", r.Count, fewRequests)
+	}
+	busy := (1 - r.None) / r.Passes // of a pass, with all that the host does for it
+	batch := max(1, stat.Or(r.Batch, r.PerPass()))
+	seen := 1
+	for _, s := range w.Steps {
+		seen = max(seen, int(stat.Or(s.Samples, 1)))
+	}
+	if most <= 0 {
+		most = seen
+	}
+	s := Server{Rate: r.Rate, Bunched: stat.Or(r.Bunched, 1)}
+	for _, perRequest := range slopes(w, busy, batch) {
+		l := Line{PerPass: max(0, busy-perRequest*batch), PerRequest: perRequest, Most: most}
+		for _, cv := range []float64{leastCV, spread(w)} {
+			l.CV = cv
+			s.Lines = append(s.Lines, l)
+		}
+	}
+	return s, nil
+}
+
+// slopes is what each further request of a pass may cost: what the device's clock says of passes of several sizes, and
+// that with all the host's time. Without it, between nothing and as much as the first.
+func slopes(w recording.Window, busy, batch float64) [2]float64 {
+	slope, first, ok := measure.FitPasses(w)
+	if !ok {
+		return [2]float64{0, busy / batch}
+	}
+	slope = min(max(0, slope), busy/batch)
+	host := max(0, busy-first-slope*batch)
+	return [2]float64{slope, min(slope+host/batch, busy/batch)}
+}
+
+// spread is the coefficient of variation of the time that passes take on the device.
+func spread(w recording.Window) float64 {
+	var t []float64
+	for _, s := range w.Steps {
+		if i := s.Inside; i != nil && i.Forward > 0 {
+			t = append(t, i.Forward)
+		}
+	}
+	if len(t) < 5 {
+		return 0.5
+	}
+	mean, sum := stat.Mean(t), 0.0
+	for _, v := range t {
+		sum += (v - mean) * (v - mean)
+	}
+	return min(mostCV, max(leastCV, math.Sqrt(sum/float64(len(t)))/mean)) + leastCV
+}
+
+// Capacity is how many requests a second the server answers at most.
+func (s Server) Capacity() stoker.Interval {
+	var all []float64
+	for _, l := range s.Lines {
+		all = append(all, l.Capacity())
+	}
+	return around(all)
+}
+
+// Forecast is what requests take at a load.
+type Forecast struct {
+	Rate     float64         // requests/s
+	Use      stoker.Interval // share of the capacity
+	P50, P99 stoker.Interval // seconds; NaN where the load is more than the server takes
+}
+
+// At forecasts a minute of a load of requests/s, with arrivals as bunched as those that were recorded.
+func (s Server) At(rate float64) Forecast {
+	nan := math.NaN()
+	unknown := stoker.Interval{Low: nan, Point: nan, High: nan}
+	c := s.Capacity()
+	f := Forecast{Rate: rate, Use: stoker.Interval{Low: rate / c.High, Point: rate / c.Point, High: rate / c.Low}, P50: unknown, P99: unknown}
+	if f.Use.Point > mostLoad {
+		return f
+	}
+	var p50, p99 []float64
+	for i, l := range s.Lines {
+		for k := range replicates / len(s.Lines) {
+			times := l.simulate(rate, rand.New(rand.NewPCG(uint64(i), uint64(k))))
+			p50, p99 = append(p50, stat.Quantile(times, 0.5)), append(p99, stat.Quantile(times, 0.99))
+		}
+	}
+	f.P50, f.P99 = around(p50), around(p99)
+	return f
+}
+
+// around is the middle of values, and where nine in ten of them lie.
+func around(values []float64) stoker.Interval {
+	return stoker.Interval{
+		Low: stat.Quantile(values, 0.05), Point: stat.Median(values), High: stat.Quantile(values, 0.95),
+	}
+}
+
+// simulate is how long each request of a minute takes, in the order in which they come.
+func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
+	var came []float64
+	for at := chance.ExpFloat64() / rate; at < minute || len(came) < fewRequests; at += chance.ExpFloat64() / rate {
+		came = append(came, at)
+	}
+	sigma := math.Sqrt(math.Log1p(l.CV * l.CV))
+	times, free := make([]float64, 0, len(came)), 0.0
+	for i := 0; i < len(came); {
+		begin := max(free, came[i])
+		n := 1
+		for i+n < len(came) && n < l.Most && came[i+n] <= begin {
+			n++
+		}
+		free = begin + (l.PerPass+float64(n)*l.PerRequest)*math.Exp(sigma*chance.NormFloat64()-sigma*sigma/2)
+		for _, at := range came[i : i+n] {
+			times = append(times, free-at)
+		}
+		i += n
+	}
+	slices.Sort(times)
+	return times
+}
