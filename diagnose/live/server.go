@@ -141,7 +141,7 @@ func (l filler) askPassesSmall() diagnose.Quantity {
 			quantity.About(r.Batch))
 	q.Answer = fmt.Sprintf("%s requests for each sample of a pass", quantity.About(waiting))
 	busy := 1 - l.idleOfServer()
-	if most := max(busy, p.Host, p.Long, p.Awaited); most > 0 { // they wait for what takes most of the time
+	if most := max(busy, p.Host, p.Long, p.Awaited, p.Unnamed); most > 0 { // they wait for what takes most of the time
 		q.Score = stat.Ramp(waiting, someWaiting, muchWaiting) * stat.Ramp(r.Batch, largePass, smallPass) *
 			busy / most * busy / most * (1 - l.CacheIsFull.Score)
 	}
