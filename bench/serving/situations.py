@@ -76,19 +76,29 @@ def free_port():
 
 
 def wait_until_open(port, process, seconds=150):
-    """Until the server answers a request; False if it ended."""
+    """Until the server answers a request of the load's kind; False if it ended."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
         try:
             with socket.create_connection(("127.0.0.1", port), 1) as s:
-                s.settimeout(5)
-                s.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-                if s.recv(16):
+                s.settimeout(20)
+                s.sendall(b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+                if b" 200" in s.recv(16):
                     return True
         except OSError:
             pass
         time.sleep(0.3)
     return False
+
+
+def end_session(leader):
+    """End what a server has left behind: some end before their own workers do."""
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdigit() and os.getsid(int(entry)) == leader:
+                os.kill(int(entry), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
 
 def record(o, s, to):
@@ -116,8 +126,9 @@ def record(o, s, to):
         try:
             server.wait(40)
         except subprocess.TimeoutExpired:
-            os.killpg(server.pid, signal.SIGKILL)
+            server.kill()
             server.wait()
+        end_session(server.pid)
 
 
 def judge(o, to):

@@ -24,6 +24,10 @@ func Fill(run *recording.Run, c *diagnose.Case) diagnose.Ledger {
 	f.splitSteps()
 	f.nameLines()
 	f.bound()
+	if r := f.rows[diagnose.RowTraining]; r != nil && f.Requests.Known() { // passes of a server, though gradients are on
+		delete(f.rows, diagnose.RowTraining)
+		r.Name, f.rows[diagnose.RowInference] = diagnose.RowInference, r
+	}
 	return diagnose.Ledger{Rows: f.inOrder(), Wall: end}
 }
 

@@ -22,8 +22,10 @@ const (
 	muchHost    = 0.15
 	someAwaited = 0.10 // sleeping threads tell less than working ones
 	muchAwaited = 0.20
-	smallPass   = 4.0 // of a pass, which is small
-	largePass   = 8.0 // and which is none
+	smallPass   = 4.0  // of a pass, which is small
+	largePass   = 8.0  // and which is none
+	someBusy    = 0.50 // of the time with requests, from which it is the device that they may wait for
+	muchBusy    = 0.70
 	someWaiting = 1.5 // requests at a time for each sample of a pass
 	muchWaiting = 2.5
 	fullCache   = 0.85 // in the mean, from which a cache that puts requests off is full
@@ -42,6 +44,7 @@ func (l filler) fillServer() {
 	}
 	none := diagnose.Quantity{}
 	l.OwnCodeDelaysDevice, l.JobAwaitsOthers, l.DeviceWaitsInLongGaps, l.DeviceWaitsForLaunch = none, none, none, none
+	l.Grounds.Program = diagnose.Inference
 	l.IsTraining = true // its passes, or its requests, say what the program does
 	l.LoopLines = l.findServerLines()
 	l.nameGarbage()
@@ -140,11 +143,9 @@ func (l filler) askPassesSmall() diagnose.Quantity {
 			"%s requests are there at a time, and a pass of the model takes %s", quantity.About(r.InFlightAsked()),
 			quantity.About(r.Batch))
 	q.Answer = fmt.Sprintf("%s requests for each sample of a pass", quantity.About(waiting))
-	busy := 1 - l.idleOfServer()
-	if most := max(busy, p.Host, p.Long, p.Awaited, p.Unnamed); most > 0 { // they wait for what takes most of the time
-		q.Score = stat.Ramp(waiting, someWaiting, muchWaiting) * stat.Ramp(r.Batch, largePass, smallPass) *
-			busy / most * busy / most * (1 - l.CacheIsFull.Score)
-	}
+	busy := (1 - l.idleOfServer()) / (1 - p.Unasked) // they wait for what takes most of the time
+	q.Score = stat.Ramp(waiting, someWaiting, muchWaiting) * stat.Ramp(r.Batch, largePass, smallPass) *
+		stat.Ramp(busy, someBusy, muchBusy) * (1 - l.CacheIsFull.Score)
 	return q
 }
 
@@ -272,8 +273,8 @@ var waitsForWork = []string{
 // awaitsWork reports whether a thread waits to be given something: asleep, and none of the program's own lines
 // called what it waits in.
 func awaitsWork(s recording.Stack) bool {
-	if !s.Asleep || slices.ContainsFunc(s.Places, recording.Place.Own) {
-		return false
+	if !s.Asleep || slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.File[0] != '<' }) {
+		return false // "<string>" is code that a library made, as of multiprocessing's proxies
 	}
 	return startsWithAny(s.Places[len(s.Places)-1].File, waitsForWork)
 }

@@ -124,7 +124,7 @@ func (c *inquiry) weighServer(class diagnose.Class) float64 {
 		return 1
 	case diagnose.WaitsOutside, diagnose.NotTraining, diagnose.CPUBound:
 		return 0
-	case diagnose.GPUBound:
+	case diagnose.GPUBound, diagnose.ServerHost, diagnose.ServerWaits:
 		return (1 - c.NobodyAsks.Score) * (1 - c.PassesSmall.Score)
 	}
 	if class.Starves() {

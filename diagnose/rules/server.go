@@ -32,10 +32,11 @@ var batchTooSmall = Rule{
 	},
 	most: func(c *inquiry) float64 {
 		waiting, batch := c.Requests.InFlightAsked(), c.Requests.Batch
+		fewer := waiting / batch // passes, at the most
 		if slope, first, ok := measure.FitPasses(c.Costs.Window); ok && slope >= 0 && first >= 0 && first+slope > 0 {
-			return waiting / batch * (first + slope*batch) / (first + slope*waiting)
+			fewer *= (first + slope*batch) / (first + slope*waiting)
 		}
-		return waiting / batch
+		return withoutPart(c, (1-c.Idle)*(1-1/fewer)) // what the host does for each request stays
 	},
 }
 

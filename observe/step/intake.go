@@ -55,7 +55,7 @@ type Intake struct {
 	last     map[loaderKey]int
 	fetches  map[int]fetchTotals // not written yet
 	feeds    map[int]fetchTotals // not written yet, of stoker's loader
-	serves   map[int]hookRecord  // the newest word on its requests
+	serves   map[int]*served     // the newest word on its requests
 	software recording.Software
 	model    *recording.ModelFacts
 	notes    []string
@@ -85,7 +85,7 @@ func NewIntake(base int64, to Sink, device func(pid, cuda int) int) *Intake {
 	return &Intake{
 		base: base, to: to, device: device, procs: map[int]*Process{},
 		unclock: map[loaderKey]*unclocked{}, fetches: map[int]fetchTotals{}, feeds: map[int]fetchTotals{},
-		serves: map[int]hookRecord{},
+		serves: map[int]*served{},
 		last:   map[loaderKey]int{},
 	}
 }

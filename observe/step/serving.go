@@ -28,25 +28,39 @@ func (in *Intake) serve(p *Process, r *hookRecord) bool {
 		return false
 	}
 	p.Serves = true
-	in.serves[p.PID] = *r
+	in.serves[p.PID] = &served{record: *r}
 	return true
 }
 
-// flushServes writes where the counters of requests stand now. A hook speaks only when a request
-// comes or goes, so time since its last word is counted here: without a request, or with those that were there.
+// onTheWay is how long a packet may be on its way, seconds: a request may have come that is not told yet. [J]
+const onTheWay = 0.2
+
+// flushServes writes what the counters of requests were when they were told last. A hook speaks only when a request
+// comes or goes: its silence is time without any if it said that none is there, and nothing else.
 func (in *Intake) flushServes(now float64) {
-	for pid, r := range in.serves {
-		subject := fmt.Sprintf("process/%d", pid)
-		since := max(0, now-float64(r.T-in.base)/1e9)
-		unasked, flight := float64(r.Unasked)/1e9, float64(r.Flight)/1e9
-		if r.Active == 0 {
-			unasked += since
+	for pid, s := range in.serves {
+		r, subject, at := s.record, fmt.Sprintf("process/%d", pid), float64(s.record.T-in.base)/1e9
+		unasked := float64(r.Unasked) / 1e9
+		switch {
+		case !s.written:
+		case r.Active == 0 && now-onTheWay > at:
+			unasked += now - onTheWay - at
+			at = now - onTheWay
+		default:
+			continue
 		}
-		in.to.AddSample(recording.RequestsCame, subject, now, float64(r.Arrived))
-		in.to.AddSample(recording.RequestsDone, subject, now, float64(r.Answered))
-		in.to.AddSample(recording.Unasked, subject, now, unasked)
-		in.to.AddSample(recording.InFlight, subject, now, flight+since*float64(r.Active))
+		s.written = true
+		in.to.AddSample(recording.RequestsCame, subject, at, float64(r.Arrived))
+		in.to.AddSample(recording.RequestsDone, subject, at, float64(r.Answered))
+		in.to.AddSample(recording.Unasked, subject, at, unasked)
+		in.to.AddSample(recording.InFlight, subject, at, float64(r.Flight)/1e9)
 	}
+}
+
+// served is the newest word of a process on its requests.
+type served struct {
+	record  hookRecord
+	written bool
 }
 
 // addRequest adds a request that was answered.

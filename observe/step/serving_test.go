@@ -13,7 +13,8 @@ func TestTimeWithoutRequestsGoesOn(t *testing.T) {
 	in := NewIntake(0, b, nil)
 	in.Take(packetOf(`{"k":"hello","role":"main"}`,
 		`{"k":"serve","t":2000000000,"arrived":3,"answered":3,"unasked":500000000,"flight":1500000000,"active":0}`), 2)
-	in.Flush(5)
+	in.Flush(3)
+	in.Flush(5.2)
 	want := map[string]float64{
 		"requests.came process/7": 3, "requests.done process/7": 3, "requests.none process/7": 3.5,
 		"requests.flight process/7": 1.5,

@@ -36,6 +36,7 @@ class Requests(object):
         self.arrived = self.answered = self.active = 0
         self.unasked = self.flight = 0  # ns without a request, and ns of all requests together
         self.changed = self.told = t
+        self.told_active = 0
         self.second, self.count, self.every = t, 0, 1  # answers since `second`; one in `every` is told
 
     def change(self, t, by):
@@ -68,11 +69,18 @@ class Requests(object):
         self.tell_totals(t)
 
     def tell_totals(self, t):
-        """Counters that only grow: the newest are all that is needed, ten times a second."""
-        if t - self.told >= channel.FLUSH_NS or self.arrived <= 1:
-            self.told = t
+        """Counters that only grow: the newest are all that is needed, ten times a second.
+
+        That a request came when none was there is sent at once: the event loop may be blocked by it for seconds, and the reader
+        counts the silence of a server without requests as time without any.
+        """
+        comes = self.told_active == 0 and self.active > 0
+        if comes or t - self.told >= channel.FLUSH_NS:
+            self.told, self.told_active = t, self.active
             self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active)))
         self.state.after_step(t)
+        if comes and self.state.channel.records:
+            self.state.flush(t)
 
 
 @guarded
