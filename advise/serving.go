@@ -22,15 +22,27 @@ func (a adviser) serving() Plan {
 		return Plan{}
 	}
 	fix := Fix{Name: string(v.Class), Title: v.Class.Do(), Forecast: a.atMost(v.Most), Effort: Code, Risk: NoRisk}
-	if v.Class != diagnose.BatchTooSmall && len(v.Measured.LoopLines.Lines) > 0 {
-		top := v.Measured.LoopLines.Lines[0]
-		fix.Title, fix.At = cmp.Or(top.Kind.Advice(), fix.Title), top.Line.Short()
+	if top, found := findServerLine(v); found {
+		fix.Title, fix.At = cmp.Or(top.Kind.Advice(), fix.Title), top.Short()
 	}
 	fix.Notes = []string{"the figure is requests a second at the most: what else the server does per request stays"}
 	if !worthIt(fix.Forecast) {
 		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
 	}
 	return Plan{Fixes: []Fix{fix}}
+}
+
+// findServerLine is the line that a server's class is about: where the host works, or where requests are held; false
+// where none was seen.
+func findServerLine(v diagnose.Verdict) (diagnose.LoopLine, bool) {
+	lines := v.Measured.LoopLines
+	switch v.Class {
+	case diagnose.ServerHost, diagnose.Tokenizing:
+		return lines.FirstWork()
+	case diagnose.ServerWaits:
+		return lines.FirstOf(diagnose.Held)
+	}
+	return diagnose.LoopLine{}, false
 }
 
 // isOfServer reports whether a class is one that servers alone have.

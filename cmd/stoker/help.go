@@ -75,6 +75,7 @@ var flagSections = map[string][]section{
 		{"Server", "model gpu tp precision software json"},
 		{"Requests", "input output batch"},
 		{"A model that guesses", "draft guesses accept"},
+		{"A recorded server", "run load max-batch"},
 	},
 	"feed": {
 		{"Run a program", "verify"},

@@ -149,9 +149,9 @@ func (a *app) predictServeCommand() *cobra.Command {
 		Long: `Say how long a prompt takes (prefill), how long each further token takes (decode), what all requests
 together get, and what the time goes into. Without --batch as many requests run as memory holds.
 
-With --run FILE, the recording of a server, say how many requests a second it takes and how long they take at other loads.`,
+With --run FILE, the recording of a server, say how many requests a second it takes, and how long they take
+at other loads.`,
 		Example: `  stoker predict serve --model llama-3.1-70b --gpu h200 --precision fp8 --software tensorrt-llm
-  stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm
   stoker predict serve --model my-model/config.json --gpu l40s --software vllm
   stoker predict serve --run server.jsonl.gz --load 20,40,80`,
 		Args: atMost(0),

@@ -51,7 +51,7 @@ var serverHost = Rule{
 		return c.yes(c.HostServes) * c.weighLead(c.Parts.Long)
 	},
 	refine: func(c *inquiry) diagnose.Class {
-		if lines := c.LoopLines.Lines; len(lines) > 0 && lines[0].Kind == diagnose.Tokenizes {
+		if line, found := c.LoopLines.FirstWork(); found && line.Kind == diagnose.Tokenizes {
 			return diagnose.Tokenizing
 		}
 		return diagnose.ServerHost
