@@ -14,23 +14,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Start values for servers. [J] All shares are of the judged window.
+// Start values for servers. [J]
 const (
-	someUnasked = 0.20 // without a request, from which a server may have capacity left
-	muchUnasked = 0.40 // and from which it has
-	someHost    = 0.08 // as of a loop that no loader feeds
-	muchHost    = 0.15
-	someAwaited = 0.10 // sleeping threads tell less than working ones
-	muchAwaited = 0.20
-	smallPass   = 4.0  // of a pass, which is small
-	largePass   = 8.0  // and which is none
-	someBusy    = 0.50 // of the time with requests, from which it is the device that they may wait for
-	muchBusy    = 0.70
-	someWaiting = 1.5 // requests at a time for each sample of a pass
-	muchWaiting = 2.5
-	fullCache   = 0.85 // in the mean, from which a cache that puts requests off is full
-	somePutOff  = 0.02 // requests put off for each that is answered
-	muchPutOff  = 0.10
 	fewRequests = 20  // answered ones below which a server is not judged by them
 	onCore      = 0.2 // share of a line's looks on a core from which its sleep is a wait for Python's lock
 )
@@ -102,7 +87,7 @@ func (l filler) sumWork() (seconds float64) {
 
 func (l filler) askNobody() diagnose.Quantity {
 	r := l.Requests
-	q := diagnose.AskShare("Is there no request for much of the time?", r.None, someUnasked, muchUnasked,
+	q := diagnose.AskShare("Is there no request for much of the time?", r.None, diagnose.Unasked,
 		"requests that wait before the server are not seen").
 		WithEvidence(r.None, "ratio", string(recording.Unasked),
 			"no request is there %s of the time: %s requests/s come", quantity.Percent(r.None), quantity.About(r.Rate))
@@ -123,10 +108,10 @@ func (l filler) askCacheFull() diagnose.Quantity {
 	if math.IsNaN(r.Cache) || r.Count < fewRequests {
 		return diagnose.Quantity{}
 	}
-	q := diagnose.AskShare("Are requests put off because the key-value cache is full?", r.Preempted, somePutOff, muchPutOff, "").
+	q := diagnose.AskShare("Are requests put off because the key-value cache is full?", r.Preempted, diagnose.PutOff, "").
 		WithEvidence(r.Cache, "ratio", string(recording.EngineCache), "the key-value cache is %s full in the mean, and %s requests are "+
 			"put off for each that is answered", quantity.Percent(r.Cache), quantity.About(r.Preempted))
-	q.Score *= stat.Ramp(r.Cache, fullCache/2, fullCache)
+	q.Score *= diagnose.CacheInUse.Score(r.Cache)
 	return q
 }
 
@@ -138,26 +123,25 @@ func (l filler) askPassesSmall() diagnose.Quantity {
 	if math.IsNaN(waiting) || r.Count < fewRequests {
 		return diagnose.Quantity{}
 	}
-	q := diagnose.AskShare("Do several requests wait for each that a pass takes?", 1, 0, 1, "").
+	q := diagnose.AskShare("Do several requests wait for each that a pass takes?", waiting, diagnose.WaitingPerSample, "").
 		WithEvidence(waiting, "requests", string(recording.InFlight),
 			"%s requests are there at a time, and a pass of the model takes %s", quantity.About(r.InFlightAsked()),
 			quantity.About(r.Batch))
 	q.Answer = fmt.Sprintf("%s requests for each sample of a pass", quantity.About(waiting))
 	busy := (1 - l.idleOfServer()) / (1 - p.Unasked) // they wait for what takes most of the time
-	q.Score = stat.Ramp(waiting, someWaiting, muchWaiting) * stat.Ramp(r.Batch, largePass, smallPass) *
-		stat.Ramp(busy, someBusy, muchBusy) * (1 - l.CacheIsFull.Score)
+	q.Score *= diagnose.SmallPass.Score(r.Batch) * diagnose.DeviceAsked.Score(busy) * (1 - l.CacheIsFull.Score)
 	return q
 }
 
 func (l filler) askHostServes() diagnose.Quantity {
-	q := diagnose.AskShare("Does the host work for requests while the device idles?", l.Parts.Long, someHost, muchHost, "")
+	q := diagnose.AskShare("Does the host work for requests while the device idles?", l.Parts.Long, diagnose.HostForRequests, "")
 	return l.withServerLines(q.WithEvidence(l.Parts.Long, "ratio", l.MeterSignal(),
 		"requests are there, the device idles, and the host works for them %s of the time", quantity.Percent(l.Parts.Long)))
 }
 
 func (l filler) askNobodyWorks() diagnose.Quantity {
 	q := diagnose.AskShare("Are requests there, while neither the device nor a core works for them?", l.Parts.Awaited,
-		someAwaited, muchAwaited, "")
+		diagnose.Awaited, "")
 	return l.withServerLines(q.WithEvidence(l.Parts.Awaited, "ratio", l.MeterSignal(),
 		"requests are there, and neither the device nor a core works for them %s of the time",
 		quantity.Percent(l.Parts.Awaited)))
@@ -169,7 +153,7 @@ func (l filler) askServerLaunches() diagnose.Quantity {
 	if !ok || math.IsNaN(in.Launches) {
 		return diagnose.Quantity{}
 	}
-	return diagnose.AskShare("Does the device wait for launches within passes?", l.Parts.Host, someHost, muchHost, "").
+	return diagnose.AskShare("Does the device wait for launches within passes?", l.Parts.Host, diagnose.HostForRequests, "").
 		WithEvidence(in.Launches, "launches", "step.launches",
 			"a pass launches %.0f times, and the device waits for that %s of the time", in.Launches,
 			quantity.Percent(l.Parts.Host))

@@ -75,7 +75,7 @@ func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
 // that it calls, or the library's that began it all where none is its own; then the innermost one that tells
 // what is done, if that is another. False where there is none.
 func around(stack []place, into []recording.Place, server bool) ([]recording.Place, bool) {
-	var call, telling, stage *place
+	var call, telling *place
 	for i := range stack {
 		p := &stack[i]
 		if p.code == nil || p.code.part != inside {
@@ -84,8 +84,11 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 		if server && startsWithAny(p.code.file, eventLoops) {
 			break
 		}
-		if server && stage == nil && startsWithAny(p.code.file, stages) {
-			stage = p
+		if server && telling == nil && startsWithAny(p.code.file, stages) {
+			telling = p
+		}
+		if server && strings.HasPrefix(p.code.file, "<") {
+			continue // made by a library, as multiprocessing's start
 		}
 		if own := p.asPlace(); own.Own() {
 			into = append(into, own)
@@ -95,9 +98,6 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 			telling = p
 		}
 		call = p
-	}
-	if telling == nil {
-		telling = stage
 	}
 	if call != nil {
 		into = append(into, call.asPlace())

@@ -36,9 +36,9 @@ func (l Line) Capacity() float64 { return float64(l.Most) / (l.PerPass + float64
 // Server is what a recording tells of a server: lines that explain it. What the recording leaves open is between
 // the first and the last of them.
 type Server struct {
-	Lines   []Line
-	Rate    float64 // requests/s that were recorded
-	Bunched float64 // variance over mean of how many came in a second
+	Lines    []Line
+	Rate     float64 // requests/s that were recorded
+	P50, P99 float64 // that were recorded, seconds
 }
 
 // Start values. [J]
@@ -68,7 +68,7 @@ func From(r measure.Requests, w recording.Window, most int) (Server, error) {
 	if most <= 0 {
 		most = seen
 	}
-	s := Server{Rate: r.Rate, Bunched: stat.Or(r.Bunched, 1)}
+	s := Server{Rate: r.Rate, P50: r.Time(0.5), P99: r.Time(0.99)}
 	for _, perRequest := range slopes(w, busy, batch) {
 		l := Line{PerPass: max(0, busy-perRequest*batch), PerRequest: perRequest, Most: most}
 		for _, cv := range []float64{leastCV, spread(w)} {
@@ -118,14 +118,15 @@ func (s Server) Capacity() stoker.Interval {
 	return around(all)
 }
 
-// Forecast is what requests take at a load.
+// Forecast is what requests take at a load, seconds.
 type Forecast struct {
 	Rate     float64         // requests/s
 	Use      stoker.Interval // share of the capacity
 	P50, P99 stoker.Interval // seconds; NaN where the load is more than the server takes
 }
 
-// At forecasts a minute of a load of requests/s, with arrivals as bunched as those that were recorded.
+// At forecasts a minute of a load of requests/s that come one by one, by chance. What was recorded is taken times
+// what the lines say of this load over what they say of the recorded one, so that the same load takes the same time.
 func (s Server) At(rate float64) Forecast {
 	nan := math.NaN()
 	unknown := stoker.Interval{Low: nan, Point: nan, High: nan}
@@ -137,8 +138,10 @@ func (s Server) At(rate float64) Forecast {
 	var p50, p99 []float64
 	for i, l := range s.Lines {
 		for k := range replicates / len(s.Lines) {
-			times := l.simulate(rate, rand.New(rand.NewPCG(uint64(i), uint64(k))))
-			p50, p99 = append(p50, stat.Quantile(times, 0.5)), append(p99, stat.Quantile(times, 0.99))
+			was := l.simulate(s.Rate, rand.New(rand.NewPCG(uint64(i), uint64(replicates+k))))
+			now := l.simulate(rate, rand.New(rand.NewPCG(uint64(i), uint64(k))))
+			p50 = append(p50, s.P50*stat.Quantile(now, 0.5)/stat.Quantile(was, 0.5))
+			p99 = append(p99, s.P99*stat.Quantile(now, 0.99)/stat.Quantile(was, 0.99))
 		}
 	}
 	f.P50, f.P99 = around(p50), around(p99)
