@@ -144,8 +144,15 @@ func (s Server) At(rate float64) Forecast {
 			p99 = append(p99, s.P99*stat.Quantile(now, 0.99)/stat.Quantile(was, 0.99))
 		}
 	}
-	f.P50, f.P99 = around(p50), around(p99)
+	f.P50, f.P99 = fromRunToRun(around(p50)), fromRunToRun(around(p99))
 	return f
+}
+
+// runToRun is how far two recordings of the same server lie apart, as verify's page on its own runs has it.
+const runToRun = 0.10
+
+func fromRunToRun(i stoker.Interval) stoker.Interval {
+	return stoker.Interval{Low: i.Low * (1 - runToRun), Point: i.Point, High: i.High * (1 + runToRun)}
 }
 
 // around is the middle of values, and where nine in ten of them lie.
