@@ -27,6 +27,8 @@ CASE, PORT = sys.argv[1], int(sys.argv[2])
 PASS_S, SAMPLE_S = 0.020, 0.002  # a pass, and what each sample adds
 if CASE == "gpu-bound":
     PASS_S, SAMPLE_S = 0.060, 0.010
+if CASE == "busy-one":
+    PASS_S = 0.250
 gpu = Device(0)
 
 
@@ -92,7 +94,7 @@ def run(batch):
 
 def preprocess(body):
     picture = Image.open(io.BytesIO(body))
-    picture = picture.resize((224, 224), Image.Resampling.LANCZOS)  # the cause of preprocessing
+    picture = picture.resize((224, 224), Image.Resampling.LANCZOS)  # the cause of preprocessing, the cause of overload
     return torch.zeros(3, 224, 224)
 
 
@@ -173,7 +175,7 @@ if CASE in ("no-load", "gpu-bound", "batch-wait", "bursts"):
         await request.body()
         return {"class": await batcher.ask(one)}
 
-elif CASE in ("batch-of-one", "launch-bound"):
+elif CASE in ("batch-of-one", "launch-bound", "busy-one"):
 
     @app.post("/predict")
     def predict():
@@ -181,12 +183,43 @@ elif CASE in ("batch-of-one", "launch-bound"):
             run(one[None])
         return {"class": 0}
 
-elif CASE == "preprocessing":
+elif CASE in ("preprocessing", "overload"):
 
     @app.post("/predict")
     async def predict(request: Request):
         await request.body()
         run(preprocess(PICTURE.getvalue())[None])
+        return {"class": 0}
+
+elif CASE == "threads":
+
+    @app.post("/predict")
+    def predict():
+        sample = Image.open(io.BytesIO(PICTURE.getvalue())).resize((224, 224))  # the cause of threads
+        with lock:
+            run(torch.zeros(1, sample.width, 8))
+        return {"class": 0}
+
+elif CASE == "await":
+
+    @app.post("/predict")
+    async def predict(request: Request):
+        await asyncio.sleep(0.120)  # the cause of await: another service, which is asked as it should be
+        run(one[None])
+        return {"class": 0}
+
+elif CASE == "hf-tokenizer":
+    from tokenizers import Tokenizer as Fast, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    fast = Fast(models.WordLevel({"[UNK]": 0, **{w: i + 1 for i, w in enumerate(TEXT.split()[:9])}}, unk_token="[UNK]"))
+    fast.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=fast, unk_token="[UNK]")
+
+    @app.post("/predict")
+    async def predict(request: Request):
+        ids = tokenizer(TEXT)["input_ids"]  # the cause of hf-tokenizer
+        run(torch.zeros(1, min(8, len(ids))))
         return {"class": 0}
 
 elif CASE == "one-core":

@@ -148,7 +148,8 @@ func (s Server) At(rate float64) Forecast {
 	return f
 }
 
-// runToRun is how far two recordings of the same server lie apart, as verify's page on its own runs has it.
+// runToRun is how far two recordings of the same server lie apart. [J] verify/RESULTS.md works with jobs whose paces
+// scatter by as much.
 const runToRun = 0.10
 
 func fromRunToRun(i stoker.Interval) stoker.Interval {
