@@ -24,10 +24,12 @@ def cpu_of(pid):
 
 
 def python_below(pid):
-    """The server's own process: pid itself, or the child that observe started."""
-    for child in open(f"/proc/{pid}/task/{pid}/children").read().split():
-        return int(child)
-    return pid
+    """The server's own process, which observe started."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        for child in open(f"/proc/{pid}/task/{thread}/children").read().split():
+            if b"server.py" in open(f"/proc/{child}/cmdline", "rb").read():
+                return int(child)
+    sys.exit("observe has no server below it")
 
 
 def once(o, observed):

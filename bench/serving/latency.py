@@ -20,6 +20,7 @@ import situations
 SERVERS = (
     ("no-load", 8, (3, 5, 14, 20, 26), 16),
     ("batch-of-one", 10, (4, 7, 16, 22, 28), 1),
+    ("downstream", 3, (1.5, 4, 5, 6, 7), 1),  # held out: recorded when the law was done
 )
 
 
@@ -36,17 +37,19 @@ def main():
     p.add_argument("--stoker", default=str(situations.ROOT / "bin/stoker"))
     p.add_argument("--seconds", type=float, default=30)
     p.add_argument("--keep", default="stoker-runs/latency")
+    p.add_argument("--only", default="", help="cases, with commas")
+    p.add_argument("--again", action="store_true", help="predict from the recordings of --keep once more")
     p.add_argument("--trace", action="store_true", help=argparse.SUPPRESS)
     o = p.parse_args()
     folder = Path(o.keep)
     folder.mkdir(parents=True, exist_ok=True)
     inside = count = 0
-    for case, base, loads, most in SERVERS:
+    for case, base, loads, most in (s for s in SERVERS if not o.only or s[0] in o.only.split(",")):
         files = {}
         for rate in (base, *loads):
             s = situations.Situation(case, "server.py", f"--poisson {rate} --seed {rate}", (), "")
             files[rate] = folder / f"{case}-{rate}.jsonl.gz"
-            load = situations.record(o, s, files[rate])
+            load = {} if o.again else situations.record(o, s, files[rate])
             if load.get("error"):
                 print(case, rate, load["error"], flush=True)
         said = ask(o, str(files[base]), "--max-batch", str(most), "--load", ",".join(map(str, loads)))

@@ -127,6 +127,7 @@ type Forecast struct {
 
 // At forecasts a minute of a load of requests/s that come one by one, by chance. What was recorded is taken times
 // what the lines say of this load over what they say of the recorded one, so that the same load takes the same time.
+// What the lines do not explain of the recorded load widens the interval.
 func (s Server) At(rate float64) Forecast {
 	nan := math.NaN()
 	unknown := stoker.Interval{Low: nan, Point: nan, High: nan}
@@ -135,16 +136,17 @@ func (s Server) At(rate float64) Forecast {
 	if f.Use.Point > mostLoad {
 		return f
 	}
-	var p50, p99 []float64
+	var p50, p99, plain50, plain99 []float64
 	for i, l := range s.Lines {
 		for k := range replicates / len(s.Lines) {
 			was := l.simulate(s.Rate, rand.New(rand.NewPCG(uint64(i), uint64(replicates+k))))
 			now := l.simulate(rate, rand.New(rand.NewPCG(uint64(i), uint64(k))))
+			plain50, plain99 = append(plain50, stat.Quantile(now, 0.5)), append(plain99, stat.Quantile(now, 0.99))
 			p50 = append(p50, s.P50*stat.Quantile(now, 0.5)/stat.Quantile(was, 0.5))
 			p99 = append(p99, s.P99*stat.Quantile(now, 0.99)/stat.Quantile(was, 0.99))
 		}
 	}
-	f.P50, f.P99 = fromRunToRun(around(p50)), fromRunToRun(around(p99))
+	f.P50, f.P99 = fromRunToRun(around(p50), around(plain50)), fromRunToRun(around(p99), around(plain99))
 	return f
 }
 
@@ -152,8 +154,11 @@ func (s Server) At(rate float64) Forecast {
 // scatter by as much.
 const runToRun = 0.10
 
-func fromRunToRun(i stoker.Interval) stoker.Interval {
-	return stoker.Interval{Low: i.Low * (1 - runToRun), Point: i.Point, High: i.High * (1 + runToRun)}
+// fromRunToRun is a time as scaled to what was recorded, in an interval that has what the lines alone say as well.
+func fromRunToRun(scaled, plain stoker.Interval) stoker.Interval {
+	return stoker.Interval{
+		Low: min(scaled.Low, plain.Low) * (1 - runToRun), Point: scaled.Point, High: max(scaled.High, plain.High) * (1 + runToRun),
+	}
 }
 
 // around is the middle of values, and where nine in ten of them lie.
