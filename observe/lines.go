@@ -51,7 +51,7 @@ func (r *recorder) lines(now float64) {
 // loopThreads are the threads of a trainer that are looked at: the one that launches; of a server also
 // the one that takes requests and those that ran its model lately.
 func (r *recorder) loopThreads(p recording.Process) []stack.Thread {
-	heard := r.intake.Process(p.PID)
+	heard := r.intake.FindProcess(p.PID)
 	if heard == nil || !heard.Serves && !r.takesRequests() {
 		return []stack.Thread{{PID: p.PID, TID: p.LaunchThread, For: recording.Loading{PID: p.PID}}}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/predict/serving"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -45,7 +46,7 @@ func (a *app) predictLoads(f recordedServer) error {
 		return err
 	}
 	requests := judged.verdict.Measured.Requests
-	server, err := serving.From(requests, judged.verdict.Costs.Window, f.most)
+	server, err := measure.MeasureServer(requests, judged.verdict.Costs.Window, f.most)
 	if err != nil {
 		return hintedError{fmt.Errorf("predict from %s: %w", f.file, err), "stoker observe -o server.jsonl.gz -- python server.py"}
 	}

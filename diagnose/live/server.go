@@ -33,6 +33,8 @@ func (l filler) fillServer() {
 	l.IsTraining = true // its passes, or its requests, say what the program does
 	l.LoopLines = l.findServerLines()
 	l.nameGarbage()
+	_, l.OnDevice = sumInsides(l.Costs.Window)
+	l.FewerPasses = measure.FewerPasses(r, l.Costs.Window)
 	l.NobodyAsks, l.CacheIsFull = l.askNobody(), l.askCacheFull()
 	if idle := l.idleOfServer(); !math.IsNaN(idle) {
 		l.Parts = l.splitServer(idle)

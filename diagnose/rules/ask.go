@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // Answers are what all rules say of a Case.
@@ -117,8 +116,8 @@ func (c *inquiry) weighServer(class diagnose.Class) float64 {
 	case diagnose.NoLoad:
 		return 1
 	case diagnose.ComputeOnCPU:
-		if insides := c.Costs.Window.Insides(); len(insides) > 0 && insides[0].Clock != recording.HostClock {
-			return 0 // a device's clock ticks within its passes
+		if c.OnDevice {
+			return 0
 		}
 		return 1
 	case diagnose.WaitsOutside, diagnose.NotTraining, diagnose.CPUBound:

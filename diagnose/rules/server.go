@@ -5,7 +5,6 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/predict/measure"
 )
 
 var noLoad = Rule{
@@ -31,12 +30,7 @@ var batchTooSmall = Rule{
 		return c.yes(c.PassesSmall)
 	},
 	most: func(c *inquiry) float64 {
-		waiting, batch := c.Requests.InFlightAsked(), c.Requests.Batch
-		fewer := waiting / batch // passes, at the most
-		if slope, first, ok := measure.FitPasses(c.Costs.Window); ok && slope >= 0 && first >= 0 && first+slope > 0 {
-			fewer *= (first + slope*batch) / (first + slope*waiting)
-		}
-		return withoutPart(c, (1-c.Idle)*(1-1/fewer)) // what the host does for each request stays
+		return withoutPart(c, (1-c.Idle)*(1-1/c.FewerPasses)) // what the host does for each request stays
 	},
 }
 

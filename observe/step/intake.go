@@ -126,8 +126,8 @@ func (in *Intake) Processes() []Process {
 	return all
 }
 
-// Process is what was heard of one process; nil if nothing was.
-func (in *Intake) Process(pid int) *Process { return in.procs[pid] }
+// FindProcess is what was heard of one process; nil if nothing was.
+func (in *Intake) FindProcess(pid int) *Process { return in.procs[pid] }
 
 // Heard reports whether any process answered.
 func (in *Intake) Heard() bool { return in.heard }

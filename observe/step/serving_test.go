@@ -24,7 +24,7 @@ func TestTimeWithoutRequestsGoesOn(t *testing.T) {
 			t.Errorf("%s is %v, expected %v", name, got, value)
 		}
 	}
-	if p := in.Process(7); p == nil || !p.Serves || p.Passes {
+	if p := in.FindProcess(7); p == nil || !p.Serves || p.Passes {
 		t.Errorf("%+v: expected a process that takes requests and runs no model", p)
 	}
 }
@@ -56,7 +56,7 @@ func TestPassesTellTheirThread(t *testing.T) {
 	if len(b.steps) != 2 || b.steps[0].Ran != 0.02 || b.steps[0].Samples != 4 || !math.IsNaN(b.steps[1].Ran) {
 		t.Fatalf("%+v", b.steps)
 	}
-	if p := in.Process(7); len(p.Runners) != 1 || p.Runners[0] != 11 {
+	if p := in.FindProcess(7); len(p.Runners) != 1 || p.Runners[0] != 11 {
 		t.Errorf("threads that ran the model: %v, expected 11 alone", p.Runners)
 	}
 }

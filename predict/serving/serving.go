@@ -10,16 +10,12 @@
 package serving
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/predict/measure"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // Line is a server as one line of requests. Seconds.
@@ -51,62 +47,25 @@ const (
 	minute      = 60.0 // of requests that a forecast is about
 )
 
-// From takes a server from a recording. most is how many requests a pass takes at most; 0: as many as were seen.
-func From(r measure.Requests, w recording.Window, most int) (Server, error) {
-	if !r.Known() || !(r.Passes > 0) {
-		return Server{}, errors.New("it holds no requests and passes of a model: record a server with stoker observe -- CMD")
-	}
-	if r.Count < fewRequests {
-		return Server{}, fmt.Errorf("it holds %.0f answered requests, too few to tell: expected %d", r.Count, fewRequests)
-	}
-	busy := (1 - r.None) / r.Passes // of a pass, with all that the host does for it
-	batch := max(1, stat.Or(r.Batch, r.PerPass()))
-	seen := 1
-	for _, s := range w.Steps {
-		seen = max(seen, int(stat.Or(s.Samples, 1)))
-	}
-	if most <= 0 {
-		most = seen
-	}
-	s := Server{Rate: r.Rate, P50: r.Time(0.5), P99: r.Time(0.99)}
-	for _, perRequest := range slopes(w, busy, batch) {
-		l := Line{PerPass: max(0, busy-perRequest*batch), PerRequest: perRequest, Most: most}
-		for _, cv := range []float64{leastCV, spread(w)} {
-			l.CV = cv
-			s.Lines = append(s.Lines, l)
-		}
-	}
-	return s, nil
+// Fit is what was measured of a server. Seconds; NaN is unknown.
+type Fit struct {
+	Rate, P50, P99 float64    // requests/s, and how long they took
+	Busy           float64    // of a pass, with all that the host does for it
+	Batch          float64    // requests of a pass, in the mean
+	Most           int        // and at most
+	PerRequest     [2]float64 // what each further request of a pass costs, at least and at most
+	CV             float64    // of the time of a pass
 }
 
-// slopes is what each further request of a pass may cost: what the device's clock says of passes of several sizes, and
-// that with all the host's time. Without it, between nothing and as much as the first.
-func slopes(w recording.Window, busy, batch float64) [2]float64 {
-	slope, first, ok := measure.FitPasses(w)
-	if !ok {
-		return [2]float64{0, busy / batch}
-	}
-	slope = min(max(0, slope), busy/batch)
-	host := max(0, busy-first-slope*batch)
-	return [2]float64{slope, min(slope+host/batch, busy/batch)}
-}
-
-// spread is the coefficient of variation of the time that passes take on the device.
-func spread(w recording.Window) float64 {
-	var t []float64
-	for _, s := range w.Steps {
-		if i := s.Inside; i != nil && i.Forward > 0 {
-			t = append(t, i.Forward)
+// FitServer are the lines that explain what was measured.
+func FitServer(f Fit) Server {
+	s := Server{Rate: f.Rate, P50: f.P50, P99: f.P99}
+	for _, perRequest := range f.PerRequest {
+		for _, cv := range []float64{leastCV, min(mostCV, f.CV+leastCV)} {
+			s.Lines = append(s.Lines, Line{max(0, f.Busy-perRequest*f.Batch), perRequest, f.Most, cv})
 		}
 	}
-	if len(t) < 5 {
-		return 0.5
-	}
-	mean, sum := stat.Mean(t), 0.0
-	for _, v := range t {
-		sum += (v - mean) * (v - mean)
-	}
-	return min(mostCV, max(leastCV, math.Sqrt(sum/float64(len(t)))/mean)) + leastCV
+	return s
 }
 
 // Capacity is how many requests a second the server answers at most.

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/predict/measure"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // One request a pass, each of the same length: the mean wait of M/D/1 is u s / 2(1 - u).
@@ -25,27 +23,14 @@ func TestOneByOneIsTheTextbooksQueue(t *testing.T) {
 	}
 }
 
-// A server whose time is known is found again in what would be recorded of it.
+// A server that is measured as it is takes what it takes.
 func TestServerIsFoundAgain(t *testing.T) {
-	truth := Line{PerPass: 0.02, PerRequest: 0.002, Most: 8}
-	var w recording.Window
-	busy := 0.0
-	for i := range 400 {
-		n := float64(1 + i%4)
-		took := truth.PerPass + n*truth.PerRequest
-		busy += took
-		w.Steps = append(w.Steps, recording.Step{
-			Samples: n, Ran: took, Inside: &recording.Inside{Clock: "emulated", Forward: took, Span: took},
-		})
-	}
-	r := measure.NoRequests()
-	r.Count, r.Rate, r.None, r.Passes, r.Batch = 1000, 1000/60., 1-busy/60, 400/60., 2.5
-	truth.CV = 1e-9
-	r.Times = truth.simulate(r.Rate, rand.New(rand.NewPCG(3, 3)))
-	s, err := From(r, w, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	truth := Line{PerPass: 0.02, PerRequest: 0.002, Most: 8, CV: 1e-9}
+	times := truth.simulate(16, rand.New(rand.NewPCG(3, 3)))
+	s := FitServer(Fit{
+		Rate: 16, P50: stat.Quantile(times, 0.5), P99: stat.Quantile(times, 0.99), Busy: 0.025, Batch: 2.5, Most: 8,
+		PerRequest: [2]float64{0.002, 0.002},
+	})
 	if c := s.Capacity(); math.Abs(c.Point/truth.Capacity()-1) > 0.02 || c.High/c.Low > 1.05 {
 		t.Errorf("capacity %+v, it is %.1f", c, truth.Capacity())
 	}
@@ -59,16 +44,5 @@ func TestServerIsFoundAgain(t *testing.T) {
 	}
 	if over := s.At(1.1 * truth.Capacity()); !math.IsNaN(over.P99.Point) {
 		t.Errorf("beyond its capacity a queue has no p99, it says %+v", over.P99)
-	}
-}
-
-func TestNoServerIsRefused(t *testing.T) {
-	if _, err := From(measure.NoRequests(), recording.Window{}, 0); err == nil {
-		t.Error("a run without requests is no server")
-	}
-	r := measure.NoRequests()
-	r.Count, r.Rate, r.None, r.Passes = 3, 1, 0.5, 1
-	if _, err := From(r, recording.Window{}, 0); err == nil {
-		t.Error("three requests are too few")
 	}
 }
