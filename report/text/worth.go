@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/report"
 )
 
 // WriteWorth writes what another machine would bring a job that runs.
-func WriteWorth(w io.Writer, worth report.Worth, style Style) error {
+func WriteWorth(w io.Writer, worth question.Worth, style Style) error {
 	p := newPage(style, &worth)
 	title := worth.Title
 	if worth.GPU.Title != "" {
@@ -18,7 +19,12 @@ func WriteWorth(w io.Writer, worth report.Worth, style Style) error {
 	for _, line := range report.DescribeWorth(worth) {
 		p.wrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
 	}
+	if worth.Next != "" {
+		p.wrapped("  next         ", "               ", worth.Next)
+	}
 	p.b.WriteString("\n")
-	p.writeList("note", worth.Notes)
+	if style.All {
+		p.writeList("note", worth.Notes)
+	}
 	return p.to(w)
 }
