@@ -12,6 +12,7 @@ var rules = []Rule{
 	cgroupThrottled, ioBound,
 	transferBound, launchBound, cpuBound, networkBound,
 	straggler, throttled, sharedGPU, computeOnCPU, waitsOutside, notTraining,
+	noLoad, batchTooSmall, serverHost, serverWaits, cacheFull,
 }
 
 // Describe is the title and the text of a verdict's class; false for "unknown".
