@@ -206,3 +206,34 @@ func TestWaitsOfAFileWithoutStepsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A gap in a file whose device work is partly missing is nobody's: no other process is suspected for it.
+func TestMissingWorkIsNoOtherProcess(t *testing.T) {
+	for _, missing := range []bool{false, true} {
+		k := &kinetoFile{}
+		for n := range 12 {
+			at := 10_000 * float64(n)
+			k.put("user_annotation", fmt.Sprintf("ProfilerStep#%d", n), at, 9990, 1, "")
+			for i := range 10 {
+				k.launch(at+20+10*float64(i), 300, "aten::mm", tensorGEMM)
+				if i%3 == 0 { // the device is idle though work is queued
+					k.device += 600
+				}
+			}
+			if missing {
+				k.correlation++
+				k.put("kernel", tensorGEMM, k.device, -5, 7, fmt.Sprintf(`"correlation":%d,"device":0,"stream":7`, k.correlation))
+			}
+			k.put("cuda_runtime", "cudaDeviceSynchronize", at+200, 9700, 1, "")
+		}
+		v := judge.Judge(k.read(t))
+		at := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingDeviceWait })
+		if at < 0 {
+			t.Fatalf("missing %v: no device-wait in %+v", missing, v.Findings)
+		}
+		f := v.Findings[at]
+		if suspects := strings.Contains(f.Text+f.Advice, "process"); suspects == missing || missing && !strings.Contains(f.Text, "no right time") {
+			t.Errorf("missing %v: %s (%s)", missing, f.Text, f.Advice)
+		}
+	}
+}

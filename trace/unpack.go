@@ -30,11 +30,11 @@ var errBomb = errors.New("it unpacks to far more than a trace would")
 type source struct {
 	io.Reader
 	close   func()
-	limited *limited // nil where nothing is packed
+	limited *limited // nil if nothing is packed
 	rocprof bool     // the JSON is rocprofv3's
 }
 
-// bombError is why unpacking was stopped, nil where it was not.
+// bombError is why unpacking was stopped, nil if it was not.
 func (s *source) bombError() error {
 	if s.limited == nil {
 		return nil
@@ -190,15 +190,15 @@ var extensions = []struct{ suffix, format, hint string }{
 	{".h5", "an export of Nsight Systems as HDF5, or another one", sqliteHint},
 }
 
-// unspaced is what follows a byte order mark and spaces.
-func unspaced(start []byte) []byte {
+// trimSpaces is what follows a byte order mark and spaces.
+func trimSpaces(start []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n")
 }
 
 // isJSON reports whether data begin as JSON does. A line end and a bracket also begin
 // an XSpace whose first plane has 91 or 123 bytes: that is asked before.
 func isJSON(start []byte) bool {
-	text := unspaced(start)
+	text := trimSpaces(start)
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
@@ -211,7 +211,7 @@ func isTar(start []byte) bool {
 // recogniseLines refuses what nsys export --type jsonlines writes: an object in each line, the first
 // of which names a type or a table.
 func recogniseLines(file string, start []byte) error {
-	line, _, _ := bytes.Cut(unspaced(start), []byte("\n"))
+	line, _, _ := bytes.Cut(trimSpaces(start), []byte("\n"))
 	ends := bytes.HasSuffix(bytes.TrimRight(line, " \r"), []byte("}"))
 	if ends && (bytes.Contains(line, []byte(`"globalTid"`)) || bytes.Contains(line, []byte(`"globalPid"`)) ||
 		bytes.HasPrefix(line, []byte(`{"Type":`))) && !bytes.Contains(line, []byte("traceEvents")) {
@@ -246,7 +246,7 @@ func recognise(file string, start []byte) error {
 			"give the file itself: it is read twice",
 		}
 	}
-	text := unspaced(start)
+	text := trimSpaces(start)
 	for _, e := range extensions {
 		if strings.HasSuffix(name, e.suffix) {
 			return &unsupportedError{file, e.format, e.hint}

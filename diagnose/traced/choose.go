@@ -16,12 +16,12 @@ import (
 // judged: it only helps. [J]
 const leastWork = 0.1
 
-// chooseDevice looks for the device to judge; nil where the recording holds no work of one.
+// chooseDevice looks for the device to judge; nil if the recording holds no work of one.
 func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 	if gaps == nil {
 		gaps = idle.Analyse(run)
 	}
-	t := &filler{t: run.Timeline, all: gaps, major: math.NaN(), world: 1}
+	t := &filler{t: run.Timeline, all: gaps, major: math.NaN(), world: 1, lost: run.Facts.WorkLost}
 	most := int64(0)
 	for i := range t.all.Devices {
 		most = max(most, t.all.Devices[i].Busy())

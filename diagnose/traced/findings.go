@@ -83,7 +83,7 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// countWorkers is how many workers there are; nil where a trace does not tell.
+// countWorkers is how many workers there are; nil if a trace does not tell.
 func (t *filler) countWorkers() any {
 	single, several := t.findIterators()
 	switch {

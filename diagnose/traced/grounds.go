@@ -102,7 +102,7 @@ func (t *filler) findExchange() recording.Exchange {
 // applyGrounds takes from a finding what its grounds refuse, with the words for it.
 func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 	// what is outside of the program is outside of every framework
-	if f.Name != diagnose.FindingDeviceWait || !t.hasOneStream() && !t.isFirst(t.d.Places[idle.DeviceWait]) {
+	if f.Name != diagnose.FindingDeviceWait || !t.waitsForOutside() {
 		f = diagnose.Translate(f, t.grounds.Framework)
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.Settings),

@@ -50,7 +50,7 @@ func (t *filler) listRows(run *recording.Run) []diagnose.Row {
 	return out
 }
 
-// cutRecording cuts the recording: what lies before the first step or the judged window is the start, the
+// cutRecording cuts the recording: what is before the first step or the judged window is the start, the
 // steps are their phase's, and what lies behind is the tail.
 func (t *filler) cutRecording(run *recording.Run) []stretch {
 	var out []stretch

@@ -70,7 +70,7 @@ func (m *merger) buildTrace() (*Trace, error) {
 	b.memoryColumns()
 	b.nameThreads()
 	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Rank: -1}
-	b.t.Dropped = b.dropped()
+	b.t.Dropped = b.countDropped()
 	m.readFacts(b, out)
 	found := steps.Find(b.t, out.Facts.Processes, "ProfilerStep marks",
 		"The trace has no ProfilerStep marks (call prof.step() in the loop)")

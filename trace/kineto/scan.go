@@ -61,7 +61,7 @@ func (s *scanner) element(b []byte, i int, out *batch) (end int, ok bool) {
 	return max(end, i+1), true
 }
 
-// scanEvent reads the event at b[i] into s.e; not ok where it is odd or does not end.
+// scanEvent reads the event at b[i] into s.e; not ok if it is odd or does not end.
 func (s *scanner) scanEvent(b []byte, i int) (end int, ok bool) {
 	s.e = blank
 	e := &s.e
@@ -149,7 +149,7 @@ func (s *scanner) argumentsOf(b []byte, i int) (end int, ok bool) {
 	return s.scanArguments(b, i)
 }
 
-// unread is where the object at b[i] ends, 0 where that takes a closer look: nobody asks
+// unread is where the object at b[i] ends, 0 if that takes a closer look: nobody asks
 // for the arguments of a Python frame, and most of a trace with stacks is frames. Between
 // whole strings, without an escape, another object or a list, the first closing brace is its own.
 func unread(b []byte, i int) (end int) {

@@ -28,6 +28,9 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
+// mostWorkers is the most workers of a DataLoader that --workers takes. [J]
+const mostWorkers = 4096
+
 // feedFlags are the flags of the verb.
 type feedFlags struct {
 	fd, ranks, parent int
@@ -36,6 +39,8 @@ type feedFlags struct {
 	record            string
 	quarantine        string
 	size, compared    int
+	ray               string
+	workers           int
 	json              bool
 }
 
@@ -43,13 +48,14 @@ type feedFlags struct {
 func Command(a *cli.App) *cobra.Command {
 	var f feedFlags
 	cmd := &cobra.Command{
-		Use:   "feed ([--verify N] -- CMD... | --check FOLDER | --fd N | --socket PATH --ranks N)",
+		Use:   "feed ([--verify N] [--ray ADDRESS] -- CMD... | --check FOLDER | --fd N | --socket PATH --ranks N)",
 		Short: "Make the batches of a training: read, decode, augment",
 		Long: `Run a PyTorch program as it is and let Stoker's daemon make its pictures, with the batches that it
 would have got. With --check it reads a folder of images once and reports speed and bad files.
 stoker.DataLoader starts the daemon by itself, so that nobody needs the other flags.`,
 		Example: `  stoker feed -- python train.py                   the same batches with less CPU
   stoker feed --verify 20 -- python train.py       compare the pictures of 20 batches with Pillow's
+  stoker feed --ray auto -- python train.py        its DataLoaders' workers on other nodes of a Ray cluster
   stoker feed --check data/train                   samples/s on this machine, and bad files`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
@@ -76,6 +82,11 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 		"read all images of a `FOLDER` with one subfolder per class once, and report")
 	flags.IntVar(&f.compared, "verify", 0,
 		"with a command: have Pillow make the pictures of the first `N` batches of each worker as well, and compare")
+	flags.StringVar(&f.ray, "ray", "",
+		"with a command: run the workers of its DataLoaders in the Ray cluster at an `ADDRESS` (auto, HOST:PORT), or in one of "+
+			"this machine's own (local)")
+	flags.IntVar(&f.workers, "workers", 0,
+		"with --ray: `N` workers for each DataLoader that has some; random numbers of samples then differ from the script's")
 	flags.IntVar(&f.size, "size", 224, "with --check: height and width that images are resized to")
 	flags.BoolVar(&f.json, "json", false, "with --check: print one JSON object")
 	flags.IntVar(&f.threads, "threads", 0,
@@ -91,7 +102,7 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 	flags.IntVar(&f.parent, "parent", 0,
 		"with --socket: end when process `PID`, which started this one, is gone and nobody is connected")
 	cli.SetGroups(cmd,
-		cli.Section{Title: "Run a program", Names: "verify"},
+		cli.Section{Title: "Run a program", Names: "verify ray workers"},
 		cli.Section{Title: "Read a folder once", Names: "check size json"},
 		cli.Section{Title: "Every daemon", Names: "threads nice quarantine record"},
 		cli.Section{Title: "A daemon by hand", Names: "socket ranks parent fd"},
@@ -120,6 +131,10 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 		return errors.New("--fd, --socket, --check and a command exclude each other: give one")
 	case given("verify") && (!command || f.compared < 1):
 		return fmt.Errorf("--verify %d: a number of batches from 1, and a command behind --, are expected", f.compared)
+	case given("ray") && (!command || f.ray == ""):
+		return fmt.Errorf("--ray %q: the address of a cluster (auto, HOST:PORT or local), and a command behind --, are expected", f.ray)
+	case given("workers") && (f.ray == "" || f.workers < 1 || f.workers > mostWorkers):
+		return fmt.Errorf("--workers %d: 1 to %d workers for each DataLoader, and --ray, are expected", f.workers, mostWorkers)
 	case f.threads < 0 || f.threads > 1024:
 		return fmt.Errorf("--threads %d: 1 to 1024 are possible", f.threads)
 	case f.nice < 0 || f.nice > 19:
