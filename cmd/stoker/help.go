@@ -77,6 +77,12 @@ var flagSections = map[string][]section{
 		{"A model that guesses", "draft guesses accept"},
 		{"Answer", "all json"},
 	},
+	"predict fleet": {
+		{"Fleet", "gpu gpus years util hardware"},
+		{"Failures", "mtbf checkpoint restart"},
+		{"Cost", "buy " + costFlags},
+		{"Answer", "all json"},
+	},
 	"feed": {
 		{"Run a program", "verify"},
 		{"Read a folder once", "check size json"},

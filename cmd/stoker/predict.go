@@ -48,7 +48,7 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 		},
 	}
 	f.register(cmd)
-	cmd.AddCommand(a.predictTrainCommand(), a.predictServeCommand(), a.predictTransformationCommand(),
+	cmd.AddCommand(a.predictTrainCommand(), a.predictServeCommand(), a.predictFleetCommand(), a.predictTransformationCommand(),
 		a.predictDataCommand())
 	return cmd
 }

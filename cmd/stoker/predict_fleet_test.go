@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A fleet is answered in eight lines, and what is missing or cannot be is said with the flag.
+func TestPredictFleet(t *testing.T) {
+	alone(t)
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--gpu h100-sxm --gpus 1024 --years 3 --util 40%", exitFine, "waits        $64,500,000 of it"},
+		{"--gpu h100-sxm --gpus 1024 --years 3 --util 40%", exitFine, "1024 x NVIDIA H100 80GB HBM3 for 3 years"},
+		{"--gpu b200 --util 80% --buy $50k --kwh 0.10 --all", exitFine, "sources"},
+		{"--gpu h100-sxm --util 95% --mtbf 3h --checkpoint 30s --json", exitFine, `"mtbf_s"`},
+		{"--gpu tpu-v5e --util 50%", exitFine, "unknown: say what a GPU costs (--price or --buy)"},
+		{"--gpu h100-sxm", exitUsage, "hint: --util 40%"},
+		{"--util 40%", exitUsage, "hint: --gpu h100"},
+		{"--gpu h100-sxm --util 0%", exitUsage, "--util is 0 %"},
+		{"--gpu h100-sxm --util 50% --gpus 1e9", exitUsage, "expected 1 to 10000000"},
+		{"--gpu h100-sxm --util 50% --years 100", exitUsage, "at most 50"},
+		{"--gpu h100-sxm --util 50% --years -1", exitUsage, "--years"},
+		{"--gpu h100-sxm --util 50% --buy free", exitUsage, "hint: --buy '$45000'"},
+		{"--gpu h100-sxm --util 50% --buy $9 --price $2/h", exitUsage, "give one"},
+		{"--gpu h100-sxm --util 50% --mtbf often", exitUsage, "--mtbf"},
+	} {
+		code, out, errs := call(t, append([]string{"predict", "fleet"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("stoker predict fleet %s: code %d, want %d and %q:\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+		if lines := strings.Count(strings.TrimSpace(out), "\n"); code == exitFine && lines > 9 &&
+			!strings.Contains(c.args, "--all") && !strings.Contains(c.args, "--json") {
+			t.Errorf("%s: %d lines below the title, expected 8 at most:\n%s", c.args, lines-1, out)
+		}
+	}
+}
