@@ -9,6 +9,6 @@
 // removing a file, is none: they take the name once the file is gone.
 //
 // What does not show in the mode (NFSv4 ACLs, who may mount what) is not seen.
-// python/stoker/_private.py is the same rule for the Python client;
+// python/stoker/daemon/private.py is the same rule for the Python client;
 // testdata/cases.json is the table of cases that both are tested with.
 package private

@@ -63,12 +63,12 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ._count import count
-    from ._decode import Decode
-    from ._defer import enable as feed
-    from ._loader import Batch, Loader
     from ._models import DataModel, DataSupply, Transformation, TransformationModel
-    from ._pack import Pack
-    from ._torch import DataLoader
+    from .deferred.decode import Decode
+    from .deferred.deferring import enable as feed
+    from .loader.batches import Batch, Loader
+    from .loader.dataloader import DataLoader
+    from .loader.pack import Pack
 
     TrainerCallback: type
 
@@ -101,19 +101,19 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """What takes long to import, when it is first asked for. The loaders need NumPy, and one of them torch."""
     if name in ("Batch", "Loader"):
-        from . import _loader as module
+        from .loader import batches as module
     elif name in ("DataModel", "DataSupply", "Transformation", "TransformationModel"):
         from . import _models as module
     elif name == "Decode":
-        from . import _decode as module
+        from .deferred import decode as module
     elif name == "Pack":
-        from . import _pack as module
+        from .loader import pack as module
     elif name == "count":
         from . import _count as module
     elif name == "DataLoader":
-        from . import _torch as module
+        from .loader import dataloader as module
     elif name == "feed":
-        from ._defer import enable
+        from .deferred.deferring import enable
 
         return enable
     elif name == "TrainerCallback":

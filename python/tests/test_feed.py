@@ -61,7 +61,7 @@ class LastWordsTest(unittest.TestCase):
         log = os.memfd_create("words")
         self.addCleanup(os.close, log)
         os.write(log, text.encode())
-        from stoker import _feed  # which needs numpy
+        from stoker.daemon import session as _feed  # which needs numpy
 
         return _feed.said(log)
 
@@ -275,7 +275,7 @@ class LoaderTest(FeedCase):
         self.assertEqual(loader.state_dict(), state)
 
     def test_pillow_of_the_spec(self):
-        version = "stoker._loader.importlib.metadata.version"
+        version = "stoker.loader.batches.importlib.metadata.version"
         for installed, expected in (("12.3.0", {"pillow": 12}), ("13.0.0.dev1", {"pillow": 13}), ("unknown", {})):
             with mock.patch(version, return_value=installed):
                 output = self.loader()._feeder.spec["output"]

@@ -20,7 +20,7 @@ try:
     from torchvision.datasets import ImageFolder
     from torchvision.transforms import v2
 
-    import stoker._torch as stoker_torch
+    import stoker.loader.dataloader as stoker_torch
 except ImportError:
     torch = None
 

@@ -5,6 +5,7 @@ for each; arrays of NumPy go through a pipe. Here a batch's tensors and arrays s
 reused region of shared memory, a room (`.._room`), whose descriptor is sent over a socket. Small ones travel inside the
 message. The rest of the batch is pickled as PyTorch pickles it.
 
+    lease.py    a room's memory while somebody uses it
     memory.py   a batch's room in the worker, also for what a collate function makes shared
     sending.py  the worker's queue: pickles a batch, and puts its tensors into the room
     receiving.py  the trainer's side: maps the room, and makes tensors and arrays over it

@@ -7,13 +7,15 @@ import errno
 import mmap
 import os
 import pickle
+import resource
 import socket
 import struct
 import threading
-import weakref
 from typing import Any
 
 import torch
+
+from .lease import count_leases, lease
 
 POPULATE = mmap.MAP_SHARED | mmap.MAP_POPULATE
 PIECES = 64  # of a batch, at most: descriptors that one packet carries
@@ -22,9 +24,11 @@ HEAD = struct.Struct("<Q")  # a packet's number
 #: Where iterators' workers send their descriptors, by the iterator's key; a list by worker.
 _ends: dict[str, list[socket.socket]] = {}
 _now = threading.local()
-#: Rooms that the trainer has now. One that it has many of keeps batches: a small part of one would keep its whole room.
-_alive: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+#: Rooms of an iterator's workers that may come again, by worker and number: they stay mapped.
+_maps: dict[str, dict[tuple[int, int], mmap.mmap]] = {}
+#: A trainer that has more rooms than these keeps batches: a small part of one would keep its whole room.
 _SPARE = 8  # rooms [J]: beyond four for each worker, what comes is copied out of its room
+_PART = 4  # a room takes a descriptor: so does what comes where rooms have one in so many that may be open [J]
 
 
 class Counts:
@@ -50,11 +54,12 @@ def _size(count: int) -> str:
 
 def expect(key: str, ends: list[socket.socket]) -> None:
     """Take batches of an iterator from these sockets."""
-    _ends[key] = ends
+    _ends[key], _maps[key] = ends, {}
 
 
 def forget(key: str) -> None:
     """The iterator has gone. What is under way goes with the sockets."""
+    _maps.pop(key, None)
     for end in _ends.pop(key, ()):
         end.close()
 
@@ -68,17 +73,21 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def open_message(key: str, worker: int, number: int, sizes: list[int], places: list[Any], small: bytes, body: bytes) -> Any:
-    """Unpickle a message. places gives the location of each storage and array, in the order of the body's references."""
-    mappings = [_map(descriptor, size) for descriptor, size in zip(_descriptors(key, worker, number, sizes), sizes)]
+def open_message(
+    key: str, worker: int, number: int, rooms: list[tuple[int, int, int]], kept: list[int], places: list[Any], small: bytes, body: bytes
+) -> Any:
+    """Unpickle a message.
+
+    rooms: of each that the batch lies in its number, size and used bytes; kept: numbers of all that may come again.
+    places: where each storage and array lies, in the order of the body's references.
+    """
+    leases = _lease(key, worker, number, rooms, kept)
     counts.batches += 1
-    counts.bytes += sum(sizes)
+    counts.bytes += sum(used for _, _, used in rooms)
     counts.left += sum(not isinstance(place, tuple) for place in places)
-    keeps = len(_alive) > 4 * len(_ends.get(key, ())) + _SPARE
-    if not keeps:
-        _alive.update(mappings)
+    copies = count_leases() > min(4 * len(_ends.get(key, ())) + _SPARE, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _PART)
     before = getattr(_now, "buffers", None)
-    _now.buffers = _Buffers(mappings, places, bytearray(small), keeps)
+    _now.buffers = _Buffers(leases, places, bytearray(small), copies)
     try:
         return pickle.loads(body)
     finally:
@@ -105,8 +114,8 @@ def array_of(number: int, dtype: Any, shape: Any, order: str) -> Any:
 class _Buffers:
     """The memory of one message."""
 
-    def __init__(self, mappings: list[mmap.mmap], places: list[Any], small: bytearray, copies: bool) -> None:
-        self._mappings, self._places, self._small, self._copies = mappings, places, small, copies
+    def __init__(self, leases: list[Any], places: list[Any], small: bytearray, copies: bool) -> None:
+        self._leases, self._places, self._small, self._copies = leases, places, small, copies
         self._storages: dict[int, Any] = {}  # two tensors over one storage stay so
 
     def find_storage(self, number: int) -> Any:
@@ -136,16 +145,33 @@ class _Buffers:
         if piece < 0:
             return self._small, at, size, left_out
         if not self._copies:
-            return self._mappings[piece], at, size, left_out
+            return self._leases[piece], at, size, left_out
         copy = torch.empty(size, dtype=torch.uint8, device="cpu")
-        copy.copy_(torch.frombuffer(self._mappings[piece], dtype=torch.uint8, count=size, offset=at))
+        copy.copy_(torch.frombuffer(self._leases[piece], dtype=torch.uint8, count=size, offset=at))
         return copy.numpy(), 0, size, left_out
 
 
-def _descriptors(key: str, worker: int, number: int, sizes: list[int]) -> list[int]:
-    """Those of a message's rooms. They were sent before it."""
-    if not sizes:
+def _lease(key: str, worker: int, number: int, rooms: list[tuple[int, int, int]], kept: list[int]) -> list[Any]:
+    """Return the memory of a message's rooms. Rooms that the worker has dropped stay mapped no longer."""
+    if not rooms:
         return []
+    descriptors, maps, leases = _descriptors(key, worker, number, len(rooms)), _maps[key], []
+    try:
+        for room, size, _ in rooms:
+            found = maps.get((worker, room))
+            if found is None:
+                found = maps[worker, room] = mmap.mmap(descriptors[0], size, POPULATE)
+            leases.append(lease(found, descriptors.pop(0)))
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    for gone in [place for place in maps if place[0] == worker and place[1] not in kept]:
+        del maps[gone]
+    return leases
+
+
+def _descriptors(key: str, worker: int, number: int, count: int) -> list[int]:
+    """Return those of a message's rooms. They were sent before it."""
     end = _ends[key][worker]
     while True:
         head, rights, _, _ = end.recvmsg(HEAD.size, socket.CMSG_SPACE(4 * PIECES), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC)
@@ -153,16 +179,9 @@ def _descriptors(key: str, worker: int, number: int, sizes: list[int]) -> list[i
         for level, kind, data in rights:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 found.frombytes(data[: len(data) - len(data) % found.itemsize])
-        if HEAD.unpack(head) == (number,) and len(found) == len(sizes):
+        if HEAD.unpack(head) == (number,) and len(found) == count:
             return list(found)
         for descriptor in found:  # of a message that was never opened
             os.close(descriptor)
         if HEAD.unpack(head) == (number,):
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-
-def _map(descriptor: int, size: int) -> mmap.mmap:
-    try:
-        return mmap.mmap(descriptor, size, POPULATE)
-    finally:
-        os.close(descriptor)

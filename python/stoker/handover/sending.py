@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
+from ..handover import receiving
 from .memory import ALIGN, LEAST, Memory
-from . import receiving
 
 _FRUITLESS, _AGAIN = 8, 64  # messages without a tensor or an array [J]: from there on one in so many is looked at
 _ALL_SMALL = 64 << 10  # bytes [J]: a batch of less than that needs no room
@@ -49,7 +49,8 @@ class Queue:
             self._number += 1
             rights = array.array("i", [piece.loan for piece in used])
             self._end.sendmsg([receiving.HEAD.pack(self._number)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-        return Message(self._key, self._worker, self._number, [piece.used for piece in used], places, small, body)
+        rooms = [(piece.number, piece.size, piece.used) for piece in used]
+        return Message(self._key, self._worker, self._number, rooms, self._memory.list_rooms(), places, small, body)
 
     def _batch_of(self, what: Any) -> Any:
         """The batch, which the loop holds besides: PyTorch sends (index, batch), torchdata (index, (batch, worker, state))."""

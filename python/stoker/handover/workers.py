@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from .._limits import find_lack
-from . import receiving, sending
+from ..handover import receiving, sending
 from .memory import Memory
 
 
