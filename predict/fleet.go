@@ -15,19 +15,19 @@ type Fleet struct {
 	GPU         hardware.GPU
 	GPUs, Years float64
 	Computes    float64 // share of the time for which they compute while nothing is broken
-	Prices      Prices  // GPUHour is the rent, KWh what electricity costs beside it
+	Prices      Prices  // GPUHour is the rent, KWh the price of electricity
 	Purchase    float64 // dollars of a GPU with its share of machines and network; 0: rented
 
 	// Of a job on all of them. Not set: as published.
 	MTBF       stoker.Interval // seconds between failures
 	Checkpoint stoker.Interval // seconds for which training stops to write one
-	Restart    stoker.Interval // seconds from a failure until training goes on
+	Restart    stoker.Interval // seconds from a failure until training continues
 }
 
 // Account is the answer.
 type Account struct {
 	Hours   float64         // of all GPUs
-	Dollars stoker.Interval // rent or purchase, and electricity where it has a price
+	Dollars stoker.Interval // rent or purchase, and electricity if it has a price
 	PerHour stoker.Interval // dollars of an hour in which a GPU does work that lasts
 	Idle    stoker.Interval // dollars of the hours in which GPUs do not compute
 
@@ -102,7 +102,8 @@ func (f Fleet) addFailures(a *Account) {
 		High: secondsOfDay / (often.Low * machines),
 	})
 	write, restart := orUsual(f.Checkpoint, usualCheckpoint), orUsual(f.Restart, usualRestart)
-	a.Every = bounds.Enclose(young(write.Low, a.MTBF.Low), young(write.Point, a.MTBF.Point), young(write.High, a.MTBF.High))
+	a.Every = bounds.Enclose(young(write.Low, a.MTBF.Low), young(write.Point, a.MTBF.Point),
+		young(write.High, a.MTBF.High))
 	rate := bounds.Divide(stoker.Exactly(1), a.MTBF)
 	a.Goodput = bounds.InEachView(func(v bounds.View) float64 {
 		write, mtbf := v.TakePart(write), 1/v.TakePart(rate)

@@ -48,8 +48,8 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 		},
 	}
 	f.register(cmd)
-	cmd.AddCommand(a.predictTrainCommand(), a.predictServeCommand(), a.predictFleetCommand(), a.predictTransformationCommand(),
-		a.predictDataCommand())
+	cmd.AddCommand(a.predictTrainCommand(), a.predictServeCommand(), a.predictFleetCommand(),
+		a.predictTransformationCommand(), a.predictDataCommand())
 	return cmd
 }
 

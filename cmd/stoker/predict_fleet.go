@@ -61,12 +61,15 @@ Space, staff and taxes are not counted.`,
 	flags.StringVar(&f.gpus, "gpus", "8", "how many")
 	flags.StringVar(&f.years, "years", "1", "for how long")
 	flags.StringVar(&f.util, "util", "", "share of the time for which they compute: 40%")
-	flags.StringVar(&f.buy, "buy", "", "`DOLLARS` for a GPU with its share of machines and network, if it is bought: $45000")
+	flags.StringVar(&f.buy, "buy", "", "`DOLLARS` for a GPU with its share of machines and network, if it is "+
+		"bought: $45000")
 	flags.StringVar(&f.mtbf, "mtbf", "", "mean time between failures of a job on all of them (default: as published)")
-	flags.StringVar(&f.checkpoint, "checkpoint", "", "time for which training stops to write a checkpoint (default 2s to 60s)")
+	flags.StringVar(&f.checkpoint, "checkpoint", "", "time for which training stops to write a checkpoint "+
+		"(default 2s to 60s)")
 	flags.StringVar(&f.restart, "restart", "", "time from a failure until training goes on (default 5min to 20min)")
 	f.register(flags)
-	flags.StringVar(&f.hardware, "hardware", "", "file with your own rows (default ~/.config/stoker/hardware.json, if it exists)")
+	flags.StringVar(&f.hardware, "hardware", "", "file with your own rows (default ~/.config/stoker/hardware.json, "+
+		"if it exists)")
 	flags.BoolVar(&f.all, "all", false, "name the source of every figure")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
@@ -113,7 +116,11 @@ func (f *fleetFlags) readFailures(fleet *predict.Fleet) error {
 	for _, one := range []struct {
 		flag, text string
 		into       *stoker.Interval
-	}{{"mtbf", f.mtbf, &fleet.MTBF}, {"checkpoint", f.checkpoint, &fleet.Checkpoint}, {"restart", f.restart, &fleet.Restart}} {
+	}{
+		{"mtbf", f.mtbf, &fleet.MTBF},
+		{"checkpoint", f.checkpoint, &fleet.Checkpoint},
+		{"restart", f.restart, &fleet.Restart},
+	} {
 		if one.text == "" {
 			continue
 		}
