@@ -1,9 +1,34 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
+
+// One V100 needs as many cores to prepare its images as was measured (VLDB 2021, doi
+// 10.14778/3446095.3446100): 3 to 4 for ResNet-50, 12 to 24 for ResNet-18.
+func TestPredictCoresOfDataStalls(t *testing.T) {
+	alone(t)
+	for model, measured := range map[string][2]float64{"resnet50": {3, 4}, "resnet18": {12, 24}} {
+		_, out, _ := call(t, "predict", "--gpu", "v100-sxm-32gb", "--model", model, "--batch", "256", "--precision", "fp16",
+			"--storage", "page-cache", "--json")
+		var o struct {
+			Prediction struct {
+				Demand struct {
+					Cores struct{ Low, Point, High float64 }
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &o); err != nil {
+			t.Fatal(err)
+		}
+		cores := o.Prediction.Demand.Cores
+		if cores.Low > measured[0] || cores.High < measured[1] || cores.Point < measured[0]/1.5 || cores.Point > measured[1]*1.5 {
+			t.Errorf("%s: %+v cores, measured %v", model, cores, measured)
+		}
+	}
+}
 
 // A fleet is answered in eight lines, and what is missing or cannot be is said with the flag.
 func TestPredictFleet(t *testing.T) {
