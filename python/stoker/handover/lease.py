@@ -1,4 +1,4 @@
-"""A room's memory for as long as somebody has tensors or arrays over it."""
+"""A room's memory, held while tensors or arrays over it exist."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import os
 import weakref
 from typing import Any
 
-#: The buffers that are leased, by the address of the reference, and each one's descriptor. The lock on it keeps the room
-#: from being written again.
+#: The leased buffers and their descriptors, by the address of the reference. The lock on a
+#: descriptor keeps the room from being overwritten.
 _leases: dict[int, tuple[weakref.ref[Any], int]] = {}
 
 
 def lease(mapping: mmap.mmap, descriptor: int) -> ctypes.Array[ctypes.c_ubyte]:
-    """Return a buffer over a mapping, and close the descriptor when the last user of the buffer has gone.
+    """Return a buffer over a mapping, and close the descriptor when the last user of the buffer is
+    gone.
 
-    torch and NumPy keep this object. Of a memoryview NumPy keeps only what lies below it.
+    torch and NumPy keep this object. Of a memoryview, NumPy would keep only the object below it.
     """
     buffer = (ctypes.c_ubyte * len(mapping)).from_buffer(mapping)
     reference = weakref.ref(buffer, _end)
@@ -29,5 +30,5 @@ def _end(reference: weakref.ref[Any]) -> None:
 
 
 def count_leases() -> int:
-    """Return how many rooms this process has tensors or arrays over."""
+    """Return how many rooms of this process have tensors or arrays over them."""
     return len(_leases)

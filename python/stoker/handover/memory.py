@@ -1,4 +1,4 @@
-"""A batch's memory in the worker."""
+"""The memory of batches in a worker."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..daemon.room import Room, Rooms
 from .lease import lease
 from .receiving import POPULATE
 
-ALIGN = 64  # bytes: what PyTorch's allocator gives
-LEAST = 16 << 10  # bytes [J]: less travels inside the message, where copies cost less than a room
-_PIECE = 64 << 10  # bytes: sizes of rooms are multiples of it
+ALIGN = 64  # bytes, as in PyTorch's allocator
+LEAST = 16 << 10  # bytes [J]: less is sent in the message, where copying costs less than a room
+_PIECE = 64 << 10  # bytes: rooms are multiples of it
 
 
 class Piece:
-    """A room that is lent to the batch, and how much of it is taken."""
+    """A room that is lent to the batch, and how much of it is used."""
 
     def __init__(self, number: int, mapping: mmap.mmap, loan: int) -> None:
         self.number, self.size, self.loan, self.used = number, len(mapping), loan, 0
@@ -33,7 +33,7 @@ class Piece:
 
 
 class Memory:
-    """The rooms of a worker's batches, of which one is being made."""
+    """The rooms of a worker's batches; one batch is built at a time."""
 
     def __init__(self) -> None:
         self._rooms = Rooms()
@@ -44,7 +44,7 @@ class Memory:
         self.pieces: list[Piece] = []
 
     def take(self, size: int) -> tuple[Piece, int]:
-        """So many bytes, by piece and offset. Raises OSError where there is no room."""
+        """Reserve bytes. Returns piece and offset; raises OSError if no room can be had."""
         with self._guard:
             if not self.pieces or self.pieces[-1].used + size > self.pieces[-1].size:
                 taken = sum(piece.used for piece in self.pieces)
@@ -62,16 +62,16 @@ class Memory:
         return Piece(*self._maps[room], loan)
 
     def list_rooms(self) -> list[int]:
-        """Return the numbers of the rooms that may be used again."""
+        """Return the numbers of the rooms that may be reused."""
         return [number for number, _ in self._maps.values()]
 
     def expect(self, size: int) -> None:
-        """The batch takes so many bytes more."""
+        """Expect that the batch takes this many more bytes."""
         with self._guard:
             self._expected = max(self._expected, sum(piece.used for piece in self.pieces) + size)
 
     def allocate(self, size: int) -> Any:
-        """A storage for a part of the batch; None where there is no room."""
+        """Return a storage in the batch's memory; None if no room can be had."""
         if size < LEAST:
             return torch.UntypedStorage(size)
         try:
@@ -81,14 +81,15 @@ class Memory:
         return torch.frombuffer(piece.buffer, dtype=torch.uint8, count=size, offset=at).untyped_storage()
 
     def find(self, address: int) -> tuple[int, int] | None:
-        """Return (number of the piece, offset) of an address; None if no piece of the batch has it."""
+        """Return (number of the piece, offset) of an address; None if no piece of the batch
+        contains it."""
         for number, piece in enumerate(self.pieces):
             if piece.first <= address < piece.first + piece.used:
                 return number, address - piece.first
         return None
 
     def turn(self) -> None:
-        """The batch has been sent: the next one gets other rooms."""
+        """End the batch after it was sent: the next one gets other rooms."""
         taken = sum(piece.used for piece in self.pieces)
         self._expected = max(taken, self._expected - self._expected // 8)
         self.pieces = []
