@@ -118,7 +118,8 @@ func (f Fleet) addEnergy(a *Account) {
 		limit = math.NaN()
 	}
 	busy, host := asInterval(hardware.BusyPower, limit), asInterval(hardware.HostPower, limit)
-	drawn := bounds.Add(bounds.Add(bounds.Scale(busy, f.Computes), bounds.Scale(WaitingPower(f.GPU), 1-f.Computes)), host)
+	waiting := bounds.Scale(WaitingPower(f.GPU), 1-f.Computes)
+	drawn := bounds.Add(bounds.Add(bounds.Scale(busy, f.Computes), waiting), host)
 	machines := bounds.Scale(drawn, a.Hours/1000)
 	a.KWh = bounds.Scale(machines, math.Max(1, f.Prices.PUE))
 	a.OperatingKg = bounds.Scale(a.KWh, knownPrice(f.Prices.Grid)/1000)

@@ -31,7 +31,9 @@ func DescribeFleet(f Fleet) [][2]string {
 			{"water", thousands(f.SiteLitres) + " m3 on site, " + thousands(f.PlantLitres) + " m3 at power plants"},
 		}...)
 	} else {
-		lines = append(lines, [2]string{"electricity", "unknown: no power limit of this GPU is in the table (--hardware)"})
+		lines = append(lines, [2]string{
+			"electricity", "unknown: no power limit of this GPU is in the table (--hardware)",
+		})
 	}
 	lines = append(lines, [2]string{"decides", f.describeLosses()})
 	if len(f.Assumed) > 0 {

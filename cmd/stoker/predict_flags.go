@@ -132,7 +132,10 @@ var predictTable = slices.Concat([]predictFlag{
 	{flag: "dataset", unit: inBytes, help: "stored size of the data set, to be held against --memory: 150GB"},
 	{flag: "memory", unit: inBytes, help: "memory of a machine that is left to keep samples in: 400GB"},
 	{flag: "cached", set: readCached, help: "share of the data set that lies in memory: 50%"},
-	{flag: "link", set: readLink, help: "host link (--list links) or its rate (default: the GPU's), gds if the device reads by itself"},
+	{
+		flag: "link", set: readLink,
+		help: "host link (--list links) or its rate (default: the GPU's), gds if the device reads by itself",
+	},
 	{
 		flag: "pinned", unit: isSwitch, set: readPinned,
 		help: "batches are copied from page-locked memory (pin_memory=True)",

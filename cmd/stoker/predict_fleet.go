@@ -85,7 +85,9 @@ func (f *fleetFlags) read(a *app) (fleet predict.Fleet, err error) {
 	case f.gpu == "":
 		return fleet, hintedError{errors.New("--gpu is missing: which GPU?"), "--gpu h100"}
 	case f.util == "":
-		return fleet, hintedError{errors.New("--util is missing: for which share of the time do they compute?"), "--util 40%"}
+		return fleet, hintedError{
+			errors.New("--util is missing: for which share of the time do they compute?"), "--util 40%",
+		}
 	case f.buy != "" && f.price != "":
 		return fleet, errors.New("--price is the rent and --buy a purchase: give one")
 	}
@@ -145,7 +147,8 @@ func (f *fleetFlags) readMoney(fleet *predict.Fleet, table hardware.Table) (err 
 		text, thousands := strings.CutSuffix(strings.TrimPrefix(strings.TrimSpace(f.buy), "$"), "k")
 		dollars, err := quantity.ParseNumber(text)
 		if err != nil || dollars == 0 {
-			return fmt.Errorf("--buy %q: expected dollars for a GPU with its share of the machine, such as $45000", f.buy)
+			return fmt.Errorf("--buy %q: expected dollars for a GPU with its share of the machine, such as $45000",
+				f.buy)
 		}
 		if fleet.Purchase = float64(dollars); thousands {
 			fleet.Purchase *= 1000
