@@ -35,6 +35,7 @@ func WriteFleet(w io.Writer, f report.Fleet) error {
 	q := f.Question
 	return WriteObject(w, fleetObject{
 		schema, q.GPU.Name, q.GPUs, q.Years, q.Computes, f.Hours, f.Dollars, f.PerHour, f.Idle, f.MTBF, f.Every,
-		f.Goodput, f.KWh, f.OperatingKg, f.MakingKg, f.SiteLitres, f.PlantLitres, append([]string{}, f.Assumed...), q.Sources(),
+		f.Goodput, f.KWh, f.OperatingKg, f.MakingKg, f.SiteLitres, f.PlantLitres, append([]string{}, f.Assumed...),
+		q.Sources(),
 	})
 }
