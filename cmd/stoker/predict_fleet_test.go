@@ -51,6 +51,7 @@ func TestPredictFleet(t *testing.T) {
 		{"--gpu h100-sxm --util 50% --years -1", exitUsage, "--years"},
 		{"--gpu h100-sxm --util 50% --buy free", exitUsage, "hint: --buy '$45000'"},
 		{"--gpu h100-sxm --util 50% --buy $9 --price $2/h", exitUsage, "give one"},
+		{"--gpu h100-sxm --util 50% --mtbf 1s", exitUsage, "--mtbf: with a failure every 1 s no work lasts"},
 		{"--gpu h100-sxm --util 50% --mtbf often", exitUsage, "--mtbf"},
 	} {
 		code, out, errs := call(t, append([]string{"predict", "fleet"}, strings.Fields(c.args)...)...)
