@@ -9,44 +9,9 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 )
-
-// Prediction is a setup with what predict says about it, for all faces. What was
-// not asked for is nil.
-type Prediction struct {
-	Title  string  // "ResNet-50, training, fp16, batch 256 on NVIDIA H100 80GB HBM3"
-	Inputs []Input // what the answer rests on
-
-	All     bool // say everything, not only what is reached, what limits it and what was assumed
-	Costs   bool // say what idling costs, since prices were given
-	Sources bool // say where each input and each part comes from, not only what was taken unasked
-
-	Setup  predict.Setup
-	Answer predict.Answer
-	First  *predict.Answer // of the first epoch, where later ones find samples in memory
-
-	Sizing *predict.Sizing
-	Walls  []predict.Wall
-	Waste  *predict.Waste // of Hours GPU hours
-	Hours  float64
-	Prices predict.Prices
-
-	Axes   []predict.Axis // of a sweep; Setup and Answer are then its first setting
-	Points []predict.Point
-
-	Roofline *predict.Roofline
-}
-
-// Input is one thing that the answer rests on.
-type Input struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Source string `json:"source"` // "given", or where it comes from
-}
-
-// Given is the source of an input that the asker named.
-const Given = "given"
 
 // Bounds are the words for what can bind; pictures colour them in this order.
 var Bounds = []string{"compute", "workers", "cores", "storage", "main thread", "link", "network"}
@@ -77,7 +42,7 @@ func NameLimit(stage stoker.Stage, r stoker.Resource) string {
 }
 
 // NamePart names a part for people; without workers the launching thread prepares.
-func NamePart(f Prediction, stage stoker.Stage, r stoker.Resource) string {
+func NamePart(f question.Prediction, stage stoker.Stage, r stoker.Resource) string {
 	if r == stoker.MainThread && f.Setup.InLoop {
 		return "launching thread"
 	}
@@ -88,7 +53,7 @@ func NamePart(f Prediction, stage stoker.Stage, r stoker.Resource) string {
 }
 
 // SummariseLimit says in one line what binds, and what comes after it.
-func SummariseLimit(f Prediction) string {
+func SummariseLimit(f question.Prediction) string {
 	a := f.Answer
 	part := func(l predict.Limit) string { return l.Stage.String() + " (" + NamePart(f, l.Stage, l.Resource) }
 	switch {
@@ -132,7 +97,7 @@ func SummariseDemand(a predict.Answer) string {
 }
 
 // WhatDecides is what makes the answer wide, each with the flag that narrows it.
-func WhatDecides(f Prediction) (all []string) {
+func WhatDecides(f question.Prediction) (all []string) {
 	var unnamed []string
 	for _, in := range f.Inputs {
 		if strings.HasPrefix(in.Value, "unnamed") {
@@ -155,7 +120,7 @@ func WhatDecides(f Prediction) (all []string) {
 }
 
 // DescribeBound say what binds and what comes after it, and what the device could take.
-func DescribeBound(f Prediction) []string {
+func DescribeBound(f question.Prediction) []string {
 	a := f.Answer
 	text := "What limits the step is unknown."
 	switch {
@@ -265,7 +230,7 @@ func unitOf(n predict.Need) string {
 }
 
 // ListWaste is what idling costs, as a table.
-func ListWaste(f Prediction) Sheet {
+func ListWaste(f question.Prediction) Sheet {
 	w := f.Waste
 	return Sheet{
 		Title: fmt.Sprintf("what idling costs, of %s GPU hours", quantity.About(f.Hours)), Align: "ll", Lines: w.Notes,
@@ -325,7 +290,7 @@ func ClampLength(v float64) float64 {
 const MostRows = 64
 
 // ListSettings are the settings of a sweep over one, with a bar of utilisation each.
-func ListSettings(f Prediction, bar func(use float64) string) [][]string {
+func ListSettings(f question.Prediction, bar func(use float64) string) [][]string {
 	axis := f.Axes[0]
 	rows := [][]string{{axis.Name, "step", "samples/s", "from", "to", "binds", "utilisation", ""}}
 	each := (len(f.Points) + MostRows - 1) / MostRows

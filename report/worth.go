@@ -3,36 +3,12 @@ package report
 import (
 	"fmt"
 
-	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/hardware"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Worth is what another machine would bring a job that runs, for all faces.
-type Worth struct {
-	Title       string
-	GPU         hardware.GPU    // the zero value where it is unknown
-	Utilization stoker.Interval // share of the time for which the device computes
-	AtMost      stoker.Interval // what it is worth if nothing waits
-	Rows        []WorthRow
-	Waste       *predict.Waste // of Hours
-	Hours       float64
-	Next        string   // what would say more
-	Notes       []string // what the rows mean
-}
-
-// WorthRow is one change of the machine.
-type WorthRow struct {
-	What string
-	predict.Worth
-}
-
-// Add adds a change.
-func (w *Worth) Add(what string, worth predict.Worth) { w.Rows = append(w.Rows, WorthRow{what, worth}) }
-
 // DescribeWorth says in one line each what is lost, and what each change brings.
-func DescribeWorth(w Worth) [][2]string {
+func DescribeWorth(w question.Worth) [][2]string {
 	times := func(v float64) string { return quantity.About(v) + "x" }
 	lines := [][2]string{{"computes", quantity.Around(w.Utilization, quantity.Percent) + " of the time"}}
 	if w.Waste != nil {

@@ -50,6 +50,14 @@ func Or(v, otherwise float64) float64 {
 // Finite reports whether a number is known, and not infinite.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
+// PositiveOrNaN takes what is not more than 0 as unknown.
+func PositiveOrNaN(v float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return math.NaN()
+}
+
 // Known is nil for what JSON cannot say: NaN, which is unknown, and infinity.
 func Known(v float64) *float64 {
 	if !Finite(v) {

@@ -110,14 +110,14 @@ type document struct {
 	Outcome              *htmlOutcome
 	Commands             []string
 	Facts                []report.Figure
-	Questions            []question
+	Questions            []askedQuestion
 
 	Object json.RawMessage // what --json prints
 	Data   any             // what the script works with
 }
 
-// question is one that was asked for the verdict.
-type question struct{ Rule, Text, Answer, Note string }
+// askedQuestion is one that was asked for the verdict.
+type askedQuestion struct{ Rule, Text, Answer, Note string }
 
 func describeRun(s Subject) (*document, error) {
 	v := s.Verdict
@@ -154,7 +154,7 @@ func describeRun(s Subject) (*document, error) {
 		p.NoFix = report.SayWhatElse(v)
 	}
 	for _, q := range v.Questions {
-		p.Questions = append(p.Questions, question{string(q.Rule), q.Text, q.Answer, q.Note})
+		p.Questions = append(p.Questions, askedQuestion{string(q.Rule), q.Text, q.Answer, q.Note})
 	}
 	var b bytes.Buffer
 	write := func() error { return wire.WriteVerdict(&b, s.Run, v, s.Plan) }

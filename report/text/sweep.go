@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -15,7 +16,7 @@ import (
 // narrow is a page without room for a last column.
 const narrow = 96
 
-func (p *page) swept(f report.Prediction) {
+func (p *page) swept(f question.Prediction) {
 	if len(f.Axes) == 2 {
 		p.grid(f)
 		return
@@ -25,7 +26,7 @@ func (p *page) swept(f report.Prediction) {
 }
 
 // rows is one row per setting with a bar of utilisation.
-func (p *page) rows(f report.Prediction) {
+func (p *page) rows(f question.Prediction) {
 	width := max(10, p.width()-76)
 	rows := report.ListSettings(f, func(use float64) string {
 		return p.paint(useColour(use), bars(stoker.Exactly(use), 1, width))
@@ -40,7 +41,7 @@ func (p *page) rows(f report.Prediction) {
 }
 
 // chart draws throughput over the setting in braille.
-func (p *page) chart(f report.Prediction) {
+func (p *page) chart(f question.Prediction) {
 	if len(f.Axes[0].Storages) > 0 {
 		return // classes lie on no line
 	}
@@ -73,7 +74,7 @@ func (p *page) chart(f report.Prediction) {
 
 // grid is a table of utilisation over two settings, a column per value of the
 // second, with the first letter of what binds.
-func (p *page) grid(f report.Prediction) {
+func (p *page) grid(f question.Prediction) {
 	first, second := f.Axes[0], f.Axes[1]
 	columns := len(second.Values)
 	shown := min(columns, max(1, (p.width()-14)/10))

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/report"
 )
 
 // WriteWorth writes what another machine would bring a job that runs.
-func WriteWorth(w io.Writer, worth report.Worth, style Style) error {
+func WriteWorth(w io.Writer, worth question.Worth, style Style) error {
 	p := newPage(style, &worth)
 	title := worth.Title
 	if worth.GPU.Title != "" {

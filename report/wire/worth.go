@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/predict/question"
 )
 
 // worthObject is what predict says of a job that runs: what it loses, and what changes bring.
@@ -30,7 +30,7 @@ type worthRow struct {
 }
 
 // WriteWorth writes what another machine would bring a job that runs as one object.
-func WriteWorth(w io.Writer, worth report.Worth) error {
+func WriteWorth(w io.Writer, worth question.Worth) error {
 	o := worthObject{
 		Schema: schema, GPU: textOrNull(worth.GPU.Name), Utilization: worth.Utilization, AtMost: worth.AtMost,
 		Hours: worth.Hours, IdleHours: worth.Waste.GPUHours, Dollars: worth.Waste.Dollars, KWh: worth.Waste.KWh,
