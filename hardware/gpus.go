@@ -37,8 +37,8 @@ const (
 		"holynerdvana.blogspot.com, 2022-10)"
 	a6000Sheet = "NVIDIA RTX A6000 data sheet, 2020; sparse figures halved; read second-hand (Microway's comparison of " +
 		"Ampere GPUs, quoted by llmperf.net, 2026-11)"
-	blackwellGeForce = "NVIDIA RTX Blackwell GPU architecture white paper, table 3, dense, FP32 accumulate; read second-hand " +
-		"(public repositories, text search 2026-11)"
+	blackwellGeForce = "NVIDIA RTX Blackwell GPU architecture white paper, table 3, dense, FP32 accumulate; read " +
+		"second-hand (public repositories, text search 2026-11)"
 	cdna3 = "AMD CDNA 3 white paper, dense, and ROCm documentation, MI300 microarchitecture; read second-hand " +
 		"(tables in public repositories, 2026-11)"
 	nvlink = "both directions on the sheet, halved; 25 GB/s per link and direction, github.com/open-mpi/hwloc issue " +
@@ -396,8 +396,10 @@ var GPUs = []GPU{
 	},
 	{
 		Name: "rtx-5090", Title: "NVIDIA GeForce RTX 5090", Match: []string{"5090"},
-		FP32: Figure{104.8e12, blackwellGeForce}, TF32: Figure{104.8e12, blackwellGeForce + "; half of FP16, as on Ada"},
-		FP16: Figure{209.5e12, blackwellGeForce}, FP8: Figure{419e12, blackwellGeForce}, INT8: Figure{838e12, blackwellGeForce},
+		FP32: Figure{104.8e12, blackwellGeForce},
+		TF32: Figure{104.8e12, blackwellGeForce + "; half of FP16, as on Ada"},
+		FP16: Figure{209.5e12, blackwellGeForce}, FP8: Figure{419e12, blackwellGeForce},
+		INT8:        Figure{838e12, blackwellGeForce},
 		SMs:         Figure{170, blackwellGeForce},
 		MemoryBytes: Figure{32607 * mib, "nvidia-smi: 32607 MiB of 32 GiB (public repositories, 2026-11)"},
 		MemoryRate:  Figure{1792e9, blackwellGeForce},

@@ -24,13 +24,13 @@ func recordsEvent(name string) bool { return strings.Contains(name, "EventRecord
 func waitsEvent(name string) bool { return strings.Contains(name, "StreamWaitEvent") }
 
 // blocksAlways reports whether a copying call returns only when its copy is done,
-// whatever the memory: cudaMemcpy against cudaMemcpyAsync.
+// regardless of the memory: cudaMemcpy against cudaMemcpyAsync.
 func blocksAlways(name string) bool {
 	call, known := recording.RuntimeCall(name)
 	return known && strings.HasPrefix(call, "Memcpy") && !strings.Contains(name, "Async")
 }
 
-// sourceOf says who prepares the batch that a span waits for.
+// sourceOf says who prepares the batch that a span blocks on.
 func sourceOf(name string) source {
 	switch {
 	case strings.Contains(name, "_MultiProcessing"):
@@ -41,4 +41,4 @@ func sourceOf(name string) source {
 	return unnamed
 }
 
-func pinned(name string) bool { return strings.Contains(name, "Pinned") }
+func isPinned(name string) bool { return strings.Contains(name, "Pinned") }

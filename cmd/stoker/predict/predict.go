@@ -50,7 +50,7 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 		},
 	}
 	register(cmd.Flags())
-	cmd.AddCommand(trainCommand(a), serveCommand(a), transformationCommand(a),
+	cmd.AddCommand(trainCommand(a), serveCommand(a), fleetCommand(a), transformationCommand(a),
 		dataCommand(a))
 	cli.SetGroups(cmd,
 		cli.Section{Title: "GPU", Names: "gpu gpus nodes network shard"},
