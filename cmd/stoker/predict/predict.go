@@ -44,9 +44,9 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := readQuestion(cmd, a.Say)
 			if len(args) == 1 || q.Text("util") != "" && q.Text("measured") == "" {
-				return answerWorth(a, q, strings.Join(args, ""))
+				return runWorth(a, q, strings.Join(args, ""))
 			}
-			return answer(cmd.Context(), a, q)
+			return runPredict(cmd.Context(), a, q)
 		},
 	}
 	register(cmd.Flags())
@@ -68,10 +68,10 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 	return cmd
 }
 
-// answer chooses the question and shows the answer.
-func answer(ctx context.Context, a *cli.App, q *question.Question) (err error) {
+// runPredict chooses the question and shows the answer.
+func runPredict(ctx context.Context, a *cli.App, q *question.Question) (err error) {
 	if len(q.Given) == 0 {
-		return cli.AsUsage(hint.Add(
+		return cli.AsUsage(hint.Attach(
 			errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or --step and --batch"),
 			"stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme",
 		))
@@ -89,7 +89,7 @@ func answer(ctx context.Context, a *cli.App, q *question.Question) (err error) {
 	if q.Text("list") != "" {
 		return printTable(a, q)
 	}
-	p, err := q.Answer()
+	p, err := q.Predict()
 	if err != nil {
 		return cli.AsUsage(err)
 	}
@@ -103,12 +103,12 @@ func answer(ctx context.Context, a *cli.App, q *question.Question) (err error) {
 	return showPrediction(a, q, p)
 }
 
-// answerWorth answers what another machine would bring a job that runs, recorded or not.
-func answerWorth(a *cli.App, q *question.Question, run string) (err error) {
+// runWorth answers what another machine would bring a job that runs, recorded or not.
+func runWorth(a *cli.App, q *question.Question, run string) (err error) {
 	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
 		return cli.AsUsage(err)
 	}
-	w, err := q.AnswerWorth(run)
+	w, err := q.CompareMachines(run)
 	if err != nil {
 		return cli.AsUsage(err)
 	}

@@ -73,7 +73,7 @@ func (f *languageFlags) readSubject(
 		return m, g, p, err
 	}
 	if f.gpu == "" {
-		return m, g, p, hint.Add(errors.New("--gpu is missing: on which GPU?"), "--gpu h100-sxm")
+		return m, g, p, hint.Attach(errors.New("--gpu is missing: on which GPU?"), "--gpu h100-sxm")
 	}
 	if f.table, err = hardwareTable(f.hardware); err != nil {
 		return m, g, p, err
@@ -127,13 +127,13 @@ func readLanguageModel(name string) (language.Model, error) {
 		return language.ParseConfig(name, data)
 	}
 	if name == "" {
-		return language.Model{}, hint.Add(
+		return language.Model{}, hint.Attach(
 			errors.New("--model is missing: which one of stoker predict --list language?"), "--model llama-3.1-8b",
 		)
 	}
 	m, found := language.FindModel(name)
 	if network, other := device.FindWorkload(name); !found && other {
-		return m, hint.Add(
+		return m, hint.Attach(
 			fmt.Errorf("--model %q is no language model of the table: stoker predict itself answers for it", name),
 			"stoker predict --model "+network.Name,
 		)

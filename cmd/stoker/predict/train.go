@@ -312,7 +312,7 @@ func hintLayout(err error) error {
 		}
 		q.GlobalBatch = math.Max(q.GlobalBatch, q.GPUs)
 		if all := q.Layouts(); len(all) > 0 {
-			return hint.Add(err, "this fits: "+layoutFlags(all[0]))
+			return hint.Attach(err, "this fits: "+layoutFlags(all[0]))
 		}
 	}
 	return err

@@ -107,7 +107,7 @@ run. Two files of different runs are compared step by step, and "-" is standard 
 func runTrace(ctx context.Context, a *cli.App, f traceFlags, files []string) error {
 	by, err := operators.ParseBy(f.by)
 	if err != nil {
-		return cli.AsUsage(hint.Add(err, "--by gpu"))
+		return cli.AsUsage(hint.Attach(err, "--by gpu"))
 	}
 	if f.flame != "" {
 		if err := plot.CheckName(f.flame); err != nil {
@@ -127,7 +127,7 @@ func runTrace(ctx context.Context, a *cli.App, f traceFlags, files []string) err
 	}
 	asked, err := parseWhatIf(f.whatIf)
 	if err != nil {
-		return cli.AsUsage(hint.Add(err, "--what-if num_workers=4"))
+		return cli.AsUsage(hint.Attach(err, "--what-if num_workers=4"))
 	}
 	a.Began = true
 	ctx, stop := signal.NotifyContext(ctx, cli.HeededSignals(os.Interrupt)...)

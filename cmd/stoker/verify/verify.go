@@ -76,7 +76,7 @@ func sides(args []string, dash int) (before, after []string, err error) {
 		before, after = args[:dash], args[dash:]
 	}
 	if len(before) == 0 || len(after) == 0 {
-		return nil, nil, cli.AsUsage(hint.Add(
+		return nil, nil, cli.AsUsage(hint.Attach(
 			fmt.Errorf(
 				"verify takes two recordings, BEFORE and AFTER, or several with -- between, got %d", len(args)),
 			"stoker verify A1 A2 -- B1 B2",

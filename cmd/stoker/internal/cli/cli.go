@@ -81,7 +81,7 @@ func (a *App) Exit(err error) int {
 		if names := strings.Fields(nearest); misspelt && len(names) > 0 {
 			line = "stoker " + names[0] + " --help"
 		}
-		a.Hint(cmp.Or(hint.Find(err), line))
+		a.Hint(cmp.Or(hint.FindLine(err), line))
 		return ExitUsage
 	}
 	a.PrintError(err)
@@ -103,7 +103,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 			line = cmd.CommandPath() + " --" + near[0]
 		}
 	}
-	return AsUsage(hint.Add(err, line))
+	return AsUsage(hint.Attach(err, line))
 }
 
 // AtMost refuses more than n arguments.

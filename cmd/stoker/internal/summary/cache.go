@@ -66,7 +66,7 @@ func OpenCache(folder string) *Cache {
 // already. What another stoker keeps there stays.
 func Keep(j judged.Recording) error {
 	c := &Cache{folder: filepath.Dir(j.Path), header: cacheHeader{cli.Version, buildIdentity()}}
-	s := c.Find(filepath.Base(j.Path))
+	s := c.FindSummary(filepath.Base(j.Path))
 	if s == nil || s.Known {
 		return nil
 	}
@@ -114,8 +114,8 @@ func buildIdentity() string {
 	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 }
 
-// Find is what is kept of a file as it is now, else an empty one; nil where it has gone.
-func (c *Cache) Find(name string) *Summary {
+// FindSummary is what is kept of a file as it is now, else an empty one; nil where it has gone.
+func (c *Cache) FindSummary(name string) *Summary {
 	info, err := os.Stat(filepath.Join(c.folder, name))
 	if err != nil {
 		return nil
