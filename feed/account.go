@@ -2,16 +2,16 @@ package feed
 
 import "sync"
 
-// account is what the ranks of this node know together of one epoch from one offset
-// on. The plan deals every sample to one rank, once: so it was every sample exactly
-// once where each rank released what was its own.
+// account collects what the ranks of this node released of one epoch, from one offset on. The
+// plan deals every sample to exactly one rank. So every sample was used exactly once if each
+// rank released exactly its own.
 type account struct {
 	mu    sync.Mutex
-	ranks map[int]*Pass // the latest of each: what a rank released before it began again does not count
-	whole map[int]bool  // ranks whose pass is done
+	ranks map[int]*Pass // the latest pass of each: what a rank released before it began again does not count
+	whole map[int]bool  // ranks whose pass is complete
 }
 
-// joinRound is false where the rank is done here: it begins another round.
+// joinRound adds a pass, and returns false if its rank is complete: it begins another round.
 func (a *account) joinRound(p *Pass) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -22,8 +22,8 @@ func (a *account) joinRound(p *Pass) bool {
 	return true
 }
 
-// noteVerdict takes down whether a rank released what was its own, and says whether
-// all did; nil where others may still do so, here or elsewhere.
+// noteVerdict records whether a rank released exactly its own samples. It returns whether all
+// ranks did, or nil if others may still do so, here or on another node.
 func (a *account) noteVerdict(p *Pass, right bool) *bool {
 	if !right {
 		return &right
@@ -39,14 +39,14 @@ func (a *account) noteVerdict(p *Pass, right bool) *bool {
 	return &right
 }
 
-// epochStart is where a pass begins: ranks that begin at the same place share an account.
+// epochStart is where a pass begins. Ranks that begin at the same place share an account.
 type epochStart struct {
 	epoch           uint64
 	consumed, batch int
 }
 
-// accounts are those of a loader. Only the latest few: an epoch is over when the
-// one after the next begins.
+// accounts holds the latest accounts of a loader. Older ones are dropped: an epoch is over when
+// the one after the next begins.
 type accounts struct {
 	mu     sync.Mutex
 	begins []epochStart
@@ -55,6 +55,8 @@ type accounts struct {
 
 const keptAccounts = 8
 
+// joinAccount returns the account for a pass, and creates one if its rank is complete in the
+// latest.
 func (s *accounts) joinAccount(p *Pass) *account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +72,7 @@ func (s *accounts) joinAccount(p *Pass) *account {
 	return a
 }
 
-// makeRoom makes room for one more.
+// makeRoom adds a key, and drops the oldest account beyond keptAccounts.
 func (s *accounts) makeRoom(key epochStart) {
 	if s.byKey == nil {
 		s.byKey = map[epochStart]*account{}

@@ -2,33 +2,33 @@ package feed
 
 import "sync/atomic"
 
-// Reading ahead: two threads that decode have two files in flight, but a cold disk
-// or network storage is fast only with many. So the files of a batch are announced
-// to the kernel when the batch is queued, by threads that do nothing else. With
-// everything in the page cache that would cost 1 % of the CPU for nothing: hence
-// one batch in probeEvery is not announced, and its time decides for the others.
+// Reading ahead. Two decoding threads keep only two files in flight, but a cold disk or network
+// storage is fast only with many. So when a batch is queued, separate threads announce its
+// files to the kernel. If all files are in the page cache, announcing would waste 1 % of the
+// CPU. Therefore one batch in probeEvery is not announced, and its time decides whether the
+// next ones are.
 const (
-	readersAhead = 16   // where cold reading stops getting faster
-	waitingAhead = 4096 // announcements; what comes on top is read unannounced
+	readersAhead = 16   // more readers do not make cold reading faster
+	waitingAhead = 4096 // announcements in the queue; further files are read unannounced
 	probeEvery   = 32
-	// slowRead is the mean time of a file above which it did not come from memory:
-	// 27 us warm, 100 us and more cold, of a file of 100 KB.
+	// slowRead is the mean time for a file above which it did not come from memory. A file of
+	// 100 KB takes 27 us warm, and 100 us or more cold.
 	slowRead = 150e-6
 )
 
-// announcer is a file that will be read soon.
+// announcer is a file to be announced to the kernel, because it will be read soon.
 type announcer struct {
 	loader *Loader
 	file   int // index in the source
 }
 
-// reading is what a loader knows of its storage.
+// reading is what a loader has learnt about its storage.
 type reading struct {
 	batches atomic.Int64
 	slow    atomic.Bool
 }
 
-// announce has the kernel fetch the files of a batch, where that is worth it.
+// announce asks the kernel to fetch the files of a batch, if the storage is slow.
 func (l *Loader) announce(b *batch) {
 	b.probe = l.reading.batches.Add(1)%probeEvery == 1
 	if b.probe || !l.reading.slow.Load() {
@@ -43,13 +43,14 @@ func (l *Loader) announce(b *batch) {
 	}
 }
 
-// learnTime takes the time of a batch that was not announced.
+// learnTime decides from the time of an unannounced batch whether the storage is slow.
 func (r *reading) learnTime(b *batch, f Filled) {
 	if b.probe && f.Count > 0 {
 		r.slow.Store(f.Stages.Read/float64(f.Count) > slowRead)
 	}
 }
 
+// readAhead announces queued files until the pool is closed.
 func (p *Pool) readAhead() {
 	for {
 		select {

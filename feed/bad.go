@@ -9,14 +9,17 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode"
 )
 
-// trouble is why a sample is bad, or was not made (asUnmade). Its text begins with the file.
+// trouble is why a sample is bad, or why it was not made (asUnmade). Its text begins with the
+// path of the file.
 type trouble struct {
 	path   string
 	kind   decode.Kind
 	reason string
-	digest string // of the file, where it could be read
+	digest string // of the file, if it could be read
 }
 
+// newTrouble turns the error of a sample into a trouble, with the digest of its file if there
+// is one.
 func newTrouble(l *Loader, sample int, file []byte, err error) *trouble {
 	t := &trouble{path: l.pathOf(sample), kind: kindOf(err), reason: err.Error()}
 	if t.kind != unreadable && len(file) > 0 {
@@ -28,28 +31,30 @@ func newTrouble(l *Loader, sample int, file []byte, err error) *trouble {
 
 func (t *trouble) Error() string { return t.path + ": " + t.reason }
 
+// badSample returns the trouble as a Bad for a place in a batch; instead is the substitute, if
+// any.
 func (t *trouble) badSample(sample, place int, instead *int) Bad {
 	return Bad{Index: sample, Path: t.path, Reason: t.reason, Kind: string(t.kind), Instead: instead, place: place}
 }
 
-// badSamples is what a loader knows of its bad samples.
+// badSamples records the bad samples of a loader.
 type badSamples struct {
 	mu      sync.RWMutex
-	samples map[int]*trouble    // that are not worth another try
-	noted   map[int]bool        // that are in the quarantine file
+	samples map[int]*trouble    // not worth another try
+	noted   map[int]bool        // named in the quarantine file
 	charged map[uint64]*charges // by epoch
 }
 
-// knownTrouble is why a sample is bad, where that is known from an earlier epoch.
+// knownTrouble returns why a sample is bad if an earlier epoch found that, else nil.
 func (s *badSamples) knownTrouble(sample int) *trouble {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.samples[sample]
 }
 
-// remember keeps the trouble, so that the next epoch does not decode the file
-// again to the same end, and tells the quarantine file. A file that could not be
-// read is tried again: that may be the storage's trouble and not the file's.
+// remember keeps the trouble, so that the next epoch does not decode the file again in vain,
+// and appends it to the quarantine file. A file that could not be read is tried again, because
+// the storage may be at fault.
 func (s *badSamples) remember(l *Loader, sample int, t *trouble) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,17 +71,17 @@ func (s *badSamples) remember(l *Loader, sample int, t *trouble) {
 	}
 }
 
-// keptEpochs have their bad samples counted: the one that is trained, the next
-// one that is prefetched, and an evaluation's in between.
+// keptEpochs is how many epochs have their bad samples counted: the one in training, the next
+// one being prefetched, and an evaluation in between.
 const keptEpochs = 4
 
-// charges are the bad samples of an epoch that were found in their turn.
+// charges counts the bad samples of an epoch against its budget.
 type charges struct {
-	before int         // in front of the offset at which the epoch was begun, as a state says
+	before int         // number before the offset at which the epoch began, taken from a state
 	at     map[int]int // positions of the others, by sample
 }
 
-// countBad is how many were bad in front of an offset.
+// countBad returns how many samples before an offset were bad.
 func (c *charges) countBad(offset int) int {
 	n := c.before
 	for _, position := range c.at {
@@ -87,7 +92,7 @@ func (c *charges) countBad(offset int) int {
 	return n
 }
 
-// chargesOf returns the charges of an epoch. mu is held.
+// chargesOf returns the charges of an epoch. The caller holds mu.
 func (s *badSamples) chargesOf(epoch uint64) *charges {
 	if s.charged == nil {
 		s.charged = map[uint64]*charges{}
@@ -103,9 +108,8 @@ func (s *badSamples) chargesOf(epoch uint64) *charges {
 	return s.charged[epoch]
 }
 
-// resume takes from a state how many samples of an epoch were bad in front of an
-// offset: a run that is begun again in the middle would otherwise have its budget
-// of bad samples anew, each time.
+// resume takes from a state how many samples of an epoch before an offset were bad. Without it,
+// every resumed run would get a full budget of bad samples again.
 func (s *badSamples) resume(epoch uint64, from, before int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +122,8 @@ func (s *badSamples) resume(epoch uint64, from, before int) {
 	}
 }
 
-// CountBad is how many samples of an epoch were bad in front of an offset, as far as they
-// were found here or a state told. Of what is still in the making nobody knows yet.
+// CountBad returns how many samples of an epoch before an offset were bad, as far as this
+// daemon found them or a state recorded them. Samples still in the making are not counted.
 func (l *Loader) CountBad(epoch uint64, offset int) int {
 	s := &l.bad
 	s.mu.RLock()
@@ -130,7 +134,7 @@ func (l *Loader) CountBad(epoch uint64, offset int) int {
 	return 0
 }
 
-// charge counts a bad sample of an epoch; an error where there are too many.
+// charge counts a bad sample of an epoch, and returns an error if there are too many.
 func (s *badSamples) charge(l *Loader, epoch uint64, sample, position int, t *trouble) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,5 +149,5 @@ func (s *badSamples) charge(l *Loader, epoch uint64, sample, position int, t *tr
 		count, epoch, l.samples, most, l.spec.MaxBad, t, l.quarantine.hint())
 }
 
-// maxBad is the number of bad samples that an epoch may have.
+// maxBad returns the number of bad samples that an epoch may have.
 func maxBad(share float64, samples int) int { return max(1, int(share*float64(samples))) }

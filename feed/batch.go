@@ -11,27 +11,26 @@ import (
 	"github.com/stoker-dev/stoker/feed/order"
 )
 
-// Filled is a batch that lies in its slot, or why it does not.
+// Filled is a batch that is complete in its slot, or the reason why it is not.
 type Filled struct {
 	Epoch    uint64
 	Step     int
 	Count    int   // samples in the slot, padding included
-	Consumed int   // of all ranks together, when this step is done on all of them
-	Mask     []int // places of which nothing is to be learned: padded or masked
+	Consumed int   // by all ranks together, when this step is done on all of them
+	Mask     []int // places that must not count in the loss: padded or masked
 	Bad      []Bad
 	Inexact  []Inexact
-	Formats  map[string]int // samples by the format that their header says: "jpeg", "progressive jpeg", "png", ...
+	Formats  map[string]int // samples by the format in their header: "jpeg", "progressive jpeg", "png", ...
 	Stages   Stages
 	Finished time.Time
-	// Err is why the batch cannot be used: a bad sample where Spec.OnError is
-	// "fail", too many of them, or an *Unmade.
+	// Err is why the batch cannot be used: a bad sample if Spec.OnError is "fail", too many bad
+	// samples, or an *Unmade.
 	Err error
 
-	samples []int // that the batch is the turn of, without padding
+	samples []int // the plan's samples for this batch, without padding
 }
 
-// Own is the digest of the samples that the batch is the turn of, and their number:
-// padding is not among them.
+// Own returns the digest and the number of the plan's samples for this batch, without padding.
 func (f Filled) Own() (digest order.BagDigest, samples int) {
 	for _, sample := range f.samples {
 		digest.Add(sample)
@@ -46,34 +45,35 @@ type Stages struct {
 	Transform float64 `json:"transform"`
 }
 
-// Bad is a bad sample of a batch.
+// Bad describes a bad sample of a batch.
 type Bad struct {
 	Index   int    `json:"index"` // of the sample
 	Path    string `json:"path"`
 	Reason  string `json:"reason"`
 	Kind    string `json:"kind"`
-	Instead *int   `json:"instead,omitempty"` // the sample that stands in for it
+	Instead *int   `json:"instead,omitempty"` // the sample that is used instead
 
 	place int // in the batch
 }
 
-// maxSubstitutes are tried for one sample. Where so many in a row are bad, the set
-// is, and the budget of bad samples would soon say so.
+// maxSubstitutes is how many substitutes are tried for one sample. If so many in a row are bad,
+// the set is bad, and the budget of bad samples would soon be spent.
 const maxSubstitutes = 64
 
-// batch is a Filled in the making.
+// batch is a Filled that is being made.
 type batch struct {
 	pass   *Pass
 	job    *Job
 	step   int
 	memory []byte
 	slice  order.Slice
-	probe  bool // its files were not announced: how long they take says whether that is worth it
+	probe  bool // its files were not announced: their time tells whether announcing pays
 
 	mu     sync.Mutex
 	filled Filled
 }
 
+// newBatch plans the batch of a step.
 func newBatch(p *Pass, step int, memory []byte) *batch {
 	slice := p.plan.SliceOf(p.consumed, step, p.rank)
 	b := &batch{pass: p, step: step, memory: memory, slice: slice}
@@ -84,7 +84,7 @@ func newBatch(p *Pass, step int, memory []byte) *batch {
 	return b
 }
 
-// result is called when no thread works on the batch any more.
+// result returns the complete batch. No thread may still work on it.
 func (b *batch) result() Filled {
 	f := b.filled
 	slices.Sort(f.Mask)
@@ -96,13 +96,13 @@ func (b *batch) result() Filled {
 	return f
 }
 
-// fileOf is the file of the sample at a place.
+// fileOf returns the path of the sample at a place.
 func (b *batch) fileOf(place int) string {
 	position, _ := b.pass.plan.Position(b.pass.consumed, b.step, b.pass.rank, place)
 	return b.pass.loader.pathOf(b.pass.order.At(position))
 }
 
-// fillPlace makes the sample at one place of the batch, or what the policy puts there.
+// fillPlace makes the sample at one place of the batch, or applies the policy if it is bad.
 func (b *batch) fillPlace(w *worker, place int) {
 	position, padding := b.pass.plan.Position(b.pass.consumed, b.step, b.pass.rank, place)
 	own := b.pass.order.At(position)
@@ -139,7 +139,7 @@ func (b *batch) fillPlace(w *worker, place int) {
 	}
 }
 
-// substitute puts the first good sample of the chain into a place.
+// substitute puts the first good substitute of a bad sample into its place.
 func (b *batch) substitute(w *worker, place, position int, padding bool, own int, trouble *trouble) {
 	samples := b.pass.loader.samples
 	for k := 1; k <= min(maxSubstitutes, samples-1); k++ {
@@ -151,7 +151,8 @@ func (b *batch) substitute(w *worker, place, position int, padding bool, own int
 			}
 			return
 		}
-		if why := next.asUnmade(other); why != nil { // another one would stand in when it is over
+		// substituting another would change the batch: without the outage this one might be used
+		if why := next.asUnmade(other); why != nil {
 			b.fail(why)
 			return
 		}
@@ -160,8 +161,8 @@ func (b *batch) substitute(w *worker, place, position int, padding bool, own int
 		min(maxSubstitutes, samples-1), trouble))
 }
 
-// try makes a sample in a place. A job that was cancelled in between is no
-// trouble: nobody will look.
+// try makes a sample in a place. It returns nil if the job was cancelled meanwhile, as the
+// batch is discarded then.
 func (b *batch) try(w *worker, place, sample int) *trouble {
 	l := b.pass.loader
 	if known := l.bad.knownTrouble(sample); known != nil {
@@ -172,7 +173,7 @@ func (b *batch) try(w *worker, place, sample int) *trouble {
 	b.filled.Stages.Read += made.stages.Read
 	b.filled.Stages.Decode += made.stages.Decode
 	b.filled.Stages.Transform += made.stages.Transform
-	own := place < b.slice.Count // padding had its turn
+	own := place < b.slice.Count // padding was counted in its own turn
 	if own && made.format != "" {
 		b.filled.Formats[made.format]++
 	}
@@ -187,7 +188,7 @@ func (b *batch) try(w *worker, place, sample int) *trouble {
 	return trouble
 }
 
-// leaveBlank leaves a place zero, with the label and index of its own sample.
+// leaveBlank zeroes a place, and writes label and index of the sample that belongs there.
 func (b *batch) leaveBlank(place, own int) {
 	at := target{b, place}
 	image, ok := at.enterSlot()
@@ -199,19 +200,21 @@ func (b *batch) leaveBlank(place, own int) {
 	at.nameSample(own)
 }
 
+// mask flags a place that must not count in the loss.
 func (b *batch) mask(place int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.filled.Mask = append(b.filled.Mask, place)
 }
 
+// noteBad adds a bad sample to the batch.
 func (b *batch) noteBad(bad Bad) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.filled.Bad = append(b.filled.Bad, bad)
 }
 
-// fail gives the batch up; the first reason counts.
+// fail ends the batch with an error. The first error is kept.
 func (b *batch) fail(err error) {
 	b.mu.Lock()
 	if b.filled.Err == nil {
@@ -227,6 +230,7 @@ type target struct {
 	place int
 }
 
+// enterSlot returns the memory of the place, or false if the job was cancelled.
 func (t target) enterSlot() (image []byte, ok bool) {
 	if !t.batch.job.enterSlot() {
 		return nil, false
@@ -234,9 +238,10 @@ func (t target) enterSlot() (image []byte, ok bool) {
 	return t.batch.pass.loader.layout.imageOf(t.batch.memory, t.place), true
 }
 
+// leaveSlot ends the access that enterSlot began.
 func (t target) leaveSlot() { t.batch.job.leaveSlot() }
 
-// nameSample writes whose image it is: the label, and the sample's index.
+// nameSample writes label and index of the sample whose image is in this place.
 func (t target) nameSample(sample int) {
 	l := t.batch.pass.loader
 	at := int64(8 * t.place)

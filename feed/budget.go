@@ -9,15 +9,15 @@ import (
 	"github.com/stoker-dev/stoker/internal/cgroup"
 )
 
-// The memory of a daemon is one number: rings, scratch of the threads and large
-// images together. It is checked before anything is allocated, so that too little
-// memory is a sentence at the start and not a killed job after an hour.
+// budget divides the daemon's memory among rings, scratch of the threads and large images. It
+// is checked before anything is allocated: too little memory is an error at the start instead
+// of a killed job after an hour.
 type budget struct {
 	total   int64
 	threads int
-	kept    int64 // of all threads: what they keep from sample to sample
-	scratch int64 // shared: what large images take beyond that
-	files   int64 // shared: what large files take beyond that
+	kept    int64 // what all threads keep from sample to sample
+	scratch int64 // shared: what large images take beyond kept
+	files   int64 // shared: what large files take beyond kept
 	marks   int64 // shared: where rows begin in files
 	pixels  int   // of the largest image that fits
 
@@ -26,32 +26,33 @@ type budget struct {
 }
 
 const (
-	// keptFile and keptScratch are what a thread keeps for the next sample: a
-	// photograph of 1.8 million pixels. ImageNet's are 0.2 million.
+	// keptFile and keptScratch are what a thread keeps for the next sample, enough for a
+	// photograph of 1.8 million pixels. ImageNet's have 0.2 million.
 	keptFile    = 4 << 20
 	keptScratch = 28 << 20
-	// perPixel is what decoding and transforming take at most, in bytes: measured are
-	// 15.6 for a CMYK JPEG, 11.3 for a PNG of 16-bit RGBA, 9.4 for a progressive
-	// JPEG of 4:4:4, 2.4 for a usual one.
+	// perPixel is what decoding and transforming take at most, in bytes. Measured: 15.6 for a
+	// CMYK JPEG, 11.3 for a PNG of 16-bit RGBA, 9.4 for a progressive JPEG of 4:4:4, 2.4 for a
+	// usual JPEG.
 	perPixel = 16
-	// maxPixels: what Pillow refuses as a decompression bomb.
+	// maxPixels is the limit beyond which Pillow refuses a file as a decompression bomb.
 	maxPixels = 178956970
-	// minScratch: below it ordinary photographs would not fit.
+	// minScratch: with less, ordinary photographs would not fit.
 	minScratch = 64 << 20
-	// runtimeBytes are the Go runtime's, and the lists of samples.
+	// runtimeBytes is for the Go runtime and the lists of samples.
 	runtimeBytes = 128 << 20
-	// share of what is free that is taken where nothing is said: the trainer
-	// grows too.
+	// share is the part of free memory that is taken by default. The trainer needs room to grow.
 	share = 0.8
-	// maxMarks are those of some 700,000 photographs of ImageNet's size.
+	// maxMarks holds the marks of some 700,000 photographs of ImageNet's size.
 	maxMarks = 256 << 20
 	// maxFile: see source.Options.
 	maxFile = 256e6
 )
 
-// scratchBytes is what decoding an image takes at most.
+// scratchBytes returns what decoding an image takes at most.
 func scratchBytes(width, height int) int64 { return int64(width) * int64(height) * perPixel }
 
+// newBudget divides the memory that the options ask for, or by default a share of what is free.
+// It fails if the threads would have too little.
 func newBudget(o PoolOptions) (*budget, error) {
 	free, who := cgroup.FreeMemory(os.DirFS("/"), "self")
 	b := &budget{total: o.Memory, threads: o.Threads, kept: int64(o.Threads) * (keptFile + keptScratch)}
@@ -78,10 +79,11 @@ func newBudget(o PoolOptions) (*budget, error) {
 	return b, nil
 }
 
-// heapLimit is what Go's collector should keep below: all but the rings.
+// heapLimit returns the limit for Go's garbage collector: everything but the rings.
 func (b *budget) heapLimit() int64 { return b.kept + b.scratch + b.files + b.marks + runtimeBytes }
 
-// reserveMemory reserves memory of the rings; what says in words what for.
+// reserveMemory takes memory for rings. The text what says what it is for, and begins the
+// error.
 func (b *budget) reserveMemory(bytes int64, what string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,26 +96,27 @@ func (b *budget) reserveMemory(bytes int64, what string) error {
 	return nil
 }
 
+// releaseMemory returns memory that reserveMemory took.
 func (b *budget) releaseMemory(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free += bytes
 }
 
-// maxFile is the largest file that there is room for.
+// maxFile returns the size of the largest file that fits.
 func (p *Pool) maxFile() int64 { return p.budget.files + keptFile }
 
 func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 
-// allowance is memory that threads share, first come, first served: so a large
-// image gets its turn among many that are not so large.
+// allowance is memory that threads share, first come, first served. So a large image gets its
+// turn even if smaller ones keep coming.
 type allowance struct {
 	mu     sync.Mutex
 	turn   sync.Cond
 	total  int64
 	free   int64
-	next   uint64 // the number that the next to come gets
-	served uint64 // numbers below it have been
+	next   uint64 // the number for the next caller
+	served uint64 // numbers below it have had their turn
 }
 
 func newAllowance(bytes int64) *allowance {
@@ -122,8 +125,8 @@ func newAllowance(bytes int64) *allowance {
 	return a
 }
 
-// takeBytes waits until so many bytes are free, and returns what it took: no more than
-// all of it, though the caps on files and pixels keep every sample below that.
+// takeBytes waits until the given number of bytes is free, and returns how many it took: at
+// most the total, though the limits on files and pixels keep every sample below that.
 func (a *allowance) takeBytes(bytes int64) int64 {
 	bytes = min(bytes, a.total)
 	if bytes <= 0 {
@@ -142,6 +145,7 @@ func (a *allowance) takeBytes(bytes int64) int64 {
 	return bytes
 }
 
+// giveBack returns bytes that takeBytes took.
 func (a *allowance) giveBack(bytes int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

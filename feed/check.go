@@ -13,19 +13,20 @@ import (
 // What is done about bad samples (Spec.OnError).
 const (
 	Fail       = "fail"       // the batch is an error
-	substitute = "substitute" // another sample, always the same one, stands in
-	Mask       = "mask"       // its place is zero, and flagged
+	substitute = "substitute" // another sample, always the same one, is used instead
+	Mask       = "mask"       // its place is zero and flagged
 )
 
 const (
-	// defaultMaxBad: ImageNet has one such file in a million or none; one in a
-	// thousand means that something is wrong with the set and not with a file.
+	// defaultMaxBad: ImageNet has at most one such file in a million. One in a thousand means
+	// that the whole set is at fault, not a file.
 	defaultMaxBad = 0.001
-	// defaultDepth: one batch at the trainer, one on its way, two to even out.
+	// defaultDepth: one batch at the trainer, one on its way, two to even out fluctuations.
 	defaultDepth = 4
 	maxDepth     = 64
 )
 
+// withDefaults returns the spec with defaults in place of zero values.
 func (s Spec) withDefaults() Spec {
 	set := func(field *string, value string) {
 		if *field == "" {
@@ -48,7 +49,7 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// checkSpec says what is wrong with a spec; ops and output are transform's to check.
+// checkSpec returns what is wrong with a spec. Package transform checks ops and output.
 func (s Spec) checkSpec() error {
 	switch {
 	case s.Name == "":
@@ -78,7 +79,7 @@ func (s Spec) checkSpec() error {
 	return s.PlanOrder(0, s.Batch).Validate()
 }
 
-// PlanOrder says which rank takes what of so many samples, at a batch size.
+// PlanOrder returns the plan by which ranks share the given number of samples.
 func (s Spec) PlanOrder(samples, batch int) order.Plan {
 	return order.Plan{Samples: samples, World: s.World, Batch: batch, Tail: order.Tail(s.Tail)}
 }

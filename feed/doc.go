@@ -8,7 +8,7 @@
 //	                    and says when the trainer will want the batch
 //	                      │ Pass.Fill
 //	                      ▼
-//	order               which samples it is the turn of; nothing but arithmetic
+//	order               which samples belong to the batch: arithmetic only
 //	                      │ a Job in the Pool's queue, the batch wanted first at its head
 //	                      ▼
 //	source ──► decode ──► transform    a thread per sample, with scratch of its own;
@@ -19,10 +19,11 @@
 //	client ── release ► serve: the samples count as consumed (Pass.Release), the slot is free;
 //	                    after the last one the epoch is accounted for (Pass.Account)
 //
-// Below: source lists and reads files, decode makes planes of them, transform makes
-// tensors of those, order deals samples to ranks and steps. Beside: ring is the
-// shared memory. Above: serve speaks with clients, check reads a data set once.
-// Whatever is wrong with a sample is a Bad with the file's name and the policy's
-// business (Spec.OnError); whatever is wrong with a loader is an error of Open; whatever is wrong with the
-// machine, its storage or with us is an Unmade, and no policy counts for it.
+// Below this package, source lists and reads files, decode turns them into planes, transform
+// turns planes into tensors, and order deals samples to ranks and steps. Package ring is the
+// shared memory, serve speaks with clients, check reads a data set once.
+//
+// Errors come in three kinds. A fault of a sample is a Bad, which names the file; Spec.OnError
+// decides what happens. A fault of a loader is an error of Open. A fault of the machine, of its
+// storage or of Stoker is an Unmade, to which no policy for bad samples applies.
 package feed

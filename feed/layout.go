@@ -7,14 +7,13 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// Layout is how a batch lies in a slot: the images first, then the labels and the
-// indices of the samples, each an int64. A batch that is smaller than Spec.Batch
-// fills the fields from their beginning.
+// Layout says how a batch lies in a slot: first the images, then the labels, then the indices
+// of the samples, each an int64. A batch that is smaller than Spec.Batch fills each field from
+// its beginning.
 //
-// The images lie without gaps, whatever their size: so a batch is one tensor that
-// is contiguous, and one copy to the device. The transforms write past the caches
-// where a sample begins at a multiple of 32 bytes, which 224 x 224 x 3 of any dtype
-// does.
+// The images have no gaps between them, whatever their size. So a batch is one contiguous
+// tensor, and takes one copy to the device. The transforms bypass the caches if a sample begins
+// at a multiple of 32 bytes, which 224 x 224 x 3 of any dtype does.
 type Layout struct {
 	Images    int64 // offset, a multiple of 4096
 	Sample    int64 // bytes of one image
@@ -28,6 +27,7 @@ const (
 	line = 64   // fields do not share cache lines
 )
 
+// layoutOf computes the layout of a batch of the spec, and fails if a batch exceeds an int64.
 func layoutOf(program *transform.Program, spec Spec) (Layout, error) {
 	sample, batch := int64(program.Bytes()), int64(spec.Batch)
 	if sample > math.MaxInt64/4/batch {
@@ -39,9 +39,10 @@ func layoutOf(program *transform.Program, spec Spec) (Layout, error) {
 	return Layout{Sample: sample, Labels: labels, Indices: indices, SlotBytes: alignTo(indices+8*batch, page)}, nil
 }
 
+// alignTo rounds n up to a multiple of to.
 func alignTo(n, to int64) int64 { return (n + to - 1) / to * to }
 
-// imageOf is the part of a slot's memory that sample k of the batch lies in.
+// imageOf returns the part of a slot's memory that holds sample k of the batch.
 func (l Layout) imageOf(memory []byte, k int) []byte {
 	from := l.Images + int64(k)*l.Sample
 	return memory[from : from+l.Sample : from+l.Sample]

@@ -13,17 +13,17 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// Options are what a loader needs beside its Spec: nothing of it changes a pixel.
+// Options are what a loader needs besides its Spec. None of them changes a pixel.
 type Options struct {
 	Pool       *Pool           // whose threads do the work; shared by all loaders of the node
 	Ranks      int             // of this node, whose rings count against the pool's memory; default Spec.World
-	List       []byte          // paths and labels of the samples (source.Parse), where Spec.List names them
+	List       []byte          // paths and labels of the samples (source.Parse), if Spec.List is set
 	Quarantine string          // file that bad samples are appended to; "": none
 	Progress   func(files int) // called now and then while the folder is listed
 }
 
-// Loader is a Spec that stands: the samples are listed, the transforms compiled.
-// All ranks of a node share one. It is safe for use by several threads.
+// Loader is an opened Spec: the samples are listed and the transforms compiled. All ranks of a
+// node share one. It is safe for concurrent use.
 type Loader struct {
 	spec     Spec
 	pool     *Pool
@@ -42,8 +42,8 @@ type Loader struct {
 	quarantine *quarantine
 	statistics Statistics
 	reading    reading
-	prepare    func(*worker, errand) error         // reads and decodes a sample; tests put another in
-	paint      func(*worker, errand, []byte) error // writes its tensor; tests put another in
+	prepare    func(*worker, errand) error         // reads and decodes a sample; tests replace it
+	paint      func(*worker, errand, []byte) error // writes its tensor; tests replace it
 }
 
 // Open checks the spec, lists the samples and compiles the transforms. Close the
@@ -98,14 +98,14 @@ func (l *Loader) prepareLoader(ctx context.Context, o Options) (err error) {
 	l.manifest = manifestDigest(l.source, l.spec.Samples)
 	l.pipeline = pipelineDigest(l.spec)
 	l.prepare, l.paint = l.readAndDecode, l.transform
-	l.reading.slow.Store(true) // until the first batch says otherwise: a new data set is seldom in memory
+	l.reading.slow.Store(true) // assumed until the first batch is timed: a new data set is seldom in the page cache
 	if o.Quarantine != "" {
 		l.quarantine, err = openQuarantine(o.Quarantine)
 	}
 	return err
 }
 
-// listSamples finds the samples: those that the client has, or those of the folder.
+// listSamples takes the samples from the client's list, or else lists the folder.
 func (l *Loader) listSamples(ctx context.Context, o Options) (*source.Folder, error) {
 	options := source.Options{Extensions: l.spec.Extensions, AllowEmpty: l.spec.AllowEmpty, Progress: o.Progress}
 	if l.spec.List == "" {
@@ -131,7 +131,7 @@ func (l *Loader) reserve(ranks int) error {
 	return nil
 }
 
-// countSamples applies the subset.
+// countSamples checks the indices of the subset and sets the number of samples of an epoch.
 func (l *Loader) countSamples() error {
 	l.samples = l.source.Len()
 	if l.spec.Samples != nil {
@@ -148,7 +148,7 @@ func (l *Loader) countSamples() error {
 	return nil
 }
 
-// Close gives back what the loader holds. Its jobs must be done or cancelled.
+// Close releases what the loader holds. Its jobs must be done or cancelled before.
 func (l *Loader) Close() error {
 	l.pool.budget.releaseMemory(l.memory)
 	l.memory = 0
@@ -162,39 +162,39 @@ func (l *Loader) Close() error {
 	return errors.Join(folder, quarantine)
 }
 
-// FullSpec is what the loader was opened with, defaults filled in.
+// FullSpec returns the spec that the loader was opened with, with defaults filled in.
 func (l *Loader) FullSpec() Spec { return l.spec }
 
-// Samples is the number of samples of an epoch.
+// Samples returns the number of samples of an epoch.
 func (l *Loader) Samples() int { return l.samples }
 
-// Classes are the names of the classes; a label is a position in it.
+// Classes returns the names of the classes; a label is a position in this list.
 func (l *Loader) Classes() []string { return l.source.Classes() }
 
-// TensorShape is height and width of every sample's tensor.
+// TensorShape returns height and width of every sample's tensor.
 func (l *Loader) TensorShape() (height, width int) { return l.program.TensorShape() }
 
-// SlotLayout says where the fields of a batch lie in a slot.
+// SlotLayout returns where the fields of a batch lie in a slot.
 func (l *Loader) SlotLayout() Layout { return l.layout }
 
-// Manifest stands for the samples and their order in the manifest: 32 hexadecimal
-// digits, the same on every machine. Pipeline stands for what is done with them. A
-// client keeps both in its state, and refuses to go on where they differ.
+// Manifest returns a digest of the samples and their order: 32 hexadecimal digits, the same on
+// every machine. A client stores it with Pipeline in its state, and refuses to resume if either
+// differs.
 func (l *Loader) Manifest() string { return l.manifest }
 
-// Pipeline stands for what is done with the samples; see Manifest.
+// Pipeline returns a digest of what is done with the samples; see Manifest.
 func (l *Loader) Pipeline() string { return l.pipeline }
 
-// Notes are sentences that the user should read once.
+// Notes returns sentences that the user should read once.
 func (l *Loader) Notes() []string { return l.notes }
 
-// pathOf is the file of a sample.
+// pathOf returns the path of a sample's file.
 func (l *Loader) pathOf(sample int) string { return l.source.Path(l.fileOf(sample)) }
 
-// labelOf is the class of a sample.
+// labelOf returns the class of a sample.
 func (l *Loader) labelOf(sample int) int { return l.source.Label(l.fileOf(sample)) }
 
-// fileOf is the index of a sample in the source's list.
+// fileOf returns the index of a sample in the source's list.
 func (l *Loader) fileOf(sample int) int {
 	if l.spec.Samples == nil {
 		return sample
@@ -202,10 +202,12 @@ func (l *Loader) fileOf(sample int) int {
 	return l.spec.Samples[sample]
 }
 
-// digestBytes of a SHA-256 are kept: against accidents, not against attackers, and
-// a state has 200 bytes.
+// digestBytes is how much of a SHA-256 is kept: enough against accidents, not against
+// attackers. A state has only 200 bytes.
 const digestBytes = 16
 
+// manifestDigest returns the digest of the folder's samples, or of a subset of them, as
+// hexadecimal digits.
 func manifestDigest(folder *source.Folder, subset []int) string {
 	digest := folder.Digest()
 	if subset != nil {
@@ -215,8 +217,8 @@ func manifestDigest(folder *source.Folder, subset []int) string {
 	return hex.EncodeToString(digest[:digestBytes])
 }
 
-// pipelineDigest stands for what decides a sample's tensor and its place in the
-// epoch. Batch, world and tail are not in it: a resumed training may have others.
+// pipelineDigest returns a digest of what decides a sample's tensor and its place in the epoch.
+// Batch, world and tail are left out: a resumed training may change them.
 func pipelineDigest(s Spec) string {
 	text, _ := json.Marshal(struct { // plain data cannot fail
 		Format  int
@@ -228,7 +230,7 @@ func pipelineDigest(s Spec) string {
 	return hex.EncodeToString(digest[:digestBytes])
 }
 
-// unreadable is the kind of a sample whose file cannot be read: gone, forbidden,
-// not a file, or the disk fails. It may be better the next time, so it is tried
-// again in each epoch.
+// unreadable is the kind of a sample whose file cannot be read: it is missing, forbidden or not
+// a file, or the disk fails. Reading is tried again in each epoch, as the cause may be gone by
+// then.
 const unreadable decode.Kind = "unreadable"

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime is the processor time that the calling thread has used.
+// threadTime returns the processor time that the calling thread has used.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
@@ -17,35 +17,34 @@ func threadTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// lowerPriority makes the calling thread give way to the trainer. Batch tells the
-// scheduler beside niceness that the thread computes and need not be woken at
-// once: it then preempts nobody when a job comes. Where it is not allowed, the
-// loader works all the same.
+// lowerPriority makes the calling thread give way to the trainer. Besides its niceness it gets
+// SCHED_BATCH, which tells the scheduler that the thread computes and need not be woken at
+// once. Then it does not preempt other threads when a job arrives. If the system refuses, the
+// loader works without it.
 func lowerPriority(nice int) {
 	own, err := unix.SchedGetAttr(0, 0)
-	if err != nil || own.Policy != unix.SCHED_NORMAL && own.Policy != unix.SCHED_BATCH { // chosen by whoever started us
-		return
+	if err != nil || own.Policy != unix.SCHED_NORMAL && own.Policy != unix.SCHED_BATCH {
+		return // whoever started Stoker chose a policy
 	}
 	_ = unix.SchedSetAttr(0,
 		&unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: niceBelow(own.Nice, nice)}, 0)
 }
 
-// stepBack does the same for the session: where the kernel groups threads by
-// session (sched_autogroup, on by default in many distributions), niceness counts
-// only within one, and a new one begins at 0 whatever its threads have. The daemon
-// has one of its own; whoever shares a session with others, such as a test, must
-// not slow them down.
+// stepBack gives the daemon's session the same niceness. If the kernel groups threads by
+// session (sched_autogroup, on by default in many distributions), niceness counts only within a
+// session, and a new session begins at 0. The daemon has its own session. A process that shares
+// one, such as a test, does nothing here, as it would slow the others down.
 //
-// The daemon's other threads are batch too, and those that they start: a release
-// wakes one up, which on a full machine would otherwise take the trainer's core
-// for milliseconds (bench/loader/RESULTS.md, hand-over).
+// The daemon's other threads, and threads that they start, become SCHED_BATCH too. Each release
+// wakes one of them, which on a full machine would otherwise take the trainer's core for
+// milliseconds (bench/loader/RESULTS.md, hand-over).
 func stepBack(nice int) {
 	session, err := unix.Getsid(0)
 	if err != nil || session != os.Getpid() {
 		return
 	}
 	if own, err := unix.SchedGetAttr(0, 0); err == nil {
-		// absent where there is no grouping
+		// absent if the kernel does not group threads
 		_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(int(niceBelow(own.Nice, nice)))), 0)
 	}
 	tasks, _ := os.ReadDir("/proc/self/task")
@@ -61,6 +60,6 @@ func stepBack(nice int) {
 	}
 }
 
-// niceBelow is so many steps below a niceness: a training that was started with nice
-// has already given way to others.
+// niceBelow adds steps to a niceness, up to 19. It starts from the process's own niceness,
+// because a training started with nice already gives way to others.
 func niceBelow(own int32, steps int) int32 { return min(own+int32(steps), 19) }

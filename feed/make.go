@@ -9,18 +9,18 @@ import (
 	"github.com/stoker-dev/stoker/feed/picture"
 )
 
-// Drawing is a picture to be made of a file that somebody else has read.
+// Drawing is a picture to be made from a file that the client has read.
 type Drawing struct {
 	Program *picture.Program
 	Pixels  int                                 // of the file's picture
 	Bytes   int                                 // of the file
-	Read    func(memory []byte) ([]byte, error) // the file, into memory where that is large enough
-	To      []byte                              // what the program makes; nil: Write takes it
+	Read    func(memory []byte) ([]byte, error) // reads the file, into memory if that is large enough
+	To      []byte                              // where the result goes; nil: Write takes it
 	Write   func(made []byte) error
 }
 
-// Make makes pictures, as urgent as a batch that is wanted now, and calls done with
-// what became of each and the processor time that they took together.
+// Make queues pictures with the urgency of a batch that is wanted now. It calls done with the
+// error of each and the processor time that they took together.
 func (p *Pool) Make(drawings []Drawing, done func(errs []error, spent time.Duration)) *Job {
 	errs := make([]error, len(drawings))
 	var spent atomic.Int64
@@ -36,8 +36,9 @@ func (p *Pool) Make(drawings []Drawing, done func(errs []error, spent time.Durat
 	return job
 }
 
-// borrow takes the memory of a picture from what all threads share, first the file's and then the
-// scratch, as giveBack says. One that never fits is for who asked to make.
+// borrow takes a picture's memory from what all threads share: first the file's, then the
+// scratch, in the order that giveBack relies on. A picture that can never fit is an outage, and
+// the client makes it.
 func (w *worker) borrow(d *Drawing) error {
 	p := w.pool
 	scratch := int64(d.Pixels)*perPixel + int64(d.Program.NeededMemory()) + int64(d.Program.Output.Bytes())
@@ -52,7 +53,7 @@ func (w *worker) borrow(d *Drawing) error {
 	return nil
 }
 
-// drawPicture makes a picture. A panic is a fault of ours, and who asked makes it otherwise.
+// drawPicture makes a picture. A panic becomes an error, and the client makes the picture.
 func (w *worker) drawPicture(job *Job, d *Drawing) (err error) {
 	defer w.giveBack()
 	defer func() {

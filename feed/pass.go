@@ -8,8 +8,8 @@ import (
 	"github.com/stoker-dev/stoker/feed/order"
 )
 
-// Pass is one rank's way through an epoch: from the offset at which the epoch was
-// begun or resumed to its end. It is safe for use by several threads.
+// Pass is one rank's way through an epoch, from the offset at which the epoch was begun or
+// resumed to its end. It is safe for concurrent use.
 type Pass struct {
 	loader   *Loader
 	plan     order.Plan
@@ -20,16 +20,16 @@ type Pass struct {
 	account  *account
 
 	mu       sync.Mutex
-	digest   order.BagDigest // of what was released
+	digest   order.BagDigest // of the released samples
 	released int             // samples
 	bad      int
 	inexact  int
 	first    []Inexact
 }
 
-// BeginPass begins an epoch for a rank at an offset: the number of samples that all
-// ranks together have consumed of it. Batch is Spec.Batch where it is 0, and no
-// more than that: slots are made for Spec.Batch.
+// BeginPass begins an epoch for a rank at an offset: the number of samples of the epoch that
+// all ranks together have consumed. A batch of 0 means Spec.Batch. A larger batch than that is
+// an error, as the slots have no room for it.
 func (l *Loader) BeginPass(epoch uint64, rank, consumed, batch int) (*Pass, error) {
 	if batch == 0 {
 		batch = l.spec.Batch
@@ -50,25 +50,24 @@ func (l *Loader) BeginPass(epoch uint64, rank, consumed, batch int) (*Pass, erro
 	return p, nil
 }
 
-// Resume says how many samples of an epoch were bad in front of an offset, before
-// a pass begins there: they count against Spec.MaxBad as well.
+// Resume sets how many samples of an epoch before an offset were bad. They count against
+// Spec.MaxBad. Call it before BeginPass.
 func (l *Loader) Resume(epoch uint64, consumed, bad int) { l.bad.resume(epoch, consumed, bad) }
 
-// Steps is the number of batches from the offset to the end of the epoch, the
-// same on all ranks.
+// Steps returns the number of batches from the offset to the end of the epoch. It is the same
+// on all ranks.
 func (p *Pass) Steps() int { return p.plan.Steps(p.consumed) }
 
-// consumedSamples is the offset when a step is done on all ranks.
+// consumedSamples returns the offset after a step is done on all ranks.
 func (p *Pass) consumedSamples(step int) int { return p.plan.After(p.consumed, step) }
 
-// Fill has the pool fill memory, a slot of Layout.SlotBytes, with the batch of a
-// step. done is called once, by a thread of the pool and without any lock held,
-// unless the job is cancelled before; it should return soon. Until then, or until
-// Cancel has returned, the memory is the pool's.
+// Fill has the pool fill memory, a slot of Layout.SlotBytes, with the batch of a step. A thread
+// of the pool calls done once, without holding a lock, unless the job is cancelled before; done
+// should return soon. Until then, or until Cancel has returned, the memory belongs to the pool.
 //
-// wanted is when the trainer will probably ask for the batch. Of all jobs the
-// earliest wanted is worked on first, by all threads: so a rank that is about to
-// wait goes before one with batches in stock, and no job waits for ever.
+// wanted is when the trainer will probably ask for the batch. All threads work on the job that
+// is wanted earliest. So a rank that is about to run out comes before one with batches in
+// stock, and every job gets its turn.
 func (p *Pass) Fill(step int, memory []byte, wanted time.Time, done func(Filled)) (*Job, error) {
 	if step < 0 || step >= p.Steps() {
 		return nil, fmt.Errorf("step %d: there are %d from here to the end of epoch %d", step, p.Steps(), p.epoch)
@@ -87,7 +86,7 @@ func (p *Pass) Fill(step int, memory []byte, wanted time.Time, done func(Filled)
 	return job, nil
 }
 
-// Release says that the trainer is done with a batch: its samples are consumed.
+// Release records that the trainer is done with a batch: its samples are consumed.
 func (p *Pass) Release(f Filled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,10 +100,10 @@ func (p *Pass) Release(f Filled) {
 	p.first = append(p.first, f.Inexact[:min(room, len(f.Inexact))]...)
 }
 
-// namedInexact are the inexact samples that a report names; the rest is counted.
+// namedInexact is how many inexact samples a report names; it counts the others.
 const namedInexact = 20
 
-// Inherit takes over what an earlier daemon, which has died, handed out of this pass.
+// Inherit adds what an earlier daemon, which has died, handed out of this pass.
 func (p *Pass) Inherit(digest order.BagDigest, samples int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,14 +111,13 @@ func (p *Pass) Inherit(digest order.BagDigest, samples int) {
 	p.released += samples
 }
 
-// Report is what a rank's way through an epoch came to.
+// Report is the result of a rank's way through an epoch.
 type Report struct {
 	Samples  int             // released by this rank; padding does not count
-	Digest   order.BagDigest // of those
-	Expected order.BagDigest // of what this rank was to get
-	// ExactlyOnce says whether all ranks together released every sample exactly
-	// once. nil: other ranks are elsewhere or not yet at their end, so that it is
-	// not known here; what this rank did was right then.
+	Digest   order.BagDigest // of the released samples
+	Expected order.BagDigest // of the samples that this rank should get
+	// ExactlyOnce says whether all ranks together released every sample exactly once. nil means
+	// that this rank did, but others are on another node or not yet done.
 	ExactlyOnce *bool
 	Bad         int
 	Inexact     int // samples whose bytes may differ from Pillow's
@@ -133,8 +131,8 @@ type Inexact struct {
 	Reason string `json:"reason"`
 }
 
-// Account is the account of the epoch, after its last batch was released. It costs
-// some 40 ms for a million samples.
+// Account returns the report of the epoch. Call it after the last batch was released. It takes
+// about 40 ms for a million samples.
 func (p *Pass) Account() Report {
 	expected := p.expected()
 	p.mu.Lock()
@@ -146,7 +144,7 @@ func (p *Pass) Account() Report {
 	}
 }
 
-// expected is the digest of the samples that are this rank's, by the plan.
+// expected returns the digest of the samples that the plan gives to this rank.
 func (p *Pass) expected() (d order.BagDigest) {
 	for step := range p.Steps() {
 		slice := p.plan.SliceOf(p.consumed, step, p.rank)
@@ -157,13 +155,14 @@ func (p *Pass) expected() (d order.BagDigest) {
 	return d
 }
 
-// permutations keeps the orders of the latest epochs: ranks share them.
+// permutations caches the orders of the latest epochs, which all ranks share.
 type permutations struct {
 	mu     sync.Mutex
 	epochs []uint64
 	orders []*order.Permutation
 }
 
+// orderOf returns the order of an epoch.
 func (s *permutations) orderOf(l *Loader, epoch uint64) *order.Permutation {
 	if !l.spec.Shuffle {
 		return order.InOrder(l.samples)
@@ -175,7 +174,7 @@ func (s *permutations) orderOf(l *Loader, epoch uint64) *order.Permutation {
 			return s.orders[i]
 		}
 	}
-	if len(s.epochs) == 2 { // this epoch and the next, that is prefetched
+	if len(s.epochs) == 2 { // this epoch, and the next one, which is being prefetched
 		s.epochs, s.orders = s.epochs[1:], s.orders[1:]
 	}
 	p := order.NewPermutation(l.spec.Seed, epoch, l.samples)

@@ -12,16 +12,15 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode"
 )
 
-// PoolOptions are what the machine gives to the loaders of a node. A zero field
-// means the default.
+// PoolOptions say what the loaders of a node may use. A zero field means the default.
 type PoolOptions struct {
 	Threads int   // default: the cores that may be used, less one where there are four or more
 	Nice    int   // 1..19 below the process's own, default 1; see defaultNice
 	Memory  int64 // bytes for rings, scratch and files together; default: most of what is free
 }
 
-// Pool is the threads that read, decode and transform, for all loaders and ranks
-// of a node, and the memory that they share. A process has one.
+// Pool holds the threads that read, decode and transform for all loaders and ranks of a node,
+// and the memory that they share. A process has one.
 type Pool struct {
 	options PoolOptions
 	budget  *budget
@@ -30,33 +29,32 @@ type Pool struct {
 	files   *allowance     // of large files
 	ahead   chan announcer // files that will be read soon
 	threads sync.WaitGroup
-	ended   chan struct{} // by Close
+	ended   chan struct{} // closed by Close
 
 	mu      sync.Mutex
 	more    sync.Cond // a job came, or the pool closes
-	quiet   sync.Cond // a cancelled job's memory is free of writers
-	jobs    []*Job    // with samples that nobody has taken yet; the most urgent first
+	quiet   sync.Cond // no thread writes to a cancelled job's memory any more
+	jobs    []*Job    // with samples that no thread has taken yet; the most urgent first
 	numbers uint64    // of jobs so far
-	hands   []hand    // what the threads have in hand, by thread; job nil: nothing
+	hands   []hand    // what each thread works on; job nil: nothing
 	closed  bool
 }
 
-// defaultNice puts the trainer's threads first and loses next to nothing against
-// strangers' processes. Those are the price of niceness: on a full machine a thread
-// of nice 1 gets 0.80 of what one of nice 0 gets, with 2 it is 0.64, with 5 0.33,
-// with 19 0.015; the workers of torch's loader have 0. What it buys is little: a
-// trainer's thread that wakes every millisecond while all cores decode waited as
-// long with any of them (median 70 us, 99th percentile 4 ms, Linux 6.18), because
-// the scheduler favours whoever has used less than its share. A trainer that spins
-// instead of waiting gets more of its core the nicer the loader is.
+// defaultNice lets the trainer's threads go first and costs next to nothing against other
+// processes. Higher values cost much: on a full machine a thread of nice 1 gets 0.80 of what
+// one of nice 0 gets, with 2 it is 0.64, with 5 0.33, with 19 0.015; the workers of torch's
+// loader have 0. They gain little: a trainer's thread that woke every millisecond while all
+// cores decoded waited as long with any of them (median 70 us, 99th percentile 4 ms, Linux
+// 6.18), because the scheduler favours threads that have used less than their share. Only a
+// trainer that spins instead of sleeping gets more of its core if the loader is nicer.
 const defaultNice = 1
 
-// spareThreads run Go code beside the workers: the sessions, which must answer at
-// once while every worker computes.
+// spareThreads run Go code beyond the workers: the sessions, which must answer at once even if
+// every worker computes.
 const spareThreads = 2
 
-// NewPool starts the threads. It also sets the process's number of running
-// threads and the collector's memory limit, since it owns nearly all of both.
+// NewPool starts the threads. It also sets GOMAXPROCS and the garbage collector's memory limit
+// of the process, since the pool uses nearly all of both.
 func NewPool(o PoolOptions) (*Pool, error) {
 	cores := runtime.GOMAXPROCS(0) // Go counts affinity and the control group's quota
 	if o.Threads == 0 {
@@ -85,6 +83,7 @@ func NewPool(o PoolOptions) (*Pool, error) {
 	return p, nil
 }
 
+// newPool returns a pool whose threads are not started.
 func newPool(o PoolOptions) (*Pool, error) {
 	budget, err := newBudget(o)
 	if err != nil {
@@ -99,8 +98,8 @@ func newPool(o PoolOptions) (*Pool, error) {
 	return p, nil
 }
 
-// defaultThreads leaves a core to the trainer where that is no large part of the
-// machine; with two cores it would be half of it, and there niceness has to do.
+// defaultThreads leaves a core to the trainer if the machine has four or more. Of two cores one
+// would be half the machine; there niceness has to suffice.
 func defaultThreads(cores int) int {
 	if cores >= 4 {
 		return cores - 1
@@ -108,8 +107,7 @@ func defaultThreads(cores int) int {
 	return cores
 }
 
-// Close ends the threads, after the samples that they have in hand. Jobs that are
-// not done are cancelled.
+// Close stops the threads after their current samples. Jobs that are not done are cancelled.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	if !p.closed {
@@ -122,29 +120,29 @@ func (p *Pool) Close() {
 	p.threads.Wait()
 }
 
-// Threads is the number of threads.
+// Threads returns the number of threads.
 func (p *Pool) Threads() int { return p.options.Threads }
 
-// Load is what the pool has to do at the moment.
+// Load is the work that the pool has at the moment.
 type Load struct {
 	Threads int // of the pool
-	Busy    int // of those
-	Jobs    int // batches with samples that nobody has taken yet
+	Busy    int // of those threads
+	Jobs    int // batches with samples that no thread has taken yet
 	Samples int // in them
-	// File is what a thread has had in hand for longest, and Since from when on:
-	// what is waited for where nothing comes. "": no thread works.
+	// File is what a thread has been working on for longest, and Since when it began. If no
+	// batch arrives, this file is the one waited for. "": no thread works.
 	File  string
 	Since time.Time
 }
 
-// hand is a sample that a thread has in hand.
+// hand is the sample that a thread works on.
 type hand struct {
 	job   *Job
 	k     int
 	since time.Time
 }
 
-// CurrentLoad is what the pool has to do at the moment.
+// CurrentLoad returns the work that the pool has at the moment.
 func (p *Pool) CurrentLoad() Load {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,6 +162,7 @@ func (p *Pool) CurrentLoad() Load {
 	return load
 }
 
+// workOn makes samples until the pool is closed, as thread number own.
 func (p *Pool) workOn(own int) {
 	runtime.LockOSThread() // niceness belongs to the thread; it ends with the goroutine
 	debug.SetPanicOnFault(true)
@@ -179,10 +178,10 @@ func (p *Pool) workOn(own int) {
 	}
 }
 
-// submit queues a job. One without samples is done at once.
+// submit queues a job. A job without samples is finished at once.
 func (p *Pool) submit(job *Job) {
 	if job.count == 0 {
-		go job.finish() // like any other: without a lock of the caller
+		go job.finish() // in a goroutine, as for any other job: without the caller's locks
 		return
 	}
 	p.mu.Lock()
@@ -198,11 +197,12 @@ func (p *Pool) submit(job *Job) {
 	p.more.Broadcast()
 }
 
+// compareJobs orders jobs by the time they are wanted, then by submission.
 func compareJobs(a, b *Job) int {
 	return cmp.Or(a.wanted.Compare(b.wanted), cmp.Compare(a.number, b.number))
 }
 
-// takeSample waits for a sample of the most urgent job; nil: the pool is closed.
+// takeSample waits for a sample of the most urgent job. It returns nil if the pool is closed.
 func (p *Pool) takeSample(own int) (*Job, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +222,7 @@ func (p *Pool) takeSample(own int) (*Job, int) {
 	return job, k
 }
 
-// countDone counts a sample that was taken; with the last one the job is done.
+// countDone counts a sample that was made. The last one finishes the job.
 func (p *Pool) countDone(own int, job *Job) {
 	p.mu.Lock()
 	p.hands[own] = hand{}
@@ -234,28 +234,27 @@ func (p *Pool) countDone(own int, job *Job) {
 	}
 }
 
-// Job is a batch in the making.
+// Job is a batch that is being made.
 type Job struct {
 	pool   *Pool
 	wanted time.Time
 	count  int                // samples
-	fill   func(*worker, int) // makes one of them; asks enter before it writes to the slot
+	fill   func(*worker, int) // makes one of them; calls enterSlot before it writes to the slot
 	file   func(int) string   // its name, for messages
 	finish func()
 
 	// Guarded by pool.mu.
 	number    uint64 // of submission
-	next      int    // samples before it are taken
+	next      int    // samples below it are taken
 	done      int
 	writing   int // threads that write to the slot's memory
 	cancelled bool
 }
 
-// Cancel gives the job up. It is true where done was not and will not be called.
-// Where it is false the batch was ready before. Either way no thread touches
-// the slot's memory any more when Cancel returns: it waits for those that write,
-// which takes as long as the transforms of one image, and for none that reads or
-// decodes.
+// Cancel gives the job up. It returns true if done was not called and will not be, and false if
+// the batch was ready before. When Cancel returns, no thread touches the slot's memory any
+// more. It waits for threads that write to it, which takes as long as the transforms of one
+// image, but not for those that read or decode.
 func (j *Job) Cancel() bool {
 	p := j.pool
 	p.mu.Lock()
@@ -271,7 +270,7 @@ func (j *Job) Cancel() bool {
 	return true
 }
 
-// stopJob leaves out the samples that nobody has taken yet: the batch has failed.
+// stopJob drops the samples that no thread has taken yet, because the batch has failed.
 func (j *Job) stopJob() {
 	p := j.pool
 	p.mu.Lock()
@@ -281,13 +280,14 @@ func (j *Job) stopJob() {
 	j.next = j.count
 }
 
+// dropJob removes a job from the queue.
 func (p *Pool) dropJob(j *Job) {
 	if at := slices.Index(p.jobs, j); at >= 0 {
 		p.jobs = slices.Delete(p.jobs, at, at+1)
 	}
 }
 
-// enterSlot asks whether the slot may be written to; leave must follow where it may.
+// enterSlot returns whether the slot may be written to. If it may, leaveSlot must follow.
 func (j *Job) enterSlot() bool {
 	p := j.pool
 	p.mu.Lock()
@@ -299,6 +299,7 @@ func (j *Job) enterSlot() bool {
 	return true
 }
 
+// leaveSlot ends a write that enterSlot allowed.
 func (j *Job) leaveSlot() {
 	p := j.pool
 	p.mu.Lock()

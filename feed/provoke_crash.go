@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// crashes are what a decoder could do that is wrong, for bench/loader/deaths.py: the build tag stokercrash
-// makes a daemon that does it at a file which says so. The first three end a picture, the others the process.
+// crashes are ways in which a decoder could fail, for bench/loader/deaths.py. With the build
+// tag stokercrash a daemon fails in the way that a file's content asks for. The first three end
+// a picture, the others end the process.
 var crashes = map[string]func(){
 	"panic": func() { panic("provoked") },
 	"nil":   func() { *(*int)(nil) = 1 },
@@ -19,7 +20,7 @@ var crashes = map[string]func(){
 	"oom":   func() { _ = make([]byte, 1<<45) },
 }
 
-// provoke does what the file asks for.
+// provoke fails in the way that the file asks for, if it does.
 func provoke(file []byte) {
 	for name, crash := range crashes {
 		if bytes.Contains(file, []byte("stoker-crash:"+name)) {

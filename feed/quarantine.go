@@ -11,8 +11,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/owned"
 )
 
-// quarantine is the file that names the bad samples, one JSON object a line: what
-// is wrong with which file, and by its digest whether it is still that file.
+// quarantine is the file that names the bad samples, one JSON object a line: the file, what is
+// wrong with it, and its digest, which tells whether the file has changed since.
 type quarantine struct {
 	path  string
 	mu    sync.Mutex
@@ -21,7 +21,7 @@ type quarantine struct {
 	err   error              // of the first line that could not be written
 }
 
-// quarantined is a line.
+// quarantined is a line of the file.
 type quarantined struct {
 	ID     int    `json:"id"`
 	Path   string `json:"path"`
@@ -30,10 +30,9 @@ type quarantined struct {
 	Digest string `json:"digest,omitempty"` // SHA-256 of the file
 }
 
-// openQuarantine opens the file for appending: lines of several daemons that
-// share it do not mix, because each is one write. What an earlier run wrote is not
-// written again. The file is the user's alone: paths can say more than others
-// should know.
+// openQuarantine opens the file for appending. Lines of several daemons that share it do not
+// mix, because each is one write. What an earlier run wrote is not repeated. Only the user may
+// read the file, as paths can reveal more than others should know.
 func openQuarantine(path string) (*quarantine, error) {
 	file, err := owned.Append(path, 0o600)
 	if err != nil {
@@ -46,14 +45,14 @@ func openQuarantine(path string) (*quarantine, error) {
 	return q, nil
 }
 
-// readSeen notes the lines that are there; others than ours are the user's.
+// readSeen notes the samples that the file names already, and skips lines in another format.
 func (q *quarantine) readSeen() error {
 	info, err := q.file.Stat()
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // a pipe could be waited at for ever
-		return errors.New("it is no plain file: give the name of one, or of none yet")
+	if !info.Mode().IsRegular() { // reading a pipe could block for ever
+		return errors.New("it is not a regular file: name a regular file, or one that does not exist yet")
 	}
 	lines := bufio.NewScanner(q.file)
 	for lines.Scan() {
@@ -65,8 +64,7 @@ func (q *quarantine) readSeen() error {
 	return lines.Err()
 }
 
-// append writes a line. That it cannot is no reason to stop the training: close
-// says so.
+// append writes a line. A failure does not stop the training; closeFile reports it.
 func (q *quarantine) append(sample int, t *trouble) {
 	if q == nil {
 		return
@@ -86,6 +84,7 @@ func (q *quarantine) append(sample int, t *trouble) {
 	}
 }
 
+// hint returns the end of a sentence that names the quarantine file; "" without one.
 func (q *quarantine) hint() string {
 	if q == nil {
 		return ""
@@ -93,6 +92,7 @@ func (q *quarantine) hint() string {
 	return ", " + q.path + " names them all"
 }
 
+// closeFile closes the file, and returns the first error of writing it.
 func (q *quarantine) closeFile() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -43,7 +43,7 @@ func TestQuarantineRefused(t *testing.T) {
 	for path, want := range map[string]string{
 		folder:                               "is a directory",
 		filepath.Join(folder, "absent", "f"): "no such file",
-		pipe:                                 "it is no plain file",
+		pipe:                                 "it is not a regular file",
 	} {
 		if _, err := openQuarantine(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, expected %q", path, err, want)

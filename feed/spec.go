@@ -2,8 +2,8 @@ package feed
 
 import "github.com/stoker-dev/stoker/feed/transform"
 
-// Spec is the program of one loader: what is done with a sample, and in which
-// order samples come. It is what a client sends, as JSON; all ranks send the same.
+// Spec is the program of one loader: what is done with a sample, and in which order samples
+// come. The client sends it as JSON; all ranks send the same.
 type Spec struct {
 	Name string `json:"name"` // of the loader, unique within a job: "train", "loader-1"
 	// folder with one subfolder per class, as torchvision's ImageFolder, or a pack of one
@@ -27,7 +27,7 @@ type Spec struct {
 	MaxBad float64 `json:"max_bad,omitempty"`
 	Depth  int     `json:"depth,omitempty"` // slots per rank, default 4
 
-	// MaxPixels is the largest image that is no bad sample; 0: Pillow's own limit, or
-	// what the daemon's memory has room for where that is less.
+	// MaxPixels is the largest image that is not a bad sample. 0 means Pillow's own limit, or
+	// the largest image that the daemon's memory has room for if that is less.
 	MaxPixels int `json:"max_pixels,omitempty"`
 }

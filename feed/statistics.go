@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Statistics counts what a loader does, for its recording. Snapshot reads it.
+// Statistics counts what a loader does, for its recording. CurrentCounters reads it.
 type Statistics struct {
 	batches, samples, bad, inexact, faults atomic.Int64
 	failed                                 atomic.Int64
@@ -25,7 +25,7 @@ type Counters struct {
 	Transform time.Duration
 }
 
-// CurrentCounters are the loader's counters as they are now.
+// CurrentCounters returns the loader's counters.
 func (l *Loader) CurrentCounters() Counters {
 	s := &l.statistics
 	return Counters{
@@ -36,6 +36,7 @@ func (l *Loader) CurrentCounters() Counters {
 	}
 }
 
+// countBatch adds a finished batch to the counters.
 func (s *Statistics) countBatch(f Filled) {
 	if f.Err != nil {
 		s.failed.Add(1)

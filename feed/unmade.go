@@ -8,15 +8,15 @@ import (
 	"github.com/stoker-dev/stoker/feed/source"
 )
 
-// The kinds of samples that were not made although nothing is known to be wrong with their files. No
-// policy for bad samples counts for them: nothing stands in, nothing is masked, nothing is left out.
+// The kinds of samples that were not made although their files may be sound. No policy for bad
+// samples applies to them: they are neither substituted, nor masked, nor left out.
 const (
-	outage decode.Kind = "outage" // the machine, its storage or the network could not serve; see source.IsOutage
-	fault  decode.Kind = "fault"  // a decoder of ours panicked
+	outage decode.Kind = "outage" // the machine, its storage or the network failed; see source.IsOutage
+	fault  decode.Kind = "fault"  // one of Stoker's decoders panicked
 )
 
-// Unmade is why a batch cannot be made here, and may well be made elsewhere: by another daemon, or by the
-// script's own code.
+// Unmade is why a batch cannot be made here. Another daemon, or the script's own code, may
+// still be able to make it.
 type Unmade struct {
 	Sample int // -1: no single one
 	Path   string
@@ -28,7 +28,7 @@ func (u *Unmade) Error() string {
 	return fmt.Sprintf("sample %d was not made: %s: %s", u.Sample, u.Path, u.Reason)
 }
 
-// asUnmade is the trouble as an Unmade; nil: the sample is bad.
+// asUnmade returns the trouble as an Unmade, or nil if the sample itself is bad.
 func (t *trouble) asUnmade(sample int) *Unmade {
 	if t.kind != outage && t.kind != fault {
 		return nil
@@ -36,7 +36,8 @@ func (t *trouble) asUnmade(sample int) *Unmade {
 	return &Unmade{sample, t.path, t.kind, t.reason}
 }
 
-// KindOf says whether an error of a batch or a loader is an outage or a fault of ours; "": neither.
+// KindOf returns whether an error of a batch or a loader is an outage or a fault of Stoker's;
+// "" if neither.
 func KindOf(err error) decode.Kind {
 	var u *Unmade
 	switch {
@@ -48,7 +49,7 @@ func KindOf(err error) decode.Kind {
 	return ""
 }
 
-// lackMemory is an outage that lasts: the memory that this daemon may take has no room.
+// lackMemory returns an outage that will not end: the daemon's share of memory is too small.
 func (p *Pool) lackMemory(what string, args ...any) error {
 	why := fmt.Sprintf(what, args...)
 	err := fmt.Errorf("%s, as its share of %s allows: give more memory or fewer threads", why,

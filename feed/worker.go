@@ -15,23 +15,23 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// worker is what a thread keeps from one sample to the next, so that a sample
-// costs no allocation.
+// worker holds what a thread keeps from one sample to the next, so that a sample needs no
+// allocation.
 type worker struct {
 	pool      *Pool
 	decoder   *decode.Decoder
 	transform *transform.Worker
-	pictures  *picture.Worker // nil until a script's picture is made
-	drawn     []byte          // by it
+	pictures  *picture.Worker // nil until the first picture of a script
+	drawn     []byte          // memory for such a picture
 	file      []byte
-	borrowed  struct{ file, scratch int64 } // of the pool's, for the sample in hand
+	borrowed  struct{ file, scratch int64 } // taken from the pool for the current sample
 
-	picture *planes.Picture // of the sample in hand
+	picture *planes.Picture // of the current sample
 	choice  transform.Choice
 	made    made
 }
 
-// made is what is known of a sample after it was tried.
+// made is what is known about a sample after an attempt to make it.
 type made struct {
 	stages  Stages
 	format  string // "": not even the header could be read
@@ -44,31 +44,33 @@ type errand struct {
 	sample int
 }
 
-// slot is where a sample goes: target in a batch, and memory of its own in Get.
+// slot is where a sample is written: a target in a batch.
 type slot interface {
-	enterSlot() (image []byte, ok bool) // false: the sample is not wanted any more
+	enterSlot() (image []byte, ok bool) // false: the sample is no longer wanted
 	nameSample(sample int)
 	leaveSlot()
 }
 
+// newWorker returns a worker with fresh scratch memory.
 func newWorker(p *Pool) *worker {
 	w := &worker{pool: p}
 	w.renewDecoder()
 	return w
 }
 
-// renewDecoder throws the scratch memory away: it has grown large, or a fault of ours
-// has left it in a state that nobody knows.
+// renewDecoder replaces the scratch memory, because it has grown large or a panic has left it
+// in an unknown state.
 func (w *worker) renewDecoder() {
-	w.decoder = decode.New(decode.Limits{Memory: maxPixels * perPixel}) // of any machine; see decode for this one's
+	// the limit of any machine; decode checks this one's
+	w.decoder = decode.New(decode.Limits{Memory: maxPixels * perPixel})
 	w.decoder.UseMarks(w.pool.marks)
 	w.transform = transform.NewWorker()
 	w.pictures, w.drawn = nil, nil
 	w.file = nil
 }
 
-// makeSample reads, decodes and transforms a sample. A panic is a fault of ours and not
-// the sample's: the batch is not made, and the thread goes on.
+// makeSample reads, decodes and transforms a sample. A panic is Stoker's fault and not the
+// sample's: the batch is not made, and the thread continues.
 func (w *worker) makeSample(l *Loader, e errand, to slot) (done made, bad *trouble) {
 	defer w.giveBack()
 	defer func() {
@@ -94,8 +96,7 @@ func (w *worker) makeSample(l *Loader, e errand, to slot) (done made, bad *troub
 	return w.made, nil
 }
 
-// readAndDecode leaves the picture of a sample and the choice of chance in the
-// worker.
+// readAndDecode reads a sample, and leaves its picture and its random choices in the worker.
 func (l *Loader) readAndDecode(w *worker, e errand) error {
 	start := time.Now()
 	data, err := w.readSample(l.source, l.fileOf(e.sample), start)
@@ -109,6 +110,7 @@ func (l *Loader) readAndDecode(w *worker, e errand) error {
 	return err
 }
 
+// readSample reads the file of a sample, and tries again during an outage.
 func (w *worker) readSample(folder *source.Folder, i int, began time.Time) ([]byte, error) {
 	data, err := w.readOnce(folder, i)
 	if err != nil {
@@ -117,6 +119,7 @@ func (w *worker) readSample(folder *source.Folder, i int, began time.Time) ([]by
 	return data, err
 }
 
+// readOnce reads a file, and takes memory from the pool if the file is large.
 func (w *worker) readOnce(folder *source.Folder, i int) ([]byte, error) {
 	w.file = w.file[:0]
 	file, err := folder.OpenFile(i)
@@ -132,7 +135,8 @@ func (w *worker) readOnce(folder *source.Folder, i int) ([]byte, error) {
 	return w.file, err
 }
 
-// readAgain waits for the end of an outage. The memory that a try took is others' meanwhile.
+// readAgain waits for the end of an outage. Meanwhile others may use the memory that an attempt
+// took.
 func (w *worker) readAgain(folder *source.Folder, i int, began time.Time, err error) (data []byte, _ error) {
 	err = folder.Retry(i, began, err, func() (err error) {
 		w.giveBack()
@@ -142,6 +146,8 @@ func (w *worker) readAgain(folder *source.Folder, i int, began time.Time, err er
 	return data, err
 }
 
+// decode checks the limits, makes the random choices, and decodes the part of the picture that
+// they need.
 func (w *worker) decode(l *Loader, data []byte, e errand) error {
 	provoke(data)
 	info, err := w.decoder.ReadHeader(data)
@@ -165,10 +171,11 @@ func (w *worker) decode(l *Loader, data []byte, e errand) error {
 		return unfitError{err}
 	}
 	w.picture, err = w.decoder.Decode(l.program.SourceArea(w.choice))
-	w.made.inexact = w.decoder.ImageInfo().Inexact // some of it shows only behind the header
+	w.made.inexact = w.decoder.ImageInfo().Inexact // part of it is known only after decoding
 	return err
 }
 
+// transform writes the tensor of the worker's picture into image.
 func (l *Loader) transform(w *worker, _ errand, image []byte) error {
 	start := time.Now()
 	defer func() { w.made.stages.Transform = time.Since(start).Seconds() }()
@@ -178,9 +185,9 @@ func (l *Loader) transform(w *worker, _ errand, image []byte) error {
 	return nil
 }
 
-// giveBack returns what the sample took beyond what every worker has. Nobody waits
-// for ever: who waits for scratch holds at most a file's memory, and who has both
-// waits for nothing.
+// giveBack returns what the sample took beyond what every worker has. There is no deadlock: a
+// thread that waits for scratch holds at most a file's memory, and a thread that holds both
+// never waits.
 func (w *worker) giveBack() {
 	if w.borrowed.file == 0 && w.borrowed.scratch == 0 {
 		return
@@ -191,16 +198,16 @@ func (w *worker) giveBack() {
 	w.borrowed.file, w.borrowed.scratch = 0, 0
 }
 
-// unfitError is an error of the transforms: the image is sound, but not for them.
+// unfitError is an error of the transforms: the image is sound, but they cannot take it.
 type unfitError struct{ error }
 
 func (u unfitError) Unwrap() error { return u.error }
 
-// unfit is the kind of a sample that the transforms cannot take, such as an image
-// that is smaller than the crop.
+// unfit is the kind of a sample that the transforms cannot take, such as an image smaller than
+// the crop.
 const unfit decode.Kind = "unfit"
 
-// kindOf is the kind of a sample that failed with err.
+// kindOf returns the kind of a sample that failed with err.
 func kindOf(err error) decode.Kind {
 	var damage *decode.SampleError
 	switch {
@@ -216,7 +223,7 @@ func kindOf(err error) decode.Kind {
 	return unreadable
 }
 
-// faultTrouble tells a panic, with the place in the program where it arose.
+// faultTrouble describes a panic, with the place in the program that caused it.
 func faultTrouble(file string, thrown any) *trouble {
 	return &trouble{
 		path: file, kind: fault,
@@ -225,8 +232,8 @@ func faultTrouble(file string, thrown any) *trouble {
 	}
 }
 
-// faultPlace is the first place below the panic that is not the runtime's. To be
-// called while a deferred function runs.
+// faultPlace returns the first place below the panic that is outside the runtime. Call it in a
+// deferred function.
 func faultPlace() string {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])

@@ -51,8 +51,8 @@ def main():
 
     torch.set_num_threads(1)
     deferring._install()
-    deferring._needs |= {1, 2, 3}  # nothing is said of pixels that are asked for
-    assert deferring._connected() and deferring._ready()
+    deferring._reported_needs |= {1, 2, 3}  # nothing is said of pixels that are asked for
+    assert deferring._ensure_line() and deferring._make_ready()
     made, differ, call = 0, 0, Line.__call__
 
     def counting(line, jobs):
@@ -68,7 +68,7 @@ def main():
         alone, recording = drawn(chains, seed), Recording(Tally())
         if not is_of_jpeg(alone[0]):
             continue
-        fed = deferring._deferred(lambda: drawn(chains, seed), recording)  # noqa: B023 # called at once
+        fed = deferring._run_deferred(lambda: drawn(chains, seed), recording)  # noqa: B023 # called at once
         tried += 1
         if alone != fed:
             differ += 1

@@ -1001,7 +1001,7 @@ def _counted():
         return [0, 0, 0]
     from stoker.deferred.recipes import share
 
-    return share.counted()[0][:3]
+    return share.read_counts()[0][:3]
 
 
 # All of them

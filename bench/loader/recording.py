@@ -30,9 +30,9 @@ from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import default_loader
 from torchvision.transforms import functional
 
-from stoker.deferred import deferring, judged
-from stoker.deferred.materialize import line, making
-from stoker.deferred.recipes import pictures as _pictures, standins
+from stoker.deferred import deferring, payoff
+from stoker.deferred.materialize import dispatch, line
+from stoker.deferred.recipes import pictures as _pictures, replacements
 from stoker.deferred.torch import tensors
 from stoker.deferred.torchvision import compose, draws, opening
 from stoker.deferred.recipes.pictures import Recording, Tally
@@ -127,10 +127,10 @@ class Idle(line.Line):
     def __init__(self):
         super().__init__(None, 1.0)
 
-    def alive(self):
+    def is_alive(self):
         return True
 
-    def ready(self):
+    def try_connect(self):
         return True
 
     def _send(self, packet, descriptors):
@@ -142,20 +142,20 @@ class Idle(line.Line):
 
 
 def feed():
-    making.maker.line, deferring._checked = Idle(), True
+    dispatch.materializer.line, deferring._checked = Idle(), True
     _pictures.install()
-    with standins.placed():  # some look at the stand-ins of others
+    with replacements.replacing():  # some look at the stand-ins of others
         draws.install(True)
         tensors.install(sys.modules)
         compose.install(True)
         opening.install(True)
 
 
-TALLY = Tally(judged.Account(None))
+TALLY = Tally(payoff.Account(None))
 
 
 def batch(data):
-    return deferring._deferred(lambda: alone(data), Recording(TALLY))
+    return deferring._run_deferred(lambda: alone(data), Recording(TALLY))
 
 
 # The script's own part.

@@ -1,6 +1,6 @@
-// Package check reads a data set once, as a training would, and says what it
-// found: how fast this machine makes samples of it, and which files are bad. It
-// shares nothing with a trainer: no ring, no socket; feed does the work.
+// Package check reads a data set once, as a training would, and reports how fast this machine
+// makes samples of it and which files are bad. It uses package feed without ring and socket, as
+// there is no trainer.
 package check
 
 import (
@@ -16,15 +16,15 @@ import (
 	"github.com/stoker-dev/stoker/internal/coretime"
 )
 
-// Options are what is asked for.
+// Options are the settings of a check.
 type Options struct {
-	Size       int // of the square that each image is cut to
+	Size       int // side of the square that each image is resized to
 	Pool       feed.PoolOptions
 	Quarantine string
 	Progress   func(done, total int64) // samples; total is 0 while files are listed
 }
 
-// Report is what a data set came to.
+// Report is the result of a check.
 type Report struct {
 	Root        string  `json:"root"`
 	Samples     int     `json:"samples"`
@@ -32,21 +32,21 @@ type Report struct {
 	Size        int     `json:"size"`
 	Threads     int     `json:"threads"`
 	ListSeconds float64 `json:"list_seconds"`
-	Seconds     float64 `json:"seconds"` // of reading and decoding
-	// of the process meanwhile; left out where the system does not say
+	Seconds     float64 `json:"seconds"` // time for reading and decoding
+	// of the process meanwhile; omitted if the system does not provide it
 	CPUSeconds float64     `json:"cpu_seconds,omitzero"`
 	Stages     feed.Stages `json:"stages_seconds"` // summed over the threads
-	// files by format; those without a header that can be read are in none
+	// files by format; files without a readable header are not counted
 	Formats map[string]int `json:"formats"`
 	Bad     []feed.Bad     `json:"bad,omitempty"`
 	Inexact []feed.Inexact `json:"inexact,omitempty"` // may differ from Pillow's bytes
 	Notes   []string       `json:"notes,omitempty"`
 }
 
-// ImagesPerSecond is images per second.
+// ImagesPerSecond returns the rate at which the samples were made.
 func (r Report) ImagesPerSecond() float64 { return float64(r.Samples) / r.Seconds }
 
-// CPUPerImage is seconds of processor time per image.
+// CPUPerImage returns the processor time per image, in seconds.
 func (r Report) CPUPerImage() float64 { return r.CPUSeconds / float64(r.Samples) }
 
 const (
@@ -82,8 +82,8 @@ func Folder(ctx context.Context, root string, o Options) (Report, error) {
 	return r, errors.Join(err, loader.Close())
 }
 
-// specOf is what most trainings do to an image, without chance: every byte of a
-// file that a crop could need is decoded.
+// specOf returns a spec that does what most trainings do, without random choices: it decodes
+// every byte that a crop could need.
 func specOf(root string, size int) feed.Spec {
 	return feed.Spec{
 		Name: "check", Root: root, Batch: batch, World: 1, Tail: "short", OnError: feed.Mask, MaxBad: 1, Depth: ahead,
@@ -92,7 +92,7 @@ func specOf(root string, size int) feed.Spec {
 	}
 }
 
-// read makes all batches, a few at a time.
+// read makes all batches, at most ahead of them at a time.
 func (r *Report) read(ctx context.Context, loader *feed.Loader, progress func(done, total int64)) error {
 	pass, err := loader.BeginPass(0, 0, 0, 0)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"image/color"
 )
 
-// pngModes are Pillow's by a PNG's colour type.
+// pngModes maps a PNG's colour type to Pillow's mode.
 var pngModes = map[byte]string{0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
 
-// pillowMode is Pillow's mode of an image that a library decodes; what it opens GIFs and
-// small BMPs as hangs on more than their headers.
+// pillowMode returns Pillow's mode of an image that a library decodes, or "" if it depends on
+// more than the header, as for GIFs and BMPs of few bits.
 func pillowMode(data []byte, format string) string {
 	switch format {
 	case "ppm":
@@ -34,9 +34,9 @@ func pillowMode(data []byte, format string) string {
 	return ""
 }
 
-// LastBand writes to dst what a Picture leaves out: the transparency of an image of mode
-// "LA" or "RGBA", the numbers of colours of mode "P". It is of the whole image, and comes
-// after a Decode.
+// LastBand writes to dst the band that a Picture leaves out: the transparency of an image of
+// mode "LA" or "RGBA", the palette indices of mode "P". It covers the whole image. Call it
+// after Decode.
 func (d *Decoder) LastBand(dst []byte) error {
 	if size := d.info.Width * d.info.Height; d.way != fromLibrary || len(dst) != size {
 		return fmt.Errorf("decode: %d bytes for the last of several bands of an image of mode %q and %d pixels",
@@ -61,7 +61,7 @@ func (l *library) lastBand(dst []byte) error {
 	return nil
 }
 
-// copyEach takes every step-th byte of rows, from the one at first on.
+// copyEach copies every step-th byte of each row, beginning with byte first.
 func (l *library) copyEach(dst, pixels []byte, stride, first, step int) {
 	for y := range l.info.Height {
 		row := dst[y*l.info.Width:][:l.info.Width]
@@ -72,7 +72,7 @@ func (l *library) copyEach(dst, pixels []byte, stride, first, step int) {
 	}
 }
 
-// Palette is the colours of an image of mode "P".
+// Palette returns the colours of an image of mode "P".
 func (d *Decoder) Palette() (colours [256][3]uint8) {
 	if m, ok := d.library.whole.(*image.Paletted); ok {
 		for i := range colours {

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// decodeBaseline decodes the part need of an image whose one scan holds everything.
+// decodeBaseline decodes the part need of an image that has a single scan.
 func (d *Decoder) decodeBaseline(need image.Rectangle) (*planes.Picture, error) {
 	if err := d.planScan(&d.first); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (d *Decoder) decodeBaseline(need image.Rectangle) (*planes.Picture, error) 
 	return &d.pic, nil
 }
 
-// planScan sets up the reader for a scan's MCUs.
+// planScan sets up the reader for the MCUs of a scan.
 func (d *Decoder) planScan(s *scan) error {
 	j, r := &d.jpeg, &d.reader
 	r.blocks = 0
@@ -71,9 +71,9 @@ func (d *Decoder) planScan(s *scan) error {
 	return nil
 }
 
-// readTail reads what follows the image data, which ended at the marker at pos, up
-// to the end (EOI), as libjpeg does before Pillow believes that an image is whole.
-// That the file ends before the EOI does not matter any more, errors do.
+// readTail reads what follows the image data, which ended at the marker at pos, up to the end
+// marker (EOI). libjpeg does so before Pillow accepts an image as complete. Errors there count,
+// but a file may end before the EOI.
 func (d *Decoder) readTail(pos int) error {
 	data := d.jpeg.data
 	if pos+2 > len(data) {
@@ -85,7 +85,7 @@ func (d *Decoder) readTail(pos int) error {
 	if pos+2 <= len(data) && data[pos+1] == mEOI {
 		return nil
 	}
-	rest := d.jpeg // a second Decode begins with the tables of the first scan
+	rest := d.jpeg // a copy: a second Decode begins with the tables of the first scan
 	second, end, err := rest.nextScan(pos)
 	var bad *SampleError
 	switch {
@@ -97,7 +97,7 @@ func (d *Decoder) readTail(pos int) error {
 	return err
 }
 
-// aimBlocks notes where the blocks of a chunk go, from the place of its first MCU on.
+// aimBlocks computes where the blocks of a chunk are written, relative to its first MCU.
 func (d *Decoder) aimBlocks() {
 	r := &d.reader
 	for i := range d.offsets {
@@ -106,19 +106,19 @@ func (d *Decoder) aimBlocks() {
 	}
 }
 
-// intervals decodes the MCUs of region out of the scan: one interval between
-// restart markers after the other. It returns where the data of the last one ended.
+// intervals decodes the MCUs of region, one interval between restart markers after the other.
+// It returns where the data of the last interval ended.
 func (d *Decoder) intervals(region image.Rectangle) (end int, err error) {
 	first := region.Min.Y*d.jpeg.mcusX + region.Min.X
 	end, sound, err := d.intervalsFrom(first, region)
-	if !sound && err == nil { // what is skipped decides how libjpeg goes on
+	if !sound && err == nil { // libjpeg's recovery depends on the data that was skipped
 		end, _, err = d.intervalsFrom(0, region)
 	}
 	return end, err
 }
 
-// intervalsFrom skips intervals unread that end before MCU first, and those behind
-// the region. sound is false if a restart marker was missing.
+// intervalsFrom skips intervals that end before MCU first, and those after the region, without
+// decoding them. sound is false if a restart marker was missing.
 func (d *Decoder) intervalsFrom(first int, region image.Rectangle) (end int, sound bool, err error) {
 	j, r := &d.jpeg, &d.reader
 	last := (region.Max.Y-1)*j.mcusX + region.Max.X
@@ -138,7 +138,7 @@ func (d *Decoder) intervalsFrom(first int, region image.Rectangle) (end int, sou
 		}
 		r.pred = [maxComponents]int{}
 		switch {
-		case !found: // the marker stays, these MCUs get zero bits
+		case !found: // the marker is kept, these MCUs get zero bits
 			r.bits, end = bits{data: d.plain[:0]}, at
 		case mcu+size <= first || mcu >= last:
 			end = nextMarker(j.data, at)
@@ -160,8 +160,8 @@ func (d *Decoder) intervalsFrom(first int, region image.Rectangle) (end int, sou
 	return end, sound, nil
 }
 
-// decodeInterval decodes MCUs from to to (in the order of the file), of which those
-// in region go to the planes.
+// decodeInterval decodes the MCUs from from to to, in the order of the file. Those in region
+// are written to the planes.
 func (d *Decoder) decodeInterval(from, to int, region image.Rectangle) {
 	j, r := &d.jpeg, &d.reader
 	skip := 0
@@ -190,8 +190,8 @@ func (d *Decoder) decodeInterval(from, to int, region image.Rectangle) {
 	r.skip(skip)
 }
 
-// emitRows transforms the decoded blocks of n MCUs to the planes; x and y are the
-// place of the first one, in MCUs of the region.
+// emitRows transforms the decoded blocks of n MCUs and writes them to the planes. x and y are
+// the position of the first MCU within the region.
 func (d *Decoder) emitRows(n, x, y int) {
 	j, r := &d.jpeg, &d.reader
 	var at [maxComponents]int

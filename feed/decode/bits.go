@@ -5,27 +5,27 @@ import (
 	"encoding/binary"
 )
 
-// bits reads the bits of one run of entropy-coded data: a scan, or what lies
-// between two restart markers. Behind the data come zeros, as libjpeg feeds them.
+// bits reads the bits of one run of entropy-coded data: a scan, or the part between two restart
+// markers. After the data come zeros, as libjpeg supplies them.
 //
-// buf holds the next n bits, left-aligned; bits below them may be set already and
-// are the same bits that the next refill brings.
+// buf holds the next n bits, left-aligned. Bits below those may already be set; the next refill
+// sets them to the same values.
 type bits struct {
-	data []byte // without stuffing, and then at least padding zero bytes
+	data []byte // without stuffing, followed by at least padding zero bytes
 	end  int    // bytes of data without the padding
 	pos  int    // next byte to load
 	buf  uint64
 	n    uint
 
-	filled bool // a fill byte (0xff) stood before a stuffed one, which is against the rules
+	filled bool // a fill byte (0xff) came before a stuffed one, which the standard forbids
 }
 
-// padding covers the longest MCU that a bit reader may run into behind the data
-// without a check: 10 blocks of 64 symbols of at most 17+15 bits, a begin up to one load
-// behind the data, and one more load.
+// padding is enough for the longest MCU that can be read past the end of the data without a
+// check: 10 blocks of 64 symbols of at most 17+15 bits, a start up to one load after the data,
+// and one more load.
 const padding = 10*64*(17+15)/8 + 8 + 8
 
-// refill makes n at least 56. It is safe anywhere: behind the padding it reads zeros.
+// refill makes n at least 56. After the padding it reads zeros, so it is safe anywhere.
 func (b *bits) refill() {
 	if b.pos <= len(b.data)-8 {
 		b.buf |= binary.BigEndian.Uint64(b.data[b.pos:]) >> (b.n & 63)
@@ -40,13 +40,13 @@ func (b *bits) dropBits(k uint) {
 	b.n -= k
 }
 
-// ranOut reports that more bits were consumed than there were: libjpeg then
-// leaves all blocks up to the next restart marker empty (insufficient_data).
+// ranOut reports whether more bits were consumed than there were. libjpeg then leaves all
+// blocks up to the next restart marker empty (insufficient_data).
 func (b *bits) ranOut() bool { return b.pos*8-int(b.n) > b.end*8 }
 
-// unstuff removes the stuffing of the entropy-coded data at data[pos:] up to the next
-// marker into dst, which is grown and returned within b.data. next is the marker's
-// first byte (0xff), len(data) if there is none: the file is cut off.
+// unstuff copies the entropy-coded data at data[pos:], up to the next marker, to dst without
+// the stuffing. It grows dst if necessary and returns it as b.data. next is the first byte
+// (0xff) of the marker, or len(data) if the file ends without one.
 func unstuff(dst, data []byte, pos int) (b bits, next int) {
 	if want := len(data) - pos + padding; cap(dst) < want {
 		dst = make([]byte, want+want/4)

@@ -14,21 +14,22 @@ type bitmap struct {
 	width, height int
 	topDown       bool
 	bits          int
-	palette       []byte // entries of blue, green and red, and mostly a fourth byte
-	entry         int    // bytes of one
+	palette       []byte // entries of blue, green, red and usually a fourth byte
+	entry         int    // bytes of an entry
 	colours       int
-	grey          bool // the palette is black to white: Pillow then reads bits or bytes as shades
+	grey          bool // the palette runs from black to white: Pillow then reads the indices as shades
 	order         byteOrder
-	begin         int // of the pixels
+	begin         int // offset of the pixels
 }
 
-// byteOrder is where the channels of a pixel lie: bytes, or bits of two bytes.
+// byteOrder says where the channels of a pixel are: in which bytes, or in which bits of two
+// bytes.
 type byteOrder struct {
 	red, green, blue int
 	bits             [3]int // of red, green and blue in two bytes
 }
 
-// orders are the masks of red, green, blue and alpha that Pillow knows, for so many bits.
+// orders are the masks of red, green, blue and alpha that Pillow knows, by bits per pixel.
 var orders = map[int]map[[4]uint32]byteOrder{
 	32: {
 		{0xff0000, 0xff00, 0xff, 0}:          {red: 2, green: 1, blue: 0},
@@ -44,7 +45,7 @@ var orders = map[int]map[[4]uint32]byteOrder{
 	16: {{0xf800, 0x7e0, 0x1f}: {bits: [3]int{5, 6, 5}}, {0x7c00, 0x3e0, 0x1f}: {bits: [3]int{5, 5, 5}}},
 }
 
-// plainOrder is that of pixels without masks.
+// plainOrder returns the order of pixels without masks.
 func plainOrder(bits int) byteOrder {
 	if bits == 16 {
 		return byteOrder{bits: [3]int{5, 5, 5}}
@@ -53,14 +54,15 @@ func plainOrder(bits int) byteOrder {
 }
 
 const (
-	bmpFile  = 14 // bytes of the header of the file, before that of the picture
+	bmpFile  = 14 // size of the file header, before that of the picture
 	bmpRaw   = 0
 	bmpMasks = 3
 
-	mostColours = 1 << 16 // entries of a palette, also if pixels have fewer bits
+	mostColours = 1 << 16 // limit on the entries of a palette, even if pixels have fewer bits
 )
 
-// Headers of a picture, by their length: OS/2's, and Windows' of five versions.
+// bmpHeaders are the possible lengths of a picture header: OS/2's, and those of Windows'
+// versions.
 var bmpHeaders = []int{12, 40, 52, 56, 64, 108, 124}
 
 // readBMP reads the header of a BMP.
@@ -98,7 +100,7 @@ func readBMP(data []byte) (*bitmap, error) {
 	return b, b.readColours(data, behind, compression)
 }
 
-// readColours reads what stands behind the header: masks or a palette.
+// readColours reads the masks or the palette after the header.
 func (b *bitmap) readColours(data []byte, at, compression int) error {
 	if compression != bmpRaw && compression != bmpMasks {
 		return unsupported("a BMP of compression %d: 0 (none) and 3 (masks) are read", compression)
@@ -144,7 +146,7 @@ func (b *bitmap) readColours(data []byte, at, compression int) error {
 	return nil
 }
 
-// readPalette reads the palette behind the header.
+// readPalette reads the palette after the header.
 func (b *bitmap) readPalette(data []byte, at int) error {
 	end := min(len(data), at+b.entry*b.colours)
 	b.palette = data[at:end]
@@ -178,19 +180,19 @@ func bmpConfig(r io.Reader) (image.Config, error) {
 	return image.Config{Width: b.width, Height: b.height}, nil
 }
 
-// decodeBMP decodes a picture whose header was read before.
+// decodeBMP decodes a BMP. Its header has been checked before.
 func decodeBMP(data []byte) (image.Image, error) {
 	b, err := readBMP(data)
 	if err != nil {
 		return nil, err
 	}
-	row := (b.width*b.bits + 31) / 32 * 4 // with what pads it
+	row := (b.width*b.bits + 31) / 32 * 4 // with padding
 	read := (b.width*b.readBits() + 7) / 8
 	if read > row {
 		return nil, &SampleError{Damaged, bmpFile, "a BMP whose rows are shorter than its grey palette makes them"}
 	}
 	last := read
-	if b.bits == 8 { // which Pillow may map as it is
+	if b.bits == 8 { // Pillow may map these without a copy
 		last = row
 	}
 	if b.begin > len(data) || len(data)-b.begin < row*(b.height-1)+last {
@@ -222,8 +224,8 @@ func decodeBMP(data []byte) (image.Image, error) {
 	return m, nil
 }
 
-// readBits is how many bits of a row Pillow takes for a pixel: with a grey palette of two
-// colours one, with a larger one eight, whatever the header says.
+// readBits returns how many bits of a row Pillow takes for a pixel: 1 with a grey palette of
+// two colours, 8 with a larger grey palette, whatever the header says.
 func (b *bitmap) readBits() int {
 	switch {
 	case b.grey && b.colours <= 2:
@@ -249,7 +251,7 @@ func (b *bitmap) decodeGrey(at func(y int) []byte) *image.Gray {
 	return m
 }
 
-// lookUp replaces numbers of colours; one behind the palette is black.
+// lookUp replaces palette indices by colours. An index beyond the palette is black.
 func (b *bitmap) lookUp(out, from []byte) {
 	for x := 0; 3*x < len(out); x++ {
 		bit := x * b.bits
@@ -260,7 +262,7 @@ func (b *bitmap) lookUp(out, from []byte) {
 	}
 }
 
-// splitBits takes apart pixels of two bytes.
+// splitBits splits pixels of two bytes into colours.
 func (b *bitmap) splitBits(out, from []byte) {
 	for ; len(out) > 0; out, from = out[3:], from[2:] {
 		v := int(binary.LittleEndian.Uint16(from))

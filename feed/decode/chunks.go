@@ -7,33 +7,32 @@ import (
 	"io"
 )
 
-// pngChunks is what Pillow keeps of a PNG's chunks while it reads them: those before the
-// image data when it opens the file, those behind when it loads the pixels. For some it
-// raises, where image/png passes over what it does not know and lenientPNG leaves off
-// what comes behind.
+// pngChunks is what Pillow remembers of a PNG's chunks: of those before the image data when it
+// opens the file, of those after when it loads the pixels. Pillow raises an error for some
+// faults that image/png ignores, or that lenientPNG cuts off.
 type pngChunks struct {
 	width  uint32
 	height uint32
-	kind   byte  // of colours
-	frames int64 // that the file says it has; 0: it says nothing, or nothing that counts
-	frame  int64 // number of the last part of a frame, -1: there was none
-	shown  bool  // the image data are a frame, and no picture beside them
+	kind   byte  // colour type
+	frames int64 // number that the file declares; 0: none, or an invalid declaration
+	frame  int64 // sequence number of the last frame chunk, -1: none so far
+	shown  bool  // the image data are a frame of the animation
 	text   int   // bytes
 }
 
 const (
-	maxText    = 1 << 20 // bytes that a compressed chunk may have when it is unpacked
+	maxText    = 1 << 20 // limit on the size of a compressed chunk after decompression
 	maxAllText = 64 * maxText
 )
 
-// shortest has the chunks that Pillow raises for if they are shorter.
+// shortest lists the chunks for which Pillow raises an error if they are shorter.
 var shortest = map[string]int{"gAMA": 4, "cHRM": 32, "sRGB": 1, "pHYs": 9, "acTL": 8, "fcTL": 26, "fdAT": 4}
 
-// checkChunks returns why Pillow, in any version since 10, does not give the pixels that
-// lie in a PNG's first run of IDAT; nil: it gives them.
+// checkChunks returns why some Pillow since version 10 would refuse the pixels in a PNG's first
+// run of IDAT chunks, or nil if none would.
 func checkChunks(data []byte) error {
 	c := pngChunks{frame: -1}
-	behind := false // the image data
+	behind := false // after the image data
 	for at := 8; ; {
 		if len(data)-at < 8 || !isChunkName(data[at+4:at+8]) {
 			if behind {
@@ -51,7 +50,7 @@ func checkChunks(data []byte) error {
 		case name == "IEND":
 			return damagedPNG("has no image data")
 		case name == "IDAT" && !behind:
-			if behind = true; !whole { // all that is left are image data
+			if behind = true; !whole { // the rest of the file is image data
 				return nil
 			}
 		case !whole:
@@ -65,7 +64,7 @@ func checkChunks(data []byte) error {
 	}
 }
 
-// animated reports whether Pillow leaves what comes behind the first frame for later.
+// animated reports whether Pillow reads only the first frame at this point.
 func (c *pngChunks) animated() bool { return c.frames > 1 || c.frames == 1 && !c.shown }
 
 func (c *pngChunks) read(name string, body []byte, behind bool) error {
@@ -80,7 +79,7 @@ func (c *pngChunks) read(name string, body []byte, behind bool) error {
 			return damagedPNG("has a chunk tRNS that is too short")
 		}
 	case "cHRM":
-		if len(body)%4 != 0 { // which 13 reads as far as it needs it
+		if len(body)%4 != 0 { // Pillow 13 reads as many numbers as it needs
 			return damagedPNG("has a chunk cHRM with part of a number")
 		}
 	case "acTL", "fcTL", "fdAT":
@@ -103,14 +102,14 @@ func (c *pngChunks) readHeader(body []byte) error {
 	return nil
 }
 
-// readFrame reads a chunk of an animation.
+// readFrame checks a chunk of an animation.
 func (c *pngChunks) readFrame(name string, body []byte, behind bool) error {
 	number := int64(binary.BigEndian.Uint32(body))
 	if name == "acTL" {
 		switch {
-		case behind: // how many there are was said
+		case behind: // the first declaration counts
 		case c.frames > 0:
-			c.frames = 0 // the second one makes both void
+			c.frames = 0 // a second declaration makes both invalid
 		case number <= 1<<31:
 			c.frames = number
 		}
@@ -141,10 +140,10 @@ func (c *pngChunks) readFrame(name string, body []byte, behind bool) error {
 	return nil
 }
 
-// readText reads a chunk of text, or one with a profile of colours, as far as Pillow
-// would unpack it.
+// readText checks a chunk of text or with a colour profile, which it decompresses as far as
+// Pillow would.
 func (c *pngChunks) readText(name string, body []byte) error {
-	key := bytes.IndexByte(body, 0) // -1, as in Pillow, where the byte behind it is the first
+	key := bytes.IndexByte(body, 0) // -1 if missing; as in Pillow, the byte after it is then the first
 	var packed []byte
 	switch name {
 	case "iCCP":
@@ -180,8 +179,8 @@ func (c *pngChunks) readText(name string, body []byte) error {
 	return nil
 }
 
-// unpackedSize is how long what zlib packed is, or maxText, where that is as long; what
-// is damaged counts as far as it can be unpacked.
+// unpackedSize returns the size of zlib data after decompression, or maxText if it is larger.
+// Damaged data count as far as they can be decompressed.
 func unpackedSize(packed []byte) int {
 	r, err := zlib.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -191,7 +190,7 @@ func unpackedSize(packed []byte) int {
 	return int(n)
 }
 
-// isChunkName reports whether Pillow takes four bytes for the name of a chunk.
+// isChunkName reports whether Pillow accepts four bytes as the name of a chunk.
 func isChunkName(name []byte) bool {
 	for _, b := range name {
 		if b != '_' && (b < '0' || b > '9') && (b|0x20 < 'a' || b|0x20 > 'z') {

@@ -6,18 +6,17 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// cmyk holds what a JPEG of four components needs beyond the three planes of a
-// Picture.
+// cmyk holds what a JPEG of four components needs beyond the three planes of a Picture.
 type cmyk struct {
 	line   []byte
 	planes [3][]byte
 	rows   planes.RowReader
 }
 
-// inkToRGB replaces the picture of the first three components by the RGB that
-// Pillow makes of all four. Like Pillow it takes the values as inverted, which
-// Adobe began and everybody does; YCCK is upsampled and converted first, as YCbCr
-// is, and gives the inverted inks at once.
+// inkToRGB replaces the picture of the first three components by the RGB that Pillow computes
+// from all four. Like Pillow it takes the values as inverted, a convention that Adobe began and
+// all programs follow. YCCK is first upsampled and converted as YCbCr is, which already gives
+// inverted inks.
 func (d *Decoder) inkToRGB(need image.Rectangle) (*planes.Picture, error) {
 	c, inks := &d.cmyk, d.pic
 	left, width, err := c.rows.Begin(&inks, need)
@@ -49,7 +48,7 @@ func (d *Decoder) inkToRGB(need image.Rectangle) (*planes.Picture, error) {
 	return &d.pic, nil
 }
 
-// product is a*b/255, rounded as Pillow's MULDIV255.
+// product returns a*b/255, rounded as by Pillow's MULDIV255.
 func product(a, b byte) byte {
 	v := uint(a)*uint(b) + 128
 	return byte((v>>8 + v) >> 8)

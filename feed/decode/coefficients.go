@@ -9,36 +9,36 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// coefficients are those of a whole image that comes in several scans: only the
-// last scan makes any block complete, so all of them are kept.
+// coefficients holds all coefficients of an image that comes in several scans. No block is
+// complete before the last scan.
 type coefficients struct {
-	read  bool // the scans of the opened image were read, with this error
+	read  bool // the scans of the opened image were read; err is the result
 	err   error
-	store []int16 // what the components' blocks lie in; kept for the next image
+	store []int16 // memory for the blocks of all components; reused for the next image
 	comps [maxComponents]coefficientPlane
 
-	reader scanReader // of the scan that is read
+	reader scanReader // of the current scan
 }
 
-// coefficientPlane is one component: whole MCUs of blocks, row by row, 64
-// coefficients each in natural order.
+// coefficientPlane holds one component: whole MCUs of blocks, row by row, with 64 coefficients
+// each in natural order.
 type coefficientPlane struct {
 	blocks       []int16
 	across, down int
-	quant        [64]uint16 // as it was when the component's first scan began
+	quant        [64]uint16 // table at the beginning of the component's first scan
 	latched      bool
-	known        [64]int8 // low bits of a coefficient that no scan has brought yet, -1: all of them
+	known        [64]int8 // number of low bits of each coefficient that no scan has delivered yet, -1: all
 }
 
 func (p *coefficientPlane) block(x, y int) *[64]int16 {
 	return (*[64]int16)(p.blocks[(y*p.across+x)*64:])
 }
 
-// keepCoefficients is what stays allocated between images: a rare large one must
-// not keep its memory for as long as the loader runs.
+// keepCoefficients is how much memory is kept between images, so that a rare large image does
+// not occupy its memory for as long as the loader runs.
 const keepCoefficients = 16 << 20
 
-// reset forgets the image before; the blocks of j become all zero.
+// reset prepares for the image j: all its blocks become zero.
 func (c *coefficients) reset(j *jpeg) {
 	total := 0
 	for i := range j.ncomp {
@@ -63,8 +63,8 @@ func (c *coefficients) reset(j *jpeg) {
 	}
 }
 
-// progressive decodes an image whose coefficients come in several scans. They are
-// read once; every part after the first costs its inverse transform only.
+// progressive decodes an image whose coefficients come in several scans. They are read once;
+// every further part only takes an inverse transform.
 func (d *Decoder) progressive(need image.Rectangle) (*planes.Picture, error) {
 	c := &d.coefficients
 	if !c.read {
@@ -81,8 +81,8 @@ func (d *Decoder) progressive(need image.Rectangle) (*planes.Picture, error) {
 	return &d.pic, nil
 }
 
-// readScans reads all scans of a file. As libjpeg does for such files, it wants
-// the end (EOI) to be there, even if every coefficient is.
+// readScans reads all scans of a file. As in libjpeg, such a file must have an end marker
+// (EOI), even if all coefficients are there.
 func (d *Decoder) readScans() error {
 	j, c := &d.jpeg, &d.coefficients
 	c.reset(j)
@@ -95,7 +95,7 @@ func (d *Decoder) readScans() error {
 		if err != nil {
 			return err
 		}
-		if j.sof != 2 && n == 1 && s.n == j.ncomp { // one scan after all
+		if j.sof != 2 && n == 1 && s.n == j.ncomp { // a single scan after all
 			return d.readTail(end)
 		}
 		next, done, err := j.nextScan(end)
@@ -113,8 +113,8 @@ func (d *Decoder) readScans() error {
 	return nil
 }
 
-// smoothed reports whether libjpeg would guess coefficients from the blocks around
-// them (smoothing_ok in jdcoefct.c), which is not done here.
+// smoothed reports whether libjpeg would guess missing coefficients from the surrounding blocks
+// (smoothing_ok in jdcoefct.c). That is not implemented here.
 func (c *coefficients) smoothed(j *jpeg) bool {
 	useful := false
 	for i := range j.ncomp {
@@ -132,7 +132,7 @@ func (c *coefficients) smoothed(j *jpeg) bool {
 	return useful
 }
 
-// latchTables keeps a component's quantisation table as its first scan finds it.
+// latchTables keeps the quantisation table that each component has at its first scan.
 func (c *coefficients) latchTables(j *jpeg, s *scan) error {
 	for i := range s.n {
 		p, slot := &c.comps[s.comps[i]], j.comps[s.comps[i]].tq
@@ -147,8 +147,7 @@ func (c *coefficients) latchTables(j *jpeg, s *scan) error {
 	return nil
 }
 
-// transform turns the coefficients that a part of the image needs into the planes
-// of a picture.
+// transform turns the coefficients of a part of the image into the planes of a picture.
 func (d *Decoder) transform(need image.Rectangle) {
 	mcus := d.layOutPlanes(need)
 	for i := range d.jpeg.ncomp {
@@ -158,9 +157,9 @@ func (d *Decoder) transform(need image.Rectangle) {
 	}
 }
 
-// transform writes the samples of some blocks of a component.
+// transform writes the samples of some blocks to a plane.
 func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, stride int) {
-	var pair [128]int16 // TransformPair clears its input, which the next part may need
+	var pair [128]int16 // a copy: TransformPair clears its input, which the next part may need
 	var nowhere [64]byte
 	var quant idct.PairQuant
 	quant.SetTables(&p.quant, &p.quant)
@@ -174,7 +173,7 @@ func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, strid
 				idct.TransformPair(&pair, &quant, left, left[8:], stride)
 				continue
 			}
-			// The right half of the last pair is nobody's; both halves have one stride.
+			// The last pair has no right half in the plane. Both halves must have the same stride.
 			one := [64]byte{}
 			idct.TransformPair(&pair, &quant, one[:], nowhere[:], 8)
 			for i := range 8 {
@@ -184,7 +183,7 @@ func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, strid
 	}
 }
 
-// overflows reports a DC value that libjpeg refuses.
+// overflows reports whether libjpeg refuses a DC value.
 func overflows(v int) bool { return v > math.MaxInt32 || v < math.MinInt32 }
 
 func (j *jpeg) overflow(s *scan) error {

@@ -8,18 +8,18 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// Info is what the header says.
+// Info is what the header of an image says.
 type Info struct {
 	Width, Height int
 	Format        string // "jpeg", "png", "webp", "bmp", "gif"
-	Mode          string // as Pillow names it: "RGB", "L", "CMYK"…; "" where it is not known here
+	Mode          string // Pillow's name: "RGB", "L", "CMYK"…; "" if not known here
 	Progressive   bool
-	// Inexact says why the pixels may differ from Pillow's; "" where they are
-	// the same bytes.
+	// Inexact says why the pixels may differ from Pillow's. "" means that they are the same
+	// bytes.
 	Inexact string
 }
 
-// Decoder holds the scratch memory of one thread; calls must not overlap.
+// Decoder holds the scratch memory of one thread. It is not safe for concurrent use.
 type Decoder struct {
 	limits Limits
 	info   Info
@@ -35,14 +35,14 @@ type Decoder struct {
 	marks   *Marks // nil: none are used
 	marking marking
 
-	// Where the blocks of a chunk go, in their order: the place in the MCU, the
-	// offset from the chunk's place in the plane, and the quantisation of two.
+	// Where the blocks of a chunk are written, in their order: the position in the MCU, the
+	// offset from the chunk's position in the plane, and the quantisation of each pair.
 	spots   [maxBlocks]image.Point
 	offsets [chunk + maxBlocks]int
 	quants  [maxComponents][maxComponents]idct.PairQuant
 	pairs   [(chunk + maxBlocks) / 2]*idct.PairQuant
 
-	planes [maxComponents][]byte // of the Picture; black comes behind them
+	planes [maxComponents][]byte // of the Picture; then black
 	pic    planes.Picture
 
 	coefficients coefficients // coefficients.go
@@ -63,8 +63,8 @@ const (
 // New returns a Decoder.
 func New(limits Limits) *Decoder { return &Decoder{limits: limits} }
 
-// ReadHeader reads the header of an image file; data must stay as it is until the last
-// Decode. Nothing is decoded yet: the size is known, so that a crop can be drawn.
+// ReadHeader reads the header of an image file. data must not change until the last Decode. The
+// size is then known, so that a crop can be chosen before anything is decoded.
 func (d *Decoder) ReadHeader(data []byte) (Info, error) {
 	d.way = unopened
 	if err := d.openImage(data); err != nil {
@@ -127,12 +127,12 @@ func (d *Decoder) openJPEG(data []byte) error {
 	return nil
 }
 
-// ImageInfo is what is known of the opened image. What makes its pixels inexact may
-// stand behind the header, so that it is found by Decode.
+// ImageInfo returns the current Info of the opened image. What makes its pixels inexact may
+// come after the header, and is then found by Decode.
 func (d *Decoder) ImageInfo() Info { return d.info }
 
-// Decode returns the part of the opened image that lies in need (in pixels of
-// the image, not empty, within it), and what upsampling needs around it.
+// Decode returns the part need of the opened image, with the samples around it that upsampling
+// needs. need is in pixels of the image, not empty, and inside it.
 func (d *Decoder) Decode(need image.Rectangle) (*planes.Picture, error) {
 	whole := image.Rect(0, 0, d.info.Width, d.info.Height)
 	if d.way == unopened || need.Empty() || !need.In(whole) {

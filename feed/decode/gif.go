@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// readGIF returns the first frame with the colours of its palette. image/gif sees the
-// file without what stands before that frame: it replaces the transparent colour, which
-// Pillow keeps when it converts to RGB, and reads some extensions by other rules.
+// readGIF returns the first frame with the colours of its palette. It hides the extensions
+// before that frame from image/gif, which would replace the transparent colour (Pillow keeps it
+// when it converts to RGB) and reads some extensions by other rules.
 func readGIF(data []byte) (image.Image, error) {
 	begin, at, transparent, err := findFrame(data)
 	if err != nil {
@@ -29,7 +29,7 @@ func readGIF(data []byte) (image.Image, error) {
 	if !ok || frame.Bounds() == bounds {
 		return frame, nil
 	}
-	// A smaller frame lies on a screen of the transparent colour, else of colour 0.
+	// A smaller frame is drawn on a screen of the transparent colour, or of colour 0.
 	canvas := image.NewPaletted(bounds, paletted.Palette)
 	for i := range canvas.Pix {
 		canvas.Pix[i] = transparent
@@ -42,15 +42,15 @@ func readGIF(data []byte) (image.Image, error) {
 	return canvas, nil
 }
 
-// gifReader walks over a GIF as Pillow does.
+// gifReader skips the parts of a GIF as Pillow does.
 type gifReader struct {
 	data        []byte
 	at          int
 	transparent uint8
 }
 
-// findFrame walks over extensions, and over bytes that mean nothing. It returns where they
-// begin, where the first frame does, and its transparent colour, else 0.
+// findFrame skips extensions and meaningless bytes. It returns where they begin, where the
+// first frame begins, and its transparent colour or 0.
 func findFrame(data []byte) (begin, at int, transparent uint8, err error) {
 	const screen = 13
 	begin = screen
@@ -66,14 +66,14 @@ func findFrame(data []byte) (begin, at int, transparent uint8, err error) {
 			return 0, 0, 0, &SampleError{Damaged, int64(r.at - 1), "the end of a GIF that has no frame"}
 		case '!':
 			if !r.passExtension() {
-				return 0, 0, 0, &SampleError{Damaged, int64(r.at), "a GIF extension that is not whole"}
+				return 0, 0, 0, &SampleError{Damaged, int64(r.at), "an incomplete GIF extension"}
 			}
 		}
 	}
 	return 0, 0, 0, io.ErrUnexpectedEOF
 }
 
-// block is the next block of an extension, empty at its end.
+// block returns the next block of an extension, or nothing at its end.
 func (r *gifReader) block() []byte {
 	if r.at >= len(r.data) {
 		return nil
@@ -83,8 +83,8 @@ func (r *gifReader) block() []byte {
 	return r.data[begin:r.at]
 }
 
-// passExtension passes over an extension from its label on. Behind a first block that is
-// empty, where others see the end, Pillow looks for more.
+// passExtension skips an extension, beginning at its label. After an empty first block, where
+// other readers see the end, Pillow continues.
 func (r *gifReader) passExtension() bool {
 	const control, comment, application = 249, 254, 255
 	if r.at >= len(r.data) {
@@ -106,7 +106,7 @@ func (r *gifReader) passExtension() bool {
 	case label == application && bytes.HasPrefix(block, []byte("NETSCAPE2.0")):
 		r.block()
 	}
-	for len(r.block()) > 0 { // until there is an empty one
+	for len(r.block()) > 0 { // until an empty block
 	}
 	return true
 }

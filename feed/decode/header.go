@@ -8,15 +8,14 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// jpeg is what the markers of a file have said so far. Tables are kept as they
-// stand in the file and are built when a scan asks for them, as libjpeg does: a
-// bad table that no scan uses is no fault.
+// jpeg is what the markers of a file have said so far. Tables are kept as they are in the file
+// and built when a scan needs them, as in libjpeg: a bad table that no scan uses is no fault.
 type jpeg struct {
 	data []byte
 
 	width, height int
 	precision     int
-	sof           byte // the low nibble of the SOF marker: 0 baseline, 1 extended, 2 progressive, others not read here
+	sof           byte // low nibble of the SOF marker: 0 baseline, 1 extended, 2 progressive; others are refused
 	comps         [maxComponents]component
 	ncomp         int
 	hmax, vmax    int // the largest sampling factors
@@ -27,15 +26,14 @@ type jpeg struct {
 	huffman    [2][4][]byte // DC and AC tables as in DHT: 16 counts, then the symbols; nil: not defined
 	restart    int          // MCUs between restart markers, 0: none
 
-	profile     []byte // the first part of an ICC profile, in the order of their bytes
+	profile     []byte // the part of an ICC profile whose bytes sort first
 	profiled    bool
 	jfif, adobe bool
 	transform   byte // of the Adobe marker: 0 RGB or CMYK, 1 YCbCr, 2 YCCK
 	begun       bool // the header was read up to the first scan
 }
 
-// maxComponents is what libjpeg-turbo calls MAX_COMPS_IN_SCAN: no colour model
-// that is read here has more.
+// maxComponents is libjpeg-turbo's MAX_COMPS_IN_SCAN. No supported colour model has more.
 const maxComponents = 4
 
 // component is one colour channel of a frame.
@@ -48,7 +46,7 @@ type component struct {
 	blocksX, blocksY int // blocks that hold samples; an interleaved scan pads them to whole MCUs
 }
 
-// scan is one SOS: which components follow, and where their data begins.
+// scan is one SOS: which components follow, and where their data begin.
 type scan struct {
 	comps          [maxComponents]int // indices into jpeg.comps
 	dc, ac         [maxComponents]byte
@@ -63,7 +61,7 @@ const (
 	mDHT  = 0xc4
 	mJPG  = 0xc8
 	mDAC  = 0xcc
-	mSOF  = 0xcf // the last of them
+	mSOF  = 0xcf // the last SOF
 	mRST0 = 0xd0
 	mRST7 = 0xd7
 	mSOI  = 0xd8
@@ -79,8 +77,8 @@ const (
 	mTEM  = 0x01
 )
 
-// readHeader reads the header of a file up to its first scan. As for libjpeg, what ends
-// without an image may be tables for the image that begins right behind.
+// readHeader reads a file up to its first scan. As in libjpeg, data that end without an image
+// may be tables for an image that follows immediately.
 func (j *jpeg) readHeader(data []byte) (scan, error) {
 	*j = jpeg{data: data}
 	for pos := 2; ; {
@@ -99,8 +97,8 @@ func (j *jpeg) readHeader(data []byte) (scan, error) {
 	}
 }
 
-// nextScan reads markers from byte pos up to the end of the next SOS; end reports
-// that an EOI came instead, which start is behind. After a scan, pos is where its data ended.
+// nextScan reads markers from byte pos up to the end of the next SOS. end reports that it found
+// an EOI instead; s.start is then the byte after it. After a scan, pos is where its data ended.
 func (j *jpeg) nextScan(pos int) (s scan, end bool, err error) {
 	for {
 		marker, at, err := j.marker(pos)
@@ -111,7 +109,7 @@ func (j *jpeg) nextScan(pos int) (s scan, end bool, err error) {
 		case marker == mEOI:
 			s.start = at
 			return s, true, nil
-		// Pillow's own reading of the header knows no TEM
+		// Pillow's own reading of the header does not know TEM.
 		case marker >= mRST0 && marker <= mRST7 || marker == mTEM && j.begun:
 			pos = at // no parameters
 			continue
@@ -154,11 +152,11 @@ func (j *jpeg) nextScan(pos int) (s scan, end bool, err error) {
 	}
 }
 
-// marker finds the next marker from pos on; at is the byte behind it.
+// marker finds the next marker from pos on. at is the byte after it.
 func (j *jpeg) marker(pos int) (marker byte, at int, err error) {
 	for pos < len(j.data) {
 		if j.data[pos] != 0xff {
-			pos++ // belongs to no marker: libjpeg only warns
+			pos++ // not part of a marker: libjpeg only warns
 			continue
 		}
 		for pos < len(j.data) && j.data[pos] == 0xff { // fill bytes are legal
@@ -167,13 +165,13 @@ func (j *jpeg) marker(pos int) (marker byte, at int, err error) {
 		if pos < len(j.data) && j.data[pos] != 0 {
 			return j.data[pos], pos + 1, nil
 		}
-		pos++ // ff00 is data, and there is none here
+		pos++ // ff00 is entropy-coded data, which does not belong here
 	}
 	return 0, 0, j.truncated()
 }
 
-// checkMarker refuses what libjpeg refuses before it reads on: that the rest of a
-// segment is missing matters less than that.
+// checkMarker refuses what libjpeg refuses before it reads a segment. These errors take
+// precedence over a segment that is cut off.
 func (j *jpeg) checkMarker(marker byte, at int) error {
 	switch {
 	case marker == mDHT || marker == mDQT || marker == mDRI || marker == mDAC || marker == mSOS:
@@ -197,7 +195,7 @@ func (j *jpeg) checkMarker(marker byte, at int) error {
 	return nil
 }
 
-// checkCut looks into a segment of length bytes that the file's end cuts off.
+// checkCut checks a segment of length bytes that is cut off by the end of the file.
 func (j *jpeg) checkCut(marker byte, at, length int) error {
 	b, left := j.data[at+2:], length-2
 	bad := false
@@ -237,7 +235,7 @@ func (j *jpeg) checkCut(marker byte, at, length int) error {
 	return nil
 }
 
-// segmentAt returns what stands behind a marker that has a length.
+// segmentAt returns the content of a segment with a length, and where it ends.
 func (j *jpeg) segmentAt(at int) (body []byte, after int, err error) {
 	if at+2 > len(j.data) {
 		return nil, 0, j.truncated()
@@ -249,7 +247,7 @@ func (j *jpeg) segmentAt(at int) (body []byte, after int, err error) {
 	return j.data[at+2 : at+n], at + n, nil
 }
 
-// frameHeader reads a SOF.
+// frameHeader reads an SOF segment.
 func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	if j.profiled && len(j.profile) < 14 {
 		return j.damaged(at, "a colour profile without its number of parts")
@@ -284,7 +282,7 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 			return j.damaged(at, "sampling factors %dx%d: they lie between 1 and 4", c.h, c.v)
 		}
 		if j.ncomp == 1 {
-			c.h, c.v = 1, 1 // whatever they are, its MCUs are single blocks
+			c.h, c.v = 1, 1 // a single component has MCUs of one block, whatever its factors
 		}
 		j.hmax, j.vmax = max(j.hmax, c.h), max(j.vmax, c.v)
 	}
@@ -297,7 +295,7 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	return nil
 }
 
-// scanHeader reads a SOS.
+// scanHeader reads the header in an SOS segment.
 func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 	var s scan
 	if len(b) < 1 || b[0] < 1 || b[0] > maxComponents || len(b) != 4+2*int(b[0]) {
@@ -309,7 +307,7 @@ func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 	for i := range s.n {
 		id, tables := b[1+2*i], b[2+2*i]
 		c := 0
-		for c < j.ncomp && (j.comps[c].id != id || c < i) { // components out of order are none to libjpeg
+		for c < j.ncomp && (j.comps[c].id != id || c < i) { // libjpeg does not find components that are out of order
 			c++
 		}
 		if c == j.ncomp || seen[c] {
@@ -324,8 +322,8 @@ func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 	return s, nil
 }
 
-// mcu returns the blocks of one MCU of a scan, and how many MCUs there are. A
-// scan of one component has MCUs of one block, whatever its sampling.
+// mcu returns the number of blocks in one MCU of a scan, and the number of MCUs in each
+// direction. In a scan of one component an MCU is one block, whatever the sampling.
 func (j *jpeg) mcu(s *scan) (blocks, across, down int) {
 	if s.n == 1 {
 		c := &j.comps[s.comps[0]]
@@ -394,7 +392,8 @@ func (j *jpeg) restartInterval(b []byte, at int) error {
 	return nil
 }
 
-// arithmeticConditioning checks a DAC as libjpeg does; nothing read here uses it.
+// arithmeticConditioning checks a DAC segment as libjpeg does, although no supported file uses
+// it.
 func (j *jpeg) arithmeticConditioning(b []byte, at int) error {
 	for ; len(b) > 1; b = b[2:] {
 		if badConditioning(b[0], b[1]) {
@@ -418,8 +417,8 @@ func (j *jpeg) adobeMarker(b []byte) {
 	}
 }
 
-// isReadable reports whether Pillow's own reading of the header survives a segment of an
-// application: it looks for values behind some of the names.
+// isReadable reports whether Pillow's own reading of the header accepts an application segment.
+// For some names it expects values after them.
 func (j *jpeg) isReadable(marker byte, body []byte) bool {
 	switch {
 	case marker == mAPP0 && bytes.HasPrefix(body, []byte("JFIF")), marker == mAPPE && bytes.HasPrefix(body, []byte("Adobe")):
@@ -434,8 +433,8 @@ func (j *jpeg) isReadable(marker byte, body []byte) bool {
 	return true
 }
 
-// isPhotoshop walks through resources as Pillow does: a name's length may not be missing,
-// the end of any other part is the end.
+// isPhotoshop walks through the resources as Pillow does. It fails only if the length of a name
+// is missing; elsewhere, the end of the data is accepted.
 func isPhotoshop(body []byte) bool {
 	for at := 0; at+4 <= len(body) && string(body[at:at+4]) == "8BIM"; {
 		if at += 6; at > len(body) {
@@ -455,8 +454,8 @@ func isPhotoshop(body []byte) bool {
 	return true
 }
 
-// guessModel is libjpeg's guess of what the components are (default_decompress_parms). Of
-// four it is about the first three: inks are as RGB, those of YCCK as YCbCr.
+// guessModel is libjpeg's guess at the meaning of the components (default_decompress_parms).
+// For four components it describes the first three: inks are RGB, those of YCCK are YCbCr.
 func (j *jpeg) guessModel() planes.Model {
 	ids := [3]byte{j.comps[0].id, j.comps[1].id, j.comps[2].id}
 	switch {
@@ -484,8 +483,8 @@ func (j *jpeg) truncated() error {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// natural maps the order of the file (zigzag) to rows of 8. As in libjpeg a run
-// that leaves the block ends in its last coefficient.
+// natural maps zigzag order, as in the file, to rows of 8. As in libjpeg, a run that goes past
+// the end of the block ends at its last coefficient.
 var natural = [64 + 16]uint8{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
 	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,

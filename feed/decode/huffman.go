@@ -2,8 +2,8 @@ package decode
 
 import "bytes"
 
-// Huffman tables. One lookup of lookBits bits gives the symbol of nearly every
-// code; longer codes and bad ones go through longSymbol.
+// Huffman tables. One lookup of lookBits bits gives the symbol of nearly every code. Longer and
+// invalid codes go through longSymbol.
 const (
 	lookBits = 11
 	pairBits = 10
@@ -11,12 +11,12 @@ const (
 	dcBits   = 9
 )
 
-// table is a Huffman table ready to decode with. The fast tables beside look hold
-// nothing that look does not say; where they cannot help they hold rare.
+// table is a Huffman table ready for decoding. The fast tables diff, pair and skip only speed
+// up what look can decode; an entry that cannot help is rare.
 type table struct {
-	look [1 << lookBits]uint16 // code length << 8 | symbol; 0: longer than lookBits, or no code
+	look [1 << lookBits]uint16 // code length << 8 | symbol; 0: longer than lookBits, or invalid
 	last [18]int32             // largest code of each length, -1: none
-	off  [18]int32             // index of a symbol less its code
+	off  [18]int32             // index of a symbol minus its code
 	syms [256]byte
 
 	diff [1 << dcBits]uint32   // DC: see dcEntry
@@ -28,8 +28,8 @@ type table struct {
 	quick bool // the fast tables are filled
 }
 
-// build fills t from a DHT entry; false if no prefix code has such lengths or, for
-// a DC table, if a difference has more than 15 bits (jpeg_make_d_derived_tbl).
+// build fills t from a DHT entry. It returns false if no prefix code has such lengths, or if a
+// difference in a DC table has more than 15 bits (jpeg_make_d_derived_tbl).
 func (t *table) build(key []byte, dc bool) bool {
 	clear(t.look[:])
 	t.dc = dc
@@ -39,7 +39,7 @@ func (t *table) build(key []byte, dc bool) bool {
 	code, k := 0, 0
 	for l := 1; l <= 16; l++ {
 		n := int(key[l-1])
-		if n > 0 && code+n >= 1<<l { // more codes than l bits can tell apart, or one of all ones
+		if n > 0 && code+n >= 1<<l { // more codes than l bits allow, or the code of all ones
 			return false
 		}
 		t.last[l], t.off[l] = -1, int32(k-code)
@@ -63,8 +63,8 @@ func (t *table) build(key []byte, dc bool) bool {
 	return true
 }
 
-// quicken fills the fast tables, which take longer than all the rest: a scan of a
-// progressive JPEG, which brings its own tables and has no use for these, goes without.
+// quicken fills the fast tables, which takes longer than the rest. Scans of progressive JPEGs
+// do without them: each brings its own tables and cannot use these.
 func (t *table) quicken() {
 	if t.quick {
 		return
@@ -84,26 +84,25 @@ func (t *table) quicken() {
 	}
 }
 
-// peekSymbol returns what look says of the left end of buf, of which only the first
-// bits are known: ok if code and value lie within them.
+// peekSymbol looks up the symbol at the left end of buf, of which only the first bits bits are
+// known. ok is true if code and value lie within them.
 func (t *table) peekSymbol(buf uint64, bits uint) (run int, size, length uint, ok bool) {
 	e := t.look[buf>>(64-lookBits)]
 	length, size, run = uint(e>>8), uint(e&15), int(e>>4&15)
 	return run, size, length, e != 0 && length+size <= bits
 }
 
-// The fast tables count coefficients: k is the next one's place in the block, an
-// entry moves it. Beyond the block's end two ranges have a meaning: from
-// endOfBlock on, an end was read at place k-endOfBlock, which is in order if that is
-// below 64; below it, the entry does not fit here (a block that ends within it, or
-// rare), and the next symbol is to be decoded alone.
+// The fast tables move k, the position of the next coefficient in the block. Two ranges past
+// the end of the block have a meaning. From endOfBlock on, an end of block was read at position
+// k-endOfBlock, which is valid if that is below 64. Below endOfBlock, the entry does not fit
+// here (the block ends within it, or it is rare), and the next symbol must be decoded alone.
 const (
 	endOfBlock = 128
 	rare       = 64
 )
 
-// dcEntry: bits 0-5 length of code and value, 8-13 of the code, 16-21 63 less that
-// of the value. 0: rare.
+// dcEntry: bits 0-5 are the length of code and value, 8-13 that of the code, 16-21 are 63 minus
+// that of the value. 0: rare.
 func (t *table) dcEntry(buf uint64) uint32 {
 	e := t.look[buf>>(64-lookBits)]
 	length, size := uint32(e>>8), uint32(e&255)
@@ -113,12 +112,12 @@ func (t *table) dcEntry(buf uint64) uint32 {
 	return (length + size) | length<<8 | (63-size)<<16
 }
 
-// pairEntry holds up to two symbols, the second one with its value where both
-// lie within the lookup. Its bytes: 0 length of all, 1 length of the first code, 2
-// 64 less that of the first value, 3 how far k moves, 4 where the first value goes,
-// 5 where the second, 6 and 7 the second value. Places count from k. What has no
-// value is written all the same: a first end of block behind the block (place
-// endOfBlock), a missing second value as the 0 that stands there already.
+// pairEntry holds up to two symbols, the second with its value if both are within the lookup.
+// Its bytes are: 0 total length, 1 length of the first code, 2 64 minus the length of the first
+// value, 3 how far k moves, 4 position of the first value, 5 position of the second, 6 and 7
+// the second value. Positions are relative to k. Something is always written, even without a
+// value: an initial end of block goes past the block (position endOfBlock), a missing second
+// value is the 0 that is already there.
 func (t *table) pairEntry(buf uint64) uint64 {
 	run, size, length, ok := t.peekSymbol(buf, 64)
 	if !ok || length > pairBits || size == 0 && run == 15 {
@@ -148,8 +147,7 @@ func (t *table) pairEntry(buf uint64) uint64 {
 	return e | uint64(total) | uint64(move)<<24 | uint64(place)<<40 | uint64(value)<<48
 }
 
-// skipEntry holds as many symbols as fit: bits 0-5 their length, 8-15 how far k
-// moves.
+// skipEntry holds as many symbols as fit: bits 0-5 are their length, 8-15 how far k moves.
 func (t *table) skipEntry(buf uint64) uint16 {
 	var total uint
 	move := 0
@@ -185,7 +183,7 @@ func (t *table) nextSymbol(buf uint64) (symbol byte, length uint) {
 	return t.longSymbol(buf)
 }
 
-// longSymbol decodes codes longer than lookBits. No code is symbol 0 of 17 bits, as in
+// longSymbol decodes codes longer than lookBits. An invalid code is symbol 0 of 17 bits, as in
 // libjpeg, which only warns.
 func (t *table) longSymbol(buf uint64) (symbol byte, length uint) {
 	for l := uint(1); l <= 16; l++ {
@@ -196,23 +194,23 @@ func (t *table) longSymbol(buf uint64) (symbol byte, length uint) {
 	return 0, 17
 }
 
-// extend turns the size bits at the left end of buf into the signed value that
-// they stand for (figure F.12 of the standard). size ≤ 15.
+// extend turns the size bits at the left end of buf into a signed value (figure F.12 of the
+// standard). size ≤ 15.
 func extend(buf uint64, size uint) int {
-	positive := uint64(int64(buf) >> 63) // all ones where the first bit is set
-	v := int(buf >> 1 >> (63 - size))    // a shift by 64 where size is 0
+	positive := uint64(int64(buf) >> 63) // all ones if the first bit is set
+	v := int(buf >> 1 >> (63 - size))    // a shift by 64 if size is 0
 	return v - int(^positive&(1<<(size&63)-1))
 }
 
-// tableCache keeps built tables by content: most files of a set share theirs. A
-// scan uses at most 8, so the least recently used one is never in use.
+// tableCache keeps built tables by content, since most files of a data set share theirs. A scan
+// uses at most 8, so the least recently used table is never in use.
 type tableCache struct {
 	tables [12]table
-	used   [12]int // when, 0: never filled
+	used   [12]int // time of last use; 0: never filled
 	clock  int
 }
 
-// findTable returns the table of a DHT entry, nil if it is no prefix code.
+// findTable returns the table of a DHT entry, or nil if it is not a prefix code.
 func (c *tableCache) findTable(key []byte, dc bool) *table {
 	c.clock++
 	oldest := 0
@@ -233,7 +231,7 @@ func (c *tableCache) findTable(key []byte, dc bool) *table {
 	return &c.tables[oldest]
 }
 
-// quickTable returns the table that a scan names with its fast tables.
+// quickTable returns a table of a scan, with its fast tables.
 func (d *Decoder) quickTable(s *scan, slot byte, dc bool) (*table, error) {
 	t, err := d.tableOf(s, slot, dc)
 	if err == nil {
@@ -242,7 +240,7 @@ func (d *Decoder) quickTable(s *scan, slot byte, dc bool) (*table, error) {
 	return t, err
 }
 
-// tableOf returns the table that a scan names, built but for the fast tables.
+// tableOf returns a table of a scan, without its fast tables.
 func (d *Decoder) tableOf(s *scan, slot byte, dc bool) (*table, error) {
 	class, name := 1, "AC"
 	if dc {

@@ -2,7 +2,7 @@
 
 package decode
 
-// There are no kernels here, and nobody calls these.
+// There are no kernels for this architecture; these are never called.
 
 func storeFast(*mcuReader, *blockBuffer, int) {}
 func skipFast(*mcuReader, int)                {}

@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// subsampling is how many pixels lie in a sample of the second and third component.
+// subsampling returns how many pixels a sample of the second and third component covers.
 func (j *jpeg) subsampling() image.Point {
 	if j.ncomp == 1 {
 		return image.Pt(1, 1)
@@ -15,9 +15,9 @@ func (j *jpeg) subsampling() image.Point {
 	return image.Pt(j.hmax/j.comps[1].h, j.vmax/j.comps[1].v)
 }
 
-// checkSampling refuses what no encoder writes and a Picture cannot hold: the first
-// component, and the fourth, have all samples; the others have the same share of
-// them, and all of them where they are no chroma.
+// checkSampling refuses what no encoder writes and a Picture cannot hold. The first and the
+// fourth component must have all samples. The second and third must have the same number of
+// samples, and all of them if they are not chroma.
 func (j *jpeg) checkSampling() error {
 	for i := range j.ncomp {
 		c, chroma := &j.comps[i], i == 1 || i == 2
@@ -35,7 +35,7 @@ func (j *jpeg) checkSampling() error {
 	return nil
 }
 
-// neededMemory is what the coefficients and planes of a whole image take.
+// neededMemory returns the size of the coefficients and planes of a whole image.
 func (j *jpeg) neededMemory() int {
 	blocks := 0
 	for i := range j.ncomp {
@@ -44,7 +44,7 @@ func (j *jpeg) neededMemory() int {
 	return blocks * (2*64 + 64)
 }
 
-// planeBytes is about what the planes of a part take.
+// planeBytes returns the approximate size of the planes of a part.
 func (j *jpeg) planeBytes(need image.Rectangle) int {
 	samples := 0
 	for i := range j.ncomp {
@@ -53,8 +53,8 @@ func (j *jpeg) planeBytes(need image.Rectangle) int {
 	return need.Dx() * need.Dy() * samples / (j.hmax * j.vmax)
 }
 
-// checkDensity refuses a large image of which the file holds next to nothing: every
-// block has a bit at least. Small ones are decoded as far as they go, as Pillow does.
+// checkDensity refuses a large image of which the file holds next to nothing, as every block
+// takes at least a bit. Small images are decoded as far as possible, as in Pillow.
 func (j *jpeg) checkDensity() error {
 	if j.width*j.height < 1<<24 || j.mcusX*j.mcusY <= 8*len(j.data) {
 		return nil
@@ -65,8 +65,8 @@ func (j *jpeg) checkDensity() error {
 	}
 }
 
-// layOutPlanes makes room for the planes of the MCUs that need and one chroma sample
-// around it lie in; it returns those MCUs.
+// layOutPlanes allocates planes for the MCUs that cover need and one chroma sample around it,
+// and returns those MCUs.
 func (d *Decoder) layOutPlanes(need image.Rectangle) image.Rectangle {
 	j := &d.jpeg
 	mcus, sub := j.mcusAround(need), j.subsampling()
@@ -84,9 +84,9 @@ func (d *Decoder) layOutPlanes(need image.Rectangle) image.Rectangle {
 	return mcus
 }
 
-// mcusAround returns the MCUs that need and one chroma sample around it lie in. A
-// pixel's upsampled chroma comes from two samples, of which the one further off
-// belongs to a pixel beside it; without subsampling nothing is read around.
+// mcusAround returns the MCUs that cover need and one chroma sample around it. Upsampling
+// computes a pixel's chroma from two samples, and the farther one may belong to an adjacent
+// pixel. Without subsampling nothing around is needed.
 func (j *jpeg) mcusAround(need image.Rectangle) image.Rectangle {
 	width, height := 8*j.hmax, 8*j.vmax
 	aroundX, aroundY := min(j.hmax-1, 1), min(j.vmax-1, 1)

@@ -15,11 +15,11 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/webp"
 )
 
-// library is an image in a format that a library decodes as a whole.
+// library is an image in a format that is decoded as a whole.
 type library struct {
 	info    Info
 	data    []byte
-	whole   image.Image // what the library returned; nil until the first picture
+	whole   image.Image // what was decoded; nil until the first picture
 	plain   *plainPNG   // nil until the first PNG
 	webp    *webp.Image // of a WebP
 	inexact string      // why the pixels may differ from Pillow's
@@ -27,7 +27,7 @@ type library struct {
 	picture planes.Picture
 }
 
-// openFile reads the header and checks the caps before a library allocates.
+// openFile reads the header, and checks the limits before a library allocates memory.
 func (l *library) openFile(data []byte, format string, limits Limits) (Info, error) {
 	*l = library{data: data, planes: l.planes, plain: l.plain}
 	config, mode, err := l.readConfig(format)
@@ -53,7 +53,7 @@ func (l *library) openFile(data []byte, format string, limits Limits) (Info, err
 	return l.info, nil
 }
 
-// readConfig reads the size and Pillow's mode.
+// readConfig returns the size and Pillow's mode.
 func (l *library) readConfig(format string) (image.Config, string, error) {
 	if format == "webp" {
 		return l.openWebP(l.data)
@@ -71,18 +71,18 @@ var configs = map[string]func(io.Reader) (image.Config, error){
 
 var names = map[string]string{"png": "PNG", "gif": "GIF", "bmp": "BMP", "webp": "WebP", "ppm": "PPM"}
 
-// checkDensity refuses headers that promise more pixels than the bytes behind
-// them can hold: the libraries allocate what the header says before they read.
+// checkDensity refuses headers with more pixels than the bytes can hold, because the libraries
+// allocate before they read.
 func (l *library) checkDensity() error {
 	pixels, bytes := l.info.Width*l.info.Height, len(l.data)
-	var most int // pixels that these bytes can hold
+	var most int // pixels that so many bytes can hold
 	switch l.info.Format {
 	case "png":
 		// Deflate expands at most 1,032 times, and a byte holds up to 8 pixels.
 		most = bytes * 1032 * 8
 	case "gif":
-		// A 12-bit LZW code stands for at most 4,096 pixels; a smaller frame may
-		// stand on a larger screen, which Pillow fills.
+		// A 12-bit LZW code produces at most 4,096 pixels. A smaller frame may be on a larger
+		// screen, which Pillow fills.
 		if most = maxScreen; bytes*2731 > most {
 			most = bytes * 2731
 		}
@@ -91,7 +91,7 @@ func (l *library) checkDensity() error {
 	case "ppm":
 		most = bytes / 3
 	case "webp":
-		// Nothing bounds what a byte of WebP expands to.
+		// A byte of WebP can expand without limit.
 		if pixels > maxWebP {
 			return &SampleError{
 				TooLarge, -1,
@@ -111,7 +111,7 @@ func (l *library) checkDensity() error {
 	return nil
 }
 
-// pixelBytes is what the library's image takes per pixel.
+// pixelBytes returns the bytes per pixel of the library's image.
 func (l *library) pixelBytes() int {
 	switch l.info.Format {
 	case "gif":
@@ -119,7 +119,7 @@ func (l *library) pixelBytes() int {
 	case "bmp":
 		return 4
 	case "ppm":
-		return 0 // it is the file
+		return 0 // the file itself is used
 	case "webp":
 		return 8
 	}
@@ -133,7 +133,7 @@ func (l *library) pixelBytes() int {
 	if l.data[24] == 16 {
 		n *= 2
 	}
-	if l.data[28] != 0 { // interlaced: a pass is an image of its own
+	if l.data[28] != 0 { // interlaced: each pass is a separate image
 		n += n / 2
 	}
 	return n
@@ -144,8 +144,8 @@ const (
 	maxWebP   = 1 << 24
 )
 
-// decode returns the part need of the image. The library's image is kept until
-// the next open, so that several crops cost one decode.
+// decode returns the part need of the image. The whole image is kept until the next open, so
+// that several crops take one decode.
 func (l *library) decode(need image.Rectangle) (*planes.Picture, error) {
 	if l.whole == nil {
 		if err := l.readFile(); err != nil {
@@ -202,7 +202,7 @@ func (l *library) readFile() (err error) {
 	return nil
 }
 
-// libraryError gives a library's error its kind.
+// libraryError turns a library's error into a SampleError.
 func libraryError(format string, err error) error {
 	var unsupported png.UnsupportedError
 	var own *SampleError
@@ -211,7 +211,7 @@ func libraryError(format string, err error) error {
 	}
 	kind := Damaged
 	switch {
-	case strings.HasSuffix(err.Error(), "EOF"), // not all of them wrap it
+	case strings.HasSuffix(err.Error(), "EOF"), // some do not wrap it
 		strings.HasSuffix(err.Error(), "not enough pixel data"),
 		strings.HasSuffix(err.Error(), "not enough image data"):
 		return &SampleError{Truncated, -1, "the " + names[format] + " file ends before the image does"}
@@ -221,8 +221,8 @@ func libraryError(format string, err error) error {
 	return &SampleError{kind, -1, fmt.Sprintf("the %s decoder says: %v", names[format], err)}
 }
 
-// fillPlanes writes the part need of the whole image into planes. Transparency is
-// dropped, not composed, as Pillow's convert("RGB") does.
+// fillPlanes writes the part need of the image into planes. Transparency is dropped and not
+// blended, as in Pillow's convert("RGB").
 func (l *library) fillPlanes(need image.Rectangle) {
 	grey := l.isGrey()
 	whole := image.Pt(l.info.Width, l.info.Height)
@@ -245,8 +245,8 @@ func (l *library) fillPlanes(need image.Rectangle) {
 	}
 }
 
-// isGrey reports whether one plane is enough. A 16-bit grey PNG with a transparent
-// shade comes from the library in colour.
+// isGrey reports whether one plane is enough. The library returns a 16-bit grey PNG with a
+// transparent shade in colour.
 func (l *library) isGrey() bool {
 	switch l.whole.(type) {
 	case *image.Gray, *image.Gray16:
@@ -257,7 +257,7 @@ func (l *library) isGrey() bool {
 	return false
 }
 
-// readRow copies pixels of row y from x on: as many as the planes' row holds.
+// readRow copies pixels of row y from x on, as many as the rows hold.
 func readRow(m image.Image, x, y int, row [3][]byte) {
 	width := len(row[0])
 	switch m := m.(type) {
@@ -267,9 +267,9 @@ func readRow(m image.Image, x, y int, row [3][]byte) {
 		deepGrey(m.Pix[m.PixOffset(x, y):], 2, row[0])
 	case *image.NRGBA:
 		splitChannels(m.Pix[m.PixOffset(x, y):][:4*width], 1, row)
-	case *image.RGBA: // of the libraries here only opaque images are of this type
+	case *image.RGBA: // only opaque images of the libraries are of this type
 		splitChannels(m.Pix[m.PixOffset(x, y):][:4*width], 1, row)
-	case *image.NRGBA64: // the high bytes are Pillow's
+	case *image.NRGBA64: // Pillow uses the high bytes
 		if row[1] == nil {
 			deepGrey(m.Pix[m.PixOffset(x, y):], 8, row[0])
 			return
@@ -290,7 +290,7 @@ func readRow(m image.Image, x, y int, row [3][]byte) {
 	}
 }
 
-// splitChannels takes apart four-channel pixels of which each channel has size bytes.
+// splitChannels splits pixels of four channels with size bytes each.
 func splitChannels(pixels []byte, size int, row [3][]byte) {
 	for i := range row[0] {
 		p := pixels[4*size*i:][:4*size]
@@ -298,8 +298,8 @@ func splitChannels(pixels []byte, size int, row [3][]byte) {
 	}
 }
 
-// paletteColour is a palette's colour without its transparency; an index behind the end
-// is black.
+// paletteColour returns a colour of the palette without its transparency. An index beyond its
+// end is black.
 func paletteColour(p color.Palette, index uint8) (r, g, b uint8) {
 	if int(index) >= len(p) {
 		return 0, 0, 0

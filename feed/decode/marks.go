@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// Marks say where the rows of MCUs begin in files that were decoded before, so that
-// what stands above a crop and beside it is not decoded once more for what comes
-// behind. A file is known by a digest of all its bytes. Several threads may use them.
+// Marks record where the rows of MCUs begin in files that were decoded before. So what is above
+// and next to a crop need not be decoded again only to find the crop. A digest of all its bytes
+// identifies a file. Marks are safe for concurrent use.
 type Marks struct {
 	seed  maphash.Seed
 	mu    sync.Mutex
 	rows  map[markedFile][]mark
-	bytes int64 // that are left
+	bytes int64 // still free
 }
 
-// NewMarks returns Marks that take at most so many bytes; then no more files are added.
+// NewMarks returns Marks of at most bytes bytes. When they are full, no files are added.
 func NewMarks(bytes int64) *Marks {
 	return &Marks{seed: maphash.MakeSeed(), rows: map[markedFile][]mark{}, bytes: bytes}
 }
@@ -27,7 +27,7 @@ type markedFile struct {
 	size   int
 }
 
-// mark is the state of a reader in front of a row.
+// mark is the state of a reader before a row.
 type mark struct {
 	bits uint32 // consumed, of the data without stuffing
 	pred [3]int16
@@ -35,9 +35,9 @@ type mark struct {
 
 const (
 	markBytes   = 12
-	markedBytes = 96 // of a file beside its marks: key, slice and the map's own
-	// leastPassed: an image of which less than such a part is passed over is decoded
-	// without, as the digest takes as long as passing over a twentieth.
+	markedBytes = 96 // of a file besides its marks: key, slice and the map itself
+	// leastPassed: marks are used if at least this fraction of an image is skipped. The digest
+	// takes as long as skipping a twentieth.
 	leastPassed = 8
 )
 
@@ -47,7 +47,7 @@ func (m *Marks) find(f markedFile) []mark {
 	return m.rows[f]
 }
 
-// keep keeps the marks of a file, which has more of them than before.
+// keep stores the marks of a file if there are more than before and room is left.
 func (m *Marks) keep(f markedFile, rows []mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,18 +63,18 @@ func (m *Marks) keep(f markedFile, rows []mark) {
 	m.rows[f] = append([]mark(nil), rows...)
 }
 
-// UseMarks has the decoder use marks, which other decoders may use as well.
+// UseMarks makes the decoder use marks, which other decoders may share.
 func (d *Decoder) UseMarks(m *Marks) { d.marks = m }
 
-// marking is what a decoder knows of the rows of the scan in hand.
+// marking is the use of marks for the current scan.
 type marking struct {
 	file     markedFile
-	rows     []mark // of row 0 and those behind it
-	known    int    // rows that were known before
-	learning bool   // the next row's mark comes behind them
+	rows     []mark // of row 0 and the following rows
+	known    int    // number of rows known before
+	learning bool   // the mark of the next row is to be added
 }
 
-// openMarks finds the marks of the opened file, where enough of it is passed over.
+// openMarks finds the marks of the opened file, if enough of it will be skipped.
 func (d *Decoder) openMarks(region image.Rectangle) {
 	m, j := &d.marking, &d.jpeg
 	m.rows, m.known, m.learning = m.rows[:0], 0, false
@@ -87,14 +87,14 @@ func (d *Decoder) openMarks(region image.Rectangle) {
 	m.known, m.learning = len(m.rows), true
 }
 
-// closeMarks keeps what was learnt.
+// closeMarks stores what was learnt.
 func (d *Decoder) closeMarks() {
 	if m := &d.marking; m.learning && len(m.rows) > m.known {
 		d.marks.keep(m.file, m.rows)
 	}
 }
 
-// enterRow brings the reader, which is skip MCUs behind, in front of row y.
+// enterRow moves the reader to row y, which is skip MCUs ahead of it.
 func (d *Decoder) enterRow(y, skip int) {
 	r, m := &d.reader, &d.marking
 	if y >= len(m.rows) {
@@ -114,7 +114,7 @@ func (d *Decoder) enterRow(y, skip int) {
 	}
 }
 
-// learnRow notes where row y begins, which the reader stands in front of.
+// learnRow records the position of the reader as the beginning of row y.
 func (d *Decoder) learnRow(y int) {
 	m, r := &d.marking, &d.reader
 	if !m.learning || y != len(m.rows) {

@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// pixmap has three bytes a pixel: a portable pixmap as stoker pack and Pillow write it, with a header of three lines,
-// or a plain PNG.
+// pixmap is an image of three bytes a pixel: a portable pixmap as stoker pack and Pillow write
+// it, with a header of three lines, or a plain PNG.
 type pixmap struct {
 	pix           []byte
 	width, height int
@@ -19,10 +19,10 @@ type pixmap struct {
 
 var errPixmap = errors.New("portable pixmaps are read with P6, width and height, and 255 in a line each")
 
-// mostSide keeps products of two sides within 64 bits, whatever a header says.
+// mostSide keeps the product of two sides within 64 bits, whatever a header says.
 const mostSide = 1 << 24
 
-// pixmapHeader reads the header, and says where the pixels begin.
+// pixmapHeader returns the size in the header and where the pixels begin.
 func pixmapHeader(data []byte) (width, height, begin int, err error) {
 	const most = 64 // bytes of a header
 	lines := bytes.SplitN(data[:min(len(data), most)], []byte{'\n'}, 4)
@@ -58,13 +58,13 @@ func readPixmap(data []byte) (*pixmap, error) {
 	return &pixmap{data[begin:], width, height, 3 * width}, nil
 }
 
-// ColorModel makes it an image.Image.
+// ColorModel implements image.Image.
 func (p *pixmap) ColorModel() color.Model { return color.RGBAModel }
 
-// Bounds makes it an image.Image.
+// Bounds implements image.Image.
 func (p *pixmap) Bounds() image.Rectangle { return image.Rect(0, 0, p.width, p.height) }
 
-// At makes it an image.Image.
+// At implements image.Image.
 func (p *pixmap) At(x, y int) color.Color {
 	at := p.pix[y*p.stride+3*x:]
 	return color.RGBA{at[0], at[1], at[2], 0xff}

@@ -10,17 +10,18 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/unfilter"
 )
 
-// plainPNG reads PNGs as most are written: grey of 8 or 16 bits or colour of 8, not
-// interlaced, without a transparent colour, whose checksums are right. It unpacks them into
-// one buffer, in which the pixels stay.
+// plainPNG reads the usual PNGs: grey of 8 or 16 bits or colour of 8, not interlaced, without a
+// transparent colour, and with correct checksums. It decompresses them into one buffer, which
+// then holds the pixels.
 type plainPNG struct {
 	unpacker inflate.Unpacker
-	packed   []byte // of IDAT chunks, where there are several
-	buffer   []byte // a row of zeros, and then rows: a filter and pixels
+	packed   []byte // content of the IDAT chunks if there are several
+	buffer   []byte // a row of zeros, then the rows: a filter byte and pixels
 }
 
-// read gives what image/png gives, in a quarter to a third of the time, until the next call; nil: that is
-// to read it, whatever it says.
+// read returns what image/png would, in a quarter to a third of the time. The image is valid
+// until the next call. nil means that image/png must read the file, to decode it or to report
+// the error.
 func (p *plainPNG) read(data []byte) image.Image {
 	if len(data) < 33 || !hasPlainPixels(data[24], data[25]) {
 		return nil
@@ -51,10 +52,10 @@ func (p *plainPNG) read(data []byte) image.Image {
 	return &pixmap{pix: pixels, width: width, height: height, stride: stride}
 }
 
-// mostUnpacked is how many times longer than a stream its content can be.
+// mostUnpacked is the greatest ratio of content to compressed size.
 const mostUnpacked = 1032
 
-// hasPlainPixels comes first, as palettes and their like would be unpacked for nothing.
+// hasPlainPixels is checked first, so that palettes and the like are not decompressed in vain.
 func hasPlainPixels(depth, kind byte) bool {
 	return depth == 8 && (kind == 0 || kind == 2 || kind == 6) || depth == 16 && kind == 0
 }
@@ -63,8 +64,8 @@ func bytesOfPixel(depth, kind byte) int {
 	return int(depth/8) * int([]byte{0: 1, 2: 3, 6: 4}[kind])
 }
 
-// packedPixels is what the IDAT chunks hold; nil where there is something else than such
-// chunks in a row, ancillary ones around them and the end.
+// packedPixels returns the content of the IDAT chunks. It returns nil unless these are
+// consecutive and surrounded only by ancillary chunks.
 func (p *plainPNG) packedPixels(data []byte) []byte {
 	if string(data[12:16]) != "IHDR" || data[26] != 0 || data[27] != 0 || data[28] != 0 {
 		return nil
@@ -103,7 +104,7 @@ func (p *plainPNG) packedPixels(data []byte) []byte {
 	return nil
 }
 
-// join adds a part to what there is of several; of one nothing is copied.
+// join appends a part to the others. A single part is not copied.
 func (p *plainPNG) join(packed, part []byte, parts int) []byte {
 	switch parts {
 	case 0:

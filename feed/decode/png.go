@@ -6,9 +6,9 @@ import (
 	"hash/crc32"
 )
 
-// lenientPNG makes a PNG anew out of what Pillow looks at in one that image/png
-// refuses: the chunks before the image data and these, whose checksums it passes
-// over, and nothing behind them. nil: there are no image data.
+// lenientPNG rebuilds a PNG that image/png refuses from what Pillow reads of it: the chunks up
+// to the end of the image data, with correct checksums, and nothing after them. It returns nil
+// if there are no image data.
 func lenientPNG(data []byte) []byte {
 	const signature = 8
 	var out []byte
@@ -36,8 +36,8 @@ func lenientPNG(data []byte) []byte {
 
 const endOfPNG = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
 
-// deepGrey reads 16-bit shades that lie step bytes apart. Pillow cuts them off at
-// 255, it does not scale them.
+// deepGrey reads 16-bit shades that are step bytes apart. Pillow limits them to 255; it does
+// not scale them.
 func deepGrey(pixels []byte, step int, row []byte) {
 	for i := range row {
 		row[i] = uint8(min(binary.BigEndian.Uint16(pixels[step*i:]), 255))

@@ -1,19 +1,18 @@
 package decode
 
-// scanReader decodes the blocks of one scan of a file that has several.
+// scanReader decodes the blocks of one scan of a file with several scans.
 type scanReader struct {
 	bits
-	starved bool // the data ended: blocks up to the next restart marker stay as they are
+	starved bool // the data ended: blocks up to the next restart marker stay unchanged
 
 	ss, se int
 	al     uint
-	eobRun int // blocks whose band is known to be all zero from here
+	eobRun int // number of blocks whose band is known to be zero from here
 	pred   [maxComponents]int
 	dc, ac [maxComponents]*table
 }
 
-// readScan reads the entropy-coded data of a scan into the coefficients, and
-// returns where the next marker is.
+// readScan decodes a scan into the coefficients and returns where the next marker is.
 func (d *Decoder) readScan(s *scan) (end int, err error) {
 	j, c := &d.jpeg, &d.coefficients
 	perMCU, across, down := j.mcu(s)
@@ -60,16 +59,16 @@ func (d *Decoder) readScan(s *scan) (end int, err error) {
 	return end, nil
 }
 
-// inexactFill is why one MCU may look different: libjpeg-turbo's fast routine takes
-// a fill byte for a marker, and leaves what it read of zero bits beside what its slow
-// one reads then.
+// inexactFill is why one MCU may look different. libjpeg-turbo's fast routine takes a fill byte
+// for a marker, and keeps what it has read as zero bits in addition to what its slow routine
+// then reads.
 const inexactFill = "a JPEG with fill bytes among its data, of which libjpeg-turbo decodes one MCU wrongly"
 
 // blockDecoder decodes the next block of a scan's component i.
 type blockDecoder func(r *scanReader, i int, block *[64]int16)
 
-// readMCU decodes one MCU: one block of a scan of one component, else all blocks
-// of the sampling factors.
+// readMCU decodes one MCU: one block if the scan has one component, else all blocks given by
+// the sampling factors.
 func (d *Decoder) readMCU(r *scanReader, s *scan, x, y int, decode blockDecoder) {
 	if s.n == 1 {
 		decode(r, 0, d.coefficients.comps[s.comps[0]].block(x, y))
@@ -86,8 +85,8 @@ func (d *Decoder) readMCU(r *scanReader, s *scan, x, y int, decode blockDecoder)
 	}
 }
 
-// prepare checks a scan's parameters as libjpeg does, builds the tables it needs
-// and notes what it brings.
+// prepare checks a scan's parameters as libjpeg does, builds the tables it needs, and records
+// which bits it delivers.
 func (d *Decoder) prepare(r *scanReader, s *scan) (blockDecoder, error) {
 	j := &d.jpeg
 	sequential := j.sof != 2
@@ -125,7 +124,7 @@ func (d *Decoder) prepare(r *scanReader, s *scan) (blockDecoder, error) {
 	return (*scanReader).acRefine, nil
 }
 
-// noteScan keeps how far each coefficient is known once the scan is read.
+// noteScan records how many bits of each coefficient are known after the scan.
 func (d *Decoder) noteScan(s *scan) {
 	for i := range s.n {
 		known := &d.coefficients.comps[s.comps[i]].known
@@ -135,7 +134,7 @@ func (d *Decoder) noteScan(s *scan) {
 	}
 }
 
-// resume begins the run of data behind the restart marker that is due.
+// resume begins the data after the restart marker numbered due.
 func (d *Decoder) resume(r *scanReader, pos, due int) (end int, err error) {
 	r.pred, r.eobRun = [maxComponents]int{}, 0
 	at, found, err := d.jpeg.restartAt(pos, due)
@@ -154,7 +153,7 @@ func (d *Decoder) resume(r *scanReader, pos, due int) (end int, err error) {
 	return end, nil
 }
 
-// symbol decodes one Huffman code; after it 32 bits are there without a refill.
+// symbol decodes one Huffman code. 32 bits are then available without a refill.
 func (r *scanReader) symbol(t *table) byte {
 	r.refill()
 	symbol, length := t.nextSymbol(r.buf)
@@ -169,14 +168,14 @@ func (r *scanReader) takeBits(size uint) int {
 	return v
 }
 
-// signed consumes the size bits of a signed value.
+// signed consumes a signed value of size bits.
 func (r *scanReader) signed(size uint) int {
 	v := extend(r.buf, size)
 	r.dropBits(size)
 	return v
 }
 
-// sequential decodes a whole block at once.
+// sequential decodes all coefficients of a block.
 func (r *scanReader) sequential(i int, block *[64]int16) {
 	r.pred[i] += r.signed(uint(r.symbol(r.dc[i])))
 	block[0] = int16(r.pred[i])
@@ -226,8 +225,8 @@ func (r *scanReader) acFirst(_ int, block *[64]int16) {
 	}
 }
 
-// acRefine adds one bit to a band: coefficients that are not zero yet get a bit
-// each, in passing, on the way to those that become so now.
+// acRefine adds one bit to each coefficient of a band. Coefficients that are not zero yet get
+// theirs while skipping to those that now become nonzero.
 func (r *scanReader) acRefine(_ int, block *[64]int16) {
 	k := r.ss
 	for r.eobRun == 0 && k <= r.se {
@@ -266,8 +265,7 @@ func (r *scanReader) acRefine(_ int, block *[64]int16) {
 	r.eobRun--
 }
 
-// correct reads a bit for a coefficient that is not zero, and moves it away from
-// zero by it.
+// correct reads a bit for a nonzero coefficient, and moves it away from zero if the bit is set.
 func (r *scanReader) correct(c *int16) {
 	if r.n == 0 {
 		r.refill()

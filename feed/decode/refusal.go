@@ -8,40 +8,39 @@ import (
 
 // Kind says what is wrong with a sample.
 //
-// What is bad is what Pillow refuses: a JPEG of which libjpeg only warns, such as
-// one with wrong restart markers or with too little data before its EOI, is decoded
-// to the same pixels; one that ends without its EOI is truncated; errors between
-// the image data and the EOI count. testdata/pillow.json holds Pillow's word on some
-// 200 files, and TestPillow holds this package to it; TestMutantsArePillows asks an
-// installed Pillow about damaged ones. Known differences:
+// A sample is bad if Pillow refuses it. A JPEG for which libjpeg only warns, such as one with
+// wrong restart markers or with too little data before its EOI, is decoded to the same pixels.
+// One that ends without an EOI is truncated. Errors between the image data and the EOI count.
+// testdata/pillow.json holds Pillow's verdict on about 200 files, which TestPillow compares;
+// TestMutantsArePillows asks an installed Pillow about damaged files. Known differences:
 //
-//   - Pillow decodes a part only as part of the whole. Here a part that ends before
-//     the data do leaves later data unread: that they decode to nothing is no error
-//     in Pillow either, but for brightness that leaves 32 bits.
-//   - Of JPEGs of one scan that end right behind their last MCU, without the EOI,
-//     Pillow accepts about one in 25, depending on how many bits libjpeg's buffer
-//     happens to hold. Here all of them are truncated.
-//   - Unsupported, and fine for Pillow: arithmetic coding, subsampled RGB or CMYK,
-//     luma with fewer samples than chroma, animated WebP, BMPs with run lengths,
-//     other formats (TIFF, AVIF, portable maps).
-//   - A BMP of 8 bits must be whole up to the bytes that pad its last row, which Pillow
-//     wants of files that it opens by name.
-//   - The checksum behind a PNG's last row must be right, and its first frame as large as
-//     its picture; GIF frames must lie on their screen.
-//   - Limits apply: scans and memory are no limits in Pillow.
+//   - Pillow decodes a part only as part of the whole. Here, data after a part are not
+//     read. Errors in those are no errors in Pillow either, except for DC values of more
+//     than 32 bits.
+//   - Of JPEGs of one scan that end right after their last MCU, without the EOI, Pillow
+//     accepts about one in 25, depending on how many bits libjpeg's buffer happens to hold.
+//     Here all of them are truncated.
+//   - Unsupported, but accepted by Pillow: arithmetic coding, subsampled RGB or CMYK, luma
+//     with fewer samples than chroma, animated WebP, BMPs with run lengths, other formats
+//     (TIFF, AVIF, portable maps).
+//   - A BMP of 8 bits must have all bytes that pad its last row, which Pillow demands only
+//     of files that it opens by name.
+//   - The checksum after a PNG's last row must be right, and its first frame as large as
+//     its picture; GIF frames must be within their screen.
+//   - The limits on scans and memory do not exist in Pillow.
 type Kind string
 
 // The kinds of bad samples.
 const (
 	Empty       Kind = "empty"       // 0 bytes
-	WrongType   Kind = "wrong type"  // no image format that is read here
+	WrongType   Kind = "wrong type"  // not a supported image format
 	Truncated   Kind = "truncated"   // the file ends before the image does
 	Damaged     Kind = "damaged"     // the bytes contradict the format
 	TooLarge    Kind = "too large"   // a limit was hit: pixels, memory, scans
 	Unsupported Kind = "unsupported" // a valid image of a kind that is not read: 12-bit, arithmetic
 )
 
-// remedies are what to do about a sample of each kind.
+// remedies say what to do about a sample of each kind.
 var remedies = map[Kind]string{
 	Empty:       "fetch it again",
 	WrongType:   "move it out of the folder, or convert it",
@@ -51,10 +50,10 @@ var remedies = map[Kind]string{
 	Unsupported: "save it anew as baseline JPEG or PNG",
 }
 
-// SampleError is why a sample is bad. Who knows the file's name puts it in front.
+// SampleError is why a sample is bad. The caller, who knows the file's name, adds it in front.
 type SampleError struct {
 	Kind   Kind
-	Offset int64  // byte in the file, -1 where it means nothing
+	Offset int64  // byte in the file, -1 if it has no meaning
 	Text   string // what was found, what was expected and what to do
 }
 
@@ -65,7 +64,7 @@ func (e *SampleError) Error() string {
 	return fmt.Sprintf("%s at byte %d: %s", e.Kind, e.Offset, e.Text)
 }
 
-// advised adds the remedy to an error that leaves the package.
+// advised appends the remedy to an error that leaves the package.
 func advised(err error) error {
 	var bad *SampleError
 	if !errors.As(err, &bad) {
@@ -78,13 +77,13 @@ func unsupported(format string, args ...any) *SampleError {
 	return &SampleError{Unsupported, -1, fmt.Sprintf(format, args...)}
 }
 
-// Limits are the caps in front of every parser. A zero field means the default. They
-// count work, not time, so that every machine refuses the same files: what decoding
-// does is bounded by the bytes of the file and the pixels, in each scan once.
+// Limits are checked before every parser. A zero field means the default. They limit work, not
+// time, so that every machine refuses the same files: the work of decoding is bounded by the
+// bytes of the file and its pixels, each once per scan.
 type Limits struct {
-	Pixels int // width x height, default 178,956,970: where Pillow raises DecompressionBombError
+	Pixels int // width x height, default 178,956,970: beyond it Pillow raises DecompressionBombError
 	Scans  int // of a progressive JPEG, default 100
-	Memory int // bytes for one image, or for the asked part of a baseline JPEG; default 240 MiB
+	Memory int // bytes for one image, or for the requested part of a baseline JPEG; default 240 MiB
 }
 
 // The defaults of Limits.

@@ -2,21 +2,20 @@ package decode
 
 import "bytes"
 
-// restartAt finds the restart marker number due after a run of entropy-coded data
-// that ended at the marker at pos. Where the next run begins is at; if it is
-// missing, found is false: its blocks get zero bits, and the marker at at stays for
-// the next restart. Wrong markers are handled as libjpeg does
-// (jpeg_resync_to_restart), so that the same blocks get the same data.
+// restartAt finds the restart marker numbered due after entropy-coded data that ended at the
+// marker at pos. at is where the next data begin. If the marker is missing, found is false: the
+// blocks get zero bits, and the marker at at is kept for the next restart. Wrong markers are
+// handled as in libjpeg (jpeg_resync_to_restart), so that the same blocks get the same data.
 func (j *jpeg) restartAt(pos, due int) (at int, found bool, err error) {
 	for pos+1 < len(j.data) {
 		marker := j.data[pos+1]
 		ahead := (int(marker) - mRST0 - due) & 7
 		switch {
-		case marker < mSOF0: // no marker of any JPEG: look on
+		case marker < mSOF0: // not a valid marker: skip it
 		case marker < mRST0 || marker > mRST7 || ahead == 1 || ahead == 2:
 			return pos, false, nil
-		case ahead == 6 || ahead == 7: // an old one: look on
-		default: // the right one, or one too far off to trust it
+		case ahead == 6 || ahead == 7: // an earlier one: skip it
+		default: // the right one, or one too far off to be trusted
 			return pos + 2, true, nil
 		}
 		if _, pos, err = j.marker(pos + 2); err != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/stoker-dev/stoker/feed/kernels"
 )
 
-// useHuffman says whether the routines in assembly run here; tests switch it off.
+// useHuffman says whether the routines in assembly are used. Tests switch them off.
 var useHuffman = kernels.Run(kernels.Huffman)
 
-// maxBlocks is how many blocks libjpeg accepts in an MCU.
+// maxBlocks is the number of blocks that libjpeg accepts in an MCU.
 const maxBlocks = 10
 
-// chunk is how many blocks are decoded before they are transformed: they stay in
-// the first-level cache.
+// chunk is how many blocks are decoded before they are transformed: so many stay in the
+// first-level cache.
 const chunk = 24
 
 // mcuReader decodes MCUs of one scan, baseline or extended sequential.
@@ -31,12 +31,12 @@ type blockPlan struct {
 	comp   int // index into pred
 }
 
-// blockBuffer holds decoded blocks, 64 coefficients each in natural order. The
-// last 64 are never part of a block: see pairEntry.
+// blockBuffer holds decoded blocks, 64 coefficients each in natural order. The last 64 never
+// belong to a block: see pairEntry.
 type blockBuffer [(chunk+maxBlocks)*64 + 128]int16
 
-// store decodes n MCUs to out, whose blocks are zero; they fit in it. Where data
-// run out it stops: the remaining blocks stay as they are.
+// store decodes n MCUs to out, whose blocks are zero and have room for them. If the data end,
+// the remaining blocks stay unchanged.
 func (r *mcuReader) store(out *blockBuffer, n int) {
 	if r.assembly() && n*r.blocks <= chunk+maxBlocks {
 		storeFast(r, out, n)
@@ -45,12 +45,12 @@ func (r *mcuReader) store(out *blockBuffer, n int) {
 	r.storePlain(out, n)
 }
 
-// atOnce is how many MCUs are skipped in one call: the runtime cannot stop a thread
-// that is in assembly, and the garbage collector waits for it. These take about 20 us
-// in a photograph, and well below a millisecond where every symbol is a long one.
+// atOnce is how many MCUs are skipped in one call. The runtime cannot stop a thread that runs
+// assembly, and the garbage collector waits for it. So many take about 20 us in a photograph,
+// and far less than a millisecond even if every symbol is long.
 const atOnce = 64
 
-// skip decodes n MCUs only for what comes behind them.
+// skip decodes n MCUs without storing them, to reach what follows.
 func (r *mcuReader) skip(n int) {
 	for n > 0 && r.assembly() {
 		step := min(n, atOnce)
@@ -60,10 +60,10 @@ func (r *mcuReader) skip(n int) {
 	r.skipPlain(n)
 }
 
-// assembly reports that the routines in assembly may run: they check nothing but
-// their position, once per MCU. That it begins within the data, or at most 8 bytes
-// behind, is checked here; the padding is longer than an MCU. scan_amd64.s says why
-// that, whole tables and a plan that is filled are all that they need.
+// assembly reports whether the routines in assembly may run. They check only their position,
+// once per MCU. This function checks that they begin within the data or at most 8 bytes after
+// it; the padding is longer than an MCU. scan_amd64.s says why that, complete tables and a
+// filled plan are sufficient.
 func (r *mcuReader) assembly() bool {
 	return useHuffman && !r.dry && r.n < 64 && uint(r.pos) <= uint(r.end+8) && r.end+padding <= len(r.data) &&
 		0 < r.blocks && r.blocks <= maxBlocks
@@ -82,7 +82,7 @@ func (r *mcuReader) storePlain(out *blockBuffer, n int) {
 		}
 		r.dry = r.ranOut()
 	}
-	out[at] = 0 // what ended the last block went there; if data run out it is seen
+	out[at] = 0 // the end of the last block was written there; if the data ended, it would show
 }
 
 func (r *mcuReader) skipPlain(n int) {
@@ -96,7 +96,8 @@ func (r *mcuReader) skipPlain(n int) {
 	}
 }
 
-// decodeDifference decodes the DC part of a block. It leaves at least 25 bits.
+// decodeDifference decodes the DC difference of a block. It leaves at least 25 bits in the
+// buffer.
 func (b *bits) decodeDifference(t *table) int {
 	b.refill()
 	if e := t.diff[b.buf>>(64-dcBits)]; e != 0 {
@@ -111,15 +112,15 @@ func (b *bits) decodeDifference(t *table) int {
 	return v
 }
 
-// extendFast is extend without a branch; rest is 63 less the size.
+// extendFast is extend without a branch. rest is 63 minus the size.
 func extendFast(buf uint64, rest uint32) int {
 	negative := ^(int64(buf) >> 63)
 	v := int64((buf ^ uint64(negative)) >> 1 >> (rest & 63))
 	return int((v ^ negative) - negative)
 }
 
-// place maps k to the coefficient's place in the block; what ends a block goes
-// behind it.
+// place maps k to a coefficient's position in the block. The end of a block is written past its
+// end.
 var place = func() (t [256]uint8) {
 	for k := range t {
 		t[k] = 64
@@ -128,8 +129,8 @@ var place = func() (t [256]uint8) {
 	return t
 }()
 
-// readBlock decodes the AC part of a block. The reader's state is in local
-// variables, which the compiler keeps in registers; the refill is that of bits.
+// readBlock decodes the AC coefficients of a block. It copies the reader's state to local
+// variables, which the compiler keeps in registers, and repeats the code of refill.
 func (b *bits) readBlock(t *table, block *[128]int16) {
 	data, pos, buf, n := b.data, b.pos, b.buf, b.n
 	for k := uint32(1); k < 64; {
@@ -158,7 +159,7 @@ func (b *bits) readBlock(t *table, block *[128]int16) {
 	b.pos, b.buf, b.n = pos, buf, n
 }
 
-// coefficient decodes one symbol, whatever it is, and returns the next place.
+// coefficient decodes one symbol of any kind, and returns the next position.
 func (b *bits) coefficient(t *table, block *[128]int16, k uint32) uint32 {
 	b.refill()
 	symbol, length := t.nextSymbol(b.buf)
@@ -173,7 +174,7 @@ func (b *bits) coefficient(t *table, block *[128]int16, k uint32) uint32 {
 	return k + run + 1
 }
 
-// skipBlock decodes the AC part of a block for nothing.
+// skipBlock decodes the AC coefficients of a block without storing them.
 func (b *bits) skipBlock(t *table) {
 	data, pos, buf, n := b.data, b.pos, b.buf, b.n
 	for k := uint32(1); k < 64; {

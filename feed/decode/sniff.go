@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// sniffFormat names the format by content, as Pillow does: a PNG that is called .JPEG
-// is a PNG. "" is none that is read here.
+// sniffFormat returns the format by content, as Pillow does: a PNG named .JPEG is a PNG. ""
+// means that the format is not supported.
 func sniffFormat(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
@@ -25,8 +25,8 @@ func sniffFormat(data []byte) string {
 	return ""
 }
 
-// known are images that Pillow reads and Stoker does not: naming them says more
-// than "wrong type".
+// known lists formats that Pillow reads and Stoker does not. Naming them says more than "wrong
+// type".
 var known = []struct {
 	name, prefix string
 	at           int
@@ -41,7 +41,7 @@ var known = []struct {
 	{"Windows icon", "\x00\x00\x01\x00", 0},
 }
 
-// unread is the error for data that sniffFormat does not know.
+// unread returns the error for data that sniffFormat does not recognise.
 func unread(data []byte) *SampleError {
 	const reads = "JPEG, PNG, WebP, BMP and GIF are read"
 	if len(data) == 0 {

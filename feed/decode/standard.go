@@ -1,8 +1,8 @@
 package decode
 
-// standardTables are the Huffman tables that the JPEG standard suggests (K.3 to
-// K.6), as in DHT: for luminance and chrominance, DC then AC. Frames of Motion JPEG
-// come without tables and mean these.
+// standardTables are the Huffman tables that the JPEG standard suggests (K.3 to K.6), as in
+// DHT: for luminance and chrominance, DC then AC. Frames of Motion JPEG omit their tables and
+// rely on these.
 var standardTables = [2][2][]byte{
 	{
 		[]byte("\x00\x01\x05\x01\x01\x01\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00" +
@@ -34,8 +34,8 @@ var standardTables = [2][2][]byte{
 	},
 }
 
-// assumeTables stands in for tables that a sequential JPEG has not defined when its
-// first scan begins, as libjpeg-turbo does. A progressive JPEG must bring its own.
+// assumeTables sets the standard tables that a sequential JPEG has not defined before its first
+// scan, as libjpeg-turbo does. A progressive JPEG must define all its tables.
 func (j *jpeg) assumeTables() {
 	if j.sof == 2 {
 		return

@@ -21,7 +21,7 @@ func (l *library) openWebP(data []byte) (image.Config, string, error) {
 	return image.Config{Width: opened.Width, Height: opened.Height}, mode, nil
 }
 
-// webpError gives an error of the decoder its kind.
+// webpError turns an error of package webp into a SampleError.
 func webpError(err error) error {
 	var damage *webp.Damage
 	switch {
@@ -33,11 +33,11 @@ func webpError(err error) error {
 	return &SampleError{Truncated, -1, err.Error()}
 }
 
-// inexactWebP is why the pixels of a lossy WebP may differ.
+// inexactWebP is why the pixels of a lossy WebP may differ from Pillow's.
 const inexactWebP = "a lossy WebP with coefficients that no encoder writes: libwebp's vectors overflow"
 
-// webpRow converts a row of a lossy WebP as libwebp does: chroma is interpolated
-// with weights 9, 3, 3, 1, then fixed-point BT.601 with 14 bits.
+// webpRow converts a row of a lossy WebP as libwebp does: it interpolates chroma with weights
+// 9, 3, 3, 1, then applies fixed-point BT.601 with 14 bits.
 func webpRow(m *image.YCbCr, x, y int, row [3][]byte) {
 	height := (m.Rect.Dy() + 1) / 2
 	near := y / 2
@@ -61,8 +61,8 @@ func webpRow(m *image.YCbCr, x, y int, row [3][]byte) {
 	}
 }
 
-// mixChroma is libwebp's fancy upsampling of one sample, with its rounding: the
-// diagonals are averaged first.
+// mixChroma is libwebp's fancy upsampling of one sample, with its rounding: it averages the
+// diagonals first.
 func mixChroma(near, side, far, corner uint8) int {
 	a, b, c, d := int(near), int(side), int(far), int(corner)
 	diagonal := (a + b + c + d + 8 + 2*(b+c)) >> 3

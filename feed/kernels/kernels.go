@@ -1,17 +1,16 @@
-// Package kernels lists the assembly of the feed and what a processor must have to
-// run it: one table for the dispatchers, for `stoker doctor` and for the test that
-// reads the machine code (cmd/stoker, TestAssemblyKeepsToItsGates).
+// Package kernels lists the assembly of the feed and the processor features that it needs. The
+// dispatchers, `stoker doctor` and the test that reads the machine code (cmd/stoker,
+// TestAssemblyKeepsToItsGates) share this table.
 //
-// A kernel that a processor does not run is replaced by plain Go, which makes the same
-// bytes. To see that on a processor that runs them all, take features away:
+// A kernel that a processor cannot run is replaced by plain Go, which gives the same bytes. To
+// see that on a processor that runs them all, switch features off:
 //
 //	GODEBUG=cpu.avx2=off,cpu.bmi2=off stoker feed --check FOLDER
 //	GODEBUG=cpu.asimd=off             stoker feed --check FOLDER (arm64)
 //
-// It holds no kernel itself: they lie with their callers, in feed/decode, its idct, planes,
-// inflate and unfilter,
-// feed/transform and feed/picture. asm has the generator of those for amd64, neon that of those for arm64
-// and the reasons why they are written in C.
+// The kernels themselves are next to their callers: in feed/decode with its idct, planes,
+// inflate and unfilter, in feed/transform and in feed/picture. Package asm generates those for
+// amd64. Package neon generates those for arm64, and says why they are written in C.
 package kernels
 
 import (
@@ -21,11 +20,11 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Feature is an instruction set beyond what every processor of the architecture has.
+// Feature is an instruction set that some processors of an architecture lack.
 type Feature string
 
-// The features that kernels need. AVX2 includes AVX, and that the system keeps its registers.
-// ASIMD is NEON: arm64 has it always, so that only GODEBUG takes it away.
+// The features that kernels need. AVX2 implies AVX, and that the system saves its registers.
+// ASIMD is NEON: every arm64 has it, so only GODEBUG switches it off.
 const (
 	AVX2 Feature = "AVX2"
 	BMI2 Feature = "BMI2"
@@ -35,7 +34,8 @@ const (
 	ASIMD Feature = "ASIMD"
 )
 
-// GODEBUG has been applied to these when the package begins.
+// present says which features this processor has. GODEBUG has been applied before the package
+// is initialized.
 var present = map[Feature]bool{
 	AVX2: cpu.X86.HasAVX && cpu.X86.HasAVX2, BMI2: cpu.X86.HasBMI2, F16C: cpu.X86.HasF16C, FMA: cpu.X86.HasFMA,
 	ASIMD: cpu.ARM64.HasASIMD,
@@ -43,14 +43,14 @@ var present = map[Feature]bool{
 
 // Group is a set of routines in assembly that are switched on together.
 type Group struct {
-	Name     string   // what they do
-	Arch     string   // as GOARCH has it
-	Package  string   // where they lie
-	Routines []string // as TEXT in their file names them
+	Name     string   // what they do, in words
+	Arch     string   // a GOARCH
+	Package  string   // whose folder they are in
+	Routines []string // by their names in TEXT directives
 	Needs    []Feature
 }
 
-// What groups do: dispatchers ask for one by its name.
+// The names of groups, by which dispatchers ask for them.
 const (
 	Huffman       = "Huffman decoding"
 	InverseDCT    = "inverse DCT"
@@ -64,7 +64,7 @@ const (
 	Enhance       = "Pillow's colours and blurs"
 )
 
-// All are the groups, for every architecture. Huffman decoding for arm64 has no vectors.
+// All lists the groups of every architecture. Huffman decoding for arm64 uses no vectors.
 var All = []*Group{
 	{Huffman, "amd64", "feed/decode", []string{"storeBMI2", "skipBMI2"}, []Feature{BMI2}},
 	{InverseDCT, "amd64", "feed/decode/idct", []string{"idctApartAVX2", "idctBesideAVX2"}, []Feature{AVX2}},
@@ -110,7 +110,7 @@ func Run(name string) bool {
 // Supported reports whether the group's routines run on this processor.
 func (g *Group) Supported() bool { return g.Arch == runtime.GOARCH && len(g.Lacks()) == 0 }
 
-// Lacks are the features that the group needs and this processor does not have.
+// Lacks returns the features that the group needs and this processor does not have.
 func (g *Group) Lacks() []Feature {
 	return slices.DeleteFunc(slices.Clone(g.Needs), func(f Feature) bool { return present[f] })
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// BagDigest stands for a bag of samples, whatever their order: sum and xor, modulo
-// 2^64, of the hash mixBits(sample + golden) of each. Two bags that differ, be it only in
-// how often a sample is in them, have one digest with a probability of about 2^-64 (xor
-// does not see pairs, but the sum does). The zero Digest is the empty bag.
+// BagDigest identifies a bag of samples regardless of their order. It is the sum and the xor,
+// modulo 2^64, of the hash mixBits(sample + golden) of each sample. Two different bags have the
+// same digest with a probability of about 2^-64, even if they differ only in how often a sample
+// occurs (xor misses pairs, but the sum does not). The zero value is the empty bag.
 type BagDigest struct {
 	Sum, Xor uint64
 }
@@ -27,7 +27,7 @@ func (d *BagDigest) Merge(other BagDigest) {
 	d.Xor ^= other.Xor
 }
 
-// String is 32 hexadecimal digits, sum first.
+// String returns 32 hexadecimal digits, the sum first.
 func (d BagDigest) String() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], d.Sum)
@@ -44,5 +44,5 @@ func ParseDigest(text string) (BagDigest, error) {
 	return BagDigest{Sum: binary.BigEndian.Uint64(b[:8]), Xor: binary.BigEndian.Uint64(b[8:])}, nil
 }
 
-// golden keeps sample 0 away from mixBits(0) = 0, which would not be seen in a bag.
+// golden is added because mixBits(0) = 0: sample 0 would leave the digest unchanged.
 const golden = 0x9e3779b97f4a7c15

@@ -2,20 +2,20 @@ package order
 
 import "math/bits"
 
-// Draws is the stream of random numbers of one operation on one sample in one
-// epoch. Who draws when, in which thread, process or order, changes nothing.
+// Draws is the stream of random numbers for one operation on one sample in one epoch. The
+// numbers do not depend on which thread or process draws them, nor in which order.
 //
-// It is Philox-4x32-10 (Salmon et al., SC11), which is a function and not a
-// machine: block b of a stream is philox(counter, key), four 32-bit words, with
+// It is Philox-4x32-10 (Salmon et al., SC11), a pure function without state: block b of a
+// stream is philox(counter, key), four 32-bit words, with
 //
 //	key[0]      seed, bits 0..31          key[1]      seed, bits 32..63
 //	counter[0]  sample, bits 0..31        counter[1]  sample, bits 32..47 | operation << 16
 //	counter[2]  epoch                     counter[3]  b, from 0
 //
-// Draw number k of the stream is 64 bits: words 0 and 1 (low, high) of block k/2
-// where k is even, words 2 and 3 where it is odd. This layout is part of the
-// meaning of a seed: a change to it changes every training, so it needs a new
-// StateFormat. python/stoker/loader/order.py holds the same function.
+// Draw number k of the stream is 64 bits: words 0 and 1 (low, high) of block k/2 if k is even,
+// words 2 and 3 if it is odd. This layout is part of the meaning of a seed. Changing it would
+// change every training, so it needs a new StateFormat. python/stoker/loader/order.py holds the same
+// function.
 //
 // A sample is below 2^48, an operation below 2^16 and an epoch below 2^32; bits
 // above are ignored. Operations from 0xff00 on belong to this package.
@@ -23,10 +23,10 @@ type Draws struct {
 	key     [2]uint32
 	counter [4]uint32 // of the next block
 	second  uint64    // the second draw of the last block
-	half    bool      // second is still to be given
+	half    bool      // second is the next draw
 }
 
-// Operations that this package draws for.
+// Operations for which this package itself draws.
 const (
 	opShuffle = 0xff00 // Fisher-Yates
 	opRounds  = 0xff01 // round keys of the Feistel network
@@ -60,10 +60,10 @@ func (d *Draws) nextWord() uint64 {
 // Float64 returns a number in [0, 1) with 53 random bits: one draw.
 func (d *Draws) Float64() float64 { return float64(d.nextWord()>>11) * 0x1p-53 }
 
-// Below returns a whole number in [0, n), each as likely as any other; 0 where n
-// is below 1. It takes one draw, and seldom more: the high half of draw * n is the
-// answer, and a draw whose low half falls below 2^64 mod n is thrown away, because
-// those are what would make some answers likelier (Lemire, 2019).
+// Below returns a whole number in [0, n), all equally likely, or 0 if n is below 1. It seldom
+// takes more than one draw. The answer is the high half of draw * n. A draw is rejected if its
+// low half is below 2^64 mod n, because those draws would make some answers likelier (Lemire,
+// 2019).
 func (d *Draws) Below(n int) int {
 	if n < 1 {
 		return 0

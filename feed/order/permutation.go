@@ -5,32 +5,32 @@ import "math/bits"
 // maxSamples bounds an epoch: Permutation, Draws and Substitute are made for it.
 const maxSamples = 1 << 40
 
-// tableSamples is where Permutation leaves the explicit table: below it the table
-// is small (2 bytes a sample) and quick (about 1 ms), and a Feistel network on so few
-// bits is visibly less than random.
+// tableSamples is the largest epoch for which Permutation uses an explicit table. Up to there
+// the table is small (2 bytes a sample) and quick (about 1 ms), while a Feistel network on so
+// few bits is visibly less than random.
 const tableSamples = 1 << 16
 
-// rounds of the Feistel network. Two fail the tests here by a wide margin, four pass
-// them; twelve are beyond every known way to tell, and cost 50 ns.
+// rounds of the Feistel network. Two fail the tests here by a wide margin, four pass them.
+// Twelve are beyond every known distinguisher and take 50 ns.
 const rounds = 12
 
-// Permutation leads from the positions of an epoch to its samples, both 0..n-1,
-// each exactly once. Safe for use by several threads.
+// Permutation maps the positions of an epoch to its samples, both 0..n-1, each exactly once. It
+// is safe for concurrent use.
 type Permutation struct {
 	samples int
 	inOrder bool
-	table   []uint16 // of a small one
+	table   []uint16 // of a small epoch
 
-	// Of a large one: a position is split into left and right bits, and the rounds
-	// add a keyed hash of one half to the other in turn. That permutes 2^(left+right)
-	// numbers, fewer than twice the samples; where a number beyond the samples
-	// comes out, it goes in again (cycle walking), which keeps it a permutation.
+	// Of a large epoch: a position is split into left and right bits, and each round xors a
+	// keyed hash of one half into the other. That permutes 2^(left+right) numbers, fewer than
+	// twice the samples. If the result is not a sample, it is permuted again (cycle walking), so
+	// that the whole is still a permutation.
 	left, right uint
 	keys        [rounds]uint64
 }
 
-// NewPermutation returns the order of an epoch of the given number of samples, at
-// most MaxSamples. A small one costs its table here, O(samples); a large one is O(1).
+// NewPermutation returns the order of an epoch of the given number of samples, at most
+// maxSamples. A small epoch builds its table here, in O(samples); a large one takes O(1).
 func NewPermutation(seed, epoch uint64, samples int) *Permutation {
 	if samples <= tableSamples {
 		draws := NewDraws(seed, epoch, uint64(max(samples, 0)), opShuffle)
@@ -49,10 +49,10 @@ func newNetwork(draws Draws, samples int) *Permutation {
 	return p
 }
 
-// InOrder returns the order of an epoch that is not shuffled.
+// InOrder returns the identity, for an epoch that is not shuffled.
 func InOrder(samples int) *Permutation { return &Permutation{samples: samples, inOrder: true} }
 
-// At returns the sample at a position in 0..samples-1. O(1).
+// At returns the sample at a position in 0..samples-1, in O(1).
 func (p *Permutation) At(position int) int {
 	switch {
 	case p.inOrder:
@@ -68,7 +68,7 @@ func (p *Permutation) At(position int) int {
 	}
 }
 
-// permute permutes 0..2^(left+right)-1.
+// permute applies the Feistel network to a number in 0..2^(left+right)-1.
 func (p *Permutation) permute(x int) int {
 	l, r := uint64(x)>>p.right, uint64(x)&(1<<p.right-1)
 	for i := 0; i < rounds; i += 2 {
@@ -78,7 +78,7 @@ func (p *Permutation) permute(x int) int {
 	return int(l<<p.right | r)
 }
 
-// shuffled is Fisher-Yates, from the last place to the first.
+// shuffled returns 0..n-1 in random order, by Fisher-Yates from the last place to the first.
 func shuffled(draws Draws, n int) []uint16 {
 	table := make([]uint16, max(n, 0))
 	for i := range table {
@@ -91,9 +91,8 @@ func shuffled(draws Draws, n int) []uint16 {
 	return table
 }
 
-// mixBits is a bijection of 64 bits in which every bit of x moves every bit of the
-// result with probability near one half: the finaliser of splitmix64 (Stafford's
-// "Mix13").
+// mixBits is a bijection of 64 bits in which every bit of x flips every bit of the result with
+// a probability near one half: the finaliser of splitmix64 (Stafford's "Mix13").
 func mixBits(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -6,35 +6,37 @@ import (
 	"slices"
 )
 
-// Tail says what becomes of the samples at the end of an epoch that do not fill a
-// batch on every rank. All ranks take the same number of steps in any case: ranks
-// that differ wait for each other for ever.
+// Tail says what happens to the samples at the end of an epoch that do not fill a batch on
+// every rank. All ranks take the same number of steps in any case, because ranks that differ
+// would wait for each other for ever.
 type Tail string
 
 // The tails.
 const (
-	Drop Tail = "drop" // left out: all batches are full
-	Pad  Tail = "pad"  // filled up with the epoch's first positions, flagged: all batches are full
-	// spread over the ranks as evenly as possible: the last batch is smaller, on some ranks perhaps
-	// empty
+	Drop Tail = "drop" // leave them out: all batches are full
+	Pad  Tail = "pad"  // fill up with the epoch's first positions, flagged: all batches are full
+	// spread them over the ranks as evenly as possible: the last batch is smaller, on some ranks
+	// perhaps empty
 	Short Tail = "short"
 
-	// The last batch is smaller, by the same number on every rank, as torch's
-	// DistributedSampler has it: fewer positions than ranks are filled up, or left out.
+	// The last batch is smaller, by the same number on every rank, as with torch's
+	// DistributedSampler. If fewer positions than ranks remain, Even fills them up and Trim
+	// leaves them out.
 	Even Tail = "even"
 	Trim Tail = "trim"
-	// EvenDrop is Even without that smaller batch: a DistributedSampler in a DataLoader that drops its last.
+	// EvenDrop is Even without the smaller batch: a DistributedSampler in a DataLoader with
+	// drop_last.
 	EvenDrop Tail = "even-drop"
 )
 
 var tails = []Tail{Drop, Pad, Short, Even, Trim, EvenDrop}
 
-// Plan says who takes which positions of an epoch, when. A global batch is World x
-// Batch consecutive positions; rank r takes the r-th Batch of it. So what a global
-// batch holds depends on its size alone, not on how many ranks share it.
+// Plan says which rank takes which positions of an epoch, and when. A global batch is World x
+// Batch consecutive positions; rank r takes the r-th Batch of it. So the content of a global
+// batch depends on its size alone, not on how many ranks share it.
 //
-// Steps are counted from an offset, consumed: the number of positions that were
-// done when this epoch was begun or resumed, 0..Samples. It may be any, so a resumed
+// Steps are counted from an offset, consumed: the number of positions, 0..Samples, that were
+// done when the epoch was begun or resumed. It need not be a multiple of a batch, so a resumed
 // epoch may have another World and Batch. All functions are O(1) and pure.
 type Plan struct {
 	Samples int  // in an epoch, 0..MaxSamples
@@ -43,7 +45,7 @@ type Plan struct {
 	Tail    Tail // default: Short
 }
 
-// Validate says what is wrong with a plan; the other functions take one that is right.
+// Validate returns what is wrong with a plan. The other functions need a valid plan.
 func (p Plan) Validate() error {
 	switch {
 	case p.Samples < 0 || p.Samples > maxSamples:
@@ -61,16 +63,16 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// Bounds that keep a global batch, 2^40, and every position far from overflow.
+// Bounds that keep a global batch, at most 2^40, and every position far from overflow.
 const (
 	maxWorld = 1 << 20
 	maxBatch = 1 << 20
 )
 
-// global is the number of positions in a full global batch.
+// global returns the number of positions in a full global batch.
 func (p Plan) global() int { return p.World * p.Batch }
 
-// placesFrom is how many places a rank has from an offset to the end of the epoch.
+// placesFrom returns how many places a rank has from an offset to the end of the epoch.
 func (p Plan) placesFrom(consumed int) int {
 	left := max(p.Samples-consumed, 0)
 	full, up := left/p.global()*p.Batch, (left+p.World-1)/p.World
@@ -88,25 +90,25 @@ func (p Plan) placesFrom(consumed int) int {
 	}
 }
 
-// Steps is the number of steps from an offset to the end of the epoch, the same on
+// Steps returns the number of steps from an offset to the end of the epoch. It is the same on
 // all ranks.
 func (p Plan) Steps(consumed int) int { return (p.placesFrom(consumed) + p.Batch - 1) / p.Batch }
 
-// batchSize is how many places a rank's batch of a step has; of a short one, on the rank
-// that has most.
+// batchSize returns how many places a rank's batch has in a step. For a short batch it is the
+// number on the rank with the most.
 func (p Plan) batchSize(consumed, step int) int {
 	return min(p.Batch, p.placesFrom(consumed)-step*p.Batch)
 }
 
-// After is the offset when step (counted from consumed) is done on all ranks: what
-// a state taken then holds.
+// After returns the offset when step (counted from consumed) is done on all ranks. A state
+// saved then contains it.
 func (p Plan) After(consumed, step int) int {
 	return min(consumed+step*p.global()+p.World*p.batchSize(consumed, step), p.Samples)
 }
 
-// Slice is what one rank takes in one step: the positions First..First+Count-1,
-// followed by Padded more of which nothing is to be learned. Count + Padded is
-// Batch, except in the last step where that is smaller.
+// Slice is what one rank takes in one step: the positions First..First+Count-1, followed by
+// Padded places that must not count in the loss. Count + Padded is Batch, except in a smaller
+// last step.
 type Slice struct {
 	First  int
 	Count  int
@@ -130,9 +132,9 @@ func (p Plan) SliceOf(consumed, step, rank int) Slice {
 	return Slice{First: first, Count: count, Padded: size - count}
 }
 
-// Position returns the i-th position of a rank in a step and whether it is padding,
-// 0 <= i < Count + Padded of the slice. Padding takes the epoch's positions from its
-// first on, over and over, as torch's DistributedSampler does.
+// Position returns the i-th position of a rank in a step and whether it is padding, for 0 <= i
+// < Count + Padded of the slice. Padding takes the epoch's positions from the first on,
+// repeatedly, as torch's DistributedSampler does.
 func (p Plan) Position(consumed, step, rank, i int) (position int, padding bool) {
 	s := p.SliceOf(consumed, step, rank)
 	if i < s.Count {
@@ -141,9 +143,9 @@ func (p Plan) Position(consumed, step, rank, i int) (position int, padding bool)
 	return (consumed + step*p.global() + rank*p.batchSize(consumed, step) + i) % p.Samples, true
 }
 
-// Substitute returns the position whose sample stands in for a bad one: the k-th
-// to try, from 1. The stride is a prime above MaxSamples, thus without a factor in
-// common with any number of samples: k = 1..samples-1 reaches every other position.
+// Substitute returns the position whose sample replaces a bad one, at the k-th attempt, from 1.
+// The stride is a prime above maxSamples, so it has no factor in common with any number of
+// samples: k = 1..samples-1 reaches every other position.
 func Substitute(position, k, samples int) int {
 	high, low := bits.Mul64(uint64(k), stride%uint64(samples))
 	low, carry := bits.Add64(low, uint64(position), 0)

@@ -1,17 +1,18 @@
-// Package pack writes a data set of images into tar shards that WebDataset reads: of
-// each sample the image, its label (.cls) and where it comes from (.json). It makes no
-// batches: feed/source reads the shards for a training.
+// Package pack writes a data set of images into tar shards that WebDataset reads. Each sample
+// has three files: the image, its label (.cls) and its origin (.json). It makes no batches:
+// feed/source reads the shards in a training.
 //
-//	Run       pack.go     samples in their order → shards, one after the other; goes on where it stopped
-//	            key.go      a file's path → a name that WebDataset takes for one sample's
-//	            make.go     a file's bytes → what is packed: themselves, or pixels
-//	            shard.go    a shard under another name until it is whole, and the list of what is in it
-//	Verify    verify.go   reads all shards back
-//	Measure   measure.go  what a pack would cost and save, of a part of the files
+//	WriteShards  pack.go     samples in order → shards, one after the other; resumes an interrupted pack
+//	               key.go      a file's path → the name of its sample in WebDataset
+//	               make.go     a file's bytes → what is packed: the bytes unchanged, or pixels
+//	               shard.go    writes a shard under a temporary name, and the list of its content
+//	Verify       verify.go   reads all shards back
+//	Measure      measure.go  estimates what a pack would cost and save, from a sample of the files
 //
-// What is in a folder says which pack it is: a list beside each shard (shards.Shard) and,
-// once all are there, an index (shards.Index). Both are written under other names first. The same
-// data set and options give the same bytes, whenever and however often they are interrupted.
+// A folder describes its own pack: each shard has a list (shards.Shard), and a complete pack
+// has an index (shards.Index). Both get their names only once they are complete. The same data
+// set and options give the same bytes, even if packing is interrupted.
 //
-// Files are listed and read by feed/source, decoded by feed/picture, ordered by feed/order.
+// Package feed/source lists and reads the files, feed/picture decodes them, feed/order orders
+// them.
 package pack

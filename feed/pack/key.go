@@ -8,11 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// keys names samples. To WebDataset a sample is all members that are alike up to the
-// first dot of their names, and its fields are what is behind it, in lower case. So
-// dots are escaped, and where files of a folder differ in their extension alone
-// (a.jpg, a.png) that is in the key as well.
-type keys struct{ shared map[uint64]bool } // by stem: whether several files have it
+// keys names samples. WebDataset takes all members whose names agree up to the first dot for
+// one sample. The rest of the name, in lower case, is the field. So dots are escaped, and if
+// files of a folder differ only in their extension (a.jpg, a.png), the key contains it.
+type keys struct{ shared map[uint64]bool } // by stem: whether several files share it
 
 func newKeys(of Source) keys {
 	k := keys{make(map[uint64]bool, of.Len())}
@@ -23,7 +22,7 @@ func newKeys(of Source) keys {
 	return k
 }
 
-// hashed stands for a text. Two of one number have longer keys than they need, and no more.
+// hashed returns a hash of a text. A collision only makes two keys longer than necessary.
 func hashed(text string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text)) // never fails
@@ -32,23 +31,23 @@ func hashed(text string) uint64 {
 
 func stemOf(file string) string { return strings.TrimSuffix(file, path.Ext(file)) }
 
-// keyOf is the key of a file.
+// keyOf returns the key of a file.
 func (k keys) keyOf(file string) string {
 	stem, extension := stemOf(file), path.Ext(file)
 	key := escape(stem)
-	if strings.HasPrefix(key, "__") { // WebDataset leaves some such out
+	if strings.HasPrefix(key, "__") { // WebDataset skips some of these
 		key = "%5F" + key[1:]
 	}
 	if k.shared[hashed(stem)] || strings.HasSuffix(stem, "/") {
-		key += "%~" + escape(strings.TrimPrefix(extension, ".")) // no name that is escaped has %~
+		key += "%~" + escape(strings.TrimPrefix(extension, ".")) // no escaped name contains %~
 	}
 	return key
 }
 
-// fieldOf is what WebDataset calls a file's image.
+// fieldOf returns WebDataset's field of a file's image.
 func fieldOf(file string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(file), ".")) }
 
-// escape writes as %XX what splits names, what is not printed, and bytes that are no UTF-8.
+// escape writes as %XX what splits names, what is not printable, and bytes that are not UTF-8.
 func escape(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {

@@ -13,13 +13,13 @@ import (
 	"github.com/stoker-dev/stoker/feed/picture"
 )
 
-// magic begins a PPM: the size in words, and the pixels.
+// magic begins a PPM file; size in text and pixels follow.
 const magic = "P6\n"
 
-// quality of JPEGs that are written anew, of Go's encoder, 4:2:0.
+// quality of JPEGs that Go's encoder writes for resized images, with 4:2:0 subsampling.
 const quality = 95
 
-// maker makes what is packed of a file; calls must not overlap.
+// maker makes what is packed from a file. It is not safe for concurrent use.
 type maker struct {
 	Form
 	header *decode.Decoder
@@ -30,7 +30,7 @@ func newMaker(f Form) *maker {
 	return &maker{f, decode.New(decode.Limits{}), picture.NewWorker(decode.Limits{})}
 }
 
-// makeImage returns the bytes of the image and the field that they are packed as.
+// makeImage returns the bytes to pack for a file, and the field under which they are packed.
 func (m *maker) makeImage(file []byte, was string) (made []byte, now string, err error) {
 	if m.Form == (Form{}) {
 		return file, was, nil
@@ -59,7 +59,7 @@ func (m *maker) makeImage(file []byte, was string) (made []byte, now string, err
 	return b.Bytes(), "jpg", nil
 }
 
-// catchPanic makes an error of a panic in a decoder, which is a fault of ours and not the file's.
+// catchPanic turns a panic in a decoder into an error: it is Stoker's fault and not the file's.
 func (m *maker) catchPanic(err *error) {
 	if fault := recover(); fault != nil {
 		*m = *newMaker(m.Form)
@@ -67,16 +67,18 @@ func (m *maker) catchPanic(err *error) {
 	}
 }
 
-// resizedSides are what torchvision's Resize gives, where that makes a picture smaller.
+// resizedSides returns the size after torchvision's Resize, or the same size if Resize would
+// enlarge the picture.
 func (m *maker) resizedSides(width, height int) (int, int) {
 	short := min(width, height)
 	if m.Resize == 0 || short <= m.Resize {
 		return width, height
 	}
-	return width * m.Resize / short, height * m.Resize / short // one of them is Resize
+	return width * m.Resize / short, height * m.Resize / short // one of them equals Resize
 }
 
-// makePixels are those of convert("RGB"), and of resize with the filter of torchvision's Resize.
+// makePixels returns the pixels of convert("RGB"), resized if necessary with the filter of
+// torchvision's Resize.
 func (m *maker) makePixels(file []byte, info decode.Info, width, height int) ([]byte, error) {
 	ops := [][]any{{"convert", "RGB"}}
 	if info.Mode == "RGB" {
@@ -105,7 +107,7 @@ func (m *maker) makePixels(file []byte, info decode.Info, width, height int) ([]
 	return pixels, m.worker.Run(program, picture.Source{File: file}, pixels)
 }
 
-// decode makes the pixels of a file, for nobody. Those of a PPM are there to be copied.
+// decode decodes a file and discards the pixels, to measure the time. A PPM is only copied.
 func (m *maker) decode(file []byte) (err error) {
 	defer m.catchPanic(&err)
 	if bytes.HasPrefix(file, []byte(magic)) {
@@ -119,7 +121,7 @@ func (m *maker) decode(file []byte) (err error) {
 	return err
 }
 
-// imageOf is an image of pixels.
+// imageOf converts pixels to Go's image type.
 func imageOf(pixels []byte, width, height int) image.Image {
 	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	for i := range width * height {

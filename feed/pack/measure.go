@@ -14,26 +14,26 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// Estimate is what a pack would cost and save, by a part of the files, drawn by chance.
+// Estimate is what a pack would cost and save, estimated from a random sample of the files.
 type Estimate struct {
 	Samples  int          `json:"samples"`
-	Measured int          `json:"measured"` // files that were read; those that cannot be packed are not in it
-	Bad      []shards.Bad `json:"bad"`      // of these
-	Images   string       `json:"images"`   // what would be packed
-	// Of all samples.
+	Measured int          `json:"measured"` // files that were read, without those that cannot be packed
+	Bad      []shards.Bad `json:"bad"`      // among them
+	Images   string       `json:"images"`   // what would be packed, in words
+	// Totals of all samples.
 	Bytes int64           `json:"bytes"`      // of the originals
 	Pack  stoker.Interval `json:"pack_bytes"` // 95 %
-	// Seconds of a core per image, on this machine, as Stoker reads and decodes it.
-	Read    float64 `json:"read_s"`   // an original
-	Decode  float64 `json:"decode_s"` // an original
-	Packed  float64 `json:"packed_s"` // decoding what is packed
+	// Seconds of one core per image, on this machine, with Stoker's reader and decoder.
+	Read    float64 `json:"read_s"`   // of an original
+	Decode  float64 `json:"decode_s"` // of an original
+	Packed  float64 `json:"packed_s"` // decoding the packed image
 	Packing float64 `json:"packing_s"`
 }
 
-// perSample is what the archive adds to an image: headers, label, origin, padding.
+// perSample is what the archive adds to an image: headers, label, origin and padding.
 const perSample = 5*512 + 256
 
-// Measure packs a part of the files to nowhere.
+// Measure packs at most most files, and discards the result.
 func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, error) {
 	e := &Estimate{Samples: from.Len(), Images: o.String(), Bad: []shards.Bad{}}
 	chance := order.NewPermutation(1, 0, from.Len())
@@ -81,7 +81,8 @@ func Measure(ctx context.Context, from Source, o Options, most int) (*Estimate, 
 	return e, nil
 }
 
-// measureFile measures a file and says how large it is, and what is packed of it.
+// measureFile adds the times for a file to the sums, and returns its size and that of the
+// packed image.
 func (e *Estimate) measureFile(m *maker, from Source, i int) (was, is int, err error) {
 	var file, made []byte
 	steps := []struct {
@@ -107,7 +108,8 @@ func (e *Estimate) measureFile(m *maker, from Source, i int) (was, is int, err e
 	return len(file), len(made), nil
 }
 
-// packedBytes is what a pack has, by the line through what some files have and are packed to.
+// packedBytes estimates the size of a pack. It fits a line through the original and packed
+// sizes of the measured files, and applies it to all files.
 func packedBytes(originals, packed []float64, bytes, samples float64) stoker.Interval {
 	n, x, y := float64(len(originals)), stat.Mean(originals), stat.Mean(packed)
 	xx, xy := 0.0, 0.0

@@ -29,13 +29,13 @@ type Source interface {
 	Digest() [sha256.Size]byte
 }
 
-// Form is what is packed of an image. Neither: its bytes as they are.
+// Form says what is packed for an image. The zero value packs its file unchanged.
 type Form struct {
-	Resize  int  // pictures whose shorter side is longer get this one
-	Decoded bool // pixels, as Pillow's convert("RGB") has them, in PPM files
+	Resize  int  // longest allowed shorter side; larger pictures are resized to it
+	Decoded bool // pixels as of Pillow's convert("RGB"), in PPM files
 }
 
-// String says what a training sees of it.
+// String describes what a training gets.
 func (f Form) String() string {
 	text := "original files"
 	if f.Decoded {
@@ -53,30 +53,30 @@ func (f Form) String() string {
 // Options say how a data set is packed.
 type Options struct {
 	Form
-	Shuffle  *uint64 // seed of the order; nil: as it is listed
-	Bytes    int64   // that a shard has at most, unless its only sample has more
-	Samples  int     // that a shard has at most; 0: any number
-	SkipBad  bool    // files that cannot be packed are left out; else they end it
+	Shuffle  *uint64 // seed of the order; nil: in listed order
+	Bytes    int64   // of a shard at most, unless its only sample has more
+	Samples  int     // of a shard at most; 0: any number
+	SkipBad  bool    // skip files that cannot be packed; otherwise they are an error
 	Progress func(done, total int)
 }
 
-// ErrOther is in the error of a folder that holds something else.
+// ErrOther is wrapped in the error for a folder that holds something else.
 var ErrOther = errors.New("holds something else")
 
-// ErrBad is in the error of a file that cannot be packed.
+// ErrBad is wrapped in the error for a file that cannot be packed.
 var ErrBad = errors.New("a file cannot be packed")
 
-// ErrOutage is in the error of a file that may be sound, and that the machine or its storage could not
-// serve.
+// ErrOutage is wrapped in the error for a file that may be sound, but that the machine or its
+// storage could not provide.
 var ErrOutage = errors.New("a file could not be read for lack of something, so that it is not known to be bad")
 
-// ErrFault is in the error of a file that a decoder of ours panicked at.
+// ErrFault is wrapped in the error for a file at which one of Stoker's decoders panicked.
 var ErrFault = errors.New("a fault in stoker's decoder")
 
 var errChanged = fmt.Errorf("the folder %w: a pack of another data set, of one that has changed, or with other options",
 	ErrOther)
 
-// WriteShards packs a data set into a folder, or goes on with it.
+// WriteShards packs a data set into a folder, or completes an interrupted pack in it.
 func WriteShards(ctx context.Context, from Source, folder string, o Options) (*shards.Index, error) {
 	p := newPacker(from, folder, o)
 	if err := p.prepare(); err != nil {
@@ -99,7 +99,7 @@ func WriteShards(ctx context.Context, from Source, folder string, o Options) (*s
 	return &p.index, nil
 }
 
-// packer is a pack under way.
+// packer is a pack in progress.
 type packer struct {
 	Options
 	from   Source
@@ -124,7 +124,8 @@ func newPacker(from Source, folder string, o Options) *packer {
 	return p
 }
 
-// planDigest stands for all that decides the shards' bytes but the files' own.
+// planDigest returns a digest of all that decides the bytes of the shards, except the content
+// of the files.
 func (p *packer) planDigest() string {
 	digest := p.from.Digest()
 	// numbers and texts
@@ -133,7 +134,7 @@ func (p *packer) planDigest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// prepare makes the folder, and refuses one with files of others.
+// prepare creates the folder, and refuses one that holds other files.
 func (p *packer) prepare() error {
 	if err := os.MkdirAll(p.folder, 0o777); err != nil {
 		return err
@@ -144,22 +145,22 @@ func (p *packer) prepare() error {
 	}
 	for _, entry := range entries {
 		if !ours.MatchString(entry.Name()) {
-			return fmt.Errorf("the folder %w: %s is no file of a pack", ErrOther, entry.Name())
+			return fmt.Errorf("the folder %w: %s is not a file of a pack", ErrOther, entry.Name())
 		}
 	}
 	p.removeUnfinished()
 	return nil
 }
 
-// removeUnfinished takes away what was not whole when a run before this one ended.
+// removeUnfinished deletes the temporary files of an interrupted run.
 func (p *packer) removeUnfinished() {
 	left, _ := filepath.Glob(filepath.Join(p.folder, ".*"+suffix))
 	for _, name := range left {
-		_ = os.Remove(name) // what cannot go is in nobody's way
+		_ = os.Remove(name) // a file that remains does no harm
 	}
 }
 
-// resume counts the shards that are whole and says with which sample to go on.
+// resume counts the complete shards, and returns the position of the first sample to write.
 func (p *packer) resume() (int, error) {
 	at := 0
 	for {
@@ -187,7 +188,7 @@ func (p *packer) countFile(list *shards.Shard) {
 	p.index.Bad = append(p.index.Bad, list.Bad...)
 }
 
-// writeSample writes the shards from a sample on.
+// writeSample writes shards with all samples from position at on.
 func (p *packer) writeSample(ctx context.Context, at int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -230,8 +231,8 @@ func (p *packer) writeSample(ctx context.Context, at int) error {
 	return err
 }
 
-// refuse ends a pack at a file that cannot be packed, unless bad files are left out. One that only the
-// machine could not serve, or that a decoder of ours failed at, is never left out.
+// refuse returns the error that ends the pack, or nil if the file is skipped. A file that the
+// machine could not provide, or at which a decoder panicked, is never skipped.
 func (o Options) refuse(err error) error {
 	switch {
 	case err == nil:
@@ -246,7 +247,7 @@ func (o Options) refuse(err error) error {
 	return nil
 }
 
-// isFull says whether a sample does not go into a shard any more.
+// isFull reports whether a shard has no room for another sample of more bytes.
 func (p *packer) isFull(w *writer, more int) bool {
 	n := len(w.list.Samples)
 	return n > 0 && (w.at+int64(more) > p.Bytes || n == p.Samples)
@@ -260,15 +261,15 @@ func (p *packer) closeShard(w *writer) error {
 	return nil
 }
 
-// packed is a sample that was read and made.
+// packed is a sample that was read and made, or the error.
 type packed struct {
 	shards.Sample
 	image []byte
 	err   error
 }
 
-// makeAhead makes the samples from a place on with all cores, some ahead of who takes them. It
-// ends early where ctx does.
+// makeAhead makes the samples from position at on, on all cores and ahead of the consumer. It
+// ends when ctx does.
 func (p *packer) makeAhead(ctx context.Context, at int) <-chan chan packed {
 	threads := runtime.GOMAXPROCS(0)
 	type job struct {
@@ -299,7 +300,8 @@ func (p *packer) makeAhead(ctx context.Context, at int) <-chan chan packed {
 	return inOrder
 }
 
-// badOf is a file that is left out. Its reason reads the same from JSON: a file's name in it may be no UTF-8.
+// badOf describes a skipped file. Its reason is valid UTF-8, so that it survives JSON even if a
+// file name in it is not.
 func badOf(file shards.FilePath, err error) shards.Bad {
 	return shards.Bad{Path: file, Reason: strings.ToValidUTF8(err.Error(), "\ufffd")}
 }
@@ -321,7 +323,7 @@ func (p *packer) makeSample(m *maker, i int) packed {
 	return made
 }
 
-// Within says whether a folder that need not be there yet lies in another, or is that.
+// Within reports whether a folder, which need not exist, is the other one or inside of it.
 func Within(folder, in string) bool {
 	real := func(name string) string {
 		name, _ = filepath.Abs(name)

@@ -291,8 +291,8 @@ func TestVerifyFinds(t *testing.T) {
 			return errors.Join(err, swap(filepath.Join(folder, shards.TarName(1)), list.Samples[0].At))
 		},
 		"archive/tar: invalid":         func(folder string) error { return swap(filepath.Join(folder, shards.TarName(1)), 3) },
-		"is not there":                 func(folder string) error { return os.Remove(filepath.Join(folder, shards.TarName(1))) },
-		"no pack, or one that is not":  func(folder string) error { return os.Remove(filepath.Join(folder, shards.IndexName)) },
+		"is missing, incomplete":       func(folder string) error { return os.Remove(filepath.Join(folder, shards.TarName(1))) },
+		"it is not a pack, or it is":   func(folder string) error { return os.Remove(filepath.Join(folder, shards.IndexName)) },
 		"x.jpg is not what was packed": func(string) error { return os.WriteFile(filepath.Join(root, "cat/x.jpg"), []byte("new"), 0o600) },
 	} {
 		folder := filepath.Join(t.TempDir(), "packed")

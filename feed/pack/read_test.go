@@ -105,13 +105,13 @@ func TestDamagedPack(t *testing.T) {
 			run(t, list(t, root), other, p)
 			defer os.RemoveAll(other)
 			return os.Rename(filepath.Join(other, "shard-000001.json"), filepath.Join(folder, "shard-000001.json"))
-		}, "not the one that the index", ""},
+		}, "does not match the index", ""},
 		"the index is cut": {func(folder string) error {
 			return os.Truncate(filepath.Join(folder, "index.json"), 40)
 		}, "index.json of the pack cannot be read", ""},
 		"not whole": {func(folder string) error {
 			return os.Remove(filepath.Join(folder, "index.json"))
-		}, "not whole", ""},
+		}, "is an incomplete pack", ""},
 		"a newer one": {func(folder string) error {
 			return change(filepath.Join(folder, "index.json"), func(b []byte) []byte {
 				return bytes.Replace(b, []byte(`"format":1`), []byte(`"format":2`), 1)

@@ -15,12 +15,12 @@ import (
 	"github.com/stoker-dev/stoker/feed/pack/shards"
 )
 
-const suffix = ".partial" // of what is not whole
+const suffix = ".partial" // of temporary files
 
-// ours are the names in a folder with a pack.
+// ours matches the names of files in a pack's folder.
 var ours = regexp.MustCompile(`^(shard-\d{6,}\.(tar|json)|index\.json|\..*\.partial)$`)
 
-// writer writes one shard, under a name that says that it is not whole.
+// writer writes one shard under a temporary name.
 type writer struct {
 	list   shards.Shard
 	folder string
@@ -46,19 +46,19 @@ func newWriter(folder, plan string, first int) (*writer, error) {
 	return w, nil
 }
 
-// create makes a file that is not whole yet.
+// create creates a temporary file.
 func create(folder string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(folder, "."+rand.Text()+suffix), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
-// Write counts what the tar writer writes.
+// Write counts the bytes that the tar writer writes.
 func (w *writer) Write(p []byte) (int, error) {
 	n, err := w.buffer.Write(p)
 	w.at += int64(n)
 	return n, err
 }
 
-// addFile writes a sample behind the others.
+// addFile appends a sample.
 func (w *writer) addFile(s shards.Sample, image []byte, class string) error {
 	about, err := json.Marshal(struct {
 		Path  shards.FilePath `json:"path"`
@@ -80,7 +80,7 @@ func (w *writer) addFile(s shards.Sample, image []byte, class string) error {
 	return err
 }
 
-// writeMember writes a file of the archive and says where its bytes begin.
+// writeMember appends a file to the archive and returns the offset of its content.
 func (w *writer) writeMember(name string, content []byte) (int64, error) {
 	if err := w.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
 		return 0, err
@@ -90,7 +90,7 @@ func (w *writer) writeMember(name string, content []byte) (int64, error) {
 	return at, err
 }
 
-// publishShard makes the shard whole: on the disk first, then by its name, then by its list's.
+// publishShard completes the shard: it syncs the data, renames the shard, and writes its list.
 func (w *writer) publishShard(k int) error {
 	err := errors.Join(w.tar.Close(), w.buffer.Flush())
 	w.list.Bytes = w.at
@@ -100,11 +100,10 @@ func (w *writer) publishShard(k int) error {
 	return writeJSON(w.folder, shards.ListName(k), w.list)
 }
 
-// dropShard takes an unfinished shard away.
-// another run takes it away too
+// dropShard deletes an unfinished shard. If that fails, the next run deletes it.
 func (w *writer) dropShard() { _ = errors.Join(w.file.Close(), os.Remove(w.file.Name())) }
 
-// nameFile gives a written file its name; where something failed it is taken away.
+// nameFile syncs and renames a written file. If anything failed, it deletes the file.
 func nameFile(file *os.File, name string, err error) error {
 	if err == nil {
 		err = file.Sync()
@@ -132,7 +131,8 @@ func writeJSON(folder, name string, value any) error {
 	return nameFile(file, filepath.Join(folder, name), err)
 }
 
-// readList reads the list beside shard k; nil: there is no such shard, or none that is whole.
+// readList reads the list of shard k. The error is os.ErrNotExist if there is no complete
+// shard.
 func readList(folder string, k int) (*shards.Shard, error) {
 	s := &shards.Shard{}
 	if err := shards.ReadFile(folder, shards.ListName(k), s); err != nil {

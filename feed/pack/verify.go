@@ -16,9 +16,9 @@ import (
 	"github.com/stoker-dev/stoker/feed/pack/shards"
 )
 
-// Verify reads every shard of a pack back. Where from is not nil the originals are
-// read, and made, once more as well; else what the shards hold is compared with what
-// was noted when they were written.
+// Verify reads every shard of a pack back. If from is nil, it compares the content with the
+// digests in the lists. Otherwise it also reads the originals again and compares what is made
+// of them.
 func Verify(ctx context.Context, from Source, folder string, o Options) (*shards.Index, error) {
 	index, err := verify(ctx, from, folder, o)
 	if err != nil {
@@ -31,7 +31,7 @@ func verify(ctx context.Context, from Source, folder string, o Options) (*shards
 	index := &shards.Index{}
 	if err := shards.ReadFile(folder, shards.IndexName, index); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			err = errors.New("it has no index: no pack, or one that is not whole yet")
+			err = errors.New("it has no index: it is not a pack, or it is incomplete")
 		}
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func verify(ctx context.Context, from Source, folder string, o Options) (*shards
 	for k := range index.Shards {
 		list, err := readList(folder, k)
 		if errors.Is(err, os.ErrNotExist) || err == nil && list.Plan != index.Plan {
-			err = fmt.Errorf("%s is not there, or not the one that the index means", shards.TarName(k))
+			err = fmt.Errorf("%s is missing, incomplete, or does not match the index", shards.TarName(k))
 		}
 		if err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func verify(ctx context.Context, from Source, folder string, o Options) (*shards
 	return index, ctx.Err()
 }
 
-// readBack reads a shard from its beginning to its end.
+// readBack reads a whole shard and compares it with its list.
 func readBack(ctx context.Context, folder string, k int, list *shards.Shard, each func()) error {
 	file, err := os.Open(filepath.Join(folder, shards.TarName(k)))
 	if err != nil {
@@ -106,10 +106,10 @@ func readBack(ctx context.Context, folder string, k int, list *shards.Shard, eac
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("%s is in it and not in its list", header.Name)
+	return fmt.Errorf("it has %s, which is not in its list", header.Name)
 }
 
-// readMember reads the next member, which is to have a name.
+// readMember reads the next member, which must have the given name.
 func readMember(r *tar.Reader, name string, into io.Writer) error {
 	if _, err := nextMember(r, name, nil); err != nil {
 		return err
@@ -118,14 +118,14 @@ func readMember(r *tar.Reader, name string, into io.Writer) error {
 	return err
 }
 
-// nextMember goes to the next member and reads its beginning.
+// nextMember goes to the next member, which must have the given name, and reads its beginning.
 func nextMember(r *tar.Reader, name string, into []byte) (int, error) {
 	header, err := r.Next()
 	if err != nil {
-		return 0, fmt.Errorf("%s was to come: %w", name, err)
+		return 0, fmt.Errorf("expected %s: %w", name, err)
 	}
 	if header.Name != name {
-		return 0, fmt.Errorf("%s was to come, it has %s", name, header.Name)
+		return 0, fmt.Errorf("expected %s, found %s", name, header.Name)
 	}
 	n, err := io.ReadFull(r, into)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -134,7 +134,7 @@ func nextMember(r *tar.Reader, name string, into []byte) (int, error) {
 	return n, err
 }
 
-// compared holds a shard's list against the originals, made once more.
+// compared compares a shard's list with the originals, which are made again.
 func compared(list *shards.Shard, originals <-chan chan packed) error {
 	if originals == nil {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"github.com/stoker-dev/stoker/internal/cgroup"
 )
 
-// reserve makes and maps a memfd. It has no name that could collide or stay
-// behind, /dev/shm's size does not bound it, and it dies with its last
-// descriptor. Its pages are allocated before anybody writes (fallocate), and the
-// seals keep a client from shrinking it: either would end in SIGBUS here.
+// reserve creates and maps a memfd. A memfd has no name that could collide or stay behind, is
+// not limited by the size of /dev/shm, and is freed with its last descriptor. Its pages are
+// allocated before anything is written (fallocate), and seals keep a client from shrinking it.
+// Otherwise an access here could raise SIGBUS.
 func reserve(bytes int) (*os.File, []byte, error) {
 	fd, err := unix.MemfdCreate("stoker-ring", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -28,8 +28,8 @@ func reserve(bytes int) (*os.File, []byte, error) {
 }
 
 func fitMemory(fd, bytes int) ([]byte, error) {
-	// fallocate beyond it ends in the OOM killer, which picks whom it likes, before
-	// it ends in an error.
+	// fallocate beyond the limit calls the OOM killer, which may kill any process, before it
+	// returns an error
 	if free, who := cgroup.FreeMemory(os.DirFS("/"), "self"); free > 0 && int64(bytes) > free {
 		return nil, fmt.Errorf("%s: lower depth or batch", who)
 	}
@@ -53,8 +53,8 @@ func fitMemory(fd, bytes int) ([]byte, error) {
 	return memory, nil
 }
 
-// allocate goes in parts: fallocate of a large file is undone as a whole where a
-// signal interrupts it, and the runtime sends signals all the time.
+// allocate calls fallocate in parts: if a signal interrupts it, the kernel undoes the whole
+// call, and Go's runtime sends signals all the time.
 func allocate(fd, bytes int) error {
 	const part = 64 << 20
 	for at := 0; at < bytes; {

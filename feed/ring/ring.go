@@ -1,5 +1,5 @@
-// Package ring is the shared memory that batches are handed over in: a sealed
-// memfd, cut into slots that are filled by the daemon and read by one client.
+// Package ring is the shared memory in which batches are handed over: a sealed memfd, cut into
+// slots that the daemon fills and one client reads.
 //
 //	free ──Take──► filling ──Filled──► ready ──Loan──► loaned ──Release──► free
 //	                  └──────────Drop────┴────────────────────────────────► free
@@ -7,9 +7,9 @@
 //	byte 0          slot bytes      2 x slot bytes
 //	│ slot 0        │ slot 1        │ slot 2 ...      slot bytes: a multiple of 4096
 //
-// It knows nothing of what lies in a slot, and who holds which slot is known to
-// the daemon alone: nothing in the memory is believed. The client's writes hurt
-// only the client. Neighbours: feed fills slots, feed/serve passes them on.
+// The package knows nothing of the content of a slot. Only the daemon knows who holds which
+// slot, and it trusts nothing in the memory: what a client writes there harms only the client.
+// Package feed fills slots, feed/serve passes them on.
 package ring
 
 import (
@@ -19,15 +19,13 @@ import (
 	"sync"
 )
 
-// Page is what slots are aligned to: the smallest unit of mapping and of
-// page-locking.
+// Page is the alignment of slots: the smallest unit of mapping and of page-locking.
 const Page = 4096
 
-// maxSlots bounds a ring: more than this in flight hides a stall, it does not
-// heal it.
+// maxSlots bounds a ring: more batches in flight would hide a stall, but not cure it.
 const maxSlots = 256
 
-// Ring is one client's slots. Its methods may be called by several goroutines.
+// Ring holds one client's slots. It is safe for concurrent use.
 type Ring struct {
 	slotBytes int
 	memory    []byte // all slots, mapped; nil once closed
@@ -37,7 +35,7 @@ type Ring struct {
 	states []state
 }
 
-// state is where a slot is on its way.
+// state is who a slot belongs to.
 type state uint8
 
 // The states.
@@ -50,8 +48,8 @@ const (
 
 func (s state) String() string { return [...]string{"free", "being filled", "ready", "on loan"}[s] }
 
-// New returns a ring of slots of at least slotBytes each, all of it reserved: a
-// machine that lacks the memory says so here, not by a signal later.
+// New returns a ring of slots of at least slotBytes each, with all memory reserved. Too little
+// memory is an error here, and not a signal later.
 func New(slots, slotBytes int) (*Ring, error) {
 	if slots < 1 || slots > maxSlots {
 		return nil, fmt.Errorf("a ring of %d slots: expected 1 to %d", slots, maxSlots)
@@ -73,25 +71,25 @@ func New(slots, slotBytes int) (*Ring, error) {
 // alignToPages rounds up to whole pages.
 func alignToPages(bytes int) int { return (bytes + Page - 1) / Page * Page }
 
-// Slots is the number of slots, SlotBytes the distance from one to the next.
+// Slots returns the number of slots.
 func (r *Ring) Slots() int { return len(r.states) }
 
-// SlotBytes is the distance from one slot to the next.
+// SlotBytes returns the distance from one slot to the next.
 func (r *Ring) SlotBytes() int { return r.slotBytes }
 
-// Bytes is the size of the whole ring.
+// Bytes returns the size of the whole ring.
 func (r *Ring) Bytes() int { return len(r.states) * r.slotBytes }
 
-// File is the descriptor to pass to the client; it stays the ring's.
+// File returns the memfd, to pass its descriptor to the client. The ring closes it.
 func (r *Ring) File() *os.File { return r.file }
 
-// SlotMemory is the bytes of a slot, valid until Close. They may be written between
-// Take and Filled only.
+// SlotMemory returns the bytes of a slot, valid until Close. They may be written only between
+// Take and MarkFilled.
 func (r *Ring) SlotMemory(slot int) []byte {
 	return r.memory[slot*r.slotBytes : (slot+1)*r.slotBytes : (slot+1)*r.slotBytes]
 }
 
-// Take returns a free slot, now being filled.
+// Take returns a free slot and marks it as being filled. ok is false if none is free.
 func (r *Ring) Take() (slot int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,8 +102,7 @@ func (r *Ring) Take() (slot int, ok bool) {
 	return 0, false
 }
 
-// MarkFilled says that a slot is whole and nobody writes to it any more. Pairs with
-// Take.
+// MarkFilled records that a slot is complete and no longer written to. Pairs with Take.
 func (r *Ring) MarkFilled(slot int) error { return r.moveSlot(slot, filling, ready) }
 
 // Loan gives a slot to the client.
@@ -114,7 +111,7 @@ func (r *Ring) Loan(slot int) error { return r.moveSlot(slot, ready, loaned) }
 // Release takes a slot back from the client. Pairs with Loan.
 func (r *Ring) Release(slot int) error { return r.moveSlot(slot, loaned, free) }
 
-// Drop frees a slot that the client never got; nobody may write to it any more.
+// Drop frees a slot that the client never got. Nothing may write to it any more.
 func (r *Ring) Drop(slot int) error {
 	if err := r.moveSlot(slot, filling, free); err == nil {
 		return nil
@@ -135,7 +132,7 @@ func (r *Ring) moveSlot(slot int, from, to state) error {
 	return nil
 }
 
-// Counts is how many slots are in each state.
+// Counts is the number of slots in each state.
 type Counts struct {
 	Free    int `json:"free"`
 	Filling int `json:"filling"`
@@ -143,7 +140,7 @@ type Counts struct {
 	Loaned  int `json:"loaned"`
 }
 
-// CountSlots says where the slots are.
+// CountSlots returns the number of slots in each state.
 func (r *Ring) CountSlots() (c Counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,12 +159,11 @@ func (r *Ring) CountSlots() (c Counts) {
 	return c
 }
 
-// Close gives the memory back as far as this process goes; the client keeps what
-// it has mapped. It refuses while a slot is being filled: who writes there would
-// die of it.
+// Close unmaps the memory here; the client keeps what it has mapped. It refuses while a slot is
+// being filled, because a write to unmapped memory would crash the daemon.
 func (r *Ring) Close() error {
 	if n := r.CountSlots().Filling; n > 0 {
-		return fmt.Errorf("close a ring of which %d slots are being filled", n)
+		return fmt.Errorf("close a ring: %d of its slots are being filled", n)
 	}
 	err := unmap(r.memory)
 	r.memory = nil

@@ -14,29 +14,29 @@ import (
 	"github.com/stoker-dev/stoker/feed/source"
 )
 
-// conversation is one connection: it reads the client's packets and acts on them.
-// Nothing that takes long happens in its goroutine, so that a ping is answered
-// whatever else goes on.
+// conversation is one connection: it reads the client's packets and acts on them. Its goroutine
+// does nothing that takes long, so that a ping is always answered.
 type conversation struct {
 	daemon *daemon
 	link   *link
 	gone   chan struct{} // closed when the client has gone
 
-	opening sync.WaitGroup // at most one
-	making  sync.WaitGroup // pictures
+	opening sync.WaitGroup // at most one runs
+	making  sync.WaitGroup // pictures being made
 	makes   atomic.Int32
 	rooms   rooms
-	asked   bool // open has come
+	asked   bool // an open has arrived
 
 	mu      sync.Mutex // guards what follows
 	share   *sharedLoader
 	session *session // once opened
 }
 
-// errClose ends a conversation as its client wished.
+// errClose ends a conversation because the client asked for it.
 var errClose = errors.New("closed by the client")
 
-// serveClient returns when the connection is closed and all that it held is given back.
+// serveClient runs the conversation, and returns when the connection is closed and everything
+// it held is released.
 func (c *conversation) serveClient() {
 	err := c.listen()
 	refused := c.link.toldReason() != nil
@@ -56,7 +56,7 @@ func (c *conversation) serveClient() {
 	c.link.closeSlowly(err)
 }
 
-// listen acts on packets until there are no more.
+// listen acts on packets until the connection ends.
 func (c *conversation) listen() error {
 	buffer := make([]byte, maxPacket+1)
 	for {
@@ -76,7 +76,7 @@ func (c *conversation) listen() error {
 	}
 }
 
-// handle acts on a packet, and closes the descriptors that nobody needs.
+// handle acts on a packet and closes descriptors that the request does not use.
 func (c *conversation) handle(packet []byte, fds []int, lost bool) error {
 	r, err := parseRequest(packet)
 	if err == nil && lost {
@@ -96,8 +96,8 @@ func (c *conversation) handle(packet []byte, fds []int, lost bool) error {
 	return c.answerRequest(r)
 }
 
-// answerLack answers a packet whose descriptors were lost, as this process has no number for them. Pictures can
-// be made by who asked; a session cannot begin.
+// answerLack answers a packet whose descriptors were lost because this process has too many
+// open. The client can make pictures itself, but a session cannot begin.
 func (c *conversation) answerLack(r *request) error {
 	if r.Type == "make" {
 		return c.link.sendPacket(made{Type: "made", N: r.N, More: 1})
@@ -131,7 +131,8 @@ func (c *conversation) answerRequest(r *request) error {
 	return s.release(*r.Slot, r.Waited)
 }
 
-// connect makes a further connection for the client's next loader, once there are descriptors for it.
+// connect creates a further connection for the client's next loader. It waits while no
+// descriptor is free.
 func (c *conversation) connect() {
 	ctx, stop := c.context()
 	defer stop()
@@ -151,7 +152,7 @@ func (c *conversation) connect() {
 	}
 }
 
-// context ends when the client has gone.
+// context returns a context that ends when the client has gone.
 func (c *conversation) context() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -164,15 +165,15 @@ func (c *conversation) context() (context.Context, func()) {
 	return ctx, cancel
 }
 
-// beginOpening begins the session in a goroutine of its own: the folder may be large.
+// beginOpening begins the session in a goroutine, because listing the folder may take long.
 func (c *conversation) beginOpening(r *request) error {
 	if c.asked {
-		_ = r.file.Close() // only read; nil where none came
+		_ = r.file.Close() // only read; nil if there is none
 		return errors.New("a second open: each loader has a connection of its own, which connect gives")
 	}
 	c.asked = true
 	c.opening.Go(func() {
-		defer func() { _ = r.file.Close() }() // only read; nil where none came
+		defer func() { _ = r.file.Close() }() // only read; nil if there is none
 		if err := c.openSession(r); err != nil {
 			c.link.refuse(err)
 		}
@@ -198,12 +199,12 @@ func (c *conversation) openSession(r *request) error {
 		return err
 	}
 	c.mu.Lock()
-	c.session = s // the client may start as soon as it has read opened
+	c.session = s // before opened is sent: the client may start as soon as it reads that
 	c.mu.Unlock()
 	return c.tellOpened(s)
 }
 
-// beginSession waits for the loader and makes the ring.
+// beginSession waits for the loader and creates the ring.
 func (c *conversation) beginSession(r *request) (*session, error) {
 	if err := c.share.waitForLoader(c.gone); err != nil {
 		return nil, err
@@ -222,8 +223,8 @@ func (c *conversation) beginSession(r *request) (*session, error) {
 	return s, nil
 }
 
-// tellOpened sends opened, with the ring, and then what the client should know but need
-// not stop for.
+// tellOpened sends opened, with the ring. Then it sends a warning if the recording cannot be
+// made.
 func (c *conversation) tellOpened(s *session) error {
 	message, fds, err := openedOf(s)
 	if err != nil {
@@ -238,7 +239,7 @@ func (c *conversation) tellOpened(s *session) error {
 	return nil
 }
 
-// describeState is the sentence of a pong.
+// describeState returns the sentence of a pong.
 func (c *conversation) describeState(now time.Time) string {
 	c.mu.Lock()
 	share, s := c.share, c.session

@@ -1,15 +1,14 @@
-// Package serve is the daemon of stoker feed: the ranks of one node connect to it
-// over unix sockets, say what they want (a feed.Spec), and are handed batches in
-// rings of shared memory. feed/serve/PROTOCOL.md is the contract with the client.
+// Package serve is the daemon of stoker feed. The ranks of one node connect to it over unix
+// sockets, send a feed.Spec, and get batches in rings of shared memory. feed/serve/PROTOCOL.md
+// is the contract with the client.
 //
-//	Daemon ─┬─ conversation (a connection) ── session (a loader on a rank) ─┬─ ring, its own
+//	Daemon ─┬─ conversation (a connection) ── session (a loader on a rank) ─┬─ ring, one per session
 //	        ├─ conversation ── session ─────────────────────────────────────┼─ share: a feed.Loader
-//	        └─ ...                                                          └─ the pool of threads, of all
+//	        └─ ...                                                          └─ the pool of threads, one for all
 //
-// It does not decode and does not say which sample comes when (feed, feed/order);
-// it moves slots and packets. Nothing a client does or fails to do reaches another
-// client: sends do not block, waits have deadlines, and the end of a connection frees
-// what it held.
+// It moves slots and packets; packages feed and feed/order decode, and decide which sample
+// comes when. No client can affect another one: sends do not block, waits have deadlines, and
+// the end of a connection releases what it held.
 package serve
 
 import (
@@ -25,31 +24,32 @@ import (
 )
 
 const (
-	// lonely is how long a daemon waits for clients: starting Python and torch takes
-	// seconds, on a busy node tens of them.
+	// lonely is how long a daemon waits for clients. Starting Python and torch takes seconds, on
+	// a busy node tens of seconds.
 	lonely = 30 * time.Second
-	// glance is how often it is looked whether processes have ended.
+	// glance is the interval of the check for clients whose process has ended.
 	glance = 250 * time.Millisecond
-	// maxConnections bounds what a client gone wild can open.
+	// maxConnections limits the connections that a faulty client can open.
 	maxConnections = 1024
 )
 
-// Options are what whoever starts a daemon may say.
+// Options are the settings of a daemon. A session's options apply only to fields that are not
+// set.
 type Options struct {
 	Ranks int // of this node; 0 means 1
-	// process that started this one: without it and without a connection the daemon ends; 0:
-	// whoever it is at Serve
+	// Parent is the process that started this one; the daemon ends if it has ended and nobody is
+	// connected. 0: the parent at the time of Serve.
 	Parent     int
-	Threads    int    // that decode; 0: the first session's word, else all processors
-	Nice       int    // 0: the first session's word, else feed's default
-	Quarantine string // file; "": the first session's word
-	Record     string // file; "": the first session's word
-	// Recorder is called once where there is something to record to: it takes
-	// Snapshots until the returned function is called. nil: recordings are refused.
+	Threads    int    // that decode; 0: as the first session asks, else all processors
+	Nice       int    // 0: as the first session asks, else feed's default
+	Quarantine string // file; "": as the first session asks
+	Record     string // file; "": as the first session asks
+	// Recorder is called once if there is a recording to make: it takes Snapshots until the
+	// returned function is called. nil: recordings are refused.
 	Recorder func(path string, take func() Snapshot) (stop func() error, err error)
-	Warn     func(text string) // what no client is there to read
+	Warn     func(text string) // gets messages that no client can be sent
 
-	engine engine // of tests; nil: feed's
+	engine engine // for tests; nil: feed's
 }
 
 // daemon serves one job on one node.
@@ -58,22 +58,22 @@ type daemon struct {
 	table   *loaderTable
 	work    sync.WaitGroup // conversations, listings, the listener
 
-	begun    sync.Once // the options hold from then on
+	begun    sync.Once // afterwards the options are fixed
 	refusal  error     // of begun
 	recorded sync.Once
-	stopping func() error // the recorder's, once recorded
+	stopping func() error // stops the recorder
 
 	mu       sync.Mutex // guards what follows
 	links    map[*link]struct{}
 	sessions map[*session]struct{}
 	ranks    map[int]bool // that have opened a session
-	quiet    time.Time    // when the last connection closed, or the daemon began
+	quiet    time.Time    // since when no connection is open
 	changed  chan struct{}
 	ended    bool
 }
 
-// Serve serves the first connection, where there is one, and all that come by the
-// listener, where there is one, until the last is closed, nobody comes, or ctx ends.
+// Serve serves the connection first and all that listener accepts; either may be nil. It
+// returns when the last connection is closed and no further one is expected, or when ctx ends.
 func Serve(ctx context.Context, first *net.UnixConn, listener *Listener, o Options) error {
 	d := newDaemon(o)
 	if listener != nil {
@@ -101,7 +101,7 @@ func newDaemon(o Options) *daemon {
 	return d
 }
 
-// attend returns when the daemon has nothing more to do.
+// attend returns when the daemon has nothing left to do.
 func (d *daemon) attend(ctx context.Context, listener *Listener) {
 	parent := firstSet(d.options.Parent, os.Getppid())
 	tick := time.NewTicker(glance)
@@ -109,7 +109,7 @@ func (d *daemon) attend(ctx context.Context, listener *Listener) {
 	for !d.isOver(listener != nil, os.Getppid() != parent, time.Now()) {
 		if listener != nil && d.complete() {
 			listener.removeName()
-			_ = listener.Close() // nobody can find it any more
+			_ = listener.Close() // it has no name any more
 			listener = nil
 		}
 		select {
@@ -122,7 +122,7 @@ func (d *daemon) attend(ctx context.Context, listener *Listener) {
 	}
 }
 
-// isOver reports whether nobody is connected and nobody is expected.
+// isOver reports whether nobody is connected and nobody is expected to connect.
 func (d *daemon) isOver(listening, orphaned bool, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,9 +152,9 @@ func (d *daemon) endAll(listener *Listener) error {
 		l.closeAtOnce(errors.New("the daemon ends"))
 	}
 	if !within(patience, d.finish) {
-		d.warn("a read does not come back: the storage of a data set does not answer: the daemon ends without it")
+		d.warn("a read does not return because the storage of a data set does not answer: the daemon ends anyway")
 	}
-	d.recorded.Do(func() {}) // from now on nobody begins
+	d.recorded.Do(func() {}) // from now on no recorder starts
 	if d.stopping != nil {
 		return d.stopping()
 	}
@@ -169,7 +169,7 @@ func (d *daemon) finish() {
 	}
 }
 
-// within reports whether work is done in time. Where it is not, it goes on.
+// within reports whether work ends in time. If not, it continues in its goroutine.
 func within(limit time.Duration, work func()) bool {
 	done := make(chan struct{})
 	go func() {
@@ -184,14 +184,14 @@ func within(limit time.Duration, work func()) bool {
 	}
 }
 
-// accept takes connections by name until the listener is closed.
+// accept takes connections until the listener is closed.
 func (d *daemon) accept(listener *Listener) {
 	for told := false; ; {
 		conn, err := listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of descriptors: others must close some first
+		if err != nil { // no descriptor is free: others must close some first
 			if !told {
 				d.warn("accept a connection: %v", err)
 			}
@@ -206,7 +206,7 @@ func (d *daemon) accept(listener *Listener) {
 	}
 }
 
-// welcome begins a conversation with whoever is at the other end.
+// welcome begins a conversation with the peer of a new connection.
 func (d *daemon) welcome(conn *net.UnixConn) error {
 	who, err := peerOf(conn)
 	if err != nil {
@@ -215,7 +215,7 @@ func (d *daemon) welcome(conn *net.UnixConn) error {
 	return d.addConversation(conn, who)
 }
 
-// addConversation begins a conversation with a peer that is known.
+// addConversation begins a conversation with a known peer.
 func (d *daemon) addConversation(conn *net.UnixConn, who *peer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -233,7 +233,7 @@ func (d *daemon) addConversation(conn *net.UnixConn, who *peer) error {
 	return nil
 }
 
-// cutEnded cuts the connections of processes that have ended.
+// cutEnded closes the connections of processes that have ended.
 func (d *daemon) cutEnded() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -255,7 +255,7 @@ func (d *daemon) remove(l *link) {
 	d.wakeUp()
 }
 
-// countOpened counts a session and its rank.
+// countOpened adds a session and its rank.
 func (d *daemon) countOpened(s *session, local int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -273,12 +273,11 @@ func (d *daemon) countLeft(s *session) {
 func (d *daemon) wakeUp() {
 	select {
 	case d.changed <- struct{}{}:
-	default: // it is awake
+	default: // a wake-up is pending
 	}
 }
 
-// joinShare makes the options hold, those of the command before those of the first
-// session, and finds or opens the loader of a spec.
+// joinShare fixes the options on the first call, and finds or opens the loader of a spec.
 func (d *daemon) joinShare(spec feed.Spec, r *request) (*sharedLoader, error) {
 	if _, err := d.working(r.Options); err != nil {
 		return nil, err
@@ -287,8 +286,8 @@ func (d *daemon) joinShare(spec feed.Spec, r *request) (*sharedLoader, error) {
 		r.readList)
 }
 
-// working is the engine, started where it is not: the first word of a client's on the
-// options holds.
+// working returns the engine, and starts it on the first call, with the options of the client
+// that calls first.
 func (d *daemon) working(asked requestOptions) (engine, error) {
 	d.begun.Do(func() { d.refusal = d.startPool(asked) })
 	return d.options.engine, d.refusal
@@ -311,7 +310,8 @@ func (d *daemon) startPool(asked requestOptions) error {
 	return nil
 }
 
-// record starts the recorder, once; where it cannot, the first session hears of it.
+// record starts the recorder on the first call. If it cannot, the session of that call reports
+// the error.
 func (d *daemon) record() (err error) {
 	d.recorded.Do(func() {
 		switch path := d.options.Record; {
@@ -325,7 +325,7 @@ func (d *daemon) record() (err error) {
 	return err
 }
 
-// firstSet returns the first that says something.
+// firstSet returns the first value that is not zero.
 func firstSet[T comparable](values ...T) (zero T) {
 	for _, v := range values {
 		if v != zero {

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/order"
 )
 
-// engine makes loaders: feed's, or in tests one that decodes nothing.
+// engine makes loaders. It is feed, or in tests one that does not decode.
 type engine interface {
 	openLoader(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error)
 	makeDrawings(drawings []feed.Drawing, done func(errs []error, spent time.Duration)) job
@@ -45,7 +45,7 @@ type pass interface {
 // job is what sessions need of a feed.Job.
 type job interface{ Cancel() bool }
 
-// feeding is the engine that feeds.
+// feeding is the engine that uses feed.
 type feeding struct{ pool *feed.Pool }
 
 func (e feeding) openLoader(ctx context.Context, spec feed.Spec, o feed.Options) (loader, error) {

@@ -9,18 +9,16 @@ import (
 	"time"
 )
 
-// patience is how long a client's socket may take no packet before the client is
-// given up.
+// patience is how long the daemon tries to send a packet before it gives the client up.
 const patience = 2 * time.Second
 
-// maxWaiting bounds the packets that wait for a client which does not read: more
-// than its slots can give rise to is a client that only asks.
+// maxWaiting limits the packets queued for a client that does not read. Its slots cannot cause
+// so many: such a client sends requests without reading the answers.
 const maxWaiting = 1024
 
-// link is the daemon's end of one connection. Sending never blocks: who sends is a
-// decode thread, and one client that sleeps must not stop the others. A packet goes
-// out at once, without a hop to another goroutine, where the socket takes it; that
-// is nearly always.
+// link is the daemon's end of one connection. Sending never blocks: the sender is a decode
+// thread, and one client that sleeps must not stop the others. Nearly always the socket takes a
+// packet at once, and no other goroutine is needed.
 type link struct {
 	conn   *net.UnixConn
 	peer   *peer
@@ -28,19 +26,19 @@ type link struct {
 
 	mu      sync.Mutex // guards what follows
 	waiting []parcel
-	sending bool  // a goroutine empties waiting
-	refusal error // that the client was told
+	sending bool  // a goroutine sends the queue
+	refusal error // what the client was told by refuse
 	broken  error
 }
 
-// parcel is a packet on its way, with descriptors of its own.
+// parcel is a packet to send, with descriptors that it owns.
 type parcel struct {
 	packet []byte
 	fds    []int
 }
 
-// sendPacket sends a message, in the order of the calls; descriptors become its own. An
-// error says that the connection is gone; its reader finds out as well.
+// sendPacket sends a message, in the order of the calls, and takes over the descriptors. An
+// error means that the connection is closed; its reader notices that too.
 func (l *link) sendPacket(message any, fds ...int) error {
 	packet, err := json.Marshal(message)
 	if err == nil && len(packet) > maxPacket {
@@ -68,13 +66,13 @@ func (l *link) sendPacket(message any, fds ...int) error {
 	}
 	if len(l.waiting) >= maxWaiting {
 		p.closeFiles()
-		return l.breaks(fmt.Errorf("%d packets wait for a client that reads none", maxWaiting))
+		return l.breaks(fmt.Errorf("%d packets are queued for a client that reads none", maxWaiting))
 	}
 	l.waiting = append(l.waiting, p)
 	return nil
 }
 
-// sendWaiting sends what the socket did not take at once.
+// sendWaiting sends the queue, whose packets the socket did not take at once.
 func (l *link) sendWaiting() {
 	for {
 		l.mu.Lock()
@@ -100,7 +98,7 @@ func (l *link) sendWaiting() {
 	}
 }
 
-// breaks ends the connection where err is an error; mu is held.
+// breaks closes the connection if err is not nil. The caller holds mu.
 func (l *link) breaks(err error) error {
 	if err == nil || l.broken != nil {
 		return err
@@ -118,9 +116,9 @@ func (l *link) dropPacket() {
 	l.waiting = nil
 }
 
-// receive waits for the next packet, which it reads into buffer, cut to its size,
-// and the descriptors that came along, which become the caller's. lost says that there were more: the
-// kernel drops those that find no number. io.EOF is the end of the client.
+// receive waits for the next packet and reads it into buffer. The caller owns the descriptors
+// that came with it. lost means that there were more: the kernel drops those for which the
+// process has no free number. io.EOF means that the client has closed the connection.
 func (l *link) receive(buffer []byte) (packet []byte, fds []int, lost bool, err error) {
 	var control [controlBytes]byte
 	n, controlled, flags, _, err := l.conn.ReadMsgUnix(buffer, control[:])
@@ -134,13 +132,12 @@ func (l *link) receive(buffer []byte) (packet []byte, fds []int, lost bool, err 
 	return buffer[:n], fds, flags&truncatedControl != 0, err
 }
 
-// controlBytes is room for a descriptor or two; the kernel closes those that find none.
+// controlBytes is room for two descriptors. The kernel closes any further ones.
 const controlBytes = 24
 
-// refuse tells the client why its session ends, as the last packet. What it has
-// sent meanwhile is read on for a while (linger): to close a socket with unread
-// packets would take the sentence from the client. False: the client has gone, or
-// was told already.
+// refuse sends the client the reason why its session ends, as the last packet. linger then
+// reads on for a while, because closing a socket with unread packets would discard the reason.
+// It returns false if the client has gone or was already told a reason.
 func (l *link) refuse(why error) bool {
 	l.mu.Lock()
 	late := l.refusal != nil || l.broken != nil
@@ -155,18 +152,18 @@ func (l *link) refuse(why error) bool {
 	return true
 }
 
-// toldReason is what the client was told by refuse, nil before.
+// toldReason returns the reason that refuse sent, or nil.
 func (l *link) toldReason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refusal
 }
 
-// linger says that no more will come, and reads on until the client has gone, or
-// its patience is over.
+// linger closes the sending side, and reads on until the client closes the connection or
+// patience is over.
 func (l *link) linger() {
 	l.sender.Wait()
-	_ = l.conn.CloseWrite() // fails where the client has gone already
+	_ = l.conn.CloseWrite() // fails if the client has gone already
 	if l.conn.SetReadDeadline(time.Now().Add(patience)) != nil {
 		return
 	}
@@ -180,14 +177,14 @@ func (l *link) linger() {
 	}
 }
 
-// closeSlowly lets what waits go out, within the client's patience, and ends the
-// connection. Nobody sends any more.
+// closeSlowly sends the queue, as long as patience allows, and closes the connection. Nothing
+// may be sent after it.
 func (l *link) closeSlowly(why error) {
 	l.sender.Wait()
 	l.closeAtOnce(why)
 }
 
-// closeAtOnce ends the connection at once.
+// closeAtOnce closes the connection without sending the queue.
 func (l *link) closeAtOnce(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

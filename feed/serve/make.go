@@ -11,15 +11,14 @@ import (
 	"github.com/stoker-dev/stoker/feed/picture"
 )
 
-// drawings is the text of a make: pictures that a script has described, each with
-// where its file lies in the file that came along and where its pixels go in the
-// memory that came along.
+// drawings is the text of a make request: descriptions of pictures. Each says where its file is
+// in the first descriptor, and where its pixels go in the second.
 type drawings struct {
 	Tables   []tableText       `json:"tables"`
 	Pictures []json.RawMessage `json:"pictures"` // each a pictureText and a program of feed/picture
 }
 
-// tableText are numbers that several pictures end in.
+// tableText is a table of numbers that converts the pixels of several pictures.
 type tableText struct {
 	DType string `json:"dtype"`
 	Bits  []byte `json:"bits"`
@@ -35,10 +34,10 @@ type pictureText struct {
 const (
 	maxDrawings = 8192
 	maxPicture  = 256 << 20
-	makesAtOnce = 16 // of a connection
+	makesAtOnce = 16 // per connection
 )
 
-// makePictures has pictures made. It takes the files that came along.
+// makePictures makes the pictures of a request, and closes its descriptors.
 func (c *conversation) makePictures(r *request) error {
 	if r.file == nil || r.to == nil {
 		closeFiles(r)
@@ -64,7 +63,7 @@ func (c *conversation) makePictures(r *request) error {
 }
 
 func closeFiles(r *request) {
-	_ = r.file.Close() // nil where none came
+	_ = r.file.Close() // nil if there is none
 	_ = r.to.Close()
 }
 
@@ -102,14 +101,14 @@ func (c *conversation) makeAll(engine engine, r *request) error {
 	return c.link.sendPacket(m)
 }
 
-// read checks the text of a make. What is refused as a program is for the client to
-// make; what no client writes is an error.
+// read checks the text of a make request. A picture whose program is refused is left to the
+// client. Text that no client would send is an error.
 func read(text []byte, r *request, room int64, memory []byte) (work []feed.Drawing, places []int, refused []unmade,
 	err error,
 ) {
 	var d drawings
 	if err := decodeStrictly(text, &d); err != nil || len(d.Pictures) > maxDrawings {
-		return nil, nil, nil, fmt.Errorf("a text of %d pictures that cannot be read: %w", len(d.Pictures), err)
+		return nil, nil, nil, fmt.Errorf("cannot read a text of %d pictures: %w", len(d.Pictures), err)
 	}
 	tables := make([]*picture.Table, len(d.Tables))
 	for i, t := range d.Tables {
@@ -165,8 +164,7 @@ func drawingOf(text []byte, tables []*picture.Table, r *request, room int64, mem
 			return own, err
 		},
 		To: to,
-		// Memory that is new is written, not mapped: a page that is written as a whole
-		// costs half of one that is faulted in.
+		// New memory is written, not mapped: writing a whole page costs half of faulting it in.
 		Write: func(made []byte) error {
 			_, err := r.to.WriteAt(made, int64(t.To))
 			return err

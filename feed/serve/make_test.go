@@ -174,8 +174,8 @@ func TestMakeRefusals(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
 	}{
-		{`{"pictures":[`, "cannot be read"},
-		{`{"pictures":[],"other":1}`, "cannot be read"},
+		{`{"pictures":[`, "cannot read"},
+		{`{"pictures":[],"other":1}`, "cannot read"},
 		{`{"pictures":[{` + program + `,"file":[0,99],"to":4000}]}`, "at 4000 of 4096"},
 		{`{"pictures":[{` + program + `,"file":[0,99],"to":-1}]}`, "at -1 of 4096"},
 		{`{"pictures":[{` + program + `,"file":[-9,99],"to":0}]}`, "99 bytes at -9"},

@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/feed"
 )
 
-// openedOf is the answer to an open, and the descriptors that go with it: the
-// ring's, and a memfd with the classes where they are too many for a packet.
+// openedOf returns the answer to an open with its descriptors: the ring's, and a memfd with the
+// classes if they do not fit into a packet.
 func openedOf(s *session) (*opened, []int, error) {
 	l := s.share.loader
 	spec := l.FullSpec()
@@ -31,7 +31,7 @@ func openedOf(s *session) (*opened, []int, error) {
 	}
 	if err != nil {
 		closeDescriptor(ring)
-		return nil, nil, errors.Join(errors.New("hand over the names of the classes"), err)
+		return nil, nil, errors.Join(errors.New("send the names of the classes"), err)
 	}
 	m.Classes, m.Bytes = nil, len(text)
 	return m, []int{ring, classes}, nil
@@ -53,7 +53,7 @@ func ringLayoutOf(s *session) ringLayout {
 
 const channels = 3
 
-// stridesOf says where the next sample, channel, row and column lie.
+// stridesOf returns the distances, in bytes, to the next sample, channel, row and column.
 func stridesOf(spec feed.Spec, height, width, sample int) []int {
 	item := sample / (channels * height * width)
 	if spec.Output.Layout == "channels_last" {
@@ -62,7 +62,8 @@ func stridesOf(spec feed.Spec, height, width, sample int) []int {
 	return []int{sample, height * width * item, width * item, item}
 }
 
-// batchOf announces a batch, in front of whose end so many samples were bad.
+// batchOf returns the announcement of a batch. bad is how many samples of the epoch were bad up
+// to its end.
 func batchOf(f *slotFill, bad int) *batch {
 	m := &batch{
 		Type: "batch", Run: f.run.number, Epoch: f.passage.epoch, Step: f.step, Slot: f.slot, Count: f.batch.Count,
@@ -76,8 +77,8 @@ func batchOf(f *slotFill, bad int) *batch {
 	return m
 }
 
-// endPacket is the account of an epoch. The bad samples were named with their batches,
-// so that a number is enough; the inexact ones are named here.
+// endPacket returns the report of an epoch. It names the inexact samples. Bad ones are only
+// counted, since they were named with their batches.
 func endPacket(r *startRequest, p *passage, report feed.Report) *endAnswer {
 	return &endAnswer{Type: "end", Run: r.number, Epoch: p.epoch, Report: account{
 		From: p.from, Samples: report.Samples, Digest: report.Digest.String(), Expected: report.Expected.String(),
@@ -86,7 +87,8 @@ func endPacket(r *startRequest, p *passage, report feed.Report) *endAnswer {
 	}}
 }
 
-// exactlyOnce is not known to be true of an epoch that was seen from the middle on.
+// exactlyOnce does not claim success for an epoch that this daemon did not serve from its
+// beginning.
 func exactlyOnce(p *passage, report feed.Report) *bool {
 	if p.from > 0 && report.ExactlyOnce != nil && *report.ExactlyOnce {
 		return nil
@@ -94,7 +96,7 @@ func exactlyOnce(p *passage, report feed.Report) *bool {
 	return report.ExactlyOnce
 }
 
-// failureOf tells a client why its session ends, and whether that is its data's fault.
+// failureOf tells a client why its session ends, and whether its data are at fault.
 func failureOf(why error) failure {
 	f := failure{Type: "error", Text: shorten([]byte(why.Error()), maxPacket/8), Fatal: true}
 	if kind := feed.KindOf(why); kind != "" {
@@ -103,8 +105,8 @@ func failureOf(why error) failure {
 	return f
 }
 
-// fitting returns the first items of a list, as many as fit into so many bytes of
-// JSON: paths can be long, and a packet has an end.
+// fitting returns the first items of a list, as many as fit into the given number of bytes of
+// JSON. Paths can be long, and a packet is limited.
 func fitting[T any](list []T, bytes int) []T {
 	for i, item := range list {
 		text, err := json.Marshal(item)

@@ -6,37 +6,37 @@ import (
 	"github.com/stoker-dev/stoker/feed/ring"
 )
 
-// pace is how fast a client takes batches, and who waits for whom.
+// pace measures how fast a client takes batches, and which side waits for the other.
 type pace struct {
 	interval time.Duration // from one release to the next, smoothed
 	last     time.Time     // of the latest release, or start
-	waiting  party         // who has been waiting since
+	waiting  party         // which side has been waiting since
 	since    time.Time
 	waits    [parties]time.Duration
 }
 
-// party is who waits for whom in a session.
+// party is the side of a session that waits.
 type party int
 
 const (
 	nobodyWaits party = iota
 	clientWaits       // nothing is on loan and nothing is ready: the daemon is slower
 	daemonWaits       // every slot is full: the client is slower, as it should be
-	parties           // how many there are
+	parties           // their number
 )
 
 const (
-	// maxInterval bounds what one long pause (a validation, a checkpoint) does to
-	// the idea of the client's pace.
+	// maxInterval limits the effect of one long pause (a validation, a checkpoint) on the
+	// interval.
 	maxInterval = 2 * time.Second
-	// smoothing is the weight of the latest interval: some 8 batches are remembered.
+	// smoothing is the weight of the latest interval: the mean covers about 8 batches.
 	smoothing = 0.125
 )
 
-// restart forgets how long ago the last release was.
+// restart begins a new interval, so that the pause since the last release does not count.
 func (p *pace) restart(now time.Time) { p.last = now }
 
-// released notes a release.
+// released records a release.
 func (p *pace) released(now time.Time) {
 	latest := min(now.Sub(p.last), maxInterval)
 	p.last = now
@@ -47,9 +47,9 @@ func (p *pace) released(now time.Time) {
 	p.interval += time.Duration(smoothing * float64(latest-p.interval))
 }
 
-// wanted is when the client will probably ask for the batch that is submitted
-// next: behind those that it has and those that are before it in the queue. Later
-// steps are never wanted earlier.
+// wanted returns when the client will probably ask for the batch submitted next. It comes after
+// the batches that the client has and those in the queue. A later step never gets an earlier
+// time.
 func (p *pace) wanted(now time.Time, queue []*slotFill, counts ring.Counts) time.Time {
 	ahead := counts.Loaned + len(queue)
 	at := now.Add(time.Duration(ahead) * max(p.interval, time.Millisecond))
@@ -59,7 +59,8 @@ func (p *pace) wanted(now time.Time, queue []*slotFill, counts ring.Counts) time
 	return at
 }
 
-// noteTime adds the time since the last call to who was waiting.
+// noteTime adds the time since the last call to the side that was waiting, and records which
+// side waits now.
 func (p *pace) noteTime(now time.Time, next party) {
 	if !p.since.IsZero() {
 		p.waits[p.waiting] += now.Sub(p.since)
@@ -67,7 +68,7 @@ func (p *pace) noteTime(now time.Time, next party) {
 	p.waiting, p.since = next, now
 }
 
-// notePace says who waits from now on. mu is held.
+// notePace determines which side waits now. The caller holds mu.
 func (s *session) notePace() {
 	who := nobodyWaits
 	switch counts := s.ring.CountSlots(); {

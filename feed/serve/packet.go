@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// maxSpec bounds a spec that comes in a file: a subset of 30 million samples.
+	// maxSpec limits a spec in a file: a subset of 30 million samples.
 	maxSpec = 256 << 20
-	// maxList bounds a list of samples: 20 million with paths of 40 bytes.
+	// maxList limits a list of samples: 20 million with paths of 40 bytes.
 	maxList = 1 << 30
 )
 
-// The packets, as feed/serve/PROTOCOL.md has them: one JSON object each.
+// The packets of feed/serve/PROTOCOL.md: one JSON object each.
 
 // protocol is the version that both ends must speak.
 const protocol = 1
 
-// maxPacket bounds a packet either way.
+// maxPacket limits a packet in either direction.
 const maxPacket = 64 << 10
 
 // request is any packet of a client.
@@ -31,8 +31,8 @@ type request struct {
 	Type      string         `json:"type"`
 	Protocol  int            `json:"protocol,omitempty"` // open
 	Spec      *feed.Spec     `json:"spec,omitempty"`
-	SpecBytes int            `json:"spec_bytes,omitempty"` // of the file that comes along, where the spec does not fit
-	ListBytes int            `json:"list_bytes,omitempty"` // behind them, where the spec has a list
+	SpecBytes int            `json:"spec_bytes,omitempty"` // size of the spec in the descriptor, if it does not fit
+	ListBytes int            `json:"list_bytes,omitempty"` // size of the list after it, if the spec has one
 	Rank      int            `json:"rank,omitempty"`
 	Local     int            `json:"local_rank,omitempty"`
 	PID       int            `json:"pid,omitempty"`
@@ -43,17 +43,17 @@ type request struct {
 	Batch     int            `json:"batch,omitempty"`
 	Bad       int            `json:"bad,omitempty"`
 	Once      bool           `json:"once,omitempty"`
-	Done      int            `json:"done,omitempty"`    // start: steps of it that a daemon which died handed out,
+	Done      int            `json:"done,omitempty"`    // start: steps that a daemon which died handed out,
 	Samples   int            `json:"samples,omitempty"` // the samples in them,
-	Digest    string         `json:"digest,omitempty"`  // and what stands for those
+	Digest    string         `json:"digest,omitempty"`  // and their digest
 	Slot      *int           `json:"slot,omitempty"`    // release
 	Waited    float64        `json:"waited,omitempty"`
 	N         int64          `json:"n,omitempty"`  // ping, make
-	At        int            `json:"at,omitempty"` // make: where the text lies in the file that comes along
+	At        int            `json:"at,omitempty"` // make: offset of the text in the first descriptor
 	Bytes     int            `json:"bytes,omitempty"`
 
-	file *os.File // that came along, nil: none
-	to   *os.File // the second that came along
+	file *os.File // the first descriptor; nil: none
+	to   *os.File // the second descriptor
 }
 
 type requestOptions struct {
@@ -63,19 +63,19 @@ type requestOptions struct {
 	Quarantine string `json:"quarantine,omitempty"`
 }
 
-// parseRequest reads a packet strictly.
+// parseRequest decodes and checks a packet.
 func parseRequest(packet []byte) (*request, error) {
 	if len(packet) > maxPacket {
 		return nil, fmt.Errorf("a packet of more than %d bytes", maxPacket)
 	}
 	r := new(request)
 	if err := decodeStrictly(packet, r); err != nil {
-		return nil, fmt.Errorf("a packet that is no message of this protocol: %w", err)
+		return nil, fmt.Errorf("a packet that is not a message of this protocol: %w", err)
 	}
 	return r, r.checkOrder()
 }
 
-// checkOrder refuses what no client sends, whatever the session stands at.
+// checkOrder refuses values that no client sends in any state of the session.
 func (r *request) checkOrder() error {
 	switch r.Type {
 	case "connect", "ping", "close":
@@ -104,14 +104,14 @@ func (r *request) checkOrder() error {
 	return nil
 }
 
-// maxEpoch leaves room for epochs that are prefetched; draws know 32 bits.
+// maxEpoch leaves room for prefetched epochs, as random draws use 32 bits.
 const maxEpoch = 1<<32 - 2
 
 func (r *request) checkOpen() error {
 	switch {
 	case r.Protocol != protocol:
 		return fmt.Errorf(
-			"protocol %d: this daemon speaks %d: client and binary are of different versions, install both anew",
+			"protocol %d: this daemon speaks %d: client and binary are of different versions, install the same version of both",
 			r.Protocol, protocol)
 	case (r.Spec == nil) == (r.SpecBytes == 0):
 		return errors.New("an open without a spec, or with two")
@@ -136,7 +136,7 @@ type opened struct {
 	Samples  int        `json:"samples"`
 	Steps    int        `json:"steps"`
 	Classes  []string   `json:"classes,omitempty"`
-	Bytes    int        `json:"classes_bytes,omitempty"` // of the second descriptor, where Classes do not fit
+	Bytes    int        `json:"classes_bytes,omitempty"` // size in the second descriptor, if Classes do not fit
 	Manifest string     `json:"manifest"`
 	Pipeline string     `json:"pipeline"`
 	Ring     ringLayout `json:"ring"`
@@ -152,7 +152,7 @@ type ringLayout struct {
 	Indices   field `json:"indices"`
 }
 
-// field is where a tensor lies within a slot.
+// field describes where a tensor is in a slot.
 type field struct {
 	Offset  int    `json:"offset"`
 	Shape   []int  `json:"shape,omitempty"`
@@ -178,8 +178,8 @@ type batch struct {
 	Digest   string     `json:"digest"`  // of those
 }
 
-// times are seconds: of the stages, summed over the samples, and from the slot's
-// getting free to the batch's being whole.
+// times are seconds: those of the stages, summed over the samples, and that from the slot's
+// becoming free to the completed batch.
 type times struct {
 	feed.Stages
 	Fill float64 `json:"fill"`
@@ -192,7 +192,7 @@ type endAnswer struct {
 	Report account `json:"report"`
 }
 
-// account is what became of an epoch on one rank.
+// account is the report of an epoch on one rank.
 type account struct {
 	From        int            `json:"from"`
 	Samples     int            `json:"samples"`
@@ -209,7 +209,8 @@ type made struct {
 	N      int64    `json:"n"`
 	CPU    int64    `json:"cpu"` // processor time that the pictures took together, ns
 	Failed []unmade `json:"failed,omitempty"`
-	More   int      `json:"failed_more,omitempty"` // did not fit: all that stand behind the last of Failed
+	// number of failed pictures beyond Failed, for which the packet had no room
+	More int `json:"failed_more,omitempty"`
 }
 
 // unmade is a picture that was not made.
@@ -226,14 +227,14 @@ type pong struct {
 
 type failure struct {
 	Type  string `json:"type"`
-	Kind  string `json:"kind,omitempty"` // "outage", "fault": the batch may well be made elsewhere
+	Kind  string `json:"kind,omitempty"` // "outage", "fault": the batch can perhaps be made elsewhere
 	Text  string `json:"text"`
 	Hint  string `json:"hint,omitempty"`
 	Fatal bool   `json:"fatal"`
 }
 
-// decodeStrictly reads one JSON value strictly: a field that nobody knows is a client of
-// another version or a typing error, and either is better told than ignored.
+// decodeStrictly decodes exactly one JSON value. An unknown field comes from another version or
+// from a typing error, so it is an error.
 func decodeStrictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -9,16 +9,15 @@ import (
 	"github.com/stoker-dev/stoker/internal/private"
 )
 
-// peer is the process at the other end of a connection. The end of file is how its
-// death is usually seen; but a trainer's children (the workers of another loader)
-// inherit its sockets, and keep them open when it was killed. So the process
-// itself is watched too.
+// peer is the process at the other end of a connection. Usually the end of file shows its
+// death. But children of a trainer (workers of another loader) inherit its sockets and keep
+// them open after it was killed. So the process itself is watched too.
 type peer struct {
 	pid int
-	fd  int // pidfd; -1 where the process cannot be watched: it is in another PID namespace
+	fd  int // pidfd; -1 if the process is in another PID namespace and cannot be watched
 }
 
-// peerOf says who is at the other end, and refuses another user.
+// peerOf returns the process at the other end, and refuses one of another user.
 func peerOf(conn *net.UnixConn) (*peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -30,7 +29,7 @@ func peerOf(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	if asked != nil {
-		return nil, fmt.Errorf("a connection is refused: %w", asked)
+		return nil, fmt.Errorf("refuse a connection: %w", asked)
 	}
 	return watchProcess(int(who.Pid)), nil
 }
@@ -45,7 +44,7 @@ func watchProcess(pid int) *peer {
 	return p
 }
 
-// watchAgain is a watch of its own on the same process, for a further connection.
+// watchAgain returns a second watch on the same process, for a further connection.
 func (p *peer) watchAgain() *peer { return watchProcess(p.pid) }
 
 // hasEnded reports whether the process has ended.

@@ -14,35 +14,34 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Recording says what a daemon's recording is to hold beside what the daemon
-// itself knows.
+// Recording says what a recording of the daemon contains besides the daemon's own figures.
 type Recording struct {
 	Version string
 	Command []string
 	Host    HostView
 }
 
-// HostView is the machine and the daemon's process as somebody else sees them; the
-// zero Host sees nothing.
+// HostView observes the machine and the daemon's process from outside. The zero value observes
+// nothing.
 type HostView struct {
 	Second func(now float64, to *recording.Writer) // once a second; now is in seconds of the recording
-	Facts  func(*recording.Facts)                  // what is known of machine and processes now
+	Facts  func(*recording.Facts)                  // adds what is known of machine and processes
 	Close  func()
 }
 
 const (
-	// lookEvery is how often the recorder looks for batches that were consumed: two
-	// of one look share its time, so a shorter step is seen by its mean alone.
+	// lookEvery is the interval at which the recorder looks for consumed batches. Batches found
+	// in one look share its time, so of shorter steps only the mean is known.
 	lookEvery = 20 * time.Millisecond
-	// flushEvery is what a kill loses at most.
+	// flushEvery is the most that a kill loses.
 	flushEvery = time.Second
-	// maxLoaders is how many loaders the facts tell of.
+	// maxLoaders is how many loaders the facts list.
 	maxLoaders = 256
-	// unseen is why the steps of such a recording have no clock of the device.
+	// unseen is why the steps of such a recording have no device times.
 	unseen = "stoker feed sees its own side only: stoker observe also times the device"
 )
 
-// StartRecorder makes recordings in a file, for Options.
+// StartRecorder begins a recording in a file. It fits Options.Recorder.
 func (r Recording) StartRecorder(path string, take func() Snapshot) (stop func() error, err error) {
 	began := time.Now()
 	b := newBook(r, began)
@@ -63,8 +62,8 @@ func (r Recording) StartRecorder(path string, take func() Snapshot) (stop func()
 	}, nil
 }
 
-// writeRecord looks at the daemon until it ends. A disk that takes nothing is tried again
-// with each second; the newest error counts.
+// writeRecord records the daemon until it ends. If the disk refuses a write, it retries every
+// second and returns the latest error.
 func (b *book) writeRecord(take func() Snapshot, ending <-chan struct{}) (err error) {
 	looks := time.NewTicker(lookEvery)
 	defer looks.Stop()
@@ -95,12 +94,12 @@ type book struct {
 	out       *recording.Writer
 	began     time.Time
 	rings     map[ringKey]*ringTrack
-	keys      []ringKey // of loaders, in their order
+	keys      []ringKey // of loaders, in the order of loaders
 	loaders   []recording.Loader
 	trainers  []recording.Process
-	live      map[string]feed.Counters // of each loader's name, the latest
-	gone      feed.Counters            // of loaders that were opened anew since
-	told      string                   // the facts as they were written last
+	live      map[string]feed.Counters // by loader name, the latest
+	gone      feed.Counters            // of loaders that were closed and opened again
+	told      string                   // the facts as last written
 }
 
 type ringKey struct {
@@ -108,10 +107,10 @@ type ringKey struct {
 	rank, pid int
 }
 
-// ringTrack is what the book knows of one loader on one rank.
+// ringTrack is the book's record of one loader on one rank.
 type ringTrack struct {
 	id   int // of the loader within the process
-	n    int // steps so far
+	n    int // number of steps so far
 	at   float64
 	seen sessionSnapshot
 }
@@ -122,7 +121,7 @@ func newBook(r Recording, began time.Time) *book {
 
 func (b *book) sinceStart(t time.Time) float64 { return t.Sub(b.began).Seconds() }
 
-// writeBatches writes the batches that were consumed since the last look.
+// writeBatches writes a step for every batch consumed since the last look.
 func (b *book) writeBatches(s Snapshot) {
 	now := b.sinceStart(s.Time)
 	for _, session := range s.Sessions {
@@ -131,7 +130,7 @@ func (b *book) writeBatches(s Snapshot) {
 		if track == nil {
 			track = b.meetLoader(key, session, now)
 		}
-		if session.Consumed < track.seen.Consumed { // opened anew
+		if session.Consumed < track.seen.Consumed { // closed and opened again
 			track.seen, track.at = sessionSnapshot{}, now
 		}
 		b.writeSteps(track, session, now)
@@ -142,7 +141,7 @@ func (b *book) writeBatches(s Snapshot) {
 	}
 }
 
-// letGoOf lets go of the oldest loaders that have ended, and of their processes.
+// letGoOf drops the oldest loaders that have ended, and their processes.
 func (b *book) letGoOf(open []sessionSnapshot) {
 	held := map[ringKey]bool{}
 	for _, s := range open {
@@ -161,7 +160,7 @@ func (b *book) letGoOf(open []sessionSnapshot) {
 	})
 }
 
-// meetLoader notes a loader on a rank.
+// meetLoader adds a loader on a rank.
 func (b *book) meetLoader(key ringKey, s sessionSnapshot, now float64) *ringTrack {
 	track := &ringTrack{at: now}
 	for _, l := range b.loaders {
@@ -185,8 +184,8 @@ func (b *book) meetLoader(key ringKey, s sessionSnapshot, now float64) *ringTrac
 	return track
 }
 
-// writeSteps writes a step for each batch that was consumed. What the trainer waited is
-// unknown where it never says.
+// writeSteps writes a step for each consumed batch. The trainer's wait is unknown if the client
+// never reports it.
 func (b *book) writeSteps(track *ringTrack, s sessionSnapshot, now float64) {
 	batches := s.Consumed - track.seen.Consumed
 	if batches <= 0 {
@@ -208,7 +207,7 @@ func (b *book) writeSteps(track *ringTrack, s sessionSnapshot, now float64) {
 	}
 }
 
-// second writes what is written once a second.
+// second writes the samples that are due every second.
 func (b *book) second(s Snapshot) {
 	now := b.sinceStart(s.Time)
 	b.writeCounters(now, s.Loaders)
@@ -231,8 +230,7 @@ func (b *book) second(s Snapshot) {
 	}
 }
 
-// updateTrack brings the settings of a loader up to date: the threads are shared by its
-// ranks on this node.
+// updateTrack updates the settings of a loader. The ranks of this node share the threads.
 func (b *book) updateTrack(track *ringTrack, session sessionSnapshot, s Snapshot) {
 	ranks := 0
 	for _, other := range s.Sessions {
@@ -246,16 +244,16 @@ func (b *book) updateTrack(track *ringTrack, session sessionSnapshot, s Snapshot
 			continue
 		}
 		l.Settings[stoker.NumWorkers] = max(1, s.Threads.Threads/ranks)
-		if session.Consumed > 0 { // a short batch at an epoch's end is few among many
+		if session.Consumed > 0 { // the few short batches at epoch ends hardly matter
 			l.Settings[stoker.BatchSize] = int(math.Ceil(float64(session.Samples) / float64(session.Consumed)))
 		}
 	}
 }
 
-// writeCounters writes what all loaders did together.
+// writeCounters writes the sums over all loaders.
 func (b *book) writeCounters(now float64, loaders map[string]feed.Counters) {
 	for name, c := range loaders {
-		if c.Batches < b.live[name].Batches { // opened anew
+		if c.Batches < b.live[name].Batches { // closed and opened again
 			b.gone = addCounters(b.gone, b.live[name])
 		}
 		b.live[name] = c
@@ -279,7 +277,7 @@ func addCounters(a, b feed.Counters) feed.Counters {
 	}
 }
 
-// collectFacts are what is known now.
+// collectFacts returns the current facts.
 func (b *book) collectFacts() recording.Facts {
 	f := recording.Facts{
 		Version: b.recording.Version, Command: b.recording.Command, Started: float64(b.began.UnixNano()) / 1e9,

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rooms are the memory that a client has batches written to, again and again. From
-// the second time on they are mapped: then their pages are there, and mapping them
-// costs less than copying what was made.
+// rooms keeps track of memory that a client has batches written to repeatedly. From the second
+// use on it is mapped: then its pages exist, and mapping them costs less than copying the
+// result.
 type rooms struct {
 	mu   sync.Mutex
 	uses int
@@ -20,15 +20,15 @@ type roomID struct{ device, inode uint64 }
 
 type mapping struct {
 	memory []byte // nil: not mapped
-	last   int    // use
-	lent   int    // makes that write to it
+	last   int    // number of the latest use
+	lent   int    // number of jobs that write to it
 }
 
-const unwanted = 64 // uses of others, after which a room is forgotten
+const unwanted = 64 // uses of other rooms after which a room is forgotten
 
-// lendMemory returns a file's memory, nil where it is not mapped, and what to call when
-// nothing is written to it any more. Only what cannot shrink is mapped: it would be a
-// signal here, and no error.
+// lendMemory returns a file's memory, or nil if it is not mapped, and a function to call when
+// nothing writes to it any more. It maps only files that are sealed against shrinking:
+// otherwise a write could raise a signal here.
 func (r *rooms) lendMemory(file *os.File, size int64) (memory []byte, back func()) {
 	var stat unix.Stat_t
 	fd := int(file.Fd())
@@ -64,7 +64,7 @@ func (r *rooms) lendMemory(file *os.File, size int64) (memory []byte, back func(
 	}
 }
 
-// forget unmaps the rooms that nobody writes to, of those that are not wanted.
+// forget unmaps unused rooms for which the predicate is true.
 func (r *rooms) forget(not func(*mapping) bool) {
 	for id, m := range r.seen {
 		if m.lent > 0 || !not(m) {
@@ -77,7 +77,7 @@ func (r *rooms) forget(not func(*mapping) bool) {
 	}
 }
 
-// unmapAll unmaps them all, when nothing is made any more.
+// unmapAll unmaps all rooms. Nothing may write to them any more.
 func (r *rooms) unmapAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -175,8 +175,8 @@ func TestRefusals(t *testing.T) {
 		opened bool
 		want   string
 	}{
-		{"no JSON", "hello", false, "no message of this protocol"},
-		{"no object", []int{1}, false, "no message of this protocol"},
+		{"no JSON", "hello", false, "not a message of this protocol"},
+		{"no object", []int{1}, false, "not a message of this protocol"},
 		{"unknown type", fields{"type": "dance"}, false, `unknown type "dance"`},
 		{"no type", fields{}, false, "without a type"},
 		{"unknown field", fields{"type": "ping", "m": 1}, false, `unknown field "m"`},
@@ -383,7 +383,7 @@ func TestSpecBeside(t *testing.T) {
 		t.Errorf("a short file: %+v %v", a, err)
 	}
 	s = start(t, Options{engine: &clockwork{samples: 10}})
-	if a, err := open(s, fd, 50); err != nil || !strings.Contains(a.Text, "a spec that is none") {
+	if a, err := open(s, fd, 50); err != nil || !strings.Contains(a.Text, "a spec that cannot be decoded") {
 		t.Errorf("half a spec: %+v %v", a, err)
 	}
 	must(t, unix.Close(fd), unix.Close(pipe[0]), unix.Close(pipe[1]))
@@ -575,7 +575,7 @@ func TestListen(t *testing.T) {
 	}
 
 	must(t, os.WriteFile(path, nil, 0o600))
-	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("over a file: %v", err)
 	}
 	must(t, os.Chmod(folder, 0o770))

@@ -10,13 +10,13 @@ import (
 	"github.com/stoker-dev/stoker/feed/ring"
 )
 
-// session is one loader on one rank: its ring, and where it is in the order of
-// steps. All of its slots are in one of these places, and advance moves them on:
+// session is one loader on one rank: its ring, and its position in the order of steps. Each of
+// its slots is in one of these places, and advance moves them on:
 //
 //	free ──submit──► queue (being filled, in the order of steps) ──deliver──► held (on loan) ──release──► free
 //
-// The queue's head goes out when it is filled; what is filled behind it waits. A
-// start puts a new run in place of the old one, whose fills are cancelled.
+// The head of the queue is delivered once it is filled; filled batches behind it have to wait.
+// A start replaces the old run, whose fills are cancelled.
 type session struct {
 	daemon *daemon
 	link   *link
@@ -24,23 +24,23 @@ type session struct {
 	rank   int
 	pid    int
 	ring   *ring.Ring
-	fills  sync.WaitGroup // under way in the pool
+	fills  sync.WaitGroup // running in the pool
 	tasks  sync.WaitGroup // reports being made
 
 	mu     sync.Mutex    // guards what follows
 	run    *startRequest // nil before the first start
-	held   []*slotFill   // by slot: what the client has
+	held   []*slotFill   // by slot: what the client holds
 	closed bool
 	pace   pace
 	counts sessionCounts
 }
 
-// startRequest is what one start asked for.
+// startRequest is a run: what one start asked for, and how far it is.
 type startRequest struct {
 	number int64
 	batch  int
 	once   bool
-	pass   *passage    // whose steps are submitted now
+	pass   *passage    // whose steps are being submitted
 	step   int         // the next to submit
 	queue  []*slotFill // submitted, not yet delivered
 	over   bool        // nothing more will be submitted
@@ -68,7 +68,7 @@ type slotFill struct {
 	batch   feed.Filled // once filled
 }
 
-// startRun begins a run. What the old one had under way is dropped.
+// startRun begins a run and drops what the old one had in progress.
 func (s *session) startRun(r *request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *session) beginPassage(epoch int64, from, batch, bad int) (*passage, err
 	return &passage{pass: p, epoch: epoch, from: from, steps: p.Steps()}, nil
 }
 
-// inherit has a passage go on behind the steps that a daemon which died handed out.
+// inherit continues a passage after the steps that a daemon which died handed out.
 func (p *passage) inherit(r *request) error {
 	digest, err := order.ParseDigest(r.Digest)
 	if err == nil && r.Done > p.steps {
@@ -116,8 +116,8 @@ func (p *passage) inherit(r *request) error {
 	return nil
 }
 
-// dropRun frees the slots of a run that were not delivered. mu is held; Cancel waits
-// some microseconds for threads that write into the slot, not for their samples.
+// dropRun frees the slots of a run that were not delivered. The caller holds mu. Cancel waits
+// some microseconds for threads that write into the slot, but not for samples to be completed.
 func (s *session) dropRun(r *startRequest) {
 	for _, f := range r.queue {
 		switch {
@@ -126,12 +126,12 @@ func (s *session) dropRun(r *startRequest) {
 		case f.job.Cancel():
 			s.mustAgree(s.ring.Drop(f.slot))
 			s.fills.Done()
-		} // else it is whole just now, and slotFilled drops it
+		} // else it was completed just now, and slotFilled drops it
 	}
 	r.queue, r.over = nil, true
 }
 
-// slotFilled notes that a batch is whole. The pool calls it.
+// slotFilled records that a batch is complete. The pool calls it.
 func (s *session) slotFilled(f *slotFill, batch feed.Filled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +148,8 @@ func (s *session) slotFilled(f *slotFill, batch feed.Filled) {
 	}
 }
 
-// advance delivers what is ready and submits what there is room for. mu is held.
+// advance delivers batches that are ready and submits new ones into free slots. The caller
+// holds mu.
 func (s *session) advance() error {
 	if s.closed || s.run == nil {
 		return nil
@@ -171,7 +172,7 @@ func (s *session) deliver() error {
 		s.mustAgree(s.ring.Loan(f.slot))
 		s.held[f.slot] = f
 		s.counts.delivered++
-		bad := s.share.loader.CountBad(f.batch.Epoch, f.batch.Consumed) // those in front are all there now
+		bad := s.share.loader.CountBad(f.batch.Epoch, f.batch.Consumed) // all batches before it are complete
 		if err := s.link.sendPacket(batchOf(f, bad)); err != nil {
 			return err
 		}
@@ -208,8 +209,8 @@ func (s *session) submit() error {
 	}
 }
 
-// nextStep makes sure that the run's pass has a step to submit, going on into the next
-// epoch where this one has none; false: there is nothing to go on with.
+// nextStep makes sure that the run has a step to submit, and begins the next epoch if
+// necessary. It returns false if there is none.
 func (s *session) nextStep() (bool, error) {
 	r := s.run
 	if r.over || r.step < r.pass.steps {
@@ -224,7 +225,7 @@ func (s *session) nextStep() (bool, error) {
 		return false, err
 	}
 	r.pass, r.step = p, 0
-	r.over = p.steps == 0 // a set smaller than a global batch whose tail is dropped: so is each epoch
+	r.over = p.steps == 0 // if a set is smaller than a global batch and its tail is dropped, every epoch is empty
 	return !r.over, nil
 }
 
@@ -233,7 +234,7 @@ func (s *session) release(slot int, waited float64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.ring.Release(slot); err != nil {
-		return fmt.Errorf("a release that cannot be: %w", err)
+		return fmt.Errorf("a release in the wrong order: %w", err)
 	}
 	f := s.held[slot]
 	s.held[slot] = nil
@@ -243,7 +244,7 @@ func (s *session) release(slot int, waited float64) error {
 	return s.advance()
 }
 
-// countConsumed counts a batch as consumed, and reports the epoch where it was the last.
+// countConsumed counts a batch as consumed, and reports the epoch after its last batch.
 func (s *session) countConsumed(f *slotFill, waited float64) {
 	s.pace.released(time.Now())
 	s.counts.release(f, waited)
@@ -255,33 +256,32 @@ func (s *session) countConsumed(f *slotFill, waited float64) {
 	}
 }
 
-// sendReport sends the account of an epoch, from a goroutine of its own: a million
-// samples are 40 ms, too long for a lock that pongs need.
+// sendReport sends the report of an epoch from a goroutine. A million samples take 40 ms, too
+// long to hold the lock that pongs need.
 func (s *session) sendReport(r *startRequest, p *passage) {
 	s.tasks.Go(func() {
-		_ = s.link.sendPacket(endPacket(r, p, p.pass.Account())) // gone is the reader's to find out
+		_ = s.link.sendPacket(endPacket(r, p, p.pass.Account())) // if the client has gone, the reader notices
 	})
 }
 
-// failRun ends the session with a sentence for the client. That the client has gone
-// while a batch was filled is no failure: so ends a training.
+// failRun ends the session and tells the client why. If the client has gone meanwhile, that is
+// the normal end of a training and no failure.
 func (s *session) failRun(err error) {
 	if s.link.refuse(err) {
 		s.daemon.warn("loader %q, rank %d: %v", s.share.spec.Name, s.rank, err)
 	}
 }
 
-// mustAgree panics where the ring and the session disagree on a slot: the session alone
-// moves its slots, so that is a mistake in this file, and going on would hand out
-// memory that is written to.
+// mustAgree panics if the ring and the session disagree on a slot. Only the session moves its
+// slots, so that is a bug in this file, and continuing would hand out memory that is being
+// written to.
 func (s *session) mustAgree(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// closeSession gives everything back: it waits until the pool does not touch the ring any
-// more.
+// closeSession releases everything. It waits until the pool no longer touches the ring.
 func (s *session) closeSession() error {
 	s.mu.Lock()
 	s.closed = true
@@ -295,7 +295,7 @@ func (s *session) closeSession() error {
 	return s.ring.Close()
 }
 
-// describeState says in a sentence what is awaited, since when.
+// describeState returns a sentence that says what is being waited for, and since when.
 func (s *session) describeState(now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

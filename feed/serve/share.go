@@ -10,23 +10,23 @@ import (
 	"github.com/stoker-dev/stoker/feed"
 )
 
-// sharedLoader is a loader that the ranks of this node have in common: listed once,
-// opened by the first session of its name and closed with the last.
+// sharedLoader is a loader that the ranks of this node share: the first session with its name
+// opens it, the last one closes it.
 type sharedLoader struct {
 	spec   feed.Spec // as the first rank sent it
 	cancel context.CancelFunc
-	opened chan struct{} // closed once loader or err is there
+	opened chan struct{} // closed once loader or err is set
 	loader loader
 	err    error
 	began  time.Time
 
 	table    *loaderTable
 	sessions map[*session]struct{} // guarded by table.mu
-	users    int                   // sessions, and those that wait for opened; guarded by loaderTable.mu
+	users    int                   // sessions, and those waiting for opened; guarded by table.mu
 	listed   int                   // files so far; guarded by table.mu
 }
 
-// loaderTable is the daemon's loaders by name.
+// loaderTable holds the daemon's loaders by name.
 type loaderTable struct {
 	daemon *daemon
 
@@ -34,9 +34,9 @@ type loaderTable struct {
 	shares map[string]*sharedLoader
 }
 
-// joinLoader returns the loader of a spec's name, which it opens where it is the first
-// to ask: list is read then only, for all ranks have the same. Pairs with
-// share.leave, whatever comes of it.
+// joinLoader returns the loader with a spec's name, and opens it for the first caller. Only
+// then it reads the list, as all ranks have the same. Every successful call needs a
+// leaveLoader.
 func (t *loaderTable) joinLoader(spec feed.Spec, options feed.Options, list func() ([]byte,
 	error),
 ) (*sharedLoader, error) {
@@ -69,7 +69,7 @@ func (t *loaderTable) joinLoader(spec feed.Spec, options feed.Options, list func
 	return s, nil
 }
 
-// waitForLoader returns when the loader stands, or done is closed.
+// waitForLoader returns when the loader is opened or has failed, or done is closed.
 func (s *sharedLoader) waitForLoader(done <-chan struct{}) error {
 	select {
 	case <-s.opened:
@@ -79,17 +79,17 @@ func (s *sharedLoader) waitForLoader(done <-chan struct{}) error {
 	}
 }
 
-// enterLoader makes a session one of the loader's. A rank can be there twice for a
-// moment: the session of a rank that died may still be ending.
+// enterLoader adds a session to the loader. A rank can be there twice for a moment, if the
+// session of a process that died is still ending.
 func (s *sharedLoader) enterLoader(member *session) {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	s.sessions[member] = struct{}{}
 }
 
-// leaveLoader ends what join began; the last one closes the loader. A listing is not
-// waited for: it may hang at a storage that does not answer. member is nil where it
-// did not come to a session.
+// leaveLoader ends what joinLoader began; the last call closes the loader. It does not wait for
+// a listing, which may hang if the storage does not answer. member is nil if no session was
+// opened.
 func (s *sharedLoader) leaveLoader(member *session) {
 	s.table.mu.Lock()
 	delete(s.sessions, member)
@@ -121,7 +121,7 @@ func (s *sharedLoader) closeLoader() {
 	}
 }
 
-// describeListing says how far the listing is.
+// describeListing returns a sentence about the progress of the listing.
 func (s *sharedLoader) describeListing(now time.Time) string {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()

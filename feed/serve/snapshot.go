@@ -9,8 +9,8 @@ import (
 	"github.com/stoker-dev/stoker/feed/ring"
 )
 
-// Snapshot is what the daemon does at a moment: for its recording, and for whoever
-// looks. Counters only grow; who wants rates takes two snapshots.
+// Snapshot is the state of the daemon at a moment, for its recording. Counters only grow; two
+// snapshots give rates.
 type Snapshot struct {
 	Time     time.Time
 	Threads  feed.Load
@@ -22,34 +22,34 @@ type Snapshot struct {
 type sessionSnapshot struct {
 	Loader string
 	Rank   int
-	PID    int // of the client, as it said
+	PID    int // of the client, as it reported
 
 	Slots         ring.Counts
 	Delivered     int64         // batches
-	Consumed      int64         // batches released, of the run that they were made for
-	Samples       int64         // in those
+	Consumed      int64         // batches released, of the current run only
+	Samples       int64         // in those batches
 	ClientWaits   time.Duration // nothing was on loan and nothing ready: the daemon was slower
 	DaemonWaits   time.Duration // every slot was full: the client was slower
-	TrainerWaited time.Duration // as the client says, in next()
+	TrainerWaited time.Duration // in next(), as the client reports it
 	Bad           int64
 }
 
-// sessionCounts are a session's sums.
+// sessionCounts holds a session's sums.
 type sessionCounts struct {
 	delivered, consumed, samples, bad int64
 	waited                            time.Duration
 }
 
-// release counts a batch that was consumed.
+// release counts a consumed batch.
 func (c *sessionCounts) release(f *slotFill, waited float64) {
 	c.consumed++
 	c.samples += int64(f.batch.Count)
-	if waited > 0 && waited < 1e9 { // what a client says is not believed, only added up
+	if waited > 0 && waited < 1e9 { // the client's value is not checked further: it is only added up
 		c.waited += time.Duration(waited * float64(time.Second))
 	}
 }
 
-// takeSnapshot says what goes on now.
+// takeSnapshot returns the daemon's current state.
 func (d *daemon) takeSnapshot() Snapshot {
 	d.mu.Lock()
 	sessions := make([]*session, 0, len(d.sessions))

@@ -13,8 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/private"
 )
 
-// Inherited is the connection whose descriptor the starter of the daemon left
-// open for it.
+// Inherited returns the connection whose descriptor the daemon's starter left open for it.
 func Inherited(fd int) (*net.UnixConn, error) {
 	if fd < 3 {
 		return nil,
@@ -24,10 +23,10 @@ func Inherited(fd int) (*net.UnixConn, error) {
 	return connection(fd)
 }
 
-// connection wraps a descriptor of a SOCK_SEQPACKET socket, which it takes over.
+// connection wraps a descriptor of a SOCK_SEQPACKET socket and takes it over.
 func connection(fd int) (*net.UnixConn, error) {
 	file := os.NewFile(uintptr(fd), "connection")
-	defer func() { _ = file.Close() }() // FileConn made a copy
+	defer func() { _ = file.Close() }() // FileConn makes a copy
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_SEQPACKET {
 		return nil, fmt.Errorf("descriptor %d is no unix socket of type SOCK_SEQPACKET", fd)
@@ -43,7 +42,8 @@ func connection(fd int) (*net.UnixConn, error) {
 	return u, nil
 }
 
-// socketPair makes a connection: ours, and the descriptor that the client gets.
+// socketPair creates a connection and returns the daemon's end, and the descriptor of the
+// client's end.
 func socketPair() (*net.UnixConn, int, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -56,17 +56,16 @@ func socketPair() (*net.UnixConn, int, error) {
 	return ours, fds[1], nil
 }
 
-// Listener is a socket with a name, for the ranks of one node.
+// Listener is a socket with a path, for the ranks of one node.
 type Listener struct {
 	*net.UnixListener
 	path  string
 	inode uint64
 }
 
-// Listen makes the socket. The clients hold a lock while they start a daemon, but
-// the name is safe without it too: the socket comes into its place by a rename, so
-// that nobody sees one that does not listen, and only one that nobody answers at
-// is replaced.
+// Listen creates the socket. Clients hold a lock while they start a daemon, but the path is
+// safe without it too: the socket is renamed into place, so that nobody sees one that does not
+// listen yet. It replaces an existing socket only if nothing answers there.
 func Listen(path string) (*Listener, error) {
 	l, err := listen(path)
 	if err != nil {
@@ -87,10 +86,10 @@ func listen(path string) (*Listener, error) {
 		return nil, errors.New("another daemon listens there: let the ranks connect to it, or give another name")
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
-		return nil, errors.New("a file that is no socket lies there: remove it, or give another name")
+		return nil, errors.New("a file that is not a socket exists there: remove it, or give another name")
 	}
 	own := path + "." + strconv.Itoa(os.Getpid())
-	_ = os.Remove(own) // of a killed daemon that had our pid
+	_ = os.Remove(own) // left by a killed daemon with our pid
 	name, done, err := private.Reach(own)
 	if err != nil {
 		return nil, err
@@ -99,7 +98,7 @@ func listen(path string) (*Listener, error) {
 	if done(); err != nil {
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // the name is another by then
+	l.SetUnlinkOnClose(false) // the socket is renamed
 	listener := &Listener{UnixListener: l, path: path}
 	if err := listener.placeName(own); err != nil {
 		return nil, errors.Join(err, l.Close(), os.Remove(own))
@@ -107,11 +106,11 @@ func listen(path string) (*Listener, error) {
 	return listener, nil
 }
 
-// answered reports whether somebody takes connections at a path.
+// answered reports whether a process accepts connections at a path.
 func answered(path string) bool {
 	name, done, err := private.Reach(path)
 	if err != nil {
-		return false // nor can anybody
+		return false // nobody else can reach it either
 	}
 	defer done()
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: name, Net: "unixpacket"})
@@ -130,15 +129,15 @@ func (l *Listener) placeName(own string) error {
 	return os.Rename(own, l.path)
 }
 
-// removeName takes the name away, unless another daemon has it by now.
+// removeName removes the socket's path, unless another daemon has replaced it.
 func (l *Listener) removeName() {
 	var s unix.Stat_t
 	if unix.Lstat(l.path, &s) == nil && s.Ino == l.inode {
-		_ = os.Remove(l.path) // it may be gone: who started us may have cleaned up
+		_ = os.Remove(l.path) // whoever started the daemon may have removed it
 	}
 }
 
-// sendNow sends a packet if the socket takes it at once.
+// sendNow sends a packet if the socket takes it at once. It never blocks.
 func sendNow(conn *net.UnixConn, packet []byte, fds ...int) (sent bool, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -161,7 +160,7 @@ func sendWaiting(conn *net.UnixConn, packet []byte, fds ...int) error {
 	return err
 }
 
-// truncatedControl is of a message that had more descriptors than were received.
+// truncatedControl flags a message that had more descriptors than were received.
 const truncatedControl = unix.MSG_CTRUNC
 
 func rights(fds []int) []byte {
@@ -171,7 +170,7 @@ func rights(fds []int) []byte {
 	return unix.UnixRights(fds...)
 }
 
-// descriptors are those that a control message carries.
+// descriptors returns the descriptors in a control message.
 func descriptors(control []byte) (all []int) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
@@ -179,21 +178,22 @@ func descriptors(control []byte) (all []int) {
 	}
 	for _, m := range messages {
 		fds, err := unix.ParseUnixRights(&m)
-		if err == nil { // else it is of another kind
+		if err == nil { // else it carries something else
 			all = append(all, fds...)
 		}
 	}
 	return all
 }
 
-// duplicate returns a descriptor of its own for a packet that may be sent later.
+// duplicate returns a copy of a descriptor for a packet that may be sent later.
 func duplicate(fd uintptr) (int, error) {
 	return unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3)
 }
 
 func closeDescriptor(fd int) { _ = unix.Close(fd) }
 
-// memfd holds bytes that do not fit into a packet.
+// memfd returns the descriptor of a sealed memory file with content that does not fit into a
+// packet.
 func memfd(name string, content []byte) (int, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -7,21 +7,22 @@ import (
 	"net"
 )
 
-// errLinux is why there is no daemon elsewhere: SOCK_SEQPACKET, memfd, SO_PEERCRED.
+// errLinux is why there is no daemon on other systems: they lack SOCK_SEQPACKET, memfd and
+// SO_PEERCRED.
 var errLinux = errors.New("the daemon of stoker feed needs Linux")
 
 const truncatedControl = 0
 
-// Listener is a socket with a name, for the ranks of one node.
+// Listener is a socket with a path, for the ranks of one node.
 type Listener struct{ *net.UnixListener }
 
-// removeName takes the name away.
+// removeName does nothing.
 func (l *Listener) removeName() {}
 
-// Inherited is the connection whose descriptor the starter left open.
+// Inherited returns an error.
 func Inherited(int) (*net.UnixConn, error) { return nil, errLinux }
 
-// Listen makes the socket.
+// Listen returns an error.
 func Listen(string) (*Listener, error) { return nil, errLinux }
 
 func socketPair() (*net.UnixConn, int, error)             { return nil, -1, errLinux }

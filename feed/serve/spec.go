@@ -12,18 +12,18 @@ import (
 	"github.com/stoker-dev/stoker/feed"
 )
 
-// specOf reads the spec of an open, from the packet or from the file that came with
-// it, and checks what the daemon itself relies on; the rest is feed's to check.
+// specOf reads the spec of an open, from the packet or from its descriptor. It checks what the
+// daemon itself relies on; feed checks the rest.
 func specOf(r *request) (feed.Spec, error) {
 	spec := r.Spec
 	if spec == nil {
 		text, err := readFile(r.file, 0, r.SpecBytes)
 		if err != nil {
-			return feed.Spec{}, fmt.Errorf("a spec of %d bytes that cannot be read: %w", r.SpecBytes, err)
+			return feed.Spec{}, fmt.Errorf("cannot read a spec of %d bytes: %w", r.SpecBytes, err)
 		}
 		spec = new(feed.Spec)
 		if err := decodeStrictly(text, spec); err != nil {
-			return feed.Spec{}, fmt.Errorf("a spec that is none: %w", err)
+			return feed.Spec{}, fmt.Errorf("a spec that cannot be decoded: %w", err)
 		}
 	}
 	switch {
@@ -37,20 +37,20 @@ func specOf(r *request) (feed.Spec, error) {
 	return *spec, nil
 }
 
-// readList reads the list of samples that came with an open.
+// readList reads the list of samples from an open's descriptor.
 func (r *request) readList() ([]byte, error) {
 	if r.ListBytes == 0 {
 		return nil, nil
 	}
 	list, err := readFile(r.file, r.SpecBytes, r.ListBytes)
 	if err != nil {
-		return nil, fmt.Errorf("a list of samples of %d bytes that cannot be read: %w", r.ListBytes, err)
+		return nil, fmt.Errorf("cannot read a list of samples of %d bytes: %w", r.ListBytes, err)
 	}
 	return list, nil
 }
 
-// readFile reads a part of a file. It believes nothing: what is no plain file (a
-// pipe, a device) could make the reader wait for ever.
+// readFile reads a part of a file. It accepts only regular files: a pipe or a device could
+// block it for ever.
 func readFile(file *os.File, from, size int) ([]byte, error) {
 	if file == nil {
 		return nil, errors.New("no descriptor came along")
@@ -71,10 +71,10 @@ func readFile(file *os.File, from, size int) ([]byte, error) {
 	return content, nil
 }
 
-// maxBatch keeps a mask of all of a batch's places within a packet.
+// maxBatch makes sure that a mask of a whole batch fits into a packet.
 const maxBatch = 8192
 
-// sameSpec says in which field the spec of another rank differs.
+// sameSpec returns an error that names the first field in which another rank's spec differs.
 func sameSpec(first, other feed.Spec) error {
 	a, b := reflect.ValueOf(first), reflect.ValueOf(other)
 	for i := range a.NumField() {
@@ -96,10 +96,10 @@ func sameSpec(first, other feed.Spec) error {
 	return nil
 }
 
-// quoted is how much of a field is quoted.
+// quoted is how many characters of a field are quoted.
 const quoted = 80
 
-// shorten keeps a sentence a sentence where it quotes a list of a million numbers.
+// shorten cuts text that is too long for a sentence, such as a list of a million numbers.
 func shorten(text []byte, limit int) string {
 	if len(text) <= limit {
 		return string(text)

@@ -21,23 +21,23 @@ const scheme = "s3://"
 
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// InBucket reports whether a root lies in a store.
+// InBucket reports whether a root is in an S3-compatible store.
 func InBucket(root string) bool { return strings.HasPrefix(root, scheme) }
 
 const (
-	triesToList = 5          // a wrong address is told in seconds
-	tries       = 9          // of one object, for about a minute: a store that starts again is no end of a training
+	triesToList = 5          // a wrong address is reported within seconds
+	tries       = 9          // of one object, for about a minute: long enough for a store to restart
 	mostList    = 20_000_000 // objects below a prefix
 )
 
-// Tests have less patience.
+// Variables, so that tests need not wait.
 var (
-	pause  = 200 * time.Millisecond // before the second try; each time twice as long
-	stalls = 30 * time.Second       // without a byte: the try has failed
+	pause  = 200 * time.Millisecond // before the second try; it doubles each time
+	stalls = 30 * time.Second       // a try without a byte for so long has failed
 )
 
-// bucket is where the samples of a Folder lie: their bytes are fetched into files of the
-// cache, and read from there like any others.
+// bucket is a data set in a store. Objects are fetched into files of the cache, and read from
+// there like any others.
 type bucket struct {
 	client  *client
 	name    string
@@ -47,17 +47,19 @@ type bucket struct {
 	ctx     context.Context // the folder's
 }
 
-// object is what the listing said of one: it is what has to be read, or nothing is.
+// object is what the listing said about an object. A different object under its key is an
+// error.
 type object struct {
 	etag string
 	size int64
 }
 
-// listBucket is List of s3://BUCKET/PREFIX: classes are what stands before the first
-// slash behind the prefix.
+// listBucket is List for s3://BUCKET/PREFIX. A class is what follows the prefix, up to the next
+// slash.
 func listBucket(ctx context.Context, root string, o Options) (*Folder, error) {
 	name, prefix, _ := strings.Cut(strings.TrimRight(strings.TrimPrefix(root, scheme), "/"), "/")
-	if !bucketName.MatchString(name) || strings.ContainsAny(prefix, "?#") { // not what it says: that may hold a secret
+	// the error does not quote it: it may hold a secret
+	if !bucketName.MatchString(name) || strings.ContainsAny(prefix, "?#") {
 		return nil,
 			fmt.Errorf("%s names no bucket: expected s3://BUCKET/PREFIX without keys or a query: AWS_ACCESS_KEY_ID "+
 				"and AWS_PROFILE name the keys", redact.Addresses(root))
@@ -87,9 +89,9 @@ func listBucket(ctx context.Context, root string, o Options) (*Folder, error) {
 	return f, nil
 }
 
-// listBucket fills a Folder.
+// listBucket lists the objects below the prefix and adds them to f.
 func (b *bucket) listBucket(ctx context.Context, f *Folder, o Options) error {
-	found := map[string]object{} // by what is below the root
+	found := map[string]object{} // by path below the root
 	below := map[string][]string{}
 	classes := map[string]bool{}
 	for token, more := "", true; more; {
@@ -125,7 +127,7 @@ func (b *bucket) listBucket(ctx context.Context, f *Folder, o Options) error {
 	return b.arrange(f, classes, below, found, o)
 }
 
-// arrange puts what was found in ImageFolder's order.
+// arrange adds the listed objects to f in ImageFolder's order.
 func (b *bucket) arrange(f *Folder, classes map[string]bool, below map[string][]string, found map[string]object,
 	o Options,
 ) error {
@@ -145,8 +147,8 @@ func (b *bucket) arrange(f *Folder, classes map[string]bool, below map[string][]
 	return nil
 }
 
-// fetchObject writes the object of a sample to a file and sums its bytes; it is the one that
-// was listed, whole, or there is an error.
+// fetchObject writes a sample's object to a file and returns the checksum of its bytes. It is
+// an error if the object is not the one that was listed, or incomplete.
 func (b *bucket) fetchObject(below string, want object, to *os.File) (sum uint32, err error) {
 	key := b.prefix + below
 	err = b.tryAgain(b.ctx, key, tries, func(ctx context.Context) error {
@@ -179,11 +181,11 @@ func (b *bucket) fetchObject(below string, want object, to *os.File) (sum uint32
 	return sum, err
 }
 
-// errChanged is of an object that is not any more what was listed.
+// errChanged means that an object is no longer the one that was listed.
 var errChanged = errors.New(
 	"it was changed since it was listed: start the run again, so that it is listed as it is now")
 
-// deadlineReader puts the end of a try off with each byte that comes.
+// deadlineReader extends the deadline of a try with each byte that arrives.
 type deadlineReader struct {
 	io.Reader
 
@@ -198,7 +200,8 @@ func (a *deadlineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tryAgain tries until it works, is not worth another try, or was tried often enough.
+// tryAgain calls try until it succeeds, fails in a way that will not pass, or has failed tries
+// times.
 func (b *bucket) tryAgain(ctx context.Context, key string, tries int, try func(context.Context) error) error {
 	for n := 1; ; n++ {
 		err := try(ctx)
@@ -208,7 +211,7 @@ func (b *bucket) tryAgain(ctx context.Context, key string, tries int, try func(c
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if ofDisk(err) { // of the file that it goes to
+		if ofDisk(err) { // the local file, and not the store
 			return err
 		}
 		says, whose := explain(err)
@@ -225,21 +228,21 @@ func (b *bucket) tryAgain(ctx context.Context, key string, tries int, try func(c
 		wait := pause << (n - 1)
 		select {
 		case <-ctx.Done():
-		case <-time.After(wait/2 + rand.N(wait)): // not all at once
+		case <-time.After(wait/2 + rand.N(wait)): // random, so that clients do not retry at the same moment
 		}
 	}
 }
 
-// blame is whose an answer of a store is.
+// blame says what an error of a store is about.
 type blame int
 
 const (
-	objects blame = iota // the object's own: other objects may be had
-	passing              // the store's or the network's, and worth another try
-	setup                // of how the store is asked: no object may be had until somebody changes that
+	objects blame = iota // one object: others can be read
+	passing              // the store or the network for the moment: worth another try
+	setup                // the request's settings: no object can be read until somebody changes them
 )
 
-// refusals are the codes with which a store refuses whoever asks, whatever the object.
+// refusals are the codes with which a store refuses a client, whatever object it asks for.
 var refusals = map[string]bool{
 	"ExpiredToken": true, "InvalidToken": true, "TokenRefreshRequired": true, "RequestExpired": true,
 	"InvalidAccessKeyId":   true,
@@ -247,8 +250,9 @@ var refusals = map[string]bool{
 	"NoSuchBucket": true,
 }
 
-// explain says what a store's answer means and what to do, and whose it is. What
-// the store or the network said is cut short and holds no credential: they are in headers.
+// explain returns what a store's answer means and what to do, and what the error is about. The
+// text of the store or the network is cut short and has no credentials, as those are sent in
+// headers.
 func explain(err error) (says string, whose blame) {
 	var a storeError
 	if !errors.As(err, &a) && !errors.Is(err, errChanged) {

@@ -20,40 +20,40 @@ import (
 )
 
 const (
-	// cacheBudget is what objects may take on this machine's disk, unless STOKER_CACHE says.
+	// cacheBudget is what objects may take on this machine's disk, unless STOKER_CACHE is set.
 	cacheBudget = 20e9
-	// mostAhead is what may lie beyond the budget because it is about to be read.
+	// mostAhead is what objects that will be read soon may take beyond the budget.
 	mostAhead = 256e6
 )
 
-// cache keeps objects as files. What a process has asked for stays while it runs: every
-// epoch reads all samples once, where throwing out the oldest would throw out each one
-// just before it is asked for again. What earlier processes left makes room, the oldest
-// first. All loaders of a process share it.
+// cache keeps objects as files. What this process has asked for stays while it runs: every
+// epoch reads each sample once, so dropping the oldest would drop each one just before it is
+// needed again. Files of earlier processes are dropped if room is needed, the oldest first. All
+// loaders of a process share the cache.
 type cache struct {
 	folder string
 	budget int64
 
 	mu      sync.Mutex
-	arrived sync.Cond // an object is there, or could not be had
+	arrived sync.Cond // an object is there, or fetching it failed
 	entries map[string]*cacheEntry
 	kept    int64     // bytes within the budget
-	passing int64     // bytes beyond it, until they were read
-	spoilt  time.Time // until then nothing is written: the disk has just refused
-	left    []string  // by earlier processes, the oldest first
+	passing int64     // bytes beyond the budget, until they are read
+	spoilt  time.Time // until then nothing is written: the disk has just refused a write
+	left    []string  // files of earlier processes, the oldest first
 }
 
 // cacheEntry is an object in the cache.
 type cacheEntry struct {
 	size    int64
-	sum     uint32 // of its bytes
-	coming  bool   // somebody fetches it
-	passing bool   // it goes once it was opened
-	left    bool   // by an earlier process, and not asked for since
+	sum     uint32 // checksum of its bytes
+	coming  bool   // it is being fetched
+	passing bool   // it is deleted once it has been opened
+	left    bool   // from an earlier process, and not asked for since
 }
 
-// fileName is where an object lies. Its sum is in the name: nothing is synced, and after a
-// power cut a file may have its size and not its bytes.
+// fileName returns the name of an object's file. It contains the checksum: files are not
+// synced, and after a power cut one may have its size but not its bytes.
 func (e *cacheEntry) fileName(name string) string { return fmt.Sprintf("%s-%08x", name, e.sum) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -64,7 +64,8 @@ var shared struct {
 	cache *cache
 }
 
-// theCache is the one of this process, in $STOKER_CACHE_DIR, else the user's cache.
+// theCache returns the cache of this process, in $STOKER_CACHE_DIR or else in the user's cache
+// folder.
 func theCache() (*cache, error) {
 	shared.Lock()
 	defer shared.Unlock()
@@ -79,7 +80,7 @@ func theCache() (*cache, error) {
 		}
 		folder = filepath.Join(base, "stoker")
 	}
-	folder = filepath.Join(folder, "objects") // of our own: what lies in it may go
+	folder = filepath.Join(folder, "objects") // a separate folder, as files in it are deleted
 	budget := int64(cacheBudget)
 	if text := os.Getenv("STOKER_CACHE"); text != "" {
 		size, err := quantity.ParseBytes(text)
@@ -95,14 +96,14 @@ func theCache() (*cache, error) {
 	return c, err
 }
 
-// coming begins the name of a piece of an object; one that nobody has written to for so
-// long is of a process that was killed.
+// coming begins the name of an object that is being fetched. If such a file was not written to
+// for the time abandoned, its process was killed.
 const (
 	coming    = "coming-"
 	abandoned = time.Hour
 )
 
-// openCache takes what an earlier process left, as far as the budget goes.
+// openCache takes over the files of earlier processes, as far as the budget allows.
 func openCache(folder string, budget int64, now time.Time) (*cache, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make a cache for objects: %w", err)
@@ -121,7 +122,7 @@ func openCache(folder string, budget int64, now time.Time) (*cache, error) {
 		name := file.Name()
 		info, err := file.Info()
 		if err != nil {
-			continue // just gone
+			continue // deleted meanwhile
 		}
 		object, sum, _ := strings.Cut(name, "-")
 		if sum, err := strconv.ParseUint(sum, 16, 32); err == nil && len(object) == nameLength {
@@ -136,7 +137,8 @@ func openCache(folder string, budget int64, now time.Time) (*cache, error) {
 	return c, nil
 }
 
-// makeRoom drops what earlier processes left until there is room, or nothing of it. mu is held.
+// makeRoom deletes files of earlier processes until there is room or none are left. The caller
+// holds mu.
 func (c *cache) makeRoom(size int64) {
 	for ; c.kept+size > c.budget && len(c.left) > 0; c.left = c.left[1:] {
 		if e := c.entries[c.left[0]]; e != nil && e.left {
@@ -145,18 +147,19 @@ func (c *cache) makeRoom(size int64) {
 	}
 }
 
-// nameLength is how long the names of whole objects are, without their sums.
+// nameLength is the length of a complete object's name without its checksum.
 const nameLength = 2 * sha256.Size
 
-// nameOf is an object's file: of another content it is another one.
+// nameOf returns the name of an object's file. Objects of different content have different
+// names.
 func (b *bucket) nameOf(below string, o object) string {
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s%s\n%s\n%d", b.client.endpoint.Host, b.name, b.prefix, below,
 		o.etag, o.size))
 	return hex.EncodeToString(hash[:])
 }
 
-// openCached has an object in the cache and opens it; where it is not worth room, or none is
-// left, its file is gone as soon as it is closed.
+// openCached fetches an object into the cache and opens it. If the cache has no room for it,
+// its file is deleted while it is open.
 func (f *Folder) openCached(i int) (File, error) {
 	b, c := f.bucket, f.bucket.cache
 	want, below := b.objects[i], f.Below(i)
@@ -176,14 +179,14 @@ func (f *Folder) openCached(i int) (File, error) {
 	return File{}, &Outage{Err: err, Lasts: true}
 }
 
-// cached opens an object that lies in the cache.
+// cached opens an object that is in the cache.
 func (f *Folder) cached(name string, want object) (file File, err error) {
 	c := f.bucket.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[name]
 	if e == nil || e.coming {
-		return File{}, errNoFile // somebody wrote to it, or removed it
+		return File{}, errNoFile // its file was changed or removed
 	}
 	if file, err = f.openBelow(e.fileName(name), true); err == nil && file.Size != want.size {
 		file.Close()
@@ -195,11 +198,11 @@ func (f *Folder) cached(name string, want object) (file File, err error) {
 	return file, err
 }
 
-// mostDirect is the largest object that is read past the cache, into memory.
+// mostDirect is the largest object that is read into memory without the cache.
 const mostDirect = 64 << 20
 
-// direct fetches an object into memory, as the cache's disk is full or cannot be written to. why is what
-// it said.
+// direct fetches an object into memory, because the cache's disk is full or read-only. why is
+// the error of the disk.
 func (b *bucket) direct(below string, want object, why error) (File, error) {
 	if want.size > mostDirect {
 		return File{}, &Outage{Err: why, Lasts: true}
@@ -217,7 +220,8 @@ func (b *bucket) direct(below string, want object, why error) (File, error) {
 	return file, nil
 }
 
-// asOutage is of an error of the cache's or of memory: whatever it is, it is not the object's.
+// asOutage marks an error of the cache or of memory as an outage, since the object may be
+// sound.
 func asOutage(err error) error {
 	if ofDisk(err) {
 		return &Outage{Err: err}
@@ -225,12 +229,12 @@ func asOutage(err error) error {
 	return err
 }
 
-// ofDisk reports whether an error is of a file here and not of the store's answer.
+// ofDisk reports whether an error comes from a local file and not from the store.
 func ofDisk(err error) bool {
 	return errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError))
 }
 
-// dropEntry removes an object. mu is held.
+// dropEntry deletes an object's file. The caller holds mu.
 func (c *cache) dropEntry(name string, e *cacheEntry) {
 	_ = os.Remove(filepath.Join(c.folder, e.fileName(name)))
 	delete(c.entries, name)
@@ -241,7 +245,8 @@ func (c *cache) dropEntry(name string, e *cacheEntry) {
 	}
 }
 
-// haveObject fetches an object unless it is there or on its way.
+// haveObject fetches an object unless the cache has it. If it is being fetched, haveObject
+// waits.
 func (c *cache) haveObject(b *bucket, name, below string, want object) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,7 +258,7 @@ func (c *cache) haveObject(b *bucket, name, below string, want object) error {
 			return nil
 		default:
 			e.left = false
-			_ = c.withEntry(name, e, func() error { return c.checkLeft(name, e) }) // what is not whole is fetched again
+			_ = c.withEntry(name, e, func() error { return c.checkLeft(name, e) }) // a damaged file is fetched again
 		}
 	}
 	if time.Now().Before(c.spoilt) {
@@ -273,8 +278,8 @@ func (c *cache) haveObject(b *bucket, name, below string, want object) error {
 	return err
 }
 
-// withEntry does something to an object for which all others wait, and drops it where that
-// fails. mu is held before and after it.
+// withEntry calls do for an entry while others wait for it, and drops the entry if do fails.
+// The caller holds mu, which is released during do.
 func (c *cache) withEntry(name string, e *cacheEntry, do func() error) error {
 	e.coming = true
 	c.mu.Unlock()
@@ -287,15 +292,16 @@ func (c *cache) withEntry(name string, e *cacheEntry, do func() error) error {
 	return err
 }
 
-// spoils is how long a disk that has refused is left alone: what needs it goes past it meanwhile.
+// spoils is how long nothing is written to a disk that has refused a write. Meanwhile objects
+// are read into memory.
 const spoils = 10 * time.Second
 
 var errSpoilt = &fs.PathError{
 	Op: "write to", Path: "the cache of objects",
-	Err: errors.New("its disk has just refused"),
+	Err: errors.New("its disk has just refused a write"),
 }
 
-// checkLeft reads what an earlier process left.
+// checkLeft checks that a file of an earlier process has the checksum in its name.
 func (c *cache) checkLeft(name string, e *cacheEntry) error {
 	file, err := os.Open(filepath.Join(c.folder, e.fileName(name)))
 	if err != nil {
@@ -312,7 +318,7 @@ func (c *cache) checkLeft(name string, e *cacheEntry) error {
 	return nil
 }
 
-// writeEntry fetches an object to a file that has its name when it is whole.
+// writeEntry fetches an object into a temporary file, and renames it when it is complete.
 func (c *cache) writeEntry(b *bucket, name, below string, want object, e *cacheEntry) error {
 	file, err := os.CreateTemp(c.folder, coming+"*")
 	if err != nil {
@@ -329,7 +335,7 @@ func (c *cache) writeEntry(b *bucket, name, below string, want object, e *cacheE
 	return err
 }
 
-// fetchAhead fetches an object that will be read soon, where there is room for it.
+// fetchAhead fetches an object that will be read soon, if there is room for it.
 func (f *Folder) fetchAhead(i int) {
 	c, want := f.bucket.cache, f.bucket.objects[i]
 	c.mu.Lock()
@@ -337,7 +343,7 @@ func (f *Folder) fetchAhead(i int) {
 	room := c.kept+want.size <= c.budget || c.passing+want.size <= mostAhead
 	c.mu.Unlock()
 	if room && want.size <= f.maxFile {
-		// that it cannot is for the reader to find
+		// an error is left to the reader to find
 		_ = c.haveObject(f.bucket, f.bucket.nameOf(f.Below(i), want), f.Below(i), want)
 	}
 }

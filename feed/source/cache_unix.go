@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isOurs says why others could put files of theirs into a folder: it has to be the user's
-// own, and each one above it the user's or root's, or such that nobody replaces what is
-// another's (as /tmp).
+// isOurs returns an error if other users could put files into a folder. The user must own it.
+// Each folder above must belong to the user or to root, and others must not be able to replace
+// its entries: it is not writable for them, or it is sticky like /tmp.
 func isOurs(folder string) error {
 	at, err := filepath.EvalSymlinks(folder)
 	if err != nil {

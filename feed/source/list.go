@@ -15,33 +15,31 @@ import (
 	"github.com/stoker-dev/stoker/internal/readable"
 )
 
-// Options say what is listed.
+// Options say what to list.
 type Options struct {
 	Extensions []string // of images, lower case; nil: Images
 	AllowEmpty bool     // classes without an image are allowed
 	MaxFile    int64    // bytes of a file, default 256 MB; a larger one cannot be read
-	// Progress is called now and then with the number of files found so far, by
-	// any thread but by one at a time.
+	// Progress is called from time to time with the number of files found so far. Any thread may
+	// call it, but only one at a time.
 	Progress func(files int)
 }
 
 const (
-	// defaultMaxFile: the largest photographs are some 100 MB; beyond this a file
-	// is no image, and a buffer per thread must have a bound.
+	// defaultMaxFile: the largest photographs have some 100 MB. A larger file is not an image,
+	// and a buffer per thread needs a bound.
 	defaultMaxFile = 256e6
-	// readers list folders at the same time. More than there are cores: on network
-	// storage and cold disks they wait, and 16 in flight is where reading stops
-	// getting faster.
+	// readers is how many threads list folders. There are more than cores because they wait on
+	// network storage and cold disks, where more than 16 in flight are not faster.
 	readers = 16
-	// entries are read at a time.
+	// entries is how many entries of a folder are read at a time.
 	entries = 4096
 )
 
-// List lists the images below root as torchvision's ImageFolder does: classes are
-// the subfolders in sorted order; the folders below a class are walked, symbolic
-// links too, and come in the order of their paths, files in the order of names.
-// A link that leads back to a folder above it is an error: ImageFolder would list
-// its images forty times.
+// List lists the images below root as torchvision's ImageFolder does. Classes are the
+// subfolders in sorted order. The folders below a class are walked, symbolic links too, and
+// come in the order of their paths, files in the order of their names. A link to a folder above
+// it is an error: ImageFolder would list its images forty times.
 func List(ctx context.Context, root string, o Options) (*Folder, error) {
 	if o.Extensions == nil {
 		o.Extensions = images
@@ -71,10 +69,10 @@ func List(ctx context.Context, root string, o Options) (*Folder, error) {
 	return f, nil
 }
 
-// openRoot begins a data set that has no samples yet.
+// openRoot opens the root of a data set, without listing samples.
 func openRoot(root string, o Options) (*Folder, error) {
-	if info, err := os.Stat(root); err == nil && !info.IsDir() { // a pipe would not even open
-		return nil, fmt.Errorf("%s is no folder: a data set is a folder with one subfolder per class", root)
+	if info, err := os.Stat(root); err == nil && !info.IsDir() { // opening a pipe would block
+		return nil, fmt.Errorf("%s is not a folder: a data set is a folder with one subfolder per class", root)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	open, err := openWaiting(ctx, root)
@@ -119,13 +117,13 @@ func (f *Folder) listFolders(ctx context.Context, o Options) error {
 	return f.gather(w.folders, o)
 }
 
-// gather puts the folders in order and counts.
+// gather adds the listed folders to f in ImageFolder's order, and checks for empty classes.
 func (f *Folder) gather(folders []folder, o Options) error {
 	slices.SortFunc(folders, func(a, b folder) int {
 		if a.class != b.class {
 			return a.class - b.class
 		}
-		// Without the slash at the end: os.walk's paths have none, and "-" sorts before "/".
+		// Compare without the final slash: os.walk's paths have none, and "-" sorts before "/".
 		return compareNames(a.path[:len(a.path)-1], b.path[:len(b.path)-1])
 	})
 	full := make([]bool, len(f.classes))
@@ -148,7 +146,7 @@ func (f *Folder) gather(folders []folder, o Options) error {
 		}
 	}
 	if len(empty) > 0 && !o.AllowEmpty {
-		// torchvision's sentence, which people search for.
+		// This is torchvision's sentence, which people search for.
 		err := fmt.Errorf("found no valid file for the classes %s. Supported extensions are: %s", someOf(empty),
 			strings.Join(o.Extensions, ", "))
 		if len(f.notes) > 0 {
@@ -159,7 +157,7 @@ func (f *Folder) gather(folders []folder, o Options) error {
 	return nil
 }
 
-// someOf names the first ones of a list.
+// someOf returns the first names of a list as text.
 func someOf(names []string) string {
 	const named = 20
 	if len(names) <= named {
@@ -168,8 +166,8 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:named], ", "), len(names)-named)
 }
 
-// treeWalk is the listing under way: a stack of folders that any reader takes from
-// and adds to, so that one class with many folders is shared too.
+// treeWalk is a listing in progress: a stack of folders from which every reader takes and to
+// which it adds, so that a class with many folders is shared too.
 type treeWalk struct {
 	ctx  context.Context
 	root string
@@ -185,7 +183,7 @@ type treeWalk struct {
 	notes   []string
 }
 
-// folder is a folder of a class, listed.
+// folder is a listed folder of a class.
 type folder struct {
 	path  string // below the root, with a slash at its end
 	class int
@@ -193,7 +191,7 @@ type folder struct {
 	ends  []int  // where each name ends in names
 }
 
-// gatherBelow is gather for names by the folder that they lie in, as "class/below/".
+// gatherBelow is gather for names that are grouped by their folder, as "class/below/".
 func (f *Folder) gatherBelow(names map[string][]string, o Options) error {
 	sortNames(f.classes)
 	var folders []folder
@@ -262,7 +260,7 @@ func (w *treeWalk) putListed(listed folder, below []place, err error) {
 	w.todo = append(w.todo, below...)
 	w.more.Broadcast()
 	switch {
-	case errors.Is(err, fs.ErrPermission): // os.walk goes on without a word
+	case errors.Is(err, fs.ErrPermission): // os.walk skips such a folder silently
 		w.notes = append(w.notes, fmt.Sprintf("%v: the images in it are left out, as ImageFolder does", err))
 	case err != nil && w.err == nil:
 		w.err = err
@@ -305,7 +303,7 @@ func (w *treeWalk) readFolder(at place) (folder, []place, error) {
 	return packNames(at, names), below, nil
 }
 
-// sortFolders tells the images among a folder's entries from the folders below it.
+// sortFolders separates a folder's entries into images and folders.
 func (w *treeWalk) sortFolders(at place, path string, found []fs.DirEntry) (names []string, below []place, err error) {
 	for _, entry := range found {
 		name := entry.Name()
@@ -329,15 +327,15 @@ func (w *treeWalk) sortFolders(at place, path string, found []fs.DirEntry) (name
 	return names, below, nil
 }
 
-// openWaiting opens a folder or an archive, once descriptors and storage allow. It waits
-// for no writer of a pipe.
+// openWaiting opens a folder or an archive, and waits during an outage. A pipe does not block
+// it.
 func openWaiting(ctx context.Context, name string) (*os.File, error) {
 	var file *os.File
 	err := WaitOut(ctx, func() (err error) { file, err = readable.Open(name); return err })
 	return file, err
 }
 
-// packNames sorts the names and puts them into one text.
+// packNames sorts the names and joins them into one text.
 func packNames(at place, names []string) folder {
 	sortNames(names)
 	total := 0
@@ -352,13 +350,12 @@ func packNames(at place, names []string) folder {
 	return in
 }
 
-// refuseLoop looks whether the link name leads to one of the folders that it
-// lies in.
+// refuseLoop returns an error if the link called name leads to one of the folders above it.
 func (w *treeWalk) refuseLoop(path, name string) error {
 	link := joinPath(w.root, path+"/"+name)
 	target, err := os.Stat(link)
 	if err != nil {
-		return nil // gone: listing it says so
+		return nil // removed: listing it will fail
 	}
 	for at := path; ; {
 		above, err := os.Stat(joinPath(w.root, at))
@@ -373,8 +370,9 @@ func (w *treeWalk) refuseLoop(path, name string) error {
 	}
 }
 
-// isFolder is os.DirEntry.is_dir of Python: it follows links, and what cannot be
-// looked at is no folder, unless only the machine is at fault: its images would be missing.
+// isFolder is os.DirEntry.is_dir of Python: it follows links, and what cannot be examined is
+// not a folder. But if only the machine is at fault, it returns an error, because images would
+// be missing.
 func isFolder(path string, entry fs.DirEntry) (bool, error) {
 	if entry.Type()&fs.ModeSymlink == 0 {
 		return entry.IsDir(), nil

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// sortNames sorts as Python sorts file names: by code point. For UTF-8 that is
-// the order of the bytes; a byte that is not UTF-8 is a code point from U+DC80
-// on to Python.
+// sortNames sorts file names as Python does, by code point. For UTF-8 that is the order of the
+// bytes. Python reads a byte that is not UTF-8 as a code point from U+DC80 on.
 func sortNames(names []string) {
 	for _, name := range names {
 		if !utf8.ValidString(name) {
@@ -20,6 +19,7 @@ func sortNames(names []string) {
 	slices.Sort(names)
 }
 
+// compareNames compares two names as Python does.
 func compareNames(a, b string) int {
 	if utf8.ValidString(a) && utf8.ValidString(b) {
 		return cmp.Compare(a, b)
@@ -35,7 +35,7 @@ func compareNames(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// codePoint is the first one of a text as Python's surrogateescape reads it.
+// codePoint returns the first code point of s as Python's surrogateescape reads it.
 func codePoint(s string) (r rune, size int) {
 	r, size = utf8.DecodeRuneInString(s)
 	if r == utf8.RuneError && size == 1 {
@@ -44,7 +44,7 @@ func codePoint(s string) (r rune, size int) {
 	return r, size
 }
 
-// hasExtension is name.lower().endswith(extensions) of Python.
+// hasExtension is Python's name.lower().endswith(extensions).
 func hasExtension(name string, extensions []string) bool {
 	for _, extension := range extensions {
 		if endsWith(name, extension) {
@@ -74,7 +74,7 @@ func endsWith(name, extension string) bool {
 	return true
 }
 
-// lowerAsPython is Python's str.lower, which makes two code points of one letter.
+// lowerAsPython is Python's str.lower, which turns the letter İ into two code points.
 func lowerAsPython(name string) string {
 	return strings.ToLower(strings.ReplaceAll(name, "İ", "i̇"))
 }

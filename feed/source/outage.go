@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Outage marks an error that says nothing about a file: the machine, its storage or the network could
-// not serve it. Whoever gets one must neither replace the sample nor leave it out.
+// Outage marks an error that says nothing about a file: the machine, its storage or the network
+// could not provide it. A caller must neither replace the sample nor leave it out.
 type Outage struct {
 	Err error
-	// Lasts says that trying again is of no use: somebody has to change something first.
+	// Lasts means that retrying is useless: somebody has to change something first.
 	Lasts bool
 }
 
 func (o *Outage) Error() string { return o.Err.Error() }
 func (o *Outage) Unwrap() error { return o.Err }
 
-// explainOutage adds to an outage what its number means.
+// explainOutage appends the meaning of the error number of an outage.
 func explainOutage(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) && outages[number] != "" {
@@ -30,9 +30,10 @@ func explainOutage(err error) error {
 	return err
 }
 
-// outages are the error numbers that are never a file's own. All others are, as a script that opens the
-// file by itself would see them: gone, forbidden, no file, a disk that cannot read its block (EIO).
-// bench/reliability/RESULTS.md has the table. EIO of network storage is an outage too: Folder.judge tells.
+// outages are the error numbers that are never about the file itself. All others are, as for a
+// script that opens the file: missing, forbidden, not a file, a disk that cannot read its block
+// (EIO). bench/reliability/RESULTS.md has the table. EIO from network storage is an outage too;
+// Folder.judgeError decides that.
 var outages = map[syscall.Errno]string{
 	syscall.EMFILE:  "this process has no descriptor left",
 	syscall.ENFILE:  "the machine has no descriptor left",
@@ -63,13 +64,13 @@ var outages = map[syscall.Errno]string{
 	syscall.EADDRNOTAVAIL: "no port is left",
 }
 
-// IsOutage decides whose fault an error is: true for the machine's, its storage's and the network's,
-// false for the file's.
+// IsOutage returns true if an error is about the machine, its storage or the network, and false
+// if it is about the file.
 func IsOutage(err error) bool {
 	if errors.As(err, new(*Outage)) {
 		return true
 	}
-	var number syscall.Errno // before net.Error, which each number also is
+	var number syscall.Errno // checked before net.Error, which every error number also implements
 	if errors.As(err, &number) {
 		return outages[number] != ""
 	}
@@ -77,24 +78,24 @@ func IsOutage(err error) bool {
 	return late || errors.As(err, new(net.Error))
 }
 
-// outageLasts says that an outage does not pass by itself.
+// outageLasts reports whether an outage will last until somebody changes something.
 func outageLasts(err error) bool {
 	var o *Outage
 	return errors.As(err, &o) && o.Lasts
 }
 
-// Patience is how long an outage is waited for: a server that starts again takes half a minute. Tests
-// have less.
+// Patience is how long to wait for an outage to end: a file server needs half a minute to
+// restart. Tests set less.
 var Patience = 30 * time.Second
 
-// WaitOut does something, and again with growing pauses, until an outage is over or has lasted for Patience.
-// An error that is no outage is returned at once.
+// WaitOut calls try, and repeats it with growing pauses until an outage ends or has lasted for
+// Patience. It returns an error that is not an outage at once.
 func WaitOut(ctx context.Context, try func() error) error {
 	began := time.Now()
 	return waitOut(ctx, began, try(), try)
 }
 
-// waitOut is WaitOut behind a first try, which began at that time and came to err.
+// waitOut is WaitOut after a first try, which began at began and returned err.
 func waitOut(ctx context.Context, began time.Time, err error, try func() error) error {
 	const shortest, longest = 5 * time.Millisecond, time.Second
 	for pause := shortest; err != nil && IsOutage(err) && !outageLasts(err); pause = min(2*pause, longest) {

@@ -15,13 +15,13 @@ import (
 	"github.com/stoker-dev/stoker/feed/pack/shards"
 )
 
-// pack is where the samples of a folder lie that `stoker pack` wrote: feed/pack says what is in it. Samples come
-// in the order of the folder that was packed, with its labels, whatever their order in the shards, so that a
-// training on the pack has the batches of one on the folder.
+// pack is a folder that `stoker pack` wrote; feed/pack describes its files. Samples have the
+// order and the labels of the original folder, whatever their order in the shards. So training
+// on the pack gives the same batches as training on the folder.
 type pack struct {
 	shards []packShard
 	places []packPlace // by sample
-	other  string      // of a pack with other pixels than the originals': its plan
+	other  string      // the plan of a pack whose pixels differ from the originals
 }
 
 type packShard struct {
@@ -35,17 +35,17 @@ type packPlace struct {
 	sum      [sha256.Size]byte
 }
 
-// isPack reports whether a folder is a pack. One that is not whole is an error.
+// isPack reports whether a folder is a pack. An incomplete pack is an error.
 func isPack(root string) (bool, error) {
 	_, shard := os.Stat(filepath.Join(root, shards.TarName(0)))
 	_, index := os.Stat(filepath.Join(root, shards.IndexName))
 	if shard == nil && errors.Is(index, fs.ErrNotExist) {
-		return false, fmt.Errorf("%s is a pack that is not whole: stoker pack goes on with it", root)
+		return false, fmt.Errorf("%s is an incomplete pack: run stoker pack again to complete it", root)
 	}
 	return shard == nil && index == nil, nil
 }
 
-// listPack lists the samples of a pack as those of the folder that was packed.
+// listPack lists the samples of a pack in the order of the original folder.
 func (f *Folder) listPack(ctx context.Context, o Options) error {
 	found, err := f.readPack(ctx, o)
 	if err != nil {
@@ -63,7 +63,7 @@ func (f *Folder) listPack(ctx context.Context, o Options) error {
 	return f.placeSamples(found)
 }
 
-// placeSamples says where each sample lies.
+// placeSamples records where each sample is in the shards.
 func (f *Folder) placeSamples(found map[string]packPlace) error {
 	f.pack.places = make([]packPlace, f.Len())
 	for i := range f.pack.places {
@@ -76,7 +76,8 @@ func (f *Folder) placeSamples(found map[string]packPlace) error {
 	return nil
 }
 
-// readPack reads the index and the lists of a pack: where each file lies, by its path.
+// readPack reads the index and the lists of a pack, and returns where each file is, by its
+// path.
 func (f *Folder) readPack(ctx context.Context, o Options) (map[string]packPlace, error) {
 	var index shards.Index
 	if err := f.readPackFile(shards.IndexName, &index); err != nil {
@@ -96,7 +97,7 @@ func (f *Folder) readPack(ctx context.Context, o Options) (map[string]packPlace,
 	for _, class := range index.Classes {
 		f.classes = append(f.classes, string(class))
 	}
-	found := map[string]packPlace{} // as many as there are, and not as the index says
+	found := map[string]packPlace{} // not allocated by the number in the index, which may be wrong
 	for k, shard := range index.Shards {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -115,7 +116,7 @@ func (f *Folder) readPack(ctx context.Context, o Options) (map[string]packPlace,
 	return found, nil
 }
 
-// readPackList reads the list beside a shard.
+// readPackList reads the list of shard k and adds its samples to found.
 func (f *Folder) readPackList(k int, plan string, found map[string]packPlace) error {
 	var list shards.Shard
 	shard := f.pack.shards[k]
@@ -126,7 +127,7 @@ func (f *Folder) readPackList(k int, plan string, found map[string]packPlace) er
 		return err
 	}
 	if list.Plan != plan || list.Bytes != shard.bytes {
-		return fmt.Errorf("the list of %s is not the one that the index of the pack means", shard.name)
+		return fmt.Errorf("the list of %s does not match the index of the pack", shard.name)
 	}
 	for _, sample := range list.Samples {
 		name := string(sample.Path)
@@ -152,12 +153,12 @@ func (f *Folder) readPackList(k int, plan string, found map[string]packPlace) er
 func (f *Folder) readPackFile(name string, into any) error {
 	err := shards.ReadFile(f.root, name, into)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s of the pack cannot be read: %w: stoker pack writes it anew", name, err)
+		return fmt.Errorf("%s of the pack cannot be read: %w: run stoker pack again to rewrite it", name, err)
 	}
 	return err
 }
 
-// openPacked opens the shard of sample i, of which the sample alone is read.
+// openPacked opens the shard of sample i. The file that it returns reads only that sample.
 func (f *Folder) openPacked(i int, urgent bool) (File, error) {
 	place := &f.pack.places[i]
 	shard := f.pack.shards[place.shard]
@@ -176,13 +177,13 @@ func (f *Folder) openPacked(i int, urgent bool) (File, error) {
 	return file, nil
 }
 
-// shardPart is what of a file is a sample's.
+// shardPart is the part of a shard that holds a sample.
 type shardPart struct {
 	at  int64
-	sum *[sha256.Size]byte // of its bytes; nil where that is not known
+	sum *[sha256.Size]byte // of its bytes; nil if unknown
 }
 
-// check compares bytes that were read with those that were packed.
+// check compares the bytes of a sample with their digest in the pack.
 func (p shardPart) check(data []byte) error {
 	if p.sum != nil && sha256.Sum256(data) != *p.sum {
 		return errors.New("its bytes are not those that were packed: the shard is damaged")

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Parse takes a data set as a client has it: any files, in any order, a file
-// perhaps more than once, each with any label. Paths are relative to root, or
-// absolute. What list holds, in little-endian order:
+// Parse opens a data set that the client has listed: any files, in any order, even repeatedly,
+// each with any label. Paths are relative to root, or absolute. The list holds, in
+// little-endian order:
 //
 //	count    uint64
 //	labels   int64[count]
@@ -30,7 +30,7 @@ func Parse(root string, list []byte, o Options) (*Folder, error) {
 	return f, nil
 }
 
-// parsePack finds the samples of a list in a pack, where the root is one.
+// parsePack finds the samples of a list in a pack, if the root is one.
 func (f *Folder) parsePack(o Options) error {
 	packed, err := isPack(f.root)
 	if !packed || err != nil {
@@ -40,7 +40,7 @@ func (f *Folder) parsePack(o Options) error {
 	if err != nil {
 		return err
 	}
-	f.classes = nil // a client knows its own
+	f.classes = nil // the client has its own
 	return f.placeSamples(found)
 }
 
@@ -50,7 +50,7 @@ func (f *Folder) parseList(list []byte) error {
 		return fmt.Errorf("it has %d bytes: expected the number of samples in the first %d", len(list), word)
 	}
 	count, labels := binary.LittleEndian.Uint64(list), list[word:]
-	if count > uint64(len(labels))/word { // before anything is multiplied
+	if count > uint64(len(labels))/word { // before the product can overflow
 		return fmt.Errorf("it has %d bytes: not enough for the labels of %d samples", len(list), count)
 	}
 	paths := labels[count*word:]
@@ -67,19 +67,19 @@ func (f *Folder) parseList(list []byte) error {
 		paths = rest
 	}
 	if len(paths) > 0 {
-		return fmt.Errorf("%d bytes stand behind the paths of its %d samples", len(paths), count)
+		return fmt.Errorf("%d bytes follow the paths of its %d samples", len(paths), count)
 	}
 	return nil
 }
 
-// append puts a sample behind the others.
+// append adds a sample.
 func (f *Folder) append(folders map[string]string, path []byte, label int64) error {
 	cut := bytes.LastIndexByte(path, '/') + 1
 	folder, name := path[:cut], path[cut:]
 	if len(name) == 0 {
-		return fmt.Errorf("%q is no path of a file", path)
+		return fmt.Errorf("%q is not the path of a file", path)
 	}
-	if int64(int(label)) != label { // where int has 32 bits
+	if int64(int(label)) != label { // if int has 32 bits
 		return fmt.Errorf("label %d is too large for this machine", label)
 	}
 	if n := len(f.runs); n == 0 || f.runs[n-1].label != int(label) || f.runs[n-1].path != string(folder) {

@@ -135,8 +135,8 @@ func TestParseRefuses(t *testing.T) {
 		"":                              nil,
 		"not enough for the labels":     binary.LittleEndian.AppendUint64(nil, 1<<61),
 		"ends after the paths of 10 of": whole[:len(whole)-1],
-		"1 bytes stand behind":          append(slices.Clone(whole), 'x'),
-		"is no path of a file":          encoded(sample{"cat/", 0}),
+		"1 bytes follow":                append(slices.Clone(whole), 'x'),
+		"is not the path of a file":     encoded(sample{"cat/", 0}),
 		"sample 1: \"\"":                encoded(sample{"a", 0}, sample{"", 0}),
 	} {
 		if f, err := Parse(t.TempDir(), list, Options{}); err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(name, "10 of", "10 samples of")) {

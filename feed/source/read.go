@@ -8,21 +8,19 @@ import (
 	"time"
 )
 
-// ErrTooLarge is in the error of a file that is larger than Options.MaxFile.
+// ErrTooLarge is wrapped in the error of a file that is larger than Options.MaxFile.
 var ErrTooLarge = errors.New("too large")
 
-// errNoFile: a pipe or socket under an image's name must not hold a thread.
+// errNoFile refuses pipes and sockets under an image's name, which could block a thread.
 var errNoFile = errors.New("it is not a regular file")
 
-// OpenFile opens the file of sample i. Errors do not name the file: who has a bad
-// sample in hand puts its path in front.
+// OpenFile opens the file of sample i. Errors do not contain its path; the caller adds it.
 //
-// The file is opened by its path below the root that was listed and is kept open:
-// 4 us with the fstat, where os.Root takes 10 us. os.Root would also refuse symbolic
-// links that leave the root, but a folder of links to the real images is a usual
-// data set, and ImageFolder reads it. Who may write into the data set can thus have
-// any file read that the user can read; it is decoded as an image or is a bad
-// sample, and its bytes go nowhere else.
+// The file is opened by its path relative to the root, which is kept open. That takes 4 us with
+// the fstat, where os.Root takes 10 us. os.Root would also refuse symbolic links that leave the
+// root, but a folder of links to the real images is a usual data set, and ImageFolder reads it.
+// So a person who can write into the data set can have Stoker read any file that the user can
+// read. Stoker decodes it as an image or reports a bad sample, and does not pass its bytes on.
 func (f *Folder) OpenFile(i int) (File, error) {
 	if f.bucket != nil {
 		if size := f.bucket.objects[i].size; size > f.maxFile {
@@ -44,7 +42,7 @@ func (f *Folder) OpenFile(i int) (File, error) {
 	return file, nil
 }
 
-// Size is how many bytes the file of sample i has.
+// Size returns the number of bytes of sample i's file.
 func (f *Folder) Size(i int) (size int64, err error) {
 	err = f.retrying(i, func() error {
 		file, err := f.OpenFile(i)
@@ -57,7 +55,7 @@ func (f *Folder) Size(i int) (size int64, err error) {
 	return size, err
 }
 
-// Read reads the file of sample i into buffer, which grows where it is too small.
+// Read reads the file of sample i into buffer, or into a new one if buffer is too small.
 func (f *Folder) Read(i int, buffer []byte) (data []byte, err error) {
 	err = f.retrying(i, func() error {
 		file, err := f.OpenFile(i)
@@ -71,7 +69,8 @@ func (f *Folder) Read(i int, buffer []byte) (data []byte, err error) {
 	return data, err
 }
 
-// retrying does what opens and reads the file of sample i, and waits for the end of an outage; see Retry.
+// retrying calls try, which opens or reads the file of sample i, and waits for the end of an
+// outage; see Retry.
 func (f *Folder) retrying(i int, try func() error) error {
 	began := time.Now()
 	err := try()
@@ -81,13 +80,13 @@ func (f *Folder) retrying(i int, try func() error) error {
 	return f.Retry(i, began, err, try)
 }
 
-// Retry does once more what failed to open or read the file of sample i, which it began at that time,
-// until an outage is over or has lasted for Patience. What it returns is an *Outage, or the file's own
-// fault.
+// Retry repeats try, which failed with err to open or read the file of sample i, until an
+// outage ends or has lasted for Patience. began is when the first try began. It returns an
+// *Outage or an error of the file itself.
 func (f *Folder) Retry(i int, began time.Time, err error, try func() error) error {
 	again := func() error { return f.judgeError(i, try()) }
 	err = waitOut(f.ctx, began, f.judgeError(i, err), again)
-	reserve.fillReserve() // it may have been lost meanwhile
+	reserve.fillReserve() // it may have been spent meanwhile
 	if err == nil || !IsOutage(err) {
 		return err
 	}
@@ -98,8 +97,8 @@ func (f *Folder) Retry(i int, began time.Time, err error, try func() error) erro
 	return &Outage{Err: fmt.Errorf("%w (tried for %v)", explainOutage(err), time.Since(began).Round(time.Second))}
 }
 
-// judgeError makes an outage of what only this folder knows to be one: network storage that says EIO has not
-// answered, where a disk that says so has lost the block.
+// judgeError turns EIO from network storage into an outage: the storage did not answer. From a
+// disk, EIO means that the block is lost, which is an error of the file.
 func (f *Folder) judgeError(i int, err error) error {
 	if errors.Is(err, syscall.EIO) && f.bucket == nil && remote(f.Path(i), f.root) {
 		return &Outage{Err: err}
@@ -111,11 +110,11 @@ func (f *Folder) tooLarge(size int64) error {
 	return fmt.Errorf("%w: the file has %d bytes, at most %d are read", ErrTooLarge, size, f.maxFile)
 }
 
-// Read reads the whole file into buffer, which grows where it is too small, and
-// returns what was read. A fresh buffer per file would cost three times the CPU.
+// Read reads the whole file into buffer, or into a larger one if it is too small, and returns
+// the bytes. A new buffer per file would take three times the CPU.
 func (f *File) Read(buffer []byte) ([]byte, error) {
 	if int64(cap(buffer)) < f.Size {
-		buffer = make([]byte, f.Size+min(f.Size/4, 1<<20)) // the next file is a little larger
+		buffer = make([]byte, f.Size+min(f.Size/4, 1<<20)) // the next file may be a little larger
 	}
 	buffer = buffer[:f.Size]
 	for at := 0; at < len(buffer); {

@@ -11,24 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is an open file of a data set. A descriptor and no os.File, which would
-// cost an allocation, a finaliser and an epoll registration per sample.
+// File is an open file of a data set. It holds a descriptor instead of an os.File, which would
+// need an allocation, a finaliser and an epoll registration per sample.
 type File struct {
 	Size int64
 	fd   int
-	last bool // it has the place of the reserve
+	last bool // it uses the descriptor of the reserve
 	shardPart
 }
 
-// openBelow opens a path below the root for reading. Without waiting: the name
-// may be that of a pipe. What is urgent may have the last descriptor.
+// openBelow opens a path below the root for reading. It does not block on a pipe. An urgent
+// call may use the reserve if no descriptor is left.
 func (f *Folder) openBelow(path string, urgent bool) (File, error) {
 	const flags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
 	var fd int
 	var last bool
 	var err error
-	// Control keeps the root's descriptor from being closed and used for another
-	// file in between: a thread may hang in here when the loader is closed.
+	// Control keeps the root open meanwhile. Without it, the loader could be closed while a
+	// thread hangs here, and the descriptor could be reused for another file.
 	closed := f.conn.Control(func(root uintptr) {
 		err = untilUninterrupted(func() (err error) {
 			fd, err = unix.Openat(int(root), path, flags, 0)
@@ -56,17 +56,18 @@ func (f *Folder) openBelow(path string, urgent bool) (File, error) {
 	return file, nil
 }
 
-// reserve is a descriptor that goes when no other is left, so that one file at a time can still be read.
+// reserve is a spare descriptor, closed when no other is left, so that one file at a time can
+// still be read.
 var reserve descriptorReserve
 
 type descriptorReserve struct {
 	mu    sync.Mutex
-	base  int  // what takes its place: a descriptor of nothing
-	at    int  // of which it is a copy
-	whole bool // nobody has spent it
+	base  int  // an eventfd, of which the spare is a copy
+	at    int  // the spare
+	whole bool // the spare is open
 }
 
-// fillReserve fills the reserve where that is possible.
+// fillReserve opens the spare descriptor if possible.
 func (r *descriptorReserve) fillReserve() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +86,8 @@ func (r *descriptorReserve) fillReserve() {
 	r.whole = err == nil
 }
 
-// spendOne gives the reserve up; false: somebody else has, and gives it back as soon as a file is read.
+// spendOne closes the spare. It returns false if another thread uses it, which returns it after
+// reading its file.
 func (r *descriptorReserve) spendOne() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +99,8 @@ func (r *descriptorReserve) spendOne() bool {
 	return true
 }
 
-// refill closes a file by putting the reserve in its place, so that nobody else takes the descriptor.
+// refill replaces a file's descriptor by the spare, in one step, so that no other thread takes
+// it.
 func (r *descriptorReserve) refill(fd int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +111,7 @@ func (r *descriptorReserve) refill(fd int) {
 	r.at, r.whole = fd, true
 }
 
-// inMemory is a file of no disk: to be written to, and to be read from.
+// inMemory returns a file in memory twice: one handle to write to it and one to read it.
 func inMemory(size int64) (*os.File, File, error) {
 	fd, err := unix.MemfdCreate("stoker-object", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -122,8 +125,8 @@ func inMemory(size int64) (*os.File, File, error) {
 	return os.NewFile(uintptr(other), "memfd:stoker-object"), File{Size: size, fd: fd}, nil
 }
 
-// networks are file systems that reach their files through a network, or through a process that may:
-// where they say EIO nobody has looked at the file.
+// networks are file systems that use a network, or a process that may use one. EIO from them
+// says nothing about the file.
 var networks = []int64{
 	unix.NFS_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
 	unix.V9FS_MAGIC, unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC, unix.CODA_SUPER_MAGIC, unix.NCP_SUPER_MAGIC,
@@ -133,7 +136,7 @@ var networks = []int64{
 	0x19830326, // BeeGFS
 }
 
-// remote reports whether the first of these paths that can be looked at lies on network storage.
+// remote reports whether the first of the paths that can be examined is on network storage.
 func remote(paths ...string) bool {
 	for _, path := range paths {
 		var stat unix.Statfs_t
@@ -152,8 +155,8 @@ func (f *File) readAt(buffer []byte, offset int64) (n int, err error) {
 	return max(n, 0), err
 }
 
-// Announce has the kernel fetch the file of sample i into the page cache, without
-// waiting for its bytes. That it cannot is for the reader to find.
+// Announce asks the kernel to fetch the file of sample i into the page cache, without waiting
+// for its bytes. An error is left to the reader to find.
 func (f *Folder) Announce(i int) {
 	if f.bucket != nil {
 		f.fetchAhead(i)
@@ -180,8 +183,8 @@ func (f *File) Close() {
 	_ = unix.Close(f.fd) // nothing was written that could be lost
 }
 
-// untilUninterrupted calls a system call until a signal does not interrupt it: Go's own
-// preemption signals do so on network storage.
+// untilUninterrupted repeats a system call until no signal interrupts it. On network storage,
+// Go's own preemption signals interrupt calls.
 func untilUninterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

@@ -39,7 +39,7 @@ func TestRootNoFolder(t *testing.T) {
 		t.Skipf("no pipes here: %v", err)
 	}
 	for _, root := range []string{file, pipe} {
-		if _, err := List(t.Context(), root, Options{}); err == nil || !strings.Contains(err.Error(), root+" is no folder") {
+		if _, err := List(t.Context(), root, Options{}); err == nil || !strings.Contains(err.Error(), root+" is not a folder") {
 			t.Errorf("%s: %v", root, err)
 		}
 	}

@@ -38,7 +38,7 @@ func (f *File) Close() { f.file.Close() } // nothing was written that could be l
 
 var reserve noReserve
 
-// noReserve: descriptors are counted on Linux only.
+// noReserve does nothing: descriptors are reserved on Linux only.
 type noReserve struct{}
 
 func (noReserve) fillReserve() {}
@@ -46,7 +46,7 @@ func (noReserve) fillReserve() {}
 // inMemory needs Linux.
 func inMemory(int64) (*os.File, File, error) { return nil, File{}, errors.ErrUnsupported }
 
-// remote is not known here.
+// remote returns false: file systems are known on Linux only.
 func remote(...string) bool { return false }
 
 // Announce needs Linux.

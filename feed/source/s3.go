@@ -21,16 +21,16 @@ import (
 	"time"
 )
 
-// client asks an S3-compatible store the two things that a loader asks: what is below a
-// prefix, and an object. minio-go, which knows all of S3, brings eleven modules and newer
-// versions of those that draw the screen.
+// client makes the two requests that a loader needs of an S3-compatible store: list the objects
+// below a prefix, and get one. minio-go, which covers all of S3, would add eleven modules and
+// newer versions of those that draw the screen.
 type client struct {
 	endpoint *url.URL
 	region   string
 	http     *http.Client
 }
 
-// newClient takes the store from where AWS's own tools look.
+// newClient finds the store by the environment variables of AWS's own tools.
 func newClient() (*client, error) {
 	c := &client{region: cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")}
 	at := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"),
@@ -39,21 +39,21 @@ func newClient() (*client, error) {
 	c.endpoint, err = url.Parse(at)
 	if err != nil || c.endpoint.Host == "" || c.endpoint.User != nil || c.endpoint.Scheme != "http" &&
 		c.endpoint.Scheme != "https" {
-		// not what it says: that may hold a secret
+		// the error does not quote it: it may hold a secret
 		return nil, errors.New("AWS_ENDPOINT_URL names no store: expected http(s)://HOST[:PORT]")
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout, transport.MaxIdleConnsPerHost = stalls, 2*readers
-	transport.DisableCompression = true // bytes as they lie there
+	transport.DisableCompression = true // keep the bytes as they are stored
 	c.http = &http.Client{
 		Transport: transport,
-		// what is signed goes nowhere else
+		// a signed request must not go elsewhere
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil
 }
 
-// storeError is what a store says instead of what it was asked for.
+// storeError is a store's answer to a request that failed.
 type storeError struct {
 	status        int
 	Code, Message string
@@ -64,7 +64,7 @@ func (a storeError) Error() string {
 		".: ")
 }
 
-// getObject asks for a path of the store. The caller closes the body.
+// getObject sends a GET request for a path of the store. The caller closes the body.
 func (c *client) getObject(ctx context.Context, path string, query url.Values, match string) (*http.Response, error) {
 	u := *c.endpoint
 	path = strings.TrimRight(u.Path, "/") + "/" + path
@@ -94,7 +94,7 @@ func (c *client) getObject(ctx context.Context, path string, query url.Values, m
 	return nil, a
 }
 
-// page is a part of a listing.
+// page is one part of a listing.
 type page struct {
 	EncodingType          string
 	NextContinuationToken string
@@ -104,7 +104,7 @@ type page struct {
 	}
 }
 
-// listObjects asks for the next objects below a prefix, in the order of their keys.
+// listObjects requests the next objects below a prefix, in the order of their keys.
 func (c *client) listObjects(ctx context.Context, bucket, prefix, token string) (p page, err error) {
 	query := url.Values{"list-type": {"2"}, "prefix": {prefix}, "encoding-type": {"url"}}
 	if token != "" {
@@ -130,12 +130,12 @@ func (c *client) listObjects(ctx context.Context, bucket, prefix, token string) 
 	return p, nil
 }
 
-// keys are what opens a store; without an id it is asked as anybody.
+// keys are credentials of a store. Without an id, requests are anonymous.
 type keys struct{ id, secret, token string }
 
-// findKeys reads them from the environment, else from AWS's file, each time: who renews
-// them there is heard. Where that file cannot be read for lack of something, the store is not asked as
-// anybody: its refusal would be held against the object.
+// findKeys reads the credentials from the environment or else from AWS's file. It does so for
+// each request, so that renewed ones are used. If the file cannot be read because of an outage,
+// it returns an error: an anonymous request would be refused, and the object would be blamed.
 func findKeys() (keys, error) {
 	if k := (keys{
 		os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"),
@@ -163,15 +163,16 @@ func findKeys() (keys, error) {
 		outageOnly(lines.Err())
 }
 
-// outageOnly keeps an error that is an outage. It is worth the tries of a request.
+// outageOnly returns an error only if it is an outage, which is worth another try.
 func outageOnly(err error) error {
 	if err == nil || !IsOutage(err) {
 		return nil
 	}
-	return fmt.Errorf("read the keys of the store: %s", err.Error()) // no fs.PathError: see untilUninterrupted
+	// as text, so that ofDisk does not take it for the cache's
+	return fmt.Errorf("read the keys of the store: %s", err.Error())
 }
 
-// nothing is the digest of a request without a body.
+// nothing is the SHA-256 of an empty body.
 const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // signRequest adds AWS's signature (version 4) to a request without a body.
@@ -209,7 +210,7 @@ func (k keys) signRequest(r *http.Request, region string, now time.Time) {
 		fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/%s,SignedHeaders=%s,Signature=%x", k.id, scope, signed, key))
 }
 
-// canonical is a query as it is signed and sent.
+// canonical returns a query in the form in which it is signed and sent.
 func canonical(query url.Values) string {
 	var parts []string
 	for name, values := range query {
@@ -219,8 +220,8 @@ func canonical(query url.Values) string {
 	return strings.Join(parts, "&")
 }
 
-// escaped is text as AWS escapes it in an address: other than in Go's, all but letters,
-// digits and -._~ are, and in a path not the slash.
+// escaped returns text as AWS escapes it in a URL. Unlike Go, it escapes everything but
+// letters, digits and -._~, and the slash if text is not a path.
 func escaped(text string, path bool) string {
 	var b strings.Builder
 	for i := range len(text) {

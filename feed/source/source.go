@@ -1,12 +1,10 @@
-// Package source lists a data set and reads its samples' bytes. It decodes
-// nothing and knows no order but the data set's own; feed puts it in front of
-// feed/decode.
+// Package source lists a data set and reads the bytes of its samples. It does not decode, and
+// knows only the data set's own order. Package feed passes the bytes to feed/decode.
 //
-// A data set is a folder with one subfolder per class, as torchvision's
-// ImageFolder reads it (List: name by name what ImageFolder.samples has), a tar file
-// of such a folder (ListTar), a folder of shards that stoker pack wrote of one, the
-// paths and labels that a client has in its hands (Parse), or objects of an
-// S3-compatible store below s3://BUCKET/PREFIX, laid out like such a folder.
+// A data set is one of these: a folder with one subfolder per class, listed exactly as
+// torchvision's ImageFolder lists it (List); a tar file of such a folder (ListTar); a folder of
+// shards that stoker pack made from one; paths and labels from a client (Parse); or objects of
+// an S3-compatible store below s3://BUCKET/PREFIX, with the layout of such a folder.
 package source
 
 import (
@@ -25,47 +23,49 @@ import (
 // images are the extensions that torchvision's ImageFolder takes for images.
 var images = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"}
 
-// Folder is a listed data set. It is safe for use by several threads.
+// Folder is a listed data set. It is safe for concurrent use.
 //
-// 1.3 million samples in 1,000 folders are some 26 MB: one text of all names, no
-// string per sample.
+// All names are one text, without a string per sample: 1.3 million samples in 1,000 folders
+// take some 26 MB.
 type Folder struct {
 	root    string
 	open    *os.File // the root, kept open: samples are opened relative to it
 	conn    syscall.RawConn
-	classes []string // of a listed folder; a client knows its own
-	given   bool     // by a client: labels are not what the folders' names say
+	classes []string // of a listed folder; a client has its own
+	given   bool     // by a client: the labels do not follow from the folders' names
 	runs    []nameRun
 	names   []byte   // all names, one after the other
 	ends    []uint32 // where each name ends in names
 	maxFile int64
 	notes   []string
-	ctx     context.Context // until Close: who waits for an outage to end then stops
+	ctx     context.Context // ends with Close, and with it the wait for an outage
 	stop    context.CancelFunc
-	bucket  *bucket // where the samples lie in a store; root is then open at the cache
-	pack    *pack   // where they lie in the shards of a pack
+	bucket  *bucket // if the samples are in a store; open is then the cache's folder
+	pack    *pack   // if the samples are in the shards of a pack
 }
 
-// nameRun is samples in a row that lie in one folder and have one label.
+// nameRun is consecutive samples in one folder with one label.
 type nameRun struct {
 	path  string // from the root, or from "/", with a slash at its end; "" is the root itself
 	label int
 	first int // the index of its first sample
 }
 
-// Len is the number of samples.
+// Len returns the number of samples.
 func (f *Folder) Len() int { return len(f.ends) }
 
-// Classes are the names of the classes of a listed folder; a label is a position in it.
+// Classes returns the names of the classes of a listed folder. A label is a position in this
+// list.
 func (f *Folder) Classes() []string { return f.classes }
 
-// Notes are sentences about what was left out, as ImageFolder leaves it out.
+// Notes returns sentences about what was left out, as ImageFolder leaves it out.
 func (f *Folder) Notes() []string { return f.notes }
 
-// Label is the class of sample i.
+// Label returns the class of sample i.
 func (f *Folder) Label(i int) int { return f.runOf(i).label }
 
-// Path is the file of sample i, as ImageFolder.samples has it; of a pack that in its shard.
+// Path returns the path of sample i's file, as in ImageFolder.samples. In a pack, it is the
+// shard's path and the path inside.
 func (f *Folder) Path(i int) string {
 	if f.pack != nil {
 		return joinPath(f.root, joinPath(f.pack.shards[f.pack.places[i].shard].name, f.Below(i)))
@@ -73,13 +73,13 @@ func (f *Folder) Path(i int) string {
 	return joinPath(f.root, f.Below(i))
 }
 
-// Close gives the root back. Reads after it fail.
+// Close closes the root. Reads after it fail.
 func (f *Folder) Close() error {
 	f.stop()
 	return f.open.Close()
 }
 
-// Below is the path of sample i from the root, or from "/".
+// Below returns the path of sample i relative to the root, or from "/".
 func (f *Folder) Below(i int) string {
 	return f.runOf(i).path + string(f.names[f.nameBegin(i):f.ends[i]])
 }
@@ -93,7 +93,7 @@ func (f *Folder) runOf(i int) *nameRun {
 	return &f.runs[k]
 }
 
-// nameBegin is where the name of sample i begins in names, also for the one behind the last.
+// nameBegin returns where the name of sample i begins in names. i may be one past the last.
 func (f *Folder) nameBegin(i int) uint32 {
 	if i == 0 {
 		return 0
@@ -101,7 +101,7 @@ func (f *Folder) nameBegin(i int) uint32 {
 	return f.ends[i-1]
 }
 
-// addFolder puts names behind the others; ends are where each ends in names.
+// addFolder appends the names of a folder; ends are the offsets in names at which each ends.
 func (f *Folder) addFolder(names []byte, ends []int) error {
 	base := len(f.names)
 	if base+len(names) > math.MaxUint32 {
@@ -114,9 +114,9 @@ func (f *Folder) addFolder(names []byte, ends []int) error {
 	return nil
 }
 
-// Digest stands for what is listed: names in their order, and classes or labels. The
-// same folder has the same digest on every machine, whatever its root's path.
-// Sizes are not in it: they would cost a stat per file.
+// Digest returns a digest of the listing: names in their order, and classes or labels. The same
+// folder has the same digest on every machine, whatever the path of its root. Sizes are left
+// out, because they would need a stat per file.
 func (f *Folder) Digest() [sha256.Size]byte {
 	hash := sha256.New()
 	count := func(n int) { hash.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }
@@ -152,7 +152,7 @@ func (f *Folder) Digest() [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// joinPath is Python's os.path.join of a folder and a path.
+// joinPath is Python's os.path.join.
 func joinPath(folder, below string) string {
 	switch {
 	case strings.HasPrefix(below, "/"):

@@ -12,18 +12,17 @@ import (
 	"strings"
 )
 
-// Archive is a listed data set in a tar file. It is safe for use by several threads.
+// Archive is a listed data set in a tar file. It is safe for concurrent use.
 type Archive struct {
-	Folder                     // its names; nothing is opened by them
-	places map[string]byteSpan // of members, by Below
+	Folder                     // for the names; it opens no files
+	places map[string]byteSpan // of members, by their path
 }
 
-// byteSpan is where a member's bytes lie in the file.
+// byteSpan is the position of a member's bytes in the file.
 type byteSpan struct{ at, size int64 }
 
-// ListTar lists the images in a tar file as List does those of the folder that it
-// would be unpacked to. Where all lie in one folder of the archive, as in a
-// "train/" of class folders, the classes are the folders in that.
+// ListTar lists the images in a tar file as List does for the unpacked folder. If all are in
+// one folder of the archive, such as "train/", the classes are the folders in that one.
 func ListTar(ctx context.Context, file string, o Options) (*Archive, error) {
 	if o.Extensions == nil {
 		o.Extensions = images
@@ -41,7 +40,7 @@ func ListTar(ctx context.Context, file string, o Options) (*Archive, error) {
 	return a, nil
 }
 
-// packed are the first bytes of files that have to be unpacked before, and what does it.
+// packed maps the first bytes of compressed files to the tool that decompresses them.
 var packed = map[string]string{"\x1f\x8b": "gunzip", "BZh": "bunzip2", "\xfd7zXZ": "unxz", "\x28\xb5\x2f\xfd": "unzstd"}
 
 func (a *Archive) readMembers(ctx context.Context, o Options) error {
@@ -65,7 +64,8 @@ func (a *Archive) readMembers(ctx context.Context, o Options) error {
 	return a.arrange(o)
 }
 
-// members reads the headers; of members of one name the last one counts, as when it is unpacked.
+// members reads the headers. Of several members with one name the last counts, as when
+// unpacking.
 func (a *Archive) members(ctx context.Context, o Options) (others int, err error) {
 	info, err := a.open.Stat()
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *Archive) members(ctx context.Context, o Options) (others int, err error
 	return 0, ctx.Err()
 }
 
-// liftFolder takes a folder away that all members lie in, as long as classes are below it.
+// liftFolder removes a top folder that holds all members, as long as classes are below it.
 func (a *Archive) liftFolder() {
 	for {
 		common := ""
@@ -126,13 +126,13 @@ func (a *Archive) liftFolder() {
 	}
 }
 
-// arrange puts the members in the order that List has.
+// arrange adds the members to a in List's order.
 func (a *Archive) arrange(o Options) error {
 	names := map[string][]string{} // by folder
 	for name := range a.places {
 		folder, base := path.Split(name)
 		if folder == "" {
-			continue // in no class
+			continue // not in a class
 		}
 		class, _, _ := strings.Cut(folder, "/")
 		if names[folder] == nil && !slices.Contains(a.classes, class) {
@@ -146,10 +146,10 @@ func (a *Archive) arrange(o Options) error {
 	return a.gatherBelow(names, o)
 }
 
-// Size is how many bytes the image of sample i has.
+// Size returns the number of bytes of sample i's image.
 func (a *Archive) Size(i int) (int64, error) { return a.places[a.Below(i)].size, nil }
 
-// Read reads the image of sample i into buffer, which grows where it is too small.
+// Read reads the image of sample i into buffer, or into a larger one if buffer is too small.
 func (a *Archive) Read(i int, buffer []byte) ([]byte, error) {
 	place := a.places[a.Below(i)]
 	if place.size > a.maxFile {

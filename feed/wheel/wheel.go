@@ -1,14 +1,14 @@
-// Package wheel computes sums of products as Pillow's wheel for this architecture does.
+// Package wheel computes sums of products exactly as Pillow's wheel for this architecture does.
 //
-// The wheel for arm64 is built by a compiler that fuses x*y+z: the product is not
-// rounded, only the sum is. The wheel for x86-64 rounds both. The last bit decides a
-// pixel now and then, so Pillow's own bytes differ between the two. Where the wheel
-// fuses was read from its machine code (Pillow 13.0.0, manylinux_2_28_aarch64: FMADD,
-// FMSUB and FNMSUB in _imaging), and all such places call this package.
+// The wheel for arm64 is built by a compiler that fuses x*y+z: it rounds the sum, but not the
+// product. The wheel for x86-64 rounds both. The last bit decides a pixel now and then, so
+// Pillow's own bytes differ between the two. The places where the wheel fuses were read from
+// its machine code (Pillow 13.0.0, manylinux_2_28_aarch64: FMADD, FMSUB and FNMSUB in
+// _imaging). All of them call this package.
 //
-// Go's compiler fuses on arm64 as well, in places of its own choosing. Code of the feed
-// therefore converts every other product that feeds a sum, float64(x*y)+z, and
-// TestNothingFuses of cmd/stoker names the functions that may fuse.
+// Go's compiler fuses on arm64 as well, where it chooses. So all other code of feed converts a
+// product that is part of a sum, float64(x*y)+z, and TestNothingFuses of cmd/stoker names the
+// functions that may fuse.
 package wheel
 
 import (
@@ -16,14 +16,14 @@ import (
 	"runtime"
 )
 
-// Fuses reports whether the wheel rounds x*y+z once.
+// Fuses reports whether the wheel rounds x*y+z only once.
 const Fuses = runtime.GOARCH == "arm64"
 
-// NaNIsZero reports whether C converts what is no number to 0. On x86-64 it becomes the
-// least int, which lies beyond every picture.
+// NaNIsZero reports whether C converts NaN to 0. On x86-64 NaN becomes the smallest int, which
+// is outside of every picture.
 const NaNIsZero = runtime.GOARCH == "arm64"
 
-// Sum is x*y + z.
+// Sum returns x*y + z.
 func Sum(x, y, z float64) float64 {
 	if Fuses {
 		return math.FMA(x, y, z)
@@ -31,7 +31,7 @@ func Sum(x, y, z float64) float64 {
 	return float64(x*y) + z
 }
 
-// Sum32 is x*y + z in single precision.
+// Sum32 returns x*y + z in single precision.
 func Sum32(x, y, z float32) float32 {
 	if Fuses {
 		return RoundOnce(x, y, z)
@@ -40,17 +40,17 @@ func Sum32(x, y, z float32) float32 {
 }
 
 // SumsOfBytes reports whether double precision holds x*d + a without rounding for every
-// difference d of two bytes and every byte a: rounded to single precision, that is then
-// Sum32 where the wheel fuses. The product is a multiple of 2^(e-23), with e the exponent of
-// x, and the sum is below 2^9 or 2^(e+10): no more than 53 bits lie between from e = -21 on.
+// difference d of two bytes and every byte a. If so, rounding that to single precision gives
+// Sum32 on a wheel that fuses. The product is a multiple of 2^(e-23), with e the exponent of x,
+// and the sum is below 2^9 or 2^(e+10): from e = -21 on, they span at most 53 bits.
 func SumsOfBytes(x float32) bool {
 	size := math.Abs(float64(x))
 	return x == 0 || size >= 1.0/(1<<21) && size <= 1<<20
 }
 
-// RoundOnce is x*y + z in single precision, rounded once, on every architecture. The product is exact
-// in double precision. A sum that is not exact there is made odd in its last bit, so that rounding it
-// again sees on which side it lay.
+// RoundOnce returns x*y + z in single precision, rounded once, on every architecture. The
+// product is exact in double precision. If the sum is not, its last bit is made odd, so that
+// rounding again sees on which side the exact sum was.
 func RoundOnce(x, y, z float32) float32 {
 	product, addend := float64(x)*float64(y), float64(z)
 	sum := product + addend

@@ -62,9 +62,9 @@ def let_go():
     module = sys.modules.get("stoker.deferred.deferring")
     if module is not None:
         module._daemon, module._lost = None, False
-        if module.maker.line is not None:
-            module.maker.line.close()
-            module.maker.line = None
+        if module.materializer.line is not None:
+            module.materializer.line.close()
+            module.materializer.line = None
 
 
 def children():

@@ -25,8 +25,8 @@ try:
     from torchvision.transforms import functional as F
 
     from stoker.daemon import files as _files
-    from stoker.deferred.recipes import headers, pictures, standins
-    from stoker.deferred.recipes import known as _known
+    from stoker.deferred.recipes import headers, pictures, replacements
+    from stoker.deferred.recipes import digests as _digests
     from stoker.deferred.recipes.pictures import Recording, Tally
     from stoker.deferred.torch import tensors
     from stoker.deferred.torchvision import compose as _compose
@@ -49,7 +49,7 @@ class RecordingCase(unittest.TestCase):
     def setUp(self):
         self.assertTrue(pictures.install())
         self.addCleanup(pictures.uninstall)
-        self.enterContext(standins.placed())
+        self.enterContext(replacements.replacing())
         tensors.install(sys.modules)
         self.recording()
         self.addCleanup(setattr, Recording, "now", None)
@@ -74,7 +74,7 @@ class RecordingCase(unittest.TestCase):
 
 def looks(value):
     """All that can be seen of a picture or tensor that waits."""
-    if isinstance(value, tensors.Later):
+    if isinstance(value, tensors.DeferredTensor):
         plan = value.cell.plan
         return type(value), tuple(value.shape), value.stride(), value.dtype, plan.recipe.ops, plan.steps, plan.tail
     if isinstance(value, Image.Image):
@@ -96,7 +96,7 @@ class ComposeTest(RecordingCase):
         super().setUp()
         draws.install(True)
         self.theirs = T.Compose.__call__
-        self.ours = _compose.in_place_of(T.transforms)
+        self.ours = _compose.wrap_call(T.transforms)
         self.put(T.Compose, "__call__", self.ours)
 
     def put(self, owner, name, value):
@@ -138,7 +138,7 @@ class ComposeTest(RecordingCase):
         """The installed torchvision is one that was read."""
         module = sys.modules["torchvision.transforms.transforms"]
         self.put(module.Compose, "__call__", self.theirs)
-        self.assertIn(_compose.text(module), _compose._KNOWN)
+        self.assertIn(_compose.digest_text(module), _compose._KNOWN)
 
     def test_recorded(self):
         chains = (
@@ -182,8 +182,8 @@ class ComposeTest(RecordingCase):
         grey = self.picture("L")
         self.assertEqualToTheirs([T.ColorJitter(0.4)], grey, 1)
         self.assertEqualToTheirs([T.RandomGrayscale(0.5)], grey, 1)
-        with mock.patch.object(pictures, "left", {"hue"}):
-            ours = _compose.in_place_of(T.transforms)
+        with mock.patch.object(pictures, "untrusted", {"hue"}):
+            ours = _compose.wrap_call(T.transforms)
             self.recording()
             self.assertEqual(self.called(ours, T.Compose([T.Resize(20), T.ColorJitter(0.4)]), self.picture())[1], 1)
 
@@ -245,7 +245,7 @@ class ComposeTest(RecordingCase):
             for seed in range(5):
                 torch.manual_seed(seed)
                 self.recording()
-                found = self.ours(compose, Image.open(io.BytesIO(data)).convert("RGB")).real()
+                found = self.ours(compose, Image.open(io.BytesIO(data)).convert("RGB")).materialize()
                 Recording.now = None
                 torch.manual_seed(seed)
                 self.assertTrue(torch.equal(found, self.theirs(compose, Image.open(io.BytesIO(data)).convert("RGB"))))
@@ -388,7 +388,7 @@ class ComposeTest(RecordingCase):
             before.__code__ = code
         with mock.patch.object(Image, "MAX_IMAGE_PIXELS", 100):
             self.assertEqualToTheirs([T.Resize(30), T.CenterCrop(20), T.RandomResizedCrop(25)], image, None)
-        with mock.patch.object(pictures, "left", {"crop"}):
+        with mock.patch.object(pictures, "untrusted", {"crop"}):
             self.assertEqual(self.called(self.ours, T.Compose([T.Resize(30)]), image)[1], 0 if Recording.now.composes else 1)
             self.recording()
             self.assertEqual(self.called(self.ours, T.Compose([T.Resize(30)]), image)[1], 1)
@@ -412,7 +412,7 @@ class ComposeTest(RecordingCase):
         with mock.patch.object(Image.Image, "resize", types.FunctionType(resize.__code__, resize.__globals__, "resize", resize.__defaults__)):
             self.assertEqualToTheirs([T.Resize(20)], self.picture(), 1)  # another function
         self.put(T.Compose, "__call__", self.theirs)
-        ours = _compose.in_place_of(T.transforms)
+        ours = _compose.wrap_call(T.transforms)
         self.recording()
         with mock.patch.object(_compose, "same_image", return_value=False):
             self.assertEqual(self.called(ours, T.Compose([T.Resize(20)]), self.picture())[1], 1)
@@ -464,15 +464,15 @@ class KnownTest(unittest.TestCase):
         def wrapper(img, scale, ratio):
             return original(img, scale, ratio)
 
-        self.assertEqual(_known.digest(wrapper), "")
-        self.assertEqual(_known.digest(functools.partial(original)), "")
-        self.assertEqual(_known.digest(None), "")
+        self.assertEqual(_digests.digest(wrapper), "")
+        self.assertEqual(_digests.digest(functools.partial(original)), "")
+        self.assertEqual(_digests.digest(None), "")
 
     def test_text(self):
         def digest(source, name="f"):
             lines = source.splitlines(True)
             code = next(each for each in compile(source, "a", "exec").co_consts if isinstance(each, types.CodeType))
-            return _known.text_of(code, lines)
+            return _digests.extract_text(code, lines)
 
         plain = "def f(a, b):\n    x = a\n    return x + b\n"
         documented = 'def f(a: int, b: int = 3) -> int:\n    """Adds."""\n\n    # a\n    x = a\n\n    return x + b\n'
@@ -484,18 +484,18 @@ class KnownTest(unittest.TestCase):
 
     def test_places(self):
         home = types.SimpleNamespace(f=lambda: 1, g=lambda: 2, inner=types.SimpleNamespace(h=lambda: 3))
-        places = _known.Places((home, "f inner.h absent inner.absent"))
-        self.assertTrue(places.unchanged() and places.same_code())
+        places = _digests.Places((home, "f inner.h absent inner.absent"))
+        self.assertTrue(places.is_unchanged() and places.has_same_code())
         home.g = None
-        self.assertTrue(places.unchanged())
+        self.assertTrue(places.is_unchanged())
         before, home.inner.h = home.inner.h, lambda: 3
-        self.assertFalse(places.unchanged())
+        self.assertFalse(places.is_unchanged())
         home.inner.h = before
         home.f.__code__ = (lambda: 4).__code__
-        self.assertTrue(places.unchanged())
-        self.assertFalse(places.same_code())
+        self.assertTrue(places.is_unchanged())
+        self.assertFalse(places.has_same_code())
         del home.f
-        self.assertFalse(places.unchanged())
+        self.assertFalse(places.is_unchanged())
 
 
 @unittest.skipIf(torch is None, "needs torch and torchvision")
@@ -533,7 +533,7 @@ class OpeningTest(RecordingCase):
         self.assertEqual(found[0][0], Image.Image)
 
     def test_known(self):
-        self.assertIn(_known.digest(folders.pil_loader), opening._KNOWN)
+        self.assertIn(_digests.digest(folders.pil_loader), opening._KNOWN)
 
     def test_again(self):
         """The first of a kind is Pillow's, the others are made as it was, whatever their sides."""
@@ -555,7 +555,7 @@ class OpeningTest(RecordingCase):
         self.ours(path)
         now = self.recording()
         image = self.ours(path)
-        self.assertEqual((now.tally.opened, now.used, len(now.files._sources)), (1, True, 1))
+        self.assertEqual((now.tally.opened, now.is_used, len(now.files._sources)), (1, True, 1))
         self.assertIs(image._im.source, now.newest)
         self.assertIs(image._im.source.files, now.files)
         self.ours(path)
@@ -671,7 +671,7 @@ class OpeningTest(RecordingCase):
         path = self.file(jpeg())
         self.recording()
         folders.default_loader(path)
-        with mock.patch.object(opening._Loader, "again", autospec=True, side_effect=opening._Loader.again) as again:
+        with mock.patch.object(opening._Loader, "reopen", autospec=True, side_effect=opening._Loader.reopen) as again:
             folders.default_loader(path)
         self.assertEqual(again.call_count, 1)
         pictures.uninstall()
@@ -797,7 +797,7 @@ class OpenerTest(RecordingCase):
             way = list(ways)[number % 2 * 2]
             for _ in range(2 if ".jpeg" in name else 1):
                 with self.subTest(name, way=way):
-                    self.opener._vain = 0
+                    self.opener._misses = 0
                     self.assertEqualToTheirs(ways[way])
 
     def test_installed(self):

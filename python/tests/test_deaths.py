@@ -23,9 +23,9 @@ try:
     from torchvision import transforms as T
     from torchvision.datasets import ImageFolder
 
-    from stoker.deferred import deferring, judged
+    from stoker.deferred import deferring, payoff
     from stoker.deferred.materialize import line as _line
-    from stoker.deferred.materialize import making
+    from stoker.deferred.materialize import dispatch
     from stoker.deferred.recipes import job as _job
 except ImportError:
     torch = None
@@ -79,9 +79,9 @@ class DeathTest(unittest.TestCase):
         self.addCleanup(leash.wait, self, lambda: set(children()) <= before)
         self.addCleanup(let_go)
         self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY, STOKER_FEED_PATIENCE="2"))
-        self.enterContext(mock.patch.multiple(deferring, _daemon=None, _lost=False, _tried=False, _once=set(), _needs={1, 2, 3}))
-        self.enterContext(mock.patch.object(making.maker, "line", None))
-        self.enterContext(mock.patch.object(judged, "_ALWAYS", True))  # all are fed, small as they are
+        self.enterContext(mock.patch.multiple(deferring, _daemon=None, _lost=False, _tried=False, _once=set(), _reported_needs={1, 2, 3}))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", None))
+        self.enterContext(mock.patch.object(payoff, "_ALWAYS", True))  # all are fed, small as they are
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         deferring._install()
@@ -89,7 +89,7 @@ class DeathTest(unittest.TestCase):
         call = _line.Line.__call__
 
         def counted(line, jobs):
-            alive, left = line.alive(), call(line, jobs)
+            alive, left = line.is_alive(), call(line, jobs)
             with self.fed.get_lock():
                 self.fed.value += len(jobs) - len(left) if alive and left is not None else 0
             return left
@@ -147,7 +147,7 @@ class DeathTest(unittest.TestCase):
         """Where ours raises before anything is made, the script goes on as without stoker: said once."""
         for workers in (0, 1):
             alone, _ = self.training(workers, fed=False)
-            faulty = mock.patch.object(deferring._trust, "check", mock.Mock(side_effect=AttributeError("a test")))
+            faulty = mock.patch.object(deferring.trust, "check", mock.Mock(side_effect=AttributeError("a test")))
             with mock.patch.multiple(deferring, _lost=False, _checked=False, _once=set()), faulty, contextlib.redirect_stderr(io.StringIO()) as said:
                 self.assertEqual(self.training(workers), (alone, [0, 0]))
             self.assertEqual(said.getvalue().count("AttributeError('a test')"), 1, said.getvalue())
@@ -167,8 +167,8 @@ class DeathTest(unittest.TestCase):
             raise _line.Hung(1, "a test")
 
         with mock.patch.object(_line.Line, "_make", hung), mock.patch.object(_line, "say"), contextlib.redirect_stderr(io.StringIO()):
-            made, by_pillow = [], _job.Job.by_pillow
-            with mock.patch.object(_job.Job, "by_pillow", lambda job: (made.append((job.place.data_ptr(), job.place)), by_pillow(job))):
+            made, compute_by_pillow = [], _job.Job.compute_by_pillow
+            with mock.patch.object(_job.Job, "compute_by_pillow", lambda job: (made.append((job.place.data_ptr(), job.place)), compute_by_pillow(job))):
                 self.training(0, epochs=1)
         self.assertIsNot(make, _line.Line._make and hung)
         self.assertTrue(places)

@@ -29,10 +29,10 @@ try:
 
     from stoker.daemon import files as _files
     from stoker.daemon import room as _room
-    from stoker.deferred import deferring, judged
+    from stoker.deferred import deferring, payoff
     from stoker.deferred.materialize import line as _line
-    from stoker.deferred.materialize import making
-    from stoker.deferred.recipes import headers, jpeg, pictures, share, standins
+    from stoker.deferred.materialize import dispatch
+    from stoker.deferred.recipes import headers, jpeg, pictures, replacements, share
     from stoker.deferred.torchvision import draws
 except ImportError:
     torch = None
@@ -69,11 +69,11 @@ class Here:
     def __init__(self):
         self.count = multiprocessing.Value("q")
 
-    def alive(self):
+    def is_alive(self):
         return True
 
-    def ready(self):
-        return self.alive()
+    def try_connect(self):
+        return self.is_alive()
 
     def inherited(self):
         return False
@@ -92,9 +92,9 @@ class DeferredCase(unittest.TestCase):
     def setUp(self):
         leash.hold(self)
         self.addCleanup(let_go)
-        self.enterContext(mock.patch.object(deferring, "_needs", {1, 2, 3}))  # nothing more is said
-        self.enterContext(mock.patch.object(judged, "_TRIED", 1000))  # nothing is given up
-        self.enterContext(mock.patch.object(judged, "_ALWAYS", True))
+        self.enterContext(mock.patch.object(deferring, "_reported_needs", {1, 2, 3}))  # nothing more is said
+        self.enterContext(mock.patch.object(payoff, "_TRIED", 1000))  # nothing is given up
+        self.enterContext(mock.patch.object(payoff, "_ALWAYS", True))
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
 
@@ -108,12 +108,12 @@ class RecordedTest(DeferredCase):
     def setUp(self):
         super().setUp()
         self.here = Here()
-        self.enterContext(mock.patch.object(making.maker, "line", self.here))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", self.here))
         self.enterContext(mock.patch.object(deferring, "_checked", True))
         deferring._install()
-        self.enterContext(mock.patch.object(deferring, "_connected", lambda: True))
+        self.enterContext(mock.patch.object(deferring, "_ensure_line", lambda: True))
         self.enterContext(mock.patch.object(deferring, "_everywhere", True))
-        self.enterContext(mock.patch.object(deferring, "_supply", lambda count: None))
+        self.enterContext(mock.patch.object(deferring, "_make_supply", lambda count: None))
 
     def test_batches(self):
         for name in pipelines.PIPELINES:
@@ -126,7 +126,7 @@ class RecordedTest(DeferredCase):
     def test_waits(self):
         """What is recorded to the end is made for the whole batch."""
         asked = []
-        with mock.patch.object(pictures.Recording, "needed", staticmethod(asked.append)):
+        with mock.patch.object(pictures.Recording, "report_need", staticmethod(asked.append)):
             for name in sorted(WAITING):
                 with self.subTest(name):
                     self.assertEqualToPlain(name, 0)
@@ -211,7 +211,7 @@ class RecordedTest(DeferredCase):
     def test_nothing_waits(self):
         """What has no pictures, or others read them, is as without us, which is said once."""
         def said(read):
-            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(judged, "_TRIED", 3):
+            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(payoff, "_TRIED", 3):
                 list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, read), collate_fn=list))
             return stderr.getvalue()
 
@@ -227,7 +227,7 @@ class RecordedTest(DeferredCase):
     def test_made_together(self):
         """Pictures that a collate function reads one after the other are made at once."""
         requests = []
-        with mock.patch.object(making.maker, "line", mock.Mock(spent=0, side_effect=lambda jobs: requests.append(len(jobs)) or jobs)):
+        with mock.patch.object(dispatch.materializer, "line", mock.Mock(spent=0, side_effect=lambda jobs: requests.append(len(jobs)) or jobs)):
             self.assertEqualToPlain("in turn", 0)
         self.assertEqual(len(requests), 10)
 
@@ -257,17 +257,17 @@ class RecordedTest(DeferredCase):
     def test_compared(self):
         """Some fetches run plain. A data set is let go if feeding does not make it cheaper."""
         for cost, gone in ((0.5, False), (2.0, True)):
-            with self.subTest(cost), mock.patch.object(judged, "_accounts", {}):
-                seen, deferred = [], deferring._deferred
-                with mock.patch.object(judged, "_ALWAYS", False), mock.patch.object(deferring, "_deferred", lambda *args: seen.append(args) or deferred(*args)), mock.patch.object(
+            with self.subTest(cost), mock.patch.object(payoff, "_accounts", {}):
+                seen, deferred = [], deferring._run_deferred
+                with mock.patch.object(payoff, "_ALWAYS", False), mock.patch.object(deferring, "_run_deferred", lambda *args: seen.append(args) or deferred(*args)), mock.patch.object(
                     deferring.time, "thread_time_ns", lambda: round(1000 * (cost * len(seen) + len(plain)))
                 ):
                     data = pipelines.Pictures(self.root, lambda path: (plain.append(path) if pictures.recording() is None else None, pipelines.F.to_tensor(pipelines.opened(path).resize((9, 9))))[1])
                     plain = []
                     list(torch.utils.data.DataLoader(data))
-                account = judged.find_account(data, None)
+                account = payoff.find_account(data, None)
                 self.assertEqual(account.is_hopeless(), gone)
-                self.assertEqual(len(plain), len(data) - len(seen) if gone else judged._COMPARED)
+                self.assertEqual(len(plain), len(data) - len(seen) if gone else payoff._COMPARED)
 
     def test_let_go(self):
         """Where nothing waits for long, or all is asked for at once, everything of ours is taken away, and is there again for others."""
@@ -284,20 +284,20 @@ class RecordedTest(DeferredCase):
             return int(numpy.asarray(pipelines.opened(path)).sum())
 
         plain = torch.utils.data.TensorDataset(torch.arange(40))
-        seen, deferred = [], deferring._deferred
+        seen, deferred = [], deferring._run_deferred
         for dataset, least in ((plain, 16), (pipelines.Pictures(self.root, arrays), 18)):
-            costs_more = mock.patch.object(judged, "_costs_more", lambda found: found[judged.FETCHES] >= 18)
-            with costs_more, mock.patch.object(judged, "_accounts", {}), mock.patch.object(judged, "_TRIED", 16), mock.patch.object(deferring, "_deferred", lambda *args: seen.append(args) or deferred(*args)):
+            costs_more = mock.patch.object(payoff, "_costs_more", lambda found: found[payoff.FETCHES] >= 18)
+            with costs_more, mock.patch.object(payoff, "_accounts", {}), mock.patch.object(payoff, "_TRIED", 16), mock.patch.object(deferring, "_run_deferred", lambda *args: seen.append(args) or deferred(*args)):
                 self.assertEqualToPlain("folder", 0)
                 inside = files()
-                self.assertTrue(standins.replaces(pipelines.F, "to_tensor"))
-                with mock.patch.object(judged, "_accounts", {}):
+                self.assertTrue(replacements.has_replacements(pipelines.F, "to_tensor"))
+                with mock.patch.object(payoff, "_accounts", {}):
                     seen.clear()
                     for _ in range(2):
                         list(torch.utils.data.DataLoader(dataset))
                     self.assertEqual(len(seen), least)
                     outside = files()
-                    self.assertFalse(standins.replaces(pipelines.F, "to_tensor"))
+                    self.assertFalse(replacements.has_replacements(pipelines.F, "to_tensor"))
                     self.assertTrue(all(a is not b for a, b in zip(inside[1], outside[1])), (inside[0], outside[0]))
                     self.assertFalse([file for file in outside[0] if os.sep + "stoker" + os.sep in file], outside[0])
                 self.here.count.value = 0
@@ -309,14 +309,14 @@ class RecordedTest(DeferredCase):
         """Judged by all workers together; those of a later epoch begin without us."""
         with tempfile.TemporaryFile() as page:
             self.enterContext(mock.patch.multiple(share, _page=None, _file=-1))
-            self.enterContext(mock.patch.object(judged, "_accounts", {}))
-            self.enterContext(mock.patch.object(judged, "_slots", itertools.count()))  # those of earlier tests are taken
-            self.enterContext(mock.patch.object(judged, "_TRIED", 6))
+            self.enterContext(mock.patch.object(payoff, "_accounts", {}))
+            self.enterContext(mock.patch.object(payoff, "_slots", itertools.count()))  # those of earlier tests are taken
+            self.enterContext(mock.patch.object(payoff, "_TRIED", 6))
             self.enterContext(mock.patch.object(deferring, "Line", lambda *_: self.here))
-            share.share(page.fileno())
+            share.use_page(page.fileno())
             data = torch.utils.data.TensorDataset(torch.arange(4))
             asked = []
-            supply = mock.patch.object(deferring, "_supply", lambda count: asked.append(count) or deferring._Supply(count))
+            supply = mock.patch.object(deferring, "_make_supply", lambda count: asked.append(count) or deferring._Supply(count))
             with supply, mock.patch.object(sys, "stderr", io.StringIO()):
                 for _ in range(4):
                     self.assertEqual(torch.cat([x for x, in torch.utils.data.DataLoader(data, 2, num_workers=2)]).tolist(), [0, 1, 2, 3])
@@ -324,7 +324,7 @@ class RecordedTest(DeferredCase):
 
     def test_said(self):
         """What was not deferred is said once, with its place."""
-        with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(deferring, "_needs", set()):
+        with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(deferring, "_reported_needs", set()):
             list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, lambda path: len(pipelines.opened(path).resize((22, 22)).tobytes()))))
         line = __file__
         self.assertRegex(stderr.getvalue(), rf"^stoker: feed: {line}:\d+ \(PIL.Image.tobytes\) asks for the pixels of a picture, which is made there and then\n$")
@@ -346,14 +346,14 @@ class JpegTest(unittest.TestCase):
                 files.append(out.getvalue())
         sounds = 0
         for data in files:
-            self.assertEqual((jpeg.sound(data), jpeg.sound(data + b"more"), jpeg.sound(data[:-2]), jpeg.sound(data[: len(data) // 2])), (len(data), len(data), 0, 0))
+            self.assertEqual((jpeg.find_end(data), jpeg.find_end(data + b"more"), jpeg.find_end(data[:-2]), jpeg.find_end(data[: len(data) // 2])), (len(data), len(data), 0, 0))
         for _ in range(3000):
             data = bytearray(chance.choice(files))
             for _ in range(chance.choice((1, 1, 2, 5))):
                 at = chance.randrange(700 if chance.random() < 0.6 else len(data))
                 part = chance.choice((b"\xff", b"\x00", b"\xff\xd9", b"\xff\xda", b"\xff\xd3", bytes([chance.randrange(256)])))
                 data[at : at + chance.choice((0, len(part), 9))] = part
-            if jpeg.sound(bytes(data)):
+            if jpeg.find_end(bytes(data)):
                 try:
                     image = Image.open(io.BytesIO(bytes(data)))
                 except Exception:
@@ -395,7 +395,7 @@ class HeadersTest(unittest.TestCase):
         self.enterContext(mock.patch.object(headers, "_TRIED", 1 << 20))
         original, recording = kind._open, pictures.Recording(pictures.Tally())
         by_pillow = mock.Mock(side_effect=original)
-        again = headers.read_again(by_pillow, lambda: recording)
+        again = headers.wrap_open(by_pillow, lambda: recording)
         self.addCleanup(headers._kept.clear)
         count = 3000
         for number in range(count):
@@ -429,7 +429,7 @@ class DrawsTest(unittest.TestCase):
             return self.theirs(img, scale, ratio)
 
         get_params.__module__ = torchvision.transforms.transforms.__name__
-        self.ours = draws.in_place_of(get_params)
+        self.ours = draws.wrap_get_params(get_params)
         pictures.Recording.now = pictures.Recording(pictures.Tally())
         self.addCleanup(setattr, pictures.Recording, "now", None)
         self.addCleanup(torch.set_rng_state, torch.get_rng_state())
@@ -467,7 +467,7 @@ class DrawsTest(unittest.TestCase):
         for kind in kinds:
             sides = () if kind.__name__ == "TrivialAugmentWide" else ((30, 40),)
             theirs = mock.Mock(side_effect=kind._augmentation_space, __name__="_augmentation_space")
-            ours, expected = draws.space_in_place_of(theirs), kind._augmentation_space(None, 31, *sides)
+            ours, expected = draws.wrap_space(theirs), kind._augmentation_space(None, 31, *sides)
             for _ in range(3):
                 found = ours(None, 31, *sides)
                 self.assertEqual(repr(found), repr(expected))
@@ -515,7 +515,7 @@ class VerifyTest(DeferredCase):
         class Wrong(Here):
             closed = False
 
-            def alive(self):
+            def is_alive(self):
                 return not self.closed
 
             def close(self):
@@ -523,20 +523,20 @@ class VerifyTest(DeferredCase):
 
             def __call__(self, jobs):
                 for job in jobs:
-                    job.by_pillow()
+                    job.compute_by_pillow()
                     job.place.view(-1)[0] += 1
                 return []
 
         for line, said in ((Wrong(), "differs from Pillow's"), (Here(), "equals Pillow's, bit by bit")):
-            self.enterContext(mock.patch.object(making.maker, "line", line))
+            self.enterContext(mock.patch.object(dispatch.materializer, "line", line))
             deferring._install()
-            self.enterContext(mock.patch.object(deferring, "_connected", lambda: True))
+            self.enterContext(mock.patch.object(deferring, "_ensure_line", lambda: True))
             self.enterContext(mock.patch.object(deferring, "_everywhere", True))
-            self.enterContext(mock.patch.object(deferring, "_left", 3))
+            self.enterContext(mock.patch.object(deferring, "_to_verify", 3))
             with mock.patch.object(sys, "stderr", io.StringIO()) as stderr:
                 self.assertEqualToPlain("stream" if line is Here else "reference", 0)
             self.assertIn(said, stderr.getvalue())
-            self.assertEqual(line.alive(), type(line) is Here)
+            self.assertEqual(line.is_alive(), type(line) is Here)
 
 
 def place_of(tensor):
@@ -563,7 +563,7 @@ class DaemonTest(DeferredCase):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY, STOKER_FEED_ALWAYS="1"))
-        self.enterContext(mock.patch.object(making.maker, "line", None))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", None))
         self.enterContext(mock.patch.object(deferring, "_daemon", None))
         self.enterContext(mock.patch.object(deferring, "_lost", False))
         self.enterContext(mock.patch.object(deferring, "_everywhere", True))
@@ -670,8 +670,8 @@ class DaemonTest(DeferredCase):
         self.assertIs(again, room)
         ours, theirs = socket.socketpair()
         self.addCleanup(theirs.close)
-        line = _line.Line(mock.Mock(connection=lambda: ours), 1)
-        self.assertTrue(line.ready())
+        line = _line.Line(mock.Mock(take_connection=lambda: ours), 1)
+        self.assertTrue(line.try_connect())
         line.close()
         other, loan = _room.rooms.lend(4096)
         os.close(loan)
@@ -771,11 +771,11 @@ class DaemonTest(DeferredCase):
             self.addCleanup(lambda kept=kept: (getattr(kept, "_pid", None) or getattr(kept, "_forkserver_pid", None)) and kept._stop())
         with tempfile.TemporaryFile() as page:
             self.enterContext(mock.patch.multiple(share, _page=None, _file=-1))
-            share.share(page.fileno())
+            share.use_page(page.fileno())
             for method in ("spawn", "forkserver"):
                 with self.subTest(method):
                     self.assertEqualToPlain("reference", 2, multiprocessing_context=method)
-            self.assertRegex(share.sentence(*share.counted()), "^9. % .*: 88 of 96 pictures whole, 8 by Pillow")
+            self.assertRegex(share.describe(*share.read_counts()), "^9. % .*: 88 of 96 pictures whole, 8 by Pillow")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ try:
 
     from stoker.deferred import deferring, further
     from stoker.deferred.materialize import line as _line
-    from stoker.deferred.materialize import making, trust
+    from stoker.deferred.materialize import dispatch, trust
     from stoker.deferred.recipes import pictures
     from stoker.deferred.torch import tensors
     from stoker.deferred.torchvision import vision as _vision
@@ -63,8 +63,8 @@ class VisionCase(DeferredCase):
         super().setUp()
         self.enterContext(mock.patch.object(deferring, "_everywhere", True))
         deferring._install()
-        self.addCleanup(further._known.clear)
-        self.addCleanup(trust.trust, set(pictures.left))
+        self.addCleanup(further._tried.clear)
+        self.addCleanup(trust.trust, set(pictures.untrusted))
 
 
 class RecordedTest(VisionCase):
@@ -73,10 +73,10 @@ class RecordedTest(VisionCase):
     def setUp(self):
         super().setUp()
         self.here = Here()
-        self.enterContext(mock.patch.object(making.maker, "line", self.here))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", self.here))
         self.enterContext(mock.patch.object(deferring, "_checked", True))
-        self.enterContext(mock.patch.object(deferring, "_connected", lambda: True))
-        self.enterContext(mock.patch.object(deferring, "_supply", lambda count: None))
+        self.enterContext(mock.patch.object(deferring, "_ensure_line", lambda: True))
+        self.enterContext(mock.patch.object(deferring, "_make_supply", lambda count: None))
         self.enterContext(mock.patch.object(trust, "check", lambda *tried: set()))
 
     def test_batches(self):
@@ -89,7 +89,7 @@ class RecordedTest(VisionCase):
     def test_waits(self):
         """What is recorded to the end is made for the whole batch."""
         asked = []
-        with mock.patch.object(pictures.Recording, "needed", staticmethod(asked.append)):
+        with mock.patch.object(pictures.Recording, "report_need", staticmethod(asked.append)):
             for name in sorted(WAITING):
                 with self.subTest(name):
                     self.assertEqualToPlain(f"vision {name}", 0)
@@ -101,7 +101,7 @@ class RecordedTest(VisionCase):
             for name in ("training", "jitter", "walks", "decoded"):
                 with self.subTest(name):
                     self.assertEqualToPlain(f"vision {name}", 0)
-        self.assertLessEqual(_vision.FUSED, pictures.left)
+        self.assertLessEqual(_vision.FUSED, pictures.untrusted)
 
     def test_looks(self):
         """A tensor that waits says what it is, and a warning of torchvision's is said."""
@@ -164,7 +164,7 @@ class FedTest(VisionCase):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY))
-        self.enterContext(mock.patch.object(making.maker, "line", None))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", None))
         self.enterContext(mock.patch.multiple(deferring, _daemon=None, _lost=False, _tried=False))
         self.made, self.refused = (multiprocessing.Value("q") for _ in range(2))
         call = _line.Line.__call__
@@ -188,11 +188,11 @@ class FedTest(VisionCase):
 
     def test_tried(self):
         """All that torchvision makes here is tried, with both layouts; of what differs a line tells."""
-        with contextlib.redirect_stderr(io.StringIO()) as stderr, mock.patch.object(trust, "_folder", lambda: None):
+        with contextlib.redirect_stderr(io.StringIO()) as stderr, mock.patch.object(trust, "_find_folder", lambda: None):
             self.assertEqualToPlain("vision training", 0)
         fuses = torch.backends.cpu.get_cpu_capability() != "DEFAULT"
         self.assertEqual("torch_bilinear" in stderr.getvalue(), not fuses)
-        self.assertEqual("torch_bilinear" in pictures.left, not fuses)
+        self.assertEqual("torch_bilinear" in pictures.untrusted, not fuses)
 
 
 @unittest.skipUnless(os.path.exists(BINARY), "needs bin/stoker (make build)")

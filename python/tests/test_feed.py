@@ -63,7 +63,7 @@ class LastWordsTest(unittest.TestCase):
         os.write(log, text.encode())
         from stoker.daemon import session as _feed  # which needs numpy
 
-        return _feed.said(log)
+        return _feed.read_last_words(log)
 
     def test_the_reason_is_told_not_the_end_of_the_stacks(self):
         stacks = "".join(f"\tmain.f{i}()\n\t/src/x.go:{i}\n" for i in range(3000))
@@ -155,10 +155,10 @@ class LoaderTest(FeedCase):
         row = batch.images[3].reshape(-1)[5:9]
         del batch
         gc.collect()
-        self.assertEqual(session.loans.held(), 1)
+        self.assertEqual(session.loans.count_held(), 1)
         self.assertEqual(row.tolist(), [row[0]] * 4)
         del row
-        self.assertEqual(session.loans.held(), 0)
+        self.assertEqual(session.loans.count_held(), 0)
 
     def test_batches_outlive_the_loader(self):
         loader = self.loader()

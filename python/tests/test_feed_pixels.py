@@ -390,7 +390,7 @@ class LifeTest(DaemonCase):
                     seen[without] = self.without(loader, without)
                 self.assertEqual("Pillow makes the batches" in said.getvalue(), without > 0, said.getvalue())
                 self.assertEqual(seen[without], seen[0])
-                self.assertEqual(loader._feeder._by_pillow(), without > 3)
+                self.assertEqual(loader._feeder._is_by_pillow(), without > 3)
                 loader.close()
             self.assertIs(seen[0][-1]["exactly_once"], True)
 
@@ -440,7 +440,7 @@ class LifeTest(DaemonCase):
         for samples in (None, [5, 3, 9]):
             with stoker.Loader(self.root, ops, batch_size=2, samples=samples) as loader:
                 opened = loader._feeder.open().opened
-                files = fallback._list(loader._feeder.spec, opened["manifest"])
+                files = fallback._list_folder(loader._feeder.spec, opened["manifest"])
             self.assertEqual(files, ImageFolder(self.root).samples)
 
     def test_kill_under_ranks(self):

@@ -1,13 +1,10 @@
 """The modules of the client and the parts of the hook: which imports which, and who sets whose state."""
 
 import ast
-import sys
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "house"))
-
 import circles
 
 FOLDERS = [ROOT / "python" / "stoker", ROOT / "python" / "hook"]

@@ -19,8 +19,8 @@ try:
     from PIL import Image, ImageEnhance  # noqa: F401
 
     from stoker.daemon import private
-    from stoker.deferred import deferring, judged
-    from stoker.deferred.materialize import line, making, trials, trust
+    from stoker.deferred import deferring, payoff
+    from stoker.deferred.materialize import dispatch, line, trials, trust
     from stoker.deferred.recipes import pictures
 except ImportError:
     torch = None
@@ -32,7 +32,7 @@ BINARY = os.path.join(ROOT, "bin", "stoker")
 def made_here(jobs):
     """In place of the daemon: what Pillow makes."""
     for job in jobs:
-        job.by_pillow()
+        job.compute_by_pillow()
     return []
 
 
@@ -45,10 +45,10 @@ class TrustCase(unittest.TestCase):
         # A folder in /tmp is nobody's own: what is above it is not looked at here, and test_private does.
         self.enterContext(mock.patch.object(private, "check", lambda path, uid=None: path))
         self.enterContext(mock.patch.dict(os.environ, XDG_CACHE_HOME=self.folder, STOKER_BIN=BINARY))
-        self.addCleanup(trust.trust, set(pictures.left))
+        self.addCleanup(trust.trust, set(pictures.untrusted))
 
     def entry(self):
-        return os.path.join(self.folder, "stoker", "trials", trust._key())
+        return os.path.join(self.folder, "stoker", "trials", trust._make_key())
 
 
 class CheckTest(TrustCase):
@@ -72,8 +72,8 @@ class CheckTest(TrustCase):
 
     def test_differs(self):
         """What one library makes otherwise is left to it, alone."""
-        brightness = pictures.MAKERS["brightness"]
-        with mock.patch.dict(pictures.MAKERS, brightness=lambda image, factor: brightness(image, factor).transpose(0)):
+        brightness = pictures.PILLOW_OPERATIONS["brightness"]
+        with mock.patch.dict(pictures.PILLOW_OPERATIONS, brightness=lambda image, factor: brightness(image, factor).transpose(0)):
             expected = list(trials.trials())
 
         def make(jobs):
@@ -105,7 +105,7 @@ class CheckTest(TrustCase):
         """An entry that is damaged, of another key or that others can write is not believed, and is replaced."""
         trust.check(self.make)
         whole = self.told()
-        for number, text in enumerate(("", "{", "[1]", "{}", json.dumps({"key": "other", "left": []}), json.dumps({"key": trust._key(), "left": [1]}))):
+        for number, text in enumerate(("", "{", "[1]", "{}", json.dumps({"key": "other", "left": []}), json.dumps({"key": trust._make_key(), "left": [1]}))):
             with self.subTest(text):
                 with open(self.entry(), "w") as file:
                     file.write(text)
@@ -113,7 +113,7 @@ class CheckTest(TrustCase):
                 self.assertEqual((self.asked, self.told()), (2 + number, whole))
         os.chmod(self.entry(), 0o666)
         with open(self.entry(), "w") as file:
-            json.dump({"key": trust._key(), "left": ["crop"]}, file)
+            json.dump({"key": trust._make_key(), "left": ["crop"]}, file)
         self.assertEqual(trust.check(self.make), set())
 
     def told(self):
@@ -122,7 +122,7 @@ class CheckTest(TrustCase):
 
     def test_no_cache(self):
         """Without a folder for it, it is tried each time."""
-        with mock.patch.object(trust, "_folder", lambda: None):
+        with mock.patch.object(trust, "_find_folder", lambda: None):
             self.assertEqual([trust.check(self.make) for _ in range(2)], [set()] * 2)
         self.assertEqual(self.asked, 2)
         with mock.patch.object(trust.tempfile, "mkstemp", side_effect=OSError("read-only")):
@@ -155,11 +155,11 @@ class FedTest(TrustCase):
     """With the daemon."""
 
     def setUp(self):
-        self.enterContext(mock.patch.object(judged, "_ALWAYS", True))  # all are fed, small as they are
+        self.enterContext(mock.patch.object(payoff, "_ALWAYS", True))  # all are fed, small as they are
         super().setUp()
-        for name, value in (("_daemon", None), ("_lost", False), ("_everywhere", True), ("_checked", False), ("_once", set()), ("_needs", {1, 2, 3})):
+        for name, value in (("_daemon", None), ("_lost", False), ("_everywhere", True), ("_checked", False), ("_once", set()), ("_reported_needs", {1, 2, 3})):
             self.enterContext(mock.patch.object(deferring, name, value))
-        self.enterContext(mock.patch.object(making.maker, "line", None))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", None))
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         deferring._install()
@@ -174,7 +174,7 @@ class FedTest(TrustCase):
         """The installed libraries are those that the daemon follows."""
         self.batches(lambda image: image)
         self.assertTrue(deferring._checked)
-        self.assertEqual(pictures.left, set())
+        self.assertEqual(pictures.untrusted, set())
         self.assertTrue(os.path.exists(self.entry()))
 
     def test_left(self):
@@ -197,17 +197,17 @@ class FedTest(TrustCase):
 
             return original(make_wrong)
 
-        by_pillow = pictures.by_pillow
+        compute_by_pillow = pictures.compute_by_pillow
         with (
             mock.patch.object(trust, "_try", tried),
-            mock.patch.object(pictures, "by_pillow", lambda source, ops: called.append(ops) or by_pillow(source, ops)),
+            mock.patch.object(pictures, "compute_by_pillow", lambda source, ops: called.append(ops) or compute_by_pillow(source, ops)),
             mock.patch.object(sys, "stderr", io.StringIO()) as stderr,
         ):
             for workers in (0, 2):
                 made = self.batches(darker, workers)
                 self.assertTrue(torch.equal(made, right.expand_as(made)))
         self.assertEqual(len(called), 12)  # those of this process
-        self.assertEqual(pictures.left, {"brightness"})
+        self.assertEqual(pictures.untrusted, {"brightness"})
         self.assertRegex(stderr.getvalue(), r"^stoker: feed: left to Pillow [\d.]+\S* and torch, whose bytes differ from the daemon's here: brightness\n$")
 
     def test_formats(self):
@@ -234,7 +234,7 @@ class FedTest(TrustCase):
         with mock.patch.object(deferring, "_checked", False):
             make(*given)
             self.assertTrue(deferring._checked)
-        self.assertEqual(pictures.left, {"resize"})
+        self.assertEqual(pictures.untrusted, {"resize"})
 
 
 if __name__ == "__main__":

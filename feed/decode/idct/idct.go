@@ -1,10 +1,10 @@
-// Package idct is the inverse DCT of libjpeg-turbo (ISLOW), as its routine for this
-// architecture computes it, of two blocks at once: coefficients → samples of a plane.
+// Package idct is the inverse DCT of libjpeg-turbo (ISLOW), with the result of its routine for
+// this architecture. It transforms two blocks at once from coefficients to samples of a plane.
 //
-// It holds for coefficients that no encoder writes as well: products with the quantisation table
-// wrap at 16 bits, so do sums of two inputs. The first pass saturates to 16 bits with AVX2,
-// and wraps with NEON. transformWild does all of this; where no number is large, transformBlock gives
-// the same bytes in less time.
+// The results also agree for coefficients that no encoder writes: products with the
+// quantisation table and sums of two inputs wrap at 16 bits, and the first pass saturates to 16
+// bits with AVX2 but wraps with NEON. transformWild implements all of that. If no number is
+// large, transformBlock gives the same bytes in less time.
 package idct
 
 import (
@@ -13,27 +13,26 @@ import (
 	"github.com/stoker-dev/stoker/feed/kernels"
 )
 
-// Assembly says whether the routines in assembly run; tests switch them off.
+// Assembly says whether the routines in assembly are used. Tests switch them off.
 var Assembly = kernels.Run(kernels.InverseDCT)
 
-// wraps says that the first pass is NEON's (jidctint-neon.c: vrshrn_n_s32).
+// wraps is true if the first pass is NEON's (jidctint-neon.c: vrshrn_n_s32).
 const wraps = runtime.GOARCH == "arm64"
 
-// PairQuant is the quantisation of two blocks: row r of the first block's table at
-// 16*r, of the second's at 16*r+8.
+// PairQuant is the quantisation of two blocks: row r of the first block's table is at 16*r,
+// that of the second at 16*r+8.
 type PairQuant [128]int16
 
-// SetTables takes the tables of the first and of the second block.
+// SetTables sets the tables of the first and the second block.
 func (q *PairQuant) SetTables(a, b *[64]uint16) {
 	for i := range 64 {
 		q[i>>3*16+i&7], q[i>>3*16+8+i&7] = int16(a[i]), int16(b[i])
 	}
 }
 
-// TransformPair transforms two blocks (64 coefficients each, in natural order, one
-// behind the other) to 8 rows of 8 samples each, at a and b, whose rows are stride
-// apart. It leaves the blocks all zero, ready for the next ones. a and b must hold
-// 7*stride+8 bytes.
+// TransformPair transforms two consecutive blocks (64 coefficients each, in natural order) to 8
+// rows of 8 samples each, at a and at b, with rows stride apart. It leaves the blocks zero,
+// ready for the next ones. a and b must have 7*stride+8 bytes.
 func TransformPair(blocks *[128]int16, q *PairQuant, a, b []byte, stride int) {
 	_, _ = a[7*stride+7], b[7*stride+7]
 	if Assembly && transformApart(blocks, q, &a[0], &b[0], stride) {
@@ -42,7 +41,7 @@ func TransformPair(blocks *[128]int16, q *PairQuant, a, b []byte, stride int) {
 	transformPlain(blocks, q, a, b, stride)
 }
 
-// TransformBeside is TransformPair for two blocks beside each other: a holds both.
+// TransformBeside is TransformPair for two adjacent blocks: a holds both.
 func TransformBeside(blocks *[128]int16, q *PairQuant, a []byte, stride int) {
 	_ = a[7*stride+15]
 	if Assembly && transformTogether(blocks, q, a, stride) {
@@ -73,10 +72,10 @@ const (
 	f3072 = 25172
 )
 
-// transformBlock transforms one block; its quantisation table has rows 16 apart.
+// transformBlock transforms one block. The rows of its quantisation table are 16 apart.
 func transformBlock(c *[64]int16, q *[120]int16, out []byte, stride int) {
 	var w [64]int32  // after the first pass
-	var large uint32 // has a bit beyond 15 where a number was not within -1<<14 and 1<<14
+	var large uint32 // a bit above 15 is set if a number was outside of -1<<14 to 1<<14
 	note := func(v int32) { large |= uint32(v + 1<<14) }
 	for x := range 8 {
 		i0, i1 := int32(c[x])*int32(q[x]), int32(c[8+x])*int32(q[16+x])
@@ -135,8 +134,8 @@ func clampByte(v int32) byte {
 	return byte(v)
 }
 
-// halves are the even and the odd half of one pass over 8 inputs: result i is e+o
-// of i and 3-i, result 7-i their difference. add rides on every result.
+// halves returns the even and the odd half of one pass over 8 inputs: result i is the sum of e
+// and o of i and 3-i, result 7-i their difference. add is added to every result.
 func halves(add, i0, i1, i2, i3, i4, i5, i6, i7 int32) (e0, e1, e2, e3, o0, o1, o2, o3 int32) {
 	z := (i2 + i6) * f0541
 	t2, t3 := z-i6*f1847, z+i2*f0765
@@ -150,10 +149,10 @@ func halves(add, i0, i1, i2, i3, i4, i5, i6, i7 int32) (e0, e1, e2, e3, o0, o1, 
 	return
 }
 
-// transformWild is transformBlock for any coefficients.
+// transformWild is transformBlock for arbitrary coefficients.
 func transformWild(c *[64]int16, q *[120]int16, out []byte, stride int) {
 	var w [64]int16
-	flat := !wraps // no vertical frequency at all: libjpeg-turbo's shortcut, which wraps where the full way saturates
+	flat := !wraps // no vertical frequency: libjpeg-turbo's shortcut wraps where the full transform saturates
 	for _, v := range c[8:] {
 		flat = flat && v == 0
 	}
@@ -181,7 +180,7 @@ func transformWild(c *[64]int16, q *[120]int16, out []byte, stride int) {
 	}
 }
 
-// wildPass is one pass over 8 inputs, rounded off by shift bits.
+// wildPass is one pass over 8 inputs, with results shifted right by shift bits and rounded.
 func wildPass(shift uint, in *[8]int16) (out [8]int32) {
 	wide := func(v int16) int32 { return int32(v) }
 	round := int32(1) << (shift - 1)

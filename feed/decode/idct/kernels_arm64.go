@@ -1,6 +1,6 @@
 package idct
 
-// idctFactors are what the kernel multiplies with; kernels/neon/c/idct.c says which lies where.
+// idctFactors are the kernel's factors; kernels/neon/c/idct.c gives their order.
 var idctFactors = [16]int16{
 	f0541, f0541 - f1847, f0541 + f0765,
 	f1175 - f1961, f1175 - f0390, f1175,

@@ -2,7 +2,7 @@ package inflate
 
 import "hash/adler32"
 
-// checksum is Adler-32, by the kernel in a tenth of the time.
+// checksum is Adler-32. The kernel takes a tenth of the time.
 func checksum(data []byte) uint32 {
 	if !Assembly {
 		return adler32.Checksum(data)

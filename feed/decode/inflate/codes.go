@@ -1,6 +1,6 @@
 package inflate
 
-// orderOfLengths is how the lengths of the codes for lengths are sorted in a stream.
+// orderOfLengths is the order in which a stream lists the lengths of the codes for lengths.
 var orderOfLengths = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
 var lengthMeaning = func() (m [19]entry) {
@@ -12,7 +12,7 @@ var lengthMeaning = func() (m [19]entry) {
 
 const lengthBits = 7
 
-// makeFixed makes the tables of codes that every program knows.
+// makeFixed makes the tables of the fixed codes.
 func (u *Unpacker) makeFixed() {
 	if u.fixed {
 		return
@@ -35,14 +35,15 @@ func (u *Unpacker) makeFixed() {
 	u.fixed = u.makeTables(lengths[:288], lengths[288:])
 }
 
-// makeTables is false where there are no such codes. A single code of a bit may be all there is.
+// makeTables returns false if the lengths are not those of a code. A single code of one bit is
+// allowed.
 func (u *Unpacker) makeTables(symbols, spaces []uint8) bool {
 	u.joined, u.fixed = false, false
 	return fill(u.symbol[:], symbolBits, symbols, symbolMeaning[:], true) &&
 		fill(u.space[:], spaceBits, spaces, spaceMeaning[:], true)
 }
 
-// readCodes makes the tables of a block that brings its codes.
+// readCodes reads the codes of a block that defines its own.
 func (u *Unpacker) readCodes() error {
 	u.bits.refill()
 	sizes, ok := u.bits.take(14)
@@ -67,7 +68,7 @@ func (u *Unpacker) readCodes() error {
 	return nil
 }
 
-// readLengthCodes makes the table of the codes that lengths have.
+// readLengthCodes reads the code by which lengths are written.
 func (u *Unpacker) readLengthCodes(table *[1 << lengthBits]entry, n int) error {
 	var lengths [19]uint8
 	for _, i := range orderOfLengths[:n] {

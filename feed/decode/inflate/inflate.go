@@ -1,15 +1,15 @@
-// Package inflate unpacks a zlib stream (RFC 1950, 1951) whose size is known: from one slice into another, and exactly
-// that. It is ours because it is most of what a dense PNG costs, and a library that reads from anywhere into a window
-// takes two to three times as long (klauspost/compress).
+// Package inflate decompresses a zlib stream (RFC 1950, 1951) of known size from one slice into
+// another. Decompression dominates the cost of a dense PNG, and a library for arbitrary readers
+// with a window takes two to three times as long (klauspost/compress).
 //
 //	Unpack  inflate.go  the header, blocks, the checksum
 //	        codes.go    the lengths of a block's codes
-//	        tables.go   codes → tables, of which a look gives up to three literals
-//	        symbols.go  the symbols of a block: many at once, and one by one near the ends
-//	        kernels.go  the loop over many in assembly; the one beside it in Go gives the same bytes
+//	        tables.go   codes → tables, which give up to three literals per lookup
+//	        symbols.go  the symbols of a block: many at once, and singly near the ends
+//	        kernels.go  the loop over many symbols in assembly; the Go loop gives the same bytes
 //	        adler.go    the checksum
 //
-// It takes what zlib takes, and nothing else.
+// It accepts exactly what zlib accepts.
 package inflate
 
 import (
@@ -17,25 +17,26 @@ import (
 	"errors"
 )
 
-// The reasons why a stream cannot be unpacked.
+// The reasons why a stream cannot be decompressed.
 var (
 	ErrDamaged = errors.New("inflate: the stream is not what zlib writes")
 	ErrShort   = errors.New("inflate: the stream ends too early")
-	ErrSize    = errors.New("inflate: the stream holds more, or less, than there is room")
+	ErrSize    = errors.New("inflate: the stream is longer or shorter than expected")
 )
 
-// Unpacker holds tables: 25 KB that are made anew for each block. Calls must not overlap.
+// Unpacker holds 25 KB of tables, which are rebuilt for each block. It is not safe for
+// concurrent use.
 type Unpacker struct {
 	bits   reader
 	symbol [symbolEntries]entry
 	space  [spaceEntries]entry
 	joined bool // symbol has entries of several literals
-	fixed  bool // both are those of fixed codes
+	fixed  bool // both tables are those of the fixed codes
 
 	lengths [mostSymbols + mostSpaces]uint8
 }
 
-// reader is what comes next: n bits of buffer, the lowest first, and then data from at on.
+// reader reads bits: first the n lowest of buffer, then data from at on.
 type reader struct {
 	data   []byte
 	at     int
@@ -43,7 +44,8 @@ type reader struct {
 	n      uint
 }
 
-// Unpack fills to with what a stream holds, which is nothing beside the stream.
+// Unpack inflates a zlib stream into to, which it must fill exactly. Bytes after the stream are
+// an error.
 func (u *Unpacker) Unpack(to, stream []byte) error {
 	if len(stream) < 6 {
 		return ErrShort
@@ -94,7 +96,7 @@ func (u *Unpacker) unpackBlock(to []byte, done int) (last bool, now int, err err
 	return head&1 != 0, now, err
 }
 
-// copyStored is for a block that is not packed.
+// copyStored copies a block that is not compressed.
 func (u *Unpacker) copyStored(to []byte, done int) (int, error) {
 	u.bits.dropPart()
 	rest := u.bits.data[u.bits.at:]
@@ -116,7 +118,7 @@ func (u *Unpacker) copyStored(to []byte, done int) (int, error) {
 	return done + size, nil
 }
 
-// refill brings at least 56 bits, or all that are left.
+// refill makes at least 56 bits available, or all that are left.
 func (r *reader) refill() {
 	for r.n < 56 && r.at < len(r.data) {
 		r.buffer |= uint64(r.data[r.at]) << r.n
@@ -125,7 +127,7 @@ func (r *reader) refill() {
 	}
 }
 
-// take is for no more bits than refill brings; false: there are not as many.
+// take consumes k bits, at most as many as refill provides. ok is false if there are fewer.
 func (r *reader) take(k uint) (v uint, ok bool) {
 	if k > r.n {
 		return 0, false
@@ -140,7 +142,7 @@ func (r *reader) drop(k uint) {
 	r.n -= k
 }
 
-// dropPart goes on to the next byte.
+// dropPart moves to the next whole byte.
 func (r *reader) dropPart() {
 	r.at -= int(r.n >> 3)
 	r.buffer, r.n = 0, 0

@@ -4,33 +4,35 @@ import (
 	"github.com/stoker-dev/stoker/feed/kernels"
 )
 
-// Assembly says that the loop over many symbols runs in assembly here; tests switch it off.
+// Assembly says whether the loop over many symbols runs in assembly. Tests switch it off.
 var Assembly = kernels.Run(kernels.Inflate)
 
-// span is how far a loop over many symbols is, and how far it may go. The kernels know its layout.
+// span is the state of the loop over many symbols, with its limits. The kernels rely on this
+// layout.
 type span struct {
-	at, mostAt     int // in the data
-	done, mostDone int // in what they are unpacked to
+	at, mostAt     int // offset in the data
+	done, mostDone int // bytes written
 	buffer         uint64
 	n              uint
 	outcome        int
 }
 
-// How such a loop ends.
+// The outcomes of that loop.
 const (
-	limited = iota // near the end of something
-	ended          // with its block
+	limited = iota // the end of the data or of the room is near
+	ended          // the block has ended
 	damaged
 )
 
-// In a round it reads up to 16 bytes, and writes four looks of three literals, a byte beyond the last, and a match of
-// 258 bytes, 15 of them beyond its end.
+// A round reads up to 16 bytes. It writes up to four lookups of three literals, one byte beyond
+// those, and a match of 258 bytes with 15 bytes beyond its end.
 const (
 	roundReads  = 16
 	roundWrites = 4*3 + 1 + 258 + 15
 )
 
-// unpackMany unpacks symbols up to the end of the block, or up to near a limit or the end of the data.
+// unpackMany decompresses symbols until the block ends, or until limit or the end of the data
+// is near.
 func (u *Unpacker) unpackMany(to []byte, done, limit int) (outcome, now int) {
 	r := &u.bits
 	s := span{

@@ -2,6 +2,6 @@
 
 package inflate
 
-// There are no kernels here, and nobody calls these.
+// There are no kernels for this architecture; these are never called.
 func unpackRounds(*int, *byte, *byte, *uint32, *uint32) {}
 func adlerSums(*uint32, *byte, int)                     {}

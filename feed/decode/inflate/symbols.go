@@ -2,10 +2,11 @@ package inflate
 
 import "encoding/binary"
 
-// joinBehind is how many bytes of a block are unpacked before its literals are joined, which costs as much as they do.
+// joinBehind is how many bytes of a block are decompressed before join is called, which takes
+// about as long as they do.
 const joinBehind = 2048
 
-// unpackSymbols unpacks a block up to its end.
+// unpackSymbols decompresses the rest of a block.
 func (u *Unpacker) unpackSymbols(to []byte, done int) (int, error) {
 	outcome := limited
 	if !u.joined {
@@ -27,7 +28,8 @@ func (u *Unpacker) unpackSymbols(to []byte, done int) (int, error) {
 	return u.unpackFew(to, done)
 }
 
-// unpackRounds unpacks many symbols. A round needs no look at the ends of data and of what they are unpacked to.
+// unpackRounds decompresses many symbols, without checks within a round for the end of data or
+// room.
 func (u *Unpacker) unpackRounds(s *span, to []byte) {
 	data, at, done, buffer, n := u.bits.data, s.at, s.done, s.buffer, s.n
 	symbol, space := &u.symbol, &u.space
@@ -48,7 +50,7 @@ func (u *Unpacker) unpackRounds(s *span, to []byte) {
 		if looks == 4 {
 			continue
 		}
-		// 23 bits are left at least: a length has up to 20.
+		// At least 23 bits are left; a length takes up to 20.
 		buffer >>= e & 63
 		n -= uint(e & 63)
 		if e&kinds == longer {
@@ -95,7 +97,7 @@ func (u *Unpacker) unpackRounds(s *span, to []byte) {
 	s.at, s.done, s.buffer, s.n = at, done, buffer, n
 }
 
-// copyWords copies a match eight bytes at a time, up to seven beyond its end.
+// copyWords copies a match eight bytes at a time, and writes up to seven bytes beyond its end.
 func copyWords(to []byte, done, length, distance int) {
 	from, behind := done-distance, done+length
 	if distance >= 8 {
@@ -108,7 +110,8 @@ func copyWords(to []byte, done, length, distance int) {
 		}
 		return
 	}
-	// What lies within eight bytes is repeated in a word, and the word moves on by whole repetitions.
+	// A pattern of up to eight bytes is repeated within a word, which is written at steps of
+	// whole repetitions.
 	word, step := binary.LittleEndian.Uint64(to[from:])&(1<<(8*distance)-1), distance
 	for ; step*2 <= 8; step *= 2 {
 		word |= word << (8 * step)
@@ -121,7 +124,8 @@ func copyWords(to []byte, done, length, distance int) {
 	}
 }
 
-// unpackFew does the same one by one, to the ends of both.
+// unpackFew decompresses the rest of a block symbol by symbol, up to the very end of both
+// slices.
 func (u *Unpacker) unpackFew(to []byte, done int) (int, error) {
 	r := &u.bits
 	for {

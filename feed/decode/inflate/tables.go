@@ -2,14 +2,14 @@ package inflate
 
 import "math/bits"
 
-// An entry of a table says what the next bits of a stream are, and how many of them it takes:
+// An entry of a table describes the next bits of a stream, and how many of them to consume:
 //
 //	bits 0 to 5     bits of the code, or of the codes
-//	bits 6, 7       how many literals; 0: something else
-//	bits 8 to 31    literals in their order
-//	bits 8 to 11    otherwise how many bits follow the code, or choose within the table of a longer code
-//	bits 12, 13     what it is: a length or a distance, the end of the block, a longer code, no code
-//	bits 16 to 31   what those bits are added to, or where that table begins
+//	bits 6, 7       number of literals; 0: something else
+//	bits 8 to 31    the literals in their order
+//	bits 8 to 11    otherwise the number of bits after the code, or the index bits of a second table
+//	bits 12, 13     the kind: a length or a distance, the end of the block, a longer code, no code
+//	bits 16 to 31   the value to which those bits are added, or where the second table begins
 type entry = uint32
 
 const (
@@ -24,20 +24,22 @@ const (
 
 const (
 	codeBits    = 15
-	symbolBits  = 11 // of the first look at a literal or a length
-	spaceBits   = 9  // of the first look at a distance
+	symbolBits  = 11 // of the first lookup of a literal or a length
+	spaceBits   = 9  // of the first lookup of a distance
 	mostSymbols = 286
 	mostSpaces  = 30
 	endOfBlock  = 256
 
-	// The tables of longer codes come behind the first one. A table of 2^n entries has more than n codes, so that
-	// there are fewer than 1024 entries for 288 symbols and than 512 for 32 distances. The sizes are powers
-	// of two for the sake of indices that need no check.
+	// The second tables, for longer codes, come after the first one. A second table of 2^n
+	// entries has more than n codes, so there are fewer than 1024 entries for 288 symbols and
+	// fewer than 512 for 32 distances. The sizes are powers of two, so that masked indices need
+	// no check.
 	symbolEntries = 2 << symbolBits
 	spaceEntries  = 2 << spaceBits
 )
 
-// symbolMeaning and spaceMeaning are entries without the bits of a code; the last two of each stand for nothing.
+// symbolMeaning and spaceMeaning are entries without the bits of a code. The last two of each
+// are invalid.
 var symbolMeaning, spaceMeaning = meanings()
 
 func meanings() (symbols [288]entry, spaces [32]entry) {
@@ -62,7 +64,8 @@ func meanings() (symbols [288]entry, spaces [32]entry) {
 	return symbols, spaces
 }
 
-// sorted counts codes by their lengths and lists the symbols that have one, by length and then by number.
+// sorted counts codes by length, and lists the symbols that have a code by its length and then
+// by number.
 func sorted(lengths []uint8, list *[288]uint16) (counts [codeBits + 1]int) {
 	for _, l := range lengths {
 		counts[l&codeBits]++
@@ -80,8 +83,8 @@ func sorted(lengths []uint8, list *[288]uint16) (counts [codeBits + 1]int) {
 	return counts
 }
 
-// complete reports whether codes of these lengths are a set that zlib takes: every row of bits begins with one of them,
-// or there is a single code of one bit, or none, where that may be.
+// complete reports whether zlib accepts codes of these lengths: every sequence of bits begins
+// with one of them. If single is set, one code of one bit, or none, is accepted too.
 func complete(counts *[codeBits + 1]int, single bool) bool {
 	left, used := 1, 0
 	for l := 1; l <= codeBits; l++ {
@@ -93,7 +96,8 @@ func complete(counts *[codeBits + 1]int, single bool) bool {
 	return left == 0 || single && (used == 0 || used == 1 && counts[1] == 1)
 }
 
-// fill makes a table with a first look of some bits; false: there are no such codes.
+// fill makes a table whose first lookup takes first bits. It returns false if the lengths are
+// not those of a code.
 func fill(table []entry, first uint, lengths []uint8, meaning []entry, single bool) bool {
 	var list [288]uint16
 	counts := sorted(lengths, &list)
@@ -121,8 +125,8 @@ func fill(table []entry, first uint, lengths []uint8, meaning []entry, single bo
 	return true
 }
 
-// fillLonger makes the tables of codes that are longer than the first look. code is the first of them, with a bit more
-// than that look.
+// fillLonger makes the second tables. code is the first code that is one bit longer than the
+// first lookup.
 func fillLonger(table []entry, first uint, symbols []uint16, code uint, counts []int, meaning []entry) {
 	begin, size, at := uint(1)<<first, uint(0), ^uint(0)
 	for l := first + 1; l <= codeBits; l++ {
@@ -149,8 +153,9 @@ func fillLonger(table []entry, first uint, symbols []uint16, code uint, counts [
 	}
 }
 
-// join makes entries that hold up to three literals, as far as their codes fit into one look. It goes from the last
-// entry to the first: what follows a code is the entry of a smaller number.
+// join makes entries with up to three literals, as far as their codes fit into one lookup. It
+// goes from the last entry to the first, because the code after another one is an entry of a
+// smaller number.
 func join(table *[symbolEntries]entry) {
 	for i := 1<<symbolBits - 1; i >= 0; i-- {
 		e := table[i]

@@ -122,11 +122,11 @@ import (
 	"unsafe"
 )
 
-// Errors of their own.
+// Errors that the tests distinguish.
 var (
 	ErrTruncated = errors.New("truncated") // the file ends before its image does
-	// ErrLarge: more than 2^26 pixels. A header of a few bytes can ask for 2^32, on
-	// which libjpeg spends many seconds, and a fuzzer takes that for a crash.
+	// ErrLarge: the image has more than 2^26 pixels. A header of a few bytes can ask for 2^32,
+	// which takes libjpeg many seconds, and a fuzzer takes that for a hang.
 	ErrLarge = errors.New("too large for a test")
 )
 
@@ -136,8 +136,8 @@ type Plane struct {
 	Pix                   []byte
 }
 
-// Planes decodes a JPEG as Pillow has it decoded, up to the upsampling. warnings
-// counts what libjpeg found damaged and went on from.
+// Planes decodes a JPEG as Pillow does, up to the upsampling. warnings counts the faults that
+// libjpeg found and ignored.
 func Planes(data []byte) (planes []Plane, warnings int, err error) {
 	if len(data) == 0 {
 		return nil, 0, ErrTruncated

@@ -1,7 +1,7 @@
 package planes
 
-// YCbCr to RGB with the 16-bit fixed-point numbers of libjpeg (jdcolor.c), and the
-// horizontal half of upsampling, which is done on the way.
+// YCbCr to RGB with the 16-bit fixed-point numbers of libjpeg (jdcolor.c), and the horizontal
+// half of upsampling, which is done in the same step.
 //
 //	R = Y                 + 1.40200 Cr
 //	G = Y - 0.34414 Cb    - 0.71414 Cr
@@ -14,11 +14,11 @@ const (
 	half      = 1 << 15
 )
 
-// chromaDoubling is how two pixels come from chroma sums a, b, c: (a + 3b + even) >> 4 and
-// (3b + c + odd) >> 4.
+// chromaDoubling says how two pixels are computed from chroma sums a, b, c: as (a + 3b + even)
+// >> 4 and (3b + c + odd) >> 4.
 type chromaDoubling struct{ even, odd int32 }
 
-// joinDoubled makes two pixels of each chroma sample but for the first and the last.
+// joinDoubled computes two pixels from each chroma sample except the first and the last.
 func joinDoubled(joined []uint64, luma []byte, near, far []uint32, d chromaDoubling) {
 	luma, far = luma[:len(joined)], far[:len(near)]
 	even, odd := uint32(d.even)*bothPlanes, uint32(d.odd)*bothPlanes
@@ -34,7 +34,8 @@ func joinDoubled(joined []uint64, luma []byte, near, far []uint32, d chromaDoubl
 }
 
 // convert writes a row from luma and chroma of the same resolution: red at dst, green at
-// dst[stride:], blue at dst[2*stride:]. All have room for the width rounded up to Vector.
+// dst[stride:], blue at dst[2*stride:]. All slices have room for the width rounded up to
+// Vector.
 func (r *RowReader) convert(dst []byte, stride int, luma, cb, cr []byte) {
 	n := r.width
 	if r.SIMD {
@@ -49,22 +50,22 @@ func (r *RowReader) convert(dst []byte, stride int, luma, cb, cr []byte) {
 	partColours(dst, stride, r.joined)
 }
 
-// bothPlanes is 1 in both halves of a word of mixed chroma.
+// bothPlanes has a 1 in both halves of a word of mixed chroma.
 const bothPlanes = 1<<16 | 1
 
-// A pixel without vectors is one sum of 64 bits, which holds red at bit 0, blue at
-// bit 11 and green at bit 48 with its fraction below. 256 is added to each, so that
-// no sum is negative and none borrows from the next.
+// Without vectors, a pixel is one sum of 64 bits with red at bit 0, blue at bit 11, and green
+// at bit 48 with its fraction below. 256 is added to each, so that no sum is negative and none
+// borrows from the next.
 const (
 	blueAt  = 11
 	greenAt = 48
 	eachRGB = 1 | 1<<blueAt | 1<<greenAt
 )
 
-// joinPixel makes the sum of one pixel.
+// joinPixel returns the sum of one pixel.
 func joinPixel(y, cb, cr uint8) uint64 { return uint64(y)*eachRGB + fromCb[cb] + fromCr[cr] }
 
-// partColours writes the colours of the sums; that it is a loop of its own keeps both in
+// partColours writes the colours of the sums. It is a separate loop so that both loops fit into
 // registers.
 func partColours(dst []byte, stride int, joined []uint64) {
 	n := len(joined)
@@ -76,7 +77,7 @@ func partColours(dst []byte, stride int, joined []uint64) {
 	}
 }
 
-// fromCb and fromCr are what a pixel's chroma adds to its sum.
+// fromCb and fromCr are what chroma adds to a pixel's sum.
 var fromCb, fromCr = func() (b, r [256]uint64) {
 	for i := range b {
 		v := i - 128
@@ -86,8 +87,8 @@ var fromCb, fromCr = func() (b, r [256]uint64) {
 	return b, r
 }()
 
-// clipped limits a sum of -256 to 767 to a byte: a table, as saturated colours would
-// make a branch unpredictable.
+// clipped limits a sum of -256 to 767 to a byte. It is a table because saturated colours make a
+// branch unpredictable.
 var clipped = func() (t [1024]uint8) {
 	for i := range t {
 		t[i] = uint8(max(0, min(i-256, 255)))

@@ -2,7 +2,7 @@
 
 package planes
 
-// There are no kernels here, and nobody calls these.
+// There are no kernels for this architecture; these are never called.
 
 func weighSIMD([]int16, []byte, []byte, int)                                        {}
 func convertDoubledSIMD([]byte, int, []byte, []int16, []int16, int, chromaDoubling) {}

@@ -2,14 +2,14 @@
 
 package planes
 
-// weighSIMD writes n sums; the slices have room for n rounded up to 16.
+// weighSIMD writes n sums. The slices have room for n rounded up to 16.
 func weighSIMD(dst []int16, near, far []byte, n int) {
 	n = (n + 15) &^ 15
 	_, _, _ = dst[n-1], near[n-1], far[n-1]
 	weigh(&dst[0], &near[0], &far[0], n)
 }
 
-// partSIMD takes pixels apart where there are 16 of them, and returns how many.
+// partSIMD splits pixels if there are at least 16, and returns how many it has split.
 func partSIMD(red, green, blue, pixels []byte) int {
 	n := len(red) &^ 15
 	if n == 0 {
@@ -23,7 +23,7 @@ func partSIMD(red, green, blue, pixels []byte) int {
 	return len(red)
 }
 
-// convertSIMD writes n pixels; all have room for n rounded up to Vector.
+// convertSIMD writes n pixels. All slices have room for n rounded up to Vector.
 func convertSIMD(dst []byte, stride int, luma, cb, cr []byte, n int) {
 	all := (n + Vector - 1) &^ (Vector - 1)
 	_, _, _, _ = dst[2*stride+all-1], luma[all-1], cb[all-1], cr[all-1]

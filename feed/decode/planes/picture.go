@@ -1,8 +1,8 @@
-// Package planes is what was decoded of an image: planes of samples (Picture), and how
-// they become rows of red, green and blue (RowReader), as libjpeg-turbo makes them.
+// Package planes holds a decoded image as planes of samples (Picture) and turns them into rows
+// of red, green and blue (RowReader), with the same result as libjpeg-turbo.
 //
-// It deliberately knows no format and no file: decode fills the planes, feed/transform
-// and feed/picture read the rows.
+// It knows no format and no file: decode fills the planes, feed/transform and feed/picture read
+// the rows.
 package planes
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/stoker-dev/stoker/feed/kernels"
 )
 
-// HasSIMD says whether the kernels of a RowReader run here.
+// HasSIMD says whether the kernels of a RowReader can be used here.
 var HasSIMD = kernels.Run(kernels.Colour)
 
-// Part takes pixels of three bytes apart, as many as red has.
+// Part splits pixels of three bytes into channels, as many as red has room for.
 func Part(red, green, blue, pixels []byte) {
 	done := 0
 	if HasSIMD {
@@ -26,7 +26,7 @@ func Part(red, green, blue, pixels []byte) {
 	}
 }
 
-// Model says what a Picture's planes are.
+// Model says what the planes of a Picture are.
 type Model uint8
 
 // The models.
@@ -36,24 +36,21 @@ const (
 	RGB                // three planes of the same size
 )
 
-// Picture is what was decoded of an image: 8-bit planes, of the part that was
-// asked for and what upsampling needs around it. It is valid until the Decoder's
-// next call.
+// Picture is a decoded part of an image: 8-bit planes, with the samples around it that
+// upsampling needs. It is valid until the next call of the Decoder.
 type Picture struct {
 	Size   image.Point     // width and height of the whole image
-	Bounds image.Rectangle // the pixels of the image that the planes hold; contains what was asked for
+	Bounds image.Rectangle // the pixels that the planes hold; contains the requested part
 	Model  Model
-	// SubX and SubY are the subsampling of Cb and Cr, 1 where there is none. A
-	// chroma plane begins at (Bounds.Min.X/SubX, Bounds.Min.Y/SubY); Bounds.Min is
-	// a multiple of both. Real chroma samples are those below ceil(Size/Sub): what
-	// lies behind them in a plane is padding.
+	// SubX and SubY are the subsampling of Cb and Cr, 1 if there is none. A chroma plane begins
+	// at (Bounds.Min.X/SubX, Bounds.Min.Y/SubY); Bounds.Min is a multiple of both. Chroma
+	// samples from ceil(Size/Sub) on are padding.
 	SubX, SubY int
 	Planes     [3][]byte
 	Stride     [3]int // bytes from one row of a plane to the next
 }
 
-// MakeRoom is s with length n, in new memory where it is too short. What is in it is
-// not kept.
+// MakeRoom returns s with length n, in new memory if it is too short. The content is not kept.
 func MakeRoom[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -5,50 +5,50 @@ import (
 	"image"
 )
 
-// RowReader reads a Picture as rows of red, green and blue, as libjpeg-turbo gives them:
-// chroma is upsampled with its "fancy" (triangle) filter in the cases where it uses
-// one, and by repetition in the others (jdsample.c). A row is made when it is asked
-// for, so that no RGB image is ever in memory.
+// RowReader reads a Picture as rows of red, green and blue, with the same result as
+// libjpeg-turbo. It upsamples chroma with libjpeg's "fancy" (triangle) filter in the cases
+// where libjpeg does, and by repetition in the others (jdsample.c). A row is computed when it
+// is requested, so that no RGB image is ever in memory.
 //
-// How a pixel's chroma comes about, for the two directions of 4:2:0: each pixel lies
-// in a chroma sample (near) and beside another (far); it takes 3/4 of the one and
-// 1/4 of the other. Rows are summed first, to 16 bits, then columns.
+// How a pixel's chroma is computed, in each direction of 4:2:0: each pixel is inside one chroma
+// sample (near) and next to another (far), and takes 3/4 of the near and 1/4 of the far one.
+// Rows are summed first, to 16 bits, then columns.
 //
 //	chroma        |    c0     |    c1     |
 //	pixels        | p0  |  p1 | p2  |  p3 |     p1 = (3 c0 + c1) / 4
 type RowReader struct {
-	SIMD bool // use the processor's vector instructions; same bytes
+	SIMD bool // use vector instructions; they give the same bytes
 
 	picture     *Picture
 	planes      [3]plane
-	left, width int // columns that are written
+	left, width int // columns to write
 	upsample    func(r *RowReader, y int, dst []byte, stride int)
 
 	chromaLeft   int
-	chromaWidth  int // samples that the columns lie in
-	low, high    int // samples that are summed: those and their context, where it is real
-	chromaHeight int // rows of samples that the image has
+	chromaWidth  int // samples that cover the columns
+	low, high    int // samples that are summed: those and the existing ones next to them
+	chromaHeight int // number of chroma rows in the image
 	sums         [2][]int16
-	both         [2]bothRow // without vectors: the chroma rows that were read last
+	both         [2]bothRow // without vectors: the latest chroma rows
 	joined       []uint64   // without vectors: the sums of pixels
 	wide         [2][]byte  // chroma at the resolution of luma
-	copies       [3][]byte  // of row ends behind which there is nothing to read
+	copies       [3][]byte  // of the ends of rows at the end of a plane
 }
 
-// plane is a Picture's plane with the place of its first sample.
+// plane is a plane of a Picture with the position of its first sample.
 type plane struct {
 	bytes       []byte
 	stride      int
 	left, above int
 }
 
-// Vector is how many bytes the kernels write and read at once: a row's planes in dst
-// must have room for the width rounded up to it.
+// Vector is how many bytes the kernels read and write at once. Each plane's row in dst must
+// have room for the width rounded up to it.
 const Vector = 32
 
-// Begin begins with the part need of the picture, which the planes must hold with
-// the chroma samples around it. It returns the first column that Read writes, which
-// may lie left of need, and how many it writes.
+// Begin prepares to read the part need of the picture, whose planes must hold it with the
+// chroma samples around it. It returns the first column that Read writes, which may be left of
+// need, and the number of columns.
 func (r *RowReader) Begin(p *Picture, need image.Rectangle) (left, width int, err error) {
 	if err := p.checkPart(need); err != nil {
 		return 0, 0, err
@@ -87,7 +87,7 @@ func (r *RowReader) openChroma() {
 	}
 }
 
-// Channels is how many planes Read writes: 1 where the picture is grey, else 3.
+// Channels returns how many planes Read writes: 1 if the picture is grey, else 3.
 func (r *RowReader) Channels() int {
 	if r.picture.Model == Grey {
 		return 1
@@ -95,8 +95,7 @@ func (r *RowReader) Channels() int {
 	return 3
 }
 
-// Read writes row y of the picture: red at dst, green at dst[stride:], blue at
-// dst[2*stride:].
+// Read writes row y of the picture: red at dst, green at dst[stride:], blue at dst[2*stride:].
 func (r *RowReader) Read(y int, dst []byte, stride int) { r.upsample(r, y, dst, stride) }
 
 // chooseUpsampling follows jinit_upsampler of jdsample.c.
@@ -121,18 +120,18 @@ func (r *RowReader) readPlain(y int, dst []byte, stride int) {
 	}
 }
 
-// readFull is 4:4:4.
+// readFull reads 4:4:4.
 func (r *RowReader) readFull(y int, dst []byte, stride int) {
 	cb := r.padded(1, 1, y, r.left, r.width)
 	cr := r.padded(2, 2, y, r.left, r.width)
 	r.convert(dst, stride, r.lumaRow(y), cb, cr)
 }
 
-// doubled is 4:2:0 and 4:2:2 with fancy upsampling.
+// doubled reads 4:2:0 and 4:2:2 with fancy upsampling.
 func (r *RowReader) doubled(y int, dst []byte, stride int) {
 	near, far := r.chromaRows(y)
 	h := chromaDoubling{even: 8, odd: 7}
-	if r.picture.SubY == 1 { // one row, taken four times
+	if r.picture.SubY == 1 { // one row with weight four
 		h = chromaDoubling{even: 4, odd: 8}
 	}
 	if r.SIMD {
@@ -145,7 +144,7 @@ func (r *RowReader) doubled(y int, dst []byte, stride int) {
 	partColours(dst, stride, joined)
 }
 
-// readTall is 4:4:0: only rows are mixed (h1v2_fancy_upsample).
+// readTall reads 4:4:0, where only rows are mixed (h1v2_fancy_upsample).
 func (r *RowReader) readTall(y int, dst []byte, stride int) {
 	near, far := r.chromaRows(y)
 	bias := 1 + y%2
@@ -161,7 +160,7 @@ func (r *RowReader) readTall(y int, dst []byte, stride int) {
 	r.convert(dst, stride, r.lumaRow(y), r.wide[0], r.wide[1])
 }
 
-// repeated is every other subsampling.
+// repeated reads any other subsampling.
 func (r *RowReader) repeated(y int, dst []byte, stride int) {
 	sub := r.picture.SubX
 	for i := range r.wide {
@@ -175,8 +174,8 @@ func (r *RowReader) repeated(y int, dst []byte, stride int) {
 	r.convert(dst, stride, r.lumaRow(y), r.wide[0], r.wide[1])
 }
 
-// chromaRows are the chroma row that pixel row y lies in, and the one beside it. At
-// the image's edges that is the same row again.
+// chromaRows returns the chroma row that covers pixel row y, and the adjacent one. At the edges
+// of the image both are the same.
 func (r *RowReader) chromaRows(y int) (near, far int) {
 	if r.picture.SubY == 1 {
 		return y, y
@@ -186,9 +185,9 @@ func (r *RowReader) chromaRows(y int) (near, far int) {
 	return near, max(0, min(far, r.chromaHeight-1))
 }
 
-// sumRows sets the sums of two rows of chroma, the near one three times, with the
-// sample at each end that horizontal upsampling looks at; at the image's edges that is
-// the last real sample again.
+// sumRows sums two rows of chroma, the near one with weight three. The sums include the sample
+// at each end that horizontal upsampling needs. At the edges of the image that is the last
+// existing sample again.
 func (r *RowReader) sumRows(near, far int) {
 	n, begin := r.high-r.low, r.low-(r.chromaLeft-1)
 	for i, sums := range r.sums {
@@ -197,14 +196,14 @@ func (r *RowReader) sumRows(near, far int) {
 	}
 }
 
-// bothRow is a row of both chroma planes with the same ends: Cb in the lower half of
-// a word, Cr in the upper one, so that one multiplication does for both.
+// bothRow is a row of both chroma planes: Cb in the lower half of each word, Cr in the upper
+// half, so that one multiplication serves both.
 type bothRow struct {
 	y       int
 	samples []uint32
 }
 
-// chromaRow returns row y. Four rows of pixels in turn use it.
+// chromaRow returns row y. Four consecutive rows of pixels use it.
 func (r *RowReader) chromaRow(y int) []uint32 {
 	row := &r.both[y%2]
 	if row.y != y {
@@ -220,7 +219,7 @@ func (r *RowReader) chromaRow(y int) []uint32 {
 	return row.samples
 }
 
-// repeatEnds sets what lies before and behind n samples or sums.
+// repeatEnds copies the first and the last of n samples or sums to their outer neighbours.
 func repeatEnds[T any](sums []T, begin, n int) {
 	if begin == 1 {
 		sums[0] = sums[1]
@@ -232,8 +231,8 @@ func repeatEnds[T any](sums []T, begin, n int) {
 
 func (r *RowReader) lumaRow(y int) []byte { return r.padded(0, 0, y, r.left, r.width) }
 
-// padded is n bytes of a row of plane c with Vector bytes behind them that may be
-// read: the plane itself, or near its end a copy.
+// padded returns n bytes of a row of plane c, followed by Vector bytes that may be read: the
+// plane itself, or a copy near its end.
 func (r *RowReader) padded(scratch, c, y, x, n int) []byte {
 	p := &r.planes[c]
 	from := p.offset(y, x)
@@ -259,8 +258,7 @@ func (p *Picture) subsampling(c int) (x, y int) {
 	return p.SubX, p.SubY
 }
 
-// checkPart makes sure of everything that is later taken for granted about a picture
-// whose part need is read.
+// checkPart checks the conditions that reading the part need of a picture relies on.
 func (p *Picture) checkPart(need image.Rectangle) error {
 	if need.Empty() || !need.In(p.Bounds) {
 		return fmt.Errorf("pixels %v are needed of a picture that holds %v of %v", need, p.Bounds, p.Size)
@@ -274,7 +272,7 @@ func (p *Picture) checkPart(need image.Rectangle) error {
 	return nil
 }
 
-// checkPlanes makes sure that the planes hold what the picture says.
+// checkPlanes checks that the planes are as large as the picture says.
 func (p *Picture) checkPlanes() error {
 	if !p.Bounds.In(image.Rectangle{Max: p.Size}) {
 		return fmt.Errorf("a picture of %v cannot hold %v", p.Size, p.Bounds)
@@ -299,8 +297,8 @@ func (p *Picture) checkPlanes() error {
 	return nil
 }
 
-// withChromaBorder is need and the pixels of the chroma samples that fancy upsampling looks
-// at, as far as the image reaches.
+// withChromaBorder returns need with the pixels of the chroma samples that fancy upsampling
+// reads, within the image.
 func (p *Picture) withChromaBorder(need image.Rectangle) image.Rectangle {
 	grow := func(low, high, size, sub int) (int, int) {
 		if sub != 2 {

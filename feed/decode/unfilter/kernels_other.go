@@ -2,5 +2,5 @@
 
 package unfilter
 
-// There are no kernels here, and nobody calls this.
+// There are no kernels for this architecture; this is never called.
 func undoMost(byte, []byte, []byte, int) int { return 0 }

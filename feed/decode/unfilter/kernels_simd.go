@@ -4,8 +4,9 @@ package unfilter
 
 import "encoding/binary"
 
-// undoMost does the pixels of a row but for some at its end, as far as a kernel has the filter. It says where it
-// stopped: kernels read up to eight bytes for a pixel and write up to four, and read those of the next one before.
+// undoMost undoes the filter for most of a row if there is a kernel for it, and returns how
+// many bytes are done. It stops before the end, because kernels read up to eight and write up
+// to four bytes per pixel, and read the next pixel in advance.
 func undoMost(filter byte, row, above []byte, each int) int {
 	if filter != 4 && (each == 1 || filter == 2) || filter == 0 {
 		return 0

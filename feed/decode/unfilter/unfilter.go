@@ -1,6 +1,6 @@
-// Package unfilter adds to the rows of a PNG what their filters took off, for pixels of up to four bytes. What comes
-// out of a pixel is needed for the next one, so that its bands are all that can be done at once: in vectors, where
-// the processor has them.
+// Package unfilter undoes the filters of a PNG's rows, for pixels of up to four bytes. Each
+// pixel depends on the result of the one before it, so only the channels of a pixel can be
+// computed in parallel: in vectors, if the processor has them.
 package unfilter
 
 import (
@@ -9,11 +9,12 @@ import (
 	"github.com/stoker-dev/stoker/feed/kernels"
 )
 
-// Assembly says that the kernels run here; tests switch it off.
+// Assembly says whether the kernels are used. Tests switch them off.
 var Assembly = kernels.Run(kernels.Unfilter)
 
-// Rows changes rows of pixels that have so many bytes each, every row behind a byte that names its filter. above is a
-// row of zeros, without that byte; false: there is no such filter.
+// Rows undoes the filters of rows, whose pixels have each bytes. Each row has a filter byte
+// before it. above is a row of zeros without a filter byte. It returns false if a filter does
+// not exist.
 func Rows(rows, above []byte, each int) bool {
 	for stride := 1 + len(above); len(rows) >= stride; rows = rows[stride:] {
 		row := rows[1:stride]
@@ -56,7 +57,7 @@ func undo(filter byte, row, above []byte, each int) {
 	}
 }
 
-// addRow adds eight bytes at once, without what one of them hands on to the next.
+// addRow adds two rows eight bytes at a time, without carries between the bytes.
 func addRow(row, above []byte) {
 	const low = 0x7f7f7f7f7f7f7f7f
 	i := 0
@@ -69,7 +70,7 @@ func addRow(row, above []byte) {
 	}
 }
 
-// paethOfBand is the filter of that name, for one byte of each pixel from a place on.
+// paethOfBand undoes the Paeth filter for one byte of each pixel, from offset from on.
 func paethOfBand(row, above []byte, from, each int) {
 	left, corner := 0, 0
 	if from >= each {
@@ -82,7 +83,8 @@ func paethOfBand(row, above []byte, from, each int) {
 	}
 }
 
-// paethOfColours does three bytes of each pixel at once: none waits for another.
+// paethOfColours undoes the Paeth filter for three bytes of each pixel at once, which do not
+// depend on each other.
 func paethOfColours(row, above []byte) {
 	var r, g, b, cornerR, cornerG, cornerB int
 	for len(row) >= 3 && len(above) >= 3 {
@@ -96,9 +98,11 @@ func paethOfColours(row, above []byte) {
 	}
 }
 
-// nearestOf is which of three is nearest to left + up - corner, the first of equals. It has
-// no jump: which one it is cannot be foreseen. That sum is as far from the corner as
-// left + up - 2 corner says; beyond the smaller or the greater of the two others, the other one is nearest.
+// nearestOf returns the Paeth predictor: whichever of left, up and corner is nearest to left +
+// up - corner, the first of equals. It has no branches, as the result is unpredictable. With
+// limit = 3 corner - left - up: if limit is at least the greater of left and up, the smaller
+// one is nearest; if limit is at most the smaller one, the greater one is nearest; else it is
+// the corner.
 func nearestOf(left, up, corner int) int {
 	limit, low, high := 3*corner-left-up, min(left, up), max(left, up)
 	nearest := corner

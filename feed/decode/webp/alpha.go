@@ -1,6 +1,6 @@
 package webp
 
-// How transparency is predicted, which is undone here.
+// The predictors of transparency.
 const (
 	plain = iota
 	across
@@ -8,7 +8,7 @@ const (
 	gradient
 )
 
-// decodeAlpha decodes the transparency beside a lossy picture.
+// decodeAlpha decodes the transparency of a lossy picture.
 func decodeAlpha(data []byte, width, height int) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, ErrCut

@@ -1,10 +1,10 @@
-// Package webp decodes still WebP pictures to the bytes of libwebp, as Pillow reads them,
-// and refuses what libwebp refuses.
+// Package webp decodes still WebP pictures to the same bytes as libwebp, which Pillow uses, and
+// refuses what libwebp refuses.
 //
-// A file is a RIFF (container.go) with a lossy frame (frame.go, RFC 6386) or a lossless
-// one (lossless.go), and with transparency beside a lossy one (alpha.go). It does not
-// know animations. Its caller, feed/decode, has the limits of memory and turns planes
-// into RGB.
+// A file is a RIFF container (container.go) with a lossy frame (frame.go, RFC 6386) or a
+// lossless one (lossless.go). A lossy frame may have separate transparency (alpha.go).
+// Animations are not supported. Its caller, feed/decode, limits memory and converts planes to
+// RGB.
 package webp
 
 import (
@@ -14,9 +14,9 @@ import (
 	"image"
 )
 
-// Damage is what contradicts the format.
+// Damage is an error of data that contradict the format.
 type Damage struct {
-	At   int // byte in the file, -1 unknown
+	At   int // byte in the file, -1 if unknown
 	Text string
 }
 
@@ -26,26 +26,26 @@ func damageAt(at int, format string, args ...any) error {
 	return &Damage{at, fmt.Sprintf(format, args...)}
 }
 
-// Errors that are no damage.
+// Errors that are not damage.
 var (
 	ErrCut      = errors.New("the WebP file ends before the image does")
 	ErrAnimated = errors.New("an animated WebP: only still ones are read")
 )
 
-// Image is a picture whose header was read.
+// Image is a picture whose header has been read.
 type Image struct {
 	Width, Height int
 	Alpha         bool // Pillow's mode is RGBA
 
-	// Inexact is known after Decode: coefficients that no encoder writes, which libwebp's
-	// vectors wrap where plain C does not.
+	// Inexact is set by Decode. It means that there are coefficients that no encoder writes:
+	// libwebp's vectors wrap for them, plain C does not.
 	Inexact bool
 
 	lossy, lossless, alpha []byte // payloads of the chunks
 }
 
-// chunks are what is left of a file within its RIFF. libwebp reads all of them before the
-// picture (WebPDemux), so that a file with a damage in its Exif is none.
+// chunks is the unread rest of a file within its RIFF. libwebp reads all chunks before the
+// picture (WebPDemux), so that damage anywhere, such as in Exif, makes it refuse the file.
 type chunks struct {
 	rest []byte
 	at   int // where rest begins in the file
@@ -72,7 +72,7 @@ func Open(data []byte) (*Image, error) {
 	case length+chunkHeader > len(data):
 		return nil, fmt.Errorf("%w: its header says %d bytes, there are %d", ErrCut, length+chunkHeader, len(data))
 	}
-	c := chunks{data[riffHeader : length+chunkHeader], riffHeader} // what stands behind is ignored
+	c := chunks{data[riffHeader : length+chunkHeader], riffHeader} // bytes after the RIFF are ignored
 	m := &Image{}
 	var err error
 	switch string(c.rest[:4]) {
@@ -86,8 +86,7 @@ func Open(data []byte) (*Image, error) {
 	return m, err
 }
 
-// next takes off the first chunk, with the byte that pads it: that lies behind body, in its
-// capacity.
+// next removes the first chunk. Its padding byte is in the capacity of body.
 func (c *chunks) next() (name string, body []byte, err error) {
 	if len(c.rest) < chunkHeader {
 		return "", nil, damageAt(c.at, "%d bytes of a chunk, whose name and length are 8", len(c.rest))
@@ -103,7 +102,7 @@ func (c *chunks) next() (name string, body []byte, err error) {
 	return name, body, nil
 }
 
-// readSimple reads a file that begins with its picture. libwebp looks at one chunk behind.
+// readSimple reads a file that begins with its picture. libwebp also checks one chunk after it.
 func (m *Image) readSimple(c chunks) error {
 	at := c.at
 	name, body, err := c.next()
@@ -120,7 +119,7 @@ func (m *Image) readSimple(c chunks) error {
 	return err
 }
 
-// readExtended reads a file with an extended header: each chunk of it must be whole.
+// readExtended reads a file with an extended header. All its chunks must be complete.
 func (m *Image) readExtended(c chunks) error {
 	at := c.at
 	_, header, err := c.next()
@@ -148,7 +147,8 @@ func (m *Image) readExtended(c chunks) error {
 
 func int24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
-// readChunk reads a chunk behind an extended header. Transparency counts where that says so.
+// readChunk reads a chunk after an extended header. Transparency is used only if the header
+// announces it.
 func (m *Image) readChunk(c *chunks, transparent bool) error {
 	at := c.at
 	name, body, err := c.next()
@@ -177,8 +177,8 @@ func (m *Image) readChunk(c *chunks, transparent bool) error {
 	return nil
 }
 
-// setFrame keeps the picture itself and reads its size. libwebp decodes the byte that pads
-// it as well.
+// setFrame stores the picture's data and reads its size. As in libwebp, the data include the
+// padding byte.
 func (m *Image) setFrame(name string, body []byte, at int) (width, height int, err error) {
 	if name == "VP8L" {
 		m.lossless = body[:cap(body)]
@@ -190,8 +190,8 @@ func (m *Image) setFrame(name string, body []byte, at int) (width, height int, e
 	return frameSize(body, at)
 }
 
-// Decode decodes the picture: to *image.NRGBA, or to *image.YCbCr, which is
-// *image.NYCbCrA with transparency.
+// Decode decodes the picture to *image.NRGBA, *image.YCbCr or, with transparency,
+// *image.NYCbCrA.
 func (m *Image) Decode() (image.Image, error) {
 	if m.lossless != nil {
 		return decodeLossless(m.lossless, m.Width, m.Height)

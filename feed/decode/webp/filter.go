@@ -1,9 +1,10 @@
 package webp
 
-// filter is how the edges of a macroblock are smoothed (15). A limit of 0 is not at all.
+// filter says how to smooth the edges of a macroblock (section 15). With a limit of 0 they are
+// not smoothed.
 type filter struct {
-	limit, inside, sharp int  // an edge above limit is one of the picture; so is one above inside within its sides
-	blocks               bool // the edges of its blocks as well
+	limit, inside, sharp int  // steps above limit, or above inside within a side, belong to the picture
+	blocks               bool // smooth the edges of its blocks as well
 }
 
 func (f *frame) filterOf(segment int, byBlocks, blocks bool) filter {
@@ -63,8 +64,8 @@ func (f *frame) applyFilters() {
 	}
 }
 
-// filterMacroblock smooths the left edge of a macroblock and of its blocks, then the upper
-// ones.
+// filterMacroblock smooths the left edge of a macroblock and those of its blocks, then the
+// upper edges.
 func (p *plane) filterMacroblock(at, side int, by *filter, simple, hasLeft, hasAbove bool) {
 	for _, d := range [2]struct {
 		across, along int
@@ -81,8 +82,8 @@ func (p *plane) filterMacroblock(at, side int, by *filter, simple, hasLeft, hasA
 	}
 }
 
-// filterEdge smooths an edge: pixels across it, along its length. outer: it is a
-// macroblock's.
+// filterEdge smooths an edge of the given length. across is the distance between pixels across
+// the edge, along the distance along it. outer means that it is a macroblock's edge.
 func (p *plane) filterEdge(at, across, along, length int, by *filter, limit int, simple, outer bool) {
 	pix := p.pix
 	for range length {
@@ -106,7 +107,7 @@ func (p *plane) filterEdge(at, across, along, length int, by *filter, limit int,
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
-// isSmooth reports whether the pixels on each side of an edge are alike.
+// isSmooth reports whether the pixels on each side of an edge are similar.
 func isSmooth(pix []byte, at, across, inside int) bool {
 	for i := range 3 {
 		if distance(int(pix[at+i*across]), int(pix[at+(i+1)*across])) > inside ||
@@ -126,7 +127,7 @@ func filter2(pix []byte, at, across, p1, p0, q0, q1 int) {
 	pix[at-across], pix[at] = clip(p0+clipSmall((a+3)>>3)), clip(q0-clipSmall((a+4)>>3))
 }
 
-// filter4 changes four.
+// filter4 changes four pixels.
 func filter4(pix []byte, at, across, p1, p0, q0, q1 int) {
 	a := 3 * (q0 - p0)
 	a1, a2 := clipSmall((a+4)>>3), clipSmall((a+3)>>3)
@@ -135,7 +136,7 @@ func filter4(pix []byte, at, across, p1, p0, q0, q1 int) {
 	pix[at], pix[at+across] = clip(q0-a1), clip(q1-a3)
 }
 
-// filter6 changes six.
+// filter6 changes six pixels.
 func filter6(pix []byte, at, across, p1, p0, q0, q1 int) {
 	p2, q2 := int(pix[at-3*across]), int(pix[at+2*across])
 	a := clipSigned(3*(q0-p0) + clipSigned(p1-q1))

@@ -6,20 +6,20 @@ import (
 	"math/bits"
 )
 
-// boolReader decodes bits of given odds (RFC 6386, 7).
+// boolReader decodes bits of given odds (RFC 6386, section 7).
 type boolReader struct {
 	data  []byte
 	value uint64
-	have  int    // bits of value behind the eight that are looked at; negative: load
-	span  uint32 // less one
-	ended bool   // bits behind the end were asked for
+	have  int    // number of bits in value after the eight being compared; negative: load more
+	span  uint32 // the range minus one
+	ended bool   // bits after the end were read
 }
 
 func newBoolReader(data []byte) boolReader { return boolReader{data: data, have: -8, span: 254} }
 
-// load loads seven bytes, or one where there are fewer than eight. A stream that begins
-// with more than any encoder writes overflows value, and decodes to what libwebp makes of
-// it only if that is loaded as libwebp does.
+// load loads seven bytes, or one if fewer than eight are left. A stream that begins with a
+// value that no encoder writes overflows value. It decodes to the same as in libwebp only if
+// the bytes are loaded in the same portions.
 func (r *boolReader) load() {
 	switch {
 	case len(r.data) >= 8:
@@ -31,7 +31,7 @@ func (r *boolReader) load() {
 	}
 }
 
-// readBit reads a bit that is 0 with odds of 256.
+// readBit reads a bit that is 0 with a probability of odds/256.
 func (r *boolReader) readBit(odds uint8) int {
 	if r.have < 0 {
 		r.load()
@@ -51,7 +51,7 @@ func (r *boolReader) readBit(odds uint8) int {
 	return bit
 }
 
-// readSign reads the sign of a coefficient: a bit of odds 128, as libwebp reads it.
+// readSign reads the sign of a coefficient: a bit of odds 128, in libwebp's way.
 func (r *boolReader) readSign() bool {
 	if r.have < 0 {
 		r.load()
@@ -86,7 +86,7 @@ func (r *boolReader) readSigned(n int) int {
 	return v
 }
 
-// readOptional reads a number that is mostly 0.
+// readOptional reads a flag and, if it is set, n bits and a sign.
 func (r *boolReader) readOptional(n int) int {
 	if !r.readFlag() {
 		return 0
@@ -119,16 +119,16 @@ func frameSize(data []byte, at int) (width, height int, err error) {
 	return width, height, nil
 }
 
-// coefficientOdds are by kind of block, place, what lies beside it, and step of the tree.
+// coefficientOdds are indexed by kind of block, band, context, and step in the tree.
 type coefficientOdds [4][8][3][11]uint8
 
-// steps are what the coefficients of a segment are multiplied by, the first and the others.
+// steps are the quantizers of a segment: for the first coefficient, and for the others.
 type steps struct{ luma, second, chroma [2]int }
 
-// frame is a lossy picture while it is decoded (RFC 6386).
+// frame is a lossy picture during decoding (RFC 6386).
 type frame struct {
 	boolReader              // the first partition: headers and modes
-	parts      []boolReader // coefficients: rows in turn
+	parts      []boolReader // the other partitions, with coefficients; rows use them in turn
 
 	across, down int // macroblocks
 	planes       [3]plane
@@ -141,20 +141,20 @@ type frame struct {
 	simple           bool // the simple filter
 	level, sharpness int
 	deltas           bool
-	ofIntra, ofBlock int // what intra frames and prediction by blocks add to the level
+	ofIntra, ofBlock int // what intra frames and prediction by blocks add to the filter level
 
 	odds     coefficientOdds
-	skips    bool // macroblocks without coefficients are told
+	skips    bool // macroblocks without coefficients are flagged
 	skipOdds uint8
 
-	above, left []edge // of macroblocks: above has one for each, left one
+	above, left []edge // of adjacent macroblocks: one above for each column, one to the left
 	filters     []filter
 	block       macroblock
 	inexact     bool
 }
 
-// decodeFrame decodes a lossy picture. inexact: libwebp's vectors may make something else
-// of it.
+// decodeFrame decodes a lossy picture. inexact means that libwebp's vectors may give a
+// different result.
 func decodeFrame(data []byte, width, height int) (m *image.YCbCr, inexact bool, err error) {
 	f := &frame{
 		across: (width + 15) / 16, down: (height + 15) / 16, odds: firstOdds,
@@ -182,14 +182,14 @@ func decodeFrame(data []byte, width, height int) (m *image.YCbCr, inexact bool, 
 }
 
 func (f *frame) readHeaders(parts []byte) error {
-	f.readUint(2) // colour space and clamping mean nothing here
+	f.readUint(2) // colour space and clamping have no effect here
 	f.readSegments()
 	f.readFilter()
 	if err := f.splitParts(parts); err != nil {
 		return err
 	}
 	f.readSteps()
-	f.readFlag() // whether the odds are kept for a next frame
+	f.readFlag() // whether to keep the odds for a next frame
 	for i := range f.odds {
 		for j := range f.odds[i] {
 			for k := range f.odds[i][j] {
@@ -210,7 +210,7 @@ func (f *frame) readHeaders(parts []byte) error {
 	return nil
 }
 
-// readSegments reads how segments differ (9.3).
+// readSegments reads how segments differ (section 9.3).
 func (f *frame) readSegments() {
 	if f.segmented = f.readFlag(); !f.segmented {
 		return
@@ -234,21 +234,21 @@ func (f *frame) readSegments() {
 	}
 }
 
-// readFilter reads how edges are smoothed (9.6).
+// readFilter reads how to smooth edges (section 9.6).
 func (f *frame) readFilter() {
 	f.simple, f.level, f.sharpness = f.readFlag(), f.readUint(6), f.readUint(3)
 	f.deltas = f.readFlag()
 	if !f.deltas || !f.readFlag() {
 		return
 	}
-	var deltas [8]int // four by the frame that is referred to, four by mode
+	var deltas [8]int // four by reference frame, four by mode
 	for i := range deltas {
 		deltas[i] = f.readOptional(6)
 	}
 	f.ofIntra, f.ofBlock = deltas[0], deltas[4]
 }
 
-// splitParts finds the partitions of coefficients (9.5).
+// splitParts finds the partitions with coefficients (section 9.5).
 func (f *frame) splitParts(data []byte) error {
 	n := 1 << f.readUint(2)
 	sizes := 3 * (n - 1)
@@ -268,7 +268,7 @@ func (f *frame) splitParts(data []byte) error {
 	return nil
 }
 
-// readSteps reads the quantizers (9.6).
+// readSteps reads the quantizers (section 9.6).
 func (f *frame) readSteps() {
 	base := f.readUint(7)
 	lumaDC, secondDC, secondAC := f.readOptional(4), f.readOptional(4), f.readOptional(4)
@@ -290,16 +290,16 @@ func (f *frame) readSteps() {
 	}
 }
 
-// plane is luma or chroma, of whole macroblocks. A row above it and bytes before each row
-// hold what blocks at the edge are predicted from.
+// plane is luma or chroma, in whole macroblocks. It has a row above and bytes before each row,
+// from which blocks at the edge are predicted.
 type plane struct {
 	pix    []byte
 	stride int
-	begin  int // of the first row
+	begin  int // offset of the first row
 }
 
 const (
-	margin    = 16 // before a row, and behind it for a block that looks to the upper right
+	margin    = 16 // before a row, and after it for a block that needs its upper right
 	aboveRow  = 127
 	beforeRow = 129
 )

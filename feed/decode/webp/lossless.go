@@ -40,11 +40,11 @@ func decodeLossless(data []byte, width, height int) (image.Image, error) {
 	return m, nil
 }
 
-// transform is one of those that an encoder applied.
+// transform is a transform that the encoder applied and that must be undone.
 type transform struct {
 	kind   int
-	bits   int // side of a tile, as a power of two; of a palette, pixels in a value
-	width  int // of the picture behind it
+	bits   int // log2 of a tile's side; for a palette, log2 of the pixels in a value
+	width  int // of the picture before the encoder applied the transform
 	pixels []uint32
 }
 
@@ -86,10 +86,10 @@ func decodePixels(r *bitReader, width, height int) ([]uint32, error) {
 	return pixels, nil
 }
 
-// divideUp is how many tiles of a side cover a length.
+// divideUp returns how many tiles of side 2^bits cover a length.
 func divideUp(length, bits int) int { return (length + 1<<bits - 1) >> bits }
 
-// read reads what a transform needs.
+// read reads the data of a transform.
 func (t *transform) read(r *bitReader, width, height int) (err error) {
 	switch t.kind {
 	case predicted, crossed:
@@ -109,7 +109,7 @@ func (t *transform) read(r *bitReader, width, height int) (err error) {
 		if palette, err = decodeImage(r, colours, 1, false); err != nil {
 			return err
 		}
-		t.pixels = make([]uint32, 256) // an index behind the palette is transparent black
+		t.pixels = make([]uint32, 256) // an index beyond the palette is transparent black
 		for i, p := range palette {
 			if i > 0 {
 				p = addPixels(p, t.pixels[i-1])
@@ -120,7 +120,8 @@ func (t *transform) read(r *bitReader, width, height int) (err error) {
 	return err
 }
 
-// codes decode pixels: green, lengths and the cache, red, blue, alpha, distances.
+// codes are the prefix codes for a pixel: green with lengths and cache, red, blue, alpha,
+// distances.
 type codes [5]prefixCode
 
 const (
@@ -129,8 +130,8 @@ const (
 	distances = 40
 )
 
-// decodeImage decodes pixels of a picture, or of what a transform or the choice of codes
-// needs. whole: only a picture may have several codes.
+// decodeImage decodes the pixels of a picture, or of data of a transform or of the choice of
+// codes. Only a whole picture may have several groups of codes.
 func decodeImage(r *bitReader, width, height int, whole bool) ([]uint32, error) {
 	cacheBits := 0
 	if r.read(1) == 1 {
@@ -176,18 +177,18 @@ type pixelReader struct {
 	cacheShift int
 
 	all    []codes
-	groups []uint32 // of each tile, which of them; nil where there is one
-	bits   int      // side of a tile, as a power of two
-	across int      // tiles
+	groups []uint32 // by tile: index into all; nil if there is one group
+	bits   int      // log2 of a tile's side
+	across int      // tiles in a row
 }
 
-// mostGroups bounds the codes that are kept, of 6 kB and more each. libwebp's encoder makes 2,600
-// at most.
+// mostGroups limits the groups of codes that are kept, at 6 kB or more each. libwebp's encoder
+// makes at most 2,600.
 const mostGroups = 2600
 
 // readCodes reads the codes of all groups, and keeps those that tiles use.
 func (p *pixelReader) readCodes(groups int) error {
-	place := make([]int32, groups) // of a group among those that are kept, plus one
+	place := make([]int32, groups) // index of a kept group plus one; 0: not kept
 	kept := int32(0)
 	for i, g := range p.groups {
 		if place[g] == 0 {
@@ -219,7 +220,7 @@ func (p *pixelReader) readCodes(groups int) error {
 	return nil
 }
 
-// explainEnd is why decoding ends: zeros behind the end look like damage.
+// explainEnd returns why decoding failed: at the end of the data, zeros look like damage.
 func (r *bitReader) explainEnd(text string) error {
 	if r.overrun() {
 		return ErrCut
@@ -227,7 +228,7 @@ func (r *bitReader) explainEnd(text string) error {
 	return damageAt(-1, "%s", text)
 }
 
-// lengthOrder is the order in which lengths of the code of lengths come.
+// lengthOrder is the order in which the lengths of the length code are stored.
 var lengthOrder = [19]int{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 
 // readLengths reads the lengths of a prefix code.
@@ -286,7 +287,7 @@ func readLengths(r *bitReader, lengths []uint8) bool {
 	return !r.overrun()
 }
 
-// setLength gives a symbol a code of one bit; one that the alphabet has not gets none.
+// setLength gives a symbol a code of one bit, and ignores a symbol outside of the alphabet.
 func setLength(lengths []uint8, symbol int) {
 	if symbol < len(lengths) {
 		lengths[symbol] = 1
@@ -355,7 +356,7 @@ func (r *bitReader) readNumber(symbol int) int {
 	return (2+symbol&1)<<bits + r.read(bits) + 1
 }
 
-// near are the distances of pixels close by, as 16 rows up, less 8 columns to the left.
+// near are the distances to nearby pixels, as 16 x rows up plus 8 minus columns to the left.
 var near = [120]uint8{
 	0x18, 0x07, 0x17, 0x19, 0x28, 0x06, 0x27, 0x29, 0x16, 0x1a, 0x26, 0x2a, 0x38, 0x05, 0x37,
 	0x39, 0x15, 0x1b, 0x36, 0x3a, 0x25, 0x2b, 0x48, 0x04, 0x47, 0x49, 0x14, 0x1c, 0x35, 0x3b,
@@ -367,7 +368,7 @@ var near = [120]uint8{
 	0x30, 0x73, 0x7d, 0x51, 0x5f, 0x40, 0x72, 0x7e, 0x61, 0x6f, 0x50, 0x71, 0x7f, 0x60, 0x70,
 }
 
-// pixelDistance is how many pixels back a number means.
+// pixelDistance returns how many pixels back a distance code points.
 func (p *pixelReader) pixelDistance(number int) int {
 	if number > len(near) {
 		return number - len(near)

@@ -1,13 +1,13 @@
 package webp
 
-// edge is what a macroblock tells those below and right of it.
+// edge is what the macroblocks below and to the right need to know about a macroblock.
 type edge struct {
-	modes  [4]uint8 // of its blocks along the edge
-	filled [8]uint8 // whether these had coefficients: four of luma, two and two of chroma
-	second uint8    // whether the block of first coefficients had some
+	modes  [4]uint8 // of the blocks along the edge
+	filled [8]uint8 // whether those have coefficients: four of luma, two of each chroma
+	second uint8    // whether the block of DC coefficients has any
 }
 
-// How a block is predicted: the first four are of whole macroblocks, too.
+// The prediction modes of a block. The first four also apply to whole macroblocks.
 const (
 	flat = iota
 	motion
@@ -21,7 +21,7 @@ const (
 	horizontalUp
 )
 
-// macroblock is the one that is being decoded.
+// macroblock is the current macroblock.
 type macroblock struct {
 	segment      int
 	skipped      bool
@@ -29,11 +29,11 @@ type macroblock struct {
 	luma, chroma uint8
 	modes        [16]uint8
 	coefficients [24][16]int16
-	filled       [24]uint8 // coefficients of each block up to the last one
+	filled       [24]uint8 // for each block, the number of coefficients up to the last nonzero one
 }
 
-// decodeRow decodes a row of macroblocks: their modes from the first partition,
-// coefficients from one of the others.
+// decodeRow decodes a row of macroblocks: modes from the first partition, coefficients from one
+// of the others.
 func (f *frame) decodeRow(y int) error {
 	part := &f.parts[y%len(f.parts)]
 	f.left[0] = edge{}
@@ -58,7 +58,7 @@ func (f *frame) decodeRow(y int) error {
 	return nil
 }
 
-// readModes reads how a macroblock is predicted (11).
+// readModes reads how a macroblock is predicted (section 11).
 func (f *frame) readModes(above, left *edge) {
 	b := &f.block
 	b.segment, b.skipped = 0, false
@@ -92,14 +92,13 @@ func (f *frame) readModes(above, left *edge) {
 	}
 }
 
-// chooseMode reads one of four by two bits.
+// chooseMode reads two bits that choose one of four modes.
 func (f *frame) chooseMode(odds [3]uint8, of [4]uint8) uint8 {
 	first := f.readBit(odds[0])
 	return of[2*first+f.readBit(odds[1+first])]
 }
 
-// modeTree has for each node what follows a 0 and a 1: a node, or a mode with its bits
-// turned.
+// modeTree lists for each node what follows a 0 and a 1: a node, or the complement of a mode.
 var modeTree = [9][2]int8{
 	{^flat, 1},
 	{^motion, 2},
@@ -121,7 +120,7 @@ func (f *frame) readBlockMode(odds *[modes - 1]uint8) uint8 {
 	}
 }
 
-// leaveOut is a macroblock without coefficients.
+// leaveOut records that a macroblock has no coefficients.
 func (f *frame) leaveOut(above, left *edge) {
 	b := &f.block
 	above.filled, left.filled = [8]uint8{}, [8]uint8{}
@@ -139,8 +138,8 @@ const (
 	lumaBlock
 )
 
-// readCoefficients reads a macroblock's coefficients (13), and reports whether there are
-// some.
+// readCoefficients reads a macroblock's coefficients (section 13), and reports whether any is
+// nonzero.
 func (f *frame) readCoefficients(r *boolReader, above, left *edge) (some bool) {
 	b := &f.block
 	b.coefficients = [24][16]int16{}
@@ -183,7 +182,8 @@ func (f *frame) readCoefficients(r *boolReader, above, left *edge) (some bool) {
 // zigzag is the order of coefficients in the file.
 var zigzag = [16]uint8{0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15}
 
-// bands are the rows of odds by a coefficient's place, and one behind the last.
+// bands maps a coefficient's position to its row of odds. It has an entry past the last
+// position.
 var bands = [17]uint8{0, 1, 2, 3, 6, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7, 0}
 
 // extras are the odds of the bits of large coefficients.
@@ -194,8 +194,8 @@ var extras = [4][]uint8{
 	{254, 254, 243, 230, 196, 177, 153, 140, 133, 130, 129},
 }
 
-// readBlock reads a block's coefficients from the n-th on, and returns the place behind
-// the last one that is not 0.
+// readBlock reads a block's coefficients from the n-th on, and returns the position after the
+// last nonzero one.
 func readBlock(r *boolReader, odds *[8][3][11]uint8, beside uint8, by *[2]int, n int, block *[16]int16) int {
 	p := &odds[bands[n]][beside]
 	for n < 16 {
@@ -223,7 +223,7 @@ func readBlock(r *boolReader, odds *[8][3][11]uint8, beside uint8, by *[2]int, n
 	return 16
 }
 
-// readLarge reads a coefficient above 1.
+// readLarge reads the rest of a coefficient above 1.
 func readLarge(r *boolReader, p *[11]uint8) int {
 	if r.readBit(p[3]) == 0 {
 		if r.readBit(p[4]) == 0 {

@@ -1,6 +1,6 @@
 package webp
 
-// reconstruct predicts a macroblock and adds its coefficients.
+// reconstruct predicts a macroblock and adds its residual.
 func (f *frame) reconstruct(x, y int) {
 	b := &f.block
 	luma := &f.planes[0]
@@ -29,8 +29,8 @@ func (f *frame) addResidual(p *plane, at, block int) {
 	}
 }
 
-// reconstructBlocks predicts luma block by block. What is to the upper right of the
-// macroblock stands for what is to the right of its lower rows.
+// reconstructBlocks predicts luma block by block. The right column of blocks uses the pixels to
+// the upper right of the macroblock in all rows.
 func (f *frame) reconstructBlocks(p *plane, at, x, y int) {
 	upper := p.pix[at-p.stride+16:][:4]
 	if y > 0 && x == f.across-1 {
@@ -51,7 +51,7 @@ func (f *frame) reconstructBlocks(p *plane, at, x, y int) {
 	}
 }
 
-// predict predicts a square of a macroblock from the row above and the column before it.
+// predict predicts a macroblock's square from the row above and the column to the left.
 func (p *plane) predict(at, side int, mode uint8, hasLeft, hasAbove bool) {
 	above := p.pix[at-p.stride:][:side]
 	switch mode {
@@ -95,7 +95,7 @@ func fill(row []byte, v byte) {
 	}
 }
 
-// predictMotion goes on from above and left as the corner leads to them.
+// predictMotion continues the gradients of the row above and the column to the left.
 func (p *plane) predictMotion(at, side int) {
 	above := p.pix[at-p.stride-1:][:side+1]
 	for y := range side {
@@ -107,7 +107,8 @@ func (p *plane) predictMotion(at, side int) {
 	}
 }
 
-// predictBlock predicts a block of 4 x 4 (12.3). next are the pixels behind those above.
+// predictBlock predicts a block of 4 x 4 (section 12.3). next are the pixels to the right of
+// those above.
 func (p *plane) predictBlock(at int, mode uint8, next []byte) {
 	b := block{pix: p.pix[at:], stride: p.stride}
 	for i := range 4 {
@@ -150,7 +151,7 @@ func (p *plane) predictBlock(at int, mode uint8, next []byte) {
 	}
 }
 
-// block is one of 4 x 4 pixels, with its edge from the lower left over the corner to the
+// block is a block of 4 x 4 pixels, with its edge from the lower left over the corner to the
 // upper right.
 type block struct {
 	pix    []byte
@@ -163,7 +164,7 @@ func (b *block) set(x, y int, v uint8) { b.pix[y*b.stride+x] = v }
 func (b *block) mean2(i int) uint8 { return uint8((b.edge[i] + b.edge[i+1] + 1) >> 1) }
 func (b *block) mean3(i int) uint8 { return uint8((b.edge[i-1] + 2*b.edge[i] + b.edge[i+1] + 2) >> 2) }
 
-// first is mean3 at the edge's beginning, which goes on as it begins.
+// first is mean3 at the beginning of the edge, whose first value is repeated.
 func (b *block) first() uint8 { return uint8((b.edge[1] + 3*b.edge[0] + 2) >> 2) }
 
 func (b *block) predictFlat() {

@@ -4,16 +4,16 @@ import (
 	"encoding/binary"
 )
 
-// bitReader reads bits of a lossless picture, the lowest first. Behind the end there are
-// zeros, and overrun reports that some were read.
+// bitReader reads the bits of a lossless picture, the lowest first. After the end it reads
+// zeros, and overrun reports that.
 type bitReader struct {
 	data   []byte
 	at     int    // next byte
-	window uint64 // bits that were read, the next one lowest
-	have   int    // how many
+	window uint64 // bits that were loaded, the next one lowest
+	have   int    // number of bits in window
 }
 
-// fill makes the window hold 32 bits at least.
+// fill makes sure that window has at least 32 bits.
 func (r *bitReader) fill() {
 	if r.have >= 32 {
 		return
@@ -40,19 +40,19 @@ func (r *bitReader) read(n int) int {
 	return bits
 }
 
-// overrun reports whether more was read than there is. libwebp reads eight bytes at
-// once, and lets shorter data pass that end before.
+// overrun reports whether more was read than there is. libwebp reads eight bytes at once, and
+// does not notice the end of shorter data before that.
 func (r *bitReader) overrun() bool { return 8*r.at-r.have > 8*max(len(r.data), 8) }
 
-// prefixCode decodes symbols: by the next rootBits bits, and for longer codes by a second
-// table that the first one's entry points to.
+// prefixCode decodes symbols with a table for the next rootBits bits, and with second tables
+// for longer codes.
 type prefixCode struct {
 	root [1 << rootBits]codeEntry
 	rest []codeEntry
 }
 
-// codeEntry is a symbol and the bits of its code; in root with bits above rootBits where
-// the second table begins, which has so many bits more.
+// codeEntry is a symbol and the length of its code. If bits exceeds rootBits, symbol is where a
+// second table begins in rest, and the excess is its number of index bits.
 type codeEntry struct {
 	symbol uint16
 	bits   uint8
@@ -75,8 +75,8 @@ func (c *prefixCode) next(r *bitReader) int {
 	return int(e.symbol)
 }
 
-// build makes the code of some lengths. It must use each sequence of bits, but for one
-// symbol alone, which takes no bits.
+// build makes the code with the given lengths. It must use every sequence of bits, except that
+// a single symbol takes no bits.
 func (c *prefixCode) build(lengths []uint8) bool {
 	var count, at [longestBit + 2]int
 	symbols, last := 0, 0
@@ -117,12 +117,12 @@ func (c *prefixCode) build(lengths []uint8) bool {
 	return true
 }
 
-// fillTables enters the codes in order: each is one more than the one before, read from its
-// highest bit on, and stands at its bits in reverse.
+// fillTables enters the codes in order. Each code is the previous one plus one, written from
+// its highest bit; its index has the bits in reverse.
 func (c *prefixCode) fillTables(sorted []uint16, count [longestBit + 2]int) {
 	code := 0 // its bits in reverse
 	c.rest = c.rest[:0]
-	second := 0 // bits of the second table in which code lies
+	second := 0 // index bits of the current second table
 	for n := 1; n <= longestBit; n++ {
 		for ; count[n] > 0; count[n]-- {
 			e := codeEntry{sorted[0], uint8(n)}
@@ -148,7 +148,7 @@ func (c *prefixCode) fillTables(sorted []uint16, count [longestBit + 2]int) {
 	}
 }
 
-// secondBits is how many bits a second table needs that begins with a code of n bits.
+// secondBits returns the index bits of a second table that begins with a code of n bits.
 func secondBits(count [longestBit + 2]int, n int) int {
 	free := 1 << (n - rootBits)
 	for ; n < longestBit; n++ {
@@ -160,7 +160,7 @@ func secondBits(count [longestBit + 2]int, n int) int {
 	return n - rootBits
 }
 
-// nextReversed is the code of n bits behind another, both in reverse.
+// nextReversed returns the next code of n bits after another, both with bits in reverse.
 func nextReversed(code, n int) int {
 	step := 1 << (n - 1)
 	for code&step != 0 {

@@ -1,7 +1,7 @@
 package webp
 
-// mostExact is up to which sum of a block's coefficients the vectors of libwebp, of 16
-// bits, make what plain C does: both passes multiply a sum by 1.31 at most.
+// mostExact is the sum of a block's coefficients up to which libwebp's 16-bit vectors agree
+// with plain C: both passes multiply a sum by at most 1.31.
 const mostExact = 18_000
 
 func sumOf(block *[16]int16) (sum int) {
@@ -11,7 +11,7 @@ func sumOf(block *[16]int16) (sum int) {
 	return sum
 }
 
-// spread gives the blocks of luma their first coefficients (14.3).
+// spread computes the first coefficients of the luma blocks (section 14.3).
 func (b *macroblock) spread(in *[16]int16) {
 	var m [16]int
 	for i := range 4 {
@@ -32,7 +32,7 @@ func (b *macroblock) spread(in *[16]int16) {
 func times1(v int) int { return v*20091>>16 + v }
 func times2(v int) int { return v * 35468 >> 16 }
 
-// addBlock adds the inverse transform of a block's coefficients to its pixels (14.4).
+// addBlock adds the inverse transform of a block's coefficients to its pixels (section 14.4).
 func (p *plane) addBlock(at int, block *[16]int16, filled uint8) {
 	if filled == 1 {
 		p.addFlat(at, (int(block[0])+4)>>3)

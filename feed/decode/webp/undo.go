@@ -1,6 +1,6 @@
 package webp
 
-// undo takes a transform back, in place but for a palette.
+// undo undoes a transform: in place, except for a palette.
 func (t *transform) undo(pixels []uint32, height int) []uint32 {
 	switch t.kind {
 	case predicted:
@@ -18,7 +18,7 @@ func (t *transform) undo(pixels []uint32, height int) []uint32 {
 	return pixels
 }
 
-// lookUp replaces indices, several in a value's green, by their colours.
+// lookUp replaces palette indices, of which a value's green holds several, by colours.
 func (t *transform) lookUp(pixels []uint32, height int) []uint32 {
 	out := make([]uint32, t.width*height)
 	narrow, size := divideUp(t.width, t.bits), 8>>t.bits
@@ -36,7 +36,7 @@ func (t *transform) lookUp(pixels []uint32, height int) []uint32 {
 	return out
 }
 
-// uncross adds to red and blue what was taken off by green and red.
+// uncross adds to red and blue what the encoder subtracted because of green and red.
 func (t *transform) uncross(pixels []uint32, height int) {
 	across := divideUp(t.width, t.bits)
 	for y := range height {
@@ -51,7 +51,7 @@ func (t *transform) uncross(pixels []uint32, height int) {
 	}
 }
 
-// multiplyShare is the product of two signed bytes, in 32nds.
+// multiplyShare returns the product of two signed bytes, divided by 32.
 func multiplyShare(factor, colour uint32) int32 {
 	return int32(int8(factor)) * int32(int8(colour)) >> 5
 }
@@ -60,13 +60,13 @@ func addPixels(a, b uint32) uint32 {
 	return (a&0xff00ff00+b&0xff00ff00)&0xff00ff00 | (a&0x00ff00ff+b&0x00ff00ff)&0x00ff00ff
 }
 
-// averagePixels is the mean of each channel, rounded down.
+// averagePixels returns the mean of each channel, rounded down.
 func averagePixels(a, b uint32) uint32 { return (a^b)&0xfefefefe>>1 + a&b }
 
 const black = 0xff000000
 
-// unpredict adds what each pixel was predicted to be by its neighbours. The first row is
-// predicted by the pixel to the left, the first column by the one above.
+// unpredict adds the prediction to each pixel. The first row is predicted from the left, the
+// first column from above.
 func (t *transform) unpredict(pixels []uint32, height int) {
 	pixels[0] = addPixels(pixels[0], black)
 	for x := 1; x < t.width; x++ {
@@ -85,7 +85,7 @@ func (t *transform) unpredict(pixels []uint32, height int) {
 	}
 }
 
-// unpredictRun does so for pixels from one place to another with one of the predictors.
+// unpredictRun adds the prediction of one predictor to the pixels from from to to.
 func unpredictRun(pixels []uint32, from, to, width int, predictor uint32) {
 	for i := from; i < to; i++ {
 		left, top, corner, next := pixels[i-1], pixels[i-width], pixels[i-width-1], pixels[i-width+1]
@@ -124,7 +124,7 @@ func unpredictRun(pixels []uint32, from, to, width int, predictor uint32) {
 	}
 }
 
-// selectNearer is the one of left and top that left + top - corner is nearer to.
+// selectNearer returns left or top, whichever is nearer to left + top - corner.
 func selectNearer(left, top, corner uint32) uint32 {
 	nearer := 0
 	for shift := 0; shift < 32; shift += 8 {
@@ -137,7 +137,7 @@ func selectNearer(left, top, corner uint32) uint32 {
 	return left
 }
 
-// eachChannel computes each channel of a pixel, within 0 and 255.
+// eachChannel applies f to each channel, and limits the results to 0 to 255.
 func eachChannel(a, b, c uint32, f func(a, b, c int) int) (out uint32) {
 	for shift := 0; shift < 32; shift += 8 {
 		v := f(int(a>>shift&255), int(b>>shift&255), int(c>>shift&255))

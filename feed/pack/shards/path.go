@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// FilePath is a file's path. JSON has bytes that are no UTF-8 as Python's file names have
-// them, so that os.fsencode gives them back.
+// FilePath is the path of a file. Its JSON form encodes bytes that are not UTF-8 as Python does
+// in file names, so that os.fsencode restores them.
 type FilePath string
 
-// MarshalJSON is what json.loads of Python reads as os.fsdecode would.
+// MarshalJSON returns text that Python's json.loads turns into what os.fsdecode would return.
 func (n FilePath) MarshalJSON() ([]byte, error) {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -35,11 +35,11 @@ func (n FilePath) MarshalJSON() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// UnmarshalJSON is os.fsencode of what Python's json.loads gives.
+// UnmarshalJSON reads what MarshalJSON or Python's json.dumps wrote.
 func (n *FilePath) UnmarshalJSON(text []byte) error {
 	const escaped, digits = `\udc`, 2
 	if len(text) < 2 || text[0] != '"' {
-		return errors.New("a path that is no text")
+		return errors.New("a path that is not a string")
 	}
 	text = text[1 : len(text)-1]
 	var whole []byte
@@ -58,13 +58,13 @@ func (n *FilePath) UnmarshalJSON(text []byte) error {
 				continue
 			}
 		}
-		at++ // what is escaped
+		at++ // the escaped character
 	}
 	*n = FilePath(appendText(whole, text[begin:]))
 	return nil
 }
 
-// appendText adds a part of a JSON text, which has no quotes at its ends.
+// appendText decodes part of a JSON string, without its quotes, and appends it.
 func appendText(whole, part []byte) []byte {
 	var text string
 	quoted := slices.Concat([]byte{'"'}, part, []byte{'"'})

@@ -1,5 +1,6 @@
-// Package shards has what the JSON files of a pack say: its index, and the list beside each shard. feed/pack writes
-// them, feed/source reads samples by them. It knows neither what is packed nor how samples are read.
+// Package shards describes the JSON files of a pack: its index, and the list of each shard.
+// Package feed/pack writes them, feed/source finds samples by them. It knows neither what is
+// packed nor how samples are read.
 package shards
 
 import (
@@ -11,66 +12,66 @@ import (
 	"github.com/stoker-dev/stoker/internal/readable"
 )
 
-// Format is the number of what is written here.
+// Format is the version of these files.
 const Format = 1
 
-// IndexName is the file of a pack's index, there once the pack is whole.
+// IndexName is the name of a pack's index. It exists once the pack is complete.
 const IndexName = "index.json"
 
-// TarName is the file of shard k.
+// TarName returns the file name of shard k.
 func TarName(k int) string { return fmt.Sprintf("shard-%06d.tar", k) }
 
-// ListName is the file of the list beside it.
+// ListName returns the file name of shard k's list.
 func ListName(k int) string { return fmt.Sprintf("shard-%06d.json", k) }
 
-// Index is what a whole pack has.
+// Index describes a complete pack.
 type Index struct {
 	Format  int          `json:"format"`
 	Plan    string       `json:"plan"`
-	Images  string       `json:"images"`  // what they are
+	Images  string       `json:"images"`  // what they are, in words
 	Shuffle *uint64      `json:"shuffle"` // the seed; null: in the order of ImageFolder
 	Samples int          `json:"samples"`
 	Bytes   int64        `json:"bytes"`
-	Classes []FilePath   `json:"classes"` // a label is a place in it
+	Classes []FilePath   `json:"classes"` // a label is a position in it
 	Shards  []IndexShard `json:"shards"`
-	Bad     []Bad        `json:"bad"` // files that were left out
+	Bad     []Bad        `json:"bad"` // files that were skipped
 }
 
-// IndexShard is a shard of an index.
+// IndexShard describes a shard in the index.
 type IndexShard struct {
 	File    string `json:"file"`
 	Samples int    `json:"samples"`
 	Bytes   int64  `json:"bytes"`
 }
 
-// Shard is the list beside a shard: what is in it, and where.
+// Shard is the list of a shard's samples.
 type Shard struct {
 	Format  int      `json:"format"`
-	Plan    string   `json:"plan"`  // of which data set and options it is: a digest
-	First   int      `json:"first"` // how many samples the shards before it have, bad ones included
+	Plan    string   `json:"plan"`  // digest of data set and options
+	First   int      `json:"first"` // number of samples in the shards before it, bad ones included
 	Bytes   int64    `json:"bytes"` // of the tar file
 	Samples []Sample `json:"samples"`
 	Bad     []Bad    `json:"bad"`
 }
 
-// Sample is an image in a shard.
+// Sample describes an image in a shard.
 type Sample struct {
 	Key    string   `json:"key"`
 	Field  string   `json:"field"` // the image's extension
-	Path   FilePath `json:"path"`  // of the original, below the data set
+	Path   FilePath `json:"path"`  // of the original, relative to the data set
 	Label  int      `json:"label"`
-	At     int64    `json:"at"` // where the image's bytes begin
+	At     int64    `json:"at"` // offset of the image's bytes
 	Bytes  int64    `json:"bytes"`
-	SHA256 string   `json:"sha256"` // of them
+	SHA256 string   `json:"sha256"` // of those bytes
 }
 
-// Bad is a file that was left out.
+// Bad is a file that was skipped.
 type Bad struct {
 	Path   FilePath `json:"path"`
 	Reason string   `json:"reason"`
 }
 
-// EndOffset is how many samples this shard and those before it have, bad ones included.
+// EndOffset returns the number of samples in this shard and those before it, bad ones included.
 func (s *Shard) EndOffset() int { return s.First + len(s.Samples) + len(s.Bad) }
 
 // ReadFile reads one of a pack's JSON files.

@@ -159,7 +159,7 @@ def _begin():
             raise OSError("stdin, stdout or stderr is closed: </dev/null or >/dev/null opens it")
         import importlib
 
-        importlib.import_module(("stoker" if _has_installed() else CLIENT) + "._defer").enable()
+        importlib.import_module(("stoker" if _has_installed() else CLIENT) + ".deferred.deferring").enable()
     except Exception as error:
         _failed.append(True)
         if sys.stderr is None:

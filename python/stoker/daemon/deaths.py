@@ -1,7 +1,7 @@
-"""How long a silent daemon is waited for, and whether another one is worth a start when it has died.
+"""How long to wait for a silent daemon, and whether to start another one after it has died.
 
-A daemon that is silent is not a dead one: a busy machine is silent too, and a stopped one. So its silence is counted
-while this process itself runs, and only what does not even answer a ping is silent.
+A silent daemon need not be dead: the machine may be busy, or the process stopped. So silence counts
+only while this process itself runs, and only if a ping stays unanswered.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import time
 
-_PATIENCE = 30.0  # seconds of silence [J]: beyond what a machine that swaps takes for an answer
-_BORNE = 5  # deaths in an iteration, before Pillow does the rest of it [J]
-_MINUTE = 60.0  # after which one more is borne: an iteration may last for days
-_STEP = 1.0  # seconds: a wait has such steps; in a longer one this process was stopped itself
+_PATIENCE = 30.0  # seconds of silence [J]: longer than a swapping machine takes to answer
+_BORNE = 5  # deaths in an iteration, before Pillow does the rest [J]
+_MINUTE = 60.0  # after which another death is accepted: an iteration may last for days
+_STEP = 1.0  # seconds: if a step of a wait takes longer, this process was stopped itself
 
 
 def patience(timeout: float = 0) -> float:
-    """Seconds without any sign of life after which a daemon is given up: STOKER_FEED_PATIENCE, but less than a
-    loader's timeout=."""
+    """Return the seconds of silence after which a daemon is given up.
+
+    STOKER_FEED_PATIENCE sets them; they are fewer if the loader has a short timeout=.
+    """
     try:
         seconds = float(os.environ.get("STOKER_FEED_PATIENCE") or _PATIENCE)
     except ValueError:
@@ -27,28 +29,29 @@ def patience(timeout: float = 0) -> float:
 
 
 class Silence:
-    """Seconds since the daemon was heard, as far as this process was awake in them."""
+    """The seconds since the daemon was last heard, while this process was running."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._last = time.monotonic()
 
     def grow(self) -> float:
-        """Count the time since the last call; to be called every second."""
+        """Add the time since the last call, which should be a second ago. Returns the sum."""
         now = time.monotonic()
         self.seconds += min(now - self._last, 1.5 * _STEP)
         self._last = now
         return self.seconds
 
     def end(self) -> None:
-        """The daemon was heard."""
+        """Start again from zero: the daemon was heard."""
         self.seconds, self._last = 0.0, time.monotonic()
 
 
 class Deaths:
     """The daemons that a loader has lost.
 
-    A few are borne in each iteration, and more with time; of those that did nothing two in a row.
+    A few deaths are accepted in each iteration, and more as time passes, but not two in a row of
+    daemons that had done nothing.
     """
 
     def __init__(self) -> None:
@@ -56,11 +59,11 @@ class Deaths:
         self.iteration()
 
     def iteration(self) -> None:
-        """Another iteration begins."""
+        """Begin another iteration."""
         self._left, self._since = float(_BORNE), time.monotonic()
 
     def bear(self, worked: bool) -> bool:
-        """Whether to start another one after a death; worked: the daemon that died had made something."""
+        """Return whether to start another daemon; worked: the dead one had computed something."""
         now = time.monotonic()
         self._left, self._since = min(_BORNE, self._left + (now - self._since) / _MINUTE), now
         self._idle = 0 if worked else self._idle + 1
@@ -70,5 +73,5 @@ class Deaths:
         return True
 
     def recover(self) -> None:
-        """What the daemons may have died of was done by others."""
+        """Forget idle deaths: Pillow has done the work that the daemons may have died of."""
         self._idle = 0

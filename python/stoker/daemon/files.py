@@ -1,7 +1,8 @@
-"""Memory that a fetch reads files into and the daemon reads them from, used again by the next fetch.
+"""Shared memory that a fetch reads files into, and that the daemon reads from. The next fetch
+reuses it.
 
-Files in memory of their own cost a worker a sixth of its processor time: new pages are cleared and freed again with
-the batch, and the bytes are copied once more to where the daemon sees them.
+With new memory for each file, a worker spends a sixth of its processor time on it: pages are
+cleared, freed with the batch, and their bytes copied to where the daemon sees them.
 """
 
 from __future__ import annotations
@@ -11,11 +12,20 @@ import mmap
 import os
 import stat
 import weakref
-from typing import Any
+from typing import Any, BinaryIO, Protocol
 
 from .room import memory
 
-SIZE = 64 << 20  # what is touched of it is kept; what does not fit has memory of its own
+SIZE = 64 << 20  # bytes; a file that does not fit gets its own memory
+
+
+class Source(Protocol):
+    """A file's bytes; recipes/pictures.py has it."""
+
+    data: bytes | memoryview
+    files: Files | None
+    at: int
+    prefixes: list[Any]
 
 
 class Files:
@@ -26,18 +36,18 @@ class Files:
         weakref.finalize(self, os.close, self.descriptor)
         self.size = SIZE
         self._memory = mmap.mmap(self.descriptor, SIZE)
-        self._sources: list[weakref.ref[Any]] = []
-        self.end = 0  # nothing is kept from here on
+        self._sources: list[weakref.ref[Source]] = []
+        self.end = 0  # memory from here on is free
 
-    def read(self, file: Any, size: int) -> Any:
-        """So many bytes of a file, here where Python's own files can."""
+    def read(self, file: BinaryIO, size: int) -> Any:
+        """Read bytes of a file: into the memory if it is one of Python's own files and they fit."""
         if type(file) not in (io.BufferedReader, io.BytesIO) or size > self.size - self.end:
             return file.read(size)
         place = memoryview(self._memory)[self.end : self.end + size]
         return place[: file.readinto(place)]
 
     def fill(self, descriptor: int) -> memoryview | None:
-        """All of a plain file, here where there is room; None where it is left to Python's own files."""
+        """Read a whole regular file into the memory; None if it does not fit or is not regular."""
         found = os.fstat(descriptor)
         size = found.st_size
         if not stat.S_ISREG(found.st_mode) or not 0 < size <= self.size - self.end:
@@ -46,24 +56,24 @@ class Files:
         return place if os.readv(descriptor, [place]) == size else None
 
     def copy(self, data: memoryview) -> Any:
-        """Bytes that somebody has, here where there is room."""
+        """Copy bytes into the memory if they fit."""
         if len(data) > self.size - self.end:
             return bytes(data)
         place = memoryview(self._memory)[self.end : self.end + len(data)]
         place[:] = data
         return place
 
-    def keep(self, source: Any) -> None:
-        """A source of what was read last, until the fetch ends."""
+    def keep(self, source: Source) -> None:
+        """Keep the bytes read last as a source's data, until the fetch ends."""
         if type(source.data) is memoryview:
             source.files, source.at = self, self.end
             self.end += len(source.data)
             self._sources.append(weakref.ref(source))
 
     def part(self) -> None:
-        """Have all sources that somebody still has own their bytes."""
+        """Copy the bytes of living sources out of the memory."""
         for source in filter(None, (seen() for seen in self._sources)):
-            source.data, source.files, source.begun = bytes(source.data), None, []
+            source.data, source.files, source.prefixes = bytes(source.data), None, []
         self._sources.clear()
 
 
@@ -71,7 +81,7 @@ _spare: list[Files] = []
 
 
 def take() -> Files:
-    """Memory that nobody has."""
+    """Return memory that no fetch uses."""
     try:
         return _spare.pop()
     except IndexError:
@@ -79,10 +89,10 @@ def take() -> Files:
 
 
 def give(files: Files) -> None:
-    """Take it back; nobody may be reading in it."""
+    """Return memory after a fetch. No thread may still read from it."""
     files.part()
     files.end = 0
     _spare.append(files)
 
 
-os.register_at_fork(after_in_child=_spare.clear)  # it is the parent's
+os.register_at_fork(after_in_child=_spare.clear)  # the parent uses it

@@ -1,8 +1,10 @@
-"""Folders that this user alone can write, at every level; and who else is at a socket or a file in them.
+"""Folders that only this user can write, checked at every level, and the owner of a socket's other
+end.
 
-Whoever can write a folder on the way to a file can put another in its place. So each folder from the root down must
-belong to root or to the user, and neither group nor others may write to it: /tmp, where a name is anybody's once its
-file is gone, is none. internal/private is the same rule in Go; its testdata/cases.json is the table of cases of both.
+Whoever can write to a folder on a path can replace the rest of the path. So each folder from the
+root down must belong to root or the user, and must not be writable by group or others. /tmp is not
+private: anybody may take a name in it once its file is gone. internal/private is the same rule in
+Go, and its testdata/cases.json has the cases of both.
 """
 
 from __future__ import annotations
@@ -19,21 +21,21 @@ from collections.abc import Callable, Iterator
 
 from .._verbs import StokerError
 
-MAX_LINKS = 40  # where the kernel gives up as well
-MAX_SOCKET_PATH = 107  # bytes that fit into sockaddr_un, with its closing zero
+MAX_LINKS = 40  # the kernel's limit
+MAX_SOCKET_PATH = 107  # bytes that fit into sockaddr_un, with the final zero
 
 
 class Shared(StokerError):
-    """A folder that others can write, or none; the message says why."""
+    """A folder is missing, or others can write to it; the message says which."""
 
 
 def check(path: str, uid: int | None = None) -> str:
-    """Follow a path from the root, links included, and return it without them; Shared where others can write on the
-    way."""
+    """Resolve a path, and its links, from the root. Raises Shared if others can write to a folder
+    in it."""
     uid = os.geteuid() if uid is None else uid
     if not path.startswith("/"):
         raise Shared(f"{path!r} is no absolute path")
-    _alone("/", uid)
+    _check_folder("/", uid)
     at, links, ahead = "/", 0, path.split("/")[::-1]
     while ahead:
         name = ahead.pop()
@@ -42,7 +44,7 @@ def check(path: str, uid: int | None = None) -> str:
         step = os.path.normpath(os.path.join(at, name))
         try:
             to = os.readlink(step) if name != ".." else ""
-        except OSError:  # no link
+        except OSError:  # not a link
             to = ""
         if to:
             links += 1
@@ -51,12 +53,12 @@ def check(path: str, uid: int | None = None) -> str:
             at = "/" if to.startswith("/") else at
             ahead += to.split("/")[::-1]
             continue
-        _alone(step, uid)
+        _check_folder(step, uid)
         at = step
     return at
 
 
-def _alone(path: str, uid: int) -> None:
+def _check_folder(path: str, uid: int) -> None:
     try:
         found = os.lstat(path)
     except OSError as error:
@@ -70,7 +72,7 @@ def _alone(path: str, uid: int) -> None:
 
 
 def make(base: str, *below: str) -> str:
-    """Like check, for a folder below one that is there: what is missing is made, with mode 0700."""
+    """Like check, for folders below an existing one. Missing ones are made with mode 0700."""
     real = check(base)
     for name in below:
         path = os.path.join(real, name)
@@ -84,9 +86,9 @@ def make(base: str, *below: str) -> str:
 
 
 def place() -> str:
-    """The first of the user's private places that can be written; see Try in internal/private."""
+    """Return the first of the user's private folders that is writable; see Try in internal/private."""
     wrong: dict[str, None] = {}
-    for base, *below in _ways():
+    for base, *below in _list_places():
         try:
             found = make(base, *below)
             if os.access(found, os.W_OK):
@@ -101,15 +103,15 @@ def place() -> str:
     )
 
 
-def _ways() -> Iterator[tuple[str, ...]]:
-    """Folders that must be there, each with what may be made below it."""
+def _list_places() -> Iterator[tuple[str, ...]]:
+    """Yield folders that must exist, each with names to create below it."""
     if runtime := os.environ.get("XDG_RUNTIME_DIR"):
         yield runtime, "stoker"
     yield from caches()
 
 
 def caches() -> Iterator[tuple[str, ...]]:
-    """Likewise, of those that stay."""
+    """Yield the same for folders that survive a reboot."""
     if cache := os.environ.get("XDG_CACHE_HOME"):
         yield *os.path.split(os.path.normpath(cache)), "stoker"
     home = os.environ.get("HOME")
@@ -121,7 +123,7 @@ def caches() -> Iterator[tuple[str, ...]]:
 
 
 def node() -> str:
-    """A name of this machine, or container, since its start: a home may be shared by many."""
+    """Return a name of this machine or container since its start: many machines may share a home."""
     said = [socket.gethostname()]
     with contextlib.suppress(OSError):
         with open("/proc/sys/kernel/random/boot_id") as file:
@@ -132,8 +134,8 @@ def node() -> str:
 
 @contextlib.contextmanager
 def reach(path: str) -> Iterator[str]:
-    """The path of a socket under a name that is short enough for it: a long one leads through a descriptor of its
-    folder."""
+    """Yield a name for a socket that is short enough: of a long path, one through a descriptor of
+    its folder."""
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
         yield path
         return
@@ -145,35 +147,35 @@ def reach(path: str) -> Iterator[str]:
 
 
 def peer(end: socket.socket) -> int:
-    """The user at the other end of a unix socket: who listened or connected, not who holds it now."""
+    """Return the user who listened or connected at the other end of a unix socket."""
     return struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
 
 
 @contextlib.contextmanager
 def lock(path: str, wait: Callable[[], None]) -> Iterator[None]:
-    """Keep other processes out by a file that is there for the time; wait is called while another has it.
+    """Hold a lock file within this context; wait is called while another process holds it.
 
-    NFS locks no folder, only a file that is open for writing.
+    The file is open for writing, as NFS locks no folder.
     """
-    while not _locked(file := os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), path):
+    while not _try_lock(file := os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), path):
         os.close(file)
         wait()
     try:
         yield
     finally:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)  # who waits for it makes it anew
+            os.unlink(path)  # the next process makes it again
         os.close(file)
 
 
-def _locked(file: int, path: str) -> bool:
+def _try_lock(file: int, path: str) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # this file system has no locks: what is done under them must be safe without
+    except OSError:  # a file system without locks: the code under the lock must be safe without it
         return True
     try:
         return os.path.samestat(os.fstat(file), os.lstat(path))
-    except FileNotFoundError:  # who had it has just let go of it
+    except FileNotFoundError:  # its last holder has just removed it
         return False

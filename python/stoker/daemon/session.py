@@ -17,37 +17,40 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._verbs import StokerError, find_binary
 from .._warning import warn
 from .deaths import Silence, patience
 from .private import Shared, lock, node, peer, reach
 from .private import place as private_place
-from .ring import Loans, Ring
+from .ring import Fence, Loans, Ring
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PROTOCOL = 1
 MAX_PACKET = 64 << 10
 
 NOW = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL | socket.MSG_CMSG_CLOEXEC
-RIGHTS = socket.CMSG_SPACE(8)  # room for two descriptors
-_decode = json.JSONDecoder().raw_decode  # json.loads looks for the encoding first
+RIGHTS = socket.CMSG_SPACE(8)  # for two descriptors
+_decode = json.JSONDecoder().raw_decode  # json.loads would first detect the encoding
 
-# Seconds. A daemon that is silent is not a dead one: a busy or suspended machine is silent too. What ends a wait is
-# the end of its process, which ends the connection, a silence as long as _deaths.patience, or the deadline that the
-# user gave.
-QUIET = 1.0  # without a packet, then the daemon is asked
-SILENT = 2.0  # without an answer, then the user is told, once
-LONG = 60.0  # for one batch, then the user is told what it is that takes so long
-ENDING = 2.0  # for a daemon to end when nobody needs it; for its last words then
+# Seconds. A silent daemon need not be dead: the machine may be busy or suspended. A wait ends when
+# the daemon's process ends, which closes the connection; after a silence of deaths.patience(); or
+# at the deadline that the user gave.
+QUIET = 1.0  # without a packet, before the daemon is pinged
+SILENT = 2.0  # without an answer to the ping, before the user gets a message, once
+LONG = 60.0  # for one batch, before the user gets a message
+ENDING = 2.0  # for a daemon to end when no rank needs it
 
 
 class Gone(StokerError):
-    """The daemon is not there any more."""
+    """The daemon has ended."""
 
 
 class Hung(Gone):
-    """The daemon is given up: its process lives, but gives no sign of life."""
+    """The daemon's process lives but does not answer; it is given up."""
 
     def __init__(self, silence: float, awaited: str) -> None:
         super().__init__(
@@ -57,7 +60,7 @@ class Hung(Gone):
 
 
 class Unable(Gone):
-    """The daemon is given up: it cannot make what the data allow, by an outage or a fault of its own."""
+    """The daemon cannot compute the batches, because of an outage or its own fault."""
 
 
 class Connection:
@@ -70,7 +73,7 @@ class Connection:
         _connections.add(self)
 
     def send(self, packet: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
-        """Send, waiting where the daemon is behind with reading."""
+        """Send a packet. Blocks while the daemon reads too slowly."""
         self._check()
         data = json.dumps(packet, separators=(",", ":")).encode()
         silence, most = Silence(), patience()
@@ -80,16 +83,16 @@ class Connection:
                 raise Hung(most, "it takes no packets")
 
     def send_now(self, data: bytes) -> bool:
-        """Send without ever waiting; False: not now.
+        """Send without blocking. Returns False if the socket is full.
 
-        One system call, so any thread may, even in the middle of another send.
+        It is a single system call, so any thread may do it, even during another send.
         """
-        if self.inherited():
+        if self.is_inherited():
             return True
         try:
             return self._try(data, ())
         except Gone:
-            return True  # who reads next learns of it
+            return True  # the next read raises it
 
     def _try(self, data: bytes, descriptors: tuple[int, ...]) -> bool:
         try:
@@ -106,7 +109,8 @@ class Connection:
         return True
 
     def receive(self, wait: float, room: int = 0) -> tuple[dict[str, Any], list[int]] | None:
-        """The next packet and its descriptors, for which there is so much room, or None where none came in time."""
+        """Receive a packet and its descriptors, for which room bytes are reserved. None: nothing
+        came in time."""
         self._check()
         rights: list[tuple[int, int, bytes]] = []
         try:
@@ -124,7 +128,7 @@ class Connection:
             raise Gone(f"the connection to stoker feed broke: {error}") from error
         if size == 0:
             raise Gone("stoker feed has ended")
-        if size > MAX_PACKET:  # the buffer has one byte more, so that a longer packet shows
+        if size > MAX_PACKET:  # the buffer is one byte longer, to notice longer packets
             raise StokerError(
                 f"stoker feed sent a packet of more than {MAX_PACKET} bytes: client and binary are of "
                 f"different versions"
@@ -138,24 +142,24 @@ class Connection:
         try:
             return _decode(str(self._buffer[:size], "utf-8"))[0], descriptors
         except ValueError as error:
-            raise Gone(f"stoker feed sent what is no packet: {error}") from error
+            raise Gone(f"stoker feed sent an invalid packet: {error}") from error
 
     def _check(self) -> None:
-        if self.inherited():
+        if self.is_inherited():
             raise StokerError("this loader was made in another process: a forked child makes loaders of its own")
         if self._socket.fileno() < 0:
             raise Gone("the connection to stoker feed is closed")
 
     def words(self) -> bytes:
-        """What is there to be read, a few bytes."""
+        """Receive a few bytes."""
         return self._socket.recv(64, NOW)
 
     def hand(self, word: bytes, descriptor: int) -> None:
         """Send a few bytes with a descriptor."""
         self._try(word, (descriptor,))
 
-    def ended(self) -> bool:
-        """Whether the other end is gone."""
+    def has_ended(self) -> bool:
+        """Whether the other end has closed the connection."""
         if self._socket.fileno() < 0:
             return True
         poller = select.poll()
@@ -163,7 +167,7 @@ class Connection:
         return bool(poller.poll(0))
 
     def ping(self) -> None:
-        """Wait for a sign of life."""
+        """Ask for a sign of life, and wait for it."""
         self.send({"type": "ping", "n": 0})
         silence, most = Silence(), patience()
         while self.receive(QUIET, RIGHTS) is None:
@@ -171,11 +175,11 @@ class Connection:
                 raise Hung(most, "it was asked whether it is there")
 
     def detach(self) -> socket.socket:
-        """The socket, for another process: a forked child keeps it."""
+        """Return the socket for use by another process; a forked child keeps it open."""
         _connections.discard(self)
         return self._socket
 
-    def inherited(self) -> bool:
+    def is_inherited(self) -> bool:
         """Whether this is a forked child's copy."""
         return self._pid != os.getpid()
 
@@ -189,57 +193,57 @@ def _poll(end: socket.socket, events: int, wait: float) -> bool:
     return bool(poller.poll(max(0, wait) * 1000))
 
 
-# Of this process. A forked child inherits the descriptors: it lets go of them at
-# once, or the daemon would not see the end of its trainer.
+# The connections of this process. A forked child closes its copies at once: else the daemon would
+# not notice the end of its trainer.
 _connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     for connection in list(_connections):
         connection.close()
     _daemons.clear()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 class Daemon:
-    """The daemon as this process knows it: one connection, kept to ask for others."""
+    """The daemon, and the connection by which this process asks for others."""
 
     def __init__(self, place: str | None, ranks: int, wait: Wait) -> None:
-        self.log: int | None = None  # what the daemon says on stderr, where this process started it
+        self.log: int | None = None  # its stderr, if this process started it
         self._lock = threading.Lock()
-        self.connection, process = self._pair() if place is None else self._meet(place, ranks, wait)
-        self._end = weakref.finalize(self, _end, self.connection, process, self.log, place is None)
+        self.connection, process = self._start_private() if place is None else self._join_or_start(place, ranks, wait)
+        self._end = weakref.finalize(self, _release_daemon, self.connection, process, self.log, place is None)
 
-    def _pair(self) -> tuple[Connection, subprocess.Popen[bytes]]:
+    def _start_private(self) -> tuple[Connection, subprocess.Popen[bytes]]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         connection = Connection(ours)
         with theirs:
             try:
-                return connection, self._spawn(["--fd", str(theirs.fileno())], (theirs.fileno(),))
+                return connection, self._start_process(["--fd", str(theirs.fileno())], (theirs.fileno(),))
             except StokerError:
                 connection.close()
                 raise
 
-    def _meet(self, place: str, ranks: int, wait: Wait) -> tuple[Connection, subprocess.Popen[bytes] | None]:
+    def _join_or_start(self, place: str, ranks: int, wait: Wait) -> tuple[Connection, subprocess.Popen[bytes] | None]:
         guard = os.path.splitext(place)[0] + ".lock"
         process = None
-        with lock(guard, lambda: wait.step(f"another rank holds {guard}")):  # that of a rank that dies is free
+        with lock(guard, lambda: wait.step(f"another rank holds {guard}")):  # the kernel frees it if its rank dies
             silence, most = Silence(), patience()
-            while (connection := _answering(place)) is None:
+            while (connection := _connect_living(place)) is None:
                 if process is None:
-                    process = self._spawn(["--socket", place, "--ranks", str(ranks), "--parent", str(os.getpid())], ())
+                    process = self._start_process(["--socket", place, "--ranks", str(ranks), "--parent", str(os.getpid())], ())
                     silence.end()
                 elif process.poll() is not None:
-                    raise Gone("stoker feed ended at once" + self.said())
+                    raise Gone("stoker feed ended at once" + self.last_words())
                 elif silence.grow() >= most:
                     process.kill()
                     raise Hung(most, f"it takes no connection at {place}")
-                wait.step(f"stoker feed takes no connection at {place} yet{self.said()}")
+                wait.step(f"stoker feed takes no connection at {place} yet{self.last_words()}")
         return connection, process
 
-    def _spawn(self, flags: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    def _start_process(self, flags: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
         log = os.memfd_create("stoker-feed-stderr")
         try:
             process = _run(["feed", *flags], descriptors, log)
@@ -250,7 +254,7 @@ class Daemon:
         return process
 
     def connect(self, wait: Wait) -> Connection:
-        """A new connection, for one session."""
+        """Ask the daemon for a new connection, for one session."""
         with self._lock:
             try:
                 self.connection.send({"type": "connect"})
@@ -258,29 +262,29 @@ class Daemon:
                 while (got := self.connection.receive(QUIET, RIGHTS)) is None:
                     if silence.grow() >= most:
                         raise Hung(most, "a connection was asked for")
-                    wait.step(f"stoker feed gives no connection yet{self.said()}")
+                    wait.step(f"stoker feed gives no connection yet{self.last_words()}")
             except Hung:
                 self.give_up()
                 raise
             except Gone as error:
-                raise Gone(f"{error}{self.said()}") from error
+                raise Gone(f"{error}{self.last_words()}") from error
         if got[0].get("type") != "connected" or len(got[1]) != 1:
             raise Gone(f"stoker feed gave no connection: {got[0]}")
         return Connection(socket.socket(fileno=got[1][0]))
 
-    def said(self) -> str:
-        """Its last words."""
+    def last_words(self) -> str:
+        """Return the daemon's last words, as the end of a sentence."""
         live = getattr(self, "_end", None)
-        return said(self.log) if live is None or live.alive else ""  # later the number is another file's
+        return read_last_words(self.log) if live is None or live.alive else ""  # later another file may have the number
 
-    def ended(self) -> bool:
-        """Whether it is there no more."""
-        return self.connection.ended()
+    def has_ended(self) -> bool:
+        """Whether the daemon has ended."""
+        return self.connection.has_ended()
 
     def give_up(self) -> None:
-        """Let go of a daemon that hangs.
+        """Release a daemon that hangs.
 
-        One that is this process's alone is killed; other ranks find out for themselves.
+        It is killed if only this process uses it; other ranks notice by themselves.
         """
         left = self._end.peek()
         if left is not None and (process := left[2][1]) is not None:
@@ -291,8 +295,8 @@ class Daemon:
         self._end()
 
 
-# Daemons that hang, which other ranks may have as well: one that is still stopped when this process ends would stay
-# for ever.
+# Hung daemons that other ranks may use, too. One that is still stopped when this process ends would
+# never end.
 _hung: list[subprocess.Popen[bytes]] = []
 
 
@@ -303,19 +307,18 @@ def _end_hung() -> None:
 
 
 def _kill_stopped(process: subprocess.Popen[bytes]) -> None:
-    """End a process that is stopped: it would not notice that nobody needs it."""
+    """Kill a process that is stopped: it cannot notice that its trainer has gone."""
     with contextlib.suppress(OSError), open(f"/proc/{process.pid}/stat") as file:
         if process.poll() is None and file.read().rsplit(")", 1)[1].split()[0] in "Tt":
             process.kill()
 
 
-_kept: tuple[str, int] | None = (
-    None  # the binary that was started first: one that is removed, or replaced by another version, is still there
-)
+# Path and descriptor of the binary started first: the file may be removed or replaced by another version.
+_kept: tuple[str, int] | None = None
 
 
 def _run(arguments: list[str], descriptors: tuple[int, ...], log: int) -> subprocess.Popen[bytes]:
-    """Start the binary in a session of its own."""
+    """Start the binary in a new process session."""
     global _kept
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": log, "start_new_session": True}
     if _kept is not None and not _same_file(*_kept):
@@ -327,7 +330,7 @@ def _run(arguments: list[str], descriptors: tuple[int, ...], log: int) -> subpro
         process = subprocess.Popen([name, *arguments], pass_fds=descriptors, **quiet)
     except StokerError as error:
         raise Gone(str(error)) from error
-    except OSError as error:  # no memory for another process is no reason to end a training, either
+    except OSError as error:  # such as too little memory for a process, which must not end a training
         raise Gone(f"run {name}: {error}") from error
     if _kept is None or _kept[0] != name:
         with contextlib.suppress(OSError):
@@ -336,16 +339,18 @@ def _run(arguments: list[str], descriptors: tuple[int, ...], log: int) -> subpro
 
 
 def _same_file(name: str, descriptor: int) -> bool:
-    """Whether a name still leads to a file, or to none that was asked for."""
+    """Whether a path still leads to the opened file, or another binary was not asked for."""
     try:
         return find_binary() != name or os.path.samestat(os.stat(name), os.fstat(descriptor))
     except (OSError, StokerError):
         return False
 
 
-def _end(connection: Connection, process: subprocess.Popen[bytes] | None, log: int | None, alone: bool) -> None:
-    """Let go of the daemon; it ends by itself when the last one does."""
-    if connection.inherited():
+def _release_daemon(
+    connection: Connection, process: subprocess.Popen[bytes] | None, log: int | None, alone: bool
+) -> None:
+    """Release the daemon. It ends when the last process has released it."""
+    if connection.is_inherited():
         return
     connection.close()
     if log is not None:
@@ -354,15 +359,15 @@ def _end(connection: Connection, process: subprocess.Popen[bytes] | None, log: i
         return
     if alone:
         _kill_stopped(process)
-    # This may be in the middle of a garbage collection: somebody else waits.
+    # A garbage collection may have called this, so another thread waits.
     try:
-        threading.Thread(target=_see_off, args=(process, alone), daemon=True).start()
+        threading.Thread(target=_await_end, args=(process, alone), daemon=True).start()
     except RuntimeError:  # the interpreter is shutting down
-        _see_off(process, alone)
+        _await_end(process, alone)
 
 
-def _see_off(process: subprocess.Popen[bytes], alone: bool) -> None:
-    """Wait for a daemon's end. One that no other rank needs has to end."""
+def _await_end(process: subprocess.Popen[bytes], alone: bool) -> None:
+    """Wait for a daemon's end. If it was only ours, it is killed after a while."""
     try:
         process.wait(ENDING if alone else None)
     except subprocess.TimeoutExpired:
@@ -370,12 +375,12 @@ def _see_off(process: subprocess.Popen[bytes], alone: bool) -> None:
         process.wait()
 
 
-#: What the first line of a Go program's end begins with: the reason, before pages of stacks.
+#: How the first line of a crash in Go begins. The reason comes before pages of stacks.
 REASONS = ("panic:", "fatal error:", "runtime: ", "unexpected fault", "SIG", "stoker: error")
 
 
-def said(log: int | None) -> str:
-    """Why the daemon ended, in its own words, else its last ones; as the end of a sentence."""
+def read_last_words(log: int | None) -> str:
+    """Return why the daemon ended, or its last lines, as the end of a sentence."""
     if log is None:
         return ""
     most = 1 << 20
@@ -390,26 +395,27 @@ def said(log: int | None) -> str:
 
 
 class Wait:
-    """A wait for a process that lives: it is told of once, and ends at the user's own deadline."""
+    """A wait for a living process. The user gets one message, and it ends at the user's deadline."""
 
-    def __init__(self, patience: float, told: Callable[[str], None]) -> None:
+    def __init__(self, patience: float, say_to_user: Callable[[str], None]) -> None:
         self._patience = patience
-        self._told: Callable[[str], None] | None = told
+        self._say: Callable[[str], None] | None = say_to_user
         self._began = time.monotonic()
 
     def step(self, sentence: str) -> None:
-        """Sleep a moment; the sentence says what is awaited."""
+        """Sleep a moment. The sentence describes the wait."""
         waited = time.monotonic() - self._began
         if waited >= self._patience:
             raise StokerError(f"waited {waited:.0f} s: {sentence} (timeout= says how long a loader may wait)")
-        if self._told and waited >= QUIET + SILENT:
-            self._told(f"{sentence}: it is waited for (timeout= would end that)")
-            self._told = None
+        if self._say and waited >= QUIET + SILENT:
+            self._say(f"{sentence}: it is waited for (timeout= would end that)")
+            self._say = None
         time.sleep(0.01)
 
 
-def _answering(place: str) -> Connection | None:
-    """A connection to the daemon that listens there. The name of one that hangs is taken away, for another."""
+def _connect_living(place: str) -> Connection | None:
+    """Connect to the daemon that listens at a socket. If it hangs, its socket is removed for
+    another."""
     end = _connect(place)
     if end is None:
         return None
@@ -421,7 +427,7 @@ def _answering(place: str) -> Connection | None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(place)
     except Gone:
-        pass  # it was just ending
+        pass  # it was about to end
     connection.close()
     return None
 
@@ -441,8 +447,10 @@ def _connect(place: str) -> socket.socket | None:
 
 
 def meeting_place(job: str) -> str | None:
-    """The socket's path for a job's ranks on this node, in a folder that this user alone can write; None where they
-    cannot meet."""
+    """Return the path of the socket of a job's ranks on this node.
+
+    None: no folder is private to this user, so the ranks cannot share a daemon.
+    """
     try:
         return os.path.join(private_place(), f"{job}-{node()}.sock")
     except Shared as error:
@@ -453,7 +461,7 @@ def meeting_place(job: str) -> str | None:
         return None
 
 
-# The daemons of this process by meeting place, as long as a session needs them.
+# The daemons of this process by meeting place, while a session uses them.
 _daemons: weakref.WeakValueDictionary[str | None, Daemon] = weakref.WeakValueDictionary()
 _daemons_lock = threading.Lock()
 
@@ -461,23 +469,23 @@ _daemons_lock = threading.Lock()
 def daemon_of(place: str | None, ranks: int, wait: Wait, fresh: bool) -> Daemon:
     with _daemons_lock:
         daemon = None if fresh else _daemons.get(place)
-        if daemon is None or daemon.ended():
+        if daemon is None or daemon.has_ended():
             daemon = _daemons[place] = Daemon(place, ranks, wait)
         return daemon
 
 
 class Delivery(NamedTuple):
-    """A batch that has come: its packet, its slot's memory."""
+    """A batch that has arrived: its packet, and its slot's memory."""
 
     packet: dict[str, Any]
-    memory: Any
+    memory: np.ndarray
 
 
 class Session:
-    """One loader of one rank at the daemon: its ring, and what is said about it.
+    """The session of one loader of one rank: its ring, and the daemon's messages about it.
 
-    told is called with sentences for the user, fence as Loans says. Used by one
-    thread at a time; loans may end in any.
+    say_to_user is called with sentences, and fence as Loans describes. One thread at a time
+    may use a session; loans may end in any thread.
     """
 
     def __init__(
@@ -486,19 +494,19 @@ class Session:
         samples: bytes,
         place: str | None,
         ranks: int,
-        fence: Callable[[], Any],
+        fence: Callable[[], Fence | None],
         timeout: float,
-        told: Callable[[str], None],
+        say_to_user: Callable[[str], None],
     ) -> None:
         self._patience = timeout
         self._silence = patience(timeout if timeout != math.inf else 0)
-        self._told = told
-        self._silence_told = False
+        self._say = say_to_user
+        self._silence_was_said = False
         self._pings = 0
-        self._state = ""  # what the daemon last said that it is doing
+        self._state = ""  # what the daemon is doing, by its own account
         self._batches: collections.deque[dict[str, Any]] = collections.deque()
-        self._unsent: collections.deque[int] = collections.deque()  # releases that the socket had no room for
-        self._waited: dict[int, float] = {}  # seconds, by slot: for the daemon's recording
+        self._unsent: collections.deque[int] = collections.deque()  # releases that did not fit into the socket
+        self._waited: dict[int, float] = {}  # by slot, in seconds; for the daemon's recording
         self._descriptors: list[int] = []
         self.run = 0
         self.ends: dict[tuple[int, int], dict[str, Any]] = {}  # reports by run and epoch
@@ -514,7 +522,7 @@ class Session:
     def _open(self, hello: dict[str, Any], samples: bytes, place: str | None, ranks: int) -> None:
         for fresh in (False, True):
             try:
-                wait = Wait(self._patience, self._told)
+                wait = Wait(self._patience, self._say)
                 self._daemon = daemon_of(place, ranks, wait, fresh)
                 self._connection = self._daemon.connect(wait)
                 with _packet(hello, samples) as (packet, descriptors):
@@ -526,14 +534,14 @@ class Session:
                     self._connection.close()
                 if isinstance(error, Hung) and self._daemon is not None:
                     self._daemon.give_up()
-                # It may have been just ending, its last session being over.
+                # The daemon may have been about to end after its last session.
                 if fresh or not isinstance(error, Gone):
                     raise
 
     def _map(self) -> None:
         try:
             if not self._descriptors:
-                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))  # the kernel drops what finds no number
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))  # the kernel drops descriptors if none is free
             self.ring = Ring(self._descriptors[0], self.opened["ring"])
             if "classes" not in self.opened and len(self._descriptors) > 1:
                 self.opened["classes"] = json.loads(os.pread(self._descriptors[1], self.opened["classes_bytes"], 0))
@@ -545,7 +553,7 @@ class Session:
                 os.close(descriptor)
 
     def start(self, epoch: int, consumed: int, bad: int, **more: Any) -> None:
-        """Ask for the batches from a place on, in front of which so many samples of the epoch were bad."""
+        """Ask for the batches from a position on. bad counts the epoch's bad samples before it."""
         self.run += 1
         while self._batches:
             self._release(self._batches.popleft()["slot"])
@@ -561,7 +569,7 @@ class Session:
         )
 
     def take(self, awaited: str) -> Delivery:
-        """The next batch of the present run, waiting for it."""
+        """Return the next batch of this run, waiting for it."""
         began = time.monotonic()
         self._wait(lambda: bool(self._batches), awaited)
         delivery = self._delivery()
@@ -569,10 +577,10 @@ class Session:
         return delivery
 
     def take_if_there(self) -> Delivery | None:
-        """The next batch of the present run, where it has come already."""
+        """Return the next batch of this run if it has arrived."""
         self.loans.poll()
         if self._unsent:
-            self._flush()
+            self._send_releases()
         while not self._batches and self._pump(0):
             pass
         return self._delivery() if self._batches else None
@@ -582,22 +590,22 @@ class Session:
         return Delivery(packet, self.ring.slot(packet["slot"]))
 
     def report(self, run: int, epoch: int, ending: bool = False) -> dict[str, Any] | None:
-        """What the daemon says of an epoch whose batches have all come; None while one of them is held."""
+        """Return the daemon's report of an epoch; None while one of its batches is held."""
         until = time.monotonic() + ENDING
         self._wait(
-            lambda: (run, epoch) in self.ends or self.loans.held() > 0 or (ending and time.monotonic() > until),
+            lambda: (run, epoch) in self.ends or self.loans.count_held() > 0 or (ending and time.monotonic() > until),
             f"the report of epoch {epoch}",
         )
         return self.ends.get((run, epoch))
 
     def _wait(self, ready: Callable[[], bool], awaited: str) -> None:
-        """Take packets until it is ready, for as long as the daemon lives and the user's patience lasts."""
+        """Receive packets until ready() is true, the daemon ends or the user's deadline passes."""
         began = heard = time.monotonic()
         asked = 0.0
         long = LONG
         silence = Silence()
         while not ready():
-            self._flush()
+            self._send_releases()
             self.loans.poll()
             now = time.monotonic()
             if self._pump(self._pause(min(QUIET, began + self._patience - now))):
@@ -615,36 +623,36 @@ class Session:
                 self._send({"type": "ping", "n": self._pings})
                 asked = now
                 silence.end()
-            if asked and now - asked >= SILENT and not self._silence_told:
-                self._silence_told = True
-                self._told(
+            if asked and now - asked >= SILENT and not self._silence_was_said:
+                self._silence_was_said = True
+                self._say(
                     f"stoker feed gives no sign of life: waited {waited:.1f} s for {awaited}{self._why()}. "
                     f"Its process lives, so it is waited for, {self._silence:.0f} s in all"
                 )
             elif waited >= long:
-                long = self._patience  # once
-                self._told(f"waited {waited:.0f} s for {awaited}{self._why()} (timeout= would end that)")
+                long = self._patience  # only once
+                self._say(f"waited {waited:.0f} s for {awaited}{self._why()} (timeout= would end that)")
 
     def _pause(self, wait: float) -> float:
-        """How long to sleep at most: a device may be done any time, and its slot be what the daemon waits for."""
-        return min(wait, 0.001) if self.loans.waiting() or self._unsent else wait
+        """Return how long to sleep at most: a device may free a slot that the daemon needs."""
+        return min(wait, 0.001) if self.loans.is_waiting() or self._unsent else wait
 
     def _why(self) -> str:
         return f" ({self._state})" if self._state else ""
 
     def _pump(self, wait: float) -> bool:
-        """Take one packet; False: none came in time."""
+        """Receive one packet. Returns False if none came in time."""
         try:
             got = self._connection.receive(wait, 0 if self.opened else RIGHTS)
         except Gone as error:
-            raise Gone(f"{error}{self._daemon.said()}") from error
+            raise Gone(f"{error}{self._daemon.last_words()}") from error
         if got is None:
             return False
         packet, descriptors = got
         match packet.get("type"):
             case "batch" if packet["run"] == self.run:
                 self._batches.append(packet)
-            case "batch":  # of a place that was left
+            case "batch":  # of an earlier position
                 self._release(packet["slot"])
             case "opened":
                 self.opened, self._descriptors = packet, descriptors
@@ -662,13 +670,13 @@ class Session:
         if packet.get("fatal"):
             self._connection.close()
             raise (Unable if packet.get("kind") else StokerError)(sentence)
-        self._told(sentence)
+        self._say(sentence)
 
     def _send(self, packet: dict[str, Any]) -> None:
         try:
             self._connection.send(packet)
         except Gone:
-            while self._pump(0):  # why it hung up, if it said so
+            while self._pump(0):  # it may have said why
                 pass
             raise
 
@@ -678,17 +686,17 @@ class Session:
             self._waited[slot] = waited
             self._unsent.append(slot)
 
-    def _flush(self) -> None:
+    def _send_releases(self) -> None:
         for _ in range(len(self._unsent)):
             self._release(self._unsent.popleft())
 
     def close(self) -> None:
-        """End the session. Batches that are held stay as they are as long as they are held."""
+        """End the session. Batches that are held stay valid."""
         self._connection.send_now(b'{"type":"close"}')
         self._end()
 
     def give_up(self, error: Gone) -> None:
-        """End the session with a daemon that has died, hangs or lacks something."""
+        """End the session after the daemon died, hung or failed."""
         self._end()
         if isinstance(error, (Hung, Unable)):
             self._daemon.give_up()
@@ -702,7 +710,7 @@ def _release(session: weakref.ref[Session], slot: int) -> None:
 
 @contextlib.contextmanager
 def _packet(hello: dict[str, Any], samples: bytes) -> Iterator[tuple[dict[str, Any], tuple[int, ...]]]:
-    """The packet of an open; a list of samples, and a spec that does not fit into a packet, go beside it."""
+    """Build the packet of an open. A list of samples, or a large spec, is sent in a file with it."""
     spec = json.dumps(hello["spec"], separators=(",", ":")).encode()
     if len(spec) <= MAX_PACKET - 4096 and not samples:
         yield hello, ()
@@ -711,5 +719,5 @@ def _packet(hello: dict[str, Any], samples: bytes) -> Iterator[tuple[dict[str, A
         file.write(spec)
         file.write(samples)
         file.flush()
-        beside = {"spec_bytes": len(spec), **({"list_bytes": len(samples)} if samples else {})}
-        yield {**{name: value for name, value in hello.items() if name != "spec"}, **beside}, (file.fileno(),)
+        in_file = {"spec_bytes": len(spec), **({"list_bytes": len(samples)} if samples else {})}
+        yield {**{name: value for name, value in hello.items() if name != "spec"}, **in_file}, (file.fileno(),)

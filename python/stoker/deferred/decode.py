@@ -1,21 +1,21 @@
-"""Pictures of bytes for others' pipelines: `ray.data.read_binary_files(...).map_batches(stoker.Decode(transform),
-...)`."""
+"""stoker.Decode, for other pipelines: `ray_dataset.map_batches(stoker.Decode(transform), ...)`."""
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
 class Decode:
-    """Bytes of pictures to what a transform makes of them, bit by bit what Pillow and torchvision make. The node's
-    daemon does it, if there is one.
+    """Turns bytes of pictures into what a transform makes of them, bit by bit as Pillow and
+    torchvision do.
 
-    It takes and gives a dictionary of columns, as Ray Data's map_batches has them with batch_format="numpy". It can be
-    pickled, and an object of it serves one thread. The transform is given each picture as RGB, as ImageFolder does,
-    and gives a tensor.
+    The node's daemon computes the pixels, if there is one. Input and output are a dictionary of
+    columns, as in Ray Data's map_batches with batch_format="numpy". A Decode can be pickled, and
+    serves one thread. The transform gets each picture as RGB, as with ImageFolder, and returns a
+    tensor.
     """
 
     def __init__(self, transform: Callable[[Any], Any], *, column: str = "bytes", into: str = "image") -> None:
@@ -26,22 +26,22 @@ class Decode:
         rest = {name: values for name, values in batch.items() if name != self.column}
         import PIL.Image  # noqa: F401  before anything is deferred
 
-        from .deferring import fed
+        from .deferring import fetch_outside_loader
 
-        return {**rest, self.into: fed(lambda: self._make(files), _node()).numpy()}
+        return {**rest, self.into: fetch_outside_loader(lambda: self._decode(files), _find_node()).numpy()}
 
-    def _make(self, files: Any) -> Any:
+    def _decode(self, files: Iterable[bytes]) -> Any:
         import PIL.Image
         import torch
 
-        made = []
+        tensors = []
         for data in files:
             with PIL.Image.open(io.BytesIO(data)) as picture:
-                made.append(self.transform(picture.convert("RGB")))
-        return torch.stack(made)
+                tensors.append(self.transform(picture.convert("RGB")))
+        return torch.stack(tensors)
 
 
-def _node() -> str | None:
-    """A name that all workers of a Ray node share; None elsewhere."""
+def _find_node() -> str | None:
+    """Return a name that all workers of a Ray node share; None elsewhere."""
     raylet = os.environ.get("RAY_RAYLET_PID")
     return f"ray-{raylet}" if raylet else None

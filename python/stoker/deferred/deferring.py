@@ -1,8 +1,8 @@
-"""Where deferring begins and ends: around each fetch of a DataLoader, in its worker or, without workers, in the
-trainer.
+"""Begins and ends deferring: around each fetch of a DataLoader, in a worker or in the trainer.
 
-The trainer starts the daemon and gives each worker a connection to it, whatever way the worker is started, and
-another one when a worker asks, its daemon having died. A worker that has none does what it would do without us.
+The trainer starts the daemon and gives each worker a connection to it, however the worker is
+started. A worker whose daemon has died asks the trainer for another connection. A worker without a
+connection runs the script's code unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.utils.data._utils as loading
@@ -32,35 +32,50 @@ from .._place import here
 from .._verbs import StokerError
 from .._warning import say, warn
 from ..daemon.deaths import Deaths, patience
-from ..daemon.session import NOW, Connection, Daemon, Gone, Wait, daemon_of, meeting_place
+from ..daemon.session import (
+    NOW,
+    Connection,
+    Daemon,
+    Gone,
+    Wait,
+    daemon_of,
+    meeting_place,
+)
 from ..handover import receiving
 from ..handover.workers import handing_over
-from . import further, judged, nodes, reach, stream
+from ..remote.iterators import in_cluster
+from . import further, nodes, payoff, reach, stream
 from .materialize import trust
+from .materialize.dispatch import materializer
 from .materialize.line import Line
-from .materialize.making import maker
-from .recipes import canvas, pictures, standins
+from .recipes import canvas, pictures, replacements
 from .recipes import share as _share
 from .recipes.pictures import Recording, Tally
 from .torch import tensors
 from .torchvision import compose, draws, opening
 
-_everywhere = False  # in all loaders of this process, else in those made within `deferring`
+if TYPE_CHECKING:
+    from types import FrameType, ModuleType
+
+_everywhere = False  # defer in all loaders of this process, not only in those made within `deferring`
 _wanted = threading.local()
 _starting = threading.RLock()
 _preparing = threading.RLock()
 _daemon: Daemon | None = None
-_tried = False  # to start one
-_generation = 0  # counts them
+_tried = False  # whether a start was tried
+_generation = 0  # number of daemons started so far
 _deaths = Deaths()
-_lost = False  # there is no daemon to be had
-_checked = False  # it is known what the daemon may make here
-_worker: judged.Account | None = None  # in a worker: of what it reads
-_number: int | None = None  # in a worker: its own, among those of its iterator
+_lost = False  # whether no daemon can be had any more
+_checked = False  # whether the trials have run, so that `pictures.untrusted` is final
+_worker: payoff.Account | None = None  # in a worker: the account of its data set
+_number: int | None = None  # in a worker: its number within the iterator
 
 
 def enable() -> None:
-    """Defer the pictures of all loaders that are iterated from here on; again as further kinds of them are imported."""
+    """Defer the pictures of all loaders that are iterated from now on.
+
+    A second call also covers loader classes that were imported since the first.
+    """
     global _everywhere
     if lack := _limits.find_lack():
         _say_once(f"pictures are made as without stoker: {lack}")
@@ -68,13 +83,13 @@ def enable() -> None:
     _install()
     if not _everywhere:
         _everywhere = True
-        _share.lasts[:] = [lambda: _NOTHING if judged.is_silent() else "", judged.say_let_go, receiving.say]
+        _share.lasts[:] = [lambda: _NOTHING if payoff.is_silent() else "", payoff.say_dropped, receiving.say]
         _share.begin()
 
 
 @contextlib.contextmanager
 def deferring() -> Iterator[None]:
-    """Defer the pictures of the iterators that are made within."""
+    """Defer the pictures of iterators that are made within this context."""
     _install()
     _wanted.now = True
     try:
@@ -84,66 +99,68 @@ def deferring() -> Iterator[None]:
 
 
 _WORKERS = "torch.utils.data._utils.worker"
-_STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"  # has all of them once more
+_STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"  # has a copy of each of these classes
 
-#: Loaders over PyTorch's: where they are, their iterators without workers and with some, and where the workers' loop is.
+#: Loader classes: module, iterator class without workers, iterator class with workers, and the
+#: module of the worker loop.
 _LOADERS = (
     ("torch.utils.data.dataloader", "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter", _WORKERS),
     (_STATEFUL, "_StatefulSingleProcessDataLoaderIter", "_StatefulMultiProcessingDataLoaderIter", _STATEFUL),
 )
-_seen: set[str] = set()  # of the iterators of these it is seen when they begin
-_steps: list[tuple[type, str, Any, Any]] = []  # what is in place at each batch, and what was there
+_seen: set[str] = set()  # modules of _LOADERS whose iterators are patched
+_steps: list[tuple[type, str, Any, Any]] = []  # patches of the calls made for each batch: class, name, before, after
 
 
 def _install() -> None:
-    """See when iterators begin, of all loaders that are there, and each batch of theirs."""
+    """Patch the iterators of all imported loaders, and the calls they make for each batch."""
     for module, alone, many, home in _LOADERS:
         found = sys.modules.get(module)
         if found is not None and module not in _seen and hasattr(found, alone) and hasattr(found, many):
             _seen.add(module)
             one, several = getattr(found, alone), getattr(found, many)
-            one.__init__ = _alone_in_place_of(taken(one))
-            several.__init__ = _many_in_place_of(taken(several), home)
-            _put_back()
+            one.__init__ = _wrap_single_init(find_init(one))
+            several.__init__ = _wrap_multi_init(find_init(several), home)
+            _unpatch_all()
     if "torchdata.nodes.map" in sys.modules and "torchdata.nodes.map" not in _seen:
         _seen.add("torchdata.nodes.map")
         nodes.install(sys.modules[__name__])
     if not _steps:
         for fetcher in (loading.fetch._MapDatasetFetcher, loading.fetch._IterableDatasetFetcher):
-            _put(fetcher, "fetch", _fetch_in_place_of)
+            _patch(fetcher, "fetch", _wrap_fetch)
         for module, _, many, _ in _LOADERS:
             if module in _seen:
-                _put(getattr(sys.modules[module], many), "_reset", _reset_in_place_of)
-                _put(getattr(sys.modules[module], many), "_next_data", _next_data_in_place_of)
+                _patch(getattr(sys.modules[module], many), "_reset", _wrap_reset)
+                _patch(getattr(sys.modules[module], many), "_next_data", _wrap_next_data)
 
 
-def taken(kind: Any) -> Any:
-    """How such iterators are made, without the start-up hook, which waits there."""
+def find_init(kind: type) -> Any:
+    """Return __init__ of an iterator class; the start-up hook's wrapper is removed from it."""
     hook = sys.modules.get("_stoker_feed_hook")
     return kind.__init__ if hook is None else hook.take(kind)
 
 
-def _put(owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
+def _patch(owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
     before = vars(owner)[name]
     setattr(owner, name, wrap(before))
     _steps.append((owner, name, before, vars(owner)[name]))
 
 
-def _put_back() -> None:
-    """Take away what is in place at each batch."""
+def _unpatch_all() -> None:
+    """Undo the patches of the calls made for each batch."""
     for owner, name, before, ours in reversed(_steps):
-        if vars(owner).get(name) is ours:  # nobody has put something around it
+        if vars(owner).get(name) is ours:  # else another library has wrapped our patch
             setattr(owner, name, before)
     _steps.clear()
 
 
-def _let_go() -> None:
-    """Take away all that is of no use, as a data set is not fed; in a trainer once there is none that is."""
-    if not in_worker() and not judged.are_all_hopeless():
+def _stop_if_useless() -> None:
+    """Remove our patches from a worker whose data set is not deferred; in the trainer, once none
+    is."""
+    if not in_worker() and not payoff.are_all_hopeless():
         return
-    if maker.line is not None and not maker.line.inherited():
-        maker.line.close()
-    _put_back()
+    if materializer.line is not None and not materializer.line.is_inherited():
+        materializer.line.close()
+    _unpatch_all()
     pictures.uninstall()
 
 
@@ -151,64 +168,69 @@ def in_worker() -> bool:
     return _worker is not None or loading.worker.get_worker_info() is not None
 
 
-def _forked() -> None:
-    """In a forked child: a thread of the parent's may hold it."""
+def _reset_after_fork() -> None:
+    """Replace the locks in a forked child: a thread of the parent may have held them."""
     global _starting, _preparing
     _starting, _preparing = threading.RLock(), threading.RLock()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def asked() -> bool:
-    wanted = _everywhere or getattr(_wanted, "now", False) and pictures.there()
+def wants_deferring() -> bool:
+    wanted = _everywhere or getattr(_wanted, "now", False) and pictures.is_pillow_imported()
     return wanted and Recording.now is None
 
 
-def _alone_in_place_of(original: Any) -> Any:
+def _wrap_single_init(original: Callable[..., None]) -> Any:
     @functools.wraps(original)
-    def __init__(self: Any, loader: Any, *rest: Any, **more: Any) -> None:
+    def __init__(self: Any, loader: torch.utils.data.DataLoader[Any], *rest: Any, **more: Any) -> None:
         original(self, loader, *rest, **more)
-        if not asked() or in_worker():
+        if not wants_deferring() or in_worker():
             return
-        account = _account_of(loader)
+        account = _find_account(loader)
         if not account.is_hopeless():
-            begin_alone()
+            begin_in_process()
             self._dataset_fetcher._stoker = account
 
     return __init__
 
 
-def _account_of(loader: Any) -> judged.Account:
-    """The account of a loader's data set, with what its code is like now."""
-    account = judged.find_account(loader.dataset, loader)
+def _find_account(loader: torch.utils.data.DataLoader[Any]) -> payoff.Account:
+    """Return the account of a loader's data set. Its code is searched again for a witness."""
+    account = payoff.find_account(loader.dataset, loader)
     account.witness = reach.find_witness(loader.dataset, loader.collate_fn, loader.worker_init_fn)
     return account
 
 
-def _strange_account(fetcher: Any) -> judged.Account:
-    """An account in a worker that the trainer did not supply."""
-    account = judged.Account(None)
+def _make_account(fetcher: loading.fetch._BaseDatasetFetcher) -> payoff.Account:
+    """Make an account in a worker for a data set that the trainer had no account of."""
+    account = payoff.Account(None)
     account.witness = reach.find_witness(fetcher.dataset, fetcher.collate_fn)
     return account
 
 
-def begin_alone() -> None:
-    """An iteration of this process's own begins."""
+def begin_in_process() -> None:
+    """Begin an iteration that loads in this process, without workers."""
     _install()
     _deaths.iteration()
-    if pictures.there():  # else at the first fetch after it has come
+    if pictures.is_pillow_imported():  # else the line is made at the first fetch after the import
         with _starting:
-            _connected()
+            _ensure_line()
 
 
-def _many_in_place_of(original: Any, home: str) -> Any:
+def _wrap_multi_init(original: Callable[..., None], home: str) -> Any:
     @functools.wraps(original)
-    def __init__(self: Any, loader: Any, *rest: Any, **more: Any) -> None:
-        account = _account_of(loader) if asked() else None
+    def __init__(self: Any, loader: torch.utils.data.DataLoader[Any], *rest: Any, **more: Any) -> None:
+        if home == _WORKERS and wants_deferring() and not in_worker():
+            with in_cluster(loader) as remote:
+                if remote:
+                    original(self, loader, *rest, **more)
+                    return
+        account = _find_account(loader) if wants_deferring() else None
         where, count = sys.modules[home], loader.num_workers
-        with supplied(account, count, patience(loader.timeout), where, "_worker_loop") as supply:
-            with handing_over(where, "_worker_loop", count if asked() and not in_worker() else 0) as takers:
+        with supplying_workers(account, count, patience(loader.timeout), where, "_worker_loop") as supply:
+            with handing_over(where, "_worker_loop", count if wants_deferring() and not in_worker() else 0) as takers:
                 original(self, loader, *rest, **more)
                 takers.append(self)
             if supply is not None:
@@ -218,20 +240,25 @@ def _many_in_place_of(original: Any, home: str) -> Any:
 
 
 @contextlib.contextmanager
-def supplied(account: judged.Account | None, count: int, seconds: float, home: Any, name: str) -> Iterator[_Supply | None]:
-    """The workers that are started within, by a loop of that name, are fed, where there is something to be gained."""
+def supplying_workers(
+    account: payoff.Account | None, count: int, seconds: float, home: ModuleType, name: str
+) -> Iterator[_Supply | None]:
+    """Give a connection to each worker that is started within this context by the loop home.name.
+
+    Yields None, and changes nothing, if deferring the data set is not worthwhile.
+    """
     if account is None or account.is_hopeless():
         if account is not None and _steps:
-            _let_go()
+            _stop_if_useless()
         yield None
         return
     _install()
     with _starting:
-        supply = _supply(count)
+        supply = _make_supply(count)
         if supply is None:
             yield None
             return
-        if account.found()[judged.WAITED]:
+        if account.read_totals()[payoff.DEFERRED]:
             _prepare_fork()
         before = getattr(home, name)
         setattr(home, name, _Loop(supply.theirs, seconds, before, home=(home.__name__, name), slot=account.number, witness=account.witness))
@@ -243,10 +270,10 @@ def supplied(account: judged.Account | None, count: int, seconds: float, home: A
                 end.close()
 
 
-def _reset_in_place_of(original: Any) -> Any:
+def _wrap_reset(original: Callable[..., None]) -> Any:
     @functools.wraps(original)
     def _reset(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "_stoker_supply" in vars(self):  # workers that go on: another iteration begins
+        if "_stoker_supply" in vars(self):  # persistent workers: another iteration begins
             _deaths.iteration()
             self._stoker_supply.serve()
         return original(self, *args, **kwargs)
@@ -254,7 +281,7 @@ def _reset_in_place_of(original: Any) -> Any:
     return _reset
 
 
-def _next_data_in_place_of(original: Any) -> Any:
+def _wrap_next_data(original: Callable[..., Any]) -> Any:
     @functools.wraps(original)
     def _next_data(self: Any) -> Any:
         if "_stoker_supply" in vars(self):
@@ -264,8 +291,8 @@ def _next_data_in_place_of(original: Any) -> Any:
     return _next_data
 
 
-def _supply(count: int) -> _Supply | None:
-    """For so many workers; None where they are not to be fed."""
+def _make_supply(count: int) -> _Supply | None:
+    """Return the connections for this many workers, or None if they cannot be deferred."""
     _deaths.iteration()
     if lack := _limits.find_lack(count):
         _say_once(f"pictures are made by the workers, as without stoker: {lack}")
@@ -280,37 +307,38 @@ def _supply(count: int) -> _Supply | None:
 
 
 class _Supply:
-    """The trainer's way to the workers of an iterator: each is sent a connection to the daemon, and another one when
-    it has lost that."""
+    """The trainer's end: sends each worker of an iterator a connection, and another after a loss."""
 
     def __init__(self, count: int) -> None:
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(count)]
         self.theirs = [theirs for _, theirs in pairs]
-        self._ours = [Connection(ours) for ours, _ in pairs]  # which a forked child lets go of
+        self._ours = [Connection(ours) for ours, _ in pairs]  # as Connections, which a forked child closes
         self._numbers = {ours.fileno(): number for number, (ours, _) in enumerate(pairs)}
         self._poll = select.poll()
         for ours, _ in pairs:
             self._poll.register(ours, select.POLLIN)
-        self._asking = set(range(count)) if pictures.there() else set()  # else those that import it will
+        # else workers that import Pillow ask
+        self._asking = set(range(count)) if pictures.is_pillow_imported() else set()
 
     def __del__(self) -> None:
-        for ours in getattr(self, "_ours", ()):  # else Python warns of them where a program asks for that
+        for ours in getattr(self, "_ours", ()):  # else Python may print a ResourceWarning
             ours.close()
 
     def serve(self) -> None:
-        """Answer those that have asked. It takes a system call where none has."""
-        if self._ours[0].inherited():
+        """Answer the workers that have asked for a connection. If none has, this is one system
+        call."""
+        if self._ours[0].is_inherited():
             return
         try:
             for descriptor, _ in self._poll.poll(0):
-                self._hear(descriptor)
+                self._read_word(descriptor)
             if self._asking:
                 self._answer()
-        except Exception as error:  # they make their pictures themselves
+        except Exception as error:  # workers without a connection decode with Pillow
             self._asking.clear()
             say(f"pictures are made by the workers, as without stoker: {error}")
 
-    def _hear(self, descriptor: int) -> None:
+    def _read_word(self, descriptor: int) -> None:
         number = self._numbers[descriptor]
         try:
             word = self._ours[number].words()
@@ -325,108 +353,110 @@ class _Supply:
 
     def _answer(self) -> None:
         numbers = sorted(self._asking)
-        for number, end in zip(numbers, _ends(len(numbers))):
+        for number, end in zip(numbers, _open_connections(len(numbers))):
             with end, contextlib.suppress(Gone):
                 self._asking.discard(number)
                 self._ours[number].hand(b"%d" % _generation, end.fileno())
 
 
-class _Supplied:
-    """A worker's end of that."""
+class _WorkerConnections:
+    """The worker's end of a _Supply."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
         self._generation = b""
         self._asked = False
 
-    def connection(self) -> socket.socket | None:
+    def take_connection(self) -> socket.socket | None:
         found = None
-        with contextlib.suppress(OSError):  # nothing has come, or the trainer has gone
+        with contextlib.suppress(OSError):  # no message yet, or the trainer is gone
             while True:
                 word, rights, _, _ = self._end.recvmsg(64, socket.CMSG_SPACE(4), NOW)
                 if not word:
                     break
                 self._generation = word
                 found = socket.socket(fileno=int.from_bytes(rights[0][2], sys.byteorder)) if rights else None
-        if not self._generation and not self._asked:  # the trainer thought that there were no pictures
+        if not self._generation and not self._asked:  # the trainer expected no pictures and sent none
             self._asked = True
-            self.lost(False)
+            self.report_loss(False)
         return found
 
-    def lost(self, hung: bool) -> None:
+    def report_loss(self, hung: bool) -> None:
         with contextlib.suppress(OSError):
             self._end.send(
                 (b"hung " if hung else b"dead ") + self._generation, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
             )
 
 
-class _Own:
-    """Connections of a process that loads by itself."""
+class _OwnConnections:
+    """Connections of a process that loads without workers."""
 
     def __init__(self, job: str | None) -> None:
         self._job = job
 
-    def connection(self) -> socket.socket | None:
-        return next(iter(_ends(1, self._job)), None)
+    def take_connection(self) -> socket.socket | None:
+        return next(iter(_open_connections(1, self._job)), None)
 
-    def lost(self, hung: bool) -> None:
+    def report_loss(self, hung: bool) -> None:
         if hung and _daemon is not None:
             _daemon.give_up()
 
 
 class _Loop:
-    """What a worker runs: the loop that was there, connected to the trainer's daemon."""
+    """Replaces the loop of a worker: connects to the trainer's daemon, then runs
+    that loop."""
 
     def __init__(
         self,
         ends: list[socket.socket],
         patience: float,
-        loop: Any,
+        loop: Callable[..., None],
         forked: bool = True,
         home: tuple[str, str] = (_WORKERS, "_worker_loop"),
         slot: int | None = None,
         witness: str = "",
     ) -> None:
-        self._ends, self._patience, self._loop, self._forked = ends, patience, loop, forked
+        self._ends, self._patience, self._loop, self._reset_after_fork = ends, patience, loop, forked
         self._home, self._slot, self._witness = home, slot, witness
-        self.__wrapped__ = loop  # whose arguments are asked for
+        self.__wrapped__ = loop  # inspect.signature follows it
 
-    def __reduce__(self) -> Any:  # to a worker that is not forked
+    def __reduce__(self) -> Any:  # for a worker that is not forked
         ends = [reduction.DupFd(end.fileno()) for end in self._ends]
         share = reduction.DupFd(_share.file()) if _share.file() >= 0 else None
-        left = set(pictures.left) if _checked else None
-        return _loop_of, (ends, self._patience, share, left, self._home, self._slot, self._witness, _everywhere)
+        left = set(pictures.untrusted) if _checked else None
+        return _make_loop, (ends, self._patience, share, left, self._home, self._slot, self._witness, _everywhere)
 
     def __call__(self, *args: Any) -> None:
         global _worker, _number
-        if self._orphaned():
+        if self._is_orphan():
             return
         given = inspect.signature(self._loop).bind(*args)
-        _number, _worker = given.arguments.get("worker_id"), judged.Account(self._slot)
+        _number, _worker = given.arguments.get("worker_id"), payoff.Account(self._slot)
         _worker.witness = self._witness
-        maker.line = None  # the trainer's
+        materializer.line = None  # it was the trainer's
         for number, end in enumerate(self._ends):
             if number == _number and not _limits.find_lack():
-                maker.line = Line(_Supplied(end), self._patience)
+                materializer.line = Line(_WorkerConnections(end), self._patience)
             else:
                 end.close()
         _install()
-        if "udf" in given.arguments:  # of torchdata's nodes
+        if "udf" in given.arguments:  # a worker of torchdata.nodes
             given.arguments["udf"] = nodes.Mapped(sys.modules[__name__], given.arguments["udf"], _worker)
         self._loop(*given.args, **given.kwargs)
 
-    def _orphaned(self) -> bool:
-        """Whether the trainer ended before its worker began. Torch sees only that it ends later, and waits for ever."""
+    def _is_orphan(self) -> bool:
+        """Whether the trainer ended before its worker began. PyTorch notices only a later end and
+        would wait forever."""
         trainer = multiprocessing.parent_process()
         if trainer is None:
             return False
-        return os.getppid() != trainer.pid if self._forked else not trainer.is_alive()
+        return os.getppid() != trainer.pid if self._reset_after_fork else not trainer.is_alive()
 
 
-def _loop_of(
+def _make_loop(
     ends: list[Any],
     patience: float,
-    share: Any,
+    share: reduction.DupFd | None,
     left: set[str] | None,
     home: tuple[str, str],
     slot: int | None,
@@ -439,26 +469,26 @@ def _loop_of(
         trust.trust(left)
         _checked = True
     if share is not None:
-        _share.share(share.detach())
+        _share.use_page(share.detach())
     loop = getattr(importlib.import_module(home[0]), home[1])
     return _Loop([socket.socket(fileno=end.detach()) for end in ends], patience, loop, False, home, slot, witness)
 
 
-def _fetch_in_place_of(original: Any) -> Any:
+def _wrap_fetch(original: Callable[..., Any]) -> Any:
     @functools.wraps(original)
-    def fetch(self: Any, index: Any) -> Any:
+    def fetch(self: Any, index: object) -> Any:
         account = vars(self).get("_stoker")
         if account is None and loading.worker.get_worker_info() is not None:
-            account = self._stoker = _worker or _strange_account(self)
-        if account is None or Recording.now is not None:  # a data set may iterate a loader of its own
+            account = self._stoker = _worker or _make_account(self)
+        if account is None or Recording.now is not None:  # a data set may itself iterate a loader
             return original(self, index)
-        return fetched(self, account, lambda: _gathered(self, original, index), len(index) if isinstance(index, list) else 1)
+        return run_fetch(self, account, lambda: _fetch_gathering(self, original, index), len(index) if isinstance(index, list) else 1)
 
     return fetch
 
 
-def _gathered(fetcher: Any, original: Any, index: Any) -> Any:
-    """What it fetches; where something may wait, it is seen when the samples are put together."""
+def _fetch_gathering(fetcher: loading.fetch._BaseDatasetFetcher, original: Callable[..., Any], index: object) -> Any:
+    """Run a fetch; if pictures may be deferred, note when its collate function is called."""
     if Recording.now is None:
         return original(fetcher, index)
     collate, fetcher.collate_fn = fetcher.collate_fn, stream.Gathering(fetcher.collate_fn)
@@ -468,62 +498,67 @@ def _gathered(fetcher: Any, original: Any, index: Any) -> Any:
         fetcher.collate_fn = collate
 
 
-def fetched(by: Any, account: judged.Account, fetch: Callable[[], Any], samples: int) -> Any:
-    """What fetch gives, its pictures made by the daemon; by is whatever does the fetching, one after the other."""
+def run_fetch(by: object, account: payoff.Account, fetch: Callable[[], Any], samples: int) -> Any:
+    """Run a fetch with its pictures deferred.
+
+    by is the object that fetches, one batch after the other; it keeps our state between fetches.
+    """
     if account.is_hopeless():
         if _steps:
-            _let_go()
+            _stop_if_useless()
         return fetch()
-    if _left <= 0 and maker.line is not None and maker.line.alive() and account.wants_plain():
-        return _measured(fetch, account, False, samples)
+    if _to_verify <= 0 and materializer.line is not None and materializer.line.is_alive() and account.wants_plain():
+        return _measure_cost(fetch, account, False, samples)
     with _share.counting():
-        return _looked_at(vars(by), account, fetch, samples)
+        return _try_deferring(vars(by), account, fetch, samples)
 
 
-def _looked_at(own: dict[str, Any], account: judged.Account, fetch: Callable[[], Any], samples: int) -> Any:
+def _try_deferring(own: dict[str, Any], account: payoff.Account, fetch: Callable[[], Any], samples: int) -> Any:
     tally = own.get("_stoker_tally")
     if tally is None:
         tally = own["_stoker_tally"] = Tally(account)
-    if not pictures.there():
+    if not pictures.is_pillow_imported():
         batch = fetch()
-        if not pictures.there():
-            _note(tally, False)
+        if not pictures.is_pillow_imported():
+            _count_fetch(tally, False)
         return batch
-    if not in_worker() and not own.get("_stoker_begun"):  # in a worker the trainer answers
+    if not in_worker() and not own.get("_stoker_begun"):  # a worker is connected by the trainer
         own["_stoker_begun"] = True
         with _starting:
-            _connected()
-    if not _ready() or _cramped():
+            _ensure_line()
+    if not _make_ready() or _is_memory_scarce():
         return fetch()
     recording = Recording(tally, tensors=not account.witness)
     if account.witness:
-        _share.because(_share.PILLOW, f"tensors are made at once because of {account.witness}")
+        _share.keep_reason(_share.PILLOW, f"tensors are made at once because of {account.witness}")
     recording.stream = "dataset_iter" in own
-    if _left > 0:
-        return _compared(fetch, recording)
-    first = not own.setdefault("_stoker_warm", False)  # it pays for what is put in place once
+    if _to_verify > 0:
+        return _run_verified(fetch, recording)
+    # the first deferred fetch also pays for the patches, so it is not measured
+    first = not own.setdefault("_stoker_warm", False)
     own["_stoker_warm"] = True
-    return _deferred(fetch, recording) if first else _measured(lambda: _deferred(fetch, recording), account, True, samples)
+    return _run_deferred(fetch, recording) if first else _measure_cost(lambda: _run_deferred(fetch, recording), account, True, samples)
 
 
-def _measured(fetch: Callable[[], Any], account: judged.Account, fed: bool, samples: int) -> Any:
-    """What fetch gives; its processor time, and the daemon's for it, go to the account."""
-    assert maker.line is not None
-    clock = time.process_time_ns if in_worker() else time.thread_time_ns  # a trainer has threads of its own at work
-    begin, before = clock(), maker.line.spent
+def _measure_cost(fetch: Callable[[], Any], account: payoff.Account, deferred: bool, samples: int) -> Any:
+    """Run a fetch. Its processor time, and the daemon's for it, are added to the account."""
+    assert materializer.line is not None
+    clock = time.process_time_ns if in_worker() else time.thread_time_ns  # the trainer's other threads compute as well
+    begin, before = clock(), materializer.line.spent
     batch = fetch()
-    account.count_cost(fed, samples, clock() - begin + maker.line.spent - before)
+    account.count_cost(deferred, samples, clock() - begin + materializer.line.spent - before)
     return batch
 
 
-_SHARED = "/dev/shm"  # where torch has the tensors that it sends, and we have none
-_CRAMPED = 1 << 20  # bytes [J]: less than that and labels may not find room
+_SHARED = "/dev/shm"  # PyTorch sends tensors through it; our memory is elsewhere
+_LEAST_SHARED_MEMORY = 1 << 20  # bytes [J]: with less, even labels may not fit
 
 
-def _cramped() -> bool:
-    """Whether descriptors are scarce, or a worker that sends a batch would fail in a thread of torch's, which tells nobody.
+def _is_memory_scarce() -> bool:
+    """Whether descriptors or shared memory run out.
 
-    The script alone fails before, at its pictures.
+    A worker that then sends a batch would fail silently, in a thread of PyTorch. The script without
+    Stoker fails earlier, when it decodes pictures.
     """
     if _limits.are_descriptors_scarce():
         return True
@@ -533,7 +568,7 @@ def _cramped() -> bool:
         there = os.statvfs(_SHARED)
     except OSError:
         return True
-    return there.f_bavail * there.f_frsize < _CRAMPED
+    return there.f_bavail * there.f_frsize < _LEAST_SHARED_MEMORY
 
 
 _NOTHING = (
@@ -542,77 +577,83 @@ _NOTHING = (
 )
 
 
-def _note(tally: Tally, waited: bool) -> None:
-    """Tell the others of a fetch."""
-    opened, tally.told = tally.opened - tally.told, tally.opened
-    if tally.account is not None and tally.account.count_fetch(waited, opened) and _everywhere:
+def _count_fetch(tally: Tally, deferred: bool) -> None:
+    """Add a fetch to the account that all processes share."""
+    opened, tally.reported = tally.opened - tally.reported, tally.opened
+    if tally.account is not None and tally.account.count_fetch(deferred, opened) and _everywhere:
         say(_NOTHING)
 
 
-def _deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
-    """What fetch returns, with its pictures made by the daemon. The program's code runs once."""
+def _run_deferred(fetch: Callable[[], Any], recording: Recording) -> Any:
+    """Run a fetch with its pictures deferred, then have the daemon compute them. The script's code
+    runs once."""
     Recording.now = recording
     try:
         try:
-            with standins.placed():
+            with replacements.replacing():
                 batch = fetch()
-            if recording.stream and recording.used:
+            if recording.stream and recording.is_used:
                 stream.decode_pictures(batch)
         except BaseException:
-            maker.abandon(recording)
+            materializer.abandon(recording)
             raise
-        maker.finish(recording)
+        materializer.finish(recording)
     finally:
         Recording.now = None
-        _note(recording.tally, recording.used)
+        _count_fetch(recording.tally, recording.is_used)
     return batch
 
 
-_left = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches of which Pillow makes every picture as well
+_to_verify = int(os.environ.get("STOKER_FEED_VERIFY") or 0)  # batches whose pictures Pillow decodes as well
 
 
-def _compared(fetch: Callable[[], Any], recording: Recording) -> Any:
-    """A batch of which every picture is made by Pillow as well. Where one differs the batch holds Pillow's."""
-    global _left
-    _left -= 1
-    maker.differing = differing = []
+def _run_verified(fetch: Callable[[], Any], recording: Recording) -> Any:
+    """Run a deferred fetch and let Pillow decode each picture as well. If one differs, the batch
+    gets Pillow's."""
+    global _to_verify
+    _to_verify -= 1
+    materializer.differing = differing = []
     try:
-        batch = _deferred(fetch, recording)
+        batch = _run_deferred(fetch, recording)
     finally:
-        maker.differing = None
+        materializer.differing = None
     if differing:
-        _left = 0
-        assert maker.line is not None
-        maker.line.close()
+        _to_verify = 0
+        assert materializer.line is not None
+        materializer.line.close()
         _say(f"verify: a picture differs from Pillow's ({differing[0]:.300}): from here on this process is not fed")
-    elif not _left:
+    elif not _to_verify:
         _say("verify: every picture of the first batches equals Pillow's, bit by bit")
     return batch
 
 
 def _say(sentence: str) -> None:
-    """A line on stderr; of several workers the first speaks, but of faults each."""
+    """Print a line on stderr: of several workers only the first prints it, but each reports a
+    difference."""
     if not _number or "not fed" in sentence:
         say(sentence)
 
 
-_needs: set[str] = set()
+_reported_needs: set[str] = set()
 
 
-def _needed(what: str) -> None:
-    """Say once where pixels were asked for that could not wait."""
-    where = _asking()
-    _share.because(_share.PILLOW if what == pictures.PIXELS else _share.PART, f"{where} asks for {what}")
-    if where not in _needs and len(_needs) < 3:
-        _needs.add(where)
+def _report_need(what: str) -> None:
+    """Say once which line of the program needs pixels at once."""
+    where = _find_asking_line()
+    _share.keep_reason(_share.PILLOW if what == pictures.PIXELS else _share.PART, f"{where} asks for {what}")
+    if where not in _reported_needs and len(_reported_needs) < 3:
+        _reported_needs.add(where)
         _say(f"{where} asks for {what}, which is made there and then")
 
 
-def _asking() -> str:
-    """The program's line that is at work, and who on its behalf; the library's, where the data set is one's as well."""
+def _find_asking_line() -> str:
+    """Return the program's line that runs now, and the library function that it called.
+
+    If the data set belongs to a library as well, this is the library's line.
+    """
     frame: Any = sys._getframe(1)
     line, by, own = "a library", "", ""
-    while frame is not None and frame.f_code is not _deferred.__code__:  # who waits for the batch is not at work
+    while frame is not None and frame.f_code is not _run_deferred.__code__:  # the caller of the fetch is blocked
         at = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         if not _is_library(frame):
             return at + by
@@ -620,44 +661,44 @@ def _asking() -> str:
         package = name.partition(".")[0]
         if not by and package != _OURS:
             line, by, own = at, f" ({name}.{frame.f_code.co_name})", package
-        elif by and own and package not in (own, _OURS, "torch"):  # who asked it
+        elif by and own and package not in (own, _OURS, "torch"):  # the library that called it
             line, own = at, ""
         frame = frame.f_back
     return line.rpartition(_INSTALLED)[2] + by
 
 
-def _is_library(frame: Any) -> bool:
-    """Whether a frame runs code that is installed, Python's own or ours."""
+def _is_library(frame: FrameType) -> bool:
+    """Whether a frame runs installed code, Python's own or ours."""
     file = frame.f_code.co_filename
     known = frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES
     return known or _INSTALLED in file or file.startswith((_STANDARD, "<frozen "))
 
 
 _OURS = __name__.partition(".")[0]
-_LIBRARIES = {_OURS, "PIL", "torch", "torchvision", "numpy"}  # also where they run from a checkout
+_LIBRARIES = {_OURS, "PIL", "torch", "torchvision", "numpy"}  # even if they run from a checkout
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
 _STANDARD = os.path.dirname(os.__file__) + os.sep
-Recording.needed, Recording.asking = staticmethod(_needed), staticmethod(_asking)
+Recording.report_need, Recording.find_asking = staticmethod(_report_need), staticmethod(_find_asking_line)
 
 
-def _ready() -> bool:
-    """Whether pictures can be made elsewhere.
+def _make_ready() -> bool:
+    """Prepare this process for deferring; False if it cannot defer.
 
-    What it takes is put in place as soon as the program has imported what it is for.
+    Libraries are patched as soon as the program has imported them.
     """
-    if not pictures.there() or maker.line is None or not maker.line.ready():
+    if not pictures.is_pillow_imported() or materializer.line is None or not materializer.line.try_connect():
         return False
     with _preparing:
-        if not _trusted(maker.line) or not pictures.install():
+        if not _ensure_trials(materializer.line) or not pictures.install():
             return False
-        _try_further(maker.line)
-        _put_in_place()
+        _try_further(materializer.line)
+        _install_patches()
     return True
 
 
-def _put_in_place() -> None:
-    """What stands for functions in this process, besides Pillow's own methods."""
-    with standins.placed():  # some look at the stand-ins of others
+def _install_patches() -> None:
+    """Patch the libraries in this process, besides Pillow's methods."""
+    with replacements.replacing():  # some check whether others are replaced
         canvas.install()
         draws.install(in_worker())
         tensors.install(sys.modules)
@@ -667,31 +708,34 @@ def _put_in_place() -> None:
 
 
 def _prepare_fork() -> None:
-    """Put in place here what each worker would, one after the other and in each epoch, where it has come to that."""
-    if _checked and pictures.there() and multiprocessing.get_all_start_methods()[0] == "fork":
+    """Install the patches before workers are forked: else each worker would, in each epoch."""
+    if _checked and pictures.is_pillow_imported() and multiprocessing.get_all_start_methods()[0] == "fork":
         with _preparing:
             if pictures.install():
-                _put_in_place()
+                _install_patches()
 
 
-def _ends(count: int, job: str | None = None) -> list[socket.socket]:
-    """Connections to the daemon, of this job's processes on this node; none where there cannot be any, which is said
-    once."""
+def _open_connections(count: int, job: str | None = None) -> list[socket.socket]:
+    """Return this many connections to the daemon of the job's processes on this node.
+
+    Returns none if there is no daemon; the reason is said once.
+    """
     global _lost
     if _lost:
         return []
-    if why := _unfit():
+    if why := _find_obstacle():
         _lost = True
         warn(f"pictures are made by the workers, as without stoker: {why}")
         return []
-    for _ in range(2):  # it may have been just ending
-        if not _started(job):
+    for _ in range(2):  # twice: the daemon may have just ended
+        if not _ensure_daemon(job):
             break
         assert _daemon is not None
         try:
-            if pictures.there() and (not _checked or further.wanted()):  # here, so that workers need not
-                with _lent(_daemon) as line:
-                    if not _trusted(line) and _lost:
+            # here once, and not in each worker
+            if pictures.is_pillow_imported() and (not _checked or further.has_untried()):
+                with _open_line(_daemon) as line:
+                    if not _ensure_trials(line) and _lost:
                         return []
                     _try_further(line)
             return [_daemon.connect(Wait(math.inf, say)).detach() for _ in range(count)]
@@ -700,12 +744,12 @@ def _ends(count: int, job: str | None = None) -> list[socket.socket]:
     return []
 
 
-def _started(job: str | None) -> bool:
-    """Whether there is a daemon, which is started where there is none, and again where it has died."""
+def _ensure_daemon(job: str | None) -> bool:
+    """Start the daemon if none runs or the last one has died. Returns whether there is one."""
     global _daemon, _generation, _tried
-    if _daemon is not None and not _daemon.ended():
+    if _daemon is not None and not _daemon.has_ended():
         return True
-    why = "" if _daemon is None else f"stoker feed has ended{_daemon.said()}"
+    why = "" if _daemon is None else f"stoker feed has ended{_daemon.last_words()}"
     if _tried and not _deaths.bear(True):
         _say_once(f"{why or 'there is no daemon'}: pictures are made by Pillow for now")
         return False
@@ -726,32 +770,33 @@ def _started(job: str | None) -> bool:
 
 
 @contextlib.contextmanager
-def _lent(daemon: Daemon) -> Iterator[Line]:
-    """A line of this process's own, for the time."""
-    line = Line(_Given(daemon.connect(Wait(math.inf, say)).detach()), patience())
-    line.ready()
+def _open_line(daemon: Daemon) -> Iterator[Line]:
+    """Open a line to the daemon for the duration of this context."""
+    line = Line(_OneConnection(daemon.connect(Wait(math.inf, say)).detach()), patience())
+    line.try_connect()
     try:
         yield line
     finally:
         line.close()
 
 
-class _Given:
-    """One connection, and no other."""
+class _OneConnection:
+    """A source of connections with exactly one."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end: socket.socket | None = end
 
-    def connection(self) -> socket.socket | None:
+    def take_connection(self) -> socket.socket | None:
         end, self._end = self._end, None
         return end
 
-    def lost(self, hung: bool) -> None:
+    def report_loss(self, hung: bool) -> None:
         pass
 
 
-def _trusted(line: Line) -> bool:
-    """Whether it is known what the daemon may make here, and that it is something."""
+def _ensure_trials(line: Line) -> bool:
+    """Run the trials if they have not run yet. Returns whether the daemon may compute anything
+    here."""
     global _checked, _lost
     if _checked:
         return True
@@ -766,20 +811,20 @@ def _trusted(line: Line) -> bool:
     except Gone as why:
         _say_once(f"pictures are made by Pillow for now: {why}")
         return False
-    except Exception as why:  # a fault of ours, which is not to end a training
+    except Exception as why:  # our own fault must not end a training
         _lost = True
         _say_once(f"pictures are made by the workers, as without stoker: its trials ended with {why!r}")
         return False
     trust.trust(left)
     _checked = True
     if left:
-        _say_once(trust.say_left(left))
+        _say_once(trust.describe_untrusted(left))
     return True
 
 
 def _try_further(line: Line) -> None:
-    """See what the daemon may make of what the program has imported by now."""
-    if _checked and further.wanted():
+    """Run the trials of libraries that were imported since the last ones."""
+    if _checked and further.has_untried():
         for sentence in further.check(line):
             _say_once(sentence)
 
@@ -793,26 +838,29 @@ def _say_once(sentence: str) -> None:
         say(sentence)
 
 
-def fed(fetch: Callable[[], Any], job: str | None) -> Any:
-    """What fetch gives, outside of a loader: its pictures are made by the daemon that the job's processes on this
-    node share."""
-    if Recording.now is None and _connected(job) and _ready():
-        return _deferred(fetch, Recording(Tally()))
+def fetch_outside_loader(fetch: Callable[[], Any], job: str | None) -> Any:
+    """Run fetch, which is no loader's, with its pictures deferred.
+
+    The job's processes on this node share a daemon.
+    """
+    if Recording.now is None and _ensure_line(job) and _make_ready():
+        return _run_deferred(fetch, Recording(Tally()))
     return fetch()
 
 
-def _connected(job: str | None = None) -> bool:
-    """Whether this process itself has a line, which it gets where it has none."""
-    if maker.line is None or maker.line.inherited() or maker.line.closed():  # by an iterator that it did not pay for
+def _ensure_line(job: str | None = None) -> bool:
+    """Make a line of this process if it has none. Returns whether it is connected."""
+    # An earlier iterator may have closed it.
+    if materializer.line is None or materializer.line.is_inherited() or materializer.line.is_closed():
         if lack := _limits.find_lack():
             _say_once(f"pictures are made as without stoker: {lack}")
             return False
-        maker.line = Line(_Own(job), patience())
-    return maker.line.ready()
+        materializer.line = Line(_OwnConnections(job), patience())
+    return materializer.line.try_connect()
 
 
-def _unfit() -> str:
-    """Why nothing can wait here, whatever the daemon makes."""
+def _find_obstacle() -> str:
+    """Return why no picture can be deferred here, or an empty string."""
     if not hasattr(torch.utils, "swap_tensors"):
         return f"it needs PyTorch 2.3 or newer, not {torch.__version__}"
     return "" if importlib.util.find_spec("PIL") else "there is no Pillow"

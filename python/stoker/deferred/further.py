@@ -1,4 +1,4 @@
-"""What is stood for besides Pillow and torch once the program has imported it, and the daemon was seen to make it."""
+"""Libraries besides Pillow and torch: tried and patched once the program has imported them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from ..daemon.session import Gone
 from .materialize import trust
 from .recipes import pictures
-from .recipes.pictures import undoing
+from .recipes.pictures import on_uninstall
 from .torchvision import readers, vision
 
 
 class _Group(NamedTuple):
-    imported: Callable[[], bool]
+    is_imported: Callable[[], bool]
     trials: Callable[[], Iterator[Any]]
-    take: Callable[[set[str]], set[str]]  # leave what differs to the library; the same, with what differs as well then
-    say: Callable[[set[str]], str]  # of the same
-    untried: str  # what becomes of it where it could not be tried
+    take: Callable[[set[str]], set[str]]  # leaves what differs to the library; returns it, and further operations with it
+    say: Callable[[set[str]], str]  # describes the same
+    untried: str  # says what happens if the trials cannot run
     install: Callable[[], None] = lambda: None
 
 
@@ -34,51 +34,51 @@ def _decoders() -> Iterator[Any]:
     return vision_trials.decoders()
 
 
-def _leave(left: set[str]) -> set[str]:
+def _leave_to_library(left: set[str]) -> set[str]:
     left |= vision.FUSED if left & vision.FUSED else set()
-    pictures.left.update(left)
+    pictures.untrusted.update(left)
     return left
 
 
 _TENSORS = "what torchvision makes of tensors is left to it"
 _GROUPS = {
-    "v2": _Group(vision.imported, _operations, _leave, trust.say_left, _TENSORS, vision.install),
-    "io": _Group(readers.imported, _decoders, _leave, trust.say_left, _TENSORS, readers.install),
+    "v2": _Group(vision.is_imported, _operations, _leave_to_library, trust.describe_untrusted, _TENSORS, vision.install),
+    "io": _Group(readers.is_imported, _decoders, _leave_to_library, trust.describe_untrusted, _TENSORS, readers.install),
 }  # fmt: skip
-_known: set[str] = set()  # those that were tried
-_failed: set[str] = set()  # and those of which that could not be done, as an older version lacks something
+_tried: set[str] = set()  # groups that were tried
+_failed: set[str] = set()  # groups whose trials failed, as an older version lacks something
 _installed: set[str] = set()
 
 
-def wanted() -> bool:
-    """Whether something has been imported that was not tried."""
-    return any(name not in _known | _failed and group.imported() for name, group in _GROUPS.items())
+def has_untried() -> bool:
+    """Whether the program has imported a library that was not tried."""
+    return any(name not in _tried | _failed and group.is_imported() for name, group in _GROUPS.items())
 
 
 def check(make: trust.Make) -> Iterator[str]:
-    """Try what has been imported, and have the rest left to the library; what is to be said of it."""
+    """Run the trials of libraries imported since. Yields sentences about the rest."""
     for name, group in _GROUPS.items():
-        if name in _known | _failed or not group.imported():
+        if name in _tried | _failed or not group.is_imported():
             continue
         try:
             left = trust.check(make, name, group.trials)
         except Gone as why:  # the next daemon is asked again
             yield f"{group.untried} for now: {why}"
             continue
-        except Exception as why:  # a fault of ours, which is not to end a training
+        except Exception as why:  # our own fault must not end a training
             _failed.add(name)
             yield f"{group.untried}: its trials ended with {why!r}"
             continue
-        _known.add(name)
+        _tried.add(name)
         left = group.take(left)
         if left:
             yield group.say(left)
 
 
 def install() -> None:
-    """Put in place in this process what was tried."""
+    """Patch the tried libraries in this process."""
     if "torchvision" in sys.modules:
-        for name in _known - _installed:
+        for name in _tried - _installed:
             _installed.add(name)
-            undoing(lambda name=name: _installed.discard(name))  # type: ignore[misc]
+            on_uninstall(lambda name=name: _installed.discard(name))  # type: ignore[misc]
             _GROUPS[name].install()

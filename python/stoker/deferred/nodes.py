@@ -1,4 +1,4 @@
-"""torchdata.nodes: what a mapping node's function gives, in threads or processes of the node's or in the loop itself."""
+"""torchdata.nodes: deferring in mapping nodes, in their threads, in their processes or in the loop."""
 
 from __future__ import annotations
 
@@ -6,88 +6,94 @@ import functools
 import inspect
 import sys
 import threading
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..daemon.deaths import patience
-from . import judged, reach
+from . import payoff, reach
 from .recipes.pictures import Recording
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 class Feeder(Protocol):
-    """What deferring.py does for whoever fetches: the module itself is handed in, as it imports this one."""
+    """What mapping nodes need of deferring.py, which imports this module and passes itself in."""
 
-    def asked(self) -> bool: ...
+    def wants_deferring(self) -> bool: ...
 
     def in_worker(self) -> bool: ...
 
-    def taken(self, kind: Any) -> Any: ...
+    def find_init(self, kind: type) -> Any: ...
 
-    def begin_alone(self) -> None: ...
+    def begin_in_process(self) -> None: ...
 
-    def supplied(self, account: Any, count: int, seconds: float, home: Any, name: str) -> Any: ...
+    def supplying_workers(
+        self, account: payoff.Account | None, count: int, seconds: float, home: ModuleType, name: str
+    ) -> Any: ...
 
-    def fetched(self, by: Any, account: judged.Account, fetch: Any, samples: int) -> Any: ...
+    def run_fetch(self, by: object, account: payoff.Account, fetch: Callable[[], Any], samples: int) -> Any: ...
 
 
 class Mapped:
-    """Such a function, fed."""
+    """The function of a mapping node, run as a fetch."""
 
-    def __init__(self, feeder: Feeder, function: Any, account: judged.Account) -> None:
+    def __init__(self, feeder: Feeder, function: Callable[[Any], Any], account: payoff.Account) -> None:
         self._feeder, self._function, self._account = feeder, function, account
-        self._thread = threading.local()  # what each thread keeps between items
+        self._thread = threading.local()  # keeps our state between items, per thread
 
-    def __call__(self, item: Any) -> Any:
+    def __call__(self, item: object) -> Any:
         if Recording.now is not None:
             return self._function(item)
         samples = len(item) if isinstance(item, list) else 1
-        return self._feeder.fetched(self._thread, self._account, lambda: self._function(item), samples)
+        return self._feeder.run_fetch(self._thread, self._account, lambda: self._function(item), samples)
 
 
 def install(feeder: Feeder) -> None:
-    """See when mapping nodes begin."""
+    """Patch the iterators of mapping nodes."""
     found = sys.modules["torchdata.nodes.map"]
     if all(hasattr(found, name) for name in ("_InlineMapperIter", "_ParallelMapperIter", "_apply_udf")):
         inline, parallel = found._InlineMapperIter, found._ParallelMapperIter
-        inline.__init__ = _inline_in_place_of(feeder, feeder.taken(inline))
-        parallel.__init__ = _parallel_in_place_of(feeder, feeder.taken(parallel), found)
-        parallel.__next__ = _next_in_place_of(parallel.__next__)
+        inline.__init__ = _wrap_inline_init(feeder, feeder.find_init(inline))
+        parallel.__init__ = _wrap_parallel_init(feeder, feeder.find_init(parallel), found)
+        parallel.__next__ = _wrap_next(parallel.__next__)
 
 
-def _inline_in_place_of(feeder: Feeder, original: Any) -> Any:
+def _wrap_inline_init(feeder: Feeder, original: Callable[..., None]) -> Any:
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        account = _account(feeder, self.map_fn, self)
+        account = _find_account(feeder, self.map_fn, self)
         if account is not None:
-            feeder.begin_alone()
+            feeder.begin_in_process()
             self.map_fn = Mapped(feeder, self.map_fn, account)
 
     return __init__
 
 
-def _parallel_in_place_of(feeder: Feeder, original: Any, home: Any) -> Any:
+def _wrap_parallel_init(feeder: Feeder, original: Callable[..., None], home: ModuleType) -> Any:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         given = signature.bind(self, *args, **kwargs)
-        told = given.arguments
-        account = _account(feeder, told["map_fn"], self)
-        if told["method"] == "process":
-            with feeder.supplied(account, told["num_workers"], patience(), home, "_apply_udf") as supply:
+        arguments = given.arguments
+        account = _find_account(feeder, arguments["map_fn"], self)
+        if arguments["method"] == "process":
+            with feeder.supplying_workers(account, arguments["num_workers"], patience(), home, "_apply_udf") as supply:
                 original(self, *args, **kwargs)
                 if supply is not None:
                     self._stoker_supply = supply
             return
         if account is not None:
-            feeder.begin_alone()
-            told["map_fn"] = Mapped(feeder, told["map_fn"], account)
+            feeder.begin_in_process()
+            arguments["map_fn"] = Mapped(feeder, arguments["map_fn"], account)
         original(*given.args, **given.kwargs)
 
     return __init__
 
 
-def _next_in_place_of(original: Any) -> Any:
+def _wrap_next(original: Callable[..., Any]) -> Any:
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
         if "_stoker_supply" in vars(self):
@@ -97,11 +103,11 @@ def _next_in_place_of(original: Any) -> Any:
     return __next__
 
 
-def _account(feeder: Feeder, function: Any, node: Any) -> judged.Account | None:
-    """Of what is mapped; None where that is not fed."""
-    if not feeder.asked() or feeder.in_worker():
+def _find_account(feeder: Feeder, function: Callable[..., Any], node: object) -> payoff.Account | None:
+    """Return the account of a mapped function; None if it is not deferred."""
+    if not feeder.wants_deferring() or feeder.in_worker():
         return None
-    function = getattr(function, "map_fn", function)  # what maps a batch of items is made anew each time
-    account = judged.find_account(getattr(function, "__self__", function), node)
+    function = getattr(function, "map_fn", function)  # the wrapper of a batch is new each time
+    account = payoff.find_account(getattr(function, "__self__", function), node)
     account.witness = reach.find_witness(function)
     return None if account.is_hopeless() else account

@@ -1,20 +1,24 @@
-"""A loader that Accelerate's prepare() was given.
+"""What Accelerate's prepare() needs of a stoker.DataLoader.
 
-Accelerate makes another loader of it, of torch's own, which looks one batch ahead to
-know the last one. A loader that is fed knows its last batch, so it stays what it is and keeps
-Accelerate's books itself: which loader is being read, whether this is its last batch, how
-many samples of it are padding, and on which device the tensors are wanted.
+Accelerate wraps a loader of torch in another one, which prefetches a batch to recognize the last
+one. A translated loader knows its last batch. So it is not wrapped, and keeps the attributes that
+Accelerate reads: which loader is iterated, whether this is its last batch, how many samples of it
+are padding, and the device of its tensors.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .dataloader import DataLoader
 
 
-def prepare(loader: Any) -> None:
-    """Make the loader one of Accelerate's, in place: prepare() returns the object that it was given."""
+def prepare(loader: DataLoader[Any]) -> None:
+    """Make the loader one of Accelerate's, in place: prepare() returns the object that it was
+    given."""
     from accelerate.state import GradientState, PartialState
 
     books = {
@@ -30,22 +34,22 @@ def prepare(loader: Any) -> None:
         loader.tail = "pad"  # even_batches: all batches are full
     if loader.device is None:
         loader.device = PartialState().device
-    loader.__class__ = _prepared(type(loader))
+    loader.__class__ = _make_prepared(type(loader))
 
 
 @functools.cache
-def _prepared(kind: type[Any]) -> type[Any]:
+def _make_prepared(kind: type[Any]) -> type[Any]:
     from accelerate.data_loader import DataLoaderShard
 
     class Prepared(kind, DataLoaderShard):  # type: ignore[misc, valid-type]
-        """By inheritance, since skip_first_batches and gather_for_metrics ask for it."""
+        """A subclass, as skip_first_batches and gather_for_metrics check the class."""
 
-        __class__ = property(lambda self: type(self))  # type: ignore[assignment] # Accelerate's says that it is torch's
+        __class__ = property(lambda self: type(self))  # type: ignore[assignment] # Accelerate's __class__ returns torch's
         _is_accelerate_prepared = True
 
         def __iter__(self) -> Iterator[Any]:
             self.begin()
-            for batch, last in _marked(kind.__iter__(self)):
+            for batch, last in _mark_last(kind.__iter__(self)):
                 self.end_of_dataloader = last
                 yield batch
             self.iteration += 1
@@ -66,13 +70,13 @@ def _prepared(kind: type[Any]) -> type[Any]:
     return Prepared
 
 
-def _marked(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
-    """Batches, and whether each is the last one."""
-    if hasattr(batches, "ended"):
+def _mark_last(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+    """Yield batches, each with whether it is the last one."""
+    if hasattr(batches, "has_ended"):
         for batch in batches:
-            yield batch, batches.ended()
+            yield batch, batches.has_ended()
         return
-    before = [next(batches, None)]  # torch's own: only a look ahead tells
+    before = [next(batches, None)]  # torch's own iterator, which has to be read one batch ahead
     for batch in batches:
         yield before.pop(), False
         before.append(batch)

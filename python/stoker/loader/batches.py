@@ -7,7 +7,7 @@ import math
 import numbers
 import os
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,26 +24,26 @@ POLICIES = ("fail", "substitute", "mask")
 class Batch:
     """One batch: `images, labels = batch` unpacks it.
 
-    Images and labels lie in the ring itself: they stay valid as long as something refers to
-    them, may be written to, and go to other frameworks by DLPack without a copy.
+    Images and labels are in the ring's memory. They stay valid while something refers to them, can
+    be written to, and go to other frameworks by DLPack without a copy.
     """
 
     __slots__ = ("_which", "epoch", "images", "labels")
 
     def __init__(self, epoch: int, images: np.ndarray, labels: np.ndarray, which: Which) -> None:
         self.epoch = epoch
-        self.images = images  # batch, channel, row, column; bfloat16 as its bits, uint16
+        self.images = images  # batch, channel, row, column; bfloat16 as the bits of uint16
         self.labels = labels  # int64
         self._which = which
 
     @property
     def indices(self) -> np.ndarray:
-        """Which samples of the data set, int64; of samples= where that was given."""
+        """The numbers of the samples in the data set, or in samples= if that was given; int64."""
         return self._which.indices
 
     @property
     def mask(self) -> np.ndarray:
-        """True for the samples that are to be learned from."""
+        """True for samples that count in training."""
         return self._which.mask
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -59,9 +59,8 @@ class Batch:
 class Loader:
     """Images of a folder with one subfolder per class, in batches of NumPy arrays.
 
-    ops are the transforms, as a list of dictionaries (docs/loader.md names them), or
-    transform is torchvision's, all of which must be translatable. The other
-    arguments, and what they mean, are those of stoker.DataLoader.
+    The transforms are given as ops, a list of dictionaries (docs/loader.md), or as a torchvision
+    transform that can be translated. The other arguments are those of stoker.DataLoader.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class Loader:
         batch_size: int = 1,
         shuffle: bool = False,
         seed: int = 0,
-        transform: Any = None,
+        transform: Callable[[Any], Any] | None = None,
         dtype: str | None = None,
         channels_last: bool = False,
         tail: str = "short",
@@ -97,7 +96,7 @@ class Loader:
         self.batch_size = batch_size
         spec = make_spec(
             root=root,
-            ops=list(ops) if ops is not None else _translated(transform),
+            ops=list(ops) if ops is not None else _translate_all(transform),
             batch=batch_size,
             shuffle=shuffle,
             seed=seed,
@@ -125,12 +124,12 @@ class Loader:
         self._end = weakref.finalize(self, Feeder.close, self._feeder)
 
     def __len__(self) -> int:
-        """Steps of an epoch, on every rank."""
+        """Return the steps of an epoch, on every rank."""
         return self._feeder.steps(self._feeder.open().opened["samples"])
 
     @property
     def classes(self) -> list[str]:
-        """Their names; a label is a position in them."""
+        """The names of the classes; a label is an index into them."""
         return self._feeder.open().opened["classes"]
 
     def __iter__(self) -> Iterator[Batch]:
@@ -138,24 +137,25 @@ class Loader:
         return _Batches(self, self._feeder)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is of this epoch."""
+        """Make the next iteration one of this epoch."""
         self._feeder.set_epoch(epoch)
 
     def skip(self, batches: int) -> None:
-        """Leave out batches of the iteration under way, or of the next one."""
+        """Leave out batches of the current iteration, or of the next one."""
         self._feeder.skip(batches)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position behind the last batch that was handed out."""
+        """Return the position after the last batch that was handed out."""
         return self._feeder.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration goes on from a state, whatever rank or world it came from."""
+        """Continue from a state in the next iteration; rank and world may have changed."""
         self._feeder.load(state)
 
     @property
     def report(self) -> dict[str, Any] | None:
-        """What became of the last whole epoch; None before its end, and while one of its batches is held."""
+        """The report of the last whole epoch; None before its end, and while one of its batches is
+        held."""
         return self._feeder.report()
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class _Batches(Iterator[Batch]):
     """One iteration."""
 
     def __init__(self, loader: Loader, feeder: Feeder) -> None:
-        self._loader = loader  # the session ends with it
+        self._loader = loader  # the session ends with the loader
         self._feeder = feeder
         self._iteration = feeder.begin()
         self._over = False
@@ -188,13 +188,13 @@ class _Batches(Iterator[Batch]):
         left = feeder.left(self._iteration)
         if left == 0:
             self._over = True
-            feeder.over()
+            feeder.mark_over()
             raise StopIteration
         delivery = feeder.take()
         assert delivery is not None
         which = feeder.which(delivery)
         images, labels = feeder.hold(delivery, last=left == 1)
-        feeder.handed(delivery)
+        feeder.mark_handed(delivery)
         return Batch(delivery.packet["epoch"], images, labels, which)
 
 
@@ -215,21 +215,18 @@ def make_spec(
     depth: int | None,
     name: str | None,
 ) -> dict[str, Any]:
-    """feed.Spec, but for the world."""
+    """Return the fields of feed.Spec, without the world."""
     if not isinstance(batch, numbers.Integral) or batch < 1:
         raise ValueError(f"batch_size {batch!r}: expected a whole number, 1 or more")
-    _one_of("tail", tail, TAILS)
-    _one_of("on_error", on_error, POLICIES)
+    _check_choice("tail", tail, TAILS)
+    _check_choice("on_error", on_error, POLICIES)
     floats = any(op.get("op") == "to_tensor" for op in ops)
     if dtype is None:
         dtype = "float32" if floats else "uint8"
-    _one_of("dtype", dtype, ("float16", "bfloat16", "float32") if floats else ("uint8",))
+    _check_choice("dtype", dtype, ("float16", "bfloat16", "float32") if floats else ("uint8",))
     spec = {
-        "root": root
-        if str(root).startswith("s3://")
-        else os.path.join(
-            os.getcwd(), os.fspath(root)
-        ),  # not normalised: behind a symbolic link ".." is not what it seems
+        # Not normalised: after a symbolic link, ".." leads elsewhere.
+        "root": root if str(root).startswith("s3://") else os.path.join(os.getcwd(), os.fspath(root)),
         "ops": ops,
         "output": {"dtype": dtype, "layout": "channels_last" if channels_last else "nchw", **_pillow()},
         "batch": int(batch),
@@ -249,8 +246,7 @@ def make_spec(
 
 
 def _pillow() -> dict[str, int]:
-    """The installed Pillow's major version: 13 resizes in another order of directions than those before, and bytes
-    differ."""
+    """Return the installed Pillow's major version: 13 resizes in another order, so bytes differ."""
     try:
         return {"pillow": int(importlib.metadata.version("pillow").split(".")[0])}
     except (importlib.metadata.PackageNotFoundError, ValueError):
@@ -264,7 +260,8 @@ def make_options(
     record: str | os.PathLike[str] | None,
     quarantine: str | os.PathLike[str] | None,
 ) -> dict[str, Any]:
-    """The daemon's options; num_workers is per rank, as in torch, and its threads are shared by the node's ranks."""
+    """Return the daemon's options. num_workers is per rank; the daemon's threads serve all ranks of
+    the node."""
     if num_workers is not None and num_workers < 0:
         raise ValueError(f"num_workers {num_workers}: expected 0 or more")
     return {
@@ -275,12 +272,12 @@ def make_options(
     }
 
 
-def _one_of(name: str, value: str, known: Sequence[str]) -> None:
+def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise ValueError(f"{name} {value!r}: expected {', '.join(map(repr, known))}")
 
 
-def _translated(transform: Any) -> list[dict[str, Any]]:
+def _translate_all(transform: Callable[[Any], Any] | None) -> list[dict[str, Any]]:
     from .translate import Refused, translate
 
     try:

@@ -1,4 +1,5 @@
-"""stoker.DataLoader: torch.utils.data.DataLoader, fed by the daemon where that gives the same."""
+"""stoker.DataLoader: torch.utils.data.DataLoader, with batches from the daemon if they are the
+same."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ import math
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -21,44 +22,46 @@ from ..daemon.session import Delivery, Gone, Session
 from ..deferred.deferring import deferring
 from .batches import POLICIES, TAILS, make_options, make_spec
 from .cuda import Cuda, Uploader
-from .dataset import Samples, folder_of, samples_of
+from .dataset import Samples, find_folder, read_samples
 from .order import Plan
-from .plainly import Plainly
+from .torch_position import TorchPosition
 from .position import Feeder, Which
 from .sampler import InOrder, Shuffled
 from .translate import Refused, translate
 
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
+
 MOST = 8192  # samples of a batch
 T = TypeVar("T", covariant=True)
 
-_cuda = Cuda(torch)  # tests put a stand-in here
+_cuda = Cuda(torch)  # tests replace it
 
 
 class DataLoader(torch.utils.data.DataLoader[T]):
     """Batches of images and labels as torch tensors, prepared by stoker feed.
 
-    It is torch's DataLoader, with its arguments. Where the data set is a torchvision
-    ImageFolder, or a Subset of one, whose transform can be translated, iterating it
-    hands out what the daemon made; else it is torch's own iteration, and one line
-    says why. Which of the two is looked at anew at the beginning of each epoch, as are
-    files, labels, transforms and order. docs/loader.md says what every argument means.
+    It has the arguments of torch's DataLoader. If the data set is a torchvision ImageFolder, or a
+    Subset of one, and its transform can be translated, the daemon makes the batches. Otherwise the
+    iteration is torch's own, and one line says why. This is decided at the start of each epoch,
+    when files, labels, transforms and order are read again. docs/loader.md explains the arguments.
     """
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: torch.utils.data.Dataset[T],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
-        sampler: Any = None,
-        batch_sampler: Any = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[list[Any]] | None = None,
         num_workers: int = 0,
-        collate_fn: Any = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
         timeout: float = 0,
-        worker_init_fn: Any = None,
-        multiprocessing_context: Any = None,
-        generator: Any = None,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: str | BaseContext | None = None,
+        generator: torch.Generator | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
@@ -87,22 +90,23 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             raise ValueError("normalize_on_device=True needs device=")
         if tail is not None and drop_last and tail != "drop":
             raise ValueError(f"drop_last=True is tail='drop', tail={tail!r} was given as well")
-        # By their names: who makes such a loader again, as Lightning does, looks for the arguments here.
-        self.seed, self.dtype, self.channels_last, self.tail = seed, _dtype(dtype), channels_last, tail
+        # By their names: code that rebuilds the loader, as Lightning does, reads the arguments from
+        # them.
+        self.seed, self.dtype, self.channels_last, self.tail = seed, _parse_dtype(dtype), channels_last, tail
         self.on_error, self.max_bad, self.max_pixels = on_error, max_bad, max_pixels
         self.nice, self.depth, self.name = nice, depth, name
         self.rank, self.world, self.record, self.quarantine = rank, world, record, quarantine
         self.device, self.normalize_on_device = None if device is None else torch.device(device), normalize_on_device
-        self._place = _place(sampler, rank, world)
-        self._seed = _seed(seed, sampler, generator, self._place)
+        self._place = _find_place(sampler, rank, world)
+        self._seed = _choose_seed(seed, sampler, generator, self._place)
         if seed is not None and generator is None and self._place.world == 1:
             generator = torch.Generator().manual_seed(seed)  # for torch's own iteration
         self._shuffle, self._given = bool(shuffle), sampler
         self._epoch_seen = getattr(sampler, "epoch", None)
         self._epoch = 0  # of the first iteration
         self._forget()
-        self._plainly = Plainly(self._place.world)
-        more = {} if in_order else {"in_order": False}  # torch before 2.6 does not know it
+        self._torch_position = TorchPosition(self._place.world)
+        more = {} if in_order else {"in_order": False}  # unknown to torch before 2.6
         super().__init__(
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout, worker_init_fn,
             multiprocessing_context, generator, prefetch_factor=prefetch_factor, persistent_workers=persistent_workers,
@@ -119,37 +123,37 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             self._torchs = torch.utils.data.distributed.DistributedSampler(
                 dataset, self._place.world, self._place.rank, self._shuffle, self._seed & (1 << 32) - 1, drop_last
             )
-        self._look()
+        self._choose()
 
     def _forget(self) -> None:
-        """What a loader that was just made, or copied, knows of its iterations."""
-        self._fed: _Fed | None = None  # what they are fed from; None: they are torch's own
-        self._why = ""  # they are torch's own
+        """Reset what a new or copied loader knows of its iterations."""
+        self._fed: _Fed | None = None  # the session; None: iterations are torch's own
+        self._why = ""  # why they are torch's own
         self._said: set[str] = set()
-        self._before: Feeder | None = None  # whose place the next one takes
-        self._which: Which | None = None  # the samples of the batch that was handed out last
+        self._before: Feeder | None = None  # the next feeder continues from its position
+        self._which: Which | None = None  # the samples of the batch handed out last
 
-    # Which of the two ways.
+    # The daemon or torch.
 
-    def _look(self) -> None:
-        """See what the objects that this loader was given are now."""
-        if self._before is not None and self._before.inherited():  # a forked child's copy
+    def _choose(self) -> None:
+        """Choose between the daemon and torch, by the loader's current objects."""
+        if self._before is not None and self._before.is_inherited():  # a forked child's copy
             self._epoch = self._before.next[0]
             self._forget()
         try:
-            recipe = self._recipe()
+            recipe = self._make_recipe()
         except Refused as why:
-            self._leave(str(why))
+            self._use_torch(str(why))
             return
-        if self._fed is None or not self._fed.recipe.same(recipe):
-            self._feed(recipe)
+        if self._fed is None or not self._fed.recipe.is_same(recipe):
+            self._use_daemon(recipe)
         assert self._fed is not None
         self._fed.targets = recipe.targets
 
-    def _recipe(self) -> _Recipe:
-        """What an iteration is to be fed from; Refused where only torch can make it."""
+    def _make_recipe(self) -> _Recipe:
+        """Return what the daemon needs for an iteration. Raises Refused if torch has to load."""
         self._refuse_arguments()
-        folder, indices = folder_of(self.dataset)
+        folder, indices = find_folder(self.dataset)
         ops, notes = translate(folder.transform)
         normalize: dict[str, Any] | None = None
         if self.normalize_on_device:
@@ -157,8 +161,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
                 raise ValueError("normalize_on_device=True needs a transform that ends in floats")
             normalize = ops[-1] if ops[-1]["op"] == "normalize" else {}
             ops = [op for op in ops if op["op"] not in ("to_tensor", "normalize")] + [{"op": "pil_to_tensor"}]
-        samples = samples_of(folder, indices)
-        shuffle, tail = self._arrangement()
+        samples = read_samples(folder, indices)
+        shuffle, tail = self._choose_order_and_tail()
         spec = make_spec(
             root=samples.root,
             ops=ops,
@@ -178,7 +182,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return _Recipe(spec, samples, normalize, folder.target_transform, notes)
 
     def _refuse_arguments(self) -> None:
-        """Refuse what the daemon does not do of torch's arguments, as they are now."""
+        """Raise Refused if an argument of torch, as it is now, cannot be handled by the daemon."""
         data = torch.utils.data
         batches, sampler = self.batch_sampler, self._given
         if batches is None:
@@ -206,8 +210,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if of is not self.dataset and len(of) != len(self.dataset):
             raise Refused("the sampler is of another data set")
 
-    def _arrangement(self) -> tuple[bool, str]:
-        """Whether samples are shuffled, and what becomes of the last ones."""
+    def _choose_order_and_tail(self) -> tuple[bool, str]:
+        """Return whether samples are shuffled, and how the last ones are handled."""
         shuffle, drop_last = (
             self._shuffle or type(self._given) is torch.utils.data.RandomSampler,
             self.batch_sampler.drop_last,
@@ -218,8 +222,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             tail = ("drop" if drop_last else "trim") if self._given.drop_last else "even-drop" if drop_last else "even"
         return shuffle, self.tail or tail
 
-    def _feed(self, recipe: _Recipe) -> None:
-        """The daemon from here on, at the place where this loader is."""
+    def _use_daemon(self, recipe: _Recipe) -> None:
+        """Use the daemon from now on, from this loader's position."""
         for note in recipe.notes:
             self._say(note)
         if self._splits:
@@ -228,7 +232,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
                 f"world=1 gives each rank all of them"
             )
         options = make_options(self.num_workers, self._place.local_world, self.nice, self.record, self.quarantine)
-        feeder = Feeder(recipe.spec, self._place, options, self.timeout or math.inf, warn, recipe.samples.encoded)
+        feeder = Feeder(recipe.spec, self._place, options, self.timeout or math.inf, warn, recipe.samples.encode)
         feeder.fence = _cuda.fence
         if self._before is None:
             feeder.set_epoch(self._epoch)
@@ -237,10 +241,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         self._before, self._why = feeder, ""
         self._fed = _Fed(recipe, feeder, self.dtype or torch.float32)
         order = (Shuffled if recipe.spec["shuffle"] else InOrder)(self.dataset, feeder)
-        self._use(order if self._given is None else self._given, order)
+        self._set_samplers(order if self._given is None else self._given, order)
 
-    def _leave(self, why: str) -> None:
-        """Torch's own iteration from here on."""
+    def _use_torch(self, why: str) -> None:
+        """Use torch's own iteration from now on."""
         if self._fed is not None and self._before is not None and hasattr(self._torchs, "set_epoch"):
             self._torchs.set_epoch(self._before.next[0])
         self._fed = None
@@ -252,10 +256,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if (
             self._order is not self._torchs and getattr(batches, "sampler", None) is self._order
         ):  # else somebody has replaced it
-            self._use(self._torchs, self._torchs)
+            self._set_samplers(self._torchs, self._torchs)
 
-    def _use(self, sampler: Any, order: Any) -> None:
-        """Set the samplers, which torch lets nobody set. Size and drop_last of the batches stay as they are now."""
+    def _set_samplers(self, sampler: Iterable[Any], order: Iterable[int]) -> None:
+        """Set the samplers, which torch makes read-only. Batch size and drop_last stay as they are."""
         batches = self.batch_sampler
         object.__setattr__(self, "sampler", sampler)
         object.__setattr__(
@@ -269,55 +273,55 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             warn(note)
 
     def check_worker_number_rationality(self) -> None:
-        """Torch's warning of more workers than cores, where there are workers."""
+        """Give torch's warning about more workers than cores, if torch loads."""
         if self._why:
             super().check_worker_number_rationality()
 
-    # What torch's DataLoader has.
+    # The interface of torch's DataLoader.
 
     def __len__(self) -> int:
-        """Steps of an epoch, on every rank."""
+        """Return the steps of an epoch, on every rank."""
         if self._fed is None:
             return super().__len__()
-        return Plan(len(self.dataset), self._place.world, self.batch_sampler.batch_size, self._arrangement()[1]).steps(
+        return Plan(len(self.dataset), self._place.world, self.batch_sampler.batch_size, self._choose_order_and_tail()[1]).steps(
             0
         )
 
     def __iter__(self) -> Iterator[Any]:
         """Begin an iteration: of the next epoch, or where set_epoch, skip or load_state_dict say."""
-        self._look()
+        self._choose()
         if self._fed is not None and self._fed.feeder.next[1] == 0 and (lack := find_lack()):
-            self._leave(lack)
+            self._use_torch(lack)
         if self._fed is not None:
             try:
                 return self._iterate()
             except (Gone, OSError) as error:
-                if self._fed.feeder.next[1] > 0:  # of an epoch that was begun torch cannot make the rest
+                if self._fed.feeder.next[1] > 0:  # torch cannot continue within an epoch
                     raise
-                self._leave(str(error))
+                self._use_torch(str(error))
         with deferring():
-            return self._moved(self._plainly.begin(self, super().__iter__))
+            return self._move_all(self._torch_position.begin(self, super().__iter__))
 
     @property
     def _index_sampler(self) -> Any:
-        """What torch's own iteration asks for indices."""
-        return self._plainly.passing(super()._index_sampler)
+        """The sampler of torch's own iteration."""
+        return self._torch_position.skip_passing(super()._index_sampler)
 
     def _iterate(self) -> _Batches:
-        """Begin an iteration that is fed. The hook of stoker observe stands here."""
+        """Begin an iteration by the daemon. The hook of stoker observe wraps this method."""
         assert self._fed is not None
         epoch = getattr(self._given, "epoch", None)
-        if epoch is not None and epoch != self._epoch_seen:  # a DistributedSampler, told by the trainer
+        if epoch is not None and epoch != self._epoch_seen:  # the trainer has called set_epoch of a DistributedSampler
             self._fed.feeder.set_epoch(epoch)
         self._epoch_seen = epoch
         on_host = self.device is None or (self.device.type == "cpu" and self._fed.numbers is None)
         return (_Batches if on_host else _Uploaded)(self, self._fed)
 
-    def _moved(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """What device= and dtype= mean where the iteration is torch's own."""
+    def _move_all(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Apply device= and dtype= to the batches of torch's own iteration."""
         return batches if self.device is None and self.dtype is None else map(self._move, batches)
 
-    def _move(self, value: Any) -> Any:
+    def _move(self, value: object) -> Any:
         if isinstance(value, torch.Tensor):
             dtype = self.dtype if self.dtype is not None and value.is_floating_point() else None
             return value.to(device=self.device, dtype=dtype, non_blocking=True) if dtype or self.device else value
@@ -326,13 +330,13 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return {key: self._move(item) for key, item in value.items()} if type(value) is dict else value
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy, or a loader that is sent to another process, begins its own session, with the epoch that is next
+        """Return the state of a copy, which begins its own session with the epoch that is next
         here."""
         batches = self.batch_sampler
         if self._fed is not None:
             batches = torch.utils.data.BatchSampler(self._torchs, batches.batch_size, batches.drop_last)
         changed = {"sampler": self._torchs, "batch_sampler": batches, "_order": self._torchs, "_iterator": None}
-        changed["_plainly"] = Plainly(self._place.world)
+        changed["_torch_position"] = TorchPosition(self._place.world)
         changed["_epoch"] = self._epoch if self._before is None else self._before.next[0]
         return {
             name: value for name, value in vars(self).items() if name not in ("_fed", "_before", "_which")
@@ -341,18 +345,18 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._forget()
-        self._look()
+        self._choose()
 
     @property
     def _is_accelerate_prepared(self) -> bool:
-        """Accelerate asks this of what it is to prepare; what is prepared it leaves as it is.
+        """Whether Accelerate has prepared the loader; reading it prepares the loader.
 
-        It asks nothing else, so this is the moment.
+        Accelerate reads this attribute first and nothing before, so this is the moment to prepare.
         """
         if self._fed is None:
-            if self._splits:  # it splits the samples itself
+            if self._splits:  # Accelerate splits the samples itself
                 self._splits, self._torchs = False, self._plain
-                self._use(self._plain, self._plain)
+                self._set_samplers(self._plain, self._plain)
             return False
         from .accelerate import prepare
 
@@ -363,21 +367,21 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def _is_accelerate_prepared(self, prepared: bool) -> None:
         pass
 
-    # What torch's has not.
+    # Beyond torch's interface.
 
     @property
     def mask(self) -> torch.Tensor | None:
-        """Of the batch that was handed out last: True where it is to be learned from."""
+        """For the batch handed out last: True for samples that count in training."""
         return None if self._which is None else torch.from_numpy(self._which.mask)
 
     @property
     def indices(self) -> torch.Tensor | None:
-        """Of that batch's samples in dataset."""
+        """For that batch: the numbers of its samples in dataset."""
         return None if self._which is None else torch.from_numpy(self._which.indices)
 
     @property
     def translated(self) -> bool:
-        """Whether the daemon reads and decodes; False: it is torch's own loader."""
+        """Whether the daemon reads and decodes; False if torch loads."""
         return self._fed is not None
 
     @property
@@ -385,27 +389,31 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return None if self._fed is None else self._fed.feeder
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is of this epoch."""
+        """Make the next iteration one of this epoch."""
         if self._fed is not None:
             self._fed.feeder.set_epoch(epoch)
         elif hasattr(self.sampler, "set_epoch"):
             self.sampler.set_epoch(epoch)
 
     def skip(self, batches: int) -> None:
-        """Leave out batches of the iteration under way, or of the next one."""
+        """Leave out batches of the current iteration, or of the next one."""
         if self._fed is None:
             raise StokerError("skip is not possible here: this loader is torch's own")
         self._fed.feeder.skip(batches)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position behind the last batch that was handed out. Where the loader is torch's own, what transforms draw
-        is not in it; it is empty where the next iteration begins an epoch."""
-        return self._plainly.state() if self._fed is None else self._fed.feeder.state()
+        """Return the position after the last batch that was handed out.
+
+        If torch loads, random numbers of transforms are not part of it. It is empty if the next
+        iteration begins an epoch.
+        """
+        return self._torch_position.state() if self._fed is None else self._fed.feeder.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration goes on from a state. One that is fed takes that of any rank and world."""
+        """Continue from a state in the next iteration. A translated loader takes states of any rank
+        and world."""
         if self._fed is None:
-            self._plainly.load(state)
+            self._torch_position.load(state)
         elif "batches" in state:
             raise StokerError("this loader is fed, and cannot go on from a state of one that was torch's own")
         else:
@@ -414,7 +422,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     @property
     def report(self) -> dict[str, Any] | None:
-        """What became of the last whole epoch; None before its end, and while one of its batches is held."""
+        """The report of the last whole epoch; None before its end, and while one of its batches is
+        held."""
         return None if self._fed is None else self._fed.feeder.report()
 
     def close(self) -> None:
@@ -428,35 +437,35 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _part(self, fed: _Fed) -> _Fed:
-        """A session of its own for an iteration that begins while an older one goes on."""
+    def _split_off(self, fed: _Fed) -> _Fed:
+        """Begin another session for an iteration, while an older iteration keeps the first."""
         if self._fed is fed:
-            self._feed(fed.recipe)
+            self._use_daemon(fed.recipe)
             assert self._fed is not None
             self._fed.targets = fed.targets
-            if fed.feeder.next == fed.feeder.at:  # begun, but no batch was taken yet
+            if fed.feeder.next == fed.feeder.at:  # it has begun, but taken no batch
                 self._fed.feeder.set_epoch(fed.feeder.at[0] + 1)
         return self._fed or fed
 
 
 class _Recipe(NamedTuple):
-    """All that decides what is handed out."""
+    """All that decides which batches are handed out."""
 
     spec: dict[str, Any]
     samples: Samples
-    normalize: dict[str, Any] | None  # on the device; None: nothing is computed there
+    normalize: dict[str, Any] | None  # computed on the device; None: nothing is
     targets: Callable[[Any], Any] | None  # the data set's target_transform
     notes: list[str]
 
-    def same(self, other: _Recipe) -> bool:
-        """Whether a session may go on."""
-        return self.spec == other.spec and self.normalize == other.normalize and self.samples.same(other.samples)
+    def is_same(self, other: _Recipe) -> bool:
+        """Whether a session of the other recipe can continue."""
+        return self.spec == other.spec and self.normalize == other.normalize and self.samples.is_same(other.samples)
 
 
 class _Fed:
-    """A session with the daemon, and what is made of its batches.
+    """A session with the daemon, and how its batches are used.
 
-    It ends when neither loader nor iterations need it.
+    It ends when neither the loader nor an iteration refers to it.
     """
 
     def __init__(self, recipe: _Recipe, feeder: Feeder, dtype: torch.dtype) -> None:
@@ -465,11 +474,11 @@ class _Fed:
         self.targets = recipe.targets
         self.numbers = None if recipe.normalize is None else _Numbers(recipe.normalize, dtype)
         self.pins = _Pins()
-        self.owner: weakref.ref[_Batches] | None = None  # the iteration that was begun last
+        self.owner: weakref.ref[_Batches] | None = None  # the iteration begun last
         weakref.finalize(self, Feeder.close, feeder)
 
     def labels(self, labels: np.ndarray, which: Which, targets: Callable[[Any], Any] | None) -> Any:
-        """As default_collate makes them of what the data set has."""
+        """Return labels as default_collate makes them of the data set's."""
         if targets is None and self.recipe.samples.integers:
             return torch.from_numpy(labels)
         rows = self.recipe.samples.rows
@@ -480,7 +489,7 @@ class _Fed:
 
 
 class _Batches(Iterator[Any]):
-    """One iteration that hands out the ring's memory."""
+    """An iteration that hands out the ring's memory."""
 
     def __init__(self, loader: DataLoader[Any], fed: _Fed) -> None:
         self._loader = loader
@@ -488,34 +497,34 @@ class _Batches(Iterator[Any]):
         self._targets = fed.targets
         self._iteration = 0
         self._over = False
-        if not self._taken():  # else it may be gone when the first batch is asked for
+        if not self._is_taken():  # else the session begins when the first batch is taken
             self._begin()
 
-    def _taken(self) -> bool:
-        """Whether another iteration of this session is under way, and somebody has it."""
+    def _is_taken(self) -> bool:
+        """Whether another iteration of this session is referenced and may continue."""
         owner = self._fed.owner and self._fed.owner()
-        return owner is not None and owner.going()
+        return owner is not None and owner.is_going()
 
-    def going(self) -> bool:
-        """Whether it was begun and may go on."""
-        return not self._over and self._fed.feeder.going(self._iteration)
+    def is_going(self) -> bool:
+        """Whether the iteration has begun and may continue."""
+        return not self._over and self._fed.feeder.is_going(self._iteration)
 
     def _begin(self) -> None:
-        if self._taken():
-            self._fed = self._loader._part(self._fed)
+        if self._is_taken():
+            self._fed = self._loader._split_off(self._fed)
         self._iteration = self._fed.feeder.begin()
         self._fed.owner = weakref.ref(self)
 
     def _left(self) -> int:
-        """Batches that are to come."""
+        """Return the number of batches still to come."""
         if self._over:
             return 0
         if not self._iteration:
             self._begin()
         return self._fed.feeder.left(self._iteration)
 
-    def ended(self) -> bool:
-        """Whether the batch that was handed out last is the last one."""
+    def has_ended(self) -> bool:
+        """Whether the batch handed out last is the last one."""
         return self._left() == 0
 
     def __next__(self) -> Any:
@@ -527,71 +536,78 @@ class _Batches(Iterator[Any]):
         delivery = feeder.take()
         assert delivery is not None
         which = feeder.which(delivery)
-        tensors = self._tensors(feeder.hold(delivery, last=left == 1), which)
-        self._handed(delivery, which)
+        tensors = self._make_tensors(feeder.hold(delivery, last=left == 1), which)
+        self._note_handed(delivery, which)
         return tensors
 
-    def _tensors(self, fields: tuple[np.ndarray, ...], which: Which) -> list[Any]:
-        """Images and labels, still on the host."""
+    def _make_tensors(self, fields: tuple[np.ndarray, ...], which: Which) -> list[Any]:
+        """Return images and labels, still on the host."""
         images, labels = fields
-        return [_tensor(images, self._fed.feeder.spec), self._fed.labels(labels, which, self._targets)]
+        return [_to_tensor(images, self._fed.feeder.spec), self._fed.labels(labels, which, self._targets)]
 
-    def _handed(self, delivery: Delivery, which: Which) -> None:
+    def _note_handed(self, delivery: Delivery, which: Which) -> None:
         self._loader._which = which
-        self._fed.feeder.handed(delivery)
+        self._fed.feeder.mark_handed(delivery)
 
     def _end(self) -> StopIteration:
         if not self._over:
             self._over = True
-            self._fed.feeder.over()
+            self._fed.feeder.mark_over()
         return StopIteration()
 
 
 class _Uploaded(_Batches):
-    """One iteration that hands out tensors on the device, a batch ahead where one is ready."""
+    """An iteration that hands out tensors on the device, and uploads a batch ahead if one is ready."""
 
     def __init__(self, loader: DataLoader[Any], fed: _Fed) -> None:
-        self._uploader = _uploader(loader.device)
+        self._uploader = _make_uploader(loader.device)
         super().__init__(loader, fed)
         self._ahead: _Staged | None = None
 
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self._left() == 0 and self._ahead is None
 
     def __next__(self) -> Any:
-        if self.ended():
+        if self.has_ended():
             raise self._end()
-        staged = self._ahead or self._stage(wait=True)
+        staged = self._ahead or self._stage_batch(wait=True)
         assert staged is not None
         self._ahead = None
         tensors = staged.receive()
-        self._handed(staged.delivery, staged.which)
+        self._note_handed(staged.delivery, staged.which)
         if self._left():
-            self._ahead = self._stage(wait=False)
+            self._ahead = self._stage_batch(wait=False)
         return tensors
 
-    def _stage(self, wait: bool) -> _Staged | None:
-        """Take a batch and send it to the device; its slot is given back when it has been read."""
+    def _stage_batch(self, wait: bool) -> _Staged | None:
+        """Take a batch and upload it. Its slot is given back when the device has read it."""
         fed, feeder = self._fed, self._fed.feeder
         fed.pins.pin(feeder.open())
         delivery = feeder.take(wait)
         if delivery is None:
             return None
         which = feeder.which(delivery)
-        tensors, copied, done = self._uploader.send(self._tensors(feeder.borrow(delivery), which), self._finish)
+        tensors, copied, done = self._uploader.send(self._make_tensors(feeder.borrow(delivery), which), self._finish)
         feeder.give_back(delivery, copied)
         return _Staged(delivery, which, self._uploader, tensors, done)
 
     def _finish(self, tensors: list[Any]) -> list[Any]:
-        """What is computed on the device."""
+        """Compute on the device."""
         numbers = self._fed.numbers
         return tensors if numbers is None else [numbers(tensors[0]), *tensors[1:]]
 
 
 class _Staged:
-    """A batch on its way to the device."""
+    """A batch that is being uploaded."""
 
-    def __init__(self, delivery: Delivery, which: Which, uploader: Any, tensors: list[Any], done: Any) -> None:
+    def __init__(
+        self,
+        delivery: Delivery,
+        which: Which,
+        uploader: Uploader | _Copier,
+        tensors: list[Any],
+        done: torch.cuda.Event | None,
+    ) -> None:
         self.delivery = delivery
         self.which = which
         self._uploader = uploader
@@ -603,18 +619,20 @@ class _Staged:
 
 
 class _Copier:
-    """The Uploader of devices without streams of ours: it copies, and that is it."""
+    """Copies batches to devices other than CUDA, without streams."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
 
-    def send(self, tensors: list[Any], finish: Any) -> tuple[list[Any], Any, Any]:
+    def send(
+        self, tensors: list[Any], finish: Callable[[list[torch.Tensor]], list[torch.Tensor]]
+    ) -> tuple[list[Any], Any, Any]:
         copies = [
             tensor.to(self._device, copy=True) if isinstance(tensor, torch.Tensor) else tensor for tensor in tensors
         ]
         return finish(copies), _Copied(), None
 
-    def receive(self, tensors: list[Any], done: Any) -> list[Any]:
+    def receive(self, tensors: list[Any], done: None) -> list[Any]:
         return tensors
 
 
@@ -623,7 +641,7 @@ class _Copied:
         return True
 
 
-def _uploader(device: torch.device | None) -> Any:
+def _make_uploader(device: torch.device | None) -> Uploader | _Copier:
     return (
         Uploader(_cuda, device)
         if device is not None and device.type == "cuda"
@@ -632,7 +650,7 @@ def _uploader(device: torch.device | None) -> Any:
 
 
 class _Numbers:
-    """to_tensor and normalize, on whatever device the pixels are."""
+    """to_tensor and normalize, on the device of the pixels."""
 
     def __init__(self, normalize: dict[str, Any], dtype: torch.dtype) -> None:
         self._mean = torch.tensor(normalize.get("mean", [0.0])).reshape(1, -1, 1, 1)
@@ -645,7 +663,7 @@ class _Numbers:
 
 
 class _Pins:
-    """Page-locks the ring once, as soon as this process uses CUDA."""
+    """Page-locks the ring once, when this process uses CUDA."""
 
     def __init__(self) -> None:
         self._tried: weakref.ref[Session] | None = None
@@ -665,13 +683,14 @@ class _Pins:
 
 
 def _unpin(address: int, pid: int) -> None:
-    """In front of the end of the mapping; never in a forked child, nor at exit, where CUDA goes by itself."""
+    """Unlock before the mapping ends; not in a forked child, and not at exit, when CUDA does it."""
     if pid == os.getpid() and not sys.is_finalizing():
         _cuda.unpin(address)
 
 
-def _place(sampler: Any, rank: int | None, world: int | None) -> Place:
-    """Ranks: as said, or the sampler's, or the process group's, or the environment's."""
+def _find_place(sampler: Iterable[Any] | None, rank: int | None, world: int | None) -> Place:
+    """Return this process's place: as given, or of the sampler, the process group or the
+    environment."""
     if rank is None and type(sampler) is torch.utils.data.distributed.DistributedSampler:
         rank, world = sampler.rank, sampler.num_replicas
     if rank is None and torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -679,9 +698,13 @@ def _place(sampler: Any, rank: int | None, world: int | None) -> Place:
     return here(rank, world)
 
 
-def _seed(seed: int | None, sampler: Any, generator: Any, place: Place) -> int:
-    """Of order and augmentation: as said, or the sampler's, or the generator's; of several ranks all must have the
-    same."""
+def _choose_seed(
+    seed: int | None, sampler: Iterable[Any] | None, generator: torch.Generator | None, place: Place
+) -> int:
+    """Return the seed of order and augmentation: as given, or of the sampler or the generator.
+
+    All ranks must have the same.
+    """
     if seed is None and type(sampler) is torch.utils.data.distributed.DistributedSampler:
         seed = sampler.seed
     generator = generator or getattr(sampler, "generator", None)
@@ -692,14 +715,14 @@ def _seed(seed: int | None, sampler: Any, generator: Any, place: Place) -> int:
     return seed & (1 << 64) - 1
 
 
-def _tensor(array: np.ndarray, spec: dict[str, Any]) -> torch.Tensor:
-    """The array as a tensor over the same memory, which keeps it alive."""
+def _to_tensor(array: np.ndarray, spec: dict[str, Any]) -> torch.Tensor:
+    """Return a tensor over the array's memory, which it keeps alive."""
     if spec["output"]["dtype"] == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
 
-def _dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
+def _parse_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
     if dtype is None or isinstance(dtype, torch.dtype):
         return dtype
     known = {"uint8": torch.uint8, "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}

@@ -1,7 +1,7 @@
-"""The batches of a spec made by Pillow, in this process: for the time in which no daemon can be had.
+"""The batches of a spec computed by Pillow in this process, while no daemon runs.
 
-Samples, order, crops and bytes are the daemon's; feed/transform and feed/batch.go are what this follows. It is slow,
-and so only goes on until another daemon is there.
+Samples, order, crops and bytes equal the daemon's: see feed/transform and feed/batch.go. It is
+slow, and lasts only until another daemon runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,11 +24,16 @@ from ..daemon.session import Delivery
 from . import order as _order
 from .pack import Shards, is_pack
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from ..daemon.ring import Ring
+
 _IMAGES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 _SUBSTITUTES = 64
 _MAX_BAD = 0.001
 
-# What is never a file's own fault, as feed/source's IsOutage has it.
+# Errors that are never a file's fault, as in feed/source's IsOutage.
 _OUTAGES = {
     getattr(errno, name)
     for name in (
@@ -40,14 +45,14 @@ _OUTAGES = {
 
 
 class Impossible(Exception):
-    """Pillow cannot make what the daemon made; the message says why."""
+    """Pillow cannot continue for the daemon; the message says why."""
 
 
 class PillowSession:
-    """In place of a Session, from what the daemon said when it was opened."""
+    """Replaces a Session, from what the daemon said when it was opened."""
 
     def __init__(
-        self, spec: dict[str, Any], rank: int, given: bytes, opened: dict[str, Any], ring: Any, fence: Callable[[], Any]
+        self, spec: dict[str, Any], rank: int, given: bytes, opened: dict[str, Any], ring: Ring, fence: Callable[[], Any]
     ) -> None:
         try:
             import PIL.Image
@@ -59,20 +64,20 @@ class PillowSession:
         if self._pack is not None and not given:
             raise Impossible("its pictures lie in a pack")
         self._filters = {"bilinear": PIL.Image.Resampling.BILINEAR, "bicubic": PIL.Image.Resampling.BICUBIC}
-        self.opened, self.ring, self.run, self.made = opened, _Ring(ring), 0, 0
+        self.opened, self.ring, self.run, self.computed = opened, _Ring(ring), 0, 0
         self._spec, self._rank = spec, rank
-        self._files = _parse(spec["root"], given) if given else _list(spec, opened["manifest"])
+        self._files = _decode_list(spec["root"], given) if given else _list_folder(spec, opened["manifest"])
         subset = spec.get("samples")
         if subset is not None:
             self._files = [self._files[i] for i in subset]
         self._plan = _order.Plan(len(self._files), spec["world"], spec["batch"], spec["tail"])
-        self._table = _numbers(spec)
+        self._table = _make_table(spec)
         self._batches: Iterator[dict[str, Any]] = iter(())
         self._accounts: dict[int, Any] = {}
         self._threads = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         self.loans = Loans(lambda slot: None, fence)
 
-    # What a Session has.
+    # The interface of a Session.
 
     def start(
         self,
@@ -93,7 +98,7 @@ class PillowSession:
             "bad": 0,
             "epoch": epoch,
         }
-        self._batches = self._epoch(epoch, consumed, done)
+        self._batches = self._yield_epoch(epoch, consumed, done)
 
     def take_if_there(self) -> Delivery | None:
         self.loans.poll()
@@ -101,7 +106,7 @@ class PillowSession:
 
     def take(self, awaited: str) -> Delivery:
         packet = next(self._batches)
-        self.made += 1
+        self.computed += 1
         self._merge(self._account, packet)
         return Delivery(packet, packet.pop("memory"))
 
@@ -109,7 +114,7 @@ class PillowSession:
         found = self._accounts.get(run)
         if found is None:
             return None
-        expected = self._expected(found["epoch"], found["from"])
+        expected = self._compute_expected(found["epoch"], found["from"])
         right = found["digest"] == expected
         once = right if not right or (self._plan.world == 1 and found["from"] == 0) else None
         return {name: found[name] for name in ("from", "samples", "digest", "bad")} | {
@@ -126,11 +131,11 @@ class PillowSession:
 
     # Batches.
 
-    def _order_of(self, epoch: int) -> Callable[[int], int]:
+    def _make_order(self, epoch: int) -> Callable[[int], int]:
         return _order.permutation(self._spec["seed"], epoch, self._plan.samples) if self._spec["shuffle"] else int
 
-    def _expected(self, epoch: int, consumed: int) -> str:
-        order, steps = self._order_of(epoch), range(self._plan.steps(consumed))
+    def _compute_expected(self, epoch: int, consumed: int) -> str:
+        order, steps = self._make_order(epoch), range(self._plan.steps(consumed))
         return _order.digest(
             order(at) for step in steps for at, padding in self._plan.take(consumed, step, self._rank) if not padding
         )
@@ -140,17 +145,17 @@ class PillowSession:
         account["samples"] += packet["samples"]
         account["bad"] += len(packet["bad"])
 
-    def _epoch(self, epoch: int, consumed: int, done: int) -> Iterator[dict[str, Any]]:
-        order = self._order_of(epoch)
+    def _yield_epoch(self, epoch: int, consumed: int, done: int) -> Iterator[dict[str, Any]]:
+        order = self._make_order(epoch)
         for step in range(done, self._plan.steps(consumed)):
-            yield self._batch(epoch, consumed, step, order)
+            yield self._make_batch(epoch, consumed, step, order)
 
-    def _batch(self, epoch: int, consumed: int, step: int, order: Callable[[int], int]) -> dict[str, Any]:
-        """A batch in memory of its own: its packet."""
+    def _make_batch(self, epoch: int, consumed: int, step: int, order: Callable[[int], int]) -> dict[str, Any]:
+        """Compute a batch in new memory. Returns its packet."""
         places = self._plan.take(consumed, step, self._rank)
         memory = np.zeros(self.opened["ring"]["slot_bytes"], np.uint8)
         images, labels = self.ring.fields(memory, len(places))
-        made = [self._threads.submit(self._sample, epoch, order(position)) for position, _ in places]
+        futures = [self._threads.submit(self._load_sample, epoch, order(position)) for position, _ in places]
         indices, mask, bad = (
             np.zeros(len(places), np.int64),
             [i for i, (_, padding) in enumerate(places) if padding],
@@ -158,9 +163,9 @@ class PillowSession:
         )
         for i, (position, padding) in enumerate(places):
             sample = order(position)
-            value = made[i].result()
+            value = futures[i].result()
             if isinstance(value, Exception):
-                sample, value, found = self._instead(epoch, position, order, value)
+                sample, value, found = self._replace_bad(epoch, position, order, value)
                 bad += [] if padding else [found]
                 if value is None:
                     mask += [] if padding else [i]
@@ -168,9 +173,9 @@ class PillowSession:
                 images[i] = value
             labels[i], indices[i] = self._files[sample][1], sample
         if bad:
-            self._charge(epoch, bad)
+            self._count_bad(epoch, bad)
         own = [order(position) for position, padding in places if not padding]
-        slot = self.made
+        slot = self.computed
         self.ring.numbers[slot] = bytearray(indices.tobytes())
         packet = {
             "run": self.run,
@@ -189,10 +194,11 @@ class PillowSession:
             "digest": _order.digest(own),
         }
 
-    def _instead(
+    def _replace_bad(
         self, epoch: int, position: int, order: Callable[[int], int], error: Exception
     ) -> tuple[int, Any, dict[str, Any]]:
-        """What stands in for a bad sample: its index, its pixels or None, and what is said of the bad one."""
+        """Replace a bad sample. Returns the other's index, its pixels or None, and the report on
+        the bad one."""
         own = order(position)
         path = self._files[own][0]
         if self._spec["on_error"] == "fail":
@@ -202,12 +208,12 @@ class PillowSession:
             return own, None, found
         for k in range(1, min(_SUBSTITUTES, self._plan.samples - 1) + 1):
             other = order(_order.substitute(position, k, self._plan.samples))
-            value = self._sample(epoch, other)
+            value = self._load_sample(epoch, other)
             if not isinstance(value, Exception):
                 return other, value, {**found, "instead": other}
         raise StokerError(f"bad sample {own}, and so are all that could stand in for it: {path}: {error}") from error
 
-    def _charge(self, epoch: int, bad: list[dict[str, Any]]) -> None:
+    def _count_bad(self, epoch: int, bad: list[dict[str, Any]]) -> None:
         self._bad += len(bad)
         share = self._spec.get("max_bad") or _MAX_BAD
         if self._bad > max(1, int(share * self._plan.samples)):
@@ -218,8 +224,8 @@ class PillowSession:
 
     # Pixels.
 
-    def _sample(self, epoch: int, sample: int) -> Any:
-        """The tensor of a sample, or why there is none."""
+    def _load_sample(self, epoch: int, sample: int) -> Any:
+        """Return the pixels of a sample, or the exception that it raised."""
         from PIL import Image
 
         try:
@@ -238,19 +244,19 @@ class PillowSession:
             )
         except Exception as error:
             if isinstance(error, MemoryError) or isinstance(error, OSError) and error.errno in _OUTAGES:
-                raise  # as it would in the script alone: no other sample may stand in for a sound one
+                raise  # as in the script alone: the sample itself may be sound
             return error
 
-    def _apply(self, image: Any, op: dict[str, Any], draws: _order.Draws) -> Any:
+    def _apply(self, image: Image, op: dict[str, Any], draws: _order.Draws) -> Any:
         from PIL import Image
 
         name, size = op["op"], op.get("size", ())
         filter = self._filters[op.get("filter") or "bilinear"]
         if name == "resize":
-            return image.resize(_resized(image.size, op), filter)
+            return image.resize(_compute_size(image.size, op), filter)
         if name == "center_crop":
             height, width = size[0], size[-1]
-            left, top = _centred(image.width, width), _centred(image.height, height)
+            left, top = _centre(image.width, width), _centre(image.height, height)
             return image.crop((left, top, left + width, top + height))
         if name == "random_resized_crop":
             left, top, w, h = _order.resized_crop(
@@ -263,16 +269,16 @@ class PillowSession:
             p = op.get("p")
             across = Image.Transpose.FLIP_LEFT_RIGHT if "horizontal" in name else Image.Transpose.FLIP_TOP_BOTTOM
             return image.transpose(across) if _order.flip(draws, 0.5 if p is None else p) else image
-        return image  # of the numbers: _numbers
+        return image  # numbers are handled by _numbers
 
 
 _USUAL = (("scale", (0.08, 1.0)), ("ratio", (3 / 4, 4 / 3)))
 
 
 class _Ring:
-    """A Ring's arrays over memory of each batch's own."""
+    """The arrays of a Ring, over new memory for each batch."""
 
-    def __init__(self, ring: Any) -> None:
+    def __init__(self, ring: Ring) -> None:
         self.slots: int = ring.slots
         self.fields = ring.fields
         self.memory = np.zeros(0, np.uint8)
@@ -282,8 +288,8 @@ class _Ring:
         return self.numbers.pop(number)
 
 
-def _resized(size: tuple[int, int], op: dict[str, Any]) -> tuple[int, int]:
-    """torchvision's _compute_resized_image_output_size."""
+def _compute_size(size: tuple[int, int], op: dict[str, Any]) -> tuple[int, int]:
+    """Compute a size as torchvision's _compute_resized_image_output_size does."""
     wanted = op["size"]
     if len(wanted) == 2:
         return wanted[1], wanted[0]
@@ -295,11 +301,11 @@ def _resized(size: tuple[int, int], op: dict[str, Any]) -> tuple[int, int]:
     return (to, other) if size[0] <= size[1] else (other, to)
 
 
-def _centred(have: int, want: int) -> int:
+def _centre(have: int, want: int) -> int:
     return -((want - have) // 2) if have < want else round((have - want) / 2)
 
 
-def _random_crop(image: Any, op: dict[str, Any], draws: _order.Draws) -> Any:
+def _random_crop(image: Image, op: dict[str, Any], draws: _order.Draws) -> Any:
     from PIL import Image
 
     h, w = op["size"][0], op["size"][-1]
@@ -319,10 +325,10 @@ def _random_crop(image: Any, op: dict[str, Any], draws: _order.Draws) -> Any:
     return canvas.crop((*at, at[0] + w, at[1] + h))
 
 
-def _numbers(spec: dict[str, Any]) -> np.ndarray | None:
-    """What each value of each channel becomes, (channel, value); None: itself.
+def _make_table(spec: dict[str, Any]) -> np.ndarray | None:
+    """Return what each value of each channel becomes, as (channel, value); None if it stays.
 
-    feed/transform/tensor.go has the same.
+    feed/transform/tensor.go does the same.
     """
     dtype = spec["output"]["dtype"]
     if dtype == "uint8":
@@ -339,16 +345,16 @@ def _numbers(spec: dict[str, Any]) -> np.ndarray | None:
     return values.astype(DTYPES[dtype])
 
 
-def _parse(root: str, given: bytes) -> list[tuple[str, int]]:
-    """Paths and labels of a list of samples, as _dataset.Samples.encoded writes it."""
+def _decode_list(root: str, given: bytes) -> list[tuple[str, int]]:
+    """Decode paths and labels of a list that Samples.encode wrote."""
     count = int.from_bytes(given[:8], "little")
     labels = np.frombuffer(given, "<i8", count, 8)
     paths = given[8 + 8 * count :].split(b"\0")[:count]
     return [(os.path.join(root, os.fsdecode(path)), int(label)) for path, label in zip(paths, labels)]
 
 
-def _list(spec: dict[str, Any], manifest: str) -> list[tuple[str, int]]:
-    """Paths and labels of a folder, where they are what the daemon listed."""
+def _list_folder(spec: dict[str, Any], manifest: str) -> list[tuple[str, int]]:
+    """List the paths and labels of a folder. Raises Impossible if the daemon listed others."""
     root, known = spec["root"], tuple(spec.get("extensions", _IMAGES))
     classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
     files, runs = [], []
@@ -357,13 +363,13 @@ def _list(spec: dict[str, Any], manifest: str) -> list[tuple[str, int]]:
             names = sorted(each for each in names if each.lower().endswith(known))
             files += [(os.path.join(folder, each), label) for each in names]
             runs += [(os.path.relpath(folder, root) + "/", names)] if names else []
-    if _manifest(classes, runs, spec.get("samples")) != manifest:
+    if _compute_manifest(classes, runs, spec.get("samples")) != manifest:
         raise Impossible("its files are not those that the daemon listed")
     return files
 
 
-def _manifest(classes: list[str], runs: list[tuple[str, list[str]]], subset: list[int] | None) -> str:
-    """feed/source's Folder.Digest and feed's manifestDigest."""
+def _compute_manifest(classes: list[str], runs: list[tuple[str, list[str]]], subset: list[int] | None) -> str:
+    """Compute feed/source's Folder.Digest and feed's manifestDigest."""
     seen = hashlib.sha256(b"stoker manifest 1\n" + len(classes).to_bytes(8, "little"))
     for name in classes:
         seen.update(len(os.fsencode(name)).to_bytes(8, "little") + os.fsencode(name))

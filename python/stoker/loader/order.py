@@ -1,24 +1,23 @@
-"""Which sample comes when, and what chance gives it: the reference in Python.
+"""The order of samples and their random numbers: the reference in Python.
 
-The same functions as Stoker's Go package feed/order, written a second time, for
-comparison and for reading; feed/order/{draws,permutation,plan,digest}.go say why they are
-as they are, and feed/transform/random.go the last three. The loader computes all
-of this in the daemon.
+These are the functions of Stoker's Go package feed/order, written again for comparison and for
+reading. feed/order/{draws,permutation,plan,digest}.go give the reasons, and
+feed/transform/random.go those for the last three. The daemon computes all of this for the loader.
 
-A position (0..samples-1 of an epoch) belongs to a rank and a step by `Plan`; `permutation`
-leads from position to sample; `Draws` gives a sample's random numbers.
+`Plan` assigns a position (0..samples-1 of an epoch) to a rank and a step; `permutation` maps a
+position to a sample; `Draws` gives a sample's random numbers.
 """
 
 import math
 import struct
 from typing import NamedTuple
 
-_SHUFFLE, _ROUNDS = 0xFF00, 0xFF01  # operations of this module
+_SHUFFLE, _ROUNDS = 0xFF00, 0xFF01  # operation numbers of this module
 _M32, _M64 = 2**32 - 1, 2**64 - 1
 
 
 def philox(counter, key):
-    """Philox-4x32-10: four words from a counter of four and a key of two."""
+    """Philox-4x32-10: four words from a counter of four words and a key of two."""
     (a, b, c, d), (k0, k1) = counter, key
     for _ in range(10):
         x, y = a * 0xD2511F53, c * 0xCD9E8D57
@@ -28,7 +27,7 @@ def philox(counter, key):
 
 
 class Draws:
-    """The random numbers of (seed, epoch, sample, operation), 64 bits a draw."""
+    """The random numbers of (seed, epoch, sample, operation), 64 bits each."""
 
     def __init__(self, seed, epoch, sample, operation):
         self._key = seed & _M32, seed >> 32 & _M32
@@ -59,7 +58,7 @@ def mix(x):
 
 
 def permutation(seed, epoch, samples):
-    """The function from position to sample of a shuffled epoch."""
+    """Return the function from position to sample of a shuffled epoch."""
     if samples <= 2**16:
         draws, table = Draws(seed, epoch, samples, _SHUFFLE), list(range(samples))
         for i in reversed(range(1, samples)):
@@ -83,12 +82,12 @@ def permutation(seed, epoch, samples):
 
 
 def substitute(position, k, samples):
-    """The position whose sample stands in for a bad one: the k-th to try, from 1."""
+    """Return the position whose sample is the k-th to replace a bad one, from 1."""
     return (position + k * (2**40 + 15)) % samples
 
 
 class Plan(NamedTuple):
-    """Who takes which positions; steps are counted from the offset `consumed`."""
+    """Assigns positions to ranks; steps are counted from the offset `consumed`."""
 
     samples: int
     world: int
@@ -96,7 +95,7 @@ class Plan(NamedTuple):
     tail: str  # drop, pad, short, even, trim, even-drop
 
     def each(self, consumed):
-        """Places of a rank from the offset to the end of the epoch."""
+        """Return how many places a rank has from the offset to the end of the epoch."""
         left = max(0, self.samples - consumed)
         all_ranks, up = self.world * self.batch, -(-left // self.world)
         if self.tail == "drop":
@@ -117,7 +116,7 @@ class Plan(NamedTuple):
         return min(self.samples, consumed + step * self.world * self.batch + self.world * self.size(consumed, step))
 
     def take(self, consumed, step, rank):
-        """The positions of a rank in a step, as pairs (position, padding)."""
+        """Return the positions of a rank in a step, as pairs (position, padding)."""
         begin = consumed + step * self.world * self.batch
         left = self.samples - begin
         if self.tail == "short" and left < self.world * self.batch:
@@ -130,13 +129,13 @@ class Plan(NamedTuple):
 
 
 def join_digests(one, other):
-    """The digest of what two digests are of, together."""
+    """Return the digest of the union of two digests' samples."""
     total = int(one[:16], 16) + int(other[:16], 16) & _M64
     return f"{total:016x}{int(one[16:], 16) ^ int(other[16:], 16):016x}"
 
 
 def digest(samples):
-    """What stands for a bag of samples: 32 hexadecimal digits, sum and xor of hashes."""
+    """Return the digest of a bag of samples: 32 hexadecimal digits, the sum and xor of hashes."""
     total = parity = 0
     for sample in samples:
         value = mix(sample + 0x9E3779B97F4A7C15 & _M64)

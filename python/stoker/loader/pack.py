@@ -1,4 +1,5 @@
-"""stoker.Pack: a data set that `stoker pack` wrote, as torchvision's ImageFolder has the folder that was packed."""
+"""stoker.Pack: a data set that `stoker pack` wrote, with the samples of ImageFolder of the packed
+folder."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ _FORMAT = 1
 
 
 class Place(NamedTuple):
-    """Where a file lies in a pack."""
+    """The position of a file in a pack."""
 
     shard: str
     at: int
     size: int
-    sum: str  # of its bytes
+    sum: str  # SHA-256 of its bytes
 
 
 def is_pack(root: str) -> bool:
@@ -29,11 +30,11 @@ def is_pack(root: str) -> bool:
 
 
 class Shards:
-    """The files of a pack, by their paths below the folder that was packed."""
+    """The files of a pack, by their paths relative to the packed folder."""
 
     def __init__(self, root: str) -> None:
-        self.root = root  # with no slash at its end
-        self.places: dict[str, tuple[Place, int]] = {}  # and labels
+        self.root = root  # without a final slash
+        self.places: dict[str, tuple[Place, int]] = {}  # by path, each with its label
         index = self._json("index.json")
         if index.get("format") != _FORMAT:
             raise StokerError(f"{root}: the pack has format {index.get('format')}, this program reads {_FORMAT}")
@@ -56,7 +57,7 @@ class Shards:
             raise StokerError(f"{os.path.join(self.root, name)} cannot be read: {error}: stoker pack writes it anew") from None
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file, by its path in the pack; they are those that were packed."""
+        """Return the bytes of a file by its path, after checking their digest."""
         path = path[len(self.root) + 1 :]
         place = self.places[path][0]
         shard = os.path.join(self.root, place.shard)
@@ -68,9 +69,10 @@ class Shards:
 
 
 class Pack:
-    """Samples in the order of ImageFolder of the folder that was packed, with its classes and labels.
+    """Samples in the order of ImageFolder of the folder that was packed, with its classes and
+    labels.
 
-    A map-style data set for any loader; stoker.DataLoader has the daemon read it.
+    Any loader can read this map-style data set; with stoker.DataLoader, the daemon reads it.
     """
 
     def __init__(

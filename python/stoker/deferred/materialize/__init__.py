@@ -1,7 +1,7 @@
-"""Computes recorded pictures: by the daemon, or by Pillow and torch where the daemon has not been seen to do the same.
+"""Computes recorded pictures: by the daemon where its bytes equal the library's, else by Pillow and torch.
 
-    making.py   decides who computes what, and hands out the results
-    line.py     a process's connection to the daemon for it
-    trials.py   small pictures with every operation
-    trust.py    what the daemon computed of them as the installed libraries do
+    dispatch.py   decides what computes each picture, and hands out the results
+    line.py       a process's connection to the daemon
+    trials.py     small pictures that exercise every operation
+    trust.py      the operations whose bytes equal the installed libraries'
 """

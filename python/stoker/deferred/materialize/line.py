@@ -1,4 +1,4 @@
-"""A process's line to the daemon that makes its pictures: the "make" of feed/serve/PROTOCOL.md."""
+"""A process's line to the daemon that computes its pictures: "make" in feed/serve/PROTOCOL.md."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from ..recipes import pictures as _pictures
 from ..recipes.job import Job
 
 _DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
-_VECTORS = 512  # of one writev
-_PICTURES = 2048  # of one make, of 8192 that are possible
-_KEPT = 128 << 20  # bytes of a scratch
-_AT_ONCE = 8  # makes, of 16 that are possible
+_VECTORS = 512  # buffers of one writev
+_PICTURES = 2048  # of one make; the daemon allows 8192
+_KEPT = 128 << 20  # bytes of the largest scratch that is kept
+_AT_ONCE = 8  # makes; the daemon allows 16
 
 
 class Source(Protocol):
-    """Where a line has its connections from."""
+    """Supplies a line with connections."""
 
-    def connection(self) -> socket.socket | None:
-        """Another one, where there is one now. Nothing is waited for."""
+    def take_connection(self) -> socket.socket | None:
+        """Return a new connection if there is one, without waiting."""
 
-    def lost(self, hung: bool) -> None:
-        """The latest one is of no use any more."""
+    def report_loss(self, hung: bool) -> None:
+        """Report that the latest connection broke."""
 
 
 class Line:
-    """Makes jobs; those that it returns it could not.
+    """Sends jobs to the daemon, and returns those that failed.
 
-    Where it breaks it returns None, and has another connection when there is one.
+    If the connection breaks, a call returns None; later ones use a new connection, if there is one.
     """
 
     def __init__(self, source: Source, patience: float) -> None:
@@ -52,63 +52,63 @@ class Line:
         self._end: socket.socket | None = None
         self._left = False
         self._pid = os.getpid()
-        self._files: Files | None = None  # of sources that lie in no other
-        self._scratch: Room | None = None  # of what is made in no room; its pages are there from the second time on
+        self._files: Files | None = None  # for sources that are not in the files of a fetch
+        self._scratch: Room | None = None  # for results without a room; reused, so that its pages stay mapped
         self._number = 0
-        self.spent = 0  # processor time of the daemon for this process, ns
+        self.spent = 0  # processor time of the daemon for this process, in ns
 
     def __del__(self) -> None:
         if self._end is not None:
             self._end.close()
 
     def __call__(self, jobs: list[Job]) -> list[Job] | None:
-        """None: the daemon may still write to where the jobs go, so they have to go elsewhere."""
-        if not self.alive():
+        """Run jobs. None: the connection broke, and the daemon may still write to their memory."""
+        if not self.is_alive():
             return jobs
         try:
             return self._make(jobs)
         except Exception as error:
             if isinstance(error, Hung):
                 _say(f"{error}: Pillow makes the pictures that were under way")
-            self._break(isinstance(error, Hung))
+            self._report_break(isinstance(error, Hung))
             return None
         except BaseException:  # in the middle of a packet
-            self._break(False)
+            self._report_break(False)
             raise
 
-    def ready(self) -> bool:
-        """Whether there is a daemon, of which there may be another one now."""
+    def try_connect(self) -> bool:
+        """Take a connection if the line has none. Returns whether the line is connected."""
         if self._end is None and not self._left and self._pid == os.getpid():
-            self._end = self._source.connection()
+            self._end = self._source.take_connection()
             if self._end is not None:
                 self._end.settimeout(self._patience)
-        return self.alive()
+        return self.is_alive()
 
-    def inherited(self) -> bool:
+    def is_inherited(self) -> bool:
         """Whether this is a forked child's copy."""
         return self._pid != os.getpid()
 
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         return self._left
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self._end is not None and self._pid == os.getpid()
 
     def close(self) -> None:
-        """Make nothing any more."""
+        """Close the connection for good."""
         self._left = True
         if self._end is not None:
-            self._let_go()
+            self._drop_connection()
 
-    def _break(self, hung: bool) -> None:
-        self._let_go()
-        self._source.lost(hung)
+    def _report_break(self, hung: bool) -> None:
+        self._drop_connection()
+        self._source.report_loss(hung)
 
-    def _let_go(self) -> None:
+    def _drop_connection(self) -> None:
         assert self._end is not None
         self._end.close()
         self._end = self._files = self._scratch = None
-        rooms.forget()  # the daemon may have one in hand
+        rooms.forget()  # the daemon may still write to them
 
     def _make(self, jobs: list[Job]) -> list[Job]:
         request = _Request(jobs)
@@ -118,18 +118,18 @@ class Line:
         try:
             self._scratch = request.draft(self._scratch)
             at = request.write(files)
-            waiting: dict[int, list[int]] = {}
+            pending: dict[int, list[int]] = {}
             left: set[int] = set()
-            for room, members, text in request.texts():
-                if len(waiting) == _AT_ONCE:
-                    left.update(self._receive(waiting))
+            for room, members, text in request.encode_groups():
+                if len(pending) == _AT_ONCE:
+                    left.update(self._receive(pending))
                 os.pwrite(files.descriptor, text, at)
                 self._number += 1
                 self._send({"type": "make", "n": self._number, "at": at, "bytes": len(text)}, (files.descriptor, room))
-                waiting[self._number] = members
+                pending[self._number] = members
                 at += len(text)
-            while waiting:
-                left.update(self._receive(waiting))
+            while pending:
+                left.update(self._receive(pending))
             if at > files.size:
                 os.ftruncate(files.descriptor, files.size)
             request.deliver(left)
@@ -150,10 +150,10 @@ class Line:
         except OSError as error:
             raise Gone(f"stoker feed has ended ({error})") from error
 
-    def _receive(self, waiting: dict[int, list[int]]) -> list[int]:
-        """The jobs that an answer names as not made."""
+    def _receive(self, pending: dict[int, list[int]]) -> list[int]:
+        """Receive an answer. Returns the jobs that it names as failed."""
         answer = self._answer()
-        members = waiting.pop(answer["n"])
+        members = pending.pop(answer["n"])
         self.spent += answer.get("cpu", 0)
         refused = [item["index"] for item in answer.get("failed", ())]
         if answer.get("failed_more"):
@@ -161,11 +161,11 @@ class Line:
         return [members[index] for index in refused]
 
     def _answer(self) -> dict[str, Any]:
-        """The next made.
+        """Receive the next "made".
 
-        A daemon that is silent is asked whether it is there, and given up where it does not answer.
+        A silent daemon is pinged, and given up if it does not answer.
         """
-        silence, told = Silence(), False
+        silence, said = Silence(), False
         asked = False
         while True:
             if not self._wait(QUIET):
@@ -175,8 +175,8 @@ class Line:
                     self._send({"type": "ping", "n": 0}, ())
                 elif silence.grow() >= self._patience:
                     raise Hung(self._patience, "pictures were awaited")
-                elif silence.seconds >= SILENT and not told:
-                    told = True
+                elif silence.seconds >= SILENT and not said:
+                    said = True
                     _say(
                         f"stoker feed gives no sign of life: its process lives, so it is waited for, "
                         f"{self._patience:.0f} s in all"
@@ -190,7 +190,7 @@ class Line:
             asked = False
 
     def _wait(self, seconds: float) -> bool:
-        """Whether a packet is there, or the end."""
+        """Wait for a packet or the end of the connection."""
         assert self._end is not None
         poller = select.poll()
         poller.register(self._end, select.POLLIN)
@@ -208,32 +208,31 @@ class Line:
 
 
 def _say(sentence: str) -> None:
-    """A line on stderr; of several workers, all of which see it, the first's."""
+    """Print a line on stderr: of several workers, only the first prints it."""
     info = torch.utils.data.get_worker_info()
     if info is None or info.id == 0:
         say(sentence)
 
 
 class _Request:
-    """Jobs, grouped by the memory that they go to; what has no memory of its own goes to a scratch first."""
+    """Jobs, grouped by the memory they write to. Jobs without shared memory write to a scratch
+    first."""
 
     def __init__(self, jobs: list[Job]) -> None:
         self.jobs = jobs
         self.scratch = -1
         self.mapped: np.ndarray | None = None
-        self.size = 0  # of the scratch
-        self.offsets: dict[int, int] = {}  # of sources in the file, by identity
-        self.drafts: dict[int, int] = {}  # where jobs lie in the scratch
+        self.size = 0  # bytes of the scratch
+        self.offsets: dict[int, int] = {}  # of sources in the file, by id
+        self.drafts: dict[int, int] = {}  # offsets of jobs in the scratch
         for i, job in enumerate(jobs):
-            if not _direct(job):
+            if not _writes_in_place(job):
                 self.drafts[i] = self.size
-                self.size += -(-job.place.numel() * _width(job) // 64) * 64
+                self.size += -(-job.place.numel() * _element_width(job) // 64) * 64
 
     def draft(self, room: Room | None) -> Room | None:
-        """Have a scratch: the room of an earlier request, where that is large enough.
-
-        What a later one may have is returned.
-        """
+        """Take a scratch: an earlier request's, if it is large enough. Returns it if it should be
+        kept."""
         if not self.size:
             return room
         if room is None or room.size < self.size:
@@ -243,7 +242,7 @@ class _Request:
         return room if room.size <= _KEPT else None
 
     def write(self, files: Files) -> int:
-        """Have the sources in a file, behind those that it has; its end is returned."""
+        """Write the sources to a file, after those that it has. Returns the end."""
         chunks, at = [], files.end
         for job in self.jobs:
             source = job.recipe.source
@@ -261,17 +260,17 @@ class _Request:
             begin += sum(map(len, part))
         return at
 
-    def texts(self) -> Iterator[tuple[int, list[int], bytes]]:
-        """The memory's descriptor, jobs that go there, and what the daemon is told of them."""
+    def encode_groups(self) -> Iterator[tuple[int, list[int], bytes]]:
+        """Yield for each room its descriptor, its jobs and the daemon's description of them."""
         groups: dict[int, list[int]] = {}
         for i, job in enumerate(self.jobs):
             groups.setdefault(self.scratch if i in self.drafts else job.room.descriptor, []).append(i)
         for room, members in groups.items():
             for first in range(0, len(members), _PICTURES):
                 part = members[first : first + _PICTURES]
-                yield room, part, self._text(part)
+                yield room, part, self._encode_group(part)
 
-    def _text(self, members: list[int]) -> bytes:
+    def _encode_group(self, members: list[int]) -> bytes:
         tables: dict[int, tuple[int, torch.Tensor]] = {}
         pictures, pillow, planes = [], _pictures.version(), ("pil_to_tensor",)
         steps, which = None, 0
@@ -283,12 +282,12 @@ class _Request:
                 "size": source.size,
                 "file": (self.offsets[id(source)], len(source.data)),
                 "to": self.drafts[i] if i in self.drafts else place.storage_offset() * place.element_size(),
-                "ops": recipe.ops if _rows(job) else (*recipe.ops, planes),
+                "ops": recipe.ops if _wants_rows(job) else (*recipe.ops, planes),
             }
-            if pillow < 13:  # 13 resizes in another order of directions than those before
+            if pillow < 13:  # 13 resizes vertically and horizontally in another order
                 picture["pillow"] = pillow
-            if _numbers(job):
-                if (job.steps, recipe.bands) != steps:  # neighbours mostly have the same
+            if _returns_numbers(job):
+                if (job.steps, recipe.bands) != steps:  # neighbours mostly have equal steps
                     table = job.table()
                     which, _ = tables.setdefault(id(table), (len(tables), table))
                     steps = job.steps, recipe.bands
@@ -301,19 +300,19 @@ class _Request:
         return json.dumps({"tables": bits, "pictures": pictures}, separators=(",", ":")).encode()
 
     def deliver(self, failed: set[int]) -> None:
-        """Bring what lies in the scratch to its places."""
+        """Copy results from the scratch to their places."""
         for i, at in self.drafts.items():
             if i in failed or self.mapped is None:
                 continue
             job = self.jobs[i]
-            dtype = job.place.dtype if _numbers(job) else torch.uint8
+            dtype = job.place.dtype if _returns_numbers(job) else torch.uint8
             values = torch.from_numpy(self.mapped[at : at + job.place.numel() * dtype.itemsize]).view(dtype)
-            if _rows(job):
+            if _wants_rows(job):
                 channels, height, width = job.place.shape
                 job.place.copy_(values.view(height, width, channels).permute(2, 0, 1))
             else:
                 value = values.view(job.place.shape)
-                job.place.copy_(value if _numbers(job) else job.run(value.clone()))
+                job.place.copy_(value if _returns_numbers(job) else job.run(value.clone()))
 
     def close(self) -> None:
         self.mapped = None
@@ -321,24 +320,24 @@ class _Request:
             os.close(self.scratch)
 
 
-def _numbers(job: Job) -> bool:
-    """Whether the daemon gives what the steps give."""
+def _returns_numbers(job: Job) -> bool:
+    """Whether the daemon applies the steps."""
     name = _DTYPES.get(job.place.dtype)
-    return job.steps is not None and name is not None and name not in _pictures.left
+    return job.steps is not None and name is not None and name not in _pictures.untrusted
 
 
-def _rows(job: Job) -> bool:
-    """Whether it is asked for row by row, bands side by side."""
-    return not job.place.is_contiguous() and (job.steps is None or _numbers(job) and job.one_table())
+def _wants_rows(job: Job) -> bool:
+    """Whether the daemon writes row by row, with bands interleaved."""
+    return not job.place.is_contiguous() and (job.steps is None or _returns_numbers(job) and job.has_one_table())
 
 
-def _direct(job: Job) -> bool:
-    """Whether it is written to its place at once."""
-    if job.room is None or not (_numbers(job) or job.steps is None):
+def _writes_in_place(job: Job) -> bool:
+    """Whether the daemon writes to the job's place directly."""
+    if job.room is None or not (_returns_numbers(job) or job.steps is None):
         return False
     bands, _, width = job.place.shape
-    return job.place.is_contiguous() or _rows(job) and job.place.stride() == (1, width * bands, bands)
+    return job.place.is_contiguous() or _wants_rows(job) and job.place.stride() == (1, width * bands, bands)
 
 
-def _width(job: Job) -> int:
-    return job.place.element_size() if _numbers(job) else 1
+def _element_width(job: Job) -> int:
+    return job.place.element_size() if _returns_numbers(job) else 1

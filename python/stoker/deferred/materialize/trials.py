@@ -1,8 +1,8 @@
-"""Small pictures, each with what may be asked of it: made by the daemon and by the installed libraries, they tell
-which operations the daemon may make here.
+"""Trials: small pictures with operations, computed by the daemon and by the installed libraries.
 
-A row of the table names what is tried, then the sources and the operations that follow. Sizes are odd, and some are
-beyond the tiles and vectors of either side, so that edges show.
+The daemon may compute an operation if its bytes are equal. A row of the table has the name of the trial,
+the sources and the operations. Sides are odd, and some are larger than the tiles and vectors of
+both implementations, so that errors at edges show.
 """
 
 from __future__ import annotations
@@ -11,18 +11,21 @@ import io
 import math
 import random
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
-from ..recipes.job import Job, pixels
-from ..recipes.pictures import Op, Recipe, Source, by_pillow
-from ..recipes.plan import Call, Look, Steps, call_of
+from ..recipes.job import Job, read_pixels
+from ..recipes.pictures import Op, Recipe, Source, compute_by_pillow
+from ..recipes.plan import Call, Layout, Steps, make_call
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 _aten = torch.ops.aten
 
-# Fewer values than torch shares out among threads (32,768): those would spin, and this comes before a fork.
+# Fewer values than torch splits among threads (32,768): its threads would spin, and a fork follows.
 _WIDE = (115, 81)
 
 TURN = [math.cos(0.4), math.sin(0.4), -3.5, -math.sin(0.4), math.cos(0.4), 6.25]
@@ -30,7 +33,7 @@ SHEAR = [1, 0.3, -2.5, 0.1, 0.9, 1.75]
 _TILT = [1.1, 0.05, -1.5, 0.1, 0.9, 0.5, 0.002, 0.001]
 _TABLE = [(value * 7 + 3) % 256 for value in range(256)]
 
-#: What is tried, on which sources, with which operations.
+#: Name, sources and operations of each trial.
 _ROWS: list[tuple[str, str, list[list[Op]]]] = [
     ("JPEG", "RGB420 RGB444 RGB422 RGB420p RGB420w L Lp", [[]]),
     ("JPEG", "RGB420w", [[("crop", 17, 11, 98, 70), ("resize", 33, 33, 2, None)]]),
@@ -63,40 +66,40 @@ _ROWS: list[tuple[str, str, list[list[Op]]]] = [
     ("expand", "L", [[("expand", 3, 1, 5, 2, [77])]]),
     ("expand", "RGB", [[("expand", 3, 1, 5, 2, [9, 200, 77])]]),
 ]
-_STATISTICS = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as in torchvision's documentation
+_STATISTICS = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, from torchvision's documentation
 _NUMBERS = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
 class Trial(NamedTuple):
-    """A picture to be made, and what the installed libraries make of it."""
+    """A job, and the installed libraries' result."""
 
-    name: str  # of what it tells about
+    name: str  # of the operation, format or dtype that is tried
     job: Job
     expected: torch.Tensor
 
 
 def trials() -> Iterator[Trial]:
-    """All of them."""
+    """Yield all trials."""
     found = sources()
     for name, on, programs in _ROWS:
         for kind in on.split():
             for ops in programs:
-                yield trial_of(name, found[("JPEG " if name == "JPEG" else "") + kind], tuple(ops))
+                yield make_trial(name, found[("JPEG " if name == "JPEG" else "") + kind], tuple(ops))
     for name, dtype in _NUMBERS.items():
         for kind in ("RGB", "L", "RGBw"):
-            yield trial_of(name, found[kind], (), dtype)
+            yield make_trial(name, found[kind], (), dtype)
 
 
-def trial_of(name: str, source: Source, ops: tuple[Op, ...], dtype: torch.dtype | None = None) -> Trial:
-    core = by_pillow(source, ops)
+def make_trial(name: str, source: Source, ops: tuple[Op, ...], dtype: torch.dtype | None = None) -> Trial:
+    core = compute_by_pillow(source, ops)
     recipe = Recipe(source, ops, core.mode, core.size)
     job = Job(recipe, None if dtype is None else _steps(dtype, recipe.bands), torch.empty(0), None)
-    expected = job.run(pixels(core))
+    expected = job.run(read_pixels(core))
     return Trial(name, job._replace(place=torch.zeros_like(expected)), expected)
 
 
 class _Decoded(Source):
-    """One that Pillow decodes once for all trials."""
+    """A source that Pillow decodes once for all trials."""
 
     __slots__ = ("core",)
 
@@ -111,36 +114,38 @@ class _Decoded(Source):
 
 
 def _steps(dtype: torch.dtype, bands: int) -> Steps:
-    """ToTensor, Normalize and a conversion."""
-    look = Look("CHW" if bands > 1 else "1HW", ("HW" if bands > 1 else "", "W", ""), torch.uint8)
-    return Steps(look, _calls(dtype, bands), look._replace(dtype=dtype))
+    """Return the steps of ToTensor, Normalize and a conversion."""
+    layout = Layout("CHW" if bands > 1 else "1HW", ("HW" if bands > 1 else "", "W", ""), torch.uint8)
+    return Steps(layout, _calls(dtype, bands), layout._replace(dtype=dtype))
 
 
 def _calls(dtype: torch.dtype, bands: int) -> tuple[Call, ...]:
     mean, std = (torch.tensor(each[:bands], dtype=torch.float32).view(-1, 1, 1) for each in _STATISTICS)
     return (
-        call_of(_aten._to_copy.default, (), {"dtype": torch.float32}),
-        call_of(_aten.div.Tensor, (255,), {}),
-        call_of(_aten.sub_.Tensor, (mean,), {}),
-        call_of(_aten.div_.Tensor, (std,), {}),
-        call_of(_aten._to_copy.default, (), {"dtype": dtype}),
+        make_call(_aten._to_copy.default, (), {"dtype": torch.float32}),
+        make_call(_aten.div.Tensor, (255,), {}),
+        make_call(_aten.sub_.Tensor, (mean,), {}),
+        make_call(_aten.div_.Tensor, (std,), {}),
+        make_call(_aten._to_copy.default, (), {"dtype": dtype}),
     )
 
 
 def sources() -> dict[str, Source]:
-    """Files of small pictures, half smooth and half noise. PNGs, which lose nothing, but for those that are tried as
-    JPEGs."""
+    """Return the files of small pictures, half smooth and half noise.
+
+    They are PNGs, which are lossless, except for the trials of JPEG.
+    """
     from PIL import Image
 
     chance = random.Random(7)
 
-    def drawn(mode: str, width: int, height: int, black: bool = False) -> Any:
+    def draw(mode: str, width: int, height: int, black: bool = False) -> Any:
         bands = len(Image.new(mode, (1, 1)).getbands())
         rows, columns = np.mgrid[:height, :width]
         smooth = np.stack([(5 * columns + 3 * rows + 60 * band) % 256 for band in range(bands)], -1)
         noise = np.frombuffer(chance.randbytes(smooth.size), np.uint8).reshape(smooth.shape)
-        pixels = np.where((columns < width // 2)[..., None], smooth, noise).astype(np.uint8)
-        image = Image.frombytes(mode, (width, height), pixels.tobytes())
+        read_pixels = np.where((columns < width // 2)[..., None], smooth, noise).astype(np.uint8)
+        image = Image.frombytes(mode, (width, height), read_pixels.tobytes())
         if black:
             image = image.point(lambda value: 255 * (value > 127))
         if mode == "P":
@@ -152,8 +157,8 @@ def sources() -> dict[str, Source]:
         *((mode, mode, (33, 27)) for mode in ("L", "P", "LA", "RGB", "RGBA")),
         ("RGBw", "RGB", _WIDE),
     ):
-        found[name] = written(drawn(mode, *size), "PNG", compress_level=1)
-    found["RGBb"] = written(drawn("RGB", 65, 39, True), "PNG", compress_level=1)  # what overshoots
+        found[name] = encode_source(draw(mode, *size), "PNG", compress_level=1)
+    found["RGBb"] = encode_source(draw("RGB", 65, 39, True), "PNG", compress_level=1)  # values that overshoot
     for name, mode, size, how in (
         ("RGB420", "RGB", (33, 27), {"quality": 60, "subsampling": 2}),
         ("RGB444", "RGB", (33, 27), {"quality": 95, "subsampling": 0}),
@@ -163,11 +168,11 @@ def sources() -> dict[str, Source]:
         ("L", "L", (33, 27), {"quality": 75}),
         ("Lp", "L", (33, 27), {"quality": 75, "progressive": True}),
     ):
-        found["JPEG " + name] = written(drawn(mode, *size), "JPEG", **how)
+        found["JPEG " + name] = encode_source(draw(mode, *size), "JPEG", **how)
     return found
 
 
-def written(image: Any, kind: str, **how: Any) -> Source:
+def encode_source(image: Image, kind: str, **how: Any) -> Source:
     out = io.BytesIO()
     image.save(out, kind, **how)
     return _Decoded(out.getvalue(), image.mode, image.size)

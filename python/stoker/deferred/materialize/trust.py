@@ -1,7 +1,7 @@
-"""What the daemon may make here: what it was seen to make as the installed libraries do.
+"""Which operations the daemon may compute: those whose bytes equal the installed libraries'.
 
-Each operation is tried once on a machine with a set of versions. What came of it is kept in the user's cache; without
-one it is tried in each process that starts a loader.
+Trials run once for a machine and a set of versions. Their result is kept in the user's cache;
+without a cache, they run in each process that starts a loader.
 """
 
 from __future__ import annotations
@@ -28,48 +28,50 @@ from ..recipes import pictures
 if TYPE_CHECKING:
     from ..recipes.job import Job
 
-_LONGEST = 1 << 16  # bytes of an entry
+_LONGEST = 1 << 16  # bytes of a cache entry
 _DEFERRED = os.path.dirname(os.path.dirname(__file__))
 
 
 class Unfit(Exception):
-    """The daemon cannot make anything here; the message says why."""
+    """The daemon may not compute anything here; the message says why."""
 
 
-Make = Callable[[list["Job"]], "list[Job] | None"]  # as a Line's
+Make = Callable[[list["Job"]], "list[Job] | None"]  # as a Line
 
 
 def check(make: Make, kind: str = "", trials: Callable[[], Iterable[Any]] | None = None) -> set[str]:
-    """What is left to the libraries. If that is not known, the daemon makes all that can be tried, of a kind."""
+    """Return what the libraries must compute, from the cache or by running the trials of a kind."""
     names: set[str] = set()
 
-    def named() -> Iterator[Any]:
+    def note_names() -> Iterator[Any]:
         for row in trials() if trials else ():
             names.add(row.name)
             yield row
 
     def may_be_kept(found: set[str]) -> bool:
-        return not names or not found >= names  # where all differ the fault may pass
+        return not names or not found >= names  # if all differ, the fault may be temporary
 
-    found = _known(_key(kind), lambda: _try(make, named) if trials else _try(make), may_be_kept)
+    found = _recall_or_try(_make_key(kind), lambda: _try(make, note_names) if trials else _try(make), may_be_kept)
     if {"JPEG", "PNG"} <= found:
         raise Unfit(f"the daemon's bytes are not those of Pillow {_pillow().__version__} here")
     return found
 
 
-def _known(key: str, attempt: Callable[[], set[str]], keep: Callable[[set[str]], bool] | None = None) -> set[str]:
-    """What is kept of it, or comes of an attempt, which is kept if it is fit to be."""
-    found = _kept(key)
+def _recall_or_try(
+    key: str, attempt: Callable[[], set[str]], keep: Callable[[set[str]], bool] | None = None
+) -> set[str]:
+    """Return the cached result, or that of an attempt. keep says whether that may be cached."""
+    found = _read_cache(key)
     if found is None:
-        with _uncollected():
+        with _without_collection():
             found = attempt()
-        if _pristine() and (keep is None or keep(found)):
-            _keep(key, found)
+        if _is_pristine() and (keep is None or keep(found)):
+            _write_cache(key, found)
     return found
 
 
 def _try(make: Make, trials: Callable[[], Iterable[Any]] | None = None) -> set[str]:
-    """Have all trials made in one request; what differs, or is not made."""
+    """Run all trials in one request. Returns the names of those that fail or differ."""
     from ..recipes.bits import same_bits
     from . import trials as _trials
 
@@ -82,8 +84,9 @@ def _try(make: Make, trials: Callable[[], Iterable[Any]] | None = None) -> set[s
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection: one that goes through all of torch's objects takes longer than all trials."""
+def _without_collection() -> Iterator[None]:
+    """Switch off garbage collection within this context: one pass over torch's objects is slower
+    than all trials."""
     before = gc.isenabled()
     gc.disable()
     try:
@@ -99,41 +102,41 @@ def _pillow() -> Any:
     return PIL.Image
 
 
-# Where it is kept.
+# The cache.
 
 
-def _key(kind: str = "") -> str:
-    """A digest of all that the bytes may depend on."""
+def _make_key(kind: str = "") -> str:
+    """Return a digest of all that results may depend on."""
     core, tried = _pillow().core, ["materialize/trials.py"]
     if kind:
         tried.append("torchvision/vision_trials.py")
-    told = {
-        "stoker": [__version__, *mark(find_binary()), *(each for path in tried for each in mark(os.path.join(_DEFERRED, path)))],
-        "kind": [kind, _capability()],
-        "pillow": [_pillow().__version__, *mark(core.__file__)],
+    inputs = {
+        "stoker": [__version__, *mark_file(find_binary()), *(each for path in tried for each in mark_file(os.path.join(_DEFERRED, path)))],
+        "kind": [kind, _find_capability()],
+        "pillow": [_pillow().__version__, *mark_file(core.__file__)],
         "libraries": {name: str(getattr(core, name, "")) for name in ("jpeglib_version", "libjpeg_turbo_version", "zlib_version")},
-        "versions": {name: _version(name) for name in ("numpy", "torch", "torchvision")},
+        "versions": {name: _find_version(name) for name in ("numpy", "torch", "torchvision")},
         "python": platform.python_version(),
-        "machine": [platform.machine(), _processor()],
+        "machine": [platform.machine(), _read_processor()],
     }
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
-def _capability() -> str:
-    """Which of its codes torch has chosen for this processor."""
+def _find_capability() -> str:
+    """Return the instruction set that torch uses on this processor."""
     torch = sys.modules.get("torch")
     return str(torch.backends.cpu.get_cpu_capability()) if torch is not None else ""
 
 
-def mark(path: str) -> list[Any]:
-    """What changes when another file comes in its place."""
+def mark_file(path: str) -> list[Any]:
+    """Return size and time of a file: they change if it is replaced."""
     with contextlib.suppress(OSError):
         found = os.stat(path)
         return [found.st_size, found.st_mtime_ns]
     return [path]
 
 
-def _version(name: str) -> str:
+def _find_version(name: str) -> str:
     module = sys.modules.get(name)
     if module is not None:
         return str(module.__version__)
@@ -143,8 +146,8 @@ def _version(name: str) -> str:
         return ""
 
 
-def _processor() -> list[str]:
-    """What the first processor can do, which decides who computes how."""
+def _read_processor() -> list[str]:
+    """Return the first processor's model and features: libraries choose their code by them."""
     names = ("model name", "flags", "Features", "CPU part")
     with contextlib.suppress(OSError), open("/proc/cpuinfo", "rb", 8192) as file:
         lines = file.read(8192).decode(errors="replace").split("\n\n")[0].splitlines()
@@ -152,24 +155,24 @@ def _processor() -> list[str]:
     return []
 
 
-def _folder() -> str | None:
-    """In the user's cache; None where there is none that others cannot write."""
+def _find_folder() -> str | None:
+    """Return the cache's folder; None if others could write to it."""
     for base, *below in caches():
         with contextlib.suppress(Shared):
             return make(base, *below, "trials")
     return None
 
 
-def _kept(key: str) -> set[str] | None:
-    """What was found; None where there is nothing, or nothing that can be believed."""
-    folder = _folder()
+def _read_cache(key: str) -> set[str] | None:
+    """Return the cached result; None if it is missing or cannot be trusted."""
+    folder = _find_folder()
     if folder is None:
         return None
     try:
         descriptor = os.open(os.path.join(folder, key), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
-            told = os.fstat(descriptor)
-            if told.st_uid != os.geteuid() or told.st_mode & 0o022 or not stat.S_ISREG(told.st_mode):
+            status = os.fstat(descriptor)
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not stat.S_ISREG(status.st_mode):
                 return None
             found = json.loads(file.read(_LONGEST))
         left = found["left"]
@@ -178,9 +181,9 @@ def _kept(key: str) -> set[str] | None:
         return None
 
 
-def _keep(key: str, left: set[str]) -> None:
-    """Put it there as a whole, or not at all."""
-    folder = _folder()
+def _write_cache(key: str, left: set[str]) -> None:
+    """Write an entry to the cache atomically."""
+    folder = _find_folder()
     if folder is None:
         return
     with contextlib.suppress(OSError):
@@ -194,8 +197,9 @@ def _keep(key: str, left: set[str]) -> None:
             raise
 
 
-def _pristine() -> bool:
-    """Whether Pillow's methods are Pillow's, or ours around them: what a program puts in their place is its own."""
+def _is_pristine() -> bool:
+    """Whether Pillow's methods are its own or our patches, so that a program's patches are not
+    cached."""
     image = _pillow()
     homes = os.path.dirname(image.__file__) + os.sep, _DEFERRED + os.sep
     methods = (getattr(image.Image, name) for name in ("convert", "point", "transform", "_new"))
@@ -203,8 +207,8 @@ def _pristine() -> bool:
     return all(file.startswith(homes) for file in files)
 
 
-def say_left(left: set[str]) -> str:
-    """A sentence about it."""
+def describe_untrusted(left: set[str]) -> str:
+    """Say which operations the libraries compute."""
     return (
         f"left to Pillow {_pillow().__version__} and torch, whose bytes differ from the daemon's here: "
         + ", ".join(sorted(left))
@@ -212,6 +216,6 @@ def say_left(left: set[str]) -> str:
 
 
 def trust(left: set[str]) -> None:
-    """From here on these are left."""
-    pictures.left.clear()
-    pictures.left.update(left)
+    """Leave these operations to the libraries from now on."""
+    pictures.untrusted.clear()
+    pictures.untrusted.update(left)

@@ -1,8 +1,8 @@
-"""Headers of JPEGs that Pillow has read before, but for the picture's sides.
+"""Headers of JPEGs that equal one that Pillow has read before, apart from width and height.
 
-Pillow reads a header marker by marker in Python, which takes longer than all else when a file is opened. What comes of
-it depends on the bytes that it takes from the file, and on nothing else. So the first file of a kind is read by Pillow,
-and of others that begin with the same bytes the attributes are set as they were then.
+Pillow reads a header marker by marker in Python, the slowest part of opening a file. The result
+depends only on the bytes that it reads. So Pillow reads the first file of a kind; images of files
+that begin with the same bytes get the same attributes.
 """
 
 from __future__ import annotations
@@ -11,46 +11,63 @@ import functools
 import io
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-_PREFIX = 64  # bytes, by which it is seen at once that none can be the same
-LONGEST = 4096  # bytes of one that is kept
+if TYPE_CHECKING:
+    from PIL.JpegImagePlugin import JpegImageFile
+
+
+class Recording(Protocol):
+    """What is needed of a recording here; pictures.py has it."""
+
+    markers: bool | None
+
+
+_PREFIX = 64  # bytes; the key of the first lookup
+LONGEST = 4096  # bytes of the longest header that is kept
 _MOST = 256  # headers of one prefix, and prefixes
-_TRIED = 64  # headers that are kept before any is seen again
+_TRIED = 64  # headers to keep before one must have been found again
 _PLAIN = {int, float, bool, str, bytes, type(None)}
 _FRAMES = {0xC0, 0xC1, 0xC2}
-_OTHERS = {*range(0xC0, 0xD0), 0xDE} - {0xC4, 0xC8, 0xCC} - _FRAMES  # of which Pillow takes sides as well
+_OTHERS = {*range(0xC0, 0xD0), 0xDE} - {0xC4, 0xC8, 0xCC} - _FRAMES  # other frames of which Pillow reads width and height
 
-_kept: dict[bytes, dict[tuple[int, int], dict[bytes, _Read]]] = {}  # by prefix, length and place of the sides, the rest
-_tuple = tuple.__new__
+# by prefix; then by length and offset of the sides; then by the other bytes
+_kept: dict[bytes, dict[tuple[int, int], dict[bytes, _Header]]] = {}
+_new_tuple = tuple.__new__
 
 
-class _Read:
-    """What Pillow's `_open` left in an image."""
+class _Header:
+    """The attributes that Pillow's `_open` set on an image."""
 
-    __slots__ = ("plain", "made", "info", "tile", "loaded", "opened")
+    __slots__ = ("plain", "copied", "info", "tile", "loaded", "opened")
 
-    def __init__(self, plain: list[tuple[str, Any]], made: list[tuple[str, Any]], info: dict[str, Any], tile: Any) -> None:
-        self.plain = dict(plain)  # attributes that cannot be changed themselves
-        self.made = made  # attributes of which each image gets one of its own, and how
+    def __init__(
+        self,
+        plain: list[tuple[str, Any]],
+        copied: list[tuple[str, Any]],
+        info: dict[str, Any],
+        tile: tuple[Any, ...],
+    ) -> None:
+        self.plain = dict(plain)  # attributes with immutable values
+        self.copied = copied  # other attributes, each with a function that copies its value
         self.info = info
         self.tile = type(tile), *tile
-        self.loaded: Any = None  # what opening.py keeps of it: an image that pil_loader made,
-        self.opened: dict[bool, dict[str, Any]] = {}  # and the other attributes of images, by whether they got a path
+        self.loaded: Any = None  # kept by opening.py: the image that pil_loader returned
+        self.opened: dict[bool, dict[str, Any]] = {}  # the image's other attributes, by whether it was opened by path
 
-    def give(self, image: Any, sides: bytes) -> None:
+    def apply_to(self, image: JpegImageFile, sides: bytes) -> None:
         own = vars(image)
         own.update(self.plain)
-        for name, make in self.made:
-            own[name] = make()
+        for name, copy_value in self.copied:
+            own[name] = copy_value()
         image.info.update(self.info)
-        image._size = width, height = sides_of(sides)
+        image._size = width, height = decode_sides(sides)
         kind, codec, _, offset, rest = self.tile
-        image.tile = [_tuple(kind, (codec, (0, 0, width, height), offset, rest))]
+        image.tile = [_new_tuple(kind, (codec, (0, 0, width, height), offset, rest))]
 
 
-def read_again(original: Callable[[Any], None], recording: Callable[[], Any]) -> Callable[[Any], None]:
-    """JpegImageFile._open for the time in which pictures wait."""
+def wrap_open(original: Callable[[Any], None], recording: Callable[[], Recording | None]) -> Callable[[Any], None]:
+    """Wrap JpegImageFile._open while pictures are deferred."""
     module = sys.modules["PIL.JpegImagePlugin"]
     kind = module.JpegImageFile
     _seen[:] = 0, 0
@@ -61,15 +78,15 @@ def read_again(original: Callable[[Any], None], recording: Callable[[], Any]) ->
     @functools.wraps(original)
     def _open(self: Any) -> None:
         file, now = self.fp, recording()
-        if type(self) is not kind or type(file) not in FILES or now is None or not usual(now):
+        if type(self) is not kind or type(file) not in FILES or now is None or not are_markers_unchanged(now):
             return original(self)
-        head = ahead(file)
+        head = peek(file)
         known = find(head)
         if known is not None:
             found, sides, size = known
             file.read(size)
-            return found.give(self, sides)
-        if _seen[0] > _TRIED + _seen[1]:  # all are different
+            return found.apply_to(self, sides)
+        if _seen[0] > _TRIED + _seen[1]:  # hardly any header repeats
             return original(self)
         before, begin, alone = dict(vars(self)), file.tell(), not self.info
         original(self)
@@ -84,8 +101,8 @@ def read_again(original: Callable[[Any], None], recording: Callable[[], Any]) ->
 FILES = io.BufferedReader, io.BytesIO
 
 
-def ahead(file: Any) -> bytes:
-    """What comes next, as far as a header that is kept may go."""
+def peek(file: BinaryIO) -> bytes:
+    """Return the next bytes of a file without consuming them, up to LONGEST."""
     if type(file) is io.BufferedReader:
         return file.peek(LONGEST)
     at = file.tell()
@@ -94,20 +111,21 @@ def ahead(file: Any) -> bytes:
     return head
 
 
-_seen = [0, 0]  # headers that were kept, and found again
-_markers: dict[int, Any] = {}  # of JPEGs, and how Pillow reads them
+_seen = [0, 0]  # headers kept, headers found again
+_markers: dict[int, Any] = {}  # a copy of Pillow's table of JPEG markers
 
 
-def usual(now: Any) -> bool:
-    """Whether nobody reads some in another way."""
+def are_markers_unchanged(now: Recording) -> bool:
+    """Whether Pillow's table of JPEG markers is unchanged."""
     if now.markers is None:
         now.markers = sys.modules["PIL.JpegImagePlugin"].MARKER == _markers
     return now.markers
 
 
-def find(head: bytes) -> tuple[_Read, bytes, int] | None:
-    """What was read of a file that began as this one does but for its sides; those, and where the header ends."""
-    for (size, at), rests in list(_kept.get(head[:_PREFIX], _NONE).items()):  # other threads may be adding some
+def find(head: bytes) -> tuple[_Header, bytes, int] | None:
+    """Find a kept header that equals this file's, apart from the sides. Returns it, the sides, and
+    its size."""
+    for (size, at), rests in list(_kept.get(head[:_PREFIX], _NONE).items()):  # a copy: other threads may add
         found = rests.get(head[:at] + head[at + 4 : size])
         if found is not None and len(head) >= size:
             _seen[1] += 1
@@ -115,26 +133,26 @@ def find(head: bytes) -> tuple[_Read, bytes, int] | None:
     return None
 
 
-_NONE: dict[tuple[int, int], dict[bytes, _Read]] = {}
+_NONE: dict[tuple[int, int], dict[bytes, _Header]] = {}
 
 
-def _keep(image: Any, before: dict[str, Any], head: bytes) -> None:
-    """Keep what was read, where all of it is known to hang on these bytes in the way that is seen here."""
-    at = _sides_at(head)
+def _keep(image: JpegImageFile, before: dict[str, Any], head: bytes) -> None:
+    """Keep what Pillow read, if it depends only on these bytes in a known way."""
+    at = _find_sides(head)
     tile = image.tile[0] if type(image.tile) is list and len(image.tile) == 1 else ()
-    if not at or len(tile) != 4 or tile[1] != (0, 0, *image._size) or image._size != sides_of(head[at : at + 4]):
+    if not at or len(tile) != 4 or tile[1] != (0, 0, *image._size) or image._size != decode_sides(head[at : at + 4]):
         return
-    plain, made = [], []
+    plain, copied = [], []
     for name, value in vars(image).items():
         if name in ("info", "tile", "_size") or name in before and before[name] is value:
             continue
-        if fixed(value):
+        if is_immutable(value):
             plain.append((name, value))
-        elif (make := _maker(value)) is not None:
-            made.append((name, make))
+        elif (copy_value := _find_copier(value)) is not None:
+            copied.append((name, copy_value))
         else:
             return
-    if not all(map(fixed, image.info.values())) or image.info is not before["info"]:
+    if not all(map(is_immutable, image.info.values())) or image.info is not before["info"]:
         return
     if len(_kept) >= _MOST:
         _kept.clear()
@@ -142,15 +160,15 @@ def _keep(image: Any, before: dict[str, Any], head: bytes) -> None:
     if sum(map(len, list(rests.values()))) >= _MOST:
         rests.clear()
     found = rests.setdefault((len(head), at), {})
-    found[head[:at] + head[at + 4 :]] = _Read(plain, made, dict(image.info), tile)
+    found[head[:at] + head[at + 4 :]] = _Header(plain, copied, dict(image.info), tile)
 
 
-def sides_of(four: bytes) -> tuple[int, int]:
+def decode_sides(four: bytes) -> tuple[int, int]:
     return four[2] << 8 | four[3], four[0] << 8 | four[1]
 
 
-def _sides_at(head: bytes) -> int:
-    """Where the picture's sides stand, behind its only frame; 0 where there is something unusual."""
+def _find_sides(head: bytes) -> int:
+    """Return the offset of the sides in the only frame; 0 if the header is unusual."""
     at, found = 2, 0
     while at + 4 <= len(head) and head[at] == 0xFF:
         if head[at + 1] in _FRAMES:
@@ -161,19 +179,19 @@ def _sides_at(head: bytes) -> int:
     return found if at == len(head) and found > _PREFIX else 0
 
 
-def fixed(value: Any) -> bool:
-    """Whether it cannot be changed, nor anything in it."""
-    return type(value) in _PLAIN or isinstance(value, tuple) and all(map(fixed, value))
+def is_immutable(value: object) -> bool:
+    """Whether a value and all that it contains is immutable."""
+    return type(value) in _PLAIN or isinstance(value, tuple) and all(map(is_immutable, value))
 
 
-def _maker(value: Any) -> Callable[[], Any] | None:
-    """What makes another one like a list or dict of such, or a dict of lists of such; None: it is something else."""
-    if type(value) is list and all(map(fixed, value)):
+def _find_copier(value: object) -> Callable[[], Any] | None:
+    """Return a function that copies a list, dict, or dict of lists of immutable values; else None."""
+    if type(value) is list and all(map(is_immutable, value)):
         return list(value).copy
-    if type(value) is dict and all(map(fixed, value)):
-        if all(map(fixed, value.values())):
+    if type(value) is dict and all(map(is_immutable, value)):
+        if all(map(is_immutable, value.values())):
             return dict(value).copy
-        if all(type(each) is list and all(map(fixed, each)) for each in value.values()):
+        if all(type(each) is list and all(map(is_immutable, each)) for each in value.values()):
             lists = {name: list(each) for name, each in value.items()}
             return lambda: {name: each[:] for name, each in lists.items()}
     return None

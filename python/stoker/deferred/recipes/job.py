@@ -1,58 +1,62 @@
-"""A picture to be made, and the place in memory that its pixels go to."""
+"""Jobs: a picture to be computed, and the memory that its pixels are written to."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
 from ...daemon.room import Room
 from .bits import same_bits
-from .pictures import Recipe, by_pillow
+from .pictures import Recipe, compute_by_pillow
 from .plan import Steps
+
+if TYPE_CHECKING:
+    from PIL._imaging import ImagingCore
 
 
 class Job(NamedTuple):
-    """A picture, and where its pixels go after the steps, which are elementwise; without steps as they are."""
+    """A picture, the elementwise steps applied to its bytes (None: none), and where the result
+    goes."""
 
     recipe: Recipe
     steps: Steps | None
     place: torch.Tensor  # (channel, row, column)
-    room: Room | None  # what place lies in
+    room: Room | None  # the shared memory that place is in
 
     def run(self, pixels: torch.Tensor) -> torch.Tensor:
-        """What comes of bytes of one's own."""
+        """Apply the steps to bytes, which they may change."""
         return pixels if self.steps is None else self.steps.run(pixels)
 
     def table(self) -> torch.Tensor:
-        """What the steps give for each value of each band: (band, 256)."""
+        """Return what the steps make of each byte in each band: (band, 256)."""
         assert self.steps is not None
-        return table_of(self.recipe.bands, self.steps)
+        return compute_table(self.recipe.bands, self.steps)
 
-    def one_table(self) -> bool:
-        """Whether the steps give the same for all bands."""
+    def has_one_table(self) -> bool:
+        """Whether the steps are the same for all bands."""
         assert self.steps is not None
-        return _one_table(self.recipe.bands, self.steps)
+        return _has_one_table(self.recipe.bands, self.steps)
 
-    def by_pillow(self) -> None:
-        """Make it as the script would have."""
-        core = by_pillow(self.recipe.source, self.recipe.ops)
-        self.place.copy_(self.run(pixels(core)))
-
-
-def job_of(recipe: Recipe, steps: Steps, place: torch.Tensor, room: Room | None) -> Job:
-    """The job of it, without steps where they change nothing."""
-    return Job(recipe, None if idle(recipe.bands, steps) else steps, place, room)
+    def compute_by_pillow(self) -> None:
+        """Compute it in this process, as the script would."""
+        core = compute_by_pillow(self.recipe.source, self.recipe.ops)
+        self.place.copy_(self.run(read_pixels(core)))
 
 
-_tables: dict[Any, torch.Tensor] = {}  # steps that are alike are mostly the same
+def make_job(recipe: Recipe, steps: Steps, place: torch.Tensor, room: Room | None) -> Job:
+    """Make a job. Steps that change no value are left out."""
+    return Job(recipe, None if is_identity(recipe.bands, steps) else steps, place, room)
+
+
+_tables: dict[Any, torch.Tensor] = {}  # equal steps are mostly the same object
 _values = torch.arange(256, dtype=torch.uint8)
 
 
-def table_of(bands: int, steps: Steps) -> torch.Tensor:
-    """What steps give for each value of each band: (band, 256)."""
+def compute_table(bands: int, steps: Steps) -> torch.Tensor:
+    """Return what steps make of each byte in each band: (band, 256)."""
     key = bands, steps
     if key not in _tables:
         if len(_tables) >= 64:
@@ -62,22 +66,22 @@ def table_of(bands: int, steps: Steps) -> torch.Tensor:
 
 
 @functools.lru_cache(256)
-def _one_table(bands: int, steps: Steps) -> bool:
-    table = table_of(bands, steps)
+def _has_one_table(bands: int, steps: Steps) -> bool:
+    table = compute_table(bands, steps)
     return same_bits(table, table[:1].expand_as(table))
 
 
 @functools.lru_cache(256)
-def idle(bands: int, steps: Steps) -> bool:
+def is_identity(bands: int, steps: Steps) -> bool:
     """Whether steps change no value."""
     if not steps.calls:
         return True
-    table = table_of(bands, steps)
+    table = compute_table(bands, steps)
     return table.dtype == torch.uint8 and torch.equal(table, _values.expand(bands, 256))
 
 
-def pixels(core: Any) -> torch.Tensor:
-    """The bytes of a core image: (channel, row, column)."""
+def read_pixels(core: ImagingCore) -> torch.Tensor:
+    """Return the bytes of a core image as (channel, row, column)."""
     from PIL import Image
 
     array = np.array(Image.Image()._new(core))

@@ -1,8 +1,8 @@
-"""Whether Pillow will make a picture of a JPEG file without a word, which is known before it is decoded.
+"""Tells, before a JPEG is decoded, whether Pillow will decode it without an error or a warning.
 
-libjpeg raises for headers and tables, and Pillow where the file ends too early; what is wrong within the coefficients
-is made grey in silence. So a file whose headers and tables are as they should be, and whose scans are followed by an
-end, raises nothing. Anything out of the ordinary is left to Pillow itself, there and then.
+libjpeg raises for bad headers and tables, Pillow for a file that ends too early. Errors within the
+coefficients become grey pixels, silently. So a file with correct headers and tables, whose scans
+are followed by an end marker, raises nothing. Pillow decodes unusual files at once.
 """
 
 from __future__ import annotations
@@ -10,39 +10,39 @@ from __future__ import annotations
 import functools
 import re
 
-_behind_scan = re.compile(rb"\xff[^\x00\xd0-\xd7]").search  # the first marker that does not belong to the scan
-_SAMPLINGS = {b"\x11", b"\x21", b"\x12", b"\x22", b"\x41"}  # of luma, where chroma has one: what libjpeg upsamples
+_find_marker = re.compile(rb"\xff[^\x00\xd0-\xd7]").search  # the first marker after a scan
+_SAMPLINGS = {b"\x11", b"\x21", b"\x12", b"\x22", b"\x41"}  # of luma, if chroma has 0x11: those that libjpeg upsamples
 _TABLES, _QUANTIZATION, _SCAN, _END, _RESTART, _COMMENT = 0xC4, 0xDB, 0xDA, 0xD9, 0xDD, 0xFE
-_FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # progressive
+_FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # frame markers, and whether each is progressive
 
 
-def sound(data: bytes | memoryview, scan: int = 0) -> int:
-    """Where the file's image ends, 0 if Pillow has to look at it.
+def find_end(data: bytes | memoryview, scan: int = 0) -> int:
+    """Return where the file's image ends, or 0 if Pillow has to decode it.
 
-    scan: where the entropy-coded data of the first scan begins, as Pillow found it; 0 if that is not known.
+    scan is where the data of the first scan begin, as Pillow found it; 0 if not known.
     """
     if _has_sound_header(data, scan):
-        found = _behind_scan(data, scan)
+        found = _find_marker(data, scan)
         if found is not None and data[found.start() + 1] == _END:
             return found.end()
     reader = _Reader(data, scan)
     try:
-        end = reader.end()
-    except IndexError:  # cut
+        end = reader.find_end()
+    except IndexError:  # the file is cut off
         return 0
     if end and not reader.progressive and reader.scan_at == scan:
         _keep_header(data, scan, reader.sides_at)
     return end
 
 
-#: Headers that were found sound, without the picture's sides: by their length, where the sides stand and the rest.
+#: Sound headers without the sides: by length, the offset of the sides and the other bytes.
 _sound: dict[int, tuple[int, set[bytes]]] = {}
-_LONGEST = 4096  # bytes of one that is kept
-_MOST = 256  # of one length, and lengths
+_LONGEST = 4096  # bytes of the longest header that is kept
+_MOST = 256  # headers of one length, and lengths
 
 
 def _has_sound_header(data: bytes | memoryview, scan: int) -> bool:
-    """Whether an earlier file had the same header, of other sides."""
+    """Whether an earlier sound file had the same header, apart from its sides."""
     at, headers = _sound.get(scan, _NONE)
     if not headers:
         return False
@@ -67,13 +67,13 @@ def _keep_header(data: bytes | memoryview, scan: int, sides: int) -> None:
     headers.add(header[:sides] + header[sides + 4 :])
 
 
-def header(data: bytes | memoryview) -> tuple[str, tuple[int, int]] | None:
-    """Mode and size of a sound file."""
+def read_header(data: bytes | memoryview) -> tuple[str, tuple[int, int]] | None:
+    """Return mode and size of a sound file; None if it is not sound."""
     reader = _Reader(data)
     try:
-        if not reader.end():
+        if not reader.find_end():
             return None
-    except IndexError:  # cut
+    except IndexError:  # the file is cut off
         return None
     return "L" if len(reader.components) == 3 else "RGB", reader.size
 
@@ -81,15 +81,15 @@ def header(data: bytes | memoryview) -> tuple[str, tuple[int, int]] | None:
 class _Reader:
     def __init__(self, data: bytes | memoryview, scan: int = 0) -> None:
         self.data, self.scan_at = data, scan
-        self.tables: set[int] = set()  # class and number of Huffman tables
+        self.tables: set[int] = set()  # class and number of each Huffman table
         self.quantization: set[int] = set()
-        self.components = b""  # three bytes each: name, sampling, quantization
+        self.components = b""  # name, sampling and quantization table of each component, a byte each
         self.size = 0, 0
         self.progressive = False
         self.scans = 0
         self.sides_at = 0
 
-    def end(self) -> int:
+    def find_end(self) -> int:
         data, at = self.data, 2
         if data[:2] != b"\xff\xd8":
             return 0
@@ -99,48 +99,48 @@ class _Reader:
                 return at + 2 if self.scans else 0
             behind = at + 2 + (data[at + 2] << 8 | data[at + 3])
             segment = bytes(data[at + 4 : behind])
-            if behind < at + 4 or behind > len(data) or not self.take(marker, segment):
+            if behind < at + 4 or behind > len(data) or not self.check_segment(marker, segment):
                 return 0
             if marker in _FRAMES:
                 self.sides_at = at + 5
             at = behind
-            if marker in _FRAMES and self.usual(at):
+            if marker in _FRAMES and self.is_known_sound(at):
                 at, marker, self.scans = self.scan_at, _SCAN, 1
             if marker == _SCAN:
                 self.scan_at = self.scan_at if self.scans > 1 else at
-                found = _behind_scan(data, at)
+                found = _find_marker(data, at)
                 if found is None:
                     return 0
                 at = found.start()
         return 0
 
-    def usual(self, at: int) -> bool:
-        """Whether what stands between the frame and its scan has been found sound in an earlier file."""
+    def is_known_sound(self, at: int) -> bool:
+        """Whether the bytes between frame and scan were found sound in an earlier file."""
         size = self.scan_at - at
         plain = not self.progressive and 0 < size < 2048 and self.scan_at <= len(self.data)
-        return plain and _usual(bytes(self.data[at : self.scan_at]), self.components)
+        return plain and _is_known_sound(bytes(self.data[at : self.scan_at]), self.components)
 
-    def take(self, marker: int, segment: bytes) -> bool:
+    def check_segment(self, marker: int, segment: bytes) -> bool:
         if 0xE0 <= marker <= 0xEF or marker == _COMMENT:
             return True
         if marker == _TABLES:
-            found = _huffman(segment)
+            found = _read_huffman(segment)
             self.tables |= found
             return bool(found)
         if marker == _QUANTIZATION:
-            found = _quantizers(segment)
+            found = _read_quantizers(segment)
             self.quantization |= found
             return bool(found)
         if marker in _FRAMES:
             self.progressive = _FRAMES[marker]
-            return self.frame(segment)
+            return self.check_frame(segment)
         if marker == _SCAN:
             self.scans += 1
-            return self.scan(segment)
+            return self.check_scan(segment)
         return marker == _RESTART and len(segment) == 2
 
-    def frame(self, segment: bytes) -> bool:
-        """One frame of eight bits, of one component or of three in the usual arrangements."""
+    def check_frame(self, segment: bytes) -> bool:
+        """Check a frame: 8 bits, and one component, or three in a usual arrangement."""
         count = segment[5]
         if (
             self.components
@@ -159,7 +159,7 @@ class _Reader:
             return samplings in _SAMPLINGS
         return count == 3 and len(set(names)) == 3 and samplings[:1] in _SAMPLINGS and samplings[1:] == b"\x11\x11"
 
-    def scan(self, segment: bytes) -> bool:
+    def check_scan(self, segment: bytes) -> bool:
         count = segment[0]
         if not self.components or len(segment) != 4 + 2 * count:
             return False
@@ -179,19 +179,19 @@ class _Reader:
 
 
 @functools.lru_cache(64)  # most files have the standard's tables
-def _usual(segments: bytes, components: bytes) -> bool:
-    """Whether these, of which the last begins the only scan, are sound behind a frame of such components."""
+def _is_known_sound(segments: bytes, components: bytes) -> bool:
+    """Whether these segments, which end with the only scan's header, are sound after such a frame."""
     reader = _Reader(b"\xff\xd8" + segments + b"\xff\xd9")
     reader.components = components
     try:
-        return reader.end() > 0 and reader.scan_at == len(segments) + 2
+        return reader.find_end() > 0 and reader.scan_at == len(segments) + 2
     except IndexError:
         return False
 
 
 @functools.lru_cache(64)
-def _huffman(segment: bytes) -> frozenset[int]:
-    """The tables of a segment; none where libjpeg might not take them."""
+def _read_huffman(segment: bytes) -> frozenset[int]:
+    """Return class and number of the tables in a segment; an empty set if libjpeg may reject them."""
     found, at = set(), 0
     while at < len(segment):
         name, counts = segment[at], segment[at + 1 : at + 17]
@@ -211,7 +211,7 @@ def _huffman(segment: bytes) -> frozenset[int]:
 
 
 @functools.lru_cache(64)
-def _quantizers(segment: bytes) -> frozenset[int]:
+def _read_quantizers(segment: bytes) -> frozenset[int]:
     found, at = set(), 0
     while at < len(segment):
         size = 64 << (segment[at] >> 4)

@@ -1,13 +1,13 @@
-"""Pictures that are made later: Pillow's own objects, of which only the header was read.
+"""Deferred images of Pillow: only the header was read, and operations are recorded.
 
-While a DataLoader fetches, a JPEG that Pillow would decode gets a `Recipe` in place of its core image
-(`Image._im`): the file's bytes, and what was asked of them since. All of Pillow's Python runs as ever, checks and
-copies of `info` included; it calls the recipe where it would call the core, as long as that call is one of the few
-below. Whatever else asks for the core (`Image.im`: drawing, saving, pixels, NumPy, a C extension) gets the real one,
-made there and then by Pillow.
+While a DataLoader fetches, a JPEG that Pillow would decode gets a `Recipe` in place of its core
+image (`Image._im`): the file's bytes and a list of pending operations. Pillow's Python code runs as
+usual, its checks and its copies of `info` included. It calls the recipe's methods instead of the
+core's, and the recipe records the few operations below. Any other access to the core (`Image.im`:
+drawing, saving, pixels, NumPy, a C extension) makes Pillow decode at once.
 
-So types, attributes and errors are Pillow's, a copy or a pickle is a real picture, and what a program puts in the
-place of a method of Pillow's is called. Nothing here runs in threads but the one that fetches.
+So types, attributes and errors are Pillow's own. A copy or a pickle is a decoded image, and methods
+that a program replaces are called. Only the thread that fetches records.
 """
 
 from __future__ import annotations
@@ -21,35 +21,51 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Container, Iterable
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from ...daemon import files as _files
-from . import headers, jpeg, share, standins
-from .standins import is_own, replace
+from . import headers, jpeg, replacements, share
+from .replacements import is_own, replace
 
-Op = tuple[Any, ...]  # name and arguments, of what JSON has
+if TYPE_CHECKING:
+    from types import ModuleType
 
-#: Operations, kinds of file and types of numbers that the daemon makes otherwise than the installed libraries do:
-#: these are left to them. trust.py fills it before anything waits.
-left: set[str] = set()
+    from PIL._imaging import ImagingCore
+    from PIL.Image import Image
+    from PIL.ImageFilter import Filter
+    from PIL.JpegImagePlugin import JpegImageFile
+
+    Colour = Union[float, tuple[float, ...], str, None]  # of a fill, as Pillow takes it
+
+Op = tuple[Any, ...]  # name and arguments; JSON can hold them
+
+#: Operations, file formats and dtypes that the daemon computes differently from the installed
+#: libraries: the libraries compute these. trust.py fills it before anything is deferred.
+untrusted: set[str] = set()
 BANDS = {"L": 1, "P": 1, "LA": 2, "RGB": 3, "RGBA": 4}
-_PLAIN = {"L", "RGB"}  # of which everything below is recorded; of the others copies, parts, turns and conversions
+_PLAIN = {"L", "RGB"}  # modes that all operations support; the others support copy, crop, transpose and convert
 _CONVERSIONS = {*itertools.permutations(("L", "LA", "RGB", "RGBA"), 2), ("P", "L"), ("P", "RGB")}
-_FILTERS = range(6)  # of Image.Resampling: what Pillow had before 13
-PIXELS = "the pixels of a picture"  # what may be asked for
-_LIMIT = 1 << 24  # of sides and coordinates, so that nothing overflows
+_FILTERS = range(6)  # of Image.Resampling, as Pillow had them before 13
+PIXELS = "the pixels of a picture"  # for report_need
+_LIMIT = 1 << 24  # of sides and coordinates, so that sums do not overflow
 LARGEST_FILE = 64 << 20  # bytes
-lock = threading.RLock()  # one in a forked child is its own
+lock = threading.RLock()  # a forked child gets its own
+
+
+class Account(Protocol):
+    """The counts that processes share; payoff.py has them."""
+
+    def count_fetch(self, deferred: bool, opened: int) -> bool: ...
 
 
 class Tally:
-    """What became of the pictures that one data set has opened in this process."""
+    """Counts of the pictures that one data set has opened in this process."""
 
-    def __init__(self, account: Any = None) -> None:
-        self.account = account  # of the data set, with the other processes
-        self.opened = 0  # pictures
-        self.told = 0  # of them, to the account
+    def __init__(self, account: Account | None = None) -> None:
+        self.account = account  # shared with the other processes
+        self.opened = 0  # number of pictures
+        self.reported = 0  # how many of them the account knows
 
 
 _thread = threading.local()
@@ -59,7 +75,7 @@ _under_way: set[Recording] = set()
 class _Now(type):
     @property
     def now(cls) -> Recording | None:
-        """This thread's."""
+        """The recording of this thread."""
         return getattr(_thread, "recording", None)
 
     @now.setter
@@ -75,100 +91,104 @@ class _Now(type):
 
 
 class Recording(metaclass=_Now):
-    """What a thread that fetches has begun to make; nothing is recorded while it has none."""
+    """What the fetch of one thread has recorded. A thread without one records nothing."""
 
-    needed: Callable[[str], None] = staticmethod(lambda what: None)  # is told what had to be made at once
-    asking: Callable[[], str] = staticmethod(str)  # says which line of the program is at work
+    report_need: Callable[[str], None] = staticmethod(lambda what: None)  # called with what was needed at once
+    find_asking: Callable[[], str] = staticmethod(str)  # names the program's line that runs now
 
     def __init__(self, tally: Tally, tensors: bool = True) -> None:
-        self.tensors = tensors  # they may wait
-        self.stream = False  # of a loader's own iterator, which goes on where it was
-        self.gathered = False  # all of its samples are there
+        self.tensors = tensors  # whether tensors may be deferred, too
+        self.stream = False  # an iterable data set: its iterator continues in the next fetch
+        self.is_gathered = False  # whether the collate function was called
         self.tally = tally
         self.newest: Source | None = None
-        self.drawn: Any = None  # memory for what is drawn by chance
-        self.markers: bool | None = None  # whether Pillow reads those of JPEGs as it did; None: not yet looked at
-        self.composes: bool | None = None  # whether torchvision's transforms do what they did; None: the same
-        self.opens: dict[Any, bool] = {}  # and what stands for functions that open files, by that
-        self.files: _files.Files | None = None  # what was read
+        self.draw_buffers: Any = None  # tensors for random numbers
+        self.markers: bool | None = None  # whether Pillow's JPEG markers are unchanged; None: not checked yet
+        self.composes: bool | None = None  # whether Compose is unchanged; None: not checked yet
+        self.opens: dict[Any, bool] = {}  # the same for each replacement of an open function
+        self.files: _files.Files | None = None  # memory that files were read into
         self.recipes: list[weakref.ref[Recipe]] = []
-        self.laters: list[weakref.ref[Any]] = []  # tensors that wait
+        self.deferred_tensors: list[weakref.ref[Any]] = []  # weak references to tensors
 
     @property
-    def used(self) -> bool:
-        """Whether there was something to record."""
+    def is_used(self) -> bool:
+        """Whether anything was deferred."""
         return self.newest is not None
 
 
-def _forking() -> None:
-    """Before a fork: what a child would see of the fetches under way, the parent writes anew."""
+def _detach_fetches() -> None:
+    """Before a fork: copy the file bytes of running fetches, so that a child keeps its own."""
     for found in list(_under_way):
         if found.files is not None:
             found.files.part()
 
 
-def _forked() -> None:
-    """In a forked child: a thread of the parent's may hold the lock, and the fetches under way are the parent's."""
+def _reset_after_fork() -> None:
+    """Forget the parent's fetches in a forked child, and replace the lock: a thread may have held
+    it."""
     global lock
     lock = threading.RLock()
     _under_way.clear()
     Recording.now = None
 
 
-os.register_at_fork(before=_forking, after_in_child=_forked)
+os.register_at_fork(before=_detach_fetches, after_in_child=_reset_after_fork)
 
 
 def recording() -> Recording | None:
-    """The recording of this thread."""
+    """Return the recording of this thread, or None."""
     return getattr(_thread, "recording", None)
 
 
 class Source:
-    """A file's bytes, and what its header says."""
+    """A file's bytes, with the mode and size of its header."""
 
-    __slots__ = ("data", "mode", "size", "begun", "files", "at", "went", "__weakref__")
+    __slots__ = ("data", "mode", "size", "prefixes", "files", "at", "counted_as", "__weakref__")
 
     def __init__(self, data: bytes | memoryview, mode: str, size: tuple[int, int]) -> None:
         self.data, self.mode, self.size = data, mode, size
-        self.begun: list[_Begun] = []  # what pictures that Pillow made of it began with
-        self.files: _files.Files | None = None  # where data lies, at a place
+        self.prefixes: list[_Prefix] = []  # operations that Pillow has computed for several pictures of it
+        self.files: _files.Files | None = None  # the shared memory that holds data, at offset `at`
         self.at = 0
-        self.went = -1  # nowhere yet; what share counts it as
+        self.counted_as = -1  # kind in share.py; -1: not counted yet
 
     def decode(self) -> Any:
-        """Pillow's core image of it, without what was patched; what a header is warned of has been said."""
+        """Decode with Pillow and return the core image. The header's warnings were given when it
+        was opened."""
         from PIL import Image
 
         return Image.frombytes(self.mode, self.size, self.data, "jpeg", self.mode, "").im
 
 
-class _Begun:
-    """Operations that several pictures of a file begin with; what they make is kept from the second picture on."""
+class _Prefix:
+    """Operations that several pictures of a file begin with. Their result is kept for the second
+    one on."""
 
     __slots__ = ("ops", "uses", "core")
 
     def __init__(self, ops: tuple[Op, ...]) -> None:
         self.ops, self.uses, self.core = ops, 0, None
 
-    def is_of(self, ops: tuple[Op, ...]) -> bool:
+    def matches(self, ops: tuple[Op, ...]) -> bool:
         return len(ops) == len(self.ops) and all(map(operator.is_, ops, self.ops))
 
 
-_weakly = weakref.ref
+_weak_ref = weakref.ref
 
 
 class Recipe:
-    """Stands where Pillow has the core image. Never changes but for being made; each image has one of its own."""
+    """Replaces Pillow's core image. It is immutable until materialized, and belongs to one
+    image."""
 
     __slots__ = ("source", "ops", "mode", "size", "value", "late", "__weakref__")
-    readonly = 0  # Pillow asks that of the core
+    readonly = 0  # Pillow reads it on the core
 
     def __init__(self, source: Source, ops: tuple[Op, ...], mode: str, size: tuple[int, int]) -> None:
         self.source, self.ops, self.mode, self.size = source, ops, mode, size
-        self.value: Any = None  # the real core, once made
-        self.late = False  # its fetch has ended: it is made when somebody asks
+        self.value: Any = None  # the core image, once materialized
+        self.late = False  # its fetch has ended; it is materialized on the next access
         if found := getattr(_thread, "recording", None):
-            found.recipes.append(_weakly(self))
+            found.recipes.append(_weak_ref(self))
 
     @property
     def bands(self) -> int:
@@ -176,23 +196,23 @@ class Recipe:
 
     def then(self, *op: Any, mode: str | None = None, size: tuple[int, int] | None = None) -> Recipe:
         after = Recipe(self.source, (*self.ops, op), mode or self.mode, size or self.size)
-        if op[0] in left:
-            share.because(share.PILLOW, f"such as {op[0]}, which is Pillow's here")
-            after.make()
+        if op[0] in untrusted:
+            share.keep_reason(share.PILLOW, f"such as {op[0]}, which is Pillow's here")
+            after.materialize()
         return after
 
-    def make(self) -> Any:
-        """The real core; from here on it stands for the recipe."""
+    def materialize(self) -> Any:
+        """Return the core image; from now on the recipe forwards to it."""
         with lock:
             if self.value is None:
-                share.went(self.source, share.PILLOW)
-                self.value = by_pillow(self.source, self.ops)
+                share.count_file(self.source, share.PILLOW)
+                self.value = compute_by_pillow(self.source, self.ops)
             return self.value
 
-    def __getattr__(self, name: str) -> Any:  # what is not below, or does not fit
-        return getattr(self.make(), name)
+    def __getattr__(self, name: str) -> Any:  # for operations that are not recorded
+        return getattr(self.materialize(), name)
 
-    # The methods of Pillow's core that are recorded, with arguments that leave no doubt.
+    # The recorded methods of Pillow's core. Unusual arguments go to the core itself.
 
     def copy(self) -> Recipe:
         return Recipe(self.source, self.ops, self.mode, self.size)
@@ -200,31 +220,31 @@ class Recipe:
     def convert(self, mode: str, *dither: Any) -> Any:
         if (self.mode, mode) in _CONVERSIONS:
             return self.then("convert", mode, mode=mode)
-        return self.make().convert(mode, *dither)
+        return self.materialize().convert(mode, *dither)
 
     def crop(self, box: tuple[int, int, int, int]) -> Any:
         left, top, right, bottom = box
         if right > left and bottom > top and max(map(abs, box)) < _LIMIT:
             return self.then("crop", *box, size=(right - left, bottom - top))
-        return self.make().crop(box)
+        return self.materialize().crop(box)
 
     def resize(self, size: tuple[int, int], resample: int, box: tuple[float, ...]) -> Any:
-        if box == (0, 0, *self.size) and type(size) is tuple and len(size) == 2:  # as it mostly is
+        if box == (0, 0, *self.size) and type(size) is tuple and len(size) == 2:  # the common case
             width, height = size
             sides = type(width) is type(height) is int and 0 < width < _LIMIT and 0 < height < _LIMIT
             if sides and isinstance(resample, int) and type(resample) is not bool and 0 <= resample < len(_FILTERS):
                 return self.then("resize", width, height, int(resample), None, size=size)
-        numbers = _integers(size), _integers((resample,)), _floats(box)
+        numbers = as_integers(size), as_integers((resample,)), as_floats(box)
         if all(numbers) and len(numbers[0]) == 2 and len(box) == 4:
             (width, height), (kind,), (left, top, right, bottom) = numbers
             inside = 0 <= left < right <= self.size[0] and 0 <= top < bottom <= self.size[1]
             if inside and 0 < width < _LIMIT and 0 < height < _LIMIT and kind in _FILTERS:
                 whole = (left, top, right, bottom) == (0, 0, *self.size)
                 return self.then("resize", width, height, kind, None if whole else numbers[2], size=(width, height))
-        return self.make().resize(size, resample, box)
+        return self.materialize().resize(size, resample, box)
 
     def reduce(self, factor: tuple[int, int], box: tuple[int, int, int, int]) -> Any:
-        numbers, edges = _integers(factor), _integers(box)
+        numbers, edges = as_integers(factor), as_integers(box)
         if (
             self.mode in _PLAIN
             and len(numbers) == 2
@@ -234,13 +254,13 @@ class Recipe:
             (x, y), (left, top, right, bottom) = numbers, edges
             if 0 <= left < right <= self.size[0] and 0 <= top < bottom <= self.size[1]:
                 return self.then("reduce", x, y, edges, size=(-(-(right - left) // x), -(-(bottom - top) // y)))
-        return self.make().reduce(factor, box)
+        return self.materialize().reduce(factor, box)
 
     def transpose(self, method: int) -> Any:
         if type(method) is not bool and method in range(7):
             turned = method in (2, 4, 5, 6)
             return self.then("transpose", int(method), size=self.size[::-1] if turned else self.size)
-        return self.make().transpose(method)
+        return self.materialize().transpose(method)
 
     def point(self, table: list[int], mode: str | None) -> Any:
         if len(table) == 256 * self.bands and mode in (None, self.mode):
@@ -251,32 +271,32 @@ class Recipe:
                     return self.then("point", [min(max(value, 0), 255) for value in table])
             except TypeError:
                 pass
-        return self.make().point(table, mode)
+        return self.materialize().point(table, mode)
 
     def gaussian_blur(self, radius: tuple[float, float], *passes: Any) -> Any:
-        radii = _floats((radius, radius) if type(radius) in (int, float) else radius)  # Pillow 10 has one number
+        radii = as_floats((radius, radius) if type(radius) in (int, float) else radius)  # a single number in Pillow 10
         if self.mode != "P" and not passes and radii and len(radii) == 2 and all(0 <= r < 1000 for r in radii):
             return self.then("gaussian_blur", *radii)
-        return self.make().gaussian_blur(radius, *passes)
+        return self.materialize().gaussian_blur(radius, *passes)
 
 
 class Canvas:
-    """Stands where Pillow has the core image of a new picture of one colour, until somebody asks for it."""
+    """Replaces the core image of a new picture of one colour."""
 
     __slots__ = ("mode", "size", "fill")
     readonly = 0
 
     def __init__(self, mode: str, size: tuple[int, int], fill: list[int]) -> None:
         self.mode, self.size, self.fill = mode, size, fill
-        _Undo.images = True
+        _Patches.images = True
 
-    def make(self) -> Any:
-        """The real core."""
-        return sys.modules["PIL.Image"].core.fill(self.mode, self.size, _colour(self.fill))
+    def materialize(self) -> Any:
+        """Return the core image."""
+        return sys.modules["PIL.Image"].core.fill(self.mode, self.size, _to_pillow_fill(self.fill))
 
 
-def _integers(values: Any) -> list[int]:
-    """The values where all are integers, else none."""
+def as_integers(values: Iterable[object]) -> list[int]:
+    """Return the values as ints; an empty list if one is not an integer."""
     if {*map(type, values)} == {int}:
         return list(values)
     return (
@@ -286,7 +306,7 @@ def _integers(values: Any) -> list[int]:
     )
 
 
-def _floats(values: Any) -> list[float]:
+def as_floats(values: Iterable[object]) -> list[float]:
     try:
         numbers = [value if type(value) in (int, float) else float(value) for value in values]
     except (TypeError, ValueError):
@@ -294,23 +314,25 @@ def _floats(values: Any) -> list[float]:
     return numbers if all(abs(number) < _LIMIT for number in numbers) else []
 
 
-def deferred(image: Any, modes: Container[str] = _PLAIN) -> Recipe | None:
-    """The recipe of an image that has not been made, where it may be recorded on."""
+def find_recipe(image: Image, modes: Container[str] = _PLAIN) -> Recipe | None:
+    """Return an image's recipe, or None if it must not be recorded on. A file just opened gets one
+    here."""
     recipe = getattr(image, "_im", None)
     if recipe is None:
-        recipe = _defer(image)
+        recipe = _defer_decoding(image)
     if type(recipe) is not Recipe or recipe.value is not None or recipe.mode not in modes:
         return None
     if not getattr(_thread, "recording", None):
         return None
-    if recipe.late:  # a program that keeps pictures would have each fetch decode them
-        recipe.make()
+    if recipe.late:  # a kept picture is decoded once, and not in each fetch
+        recipe.materialize()
         return None
     return recipe
 
 
-def _defer(image: Any) -> Recipe | None:
-    """Read a file that Pillow would decode now, as it would be read; None: it is left to Pillow."""
+def _defer_decoding(image: JpegImageFile) -> Recipe | None:
+    """Read the file of an image that Pillow would decode now, and defer decoding. None: Pillow
+    decodes it."""
     found = recording()
     if found is None or getattr(image, "format", None) != "JPEG" or not _is_untouched(image):
         return None
@@ -319,22 +341,22 @@ def _defer(image: Any) -> Recipe | None:
         files = found.files = found.files or _files.take()
         at, size = file.tell(), file.seek(0, 2)
         file.seek(0)
-        # With its size, as read() is dear to who asks for much more than there is.
+        # With its size: a read() of more than the file holds allocates all of it.
         data = files.read(file, size) if size <= LARGEST_FILE else b""
         whole = type(data) in (bytes, memoryview) and len(data) == size
-        end = _end_of_reading(data, at, image.decodermaxblock) if whole else 0
-        if end != size or not size:  # which is where reading has ended
+        end = _find_read_end(data, at, image.decodermaxblock) if whole else 0
+        if end != size or not size:  # leave the file where Pillow would stop reading
             file.seek(end or at)
         if not end:
             return None
     except (OSError, ValueError, AttributeError):
-        return None  # Pillow meets it as well
+        return None  # Pillow will raise it as well
     found.newest = source = Source(data, mode, sides)
     files.keep(source)
     found.tally.opened += 1
     image._im = Recipe(source, (), mode, sides)
-    if not _Undo.images:
-        _Undo.images = True
+    if not _Patches.images:
+        _Patches.images = True
     image.tile, image.map, image.readonly = [], None, 0
     if image._exclusive_fp and image._close_exclusive_fp_after_loading:
         file.close()
@@ -342,54 +364,59 @@ def _defer(image: Any) -> Recipe | None:
     return image._im
 
 
-def _is_untouched(image: Any) -> bool:
-    """Whether a JPEG is an opened file as Pillow left it: not loaded, no draft, nothing replaced."""
-    if type(image) is not sys.modules["PIL.JpegImagePlugin"].JpegImageFile or "JPEG" in left:
+def _is_untouched(image: Image) -> bool:
+    """Whether a JPEG is as Image.open returned it: not loaded, no draft, no method replaced."""
+    if type(image) is not sys.modules["PIL.JpegImagePlugin"].JpegImageFile or "JPEG" in untrusted:
         return False
     if image._im is not None or image.fp is None:
         return False
     mode, size = image.mode, image.size
-    if len(image.tile) != 1 or image.decoderconfig or not _REPLACED.isdisjoint(vars(image)):
+    if len(image.tile) != 1 or image.decoderconfig or not _OVERRIDES.isdisjoint(vars(image)):
         return False
     return mode in _PLAIN and tuple(image.tile[0]) == ("jpeg", (0, 0, *size), 0, (mode, ""))
 
 
-_REPLACED = {"load", "load_read", "load_prepare", "load_end"}
+_OVERRIDES = {"load", "load_read", "load_prepare", "load_end"}
 
 
-def _end_of_reading(data: bytes | memoryview, at: int, block: int) -> int:
-    """Where Pillow stops reading a file in blocks, whose header it has read up to there; 0: it is left to it."""
-    end = jpeg.sound(data, at)
+def _find_read_end(data: bytes | memoryview, at: int, block: int) -> int:
+    """Return where Pillow, reading in blocks, stops reading a file; 0 if Pillow has to decode it.
+
+    at is where Pillow's reading of the header ended.
+    """
+    end = jpeg.find_end(data, at)
     return min(len(data), -(-end // block) * block)
 
 
 class _Pixels:
-    """What load() returns for a picture that is not made: made at the first touch."""
+    """The pixel access that load() returns for a deferred picture. The first access materializes
+    it."""
 
-    def __init__(self, image: Any) -> None:
+    def __init__(self, image: Image) -> None:
         self._image = image
 
     def _real(self) -> Any:
         return self._image.im.pixel_access(self._image.readonly)
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: tuple[int, int]) -> Any:
         return self._real()[at]
 
-    def __setitem__(self, at: Any, value: Any) -> None:
+    def __setitem__(self, at: tuple[int, int], value: float | tuple[int, ...]) -> None:
         self._real()[at] = value
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real(), name)
 
 
-# Making: by Pillow, of a recipe's operations.
+# Decoding by Pillow.
 
 
-def by_pillow(source: Source, ops: tuple[Op, ...]) -> Any:
-    """The core image. What is recorded was Pillow's own code, so this is what it would have made.
+def compute_by_pillow(source: Source, ops: tuple[Op, ...]) -> Any:
+    """Decode a source with Pillow and apply the operations. Returns the core image.
 
-    A file that is decoded for a second picture stays decoded until its fetch ends, as does what all but the last
-    operation make: a program that cuts a picture into tiles asks for each by itself.
+    Only calls of Pillow's own code were recorded, so Pillow gives the same result now. If several
+    pictures of a file are needed, the decoded file and the result before the last operation are
+    kept until the fetch ends: a program that cuts tiles asks for each of them separately.
     """
     from PIL import Image
 
@@ -397,73 +424,73 @@ def by_pillow(source: Source, ops: tuple[Op, ...]) -> Any:
     with lock:
         core, done = None, 0
         for end in sorted({0, max(len(ops) - 1, 0)}):
-            begun = _begun_with(source, ops[:end])
-            if begun.core is None and (core is None or begun.uses > 1):
-                core = source.decode() if core is None else with_ops(blank._new(core), ops[done:end]).im
+            prefix = _find_prefix(source, ops[:end])
+            if prefix.core is None and (core is None or prefix.uses > 1):
+                core = source.decode() if core is None else apply_ops(blank._new(core), ops[done:end]).im
                 done = end
-                begun.core = core if begun.uses > 1 else None
-            elif begun.core is not None:
-                core, done = begun.core, end
-        made = with_ops(blank._new(core), ops[done:]).im
-        return made.copy() if any(made is each.core for each in source.begun) else made
+                prefix.core = core if prefix.uses > 1 else None
+            elif prefix.core is not None:
+                core, done = prefix.core, end
+        result = apply_ops(blank._new(core), ops[done:]).im
+        return result.copy() if any(result is each.core for each in source.prefixes) else result
 
 
-def _begun_with(source: Source, ops: tuple[Op, ...]) -> _Begun:
-    begun = next((each for each in source.begun if each.is_of(ops)), None)
-    if begun is None:
-        begun = _Begun(ops)
-        source.begun = [*source.begun[-_MOST_BEGUN:], begun]
-    begun.uses += 1
-    return begun
+def _find_prefix(source: Source, ops: tuple[Op, ...]) -> _Prefix:
+    prefix = next((each for each in source.prefixes if each.matches(ops)), None)
+    if prefix is None:
+        prefix = _Prefix(ops)
+        source.prefixes = [*source.prefixes[-_MOST_PREFIXES:], prefix]
+    prefix.uses += 1
+    return prefix
 
 
-_MOST_BEGUN = 7  # of a file [J]: the whole picture, and the last ones that parts were taken of
+_MOST_PREFIXES = 7  # of a file [J]: the whole picture, and the latest that were cropped
 
 
-def with_ops(image: Any, ops: Iterable[Op]) -> Any:
-    """An image with operations done to it."""
+def apply_ops(image: Image, ops: Iterable[Op]) -> Any:
+    """Apply recorded operations to an image."""
     for name, *arguments in ops:
-        image = MAKERS[name](image, *arguments)
+        image = PILLOW_OPERATIONS[name](image, *arguments)
     return image
 
 
-def _transformed(method: int) -> Callable[..., Any]:
-    def make(image: Any, width: int, height: int, data: list[float], resample: int, fill: list[int] | None) -> Any:
-        return image.transform((width, height), method, data, resample, fillcolor=_colour(fill))
+def _make_transform(method: int) -> Callable[..., Any]:
+    def apply(image: Image, width: int, height: int, data: list[float], resample: int, fill: list[int] | None) -> Any:
+        return image.transform((width, height), method, data, resample, fillcolor=_to_pillow_fill(fill))
 
-    return make
+    return apply
 
 
-def _colour(fill: list[int] | None) -> Any:
+def _to_pillow_fill(fill: list[int] | None) -> Any:
     return fill and (fill[0] if len(fill) == 1 else tuple(fill))
 
 
-def _enhanced(kind: str) -> Callable[..., Any]:
-    def make(image: Any, factor: float) -> Any:
+def _make_enhance(kind: str) -> Callable[..., Any]:
+    def apply(image: Image, factor: float) -> Any:
         from PIL import ImageEnhance
 
         return getattr(ImageEnhance, kind)(image).enhance(factor)
 
-    return make
+    return apply
 
 
-def _operated(kind: str) -> Callable[..., Any]:
-    def make(image: Any, *arguments: Any) -> Any:
+def _make_imageops_call(kind: str) -> Callable[..., Any]:
+    def apply(image: Image, *arguments: Any) -> Any:
         from PIL import ImageOps
 
         return getattr(ImageOps, kind)(image, *arguments)
 
-    return make
+    return apply
 
 
-def _hue(image: Any, shift: int) -> Any:
+def _shift_hue(image: Image, shift: int) -> Any:
     from PIL import Image
 
     h, s, v = image.convert("HSV").split()
     return Image.merge("HSV", (h.point([(value + shift) & 255 for value in range(256)]), s, v)).convert("RGB")
 
 
-def _padded(image: Any, kind: str, left: int, top: int, right: int, bottom: int) -> Any:
+def _pad(image: Image, kind: str, left: int, top: int, right: int, bottom: int) -> Any:
     import numpy as np
     from PIL import Image
 
@@ -471,14 +498,14 @@ def _padded(image: Any, kind: str, left: int, top: int, right: int, bottom: int)
     return Image.fromarray(np.pad(array, ((top, bottom), (left, right), (0, 0))[: array.ndim], kind))
 
 
-def _blurred(image: Any, x: float, y: float) -> Any:
+def _blur(image: Image, x: float, y: float) -> Any:
     try:
         return image._new(image.im.gaussian_blur((x, y)))
-    except TypeError:  # Pillow 10, which has one number
+    except TypeError:  # Pillow 10, which takes a single number
         return image._new(image.im.gaussian_blur(x))
 
 
-MAKERS: dict[str, Callable[..., Any]] = {
+PILLOW_OPERATIONS: dict[str, Callable[..., Any]] = {
     "convert": lambda image, mode: image.convert(mode),
     "crop": lambda image, *box: image._new(image.im.crop(box)),
     "resize": lambda image, w, h, kind, box: image._new(
@@ -486,32 +513,33 @@ MAKERS: dict[str, Callable[..., Any]] = {
     ),
     "reduce": lambda image, x, y, box: image._new(image.im.reduce((x, y), tuple(box))),
     "transpose": lambda image, method: image._new(image.im.transpose(method)),
-    "affine": _transformed(0),
-    "perspective": _transformed(2),
+    "affine": _make_transform(0),
+    "perspective": _make_transform(2),
     "point": lambda image, table: image.point(table),
-    "brightness": _enhanced("Brightness"),
-    "color": _enhanced("Color"),
-    "contrast": _enhanced("Contrast"),
-    "sharpness": _enhanced("Sharpness"),
-    "autocontrast": lambda image, low, high: _operated("autocontrast")(image, (low, high)),
-    "equalize": _operated("equalize"),
-    "posterize": _operated("posterize"),
-    "solarize": _operated("solarize"),
-    "invert": _operated("invert"),
-    "hue": _hue,
-    "gaussian_blur": _blurred,
-    "pad": _padded,
-    "expand": lambda image, left, top, right, bottom, fill: _operated("expand")(
-        image, (left, top, right, bottom), _colour(fill)
+    "brightness": _make_enhance("Brightness"),
+    "color": _make_enhance("Color"),
+    "contrast": _make_enhance("Contrast"),
+    "sharpness": _make_enhance("Sharpness"),
+    "autocontrast": lambda image, low, high: _make_imageops_call("autocontrast")(image, (low, high)),
+    "equalize": _make_imageops_call("equalize"),
+    "posterize": _make_imageops_call("posterize"),
+    "solarize": _make_imageops_call("solarize"),
+    "invert": _make_imageops_call("invert"),
+    "hue": _shift_hue,
+    "gaussian_blur": _blur,
+    "pad": _pad,
+    "expand": lambda image, left, top, right, bottom, fill: _make_imageops_call("expand")(
+        image, (left, top, right, bottom), _to_pillow_fill(fill)
     ),
 }
 
 
-# Putting it in place.
+# Patching Pillow.
 
 
-def there() -> bool:
-    """Whether the program has imported what reads pictures. OpenCV's are described with Pillow, where that is there."""
+def is_pillow_imported() -> bool:
+    """Whether the program has imported Pillow, or OpenCV with Pillow installed, which then gets
+    imported."""
     if "PIL.Image" in sys.modules:
         return True
     if "cv2" not in sys.modules or importlib.util.find_spec("PIL") is None:
@@ -520,139 +548,136 @@ def there() -> bool:
     return True
 
 
-_load_file: Callable[[Any], Any] | None = None  # ImageFile.load of Pillow itself, once something is in its place
+_load_file: Callable[[Any], Any] | None = None  # Pillow's own ImageFile.load, once it is patched
 
 
 def install() -> bool:
-    """Put it in place in this process where Pillow has what it takes; once. False: pictures stay real."""
+    """Patch Pillow in this process, once. Returns False, and defers nothing, if Pillow is not as
+    expected."""
     global _load_file
     from PIL import Image, ImageFile, JpegImagePlugin
 
-    if _Undo.installed:
+    if _Patches.installed:
         return True
     if "im" not in vars(Image.Image):
-        _make_core_a_property(Image.Image)
+        _turn_core_into_property(Image.Image)
     known = isinstance(vars(Image.Image)["im"], property)
     if not known or not is_own(Image.Image.load, Image) or not is_own(ImageFile.ImageFile.load, ImageFile):
         return False
     _load_file = ImageFile.ImageFile.load
-    put(Image.Image, "im", property(_core_in_place_of(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
-    put(Image.Image, "load", _load_in_place_of(Image.Image.load))
-    put(ImageFile.ImageFile, "load", _load_file_in_place_of(_load_file))
+    patch(Image.Image, "im", property(_wrap_core(Image.Image.im.fget), Image.Image.im.fset), lasting=True)
+    patch(Image.Image, "load", _wrap_load(Image.Image.load))
+    patch(ImageFile.ImageFile, "load", _wrap_load_file(_load_file))
     if is_own(JpegImagePlugin.JpegImageFile._open, JpegImagePlugin):
-        put(JpegImagePlugin.JpegImageFile, "_open", headers.read_again(JpegImagePlugin.JpegImageFile._open, recording))
+        patch(JpegImagePlugin.JpegImageFile, "_open", headers.wrap_open(JpegImagePlugin.JpegImageFile._open, recording))
     for name in ("copy", "__copy__", "convert", "crop", "reduce", "resize", "thumbnail", "transpose"):
         if is_own(method := getattr(Image.Image, name), Image):
-            _callers.add(method.__code__)
-    wraps = {"point": _point_in_place_of, "transform": _transform_in_place_of, "filter": _filter_in_place_of}
-    for name, wrap in wraps.items():
+            _core_callers.add(method.__code__)
+    wrappers = {"point": _wrap_point, "transform": _wrap_transform, "filter": _wrap_filter}
+    for name, wrap in wrappers.items():
         if is_own(method := getattr(Image.Image, name), Image):
-            put(Image.Image, name, wrap(method))
+            patch(Image.Image, name, wrap(method))
     _install_operations()
-    _Undo.installed = True
+    _Patches.installed = True
     return True
 
 
-class _Undo:
-    """What takes away again what is in place."""
+class _Patches:
+    """The patches in place, and how to undo them."""
 
     installed = False
-    images = False  # one has waited
+    images = False  # whether an image was ever deferred
     steps: list[Callable[[], None]] = []
-    lasting: dict[tuple[Any, str], Callable[[], None]] = {}  # those that stay where an image has waited
+    lasting: dict[tuple[Any, str], Callable[[], None]] = {}  # these stay if an image was deferred
 
 
-def undoing(undo: Callable[[], None]) -> None:
-    """Have something done when all is taken away."""
-    _Undo.steps.append(undo)
+def on_uninstall(undo: Callable[[], None]) -> None:
+    """Call undo when the patches are uninstalled."""
+    _Patches.steps.append(undo)
 
 
-def put(owner: Any, name: str, value: Any, lasting: bool = False) -> None:
-    """Have an attribute of Pillow's be ours."""
-    if (owner, name) in _Undo.lasting:
+def patch(owner: type | ModuleType, name: str, value: object, lasting: bool = False) -> None:
+    """Set an attribute of a library. Lasting patches stay while deferred images may exist."""
+    if (owner, name) in _Patches.lasting:
         return
-    before = vars(owner).get(name, _Undo)
+    before = vars(owner).get(name, _Patches)
 
     def undo() -> None:
         if vars(owner).get(name) is not value:
-            return  # somebody has put something else there
-        if before is _Undo:
+            return  # somebody else has patched it since
+        if before is _Patches:
             delattr(owner, name)
         else:
             setattr(owner, name, before)
 
     setattr(owner, name, value)
     if lasting:
-        _Undo.lasting[owner, name] = undo
+        _Patches.lasting[owner, name] = undo
     else:
-        undoing(undo)
+        on_uninstall(undo)
 
 
 def uninstall() -> None:
-    """Take it all away again, but for what images need that have waited. No fetch is under way."""
-    steps, _Undo.steps, _Undo.installed = _Undo.steps, [], False
-    if not _Undo.images:
-        steps += _Undo.lasting.values()
-        _Undo.lasting.clear()
+    """Undo the patches. Those that deferred images rely on stay. No fetch may be running."""
+    steps, _Patches.steps, _Patches.installed = _Patches.steps, [], False
+    if not _Patches.images:
+        steps += _Patches.lasting.values()
+        _Patches.lasting.clear()
     for undo in reversed(steps):
         undo()
-    standins.clear()
+    replacements.clear()
 
 
-def like(original: Any) -> Callable[[Any], Any]:
-    """A wrapper that calls itself as the original does."""
-    return functools.wraps(original)
-
-
-def _make_core_a_property(kind: Any) -> None:
-    """Pillow 10 has the core image as a plain attribute. Images that were there before keep it as that."""
+def _turn_core_into_property(kind: type) -> None:
+    """Make Image.im a property in Pillow 10, where it is an attribute. Existing images keep theirs."""
 
     def core(self: Any) -> Any:
         return vars(self).get("im") if self._im is None else self._im
 
-    def put(self: Any, core: Any) -> None:
+    def patch(self: Any, core: ImagingCore) -> None:
         vars(self).pop("im", None)
         self._im = core
 
-    kind._im, kind.im = None, property(core, put)
+    kind._im, kind.im = None, property(core, patch)
 
 
 def version() -> int:
-    """The major version of the Pillow in use."""
+    """Return the installed Pillow's major version."""
     return int(sys.modules["PIL.Image"].__version__.split(".")[0])
 
 
-def _core_in_place_of(original: Any) -> Any:
-    @like(original)
+def _wrap_core(original: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
     def im(self: Any) -> Any:
         recipe = self._im
         if type(recipe) is not Recipe:
             if type(recipe) is Canvas:
                 with lock:
                     if self._im is recipe:
-                        self._im = recipe.make()
+                        self._im = recipe.materialize()
             return original(self)
         if recipe.value is None and not recipe.late and getattr(_thread, "recording", None):
-            if _caller(1).f_code in _callers or getattr(_thread, "lent", None) is recipe:
+            if _caller(1).f_code in _core_callers or getattr(_thread, "lent", None) is recipe:
                 return recipe
-            Recording.needed(PIXELS)
-        self._im = recipe.make()
+            Recording.report_need(PIXELS)
+        self._im = recipe.materialize()
         return self._im
 
     return im
 
 
 _caller = sys._getframe
-_callers: set[types.CodeType] = set()  # of Pillow's methods that use the core only to call it: they get the recipe
+# code of Pillow's methods that only call the core's methods: they get the recipe
+_core_callers: set[types.CodeType] = set()
 
 
-def lent_to(codes: Iterable[types.CodeType]) -> bool:
-    """Whether these are all of such methods."""
-    return _callers.issuperset(codes)
+def are_core_callers(codes: Iterable[types.CodeType]) -> bool:
+    """Whether all of these are such methods."""
+    return _core_callers.issuperset(codes)
 
 
-def _load_in_place_of(original: Any) -> Any:
-    @like(original)
+def _wrap_load(original: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
     def load(self: Any) -> Any:
         recipe = self._im
         return _Pixels(self) if type(recipe) is Recipe and recipe.value is None else original(self)
@@ -660,24 +685,25 @@ def _load_in_place_of(original: Any) -> Any:
     return load
 
 
-def _load_file_in_place_of(original: Any) -> Any:
-    @like(original)
+def _wrap_load_file(original: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
     def load(self: Any) -> Any:
-        if deferred(self, BANDS):
+        if find_recipe(self, BANDS):
             return _Pixels(self)
         if self.tile:
-            share.loaded(self, Recording.asking if recording() else None)
+            share.count_load(self, Recording.find_asking if recording() else None)
         return original(self)
 
     return load
 
 
-def _lending_to(original: Any) -> Any:
-    """A method of Pillow's that uses the core only to call it; while it runs it gets the recipe."""
+def _lend_core(original: Callable[..., Image]) -> Any:
+    """Wrap a method of Pillow that only calls the core's methods: while it runs, it gets the
+    recipe."""
 
-    @like(original)
+    @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        recipe = deferred(self, BANDS)
+        recipe = find_recipe(self, BANDS)
         if recipe is None:
             return original(self, *args, **kwargs)
         before, _thread.lent = getattr(_thread, "lent", None), recipe
@@ -689,33 +715,35 @@ def _lending_to(original: Any) -> Any:
     return method
 
 
-def _point_in_place_of(original: Any) -> Any:
-    lending = _lending_to(original)
+def _wrap_point(original: Callable[..., Image]) -> Any:
+    lending = _lend_core(original)
 
-    @like(original)
-    def point(self: Any, lut: Any, mode: Any = None) -> Any:
-        if deferred(self) is None or type(lut) not in (list, tuple) and not isinstance(lut, types.FunctionType):
+    @functools.wraps(original)
+    def point(self: Any, lut: Sequence[float] | Callable[[int], float], mode: str | None = None) -> Any:
+        if find_recipe(self) is None or type(lut) not in (list, tuple) and not isinstance(lut, types.FunctionType):
             return original(self, lut, mode)
-        if callable(lut):  # the program's own code: not while the recipe is lent
+        if callable(lut):  # the program's own code must not get the recipe
             lut = [lut(value) for value in range(256)] * BANDS[self.mode]
         return lending(self, lut, mode)
 
     return point
 
 
-def _transform_in_place_of(original: Any) -> Any:
-    @like(original)
+def _wrap_transform(original: Callable[..., Image]) -> Any:
+    @functools.wraps(original)
     def transform(
-        self: Any, size: Any, method: Any, data: Any = None, resample: Any = 0, fill: Any = 1, fillcolor: Any = None
+        self: Any, size: tuple[int, int], method: int, data: Sequence[float] | None = None, resample: int = 0, fill: int = 1, fillcolor: Colour = None
     ) -> Any:
-        recipe = deferred(self)
-        made = recipe and _transform(recipe, size, method, data, resample, fillcolor)
-        return self._new(made) if made else original(self, size, method, data, resample, fill, fillcolor)
+        recipe = find_recipe(self)
+        result = recipe and _record_transform(recipe, size, method, data, resample, fillcolor)
+        return self._new(result) if result else original(self, size, method, data, resample, fill, fillcolor)
 
     return transform
 
 
-def _transform(recipe: Recipe, size: Any, method: Any, data: Any, resample: Any, fillcolor: Any) -> Recipe | None:
+def _record_transform(
+    recipe: Recipe, size: tuple[int, int], method: int, data: Sequence[float], resample: int, fillcolor: Colour
+) -> Recipe | None:
     from PIL.Image import Transform
 
     name, count = (
@@ -732,9 +760,9 @@ def _transform(recipe: Recipe, size: Any, method: Any, data: Any, resample: Any,
     ):
         return None
     sides, numbers, fill = (
-        _integers(size),
-        _floats(data[:count]),
-        None if fillcolor is None else _fill(fillcolor, recipe.mode),
+        as_integers(size),
+        as_floats(data[:count]),
+        None if fillcolor is None else as_colour(fillcolor, recipe.mode),
     )
     if (
         len(sides) != 2
@@ -746,8 +774,8 @@ def _transform(recipe: Recipe, size: Any, method: Any, data: Any, resample: Any,
     return recipe.then(name, *sides, numbers, int(resample), fill, size=(sides[0], sides[1]))
 
 
-def _fill(color: Any, mode: str) -> list[int] | None:
-    """A colour as Pillow understands it, by band; None where that is not plain."""
+def as_colour(color: Colour, mode: str) -> list[int] | None:
+    """Return a fill colour as a value for each band, or None if it is not a plain colour."""
     values = [color] * BANDS[mode] if type(color) is int and (mode == "L" or color == 0) else color
     plain = (
         type(values) in (list, tuple)
@@ -758,11 +786,11 @@ def _fill(color: Any, mode: str) -> list[int] | None:
     return list(values) if plain else None
 
 
-def _filter_in_place_of(original: Any) -> Any:
-    lending = _lending_to(original)
+def _wrap_filter(original: Callable[..., Image]) -> Any:
+    lending = _lend_core(original)
 
-    @like(original)
-    def filter(self: Any, filter: Any) -> Any:
+    @functools.wraps(original)
+    def filter(self: Any, filter: Filter | type[Filter]) -> Any:
         from PIL.ImageFilter import GaussianBlur
 
         return (lending if type(filter) is GaussianBlur else original)(self, filter)
@@ -773,20 +801,22 @@ def _filter_in_place_of(original: Any) -> Any:
 def _install_operations() -> None:
     from PIL import ImageEnhance, ImageOps
 
-    replace(ImageOps, "expand", _expand)
-    replace(ImageOps, "autocontrast", _autocontrast)
-    replace(ImageOps, "equalize", _equalize)
-    for name, recorded in _TABLED.items():
-        replace(ImageOps, name, _tabled(name, recorded))
+    replace(ImageOps, "expand", _record_expand)
+    replace(ImageOps, "autocontrast", _record_autocontrast)
+    replace(ImageOps, "equalize", _record_equalize)
+    for name, recorded in _POINT_OPERATIONS.items():
+        replace(ImageOps, name, _make_point_operation(name, recorded))
     if is_own(ImageEnhance._Enhance.enhance, ImageEnhance):
         for name in ("Color", "Contrast", "Brightness", "Sharpness"):
             _install_enhancer(getattr(ImageEnhance, name), ImageEnhance)
 
 
-def _expand(original: Any, image: Any, border: Any = 0, fill: Any = 0) -> Any:
-    recipe = deferred(image)
-    colour = recipe and _fill(fill, recipe.mode)
-    sides = _integers(border if type(border) is tuple and len(border) in (2, 4) else (border,))
+def _record_expand(
+    original: Callable[..., Image], image: Image, border: int | tuple[int, ...] = 0, fill: Colour = 0
+) -> Any:
+    recipe = find_recipe(image)
+    colour = recipe and as_colour(fill, recipe.mode)
+    sides = as_integers(border if type(border) is tuple and len(border) in (2, 4) else (border,))
     if (
         not recipe
         or not colour
@@ -796,23 +826,28 @@ def _expand(original: Any, image: Any, border: Any = 0, fill: Any = 0) -> Any:
     ):
         return original(image, border, fill)
     left, top, right, bottom = (sides * 4)[:4]
-    made = recipe.then(
+    result = recipe.then(
         "expand", left, top, right, bottom, colour, size=(image.width + left + right, image.height + top + bottom)
     )
-    return bare(image, made)
+    return new_image(result)
 
 
-def bare(image: Any, recipe: Recipe) -> Any:
-    """An image of its own, that knows nothing of the file."""
-    if not _Undo.images:
-        _Undo.images = True
+def new_image(recipe: Recipe | Canvas) -> Image:
+    """Make a deferred image that, as after many operations of Pillow, does not know its file."""
+    if not _Patches.images:
+        _Patches.images = True
     return sys.modules["PIL.Image"].Image()._new(recipe)
 
 
-def _autocontrast(
-    original: Any, image: Any, cutoff: Any = 0, ignore: Any = None, mask: Any = None, preserve_tone: Any = False
+def _record_autocontrast(
+    original: Callable[..., Image],
+    image: Image,
+    cutoff: float | tuple[float, float] = 0,
+    ignore: int | Sequence[int] | None = None,
+    mask: Image | None = None,
+    preserve_tone: bool = False,
 ) -> Any:
-    recipe = deferred(image)
+    recipe = find_recipe(image)
     low, high = cutoff if type(cutoff) is tuple and len(cutoff) == 2 else (cutoff, cutoff)
     plain = all(type(value) in (int, float) and 0 <= value < 50 for value in (low, high))
     if not recipe or not plain or ignore is not None or mask is not None or preserve_tone:
@@ -820,26 +855,26 @@ def _autocontrast(
     return image._new(recipe.then("autocontrast", low, high))
 
 
-def _equalize(original: Any, image: Any, mask: Any = None) -> Any:
-    recipe = deferred(image)
+def _record_equalize(original: Callable[..., Image], image: Image, mask: Image | None = None) -> Any:
+    recipe = find_recipe(image)
     return original(image, mask) if not recipe or mask is not None else image._new(recipe.then("equalize"))
 
 
-#: Operations that have a table made of their arguments, for each picture anew, and what is recorded of those; None: the
-#: daemon does not know them.
-_TABLED: dict[str, Callable[..., tuple[Any, ...] | None]] = {
+#: Operations that Pillow computes by a table of their arguments, and what is recorded of these.
+#: None: not recorded.
+_POINT_OPERATIONS: dict[str, Callable[..., tuple[Any, ...] | None]] = {
     "posterize": lambda bits: (bits,) if type(bits) is int and 1 <= bits <= 8 else None,
     "solarize": lambda threshold=128: (threshold,) if type(threshold) in (int, float) and abs(threshold) < _LIMIT else None,
     "invert": lambda: (),
 }
 
 
-def _tabled(name: str, recorded: Callable[..., tuple[Any, ...] | None]) -> Callable[..., Any]:
-    def operate(original: Any, image: Any, *arguments: Any, **named: Any) -> Any:
-        recipe = deferred(image)
+def _make_point_operation(name: str, recorded: Callable[..., tuple[Any, ...] | None]) -> Callable[..., Any]:
+    def operate(original: Callable[..., Image], image: Image, *arguments: Any, **named: Any) -> Any:
+        recipe = find_recipe(image)
         try:
             given = recorded(*arguments, **named)
-        except TypeError:  # to be raised by the original
+        except TypeError:  # the original raises it
             given = None
         if recipe is None or given is None:
             return original(image, *arguments, **named)
@@ -848,31 +883,31 @@ def _tabled(name: str, recorded: Callable[..., tuple[Any, ...] | None]) -> Calla
     return operate
 
 
-def _install_enhancer(kind: type, module: Any) -> None:
-    """What an enhancer makes in the beginning, of the image as it is then, waits until it is needed."""
+def _install_enhancer(kind: type, module: ModuleType) -> None:
+    """Defer what an enhancer computes from its image when it is constructed."""
     begin, enhance, name = kind.__init__, kind.enhance, kind.__name__.lower()
     if not is_own(begin, module):
         return
 
-    @like(begin)
-    def __init__(self: Any, image: Any) -> None:
-        recipe = deferred(image) if type(self) is kind else None
+    @functools.wraps(begin)
+    def __init__(self: Any, image: Image) -> None:
+        recipe = find_recipe(image) if type(self) is kind else None
         if recipe is None:
             return begin(self, image)
         self.image = image
         self._stoker = recipe
 
-    @like(enhance)
-    def enhanced(self: Any, factor: Any) -> Any:
+    @functools.wraps(enhance)
+    def record_enhance(self: Any, factor: float) -> Any:
         recipe = vars(self).get("_stoker")
         untouched = (
             recipe is not None and getattr(self.image, "_im", None) is recipe and recipe.value is None and recording()
         )
         if untouched and type(factor) in (int, float) and abs(factor) < _LIMIT:
-            made = recipe.then(name, factor)
-            return self.image._new(made) if name in ("color", "sharpness") else bare(self.image, made)
+            result = recipe.then(name, factor)
+            return self.image._new(result) if name in ("color", "sharpness") else new_image(result)
         if recipe is not None:
-            self.degenerate  # noqa: B018 # of the image as it was
+            self.degenerate  # noqa: B018 # computed from the image as it was
         return enhance(self, factor)
 
     def __getattr__(self: Any, attribute: str) -> Any:
@@ -880,10 +915,10 @@ def _install_enhancer(kind: type, module: Any) -> None:
         if recipe is None or attribute not in ("degenerate", "intermediate_mode"):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
         del self._stoker
-        image, snapshot = self.image, self.image._new(recipe.make().copy())
+        image, snapshot = self.image, self.image._new(recipe.materialize().copy())
         begin(self, snapshot)
         self.image = image
         return getattr(self, attribute)
 
-    for attribute, ours in (("__init__", __init__), ("enhance", enhanced), ("__getattr__", __getattr__)):
-        put(kind, attribute, ours, lasting=True)
+    for attribute, ours in (("__init__", __init__), ("enhance", record_enhance), ("__getattr__", __getattr__)):
+        patch(kind, attribute, ours, lasting=True)

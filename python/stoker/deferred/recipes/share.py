@@ -1,8 +1,8 @@
-"""What share of the pixels' work the daemon did: counted where pictures are made, said in one line when the program
-ends.
+"""The daemon's share of the work on pixels. It is counted per picture and said in one line at exit.
 
-A picture counts with the pixels of its file, by the worst that became of it. The workers of a process add to one page
-of memory after each fetch, under a lock that ends with its holder.
+A picture counts with its number of pixels, in the worst category that it falls into. All workers of
+a process add to one shared page after each fetch, under a lock that the kernel releases if its
+holder dies.
 """
 
 from __future__ import annotations
@@ -14,46 +14,56 @@ import mmap
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 from ..._warning import say
 
-WHOLE, PART, PILLOW = range(3)  # by the daemon up to the batch; by it one by one, and on in Python; by Pillow
-_REASON = 512  # bytes of one
-SLOTS = 64  # accounts of data sets, of WORDS numbers each
-WORDS = 9
-_SLOTS_AT = 2048  # behind the reasons
-_SIZE = _SLOTS_AT + 8 * WORDS * SLOTS
-_TRIES = 8  # for the lock, which nobody holds for longer than a copy takes
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
-_page: memoryview | None = (
-    None  # of the process that began, and of its workers: pictures, then pixels, of each kind; then a reason of each
-)
+
+class Source(Protocol):
+    """What is counted of a file; pictures.py has it."""
+
+    size: tuple[int, int]
+    counted_as: int
+
+
+WHOLE, PART, PILLOW = range(3)  # computed by the daemon: whole batches, single pictures; computed by Pillow
+_REASON = 512  # bytes of a reason
+SLOTS = 64  # accounts of data sets, with WORDS numbers each
+WORDS = 9
+_SLOTS_AT = 2048  # after the reasons
+_SIZE = _SLOTS_AT + 8 * WORDS * SLOTS
+_TRIES = 8  # attempts to take the lock, which is held only for a copy
+
+# Shared with workers: pictures of each kind, pixels of each kind, then a reason for each kind.
+_page: memoryview | None = None
 _file = -1
 _guard = threading.Lock()  # between the threads of this process
 _owner = 0
-_found = [0] * 6  # by this process, not yet on the page
+_found = [0] * 6  # counted by this process, not yet on the page
 _reasons = [b""] * 3
 _fetching = 0
-lasts: list[Callable[[], str]] = []  # what else is said at the end
+lasts: list[Callable[[], str]] = []  # further lines to say at exit
 
 
 def begin() -> None:
-    """Count for this process and its workers, and say at its end what came of it."""
+    """Begin counting in this process and its workers, and say the result at exit."""
     global _owner
     if _page is None:
-        share(os.memfd_create("stoker-share", os.MFD_CLOEXEC))
+        use_page(os.memfd_create("stoker-share", os.MFD_CLOEXEC))
         _owner = os.getpid()
-        atexit.register(_end)
+        atexit.register(_say_share)
 
 
 def file() -> int:
-    """Of the page, for a worker that is not forked; -1: nothing is counted."""
+    """Return the page's descriptor, for a worker that is not forked; -1 if nothing is counted."""
     return _file
 
 
-def share(descriptor: int) -> None:
-    """Count on this page."""
+def use_page(descriptor: int) -> None:
+    """Count on the page with this descriptor."""
     global _page, _file
     os.ftruncate(descriptor, _SIZE)
     _page, _file = memoryview(mmap.mmap(descriptor, _SIZE)), descriptor
@@ -61,7 +71,7 @@ def share(descriptor: int) -> None:
 
 @contextlib.contextmanager
 def counting() -> Iterator[None]:
-    """A fetch, of which pictures are counted."""
+    """Count the pictures of a fetch that runs in this context."""
     global _fetching
     with _guard:
         _fetching += 1
@@ -73,50 +83,51 @@ def counting() -> Iterator[None]:
         _flush()
 
 
-def went(source: Any, kind: int) -> None:
-    """Count what becomes of a file that waited."""
-    if kind > source.went:
-        if source.went >= 0:
-            _add(source.went, -1, source.size)
+def count_file(source: Source, kind: int) -> None:
+    """Count what became of a deferred file."""
+    if kind > source.counted_as:
+        if source.counted_as >= 0:
+            _add(source.counted_as, -1, source.size)
         _add(kind, 1, source.size)
-        source.went = kind
+        source.counted_as = kind
 
 
-def all_went(sources: list[Any], kind: int) -> None:
-    """Count what becomes of several."""
+def count_files(sources: list[Source], kind: int) -> None:
+    """Count what became of several deferred files."""
     count = pixels = 0
     for source in sources:
-        if source.went >= 0:
-            went(source, kind)
+        if source.counted_as >= 0:
+            count_file(source, kind)
         else:
-            source.went = kind
+            source.counted_as = kind
             count, pixels = count + 1, pixels + source.size[0] * source.size[1]
     with _guard:
         _found[kind] += count
         _found[3 + kind] += pixels
 
 
-def loaded(image: Any, where: Callable[[], str] | None) -> None:
-    """Count a file that Pillow decodes by itself, and where others wait keep which and where."""
+def count_load(image: Image, where: Callable[[], str] | None) -> None:
+    """Count a file that Pillow decodes; while others are deferred, keep where that happens."""
     if _fetching:
         _add(PILLOW, 1, image.size)
         if where and not _reasons[PILLOW]:
-            because(PILLOW, f"such as {image.mode} {image.format} at {where()}")
+            keep_reason(PILLOW, f"such as {image.mode} {image.format} at {where()}")
 
 
-def because(kind: int, reason: str) -> None:
-    """Keep the first reason."""
+def keep_reason(kind: int, reason: str) -> None:
+    """Keep a reason, if it is the first of its kind."""
     plain = "".join(each if each.isprintable() else "?" for each in reason)
     _reasons[kind] = _reasons[kind] or plain.encode(errors="replace")[:_REASON]
 
 
-def _forked() -> None:
-    """In a forked child: what was found is the parent's, and one of its threads may hold the guard."""
+def _reset_after_fork() -> None:
+    """Forget the parent's counts in a forked child, and replace the lock: a thread may have held
+    it."""
     global _fetching, _guard
     _fetching, _found[:], _guard = 0, [0] * 6, threading.Lock()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def _add(kind: int, count: int, size: tuple[int, int]) -> None:
@@ -126,10 +137,10 @@ def _add(kind: int, count: int, size: tuple[int, int]) -> None:
 
 
 def _flush() -> None:
-    """Bring to the page what was found; next time, where another process is at it."""
+    """Add the counts to the page. If another process holds the lock, the next call adds them."""
     if _page is None or not any(_found):
         return
-    with _guard, _locked() as mine:
+    with _guard, _locking() as mine:
         if not mine:
             return
         numbers = _page[:48].cast("q")
@@ -143,8 +154,9 @@ def _flush() -> None:
 
 
 @contextlib.contextmanager
-def _locked() -> Iterator[bool]:
-    """Whether the page is this process's for the time. A process that is stopped may hold it, so nobody waits long."""
+def _locking() -> Iterator[bool]:
+    """Lock the page within this context. Yields False if another process holds it: it may be
+    stopped."""
     for _ in range(_TRIES):
         try:
             fcntl.lockf(_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -160,15 +172,15 @@ def _locked() -> Iterator[bool]:
         fcntl.lockf(_file, fcntl.LOCK_UN)
 
 
-def slot(number: int) -> memoryview | None:
-    """The numbers of an account that all processes see; None where there is no page."""
+def find_slot(number: int) -> memoryview | None:
+    """Return an account's numbers on the page, or None if there is no page."""
     at = _SLOTS_AT + 8 * WORDS * number
     return None if _page is None else _page[at : at + 8 * WORDS].cast("q")
 
 
-def enter(numbers: memoryview, found: list[int]) -> list[int] | None:
-    """Add to an account; what stood there before. None: another process is at it."""
-    with _guard, _locked() as mine:
+def add_to_slot(numbers: memoryview, found: list[int]) -> list[int] | None:
+    """Add to an account's numbers, and return them as they were before. None: the page was locked."""
+    with _guard, _locking() as mine:
         if not mine:
             return None
         before = list(numbers)
@@ -177,33 +189,33 @@ def enter(numbers: memoryview, found: list[int]) -> list[int] | None:
         return before
 
 
-def _end() -> None:
-    """The line; of several ranks the first's."""
+def _say_share() -> None:
+    """Say the line, on the first rank."""
     if _owner != os.getpid() or _page is None or (os.environ.get("RANK") or "0") != "0":
         return
     _flush()
-    for line in (*(last() for last in lasts), sentence(*counted())):
+    for line in (*(last() for last in lasts), describe(*read_counts())):
         if line:
             say(line)
 
 
-def counted() -> tuple[list[int], list[str]]:
-    """Pictures and pixels of each kind, and a reason of each."""
+def read_counts() -> tuple[list[int], list[str]]:
+    """Return pictures and pixels of each kind, and a reason for each kind."""
     assert _page is not None
     return list(_page[:48].cast("q")), [
         bytes(_page[48 + kind * _REASON :][:_REASON]).rstrip(b"\0").decode(errors="replace") for kind in range(3)
     ]
 
 
-def sentence(found: list[int], reasons: list[str]) -> str:
-    """What is said of pictures and pixels of each kind; nothing where there were no pictures."""
+def describe(found: list[int], reasons: list[str]) -> str:
+    """Describe the counts in a sentence; "" if there were no pictures."""
     pictures, pixels = found[:3], found[3:]
     if not sum(pixels) or min(pictures) < 0:
         return ""
     least, most = (100 * part // sum(pixels) for part in (pixels[WHOLE], pixels[WHOLE] + pixels[PART]))
-    share = f"{least} %" if least == most else f"{least} to {most} %"
+    use_page = f"{least} %" if least == most else f"{least} to {most} %"
     parts = [f"{pictures[WHOLE]:,} of {sum(pictures):,} pictures whole"]
     for kind, by in ((PART, "in part"), (PILLOW, "by Pillow")):
         if pictures[kind]:
             parts.append(f"{pictures[kind]:,} {by}" + (f" ({reasons[kind]})" if reasons[kind] else ""))
-    return f"{share} of the pixels' work was done by Go: {', '.join(parts)}"
+    return f"{use_page} of the pixels' work was done by Go: {', '.join(parts)}"

@@ -1,6 +1,6 @@
-"""Tensors of recorded pictures, and the calls of torch that record.
+"""Deferred tensors of recorded pictures, and the calls of torch that are recorded.
 
-    tensors.py   a tensor that stands for a picture, and its operations
-    masks.py     numbers written where a mask of the same picture says so
-    blurs.py     Gaussian blurs, for which torch needs some pixels now
+    tensors.py   a tensor without storage, and its operations
+    masks.py     writing a number where a mask of the same picture is true
+    blurs.py     torchvision's Gaussian blurs, which torch computes
 """

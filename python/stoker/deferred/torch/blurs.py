@@ -1,32 +1,42 @@
-"""torchvision's Gaussian blurs: they wait as pictures do. Torch makes them when what comes before has been made."""
+"""torchvision's Gaussian blurs. They are deferred like pictures; torch computes them after the
+daemon."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..recipes.pictures import Recipe, bare, deferred
-from ..recipes.plan import Look
-from ..recipes.stages import stands
+from ..recipes.pictures import Recipe, find_recipe, new_image
+from ..recipes.plan import Layout
+from ..recipes.stages import register_local
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 NAME = "torch_blur"
-_MOST = 1e6  # of a sigma
+_MOST = 1e6  # the largest sigma
 
-#: Where torchvision has it, by what is recorded.
+#: torchvision's function for each kind that is recorded.
 _HOMES = {
     "v1": ("torchvision.transforms._functional_tensor", "gaussian_blur"),
     "v2": ("torchvision.transforms.v2.functional._misc", "gaussian_blur_image"),
 }
-ROWS = ("", "WC", "C"), ("", "W", "")  # how pil_to_tensor's lie: of several bands, of one
-_PLANES, _THRICE = ("HW", "W", ""), ("0", "W", "")  # one after the other; one band, seen three times
+ROWS = ("", "WC", "C"), ("", "W", "")  # steps of pil_to_tensor's result: several bands, one band
+_PLANES, _THRICE = ("HW", "W", ""), ("0", "W", "")  # plane by plane; one band, expanded to three
 _KNOWN = {*ROWS, _PLANES, _THRICE}
 
 
-def op_of(recipe: Recipe, kind: str, kernel: Any, sigma: Any, steps: tuple[str, ...]) -> tuple[Any, ...] | None:
-    """The operation; None where it is not plain, or torchvision raises."""
+def make_op(
+    recipe: Recipe,
+    kind: str,
+    kernel: int | Sequence[int],
+    sigma: float | Sequence[float],
+    steps: tuple[str, ...],
+) -> tuple[Any, ...] | None:
+    """Return the recorded operation, or None if torchvision raises or the arguments are unusual."""
     sides = [kernel, kernel] if type(kernel) is int else kernel
     if type(sides) not in (list, tuple) or len(sides) != 2:
         return None
@@ -43,30 +53,35 @@ def op_of(recipe: Recipe, kind: str, kernel: Any, sigma: Any, steps: tuple[str, 
     return NAME, kind, list(sides), [*spread, *spread][:2], steps, recipe.mode, recipe.size
 
 
-def blurred(
+def blur(
     tensor: torch.Tensor, kind: str, kernel: list[int], sigma: list[float], steps: tuple[str, ...], *_: Any
 ) -> torch.Tensor:
-    """What torchvision makes of bytes (band, row, column) that lie so."""
+    """Blur bytes (band, row, column) by torchvision, in a layout with these steps."""
     bands, height, width = tensor.shape
     sides = height, width, bands
-    look = Look("CHW" if bands > 1 else "1HW", tuple(steps), torch.uint8)
-    if look.steps == _THRICE:
+    layout = Layout("CHW" if bands > 1 else "1HW", tuple(steps), torch.uint8)
+    if layout.steps == _THRICE:
         tensor = tensor[:1].contiguous().expand(bands, height, width)
-    elif tensor.stride() != look.strides(sides):
-        tensor = look.empty(sides, sides).copy_(tensor)
+    elif tensor.stride() != layout.strides(sides):
+        tensor = layout.empty(sides, sides).copy_(tensor)
     home, name = _HOMES[kind]
     return getattr(sys.modules[home], name)(tensor, list(kernel), list(sigma))
 
 
-def of_picture(kind: str) -> Callable[..., Any]:
-    """What stands for a function that blurs a picture of Pillow's."""
+def record_picture_blur(kind: str) -> Callable[..., Any]:
+    """Return a recorder for a function that blurs an image of Pillow."""
 
-    def blur(original: Any, img: Any, kernel_size: Any, sigma: Any = None) -> Any:
-        recipe = None if isinstance(img, torch.Tensor) else deferred(img)
-        op = recipe and op_of(recipe, kind, kernel_size, sigma, ROWS[recipe.bands == 1])
-        return bare(img, recipe.then(*op)) if recipe and op else original(img, kernel_size, sigma)
+    def record(
+        original: Callable[..., Image],
+        img: Image,
+        kernel_size: int | Sequence[int],
+        sigma: float | Sequence[float] | None = None,
+    ) -> Any:
+        recipe = None if isinstance(img, torch.Tensor) else find_recipe(img)
+        op = recipe and make_op(recipe, kind, kernel_size, sigma, ROWS[recipe.bands == 1])
+        return new_image(recipe.then(*op)) if recipe and op else original(img, kernel_size, sigma)
 
-    return blur
+    return record
 
 
-stands(NAME, blurred)
+register_local(NAME, blur)

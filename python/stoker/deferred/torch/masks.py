@@ -1,4 +1,5 @@
-"""Numbers that are put into a tensor where a mask of the same picture says so, such as `tensor[tensor == 255] = 0`."""
+"""Writes a number to a tensor where a mask of the same picture is true: `tensor[tensor == 255] =
+0`."""
 
 from __future__ import annotations
 
@@ -7,24 +8,24 @@ from typing import Any
 import torch
 
 from ..recipes.pictures import Recipe
-from ..recipes.plan import Call, Plan, Steps, call_of
+from ..recipes.plan import Call, Plan, Steps, make_call
 
 
 def put_where(plan: Plan, mask: Plan, new: float) -> Plan | None:
-    """The plan with a number where the mask is true; None where the mask was not computed from the same picture."""
+    """Return the plan after the write, or None if the mask was not computed from the same picture."""
     if plan.tail or mask.tail or mask.dtype is not torch.bool:
         return None
     if plan.recipe is None or mask.recipe is None or plan.steps is None or mask.steps is None:
         return None
-    begin, axes = plan.steps.begin, plan.look.axes
-    if _picture(plan.recipe) != _picture(mask.recipe) or {mask.look.axes, begin.axes, mask.steps.begin.axes} != {axes}:
+    begin, axes = plan.steps.begin, plan.layout.axes
+    if _picture_key(plan.recipe) != _picture_key(mask.recipe) or {mask.layout.axes, begin.axes, mask.steps.begin.axes} != {axes}:
         return None
     before = plan._replace(steps=Steps(begin, (), begin), dtype=begin.dtype)
-    after = before.then(call_of(_put_where, (plan.steps.calls, mask.steps.calls, new), {}))
-    return after if after is not None and after.look == plan.look and after.shape == plan.shape else None
+    after = before.then(make_call(_put_where, (plan.steps.calls, mask.steps.calls, new), {}))
+    return after if after is not None and after.layout == plan.layout and after.shape == plan.shape else None
 
 
-def _picture(recipe: Recipe) -> tuple[Any, ...]:
+def _picture_key(recipe: Recipe) -> tuple[Any, ...]:
     return recipe.source, recipe.ops, recipe.mode, recipe.size
 
 

@@ -1,9 +1,9 @@
-"""Tensors that are made later, of pictures that are made later.
+"""Deferred tensors of deferred pictures.
 
-A `Later` is a tensor without storage, which knows its shape and type. What torchvision and torch's default collate
-ask of such tensors elementwise is kept and done with the pixels; any other operation gets the real tensor, made there
-and then, and so does anything that asks for memory, NumPy, a copy or a pickle. Once made, a tensor keeps its value:
-views and writes go there.
+A `DeferredTensor` has a shape and a dtype, but no storage. Elementwise operations of torchvision
+and of torch's default collate are recorded and computed together with the pixels. Any other
+operation materializes the tensor at once, as does access to its memory, NumPy, a copy or a pickle.
+A materialized tensor keeps its value: later views and writes go to that.
 """
 
 from __future__ import annotations
@@ -11,20 +11,36 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.multiprocessing import reductions
 
-from ..materialize.making import maker
+from ..materialize.dispatch import materializer
 from ..recipes import share
-from ..recipes.job import table_of
-from ..recipes.pictures import BANDS, Recipe, Recording, bare, deferred, recording, undoing
-from ..recipes.plan import ITSELF, Call, Cell, Look, Plan, Steps, call_of, plan_of
-from ..recipes.standins import replace
+from ..recipes.job import compute_table
+from ..recipes.pictures import (
+    BANDS,
+    Recipe,
+    Recording,
+    find_recipe,
+    new_image,
+    on_uninstall,
+    recording,
+)
+from ..recipes.plan import ITSELF, Call, Cell, Layout, Plan, Steps, make_call, new_plan
+from ..recipes.replacements import replace
 from . import blurs, masks
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from PIL.Image import Image
+
+    from ..recipes.pictures import Colour
+    from ..recipes.plan import Key
 
 _aten = torch.ops.aten
 _IN_PLACE = {_aten.add_.Tensor, _aten.sub_.Tensor, _aten.mul_.Tensor, _aten.div_.Tensor}
@@ -33,19 +49,20 @@ _COMPARISONS = {_aten.eq.Scalar, _aten.ne.Scalar, _aten.lt.Scalar, _aten.le.Scal
 _INTEGERS = {torch.uint8, torch.int16, torch.int32, torch.int64}
 _DTYPES = {*_INTEGERS, torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
-# What can be asked of a Later without making it: its looks, and what goes through __torch_dispatch__.
-_KNOWN = set(
+# What a DeferredTensor answers without materializing: shape and dtype, and what goes through
+# __torch_dispatch__.
+_ANSWERED = set(
     "shape dtype ndim device layout requires_grad is_leaf grad_fn names is_sparse is_nested is_quantized "
     "is_cuda is_cpu is_mps is_meta"
     " size dim stride numel nelement is_floating_point is_complex is_contiguous element_size type get_device"
     " clone detach to float half bfloat16 double short int long contiguous add sub mul div add_ sub_ mul_ div_ flip permute unsqueeze view".split()
 )
-VALUES = "the values of a tensor"  # what may be asked for
+VALUES = "the values of a tensor"  # for report_need
 _OWN = {
     "cell",
-    "real",
-    "made",
-    "face",
+    "materialize",
+    "materialize_plain",
+    "_image",
     "as_subclass",
     "requires_grad_",
     "__class__",
@@ -59,96 +76,96 @@ _OWN = {
 
 
 _make_wrapper = torch.Tensor._make_wrapper_subclass
-_own, _set_own = object.__getattribute__, object.__setattr__  # without what Later puts in their place
+_own, _set_own = object.__getattribute__, object.__setattr__  # bypass DeferredTensor's own methods
 
 
-class _Posing(type(torch.Tensor)):  # type: ignore[misc]
-    """A class that is equal to the one that it stands for, as programs have tables by class."""
+class _StandInType(type(torch.Tensor)):  # type: ignore[misc]
+    """A class that equals the class it replaces: programs look up tables by class."""
 
-    stands_for: type
+    original_type: type
 
     def __eq__(cls, other: object) -> bool:
-        return other is cls or other is cls.stands_for
+        return other is cls or other is cls.original_type
 
     def __hash__(cls) -> int:
-        return hash(cls.stands_for)
+        return hash(cls.original_type)
 
 
-class Later(torch.Tensor, metaclass=_Posing):
+class DeferredTensor(torch.Tensor, metaclass=_StandInType):
     """A tensor whose memory does not exist yet."""
 
-    stands_for = torch.Tensor
+    original_type = torch.Tensor
     cell: Cell
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls, cell: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if type(cell) is not Cell:  # a program made another one of that type
-            return cls.stands_for(*(() if cell is None else (cell,)), *args, **kwargs)
+    def __new__(cls, cell: object = None, *args: Any, **kwargs: Any) -> Any:
+        if type(cell) is not Cell:  # the program constructs another tensor of its type
+            return cls.original_type(*(() if cell is None else (cell,)), *args, **kwargs)
         plan = cell.plan
         assert plan is not None
         tensor = _make_wrapper(cls, plan.shape, strides=plan.strides(), dtype=plan.dtype)
         _set_own(tensor, "cell", cell)
         if found := recording():
-            found.laters.append(weakref.ref(tensor))
+            found.deferred_tensors.append(weakref.ref(tensor))
         return tensor
 
-    def real(self) -> torch.Tensor:
-        """The value, made where it is not there yet."""
-        return self.made()
+    def materialize(self) -> torch.Tensor:
+        """Return the tensor, computed now if necessary."""
+        return self.materialize_plain()
 
     def as_subclass(self, cls: type) -> Any:
         kind = _kinds.get(cls) if self.cell.value is None else None
-        return self.real().as_subclass(cls) if kind is None else kind(self.cell)
+        return self.materialize().as_subclass(cls) if kind is None else kind(self.cell)
 
     def requires_grad_(self, wanted: bool = True) -> torch.Tensor:
-        return self.real().requires_grad_(wanted) if wanted or self.cell.value is not None else self
+        return self.materialize().requires_grad_(wanted) if wanted or self.cell.value is not None else self
 
-    def made(self) -> torch.Tensor:
-        """The value as a plain tensor."""
-        return valued(self.cell, VALUES)
+    def materialize_plain(self) -> torch.Tensor:
+        """Return the value as a plain torch.Tensor."""
+        return materialize_cell(self.cell, VALUES)
 
     def __getattribute__(self, name: str) -> Any:
-        if name in _OWN or name in _KNOWN and _own(self, "cell").value is None:
+        if name in _OWN or name in _ANSWERED and _own(self, "cell").value is None:
             return _own(self, name)
-        return getattr(self.real(), name)
+        return getattr(self.materialize(), name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _OWN:
             _set_own(self, name, value)
         else:
-            setattr(self.real(), name, value)
+            setattr(self.materialize(), name, value)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Key) -> Any:
         keys = key if type(key) is tuple else (key,)
-        return self._view(lambda plan: plan.indexed(keys), lambda value: value[key])
+        return self._view(lambda plan: plan.index(keys), lambda value: value[key])
 
     def permute(self, *dims: Any) -> Any:
         order = tuple(dims[0] if len(dims) == 1 and type(dims[0]) in (tuple, list) else dims)
-        return self._view(lambda plan: plan.permuted(_positive(order)), lambda value: value.permute(*dims))
+        return self._view(lambda plan: plan.permute(_count_from_first(order)), lambda value: value.permute(*dims))
 
     def view(self, *shape: Any) -> Any:
         sides = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        same = tuple(sides) == tuple(self.shape)  # as some make sure of
+        same = tuple(sides) == tuple(self.shape)  # some code makes sure of the shape
         return self._view(lambda plan: plan if same else None, lambda value: value.view(*shape))
 
-    def unsqueeze(self, dim: Any) -> Any:
+    def unsqueeze(self, dim: int) -> Any:
         rank = len(self.shape) + 1
         keys = (*[slice(None)] * (dim % rank), None) if type(dim) is int and -rank <= dim < rank else None
-        return self._view(lambda plan: keys and plan.indexed(keys), lambda value: value.unsqueeze(dim))
+        return self._view(lambda plan: keys and plan.index(keys), lambda value: value.unsqueeze(dim))
 
-    def _view(self, change: Any, look: Any) -> Any:
-        """What another look at the same memory gives, where that can wait."""
+    def _view(self, change: Callable[[Plan], Plan | None], view: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+        """Return a deferred view if the plan allows it, else a view of the value."""
         cell = self.cell
-        if cell.plan is not None and recording() and not _wrapping():
+        if cell.plan is not None and recording() and not _is_wrapping():
             plan = change(cell.plan)
             if plan is not None:
-                return Later(cell.view(plan, look))
-        return look(self.real())
+                return DeferredTensor(cell.view(plan, view))
+        return view(self.materialize())
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Key, value: float | torch.Tensor) -> None:
         cell = self.cell
-        if isinstance(key, Later) and type(value) in (int, float) and cell.plan and key.cell.plan and recording():
+        if isinstance(key, DeferredTensor) and type(value) in (int, float) and cell.plan and key.cell.plan and recording():
             if cell.change(masks.put_where(cell.plan, key.cell.plan, value)):
                 return
         keys = key if type(key) is tuple else (key,)
@@ -159,110 +176,121 @@ class Later(torch.Tensor, metaclass=_Posing):
             and all(s is None or type(s) is int for s in (k.start, k.stop, k.step))
             for k in keys
         )
-        plan = cell.plan.set(key, _kept(value)) if cell.plan and plain and _constant(value) else None
+        plan = cell.plan.write(key, _snapshot(value)) if cell.plan and plain and _is_constant(value) else None
         if not cell.change(plan):
-            self.real()[_real(key)] = _real(value)
+            self.materialize()[_materialize_all(key)] = _materialize_all(value)
 
     def __repr__(self, **kwargs: Any) -> str:
-        return self.real().__repr__(**kwargs)
+        return self.materialize().__repr__(**kwargs)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.real().__reduce_ex__(protocol)
+    def __reduce_ex__(self, protocol: int) -> Any:
+        return self.materialize().__reduce_ex__(protocol)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls,
+        func: torch._ops.OpOverload,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         kwargs = kwargs or {}
-        later = args[0] if args else None
-        if isinstance(later, Later) and later.cell.value is None:
-            made = _recorded(later, func, args, kwargs)
+        tensor = args[0] if args else None
+        if isinstance(tensor, DeferredTensor) and tensor.cell.value is None:
+            result = _record_call(tensor, func, args, kwargs)
         else:
-            made = _stacked(args[0]) if func is _aten.stack.default and not kwargs and args[1:] in ((), (0,)) else None
-        return func(*_real(args), **_real(kwargs)) if made is None else made
+            result = _record_stack(args[0]) if func is _aten.stack.default and not kwargs and args[1:] in ((), (0,)) else None
+        return func(*_materialize_all(args), **_materialize_all(kwargs)) if result is None else result
 
 
-def _take_name(kind: type[Later]) -> None:
-    """Have a class print as the one that it stands for."""
+def _take_name(kind: type[DeferredTensor]) -> None:
+    """Give a class the name of the class that it replaces."""
     for name in ("__name__", "__qualname__", "__module__"):
-        setattr(kind, name, getattr(kind.stands_for, name))
+        setattr(kind, name, getattr(kind.original_type, name))
 
 
-_take_name(Later)
+_take_name(DeferredTensor)
 
 
-def valued(cell: Cell, what: str, others: Sequence[Cell] = ()) -> Any:
-    """The value, made where it is not there yet, with others that are asked for at the same time."""
+def materialize_cell(cell: Cell, what: str, others: Sequence[Cell] = ()) -> Any:
+    """Return the value of a cell. If it is not computed yet, others are computed with it."""
     if cell.value is None:
         if recording():
-            Recording.needed(what)
-        beside = [*others, *_beside(cell)]
-        alone = not beside and cell.plan is not None and not cell.plan.parts
+            Recording.report_need(what)
+        companions = [*others, *_find_companions(cell)]
+        alone = not companions and cell.plan is not None and not cell.plan.parts
         source = None if cell.plan is None or cell.plan.recipe is None else cell.plan.recipe.source
-        maker.make([cell, *beside], share.PART if alone else share.WHOLE)
-        if source is not None and (found := recording()) and not found.gathered:  # what follows is done here
-            share.went(source, share.PART)
+        materializer.materialize([cell, *companions], share.PART if alone else share.WHOLE)
+        if source is not None and (found := recording()) and not found.is_gathered:  # Python computes what follows
+            share.count_file(source, share.PART)
     assert cell.value is not None
     return cell.value
 
 
-def _beside(cell: Cell) -> list[Cell]:
-    """What is made together with it: all pictures that wait, where the program goes through some that it has read
-    before."""
+def _find_companions(cell: Cell) -> list[Cell]:
+    """Return the cells to compute together: all deferred ones, if the program goes back to an
+    earlier picture."""
     found, plan = recording(), cell.plan
     if found is None or plan is None or plan.recipe is None:
         return []
-    if plan.recipe.source is found.newest and not found.gathered:
+    if plan.recipe.source is found.newest and not found.is_gathered:
         return []
-    laters = [later for later in (seen() for seen in found.laters) if later is not None]
-    return [later.cell for later in laters if later.cell.plan is not None and later.cell.plan.recipe is not None]
+    tensors = [tensor for tensor in (seen() for seen in found.deferred_tensors) if tensor is not None]
+    return [tensor.cell for tensor in tensors if tensor.cell.plan is not None and tensor.cell.plan.recipe is not None]
 
 
-def _recorded(later: Later, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """What a call that is known gives; None: it needs the real tensor."""
-    plan, rest = later.cell.plan, args[1:]
+def _record_call(
+    tensor: DeferredTensor, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Return the deferred result of a recorded call, or None if it needs the value."""
+    plan, rest = tensor.cell.plan, args[1:]
     assert plan is not None
     if func is _aten.detach.default or func is _aten.alias.default:
-        return type(later)(later.cell)
+        return type(tensor)(tensor.cell)
     if func is _aten.flip.default:
         axes = tuple(rest[0])
-        after = plan.flipped(call_of(func, (axes,), {}), axes)
+        after = plan.flip(make_call(func, (axes,), {}), axes)
     elif func in _IN_PLACE or func in _ARITHMETIC:
-        other = ITSELF if len(rest) == 1 and _same(later, rest[0]) else rest[0] if rest else None
-        fits = kwargs.keys() <= {"alpha"} and len(rest) == 1 and (other is ITSELF or _fits(plan, other))
-        after = plan.then(call_of(func, (other,), kwargs)) if fits else _added(plan, func, rest, kwargs)
+        other = ITSELF if len(rest) == 1 and _is_same(tensor, rest[0]) else rest[0] if rest else None
+        fits = kwargs.keys() <= {"alpha"} and len(rest) == 1 and (other is ITSELF or _is_per_channel_constant(plan, other))
+        after = plan.then(make_call(func, (other,), kwargs)) if fits else _record_addition(plan, func, rest, kwargs)
     elif func is _aten.clone.default or func is _aten._to_copy.default:
-        after = plan.then(call_of(func, (), kwargs)) if not rest and _copies(kwargs) and _has_room(plan, kwargs) else None
+        after = plan.then(make_call(func, (), kwargs)) if not rest and _is_plain_copy(kwargs) and _can_hold_values(plan, kwargs) else None
     elif func in _COMPARISONS:
-        after = plan.then(call_of(func, rest, {})) if len(rest) == 1 and type(rest[0]) in (int, float) and not kwargs else None
+        after = plan.then(make_call(func, rest, {})) if len(rest) == 1 and type(rest[0]) in (int, float) and not kwargs else None
     else:
         after = None
     if after is None:
         return None
     if func in _IN_PLACE:
-        return later if later.cell.change(after) else None
-    return Later(Cell(after))
+        return tensor if tensor.cell.change(after) else None
+    return DeferredTensor(Cell(after))
 
 
-def _added(plan: Plan, func: Any, rest: Any, kwargs: dict[str, Any]) -> Plan | None:
-    """With another tensor of its kind, such as noise, put into it when it is made."""
+def _record_addition(
+    plan: Plan, func: torch._ops.OpOverload, rest: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Plan | None:
+    """Return the plan after adding a tensor of the same shape in place, such as noise; None if it
+    does not fit."""
     other = rest[0] if len(rest) == 1 and func in _IN_PLACE and kwargs.keys() <= {"alpha"} else None
-    fits = plan.recipe is not None and plan.dtype.is_floating_point and type(other) is torch.Tensor and _constant(other)
+    fits = plan.recipe is not None and plan.dtype.is_floating_point and type(other) is torch.Tensor and _is_constant(other)
     if not fits or other.shape != plan.shape or other.dtype != plan.dtype:
         return None
     return plan._replace(tail=(*plan.tail, Call(func, (other.clone(),), kwargs)))
 
 
-def _same(later: Later, other: Any) -> bool:
-    """Whether it is the same tensor."""
-    return isinstance(other, Later) and other.cell is later.cell
+def _is_same(tensor: DeferredTensor, other: object) -> bool:
+    """Whether both are the same tensor."""
+    return isinstance(other, DeferredTensor) and other.cell is tensor.cell
 
 
-def _positive(order: tuple[Any, ...]) -> tuple[int, ...]:
-    """The axes counted from the first; none of them where something else is among them."""
+def _count_from_first(order: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return axes counted from the first, or () if one is not an int."""
     return tuple(axis % len(order) for axis in order) if all(type(axis) is int for axis in order) else ()
 
 
-def _copies(kwargs: dict[str, Any]) -> bool:
-    """Whether a copy is made here, of a type that is known."""
+def _is_plain_copy(kwargs: dict[str, Any]) -> bool:
+    """Whether a copy stays on the CPU and has a known dtype."""
     elsewhere = (
         kwargs.get("device") not in (None, torch.device("cpu"))
         or kwargs.get("layout") not in (None, torch.strided)
@@ -272,38 +300,38 @@ def _copies(kwargs: dict[str, Any]) -> bool:
     return known and not elsewhere and kwargs.get("dtype") in (None, *_DTYPES)
 
 
-def _has_room(plan: Plan, kwargs: dict[str, Any]) -> bool:
-    """Whether the type that is copied to has all of the values: what others become differs from processor to processor."""
+def _can_hold_values(plan: Plan, kwargs: dict[str, Any]) -> bool:
+    """Whether a dtype can hold all values; overflow differs between processors."""
     dtype = kwargs.get("dtype")
     if dtype not in _INTEGERS or not plan.dtype.is_floating_point:
         return True
     if plan.tail or plan.recipe is None or plan.steps is None:
         return False
-    values, limits = table_of(plan.recipe.bands, plan.steps), torch.iinfo(dtype)
+    values, limits = compute_table(plan.recipe.bands, plan.steps), torch.iinfo(dtype)
     return bool(torch.isfinite(values).all()) and limits.min <= float(values.min()) and float(values.max()) <= limits.max
 
 
-def _fits(plan: Plan, constant: Any) -> bool:
-    """Whether it is a number, or one for each band."""
-    if not _constant(constant):
+def _is_per_channel_constant(plan: Plan, constant: float | torch.Tensor) -> bool:
+    """Whether an operand is a number, or one number for each band."""
+    if not _is_constant(constant):
         return False
     if not isinstance(constant, torch.Tensor) or constant.ndim == 0:
         return True
-    return plan.steps is not None and constant.ndim <= len(plan.shape) and per_band(plan.look, constant.shape)
+    return plan.steps is not None and constant.ndim <= len(plan.shape) and is_per_band(plan.layout, constant.shape)
 
 
-def per_band(look: Look, shape: Any) -> bool:
-    """Whether something of that shape has one number for all pixels of a band."""
-    return all(side == 1 or axis == "C" for side, axis in zip(reversed(shape), reversed(look.axes)))
+def is_per_band(layout: Layout, shape: Sequence[int]) -> bool:
+    """Whether a tensor of this shape has one number for all pixels of a band."""
+    return all(side == 1 or axis == "C" for side, axis in zip(reversed(shape), reversed(layout.axes)))
 
 
-def _kept(value: Any) -> Any:
-    """As it is now."""
+def _snapshot(value: float | torch.Tensor) -> Any:
+    """Return a copy that later writes do not change."""
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
-def _constant(value: Any) -> bool:
-    """A number, or a real tensor that nothing else can mean."""
+def _is_constant(value: object) -> bool:
+    """Whether a value is a number, or a plain tensor on the CPU."""
     if isinstance(value, torch.Tensor):
         return (
             type(value) is torch.Tensor
@@ -314,195 +342,215 @@ def _constant(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def _stacked(tensors: Any) -> Later | None:
-    """A stack of tensors of which some are to be made later."""
-    tensors = [t if isinstance(t, Later) or type(t) not in _kinds else t.as_subclass(torch.Tensor) for t in tensors]
-    plans = [_own(t, "cell").plan if isinstance(t, Later) else None for t in tensors]
-    looks = {(tuple(t.shape), t.dtype) if plan is None else (plan.shape, plan.dtype) for t, plan in zip(tensors, plans)}
-    if len(looks) != 1 or not any(plan is not None for plan in plans) or not all(isinstance(t, Later) or _constant(t) for t in tensors):
+def _record_stack(tensors: Sequence[torch.Tensor]) -> DeferredTensor | None:
+    """Return a deferred stack if some of the tensors are deferred."""
+    tensors = [t if isinstance(t, DeferredTensor) or type(t) not in _kinds else t.as_subclass(torch.Tensor) for t in tensors]
+    plans = [_own(t, "cell").plan if isinstance(t, DeferredTensor) else None for t in tensors]
+    kinds = {(tuple(t.shape), t.dtype) if plan is None else (plan.shape, plan.dtype) for t, plan in zip(tensors, plans)}
+    if len(kinds) != 1 or not any(plan is not None for plan in plans) or not all(isinstance(t, DeferredTensor) or _is_constant(t) for t in tensors):
         return None
-    ((shape, dtype),) = looks
-    return Later(Cell(stack_of([_real(t).clone() if plan is None else plan for t, plan in zip(tensors, plans)], shape, dtype)))
+    ((shape, dtype),) = kinds
+    return DeferredTensor(Cell(make_stack([_materialize_all(t).clone() if plan is None else plan for t, plan in zip(tensors, plans)], shape, dtype)))
 
 
-def stack_of(parts: list[Plan | torch.Tensor], shape: tuple[int, ...], dtype: torch.dtype) -> Plan:
-    """The plan of a stack."""
+def make_stack(parts: list[Plan | torch.Tensor], shape: tuple[int, ...], dtype: torch.dtype) -> Plan:
+    """Return the plan of a stack."""
     return Plan(None, tuple(parts), None, (), (len(parts), *shape), dtype, (0, 0, 0))
 
 
-def _real(value: Any) -> Any:
-    if isinstance(value, Later):
-        return value.made()
+def _materialize_all(value: object) -> Any:
+    if isinstance(value, DeferredTensor):
+        return value.materialize_plain()
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_real, value)) if not hasattr(value, "_fields") else value
-    return {key: _real(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return type(value)(map(_materialize_all, value)) if not hasattr(value, "_fields") else value
+    return {key: _materialize_all(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _wrapping() -> bool:
-    """Whether torchvision's own tensors are asked to give their like, which views do not know here."""
+def _is_wrapping() -> bool:
+    """Whether torchvision's tensor classes currently wrap results, which deferred views cannot do."""
     helpers = sys.modules.get("torchvision.tv_tensors._torch_function_helpers")
     return helpers is not None and getattr(helpers, "_TORCHFUNCTION_SUBCLASS", True)
 
 
-_kinds: dict[type, type[Later]] = {torch.Tensor: Later}  # which class stands for which
+_kinds: dict[type, type[DeferredTensor]] = {torch.Tensor: DeferredTensor}  # the deferred class for each
 
 
-def _install_images(tv_tensors: Any) -> None:
-    """Have torchvision's own class of tensors stood for as well, whose functions give plain tensors but for a few."""
+def _define_deferred_image(tv_tensors: ModuleType) -> None:
+    """Define a class that replaces torchvision's Image. Most of Image's functions return plain
+    tensors."""
     Image = tv_tensors.Image
     if not hasattr(Image, "_wrap_output"):
         return
 
-    class LaterImage(Later, Image):
-        stands_for = Image
+    class DeferredImage(DeferredTensor, Image):
+        original_type = Image
         face: Any = None
         __torch_function__ = classmethod(Image.__torch_function__.__func__)
 
-        def real(self) -> Any:
-            if self.face is None:
-                self.face = self.made().as_subclass(Image)
-            return self.face
+        def materialize(self) -> Any:
+            if self._image is None:
+                self._image = self.materialize_plain().as_subclass(Image)
+            return self._image
 
         @classmethod
-        def _wrap_output(cls, output: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def _wrap_output(
+            cls, output: torch.Tensor, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
             return Image._wrap_output(output, args, kwargs)
 
         @classmethod
-        def wrap(cls, tensor: Any, like: Any, **kwargs: Any) -> Any:
+        def wrap(cls, tensor: torch.Tensor, like: torch.Tensor, **kwargs: Any) -> Any:
             return Image.wrap(tensor, like, **kwargs)
 
-    _take_name(LaterImage)
-    _kinds[Image] = LaterImage
+    _take_name(DeferredImage)
+    _kinds[Image] = DeferredImage
 
 
-def _wrap_images(tv_tensors: Any) -> None:
-    """Have `wrap` give torchvision's class for what stands for it. Its classes do so themselves from some version on."""
+def _patch_wrap(tv_tensors: ModuleType) -> None:
+    """Make `wrap` return torchvision's class for a deferred image; newer versions do so themselves."""
     Image, before = tv_tensors.Image, tv_tensors.wrap
 
-    def wrap(wrappee: Any, *, like: Any, **kwargs: Any) -> Any:
-        stood_for = isinstance(like, Later) and type(like).stands_for is Image
-        return wrappee.as_subclass(Image) if stood_for else before(wrappee, like=like, **kwargs)
+    def wrap(wrappee: torch.Tensor, *, like: torch.Tensor, **kwargs: Any) -> Any:
+        replaced = isinstance(like, DeferredTensor) and type(like).original_type is Image
+        return wrappee.as_subclass(Image) if replaced else before(wrappee, like=like, **kwargs)
 
     if not hasattr(Image, "wrap"):
         tv_tensors.wrap = wrap
-        undoing(lambda: setattr(tv_tensors, "wrap", before) if tv_tensors.wrap is wrap else None)
+        on_uninstall(lambda: setattr(tv_tensors, "wrap", before) if tv_tensors.wrap is wrap else None)
 
 
-def bytes_of(recipe: Recipe, rows: bool) -> Plan | None:
-    """The uint8 tensor of a recipe."""
+def make_bytes_plan(recipe: Recipe, rows: bool) -> Plan | None:
+    """Return the plan of a recipe's uint8 tensor; rows: pixel by pixel, else plane by plane."""
     (width, height), bands = recipe.size, recipe.bands
-    if min(width, height) < 2:  # how one with a side of one lies in memory no sample tells
+    if min(width, height) < 2:  # a sample cannot show the layout of a side of one
         return None
-    return plan_of((recipe, (), _BEGUN[bands > 1, rows], (), (bands, height, width), torch.uint8, (height, width, bands)))
+    return new_plan((recipe, (), _BYTES_STEPS[bands > 1, rows], (), (bands, height, width), torch.uint8, (height, width, bands)))
 
 
-_LOOKS = {
-    (True, True): Look("CHW", ("", "WC", "C"), torch.uint8),
-    (True, False): Look("CHW", ("HW", "W", ""), torch.uint8),
-    (False, True): Look("1HW", ("", "W", ""), torch.uint8),
-    (False, False): Look("1HW", ("", "W", ""), torch.uint8),
-}  # by whether there are several bands, and whether row by row, which torch takes a single band for anyway
-_BEGUN = {key: Steps(look, (), look) for key, look in _LOOKS.items()}
+_LAYOUTS = {
+    (True, True): Layout("CHW", ("", "WC", "C"), torch.uint8),
+    (True, False): Layout("CHW", ("HW", "W", ""), torch.uint8),
+    (False, True): Layout("1HW", ("", "W", ""), torch.uint8),
+    (False, False): Layout("1HW", ("", "W", ""), torch.uint8),
+}  # by (several bands, row by row); torch treats a single band as row by row
+_BYTES_STEPS = {key: Steps(layout, (), layout) for key, layout in _LAYOUTS.items()}
 
 
-# Putting it in place.
+# Patching torch and torchvision.
 
 
-def _waiting_picture(pic: Any) -> Recipe | None:
-    """The recipe of a picture whose tensor may wait."""
+def _find_picture(pic: Image) -> Recipe | None:
+    """Return the recipe of a picture whose tensor may be deferred."""
     found = recording()
-    return deferred(pic, BANDS) if found is not None and found.tensors else None
+    return find_recipe(pic, BANDS) if found is not None and found.tensors else None
 
 
-def _to_tensor(original: Any, pic: Any) -> Any:
-    recipe = _waiting_picture(pic)
-    after = None if recipe is None else scaled(recipe)
-    return original(pic) if after is None else Later(Cell(after))
+def _record_to_tensor(original: Callable[..., torch.Tensor], pic: Image) -> Any:
+    recipe = _find_picture(pic)
+    after = None if recipe is None else scale_plan(recipe)
+    return original(pic) if after is None else DeferredTensor(Cell(after))
 
 
-def scaled(recipe: Recipe) -> Plan | None:
-    """What F.to_tensor gives of a picture of bytes."""
-    plan = bytes_of(recipe, rows=False)
-    return plan and plan.then(*_scalers(torch.get_default_dtype()))
+def scale_plan(recipe: Recipe) -> Plan | None:
+    """Return the plan of F.to_tensor of a picture."""
+    plan = make_bytes_plan(recipe, rows=False)
+    return plan and plan.then(*_make_scaling_calls(torch.get_default_dtype()))
 
 
 @functools.lru_cache(64)
-def _scalers(dtype: torch.dtype) -> list[Call]:
-    """The calls of F.to_tensor."""
-    return [call_of(_aten._to_copy.default, (), {"dtype": dtype}), call_of(_aten.div.Tensor, (255,), {})]
+def _make_scaling_calls(dtype: torch.dtype) -> list[Call]:
+    """Return the calls of F.to_tensor."""
+    return [make_call(_aten._to_copy.default, (), {"dtype": dtype}), make_call(_aten.div.Tensor, (255,), {})]
 
 
-def _pil_to_tensor(original: Any, pic: Any) -> Any:
-    recipe = _waiting_picture(pic)
-    plan = None if recipe is None else bytes_of(recipe, rows=True)
-    return original(pic) if plan is None else Later(Cell(plan))
+def _record_pil_to_tensor(original: Callable[..., torch.Tensor], pic: Image) -> Any:
+    recipe = _find_picture(pic)
+    plan = None if recipe is None else make_bytes_plan(recipe, rows=True)
+    return original(pic) if plan is None else DeferredTensor(Cell(plan))
 
 
-def _normalize(original: Any, tensor: Any, mean: Any, std: Any, inplace: Any = False) -> Any:
-    """As it is written there, without torch's way from call to call."""
-    plan = _own(tensor, "cell").plan if type(tensor) is Later else None
-    after = None if plan is None or inplace else normalized(plan, mean, std)
-    return original(tensor, mean, std, inplace) if after is None else Later(Cell(after))
+def _record_normalize(
+    original: Callable[..., torch.Tensor],
+    tensor: torch.Tensor,
+    mean: Sequence[float] | torch.Tensor,
+    std: Sequence[float] | torch.Tensor,
+    inplace: bool = False,
+) -> Any:
+    """Record what F.normalize computes, without torch's calls in between."""
+    plan = _own(tensor, "cell").plan if type(tensor) is DeferredTensor else None
+    after = None if plan is None or inplace else normalize_plan(plan, mean, std)
+    return original(tensor, mean, std, inplace) if after is None else DeferredTensor(Cell(after))
 
 
-def normalized(plan: Plan, mean: Any, std: Any) -> Plan | None:
-    """What F.normalize gives; None where it raises, or does more."""
-    means, stds = _numbers(mean, plan.dtype), _numbers(std, plan.dtype)
-    if means is None or stds is None or not _below("normalize") or not plan.dtype.is_floating_point or 0 in stds:
+def normalize_plan(
+    plan: Plan, mean: Sequence[float] | torch.Tensor, std: Sequence[float] | torch.Tensor
+) -> Plan | None:
+    """Return the plan of F.normalize, or None if F.normalize raises or does more."""
+    means, stds = _as_numbers(mean, plan.dtype), _as_numbers(std, plan.dtype)
+    if means is None or stds is None or not _calls_own_functions("normalize") or not plan.dtype.is_floating_point or 0 in stds:
         return None
-    calls = _normalizers(plan.dtype, means, stds)
+    calls = _make_normalizing_calls(plan.dtype, means, stds)
     return plan.then(*calls) if calls else None
 
 
-def _numbers(values: Any, dtype: torch.dtype) -> tuple[float, ...] | None:
-    """Those of a list, or of a tensor that has them as they will be used; None where it is no such."""
+def _as_numbers(values: Sequence[float] | torch.Tensor, dtype: torch.dtype) -> tuple[float, ...] | None:
+    """Return numbers from a list or a tensor of this dtype, or None if it is neither."""
     if type(values) in _LISTS:
         return tuple(values) if {*map(type, values)} <= _NUMBERS else None
-    plain = type(values) is torch.Tensor and values.ndim == 1 and values.dtype is dtype and _constant(values)
+    plain = type(values) is torch.Tensor and values.ndim == 1 and values.dtype is dtype and _is_constant(values)
     return tuple(values.tolist()) if plain else None
 
 
-def _below(name: str) -> bool:
+def _calls_own_functions(name: str) -> bool:
     """Whether what F's function of that name calls is torchvision's own."""
-    return all(getattr(home, name) is own[name] for home, own in _called)
+    return all(getattr(home, name) is own[name] for home, own in _callees)
 
 
 _LISTS, _NUMBERS = (list, tuple), {int, float}
-_called: list[tuple[Any, dict[str, Any]]] = []  # the module that F's functions call, and its own functions
+_callees: list[tuple[Any, dict[str, Any]]] = []  # a module that F's functions call, and its own functions
 
 
 @functools.lru_cache(64)
-def _normalizers(dtype: torch.dtype, mean: tuple[float, ...], std: tuple[float, ...]) -> list[Call]:
-    """The calls of F.normalize; none where it raises."""
+def _make_normalizing_calls(dtype: torch.dtype, mean: tuple[float, ...], std: tuple[float, ...]) -> list[Call]:
+    """Return the calls of F.normalize; none if it raises."""
     numbers = [torch.as_tensor(each, dtype=dtype).view(-1, 1, 1) for each in (mean, std)]
     if (numbers[1] == 0).any():
         return []
-    return [call_of(func, (each,), {}) for func, each in zip((_aten.sub_.Tensor, _aten.div_.Tensor), numbers)]
+    return [make_call(func, (each,), {}) for func, each in zip((_aten.sub_.Tensor, _aten.div_.Tensor), numbers)]
 
 
-def _convert_image_dtype(original: Any, image: Any, dtype: Any = torch.float) -> Any:
-    plan = _own(image, "cell").plan if type(image) is Later else None
-    after = None if plan is None else converted(plan, dtype)
-    return original(image, dtype) if after is None else Later(Cell(after))
+def _record_convert_image_dtype(
+    original: Callable[..., torch.Tensor], image: torch.Tensor, dtype: torch.dtype = torch.float
+) -> Any:
+    plan = _own(image, "cell").plan if type(image) is DeferredTensor else None
+    after = None if plan is None else convert_plan(plan, dtype)
+    return original(image, dtype) if after is None else DeferredTensor(Cell(after))
 
 
-def converted(plan: Plan, dtype: Any) -> Plan | None:
-    """What F.convert_image_dtype gives of bytes that become fractions, by the same two calls as F.to_tensor."""
+def convert_plan(plan: Plan, dtype: torch.dtype) -> Plan | None:
+    """Return the plan of F.convert_image_dtype from bytes to fractions: the same two calls as
+    F.to_tensor."""
     fractions = plan.dtype is torch.uint8 and type(dtype) is torch.dtype and dtype.is_floating_point
-    return plan.then(*_scalers(dtype)) if fractions and _below("convert_image_dtype") else None
+    return plan.then(*_make_scaling_calls(dtype)) if fractions and _calls_own_functions("convert_image_dtype") else None
 
 
-def _grayscale(original: Any, img: Any, num_output_channels: Any) -> Any:
-    recipe = deferred(img)
+def _record_grayscale(original: Callable[..., Image], img: Image, num_output_channels: int) -> Any:
+    recipe = find_recipe(img)
     if recipe is None or num_output_channels != 3 or type(num_output_channels) is not int:
         return original(img, num_output_channels)
     if recipe.mode == "RGB":
         recipe = recipe.then("convert", "L", mode="L")
-    return bare(img, recipe.then("convert", "RGB", mode="RGB"))
+    return new_image(recipe.then("convert", "RGB", mode="RGB"))
 
 
-def _pad(original: Any, img: Any, padding: Any, fill: Any = 0, padding_mode: Any = "constant") -> Any:
-    recipe = deferred(img)
+def _record_pad(
+    original: Callable[..., Image],
+    img: Image,
+    padding: int | Sequence[int],
+    fill: Colour = 0,
+    padding_mode: str = "constant",
+) -> Any:
+    recipe = find_recipe(img)
     sides = padding if type(padding) in (tuple, list) else (padding,)
     if (
         recipe is None
@@ -513,40 +561,41 @@ def _pad(original: Any, img: Any, padding: Any, fill: Any = 0, padding_mode: Any
         return original(img, padding, fill, padding_mode)
     left, top, right, bottom = (*sides, *sides, *sides, *sides)[:4]
     (width, height), inner = recipe.size, _PADS[padding_mode]
-    if max(left, right) > width - inner or max(top, bottom) > height - inner or not any(sides):  # around and around
+    # padding would wrap around more than once
+    if max(left, right) > width - inner or max(top, bottom) > height - inner or not any(sides):
         return original(img, padding, fill, padding_mode)
-    return bare(
-        img,
+    return new_image(
         recipe.then("pad", padding_mode, left, top, right, bottom, size=(width + left + right, height + top + bottom)),
     )
 
 
-_PADS = {"edge": -(1 << 16), "reflect": 1, "symmetric": 0}  # what a side must have more than is put beside it
+_PADS = {"edge": -(1 << 16), "reflect": 1, "symmetric": 0}  # padding must be at most the side less this
 
 
-def _hue(original: Any, img: Any, hue_factor: Any) -> Any:
-    recipe = deferred(img)
+def _record_hue(original: Callable[..., Image], img: Image, hue_factor: float) -> Any:
+    recipe = find_recipe(img)
     if recipe is None or recipe.mode != "RGB" or type(hue_factor) not in (int, float) or not -0.5 <= hue_factor <= 0.5:
         return original(img, hue_factor)
-    return bare(img, recipe.then("hue", hue_byte(hue_factor)))
+    return new_image(recipe.then("hue", to_hue_byte(hue_factor)))
 
 
-def hue_byte(factor: float) -> int:
-    """What is added to the hue of each pixel: NumPy's int32 of a number, as a byte."""
+def to_hue_byte(factor: float) -> int:
+    """Return a hue factor as the byte that torchvision adds: NumPy's int32 of the number,
+    truncated."""
     return int(factor * 255) & 255
 
 
-def _collate_in_place_of(original: Any) -> Any:
-    def collate(batch: Any, *, collate_fn_map: Any = None) -> Any:
-        if not any(isinstance(item, Later) for item in batch):
+def _wrap_collate(original: Callable[..., Any]) -> Any:
+    def collate(batch: Sequence[torch.Tensor], *, collate_fn_map: dict[Any, Any] | None = None) -> Any:
+        if not any(isinstance(item, DeferredTensor) for item in batch):
             return original(batch, collate_fn_map=collate_fn_map)
-        later = _stacked(batch)
+        tensor = _record_stack(batch)
         return (
             original(
-                [item.real() if isinstance(item, Later) else item for item in batch], collate_fn_map=collate_fn_map
+                [item.materialize() if isinstance(item, DeferredTensor) else item for item in batch], collate_fn_map=collate_fn_map
             )
-            if later is None
-            else later
+            if tensor is None
+            else tensor
         )
 
     return collate
@@ -555,35 +604,35 @@ def _collate_in_place_of(original: Any) -> Any:
 _done: set[str] = set()
 
 
-def install(modules: Any) -> None:
-    """Put it in place in this process, as far as what it is for has been imported; again and again."""
+def install(modules: dict[str, ModuleType]) -> None:
+    """Patch what has been imported by now; called again after further imports."""
     if "torch" not in _done:
         _done.add("torch")
-        undoing(lambda: _done.intersection_update({"images"}))
+        on_uninstall(lambda: _done.intersection_update({"images"}))
         from torch.utils.data._utils import collate
 
         reduced = ForkingPickler._extra_reducers.get(torch.Tensor, reductions.reduce_tensor)  # type: ignore[attr-defined]
-        ForkingPickler.register(torch.Tensor, lambda each: reduced(each.real() if isinstance(each, Later) else each))
+        ForkingPickler.register(torch.Tensor, lambda each: reduced(each.materialize() if isinstance(each, DeferredTensor) else each))
         kinds = collate.default_collate_fn_map
         before = kinds[torch.Tensor]
-        kinds[torch.Tensor] = ours = _collate_in_place_of(before)
-        undoing(lambda: kinds.update({torch.Tensor: before}) if kinds[torch.Tensor] is ours else None)
+        kinds[torch.Tensor] = ours = _wrap_collate(before)
+        on_uninstall(lambda: kinds.update({torch.Tensor: before}) if kinds[torch.Tensor] is ours else None)
     tv_tensors = modules.get("torchvision.tv_tensors")
     if tv_tensors is not None and "images" not in _done:
         _done.add("images")
-        _install_images(tv_tensors)
+        _define_deferred_image(tv_tensors)
     if tv_tensors is not None and "wrap" not in _done:
         _done.add("wrap")
-        _wrap_images(tv_tensors)
+        _patch_wrap(tv_tensors)
     functional = modules.get("torchvision.transforms.functional")
     if functional is not None and "torchvision" not in _done:
         _done.add("torchvision")
-        replace(functional, "to_tensor", _to_tensor)
-        replace(functional, "pil_to_tensor", _pil_to_tensor)
-        _called[:] = [(functional.F_t, {name: getattr(functional.F_t, name) for name in ("normalize", "convert_image_dtype")})]
-        replace(functional, "normalize", _normalize)
-        replace(functional, "convert_image_dtype", _convert_image_dtype)
-        replace(functional, "gaussian_blur", blurs.of_picture("v1"))
-        replace(functional.F_pil, "to_grayscale", _grayscale)
-        replace(functional.F_pil, "adjust_hue", _hue)
-        replace(functional.F_pil, "pad", _pad)
+        replace(functional, "to_tensor", _record_to_tensor)
+        replace(functional, "pil_to_tensor", _record_pil_to_tensor)
+        _callees[:] = [(functional.F_t, {name: getattr(functional.F_t, name) for name in ("normalize", "convert_image_dtype")})]
+        replace(functional, "normalize", _record_normalize)
+        replace(functional, "convert_image_dtype", _record_convert_image_dtype)
+        replace(functional, "gaussian_blur", blurs.record_picture_blur("v1"))
+        replace(functional.F_pil, "to_grayscale", _record_grayscale)
+        replace(functional.F_pil, "adjust_hue", _record_hue)
+        replace(functional.F_pil, "pad", _record_pad)

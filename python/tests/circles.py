@@ -1,6 +1,6 @@
 """Which modules of a folder import which, and those that import each other in a circle.
 
-    python3 bench/house/circles.py FOLDER…        python/stoker, python/hook
+    python3 python/tests/circles.py FOLDER…        python/stoker, python/hook
 
 Modules of folders below it are named with their folder, as in `loader.order`. A module that is imported inside a function counts as well, and is marked `late`. In the hook a part is also imported by
 `part("name")`, and used by `now.parts["name"]`. `if TYPE_CHECKING` does not count: nothing is imported there.

@@ -1,7 +1,7 @@
-"""Functions of libraries whose text is known, and whether they are still in their places.
+"""Digests of library functions, and checks that they are in place.
 
-What stands for a function does what the function did when somebody read it. So it is used where the installed text is
-one that was read, and while nobody has put anything else there.
+A replacement does what its function did in the versions that were read. So it is used only if the
+installed source has a known digest, and while the function is in place.
 """
 
 from __future__ import annotations
@@ -16,28 +16,30 @@ from typing import Any
 
 
 def digest(*functions: Any) -> str:
-    """Of what functions do: their arguments' names and their lines, without what documents them; "" where one is not as
-    its file has it. Every version of Python gives the same."""
+    """Return a digest of functions: their arguments' names and their lines, without docstrings.
+
+    It is the same in every version of Python, and "" if a function is not as its file has it.
+    """
     return _digest(tuple((function, getattr(function, "__code__", None)) for function in functions))
 
 
 @functools.lru_cache(16)
 def _digest(functions: tuple[tuple[Any, Any], ...]) -> str:
-    texts = [_text(function) for function, _ in functions]
+    texts = [_read_text(function) for function, _ in functions]
     return hashlib.sha256("\n\n".join(texts).encode()).hexdigest()[:32] if all(texts) else ""
 
 
-def _text(function: Any) -> str:
+def _read_text(function: object) -> str:
     if type(function) is not types.FunctionType or function.__closure__ or hasattr(function, "__wrapped__"):
         return ""
     code = function.__code__
     if function.__globals__.get("__file__") != code.co_filename:
         return ""
-    return text_of(code, linecache.getlines(code.co_filename))
+    return extract_text(code, linecache.getlines(code.co_filename))
 
 
-def text_of(code: types.CodeType, lines: list[str]) -> str:
-    """Of a function's code in a file of these lines."""
+def extract_text(code: types.CodeType, lines: list[str]) -> str:
+    """Return a function's source, from its code and its file's lines."""
     numbers = {number for *_, number in code.co_lines() if number}
     inside = numbers - {code.co_firstlineno} or numbers
     part = textwrap.dedent("".join(lines[min(inside) - 1 : max(inside)])).splitlines()
@@ -47,38 +49,38 @@ def text_of(code: types.CodeType, lines: list[str]) -> str:
 
 
 class Places:
-    """Functions and classes where they are: by their owners, and by names with dots; what is not there is left out."""
+    """Functions and classes as they were at the start, each by its owner and a dotted name."""
 
     def __init__(self, *places: tuple[Any, str]) -> None:
-        self._places = [(owner, operator.attrgetter(*there(owner, names))) for owner, names in places]
-        self._there = self._found()
+        self._places = [(owner, operator.attrgetter(*list_existing(owner, names))) for owner, names in places]
+        self._objects = self._find_objects()
         self._codes = self._code()
 
-    def _found(self) -> list[Any]:
+    def _find_objects(self) -> list[Any]:
         return [get(owner) for owner, get in self._places]
 
     def _code(self) -> list[Any]:
-        found = [each for part in self._there for each in (part if type(part) is tuple else (part,))]
+        found = [each for part in self._objects for each in (part if type(part) is tuple else (part,))]
         return [getattr(each, "__code__", None) for each in found]
 
-    def unchanged(self) -> bool:
-        """Whether the same ones are there."""
+    def is_unchanged(self) -> bool:
+        """Whether the same objects are in place."""
         try:
-            return self._found() == self._there
+            return self._find_objects() == self._objects
         except AttributeError:
             return False
 
-    def same_code(self) -> bool:
-        """Whether they have the code that they had."""
+    def has_same_code(self) -> bool:
+        """Whether they still have the same code."""
         return self._code() == self._codes
 
 
-def there(owner: Any, names: str) -> list[str]:
-    """Those that it has, as libraries of other versions lack some."""
+def list_existing(owner: object, names: str) -> list[str]:
+    """Return the names that an owner has: other versions of a library lack some."""
     return [name for name in names.split() if _has(owner, name)]
 
 
-def _has(owner: Any, name: str) -> bool:
+def _has(owner: object, name: str) -> bool:
     try:
         operator.attrgetter(name)(owner)
         return True

@@ -1,13 +1,14 @@
-"""Where an iteration of torch's own stands in its epoch, for a loader that is not translated, and how another goes on.
+"""The position of a loader that is not translated: where torch's own iteration is in its epoch.
 
-The order stays: random numbers are set to what they were when the epoch began, and the sampler's first batches are
-passed over without loading them. What a sample's transforms draw is new, as with torchdata's.
+To resume with the same order, the generator gets the state that it had at the epoch's start, and
+the sampler's first batches are skipped without loading them. Random numbers of transforms are new,
+as in torchdata.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -16,18 +17,18 @@ from torch.utils.data import IterableDataset
 from .._verbs import StokerError
 
 
-class Plainly:
+class TorchPosition:
     """The position of a loader."""
 
     def __init__(self, world: int) -> None:
         self._world = world
-        self._batches = 0  # that were handed out of this epoch
-        self._before: dict[str, Any] = {}  # what the epoch began with
-        self._pending: dict[str, Any] = {}  # a state that the next iteration goes on from
-        self._passing = 0  # batches that the sampler is to pass over
+        self._batches = 0  # batches of this epoch that were handed out
+        self._before: dict[str, Any] = {}  # the state at the epoch's start
+        self._pending: dict[str, Any] = {}  # a loaded state, for the next iteration
+        self._passing = 0  # batches that the sampler should skip
 
-    def begin(self, loader: Any, make: Any) -> Iterator[Any]:
-        """An iteration of the loader, which make() makes."""
+    def begin(self, loader: torch.utils.data.DataLoader[Any], make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+        """Begin an iteration of the loader by make()."""
         state, self._pending = self._pending, {}
         chance = torch.default_generator if loader.generator is None else loader.generator
         if state:
@@ -39,30 +40,30 @@ class Plainly:
         self._batches = state["batches"] if state else 0
         unordered = isinstance(loader.dataset, IterableDataset)
         self._passing = 0 if unordered else self._batches
-        batches = _Counted(make(), self)
+        batches = _Counting(make(), self)
         if unordered:
             self._batches, most = 0, self._batches
             for _ in itertools.islice(batches, most):
                 pass
         return batches
 
-    def passing(self, sampler: Any) -> Any:
-        """A sampler of batches, without those that are to be passed over."""
-        return sampler if not self._passing else _Behind(sampler, self)
+    def skip_passing(self, sampler: Iterable[Any]) -> Any:
+        """Return a sampler of batches that skips the first ones, if some should be skipped."""
+        return sampler if not self._passing else _Skipping(sampler, self)
 
-    def passed(self) -> int:
-        """How many they are, once."""
+    def take_passing(self) -> int:
+        """Return how many batches to skip; 0 at the next call."""
         count, self._passing = self._passing, 0
         return count
 
-    def handed(self) -> None:
+    def note_batch(self) -> None:
         self._batches += 1
 
-    def ended(self) -> None:
+    def note_end(self) -> None:
         self._batches = 0
 
     def state(self) -> dict[str, Any]:
-        """Empty where the next iteration begins an epoch."""
+        """Return the position; {} if the next iteration begins an epoch."""
         if self._pending or not self._batches:
             return dict(self._pending)
         return {"batches": self._batches, **self._before}
@@ -80,24 +81,24 @@ class Plainly:
         self._pending = dict(state)
 
 
-class _Behind:
-    """What a sampler gives behind its first batches; all of it, the next time."""
+class _Skipping:
+    """A sampler of batches that skips the first ones in its first iteration."""
 
-    def __init__(self, sampler: Any, place: Plainly) -> None:
+    def __init__(self, sampler: Iterable[Any], place: TorchPosition) -> None:
         self._sampler, self._place = sampler, place
 
     def __iter__(self) -> Iterator[Any]:
-        # At the first batch: torch begins some iterations that it never asks for one.
-        yield from itertools.islice(iter(self._sampler), self._place.passed(), None)
+        # Counted at the first batch: torch begins some iterations without taking any.
+        yield from itertools.islice(iter(self._sampler), self._place.take_passing(), None)
 
     def __len__(self) -> int:
         return len(self._sampler)
 
 
-class _Counted:
-    """An iteration whose batches are counted."""
+class _Counting:
+    """An iterator that counts batches."""
 
-    def __init__(self, batches: Any, place: Plainly) -> None:
+    def __init__(self, batches: Iterator[Any], place: TorchPosition) -> None:
         self._batches, self._place = batches, place
 
     def __iter__(self) -> Iterator[Any]:
@@ -110,9 +111,9 @@ class _Counted:
         try:
             batch = next(self._batches)
         except StopIteration:
-            self._place.ended()
+            self._place.note_end()
             raise
-        self._place.handed()
+        self._place.note_batch()
         return batch
 
     def __getattr__(self, name: str) -> Any:
