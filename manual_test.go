@@ -294,7 +294,7 @@ func TestNamedFlagsExist(t *testing.T) {
 	if len(flags) < 20 || len(all) < 100 {
 		t.Fatalf("the reference has %d verbs with %d flags", len(flags), len(all))
 	}
-	command := regexp.MustCompile(`\bstoker ((?:predict (?:train|serve|data|transformation)|runs (?:check|trim|merge)|[a-z]+)\b)((?: [^\n|;&#]*)?)`)
+	command := regexp.MustCompile(`\bstoker ((?:predict (?:train|serve|fleet|data|transformation)|runs (?:check|trim|merge)|[a-z]+)\b)((?: [^\n|;&#]*)?)`)
 	found := 0
 	for _, p := range manualPages(t) {
 		for _, code := range append(fenced.FindAllString(p.text, -1), inline.FindAllString(p.text, -1)...) {

@@ -37,8 +37,8 @@ const (
 		"holynerdvana.blogspot.com, 2022-10)"
 	a6000Sheet = "NVIDIA RTX A6000 data sheet, 2020; sparse figures halved; read second-hand (Microway's comparison of " +
 		"Ampere GPUs, quoted by llmperf.net, 2026-11)"
-	blackwellGeForce = "NVIDIA RTX Blackwell GPU architecture white paper, table 3, dense, FP32 accumulate; read second-hand " +
-		"(public repositories, text search 2026-11)"
+	blackwellGeForce = "NVIDIA RTX Blackwell GPU architecture white paper, table 3, dense, FP32 accumulate; read " +
+		"second-hand (public repositories, text search 2026-11)"
 	cdna3 = "AMD CDNA 3 white paper, dense, and ROCm documentation, MI300 microarchitecture; read second-hand " +
 		"(tables in public repositories, 2026-11)"
 	nvlink = "both directions on the sheet, halved; 25 GB/s per link and direction, github.com/open-mpi/hwloc issue " +

@@ -17,22 +17,22 @@ type Answer struct {
 	Throughput  stoker.Interval // samples/s of the whole machine
 	PerGPU      stoker.Interval // samples/s of one GPU
 	Utilization stoker.Interval // AU: share of a step in which the device computes
-	Slowdown    stoker.Interval // step over compute: 1 where the device never waits
-	Stall       stoker.Interval // share of a step in which the device waits for input
+	Slowdown    stoker.Interval // step over compute: 1 where the device never stalls
+	Stall       stoker.Interval // share of a step in which the device stalls on input
 
-	Waits stoker.Interval // share of a worker's time in which it waits for storage; unknown without workers
+	Waits stoker.Interval // share of a worker's time in which it blocks on storage; unknown without workers
 
 	Bound   Limit           // what binds: its part of the path, and how long that takes per step
-	Longest Limit           // what binds of what is known
+	Longest Limit           // the limit among the known parts
 	Next    Limit           // what binds when that one is free
 	Gain    stoker.Interval // how many times faster a step gets until Next binds
 
 	Demand    Demand
 	Crossover Crossover
 
-	Unknown []Missing // inputs that nobody gave
+	Unknown []Missing // inputs that were not given
 	Wrong   []string  // what would have to be true for the answer to be wrong
-	Notes   []string  // what is assumed
+	Notes   []string  // the assumptions
 }
 
 // Compute is the device's time for a step; unknown where nothing tells it.
@@ -61,7 +61,7 @@ type Limit struct {
 	Time     stoker.Interval // seconds per step
 }
 
-// Demand is what the device needs to compute 100 % of the time, whatever the
+// Demand is what the device needs to compute 100 % of the time, regardless of the
 // setup has. Unknown where the costs are.
 type Demand struct {
 	Samples  stoker.Interval `json:"samples_per_s"`        // of the machine
@@ -75,11 +75,11 @@ type Demand struct {
 
 // Crossover is the batch size at which input takes as long as compute.
 type Crossover struct {
-	Batch stoker.Interval `json:"batch"` // NaN where there is none or it is unknown
-	Text  string          `json:"text"`  // says what happens on both sides, or why there is none
+	Batch stoker.Interval `json:"batch"` // NaN if it does not exist or is unknown
+	Text  string          `json:"text"`  // says what happens on both sides, or why it does not exist
 }
 
-// Missing is an input that nobody gave.
+// Missing is an input that was not given.
 type Missing struct {
 	Input string // "storage rate"
 	Needs string // what the device needs it to be: "at least 282 MB/s", or what to give; "" where that is unknown too
@@ -97,7 +97,7 @@ type Point struct {
 	Fits        Truth // in device memory
 }
 
-// Truth is yes, no, or not known. What nobody has modelled is neither.
+// Truth is yes, no, or not known. What has not been modelled is neither.
 type Truth string
 
 // The three truths.

@@ -24,8 +24,8 @@ func (b Baseline) MovedToDevice(cost, added stoker.Interval) Forecast {
 	return b.forecast(after, true, nil)
 }
 
-// Faster bounds what a device that computes so many times as fast is worth: what it
-// computes would take as much less, and what is launched, copied and waited for would not.
+// Faster bounds the worth of a device that computes so many times as fast: its computing
+// would take as much less, and launching, copying and waiting would not.
 func (b Baseline) Faster(times float64) Forecast {
 	after := b.Setup
 	computes := max(0, b.Step.Point-bounds.Given(b.Launch).Low)

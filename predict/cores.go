@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
-// coresFor is how many cores so many busy threads of the job get beside the machine's
+// coresFor is how many cores so many busy threads of the job get next to the machine's
 // other users: what those leave, and no less than a fair share, as a kernel gives threads
 // of one priority. The optimist sees half of the others go, the pessimist expects that
 // twice as many of them would run if they could.
@@ -49,8 +49,8 @@ func (p *numbers) keptBusy(v bounds.View) float64 {
 	return 1 - v.PickCost(unfilled)
 }
 
-// hurried is for how long launching a step waits for a core beside other users.
-func (p *numbers) hurried(v bounds.View) float64 {
+// launchDelay is for how long launching a step blocks on a core next to other users.
+func (p *numbers) launchDelay(v bounds.View) float64 {
 	if share := p.coreShare(v); p.others > 0 && share < 1 {
 		return orNone(p.launch[v]) * (1/share - 1)
 	}
@@ -72,8 +72,8 @@ func (p *numbers) threadsNow(v bounds.View) float64 {
 }
 
 // beside is the core time of a step that is not spent on its batch. A thread that spins
-// for the device does so less where it is off its core; the pessimist counts on no such
-// thing, and beside others it was not seen (bench/gains/RESULTS.md).
+// for the device does so less if it is off its core; the pessimist counts on no such
+// thing, and next to others it was not seen (bench/gains/RESULTS.md).
 func (p *numbers) beside(t times, v bounds.View) float64 {
 	spin, share := orNone(p.spin[v]), p.coreShare(v)
 	if math.IsNaN(p.loopCPU[v]) {
@@ -85,18 +85,18 @@ func (p *numbers) beside(t times, v bounds.View) float64 {
 	return orNone(p.loopCPU[v]) + spin*share
 }
 
-// queueing is how much longer a batch takes to be made because its process waits for a
+// queueing is how much longer a batch takes to be made because its process blocks on a
 // core: as measured, and less in proportion where fewer threads want one. That more of
 // them do is what the cores' own time says.
 func (p *numbers) queueing(v bounds.View) float64 {
 	if !(p.crowd > 0) {
 		return p.queue[v]
 	}
-	return 1 + (p.queue[v]-1)*min(1, p.crowded()/p.crowd)
+	return 1 + (p.queue[v]-1)*min(1, p.crowdingExcess()/p.crowd)
 }
 
-// crowded is by how much more threads want a core than there are cores.
-func (p *numbers) crowded() float64 {
+// crowdingExcess is by how much more threads want a core than there are cores.
+func (p *numbers) crowdingExcess() float64 {
 	return max(0, (p.threads[bounds.Likely]+p.others)/p.cores[bounds.Likely]-1)
 }
 

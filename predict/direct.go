@@ -7,14 +7,14 @@ import (
 )
 
 // NoWork is the core time of a sample that is used as it was read: nothing, but more than 0, which
-// is a cost that nobody gave.
+// is a cost that was not given.
 const NoWork = 1e-12
 
 // directReads are the reads that GPUDirect Storage has under way for a device, as its benchmark gdsio
 // has them at its best. [J]
 const directReads = 16
 
-// ReadDirectly is a setup whose device reads by itself (GPUDirect Storage): what is stored crosses the
+// ReadDirectly is a setup whose device reads on its own (GPUDirect Storage): the stored data crosses the
 // host link once, at the rate of page-locked copies, and no core prepares anything. Published reads of
 // 26.1 GB/s from NVMe and 28.3 GB/s over NFS with RDMA to an L40S on PCIe 4.0 (gds-report.pages.dev,
 // read 2026-11) lie at that link's 25 GB/s.

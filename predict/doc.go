@@ -14,7 +14,7 @@
 //	device    the step time of a network on a GPU, from published steps
 //	measure   what a run costs, and its Baseline
 //	replay    a profiler's recording, played again with a change
-//	tutorial  the published data-wall tutorial, with our estimate beside each figure
+//	tutorial  the published data-wall tutorial, with our estimate next to each figure
 //
 // It is pure: no clock, no disk, no randomness. It ranks nothing (advise does)
 // and judges nothing (diagnose does).

@@ -80,20 +80,20 @@ func (p Prices) Validate() error {
 // Waste is what the idle share of some GPU hours costs. NaN is unknown.
 type Waste struct {
 	GPUHours stoker.Interval // hours in which devices idle
-	Dollars  stoker.Interval // for them, and for their electricity where it has a price of its own
+	Dollars  stoker.Interval // for them, and for their electricity if it has its own price
 	KWh      stoker.Interval // that devices draw while they idle, as the building pays it
 	KgCO2    stoker.Interval // CO2-equivalent
-	Notes    []string        // what is assumed
+	Notes    []string        // the assumptions
 }
 
 // Idle is what idling costs: hours are GPU hours (hours times GPUs), share the
-// part of them in which the device waits. Two things are not in it: the host's
+// part of them in which the device stalls. Two things are not in it: the host's
 // own power, and that what the device draws above waiting buys work.
 func Idle(gpu hardware.GPU, share stoker.Interval, hours float64, prices Prices) Waste {
 	return IdleAt(WaitingPower(gpu), share, hours, prices)
 }
 
-// IdleAt is Idle where it is known what the device draws while it waits, watts.
+// IdleAt is Idle if it is known what the device draws while it is waiting, watts.
 func IdleAt(watts, share stoker.Interval, hours float64, prices Prices) Waste {
 	w := Waste{GPUHours: bounds.Scale(share, hours)}
 	pue := prices.PUE
@@ -120,10 +120,10 @@ func knownPrice(v float64) float64 {
 }
 
 // thermalIdle is the share of its power limit that mlsysim takes an idle device
-// to draw, for the upper end: waits of milliseconds leave clocks and voltage up.
+// to draw, for the upper end: pauses of milliseconds leave clocks and voltage up.
 const thermalIdle = 0.3
 
-// WaitingPower is what a device draws while a job on it waits, watts: more than
+// WaitingPower is what a device draws while a job on it is waiting, watts: more than
 // without a job, because of its context and because its clocks stay up, less than
 // while it computes. Unknown where the row has no idle power.
 func WaitingPower(gpu hardware.GPU) stoker.Interval {

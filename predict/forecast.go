@@ -14,7 +14,7 @@ type Forecast struct {
 	Step       stoker.Interval // seconds
 	Speedup    stoker.Interval // time per sample as measured over that as forecast
 	Throughput stoker.Interval // samples/s; unknown where the batch size is
-	Stall      stoker.Interval // share of a step in which the device waits for input
+	Stall      stoker.Interval // share of a step in which the device stalls on input
 	Bound      stoker.Resource // what binds after the change
 	Next       stoker.Resource // what would bind if that were free
 	// Step as measured over what the law says of it as it was: 1 where its costs explain all of it
@@ -28,15 +28,15 @@ func NoForecast() Forecast {
 	return Forecast{Step: none, Speedup: none, Throughput: none, Stall: none, Residual: math.NaN()}
 }
 
-// Baseline is a job as it was measured: its Setup has the costs of its own run.
+// Baseline is a job as it was measured: its Setup has that run's costs.
 type Baseline struct {
 	Setup
 	Took     float64         // seconds per step, the mean in the judged window; NaN unknown
-	Settings stoker.Settings // as found; num_workers as counted where nobody set it
+	Settings stoker.Settings // as found; num_workers as counted if it was not set
 	Counted  bool            // how many samples a batch has is known
 
 	// Busy is the share of Took in which the device computes: no change of its input makes a step shorter
-	// than that. NaN where it is not known.
+	// than that. NaN if it is not known.
 	Busy float64
 
 	// Alters says why changes would give other samples to train on; "" where they would not, nil where
@@ -50,7 +50,7 @@ type Baseline struct {
 }
 
 // BatchBytes is the size of a batch as it is copied to the device, unknown where
-// nobody saw one.
+// none was seen.
 func (b Baseline) BatchBytes() float64 { return b.Batch * bounds.Given(b.Decoded).Point }
 
 // Loop is the time of a step whose input is there.
@@ -65,7 +65,7 @@ func (b Baseline) Loop() stoker.Interval {
 // Forecast says what changes of settings are worth. The law is solved for the job as
 // it was and as it would be, with the same costs, and the measured step is carried
 // over: where nothing changes nothing is gained, and what a law gets wrong in both
-// cancels. What it cannot explain of the measured step may grow with the step, stay as
+// cancels. The part that it cannot explain of the measured step may grow with the step, stay as
 // it is or go; all three are inside of the interval. What alters the samples is forecast
 // nothing: another training is no faster one.
 func (b Baseline) Forecast(changes ...stoker.Change) Forecast {
@@ -163,7 +163,7 @@ func (f *Forecast) solveBoth(b Baseline, was, is *numbers, changed bool) {
 	}
 }
 
-// leastStep is how short a step gets at best, whatever becomes of its input: the device computes
+// leastStep is how short a step gets at best, regardless of its input: the device computes
 // as long as before, as well as that was measured. 0 where nothing measured bounds it, or where its own work changes.
 func (b Baseline) leastStep(was, is *numbers) float64 {
 	if is.batch != was.batch || is.step != was.step {
@@ -172,7 +172,7 @@ func (b Baseline) leastStep(was, is *numbers) float64 {
 	return min(b.Took, stat.Or(b.Busy, 0)*b.Took*lawError.Low)
 }
 
-// raiseTo is an interval of which nothing lies below a least value.
+// raiseTo is an interval of which nothing is below a least value.
 func raiseTo(least float64, i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: max(least, i.Low), Point: max(least, i.Point), High: max(least, i.High)}
 }
@@ -183,7 +183,7 @@ func (b Baseline) crowdedOut(was, is *numbers) float64 {
 	if !(b.Uncrowded > 0) || is.batch != was.batch {
 		return 0
 	}
-	left := 1 - min(1, is.crowded()/was.crowded())
+	left := 1 - min(1, is.crowdingExcess()/was.crowdingExcess())
 	return left * max(0, b.Step.Low-b.Uncrowded)
 }
 
@@ -192,7 +192,7 @@ func (b Baseline) batchKnown() bool {
 }
 
 // explainStep is the step after a change, likely: what the law leaves out of the measured
-// step is put down to the input where that binds, since the loop was measured by itself.
+// step is put down to the input where that binds, since the loop was measured on its own.
 func (b Baseline) explainStep(was, is *numbers) float64 {
 	before, after := was.partTimes(bounds.Likely, bounds.Likely), is.partTimes(bounds.Likely, bounds.Likely)
 	step, loop, _ := was.combine(before, bounds.Likely)
@@ -268,7 +268,7 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 		}
 		s.Pinned = to == true
 	},
-	stoker.NonBlocking: func(*Setup, any) {}, // what it is worth is pinned memory's
+	stoker.NonBlocking: func(*Setup, any) {}, // pinned memory's worth
 	stoker.StorageKind: func(s *Setup, to any) {
 		if to == stoker.PageCache {
 			s.Cached, s.Wait = 1, stoker.Exactly(0)
@@ -276,7 +276,7 @@ var settings = map[stoker.Setting]func(s *Setup, to any){
 	},
 	stoker.Cores: func(s *Setup, to any) {
 		s.Cores = numeric(to, s.Cores)
-		// what lies behind other cores is not known
+		// the speed of other cores is not known
 		s.Others, s.PhysCores, s.Queue, s.Crowd = 0, 0, stoker.Exactly(1), 0
 	},
 	stoker.LoaderKind: func(s *Setup, _ any) {
@@ -327,7 +327,7 @@ func (s *Setup) pinCopies() {
 	}
 }
 
-// setCopies sets how long the device waits for them; the launching thread, which spins
+// setCopies sets how long the device stalls on them; the launching thread, which spins
 // meanwhile, spins less.
 func (s *Setup) setCopies(take stoker.Interval) {
 	if was := s.Step.Point + s.Copy.Point; was > 0 {
@@ -350,7 +350,7 @@ func (s *Setup) elsewhere() {
 	s.Queue = stoker.Interval{Low: 1, Point: likely, High: s.Queue.Point}
 }
 
-// numeric is a number as it becomes, or as many times what it was.
+// numeric is a number as it becomes, or a multiple of the old one.
 func numeric(to any, was float64) float64 {
 	if times, ok := stoker.Multiple(to); ok {
 		return times * was

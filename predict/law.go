@@ -28,11 +28,11 @@ const (
 		"on ternaus/imread_benchmark, 2026-11)"
 )
 
-// Start values of the law. Each says where it comes from.
+// Start values of the law. Each names its source.
 var (
-	// handOver is what it costs to hand one batch from a worker to the trainer,
+	// handOver is the cost of handing one batch from a worker to the trainer,
 	// core seconds per byte, both sides together: the batch is collated into fresh
-	// shared memory, every page of which is made anew and mapped twice. Measured
+	// shared memory, every page of which is made again and mapped twice. Measured
 	// 2026-11-21 with bench/handover.py on 2 cores AMD EPYC, torch 2.15, two runs:
 	// medians 1.14 and 1.31 ns/byte for 9.6 MB, 1.26 and 1.47 for 2.4 MB; 1.11 to
 	// 1.93 over all pairs (n = 24).
@@ -82,14 +82,14 @@ var lawError = stoker.Interval{Low: 0.98, Point: 1.01, High: 1.05}
 // each of 6 loaders). Of a batch of 8 tensors it was three times that of 2, 2026-11-28, n = 600.
 var takeOver = stoker.Interval{Low: 0.9e-3, Point: 1.1e-3, High: 1.8e-3}
 
-// giveOver is what handing a batch to the trainer costs a worker whatever its bytes, core seconds,
+// giveOver is what handing a batch to the trainer costs a worker regardless of its bytes, core seconds,
 // of a batch of two tensors. Measured 2026-11-28 on the same machine: 0.59 to 0.69 ms with 1, 2
 // and 4 workers, 0.40 to 0.46 ms of a batch of one tensor, 1.9 to 2.5 ms of one of 8 (n = 1,500 and
 // 600 batches).
 var giveOver = stoker.Interval{Low: 0.4e-3, Point: 0.6e-3, High: 0.8e-3}
 
 // perTensor is by which part of a batch of two tensors one with other tensors costs what either
-// side spends on handing it over: one queue for all, and a descriptor for each. Where nobody
+// side spends on handing it over: one queue for all, and a descriptor for each. If nothing
 // counted them there are two.
 func (p *numbers) perTensor() float64 {
 	if p.tensors == 0 {
@@ -99,7 +99,7 @@ func (p *numbers) perTensor() float64 {
 }
 
 // largeBatch is the size above which the C library takes and returns a batch's
-// memory anew each time (M_MMAP_THRESHOLD's upper limit, mallopt(3)).
+// memory again each time (M_MMAP_THRESHOLD's upper limit, mallopt(3)).
 const largeBatch = 32 << 20
 
 // The parts of the path in the order in which a batch passes, as places in times.
@@ -110,14 +110,14 @@ const (
 	onCollect        // the trainer's process, taking batches from workers
 	onCopy           // host link
 	onCompute        // device
-	onSync           // exchange between ranks, what is seen of it
+	onSync           // exchange between ranks, the visible part of it
 
 	parts // how many there are
 )
 
-// Behind the parts, what one process takes that makes a batch all by itself.
+// Behind the parts, what one process takes that makes a batch all on its own.
 const (
-	waiting = parts + iota // for what it reads
+	waiting = parts + iota // for its reads
 	making                 // the whole batch
 
 	timesKept // how many places times has
@@ -177,9 +177,9 @@ func (p *numbers) readTimes(v bounds.View) (busy, alone float64) {
 	return busy, alone
 }
 
-// answered is for how long a worker waits for what it reads of a batch, where nobody
+// answerTime is for how long a worker blocks on the reads of a batch, if nothing
 // else asks; as far as that is known.
-func (p *numbers) answered(v bounds.View) float64 {
+func (p *numbers) answerTime(v bounds.View) float64 {
 	samples := p.batch * p.misses[v]
 	return orNone(samples*p.sample[v]/p.storage[v]) + orNone(samples*p.perFile[v]*p.latency[v])
 }
@@ -208,7 +208,7 @@ func (p *numbers) costGiving(v bounds.View, bytes float64) float64 {
 func costHandOver(v bounds.View, bytes float64) float64 { return v.TakePart(handOver) * bytes }
 
 // costFreshPages is what a batch costs the launching thread that is so large that its
-// memory is taken and given back anew each time: what handing one over adds to it is
+// memory is taken and given back again each time: what handing one over adds to it is
 // less by as much.
 func costFreshPages(v bounds.View, bytes float64) float64 {
 	if bytes <= largeBatch {
@@ -217,7 +217,7 @@ func costFreshPages(v bounds.View, bytes float64) float64 {
 	return (v.TakePart(handOver) - v.TakePart(handOverLarge)) * bytes
 }
 
-// HandOver is what handing a batch from a worker to its trainer adds to what it
+// HandOver is what handing a batch from a worker to its trainer adds to its
 // costs without workers: core seconds, both sides together; unknown where the
 // batch's size is.
 func HandOver(bytes float64) stoker.Interval {
@@ -239,11 +239,11 @@ func (p *numbers) collecting(v bounds.View) float64 {
 	return p.batch * p.decoded[v] * p.collect[v]
 }
 
-// takesOver adds to a loop that loaded by itself what its thread takes to get a batch of
+// takesOver adds to a loop that loaded on its own what its thread takes to get a batch of
 // a worker, in steps of that length before. Of that as much is seen as was of its loading:
-// work that is queued on the device covers the rest. The thread waits for a core as it did.
+// work that is queued on the device covers the rest. The thread blocks on a core as it did.
 // The law's own error holds some of it, all that there is in steps of 20 ms and more; the
-// pessimist expects it beside that.
+// pessimist expects it next to that.
 func (p *numbers) takesOver(loaded *numbers, took float64) {
 	for v := range p.taking {
 		v := bounds.View(v)
@@ -255,7 +255,7 @@ func (p *numbers) takesOver(loaded *numbers, took float64) {
 	}
 }
 
-// orNone takes an unknown cost as none: what is computed with it is a lower bound.
+// orNone takes an unknown cost as none: all that is computed with it is a lower bound.
 func orNone(v float64) float64 {
 	if v > 0 {
 		return v
@@ -264,11 +264,11 @@ func orNone(v float64) float64 {
 }
 
 // loopTime is the time of a step whose input is there: the copy from pageable memory
-// adds to the kernels, one from page-locked memory runs beside them unless it is
+// adds to the kernels, one from page-locked memory runs next to them unless it is
 // queued on their stream, as the pessimist expects. A copy that was measured is
-// what the device waited for it. What is seen of the exchange between ranks follows.
+// what the device waited for it. The visible part of the exchange between ranks follows.
 func (p *numbers) loopTime(t times, v bounds.View) float64 {
-	compute, copied := orNone(t[onCompute])+orNone(t[onSync])+p.hurried(v)+p.taking[v], orNone(t[onCopy])
+	compute, copied := orNone(t[onCompute])+orNone(t[onSync])+p.launchDelay(v)+p.taking[v], orNone(t[onCopy])
 	if p.pinned && v != bounds.Pessimist && math.IsNaN(p.copied[v]) {
 		return StepOverlapped(copied, compute)
 	}
@@ -326,7 +326,7 @@ func (p *numbers) combine(t times, v bounds.View) (step, loop float64, bound int
 	return joinStages(input, loop, p.sharp) + p.refill(t, v, loop, input > loop), loop, bound
 }
 
-// playQueue is the step of the loader's queue, batch by batch; false where it is not
+// playQueue is the step of the loader's queue, batch by batch; false if it is not
 // asked for, not known what the queue holds, or where the closed form is as exact:
 // all batches alike, and no epoch ends.
 func (p *numbers) playQueue(t times, v bounds.View, loop float64) (float64, bool) {
@@ -355,7 +355,7 @@ func (p *numbers) playQueue(t times, v bounds.View, loop float64) (float64, bool
 	return step, true
 }
 
-// stragglingNow is by how much workers are slower together than each by itself,
+// stragglingNow is by how much workers are slower together than each on its own,
 // because batches are handed out in order: while the one that comes next is late, the
 // others have done their share and wait. Fitted with sharp to the queue that play plays,
 // 1 to 64 workers, prefetch 2 to 8, CV up to 1, by least squares on 2026-11-22: 0.5 % off
@@ -382,7 +382,7 @@ func (p *numbers) sharpNow() float64 {
 	return max(1.5, 2.18*math.Pow(p.prefetch, 0.82)*math.Pow(p.cv, -1.22))
 }
 
-// refill is what an epoch's beginning costs per step: workers start anew unless they
+// refill is what an epoch's beginning costs per step: workers start again unless they
 // persist, and the queue is empty. Where input binds, most of the refill is work
 // that had to be done anyway; what remains is that workers idle while the last
 // step of the epoch runs, and that the last round is not full.
@@ -443,7 +443,7 @@ func (p *numbers) isMissing(t times, part int) bool {
 // complete reports whether all parts are known.
 func (p *numbers) complete(t times) bool { return p.certain(t, parts) }
 
-// certain reports whether a part binds whatever the unknown ones take: they are
+// certain reports whether a part binds regardless of what the unknown ones take: they are
 // none, or itself.
 func (p *numbers) certain(t times, bound int) bool {
 	for part := range parts {
@@ -455,7 +455,7 @@ func (p *numbers) certain(t times, bound int) bool {
 }
 
 // solvePoint solves the setup: three views of the step, and the two corners between
-// which utilisation lies (a slow device with fast input, and the reverse).
+// which utilisation is (a slow device with fast input, and the reverse).
 func (p *numbers) solvePoint() Point {
 	t := p.partTimes(bounds.Likely, bounds.Likely)
 	step, _, bound := p.combine(t, bounds.Likely)
@@ -490,7 +490,7 @@ func (p *numbers) utilization(t times, step float64) stoker.Interval {
 }
 
 // atLeastLow is an interval of which only the lower end is known, atMostHigh one of
-// which only the upper is: what is unknown takes time.
+// which only the upper is: an unknown part takes time.
 func atLeastLow(i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: i.Low, Point: math.NaN(), High: math.NaN()}
 }

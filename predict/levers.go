@@ -102,7 +102,7 @@ func (c *solution) workerLevers() []lever {
 	return all
 }
 
-// coresTaking is with how many cores their part takes so long, by halving: who waits for a
+// coresTaking is with how many cores their part takes so long, by halving: who blocks on a
 // core does not spin on it meanwhile, so that the time is not one over their number.
 func (c *solution) coresTaking(time float64) float64 {
 	few, many := 1e-6, 1e12

@@ -35,7 +35,7 @@ type numbers struct {
 	curved, pinned, given             bool // given: collect is per sample as given, not per decoded byte
 
 	overlap bounds.Views // without workers: share of the shorter of input and loop that the longer one hides
-	// seconds by which a loop is longer that takes batches of workers, where it was measured
+	// seconds by which a loop is longer that takes batches of workers, if it was measured
 	// without
 	taking     bounds.Views
 	prefetch   float64
@@ -44,7 +44,7 @@ type numbers struct {
 	persistent bool
 	anyOrder   bool
 	feeds      bool              // stoker's loader
-	exactly    bool              // the queue is played, where it is known what is in it; else the closed form answers
+	exactly    bool              // the queue is played, if its content is known; else the closed form answers
 	played     map[queue]float64 // steps that are known; nil: none is kept
 
 	memory, weights, sharded, capacity float64 // bytes of device memory; NaN unknown; sharded: each rank has a part
@@ -63,7 +63,7 @@ func (s Setup) compile() (numbers, error) {
 		collect: bounds.CostViews(s.HandOver), given: bounds.IsSet(s.HandOver), rate: bounds.RateViews(s.PrepareRate),
 		storage: bounds.RateViews(s.Storage), link: bounds.RateViews(s.linkRate()),
 		reads: bounds.RateViews(s.Reads), perFile: bounds.CostViews(s.PerFile), latency: bounds.CostViews(s.Latency),
-		tensors: s.Tensors, misses: bounds.CostViews(missed(s.Cached)), wait: bounds.CostViews(s.Wait),
+		tensors: s.Tensors, misses: bounds.CostViews(missRatio(s.Cached)), wait: bounds.CostViews(s.Wait),
 		shared: bounds.CostViews(s.Shared), waiters: atLeastOne(s.Waiters), moving: atLeastOne(s.Moving),
 		copied:  bounds.RateViews(s.Copy),
 		loopCPU: bounds.CostViews(s.LoopCPU), spin: bounds.CostViews(s.Spin), launch: bounds.CostViews(s.Launch),
@@ -74,7 +74,7 @@ func (s Setup) compile() (numbers, error) {
 		memory: math.NaN(), weights: math.NaN(), capacity: math.NaN(),
 		sync: s.Load.ExchangeOver(s.Link, s.Network, atLeastOne(s.Nodes)),
 	}
-	if s.Epoch > 0 && !s.Feeds { // which goes on into the next epoch by itself
+	if s.Epoch > 0 && !s.Feeds { // which continues into the next epoch on its own
 		p.epoch = math.Ceil(s.Epoch / s.Batch)
 	}
 	if !s.Persistent {
@@ -183,13 +183,13 @@ func coresOf(n float64) bounds.Views {
 	return bounds.Views{n, n, n}
 }
 
-// missed is the share of samples that storage has to deliver when a share of the
-// data set lies in memory and each epoch shuffles anew. A cache that evicts
+// missRatio is the share of samples that storage has to deliver when a share of the
+// data set is in memory and each epoch shuffles again. A cache that evicts
 // nothing misses 1-c. One that evicts the least recently used, as a page cache
 // nearly does, hits c + (1-c) ln(1-c) only: what would be needed next is thrown
 // out before (reuse distance of one shuffle per epoch; half the set cached gives
-// 15 % hits). The point lies in the middle: Linux is between the two.
-func missed(cached float64) stoker.Interval {
+// 15 % hits). The point is in the middle: Linux is between the two.
+func missRatio(cached float64) stoker.Interval {
 	if cached >= 1 {
 		return stoker.Exactly(0)
 	}

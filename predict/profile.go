@@ -10,7 +10,7 @@ import (
 // Amount is a quantity that is known between two ends, with its source.
 type Amount struct {
 	stoker.Interval
-	Source string // data sheet, paper or measurement, with date; "prior: …" where it is an assumption
+	Source string // data sheet, paper or measurement, with date; "prior: …" if it is an assumption
 }
 
 // Access is how samples lie in storage.
@@ -219,7 +219,7 @@ const sizes = "scaled with the stored size; Pillow takes 3.5 to 7.2 ns a pixel t
 // what sizes tells, over its middle.
 const leastOfByte, mostOfByte = 0.5, 1.5
 
-// PrepareOf is the core time of a sample of so many stored bytes: it grows with them, where it is
+// PrepareOf is the core time of a sample of so many stored bytes: it grows with them, if it is
 // that of a sample and not of a token.
 func (p Profile) PrepareOf(stored stoker.Interval) Amount {
 	if p.counted || !(p.Stored.Point > 0 && stored.Point > 0) || p.Stored.Contains(stored.Point) {

@@ -11,7 +11,7 @@ import (
 // received one. In order, batch n is waited for although n+1 may be there.
 //
 //	worker w    ──batch w──►──batch w+W──►──batch w+2W──►         one after the other
-//	trainer        take 0 │ loop │ take 1 │ loop │ …             waits for the next one
+//	trainer        take 0 │ loop │ take 1 │ loop │ …             blocks on the next one
 //
 // An epoch begins with an empty queue, and with new workers where they do not
 // persist. Seconds.
@@ -19,7 +19,7 @@ type queue struct {
 	workers, prefetch int
 	anyOrder          bool
 	persistent        bool
-	start             float64 // until a worker that was started anew runs
+	start             float64 // until a worker that was started again runs
 	batch             service // of one batch in one worker
 	take              float64 // of the trainer's process for a batch that is there
 	loop              float64 // of a step whose batch is there
@@ -65,7 +65,7 @@ type queueRun struct {
 	turns   []uint8
 	dealt   int
 	now     float64
-	free    []float64 // when each worker has done what it was given
+	free    []float64 // when each worker has done its work
 	load    []int     // batches that each worker was given and that were not taken
 	pending []arrival // in the order in which they were given
 	left    int       // batches of this epoch that are to be given

@@ -100,7 +100,7 @@ func (s Setup) DrawRoofline() (Roofline, error) {
 }
 
 // inputRate is what the setup's input path delivers to one GPU, stored bytes/s: by
-// its storage, workers, cores and collecting process, whatever the device takes.
+// its storage, workers, cores and collecting process, regardless of the device takes.
 // It counts the parts that are known.
 func (s Setup) inputRate() stoker.Interval {
 	p, err := s.compileChecked()

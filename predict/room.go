@@ -9,7 +9,7 @@ import (
 )
 
 // fitsMemory reports whether the batch fits into device memory. A room or a need that
-// nobody knows is no room.
+// is unknown is no room.
 func (p *numbers) fitsMemory() Truth {
 	need := p.memoryNeed()
 	switch {
@@ -23,7 +23,7 @@ func (p *numbers) fitsMemory() Truth {
 
 func (p *numbers) memoryNeed() float64 { return p.memoryKept() + p.memory*p.batch }
 
-// memoryKept is what a rank keeps whatever the batch.
+// memoryKept is what a rank keeps regardless of the batch.
 func (p *numbers) memoryKept() float64 { return p.weights + p.sharded/p.rankCount() }
 
 // MemoryError says that a batch does not fit into device memory. Bytes.

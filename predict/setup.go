@@ -11,8 +11,8 @@ import (
 )
 
 // Setup is what a job is made of: as a person describes it, before any run, or with
-// the costs that a run was measured to have (Baseline). What is zero is not set;
-// what nobody knows stays unknown, as stoker.Unknown() or NaN, or carries a wide
+// the costs that a run was measured to have (Baseline). A value of zero is not set;
+// what is unknown stays unknown, as stoker.Unknown() or NaN, or carries a wide
 // interval. Solve answers it.
 //
 // Rates are bytes per second, sizes bytes, costs seconds.
@@ -21,15 +21,15 @@ type Setup struct {
 	Batch float64         // samples per step and GPU
 	GPUs  float64         // of the job; 0 means 1
 	Nodes float64         // machines that share them evenly; 0 means 1. Cores and storage are those of one
-	Step  stoker.Interval // seconds per step with its input at hand, where it is known; else it comes from Curve
-	Curve device.Curve    // step time over batch where it is known; else it comes from Load
+	Step  stoker.Interval // seconds per step with its input at hand, if it is known; else it comes from Curve
+	Curve device.Curve    // step time over batch if it is known; else it comes from Load
 
 	Sample  stoker.Interval // stored bytes of one sample
 	Decoded stoker.Interval // bytes of one sample as it is copied to the device
 	Tensors float64         // in a batch, where they were counted; 0: unknown
 
 	Workers    float64         // loader processes per GPU; 0 or NaN: not set. WithWorkers(0) is num_workers=0
-	Threads    float64         // of stoker's loader, which it has by itself where the loop loads; 0: unknown
+	Threads    float64         // of stoker's loader, which it has on its own where the loop loads; 0: unknown
 	Shards     float64         // parts that the data set gives to workers: more get none; 0: as many as workers
 	InLoop     bool            // num_workers=0: the launching thread loads, and there is no worker
 	Cores      float64         // logical cores of a machine that the job may use; 0 or NaN: unknown
@@ -41,7 +41,7 @@ type Setup struct {
 	HandOver   stoker.Interval // seconds per sample of the one process that collects batches; not set: from Decoded
 
 	// PrepareRate is what all workers of one GPU prepare together, in stored
-	// bytes/s, where that is what is known: it takes the place of PrepareCPU and
+	// bytes/s, where only that is known: it takes the place of PrepareCPU and
 	// asks for no workers or cores.
 	PrepareRate stoker.Interval
 
@@ -59,31 +59,31 @@ type Setup struct {
 	Storage stoker.Interval // bytes/s that storage delivers to a machine
 	Reads   stoker.Interval // reads/s that it answers
 	Latency stoker.Interval // seconds until it has answered one read
-	PerFile stoker.Interval // reads that a sample takes; not set: what is read lies in a row
-	Cached  float64         // share of the data set that lies in memory, 0 to 1
+	PerFile stoker.Interval // reads that a sample takes; not set: all that is read is in a row
+	Cached  float64         // share of the data set that is in memory, 0 to 1
 	Link    hardware.Link
 	Pinned  bool            // batches are copied from page-locked memory
 	Network stoker.Interval // bytes/s of a machine to others, one direction, where there are several
 
 	// What only a run tells; each adds to or takes the place of what the above gives.
 	Wait stoker.Interval // seconds per sample that its process does nothing but wait
-	// share of Wait in a queue that all processes share: 0 where each waits for itself, 1 where the
+	// share of Wait in a queue that all processes share: 0 where each blocks on itself, 1 where the
 	// device is saturated
 	Shared  stoker.Interval
 	Waiters float64 // processes that stood in that queue; 0: 1
-	// of Step, seconds of launching: they do not grow with the batch, and beside others they wait
+	// of Step, seconds of launching: they do not grow with the batch, and next to others they wait
 	// for a core
 	Launch  stoker.Interval
-	Copy    stoker.Interval // seconds per step that the device waits for copies
+	Copy    stoker.Interval // seconds per step that the device stalls on copies
 	LoopCPU stoker.Interval // core seconds per step of everything but loading and spinning
-	// core seconds per step that the launching thread spins while the device works, where it has a
+	// core seconds per step that the launching thread spins while the device works, if it has a
 	// core to itself
 	Spin stoker.Interval
 	// core time of a process with one thread over PrepareCPU, for which the launching thread had
 	// helpers; not set: 1
 	Single stoker.Interval
 	Moving float64 // cost of a byte that is collated and handed over, over the law's; 0: 1
-	// time until a batch is made over what its process works and waits for data: it also waits for
+	// time until a batch is made over what its process works and blocks on data: it also blocks on
 	// a core; not set: 1
 	Queue stoker.Interval
 	Crowd float64 // threads that wanted a core over cores, less 1, when Queue was measured; 0: Queue stays as it is
@@ -100,7 +100,7 @@ func atLeastOne(n float64) float64 {
 func integer(n float64) bool { return n == math.Trunc(n) }
 
 // checkFields returns an error where a field cannot be: it names the field, its value
-// and what is expected. An unknown field is fine.
+// and the expected form. An unknown field is fine.
 func (s Setup) checkFields() error {
 	if !(s.Batch >= 1 && s.Batch <= bounds.MostCount) {
 		return fmt.Errorf("batch is %v: expected 1 to %v samples per step and GPU", s.Batch, bounds.MostCount)
@@ -173,7 +173,7 @@ func (s Setup) checkIntervals() error {
 }
 
 // WithWorkers sets num_workers: the loader processes per GPU. With 0 the launching
-// thread loads, with NaN nobody knows.
+// thread loads, with NaN it is unknown.
 func (s Setup) WithWorkers(n float64) Setup {
 	s.Workers, s.InLoop = n, n == 0
 	return s
@@ -198,7 +198,7 @@ func (s Setup) givingWorkers() float64 {
 
 // WithStorage sets what a class of storage delivers. In shards samples lie in a row; a
 // sample that is a file costs a read, at most three where directory and inode are not
-// in memory (assumption), one that is an object a request. Each waits for its answer.
+// in memory (assumption), one that is an object a request. Each blocks on its answer.
 func (s Setup) WithStorage(storage hardware.Storage, access Access) Setup {
 	figure := func(f hardware.Figure) stoker.Interval {
 		if !f.Known() {

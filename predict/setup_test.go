@@ -201,7 +201,7 @@ func TestCached(t *testing.T) {
 	}
 	// research: simulation agrees to 0.006
 	for cached, hits := range map[float64]float64{0.25: 0.034, 0.5: 0.153, 0.8: 0.478, 0.95: 0.800} {
-		if m := missed(cached); !near(1-m.High, hits, 0.001) || !near(1-m.Low, cached, 1e-12) {
+		if m := missRatio(cached); !near(1-m.High, hits, 0.001) || !near(1-m.Low, cached, 1e-12) {
 			t.Errorf("%v cached: misses %+v, want hits from %v", cached, m, hits)
 		}
 	}

@@ -14,14 +14,14 @@ var feedCost = stoker.Interval{Low: 0.17, Point: 0.25, High: 0.36}
 // FeedCost is that share.
 func FeedCost() stoker.Interval { return feedCost }
 
-// DeferredCost is what is left of the core time of an unchanged script's work on pixels
+// DeferredCost is the rest of the core time of an unchanged script's work on pixels
 // where stoker feed does it. Measured 2026-11-22 on a busy machine (bench/loader/RESULTS.md),
 // the script's own Python included: 0.26 to 0.36. [J] The high end is for processors
 // without AVX2 and cheaper work.
 func DeferredCost() stoker.Interval { return stoker.Interval{Low: 0.2, Point: 0.28, High: 0.45} }
 
-// PixelsCost is what preparing an image costs where it was decoded and stored once, as
-// pixels, over what it costs with decoding: the crop, the flip and the rest stay.
+// PixelsCost is what preparing an image costs if it was decoded and stored once, as
+// pixels, over the cost with decoding: the crop, the flip and the rest stay.
 // Measured 2026-11-22 on 2 cores AMD EPYC, Pillow 13, torchvision 0.29, 300 JPEGs of
 // 500 x 375 (examples/imagefolder), RandomResizedCrop 224, flip, normalise, core time of
 // one thread: 0.34 to 0.45 (n = 3). [J] The high end is for reading several times the

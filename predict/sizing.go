@@ -27,7 +27,7 @@ type Sizing struct {
 	Changes     []Need          // what has to change; empty where Reached
 	Impossible  []string        // why no number of workers, cores or bytes/s would do; empty where one does
 	Worst       []string        // the same with the fastest device and the slowest input, if likely values would do
-	Unknown     []Missing       // inputs that nobody gave; what depends on them is not sized
+	Unknown     []Missing       // inputs that were not given; what depends on them is not sized
 	Setup       Setup           // the setup with the likely needs met: Solve of it reaches the target
 }
 
@@ -164,7 +164,7 @@ func (p *numbers) roomForCopy(allowed, compute float64) float64 {
 	return max(0, allowed-compute)
 }
 
-// roomForInput is how long input may take beside a loop, so that the step is allowed: the
+// roomForInput is how long input may take next to a loop, so that the step is allowed: the
 // inverse of joint.
 func (p *numbers) roomForInput(allowed, loop float64) float64 {
 	sharp := p.sharp
@@ -261,7 +261,7 @@ func (z *Sizing) addShortfalls(p *numbers, n need) {
 	mend("link", "bytes/s", p.link[bounds.Likely], n.link, z.Link, func(v float64) { s.Link = linkOf(v, s.Pinned) })
 }
 
-// raiseUntilReached adds workers and cores until the played queue reaches the target as well: what is
+// raiseUntilReached adds workers and cores until the played queue reaches the target as well: all that is
 // needed comes from the closed form, which is a few per cent off where batches differ.
 func (z *Sizing) raiseUntilReached() {
 	const tries = 20
@@ -300,7 +300,7 @@ func (z *Sizing) scaleNeeds(times float64) (found bool) {
 	return found
 }
 
-// linkOf is a link that delivers a rate; nobody sells it.
+// linkOf is a link that delivers a rate; there is none to buy.
 func linkOf(rate float64, pinned bool) hardware.Link {
 	f := hardware.Figure{Value: rate, Source: "as needed"}
 	l := hardware.Link{Name: "as needed", Pinned: f, Nominal: f}

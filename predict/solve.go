@@ -68,7 +68,7 @@ func (c *solution) partTime(part int) stoker.Interval {
 	return i
 }
 
-// stallShare is the share of a step in which the device waits for input.
+// stallShare is the share of a step in which the device stalls on input.
 func (c *solution) stallShare() stoker.Interval {
 	if math.IsNaN(c.t[bounds.Likely][onCompute]) {
 		return stoker.Unknown()
@@ -93,7 +93,7 @@ func (c *solution) stallShare() stoker.Interval {
 // unseen is the share of a step that is nothing.
 const unseen = 1e-4
 
-// findLimits finds what binds, and what binds when that is free; of what is known, where
+// findLimits finds what binds, and what binds when that is free; of all that is known, where
 // not all is.
 func (c *solution) findLimits() (bound, longest, next Limit, gain stoker.Interval) {
 	step, _, first := c.combine(c.t[bounds.Likely], bounds.Likely)
@@ -137,12 +137,12 @@ func (c *solution) deviceDemand() Demand {
 	sample, decoded := bounds.Given(c.Sample), bounds.Given(c.Decoded)
 	d := Demand{
 		Samples: samples, Prepared: bounds.Multiply(samples, sample),
-		Storage: bounds.Multiply(bounds.Multiply(samples, sample), missed(c.Cached)),
+		Storage: bounds.Multiply(bounds.Multiply(samples, sample), missRatio(c.Cached)),
 		Reads:   bounds.Multiply(samples, bounds.Given(c.PerFile)),
 		Link:    bounds.Divide(bounds.Scale(decoded, c.batch), step), Cores: stoker.Unknown(),
 		Workers: stoker.Unknown(),
 	}
-	d.Reads = bounds.Multiply(d.Reads, missed(c.Cached))
+	d.Reads = bounds.Multiply(d.Reads, missRatio(c.Cached))
 	if !bounds.IsSet(c.PrepareCPU) || bounds.IsSet(c.PrepareRate) {
 		return d
 	}
@@ -151,7 +151,7 @@ func (c *solution) deviceDemand() Demand {
 	with.derive()
 	cpu := bounds.InEachView(func(v bounds.View) float64 { return with.preparing(v) })
 	d.Cores = bounds.Scale(bounds.Add(bounds.Divide(cpu, step), spinning), c.gpus)
-	w := bounds.Divide(bounds.Add(cpu, bounds.InEachView(with.answered)), step)
+	w := bounds.Divide(bounds.Add(cpu, bounds.InEachView(with.answerTime)), step)
 	d.Workers = stoker.Interval{Low: math.Ceil(w.Low), Point: math.Ceil(w.Point), High: math.Ceil(w.High)}
 	return d
 }

@@ -17,7 +17,7 @@ import (
 type Axis struct {
 	Name     string // one of AxisNames
 	Values   []float64
-	Storages []hardware.Storage // of "storage": the classes whose rates Values are, where it sweeps classes
+	Storages []hardware.Storage // of "storage": the classes whose rates Values are, if it sweeps classes
 }
 
 // AxisNames are the settings that can be swept: samples per step and GPU,
@@ -204,7 +204,7 @@ func Sweep(s Setup, axes []Axis, each func(Point)) error {
 	if err := checkAxes(axes); err != nil {
 		return err
 	}
-	for _, axis := range axes { // what is swept need not be set
+	for _, axis := range axes { // the swept field need not be set
 		s = s.Begin(axis)
 	}
 	if err := s.checkFields(); err != nil {
@@ -315,12 +315,12 @@ func (p *numbers) moveTo(a Axis, i int) {
 	p.set(a.Name, a.Values[i])
 	p.derive()
 	if len(a.Storages) > 0 {
-		p.stored(a.Storages[i])
+		p.setStorage(a.Storages[i])
 	}
 }
 
-// stored sets what a class of storage answers besides its rate.
-func (p *numbers) stored(class hardware.Storage) {
+// setStorage sets what a class of storage answers besides its rate.
+func (p *numbers) setStorage(class hardware.Storage) {
 	access := Sequential
 	if p.perFile[bounds.Likely] > 0 {
 		access = Files
@@ -348,6 +348,6 @@ func (p *numbers) set(name string, v float64) {
 	case "gpus":
 		p.gpus = v / p.nodes
 	case "cached":
-		p.misses = bounds.CostViews(missed(v))
+		p.misses = bounds.CostViews(missRatio(v))
 	}
 }

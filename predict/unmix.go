@@ -11,14 +11,14 @@ func NewBaseline(took float64) Baseline {
 }
 
 // Unhurry says what the launching thread would do with a core to itself: it would spin
-// for as long as the device works, at most, and wait for no core beside others.
+// for as long as the device works, at most, and wait for no core next to others.
 func (b *Baseline) Unhurry(spin, device float64) {
 	p, err := b.compile()
 	if err != nil {
 		return
 	}
 	share := p.coreShare(bounds.Likely)
-	b.Spin, b.Crowd = stoker.Exactly(max(bounds.Least, min(spin/share, max(spin, device)))), p.crowded()
+	b.Spin, b.Crowd = stoker.Exactly(max(bounds.Least, min(spin/share, max(spin, device)))), p.crowdingExcess()
 	if b.Others == 0 {
 		return
 	}
@@ -34,7 +34,7 @@ func (b *Baseline) Unhurry(spin, device float64) {
 // measured to cost with the workers of the setup.
 func (s *Setup) SetMeasuredPrepare(took stoker.Interval) { s.PrepareCPU = s.prepareAlone(took) }
 
-// prepareAlone is that cost; it sets what moving a byte costs beside it.
+// prepareAlone is that cost; it sets what moving a byte costs next to it.
 func (s *Setup) prepareAlone(took stoker.Interval) stoker.Interval {
 	p, err := s.compile()
 	if err != nil {

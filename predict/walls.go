@@ -17,19 +17,19 @@ type Wall struct {
 	Name  string          `json:"wall"`
 	Share stoker.Interval `json:"share"` // Value over Limit
 	Value stoker.Interval `json:"value"` // what the job needs or spends
-	Limit stoker.Interval `json:"limit"` // what there is, or what it is held against
+	Limit stoker.Interval `json:"limit"` // what there is, or the measure
 	Unit  string          `json:"unit"`  // of both: "bytes", "seconds", "bytes/s", "cores"
 	Hit   bool            `json:"hit"`   // by the likely values: Share is above 1; of checkpoint: above a tenth
 	Text  string          `json:"text"`  // in a sentence
 }
 
-// Cluster is what walls outside one machine need to know. What is zero is not
+// Cluster is what walls outside one machine need to know. A value of zero is not
 // set.
 type Cluster struct {
 	Write    stoker.Interval // bytes/s that a checkpoint is written with, of all writers together
 	Interval float64         // seconds between checkpoints; 0: Young's best where MTBF is known
 	MTBF     float64         // seconds between failures of the whole job
-	Restart  float64         // seconds from a failure until training goes on; 0: restart
+	Restart  float64         // seconds from a failure until training continues; 0: restart
 }
 
 const (

@@ -5,7 +5,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/bounds"
 )
 
-// Without is what it would be worth if such shares of the core time and of the waiting
+// Without is the worth if such shares of the core time and of the waiting
 // of preparing a batch were not there.
 func (b Baseline) Without(core, waiting stoker.Interval) Forecast {
 	after := b.Setup

@@ -18,7 +18,7 @@ func (c *solution) listStages() []StageTime {
 	var all []StageTime
 	for part := range parts {
 		l := c.limitOf(part)
-		if c.unused(part) {
+		if c.isUnused(part) {
 			continue
 		}
 		text, source := c.explainPart(part)
@@ -27,9 +27,9 @@ func (c *solution) listStages() []StageTime {
 	return all
 }
 
-// unused reports whether a setup has no such part: nobody collects without
+// isUnused reports whether a setup has no such part: there is no collecting without
 // workers, and a rate that was given asks for no cores.
-func (c *solution) unused(part int) bool {
+func (c *solution) isUnused(part int) bool {
 	return part == onCollect && c.workers == 0 || part == onCPU && bounds.IsSet(c.PrepareRate) ||
 		part == onSync && c.t[bounds.Likely][onSync] == 0
 }
@@ -53,7 +53,7 @@ func (c *solution) explainPart(part int) (text, source string) {
 				"(assumption), an object is one request"
 		}
 		if c.Cached > 0 {
-			text += fmt.Sprintf(" x %s misses", quantity.Ranged(bounds.Scale(missed(c.Cached), 100), quantity.About)+" %")
+			text += fmt.Sprintf(" x %s misses", quantity.Ranged(bounds.Scale(missRatio(c.Cached), 100), quantity.About)+" %")
 			source = strings.TrimPrefix(source+", ", ", ") + "misses: from a cache that evicts nothing to least " +
 				"recently used under a shuffle, c + (1-c) ln(1-c) hits"
 		}
@@ -158,7 +158,7 @@ func (c *solution) missingExchange() string {
 
 const deviceMemory = "device memory"
 
-// missingInputs names what nobody gave, with what the device needs it to be.
+// missingInputs names the inputs that were not given, with what the device needs it to be.
 func (c *solution) missingInputs(d Demand) []Missing {
 	var all []Missing
 	add := func(input, needs string) { all = append(all, Missing{input, needs}) }
@@ -267,7 +267,7 @@ func (l lever) sentence(value float64, longer bool) string {
 		words.subject, words.verb, than, words.print(value), quantity.Ranged(l.value, words.print))
 }
 
-// waitShare is the share of a worker's time that it waits for what it reads.
+// waitShare is the share of a worker's time that it blocks on its reads.
 func (c *solution) waitShare() stoker.Interval {
 	var shares [3]float64
 	for v, t := range c.t {
@@ -288,7 +288,7 @@ func (c *solution) whatWouldBind(a Answer) []string {
 	_, _, bound := c.combine(c.t[bounds.Likely], bounds.Likely)
 	second := 0.0
 	for part := range parts {
-		if part != bound && !c.unused(part) {
+		if part != bound && !c.isUnused(part) {
 			second = math.Max(second, orNone(c.t[bounds.Likely][part]))
 		}
 	}

@@ -19,20 +19,20 @@ type Use struct {
 	InLoop bool    // loading and computing take turns
 }
 
-// saturated is the share from which on a device hardly waits.
+// saturated is the share from which on a device hardly stalls.
 const saturated = 0.95
 
-// AtMost is what it is worth if the device never waits.
+// AtMost is the worth if the device never stalls.
 func (u Use) AtMost() float64 { return 1 / u.Share }
 
 // OnDevice is what a device is worth that takes that share of the time to compute: what the job
-// waits for stays as it is. If loading and computing take turns, or it is not known that they do
+// blocks on stays as it is. If loading and computing take turns, or it is not known that they do
 // not, the time that is saved shortens the step.
 func (u Use) OnDevice(takes stoker.Interval) Worth {
 	beside := func(takes float64) float64 { return u.AtMost() / math.Max(u.AtMost(), takes) }
 	inTurns := func(takes float64) float64 { return u.AtMost() / (u.AtMost() - 1 + takes) }
 	point := beside
-	if u.InLoop || u.Share >= saturated { // of a job that does not wait nobody knows how soon it would
+	if u.InLoop || u.Share >= saturated { // of a job that does not wait it is unknown how soon it would
 		point = inTurns
 	}
 	fastest := math.Max(beside(takes.Low), inTurns(takes.Low))
@@ -44,7 +44,7 @@ func (u Use) OnDevice(takes stoker.Interval) Worth {
 }
 
 // WithInput is what input so many times as fast is worth: more workers, cores or storage, whichever
-// the job waits for.
+// the job blocks on.
 func (u Use) WithInput(times float64) Worth {
 	beside := math.Min(times, u.AtMost())
 	inTurns := u.AtMost() / (1 + (u.AtMost()-1)/times)
@@ -57,7 +57,7 @@ func (u Use) WithInput(times float64) Worth {
 }
 
 // Elsewhere forecasts a measured job with another setup: other cores, workers or storage, or a
-// device on which what is computed takes that share of the time.
+// device on which all that is computed takes that share of the time.
 func (b Baseline) Elsewhere(after Setup, takes stoker.Interval) Forecast {
 	launch := bounds.Given(b.Launch)
 	if !launch.Known() {

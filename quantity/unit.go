@@ -44,6 +44,9 @@ var (
 		{"h", 0, 3600, false},
 		{"hour", 0, 3600, false},
 		{"hours", 0, 3600, false},
+		{"d", 0, 86400, false},
+		{"day", 0, 86400, false},
+		{"days", 0, 86400, false},
 	}}
 	work  = dimension{noun: "an amount of computation", example: "8.2 GFLOP", units: decimal("FLOP", "FLOPs")}
 	speed = dimension{noun: "a speed of computation", example: "312 TFLOP/s", units: decimal("FLOP/s", "FLOPs/s",

@@ -59,6 +59,7 @@ func TestEveryJSONHasASchema(t *testing.T) {
 		{"predict", "predict --gpu h100-sxm --model resnet50 --batch 256"},
 		{"predict-tutorial", "predict --tutorial"},
 		{"predict-list", "predict --list gpus"},
+		{"predict-fleet", "predict fleet --util 40% --gpu h100-sxm"},
 		{"predict-worth", "predict --util 40% --gpu h100-sxm"},
 		{"predict-worth", "predict " + before},
 		{"predict-transformation", "predict transformation --batch 256 --sample 500KB --cpu 2GB/s --step 11.74ms"},

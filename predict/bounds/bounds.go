@@ -70,14 +70,14 @@ func RateViews(i stoker.Interval) Views {
 // IsSet reports whether an interval was given and is known.
 func IsSet(i stoker.Interval) bool { return i != (stoker.Interval{}) && i.Known() }
 
-// What is taken for an input rather than a slip lies within these: nothing overflows.
+// Inputs that are no slip is within these: nothing overflows.
 const (
 	Least     = 1e-18
 	Most      = 1e24
 	MostCount = 1e9
 )
 
-// Given is an interval, unknown where it was not set.
+// Given is an interval, unknown if it was not set.
 func Given(i stoker.Interval) stoker.Interval {
 	if !IsSet(i) {
 		return stoker.Unknown()
@@ -110,7 +110,7 @@ func Add(a, b stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: a.Low + b.Low, Point: a.Point + b.Point, High: a.High + b.High}
 }
 
-// Enclose makes an interval whose point lies inside: the three views move several
+// Enclose makes an interval whose point is inside: the three views move several
 // costs at once and may cross where one of them hits a bound.
 func Enclose(a, point, b float64) stoker.Interval {
 	return stoker.Interval{Low: min(a, point, b), Point: point, High: max(a, point, b)}

@@ -14,7 +14,7 @@ import (
 // Anchor is one measured step of a program. It tells more of the same program
 // elsewhere than all published steps of other programs.
 type Anchor struct {
-	// Load is what was measured. What is not set is taken to be as in the question:
+	// Load is what was measured. A value that is not set is taken to be as in the question:
 	// it is the same program.
 	Load  Load
 	Batch float64 // samples per step and GPU
@@ -44,8 +44,8 @@ var likenesses = map[training]likeness{
 	false: {batch: 0.06, length: 0.06, precision: 0.6, software: 0.45},
 }
 
-// What a program's step on one chip says of another is what is off on both: what
-// its network and software cost everywhere. What is off on one chip alone is a width,
+// What a program's step on one chip says of another is the error that both share: what
+// its network and software cost everywhere. The error of one chip alone is a width,
 // chosen on a coarse grid so that 85 % of the pairs of one program on two GPUs lie
 // inside, in the repositories that chooseApart names (gpupairs_test.go). The others
 // examine it. It is the host that launches, and another GPU is mostly in another one.
@@ -68,7 +68,7 @@ func chipsApart(l, a *Load) doubtWidth {
 }
 
 // common is the share of an error that the chips of two loads have in common: the
-// square of what is of one chip alone is not. None, where published steps on that
+// square of the error of one chip alone is not. None, where published steps on that
 // very chip tell more than a measured one on another.
 func common(apart, own float64) float64 { return max(0, 1-apart*apart/(own*own)) }
 
@@ -87,7 +87,7 @@ const spreads = 1.44
 //  1. the anchor says by how much its own curve is off there, in launching and in
 //     computing: as much as makes it agree, each by its doubt;
 //  2. the load's curve is off by that times their likeness;
-//  3. what is left of the doubt is the interval.
+//  3. the rest of the doubt is the interval.
 //
 // The interval is that of the batch size of those asked for that is furthest from
 // the anchor's. It fails where the anchor is of another network, or cannot be.
@@ -108,10 +108,10 @@ func (l Load) Anchored(a Anchor, batches ...float64) (Curve, error) {
 	for _, b := range batches {
 		away = max(away, math.Abs(math.Log(b/a.Batch)))
 	}
-	c := l.spanned(func(one Load) Curve {
+	c := l.spanCurves(func(one Load) Curve {
 		at := a
 		shareSaid(&one, &at.Load)
-		return published().anchored(one, at, away)
+		return published().anchorCurve(one, at, away)
 	}, batches...)
 	c.Source += a.describe(&l)
 	return c, nil
@@ -180,10 +180,10 @@ func (a Anchor) possible() error {
 	return nil
 }
 
-// anchored is the curve of a load by a measured step of its program. What cannot be
+// anchorCurve is the curve of a load by a measured step of its program. What cannot be
 // slower than what was measured is not, and what cannot be quicker neither.
-func (k knowledge) anchored(l Load, a Anchor, away float64) Curve {
-	point, w := k.carried(&l, a, away)
+func (k knowledge) anchorCurve(l Load, a Anchor, away float64) Curve {
+	point, w := k.carryTerms(&l, a, away)
 	c := l.between(point, w, fromAnchor)
 	bound := math.Min
 	switch quick, slow := l.atMost(&a.Load), a.Load.atMost(&l); {
@@ -192,7 +192,7 @@ func (k knowledge) anchored(l Load, a Anchor, away float64) Curve {
 	case slow:
 		bound = math.Max
 	}
-	point, w = k.carried(&a.Load, a, away)
+	point, w = k.carryTerms(&a.Load, a, away)
 	o := a.Load.between(point, w, fromAnchor)
 	c.Low, c.Point, c.High = combineTerms(c.Low, o.Low, bound), combineTerms(c.Point, o.Point, bound),
 		combineTerms(c.High, o.High, bound)
@@ -212,9 +212,9 @@ func (l *Load) atMost(o *Load) bool {
 	return chip && (l.Software == o.Software || l.Software == Compiled && o.Software == Eager)
 }
 
-// carried is the likely curve of a load and its doubt, by a measured step of its
+// carryTerms is the likely curve of a load and its doubt, by a measured step of its
 // program; away is how far the batch is from the anchor's, as a logarithm.
-func (k knowledge) carried(l *Load, a Anchor, away float64) (Terms, doubtWidth) {
+func (k knowledge) carryTerms(l *Load, a Anchor, away float64) (Terms, doubtWidth) {
 	from, doubt, _ := k.curveOf(&a.Load)
 	off, left := fitDoubt(from, doubt, a)
 	to, own, _ := k.curveOf(l)
@@ -231,7 +231,7 @@ func (k knowledge) carried(l *Load, a Anchor, away float64) (Terms, doubtWidth) 
 	return to, w
 }
 
-// ownStep is the device's part of the step: what is seen of the exchange between ranks
+// ownStep is the device's part of the step: the visible part of the exchange between ranks
 // is not the program's.
 func (a Anchor) ownStep() float64 {
 	if a.GPUs <= 1 {
@@ -269,7 +269,7 @@ func fitDoubt(t Terms, doubt doubtWidth, a Anchor) (off, left doubtWidth) {
 	return off, left
 }
 
-// remaining is the doubt where a share of an error is known up to what is left.
+// remaining is the doubt where a share of an error is known up to a remainder.
 func remaining(like, own, left float64) float64 {
 	return math.Sqrt((1-like*like)*own*own + like*like*left*left)
 }

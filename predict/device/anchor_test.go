@@ -100,7 +100,7 @@ func carriedWithin(known knowledge, group []int, rows proofs) (all []transfer) {
 				continue
 			}
 			anchor := Anchor{Load: a.load, Batch: a.Batch, Step: a.Step(), GPUs: float64(a.GPUs)}
-			at := known.anchored(b.load, anchor, math.Abs(math.Log(b.Batch/a.Batch))).At(b.Batch)
+			at := known.anchorCurve(b.load, anchor, math.Abs(math.Log(b.Batch/a.Batch))).At(b.Batch)
 			at = bounds.Add(at, b.exchanged(b.load, at))
 			all = append(all, transfer{
 				judgement: judgement{proof: b, error: math.Log(b.Step() / at.Point), low: at.Low, high: at.High},

@@ -6,11 +6,11 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// starved is how much FLOP/s at 16 bits a board promises per watt of its limit, as
+// logPeakPerWatt is how much FLOP/s at 16 bits a board promises per watt of its limit, as
 // the logarithm of the ratio to 1 TFLOP/s per watt: the PCIe board of an A100 has the
-// chip of the SXM board at 250 instead of 400 W, and runs slower for it where it
+// chip of the SXM board at 250 instead of 400 W, and runs slower for it when it
 // computes. 0 where the sheet lacks either.
-func starved(g hardware.GPU) float64 {
+func logPeakPerWatt(g hardware.GPU) float64 {
 	if !positive(g.FP16.Value) || !positive(g.PowerLimit.Value) {
 		return 0
 	}
@@ -41,7 +41,7 @@ func architecture(g hardware.GPU) string {
 // alikeFigures is how far figures of one chip lie apart in different sheets.
 const alikeFigures = 1.03
 
-// sameChip reports whether two rows are one chip in one variant, whatever their
+// sameChip reports whether two rows are one chip in one variant, regardless of their
 // names: the same architecture, peak in the precision, memory bandwidth and power
 // limit. An A100 with 40 GB and one with 80 GB differ in bandwidth, the PCIe and
 // the SXM board in power; a V100 with 16 GB and one with 32 GB in nothing that
@@ -61,7 +61,7 @@ func sameChip(a, b hardware.GPU, p hardware.Precision) bool {
 	return true
 }
 
-// gpuTitle is the GPU's name for people, its key where it is not known.
+// gpuTitle is the GPU's name for people, its key if it is not known.
 func gpuTitle(name string) string {
 	if g, known := hardware.FindGPU(name); known {
 		return g.Title

@@ -37,7 +37,7 @@ type keys struct {
 	peak, bandwidth, scores, start, launch, power string
 
 	whole   [3]string // factors on computing and moving
-	compute [3]string // factors on computing; the last is "" where there is none
+	compute [3]string // factors on computing; the last is "" if absent
 }
 
 func (i ideal) keysOf() keys {
@@ -77,7 +77,7 @@ func (e efficiency) termsOf(i ideal) Terms {
 			chip *= e.valueOf(name)
 		}
 	}
-	chip *= math.Pow(e.valueOf(k.power), starved(i.load.GPU))
+	chip *= math.Pow(e.valueOf(k.power), logPeakPerWatt(i.load.GPU))
 	return Terms{
 		Floor: e.valueOf(k.launch) * i.layers,
 		Fixed: e.valueOf(k.start)*i.layers + factor*i.weights,
@@ -86,9 +86,9 @@ func (e efficiency) termsOf(i ideal) Terms {
 	}
 }
 
-// unfused is how much longer a sample takes where attention's scores are moved that
+// unfusedTime is how much longer a sample takes where attention's scores are moved that
 // many times through device memory, at the width of an activation.
-func (e efficiency) unfused(i ideal, moves float64) float64 {
+func (e efficiency) unfusedTime(i ideal, moves float64) float64 {
 	if moves == 0 || i.scores == 0 {
 		return 1
 	}
@@ -97,15 +97,15 @@ func (e efficiency) unfused(i ideal, moves float64) float64 {
 	return e.termsOf(i).PerSample / fused
 }
 
-// flashed is how long a sample takes with FlashAttention, as a share of what it takes by the fit.
-func (e efficiency) flashed(i ideal) float64 {
+// flashTime is how long a sample takes with FlashAttention, as a share of the time by the fit.
+func (e efficiency) flashTime(i ideal) float64 {
 	fitted := e.termsOf(i).PerSample
 	i.compute -= i.masked
 	i.scores *= min(1, e.valueOf("scores/"+string(Compiled))/e.valueOf(i.keysOf().scores))
 	return e.termsOf(i).PerSample / fitted
 }
 
-// valueOf is the value of a key, and where it was never measured its prior.
+// valueOf is the value of a key, and if it was never measured its prior.
 func (e efficiency) valueOf(key string) float64 {
 	if v, known := e[key]; known {
 		return v
@@ -113,7 +113,7 @@ func (e efficiency) valueOf(key string) float64 {
 	return math.Exp(priorOf(key).mean)
 }
 
-// prior is what is believed of the logarithm of an efficiency before measuring.
+// prior is the belief about the logarithm of an efficiency before measuring.
 type prior struct{ mean, sd float64 }
 
 // priorOf gives the priors, all assumptions: half of the peak, 70 % of the
@@ -160,7 +160,7 @@ const (
 	exact    level = iota // the same network, chip, precision and software class
 	alike                 // the same network and class, another chip or precision
 	distant               // the same network in another software class
-	stranger              // a network that nobody measured
+	stranger              // a network that was not measured
 )
 
 // levelNames are the levels as fitted.csv has them.

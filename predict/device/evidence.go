@@ -72,7 +72,7 @@ func kinship(l *Load, name string) float64 {
 	return otherChip
 }
 
-// findFor collects what is known of a load.
+// findFor collects all that is known of a load.
 func (all clues) findFor(l *Load) finding {
 	found := finding{level: stranger, used: make([]stepClue, 0, 256)}
 	kin := map[string]float64{}
@@ -97,7 +97,7 @@ func (all clues) findFor(l *Load) finding {
 const noise = 0.15
 
 // centre is the mean of the errors, each weighted with its likeness and its share
-// in what is corrected. Errors further from it than noise are taken for those of
+// in the corrections. Errors further from it than noise are taken for those of
 // their sources and pull no harder than one at that distance (Huber's estimate of
 // location), so that no odd table decides.
 func (f finding) centre(share func(*stepClue) float64) float64 {
@@ -151,15 +151,15 @@ func ratio(a, b, power float64) float64 {
 
 // describe says for people what a curve rests on.
 func (f finding) describe() string {
-	text := f.published()
+	text := f.describePublished()
 	if f.hostDecides {
 		text += ". The CPU that launches is unknown: at small batches the low end is a quick one's"
 	}
 	return text
 }
 
-// published names the published steps behind a curve.
-func (f finding) published() string {
+// describePublished names the published steps behind a curve.
+func (f finding) describePublished() string {
 	var first *clue
 	count, most := 0, 0.0
 	for _, h := range f.used {

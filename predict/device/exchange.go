@@ -54,7 +54,7 @@ type Exchange struct {
 	machines  float64
 	Bytes     bounds.Views // that pass each rank once, were there infinitely many
 	Near, far bounds.Views // bytes/s in a machine and between machines, one direction
-	beside    float64      // share of the device's time beside which it can run
+	beside    float64      // share of the device's time next to which it can run
 	training  bool
 }
 
@@ -100,7 +100,7 @@ func (l Load) nearRate(link hardware.Link) stoker.Interval {
 	return bounds.Scale(byHost, link.Pinned.Value)
 }
 
-// orUnknown takes a figure of 0 as one that nobody knows.
+// orUnknown takes a figure of 0 as one that is unknown.
 func orUnknown(v float64) float64 {
 	if v == 0 {
 		return math.NaN()
@@ -109,7 +109,7 @@ func orUnknown(v float64) float64 {
 }
 
 // Time is how long an exchange takes where a machine has that many GPUs, seconds; 0
-// where nobody is there to exchange with. Within a machine gradients go round a ring, (n-1)/n of all bytes; between
+// if there is no other rank to exchange with. Within a machine gradients go round a ring, (n-1)/n of all bytes; between
 // machines each GPU exchanges its part with its like, through all ports at once.
 // The two overlap but for the pessimist.
 func (e *Exchange) Time(v bounds.View, gpus float64) float64 {
@@ -131,7 +131,7 @@ func (e *Exchange) Time(v bounds.View, gpus float64) float64 {
 }
 
 // Exposed is how much of it a step is longer for: what does not run behind the
-// passes that it waits for, and what ranks cost each other besides.
+// passes that it blocks on, and what ranks cost each other besides.
 func (e *Exchange) Exposed(v bounds.View, gpus, device float64) float64 {
 	t := e.Time(v, gpus)
 	if t == 0 || math.IsNaN(t) {

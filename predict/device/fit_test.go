@@ -179,7 +179,7 @@ func (f fit) row(r int, theta []float64) (float64, []slope) {
 	for _, n := range chip {
 		slower *= math.Exp(theta[n])
 	}
-	watts := starved(p.load.GPU)
+	watts := logPeakPerWatt(p.load.GPU)
 	slower *= math.Exp(watts * theta[at.power])
 	compute := factor * slower * p.Batch * i.compute / math.Exp(theta[at.peak])
 	scores := factor * p.Batch * i.scores * math.Exp(theta[at.scores]) / math.Exp(theta[at.bandwidth])

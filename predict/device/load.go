@@ -59,8 +59,8 @@ func (t training) String() string {
 type Load struct {
 	Workload  Workload
 	GPU       hardware.GPU
-	Precision hardware.Precision // AnyPrecision where nobody said
-	Software  Software           // AnySoftware where nobody said
+	Precision hardware.Precision // AnyPrecision if not said
+	Software  Software           // AnySoftware if not said
 	Training  bool
 	Recompute bool  // training computes the forward pass again instead of keeping what the backward pass needs
 	Shard     Shard // what data-parallel ranks share; NoShard: a copy each
@@ -68,7 +68,7 @@ type Load struct {
 	stepwise bool // attention is known to be in single steps, where PyTorch could fuse it: a published step's
 }
 
-// AnyPrecision says that nobody named a precision: the whole spread from 16 bits
+// AnyPrecision says that no precision was named: the whole spread from 16 bits
 // to what a program gets that asks for nothing.
 const AnyPrecision hardware.Precision = ""
 
@@ -87,8 +87,8 @@ func (l Load) variants() (all []Load) {
 	return all
 }
 
-// unnamed says what the curve spans.
-func (l Load) unnamed() string {
+// nameOpenChoices says what the curve spans.
+func (l Load) nameOpenChoices() string {
 	var what []string
 	if l.Workload.Family == AnyFamily {
 		what = append(what, "any kind of network")
@@ -104,7 +104,7 @@ func (l Load) unnamed() string {
 }
 
 // precisions are those that a load may run in: the named one; else 16 bits, and
-// what PyTorch computes in where nobody asks: since 1.12 convolutions in TF32 and
+// what PyTorch computes in by default: since 1.12 convolutions in TF32 and
 // matrix products in fp32 (torch.backends, allow_tf32).
 func (l Load) precisions() []hardware.Precision {
 	if l.Precision != AnyPrecision {
@@ -291,7 +291,7 @@ func ListPrecisions(g hardware.GPU) string {
 }
 
 // bytesPer is the width of an activation in device memory, bytes. FP8 is a width of
-// matrix products: between them numbers have 16 bits. Where nobody named a
+// matrix products: between them numbers have 16 bits. If the question names no
 // precision it is the least that it may be.
 func bytesPer(p hardware.Precision) float64 {
 	switch p {
@@ -306,7 +306,7 @@ func bytesPer(p hardware.Precision) float64 {
 
 // passes is how often a network is run through in a step: training goes back
 // through it for the gradients of inputs and of weights, and forward once more
-// where it recomputes.
+// if it recomputes.
 func (l Load) passes() float64 {
 	switch {
 	case l.Recompute:

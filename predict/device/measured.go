@@ -14,7 +14,7 @@ import (
 )
 
 // Measured is a step that somebody measured, as they say it or as a recording
-// holds it. What it does not say is zero: there it is taken to be as in the
+// holds it. A field that it does not say is zero: there it is taken to be as in the
 // question that it answers.
 type Measured struct {
 	Step  stoker.Interval // seconds with input always there
@@ -25,19 +25,19 @@ type Measured struct {
 	Precision    hardware.Precision
 	Software     Software
 	Tokens, Side float64
-	Emulated     bool // on a device that only waits
+	Emulated     bool // on a device that only sleeps
 
 	Text string // for people
 }
 
-// MeasuredExample is what a measured step looks like.
+// MeasuredExample is an example of a measured step.
 const MeasuredExample = "2,470 samples/s at batch 256 on a100-80gb-sxm"
 
-// longestMeasured ends the reading of what is no sentence about a step.
+// longestMeasured ends the reading of a text that describes no step.
 const longestMeasured = 300
 
 // ParseMeasured reads a measured step: what was measured, a rate of samples of all
-// GPUs together or the time of a step, then in any order what it was measured on.
+// GPUs together or the time of a step, then in any order the machine.
 //
 //	2,470 samples/s at batch 256 on a100-80gb-sxm
 //	104 ms at batch 256 on 8 x h100-sxm in bf16, compiled, side 288
@@ -117,7 +117,7 @@ type clauses struct {
 	each  bool // the rate is one GPU's
 }
 
-// takeWord removes the next word; "" where there is none.
+// takeWord removes the next word; "" if absent.
 func (c *clauses) takeWord() string {
 	if len(c.words) == 0 {
 		return ""
@@ -154,11 +154,11 @@ func (c *clauses) clause(what, word string) (err error) {
 		if len(c.words) > 1 && strings.EqualFold(c.words[0], "size") {
 			c.takeWord()
 		}
-		c.m.Batch, err = counted("batch", c.takeWord())
+		c.m.Batch, err = parseCounted("batch", c.takeWord())
 	case "side":
-		c.m.Side, err = counted("side", c.takeWord())
+		c.m.Side, err = parseCounted("side", c.takeWord())
 	case "tokens":
-		c.m.Tokens, err = counted("tokens", word)
+		c.m.Tokens, err = parseCounted("tokens", word)
 	case "software":
 		c.m.Software = Software(word)
 	case "in":
@@ -202,7 +202,7 @@ func (c *clauses) readDevice() (err error) {
 	if len(name) > 1 {
 		if number, times := strings.CutSuffix(strings.ToLower(name[0]), "x"); times {
 			name = name[1:]
-			if c.m.GPUs, err = counted("GPUs", number); err != nil {
+			if c.m.GPUs, err = parseCounted("GPUs", number); err != nil {
 				return err
 			}
 		}
@@ -213,8 +213,8 @@ func (c *clauses) readDevice() (err error) {
 	return nil
 }
 
-// counted is a whole number of at least 1.
-func counted(what, text string) (float64, error) {
+// parseCounted is a whole number of at least 1.
+func parseCounted(what, text string) (float64, error) {
 	n, err := quantity.ParseCount(text)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, err)
@@ -225,7 +225,7 @@ func counted(what, text string) (float64, error) {
 	return float64(n), nil
 }
 
-// AsAnchor is the measured step as an anchor of a question: what it does not say is
+// AsAnchor is the measured step as an anchor of a question: a field that it does not say is
 // as in the question.
 func (m Measured) AsAnchor(asked Load, gpu hardware.GPU) Anchor {
 	l := asked

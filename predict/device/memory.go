@@ -11,7 +11,7 @@ type state struct{ weight, gradient, optimiser float64 }
 // and its gradient, and a 32-bit copy with two moments; in 32 bits no copy; both
 // are 16 bytes. Convolutional networks with momentum, 32 bits throughout. A program
 // under autocast keeps 32-bit weights and gradients: as much in all, and less of it
-// to share; what stands here is the least.
+// to share; this is the least.
 func (l Load) bytesKept() state {
 	switch {
 	case l.Workload.Family != Transformer:
@@ -22,7 +22,7 @@ func (l Load) bytesKept() state {
 	return state{2, 2, 12}
 }
 
-// weights is the device memory that a load takes whatever its batch, bytes: what
+// weights is the device memory that a load takes regardless of its batch, bytes: what
 // each rank keeps, and what all of them share.
 func (l Load) weights() (own, shared float64) {
 	p := l.Workload.Params.Value
@@ -46,13 +46,13 @@ func (l Load) weights() (own, shared float64) {
 }
 
 // recomputed is the share of what the backward pass needs that a network of
-// convolutions keeps where it recomputes block by block: of ResNet-50 the outputs
+// convolutions keeps if it recomputes block by block: of ResNet-50 the outputs
 // of its blocks, 11 of 44 MB per image at 16 bits, and one block at a time in
 // full, up to 5 MB (derived from its layers).
 const recomputed = 0.36
 
 // liveInBlock is the share of what a transformer's block keeps for its backward pass that lives at
-// once at inference: 6 of 17 model widths, where the feed-forward part is widest (derived: what is
+// once at inference: 6 of 17 model widths, where the feed-forward part is widest (derived: all that is
 // added later, its input, and four widths inside, with the activation in place).
 const liveInBlock = 6. / 17
 

@@ -31,7 +31,7 @@ var (
 )
 
 // knowledge is what step times are computed from: efficiencies, published steps
-// beside them, and how far both were off at what was left out of the fit.
+// next to them, and how far both were off at what was left out of the fit.
 type knowledge struct {
 	efficient efficiency
 	widths    map[level]map[training]doubtWidth

@@ -20,7 +20,7 @@ type Curve struct {
 	Kind   string // "measured", "efficiency" or "anchor"
 
 	Memory  float64 // bytes of device memory per sample at least, NaN where unknown
-	Weights float64 // bytes of device memory whatever the batch at least, NaN where unknown
+	Weights float64 // bytes of device memory regardless of the batch at least, NaN where unknown
 	Shared  float64 // more of them, which all ranks share: each keeps its part
 }
 
@@ -47,20 +47,20 @@ func (c Curve) At(batch float64) stoker.Interval {
 //     2 (fitted.csv).
 //
 // Without a software class or a precision the interval spans all that a program
-// may have, and the point is their geometric middle: what nobody said is not taken
+// may have, and the point is their geometric middle: what was not said is not taken
 // for the fastest. It fails where the GPU has no peak in the precision.
 func (l Load) StepCurve() (Curve, error) {
 	if err := l.checkFields(); err != nil {
 		return Curve{}, err
 	}
-	return l.spanned(func(one Load) Curve { return one.namedCurve() }), nil
+	return l.spanCurves(func(one Load) Curve { return one.namedCurve() }), nil
 }
 
-// spanned is the curve over all families of networks, precisions and software
+// spanCurves is the curve over all families of networks, precisions and software
 // classes that a load may have. Its terms reach over all of theirs, which is more
 // than any has where one launches slowly and another computes slowly: at batches
 // that are named it reaches as far as they do.
-func (l Load) spanned(curve func(Load) Curve, batches ...float64) Curve {
+func (l Load) spanCurves(curve func(Load) Curve, batches ...float64) Curve {
 	var some []Curve
 	for _, one := range l.variants() {
 		some = append(some, curve(one))
@@ -75,7 +75,7 @@ func (l Load) spanned(curve func(Load) Curve, batches ...float64) Curve {
 	}
 	all.Point = combineTerms(all.Point, slowest, func(a, b float64) float64 { return math.Sqrt(a * b) })
 	all.within(some, batches)
-	all.Source = l.unnamed() + ": from the low end of the fastest to the high end of the slowest, " + all.Source
+	all.Source = l.nameOpenChoices() + ": from the low end of the fastest to the high end of the slowest, " + all.Source
 	return all
 }
 
@@ -121,7 +121,7 @@ const unseenChip = 1.44 * 0.36
 
 // namedCurve is that of a named software class and precision. Where figures of different
 // sources make it slower than a load that cannot be the quicker one, that decides;
-// what is not known of another chip stays unknown.
+// all that is not known of another chip stays unknown.
 func (l Load) namedCurve() Curve {
 	c, found := l.ofItself()
 	c.Source = found.describe()
@@ -150,7 +150,7 @@ func (c *Curve) boundByPeak(l Load) {
 }
 
 // slower lists loads that take as long at least: the same program as it comes
-// beside a compiled one, and either on known chips of the same architecture that
+// next to a compiled one, and either on known chips of the same architecture that
 // have less of everything.
 func (l Load) slower() []Load {
 	all := []Load{l}
@@ -172,7 +172,7 @@ func (l Load) slower() []Load {
 }
 
 // curveOf is the likely curve of a load by its own chip and software class, its doubt,
-// and what it rests on.
+// and its grounds.
 func (k knowledge) curveOf(l *Load) (Terms, doubtWidth, finding) {
 	ideal := l.withoutLosses()
 	found := k.evidence.findFor(l)
@@ -194,7 +194,7 @@ func (l Load) between(point Terms, w doubtWidth, kind string) Curve {
 	return c
 }
 
-// ofItself is the curve by the figures of its own chip and software class.
+// ofItself is the curve by the figures of the same chip and software class.
 func (l Load) ofItself() (Curve, finding) {
 	point, w, found := published().curveOf(&l)
 	if l.anyEngine() {
@@ -209,20 +209,20 @@ func (l Load) ofItself() (Curve, finding) {
 		found.hostDecides = true
 	}
 	if l.anyEngine() {
-		c.High.PerSample *= published().efficient.unfused(l.withoutLosses(), engineMoves)
+		c.High.PerSample *= published().efficient.unfusedTime(l.withoutLosses(), engineMoves)
 	}
-	c.High.PerSample *= published().efficient.unfused(l.withoutLosses(), l.singleMoves())
+	c.High.PerSample *= published().efficient.unfusedTime(l.withoutLosses(), l.singleMoves())
 	c.High.PerSample = max(c.High.PerSample, point.PerSample+l.groupedSlowly())
 	if l.mayFlash() {
 		i := l.withoutLosses()
 		c.Low.PerSample = min(c.Low.PerSample,
-			max(c.Low.PerSample*published().efficient.flashed(i), i.compute-i.masked))
+			max(c.Low.PerSample*published().efficient.flashTime(i), i.compute-i.masked))
 	}
 	return c, found
 }
 
 // quickHost is how much quicker a host may launch than those whose steps were
-// published, as a logarithm: nobody says which CPU it is. At batch 1 on an A100
+// published, as a logarithm: no source says which CPU it is. At batch 1 on an A100
 // PyTorch takes 8.0 ms for BERT-base in one table and 2.8 ms in another one.
 const quickHost = 1.1
 

@@ -12,7 +12,7 @@ import (
 func betweenChips(t training) float64 { return spreads * otherChips[t].device }
 
 // Swap is the time that a step's computing takes on another device over that on the load's own. Where the network is
-// not known it lies between what the sheets' peaks and their memory bandwidths say.
+// not known it is between what the sheets' peaks and their memory bandwidths say.
 func (l Load) Swap(to hardware.GPU, batch float64) stoker.Interval {
 	other := l
 	other.GPU = to

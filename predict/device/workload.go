@@ -19,7 +19,7 @@ const (
 	ChannelsLast Software = "channels-last" // eager with channels_last and AMP, as its tuning guide says
 	// torch.compile or XLA, or hand-fused kernels: NVIDIA's own containers, FlashAttention
 	Compiled Software = "compiled"
-	// inference engines with kernels and a plan of their own: TensorRT, FasterTransformer,
+	// inference engines with their own kernels and plan: TensorRT, FasterTransformer,
 	// llama.cpp
 	Engine      Software = "engine"
 	AnySoftware Software = ""
@@ -33,7 +33,7 @@ const (
 	ConvNet     Family = "convnet"     // images through convolutions and batch normalisation
 	Transformer Family = "transformer" // matrix products and attention over tokens
 	VolumeNet   Family = "volume"      // 3-D convolutions
-	AnyFamily   Family = ""            // nobody said: the whole spread
+	AnyFamily   Family = ""            // not said: the whole spread
 )
 
 // Families are those that a person can name.
@@ -207,7 +207,7 @@ type shape struct {
 	inner   float64 // width of the feed-forward part
 	gated   bool    // three matrices there, not two
 	shared  float64 // key and value heads per query head
-	words   float64 // of the output layer; 0 where there is none to speak of
+	words   float64 // of the output layer; 0 if it is negligible
 	tokens  float64
 	side    float64 // of the image that the tokens are patches of
 }

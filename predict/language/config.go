@@ -46,7 +46,8 @@ func readConfig(name string, data []byte) (config, error) {
 	case errors.As(err, &other):
 		return nil, fmt.Errorf("%s is no object (%s): expected the config.json of a language model", name, other.Value)
 	case err != nil:
-		return nil, fmt.Errorf("%s is no JSON (%w%s): expected the config.json of a language model", name, err, findPlace(err))
+		return nil, fmt.Errorf("%s is no JSON (%w%s): expected the config.json of a language model", name, err,
+			findPlace(err))
 	}
 	return c, nil
 }
@@ -73,8 +74,8 @@ func (c config) number(keys ...string) float64 {
 	return 0
 }
 
-// switched is a value that is true or false, and what holds where it is not there.
-func (c config) switched(key string, otherwise bool) bool {
+// readSwitch is a value that is true or false, and what holds if it is not there.
+func (c config) readSwitch(key string, otherwise bool) bool {
 	if v, known := c[key].(bool); known {
 		return v
 	}
@@ -105,7 +106,7 @@ func (c config) readModel() Model {
 		Heads:  c.number("num_attention_heads", "n_head", "n_heads"),
 		Words:  c.number("vocab_size"),
 		Inner:  c.number("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
-		Tied:   c.switched("tie_word_embeddings", c.isOneOf(tied...)),
+		Tied:   c.readSwitch("tie_word_embeddings", c.isOneOf(tied...)),
 
 		Experts:     c.number("num_local_experts", "n_routed_experts", "num_experts"),
 		Chosen:      c.number("num_experts_per_tok", "experts_per_token"),
@@ -116,7 +117,7 @@ func (c config) readModel() Model {
 		},
 	}
 	m.KVHeads = cmp.Or(c.number("num_key_value_heads", "num_kv_heads"), m.Heads)
-	if c.switched("multi_query", false) && !c.switched("new_decoder_architecture", false) {
+	if c.readSwitch("multi_query", false) && !c.readSwitch("new_decoder_architecture", false) {
 		m.KVHeads = 1
 	}
 	m.HeadSize = cmp.Or(c.number("head_dim"), m.Width/m.Heads)
@@ -153,10 +154,10 @@ func (c config) readExperts(m *Model) {
 // readWindow is how far local layers look back, and their share of all.
 func (c config) readWindow(layers float64) (window, local float64) {
 	window = c.number("sliding_window", "attention_chunk_size")
-	if window == 0 || !c.switched("use_sliding_window", true) {
+	if window == 0 || !c.readSwitch("use_sliding_window", true) {
 		return 0, 0
 	}
-	each := c.number("sliding_window_pattern", "no_rope_layer_interval") // one of so many looks at all
+	each := c.number("sliding_window_pattern", "no_rope_layer_interval") // one of so many attends to all
 	kinds, listed := c["layer_types"].([]any)
 	switch {
 	case listed:
@@ -246,7 +247,7 @@ func (c config) check(m Model) error {
 	return c.refuseOtherLayers()
 }
 
-// findWrongKind is the value of a key that has to be a number and is none, as the file has it.
+// findWrongKind is the value of a key that should be a number and is not, as the file has it.
 func (c config) findWrongKind(key string) (text string, wrong bool) {
 	value := c[key]
 	switch value.(type) {
@@ -259,7 +260,7 @@ func (c config) findWrongKind(key string) (text string, wrong bool) {
 
 // refuseOtherLayers fails on layers that are no attention, and on a model of two halves.
 func (c config) refuseOtherLayers() error {
-	if c.switched("is_encoder_decoder", false) {
+	if c.readSwitch("is_encoder_decoder", false) {
 		return errors.New("a model with encoder and decoder is not known: expected a decoder alone")
 	}
 	for key := range c {

@@ -178,7 +178,7 @@ func FuzzParseConfig(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, v := range []float64{m.Params(), m.Active(), m.forward(1000), m.touched(10)} {
+		for _, v := range []float64{m.Params(), m.Active(), m.forward(1000), m.touchedWeights(10)} {
 			if !(v > 0) || math.IsInf(v, 0) {
 				t.Errorf("%v of %+v", v, m)
 			}

@@ -43,7 +43,7 @@ const shortWord = 4
 
 // isOther reports whether a name of a family or class has one of those words.
 func isOther(name string) bool {
-	name, _, _ = strings.Cut(name, "For") // a class is named by its family and what it is for
+	name, _, _ = strings.Cut(name, "For") // a class is named by its family and its task
 	name = strings.ToLower(name)
 	if strings.Contains(name, "decoder") && !strings.Contains(name, "encoder") {
 		return false // modernbert-decoder

@@ -14,7 +14,7 @@ const (
 	hiddenGradients = 2. / 3
 
 	// reachedNVLink is the share of NVLink's rate that sums reach; byHost is that of the host link
-	// where GPUs have none of their own. predict/device/exchange.go has their sources.
+	// if GPUs lack one. predict/device/exchange.go has their sources.
 	reachedNVLink, byHost = 0.65, 0.3
 	// nearLatency and farLatency are of one step of a ring, seconds: nvlinkLatency and
 	// wireLatency of predict/device, with the launch of a kernel.

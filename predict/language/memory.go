@@ -32,7 +32,7 @@ func (t Training) sharing() Shard {
 	return ZeRO3
 }
 
-// Activations is what is kept for the backward pass.
+// Activations is all that is kept for the backward pass.
 type Activations string
 
 // What may be kept.
@@ -109,7 +109,7 @@ func (t Training) stateBytes(optimizerBytes, gathered float64) float64 {
 	return weights + gradients + optimizer
 }
 
-// activationBytes are those of what is kept for the backward pass, on the stage with most, if a
+// activationBytes are those of all that is kept for the backward pass, on the stage with most, if a
 // logit takes so many.
 func (t Training) activationBytes(logitBytes float64) float64 {
 	m := t.Model
@@ -127,7 +127,7 @@ func (t Training) activationBytes(logitBytes float64) float64 {
 	case Selective:
 		switch t.Stack {
 		case Megatron:
-		case XLA: // what is not made again lies in the host's memory
+		case XLA: // the rest is in the host's memory
 			kept = 2 * tokens * m.Width
 		case FSDP, DeepSpeed, TensorRT, VLLM, SGLang, PyTorch:
 			kept = layer / 2
@@ -142,7 +142,7 @@ func (t Training) activationBytes(logitBytes float64) float64 {
 	return math.Max(first, kept*layers+layer+logits)
 }
 
-// leastActivations are those of a program that saves where it can: logits stay at 16 bits, and XLA
+// leastActivations are those of a program that saves if it can: logits stay at 16 bits, and XLA
 // and DeepSpeed can move what layers keep to the host.
 func (t Training) leastActivations() float64 {
 	if t.Stack == XLA || t.Stack == DeepSpeed {

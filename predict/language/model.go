@@ -29,13 +29,13 @@ type Model struct {
 
 	Latent Latent // keys and values as DeepSeek compresses them; zero elsewhere
 
-	Window float64 // tokens that a local layer looks back on; 0 where all look at all
+	Window float64 // tokens that a local layer attends to; 0 if all attend to all
 	Local  float64 // share of the layers that are local
 
 	Source string // of the configuration
 }
 
-// Latent is multi-head latent attention: what is kept of a token is one vector.
+// Latent is multi-head latent attention: all that is kept of a token is one vector.
 type Latent struct{ Query, Kept, Rotary, Plain, Value float64 }
 
 // gated is the number of matrices of a gated feed-forward part: gate, up and down.
@@ -89,17 +89,17 @@ func (m Model) Active() float64 {
 	return m.sharedWeights() + m.expertWeights()*m.Chosen/m.Experts
 }
 
-// touched are the weights that so many tokens at once need: of the experts those that at
+// touchedWeights are the weights that so many tokens at once need: of the experts those that at
 // least one token is sent to, if a router sends them evenly.
-func (m Model) touched(tokens float64) float64 {
+func (m Model) touchedWeights(tokens float64) float64 {
 	if m.Experts == 0 {
 		return m.sharedWeights()
 	}
 	return m.sharedWeights() + m.expertWeights()*(1-math.Pow(1-m.Chosen/m.Experts, tokens))
 }
 
-// seen is the number of tokens that layers look back on together, at a context.
-func (m Model) seen(context float64) float64 {
+// seenTokens is the number of tokens that layers look back on together, at a context.
+func (m Model) seenTokens(context float64) float64 {
 	if m.Window == 0 {
 		return m.Layers * context
 	}
@@ -116,16 +116,16 @@ func (m Model) attention(context float64) float64 {
 	if m.Latent.Kept > 0 {
 		each = m.Latent.Plain + m.Latent.Rotary + m.Latent.Value
 	}
-	return 2 * m.Heads * each * m.seen(context)
+	return 2 * m.Heads * each * m.seenTokens(context)
 }
 
-// cacheSize is what is kept of a sequence of so many tokens, in numbers.
+// cacheSize is all that is kept of a sequence of so many tokens, in numbers.
 func (m Model) cacheSize(context float64) float64 {
 	each := 2 * m.KVHeads * m.HeadSize
 	if m.Latent.Kept > 0 {
 		each = m.Latent.Kept + m.Latent.Rotary
 	}
-	return each * m.seen(context)
+	return each * m.seenTokens(context)
 }
 
 // FindModel returns the model of that name or alias; case and punctuation do not count.

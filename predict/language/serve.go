@@ -60,7 +60,7 @@ const (
 	memoryUsed = 0.9
 	// mostTokens of a request is more than any model takes.
 	mostTokens = 1e8
-	// mostRequests is where the engines' own limit lies.
+	// mostRequests is where the engines' own limit is.
 	mostRequests = 2048
 )
 
@@ -159,7 +159,7 @@ func (s Serving) decodeStep(batch float64) parts {
 // readBytes are those of the weights that so many tokens need. AWQ and GPTQ leave the output layer
 // in 16 bits, PyTorch's own kernels do not.
 func (s Serving) readBytes(batch float64) float64 {
-	bytes := s.Model.touched(batch) * weightBytes(s.Precision)
+	bytes := s.Model.touchedWeights(batch) * weightBytes(s.Precision)
 	if s.Precision == INT4 && s.Stack != PyTorch {
 		bytes += s.Model.Words * s.Model.Width * (weightBytes(hardware.BF16) - weightBytes(INT4))
 	}
@@ -172,7 +172,7 @@ func (s Serving) widenTime(batch float64) float64 {
 	if s.Stack != PyTorch || widened == 0 || !s.GPU.SMs.Known() {
 		return 0
 	}
-	return s.Model.touched(batch) / (widened * s.GPU.SMs.Value * s.Tensor)
+	return s.Model.touchedWeights(batch) / (widened * s.GPU.SMs.Value * s.Tensor)
 }
 
 // cacheCopies is how often GPUs that share a layer keep the same keys and values: a head is not

@@ -71,14 +71,14 @@ func (t Training) width() float64 {
 	if t.Model.Experts > 0 {
 		width = sparsely
 	}
-	if !t.fitted() {
+	if !t.isFitted() {
 		width = math.Max(width, unseen)
 	}
 	return width
 }
 
-// fitted reports whether testdata/training_fit.csv has a figure of the stack on the chip's generation.
-func (t Training) fitted() bool {
+// isFitted reports whether testdata/training_fit.csv has a figure of the stack on the chip's generation.
+func (t Training) isFitted() bool {
 	generation := t.GPU.ComputeMajor
 	boards := t.GPU.NVLink.Known() // all of them
 	switch t.Stack {

@@ -64,7 +64,7 @@ type TrainingStep struct {
 
 	Memory      Memory
 	Fit         Fit
-	Activations Activations // what is kept
+	Activations Activations // all that is kept
 	Shard       Shard
 }
 

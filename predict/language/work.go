@@ -60,7 +60,7 @@ const (
 // FlashAttention 2 does not use. GeForce's Blackwell has none of those.
 const hopperMajor, blackwellMajor, geforceMajor = 9, 10, 12
 
-// hopper is the chip on which FlashAttention 2 was timed beside Blackwell.
+// hopper is the chip on which FlashAttention 2 was timed next to Blackwell.
 var hopper, _ = hardware.FindGPU("h200")
 
 // passes are how often products are made: forward, twice that for backward, and again where
@@ -186,7 +186,7 @@ func (t Training) passings() (likely, least, most float64) {
 }
 
 // layerNumbers are the numbers that all layers read and write for a token in a forward pass,
-// beside products: two norms with their sums, rotation, the activation, and what goes to experts
+// next to products: two norms with their sums, rotation, the activation, and what goes to experts
 // and back.
 func (m Model) layerNumbers() float64 {
 	inner := (m.Layers-m.sparseLayers())*gated*m.Inner + m.sparseLayers()*(m.Chosen+m.Always)*gated*m.ExpertInner

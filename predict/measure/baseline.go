@@ -14,7 +14,7 @@ import (
 )
 
 // From is the job of a run with the run's own measured costs: of its most starved
-// trainer, where it has several. Of a run without steps Took is unknown.
+// trainer, if it has several. Of a run without steps Took is unknown.
 func From(run *recording.Run) predict.Baseline {
 	costs, ok := Slowest(run)
 	if !ok {
@@ -24,7 +24,7 @@ func From(run *recording.Run) predict.Baseline {
 }
 
 // Slowest measures every trainer of the run and returns the one whose device
-// waits most for input: a rank that waits for it in a collective is not starved
+// is most starved of input: a rank that blocks on it in a collective is not starved
 // itself. Where no device clock is known, the host's wait decides. False where
 // no trainer has enough steps.
 func Slowest(run *recording.Run) (Costs, bool) { return Starved(Trainers(run)) }
@@ -42,15 +42,15 @@ func Trainers(run *recording.Run) []Costs {
 func Starved(all []Costs) (Costs, bool) {
 	best, found := Costs{}, false
 	for _, c := range all {
-		if !found || c.starved() > best.starved() {
+		if !found || c.starvedShare() > best.starvedShare() {
 			best, found = c, true
 		}
 	}
 	return best, found
 }
 
-// starved orders trainers by how much of their step is spent waiting for input.
-func (c Costs) starved() float64 {
+// starvedShare orders trainers by how much of their step is spent waiting for input.
+func (c Costs) starvedShare() float64 {
 	if !math.IsNaN(c.Idle) {
 		return c.Idle / c.Step
 	}
@@ -96,7 +96,7 @@ func (c Costs) MakeBaseline(run *recording.Run) predict.Baseline {
 	return b
 }
 
-// batchSamples is how many samples a batch has: as counted, or, where nobody could count them,
+// batchSamples is how many samples a batch has: as counted, or, if the hook could not count them,
 // such as graphs, as many as the loader puts together. A loader that puts one together may
 // get whole batches from its data set: that is unknown, and one.
 func (c Costs) batchSamples(l *recording.Loader) (samples float64, known bool) {
@@ -111,7 +111,7 @@ func (c Costs) batchSamples(l *recording.Loader) (samples float64, known bool) {
 	return 1, false
 }
 
-// takeSettings takes what is known of the loader's settings.
+// takeSettings takes all that is known of the loader's settings.
 func (c Costs) takeSettings(b *predict.Baseline, l *recording.Loader) {
 	b.Settings = c.FindSettings(l)
 	b.Shards, _ = b.Settings.Float(stoker.Shards)
@@ -132,7 +132,7 @@ func (c Costs) takeSettings(b *predict.Baseline, l *recording.Loader) {
 	b.Pinned, b.Tensors = l.Pinned != nil && *l.Pinned, float64(l.Tensors)
 }
 
-// startOfWorkers is what new workers add to the wait for an epoch's first batch: what is not the
+// startOfWorkers is what new workers add to the wait for an epoch's first batch: all but the
 // batch's own preparation. At worst half of it is something else that comes once in an epoch, at
 // best all of the wait goes. Not set where no epoch began with new workers.
 func (c Costs) startOfWorkers() stoker.Interval {
@@ -147,7 +147,7 @@ func (c Costs) startOfWorkers() stoker.Interval {
 // not spent waiting for input, as the device saw it. Below: the larger of what
 // the launching thread needs and what the device was busy with, which is reached
 // when the two overlap completely. Where the loop synchronises in every step the
-// two bounds meet, because the launching thread then waits for the device.
+// two bounds meet, because the launching thread then blocks on the device.
 func (c Costs) loopTime(hasDevice bool) stoker.Interval {
 	host := max(0, c.HostStep-c.Wait)
 	if !hasDevice {
@@ -165,7 +165,7 @@ func (c Costs) loopTime(hasDevice bool) stoker.Interval {
 	return stoker.Interval{Low: low, Point: point, High: high}
 }
 
-// Shares of the time at work in which the launching thread waits for a core, from which the job's threads
+// Shares of the time at work in which the launching thread blocks on a core, from which the job's threads
 // hold each other up, and from which they do so all the time. [J]
 const (
 	queuesSeldom = 0.02
@@ -173,7 +173,7 @@ const (
 )
 
 // loopWithCores is how short the loop's time may get when workers leave the launching thread its core. It was
-// measured while they had it: threads that it waits for, such as autograd's, queued as it did, and what it did
+// measured while they had it: threads that it blocks on, such as autograd's, queued as it did, and its other work
 // on a core was slowed down by theirs (bench/gpu/RESULTS.md). The device's kernels take as long as before.
 func (c Costs) loopWithCores() float64 {
 	if c.Workers == 0 || !(c.LaunchQueue > 0) || !(c.LaunchCPU > 0) {
@@ -201,11 +201,11 @@ func (c Costs) launch(loop stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: low, Point: rest, High: max(rest, loop.High-c.Busy*c.Step)}
 }
 
-// Spin is the core time per step of a launching thread that waits for the device, as CUDA
+// Spin is the core time per step of a launching thread that blocks on the device, as CUDA
 // does by default: it can do so only while the device works.
 func (c Costs) Spin() float64 { return min(c.LoopCPU, stat.Or(c.Busy, 0)*c.Step) }
 
-// single is what a batch costs in a process with one thread, over what it cost
+// single is what a batch costs in a process with one thread, over its cost
 // the launching thread. Where that had helpers, its own time is partly spinning
 // at the end of operations, and theirs may be work that it would have to do.
 func (c Costs) single() stoker.Interval {
@@ -222,10 +222,10 @@ func (c Costs) single() stoker.Interval {
 }
 
 // withHelpers is what decoding and transforming images costs with one thread,
-// over what it costs the launching thread that has intra-op helpers and cores for
+// over the cost to the launching thread that has intra-op helpers and cores for
 // them. Measured 2026-11-21, 2 cores, Pillow and torchvision: 104 against 106 ms
 // per batch of 32, 80 to 96 against 107 ms in other pairs (n = 4). [J] A transform
-// that is mostly large tensor operations lies above; the forecast says so.
+// that is mostly large tensor operations is above; the forecast says so.
 var withHelpers = stoker.Interval{Low: 0.78, Point: 0.9, High: 1.06}
 
 // helpersSeen is the share of the launching thread's core time from which helpers
@@ -250,10 +250,10 @@ func (c Costs) HelpersSpin() bool {
 }
 
 // hardlyRead is a rate of reading, bytes/s, below which files are not what loading
-// waits for. [J] A disk that seeks for every small file brings more.
+// blocks on. [J] A disk that seeks for every small file brings more.
 const hardlyRead = 100e3
 
-// FromStorage says in a sentence where what is read comes from.
+// FromStorage says in a sentence where the data comes from.
 func (c Costs) FromStorage() string {
 	read := math.Max(stat.Or(c.ReadRate, 0), stat.Or(c.DiskRate, 0))
 	switch {
@@ -278,7 +278,7 @@ func (c Costs) FromStorage() string {
 func (c Costs) setPrepare(run *recording.Run, s *predict.Setup) {
 	cpu := c.FetchCPU
 	if c.Workers > 0 && c.Feed == nil && c.WorkerCPU > stat.Or(cpu, 0) {
-		cpu = c.WorkerCPU // decoders may use threads of their own
+		cpu = c.WorkerCPU // decoders may use their own threads
 	}
 	took := stoker.Exactly(cpu)
 	var wait stoker.Interval
@@ -294,13 +294,13 @@ func (c Costs) setPrepare(run *recording.Run, s *predict.Setup) {
 		s.Single = c.single()
 		s.Queue = stoker.Exactly(1 + stat.Or(c.FetchQueue, 0)/max(bounds.Least, cpu))
 	}
-	s.Wait, s.Shared, s.Waiters = bounds.Scale(wait, 1/s.Batch), c.shared(run, wait.Point), float64(max(1, c.Workers))
+	s.Wait, s.Shared, s.Waiters = bounds.Scale(wait, 1/s.Batch), c.sharedWait(run, wait.Point), float64(max(1, c.Workers))
 	s.SetMeasuredPrepare(took)
 }
 
-// shared says how much of the waiting is a queue that more workers only make
+// sharedWait says how much of the waiting is a queue that more workers only make
 // longer: a disk or a limit that is already used up.
-func (c Costs) shared(run *recording.Run, wait float64) stoker.Interval {
+func (c Costs) sharedWait(run *recording.Run, wait float64) stoker.Interval {
 	if wait < 0.1*c.Fetch || stat.Or(c.OnDisk, 0) < 0.1 {
 		return stoker.Exactly(0)
 	}

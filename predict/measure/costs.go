@@ -22,7 +22,7 @@ func Feeds(s stoker.Settings) bool { return s.Text(stoker.LoaderKind) == stoker.
 type FetchSplit struct {
 	Core    float64 // on a core
 	Queued  float64 // runnable without a core: others had it, or a quota held it back
-	Storage float64 // in uninterruptible waits
+	Storage float64 // in uninterruptible wait times
 	Network float64 // in network and FUSE reads
 	Asleep  float64 // in anything else: a timer, a lock, another program, a pipe
 }
@@ -44,15 +44,15 @@ type Costs struct {
 	Uncounted bool
 
 	// Epochs that begin in the window: how many steps lie between two beginnings, and how long the
-	// device waits at one for the first batch; by the host's clock where its own is not known. NaN
+	// device stalls at one for the first batch; by the host's clock where its own is not known. NaN
 	// where none began.
 	EpochSteps, EpochStart float64
 
-	SyncsAt string // the program's line that waits for the device, file:line; "" unknown
+	SyncsAt string // the program's line that blocks on the device, file:line; "" unknown
 
 	Rare Rare // what the loop does now and then
 
-	Step     float64          // mean step, by the device's clock where it is known
+	Step     float64          // mean step, by the device's clock if it is known
 	HostStep float64          // mean step by the host's clock
 	Wait     float64          // host wait in next()
 	Idle     float64          // device idle at the input boundary
@@ -80,7 +80,7 @@ type Costs struct {
 	Others   float64 // cores that others used
 
 	WorkersBusy float64 // share of time the workers were not parked, 0..1
-	OnDisk      float64 // share of fetching time spent in uninterruptible waits
+	OnDisk      float64 // share of fetching time spent in uninterruptible wait times
 	Remote      float64 // share of fetching time spent in network or FUSE reads
 	Runnable    float64 // share of it on a core or waiting for one
 	DiskBusy    float64 // busiest disk, share of time with I/O in flight
@@ -106,7 +106,7 @@ func (c Costs) Rate() float64 {
 	return math.NaN()
 }
 
-// Other is the kind of the loader, where it is neither PyTorch's nor stoker's: what it
+// Other is the kind of the loader, if it is neither PyTorch's nor stoker's: what it
 // does in its own threads and processes is not seen.
 func (c Costs) Other(run *recording.Run) string {
 	if l := run.FindLoader(c.Window.PID, c.Window.Loader); l != nil {

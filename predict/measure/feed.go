@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// feeder is the loader of a window where it is stoker's, else nil.
+// feeder is the loader of a window if it is stoker's, else nil.
 func feeder(run *recording.Run, w recording.Window) *recording.Loader {
 	if l := run.FindLoader(w.PID, w.Loader); l != nil && Feeds(l.Settings) {
 		return l
@@ -26,7 +26,7 @@ func daemons(run *recording.Run) (all []recording.Process) {
 	return all
 }
 
-// readFeeding takes what stoker's loader tells in place of what worker processes show.
+// readFeeding takes what stoker's loader tells instead of what worker processes show.
 // Its threads are not looked at one by one: how long they read, decode and
 // transform says whether they are busy, and with what.
 func (c *Costs) readFeeding(run *recording.Run) {
@@ -52,7 +52,7 @@ func (c *Costs) readFeeding(run *recording.Run) {
 }
 
 // fedCount is by how much a counter of stoker's loader grew in the window: its client
-// counts what it is given, or the daemon counts for all.
+// counts its input, or the daemon counts for all.
 func (c *Costs) fedCount(run *recording.Run, signal recording.Signal) float64 {
 	own := run.Find(signal, fmt.Sprintf("process/%d", c.Window.PID))
 	if own != nil {
@@ -86,7 +86,7 @@ func (c *Costs) onCore(run *recording.Run) float64 {
 	return min(1, core/busy)
 }
 
-// FeedThreads is how many threads stoker.DataLoader has by itself for a rank of
+// FeedThreads is how many threads stoker.DataLoader has on its own for a rank of
 // this run: one core is left to the trainers where that is no large part of the
 // machine, and the ranks of a node share the rest.
 func FeedThreads(run *recording.Run) int {

@@ -12,7 +12,7 @@ import (
 type Rare struct {
 	Count   int     // steps that do it
 	Seconds float64 // by which they are longer than the one in the middle, all together
-	Every   float64 // steps from one to the next, where that is regular; NaN where it is not
+	Every   float64 // steps from one to the next, where that is regular; NaN if it is not
 	Spans   [][2]float64
 }
 
@@ -28,7 +28,7 @@ const (
 	regularly = 0.2
 )
 
-// findRare looks at loops on the device's clock, where that is known: what is queued there covers
+// findRare examines loops on the device's clock, where that is known: all that is queued there covers
 // a loop of the host's that is long.
 func findRare(w recording.Window) Rare {
 	loops := make([]float64, len(w.Steps))

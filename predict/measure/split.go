@@ -13,8 +13,8 @@ import (
 const heldBack = 0.03
 
 // splitFetch says where the time of a fetch goes; nil where that is not known. What a fetch
-// took and what it had of a core were measured around it. How often its thread was seen
-// in storage and in the network bounds what is left, and the rest it slept.
+// took and its core time were measured around it. How often its thread was seen
+// in storage and in the network bounds the remainder, and for the rest it slept.
 func (c *Costs) splitFetch(run *recording.Run) *FetchSplit {
 	if !(c.Fetch > 0) {
 		return c.seenOnly(run)
@@ -34,7 +34,7 @@ func (c *Costs) splitFetch(run *recording.Run) *FetchSplit {
 		Network: take(c.Remote * thread),
 	}
 	if c.Throttled >= heldBack {
-		s.Queued += take(c.Runnable*thread - c.wanted())
+		s.Queued += take(c.Runnable*thread - c.wantedCores())
 	}
 	s.Asleep = rest / c.Fetch
 	if math.IsNaN(c.FetchQueue) && math.IsNaN(c.Runnable) && s.Asleep > unexplained {
@@ -46,8 +46,8 @@ func (c *Costs) splitFetch(run *recording.Run) *FetchSplit {
 // unexplained is the share of a fetch that a clock's own error may leave over. [J]
 const unexplained = 0.05
 
-// wanted is the core time per batch, had or queued for, of the threads that fetch.
-func (c *Costs) wanted() float64 {
+// wantedCores is the core time per batch, had or queued for, of the threads that fetch.
+func (c *Costs) wantedCores() float64 {
 	cpu := c.FetchCPU
 	if c.Workers == 0 {
 		cpu = c.LaunchCPU
@@ -55,8 +55,8 @@ func (c *Costs) wanted() float64 {
 	return stat.Or(cpu, 0) + stat.Or(c.FetchQueue, 0)
 }
 
-// seenOnly is the split of workers that nobody looked into: by how often they were seen
-// in what, and what the kernel counts of their cores. Of a thread that loads beside other
+// seenOnly is the split of workers that were not looked into: by how often they were seen
+// in what, and what the kernel counts of their cores. Of a thread that loads next to other
 // work it tells nothing.
 func (c *Costs) seenOnly(run *recording.Run) *FetchSplit {
 	if c.Workers == 0 || !(c.WorkersBusy > 0) {

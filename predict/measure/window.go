@@ -14,7 +14,7 @@ import (
 func Measure(run *recording.Run, w recording.Window) Costs {
 	c := Costs{Window: w, Step: w.Time(), HostStep: w.HostTime(), Wait: w.Wait(), Idle: w.Idle()}
 	c.Workers, c.Set = workers(run, w)
-	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !watched(run))
+	c.Uncounted = c.Workers == 0 && !c.Set && (c.Other(run) != "" || !isWatched(run))
 	c.Giving = givingWorkers(run, w, c.Workers)
 	c.EpochSteps, c.EpochStart = measureEpochs(w)
 	c.Rare, c.SyncsAt = findRare(w), w.SyncsAt()
@@ -44,7 +44,7 @@ func workers(run *recording.Run, w recording.Window) (n int, set bool) {
 	return len(aliveDuring(run.Workers(w.PID), w)), false
 }
 
-// measureEpochs is how many steps lie between the beginnings of epochs, and what each waits for
+// measureEpochs is how many steps lie between the beginnings of epochs, and what each blocks on
 // its first batch.
 func measureEpochs(w recording.Window) (steps, start float64) {
 	var waits, lengths []float64
@@ -73,7 +73,7 @@ func givingWorkers(run *recording.Run, w recording.Window, workers int) float64 
 const leastGiving = 0.5
 
 // WithoutData is how many of the workers have nothing to read while others give batches, in
-// the mean; 0 where all have, or where it is not known.
+// the mean; 0 where all have, or if it is not known.
 func (c Costs) WithoutData() float64 {
 	if without := float64(c.Workers) - c.Giving; without >= leastGiving {
 		return without
@@ -81,7 +81,7 @@ func (c Costs) WithoutData() float64 {
 	return 0
 }
 
-// FindSettings are a loader's settings, with what is known of its data set: how that is split,
+// FindSettings are a loader's settings, with all that is known of its data set: how that is split,
 // and into how many shards. Where its library does not tell, those workers that have data tell.
 func (c Costs) FindSettings(l *recording.Loader) stoker.Settings {
 	found := l.Settings.With()
@@ -96,8 +96,8 @@ func (c Costs) FindSettings(l *recording.Loader) stoker.Settings {
 	return found
 }
 
-// watched reports whether somebody looked at the job's processes.
-func watched(run *recording.Run) bool {
+// isWatched reports whether somebody looked at the job's processes.
+func isWatched(run *recording.Run) bool {
 	return len(run.All(recording.TreeCPU)) > 0 || len(run.All(recording.ProcessCPU)) > 0
 }
 
@@ -163,14 +163,14 @@ func (c *Costs) fetching(run *recording.Run) {
 		judged := c.Wait / c.Fetch
 		c.Fetch, c.FetchCPU, c.FetchCollate = c.Wait, c.FetchCPU*judged, c.FetchCollate*judged
 	}
-	c.FetchQueue = c.queued(run)
+	c.FetchQueue = c.queueFactor(run)
 }
 
-// queued is the time per batch in which the fetching threads were runnable
+// queueFactor is the time per batch in which the fetching threads were runnable
 // without a core. A thread that launches as well queues for both, and for each in
 // proportion to the core time that it has: one that sleeps while it loads queues
 // next to never for that.
-func (c *Costs) queued(run *recording.Run) float64 {
+func (c *Costs) queueFactor(run *recording.Run) float64 {
 	from, to := c.Window.Start, c.Window.End
 	if c.Workers == 0 {
 		thread := LaunchThread(run, c.Window.PID)
@@ -266,7 +266,7 @@ func computesOnCPU(run *recording.Run) bool {
 }
 
 // helpers takes the core time of helper threads off the loop where the launching
-// thread loads by itself. PyTorch's intra-op threads split each operation of a
+// thread loads on its own. PyTorch's intra-op threads split each operation of a
 // transform and spin between two of them; workers run with one thread each and
 // start none, so this time is the loader's, and at most partly work. Where the
 // launching thread sleeps while it fetches, other threads do the loading for it,
@@ -281,8 +281,8 @@ func (c *Costs) helpers() {
 	c.LoopCPU = max(0, c.LaunchCPU-c.FetchCPU)
 }
 
-// freeCores is what is left of the machine when its other users are served. A
-// quota is ours whatever they do, unless the machine itself is full.
+// freeCores is the rest of the machine when its other users are served. A
+// quota is ours regardless of what they do, unless the machine itself is full.
 func freeCores(m recording.Machine, others float64) float64 {
 	cores := m.Cores()
 	if cores == 0 {
@@ -326,8 +326,8 @@ func (c *Costs) addStorage(run *recording.Run) {
 const NetworkRate = 1e6
 
 // sockets takes for reads from the network what workers spend asleep in poll and the like
-// while they fetch and an interface brings bytes: a client in user space waits for its
-// server as anybody waits for anything. Who reads gets more than it sends; what ranks
+// while they fetch and an interface brings bytes: a client in user space has to wait for its
+// server like any process. Who reads gets more than it sends; what ranks
 // exchange goes both ways. Within the machine (lo) all that is sent is received.
 func (c *Costs) sockets(run *recording.Run) {
 	c.Received = math.NaN()

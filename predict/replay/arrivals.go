@@ -5,9 +5,9 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// What a loop waits for when worker processes prepare its batches is not its own time:
+// What a loop blocks on when worker processes prepare its batches is not its own time:
 // a batch arrives when a worker has made it, however fast the loop was. A loop that gets
-// faster asks earlier and waits longer.
+// faster asks earlier and has to wait longer.
 
 // takenFrom is the part of a step up to which a short wait is taken for the time that it
 // takes to get a batch from a full queue. [J]
@@ -16,12 +16,12 @@ const takenFrom = 0.1
 // longWait is from when on a wait was for the batch itself, ns: taking one that is there
 // lasts up to takeBatch.High on a busy machine, and is no large part of a step.
 func (t *Trace) longWait() int64 {
-	step := median(t.recorded().stepTimes())
+	step := median(t.playRecorded().stepTimes())
 	return max(nanos(takeBatch.Point), min(nanos(takeBatch.High), int64(takenFrom*step)))
 }
 
-// findSupply reads the supply off the judged waits. A worker that always has work to do
-// delivers every so many batches, so somewhere in each round of all workers the loop waits.
+// findSupply reads the supply off the judged wait times. A worker that always has work to do
+// delivers every so many batches, so somewhere in each round of all workers the loop has to wait.
 func (t *Trace) findSupply() {
 	t.supply.long = t.longWait()
 	var waited []bool
@@ -46,8 +46,8 @@ func (t *Trace) findSupply() {
 	}
 }
 
-// periodOf is after how many batches the pattern of waits repeats, seen at least twice;
-// 0 where it does not, or there is none.
+// periodOf is after how many batches the pattern of wait times repeats, seen at least twice;
+// 0 if it does not.
 func periodOf(waited []bool) int {
 	for period := 1; 2*period <= len(waited); period++ {
 		same, some := true, false
@@ -92,7 +92,7 @@ func (t *Trace) arrives(l *load, v bounds.View) bool {
 func (p *play) arriving(grow float64, v bounds.View) {
 	t := p.t
 	p.ready = make([]int64, len(t.items))
-	longest := recording.NoPlaces(len(t.loads)) // the piece of each wait in which it waits
+	longest := recording.NoPlaces(len(t.loads)) // the piece of each wait in which it stalls
 	for i := range t.items {
 		if it := &t.items[i]; it.kind == loading {
 			if at := longest[it.load]; at < 0 || it.end-it.start > t.items[at].end-t.items[at].start {
@@ -106,11 +106,11 @@ func (p *play) arriving(grow float64, v bounds.View) {
 			continue
 		}
 		if l := &t.loads[it.load]; !t.arrives(l, v) {
-			p.own[i] = scaled(p.own[i], grow)
+			p.own[i] = scaleTime(p.own[i], grow)
 		} else if longest[it.load] == int32(i) {
 			origin := t.loads[0].start
 			p.own[i] = min(p.own[i], nanos(v.PickCost(takeBatch)))
-			p.ready[i] = origin + scaled(it.end-origin, grow)
+			p.ready[i] = origin + scaleTime(it.end-origin, grow)
 		}
 	}
 }
@@ -119,6 +119,6 @@ func (p *play) arriving(grow float64, v bounds.View) {
 // nothing but more of them, or cheaper batches, makes a step shorter.
 func (t *Trace) Saturated() bool { return t.supply.saturated }
 
-// Workers is how many worker processes prepared batches; inferred says that the waits
+// Workers is how many worker processes prepared batches; inferred says that the wait times
 // tell so and not the file. -1 where neither does.
 func (t *Trace) Workers() (n int, inferred bool) { return t.workers, t.inferred }

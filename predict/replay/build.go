@@ -12,7 +12,7 @@ import (
 )
 
 // New makes a run's recording ready to be played. The second result says why it
-// cannot be, "" where it can.
+// cannot be, "" if it can.
 func New(run *recording.Run, marks Marks) (*Trace, string) {
 	t := &Trace{
 		t: run.Timeline, marks: marks, machine: measure.MachineOf(run), cores: run.Facts.Machine.Cores(),
@@ -210,7 +210,7 @@ func (t *Trace) addPiece(th *thread, number int32, to int64) {
 	th.piece = to
 }
 
-// addItem takes a call as an item, unless it lies inside another one.
+// addItem takes a call as an item, unless it is inside another one.
 func (t *Trace) addItem(th *thread, call int32, k kind, work int32) {
 	h := &t.t.Host
 	start, end := h.Start[call], max(h.Start[call], h.End[call])

@@ -69,13 +69,13 @@ func (p *play) editLoading(e Edit, v bounds.View) {
 		ahead = defaultAhead
 	}
 	p.queue = loader{workers: workers, ahead: ahead, seconds: t.batchSeconds(e, v, workers, several)}
-	p.queue.lead = scaled(int64(t.recordedStep()*(1-min(1, t.loadingShare()))), grow)
+	p.queue.lead = scaleTime(int64(t.recordedStep()*(1-min(1, t.loadingShare()))), grow)
 	if !several {
 		p.slowBeside(v)
 	}
 }
 
-// loaderAfter is the number of workers after an edit, 0 where it stays as it was,
+// loaderAfter is the number of workers after an edit, 0 if it stays as it was,
 // and whether there were workers before.
 func (t *Trace) loaderAfter(e Edit) (workers int, several bool) {
 	several = t.Several()
@@ -148,20 +148,20 @@ func (p *play) slowBeside(v bounds.View) {
 	crowd := max(1, v.PickCost(predict.Crowding()))
 	for i := range p.t.items {
 		if k := p.t.items[i].kind; k != loading && p.t.items[i].anchor >= 0 {
-			p.think[i] = scaled(p.think[i], crowd)
+			p.think[i] = scaleTime(p.think[i], crowd)
 		}
 	}
 	if p.t.emulated {
 		return // its copies are arithmetic: they read no memory
 	}
 	for i := range p.t.works {
-		if w := &p.t.works[i]; w.down && !pinned(p.t.t.Names[w.name]) && p.t.t.Device.Bytes[i] >= tiny {
-			p.length[i] = scaled(p.length[i], v.PickCost(sharedRate))
+		if w := &p.t.works[i]; w.down && !isPinned(p.t.t.Names[w.name]) && p.t.t.Device.Bytes[i] >= tiny {
+			p.length[i] = scaleTime(p.length[i], v.PickCost(sharedRate))
 		}
 	}
 }
 
-// unwait takes away waits for values and explicit ones; the copies stay.
+// unwait removes synchronisations for values and explicit ones; the copies stay.
 func (p *play) unwait() {
 	for i := range p.t.items {
 		it := &p.t.items[i]

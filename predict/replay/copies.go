@@ -14,7 +14,7 @@ func (p *play) copying(e Edit, v bounds.View) {
 	if e.Batch > 0 {
 		for i := range p.t.works {
 			if p.t.works[i].down {
-				p.length[i] = scaled(p.length[i], e.Batch)
+				p.length[i] = scaleTime(p.length[i], e.Batch)
 			}
 		}
 	}
@@ -27,13 +27,13 @@ func (p *play) copying(e Edit, v bounds.View) {
 }
 
 // pinCopies makes copies to the device as fast as page-locked memory allows. Where they
-// do not block either, the thread goes on at once.
+// do not block either, the thread continues at once.
 func (p *play) pinCopies(e Edit, v bounds.View) {
 	rate := p.t.pinnedRate()
 	for i := range p.t.works {
 		w := &p.t.works[i]
 		bytes := float64(p.t.t.Device.Bytes[i])
-		if w.down && !pinned(p.t.t.Names[w.name]) && bytes > 0 && rate > 0 {
+		if w.down && !isPinned(p.t.t.Names[w.name]) && bytes > 0 && rate > 0 {
 			if e.Batch > 0 {
 				bytes *= e.Batch
 			}
@@ -57,8 +57,8 @@ func (p *play) pinCopies(e Edit, v bounds.View) {
 	}
 }
 
-// moveAside puts copies to the device on a stream of their own: they wait for their
-// call and the copy before, and what came after them on their stream waits for
+// moveAside puts copies to the device on their own stream: they wait for their
+// call and the copy before, and what came after them on their stream blocks on
 // them. Where batches are ready early, the copy is issued before the wait that
 // ends the step before.
 func (p *play) moveAside(e Edit) {
@@ -94,7 +94,7 @@ func (p *play) moveAside(e Edit) {
 	}
 }
 
-// lastWaits is, of each step, its last item that waits for the device otherwise
+// lastWaits is, of each step, its last item that blocks on the device otherwise
 // than for a copy to it; -1 none.
 func (t *Trace) lastWaits() []int32 {
 	of := recording.NoPlaces(len(t.steps))
@@ -122,7 +122,7 @@ func (p *play) mergeCopies(v bounds.View) {
 			seen[key] = true
 		case small:
 			p.own[i], p.free[i] = 0, true
-			p.think[i] = scaled(max(0, p.think[i]-it.inOps), v.PickCost(mergedThink))
+			p.think[i] = scaleTime(max(0, p.think[i]-it.inOps), v.PickCost(mergedThink))
 			p.length[it.work], p.gap[it.work], p.flight[it.work] = 0, 0, 0
 		case ofSmall:
 			p.own[i], p.free[i], p.think[i] = 0, true, 0

@@ -13,10 +13,10 @@ type Edit struct {
 
 	PinMemory   bool // batches lie in page-locked memory
 	NonBlocking bool // and the launching thread does not wait for their copies
-	SideStream  bool // copies run on a stream of their own, ahead of the work that needs them
+	SideStream  bool // copies run on their own stream, ahead of the work that needs them
 	MergeCopies bool // the copies of a step that are all overhead go as one
 
-	SyncEvery int // the loop waits for the device only every so many steps; 0: as recorded; Never: not at all
+	SyncEvery int // the loop blocks on the device only every so many steps; 0: as recorded; Never: not at all
 
 	Graphs bool // launches are grouped as by CUDA graphs
 	Fused  bool // chains of elementwise kernels become one kernel each

@@ -37,7 +37,7 @@ func (p *play) skipExchange(i int32, v bounds.View) bool {
 }
 
 // growExchanges makes collectives longer for a larger batch: those that carry samples, and,
-// at worst, what a lone rank waits for others that have as much more to do.
+// at worst, how long a lone rank may wait for others that have as much more to do.
 func (p *play) growExchanges(batch float64, v bounds.View) {
 	lone := p.t.Lone()
 	for i := range p.t.works {
@@ -47,7 +47,7 @@ func (p *play) growExchanges(batch float64, v bounds.View) {
 		}
 		if recording.ExchangeOf(p.t.t.Names[w.name]) == recording.Activations ||
 			lone && w.meet < 0 && v == bounds.Pessimist {
-			p.length[i] = scaled(p.length[i], batch)
+			p.length[i] = scaleTime(p.length[i], batch)
 		}
 	}
 }

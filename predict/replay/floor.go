@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Floor is the least that a step can take, whatever the host does: a stream runs one kernel
+// Floor is the least that a step can take, regardless of what the host does: a stream runs one kernel
 // after the other, a device as many side by side as the recording shows, and each direction of
 // its link carries one copy after the other at the rate that the recording shows.
 type Floor struct {
@@ -23,7 +23,7 @@ const (
 	Stream              // kernels of one stream
 	LinkDown            // copies to the device
 	LinkUp              // copies to the host
-	AllStreams          // kernels of all streams, which the recording does not show beside each other
+	AllStreams          // kernels of all streams, which the recording does not show next to each other
 )
 
 // lane is one resource of one device.
@@ -33,7 +33,7 @@ type lane struct {
 }
 
 // laneOf is the resource that a piece of work holds; NoResource for what may end earlier when
-// something else changes, such as a collective that waits for other ranks.
+// something else changes, such as a collective that blocks on other ranks.
 func (t *Trace) laneOf(i int32) lane {
 	d, w := &t.t.Device, &t.works[i]
 	switch {
@@ -47,8 +47,8 @@ func (t *Trace) laneOf(i int32) lane {
 	return lane{}
 }
 
-// shared are the resources that work on a lane takes: a kernel's stream, and the device.
-func (l lane) shared() []lane {
+// listResources are the resources that work on a lane takes: a kernel's stream, and the device.
+func (l lane) listResources() []lane {
 	if l.on == Stream {
 		return []lane{l, {AllStreams, l.device, 0}}
 	}
@@ -83,20 +83,20 @@ func (p *play) floor() (ns float64, on Resource) {
 	for i := range t.works {
 		w, l := &t.works[i], t.laneOf(int32(i))
 		step := w.step
-		if w.loose && step < 0 { // it counts where it runs
+		if w.loose && step < 0 { // it counts if it runs
 			step = t.stepAt(t.steps[t.judged[0]].process, w.start)
 		}
 		if l.on == NoResource || !t.isJudged(step) {
 			continue
 		}
-		for _, l := range l.shared() {
+		for _, l := range l.listResources() {
 			if steps[l] == nil {
 				steps[l] = make([]int64, t.judged[1]-t.judged[0])
 			}
 			alone := max(0, w.end-max(w.start, until[l])) // a kernel may begin while the one before it ends
 			until[l] = max(until[l], w.end)
 			if whole := w.end - w.start; whole > 0 {
-				steps[l][int(step)-t.judged[0]] += scaled(p.length[i], float64(alone)/float64(whole))
+				steps[l][int(step)-t.judged[0]] += scaleTime(p.length[i], float64(alone)/float64(whole))
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func (t *Trace) raise(e Edit, step stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: max(step.Low, least), Point: max(step.Point, least), High: max(step.High, least)}
 }
 
-// LateShare is the share of the judged steps in which work waits, after its launch and the work
+// LateShare is the share of the judged steps in which work is waiting, after its launch and the work
 // before it, for no reason that was recorded.
 func (t *Trace) LateShare() float64 {
 	p := t.startPlay()
@@ -153,7 +153,7 @@ func (t *Trace) LateShare() float64 {
 			late += p.late[i]
 		}
 	}
-	for _, ns := range t.recorded().stepTimes() {
+	for _, ns := range t.playRecorded().stepTimes() {
 		all += ns
 	}
 	return float64(late) / float64(max(1, all))

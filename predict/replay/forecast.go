@@ -12,19 +12,19 @@ import (
 // Check replays the trace as it is.
 func (t *Trace) Check() Check {
 	if t.check == nil {
-		c := t.checked()
+		c := t.checkReplay()
 		t.check = &c
 	}
 	return *t.check
 }
 
-func (t *Trace) checked() Check {
+func (t *Trace) checkReplay() Check {
 	p := t.startPlay()
 	p.runAll()
 	t.uneven = t.supply.saturated || uneven(p.stepTimes())
 	t.unedited = t.typical(p.stepTimes())
 	c := Check{
-		Recorded: t.recordedStep() / 1e9, Mean: mean(t.recorded().stepTimes()) / 1e9, Replayed: t.unedited / 1e9,
+		Recorded: t.recordedStep() / 1e9, Mean: mean(t.playRecorded().stepTimes()) / 1e9, Replayed: t.unedited / 1e9,
 		Steps: t.judged[1] - t.judged[0], Seen: t.seen, Cut: t.calls < len(t.t.Host.Start), Path: p.criticalPath(),
 		Spent: p.pathByName(),
 	}
@@ -109,7 +109,7 @@ func (t *Trace) Forecast(e Edit) predict.Forecast {
 	ends := [3]outcome{t.playEdit(e, bounds.Optimist), t.playEdit(e, bounds.Likely), t.playEdit(e, bounds.Pessimist)}
 	scale := check.Recorded / t.unedited // seconds per nanosecond of the replay
 	f := predict.Forecast{Stall: stoker.Unknown(), Throughput: stoker.Unknown()}
-	f.Step = sorted(ends[0].step*scale*replayError.Low, ends[1].step*scale, ends[2].step*scale*replayError.High)
+	f.Step = orderEnds(ends[0].step*scale*replayError.Low, ends[1].step*scale, ends[2].step*scale*replayError.High)
 	if !e.changesAny() {
 		f.Step = stoker.Exactly(check.Recorded)
 	}
@@ -123,7 +123,7 @@ func (t *Trace) Forecast(e Edit) predict.Forecast {
 		Low: gain * check.Recorded / f.Step.High, Point: gain * check.Recorded / f.Step.Point,
 		High: gain * check.Recorded / f.Step.Low,
 	}
-	f.Stall = sorted(ends[0].stallShare(), ends[1].stallShare(), ends[2].stallShare())
+	f.Stall = orderEnds(ends[0].stallShare(), ends[1].stallShare(), ends[2].stallShare())
 	workers, several := t.loaderAfter(e)
 	f.Bound, f.Next = ends[1].path.binds(workers > 0 || several)
 	if several && e.Workers > 0 && t.workers <= 0 || e.Accumulate > 1 && t.Lone() {
@@ -150,17 +150,17 @@ func (t *Trace) Likely(e Edit) float64 {
 	return max(1, e.Batch) * t.unedited / t.playEdit(e, bounds.Likely).step
 }
 
-// stallShare is the part of the path that waits for batches.
+// stallShare is the part of the path that blocks on batches.
 func (o outcome) stallShare() float64 {
 	return float64(o.path[Loading]) / math.Max(1, float64(o.path.total()))
 }
 
-// sorted makes an interval whose point lies inside.
-func sorted(a, point, b float64) stoker.Interval {
+// orderEnds makes an interval whose point is inside.
+func orderEnds(a, point, b float64) stoker.Interval {
 	return stoker.Interval{Low: min(a, point, b), Point: point, High: max(a, point, b)}
 }
 
-// unknownWorkers says what a forecast means where nobody knows how many there were.
+// unknownWorkers says what a forecast means if it is unknown how many there were.
 func (t *Trace) unknownWorkers(e Edit) string {
 	if e.Times > 0 {
 		return "the trace does not tell how many workers there were: as many times more"

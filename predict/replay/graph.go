@@ -16,7 +16,7 @@ type Marks struct {
 	Plain       []bool // of them, those known not to use Tensor Cores
 }
 
-func marked(of []bool, name int32) bool { return int(name) < len(of) && of[name] }
+func isMarked(of []bool, name int32) bool { return int(name) < len(of) && of[name] }
 
 // Trace is a recording made ready to be played again. It holds indices into the
 // Timeline, which must not change.
@@ -28,7 +28,7 @@ type Trace struct {
 
 	emulated bool
 	workers  int  // of the loader as recorded, -1 unknown
-	inferred bool // they are read off the waits
+	inferred bool // they are read off the wait times
 	supply   workerSupply
 	world    int // ranks of the run as far as the file tells, 0 unknown
 
@@ -39,7 +39,7 @@ type Trace struct {
 
 	items []item
 	works []work
-	order []int32 // items, works and ends of waits as they happened; see turn
+	order []int32 // items, works and ends of wait times as they happened; see turn
 	meets [][]int32
 	loads []load
 	steps []step
@@ -61,7 +61,7 @@ const (
 	launch   kind = iota // a call that starts kernels
 	copyIn               // a call that copies to the device
 	copyOut              // a call that copies to the host
-	wait                 // a call that waits for the device
+	wait                 // a call that blocks on the device
 	loading              // a piece of a wait for the next batch
 	allocate             // a call that allocates or frees
 	collect              // Python's garbage collector
@@ -75,8 +75,8 @@ type item struct {
 	call       int32 // index into Timeline.Host
 	prev       int32 // the thread's item before; -1 none
 	anchor     int32 // the item from whose end on the thread thought: prev, or one of another thread
-	target     int32 // work for whose end it waits, -1 none
-	also       int32 // the last work launched before it, for waits; -1 none
+	target     int32 // work for whose end it has to wait, -1 none
+	also       int32 // the last work launched before it, of a wait; -1 none
 	full       int32 // work that must have ended before a launch finds room; -1 none
 	work       int32 // the first that it launched, -1 none
 	load       int32 // of a piece of loading: index into loads; -1 none
@@ -130,11 +130,11 @@ const (
 
 func turn(index, what int) int32 { return int32(index<<2 | what) }
 
-func scaled(ns int64, by float64) int64 { return int64(math.Round(float64(ns) * by)) }
+func scaleTime(ns int64, by float64) int64 { return int64(math.Round(float64(ns) * by)) }
 
 func nanos(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
 
-// Limits of what is taken for a wait. Nanoseconds.
+// Limits of what counts as a wait. Nanoseconds.
 const (
 	leastWait  = 2_000   // the call itself
 	longLaunch = 100_000 // [J] a launch takes 5 to 20 us; one that takes so long found the queue full
@@ -149,11 +149,11 @@ const (
 	others                // worker processes
 )
 
-// workerSupply is what the recorded waits for batches tell of the workers behind them.
+// workerSupply is what the recorded wait times for batches tell of the workers behind them.
 type workerSupply struct {
 	long      int64 // from here on a wait is for the batch, ns
 	saturated bool  // they always have a batch to prepare: how fast they are, steps follow each other
-	period    int   // the waits repeat after so many batches: as many workers take turns; 0 unknown
+	period    int   // the wait times repeat after so many batches: as many workers take turns; 0 unknown
 }
 
 // Limits of what the clocks of host and device are trusted with. Nanoseconds.

@@ -18,7 +18,7 @@ func (p *play) editKernels(e Edit, v bounds.View) {
 		w := &p.t.works[i]
 		if w.kind != recording.Kernel {
 			if e.GPU != nil && w.kind == recording.Copy {
-				p.length[i] = scaled(p.length[i], linkFactor(v, p.t.machine.Link, *e.GPU))
+				p.length[i] = scaleTime(p.length[i], linkFactor(v, p.t.machine.Link, *e.GPU))
 			}
 			continue
 		}
@@ -27,24 +27,24 @@ func (p *play) editKernels(e Edit, v bounds.View) {
 		}
 		if e.Batch > 0 {
 			fixed := min(p.length[i], nanos(v.Gain(fixedKernel)))
-			p.length[i] = fixed + scaled(p.length[i]-fixed, e.Batch)
+			p.length[i] = fixed + scaleTime(p.length[i]-fixed, e.Batch)
 		}
-		p.length[i] = scaled(p.length[i], byName[w.name])
+		p.length[i] = scaleTime(p.length[i], byName[w.name])
 	}
 }
 
 // factor is what remains of a kernel's time, by its name.
 func (t *Trace) factor(e Edit, v bounds.View, name int32) float64 {
 	f := 1.0
-	matrix, memory := marked(t.marks.Matrix, name), marked(t.marks.Memory, name)
+	matrix, memory := isMarked(t.marks.Matrix, name), isMarked(t.marks.Memory, name)
 	switch {
-	case (e.TF32 || e.Half) && matrix && marked(t.marks.Plain, name):
+	case (e.TF32 || e.Half) && matrix && isMarked(t.marks.Plain, name):
 		f = 1 / min(v.Gain(matrixGain), t.tensorRatio(e))
 	case e.Half && memory:
 		f = v.PickCost(halfBytes)
 	}
 	if e.GPU != nil {
-		f *= t.deviceFactor(*e.GPU, v, matrix, marked(t.marks.Plain, name) && !e.TF32 && !e.Half)
+		f *= t.deviceFactor(*e.GPU, v, matrix, isMarked(t.marks.Plain, name) && !e.TF32 && !e.Half)
 	}
 	return f
 }
@@ -89,7 +89,7 @@ func ratio(to, from float64) float64 {
 	return to / from
 }
 
-// longestChain bounds what is taken for one chain. [J] A GELU by hand has eight
+// longestChain bounds what counts as one chain. [J] A GELU by hand has eight
 // operators; longer runs repeat.
 const longestChain = 8
 
@@ -102,7 +102,7 @@ func (p *play) fuseChains(v bounds.View) {
 	for i := range int32(len(p.t.works)) {
 		stream := [2]int32{d.Device[i], d.Stream[i]}
 		chain := chains[stream]
-		elementwise := p.t.works[i].kind == recording.Kernel && marked(p.t.marks.Elementwise, d.Name[i])
+		elementwise := p.t.works[i].kind == recording.Kernel && isMarked(p.t.marks.Elementwise, d.Name[i])
 		if n := len(chain); n > 0 && (!elementwise || n == longestChain || d.Blocks[chain[0]] != d.Blocks[i]) {
 			p.fuseChain(chain, v)
 			chain = chain[:0]
@@ -128,7 +128,7 @@ func (p *play) fuseChain(chain []int32, v bounds.View) {
 	for _, i := range chain {
 		sum += p.length[i]
 	}
-	p.length[chain[0]] = scaled(sum, left)
+	p.length[chain[0]] = scaleTime(sum, left)
 	for _, i := range chain[1:] {
 		p.length[i], p.gap[i] = 0, 0
 		if item := p.t.works[i].item; item >= 0 && !p.t.works[i].loose {
@@ -140,13 +140,13 @@ func (p *play) fuseChain(chain []int32, v bounds.View) {
 
 // shrink leaves a part of what the host takes for an item, and before it.
 func (p *play) shrink(item int32, left float64) {
-	p.own[item] = scaled(p.own[item], left)
+	p.own[item] = scaleTime(p.own[item], left)
 	if p.t.items[item].anchor >= 0 {
-		p.think[item] = scaled(p.think[item], left)
+		p.think[item] = scaleTime(p.think[item], left)
 	}
 }
 
-// groupLaunches launches the kernels between two things that a graph cannot hold (waits,
+// groupLaunches launches the kernels between two things that a graph cannot hold (synchronisations,
 // copies, loading) with one call: what the host takes for the others goes, and
 // what follows each other on a stream does so at the device's own pace.
 func (p *play) groupLaunches(v bounds.View) {

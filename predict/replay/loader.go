@@ -10,7 +10,7 @@ type loader struct {
 	workers int // 0: as recorded
 	ahead   int // P
 	seconds func(load int32) float64
-	lead    int64 // what a step takes beside loading: for so long the workers were ahead when the trace began
+	lead    int64 // what a step takes next to loading: for so long the workers were ahead when the trace began
 
 	finished, returned []int64
 	origin             int64

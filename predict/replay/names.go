@@ -26,12 +26,12 @@ func recordsEvent(name string) bool { return strings.Contains(name, "EventRecord
 func waitsEvent(name string) bool { return strings.Contains(name, "StreamWaitEvent") }
 
 // blocksAlways reports whether a copying call returns only when its copy is done,
-// whatever the memory: cudaMemcpy against cudaMemcpyAsync.
+// regardless of the memory: cudaMemcpy against cudaMemcpyAsync.
 func blocksAlways(name string) bool {
 	return strings.Contains(name, "Memcpy") && !strings.Contains(name, "Async")
 }
 
-// sourceOf says who prepares the batch that a span waits for.
+// sourceOf says who prepares the batch that a span blocks on.
 func sourceOf(name string) source {
 	switch {
 	case strings.Contains(name, "_MultiProcessing"):
@@ -42,4 +42,4 @@ func sourceOf(name string) source {
 	return unnamed
 }
 
-func pinned(name string) bool { return strings.Contains(name, "Pinned") }
+func isPinned(name string) bool { return strings.Contains(name, "Pinned") }

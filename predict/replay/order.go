@@ -10,7 +10,7 @@ import (
 // anchors finds the items that waited for another thread: the first call of the
 // backward pass for the main thread, and the optimizer's first for the thread of
 // the backward pass. A thread that has an operator open works; one without, while
-// another thread of its process launches, waits for that.
+// another thread of its process launches, blocks on that.
 func (t *Trace) anchors() {
 	h := &t.t.Host
 	open := make([]coverage, len(t.t.Threads))    // of operators
@@ -141,7 +141,7 @@ func (t *Trace) pairMeetings(byRank map[int][]int32) {
 }
 
 // arrange puts everything in the order in which it happened, which is one in
-// which each thing comes after all that it depends on. At one instant waits end
+// which each thing comes after all that it depends on. At one instant waiting ends
 // first, then items begin, then work.
 func (t *Trace) arrange() {
 	t.monotone()
@@ -190,7 +190,7 @@ func (t *Trace) arrange() {
 // different orders would do so for ever.
 const mostRounds = 16
 
-// monotone makes work come after what is before it on its stream, once more:
+// monotone makes work come after all that is before it on its stream, once more:
 // meetings moved some. What then contradicts the order is not waited for.
 func (t *Trace) monotone() {
 	for round := 0; t.orderWork(); round++ {
@@ -220,7 +220,7 @@ func (t *Trace) monotone() {
 	}
 }
 
-// orderWork moves work after what is before it, and meetings to their last member;
+// orderWork moves work after all that is before it, and meetings to their last member;
 // true where a meeting moved.
 func (t *Trace) orderWork() bool {
 	for i := range t.works {

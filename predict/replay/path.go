@@ -13,7 +13,7 @@ type walk struct {
 	path CriticalTime
 	stop int64
 
-	names map[Spent]int64 // times by part and name; nil where nobody asks
+	names map[Spent]int64 // times by part and name; nil if it is not asked for
 	ops   []int32         // of each item the name of the operator around it, -1 none
 }
 
@@ -104,7 +104,7 @@ func (p *play) judgedWindow() (last int32, from int64) {
 	return last, from
 }
 
-// spendTime adds a stretch, as far as it lies in the window; false before it.
+// spendTime adds a stretch, as far as it is in the window; false before it.
 func (w *walk) spendTime(part Part, name int32, from, to int64) bool {
 	if from = max(from, w.stop); to > from {
 		w.path[part] += to - from
@@ -115,7 +115,7 @@ func (w *walk) spendTime(part Part, name int32, from, to int64) bool {
 	return to > w.stop
 }
 
-// operatorOf is the name of the operator around an item, -1 where nobody asks.
+// operatorOf is the name of the operator around an item, -1 if it is not asked for.
 func (w *walk) operatorOf(item int32) int32 {
 	if w.ops == nil {
 		return -1
@@ -136,17 +136,17 @@ func (w *walk) fromWork(i int32) (next int32, item bool) {
 	if p.reason[i] == byMeet { // another rank came last: its work is the path
 		for _, other := range t.meets[t.works[i].meet] {
 			if p.reason[other] != byMeet {
-				return w.started(other, part, p.end[i])
+				return w.startItem(other, part, p.end[i])
 			}
 		}
 		return -1, false
 	}
-	return w.started(i, part, p.end[i])
+	return w.startItem(i, part, p.end[i])
 }
 
-// started spends a work that ended at an instant and goes to what decided its
+// startItem spends a work that ended at an instant and goes to what decided its
 // start.
-func (w *walk) started(i int32, part Part, end int64) (next int32, item bool) {
+func (w *walk) startItem(i int32, part Part, end int64) (next int32, item bool) {
 	p := w.p
 	if !w.spendTime(part, p.t.works[i].name, p.begin[i], end) {
 		return -1, false

@@ -13,7 +13,7 @@ type play struct {
 	free       []bool
 
 	// Of each work: from its call to its start, from the end of the work before it
-	// on its stream, how long it runs, and what is before it.
+	// on its stream, how long it runs, and all that is before it.
 	flight, gap, length []int64
 	prev, dep           []int32
 	depGap              []int64
@@ -21,7 +21,7 @@ type play struct {
 	early               []int32 // item at whose start the work may start instead of its own call's; -1 its own
 
 	queue loader  // where batches come from
-	ready []int64 // of each item, when the batch that it waits for arrives; nil: waits take as long as recorded
+	ready []int64 // of each item, when the batch that it blocks on arrives; nil: waiting takes as long as recorded
 
 	from, to   []int64 // items
 	begin, end []int64 // works
@@ -130,7 +130,7 @@ func (p *play) runItem(i int32) {
 	}
 }
 
-// ending is the end of an item that waits.
+// ending is the end of an item that blocks.
 func (p *play) ending(i int32) {
 	it := &p.t.items[i]
 	if p.free[i] {

@@ -14,7 +14,7 @@ func (t *Trace) Several() bool {
 // the workers can deliver. [J]
 const leastStarved = 0.03
 
-// loadingShare is how much of the recorded steps the loop waits for batches.
+// loadingShare is how much of the recorded steps the loop blocks on batches.
 func (t *Trace) loadingShare() float64 {
 	first, last := t.steps[t.judged[0]], t.steps[t.judged[1]-1]
 	sum := int64(0)
@@ -28,16 +28,16 @@ func (t *Trace) loadingShare() float64 {
 
 func (t *Trace) isJudged(step int32) bool { return int(step) >= t.judged[0] && int(step) < t.judged[1] }
 
-// endsCopyIn reports whether an item waits for the copy to the device before it.
+// endsCopyIn reports whether an item blocks on the copy to the device before it.
 func (t *Trace) endsCopyIn(it *item) bool {
 	return it.kind == wait && it.ofCopy && t.items[it.prev].kind == copyIn
 }
 
 // recordedStep is a judged step as recorded, nanoseconds.
-func (t *Trace) recordedStep() float64 { return t.typical(t.recorded().stepTimes()) }
+func (t *Trace) recordedStep() float64 { return t.typical(t.playRecorded().stepTimes()) }
 
-// recorded is a play whose times are the recorded ones.
-func (t *Trace) recorded() *play {
+// playRecorded is a play whose times are the recorded ones.
+func (t *Trace) playRecorded() *play {
 	p := &play{
 		t: t, from: make([]int64, len(t.items)), begin: make([]int64, len(t.works)),
 		end: make([]int64, len(t.works)),
@@ -82,7 +82,7 @@ const leastRated = 1 << 20
 func (t *Trace) pinnedRate() float64 {
 	bytes, ns := int64(0), int64(0)
 	for i := range t.works {
-		if w := &t.works[i]; w.down && pinned(t.t.Names[w.name]) && t.t.Device.Bytes[i] >= leastRated {
+		if w := &t.works[i]; w.down && isPinned(t.t.Names[w.name]) && t.t.Device.Bytes[i] >= leastRated {
 			bytes, ns = bytes+t.t.Device.Bytes[i], ns+w.end-w.start
 		}
 	}

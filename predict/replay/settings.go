@@ -12,7 +12,7 @@ import (
 
 // Changes reads changes as a person writes them: "num_workers=4,pin_memory=true".
 // A number with an x behind it is a multiple of what was recorded:
-// "batch_size=2x". The error says which part is wrong and what is expected.
+// "batch_size=2x". The error says which part is wrong and the expected form.
 func Changes(text string) ([]stoker.Change, error) {
 	var changes []stoker.Change
 	for part := range strings.SplitSeq(text, ",") {
@@ -22,7 +22,7 @@ func Changes(text string) ([]stoker.Change, error) {
 			return nil, fmt.Errorf("%q is no change: write setting=value, for example num_workers=4,pin_memory=true",
 				strings.TrimSpace(part))
 		}
-		c := stoker.Change{Setting: stoker.Setting(name), To: parsed(value)}
+		c := stoker.Change{Setting: stoker.Setting(name), To: parseValue(value)}
 		if _, _, err := editOf(c); err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func Changes(text string) ([]stoker.Change, error) {
 	return changes, nil
 }
 
-func parsed(value string) any {
+func parseValue(value string) any {
 	if n, err := strconv.Atoi(value); err == nil {
 		return n
 	}

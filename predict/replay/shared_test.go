@@ -14,7 +14,7 @@ import (
 	"github.com/stoker-dev/stoker/trace"
 )
 
-// shared is where public recordings lie that are not part of the project.
+// shared is where public recordings are that are not part of the project.
 const shared = "../../../shared/traces/kineto"
 
 func read(t *testing.T, name string) *recording.Run {

@@ -4,9 +4,9 @@ import "github.com/stoker-dev/stoker"
 
 // What edits do not take from the trace itself. Of costs the low end is the better
 // one (View.PickCost), of what saves time the high end (View.Gain). Where no measurement
-// is named, it is an assumption of ours.
+// is named, it is our assumption.
 var (
-	// takeBatch is what it takes the loop to take a finished batch from the workers'
+	// takeBatch is the time that the loop needs to take a finished batch from the workers'
 	// queue, seconds. The point is an assumption. [J] The
 	// worst is what full queues took on 2 cores AMD EPYC under load 5 to 9, where the
 	// worker that is woken takes the loop's core: medians 1.7 to 1.8 ms (2026-11-21,
@@ -15,10 +15,10 @@ var (
 	takeBatch = stoker.Interval{Low: 0.1e-3, Point: 0.3e-3, High: 2e-3}
 
 	// sharedRate is by which factor a pageable copy takes longer when the batch
-	// arrives in shared memory, whose pages the trainer maps anew. Two public pairs of
+	// arrives in shared memory, whose pages the trainer maps again. Two public pairs of
 	// traces (pytorch/kineto, ResNet-50, num_workers 0 and 4): from 8.3 to 11.1 GB/s
 	// to 5.3 to 6.1 GB/s, that is 1.4 to 2.1 (n = 2; the point is the ratio of the
-	// means). Beside that, the launching thread slows down by predict.Crowding.
+	// means). Besides, the launching thread slows down by predict.Crowding.
 	sharedRate = stoker.Interval{Low: 1.4, Point: 1.7, High: 2.1}
 
 	// linkLoss is by which factor a pinned copy takes longer than at the table's rate
@@ -42,7 +42,7 @@ var (
 	// 0.3 to 0.8 of it. [J]
 	fusedMissed = stoker.Interval{Low: 0.2, Point: 0.5, High: 0.7}
 
-	// matrixGain bounds what matrix kernels gain on Tensor Cores: at most 3, whatever
+	// matrixGain bounds what matrix kernels gain on Tensor Cores: at most 3, regardless of
 	// the peaks' ratio. [J]
 	matrixGain = stoker.Interval{Low: 1.3, Point: 2, High: 3}
 

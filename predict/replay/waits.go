@@ -35,14 +35,14 @@ func (t *Trace) findWaits() {
 		process := t.processOf(it.thread)
 		switch it.kind {
 		case wait:
-			if w := launched[process]; w >= 0 && t.settled(it, w) {
+			if w := launched[process]; w >= 0 && t.isSettled(it, w) {
 				it.also = w
 			}
 			if it.target = t.endedIn(ends, it, process); it.target < 0 {
 				it.target = it.also // it returned at once: nothing was left
 			}
 		case copyIn, copyOut:
-			if t.blocked(it) {
+			if t.isBlocked(it) {
 				it.target = it.work
 			}
 		case launch:
@@ -64,8 +64,8 @@ func (t *Trace) findWaits() {
 	t.findFullQueue()
 }
 
-// settled reports whether work was over when an item ended.
-func (t *Trace) settled(it *item, w int32) bool {
+// isSettled reports whether work was over when an item ended.
+func (t *Trace) isSettled(it *item, w int32) bool {
 	return t.works[w].end <= it.end+slack && t.works[w].key < it.end
 }
 
@@ -113,8 +113,8 @@ func (t *Trace) outstanding(ends []int32, it *item) int {
 	return begun - over + queued
 }
 
-// blocked reports whether a copying call returned when its copy was done.
-func (t *Trace) blocked(it *item) bool {
+// isBlocked reports whether a copying call returned when its copy was done.
+func (t *Trace) isBlocked(it *item) bool {
 	if it.work < 0 || t.works[it.work].key >= it.end || t.works[it.work].end > it.end+slack {
 		return false
 	}
@@ -124,7 +124,7 @@ func (t *Trace) blocked(it *item) bool {
 	switch {
 	case blocksAlways(name):
 		return true
-	case pinned(t.t.Names[w.name]):
+	case isPinned(t.t.Names[w.name]):
 		return length > 50_000 && w.end >= it.start+length/2 // else it returned while the copy was young
 	}
 	return length > 50_000 || w.end-w.start > leastWait

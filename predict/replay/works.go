@@ -48,7 +48,7 @@ func (t *Trace) findWorks() {
 	t.queueCopies()
 }
 
-// itemOfCalls is, for each host call, the item that it is or lies in; -1 none.
+// itemOfCalls is, for each host call, the item that it is or is in; -1 none.
 func (t *Trace) itemOfCalls() []int32 {
 	h := &t.t.Host
 	of := recording.NoPlaces(t.calls)
@@ -202,8 +202,8 @@ func (t *Trace) justEnded(last map[int32]int32, stream int32, at int64) int32 {
 }
 
 // recordedEvents reads the pairs of calls that order one stream after another: the
-// event stands for what the thread launched last before it was recorded, and the
-// next launch after the wait is what waits.
+// event is for what the thread launched last before it was recorded, and the
+// next launch after the wait is the one that blocks.
 func (t *Trace) recordedEvents() {
 	type state struct{ work, event, waits int32 }
 	states := make([]state, len(t.t.Threads))

@@ -17,9 +17,9 @@ type DataModel struct{}
 type DataSupply struct {
 	Demand      quantity.Rate
 	Supply      quantity.Rate   // the least of storage and host link; unknown without storage
-	AtMost      quantity.Rate   // what supply cannot exceed: the least of what is known, unknown where nothing is
-	Utilization float64         // demand over supply, above 1 where it does not suffice
-	Margin      quantity.Rate   // supply less demand, negative where it does not suffice
+	AtMost      quantity.Rate   // what supply cannot exceed: the least of all that is known, unknown where nothing is
+	Utilization float64         // demand over supply, above 1 if it does not suffice
+	Margin      quantity.Rate   // supply less demand, negative if it does not suffice
 	IsStalled   predict.Truth   // demand exceeds supply
 	Bound       stoker.Resource // what decides: storage or link; "" where neither is known to
 }
@@ -37,7 +37,7 @@ func toTruth(b bool) predict.Truth {
 //
 // Without storage the supply is unknown, and whether it suffices too, unless the
 // link alone is too slow. A machine without a named link is limited by storage
-// alone. The link is compared over stored bytes, as the tutorial does: what is
+// alone. The link is compared over stored bytes, as the tutorial does: all that is
 // copied is decoded, and may be larger; Setup.Solve counts it. Demand that is
 // zero, negative, unknown or infinite is an error.
 func (DataModel) Solve(demand quantity.Rate, machine hardware.Machine) (DataSupply, error) {
@@ -74,7 +74,7 @@ func (DataModel) Solve(demand quantity.Rate, machine hardware.Machine) (DataSupp
 
 func hasRate(r quantity.Rate) bool { return !math.IsNaN(float64(r)) }
 
-// knownRate is a figure of a table as a rate, NaN where there is none.
+// knownRate is a figure of a table as a rate, NaN if absent.
 func knownRate(f hardware.Figure) quantity.Rate {
 	if quantity.Positive("", quantity.Rate(f.Value)) != nil {
 		return quantity.Rate(math.NaN())

@@ -33,7 +33,7 @@ type Transformation struct {
 //	transform time = batch size x sample size / CPU throughput
 //	step time      = max(transform time, accelerator step time)
 //
-// cpuThroughput is stored bytes per second of all workers together. What is zero,
+// cpuThroughput is stored bytes per second of all workers together. A value of zero,
 // negative, unknown or infinite is an error that names it.
 func (TransformationModel) Solve(batchSize quantity.Count, sampleSize quantity.Bytes, cpuThroughput quantity.Rate,
 	acceleratorStepTime quantity.Seconds,

@@ -24,25 +24,25 @@ type Lesson struct {
 // its own formula gives it here, and as we estimate the same thing.
 type LessonLine struct {
 	What      string
-	Published string  // what the tutorial prints or says; "" where it has its reader work it out, or it only follows
+	Published string  // what the tutorial prints or says; "" if it has its reader work it out, or it only follows
 	Computed  string  // the same from its formulas, at the published number of digits; "unknown" is an answer
 	Value     float64 // of Computed, unrounded, in Unit; NaN where Computed is a word
 	Unit      string  // "ms", "%", "GB/s", "x", "images/s", "workers", "" for counts
-	Differs   bool    // Computed is not what is published: the tutorial contradicts itself, or should not have answered
+	Differs   bool    // Computed is not the published figure: the tutorial contradicts itself, or should not have answered
 	Ours      string  // our estimate and its computation
 	Why       string  // one sentence: why the two differ, or that they do not
 }
 
 // Tutorial recomputes the published tutorial of mlsysim on the data wall
 // ("Starving the GPU", harvard-edge/cs249r_book, mlsysim/docs/tutorials, 2026)
-// with its own formulas, and puts our estimate beside each figure. The formulas'
+// with its own formulas, and puts our estimate next to each figure. The formulas'
 // constants are those of the release that prints these figures (flat core/ folder);
 // later releases changed them. Its exercises have no printed answers.
 //
 // Our estimates are those of the same question to Setup.Solve: ResNet-50 training in
-// fp16 on an A100 with 80 GB, in software that nobody named.
+// fp16 on an A100 with 80 GB, in software that was not named.
 func Tutorial() []Lesson {
-	e := estimated()
+	e := makeEstimates()
 	return []Lesson{
 		e.oneBatch(), e.storageCheck(), e.sixBatches(), e.headline(), e.moreWorkers(),
 		e.exercise1(), e.exercise2(), e.exercise3(), selfCheck(),
@@ -69,7 +69,7 @@ const (
 
 	taughtPeak      = 312e12   // A100, fp16, FLOP/s
 	taughtMemory    = 2039e9   // A100, bytes/s
-	taughtShare     = 0.5      // of the peak that is reached, whatever the network
+	taughtShare     = 0.5      // of the peak that is reached, regardless of the network
 	taughtForward   = 4.1e9    // ResNet-50, one image forward, a multiply-add counted once
 	taughtWeights   = 51.2e6   // bytes: 25.6 M parameters in fp16
 	taughtTraffic   = 0.1      // activations of one image over the weights
@@ -78,7 +78,7 @@ const (
 	taughtLayers    = 50
 )
 
-// What is measured, for our estimates.
+// Measured figures, for our estimates.
 const (
 	// For comparison: training rate of ResNet-50 v1.5, one A100 80 GB, mixed precision, batch 256,
 	// images/s: NVIDIA/DeepLearningExamples, PyTorch/Classification/ConvNets/
@@ -111,7 +111,7 @@ const (
 // estimates are our own figures of the tutorial's job.
 type estimates struct{ device device.Curve }
 
-func estimated() estimates {
+func makeEstimates() estimates {
 	load := device.Load{Precision: hardware.FP16, Training: true}
 	load.Workload, _ = device.FindWorkload("resnet50")
 	load.GPU, _ = hardware.FindGPU("a100-80gb-sxm")
@@ -122,15 +122,15 @@ func estimated() estimates {
 // stepTime is the device's time for a batch, seconds.
 func (e estimates) stepTime(batch float64) stoker.Interval { return e.device.At(batch) }
 
-// taken is what the device takes, images/s.
-func (e estimates) taken(batch float64) stoker.Interval {
+// takenRate is what the device takes, images/s.
+func (e estimates) takenRate(batch float64) stoker.Interval {
 	return bounds.Divide(stoker.Exactly(batch), e.stepTime(batch))
 }
 
 // whyUse counts the cores that decode what the device takes.
 func (e estimates) whyUse() string {
 	return fmt.Sprintf("a device that takes %s images/s at batch 256 needs %s cores to decode them; crops, "+
-		"tensors and everything else come on top", likelyOf(e.taken(256), thousands), e.decoders())
+		"tensors and everything else come on top", likelyOf(e.takenRate(256), thousands), e.decoders())
 }
 
 // taughtStep is the tutorial's step time: the roofline of a forward pass, plus a
@@ -194,12 +194,12 @@ func (e estimates) storageCheck() Lesson {
 	with, _ := DataModel{}.Solve(demand, hardware.Machine{GPU: a100, Link: link, Storage: nvme})
 	drive := quantity.Rate(nvme.Rate.Value).String()
 	smaller := float64(imageNetSample) / float64(taughtSample)
-	actual := bounds.Scale(e.taken(256), float64(imageNetSample))
+	actual := bounds.Scale(e.takenRate(256), float64(imageNetSample))
 	gigabytes := func(v float64) string { return fmt.Sprintf("%.2f", v/1e9) }
 	share := bounds.Scale(actual, 1/nvme.Rate.Value)
 
 	demanded := figureLine("storage demand", "10.90 GB/s", float64(demand)/1e9, "GB/s",
-		fmt.Sprintf("%s GB/s: %s images/s of %s", likelyOf(actual, gigabytes), likelyOf(e.taken(256), thousands),
+		fmt.Sprintf("%s GB/s: %s images/s of %s", likelyOf(actual, gigabytes), likelyOf(e.takenRate(256), thousands),
 			imageNetSample),
 		fmt.Sprintf("%s; at the tutorial's step that alone makes it %.2f GB/s", whySample, float64(demand)*smaller/1e9))
 	supply := wordLine("storage supply", "0.00 GB/s", without.Supply.String(),
@@ -265,7 +265,7 @@ func stallsFrom(sample quantity.Bytes, cpu quantity.Rate) float64 {
 func (e estimates) headline() Lesson {
 	gpu := figureLine("images that the GPU takes", "5,300 images/s", 32/float64(asPrinted(32)), "images/s",
 		fmt.Sprintf("%s images/s at batch 256; NVIDIA/DeepLearningExamples measured %s (A100 80 GB, mixed precision)",
-			likelyOf(e.taken(256), thousands), thousands(trainedRate)),
+			likelyOf(e.takenRate(256), thousands), thousands(trainedRate)),
 		fmt.Sprintf("the headline is about the row of batch 32; at the batch of 256 that the text speaks of the "+
 			"same formula gives %s images/s", thousands(256/float64(taughtStep(256)))))
 	cpu := figureLine("images that 8 workers decode", "850 images/s", float64(taughtCPU)/float64(taughtSample),
@@ -295,7 +295,7 @@ func (e estimates) moreWorkers() Lesson {
 	lines = append(lines, follows(figureLine("workers that close the gap", "44",
 		math.Ceil(workersWorth(256, taughtSample)), "",
 		fmt.Sprintf("%s for decoding alone: %s images/s over 864 to 360", e.decoders(),
-			likelyOf(e.taken(256), thousands)),
+			likelyOf(e.takenRate(256), thousands)),
 		"workers do not scale without end: one process collects their batches, and cores run out")))
 	return Lesson{Title: "More workers", Given: "500 KB, 250 MB/s each; batch 256 where none is named", Lines: lines}
 }
@@ -320,7 +320,7 @@ func (e estimates) exercise2() Lesson {
 	worth := workersWorth(256, sample)
 	exact := 256 * float64(sample) / float64(taughtStep(256)) / float64(taughtWorker)
 	images := float64(taughtWorker) / float64(sample)
-	ours := bounds.Scale(e.taken(256), 1/images)
+	ours := bounds.Scale(e.takenRate(256), 1/images)
 	each := float64(sample) / float64(taughtCPU)
 	return Lesson{Title: "Exercise 2", Given: "samples of 5 MB, 2 GB/s of CPU", Lines: []LessonLine{
 		follows(figureLine("first batch that the CPU stalls", "3", stallsFrom(sample, taughtCPU), "",
@@ -328,7 +328,7 @@ func (e estimates) exercise2() Lesson {
 			"at small batches launches keep the device busy: in the tutorial 0.1 ms of each layer, assumed")),
 		follows(figureLine("workers' worth at batch 256", "436.1", worth, "",
 			fmt.Sprintf("%s: %s images/s over the tutorial's %.0f per worker", likelyOf(ours, oneDigit),
-				likelyOf(e.taken(256), thousands), images), whyStep)),
+				likelyOf(e.takenRate(256), thousands), images), whyStep)),
 		follows(figureLine("workers at batch 256", "437", math.Ceil(worth), "", likelyOf(stoker.Interval{
 			Low: math.Ceil(ours.Low), Point: math.Ceil(ours.Point),
 			High: math.Ceil(ours.High),
@@ -440,21 +440,21 @@ func oursTransform(batch, workers float64) string {
 }
 
 func (e estimates) use(batch, workers float64) string {
-	taken := e.taken(batch)
+	taken := e.takenRate(batch)
 	low, high := min(1, workers*decodeSlow/taken.High), min(1, workers*decodeFast/taken.Low)
 	return fmt.Sprintf("at most %s: %s images/s decoded, %s taken", formatRange(low, high, percent),
 		formatRange(workers*decodeSlow, workers*decodeFast, thousands), likelyOf(taken, thousands))
 }
 
 func (e estimates) describeSlowdown(batch, workers float64) string {
-	taken := e.taken(batch)
+	taken := e.takenRate(batch)
 	low, high := max(1, taken.Low/(workers*decodeFast)), max(1, taken.High/(workers*decodeSlow))
 	return "at least " + formatRange(low, high, func(v float64) string { return fmt.Sprintf("%.2fx", v) })
 }
 
 // decoders is how many cores decode what the device takes: "2 to 15".
 func (e estimates) decoders() string {
-	return formatRange(math.Ceil(e.taken(256).Low/decodeFast), math.Ceil(e.taken(256).High/decodeSlow), thousands)
+	return formatRange(math.Ceil(e.takenRate(256).Low/decodeFast), math.Ceil(e.takenRate(256).High/decodeSlow), thousands)
 }
 
 // likelyOf prints a likely value and its range: "105.1 ms (47.3 to 234.0 ms)".

@@ -129,6 +129,8 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 	}),
 	"text.WriteWorth": func(w io.Writer, s shown, style text.Style) error { return text.WriteWorth(w, worthOf(s), style) },
 	"wire.WriteWorth": func(w io.Writer, s shown, _ text.Style) error { return wire.WriteWorth(w, worthOf(s)) },
+	"text.WriteFleet": func(w io.Writer, s shown, style text.Style) error { return text.WriteFleet(w, fleetOf(s), style) },
+	"wire.WriteFleet": func(w io.Writer, s shown, _ text.Style) error { return wire.WriteFleet(w, fleetOf(s)) },
 	"page.WriteTuning": func(w io.Writer, s shown, _ text.Style) error {
 		text := s.Rows[0][0]
 		return page.WriteTuning(w, page.Tuned{Name: text, Stopped: text, Outcome: &s.Outcome, Command: []string{text}, Trials: []page.Tried{{Settings: text, Why: text}}})
@@ -147,6 +149,14 @@ func worthOf(s shown) question.Worth {
 	w.GPU.Title, w.GPU.Name = text, text
 	w.Add(text, predict.Worth{})
 	return w
+}
+
+// fleetOf has text from outside wherever there is text.
+func fleetOf(s shown) report.Fleet {
+	text := s.Rows[0][0]
+	f := report.Fleet{Assumed: []string{text}}
+	f.Question.GPU.Title, f.Question.GPU.Name, f.Question.Prices.Source = text, text, text
+	return f
 }
 
 func foreseen(face func(io.Writer, question.Prediction, text.Style) error) func(io.Writer, shown, text.Style) error {

@@ -23,7 +23,8 @@ var objects = map[string]any{
 	"diagnose": diagnosis{}, "verify": outcomeObject{}, "trace": traceObject{}, "trace-compare": tracesObject{},
 	"predict": prediction{}, "predict-tutorial": tutorialObject{}, "doctor": doctorObject{}, "runs": runsObject{},
 	"predict-train": trainingObject{}, "predict-worth": worthObject{}, "predict-serve": servingObject{},
-	"pack": shards.Index{}, "pack-shard": shards.Shard{}, "pack-dry-run": pack.Estimate{},
+	"predict-fleet": fleetObject{},
+	"pack":          shards.Index{}, "pack-shard": shards.Shard{}, "pack-dry-run": pack.Estimate{},
 
 	// What follows is put together by cmd; its TestEveryJSONHasASchema holds it against these.
 	"tune": struct {

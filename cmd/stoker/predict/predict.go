@@ -50,8 +50,7 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 		},
 	}
 	register(cmd.Flags())
-	cmd.AddCommand(trainCommand(a), serveCommand(a), transformationCommand(a),
-		dataCommand(a))
+	cmd.AddCommand(trainCommand(a), serveCommand(a), fleetCommand(a), transformationCommand(a), dataCommand(a))
 	cli.SetGroups(cmd,
 		cli.Section{Title: "GPU", Names: "gpu gpus nodes network shard"},
 		cli.Section{Title: "Network", Names: "model inference precision software recompute batch tokens side"},

@@ -1,0 +1,26 @@
+package text
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/report"
+)
+
+// WriteFleet writes what a fleet costs over years, in eight lines; with everything, also the sources.
+func WriteFleet(w io.Writer, f report.Fleet, style Style) error {
+	p := newPage(style, &f)
+	q := f.Question
+	title := fmt.Sprintf("%s x %s for %s year%s, computing %s of the time", quantity.Count(q.GPUs), q.GPU.Title,
+		quantity.About(q.Years), quantity.Ending(q.Years, "", "s"), quantity.Percent(q.Computes))
+	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(title, 300)))
+	for _, line := range report.DescribeFleet(f) {
+		p.wrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
+	}
+	p.b.WriteString("\n")
+	if style.All {
+		p.writeList("sources", f.Question.Sources())
+	}
+	return p.to(w)
+}
