@@ -54,10 +54,6 @@ func newLive(a *cli.App, o observeFlags) *liveVerdict {
 	return &liveVerdict{app: a, quiet: o.quiet, prometheus: o.prometheus, log: o.log, collector: o.collector}
 }
 
-// handOutEach is how often other tools get figures, seconds: about as often as
-// Prometheus scrapes.
-const handOutEach = 15.0
-
 // handOut gives other tools what they are to know of a run.
 func (l *liveVerdict) handOut(run *recording.Run, v diagnose.Verdict) {
 	writeTextfile(l.app, l.prometheus, run, v)

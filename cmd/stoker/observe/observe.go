@@ -101,38 +101,6 @@ GPU, what to change and what that gains. CMD keeps its terminal, its signals and
 	return cmd
 }
 
-// loggers are the tools that the hook knows (python/hook/log.py).
-var loggers = []string{"wandb", "mlflow", "figures"}
-
-type observeFlags struct {
-	output          string
-	noHook, noLines bool
-	check           pipeline.Check
-	quiet           bool
-	pid             int
-	trace           captureFlags
-	prices          cost.Flags
-
-	prometheus string
-	json       string
-	log        []string
-	collector  *collector
-	begun      bool // that it is recorded was said
-}
-
-// canLog is nil where the tools are known and there is a hook to log.
-func (o observeFlags) canLog() error {
-	for _, name := range o.log {
-		if !slices.Contains(loggers, name) {
-			return cli.AsUsage(fmt.Errorf("--log %s: known are %s", name, strings.Join(loggers, ", ")))
-		}
-	}
-	if len(o.log) > 0 && (o.noHook || o.pid > 0) {
-		return cli.AsUsage(errors.New("--log needs the hook, which --no-hook and --pid leave out"))
-	}
-	return nil
-}
-
 func runObserve(a *cli.App, cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
 	sampling.BeFrugal()
 	live := newLive(a, o)
@@ -219,7 +187,7 @@ func observeOptions(ctx context.Context, a *cli.App, o *observeFlags, args []str
 	if len(o.log) > 0 {
 		options.Log = live.nextLog
 	}
-	if live.inside = o.trace.newInside(*o); !live.inside.forbidden {
+	if live.inside = o.trace.newInside(o.quiet, o.pid > 0, o.noHook); !live.inside.forbidden {
 		options.Inside = live.inside.next
 	}
 	return options

@@ -7,15 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
-	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/tutorial"
@@ -152,9 +149,6 @@ func checkQuestion(q *question.Question) error {
 	return nil
 }
 
-// isPage reports whether a file is to be a page.
-func isPage(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".html") }
-
 func showPrediction(a *cli.App, q *question.Question, p question.Prediction) error {
 	switch {
 	case q.On("json"):
@@ -174,34 +168,6 @@ func showTutorial(a *cli.App, q *question.Question) error {
 		return wire.WriteLessonsCSV(a.Stdout, lessons)
 	}
 	return text.WriteLessons(a.Stdout, lessons, a.TextStyle(a.Stdout))
-}
-
-// hardwareTable is the built-in table with the user's rows: those of a named
-// file, else of hardware.json in the configuration folder where there is one.
-func hardwareTable(named string) (hardware.Table, error) {
-	name := named
-	if name == "" {
-		folder := os.Getenv("XDG_CONFIG_HOME")
-		if home, err := os.UserHomeDir(); folder == "" && err == nil {
-			folder = filepath.Join(home, ".config")
-		}
-		if folder == "" {
-			return hardware.Known, nil
-		}
-		name = filepath.Join(folder, "stoker", "hardware.json")
-	}
-	data, err := cli.ReadSmall(name)
-	if errors.Is(err, os.ErrNotExist) && named == "" {
-		return hardware.Known, nil
-	}
-	if err != nil {
-		return hardware.Table{}, fmt.Errorf("read hardware rows: %w", err)
-	}
-	own, err := hardware.Parse(name, data)
-	if err != nil {
-		return hardware.Table{}, err
-	}
-	return hardware.Known.With(own), nil
 }
 
 // draw writes a picture or a page beside its place and moves it there, so that no half of one is ever seen.

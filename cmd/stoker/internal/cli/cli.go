@@ -19,15 +19,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// App is what every verb shares.
-type App struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	colour         string // auto, always, never
-	verb           string // as it was called: "stoker predict"
-	Began          bool   // a verb's own work has begun: later errors are not about usage
-}
-
 // Version is what every page and recording names.
 var Version = cmp.Or(moduleVersion(), "devel")
 
