@@ -182,7 +182,8 @@ func (d *job) noteGPU() {
 		return
 	}
 	peak := gpu.Peak(p)
-	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, quantity.AboutFLOPs(stat.PositiveOrNaN(peak.Value)), p, memory),
+	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title,
+		quantity.AboutFLOPs(stat.PositiveOrNaN(peak.Value)), p, memory),
 		cmp.Or(peak.Source, given))
 }
 
@@ -454,9 +455,13 @@ func (d *job) noteStorage(row hardware.Storage, access predict.Access) {
 	if access != predict.Files {
 		return
 	}
-	d.note("reads", quantity.About(stat.PositiveOrNaN(row.IOPS.Value))+" reads/s", cmp.Or(row.IOPS.Source, "not in the table, --reads"))
+	d.note("reads", quantity.About(stat.PositiveOrNaN(row.IOPS.Value))+" reads/s",
+		cmp.Or(row.IOPS.Source, "not in the table, --reads"))
 	least, likely, most := row.LatencyBetween()
-	latency := stoker.Interval{Low: stat.PositiveOrNaN(least), Point: stat.PositiveOrNaN(likely), High: stat.PositiveOrNaN(most)}
+	latency := stoker.Interval{
+		Low: stat.PositiveOrNaN(least), Point: stat.PositiveOrNaN(likely),
+		High: stat.PositiveOrNaN(most),
+	}
 	d.note("latency", quantity.Around(latency, quantity.AboutSeconds),
 		cmp.Or(row.Latency.Source, "not in the table, --latency"))
 }

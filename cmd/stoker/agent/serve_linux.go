@@ -52,7 +52,8 @@ func runAgent(ctx context.Context, a *cli.App, o agentFlags) error {
 		proc = "/proc" // emulated devices know us by our own numbers
 	}
 	watcher := agent.New(agent.Options{
-		OpenGPU: sampling.OpenGPUs, Proc: proc, Figures: o.figures, Price: own.GPUHour, Most: o.mostSeries, Version: cli.Version,
+		OpenGPU: sampling.OpenGPUs, Proc: proc, Figures: o.figures, Price: own.GPUHour,
+		Most: o.mostSeries, Version: cli.Version,
 		Warn: func(text string) { a.Say("%s", text) },
 	})
 	if proc == "" {

@@ -52,7 +52,10 @@ func judgeAll(a *cli.App, args []string) (judged.Recording, *jobOf, error) {
 	}
 	job.Verdict.Warnings = append(notes, job.Verdict.Warnings...)
 	lead := job.members[job.Lead]
-	return judged.Recording{Path: lead.Name, Run: lead.Run, Verdict: job.Verdict, Plan: advise.Rank(lead.Run, job.Verdict)}, &job, nil
+	return judged.Recording{
+		Path: lead.Name, Run: lead.Run, Verdict: job.Verdict,
+		Plan: advise.Rank(lead.Run, job.Verdict),
+	}, &job, nil
 }
 
 // printJob writes a job's verdict.

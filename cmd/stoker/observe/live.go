@@ -85,9 +85,12 @@ func writeTextfile(a *cli.App, name string, run *recording.Run, v diagnose.Verdi
 		return
 	}
 	plan := advise.Rank(run, v)
-	if err := cli.WriteFiles(context.Background(), cli.Output{Name: name, Mode: cli.ToOthers, Produce: func(w io.Writer) error {
-		return export.Prometheus(w, run, v, judged.ListForecasts(plan))
-	}}); err != nil {
+	if err := cli.WriteFiles(context.Background(), cli.Output{
+		Name: name, Mode: cli.ToOthers,
+		Produce: func(w io.Writer) error {
+			return export.Prometheus(w, run, v, judged.ListForecasts(plan))
+		},
+	}); err != nil {
 		a.Say("--prometheus: %v", err)
 	}
 }

@@ -195,7 +195,10 @@ func traceFiles(ctx context.Context, a *cli.App, f traceFlags, r report.TraceRep
 			Title:  "host time of the judged window",
 			Source: "stoker trace " + strings.Join(r.Source.Files, " "),
 		}
-		files = append(files, cli.Output{Name: f.flame, Mode: cli.ToOthers, Produce: func(w io.Writer) error { return plot.Flame(w, title, tree) }})
+		files = append(files, cli.Output{
+			Name: f.flame, Mode: cli.ToOthers,
+			Produce: func(w io.Writer) error { return plot.Flame(w, title, tree) },
+		})
 	}
 	if f.pprof != "" {
 		files = append(files, cli.Output{Name: f.pprof, Mode: cli.ToOthers, Produce: func(w io.Writer) error {
@@ -203,7 +206,10 @@ func traceFiles(ctx context.Context, a *cli.App, f traceFlags, r report.TraceRep
 		}})
 	}
 	if f.output != "" {
-		files = append(files, cli.Output{Name: f.output, Mode: cli.ToUser, Produce: func(w io.Writer) error { return recording.Write(w, r.Run) }})
+		files = append(files, cli.Output{
+			Name: f.output, Mode: cli.ToUser,
+			Produce: func(w io.Writer) error { return recording.Write(w, r.Run) },
+		})
 	}
 	return cli.WriteFiles(ctx, files...)
 }

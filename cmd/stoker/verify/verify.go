@@ -97,7 +97,9 @@ const shownWork = 10
 
 // bothSides reads recordings of live runs, or traces, as profilers wrote them or as
 // recordings of them.
-func bothSides(ctx context.Context, a *cli.App, first, second []string) (before, after []*recording.Run, err error) {
+func bothSides(ctx context.Context, a *cli.App, first, second []string) (before,
+	after []*recording.Run, err error,
+) {
 	files := slices.Concat(first, second)
 	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
 		return nil, nil, cli.AsUsage(errors.New("verify reads one of its files from stdin: name the others"))
@@ -120,7 +122,8 @@ func bothSides(ctx context.Context, a *cli.App, first, second []string) (before,
 	return runs[:len(first)], runs[len(first):], nil
 }
 
-func runVerify(ctx context.Context, a *cli.App, before, after []judged.Recording, asJSON bool, check *pipeline.Check,
+func runVerify(ctx context.Context, a *cli.App, before, after []judged.Recording, asJSON bool,
+	check *pipeline.Check,
 	forms pipeline.Forms,
 ) (err error) {
 	outcome, now := judged.CompareAll(before, after), after[0]

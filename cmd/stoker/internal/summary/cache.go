@@ -131,14 +131,17 @@ func (c *Cache) FindSummary(name string) *Summary {
 // Save writes all that was concluded, in the place of what was kept. A folder that takes no
 // file is read anew each time.
 func (c *Cache) Save(ctx context.Context, files []*Summary) {
-	_ = cli.WriteFiles(ctx, cli.Output{Name: filepath.Join(c.folder, judged.CacheName), Mode: cli.ToUser, Produce: func(w io.Writer) error {
-		lines := json.NewEncoder(w)
-		err := lines.Encode(c.header)
-		for _, s := range files {
-			if s.Class != "" { // one that cannot be read may be readable later, without another size or time
-				err = errors.Join(err, lines.Encode(s))
+	_ = cli.WriteFiles(ctx, cli.Output{
+		Name: filepath.Join(c.folder, judged.CacheName),
+		Mode: cli.ToUser, Produce: func(w io.Writer) error {
+			lines := json.NewEncoder(w)
+			err := lines.Encode(c.header)
+			for _, s := range files {
+				if s.Class != "" { // one that cannot be read may be readable later, without another size or time
+					err = errors.Join(err, lines.Encode(s))
+				}
 			}
-		}
-		return err
-	}})
+			return err
+		},
+	})
 }
