@@ -34,6 +34,7 @@ predict/bounds   : .
 predict/device   : . quantity hardware predict/bounds
 predict/language : . quantity hardware
 predict/measure  : . quantity hardware recording predict predict/bounds predict/device
+predict/question : . quantity hardware recording predict predict/bounds predict/device predict/measure
 predict/tutorial : . quantity hardware predict predict/bounds predict/device
 predict/replay   : . hardware recording predict predict/bounds predict/measure
 diagnose   : . quantity hardware recording predict

@@ -16,7 +16,7 @@ import (
 const mostInPackages = 5
 
 // conventions are names that Go's own packages have as well.
-var conventions = strings.Fields("Close Error New Open Options Read Run String Write close init main open read run write")
+var conventions = strings.Fields("Close Command Error New Open Options Read Run String Write close init main open read run write")
 
 // No function has the name of a word of the vocabulary, each word is a type where the vocabulary says, few words are
 // both a type and a function anywhere, and no name is in many packages.

@@ -25,7 +25,8 @@ func values() map[string][]string {
 	return map[string][]string{
 		"gpu": t.GPUNames(), "storage": t.StorageNames(), "network": t.NetworkNames(), "link": t.LinkNames(),
 		"grid":  t.GridNames(),
-		"model": firsts(predict.ModelRows()), "data": firsts(predict.ProfileRows()), "list": predict.Lists, "access": {"files", "sequential"},
+		"model": firsts(predict.ModelRows()), "data": firsts(predict.ProfileRows()),
+		"list": predict.Lists, "access": {"files", "sequential"},
 		"emit": slices.Sorted(maps.Keys(emit.Dialects)), "by": {"gpu", "cpu", "self"},
 		"shard": {"zero1", "zero2", "zero3"},
 		"color": {"auto", "always", "never"}, "precision": {"fp32", "tf32", "fp16", "bf16", "fp8", "int8"},

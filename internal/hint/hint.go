@@ -12,11 +12,11 @@ type hinted struct {
 
 func (e hinted) Unwrap() error { return e.error }
 
-// Add gives an error a line to paste.
-func Add(err error, line string) error { return hinted{err, line} }
+// Attach gives an error a line to paste.
+func Attach(err error, line string) error { return hinted{err, line} }
 
-// Find returns the line of an error, "" if it has none.
-func Find(err error) string {
+// FindLine returns the line of an error, "" if it has none.
+func FindLine(err error) string {
 	var h hinted
 	errors.As(err, &h)
 	return h.line

@@ -39,9 +39,9 @@ func (t FleetTexts) Answer(table hardware.Table, say func(format string, args ..
 func (t FleetTexts) readFleet(table hardware.Table, say func(format string, args ...any)) (q predict.Fleet, err error) {
 	switch {
 	case t.GPU == "":
-		return q, hint.Add(errors.New("--gpu is missing: which GPU?"), "--gpu h100")
+		return q, hint.Attach(errors.New("--gpu is missing: which GPU?"), "--gpu h100")
 	case t.Util == "":
-		return q, hint.Add(errors.New("--util is missing: for which share of the time do they compute?"), "--util 40%")
+		return q, hint.Attach(errors.New("--util is missing: for which share of the time do they compute?"), "--util 40%")
 	case t.Buy != "" && t.Price != "":
 		return q, errors.New("--price is the rent and --buy a purchase: give one")
 	}

@@ -50,7 +50,7 @@ func (q *Question) checkMeasured() error {
 	case q.Text("step") != "":
 		return errors.New("--step says what a step takes, --measured and --like what to carry over: give one")
 	case !q.describes():
-		return hint.Add(errors.New("--measured and --like need the network, since its FLOP and bytes carry the "+
+		return hint.Attach(errors.New("--measured and --like need the network, since its FLOP and bytes carry the "+
 			"step over: --model, or --params and --flops"), "--model resnet50")
 	}
 	return nil
@@ -60,7 +60,7 @@ func (q *Question) checkMeasured() error {
 func (q *Question) measuredStep() (m device.Measured, flag string, err error) {
 	if q.Text("measured") != "" {
 		if m, err = device.ParseMeasured(q.Text("measured")); err != nil {
-			return m, "measured", hint.Add(
+			return m, "measured", hint.Attach(
 				fmt.Errorf("--measured %w", err), "--measured '"+device.MeasuredExample+"'",
 			)
 		}

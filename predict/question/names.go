@@ -75,7 +75,7 @@ func unlistedGPU(name string, err error, table hardware.Table) error {
 	if len(hardware.Nearest(name, table.GPUNames())) > 0 {
 		return err
 	}
-	return hint.Add(err, "stoker predict --list gpus")
+	return hint.Attach(err, "stoker predict --list gpus")
 }
 
 // UnknownName says what is not in a table, and what is: the nearest names first.

@@ -17,14 +17,6 @@ import (
 // to a factor of 2.4 either way.
 const UsualLayers = 50
 
-// given reports whether any figure of a network of one's own is.
-func (q *Question) hasOwnNetwork() bool {
-	return slices.ContainsFunc(ownNetwork, func(flag string) bool { return q.Text(flag) != "" })
-}
-
-// describes reports whether a network is named or described.
-func (q *Question) describes() bool { return q.Text("model") != "" || q.hasOwnNetwork() }
-
 // readOwn describes a network by its figures.
 func (q *Question) readOwn(d *job) error {
 	if q.Text("model") != "" {
@@ -33,7 +25,7 @@ func (q *Question) readOwn(d *job) error {
 	}
 	for _, needed := range []string{"flops", "bytes", "params"} {
 		if q.Text(needed) == "" {
-			return hint.Add(
+			return hint.Attach(
 				fmt.Errorf("--%s is missing: a network that is not in the table is described by --flops, --bytes "+
 					"and --params. In Python stoker.count(model, sample) counts them", needed),
 				"--flops 8.18GFLOP --bytes 89MB --params 25.6M --layers 53 --family convnet",

@@ -7,49 +7,17 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
-	"github.com/stoker-dev/stoker/recording"
 )
 
-// Question is a job as a person describes it, and what is asked about it.
-type Question struct {
-	Texts    map[string]string // by flag; a flag that is not there was not given
-	Switches map[string]bool
-	Given    []string       // the flags that were given, in their order
-	Table    hardware.Table // with the person's own rows
-	Drawn    bool           // the answer is to be a picture, which takes a sweep or a roofline
-
-	Open func(name string) (*recording.Run, error) // opens a recording that a text names
-	Say  func(format string, args ...any)          // says what was assumed
-}
-
-// Text is what was given for a flag, "" if it was not.
-func (q *Question) Text(flag string) string { return q.Texts[flag] }
-
-// On reports whether a switch was given.
-func (q *Question) On(flag string) bool { return q.Switches[flag] }
-
-// value is what was given for a flag in its unit, more than 0, and how that is printed.
-func (q *Question) value(flag string) (value float64, printed string, err error) {
-	return findMeaning(flag).unit.read(flag, q.Text(flag))
-}
-
-// fill gives a flag a text where the person gave none.
-func (q *Question) fill(flag, text string) {
-	if q.Text(flag) == "" {
-		q.Texts[flag] = text
-	}
-}
-
-// Answer solves what is asked. An error names the flag, and has a hint where one is known.
-func (q *Question) Answer() (Prediction, error) {
-	p, err := q.answer()
+// Predict answers what is asked. An error names the flag, and has a hint where one is known.
+func (q *Question) Predict() (Prediction, error) {
+	p, err := q.predictJob()
 	return p, addRemedy(err)
 }
 
-// answer solves what is asked.
-func (q *Question) answer() (Prediction, error) {
+// predictJob answers what is asked.
+func (q *Question) predictJob() (Prediction, error) {
 	if b, err := q.readStorageBenchmark(); err == nil && b.State > 0 {
 		return q.askCheckpoint(b)
 	}

@@ -18,59 +18,6 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// job is a setup with where each part of it comes from.
-type job struct {
-	predict.Setup
-	*Question
-	data   predict.Profile // the kind of data, of a sample of this network
-	inputs []Input
-	axes   []predict.Axis
-	named  []string       // words of the title
-	usual  predict.Access // how samples lie in storage
-}
-
-func (d *job) note(name, value, source string) {
-	d.inputs = append(d.inputs, Input{Name: name, Value: value, Source: source})
-}
-
-const given = Given
-
-// readSetup reads the flags. An error names the flag.
-func (q *Question) readSetup() (*job, error) {
-	d := &job{Setup: unknownSetup(), Question: q}
-	if err := q.emulate(d); err != nil {
-		return nil, err
-	}
-	measured, err := q.readMeasured()
-	if err != nil {
-		return nil, err
-	}
-	if err := d.set(); err != nil {
-		return nil, err
-	}
-	if err := q.readAxes(d); err != nil {
-		return nil, err
-	}
-	if err := d.readDirectly(); err != nil {
-		return nil, err
-	}
-	if err := d.checkMachines(); err != nil {
-		return nil, err
-	}
-	if err := d.checkStep(); err != nil {
-		return nil, err
-	}
-	if err := d.CheckMachine(); err != nil {
-		return nil, err
-	}
-	if d.Batch == 0 && !q.On("roofline") {
-		return nil, hint.Add(
-			errors.New("--batch is missing: how many samples does a step take on each GPU?"), "--batch 256",
-		)
-	}
-	return d, d.carry(measured)
-}
-
 // mostGPUs of one machine: NVIDIA's HGX-2 and AWS's p2.16xlarge have 16, no machine of
 // the table has more.
 const mostGPUs = 16
@@ -132,7 +79,7 @@ func (d *job) checkStep() error {
 }
 
 // readNetwork is the network: a row of the table, or as its figures describe it.
-func readNetwork(d *job, _ meaning) error {
+func readNetwork(d *job, _ string) error {
 	switch {
 	case d.hasOwnNetwork():
 		return d.readOwn(d)
@@ -142,22 +89,22 @@ func readNetwork(d *job, _ meaning) error {
 	return nil
 }
 
-func readPrecision(d *job, row meaning) (err error) {
-	d.Load.Precision, err = precisionOf(d.Text(row.flag))
+func readPrecision(d *job, flag string) (err error) {
+	d.Load.Precision, err = precisionOf(d.Text(flag))
 	return err
 }
 
-func readSoftware(d *job, row meaning) (err error) {
-	d.Load.Software, err = softwareOf(d.Text(row.flag))
+func readSoftware(d *job, flag string) (err error) {
+	d.Load.Software, err = softwareOf(d.Text(flag))
 	return err
 }
 
-func readGPU(d *job, row meaning) error {
-	name := d.Text(row.flag)
+func readGPU(d *job, flag string) error {
+	name := d.Text(flag)
 	if name == "" {
 		return nil
 	}
-	gpu, err := FindGPU(row.flag, name, d.Table, d.Say)
+	gpu, err := FindGPU(flag, name, d.Table, d.Say)
 	if err != nil {
 		return err
 	}
@@ -170,40 +117,40 @@ func readGPU(d *job, row meaning) error {
 }
 
 // readKind is what is done to the network, with which the title begins.
-func readKind(d *job, row meaning) error {
-	d.Load.Training = !d.On(row.flag)
+func readKind(d *job, flag string) error {
+	d.Load.Training = !d.On(flag)
 	if d.describes() {
 		d.name()
 	}
 	return nil
 }
 
-func readRecompute(d *job, row meaning) error {
-	if d.Load.Recompute = d.On(row.flag); d.Load.Recompute {
-		d.note(row.flag, "activations", given)
+func readRecompute(d *job, flag string) error {
+	if d.Load.Recompute = d.On(flag); d.Load.Recompute {
+		d.note(flag, "activations", given)
 	}
 	return nil
 }
 
-func readShard(d *job, row meaning) (err error) {
-	if d.Load.Shard, err = shardOf(d.Text(row.flag)); err != nil {
+func readShard(d *job, flag string) (err error) {
+	if d.Load.Shard, err = shardOf(d.Text(flag)); err != nil {
 		return err
 	}
-	if d.Text(row.flag) != "" {
-		d.note(row.flag, string(d.Load.Shard), given)
+	if d.Text(flag) != "" {
+		d.note(flag, string(d.Load.Shard), given)
 	}
 	return nil
 }
 
 // readConnection is the network between machines.
-func readConnection(d *job, row meaning) error {
-	text := d.Text(row.flag)
+func readConnection(d *job, flag string) error {
+	text := d.Text(flag)
 	if text == "" {
 		return nil
 	}
 	network, known := d.Table.FindNetwork(text)
 	if !known {
-		rate, err := ReadRate(row.flag, text, d.Table.NetworkNames())
+		rate, err := ReadRate(flag, text, d.Table.NetworkNames())
 		if err != nil {
 			return err
 		}
@@ -211,7 +158,7 @@ func readConnection(d *job, row meaning) error {
 	}
 	d.Network = stoker.Exactly(network.Rate.Value)
 	shown := strings.TrimSpace(network.Title + " " + quantity.AboutRate(network.Rate.Value))
-	d.note(row.flag, shown, network.Rate.Source)
+	d.note(flag, shown, network.Rate.Source)
 	return nil
 }
 
@@ -235,7 +182,8 @@ func (d *job) noteGPU() {
 		return
 	}
 	peak := gpu.Peak(p)
-	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, quantity.AboutFLOPs(stat.PositiveOrNaN(peak.Value)), p, memory),
+	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title,
+		quantity.AboutFLOPs(stat.PositiveOrNaN(peak.Value)), p, memory),
 		cmp.Or(peak.Source, given))
 }
 
@@ -266,12 +214,12 @@ func addRemedy(err error) error {
 	var precision *device.PrecisionError
 	var memory *predict.MemoryError
 	switch {
-	case hint.Find(err) != "":
+	case hint.FindLine(err) != "":
 	case errors.As(err, &precision):
-		return hint.Add(err, "--precision "+string(precision.Instead))
+		return hint.Attach(err, "--precision "+string(precision.Instead))
 	case errors.As(err, &memory):
 		if remedy := findRoom(memory); remedy != "" {
-			return hint.Add(err, remedy)
+			return hint.Attach(err, remedy)
 		}
 	}
 	return err
@@ -341,14 +289,14 @@ func unknownModel(name string) error {
 		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models, or %s", name,
 			strings.Join(near, ", "), own)
 	}
-	return hint.Add(
+	return hint.Attach(
 		fmt.Errorf("--model %q is not in the table (stoker predict --list models): %s", name, own),
 		"stoker predict --list models",
 	)
 }
 
 // readKindOfData is what fills in what nobody gives of a sample.
-func readKindOfData(d *job, _ meaning) (err error) {
+func readKindOfData(d *job, _ string) (err error) {
 	if d.data, err = d.readProfile(d); err != nil {
 		return err
 	}
@@ -360,15 +308,15 @@ func readKindOfData(d *job, _ meaning) (err error) {
 }
 
 // readPrepareRate is what stands for preparing where a rate was given.
-func readPrepareRate(d *job, row meaning) error {
-	if d.Text(row.flag) != "" && d.Text("prepare") != "" {
+func readPrepareRate(d *job, flag string) error {
+	if d.Text(flag) != "" && d.Text("prepare") != "" {
 		return errors.New("--cpu and --prepare say the same in two ways: give one")
 	}
 	if !d.givesPrepareRate() {
 		return nil
 	}
 	read := usually(func(d *job) (*stoker.Interval, predict.Amount) { return &d.PrepareRate, predict.Amount{} })
-	return read(d, row)
+	return read(d, flag)
 }
 
 // givesPrepareRate reports whether --cpu is a rate and not a processor's name.
@@ -397,38 +345,38 @@ func (d *job) readProcessor() error {
 		"be JPEGs: give --prepare, or --data imagenet-jpeg", cpu.Name)
 }
 
-func readPrepare(d *job, row meaning) error {
+func readPrepare(d *job, flag string) error {
 	if d.givesPrepareRate() {
 		return nil
 	}
 	if err := d.readProcessor(); err != nil {
 		return err
 	}
-	if n, failed := quantity.ParseNumber(d.single(row.flag)); failed == nil && n == 0 {
+	if n, failed := quantity.ParseNumber(d.single(flag)); failed == nil && n == 0 {
 		d.PrepareCPU = stoker.Exactly(predict.NoWork)
-		d.note(row.flag, "0 s", given)
+		d.note(flag, "0 s", given)
 		return nil
 	}
 	read := usually(func(d *job) (*stoker.Interval, predict.Amount) {
 		return &d.PrepareCPU, d.data.PrepareOf(bounds.Given(d.Sample))
 	})
-	return read(d, row)
+	return read(d, flag)
 }
 
-func readHandOver(d *job, row meaning) error {
+func readHandOver(d *job, flag string) error {
 	if d.givesPrepareRate() {
 		return nil
 	}
 	read := usually(func(d *job) (*stoker.Interval, predict.Amount) { return &d.HandOver, predict.Amount{} })
-	return read(d, row)
+	return read(d, flag)
 }
 
-func readSpread(d *job, row meaning) error {
-	switch text := d.Text(row.flag); {
+func readSpread(d *job, flag string) error {
+	switch text := d.Text(flag); {
 	case d.givesPrepareRate():
 	case text == "":
 		if d.Spread = d.data.Spread.Point; d.Spread > 0 {
-			d.note(row.flag, quantity.About(d.Spread), d.data.Spread.Source)
+			d.note(flag, quantity.About(d.Spread), d.data.Spread.Source)
 		}
 	default:
 		n, err := quantity.ParseNumber(text)
@@ -436,7 +384,7 @@ func readSpread(d *job, row meaning) error {
 			return fmt.Errorf("--spread: %w", err)
 		}
 		d.Spread = float64(n)
-		d.note(row.flag, n.String(), given)
+		d.note(flag, n.String(), given)
 	}
 	return nil
 }
@@ -464,26 +412,26 @@ func (q *Question) readProfile(d *job) (predict.Profile, error) {
 }
 
 // readWorkers is num_workers, which may be 0.
-func readWorkers(d *job, row meaning) error {
-	text := d.single(row.flag)
+func readWorkers(d *job, flag string) error {
+	text := d.single(flag)
 	if text == "" || text == unknownWord {
 		return nil
 	}
 	v, err := quantity.ParseCount(text)
 	if err != nil {
-		return fmt.Errorf("--%s: %w", row.flag, err)
+		return fmt.Errorf("--%s: %w", flag, err)
 	}
 	d.Setup = d.WithWorkers(float64(v))
-	d.note(row.flag, v.String(), given)
+	d.note(flag, v.String(), given)
 	return nil
 }
 
 // readStorage is what storage delivers: all that is known of a class, or a rate, which
 // is then what it delivers of such samples.
-func readStorage(d *job, row meaning) error {
-	text := d.single(row.flag)
+func readStorage(d *job, flag string) error {
+	text := d.single(flag)
 	if text == "" || text == unknownWord {
-		if !isRange(d.Text(row.flag)) {
+		if !isRange(d.Text(flag)) {
 			d.Setup = d.WithStorage(hardware.Storage{}, d.usual)
 		}
 		return nil
@@ -491,7 +439,7 @@ func readStorage(d *job, row meaning) error {
 	access := d.usual
 	class, known := d.Table.FindStorage(text)
 	if !known {
-		rate, err := ReadRate(row.flag, text, d.Table.StorageNames())
+		rate, err := ReadRate(flag, text, d.Table.StorageNames())
 		if err != nil {
 			return err
 		}
@@ -507,17 +455,21 @@ func (d *job) noteStorage(row hardware.Storage, access predict.Access) {
 	if access != predict.Files {
 		return
 	}
-	d.note("reads", quantity.About(stat.PositiveOrNaN(row.IOPS.Value))+" reads/s", cmp.Or(row.IOPS.Source, "not in the table, --reads"))
+	d.note("reads", quantity.About(stat.PositiveOrNaN(row.IOPS.Value))+" reads/s",
+		cmp.Or(row.IOPS.Source, "not in the table, --reads"))
 	least, likely, most := row.LatencyBetween()
-	latency := stoker.Interval{Low: stat.PositiveOrNaN(least), Point: stat.PositiveOrNaN(likely), High: stat.PositiveOrNaN(most)}
+	latency := stoker.Interval{
+		Low: stat.PositiveOrNaN(least), Point: stat.PositiveOrNaN(likely),
+		High: stat.PositiveOrNaN(most),
+	}
 	d.note("latency", quantity.Around(latency, quantity.AboutSeconds),
 		cmp.Or(row.Latency.Source, "not in the table, --latency"))
 }
 
 // readAccess is how samples lie in storage: as given, else as the kind of data usually
 // does, else a file each.
-func readAccess(d *job, row meaning) error {
-	switch access := predict.Access(d.Text(row.flag)); access {
+func readAccess(d *job, flag string) error {
+	switch access := predict.Access(d.Text(flag)); access {
 	case "":
 		d.usual = predict.Files
 		if d.data.Access != "" {
@@ -525,7 +477,7 @@ func readAccess(d *job, row meaning) error {
 		}
 	case predict.Files, predict.Sequential:
 		d.usual = access
-		d.note(row.flag, string(access), given)
+		d.note(flag, string(access), given)
 	default:
 		return fmt.Errorf("--access %q: expected %s (one for each sample) or %s (shards, or one large file)",
 			access, predict.Files, predict.Sequential)
@@ -535,7 +487,7 @@ func readAccess(d *job, row meaning) error {
 
 // readCached is the share of the data set that lies in memory: given, or what memory
 // there is over what a data set takes.
-func readCached(d *job, _ meaning) error {
+func readCached(d *job, _ string) error {
 	if text := d.single("cached"); text != "" {
 		if d.Text("dataset") != "" || d.Text("memory") != "" {
 			return errors.New("--cached and --dataset with --memory say the same in two ways: give one")
@@ -569,9 +521,9 @@ func readCached(d *job, _ meaning) error {
 }
 
 // readPinned is which memory batches are copied from.
-func readPinned(d *job, row meaning) error {
+func readPinned(d *job, flag string) error {
 	kind, source := "pageable", "PyTorch's default, --pinned"
-	if d.Pinned = d.On(row.flag); d.Pinned {
+	if d.Pinned = d.On(flag); d.Pinned {
 		kind, source = "pinned", given
 	}
 	d.note("memory", kind, source)
@@ -596,7 +548,7 @@ func (d *job) readDirectly() error {
 	return nil
 }
 
-func readLink(d *job, _ meaning) error {
+func readLink(d *job, _ string) error {
 	name := cmp.Or(d.Text("link"), d.Load.GPU.Link)
 	if d.Text("link") == directLink {
 		if name = d.Load.GPU.Link; name == "" {

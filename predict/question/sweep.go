@@ -14,19 +14,6 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// isRange reports whether a flag's text names several values. A comma does
-// always, so that nobody sweeps over 128256 who meant 128 and 256.
-func isRange(text string) bool { return strings.Contains(text, "..") || strings.Contains(text, ",") }
-
-// single is a flag's text where it is one value; "" where it is a range.
-func (q *Question) single(flag string) string {
-	text := q.Text(flag)
-	if slices.Contains(predict.AxisNames, flag) && isRange(text) {
-		return ""
-	}
-	return text
-}
-
 // readAxes makes an axis of each range, in the order in which they were given.
 // The setup begins at their first values.
 func (q *Question) readAxes(d *job) error {

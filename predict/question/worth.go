@@ -41,9 +41,9 @@ func (w *Worth) Add(what string, worth predict.Worth) { w.Rows = append(w.Rows, 
 // usualMoves are the GPUs that a job is moved to if --to names none.
 var usualMoves = []string{"h100-sxm", "b200"}
 
-// AnswerWorth says what another machine would bring a job that runs: one that was recorded, or one of
+// CompareMachines says what another machine would bring a job that runs: one that was recorded, or one of
 // which the share of the time is known for which its GPU computes. The recording is named "" then.
-func (q *Question) AnswerWorth(recorded string) (Worth, error) {
+func (q *Question) CompareMachines(recorded string) (Worth, error) {
 	if err := q.checkWorth(recorded != ""); err != nil {
 		return Worth{}, err
 	}
@@ -115,7 +115,7 @@ func (q *Question) worthOfUse() (w Worth, err error) {
 	switch {
 	case load.GPU.Name != "":
 	case q.Text("to") != "":
-		return w, hint.Add(
+		return w, hint.Attach(
 			errors.New("--gpu is missing: on which GPU does the job run now, to be compared with --to?"), "--gpu a100",
 		)
 	default:
@@ -138,8 +138,7 @@ func (q *Question) worthOfUse() (w Worth, err error) {
 func (q *Question) loadOfUse() (device.Load, float64, error) {
 	d := &job{Setup: unknownSetup(), Question: q}
 	for _, flag := range []string{"model", "precision", "software", "gpu", "inference", "batch"} {
-		row := findMeaning(flag)
-		if err := row.set(d, row); err != nil {
+		if err := readers()[flag](d, flag); err != nil {
 			return d.Load, 0, err
 		}
 	}

@@ -5,18 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
-	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 )
-
-// agentPort is where an agent listens if nobody says otherwise.
-const agentPort = "9779"
-
-type agentFlags struct {
-	cost.Flags
-
-	listen, tokenFile, figures string
-	mostSeries                 int
-}
 
 // Command makes the command stoker agent.
 func Command(a *cli.App) *cobra.Command {

@@ -38,7 +38,7 @@ func runAgent(ctx context.Context, a *cli.App, o agentFlags) error {
 	defer stop()
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
-		return hint.Add(
+		return hint.Attach(
 			fmt.Errorf("serve metrics: %w", err),
 			"stoker agent --listen 127.0.0.1:0 takes a port that is free",
 		)
@@ -52,7 +52,8 @@ func runAgent(ctx context.Context, a *cli.App, o agentFlags) error {
 		proc = "/proc" // emulated devices know us by our own numbers
 	}
 	watcher := agent.New(agent.Options{
-		OpenGPU: sampling.OpenGPUs, Proc: proc, Figures: o.figures, Price: own.GPUHour, Most: o.mostSeries, Version: cli.Version,
+		OpenGPU: sampling.OpenGPUs, Proc: proc, Figures: o.figures, Price: own.GPUHour,
+		Most: o.mostSeries, Version: cli.Version,
 		Warn: func(text string) { a.Say("%s", text) },
 	})
 	if proc == "" {
@@ -89,7 +90,7 @@ func (o agentFlags) readDoor(say func(format string, args ...any)) (agent.Door, 
 	}
 	if o.tokenFile == "" {
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return agent.Door{}, cli.AsUsage(hint.Add(
+			return agent.Door{}, cli.AsUsage(hint.Attach(
 				fmt.Errorf("--listen %s: others than this machine could ask there, which takes a token", o.listen),
 				"(umask 077; head -c 32 /dev/urandom | base64 > token) && stoker agent --listen "+o.listen+
 					" --token-file token",
@@ -146,12 +147,12 @@ func readSecret(path string) ([]byte, error) {
 	case !mode.IsRegular():
 		return nil, fmt.Errorf("%s is no file, and it is read at each request", path)
 	case owner != 0 && int(owner) != os.Geteuid():
-		return nil, hint.Add(
+		return nil, hint.Attach(
 			fmt.Errorf("%s is user %d's, who can change it", path, owner),
 			fmt.Sprintf("chown %d %s", os.Geteuid(), path),
 		)
 	case mode.Perm()&0o027 != 0:
-		return nil, hint.Add(
+		return nil, hint.Attach(
 			fmt.Errorf("%s has mode %04o: others can read or change the token", path, mode.Perm()),
 			"chmod 600 "+path+"    (in a container: the secret's mode, 0400)",
 		)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/judged"
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/pipeline"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/export"
@@ -65,14 +66,7 @@ are the ranks and nodes of one job.`,
 			if err != nil {
 				return err
 			}
-			failed := check.FindFailures(j.Verdict)
-			if err := pipeline.WriteForms(cmd.Context(), a, forms, ci.FindProblems(j.Run, j.Verdict, j.Plan, failed, cli.WorkingFolder()),
-				func(w io.Writer) error {
-					return ci.WriteSummary(w, j.Run, j.Verdict, j.Plan, failed)
-				}); err != nil {
-				return err
-			}
-			return pipeline.Refuse(a, failed)
+			return conclude(cmd.Context(), a, &check, forms, j)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -99,9 +93,24 @@ func writeProfile(ctx context.Context, a *cli.App, file string, run *recording.R
 	if file == "" {
 		return nil
 	}
-	err := cli.WriteFiles(ctx, cli.Output{Name: file, Mode: cli.ToOthers, Produce: func(w io.Writer) error { return export.PProf(w, run) }})
+	err := cli.WriteFiles(ctx, cli.Output{
+		Name: file, Mode: cli.ToOthers,
+		Produce: func(w io.Writer) error { return export.PProf(w, run) },
+	})
 	if errors.Is(err, export.ErrNoStacks) {
 		a.Hint("record it anew, without --no-lines: stoker observe -- python train.py")
 	}
 	return err
+}
+
+// conclude writes the forms that were asked for, and ends with 3 where --check does not hold.
+func conclude(ctx context.Context, a *cli.App, check *pipeline.Check, forms pipeline.Forms, j judged.Recording) error {
+	failed := check.FindFailures(j.Verdict)
+	problems := ci.FindProblems(j.Run, j.Verdict, j.Plan, failed, cli.WorkingFolder())
+	if err := pipeline.WriteForms(ctx, a, forms, problems, func(w io.Writer) error {
+		return ci.WriteSummary(w, j.Run, j.Verdict, j.Plan, failed)
+	}); err != nil {
+		return err
+	}
+	return pipeline.Refuse(a, failed)
 }

@@ -45,14 +45,17 @@ func judgeAll(a *cli.App, args []string) (judged.Recording, *jobOf, error) {
 		return judged.Recording{}, nil, fmt.Errorf("judge recordings: none of %d can be read: %s", len(files), notes[0])
 	}
 	if job.Job, err = judge.Together(job.members); err != nil {
-		return judged.Recording{}, nil, hint.Add(
+		return judged.Recording{}, nil, hint.Attach(
 			fmt.Errorf("judge recordings together: %w", err),
 			"stoker runs FOLDER lists the jobs in a folder with their files, and stoker diagnose FILE... takes those of one",
 		)
 	}
 	job.Verdict.Warnings = append(notes, job.Verdict.Warnings...)
 	lead := job.members[job.Lead]
-	return judged.Recording{Path: lead.Name, Run: lead.Run, Verdict: job.Verdict, Plan: advise.Rank(lead.Run, job.Verdict)}, &job, nil
+	return judged.Recording{
+		Path: lead.Name, Run: lead.Run, Verdict: job.Verdict,
+		Plan: advise.Rank(lead.Run, job.Verdict),
+	}, &job, nil
 }
 
 // printJob writes a job's verdict.

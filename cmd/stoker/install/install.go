@@ -35,7 +35,7 @@ it into a volume that the trainer's container mounts (docs/cluster.md).`,
 				return fmt.Errorf("find this binary: %w", err)
 			}
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
-				return hint.Add(
+				return hint.Attach(
 					fmt.Errorf("install into %s: %w", args[0], err),
 					"name a folder in which you may write: stoker install ~/bin",
 				)

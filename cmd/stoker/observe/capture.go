@@ -63,12 +63,12 @@ func (t *captureFlags) describeCost() string {
 
 // newInside says whether a trace is taken where idle time stays without a name. Without a
 // word on what it costs, as with -q, it is not.
-func (t *captureFlags) newInside(o observeFlags) *inside {
-	i := &inside{forbidden: t.none || t.steps > 0 || o.quiet}
+func (t *captureFlags) newInside(quiet, attached, noHook bool) *inside {
+	i := &inside{forbidden: t.none || t.steps > 0 || quiet}
 	switch {
-	case o.pid > 0:
+	case attached:
 		i.lacking = "the process ran before stoker"
-	case o.noHook:
+	case noHook:
 		i.lacking = "--no-hook"
 	}
 	return i

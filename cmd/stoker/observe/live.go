@@ -54,10 +54,6 @@ func newLive(a *cli.App, o observeFlags) *liveVerdict {
 	return &liveVerdict{app: a, quiet: o.quiet, prometheus: o.prometheus, log: o.log, collector: o.collector}
 }
 
-// handOutEach is how often other tools get figures, seconds: about as often as
-// Prometheus scrapes.
-const handOutEach = 15.0
-
 // handOut gives other tools what they are to know of a run.
 func (l *liveVerdict) handOut(run *recording.Run, v diagnose.Verdict) {
 	writeTextfile(l.app, l.prometheus, run, v)
@@ -89,9 +85,12 @@ func writeTextfile(a *cli.App, name string, run *recording.Run, v diagnose.Verdi
 		return
 	}
 	plan := advise.Rank(run, v)
-	if err := cli.WriteFiles(context.Background(), cli.Output{Name: name, Mode: cli.ToOthers, Produce: func(w io.Writer) error {
-		return export.Prometheus(w, run, v, judged.ListForecasts(plan))
-	}}); err != nil {
+	if err := cli.WriteFiles(context.Background(), cli.Output{
+		Name: name, Mode: cli.ToOthers,
+		Produce: func(w io.Writer) error {
+			return export.Prometheus(w, run, v, judged.ListForecasts(plan))
+		},
+	}); err != nil {
 		a.Say("--prometheus: %v", err)
 	}
 }

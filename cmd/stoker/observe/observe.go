@@ -101,38 +101,6 @@ GPU, what to change and what that gains. CMD keeps its terminal, its signals and
 	return cmd
 }
 
-// loggers are the tools that the hook knows (python/hook/log.py).
-var loggers = []string{"wandb", "mlflow", "figures"}
-
-type observeFlags struct {
-	output          string
-	noHook, noLines bool
-	check           pipeline.Check
-	quiet           bool
-	pid             int
-	trace           captureFlags
-	prices          cost.Flags
-
-	prometheus string
-	json       string
-	log        []string
-	collector  *collector
-	begun      bool // that it is recorded was said
-}
-
-// canLog is nil where the tools are known and there is a hook to log.
-func (o observeFlags) canLog() error {
-	for _, name := range o.log {
-		if !slices.Contains(loggers, name) {
-			return cli.AsUsage(fmt.Errorf("--log %s: known are %s", name, strings.Join(loggers, ", ")))
-		}
-	}
-	if len(o.log) > 0 && (o.noHook || o.pid > 0) {
-		return cli.AsUsage(errors.New("--log needs the hook, which --no-hook and --pid leave out"))
-	}
-	return nil
-}
-
 func runObserve(a *cli.App, cmd *cobra.Command, args []string, o observeFlags, own predict.Prices) error {
 	sampling.BeFrugal()
 	live := newLive(a, o)
@@ -172,15 +140,21 @@ func runObserve(a *cli.App, cmd *cobra.Command, args []string, o observeFlags, o
 		return errors.Join(printEnding(a, run, verdict, o.output), printCaptures(a, run, captured, options.Trace != nil))
 	})
 	guard(a, "keep what is concluded", func() error {
-		return summary.Keep(judged.Recording{Path: o.output, Run: run, Verdict: concluded, Plan: advise.Rank(run, concluded)})
+		return summary.Keep(judged.Recording{
+			Path: o.output, Run: run, Verdict: concluded,
+			Plan: advise.Rank(run, concluded),
+		})
 	})
 	guard(a, "write the verdict", func() error {
 		if o.json == "" {
 			return nil
 		}
-		return cli.WriteFiles(cmd.Context(), cli.Output{Name: o.json, Mode: cli.ToOthers, Produce: func(w io.Writer) error {
-			return wire.WriteVerdict(w, run, verdict, advise.Rank(run, verdict))
-		}})
+		return cli.WriteFiles(cmd.Context(), cli.Output{
+			Name: o.json, Mode: cli.ToOthers,
+			Produce: func(w io.Writer) error {
+				return wire.WriteVerdict(w, run, verdict, advise.Rank(run, verdict))
+			},
+		})
 	})
 	var code error
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {
@@ -191,7 +165,9 @@ func runObserve(a *cli.App, cmd *cobra.Command, args []string, o observeFlags, o
 }
 
 // observeOptions are what the flags ask for.
-func observeOptions(ctx context.Context, a *cli.App, o *observeFlags, args []string, live *liveVerdict) observe.Options {
+func observeOptions(ctx context.Context, a *cli.App, o *observeFlags, args []string,
+	live *liveVerdict,
+) observe.Options {
 	options := observe.Options{
 		Command: args, PID: o.pid, Output: o.output, Version: cli.Version, NoLines: o.noLines,
 		Hook: hook.Files, Emulate: os.Getenv("STOKER_EMULATE") == "1",
@@ -219,7 +195,7 @@ func observeOptions(ctx context.Context, a *cli.App, o *observeFlags, args []str
 	if len(o.log) > 0 {
 		options.Log = live.nextLog
 	}
-	if live.inside = o.trace.newInside(*o); !live.inside.forbidden {
+	if live.inside = o.trace.newInside(o.quiet, o.pid > 0, o.noHook); !live.inside.forbidden {
 		options.Inside = live.inside.next
 	}
 	return options
@@ -249,7 +225,10 @@ func guard(a *cli.App, what string, work func() error) {
 }
 
 // rankNames are the variables in which launchers name a process's rank.
-var rankNames = []string{"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"}
+var rankNames = []string{
+	"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+	"MV2_COMM_WORLD_RANK",
+}
 
 // recordingFile names the recording: as asked, in the folder that was asked for, or
 // by time, program, host, rank and process, as several may start in one second and

@@ -91,3 +91,7 @@ func (c *collector) fails(err error) {
 		c.warn(fmt.Sprintf("--otlp: %s (tried again every %.0f s)", redact.Text(err.Error()), handOutEach))
 	})
 }
+
+// handOutEach is how often other tools get figures, seconds: about as often as
+// Prometheus scrapes.
+const handOutEach = 15.0

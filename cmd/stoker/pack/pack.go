@@ -193,15 +193,15 @@ func whatNow(ctx context.Context, a *cli.App, err error, f packFlags) error {
 		a.Say("pack: stopped: the same command goes on with %s", f.output)
 		return err
 	case errors.Is(err, pack.ErrOther):
-		return hint.Add(err, "stoker pack … -o ANOTHER")
+		return hint.Attach(err, "stoker pack … -o ANOTHER")
 	case errors.Is(err, syscall.ENOSPC):
-		return hint.Add(err, "the same command goes on from there, once there is room")
+		return hint.Attach(err, "the same command goes on from there, once there is room")
 	case errors.Is(err, pack.ErrOutage):
-		return hint.Add(err, "the same command goes on from there, once there is enough of what it lacked")
+		return hint.Attach(err, "the same command goes on from there, once there is enough of what it lacked")
 	case errors.Is(err, pack.ErrFault):
-		return hint.Add(err, "without --decoded and --resize files are packed as they are")
+		return hint.Attach(err, "without --decoded and --resize files are packed as they are")
 	case errors.Is(err, pack.ErrBad):
-		return hint.Add(err, "the same command with --skip-bad leaves such files out and goes on")
+		return hint.Attach(err, "the same command with --skip-bad leaves such files out and goes on")
 	}
 	return err
 }

@@ -194,3 +194,6 @@ func readQuestion(cmd *cobra.Command, say func(format string, args ...any)) *que
 	q.Drawn = q.Text("out") != "" && !isPage(q.Text("out"))
 	return q
 }
+
+// isPage reports whether a file is to be a page.
+func isPage(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".html") }

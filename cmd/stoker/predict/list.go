@@ -10,6 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/quantity"
@@ -202,4 +203,25 @@ func sourcesOf(figures ...hardware.Figure) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// languageRows is the table of language models.
+func languageRows() [][]string {
+	rows := [][]string{{
+		"name", "title", "parameters", "active", "layers", "width", "heads", "KV heads", "experts",
+		"words", "sources",
+	}}
+	for _, m := range language.Models {
+		experts := ""
+		if m.Experts > 0 {
+			experts = fmt.Sprintf("%s of %s", quantity.About(m.Chosen+m.Always), quantity.About(m.Experts+m.Always))
+		}
+		rows = append(rows, []string{
+			m.Name, m.Title, quantity.About(m.Params()/1e9) + " B", quantity.About(m.Active()/1e9) + " B",
+			fmt.Sprintf("%.0f", m.Layers),
+			fmt.Sprintf("%.0f", m.Width), fmt.Sprintf("%.0f", m.Heads), fmt.Sprintf("%.0f", m.KVHeads), experts,
+			fmt.Sprintf("%.0f", m.Words), m.Source,
+		})
+	}
+	return rows
 }

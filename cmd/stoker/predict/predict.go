@@ -7,15 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
-	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/tutorial"
@@ -44,14 +41,13 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := readQuestion(cmd, a.Say)
 			if len(args) == 1 || q.Text("util") != "" && q.Text("measured") == "" {
-				return answerWorth(a, q, strings.Join(args, ""))
+				return runWorth(a, q, strings.Join(args, ""))
 			}
-			return answer(cmd.Context(), a, q)
+			return runPredict(cmd.Context(), a, q)
 		},
 	}
 	register(cmd.Flags())
-	cmd.AddCommand(trainCommand(a), serveCommand(a), fleetCommand(a), transformationCommand(a),
-		dataCommand(a))
+	cmd.AddCommand(trainCommand(a), serveCommand(a), fleetCommand(a), transformationCommand(a), dataCommand(a))
 	cli.SetGroups(cmd,
 		cli.Section{Title: "GPU", Names: "gpu gpus nodes network shard"},
 		cli.Section{Title: "Network", Names: "model inference precision software recompute batch tokens side"},
@@ -68,10 +64,10 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 	return cmd
 }
 
-// answer chooses the question and shows the answer.
-func answer(ctx context.Context, a *cli.App, q *question.Question) (err error) {
+// runPredict chooses the question and shows the answer.
+func runPredict(ctx context.Context, a *cli.App, q *question.Question) (err error) {
 	if len(q.Given) == 0 {
-		return cli.AsUsage(hint.Add(
+		return cli.AsUsage(hint.Attach(
 			errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or --step and --batch"),
 			"stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme",
 		))
@@ -89,7 +85,7 @@ func answer(ctx context.Context, a *cli.App, q *question.Question) (err error) {
 	if q.Text("list") != "" {
 		return printTable(a, q)
 	}
-	p, err := q.Answer()
+	p, err := q.Predict()
 	if err != nil {
 		return cli.AsUsage(err)
 	}
@@ -103,12 +99,12 @@ func answer(ctx context.Context, a *cli.App, q *question.Question) (err error) {
 	return showPrediction(a, q, p)
 }
 
-// answerWorth answers what another machine would bring a job that runs, recorded or not.
-func answerWorth(a *cli.App, q *question.Question, run string) (err error) {
+// runWorth answers what another machine would bring a job that runs, recorded or not.
+func runWorth(a *cli.App, q *question.Question, run string) (err error) {
 	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
 		return cli.AsUsage(err)
 	}
-	w, err := q.AnswerWorth(run)
+	w, err := q.CompareMachines(run)
 	if err != nil {
 		return cli.AsUsage(err)
 	}
@@ -153,9 +149,6 @@ func checkQuestion(q *question.Question) error {
 	return nil
 }
 
-// isPage reports whether a file is to be a page.
-func isPage(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".html") }
-
 func showPrediction(a *cli.App, q *question.Question, p question.Prediction) error {
 	switch {
 	case q.On("json"):
@@ -175,34 +168,6 @@ func showTutorial(a *cli.App, q *question.Question) error {
 		return wire.WriteLessonsCSV(a.Stdout, lessons)
 	}
 	return text.WriteLessons(a.Stdout, lessons, a.TextStyle(a.Stdout))
-}
-
-// hardwareTable is the built-in table with the user's rows: those of a named
-// file, else of hardware.json in the configuration folder where there is one.
-func hardwareTable(named string) (hardware.Table, error) {
-	name := named
-	if name == "" {
-		folder := os.Getenv("XDG_CONFIG_HOME")
-		if home, err := os.UserHomeDir(); folder == "" && err == nil {
-			folder = filepath.Join(home, ".config")
-		}
-		if folder == "" {
-			return hardware.Known, nil
-		}
-		name = filepath.Join(folder, "stoker", "hardware.json")
-	}
-	data, err := cli.ReadSmall(name)
-	if errors.Is(err, os.ErrNotExist) && named == "" {
-		return hardware.Known, nil
-	}
-	if err != nil {
-		return hardware.Table{}, fmt.Errorf("read hardware rows: %w", err)
-	}
-	own, err := hardware.Parse(name, data)
-	if err != nil {
-		return hardware.Table{}, err
-	}
-	return hardware.Known.With(own), nil
 }
 
 // draw writes a picture or a page beside its place and moves it there, so that no half of one is ever seen.

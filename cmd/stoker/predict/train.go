@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -312,7 +311,7 @@ func hintLayout(err error) error {
 		}
 		q.GlobalBatch = math.Max(q.GlobalBatch, q.GPUs)
 		if all := q.Layouts(); len(all) > 0 {
-			return hint.Add(err, "this fits: "+layoutFlags(all[0]))
+			return hint.Attach(err, "this fits: "+layoutFlags(all[0]))
 		}
 	}
 	return err
@@ -362,11 +361,6 @@ func listLayouts(a *cli.App, f *trainFlags, t language.Training) error {
 		printRow(a, "assumed", "%s", strings.Join(f.assumed, ", "))
 	}
 	return nil
-}
-
-// printRow prints a line of the answer.
-func printRow(a *cli.App, name, format string, args ...any) {
-	fmt.Fprintf(a.Stdout, "%-13s %s\n", name, fmt.Sprintf(format, args...))
 }
 
 // printTraining prints the answer in eight lines: what is reached, what decides it, whether it
@@ -427,15 +421,6 @@ func compareRate(mine float64, likely stoker.Interval) string {
 // of sources left out of the fit.
 const muchLess = 1.2
 
-// leastShown is the share of a step that is worth a word.
-const leastShown = 0.02
-
-// stepShare is a part of a step by name.
-type stepShare struct {
-	name  string
-	share float64
-}
-
 // trainingParts are what the step goes into, the largest first; small ones only if all are asked for.
 func trainingParts(s language.TrainingStep, all bool) []string {
 	return describeShares([]stepShare{
@@ -450,15 +435,4 @@ func trainingParts(s language.TrainingStep, all bool) []string {
 		{"optimizer", s.Optimizer},
 		{"launches", s.Launches},
 	}, all)
-}
-
-// describeShares are parts with their shares in words, the largest first; small ones only if all are asked for.
-func describeShares(parts []stepShare, all bool) (words []string) {
-	slices.SortStableFunc(parts, func(a, b stepShare) int { return cmp.Compare(b.share, a.share) })
-	for _, p := range parts {
-		if p.share >= leastShown || all {
-			words = append(words, p.name+" "+quantity.Percent(p.share))
-		}
-	}
-	return words
 }

@@ -42,7 +42,7 @@ func checkServed(serve bool, args []string, given func(flag string) bool) error 
 
 func serveReports(ctx context.Context, a *cli.App, folder string, port int) error {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return hint.Add(
+		return hint.Attach(
 			fmt.Errorf("serve %s: there is no such folder", folder),
 			"stoker report --serve FOLDER, with recordings in it (stoker observe makes stoker-runs)",
 		)

@@ -90,7 +90,7 @@ const writing = 5 * time.Minute
 func trimFile(a *cli.App, path string, most int64) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		return hint.Add(
+		return hint.Attach(
 			fmt.Errorf("trim recording %s: it is no file, and one is written in its place", path),
 			"stoker runs trim FILE.jsonl.gz",
 		)

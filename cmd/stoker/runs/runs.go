@@ -114,7 +114,7 @@ the best fix, then the sum of each month. check, trim and merge look after the f
 func summarise(ctx context.Context, a *cli.App, folder string) (found []summary.Summary, notes []string, err error) {
 	l, err := judged.ListTuned(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, hint.Add(
+		return nil, nil, hint.Attach(
 			fmt.Errorf("list %s: there is no such folder", folder),
 			"name the folder of the recordings: stoker runs FOLDER (stoker observe makes stoker-runs)",
 		)
@@ -125,7 +125,7 @@ func summarise(ctx context.Context, a *cli.App, folder string) (found []summary.
 	kept := summary.OpenCache(folder)
 	var files []*summary.Summary
 	for _, name := range l.Names {
-		if s := kept.Find(name); s != nil {
+		if s := kept.FindSummary(name); s != nil {
 			files = append(files, s)
 		}
 	}

@@ -107,7 +107,7 @@ run. Two files of different runs are compared step by step, and "-" is standard 
 func runTrace(ctx context.Context, a *cli.App, f traceFlags, files []string) error {
 	by, err := operators.ParseBy(f.by)
 	if err != nil {
-		return cli.AsUsage(hint.Add(err, "--by gpu"))
+		return cli.AsUsage(hint.Attach(err, "--by gpu"))
 	}
 	if f.flame != "" {
 		if err := plot.CheckName(f.flame); err != nil {
@@ -127,7 +127,7 @@ func runTrace(ctx context.Context, a *cli.App, f traceFlags, files []string) err
 	}
 	asked, err := parseWhatIf(f.whatIf)
 	if err != nil {
-		return cli.AsUsage(hint.Add(err, "--what-if num_workers=4"))
+		return cli.AsUsage(hint.Attach(err, "--what-if num_workers=4"))
 	}
 	a.Began = true
 	ctx, stop := signal.NotifyContext(ctx, cli.HeededSignals(os.Interrupt)...)
@@ -195,7 +195,10 @@ func traceFiles(ctx context.Context, a *cli.App, f traceFlags, r report.TraceRep
 			Title:  "host time of the judged window",
 			Source: "stoker trace " + strings.Join(r.Source.Files, " "),
 		}
-		files = append(files, cli.Output{Name: f.flame, Mode: cli.ToOthers, Produce: func(w io.Writer) error { return plot.Flame(w, title, tree) }})
+		files = append(files, cli.Output{
+			Name: f.flame, Mode: cli.ToOthers,
+			Produce: func(w io.Writer) error { return plot.Flame(w, title, tree) },
+		})
 	}
 	if f.pprof != "" {
 		files = append(files, cli.Output{Name: f.pprof, Mode: cli.ToOthers, Produce: func(w io.Writer) error {
@@ -203,7 +206,10 @@ func traceFiles(ctx context.Context, a *cli.App, f traceFlags, r report.TraceRep
 		}})
 	}
 	if f.output != "" {
-		files = append(files, cli.Output{Name: f.output, Mode: cli.ToUser, Produce: func(w io.Writer) error { return recording.Write(w, r.Run) }})
+		files = append(files, cli.Output{
+			Name: f.output, Mode: cli.ToUser,
+			Produce: func(w io.Writer) error { return recording.Write(w, r.Run) },
+		})
 	}
 	return cli.WriteFiles(ctx, files...)
 }

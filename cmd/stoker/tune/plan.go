@@ -50,7 +50,7 @@ func allowFlag(cmd *cobra.Command, allow *[]string) {
 func checkAllowed(words []string) error {
 	for _, word := range words {
 		if !slices.Contains(tune.Allowances, word) {
-			return cli.AsUsage(hint.Add( // which of them may change is for the user to say
+			return cli.AsUsage(hint.Attach( // which of them may change is for the user to say
 				fmt.Errorf("--allow %q: expected one of %s", word, strings.Join(tune.Allowances, ", ")),
 				"stoker tune --help",
 			))
@@ -74,7 +74,7 @@ func readPlan(file string) (tune.Plan, error) {
 // checkPlan says why a plan is not applied to a command, before the command begins.
 func checkPlan(a *cli.App, plan tune.Plan, file string, command, allow []string, force bool) error {
 	if err := plan.Refusal(command, os.ReadFile); err != nil && !force {
-		return hint.Add(
+		return hint.Attach(
 			fmt.Errorf("plan %s: %w", file, err),
 			"make a new one: stoker observe -- CMD, then stoker advise -o "+file+" (--force applies this one)",
 		)
@@ -85,7 +85,7 @@ func checkPlan(a *cli.App, plan tune.Plan, file string, command, allow []string,
 		if denied[0].Allow != tune.Precision {
 			line, what = line+". stoker feed -- CMD keeps batches and makes pictures faster", "batches"
 		}
-		return hint.Add(fmt.Errorf("plan %s: %s may change: %s", file, what, denied[0].Why), line)
+		return hint.Attach(fmt.Errorf("plan %s: %s may change: %s", file, what, denied[0].Why), line)
 	}
 	for _, line := range plan.Unset() {
 		a.Say("plan: %s", line)

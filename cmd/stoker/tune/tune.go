@@ -213,7 +213,8 @@ func runTune(ctx context.Context, a *cli.App, f tuneFlags, command []string) err
 	a.Say("recordings and what CMD prints: %s, the plan: %s", folder, f.output)
 	result, err := tune.Run(ctx, tune.Options{
 		Allow: f.allow, Most: f.starts, Version: cli.Version, Start: starts.Start, Read: os.ReadFile,
-		Say: func(text string) { a.Say("%s", text) }, Best: func(plan tune.Plan) { a.KeepText(f.output, plan.JSON) }, // so that whatever ends us leaves it
+		Say:  func(text string) { a.Say("%s", text) },
+		Best: func(plan tune.Plan) { a.KeepText(f.output, plan.JSON) }, // so that whatever ends us leaves it
 	})
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -227,7 +228,10 @@ func runTune(ctx context.Context, a *cli.App, f tuneFlags, command []string) err
 		a.Say("no patch: %v", err)
 	}
 	if f.json {
-		return wire.WriteObject(a.Stdout, tune.Object{Schema: 1, Result: result, Patch: diff, Left: append([]string{}, left...)})
+		return wire.WriteObject(a.Stdout, tune.Object{
+			Schema: 1, Result: result, Patch: diff,
+			Left: append([]string{}, left...),
+		})
 	}
 	return printTuned(a, f, result, diff, left)
 }

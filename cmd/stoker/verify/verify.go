@@ -76,7 +76,7 @@ func sides(args []string, dash int) (before, after []string, err error) {
 		before, after = args[:dash], args[dash:]
 	}
 	if len(before) == 0 || len(after) == 0 {
-		return nil, nil, cli.AsUsage(hint.Add(
+		return nil, nil, cli.AsUsage(hint.Attach(
 			fmt.Errorf(
 				"verify takes two recordings, BEFORE and AFTER, or several with -- between, got %d", len(args)),
 			"stoker verify A1 A2 -- B1 B2",
@@ -97,7 +97,9 @@ const shownWork = 10
 
 // bothSides reads recordings of live runs, or traces, as profilers wrote them or as
 // recordings of them.
-func bothSides(ctx context.Context, a *cli.App, first, second []string) (before, after []*recording.Run, err error) {
+func bothSides(ctx context.Context, a *cli.App, first, second []string) (before,
+	after []*recording.Run, err error,
+) {
 	files := slices.Concat(first, second)
 	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
 		return nil, nil, cli.AsUsage(errors.New("verify reads one of its files from stdin: name the others"))
@@ -120,7 +122,8 @@ func bothSides(ctx context.Context, a *cli.App, first, second []string) (before,
 	return runs[:len(first)], runs[len(first):], nil
 }
 
-func runVerify(ctx context.Context, a *cli.App, before, after []judged.Recording, asJSON bool, check *pipeline.Check,
+func runVerify(ctx context.Context, a *cli.App, before, after []judged.Recording, asJSON bool,
+	check *pipeline.Check,
 	forms pipeline.Forms,
 ) (err error) {
 	outcome, now := judged.CompareAll(before, after), after[0]

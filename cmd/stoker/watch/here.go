@@ -96,3 +96,8 @@ func waitForRecordings(ctx context.Context) []string {
 		}
 	}
 }
+
+// beingWrittenOf are those of some recordings that grow.
+func beingWrittenOf(files []string) []string {
+	return slices.DeleteFunc(slices.Clone(files), func(file string) bool { return !judged.IsGrowing(file) })
+}

@@ -230,11 +230,6 @@ func toWatch(args []string) ([]source, error) {
 	return append(sources, followed(files)...), nil
 }
 
-// beingWrittenOf are those of some recordings that grow.
-func beingWrittenOf(files []string) []string {
-	return slices.DeleteFunc(slices.Clone(files), func(file string) bool { return !judged.IsGrowing(file) })
-}
-
 // watchCost is how many times as long as what we did took passes until we do it again:
 // all of it together takes no more than a fiftieth of a core.
 const watchCost = 50

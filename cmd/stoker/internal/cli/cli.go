@@ -19,15 +19,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// App is what every verb shares.
-type App struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	colour         string // auto, always, never
-	verb           string // as it was called: "stoker predict"
-	Began          bool   // a verb's own work has begun: later errors are not about usage
-}
-
 // Version is what every page and recording names.
 var Version = cmp.Or(moduleVersion(), "devel")
 
@@ -81,7 +72,7 @@ func (a *App) Exit(err error) int {
 		if names := strings.Fields(nearest); misspelt && len(names) > 0 {
 			line = "stoker " + names[0] + " --help"
 		}
-		a.Hint(cmp.Or(hint.Find(err), line))
+		a.Hint(cmp.Or(hint.FindLine(err), line))
 		return ExitUsage
 	}
 	a.PrintError(err)
@@ -103,7 +94,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 			line = cmd.CommandPath() + " --" + near[0]
 		}
 	}
-	return AsUsage(hint.Add(err, line))
+	return AsUsage(hint.Attach(err, line))
 }
 
 // AtMost refuses more than n arguments.

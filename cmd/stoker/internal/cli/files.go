@@ -24,6 +24,7 @@ type Output struct {
 }
 
 const (
+	// ToUser is the mode of what is its user's alone, ToOthers of what is to be shown.
 	ToUser   os.FileMode = 0o600
 	ToOthers os.FileMode = 0o666
 )

@@ -24,7 +24,8 @@ type Progress struct {
 }
 
 const (
-	Patience = time.Second            // nobody wants a line about less
+	// Patience is how long work takes at least of which a line tells.
+	Patience = time.Second
 	every    = 200 * time.Millisecond // a changing line is read no faster
 )
 

@@ -50,7 +50,7 @@ func AsUsage(err error) error { return usageError{err} }
 // PrintError prints an error, and the hint that it may have.
 func (a *App) PrintError(err error) {
 	fmt.Fprintf(a.Stderr, "stoker: error: %s\n", safe.Text(redact.Addresses(err.Error()), 2000))
-	if line := hint.Find(err); line != "" {
+	if line := hint.FindLine(err); line != "" {
 		a.Hint(line)
 	}
 }

@@ -152,7 +152,10 @@ func MakeFolder(t testing.TB, names map[string]string) string {
 }
 
 // StarvedRun and FedRun are one job, before and after it was fed.
-const StarvedRun, FedRun = "feed-before/run.jsonl.gz", "feed-after/run.jsonl.gz"
+const (
+	StarvedRun = "feed-before/run.jsonl.gz"
+	FedRun     = "feed-after/run.jsonl.gz"
+)
 
 // HeedAgain undoes that signals are ignored: another test ran the daemon in this process,
 // which ignores some. Of an ignored signal Go's Reset alone changes nothing.

@@ -57,7 +57,7 @@ func WriteForms(ctx context.Context, a *cli.App, f Forms, problems []ci.Problem,
 	}
 	file, err := owned.Append(f.markdown, cli.ToOthers) // GitHub's is shared by all that a step starts
 	if err != nil {
-		return hint.Add(fmt.Errorf("write summary: %w", err), "--markdown summary.md, in a folder of your own")
+		return hint.Attach(fmt.Errorf("write summary: %w", err), "--markdown summary.md, in a folder of your own")
 	}
 	return errors.Join(summary(file), file.Close())
 }

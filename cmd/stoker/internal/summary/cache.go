@@ -66,7 +66,7 @@ func OpenCache(folder string) *Cache {
 // already. What another stoker keeps there stays.
 func Keep(j judged.Recording) error {
 	c := &Cache{folder: filepath.Dir(j.Path), header: cacheHeader{cli.Version, buildIdentity()}}
-	s := c.Find(filepath.Base(j.Path))
+	s := c.FindSummary(filepath.Base(j.Path))
 	if s == nil || s.Known {
 		return nil
 	}
@@ -114,8 +114,8 @@ func buildIdentity() string {
 	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 }
 
-// Find is what is kept of a file as it is now, else an empty one; nil where it has gone.
-func (c *Cache) Find(name string) *Summary {
+// FindSummary is what is kept of a file as it is now, else an empty one; nil where it has gone.
+func (c *Cache) FindSummary(name string) *Summary {
 	info, err := os.Stat(filepath.Join(c.folder, name))
 	if err != nil {
 		return nil
@@ -131,14 +131,17 @@ func (c *Cache) Find(name string) *Summary {
 // Save writes all that was concluded, in the place of what was kept. A folder that takes no
 // file is read anew each time.
 func (c *Cache) Save(ctx context.Context, files []*Summary) {
-	_ = cli.WriteFiles(ctx, cli.Output{Name: filepath.Join(c.folder, judged.CacheName), Mode: cli.ToUser, Produce: func(w io.Writer) error {
-		lines := json.NewEncoder(w)
-		err := lines.Encode(c.header)
-		for _, s := range files {
-			if s.Class != "" { // one that cannot be read may be readable later, without another size or time
-				err = errors.Join(err, lines.Encode(s))
+	_ = cli.WriteFiles(ctx, cli.Output{
+		Name: filepath.Join(c.folder, judged.CacheName),
+		Mode: cli.ToUser, Produce: func(w io.Writer) error {
+			lines := json.NewEncoder(w)
+			err := lines.Encode(c.header)
+			for _, s := range files {
+				if s.Class != "" { // one that cannot be read may be readable later, without another size or time
+					err = errors.Join(err, lines.Encode(s))
+				}
 			}
-		}
-		return err
-	}})
+			return err
+		},
+	})
 }

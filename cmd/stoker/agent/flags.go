@@ -1,0 +1,13 @@
+package agent
+
+import "github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
+
+// agentPort is where an agent listens if nobody says otherwise.
+const agentPort = "9779"
+
+type agentFlags struct {
+	cost.Flags
+
+	listen, tokenFile, figures string
+	mostSeries                 int
+}

@@ -1,0 +1,44 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/pipeline"
+)
+
+// loggers are the tools that the hook knows (python/hook/log.py).
+var loggers = []string{"wandb", "mlflow", "figures"}
+
+type observeFlags struct {
+	output          string
+	noHook, noLines bool
+	check           pipeline.Check
+	quiet           bool
+	pid             int
+	trace           captureFlags
+	prices          cost.Flags
+
+	prometheus string
+	json       string
+	log        []string
+	collector  *collector
+	begun      bool // that it is recorded was said
+}
+
+// canLog is nil where the tools are known and there is a hook to log.
+func (o observeFlags) canLog() error {
+	for _, name := range o.log {
+		if !slices.Contains(loggers, name) {
+			return cli.AsUsage(fmt.Errorf("--log %s: known are %s", name, strings.Join(loggers, ", ")))
+		}
+	}
+	if len(o.log) > 0 && (o.noHook || o.pid > 0) {
+		return cli.AsUsage(errors.New("--log needs the hook, which --no-hook and --pid leave out"))
+	}
+	return nil
+}
