@@ -64,8 +64,8 @@ func (e *SampleError) Error() string {
 	return fmt.Sprintf("%s at byte %d: %s", e.Kind, e.Offset, e.Text)
 }
 
-// advised appends the remedy to an error that leaves the package.
-func advised(err error) error {
+// withRemedy appends the remedy to an error that leaves the package.
+func withRemedy(err error) error {
 	var bad *SampleError
 	if !errors.As(err, &bad) {
 		return err
@@ -73,7 +73,7 @@ func advised(err error) error {
 	return &SampleError{bad.Kind, bad.Offset, bad.Text + ", " + remedies[bad.Kind]}
 }
 
-func unsupported(format string, args ...any) *SampleError {
+func newUnsupported(format string, args ...any) *SampleError {
 	return &SampleError{Unsupported, -1, fmt.Sprintf(format, args...)}
 }
 

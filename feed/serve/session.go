@@ -193,7 +193,7 @@ func (s *session) submit() error {
 		now := time.Now()
 		f := &slotFill{
 			run: r, passage: r.pass, step: r.step, slot: slot, since: now,
-			wanted: s.pace.wanted(now, r.queue, s.ring.CountSlots()),
+			wanted: s.pace.wantedTime(now, r.queue, s.ring.CountSlots()),
 		}
 		s.fills.Add(1)
 		job, err := f.passage.pass.Fill(f.step, s.ring.SlotMemory(slot), f.wanted,
@@ -246,7 +246,7 @@ func (s *session) release(slot int, waited float64) error {
 
 // countConsumed counts a batch as consumed, and reports the epoch after its last batch.
 func (s *session) countConsumed(f *slotFill, waited float64) {
-	s.pace.released(time.Now())
+	s.pace.noteRelease(time.Now())
 	s.counts.release(f, waited)
 	p := f.passage
 	p.pass.Release(f.batch)

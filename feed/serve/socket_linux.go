@@ -82,7 +82,7 @@ func listen(path string) (*Listener, error) {
 	if _, err := private.CheckPath(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("others could take its place: %w", err)
 	}
-	if answered(path) {
+	if isAnswered(path) {
 		return nil, errors.New("another daemon listens there: let the ranks connect to it, or give another name")
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
@@ -106,8 +106,8 @@ func listen(path string) (*Listener, error) {
 	return listener, nil
 }
 
-// answered reports whether a process accepts connections at a path.
-func answered(path string) bool {
+// isAnswered reports whether a process accepts connections at a path.
+func isAnswered(path string) bool {
 	name, done, err := private.Reach(path)
 	if err != nil {
 		return false // nobody else can reach it either

@@ -17,7 +17,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		out  Output
 		says string
 	}{
-		{[]Op{{Name: "blur"}}, Output{DType: "uint8", Layout: "nchw"}, `op 0: "blur" is no transform`},
+		{[]Op{{Name: "blur"}}, Output{DType: "uint8", Layout: "nchw"}, `op 0: "blur" is not a known transform`},
 		{nil, Output{DType: "uint8", Layout: "nchw"}, "different sizes"},
 		{[]Op{{Name: "resize", Size: []int{256}}}, Output{DType: "uint8", Layout: "nchw"}, "different sizes"},
 		{[]Op{{Name: "resize", Size: []int{0, 3}}}, Output{DType: "uint8", Layout: "nchw"}, "at least 1"},
