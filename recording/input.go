@@ -59,7 +59,7 @@ func (in *input) fillBuffer() bool {
 }
 
 // failed returns the error that ended reading, or nil at the end of the file.
-func (in *input) failed() error {
+func (in *input) readError() error {
 	if in.err == io.EOF { //nolint:errorlint // the reader returns it unwrapped
 		return nil
 	}

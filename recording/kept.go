@@ -46,7 +46,7 @@ func together(every, a, b float64) bool {
 func (t thinned) contains(at float64) bool { return (at >= t.From || t.From <= 0) && at < t.To }
 
 // combined returns t thinned by u as well.
-func (t thinned) combined(u thinned) thinned {
+func (t thinned) combineWith(u thinned) thinned {
 	t.Every, t.OneIn = max(t.Every, u.Every), max(t.OneIn, u.OneIn)
 	return t
 }
@@ -77,14 +77,14 @@ func overlaid(parts []thinned, more thinned) []thinned {
 		out.addPart(more, from, min(p.From, more.To))
 		from = max(from, p.To)
 		out.addPart(p, p.From, min(p.To, more.From))
-		out.addPart(p.combined(more), max(p.From, more.From), min(p.To, more.To))
+		out.addPart(p.combineWith(more), max(p.From, more.From), min(p.To, more.To))
 		out.addPart(p, max(p.From, more.To), p.To)
 	}
 	out.addPart(more, from, more.To)
 	if len(out) > mostParts { // merge the earlier half into one part
 		half := out[:len(out)/2]
 		for _, p := range half {
-			half[0] = half[0].combined(p)
+			half[0] = half[0].combineWith(p)
 		}
 		half[0].To = half[len(half)-1].To
 		out = append(out[:1], out[len(half):]...)

@@ -74,7 +74,7 @@ func newReader(in io.Reader, most limits) *reader {
 	return r
 }
 
-// readRun reads what is available, and returns all that was read so far.
+// readRun reads the available data, and returns all that was read so far.
 func (r *reader) readRun() (*Run, error) {
 	if err := r.readFile(); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (r *reader) readFile() error {
 	} else {
 		err = r.readPlain()
 	}
-	if err = cmp.Or(r.in.failed(), err); err != nil {
+	if err = cmp.Or(r.in.readError(), err); err != nil {
 		return err
 	}
 	if !r.build.header && r.torn {
@@ -334,7 +334,7 @@ func (r *reader) countDamage(at int64) {
 // continueReading prepares to read what has been appended.
 func (r *reader) continueReading() {
 	r.torn = false
-	if r.in.failed() == nil {
+	if r.in.readError() == nil {
 		r.in.err = nil
 	}
 }

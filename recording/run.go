@@ -59,7 +59,7 @@ type Draws struct {
 
 // Mount is a file system that the job reads from.
 type Mount struct {
-	Point  string `json:"point"`            // where it is mounted
+	Point  string `json:"point"`            // mount point
 	Kind   string `json:"kind"`             // "ext4", "nfs4", "fuse.sshfs"
 	Disk   string `json:"disk,omitempty"`   // subject of the disk's signals, "disk/vda"; "" if it has none
 	Remote bool   `json:"remote,omitempty"` // reads go to a server, or to a program (FUSE)

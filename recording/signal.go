@@ -120,7 +120,7 @@ func (s *Series) Between(from, to float64) Series {
 	return part
 }
 
-// Mean returns the mean of the values in [from, to]; NaN if there is none.
+// Mean returns the mean of the values in [from, to]; NaN if it has none.
 func (s *Series) Mean(from, to float64) float64 {
 	part := s.Between(from, to)
 	if len(part.V) == 0 {
@@ -179,7 +179,7 @@ func (s *Series) Share(from, to float64, states ...State) float64 {
 	return float64(hits) / float64(len(part.V))
 }
 
-// Last returns the newest value; NaN if there is none.
+// Last returns the newest value; NaN if it has none.
 func (s *Series) Last() float64 {
 	if s == nil || len(s.V) == 0 {
 		return math.NaN()

@@ -174,7 +174,7 @@ func (w working) leastRow() int {
 	return max(leastSkipped, int(mostGathered*w.gap))
 }
 
-// mayBeSkipped reports whether a single fetch looks discarded.
+// mayBeSkipped reports whether a single fetch may be discarded.
 func (w working) mayBeSkipped(s Step) bool {
 	switch {
 	case s.Optimized > 0 || worksInside(s.Inside):

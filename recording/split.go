@@ -64,7 +64,7 @@ func (l *Loader) Alters(changes ...stoker.Change) string {
 	was, _ := l.Settings.Int(stoker.NumWorkers)
 	now, known := after.Settings.Int(stoker.NumWorkers)
 	if _, multiple := stoker.Multiple(after.Settings[stoker.NumWorkers]); multiple {
-		now, known = was+1, true // whatever the multiple, it is more
+		now, known = was+1, true // more, for any multiple
 	}
 	if !known || now == was {
 		return ""

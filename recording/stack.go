@@ -56,7 +56,7 @@ func (l Loading) String() string {
 type Stack struct {
 	Loading
 	// For a fetch, the frames inside of it, outermost first. Otherwise the program's own
-	// innermost line, the call after it, and the innermost library function that says what is
+	// innermost line, the call after it, and the innermost library function that tells what is
 	// done. Empty if too many different ones were seen.
 	Places  []Place
 	Asleep  bool    // neither running nor waiting for a core
@@ -113,7 +113,7 @@ func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, loo
 	for _, series := range r.All(FetchLooks) {
 		if s, ok := stackOf(series.Subject + ";core"); ok && wanted(s.Loading) {
 			written[s.Loading] = series.T
-			looks += series.added(from, to, series.T)
+			looks += series.addedBetween(from, to, series.T)
 		}
 	}
 	for _, series := range r.All(FetchStack) {
@@ -121,7 +121,7 @@ func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, loo
 		if !ok || !wanted(s.Loading) {
 			continue
 		}
-		if s.Seconds = series.added(from, to, written[s.Loading]); s.Seconds > 0 {
+		if s.Seconds = series.addedBetween(from, to, written[s.Loading]); s.Seconds > 0 {
 			stacks = append(stacks, s)
 		}
 	}
@@ -132,7 +132,7 @@ func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, loo
 // added returns by how much a counter grew between from and to. The counter has a sample only
 // when it grew. Growth is taken as even since its previous sample, or since the previous one of
 // the times at which such counters were written.
-func (s *Series) added(from, to float64, written []float64) (sum float64) {
+func (s *Series) addedBetween(from, to float64, written []float64) (sum float64) {
 	for i := 1; i < len(s.T); i++ {
 		begin, end := s.T[i-1], s.T[i]
 		if j, _ := slices.BinarySearch(written, end); j > 0 {

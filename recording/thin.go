@@ -28,7 +28,7 @@ func (b *builder) shorten(most int64) (begins float64) {
 	return begins
 }
 
-// forget drops what is older than a time.
+// forget drops data older than a time.
 func (b *builder) forget(before float64) { b.dropSpan(math.Inf(-1), before) }
 
 // dropSpan drops what came between two times, so that a run of days stays small in memory. The
@@ -129,7 +129,7 @@ func (b *builder) thinPart(part thinned) {
 	}
 }
 
-// sparser returns the next lower density: half of whatever takes most memory.
+// sparser returns the next lower density: half of the kind that takes most memory.
 func (b *builder) sparser(at float64) thinned {
 	next := b.density()
 	next.From = at
@@ -141,7 +141,7 @@ func (b *builder) sparser(at float64) thinned {
 	return next
 }
 
-// Density of what is not judged any more: a value per oldEvery seconds, and as many as oldSteps
+// Density of data that are no longer judged: a value per oldEvery seconds, and as many as oldSteps
 // steps in them.
 const (
 	oldEvery = 10.

@@ -179,7 +179,7 @@ type trimmer struct {
 	err    error
 }
 
-// writePart writes the complete part of what is held.
+// writePart writes the complete part of the data held.
 func (t *trimmer) writePart() {
 	b, more := t.reader.build, int64(held/4)
 	if end := b.run.End(); end-max(0, t.from) > 2*late {
@@ -189,7 +189,7 @@ func (t *trimmer) writePart() {
 	t.reader.limits.kept = b.weight() + more
 }
 
-// writeUpTo writes what is held up to a time, as one member.
+// writeUpTo writes the data held up to a time, as one member.
 func (t *trimmer) writeUpTo(to float64) {
 	b := t.reader.build
 	isOld := false

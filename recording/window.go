@@ -262,7 +262,7 @@ func (w *Window) boundSamples(batch float64) {
 	}
 }
 
-// beside fills in what the window has besides its steps: the stretches of other phases, and the
+// beside fills in the rest of the window: the stretches of other phases, and the
 // steps of other loaders within a judged step. If only some steps are kept, the same share of
 // theirs is.
 func (w *Window) beside(steps []Step, phase Phase, others []Step) {
@@ -572,6 +572,6 @@ func (r *Run) notJudged() []thinned {
 // everything. Seconds.
 const (
 	recent   = 900. // length of the present
-	lookOver = 300. // how often a Writer looks for data to drop
+	lookOver = 300. // how often a Writer checks for data to drop
 	around   = 60.  // kept before the newest part: counters are read there
 )

@@ -66,7 +66,7 @@ type output interface {
 
 // Create begins a recording in a new file with mode 0600. A missing folder is created with mode
 // 0700 and a .gitignore, which keeps recordings out of the user's repository. The header is on
-// disk when Create returns. If the disk accepts nothing, the header waits, and Flush returns
+// disk when Create returns. If the disk accepts nothing, the header stays queued, and Flush returns
 // the error.
 func Create(path string, facts Facts) (*Writer, error) {
 	dir := filepath.Dir(path)
@@ -197,7 +197,7 @@ func (w *Writer) hasRoom() bool {
 	return w.waiting.Len() <= maxWaiting
 }
 
-// Pack limits and compresses what is held, without writing to the disk. Call Pack or Flush once
+// Pack limits and compresses the data held, without writing to the disk. Call Pack or Flush once
 // a second.
 func (w *Writer) Pack() {
 	w.keepUp()
@@ -256,7 +256,7 @@ func (w *Writer) keepUp() {
 	}
 }
 
-// forget drops what is not judged from memory, whether or not anyone calls RunSoFar.
+// forget drops data that are not judged from memory, whether or not anyone calls RunSoFar.
 func (w *Writer) forget() {
 	for _, part := range w.live.run.notJudged() {
 		w.live.dropSpan(part.From, part.To)

@@ -225,7 +225,7 @@ func decodeBMP(data []byte) (image.Image, error) {
 }
 
 // readBits returns how many bits of a row Pillow takes for a pixel: 1 with a grey palette of
-// two colours, 8 with a larger grey palette, whatever the header says.
+// two colours, 8 with a larger grey palette, regardless of the header.
 func (b *bitmap) readBits() int {
 	switch {
 	case b.grey && b.colours <= 2:

@@ -282,7 +282,7 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 			return j.newDamaged(at, "sampling factors %dx%d: they lie between 1 and 4", c.h, c.v)
 		}
 		if j.ncomp == 1 {
-			c.h, c.v = 1, 1 // a single component has MCUs of one block, whatever its factors
+			c.h, c.v = 1, 1 // a single component has MCUs of one block, for any factors
 		}
 		j.hmax, j.vmax = max(j.hmax, c.h), max(j.vmax, c.v)
 	}
@@ -323,7 +323,7 @@ func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 }
 
 // mcu returns the number of blocks in one MCU of a scan, and the number of MCUs in each
-// direction. In a scan of one component an MCU is one block, whatever the sampling.
+// direction. In a scan of one component an MCU is one block, for any sampling.
 func (j *jpeg) mcu(s *scan) (blocks, across, down int) {
 	if s.n == 1 {
 		c := &j.comps[s.comps[0]]

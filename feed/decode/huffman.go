@@ -84,7 +84,7 @@ func (t *table) quicken() {
 	}
 }
 
-// peekSymbol looks up the symbol at the left end of buf, of which only the first bits bits are
+// peekSymbol finds the symbol at the left end of buf, of which only the first bits bits are
 // known. ok is true if code and value lie within them.
 func (t *table) peekSymbol(buf uint64, bits uint) (run int, size, length uint, ok bool) {
 	e := t.look[buf>>(64-lookBits)]

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Kind says what is wrong with a sample.
+// Kind classifies the fault of a sample.
 //
 // A sample is bad if Pillow refuses it. A JPEG for which libjpeg only warns, such as one with
 // wrong restart markers or with too little data before its EOI, is decoded to the same pixels.

@@ -21,7 +21,7 @@ type Program struct {
 
 	mode   string // of the source
 	size   image.Point
-	turned bool // the source is wanted as RGB, whatever its mode
+	turned bool // the source is wanted as RGB in any mode
 	first  *segment
 	steps  []step
 	end    *outputForm
@@ -58,7 +58,7 @@ var sizes = map[string]int{"uint8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "
 // it.
 type RefusalError struct {
 	Op   int    // its position among the ops, from 0; -1: the source
-	Text string // what is refused
+	Text string // the rejected case
 }
 
 func (r *RefusalError) Error() string {

@@ -210,7 +210,7 @@ func (s *session) submit() error {
 }
 
 // nextStep makes sure that the run has a step to submit, and begins the next epoch if
-// necessary. It returns false if there is none.
+// necessary. It returns false if none is left.
 func (s *session) nextStep() (bool, error) {
 	r := s.run
 	if r.over || r.step < r.pass.steps {
@@ -281,7 +281,7 @@ func (s *session) mustAgree(err error) {
 	}
 }
 
-// closeSession releases everything. It waits until the pool no longer touches the ring.
+// closeSession releases everything. It blocks until the pool no longer touches the ring.
 func (s *session) closeSession() error {
 	s.mu.Lock()
 	s.closed = true
@@ -295,7 +295,7 @@ func (s *session) closeSession() error {
 	return s.ring.Close()
 }
 
-// describeState returns a sentence that says what is being waited for, and since when.
+// describeState returns a sentence that names the cause of waiting, and since when.
 func (s *session) describeState(now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

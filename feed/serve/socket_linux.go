@@ -64,7 +64,7 @@ type Listener struct {
 }
 
 // Listen creates the socket. Clients hold a lock while they start a daemon, but the path is
-// safe without it too: the socket is renamed into place, so that nobody sees one that does not
+// safe without it too: the socket is renamed into place, so that no client sees one that does not
 // listen yet. It replaces an existing socket only if nothing answers there.
 func Listen(path string) (*Listener, error) {
 	l, err := listen(path)
@@ -110,7 +110,7 @@ func listen(path string) (*Listener, error) {
 func isAnswered(path string) bool {
 	name, done, err := private.Reach(path)
 	if err != nil {
-		return false // nobody else can reach it either
+		return false // no other process can reach it either
 	}
 	defer done()
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: name, Net: "unixpacket"})

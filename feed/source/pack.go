@@ -16,7 +16,7 @@ import (
 )
 
 // pack is a folder that `stoker pack` wrote; feed/pack describes its files. Samples have the
-// order and the labels of the original folder, whatever their order in the shards. So training
+// order and the labels of the original folder, for any order in the shards. So training
 // on the pack gives the same batches as training on the folder.
 type pack struct {
 	shards []packShard

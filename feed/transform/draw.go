@@ -98,7 +98,7 @@ func NewNumbers(values *[256]float32, dtype string) *Numbers {
 	return n
 }
 
-// findNumbers looks for a mean and a deviation that give exactly these values. What follows
+// findNumbers searches for a mean and a deviation that give exactly these values. What follows
 // from the values themselves is only right up to some last bits.
 func (n *Numbers) findNumbers(values *[256]float32) bool {
 	std := 1 / (float64(values[255]) - float64(values[0]))

@@ -211,7 +211,7 @@ const mostShort = 1 << 15
 
 // computeShort is compute as torch does it for bytes (UpSampleKernel.cpp). These are Pillow's
 // weights, rounded to as many bits as keep the largest one of the whole direction within 16,
-// whatever outputs are requested. They are scaled to weights of 22 bits; the rounding and the
+// for any requested outputs. They are scaled to weights of 22 bits; the rounding and the
 // shift scale alike, so the sums give the same bytes.
 func (w *weights) computeShort(f *filter, length, size, from, to int) {
 	scale := float64(length) / float64(size)

@@ -190,7 +190,7 @@ func (s *stages) cropTo(r image.Rectangle, fill [3]uint8) {
 	}
 }
 
-// Limits on what is held in memory. They are far above any photograph, and keep absurd
+// Limits on the use of memory. They are far above any photograph, and keep absurd
 // proportions from taking all of the machine's memory.
 const (
 	longestSide = 1 << 20 // pixels of a side before a resize

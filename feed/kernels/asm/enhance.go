@@ -18,7 +18,7 @@ func enhance() {
 	transposeBlocks()
 }
 
-// luma multiplies in pairs: red with green, and blue with a constant that stands for one half.
+// luma multiplies in pairs: red with green, and blue with a constant that represents one half.
 // The weight of green is 38470 of 65536. As a signed word that is 65536 too small, so green is
 // added once more.
 func luma() {

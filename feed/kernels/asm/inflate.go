@@ -143,7 +143,7 @@ func (l *symbolLoop) look(table GPVirtual, mask uint32, e GPVirtual) {
 	MOVL(Mem{Base: table, Index: index, Scale: 4}, e.As32())
 }
 
-// lookFurther looks up a code that is longer than the first lookup.
+// lookFurther decodes a code that is longer than the first lookup.
 func (l *symbolLoop) lookFurther(table GPVirtual, mask uint32, e GPVirtual) {
 	index, more := GP64(), GP64()
 	MOVL(e.As32(), more.As32())

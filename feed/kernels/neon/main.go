@@ -42,9 +42,9 @@ var flags = append([]string{
 	"-c", "-march=armv8-a", "-ffreestanding", "-Wall", "-Wextra", "-Werror",
 	"-fomit-frame-pointer", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
 	"-mbranch-protection=none",
-	"-fno-tree-vectorize", "-fno-tree-loop-distribute-patterns", // nothing but what is written, and no memset
+	"-fno-tree-vectorize", "-fno-tree-loop-distribute-patterns", // no vector code except the intrinsics, and no memset
 	"-ffp-contract=off",                         // fused is what says so
-	"-mpc-relative-literal-loads",               // a constant beside the code is seen, and refused
+	"-mpc-relative-literal-loads",               // constants next to the code are detected and rejected
 	"-ffixed-x18", "-ffixed-x28", "-ffixed-x29", // Go's and the system's
 }, free()...)
 
@@ -107,7 +107,7 @@ func convert(pkg string, files []string) (assembly, stubs []byte, err error) {
 	return text.Bytes(), stub.Bytes(), nil
 }
 
-// A Go prototype in comments above a C function says what it does and how Go calls it.
+// A Go prototype in comments above a C function says its purpose and how Go calls it.
 var prototypes = regexp.MustCompile(`(?m)((?://.*\n)+)//go:noescape\n//func (\w+)\((.*)\)$`)
 
 type function struct {
