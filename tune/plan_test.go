@@ -28,7 +28,7 @@ func starved(t *testing.T, change func(f *recording.Facts)) Best {
 	if change != nil {
 		change(&run.Facts)
 	}
-	return judged(Attempt{Run: run})
+	return judgeBest(Attempt{Run: run})
 }
 
 func script12(string) ([]byte, error) { return []byte("the script"), nil }
@@ -79,8 +79,8 @@ func TestPlan(t *testing.T) {
 
 func TestUnreadable(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                   "it is no plan",
-		"[1]":                                "it is no plan",
+		"":                                   "it is not a plan",
+		"[1]":                                "it is not a plan",
 		`{"plan": 2}`:                        "format 2",
 		`{"loaders": [{"call": "/a.py:1"}]}`: "format 0",
 		`{"plan": 1, "loaders": [{"call": "a.py:1"}]}`:                                                                       "absolute file:line",

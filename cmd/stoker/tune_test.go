@@ -45,7 +45,7 @@ func TestTuneUsage(t *testing.T) {
 		{[]string{"tune", "--force", "--", "true"}, exitUsage, "--plan FILE --force"},
 		{[]string{"tune", "--plan", good, "--allow", "all", "--", "python", "train.py"}, exitUsage, "expected one of draws, state, order, precision"},
 		{[]string{"tune", "--plan", "absent.json", "--", "python", "train.py"}, exitOurs, "no such file"},
-		{[]string{"tune", "--plan", script, "--", "python", "train.py"}, exitOurs, "it is no plan"},
+		{[]string{"tune", "--plan", script, "--", "python", "train.py"}, exitOurs, "it is not a plan"},
 		{[]string{"tune", "--plan", old, "--", "python", "train.py"}, exitOurs, "format 7"},
 		{[]string{"tune", "--plan", other, "--", "python", "train.py"}, exitOurs, "--force applies this one"},
 		{[]string{"tune", "--plan", good, "--", "python", "eval.py"}, exitOurs, "made of train.py, and this is eval.py"},
