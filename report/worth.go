@@ -9,14 +9,14 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Worth is what another machine would bring a job that runs, for all faces.
+// Worth is the gain of another machine for a running job, for all output formats.
 type Worth struct {
 	Title       string
-	GPU         hardware.GPU    // the zero value where it is unknown
-	Utilization stoker.Interval // share of the time for which the device computes
-	AtMost      stoker.Interval // what it is worth if nothing waits
+	GPU         hardware.GPU    // the zero value if unknown
+	Utilization stoker.Interval // share of time in which the device computes
+	AtMost      stoker.Interval // gain without any waiting
 	Rows        []WorthRow
-	Waste       *predict.Waste // of Hours
+	Waste       *predict.Waste // for Hours
 	Hours       float64
 	Notes       []string
 }
@@ -30,7 +30,7 @@ type WorthRow struct {
 // Add adds a change.
 func (w *Worth) Add(what string, worth predict.Worth) { w.Rows = append(w.Rows, WorthRow{what, worth}) }
 
-// DescribeWorth says in one line each what is lost, and what each change brings.
+// DescribeWorth says in a line each the losses, and the gain of each change.
 func DescribeWorth(w Worth) [][2]string {
 	times := func(v float64) string { return quantity.About(v) + "x" }
 	lines := [][2]string{{"computes", quantity.Around(w.Utilization, quantity.Percent) + " of the time"}}

@@ -54,7 +54,7 @@ func TestWhatToDoStandsOnce(t *testing.T) {
 func TestPagesHaveFortyLines(t *testing.T) {
 	var s section
 	for range 50 {
-		s.add(useful, func(p *page) { p.wrapped("  - ", "    ", "the launching thread waits") })
+		s.add(useful, func(p *page) { p.printWrapped("  - ", "    ", "the launching thread waits") })
 	}
 	short, whole := newVerdictPage(Style{}), newVerdictPage(Style{All: true})
 	short.show([]section{s, {title: "last", items: []item{{always, func(p *page) { p.writeRow("hung", "yes") }}}}}, "stoker diagnose --all")

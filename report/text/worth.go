@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteWorth writes what another machine would bring a job that runs.
+// WriteWorth prints what another machine would gain for a job.
 func WriteWorth(w io.Writer, worth report.Worth, style Style) error {
 	p := newPage(style, &worth)
 	title := worth.Title
@@ -16,7 +16,7 @@ func WriteWorth(w io.Writer, worth report.Worth, style Style) error {
 	}
 	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(title, 300)))
 	for _, line := range report.DescribeWorth(worth) {
-		p.wrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
+		p.printWrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
 	}
 	p.b.WriteString("\n")
 	p.writeList("note", worth.Notes)

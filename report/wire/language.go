@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/language"
 )
 
-// trainingObject is what predict train says: shares are of the step, memory is of a GPU.
+// trainingObject is the result of predict train: shares are of the step, memory is per GPU.
 type trainingObject struct {
 	Schema       int             `json:"schema"`
 	Fit          string          `json:"fit"` // "fits", "likely does not fit"
@@ -31,7 +31,7 @@ type trainingObject struct {
 	Layout       layoutObject    `json:"layout"`
 }
 
-// layoutObject is how the job is split over its GPUs.
+// layoutObject says how the job is divided over its GPUs.
 type layoutObject struct {
 	GPUs        float64 `json:"gpus"`
 	Tensor      float64 `json:"tensor"`
@@ -43,7 +43,8 @@ type layoutObject struct {
 	GlobalBatch float64 `json:"global_batch"`
 }
 
-// trainingSchema grew when the MFU became an interval and the parts of a step others.
+// trainingSchema is one higher since the MFU became an interval and the parts of a step
+// changed.
 const trainingSchema = schema + 1
 
 // WriteTraining writes the step of a language model as one object.
@@ -56,7 +57,7 @@ func WriteTraining(w io.Writer, t language.Training, s language.TrainingStep) er
 	})
 }
 
-// servingObject is what predict serve says: shares are of the time of a token.
+// servingObject is the result of predict serve: shares are of the time of a token.
 type servingObject struct {
 	Schema    int             `json:"schema"`
 	Batch     float64         `json:"requests"`
@@ -71,7 +72,7 @@ type servingObject struct {
 	Memory    float64         `json:"memory_bytes"`
 }
 
-// WriteServing writes the rate of a language model that answers as one object.
+// WriteServing writes the rate at which a language model answers as one object.
 func WriteServing(w io.Writer, r language.ServingRate) error {
 	return WriteObject(w, servingObject{
 		schema, r.Batch, r.Prefill, r.PerToken, r.TokenRate, r.Weights, r.Cache, r.Compute, r.Messages, r.Launches,
