@@ -25,7 +25,7 @@ const (
 )
 
 // known are the transforms that stoker.DataLoader translates, of torchvision's v1
-// and v2: those of python/stoker/_translate.py, which a test holds against this.
+// and v2: those of python/stoker/loader/translate.py, which a test holds against this.
 var known = []string{
 	"CenterCrop", "ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "RandomCrop", "RandomHorizontalFlip",
 	"RandomResizedCrop",

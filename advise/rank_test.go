@@ -186,7 +186,7 @@ func TestNoOtherLoaderForWhatItLeavesToPyTorch(t *testing.T) {
 
 // TestKnownTransforms holds the list against the client's own table.
 func TestKnownTransforms(t *testing.T) {
-	source, err := os.ReadFile("../python/stoker/_translate.py")
+	source, err := os.ReadFile("../python/stoker/loader/translate.py")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestKnownTransforms(t *testing.T) {
 	}
 	slices.Sort(names)
 	if !found || !slices.Equal(names, known) {
-		t.Errorf("python/stoker/_translate.py translates %v, advised for are %v", names, known)
+		t.Errorf("python/stoker/loader/translate.py translates %v, advised for are %v", names, known)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/quantity"
@@ -137,7 +138,7 @@ func (a adviser) noun(n int) string {
 
 func (a adviser) idleKnown() bool { return !math.IsNaN(a.verdict.Stall) }
 
-func (a adviser) starved() bool { return a.verdict.Stall >= 0.02 }
+func (a adviser) starved() bool { return a.verdict.Stall >= diagnose.LeastStall }
 
 // bestWorkers is the smallest number of workers whose step is nearly the best that
 // this machine's cores and memory allow; cut says what ended the search early.

@@ -111,16 +111,6 @@ func (c *Case) MostStall() float64 {
 	return c.Idle
 }
 
-// FewWorks is the number of pieces of work below which a trace shows a trial and
-// no step. [J]
-const FewWorks = 10
-
-// Late by a tenth of the step is TraceML's warning, by a fifth critical.
-const (
-	LateWarning  = 0.10
-	LateCritical = 0.20
-)
-
 // LineEvidence says on which lines a fetch spends its time.
 func (c *Case) LineEvidence() []Evidence {
 	var said []string

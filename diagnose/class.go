@@ -53,11 +53,6 @@ const (
 	Skipping      Class = "skipping"
 )
 
-// FedStall is the share of the time that a fed device waits for input at most. [J] A tenth is
-// what several published tools call a busy device; verdicts of runs that need nothing lie
-// below 5 %.
-const FedStall = 0.10
-
 // Starves reports whether the class says that the device waits for input.
 func (c Class) Starves() bool {
 	return c.Is(IOBound) || slices.Contains([]Class{

@@ -6,14 +6,6 @@ import (
 	"github.com/stoker-dev/stoker"
 )
 
-// Triggers of findings that a trace and a live run share: shares of the judged window.
-const (
-	LaunchTrigger = 0.10
-	WaitTrigger   = 0.01 // idle time after a wait
-	HeldTrigger   = 0.05 // [J] the host held by waits, whatever follows
-	SerialTrigger = 0.05 // copies that nothing overlaps
-)
-
 // NewFinding is one of which nothing but the name is known.
 func NewFinding(name string) Finding {
 	return Finding{Name: name, Seconds: math.NaN(), Share: math.NaN(), Saves: math.NaN()}
@@ -53,9 +45,3 @@ func LostToWaits(idle, held float64) float64 {
 	}
 	return min(idle, held)
 }
-
-// LongGap is what parts launching from other work of the host, seconds.
-const (
-	LongGap     = 2e-3
-	LongGapText = "2 ms"
-)

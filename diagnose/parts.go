@@ -32,19 +32,13 @@ type KernelShares struct {
 	Major  float64 // compute capability of the device; NaN where it is not NVIDIA's, too
 }
 
-// BesideInput is how much of what input leaves uncovered counts. Where input takes a fifth of the window, work between
-// launches and copies that
-// nothing covers are mostly what its lack left uncovered: XProf calls 5 % of the
-// step moderately and 20 % highly input-bound. [J] Three tenths are left, so that
-// the runner-up is named.
-func BesideInput(input float64) float64 { return 1 - 0.7*stat.Ramp(input, 0.05, 0.20) }
+// BesideInput is how much of what input leaves uncovered counts. Where input takes a fifth of the
+// window, work between launches and copies that nothing covers are mostly what its lack left
+// uncovered. [J] Three tenths are left, so that the runner-up is named.
+func BesideInput(input float64) float64 { return 1 - 0.7*InputLost.Score(input) }
 
 // LoseTimeBeside reports whether a good part of the window has no work of the device's own in it, beside a part that is
 // judged by itself.
 func (p Parts) LoseTimeBeside(part float64) bool {
 	return !(p.Input+p.Host+p.Long+p.Copies+p.Queued+stat.Or(p.Rare, 0)-part < leastLost)
 }
-
-// leastLost is the part of the window in which the device waits for the host, from which
-// that is a matter of its own. [J] Half of the launch rule's first sign.
-const leastLost = 0.05

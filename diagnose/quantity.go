@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
@@ -40,23 +39,17 @@ func AddEvidence(list []Evidence, value float64, unit, signal, format string, ar
 	return append(list, Evidence{Text: fmt.Sprintf(format, args...), Signal: signal, Value: value, Unit: unit})
 }
 
-// AskShare is a question whose answer is a share. It scores 0 below low, 1 above high, in
-// between in proportion (low > high asks for less). An unknown one scores half: it
+// AskShare is a question whose answer is a share, scored by a ramp. An unknown one scores half: it
 // neither convinces nor rules out.
-func AskShare(text string, value, low, high float64, note string) Quantity {
-	return AskShareOr(0.5, text, value, low, high, note)
+func AskShare(text string, value float64, ramp Ramp, note string) Quantity {
+	return AskShareOr(UnknownScore, text, value, ramp, note)
 }
 
-// Unlikely is the score of an unknown answer to a question that would rule the
-// case out, or that the case rests on alone: without evidence it is taken for a
-// probable no.
-const Unlikely = 0.2
-
-// AskShareOr is share with its own score for an unknown value.
-func AskShareOr(unknown float64, text string, value, low, high float64, note string) Quantity {
+// AskShareOr is AskShare with its own score for an unknown value.
+func AskShareOr(unknown float64, text string, value float64, ramp Ramp, note string) Quantity {
 	q := Question{Text: text, Answer: "unknown", Score: unknown, Note: note}
 	if !math.IsNaN(value) {
-		q.Score = stat.Ramp(value, low, high)
+		q.Score = ramp.Score(value)
 		q.Answer = YesNo(q.Score) + ", " + quantity.Percent(value)
 	}
 	return Quantity{Question: q}
@@ -71,12 +64,15 @@ func AskFact(text string, yes bool, answer string) Quantity {
 	return Quantity{Question: Question{Text: text, Answer: YesNo(score) + ", " + answer, Score: score}}
 }
 
+// IsLikely reports whether the answer is taken for a yes.
+func (q Quantity) IsLikely() bool { return q.Score >= LikelyScore }
+
 // YesNo is a score in a word.
 func YesNo(score float64) string {
 	switch {
-	case score >= 0.75:
+	case score >= YesScore:
 		return "yes"
-	case score <= 0.25:
+	case score <= NoScore:
 		return "no"
 	}
 	return "partly"

@@ -30,10 +30,6 @@ func (c *Case) RingWait() float64 {
 	return math.NaN()
 }
 
-// fullRing is the share of the time from which a full ring says that the trainer
-// is the slower one, and the share below which an empty one says nothing. [J]
-const fullRing = 0.9
-
 // ThreadEvidence says what the threads of stoker's loader do.
 func (c *Case) ThreadEvidence() []Evidence {
 	k, f := c.Costs, c.Costs.Feed

@@ -1,28 +1,237 @@
 package diagnose
 
-// Thresholds of the ledger and of what it leads with, in one table. [J] is a judgement that no
-// measurement stands behind; the others name their source.
+// This file is the table of thresholds: from where on a figure of a run counts. A row has a name, a
+// unit and a source. A source is "[J]" for a judgement that no measurement stands behind, else
+// "published:" or "measured:" with its place. The judgements were chosen with the labelled runs of
+// bench/labelled in view, and the exam in bench/accuracy shows what a change of one does.
+//
+// Live runs and traces read the same row wherever they ask the same question. What a single
+// function needs is a named constant beside it. thresholds_test.go keeps literals out of rules.
+
+// Ramps of what the device waits for and works on.
+var (
+	// InputStall is the device's wait for input, by its own clock or by gaps inside the loader.
+	InputStall = Ramp{0.03, 0.07, "share of the window", "[J] runs that need nothing lie below 5 %"}
+	// InputLost is the same wait, where it takes what is left uncovered from other causes.
+	InputLost = Ramp{0.05, 0.20, "share of the window", "published: XProf's moderately and highly input-bound"}
+	// IdleByMeter is idle time by a meter alone, which is an upper bound of that wait.
+	IdleByMeter = Ramp{0.10, 0.25, "share of the window", "[J]"}
+	// IdleBehindBusyLoader is the same where all workers are always at work.
+	IdleBehindBusyLoader = Ramp{0.03, 0.08, "share of the window", "[J]"}
+	// TrainerAwaitsRing is the trainer's wait for the ring of stoker's loader, also an upper bound.
+	TrainerAwaitsRing = Ramp{0.10, 0.25, "share of the window", "[J]"}
+
+	// CopyTime is what copies over the host's link take while no kernel runs.
+	CopyTime = Ramp{0.07, 0.15, "share of the window or step", "[J]"}
+	// StagedCopies is what copies from pageable memory would take of idle time. A link's rate with
+	// them is known within a factor of five: by chance alone they take up to nine tenths.
+	StagedCopies = Ramp{0.5, 0.75, "share of the idle time", "[J]"}
+	// FreeForCopies is time without a kernel that input does not explain.
+	FreeForCopies = Ramp{0.05, 0.12, "share of the window", "[J]"}
+
+	// HostGaps is what the device waits for the host: in gaps up to LongGap, and in longer ones.
+	HostGaps = Ramp{0.08, 0.15, "share of the window", "[J]"}
+	// ShortKernel is a launch's time over the median kernel's.
+	ShortKernel = Ramp{0.5, 1, "ratio", "[J]"}
+	// SmallKernels is how much of the SMs kernels use while they run, below which launching them
+	// takes longer: 0.6 % for 200 small layers, 73 to 90 % for eleven other loops on H100 and H200.
+	SmallKernels = Ramp{0.1, 0.03, "SM activity over utilisation", "measured: bench/gpu"}
+	// LaunchAwaitsCore is what the device idles while the launching thread waits for a core.
+	LaunchAwaitsCore = Ramp{0.05, 0.12, "share of the window", "[J]"}
+
+	// ExchangeAlone is what collectives take without computation beside them.
+	ExchangeAlone = Ramp{
+		0.05, 0.12, "share of the window",
+		"[J] torch-tb-profiler warns above 10 %, XProf calls 3 to 15 % moderate",
+	}
+	// ExchangeOnNetwork is how much of an interface ranks use, where nothing times their waits.
+	ExchangeOnNetwork = Ramp{0.125, 0.25, "share of the interface's rate", "[J]"}
+	// RoomForExchange is SM activity, from which the device has no time to wait for ranks.
+	RoomForExchange = Ramp{0.85, 0.75, "SM activity", "[J]"}
+	// RankLate is what other ranks wait for one: TraceML's warning and critical.
+	RankLate = Ramp{LateWarning, LateCritical, "share of the window", "published: TraceML"}
+
+	// DeviceBusy is the time in which some kernel runs, by the meters of a live run.
+	DeviceBusy = Ramp{0.82, 0.93, "share of the window", "[J]"}
+	// DeviceAtWork is the device's own work in a trace, where the gaps have names.
+	DeviceAtWork = Ramp{0.78, 0.90, "share of the window", "[J]"}
+	// DeviceAtWorkAlone is the same where next to nothing else takes the rest.
+	DeviceAtWorkAlone = Ramp{0.75, 0.90, "share of the window", "[J]"}
+	// DeviceLeads is the device's own work where a faster device would bring most: below No the
+	// gaps are a matter of their own.
+	DeviceLeads = Ramp{0.60, 0.70, "share of the window", "[J]"}
+	// DeviceLeadsBy is how much more that brings than closing the largest gaps.
+	DeviceLeadsBy = Ramp{0, 0.10, "share of the window", "[J]"}
+	// DeviceUnused is a device that does nothing, and HeldDeviceUnused one that the job holds.
+	DeviceUnused     = Ramp{0.06, 0.03, "utilisation", "[J]"}
+	HeldDeviceUnused = Ramp{0.02, 0.01, "utilisation", "[J]"}
+
+	// OwnPartOfInput is a part of the window over input's, from which it is no remainder of it.
+	OwnPartOfInput = Ramp{1.5, 3, "ratio", "[J]"}
+	// PartBesideKernels is a part of the window over the kernels', from which it limits a device
+	// without gaps. A seventh does not.
+	PartBesideKernels = Ramp{0.15, 0.4, "ratio", "[J]"}
+)
+
+// Ramps of what the host does.
+var (
+	// WorkersAtWork is how much of their time all workers have a batch to prepare.
+	WorkersAtWork = Ramp{0.70, 0.88, "share of the window", "[J]"}
+	// WorksInLoader is how much the launching thread works inside its loader's span, and
+	// RestsInLoader how much it rests there.
+	WorksInLoader = Ramp{0.1, 0.4, "share of the wait", "[J]"}
+	RestsInLoader = Ramp{0.6, 0.9, "share of the wait", "[J]"}
+	// LoadsWhileIdle is how much of the idle time the launching thread spends in a loader's fetch.
+	LoadsWhileIdle = Ramp{0.25, 0.5, "share of the idle time", "[J]"}
+	// LaunchThreadAtWork is how much the launching thread works, which may be spinning.
+	LaunchThreadAtWork = Ramp{0.6, 0.85, "share of the window", "[J]"}
+	// TakesBatchOver is how much of its wait for a batch the launching thread takes one over from
+	// a worker.
+	TakesBatchOver = Ramp{0.4, 0.7, "share of the wait", "[J]"}
+	// OwnCodeWhileIdle is how much of the idle time the launching thread works, in a loop that no
+	// DataLoader feeds.
+	OwnCodeWhileIdle = Ramp{0.5, 0.75, "share of the idle time", "[J]"}
+	// AwayWhileIdle is how much of the idle time that thread sleeps or is parked.
+	AwayWhileIdle = Ramp{0.2, 0.4, "share of the idle time", "[J]"}
+
+	// CoresLeft is how many cores the job leaves free.
+	CoresLeft = Ramp{0.6, 0.25, "cores", "[J]"}
+	// WorkersQueue is how much of their time workers wait for a core.
+	WorkersQueue = Ramp{0.1, 0.25, "share of the window", "[J]"}
+	// Throttled is how much of the time a CPU quota holds the job back.
+	Throttled = Ramp{0.03, 0.07, "share of the window", "[J]"}
+	// FetchWantsCore is how much of a fetch wants a core: the rest sleeps or reads.
+	FetchWantsCore = Ramp{0.35, 0.65, "share of a fetch", "[J]"}
+	// CoresCompute is how many of its cores a job uses whose model seems to be on the CPU, and
+	// CoreComputes how much of one core.
+	CoresCompute = Ramp{0.4, 0.7, "share of the cores", "[J]"}
+	CoreComputes = Ramp{0.6, 0.9, "cores", "[J]"}
+
+	// StorageWait is how much of fetching waits for storage, and RemoteWait how much of that wait
+	// is for a network or a program.
+	StorageWait = Ramp{0.3, 0.6, "share of fetching", "[J]"}
+	RemoteWait  = Ramp{0.3, 0.6, "share of the wait", "[J]"}
+	// DiskAtWork is how much of the time a disk has requests.
+	DiskAtWork = Ramp{0.8, 0.95, "share of the window", "[J]"}
+	// SmallReads is the mean read, below which requests count more than bytes.
+	SmallReads = Ramp{1.5 * (128 << 10), 128 << 10, "bytes", "[J] the kernel's readahead asks for as much"}
+	// MemoryWait is how much of the time some task waits for memory (the kernel's PSI).
+	MemoryWait = Ramp{0.05, 0.15, "share of the window", "[J]"}
+
+	// MeterHigh is what people call a high GPU-Util or CPU, and BothLow what they call low.
+	MeterHigh = Ramp{0.8, 0.95, "utilisation", "[J]"}
+	BothLow   = Ramp{0.5, 0.3, "utilisation", "[J]"}
+)
+
+// Scores: how much of a yes an answer is.
 const (
-	// leastWaited is the share of a row's time from which what its device waits for is told. [J]
-	// Below it the row is no loss that anybody looks for.
-	leastWaited = 0.05
+	UnknownScore = 0.5  // score; [J] neither convinces nor rules out
+	YesScore     = 0.75 // score, from which an answer is "yes"; [J]
+	NoScore      = 0.25 // score, up to which an answer is "no"; [J]
+	LikelyScore  = 0.5  // score, from which a question is taken for a yes; [J]
+	NamedScore   = 0.05 // score, above which a second rule is named; [J]
 
-	// LeadingLoss is the share of the run that a row beside the steps loses from which it may be
-	// what a verdict leads with. FedStall of the steps is the same figure.
-	LeadingLoss = FedStall
+	// Unlikely is the score of an unknown answer to a question that would rule the case out, or
+	// that the case rests on alone: without evidence it is taken for a probable no.
+	Unlikely = 0.2 // score; [J]
+)
 
-	// MuchLonger is how many typical loops a first step takes from which it is one of the warm-up. [J]
-	MuchLonger = 3.0
+// Thresholds of what the device waits for and works on.
+const (
+	// FedStall is what a fed device waits for input at most. A tenth is what several published
+	// tools call a busy device; verdicts of runs that need nothing lie below 5 %.
+	FedStall = 0.10 // share of the window; [J]
 
-	// LeadingOnce is how long what comes once takes before it may lead, seconds, and
-	// LeadingOnceShare which share of the run it is then. [J] A job of hours has no more of it than
-	// a trial of a minute.
-	LeadingOnce      = 120.0
-	LeadingOnceShare = 0.5
+	LeastStall    = 0.02  // share of the window, from which faster input is proposed; [J]
+	CoveredWait   = 0.20  // share of the host's time in next(), from which it is worth a word; [J]
+	CoveredStall  = 0.05  // share of the window, below which queued work covers such a wait; [J]
+	EpochStarts   = 0.03  // share of the window, from which epochs' first batches are told; [J]
+	MuchIdle      = 0.20  // share of the window, from which an idle device belies its full memory; [J]
+	NothingRan    = 0.97  // share of the window, below which an idle device was used all the same; [J]
+	Unexplained   = 0.10  // share of the window, from which idle time without a cause is told; [J]
+	StallsDiffer  = 1e-3  // share of the window, by which one device of a trace waits more; [J]
+	Mostly        = 0.5   // share, from which something is most of it; [J]
+	fullRing      = 0.9   // share of the time with a full ring, from which the trainer is slower; [J]
+	leastLost     = 0.05  // share of the window lost to the host: half of LaunchTrigger; [J]
+	ShownCause    = 0.005 // share of the window, below which a sentence leaves a cause out; [J]
+	ShownXProf    = 5e-4  // share of the window, below which a part of XProf's view is left out; [J]
+	NamedInTrace  = 0.05  // share, from which a warning names what a trace does not link; [J]
+	LittleAtAll   = 0.10  // share of the window, below which collectives leave the device its time; [J]
+	AllInAKernel  = 0.95  // share of the time, in which one kernel spins for another rank; [J]
+	LinkInUse     = 0.5   // utilisation, from which a link does not go down by itself; [J]
+	SlowLink      = 0.6   // share of the link's rate, up to which it is slow: a generation less; [J]
+	BothWays      = 0.5   // rate over the other direction's, from which both carry an exchange; [J]
+	AStranger     = 0.5   // processes in the mean, from which one holds the device; [J]
+	FewWorks      = 10    // pieces of work, below which a trace shows a trial and no step; [J]
+	ManyExchanges = 100   // collectives in a step, from which latency counts; [J]
+	LongExchange  = 50e-6 // seconds in the mean, from which an unknown kernel may be an exchange; [J]
 
-	// NamedLine is the share of a row's looks from which its line is named. [J]
-	NamedLine = 0.3
+	LateWarning  = 0.10 // share of the window; published: TraceML's warning
+	LateCritical = 0.20 // share of the window; published: TraceML's critical
 
-	// ShownRow is the share of the run's time below which a row is not shown to people. [J]
-	ShownRow = 0.005
+	// LongGap is what parts launching from other work of the host.
+	LongGap     = 2e-3 // seconds; [J]
+	LongGapText = "2 ms"
+
+	unlinkedOfIdle   = 0.2  // share of the idle time that ends with work of unknown launch; [J]
+	unlinkedOfWindow = 0.03 // share of the window, likewise; [J]
+
+	TensorCores = 7 // compute capability, from which there are Tensor Cores; published: Volta, V100
+	TensorTF32  = 8 // compute capability, from which they take TF32 and bf16; published: Ampere, A100
+)
+
+// Triggers of findings that a trace and a live run share.
+const (
+	LaunchTrigger = 0.10 // share of the window; [J]
+	WaitTrigger   = 0.01 // share of the window, idle after a wait; [J]
+	HeldTrigger   = 0.05 // share of the window in which waits hold the host, whatever follows; [J]
+	SerialTrigger = 0.05 // share of the window in copies that nothing overlaps; [J]
+)
+
+// Thresholds of what the host does.
+const (
+	NamedCores     = 0.2  // cores, above which an answer tells who has them; [J]
+	ManyOthers     = 0.3  // cores of other programs, from which they may take those of the job; [J]
+	OthersAtWork   = 0.05 // cores of the job beside the launching thread, that are worth a word; [J]
+	TorchAtWork    = 0.5  // cores, above which a process with PyTorch may train unseen; [J]
+	NamedQueue     = 0.05 // share of a fetch that waits for a core, worth a word; [J]
+	HeldByQuota    = 0.05 // share of the window; [J] half of what Throttled calls full
+	QuotaInUse     = 0.9  // share of a quota, from which it holds the job back; [J]
+	CrowdedFetch   = 0.25 // share of a fetch that waits for a core, with too many workers; [J]
+	PinThreadBusy  = 0.8  // share of the window, from which the pinning thread is always at work; [J]
+	WorkersRest    = 0.7  // share of the window, below which workers wait for others; [J]
+	DiskLimitUsed  = 0.8  // share of a group's limit; [J] the kernel's bursts leave some
+	LeastFetching  = 0.02 // share of the time, below which nothing is fetched to judge by; [J]
+	UsualWait      = 0.01 // share of a step, that a usual wait counts as at least; [J]
+	ShmPlanned     = 0.8  // share of /dev/shm that queued batches take; [J] batches differ
+	ShmLeft        = 0.1  // share of /dev/shm that is left at least; [J] others use it as well
+	WaitsOfHangs   = 0.7  // share of what hangs lose, above which they wait for a batch; [J]
+	OthersOfHangs  = 0.3  // share of it, below which they do not; [J]
+	RegularHangs   = 0.2  // coefficient of variation, up to which hangs come at intervals; [J]
+	HungOnDisk     = 0.1  // share of the time, above which a hung thread reads; [J]
+	SteadyGrowth   = 0.5  // share of the mean growth, that each third of the run has at least; [J]
+	GrowthReadings = 12   // readings, below which a growth is not told; [J]
+	ShortTraining  = 30   // seconds of steady training, below which a warning says so; [J]
+	UnclockedSteps = 0.1  // share of the steps, above which their clocks do not tell the stall; [J]
+)
+
+// Thresholds of the ledger and of what it leads with.
+const (
+	// leastWaited is what a row's device waits for: below it the row is no loss that anybody
+	// looks for.
+	leastWaited = 0.05 // share of a row's time; [J]
+
+	// LeadingLoss is what a row beside the steps loses, from which a verdict may lead with it.
+	LeadingLoss = FedStall // share of the run; [J]
+
+	// MuchLonger is how much longer a first step takes, from which it is one of the warm-up.
+	MuchLonger = 3.0 // typical loops; [J]
+
+	// LeadingOnce and LeadingOnceShare are how long what comes once takes before it may lead. A
+	// job of hours has no more of it than a trial of a minute.
+	LeadingOnce      = 120.0 // seconds; [J]
+	LeadingOnceShare = 0.5   // share of the run; [J]
+
+	NamedLine = 0.3   // share of a row's looks, from which its line is named; [J]
+	ShownRow  = 0.005 // share of the run, below which a row is not shown to people; [J]
 )

@@ -51,12 +51,15 @@ func pythonString(c stoker.Change) (string, bool) {
 	return pythonLiteral(text), ok && text != ""
 }
 
+// mostTimes is the largest multiple that is taken for one.
+const mostTimes = 1024
+
 // multiple reads "2x": so many times what there is now.
 func multiple(v any) (times float64, ok bool) {
 	text, _ := v.(string)
 	digits, found := strings.CutSuffix(text, "x")
 	n, err := strconv.ParseFloat(digits, 64)
-	return n, found && err == nil && n > 0 && n <= 1024
+	return n, found && err == nil && n > 0 && n <= mostTimes
 }
 
 // keyword is an argument of a call, in the form of its value.

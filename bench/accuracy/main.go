@@ -114,10 +114,7 @@ func run(set string, draws int, only, kept, page string, check, misses bool) err
 		return holdBars(e.papers)
 	}
 	if set == "test" && only == "" {
-		beside := besides{
-			files: readTable("bench/truth/RESULTS.md"), processes: readTable("bench/accuracy/PROCESSES.md"),
-		}
-		return os.WriteFile(page, []byte(results(e.papers, draws, beside)), 0o644) //nolint:gosec // for everybody
+		return os.WriteFile(page, []byte(results(e.papers, draws)), 0o644) //nolint:gosec // for everybody
 	}
 	return nil
 }

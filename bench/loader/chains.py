@@ -45,14 +45,14 @@ def main():
     import chains
     import torch
 
-    from stoker import _defer, _making
-    from stoker._line import Line
-    from stoker._pictures import Recording, Tally
+    from stoker.deferred import deferring
+    from stoker.deferred.materialize.line import Line
+    from stoker.deferred.recipes.pictures import Recording, Tally
 
     torch.set_num_threads(1)
-    _defer._install()
-    _defer._needs |= {1, 2, 3}  # nothing is said of pixels that are asked for
-    assert _defer._connected() and _defer._ready()
+    deferring._install()
+    deferring._reported_needs |= {1, 2, 3}  # nothing is said of pixels that are asked for
+    assert deferring._ensure_line() and deferring._make_ready()
     made, differ, call = 0, 0, Line.__call__
 
     def counting(line, jobs):
@@ -68,7 +68,7 @@ def main():
         alone, recording = drawn(chains, seed), Recording(Tally())
         if not is_of_jpeg(alone[0]):
             continue
-        fed = _defer._deferred(lambda: drawn(chains, seed), recording)  # noqa: B023 # called at once
+        fed = deferring._run_deferred(lambda: drawn(chains, seed), recording)  # noqa: B023 # called at once
         tried += 1
         if alone != fed:
             differ += 1

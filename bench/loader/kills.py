@@ -436,12 +436,12 @@ def main():
 
 def private(path):
     """A folder below which sockets may stand: nobody else can write on the way, which /tmp does not promise."""
-    import stoker._private
+    import stoker.daemon.private
 
     try:
         os.mkdir(path, 0o700)
-        return stoker._private.check(path)
-    except stoker._private.Shared:
+        return stoker.daemon.private.check(path)
+    except stoker.daemon.private.Shared:
         return os.environ.get("XDG_RUNTIME_DIR", "")
 
 

@@ -238,8 +238,8 @@ def run_cell(pictures):
 
 def pictures_made():
     """Pictures whole, in part and by Pillow so far, of a process that is fed."""
-    share = sys.modules.get("stoker._share")
-    return share.counted()[0][:3] if share is not None and share.file() >= 0 else [0, 0, 0]
+    share = sys.modules.get("stoker.deferred.recipes.share")
+    return share.read_counts()[0][:3] if share is not None and share.file() >= 0 else [0, 0, 0]
 
 
 def ordinary():

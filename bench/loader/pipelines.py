@@ -999,9 +999,9 @@ def _counted():
     """Pictures that the daemon made whole, those that it made in part, and those that Pillow or another library decoded."""
     if "stoker" not in sys.modules:
         return [0, 0, 0]
-    from stoker import _share
+    from stoker.deferred.recipes import share
 
-    return _share.counted()[0][:3]
+    return share.read_counts()[0][:3]
 
 
 # All of them

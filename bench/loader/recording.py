@@ -30,8 +30,12 @@ from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import default_loader
 from torchvision.transforms import functional
 
-from stoker import _compose, _defer, _draws, _judged, _line, _making, _opening, _pictures, _standins, _tensors
-from stoker._pictures import Recording, Tally
+from stoker.deferred import deferring, payoff
+from stoker.deferred.materialize import dispatch, line
+from stoker.deferred.recipes import pictures as _pictures, replacements
+from stoker.deferred.torch import tensors
+from stoker.deferred.torchvision import compose, draws, opening
+from stoker.deferred.recipes.pictures import Recording, Tally
 
 BATCH = 64
 TAIL = [transforms.ToTensor(), transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])]
@@ -117,16 +121,16 @@ def data_set(name, folder):
 # Fed.
 
 
-class Idle(_line.Line):
+class Idle(line.Line):
     """Writes what it would send, and has all made by nobody."""
 
     def __init__(self):
         super().__init__(None, 1.0)
 
-    def alive(self):
+    def is_alive(self):
         return True
 
-    def ready(self):
+    def try_connect(self):
         return True
 
     def _send(self, packet, descriptors):
@@ -138,20 +142,20 @@ class Idle(_line.Line):
 
 
 def feed():
-    _making.maker.line, _defer._checked = Idle(), True
+    dispatch.materializer.line, deferring._checked = Idle(), True
     _pictures.install()
-    with _standins.placed():  # some look at the stand-ins of others
-        _draws.install(True)
-        _tensors.install(sys.modules)
-        _compose.install(True)
-        _opening.install(True)
+    with replacements.replacing():  # some look at the stand-ins of others
+        draws.install(True)
+        tensors.install(sys.modules)
+        compose.install(True)
+        opening.install(True)
 
 
-TALLY = Tally(_judged.Account(None))
+TALLY = Tally(payoff.Account(None))
 
 
 def batch(data):
-    return _defer._deferred(lambda: alone(data), Recording(TALLY))
+    return deferring._run_deferred(lambda: alone(data), Recording(TALLY))
 
 
 # The script's own part.

@@ -48,8 +48,8 @@ func fedEnvironment(environment []string, batches int) ([]string, error) {
 		if os.Getenv("STOKER_BIN") == "" {
 			set["STOKER_BIN"] = own
 		}
-		if beside := filepath.Join(filepath.Dir(filepath.Dir(own)), "python"); isFile(filepath.Join(beside, "stoker",
-			"_defer.py")) {
+		beside := filepath.Join(filepath.Dir(filepath.Dir(own)), "python")
+		if isFile(filepath.Join(beside, "stoker", "deferred", "deferring.py")) {
 			set["STOKER_FEED_PYTHON"] = beside
 		}
 	}

@@ -129,9 +129,13 @@ func TestReferencePython(t *testing.T) {
 func pythonSentence(t *testing.T, name string) string {
 	t.Helper()
 	definition := regexp.MustCompile(`(?ms)^(?:async )?(?:def|class) ` + name + `\b[^"]*?:\n    """(.*?)(?:\.\s|\.?"""|\n\n)`)
-	files, err := filepath.Glob("../../python/stoker/*.py")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"*.py", "*/*.py"} { // the client and its rooms
+		found, err := filepath.Glob("../../python/stoker/" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

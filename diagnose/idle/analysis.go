@@ -166,7 +166,10 @@ func (a *Analysis) judgeDevice(index int32) Device {
 	return d
 }
 
-// A trace shows a program's start where what happens once is most of the time in which
+// startQuarter of what happens once is a window in which it may be the program's start. [J]
+const startQuarter = 4
+
+// startUp: a trace shows a program's start where what happens once is most of the time in which
 // nothing is computed, or a quarter of the window and the largest part of it, and that time
 // is most of the window. [J] Half, of either. What happens in several steps does not
 // happen once.
@@ -175,7 +178,7 @@ func (d *Device) startUp() bool {
 		return false
 	}
 	once, waits := d.Causes[WarmUp]+d.Causes[Allocator]+d.Joining, d.Idle+d.Joining
-	return 2*waits > d.WindowLength() && (2*once > waits || 4*once > d.WindowLength() && d.leads(once))
+	return 2*waits > d.WindowLength() && (2*once > waits || startQuarter*once > d.WindowLength() && d.leads(once))
 }
 
 // leads reports whether what happens once is the largest part of the idle time.

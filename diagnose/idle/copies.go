@@ -104,10 +104,15 @@ func (a *Analysis) tiny(work int32) bool {
 		recording.ToDevice(a.t.Names[w.Name[work]])
 }
 
-// large reports whether a copy carries 1 MB and more [J]; where
-// its size is not recorded, whether it takes as long as 1 MB does at 10 GB/s.
+// A large copy, by its bytes. Where those are not recorded, it takes as long as they do at 10 GB/s. [J]
+const (
+	largeCopy     = 1e6     // bytes
+	largeCopyTime = 100_000 // nanoseconds
+)
+
+// large reports whether a copy is a large one.
 func large(w *recording.Work, i int32) bool {
-	return w.Bytes[i] >= 1e6 || w.Bytes[i] < 0 && w.End[i]-w.Start[i] >= 100_000
+	return w.Bytes[i] >= largeCopy || w.Bytes[i] < 0 && w.End[i]-w.Start[i] >= largeCopyTime
 }
 
 // HostWait is one host call that waited for the device.

@@ -186,9 +186,12 @@ func FusedBytes(m int) float64 { return 2 / float64(m+1) }
 
 // histogram counts lengths in steps of an eighth, for a median without sorting all of them.
 type histogram struct {
-	counts  [64 * 8]int
+	counts  [64 * stepsOfDouble]int
 	lengths []int64
 }
+
+// stepsOfDouble is how many steps lie between a length and its double.
+const stepsOfDouble = 8
 
 func (h *histogram) addLength(length int64) {
 	h.counts[findBucket(length)]++
@@ -196,14 +199,14 @@ func (h *histogram) addLength(length int64) {
 }
 
 func findBucket(v int64) int {
-	if v < 8 {
+	if v < stepsOfDouble {
 		return int(max(0, v))
 	}
 	top := 0
-	for x := v; x >= 16; x >>= 1 {
+	for x := v; x >= 2*stepsOfDouble; x >>= 1 {
 		top++
 	}
-	return 8*(top+1) + int(v>>top) - 8
+	return stepsOfDouble*(top+1) + int(v>>top) - stepsOfDouble
 }
 
 // median is the lower one of the two in the middle: only the step that holds it is sorted.

@@ -114,7 +114,7 @@ func describeHostOnly(run *recording.Run, live diagnose.Verdict) string {
 	case run.Emulated():
 		return "trace: an emulated device is in no trace by PyTorch's profiler: it holds operators on the CPU and " +
 			"says nothing of the device"
-	case live.Idle < 0.97: // not NaN: a GPU was seen at work
+	case live.Idle < diagnose.NothingRan: // not NaN: a GPU was seen at work
 		return "trace: it holds no work of the GPU that the run used: PyTorch's profiler had no CUPTI or was not " +
 			"allowed to use it"
 	}

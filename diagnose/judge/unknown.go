@@ -56,13 +56,13 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 			"kernels run %s of the window, copies alone %s, communication alone %s",
 			quantity.Percent(c.Shares.Kernel), quantity.Percent(c.Shares.Copy),
 			quantity.Percent(c.Shares.Communication))
-	} else if lost := measureUnexplained(c, diagnose.Unknown); lost > 0.1 && !math.IsNaN(c.Stall) {
+	} else if lost := measureUnexplained(c, diagnose.Unknown); lost > diagnose.Unexplained && !math.IsNaN(c.Stall) {
 		out = diagnose.AddEvidence(out, lost, "ratio", c.MeterSignal(),
 			"the device is idle %s of the time, and waits for input %s: suspect launching, synchronising or "+
 				"copying. A profiler trace tells which%s",
 			quantity.Percent(c.Idle), quantity.Percent(c.Stall), takenByItself(c.Grounds.Framework))
 	}
-	if c.ExchangeUntimed.Score >= 0.5 {
+	if c.ExchangeUntimed.IsLikely() {
 		out = append(out, c.ExchangeUntimed.Evidence...)
 	}
 	out = slices.Concat(out, c.CoreEvidence, c.GapEvidence)

@@ -75,7 +75,7 @@ func (f *filler) paint(from, end float64) []span {
 	spans := f.drain(paintSteps(f.steps, f.Costs.Window, f.stepsRow(), from, end))
 	if hung := f.hungSince(); hung > 0 {
 		for i := range spans {
-			if s := &spans[i]; s.from >= hung-1e-9 && s.row == diagnose.RowTail {
+			if s := &spans[i]; s.from >= hung-rounding && s.row == diagnose.RowTail {
 				s.row = diagnose.RowHung
 			}
 		}
@@ -341,7 +341,7 @@ func (f *filler) inputWithin(seconds float64) float64 {
 			idle += s.Idle
 		}
 	}
-	if 10*unclocked > len(w.Steps)+len(w.Side) { // as the window has it
+	if float64(unclocked) > diagnose.UnclockedSteps*float64(len(w.Steps)+len(w.Side)) { // as the window has it
 		return max(0, stat.Or(f.Stall, 0)) * seconds
 	}
 	if !(took > 0) {

@@ -155,12 +155,15 @@ func flatten(spans []span) (flat []span) {
 	return flat
 }
 
+// rounding is how far apart two equal moments may be, seconds.
+const rounding = 1e-9
+
 // appendSpan adds a span, to the last one where that is of the same row and touches it.
 func appendSpan(spans []span, s span) []span {
 	if !(s.to > s.from) {
 		return spans
 	}
-	if n := len(spans); n > 0 && spans[n-1].row == s.row && s.from-spans[n-1].to < 1e-9 {
+	if n := len(spans); n > 0 && spans[n-1].row == s.row && s.from-spans[n-1].to < rounding {
 		spans[n-1].to = s.to
 		return spans
 	}

@@ -27,25 +27,25 @@ func (l filler) askCoresFull() diagnose.Quantity {
 		cores = all // neighbours come and go; that nothing loads beside the launching thread stays
 	}
 	spin := 0.0
-	if counted || !(k.Others >= manyOthers) { // who would take the core, as those that make it queue do
+	if counted || !(k.Others >= diagnose.ManyOthers) { // who would take the core, as those that make it queue do
 		spin = max(0, stat.Or(k.Spin()/k.HostStep, 0)-stat.Or(l.measureLaunchQueue(), 0))
 	}
-	score := max(stat.Ramp(cores-used+spin, 0.6, 0.25), stat.Ramp(l.WorkersQueueing(), 0.1, 0.25),
-		stat.Ramp(k.Throttled, 0.03, 0.07))
+	score := max(diagnose.CoresLeft.Score(cores-used+spin), diagnose.WorkersQueue.Score(l.WorkersQueueing()),
+		diagnose.Throttled.Score(k.Throttled))
 	answer := fmt.Sprintf("%s of %s cores in use", quantity.AboutCores(used), quantity.AboutCores(cores))
-	if k.CoresUse-used > 0.2 {
+	if k.CoresUse-used > diagnose.NamedCores {
 		answer += fmt.Sprintf(" (and %.1f by intra-op threads)", k.CoresUse-used)
 	}
-	if spin > 0.2 {
+	if spin > diagnose.NamedCores {
 		answer += fmt.Sprintf(", %.1f of them at most by spinning for the device", spin)
 	}
 	if math.IsNaN(k.CoresUse) {
 		score, answer = diagnose.Unlikely, "unknown"
 	}
 	if s := k.Split; s != nil {
-		score *= stat.Ramp(s.Wants(), 0.35, 0.65)
+		score *= diagnose.FetchWantsCore.Score(s.Wants())
 		answer += fmt.Sprintf(", and a fetch wants one %s of its time", quantity.Percent(s.Wants()))
-		if s.Queued > 0.05 {
+		if s.Queued > diagnose.NamedQueue {
 			answer += fmt.Sprintf(", and waits for it %s", quantity.Percent(s.Queued))
 		}
 	}
@@ -62,7 +62,7 @@ func (l filler) askCoresFull() diagnose.Quantity {
 // they are all of the job's others, where that thread is seen to load and no process does.
 func (l filler) measureHelpers() float64 {
 	k := l.Costs
-	if l.HasSteps || k.Workers > 0 || !(l.measureLoading() >= littleLoading*l.Idle) {
+	if l.HasSteps || k.Workers > 0 || !(l.measureLoading() >= diagnose.LoadsWhileIdle.Yes*l.Idle) {
 		return max(0, stat.Or(k.HelperCPU/k.HostStep, 0))
 	}
 	own := l.run.Find(recording.ThreadCPU, measure.LaunchThread(l.run, k.Window.PID)).Rate(l.From, l.To)
@@ -72,16 +72,13 @@ func (l filler) measureHelpers() float64 {
 // coreLeft is how much of a core nobody uses where others do not keep the job from one. [J]
 const coreLeft = 0.5
 
-// manyOthers is how many cores other programs use from which they count. [J]
-const manyOthers = 0.3
-
 // fillCoreHolders says who has the cores that the job lacks, if anybody else: its quota, or
 // other programs.
 func (l filler) fillCoreHolders() {
 	k := l.Costs
-	held := k.Throttled >= 0.05 // [J] half of what counts as throttled at all, see askCoresFull
+	held := k.Throttled >= diagnose.HeldByQuota
 	if m := l.run.Facts.Machine; math.IsNaN(k.Throttled) {
-		held = m.Quota > 0 && m.Quota < m.Processors() && k.CoresUse >= 0.9*m.Quota
+		held = m.Quota > 0 && m.Quota < m.Processors() && k.CoresUse >= diagnose.QuotaInUse*m.Quota
 	}
 	l.QuotaTakesCores = diagnose.AskFact("Does a CPU quota hold the job back?", held,
 		"how often it does is not counted")
@@ -94,7 +91,7 @@ func (l filler) fillCoreHolders() {
 	if share > 0 {
 		answer += fmt.Sprintf(", and that is %s of what is short", quantity.Percent(share))
 	}
-	l.OthersTakeCores = diagnose.AskFact("Is it other programs that have the cores?", share >= 0.5, answer)
+	l.OthersTakeCores = diagnose.AskFact("Is it other programs that have the cores?", share >= diagnose.Mostly, answer)
 }
 
 // askLaunchingLacksCore is whether the device waits for launches that wait for a core: no longer than
@@ -102,8 +99,8 @@ func (l filler) fillCoreHolders() {
 func (l filler) askLaunchingLacksCore() diagnose.Quantity {
 	waits := l.measureLaunchQueue()
 	q := diagnose.AskShareOr(diagnose.Unlikely, "Does launching wait for a core, and the device for that?",
-		math.Min(waits, l.Idle-l.Stall), 0.05, 0.12, "")
-	if q.Score < 0.5 {
+		math.Min(waits, l.Idle-l.Stall), diagnose.LaunchAwaitsCore, "")
+	if !q.IsLikely() {
 		return q
 	}
 	return q.WithEvidence(waits, "ratio", string(recording.ThreadQueue),
@@ -121,7 +118,7 @@ func (l filler) measureLaunchQueue() float64 {
 // there is.
 func (l filler) measureOthersShare() float64 {
 	k, all := l.Costs, l.run.Facts.Machine.Processors()
-	if !(k.Others >= manyOthers) || !(all > 0) {
+	if !(k.Others >= diagnose.ManyOthers) || !(all > 0) {
 		return 0
 	}
 	if k.CoresUse+k.Others < all-coreLeft {
@@ -153,12 +150,12 @@ func (l filler) describeCores() []diagnose.Evidence {
 func (l filler) describeCoreRivals() []diagnose.Evidence {
 	k := l.Costs
 	var list []diagnose.Evidence
-	if k.Others >= manyOthers {
+	if k.Others >= diagnose.ManyOthers {
 		list = diagnose.AddEvidence(list, k.Others, "cores", "machine.cpu",
 			"other programs use %s cores of the %s that this job may run on", quantity.AboutCores(k.Others),
 			quantity.About(l.run.Facts.Machine.Processors()))
 	}
-	if k.Throttled > 0.03 {
+	if k.Throttled > diagnose.Throttled.No {
 		list = diagnose.AddEvidence(list, k.Throttled, "ratio", "cgroup.throttled",
 			"the cgroup's CPU quota%s holds the job back %s of the time", describeQuota(l.run.Facts.Machine),
 			quantity.Percent(min(1, k.Throttled)))

@@ -77,7 +77,7 @@ func (l filler) askDeviceShared() diagnose.Quantity {
 func (l filler) findStrangers() (diagnose.Finding, bool) {
 	_, subject := l.findGPU()
 	n := l.run.Find(recording.GPUStrangers, subject).Mean(l.From, l.To)
-	if l.DeviceShared.CanBeAsked() || !(n >= 0.5) {
+	if l.DeviceShared.CanBeAsked() || !(n >= diagnose.AStranger) {
 		return diagnose.Finding{}, false
 	}
 	return diagnose.NewTextFinding(diagnose.FindingSharedGPU,
@@ -88,16 +88,16 @@ func (l filler) findStrangers() (diagnose.Finding, bool) {
 
 // askDeviceBusy is whether the device computes all the time.
 func (l filler) askDeviceBusy() diagnose.Quantity {
-	unknown := 0.5
+	unknown := diagnose.UnknownScore
 	if l.OnlyRingKnown() { // the loader's own side does not tell the device from other work of the trainer
 		unknown = diagnose.Unlikely
 	}
-	q := diagnose.AskShareOr(unknown, "Does some kernel run nearly all the time?", l.Util, 0.82, 0.93, "").
+	q := diagnose.AskShareOr(unknown, "Does some kernel run nearly all the time?", l.Util, diagnose.DeviceBusy, "").
 		AddMeter(l.Case, l.Util, "some kernel runs %s of the time", quantity.Percent(l.Util)).
 		WithEvidence(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time, by its own clock",
 			quantity.Percent(l.Stall))
 	q.Score *= 1 - l.CollectivesRunAlone.Score // a kernel that waits for other ranks counts as running
-	if wait := l.Costs.Wait / l.Costs.HostStep; wait > 0.2 && l.Stall < 0.05 {
+	if wait := l.Costs.Wait / l.Costs.HostStep; wait > diagnose.CoveredWait && l.Stall < diagnose.CoveredStall {
 		q = q.WithEvidence(wait, "ratio", "step.wait",
 			"the host waits %s of its time in next(), but work queued on the device covers it: host wait is "+
 				"not starvation", quantity.Percent(wait))
@@ -108,7 +108,7 @@ func (l filler) askDeviceBusy() diagnose.Quantity {
 // askCountedCopies is whether copies take a good part of the time, by the device's counters.
 func (l filler) askCountedCopies() diagnose.Quantity {
 	part := l.Costs.Copying
-	q := diagnose.AskShare("Do copies take a good part of the time?", part, 0.07, 0.15, "").
+	q := diagnose.AskShare("Do copies take a good part of the time?", part, diagnose.CopyTime, "").
 		WithEvidence(part, "ratio", string(recording.GPUKernels),
 			"the device copies %s of the time, while no kernel runs: GPU-Util counts both, and a counter the kernels "+
 				"alone",
@@ -116,14 +116,8 @@ func (l filler) askCountedCopies() diagnose.Quantity {
 	return l.addLinkRate(q)
 }
 
-// Which part of the device's idle time copies from pageable memory would take, from which they are what
-// it goes into. [J] What a link does with them is known within a factor of five, so they can take as much as nine
-// tenths of it by chance alone.
-const (
-	someStaged = 0.5
-	mostStaged = 0.75
-	stages     = 0.75 // share of its time on a core, of a thread that stages copies
-)
+// stages is how much of its time a thread that stages copies is on a core. [J]
+const stages = 0.75
 
 // askStagedCopies is whether copies from pageable memory are what the launching thread does, where it is seen
 // to prepare no batches and nobody sees its copies: the CPU stages them, so that the device's counters show a
@@ -134,13 +128,13 @@ func (l filler) askStagedCopies() diagnose.Quantity {
 		return diagnose.Quantity{}
 	}
 	q := diagnose.AskShare("Would copies from pageable memory fill the time in which no kernel runs?",
-		min(1, in/slowest/l.Idle), someStaged, mostStaged, "other work of the launching thread may have it as well").
+		min(1, in/slowest/l.Idle), diagnose.StagedCopies, "other work of the launching thread may have it as well").
 		WithEvidence(in, "bytes/s", string(recording.GPULinkIn),
 			"PCIe brings %s/s to the device: from pageable memory, at %s/s and more, that takes %s of the time at most",
 			quantity.AboutBytes(in), quantity.AboutBytes(slowest), quantity.Percent(min(1, in/slowest))).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time, and the launching thread is on a core",
 			quantity.Percent(l.Idle))
-	q.Score *= stat.Ramp(l.Idle, someIdle, muchIdle)
+	q.Score *= diagnose.IdleByMeter.Score(l.Idle)
 	return q
 }
 
@@ -210,7 +204,7 @@ func (l filler) fillCopies() {
 	}
 	part := b.Copy.Point / l.Costs.Step
 	l.InputShortBeside = l.InputShort
-	l.CopiesTakeTime = diagnose.AskShare("Does the copy take a good part of the step?", part, 0.07, 0.15, "").
+	l.CopiesTakeTime = diagnose.AskShare("Does the copy take a good part of the step?", part, diagnose.CopyTime, "").
 		WithEvidence(part, "ratio", "loader.batch_bytes",
 			"copying a batch of %s takes about %s of a %s step (%s to %s)",
 			quantity.AboutBytes(b.BatchBytes()), quantity.AboutSeconds(b.Copy.Point),
@@ -226,5 +220,5 @@ func (l filler) fillCopies() {
 			l.Grounds.Staging("the copy is staged by the CPU and blocks the launching thread"))
 	}
 	l.RoomForCopies = diagnose.AskShare("Is there time in which no kernel runs, though input is there?",
-		1-l.Util-stat.Or(l.Stall, 0), 0.05, 0.12, "")
+		1-l.Util-stat.Or(l.Stall, 0), diagnose.FreeForCopies, "")
 }

@@ -214,7 +214,7 @@ func (l filler) fillInput() {
 			max(0, k.Cores-k.CoresUse), l.countCores())
 	l.WorkersLoad.Evidence = slices.Concat(l.WorkersLoad.Evidence, l.describeCoreRivals())
 	l.WorkersSaturated = diagnose.AskShare("Do the workers always have a batch to prepare?", l.WorkersPreparing(),
-		0.70, 0.88, "")
+		diagnose.WorkersAtWork, "")
 	l.WorkersSaturated.Evidence = l.describeWorkers()
 	l.TakesBatchesOver = l.askHandOver()
 	l.LoadingWaitsForStorage = l.askStorage()

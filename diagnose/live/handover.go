@@ -6,13 +6,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Of the looks at a launching thread that waits for a batch, the share that finds it taking one over from
-// which that is the limit, and is not. [J]
-const (
-	mostlyTaken = 0.7
-	partlyTaken = 0.4
-)
-
 // manyTensors is how many tensors a batch has at least that takes long to take over for their number. [J] With
 // fewer the loop waits there for workers that are too busy to answer.
 const manyTensors = 16
@@ -34,8 +27,8 @@ func (l filler) askHandOver() diagnose.Quantity {
 		return diagnose.Quantity{}
 	}
 	share := taken / (taken + waited)
-	return diagnose.AskShare("Is the launching thread taking batches over while it waits for them?", share, partlyTaken,
-		mostlyTaken, "").
+	return diagnose.AskShare("Is the launching thread taking batches over while it waits for them?", share,
+		diagnose.TakesBatchOver, "").
 		WithEvidence(share, "ratio", string(recording.FetchStack),
 			"looks at the launching thread find it taking a batch over from a worker %s of the time that it waits for one",
 			quantity.Percent(share)).

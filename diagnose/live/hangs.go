@@ -44,9 +44,9 @@ func (l filler) findHangs() (diagnose.Finding, bool) {
 		fmt.Sprintf("%d of %d steps take half a second or more longer than the median of %s: %s of the time in all",
 			n, len(w.Steps), quantity.AboutSeconds(median), quantity.Percent(share)))
 	switch part := waited / lost; {
-	case part > 0.7:
+	case part > diagnose.WaitsOfHangs:
 		f.Text += ": they wait for a batch"
-	case part < 0.3:
+	case part < diagnose.OthersOfHangs:
 		f.Text += ": not for a batch, but between the batches (a checkpoint, logging, an allocation, garbage " +
 			"collection, another rank)"
 	}
@@ -63,7 +63,7 @@ func findBeat(at []float64) float64 {
 	for i := 1; i < len(at); i++ {
 		apart = append(apart, at[i]-at[i-1])
 	}
-	if cv := stat.CV(apart); len(apart) < fewHangs || math.IsNaN(cv) || cv > 0.2 {
+	if cv := stat.CV(apart); len(apart) < fewHangs || math.IsNaN(cv) || cv > diagnose.RegularHangs {
 		return 0
 	}
 	return stat.Mean(apart)
@@ -96,7 +96,7 @@ func (l filler) findHung() (diagnose.Finding, bool) {
 	used := l.run.Find(recording.TreeCPU, "tree").Rate(last, to)
 	disk := l.run.Find(recording.ThreadState, measure.LaunchThread(l.run, l.Costs.Window.PID)).Share(last, to,
 		recording.OnDisk, recording.Remote)
-	if !(used <= hungAtWork) || disk > 0.1 {
+	if !(used <= hungAtWork) || disk > diagnose.HungOnDisk {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingHung,
@@ -104,7 +104,7 @@ func (l filler) findHung() (diagnose.Finding, bool) {
 			"waits for something that does not come, such as another rank, a lock or a worker that died",
 			quantity.AboutSeconds(still), quantity.AboutCores(used)))
 	_, gpu := l.findGPU()
-	if l.run.KernelTime(gpu, recording.Window{Start: last, End: to}).Share > 0.95 {
+	if l.run.KernelTime(gpu, recording.Window{Start: last, End: to}).Share > diagnose.AllInAKernel {
 		f.Text += ". The device spins in a kernel all the while, as in a collective that a rank does not come to"
 	}
 	f.From, f.To, f.Seconds = last, to, still

@@ -12,24 +12,17 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// From which share of the time an idle device may be idle for want of something, by meters alone, and from which it
-// is. [J]
-const (
-	someIdle = 0.10
-	muchIdle = 0.25
-)
-
 // askInputShort is the question that every rule about input begins with.
 func (l filler) askInputShort() diagnose.Quantity {
 	switch {
 	case !math.IsNaN(l.Stall):
-		return diagnose.AskShare("Does the device wait for input, by its own clock?", l.Stall, 0.03, 0.07, "").
+		return diagnose.AskShare("Does the device wait for input, by its own clock?", l.Stall, diagnose.InputStall, "").
 			WithEvidence(l.Stall, "ratio", "step.idle",
 				"the device waits for input %s of the time (%s of a %s step, by the device's own clock)",
 				quantity.Percent(l.Stall), quantity.AboutSeconds(l.Costs.Idle), quantity.AboutSeconds(l.Costs.Step))
 	case l.OnlyRingKnown():
 		return diagnose.AskShare("Does the trainer wait for batches (an upper bound of waiting for input)?",
-			l.RingWait(), 0.10, 0.25,
+			l.RingWait(), diagnose.TrainerAwaitsRing,
 			"work that is queued on the device may cover a wait of the host").
 			WithEvidence(l.RingWait(), "ratio", "step.wait",
 				"the trainer waits for batches %s of the time, and its device may have had work meanwhile (stoker "+
@@ -37,12 +30,12 @@ func (l filler) askInputShort() diagnose.Quantity {
 			WithEvidence(l.Costs.Feed.Full, "ratio", "feed.full", "the loader's ring is full %s of the time",
 				quantity.Percent(l.Costs.Feed.Full))
 	}
-	low, high := someIdle, muchIdle
+	idle := diagnose.IdleByMeter
 	if l.loadersNeverRest() {
-		low, high = 0.03, 0.08
+		idle = diagnose.IdleBehindBusyLoader
 	}
 	return diagnose.AskShare("Is the device idle (by "+l.NameMeter()+", an upper bound of waiting for input)?",
-		l.MostStall(), low, high, "the device's own clock is not known here").
+		l.MostStall(), idle, "the device's own clock is not known here").
 		WithEvidence(l.Idle, "ratio", l.MeterSignal(),
 			"no kernel runs %s of the time (by %s, and waiting for input is at most that)",
 			quantity.Percent(l.Idle), l.NameMeter())
@@ -73,7 +66,7 @@ func (l filler) askLaunchThreadLoads() diagnose.Quantity {
 func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
 	if loading := l.measureLoading(); !math.IsNaN(loading) {
 		return diagnose.AskShare("Does the launching thread prepare batches while the device is idle?",
-			min(1, loading/l.Idle), littleLoading/2, littleLoading, "").
+			min(1, loading/l.Idle), diagnose.LoadsWhileIdle, "").
 			WithEvidence(loading, "ratio", string(recording.FetchLooks),
 				"no loader process exists, and looks at its stack find the launching thread in a loader's fetch %s of "+
 					"the time", quantity.Percent(loading)).
@@ -81,16 +74,12 @@ func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
 	}
 	states := l.run.Find(recording.ThreadState, measure.LaunchThread(l.run, l.Costs.Window.PID))
 	busy := 1 - states.Share(l.From, l.To, recording.Parked, recording.Asleep)
-	return diagnose.AskShare("Is the launching thread always at work?", busy, 0.6, 0.85,
+	return diagnose.AskShare("Is the launching thread always at work?", busy, diagnose.LaunchThreadAtWork,
 		"a thread that spins for the device looks the same").
 		WithEvidence(busy, "ratio", "thread.state",
 			"no loader process exists and the launching thread is at work %s of the time", quantity.Percent(busy)).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 }
-
-// littleLoading is the part of the device's idle time below which a launching thread's fetches are not
-// what that is lost to. [J]
-const littleLoading = 0.5
 
 // measureLoading is the share of its time that the launching thread is in a loader's fetch, by looks at its
 // stack; NaN where it was looked at too seldom.
@@ -107,12 +96,12 @@ func (l filler) measureLoading() float64 {
 // loadsLittle reports whether no process loads, and the launching thread is seen to do something else while
 // the device is idle.
 func (l filler) loadsLittle() bool {
-	return l.Costs.Workers == 0 && l.measureLoading() < littleLoading*l.Idle
+	return l.Costs.Workers == 0 && l.measureLoading() < diagnose.LoadsWhileIdle.Yes*l.Idle
 }
 
 // inputRests reports whether the device cannot be waiting for input, as far as that is seen from outside.
 func (l filler) inputRests() bool {
-	return l.loadsLittle() || l.Costs.Workers > 0 && l.WorkersPreparing() < littleLoading
+	return l.loadsLittle() || l.Costs.Workers > 0 && l.WorkersPreparing() < diagnose.LoadsWhileIdle.Yes
 }
 
 func (l filler) describeWorkers() []diagnose.Evidence {

@@ -87,7 +87,7 @@ func (l filler) fillParts() {
 func (l filler) fillInside(in insideSteps) {
 	p := l.Parts
 	l.DeviceWaitsForLaunch = diagnose.AskShare("Does the device wait for the next launch, in gaps below "+
-		diagnose.LongGapText+"?", p.Host, 0.08, 0.15, "").
+		diagnose.LongGapText+"?", p.Host, diagnose.HostGaps, "").
 		WithEvidence(in.Launches, "launches", "step.launches",
 			"a step launches %.0f times, and the device waits %s before each: %s of the time",
 			in.Launches, quantity.AboutSeconds(p.Host*in.span/in.Launches), quantity.Percent(p.Host))
@@ -95,7 +95,7 @@ func (l filler) fillInside(in insideSteps) {
 		l.DeviceWaitsForLaunch = diagnose.Quantity{}
 	}
 	l.DeviceWaitsInLongGaps = diagnose.AskShare("Does the device wait for the host in gaps of "+diagnose.LongGapText+
-		" and more?", p.Long, 0.08, 0.15, "").
+		" and more?", p.Long, diagnose.HostGaps, "").
 		WithEvidence(p.Long, "ratio", "step.launches",
 			"the device waits for the host %s of the time, in gaps of %s in the mean: a step launches %.1f times",
 			quantity.Percent(p.Long), quantity.AboutSeconds(p.Long*in.span/in.Launches), in.Launches)
@@ -110,7 +110,7 @@ func (l filler) fillInside(in insideSteps) {
 
 // askExchange is whether the program's own collectives take time.
 func (in insideSteps) askExchange() diagnose.Quantity {
-	return diagnose.AskShare("Do collectives take time of their own?", in.exchange, 0.05, 0.12,
+	return diagnose.AskShare("Do collectives take time of their own?", in.exchange, diagnose.ExchangeAlone,
 		"those that PyTorch starts within backward are not counted").
 		WithEvidence(in.exchange, "ratio", "step.exchange",
 			"the program's collectives take %s of a step (%s of %s), by the device's own clock",
@@ -119,7 +119,7 @@ func (in insideSteps) askExchange() diagnose.Quantity {
 
 // askMeasuredCopies is whether copies take a good part of the step, by the device's clock.
 func (l filler) askMeasuredCopies(in insideSteps) diagnose.Quantity {
-	q := diagnose.AskShare("Do copies to the device take a good part of the step?", in.copying, 0.07, 0.15, "").
+	q := diagnose.AskShare("Do copies to the device take a good part of the step?", in.copying, diagnose.CopyTime, "").
 		WithEvidence(in.copying, "ratio", "step.copy",
 			"copying to the device takes %s of a step (%s of %s), by the device's own clock",
 			quantity.Percent(in.copying), quantity.AboutSeconds(in.copying*in.span), quantity.AboutSeconds(in.span)).
@@ -202,8 +202,7 @@ func (l filler) askOneRankLate() diagnose.Quantity {
 		return diagnose.Quantity{}
 	}
 	l.RankLateBy = most - least
-	return diagnose.AskShare("Do the other ranks wait for one?", l.RankLateBy, diagnose.LateWarning,
-		diagnose.LateCritical, "").
+	return diagnose.AskShare("Do the other ranks wait for one?", l.RankLateBy, diagnose.RankLate, "").
 		WithEvidence(l.RankLateBy, "ratio", "step.exchange",
 			"rank %d comes last to collectives: it spends %s of its time in them, another rank %s", rank,
 			quantity.Percent(least), quantity.Percent(most))

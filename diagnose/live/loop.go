@@ -18,7 +18,6 @@ import (
 // Start values for loops that no DataLoader feeds. [J]
 const (
 	leastTold = 0.01 // share of a thread's time that is worth a word
-	mostAway  = 0.4  // share of the device's idle time from which a thread counts as waiting for others
 	busyCores = 0.25 // that others of the job use, from which it is them that it waits for
 	untold    = 0.4  // most score of work that may as well be launches or copies: it convinces nobody, and is named
 )
@@ -74,9 +73,9 @@ func (w whereabouts) String() string {
 	}
 	text := "the launching thread's time goes: " + strings.Join(parts, ", ")
 	switch {
-	case w.Others >= 0.05:
+	case w.Others >= diagnose.OthersAtWork:
 		text += fmt.Sprintf(". Everything else of the job uses %.2f cores", w.Others)
-	case w.Asleep+w.Parked >= mostAway:
+	case w.Asleep+w.Parked >= diagnose.AwayWhileIdle.Yes:
 		text += ". Nothing else of the job works: it waits for something outside, such as requests, a " +
 			"timer or the device"
 	}
@@ -90,18 +89,18 @@ func (w whereabouts) String() string {
 func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 	atWork := 1 - w.Asleep - w.Parked
 	alone := max(0, atWork-stat.Or(l.Util, 0)) / l.Idle
-	q := diagnose.AskShare("Is the launching thread at work while the device is idle?", min(1, alone), 0.5, 0.75,
+	q := diagnose.AskShare("Is the launching thread at work while the device is idle?", min(1, alone), diagnose.OwnCodeWhileIdle,
 		"a thread that launches many small kernels looks the same")
 	if l.HookMissing { // so do copies from pageable memory
 		q.Score = min(q.Score, untold)
 	}
-	if away := w.shareAway(l.Idle); away >= mostAway && w.Others >= busyCores {
-		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away, mostAway/2,
-			mostAway, "what they do is unknown")
+	if away := w.shareAway(l.Idle); away >= diagnose.AwayWhileIdle.Yes && w.Others >= busyCores {
+		q = diagnose.AskShare("Does the launching thread wait while others of the job work?", away,
+			diagnose.AwayWhileIdle, "what they do is unknown")
 	}
 	q = q.WithEvidence(atWork, "ratio", "thread.state", "no DataLoader was seen, and %s", l.LaunchThreadTime).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
-	if l.Costs.Others > 0.3 {
+	if l.Costs.Others > diagnose.ManyOthers {
 		q = q.WithEvidence(l.Costs.Others, "cores", "machine.cpu", "other programs use %.1f cores", l.Costs.Others)
 	}
 	return q
@@ -165,31 +164,23 @@ func (l filler) describeLoop() string {
 	return strings.Join(said, ", ")
 }
 
-// How full kernels keep the SMs, on which they run at all, below which they are so small that launching
-// them takes longer. [J] 0.6 % for 200 small layers and 73 % to 90 % for eleven other loops on an H100 and an H200
-// (bench/gpu/RESULTS.md).
-const (
-	smallKernels = 0.03
-	notSmall     = 0.1
-)
-
 // askSmallKernels is whether the device waits for launches of kernels that leave nearly all of it empty, where
 // nobody counts them.
 func (l filler) askSmallKernels() diagnose.Quantity {
 	_, subject := l.findGPU()
 	active := l.Costs.Window.Mean(l.run.Find(recording.GPUActive, subject))
 	full := active / l.Util
-	if l.HasSteps || !l.inputRests() || !(full <= notSmall) || l.measureWhereabouts().shareAway(l.Idle) >= mostAway {
+	if l.HasSteps || !l.inputRests() || !(full <= diagnose.SmallKernels.No) || l.measureWhereabouts().shareAway(l.Idle) >= diagnose.AwayWhileIdle.Yes {
 		return diagnose.Quantity{}
 	}
-	q := diagnose.AskShare("Do kernels leave nearly all of the device empty?", full, notSmall, smallKernels,
+	q := diagnose.AskShare("Do kernels leave nearly all of the device empty?", full, diagnose.SmallKernels,
 		"kernels that wait for other ranks look the same").
 		WithEvidence(full, "ratio", string(recording.GPUActive),
 			"some kernel runs %s of the time, and keeps %s of the device's SMs at work: kernels are so small that "+
 				"launching them takes the host longer", quantity.Percent(l.Util), quantity.Percent(full)).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time, and the launching thread is at work",
 			quantity.Percent(l.Idle))
-	q.Score *= stat.Ramp(l.Idle, someIdle, muchIdle)
+	q.Score *= diagnose.IdleByMeter.Score(l.Idle)
 	return q
 }
 
@@ -199,8 +190,8 @@ func (l filler) askAwaiting(w whereabouts) diagnose.Quantity {
 	if !(w.Others < busyCores) {
 		away = 0
 	}
-	return diagnose.AskShare("Does the launching thread wait while nothing of the job works?", away, mostAway/2,
-		mostAway, "a program on another machine that is waited for looks the same as a request").
+	return diagnose.AskShare("Does the launching thread wait while nothing of the job works?", away,
+		diagnose.AwayWhileIdle, "a program on another machine that is waited for looks the same as a request").
 		WithEvidence(away, "ratio", "thread.state", "%s", w).
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 }

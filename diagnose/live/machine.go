@@ -13,7 +13,7 @@ import (
 // device and slot can, though the device is at work: an idle link may go down by itself.
 func (l filler) findSlowLink() (diagnose.Finding, bool) {
 	g, subject := l.findGPU()
-	if g == nil || g.LinkGen == 0 || g.LinkWidth == 0 || !(l.Util > 0.5) {
+	if g == nil || g.LinkGen == 0 || g.LinkWidth == 0 || !(l.Util > diagnose.LinkInUse) {
 		return diagnose.Finding{}, false
 	}
 	gen, width := greatestOf(l.run.Find(recording.GPULinkGen, subject).Between(l.From, l.To).V),
@@ -25,7 +25,7 @@ func (l filler) findSlowLink() (diagnose.Finding, bool) {
 	for range g.LinkGen - int(gen) { // each generation has about twice the rate of the one before
 		part /= 2
 	}
-	if part > 0.6 {
+	if part > diagnose.SlowLink {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingSlowLink,
@@ -74,8 +74,8 @@ func (l filler) findNUMARemote() (diagnose.Finding, bool) {
 // lacks them.
 func (l filler) findSlurmCores() (diagnose.Finding, bool) {
 	m := l.run.Facts.Machine
-	if m.TaskCores == 0 || m.Allowed == 0 || m.Allowed >= m.CPUs || !(l.LoadingLacksCores.Score >= 0.5) ||
-		!(l.InputShort.Score >= 0.5) {
+	if m.TaskCores == 0 || m.Allowed == 0 || m.Allowed >= m.CPUs || !l.LoadingLacksCores.IsLikely() ||
+		!l.InputShort.IsLikely() {
 		return diagnose.Finding{}, false
 	}
 	want := l.Costs.Workers + 2

@@ -49,7 +49,7 @@ func (l filler) findMemoryGrowth() (diagnose.Finding, bool) {
 // NaN for all else.
 func measureGrowth(s recording.Series) float64 {
 	n := len(s.V)
-	if n < 12 || s.T[n-1]-s.T[0] < growthSpan || s.V[n-1]-s.V[0] < growthLeast {
+	if n < diagnose.GrowthReadings || s.T[n-1]-s.T[0] < growthSpan || s.V[n-1]-s.V[0] < growthLeast {
 		return math.NaN()
 	}
 	var rates []float64
@@ -57,7 +57,7 @@ func measureGrowth(s recording.Series) float64 {
 		from, to := i*(n-1)/3, (i+1)*(n-1)/3
 		rates = append(rates, (s.V[to]-s.V[from])/(s.T[to]-s.T[from]))
 	}
-	if least := slices.Min(rates); least < 0.5*stat.Mean(rates) {
+	if least := slices.Min(rates); least < diagnose.SteadyGrowth*stat.Mean(rates) {
 		return math.NaN()
 	}
 	return rates[2] // the present
@@ -66,7 +66,7 @@ func measureGrowth(s recording.Series) float64 {
 // findShortMemory tells of tasks that wait for memory where loading mostly waits for something
 // else, so that it is not the class.
 func (l filler) findShortMemory() (diagnose.Finding, bool) {
-	if l.MemoryShort.Score < 0.5 || l.LoadingWaitsForStorage.Score >= 0.5 || len(l.MemoryShort.Evidence) == 0 {
+	if !l.MemoryShort.IsLikely() || l.LoadingWaitsForStorage.IsLikely() || len(l.MemoryShort.Evidence) == 0 {
 		return diagnose.Finding{}, false
 	}
 	var why []string

@@ -20,8 +20,6 @@ const (
 	idleWaiting  = 0.5  // SM activity below which a busy device mostly waits (NVIDIA calls it likely ineffective)
 	waitingPower = 0.35 // of the limit: the same by power
 	busyNetwork  = 0.5  // of an interface's speed
-	muchExchange = 0.25 // the same, from which a part of it may run alone [J]
-	fullyAtWork  = 0.75 // SM activity from which there is no room for it [J]
 )
 
 // measureEffort is how much of a device is at work, by SM activity, else by power over its
@@ -112,12 +110,12 @@ func (l filler) fillUntimed(efforts []float64) {
 		return
 	}
 	q := diagnose.AskShareOr(0, "Do ranks exchange much, with nothing that tells how long computing waits for it?",
-		use, muchExchange/2, muchExchange, "PyTorch hides a part of it behind kernels").
+		use, diagnose.ExchangeOnNetwork, "PyTorch hides a part of it behind kernels").
 		WithEvidence(use, "ratio", string(recording.NetSent),
 			"%s is used %s of what it can by the exchange between ranks, and how long kernels wait for it is not "+
 				"timed: a profiler trace tells", name, quantity.Percent(min(1, use)))
 	if len(efforts) > 0 {
-		q.Score *= stat.Ramp(slices.Max(efforts), fullyAtWork+0.1, fullyAtWork)
+		q.Score *= diagnose.RoomForExchange.Score(slices.Max(efforts))
 	}
 	l.ExchangeUntimed = q
 }
@@ -135,7 +133,7 @@ func (l filler) fillOneLate(ranks []rankOnDevice, efforts []float64, what string
 	answer := fmt.Sprintf("rank %d has %s %s, the others %s", late, quantity.Percent(most), what,
 		quantity.Percent(others))
 	l.OneRankLate = diagnose.AskShare("Do the other ranks wait for one, though all devices look busy?",
-		(most-others)/most, diagnose.LateWarning, diagnose.LateCritical, "").
+		(most-others)/most, diagnose.RankLate, "").
 		WithEvidence(most-others, "ratio", string(recording.GPUActive),
 			"all devices look busy, but %s: they wait for rank %d in collectives", answer, late)
 }
@@ -165,7 +163,7 @@ func (l filler) findNetwork() (name string, use float64, both bool) {
 		speed := l.run.Facts.Machine.NetSpeed[s.Subject]
 		in, out := s.Rate(l.From, l.To), l.run.Find(recording.NetSent, s.Subject).Rate(l.From, l.To)
 		if u := max(in, out) / speed; speed > 0 && !(u <= use) {
-			name, use, both = s.Subject[len("net/"):], u, min(in, out) >= 0.5*max(in, out)
+			name, use, both = s.Subject[len("net/"):], u, min(in, out) >= diagnose.BothWays*max(in, out)
 		}
 	}
 	return name, use, both

@@ -15,8 +15,8 @@ import (
 // askMemoryShort is whether tasks of the job wait for memory.
 func (l filler) askMemoryShort() diagnose.Quantity {
 	waits := l.run.Find(recording.PressureMemory, "machine").Rate(l.From, l.To)
-	q := diagnose.AskShareOr(diagnose.Unlikely, "Do tasks wait for memory?", waits, 0.05, 0.15, "")
-	if q.Score < 0.5 {
+	q := diagnose.AskShareOr(diagnose.Unlikely, "Do tasks wait for memory?", waits, diagnose.MemoryWait, "")
+	if !q.IsLikely() {
 		return q
 	}
 	faults := l.sumRates(recording.ProcessFaults)
@@ -41,8 +41,8 @@ func (l filler) askStorageRemote() diagnose.Quantity {
 		part = 1 // a kernel's client may wait as for a disk
 	}
 	q := diagnose.AskShareOr(diagnose.Unlikely, "Does what it waits for come over a network or from a program?", part,
-		0.3, 0.6, "")
-	if q.Score < 0.5 {
+		diagnose.RemoteWait, "")
+	if !q.IsLikely() {
 		return q
 	}
 	if m != nil && m.Remote {
@@ -58,10 +58,6 @@ func (l filler) askStorageRemote() diagnose.Quantity {
 	}
 	return q
 }
-
-// smallRequest is the mean size of a read below which requests and not bytes take a
-// disk's time: the kernel's own readahead asks for as much.
-const smallRequest = 128 << 10
 
 // diskLoad is what the disk of the data set does. NaN is unknown.
 type diskLoad struct {
@@ -104,20 +100,20 @@ func (d diskLoad) describe() []diagnose.Evidence {
 // askDiskExhausted is whether the disk, or what the control group may read from it, is used up.
 func (l filler) askDiskExhausted(d diskLoad) diagnose.Quantity {
 	part := l.Costs.DiskRate / l.run.Facts.Machine.DiskLimit
-	if l.run.Facts.Machine.DiskLimit > 0 && part >= 0.8 { // [J] the kernel's bursts leave some
+	if l.run.Facts.Machine.DiskLimit > 0 && part >= diagnose.DiskLimitUsed {
 		text := fmt.Sprintf("%s come from disks, and the job's control group may read %s",
 			quantity.AboutRate(l.Costs.DiskRate), quantity.AboutRate(l.run.Facts.Machine.DiskLimit))
 		return diagnose.AskFact("Is the disk at its limit?", true, "its limit is reached").WithEvidence(part, "ratio",
 			"machine.disk_limit", "%s", text)
 	}
-	q := diagnose.AskShareOr(diagnose.Unlikely, "Is the disk at its limit?", d.Busy, 0.8, 0.95, "")
+	q := diagnose.AskShareOr(diagnose.Unlikely, "Is the disk at its limit?", d.Busy, diagnose.DiskAtWork, "")
 	q.Score *= 1 - scoreSmall(d)
 	q.Evidence = d.describe()
 	return q
 }
 
 // scoreSmall is how much of a yes it is that reads are small.
-func scoreSmall(d diskLoad) float64 { return stat.Ramp(d.Size, 1.5*smallRequest, smallRequest) }
+func scoreSmall(d diskLoad) float64 { return diagnose.SmallReads.Score(d.Size) }
 
 // askRequestsSmall is whether what loading waits for are requests and not bytes.
 func (l filler) askRequestsSmall(d diskLoad) diagnose.Quantity {
@@ -147,7 +143,7 @@ func (l filler) askRequestsSmall(d diskLoad) diagnose.Quantity {
 func (l filler) askStorage() diagnose.Quantity {
 	k := l.Costs
 	waits := l.shareOnStorage()
-	q := diagnose.AskShareOr(diagnose.Unlikely, "Is loading waiting for storage?", waits, 0.3, 0.6, "")
+	q := diagnose.AskShareOr(diagnose.Unlikely, "Is loading waiting for storage?", waits, diagnose.StorageWait, "")
 	if k.Feed != nil {
 		q = q.WithEvidence(waits, "ratio", "feed.read", "the loader's threads read files %s of their time",
 			quantity.Percent(waits))
@@ -168,7 +164,7 @@ func (l filler) shareOnStorage() float64 {
 	if k.Workers == 0 && l.HasSteps {
 		fetching = k.Fetch / k.HostStep
 	}
-	if !(fetching > 0.02) {
+	if !(fetching > diagnose.LeastFetching) {
 		return math.NaN()
 	}
 	return min(1, (k.OnDisk+k.Remote)/fetching)

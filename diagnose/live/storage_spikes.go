@@ -27,7 +27,7 @@ func (l filler) findStorageSpikes() (diagnose.Finding, bool) {
 			waits = append(waits, s.Wait)
 		}
 	}
-	usual := max(stat.Median(waits), 0.01*l.Costs.HostStep)
+	usual := max(stat.Median(waits), diagnose.UsualWait*l.Costs.HostStep)
 	for _, v := range waits {
 		if v > spikeTimes*usual {
 			spikes = append(spikes, v)

@@ -44,7 +44,7 @@ func (l filler) listWarnings() []string {
 	if n := len(l.Costs.Window.Steps); judged && n < fewSteps {
 		out = append(out, fmt.Sprintf("only %d steady steps were seen (%.1f s): run longer for a verdict to rely on",
 			n, l.To-l.From))
-	} else if judged && !l.Costs.Window.Stationary && l.To-l.From < 30 {
+	} else if judged && !l.Costs.Window.Stationary && l.To-l.From < diagnose.ShortTraining {
 		out = append(out, fmt.Sprintf("%.0f s of steady training so far, %s", l.To-l.From, diagnose.StillShort))
 	} else if l.TooFewSteps {
 		out = append(out, l.countFewSteps())

@@ -33,7 +33,7 @@ func (l filler) findDeepQueue() (diagnose.Finding, bool) {
 	for _, v := range left.V {
 		least = min(least, v)
 	}
-	if need < 0.8*size && least > 0.1*size { // [J] batches differ, and others use it as well
+	if need < diagnose.ShmPlanned*size && least > diagnose.ShmLeft*size {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingDeepQueue,
@@ -49,13 +49,13 @@ func (l filler) findDeepQueue() (diagnose.Finding, bool) {
 // is always at work and the device waits though the workers keep up.
 func (l filler) findPinThread() (diagnose.Finding, bool) {
 	p := l.run.FindProcess(l.Costs.Window.PID)
-	if p == nil || p.PinThread == 0 || l.Costs.Workers == 0 || !(l.InputShort.Score >= 0.5) {
+	if p == nil || p.PinThread == 0 || l.Costs.Workers == 0 || !l.InputShort.IsLikely() {
 		return diagnose.Finding{}, false
 	}
 	subject := fmt.Sprintf("thread/%d", p.PinThread)
 	core := l.run.Find(recording.ThreadCPU, subject).Rate(l.From, l.To)
 	queued := stat.Or(l.run.Find(recording.ThreadQueue, subject).Rate(l.From, l.To), 0)
-	if !(core+queued >= 0.8) || !(l.WorkersPreparing() < 0.7) {
+	if !(core+queued >= diagnose.PinThreadBusy) || !(l.WorkersPreparing() < diagnose.WorkersRest) {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingPinThread,
@@ -70,7 +70,7 @@ func (l filler) findPinThread() (diagnose.Finding, bool) {
 func (l filler) findTooManyWorkers() (diagnose.Finding, bool) {
 	k, cores := l.Costs, l.countCores()
 	if k.Feed != nil || k.Split == nil || !(cores > 0) || float64(k.Workers) < 2*math.Ceil(cores) ||
-		!(k.Split.Queued >= 0.25) {
+		!(k.Split.Queued >= diagnose.CrowdedFetch) {
 		return diagnose.Finding{}, false
 	}
 	enough := k.MakeBaseline(l.run).EnoughWorkers()

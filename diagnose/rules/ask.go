@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"github.com/stoker-dev/stoker/diagnose"
-	"github.com/stoker-dev/stoker/internal/stat"
 )
 
 // Answers are what all rules say of a Case.
@@ -62,7 +61,7 @@ func sameLack(a, b diagnose.Class) bool {
 // runnerUp is the second best rule; of an unknown verdict the best one.
 func runnerUp(scores []diagnose.Score, class diagnose.Class) diagnose.Class {
 	for _, s := range scores {
-		if s.Class != class && s.Value > 0.05 {
+		if s.Class != class && s.Value > diagnose.NamedScore {
 			return s.Class
 		}
 	}
@@ -72,13 +71,13 @@ func runnerUp(scores []diagnose.Score, class diagnose.Class) diagnose.Class {
 // askClassic asks the three questions that everybody asks first.
 func (c *inquiry) askClassic() {
 	cpu := c.Costs.CoresUse / c.Costs.Cores
-	c.yes(diagnose.AskShare("Is "+c.NameMeter()+" high?", c.Util, 0.8, 0.95,
+	c.yes(diagnose.AskShare("Is "+c.NameMeter()+" high?", c.Util, diagnose.MeterHigh,
 		"it says only that some kernel ran, not that it filled the device, and a queue of launched work keeps it "+
 			"high while the host waits"))
-	c.yes(diagnose.AskShare("Is the CPU high?", cpu, 0.8, 0.95,
+	c.yes(diagnose.AskShare("Is the CPU high?", cpu, diagnose.MeterHigh,
 		"one loading thread at 100 % is 1/cores of it, and a launching thread that spins for the device looks busy"))
 	both := math.Max(c.Util, cpu)
-	c.yes(diagnose.AskShare("Are both low?", both, 0.5, 0.3,
+	c.yes(diagnose.AskShare("Are both low?", both, diagnose.BothLow,
 		"low averages hide work that alternates: load, compute, load. A single thread can be the limit while "+
 			"both are low"))
 }
@@ -102,7 +101,7 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 		return 0.3 // a faster loader feeds the host's cores; the rule's own words stand beside the class
 	case class == diagnose.CPUBound || class == diagnose.LaunchBound || class == diagnose.TransferBound:
 		// [J] Where these make one rank late, all others wait: that is the news.
-		return 1 - 0.5*stat.Ramp(c.RankLateBy, diagnose.LateWarning, diagnose.LateCritical)
+		return 1 - 0.5*diagnose.RankLate.Score(c.RankLateBy)
 	}
 	return 1
 }

@@ -12,10 +12,10 @@ func starving() *diagnose.Case {
 	c := diagnose.NewCase()
 	c.HasSteps, c.IsTraining, c.Stall, c.StallSource = true, true, 0.4, diagnose.DeviceEvents
 	c.Costs.Workers = 2
-	c.InputShort = diagnose.AskShare("Does the device wait for input?", c.Stall, 0.03, 0.07, "")
+	c.InputShort = diagnose.AskShare("Does the device wait for input?", c.Stall, diagnose.InputStall, "")
 	c.WorkersLoad = diagnose.AskFact("Are there worker processes?", true, "2")
-	c.WorkersSaturated = diagnose.AskShare("Do they always have a batch to prepare?", 0.95, 0.7, 0.88, "")
-	c.LoadingWaitsForStorage = diagnose.AskShare("Is loading waiting for storage?", 0.01, 0.3, 0.6, "")
+	c.WorkersSaturated = diagnose.AskShare("Do they always have a batch to prepare?", 0.95, diagnose.WorkersAtWork, "")
+	c.LoadingWaitsForStorage = diagnose.AskShare("Is loading waiting for storage?", 0.01, diagnose.StorageWait, "")
 	c.LoadingLacksCores = diagnose.AskFact("Are the cores full?", false, "2 of 8")
 	return c
 }
@@ -23,8 +23,8 @@ func starving() *diagnose.Case {
 // A Case is all that rules need: no recording is behind these.
 func TestRulesAskACaseAlone(t *testing.T) {
 	workers, storage, cores := starving(), starving(), starving()
-	storage.LoadingWaitsForStorage = diagnose.AskShare("Is loading waiting for storage?", 0.8, 0.3, 0.6, "")
-	storage.StorageRemote = diagnose.AskShare("Does it come over a network?", 0.9, 0.3, 0.6, "")
+	storage.LoadingWaitsForStorage = diagnose.AskShare("Is loading waiting for storage?", 0.8, diagnose.StorageWait, "")
+	storage.StorageRemote = diagnose.AskShare("Does it come over a network?", 0.9, diagnose.RemoteWait, "")
 	cores.LoadingLacksCores = diagnose.AskFact("Are the cores full?", true, "8 of 8")
 	for want, c := range map[diagnose.Class]*diagnose.Case{
 		diagnose.TooFewWorkers: workers, diagnose.RemoteFS: storage, diagnose.CPUExhausted: cores,

@@ -39,7 +39,7 @@ var computeOnCPU = Rule{
 		}
 		unused := 1.0
 		if !math.IsNaN(c.Util) {
-			unused = c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, 0.06, 0.03, ""))
+			unused = c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, diagnose.DeviceUnused, ""))
 		}
 		if c.Model == nil {
 			return unused * c.suspectCPU()
@@ -84,10 +84,10 @@ func (c *inquiry) suspectCPU() float64 {
 	if c.HasSteps || c.GPUCount == 0 || !c.TorchLoaded || c.TooFewSteps {
 		return c.yes(diagnose.AskFact("Is it known on which device the model lies?", false, "no"))
 	}
-	use := c.yes(diagnose.AskShare("Do the cores compute?", c.Costs.CoresUse/c.Costs.Cores, 0.4, 0.7,
+	use := c.yes(diagnose.AskShare("Do the cores compute?", c.Costs.CoresUse/c.Costs.Cores, diagnose.CoresCompute,
 		"decoding in threads looks the same"))
 	// a share of the few that others leave free is no work to speak of
-	use *= c.yes(diagnose.AskShare("Is that a core at least?", c.Costs.CoresUse, 0.6, 0.9, ""))
+	use *= c.yes(diagnose.AskShare("Is that a core at least?", c.Costs.CoresUse, diagnose.CoreComputes, ""))
 	c.because(diagnose.AddEvidence(nil, c.Costs.CoresUse, "cores", "tree.cpu",
 		"PyTorch is loaded, %.1f cores are busy and the GPU is not used", c.Costs.CoresUse))
 	return suspected * use
@@ -99,7 +99,7 @@ const suspected = 0.65
 
 // computesOnCPU reports whether the model's place is known, and is the host.
 func (c *inquiry) computesOnCPU() bool {
-	return c.Model != nil && strings.HasPrefix(c.Model.Device, "cpu") && !(c.Util > 0.06)
+	return c.Model != nil && strings.HasPrefix(c.Model.Device, "cpu") && !(c.Util > diagnose.DeviceUnused.No)
 }
 
 // inputWait says what limits a run whose model computes on the CPU as it is: the deeper

@@ -43,7 +43,7 @@ func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 				first += s.Wait
 			}
 		}
-		if share := first / (w.End - w.Start); share >= 0.03 && c.Costs.Workers > 0 {
+		if share := first / (w.End - w.Start); share >= diagnose.EpochStarts && c.Costs.Workers > 0 {
 			out = append(out, diagnose.NewTextFinding(diagnose.FindingEpochBoundary,
 				fmt.Sprintf("%s of the time passes while an epoch's first batch is awaited: workers start and fill "+
 					"the queue anew", quantity.Percent(share))))
@@ -57,7 +57,7 @@ func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 
 // memoryFull warns of a figure that people take for proof of work.
 func memoryFull(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool) {
-	if !class.Starves() && !(c.Idle > 0.2) {
+	if !class.Starves() && !(c.Idle > diagnose.MuchIdle) {
 		return diagnose.Finding{}, false
 	}
 	for _, used := range c.DeviceMemoryUsed {

@@ -26,7 +26,7 @@ var gpuBound = Rule{
 	refine: func(c *inquiry) diagnose.Class {
 		k := c.Kernels
 		switch {
-		case k.Plain >= plainShare && k.Major >= 7:
+		case k.Plain >= plainShare && k.Major >= diagnose.TensorCores:
 			return diagnose.GPUPrecision
 		case k.Moving >= memoryShare:
 			return diagnose.GPUMemory

@@ -6,25 +6,6 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-var waitsOutside = Rule{
-	Class: diagnose.WaitsOutside,
-	Title: "The program waits for something outside of the job",
-	Text: "Requests, a timer, or an answer over the network: the launching thread waits, nothing else of the job " +
-		"works, and the device has nothing to do.",
-	Limits: "What is waited for is not known. A data set that is read over a connection, without a DataLoader, looks " +
-		"the same.",
-	check: func(c *inquiry) float64 {
-		if c.HasSteps || !c.JobAwaitsOthers.CanBeAsked() {
-			return 0
-		}
-		idle := c.yes(c.InputShort.AskedAs("Is the device idle (by "+c.NameMeter()+")?", ""))
-		disk := c.yes(c.LoadingWaitsForStorage)
-		awaits := c.yes(c.JobAwaitsOthers)
-		c.because(c.JobAwaitsOthers.Evidence)
-		return 0.9 * idle * (1 - disk) * awaits * c.scoreUse()
-	},
-}
-
 // What is said in place of the rule's words where the program failed: that it may be of another
 // kind is no news then.
 const (
@@ -61,7 +42,7 @@ var notTraining = Rule{
 			return diagnose.Unlikely * unused * idleModel * launches
 		}
 		score := unused * idleModel * launches
-		if !c.HasSteps && c.TorchLoaded && c.Costs.CoresUse > 0.5 && c.GPUCount > 0 && !c.HookLoaded {
+		if !c.HasSteps && c.TorchLoaded && c.Costs.CoresUse > diagnose.TorchAtWork && c.GPUCount > 0 && !c.HookLoaded {
 			score *= 0.5 // PyTorch at work that cannot be looked into
 		}
 		if c.HookMissing && c.HoldsDevice && c.Util > 0 {

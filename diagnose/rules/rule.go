@@ -81,7 +81,7 @@ func (c *inquiry) besideInput(part float64) float64 {
 	input := c.Parts.Input
 	own := 0.0
 	if part > 0 && input > 0 {
-		own = stat.Ramp(part/input, 1.5, 3)
+		own = diagnose.OwnPartOfInput.Score(part / input)
 	}
 	return 1 - (1-diagnose.BesideInput(input))*(1-own)
 }
@@ -97,7 +97,7 @@ func (c *inquiry) besideKernels(part, other float64) float64 {
 	if p := c.Parts; math.IsNaN(c.WorksRecorded) { // GPU-Util counts collectives as kernels
 		kernels = min(kernels, 1-p.Input-p.Host-p.Long-p.Copies-p.Exchange-p.Queued-p.Unnamed)
 	}
-	return stat.Ramp(part/kernels, 0.15, 0.4)
+	return diagnose.PartBesideKernels.Score(part / kernels)
 }
 
 // scoreUse is how much of a yes it is that the device is in use at all.
@@ -111,11 +111,11 @@ func (c *inquiry) scoreUse() float64 {
 // scoreDisuse is how much of a yes it is that the device is not in use. One that a process of
 // the job holds is in use at less: a host that keeps it waiting leaves it little to do.
 func (c *inquiry) scoreDisuse() float64 {
-	least, most := 0.03, 0.06
+	unused := diagnose.DeviceUnused
 	if c.HoldsDevice {
-		least, most = 0.01, 0.02
+		unused = diagnose.HeldDeviceUnused
 	}
-	return c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, most, least, ""))
+	return c.yes(diagnose.AskShare("Is the GPU unused?", c.Util, unused, ""))
 }
 
 // Start values of the decision. [J] Chosen with the labelled runs in

@@ -52,7 +52,7 @@ func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 
 func isMoreStarved(a, b *idle.Device) bool {
 	x, y := a.Share(a.Causes[idle.DataLoader]), b.Share(b.Causes[idle.DataLoader])
-	if math.Abs(x-y) > 1e-3 {
+	if math.Abs(x-y) > diagnose.StallsDiffer {
 		return x > y
 	}
 	return a.Share(a.Idle) > b.Share(b.Idle)

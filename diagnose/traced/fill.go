@@ -10,7 +10,6 @@ import (
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
-	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -132,7 +131,7 @@ func (t *filler) fillInput(c *diagnose.Case, run *recording.Run) {
 	none := diagnose.Quantity{}
 	c.InputShortBeside, c.WorkersSaturated, c.LaunchThreadAtWork = none, none, none
 	c.InputShort = diagnose.AskShare("Does the device wait for input (gaps in the trace inside the loader)?", c.Stall,
-		0.03, 0.07,
+		diagnose.InputStall,
 		"loading that no loader's span marks is charged to Python").
 		WithEvidence(c.Stall, "ratio", "trace.data-loader",
 			"the device waits for input %s of the window: %s in gaps while the loop is inside its loader",
@@ -151,15 +150,15 @@ func (t *filler) fillInput(c *diagnose.Case, run *recording.Run) {
 // fillRest takes what the other rules ask.
 func (t *filler) fillRest(c *diagnose.Case) {
 	own := t.kernel + t.d.Share(t.d.Copy-t.d.Crossing)
-	low := 0.78
+	busy := diagnose.DeviceAtWork
 	// next to nothing else takes the rest: it is work of the device's, too
-	if !c.Parts.LoseTimeBeside(t.parts.Copies) && t.parts.Exchange < 0.1 {
-		low = 0.75
+	if !c.Parts.LoseTimeBeside(t.parts.Copies) && t.parts.Exchange < diagnose.LittleAtAll {
+		busy = diagnose.DeviceAtWorkAlone
 	}
-	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, low, 0.90, "")
+	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, busy, "")
 	if leads := t.scoreDeviceLead(own); leads > c.DeviceBusy.Score {
 		c.DeviceBusy = diagnose.AskShare("Would a device twice as fast bring more than whatever fills its gaps?", own,
-			leastLead, leastLead, "")
+			diagnose.DeviceLeads.AtNo(), "")
 		c.DeviceBusy.Score = leads
 	}
 	c.DeviceBusy = c.DeviceBusy.
@@ -167,24 +166,23 @@ func (t *filler) fillRest(c *diagnose.Case) {
 			quantity.Percent(t.kernel), quantity.AboutSeconds(toSeconds(t.kernels.Median)), t.kernels.Count).
 		WithEvidence(t.kernel, "ratio", "trace.kernels", "of kernel time: %s", t.describeFamilies())
 	c.DeviceWaitsForLaunch = diagnose.AskShare("Does the device wait for the next launch, in gaps below "+
-		diagnose.LongGapText+"?", t.parts.Host, 0.08, 0.15, "").
+		diagnose.LongGapText+"?", t.parts.Host, diagnose.HostGaps, "").
 		WithEvidence(t.parts.Host, "ratio", "trace.host",
 			"the device waits for the host to launch %s of the window, %d kernels of %s median",
 			quantity.Percent(t.parts.Host), t.kernels.Count, quantity.AboutSeconds(toSeconds(t.kernels.Median)))
 	c.LaunchOutlastsKernel = diagnose.AskShare("Are kernels shorter than a launch (median, of 10 us)?",
 		t.measureShortness(),
-		0.5, 1, "long kernels hide launches only while the host runs ahead")
+		diagnose.ShortKernel, "long kernels hide launches only while the host runs ahead")
 	c.DeviceWaitsInLongGaps = diagnose.AskShare("Does the device wait for the host in gaps of "+diagnose.LongGapText+
-		" and more?", t.parts.Long, 0.08, 0.15, "").
+		" and more?", t.parts.Long, diagnose.HostGaps, "").
 		WithEvidence(t.parts.Long, "ratio", "trace.host",
 			"the device waits for the host %s of the window in gaps of %s", quantity.Percent(t.parts.Long),
 			t.describeLongGaps())
 	for _, q := range []*diagnose.Quantity{&c.DeviceWaitsForLaunch, &c.DeviceWaitsInLongGaps} {
 		q.Score *= 1 - c.DeviceBusy.Score // the gaps of a device that works nearly all the time limit nothing
 	}
-	// torch-tb-profiler warns above 10 %, XProf calls 3 to 15 % moderate.
 	c.CollectivesRunAlone = diagnose.AskShare("Do collectives run without computation beside them?", t.parts.Exchange,
-		0.05, 0.12, "").
+		diagnose.ExchangeAlone, "").
 		WithEvidence(t.parts.Exchange, "ratio", "trace.communication",
 			"collectives run alone or are waited for %s of the window", quantity.Percent(t.parts.Exchange))
 	c.CopiesTakeTime, c.RoomForCopies = t.askCopies(), diagnose.Quantity{}
@@ -204,20 +202,15 @@ func (t *filler) fillRest(c *diagnose.Case) {
 
 // A device is the limit where a faster one brings more than doing away with the largest of the
 // gaps' reasons. One of the next generation, or half the bits, is about twice as fast. [J]
-const (
-	fasterDevice = 2
-	leastLead    = 0.60 // of the window: below it the gaps are a matter of their own [J]
-	clearLead    = 0.70
-	leadBy       = 0.10 // of the window [J]
-)
+const fasterDevice = 2
 
 // scoreDeviceLead is how much of a yes it is that work of the device's own, a share of the
 // window, is what a change brings most of.
 func (t *filler) scoreDeviceLead(own float64) float64 {
 	p := t.parts
 	gained := own * (1 - 1.0/fasterDevice)
-	return stat.Ramp(own, leastLead, clearLead) *
-		stat.Ramp(gained-max(p.Input, p.Host, p.Long, p.Copies, p.Exchange), 0, leadBy)
+	return diagnose.DeviceLeads.Score(own) *
+		diagnose.DeviceLeadsBy.Score(gained-max(p.Input, p.Host, p.Long, p.Copies, p.Exchange))
 }
 
 // measureShortness is how short the median kernel is, 1 where a launch outlasts it; NaN
@@ -261,7 +254,7 @@ func describeCopies(down, up idle.Direction) string {
 // askCopies is whether copies over the host's link that nothing covers take the window.
 func (t *filler) askCopies() diagnose.Quantity {
 	part, down, up := t.parts.Copies, t.copies.ToDevice, t.copies.ToHost
-	q := diagnose.AskShare("Do copies between host and device run while no kernel does?", part, 0.07, 0.15, "").
+	q := diagnose.AskShare("Do copies between host and device run while no kernel does?", part, diagnose.CopyTime, "").
 		WithEvidence(part, "ratio", "trace.copy",
 			"copies between host and device run alone or are being issued %s of the window", quantity.Percent(part))
 	if said := describeCopies(down, up); said != "" {

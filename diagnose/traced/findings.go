@@ -65,7 +65,7 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 	where, _ := t.findMostly(func(s idle.Slice) bool { return s.Cause == idle.DataLoader })
 	f.Text = fmt.Sprintf("the device waits for the loader %s of the window, %s per step", quantity.Percent(share),
 		quantity.AboutSeconds(toSeconds(ns)/t.countSteps())) + where
-	if t.itself < 0.5 {
+	if t.itself < diagnose.LikelyScore {
 		t.adviseWorkers(&f, share)
 		return f, true
 	}

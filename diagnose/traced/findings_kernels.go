@@ -85,7 +85,7 @@ func (t *filler) nameReadyKernels() string {
 func (t *filler) findNoTensorCores() (diagnose.Finding, bool) {
 	k := t.kernels
 	share := float64(k.Plain) / float64(max(1, k.Time))
-	if !(t.major >= 7) || share < matrixTrigger || k.Plain < k.Tensor {
+	if !(t.major >= diagnose.TensorCores) || share < matrixTrigger || k.Plain < k.Tensor {
 		return diagnose.Finding{}, false // before Volta there are none; names that tell nothing are not "no"
 	}
 	f := diagnose.NewFinding(diagnose.FindingNoTensorCores)
@@ -97,7 +97,7 @@ func (t *filler) findNoTensorCores() (diagnose.Finding, bool) {
 	f.Text = fmt.Sprintf("matrix kernels that do not use Tensor Cores take %s of kernel time, those that do %s. "+
 		"The device (compute capability %.0f.x) has them",
 		quantity.Percent(share), quantity.Percent(float64(k.Tensor)/float64(max(1, k.Time))), t.major)
-	if t.major >= 8 {
+	if t.major >= diagnose.TensorTF32 {
 		f.Settings = []stoker.Change{
 			diagnose.ProposeChange(stoker.TF32, nil, true),
 			diagnose.ProposeChange(stoker.Precision, nil, "bf16"),
@@ -170,7 +170,7 @@ type unevenDimension struct {
 // not tell.
 func (t *filler) findUnalignedShapes() (diagnose.Finding, bool) {
 	matrix := t.kernels.Family[idle.Matmul] + t.kernels.Family[idle.Convolution]
-	tensor := t.major >= 7 && t.kernels.Tensor > t.kernels.Plain
+	tensor := t.major >= diagnose.TensorCores && t.kernels.Tensor > t.kernels.Plain
 	if !tensor && !t.hip || float64(matrix) < matrixTrigger*float64(t.kernels.Time) {
 		return diagnose.Finding{}, false
 	}

@@ -30,7 +30,7 @@ func (t *filler) findExposedCommunication() (diagnose.Finding, bool) {
 		"their time without computation beside them",
 		quantity.Percent(t.parts.Exchange), float64(count)/t.countSteps(),
 		quantity.AboutSeconds(toSeconds(time/int64(max(1, count)))), quantity.Percent(min(1, alone)))
-	if perStep := float64(count) / t.countSteps(); perStep > 100 {
+	if perStep := float64(count) / t.countSteps(); perStep > diagnose.ManyExchanges {
 		f.Text += ": so many small ones cost latency, not bytes"
 	}
 	f.Settings = []stoker.Change{diagnose.ProposeChange(stoker.BucketMB, nil, 100)}
@@ -47,7 +47,7 @@ func (t *filler) findProbableCommunication() (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	for _, total := range t.kernels.Totals {
-		long := total.Count > 0 && total.Small/int64(total.Count) >= 50_000
+		long := total.Count > 0 && toSeconds(total.Small/int64(total.Count)) >= diagnose.LongExchange
 		if total.Family != idle.Other || !long || t.d.Share(total.Small) < exposedTrigger {
 			continue
 		}

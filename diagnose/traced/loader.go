@@ -36,8 +36,8 @@ func (t *filler) askLoading(run *recording.Run) (alone, workers diagnose.Quantit
 	}
 	const note = "operators inside the loader's span, and decoding in C leaves none"
 	works := t.measureWorkInside()
-	return diagnose.AskShare("Does the launching thread work while it waits for a batch?", works, 0.1, 0.4, note),
-		diagnose.AskShare("Does the launching thread rest while it waits for a batch?", 1-works, 0.6, 0.9, note)
+	return diagnose.AskShare("Does the launching thread work while it waits for a batch?", works, diagnose.WorksInLoader, note),
+		diagnose.AskShare("Does the launching thread rest while it waits for a batch?", 1-works, diagnose.RestsInLoader, note)
 }
 
 // findIterators says which of PyTorch's iterators are named within the window.

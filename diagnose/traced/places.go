@@ -26,11 +26,14 @@ func (t *filler) listCauses() []diagnose.Cause {
 	return out
 }
 
+// mostCauses is how many causes a sentence names.
+const mostCauses = 3
+
 // describeCauses names the first few causes, for a sentence.
 func (t *filler) describeCauses() string {
 	var parts []string
 	for i, cause := range t.listCauses() {
-		if i == 3 || cause.Share < 0.005 {
+		if i == mostCauses || cause.Share < diagnose.ShownCause {
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%s %s", cause.Cause, quantity.Percent(cause.Share)))

@@ -25,7 +25,7 @@ func (t *filler) askOneRankLate() diagnose.Quantity {
 			note = fmt.Sprintf("rank %d comes last", s.Rank)
 		}
 		q := diagnose.AskShare("Do the other ranks wait in collectives for one that comes last?", t.measureLate(),
-			diagnose.LateWarning, diagnose.LateCritical, note)
+			diagnose.RankLate, note)
 		if found {
 			q.Evidence = t.describeLate(s)
 		}
@@ -36,8 +36,8 @@ func (t *filler) askOneRankLate() diagnose.Quantity {
 		return diagnose.Quantity{}
 	}
 	apart := most.share - least.share
-	return diagnose.AskShare("Do ranks differ in how long they wait in collectives?", apart, diagnose.LateWarning,
-		diagnose.LateCritical, fmt.Sprintf("rank %d least, rank %d most", least.rank, most.rank)).
+	return diagnose.AskShare("Do ranks differ in how long they wait in collectives?", apart, diagnose.RankLate,
+		fmt.Sprintf("rank %d least, rank %d most", least.rank, most.rank)).
 		WithEvidence(apart, "ratio", "trace.ranks",
 			"rank %d waits in collectives %s of its window, rank %d only %s: rank %d comes last",
 			most.rank, quantity.Percent(most.share), least.rank, quantity.Percent(least.share), least.rank)

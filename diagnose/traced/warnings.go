@@ -30,7 +30,7 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 		out = append(out, fmt.Sprintf("no steady step was recorded, only %s: %s", d.Apart, later))
 	case n == 0:
 		out = append(out, "no steps could be told apart: the whole recording is judged")
-	case d.Seen < 3:
+	case d.Seen < fewToLeaveOut:
 		out = append(out, fmt.Sprintf("only %d step%s: none could be left out as the first behind the recorder's "+
 			"start, and nobody knows what is usual: %s", n, quantity.Ending(n, "", "s"), more))
 	}
@@ -54,11 +54,11 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	if busy := t.describeOthers(); busy != "" {
 		out = append(out, busy)
 	}
-	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > 0.05 && !t.hidesHost() {
+	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > diagnose.NamedInTrace && !t.hidesHost() {
 		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what "+
 			"the host did then is not charged to it", quantity.Percent(lost)))
 	}
-	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > 0.05 && len(t.t.Frames.Start) == 0 {
+	if lost := d.Share(d.Causes[idle.Unrecorded]); lost > diagnose.NamedInTrace && len(t.t.Frames.Start) == 0 {
 		out = append(out, fmt.Sprintf("%s of the window the launching thread did nothing that was recorded%s: %s",
 			quantity.Percent(lost), t.likelyPython(), stacks))
 	}
@@ -92,6 +92,12 @@ func (t *filler) describeOneStep() string {
 		quantity.Percent(float64(parts[most].Idle)/float64(all)), len(parts))
 }
 
+// fewToLeaveOut is the number of steps below which none is left out as the first; package idle keeps all of them.
+const fewToLeaveOut = 3
+
+// mostlyElsewhere is how many times the judged steps the device was used, from which that is told. [J]
+const mostlyElsewhere = 4
+
 // fewToJudge is the number of steps from which one can be unlike the others. [J]
 const fewToJudge = 4
 
@@ -112,7 +118,7 @@ func (t *filler) describeElsewhere() string {
 			from, to = min(from, w.Start[i]), max(to, w.End[i])
 		}
 	}
-	if len(t.d.Steps) == 0 || 4*t.d.WindowLength() > to-from {
+	if len(t.d.Steps) == 0 || mostlyElsewhere*t.d.WindowLength() > to-from {
 		return ""
 	}
 	return fmt.Sprintf("only the judged steps are judged: %s of the %s from the device's first work to its last",

@@ -67,7 +67,7 @@ func (x xprofAnswer) String() string {
 		{"host compute", x.HostCompute},
 		{"All Others", x.AllOthers},
 	} {
-		if p.share >= 0.0005 {
+		if p.share >= diagnose.ShownXProf {
 			parts = append(parts, p.name+" "+quantity.Percent(p.share))
 		}
 	}

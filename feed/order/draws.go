@@ -14,7 +14,7 @@ import "math/bits"
 //
 // Draw number k of the stream is 64 bits: words 0 and 1 (low, high) of block k/2 if k is even,
 // words 2 and 3 if it is odd. This layout is part of the meaning of a seed. Changing it would
-// change every training, so it needs a new StateFormat. python/stoker/_order.py holds the same
+// change every training, so it needs a new StateFormat. python/stoker/loader/order.py holds the same
 // function.
 //
 // A sample is below 2^48, an operation below 2^16 and an epoch below 2^32; bits

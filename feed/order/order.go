@@ -12,5 +12,5 @@
 //	Digest       of the samples that were released: shows whether each came exactly once
 //
 // It does not decode, send or wait. Package transform draws from it, package serve follows its
-// plans. python/stoker/_order.py implements the same functions, for comparison.
+// plans. python/stoker/loader/order.py implements the same functions, for comparison.
 package order

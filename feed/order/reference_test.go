@@ -12,7 +12,7 @@ import (
 )
 
 // reference.json holds what the second implementation, in Python, gives:
-// python/stoker/_order.py, written by python/tests/make_order_cases.py.
+// python/stoker/loader/order.py, written by python/tests/make_order_cases.py.
 type reference struct {
 	Draws []struct {
 		Seed, Epoch, Sample uint64

@@ -9,6 +9,6 @@
 // name once it is gone.
 //
 // Rights that the mode does not show (NFSv4 ACLs, permission to mount) are not checked.
-// python/stoker/_private.py applies the same rule in the Python client; both are tested with
-// testdata/cases.json.
+// python/stoker/daemon/private.py applies the same rule in the Python client; both are tested
+// with testdata/cases.json.
 package private

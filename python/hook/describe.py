@@ -10,7 +10,7 @@ from _weakref import ref
 from . import channel, classes, guard, now, part
 
 WALK_NODES = 1000  # of a nested batch
-TORCH, STOKER = "torch.utils.data.dataloader", "stoker._torch"
+TORCH, STOKER = "torch.utils.data.dataloader", "stoker.loader.dataloader"
 _iterator_names = {TORCH: "_BaseDataLoaderIter", STOKER: "_Batches"}
 
 

@@ -1,7 +1,7 @@
 """The start-up hook where it has work. sitecustomize.py loads it.
 
 What it does. It waits for torch.utils.data.dataloader to be imported, then times every iterator of a DataLoader, on the
-host's clock and on the device's own, and reports to `stoker observe`. The same for stoker.DataLoader, once stoker._torch
+host's clock and on the device's own, and reports to `stoker observe`. The same for stoker.DataLoader, once stoker.loader.dataloader
 is imported.
 What it does not. It never imports torch, never initialises CUDA, never synchronises, starts no thread, draws no random
 number, prints nothing, keeps no reference to a batch, and decides nothing: the reader judges.
@@ -25,7 +25,7 @@ import sys
 # Modules whose import is waited for; patches.py knows what is replaced in each.
 WANTED = (
     "torch.utils.data.dataloader",
-    "stoker._torch",
+    "stoker.loader.dataloader",
     "torch.optim.optimizer",
     "torch.cuda.graphs",
     "torch.nn.modules.module",

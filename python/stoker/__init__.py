@@ -1,49 +1,49 @@
 """Stoker's Python client: the loader, the verbs and the emulated device.
 
-Importing it needs nothing but the standard library and starts nothing. The
-loader takes the place of torch's DataLoader and has the images decoded and
-augmented by the binary (docs/loader.md)::
+Importing it needs only the standard library and starts nothing. The loader replaces torch's
+DataLoader; the binary decodes and augments its images (docs/loader.md)::
 
     loader = stoker.DataLoader(ImageFolder("data/train", transform), batch_size=64, shuffle=True)
     for images, labels in loader: ...
 
-`stoker.Loader` is the same for any framework, with NumPy arrays; both read a folder that `stoker pack` wrote, as its
-path or as `stoker.Pack(path, transform)`. The verbs call
-the binary and return its JSON::
+`stoker.Loader` is the same for any framework, with NumPy arrays. Both also read a folder that
+`stoker pack` wrote, by its path or as `stoker.Pack(path, transform)`. The verbs call the binary and
+return its JSON::
 
     import stoker
     verdict = stoker.diagnose("stoker-runs/2026-11-21T101500-train.jsonl.gz")
     print(verdict["verdict"]["class"], verdict["verdict"]["stall"])
 
-`TransformationModel` and `DataModel` answer without any run::
+`TransformationModel` and `DataModel` need no run::
 
     answer = stoker.TransformationModel().solve(
         batch_size=256, sample_size="500 KB", cpu_throughput="2 GB/s", accelerator_step_time="11.74 ms")
     print(answer.accelerator_utilization, answer.slowdown_factor)
 
-`predict` answers for a whole job, with its workers, storage and link::
+`predict` covers a whole job, with its workers, storage and link::
 
     answer = stoker.predict(gpu="h100-sxm", model="resnet50", batch=256, workers=8, cores=16, storage="nvme")
     print(answer["prediction"]["utilization"], answer["prediction"]["binds"])
 
-`count` describes a network of your own to it, from a torch.nn.Module::
+`count` describes your own network to it, from a torch.nn.Module::
 
     answer = stoker.predict(gpu="h100-sxm", batch=256, **stoker.count(model, torch.empty(1, 3, 224, 224)))
 
-`feed` has the pictures of any other loader made by the daemon, with the batches that the script makes without it::
+`feed` lets the daemon decode the pictures of any other loader; batches stay the same bit by bit::
 
     stoker.feed()
 
-`Decode` makes pictures of bytes for Ray Data, with the same bits::
+`Decode` does this for Ray Data, from the bytes of pictures::
 
     ray.data.read_binary_files("s3://...").map_batches(stoker.Decode(transform), batch_size=64)
 
-`watch` has input timed that `stoker observe` does not know::
+`watch` lets `stoker observe` time input that it does not recognize::
 
     for batch in stoker.watch(batches): ...
 
-`figures` is what `stoker observe --log figures` found so far, for what a trainer logs; Hugging Face's takes
-`TrainerCallback`, Lightning finds its own, and `%load_ext stoker` gives a notebook `%%stoker`::
+`figures` returns what `stoker observe --log figures` found so far, for a trainer to log. Hugging
+Face's Trainer takes `TrainerCallback`, Lightning finds its own callback, and `%load_ext stoker`
+gives a notebook the magic `%%stoker`::
 
     trainer = Trainer(..., callbacks=[stoker.TrainerCallback()])
     accelerator.log({"loss": loss, **stoker.figures()}, step=step)
@@ -62,13 +62,15 @@ from ._watch import watch
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from ._count import count
-    from ._decode import Decode
-    from ._defer import enable as feed
-    from ._loader import Batch, Loader
     from ._models import DataModel, DataSupply, Transformation, TransformationModel
-    from ._pack import Pack
-    from ._torch import DataLoader
+    from .deferred.decode import Decode
+    from .deferred.deferring import enable as feed
+    from .loader.batches import Batch, Loader
+    from .loader.dataloader import DataLoader
+    from .loader.pack import Pack
 
     TrainerCallback: type
 
@@ -99,21 +101,22 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What takes long to import, when it is first asked for. The loaders need NumPy, and one of them torch."""
+    """Import what takes long only when it is first asked for. The loaders need NumPy, DataLoader
+    torch."""
     if name in ("Batch", "Loader"):
-        from . import _loader as module
+        from .loader import batches as module
     elif name in ("DataModel", "DataSupply", "Transformation", "TransformationModel"):
         from . import _models as module
     elif name == "Decode":
-        from . import _decode as module
+        from .deferred import decode as module
     elif name == "Pack":
-        from . import _pack as module
+        from .loader import pack as module
     elif name == "count":
         from . import _count as module
     elif name == "DataLoader":
-        from . import _torch as module
+        from .loader import dataloader as module
     elif name == "feed":
-        from ._defer import enable
+        from .deferred.deferring import enable
 
         return enable
     elif name == "TrainerCallback":
@@ -126,7 +129,7 @@ def __getattr__(name: str) -> Any:
     return getattr(module, name)
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell: "InteractiveShell") -> None:
     """`%load_ext stoker`: the magic `%%stoker`."""
     from ._notebook import load
 

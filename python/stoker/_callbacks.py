@@ -1,16 +1,21 @@
-"""Callbacks for trainers: they log what `stoker observe --log figures` found, and are inert where nobody observes.
+"""Callbacks for trainers that log what `stoker observe --log figures` found.
 
-`stoker.TrainerCallback` is for Hugging Face's Trainer. Lightning finds its own by the entry point
-`lightning.pytorch.callbacks_factory`. Neither changes what is trained, nor keeps a figure that was logged already.
-What imports a framework is asked for by name only, so that `import stoker` needs none.
+`stoker.TrainerCallback` is for Hugging Face's Trainer. Lightning finds its callback by the entry
+point `lightning.pytorch.callbacks_factory`. Without an observer they do nothing. They never change
+the training, and log each figure once. Frameworks are imported only when a callback is asked for,
+so `import stoker` needs none.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._figures import figures
+
+if TYPE_CHECKING:
+    from lightning.pytorch import Trainer
+    from transformers import TrainerControl, TrainerState, TrainingArguments
 
 
 class _New:
@@ -30,8 +35,8 @@ class _New:
 def trainer_callback() -> type:
     """The class for `Trainer(callbacks=[stoker.TrainerCallback()])`.
 
-    The figures stand in the trainer's log history and in what the callbacks behind this one show. Those that the
-    trainer makes by itself for W&B and TensorBoard stand before it: `observe --log wandb` is for the former.
+    The figures appear in the trainer's log history and in callbacks after this one. The trainer's
+    own callbacks for W&B and TensorBoard run earlier; for W&B, use `observe --log wandb`.
     """
     from transformers import TrainerCallback as Base
 
@@ -40,7 +45,7 @@ def trainer_callback() -> type:
             self._new = _New()
 
         def on_log(
-            self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any
+            self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: dict[str, Any] | None = None, **kwargs: Any
         ) -> None:
             new = self._new.figures()
             if new and logs is not None:
@@ -52,7 +57,7 @@ def trainer_callback() -> type:
 
 
 def lightning_callbacks() -> list[Any]:
-    """What Lightning adds to each Trainer: nothing where nobody observes."""
+    """Return the callbacks for Lightning to add to each Trainer: none without an observer."""
     if "_stoker_hook" not in sys.modules:
         return []
     name = "lightning.pytorch" if "lightning.pytorch" in sys.modules else "pytorch_lightning"
@@ -62,7 +67,7 @@ def lightning_callbacks() -> list[Any]:
         def __init__(self) -> None:
             self._new = _New()
 
-        def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+        def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
             new = self._new.figures()
             for logger in trainer.loggers if new else ():
                 logger.log_metrics(new, step=trainer.global_step)

@@ -1,8 +1,7 @@
-"""What a network costs, counted without running it: FLOP, bytes, parameters, layers.
+"""The cost of a network, counted without running it: FLOP, bytes, parameters, layers.
 
-The model is copied to PyTorch's meta device, where tensors have shapes and no
-contents, so that no GPU, no memory and no time is needed. What comes back are the
-settings that describe the network to predict()::
+The model is copied to PyTorch's meta device, where tensors have shapes and no contents. So counting
+needs no GPU, hardly any memory and little time. The result describes the network to predict()::
 
     from torchvision.models import resnet50
     stoker.predict(gpu="h100-sxm", batch=256, **stoker.count(resnet50(), torch.empty(1, 3, 224, 224)))
@@ -11,11 +10,17 @@ settings that describe the network to predict()::
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-# Products of matrices, whose operands and results pass through device memory.
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+    import torch
+
+# Matrix products, whose operands and results pass through device memory.
 _PRODUCTS = {"convolution", "_convolution", "mm", "addmm", "bmm", "baddbmm"}
-# Normalisations: of convolutions with the activation behind them, which is fused or in place.
+# Normalisations, with the activation after them, which is fused or in place.
 _NORMS = {
     "native_batch_norm",
     "_native_batch_norm_legit",
@@ -26,7 +31,7 @@ _NORMS = {
     "native_group_norm",
     "_fused_rms_norm",
 }
-# What makes tensors or only moves them about.
+# Operations that create or move tensors without computing.
 _NO_WORK = {
     *("clone", "copy_", "_to_copy", "empty", "empty_like", "zeros", "zeros_like", "ones", "ones_like"),
     *("full", "arange", "detach", "lift_fresh", "fill_", "zero_", "_unsafe_view", "_reshape_alias"),
@@ -34,24 +39,23 @@ _NO_WORK = {
 _HALF = 2  # bytes of a number at 16 bits
 
 
-def count(model: Any, *inputs: Any, **more: Any) -> dict[str, Any]:
+def count(model: torch.nn.Module, *inputs: Any, **more: Any) -> dict[str, Any]:
     """Count what one sample costs the network: settings for predict().
 
-    inputs and more are what the model is called with: tensors whose first
-    dimension is the batch, on any device; their contents do not matter. "flops" is
-    the forward pass with 2 per multiply-add, attention over all pairs of tokens
-    included; "bytes" what it moves through device memory and "kept" what it keeps
-    for the backward pass, both at 16 bits; "layers" convolutions, or blocks with
-    attention. "family" is left out where neither is most of the work, "grouped",
-    the part of "flops" in convolutions by groups of channels, where there is none.
+    inputs and more are the model's arguments: tensors whose first dimension is the batch, on any
+    device; their contents do not matter. In the result, "flops" is the forward pass, with 2 per
+    multiply-add and attention over all pairs of tokens. "bytes" is moved through device
+    memory and "kept" is stored for the backward pass, both at 16 bits. "layers" counts
+    convolutions, or blocks with attention. "family" is missing if neither is most of the work, and
+    "grouped", the part of "flops" in grouped convolutions, if there are none.
 
-    A model whose Python code asks for a tensor's contents (item(), data-dependent
-    shapes) cannot be counted so: ValueError.
+    Raises ValueError if the model's Python code needs a tensor's contents (item(), data-dependent
+    shapes).
     """
     import torch
     from torch.utils._pytree import tree_leaves, tree_map
 
-    def empty(value: Any) -> Any:
+    def empty(value: object) -> Any:
         return torch.empty_like(value, device="meta") if isinstance(value, torch.Tensor) else value
 
     given, named = tree_map(empty, (inputs, more))
@@ -75,8 +79,8 @@ def count(model: Any, *inputs: Any, **more: Any) -> dict[str, Any]:
     return answer
 
 
-def _shadow(model: Any, torch: Any) -> Any:
-    """A copy of the model on the meta device; what it is made of is never copied."""
+def _shadow(model: torch.nn.Module, torch: ModuleType) -> Any:
+    """Copy the model to the meta device, without copying its parameters."""
     memo: dict[int, Any] = {}
     for tensor in (*model.parameters(), *model.buffers()):
         other = torch.empty_like(tensor, device="meta")
@@ -86,8 +90,9 @@ def _shadow(model: Any, torch: Any) -> Any:
     return copy.deepcopy(model, memo)
 
 
-def _tally(shadow: Any, torch: Any) -> Any:
-    """Counts what happens while a model runs. A class inside a function: PyTorch is imported late."""
+def _tally(shadow: torch.nn.Module, torch: ModuleType) -> Any:
+    """Make an object that counts while a model runs. Its class is local, as PyTorch is imported
+    late."""
     from unittest import mock
 
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -97,11 +102,11 @@ def _tally(shadow: Any, torch: Any) -> Any:
     def tensors_of(*values: Any) -> list[Any]:
         return [t for t in tree_leaves(values) if isinstance(t, torch.Tensor)]
 
-    def place(tensor: Any) -> int:
+    def place(tensor: torch.Tensor) -> int:
         return tensor.untyped_storage()._cdata
 
-    def attention(query: Any, key: Any, value: Any, *_args: Any, **_more: Any) -> Any:
-        """Takes attention as one operation, as fused kernels do: on the meta device it falls apart."""
+    def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_args: Any, **_more: Any) -> Any:
+        """Count attention as one operation, as fused kernels do; the meta device would split it."""
         out = torch.empty(
             (*query.shape[:-1], value.shape[-1]),
             device="meta",
@@ -115,12 +120,12 @@ def _tally(shadow: Any, torch: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.weights = {place(t): t for t in (*shadow.parameters(), *shadow.buffers())}
-            self.kept: dict[int, Any] = {}  # by place; the tensors are held so that no place is used twice
+            self.kept: dict[int, Any] = {}  # by storage; holding the tensors keeps each storage's address unique
             self.products = self.pointwise = self.attention_flops = self.volume = self.plane = self.grouped = 0.0
             self.attentions = self.convolutions = self.multiplied = 0
             self.flops = FlopCounterMode(display=False)
 
-        def run(self, call: Any) -> None:
+        def run(self, call: Callable[[], object]) -> None:
             fused = mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", attention)
             with (
                 torch.enable_grad(),
@@ -131,12 +136,12 @@ def _tally(shadow: Any, torch: Any) -> Any:
             ):
                 call()
 
-        def keep(self, tensor: Any) -> Any:
+        def keep(self, tensor: torch.Tensor) -> Any:
             if place(tensor) not in self.weights:
                 self.kept[place(tensor)] = tensor
             return tensor
 
-        def attend(self, query: Any, key: Any, value: Any, out: Any) -> None:
+        def attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, out: torch.Tensor) -> None:
             pairs = query.numel() // query.shape[-1] * key.shape[-2]
             self.attention_flops += 2 * pairs * (query.shape[-1] + value.shape[-1])
             self.attentions += 1
@@ -144,36 +149,42 @@ def _tally(shadow: Any, torch: Any) -> Any:
             for tensor in (query, key, value, out):
                 self.keep(tensor)
 
-        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(
+            self,
+            function: torch._ops.OpOverload,
+            types: Sequence[type],
+            args: tuple[Any, ...] = (),
+            kwargs: dict[str, Any] | None = None,
+        ) -> Any:
             result = function(*args, **(kwargs or {}))
-            given, made = tensors_of(args, kwargs), tensors_of(result)
+            given, results = tensors_of(args, kwargs), tensors_of(result)
             name = function._schema.name.split("::")[-1]
             if given and all(place(t) in self.weights for t in given):
-                self.weights.update((place(t), t) for t in made)  # another form of a weight
+                self.weights.update((place(t), t) for t in results)  # another form of a weight
             elif not function.is_view and name not in _NO_WORK:
-                self.work(name, given, made, args)
+                self.work(name, given, results, args)
             return result
 
-        def work(self, name: str, given: list[Any], made: list[Any], args: Any) -> None:
-            moved = sum(t.numel() for t in given + made if t.is_floating_point() and place(t) not in self.weights)
+        def work(self, name: str, given: list[Any], results: list[Any], args: tuple[Any, ...]) -> None:
+            moved = sum(t.numel() for t in given + results if t.is_floating_point() and place(t) not in self.weights)
             if name in _NORMS:
-                moved = 2 * made[0].numel()  # statistics are small, or empty
+                moved = 2 * results[0].numel()  # statistics are small, or empty
             if name in _PRODUCTS or name in _NORMS:
                 self.products += moved
             elif not name.endswith("_") and not (
                 name == "add" and any(place(t) in self.weights for t in given)
             ):  # a bias is added with the product
                 self.pointwise += moved
-            if "softmax" in name and made[0].dim() >= 3:
+            if "softmax" in name and results[0].dim() >= 3:
                 self.attentions += 1
             if name in ("convolution", "_convolution"):
                 self.convolutions += 1
-                work = made[0].numel() * args[1][0].numel()
+                work = results[0].numel() * args[1][0].numel()
                 if args[8] > 1 and args[1].shape[1] > 1:  # groups of one channel are depthwise
                     self.grouped += 2 * work
                 self.volume, self.plane = (
-                    self.volume + work * (made[0].dim() == 5),
-                    self.plane + work * (made[0].dim() < 5),
+                    self.volume + work * (results[0].dim() == 5),
+                    self.plane + work * (results[0].dim() < 5),
                 )
             elif name in _PRODUCTS:
                 self.multiplied += 1

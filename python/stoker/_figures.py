@@ -1,17 +1,17 @@
-"""What `stoker observe --log figures` found so far, for whatever the program logs to.
+"""What `stoker observe --log figures` found so far, for the program to log.
 
-It imports nothing. The hook puts the newest figures here at a step's boundary (python/hook/log.py);
-where nobody observes there are none, and nothing of the program changes.
+This module imports nothing. The hook (python/hook/log.py) stores the newest figures here at the end
+of a step. Without an observer there are none, and the program runs unchanged.
 """
 
 newest: dict[str, float] = {}
 
 
 def figures() -> dict[str, float]:
-    """The newest figures of this process's run, `{"stoker/stall_ratio": 0.31, ...}`. It is empty unless
-    `stoker observe --log figures` runs.
+    """The newest figures of this process's run, `{"stoker/stall_ratio": 0.31, ...}`.
 
-    One line for a trainer that logs a dictionary::
+    The dictionary is empty unless `stoker observe --log figures` runs. A trainer that logs a
+    dictionary needs one line::
 
         accelerator.log({"loss": loss, **stoker.figures()}, step=step)
         ray.train.report({"loss": loss, **stoker.figures()})

@@ -1,18 +1,21 @@
-"""What a process's limits leave for feeding (ulimit -n, ulimit -f). A job that runs alone runs fed."""
+"""Whether a process's limits (ulimit -n, ulimit -f) leave enough for deferring and feeding.
+
+A job that runs without Stoker must also run with it.
+"""
 
 from __future__ import annotations
 
 import os
 import resource
 
-_PLENTY = 1 << 16  # descriptors that may be open: above that, open ones are not counted
-_OURS = 24  # descriptors [J]: of our own at most 10, and as many again for what the program opens while it trains
-_OF_A_WORKER = 5  # descriptors that a trainer has for each worker while it starts them
-_LARGEST_FILE = 1 << 36  # bytes: memory that is shared is a file, as large as the batches that are under way
+_PLENTY = 1 << 16  # descriptors; with a higher limit, open ones are not counted
+_OURS = 24  # descriptors [J]: at most 10 by Stoker, and as many again for what the program opens while it trains
+_OF_A_WORKER = 5  # descriptors of the trainer for each worker that it starts
+_LARGEST_FILE = 1 << 36  # bytes: shared memory is a file, as large as the batches in flight
 
 
 def find_lack(workers: int = 0) -> str:
-    """Return why this process cannot feed so many workers; "" if it can."""
+    """Return why this process cannot feed this many workers; "" if it can."""
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if most != resource.RLIM_INFINITY and most < _LARGEST_FILE:
         return f"a file may have no more than {most:,} bytes, and shared memory is one (ulimit -f)"
@@ -21,7 +24,7 @@ def find_lack(workers: int = 0) -> str:
 
 
 def are_descriptors_scarce() -> bool:
-    """Whether so few descriptors are left that whatever opens a file next may fail. Asked at each fetch."""
+    """Whether so few descriptors are left that the next open may fail. Called at each fetch."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if most == resource.RLIM_INFINITY or most >= _PLENTY:
         return False
@@ -34,12 +37,12 @@ def are_descriptors_scarce() -> bool:
 
 
 def count_free_descriptors() -> int:
-    """How many descriptors this process may still open, or at least so many."""
+    """Return a number of descriptors that this process may still open."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if most == resource.RLIM_INFINITY or most >= _PLENTY:
         return _PLENTY
     try:
-        return most - len(os.listdir("/proc/self/fd")) + 1  # it takes one itself
+        return most - len(os.listdir("/proc/self/fd")) + 1  # the listing takes one itself
     except OSError:  # no /proc, or no descriptor for it
         return _try_descriptors(_OURS * 4)
 

@@ -1,16 +1,13 @@
 """The two models of the data path that need no run, computed by the binary.
 
-Quantities are texts with a unit ("500 KB", "2 GB/s", "11.74 ms"), plain numbers
-in base units (bytes, bytes per second, seconds; NumPy's too), or quantities of
-pint. Answers are in base
-units; unknown is None. What does not fit raises StokerError with the binary's
-own sentence.
+Quantities are texts with a unit ("500 KB", "2 GB/s", "11.74 ms"), plain numbers in base units
+(bytes, bytes per second, seconds; NumPy's too), or quantities of pint. Answers are in base units;
+unknown is None. A wrong argument raises StokerError with the binary's own sentence.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ._verbs import ask, in_units
 
@@ -34,8 +31,8 @@ class DataSupply:
     demand: float  # bytes/s
     supply: float | None  # bytes/s, None without storage
     at_most: float | None  # bytes/s that supply cannot exceed
-    utilization: float | None  # demand over supply, above 1 where it does not suffice
-    margin: float | None  # bytes/s, negative where it does not suffice
+    utilization: float | None  # demand over supply, above 1 if the supply is too small
+    margin: float | None  # bytes/s, negative if the supply is too small
     is_stalled: bool | None
     bound: str | None  # "storage" or "link"
 
@@ -69,8 +66,8 @@ class TransformationModel:
     ) -> Transformation:
         """Compare the preparation of a batch with the accelerator's step.
 
-        cpu_throughput is what all workers together prepare, in stored bytes.
-        sample_size_bytes is the tutorial's name of sample_size.
+        cpu_throughput is the rate of all workers together, in stored bytes. sample_size_bytes is
+        the tutorial's name of sample_size.
         """
         sample = _one_of("sample_size", sample_size, "sample_size_bytes", sample_size_bytes)
         answer = ask(
@@ -105,9 +102,9 @@ class DataModel:
     ) -> DataSupply:
         """Compare a demand of stored bytes with what the hardware delivers.
 
-        gpu names the device whose host link counts ("a100-80gb-sxm"), storage a
-        class ("nvme") or a rate. Without storage the supply is unknown.
-        workload_data_rate is the tutorial's name of demand.
+        gpu names the device with the host link ("a100-80gb-sxm"), storage a class ("nvme") or a
+        rate. Without storage the supply is unknown. workload_data_rate is the tutorial's name of
+        demand.
         """
         rate = _one_of("demand", demand, "workload_data_rate", workload_data_rate)
         arguments = ["predict", "data", "--json", "--demand=" + _text("demand", rate, "B/s")]
@@ -133,6 +130,7 @@ def _one_of(name, value, other_name, other):
     return other if value is None else value
 
 
-def _text(name: str, quantity: Any, unit: str) -> str:
-    """A quantity as the command line takes it; a missing one is its matter too."""
+def _text(name: str, quantity: str | float | None, unit: str) -> str:
+    """Return a quantity as the command line takes it; a missing one is empty, and the binary
+    refuses it."""
     return "" if quantity is None else in_units(name, quantity, unit)

@@ -1,7 +1,8 @@
-"""`%%stoker` for notebooks: `%load_ext stoker`, then the cell runs as it is and its verdict is a table.
+"""`%%stoker` for notebooks: after `%load_ext stoker`, it runs the cell and shows a verdict.
 
-`stoker observe --pid` looks at the kernel from outside while the cell runs; nothing is put into it. So what only the
-hook sees (steps, the device's clock) is known where the kernel was itself started under `stoker observe`.
+`stoker observe --pid` samples the kernel from outside while the cell runs, and changes nothing in
+it. What only the hook knows (steps, the device's clock) is missing unless the kernel was started
+under `stoker observe`.
 """
 
 from __future__ import annotations
@@ -11,19 +12,23 @@ import os
 import subprocess
 import tempfile
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ._verbs import StokerError, ask, find_binary
 
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
 
 class Verdict:
-    """What a cell was bound by; `json` is the object of `stoker diagnose --json`."""
+    """The verdict on a cell; `json` is the object of `stoker diagnose --json`."""
 
     def __init__(self, json: dict[str, Any]) -> None:
         self.json = json
 
     def rows(self) -> list[tuple[str, str]]:
-        """What is known, in words."""
+        """Return the verdict as pairs of a name and a text."""
         verdict, step = self.json["verdict"], self.json["step"]
         rows = [
             ("verdict", verdict["class"]),
@@ -57,20 +62,20 @@ def _percent(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:.1f} %"
 
 
-def load(shell: Any) -> None:
-    """Give the shell its magic."""
+def load(shell: InteractiveShell) -> None:
+    """Register the magic with the shell."""
 
     def stoker(line: str, cell: str) -> Verdict:
-        """Run the cell, and say what it was bound by."""
+        """Run the cell, and return its verdict."""
         if line.strip():
             raise StokerError(f"%%stoker takes nothing behind it, found {line.strip()!r}")
-        return observed(lambda: shell.run_cell(cell))
+        return observe_work(lambda: shell.run_cell(cell))
 
     shell.register_magic_function(stoker, "cell")
 
 
-def observed(work: Any) -> Verdict:
-    """Have this process observed while something is done."""
+def observe_work(work: Callable[[], object]) -> Verdict:
+    """Run work while this process is observed, and return the verdict."""
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "run.jsonl.gz")
         command = [find_binary(), "observe", "--pid", str(os.getpid()), "-q", "-o", file]
@@ -84,10 +89,10 @@ def observed(work: Any) -> Verdict:
         )
         try:
             while not os.path.exists(file) and observer.poll() is None:
-                time.sleep(0.01)  # a short cell would be over before anybody looks
+                time.sleep(0.01)  # else a short cell would end before the observer starts
             work()
         finally:
-            observer.terminate()  # SIGINT is ignored in what a shell started in the background, as a notebook's server
+            observer.terminate()  # a notebook's server is started in the background, where SIGINT is ignored
             said = observer.communicate()[1]
         if not os.path.exists(file):
             raise StokerError(said.strip() or "stoker observe recorded nothing")

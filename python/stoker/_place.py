@@ -1,4 +1,4 @@
-"""Where this process stands in its job: ranks, and the ranks of this node."""
+"""The place of this process in its job: its rank, and the ranks of this node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """A rank of a world; local ranks share a node and so a daemon."""
+    """A rank of a world; local ranks share a node and therefore a daemon."""
 
     rank: int
     world: int
@@ -16,7 +16,7 @@ class Place(NamedTuple):
     local_world: int
 
     def job(self) -> str | None:
-        """A name that the ranks of this job on this node share; None where there is one."""
+        """Return a name that the ranks of this job on this node share; None if there is only one."""
         if self.local_world == 1 or self.world == 1:
             return None
         names = (
@@ -28,12 +28,13 @@ class Place(NamedTuple):
             "SLURM_STEP_ID",
         )
         said = [os.environ.get(name, "") for name in names]
-        # Without any of these: launchers that say nothing start all ranks of a node themselves.
+        # A launcher that sets none of these starts all ranks of a node itself.
         return hashlib.sha256("\n".join(said if any(said) else [str(os.getppid())]).encode()).hexdigest()[:16]
 
 
 def here(rank: int | None = None, world: int | None = None) -> Place:
-    """The place of this process: as said, else by RANK, WORLD_SIZE and their like, as torchrun sets them."""
+    """Return the place of this process: as given, else by RANK, WORLD_SIZE and so on, as torchrun
+    sets them."""
     if (rank is None) != (world is None):
         raise ValueError("rank= and world= go together")
     if rank is None or world is None:

@@ -1,7 +1,6 @@
 """The verbs: each calls the binary and returns its JSON object as a dict.
 
-The fields are those of the command line's --json and always mean the same;
-unknown is None.
+The fields are those of the command line's --json and always mean the same; unknown is None.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from typing import Any
 
 
 _NAME = "stoker.exe" if os.name == "nt" else "stoker"
-# Until CPython 3.13 a thread that asks sysconfig while another one asks for the first time finds half of its variables.
+# Before CPython 3.13, a thread that calls sysconfig during another thread's first call may find
+# half of its variables.
 _first_look = threading.Lock()
 
 
@@ -28,24 +28,27 @@ class StokerError(RuntimeError):
 
 
 def find_binary() -> str:
-    """The path of the stoker binary: STOKER_BIN, else bin/ of this checkout or where pip put it, else PATH."""
+    """The path of the stoker binary: STOKER_BIN, else bin/ of this checkout or where pip put it,
+    else PATH."""
     named = os.environ.get("STOKER_BIN")
     if named:
         return named
     here = os.path.dirname(os.path.abspath(__file__))
-    for beside in (os.path.join(here, _NAME), os.path.join(here, "..", "..", "bin", _NAME), *_script_paths()):
-        if os.access(beside, os.X_OK) and os.path.isfile(beside) and _trusted(beside):
-            return os.path.normpath(beside)
+    for path in (os.path.join(here, _NAME), os.path.join(here, "..", "..", "bin", _NAME), *_script_paths()):
+        if os.access(path, os.X_OK) and os.path.isfile(path) and _may_run(path):
+            return os.path.normpath(path)
     found = shutil.which("stoker")
     if not found:
         raise StokerError("no stoker binary: set STOKER_BIN, put it on PATH, or run `make build`")
     return found
 
 
-def _trusted(path: str) -> bool:
-    """Whether a file beside this package may be run: a package in /tmp/stoker makes /tmp/bin/stoker anybody's to
-    write."""
-    if os.name == "nt":  # owners and modes say nothing there
+def _may_run(path: str) -> bool:
+    """Whether a binary near this package may be run.
+
+    If the package is in /tmp/stoker, anybody could have written /tmp/bin/stoker.
+    """
+    if os.name == "nt":  # owners and modes have no meaning there
         return True
     file, folder = os.stat(path), os.stat(os.path.dirname(path))
     owners = {0, os.geteuid(), os.stat(__file__).st_uid}
@@ -54,7 +57,7 @@ def _trusted(path: str) -> bool:
 
 
 def _script_paths() -> list[str]:
-    """Where pip puts the binary: the scripts of this environment, or of this user."""
+    """Return where pip puts the binary: the scripts of this environment, or of this user."""
     schemes = sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")
     with _first_look:
         return [os.path.join(sysconfig.get_path("scripts", scheme), _NAME) for scheme in schemes]
@@ -72,10 +75,11 @@ def trace(
     shapes: bool = False,
     timeline: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Say where the idle time in a PyTorch profiler's trace came from. Several files are the ranks of one run.
+    """Say where the idle time in a PyTorch profiler's trace came from. Several files are the ranks
+    of one run.
 
-    top, by ("gpu", "cpu" or "self") and shapes choose the rows of "operators"; timeline names a file
-    to write for Perfetto.
+    top, by ("gpu", "cpu" or "self") and shapes choose the rows of "operators"; timeline names a
+    file to write for Perfetto.
     """
     flags = {"--top": top, "--by": by, "--timeline": timeline}
     given = [
@@ -104,18 +108,17 @@ def verify(before: Run | Sequence[Run], after: Run | Sequence[Run]) -> dict[str,
 def predict(**settings: Any) -> dict[str, Any]:
     """Say what a job needs from storage and CPU, without any run.
 
-    Each setting is a flag of `stoker predict`: text as on the command line
-    ("110KB", "2GB/s", "32..1024"), a number in base units (bytes, bytes per
-    second, seconds; NumPy's too) or a quantity of pint, a list to sweep over, True to switch something on, None to
-    leave it out. Names have underscores for dashes, and one behind them where
-    Python has taken the word: for_="95%"::
+    Each setting is a flag of `stoker predict`: text as on the command line ("110KB", "2GB/s",
+    "32..1024"), a number in base units (bytes, bytes per second, seconds; NumPy's too) or a
+    quantity of pint, a list to sweep over, True to switch something on, None to leave it out. Names
+    have underscores for dashes, and a final underscore if Python reserves the word: for_="95%"::
 
         stoker.predict(gpu="h100-sxm", model="resnet50", batch="32..1024",
                        sample="110KB", workers=8, cores=16, storage="nvme")
 
-    A network of your own is described by count(model, sample), and a measured
-    step is carried over from measured="2,470 samples/s at batch 256 on
-    a100-80gb-sxm" or like=RUN. A sweep stands in "sweep", what a target takes in "sizing".
+    count(model, sample) describes your own network. A measured step is carried over by
+    measured="2,470 samples/s at batch 256 on a100-80gb-sxm" or like=RUN. The result of a sweep is
+    in "sweep", and that of a target in "sizing".
     """
     settings = {
         name.rstrip("_"): bool(value) if type(value).__name__ in ("bool", "bool_") else value
@@ -147,40 +150,40 @@ _UNITS = {
 }
 
 
-def _flag(name: str, value: Any) -> str:
+def _flag(name: str, value: object) -> str:
     flag = "--" + name.replace("_", "-")
     return flag if value is True else f"{flag}={_setting(name, value)}"
 
 
-def _setting(name: str, value: Any) -> str:
+def _setting(name: str, value: object) -> str:
     if isinstance(value, (list, tuple, range)) or getattr(value, "ndim", 0) == 1:
         return ",".join(_setting(name, item) for item in value)
     return in_units(name, value, _UNITS.get(name, ""))
 
 
-def in_units(name: str, value: Any, unit: str) -> str:
-    """A setting as the command line takes it: texts as they are, numbers of any kind in a base unit.
+def in_units(name: str, value: object, unit: str) -> str:
+    """Return a setting as the command line takes it: text unchanged, numbers with a base unit.
 
-    Numbers are Python's, NumPy's, decimals, tensors of one number, and quantities
-    of pint, which know their own unit.
+    Numbers may be Python's, NumPy's, decimals, tensors with one element, or quantities of pint,
+    which have their own unit.
     """
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     try:
         return f"{_number(value, unit)!r}{unit}"
-    except Exception as error:  # pint's own errors are of many kinds
+    except Exception as error:  # pint raises many kinds of errors
         raise StokerError(
             f"{name} is {value!r}: expected a number{' of ' + unit if unit else ''}, or a text such as the "
             f"command line takes: {error}"
         ) from error
 
 
-# How pint calls the base units.
+# pint's names of the base units
 _PINT = {"B": "byte", "B/s": "byte/second", "s": "second", "": "dimensionless"}
 
 
 def _number(value: Any, unit: str) -> int | float:
-    """A plain number; of a quantity of pint what it is in the unit. A number of no unit is in the base unit."""
+    """Return a plain number: a quantity of pint is converted to the unit, others are in it already."""
     if hasattr(value, "magnitude") and hasattr(value, "to"):
         if unit not in _PINT:
             raise TypeError("quantities with units are bytes, bytes per second or seconds")

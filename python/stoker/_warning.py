@@ -1,4 +1,4 @@
-"""What the loader says without ending anything."""
+"""Messages of the loader that end nothing."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import warnings
 
 
 class StokerWarning(UserWarning):
-    """One sentence of the loader's: what it could not translate, or does otherwise."""
+    """One sentence of the loader: a transform that it could not translate, or a difference."""
 
 
 def say(sentence: str) -> None:
-    """A line on stderr. Unlike a warning it raises nothing, whatever the program has made of warnings and of stderr."""
+    """Print a line on stderr. Unlike a warning, it never raises, even if stderr is closed."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"stoker: feed: {sentence}\n")
         sys.stderr.flush()
 
 
 def warn(sentence: str) -> None:
-    """Say it, pointing at the line outside of this package that led here."""
+    """Warn, with the line outside of this package that called it."""
     depth, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         depth, frame = depth + 1, frame.f_back

@@ -1,4 +1,5 @@
-"""One line for input that `stoker observe` does not know: `for batch in stoker.watch(batches)`."""
+"""Input that `stoker observe` does not recognize, in one line: `for batch in
+stoker.watch(batches)`."""
 
 import sys
 from collections.abc import Iterable
@@ -8,10 +9,10 @@ T = TypeVar("T", bound=Iterable)
 
 
 def watch(batches: T) -> T:
-    """Have the loop's waits for these batches timed by `stoker observe`, and nothing else changed.
+    """Let `stoker observe` time the loop's waiting for these batches.
 
-    For a generator, a queue, a simulator, a loader of your own: anything to iterate over. Where nobody
-    observes, and for a DataLoader, which is seen as it is, it gives back what it got.
+    batches may be anything to iterate over: a generator, a queue, a simulator, your own loader.
+    Without an observer, and for a DataLoader, which is recognized, it returns batches unchanged.
     """
     hook = sys.modules.get("_stoker_hook")
     watched = hook.watch(batches) if hook is not None else None

@@ -4,7 +4,7 @@ There is no GPU on a developer's machine, but most of what starves a GPU lives
 on the host. `Device` behaves towards the host as a CUDA device does: a launch
 returns at once and work runs later, in order; run-ahead is bounded; copies
 from pageable memory block; `synchronize` and `item` wait, spinning as CUDA
-does by default. It computes nothing and stands for no model: results of
+does by default. It computes nothing and is no model of a chip: results of
 training must come from elsewhere. All output about it says "emulated".
 
     device = Device()                   # device 0 of the default chip
@@ -76,7 +76,7 @@ from time import monotonic_ns
 
 __all__ = ["CHIPS", "Chip", "Device", "Event", "current"]
 
-#: What is known of a chip: bytes, bytes per second, watts, megahertz.
+#: Figures of a chip: bytes, bytes per second, watts, megahertz.
 Chip = namedtuple(
     "Chip", "name memory_bytes pinned_bytes_per_s pageable_bytes_per_s idle_watts limit_watts sm_clock_mhz"
 )
@@ -99,7 +99,7 @@ CHIPS = {
 }
 
 KERNEL, COPY, SYNC = 1, 2, 3
-_STAGED = 3  # on the page, where nobody synchronizes
+_STAGED = 3  # on the page, which has no syncs
 _KIND_WORDS = {KERNEL: "kernel", COPY: "copy", SYNC: "sync"}
 
 
@@ -110,7 +110,7 @@ class Device:
     chip         a key of CHIPS
     run_ahead    launches that may be outstanding before the next one blocks;
                  CUDA's queue holds about 1,000
-    spin         whether waits burn CPU, which is CUDA's default, or sleep
+    spin         whether waiting burns CPU, which is CUDA's default, or sleeps
     memory_used  bytes in use as reported by the page: arithmetic takes none; None is unknown
     """
 
@@ -153,7 +153,7 @@ class Device:
         """Queue a host to device copy of nbytes at the rate of the link.
 
         From pageable memory it blocks until prior work and the copy are done,
-        whatever non_blocking says, because the CPU stages it. From pinned
+        even with non_blocking=True, because the CPU stages it. From pinned
         memory it returns at once unless non_blocking is False.
         """
         if nbytes < 0:
@@ -188,7 +188,7 @@ class Device:
         if blocks:
             _wait(end, self.spin)
             with self._lock:
-                self._log.returned(row, monotonic_ns())
+                self._log.note_return(row, monotonic_ns())
 
     # Waiting.
 
@@ -220,7 +220,7 @@ class Device:
         """Return (start_s, end_s, kind, name) for each launch and copy, oldest first.
 
         kind is "kernel" or "copy". Only the newest million operations (syncs
-        included) are kept; work that is still queued lies in the future.
+        included) are kept; queued work has times in the future.
         """
         rows = self._rows()
         return [(r.start_ns / 1e9, r.end_ns / 1e9, _KIND_WORDS[r.kind], r.name) for r in rows if r.kind != SYNC]
@@ -272,7 +272,7 @@ class Event:
         self._spin = spin
 
     def query(self):
-        """Return True once the device has passed this point. Never waits."""
+        """Return True once the device has passed this point, without waiting."""
         return monotonic_ns() >= self.stamp_ns
 
     def elapsed(self, other):
@@ -298,8 +298,8 @@ def _wait(until_ns, spin):
         while (left := until_ns - monotonic_ns()) > 0:
             time.sleep(left / 1e9)
         return
-    # CUDA lets go of the interpreter lock while it spins; a bare loop here would
-    # hold it and starve the loader's threads. sleep(0) does let go, but sleeps
+    # CUDA releases the interpreter lock while it spins; a bare loop here would
+    # hold it and starve the loader's threads. sleep(0) releases it, but sleeps
     # (74 us measured) where a spinning core is what we emulate; so: checksums.
     while until_ns - monotonic_ns() > 200_000:
         zlib.crc32(_BURN)
@@ -339,7 +339,7 @@ class _Log:
         self._names = {}
 
     def add(self, kind, name, thread, called_ns, returned_ns, start_ns, end_ns, nbytes):
-        """Append an operation and return its number, for `returned`."""
+        """Append an operation and return its number, for `note_return`."""
         number = self._names.get(name)
         if number is None:
             if len(self._names) >= self.NAMES:
@@ -354,7 +354,7 @@ class _Log:
         self._count += 1
         return self._count - 1
 
-    def returned(self, row, at_ns):
+    def note_return(self, row, at_ns):
         """Note when the host call of an operation came back, unless it has been overwritten."""
         if self._count - row <= self.LIMIT:
             struct.pack_into("q", self._data, row % self.LIMIT * self._ROW.size + 24, at_ns)
@@ -427,19 +427,19 @@ class _Page:
 
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            with self._locked():
+            with self._locking():
                 self._prepare()
             self.memory = mmap.mmap(self._fd, self.SIZE)
         except BaseException:
             os.close(self._fd)
             raise
 
-    def _locked(self):
+    def _locking(self):
         """Return a context in which no other rank makes the page or claims a device."""
         return _FileLock(self._fd)
 
     def _prepare(self):
-        """Make the page, or check that what is there is one of ours: another file stays untouched."""
+        """Make the page, or check that an existing file is one: another file stays untouched."""
         found = os.fstat(self._fd)
         if found.st_uid != os.geteuid():
             raise ValueError("it belongs to another user")  # who could cut it while it is mapped
@@ -462,7 +462,7 @@ class _Page:
         """Return the ring of the device's index, which must not belong to another living process."""
         if device.index >= self.DEVICES:
             raise ValueError(f"device {device.index}: the page has room for {self.DEVICES}")
-        with self._locked():
+        with self._locking():
             (pid,) = struct.unpack_from("@I", self.memory, self.RECORDS + self.RECORD_SIZE * device.index + 128)
             if pid not in (0, os.getpid()) and _alive(pid):
                 raise ValueError(f"device {device.index} belongs to process {pid}")

@@ -59,12 +59,12 @@ class FeedCase(unittest.TestCase):
 
 def let_go():
     """End the daemon that makes pictures for loaders which are torch's own; it would end with this process."""
-    module = sys.modules.get("stoker._defer")
+    module = sys.modules.get("stoker.deferred.deferring")
     if module is not None:
         module._daemon, module._lost = None, False
-        if module.maker.line is not None:
-            module.maker.line.close()
-            module.maker.line = None
+        if module.materializer.line is not None:
+            module.materializer.line.close()
+            module.materializer.line = None
 
 
 def children():

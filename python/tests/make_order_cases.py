@@ -11,7 +11,7 @@ import json
 import struct
 import sys
 
-from stoker import _order as order
+from stoker.loader import order
 
 TAILS = ("drop", "pad", "short", "even", "trim", "even-drop")
 SEEDS = [0, 1, 42, 2**32, 2**64 - 1]

@@ -5,14 +5,14 @@ import shutil
 import tempfile
 import unittest
 
-from stoker import _private
+from stoker.daemon import private
 
 
 @contextlib.contextmanager
 def private_folder():
     try:
-        folder = tempfile.mkdtemp(prefix="t", dir=_private.place())
-    except _private.Shared as error:
+        folder = tempfile.mkdtemp(prefix="t", dir=private.place())
+    except private.Shared as error:
         raise unittest.SkipTest(str(error)) from error
     try:
         yield folder

@@ -24,8 +24,13 @@ try:
     from torchvision import transforms as T
     from torchvision.transforms import functional as F
 
-    from stoker import _compose, _draws, _files, _headers, _known, _opening, _pictures, _standins, _tensors
-    from stoker._pictures import Recording, Tally
+    from stoker.daemon import files as _files
+    from stoker.deferred.recipes import headers, pictures, replacements
+    from stoker.deferred.recipes import digests as _digests
+    from stoker.deferred.recipes.pictures import Recording, Tally
+    from stoker.deferred.torch import tensors
+    from stoker.deferred.torchvision import compose as _compose
+    from stoker.deferred.torchvision import draws, opening
 except ImportError:
     torch = None
 
@@ -42,10 +47,10 @@ class RecordingCase(unittest.TestCase):
     """Pictures wait in this process."""
 
     def setUp(self):
-        self.assertTrue(_pictures.install())
-        self.addCleanup(_pictures.uninstall)
-        self.enterContext(_standins.placed())
-        _tensors.install(sys.modules)
+        self.assertTrue(pictures.install())
+        self.addCleanup(pictures.uninstall)
+        self.enterContext(replacements.replacing())
+        tensors.install(sys.modules)
         self.recording()
         self.addCleanup(setattr, Recording, "now", None)
         self.addCleanup(torch.set_rng_state, torch.get_rng_state())
@@ -69,7 +74,7 @@ class RecordingCase(unittest.TestCase):
 
 def looks(value):
     """All that can be seen of a picture or tensor that waits."""
-    if isinstance(value, _tensors.Later):
+    if isinstance(value, tensors.DeferredTensor):
         plan = value.cell.plan
         return type(value), tuple(value.shape), value.stride(), value.dtype, plan.recipe.ops, plan.steps, plan.tail
     if isinstance(value, Image.Image):
@@ -79,7 +84,7 @@ def looks(value):
         own["palette"] = own["palette"] and own["palette"].getdata()
         # LAB becomes RGB by a profile that Pillow makes: it says when.
         own["info"] = {key: value[:24] + value[36:] if key == "icc_profile" else value for key, value in own["info"].items()}
-        return type(value), own, (waits.ops, waits.mode, waits.size) if type(waits) is _pictures.Recipe else value.tobytes()
+        return type(value), own, (waits.ops, waits.mode, waits.size) if type(waits) is pictures.Recipe else value.tobytes()
     return type(value), repr(value)
 
 
@@ -89,9 +94,9 @@ class ComposeTest(RecordingCase):
 
     def setUp(self):
         super().setUp()
-        _draws.install(True)
+        draws.install(True)
         self.theirs = T.Compose.__call__
-        self.ours = _compose.in_place_of(T.transforms)
+        self.ours = _compose.wrap_call(T.transforms)
         self.put(T.Compose, "__call__", self.ours)
 
     def put(self, owner, name, value):
@@ -133,7 +138,7 @@ class ComposeTest(RecordingCase):
         """The installed torchvision is one that was read."""
         module = sys.modules["torchvision.transforms.transforms"]
         self.put(module.Compose, "__call__", self.theirs)
-        self.assertIn(_compose.text(module), _compose._KNOWN)
+        self.assertIn(_compose.digest_text(module), _compose._KNOWN)
 
     def test_recorded(self):
         chains = (
@@ -177,8 +182,8 @@ class ComposeTest(RecordingCase):
         grey = self.picture("L")
         self.assertEqualToTheirs([T.ColorJitter(0.4)], grey, 1)
         self.assertEqualToTheirs([T.RandomGrayscale(0.5)], grey, 1)
-        with mock.patch.object(_pictures, "left", {"hue"}):
-            ours = _compose.in_place_of(T.transforms)
+        with mock.patch.object(pictures, "untrusted", {"hue"}):
+            ours = _compose.wrap_call(T.transforms)
             self.recording()
             self.assertEqual(self.called(ours, T.Compose([T.Resize(20), T.ColorJitter(0.4)]), self.picture())[1], 1)
 
@@ -213,7 +218,7 @@ class ComposeTest(RecordingCase):
         for p in (0, 1, 0.5, 0.8, 0.1, 1 / 3, float("nan"), *torch.rand(40).tolist(), *(value + 1e-9 for value in torch.rand(40).tolist())):
             for seed in range(30):
                 with self.subTest(p=p, seed=seed):
-                    for ours, theirs in ((_draws.happens, lambda p: torch.rand(1) < p), (_draws.exceeds, lambda p: p < torch.rand(1))):
+                    for ours, theirs in ((draws.happens, lambda p: torch.rand(1) < p), (draws.exceeds, lambda p: p < torch.rand(1))):
                         torch.manual_seed(seed)
                         expected, state = bool(theirs(p)), torch.get_rng_state()
                         torch.manual_seed(seed)
@@ -223,9 +228,9 @@ class ComposeTest(RecordingCase):
             torch.manual_seed(seed)
             p = torch.rand(1).item()
             torch.manual_seed(seed)
-            self.assertFalse(_draws.happens(now, p))
+            self.assertFalse(draws.happens(now, p))
             torch.manual_seed(seed)
-            self.assertFalse(_draws.exceeds(now, p))
+            self.assertFalse(draws.exceeds(now, p))
 
     def test_pixels(self):
         """What was recorded becomes the tensor that torchvision makes of the picture."""
@@ -240,7 +245,7 @@ class ComposeTest(RecordingCase):
             for seed in range(5):
                 torch.manual_seed(seed)
                 self.recording()
-                found = self.ours(compose, Image.open(io.BytesIO(data)).convert("RGB")).real()
+                found = self.ours(compose, Image.open(io.BytesIO(data)).convert("RGB")).materialize()
                 Recording.now = None
                 torch.manual_seed(seed)
                 self.assertTrue(torch.equal(found, self.theirs(compose, Image.open(io.BytesIO(data)).convert("RGB"))))
@@ -383,7 +388,7 @@ class ComposeTest(RecordingCase):
             before.__code__ = code
         with mock.patch.object(Image, "MAX_IMAGE_PIXELS", 100):
             self.assertEqualToTheirs([T.Resize(30), T.CenterCrop(20), T.RandomResizedCrop(25)], image, None)
-        with mock.patch.object(_pictures, "left", {"crop"}):
+        with mock.patch.object(pictures, "untrusted", {"crop"}):
             self.assertEqual(self.called(self.ours, T.Compose([T.Resize(30)]), image)[1], 0 if Recording.now.composes else 1)
             self.recording()
             self.assertEqual(self.called(self.ours, T.Compose([T.Resize(30)]), image)[1], 1)
@@ -407,7 +412,7 @@ class ComposeTest(RecordingCase):
         with mock.patch.object(Image.Image, "resize", types.FunctionType(resize.__code__, resize.__globals__, "resize", resize.__defaults__)):
             self.assertEqualToTheirs([T.Resize(20)], self.picture(), 1)  # another function
         self.put(T.Compose, "__call__", self.theirs)
-        ours = _compose.in_place_of(T.transforms)
+        ours = _compose.wrap_call(T.transforms)
         self.recording()
         with mock.patch.object(_compose, "same_image", return_value=False):
             self.assertEqual(self.called(ours, T.Compose([T.Resize(20)]), self.picture())[1], 1)
@@ -459,15 +464,15 @@ class KnownTest(unittest.TestCase):
         def wrapper(img, scale, ratio):
             return original(img, scale, ratio)
 
-        self.assertEqual(_known.digest(wrapper), "")
-        self.assertEqual(_known.digest(functools.partial(original)), "")
-        self.assertEqual(_known.digest(None), "")
+        self.assertEqual(_digests.digest(wrapper), "")
+        self.assertEqual(_digests.digest(functools.partial(original)), "")
+        self.assertEqual(_digests.digest(None), "")
 
     def test_text(self):
         def digest(source, name="f"):
             lines = source.splitlines(True)
             code = next(each for each in compile(source, "a", "exec").co_consts if isinstance(each, types.CodeType))
-            return _known.text_of(code, lines)
+            return _digests.extract_text(code, lines)
 
         plain = "def f(a, b):\n    x = a\n    return x + b\n"
         documented = 'def f(a: int, b: int = 3) -> int:\n    """Adds."""\n\n    # a\n    x = a\n\n    return x + b\n'
@@ -479,18 +484,18 @@ class KnownTest(unittest.TestCase):
 
     def test_places(self):
         home = types.SimpleNamespace(f=lambda: 1, g=lambda: 2, inner=types.SimpleNamespace(h=lambda: 3))
-        places = _known.Places((home, "f inner.h absent inner.absent"))
-        self.assertTrue(places.unchanged() and places.same_code())
+        places = _digests.Places((home, "f inner.h absent inner.absent"))
+        self.assertTrue(places.is_unchanged() and places.has_same_code())
         home.g = None
-        self.assertTrue(places.unchanged())
+        self.assertTrue(places.is_unchanged())
         before, home.inner.h = home.inner.h, lambda: 3
-        self.assertFalse(places.unchanged())
+        self.assertFalse(places.is_unchanged())
         home.inner.h = before
         home.f.__code__ = (lambda: 4).__code__
-        self.assertTrue(places.unchanged())
-        self.assertFalse(places.same_code())
+        self.assertTrue(places.is_unchanged())
+        self.assertFalse(places.has_same_code())
         del home.f
-        self.assertFalse(places.unchanged())
+        self.assertFalse(places.is_unchanged())
 
 
 @unittest.skipIf(torch is None, "needs torch and torchvision")
@@ -501,8 +506,8 @@ class OpeningTest(RecordingCase):
         super().setUp()
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.theirs = mock.Mock(side_effect=folders.pil_loader)
-        self.loader = _opening._Loader(folders)
-        self.addCleanup(_headers._kept.clear)
+        self.loader = opening._Loader(folders)
+        self.addCleanup(headers._kept.clear)
 
     def file(self, data, name="a.jpg"):
         path = os.path.join(self.folder, name)
@@ -528,7 +533,7 @@ class OpeningTest(RecordingCase):
         self.assertEqual(found[0][0], Image.Image)
 
     def test_known(self):
-        self.assertIn(_known.digest(folders.pil_loader), _opening._KNOWN)
+        self.assertIn(_digests.digest(folders.pil_loader), opening._KNOWN)
 
     def test_again(self):
         """The first of a kind is Pillow's, the others are made as it was, whatever their sides."""
@@ -550,7 +555,7 @@ class OpeningTest(RecordingCase):
         self.ours(path)
         now = self.recording()
         image = self.ours(path)
-        self.assertEqual((now.tally.opened, now.used, len(now.files._sources)), (1, True, 1))
+        self.assertEqual((now.tally.opened, now.is_used, len(now.files._sources)), (1, True, 1))
         self.assertIs(image._im.source, now.newest)
         self.assertIs(image._im.source.files, now.files)
         self.ours(path)
@@ -612,8 +617,8 @@ class OpeningTest(RecordingCase):
     def test_damage(self):
         """Files whose headers and ends are damaged by chance."""
         chance = random.Random(5)
-        self.enterContext(mock.patch.object(_headers, "_TRIED", 1 << 20))
-        self.enterContext(mock.patch.object(_opening, "_TRIED", 1 << 20))
+        self.enterContext(mock.patch.object(headers, "_TRIED", 1 << 20))
+        self.enterContext(mock.patch.object(opening, "_TRIED", 1 << 20))
         files = [jpeg((90, 70), mode, **more) for mode in ("RGB", "L", "CMYK") for more in ({}, {"progressive": True}, {"subsampling": 0, "dpi": (72, 72)}, {"restart_marker_rows": 1})]
         count = 800
         for number in range(count):
@@ -638,7 +643,7 @@ class OpeningTest(RecordingCase):
 
     def test_given_up(self):
         """Where no header is like another, files are read once."""
-        self.enterContext(mock.patch.object(_opening, "_TRIED", 5))
+        self.enterContext(mock.patch.object(opening, "_TRIED", 5))
         with mock.patch.object(_files.Files, "fill", autospec=True, side_effect=_files.Files.fill) as fill:
             for number in range(20):
                 self.ours(self.file(jpeg(comment=b"%d" % number)))
@@ -656,20 +661,20 @@ class OpeningTest(RecordingCase):
         self.assertEqual(self.theirs.call_count, 1)
 
     def test_installed(self):
-        self.enterContext(mock.patch.object(_opening, "_done", set()))
+        self.enterContext(mock.patch.object(opening, "_done", set()))
         original = folders.pil_loader
-        for known, worker in ((_opening._KNOWN, False), ({"another version's"}, True), (_opening._KNOWN, True)):
-            with mock.patch.object(_opening, "_KNOWN", known):
-                _opening.install(worker)
-            self.assertEqual(folders.pil_loader is original, "loader" not in _opening._done)
-        self.assertIn("loader", _opening._done)
+        for known, worker in ((opening._KNOWN, False), ({"another version's"}, True), (opening._KNOWN, True)):
+            with mock.patch.object(opening, "_KNOWN", known):
+                opening.install(worker)
+            self.assertEqual(folders.pil_loader is original, "loader" not in opening._done)
+        self.assertIn("loader", opening._done)
         path = self.file(jpeg())
         self.recording()
         folders.default_loader(path)
-        with mock.patch.object(_opening._Loader, "again", autospec=True, side_effect=_opening._Loader.again) as again:
+        with mock.patch.object(opening._Loader, "reopen", autospec=True, side_effect=opening._Loader.reopen) as again:
             folders.default_loader(path)
         self.assertEqual(again.call_count, 1)
-        _pictures.uninstall()
+        pictures.uninstall()
         self.assertIs(folders.pil_loader, original)
 
 
@@ -681,8 +686,8 @@ class OpenerTest(RecordingCase):
         super().setUp()
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.theirs = mock.Mock(side_effect=Image.open)
-        self.opener = _opening._Opener()
-        self.addCleanup(_headers._kept.clear)
+        self.opener = opening._Opener()
+        self.addCleanup(headers._kept.clear)
 
     def ours(self, *given, **named):
         return self.opener(self.theirs, *given, **named)
@@ -792,23 +797,23 @@ class OpenerTest(RecordingCase):
             way = list(ways)[number % 2 * 2]
             for _ in range(2 if ".jpeg" in name else 1):
                 with self.subTest(name, way=way):
-                    self.opener._vain = 0
+                    self.opener._misses = 0
                     self.assertEqualToTheirs(ways[way])
 
     def test_installed(self):
-        self.enterContext(mock.patch.object(_opening, "_done", set()))
+        self.enterContext(mock.patch.object(opening, "_done", set()))
         original = Image.open
-        _opening.install(False)
+        opening.install(False)
         self.assertIs(Image.open, original)
-        _opening.install(True)
-        opener = next(cell.cell_contents for cell in Image.open.__closure__ if isinstance(cell.cell_contents, _opening._Opener))
+        opening.install(True)
+        opener = next(cell.cell_contents for cell in Image.open.__closure__ if isinstance(cell.cell_contents, opening._Opener))
         for make in (*self.given(jpeg()).values(), *self.given(jpeg((33, 44))).values()):
             self.recording()
             with Image.open(make()) as image, mock.patch.object(Recording, "now", None):
                 pass
             self.assertEqual(image.format, "JPEG")
         self.assertGreater(opener._found, 3)
-        _pictures.uninstall()
+        pictures.uninstall()
         self.assertIs(Image.open, original)
 
 

@@ -23,7 +23,10 @@ try:
     from torchvision import transforms as T
     from torchvision.datasets import ImageFolder
 
-    from stoker import _defer, _job, _judged, _line, _making
+    from stoker.deferred import deferring, payoff
+    from stoker.deferred.materialize import line as _line
+    from stoker.deferred.materialize import dispatch
+    from stoker.deferred.recipes import job as _job
 except ImportError:
     torch = None
 
@@ -76,17 +79,17 @@ class DeathTest(unittest.TestCase):
         self.addCleanup(leash.wait, self, lambda: set(children()) <= before)
         self.addCleanup(let_go)
         self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY, STOKER_FEED_PATIENCE="2"))
-        self.enterContext(mock.patch.multiple(_defer, _daemon=None, _lost=False, _tried=False, _once=set(), _needs={1, 2, 3}))
-        self.enterContext(mock.patch.object(_making.maker, "line", None))
-        self.enterContext(mock.patch.object(_judged, "_ALWAYS", True))  # all are fed, small as they are
+        self.enterContext(mock.patch.multiple(deferring, _daemon=None, _lost=False, _tried=False, _once=set(), _reported_needs={1, 2, 3}))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", None))
+        self.enterContext(mock.patch.object(payoff, "_ALWAYS", True))  # all are fed, small as they are
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
-        _defer._install()
+        deferring._install()
         self.fed = multiprocessing.Value("q")  # pictures that a daemon made
         call = _line.Line.__call__
 
         def counted(line, jobs):
-            alive, left = line.alive(), call(line, jobs)
+            alive, left = line.is_alive(), call(line, jobs)
             with self.fed.get_lock():
                 self.fed.value += len(jobs) - len(left) if alive and left is not None else 0
             return left
@@ -98,7 +101,7 @@ class DeathTest(unittest.TestCase):
         torch.manual_seed(3)
         data = ImageFolder(os.path.join(self.root, "train"), T.Compose([T.RandomResizedCrop(32), T.RandomHorizontalFlip(), T.ToTensor()]))
         seen, counts, kept = [], [], None
-        with mock.patch.object(_defer, "_everywhere", fed):
+        with mock.patch.object(deferring, "_everywhere", fed):
             batches = DataLoader(data, 2, shuffle=True, num_workers=workers, **settings)
             for epoch in range(epochs):
                 before = self.fed.value
@@ -113,7 +116,7 @@ class DeathTest(unittest.TestCase):
         return (seen, torch.rand(1).item()), counts
 
     def hit(self, number):
-        process = _defer._daemon._end.peek()[2][1]
+        process = deferring._daemon._end.peek()[2][1]
         process.send_signal(number)
         if number != signal.SIGSTOP:
             process.wait()
@@ -144,8 +147,8 @@ class DeathTest(unittest.TestCase):
         """Where ours raises before anything is made, the script goes on as without stoker: said once."""
         for workers in (0, 1):
             alone, _ = self.training(workers, fed=False)
-            faulty = mock.patch.object(_defer._trust, "check", mock.Mock(side_effect=AttributeError("a test")))
-            with mock.patch.multiple(_defer, _lost=False, _checked=False, _once=set()), faulty, contextlib.redirect_stderr(io.StringIO()) as said:
+            faulty = mock.patch.object(deferring.trust, "check", mock.Mock(side_effect=AttributeError("a test")))
+            with mock.patch.multiple(deferring, _lost=False, _checked=False, _once=set()), faulty, contextlib.redirect_stderr(io.StringIO()) as said:
                 self.assertEqual(self.training(workers), (alone, [0, 0]))
             self.assertEqual(said.getvalue().count("AttributeError('a test')"), 1, said.getvalue())
 
@@ -164,8 +167,8 @@ class DeathTest(unittest.TestCase):
             raise _line.Hung(1, "a test")
 
         with mock.patch.object(_line.Line, "_make", hung), mock.patch.object(_line, "say"), contextlib.redirect_stderr(io.StringIO()):
-            made, by_pillow = [], _job.Job.by_pillow
-            with mock.patch.object(_job.Job, "by_pillow", lambda job: (made.append((job.place.data_ptr(), job.place)), by_pillow(job))):
+            made, compute_by_pillow = [], _job.Job.compute_by_pillow
+            with mock.patch.object(_job.Job, "compute_by_pillow", lambda job: (made.append((job.place.data_ptr(), job.place)), compute_by_pillow(job))):
                 self.training(0, epochs=1)
         self.assertIsNot(make, _line.Line._make and hung)
         self.assertTrue(places)
@@ -174,8 +177,8 @@ class DeathTest(unittest.TestCase):
     def test_bounded(self):
         """A daemon that always dies is started a few times in an iteration, and Pillow makes the rest."""
         started = []
-        begin = _defer.daemon_of
-        with mock.patch.object(_defer, "daemon_of", lambda *arguments: started.append(1) or begin(*arguments)), contextlib.redirect_stderr(io.StringIO()) as said:
+        begin = deferring.daemon_of
+        with mock.patch.object(deferring, "daemon_of", lambda *arguments: started.append(1) or begin(*arguments)), contextlib.redirect_stderr(io.StringIO()) as said:
             with mock.patch.object(_line.Line, "_make", lambda line, jobs: (self.hit(signal.SIGKILL), line._answer())):
                 seen, _ = self.training(0, epochs=1)
         self.assertEqual(seen, self.training(0, epochs=1, fed=False)[0])

@@ -40,8 +40,8 @@ def check():
         raise SystemExit("a damaged file was taken")
 
 check()
-from stoker import _making
-print(_making.maker.line is not None and _making.maker.line.alive())
+from stoker.deferred.materialize import dispatch
+print(dispatch.materializer.line is not None and dispatch.materializer.line.is_alive())
 """
 
 

@@ -11,7 +11,8 @@ import unittest
 from unittest import mock
 
 import leash
-from stoker import _share
+
+from stoker.deferred.recipes import share
 
 BINARY = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "bin", "stoker")
 
@@ -26,42 +27,42 @@ class SentenceTest(unittest.TestCase):
             ((1, 2, 1), (1, 2, 1), "", "25 to 75 % of the pixels' work was done by Go: 1 of 4 pictures whole, 2 in part, 1 by Pillow"),
         ):
             with self.subTest(pictures):
-                self.assertEqual(_share.sentence([*pictures, *map(int, pixels)], list(reasons) or [""] * 3), want)
+                self.assertEqual(share.describe([*pictures, *map(int, pixels)], list(reasons) or [""] * 3), want)
 
 
 class CountTest(unittest.TestCase):
     def setUp(self):
         self.page = self.enterContext(tempfile.TemporaryFile())
-        self.enterContext(mock.patch.multiple(_share, _page=None, _file=-1, _found=[0] * 6, _reasons=[b""] * 3))
-        _share.share(self.page.fileno())
+        self.enterContext(mock.patch.multiple(share, _page=None, _file=-1, _found=[0] * 6, _reasons=[b""] * 3))
+        share.use_page(self.page.fileno())
 
     def test_worst_counts(self):
         """A picture counts once, by the worst that became of it."""
-        one, other = types.SimpleNamespace(went=-1, size=(2, 3)), types.SimpleNamespace(went=-1, size=(1, 1))
+        one, other = types.SimpleNamespace(counted_as=-1, size=(2, 3)), types.SimpleNamespace(counted_as=-1, size=(1, 1))
         image = types.SimpleNamespace(size=(5, 2), mode="CMYK", format="JPEG")
-        with _share.counting():
-            for source, kind in ((one, _share.WHOLE), (other, _share.WHOLE), (one, _share.PART), (one, _share.WHOLE)):
-                _share.went(source, kind)
-            self.assertEqual(_share.counted()[0], [0] * 6)
-            _share.loaded(image, lambda: "a\nb")
-        _share.loaded(image, lambda: "a\nb")
-        self.assertEqual(_share.counted(), ([1, 1, 1, 1, 6, 10], ["", "", "such as CMYK JPEG at a?b"]))
+        with share.counting():
+            for source, kind in ((one, share.WHOLE), (other, share.WHOLE), (one, share.PART), (one, share.WHOLE)):
+                share.count_file(source, kind)
+            self.assertEqual(share.read_counts()[0], [0] * 6)
+            share.count_load(image, lambda: "a\nb")
+        share.count_load(image, lambda: "a\nb")
+        self.assertEqual(share.read_counts(), ([1, 1, 1, 1, 6, 10], ["", "", "such as CMYK JPEG at a?b"]))
 
     def test_workers(self):
         """Forked workers add to one page, each but what it found itself."""
-        with mock.patch.object(_share, "_flush"), _share.counting():
-            _share.loaded(types.SimpleNamespace(size=(1, 1)), None)
+        with mock.patch.object(share, "_flush"), share.counting():
+            share.count_load(types.SimpleNamespace(size=(1, 1)), None)
         for _ in range(3):
             if not (child := os.fork()):
                 try:
-                    with _share.counting():
-                        _share.went(types.SimpleNamespace(went=-1, size=(2, 2)), _share.WHOLE)
+                    with share.counting():
+                        share.count_file(types.SimpleNamespace(counted_as=-1, size=(2, 2)), share.WHOLE)
                 finally:
                     os._exit(0)
             os.waitpid(child, 0)
-        with _share.counting():
+        with share.counting():
             pass
-        self.assertEqual(_share.counted()[0], [3, 0, 1, 12, 0, 1])
+        self.assertEqual(share.read_counts()[0], [3, 0, 1, 12, 0, 1])
 
 
 WORKER = """

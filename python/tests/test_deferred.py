@@ -27,7 +27,13 @@ try:
     import torch
     import torchvision
 
-    from stoker import _defer, _draws, _files, _headers, _jpeg, _job, _judged, _line, _making, _pictures, _room, _share, _standins
+    from stoker.daemon import files as _files
+    from stoker.daemon import room as _room
+    from stoker.deferred import deferring, payoff
+    from stoker.deferred.materialize import line as _line
+    from stoker.deferred.materialize import dispatch
+    from stoker.deferred.recipes import headers, jpeg, pictures, replacements, share
+    from stoker.deferred.torchvision import draws
 except ImportError:
     torch = None
 
@@ -63,11 +69,11 @@ class Here:
     def __init__(self):
         self.count = multiprocessing.Value("q")
 
-    def alive(self):
+    def is_alive(self):
         return True
 
-    def ready(self):
-        return self.alive()
+    def try_connect(self):
+        return self.is_alive()
 
     def inherited(self):
         return False
@@ -86,9 +92,9 @@ class DeferredCase(unittest.TestCase):
     def setUp(self):
         leash.hold(self)
         self.addCleanup(let_go)
-        self.enterContext(mock.patch.object(_defer, "_needs", {1, 2, 3}))  # nothing more is said
-        self.enterContext(mock.patch.object(_judged, "_TRIED", 1000))  # nothing is given up
-        self.enterContext(mock.patch.object(_judged, "_ALWAYS", True))
+        self.enterContext(mock.patch.object(deferring, "_reported_needs", {1, 2, 3}))  # nothing more is said
+        self.enterContext(mock.patch.object(payoff, "_TRIED", 1000))  # nothing is given up
+        self.enterContext(mock.patch.object(payoff, "_ALWAYS", True))
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")
 
@@ -102,12 +108,12 @@ class RecordedTest(DeferredCase):
     def setUp(self):
         super().setUp()
         self.here = Here()
-        self.enterContext(mock.patch.object(_making.maker, "line", self.here))
-        self.enterContext(mock.patch.object(_defer, "_checked", True))
-        _defer._install()
-        self.enterContext(mock.patch.object(_defer, "_connected", lambda: True))
-        self.enterContext(mock.patch.object(_defer, "_everywhere", True))
-        self.enterContext(mock.patch.object(_defer, "_supply", lambda count: None))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", self.here))
+        self.enterContext(mock.patch.object(deferring, "_checked", True))
+        deferring._install()
+        self.enterContext(mock.patch.object(deferring, "_ensure_line", lambda: True))
+        self.enterContext(mock.patch.object(deferring, "_everywhere", True))
+        self.enterContext(mock.patch.object(deferring, "_make_supply", lambda count: None))
 
     def test_batches(self):
         for name in pipelines.PIPELINES:
@@ -120,7 +126,7 @@ class RecordedTest(DeferredCase):
     def test_waits(self):
         """What is recorded to the end is made for the whole batch."""
         asked = []
-        with mock.patch.object(_pictures.Recording, "needed", staticmethod(asked.append)):
+        with mock.patch.object(pictures.Recording, "report_need", staticmethod(asked.append)):
             for name in sorted(WAITING):
                 with self.subTest(name):
                     self.assertEqualToPlain(name, 0)
@@ -177,7 +183,7 @@ class RecordedTest(DeferredCase):
                 return list(torch.utils.data.DataLoader(Files(), 3))
 
             with self.subTest(name), mock.patch.object(self.here, "close") as close:
-                with mock.patch.object(_defer, "_everywhere", False):
+                with mock.patch.object(deferring, "_everywhere", False):
                     alone = batches(caught)
                 self.here.count.value = 0
                 self.assertTrue(all(map(torch.equal, batches(caught), alone)))
@@ -205,7 +211,7 @@ class RecordedTest(DeferredCase):
     def test_nothing_waits(self):
         """What has no pictures, or others read them, is as without us, which is said once."""
         def said(read):
-            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(_judged, "_TRIED", 3):
+            with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(payoff, "_TRIED", 3):
                 list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, read), collate_fn=list))
             return stderr.getvalue()
 
@@ -221,7 +227,7 @@ class RecordedTest(DeferredCase):
     def test_made_together(self):
         """Pictures that a collate function reads one after the other are made at once."""
         requests = []
-        with mock.patch.object(_making.maker, "line", mock.Mock(spent=0, side_effect=lambda jobs: requests.append(len(jobs)) or jobs)):
+        with mock.patch.object(dispatch.materializer, "line", mock.Mock(spent=0, side_effect=lambda jobs: requests.append(len(jobs)) or jobs)):
             self.assertEqualToPlain("in turn", 0)
         self.assertEqual(len(requests), 10)
 
@@ -237,9 +243,9 @@ class RecordedTest(DeferredCase):
             return canvas.histogram()[:9], parts[3].getpixel((1, 2)), pipelines.F.to_tensor(canvas)
 
         data = pipelines.Pictures(self.root, tiles)
-        decode, counts = _pictures.Source.decode, []
+        decode, counts = pictures.Source.decode, []
         for fed in (False, True):
-            with mock.patch.object(_defer, "_everywhere", fed), mock.patch.object(_pictures.Source, "decode", lambda source: counts.append(source) or decode(source)):
+            with mock.patch.object(deferring, "_everywhere", fed), mock.patch.object(pictures.Source, "decode", lambda source: counts.append(source) or decode(source)):
                 found = hashlib.sha256()
                 for batch in torch.utils.data.DataLoader(data, 5):
                     pipelines.digest(batch, found)
@@ -251,17 +257,17 @@ class RecordedTest(DeferredCase):
     def test_compared(self):
         """Some fetches run plain. A data set is let go if feeding does not make it cheaper."""
         for cost, gone in ((0.5, False), (2.0, True)):
-            with self.subTest(cost), mock.patch.object(_judged, "_accounts", {}):
-                seen, deferred = [], _defer._deferred
-                with mock.patch.object(_judged, "_ALWAYS", False), mock.patch.object(_defer, "_deferred", lambda *args: seen.append(args) or deferred(*args)), mock.patch.object(
-                    _defer.time, "thread_time_ns", lambda: round(1000 * (cost * len(seen) + len(plain)))
+            with self.subTest(cost), mock.patch.object(payoff, "_accounts", {}):
+                seen, deferred = [], deferring._run_deferred
+                with mock.patch.object(payoff, "_ALWAYS", False), mock.patch.object(deferring, "_run_deferred", lambda *args: seen.append(args) or deferred(*args)), mock.patch.object(
+                    deferring.time, "thread_time_ns", lambda: round(1000 * (cost * len(seen) + len(plain)))
                 ):
-                    data = pipelines.Pictures(self.root, lambda path: (plain.append(path) if _pictures.recording() is None else None, pipelines.F.to_tensor(pipelines.opened(path).resize((9, 9))))[1])
+                    data = pipelines.Pictures(self.root, lambda path: (plain.append(path) if pictures.recording() is None else None, pipelines.F.to_tensor(pipelines.opened(path).resize((9, 9))))[1])
                     plain = []
                     list(torch.utils.data.DataLoader(data))
-                account = _judged.find_account(data, None)
+                account = payoff.find_account(data, None)
                 self.assertEqual(account.is_hopeless(), gone)
-                self.assertEqual(len(plain), len(data) - len(seen) if gone else _judged._COMPARED)
+                self.assertEqual(len(plain), len(data) - len(seen) if gone else payoff._COMPARED)
 
     def test_let_go(self):
         """Where nothing waits for long, or all is asked for at once, everything of ours is taken away, and is there again for others."""
@@ -278,20 +284,20 @@ class RecordedTest(DeferredCase):
             return int(numpy.asarray(pipelines.opened(path)).sum())
 
         plain = torch.utils.data.TensorDataset(torch.arange(40))
-        seen, deferred = [], _defer._deferred
+        seen, deferred = [], deferring._run_deferred
         for dataset, least in ((plain, 16), (pipelines.Pictures(self.root, arrays), 18)):
-            costs_more = mock.patch.object(_judged, "_costs_more", lambda found: found[_judged.FETCHES] >= 18)
-            with costs_more, mock.patch.object(_judged, "_accounts", {}), mock.patch.object(_judged, "_TRIED", 16), mock.patch.object(_defer, "_deferred", lambda *args: seen.append(args) or deferred(*args)):
+            costs_more = mock.patch.object(payoff, "_costs_more", lambda found: found[payoff.FETCHES] >= 18)
+            with costs_more, mock.patch.object(payoff, "_accounts", {}), mock.patch.object(payoff, "_TRIED", 16), mock.patch.object(deferring, "_run_deferred", lambda *args: seen.append(args) or deferred(*args)):
                 self.assertEqualToPlain("folder", 0)
                 inside = files()
-                self.assertTrue(_standins.replaces(pipelines.F, "to_tensor"))
-                with mock.patch.object(_judged, "_accounts", {}):
+                self.assertTrue(replacements.has_replacements(pipelines.F, "to_tensor"))
+                with mock.patch.object(payoff, "_accounts", {}):
                     seen.clear()
                     for _ in range(2):
                         list(torch.utils.data.DataLoader(dataset))
                     self.assertEqual(len(seen), least)
                     outside = files()
-                    self.assertFalse(_standins.replaces(pipelines.F, "to_tensor"))
+                    self.assertFalse(replacements.has_replacements(pipelines.F, "to_tensor"))
                     self.assertTrue(all(a is not b for a, b in zip(inside[1], outside[1])), (inside[0], outside[0]))
                     self.assertFalse([file for file in outside[0] if os.sep + "stoker" + os.sep in file], outside[0])
                 self.here.count.value = 0
@@ -302,15 +308,15 @@ class RecordedTest(DeferredCase):
     def test_workers_of_what_is_let_go(self):
         """Judged by all workers together; those of a later epoch begin without us."""
         with tempfile.TemporaryFile() as page:
-            self.enterContext(mock.patch.multiple(_share, _page=None, _file=-1))
-            self.enterContext(mock.patch.object(_judged, "_accounts", {}))
-            self.enterContext(mock.patch.object(_judged, "_slots", itertools.count()))  # those of earlier tests are taken
-            self.enterContext(mock.patch.object(_judged, "_TRIED", 6))
-            self.enterContext(mock.patch.object(_defer, "Line", lambda *_: self.here))
-            _share.share(page.fileno())
+            self.enterContext(mock.patch.multiple(share, _page=None, _file=-1))
+            self.enterContext(mock.patch.object(payoff, "_accounts", {}))
+            self.enterContext(mock.patch.object(payoff, "_slots", itertools.count()))  # those of earlier tests are taken
+            self.enterContext(mock.patch.object(payoff, "_TRIED", 6))
+            self.enterContext(mock.patch.object(deferring, "Line", lambda *_: self.here))
+            share.use_page(page.fileno())
             data = torch.utils.data.TensorDataset(torch.arange(4))
             asked = []
-            supply = mock.patch.object(_defer, "_supply", lambda count: asked.append(count) or _defer._Supply(count))
+            supply = mock.patch.object(deferring, "_make_supply", lambda count: asked.append(count) or deferring._Supply(count))
             with supply, mock.patch.object(sys, "stderr", io.StringIO()):
                 for _ in range(4):
                     self.assertEqual(torch.cat([x for x, in torch.utils.data.DataLoader(data, 2, num_workers=2)]).tolist(), [0, 1, 2, 3])
@@ -318,7 +324,7 @@ class RecordedTest(DeferredCase):
 
     def test_said(self):
         """What was not deferred is said once, with its place."""
-        with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(_defer, "_needs", set()):
+        with mock.patch.object(sys, "stderr", io.StringIO()) as stderr, mock.patch.object(deferring, "_reported_needs", set()):
             list(torch.utils.data.DataLoader(pipelines.Pictures(self.root, lambda path: len(pipelines.opened(path).resize((22, 22)).tobytes()))))
         line = __file__
         self.assertRegex(stderr.getvalue(), rf"^stoker: feed: {line}:\d+ \(PIL.Image.tobytes\) asks for the pixels of a picture, which is made there and then\n$")
@@ -340,14 +346,14 @@ class JpegTest(unittest.TestCase):
                 files.append(out.getvalue())
         sounds = 0
         for data in files:
-            self.assertEqual((_jpeg.sound(data), _jpeg.sound(data + b"more"), _jpeg.sound(data[:-2]), _jpeg.sound(data[: len(data) // 2])), (len(data), len(data), 0, 0))
+            self.assertEqual((jpeg.find_end(data), jpeg.find_end(data + b"more"), jpeg.find_end(data[:-2]), jpeg.find_end(data[: len(data) // 2])), (len(data), len(data), 0, 0))
         for _ in range(3000):
             data = bytearray(chance.choice(files))
             for _ in range(chance.choice((1, 1, 2, 5))):
                 at = chance.randrange(700 if chance.random() < 0.6 else len(data))
                 part = chance.choice((b"\xff", b"\x00", b"\xff\xd9", b"\xff\xda", b"\xff\xd3", bytes([chance.randrange(256)])))
                 data[at : at + chance.choice((0, len(part), 9))] = part
-            if _jpeg.sound(bytes(data)):
+            if jpeg.find_end(bytes(data)):
                 try:
                     image = Image.open(io.BytesIO(bytes(data)))
                 except Exception:
@@ -386,11 +392,11 @@ class HeadersTest(unittest.TestCase):
                 out = io.BytesIO()
                 Image.effect_noise((90, 70), 80).convert(mode).save(out, "JPEG", **settings)
                 files.append(out.getvalue())
-        self.enterContext(mock.patch.object(_headers, "_TRIED", 1 << 20))
-        original, recording = kind._open, _pictures.Recording(_pictures.Tally())
+        self.enterContext(mock.patch.object(headers, "_TRIED", 1 << 20))
+        original, recording = kind._open, pictures.Recording(pictures.Tally())
         by_pillow = mock.Mock(side_effect=original)
-        again = _headers.read_again(by_pillow, lambda: recording)
-        self.addCleanup(_headers._kept.clear)
+        again = headers.wrap_open(by_pillow, lambda: recording)
+        self.addCleanup(headers._kept.clear)
         count = 3000
         for number in range(count):
             data = bytearray(chance.choice(files))
@@ -423,9 +429,9 @@ class DrawsTest(unittest.TestCase):
             return self.theirs(img, scale, ratio)
 
         get_params.__module__ = torchvision.transforms.transforms.__name__
-        self.ours = _draws.in_place_of(get_params)
-        _pictures.Recording.now = _pictures.Recording(_pictures.Tally())
-        self.addCleanup(setattr, _pictures.Recording, "now", None)
+        self.ours = draws.wrap_get_params(get_params)
+        pictures.Recording.now = pictures.Recording(pictures.Tally())
+        self.addCleanup(setattr, pictures.Recording, "now", None)
         self.addCleanup(torch.set_rng_state, torch.get_rng_state())
 
     def drawn(self, function, seed, *arguments):
@@ -438,7 +444,7 @@ class DrawsTest(unittest.TestCase):
         return found, [type(each) for each in found], torch.get_rng_state().tolist()
 
     def test_known(self):
-        self.assertIn(_draws.digest(torchvision.transforms.RandomResizedCrop.get_params), _draws._KNOWN)
+        self.assertIn(draws.digest(torchvision.transforms.RandomResizedCrop.get_params), draws._KNOWN)
 
     def test_equal(self):
         from PIL import Image
@@ -456,12 +462,12 @@ class DrawsTest(unittest.TestCase):
 
     def test_spaces(self):
         """What RandAugment and its like choose from is made once, and each has a dictionary of its own."""
-        kinds = [getattr(torchvision.transforms, name) for name in _draws._CHOOSING]
-        self.assertEqual({_draws.digest(kind._augmentation_space) for kind in kinds}, _draws._SPACES)
+        kinds = [getattr(torchvision.transforms, name) for name in draws._CHOOSING]
+        self.assertEqual({draws.digest(kind._augmentation_space) for kind in kinds}, draws._SPACES)
         for kind in kinds:
             sides = () if kind.__name__ == "TrivialAugmentWide" else ((30, 40),)
             theirs = mock.Mock(side_effect=kind._augmentation_space, __name__="_augmentation_space")
-            ours, expected = _draws.space_in_place_of(theirs), kind._augmentation_space(None, 31, *sides)
+            ours, expected = draws.wrap_space(theirs), kind._augmentation_space(None, 31, *sides)
             for _ in range(3):
                 found = ours(None, 31, *sides)
                 self.assertEqual(repr(found), repr(expected))
@@ -470,10 +476,10 @@ class DrawsTest(unittest.TestCase):
             self.assertNotEqual(repr(ours(None, 10, *sides)), repr(expected))
             with mock.patch.object(torch, "get_default_dtype", return_value=torch.float64):
                 ours(None, 31, *sides)
-            _pictures.Recording.now = None
+            pictures.Recording.now = None
             ours(None, 31, *sides)
             self.assertEqual(theirs.call_count, 4)
-            _pictures.Recording.now = _pictures.Recording(_pictures.Tally())
+            pictures.Recording.now = pictures.Recording(pictures.Tally())
             self.assertEqual(self.drawn(ours, 1, None, "x", *sides)[0], self.drawn(kind._augmentation_space, 1, None, "x", *sides)[0])
 
     def test_otherwise(self):
@@ -503,13 +509,13 @@ class VerifyTest(DeferredCase):
 
     def setUp(self):
         super().setUp()
-        self.enterContext(mock.patch.object(_defer, "_checked", True))
+        self.enterContext(mock.patch.object(deferring, "_checked", True))
 
     def test_wrong(self):
         class Wrong(Here):
             closed = False
 
-            def alive(self):
+            def is_alive(self):
                 return not self.closed
 
             def close(self):
@@ -517,20 +523,20 @@ class VerifyTest(DeferredCase):
 
             def __call__(self, jobs):
                 for job in jobs:
-                    job.by_pillow()
+                    job.compute_by_pillow()
                     job.place.view(-1)[0] += 1
                 return []
 
         for line, said in ((Wrong(), "differs from Pillow's"), (Here(), "equals Pillow's, bit by bit")):
-            self.enterContext(mock.patch.object(_making.maker, "line", line))
-            _defer._install()
-            self.enterContext(mock.patch.object(_defer, "_connected", lambda: True))
-            self.enterContext(mock.patch.object(_defer, "_everywhere", True))
-            self.enterContext(mock.patch.object(_defer, "_left", 3))
+            self.enterContext(mock.patch.object(dispatch.materializer, "line", line))
+            deferring._install()
+            self.enterContext(mock.patch.object(deferring, "_ensure_line", lambda: True))
+            self.enterContext(mock.patch.object(deferring, "_everywhere", True))
+            self.enterContext(mock.patch.object(deferring, "_to_verify", 3))
             with mock.patch.object(sys, "stderr", io.StringIO()) as stderr:
                 self.assertEqualToPlain("stream" if line is Here else "reference", 0)
             self.assertIn(said, stderr.getvalue())
-            self.assertEqual(line.alive(), type(line) is Here)
+            self.assertEqual(line.is_alive(), type(line) is Here)
 
 
 def place_of(tensor):
@@ -557,13 +563,13 @@ class DaemonTest(DeferredCase):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY, STOKER_FEED_ALWAYS="1"))
-        self.enterContext(mock.patch.object(_making.maker, "line", None))
-        self.enterContext(mock.patch.object(_defer, "_daemon", None))
-        self.enterContext(mock.patch.object(_defer, "_lost", False))
-        self.enterContext(mock.patch.object(_defer, "_everywhere", True))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", None))
+        self.enterContext(mock.patch.object(deferring, "_daemon", None))
+        self.enterContext(mock.patch.object(deferring, "_lost", False))
+        self.enterContext(mock.patch.object(deferring, "_everywhere", True))
         self.left = multiprocessing.Value("q")
         self.all = multiprocessing.Value("q")
-        _defer._install()
+        deferring._install()
         call = _line.Line.__call__
 
         def counted(line, jobs):
@@ -599,7 +605,7 @@ class DaemonTest(DeferredCase):
                         found.append(hashlib.sha256())
                         pipelines.digest(batch, found[-1])
                         if number == 1:
-                            process = _defer._daemon._end.peek()[2][1]
+                            process = deferring._daemon._end.peek()[2][1]
                             process.kill()
                             process.wait()
                 self.assertEqual([each.hexdigest()[:16] for each in found], self.plain[f"reference/{workers}"][:-1])
@@ -614,7 +620,7 @@ class DaemonTest(DeferredCase):
                     found.append(hashlib.sha256())
                     pipelines.digest(batch, found[-1])
                     if number == 0:
-                        pid = _defer._daemon._end.peek()[2][1].pid
+                        pid = deferring._daemon._end.peek()[2][1].pid
                         before = resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]))
                     if number == 2:
                         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
@@ -646,10 +652,10 @@ class DaemonTest(DeferredCase):
             for end in (_files.give, lambda _: os.waitpid(os.fork() or os._exit(0), 0)):
                 files = _files.take()
                 with open(file.name, "rb") as opened:
-                    source = _pictures.Source(files.read(opened, 5), "L", (1, 1))
+                    source = pictures.Source(files.read(opened, 5), "L", (1, 1))
                 files.keep(source)
                 self.assertEqual((type(source.data), source.files, files.end), (memoryview, files, 5))
-                with mock.patch.object(_pictures.Recording, "now", mock.Mock(files=files)):
+                with mock.patch.object(pictures.Recording, "now", mock.Mock(files=files)):
                     end(files)
                 files.read(io.BytesIO(b"other"), 5)
                 self.assertEqual((source.data, source.files), (b"first", None))
@@ -664,8 +670,8 @@ class DaemonTest(DeferredCase):
         self.assertIs(again, room)
         ours, theirs = socket.socketpair()
         self.addCleanup(theirs.close)
-        line = _line.Line(mock.Mock(connection=lambda: ours), 1)
-        self.assertTrue(line.ready())
+        line = _line.Line(mock.Mock(take_connection=lambda: ours), 1)
+        self.assertTrue(line.try_connect())
         line.close()
         other, loan = _room.rooms.lend(4096)
         os.close(loan)
@@ -753,7 +759,7 @@ class DaemonTest(DeferredCase):
             batches = (batch for part in few for batch in torch.utils.data.DataLoader(part, 4, collate_fn=lambda indices: [made(index) for index in indices]))
             return [sample if type(sample) is str else digest_of(sample) for batch in batches for sample in batch]
 
-        with mock.patch.object(_defer, "_everywhere", False):
+        with mock.patch.object(deferring, "_everywhere", False):
             alone = all_of_them()
         self.assertEqual(all_of_them(), alone)
         self.assertIn("OSError", str(alone))
@@ -764,12 +770,12 @@ class DaemonTest(DeferredCase):
         for kept in (multiprocessing.resource_tracker._resource_tracker, multiprocessing.forkserver._forkserver):
             self.addCleanup(lambda kept=kept: (getattr(kept, "_pid", None) or getattr(kept, "_forkserver_pid", None)) and kept._stop())
         with tempfile.TemporaryFile() as page:
-            self.enterContext(mock.patch.multiple(_share, _page=None, _file=-1))
-            _share.share(page.fileno())
+            self.enterContext(mock.patch.multiple(share, _page=None, _file=-1))
+            share.use_page(page.fileno())
             for method in ("spawn", "forkserver"):
                 with self.subTest(method):
                     self.assertEqualToPlain("reference", 2, multiprocessing_context=method)
-            self.assertRegex(_share.sentence(*_share.counted()), "^9. % .*: 88 of 96 pictures whole, 8 by Pillow")
+            self.assertRegex(share.describe(*share.read_counts()), "^9. % .*: 88 of 96 pictures whole, 8 by Pillow")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,12 @@ try:
     import torch
     from test_deferred import BINARY, DeferredCase, Here
 
-    from stoker import _defer, _further, _line, _making, _pictures, _tensors, _trust, _vision
+    from stoker.deferred import deferring, further
+    from stoker.deferred.materialize import line as _line
+    from stoker.deferred.materialize import dispatch, trust
+    from stoker.deferred.recipes import pictures
+    from stoker.deferred.torch import tensors
+    from stoker.deferred.torchvision import vision as _vision
 except ImportError:
     torch, BINARY = None, ""
     DeferredCase = unittest.TestCase
@@ -56,10 +61,10 @@ def setUpModule():
 class VisionCase(DeferredCase):
     def setUp(self):
         super().setUp()
-        self.enterContext(mock.patch.object(_defer, "_everywhere", True))
-        _defer._install()
-        self.addCleanup(_further._known.clear)
-        self.addCleanup(_trust.trust, set(_pictures.left))
+        self.enterContext(mock.patch.object(deferring, "_everywhere", True))
+        deferring._install()
+        self.addCleanup(further._tried.clear)
+        self.addCleanup(trust.trust, set(pictures.untrusted))
 
 
 class RecordedTest(VisionCase):
@@ -68,11 +73,11 @@ class RecordedTest(VisionCase):
     def setUp(self):
         super().setUp()
         self.here = Here()
-        self.enterContext(mock.patch.object(_making.maker, "line", self.here))
-        self.enterContext(mock.patch.object(_defer, "_checked", True))
-        self.enterContext(mock.patch.object(_defer, "_connected", lambda: True))
-        self.enterContext(mock.patch.object(_defer, "_supply", lambda count: None))
-        self.enterContext(mock.patch.object(_trust, "check", lambda *tried: set()))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", self.here))
+        self.enterContext(mock.patch.object(deferring, "_checked", True))
+        self.enterContext(mock.patch.object(deferring, "_ensure_line", lambda: True))
+        self.enterContext(mock.patch.object(deferring, "_make_supply", lambda count: None))
+        self.enterContext(mock.patch.object(trust, "check", lambda *tried: set()))
 
     def test_batches(self):
         for name in vision.PIPELINES:
@@ -84,7 +89,7 @@ class RecordedTest(VisionCase):
     def test_waits(self):
         """What is recorded to the end is made for the whole batch."""
         asked = []
-        with mock.patch.object(_pictures.Recording, "needed", staticmethod(asked.append)):
+        with mock.patch.object(pictures.Recording, "report_need", staticmethod(asked.append)):
             for name in sorted(WAITING):
                 with self.subTest(name):
                     self.assertEqualToPlain(f"vision {name}", 0)
@@ -92,15 +97,16 @@ class RecordedTest(VisionCase):
 
     def test_left(self):
         """What differs is torch's, and all else waits as before."""
-        with mock.patch.object(_trust, "check", lambda *tried: {"torch_bilinear", "torch_contrast", "torchvision.io of JPEGs"}):
+        with mock.patch.object(trust, "check", lambda *tried: {"torch_bilinear", "torch_contrast", "torchvision.io of JPEGs"}):
             for name in ("training", "jitter", "walks", "decoded"):
                 with self.subTest(name):
                     self.assertEqualToPlain(f"vision {name}", 0)
-        self.assertLessEqual(_vision.FUSED, _pictures.left)
+        self.assertLessEqual(_vision.FUSED, pictures.untrusted)
 
     def test_looks(self):
         """A tensor that waits says what it is, and a warning of torchvision's is said."""
-        from torchvision import io as tvio, tv_tensors
+        from torchvision import io as tvio
+        from torchvision import tv_tensors
         from torchvision.transforms.v2 import functional as F
 
         def look(path):
@@ -135,8 +141,8 @@ class OlderTest(RecordedTest):
                 kind.wrap_of_now = own
                 self.addCleanup(setattr, kind, "wrap", own)
         self.enterContext(mock.patch.object(tv_tensors, "wrap", wrap))
-        self.addCleanup(_tensors._done.discard, "wrap")
-        _tensors._done.discard("wrap")
+        self.addCleanup(tensors._done.discard, "wrap")
+        tensors._done.discard("wrap")
         super().setUp()
 
     def test_posing(self):
@@ -158,8 +164,8 @@ class FedTest(VisionCase):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY))
-        self.enterContext(mock.patch.object(_making.maker, "line", None))
-        self.enterContext(mock.patch.multiple(_defer, _daemon=None, _lost=False, _tried=False))
+        self.enterContext(mock.patch.object(dispatch.materializer, "line", None))
+        self.enterContext(mock.patch.multiple(deferring, _daemon=None, _lost=False, _tried=False))
         self.made, self.refused = (multiprocessing.Value("q") for _ in range(2))
         call = _line.Line.__call__
 
@@ -182,11 +188,11 @@ class FedTest(VisionCase):
 
     def test_tried(self):
         """All that torchvision makes here is tried, with both layouts; of what differs a line tells."""
-        with contextlib.redirect_stderr(io.StringIO()) as stderr, mock.patch.object(_trust, "_folder", lambda: None):
+        with contextlib.redirect_stderr(io.StringIO()) as stderr, mock.patch.object(trust, "_find_folder", lambda: None):
             self.assertEqualToPlain("vision training", 0)
         fuses = torch.backends.cpu.get_cpu_capability() != "DEFAULT"
         self.assertEqual("torch_bilinear" in stderr.getvalue(), not fuses)
-        self.assertEqual("torch_bilinear" in _pictures.left, not fuses)
+        self.assertEqual("torch_bilinear" in pictures.untrusted, not fuses)
 
 
 @unittest.skipUnless(os.path.exists(BINARY), "needs bin/stoker (make build)")

@@ -61,9 +61,9 @@ class LastWordsTest(unittest.TestCase):
         log = os.memfd_create("words")
         self.addCleanup(os.close, log)
         os.write(log, text.encode())
-        from stoker import _feed  # which needs numpy
+        from stoker.daemon import session as _feed  # which needs numpy
 
-        return _feed.said(log)
+        return _feed.read_last_words(log)
 
     def test_the_reason_is_told_not_the_end_of_the_stacks(self):
         stacks = "".join(f"\tmain.f{i}()\n\t/src/x.go:{i}\n" for i in range(3000))
@@ -155,10 +155,10 @@ class LoaderTest(FeedCase):
         row = batch.images[3].reshape(-1)[5:9]
         del batch
         gc.collect()
-        self.assertEqual(session.loans.held(), 1)
+        self.assertEqual(session.loans.count_held(), 1)
         self.assertEqual(row.tolist(), [row[0]] * 4)
         del row
-        self.assertEqual(session.loans.held(), 0)
+        self.assertEqual(session.loans.count_held(), 0)
 
     def test_batches_outlive_the_loader(self):
         loader = self.loader()
@@ -275,7 +275,7 @@ class LoaderTest(FeedCase):
         self.assertEqual(loader.state_dict(), state)
 
     def test_pillow_of_the_spec(self):
-        version = "stoker._loader.importlib.metadata.version"
+        version = "stoker.loader.batches.importlib.metadata.version"
         for installed, expected in (("12.3.0", {"pillow": 12}), ("13.0.0.dev1", {"pillow": 13}), ("unknown", {})):
             with mock.patch(version, return_value=installed):
                 output = self.loader()._feeder.spec["output"]

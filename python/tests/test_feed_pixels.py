@@ -28,7 +28,9 @@ try:
     from torchvision.transforms import InterpolationMode
     from torchvision.transforms import functional as F
 
-    from stoker import _feed, _order, _pillow, _position
+    from stoker.daemon import session as _feed
+    from stoker.loader import fallback, position
+    from stoker.loader import order as _order
 except ImportError:
     torch = None
 
@@ -388,14 +390,14 @@ class LifeTest(DaemonCase):
                     seen[without] = self.without(loader, without)
                 self.assertEqual("Pillow makes the batches" in said.getvalue(), without > 0, said.getvalue())
                 self.assertEqual(seen[without], seen[0])
-                self.assertEqual(loader._feeder._by_pillow(), without > 3)
+                self.assertEqual(loader._feeder._is_by_pillow(), without > 3)
                 loader.close()
             self.assertIs(seen[0][-1]["exactly_once"], True)
 
     def without(self, loader, without):
         """What two epochs give; without: behind the first batch no daemon can be had so many times."""
         seen, bits = [], {1: torch.uint8, 2: torch.int16, 4: torch.int32}
-        left, session = [without], _position.Session
+        left, session = [without], position.Session
 
         def seldom(*arguments):
             left[0] -= 1
@@ -409,7 +411,7 @@ class LifeTest(DaemonCase):
                     looks = images.shape, images.stride(), images.dtype
                     seen.append((*looks, images.view(bits[images.itemsize]).tolist(), labels.tolist(), loader.indices.tolist(), loader.state_dict()))
                     if without and (epoch, number) == (0, 0):
-                        stack.enter_context(mock.patch.object(_position, "Session", seldom))
+                        stack.enter_context(mock.patch.object(position, "Session", seldom))
                         loader._feeder._session._daemon.give_up()
                 del images
                 seen.append(loader.report)
@@ -424,7 +426,7 @@ class LifeTest(DaemonCase):
             loader._feeder._session._daemon.give_up()
             with contextlib.ExitStack() as stack:
                 stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
-                stack.enter_context(mock.patch.object(_position, "Session", side_effect=_feed.Gone("there is none")))
+                stack.enter_context(mock.patch.object(position, "Session", side_effect=_feed.Gone("there is none")))
                 stack.enter_context(mock.patch("PIL.Image.open", side_effect=OSError(errno.EMFILE, "Too many open files")))
                 caught = stack.enter_context(self.assertRaises(OSError))
                 for _ in iteration:
@@ -438,7 +440,7 @@ class LifeTest(DaemonCase):
         for samples in (None, [5, 3, 9]):
             with stoker.Loader(self.root, ops, batch_size=2, samples=samples) as loader:
                 opened = loader._feeder.open().opened
-                files = _pillow._list(loader._feeder.spec, opened["manifest"])
+                files = fallback._list_folder(loader._feeder.spec, opened["manifest"])
             self.assertEqual(files, ImageFolder(self.root).samples)
 
     def test_kill_under_ranks(self):

@@ -20,7 +20,7 @@ try:
     from torchvision.datasets import ImageFolder
     from torchvision.transforms import v2
 
-    import stoker._torch as stoker_torch
+    import stoker.loader.dataloader as stoker_torch
 except ImportError:
     torch = None
 
@@ -89,13 +89,13 @@ class DataLoaderTest(TorchCase):
         want = view.clone()
         del images, labels
         gc.collect()
-        self.assertEqual(session.loans.held(), 1)
+        self.assertEqual(session.loans.count_held(), 1)
         for _ in zip(range(4), iteration):
             pass
         self.assertTrue(torch.equal(view, want))
         del view
         gc.collect()
-        self.assertLessEqual(session.loans.held(), 1)
+        self.assertLessEqual(session.loans.count_held(), 1)
 
     def test_autograd_keeps_the_slot(self):
         loader = self.loader(self.data(T.CenterCrop((4, 6)), T.ToTensor()))
@@ -433,7 +433,7 @@ class DeviceTest(TorchCase):
         for _ in range(3):
             next(iteration)
         loans = loader._feeder._session.loans
-        self.assertTrue(loans.waiting())
+        self.assertTrue(loans.is_waiting())
         self.assertEqual(len(self.sent("release")), 0)
         self.clock.done = self.clock.now
         next(iteration)
@@ -479,7 +479,7 @@ class DeviceTest(TorchCase):
     def test_prefetcher(self):
         self.clock.done = 10**6
         device = stoker_torch.Uploader(self.clock, torch.device("cpu"))
-        self.enterContext(unittest.mock.patch.object(stoker_torch, "_uploader", lambda _: Copying(device)))
+        self.enterContext(unittest.mock.patch.object(stoker_torch, "_make_uploader", lambda _: Copying(device)))
         dataset = self.data(T.CenterCrop((4, 6)), T.ToTensor())
         loader = self.loader(dataset, shuffle=True, device="cpu", normalize_on_device=True)
         for epoch in range(2):

@@ -6,11 +6,11 @@ import warnings
 
 try:
     import torch
-    from torchvision import tv_tensors
     from torchvision import transforms as v1
+    from torchvision import tv_tensors
     from torchvision.transforms import InterpolationMode, v2
 
-    from stoker._translate import Refused, translate
+    from stoker.loader.translate import Refused, translate
 except ImportError:
     torch = None
 

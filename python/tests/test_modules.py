@@ -1,13 +1,10 @@
 """The modules of the client and the parts of the hook: which imports which, and who sets whose state."""
 
 import ast
-import sys
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "house"))
-
 import circles
 
 FOLDERS = [ROOT / "python" / "stoker", ROOT / "python" / "hook"]
@@ -18,15 +15,30 @@ class ModulesTest(unittest.TestCase):
         for folder in FOLDERS:
             self.assertEqual(circles.in_circles(circles.modules_of(folder)), [], folder)
 
+    def test_rooms_import_downwards(self):
+        """A folder of the client imports those that stand after it here, and none before."""
+        rooms = ["", "loader", "deferred", "deferred.torchvision", "deferred.torch", "deferred.materialize", "deferred.recipes", "handover", "daemon"]
+        leaves = {"_bits", "_limits", "_place", "_verbs", "_warning"}
+        for name, found in circles.modules_of(FOLDERS[0]).items():
+            for to in found.keys() - leaves - {"__init__"}:
+                here, there = name.rpartition(".")[0], to.rpartition(".")[0]
+                self.assertLessEqual(rooms.index(here), rooms.index(there), f"{name} imports {to}")
+
+    def test_a_room_has_a_dozen_modules(self):
+        for folder in {file.parent for file in FOLDERS[0].rglob("*.py")}:
+            modules = [file.name for file in folder.glob("*.py") if file.name != "__init__.py"]
+            self.assertLessEqual(len(modules), 12, folder)
+
     def test_a_circle_is_seen_where_the_import_is_late(self):
         sources = {"a.py": "from . import b", "b.py": "def f():\n    part('c').g()"}
         sources.update({"c.py": "def g():\n    now.parts['a'].h()", "d.py": "import a"})
         self.assertEqual(circles.in_circles(circles.arrows(sources)), ["a", "b", "c"])
 
     def test_no_module_sets_the_globals_of_another(self):
-        for file in (file for folder in FOLDERS for file in folder.glob("*.py")):
+        for file in (file for folder in FOLDERS for file in folder.rglob("*.py")):
             tree = ast.parse(file.read_text())
-            others = circles.imports_of(tree, {other.stem for other in file.parent.glob("*.py")} - {file.stem})
+            modules = {other.stem for folder in FOLDERS for other in folder.rglob("*.py")}
+            others = {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level for name in node.names} & modules
             for node in ast.walk(tree):
                 targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
                 for target in targets if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) else ():

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-from stoker import _order as order
+from stoker.loader import order
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import make_order_cases  # noqa: E402  (lies beside this file)

@@ -12,13 +12,15 @@ import unittest
 import unittest.mock
 
 from private_folder import private_folder
-from stoker import StokerError, _private
+
+from stoker import StokerError
 from stoker._warning import StokerWarning
+from stoker.daemon import private
 
 try:
-    from stoker import _feed
+    from stoker.daemon import session
 except ImportError:
-    _feed = None  # it needs numpy
+    session = None  # it needs numpy
 
 CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../internal/private/testdata/cases.json")
 
@@ -45,11 +47,11 @@ class Folders(unittest.TestCase):
             self.build(entry, os.path.join(base, entry["path"]), base)
         path = case["check"].removeprefix("/") if case["check"][0] in "/." else f"{base}/{case['check']}"
         if "refused" in case:
-            with self.assertRaises(_private.Shared) as raised:
-                _private.check(path, case.get("as"))
+            with self.assertRaises(private.Shared) as raised:
+                private.check(path, case.get("as"))
             self.assertIn(case["refused"], str(raised.exception))
         else:
-            self.assertEqual(_private.check(path, case.get("as")), os.path.join(base, case["real"]))
+            self.assertEqual(private.check(path, case.get("as")), os.path.join(base, case["real"]))
 
     def build(self, entry, path, base):
         if "link" in entry:
@@ -68,38 +70,38 @@ class Folders(unittest.TestCase):
         os.mkdir(home, 0o700)
         os.mkdir(run, 0o700)
         with environment(XDG_RUNTIME_DIR=run, XDG_CACHE_HOME=os.path.join(self.base, "cache"), HOME=home):
-            self.assertEqual(_private.place(), os.path.join(run, "stoker"))
+            self.assertEqual(private.place(), os.path.join(run, "stoker"))
             os.chmod(run, 0o777)
-            self.assertEqual(_private.place(), os.path.join(self.base, "cache", "stoker"))
+            self.assertEqual(private.place(), os.path.join(self.base, "cache", "stoker"))
             del os.environ["XDG_CACHE_HOME"]
-            self.assertEqual(_private.place(), os.path.join(home, ".cache", "stoker"))
+            self.assertEqual(private.place(), os.path.join(home, ".cache", "stoker"))
         for folder in ("run/stoker", "cache/stoker", "home/.cache/stoker", "home/.cache"):
             self.assertEqual(os.stat(os.path.join(self.base, folder)).st_mode & 0o777, 0o700, folder)
 
     def test_no_place(self):
         with environment(XDG_RUNTIME_DIR="/tmp", HOME="/nonexistent"), unittest.mock.patch("pwd.getpwuid", side_effect=KeyError):
-            with self.assertRaisesRegex(_private.Shared, "/tmp may be written by others.*look at /nonexistent: no such file.*set XDG_RUNTIME_DIR"):
-                _private.place()
+            with self.assertRaisesRegex(private.Shared, "/tmp may be written by others.*look at /nonexistent: no such file.*set XDG_RUNTIME_DIR"):
+                private.place()
         self.assertFalse(os.path.exists("/nonexistent"))
 
-    @unittest.skipUnless(_feed, "needs numpy")
+    @unittest.skipUnless(session, "needs numpy")
     def test_a_long_path_of_a_socket(self):
         folder = os.path.join(self.base, *["x" * 60] * 4)
         os.makedirs(folder, 0o700)
         place = os.path.join(folder, "job.sock")
-        self.assertIsNone(_feed._connect(place))
+        self.assertIsNone(session._connect(place))
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-            with _private.reach(place) as name:
+            with private.reach(place) as name:
                 listener.bind(name)
             listener.listen()
-            with _feed._connect(place) as end:
-                self.assertEqual(_private.peer(end), os.geteuid())
+            with session._connect(place) as end:
+                self.assertEqual(private.peer(end), os.geteuid())
 
     def test_lock(self):
         path, order = os.path.join(self.base, "lock"), []
 
         def enter(number):
-            with _private.lock(path, lambda: time.sleep(0.001)):
+            with private.lock(path, lambda: time.sleep(0.001)):
                 order.append(number)
                 order.append(number)
 
@@ -114,12 +116,12 @@ class Folders(unittest.TestCase):
         def give_up():
             raise StokerError("another has it")
 
-        with _private.lock(path, give_up), self.assertRaisesRegex(StokerError, "another has it"):
-            with _private.lock(path, give_up):
+        with private.lock(path, give_up), self.assertRaisesRegex(StokerError, "another has it"):
+            with private.lock(path, give_up):
                 pass
 
 
-@unittest.skipUnless(_feed, "needs numpy")
+@unittest.skipUnless(session, "needs numpy")
 class MeetingTest(unittest.TestCase):
     """Where the ranks of a node meet: another user can neither take the place nor keep them from it."""
 
@@ -129,19 +131,19 @@ class MeetingTest(unittest.TestCase):
             os.symlink("/nonexistent", squatted)
             self.addCleanup(os.unlink, squatted)
         with private_folder() as home, environment(HOME=home):
-            self.assertEqual(os.path.dirname(_feed.meeting_place("job")), os.path.join(home, ".cache", "stoker"))
+            self.assertEqual(os.path.dirname(session.meeting_place("job")), os.path.join(home, ".cache", "stoker"))
 
     def test_no_place_to_meet(self):
         with environment(HOME="/nonexistent"), unittest.mock.patch("pwd.getpwuid", side_effect=KeyError):
             with self.assertWarnsRegex(StokerWarning, "each has one of its own.*/nonexistent: no such file"):
-                self.assertIsNone(_feed.meeting_place("job"))
+                self.assertIsNone(session.meeting_place("job"))
 
     def test_nodes_that_share_a_home_meet_apart(self):
         with private_folder() as home, environment(HOME=home):
-            here = _feed.meeting_place("job")
-            self.assertEqual(here, _feed.meeting_place("job"))
+            here = session.meeting_place("job")
+            self.assertEqual(here, session.meeting_place("job"))
             with unittest.mock.patch("socket.gethostname", return_value="another-node"):
-                self.assertNotEqual(here, _feed.meeting_place("job"))
+                self.assertNotEqual(here, session.meeting_place("job"))
 
     @unittest.skipIf(os.geteuid(), "needs root to become somebody else")
     def test_another_user_answers(self):
@@ -156,7 +158,7 @@ class MeetingTest(unittest.TestCase):
                 try:
                     other.stdout.readline()
                     with self.assertRaisesRegex(StokerError, "answered by user 65534"):
-                        _feed._connect(place)
+                        session._connect(place)
                     self.assertEqual(other.stdout.read(), "b''\n")  # it was told nothing
                 finally:
                     other.kill()

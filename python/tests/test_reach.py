@@ -16,12 +16,12 @@ def numbers(shift):
 class ReachTest(unittest.TestCase):
     def test_generator_with_a_closure(self):
         """A generator whose code has variables of the function around it."""
-        from stoker._reach import find_witness
+        from stoker.deferred.reach import find_witness
 
         self.assertEqual(find_witness({"numbers": numbers(2)}), "")
 
     def test_code_within_a_generator(self):
-        from stoker._reach import find_witness
+        from stoker.deferred.reach import find_witness
 
         def compared(values, kind):
             return (value for value in values if type(value) is kind)
@@ -30,7 +30,7 @@ class ReachTest(unittest.TestCase):
 
     def test_odd_object(self):
         """An object that raises when it is looked at: tensors do not wait, and the program goes on."""
-        from stoker._reach import find_witness
+        from stoker.deferred.reach import find_witness
 
         class Odd:
             @property

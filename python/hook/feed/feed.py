@@ -33,7 +33,7 @@ def _has_installed():
         spec = importlib.util.find_spec("stoker")
     except (ImportError, ValueError):
         return False
-    return spec is not None and bool(spec.origin) and os.path.exists(os.path.join(os.path.dirname(spec.origin), "_defer.py"))
+    return spec is not None and bool(spec.origin) and os.path.exists(os.path.join(os.path.dirname(spec.origin), "deferred", "deferring.py"))
 
 
 def _find_client(name):
@@ -159,7 +159,7 @@ def _begin():
             raise OSError("stdin, stdout or stderr is closed: </dev/null or >/dev/null opens it")
         import importlib
 
-        importlib.import_module(("stoker" if _has_installed() else CLIENT) + "._defer").enable()
+        importlib.import_module(("stoker" if _has_installed() else CLIENT) + ".deferred.deferring").enable()
     except Exception as error:
         _failed.append(True)
         if sys.stderr is None:

@@ -1,16 +1,19 @@
-"""The hand-over: how what a DataLoader's worker returns reaches the trainer.
+"""The hand-over: how a batch gets from a DataLoader's worker to the trainer.
 
-PyTorch makes a file in /dev/shm for each tensor, clears and faults in its pages on both sides, and sends a descriptor
-for each; arrays of NumPy go through a pipe. Here a batch's tensors and arrays share one
-reused region of shared memory, a room (`.._room`), whose descriptor is sent over a socket. Small ones travel inside the
-message. The rest of the batch is pickled as PyTorch pickles it.
+PyTorch makes a file in /dev/shm for each tensor, clears and maps its pages on both sides, and sends
+a descriptor for each; NumPy arrays go through a pipe. Here the tensors and arrays of a batch share
+one region of shared memory, a room (daemon/room.py), which is reused. Its descriptor is sent over a
+socket. Small tensors are sent in the message. The rest of the batch is pickled as PyTorch pickles
+it.
 
-    memory.py   a batch's room in the worker, also for what a collate function makes shared
-    sending.py  the worker's queue: pickles a batch, and puts its tensors into the room
+    lease.py      a room's memory while it is in use
+    memory.py     the rooms of a worker's batches, also for what a collate function makes shared
+    sending.py    the worker's queue: pickles a batch, and puts its tensors into the room
     receiving.py  the trainer's side: maps the room, and makes tensors and arrays over it
-    workers.py  starts an iterator's workers with such queues
+    workers.py    starts an iterator's workers with such queues
 
-What a batch must look like is what PyTorch alone would give. So a tensor that the worker keeps (a cache, a data set in
-memory) goes PyTorch's way, which moves it into shared memory: what either process writes there the other sees. A room
-is reused once no process maps it, which a lock in the kernel shows.
+The trainer's batch must equal that of PyTorch alone. So a tensor that the worker keeps (a cache, a
+data set in memory) is sent by PyTorch, which moves it into shared memory: a write by either process
+is then seen by the other. A room is reused when no process maps it, which a lock in the kernel
+shows.
 """

@@ -1,82 +1,96 @@
-"""A batch's memory in the worker."""
+"""The memory of batches in a worker."""
 
 from __future__ import annotations
 
+import ctypes
 import mmap
-import os
 import threading
+import weakref
 from typing import Any
 
 import torch
 
-from .._room import Room, Rooms
+from ..daemon.room import Room, Rooms
+from .lease import lease
 from .receiving import POPULATE
 
-ALIGN = 64  # bytes: what PyTorch's allocator gives
-LEAST = 16 << 10  # bytes [J]: less travels inside the message, where copies cost less than a room
-_PIECE = 64 << 10  # bytes: sizes of rooms are multiples of it
+ALIGN = 64  # bytes, as in PyTorch's allocator
+LEAST = 16 << 10  # bytes [J]: less is sent in the message, where copying costs less than a room
+_PIECE = 64 << 10  # bytes: rooms are multiples of it
 
 
 class Piece:
-    """A room that is lent to the batch, and how much of it is taken."""
+    """A room that is lent to the batch, and how much of it is used."""
 
-    def __init__(self, room: Room, loan: int) -> None:
-        self.room, self.loan, self.used = room, loan, 0
-        self.mapping = mmap.mmap(loan, room.size, POPULATE)  # tensors over it keep it, and with it the room
-        self.first = torch.frombuffer(self.mapping, dtype=torch.uint8, count=1).data_ptr()
+    def __init__(self, number: int, mapping: mmap.mmap, loan: int) -> None:
+        self.number, self.size, self.loan, self.used = number, len(mapping), loan, 0
+        self.buffer = lease(mapping, loan)  # tensors over it keep it, and with it the room
+        self.first = ctypes.addressof(self.buffer)
 
     def write(self, at: int, source: torch.Tensor) -> None:
         """Copy bytes, a 1-d tensor of uint8, to an offset."""
-        torch.frombuffer(self.mapping, dtype=torch.uint8, count=source.numel(), offset=at).copy_(source)
+        torch.frombuffer(self.buffer, dtype=torch.uint8, count=source.numel(), offset=at).copy_(source)
 
 
 class Memory:
-    """The rooms of a worker's batches, of which one is being made."""
+    """The rooms of a worker's batches; one batch is built at a time."""
 
     def __init__(self) -> None:
         self._rooms = Rooms()
+        self._maps: weakref.WeakKeyDictionary[Room, tuple[int, mmap.mmap]] = weakref.WeakKeyDictionary()
+        self._count = 0  # rooms so far
         self._guard = threading.Lock()  # a collate function may have threads
         self._expected = 0  # bytes of a batch
         self.pieces: list[Piece] = []
 
     def take(self, size: int) -> tuple[Piece, int]:
-        """So many bytes, by piece and offset. Raises OSError where there is no room."""
+        """Reserve bytes. Returns piece and offset; raises OSError if no room can be had."""
         with self._guard:
-            if not self.pieces or self.pieces[-1].used + size > self.pieces[-1].room.size:
+            if not self.pieces or self.pieces[-1].used + size > self.pieces[-1].size:
                 taken = sum(piece.used for piece in self.pieces)
                 wanted = max(size, self._expected - taken)
-                self.pieces.append(Piece(*self._rooms.lend(-(-wanted // _PIECE) * _PIECE)))
+                self.pieces.append(self._lend(-(-wanted // _PIECE) * _PIECE))
             piece = self.pieces[-1]
             at, piece.used = piece.used, piece.used + -(-size // ALIGN) * ALIGN
             return piece, at
 
+    def _lend(self, size: int) -> Piece:
+        room, loan = self._rooms.lend(size)
+        if room not in self._maps:
+            self._count += 1
+            self._maps[room] = self._count, mmap.mmap(room.descriptor, room.size, POPULATE)
+        return Piece(*self._maps[room], loan)
+
+    def list_rooms(self) -> list[int]:
+        """Return the numbers of the rooms that may be reused."""
+        return [number for number, _ in self._maps.values()]
+
     def expect(self, size: int) -> None:
-        """The batch takes so many bytes more."""
+        """Expect that the batch takes this many more bytes."""
         with self._guard:
             self._expected = max(self._expected, sum(piece.used for piece in self.pieces) + size)
 
     def allocate(self, size: int) -> Any:
-        """A storage for a part of the batch; None where there is no room."""
+        """Return a storage in the batch's memory; None if no room can be had."""
         if size < LEAST:
             return torch.UntypedStorage(size)
         try:
             piece, at = self.take(size)
         except OSError:
             return None
-        return torch.frombuffer(piece.mapping, dtype=torch.uint8, count=size, offset=at).untyped_storage()
+        return torch.frombuffer(piece.buffer, dtype=torch.uint8, count=size, offset=at).untyped_storage()
 
     def find(self, address: int) -> tuple[int, int] | None:
-        """Return (number of the piece, offset) of an address; None if no piece of the batch has it."""
+        """Return (number of the piece, offset) of an address; None if no piece of the batch
+        contains it."""
         for number, piece in enumerate(self.pieces):
             if piece.first <= address < piece.first + piece.used:
                 return number, address - piece.first
         return None
 
     def turn(self) -> None:
-        """The batch has been sent: the next one gets other rooms."""
+        """End the batch after it was sent: the next one gets other rooms."""
         taken = sum(piece.used for piece in self.pieces)
         self._expected = max(taken, self._expected - self._expected // 8)
-        for piece in self.pieces:
-            os.close(piece.loan)
         self.pieces = []
         self._rooms.turn()

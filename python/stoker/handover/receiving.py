@@ -1,4 +1,4 @@
-"""The trainer's side: tensors and arrays over the memory that a worker's batch came in."""
+"""The trainer's side: tensors and arrays over the memory of a worker's batch."""
 
 from __future__ import annotations
 
@@ -7,28 +7,36 @@ import errno
 import mmap
 import os
 import pickle
+import resource
 import socket
 import struct
 import threading
-import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .lease import count_leases, lease
+
+if TYPE_CHECKING:
+    import numpy as np
+
 POPULATE = mmap.MAP_SHARED | mmap.MAP_POPULATE
-PIECES = 64  # of a batch, at most: descriptors that one packet carries
+PIECES = 64  # of a batch, at most: descriptors in one packet
 HEAD = struct.Struct("<Q")  # a packet's number
 
-#: Where iterators' workers send their descriptors, by the iterator's key; a list by worker.
+#: The sockets by which workers send descriptors: by the iterator's key, a list by worker.
 _ends: dict[str, list[socket.socket]] = {}
 _now = threading.local()
-#: Rooms that the trainer has now. One that it has many of keeps batches: a small part of one would keep its whole room.
-_alive: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-_SPARE = 8  # rooms [J]: beyond four for each worker, what comes is copied out of its room
+#: Mapped rooms of an iterator's workers that may be used again, by worker and number.
+_maps: dict[str, dict[tuple[int, int], mmap.mmap]] = {}
+#: With more rooms than these, the trainer keeps batches: a small part of a batch would keep its
+#: whole room.
+_SPARE = 8  # rooms [J]: beyond four for each worker, batches are copied out of their rooms
+_PART = 4  # a room takes a descriptor; batches are also copied if rooms take this part of those allowed [J]
 
 
 class Counts:
-    """What came from workers: batches, bytes in rooms, storages that came PyTorch's way."""
+    """Counts of batches, of bytes in rooms, and of storages sent by PyTorch."""
 
     batches = bytes = left = 0
 
@@ -37,7 +45,7 @@ counts = Counts()
 
 
 def say() -> str:
-    """What is said at the program's end; nothing where no batch came in a room."""
+    """Describe the counts for the end of the program; "" if no batch came in a room."""
     if not counts.bytes:
         return ""
     left = f"; {counts.left:,} tensors came PyTorch's way" if counts.left else ""
@@ -49,36 +57,42 @@ def _size(count: int) -> str:
 
 
 def expect(key: str, ends: list[socket.socket]) -> None:
-    """Take batches of an iterator from these sockets."""
-    _ends[key] = ends
+    """Receive batches of an iterator from these sockets."""
+    _ends[key], _maps[key] = ends, {}
 
 
 def forget(key: str) -> None:
-    """The iterator has gone. What is under way goes with the sockets."""
+    """Forget an iterator. Batches in its sockets are lost."""
+    _maps.pop(key, None)
     for end in _ends.pop(key, ()):
         end.close()
 
 
-def _forked() -> None:
-    """In a forked child: its parent's batches are not its own."""
+def _reset_after_fork() -> None:
+    """Forget the parent's batches in a forked child."""
     for key in list(_ends):
         forget(key)
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def open_message(key: str, worker: int, number: int, sizes: list[int], places: list[Any], small: bytes, body: bytes) -> Any:
-    """Unpickle a message. places gives the location of each storage and array, in the order of the body's references."""
-    mappings = [_map(descriptor, size) for descriptor, size in zip(_descriptors(key, worker, number, sizes), sizes)]
+def open_message(
+    key: str, worker: int, number: int, rooms: list[tuple[int, int, int]], kept: list[int], places: list[Any], small: bytes, body: bytes
+) -> Any:
+    """Unpickle a message.
+
+    rooms has the number, size and used bytes of each of the batch's rooms; kept the numbers of all
+    rooms that may be used again. places has the location of each storage and array, in the order of
+    the body's references.
+    """
+    leases = _lease(key, worker, number, rooms, kept)
     counts.batches += 1
-    counts.bytes += sum(sizes)
+    counts.bytes += sum(used for _, _, used in rooms)
     counts.left += sum(not isinstance(place, tuple) for place in places)
-    keeps = len(_alive) > 4 * len(_ends.get(key, ())) + _SPARE
-    if not keeps:
-        _alive.update(mappings)
+    copies = count_leases() > min(4 * len(_ends.get(key, ())) + _SPARE, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _PART)
     before = getattr(_now, "buffers", None)
-    _now.buffers = _Buffers(mappings, places, bytearray(small), keeps)
+    _now.buffers = _Buffers(leases, places, bytearray(small), copies)
     try:
         return pickle.loads(body)
     finally:
@@ -86,34 +100,42 @@ def open_message(key: str, worker: int, number: int, sizes: list[int], places: l
 
 
 def storage_of(number: int) -> Any:
-    """In a body: a storage."""
+    """Return a storage; called while unpickling."""
     return _now.buffers.find_storage(number)
 
 
-def tensor_of(number: int, dtype: Any, offset: int, size: Any, stride: Any, requires_grad: bool) -> torch.Tensor:
-    """In a body: a tensor over a storage, of which the first bytes may have been left out."""
+def tensor_of(
+    number: int,
+    dtype: torch.dtype,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool,
+) -> torch.Tensor:
+    """Return a tensor over a storage whose first bytes may have been left out; called while
+    unpickling."""
     storage, left_out = _now.buffers.find_storage(number), _now.buffers.left_out(number)
     tensor = torch.empty(0, dtype=dtype, device="cpu").set_(storage, offset - left_out // dtype.itemsize, size, stride)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def array_of(number: int, dtype: Any, shape: Any, order: str) -> Any:
-    """In a body: an array of NumPy."""
+def array_of(number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: str) -> Any:
+    """Return a NumPy array; called while unpickling."""
     return _now.buffers.make_array(number, dtype, shape, order)
 
 
 class _Buffers:
     """The memory of one message."""
 
-    def __init__(self, mappings: list[mmap.mmap], places: list[Any], small: bytearray, copies: bool) -> None:
-        self._mappings, self._places, self._small, self._copies = mappings, places, small, copies
-        self._storages: dict[int, Any] = {}  # two tensors over one storage stay so
+    def __init__(self, leases: list[Any], places: list[Any], small: bytearray, copies: bool) -> None:
+        self._leases, self._places, self._small, self._copies = leases, places, small, copies
+        self._storages: dict[int, Any] = {}  # so that two tensors over one storage share it
 
     def find_storage(self, number: int) -> Any:
         if number not in self._storages:
             place = self._places[number]
             if not isinstance(place, tuple):
-                self._storages[number] = place  # it came PyTorch's way
+                self._storages[number] = place  # PyTorch has sent it
             elif place[2] == 0:
                 self._storages[number] = torch.UntypedStorage(0)
             else:
@@ -125,27 +147,44 @@ class _Buffers:
         place = self._places[number]
         return int(place[3]) if isinstance(place, tuple) else 0
 
-    def make_array(self, number: int, dtype: Any, shape: Any, order: str) -> Any:
+    def make_array(self, number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: str) -> Any:
         import numpy as np
 
         memory, at, size, _ = self._locate(self._places[number])
         return np.frombuffer(memory, dtype=dtype, count=size // dtype.itemsize, offset=at).reshape(shape, order=order)
 
-    def _locate(self, place: Any) -> Any:
+    def _locate(self, place: tuple[int, int, int, int]) -> Any:
         piece, at, size, left_out = place
         if piece < 0:
             return self._small, at, size, left_out
         if not self._copies:
-            return self._mappings[piece], at, size, left_out
+            return self._leases[piece], at, size, left_out
         copy = torch.empty(size, dtype=torch.uint8, device="cpu")
-        copy.copy_(torch.frombuffer(self._mappings[piece], dtype=torch.uint8, count=size, offset=at))
+        copy.copy_(torch.frombuffer(self._leases[piece], dtype=torch.uint8, count=size, offset=at))
         return copy.numpy(), 0, size, left_out
 
 
-def _descriptors(key: str, worker: int, number: int, sizes: list[int]) -> list[int]:
-    """Those of a message's rooms. They were sent before it."""
-    if not sizes:
+def _lease(key: str, worker: int, number: int, rooms: list[tuple[int, int, int]], kept: list[int]) -> list[Any]:
+    """Return the memory of a message's rooms. Rooms that the worker has dropped are unmapped."""
+    if not rooms:
         return []
+    descriptors, maps, leases = _descriptors(key, worker, number, len(rooms)), _maps[key], []
+    try:
+        for room, size, _ in rooms:
+            found = maps.get((worker, room))
+            if found is None:
+                found = maps[worker, room] = mmap.mmap(descriptors[0], size, POPULATE)
+            leases.append(lease(found, descriptors.pop(0)))
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    for gone in [place for place in maps if place[0] == worker and place[1] not in kept]:
+        del maps[gone]
+    return leases
+
+
+def _descriptors(key: str, worker: int, number: int, count: int) -> list[int]:
+    """Receive the descriptors of a message's rooms, which were sent before it."""
     end = _ends[key][worker]
     while True:
         head, rights, _, _ = end.recvmsg(HEAD.size, socket.CMSG_SPACE(4 * PIECES), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC)
@@ -153,16 +192,9 @@ def _descriptors(key: str, worker: int, number: int, sizes: list[int]) -> list[i
         for level, kind, data in rights:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 found.frombytes(data[: len(data) - len(data) % found.itemsize])
-        if HEAD.unpack(head) == (number,) and len(found) == len(sizes):
+        if HEAD.unpack(head) == (number,) and len(found) == count:
             return list(found)
         for descriptor in found:  # of a message that was never opened
             os.close(descriptor)
         if HEAD.unpack(head) == (number,):
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-
-def _map(descriptor: int, size: int) -> mmap.mmap:
-    try:
-        return mmap.mmap(descriptor, size, POPULATE)
-    finally:
-        os.close(descriptor)

@@ -7,27 +7,41 @@ import io
 import socket
 import sys
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .memory import ALIGN, LEAST, Memory
 from . import receiving
+from .memory import ALIGN, LEAST, Memory
 
-_FRUITLESS, _AGAIN = 8, 64  # messages without a tensor or an array [J]: from there on one in so many is looked at
-_ALL_SMALL = 64 << 10  # bytes [J]: a batch of less than that needs no room
+if TYPE_CHECKING:
+    import multiprocessing.queues
+
+    import numpy as np
+
+# messages without a tensor or array [J]; after the first number, one in the second number is tried
+_FRUITLESS, _AGAIN = 8, 64
+_ALL_SMALL = 64 << 10  # bytes [J]: a smaller batch needs no room
 
 
 class Queue:
-    """The queue that a worker puts its batches on, where they are handed over."""
+    """Replaces the queue that a worker puts its batches on."""
 
-    def __init__(self, queue: Any, end: socket.socket, key: str, worker: int, memory: Memory, stateful: bool) -> None:
+    def __init__(
+        self,
+        queue: multiprocessing.queues.Queue[Any],
+        end: socket.socket,
+        key: str,
+        worker: int,
+        memory: Memory,
+        stateful: bool,
+    ) -> None:
         self._queue, self._end, self._key, self._worker, self._memory = queue, end, key, worker, memory
         self._stateful = stateful
         self._number = self._put = self._fruitless = 0
 
-    def put(self, what: Any) -> None:
-        """What cannot be handed over goes PyTorch's way, whose errors are then its own."""
+    def put(self, what: object) -> None:
+        """Send a message. PyTorch sends what cannot be handed over, and raises its own errors."""
         self._put += 1
         try:
             message = self._pack(what) if self._fruitless < _FRUITLESS or self._put % _AGAIN == 0 else what
@@ -37,7 +51,7 @@ class Queue:
             self._memory.turn()
         self._queue.put(message)
 
-    def _pack(self, what: Any) -> Any:
+    def _pack(self, what: object) -> Any:
         packer = _Packer()
         body = packer.pack(what)
         self._fruitless = 0 if packer.has_found() else self._fruitless + 1
@@ -48,11 +62,19 @@ class Queue:
         if used:
             self._number += 1
             rights = array.array("i", [piece.loan for piece in used])
-            self._end.sendmsg([receiving.HEAD.pack(self._number)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-        return Message(self._key, self._worker, self._number, [piece.used for piece in used], places, small, body)
+            self._end.sendmsg(
+                [receiving.HEAD.pack(self._number)],
+                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)],
+                socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL,
+            )
+        rooms = [(piece.number, piece.size, piece.used) for piece in used]
+        return Message(self._key, self._worker, self._number, rooms, self._memory.list_rooms(), places, small, body)
 
-    def _batch_of(self, what: Any) -> Any:
-        """The batch, which the loop holds besides: PyTorch sends (index, batch), torchdata (index, (batch, worker, state))."""
+    def _batch_of(self, what: object) -> Any:
+        """Return the batch in a message, which the worker's loop refers to as well.
+
+        PyTorch sends (index, batch), torchdata (index, (batch, worker, state)).
+        """
         batch = what[1] if isinstance(what, tuple) and len(what) == 2 else None
         return batch[0] if self._stateful and isinstance(batch, tuple) and batch else batch
 
@@ -61,7 +83,7 @@ class Queue:
 
 
 class Message:
-    """A batch on its way. Unpickling it gives the batch."""
+    """A batch to be sent. Unpickling it gives the batch."""
 
     def __init__(self, *parts: Any) -> None:
         self._parts = parts
@@ -71,13 +93,13 @@ class Message:
 
 
 class _Pickler(ForkingPickler):
-    """PyTorch's pickler; storages and arrays are references, and are noted."""
+    """PyTorch's pickler, with storages and arrays replaced by references."""
 
     def __init__(self, out: io.BytesIO, found: _Packer) -> None:
-        super().__init__(out)  # its protocol: by another one arrays would come otherwise
+        super().__init__(out)  # its default protocol: with another, arrays would arrive differently
         self._found = found
 
-    def reducer_override(self, thing: Any) -> Any:
+    def reducer_override(self, thing: object) -> Any:
         if isinstance(thing, torch.Tensor):
             return self._found.reduce_tensor(thing)
         kind = type(thing)
@@ -91,10 +113,10 @@ class _Pickler(ForkingPickler):
 class _Source:
     """A storage or an array of a batch."""
 
-    def __init__(self, memory: Any, span: tuple[int, int] | None) -> None:
+    def __init__(self, memory: torch.UntypedStorage | np.ndarray, span: tuple[int, int] | None) -> None:
         self.memory = memory
-        self.users: list[int] = []  # tensors over a storage, by number
-        self.span = span  # first byte that a tensor shows, and the one behind the last; None: all
+        self.users: list[int] = []  # numbers of the tensors over a storage
+        self.span = span  # first byte that a tensor uses, and the end of the last; None: all
 
 
 class _Packer:
@@ -103,9 +125,9 @@ class _Packer:
     def __init__(self) -> None:
         self._tensors: list[torch.Tensor] = []
         self._sources: list[_Source] = []
-        self._numbers: dict[int, int] = {}  # of sources, by the storage's address as an object of C++
+        self._numbers: dict[int, int] = {}  # of sources, by the address of the storage's C++ object
 
-    def pack(self, what: Any) -> bytes:
+    def pack(self, what: object) -> bytes:
         out = io.BytesIO()
         _Pickler(out, self).dump(what)
         return out.getvalue()
@@ -123,26 +145,26 @@ class _Packer:
         self._tensors.append(tensor)
         if not _is_plain(tensor):
             source.span = None
-            return NotImplemented  # PyTorch pickles it, over the storage that is noted
+            return NotImplemented  # PyTorch pickles it, and the storage is replaced
         source.span = _widen(source.span, tensor)
         size, stride = tuple(tensor.size()), tensor.stride()
         return receiving.tensor_of, (number, tensor.dtype, tensor.storage_offset(), size, stride, tensor.requires_grad)
 
-    def reduce_storage(self, storage: Any) -> Any:
+    def reduce_storage(self, storage: torch.UntypedStorage) -> Any:
         if storage.device.type != "cpu":
             return NotImplemented
         number = self._number_of(storage)
         self._sources[number].span = None
         return receiving.storage_of, (number,)
 
-    def reduce_array(self, found: Any) -> Any:
+    def reduce_array(self, found: np.ndarray) -> Any:
         contiguous = found.flags.c_contiguous or found.flags.f_contiguous
         if found.dtype.hasobject or not found.dtype.isnative or not contiguous or found.nbytes < LEAST or not found.flags.writeable:
             return NotImplemented
         self._sources.append(_Source(found, None))
         return receiving.array_of, (len(self._sources) - 1, found.dtype, found.shape, _order_of(found))
 
-    def _number_of(self, storage: Any) -> int:
+    def _number_of(self, storage: torch.UntypedStorage) -> int:
         number = self._numbers.get(storage._cdata)
         if number is None:
             number = self._numbers[storage._cdata] = len(self._sources)
@@ -150,9 +172,10 @@ class _Packer:
         return number
 
     def place(self, memory: Memory, batch: int) -> tuple[list[Any], bytes]:
-        """Copy storages that are not in the batch's rooms yet. Returns the location of each, and the bytes of the small ones.
+        """Copy storages that are not in the batch's rooms yet. Returns each location, and the bytes
+        of small ones.
 
-        batch is the id of what the worker's loop has, too.
+        batch is the id of the object that the worker's loop refers to as well.
         """
         places: list[Any] = [None] * len(self._sources)
         wanted = []
@@ -186,7 +209,7 @@ class _Packer:
         return places, b"".join(blobs)
 
     def _is_kept(self, source: _Source, batch: int) -> bool:
-        """Whether the worker keeps the storage, or a tensor over it, beside the batch."""
+        """Whether the worker refers to the storage, or to a tensor over it, outside of the batch."""
         users = source.users
         for user in users:
             if _count_references(self._tensors, user) > _ALONE + 1 + (id(self._tensors[user]) == batch):
@@ -199,7 +222,7 @@ class _Packer:
 
 
 def _widen(span: tuple[int, int] | None, tensor: torch.Tensor) -> tuple[int, int] | None:
-    """Return a storage's span with the bytes that one more tensor shows."""
+    """Return a storage's span, extended by the bytes of one more tensor."""
     if span is None or tensor.numel() == 0:
         return span
     first, size = tensor.storage_offset(), tensor.element_size()
@@ -208,7 +231,7 @@ def _widen(span: tuple[int, int] | None, tensor: torch.Tensor) -> tuple[int, int
 
 
 def _bytes_of(source: _Source) -> tuple[torch.Tensor, int]:
-    """Return the bytes to be copied, as uint8, and how many bytes before them are left out."""
+    """Return the bytes to copy, as uint8, and how many bytes before them are left out."""
     memory, span = source.memory, source.span
     if not isinstance(memory, torch.UntypedStorage):
         return torch.from_numpy(memory.reshape(-1, order=_order_of(memory)).view("u1")), 0
@@ -221,24 +244,24 @@ def _bytes_of(source: _Source) -> tuple[torch.Tensor, int]:
     return whole[first : span[1]], first
 
 
-def _order_of(found: Any) -> str:
+def _order_of(found: np.ndarray) -> str:
     """Return the order in which an array's elements are stored."""
     return "C" if found.flags.c_contiguous else "F"
 
 
-def _count_references(held: Any, key: Any) -> int:
+def _count_references(held: list[Any] | dict[int, Any], key: int) -> int:
     return sys.getrefcount(held[key])
 
 
 def _has_storage(tensor: torch.Tensor) -> bool:
     try:
         return tensor.untyped_storage() is not None
-    except Exception:  # of a subclass that wraps another one
+    except Exception:  # a subclass that wraps another tensor
         return False
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
-    """Whether dtype, place, size, stride and requires_grad are all that there is to it."""
+    """Whether dtype, location, size, stride and requires_grad describe the tensor completely."""
     return (
         type(tensor) is torch.Tensor
         and not (tensor.requires_grad and not tensor.is_leaf)
@@ -248,13 +271,14 @@ def _is_plain(tensor: torch.Tensor) -> bool:
 
 
 def _calibrate() -> tuple[int, int, int]:
-    """Reference counts without any other holder: of a tensor, of a view's base, of a storage."""
+    """Return the reference counts of a tensor, a view's base and a storage that only this function
+    holds."""
     held, view = [torch.zeros(1, device="cpu")], torch.zeros(2, device="cpu")[1:]
     base, storage = {0: view._base}, held[0].untyped_storage()
     return _count_references(held, 0), _count_references(base, 0), _use_count(storage._cdata)
 
 
 _use_count = getattr(torch._C, "_storage_Use_Count", None)
-#: Where PyTorch cannot tell who has a storage, nothing is handed over.
+#: If PyTorch cannot count a storage's references, nothing is handed over.
 able = _use_count is not None
 _ALONE, _ALONE_BASE, _ALONE_USE = _calibrate() if able else (0, 0, 0)

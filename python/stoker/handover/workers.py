@@ -1,4 +1,4 @@
-"""Workers that hand their batches over."""
+"""Starts workers that hand their batches over."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import socket
 import sys
 import uuid
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import reduction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,12 +18,15 @@ from .._limits import find_lack
 from . import receiving, sending
 from .memory import Memory
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 @contextlib.contextmanager
-def handing_over(home: Any, name: str, count: int) -> Iterator[list[Any]]:
-    """Let workers that are started within hand batches over. name is their loop in the module home.
+def handing_over(home: ModuleType, name: str, count: int) -> Iterator[list[Any]]:
+    """Make workers that are started within this context hand batches over; home.name is their loop.
 
-    Append the iterator that takes the batches to the list that is yielded.
+    The caller appends the iterator that receives the batches to the list that is yielded.
     """
     pairs = _pairs(count) if sending.able and not find_lack(count) else []
     if not pairs:
@@ -41,8 +44,8 @@ def handing_over(home: Any, name: str, count: int) -> Iterator[list[Any]]:
         for their in theirs:
             their.close()
         if takers:
-            weakref.finalize(takers[0], receiving.forget, key).atexit = False  # a thread may still read at the end
-        else:  # no iterator was made
+            weakref.finalize(takers[0], receiving.forget, key).atexit = False  # a thread may still read at exit
+        else:  # no iterator was constructed
             receiving.forget(key)
 
 
@@ -60,16 +63,17 @@ def _pairs(count: int) -> list[tuple[socket.socket, socket.socket]]:
 
 
 class _Loop:
-    """What a worker runs: the loop that was there, with a queue that hands over."""
+    """Replaces a worker's loop: runs it with a queue that hands over."""
 
-    def __init__(self, loop: Any, home: tuple[str, str], ends: list[socket.socket], key: str) -> None:
+    def __init__(self, loop: Callable[..., None], home: tuple[str, str], ends: list[socket.socket], key: str) -> None:
         self._loop, self._home, self._ends, self._key = loop, home, ends, key
-        self.__wrapped__ = loop  # inspect reads the signature there
+        self.__wrapped__ = loop  # inspect reads the signature from it
 
-    def __reduce__(self) -> Any:  # to a worker that is not forked
+    def __reduce__(self) -> Any:  # for a worker that is not forked
         ends = [reduction.DupFd(end.fileno()) for end in self._ends]
-        loop = None if inspect.isfunction(self._loop) else self._loop  # its name is ours while workers start
-        return _loop_of, (loop, self._home, ends, self._key)
+        # while workers start, its name refers to this object
+        loop = None if inspect.isfunction(self._loop) else self._loop
+        return _make_loop, (loop, self._home, ends, self._key)
 
     def __call__(self, *args: Any) -> None:
         given = inspect.signature(self._loop).bind(*args)
@@ -85,17 +89,17 @@ class _Loop:
 
 
 def _allocate_by(memory: Memory) -> None:
-    """What a collate function makes shared is made in the batch's room at once."""
+    """Make storages that a collate function shares directly in the batch's room."""
     make_shared = torch.UntypedStorage._new_shared
 
-    def _new_shared(cls: Any, size: int, *, device: Any = "cpu") -> Any:
-        made = memory.allocate(size) if torch.device(device).type == "cpu" else None
-        return make_shared(size, device=device) if made is None else made
+    def _new_shared(cls: Any, size: int, *, device: str | torch.device = "cpu") -> Any:
+        storage = memory.allocate(size) if torch.device(device).type == "cpu" else None
+        return make_shared(size, device=device) if storage is None else storage
 
     torch.UntypedStorage._new_shared = classmethod(_new_shared)
 
 
-def _loop_of(loop: Any, home: tuple[str, str], ends: list[Any], key: str) -> _Loop:
+def _make_loop(loop: Callable[..., None] | None, home: tuple[str, str], ends: list[Any], key: str) -> _Loop:
     if loop is None:
         __import__(home[0])
         loop = getattr(sys.modules[home[0]], home[1])
