@@ -318,7 +318,7 @@ func TestNamedFlagsExist(t *testing.T) {
 }
 
 // A measured figure stands once in the manual: elsewhere a link leads to it.
-func TestFiguresStandOnce(t *testing.T) {
+func TestFiguresAppearOnce(t *testing.T) {
 	figure := regexp.MustCompile(`(?:\d+\.\d+|\d{2,}|\d+,\d+)(?: to \d[\d.,]*)? ?(?:%|µs|ms|GiB|GB|MB|kB|KB|x\b)`)
 	bounds := []string{"95 %", "10 %", "20%", "1.05x", "256 MB"} // of rules, which are said where they hold
 	first := map[string]string{}

@@ -87,7 +87,7 @@ func says(t *testing.T, page string, texts ...string) {
 const slurm = "5:memory:/slurm/uid_1000/job_77/step_0/task_0\n"
 
 // What a GPU does is told from outside without a reason, and holds before it is told.
-func TestFromOutside(t *testing.T) {
+func TestStateWithoutVerdict(t *testing.T) {
 	a, _ := node(t)
 	process(t, a, 100, slurm, "RANK=3\x00WORLD_SIZE=8\x00SECRET=x\x00")
 	look(a, 0, 0, 100)
@@ -113,7 +113,7 @@ func TestFromOutside(t *testing.T) {
 }
 
 // A GPU that copies most of the time is idle where its kernels are counted, whatever GPU-Util says.
-func TestCopiesAreNoKernels(t *testing.T) {
+func TestCopiesAreNotKernels(t *testing.T) {
 	for kernels, want := range map[float64][]string{
 		0.25:       {"utilization_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.875\n", "kernels_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.25\n", "idle_seconds_total{gpu=\"0\",UUID=\"GPU-a\"} 15\n", `state="low-use"`},
 		math.NaN(): {"utilization_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.875\n", "no kernels_ratio{", "idle_seconds_total{gpu=\"0\",UUID=\"GPU-a\"} 2.5\n", `state="in-use"`},
@@ -140,7 +140,7 @@ func TestPrice(t *testing.T) {
 
 // A driver that hangs, a GPU that is lost, a device in instances: what is not told is
 // unknown at once, and nothing of before is told as if it were of now.
-func TestWhatIsNotTold(t *testing.T) {
+func TestUnknownValuesAreLeftOut(t *testing.T) {
 	a, warned := node(t)
 	says(t, page(t, a, 0), "driver_up 0", "stoker_agent_gpus 0", "no last_look_timestamp_seconds ")
 	a.take(observe.GPUNews{Err: errors.New("no GPU can be seen")})
@@ -162,7 +162,7 @@ func TestWhatIsNotTold(t *testing.T) {
 
 // A GPU that several jobs share belongs to none; a process that vanishes takes its name
 // with it, and its number with another beginning is another process.
-func TestWhoseItIs(t *testing.T) {
+func TestJobOfGPU(t *testing.T) {
 	a, _ := node(t)
 	process(t, a, 100, slurm, "RANK=0\x00")
 	process(t, a, 101, "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b2c3d_0a1b_0a1b_0a1b_0a1b2c3d4e5f.slice/cri-containerd-"+strings.Repeat("ab", 32)+".scope\n", "")
@@ -221,7 +221,7 @@ func figuresOf(uuid, class string, stall float64, at time.Time) string {
 }
 
 // Starved and fed are the words of a job's own verdict, for as long as it speaks.
-func TestByTheVerdict(t *testing.T) {
+func TestStateByVerdict(t *testing.T) {
 	a, _ := node(t)
 	folder := t.TempDir()
 	tell := func(stall float64, second int) {
@@ -256,7 +256,7 @@ func TestByTheVerdict(t *testing.T) {
 }
 
 // Whoever runs on a GPU, root and we speak of it, and nobody else.
-func TestWhoIsBelieved(t *testing.T) {
+func TestTrustedFigures(t *testing.T) {
 	a, _ := node(t)
 	look(a, 0, 1, 100)
 	d := a.devices[0]
@@ -428,7 +428,7 @@ func (*hung) Absent() []string             { return nil }
 func (*hung) Close() error                 { return nil }
 
 // A driver that hangs holds neither a scrape nor the end up.
-func TestRunWithADriverThatHangs(t *testing.T) {
+func TestHangingDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := node(t)
 		driver := &hung{release: make(chan bool)}

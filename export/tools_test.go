@@ -33,7 +33,7 @@ func liveRun(t *testing.T) *recording.Run {
 
 // Prometheus' own parser reads what is written, with the verdict's values; what is
 // not known is not there.
-func TestPrometheusReadsIt(t *testing.T) {
+func TestPrometheusParsesOutput(t *testing.T) {
 	run := liveRun(t)
 	v := judge.Judge(run)
 	v.Idle = math.NaN()
@@ -164,7 +164,7 @@ func TestLiveTrace(t *testing.T) {
 }
 
 // The alerts and the dashboard of examples/prometheus ask for what is written, by its names.
-func TestAlertsAndDashboardAskForWhatIsWritten(t *testing.T) {
+func TestAlertsAndDashboardUseExistingMetrics(t *testing.T) {
 	run := liveRun(t)
 	var b bytes.Buffer
 	if err := export.Prometheus(&b, run, judge.Judge(run), []export.Forecast{{Fix: "num_workers", Speedup: stoker.Interval{Low: 1, Point: 2, High: 3}}}); err != nil {

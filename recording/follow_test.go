@@ -100,7 +100,7 @@ func TestFollowReadsEachByteOnce(t *testing.T) {
 }
 
 // A file that the Writer writes anew is followed on.
-func TestFollowReadsAnewWhatIsWrittenAnew(t *testing.T) {
+func TestFollowReadsARewrittenFile(t *testing.T) {
 	g := newGrown(t, 2)
 	g.workers, g.out.trim.segment = 0, 1<<14
 	anew := 0

@@ -38,7 +38,7 @@ func evaluatesBetween(accumulate int) *Run {
 	return r
 }
 
-func TestEvaluationIsToldByTheOptimizer(t *testing.T) {
+func TestEvaluationIsRecognisedByTheOptimizer(t *testing.T) {
 	for _, accumulate := range []int{1, 8} {
 		run := evaluatesBetween(accumulate)
 		tellEvaluation(run.Steps)

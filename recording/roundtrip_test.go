@@ -323,7 +323,7 @@ func TestFullFromTheStart(t *testing.T) {
 }
 
 // What others put into a folder of their own is not written through.
-func TestFolderOfSomebodyElse(t *testing.T) {
+func TestFolderOfAnotherUser(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(dir+"/runs", 0o700); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func runOf(called bool, rows ...fetches) *Run {
 
 // Batches behind which nothing works are no steps, with an optimizer in sight or without, before
 // anything else has happened and after it; what works a little in each step is a step.
-func TestSkippedFetchesAreNoSteps(t *testing.T) {
+func TestSkippedFetchesAreNotSteps(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]struct {
 		run  *Run

@@ -188,7 +188,7 @@ func TestTrimRefuses(t *testing.T) {
 }
 
 // What a killed stoker left beside a recording is taken away, and what one writes is not.
-func TestTrimBesideAnother(t *testing.T) {
+func TestTrimWhileAnotherTrims(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	if err := long(t, path, 1200, segment).Close(); err != nil {
 		t.Fatal(err)

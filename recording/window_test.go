@@ -60,7 +60,7 @@ func TestWindowHasAllSteps(t *testing.T) {
 	}
 }
 
-func TestInferenceIsJudgedWhereNothingTrains(t *testing.T) {
+func TestInferenceIsJudgedWithoutTraining(t *testing.T) {
 	steps := steady(100, 0.1, 0.05)
 	for i := range steps {
 		steps[i].Phase = Evaluate
@@ -116,7 +116,7 @@ func TestStationary(t *testing.T) {
 	}
 }
 
-func TestFewStepsAreNoWindow(t *testing.T) {
+func TestFewStepsGiveNoWindow(t *testing.T) {
 	for n := range 4 {
 		if w := (&Run{Steps: steady(n, 0.1, 0.05)}).Windows(); len(w) > 0 && len(w[0].Steps) < LeastSteps {
 			t.Errorf("%d steps give a window of %d", n, len(w[0].Steps))

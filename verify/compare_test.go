@@ -371,7 +371,7 @@ func TestFewSecondsAreTooShort(t *testing.T) {
 
 // The words at the end of the whole way, over runs whose steps remember: unchanged
 // ones are hardly ever called faster or slower, ones that are far apart always are.
-func TestWordsOfRunsThatRemember(t *testing.T) {
+func TestWordsOfCorrelatedRuns(t *testing.T) {
 	const pairs = 200
 	for _, n := range []int{20, 100} {
 		for _, memory := range []float64{0, 0.9} {

@@ -91,7 +91,7 @@ func TestIndependent(t *testing.T) {
 }
 
 // Steps that differ by rounding alone have no doubt, and alternating ones hardly any.
-func TestStepsWithoutDoubt(t *testing.T) {
+func TestConstantSteps(t *testing.T) {
 	constant, turns := make([]float64, 400), make([]float64, 400)
 	for i := range constant {
 		constant[i] = float64(i+1)*0.06 - float64(i)*0.06 // 0.06 up to rounding

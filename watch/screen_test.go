@@ -60,7 +60,7 @@ func TestScreenFits(t *testing.T) {
 }
 
 // The smallest usual terminal holds what counts: class, waiting, the best fix.
-func TestScreenHoldsWhatCounts(t *testing.T) {
+func TestScreenHasEssentials(t *testing.T) {
 	s := stateOf(t, "../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
 	text := strings.Join(Screen([]State{s}, Viewport{Width: 80, Height: 24}), "\n")
 	for _, want := range []string{string(s.Verdict.Class), "waiting for input", "GPU 0 busy", "pipeline", "best fix", s.Plan.Fixes[0].Changes[0].String(), "q quit"} {

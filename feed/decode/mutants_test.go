@@ -27,12 +27,12 @@ var (
 	mutantsKept = flag.String("mutantskept", "", "folder for those that are not as they should be")
 )
 
-// TestMutantsArePillows has testdata/mutants.py damage files of every format a little. What
+// TestMutantsMatchPillow has testdata/mutants.py damage files of every format a little. What
 // Pillow refuses is refused, and what both read has the same pixels or a flag. What is
 // refused here alone is counted by why: Pillow reads it then. 100,000 take five minutes:
 //
-//	go test -run TestMutantsArePillows -mutants 100000 -mutantseed 7 -v ./feed/decode
-func TestMutantsArePillows(t *testing.T) {
+//	go test -run TestMutantsMatchPillow -mutants 100000 -mutantseed 7 -v ./feed/decode
+func TestMutantsMatchPillow(t *testing.T) {
 	leash.Hold(t)
 	cmd := exec.Command(pillow(t), "testdata/mutants.py", "--count", strconv.Itoa(*mutants), "--seed", strconv.Itoa(*mutantSeed), "--only", *mutantNames)
 	cmd.Stderr = os.Stderr

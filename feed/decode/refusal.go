@@ -12,7 +12,7 @@ import (
 // wrong restart markers or with too little data before its EOI, is decoded to the same pixels.
 // One that ends without an EOI is truncated. Errors between the image data and the EOI count.
 // testdata/pillow.json holds Pillow's verdict on about 200 files, which TestPillow compares;
-// TestMutantsArePillows asks an installed Pillow about damaged files. Known differences:
+// TestMutantsMatchPillow asks an installed Pillow about damaged files. Known differences:
 //
 //   - Pillow decodes a part only as part of the whole. Here, data after a part are not
 //     read. Errors in those are no errors in Pillow either, except for DC values of more

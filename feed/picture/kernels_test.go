@@ -68,9 +68,9 @@ func eachRed(do func(red, side int, pixels []byte)) {
 	}
 }
 
-// TestKernelsOfWarpsAreThePlainOnes has warps of Pillow's, of pictures as small as a pixel and by numbers that lead
+// TestWarpKernelsMatchGo has warps of Pillow's, of pictures as small as a pixel and by numbers that lead
 // nowhere, with the kernels and without.
-func TestKernelsOfWarpsAreThePlainOnes(t *testing.T) {
+func TestWarpKernelsMatchGo(t *testing.T) {
 	if !canMix {
 		t.Skip("this processor runs no kernels")
 	}
@@ -114,9 +114,9 @@ func TestKernelsOfWarpsAreThePlainOnes(t *testing.T) {
 	}
 }
 
-// TestKernelsOfColoursAreThePlainOnes has Pillow's colours, blurs and turns, of pictures as small as a pixel, with the
+// TestColourKernelsMatchGo has Pillow's colours, blurs and turns, of pictures as small as a pixel, with the
 // kernels and without.
-func TestKernelsOfColoursAreThePlainOnes(t *testing.T) {
+func TestColourKernelsMatchGo(t *testing.T) {
 	if !canEnhance {
 		t.Skip("this processor runs no kernels")
 	}

@@ -71,7 +71,7 @@ func bothWays(t *testing.T, test func(t *testing.T, w *Worker)) {
 	t.Run("plain", func(t *testing.T) { test(t, &Worker{}) })
 }
 
-func TestPixelsArePillows(t *testing.T) {
+func TestPixelsMatchPillow(t *testing.T) {
 	cases := readPixelCases(t)
 	bothWays(t, func(t *testing.T, w *Worker) {
 		for i, c := range cases.Cases {
@@ -159,7 +159,7 @@ func narrowed(p *planes.Picture, need image.Rectangle) *planes.Picture {
 	return q
 }
 
-func TestNumbersAreTorchs(t *testing.T) {
+func TestNumbersMatchTorch(t *testing.T) {
 	cases := readPixelCases(t)
 	bothWays(t, func(t *testing.T, w *Worker) {
 		for _, c := range cases.Numbers {

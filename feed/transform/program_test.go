@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestCompileSaysWhatIsWrong(t *testing.T) {
+func TestCompileErrors(t *testing.T) {
 	half := 2.0
 	crop := Op{Name: "center_crop", Size: []int{8, 8}}
 	floats := Output{DType: "float32", Layout: "nchw"}
@@ -44,7 +44,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestChooseRefusesTheAbsurd(t *testing.T) {
+func TestChooseRefusesAbsurdValues(t *testing.T) {
 	for _, c := range []struct {
 		ops           []Op
 		width, height int

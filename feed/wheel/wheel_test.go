@@ -38,8 +38,8 @@ func TestRoundOnce(t *testing.T) {
 	}
 }
 
-// TestSumIsTheWheels: 3*(1/3) + -1 tells whether the product is rounded.
-func TestSumIsTheWheels(t *testing.T) {
+// TestSumMatchesWheel: 3*(1/3) + -1 tells whether the product is rounded.
+func TestSumMatchesWheel(t *testing.T) {
 	third, third32 := 1.0/3, float32(1.0)/3
 	want, want32 := 0.0, float32(0)
 	if Fuses {

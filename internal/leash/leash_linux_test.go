@@ -146,7 +146,7 @@ func TestSignalsAreNotIgnored(t *testing.T) {
 	}
 }
 
-func TestFoldersAreOurOwn(t *testing.T) {
+func TestFoldersAreSeparate(t *testing.T) {
 	folder := os.Getenv("TMPDIR")
 	for _, path := range []string{os.TempDir(), t.TempDir()} {
 		if !strings.HasPrefix(path, folder) {

@@ -52,10 +52,10 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// TestSetsAreObjdumps decodes all assembly that is linked into these tests, Go's own
+// TestSetsMatchObjdump decodes all assembly that is linked into these tests, Go's own
 // with AVX-512 and all: where instructions end, and which of them need a set that their
 // names and registers tell, binutils says as well.
-func TestSetsAreObjdumps(t *testing.T) {
+func TestSetsMatchObjdump(t *testing.T) {
 	if _, err := exec.LookPath("objdump"); err != nil {
 		t.Skip("no objdump here (Debian: binutils)")
 	}

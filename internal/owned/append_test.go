@@ -15,7 +15,7 @@ import (
 )
 
 // A file of the victim's stays as it is, whatever lies under the name that is written to.
-func TestAppendToNobodyElsesLink(t *testing.T) {
+func TestAppendRefusesLinksOfOthers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to make another user's link")
 	}

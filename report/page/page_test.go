@@ -68,7 +68,7 @@ func subjectOf(run *recording.Run) page.Subject {
 
 // A page of any known situation stands by itself: it loads nothing, its policy
 // allows its own style and script and no others, and it holds what --json prints.
-func TestPageStandsByItself(t *testing.T) {
+func TestPageIsSelfContained(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/cases/*/run.jsonl*")
 	if err != nil || len(files) < 20 {
 		t.Fatal(len(files), err)
@@ -216,7 +216,7 @@ func TestStripAddsUp(t *testing.T) {
 
 // The sliders hold the law's own forecasts: as it is is exactly 1, and the fix that
 // is advised has the worth that its card names.
-func TestWhatIfIsTheLaw(t *testing.T) {
+func TestWhatIfMatchesModel(t *testing.T) {
 	run, err := recording.Open("../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
 	if os.IsNotExist(err) {
 		run, err = recording.Open("../../testdata/cases/labelled-too-few-workers/run.jsonl")

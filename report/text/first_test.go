@@ -37,7 +37,7 @@ func TestWhatToDoFirst(t *testing.T) {
 }
 
 // What is all there is to do stands on the page once.
-func TestWhatToDoStandsOnce(t *testing.T) {
+func TestAdviceAppearsOnce(t *testing.T) {
 	run := &recording.Run{Facts: recording.Facts{Model: &recording.ModelFacts{Device: "cpu", Steps: 4}}}
 	v := judge.Judge(run)
 	var shown bytes.Buffer
