@@ -17,7 +17,8 @@ func own(n int) []Step {
 	return steps
 }
 
-// A step that holds an evaluation or a checkpoint counts without it, and what it held stands apart.
+// A step that contains an evaluation or a checkpoint counts without it, and that part counts
+// separately.
 func TestOwnLoopHasPhases(t *testing.T) {
 	run := &Run{Steps: own(50)}
 	for at, phase := range map[int]Phase{20: Evaluate, 30: Checkpoint} {

@@ -13,8 +13,8 @@ type fetches struct {
 	pass      int
 }
 
-// runOf is a run of such rows beside a device whose meter counts what they work. called says that
-// a model was called.
+// runOf returns a run of such rows on a device whose counter records their work. called says
+// that a model was called.
 func runOf(called bool, rows ...fetches) *Run {
 	r := &Run{}
 	if called {
@@ -81,7 +81,7 @@ func TestSkippedFetchesAreNotSteps(t *testing.T) {
 	}
 }
 
-// The judged steps are those that train, in a window of their own.
+// The judged steps are those that train, in a separate window.
 func TestSkippedFetchesAreNotJudged(t *testing.T) {
 	run := runOf(true, fetches{400, 0, 0, 0}, fetches{200, 1, 8e-3, 0})
 	run.tellSkipping()

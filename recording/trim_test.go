@@ -187,7 +187,7 @@ func TestTrimRefuses(t *testing.T) {
 	}
 }
 
-// What a killed stoker left beside a recording is taken away, and what one writes is not.
+// Remains of a killed stoker are removed, those of a running one are not.
 func TestTrimWhileAnotherTrims(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	if err := long(t, path, 1200, segment).Close(); err != nil {

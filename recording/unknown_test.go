@@ -33,7 +33,7 @@ func TestMissingFieldsAreUnknown(t *testing.T) {
 	}
 }
 
-// A counter that is set back or wraps grows by what is known of it, over that time.
+// A counter that is reset or wraps grows by the known part, over that time.
 func TestGrowthOfAFallingCounter(t *testing.T) {
 	for name, c := range map[string]struct {
 		v        []float64

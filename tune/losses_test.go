@@ -135,8 +135,8 @@ func computing(t *testing.T, half bool, seed uint64) *recording.Run {
 	return run
 }
 
-// What changes numbers is tried where that is allowed, and stays where losses are as near
-// as those of two starts without it; where it is not allowed a line says what it promises.
+// Changes of numbers are tried if allowed, and kept if losses are as close as those of two
+// starts without the change. If they are not allowed, a line says what they promise.
 func TestNumbers(t *testing.T) {
 	alike := func(start int, _ bool) []float64 { return descent(200, uint64(start)) }
 	worse := func(_ int, half bool) []float64 {

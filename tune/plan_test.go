@@ -162,7 +162,7 @@ func TestUnsetSays(t *testing.T) {
 	}
 }
 
-// What is too uncertain to be advised is tried after all that is advised.
+// Fixes that are too uncertain to be advised are tried after all advised ones.
 func TestDoubtful(t *testing.T) {
 	doubtful := advise.Fix{Name: "persistent_workers", Changes: []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}}
 	doubtful.Forecast.Speedup = stoker.Interval{Low: 0.75, Point: 1.25, High: 1.42}

@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 )
 
-// compared is what is said of two runs' times.
+// compared returns the result for the times of two runs.
 func compared(x, y []float64) (ratio, mean stoker.Interval, d Difference) {
 	a, b := takeSample(x), takeSample(y)
 	ratio = a.over(b)
@@ -52,8 +52,7 @@ func TestTransform(t *testing.T) {
 	}
 }
 
-// The variance of a mean that is written in closed form is the double sum that it
-// stands for.
+// The closed form of the variance of a mean equals the double sum.
 func TestVarianceOfTheMean(t *testing.T) {
 	const n = 20
 	low := transform(steps(remembering(0), n, 2), 1)
@@ -140,7 +139,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// What moves the mean by less than starting again does is no matter, however it looks.
+// An effect on the mean that is smaller than that of a restart causes no warning.
 func TestTrustOfSteadyRuns(t *testing.T) {
 	for _, p := range []process{periodic(50, 5), drifting(0.3)} {
 		x := steps(p, 100, 1)

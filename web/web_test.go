@@ -154,8 +154,8 @@ func TestTokenGrantsAccess(t *testing.T) {
 	}
 }
 
-// The list asks for itself again by its own script, which the policy allows by what it is. A refresh
-// by the browser would take the focus from who reads it (axe: meta-refresh).
+// The list reloads itself by its script, which the policy allows by hash. A refresh by the
+// browser would take the focus away from the reader (axe: meta-refresh).
 func TestListReloads(t *testing.T) {
 	s := serve(t)
 	list := s.ask("GET", "/", nil)
@@ -193,7 +193,7 @@ func TestTokenIsNotLeaked(t *testing.T) {
 	}
 }
 
-// Each link of the list leads to the page of its row, whatever bytes a name has.
+// Each link of the list leads to the page of its row, for any bytes in a name.
 func TestLinksLeadToTheirRows(t *testing.T) {
 	s := serve(t)
 	text := s.ask("GET", "/", nil).Body.String()

@@ -392,8 +392,8 @@ func TestHSVNeedsNoFractions(t *testing.T) {
 	}
 }
 
-// TestContrastRoundedTwice: torch rounds the sum of most pixels once and that of some of the last ones twice. Where it
-// shows the picture is torch's.
+// TestContrastRoundedTwice: torch rounds the sum of most pixels once and that of some of the
+// last ones twice. The picture matches torch's even if this is visible.
 func TestContrastRoundedTwice(t *testing.T) {
 	refused := func(shade byte, factor float64) bool {
 		p, err := Parse(fmt.Appendf(nil, `{"mode":"L","size":[19,5],"ops":[["torch_contrast",%v]]}`, factor))

@@ -30,7 +30,8 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestRootIsNotAFolder: a file or a pipe in place of the data set is told, and not waited at.
+// TestRootIsNotAFolder: a file or a pipe in place of the data set is an error and does not
+// block.
 func TestRootIsNotAFolder(t *testing.T) {
 	folder := t.TempDir()
 	file, pipe := filepath.Join(folder, "train.tar"), filepath.Join(folder, "pipe")

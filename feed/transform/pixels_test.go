@@ -146,8 +146,8 @@ func chosen(t *testing.T, steps [][]any, width, height int) Choice {
 	return choice
 }
 
-// narrowed is a picture that holds nothing but need, so that a look beside it is an
-// error or a panic.
+// narrowed returns a picture with only the needed part, so that access outside it is an error
+// or a panic.
 func narrowed(p *planes.Picture, need image.Rectangle) *planes.Picture {
 	q := &planes.Picture{Size: p.Size, Bounds: need, Model: p.Model}
 	for c, plane := range p.Planes {

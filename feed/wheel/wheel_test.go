@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRoundOnce holds RoundOnce against exact sums, with terms of all magnitudes and
-// such that a sum lies close to the middle of two numbers.
+// TestRoundOnce compares RoundOnce with exact sums, with terms of all magnitudes, including
+// sums close to the middle of two numbers.
 func TestRoundOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	number := func() float32 {

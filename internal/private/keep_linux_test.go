@@ -72,7 +72,7 @@ func testWhole(t *testing.T, grants access) {
 	}
 }
 
-// whole says what is wrong with a script and the folders around it.
+// whole returns an error if a script or a folder above it is not as it should be.
 func whole(file string, grants access) string {
 	var now unix.Stat_t
 	text, _ := os.ReadFile(file)

@@ -12,8 +12,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// What to do first stands in front of all figures. Where no GPU is visible that is to find
-// it, whatever would help the run as it is.
+// The first thing to do precedes all figures. If no GPU is visible, that is to find it, no
+// matter what would help the run otherwise.
 func TestWhatToDoFirst(t *testing.T) {
 	for name, want := range map[string]string{
 		"feed-before":    "use stoker.DataLoader in place of PyTorch's, in the DataLoader of train.py:136: 3.49x faster (2.68 to 3.60)\n  run      stoker advise --emit torch",
@@ -36,7 +36,7 @@ func TestWhatToDoFirst(t *testing.T) {
 	}
 }
 
-// What is all there is to do stands on the page once.
+// A page with a single recommendation prints it once.
 func TestAdviceAppearsOnce(t *testing.T) {
 	run := &recording.Run{Facts: recording.Facts{Model: &recording.ModelFacts{Device: "cpu", Steps: 4}}}
 	v := judge.Judge(run)

@@ -210,7 +210,7 @@ func TestFacesOfTheTutorial(t *testing.T) {
 	}
 }
 
-// No line of text is wider than the page, whatever the width.
+// No line of text is wider than the page, for any width.
 func TestPredictTextFitsPage(t *testing.T) {
 	for _, width := range []int{80, 100, 120} {
 		for name, p := range predictions() {

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// A job is told by its command, without the folders of its files, or by its recording.
+// A job is named by its command, without the folders of its files, or by its recording.
 func TestRunsText(t *testing.T) {
 	nan := math.NaN()
 	job := func(command string, files ...string) report.Job {

@@ -102,8 +102,7 @@ func TestEveryColour(t *testing.T) {
 	}
 }
 
-// TestRowsRefuse says that a picture which does not hold what is needed is an error,
-// not a panic.
+// TestRowsRefuse: a picture that lacks the needed part is an error, not a panic.
 func TestRowsRefuse(t *testing.T) {
 	good := randomPlanes(rand.New(rand.NewPCG(5, 6)))
 	good.Size, good.SubX, good.SubY = image.Point{40, 8}, 2, 2

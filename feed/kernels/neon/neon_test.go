@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestKernelsMatchC makes the assembly again by the go:generate lines and compares it
-// with what lies in the tree.
+// TestKernelsMatchC makes the assembly again by the go:generate lines and compares it with the
+// committed one.
 func TestKernelsMatchC(t *testing.T) {
 	have := compilerOf(t)
 	lines, err := os.ReadFile("../generate.go")
