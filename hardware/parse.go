@@ -184,7 +184,7 @@ func rows[R named](lists map[string]json.RawMessage, list string, known []R, rea
 	for i, item := range items {
 		r := newRow(fmt.Sprintf("%s row %d", list, i+1), item)
 		if _, twice := find(all, r.key); twice && r.err == nil {
-			r.fail("name", fmt.Errorf("%q stands above already: give each row its own name", r.key))
+			r.fail("name", fmt.Errorf("%q is the name of a row above: give each row a different name", r.key))
 		}
 		var base R
 		if like := r.readText("like", ""); like != "" {

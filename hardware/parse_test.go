@@ -82,7 +82,7 @@ func TestParseErrors(t *testing.T) {
 		{`{"gpus": [{"name": "x", "source": "s", "like": "h100"}]}`, `gpus row 1 (x), like: unknown row "h100", did you mean h100-pcie or h100-sxm?`},
 		{`{"gpus": [{"name": "x", "source": "s", "compute": "nine"}]}`, `gpus row 1 (x), compute: "nine" is not a compute capability, expected one such as "9.0"`},
 		{`{"gpus": [{"name": "x", "source": "s", "match": "y"}]}`, `gpus row 1 (x), match: expected names such as`},
-		{`{"gpus": [{"name": "x"}, {"name": "x"}]}`, `gpus row 2 (x), name: "x" stands above already`},
+		{`{"gpus": [{"name": "x"}, {"name": "x"}]}`, `gpus row 2 (x), name: "x" is the name of a row above`},
 		{`{"gpus": [{"name": "x", "source": "s", "power": "100 W", "idle_power": "200 W"}]}`, `gpus row 1 (x), idle_power: 200 W is more than power, 100 W`},
 		{`{"links": [{"name": "x", "source": "s", "nominal": "10 GB/s", "pinned": "20 GB/s"}]}`, `links row 1 (x), nominal: 10 GB/s is too little: expected pageable_low <= pageable_high <= pinned <= nominal`},
 		{`{"storages": [{"name": "x", "source": "s", "rate": "7 Gb/s"}]}`, `storages row 1 (x), rate: "7 Gb/s" may mean bits or bytes`},

@@ -25,7 +25,7 @@ func (w *Writer) Recover() (what string, err error) {
 	}
 	file, path, err := createBeside(w.path)
 	if err != nil {
-		return what, fmt.Errorf("record anew: %w", err)
+		return what, fmt.Errorf("record again: %w", err)
 	}
 	w.recoveries++
 	w.trim.giveUp(w)

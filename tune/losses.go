@@ -68,10 +68,10 @@ func compareLosses(before, again, with []float64) (*Losses, error) {
 	}
 	for i := range n {
 		if v := before[i] + again[i]; math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("its losses cannot be compared: loss %d is no number as it is", i+1)
+			return nil, fmt.Errorf("its losses cannot be compared: loss %d is not a number without it", i+1)
 		}
 		if math.IsNaN(with[i]) || math.IsInf(with[i], 0) {
-			return nil, fmt.Errorf("loss %d is no number with it, and is one without", i+1)
+			return nil, fmt.Errorf("loss %d is not a number with it, but is one without it", i+1)
 		}
 	}
 	l := &Losses{Steps: n, Batches: batches(before[:n]) * math.Sqrt(2*lossRows/float64(n))}

@@ -85,8 +85,8 @@ func TestCompareLosses(t *testing.T) {
 	}
 	for want, with := range map[string][]float64{
 		"29 times":                 a[:29],
-		"loss 8 is no number with": moved(a, func(i int) float64 { return 1 / float64(min(i, 7)-7) }),
-		"loss 1 is no number with": moved(a, func(int) float64 { return math.NaN() }),
+		"loss 8 is not a number with": moved(a, func(i int) float64 { return 1 / float64(min(i, 7)-7) }),
+		"loss 1 is not a number with": moved(a, func(int) float64 { return math.NaN() }),
 	} {
 		if _, err := compareLosses(a, b, with); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
@@ -211,7 +211,7 @@ func TestNumbersInPlans(t *testing.T) {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	_, left, err := Patch(t.Context(), plan, t.TempDir())
-	if err != nil || !strings.Contains(strings.Join(left, "\n"), `tf32 false -> true is no argument of a DataLoader: write torch.set_float32_matmul_precision("high")`) {
+	if err != nil || !strings.Contains(strings.Join(left, "\n"), `tf32 false -> true is not an argument of a DataLoader: write torch.set_float32_matmul_precision("high")`) {
 		t.Errorf("%v, %v", left, err)
 	}
 	text, err := plan.JSON()

@@ -20,7 +20,7 @@ var python = regexp.MustCompile(`^python[0-9.]*$`)
 // that cannot be made with certainty. Paths in the diff are relative to folder.
 func Patch(ctx context.Context, p Plan, folder string) (diff string, left []string, err error) {
 	for _, c := range p.Program {
-		left = append(left, fmt.Sprintf("%s is no argument of a DataLoader: write %s", c, statements[c.Setting][c.To]))
+		left = append(left, fmt.Sprintf("%s is not an argument of a DataLoader: write %s", c, statements[c.Setting][c.To]))
 	}
 	for _, l := range p.Loaders {
 		set := map[string]any{}

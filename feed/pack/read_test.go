@@ -131,7 +131,7 @@ func TestDamagedPack(t *testing.T) {
 			return change(filepath.Join(folder, "shard-000001.json"), func(b []byte) []byte {
 				return bytes.Replace(b, []byte(`"label":`), []byte(`"label":1`), 1)
 			})
-		}, "no label of that class", ""},
+		}, "not the label of that class", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()

@@ -164,7 +164,7 @@ func (w *Worker) splitBands(p *Program, pixels []byte) error {
 		return &RefusalError{-1, fmt.Sprintf("pixels of mode %q", p.mode)}
 	}
 	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {
-		return fmt.Errorf("run program: %d bytes of pixels are no picture of %v in mode %q", len(pixels), p.size,
+		return fmt.Errorf("run program: %d bytes of pixels are not a picture of %v in mode %q", len(pixels), p.size,
 			p.mode)
 	}
 	w.palette = nil

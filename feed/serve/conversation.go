@@ -169,7 +169,7 @@ func (c *conversation) context() (context.Context, func()) {
 func (c *conversation) beginOpening(r *request) error {
 	if c.asked {
 		_ = r.file.Close() // only read; nil if not opened
-		return errors.New("a second open: each loader has a connection of its own, which connect gives")
+		return errors.New("a second open on this connection: request a connection for each loader with connect")
 	}
 	c.asked = true
 	c.opening.Go(func() {

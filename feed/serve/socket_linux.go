@@ -29,7 +29,7 @@ func connection(fd int) (*net.UnixConn, error) {
 	defer func() { _ = file.Close() }() // FileConn makes a copy
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_SEQPACKET {
-		return nil, fmt.Errorf("descriptor %d is no unix socket of type SOCK_SEQPACKET", fd)
+		return nil, fmt.Errorf("descriptor %d is not a unix socket of type SOCK_SEQPACKET", fd)
 	}
 	conn, err := net.FileConn(file)
 	if err != nil {
@@ -37,7 +37,7 @@ func connection(fd int) (*net.UnixConn, error) {
 	}
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("descriptor %d is no unix socket", fd), conn.Close())
+		return nil, errors.Join(fmt.Errorf("descriptor %d is not a unix socket", fd), conn.Close())
 	}
 	return u, nil
 }

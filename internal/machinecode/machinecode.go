@@ -48,7 +48,7 @@ func Read(path string) (functions []Function, arch string, err error) {
 			end = table.Funcs[i+1].Entry
 		}
 		if f.Entry < begin || end < f.Entry || end-begin > uint64(len(code)) {
-			return nil, "", fmt.Errorf("%s: %s lies outside of the program's code", path, f.Name)
+			return nil, "", fmt.Errorf("%s: %s is outside the program's code", path, f.Name)
 		}
 		functions = append(functions, Function{
 			f.Name, strings.HasSuffix(source, ".s"),

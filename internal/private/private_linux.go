@@ -23,7 +23,7 @@ const maxLinks = 40
 // check is CheckPath for a user.
 func check(path string, uid int) (string, error) {
 	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%q is no absolute path", path)
+		return "", fmt.Errorf("%q is not an absolute path", path)
 	}
 	if err := alone("/", uid); err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func alone(path string, uid int) error {
 	}
 	switch {
 	case s.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return fmt.Errorf("%s is no folder", path)
+		return fmt.Errorf("%s is not a folder", path)
 	case s.Uid != 0 && int(s.Uid) != uid:
 		return fmt.Errorf("%s belongs to user %d", path, s.Uid)
 	case s.Mode&0o022 != 0:
