@@ -84,7 +84,7 @@ func TestCompareLosses(t *testing.T) {
 		t.Errorf("a loss that never changes: %+v, %v", l, err)
 	}
 	for want, with := range map[string][]float64{
-		"29 times":                 a[:29],
+		"29 times":                    a[:29],
 		"loss 8 is not a number with": moved(a, func(i int) float64 { return 1 / float64(min(i, 7)-7) }),
 		"loss 1 is not a number with": moved(a, func(int) float64 { return math.NaN() }),
 	} {
@@ -92,7 +92,7 @@ func TestCompareLosses(t *testing.T) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-	if _, err := compareLosses(moved(a, func(int) float64 { return math.NaN() }), b, b); err == nil || !strings.Contains(err.Error(), "no number as it is") {
+	if _, err := compareLosses(moved(a, func(int) float64 { return math.NaN() }), b, b); err == nil || !strings.Contains(err.Error(), "not a number without it") {
 		t.Errorf("%v", err)
 	}
 }
