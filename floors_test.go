@@ -224,10 +224,13 @@ cmd       : *
 		"diagnose/rules/io_bound.go": "package rules\n\nimport (\n\t_ \"github.com/stoker-dev/stoker/diagnose\"\n\t_ \"github.com/stoker-dev/stoker/diagnose/idle\"\n\t_ \"github.com/stoker-dev/stoker/recording\"\n\t_ \"os\"\n)\nfunc f() { go f() }\n",
 		"report/text.go":             "package report\nimport _ \"gonum.org/v1/plot\"\n",
 		"cmd/stoker/main.go":         "package main\nimport _ \"github.com/stoker-dev/stoker/predict\"\nimport _ \"os\"\n",
-		"examples/toy.go":            "package examples\n",
-		"tools/go.mod":               "module tools\n",
-		"tools/tools.go":             "package tools\n",
-		".hidden/x.go":               "package x\n",
+		"cmd/stoker/verify/verify.go": "package verify\nimport _ \"github.com/stoker-dev/stoker/verify\"\nimport _ \"github.com/stoker-dev/stoker/cmd/stoker/internal/cli\"\n" +
+			"import _ \"github.com/stoker-dev/stoker/cmd/stoker/trace\"\n",
+		"cmd/stoker/internal/cli/cli.go": "package cli\nimport _ \"github.com/stoker-dev/stoker/cmd/stoker/trace\"\n",
+		"examples/toy.go":                "package examples\n",
+		"tools/go.mod":                   "module tools\n",
+		"tools/tools.go":                 "package tools\n",
+		".hidden/x.go":                   "package x\n",
 	}
 	want := []string{
 		"doc.go:2: . must not import internal",
@@ -249,6 +252,8 @@ cmd       : *
 		"report/plot/draw.go:2: report must not import example.org/x",
 		"report/plot/draw.go:3: report must not import os",
 		"report/text.go:2: report must not import gonum.org/v1/plot",
+		"cmd/stoker/verify/verify.go:4: cmd must not import the verb trace: what verbs share lies in cmd/stoker/internal",
+		"cmd/stoker/internal/cli/cli.go:2: cmd must not import the verb trace",
 		"examples: has Go files but no line",
 		"trace: has a line but no Go files",
 	}
@@ -294,6 +299,7 @@ func checkFloors(t *testing.T, root, table string) (broken []string) {
 			broken = append(broken, fmt.Sprintf("%s:%d: %s must not %s", name, positions.Position(at).Line, room, fmt.Sprintf(format, args...)))
 		}
 		checkRooms(file, room, allowed, report)
+		checkVerbs(name, file, report)
 		checkImports(name, file, folder, report)
 		checkPure(file, folder, report)
 	}
@@ -336,6 +342,27 @@ func checkRooms(file *ast.File, room string, allowed map[string][]string, report
 		}
 	}
 }
+
+// checkVerbs holds the verbs of the command apart: none imports another, and what several need lies
+// below cmd/stoker/internal. The main package alone names them all.
+func checkVerbs(name string, file *ast.File, report reporter) {
+	folder := filepath.ToSlash(filepath.Dir(name))
+	below, isBelow := strings.CutPrefix(folder, verbs+"/")
+	if !isBelow {
+		return
+	}
+	own, _, _ := strings.Cut(below, "/")
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		imported, isVerb := strings.CutPrefix(path, module+"/"+verbs+"/")
+		if other, _, _ := strings.Cut(imported, "/"); isVerb && other != "internal" && other != own {
+			report(spec.Pos(), "import the verb %s: what verbs share lies in %s/internal", other, verbs)
+		}
+	}
+}
+
+// verbs is the folder in which each verb of the command has one of its own.
+const verbs = "cmd/stoker"
 
 // module is the path of our own code.
 const module = "github.com/stoker-dev/stoker"

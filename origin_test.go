@@ -114,19 +114,19 @@ var units = regexp.MustCompile(`%[+]?\.?[0-9]*[fg] ?(%%|ns|us|µs|ms|kB|KB|MB|GB
 
 // spelt are the files that still print such numbers themselves, each with its reason.
 var spelt = map[string]string{
-	"predict/tutorial/tutorial.go": "the tutorial's own figures have the digits that its authors printed",
-	"predict/words.go":             "a bound of a note, in whole per cent",
-	"verify/work.go":               "whole per cent of bytes",
-	"diagnose/traced/places.go":    "an instant is looked up in another tool, to the microsecond",
-	"report/trace.go":              "an instant is looked up in another tool, to the microsecond",
-	"report/text/lanes.go":         "an instant is looked up in another tool, to the microsecond",
-	"report/ranks.go":              "a clock's offset has a sign",
-	"report/text/traced.go":        "a difference has a sign",
-	"predict/replay/forecast.go":   "a difference has a sign",
-	"trace/alike.go":               "a threshold in whole per cent, of the reader and not of a run",
-	"cmd/stoker/feed.go":           "a table of one unit",
-	"cmd/stoker/predict_models.go": "the tutorial's own formulas, with its digits",
-	"cmd/stoker/trace.go":          "progress",
+	"predict/tutorial/tutorial.go":         "the tutorial's own figures have the digits that its authors printed",
+	"predict/words.go":                     "a bound of a note, in whole per cent",
+	"verify/work.go":                       "whole per cent of bytes",
+	"diagnose/traced/places.go":            "an instant is looked up in another tool, to the microsecond",
+	"report/trace.go":                      "an instant is looked up in another tool, to the microsecond",
+	"report/text/lanes.go":                 "an instant is looked up in another tool, to the microsecond",
+	"report/ranks.go":                      "a clock's offset has a sign",
+	"report/text/traced.go":                "a difference has a sign",
+	"predict/replay/forecast.go":           "a difference has a sign",
+	"trace/alike.go":                       "a threshold in whole per cent, of the reader and not of a run",
+	"cmd/stoker/feed/feed.go":              "a table of one unit",
+	"cmd/stoker/predict/tutorial.go":       "the tutorial's own formulas, with its digits",
+	"cmd/stoker/internal/traces/traces.go": "progress",
 }
 
 func TestNumbersArePrintedInOnePlace(t *testing.T) {

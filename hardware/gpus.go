@@ -35,6 +35,10 @@ const (
 		"corrected in v2.02); read second-hand (quoted in public repositories, 2026-11)"
 	ga102 = "NVIDIA GA102 white paper, 2020; read second-hand (notes in a public repository and " +
 		"holynerdvana.blogspot.com, 2022-10)"
+	a6000Sheet = "NVIDIA RTX A6000 data sheet, 2020; sparse figures halved; read second-hand (Microway's comparison of " +
+		"Ampere GPUs, quoted by llmperf.net, 2026-11)"
+	blackwellGeForce = "NVIDIA RTX Blackwell GPU architecture white paper, table 3, dense, FP32 accumulate; read second-hand " +
+		"(public repositories, text search 2026-11)"
 	cdna3 = "AMD CDNA 3 white paper, dense, and ROCm documentation, MI300 microarchitecture; read second-hand " +
 		"(tables in public repositories, 2026-11)"
 	nvlink = "both directions on the sheet, halved; 25 GB/s per link and direction, github.com/open-mpi/hwloc issue " +
@@ -389,6 +393,30 @@ var GPUs = []GPU{
 		IdlePower:    Figure{21, idleOf + "4 in P8, 15 to 36 W; 47 to 75 W in P0"},
 		Price:        Figure{0.69, runpod + "v7/runpod/vms.csv at 0727c2b, read 2026-11: 1x_RTX4090_SECURE"},
 		ComputeMajor: 8, ComputeMinor: 9,
+	},
+	{
+		Name: "rtx-5090", Title: "NVIDIA GeForce RTX 5090", Match: []string{"5090"},
+		FP32: Figure{104.8e12, blackwellGeForce}, TF32: Figure{104.8e12, blackwellGeForce + "; half of FP16, as on Ada"},
+		FP16: Figure{209.5e12, blackwellGeForce}, FP8: Figure{419e12, blackwellGeForce}, INT8: Figure{838e12, blackwellGeForce},
+		SMs:         Figure{170, blackwellGeForce},
+		MemoryBytes: Figure{32607 * mib, "nvidia-smi: 32607 MiB of 32 GiB (public repositories, 2026-11)"},
+		MemoryRate:  Figure{1792e9, blackwellGeForce},
+		Link:        "pcie5", PowerLimit: Figure{575, "nvidia-smi's cap (public repositories, 2026-11)"},
+		IdlePower:    Figure{11, idleOf + "5 in P8, 1 to 30 W; 83 W in P1"},
+		ComputeMajor: 12,
+	},
+	{
+		Name: "rtx-a6000", Title: "NVIDIA RTX A6000", Match: []string{"A6000"},
+		FP32: Figure{38.7e12, a6000Sheet}, FP16: Figure{154.8e12, a6000Sheet}, INT8: Figure{309.7e12, a6000Sheet},
+		TF32: Figure{77.4e12, "half of FP16, as on the sheet of the A40 with the same chip (74.8 to 149.7; read second-hand, " +
+			"ecer.com, 2026-11)"},
+		SMs:         Figure{84, "10,752 CUDA cores (sysrqmts.com, 2026-11), 128 to an SM"},
+		MemoryBytes: Figure{49140 * mib, "nvidia-smi: 49140 MiB of 48 GiB (public repositories, 2026-11)"},
+		MemoryRate:  Figure{768e9, a6000Sheet},
+		Link:        "pcie4", PowerLimit: Figure{300, a6000Sheet},
+		IdlePower:    Figure{18, idleOf + "6 in P8, 5 to 30 W; 83 W in P0"},
+		Price:        Figure{0.80, "Lambda on demand, gpu_1x_a6000 (public repositories, text search 2026-11)"},
+		ComputeMajor: 8, ComputeMinor: 6,
 	},
 	{
 		Name: "mi300x", Title: "AMD Instinct MI300X", Match: []string{"AMD Instinct MI300X OAM"},

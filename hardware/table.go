@@ -51,10 +51,11 @@ func (t Table) FindGPU(name string) (GPU, bool) {
 			return gpu, true // the common and fast case
 		}
 	}
-	wanted := words(name)
+	joined := func(name string) string { return strings.ReplaceAll(words(name), " ", "") } // rtx5090
+	wanted := joined(name)
 	for _, gpu := range t.GPUs {
 		for _, known := range append([]string{gpu.Name, gpu.Title}, gpu.Match...) {
-			if wanted != "" && words(known) == wanted {
+			if wanted != "" && joined(known) == wanted {
 				return gpu, true
 			}
 		}

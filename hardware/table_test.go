@@ -59,7 +59,8 @@ func TestMissingFigures(t *testing.T) {
 		"t4":             {"TF32", "FP8", "NVLink"},
 		"t4g":            {"TF32", "FP8", "NVLink"},
 		"a10":            {"FP8", "NVLink"},
-		"l4":             {"NVLink"}, "l40s": {"NVLink"}, "rtx-4090": {"NVLink"}, "h100-pcie": {"NVLink"},
+		"l4":             {"NVLink"}, "l40s": {"NVLink"}, "rtx-4090": {"NVLink"}, "rtx-5090": {"NVLink", "Price"},
+		"rtx-a6000": {"FP8", "NVLink"}, "h100-pcie": {"NVLink"},
 		"a100-40gb-pcie": {"FP8", "NVLink"}, "a100-80gb-pcie": {"FP8", "NVLink"},
 		"a100-40gb-sxm": {"FP8"}, "a100-80gb-sxm": {"FP8"},
 		"rtx-3090": {"FP8", "INT8", "NVLink"},
@@ -111,6 +112,8 @@ func TestFindGPU(t *testing.T) {
 		"A100-PCIE-40GB":                   "a100-40gb-pcie",
 		"NVIDIA A100 80GB PCIe":            "a100-80gb-pcie",
 		"NVIDIA H100 80GB HBM3":            "h100-sxm",
+		"rtx5090":                          "rtx-5090",
+		"NVIDIA RTX A6000":                 "rtx-a6000",
 		"NVIDIA H100 80GB HBM3 (emulated)": "h100-sxm",
 		"NVIDIA H100 PCIe":                 "h100-pcie",
 		"NVIDIA H200":                      "h200",
@@ -257,7 +260,7 @@ func TestMemoryIsTheDriversFigure(t *testing.T) {
 	label := map[string]float64{
 		"v100-sxm-16gb": 16, "v100-sxm-32gb": 32, "v100-pcie-16gb": 16, "t4": 16, "t4g": 16, "a10": 24, "l4": 24, "l40s": 48,
 		"a100-40gb-pcie": 40, "a100-40gb-sxm": 40, "a100-80gb-pcie": 80, "a100-80gb-sxm": 80,
-		"h100-pcie": 80, "h100-sxm": 80, "h200": 141, "b200": 180, "rtx-3090": 24, "rtx-4090": 24, "mi300x": 192, "gb200": 180, "mi355x": 288,
+		"h100-pcie": 80, "h100-sxm": 80, "h200": 141, "b200": 180, "rtx-3090": 24, "rtx-4090": 24, "rtx-5090": 32, "rtx-a6000": 48, "mi300x": 192, "gb200": 180, "mi355x": 288,
 		"gb300": 288, "gh200-96gb": 96, "gh200-144gb": 144, "gb10": 128,
 	}
 	for _, gpu := range GPUs {
@@ -336,7 +339,7 @@ func TestNearest(t *testing.T) {
 		{"h100", Known.GPUNames(), []string{"h100-pcie", "h100-sxm"}},
 		{"NVIDIA A10G", Known.GPUNames(), []string{"a10"}},
 		{"h100-sxmm", Known.GPUNames(), []string{"h100-sxm"}},
-		{"rtx4090", Known.GPUNames(), []string{"rtx-4090", "rtx-3090"}},
+		{"rtx4090", Known.GPUNames(), []string{"rtx-4090", "rtx-3090", "rtx-5090"}},
 		{"pci4", Known.LinkNames(), []string{"pcie4"}},
 		{"nvme4", Known.StorageNames(), []string{"nvme", "nvme3", "nvme5"}},
 		{"gp2", Known.StorageNames(), []string{"gp3"}},

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the licences of everything that a stoker binary holds, on any system it is built for.
 
-    release/licenses.py > cmd/stoker/licenses.txt     (make licenses)
+    release/licenses.py > cmd/stoker/licenses/licenses.txt     (make licenses)
 
 The binary embeds that file and `stoker licenses` prints it; wheels and packages carry it as well.
 The modules are those that `go list -deps` names, the texts those of the module cache.

@@ -61,7 +61,7 @@ def check(version):
 class Release:
     def __init__(self, version, commit, when, out, scratch):
         self.version, self.commit, self.when, self.out, self.scratch = version, commit, when, out, scratch
-        self.texts = {name: read(os.path.join(ROOT, path)) for name, path in [("LICENSE", "LICENSE"), ("licenses.txt", "cmd/stoker/licenses.txt"), ("CHANGELOG.md", "CHANGELOG.md")]}
+        self.texts = {name: read(os.path.join(ROOT, path)) for name, path in [("LICENSE", "LICENSE"), ("licenses.txt", "cmd/stoker/licenses/licenses.txt"), ("CHANGELOG.md", "CHANGELOG.md")]}
 
     def make(self):
         binaries = {build: self.binary(*build) for build in BUILDS}

@@ -9,44 +9,9 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 )
-
-// Prediction is a setup with the results of predict for all output formats. Results that were
-// not requested are nil.
-type Prediction struct {
-	Title  string  // "ResNet-50, training, fp16, batch 256 on NVIDIA H100 80GB HBM3"
-	Inputs []Input // basis of the answer
-
-	All     bool // print everything, not only utilisation, limit and assumptions
-	Costs   bool // print the cost of idle time, because prices were given
-	Sources bool // print the source of each input and part, not only the assumed values
-
-	Setup  predict.Setup
-	Answer predict.Answer
-	First  *predict.Answer // the first epoch, if later ones find samples in memory
-
-	Sizing *predict.Sizing
-	Walls  []predict.Wall
-	Waste  *predict.Waste // for Hours GPU hours
-	Hours  float64
-	Prices predict.Prices
-
-	Axes   []predict.Axis // for a sweep; Setup and Answer are then those of its first setting
-	Points []predict.Point
-
-	Roofline *predict.Roofline
-}
-
-// Input is one input of the answer.
-type Input struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Source string `json:"source"` // "given", or its origin
-}
-
-// Given is the source of an input that the user gave.
-const Given = "given"
 
 // Bounds lists the names of limits in the order of their colours in pictures.
 var Bounds = []string{"compute", "workers", "cores", "storage", "main thread", "link", "network"}
@@ -77,7 +42,7 @@ func NameLimit(stage stoker.Stage, r stoker.Resource) string {
 }
 
 // NamePart names a part for readers; without workers the launching thread prepares batches.
-func NamePart(f Prediction, stage stoker.Stage, r stoker.Resource) string {
+func NamePart(f question.Prediction, stage stoker.Stage, r stoker.Resource) string {
 	if r == stoker.MainThread && f.Setup.InLoop {
 		return "launching thread"
 	}
@@ -88,7 +53,7 @@ func NamePart(f Prediction, stage stoker.Stage, r stoker.Resource) string {
 }
 
 // SummariseLimit says in one line what the limit is and which one is next.
-func SummariseLimit(f Prediction) string {
+func SummariseLimit(f question.Prediction) string {
 	a := f.Answer
 	part := func(l predict.Limit) string { return l.Stage.String() + " (" + NamePart(f, l.Stage, l.Resource) }
 	switch {
@@ -132,7 +97,7 @@ func SummariseDemand(a predict.Answer) string {
 }
 
 // WhatDecides lists what makes the answer's interval wide, each with the flag that narrows it.
-func WhatDecides(f Prediction) (all []string) {
+func WhatDecides(f question.Prediction) (all []string) {
 	var unnamed []string
 	for _, in := range f.Inputs {
 		if strings.HasPrefix(in.Value, "unnamed") {
@@ -155,7 +120,7 @@ func WhatDecides(f Prediction) (all []string) {
 }
 
 // DescribeBound says what the limit is, which one is next, and what the device could process.
-func DescribeBound(f Prediction) []string {
+func DescribeBound(f question.Prediction) []string {
 	a := f.Answer
 	text := "What limits the step is unknown."
 	switch {
@@ -266,7 +231,7 @@ func unitOf(n predict.Need) string {
 }
 
 // ListWaste returns a table of the cost of idle time.
-func ListWaste(f Prediction) Sheet {
+func ListWaste(f question.Prediction) Sheet {
 	w := f.Waste
 	return Sheet{
 		Title: fmt.Sprintf("what idling costs, of %s GPU hours", quantity.About(f.Hours)), Align: "ll", Lines: w.Notes,
@@ -326,7 +291,7 @@ const MostRows = 64
 
 // ListSettings returns rows for the settings of a sweep over one setting, each with a bar of
 // utilisation.
-func ListSettings(f Prediction, bar func(use float64) string) [][]string {
+func ListSettings(f question.Prediction, bar func(use float64) string) [][]string {
 	axis := f.Axes[0]
 	rows := [][]string{{axis.Name, "step", "samples/s", "from", "to", "binds", "utilisation", ""}}
 	each := (len(f.Points) + MostRows - 1) / MostRows

@@ -55,6 +55,15 @@ type Result struct {
 	Emulated bool            `json:"emulated"`
 }
 
+// Object is the result of a tuning as stoker tune --json prints it and stoker report reads it.
+type Object struct {
+	Schema int `json:"schema"`
+	Result
+
+	Patch string   `json:"patch"`
+	Left  []string `json:"left"` // what the patch could not change
+}
+
 // tuning is the state of one tuning.
 type tuning struct {
 	Options

@@ -86,7 +86,7 @@ func TestUnreadable(t *testing.T) {
 		`{"plan": 1, "loaders": [{"call": "a.py:1"}]}`:                                                                       "absolute file:line",
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "num_workers", "to": -1}]}]}`:                   "expected a number of workers",
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "num_workers", "to": "2x"}]}]}`:                 "not multiples",
-		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "shell", "to": "x"}]}]}`:                        "no setting",
+		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "shell", "to": "x"}]}]}`:                        "not a setting",
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "num_workers", "to": 2, "from": [1]}]}, null]}`: "absolute file:line",
 		`{"plan": 1, "program": [{"setting": "tf32", "to": {}}]}`:                                                            "expected true or false",
 		`{"plan": 1, "program": [{"setting": "precision", "to": "fp16"}]}`:                                                   "are what is set there",

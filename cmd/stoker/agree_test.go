@@ -15,6 +15,8 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/judged"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
@@ -23,7 +25,7 @@ import (
 
 // answers are the answers of every verb about one case, blanks and markup made even.
 type answers struct {
-	judgedRecording
+	judged.Recording
 
 	texts map[string]string // by verb: people's
 	emits map[string]string // by dialect
@@ -70,7 +72,7 @@ func askVerbs(t *testing.T, folder string) answers {
 	}
 	for verb, args := range verbs {
 		code, out, errs := call(t, append(args, files...)...)
-		if code != exitFine {
+		if code != cli.ExitFine {
 			t.Fatalf("%s %s: code %d: %s", verb, folder, code, errs)
 		}
 		if verb == "page" {
@@ -96,7 +98,7 @@ func askVerbs(t *testing.T, folder string) answers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.judgedRecording = judgeRun(files[0], run)
+	a.Recording = judged.Judge(files[0], run)
 	for dialect := range emit.Dialects {
 		if verbs["trace"] == nil {
 			_, out, errs := call(t, "advise", "--emit", dialect, files[0])
@@ -104,7 +106,7 @@ func askVerbs(t *testing.T, folder string) answers {
 			continue
 		}
 		var b bytes.Buffer
-		for _, fix := range a.plan.Fixes {
+		for _, fix := range a.Plan.Fixes {
 			if err := emit.Dialects[dialect](&b, fix); err != nil {
 				t.Fatal(err)
 			}
@@ -144,23 +146,23 @@ func TestFacesAgree(t *testing.T) {
 
 // leadsAlike holds each face to the same first advice.
 func (a answers) leadsAlike(t *testing.T) {
-	lead := report.LeadOf(a.run, a.verdict, a.plan, "")
+	lead := report.LeadOf(a.Run, a.Verdict, a.Plan, "")
 	next := even(lead.Next)
 	for verb, text := range a.texts {
-		if !strings.Contains(text, next) || !strings.Contains(text, string(a.verdict.Headline())) {
-			t.Errorf("%s does not say %s, next %q", verb, a.verdict.Headline(), next)
+		if !strings.Contains(text, next) || !strings.Contains(text, string(a.Verdict.Headline())) {
+			t.Errorf("%s does not say %s, next %q", verb, a.Verdict.Headline(), next)
 		}
 	}
-	if a.json.Verdict.Class != string(a.verdict.Headline()) {
-		t.Errorf("JSON says %s, the others %s", a.json.Verdict.Class, a.verdict.Headline())
+	if a.json.Verdict.Class != string(a.Verdict.Headline()) {
+		t.Errorf("JSON says %s, the others %s", a.json.Verdict.Class, a.Verdict.Headline())
 	}
 	for dialect, text := range a.emits {
 		switch first, _, _ := strings.Cut(text, "\n"); {
-		case len(a.plan.Fixes) > 0 && report.LeadsWithFix(a.verdict, a.plan):
-			if !strings.HasPrefix(first, "# "+a.plan.Fixes[0].Name+": ") {
+		case len(a.Plan.Fixes) > 0 && report.LeadsWithFix(a.Verdict, a.Plan):
+			if !strings.HasPrefix(first, "# "+a.Plan.Fixes[0].Name+": ") {
 				t.Errorf("%s begins with %q, the others with %q", dialect, first, next)
 			}
-		case a.run.Timeline == nil && !strings.Contains(even(text), next):
+		case a.Run.Timeline == nil && !strings.Contains(even(text), next):
 			t.Errorf("%s does not say what the others do first: %q\n%s", dialect, next, text)
 		}
 	}
@@ -168,10 +170,10 @@ func (a answers) leadsAlike(t *testing.T) {
 
 // plansAlike holds each face to the same fixes, worth and limit, in one order.
 func (a answers) plansAlike(t *testing.T) {
-	if len(a.json.Plan) != len(a.plan.Fixes) {
-		t.Fatalf("JSON has %d fixes, the plan %d", len(a.json.Plan), len(a.plan.Fixes))
+	if len(a.json.Plan) != len(a.Plan.Fixes) {
+		t.Fatalf("JSON has %d fixes, the plan %d", len(a.json.Plan), len(a.Plan.Fixes))
 	}
-	for i, fix := range a.plan.Fixes {
+	for i, fix := range a.Plan.Fixes {
 		j := a.json.Plan[i]
 		if j.Fix != fix.Name || j.Binds != string(fix.Forecast.Bound) || fmt.Sprint(j.Changes) != fmt.Sprint(fix.Changes) {
 			t.Errorf("fix %d of JSON is %+v, of the plan %s %v, %s", i, j, fix.Name, fix.Changes, fix.Forecast.Bound)
@@ -205,7 +207,7 @@ func (a answers) settingsAlike(t *testing.T) {
 			}
 		}
 	}
-	for _, fix := range a.plan.Fixes {
+	for _, fix := range a.Plan.Fixes {
 		if !fix.Beside { // another loader's settings
 			check(fix.Name, fix.Changes)
 		}
@@ -226,12 +228,12 @@ func (a answers) settingsAlike(t *testing.T) {
 
 // findingsAlike: what the plan finds not worth it no finding advises.
 func (a answers) findingsAlike(t *testing.T) {
-	for _, f := range a.verdict.Findings {
-		set, denied := report.AdviceOn(f, a.plan)
+	for _, f := range a.Verdict.Findings {
+		set, denied := report.AdviceOn(f, a.Plan)
 		if set != "" && denied != "" {
 			t.Errorf("%s: set %s, not %s", f.Name, set, denied)
 		}
-		for _, r := range a.plan.Rejected {
+		for _, r := range a.Plan.Rejected {
 			if words := spelling[r.Name]; words != "" && strings.Contains(set, words) {
 				t.Errorf("%s: set %q, but the plan says not %s: %s", f.Name, set, r.Name, r.Why)
 			}
@@ -248,13 +250,13 @@ var spelling = map[string]string{
 // limitsWereSeen: storage limits nothing that was not seen to wait for it, and where the device
 // computes nearly all of a step it is what is named.
 func (a answers) limitsWereSeen(t *testing.T) {
-	for _, fix := range a.plan.Fixes {
-		s, bound := a.verdict.Costs.Split, fix.Forecast.Bound
+	for _, fix := range a.Plan.Fixes {
+		s, bound := a.Verdict.Costs.Split, fix.Forecast.Bound
 		if bound == stoker.Storage && (s == nil || s.Storage+s.Network < s.Asleep) {
 			t.Errorf("%s: then storage is the limit, and fetches go into %+v", fix.Name, s)
 		}
-		busy := a.verdict.Costs.Busy * a.verdict.Costs.Step / fix.Forecast.Step.Point
-		if a.run.Timeline == nil && (bound == stoker.GPU && busy < 0.9 || bound == stoker.Loop && busy >= 0.9) {
+		busy := a.Verdict.Costs.Busy * a.Verdict.Costs.Step / fix.Forecast.Step.Point
+		if a.Run.Timeline == nil && (bound == stoker.GPU && busy < 0.9 || bound == stoker.Loop && busy >= 0.9) {
 			t.Errorf("%s: then %s, and kernels take %.0f %% of a step", fix.Name, report.DescribeLimit(bound), 100*busy)
 		}
 	}
@@ -262,8 +264,8 @@ func (a answers) limitsWereSeen(t *testing.T) {
 
 // coresAlike: nobody gives a job cores that it may use already, and each face has the words of the plan.
 func (a answers) coresAlike(t *testing.T) {
-	allowed := a.run.Facts.Machine.Cores()
-	for _, fix := range a.plan.Fixes {
+	allowed := a.Run.Facts.Machine.Cores()
+	for _, fix := range a.Plan.Fixes {
 		at := slices.IndexFunc(fix.Changes, func(c stoker.Change) bool { return c.Setting == stoker.Cores })
 		if at < 0 {
 			continue
@@ -277,8 +279,8 @@ func (a answers) coresAlike(t *testing.T) {
 		if to, _ := fix.Changes[at].To.(float64); to <= allowed && !strings.HasPrefix(fix.Title, "stop the other programs") {
 			t.Errorf("%s: %s, and the job may use %.0f", fix.Title, fix.Changes[at], allowed)
 		}
-		if a.verdict.Class == diagnose.Neighbour && !strings.HasPrefix(fix.Title, "stop the other programs") {
-			t.Errorf("%s: %s", a.verdict.Class, fix.Title)
+		if a.Verdict.Class == diagnose.Neighbour && !strings.HasPrefix(fix.Title, "stop the other programs") {
+			t.Errorf("%s: %s", a.Verdict.Class, fix.Title)
 		}
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
 // What an error says of a value is its hint as a line that can be pasted, and with it the error
@@ -24,6 +27,8 @@ func TestHintsCanBePasted(t *testing.T) {
 		net + "--for 95x":                                             "--for '95 %'",
 		net + "--shard x":                                             "--shard zero1",
 		net + "--software compild":                                    "--software compiled",
+		net + "--gpus 3 --nodes 2":                                    "--nodes 1",
+		"predict --mlperf llama3-70b":                                 "--checkpoint 40GB/s",
 		net + "--price x":                                             "--price '$2.50/h'",
 		net + "--pue 0.1":                                             "--pue 1.3",
 		net + "--kwh x":                                               "--kwh 0.12",
@@ -34,22 +39,23 @@ func TestHintsCanBePasted(t *testing.T) {
 		"predict train --gpu h100-sxm --gpus 8 --software fsdp":       "--model llama-3.1-8b",
 		"predict train --model llama-3.1-8b --gpus 8 --software fsdp": "--gpu h100-sxm",
 		"predict train --model llama-3.1-8b --gpu h100-sxm --software fs": "--software fsdp",
-		"predict data --demand 5":             "--demand '2 GB/s'",
-		"trace --what-if foo=1 " + loaderCase: "--what-if num_workers=4",
-		"trace --by foo " + loaderCase:        "--by gpu",
-		"advise --emit tensorflow " + liveRun: "--emit hf",
-		"diagnose --grid xx " + liveRun:       "--grid us",
-		"runs --sort x .":                     "--sort lost",
-		"observe --log foo -- true":           "--log wandb",
-		"tune --allow x -- true":              "stoker tune --help",
-		"trace --top x " + loaderCase:         "stoker trace --help",
-		"agent --listen x":                    "--listen 127.0.0.1:9779",
-		net + "--tutorial --roofline":         "stoker predict --help",
+		"predict train --model llama-3.1-8b --gpu h100-sxm --measured x":  "--measured '4,550 tokens/s'",
+		"predict data --demand 5":                     "--demand '2 GB/s'",
+		"trace --what-if foo=1 " + clitest.LoaderCase: "--what-if num_workers=4",
+		"trace --by foo " + clitest.LoaderCase:        "--by gpu",
+		"advise --emit tensorflow " + clitest.LiveRun: "--emit hf",
+		"diagnose --grid xx " + clitest.LiveRun:       "--grid us",
+		"runs --sort x .":                             "--sort lost",
+		"observe --log foo -- true":                   "--log wandb",
+		"tune --allow x -- true":                      "stoker tune --help",
+		"trace --top x " + clitest.LoaderCase:         "stoker trace --help",
+		"agent --listen x":                            "--listen 127.0.0.1:9779",
+		net + "--tutorial --roofline":                 "stoker predict --help",
 	} {
 		args := strings.Fields(line)
 		code, _, errs := call(t, args...)
 		_, got, _ := strings.Cut(errs, "stoker: hint: ")
-		if got = strings.TrimSpace(got); code != exitUsage || got != hint {
+		if got = strings.TrimSpace(got); code != cli.ExitUsage || got != hint {
 			t.Errorf("stoker %s: code %d, hint %q, want %q: %s", line, code, got, hint, errs)
 			continue
 		}
@@ -65,7 +71,7 @@ func TestHintsCanBePasted(t *testing.T) {
 		default:
 			args = append(args, flag, strings.Trim(value, "'"))
 		}
-		if code, _, errs := call(t, args...); code == exitUsage && strings.Contains(errs, flag) {
+		if code, _, errs := call(t, args...); code == cli.ExitUsage && strings.Contains(errs, flag) {
 			t.Errorf("stoker %s: pasted, it is code %d: %s", strings.Join(args, " "), code, errs)
 		}
 	}
@@ -74,7 +80,7 @@ func TestHintsCanBePasted(t *testing.T) {
 // The name of a GPU alone is its usual kind, and a line says which others there are.
 func TestGPUWithoutItsKind(t *testing.T) {
 	code, out, errs := call(t, strings.Fields("predict --gpu a100 --model resnet50 --batch 256 --json")...)
-	if code != exitFine || !strings.Contains(errs, "--gpu a100: assumed to be a100-80gb-sxm. Its kinds are a100-40gb-pcie, ") ||
+	if code != cli.ExitFine || !strings.Contains(errs, "--gpu a100: assumed to be a100-80gb-sxm. Its kinds are a100-40gb-pcie, ") ||
 		!strings.Contains(out, `"a100-80gb-sxm"`) || !strings.Contains(out, "assumed, --gpu names another") {
 		t.Errorf("code %d: %s%s", code, errs, out)
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/advise/emit"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/judged"
+	"github.com/stoker-dev/stoker/cmd/stoker/predict"
 	"github.com/stoker-dev/stoker/hardware"
 )
 
@@ -23,7 +25,7 @@ func values() map[string][]string {
 	return map[string][]string{
 		"gpu": t.GPUNames(), "storage": t.StorageNames(), "network": t.NetworkNames(), "link": t.LinkNames(),
 		"grid":  t.GridNames(),
-		"model": firsts(modelRows()), "data": firsts(profileRows()), "list": lists, "access": {"files", "sequential"},
+		"model": firsts(predict.ModelRows()), "data": firsts(predict.ProfileRows()), "list": predict.Lists, "access": {"files", "sequential"},
 		"emit": slices.Sorted(maps.Keys(emit.Dialects)), "by": {"gpu", "cpu", "self"},
 		"shard": {"zero1", "zero2", "zero3"},
 		"color": {"auto", "always", "never"}, "precision": {"fp32", "tf32", "fp16", "bf16", "fp8", "int8"},
@@ -44,7 +46,7 @@ func complete(root *cobra.Command) {
 		}
 		if slices.Contains([]string{"advise", "diagnose", "export", "report", "verify", "watch"}, verb.Name()) {
 			verb.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-				files, _ := filepath.Glob(filepath.Join(runsFolder, "*.jsonl.gz"))
+				files, _ := filepath.Glob(filepath.Join(judged.Folder, "*.jsonl.gz"))
 				return files, cobra.ShellCompDirectiveDefault // other files, where these do not fit
 			}
 		}

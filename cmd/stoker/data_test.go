@@ -5,12 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
 // withLoader is the recording by hand with other facts of its loader.
 func withLoader(t *testing.T, facts, workers string) string {
 	t.Helper()
-	text, err := os.ReadFile(liveRun)
+	text, err := os.ReadFile(clitest.LiveRun)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,13 +37,13 @@ func facesOfAdvice(t *testing.T, file string) map[string]string {
 		"diagnose", "diagnose --all", "diagnose --json", "advise", "advise --json", "advise --emit torch", "advise --emit hf", "advise --emit lightning", "watch --once",
 	} {
 		code, out, errs := call(t, append(strings.Fields(args), file)...)
-		if code != exitFine {
+		if code != cli.ExitFine {
 			t.Fatalf("%s: code %d: %s", args, code, errs)
 		}
 		all[args] = strings.Join(strings.Fields(out), " ")
 	}
 	page := filepath.Join(t.TempDir(), "run.html")
-	if code, _, errs := call(t, "report", "-o", page, file); code != exitFine {
+	if code, _, errs := call(t, "report", "-o", page, file); code != cli.ExitFine {
 		t.Fatalf("report: code %d: %s", code, errs)
 	}
 	text, err := os.ReadFile(page)

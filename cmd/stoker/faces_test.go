@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,27 +11,20 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/judged"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/report/text"
 )
 
-// caseFiles are the recordings, or the traces, of all known situations.
-func caseFiles(t *testing.T, pattern string) []string {
-	t.Helper()
-	files, err := filepath.Glob("../../testdata/cases/*/" + pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: no such case (%v)", pattern, err)
-	}
-	return files
-}
-
 // facesOf are all texts about a judged run, at a width.
-func facesOf(t *testing.T, j judgedRecording, width int) map[string]string {
+func facesOf(t *testing.T, j judged.Recording, width int) map[string]string {
 	t.Helper()
 	style := text.Style{Width: width, All: true}
 	var shown, explain, plan bytes.Buffer
 	for _, err := range []error{
-		text.WriteVerdict(&shown, j.run, j.verdict, j.plan, style), text.Explain(&explain, j.verdict, style), text.WritePlan(&plan, j.run, j.verdict, j.plan, style),
+		text.WriteVerdict(&shown, j.Run, j.Verdict, j.Plan, style), text.Explain(&explain, j.Verdict, style), text.WritePlan(&plan, j.Run, j.Verdict, j.Plan, style),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -44,12 +36,12 @@ func facesOf(t *testing.T, j judgedRecording, width int) map[string]string {
 // Every face of every case fits into 80 columns, and no word is broken for it: a wide page
 // has the same ones.
 func TestFacesAreEightyColumnsWide(t *testing.T) {
-	for _, file := range caseFiles(t, "run.jsonl*") {
-		j, err := (&app{}).judge([]string{file})
+	for _, file := range clitest.CaseFiles(t, "run.jsonl*") {
+		j, err := judged.Open(&cli.App{}, []string{file})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := j.verdict; math.IsNaN(v.Idle) && v.RunnerUp.Is(diagnose.GPUBound) {
+		if v := j.Verdict; math.IsNaN(v.Idle) && v.RunnerUp.Is(diagnose.GPUBound) {
 			t.Errorf("%s: %s is said to be near, and no device could be read", file, v.RunnerUp)
 		}
 		wide := facesOf(t, j, 120)
@@ -61,10 +53,10 @@ func TestFacesAreEightyColumnsWide(t *testing.T) {
 		}
 	}
 	style := text.Style{Width: 80}
-	for _, file := range caseFiles(t, "run.jsonl*") {
-		j, err := (&app{}).judge([]string{file})
+	for _, file := range clitest.CaseFiles(t, "run.jsonl*") {
+		j, err := judged.Open(&cli.App{}, []string{file})
 		var shown bytes.Buffer
-		if err := errors.Join(err, text.WriteVerdict(&shown, j.run, j.verdict, j.plan, style)); err != nil {
+		if err := errors.Join(err, text.WriteVerdict(&shown, j.Run, j.Verdict, j.Plan, style)); err != nil {
 			t.Fatal(err)
 		}
 		fits(t, "diagnose "+file, shown.String())
@@ -79,13 +71,13 @@ func TestFacesAreEightyColumnsWide(t *testing.T) {
 		{"trace", "../../testdata/cases/trace-two-ranks"},
 		strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme --for 95%"),
 	}
-	for _, file := range caseFiles(t, "trace.json*") {
+	for _, file := range clitest.CaseFiles(t, "trace.json*") {
 		others = append(others, []string{"trace", file}, []string{"trace", "--all", file})
 	}
 	t.Setenv("COLUMNS", "80")
 	for _, args := range others {
 		code, out, errs := call(t, args...)
-		if code != exitFine {
+		if code != cli.ExitFine {
 			t.Fatalf("%v ends with %d: %s", args, code, errs)
 		}
 		fits(t, strings.Join(args, " "), out)
@@ -119,8 +111,8 @@ func fits(t *testing.T, name, text string) {
 
 // What a GPU's memory holds and what it draws stands beside its name.
 func TestMemoryAndPowerOfAGPU(t *testing.T) {
-	for file, want := range map[string]string{"../../testdata/cases/feed-before/run.jsonl.gz": ", power 152 W", liveRun: ", memory 80 GB of 85.9 GB"} {
-		if code, out, errs := call(t, "diagnose", file); code != exitFine || !strings.Contains(out, want) {
+	for file, want := range map[string]string{"../../testdata/cases/feed-before/run.jsonl.gz": ", power 152 W", clitest.LiveRun: ", memory 80 GB of 85.9 GB"} {
+		if code, out, errs := call(t, "diagnose", file); code != cli.ExitFine || !strings.Contains(out, want) {
 			t.Errorf("%s: code %d, %q is not in: %s%s", file, code, want, out, errs)
 		}
 	}
@@ -131,8 +123,8 @@ func TestLinesOnStderrAreBroken(t *testing.T) {
 	for _, width := range []int{0, 80} {
 		t.Setenv("COLUMNS", strconv.Itoa(width))
 		var errs bytes.Buffer
-		a := &app{stderr: &errs}
-		a.say("%d s: %s", 17, "cpu-bound/main-thread-loader, the device waits for input 50.2 % of the time (provisional, 188 steps) [emulated device]")
+		a := &cli.App{Stderr: &errs}
+		a.Say("%d s: %s", 17, "cpu-bound/main-thread-loader, the device waits for input 50.2 % of the time (provisional, 188 steps) [emulated device]")
 		if lines := strings.Count(errs.String(), "\n"); (lines == 1) != (width == 0) {
 			t.Errorf("COLUMNS=%d: %d lines: %s", width, lines, errs.String())
 		} else if width > 0 {

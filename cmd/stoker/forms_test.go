@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 )
 
 // No output is written through a link that another user planted: it is refused, or the
@@ -16,7 +19,7 @@ func TestPlantedLinks(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to make another user's link")
 	}
-	run := filepath.Join(shelfOf(t, map[string]string{"run.jsonl.gz": starved}), "run.jsonl.gz")
+	run := filepath.Join(clitest.MakeFolder(t, map[string]string{"run.jsonl.gz": clitest.StarvedRun}), "run.jsonl.gz")
 	for _, args := range [][]string{
 		{"diagnose", "--markdown", "LINK", run},
 		{"diagnose", "--sarif", "LINK", run},
@@ -44,7 +47,7 @@ func TestPlantedLinks(t *testing.T) {
 		if text, _ := os.ReadFile("victim"); string(text) != "whole\n" {
 			t.Errorf("%q: code %d, the victim's file is %q\n%s", args, code, text, errs)
 		}
-		if args[1] == "--markdown" && (code != exitError || !strings.Contains(errs, "user 65534 made")) {
+		if args[1] == "--markdown" && (code != cli.ExitError || !strings.Contains(errs, "user 65534 made")) {
 			t.Errorf("%q: code %d\n%s", args, code, errs)
 		}
 	}

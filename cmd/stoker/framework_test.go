@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/judged"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report/page"
 )
@@ -22,7 +24,7 @@ var (
 
 // What is said of a program has the words of what it computes with.
 func TestWordsFitTheFramework(t *testing.T) {
-	for _, file := range caseFiles(t, "run.jsonl*") {
+	for _, file := range clitest.CaseFiles(t, "run.jsonl*") {
 		for _, framework := range []string{"JAX", "TensorFlow"} {
 			run, err := recording.Open(file)
 			if err != nil {
@@ -36,10 +38,10 @@ func TestWordsFitTheFramework(t *testing.T) {
 				run.Facts.Model.DType, run.Facts.Model.Steps = "", 0
 			}
 			loads := slices.ContainsFunc(run.Facts.Loaders, func(l recording.Loader) bool { return l.Kind == "" })
-			j := judgeRun(file, run)
+			j := judged.Judge(file, run)
 			faces := facesOf(t, j, 400)
 			var shown bytes.Buffer
-			if err := page.WriteRun(&shown, page.Subject{Name: file, Run: run, Verdict: j.verdict, Plan: j.plan}); err != nil {
+			if err := page.WriteRun(&shown, page.Subject{Name: file, Run: run, Verdict: j.Verdict, Plan: j.Plan}); err != nil {
 				t.Fatal(err)
 			}
 			text, _, _ := strings.Cut(shown.String(), `<script type="application/json"`)
@@ -65,7 +67,7 @@ func TestLoaderOfAnotherFramework(t *testing.T) {
 		t.Fatal(err)
 	}
 	run.Facts.Software.Framework = "JAX"
-	plan := judgeRun("run.jsonl.gz", run).plan
+	plan := judged.Judge("run.jsonl.gz", run).Plan
 	if len(plan.Fixes) == 0 || plan.Fixes[0].Name != "num_workers" {
 		t.Errorf("%+v", plan.Fixes)
 	}
@@ -88,7 +90,7 @@ func TestFindTheGPU(t *testing.T) {
 			run.Facts.Software.Torch = ""
 			run.Facts.Software.Framework = strings.TrimSuffix(framework, "none")
 		}
-		text := facesOf(t, judgeRun("run.jsonl.gz", run), 400)["diagnose"]
+		text := facesOf(t, judged.Judge("run.jsonl.gz", run), 400)["diagnose"]
 		for _, words := range []string{"jax.devices()", "list_physical_devices", "torch.version.cuda"} {
 			if said := strings.Contains(text, words); said != (words == want) {
 				t.Errorf("%q: says %s: %v\n%s", framework, words, said, text)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 )
 
 // badHelp is what no help says: a semicolon, and conditions that stand where a reader expects the point.
@@ -19,7 +21,7 @@ const tooManyFlags = 8
 
 // Every verb's help is short, fits its screen, and shows each flag once, in a group.
 func TestHelp(t *testing.T) {
-	root := (&app{}).rootCommand()
+	root := rootCommand(&cli.App{})
 	verbs := 0
 	for _, verb := range root.Commands() {
 		for _, cmd := range append([]*cobra.Command{verb}, verb.Commands()...) {
@@ -28,7 +30,7 @@ func TestHelp(t *testing.T) {
 			}
 			verbs++
 			var b strings.Builder
-			writeVerbHelp(&b, cmd)
+			cli.WriteVerbHelp(&b, cmd)
 			checkHelp(t, cmd, b.String())
 		}
 	}
@@ -36,9 +38,9 @@ func TestHelp(t *testing.T) {
 		t.Errorf("%d verbs have help", verbs)
 	}
 	_, out, _ := call(t, "--help")
-	for _, group := range verbSections {
-		if !strings.Contains(out, "\n"+group.title+"\n") {
-			t.Errorf("stoker --help lacks the group %q:\n%s", group.title, out)
+	for _, group := range cli.ReadGroups(root) {
+		if !strings.Contains(out, "\n"+group.Title+"\n") {
+			t.Errorf("stoker --help lacks the group %q:\n%s", group.Title, out)
 		}
 	}
 	if lines := strings.Count(out, "\n"); lines > 45 || badHelp.MatchString(out) {
@@ -60,9 +62,9 @@ func checkHelp(t *testing.T, cmd *cobra.Command, text string) {
 	if n := strings.Count(strings.TrimSpace(cmd.Example), "\n") + 1; n > 3 {
 		t.Errorf("%s --help has %d lines of examples, expected 3", verb, n)
 	}
-	for _, group := range sectionsOf(cmd) {
-		if n := len(strings.Fields(group.names)); n > tooManyFlags {
-			t.Errorf("%s --help: %q has %d flags, expected %d at most", verb, group.title, n, tooManyFlags)
+	for _, group := range cli.ReadGroups(cmd) {
+		if n := len(strings.Fields(group.Names)); n > tooManyFlags {
+			t.Errorf("%s --help: %q has %d flags, expected %d at most", verb, group.Title, n, tooManyFlags)
 		}
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker/cmd/stoker/doctor"
 	"github.com/stoker-dev/stoker/feed/kernels"
 	"github.com/stoker-dev/stoker/internal/machinecode"
 	"github.com/stoker-dev/stoker/report"
@@ -190,7 +191,7 @@ func TestDoctorNamesKernels(t *testing.T) {
 		{[]report.KernelGroup{group("a"), group("b")}, "this processor runs all of them: a, b", true},
 		{[]report.KernelGroup{group("a", "AVX2"), group("b"), group("c", "AVX2", "FMA")}, "this processor lacks AVX2, FMA: plain Go makes the same bytes in a, c", false},
 	} {
-		if got := checkKernels(c.groups); got.Text != c.want || got.Seen != c.seen || got.Needed {
+		if got := doctor.CheckKernels(c.groups); got.Text != c.want || got.Seen != c.seen || got.Needed {
 			t.Errorf("%+v, expected %q, seen %t", got, c.want, c.seen)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -25,7 +27,7 @@ var python = regexp.MustCompile(`\);\s+[\w.]+\(`)
 // and pairs of them as verify does.
 func pages(t *testing.T) (all [][]string) {
 	t.Helper()
-	live, traces := caseFiles(t, "run.jsonl*"), caseFiles(t, "trace.json*")
+	live, traces := clitest.CaseFiles(t, "run.jsonl*"), clitest.CaseFiles(t, "trace.json*")
 	for i, file := range live {
 		all = append(all, []string{"diagnose", file}, []string{"verify", live[max(0, i-1)], file})
 	}
@@ -46,10 +48,10 @@ func TestPagesBeginWithTheVerdict(t *testing.T) {
 	for _, args := range pages(t) {
 		name := strings.Join(args, " ")
 		code, out, errs := call(t, args...)
-		if code == exitUsage && args[0] == "verify" { // neighbours in the list, of different kinds
+		if code == cli.ExitUsage && args[0] == "verify" { // neighbours in the list, of different kinds
 			continue
 		}
-		if code != exitFine && code != exitError || !lead.MatchString(out) {
+		if code != cli.ExitFine && code != cli.ExitError || !lead.MatchString(out) {
 			t.Errorf("%s ends with %d and prints\n%s%s", name, code, out, errs)
 			continue
 		}

@@ -1,94 +1,77 @@
 // Command stoker keeps GPUs fed: it observes a training run, says what starves
 // the GPU and what each fix is worth, and verifies that a fix helped.
 //
-// This package is wiring: flags, files, signals, exit codes. A file per verb.
+// This package names the verbs. Each has a folder: its flags, its help, and the question that they
+// ask. What verbs share lies in internal.
 package main
 
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/cmd/stoker/advise"
+	"github.com/stoker-dev/stoker/cmd/stoker/agent"
+	"github.com/stoker-dev/stoker/cmd/stoker/diagnose"
+	"github.com/stoker-dev/stoker/cmd/stoker/doctor"
+	"github.com/stoker-dev/stoker/cmd/stoker/export"
+	"github.com/stoker-dev/stoker/cmd/stoker/feed"
+	"github.com/stoker-dev/stoker/cmd/stoker/install"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/licenses"
+	"github.com/stoker-dev/stoker/cmd/stoker/observe"
+	"github.com/stoker-dev/stoker/cmd/stoker/pack"
+	"github.com/stoker-dev/stoker/cmd/stoker/predict"
+	"github.com/stoker-dev/stoker/cmd/stoker/report"
+	"github.com/stoker-dev/stoker/cmd/stoker/runs"
+	"github.com/stoker-dev/stoker/cmd/stoker/trace"
+	"github.com/stoker-dev/stoker/cmd/stoker/tune"
+	"github.com/stoker-dev/stoker/cmd/stoker/verify"
+	"github.com/stoker-dev/stoker/cmd/stoker/watch"
 	"github.com/stoker-dev/stoker/internal/launch"
-	"github.com/stoker-dev/stoker/predict/device"
-	"github.com/stoker-dev/stoker/recording"
 )
 
 // linked is set by the linker: -X main.linked=0.1.0. There is one version, that of
 // python/stoker/__init__.py, and make gives it to everything that it builds.
 var linked string
 
-// version is what every page and recording names.
-var version = cmp.Or(linked, moduleVersion(), "devel")
-
-// moduleVersion is what `go install` and a plain `go build` know of the version.
-func moduleVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || !strings.HasPrefix(info.Main.Version, "v") {
-		return ""
-	}
-	return info.Main.Version[1:]
-}
-
 func main() {
 	launch.EndTrial()
+	cli.Version = cmp.Or(linked, cli.Version)
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the whole command with everything it touches as arguments.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
-	root := app.rootCommand()
-	root.SetArgs(joinChecks(args))
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	verb, err := root.ExecuteContextC(ctx)
-	app.verb = verb.CommandPath()
-	return app.exit(err)
+	return cli.Run(ctx, args, stdin, stdout, stderr, rootCommand)
 }
 
-// app is what every verb shares.
-type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	colour         string // auto, always, never
-	verb           string // as it was called: "stoker predict"
-	began          bool   // a verb's own work has begun: later errors are not about usage
-}
-
-func (a *app) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "stoker",
-		Short: "Keep GPUs fed",
-		Long: `Stoker keeps GPUs fed. It says what starves the GPU of a training run, what to change and what
-that gains, and afterwards whether it helped.`,
-		Example: `  stoker observe -- python train.py     run it as always, and read the verdict at its end
+func rootCommand(a *cli.App) *cobra.Command {
+	root := a.NewRoot()
+	root.Short = "Keep GPUs fed"
+	root.Long = `Stoker keeps GPUs fed. It says what starves the GPU of a training run, what to change and what
+that gains, and afterwards whether it helped.`
+	root.Example = `  stoker observe -- python train.py     run it as always, and read the verdict at its end
   stoker advise --emit torch            the lines to paste
-  stoker verify BEFORE AFTER            did it help, as much as predicted`,
-		SilenceErrors: true, SilenceUsage: true, Version: version,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(a.stdout, introduction)
-			return err
-		},
+  stoker verify BEFORE AFTER            did it help, as much as predicted`
+	root.RunE = func(*cobra.Command, []string) error {
+		_, err := io.WriteString(a.Stdout, introduction)
+		return err
 	}
-	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto, always, never (NO_COLOR is respected)")
-	root.SetFlagErrorFunc(misspelt)
-	root.SetVersionTemplate("stoker {{.Version}}\n")
-	root.AddCommand(a.observeCommand(), a.traceCommand(), a.diagnoseCommand(), a.predictCommand(), a.adviseCommand(),
-		a.verifyCommand(), a.runsCommand(), a.watchCommand(), a.reportCommand(), a.agentCommand(), a.exportCommand(),
-		a.feedCommand(), a.packCommand(), a.tuneCommand(), a.doctorCommand(), a.installCommand(), a.licensesCommand())
+	root.AddCommand(observe.Command(a), trace.Command(a), diagnose.Command(a), predict.Command(a), advise.Command(a),
+		verify.Command(a), runs.Command(a), watch.Command(a), report.Command(a), agent.Command(a), export.Command(a),
+		feed.Command(a), pack.Command(a), tune.Command(a), doctor.Command(a), install.Command(a), licenses.Command(a))
+	cli.SetGroups(root, // what stands in none of them comes under "More"
+		cli.Section{Title: "See what starves the GPU", Names: "observe watch diagnose trace"},
+		cli.Section{Title: "Decide and prove", Names: "advise predict verify"},
+		cli.Section{Title: "Fix it", Names: "feed pack tune"},
+		cli.Section{Title: "Keep and share", Names: "report runs export"},
+		cli.Section{Title: "Machines", Names: "doctor agent"},
+	)
 	complete(root)
-	root.SetHelpFunc(a.help)
 	return root
 }
 
@@ -116,62 +99,3 @@ Other ways in:
 
 stoker --help has all verbs, stoker completion the set-up for your shell.
 `
-
-// exit turns the end of a verb into an exit code and prints what went wrong.
-func (a *app) exit(err error) int {
-	var code exitCode
-	var usage usageError
-	switch {
-	case err == nil:
-		return exitFine
-	case errors.As(err, &code):
-		return int(code)
-	case errors.As(err, &usage) || !a.began:
-		text, nearest, misspelt := strings.Cut(err.Error(), "\n\nDid you mean this?\n") // cobra's
-		a.error(errors.New(text))
-		hint := cmp.Or(findAnswer(text), cmp.Or(a.verb, "stoker")+" --help")
-		var precision *device.PrecisionError
-		var hinted hintedError
-		if names := strings.Fields(nearest); misspelt && len(names) > 0 {
-			hint = "stoker " + names[0] + " --help"
-		} else if errors.As(err, &hinted) {
-			hint = hinted.hint
-		} else if errors.As(err, &precision) {
-			hint = "--precision " + string(precision.Instead)
-		} else if remedy := roomier(err); remedy != "" {
-			hint = remedy
-		}
-		a.hint(hint)
-		return exitUsage
-	}
-	a.error(err)
-	if errors.Is(err, recording.ErrNotRecording) {
-		a.hint("stoker observe -- python train.py writes a recording, and stoker trace FILE reads a profiler's file")
-	}
-	return exitError
-}
-
-// misspelt is an error about a flag, with the flag that was meant, else with where the
-// verb's flags are.
-func misspelt(cmd *cobra.Command, err error) error {
-	hint := cmd.CommandPath() + " --help"
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := hardware.Nearest(unknown.GetSpecifiedName(), names); len(near) > 0 {
-			hint = cmd.CommandPath() + " --" + near[0]
-		}
-	}
-	return usageError{hintedError{err, hint}}
-}
-
-// atMost refuses more than n arguments.
-func atMost(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > n {
-			return usageError{fmt.Errorf("%s takes at most %d argument(s), got %d", cmd.Name(), n, len(args))}
-		}
-		return nil
-	}
-}

@@ -8,20 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 	"github.com/stoker-dev/stoker/internal/leash"
 )
 
-// asCommand makes the test's own program the command, for what calls it by name.
-const asCommand = "STOKER_TEST_AS_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		main()
-	}
-	os.Exit(leash.Main(m))
-}
-
-const liveRun = "../../testdata/cases/main-thread-live/run.jsonl"
+func TestMain(m *testing.M) { os.Exit(leash.Main(m)) }
 
 // call runs the command as a user would.
 func call(t *testing.T, args ...string) (code int, out, errs string) {
@@ -37,25 +29,25 @@ func TestVerbs(t *testing.T) {
 		code int
 		want string // in stdout
 	}{
-		{[]string{"--help"}, exitFine, "See what starves the GPU\n  observe "},
-		{[]string{"verify", "--help"}, exitFine, "Exit codes: 0 fine, 1 error, 2 usage, 3 a bound is missed or unknown, 4 a prediction is missed"},
-		{[]string{"--version"}, exitFine, "stoker "},
-		{[]string{"diagnose", "--help"}, exitFine, "stoker diagnose --explain"},
-		{[]string{"diagnose", liveRun}, exitFine, "cpu-bound/main-thread-loader"},
-		{[]string{"diagnose", "--json", liveRun}, exitFine, `"stall_source": "device-events"`},
-		{[]string{"diagnose", "--explain", liveRun}, exitFine, "Is GPU-Util high?"},
-		{[]string{"diagnose", "--check", liveRun}, exitStarved, "main-thread"},
-		{[]string{"diagnose", "--list"}, exitFine, "io-bound/small-files"},
-		{[]string{"doctor", "--help"}, exitFine, "stoker doctor --python"},
-		{[]string{"doctor", "--python", "/nowhere/python3"}, exitFine, "MISSING  start-up hook"},
-		{[]string{"doctor", "--check", "--python", "/nowhere/python3"}, exitStarved, "stoker doctor --python PATH"},
-		{[]string{"doctor", "--json", "--python", "/nowhere/python3"}, exitFine, `"what": "start-up hook"`},
-		{[]string{"advise", liveRun}, exitFine, "num_workers 0 -> 7"},
-		{[]string{"advise", "--emit", "torch", liveRun}, exitFine, "num_workers=7,"},
-		{[]string{"advise", "--emit", "hf", liveRun}, exitFine, "dataloader_num_workers=7,"},
-		{[]string{"advise", "--emit", "lightning", liveRun}, exitFine, "num_workers=7,"},
-		{[]string{"verify", liveRun, liveRun}, exitFine, "no detectable difference"},
-		{[]string{"verify", "--json", liveRun, liveRun}, exitFine, `"outcome"`},
+		{[]string{"--help"}, cli.ExitFine, "See what starves the GPU\n  observe "},
+		{[]string{"verify", "--help"}, cli.ExitFine, "Exit codes: 0 fine, 1 error, 2 usage, 3 a bound is missed or unknown, 4 a prediction is missed"},
+		{[]string{"--version"}, cli.ExitFine, "stoker "},
+		{[]string{"diagnose", "--help"}, cli.ExitFine, "stoker diagnose --explain"},
+		{[]string{"diagnose", clitest.LiveRun}, cli.ExitFine, "cpu-bound/main-thread-loader"},
+		{[]string{"diagnose", "--json", clitest.LiveRun}, cli.ExitFine, `"stall_source": "device-events"`},
+		{[]string{"diagnose", "--explain", clitest.LiveRun}, cli.ExitFine, "Is GPU-Util high?"},
+		{[]string{"diagnose", "--check", clitest.LiveRun}, cli.ExitStarved, "main-thread"},
+		{[]string{"diagnose", "--list"}, cli.ExitFine, "io-bound/small-files"},
+		{[]string{"doctor", "--help"}, cli.ExitFine, "stoker doctor --python"},
+		{[]string{"doctor", "--python", "/nowhere/python3"}, cli.ExitFine, "MISSING  start-up hook"},
+		{[]string{"doctor", "--check", "--python", "/nowhere/python3"}, cli.ExitStarved, "stoker doctor --python PATH"},
+		{[]string{"doctor", "--json", "--python", "/nowhere/python3"}, cli.ExitFine, `"what": "start-up hook"`},
+		{[]string{"advise", clitest.LiveRun}, cli.ExitFine, "num_workers 0 -> 7"},
+		{[]string{"advise", "--emit", "torch", clitest.LiveRun}, cli.ExitFine, "num_workers=7,"},
+		{[]string{"advise", "--emit", "hf", clitest.LiveRun}, cli.ExitFine, "dataloader_num_workers=7,"},
+		{[]string{"advise", "--emit", "lightning", clitest.LiveRun}, cli.ExitFine, "num_workers=7,"},
+		{[]string{"verify", clitest.LiveRun, clitest.LiveRun}, cli.ExitFine, "no detectable difference"},
+		{[]string{"verify", "--json", clitest.LiveRun, clitest.LiveRun}, cli.ExitFine, `"outcome"`},
 	} {
 		code, out, errs := call(t, c.args...)
 		if code != c.code || !strings.Contains(out, c.want) {
@@ -78,24 +70,24 @@ func TestBadInput(t *testing.T) {
 		code int
 		want string // in stderr
 	}{
-		{[]string{"diagnos"}, exitUsage, "unknown command"},
-		{[]string{"diagnose", "--nope"}, exitUsage, "unknown flag"},
-		{[]string{"diagnose", "a", "b"}, exitError, "no such file"},
-		{[]string{"doctor", "me"}, exitUsage, "at most 0"},
-		{[]string{"diagnose", filepath.Join(dir, "absent")}, exitError, "no such file"},
-		{[]string{"diagnose", dir}, exitError, "none in"},
-		{[]string{"diagnose", file("empty", "")}, exitError, "the file is empty"},
-		{[]string{"diagnose", file("text", "hello\nworld\n")}, exitError, "expected a recording of Stoker"},
-		{[]string{"diagnose", file("json", "{\"a\":1}\n")}, exitError, "expected a recording of Stoker"},
-		{[]string{"diagnose", file("newer", `{"kind":"header","format":99,"version":"9.1"}`+"\n")}, exitError, "use stoker 9.1 or newer"},
-		{[]string{"advise", "--emit", "yaml", liveRun}, exitUsage, `expected one of hf, lightning, torch`},
-		{[]string{"verify", liveRun}, exitUsage, "two recordings"},
-		{[]string{"observe"}, exitUsage, "a command after --"},
-		{[]string{"observe", "train.py"}, exitUsage, "after --"},
-		{[]string{"observe", "--pid", "1", "--", "true"}, exitUsage, "--pid"},
-		{[]string{"observe", "--log", "wandy", "--", "true"}, exitUsage, "known are wandb, mlflow, figures"},
-		{[]string{"observe", "--log", "wandb", "--no-hook", "--", "true"}, exitUsage, "--log needs the hook"},
-		{[]string{"observe", "--otlp", "localhost:4318", "--", "true"}, exitUsage, "no address of a collector"},
+		{[]string{"diagnos"}, cli.ExitUsage, "unknown command"},
+		{[]string{"diagnose", "--nope"}, cli.ExitUsage, "unknown flag"},
+		{[]string{"diagnose", "a", "b"}, cli.ExitError, "no such file"},
+		{[]string{"doctor", "me"}, cli.ExitUsage, "at most 0"},
+		{[]string{"diagnose", filepath.Join(dir, "absent")}, cli.ExitError, "no such file"},
+		{[]string{"diagnose", dir}, cli.ExitError, "none in"},
+		{[]string{"diagnose", file("empty", "")}, cli.ExitError, "the file is empty"},
+		{[]string{"diagnose", file("text", "hello\nworld\n")}, cli.ExitError, "expected a recording of Stoker"},
+		{[]string{"diagnose", file("json", "{\"a\":1}\n")}, cli.ExitError, "expected a recording of Stoker"},
+		{[]string{"diagnose", file("newer", `{"kind":"header","format":99,"version":"9.1"}`+"\n")}, cli.ExitError, "use stoker 9.1 or newer"},
+		{[]string{"advise", "--emit", "yaml", clitest.LiveRun}, cli.ExitUsage, `expected one of hf, lightning, torch`},
+		{[]string{"verify", clitest.LiveRun}, cli.ExitUsage, "two recordings"},
+		{[]string{"observe"}, cli.ExitUsage, "a command after --"},
+		{[]string{"observe", "train.py"}, cli.ExitUsage, "after --"},
+		{[]string{"observe", "--pid", "1", "--", "true"}, cli.ExitUsage, "--pid"},
+		{[]string{"observe", "--log", "wandy", "--", "true"}, cli.ExitUsage, "known are wandb, mlflow, figures"},
+		{[]string{"observe", "--log", "wandb", "--no-hook", "--", "true"}, cli.ExitUsage, "--log needs the hook"},
+		{[]string{"observe", "--otlp", "localhost:4318", "--", "true"}, cli.ExitUsage, "no address of a collector"},
 	} {
 		code, out, errs := call(t, c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "stoker: error: ") {
@@ -106,7 +98,7 @@ func TestBadInput(t *testing.T) {
 
 func TestNoRecordingHere(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if code, _, errs := call(t, "diagnose"); code != exitError || !strings.Contains(errs, "stoker observe -- python train.py") {
+	if code, _, errs := call(t, "diagnose"); code != cli.ExitError || !strings.Contains(errs, "stoker observe -- python train.py") {
 		t.Errorf("code %d, stderr %q: want a hint how to record", code, errs)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/internal/golden"
 )
 
@@ -28,20 +29,20 @@ func TestReferenceVerbs(t *testing.T) {
 			return
 		}
 		var help strings.Builder
-		writeVerbHelp(&help, cmd)
-		text := narrow(strings.TrimSuffix(help.String(), generalFlags+"\n"))
+		cli.WriteVerbHelp(&help, cmd)
+		text := narrow(strings.TrimSuffix(help.String(), cli.GeneralFlags+"\n"))
 		fmt.Fprintf(&b, "%s %s\n\n```\n%s```\n\n", strings.Repeat("#", depth), cmd.CommandPath(), text)
 		for _, sub := range cmd.Commands() {
 			write(sub, depth+1)
 		}
 	}
-	root := (&app{}).rootCommand()
+	root := rootCommand(&cli.App{})
 	verbs := map[string]*cobra.Command{}
 	for _, verb := range root.Commands() {
 		verbs[verb.Name()] = verb
 	}
-	for _, group := range verbSections {
-		for _, name := range strings.Fields(group.names) {
+	for _, group := range cli.ReadGroups(root) {
+		for _, name := range strings.Fields(group.Names) {
 			write(verbs[name], 3)
 			delete(verbs, name)
 		}
@@ -51,7 +52,7 @@ func TestReferenceVerbs(t *testing.T) {
 			write(verb, 3)
 		}
 	}
-	fmt.Fprintf(&b, "%s\n", generalFlags)
+	fmt.Fprintf(&b, "%s\n", cli.GeneralFlags)
 	golden.CheckPart(t, referencePage, "verbs", b.String())
 }
 
@@ -180,7 +181,7 @@ func TestReferenceNamesVariablesAndCodes(t *testing.T) {
 			t.Errorf("docs/reference.md lacks %s, which %s reads", name, path)
 		}
 	}
-	for _, code := range []int{exitFine, exitError, exitUsage, exitStarved, exitMissed, exitOurs, exitCannotRun, exitNotFound, exitSignalBase} {
+	for _, code := range []int{cli.ExitFine, cli.ExitError, cli.ExitUsage, cli.ExitStarved, cli.ExitMissed, cli.ExitOurs, cli.ExitCannotRun, cli.ExitNotFound, cli.ExitSignalBase} {
 		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\|[ 0-9,+n]*\b%d\b`, code)).Match(page) {
 			t.Errorf("docs/reference.md lacks the exit code %d", code)
 		}

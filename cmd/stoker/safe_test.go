@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -22,7 +24,7 @@ func hostileRuns(t *testing.T) map[string]*recording.Run {
 		"labelled-slow-disk/run.jsonl.gz", "feed-own-starved/run.jsonl.gz",
 	} {
 		open := func() *recording.Run {
-			run, err := recording.Open(caseFile(file))
+			run, err := recording.Open(clitest.CaseFile(file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +89,7 @@ func checkLeak(t *testing.T, of string, args ...string) {
 			t.Errorf("stoker %q: %s stands raw on %s: %s", args, of, stream, leak)
 		}
 	}
-	if strings.Contains(strings.Join(args, " "), "--json") && code == exitFine {
+	if strings.Contains(strings.Join(args, " "), "--json") && code == cli.ExitFine {
 		var any any
 		if err := json.Unmarshal([]byte(out), &any); err != nil {
 			t.Errorf("stoker %q: %v", args, err)
@@ -97,7 +99,7 @@ func checkLeak(t *testing.T, of string, args ...string) {
 
 // Names of kernels, operators and devices come from whoever recorded a trace.
 func TestNoVerbLetsThroughWhatATraceHolds(t *testing.T) {
-	plain, err := os.ReadFile(traceFile(t, "trace.json", 0, 1))
+	plain, err := os.ReadFile(clitest.WriteTrace(t, "trace.json", 0, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +227,7 @@ func quoted(t *testing.T, text string) string {
 // list.
 func TestMisspeltVerb(t *testing.T) {
 	code, _, errs := call(t, "observ")
-	if want := "stoker: error: unknown command \"observ\" for \"stoker\"\nstoker: hint: stoker observe --help\n"; code != exitUsage || errs != want {
+	if want := "stoker: error: unknown command \"observ\" for \"stoker\"\nstoker: hint: stoker observe --help\n"; code != cli.ExitUsage || errs != want {
 		t.Errorf("code %d, stderr %q, want %q", code, errs, want)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/judged"
 	"github.com/stoker-dev/stoker/internal/golden"
 	"github.com/stoker-dev/stoker/report/wire"
 	"github.com/stoker-dev/stoker/tune"
@@ -50,9 +53,9 @@ func TestEveryJSONHasASchema(t *testing.T) {
 		{"trace-compare", "trace " + traced + " ../../testdata/cases/trace-workers/trace.json.gz"},
 		{"runs", "runs " + folder},
 		{"doctor", "doctor"},
-		{"feed-check", "feed --check " + pictures(t)},
-		{"pack-dry-run", "pack --dry-run " + pictures(t)},
-		{"pack", "pack -o " + filepath.Join(t.TempDir(), "packed") + " " + pictures(t)},
+		{"feed-check", "feed --check " + clitest.WritePictures(t)},
+		{"pack-dry-run", "pack --dry-run " + clitest.WritePictures(t)},
+		{"pack", "pack -o " + filepath.Join(t.TempDir(), "packed") + " " + clitest.WritePictures(t)},
 		{"predict", "predict --gpu h100-sxm --model resnet50 --batch 256"},
 		{"predict-tutorial", "predict --tutorial"},
 		{"predict-list", "predict --list gpus"},
@@ -69,7 +72,7 @@ func TestEveryJSONHasASchema(t *testing.T) {
 			verb += " " + words[1]
 		}
 		code, out, errs := call(t, append(words, "--json")...)
-		if !slices.Contains([]int{exitFine, exitError}, code) || out == "" {
+		if !slices.Contains([]int{cli.ExitFine, cli.ExitError}, code) || out == "" {
 			t.Errorf("%s: code %d: %s", c.line, code, errs)
 			continue
 		}
@@ -85,7 +88,7 @@ func TestEveryJSONHasASchema(t *testing.T) {
 			walk(child)
 		}
 	}
-	walk((&app{}).rootCommand())
+	walk(rootCommand(&cli.App{}))
 	files, err := filepath.Glob("../../docs/schema/*.json")
 	if err != nil {
 		t.Fatal(err)
@@ -98,27 +101,27 @@ func TestEveryJSONHasASchema(t *testing.T) {
 }
 
 // tuned is a tuning: one fix that helped, one that did not.
-func tuned(t *testing.T) tuneObject {
+func tuned(t *testing.T) tune.Object {
 	t.Helper()
-	var sides []judgedRecording
+	var sides []judged.Recording
 	for _, file := range []string{"feed-before", "feed-after"} {
-		j, err := (&app{}).judge([]string{"../../testdata/cases/" + file + "/run.jsonl.gz"})
+		j, err := judged.Open(&cli.App{}, []string{"../../testdata/cases/" + file + "/run.jsonl.gz"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		sides = append(sides, j)
 	}
-	o := compareAll(sides[:1], sides[1:])
+	o := judged.CompareAll(sides[:1], sides[1:])
 	worth := stoker.Interval{Low: 2.7, Point: 3.5, High: 3.6}
 	changes := []stoker.Change{{Setting: stoker.NumWorkers, From: 0, To: 2}}
-	return tuneObject{1, tune.Result{
+	return tune.Object{Schema: 1, Result: tune.Result{
 		Stopped: "nothing more has a measurable gain", Starts: 3, Baseline: "run.jsonl.gz", Emulated: true, Outcome: &o,
 		Trials: []tune.Trial{
 			{Fix: "num_workers", Changes: changes, Promised: &worth, Pairs: []verify.Outcome{o}, Kept: true},
 			{Fix: "pin_memory", Changes: []stoker.Change{{Setting: stoker.PinMemory, From: false, To: true}}, Promised: &stoker.Interval{Low: 1, Point: 1.1, High: 1.2}, Why: "CMD failed with code 1"},
 		},
 		Plan: tune.Plan{Format: 1, By: "0.1.0", Of: "run.jsonl.gz", Command: []string{"python", "train.py"}, Loaders: []tune.Loader{{Call: "/train.py:1", Changes: changes, Worth: &worth}}},
-	}, "--- train.py\n+++ train.py\n", nil}
+	}, Patch: "--- train.py\n+++ train.py\n"}
 }
 
 // What tune --json prints is what its schema says.
@@ -135,7 +138,7 @@ func TestTuneSchema(t *testing.T) {
 // it achieved, and the patch.
 func TestPageOfATuning(t *testing.T) {
 	code, out, errs := call(t, "report", "testdata/tuned/object.json", "-o", "-")
-	if code != exitFine {
+	if code != cli.ExitFine {
 		t.Fatal(code, errs)
 	}
 	for _, want := range []string{
@@ -146,7 +149,7 @@ func TestPageOfATuning(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if code, _, _ := call(t, "report", "testdata/tuned/absent.json", "-o", "-"); code != exitError {
+	if code, _, _ := call(t, "report", "testdata/tuned/absent.json", "-o", "-"); code != cli.ExitError {
 		t.Errorf("a file that is not there: code %d", code)
 	}
 }

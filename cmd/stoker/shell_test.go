@@ -12,6 +12,10 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra/doc"
+
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/judged"
 )
 
 // A misspelt verb or flag gets one line and the one that was meant; a flag that is like
@@ -25,7 +29,7 @@ func TestMisspelt(t *testing.T) {
 		"verify --zzzzzzzz A B": "stoker verify --help",
 	} {
 		code, out, errs := call(t, strings.Fields(args)...)
-		if code != exitUsage || out != "" || strings.Count(errs, "\n") != 2 || !strings.HasSuffix(errs, "stoker: hint: "+hint+"\n") {
+		if code != cli.ExitUsage || out != "" || strings.Count(errs, "\n") != 2 || !strings.HasSuffix(errs, "stoker: hint: "+hint+"\n") {
 			t.Errorf("stoker %s: code %d\n%s%s", args, code, out, errs)
 		}
 	}
@@ -34,7 +38,7 @@ func TestMisspelt(t *testing.T) {
 // stoker alone introduces itself on one screen.
 func TestIntroduction(t *testing.T) {
 	code, out, _ := call(t)
-	if code != exitFine || strings.Count(out, "\n") > 23 || !strings.Contains(out, "stoker observe -- python train.py") {
+	if code != cli.ExitFine || strings.Count(out, "\n") > 23 || !strings.Contains(out, "stoker observe -- python train.py") {
 		t.Errorf("code %d, %d lines:\n%s", code, strings.Count(out, "\n"), out)
 	}
 	fits(t, "stoker", out)
@@ -42,22 +46,22 @@ func TestIntroduction(t *testing.T) {
 
 // A recording may come through stdin, and is judged as from its file.
 func TestRecordingFromStdin(t *testing.T) {
-	text, err := os.ReadFile(liveRun)
+	text, err := os.ReadFile(clitest.LiveRun)
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := filepath.Join(t.TempDir(), "run.html")
-	for _, args := range [][]string{{"diagnose"}, {"diagnose", "--json"}, {"advise", "--emit", "torch"}, {"verify", liveRun}, {"report", "-o", page}, {"export", "-o", page + ".prom"}} {
-		want, wanted, _ := call(t, append(args, liveRun)...)
+	for _, args := range [][]string{{"diagnose"}, {"diagnose", "--json"}, {"advise", "--emit", "torch"}, {"verify", clitest.LiveRun}, {"report", "-o", page}, {"export", "-o", page + ".prom"}} {
+		want, wanted, _ := call(t, append(args, clitest.LiveRun)...)
 		var out, errs bytes.Buffer
 		got := run(context.Background(), append(args, "-"), bytes.NewReader(text), &out, &errs)
 		// Its commands name the run as it was named: what came through a pipe may come again.
-		again := strings.ReplaceAll(wanted, liveRun, "-")
+		again := strings.ReplaceAll(wanted, clitest.LiveRun, "-")
 		if got != want || strings.Join(strings.Fields(out.String()), " ") != strings.Join(strings.Fields(again), " ") {
 			t.Errorf("stoker %s -: code %d, want %d; %s%s", strings.Join(args, " "), got, want, out.String(), errs.String())
 		}
 	}
-	if code, _, errs := call(t, "verify", "-", "-"); code != exitUsage || !strings.Contains(errs, "one of its files from stdin") {
+	if code, _, errs := call(t, "verify", "-", "-"); code != cli.ExitUsage || !strings.Contains(errs, "one of its files from stdin") {
 		t.Errorf("code %d: %s", code, errs)
 	}
 }
@@ -94,7 +98,7 @@ func TestACrashIsNamedFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if out = strings.Join(strings.Fields(out), " "); code != exitFine || !ends.MatchString(out) || strings.Contains(out, "4711") {
+		if out = strings.Join(strings.Fields(out), " "); code != cli.ExitFine || !ends.MatchString(out) || strings.Contains(out, "4711") {
 			t.Errorf("%s: code %d: %s%s", strings.Join(args, " "), code, out, errs)
 		}
 	}
@@ -118,7 +122,7 @@ func TestForecastAsAPage(t *testing.T) {
 	asked := strings.Fields("predict --gpu h100-sxm --model resnet50 --batch 256 --precision fp16 --workers 8 --cores 16 --storage nvme -o " + file)
 	code, _, errs := call(t, asked...)
 	text, err := os.ReadFile(file)
-	if code != exitFine || err != nil {
+	if code != cli.ExitFine || err != nil {
 		t.Fatalf("code %d, %v: %s", code, err, errs)
 	}
 	page := string(text)
@@ -138,10 +142,10 @@ func TestForecastAsAPage(t *testing.T) {
 // A shell completes what flags take and the recordings that lie here.
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll(runsFolder, 0o700); err != nil {
+	if err := os.MkdirAll(judged.Folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(runsFolder, "a.jsonl.gz")
+	name := filepath.Join(judged.Folder, "a.jsonl.gz")
 	if err := os.WriteFile(name, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -166,9 +170,9 @@ func TestManualPages(t *testing.T) {
 	} else if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	root := (&app{}).rootCommand()
+	root := rootCommand(&cli.App{})
 	root.DisableAutoGenTag = true // the same pages whenever they are made
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "STOKER", Section: "1", Source: "stoker " + version, Manual: "Stoker"}, folder); err != nil {
+	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "STOKER", Section: "1", Source: "stoker " + cli.Version, Manual: "Stoker"}, folder); err != nil {
 		t.Fatal(err)
 	}
 	for _, verb := range root.Commands() {

@@ -50,6 +50,14 @@ func Or(v, otherwise float64) float64 {
 // Finite reports whether a number is neither NaN nor infinite.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
+// PositiveOrNaN returns v if it is positive, else NaN, which means unknown.
+func PositiveOrNaN(v float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return math.NaN()
+}
+
 // Known returns nil for numbers that JSON cannot represent: NaN, which means unknown, and
 // infinity.
 func Known(v float64) *float64 {

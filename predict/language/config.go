@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/stoker-dev/stoker/quantity"
 )
 
 // ParseConfig reads a model of one's own from its config.json, as transformers writes it.
@@ -44,9 +46,18 @@ func readConfig(name string, data []byte) (config, error) {
 	case errors.As(err, &other):
 		return nil, fmt.Errorf("%s is no object (%s): expected the config.json of a language model", name, other.Value)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s is no JSON (%w%s): expected the config.json of a language model", name, err, findPlace(err))
 	}
 	return c, nil
+}
+
+// findPlace says at which byte JSON goes wrong, if the error says it.
+func findPlace(err error) string {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return ""
+	}
+	return fmt.Sprintf(", at byte %d", syntax.Offset)
 }
 
 // config is a configuration by the names of its values. Families spell some differently.
@@ -169,56 +180,85 @@ func (c config) readWindow(layers float64) (window, local float64) {
 	return window, local
 }
 
-// check fails where the values are no model whose cost is known.
+// expected is what a value of a configuration has to be.
+type expected struct {
+	name        string
+	value       float64
+	least, most float64
+	whole       bool
+}
+
+// Limits of a configuration that are more than any model has.
+const (
+	mostOfShape  = 1e8 // layers, widths, heads, words
+	mostExperts  = 1e6
+	mostToLookAt = 1e9 // tokens of a window
+	sliver       = 1e-9
+)
+
+// listExpected are all values and what each has to be.
+func (c config) listExpected(m Model) []expected {
+	chosen := math.Min(1, m.Experts)
+	return []expected{
+		{"num_hidden_layers", m.Layers, 1, mostOfShape, true},
+		{"hidden_size", m.Width, 1, mostOfShape, true},
+		{"num_attention_heads", m.Heads, 1, mostOfShape, true},
+		{"vocab_size", m.Words, 1, mostOfShape, true},
+		{"num_key_value_heads", m.KVHeads, 1, mostOfShape, true},
+		{"head_dim", m.HeadSize, sliver, mostOfShape, false},
+		{"intermediate_size", m.Inner + m.ExpertInner, sliver, mostOfShape, false},
+		{"num_experts", m.Experts, 0, mostExperts, true},
+		{"num_experts_per_tok", m.Chosen, chosen, m.Experts, true},
+		{"n_shared_experts", m.Always, 0, mostExperts, false},
+		{"moe_intermediate_size", m.ExpertInner, chosen, mostOfShape, false},
+		{"first_k_dense_replace", m.DenseLayers, 0, m.Layers, false},
+		{"kv_lora_rank", m.Latent.Kept, 0, mostOfShape, false},
+		{"q_lora_rank", m.Latent.Query, 0, mostOfShape, false},
+		{"v_head_dim", m.Latent.Value, 0, mostOfShape, false},
+		{"qk_nope_head_dim", m.Latent.Plain, 0, mostOfShape, false},
+		{"qk_rope_head_dim", m.Latent.Rotary, 0, mostOfShape, false},
+		{"sliding_window", m.Window, 0, mostToLookAt, false},
+		{"layer_types", m.Local, 0, 1 + sliver, false},
+	}
+}
+
+// check fails if the values are no model whose cost is known.
 func (c config) check(m Model) error {
-	for _, need := range []struct {
-		name  string
-		value float64
-	}{
-		{"num_hidden_layers", m.Layers},
-		{"hidden_size", m.Width},
-		{"num_attention_heads", m.Heads},
-		{"vocab_size", m.Words},
-		{"num_key_value_heads", m.KVHeads},
-		{"head_dim", m.HeadSize},
-		{"intermediate_size", m.Inner + m.ExpertInner},
-	} {
-		if !(need.value > 0 && need.value <= 1e8) {
-			return fmt.Errorf("%s is %v: expected the config.json of a language model", need.name, need.value)
+	for _, e := range c.listExpected(m) {
+		switch given, wrong := c.findWrongKind(e.name); {
+		case wrong:
+			return fmt.Errorf("%s is %s: expected a number", e.name, given)
+		case !(e.value >= e.least && e.value <= e.most) && e.least > 0 && e.value == 0:
+			return fmt.Errorf("%s is missing or 0: expected the config.json of a language model", e.name)
+		case !(e.value >= e.least && e.value <= e.most):
+			return fmt.Errorf("%s is %s: expected %s to %s", e.name, quantity.Number(e.value),
+				quantity.Number(math.Ceil(e.least)), quantity.Number(e.most))
+		case e.whole && e.value != math.Trunc(e.value):
+			return fmt.Errorf("%s is %v: expected a whole number", e.name, e.value)
 		}
 	}
-	for _, part := range []struct {
-		name               string
-		value, least, most float64
-	}{
-		{"num_experts", m.Experts, 0, 1e6},
-		{"num_experts_per_tok", m.Chosen, min(1, m.Experts), m.Experts},
-		{"n_shared_experts", m.Always, 0, 1e6},
-		{"moe_intermediate_size", m.ExpertInner, min(1, m.Experts), 1e8},
-		{"first_k_dense_replace", m.DenseLayers, 0, m.Layers},
-		{"kv_lora_rank", m.Latent.Kept, 0, 1e8},
-		{"q_lora_rank", m.Latent.Query, 0, 1e8},
-		{"v_head_dim", m.Latent.Value, 0, 1e8},
-		{"qk_nope_head_dim", m.Latent.Plain, 0, 1e8},
-		{"qk_rope_head_dim", m.Latent.Rotary, 0, 1e8},
-		{"sliding_window", m.Window, 0, 1e9},
-		{"layer_types", m.Local, 0, 1 + 1e-9},
-	} {
-		if !(part.value >= part.least && part.value <= part.most) {
-			return fmt.Errorf("%s is %v: expected %v to %v", part.name, part.value, part.least, part.most)
-		}
-	}
-	if err := c.checkWhole(m); err != nil {
-		return err
+	switch {
+	case math.Mod(m.Heads, m.KVHeads) != 0:
+		return fmt.Errorf("num_key_value_heads is %v: expected a number that divides the %v heads", m.KVHeads, m.Heads)
+	case m.HeadSize != math.Trunc(m.HeadSize):
+		return fmt.Errorf("hidden_size is %v: expected a multiple of the %v heads, or a head_dim", m.Width, m.Heads)
 	}
 	return c.refuseOtherLayers()
 }
 
+// findWrongKind is the value of a key that has to be a number and is none, as the file has it.
+func (c config) findWrongKind(key string) (text string, wrong bool) {
+	value := c[key]
+	switch value.(type) {
+	case string, bool, map[string]any:
+		text, err := json.Marshal(value)
+		return string(text), err == nil
+	}
+	return "", false
+}
+
 // refuseOtherLayers fails on layers that are no attention, and on a model of two halves.
 func (c config) refuseOtherLayers() error {
-	if err := c.refuseFamily(); err != nil {
-		return err
-	}
 	if c.switched("is_encoder_decoder", false) {
 		return errors.New("a model with encoder and decoder is not known: expected a decoder alone")
 	}

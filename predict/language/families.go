@@ -2,7 +2,6 @@ package language
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -56,31 +55,4 @@ func isOther(name string) bool {
 		}
 		return strings.Contains(name, word)
 	})
-}
-
-// checkWhole fails on numbers that no model has: parts of a head, or heads that share keys unevenly.
-func (c config) checkWhole(m Model) error {
-	for _, one := range []struct {
-		name  string
-		value float64
-	}{
-		{"num_hidden_layers", m.Layers},
-		{"hidden_size", m.Width},
-		{"num_attention_heads", m.Heads},
-		{"vocab_size", m.Words},
-		{"num_key_value_heads", m.KVHeads},
-		{"num_experts", m.Experts},
-		{"num_experts_per_tok", m.Chosen},
-	} {
-		if one.value != math.Trunc(one.value) {
-			return fmt.Errorf("%s is %v: expected a whole number", one.name, one.value)
-		}
-	}
-	switch {
-	case math.Mod(m.Heads, m.KVHeads) != 0:
-		return fmt.Errorf("num_key_value_heads is %v: expected a number that divides the %v heads", m.KVHeads, m.Heads)
-	case m.HeadSize != math.Trunc(m.HeadSize):
-		return fmt.Errorf("hidden_size is %v: expected a multiple of the %v heads, or a head_dim", m.Width, m.Heads)
-	}
-	return nil
 }

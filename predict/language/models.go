@@ -122,6 +122,10 @@ var Models = []Model{
 		Window: 1024, Local: 5. / 6, Source: maxtext,
 	},
 	{
+		Name: "mistral-7b", Title: "Mistral 7B", Aliases: []string{"mistralai/Mistral-7B-v0.3"},
+		Layers: 32, Width: 4096, Heads: 32, KVHeads: 8, HeadSize: 128, Inner: 14336, Words: 32768, Source: litgpt,
+	},
+	{
 		Name: "mixtral-8x7b", Title: "Mixtral 8x7B", Aliases: []string{"mistralai/Mixtral-8x7B-v0.1"},
 		Layers: 32, Width: 4096, Heads: 32, KVHeads: 8, HeadSize: 128, Words: 32000,
 		Experts: 8, Chosen: 2, ExpertInner: 14336, Source: maxtext,
@@ -146,6 +150,10 @@ var Models = []Model{
 	{
 		Name: "llama-2-7b", Title: "Llama 2 7B", Aliases: []string{"meta-llama/Llama-2-7b"},
 		Layers: 32, Width: 4096, Heads: 32, KVHeads: 32, HeadSize: 128, Inner: 11008, Words: 32000, Source: maxtext,
+	},
+	{
+		Name: "llama-2-13b", Title: "Llama 2 13B", Aliases: []string{"meta-llama/Llama-2-13b"},
+		Layers: 40, Width: 5120, Heads: 40, KVHeads: 40, HeadSize: 128, Inner: 13824, Words: 32000, Source: litgpt,
 	},
 	{
 		Name: "llama-2-70b", Title: "Llama 2 70B", Aliases: []string{"meta-llama/Llama-2-70b"},

@@ -222,15 +222,18 @@ func TestBatchesTrade(t *testing.T) {
 		if m.Params() > 700e9 {
 			continue // for more GPUs than share a layer
 		}
-		tensor := 1.
-		for _, n := range []float64{2, 4, 8, 16} {
+		tensor, large := 1., h100
+		large.MemoryBytes.Value = 1e12
+		for _, n := range []float64{2, 4, 8} {
 			if math.Mod(m.Heads, n) == 0 {
 				tensor = n
 			}
 		}
 		var last ServingRate
 		for _, batch := range []float64{1, 4, 16, 64} {
-			r, err := Serving{Model: m, GPU: h100, Precision: hardware.FP8, Stack: VLLM, Tensor: tensor, Input: 500, Output: 500, Batch: batch}.Solve()
+			r, err := Serving{
+				Model: m, GPU: large, Precision: hardware.FP8, Stack: VLLM, Tensor: tensor, Input: 500, Output: 500, Batch: batch,
+			}.Solve()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,6 +259,7 @@ func TestRefusals(t *testing.T) {
 	for want, one := range map[string]Serving{
 		"--tp":        {Model: model, GPU: h100, Precision: hardware.FP8, Stack: VLLM, Tensor: 1, Input: 1, Output: 1},
 		"--software":  {Model: model, GPU: h100, Precision: hardware.FP8, Tensor: 8, Input: 1, Output: 1},
+		"--tp 16":     {Model: model, GPU: h100, Precision: hardware.FP8, Stack: VLLM, Tensor: 16, Input: 1, Output: 1},
 		"--precision": {Model: model, GPU: a100(t), Precision: hardware.FP8, Stack: VLLM, Tensor: 8, Input: 1, Output: 1},
 	} {
 		if _, err := one.Solve(); err == nil || !strings.Contains(err.Error(), want) {

@@ -47,6 +47,9 @@ const (
 	prefillShare   = 0.55
 	// cacheShare is what attention over a scattered cache reaches of the bandwidth.
 	cacheShare = 0.80
+	// Weights of 8 and of 4 bits that one multiprocessor widens a second in PyTorch's own kernels, as
+	// gpt-fast and torchao have them: the rows "tune" of torchao. Those of the engines keep up with memory.
+	widenedInt8, widenedInt4 = 10.7e9, 12.7e9
 	// messageLatency is that of one sum over the GPUs of a machine, seconds, per doubling of them.
 	messageLatency = 8e-6
 	// launchPerLayer is the host's share of a layer where a graph is replayed, seconds.
@@ -85,13 +88,13 @@ func (s Serving) Solve() (ServingRate, error) {
 		Weights:   one.weights / perToken, Cache: one.cache / perToken,
 		Compute:  (one.compute + batch*prefill/s.Output) / perToken,
 		Messages: one.messages / perToken, Launches: one.launches / perToken,
-		Memory: (s.weights() + batch*s.cacheOf(s.Input+s.Output/2)) / s.Tensor,
+		Memory: (s.weights() + batch*s.cacheOf(s.Input+s.Output/2)*s.cacheCopies()) / s.Tensor,
 	}, nil
 }
 
 // requests are those in progress: as many as were asked for, or as memory holds.
 func (s Serving) requests() (float64, error) {
-	each := s.cacheOf(s.Input + s.Output/2)
+	each := s.cacheOf(s.Input+s.Output/2) * s.cacheCopies()
 	most := math.Floor(s.room() / each)
 	room := func(what string) error {
 		return fmt.Errorf("it does not fit: %s, beside %s of weights of %s on %v x %s of %s: spread it over more GPUs (--tp), "+
@@ -141,16 +144,44 @@ func (p parts) sum() float64 { return p.weights + p.compute + p.cache + p.messag
 // decodeStep is one token of each of so many requests.
 func (s Serving) decodeStep(batch float64) parts {
 	rate := s.GPU.MemoryRate.Value * s.Tensor
-	read := s.Model.touched(batch) * weightBytes(s.Precision) / (rate * bandwidthShare)
+	read := math.Max(s.readBytes(batch)/(rate*bandwidthShare), s.widenTime(batch))
 	compute := batch * 2 * s.Model.Active() / (s.peak() * s.Tensor * prefillShare)
 	p := parts{weights: read, compute: math.Hypot(read, compute) - read}
-	p.cache = batch * s.cacheOf(s.Input+s.Output/2) / (rate * cacheShare)
+	p.cache = batch * s.cacheOf(s.Input+s.Output/2) * s.cacheCopies() / (rate * cacheShare)
 	p.messages = s.messages(batch)
 	p.launches = schedule + s.Model.Layers*launchPerLayer
 	if s.Stack == PyTorch {
 		p.launches = s.Model.Layers * launchPerLayer // one request, no scheduler
 	}
 	return p
+}
+
+// readBytes are those of the weights that so many tokens need. AWQ and GPTQ leave the output layer
+// in 16 bits, PyTorch's own kernels do not.
+func (s Serving) readBytes(batch float64) float64 {
+	bytes := s.Model.touched(batch) * weightBytes(s.Precision)
+	if s.Precision == INT4 && s.Stack != PyTorch {
+		bytes += s.Model.Words * s.Model.Width * (weightBytes(hardware.BF16) - weightBytes(INT4))
+	}
+	return bytes
+}
+
+// widenTime is what PyTorch's kernels take to widen narrow weights to 16 bits.
+func (s Serving) widenTime(batch float64) float64 {
+	widened := map[hardware.Precision]float64{hardware.INT8: widenedInt8, INT4: widenedInt4}[s.Precision]
+	if s.Stack != PyTorch || widened == 0 || !s.GPU.SMs.Known() {
+		return 0
+	}
+	return s.Model.touched(batch) / (widened * s.GPU.SMs.Value * s.Tensor)
+}
+
+// cacheCopies is how often GPUs that share a layer keep the same keys and values: a head is not
+// divided, so that more GPUs than heads keep copies.
+func (s Serving) cacheCopies() float64 {
+	if s.Model.Latent.Kept > 0 { // engines then spread requests, not heads
+		return 1
+	}
+	return math.Max(1, s.Tensor/s.Model.KVHeads)
 }
 
 // prefillTime is that of one prompt.
@@ -204,7 +235,7 @@ func (s Serving) validate() error {
 		value float64
 	}{{"tp", s.Tensor}, {"input", s.Input}, {"output", s.Output}} {
 		if !(f.value >= 1 && f.value <= mostTokens) {
-			return fmt.Errorf("--%s is %v: expected 1 to %v", f.flag, f.value, mostTokens)
+			return fmt.Errorf("--%s is %s: expected 1 to %s", f.flag, quantity.Count(f.value), quantity.Count(mostTokens))
 		}
 	}
 	switch {
@@ -217,6 +248,10 @@ func (s Serving) validate() error {
 	case s.Draft != nil && !(s.Guesses >= 1 && s.Guesses <= 64 && s.Accept >= 0 && s.Accept <= 1):
 		return fmt.Errorf("--guesses %v with --accept %v: expected 1 to 64 tokens and a share of 0%% to 100%%", s.Guesses,
 			s.Accept)
+	}
+	if s.Tensor > MachineOf(s.GPU) {
+		return fmt.Errorf("--tp %v is more than the %v GPUs that share fast links: expected at most %v, and more replicas "+
+			"for more requests", s.Tensor, MachineOf(s.GPU), MachineOf(s.GPU))
 	}
 	if s.Tensor > 1 && !s.GPU.NVLink.Known() {
 		return fmt.Errorf("%s has no link of its own to other GPUs that is known: --tp 1", s.GPU.Title)

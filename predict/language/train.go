@@ -150,6 +150,9 @@ func (t Training) largest(m Memory) string {
 // mostGPUs is more than any job that was published: about 100,000 trained together in 2024.
 const mostGPUs = 1 << 18
 
+// mostSequences of a step is more than any job has: 16 M tokens of 1 token each would be fewer.
+const mostSequences = 1e8
+
 func (t Training) validate() error {
 	for _, f := range []struct {
 		flag        string
@@ -161,12 +164,13 @@ func (t Training) validate() error {
 		{"virtual", math.Max(1, t.Virtual), t.Model.Layers},
 		{"cp", t.Context, t.Tokens},
 		{"ep", t.Expert, math.Max(1, t.Model.Experts)},
-		{"tokens", t.Tokens, 1e8},
+		{"tokens", t.Tokens, mostTokens},
 		{"micro-batch", t.MicroBatch, t.GlobalBatch},
-		{"global-batch", t.GlobalBatch, 1e8},
+		{"global-batch", t.GlobalBatch, mostSequences},
 	} {
 		if !(f.value >= 1 && f.value <= f.most) {
-			return fmt.Errorf("--%s is %v: expected 1 to %v%s", f.flag, f.value, f.most, t.whyMost(f.flag))
+			return fmt.Errorf("--%s is %s: expected 1 to %s%s", f.flag, quantity.Count(f.value), quantity.Count(f.most),
+				t.whyMost(f.flag))
 		}
 	}
 	if err := t.checkSplit(); err != nil {
@@ -233,6 +237,10 @@ func (t Training) checkWords() error {
 		return fmt.Errorf("--activations %q: expected keep, selective or recompute", t.Activations)
 	case t.Precision == hardware.INT8 && !isTPU(t.GPU):
 		return fmt.Errorf("models are not trained in int8 on %s: expected bf16, fp8, fp16, tf32 or fp32", t.GPU.Title)
+	case t.sharing() == NoShard && t.Group > 1:
+		return fmt.Errorf("--shard-group %v is about what replicas share, and --shard none shares nothing: give one", t.Group)
+	case t.Stack == XLA && t.Compiled == Off:
+		return fmt.Errorf("--compile off: %s always compiles: leave it out", XLA)
 	case t.PerMachine < 0 || t.Network < 0 || t.Group < 0:
 		return fmt.Errorf("machines of %v GPUs, %v bytes/s and groups of %v: expected no negative number",
 			t.PerMachine, t.Network, t.Group)

@@ -50,7 +50,18 @@ const (
 	// backwardAttention is the work of FlashAttention's backward pass over its forward pass: five
 	// products for two, of which one is made again (arXiv:2205.14135).
 	backwardAttention = 2.5
+	// onBlackwell is what FlashAttention 2, which PyTorch has, reaches on a GB200 over an H200: 373.9 and
+	// 329.3 TFLOP/s (github.com/Azure/AI-benchmarking-guide, Azure_Results, 2025). It uses none of
+	// Blackwell's new instructions, so it gains little.
+	onBlackwell = 373.9 / 329.3
 )
+
+// Generations by compute capability: from Hopper on, data centre chips have instructions that
+// FlashAttention 2 does not use. GeForce's Blackwell has none of those.
+const hopperMajor, blackwellMajor, geforceMajor = 9, 10, 12
+
+// hopper is the chip on which FlashAttention 2 was timed beside Blackwell.
+var hopper, _ = hardware.FindGPU("h200")
 
 // passes are how often products are made: forward, twice that for backward, and again where
 // activations are not kept. Frozen weights have no gradient (LoRA).
@@ -135,10 +146,12 @@ func (t Training) attentionRate() float64 {
 	}
 	best := t.GPU.FP16.Value * t.GPU.ProductShare(hardware.FP16).Value
 	switch {
-	case t.GPU.ComputeMajor > 0 && t.GPU.ComputeMajor < 9:
+	case t.GPU.ComputeMajor > 0 && t.GPU.ComputeMajor < hopperMajor, t.GPU.ComputeMajor >= geforceMajor:
 		return best * law.attentionAmpere
 	case t.Stack == Megatron || t.Stack == XLA:
 		return best * law.attentionFused
+	case t.GPU.ComputeMajor >= blackwellMajor:
+		return onBlackwell * hopper.FP16.Value * hopper.ProductShare(hardware.FP16).Value * law.attentionLater
 	}
 	return best * law.attentionLater
 }

@@ -111,14 +111,14 @@ type document struct {
 	Outcome              *htmlOutcome
 	Commands             []string
 	Facts                []report.Figure
-	Questions            []question
+	Questions            []askedQuestion
 
 	Object json.RawMessage // the output of --json
 	Data   any             // input of the script
 }
 
 // question is a question that was asked for the verdict.
-type question struct{ Rule, Text, Answer, Note string }
+type askedQuestion struct{ Rule, Text, Answer, Note string }
 
 // describeRun formats the content of a run's page.
 func describeRun(s Subject) (*document, error) {
@@ -156,7 +156,7 @@ func describeRun(s Subject) (*document, error) {
 		p.NoFix = report.SayWhatElse(v)
 	}
 	for _, q := range v.Questions {
-		p.Questions = append(p.Questions, question{string(q.Rule), q.Text, q.Answer, q.Note})
+		p.Questions = append(p.Questions, askedQuestion{string(q.Rule), q.Text, q.Answer, q.Note})
 	}
 	var b bytes.Buffer
 	write := func() error { return wire.WriteVerdict(&b, s.Run, v, s.Plan) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/safe"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/wire"
@@ -31,7 +32,7 @@ type stageRow struct {
 
 // WritePrediction writes a prediction as a page. picture is an SVG by report/plot, or ""; it is
 // inserted unchanged.
-func WritePrediction(w io.Writer, f report.Prediction, version, picture string) error {
+func WritePrediction(w io.Writer, f question.Prediction, version, picture string) error {
 	safe.Values(&f, &version)
 	var object bytes.Buffer
 	if err := wire.WritePrediction(&object, f); err != nil {
@@ -59,7 +60,7 @@ func WritePrediction(w io.Writer, f report.Prediction, version, picture string) 
 }
 
 // sweep adds the settings of a sweep. For two settings the picture shows them.
-func (p *document) sweep(f report.Prediction) {
+func (p *document) sweep(f question.Prediction) {
 	if len(f.Axes) > 1 {
 		return
 	}
@@ -74,7 +75,7 @@ func (p *document) sweep(f report.Prediction) {
 }
 
 // forecast adds the answer.
-func (p *document) forecast(f report.Prediction) {
+func (p *document) forecast(f question.Prediction) {
 	a, h := f.Answer, p.Forecast
 	if b := a.Bound; b.Resource != "" {
 		p.Headline = fmt.Sprintf("The device would wait for input %s of the time, and %s is the limit (%s).",

@@ -13,8 +13,8 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/golden"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/tutorial"
-	"github.com/stoker-dev/stoker/report"
 	"github.com/stoker-dev/stoker/report/text"
 	"github.com/stoker-dev/stoker/report/wire"
 )
@@ -26,13 +26,13 @@ func about(low, point, high float64) stoker.Interval {
 }
 
 // one is a prediction by hand, so that its faces do not move with the model.
-func one() report.Prediction {
+func one() question.Prediction {
 	limit := func(stage stoker.Stage, r stoker.Resource, time stoker.Interval) predict.Limit {
 		return predict.Limit{Stage: stage, Resource: r, Time: time}
 	}
-	return report.Prediction{
+	return question.Prediction{
 		Title:  "ResNet-50, training, fp16, batch 256 on NVIDIA H100 80GB HBM3",
-		Inputs: []report.Input{{Name: "sample", Value: "110 KB", Source: "given"}, {Name: "link", Value: "pcie5", Source: "the GPU's"}},
+		Inputs: []question.Input{{Name: "sample", Value: "110 KB", Source: "given"}, {Name: "link", Value: "pcie5", Source: "the GPU's"}},
 		Setup:  predict.Setup{Batch: 256, Workers: 8},
 		Answer: predict.Answer{
 			Stages: []predict.StageTime{
@@ -52,7 +52,7 @@ func one() report.Prediction {
 	}
 }
 
-func sized() report.Prediction {
+func sized() question.Prediction {
 	p := one()
 	p.Sources, p.All = true, true
 	p.Sizing = &predict.Sizing{
@@ -71,7 +71,7 @@ func sized() report.Prediction {
 }
 
 // swept has a point that is unknown and one that does not fit.
-func swept(axes ...predict.Axis) report.Prediction {
+func swept(axes ...predict.Axis) question.Prediction {
 	p := one()
 	p.Axes = axes
 	second := []float64{math.NaN()}
@@ -97,8 +97,8 @@ func swept(axes ...predict.Axis) report.Prediction {
 	return p
 }
 
-func roofline() report.Prediction {
-	p := report.Prediction{Title: "Roofline of a device in fp16"}
+func roofline() question.Prediction {
+	p := question.Prediction{Title: "Roofline of a device in fp16"}
 	p.Roofline = &predict.Roofline{
 		GPU: hardware.GPU{Name: "device", Title: "A device"}, Precision: hardware.FP16, Peak: 1e15,
 		Diagonals: []predict.Diagonal{{Name: predict.DeviceMemory, Over: "device bytes", Rate: 3e12, Ridge: 333}, {Name: predict.HostLink, Over: "copied bytes", Rate: 5e10, Ridge: 20000}},
@@ -110,18 +110,18 @@ func roofline() report.Prediction {
 	return p
 }
 
-func predictions() map[string]report.Prediction {
+func predictions() map[string]question.Prediction {
 	batch := predict.Axis{Name: "batch", Values: []float64{32, 64, 128, 256, 512, 1024}}
 	workers := predict.Axis{Name: "workers", Values: []float64{1, 2, 4, 8}}
 	whole := one()
 	whole.All = true
-	return map[string]report.Prediction{"first": one(), "one": whole, "sized": sized(), "sweep": swept(batch), "grid": swept(batch, workers), "roofline": roofline()}
+	return map[string]question.Prediction{"first": one(), "one": whole, "sized": sized(), "sweep": swept(batch), "grid": swept(batch, workers), "roofline": roofline()}
 }
 
-var predictFaces = map[string]func(*bytes.Buffer, report.Prediction) error{
-	"text": func(b *bytes.Buffer, p report.Prediction) error { return text.WritePrediction(b, p, text.Style{}) },
-	"json": func(b *bytes.Buffer, p report.Prediction) error { return wire.WritePrediction(b, p) },
-	"csv":  func(b *bytes.Buffer, p report.Prediction) error { return wire.WritePredictionCSV(b, p) },
+var predictFaces = map[string]func(*bytes.Buffer, question.Prediction) error{
+	"text": func(b *bytes.Buffer, p question.Prediction) error { return text.WritePrediction(b, p, text.Style{}) },
+	"json": func(b *bytes.Buffer, p question.Prediction) error { return wire.WritePrediction(b, p) },
+	"csv":  func(b *bytes.Buffer, p question.Prediction) error { return wire.WritePredictionCSV(b, p) },
 }
 
 func TestFacesOfPredictions(t *testing.T) {
@@ -148,7 +148,7 @@ func TestEmptyPrediction(t *testing.T) {
 	}
 	for face, show := range predictFaces {
 		var b bytes.Buffer
-		if err := show(&b, report.Prediction{Setup: predict.Setup{Batch: 1}, Answer: a}); err != nil {
+		if err := show(&b, question.Prediction{Setup: predict.Setup{Batch: 1}, Answer: a}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {

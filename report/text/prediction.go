@@ -8,12 +8,13 @@ import (
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
 // WritePrediction prints a prediction.
-func WritePrediction(w io.Writer, f report.Prediction, style Style) error {
+func WritePrediction(w io.Writer, f question.Prediction, style Style) error {
 	p := newPage(style, &f)
 	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(f.Title, 300)))
 	switch {
@@ -50,7 +51,7 @@ func WritePrediction(w io.Writer, f report.Prediction, style Style) error {
 }
 
 // writeAnswer prints one setting: the result, then the parts of a step with bars.
-func (p *page) writeAnswer(f report.Prediction) {
+func (p *page) writeAnswer(f question.Prediction) {
 	a := f.Answer
 	row := func(name, value string) { fmt.Fprintf(&p.b, "  %-12s %s\n", name, value) }
 	row("utilisation", p.paint(useColour(a.Utilization.Point), quantity.Around(a.Utilization, quantity.Percent)))
@@ -68,7 +69,7 @@ func (p *page) writeAnswer(f report.Prediction) {
 }
 
 // writeShortAnswer prints one setting in eight lines.
-func (p *page) writeShortAnswer(f report.Prediction) {
+func (p *page) writeShortAnswer(f question.Prediction) {
 	a := f.Answer
 	row := func(name, value string) {
 		if value != "" {
@@ -85,12 +86,12 @@ func (p *page) writeShortAnswer(f report.Prediction) {
 	row("unknown", listUnknown(a.Unknown))
 	assumed := 0
 	for _, in := range f.Inputs {
-		if in.Source != report.Given {
+		if in.Source != question.Given {
 			assumed++
 		}
 	}
 	if assumed > 0 {
-		row("assumed", fmt.Sprintf("%d usual values: --all lists them, --sources names their sources", assumed))
+		row("assumed", quantity.Many(assumed, "usual value")+": --all lists them, --sources names their sources")
 	}
 	p.b.WriteString("\n")
 }
@@ -113,14 +114,14 @@ func listUnknown(missing []predict.Missing) string {
 }
 
 // firstEpoch returns the utilisation in the first epoch, when nothing is in memory yet.
-func firstEpoch(f report.Prediction) string {
+func firstEpoch(f question.Prediction) string {
 	if f.First == nil {
 		return ""
 	}
 	return fmt.Sprintf(", in the first epoch %s", quantity.Around(f.First.Utilization, quantity.Percent))
 }
 
-func perGPU(f report.Prediction) string {
+func perGPU(f question.Prediction) string {
 	if f.Setup.GPUs <= 1 {
 		return ""
 	}
@@ -143,7 +144,7 @@ func useColour(share float64) string {
 
 // writeStages prints a row per part of the path, with a bar to the likely time and a lighter
 // one to the high end.
-func (p *page) writeStages(f report.Prediction) {
+func (p *page) writeStages(f question.Prediction) {
 	longest := 0.0
 	for _, s := range f.Answer.Stages {
 		longest = math.Max(longest, math.Max(report.ClampLength(s.Time.Point), report.ClampLength(s.Time.High)))
@@ -179,7 +180,7 @@ func bars(i stoker.Interval, longest float64, width int) string {
 }
 
 // writeBound prints the limit and the next one.
-func (p *page) writeBound(f report.Prediction) {
+func (p *page) writeBound(f question.Prediction) {
 	for _, text := range report.DescribeBound(f) {
 		p.printWrapped("  ", "  ", text)
 	}
@@ -224,7 +225,7 @@ func (p *page) walls(walls []predict.Wall) {
 }
 
 // writeWaste prints the cost of the idle share.
-func (p *page) writeWaste(f report.Prediction) {
+func (p *page) writeWaste(f question.Prediction) {
 	s := report.ListWaste(f)
 	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
 	for _, row := range s.Rows[1:] {
@@ -245,11 +246,11 @@ func (p *page) unknowns(missing []predict.Missing) {
 
 // inputs lists the basis of the answer, then how each part was computed; without Sources only
 // the assumed values.
-func (p *page) inputs(f report.Prediction) {
+func (p *page) inputs(f question.Prediction) {
 	var lines []string
 	if !f.Sources {
 		for _, in := range f.Inputs {
-			if in.Source != report.Given {
+			if in.Source != question.Given {
 				lines = append(lines, in.Name+" "+in.Value)
 			}
 		}

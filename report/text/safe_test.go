@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/language"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/tutorial"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
@@ -42,7 +44,7 @@ type shown struct {
 	Rows     [][]string
 	Capture  recording.Capture
 	Lessons  []tutorial.Lesson
-	Foreseen []report.Prediction
+	Foreseen []question.Prediction
 	Checks   []report.Check
 	Kernels  []report.KernelGroup
 	Runs     report.Runs
@@ -115,13 +117,13 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 		return wire.WriteJob(w, j, members, s.Plan)
 	},
 	"wire.WriteTraining": func(w io.Writer, _ shown, _ text.Style) error {
-		return wire.WriteTraining(w, language.Training{}, language.TrainingStep{})
+		return wire.WriteTraining(w, language.Training{}, language.TrainingStep{}, math.NaN(), nil)
 	},
 	"wire.WriteServing": func(w io.Writer, _ shown, _ text.Style) error {
-		return wire.WriteServing(w, language.ServingRate{})
+		return wire.WriteServing(w, language.Serving{}, language.ServingRate{}, nil)
 	},
 	"wire.WriteObject": func(w io.Writer, s shown, _ text.Style) error { return wire.WriteObject(w, s.Rows) },
-	"text.WritePrediction": foreseen(func(w io.Writer, p report.Prediction, style text.Style) error {
+	"text.WritePrediction": foreseen(func(w io.Writer, p question.Prediction, style text.Style) error {
 		p.Sources, p.All = style.Colour, style.Colour // with and without
 		return text.WritePrediction(w, p, style)
 	}),
@@ -131,21 +133,23 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 		text := s.Rows[0][0]
 		return page.WriteTuning(w, page.Tuned{Name: text, Stopped: text, Outcome: &s.Outcome, Command: []string{text}, Trials: []page.Tried{{Settings: text, Why: text}}})
 	},
-	"page.WritePrediction":    foreseen(func(w io.Writer, p report.Prediction, _ text.Style) error { return page.WritePrediction(w, p, "", "") }),
-	"wire.WritePrediction":    foreseen(func(w io.Writer, p report.Prediction, _ text.Style) error { return wire.WritePrediction(w, p) }),
-	"wire.WritePredictionCSV": foreseen(func(w io.Writer, p report.Prediction, _ text.Style) error { return wire.WritePredictionCSV(w, p) }),
+	"page.WritePrediction": foreseen(func(w io.Writer, p question.Prediction, _ text.Style) error {
+		return page.WritePrediction(w, p, "", "")
+	}),
+	"wire.WritePrediction":    foreseen(func(w io.Writer, p question.Prediction, _ text.Style) error { return wire.WritePrediction(w, p) }),
+	"wire.WritePredictionCSV": foreseen(func(w io.Writer, p question.Prediction, _ text.Style) error { return wire.WritePredictionCSV(w, p) }),
 }
 
 // worthOf has text from outside wherever there is text.
-func worthOf(s shown) report.Worth {
+func worthOf(s shown) question.Worth {
 	text := s.Rows[0][0]
-	w := report.Worth{Title: text, Notes: []string{text}, Waste: &predict.Waste{}}
+	w := question.Worth{Title: text, Notes: []string{text}, Waste: &predict.Waste{}}
 	w.GPU.Title, w.GPU.Name = text, text
 	w.Add(text, predict.Worth{})
 	return w
 }
 
-func foreseen(face func(io.Writer, report.Prediction, text.Style) error) func(io.Writer, shown, text.Style) error {
+func foreseen(face func(io.Writer, question.Prediction, text.Style) error) func(io.Writer, shown, text.Style) error {
 	return func(w io.Writer, s shown, style text.Style) error {
 		for _, p := range s.Foreseen {
 			if err := face(w, p, style); err != nil {

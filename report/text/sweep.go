@@ -8,6 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
@@ -16,7 +17,7 @@ import (
 const narrow = 96
 
 // printSweep prints a sweep over one or two settings.
-func (p *page) printSweep(f report.Prediction) {
+func (p *page) printSweep(f question.Prediction) {
 	if len(f.Axes) == 2 {
 		p.grid(f)
 		return
@@ -26,7 +27,7 @@ func (p *page) printSweep(f report.Prediction) {
 }
 
 // rows prints one row per setting with a bar of utilisation.
-func (p *page) rows(f report.Prediction) {
+func (p *page) rows(f question.Prediction) {
 	width := max(10, p.width()-76)
 	rows := report.ListSettings(f, func(use float64) string {
 		return p.paint(useColour(use), bars(stoker.Exactly(use), 1, width))
@@ -41,7 +42,7 @@ func (p *page) rows(f report.Prediction) {
 }
 
 // chart draws throughput over the setting in braille.
-func (p *page) chart(f report.Prediction) {
+func (p *page) chart(f question.Prediction) {
 	if len(f.Axes[0].Storages) > 0 {
 		return // classes of storage have no order
 	}
@@ -74,7 +75,7 @@ func (p *page) chart(f report.Prediction) {
 
 // grid prints a table of utilisation over two settings, one column per value of the second,
 // with the first letter of the limit.
-func (p *page) grid(f report.Prediction) {
+func (p *page) grid(f question.Prediction) {
 	first, second := f.Axes[0], f.Axes[1]
 	columns := len(second.Values)
 	shown := min(columns, max(1, (p.width()-14)/10))

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/report"
 )
 
 // WriteWorth prints what another machine would gain for a job.
-func WriteWorth(w io.Writer, worth report.Worth, style Style) error {
+func WriteWorth(w io.Writer, worth question.Worth, style Style) error {
 	p := newPage(style, &worth)
 	title := worth.Title
 	if worth.GPU.Title != "" {
@@ -18,7 +19,12 @@ func WriteWorth(w io.Writer, worth report.Worth, style Style) error {
 	for _, line := range report.DescribeWorth(worth) {
 		p.printWrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
 	}
+	if worth.Next != "" {
+		p.printWrapped("  next         ", "               ", worth.Next)
+	}
 	p.b.WriteString("\n")
-	p.writeList("note", worth.Notes)
+	if style.All {
+		p.writeList("note", worth.Notes)
+	}
 	return p.to(w)
 }

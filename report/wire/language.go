@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict/language"
 )
 
@@ -29,6 +30,17 @@ type trainingObject struct {
 	Activations  string          `json:"activations"` // "keep", "selective", "recompute"
 	Shard        string          `json:"shard"`       // "none", "zero1", "zero2", "zero3"
 	Layout       layoutObject    `json:"layout"`
+	Measured     *float64        `json:"measured_tokens_per_s_per_gpu"` // what --measured says
+	subjectObject
+}
+
+// subjectObject is what was asked about, and what was assumed of it.
+type subjectObject struct {
+	Model     string   `json:"model"`
+	GPU       string   `json:"gpu"`
+	Precision string   `json:"precision"`
+	Software  string   `json:"software"`
+	Assumed   []string `json:"assumed"`
 }
 
 // layoutObject says how the job is divided over its GPUs.
@@ -47,13 +59,20 @@ type layoutObject struct {
 // changed.
 const trainingSchema = schema + 1
 
-// WriteTraining writes the step of a language model as one object.
-func WriteTraining(w io.Writer, t language.Training, s language.TrainingStep) error {
+// WriteTraining writes the step of a language model as one object: measured is the tokens/s a GPU that
+// somebody reaches, NaN if nobody says.
+func WriteTraining(
+	w io.Writer, t language.Training, s language.TrainingStep, measured float64, assumed []string,
+) error {
 	return WriteObject(w, trainingObject{
 		trainingSchema, string(s.Fit), s.Time, s.TokenRate, s.MFU, s.Products, s.Attention, s.Moved, s.TensorLinks,
 		s.ContextLinks, s.ExpertLinks, s.Bubble, s.Replicas, s.Optimizer, s.Launches, s.Memory.Total, s.Memory.State,
 		string(s.Activations), string(s.Shard),
 		layoutObject{t.GPUs, t.Tensor, t.Pipeline, t.Virtual, t.Context, t.Expert, t.MicroBatch, t.GlobalBatch},
+		stat.Known(measured),
+		subjectObject{
+			t.Model.Name, t.GPU.Name, string(t.Precision), string(t.Stack), append([]string{}, assumed...),
+		},
 	})
 }
 
@@ -70,12 +89,16 @@ type servingObject struct {
 	Messages  float64         `json:"links_share"`
 	Launches  float64         `json:"launches_share"`
 	Memory    float64         `json:"memory_bytes"`
+	subjectObject
 }
 
 // WriteServing writes the rate at which a language model answers as one object.
-func WriteServing(w io.Writer, r language.ServingRate) error {
+func WriteServing(w io.Writer, s language.Serving, r language.ServingRate, assumed []string) error {
 	return WriteObject(w, servingObject{
 		schema, r.Batch, r.Prefill, r.PerToken, r.TokenRate, r.Weights, r.Cache, r.Compute, r.Messages, r.Launches,
 		r.Memory,
+		subjectObject{
+			s.Model.Name, s.GPU.Name, string(s.Precision), string(s.Stack), append([]string{}, assumed...),
+		},
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/report"
 )
 
@@ -23,7 +24,7 @@ type prediction struct {
 	Warnings []string       `json:"warnings"`
 
 	Title      string              `json:"title"`
-	Inputs     []report.Input      `json:"inputs"`
+	Inputs     []question.Input    `json:"inputs"`
 	Prediction *jsonForecast       `json:"prediction"`
 	First      *jsonFirst          `json:"first_epoch"`
 	Stages     []predict.StageTime `json:"stages"`
@@ -162,10 +163,10 @@ type jsonWorkpoint struct {
 }
 
 // WritePrediction writes a prediction as one object.
-func WritePrediction(w io.Writer, p report.Prediction) error {
+func WritePrediction(w io.Writer, p question.Prediction) error {
 	o := prediction{
 		Schema: schema, Evidence: []jsonEvidence{}, Plan: []jsonFix{}, Warnings: append([]string{}, p.Answer.Notes...),
-		Title: p.Title, Inputs: append([]report.Input{}, p.Inputs...), Stages: []predict.StageTime{},
+		Title: p.Title, Inputs: append([]question.Input{}, p.Inputs...), Stages: []predict.StageTime{},
 		Unknown: missingJSON(p.Answer.Unknown),
 		Wrong:   append([]string{}, p.Answer.Wrong...), Walls: p.Walls, Sizing: sizingJSON(p.Sizing),
 	}
@@ -187,7 +188,7 @@ func WritePrediction(w io.Writer, p report.Prediction) error {
 }
 
 // addAnswer fills in the result of Solve; for a sweep, that of its first setting.
-func (o *prediction) addAnswer(p report.Prediction) {
+func (o *prediction) addAnswer(p question.Prediction) {
 	a := p.Answer
 	o.Verdict = foreseen{Class: classOf(p, a.Bound), Stall: stat.Known(a.Stall.Point), RunnerUp: classOf(p, a.Next)}
 	o.Shares.Kernel = stat.Known(a.Utilization.Point)
@@ -206,7 +207,7 @@ func (o *prediction) addAnswer(p report.Prediction) {
 }
 
 // classOf returns the class of a verdict that corresponds to a limit; nil if unknown.
-func classOf(p report.Prediction, l predict.Limit) *string {
+func classOf(p question.Prediction, l predict.Limit) *string {
 	switch l.Resource {
 	case stoker.GPU:
 		return textOrNull("gpu-bound")
@@ -275,7 +276,7 @@ func truthOrNull(t predict.Truth) *bool {
 	return &yes
 }
 
-func sweepJSON(p report.Prediction) *jsonSweep {
+func sweepJSON(p question.Prediction) *jsonSweep {
 	o := &jsonSweep{}
 	for _, a := range p.Axes {
 		o.Axes = append(o.Axes, jsonAxis{a.Name, report.NameAxis(a.Name), a.Values})

@@ -8,13 +8,13 @@ import (
 	"github.com/stoker-dev/stoker/internal/safe"
 	"github.com/stoker-dev/stoker/internal/stat"
 	"github.com/stoker-dev/stoker/predict"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/predict/question"
 )
 
 // WritePredictionCSV writes the rows of a prediction: the settings of a sweep, or the lines and
 // workloads of a roofline, or the parts of a step. Values have base units and full precision;
 // unknown ones are empty.
-func WritePredictionCSV(w io.Writer, p report.Prediction) error {
+func WritePredictionCSV(w io.Writer, p question.Prediction) error {
 	var rows [][]string
 	switch {
 	case p.Roofline != nil:
@@ -45,7 +45,7 @@ func WriteCSV(w io.Writer, rows [][]string) error {
 
 var axisUnits = map[string]string{"sample": "_bytes", "storage": "_bytes_per_s", "prepare": "_s", "cached": "_ratio"}
 
-func sweepRows(p report.Prediction) [][]string {
+func sweepRows(p question.Prediction) [][]string {
 	var heading []string
 	for _, a := range p.Axes {
 		heading = append(heading, a.Name+axisUnits[a.Name])
@@ -72,7 +72,7 @@ func fits(t predict.Truth) string {
 	return map[predict.Truth]string{predict.Yes: "true", predict.No: "false"}[t]
 }
 
-func stageRows(p report.Prediction) [][]string {
+func stageRows(p question.Prediction) [][]string {
 	rows := [][]string{append([]string{"stage", "resource"}, append(threeOf("time_s"), "text", "source")...)}
 	for _, s := range p.Answer.Stages {
 		rows = append(rows, append([]string{s.Stage.String(), string(s.Resource)},
@@ -81,7 +81,7 @@ func stageRows(p report.Prediction) [][]string {
 	return rows
 }
 
-func rooflineRows(p report.Prediction) [][]string {
+func rooflineRows(p question.Prediction) [][]string {
 	rows := [][]string{{
 		"kind", "name", "over", "batch", "rate_bytes_per_s", "flop_per_byte", "flop_per_copied_byte",
 		"flop_per_stored_byte", "flop_per_s", "delivered_flop_per_s", "bound",

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/predict/question"
 )
 
 // worthObject is the result of predict for a running job: its losses, and the gains of changes.
@@ -19,6 +19,7 @@ type worthObject struct {
 	KWh         stoker.Interval `json:"idle_kwh"`
 	KgCO2       stoker.Interval `json:"idle_kg_co2e"`
 	Changes     []worthRow      `json:"changes"`
+	Next        string          `json:"next"`
 	Notes       []string        `json:"notes"`
 }
 
@@ -29,11 +30,12 @@ type worthRow struct {
 }
 
 // WriteWorth writes the gains of another machine for a running job as one object.
-func WriteWorth(w io.Writer, worth report.Worth) error {
+func WriteWorth(w io.Writer, worth question.Worth) error {
 	o := worthObject{
 		Schema: schema, GPU: textOrNull(worth.GPU.Name), Utilization: worth.Utilization, AtMost: worth.AtMost,
 		Hours: worth.Hours, IdleHours: worth.Waste.GPUHours, Dollars: worth.Waste.Dollars, KWh: worth.Waste.KWh,
-		KgCO2: worth.Waste.KgCO2, Changes: []worthRow{}, Notes: worth.Notes,
+		KgCO2: worth.Waste.KgCO2, Changes: []worthRow{}, Next: worth.Next,
+		Notes: append([]string{}, worth.Notes...),
 	}
 	for _, row := range worth.Rows {
 		o.Changes = append(o.Changes, worthRow{row.What, row.Speedup, row.Utilization})

@@ -43,6 +43,7 @@ from ..daemon.session import (
 )
 from ..handover import receiving
 from ..handover.workers import handing_over
+from ..remote.iterators import in_cluster
 from . import further, nodes, payoff, reach, stream
 from .materialize import trust
 from .materialize.dispatch import materializer
@@ -221,6 +222,11 @@ def begin_in_process() -> None:
 def _wrap_multi_init(original: Callable[..., None], home: str) -> Any:
     @functools.wraps(original)
     def __init__(self: Any, loader: torch.utils.data.DataLoader[Any], *rest: Any, **more: Any) -> None:
+        if home == _WORKERS and wants_deferring() and not in_worker():
+            with in_cluster(loader) as remote:
+                if remote:
+                    original(self, loader, *rest, **more)
+                    return
         account = _find_account(loader) if wants_deferring() else None
         where, count = sys.modules[home], loader.num_workers
         with supplying_workers(account, count, patience(loader.timeout), where, "_worker_loop") as supply:
@@ -410,7 +416,7 @@ class _Loop:
         slot: int | None = None,
         witness: str = "",
     ) -> None:
-        self._ends, self._patience, self._loop, self._reset_after_fork = ends, patience, loop, forked
+        self._ends, self._patience, self._loop, self._is_forked = ends, patience, loop, forked
         self._home, self._slot, self._witness = home, slot, witness
         self.__wrapped__ = loop  # inspect.signature follows it
 
@@ -444,7 +450,7 @@ class _Loop:
         trainer = multiprocessing.parent_process()
         if trainer is None:
             return False
-        return os.getppid() != trainer.pid if self._reset_after_fork else not trainer.is_alive()
+        return os.getppid() != trainer.pid if self._is_forked else not trainer.is_alive()
 
 
 def _make_loop(

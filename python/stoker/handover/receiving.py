@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import errno
 import mmap
 import os
@@ -11,6 +12,7 @@ import resource
 import socket
 import struct
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -91,10 +93,17 @@ def open_message(
     counts.bytes += sum(used for _, _, used in rooms)
     counts.left += sum(not isinstance(place, tuple) for place in places)
     copies = count_leases() > min(4 * len(_ends.get(key, ())) + _SPARE, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _PART)
-    before = getattr(_now, "buffers", None)
-    _now.buffers = _Buffers(leases, places, bytearray(small), copies)
-    try:
+    with reading(Buffers(leases, places, bytearray(small), copies)):
         return pickle.loads(body)
+
+
+@contextlib.contextmanager
+def reading(buffers: Buffers) -> Iterator[None]:
+    """Let references that are unpickled within refer to these buffers."""
+    before = getattr(_now, "buffers", None)
+    _now.buffers = buffers
+    try:
+        yield
     finally:
         _now.buffers = before
 
@@ -124,7 +133,7 @@ def array_of(number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: s
     return _now.buffers.make_array(number, dtype, shape, order)
 
 
-class _Buffers:
+class Buffers:
     """The memory of one message."""
 
     def __init__(self, leases: list[Any], places: list[Any], small: bytearray, copies: bool) -> None:

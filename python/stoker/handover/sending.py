@@ -6,6 +6,7 @@ import array
 import io
 import socket
 import sys
+from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ class Queue:
         self._queue.put(message)
 
     def _pack(self, what: object) -> Any:
-        packer = _Packer()
+        packer = Packer()
         body = packer.pack(what)
         self._fruitless = 0 if packer.has_found() else self._fruitless + 1
         places, small = packer.place(self._memory, id(self._batch_of(what)))
@@ -95,22 +96,15 @@ class Message:
 class _Pickler(ForkingPickler):
     """PyTorch's pickler, with storages and arrays replaced by references."""
 
-    def __init__(self, out: io.BytesIO, found: _Packer) -> None:
+    def __init__(self, out: io.BytesIO, found: Packer) -> None:
         super().__init__(out)  # its default protocol: with another, arrays would arrive differently
         self._found = found
 
     def reducer_override(self, thing: object) -> Any:
-        if isinstance(thing, torch.Tensor):
-            return self._found.reduce_tensor(thing)
-        kind = type(thing)
-        if kind is torch.UntypedStorage:
-            return self._found.reduce_storage(thing)
-        if kind.__name__ == "ndarray" and kind.__module__ == "numpy":
-            return self._found.reduce_array(thing)
-        return NotImplemented
+        return self._found.reduce(thing)
 
 
-class _Source:
+class Source:
     """A storage or an array of a batch."""
 
     def __init__(self, memory: torch.UntypedStorage | np.ndarray, span: tuple[int, int] | None) -> None:
@@ -119,28 +113,40 @@ class _Source:
         self.span = span  # first byte that a tensor uses, and the end of the last; None: all
 
 
-class _Packer:
+class Packer:
     """The storages and arrays of one batch."""
 
     def __init__(self) -> None:
         self._tensors: list[torch.Tensor] = []
-        self._sources: list[_Source] = []
+        self.sources: list[Source] = []
         self._numbers: dict[int, int] = {}  # of sources, by the address of the storage's C++ object
 
-    def pack(self, what: object) -> bytes:
+    def pack(self, what: object, pickler: Callable[[io.BytesIO, Packer], Any] = _Pickler) -> bytes:
+        """Pickle a batch, with references in place of its storages and arrays."""
         out = io.BytesIO()
-        _Pickler(out, self).dump(what)
+        pickler(out, self).dump(what)
         return out.getvalue()
 
-    def has_found(self) -> bool:
-        return bool(self._sources)
+    def reduce(self, thing: object) -> Any:
+        """Return the reference that a pickler writes for a thing; NotImplemented for what it pickles itself."""
+        if isinstance(thing, torch.Tensor):
+            return self._reduce_tensor(thing)
+        kind = type(thing)
+        if kind is torch.UntypedStorage:
+            return self._reduce_storage(thing)
+        if kind.__name__ == "ndarray" and kind.__module__ == "numpy":
+            return self._reduce_array(thing)
+        return NotImplemented
 
-    def reduce_tensor(self, tensor: torch.Tensor) -> Any:
+    def has_found(self) -> bool:
+        return bool(self.sources)
+
+    def _reduce_tensor(self, tensor: torch.Tensor) -> Any:
         if tensor.device.type != "cpu" or tensor.layout is not torch.strided or type(tensor) is not torch.Tensor and not _has_storage(tensor):
             return NotImplemented
         storage = tensor.untyped_storage()
         number = self._number_of(storage)
-        source = self._sources[number]
+        source = self.sources[number]
         source.users.append(len(self._tensors))
         self._tensors.append(tensor)
         if not _is_plain(tensor):
@@ -150,25 +156,25 @@ class _Packer:
         size, stride = tuple(tensor.size()), tensor.stride()
         return receiving.tensor_of, (number, tensor.dtype, tensor.storage_offset(), size, stride, tensor.requires_grad)
 
-    def reduce_storage(self, storage: torch.UntypedStorage) -> Any:
+    def _reduce_storage(self, storage: torch.UntypedStorage) -> Any:
         if storage.device.type != "cpu":
             return NotImplemented
         number = self._number_of(storage)
-        self._sources[number].span = None
+        self.sources[number].span = None
         return receiving.storage_of, (number,)
 
-    def reduce_array(self, found: np.ndarray) -> Any:
+    def _reduce_array(self, found: np.ndarray) -> Any:
         contiguous = found.flags.c_contiguous or found.flags.f_contiguous
         if found.dtype.hasobject or not found.dtype.isnative or not contiguous or found.nbytes < LEAST or not found.flags.writeable:
             return NotImplemented
-        self._sources.append(_Source(found, None))
-        return receiving.array_of, (len(self._sources) - 1, found.dtype, found.shape, _order_of(found))
+        self.sources.append(Source(found, None))
+        return receiving.array_of, (len(self.sources) - 1, found.dtype, found.shape, _order_of(found))
 
     def _number_of(self, storage: torch.UntypedStorage) -> int:
         number = self._numbers.get(storage._cdata)
         if number is None:
-            number = self._numbers[storage._cdata] = len(self._sources)
-            self._sources.append(_Source(storage, (storage.nbytes(), 0)))
+            number = self._numbers[storage._cdata] = len(self.sources)
+            self.sources.append(Source(storage, (storage.nbytes(), 0)))
         return number
 
     def place(self, memory: Memory, batch: int) -> tuple[list[Any], bytes]:
@@ -177,9 +183,9 @@ class _Packer:
 
         batch is the id of the object that the worker's loop refers to as well.
         """
-        places: list[Any] = [None] * len(self._sources)
+        places: list[Any] = [None] * len(self.sources)
         wanted = []
-        for number, source in enumerate(self._sources):
+        for number, source in enumerate(self.sources):
             storage = source.memory
             if isinstance(storage, torch.UntypedStorage):
                 if self._is_kept(source, batch) or storage.is_shared():
@@ -190,7 +196,7 @@ class _Packer:
                     places[number] = (*at, storage.nbytes(), 0)
                     continue
             wanted.append(number)
-        copied = {number: _bytes_of(self._sources[number]) for number in wanted}
+        copied = {number: copyable_bytes(self.sources[number]) for number in wanted}
         total = sum(found.numel() for found, _ in copied.values())
         large = {number for number in wanted if total >= _ALL_SMALL and copied[number][0].numel() >= LEAST}
         memory.expect(sum(copied[number][0].numel() + ALIGN for number in large))
@@ -208,7 +214,7 @@ class _Packer:
             used += -(-size // ALIGN) * ALIGN
         return places, b"".join(blobs)
 
-    def _is_kept(self, source: _Source, batch: int) -> bool:
+    def _is_kept(self, source: Source, batch: int) -> bool:
         """Whether the worker refers to the storage, or to a tensor over it, outside of the batch."""
         users = source.users
         for user in users:
@@ -230,7 +236,7 @@ def _widen(span: tuple[int, int] | None, tensor: torch.Tensor) -> tuple[int, int
     return min(span[0], first * size), max(span[1], last * size)
 
 
-def _bytes_of(source: _Source) -> tuple[torch.Tensor, int]:
+def copyable_bytes(source: Source) -> tuple[torch.Tensor, int]:
     """Return the bytes to copy, as uint8, and how many bytes before them are left out."""
     memory, span = source.memory, source.span
     if not isinstance(memory, torch.UntypedStorage):

@@ -1,0 +1,54 @@
+package feed
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/takeover"
+	"github.com/stoker-dev/stoker/python/hook"
+)
+
+// runFed lets CMD take our place, with the hook in front of its Python's path: its
+// exit code, its signals and its terminal are its own. Where the hook cannot be put
+// there CMD runs all the same.
+func runFed(a *cli.App, f feedFlags, command []string) error {
+	return takeover.Become(a, command, "feed: CMD runs as without stoker", func(ours []string) ([]string, error) {
+		return fedEnvironment(ours, f)
+	})
+}
+
+// fedEnvironment is CMD's: the hook first on PYTHONPATH, and where the client and the
+// binary are.
+func fedEnvironment(environment []string, f feedFlags) ([]string, error) {
+	folder, err := takeover.KeepHook("feed-hook-", hook.Feed())
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]string{}
+	if own, err := os.Executable(); err == nil {
+		if os.Getenv("STOKER_BIN") == "" {
+			set["STOKER_BIN"] = own
+		}
+		beside := filepath.Join(filepath.Dir(filepath.Dir(own)), "python")
+		if isFile(filepath.Join(beside, "stoker", "deferred", "deferring.py")) {
+			set["STOKER_FEED_PYTHON"] = beside
+		}
+	}
+	if f.compared > 0 {
+		set["STOKER_FEED_VERIFY"] = strconv.Itoa(f.compared)
+	}
+	if f.ray != "" {
+		set["STOKER_FEED_RAY"] = f.ray
+	}
+	if f.workers > 0 {
+		set["STOKER_FEED_WORKERS"] = strconv.Itoa(f.workers)
+	}
+	return takeover.AddHook(environment, folder, set), nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

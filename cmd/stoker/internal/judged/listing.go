@@ -1,0 +1,125 @@
+package judged
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// TunePrefix is how a folder's name begins in which tune keeps what it starts, in the
+// folder of recordings.
+const TunePrefix = "tune-"
+
+// IsRecording reports whether a file's name is that of a recording.
+func IsRecording(name string) bool {
+	return strings.HasSuffix(name, ".jsonl.gz") || strings.HasSuffix(name, ".jsonl") && name != CacheName
+}
+
+// Listing is what lies in a folder under names of recordings, in order of name.
+type Listing struct {
+	Names []string // seen from the folder
+	// what is no plain file, and a sentence about it: opening a pipe or a device may wait for ever
+	Others map[string]string
+}
+
+// List lists the recordings of a folder.
+func List(folder string) (Listing, error) {
+	l := Listing{Others: map[string]string{}}
+	err := l.addFolder(folder, "")
+	slices.Sort(l.Names)
+	return l, err
+}
+
+// ListTuned lists those that tune made in the folder as well.
+func ListTuned(folder string) (Listing, error) {
+	l, err := List(folder)
+	inner, _ := filepath.Glob(filepath.Join(escapedGlob(folder), TunePrefix+"*"))
+	for _, path := range inner {
+		if info, err := os.Lstat(path); err == nil && info.IsDir() {
+			_ = l.addFolder(folder, filepath.Base(path)) // it may have gone
+		}
+	}
+	slices.Sort(l.Names)
+	return l, err
+}
+
+// escapedGlob is a folder's name that stands for itself in a pattern.
+func escapedGlob(folder string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
+}
+
+func (l *Listing) addFolder(folder, inner string) error {
+	entries, err := os.ReadDir(filepath.Join(folder, inner))
+	if err != nil {
+		return fmt.Errorf("list recordings: %w", err)
+	}
+	for _, entry := range entries {
+		name := filepath.Join(inner, entry.Name())
+		if !IsRecording(entry.Name()) {
+			continue
+		}
+		path := filepath.Join(folder, name)
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it has gone
+		case err != nil:
+			l.Others[name] = fmt.Sprintf("read recording: %v", err)
+		case !info.Mode().IsRegular():
+			l.Others[name] = fmt.Sprintf("read recording %s: it is no file", path)
+		default:
+			l.Names = append(l.Names, name)
+		}
+	}
+	return nil
+}
+
+// Notes are the sentences about what is no file, in order of name.
+func (l Listing) Notes() (notes []string) {
+	for _, name := range slices.Sorted(maps.Keys(l.Others)) {
+		notes = append(notes, l.Others[name])
+	}
+	return notes
+}
+
+// In are the names with the folder in front.
+func (l Listing) In(folder string) []string {
+	files := make([]string, len(l.Names))
+	for i, name := range l.Names {
+		files[i] = filepath.Join(folder, name)
+	}
+	return files
+}
+
+// ListNewest are those of a folder, and what tune made in it, newest first.
+func ListNewest(folder string) []string {
+	l, _ := ListTuned(folder)
+	files := l.In(folder)
+	slices.SortStableFunc(files, func(a, b string) int { return strings.Compare(begun(b), begun(a)) })
+	return files
+}
+
+// begun is the part of a recording's path that begins with the date: its name, or that
+// of the folder of tune in which it lies.
+func begun(path string) string {
+	if folder, tuned := strings.CutPrefix(filepath.Base(filepath.Dir(path)), TunePrefix); tuned {
+		return folder + "/" + filepath.Base(path)
+	}
+	return filepath.Base(path)
+}
+
+// CacheName is the file of a folder in which runs keeps what it concluded of recordings:
+// a header, and a line each. What it cannot be read of, is of other sizes or times, or of another
+// stoker, is concluded anew.
+const CacheName = ".stoker-runs.jsonl"
+
+// IsGrowing reports whether a recording grew in the last seconds.
+func IsGrowing(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && time.Since(info.ModTime()) < 5*time.Second
+}

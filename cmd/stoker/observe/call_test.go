@@ -1,0 +1,26 @@
+package observe
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/stoker-dev/stoker/cmd/stoker/diagnose"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/clitest"
+	"github.com/stoker-dev/stoker/cmd/stoker/report"
+	"github.com/stoker-dev/stoker/cmd/stoker/runs"
+	"github.com/stoker-dev/stoker/cmd/stoker/trace"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, Command, diagnose.Command, runs.Command, trace.Command, report.Command)
+}
+
+func call(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	return clitest.Call(args, Command, diagnose.Command, runs.Command, trace.Command, report.Command)
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return clitest.Run(ctx, args, stdin, stdout, stderr, Command, diagnose.Command, runs.Command, trace.Command, report.Command)
+}

@@ -1,0 +1,221 @@
+// Package predict is the verb that forecasts what a job needs, without any run.
+package predict
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
+	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
+	"github.com/stoker-dev/stoker/predict/question"
+	"github.com/stoker-dev/stoker/predict/tutorial"
+	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/report/page"
+	"github.com/stoker-dev/stoker/report/plot"
+	"github.com/stoker-dev/stoker/report/text"
+	"github.com/stoker-dev/stoker/report/wire"
+)
+
+// Command makes the command stoker predict.
+func Command(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "predict [RUN]",
+		Short: "Forecast what a job needs, without any run",
+		Long: `Say what data rate a GPU asks for, what storage, CPU and link deliver, which part binds, and what
+idling costs. No run is needed, and what you leave out is reported as unknown. Of a recording, or of
+a job whose --util is known, it says what another machine would bring.
+
+Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1024 doubles,
+1..8:1 counts by 1, 0..64/4 has 4 equal steps, 1,2,4 is a list.`,
+		Example: `  stoker predict --gpu h100 --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme
+  stoker predict --util 40% --gpu a100 --to h100
+  stoker predict stoker-runs/RUN.jsonl.gz --to h100 --workers 16`,
+		Args: cli.AtMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q := readQuestion(cmd, a.Say)
+			if len(args) == 1 || q.Text("util") != "" && q.Text("measured") == "" {
+				return answerWorth(a, q, strings.Join(args, ""))
+			}
+			return answer(cmd.Context(), a, q)
+		},
+	}
+	register(cmd.Flags())
+	cmd.AddCommand(trainCommand(a), serveCommand(a), transformationCommand(a),
+		dataCommand(a))
+	cli.SetGroups(cmd,
+		cli.Section{Title: "GPU", Names: "gpu gpus nodes network shard"},
+		cli.Section{Title: "Network", Names: "model inference precision software recompute batch tokens side"},
+		cli.Section{Title: "A network of your own", Names: "flops bytes params kept layers grouped family"},
+		cli.Section{Title: "A job that runs", Names: "util to step measured like"},
+		cli.Section{Title: "Data", Names: "data mlperf sample decoded dataset memory cached"},
+		cli.Section{Title: "Preparing on the CPU", Names: "workers cores prepare cpu spread hand-over"},
+		cli.Section{Title: "Storage and link", Names: "storage access reads latency link pinned"},
+		cli.Section{Title: "Question", Names: "for walls checkpoint mtbf roofline tutorial"},
+		cli.Section{Title: "Tables", Names: "list hardware"},
+		cli.Section{Title: "Cost", Names: cost.FlagNames + " hours"},
+		cli.Section{Title: "Answer", Names: "all out sources json csv"},
+	)
+	return cmd
+}
+
+// answer chooses the question and shows the answer.
+func answer(ctx context.Context, a *cli.App, q *question.Question) (err error) {
+	if len(q.Given) == 0 {
+		return cli.AsUsage(hint.Add(
+			errors.New("predict needs to know the model and the machine: --gpu, --model and --batch, or --step and --batch"),
+			"stoker predict --gpu h100-sxm --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme",
+		))
+	}
+	if err := checkQuestion(q); err != nil {
+		return cli.AsUsage(err)
+	}
+	if q.On("tutorial") {
+		a.Began = true
+		return showTutorial(a, q)
+	}
+	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
+		return cli.AsUsage(err)
+	}
+	if q.Text("list") != "" {
+		return printTable(a, q)
+	}
+	p, err := q.Answer()
+	if err != nil {
+		return cli.AsUsage(err)
+	}
+	a.Began = true
+	if q.Text("out") != "" {
+		if err := draw(ctx, q.Text("out"), p); err != nil {
+			return err
+		}
+		a.Say("%s is written", q.Text("out"))
+	}
+	return showPrediction(a, q, p)
+}
+
+// answerWorth answers what another machine would bring a job that runs, recorded or not.
+func answerWorth(a *cli.App, q *question.Question, run string) (err error) {
+	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
+		return cli.AsUsage(err)
+	}
+	w, err := q.AnswerWorth(run)
+	if err != nil {
+		return cli.AsUsage(err)
+	}
+	if run != "" {
+		w.Next = "stoker advise " + report.QuoteForShell(run) + " says what to change in the program"
+	}
+	a.Began = true
+	if q.On("json") {
+		return wire.WriteWorth(a.Stdout, w)
+	}
+	style := a.TextStyle(a.Stdout)
+	style.All = q.On("all")
+	return text.WriteWorth(a.Stdout, w, style)
+}
+
+// checkQuestion refuses what cannot go together, before any work.
+func checkQuestion(q *question.Question) error {
+	asked := 0
+	for _, is := range []bool{q.On("tutorial"), q.Text("list") != "", q.On("roofline")} {
+		if is {
+			asked++
+		}
+	}
+	if asked > 1 {
+		return errors.New("--tutorial, --list and --roofline are different questions: ask one")
+	}
+	if q.Text("to") != "" {
+		return errors.New("--to goes with a recording or with --util: on which GPU a new job runs --gpu says")
+	}
+	if q.On("json") && q.On("csv") {
+		return errors.New("--json and --csv: choose one")
+	}
+	if q.Text("out") == "" {
+		return nil
+	}
+	if q.On("tutorial") || q.Text("list") != "" {
+		return errors.New("-o draws a sweep or a roofline, not --tutorial or --list")
+	}
+	if err := plot.CheckName(q.Text("out")); err != nil && !isPage(q.Text("out")) {
+		return fmt.Errorf("-o %w, or in .html for a page", err)
+	}
+	return nil
+}
+
+// isPage reports whether a file is to be a page.
+func isPage(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".html") }
+
+func showPrediction(a *cli.App, q *question.Question, p question.Prediction) error {
+	switch {
+	case q.On("json"):
+		return wire.WritePrediction(a.Stdout, p)
+	case q.On("csv"):
+		return wire.WritePredictionCSV(a.Stdout, p)
+	}
+	return text.WritePrediction(a.Stdout, p, a.TextStyle(a.Stdout))
+}
+
+func showTutorial(a *cli.App, q *question.Question) error {
+	lessons := tutorial.Tutorial()
+	switch {
+	case q.On("json"):
+		return wire.WriteLessons(a.Stdout, lessons)
+	case q.On("csv"):
+		return wire.WriteLessonsCSV(a.Stdout, lessons)
+	}
+	return text.WriteLessons(a.Stdout, lessons, a.TextStyle(a.Stdout))
+}
+
+// hardwareTable is the built-in table with the user's rows: those of a named
+// file, else of hardware.json in the configuration folder where there is one.
+func hardwareTable(named string) (hardware.Table, error) {
+	name := named
+	if name == "" {
+		folder := os.Getenv("XDG_CONFIG_HOME")
+		if home, err := os.UserHomeDir(); folder == "" && err == nil {
+			folder = filepath.Join(home, ".config")
+		}
+		if folder == "" {
+			return hardware.Known, nil
+		}
+		name = filepath.Join(folder, "stoker", "hardware.json")
+	}
+	data, err := cli.ReadSmall(name)
+	if errors.Is(err, os.ErrNotExist) && named == "" {
+		return hardware.Known, nil
+	}
+	if err != nil {
+		return hardware.Table{}, fmt.Errorf("read hardware rows: %w", err)
+	}
+	own, err := hardware.Parse(name, data)
+	if err != nil {
+		return hardware.Table{}, err
+	}
+	return hardware.Known.With(own), nil
+}
+
+// draw writes a picture or a page beside its place and moves it there, so that no half of one is ever seen.
+func draw(ctx context.Context, name string, p question.Prediction) error {
+	var picture bytes.Buffer
+	if err := plot.WritePrediction(&picture, p, cli.Version); err != nil {
+		return err
+	}
+	return cli.WriteFiles(ctx, cli.Output{Name: name, Mode: cli.ToOthers, Produce: func(w io.Writer) error {
+		if isPage(name) {
+			return page.WritePrediction(w, p, cli.Version, picture.String())
+		}
+		_, err := picture.WriteTo(w)
+		return err
+	}})
+}

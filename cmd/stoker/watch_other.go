@@ -1,9 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os"
-
-func shellBehind() bool { return false }
-
-func endings() []os.Signal { return []os.Signal{os.Interrupt} }

@@ -1,0 +1,106 @@
+package question
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
+)
+
+// StorageBenchmarkNames are the workloads of MLPerf Storage.
+func StorageBenchmarkNames() (names []string) {
+	for _, b := range predict.StorageBenchmarks {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// readStorageBenchmark is the workload that --mlperf names.
+func (q *Question) readStorageBenchmark() (predict.StorageBenchmark, error) {
+	b, known := predict.FindStorageBenchmark(q.Text("mlperf"))
+	if !known {
+		return b, fmt.Errorf("--mlperf %q is no workload of MLPerf Storage v2.0: expected one of %s",
+			q.Text("mlperf"), strings.Join(StorageBenchmarkNames(), ", "))
+	}
+	return b, nil
+}
+
+// emulate fills in what MLPerf Storage gives a training workload, in place of what was
+// not said. The benchmark has no GPU: its accelerator sleeps for each batch.
+func (q *Question) emulate(d *job) error {
+	if q.Text("mlperf") == "" {
+		return nil
+	}
+	b, err := q.readStorageBenchmark()
+	if err != nil {
+		return err
+	}
+	if q.Text("model") != "" || q.Text("data") != "" || q.hasOwnNetwork() {
+		return fmt.Errorf("--mlperf %s names network and data itself: leave --model, --data and --flops out", b.Name)
+	}
+	gpu := cmp.Or(q.Text("gpu"), "h100")
+	if row, known := q.Table.FindGPU(gpu); known {
+		gpu = row.Name
+	}
+	step, accelerator := b.StepOn(gpu)
+	if accelerator == "" && q.Text("step") != "" {
+		accelerator = gpu
+	}
+	if accelerator == "" {
+		return fmt.Errorf("--gpu %q: MLPerf Storage emulates a100 and h100: give the time of a batch on another "+
+			"one, --step 100ms", q.Text("gpu"))
+	}
+	q.Texts["gpu"] = ""
+	d.named = append(d.named, "MLPerf Storage "+b.Title, "emulated "+strings.ToUpper(accelerator))
+	exact := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	q.fill("batch", exact(b.Batch))
+	q.fill("step", exact(step)+"s")
+	q.fill("sample", exact(math.Round(b.Record))+"B")
+	q.fill("decoded", exact(b.Decoded)+"B")
+	q.fill("spread", exact(b.Spread))
+	q.fill("access", string(b.Access))
+	if !slices.ContainsFunc(predict.AxisNames, func(flag string) bool { return isRange(q.Text(flag)) }) {
+		q.fill("for", exact(100*b.AU)+"%")
+	}
+	d.note("mlperf", b.Name+", as MLPerf Storage sets batch, step, sample, access and target", b.Source)
+	return nil
+}
+
+// askCheckpoint says how long a checkpoint of MLPerf Storage's checkpointing takes.
+func (q *Question) askCheckpoint(b predict.StorageBenchmark) (Prediction, error) {
+	cluster, err := q.readCluster()
+	if err != nil {
+		return Prediction{}, err
+	}
+	if q.Text("checkpoint") == "" {
+		return Prediction{}, fmt.Errorf("--mlperf %s is about checkpoints: give the rate at which one is "+
+			"written, such as --checkpoint 40GB/s, and --mtbf 24h for how often", b.Name)
+	}
+	wall, err := cluster.Checkpoint(b.State)
+	if err != nil {
+		return Prediction{}, err
+	}
+	return Prediction{
+		Title: "MLPerf Storage checkpointing, " + b.Title, Sources: q.On("sources"), Walls: []predict.Wall{wall},
+		Inputs: []Input{{Name: "checkpoint", Value: quantity.AboutBytes(b.State), Source: b.Source}},
+	}, nil
+}
+
+// emulatedStep is a note on the forecast of a step that MLPerf Storage emulates with
+// another time: storage that is sized for one is not sized for the other.
+func (d *job) emulatedStep(a predict.Answer) string {
+	step, accelerator := predict.EmulatedStep(d.Load, d.Batch)
+	forecast := a.Compute().Point
+	if times := forecast / step; !(times > 0) || times > 1/1.3 && times < 1.3 {
+		return ""
+	}
+	return fmt.Sprintf("MLPerf Storage emulates %s of %s with %s for this batch, this forecast is %s: storage for "+
+		"one is not sized for the other (--mlperf %s asks as the benchmark does)",
+		d.Load.Workload.Title, strings.ToUpper(accelerator), quantity.AboutSeconds(step),
+		quantity.AboutSeconds(forecast), d.Load.Workload.Name)
+}

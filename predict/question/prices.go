@@ -1,0 +1,113 @@
+package question
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/quantity"
+)
+
+// Prices are the texts of what a GPU hour and its electricity cost, as a person gives them.
+type Prices struct{ Price, KWh, Grid, PUE string }
+
+// priceFlags are the flags of prices and of the hours that they are for.
+var priceFlags = []string{"price", "kwh", "grid", "pue", "hours"}
+
+// prices are those that the question gives.
+func (q *Question) prices() Prices {
+	return Prices{Price: q.Text("price"), KWh: q.Text("kwh"), Grid: q.Text("grid"), PUE: q.Text("pue")}
+}
+
+// fillWaste fills in what the idle share costs; nothing where neither its share nor a
+// price is known.
+func (q *Question) fillWaste(s *job, p *Prediction) (err error) {
+	if p.Prices, err = q.prices().Read(s.Load.GPU, q.Table); err != nil {
+		return err
+	}
+	p.Hours = hoursOfDay * math.Max(1, s.GPUs)
+	if q.Text("hours") != "" {
+		if p.Hours, _, err = q.value("hours"); err != nil {
+			return err
+		}
+	}
+	w := predict.Idle(s.Load.GPU, p.Answer.Stall, p.Hours, p.Prices)
+	if w.Dollars.Low >= 0 || w.KWh.Low >= 0 {
+		p.Waste = &w
+	}
+	return nil
+}
+
+// hoursOfDay is what the cost of idling is for where nobody says.
+const hoursOfDay = 24
+
+// Read returns the prices of the table's, less what was given, with a line about each.
+func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, error) {
+	p := predict.Prices{GPUHour: math.NaN(), KWh: math.NaN(), Grid: math.NaN(), PUE: hardware.PUE.Value}
+	var lines []string
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	switch {
+	case t.Price != "":
+		v, err := quantity.ParsePrice(t.Price)
+		if err != nil {
+			return p, fmt.Errorf("--price: %w", err)
+		}
+		p.GPUHour = float64(v)
+		say("$%v per GPU hour: given", p.GPUHour)
+	case gpu.Price.Known():
+		p.GPUHour = gpu.Price.Value
+		say("$%s per GPU hour: %s", quantity.About(p.GPUHour), gpu.Price.Source)
+	}
+	if err := t.readElectricity(&p, table, say); err != nil {
+		return p, err
+	}
+	pue := hardware.PUE.Source
+	if t.PUE != "" {
+		v, err := quantity.ParseNumber(t.PUE)
+		if err != nil {
+			return p, fmt.Errorf("--pue: %w", err)
+		}
+		p.PUE, pue = float64(v), given
+		if p.PUE < 1 {
+			return p, fmt.Errorf("--pue %s: expected 1 or more, such as 1.3: the building's energy over that of "+
+				"its machines", t.PUE)
+		}
+	}
+	say("PUE %s: %s", quantity.About(p.PUE), pue)
+	p.Source = strings.Join(lines, "; ")
+	return p, p.Validate()
+}
+
+// readElectricity fills in what electricity costs and emits.
+func (t Prices) readElectricity(p *predict.Prices, table hardware.Table, say func(string, ...any)) error {
+	name := cmp.Or(t.Grid, "world")
+	grid, known := table.FindGrid(name)
+	switch {
+	case known:
+		p.Grid = grid.Carbon.Value
+		say("%s g CO2e/kWh, %s: %s", quantity.About(p.Grid), grid.Title, grid.Carbon.Source)
+	case t.Grid != "" && strings.ContainsAny(name[:1], "0123456789.-"):
+		v, err := quantity.ParseCarbon(name)
+		if err != nil {
+			return fmt.Errorf("--grid: %w", err)
+		}
+		p.Grid = float64(v)
+		say("%s: given", v)
+	case t.Grid != "":
+		return UnknownName("grid", name, table.GridNames())
+	}
+	if t.KWh == "" {
+		return nil
+	}
+	text := strings.TrimPrefix(strings.TrimSuffix(strings.ReplaceAll(t.KWh, " ", ""), "/kWh"), "$")
+	v, err := quantity.ParseNumber(strings.TrimSuffix(text, "$"))
+	if err != nil {
+		return fmt.Errorf("--kwh %q: expected dollars per kWh, such as 0.12", t.KWh)
+	}
+	p.KWh = float64(v)
+	say("$%v per kWh: given", p.KWh)
+	return nil
+}

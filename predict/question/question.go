@@ -1,0 +1,144 @@
+// Package question answers what stoker predict is asked. A Question is a job in texts, by flag, as a
+// person gives them. It becomes a job, which is a predict.Setup with the source of each input, and
+// then a Prediction; or, of a job that runs, a Worth.
+package question
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Question is a job as a person describes it, and what is asked about it.
+type Question struct {
+	Texts    map[string]string // by flag; a flag that is not there was not given
+	Switches map[string]bool
+	Given    []string       // the flags that were given, in their order
+	Table    hardware.Table // with the person's own rows
+	Drawn    bool           // the answer is to be a picture, which takes a sweep or a roofline
+
+	Open func(name string) (*recording.Run, error) // opens a recording that a text names
+	Say  func(format string, args ...any)          // says what was assumed
+}
+
+// Text is what was given for a flag, "" if it was not.
+func (q *Question) Text(flag string) string { return q.Texts[flag] }
+
+// On reports whether a switch was given.
+func (q *Question) On(flag string) bool { return q.Switches[flag] }
+
+// value is what was given for a flag in its unit, more than 0, and how that is printed.
+func (q *Question) value(flag string) (value float64, printed string, err error) {
+	return findMeaning(flag).unit.read(flag, q.Text(flag))
+}
+
+// fill gives a flag a text where the person gave none.
+func (q *Question) fill(flag, text string) {
+	if q.Text(flag) == "" {
+		q.Texts[flag] = text
+	}
+}
+
+// Answer solves what is asked. An error names the flag, and has a hint where one is known.
+func (q *Question) Answer() (Prediction, error) {
+	p, err := q.answer()
+	return p, addRemedy(err)
+}
+
+// answer solves what is asked.
+func (q *Question) answer() (Prediction, error) {
+	if b, err := q.readStorageBenchmark(); err == nil && b.State > 0 {
+		return q.askCheckpoint(b)
+	}
+	s, err := q.readSetup()
+	if err != nil {
+		return Prediction{}, err
+	}
+	p := Prediction{
+		Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: q.On("sources"),
+		All: q.On("all") || q.On("sources"),
+	}
+	for _, flag := range priceFlags {
+		p.Costs = p.Costs || q.Text(flag) != ""
+	}
+	switch {
+	case q.On("roofline"):
+		err = q.askRoofline(s, &p)
+	case len(s.axes) > 0:
+		err = q.askSweep(s, &p)
+	default:
+		err = q.askOne(s, &p)
+	}
+	return p, err
+}
+
+// askOne solves one setting and all that was asked about it.
+func (q *Question) askOne(s *job, p *Prediction) error {
+	if q.Drawn {
+		return errors.New("-o FILE.svg draws a sweep or a roofline: give one or two settings a range (--batch " +
+			"32..1024), or add --roofline. -o FILE.html writes a page of one setting, too")
+	}
+	var err error
+	if p.Answer, err = s.Solve(); err != nil {
+		return err
+	}
+	if note := s.emulatedStep(p.Answer); note != "" {
+		p.Answer.Notes = append(p.Answer.Notes, note)
+	}
+	if err := q.askFirst(s, p); err != nil {
+		return err
+	}
+	if q.Text("for") != "" {
+		if p.Sizing, err = q.size(s); err != nil {
+			return err
+		}
+	}
+	if q.On("walls") {
+		cluster, err := q.readCluster()
+		if err != nil {
+			return err
+		}
+		if p.Walls, err = s.Walls(cluster); err != nil {
+			return err
+		}
+	}
+	return q.fillWaste(s, p)
+}
+
+// askFirst solves the first epoch, where later ones find a part of the data set in
+// memory.
+func (q *Question) askFirst(s *job, p *Prediction) error {
+	if q.Text("cached") == "" && q.Text("dataset") == "" || s.Cached == 0 {
+		return nil
+	}
+	first := s.Setup
+	first.Cached = 0
+	a, err := first.Solve()
+	p.First = &a
+	return err
+}
+
+// mostPoints of a sweep are kept and shown.
+const mostPoints = 1_000_000
+
+func (q *Question) askSweep(s *job, p *Prediction) error {
+	if q.Text("for") != "" || q.On("walls") {
+		return errors.New("--for and --walls are about one setting: leave the range out")
+	}
+	n := 1
+	for _, axis := range s.axes {
+		n *= len(axis.Values)
+	}
+	if n > mostPoints {
+		return fmt.Errorf("a sweep over %d settings: expected at most %d", n, mostPoints)
+	}
+	var err error
+	if p.Answer, err = s.Solve(); err != nil {
+		return err
+	}
+	p.Points = make([]predict.Point, 0, n)
+	return predict.Sweep(s.Setup, s.axes, func(point predict.Point) { p.Points = append(p.Points, point) })
+}

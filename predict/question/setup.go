@@ -1,0 +1,683 @@
+package question
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/internal/hint"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/bounds"
+	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/quantity"
+)
+
+// job is a setup with where each part of it comes from.
+type job struct {
+	predict.Setup
+	*Question
+	data   predict.Profile // the kind of data, of a sample of this network
+	inputs []Input
+	axes   []predict.Axis
+	named  []string       // words of the title
+	usual  predict.Access // how samples lie in storage
+}
+
+func (d *job) note(name, value, source string) {
+	d.inputs = append(d.inputs, Input{Name: name, Value: value, Source: source})
+}
+
+const given = Given
+
+// readSetup reads the flags. An error names the flag.
+func (q *Question) readSetup() (*job, error) {
+	d := &job{Setup: unknownSetup(), Question: q}
+	if err := q.emulate(d); err != nil {
+		return nil, err
+	}
+	measured, err := q.readMeasured()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.set(); err != nil {
+		return nil, err
+	}
+	if err := q.readAxes(d); err != nil {
+		return nil, err
+	}
+	if err := d.readDirectly(); err != nil {
+		return nil, err
+	}
+	if err := d.checkMachines(); err != nil {
+		return nil, err
+	}
+	if err := d.checkStep(); err != nil {
+		return nil, err
+	}
+	if err := d.CheckMachine(); err != nil {
+		return nil, err
+	}
+	if d.Batch == 0 && !q.On("roofline") {
+		return nil, hint.Add(
+			errors.New("--batch is missing: how many samples does a step take on each GPU?"), "--batch 256",
+		)
+	}
+	return d, d.carry(measured)
+}
+
+// mostGPUs of one machine: NVIDIA's HGX-2 and AWS's p2.16xlarge have 16, no machine of
+// the table has more.
+const mostGPUs = 16
+
+// mostEmulated accelerators of one host are far more than the 51 of a published result of MLPerf
+// Storage v1.0: there they only wait.
+const mostEmulated = 1024
+
+// checkMachines asks how many machines there are where one cannot have all GPUs: cores
+// and storage are those of one, and would be shared by all.
+func (d *job) checkMachines() error {
+	gpus := []float64{max(1, d.GPUs)}
+	for _, axis := range d.axes {
+		if axis.Name == "gpus" {
+			gpus = axis.Values
+		}
+	}
+	nodes, most := max(1, d.Nodes), mostGPUs
+	if d.Text("mlperf") != "" {
+		most = mostEmulated
+	}
+	for _, n := range gpus {
+		if n/nodes > float64(most) {
+			return fmt.Errorf("--gpus %.0f on %.0f machine(s): expected at most %d on each, since --cores and "+
+				"--storage are those of one machine: say how many machines there are: --nodes %.0f", n, nodes,
+				most, evenNodes(n))
+		}
+		if math.Mod(n, nodes) != 0 {
+			return RefuseUneven(n, nodes)
+		}
+	}
+	return nil
+}
+
+// RefuseUneven says that machines cannot have as many GPUs each.
+func RefuseUneven(gpus, nodes float64) error {
+	return fmt.Errorf("--gpus %.0f and --nodes %.0f: expected as many GPUs on each machine, such as --nodes %.0f", gpus,
+		nodes, evenNodes(gpus))
+}
+
+// evenNodes is how many machines of 8 GPUs or fewer share so many evenly.
+func evenNodes(gpus float64) float64 {
+	each := 8.
+	for math.Mod(gpus, each) != 0 && each > 1 {
+		each--
+	}
+	return gpus / each
+}
+
+// checkStep refuses a step that is given and that no device of that peak can take.
+func (d *job) checkStep() error {
+	if d.Text("step") == "" || !(d.Batch > 0) || len(d.axes) > 0 {
+		return nil
+	}
+	if err := d.Load.CheckStep(d.Batch, d.Step.Point); err != nil {
+		return fmt.Errorf("--step %s: %w", d.Text("step"), err)
+	}
+	return nil
+}
+
+// readNetwork is the network: a row of the table, or as its figures describe it.
+func readNetwork(d *job, _ meaning) error {
+	switch {
+	case d.hasOwnNetwork():
+		return d.readOwn(d)
+	case d.Text("model") != "":
+		return d.readModel(d)
+	}
+	return nil
+}
+
+func readPrecision(d *job, row meaning) (err error) {
+	d.Load.Precision, err = precisionOf(d.Text(row.flag))
+	return err
+}
+
+func readSoftware(d *job, row meaning) (err error) {
+	d.Load.Software, err = softwareOf(d.Text(row.flag))
+	return err
+}
+
+func readGPU(d *job, row meaning) error {
+	name := d.Text(row.flag)
+	if name == "" {
+		return nil
+	}
+	gpu, err := FindGPU(row.flag, name, d.Table, d.Say)
+	if err != nil {
+		return err
+	}
+	if _, exact := d.Table.FindGPU(name); !exact {
+		d.note("kind of GPU", gpu.Name, "assumed, --gpu names another")
+	}
+	d.Load.GPU = gpu
+	d.noteGPU()
+	return nil
+}
+
+// readKind is what is done to the network, with which the title begins.
+func readKind(d *job, row meaning) error {
+	d.Load.Training = !d.On(row.flag)
+	if d.describes() {
+		d.name()
+	}
+	return nil
+}
+
+func readRecompute(d *job, row meaning) error {
+	if d.Load.Recompute = d.On(row.flag); d.Load.Recompute {
+		d.note(row.flag, "activations", given)
+	}
+	return nil
+}
+
+func readShard(d *job, row meaning) (err error) {
+	if d.Load.Shard, err = shardOf(d.Text(row.flag)); err != nil {
+		return err
+	}
+	if d.Text(row.flag) != "" {
+		d.note(row.flag, string(d.Load.Shard), given)
+	}
+	return nil
+}
+
+// readConnection is the network between machines.
+func readConnection(d *job, row meaning) error {
+	text := d.Text(row.flag)
+	if text == "" {
+		return nil
+	}
+	network, known := d.Table.FindNetwork(text)
+	if !known {
+		rate, err := ReadRate(row.flag, text, d.Table.NetworkNames())
+		if err != nil {
+			return err
+		}
+		network.Rate = hardware.Figure{Value: float64(rate), Source: given}
+	}
+	d.Network = stoker.Exactly(network.Rate.Value)
+	shown := strings.TrimSpace(network.Title + " " + quantity.AboutRate(network.Rate.Value))
+	d.note(row.flag, shown, network.Rate.Source)
+	return nil
+}
+
+func shardOf(text string) (device.Shard, error) {
+	switch s := device.Shard(strings.ToLower(text)); {
+	case s == device.NoShard || slices.Contains(device.Shards, s):
+		return s, nil
+	case s == "fsdp":
+		return device.ZeRO3, nil
+	}
+	return "", fmt.Errorf("--shard %q: expected %s, %s, %s or fsdp, or leave it out for a copy on each GPU", text,
+		device.ZeRO1, device.ZeRO2, device.ZeRO3)
+}
+
+// noteGPU lists what the device can do in the precision.
+func (d *job) noteGPU() {
+	gpu, p := d.Load.GPU, d.Load.Precision
+	memory := "memory " + quantity.AboutRate(stat.PositiveOrNaN(gpu.MemoryRate.Value))
+	if p == device.AnyPrecision {
+		d.note("gpu", gpu.Title+", "+memory, cmp.Or(gpu.MemoryRate.Source, given))
+		return
+	}
+	peak := gpu.Peak(p)
+	d.note("gpu", fmt.Sprintf("%s, %s in %s, %s", gpu.Title, quantity.AboutFLOPs(stat.PositiveOrNaN(peak.Value)), p, memory),
+		cmp.Or(peak.Source, given))
+}
+
+// name is the title's beginning.
+func (d *job) name() {
+	kind := "training"
+	if !d.Load.Training {
+		kind = "inference"
+	}
+	d.named = append(d.named, d.Load.Workload.Title, kind)
+	if d.Load.Precision == device.AnyPrecision {
+		d.note("precision", "unnamed: from 16 bits to what PyTorch takes by itself", "--precision narrows it")
+	} else {
+		d.named = append(d.named, string(d.Load.Precision))
+		d.note("precision", string(d.Load.Precision), given)
+	}
+	if d.Load.Software == device.AnySoftware {
+		d.note("software", "unnamed: the whole spread of public measurements", "--software narrows it")
+		return
+	}
+	d.named = append(d.named, string(d.Load.Software))
+	d.note("software", string(d.Load.Software), given)
+}
+
+// addRemedy gives an error the flags to ask for instead: another precision, or what takes less
+// memory.
+func addRemedy(err error) error {
+	var precision *device.PrecisionError
+	var memory *predict.MemoryError
+	switch {
+	case hint.Find(err) != "":
+	case errors.As(err, &precision):
+		return hint.Add(err, "--precision "+string(precision.Instead))
+	case errors.As(err, &memory):
+		if remedy := findRoom(memory); remedy != "" {
+			return hint.Add(err, remedy)
+		}
+	}
+	return err
+}
+
+// findRoom returns flags with which a batch has room, "" if none are known.
+func findRoom(memory *predict.MemoryError) string {
+	if memory.Largest >= 1 {
+		return fmt.Sprintf("--batch %.0f", memory.Largest)
+	}
+	shard, recompute := memory.Remedy()
+	switch {
+	case shard != device.NoShard:
+		return "--shard " + string(shard) + " --gpus 8 --recompute"
+	case recompute:
+		return "--recompute"
+	}
+	return ""
+}
+
+// shared is how the title says what is shared and recomputed.
+func (d *job) shared() (words []string) {
+	if d.Load.Shard != device.NoShard {
+		words = append(words, string(d.Load.Shard))
+	}
+	if d.Load.Recompute {
+		words = append(words, "recomputed")
+	}
+	return words
+}
+
+func (q *Question) readModel(d *job) error {
+	w, known := device.FindWorkload(q.Text("model"))
+	if !known {
+		return unknownModel(q.Text("model"))
+	}
+	if q.Text("tokens") != "" {
+		n, _, err := q.value("tokens")
+		if err != nil {
+			return err
+		}
+		if w.Tokens == 0 || w.Side > 0 {
+			return fmt.Errorf("--tokens: samples of %s are no sequences of tokens", w.Title)
+		}
+		w = w.WithTokens(n)
+	}
+	if q.Text("side") != "" {
+		n, _, err := q.value("side")
+		if err != nil {
+			return err
+		}
+		if w.Side == 0 {
+			return fmt.Errorf("--side: samples of %s have no sides", w.Title)
+		}
+		w = w.WithSide(n)
+	}
+	d.Load.Workload = w
+	return nil
+}
+
+// unknownModel says which names are near, or how a network of one's own is described.
+func unknownModel(name string) error {
+	own := "describe a network of your own by --flops, --bytes and --params, which stoker.count(model, input) " +
+		"prints in Python"
+	near := device.NearestWorkloads(name)
+	if len(hardware.Nearest(name, near)) > 0 {
+		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models, or %s", name,
+			strings.Join(near, ", "), own)
+	}
+	return hint.Add(
+		fmt.Errorf("--model %q is not in the table (stoker predict --list models): %s", name, own),
+		"stoker predict --list models",
+	)
+}
+
+// readKindOfData is what fills in what nobody gives of a sample.
+func readKindOfData(d *job, _ meaning) (err error) {
+	if d.data, err = d.readProfile(d); err != nil {
+		return err
+	}
+	if d.data.Access == predict.NoStorage {
+		d.Cached = 1 // nothing is read
+		d.data.Stored = predict.Amount{}
+	}
+	return nil
+}
+
+// readPrepareRate is what stands for preparing where a rate was given.
+func readPrepareRate(d *job, row meaning) error {
+	if d.Text(row.flag) != "" && d.Text("prepare") != "" {
+		return errors.New("--cpu and --prepare say the same in two ways: give one")
+	}
+	if !d.givesPrepareRate() {
+		return nil
+	}
+	read := usually(func(d *job) (*stoker.Interval, predict.Amount) { return &d.PrepareRate, predict.Amount{} })
+	return read(d, row)
+}
+
+// givesPrepareRate reports whether --cpu is a rate and not a processor's name.
+func (d *job) givesPrepareRate() bool {
+	text := d.Text("cpu")
+	return text == unknownWord || text != "" && strings.ContainsAny(text[:1], "0123456789.-")
+}
+
+// readProcessor fills in what preparing a sample takes on the processor that --cpu names.
+func (d *job) readProcessor() error {
+	name := d.Text("cpu")
+	if name == "" {
+		return nil
+	}
+	cpu, known := d.Table.FindCPU(name)
+	if !known || strings.Contains(name, ",") { // it finds a name within others
+		return UnknownName("cpu", name, d.Table.CPUNames())
+	}
+	if d.data.Prepare = d.data.PrepareOn(cpu); d.data.Prepare.Point > 0 {
+		return nil
+	}
+	if !cpu.DecodeRate("pillow").Known() {
+		return fmt.Errorf("--cpu %s: its row has no rate of pillow: add it, or give --prepare", cpu.Name)
+	}
+	return fmt.Errorf("--cpu %s: the table tells how fast a core decodes JPEGs, and these samples are not known to "+
+		"be JPEGs: give --prepare, or --data imagenet-jpeg", cpu.Name)
+}
+
+func readPrepare(d *job, row meaning) error {
+	if d.givesPrepareRate() {
+		return nil
+	}
+	if err := d.readProcessor(); err != nil {
+		return err
+	}
+	if n, failed := quantity.ParseNumber(d.single(row.flag)); failed == nil && n == 0 {
+		d.PrepareCPU = stoker.Exactly(predict.NoWork)
+		d.note(row.flag, "0 s", given)
+		return nil
+	}
+	read := usually(func(d *job) (*stoker.Interval, predict.Amount) {
+		return &d.PrepareCPU, d.data.PrepareOf(bounds.Given(d.Sample))
+	})
+	return read(d, row)
+}
+
+func readHandOver(d *job, row meaning) error {
+	if d.givesPrepareRate() {
+		return nil
+	}
+	read := usually(func(d *job) (*stoker.Interval, predict.Amount) { return &d.HandOver, predict.Amount{} })
+	return read(d, row)
+}
+
+func readSpread(d *job, row meaning) error {
+	switch text := d.Text(row.flag); {
+	case d.givesPrepareRate():
+	case text == "":
+		if d.Spread = d.data.Spread.Point; d.Spread > 0 {
+			d.note(row.flag, quantity.About(d.Spread), d.data.Spread.Source)
+		}
+	default:
+		n, err := quantity.ParseNumber(text)
+		if err != nil {
+			return fmt.Errorf("--spread: %w", err)
+		}
+		d.Spread = float64(n)
+		d.note(row.flag, n.String(), given)
+	}
+	return nil
+}
+
+// readProfile is the kind of data: named, else what the model usually reads.
+func (q *Question) readProfile(d *job) (predict.Profile, error) {
+	name, source := q.Text("data"), given
+	if name == "" {
+		name, source = d.Load.Workload.Profile, "what "+d.Load.Workload.Title+" usually reads, --data"
+	}
+	if name == "" {
+		return predict.Profile{}, nil
+	}
+	profile, known := predict.FindProfile(name)
+	if !known {
+		return predict.Profile{}, fmt.Errorf("--data %q is not in the table, nearest: %s, all: stoker predict "+
+			"--list profiles", name, strings.Join(predict.NearestProfiles(name), ", "))
+	}
+	if profile.PerToken && d.Load.Workload.Tokens == 0 {
+		return predict.Profile{}, fmt.Errorf("--data %s is counted by the token: name a --model whose samples are "+
+			"sequences", profile.Name)
+	}
+	d.note("data", profile.Title, source)
+	return profile.For(d.Load.Workload), nil
+}
+
+// readWorkers is num_workers, which may be 0.
+func readWorkers(d *job, row meaning) error {
+	text := d.single(row.flag)
+	if text == "" || text == unknownWord {
+		return nil
+	}
+	v, err := quantity.ParseCount(text)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", row.flag, err)
+	}
+	d.Setup = d.WithWorkers(float64(v))
+	d.note(row.flag, v.String(), given)
+	return nil
+}
+
+// readStorage is what storage delivers: all that is known of a class, or a rate, which
+// is then what it delivers of such samples.
+func readStorage(d *job, row meaning) error {
+	text := d.single(row.flag)
+	if text == "" || text == unknownWord {
+		if !isRange(d.Text(row.flag)) {
+			d.Setup = d.WithStorage(hardware.Storage{}, d.usual)
+		}
+		return nil
+	}
+	access := d.usual
+	class, known := d.Table.FindStorage(text)
+	if !known {
+		rate, err := ReadRate(row.flag, text, d.Table.StorageNames())
+		if err != nil {
+			return err
+		}
+		access, class = predict.Sequential, hardware.Storage{Rate: hardware.Figure{Value: float64(rate), Source: given}}
+	}
+	d.Setup = d.WithStorage(class, access)
+	d.noteStorage(class, access)
+	return nil
+}
+
+func (d *job) noteStorage(row hardware.Storage, access predict.Access) {
+	d.note("storage", strings.TrimSpace(row.Title+" "+quantity.AboutRate(stat.PositiveOrNaN(row.Rate.Value))), row.Rate.Source)
+	if access != predict.Files {
+		return
+	}
+	d.note("reads", quantity.About(stat.PositiveOrNaN(row.IOPS.Value))+" reads/s", cmp.Or(row.IOPS.Source, "not in the table, --reads"))
+	least, likely, most := row.LatencyBetween()
+	latency := stoker.Interval{Low: stat.PositiveOrNaN(least), Point: stat.PositiveOrNaN(likely), High: stat.PositiveOrNaN(most)}
+	d.note("latency", quantity.Around(latency, quantity.AboutSeconds),
+		cmp.Or(row.Latency.Source, "not in the table, --latency"))
+}
+
+// readAccess is how samples lie in storage: as given, else as the kind of data usually
+// does, else a file each.
+func readAccess(d *job, row meaning) error {
+	switch access := predict.Access(d.Text(row.flag)); access {
+	case "":
+		d.usual = predict.Files
+		if d.data.Access != "" {
+			d.usual = d.data.Access
+		}
+	case predict.Files, predict.Sequential:
+		d.usual = access
+		d.note(row.flag, string(access), given)
+	default:
+		return fmt.Errorf("--access %q: expected %s (one for each sample) or %s (shards, or one large file)",
+			access, predict.Files, predict.Sequential)
+	}
+	return nil
+}
+
+// readCached is the share of the data set that lies in memory: given, or what memory
+// there is over what a data set takes.
+func readCached(d *job, _ meaning) error {
+	if text := d.single("cached"); text != "" {
+		if d.Text("dataset") != "" || d.Text("memory") != "" {
+			return errors.New("--cached and --dataset with --memory say the same in two ways: give one")
+		}
+		v, err := quantity.ParseShare(text)
+		if err != nil {
+			return fmt.Errorf("--cached: %w", err)
+		}
+		d.Cached = float64(v)
+		d.note("cached", v.String(), given)
+		return nil
+	}
+	if d.Text("dataset") == "" && d.Text("memory") == "" {
+		return nil
+	}
+	if d.Text("dataset") == "" || d.Text("memory") == "" {
+		return errors.New("--dataset and --memory go together: what the samples take in storage, and the memory " +
+			"of a machine that is left to keep them")
+	}
+	size, sizeText, err := d.value("dataset")
+	if err != nil {
+		return err
+	}
+	memory, memoryText, err := d.value("memory")
+	if err != nil {
+		return err
+	}
+	d.Cached = math.Min(1, memory/size)
+	d.note("cached", fmt.Sprintf("%s of %s in %s of memory", quantity.Percent(d.Cached), sizeText, memoryText), given)
+	return nil
+}
+
+// readPinned is which memory batches are copied from.
+func readPinned(d *job, row meaning) error {
+	kind, source := "pageable", "PyTorch's default, --pinned"
+	if d.Pinned = d.On(row.flag); d.Pinned {
+		kind, source = "pinned", given
+	}
+	d.note("memory", kind, source)
+	return nil
+}
+
+// directLink is --link of a device that reads by itself, GPUDirect Storage.
+const directLink = "gds"
+
+// readDirectly refuses what a device that reads by itself does not need, and takes out the CPU's part.
+func (d *job) readDirectly() error {
+	if d.Text("link") != directLink {
+		return nil
+	}
+	for _, flag := range []string{"workers", "prepare", "cpu", "decoded", "hand-over", "spread"} {
+		if d.Text(flag) != "" {
+			return fmt.Errorf("--link gds: the device reads by itself, so the CPU prepares nothing: leave --%s out", flag)
+		}
+	}
+	d.Setup = d.ReadDirectly()
+	d.note("decoding", "on the device, whose time for it is not counted", "--link gds")
+	return nil
+}
+
+func readLink(d *job, _ meaning) error {
+	name := cmp.Or(d.Text("link"), d.Load.GPU.Link)
+	if d.Text("link") == directLink {
+		if name = d.Load.GPU.Link; name == "" {
+			return errors.New("--link gds reads over the GPU's own link: name the --gpu")
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	link, known := d.Table.FindLink(name)
+	if !known {
+		if d.Text("link") == "" {
+			return UnknownName("link", name, d.Table.LinkNames())
+		}
+		rate, err := ReadRate("link", name, d.Table.LinkNames())
+		if err != nil {
+			return err
+		}
+		figure := hardware.Figure{Value: float64(rate), Source: given}
+		link = hardware.Link{
+			Name: "given", Nominal: figure, Pinned: figure,
+			Pageable: [2]hardware.Figure{figure, figure},
+		}
+	}
+	d.Link = link
+	d.note("link", link.Name, cmp.Or(map[bool]string{true: given}[d.Text("link") != ""], "the GPU's"))
+	return nil
+}
+
+func precisionOf(text string) (hardware.Precision, error) {
+	switch p := hardware.Precision(strings.ToLower(text)); {
+	case p == "":
+		return device.AnyPrecision, nil
+	case p == "amp": // torch.autocast's default on CUDA
+		return hardware.FP16, nil
+	case slices.Contains(hardware.Precisions, p):
+		return p, nil
+	}
+	return "", fmt.Errorf("--precision %q: expected fp32, tf32, fp16, bf16, fp8 or int8", text)
+}
+
+// softwarePrograms are names of programs of a class.
+var softwarePrograms = map[string]device.Software{
+	"tensorrt": device.Engine, "trt": device.Engine, "openvino": device.Engine,
+	"torch.compile": device.Compiled, "inductor": device.Compiled, "xla": device.Compiled,
+}
+
+func softwareOf(text string) (device.Software, error) {
+	all := []device.Software{device.Eager, device.ChannelsLast, device.Compiled, device.Engine}
+	if class, known := softwarePrograms[strings.ToLower(text)]; known {
+		return class, nil
+	}
+	switch s := device.Software(strings.ToLower(text)); {
+	case s == device.AnySoftware || s == "any":
+		return device.AnySoftware, nil
+	case slices.Contains(all, s):
+		return s, nil
+	}
+	return "", fmt.Errorf("--software %q: expected %s, %s, %s or %s, or leave it out for the whole spread", text,
+		all[0], all[1], all[2], all[3])
+}
+
+// title names what is asked.
+func (d *job) title() string {
+	words := append(append([]string{}, d.named...), d.shared()...)
+	if d.Batch > 0 && !slices.ContainsFunc(d.axes, func(a predict.Axis) bool { return a.Name == "batch" }) {
+		words = append(words, fmt.Sprintf("batch %.0f", d.Batch))
+	}
+	if len(words) == 0 {
+		words = []string{"a job"}
+	}
+	text := strings.Join(words, ", ")
+	if d.Load.GPU.Title != "" {
+		text += " on "
+		if d.GPUs > 1 {
+			text += fmt.Sprintf("%.0f x ", d.GPUs)
+		}
+		text += d.Load.GPU.Title
+	}
+	for i, axis := range d.axes {
+		text += []string{" over ", " and "}[i] + axis.Name
+	}
+	return text
+}

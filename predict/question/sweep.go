@@ -1,0 +1,182 @@
+package question
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/hardware"
+	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/device"
+	"github.com/stoker-dev/stoker/quantity"
+)
+
+// isRange reports whether a flag's text names several values. A comma does
+// always, so that nobody sweeps over 128256 who meant 128 and 256.
+func isRange(text string) bool { return strings.Contains(text, "..") || strings.Contains(text, ",") }
+
+// single is a flag's text where it is one value; "" where it is a range.
+func (q *Question) single(flag string) string {
+	text := q.Text(flag)
+	if slices.Contains(predict.AxisNames, flag) && isRange(text) {
+		return ""
+	}
+	return text
+}
+
+// readAxes makes an axis of each range, in the order in which they were given.
+// The setup begins at their first values.
+func (q *Question) readAxes(d *job) error {
+	for _, flag := range q.Given {
+		text := q.Text(flag)
+		if !slices.Contains(predict.AxisNames, flag) || !isRange(text) {
+			continue
+		}
+		axis, err := axisOf(flag, text, q.Table)
+		if err != nil {
+			return err
+		}
+		d.axes = append(d.axes, axis)
+		d.Setup = d.Begin(axis)
+		if len(axis.Storages) > 0 {
+			d.Setup = d.WithStorage(axis.Storages[0], d.usual)
+		}
+		d.note(flag, text, "swept")
+	}
+	switch {
+	case len(d.axes) > 2:
+		return fmt.Errorf("%d settings have a range: expected one or two", len(d.axes))
+	case len(d.axes) > 0 && q.On("roofline"):
+		return errors.New("--roofline is about one setting: leave the range out")
+	}
+	return nil
+}
+
+// axisOf reads a range; classes of storage stand for their rates.
+func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
+	items := strings.Split(text, ",")
+	var classes []hardware.Storage
+	for i, item := range items {
+		item = strings.TrimSpace(item)
+		if row, known := table.FindStorage(item); known && flag == "storage" {
+			items[i] = quantity.Rate(row.Rate.Value).String()
+			classes = append(classes, row)
+		}
+		if i > 0 && len(item) == 3 && item[0] == '0' {
+			return predict.Axis{}, fmt.Errorf("--%s %q: a comma separates values here: write one thousand as 1000",
+				flag, text)
+		}
+	}
+	axis, err := predict.ParseAxis(flag, strings.Join(items, ","))
+	if err != nil {
+		return axis, fmt.Errorf("--%w", err)
+	}
+	if len(classes) > 0 && len(classes) != len(axis.Values) {
+		return axis,
+			fmt.Errorf("--%s %q: expected classes or rates: a class has reads/s and a latency besides its rate", flag,
+				text)
+	}
+	axis.Storages = classes
+	return axis, nil
+}
+
+// plotBatch is the batch of workloads on a roofline of all models.
+const plotBatch = 64
+
+// askRoofline draws the setup's workload, or all that are known where none is
+// named: each at one batch, smaller where it does not fit.
+func (q *Question) askRoofline(s *job, p *Prediction) error {
+	if q.Text("for") != "" || q.On("walls") {
+		return errors.New("--roofline does not go with --for or --walls: ask for them apart")
+	}
+	if s.Load.GPU.Name == "" {
+		return errors.New("--roofline needs --gpu")
+	}
+	if s.Load.Precision == device.AnyPrecision {
+		s.Load.Precision = hardware.FP16
+		s.note("precision", string(hardware.FP16), "assumed, --precision")
+	}
+	p.Title = fmt.Sprintf("Roofline of %s in %s", s.Load.GPU.Title, s.Load.Precision)
+	if q.describes() {
+		if s.Batch == 0 {
+			return errors.New("--roofline of a model needs --batch: leave --model out for all models")
+		}
+		r, err := s.DrawRoofline()
+		p.Roofline = &r
+		return err
+	}
+	supply := s.Storage.Point
+	if s.GPUs > 1 {
+		supply /= s.GPUs
+	}
+	link := math.Sqrt(s.Link.Pageable[0].Value * s.Link.Pageable[1].Value) // the likely value of Solve
+	if s.Pinned {
+		link = s.Link.Pinned.Value
+	}
+	r, err := predict.RooflineOf(s.Load.GPU, s.Load.Precision, link, supply)
+	if err != nil {
+		return err
+	}
+	for _, w := range device.Workloads {
+		addWorkload(&r, *s, w, p)
+	}
+	p.Roofline = &r
+	return nil
+}
+
+// addWorkload puts a model with its usual data on a roofline, or says in a note
+// why not.
+func addWorkload(r *predict.Roofline, s job, w device.Workload, p *Prediction) {
+	profile, _ := predict.FindProfile(w.Profile)
+	profile = profile.For(w)
+	s.Load.Workload, s.Sample, s.Decoded, s.PrepareCPU = w, profile.Stored.Interval, profile.Decoded.Interval,
+		profile.Prepare.Interval
+	if s.Batch == 0 {
+		s.Batch = plotBatch
+	}
+	_, err := s.Solve()
+	var memory *predict.MemoryError
+	if errors.As(err, &memory) && memory.Largest >= 1 {
+		s.Batch = memory.Largest
+		err = nil
+	}
+	if err == nil {
+		err = r.Add(s.Setup)
+	}
+	if err != nil {
+		p.Answer.Notes = append(p.Answer.Notes, w.Title+" is left out: "+err.Error())
+	}
+}
+
+// size is what the target takes.
+func (q *Question) size(s *job) (*predict.Sizing, error) {
+	target, err := quantity.ParseShare(q.Text("for"))
+	if err != nil {
+		return nil, fmt.Errorf("--for: %w", err)
+	}
+	z, err := s.Size(float64(target))
+	if err != nil {
+		return nil, fmt.Errorf("--for %s: %w", q.Text("for"), err)
+	}
+	return &z, nil
+}
+
+// readCluster is what walls outside the machine need.
+func (q *Question) readCluster() (c predict.Cluster, err error) {
+	if q.Text("checkpoint") != "" {
+		rate, _, err := q.value("checkpoint")
+		if err != nil {
+			return c, err
+		}
+		c.Write = stoker.Exactly(rate)
+	}
+	if q.Text("mtbf") != "" {
+		if c.MTBF, _, err = q.value("mtbf"); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}

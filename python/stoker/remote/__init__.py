@@ -1,0 +1,11 @@
+"""A DataLoader's workers as actors of a Ray cluster: torch's own worker loop runs there, on cores of other nodes.
+
+    iterators.py lets an iterator have its workers there
+    cluster.py   connects to Ray, and starts actors where cores are free
+    workers.py   stands for multiprocessing in an iterator: its queues, its event, its processes
+    actor.py     runs in Ray: the worker loop, with queues that Ray fills and empties
+    packing.py   a batch as one array of bytes, which Ray keeps in its object store
+
+A worker's batches depend on its data set, its number, its seed and the indices it is asked for, and on nothing of the
+node. So they are the script's own. What Ray can do is left to Ray: scheduling, transport, deaths of nodes.
+"""

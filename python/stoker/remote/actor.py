@@ -1,0 +1,168 @@
+"""What runs in Ray: one worker of a DataLoader. torch's worker loop runs in a thread, and reads and writes queues here."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import queue
+import random
+import threading
+from typing import Any
+
+import numpy as np
+import torch
+from ray import cloudpickle
+
+from . import packing
+
+_COMPARED = 64 << 20  # bytes [J]: a larger data set is not pickled again to see whether it has changed
+_TRIES = 2  # fetches after which it is
+
+
+#: A result, as plain values: in the trainer this package may have another name.
+#: (number among the results, index of the batch, its head, its bytes, states of the random number generators after it,
+#: a file that this node does not have, whether fetches change the data set or None if that is not known)
+Result = tuple[int, Any, bytes, np.ndarray, Any, str, "bool | None"]
+
+
+class Worker:
+    """The actor. Its methods run beside the loop; questions may arrive in any order."""
+
+    def __init__(self) -> None:
+        self._questions, self._results = _Questions(), _Results()
+        self._early: dict[int, Any] = {}
+        self._next: int | None = None
+        self._guard = threading.Lock()
+
+    def name_node(self) -> str:
+        """Return the node's name: the actor is there."""
+        return os.uname().nodename
+
+    def begin(self, shared: bytes, own: bytes, first: int, state: Any) -> None:
+        """Start the loop.
+
+        shared: the data set and its functions, pickled; own: the loop's place and its other arguments.
+        first: number of the first question and result; state: of the random number generators there, None for the seeds'.
+        """
+        home, arguments = cloudpickle.loads(own)
+        dataset, collate, init = cloudpickle.loads(shared)
+        arguments.setdefault("collate_fn", collate)
+        arguments.setdefault("init_fn", init)
+        done = threading.Event()
+        self._questions.state = state
+        self._results.number = first
+        self._results.watched = _Watched(dataset) if len(shared) <= _COMPARED else None
+        arguments.update(dataset_holder=[dataset], index_queue=self._questions, data_queue=self._results, done_event=done)
+        self._done = done
+        with self._guard:
+            self._next = first
+            self._pass_on()
+        loop = getattr(importlib.import_module(home[0]), home[1])
+        threading.Thread(target=self._run, args=(loop, arguments), daemon=True).start()
+
+    def _run(self, loop: Any, arguments: dict[str, Any]) -> None:
+        try:
+            loop(**arguments)
+        finally:
+            self._results.queue.put(None)
+
+    def ask(self, number: int, question: Any) -> None:
+        """Give the loop a question, once all before it have come. None ends the loop."""
+        with self._guard:
+            self._early[number] = question
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        while self._next is not None and self._next in self._early:
+            question = self._early.pop(self._next)
+            if question is None:
+                self._done.set()
+            self._questions.queue.put(question)
+            self._next += 1
+
+    def take(self) -> Result | None:
+        """Wait for the loop's next result; None: the loop has ended."""
+        return self._results.queue.get()
+
+
+class _Questions:
+    """The loop's index queue."""
+
+    def __init__(self) -> None:
+        self.queue: queue.Queue[Any] = queue.Queue()
+        self.state: Any = None
+
+    def get(self, timeout: float | None = None) -> Any:
+        question = self.queue.get(timeout=timeout)
+        if self.state is not None and question is not None:
+            set_random_state(self.state)
+            self.state = None
+        return question
+
+
+class _Results:
+    """The loop's data queue. What is put there is packed at once: the data set may change it later."""
+
+    def __init__(self) -> None:
+        self.queue: queue.Queue[Result | None] = queue.Queue()
+        self.number = 0  # of the next result
+        self.watched: _Watched | None = None
+
+    def put(self, what: Any) -> None:
+        head, blob = self._pack(what)
+        changed = None if self.watched is None else self.watched.has_changed()
+        self.number += 1
+        self.queue.put((self.number - 1, what[0], head, blob, random_state(), _missing_file(what[1]), changed))
+
+    def _pack(self, what: Any) -> tuple[bytes, np.ndarray]:
+        from torch._utils import ExceptionWrapper
+
+        try:
+            return packing.pack(what)
+        except Exception:  # a batch that cannot be pickled; torch only prints that
+            return packing.pack((what[0], ExceptionWrapper(where="in a DataLoader worker of a Ray cluster")))
+
+    def cancel_join_thread(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class _Watched:
+    """A data set, to see whether fetching changes it: then a worker cannot be replaced in the middle."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset, self._count, self._changed = dataset, 0, False
+        self._digest = self._compute_digest()
+
+    def has_changed(self) -> bool:
+        self._count += 1
+        if self._count <= _TRIES and not self._changed:
+            self._changed = self._compute_digest() != self._digest
+        return self._changed
+
+    def _compute_digest(self) -> str:
+        try:
+            return hashlib.sha256(cloudpickle.dumps(self._dataset)).hexdigest()
+        except Exception as error:  # it holds an open file by now
+            return f"{type(error).__name__}: {error}"
+
+
+def random_state() -> Any:
+    return random.getstate(), np.random.get_state(), torch.get_rng_state()
+
+
+def set_random_state(state: Any) -> None:
+    random.setstate(state[0])
+    np.random.set_state(state[1])
+    torch.set_rng_state(state[2])
+
+
+def _missing_file(data: Any) -> str:
+    """Return the message of a FileNotFoundError that a fetch raised; "" for anything else."""
+    kind = getattr(data, "exc_type", None)
+    if isinstance(kind, type) and issubclass(kind, FileNotFoundError):
+        return str(data.exc_msg).strip().rpartition("\n")[2]
+    return ""

@@ -1,0 +1,94 @@
+"""Connects to a Ray cluster and starts actors where cores are free."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+_PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
+_CALLS = 4  # calls of an actor that run at a time: two of them wait for results
+LOCAL = "local"
+_NAMED = 4  # nodes in a line
+
+
+class Lack(Exception):
+    """Workers cannot run in the cluster; the message says why and what to do."""
+
+
+def start_actors(count: int, address: str) -> list[tuple[Any, str]]:
+    """Return so many actors, each with the name of its node. Raises Lack."""
+    ray = _connect(address)
+    kind = ray.remote(_actor_class()).options(max_concurrency=_CALLS, **_placement(ray, address), runtime_env={"env_vars": _environment()})
+    actors = [kind.remote() for _ in range(count)]
+    asked = [each.call.remote("name_node") for each in actors]
+    ready, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE)
+    try:
+        if waiting:
+            raise Lack(f"{len(waiting)} of {count} workers found no free core in {_PATIENCE:.0f} s; `ray status` lists the cores")
+        return list(zip(actors, ray.get(asked)))
+    except ray.exceptions.RayError as error:
+        _kill(ray, actors)
+        raise Lack(f"a worker did not start: {str(error).strip().splitlines()[-1]}") from None
+    except Lack:
+        _kill(ray, actors)
+        raise
+
+
+def _actor_class() -> type:
+    """Return a class that Ray sends by value: in the trainer this package may have another name than in an actor."""
+
+    class Worker:
+        def __init__(self) -> None:
+            import importlib
+
+            self._worker = importlib.import_module("stoker.remote.actor").Worker()
+
+        def call(self, name: str, *arguments: Any) -> Any:
+            return getattr(self._worker, name)(*arguments)
+
+    return Worker
+
+
+def _kill(ray: Any, actors: list[Any]) -> None:
+    for each in actors:
+        ray.kill(each)
+
+
+def _connect(address: str) -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise Lack("Ray is not installed here (pip install ray)") from None
+    if not ray.is_initialized():
+        try:
+            ray.init(address=None if address == LOCAL else address, logging_level="ERROR", include_dashboard=False if address == LOCAL else None)
+        except Exception as error:
+            raise Lack(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
+    return ray
+
+
+def _placement(ray: Any, address: str) -> dict[str, Any]:
+    """A core each, on any node but the trainer's where there are others."""
+    if address == LOCAL:
+        return {"num_cpus": 0}
+    own = ray.get_runtime_context().get_node_id()
+    if os.environ.get("STOKER_FEED_RAY_HERE") == "1" or not any(node["Alive"] and node["NodeID"] != own for node in ray.nodes()):
+        return {"num_cpus": 1}
+    from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
+
+    return {"num_cpus": 1, "scheduling_strategy": NodeLabelSchedulingStrategy(hard={"ray.io/node-id": NotIn(own)})}
+
+
+def _environment() -> dict[str, str]:
+    """Where a worker finds the program's modules and ours: at the trainer's paths."""
+    client = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    paths = [os.path.abspath(path) for path in sys.path if not path.endswith(".zip")]
+    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys([client, *paths]))}
+
+
+def say_where(nodes: list[str]) -> str:
+    """Return a line about where workers run."""
+    names = sorted(set(nodes))
+    more = f" and {len(names) - _NAMED} nodes more" if len(names) > _NAMED else ""
+    return f"{len(nodes)} workers run in the Ray cluster, on {', '.join(names[:_NAMED])}{more}"

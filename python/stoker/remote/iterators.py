@@ -1,0 +1,71 @@
+"""Iterators of torch's DataLoader whose workers run in a Ray cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .._warning import say
+from .cluster import Lack, say_where
+
+if TYPE_CHECKING:
+    import torch
+
+_CONTEXT = "_DataLoader__multiprocessing_context"  # where a loader has the module that makes its processes
+_said: set[str] = set()
+
+
+@contextlib.contextmanager
+def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[bool]:
+    """Let the iterator that is made within have its workers in the cluster that STOKER_FEED_RAY names.
+
+    Yields whether it does. Says why not, unless there is no such name.
+    """
+    address = os.environ.get("STOKER_FEED_RAY", "")
+    if not address:
+        yield False
+        return
+    before = loader.__dict__.get(_CONTEXT), loader.num_workers
+    try:
+        loader.num_workers = _count_workers(loader)
+        context = _make_context(loader, address)
+    except Lack as lack:
+        loader.num_workers = before[1]
+        _say_once(f"workers run on this machine: {lack}")
+        yield False
+        return
+    loader.__dict__[_CONTEXT] = context
+    try:
+        yield True
+    finally:
+        loader.__dict__[_CONTEXT], loader.num_workers = before
+
+
+def _count_workers(loader: torch.utils.data.DataLoader[Any]) -> int:
+    """Return how many workers a loader gets: its own number, or another one that was asked for."""
+    own, wanted = loader.num_workers, int(os.environ.get("STOKER_FEED_WORKERS") or 0)
+    if not wanted or wanted == own:
+        return own
+    if loader._dataset_kind != 0:
+        _say_once(f"--workers {wanted} is not for an IterableDataset, whose workers choose the samples: {own} stay")
+        return own
+    _say_once(f"{wanted} workers in place of {own}: the samples and their order stay, their random numbers differ")
+    return wanted
+
+
+def _make_context(loader: torch.utils.data.DataLoader[Any], address: str) -> Any:
+    try:
+        from . import workers
+    except ImportError as error:
+        raise Lack(f"{error} (pip install ray)") from None
+    context = workers.Context(loader, address)
+    _say_once(say_where([node for _, node in context.actors]))
+    return context
+
+
+def _say_once(line: str) -> None:
+    if line not in _said:
+        _said.add(line)
+        say(line)
