@@ -51,7 +51,7 @@ func printLoads(a *cli.App, f recordedServer) error {
 	requests := opened.Verdict.Measured.Requests
 	server, err := measure.MeasureServer(requests, opened.Verdict.Costs.Window, f.most)
 	if err != nil {
-		return hint.Add(fmt.Errorf("predict from %s: %w", f.file, err), "stoker observe -o server.jsonl.gz -- python server.py")
+		return hint.Attach(fmt.Errorf("predict from %s: %w", f.file, err), "stoker observe -o server.jsonl.gz -- python server.py")
 	}
 	a.Began = true
 	loads := f.loads
