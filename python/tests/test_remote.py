@@ -77,7 +77,7 @@ for kind in sys.argv[1].split(","):
         for number, batch in enumerate(loader):
             add(batch, digest)
             if "kill" in sys.argv and (epoch, number) == (0, 2):
-                fields = batch[0] if isinstance(batch, list) else batch
+                fields = batch[0] if isinstance(batch, (list, tuple)) else batch
                 os.kill(int(fields["p"][0]), signal.SIGKILL)
         print(kind, epoch, number, digest.hexdigest(), flush=True)
 """

@@ -7,6 +7,7 @@ import importlib
 import os
 import queue
 import random
+import sys
 import threading
 from typing import Any
 
@@ -42,10 +43,11 @@ class Worker:
     def begin(self, shared: bytes, own: bytes, first: int, state: Any) -> None:
         """Start the loop.
 
-        shared: the data set and its functions, pickled; own: the loop's place and its other arguments.
+        shared: the data set and its functions, pickled; own: the loop's place, its other arguments and the trainer's process.
         first: number of the first question and result; state: of the random number generators there, None for the seeds'.
         """
-        home, arguments = cloudpickle.loads(own)
+        home, arguments, process = cloudpickle.loads(own)
+        _become_alike(process)
         dataset, collate, init = cloudpickle.loads(shared)
         arguments.setdefault("collate_fn", collate)
         arguments.setdefault("init_fn", init)
@@ -148,6 +150,15 @@ class _Watched:
             return hashlib.sha256(cloudpickle.dumps(self._dataset)).hexdigest()
         except Exception as error:  # it holds an open file by now
             return f"{type(error).__name__}: {error}"
+
+
+def _become_alike(process: dict[str, Any]) -> None:
+    """Take over what a worker process has of its trainer."""
+    sys.argv = process["argv"]
+    os.environ.update(process["environment"])
+    torch.set_default_dtype(process["dtype"])
+    if os.path.isdir(process["folder"]):
+        os.chdir(process["folder"])
 
 
 def random_state() -> Any:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from typing import Any
 
 _PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
 _CALLS = 4  # calls of an actor that run at a time: two of them wait for results
 LOCAL = "local"
+_ANSWER = 10.0  # seconds [J] in which a cluster takes a connection
 _NAMED = 4  # nodes in a line
 
 
@@ -62,10 +64,19 @@ def _connect(address: str) -> Any:
         raise Lack("Ray is not installed here (pip install ray)") from None
     if not ray.is_initialized():
         try:
-            ray.init(address=None if address == LOCAL else address, logging_level="ERROR", include_dashboard=False if address == LOCAL else None)
+            _reach(address)
+            local = {"include_dashboard": False} if address == LOCAL else {"address": address}
+            ray.init(logging_level="ERROR", log_to_driver=False, **local)  # else it prints to the program's stdout
         except Exception as error:
             raise Lack(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
     return ray
+
+
+def _reach(address: str) -> None:
+    """Raise OSError if nobody listens at HOST:PORT: Ray would try for minutes."""
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=_ANSWER).close()
 
 
 def _placement(ray: Any, address: str) -> dict[str, Any]:

@@ -6,10 +6,12 @@ import contextlib
 import inspect
 import os
 import queue
+import sys
 import threading
 from typing import Any
 
 import ray
+import torch
 from ray import cloudpickle
 from torch._utils import ExceptionWrapper
 
@@ -18,6 +20,8 @@ from . import cluster, packing
 
 _TAKES = 2  # results that are asked for at a time, of each worker
 _REPLACED = 3  # times that a worker is replaced without a result between
+#: Variables of which a node has its own.
+_NODES_OWN = ("PATH", "LD_", "HOME", "HOST", "PWD", "TMP", "TEMP", "XDG_", "CUDA_VISIBLE", "RAY_", "PYTHONPATH", "STOKER_")
 _TURN = 0.5  # seconds after which the receiving thread looks whether its iterator has ended
 
 
@@ -103,7 +107,7 @@ class _Worker:
         for name, function in context.loader_functions.items():
             if given.get(name) is function:  # it is sent together with the data set, of which it may be a method
                 del given[name]
-        self._own = cloudpickle.dumps(((target.__module__, target.__name__), dict(given)))
+        self._own = cloudpickle.dumps(((target.__module__, target.__name__), dict(given), _read_process()))
         self._guard = threading.Lock()
         self._count = 0  # questions so far
         self._next = 0  # number of the next result; of a map-style data set that is its question's
@@ -189,6 +193,12 @@ class _Worker:
         self._dead = True
         with contextlib.suppress(Exception):
             ray.kill(self._actor)
+
+
+def _read_process() -> dict[str, Any]:
+    """Return what a worker process would have of the trainer's besides its arguments."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_NODES_OWN)}
+    return {"argv": sys.argv, "folder": os.getcwd(), "environment": kept, "dtype": torch.get_default_dtype()}
 
 
 def _receive(context: Context) -> None:
