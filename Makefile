@@ -1,5 +1,4 @@
-# The script book: what one types here. CONTRIBUTING.md has the plain
-# command of every target, for those without make.
+# The script book: what one types here. `make -n TARGET` prints the plain commands.
 
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Runs go test, and a test that failed once more when all others have ended: these tests watch real processes on a
@@ -44,7 +43,7 @@ endef
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Asked here, a Go from 1.21 on fetches the one of go.mod and answers as that, unless GOTOOLCHAIN forbids it.
 .PHONY: go
@@ -242,6 +241,73 @@ overhead: build emulate torch ## what observing costs the observed program
 peers: build ## readers of traces side by side; TRACES=FILES, default those of testdata/cases
 	bench/trace/install-peers
 	$(PYTHON) bench/trace/peers.py $(or $(TRACES),$(wildcard testdata/cases/trace-*/trace.json.gz))
+
+# What else the pages of evidence were measured with. Each writes beside its page or prints its table.
+
+# Each is asked for what its head says: WHAT="handover png" make feeding.
+.PHONY: feeding
+feeding: build torch ## what feeding costs beside PyTorch alone: hand-over, tensors, recording, text, PNGs (WHAT=SCRIPTS of bench/loader)
+	for script in $(or $(WHAT),handover tensors recording unfed text png); do $(TORCH) bench/loader/$$script.py; done
+
+.PHONY: pipelines
+pipelines: build torch ## published input pipelines, alone and fed (REPOSITORIES=DIR of checkouts; an hour)
+	$(TORCH) bench/loader/make_reference.py
+	$(TORCH) bench/loader/pipelines.py data/reference $(if $(REPOSITORIES),--repositories $(REPOSITORIES)) --rounds 3 --batch 32 >bin/pipelines.json
+	$(TORCH) bench/loader/pipelines.py data/reference $(if $(REPOSITORIES),--repositories $(REPOSITORIES)) --table bin/pipelines.json
+
+.PHONY: deaths
+deaths: build emulate torch ## what becomes of a job as processes of ours die, stop or lack something (an hour)
+	$(PYTHON) bench/deaths.py
+	$(TORCH) bench/loader/deaths.py
+	$(TORCH) bench/loader/kills.py --kills 60
+	$(TORCH) bench/loader/failures.py
+
+.PHONY: processes
+processes: build emulate torch ## verdicts of real processes with a known answer: bench/accuracy/PROCESSES.md
+	$(TORCH) bench/accuracy/processes.py
+	$(TORCH) bench/accuracy/processes.py --table
+
+.PHONY: replay
+replay: build emulate torch ## gains that a trace promises, beside what came
+	$(TORCH) bench/replay/pairs.py --stoker bin/stoker
+
+.PHONY: tune-search
+tune-search: build emulate torch ## what tune finds, beside an exhaustive search (an hour, on a quiet machine; goes on where it was ended)
+	$(TORCH) bench/tune/tune.py --minutes 55
+
+.PHONY: frameworks
+frameworks: build torch ## scripts of Lightning, Hugging Face and others with and without observe: the same output
+	bench/frameworks/observe
+
+.PHONY: claims
+claims: build emulate torch ## what people say about starving GPUs, measured: docs/claims.md
+	$(TORCH) bench/claims/claims.py
+
+.PHONY: published
+published: build ## step times that others published, beside predict's
+	$(PYTHON) bench/published/fresh.py
+
+.PHONY: questions
+questions: build ## the same questions to mlsysim, Calculon, llm-analysis and predict (VENV=DIR CALCULON=DIR)
+	$(VENV)/bin/python bench/questions/questions.py --calculon $(CALCULON) --stoker bin/stoker
+
+.PHONY: truth
+truth: build ## other people's traces with labels (SOURCES=DIR of bare clones)
+	$(PYTHON) bench/truth/exam.py $(SOURCES) bench/truth/fresh.csv
+
+.PHONY: gpu
+gpu: build ## loops, gains and fed batches on a real GPU: bench/gpu/situations.sh (PyTorch with CUDA; 10 minutes)
+	OUT=$(or $(OUT),bin/gpu) bench/gpu/situations.sh 540 0 truth verdicts gains unhooked fed
+
+.PHONY: fleet
+fleet: build emulate ## what an agent, a scrape and Prometheus take, 500 agents (prometheus, curl)
+	bench/fleet/fleet.sh 500 240
+
+.PHONY: page-exam
+page-exam: build ## pages of 10^5 steps in a browser: time, widths, dark, print, keyboard, --serve (npm, chromium)
+	npm install --prefix bin/page playwright-core axe-core
+	node bench/page/page.cjs bin/page-out
+	node bench/page/web.cjs
 
 .PHONY: clean
 clean: ## remove what make built; python/.venv, .tools, data/ and recordings stay

@@ -196,7 +196,7 @@ func TestPagesNamePathsThatExist(t *testing.T) {
 			}
 		}
 	}
-	if found < 300 {
+	if found < 200 {
 		t.Fatalf("%d paths: the test looks in the wrong place", found)
 	}
 }
@@ -245,6 +245,106 @@ func TestPagesNameCommandsThatExist(t *testing.T) {
 	}
 	if found["make"] < 40 || found["flag"] < 30 || found["test"] < 20 {
 		t.Fatalf("%v: the test looks in the wrong place", found)
+	}
+}
+
+// mostEvidence is how many words all pages of evidence have together, and mostOfPage how many one of them has: a page is
+// one question with its command, its table and what falls short.
+const (
+	mostEvidence = 30_000
+	mostOfPage   = 3_000
+)
+
+// isEvidence reports whether a page measures something, and is no manual.
+func isEvidence(name string) bool {
+	return strings.HasPrefix(name, "bench/") || strings.HasSuffix(name, "/RESULTS.md")
+}
+
+// Evidence is short, names where and when it was measured, and tells no history.
+func TestEvidenceIsEvidence(t *testing.T) {
+	history := regexp.MustCompile(`(?i)\bissue \d|^#.*(?:quarter of an hour|session|stop \d)|\bturn \d\b|\bbranch [a-z]+\d`)
+	date := regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
+	dateless := []string{"bench/security/RESULTS.md", "bench/accuracy/RESULTS.md"} // of tests, and of a simulator
+	words, found := 0, 0
+	for _, p := range evidencePages(t) {
+		if !isEvidence(p.name) {
+			continue
+		}
+		n := len(strings.Fields(p.text))
+		if found, words = found+1, words+n; n > mostOfPage {
+			t.Errorf("%s has %d words, expected at most %d: what is not the answer to its question goes", p.name, n, mostOfPage)
+		}
+		if !date.MatchString(p.text) && !slices.Contains(dateless, p.name) {
+			t.Errorf("%s says nowhere when it was measured", p.name)
+		}
+		for n, line := range strings.Split(p.text, "\n") {
+			if said := history.FindString(line); said != "" {
+				t.Errorf("%s:%d tells of %q: a page has what was measured, and git its history", p.name, n+1, said)
+			}
+		}
+	}
+	if words > mostEvidence {
+		t.Errorf("the pages of evidence have %d words together, expected at most %d", words, mostEvidence)
+	}
+	if found < 25 {
+		t.Fatalf("%d pages: the test looks in the wrong place", found)
+	}
+}
+
+// Every folder of bench is started by a make target, or it is dead.
+func TestBenchesHaveTargets(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Glob("bench/*/*.*")
+	if err != nil || len(scripts) < 80 {
+		t.Fatalf("%d scripts, %v", len(scripts), err)
+	}
+	for _, name := range scripts {
+		if folder := filepath.ToSlash(filepath.Dir(name)); slices.Contains([]string{".py", ".go", ".sh", ".cjs"}, filepath.Ext(name)) &&
+			!strings.Contains(string(makefile), folder) {
+			t.Errorf("%s: no target of the Makefile names %s: give it one that somebody runs, or take it away", name, folder)
+		}
+	}
+}
+
+// The workflows call what can be called here, with actions of one version and no rights but those that they name.
+func TestWorkflows(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(".github/workflows/*.yml")
+	if err != nil || len(names) < 2 {
+		t.Fatalf("workflows %v, %v", names, err)
+	}
+	uses := regexp.MustCompile(`uses: (\S+)`)
+	pinned := regexp.MustCompile(`^[\w-]+/[\w-]+@v\d+\.\d+\.\d+$`)
+	stages := regexp.MustCompile(`(?m)(?:stages: |run: make )([a-z][a-z -]*)`)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\npermissions:\n  contents: read\n") {
+			t.Errorf("%s does not begin with the right to read alone", name)
+		}
+		for _, m := range uses.FindAllStringSubmatch(string(text), -1) {
+			if !pinned.MatchString(m[1]) {
+				t.Errorf("%s uses %s, expected one version as in actions/checkout@v4.2.2", name, m[1])
+			}
+		}
+		for _, m := range stages.FindAllStringSubmatch(string(text), -1) {
+			for _, target := range strings.Fields(m[1]) {
+				if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
+					t.Errorf("%s: make has no target %s", name, target)
+				}
+			}
+		}
+	}
+	if text, _ := os.ReadFile(".github/workflows/ci.yml"); !strings.Contains(string(text), "run: .ci/run") {
+		t.Error(".github/workflows/ci.yml does not call .ci/run")
 	}
 }
 

@@ -17,7 +17,7 @@ const AugmentOnDevice = "augment-on-device"
 
 // augmentation is a transform of torchvision that can be made of a whole batch on the device.
 type augmentation struct {
-	kornia string  // the class of Kornia that draws anew for each picture of a batch
+	kornia string  // the class of Kornia that draws random numbers for each picture of a batch
 	passes float64 // kernels over the batch there. [J] counted in torchvision's functional code for tensors
 }
 
@@ -45,7 +45,7 @@ const (
 	launchTime = 20e-6
 )
 
-// augment proposes to make on the device what workers make of each picture, where the device waits for them. It is
+// augment proposes to make on the device the changes that workers make to each picture, if the device is waiting for them. It is
 // never proposed for a busy device, which would have more to do.
 func (a adviser) augment() (Fix, string) {
 	moved, share := a.findMovable()

@@ -21,7 +21,7 @@ func (a adviser) mostlyCollates() bool {
 }
 
 // collate proposes to do beforehand what the program's own collate_fn does, such as
-// tokenising: there is no setting for it, and what it is worth is only bounded.
+// tokenising: no setting does it, and its gain is only bounded.
 func (a adviser) collate() (Fix, string) {
 	share := a.costs.FetchCollate / a.costs.Fetch
 	if !a.mostlyCollates() || a.idleKnown() && !a.starved() {

@@ -10,7 +10,7 @@ import (
 )
 
 // alters says why another number of workers would alter which samples are trained on, or
-// how often; "" where it would not.
+// how often; "" if it would not.
 func (a adviser) alters(workers int) string {
 	return a.verdict.Grounds.Alters(a.makeChange(stoker.NumWorkers, workers))
 }
@@ -79,7 +79,7 @@ func (a adviser) shards() (Fix, string) {
 	return fix, ""
 }
 
-// sayShards says that more workers than so many would have nothing to read; "" where they would.
+// sayShards says that more workers than so many would have nothing to read; "" if they would.
 func (a adviser) sayShards(workers int) string {
 	if has := int(a.base.Shards); has > 0 && workers >= has {
 		return manyShards(has) + ", and more workers than that get no data"
@@ -94,7 +94,7 @@ func manyShards(n int) string {
 	return fmt.Sprintf("the data set has %d shards", n)
 }
 
-// mindOfWorkers is what to look at before the number of workers is changed, "" where nothing
+// mindOfWorkers is what to look at before the number of workers is changed, "" if nothing
 // is known that calls for it.
 func (a adviser) mindOfWorkers() string {
 	l := a.verdict.Grounds.Loader

@@ -24,7 +24,7 @@ var answering = map[string][]stoker.Setting{
 
 // FindAnswer is what the plan says of what a finding advises: the fix that it proposes for it, and why
 // some of it is not worth it. A finding tells what was seen, the plan what that is worth, and no
-// page may advise by the one what it advises against by the other.
+// page may advise by the one a change that the other advises against.
 func (p Plan) FindAnswer(f diagnose.Finding) (fix *Fix, denied string) {
 	names := answering[f.Name]
 	if names == nil {

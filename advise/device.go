@@ -14,7 +14,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// What is proposed for the device's side of a step. [J]
+// Proposals for the device's side of a step. [J]
 const (
 	mostMemory = 0.9 // of the device's memory that a larger batch may reserve: the allocator's blocks do not all fit
 	leastRoom  = 1.5 // times the batch that must fit before a larger one is spoken of
@@ -45,7 +45,7 @@ func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 	return rounded(math.Min(mostBatch, mostMemory*total/used) * size), int(size), used, total, true
 }
 
-// findDevice returns the judged trainer's device, the first where that is not known. Its index alone is
+// findDevice returns the judged trainer's device, the first if that is not known. Its index alone is
 // set where nothing else of it was recorded.
 func (a adviser) findDevice() recording.GPU {
 	device := recording.GPU{}
@@ -127,7 +127,7 @@ func (a adviser) batchGain(batch int) float64 {
 	return a.forecast(a.makeChange(stoker.BatchSize, batch)).Speedup.Point
 }
 
-// proposePrecision proposes the number formats that the device has units for, where it computes
+// proposePrecision proposes the number formats that the device has units for, if it computes
 // all the time. Without a trace it is not known how much of that is matrix work, so that
 // their worth is only bounded.
 func (a adviser) proposePrecision(to stoker.Change, format hardware.Precision) (Fix, string) {

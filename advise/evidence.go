@@ -23,14 +23,14 @@ type evidence struct {
 // onEvidence is what a plan is judged by, of a replayed trace where t is not nil.
 func (a adviser) onEvidence(t *replay.Trace) evidence { return evidence{a, t != nil && t.Saturated()} }
 
-// ofInput are settings that make batches come faster. Beside saturated workers nothing
+// ofInput are settings that make batches come faster. With saturated workers nothing
 // else makes a step shorter.
 var ofInput = []stoker.Setting{
 	stoker.NumWorkers, stoker.PrefetchFactor, stoker.PersistentWorkers, stoker.StorageKind, stoker.Cores,
 	stoker.LoaderKind, stoker.InOrder, stoker.Split, stoker.Shards,
 }
 
-// reject says why a fix is not advised. What is a setting of another framework nobody would
+// reject says why a fix is not advised. A setting of another framework gets
 // try here: no word of it.
 func (p *Plan) reject(name, why string) { p.refuse(Rejected{Name: name, Why: why}) }
 
@@ -41,7 +41,7 @@ func (p *Plan) refuse(r Rejected) {
 	}
 }
 
-// refuses says why nothing here carries a fix; "" where something does.
+// refuses says why nothing here carries a fix; "" if something does.
 func (e evidence) refuses(fix Fix) string {
 	if why := cmp.Or(e.verdict.Grounds.RefuseAny(fix.Changes), e.verdict.Grounds.LacksAnyUnit(fix.Changes)); why != "" {
 		return why
@@ -59,11 +59,11 @@ func (e evidence) refuses(fix Fix) string {
 // unseenHost is the part of the idle time from which what the host did then decides. [J]
 const unseenHost = 0.5
 
-// bound leaves of a replayed gain what it is at most, where the host of a program without a
+// bound leaves only the upper end of a replayed gain, if the host of a program without a
 // framework does nothing in most of the idle time that was recorded: it may wait there for
 // a timer, and then nothing that shortens its way there is won.
 func (e evidence) bound(fix *Fix) {
-	if e.verdict.Grounds.Framework != diagnose.FrameworkCUDA {
+	if !diagnose.IsBare(e.verdict.Grounds.Framework) {
 		return
 	}
 	for _, c := range e.verdict.Causes {
@@ -98,7 +98,7 @@ var ofLoader = append([]stoker.Setting{
 	stoker.PinMemory, stoker.LoaderKind, stoker.BatchSize, stoker.Split, stoker.Shards,
 }, ofWorkers...)
 
-// where is the line of the DataLoader that a fix is about: where it is made, or, if a
+// where is the line of the DataLoader that a fix is about: the line that makes it, or, if a
 // library makes it, where the program iterates it.
 func (e evidence) where(fix Fix) string {
 	l := e.judgedLoader()

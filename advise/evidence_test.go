@@ -182,3 +182,58 @@ func TestAGainBesideAnUnseenHostIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// A program without a framework whose file marks no step may need what it waits for at once: waiting
+// less often is only bounded.
+func TestWaitsOfAFileWithoutStepsAreBounded(t *testing.T) {
+	for framework, bounded := range map[string]bool{"CUDA": true, "HIP": true, "": false} {
+		k := &kinetoFile{}
+		at := 0.0
+		for n := range 40 { // of different lengths: nothing repeats
+			k.launch(at, 300+float64(37*n%211), "", fmt.Sprintf("kernel_%d", n))
+			k.put("cuda_runtime", "cudaStreamSynchronize", at+5, k.device-at+40, 1, "")
+			at = k.device + 100
+		}
+		run := k.read(t)
+		run.Facts.Software.Framework = framework
+		plan := advise.Rank(run, judge.Judge(run))
+		i := slices.IndexFunc(plan.Fixes, func(f advise.Fix) bool { return f.Name == string(stoker.SyncEvery) })
+		if i < 0 {
+			t.Fatalf("%q: no sync_every in %+v", framework, plan)
+		}
+		if s := plan.Fixes[i].Forecast.Speedup; math.IsNaN(s.Point) != bounded || bounded && s.Low != 1 {
+			t.Errorf("%q: %v", framework, s)
+		}
+	}
+}
+
+// A gap in a file whose device work is partly missing is nobody's: no other process is suspected for it.
+func TestMissingWorkIsNoOtherProcess(t *testing.T) {
+	for _, missing := range []bool{false, true} {
+		k := &kinetoFile{}
+		for n := range 12 {
+			at := 10_000 * float64(n)
+			k.put("user_annotation", fmt.Sprintf("ProfilerStep#%d", n), at, 9990, 1, "")
+			for i := range 10 {
+				k.launch(at+20+10*float64(i), 300, "aten::mm", tensorGEMM)
+				if i%3 == 0 { // the device is idle though work is queued
+					k.device += 600
+				}
+			}
+			if missing {
+				k.correlation++
+				k.put("kernel", tensorGEMM, k.device, -5, 7, fmt.Sprintf(`"correlation":%d,"device":0,"stream":7`, k.correlation))
+			}
+			k.put("cuda_runtime", "cudaDeviceSynchronize", at+200, 9700, 1, "")
+		}
+		v := judge.Judge(k.read(t))
+		at := slices.IndexFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingDeviceWait })
+		if at < 0 {
+			t.Fatalf("missing %v: no device-wait in %+v", missing, v.Findings)
+		}
+		f := v.Findings[at]
+		if suspects := strings.Contains(f.Text+f.Advice, "process"); suspects == missing || missing && !strings.Contains(f.Text, "no right time") {
+			t.Errorf("missing %v: %s (%s)", missing, f.Text, f.Advice)
+		}
+	}
+}

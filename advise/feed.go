@@ -33,7 +33,7 @@ var known = []string{
 }
 
 // unfed is why stoker.DataLoader would leave a loader to torch, by what was seen of
-// it; "" where nothing is known to be in the way.
+// it; "" if nothing is known to be in the way.
 func unfed(l *recording.Loader) string {
 	if l.Reader == "" {
 		return "this recording does not name the data set's transforms, and with an unknown one stoker.DataLoader " +
@@ -53,7 +53,7 @@ func unfed(l *recording.Loader) string {
 	return ""
 }
 
-// judgedLoader is the judged loader; nil where it is not known.
+// judgedLoader is the judged loader; nil if it is not known.
 func (a adviser) judgedLoader() *recording.Loader {
 	return a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader)
 }
@@ -79,7 +79,7 @@ func (a adviser) feed() (Fix, string) {
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.LoaderKind, From: "torch", To: stoker.StokerLoader}}
 	threads := a.makeChange(stoker.NumWorkers, measure.FeedThreads(a.run))
-	if a.costs.Workers > 0 && a.costs.Workers != threads.To { // with 0 it has this many by itself
+	if a.costs.Workers > 0 && a.costs.Workers != threads.To { // with 0 it has this many anyhow
 		fix.Changes = append(fix.Changes, threads)
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
@@ -98,7 +98,7 @@ func (a adviser) feed() (Fix, string) {
 const FeedPictures = "feed"
 
 // deferred proposes stoker feed for an unchanged script, where stoker.DataLoader does not
-// translate what is there. It promises no more than the work on pixels that was seen.
+// translate the rest. It promises no more than the work on pixels that was seen.
 func (a adviser) deferred() (Fix, string) {
 	l := a.judgedLoader()
 	if l == nil || l.Reader == folderReader && unfed(l) == "" || !a.feedable() {

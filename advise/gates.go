@@ -25,7 +25,7 @@ const (
 // gain is a change with its forecast, on its way through the gates.
 type gain struct {
 	evidence
-	trace *replay.Trace
+	trace *replay.Trace // nil for a bound that no replay gives
 	check replay.Check
 	edit  replay.Edit
 	fix   *Fix
@@ -34,28 +34,35 @@ type gain struct {
 	played bool    // fix.Forecast is the replay's
 }
 
-// gates is the list of checks, in order: those without a replay come first. refuses says why a gain
-// does not pass, "" if it passes. It may also lower the gain to what the gate allows.
+// gates is the list of checks, in order. refuses says why a gain does not pass, "" if it passes. It
+// may also lower the gain to what the gate allows. Those from the first with replays on ask a replay.
+// docs/traces.md lists them for readers.
 var gates = []struct {
 	gate    Gate
 	asks    string
+	replays bool
 	refuses func(*gain) string
 }{
-	{Program, "does a program of this kind have the setting?", (*gain).checkProgram},
-	{Program, "can the device do it?", (*gain).checkUnit},
-	{Program, "is something else the limit?", (*gain).checkLimit},
-	{Evidence, "is the device's work in the file as it was?", (*gain).checkDamage},
-	{Evidence, "is the replay of the steps that are judged?", (*gain).checkSteps},
-	{Physics, "has the link room, and the device?", (*gain).checkRoom},
-	{Evidence, "is it known what the host did before the work?", (*gain).checkLinks},
-	{Evidence, "is the reason of the delay in the file?", (*gain).checkDelays},
-	{Physics, "is it less than the device's idle time?", (*gain).keepBelowIdle},
-	{Evidence, "was the host's work recorded?", (*gain).boundUnseen},
+	{Program, "does a program of this kind have the setting?", false, (*gain).checkProgram},
+	{Program, "can the device do it?", false, (*gain).checkUnit},
+	{Program, "is something else the limit?", false, (*gain).checkLimit},
+	{Evidence, "is the device's work in the file as it was?", false, (*gain).checkDamage},
+	{Evidence, "is it known what the host did before the work?", false, (*gain).checkLinks},
+	{Evidence, "is there work that could go on meanwhile?", false, (*gain).checkBeside},
+	{Evidence, "is the replay of the steps that are judged?", true, (*gain).checkSteps},
+	{Physics, "has the link room, and the device?", true, (*gain).checkRoom},
+	{Evidence, "is the reason of the delay in the file?", true, (*gain).checkDelays},
+	{Physics, "is it less than the device's idle time?", true, (*gain).keepBelowIdle},
+	{Evidence, "was the host's work recorded?", true, (*gain).boundUnseen},
+	{Evidence, "does the file show what repeats?", true, (*gain).boundUnrepeated},
 }
 
 // askGates returns the first gate that refuses a change, and why.
 func (g *gain) askGates() (by Gate, why string) {
 	for _, gate := range gates {
+		if gate.replays && g.trace == nil {
+			continue
+		}
 		if why := gate.refuses(g); why != "" {
 			return gate.gate, why
 		}
@@ -87,8 +94,8 @@ func (g *gain) checkDamage() string {
 var ofDevice = []stoker.Setting{stoker.Precision, stoker.TF32, stoker.Device}
 
 func (g *gain) checkLinks() string {
-	if slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
-		return ""
+	if len(g.fix.Changes) == 0 || slices.Contains(ofDevice, g.fix.Changes[0].Setting) {
+		return "" // the host's own work was seen
 	}
 	for _, c := range g.verdict.Causes {
 		if c.Cause == idle.Unlinked.String() && diagnose.HidesHost(c.Share, g.verdict.Idle) {
@@ -97,6 +104,17 @@ func (g *gain) checkLinks() string {
 		}
 	}
 	return ""
+}
+
+// checkBeside refuses to move the host's work beside the device's if a file holds a kernel or two: one has
+// to end before the host goes on, or the host before it begins.
+func (g *gain) checkBeside() string {
+	kernels := g.verdict.Grounds.Kernels
+	if g.fix.Name != overlap || kernels == 0 || kernels >= diagnose.FewWorks {
+		return ""
+	}
+	return fmt.Sprintf("only %s in the file: nothing else shows what the device could compute meanwhile",
+		quantity.Many(kernels, "kernel"))
 }
 
 // sameStep is how far the replay's step may be from that of the judged window. [J]
@@ -131,7 +149,7 @@ func (g *gain) checkRoom() string {
 		quantity.AboutRatio(most))
 }
 
-// mostLate is the share of the window in which work waits for no reason that was recorded, from
+// mostLate is the share of the window in which work is late for no recorded reason, from
 // which that is why a change of the host gains nothing. [J]
 const mostLate = 0.05
 
@@ -145,7 +163,7 @@ func (g *gain) checkDelays() string {
 }
 
 // hides reports whether an edit does no more than take idle time away: the device's work
-// stays. Idle time that the recorder makes is there for nobody else.
+// stays. The recorder makes idle time that no other run has.
 func hides(e replay.Edit) bool {
 	return e == replay.Edit{
 		Workers: e.Workers, Times: e.Times, Prefetch: e.Prefetch, Cores: e.Cores, NoLoading: e.NoLoading,
@@ -159,7 +177,7 @@ func (g *gain) keepBelowIdle() string {
 		return ""
 	}
 	s, real := &g.fix.Forecast.Speedup, 1-g.verdict.Recorder
-	if g.edit.Graphs { // most of what it saves is the host's time between launches, the recorder's among it
+	if g.edit.Graphs { // most of the saved time is the host's between launches, the recorder's among it
 		s.Low, s.Point, s.High = max(1, real*s.Low), max(1, real*s.Point), max(1, real*s.High)
 	}
 	if !hides(g.edit) {
@@ -173,11 +191,27 @@ func (g *gain) keepBelowIdle() string {
 	return ""
 }
 
-// boundUnseen bounds a gain whose idle time nobody saw the host in.
+// boundUnseen bounds a gain from idle time in which the host was not recorded.
 func (g *gain) boundUnseen() string {
 	if g.play(); g.played {
 		g.bound(g.fix)
 	}
+	return ""
+}
+
+// fewRepeats is the number of steps up to which a file shows nothing that repeats. [J]
+const fewRepeats = 2
+
+// boundUnrepeated bounds what waiting less often gains a program of no framework whose file shows no
+// steps: it may wait for results that it needs at once.
+func (g *gain) boundUnrepeated() string {
+	if g.play(); !g.played || g.edit.SyncEvery == 0 || len(g.costs.Window.Steps) > fewRepeats ||
+		!diagnose.IsBare(g.verdict.Grounds.Framework) {
+		return ""
+	}
+	g.fix.Forecast.Speedup = stoker.Interval{Low: 1, Point: math.NaN(), High: g.fix.Forecast.Speedup.High}
+	g.fix.Notes = append(g.fix.Notes, "the file marks no steps: if the program needs what it waits for at once, nothing "+
+		"is gained")
 	return ""
 }
 
@@ -232,5 +266,5 @@ func (g *gain) weigh() (Fix, *Rejected) {
 }
 
 // foreign reports whether a rejection is of a setting that the program's framework does not have:
-// nobody would try it here.
+// a change that does not exist here.
 func (r Rejected) foreign() bool { return r.Why == diagnose.ForeignSetting }

@@ -13,14 +13,14 @@ import (
 )
 
 // leadWith puts what helps the row that costs the run most before all else. A change of a setting
-// that the plan has already, as workers that stay from epoch to epoch, comes first by itself.
+// that the plan has already, as workers that stay from epoch to epoch, comes first.
 func (a adviser) leadWith(plan Plan) Plan {
 	lead := a.verdict.Lead
 	if lead == nil {
 		return plan
 	}
 	for i, f := range plan.Fixes {
-		if lead.Name == diagnose.RowEdge && f.Name == string(stoker.PersistentWorkers) {
+		if lead.Name == diagnose.RowEdge && f.Name == string(stoker.PersistentWorkers) && !lead.IsOwnWork() {
 			copy(plan.Fixes[1:i+1], plan.Fixes[:i])
 			plan.Fixes[0] = f
 			return plan
@@ -37,7 +37,9 @@ func (a adviser) leadWith(plan Plan) Plan {
 	case diagnose.RowEvaluation:
 		a.feedEvaluation(&fix, lead)
 	case diagnose.RowEdge:
-		a.bridgeEpochs(&fix)
+		if !lead.IsOwnWork() {
+			a.bridgeEpochs(&fix)
+		}
 	default:
 	}
 	plan.Fixes = append([]Fix{fix}, plan.Fixes...)
@@ -56,17 +58,26 @@ func (a adviser) bridgeEpochs(fix *Fix) {
 		return
 	}
 	fix.Title = fmt.Sprintf("make epochs longer for the loader: a sampler that goes over the data several times before it "+
-		"ends, or smaller batches. An epoch has %.0f batches now, and %s begin anew in each", a.costs.EpochSteps,
-		quantity.Many(workers, "worker"))
+		"ends, or smaller batches. An epoch has %.0f batches now, and the queue of %s is filled anew in each",
+		a.costs.EpochSteps, quantity.Many(workers, "worker"))
 	if workers == 0 {
 		fix.Title = "load in worker processes (num_workers, persistent_workers=True): the loop prepares the first batch by itself"
 	}
 }
 
-// feedEvaluation proposes workers for the loader of an evaluation that waits for its batches.
+// feedEvaluation proposes workers for the loader of an evaluation that is short of batches.
 func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	loader := a.findLoaderAt(lead.Line.Own)
-	if loader == nil || loader.Kind != "" || loader.Iterable || lead.MostlyWaitsFor() != diagnose.WaitInput {
+	if loader == nil {
+		return
+	}
+	if stays, known := loader.Settings.Bool(stoker.PersistentWorkers); lead.Line.Kind == diagnose.StartingWorkers && known && !stays {
+		fix.Changes = []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}
+		fix.Title, fix.Effort, fix.Where, fix.Beside = "keep the workers of evaluation's loader", Flag, loader.Where, true
+		fix.Notes = []string{"starting and ending its workers takes " + quantity.Percent(lead.LineShare) + " of evaluation"}
+		return
+	}
+	if loader.Kind != "" || loader.Iterable || lead.MostlyWaitsFor() != diagnose.WaitInput {
 		return
 	}
 	now, known := loader.Settings.Int(stoker.NumWorkers)
@@ -99,7 +110,7 @@ func (a adviser) workersForEvaluation(now int) int {
 }
 
 // evaluationOf is how many batches of a loader were evaluated, and how long one takes without its
-// wait and waits, seconds in the mean.
+// wait, and the wait, seconds in the mean.
 func (a adviser) evaluationOf(loader int) (n int, work, wait float64) {
 	for _, s := range a.run.Steps {
 		if s.PID == a.costs.Window.PID && s.Loader == loader && s.Phase == recording.Evaluate && s.Period > 0 {

@@ -4,18 +4,15 @@ import (
 	"fmt"
 
 	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// rareFetch is the coefficient of variation of fetches from which few slow ones hold the others up. [J] Fetches of
-// alike samples vary by less than half of their mean.
-const rareFetch = 1.5
-
-// outOfOrder proposes to give batches as they get ready, where few slow ones hold the others up.
+// outOfOrder proposes to give batches as they get ready, if few slow ones hold the others up. On a
+// machine whose cores others use any fetch is slow now and then: another order helps no sample there.
 func (a adviser) outOfOrder() (Fix, string) {
 	inOrder, known := a.base.Settings.Bool(stoker.InOrder)
-	waits := known && inOrder && a.costs.Workers >= 2 && a.costs.Feed == nil && a.starved()
-	if !waits || !(a.costs.FetchCV >= rareFetch) {
+	if a.verdict.Class != diagnose.SlowSamples || !known || !inOrder || a.costs.Workers < 2 {
 		return Fix{}, ""
 	}
 	fix := Fix{
@@ -27,6 +24,9 @@ func (a adviser) outOfOrder() (Fix, string) {
 	fix.Forecast = a.forecast(fix.Changes...)
 	fix.Notes = []string{fmt.Sprintf("preparing a batch takes %s in the mean, and differs by %.1f times that (standard "+
 		"deviation): few take very long, and the batches behind them wait", quantity.AboutSeconds(a.costs.Fetch), a.costs.FetchCV)}
+	if slow := a.run.FindSlowItems(a.costs.Window.PID); len(slow.Items) > 0 {
+		fix.Notes = append(fix.Notes, "better: mend what is slow. "+diagnose.SaySlowItems(slow, a.judgedLoader().Dataset))
+	}
 	if len(a.verdict.Lines) > 0 {
 		fix.Notes = append(fix.Notes, "or find what is slow about these samples and mend it, at "+a.verdict.Lines[0].String())
 	}

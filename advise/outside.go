@@ -1,6 +1,6 @@
 package advise
 
-// outside proposes what the class's own word says, where what holds the device back lies
+// outside proposes the class's own advice, if the device's limit is
 // outside of the program and its worth has a bound: its clock, other programs on it.
 func (a adviser) outside() (Fix, string) {
 	class := a.verdict.Class

@@ -28,11 +28,11 @@ type Plan struct {
 	// where nothing was replayed.
 	Replay *replay.Check
 
-	// Law is what the law makes of the job as it is. Nil where it was not asked.
+	// Law is the law's own account of the job as it is. Nil if it was not asked.
 	Law *Explained
 }
 
-// Explained is a measured step beside what the law makes of its own costs, seconds.
+// Explained is a measured step and the step that the law computes from its costs, seconds.
 // What that leaves out is inside of every forecast's interval.
 type Explained struct{ Measured, Law float64 }
 
@@ -47,7 +47,7 @@ type Fix struct {
 	Forecast predict.Forecast
 	Effort   Effort
 	Risk     Risk
-	Saves    string   // what is saved by a change that need not be faster
+	Saves    string   // the saving of a change that need not be faster
 	Where    string   // file:line of the DataLoader whose settings change; "" of none, or unknown
 	At       string   // file:line of the program that it is about, where that makes no DataLoader; "" unknown
 	Notes    []string // how many and why not more; the traps checked
@@ -55,18 +55,18 @@ type Fix struct {
 	Beside bool // it changes another loader than the one whose steps are judged, that of evaluation
 	Cause  bool // it takes away the cause that was named, and comes first
 
-	// Run is what the whole run gains, where that differs from its steps: of a row beside them the
-	// only gain. NaN where it does not differ.
+	// Run is the gain of the whole run, if that differs from its steps: of another row the
+	// only gain. NaN if it does not differ.
 	Run stoker.Interval
 
-	// Mind is what to look at before the change is made; "" where nothing calls for it.
+	// Mind is what to look at before the change is made; "" if nothing calls for it.
 	Mind string
 
 	// Untested says that no pair of runs, before and after such a change, was held
 	// against its gain.
 	Untested bool
 
-	Lossless bool // no loss is known to be read: a change is told without the word
+	Lossless bool // no loss is known to be read: a change is said without the word
 }
 
 // InWords is a change that no line of a program makes, in words: whose cores a job is to have,
@@ -105,7 +105,7 @@ func (f Fix) gain() string {
 type Rejected struct {
 	Name string `json:"fix"`
 	Why  string `json:"why"`
-	Gate Gate   `json:"gate,omitempty"` // that a gain of a trace did not pass; "" where it is worth too little
+	Gate Gate   `json:"gate,omitempty"` // that a gain of a trace did not pass; "" if the gain is too small
 }
 
 // Effort is what a change takes.
@@ -214,9 +214,9 @@ func (a adviser) propose(t *replay.Trace) Plan {
 // aboutTheSame is the ratio of gains from which one is worth more than another.
 const aboutTheSame = 1.05
 
-// order sorts fixes by worth, what is only bounded last. What is worth about as much as
+// order sorts fixes by worth, those with only a bound last. Fixes worth about as much as
 // the best of those that are left goes together, the easiest first: being about the same
-// is not passed on from neighbour to neighbour, so the order is one whatever came in.
+// is not passed on from neighbour to neighbour, so the order does not depend on the input's.
 func order(fixes []Fix) {
 	worth := func(f Fix) float64 { return stat.Or(f.Forecast.Speedup.Point, 0) }
 	most := func(f Fix) float64 { return stat.Or(f.Forecast.Speedup.High, 0) }
@@ -268,7 +268,7 @@ func worthIt(f predict.Forecast) bool {
 	return f.Speedup.Point >= leastGain && f.Speedup.Low > 1
 }
 
-// worthIt is worthIt for a run. Where it is not known what keeps the device idle, the
+// worthIt is worthIt for a run. If it is not known why the device is idle, the
 // law explains little of the step, and a gain must be one at its worst, too.
 func (a adviser) worthIt(f predict.Forecast) bool {
 	return worthIt(f) && (a.verdict.Class != diagnose.Unknown || f.Speedup.Low >= leastGain)
@@ -307,7 +307,7 @@ func (a adviser) makeChange(name stoker.Setting, to any) stoker.Change {
 }
 
 // blind advises where no step was seen: what to change follows from the class,
-// what it is worth does not, beyond the bound that an idle device sets.
+// the gain does not, beyond the bound that an idle device sets.
 func (a adviser) blind() Plan {
 	switch class := a.verdict.Class; {
 	case a.verdict.Most > 1:
@@ -333,7 +333,7 @@ func (a adviser) blind() Plan {
 }
 
 // inWords advises where nothing tells of a DataLoader, so that there is no setting to
-// name: what to do in words, and what it can be worth at most.
+// name: the advice in words, and an upper bound of its gain.
 func (a adviser) inWords() Plan {
 	_, trace := diagnose.TakeTrace(a.verdict.Grounds.Framework)
 	fix := Fix{
@@ -405,12 +405,12 @@ func (a adviser) atIdle() float64 {
 	return most
 }
 
-// atOverlap is what work of the host is worth at most that runs beside the device's own and not
-// in turns with it, where it takes such a share of the time: (a + b)/max(a, b). It gets no
+// atOverlap is the upper bound of running work of the host at the same time as the device's own and not
+// in turns with it, if it takes such a share of the time: (a + b)/max(a, b). It gets no
 // shorter by that.
 func atOverlap(share float64) float64 { return 1 / max(share, 1-share) }
 
-// atRemoval is what it is worth at most that a share of the time goes.
+// atRemoval is the upper bound of removing a share of the time.
 func atRemoval(share float64) float64 { return 1 / (1 - min(share, mostRemoved)) }
 
 // mostRemoved is the share of the time that a bound is drawn for: beyond it the rest was not

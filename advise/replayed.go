@@ -51,7 +51,7 @@ type candidate struct {
 	effort  Effort
 	risk    Risk
 	notes   []string
-	alone   bool // not to be taken together with others: it changes what is learned
+	alone   bool // not to be taken together with others: the model learns differently
 }
 
 func (c candidate) name() string { return string(c.changes[0].Setting) }
@@ -59,7 +59,7 @@ func (c candidate) name() string { return string(c.changes[0].Setting) }
 // Limits of the search for a trace's num_workers, and of settings that have no
 // best value. [J]
 const (
-	mostTraced  = 16 // more is not tried where nobody knows the cores
+	mostTraced  = 16 // more is not tried if the number of cores is unknown
 	logEvery    = 50 // steps between two values that the loop reads
 	accumulated = 4
 )
@@ -175,14 +175,14 @@ func (a adviser) found() stoker.Settings {
 }
 
 // tracedWorkers is the fewest workers whose step is within 2 % of what the most
-// would give. Where there are workers and nobody knows how many: twice as many.
+// would give. If the number of workers is unknown: twice as many.
 func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note string) {
 	now, known := a.found().Int(stoker.NumWorkers)
 	if n, inferred := t.Workers(); inferred {
 		now, known = n, true
 	}
 	if !known && t.Several() {
-		return []stoker.Change{{Setting: stoker.NumWorkers, To: "2x"}}, "" // the forecast says what is not known
+		return []stoker.Change{{Setting: stoker.NumWorkers, To: "2x"}}, "" // the forecast says which part is unknown
 	}
 	most := mostTraced
 	if cores := a.run.Facts.Machine.Cores(); cores >= 1 {
@@ -204,7 +204,7 @@ func (a adviser) tracedWorkers(t *replay.Trace) (changes []stoker.Change, note s
 	return changes, note
 }
 
-// replayable is the run's timeline, ready to be played again; nil where it cannot be.
+// replayable is the run's timeline, ready to be played again; nil if it cannot be.
 func (a adviser) replayable() *replay.Trace {
 	t, why := replay.New(a.run, MarkNames(a.run.Timeline))
 	if why != "" {
@@ -266,7 +266,7 @@ func boundOnly(f Fix) bool {
 
 // orderFixes orders fixes and leaves out rejections of what another value of the same
 // setting is worth. What the verdict is about comes first, and what changes what the
-// optimizer learns from last: nobody asked for other training.
+// optimizer learns from last: other training was not asked for.
 func (p *Plan) orderFixes(class diagnose.Class) {
 	order(p.Fixes)
 	place := func(f Fix) int {

@@ -56,6 +56,10 @@ func (a adviser) prefetch() (Fix, string) {
 	return fix, ""
 }
 
+// mostOfEdge is the share of the time between epochs that a line of the program takes from which
+// keeping workers is no remedy. [J]
+const mostOfEdge = 0.5
+
 // persistence proposes to keep workers over epochs.
 func (a adviser) persistence() (Fix, string) {
 	keep, _ := a.base.Settings.Bool(stoker.PersistentWorkers)
@@ -69,8 +73,15 @@ func (a adviser) persistence() (Fix, string) {
 		Name: string(stoker.PersistentWorkers), Title: "keep the workers from epoch to epoch", Effort: Flag,
 		Risk: NoRisk,
 	}
+	edge := a.verdict.Ledger.Find(diagnose.RowEdge)
+	if edge.IsOwnWork() && edge.LineShare >= mostOfEdge || edge.Line.Kind == diagnose.Iterating {
+		return fix, "the first batch of an epoch waits for " + edge.Line.Short() + ", however long workers stay"
+	}
 	fix.Changes = []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.forecast(fix.Changes...)
+	if edge.IsOwnWork() {
+		fix.Forecast = bounded(fix.Forecast)
+	}
 	fix.Notes = []string{fmt.Sprintf("an epoch has %.0f steps, and the device waits %s for its first batch",
 		a.costs.EpochSteps, quantity.AboutSeconds(a.costs.EpochStart))}
 	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
@@ -156,7 +167,7 @@ func (a adviser) proposeCores() (Fix, string) {
 }
 
 // othersDelayFetches reports whether fetches wait for a core that other programs have, in a run
-// whose limit is another one: a loop that loads by itself, or too few workers.
+// whose limit is another one: a loop that loads in its own thread, or too few workers.
 func (a adviser) othersDelayFetches() bool {
 	c := a.costs
 	return a.verdict.Class.Is(diagnose.CPUBound) && !a.verdict.Class.LacksCores() &&
@@ -164,9 +175,9 @@ func (a adviser) othersDelayFetches() bool {
 		c.FetchQueue > manyQueued*c.Fetch && c.FetchQueue <= c.Fetch // more is the loop's own queueing
 }
 
-// When other programs are worth a word beside another limit. [J] A fetch that waits for a
+// When other programs are worth a word next to another limit. [J] A fetch that waits for a
 // core a quarter of its time is a third slower by it.
 const (
 	manyOthers = 0.1  // share of the job's cores that others use
-	manyQueued = 0.25 // share of a fetch that waits for a core
+	manyQueued = 0.25 // share of a fetch that is queued for a core
 )

@@ -7,7 +7,7 @@ import (
 )
 
 // slow proposes to make the line cheaper on which most of preparing a batch goes: there
-// is no setting for it, and what it is worth is bounded by what it would be if it took no
+// is no setting for it, and its gain is bounded by that of a line that takes no
 // time at all.
 func (a adviser) slow() (Fix, string) {
 	at := slices.IndexFunc(a.verdict.Findings,
@@ -16,7 +16,7 @@ func (a adviser) slow() (Fix, string) {
 		return Fix{}, ""
 	}
 	line := a.verdict.Lines[0]
-	if line.Kind.Advice() == "" { // its share is told, and no more
+	if line.Kind.Advice() == "" { // its share is given, and no more
 		return Fix{}, ""
 	}
 	title := "make this line cheaper: "

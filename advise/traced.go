@@ -2,6 +2,7 @@ package advise
 
 import (
 	"math"
+	"path"
 	"slices"
 	"sort"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// proposeTraced proposes what the findings of a trace name, beside what the model
+// proposeTraced proposes the changes that the findings of a trace name, after those that the model
 // proposes. A trace bounds what a change is worth: no more than the time that it
 // is about. It does not tell how much of that comes back.
 func (a adviser) proposeTraced(plan *Plan) {
@@ -27,11 +28,16 @@ func (a adviser) proposeTraced(plan *Plan) {
 		most := a.mostOf(f)
 		fix := Fix{
 			Name: name, Title: titleOf(f), Changes: f.Settings, Effort: effortOf(f), Risk: riskOf(f), Notes: notesOf(f),
-			Untested: true,
+			Untested: true, At: a.lineOf(f),
 			Forecast: predict.Forecast{
 				Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: most},
 				Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),
 			},
+		}
+		g := gain{evidence: a.onEvidence(nil), fix: &fix}
+		if by, why := g.askGates(); why != "" {
+			plan.refuse(Rejected{Name: name, Why: why, Gate: by})
+			continue
 		}
 		if most < leastGain {
 			plan.Rejected = append(plan.Rejected, Rejected{Name: name, Why: atMostWorth(most)})
@@ -44,7 +50,15 @@ func (a adviser) proposeTraced(plan *Plan) {
 	plan.Fixes = append(plan.Fixes, fixes...)
 }
 
-// mostOf is what doing away with a finding is worth at most. The host's work that runs beside the
+// lineOf is the program's line that a finding is about, file:line; "" if it was not recorded.
+func (a adviser) lineOf(f diagnose.Finding) string {
+	if f.Name == diagnose.FindingHiddenSync || f.Name == diagnose.FindingExplicitSync {
+		return path.Base(a.costs.SyncsAt)
+	}
+	return ""
+}
+
+// mostOf is the upper bound of the gain without a finding. The host's work that runs during the
 // device's is still there.
 func (a adviser) mostOf(f diagnose.Finding) float64 {
 	if overlaps(f) {
@@ -53,7 +67,7 @@ func (a adviser) mostOf(f diagnose.Finding) float64 {
 	return atRemoval(f.Saves)
 }
 
-// overlap is the name of the fix that no setting does: the host's work beside the
+// overlap is the name of the fix that no setting does: the host's work during the
 // device's.
 const overlap = "overlap"
 

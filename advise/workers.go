@@ -15,7 +15,7 @@ import (
 
 // Start values of the search for num_workers.
 const (
-	mostWorkers  = 64 // nobody should start more by a rule
+	mostWorkers  = 64 // more should not be started by a rule
 	goodEnough   = predict.GoodEnough
 	memoryShare  = 0.8  // of the available memory that more workers may take
 	defaultAhead = 2    // PyTorch's prefetch_factor where workers are used
@@ -24,7 +24,7 @@ const (
 	deeperQueue  = 4
 	shmReserve   = 0.9      // of /dev/shm that batches may fill
 	pinnedCopies = 2        // batches that lie pinned at once
-	mostlyOnCore = 0.7      // of a worker's time beside queueing: it is taken for all of it
+	mostlyOnCore = 0.7      // of a worker's time without queueing: it is taken for all of it
 	leastOnCore  = 1.0 / 16 // of a worker's time: more than 16 to a core are not tried
 	wastedMemory = 0.05     // share of the free memory from which what they take is worth a change
 
@@ -44,6 +44,9 @@ func (a adviser) workers() (Fix, string) {
 	if a.idleKnown() && !a.starved() {
 		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x",
 			quantity.Percent(a.verdict.Stall))
+	}
+	if a.verdict.Class == diagnose.SlowSamples {
+		return fix, "few slow samples hold the others up: more workers take memory and wait as well"
 	}
 	if a.costs.Uncounted {
 		return Fix{}, "" // the finding of the trace says what can be said
@@ -171,7 +174,7 @@ func (a adviser) bestWorkers(now int) (best int, cut string) {
 }
 
 // mostUseful is how many workers fill the job's cores: as many as there are, or more
-// where a fetch mostly waits for something else than a core.
+// if a fetch mostly waits for something else than a core.
 func (a adviser) mostUseful() int {
 	onCore := 1.0
 	if s := a.costs.Split; s != nil && s.Core < mostlyOnCore*(1-s.Queued) {
@@ -180,7 +183,7 @@ func (a adviser) mostUseful() int {
 	return int(math.Ceil(stat.Or(a.base.Cores, 1) / onCore))
 }
 
-// tooMuch says why a number of workers does not fit into this machine, "" where
+// tooMuch says why a number of workers does not fit into this machine, "" if
 // it does.
 func (a adviser) tooMuch(workers int) string {
 	if why := a.alters(workers); why != "" {
@@ -211,7 +214,7 @@ func (a adviser) ahead() int {
 
 // workersMemory is what additional workers take: their resident set and the
 // batches that wait in their queues. Of a run without workers the trainer's own
-// resident set stands in; a forked copy shares much of it, so this is an upper
+// resident set is used; a forked copy shares much of it, so this is an upper
 // bound.
 func (a adviser) workersMemory(workers int) float64 {
 	if a.costs.Feed != nil {
@@ -270,8 +273,8 @@ func gainOver(before, after stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: min(best, point, worst), Point: point, High: max(best, point, worst)}
 }
 
-// oneMore says what another worker brings, with what is known of it. That it costs
-// something the law does not tell: it leaves out that a loop which waits spins less.
+// oneMore says how much another worker brings, as far as that is known. Its cost has
+// a part that the law leaves out: a waiting loop spins less.
 func oneMore(gain stoker.Interval) string {
 	switch {
 	case gain.Point < nothingMore:
@@ -301,7 +304,7 @@ func (a adviser) queueNote(workers int, f predict.Forecast) string {
 		quantity.Ending(workers*a.ahead(), "batch", "batches"), quantity.AboutSeconds(lasts))
 }
 
-// keepWorkers keeps workers over epochs where starting them anew would cost.
+// keepWorkers keeps workers over epochs if starting them again would cost.
 func (a adviser) keepWorkers() []stoker.Change {
 	if keep, _ := a.base.Settings.Bool(stoker.PersistentWorkers); keep || a.base.Epoch == 0 {
 		return nil

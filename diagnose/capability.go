@@ -36,7 +36,7 @@ var needs = []need{
 	{stoker.Precision, "fp8", 8, 9, "Tensor Cores multiply FP8"},
 }
 
-// LacksUnit says why the device cannot do what a change asks; "" where it can, or may.
+// LacksUnit says why the device cannot do what a change asks; "" if it can, or may.
 func (g Grounds) LacksUnit(c stoker.Change) string {
 	for _, n := range needs {
 		asked := n.setting == c.Setting && (n.value == "" || n.value == fmt.Sprint(c.To))
@@ -80,7 +80,7 @@ func (g Grounds) LaunchChange() stoker.Change {
 	return ProposeChange(stoker.CUDAGraphs, nil, true)
 }
 
-// onChip is what to do about a class whose own words name what not every device can; "" where
+// onChip is what to do about a class whose own words name what not every device can; "" if
 // they hold.
 func (g Grounds) onChip(class Class) string {
 	if !g.Chip.IsKnown() {
@@ -112,7 +112,7 @@ func (g Grounds) onChip(class Class) string {
 }
 
 // Narrower names the number formats that a device multiplies faster than the next wider one,
-// for advice in words: "bf16 or FP8"; "" where it has none.
+// for advice in words: "bf16 or FP8"; "" if it has none.
 func (g Grounds) Narrower() string {
 	switch c := g.Chip; {
 	case c.Reaches(8, 9):

@@ -14,17 +14,19 @@ type Case struct {
 	Measured
 
 	// What kind of steps the window has.
-	HasSteps      bool // steps over a loader are known
-	HasUnfedSteps bool // steps of a loop are known that no loader feeds
-	TooFewSteps   bool // steps were seen or begun, too few to judge
-	OnlySkips     bool // batches are fetched and thrown away, and nothing else was done yet
+	HasSteps      bool  // steps over a loader are known
+	HasUnfedSteps bool  // steps of a loop are known that no loader feeds
+	Rows          []Row // of the time by the device's own clock; nil if nobody saw its work
+	IsTrial       bool  // a trace holds next to no work of the device: it tells nothing
+	TooFewSteps   bool  // steps were seen or begun, too few to judge
+	OnlySkips     bool  // batches are fetched and thrown away, and nothing else was done yet
 
 	// What kind of recording a trace is.
 	ModelComputes  bool    // operators of a model are in a recording without a device's work
 	DeviceSign     string  // what shows that a device was used in such a recording: an operator, a device's name; ""
 	DeviceListed   bool    // DeviceSign is no more than a device that the file lists
 	IsStartUp      bool    // a program's start: most idle time is what happens once
-	InsteadOfSteps string  // what was recorded in place of steady steps, "graph capture"; "" where it has some
+	InsteadOfSteps string  // what was recorded instead of steady steps, "graph capture"; "" if it has some
 	Recorder       float64 // share of the window that is idle because the host was recorded
 	Causes         []Cause // of idle time, most first
 	GapEvidence    []Evidence
@@ -34,7 +36,7 @@ type Case struct {
 
 	// The program and the machine.
 	IsTraining       bool    // a profiler ran over steps, or a loader served batches
-	Ending           *Ending // nil where it ended with 0, or goes on
+	Ending           *Ending // nil if it ended with 0, or goes on
 	Model            *ModelFacts
 	GPUCount         int        // in the machine, as far as they can be seen
 	TorchLoaded      bool       // PyTorch is loaded
@@ -46,7 +48,7 @@ type Case struct {
 	LaunchThreadTime string     // where the launching thread's time goes, a sentence; "" unknown
 	ProgramEvidence  []Evidence // of steps and loaders, where nothing tells that it is training
 
-	// Input: who loads, and whether the device waits for it.
+	// Input: who loads, and whether the device is waiting for it.
 	InputShort          Quantity
 	InputShortBeside    Quantity // the same, where Parts do not tell which of the two leads
 	LaunchThreadLoads   Quantity // by itself
@@ -55,7 +57,8 @@ type Case struct {
 	WorkersSaturated    Quantity // they always have a batch to prepare
 	OwnCodeDelaysDevice Quantity // no DataLoader is there, and the program's own code keeps the device waiting
 	JobAwaitsOthers     Quantity // no DataLoader is there, and nothing of the job works while the device is idle
-	TakesBatchesOver    Quantity // the launching thread, most of the time that it waits for them
+	FewAreSlow          Quantity // samples, which hold the others up
+	TakesBatchesOver    Quantity // the launching thread, most of the time that it is waiting for them
 	FetchEvidence       []Evidence
 	Lines               []Line // of code on which preparing a batch goes, most first
 
@@ -66,7 +69,7 @@ type Case struct {
 	LaunchingLacksCore Quantity // and the device waits for that
 	CoreEvidence       []Evidence
 
-	// Storage: loading waits for it, and of which kind that is.
+	// Storage: loading is waiting for it, and of which kind that is.
 	LoadingWaitsForStorage Quantity
 	MemoryShort            Quantity
 	StorageRemote          Quantity // over a network, or from a program
@@ -81,14 +84,14 @@ type Case struct {
 	LaunchOutlastsKernel  Quantity
 	DeviceWaitsInLongGaps Quantity // for the host
 	CollectivesRunAlone   Quantity
-	ExchangeUntimed       Quantity // ranks exchange much, and nothing tells how long computing waits for it
+	ExchangeUntimed       Quantity // ranks exchange much, and nothing tells how long computing is waiting for it
 	OneRankLate           Quantity // the other ranks wait for it
-	SeveralRanks          bool     // the job has other ranks: a kernel that waits for them counts as running
+	SeveralRanks          bool     // the job has other ranks: a kernel that is waiting for them counts as running
 	ClockHeldDown         Quantity // by heat or the board's protection
 	DeviceShared          Quantity // programs outside the job compute on it
 
-	// What is said beside the class.
-	RankComparison string // a sentence; "" where there is one rank
+	// What is said with the class.
+	RankComparison string // a sentence; "" if there is one rank
 	Findings       []Finding
 	UtilPattern    []Finding // what GPU-Util looks like, said last
 	Doubts         []string  // as in Verdict

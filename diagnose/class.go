@@ -23,6 +23,9 @@ const (
 	// CgroupThrottled says that a CPU quota holds the job back.
 	CgroupThrottled Class = "cpu-bound/cgroup-throttled"
 
+	// SlowSamples says that few samples take far longer than the others, and batches behind them wait.
+	SlowSamples Class = "cpu-bound/slow-samples"
+
 	// HandsOver says that taking a batch over from a worker takes long, not preparing it.
 	HandsOver Class = "cpu-bound/hand-over"
 
@@ -45,7 +48,7 @@ const (
 	StartUp       Class = "start-up" // of a program: nothing of it is about steady steps
 	Unknown       Class = "unknown"
 
-	// Of runs that lose most beside their steps.
+	// Of runs that lose most outside of their steps.
 	InEvaluation  Class = "evaluation"
 	InCheckpoints Class = "checkpoint"
 	AtEpochEdges  Class = "epoch-edge"
@@ -53,11 +56,11 @@ const (
 	Skipping      Class = "skipping"
 )
 
-// Starves reports whether the class says that the device waits for input.
+// Starves reports whether the class says that the device is waiting for input.
 func (c Class) Starves() bool {
 	return c.Is(IOBound) || slices.Contains([]Class{
 		MainThread, TooFewWorkers, CPUExhausted, Neighbour,
-		CgroupThrottled, HandsOver,
+		CgroupThrottled, HandsOver, SlowSamples,
 	}, c)
 }
 

@@ -1,5 +1,5 @@
 // Package diagnose holds the nouns of a judgement: a Class names what limits a run, a
-// Verdict is the answer for one run, a Finding stands beside the class, and a Case is what
+// Verdict is the answer for one run, a Finding is shown with the class, and a Case is what
 // the rules ask. Each room around it imports these nouns:
 //
 //	judge    the door: a recording in, a Verdict out

@@ -14,7 +14,7 @@ type Ending struct {
 	recording.ExitStatus
 }
 
-// EndingOf is how a run's command ended; nil where it ended with 0, or has not ended as far as
+// EndingOf is how a run's command ended; nil if it ended with 0, or has not ended as far as
 // was seen.
 func EndingOf(run *recording.Run) *Ending {
 	if exit := run.Facts.Exit; exit != nil && exit.Code != 0 {

@@ -1,5 +1,7 @@
 package diagnose
 
+import "strings"
+
 // What other frameworks than PyTorch call the same cure: their files name no DataLoader
 // and have no settings of PyTorch's. A finding without words here has no advice there.
 const (
@@ -8,7 +10,11 @@ const (
 	frameworkXLA        = "XLA" // whose program it is, the file does not tell
 
 	FrameworkCUDA = "CUDA" // a program of none of them
+	FrameworkHIP  = "HIP"  // the same on AMD's devices
 )
+
+// IsBare reports whether a program uses the device without a framework that is known.
+func IsBare(framework string) bool { return framework == FrameworkCUDA || framework == FrameworkHIP }
 
 // RecordDevice is how to record what the device does.
 func RecordDevice(framework string) string {
@@ -17,6 +23,8 @@ func RecordDevice(framework string) string {
 		return "record with ProfilerActivity.CUDA"
 	case FrameworkCUDA:
 		return "nsys profile --trace=cuda,nvtx"
+	case FrameworkHIP:
+		return recordHIP
 	}
 	return "profile with the device's tracer on"
 }
@@ -34,16 +42,21 @@ var recordings = map[string]map[string]string{
 		"": "record the device's work as well: torch.profiler.profile(activities=[ProfilerActivity.CPU, " +
 			"ProfilerActivity.CUDA])",
 		FrameworkCUDA: "record the device's work as well: nsys profile --trace=cuda,nvtx,osrt",
+		FrameworkHIP:  "record the device's work as well: " + recordHIP,
 	},
 	LacksCalls: {
 		"":            "record the host as well: ProfilerActivity.CPU beside ProfilerActivity.CUDA, on ROCm with PyTorch 2.5 or newer",
 		FrameworkCUDA: "record the host as well: nsys profile --trace=cuda,nvtx,osrt, and no --cuda-graph-trace=graph",
+		FrameworkHIP:  "record the host as well: " + recordHIP,
 	},
 	LacksSteps: {
 		"":            "record five and more steps: torch.profiler.schedule(wait=1, warmup=2, active=5)",
 		FrameworkCUDA: "record five and more steps, with an NVTX range around each (nvtxRangePush(\"step\"))",
+		FrameworkHIP:  "record five and more steps, with a roctx range around each (roctxRangePush(\"step\"))",
 	},
 }
+
+const recordHIP = "rocprofv3 --sys-trace --output-format json -- CMD"
 
 // RecordWhat is how to record what a profiler's file lacks.
 func RecordWhat(lacks, framework string) string {
@@ -66,6 +79,8 @@ func TakeTrace(framework string) (how, command string) {
 		return why + `: tf.profiler.experimental.start("FOLDER") and stop() around them`, "stoker trace FOLDER"
 	case frameworkJAX:
 		return why + `: with jax.profiler.trace("FOLDER") around them`, "stoker trace FOLDER"
+	case FrameworkHIP:
+		return why, recordHIP
 	default:
 		return why, "nsys profile --trace=cuda,nvtx -- CMD"
 	}
@@ -189,5 +204,15 @@ func Translate(f Finding, framework string) Finding {
 		framework = frameworkJAX
 	}
 	f.Settings, f.Advice = nil, cures[f.Name][framework]
+	if framework == FrameworkHIP {
+		f.Advice = hipWords.Replace(cures[f.Name][FrameworkCUDA])
+	}
 	return f
 }
+
+// hipWords turn advice for CUDA into that for HIP.
+var hipWords = strings.NewReplacer("cudaMallocHost", "hipHostMalloc", "cudaHostRegister", "hipHostRegister",
+	"cudaMemcpyAsync", "hipMemcpyAsync", "cudaDeviceSynchronize", "hipDeviceSynchronize", "cudaStreamSynchronize",
+	"hipStreamSynchronize", "cudaStreamWaitEvent", "hipStreamWaitEvent", "cudaMallocAsync", "hipMallocAsync",
+	"cudaStreamBeginCapture", "hipStreamBeginCapture", "cudaGraphLaunch", "hipGraphLaunch", "CUDA graph", "HIP graph",
+	"NVTX ranges", "roctx ranges")

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/stoker-dev/stoker"
@@ -24,7 +25,9 @@ type Grounds struct {
 	Chip      Chip               // what the device can do
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
-	Loader    *recording.Loader  // whose samples advice must keep; nil where it is not known
+	Kernels   int                // that a trace's judged window holds; 0 if nobody counted
+	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
+	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
 }
 
 // Program is what a program does with a model.
@@ -41,6 +44,9 @@ const (
 var (
 	ofTraining  = []stoker.Setting{stoker.Accumulation, stoker.BucketMB, stoker.FusedOptimizer}
 	ofGradients = []stoker.Setting{stoker.Accumulation, stoker.BucketMB}
+	// ofCUDA are settings that PyTorch has on devices of CUDA and ROCm alone. Compile is among them
+	// as "reduce-overhead" captures CUDA graphs.
+	ofCUDA = []stoker.Setting{stoker.CUDAGraphs, stoker.Compile, stoker.TF32, stoker.Allocator}
 	// ofTorch are settings that PyTorch alone calls so; others have the same by other means.
 	ofTorch = []stoker.Setting{
 		stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.NonBlocking, stoker.PersistentWorkers,
@@ -58,7 +64,7 @@ var (
 // Inference and plain CUDA programs have none. An unknown program may train if it loops over a data set.
 func (g Grounds) ReadsLoss() bool {
 	loops := g.Loads || g.Loader != nil
-	return g.Framework != FrameworkCUDA && (g.Program == Training || g.Program == UnknownProgram && loops)
+	return !IsBare(g.Framework) && (g.Program == Training || g.Program == UnknownProgram && loops)
 }
 
 // SyncAdvice is what to do about waits for the device that nobody wrote.
@@ -72,7 +78,7 @@ func (g Grounds) SyncAdvice() string {
 // ForeignSetting is why a setting is refused that the program's framework does not have.
 const ForeignSetting = "it is a setting of another framework"
 
-// RefuseAny says why changes cannot be advised on these grounds, the samples included; "" where they can.
+// RefuseAny says why changes cannot be advised on these grounds, the samples included; "" if they can.
 func (g Grounds) RefuseAny(changes []stoker.Change) string {
 	for _, c := range changes {
 		if why := g.Refuse(c.Setting); why != "" {
@@ -82,7 +88,7 @@ func (g Grounds) RefuseAny(changes []stoker.Change) string {
 	return g.Alters(changes...)
 }
 
-// Refuse says why a setting cannot be advised on these grounds; "" where it can.
+// Refuse says why a setting cannot be advised on these grounds; "" if it can.
 func (g Grounds) Refuse(s stoker.Setting) string {
 	switch {
 	case g.NoDevice && s == stoker.ComputeOn:
@@ -92,7 +98,9 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 	case g.Loads && slices.Contains(ofLoader, s):
 	case g.Framework != "" && slices.Contains(ofTorch, s):
 		return ForeignSetting
-	case g.Framework == FrameworkCUDA && (s == stoker.ManualGC || s == stoker.BatchSize): // a program without batches
+	case g.Kind != "" && slices.Contains(ofCUDA, s):
+		return fmt.Sprintf("a setting of CUDA's, and this device is an %s", g.Kind)
+	case IsBare(g.Framework) && (s == stoker.ManualGC || s == stoker.BatchSize): // a program without batches
 		return ForeignSetting
 	case g.Program != Training && slices.Contains(ofTraining, s):
 		return "no backward pass and no optimizer were recorded: this is about training"

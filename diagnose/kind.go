@@ -11,17 +11,18 @@ const (
 	Collate      Kind = "collate"
 	Stacking     Kind = "stacking" // torch's own collate, of nothing but tensors as far as was seen
 	Tokenizer    Kind = "tokenizer"
-	Connection   Kind = "connection" // made anew for a sample
+	Connection   Kind = "connection" // made again for a sample
 	Request      Kind = "request"
-	Opening      Kind = "file" // opened anew for a sample
+	Opening      Kind = "file" // opened again for a sample
 	Parser       Kind = "parser"
 	Waits        Kind = "wait"
 	Chunks       Kind = "chunks"     // rows of an array that is stored in chunks
 	Rows         Kind = "row-by-row" // of tensors in memory
+	Inflating    Kind = "inflating"  // an array or a file out of a compressed archive
 	Code         Kind = "code"       // Python, or native code that it calls
 )
 
-// The kinds of what a loop does beside its steps.
+// The kinds of what a loop does outside of its steps.
 const (
 	Subprocess Kind = "subprocess"
 	Saving     Kind = "saving"
@@ -39,7 +40,13 @@ const (
 	Syncing    Kind = "sync"      // waits for the device, which then idles
 	HandOver   Kind = "hand-over" // of what workers prepared
 
-	// What is no work beside the steps.
+	// What a loader does in the launching thread besides.
+	Sampling        Kind = "sampling" // draws the indices of the next batches
+	StartingWorkers Kind = "worker-start"
+	EndingWorkers   Kind = "worker-end"
+	Iterating       Kind = "iterator" // made again for a batch or two
+
+	// What is no work outside of the steps.
 	Awaiting   Kind = "next-batch"
 	DeviceWait Kind = "device-wait"
 	Launching  Kind = "launching"
@@ -114,9 +121,7 @@ var kindWords = map[Kind][2]string{
 		"ask within the process instead (pynvml and psutil take microseconds), or do it every 100 steps, in a thread",
 	},
 	Saving: {
-		"files are written while the device waits",
-		"save less often, or copy the state to host memory and let a thread write it " +
-			"(torch.distributed.checkpoint.async_save does both)",
+		"files are written", savingAdvice,
 	},
 	Logging: {
 		"logging",
@@ -162,12 +167,18 @@ var kindWords = map[Kind][2]string{
 	},
 	HostCode: {
 		"a line works on the host, in Python or in native code that it calls",
-		"do it every so many steps, on the device, or in another thread or process",
+		"if each step needs it, do it ahead of the step, in worker processes or a thread, and by calls on whole arrays " +
+			"(NumPy, torch) instead of loops in Python. If not, as with metrics and logs: every so many steps, or on the device",
 	},
 	Chunks: {
 		"reading parts of an array that is stored in chunks: for one row the whole chunk that holds it is read and decompressed",
 		"store it with chunks of one sample (h5py: chunks=(1, ...)) and without gzip (lzf, lz4 or none), or read whole " +
 			"chunks: shuffle blocks, not rows. file[name].chunks tells what it has",
+	},
+	Inflating: {
+		"reading an array out of a compressed archive: for one sample all of it is read and decompressed",
+		"store arrays as .npy and open them by np.load(path, mmap_mode=\"r\"), which reads only the rows that are used, or " +
+			"store one array per sample, without compression. np.load ignores mmap_mode for .npz",
 	},
 	Rows: {
 		"reading rows of tensors in memory one by one, and stacking them again",
@@ -183,6 +194,23 @@ var kindWords = map[Kind][2]string{
 		"run it by stoker feed -- CMD, which changes nothing else and sends a batch at once, or let collate_fn make few " +
 			"large tensors of it (pad and stack, or concatenate and keep the lengths) instead of lists and dictionaries of " +
 			"small ones. Strings and objects are pickled: keep numbers that name them",
+	},
+	Sampling: {
+		"the sampler draws indices in the launching thread",
+		"draw all indices of an epoch by one call of NumPy or torch and hand them on as a list (tensor.tolist()): a loop " +
+			"over a tensor makes an object of each element. What the sampler needs of each sample (lengths, classes) is " +
+			"the same in every epoch: read it once, and keep it in an array",
+	},
+	StartingWorkers: {
+		"the loader's workers are started",
+		"persistent_workers=True, and a data set whose large tables lie in a file or a NumPy array: with spawn and " +
+			"forkserver all of it is pickled for each worker",
+	},
+	EndingWorkers: {"the loader waits for its workers to end", "persistent_workers=True"},
+	Iterating: {
+		"an iterator of the loader is made for every batch or two, with workers and queue of its own",
+		"make the iterator once, outside of the loop (batches = iter(loader), then next(batches) in each step), or " +
+			"loop over the loader itself",
 	},
 	Awaiting:   {"waiting for the next batch", ""},
 	DeviceWait: {"waiting for the device", ""},

@@ -7,13 +7,13 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Lead is the row beside the steps that costs a run more than its steps lose: what a verdict says
+// Lead is the row outside of the steps that costs a run more than its steps lose: what a verdict says
 // first. Its Class is a word of its own, and the class of the steps stands beside it.
 type Lead struct {
 	Row
 	Class  Class
 	Most   float64 // by how much the run gets faster at most without what the row loses
-	Every  float64 // steps from one time to the next; NaN where that is not regular
+	Every  float64 // steps from one time to the next; NaN if that is not regular
 	Beside string  // what else a reader has to know: who has the cores; "" nothing
 }
 
@@ -25,7 +25,7 @@ func (v *Verdict) Headline() Class {
 	return v.Class
 }
 
-// ClassOfRow is the class of a row beside the steps; "" of one that has none.
+// ClassOfRow is the class of a row outside of the steps; "" of one that has none.
 func ClassOfRow(name RowName) Class {
 	return map[RowName]Class{
 		RowEvaluation: InEvaluation, RowCheckpoint: InCheckpoints, RowEdge: AtEpochEdges, RowBetween: BetweenSteps,
@@ -42,6 +42,8 @@ func (l *Lead) Title() string {
 		return "evaluation leaves the device idle"
 	case l.Name == RowCheckpoint:
 		return "the device waits while checkpoints are saved"
+	case l.Name == RowEdge && l.IsOwnWork():
+		return l.Line.Kind.Words() + ", and the device waits"
 	case l.Name == RowEdge:
 		return "the device waits for the first batch of each epoch"
 	case l.Name == RowSkipping:
@@ -52,6 +54,17 @@ func (l *Lead) Title() string {
 		return "the device waits for what the loop does between its steps"
 	}
 	return l.Line.Kind.Words() + ", and the device waits"
+}
+
+// IsOwnWork reports whether a row's time goes to the program's own work, or to how it uses its
+// loader, rather than to the loader's workers.
+func (r Row) IsOwnWork() bool {
+	switch r.Line.Kind {
+	case "", Awaiting, HandOver, StartingWorkers, EndingWorkers:
+		return false
+	default:
+	}
+	return true
 }
 
 // Why is the figures that show it.
@@ -94,8 +107,11 @@ func (l *Lead) often() string {
 	return ", " + quantity.Many(l.Count, "time")
 }
 
-// Advice is what to do, in the program's own terms; "" where only the settings tell.
+// Advice is what to do, in the program's own terms; "" if only the settings tell.
 func (l *Lead) Advice() string {
+	if l.Name == RowEdge && l.Line.Kind == HostCode {
+		return "do it once, before the loop over epochs, or for the next epoch in a thread while this one trains"
+	}
 	if advice := l.Line.Kind.Advice(); advice != "" {
 		return advice
 	}

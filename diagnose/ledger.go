@@ -18,7 +18,7 @@ type RowName string
 
 // The rows, in the order in which a run comes to them.
 const (
-	RowEarlier    RowName = "earlier" // of a long run what lies before the part that is judged
+	RowEarlier    RowName = "earlier" // of a long run what is before the part that is judged
 	RowStartUp    RowName = "start-up"
 	RowWarmUp     RowName = "warm-up"
 	RowTraining   RowName = "training"
@@ -40,13 +40,13 @@ type Row struct {
 	Name    RowName
 	Seconds float64
 	Share   float64 // of the run's time
-	Count   int     // how often: steps, evaluations, checkpoints, epochs' edges; 0 where nothing is counted
+	Count   int     // how often: steps, evaluations, checkpoints, epochs' edges; 0 if nothing is counted
 	Busy    float64 // seconds in which some kernel ran on the device
 	Idle    float64 // seconds in which none did
 	Waits   []Wait  // what the device waited for while it was idle, most first
 
 	// Line is the program's own line that the time goes to, with the library's function that it
-	// calls, and LineShare its share of the looks at the launching thread there; the zero Line
+	// calls, and LineShare its share of the samples of the launching thread there; the zero Line
 	// where nobody looked.
 	Line      Line
 	LineShare float64
@@ -111,7 +111,7 @@ func (n RowName) ComesOnce() bool {
 // IsSteps reports whether a row is that of the judged steps.
 func (n RowName) IsSteps() bool { return n == RowTraining || n == RowInference }
 
-// MostlyWaitsFor is what a row's device waits for most; "" where it hardly waits, or nobody knows.
+// MostlyWaitsFor is what a row's device waits for most; "" if it hardly waits, or nobody knows.
 func (r Row) MostlyWaitsFor() WaitFor {
 	if len(r.Waits) == 0 || !(r.Waits[0].Seconds >= leastWaited*r.Seconds) {
 		return ""

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/advise"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/judge"
 	"github.com/stoker-dev/stoker/recording"
@@ -288,4 +290,141 @@ func seen(until, share float64, stack string) []recording.Series {
 		rest.T, rest.V = append(rest.T, at), append(rest.V, (1-share)*at)
 	}
 	return []recording.Series{looks, there, rest}
+}
+
+// judgeSeen judges a diary whose launching thread was seen on some lines, each for a share of the time.
+func (d *diary) judgeSeen(shares map[string]float64) diagnose.Verdict {
+	looks := recording.Series{Signal: recording.FetchLooks, Subject: "process/7;loop"}
+	for at := 0.0; at <= d.at; at++ {
+		looks.T, looks.V = append(looks.T, at), append(looks.V, 10*at)
+	}
+	d.run.Series = []recording.Series{d.busy, looks}
+	for stack, share := range shares {
+		there := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;" + stack}
+		for at := 0.0; at <= d.at; at++ {
+			there.T, there.V = append(there.T, at), append(there.V, share*at)
+		}
+		d.run.Series = append(d.run.Series, there)
+	}
+	return judge.Judge(&d.run)
+}
+
+// diaryOfEpochs has short epochs whose first batch takes a second, with some time outside of the loader between them.
+func diaryOfEpochs(inside, outside float64) *diary {
+	d := newDiary()
+	d.run.Facts.Loaders[0].Settings = stoker.Settings{stoker.NumWorkers: 2, stoker.PersistentWorkers: false}
+	for range 20 {
+		for i := range 50 {
+			wait := 0.0
+			if i == 0 {
+				wait = inside
+			}
+			d.step(1, recording.Train, wait, 0.02, 0, i == 0)
+		}
+		d.pause(outside, 0)
+	}
+	return d
+}
+
+// What the time between epochs goes to is seen on the launching thread's stack, and each has its own remedy.
+func TestLineOfEdges(t *testing.T) {
+	const loader = "torch/utils/data/dataloader.py:"
+	for _, c := range []struct {
+		what            string
+		inside, outside float64
+		stack           string
+		kind            diagnose.Kind
+		own             int
+		fix             string
+	}{
+		{"the program's sampler", 1, 0, "core;" + loader + "1 __next__;/home/me/train.py:30 Buckets.__iter__", diagnose.Sampling, 30, "epoch-edge"},
+		{"PyTorch's sampler", 1, 0, "core;/home/me/train.py:10 main;" + loader + "1 DataLoader.__iter__;torch/utils/data/sampler.py:1 __iter__", diagnose.Sampling, 10, "epoch-edge"},
+		{"workers start", 1, 0, "core;/home/me/train.py:10 main;" + loader + "1 DataLoader.__iter__;multiprocessing/popen_fork.py:1 Popen._launch", diagnose.StartingWorkers, 10, "persistent_workers"},
+		{"workers end", 1, 0, "asleep;/home/me/train.py:10 main;" + loader + "1 __del__;selectors.py:1 select", diagnose.EndingWorkers, 10, "persistent_workers"},
+		{"the program's own work", 0, 1, "core;/home/me/train.py:40 read_all", diagnose.HostCode, 40, "epoch-edge"},
+		{"own work that the steps hide", 1, 0, "core;/home/me/train.py:40 log", "", 10, "persistent_workers"},
+	} {
+		d := diaryOfEpochs(c.inside, c.outside)
+		v := d.judgeSeen(map[string]float64{c.stack: 0.5, "core;/home/me/train.py:9 train;torch/nn/modules/module.py:1 Module.__call__": 0.5})
+		edge := v.Ledger.Find(diagnose.RowEdge)
+		if edge.Line.Kind != c.kind || edge.Line.Own.Line != c.own || v.Headline() != diagnose.AtEpochEdges {
+			t.Errorf("%s: %s, the line is %q (%s), want line %d (%s)", c.what, v.Headline(), edge.Line, edge.Line.Kind, c.own, c.kind)
+		}
+		if plan := advise.Rank(&d.run, v); len(plan.Fixes) == 0 || plan.Fixes[0].Name != c.fix {
+			t.Errorf("%s: first of %v, want %s", c.what, plan.Fixes, c.fix)
+		}
+	}
+}
+
+// A loop that makes an iterator for each batch has no step that anybody can judge, and yet a cause.
+func TestIteratorOfEachBatch(t *testing.T) {
+	d := newDiary()
+	for range 30 {
+		d.step(1, recording.Train, 0.5, 0.02, 0, true)
+		d.run.Steps[len(d.run.Steps)-1].Period = math.NaN() // nobody asks this iterator again
+	}
+	v := d.judge()
+	if v.Headline() != diagnose.AtEpochEdges || v.Lead.Line.Kind != diagnose.Iterating || v.Lead.Count != 29 {
+		t.Errorf("%s: %+v", v.Headline(), v.Lead)
+	}
+	if short := newDiary(); short.judge().Lead != nil {
+		t.Error("a run without a step leads with a row")
+	}
+}
+
+// diaryOfEvaluations evaluates on the host's time or on its loader's.
+func diaryOfEvaluations(wait, host float64) *diary {
+	d := newDiary()
+	for i := range 2 {
+		d.run.Facts.Loaders[i].Settings = stoker.Settings{stoker.NumWorkers: 4, stoker.PersistentWorkers: false}
+	}
+	for range 6 {
+		for i := range 100 {
+			d.step(1, recording.Train, 0, 0.02, 0, i == 0 && len(d.run.Steps) == 0)
+		}
+		for i := range 20 {
+			d.step(2, recording.Evaluate, wait, 0.02, host, i == 0)
+		}
+	}
+	return d
+}
+
+// Evaluation names the line that keeps its device waiting, or that its workers start anew.
+func TestLineOfEvaluation(t *testing.T) {
+	metrics := map[string]float64{"core;/home/me/train.py:31 confusion;numpy/lib/x.py:1 bincount": 0.6}
+	v := diaryOfEvaluations(0, 0.3).judgeSeen(metrics)
+	if row := v.Ledger.Find(diagnose.RowEvaluation); row.Line.Own.Line != 31 || row.Line.Kind != diagnose.HostCode {
+		t.Errorf("on the host: the line is %q (%s), want train.py:31", row.Line, row.Line.Kind)
+	}
+	d := diaryOfEvaluations(0.3, 0)
+	v = d.judgeSeen(map[string]float64{
+		"core;/home/me/train.py:20 validate;torch/utils/data/dataloader.py:1 DataLoader.__iter__;multiprocessing/popen_fork.py:1 Popen._launch": 0.6,
+	})
+	plan := advise.Rank(&d.run, v)
+	if len(plan.Fixes) == 0 || len(plan.Fixes[0].Changes) != 1 || plan.Fixes[0].Changes[0].Setting != stoker.PersistentWorkers {
+		t.Errorf("its workers start: %+v", plan.Fixes)
+	}
+}
+
+// What the device still has to do when evaluation begins is work of the steps before it.
+func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
+	d := newDiary()
+	for range 5 {
+		for range 100 {
+			d.run.Steps = append(d.run.Steps, recording.Step{
+				PID: 7, Loader: 1, N: d.n[1], Start: d.at, Period: 0.01, Wait: 0.001, Samples: 32, First: d.n[1] == 0,
+				Phase: recording.Train, Idle: 0, DevicePeriod: 0.03, Optimized: 1,
+			})
+			d.n[1]++
+			d.pause(0.01, 1)
+		}
+		s := recording.Step{PID: 7, Loader: 2, N: d.n[2], Start: d.at, Period: 4, Wait: 2, First: true, Phase: recording.Evaluate, Idle: 0, DevicePeriod: 4}
+		d.n[2]++
+		d.run.Steps = append(d.run.Steps, s)
+		d.pause(2, 1)
+		d.pause(2, 0)
+	}
+	checkLedger(t, "a queue before evaluation", d.judge().Ledger, 25, map[diagnose.RowName][3]float64{
+		diagnose.RowTraining: {15, 15, 0}, diagnose.RowEvaluation: {10, 0, 10},
+	})
 }

@@ -79,7 +79,7 @@ type LoopLine struct {
 	Seconds, Asleep float64
 }
 
-// FirstOf is the line with most time among those of some kinds; false where there is none.
+// FirstOf is the line with most time among those of some kinds; false if there is none.
 func (l LoopLines) FirstOf(kinds ...Kind) (LoopLine, bool) {
 	for _, line := range l.Lines {
 		if slices.Contains(kinds, line.Kind) {

@@ -16,6 +16,8 @@ type Parts struct {
 	Rare float64
 
 	Once float64 // of Long, what happens once
+
+	Unlinked float64 // idle time before work whose launch is not in the file
 }
 
 // unknownParts are those of a window whose gaps nobody saw.
@@ -29,7 +31,7 @@ type KernelShares struct {
 	Plain  float64 // matrix work without Tensor Cores
 	Tensor float64 // matrix work on them
 	Moving float64 // kernels that move data
-	Major  float64 // compute capability of the device; NaN where it is not NVIDIA's, too
+	Major  float64 // compute capability of the device; NaN if it is not NVIDIA's, too
 }
 
 // BesideInput is how much of what input leaves uncovered counts. Where input takes a fifth of the

@@ -55,9 +55,16 @@ type Traffic struct {
 	Full   bool // they take what the link can do
 }
 
-// adviseOnTraffic is what to do about copies that a trace shows; "" where pinning comes first.
+// adviseOnTraffic is what to do about copies that a trace shows; "" if pinning comes first.
 func (g Grounds) adviseOnTraffic() string {
-	cuda := g.Framework == FrameworkCUDA
+	if g.Framework == FrameworkHIP {
+		return hipWords.Replace(g.adviseOnCopies())
+	}
+	return g.adviseOnCopies()
+}
+
+func (g Grounds) adviseOnCopies() string {
+	cuda := IsBare(g.Framework)
 	switch t := g.Traffic; {
 	case t.Back && cuda:
 		return "copy less back to the host: keep results on the device, and copy what the host needs by cudaMemcpyAsync " +

@@ -22,7 +22,7 @@ func ShardsAdvice(l *recording.Loader) string {
 	return "deal out smaller parts (rows, files of a shard) by get_worker_info, such as parts[info.id::info.num_workers]"
 }
 
-// Alters says why changes would alter which samples are trained on, or how often; "" where
+// Alters says why changes would alter which samples are trained on, or how often; "" if
 // they would not.
 func (g Grounds) Alters(changes ...stoker.Change) string { return g.Loader.Alters(changes...) }
 
@@ -36,7 +36,7 @@ func (g Grounds) KeepSamples(f Finding) Finding {
 }
 
 // UnknownData is what to mind of more workers where nobody knows of which kind the data set is,
-// "" where it is known.
+// "" if it is known.
 func (g Grounds) UnknownData() string {
 	if g.Loader != nil && !g.Loader.IsUnknown() {
 		return ""

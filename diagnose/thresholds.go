@@ -36,7 +36,7 @@ var (
 	// SmallKernels is how much of the SMs kernels use while they run, below which launching them
 	// takes longer: 0.6 % for 200 small layers, 73 to 90 % for eleven other loops on H100 and H200.
 	SmallKernels = Ramp{0.1, 0.03, "SM activity over utilisation", "measured: bench/gpu"}
-	// LaunchAwaitsCore is what the device idles while the launching thread waits for a core.
+	// LaunchAwaitsCore is what the device idles while the launching thread is waiting for a core.
 	LaunchAwaitsCore = Ramp{0.05, 0.12, "share of the window", "[J]"}
 
 	// ExchangeAlone is what collectives take without computation beside them.
@@ -93,6 +93,10 @@ var (
 	OwnCodeWhileIdle = Ramp{0.5, 0.75, "share of the idle time", "[J]"}
 	// AwayWhileIdle is how much of the idle time that thread sleeps or is parked.
 	AwayWhileIdle = Ramp{0.2, 0.4, "share of the idle time", "[J]"}
+
+	// FewSlow is how unevenly long fetches take, from which few slow ones hold the others up. Fetches of
+	// samples that are alike vary by less than half of their mean.
+	FewSlow = Ramp{1, 1.5, "coefficient of variation", "[J]"}
 
 	// CoresLeft is how many cores the job leaves free.
 	CoresLeft = Ramp{0.6, 0.25, "cores", "[J]"}
@@ -194,10 +198,10 @@ const (
 	ManyOthers     = 0.3  // cores of other programs, from which they may take those of the job; [J]
 	OthersAtWork   = 0.05 // cores of the job beside the launching thread, that are worth a word; [J]
 	TorchAtWork    = 0.5  // cores, above which a process with PyTorch may train unseen; [J]
-	NamedQueue     = 0.05 // share of a fetch that waits for a core, worth a word; [J]
+	NamedQueue     = 0.05 // share of a fetch that is waiting for a core, worth a word; [J]
 	HeldByQuota    = 0.05 // share of the window; [J] half of what Throttled calls full
 	QuotaInUse     = 0.9  // share of a quota, from which it holds the job back; [J]
-	CrowdedFetch   = 0.25 // share of a fetch that waits for a core, with too many workers; [J]
+	CrowdedFetch   = 0.25 // share of a fetch that is waiting for a core, with too many workers; [J]
 	PinThreadBusy  = 0.8  // share of the window, from which the pinning thread is always at work; [J]
 	WorkersRest    = 0.7  // share of the window, below which workers wait for others; [J]
 	DiskLimitUsed  = 0.8  // share of a group's limit; [J] the kernel's bursts leave some
@@ -221,7 +225,7 @@ const (
 	// looks for.
 	leastWaited = 0.05 // share of a row's time; [J]
 
-	// LeadingLoss is what a row beside the steps loses, from which a verdict may lead with it.
+	// LeadingLoss is what a row outside of the steps loses, from which a verdict may lead with it.
 	LeadingLoss = FedStall // share of the run; [J]
 
 	// MuchLonger is how much longer a first step takes, from which it is one of the warm-up.
@@ -231,6 +235,10 @@ const (
 	// job of hours has no more of it than a trial of a minute.
 	LeadingOnce      = 120.0 // seconds; [J]
 	LeadingOnceShare = 0.5   // share of the run; [J]
+
+	// FewBatches and ManyPasses tell a loop that makes an iterator for each batch from epochs.
+	FewBatches = 2  // batches of a pass, in the mean; [J]
+	ManyPasses = 10 // passes, below which nothing is said; [J]
 
 	NamedLine = 0.3   // share of a row's looks, from which its line is named; [J]
 	ShownRow  = 0.005 // share of the run, below which a row is not shown to people; [J]

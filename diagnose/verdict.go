@@ -62,8 +62,8 @@ const StillShort = "a final verdict needs 30"
 // Verdict is the answer for one run. Ratios are 0 to 1; NaN is unknown.
 type Verdict struct {
 	Class      Class
-	RunnerUp   Class   // the second best rule, "" where none scored
-	Confidence float64 // how often the published exam's verdicts of this evidence were right; NaN where it has none
+	RunnerUp   Class   // the second best rule, "" if none scored
+	Confidence float64 // how often the published exam's verdicts of this evidence were right; NaN if it has none
 	State      State
 
 	Rank        int     // the rank that was judged: the most starved one
@@ -85,15 +85,15 @@ type Verdict struct {
 
 	Most   float64 // by how much the step gets shorter at most without what the class names; NaN unknown
 	Causes []Cause // causes of idle time, most first; nil without a trace
-	Lines  []Line  // on which preparing a batch spends its time, most first; nil where nobody looked
+	Lines  []Line  // on which preparing a batch spends its time, most first; nil if nobody looked
 	Cost   Cost    // what the idle share costs
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge
 
 	Grounds Grounds // what advice the recording can carry
-	Ending  *Ending // how the command ended; nil where with 0, or not as far as was seen
+	Ending  *Ending // how the command ended; nil if with 0, or not as far as was seen
 
 	Evidence  []Evidence // most causal first
-	Findings  []Finding  // what stands beside the class
+	Findings  []Finding  // what is shown with the class
 	Questions []Question // what was asked, the classic three first
 	Scores    []Score    // every rule's, best first
 	Doubts    []string   // why figures may not be the program's: damage, missing ranks. Warnings begin with them
@@ -167,7 +167,7 @@ type Traced struct {
 	Steps          int  // that could be told apart
 	HostOnly       bool // no work of a device was recorded
 	Evidence       []Evidence
-	Contradictions []string // sentences; nil where live and trace agree
+	Contradictions []string // sentences; nil if live and trace agree
 }
 
 // Do is what to do about a verdict's class: its word on the list, if the machine can follow it.

@@ -7,6 +7,14 @@ type Word struct {
 	Do   string // what to do about it; "" where the plan alone tells
 }
 
+// Advice that a class and a finding, or a class and the kind of a line, share.
+const (
+	evaluationAdvice = "workers for its loader, larger batches (nothing is kept for backward), metrics on the device, or " +
+		"evaluation less often"
+	savingAdvice = "save less often, or copy the state to host memory and let a thread write it " +
+		"(torch.distributed.checkpoint.async_save does both)"
+)
+
 // Classes and Findings are all words of a verdict: the list from which the manual, the
 // command's help and its pages take theirs.
 var (
@@ -52,6 +60,11 @@ var (
 			string(HandsOver),
 			"the loop takes batches over from the workers, which takes longer than preparing them",
 			"`stoker feed -- CMD`, or few large tensors a batch instead of many small ones or objects (collate_fn)",
+		},
+		{
+			string(SlowSamples),
+			"few samples take far longer to prepare than the others, and the batches behind them wait",
+			"mend or leave out those samples, or give batches as they get ready (in_order=False)",
 		},
 		{
 			string(CPUExhausted),
@@ -150,14 +163,12 @@ var (
 		{
 			string(InEvaluation),
 			"the run loses most in evaluation: its own loader, or the program, keeps the device waiting",
-			"workers for its loader, larger batches (nothing is kept for backward), metrics on the device, or " +
-				"evaluation less often",
+			evaluationAdvice,
 		},
 		{
 			string(InCheckpoints),
 			"the run loses most while checkpoints are saved",
-			"save less often, or copy the state to host memory and let a thread write it " +
-				"(torch.distributed.checkpoint.async_save does both)",
+			savingAdvice,
 		},
 		{
 			string(AtEpochEdges),
@@ -184,11 +195,11 @@ var (
 	Findings = []Word{
 		{
 			FindingEvaluation,
-			"how long evaluation between the judged steps takes, which no figure of the steps counts", "",
+			"how long evaluation between the judged steps takes, which no figure of the steps counts", evaluationAdvice,
 		},
 		{
 			FindingCheckpoint,
-			"how long saving checkpoints between the judged steps takes, which no figure of the steps counts", "",
+			"how long saving checkpoints between the judged steps takes, which no figure of the steps counts", savingAdvice,
 		},
 		{FindingInputWait, "how much of a step waits for input while the model computes on the CPU", ""},
 		{

@@ -21,7 +21,7 @@ func (c *Case) WorkersPreparing() float64 {
 	return min(1, max(inside, k.WorkersBusy))
 }
 
-// WorkersQueueing is the share of a fetch in which a worker waits for a core; NaN where that is
+// WorkersQueueing is the share of a fetch in which a worker waits for a core; NaN if that is
 // not counted, or no worker fetches.
 func (c *Case) WorkersQueueing() float64 {
 	switch k := c.Costs; {

@@ -6,5 +6,5 @@ type Check struct {
 	Seen   bool
 	Needed bool   // without it some verdicts cannot be given; else something stands in for it
 	Text   string // what was found, or why nothing was and what is lost with it
-	Help   string // a line to paste, or what to ask for; "" where nothing helps
+	Help   string // a line to paste, or what to ask for; "" if nothing helps
 }

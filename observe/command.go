@@ -84,7 +84,7 @@ func start(o Options, path string, environment []string) (*command, error) {
 }
 
 // wait ends when the command does. It outlives Record only where that was told
-// to leave a command that goes on.
+// to leave a command that continues.
 func (c *command) wait() {
 	state, err := c.process.Wait()
 	if err != nil {

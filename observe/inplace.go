@@ -33,7 +33,7 @@ const (
 	leastCPU = 60
 )
 
-// Cramped says what there is too little of to observe, "" where there is enough.
+// Cramped says what there is too little of to observe, "" if there is enough.
 // Then the command is run in our place, as if we had never been.
 func Cramped() string {
 	spare.Release()

@@ -14,7 +14,7 @@ import (
 // memoryGroup is the control group in which the command begins, as ours, and how many of
 // its processes the kernel had ended for lack of memory before.
 type memoryGroup struct {
-	groups *cgroup.Groups // nil where there is none
+	groups *cgroup.Groups // nil if there is none
 	before float64
 }
 
@@ -30,7 +30,7 @@ func findMemoryGroup() (m memoryGroup) {
 }
 
 // killed says that a command was killed, or some of its processes, and by what as far as
-// that is known; "" where nobody was.
+// that is known; "" if nobody was.
 func killed(exit *recording.ExitStatus, m memoryGroup) string {
 	count, limit := 0., 0.
 	if m.groups != nil {

@@ -9,7 +9,7 @@ func launcherJob() string { return JobName(os.Getenv) }
 var jobNames = []string{"SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID", "TORCHELASTIC_RUN_ID", "MASTER_ADDR"}
 
 // JobName is what the launcher calls the job in whose environment the variables are,
-// behind the name of the variable; "" where none does.
+// behind the name of the variable; "" if none does.
 func JobName(getenv func(string) string) string {
 	for _, name := range jobNames {
 		id := getenv(name)

@@ -55,7 +55,7 @@ type Options struct {
 	// one such trace, and none where Trace asks. nil asks for none.
 	Inside func() (pid, steps int)
 
-	// Log is asked once a second what the hook is to log; nil where there is nothing,
+	// Log is asked once a second what the hook is to log; nil if there is nothing,
 	// and where nothing ever is.
 	Log func() *Log
 

@@ -63,7 +63,7 @@ func (p *pace) isReady(optimizes bool, now float64) bool {
 
 // isSteady reports whether ten steps after the first two took about the same time:
 // the medians of the earlier and of the later five within half of each other.
-// Medians, because every few steps one waits for a batch.
+// Medians, because every few steps one is waiting for a batch.
 func (p *pace) isSteady() bool {
 	if p.n < len(p.periods)+warmSteps {
 		return false

@@ -161,7 +161,7 @@ type recorder struct {
 	written []byte // the facts as they stand in the file
 	warned  map[string]bool
 	private *folder
-	page    string // of emulated GPUs, "" where there is none
+	page    string // of emulated GPUs, "" if there is none
 	adopts  bool   // orphans of the command come to us
 	command *command
 	job     *cpu.Job

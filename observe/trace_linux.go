@@ -174,7 +174,7 @@ func (r *recorder) endTrace(t *processTrace, why string) {
 	r.say(fmt.Sprintf("%.0f s: no trace was taken of process %d: %s", r.clock.now(), t.pid, why))
 }
 
-// whyNoTrace says why a trace is missing, "" where none is.
+// whyNoTrace says why a trace is missing, "" if none is.
 func (r *recorder) whyNoTrace() string {
 	for _, t := range r.traces {
 		if t.why != "" {

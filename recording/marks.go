@@ -88,14 +88,19 @@ func RecorderFrame(name string) bool {
 	return ContainsAny(name, "torch/profiler/", "torch/autograd/profiler", "_disable_profiler", "jax/_src/profiler.py(")
 }
 
+// Migrates reports whether a copy's name says that a page of managed memory moves because somebody
+// touched it. Such a copy has no call.
+func Migrates(name string) bool { return ContainsAny(name, "Managed ->", "-> Managed") }
+
 // ToHost reports whether a copy's name says that it goes from device to host.
 func ToHost(name string) bool {
-	return ContainsAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost")
+	return ContainsAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost", "(D2M)",
+		"(D2H)")
 }
 
 // ToDevice reports whether a copy's name says that it goes from host to device.
 func ToDevice(name string) bool {
-	return ContainsAny(name, "HtoD", "HostToDevice", "-> Device)") && !strings.Contains(name, "Device -> Device")
+	return ContainsAny(name, "HtoD", "HostToDevice", "-> Device)", "(M2D)", "(H2D)") && !strings.Contains(name, "Device -> Device")
 }
 
 // ContainsAny reports whether a name contains one of several parts.

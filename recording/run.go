@@ -48,6 +48,17 @@ type Facts struct {
 	// file systems of the files that trainers and workers were seen to read
 	Mounts []Mount `json:"mounts,omitempty"`
 	Draws  *Draws  `json:"draws,omitempty"` // random numbers drawn for samples; nil where nobody looked
+
+	Slow []SlowFetch `json:"slow,omitempty"` // fetches that took far longer than the others, slowest first
+}
+
+// SlowFetch is a fetch that took far longer than the others of its process, and the numbers of its
+// samples in the data set.
+type SlowFetch struct {
+	PID     int     `json:"pid"` // of the trainer
+	By      int     `json:"by"`  // the process that fetched
+	Seconds float64 `json:"seconds"`
+	Items   []int64 `json:"items"`
 }
 
 // Draws says what fetches draw from the generators that all of a program shares: where

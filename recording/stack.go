@@ -51,6 +51,9 @@ func (l Loading) String() string {
 	return fmt.Sprintf("process/%d;%s", l.PID, who)
 }
 
+// LoaderFile is PyTorch's DataLoader, as a Place names it.
+const LoaderFile = "torch/utils/data/dataloader.py"
+
 // Stack is where threads were seen while they prepared a batch, or a trainer's own while it prepared none.
 type Stack struct {
 	Loading

@@ -91,6 +91,20 @@ func MostlySteps(l diagnose.Ledger) bool {
 	return beside < leastBeside*l.Recurring()
 }
 
+// HasMuchElse reports whether much of a recording is what comes once.
+func HasMuchElse(l diagnose.Ledger) bool {
+	once := 0.0
+	for _, r := range l.Rows {
+		if r.Name.ComesOnce() && r.Name != diagnose.RowUnknown {
+			once += r.Share
+		}
+	}
+	return once >= muchElse && once < 1
+}
+
+// muchElse is the share of a recording before and behind its steps from which a page says so. [J]
+const muchElse = 0.10
+
 // leastBeside is the share of a run beside its steps from which a page shows where its time went. [J]
 const leastBeside = 0.05
 

@@ -54,7 +54,7 @@ func notTwoRanks(a, b *part, why string) error {
 // bothTold reports whether both files tell their ranks. Such files may do different work.
 func bothTold(a, b *part) bool { return a.told && b.told }
 
-// contradiction is why two files are not ranks of one run; "" where nothing says so.
+// contradiction is why two files are not ranks of one run; "" if nothing says so.
 func contradiction(a, b *part) string {
 	return cmp.Or(
 		otherSoftware(a.Facts.Software, b.Facts.Software),

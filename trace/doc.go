@@ -1,7 +1,8 @@
 // Package trace reads other profilers' files into a recording.Run, the same type
 // that observe records live: PyTorch Profiler's (Kineto) JSON, Nsight Systems'
 // SQLite exports, and the xplane.pb of TensorFlow and JAX. JSON and xplane.pb may
-// be packed by gzip or zstd; several files, or a folder, are the ranks of one run.
+// be packed by gzip or zstd. Several files, a folder, a tar or a zip of them are the
+// ranks of one run.
 //
 // It only reads. What a gap in the Timeline means, which steps count and what to
 // do about it is diagnose's business.

@@ -5,7 +5,7 @@ import "fmt"
 // malformedError says that a file is damaged beyond use, or is no trace at all.
 type malformedError struct {
 	File    string
-	Offset  int64  // byte of the unpacked JSON; -1 where it says nothing
+	Offset  int64  // byte of the unpacked JSON; -1 if it says nothing
 	Problem string // what was found and what was expected
 	Hint    string // what to do
 }

@@ -11,8 +11,11 @@ import (
 // ending are the names that profilers and people give to traces.
 var endings = []string{".json", ".json.gz", ".json.zst", ".json.zstd", xplanes, xplanes + ".gz", xplanes + ".zst"}
 
-// xplanes is how the profiles of XLA end: TensorFlow's and JAX's.
-const xplanes = ".xplane.pb"
+// How files end that are not read from front to back.
+const (
+	xplanes   = ".xplane.pb" // profiles of XLA: TensorFlow's and JAX's
+	databases = ".sqlite"    // exports of Nsight Systems
+)
 
 // stdin is how standard input is named.
 const stdin = "-"
@@ -82,37 +85,29 @@ func newestProfile(path string) (newest string, said []string, err error) {
 	return filepath.Join(runs, newest), said, nil
 }
 
-// listFolder lists the traces that lie in a folder, and counts what else does.
+// listFolder lists the traces that lie in a folder, else those that lie in its folders, such as one
+// for each rank. It counts what else lies there.
 func listFolder(path string) (found []string, others int, err error) {
-	entries, err := os.ReadDir(path)
+	names, folders, err := listNames(path)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read trace: %w", err)
+		return nil, 0, err
 	}
-	var databases []string // of Nsight Systems: where nothing else lies there
-	for _, e := range entries {
-		if e.IsDir() {
+	found, others = chooseTraces(names)
+	for _, folder := range folders {
+		if len(found) > 0 && len(names) > 0 {
+			break
+		}
+		inner, _, err := listNames(folder)
+		if err != nil {
 			continue
 		}
-		if isTrace(e.Name()) {
-			found = append(found, filepath.Join(path, e.Name()))
-			continue
-		}
-		others++
-		if strings.HasSuffix(strings.ToLower(e.Name()), ".sqlite") {
-			databases = append(databases, filepath.Join(path, e.Name()))
-		}
-	}
-	if len(found) == 0 && len(databases) > 0 {
-		return databases, others - len(databases), nil
-	}
-	// XLA's profiler writes the same a second time as Chrome JSON, cut to a million
-	// events.
-	if planes := slices.DeleteFunc(slices.Clone(found),
-		func(f string) bool { return !hasEnding(f, xplanes) }); len(planes) > 0 {
-		others += len(found) - len(planes)
-		found = planes
+		more, rest := chooseTraces(inner)
+		found, others = append(found, more...), others+rest
 	}
 	if len(found) == 0 {
+		if err := foreignFolder(path, names); err != nil {
+			return nil, 0, err
+		}
 		return nil, 0, &malformedError{
 			path, -1,
 			fmt.Sprintf("the folder holds no trace (%s), expected *.json, *.json.gz, *.json.zst or *.sqlite",
@@ -122,6 +117,66 @@ func listFolder(path string) (found []string, others int, err error) {
 	}
 	return found, others, nil
 }
+
+// foreignFolder says of a folder without traces what files another program wrote into it.
+func foreignFolder(path string, names []string) error {
+	for _, e := range extensions {
+		if slices.ContainsFunc(names, func(name string) bool { return hasEnding(name, e.suffix) }) {
+			return &unsupportedError{path, "a folder with " + e.format, e.hint}
+		}
+	}
+	return nil
+}
+
+// listNames lists the files and the folders of a folder.
+func listNames(path string) (files, folders []string, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read trace: %w", err)
+	}
+	for _, e := range entries {
+		if name := filepath.Join(path, e.Name()); e.IsDir() {
+			folders = append(folders, name)
+		} else {
+			files = append(files, name)
+		}
+	}
+	return files, folders, nil
+}
+
+// chooseTraces picks the traces out of the files of a folder or archive, and counts the others.
+// Nsight's databases count where nothing else lies there.
+func chooseTraces(names []string) (found []string, others int) {
+	var exports []string
+	for _, name := range names {
+		switch {
+		case isAppleDouble(name):
+			others++
+		case isTrace(name):
+			found = append(found, name)
+		case hasEnding(name, databases):
+			exports = append(exports, name)
+		default:
+			others++
+		}
+	}
+	if len(found) == 0 {
+		return exports, others
+	}
+	others += len(exports)
+	// XLA's profiler writes the same a second time as Chrome JSON, cut to a million
+	// events.
+	if planes := slices.DeleteFunc(slices.Clone(found),
+		func(f string) bool { return !hasEnding(f, xplanes) }); len(planes) > 0 {
+		others += len(found) - len(planes)
+		found = planes
+	}
+	return found, others
+}
+
+// isAppleDouble reports whether a file holds what macOS keeps of another one: it has that one's
+// name after "._".
+func isAppleDouble(name string) bool { return strings.HasPrefix(filepath.Base(name), "._") }
 
 func otherFiles(n int, one, many string) string {
 	if n == 1 {

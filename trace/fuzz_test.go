@@ -37,6 +37,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`[{"ph":"X","cat":"Kernel","name":"k","pid":0,"tid":"stream 7","ts":16,"dur":2,"args":{"stream":7,"correlation":3}},{"ph":"X","cat":"Runtime","name":"cudaLaunchKernel","pid":9,"tid":"9","ts":15,"dur":1,"args":{"correlation":3}}`))
 	f.Add([]byte("{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\x01\\n\\u00e9\",\"pid\":1,\"tid\":-1,\"ts\":1e3,\"dur\":-5,\"args\":{\"Input Dims\":[N/A, NaN]}}],\"distributedInfo\":{\"rank\":1}}"))
 	f.Add([]byte(`{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1700000000000000000,"dur":5000,"args":{"correlation":18446744073709551615}}}`))
+	f.Add([]byte(`{"rocprofiler-sdk-tool": [{"strings": {"buffer_records": [{"operations": ["a"]}]}, "buffer_records": {"kernel_dispatch": [{"start_timestamp": 5, "end_timestamp": 9}]}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		run, err := fromBytes(data)
 		if err != nil {

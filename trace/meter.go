@@ -21,11 +21,21 @@ type countingReader struct {
 func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.m.done += int64(n)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) { // of an archive that is cut
 		c.err = err
 	}
-	if c.m.report != nil && n > 0 {
-		c.m.report(c.m.done, max(c.m.total, c.m.done))
-	}
+	c.m.tell(n > 0)
 	return n, err
+}
+
+// advance counts bytes that were read otherwise.
+func (m *meter) advance(n int64) {
+	m.done += n
+	m.tell(n > 0)
+}
+
+func (m *meter) tell(more bool) {
+	if m.report != nil && more {
+		m.report(m.done, max(m.total, m.done))
+	}
 }

@@ -15,11 +15,18 @@ type part struct {
 	told bool // the file's content or its name tells the rank
 }
 
-var rankInName = regexp.MustCompile(`(?i)rank[-_=]?(\d{1,6})`)
+var (
+	rankInName = regexp.MustCompile(`(?i)rank[-_=]?(\d{1,6})`)
+	rankFolder = regexp.MustCompile(`(?i)^rank[-_=]?(\d{1,6})$`)
+)
 
-// tellRank reports whether a file's content or its name tells its rank, and takes that.
+// tellRank reports whether a file's content, its name or its folder's tells its rank, and takes that.
 func (p *part) tellRank() bool {
-	if m := rankInName.FindStringSubmatch(filepath.Base(p.file)); p.Rank < 0 && m != nil {
+	m := rankInName.FindStringSubmatch(filepath.Base(p.file))
+	if m == nil {
+		m = rankFolder.FindStringSubmatch(filepath.Base(filepath.Dir(p.file)))
+	}
+	if p.Rank < 0 && m != nil {
 		p.Rank, _ = strconv.Atoi(m[1])
 	}
 	p.told = p.told || p.Rank >= 0

@@ -24,7 +24,7 @@ type Options struct {
 	// Workers is how many processors scan; 0: all, at most four.
 	Workers int
 
-	// Stdin is read where a file is named "-".
+	// Stdin is read if a file is named "-".
 	Stdin io.Reader
 }
 
@@ -36,10 +36,10 @@ func Read(ctx context.Context, paths []string, o Options) (*recording.Run, error
 	if err != nil {
 		return nil, err
 	}
-	return combined(parts, notes)
+	return combineParts(parts, notes)
 }
 
-func combined(parts []part, notes []string) (*recording.Run, error) {
+func combineParts(parts []part, notes []string) (*recording.Run, error) {
 	run, err := combine(parts)
 	if err != nil {
 		return nil, err
@@ -61,8 +61,17 @@ func readParts(ctx context.Context, paths []string, o Options) (parts []part, no
 	}
 	var foreign *unsupportedError
 	for _, f := range files {
+		if a := openArchive(f); a != nil {
+			more, said, err := a.readTraces(ctx, meter, o)
+			a.close()
+			if err != nil {
+				return nil, nil, err
+			}
+			parts, notes = append(parts, more...), append(notes, said...)
+			continue
+		}
 		t, err := readFile(ctx, f, meter, o)
-		if errors.As(err, &foreign) && !slices.Contains(paths, f) { // nobody named it, it lies in the folder
+		if errors.As(err, &foreign) && !slices.Contains(paths, f) { // nobody named it, it is in the folder
 			notes = append(notes, fmt.Sprintf("%s was left alone: it is %s.", f, foreign.Format))
 			continue
 		}
@@ -77,8 +86,8 @@ func readParts(ctx context.Context, paths []string, o Options) (parts []part, no
 	return parts, notes, nil
 }
 
-// Pair reads two traces, each a file or a folder: into one Run where they are files that
-// tell their ranks and those are of one run, into two where they are anything else.
+// Pair reads two traces, each a file or a folder: into one Run if they are files that
+// tell their ranks and those are of one run, into two if they are anything else.
 func Pair(ctx context.Context, first, second string, o Options) ([]*recording.Run, error) {
 	a, notes, err := readParts(ctx, []string{first}, o)
 	if err != nil {
@@ -89,15 +98,15 @@ func Pair(ctx context.Context, first, second string, o Options) ([]*recording.Ru
 		return nil, err
 	}
 	if len(a) == 1 && len(b) == 1 && a[0].tellRank() && b[0].tellRank() && a[0].Rank != b[0].Rank {
-		if run, err := combined(slices.Concat(a, b), slices.Concat(notes, more)); err == nil {
+		if run, err := combineParts(slices.Concat(a, b), slices.Concat(notes, more)); err == nil {
 			return []*recording.Run{run}, nil
 		}
 	}
-	before, err := combined(a, notes)
+	before, err := combineParts(a, notes)
 	if err != nil {
 		return nil, err
 	}
-	after, err := combined(b, more)
+	after, err := combineParts(b, more)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +122,11 @@ func readFile(ctx context.Context, file string, m *meter, o Options) (*kineto.Tr
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
+	return readOpened(ctx, file, f, m, o)
+}
+
+// readOpened reads a file that can be read at several places, by its content.
+func readOpened(ctx context.Context, file string, f *os.File, m *meter, o Options) (*kineto.Trace, error) {
 	if nsight.IsExport(f) {
 		return readNsight(ctx, file, f, m)
 	}
@@ -128,6 +142,9 @@ func readStream(ctx context.Context, file string, raw *countingReader, o Options
 		return nil, err
 	}
 	defer src.close()
+	if src.rocprof {
+		return readRocprof(ctx, file, src)
+	}
 	t, err := kineto.Read(ctx, src, kineto.Options{Workers: o.Workers})
 	switch {
 	case raw.err != nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/stoker-dev/stoker/trace/rocprof"
 	"github.com/stoker-dev/stoker/trace/xplane"
 )
 
@@ -29,10 +30,11 @@ var errBomb = errors.New("it unpacks to far more than a trace would")
 type source struct {
 	io.Reader
 	close   func()
-	limited *limited // nil where nothing is packed
+	limited *limited // nil if nothing is packed
+	rocprof bool     // the JSON is rocprofv3's
 }
 
-// bombError is why unpacking was stopped, nil where it was not.
+// bombError is why unpacking was stopped, nil if it was not.
 func (s *source) bombError() error {
 	if s.limited == nil {
 		return nil
@@ -55,7 +57,7 @@ func unpack(file string, raw *countingReader) (*source, error) {
 		out.close()
 		return nil, err
 	}
-	out.Reader = inner
+	out.Reader, out.rocprof = inner, rocprof.IsStart(start)
 	return out, nil
 }
 
@@ -63,7 +65,7 @@ func unpack(file string, raw *countingReader) (*source, error) {
 func openPacked(file string, raw *countingReader) (*source, error) {
 	in := bufio.NewReaderSize(raw, 256<<10)
 	start, err := in.Peek(sniffed)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) && (len(start) == 0 || !errors.Is(err, io.ErrUnexpectedEOF)) {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
 	if len(start) == 0 {
@@ -120,6 +122,9 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// sqliteHint is how to export what Nsight Systems recorded.
+const sqliteHint = "export the report as SQLite: nsys export --type sqlite --output FILE.sqlite FILE.nsys-rep"
+
 // foreign are formats that are recognised by their first bytes.
 var foreign = []struct{ magic, format, hint string }{
 	{
@@ -130,6 +135,18 @@ var foreign = []struct{ magic, format, hint string }{
 	{"BZh", "a file packed by bzip2", "unpack it: bunzip2 FILE"},
 	{"\xfd7zXZ\x00", "a file packed by xz", "unpack it: unxz FILE"},
 	{"\x04\x22\x4d\x18", "a file packed by lz4", "unpack it: unlz4 FILE"},
+	{
+		"PAR1", "an export of Nsight Systems as Parquet, or another table",
+		sqliteHint,
+	},
+	{
+		"\x89HDF\r\n", "an export of Nsight Systems as HDF5, or another one",
+		sqliteHint,
+	},
+	{
+		"ARROW1", "an export of Nsight Systems as Arrow, or another table",
+		sqliteHint,
+	},
 	{"\x7fELF", "a program", "give the trace that torch.profiler wrote"},
 	{"\x89PNG", "a picture", "give the trace that torch.profiler wrote"},
 	{"%PDF", "a PDF document", "give the trace that torch.profiler wrote"},
@@ -156,18 +173,32 @@ var extensions = []struct{ suffix, format, hint string }{
 	},
 	{".ncu-rep", "a report of Nsight Compute", "record with torch.profiler instead"},
 	{".perfetto-trace", "a trace of Perfetto in protobuf", "export it as Chrome JSON: traceconv json FILE"},
-	{".pftrace", "a trace of Perfetto in protobuf", "export it as Chrome JSON: traceconv json FILE"},
+	{
+		".pftrace", "a trace of Perfetto in protobuf",
+		"of rocprofv3 record JSON: rocprofv3 --sys-trace --output-format json -- COMMAND. Others: traceconv json FILE",
+	},
+	{
+		"_trace.csv", "a table of rocprofv3",
+		"record as JSON, which holds all tables: rocprofv3 --sys-trace --output-format json -- COMMAND",
+	},
+	{
+		".ntff", "a capture of AWS Neuron's profiler",
+		"no program turns it into what is read here: record the host's side with torch.profiler",
+	},
+	{".jsonlines", "an export of Nsight Systems as lines of JSON", sqliteHint},
+	{".parquet", "an export of Nsight Systems as Parquet, or another table", sqliteHint},
+	{".h5", "an export of Nsight Systems as HDF5, or another one", sqliteHint},
 }
 
-// unspaced is what follows a byte order mark and spaces.
-func unspaced(start []byte) []byte {
+// trimSpaces is what follows a byte order mark and spaces.
+func trimSpaces(start []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n")
 }
 
 // isJSON reports whether data begin as JSON does. A line end and a bracket also begin
 // an XSpace whose first plane has 91 or 123 bytes: that is asked before.
 func isJSON(start []byte) bool {
-	text := unspaced(start)
+	text := trimSpaces(start)
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
@@ -177,12 +208,27 @@ func isTar(start []byte) bool {
 	return len(start) > mark+5 && string(start[mark:mark+5]) == "ustar"
 }
 
+// recogniseLines refuses what nsys export --type jsonlines writes: an object in each line, the first
+// of which names a type or a table.
+func recogniseLines(file string, start []byte) error {
+	line, _, _ := bytes.Cut(trimSpaces(start), []byte("\n"))
+	ends := bytes.HasSuffix(bytes.TrimRight(line, " \r"), []byte("}"))
+	if ends && (bytes.Contains(line, []byte(`"globalTid"`)) || bytes.Contains(line, []byte(`"globalPid"`)) ||
+		bytes.HasPrefix(line, []byte(`{"Type":`))) && !bytes.Contains(line, []byte("traceEvents")) {
+		return &unsupportedError{file, "an export of Nsight Systems as lines of JSON", sqliteHint}
+	}
+	return nil
+}
+
 // recognise refuses what is not JSON, by name where it can.
 func recognise(file string, start []byte) error {
 	for _, f := range foreign {
 		if bytes.HasPrefix(start, []byte(f.magic)) {
 			return &unsupportedError{file, f.format, f.hint}
 		}
+	}
+	if err := recogniseLines(file, start); err != nil {
+		return err
 	}
 	if isTar(start) {
 		return &unsupportedError{file, "a tar archive", "unpack it and give the folder: tar -xf FILE, stoker trace FOLDER"}
@@ -200,7 +246,7 @@ func recognise(file string, start []byte) error {
 			"give the file itself: it is read twice",
 		}
 	}
-	text := unspaced(start)
+	text := trimSpaces(start)
 	for _, e := range extensions {
 		if strings.HasSuffix(name, e.suffix) {
 			return &unsupportedError{file, e.format, e.hint}

@@ -15,7 +15,7 @@ const profileAgain = "record it again with jax.profiler.trace or tf.profiler.exp
 	"whole plugins/profile folder"
 
 // isXPlane reports whether a file holds an XSpace, packed or not: by its content,
-// and where that is damaged by its name. The file is read from its beginning
+// and if that is damaged by its name. The file is read from its beginning
 // afterwards.
 func isXPlane(file string, f *os.File) bool {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {

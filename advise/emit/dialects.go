@@ -116,7 +116,7 @@ var huggingFace = merged(anywhere, dialect{
 		call: trainingArguments,
 		text: `optim="adamw_torch_fused"`,
 	}}),
-	// Without logging_nan_inf_filter=False the Trainer looks at the loss in every step.
+	// Without logging_nan_inf_filter=False the Trainer reads the loss in every step.
 	stoker.SyncEvery: keyword(trainingArguments, "logging_nan_inf_filter=False, logging_steps", countForm(1)),
 	stoker.NonBlocking: chooseLine(map[string]line{
 		"True":  {call: trainingArguments, text: `accelerator_config={"non_blocking": True}`},

@@ -1,10 +1,10 @@
 // Package emit prints a plan's changes as lines to paste, in the dialect of the
 // framework: PyTorch, Hugging Face's Trainer, Lightning.
 //
-// It decides nothing: what to change and what it is worth comes from advise. Every
+// It decides nothing: the changes and their gains come from advise. Every
 // line is Python that the framework takes, or a comment: a change whose value is
-// only known in proportion to one that nobody knows, and one that is no matter of a
-// line, are told in words. python/tests/test_emit.py executes all that can be printed.
+// only known in proportion to an unknown one, and one that no line can
+// make, are printed in words. python/tests/test_emit.py executes all that can be printed.
 package emit
 
 import (
@@ -29,15 +29,15 @@ func HF(w io.Writer, fix advise.Fix) error { return write(w, fix, huggingFace) }
 // Lightning prints a fix as arguments of lightning.Trainer and of its DataLoader.
 func Lightning(w io.Writer, fix advise.Fix) error { return write(w, fix, lightning) }
 
-// dialect says how a framework is told each setting.
+// dialect has the form of each setting in a framework.
 type dialect map[stoker.Setting]phrase
 
 // phrase is a change in words of a framework.
 type phrase func(c stoker.Change) line
 
-// line is what is printed of one change.
+// line is the printed form of one change.
 type line struct {
-	call string // whose keyword text is: "DataLoader"; "": text stands by itself
+	call string // whose keyword text is: "DataLoader"; "": text is a whole line
 	text string
 	head string // a line that has to stand before all calls
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker"
 )
 
-// form reads what a setting is changed to and prints it as Python; false where it is
+// form reads the new value of a setting and prints it as Python; false if it is
 // no value of this setting.
 type form func(c stoker.Change) (text string, ok bool)
 
@@ -82,7 +82,7 @@ func chooseLine(lines map[string]line) phrase {
 	}
 }
 
-// statement is one or more lines of their own; %s in them is the value.
+// statement is one or more whole lines; %s in them is the value.
 func statement(lines string, value form) phrase {
 	return func(c stoker.Change) line {
 		v, ok := value(c)
@@ -96,7 +96,7 @@ func statement(lines string, value form) phrase {
 // remark is a comment where the value is as expected.
 func remark(comment string, value form) phrase { return statement("# "+comment, value) }
 
-// inWords says a change that is no line: in proportion, or as it stands.
+// inWords says a change that no line makes: in proportion, or as it is.
 func inWords(name string) phrase {
 	return func(c stoker.Change) line {
 		if times, relative := multiple(c.To); relative {
@@ -110,7 +110,7 @@ func inWords(name string) phrase {
 // importing is the line that puts stoker.DataLoader in the place of torch's.
 const importing = "from stoker import DataLoader  # in the place of torch.utils.data's, with the same arguments"
 
-// ours is a keyword that only stoker.DataLoader has: the line above stands before it.
+// ours is a keyword that only stoker.DataLoader has: the line above precedes it.
 func ours(say phrase) phrase {
 	return func(c stoker.Change) line {
 		l := say(c)

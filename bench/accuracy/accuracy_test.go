@@ -220,7 +220,7 @@ func TestPage(t *testing.T) {
 	}
 	page := results(papers, 1)
 	for _, want := range []string{
-		"| all signals | 4 | 0.583 | 0.667 | 50.0 % | 25.0 % | 25.0 % | 33.3 % of 3 |", "| cpu-bound/main-thread-loader | 1 of 3 |",
+		"| all signals | 4 | 0.583 | 0.667 | 50.0 % | 25.0 % | 25.0 % | 33.3 % of 3 |", "| cpu-bound/main-thread-loader | 1/3 |",
 		"| cpu-bound/main-thread-loader | unknown | none tells | 1 |",
 		"| three questions of the articles | 4 |", "| 0.4 to 0.6 | 50 % of 2 |",
 	} {

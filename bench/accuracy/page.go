@@ -248,7 +248,7 @@ func classTable(papers []paper) string {
 					}
 				}
 			}
-			fmt.Fprintf(&b, " %d of %d |", right, n)
+			fmt.Fprintf(&b, " %d/%d |", right, n)
 		}
 		b.WriteString("\n")
 	}

@@ -472,17 +472,16 @@ def say_of_others(lines: list[dict]) -> list[str]:
     traced = {line["situation"]: line for line in lines if line["what"] == "traceml"}
     rows = [run for run in runs if run["situation"] in traced and (run["draw"], run["beside"]) == (traced[run["situation"]]["draw"], 0)]
     if rows:
-        out += ["", "| situation, the same draw | the record | stoker | three questions | TraceML |", "|---|---|---|---|---|"]
-        for run in rows:
-            out.append(f"| {run['situation']}, {run['draw']} | {', '.join(run['accepted'])} | {run['said']} | {run['articles']} "
-                       f"| {traced[run['situation']]['said']} |")
+        bound = sum("INPUT-BOUND" in traced[run["situation"]]["said"] for run in rows)
+        out.append(f" TraceML ran {len(rows)} of the same draws and says INPUT-BOUND of {bound}; the record says so of "
+                   f"{sum(all(name.startswith(INPUT) for name in run['accepted']) for run in rows)}.")
     return out
 
 
 def count(runs: list[dict]) -> str:
     """How many of some runs are right, of those that are counted."""
     counted = [run for run in runs if run["accepted"]]
-    return f"{sum(right(run['said'], run['accepted']) for run in counted)} of {len(counted)}" if counted else "–"
+    return f"{sum(right(run['said'], run['accepted']) for run in counted)}/{len(counted)}" if counted else "–"
 
 
 def list_misses(runs: list[dict]) -> str:
@@ -513,7 +512,7 @@ def summary(lines: list[dict]) -> str:
         out.append(f"{len(stated)} state a confidence, {mean:.3f} in the mean, and {hits / len(stated):.3f} of these are right.")
     if tried := [line for line in lines if line["what"] == "relief"]:
         out.append(agree_with_relief(tried, runs))
-    return " ".join(out) + "\n".join(say_of_others(lines))
+    return " ".join(out) + "".join(say_of_others(lines))
 
 
 def agree_with_relief(tried: list[dict], runs: list[dict]) -> str:
@@ -556,8 +555,8 @@ PAGE = """# How often a verdict is right, on real processes
 Does `stoker diagnose` name what a real process loses its time to? Each run is PyTorch's own loader and a loop on the emulated
 device, observed by `stoker observe` for 9 s. Made by `processes.py --table`: do not edit.
 
-    python/.venv/bin/python bench/accuracy/processes.py --draws 10 --relieve       # runs, kept in processes.jsonl
-    python/.venv/bin/python bench/accuracy/processes.py --table                    # this page
+    make processes                                                                 # one draw of each, and this page
+    python/.venv/bin/python bench/accuracy/processes.py --draws 10 --relieve       # all, kept in processes.jsonl
 
 - **Label**: of what the device lost by its own busy record to input, to copies and to the rest of the host's work, the most. A
   second part of 80 % of that is right as well. Below 4 % the label is gpu-bound. Between 4 and 9 % a run is not counted.

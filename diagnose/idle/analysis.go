@@ -28,7 +28,7 @@ type Analysis struct {
 type Process struct {
 	PID, Rank  int
 	Main       int32 // index of the thread that owns the steps; -1 unknown
-	Waits      int32 // of the thread that waits for tf.data where that is not Main; -1 none
+	Waits      int32 // of the thread that is waiting for tf.data where that is not Main; -1 none
 	Start, End int64 // of its host events
 
 	steps []span // on the host's clock
@@ -78,7 +78,7 @@ type Device struct {
 	Short  [Causes]Place // of each cause the gap below 2 ms with most of it
 
 	Long   int64 // time of the host's causes in gaps of 2 ms and more, and in long ranges: no launch takes that long
-	Ranged int64 // of Long, what lies in shorter gaps
+	Ranged int64 // of Long, what is in shorter gaps
 
 	LongOnce int64 // of Long, what happens once
 
@@ -125,13 +125,14 @@ type Slice struct {
 	Frame    int32 // innermost Python frame, index into Timeline.Frames; -1 none
 	Next     int32 // the work that ended the gap, -1 none followed
 	Gap      [2]int64
+	Touch    bool // the gap ends because the host touches a page of managed memory: nothing is launched
 }
 
 // LongWork reports whether a slice is work of the host's own that no launch explains: in a
 // gap of 2 ms and more, or within one range of somebody's that holds nothing else.
 func (s Slice) LongWork() bool {
 	own := s.Cause == Python || s.Cause == CPUOp || s.Cause == Unrecorded
-	return own && (s.Gap[1]-s.Gap[0] >= longGap || s.ranged())
+	return own && (s.Gap[1]-s.Gap[0] >= longGap || s.ranged() || s.Touch)
 }
 
 // ranged reports whether a slice is one range that somebody marked, in which nothing is
@@ -219,6 +220,8 @@ func (a *Analysis) charge(d *Device) {
 			if s.Cause == WarmUp {
 				d.LongOnce += length
 			}
+		case s.Cause.Host() && s.Touch:
+			d.Long += length
 		case s.ranged():
 			d.Long, d.Ranged = d.Long+length, d.Ranged+length
 		}
@@ -285,7 +288,7 @@ func (d *Device) afterSync(from, to, host int64, waits []HostWait) {
 }
 
 // Name is the index of the name of what a slice is charged to: the call, else
-// the frame; -1 where it is neither.
+// the frame; -1 if it is neither.
 func (a *Analysis) Name(s Slice) int32 {
 	switch {
 	case s.Call >= 0:

@@ -101,10 +101,10 @@ const (
 var table = [noRow]row{
 	rowLoaderSpan:  {anOp | aMark | aRuntime, recording.LoaderSpan, DataLoader},
 	rowLoaderFrame: {aFrame, loaderFrame, DataLoader},
-	rowAllocates:   {aRuntime, allocates, Allocator},
-	rowSync:        {aRuntime, synchronises, Sync},
-	rowCopies:      {aRuntime, isCopyCall, CopyIssue}, // towards the host: Sync, see sweep.refine
-	rowLaunches:    {aRuntime, launches, Launch},
+	rowAllocates:   {aRuntime, recording.AllocatesMemory, Allocator},
+	rowSync:        {aRuntime, recording.WaitsForDevice, Sync},
+	rowCopies:      {aRuntime, recording.CopiesMemory, CopyIssue}, // towards the host: Sync, see sweep.refine
+	rowLaunches:    {aRuntime, recording.LaunchesWork, Launch},
 	rowRuntime:     {aRuntime, nil, Launch}, // the long ones set something up: WarmUp, see sweep.refine
 	rowCompiles:    {anOp | aMark | aFrame, recording.CompileSpan, WarmUp},
 	rowReadsValue:  {anOp, readsValue, Sync},
@@ -148,34 +148,6 @@ func loaderFrame(name string) bool {
 		return strings.Contains(file, "transformers/trainer.py(")
 	}
 	return false
-}
-
-func allocates(name string) bool {
-	call, ok := runtimeCall(name)
-	return ok && recording.ContainsAny(call, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap",
-		"MemUnmap", "MemCreate", "MemRelease", "MemAlloc", "MemAddress", "MemSetAccess", "MemPool")
-}
-
-func synchronises(name string) bool {
-	call, ok := runtimeCall(name)
-	return ok && strings.Contains(call, "Synchronize") || strings.Contains(name, "Synchronize")
-}
-
-func isCopyCall(name string) bool {
-	call, ok := runtimeCall(name)
-	return ok && strings.HasPrefix(call, "Memcpy")
-}
-
-func launches(name string) bool { return strings.Contains(name, "Launch") }
-
-// runtimeCall takes the maker's prefix off a call of a runtime or driver.
-func runtimeCall(name string) (string, bool) {
-	for _, prefix := range []string{"cuda", "hip", "cu", "musa", "ze"} {
-		if call, ok := strings.CutPrefix(name, prefix); ok {
-			return call, true
-		}
-	}
-	return name, false
 }
 
 // readsValue: operators that hand a value of the device to Python.

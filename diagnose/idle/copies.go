@@ -29,11 +29,11 @@ type Direction struct {
 	Time    int64
 	Bytes   int64 // of those whose size is recorded
 	Sized   int64 // time of those
-	Alone   int64 // time in which no kernel ran beside them
+	Alone   int64 // time in which no kernel ran at the same time
 	Largest int32 // the work that moved most, -1 none
 }
 
-// Rate is bytes per second; NaN where no size is recorded.
+// Rate is bytes per second; NaN if no size is recorded.
 func (d Direction) Rate() float64 {
 	if d.Sized == 0 {
 		return math.NaN()

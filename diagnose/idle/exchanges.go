@@ -16,7 +16,7 @@ type Collective struct {
 	Time    int64
 	Bytes   int64 // of those whose size is recorded
 	Sized   int64 // time of those
-	Exposed int64 // no kernel of computation ran beside them
+	Exposed int64 // no kernel of computation ran at the same time
 }
 
 // SumExchanges adds up a device's collectives in its window.

@@ -9,7 +9,7 @@ import (
 
 // Heaviest is the function in which most of some idle time passed.
 type Heaviest struct {
-	Name  int32 // index into Timeline.Names; -1 where nothing was recorded
+	Name  int32 // index into Timeline.Names; -1 if nothing was recorded
 	Time  int64 // of it, nanoseconds
 	Total int64 // of all that was asked for
 }
@@ -43,7 +43,7 @@ func (s *stretches) extend(from, to int64) {
 	}
 }
 
-// until is how much of the stretches lies before an instant.
+// until is how much of the stretches is before an instant.
 func (s *stretches) until(at int64) int64 {
 	i := sort.Search(len(s.from), func(i int) bool { return s.from[i] >= at }) - 1
 	if i < 0 {
@@ -90,7 +90,7 @@ func (a *Analysis) FindHeaviest(d *Device, from, to int64, fits func(Slice) bool
 	return best
 }
 
-// inside is how much of some stretches lies within a function.
+// inside is how much of some stretches is within a function.
 type inside struct {
 	time, until int64
 	longest     int64 // of its calls
@@ -106,7 +106,7 @@ func explains(name string) bool {
 // operatorsDeep is how deep operators lie: within whatever Python there is.
 const operatorsDeep = 1 << 20
 
-// within adds up what lies in each frame and operator of a thread; of what calls
+// within adds up what is in each frame and operator of a thread; of what calls
 // itself the outer one counts.
 func (a *Analysis) within(thread int32, times *stretches, sums map[int32]*inside) {
 	see := func(name int32, start, end int64, depth int) {

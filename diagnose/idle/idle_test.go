@@ -332,3 +332,20 @@ func TestFusedBytes(t *testing.T) {
 		t.Errorf("d = a + b + c: %v of the bytes are left, want 2/3", got)
 	}
 }
+
+// A page of managed memory that moves has no launch: the gap before it is what the host did that
+// touched it, however short.
+func TestPagesThatTheHostTouches(t *testing.T) {
+	l := newLine()
+	l.kernel(10, 1000, l.launch(0))
+	l.host(recording.Runtime, 5, 1005, "cudaDeviceSynchronize")
+	for page := range 20 {
+		at := 1100 + 100*float64(page)
+		l.work(recording.Copy, at, at+10, "Memcpy DtoH (Device -> Managed)", -1)
+	}
+	d := idle.Analyse(&recording.Run{Timeline: l.sorted()}).Devices[0]
+	if d.Causes[idle.Unlinked] != 0 || d.Causes[idle.Unrecorded] < 1_700_000 || d.LongWork < 1_700_000 {
+		t.Errorf("unlinked %d ns, unrecorded %d, the host's own work %d of about 1,805,000",
+			d.Causes[idle.Unlinked], d.Causes[idle.Unrecorded], d.LongWork)
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 // Served is what a server's judged passes of one kind amount to. Nanoseconds.
 type Served struct {
-	recording.Pass // Tokens of all of them; -1 where one did not tell
+	recording.Pass // Tokens of all of them; -1 if one did not tell
 
 	Count              int
 	Time, Kernel, Idle int64

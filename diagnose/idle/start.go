@@ -48,18 +48,23 @@ func (a *Analysis) recorderStop(d *Device) int64 {
 	return math.MaxInt64
 }
 
-// cutEdge takes the gap before the first work off a recording that no mark bounds, if the
-// rest is most of it. It is one gap at the recorder's edge, and nobody knows whether it
+// cutEdge takes the gap before the first work off a recording that no mark bounds, if it belongs to
+// the program's start or the rest is most of it. It is one gap at the recorder's edge, and nobody knows whether it
 // comes again. If it is more, the recording is mostly about that gap.
 func (a *Analysis) cutEdge(d *Device) {
 	lead := a.t.Device.Start[a.works.members(d.Index)[0]] - d.From
 	window := d.To - d.From
-	if !a.isUnbounded(d) || lead < longGap && edgeShare*lead < window || edgeParts*lead > window {
+	seen := d.Start > 0 && window-lead >= judgedAlone // the program's beginning: it comes once
+	if !a.isUnbounded(d) || lead < longGap && edgeShare*lead < window || edgeParts*lead > window && !seen {
 		return
 	}
 	d.Edge = lead
 	d.From += lead
 }
+
+// judgedAlone is how long the device has to be used for a program to be judged without its beginning,
+// however long that was, nanoseconds. [J] What takes less is mostly a program's start.
+const judgedAlone = 100_000_000
 
 // edgeParts is how many times as long as its first gap a recording is at least, for that
 // gap to be no evidence. [J] Gpu-bound begins with three quarters of the window.
@@ -75,7 +80,17 @@ func (a *Analysis) isUnbounded(d *Device) bool {
 		return true
 	}
 	p, h := &a.Processes[d.Process], &a.t.Host
-	if len(p.steps) > 1 || p.steps[0].from > p.Start {
+	if len(p.steps) > 1 {
+		return false
+	}
+	first := p.End // of what is not the recorder's own
+	for i, kind := range h.Kind {
+		if kind != recording.Profiling && a.owns(d, h.Thread[i]) {
+			first = h.Start[i]
+			break
+		}
+	}
+	if p.steps[0].from > first {
 		return false
 	}
 	for i, kind := range h.Kind {
@@ -157,12 +172,12 @@ func (a *Analysis) unloads(d *Device, after int64) bool {
 // firstCall reports whether a call of the driver is one that a program makes once, before
 // all others.
 func firstCall(name string) bool {
-	call, ok := runtimeCall(name)
+	call, ok := recording.RuntimeCall(name)
 	return ok && (strings.HasPrefix(call, "Init") || strings.HasPrefix(call, "ModuleGetLoadingMode"))
 }
 
 // releases reports whether a call of the runtime gives something back.
 func releases(name string) bool {
-	call, ok := runtimeCall(name)
+	call, ok := recording.RuntimeCall(name)
 	return ok && recording.ContainsAny(call, "Free", "Destroy", "Unload", "Release", "Unmap", "Unregister", "Reset")
 }

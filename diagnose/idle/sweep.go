@@ -84,6 +84,11 @@ func (a *Analysis) crosses(work int32) bool {
 	return recording.ToDevice(name) || recording.ToHost(name)
 }
 
+// migrates reports whether work is a page of managed memory that moves.
+func (a *Analysis) migrates(work int32) bool {
+	return a.t.Device.Kind[work] == recording.Copy && recording.Migrates(a.t.Names[a.t.Device.Name[work]])
+}
+
 // Slices are the gaps of a device between two instants, cut by cause, in order.
 // They are computed while they are asked for.
 func (a *Analysis) Slices(d *Device, from, to int64) iter.Seq[Slice] {
@@ -95,6 +100,7 @@ func (a *Analysis) Slices(d *Device, from, to int64) iter.Seq[Slice] {
 		if d.Process >= 0 {
 			s.main, s.waits = a.Processes[d.Process].Main, a.Processes[d.Process].Waits
 		}
+		s.launcher = s.main
 		s.sweepGaps()
 	}
 }
@@ -106,6 +112,7 @@ type gapSweep struct {
 	from, to int64
 	main     int32
 	waits    int32
+	launcher int32 // the thread that launched last, else main
 	cursors  []*cursor
 	yield    func(Slice) bool
 	stopped  bool
@@ -121,6 +128,9 @@ func (s *gapSweep) sweepGaps() {
 	for _, i := range s.a.works.members(s.d.Index) {
 		if s.stopped || end >= s.to {
 			break
+		}
+		if call := w.Call[i]; call >= 0 {
+			s.launcher = s.a.t.Host.Thread[call]
 		}
 		if w.Start[i] > end {
 			s.charge(end, w.Start[i], prev, i)
@@ -149,6 +159,8 @@ func (s *gapSweep) charge(from, to int64, prev, next int32) {
 		s.emit(Slice{From: from, To: to, Cause: Unrecorded, Thread: -1, Call: -1, Frame: -1})
 	case next < 0: // nothing was launched any more
 		s.cut(s.main, from, to)
+	case call < 0 && s.launcher >= 0 && s.a.migrates(next):
+		s.cut(s.launcher, from, to) // nothing launches it: whoever touches the page does
 	case call < 0:
 		s.cutUnlinked(from, to)
 	default:
@@ -325,6 +337,7 @@ func (s *gapSweep) emit(p Slice) {
 	}
 	s.flush()
 	p.Next, p.Gap = s.next, s.gap
+	p.Touch = s.next >= 0 && s.a.t.Device.Call[s.next] < 0 && s.a.migrates(s.next)
 	s.pending = p
 }
 

@@ -171,7 +171,7 @@ const carrying recording.Phase = "longer than all others together"
 // fewToCarry is the number of steps below which none can be said to be unlike the others. [J]
 const fewToCarry = 5
 
-// carrier is the place of such a step, -1 where there is none.
+// carrier is the place of such a step, -1 if there is none.
 func carrier(steps []Step) int {
 	longest, all := -1, int64(0)
 	for i, s := range steps {

@@ -23,7 +23,7 @@ func CostOf(run *recording.Run, v diagnose.Verdict, own predict.Prices) diagnose
 	}
 	device, found := judgedDevice(run, v)
 	if !found || v.Class == diagnose.ComputeOnCPU {
-		c.Share = math.NaN() // no device waits
+		c.Share = math.NaN() // no device is waiting
 	}
 	row, _ := hardware.FindGPU(device.Name)
 	c.Prices = predict.PricesOf(row).With(own)
@@ -55,7 +55,7 @@ const (
 	muchIdle    = 0.3 // idle share from which the lowest tenth of readings is waiting
 )
 
-// measureWaiting is what the device draws while it waits, watts. Where its power was
+// measureWaiting is the device's power while it is waiting, watts. Where its power was
 // read, that is no more than the mean in the window, and no less than the device
 // without a job or the lowest reading. Waits that are shorter than the meter
 // averages do not show: the lowest tenth of readings is taken only where the

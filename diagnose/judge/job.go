@@ -17,7 +17,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Member is one recording of a job, judged by itself.
+// Member is one recording of a job, judged alone.
 type Member struct {
 	Name    string // for sentences
 	Run     *recording.Run
@@ -26,11 +26,11 @@ type Member struct {
 
 // Job is what the recordings of several ranks or nodes of one job tell together.
 type Job struct {
-	Name    string    // as its launcher names it; "" where none does
+	Name    string    // as its launcher names it; "" if none does
 	World   int       // ranks that it has; 0 unknown
 	Ranks   []JobRank // those with steps, in order of rank
 	Late    []int     // places in Ranks: whom the others wait for
-	Delay   float64   // how long they do, seconds per step; 0 where nobody is late
+	Delay   float64   // how long they do, seconds per step; 0 if no rank is late
 	Steps   int       // the same on every rank, by which they were compared; 0: none
 	Missing []int     // ranks that are in none of the recordings
 	Lead    int       // which Member the verdict is of
@@ -50,7 +50,7 @@ type JobRank struct {
 	steps   []recording.Step
 }
 
-// InputWait is how long a step waits for input, seconds: by the device's clock, else the
+// InputWait is a step's wait for input, seconds: by the device's clock, else the
 // host's wait; NaN unknown.
 func (r JobRank) InputWait() float64 {
 	if !math.IsNaN(r.Costs.Idle) {
@@ -96,7 +96,7 @@ func (j *Job) checkSameJob(members []Member, i int) error {
 	return nil
 }
 
-// apartJobs says what tells two recordings of different jobs; "" where nothing does.
+// apartJobs says what tells two recordings of different jobs; "" if nothing does.
 // A launcher's name decides where both have one: in an elastic job the number of ranks
 // changes, and each node's command may be its own.
 func apartJobs(a, b *recording.Run) string {
@@ -155,7 +155,7 @@ func listRanks(run *recording.Run) map[int]bool {
 	return all
 }
 
-// gatherRanks takes the newest attempt of every rank, and says what is missing or there twice.
+// gatherRanks takes the newest attempt of every rank, and reports missing and duplicate ones.
 func (j *Job) gatherRanks(members []Member) (notes []string) {
 	newest, seen := map[int]JobRank{}, map[int]bool{}
 	for i, m := range members {
@@ -239,7 +239,7 @@ const (
 	clearer     = 0.8  // of how far steps lie apart: from which counting from the end fits better
 )
 
-// alignSteps puts steps of all ranks beside each other: by their numbers, or counted from the
+// alignSteps pairs the steps of all ranks: by their numbers, or counted from the
 // last one where that fits better, as for a node that joined later. Without rows it says
 // why there are none.
 func (j *Job) alignSteps() (rows [][]recording.Step, how string) {
@@ -317,9 +317,9 @@ func (j *Job) outOfStep(rows [][]recording.Step) (fast, slow int) {
 	return slices.Index(times, least), slices.Index(times, most)
 }
 
-// findWorst is the recording to believe where nobody is late: the one whose device waits most
-// for input, and where none waits, one that has a limit of its own; a rank that waits for
-// others looks bound by its GPU.
+// findWorst is the recording to believe if no rank is late: the one with the longest wait
+// for input. Without any wait it is one with a limit that is not its ranks; a rank waiting for
+// others seems bound by its GPU.
 func (j *Job) findWorst(members []Member) int {
 	best, most := 0, math.Inf(-1)
 	for i, m := range members {
@@ -345,7 +345,7 @@ func hasOwn(c diagnose.Class) bool {
 		c != diagnose.WaitsOutside && c != diagnose.NotTraining && !c.Is(diagnose.GPUBound)
 }
 
-// judgeWaits says who waits for whom, and gives the verdict of the rank that all wait for.
+// judgeWaits says which rank the others wait for, and gives that rank's verdict.
 func (j *Job) judgeWaits(members []Member, rows [][]recording.Step, how string) diagnose.Verdict {
 	took := meanTime(rows, 0)
 	input, alike := j.measureInputs(rows)
@@ -377,7 +377,7 @@ func (j *Job) judgeWaits(members []Member, rows [][]recording.Step, how string) 
 	return j.judgeLate(members, said, compared, took)
 }
 
-// measureInputs are how long each rank waits for input in each step and in the mean: all by the
+// measureInputs are each rank's waits for input in each step and in the mean: all by the
 // device's clock, or all by the host's. It counts who comes last.
 func (j *Job) measureInputs(rows [][]recording.Step) (input [][]float64, mean []float64) {
 	wait := func(s recording.Step) float64 { return s.Wait }
@@ -449,7 +449,7 @@ func (j *Job) measureDelay(input [][]float64) float64 {
 	return stat.Mean(all)
 }
 
-// judgeNobodyLate is the verdict where no rank is late by itself.
+// judgeNobodyLate is the verdict if no rank is late.
 func (j *Job) judgeNobodyLate(members []Member, input [][]float64, took float64, compared string) diagnose.Verdict {
 	v := members[j.Lead].Verdict
 	var last []float64
@@ -470,7 +470,7 @@ func (j *Job) judgeNobodyLate(members []Member, input [][]float64, took float64,
 	return v
 }
 
-// judgeLate is that of the recording with the late rank, with who waits for it first.
+// judgeLate is that of the recording with the late rank, with the waiting ranks first.
 func (j *Job) judgeLate(members []Member, why, compared string, took float64) diagnose.Verdict {
 	at := j.Late[0]
 	for _, i := range j.Late {

@@ -56,7 +56,7 @@ func Merge(run *recording.Run, live, trace diagnose.Verdict) diagnose.Verdict {
 	return v
 }
 
-// settleClass takes the trace's class where it is a kind of the run's, or where the
+// settleClass takes the trace's class if it is a kind of the run's, or if the
 // run has none.
 func settleClass(v, trace diagnose.Verdict) diagnose.Verdict {
 	switch {

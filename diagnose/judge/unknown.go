@@ -46,7 +46,7 @@ func unknownEvidence(c *diagnose.Case, scores []diagnose.Score) []diagnose.Evide
 	if c.TooFewSteps {
 		out = append(out, c.ProgramEvidence...)
 	}
-	if c.WorksJudged < diagnose.FewWorks {
+	if c.IsTrial {
 		out = diagnose.AddEvidence(out, c.WorksJudged, "kernels", "trace.device",
 			"only %.0f piece%s of device work %s recorded: too few to judge", c.WorksJudged,
 			quantity.Ending(c.WorksJudged, "", "s"), quantity.Ending(c.WorksJudged, "was", "were"))

@@ -8,7 +8,7 @@ import (
 )
 
 // mostApart is the time between two samples of a meter from which it was not read in between,
-// seconds. It is read several times a second, and of what is long ago one value in many is kept.
+// seconds. It is read several times a second, and of long ago one value in many is kept.
 const mostApart = 120.0
 
 // meter integrates the share of the time in which kernels ran on a device.
@@ -56,12 +56,12 @@ func (m meter) upTo(t float64) (busy, seen float64) {
 	return m.busy[i-1] + part*(m.busy[i]-m.busy[i-1]), m.seen[i-1] + part*(m.seen[i]-m.seen[i-1])
 }
 
-// enoughSeen is how much of some spans a meter has to tell of, seconds, where it does not tell of half of them: a long
+// enoughSeen is how much of some spans a meter has to cover, seconds, if it does not cover half of them: a long
 // run's memory keeps the newest of its samples.
 const enoughSeen = 60.0
 
 // busyIn is for how many seconds kernels ran in some spans; NaN where the meter tells of too little
-// of them. What it does not tell of was like the rest.
+// of them. The rest, which the meter did not see, is taken to be like it.
 func (m meter) busyIn(spans []span) float64 {
 	busy, seen, all := 0.0, 0.0, 0.0
 	for _, s := range spans {

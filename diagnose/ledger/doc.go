@@ -2,6 +2,6 @@
 //
 // The steps of the judged trainer and their phases paint the time from the program's start to
 // its end (paint.go). The device's meter says for how much of each row kernels ran, the figures
-// of the judged window what an idle device waited for (fill.go), and looks at the launching
+// of the judged window why an idle device waited (fill.go), and samples of the launching
 // thread on which line the program was meanwhile (lines.go).
 package ledger

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -14,6 +15,9 @@ import (
 // Fill accounts for the time of a run, from the steps of the judged trainer and what was measured
 // of its window.
 func Fill(run *recording.Run, c *diagnose.Case) diagnose.Ledger {
+	if len(c.Rows) > 0 {
+		return fillMeasured(c.Rows)
+	}
 	f := filler{Case: c, run: run, rows: map[diagnose.RowName]*diagnose.Row{}}
 	f.steps = stepsOf(run, c.Costs.Window.PID)
 	f.meter = newMeter(run.KernelSeries(deviceOf(run, c.Costs.Window.PID)))
@@ -25,6 +29,14 @@ func Fill(run *recording.Run, c *diagnose.Case) diagnose.Ledger {
 	f.nameLines()
 	f.bound()
 	return diagnose.Ledger{Rows: f.inOrder(), Wall: end}
+}
+
+// fillMeasured takes rows that the device's own clock gave.
+func fillMeasured(rows []diagnose.Row) (l diagnose.Ledger) {
+	for _, r := range rows {
+		l.Rows, l.Wall = append(l.Rows, rounded(r)), l.Wall+r.Seconds
+	}
+	return l
 }
 
 // filler puts a Ledger together.
@@ -47,7 +59,7 @@ func stepsOf(run *recording.Run, pid int) (steps []recording.Step) {
 	return steps
 }
 
-// deviceOf is the subject of a process's device, of the only one where that is not known.
+// deviceOf is the subject of a process's device, of the only one if that is not known.
 func deviceOf(run *recording.Run, pid int) string {
 	device := -1
 	if p := run.FindProcess(pid); p != nil {
@@ -59,7 +71,7 @@ func deviceOf(run *recording.Run, pid int) string {
 	return fmt.Sprintf("gpu/%d", device)
 }
 
-// lastEnd is when the last step ended, 0 where none was seen.
+// lastEnd is when the last step ended, 0 if none was seen.
 func (f *filler) lastEnd() (end float64) {
 	for _, s := range f.steps {
 		end = max(end, s.Start+stat.Or(s.Period, stat.Or(s.Wait, 0)))
@@ -72,7 +84,9 @@ func (f *filler) paint(from, end float64) []span {
 	if len(f.steps) == 0 {
 		return f.paintDevice(from, end)
 	}
-	spans := f.drain(paintSteps(f.steps, f.Costs.Window, f.stepsRow(), from, end))
+	window := f.Costs.Window
+	window.Loader = f.loaderOfEdges()
+	spans := f.drain(paintSteps(f.steps, window, f.stepsRow(), from, end))
 	if hung := f.hungSince(); hung > 0 {
 		for i := range spans {
 			if s := &spans[i]; s.from >= hung-rounding && s.row == diagnose.RowTail {
@@ -83,30 +97,37 @@ func (f *filler) paint(from, end float64) []span {
 	return spans
 }
 
-// drain gives the steps what the device still had of them to do when the loop was over: a loop that
-// waits for nothing runs ahead of it.
-func (f *filler) drain(spans []span) []span {
-	n := len(spans)
-	if n == 0 || spans[n-1].row != diagnose.RowTail {
-		return spans
-	}
-	last, host := spans[n-1], 0.0
-	for _, s := range f.steps {
-		if s.Loader == f.Costs.Window.Loader {
-			host += stat.Or(s.Period, 0)
+// drain gives the steps what the device still had of them to do when something else began: a loop
+// that does not wait runs ahead of its device.
+func (f *filler) drain(spans []span) (drained []span) {
+	queued := 0.0
+	for _, s := range spans {
+		switch s.row {
+		case f.stepsRow():
+			queued = max(0, queued+f.Costs.Step*float64(f.countBeat(s))-(s.to-s.from))
+		case diagnose.RowTail, diagnose.RowEvaluation, diagnose.RowCheckpoint:
+			if done := f.meter.busyUntil(s.from, min(s.to, s.from+queued)); done > s.from {
+				drained = appendSpan(drained, span{s.from, done, f.stepsRow()})
+				queued -= done - s.from
+				s.from = done
+			}
+			if s.to > s.from {
+				queued = 0
+			}
+		default:
 		}
+		drained = appendSpan(drained, s)
 	}
-	queued := f.Costs.Step*float64(f.countBeat()) - host
-	if done := f.meter.busyUntil(last.from, min(last.to, last.from+queued)); done > last.from {
-		spans = appendSpan(spans[:n-1], span{last.from, done, f.stepsRow()})
-		spans = appendSpan(spans, span{done, last.to, diagnose.RowTail})
-	}
-	return spans
+	return drained
 }
 
-// countBeat is how many steps of the judged loader were seen.
-func (f *filler) countBeat() (n int) {
-	for _, s := range f.steps {
+// countBeat is how many steps of the judged loader begin in a span.
+func (f *filler) countBeat(in span) (n int) {
+	from := sort.Search(len(f.steps), func(i int) bool { return f.steps[i].Start >= in.from })
+	for _, s := range f.steps[from:] {
+		if s.Start >= in.to {
+			break
+		}
 		if s.Loader == f.Costs.Window.Loader {
 			n++
 		}
@@ -127,7 +148,7 @@ func (f *filler) stepsRow() diagnose.RowName {
 	return diagnose.RowInference
 }
 
-// hungSince is since when no step is made though the job goes on; 0 where it does not hang.
+// hungSince is when the last step was made, if the job is still running without one; 0 if it does not hang.
 func (f *filler) hungSince() float64 {
 	for _, found := range f.Findings {
 		if found.Name == diagnose.FindingHung {
@@ -137,7 +158,7 @@ func (f *filler) hungSince() float64 {
 	return 0
 }
 
-// paintDevice is the time of a run whose steps nobody saw: before the device worked, while it did,
+// paintDevice is the time of a run without a recorded step: before the device worked, while it did,
 // and after.
 func (f *filler) paintDevice(from, end float64) []span {
 	first, last := math.NaN(), math.NaN()
@@ -243,10 +264,14 @@ func (f *filler) countSteps(from float64) {
 			r.Count = counts[name]
 		}
 	}
+	if edge := f.rows[diagnose.RowEdge]; edge != nil { // edges that touch are one span
+		_, passes := f.countPasses()
+		edge.Count = max(edge.Count, passes-1)
+	}
 }
 
 // settleEdges takes what the device's own clock says of the edges of epochs, which are short for a
-// meter; what it then has not seen there belongs to the steps.
+// meter. Busy time that is left over there belongs to the steps.
 func (f *filler) settleEdges() {
 	edge, steps := f.rows[diagnose.RowEdge], f.rows[f.stepsRow()]
 	if edge == nil || steps == nil || math.IsNaN(edge.Busy) || math.IsNaN(steps.Busy) {
@@ -267,8 +292,8 @@ func (f *filler) settleEdges() {
 	steps.Idle, edge.Idle = steps.Seconds-steps.Busy, edge.Seconds-edge.Busy
 }
 
-// splitSteps gives what the device idles within steps to what it waits for, and takes from their
-// row what is between them and what ranks exchange.
+// splitSteps divides the device's idle time within steps by its causes. It moves the time between
+// steps and the exchange between ranks to rows for those.
 func (f *filler) splitSteps() {
 	steps := f.rows[f.stepsRow()]
 	if steps == nil {
@@ -287,7 +312,7 @@ func (f *filler) splitSteps() {
 	exchange := min(seconds, part(p.Exchange))
 	launch, long, copies, queued := take(part(p.Host)), take(part(p.Long)), take(part(p.Copies)), take(part(p.Queued))
 	unnamed := take(part(p.Unnamed))
-	// on a line beside the steps the thread does its work also while it waits for a core
+	// on a line outside of the steps the thread does its work also while it queues for a core
 	beside := f.besideSteps()
 	work, blind := beside*queued, min(unnamed, beside*seconds)
 	queued, unnamed, long = queued-work, unnamed-blind, long+work+blind
@@ -315,7 +340,7 @@ func (f *filler) rareUnseen() float64 {
 	return f.Costs.RareShare()
 }
 
-// countBetween is in how many steps the launching thread does something beside them.
+// countBetween is in how many steps the launching thread does other work.
 func (f *filler) countBetween(long float64) int {
 	if n := f.Costs.Rare.Count; n > 0 && long <= f.Costs.Rare.Seconds {
 		return n
@@ -350,7 +375,7 @@ func (f *filler) inputWithin(seconds float64) float64 {
 	return idle / took * seconds
 }
 
-// moveOut makes a row of idle time that lies within the steps.
+// moveOut makes a row of idle time inside the steps.
 func (f *filler) moveOut(steps *diagnose.Row, name diagnose.RowName, seconds float64, why diagnose.WaitFor) {
 	if !(seconds > 0) {
 		return
@@ -370,7 +395,7 @@ func (f *filler) moveOut(steps *diagnose.Row, name diagnose.RowName, seconds flo
 	r.Waits = waits(map[diagnose.WaitFor]float64{why: r.Idle})
 }
 
-// waitBeside says what the device waits for in the rows beside the steps.
+// waitBeside gives the cause of idle time in the rows other than the steps.
 func (f *filler) waitBeside() {
 	for name, r := range f.rows {
 		if len(r.Waits) > 0 || !(r.Idle > 0) || name.IsSteps() {
@@ -407,7 +432,7 @@ func (f *filler) inputOfEvaluation() float64 {
 	return min(1, waited/took)
 }
 
-// waits are parts of idle time, most first.
+// waits sorts parts of idle time, the largest first.
 func waits(seconds map[diagnose.WaitFor]float64) (all []diagnose.Wait) {
 	for why, s := range seconds {
 		if s > 0 {
@@ -444,7 +469,7 @@ func (f *filler) inOrder() (rows []diagnose.Row) {
 	return rows
 }
 
-// rounded is a row in microseconds, which is less than anybody measures: what is said does not hang on the order in
+// rounded returns a row in whole microseconds, so that a result does not depend on the order in
 // which sums were made.
 func rounded(r diagnose.Row) diagnose.Row {
 	for _, v := range []*float64{&r.Seconds, &r.Busy, &r.Idle, &r.Saves, &r.Share} {

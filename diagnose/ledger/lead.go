@@ -8,11 +8,11 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// FindLead returns the row beside the steps that costs most, if it costs more than the device's
+// FindLead returns the row, other than the steps, that costs most, if it costs more than the device's
 // idle time within steps. It returns nil if the steps lose most, or if every other row is small.
 func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagnose.Lead {
-	if !c.HasSteps && !c.HasUnfedSteps { // what the others are beside is unknown
-		return nil
+	if !c.HasSteps && !c.HasUnfedSteps && l.Find(diagnose.RowEdge).Line.Kind != diagnose.Iterating {
+		return nil // without steps there is nothing to compare with
 	}
 	steps := stat.Or(max(lossOf(l, diagnose.RowTraining), lossOf(l, diagnose.RowInference)), 0)
 	var best *diagnose.Row

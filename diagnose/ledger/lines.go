@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -12,25 +13,23 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// fewLooks is the number of looks at the launching thread below which they name no line. [J]
+// fewLooks is the number of samples of the launching thread below which no line is named. [J]
 const fewLooks = 20
 
 // nameLines says on which line of the program each row's time goes.
 func (f *filler) nameLines() {
+	edge := f.rows[diagnose.RowEdge]
+	if edge != nil { // before what else may have its line
+		f.nameEdge(edge)
+	}
 	for name, r := range f.rows {
 		switch name {
-		case diagnose.RowEvaluation:
-			r.Line = lineOf(f.whereIterated(recording.Evaluate))
 		case diagnose.RowSkipping:
 			r.Line = lineOf(f.whereIterated(recording.Skip))
-		case diagnose.RowEdge:
-			if l := f.run.FindLoader(f.Costs.Window.PID, f.Costs.Window.Loader); l != nil {
-				r.Line = lineOf(l.Where)
-			}
 		case diagnose.RowCheckpoint, diagnose.RowStartUp, diagnose.RowTail:
 			f.nameFrom(r)
 		case diagnose.RowBetween:
-			r.Line, r.LineShare = f.lineBetween(r.Seconds)
+			r.Line, r.LineShare = f.lineBetween(r.Seconds, edge)
 		case diagnose.RowTraining, diagnose.RowInference:
 			if r.MostlyWaitsFor() == diagnose.WaitInput && len(f.Lines) > 0 {
 				r.Line, r.LineShare = f.Lines[0], f.Lines[0].Share.Point
@@ -38,9 +37,158 @@ func (f *filler) nameLines() {
 		default:
 		}
 	}
+	if r := f.rows[diagnose.RowEvaluation]; r != nil { // of the lines that no other row has
+		f.nameEvaluation(r)
+	}
 }
 
-// nameFrom takes a row's line from the looks while it lasted: of a checkpoint the line that saves.
+// nameEvaluation says where evaluation iterates its loader, and whether starting that loader's workers
+// takes long. If evaluation keeps the host busy, it names the line of the program that is working.
+func (f *filler) nameEvaluation(r *diagnose.Row) {
+	r.Line = lineOf(f.whereIterated(recording.Evaluate))
+	n := len(r.Spans)
+	if n == 0 {
+		return
+	}
+	seen := live.FindLoopLines(f.run, f.Costs.Window.PID, r.Spans[0].From, r.Spans[n-1].To)
+	if !(seen.Looks >= fewLooks) {
+		return
+	}
+	often := f.unseen(seen, r)
+	if r.MostlyWaitsFor() == diagnose.WaitInput {
+		if starts := often * secondsOfWorkers(seen, r.Line.Own); starts >= diagnose.NamedLine*r.Idle {
+			r.Line.Kind, r.LineShare = diagnose.StartingWorkers, min(1, starts/r.Seconds)
+		}
+		return
+	}
+	for _, line := range seen.Lines {
+		if line.Own.File == "" || slices.Contains(beside, line.Kind) || f.isSaved(line) || f.isNamed(line.Line, r) {
+			continue
+		}
+		if often*line.Seconds >= diagnose.NamedLine*r.Idle {
+			r.Line, r.LineShare = line.Line, min(1, often*line.Seconds/r.Seconds)
+		}
+		return
+	}
+}
+
+// unseen is by how much the time from a row's first span to its last is longer than the samples
+// account for: on a machine without a free core they come late. A launching thread that loads
+// is looked at elsewhere meanwhile, so that nothing is known there.
+func (f *filler) unseen(seen diagnose.LoopLines, r *diagnose.Row) float64 {
+	span := r.Spans[len(r.Spans)-1].To - r.Spans[0].From
+	if f.Costs.Workers == 0 || !(seen.Seconds > 0) {
+		return 1
+	}
+	return max(1, span/seen.Seconds)
+}
+
+// isNamed reports whether a longer row has a line already.
+func (f *filler) isNamed(line diagnose.Line, than *diagnose.Row) bool {
+	for name, r := range f.rows {
+		if name != diagnose.RowStartUp && r.Seconds > than.Seconds && r.Line.Own == line.Own {
+			return true
+		}
+	}
+	return false
+}
+
+// secondsOfWorkers is how long the workers of the loader that a line iterates start and end.
+func secondsOfWorkers(seen diagnose.LoopLines, at recording.Place) (seconds float64) {
+	function := ""
+	for _, line := range seen.Lines {
+		if line.Own.IsAt(fmt.Sprint(at.File, ":", at.Line)) {
+			function = line.Own.Function
+		}
+	}
+	for _, line := range seen.Lines {
+		starts := line.Kind == diagnose.StartingWorkers || line.Kind == diagnose.EndingWorkers
+		if starts && function != "" && line.Own.Function == function {
+			seconds += line.Seconds
+		}
+	}
+	return seconds
+}
+
+// nameEdge says where the launching thread is from an epoch's end to its next batch: on a line of
+// the program, in the sampler, or in the loader, whose line is the one that iterates it.
+func (f *filler) nameEdge(r *diagnose.Row) {
+	if l := f.run.FindLoader(f.Costs.Window.PID, f.loaderOfEdges()); l != nil {
+		r.Line = lineOf(l.Where)
+	}
+	n := len(r.Spans)
+	if n == 0 {
+		return
+	}
+	seen := live.FindLoopLines(f.run, f.Costs.Window.PID, r.Spans[0].From, r.Spans[n-1].To)
+	if batches, passes := f.countPasses(); passes >= diagnose.ManyPasses && batches <= diagnose.FewBatches*passes {
+		for _, line := range seen.Lines {
+			if line.Own.File != "" && slices.Contains(ofLoader, line.Kind) {
+				r.Line.Own = line.Own
+				break
+			}
+		}
+		r.Line.Kind = diagnose.Iterating
+		return
+	}
+	often, outside := f.unseen(seen, r), f.outsideLoader(r)
+	for _, line := range seen.Lines {
+		most := r.Seconds
+		if !slices.Contains(atEdge, line.Kind) {
+			if most = outside; !f.isBeside(line, r) {
+				continue
+			}
+		}
+		if seconds := min(most, often*line.Seconds); seen.Looks >= fewLooks && seconds >= diagnose.NamedLine*r.Seconds {
+			r.Line, r.LineShare = line.Line, min(1, seconds/r.Seconds)
+			return
+		}
+	}
+}
+
+// outsideLoader is how much of the time between epochs passes outside of the loader, in the
+// program's own code: from the end of a pass until the next one is asked for.
+func (f *filler) outsideLoader(edge *diagnose.Row) float64 {
+	inside := 0.0
+	for i, s := range f.steps {
+		if i > 0 && s.First && s.Loader == f.loaderOfEdges() {
+			inside += stat.Or(s.Wait, 0)
+		}
+	}
+	return max(0, edge.Seconds-inside)
+}
+
+// isBeside reports whether a line is work of the program outside of its steps. More time has to pass
+// between epochs than between steps, as the samples do not tell the two apart.
+func (f *filler) isBeside(line diagnose.LoopLine, edge *diagnose.Row) bool {
+	between := f.rows[diagnose.RowBetween]
+	return line.Own.File != "" && !slices.Contains(beside, line.Kind) && !f.isSaved(line) &&
+		(between == nil || between.Seconds < edge.Seconds) && !line.Own.IsAt(f.Costs.SyncsAt)
+}
+
+// countPasses is how many batches the judged loader gave, and in how many passes.
+func (f *filler) countPasses() (batches, passes int) {
+	for _, s := range f.steps {
+		if s.Loader == f.loaderOfEdges() {
+			batches++
+			if s.First {
+				passes++
+			}
+		}
+	}
+	return batches, passes
+}
+
+// loaderOfEdges is the loader whose passes begin at the edges of epochs: the judged one, and of
+// steps that cannot be judged that of the first.
+func (f *filler) loaderOfEdges() int {
+	if !f.HasSteps && len(f.steps) > 0 {
+		return f.steps[0].Loader
+	}
+	return f.Costs.Window.Loader
+}
+
+// nameFrom takes a row's line from the samples in its time: of a checkpoint the line that saves.
 func (f *filler) nameFrom(r *diagnose.Row) {
 	n := len(r.Spans)
 	if n == 0 {
@@ -59,11 +207,16 @@ func (f *filler) nameFrom(r *diagnose.Row) {
 	}
 }
 
-// beside are kinds of lines that are the steps themselves.
-var beside = []diagnose.Kind{diagnose.Awaiting, diagnose.HandOver, diagnose.DeviceWait, diagnose.Launching}
+// Kinds of lines of a launching thread: what a loader does mostly between epochs, all that it does,
+// and what belongs to the steps themselves.
+var (
+	atEdge   = []diagnose.Kind{diagnose.Sampling, diagnose.StartingWorkers, diagnose.EndingWorkers}
+	ofLoader = append([]diagnose.Kind{diagnose.Awaiting, diagnose.HandOver}, atEdge...)
+	beside   = append([]diagnose.Kind{diagnose.DeviceWait, diagnose.Launching}, ofLoader...)
+)
 
-// besideSteps is the share of the looks at the launching thread that find it on lines of the program that are
-// neither the steps nor a wait for a batch: of all but waits. 0 where no line of them stands out.
+// besideSteps is the share of samples of the launching thread that find it on lines of the program that are
+// neither steps nor waits for a batch. Waits are not counted. It is 0 if no single line is frequent.
 func (f *filler) besideSteps() float64 {
 	if !(f.LoopLines.Looks >= fewLooks) {
 		return 0
@@ -84,7 +237,7 @@ func (f *filler) besideSteps() float64 {
 	return on / all
 }
 
-// lineOfSync is the line on which steps wait for the device, where the host's work beside that is
+// lineOfSync is the line on which steps wait for the device, if the host's other work is
 // short enough to hide behind the device's: without the wait it would cost nothing. The zero Line elsewhere.
 func (f *filler) lineOfSync() diagnose.Line {
 	c := f.Costs
@@ -104,14 +257,17 @@ func (f *filler) isSaved(line diagnose.LoopLine) bool {
 	return line.Kind == diagnose.Saving && f.rows[diagnose.RowCheckpoint] != nil
 }
 
-// lineBetween is the line on which the launching thread is seen most beside its steps, if that
+// lineBetween is the line on which the launching thread is seen most outside of its steps, if that
 // accounts for a good part of the time.
-func (f *filler) lineBetween(seconds float64) (diagnose.Line, float64) {
+func (f *filler) lineBetween(seconds float64, edge *diagnose.Row) (diagnose.Line, float64) {
 	if line := f.lineOfSync(); line.Kind != "" {
 		return line, math.NaN()
 	}
 	for _, line := range f.LoopLines.Lines {
 		if f.isSaved(line) || slices.Contains(beside, line.Kind) || line.Own.IsAt(f.Costs.SyncsAt) {
+			continue
+		}
+		if edge != nil && edge.Line.Own == line.Own {
 			continue
 		}
 		if f.LoopLines.Looks >= fewLooks && line.Seconds >= diagnose.NamedLine*seconds {

@@ -25,7 +25,7 @@ type painter struct {
 	typical float64          // loop of a step, seconds
 	warm    float64          // when the warm-up's steps were over
 	begun   bool             // the first batch was there
-	spans   []span           // that were seen; the later one lies on top
+	spans   []span           // that were seen; the later one is on top
 }
 
 // paintSteps are the spans of a trainer's steps from one time to another: disjoint, in order, and
@@ -89,7 +89,7 @@ func typicalLoop(steps []recording.Step) float64 {
 	return stat.Or(stat.Median(loops), 0)
 }
 
-// endOf is when a judged step ends. Of one after which nobody asked again, as behind a break, that
+// endOf is when a judged step ends. After a break the loop never asks again, so that the end
 // is not known: it lasts as long as others, or until something else begins.
 func (p *painter) endOf(i int) float64 {
 	s := p.steps[i]
@@ -103,7 +103,7 @@ func (p *painter) endOf(i int) float64 {
 	return end
 }
 
-// addStep paints a judged step. What a first one of an epoch waits for is the epoch's edge, and
+// addStep paints a judged step. The wait of the first one of an epoch is the epoch's edge, and
 // of the run's very first one the start-up.
 func (p *painter) addStep(s recording.Step, end float64) {
 	got := min(end, s.Start+stat.Or(s.Wait, 0))
@@ -129,7 +129,7 @@ func (p *painter) add(from, to float64, row diagnose.RowName) {
 	}
 }
 
-// flatten lays spans on each other: what begins later lies on top until it ends.
+// flatten puts spans on each other: one that begins later is on top until it ends.
 func flatten(spans []span) (flat []span) {
 	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var stack []span

@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// findApart tells of evaluation and checkpoints between the judged steps: phases of their own.
+// findApart tells of evaluation and checkpoints between the judged steps: separate phases.
 func (l filler) findApart() []diagnose.Finding {
 	w, took, waited := l.Costs.Window, map[recording.Phase]float64{}, 0.0
 	places := map[string]bool{}

@@ -94,7 +94,7 @@ func (l filler) fillCoreHolders() {
 	l.OthersTakeCores = diagnose.AskFact("Is it other programs that have the cores?", share >= diagnose.Mostly, answer)
 }
 
-// askLaunchingLacksCore is whether the device waits for launches that wait for a core: no longer than
+// askLaunchingLacksCore is whether the device is waiting for launches that wait for a core: no longer than
 // the launching thread does, nor than the device idles though input is there.
 func (l filler) askLaunchingLacksCore() diagnose.Quantity {
 	waits := l.measureLaunchQueue()
@@ -108,7 +108,7 @@ func (l filler) askLaunchingLacksCore() diagnose.Quantity {
 			"input is there", quantity.Percent(waits), quantity.Percent(l.Idle-l.Stall))
 }
 
-// measureLaunchQueue is the share of the time in which the launching thread waits for a core.
+// measureLaunchQueue is the share of the time in which the launching thread is waiting for a core.
 func (l filler) measureLaunchQueue() float64 {
 	return l.run.Find(recording.ThreadQueue, measure.LaunchThread(l.run, l.Costs.Window.PID)).Rate(l.From, l.To)
 }

@@ -96,7 +96,7 @@ func (l filler) askDeviceBusy() diagnose.Quantity {
 		AddMeter(l.Case, l.Util, "some kernel runs %s of the time", quantity.Percent(l.Util)).
 		WithEvidence(l.Stall, "ratio", "step.idle", "the device waits for input %s of the time, by its own clock",
 			quantity.Percent(l.Stall))
-	q.Score *= 1 - l.CollectivesRunAlone.Score // a kernel that waits for other ranks counts as running
+	q.Score *= 1 - l.CollectivesRunAlone.Score // a kernel that is waiting for other ranks counts as running
 	if wait := l.Costs.Wait / l.Costs.HostStep; wait > diagnose.CoveredWait && l.Stall < diagnose.CoveredStall {
 		q = q.WithEvidence(wait, "ratio", "step.wait",
 			"the host waits %s of its time in next(), but work queued on the device covers it: host wait is "+
@@ -160,7 +160,7 @@ const (
 	requests     = 0.125 // share of what comes in
 )
 
-// measureOutward is the rate, bytes/s, at which results leave the device, beside what comes in; NaN where none
+// measureOutward is the rate, bytes/s, at which results leave the device, beside what comes in; NaN if none
 // do, where nobody counts them, and where they may be what ranks exchange.
 func (l filler) measureOutward(in float64) float64 {
 	p := l.run.FindProcess(l.Costs.Window.PID)

@@ -217,6 +217,7 @@ func (l filler) fillInput() {
 		diagnose.WorkersAtWork, "")
 	l.WorkersSaturated.Evidence = l.describeWorkers()
 	l.TakesBatchesOver = l.askHandOver()
+	l.FewAreSlow = l.askFewSlow()
 	l.LoadingWaitsForStorage = l.askStorage()
 	l.LoadingLacksCores = l.askCoresFull()
 	l.fillCoreHolders()

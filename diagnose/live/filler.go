@@ -34,7 +34,7 @@ func (l filler) countCores() float64 {
 // fewSteps is the number of steps below which a verdict says how little it saw. [J]
 const fewSteps = 20
 
-// findTrainer is the first trainer's process, 0 where there is none.
+// findTrainer is the first trainer's process, 0 if there is none.
 func findTrainer(run *recording.Run) int {
 	for _, p := range run.Facts.Processes {
 		if p.Role == recording.RoleTrainer {
@@ -56,7 +56,7 @@ func measureUtil(run *recording.Run, from, to float64) recording.KernelTime {
 	return most
 }
 
-// findGPU is the judged device and the subject of its signals; nil where it is not known.
+// findGPU is the judged device and the subject of its signals; nil if it is not known.
 func (l filler) findGPU() (*recording.GPU, string) {
 	index, gpus := -1, l.run.Facts.GPUs
 	if p := l.run.FindProcess(l.Costs.Window.PID); p != nil {
@@ -92,7 +92,7 @@ func keepKnown(x []float64) (out []float64) {
 	return out
 }
 
-// findMount is the file system of which most files were seen open; nil where none was.
+// findMount is the file system of which most files were seen open; nil if none was.
 func (l filler) findMount() *recording.Mount {
 	var best *recording.Mount
 	for i := range l.run.Facts.Mounts {
@@ -103,7 +103,7 @@ func (l filler) findMount() *recording.Mount {
 	return best
 }
 
-// sumRates is the rate of a counter over all processes; NaN where none has it.
+// sumRates is the rate of a counter over all processes; NaN if none has it.
 func (l filler) sumRates(signal recording.Signal) float64 {
 	sum := math.NaN()
 	for _, p := range l.run.Facts.Processes {

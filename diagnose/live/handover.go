@@ -10,14 +10,14 @@ import (
 // fewer the loop waits there for workers that are too busy to answer.
 const manyTensors = 16
 
-// askHandOver is whether the launching thread takes batches over while it waits for them.
+// askHandOver is whether the launching thread takes batches over while it is waiting for them.
 func (l filler) askHandOver() diagnose.Quantity {
 	taken, waited := 0.0, 0.0
 	for _, line := range l.LoopLines.Lines {
 		switch line.Kind {
 		case diagnose.HandOver:
 			taken += line.Seconds
-		case diagnose.Awaiting:
+		case diagnose.Awaiting, diagnose.Sampling, diagnose.StartingWorkers, diagnose.EndingWorkers:
 			waited += line.Seconds
 		default:
 		}

@@ -57,7 +57,7 @@ func (l filler) findHangs() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// findBeat is the time between events that come regularly; 0 where they do not.
+// findBeat is the time between events that come regularly; 0 if they do not.
 func findBeat(at []float64) float64 {
 	var apart []float64
 	for i := 1; i < len(at); i++ {
@@ -77,7 +77,7 @@ const (
 	hungAtWork = 0.05 // cores that the whole job uses at most
 )
 
-// findHung tells of a run that made steps and then stopped to, though it goes on and nobody in
+// findHung tells of a run that made steps and then stopped to, though it continues and nobody in
 // it works: what waits for a rank, a lock or a worker that will not come.
 func (l filler) findHung() (diagnose.Finding, bool) {
 	if exit := l.run.Facts.Exit; exit != nil && exit.Signal == "" || len(l.run.Steps) == 0 {

@@ -50,7 +50,7 @@ func (l filler) loadersNeverRest() bool {
 // neverRest is the share of the time at work from which workers are not ahead of the device.
 const neverRest = 0.95
 
-// askLaunchThreadLoads is whether the launching thread loads by itself.
+// askLaunchThreadLoads is whether the launching thread loads the batches.
 func (l filler) askLaunchThreadLoads() diagnose.Quantity {
 	k := l.Costs
 	free := k.Cores - k.CoresUse + l.measureHelpers()
@@ -82,7 +82,7 @@ func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
 }
 
 // measureLoading is the share of its time that the launching thread is in a loader's fetch, by looks at its
-// stack; NaN where it was looked at too seldom.
+// stack; NaN if it was looked at too seldom.
 func (l filler) measureLoading() float64 {
 	pid := l.Costs.Window.PID
 	_, within := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: pid})

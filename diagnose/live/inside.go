@@ -20,7 +20,7 @@ type insideSteps struct {
 	copying, exchange float64 // shares of it
 }
 
-// sumInsides sums what was inside of a window's steps; false where nobody looked or there
+// sumInsides sums what was inside of a window's steps; false if nobody looked or there
 // is no device.
 func sumInsides(w recording.Window) (in insideSteps, ok bool) {
 	insides := w.Insides()
@@ -40,7 +40,7 @@ func sumInsides(w recording.Window) (in insideSteps, ok bool) {
 const fewLaunches = 10
 
 // fillParts are what the window went into as far as a live job tells it. That the launching
-// thread waits for a core is a name, where it is known who has them.
+// thread is waiting for a core is a name, if it is known who has them.
 func (l filler) fillParts() {
 	if math.IsNaN(l.Idle) || l.LoaderIterated && !l.HasSteps {
 		return
@@ -64,7 +64,7 @@ func (l filler) fillParts() {
 	}
 	if ok {
 		rest -= min(in.exchange, rest)
-		// a collective that waits for other ranks is a kernel to GPU-Util: no part of what that calls idle
+		// a collective that is waiting for other ranks is a kernel to GPU-Util: no part of what that calls idle
 		p.Exchange = max(p.Exchange, min(in.exchange, 1-stall-p.Copies-p.Queued))
 		if in.Launches >= fewLaunches && rest*in.span/in.Launches < diagnose.LongGap {
 			p.Host, rest = rest, 0

@@ -54,7 +54,7 @@ func (w whereabouts) shareAway(idle float64) float64 {
 	return max(0, w.Asleep+w.Parked-(1-idle)) / idle
 }
 
-// String is a sentence; "" where nothing is known.
+// String is a sentence; "" if nothing is known.
 func (w whereabouts) String() string {
 	var parts []string
 	add := func(share float64, text string) {
@@ -84,7 +84,7 @@ func (w whereabouts) String() string {
 
 // askOwnCode is whether the program's own code keeps the device waiting, in a loop that no
 // DataLoader feeds: the launching thread works all the time, or waits for others of
-// the job that do. A thread that waits for the device may spin, so what it does while
+// the job that do. A thread that is waiting for the device may spin, so what it does while
 // the device works is no work.
 func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
 	atWork := 1 - w.Asleep - w.Parked
@@ -124,7 +124,7 @@ func (l filler) fillUnfed() {
 func (l filler) yieldTo(other diagnose.Quantity) { l.OwnCodeDelaysDevice.Score *= 1 - 0.7*other.Score }
 
 // describeLaunchThread says where the launching thread's time goes, and on which lines it is while it prepares no
-// batch; "" where nothing is known.
+// batch; "" if nothing is known.
 func (l filler) describeLaunchThread(w whereabouts) string {
 	said := w.String()
 	if loading := l.measureLoading(); said != "" && l.HookMissing && !math.IsNaN(loading) {
@@ -136,7 +136,7 @@ func (l filler) describeLaunchThread(w whereabouts) string {
 	return said
 }
 
-// describeLoop names the lines on which the launching thread is seen most, outside of fetches; "" where it was looked
+// describeLoop names the lines on which the launching thread is seen most, outside of fetches; "" if it was looked
 // at too seldom.
 func (l filler) describeLoop() string {
 	stacks, looks := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: l.Costs.Window.PID, Outside: true})
@@ -164,13 +164,14 @@ func (l filler) describeLoop() string {
 	return strings.Join(said, ", ")
 }
 
-// askSmallKernels is whether the device waits for launches of kernels that leave nearly all of it empty, where
+// askSmallKernels is whether the device is waiting for launches of kernels that leave nearly all of it empty, where
 // nobody counts them.
 func (l filler) askSmallKernels() diagnose.Quantity {
 	_, subject := l.findGPU()
 	active := l.Costs.Window.Mean(l.run.Find(recording.GPUActive, subject))
 	full := active / l.Util
-	if l.HasSteps || !l.inputRests() || !(full <= diagnose.SmallKernels.No) || l.measureWhereabouts().shareAway(l.Idle) >= diagnose.AwayWhileIdle.Yes {
+	isAway := l.measureWhereabouts().shareAway(l.Idle) >= diagnose.AwayWhileIdle.Yes
+	if l.HasSteps || !l.inputRests() || !(full <= diagnose.SmallKernels.No) || isAway {
 		return diagnose.Quantity{}
 	}
 	q := diagnose.AskShare("Do kernels leave nearly all of the device empty?", full, diagnose.SmallKernels,

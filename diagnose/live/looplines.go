@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/recording"
@@ -43,11 +44,11 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 	return all
 }
 
-// splitLoop is the program's own line, and the library's function behind it that tells what is done.
+// splitLoop returns the program's own line, and the library's function behind it that tells what is done.
 func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place) {
 	for _, p := range s.Places {
 		if p.Own() {
-			own = p
+			own, call = p, recording.Place{}
 		} else if call.File == "" || kindOfPlace(p) == kind {
 			call = p
 		}
@@ -55,7 +56,7 @@ func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place
 	return own, call
 }
 
-// loopBy are the libraries whose functions tell what a loop does beside its steps.
+// loopBy are the libraries whose functions tell what a loop does outside of its steps.
 var loopBy = []struct {
 	kind  diagnose.Kind
 	files []string
@@ -90,6 +91,23 @@ var handsOver = []string{
 	"multiprocessing/connection.py", "torch/storage.py", "socket.py",
 }
 
+// writers are functions of libraries that write a file, by the begin of their module and of their own name. The same
+// modules read files as well.
+var writers = [][2]string{
+	{"PIL/", "save"}, {"PIL/", "_save"}, {"torchvision/utils.py", "save_image"}, {"torchvision/io/", "write_"}, {"imageio/", "imwrite"},
+	{"imageio/", "mimwrite"}, {"skimage/io/", "imsave"}, {"numpy/lib/", "save"}, {"pickle.py", "dump"}, {"json/", "dump"},
+	{"pandas/", "to_"}, {"soundfile.py", "write"}, {"h5py/_hl/dataset.py", "__setitem__"}, {"h5py/_hl/group.py", "create_dataset"},
+	{"csv.py", "writerow"},
+}
+
+// writes reports whether a library's function writes a file.
+func writes(p recording.Place) bool {
+	name := p.Function[strings.LastIndexByte(p.Function, '.')+1:]
+	return slices.ContainsFunc(writers, func(w [2]string) bool {
+		return strings.HasPrefix(p.File, w[0]) && strings.HasPrefix(name, w[1])
+	})
+}
+
 // kindOfPlace tells what a library's function does; "" unknown.
 func kindOfPlace(p recording.Place) diagnose.Kind {
 	if p.Own() {
@@ -97,6 +115,9 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	}
 	if p.File == "torch/cuda/__init__.py" && p.Function == "synchronize" {
 		return diagnose.DeviceWait
+	}
+	if writes(p) {
+		return diagnose.Saving
 	}
 	for _, known := range loopBy {
 		if startsWithAny(p.File, known.files) {
@@ -106,14 +127,31 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	return ""
 }
 
+// kindInLoader tells what a loader does in the launching thread, by its function that was called
+// and by what that calls. Before Python 3.11 no class stands before the function's name.
+func kindInLoader(places []recording.Place) diagnose.Kind {
+	last, loader := places[len(places)-1], places[slices.IndexFunc(places, isLoader)]
+	called := loader.Function[strings.LastIndexByte(loader.Function, '.')+1:]
+	switch {
+	case places[0] == loader, last.File == samplerFile:
+		return diagnose.Sampling
+	case called == "__iter__" || called == "_get_iterator":
+		return diagnose.StartingWorkers
+	case called == "__del__" || called == "_shutdown_workers":
+		return diagnose.EndingWorkers
+	case startsWithAny(last.File, handsOver):
+		return diagnose.HandOver
+	}
+	return diagnose.Awaiting
+}
+
+func isLoader(p recording.Place) bool { return p.File == recording.LoaderFile }
+
 // kindOfLoop tells what the launching thread does in a stack: the innermost function that is known
 // says it. That it waits for something says less than what it waits for.
 func kindOfLoop(s recording.Stack) diagnose.Kind {
-	if slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.File == loaderFile }) {
-		if last := s.Places[len(s.Places)-1]; startsWithAny(last.File, handsOver) {
-			return diagnose.HandOver
-		}
-		return diagnose.Awaiting
+	if slices.ContainsFunc(s.Places, isLoader) {
+		return kindInLoader(s.Places)
 	}
 	waits := false
 	for _, p := range slices.Backward(s.Places) {
@@ -139,8 +177,8 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 	return diagnose.HostCode
 }
 
-// loaderFile is PyTorch's loader, in which a loop waits for its next batch.
-const loaderFile = "torch/utils/data/dataloader.py"
+// samplerFile has PyTorch's samplers, which draw indices in the launching thread.
+const samplerFile = "torch/utils/data/sampler.py"
 
 // ofData are kinds of work that a data set has.
 var ofData = []diagnose.Kind{

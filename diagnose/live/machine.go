@@ -35,7 +35,7 @@ func (l filler) findSlowLink() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// greatestOf is the greatest of some values, 0 where there is none.
+// greatestOf is the greatest of some values, 0 if there is none.
 func greatestOf(values []float64) (greatest float64) {
 	for _, v := range values {
 		greatest = max(greatest, v)

@@ -35,7 +35,7 @@ const (
 	asking         // somebody else gets the values of one picture
 )
 
-// FindPixels looks at those that load for the judged trainer; false where too few looks
+// FindPixels looks at those that load for the judged trainer; false if too few looks
 // were taken, or none of them saw Pillow decode a file.
 func FindPixels(run *recording.Run, c measure.Costs) (p Pixels, ok bool) {
 	stacks, looks := run.FetchStacks(c.Window.Start, c.Window.End,

@@ -10,7 +10,7 @@ import (
 
 // findSkipping tells of a loop that fetches batches and does nothing with them until it comes
 // to where it left off: what frameworks do to resume in the middle of an epoch. They are a
-// phase of their own and count in no step (recording.Skip).
+// separate phases and count in no step (recording.Skip).
 func (l filler) findSkipping() (diagnose.Finding, bool) {
 	n, seconds, trains := 0, 0.0, false
 	f := diagnose.NewFinding(diagnose.FindingSkippingBatches)
@@ -50,7 +50,7 @@ func (l filler) findSkipping() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// whereIterated is the line that asks for a step's batches; "" where it is not known.
+// whereIterated is the line that asks for a step's batches; "" if it is not known.
 func (l filler) whereIterated(s recording.Step) string {
 	if loader := l.run.FindLoader(s.PID, s.Loader); loader != nil {
 		return loader.Where

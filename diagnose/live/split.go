@@ -10,7 +10,7 @@ import (
 )
 
 // judgedLoader is the loader that a verdict is about; without steps the only one that there is.
-// Nil where it is not known.
+// Nil if it is not known.
 func (l filler) judgedLoader() *recording.Loader {
 	if found := l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader); found != nil && l.HasSteps {
 		return found
@@ -39,7 +39,7 @@ func (l filler) findRepeated() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// findWithoutData tells of workers that have nothing to read while the epoch goes on: fewer
+// findWithoutData tells of workers that have nothing to read while the epoch continues: fewer
 // shards than workers, or shards of which one outlasts the others.
 func (l filler) findWithoutData() (diagnose.Finding, bool) {
 	loader, without := l.judgedLoader(), l.Costs.WithoutData()

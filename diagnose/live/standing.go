@@ -4,7 +4,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// findStanding are the findings of a live run that stand beside its class.
+// findStanding are the findings of a live run that are shown with its class.
 func (l filler) findStanding() (out []diagnose.Finding) {
 	for _, find := range []func() (diagnose.Finding, bool){
 		l.findHung, l.findRepeated, l.findSkipping, l.findWithoutData, l.findHangs, l.findStrangers, l.findSlowLink,

@@ -1,4 +1,4 @@
-// Package memory says what lies in a device's memory when most of it is in use within the
+// Package memory says what is in a device's memory when most of it is in use within the
 // judged window, by when and for what it was allocated, and how much a batch could grow.
 //
 // It does not know tensors: a trace has allocations and what was open around them. Categories
@@ -71,7 +71,7 @@ type Owner struct {
 // Columns are how many parts a curve has.
 const Columns = 60
 
-// Of looks at a device of a run; false where no allocator's event was recorded.
+// Of looks at a device of a run; false if no allocator's event was recorded.
 func Of(run *recording.Run, d *idle.Device) (PeakUse, bool) {
 	t := run.Timeline
 	m := &t.Memory

@@ -23,7 +23,7 @@ type Ceilings struct {
 // Bounds of what a trace says of a line. [J]
 const (
 	leastCopied = 1e6  // bytes copied to the device, from which their rate counts
-	leastWaited = 0.05 // share that the device waits for input, from which input's rate is a ceiling
+	leastWaited = 0.05 // share that the device is waiting for input, from which input's rate is a ceiling
 	mostDrawn   = 5    // operators beside the work as a whole
 )
 

@@ -10,7 +10,7 @@ type matrixProduct struct {
 }
 
 // formula gives the work of an operator from the shapes of its operands. out is
-// the shape of a convolution's result, nil where it is not known.
+// the shape of a convolution's result, nil if it is not known.
 type formula func(in []Dims, out Dims) (matrixProduct, bool)
 
 // formulas of operators that multiply matrices, in the order of their arguments
@@ -51,7 +51,7 @@ var formulas = map[string]formula{
 // counts the same).
 const backwardAttention = 2.5
 
-// operand is the n-th shape, of at least rank axes; nil where it is not there.
+// operand is the n-th shape, of at least rank axes; nil if it is not there.
 func operand(in []Dims, n, rank int) Dims {
 	if n >= len(in) || len(in[n]) < rank {
 		return nil

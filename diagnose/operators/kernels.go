@@ -34,7 +34,7 @@ func ParseWithin(s string) (Grouping, error) {
 // Group is the kernels, collectives among them, that one operator or range launched within
 // the judged window. Nanoseconds.
 type Group struct {
-	Name    string // "" where nothing was open, or the launch is not recorded
+	Name    string // "" if nothing was open, or the launch is not recorded
 	Count   int
 	Time    int64
 	Kernels []Launched // most time first
@@ -100,7 +100,7 @@ func (g *Group) addKernel(place map[launchedBy]int, name int32, length int64) {
 }
 
 // innermostAround is the innermost operator around a call, or the innermost range that is no mark
-// of a step; -1 where there is none.
+// of a step; -1 if there is none.
 func (g *nest) innermostAround(call int32, by Grouping) int32 {
 	for depth := 0; call >= 0 && depth < mostDeep; call, depth = g.parent[call], depth+1 {
 		switch kind := g.t.Host.Kind[call]; {

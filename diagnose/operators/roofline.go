@@ -20,7 +20,7 @@ type Roofline struct {
 	FLOP    float64      // of all points
 	Seconds float64      // of device time
 	Covered float64      // part of the time of all kernels that points speak of, 0 to 1; NaN without kernels
-	Why     string       // why there is no point, "" where there are some
+	Why     string       // why there is no point, "" if there are some
 
 	done []launched // the calls that points add up
 }

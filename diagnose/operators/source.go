@@ -4,7 +4,7 @@ import "github.com/stoker-dev/stoker/recording"
 
 // sources names, for each row that is kept, the user's line from which most of
 // its time on the host was spent. Threads without a Python frame of their own,
-// such as autograd's, are traced to the thread that waits for them.
+// such as autograd's, are traced to the thread that is waiting for them.
 func (b *builder) sources(rows []int32) {
 	t := b.t
 	if len(t.Frames.Start) == 0 {
@@ -72,7 +72,7 @@ type stacks struct {
 	own    []int8 // of a name, whether it is the user's: 0 unknown yet, 1 no, 2 yes
 }
 
-// at is the user's innermost frame around a call, -1 where there is none. Calls
+// at is the user's innermost frame around a call, -1 if there is none. Calls
 // come in order of start.
 func (s *stacks) at(call int32) int32 {
 	f, start := &s.t.Frames, s.t.Host.Start[call]

@@ -18,7 +18,7 @@ type Table struct {
 	Unmatched int    // those that were not, counted once per rank
 	OneClock  bool   // all come from one file
 	// where ends of what was paired did not agree and nothing counts as matched: by how much,
-	// seconds; 0 where they did
+	// seconds; 0 if they did
 	Apart float64
 	// what the ends of matched collectives still differ by after the clocks were set, seconds, median; NaN unknown
 	Aligned float64
@@ -52,7 +52,7 @@ const (
 	worthSaying = 0.03 // part of the window that the others wait for it
 )
 
-// Compare looks at the ranks of a run; nil where there are fewer than two.
+// Compare looks at the ranks of a run; nil if there are fewer than two.
 func Compare(run *recording.Run, all *idle.Analysis) *Table {
 	t := &Table{Straggler: -1, Aligned: math.NaN()}
 	window := 0.0
@@ -155,7 +155,7 @@ func (t *Table) align(m *matcher) {
 
 // waits adds up, for each matched collective, who came last and what the others
 // waited for it since the two had last met: recorders of ranks do not start together, so
-// that what one waits for another before their first common collective ends says nothing.
+// that a wait for another rank before their first common collective ends says nothing.
 func (t *Table) waits(m *matcher) {
 	n := len(t.Ranks)
 	waited := make([]int64, n*n) // of a rank for another, nanoseconds

@@ -16,7 +16,7 @@ import (
 type matcher struct {
 	t     *recording.Timeline
 	w     *recording.Work
-	sets  [][]int32 // for each matched collective the work of each rank, -1 where it takes no part
+	sets  [][]int32 // for each matched collective the work of each rank, -1 if it takes no part
 	lost  int
 	files []int // of each rank: those of one file are on one clock
 }
@@ -25,7 +25,7 @@ type matcher struct {
 type place struct {
 	name, group string
 	bytes       int64
-	step        int // ProfilerStep's number, -1 where there is none
+	step        int // ProfilerStep's number, -1 if there is none
 }
 
 func newMatcher(run *recording.Run, all *idle.Analysis, ranks []Rank) *matcher {

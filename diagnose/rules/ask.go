@@ -13,7 +13,7 @@ type Answers struct {
 	Most            float64          // by how much the step gets shorter at most without the ailment; NaN unknown
 	Scores          []diagnose.Score // best first
 	Questions       []diagnose.Question
-	Evidence        []diagnose.Evidence // of Class; nil where no rule convinces
+	Evidence        []diagnose.Evidence // of Class; nil if no rule convinces
 }
 
 // AskAll asks the three classic questions and then every rule.
@@ -90,15 +90,15 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 	case class == diagnose.StartUp:
 		return 1
 	case c.OnlySkips && class != diagnose.NotTraining:
-		return 0 // what fetches wait for is not what training waits for
-	case c.IsStartUp, c.InsteadOfSteps != "", c.WorksJudged < diagnose.FewWorks && class != diagnose.ComputeOnCPU:
+		return 0 // fetches of skipped batches do not wait for the same things as training
+	case c.IsStartUp, c.InsteadOfSteps != "", c.IsTrial && class != diagnose.ComputeOnCPU:
 		return 0
 	case c.isUnseen() && class != diagnose.ComputeOnCPU && class != diagnose.NotTraining:
 		return 0
 	case class == diagnose.GPUBound && math.IsNaN(c.WorksRecorded) && math.IsNaN(c.Util) && math.IsNaN(c.Stall):
 		return 0 // nothing tells of a device
 	case class.Starves() && c.computesOnCPU():
-		return 0.3 // a faster loader feeds the host's cores; the rule's own words stand beside the class
+		return 0.3 // a faster loader feeds the host's cores; the rule's own words are shown with the class
 	case class == diagnose.CPUBound || class == diagnose.LaunchBound || class == diagnose.TransferBound:
 		// [J] Where these make one rank late, all others wait: that is the news.
 		return 1 - 0.5*diagnose.RankLate.Score(c.RankLateBy)
@@ -107,7 +107,7 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 }
 
 // isUnseen reports whether nothing was seen of a device, a step or a loader: what the
-// cores do is then no sign of a device that waits.
+// cores do is then no sign of a waiting device.
 func (c *inquiry) isUnseen() bool {
 	return math.IsNaN(c.WorksRecorded) && !c.HasSteps && !c.HasUnfedSteps && !c.LoaderIterated &&
 		math.IsNaN(c.Util) && math.IsNaN(c.Stall)

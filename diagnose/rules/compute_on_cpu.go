@@ -70,7 +70,7 @@ func (c *inquiry) sayWhereModelIs() string {
 	return "the model's parameters lie in host memory" + inBrackets(c.Model.DType)
 }
 
-// inBrackets is a word for behind another; "" where it is not known.
+// inBrackets is a word for behind another; "" if it is not known.
 func inBrackets(word string) string {
 	if word == "" {
 		return ""
@@ -78,7 +78,7 @@ func inBrackets(word string) string {
 	return " (" + word + ")"
 }
 
-// suspectCPU judges by the cores alone: a trainer that keeps them busy while a GPU lies
+// suspectCPU judges by the cores alone: a trainer that keeps them busy while a GPU is
 // idle.
 func (c *inquiry) suspectCPU() float64 {
 	if c.HasSteps || c.GPUCount == 0 || !c.TorchLoaded || c.TooFewSteps {
@@ -94,7 +94,7 @@ func (c *inquiry) suspectCPU() float64 {
 }
 
 // suspected is the score of a model that seems to compute on the CPU. [J] More than a
-// tenth above the half that not-training has beside it.
+// tenth above the half that not-training has.
 const suspected = 0.65
 
 // computesOnCPU reports whether the model's place is known, and is the host.

@@ -13,7 +13,7 @@ const (
 	leastSlow  = 0.25 // of a fetch, surely, from which a line is worth taking away. [J]
 )
 
-// FindBeside finds what stands beside the class, of a live run and of a trace.
+// FindBeside finds the findings that are shown with the class, of a live run and of a trace.
 func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 	var out []diagnose.Finding
 	if c.Ending.Failed() && class != diagnose.NotTraining { // whose evidence says it first
@@ -71,8 +71,8 @@ func memoryFull(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool)
 	return diagnose.Finding{}, false
 }
 
-// slowTransform names the line in which most of a fetch goes, and what it would be worth
-// to take it away, by the law with what it costs taken off.
+// slowTransform names the line in which most of a fetch goes, and the gain of
+// taking it away, by the law without its cost.
 func slowTransform(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool) {
 	waits := class.Starves() || c.Stall >= leastWait || class == diagnose.ComputeOnCPU &&
 		c.Costs.Wait/c.Costs.HostStep >= leastWait

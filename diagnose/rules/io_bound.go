@@ -19,7 +19,7 @@ var ioBound = Rule{
 		disk := c.yes(c.LoadingWaitsForStorage)
 		c.because(c.InputShort.Evidence, c.LoadingWaitsForStorage.Evidence, c.FetchEvidence)
 		if math.IsNaN(c.Stall) && c.WorkersSaturated.CanBeAsked() && c.Costs.Workers > 0 {
-			// GPU-Util does not tell what the device waits for; workers that rest between reads are ahead of it
+			// GPU-Util does not tell why the device idles; workers that rest between reads are ahead of it
 			return starved * disk * c.yes(c.WorkersSaturated)
 		}
 		return starved * disk
@@ -36,5 +36,5 @@ var ioBound = Rule{
 	},
 }
 
-// ioKinds are rules that are asked where loading waits for storage: what it waits for.
+// ioKinds are rules for loading that is waiting for storage: they tell its kind.
 var ioKinds = []Rule{memoryPressure, remoteFS, deviceSaturated, smallFiles}

@@ -13,7 +13,7 @@ var launchBound = Rule{
 		"without it loses.",
 	check: func(c *inquiry) float64 {
 		many := c.yes(c.DeviceWaitsForLaunch)
-		c.yes(c.LaunchOutlastsKernel) // said beside it, not counted
+		c.yes(c.LaunchOutlastsKernel) // shown, not counted
 		c.because(c.DeviceWaitsForLaunch.Evidence)
 		return many * c.weighLead(c.Parts.Host) * c.besideInput(c.Parts.Host)
 	},

@@ -8,12 +8,12 @@ import (
 
 // rules are all rules, in the order in which they are explained.
 var rules = []Rule{
-	startUp, gpuBound, mainThreadLoader, tooFewWorkers, handOver, cpuExhausted, neighbour, cgroupThrottled, ioBound,
+	startUp, gpuBound, mainThreadLoader, tooFewWorkers, handOver, slowSamples, cpuExhausted, neighbour, cgroupThrottled, ioBound,
 	transferBound, launchBound, cpuBound, networkBound,
 	straggler, throttled, sharedGPU, computeOnCPU, waitsOutside, notTraining,
 }
 
-// Describe is the title of a verdict's class and what it says; false for "unknown".
+// Describe is the title and the text of a verdict's class; false for "unknown".
 func Describe(v diagnose.Verdict) (title, text string, known bool) {
 	if v.Class == diagnose.NotTraining && v.Ending.Failed() {
 		return failedTitle, failedText, true

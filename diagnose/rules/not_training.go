@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// What is said in place of the rule's words where the program failed: that it may be of another
+// These words replace the rule's if the program failed: that it may be of another
 // kind is no news then.
 const (
 	failedTitle = "The program ended with an error before it trained"

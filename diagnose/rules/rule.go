@@ -11,7 +11,7 @@ import (
 type Rule struct {
 	Class  diagnose.Class
 	Title  string
-	Text   string // what is wrong and why it starves the device
+	Text   string // the problem and why it starves the device
 	Limits string // where the rule misleads
 	check  func(*inquiry) float64
 	refine func(*inquiry) diagnose.Class // the kind of the ailment, where the rule won; nil: there are none
@@ -26,7 +26,7 @@ type inquiry struct {
 	evidence  map[diagnose.Class][]diagnose.Evidence
 }
 
-// yes asks, and returns how much of a yes the answer is; 0 where nobody can be asked.
+// yes asks, and returns how much of a yes the answer is; 0 if it cannot be asked.
 func (c *inquiry) yes(q diagnose.Quantity) float64 {
 	if !q.CanBeAsked() {
 		return 0
@@ -47,12 +47,12 @@ func (c *inquiry) because(lists ...[]diagnose.Evidence) {
 }
 
 // weighLead is how much x leads the other parts of the window that something could
-// be done about: 1 where it is the largest, falling with the square of its part
-// of the largest. [J] The square keeps two of about the same size apart. Where
+// be done about, and of what the file hides: 1 where it is the largest, falling with the square of its
+// part of the largest. [J] The square keeps two of about the same size apart. Where
 // nobody knows the parts, nothing leads.
 func (c *inquiry) weighLead(x float64) float64 {
 	p := c.Parts
-	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, stat.Or(p.Rare, 0))
+	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unlinked, stat.Or(p.Rare, 0))
 	switch {
 	case math.IsNaN(most):
 		return 1
@@ -75,7 +75,7 @@ func (c *inquiry) inputLeads() float64 {
 	return lead * lead
 }
 
-// besideInput is that of a part of the window. [J] One of three times what is lost for
+// besideInput is that of a part of the window. [J] One of three times the loss for
 // input is not what its lack left.
 func (c *inquiry) besideInput(part float64) float64 {
 	input := c.Parts.Input
@@ -86,7 +86,7 @@ func (c *inquiry) besideInput(part float64) float64 {
 	return 1 - (1-diagnose.BesideInput(input))*(1-own)
 }
 
-// besideKernels is how much a part of the window counts beside the device's own work, where
+// besideKernels is how much a part of the window counts next to the device's own work, if
 // the host loses next to nothing but other; other is part where it is the host's. [J] A
 // seventh of what kernels take is not what limits a run whose device is never idle.
 func (c *inquiry) besideKernels(part, other float64) float64 {
@@ -121,6 +121,6 @@ func (c *inquiry) scoreDisuse() float64 {
 // Start values of the decision. [J] Chosen with the labelled runs in
 // bench/labelled in view; who judges a run with them has other runs as well.
 const (
-	LeastScore  = 0.4 // a best rule below this convinces nobody
+	LeastScore  = 0.4 // a best rule below this does not convince
 	leastMargin = 0.1 // two best rules closer than this are not told apart
 )

@@ -5,8 +5,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// startUp comes before all other rules, which do not answer where it does: what happens
-// once looks like any of them.
+// startUp comes before all other rules, which are not asked if it convinces: things that happen
+// once resemble any of them.
 var startUp = Rule{
 	Class: diagnose.StartUp,
 	Title: "This is a program's start",

@@ -16,12 +16,12 @@ import (
 // judged: it only helps. [J]
 const leastWork = 0.1
 
-// chooseDevice looks for the device to judge; nil where the recording holds no work of one.
+// chooseDevice looks for the device to judge; nil if the recording holds no work of one.
 func chooseDevice(run *recording.Run, gaps *idle.Analysis) *filler {
 	if gaps == nil {
 		gaps = idle.Analyse(run)
 	}
-	t := &filler{t: run.Timeline, all: gaps, major: math.NaN(), world: 1}
+	t := &filler{t: run.Timeline, all: gaps, major: math.NaN(), world: 1, lost: run.Facts.WorkLost}
 	most := int64(0)
 	for i := range t.all.Devices {
 		most = max(most, t.all.Devices[i].Busy())
@@ -59,7 +59,7 @@ func isMoreStarved(a, b *idle.Device) bool {
 }
 
 func (t *filler) readHardware(run *recording.Run) {
-	t.hip = run.Facts.Software.ROCm != ""
+	t.hip = run.Facts.Software.ROCm != "" || run.Facts.Software.Framework == diagnose.FrameworkHIP
 	for _, name := range t.t.Names {
 		t.hip = t.hip || strings.HasPrefix(name, "hipLaunch") || strings.HasPrefix(name, "hipMemcpy")
 	}
@@ -68,6 +68,7 @@ func (t *filler) readHardware(run *recording.Run) {
 		return
 	}
 	t.gpu = run.Facts.GPUs[at]
+	t.hip = t.hip || strings.HasPrefix(t.gpu.Name, "AMD Instinct")
 	if t.hip || strings.Contains(t.gpu.Name, "AMD") {
 		return
 	}
@@ -101,6 +102,7 @@ func (t *filler) fillShares() {
 		Input: share(idle.DataLoader), Long: d.Share(d.Long), Once: d.Share(d.LongOnce),
 		Copies:   d.Share(d.Crossing) + share(idle.CopyIssue),
 		Exchange: max(0, d.Share(d.Communication-d.Opening)+share(idle.Communication)),
+		Unlinked: share(idle.Unlinked),
 	}
 	host := 0.0
 	for c := range idle.Causes {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/stoker-dev/stoker/quantity"
 
@@ -26,6 +25,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	t := chooseDevice(run, gaps)
 	if t == nil {
 		c.WorksRecorded, c.WorksJudged, c.LaunchCalls = 0, 0, countLaunchCalls(run.Timeline)
+		c.IsTrial = true
 		c.ModelComputes = slices.Contains(run.Timeline.Host.Kind, recording.Op)
 		c.DeviceSign, c.DeviceListed = findDeviceSign(run)
 		loader := c.Grounds.Loader
@@ -39,6 +39,7 @@ func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	t.fillDevice(c)
 	t.fillInput(c, run)
 	t.fillRest(c)
+	c.Rows = t.listRows(run)
 	c.RankComparison, c.Findings, c.TooFewSteps = t.describeRanks(), t.findAll(), false
 	for i := range c.Findings {
 		c.Findings[i] = t.applyGrounds(c.Findings[i])
@@ -65,7 +66,7 @@ func findDeviceSign(run *recording.Run) (sign string, listed bool) {
 // countLaunchCalls is how many calls of the runtime launch work.
 func countLaunchCalls(t *recording.Timeline) (n float64) {
 	for i, kind := range t.Host.Kind {
-		if kind == recording.Runtime && strings.Contains(t.Names[t.Host.Name[i]], "Launch") {
+		if kind == recording.Runtime && recording.LaunchesWork(t.Names[t.Host.Name[i]]) {
 			n++
 		}
 	}
@@ -114,7 +115,7 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 	c.Idle = c.Shares.Idle
 	c.WorksRecorded, c.WorksJudged, c.IsStartUp, c.Parts = float64(len(t.t.Device.Start)), float64(d.Works),
 		d.StartUp && d.Apart == "" || d.Apart == recording.WarmUp, t.parts
-	c.InsteadOfSteps = string(d.Apart)
+	c.InsteadOfSteps, c.IsTrial = string(d.Apart), t.isTrial()
 	all := float64(max(1, k.Time))
 	moving := k.Family[idle.Elementwise] + k.Family[idle.Reduction] + k.Family[idle.Fused] + k.Family[idle.Moving]
 	c.Kernels = diagnose.KernelShares{
@@ -124,6 +125,19 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 	c.Recorder = t.recorder
 	c.RankLateBy, c.Causes, c.GapEvidence = t.measureLate(), t.listCauses(), t.describeGaps()
 	c.WarmUpEvidence = t.describePlace(idle.WarmUp)
+}
+
+// A few pieces of work tell what limits a program if they take long and the device does little else. [J]
+// A first launch takes tens of milliseconds, and 0.9 is where gpu-bound is certain.
+const (
+	longTrial = 100e6 // ns of work
+	fullTrial = 0.9   // of the window
+)
+
+// isTrial reports whether the window holds so little work that it tells nothing of the program.
+func (t *filler) isTrial() bool {
+	busy := t.d.Busy()
+	return t.d.Works < diagnose.FewWorks && !(busy >= longTrial && t.d.Share(busy) >= fullTrial)
 }
 
 // fillInput takes what rules about input ask: from here on of gaps in the loader.

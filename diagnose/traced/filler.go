@@ -19,9 +19,10 @@ type filler struct {
 	copies   *idle.Copies
 	waits    *idle.WaitTotals
 	ranks    *ranks.Table  // nil with one rank
-	gpu      recording.GPU // zero where nothing is known of it
+	gpu      recording.GPU // zero if nothing is known of it
 	hip      bool          // the calls are ROCm's: names do not tell pinned from pageable
 	world    int           // ranks of the run
+	lost     float64       // share of the device's work that has no right time in the file
 	costs    measure.Costs
 	hasSteps bool
 	parts    diagnose.Parts
@@ -29,7 +30,7 @@ type filler struct {
 	frames   float64 // calls of Python that were recorded in it
 	recorder float64 // share of it that is idle because they were
 	chip     diagnose.Chip
-	major    float64 // its compute capability; NaN where it is not known or not NVIDIA's
+	major    float64 // its compute capability; NaN if it is not known or not NVIDIA's
 	grounds  diagnose.Grounds
 	itself   float64 // how sure it is that the launching thread loads
 }

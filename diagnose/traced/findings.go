@@ -26,7 +26,7 @@ const (
 
 // findAll are those of a trace, what can save most first.
 func (t *filler) findAll() []diagnose.Finding {
-	if t.d.StartUp || t.d.Apart != "" || t.d.Works < diagnose.FewWorks {
+	if t.d.StartUp || t.d.Apart != "" || t.isTrial() {
 		return nil
 	}
 	var out []diagnose.Finding
@@ -83,7 +83,7 @@ func (t *filler) findLoaderWait() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// countWorkers is how many workers there are; nil where a trace does not tell.
+// countWorkers is how many workers there are; nil if a trace does not tell.
 func (t *filler) countWorkers() any {
 	single, several := t.findIterators()
 	switch {
@@ -156,7 +156,7 @@ var (
 )
 
 // hostAdvice is what to do about work of the launching thread, by the function that takes
-// most of it; "" where nothing was recorded of it.
+// most of it; "" if nothing was recorded of it.
 func hostAdvice(function string, stacks bool) string {
 	lower := strings.ToLower(function)
 	has := func(parts []string) bool {

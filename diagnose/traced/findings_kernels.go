@@ -248,7 +248,7 @@ func (t *filler) findUnevenDims() (most unevenDimension, all float64) {
 }
 
 // missedMultiple is what a dimension ought to be a multiple of and is not: 8, for large
-// ones 64 where much of the last tile is empty; 0 where it is.
+// ones 64 where much of the last tile is empty; 0 if it is.
 func missedMultiple(dim int) int {
 	switch {
 	case dim >= leastDim && dim%granule != 0:

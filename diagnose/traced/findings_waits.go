@@ -73,7 +73,13 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 	f.Advice = "look for cudaStreamWaitEvent and record_stream() before the place. Work that needs no order " +
 		"belongs on streams without events between them"
 	switch {
-	case t.isFirst(t.d.Places[idle.DeviceWait]):
+	case t.lost > 0:
+		f.Text = fmt.Sprintf("work that is already queued waits %s of the window as far as the file tells: %s of the "+
+			"device's work has no right time in it, and may have run then", quantity.Percent(share),
+			quantity.Percent(t.lost))
+		f.Advice = "record again before anything is made of it"
+		f.Saves = math.NaN()
+	case t.beginsWaiting():
 		f.Text = fmt.Sprintf("work that is already queued waits %s of the window, most of it before the first "+
 			"kernel of the recording: what was launched before the recorder began ran meanwhile",
 			quantity.Percent(share))
@@ -86,13 +92,22 @@ func (t *filler) findDeviceWaits() (diagnose.Finding, bool) {
 			"(fusion), or branches of it on streams of their own"
 	case t.hasOneStream():
 		f.Text = fmt.Sprintf("work that is already queued waits %s of the window though it is the only stream of "+
-			"the recording and waits for no event: something outside of the recording has the device, such as "+
-			"another process's time slice", quantity.Percent(share))
+			"the recording and waits for no event: the file does not tell why. Another process's time slice looks so",
+			quantity.Percent(share))
 		f.Advice = "look for other processes on the device (nvidia-smi, MPS, a second container), or give the job " +
 			"a device of its own"
 	}
 	return f, true
 }
+
+// beginsWaiting reports whether most of the time in which queued work waits is before the first kernel.
+func (t *filler) beginsWaiting() bool {
+	p := t.d.Places[idle.DeviceWait]
+	return t.isFirst(p) && 2*p.Time > t.d.Causes[idle.DeviceWait]
+}
+
+// waitsForOutside reports whether queued work waits for what no change of the program's streams ends.
+func (t *filler) waitsForOutside() bool { return t.lost > 0 || t.hasOneStream() || t.beginsWaiting() }
 
 // isWithinLaunch reports whether a piece of work is not the first that its call launched.
 func (t *filler) isWithinLaunch(work int32) bool {

@@ -16,6 +16,10 @@ func recordMore(run *recording.Run) (steps, later, stacks string) {
 		return "mark steps with NVTX ranges (nvtxRangePush(\"step\")) and record five and more",
 			"record later steps (nsys profile --delay, or --capture-range=cudaProfilerApi)",
 			"nsys profile --sample=cpu, and NVTX ranges, tell what"
+	case diagnose.FrameworkHIP:
+		return "mark steps with roctx ranges (roctxRangePush(\"step\")) and record five and more",
+			"record later steps (roctxProfilerPause and roctxProfilerResume around what is not of interest)",
+			"roctx ranges around its parts tell what"
 	case diagnose.FrameworkTensorFlow:
 		return "profile five and more", "profile later steps",
 			"tf.profiler.experimental.ProfilerOptions(python_tracer_level=1) tells the line"

@@ -2,6 +2,7 @@ package traced
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -15,7 +16,20 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
 		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
+		Kernels: t.kernels.Count, Kind: otherKind(run),
 	}
+}
+
+// otherKind is what PyTorch calls the device; "" of CUDA's and ROCm's, and if nobody knows.
+func otherKind(run *recording.Run) string {
+	if run.Facts.Model == nil {
+		return ""
+	}
+	kind, _, _ := strings.Cut(run.Facts.Model.Device, ":")
+	if kind == "cuda" || kind == "cpu" {
+		return ""
+	}
+	return kind
 }
 
 // groundsOfHost are those of a trace without a device.
@@ -30,7 +44,7 @@ func (t *filler) groundsOfHost(run *recording.Run) diagnose.Grounds {
 // recordWhat says how to record what a verdict needs and this file lacks; "" if it lacks nothing.
 func (t *filler) recordWhat(run *recording.Run) string {
 	switch framework := run.Facts.Software.Framework; {
-	case t.d.Works < diagnose.FewWorks, t.d.Apart != "":
+	case t.isTrial(), t.d.Apart != "":
 		return diagnose.RecordWhat(diagnose.LacksSteps, framework)
 	case t.hidesHost():
 		return diagnose.RecordWhat(diagnose.LacksCalls, framework)
@@ -88,7 +102,7 @@ func (t *filler) findExchange() recording.Exchange {
 // applyGrounds takes from a finding what its grounds refuse, with the words for it.
 func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 	// what is outside of the program is outside of every framework
-	if f.Name != diagnose.FindingDeviceWait || !t.hasOneStream() && !t.isFirst(t.d.Places[idle.DeviceWait]) {
+	if f.Name != diagnose.FindingDeviceWait || !t.waitsForOutside() {
 		f = diagnose.Translate(f, t.grounds.Framework)
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.Settings),
@@ -98,6 +112,9 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 		if f.Name == diagnose.FindingExposedCommunication {
 			f.Advice = t.grounds.ExchangeAdvice()
 		}
+	}
+	if kind := t.grounds.Kind; kind != "" {
+		f.Advice = strings.NewReplacer("torch.cuda.", "torch."+kind+".", `"cuda"`, `"`+kind+`"`).Replace(f.Advice)
 	}
 	return t.grounds.KeepSamples(f)
 }

@@ -87,7 +87,7 @@ func (t *filler) describeGap(p idle.Place, cause idle.Cause) []diagnose.Evidence
 	return diagnose.AddEvidence(nil, toSeconds(p.Time), "seconds", "trace.gap", "%s", text)
 }
 
-// findMostly says which function most of some idle time went into, and names it; "" where
+// findMostly says which function most of some idle time went into, and names it; "" if
 // none did.
 func (t *filler) findMostly(fits func(idle.Slice) bool) (text, name string) {
 	h := t.all.FindHeaviest(t.d, t.d.From, t.d.To, fits)
@@ -118,7 +118,7 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// findLine is the user's innermost Python line at an instant on a thread, "" where
+// findLine is the user's innermost Python line at an instant on a thread, "" if
 // no stacks were recorded. Library frames count where no other is open.
 func (t *filler) findLine(thread int32, at int64) string {
 	f := &t.t.Frames
@@ -209,7 +209,7 @@ func worstCause(places *[idle.Causes]idle.Place) idle.Cause {
 	return most
 }
 
-// isFirst reports whether a gap lies before all kernels of the window.
+// isFirst reports whether a gap is before all kernels of the window.
 func (t *filler) isFirst(p idle.Place) bool {
 	if p.Slice.Next < 0 {
 		return false

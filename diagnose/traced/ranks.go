@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose/ranks"
 )
 
-// askOneRankLate scores that a rank is late: by its collectives, where they were found on
+// askOneRankLate scores that a rank is late: by its collectives, if they were found on
 // several ranks, else by how much of their windows ranks spend in collectives.
 func (t *filler) askOneRankLate() diagnose.Quantity {
 	if len(t.all.Devices) < 2 {

@@ -54,7 +54,8 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	if busy := t.describeOthers(); busy != "" {
 		out = append(out, busy)
 	}
-	if lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle)); lost > diagnose.NamedInTrace && !t.hidesHost() {
+	lost := float64(d.Causes[idle.Unlinked]) / max(1, float64(d.Idle))
+	if lost > diagnose.NamedInTrace && !t.hidesHost() {
 		out = append(out, fmt.Sprintf("%s of the idle time ends with work that the trace links to no launch: what "+
 			"the host did then is not charged to it", quantity.Percent(lost)))
 	}
@@ -68,7 +69,7 @@ func (t *filler) listWarnings(run *recording.Run) []string {
 	return out
 }
 
-// describeOneStep says that a single step makes the verdict: most of the idle time lies in it. What
+// describeOneStep says that a single step makes the verdict: most of the idle time is in it. What
 // it shows may come again, or never.
 func (t *filler) describeOneStep() string {
 	if len(t.d.Steps) < fewToJudge || t.d.Share(t.d.Idle) < diagnose.LaunchTrigger {
@@ -103,7 +104,7 @@ const fewToJudge = 4
 
 // likelyPython is what a launching thread does of which nothing is recorded.
 func (t *filler) likelyPython() string {
-	if t.grounds.Framework == diagnose.FrameworkCUDA {
+	if diagnose.IsBare(t.grounds.Framework) {
 		return ""
 	}
 	return ", most likely Python"

@@ -114,11 +114,11 @@ type xStep struct {
 // every loop counts from 0.
 type xNumber struct{ n, again int }
 
-// analyseAsXProf is XProf's answer; false where it is none of its runs, or the run has no
+// analyseAsXProf is XProf's answer; false if it is none of its runs, or the run has no
 // steps by which XProf would group events.
 func analyseAsXProf(run *recording.Run, all *idle.Analysis) (xprofAnswer, bool) {
 	f := run.Facts
-	if f.Software.Framework == "" || f.Software.Framework == diagnose.FrameworkCUDA || run.Timeline == nil ||
+	if f.Software.Framework == "" || diagnose.IsBare(f.Software.Framework) || run.Timeline == nil ||
 		len(f.GPUs) > 0 && strings.Contains(f.GPUs[0].Name, "TPU") {
 		return xprofAnswer{}, false
 	}
@@ -250,7 +250,7 @@ func longer(a, b [2]int64) [2]int64 {
 }
 
 // bounds is a step's time: the longest on a device, unless the host's mark holds all
-// of that, as where every step waits for the device.
+// of that, as where every step is waiting for the device.
 func (s *xStep) bounds() (from, to int64) {
 	d, h := s.device, s.host
 	if d[1] <= d[0] || h[0] <= d[0] && h[1] >= d[1] {

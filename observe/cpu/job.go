@@ -27,7 +27,7 @@ type Sink interface {
 // Options say whose tree to watch. Only Root has to be set.
 type Options struct {
 	Root    int    // the process at the root of the job
-	Adopter int    // process that the kernel gives orphaned descendants to, 0 where there is none
+	Adopter int    // process that the kernel gives orphaned descendants to, 0 if there is none
 	FS      string // where proc, sys and dev lie, "/" by default
 }
 

@@ -17,8 +17,8 @@ type Told struct {
 	Role         string // recording.RoleTrainer, recording.RoleWorker or ""
 	Parent       int    // of a worker: the process that loads through it
 	Rank, World  int
-	Device       int  // index of its GPU, -1 where unknown
-	LaunchThread int  // 0 where unknown
+	Device       int  // index of its GPU, -1 if unknown
+	LaunchThread int  // 0 if unknown
 	LauncherSeen bool // the thread is known from launches, not assumed
 	Hooked       bool // the hook answered from inside
 	Loads        bool // it has a DataLoader or asked for a batch

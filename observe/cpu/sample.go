@@ -103,7 +103,7 @@ func (j *Job) Readers() []int {
 // pinEvery is how many looks pass between two at the names of a trainer's threads.
 const pinEvery = 10
 
-// pinner is the thread of a trainer that pins batches; 0 where there is none. PyTorch
+// pinner is the thread of a trainer that pins batches; 0 if there is none. PyTorch
 // names it since 2.5.
 func (j *Job) pinner(pid int) int {
 	folder := fmt.Sprintf("%s/%d/task/", j.tree.path, pid)
@@ -131,7 +131,7 @@ func (j *Job) pinner(pid int) int {
 const pinName = "pt_data_pin\n"
 
 // Loaded is the first Python process that has had PyTorch mapped for at least the
-// given seconds without the hook answering from inside; 0 where there is none.
+// given seconds without the hook answering from inside; 0 if there is none.
 func (j *Job) Loaded(now, atLeast float64) (silent int) {
 	for _, p := range j.tree.live {
 		if !p.python || p.zombie || p.role == recording.RoleWorker || j.told[p.pid] != nil {

@@ -134,7 +134,7 @@ func (m *Mounts) List() []recording.Mount {
 	return list
 }
 
-// disk is the subject of the signals of a file system's disk; "" where it has none.
+// disk is the subject of the signals of a file system's disk; "" if it has none.
 func (m *Mounts) disk(at *mount) string {
 	link, err := filepath.EvalSymlinks(m.Root + "/sys/dev/block/" + at.device)
 	if err != nil && strings.HasPrefix(at.source, "/dev/") { // btrfs and the like have numbers of their own

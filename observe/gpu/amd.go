@@ -22,7 +22,7 @@ type amd struct {
 
 type amdDevice struct {
 	folder string // of the PCI device
-	hwmon  string // of its sensors, "" where there are none
+	hwmon  string // of its sensors, "" if there are none
 	facts  Device
 }
 
@@ -157,7 +157,7 @@ func readLink(folder, which string) (generation, width int) {
 	return slices.Index(rates, speed) + 1, width
 }
 
-// readLine is the first line of a file; "" where it cannot be read.
+// readLine is the first line of a file; "" if it cannot be read.
 func readLine(file string) string {
 	text, err := read(file)
 	if err != nil {

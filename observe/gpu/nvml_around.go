@@ -58,7 +58,7 @@ func nodeOf(busID string) int {
 	return node
 }
 
-// small is a small number of a device; 0 where it is not known.
+// small is a small number of a device; 0 if it is not known.
 func (n *nvml) small(what string, ask func(deviceHandle, *uint32) code, h deviceHandle, most uint32) int {
 	v, ok := optional(n, ask, h)
 	if !ok || v == 0 || v > most {

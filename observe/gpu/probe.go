@@ -55,7 +55,7 @@ type Device struct {
 	Emulated        bool
 	LinkGeneration  int  // of PCIe, the most that device and slot can; 0 unknown
 	LinkWidth       int  // lanes, likewise
-	Node            int  // NUMA node that it hangs on, -1 where unknown
+	Node            int  // NUMA node that it hangs on, -1 if unknown
 	MIG             bool // cut into instances
 }
 
@@ -200,7 +200,7 @@ type absences struct{ all []absence }
 
 type absence struct {
 	what   string
-	device uint64 // any number that tells devices apart; 0 where it is of none
+	device uint64 // any number that tells devices apart; 0 if it is of none
 	reason string // "" since it is there
 }
 

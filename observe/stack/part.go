@@ -71,32 +71,54 @@ func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
 	return into, true
 }
 
-// around are the places of a stack outside of a fetch: the program's own innermost line and the library's
-// that it calls, or the library's that began it all where none is its own; then the innermost one that tells
-// what is done, if that is another. False where there is none.
+// around returns the places of a stack outside of a fetch: the program's own innermost line and the
+// library's function that it calls, or the outermost library's function if no line is the program's.
+// Then comes the innermost function that tells what is done, if that is another one. If a
+// DataLoader called the own line, as it calls a sampler, the loader's function comes first. The
+// result is false if there is no place.
 func around(stack []place, into []recording.Place) ([]recording.Place, bool) {
-	var call, telling *place
+	var call, loader, telling *place
 	for i := range stack {
 		p := &stack[i]
 		if p.code == nil || p.code.part != inside {
 			continue
 		}
 		if own := p.asPlace(); own.Own() {
+			if around := callingLoader(stack[i+1:]); around != nil {
+				into = append(into, around.asPlace())
+			}
 			into = append(into, own)
 			break
 		}
 		if telling == nil && tells(p.code.file) {
 			telling = p
 		}
+		if p.code.file == recording.LoaderFile {
+			loader = p
+		}
 		call = p
 	}
 	if call != nil {
 		into = append(into, call.asPlace())
 	}
-	if telling != nil && telling != call {
+	if loader != nil && loader != call { // a framework's loop calls it
+		into = append(into, loader.asPlace())
+	}
+	if telling != nil && telling != call && telling != loader {
 		into = append(into, telling.asPlace())
 	}
 	return into, len(into) > 0
+}
+
+// callingLoader returns the DataLoader's function that the program called, if what lies further in
+// was called by it; else nil.
+func callingLoader(outer []place) (called *place) {
+	for i := range outer {
+		if c := outer[i].code; c != nil && c.file == recording.LoaderFile {
+			called = &outer[i]
+		}
+	}
+	return called
 }
 
 // tellers are libraries whose functions say what a thread does, however deep a framework calls them: it

@@ -41,7 +41,7 @@ const (
 // image is a file with a Python in it.
 type image struct {
 	runtime uint64 // address of its runtime, from the file's begin in memory
-	minor   uint64 // of the version, by its name; 0 where that does not tell
+	minor   uint64 // of the version, by its name; 0 if that does not tell
 }
 
 // images are the files that were looked into, by path, device and inode: nil where no
@@ -110,7 +110,7 @@ func (known images) runtimeOf(pid int) (address, minor uint64, err error) {
 	return 0, 0, errNone
 }
 
-// look is the Python in a file that a process has in its memory, nil where none is.
+// look is the Python in a file that a process has in its memory, nil if none is.
 func (known images) look(pid int, path, inode string) *image {
 	name := filepath.Base(path)
 	if !strings.Contains(name, "python") {

@@ -55,7 +55,7 @@ type Sampler struct {
 	mu     sync.Mutex
 	counts map[recording.Loading]*counts
 	last   float64 // when what was seen was written last
-	why    string  // nothing could be read so far; "" where something was
+	why    string  // nothing could be read so far; "" if something was
 }
 
 // counts are what was seen of those that load for one trainer.
@@ -96,7 +96,7 @@ func (w *Sampler) Close() {
 	}
 }
 
-// Why says why nothing can be read; "" where something was, or nothing was there to read.
+// Why says why nothing can be read; "" if something was, or nothing was there to read.
 func (w *Sampler) Why() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

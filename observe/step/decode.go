@@ -14,6 +14,8 @@ const (
 	maxRecords = 2048     // per packet
 	maxText    = 256      // characters of one text
 	maxNames   = 40       // of a list of names
+	maxSlow    = 8        // slow fetches of one process
+	maxItems   = 128      // samples of one of them
 )
 
 // Packet is one packet as it arrived, with the sender's PID as the kernel gives
@@ -128,6 +130,9 @@ type hookRecord struct {
 	Looked  int64    `json:"looked"`
 	Drew    []string `json:"drew"`
 
+	// slow
+	Fetches []slowFetch `json:"fetches"`
+
 	// feed
 	Read      int64 `json:"read"`
 	Decode    int64 `json:"decode"`
@@ -146,6 +151,17 @@ type hookRecord struct {
 	Device    string   `json:"device"`
 	Steps     int      `json:"steps"`
 	Text      string   `json:"text"`
+}
+
+// slowFetch is [ns, [indices of its samples]].
+type slowFetch struct {
+	Wall  int64
+	Items []int64
+}
+
+// UnmarshalJSON reads the two of a list.
+func (f *slowFetch) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &[]any{&f.Wall, &f.Items})
 }
 
 // packet is the wire form; records are decoded one by one only where some do not
@@ -215,6 +231,11 @@ func (r *hookRecord) clean() {
 		&r.Type, &r.About, &r.Framework, &r.At,
 	} {
 		*text = safe.Text(*text, maxText)
+	}
+	r.Fetches = r.Fetches[:min(len(r.Fetches), maxSlow)]
+	for i := range r.Fetches {
+		items := &r.Fetches[i].Items
+		*items = (*items)[:min(len(*items), maxItems)]
 	}
 	for _, list := range []*[]string{&r.Transforms, &r.Own, &r.Drew, &r.Generators} {
 		*list = (*list)[:min(len(*list), maxNames)]

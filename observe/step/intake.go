@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 // Bounds on what a program can make us keep.
 const (
+	mostSlow   = 16 // slow fetches of the job
 	maxLoaders = 256
 	maxNotes   = 32
 	maxUnclock = 4096 // steps that one word on a missing clock may reach back to
@@ -33,7 +35,7 @@ type Process struct {
 	PID, Parent  int
 	Worker       bool
 	Rank, World  int
-	CUDA         int // index of the device that worked, as CUDA counts, -1 where unknown
+	CUDA         int // index of the device that worked, as CUDA counts, -1 if unknown
 	Emulated     bool
 	LaunchThread int
 	Launches     bool // LaunchThread is known from optimizer steps or the device's clock
@@ -57,7 +59,8 @@ type Intake struct {
 	notes    []string
 	draws    bool     // it was looked whether fetches draw random numbers
 	drew     []string // from which generators they did
-	heard    bool     // some process answered
+	slow     []recording.SlowFetch
+	heard    bool // some process answered
 	raised   []Raised
 
 	dropped, malformed int64
@@ -147,6 +150,7 @@ func (in *Intake) Facts(f *recording.Facts) {
 		f.Loaders[i].Settings = f.Loaders[i].Settings.With()
 	}
 	f.Model = in.model
+	f.Slow = slices.Clone(in.slow)
 	if in.draws {
 		f.Draws = &recording.Draws{From: slices.Clone(in.drew)}
 	}
@@ -173,7 +177,7 @@ func (in *Intake) processOf(pid int) *Process {
 	return p
 }
 
-// record adds one record; false where it makes no sense.
+// record adds one record; false if it makes no sense.
 func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 	switch r.K {
 	case "hello":
@@ -192,6 +196,8 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.noteChanges(p, r)
 	case "fetch":
 		return in.fetch(p, r, now)
+	case "slow":
+		return in.addSlow(p, r)
 	case "feed":
 		return in.feed(p, r, now)
 	case "garbage":
@@ -351,7 +357,7 @@ func (in *Intake) addStep(p *Process, own int, r *hookRecord, now float64) bool 
 	return true
 }
 
-// toDuration is a duration in seconds; NaN where it cannot be one.
+// toDuration is a duration in seconds; NaN if it cannot be one.
 func toDuration(ns int64) float64 {
 	s := float64(ns) / 1e9
 	if s < 0 || s > maxSpan {
@@ -360,7 +366,7 @@ func toDuration(ns int64) float64 {
 	return s
 }
 
-// deviceOf is the index of the device that a process works on, -1 where unknown.
+// deviceOf is the index of the device that a process works on, -1 if unknown.
 func (in *Intake) deviceOf(p *Process) int {
 	if p.CUDA < 0 {
 		return -1
@@ -468,6 +474,26 @@ func (in *Intake) fetch(p *Process, r *hookRecord, now float64) bool {
 		}
 	}
 	return true
+}
+
+// addSlow keeps the slowest fetches of the job. A process tells its own anew when one is slower.
+func (in *Intake) addSlow(p *Process, r *hookRecord) bool {
+	trainer := p.PID
+	if p.Worker {
+		trainer = p.Parent
+	}
+	in.slow = slices.DeleteFunc(in.slow, func(s recording.SlowFetch) bool { return s.By == p.PID })
+	valid := true
+	for _, f := range r.Fetches {
+		if f.Wall <= 0 || len(f.Items) == 0 {
+			valid = false
+			continue
+		}
+		in.slow = append(in.slow, recording.SlowFetch{PID: trainer, By: p.PID, Seconds: float64(f.Wall) / 1e9, Items: f.Items})
+	}
+	slices.SortStableFunc(in.slow, func(a, b recording.SlowFetch) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	in.slow = in.slow[:min(len(in.slow), mostSlow)]
+	return valid
 }
 
 // fetchTotals is the newest word of a process on its fetches: the counters are

@@ -122,7 +122,7 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// accept takes all waiting connections; false where there is none or where we
+// accept takes all waiting connections; false if there is none or where we
 // are out of file descriptors, which the end of some process cures.
 func (l *Listener) accept() (any bool) {
 	for {

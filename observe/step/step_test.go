@@ -332,3 +332,20 @@ func TestStokersLoader(t *testing.T) {
 		}
 	}
 }
+
+// Each process tells its slowest fetches anew; those of all workers are kept, by who asks for their batches.
+func TestSlowFetches(t *testing.T) {
+	in := NewIntake(0, &book{}, nil)
+	worker := func(records string) Packet {
+		return Packet{PID: 8, Data: []byte(`{"v":1,"pid":8,"seq":0,"dropped":0,"records":[{"k":"hello","role":"worker","ppid":7},` + records + `]}`)}
+	}
+	in.Take(packetOf(`{"k":"hello","role":"main"}`, `{"k":"slow","fetches":[[1000000000,[5,6]]]}`), 1)
+	in.Take(worker(`{"k":"slow","fetches":[[2000000000,[1,312]]]}`), 1)
+	in.Take(worker(`{"k":"slow","fetches":[[4000000000,[312]],[2000000000,[1,312]],[-1,[3]]]}`), 2)
+	var f recording.Facts
+	in.Facts(&f)
+	got := fmt.Sprint(f.Slow)
+	if want := "[{7 8 4 [312]} {7 8 2 [1 312]} {7 7 1 [5 6]}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

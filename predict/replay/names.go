@@ -6,16 +6,14 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// kindOf says what a call of a runtime or driver does, by its name: CUDA's and
-// HIP's, with or without the suffixes that profilers add.
+// kindOf says what a call of a runtime or driver does, by its name.
 func kindOf(name string) kind {
 	switch {
-	case strings.Contains(name, "Synchronize"):
+	case recording.WaitsForDevice(name):
 		return wait
-	case strings.Contains(name, "Launch"):
+	case recording.LaunchesWork(name):
 		return launch
-	case recording.ContainsAny(name, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap",
-		"MemUnmap", "MemCreate", "MemRelease", "MemAlloc"):
+	case recording.AllocatesMemory(name):
 		return allocate
 	}
 	return other
@@ -28,7 +26,8 @@ func waitsEvent(name string) bool { return strings.Contains(name, "StreamWaitEve
 // blocksAlways reports whether a copying call returns only when its copy is done,
 // regardless of the memory: cudaMemcpy against cudaMemcpyAsync.
 func blocksAlways(name string) bool {
-	return strings.Contains(name, "Memcpy") && !strings.Contains(name, "Async")
+	call, known := recording.RuntimeCall(name)
+	return known && strings.HasPrefix(call, "Memcpy") && !strings.Contains(name, "Async")
 }
 
 // sourceOf says who prepares the batch that a span blocks on.

@@ -7,6 +7,11 @@ from . import channel, describe, guarded, now
 TIMED_FETCHES = 32  # all of these are timed, and of quick ones one in eight after that: the mean is what counts
 QUICK_NS = 10 * channel.MS
 
+SLOW_NS = 100 * channel.MS  # a fetch is slow from here on, if it also takes SLOW_TIMES the mean of its process
+SLOW_TIMES = 4
+SLOWEST = 4  # so many are told of each process
+MOST_ITEMS = 64  # of a larger batch nobody can tell which sample was slow
+
 
 class Collate(object):
     """Stands for collate_fn on one fetcher, in the process that fetches. The DataLoader keeps the user's own."""
@@ -33,6 +38,7 @@ class Fetches(object):
         self.wall2 = 0.0
         self.worker = None
         self.looked, self.drew = 0, set()
+        self.slowest, self.slower = [], False  # the slowest fetches as [wall, indices of the samples], and whether one is new
 
     def report(self, to):
         if self.count == self.reported:
@@ -42,6 +48,18 @@ class Fetches(object):
             '{"k":"fetch","worker":%s,"count":%d,"wall":%d,"cpu":%d,"collate":%d,"wall2":%.9g,"samples":%d,"looked":%d,"drew":%s}'
             % (channel.encode(self.worker), self.count, self.wall, self.cpu, self.collate, self.wall2, self.samples, self.looked, channel.encode(sorted(self.drew)))
         )
+        if self.slower:
+            self.slower = False
+            to.put('{"k":"slow","fetches":%s}' % channel.encode(self.slowest))
+
+    def keep_slow(self, wall, indices):
+        """Keep a fetch that took far longer than the others, with the numbers of its samples."""
+        if wall * self.count < SLOW_TIMES * self.wall or self.count < TIMED_FETCHES or type(indices) is not list:
+            return
+        items = [index for index in indices[:MOST_ITEMS] if type(index) is int]
+        if items and len(indices) <= MOST_ITEMS and (len(self.slowest) < SLOWEST or wall > self.slowest[-1][0]):
+            self.slowest = sorted(self.slowest + [[wall, items]], reverse=True)[:SLOWEST]
+            self.slower = True
 
 
 class Feed(object):
@@ -82,7 +100,7 @@ def begin_fetch():
 
 
 @guarded
-def fetched(fetcher, started):
+def fetched(fetcher, started, indices):
     if started is None:
         return
     t, cpu = monotonic_ns(), thread_time_ns()
@@ -101,6 +119,8 @@ def fetched(fetcher, started):
         now.turn[1] = 7 if fetches.wall < fetches.count * QUICK_NS else 0
     if not fetcher.auto_collation:
         fetches.samples += 1
+    if wall >= SLOW_NS:
+        fetches.keep_slow(wall, indices)
     if t - state.channel.flushed >= channel.FLUSH_NS:
         worker = describe.worker_id()
         if worker is not None:  # elsewhere the asking thread flushes

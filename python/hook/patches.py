@@ -57,7 +57,7 @@ def _fetch_in_place_of(original):
             guard.hide_our_frames(error)
             raise
         if started is not None:
-            fetches.fetched(self, started)
+            fetches.fetched(self, started, possibly_batched_index)
         return batch
 
     return fetch

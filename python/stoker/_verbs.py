@@ -16,7 +16,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-
 _NAME = "stoker.exe" if os.name == "nt" else "stoker"
 # Before CPython 3.13, a thread that calls sysconfig during another thread's first call may find
 # half of its variables.

@@ -838,5 +838,15 @@ if torch is not None:
     }  # fmt: skip
     CALLS = tuple((kind, "forward" if issubclass(kind, torch.nn.Module) else "__call__") for kind in (*MAKERS, T.ToTensor) if kind is not T.Compose)
 
+
+@unittest.skipIf(torch is None, "needs torch and torchvision")
+class NamesTest(unittest.TestCase):
+    def test_torchs_attributes_stay(self):
+        """What a deferred tensor has besides torch's methods hides none of torch's attributes, such as real."""
+        recorded = {"as_subclass", "permute", "requires_grad_", "unsqueeze", "view"}
+        own = {name for name in vars(tensors.DeferredTensor) if name[0] != "_"} - recorded
+        self.assertEqual(own & {*dir(torch.Tensor)}, set())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -75,7 +75,7 @@ class Here:
     def try_connect(self):
         return self.is_alive()
 
-    def inherited(self):
+    def is_inherited(self):
         return False
 
     def close(self):

@@ -414,6 +414,20 @@ class Protocol(FakeCase):
             self.assertAlmostEqual(fetch["count"], count, delta=1)
             self.assertEqual(fetch["wall"], fetch["count"] * round(took * 1e9))
 
+    def test_slow_fetches_are_told_with_their_samples(self):
+        """The fifth of a batch takes four seconds in each epoch, on a clock that moves when it is told."""
+        body = """
+    class Clips(list):
+        def __getitem__(self, i):
+            time.sleep(4 if i == 17 else 0.02)
+            return super().__getitem__(i)
+    clips = Clips(data * 10)
+    for _ in range(3):
+        for batch in DataLoader(clips, 2): pass"""
+        slow = self.silent(self.run_program(CLOCK + LOOP + body)).of("slow")[-1]["fetches"]
+        self.assertEqual([items for _, items in slow], [[16, 17]] * 2)
+        self.assertTrue(all(wall > 4e9 for wall, _ in slow))
+
     def test_collections_of_garbage_are_counted(self):
         """Each takes 30 ms on a clock that moves when it is told, and no other callback of the program's is touched."""
         body = """

@@ -17,6 +17,22 @@ func (p *page) ledger(v diagnose.Verdict) section {
 	if v.Lead == nil && report.MostlySteps(v.Ledger) { // there is little to learn from it
 		at = onlyAll
 	}
+	p.addLedger(&s, lines, at)
+	return s
+}
+
+// recordingLedger is where the time of a profiler's file went, if much of it is not what is judged.
+func (p *page) recordingLedger(v diagnose.Verdict) section {
+	s := section{title: fmt.Sprintf("time of the recording: %s", quantity.AboutSeconds(v.Ledger.Wall))}
+	at := onlyAll
+	if report.HasMuchElse(v.Ledger) {
+		at = important
+	}
+	p.addLedger(&s, report.LedgerLines(v.Ledger), at)
+	return s
+}
+
+func (p *page) addLedger(s *section, lines []report.LedgerLine, at rank) {
 	var widest [5]int
 	for _, l := range lines {
 		for i, cell := range cellsOf(l) {
@@ -40,7 +56,6 @@ func (p *page) ledger(v diagnose.Verdict) section {
 			p.b.WriteString(strings.TrimRight(text, " ") + "\n")
 		})
 	}
-	return s
 }
 
 func cellsOf(l report.LedgerLine) [5]string {

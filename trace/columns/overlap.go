@@ -20,7 +20,7 @@ const (
 
 // ClipOverlaps cuts lengths that no stream allows: at the start of the next piece, and for the
 // last piece of a stream at the end of the host's wait for the whole device. It returns how
-// many it cut, and moves the Timeline's end where that was one of them.
+// many it cut, and moves the Timeline's end if that was one of them.
 func ClipOverlaps(t *recording.Timeline) (clipped int) {
 	waits := deviceWaits(t)
 	for _, works := range streamsOf(&t.Device) {

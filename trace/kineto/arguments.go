@@ -17,7 +17,7 @@ type argumentField struct {
 var arguments = []argumentField{
 	{
 		wholeNumber{of: func(e *event) *int64 { return &e.corr }},
-		[]string{"correlation", "correlation id", "Correlation"},
+		[]string{"correlation", "correlation id", "Correlation", "connection_id"},
 	},
 	{wholeNumber{of: func(e *event) *int64 { return &e.ext }}, []string{"External id", "external id"}},
 	{wholeNumber{of: func(e *event) *int64 { return &e.stream }, seen: hasStream}, []string{"stream"}},
@@ -31,6 +31,7 @@ var arguments = []argumentField{
 	{arrayText{of: func(e *event) *[]byte { return &e.types }}, []string{"Input type", "Input Type"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.stack }}, []string{"Call stack"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.label }}, []string{"name"}},
+	{quotedText{of: func(e *event) *[]byte { return &e.task }}, []string{"Task Type"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.collective }}, []string{"Collective name"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.dtype }}, []string{"dtype"}},
 	{quotedText{of: func(e *event) *[]byte { return &e.group }}, []string{"Process Group Name"}},
@@ -71,7 +72,7 @@ func hashKey(key []byte) uint8 {
 	return uint8(n) + key[n-1] + key[n/2]*7
 }
 
-// formOf is how the value of an argument is read; nil where nobody asks for it.
+// formOf is how the value of an argument is read; nil if nobody asks for it.
 func formOf(key []byte) form {
 	for h := hashKey(key); ; h++ {
 		slot := &argumentSlots[h]
@@ -150,7 +151,7 @@ func (f dimensions) setValue(e *event, v jsonValue) {
 	}
 }
 
-// product multiplies the whole numbers of an array, "[8, 16, 5]"; 0 where it
+// product multiplies the whole numbers of an array, "[8, 16, 5]"; 0 if it
 // holds anything else.
 func product(list []byte) int32 {
 	p, n, digits, any := int64(1), int64(0), 0, false
@@ -173,7 +174,7 @@ func product(list []byte) int32 {
 	return int32(p)
 }
 
-// decimalRatio is a decimal number in a unit: 100 where it is written in percent.
+// decimalRatio is a decimal number in a unit: 100 if it is written in percent.
 type decimalRatio struct {
 	of   func(*event) *float32
 	unit float64

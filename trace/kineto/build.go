@@ -150,7 +150,7 @@ func (b *builder) workColumns() {
 }
 
 // devicePlace is the place of the device that did a piece of work, in the process of its
-// call; -1 where there are too many.
+// call; -1 if there are too many.
 func (b *builder) devicePlace(known map[recording.Device]int32, w *workRecord, call int32) int32 {
 	on := recording.Device{PID: b.owner[w.device], Index: int(w.device), GPU: -1}
 	if call >= 0 {
@@ -196,8 +196,8 @@ func (b *builder) memoryColumns() {
 	s.memory = blocks[memoryRecord]{}
 }
 
-// dropped are the counts of what was not kept, in words.
-func (b *builder) dropped() map[string]int {
+// countDropped counts what was not kept, in words.
+func (b *builder) countDropped() map[string]int {
 	out := map[string]int{}
 	for w, n := range b.store.dropped {
 		if n > 0 {

@@ -43,6 +43,9 @@ var categories = map[string]class{
 
 	"user_annotation": annotationClass,
 
+	"enqueue": opClass, // torch_npu's: the loop's thread hands an operator to the one that launches
+	"dequeue": opClass,
+
 	"cuda_runtime":        runtimeClass,
 	"cuda_driver":         runtimeClass,
 	"runtime":             runtimeClass,
@@ -70,6 +73,7 @@ var categories = map[string]class{
 	"async":               linkClass,
 	"async_cpu_to_gpu":    linkClass,
 	"async_gpu":           linkClass,
+	"hosttodevice":        linkClass, // Ascend's
 	"fwdbwd":              spanClass,
 	"forward_backward":    spanClass,
 	"fwd_bwd":             spanClass,

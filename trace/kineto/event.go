@@ -32,6 +32,7 @@ type event struct {
 
 	shapes, types, stack []byte
 	label                []byte // "name" among the arguments, of metadata
+	task                 []byte // what a row of Ascend's hardware did
 	nelems               int64
 	dtype, group         []byte
 	collective           []byte // its name
@@ -87,6 +88,10 @@ type (
 		blocks, threads         int32
 		perSM, occupancy        float32
 		kind                    recording.WorkKind
+	}
+	looseRecord struct { // an event without a category: what it is, its process tells
+		start, end, corr int64
+		name, task, row  int32
 	}
 	frameRecord struct {
 		start, end int64
@@ -149,6 +154,7 @@ type batch struct {
 	host    []hostRecord
 	work    []workRecord
 	frames  []frameRecord
+	loose   []looseRecord
 	flows   []flowRecord
 	labels  []labelRecord
 	sizes   []sizeRecord
@@ -168,7 +174,7 @@ type batch struct {
 func (b *batch) truncate() {
 	*b = batch{
 		host: b.host[:0], work: b.work[:0], frames: b.frames[:0],
-		flows: b.flows[:0], labels: b.labels[:0], sizes: b.sizes[:0], memory: b.memory[:0],
+		loose: b.loose[:0], flows: b.flows[:0], labels: b.labels[:0], sizes: b.sizes[:0], memory: b.memory[:0],
 	}
 }
 

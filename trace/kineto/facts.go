@@ -30,7 +30,7 @@ type property struct {
 	Emulated bool    `json:"emulated"` // Stoker's own stand-in for a GPU says so
 }
 
-// capability is "9.0", "" where unknown.
+// capability is "9.0", "" if unknown.
 func (p property) capability() string {
 	major, minor := p.Major, p.Minor
 	if major == nil {
@@ -76,25 +76,31 @@ func (m *merger) readFacts(b *builder, out *Trace) {
 	}
 	m.listGPUs(b.t, &out.Facts)
 	m.readSoftware(&out.Facts)
-	out.Facts.Started = m.started(out)
+	m.setDate(out)
 	out.Facts.Processes = b.processes(rank, out.World)
 	out.Facts.Loaders = steps.ListLoaders(b.t, out.Facts.Processes)
-	if len(b.work) > 0 && b.launchesCUDA() {
-		out.Facts.Model = &recording.ModelFacts{Device: fmt.Sprintf("cuda:%d", b.busiest(b.mainProcess()))}
+	if kind := b.deviceKind(); len(b.work) > 0 && kind != "" {
+		out.Facts.Model = &recording.ModelFacts{Device: fmt.Sprintf("%s:%d", kind, b.busiest(b.mainProcess()))}
 	}
 	m.doubts(b, out)
 }
 
-// launchesCUDA reports whether the work was launched through CUDA or HIP, which PyTorch
-// both calls "cuda".
-func (b *builder) launchesCUDA() bool {
+// deviceKinds are what PyTorch calls devices, by the prefix of the calls that launch on them.
+var deviceKinds = []struct{ prefix, kind string }{
+	{"cudaLaunch", "cuda"}, {"cuLaunch", "cuda"}, {"cudaMemcpy", "cuda"}, {"hip", "cuda"}, {"urEnqueue", "xpu"},
+	{"zeCommandList", "xpu"}, {"AscendCL@", "npu"}, {"Runtime@", "npu"},
+}
+
+// deviceKind is what PyTorch calls the device, "" if no call tells.
+func (b *builder) deviceKind() string {
 	for _, name := range b.t.Names {
-		if strings.HasPrefix(name, "cudaLaunch") || strings.HasPrefix(name, "cuLaunch") ||
-			strings.HasPrefix(name, "cudaMemcpy") || strings.HasPrefix(name, "hip") {
-			return true
+		for _, k := range deviceKinds {
+			if strings.HasPrefix(name, k.prefix) {
+				return k.kind
+			}
 		}
 	}
-	return false
+	return ""
 }
 
 // mostDevices bounds how many devices are believed.
@@ -112,7 +118,7 @@ func (m *merger) listGPUs(t *recording.Timeline, facts *recording.Facts) {
 	for _, d := range t.Devices {
 		used[d.Index] = true
 	}
-	known = renumbered(known, used)
+	known = addMissingDevices(known, used)
 	place := map[int]int{}
 	for _, p := range known {
 		if _, again := place[p.ID]; again || p.ID < 0 || len(place) == mostDevices || len(used) > 0 && !used[p.ID] {
@@ -138,10 +144,10 @@ func (m *merger) listGPUs(t *recording.Timeline, facts *recording.Facts) {
 	}
 }
 
-// renumbered gives properties the numbers that work carries: profilers of ROCm name the
+// addMissingDevices gives properties the numbers that work carries: profilers of ROCm name the
 // devices that the process sees, from 0, and number work as the machine does. Where all
 // that are named are alike, a number that none of them has is one of them.
-func renumbered(known []property, used map[int]bool) []property {
+func addMissingDevices(known []property, used map[int]bool) []property {
 	named := map[int]bool{}
 	for _, p := range known {
 		if p.Name != known[0].Name {
@@ -173,10 +179,9 @@ func (m *merger) readSoftware(facts *recording.Facts) {
 	}
 }
 
-// started is the date of t = 0, Unix seconds; 0 where the file counts from an
-// unknown moment. Files before 2024 count from 1970, later ones from
-// baseTimeNanoseconds. It moves Zero to that clock too.
-func (m *merger) started(t *Trace) float64 {
+// setDate moves Zero to Unix time and sets the date of t = 0. It stays 0 if the file counts from an
+// unknown moment. Files before 2024 count from 1970, later ones from baseTimeNanoseconds.
+func (m *merger) setDate(t *Trace) {
 	if base, ok := decodeMember[json.Number](m, "baseTimeNanoseconds"); ok {
 		if r := rational([]byte(base)); r != nil {
 			if q := new(big.Int).Quo(r.Num(), r.Denom()); q.IsInt64() && q.Sign() > 0 &&
@@ -185,10 +190,9 @@ func (m *merger) started(t *Trace) float64 {
 			}
 		}
 	}
-	if t.Zero < 1e18 || t.Zero > 4e18 { // 2001 to 2096
-		return 0
+	if t.Zero >= 1e18 && t.Zero <= 4e18 { // 2001 to 2096
+		t.Facts.Started = float64(t.Zero) / 1e9
 	}
-	return float64(t.Zero) / 1e9
 }
 
 // processes lists the processes that launched work, or where none did, the one

@@ -37,11 +37,12 @@ var read atomic.Int64
 // same error, whatever the events are, wherever chunks end and however many
 // scanners work.
 func FuzzKineto(f *testing.F) {
-	for _, e := range one {
+	for _, e := range append(ascendEvents(), one...) {
 		f.Add([]byte("["+e+"]"), uint16(64))
 	}
 	f.Add([]byte(`{"deviceProperties": [{"id": 0, "name": "A", "computeMajor": 9, "computeMinor": 0}], "traceEvents": [`+strings.Join(one, ",\n")+`], "baseTimeNanoseconds": 1700000000000000000}`), uint16(100))
 	f.Add([]byte(`[` + strings.Join(one, ","))[:700], uint16(50))
+	f.Add([]byte(`[`+strings.Join(ascendEvents(), ",")+`]`), uint16(500))
 	f.Fuzz(func(t *testing.T, data []byte, chunk uint16) {
 		fast, err := Read(context.Background(), bytes.NewReader(data), Options{Workers: 2, chunk: int(chunk) + 16})
 		general, err2 := Read(context.Background(), bytes.NewReader(data), Options{General: true, Workers: 1})

@@ -43,18 +43,23 @@ func (e *event) setMember(key string, v jsonValue) {
 	case "tid":
 		setRow(&e.tid, v)
 	case "ts":
-		if v.is == '0' {
+		if v.isTime() {
 			ns, nano, ok := nanoseconds(v.text)
 			e.setStart(ns, nano, ok)
 		}
 	case "dur":
-		if v.is == '0' {
+		if v.isTime() {
 			ns, nano, ok := nanoseconds(v.text)
 			e.setDuration(ns, ok && !nano)
 		}
 	case "id":
 		e.setInt(&e.id, hasID, v)
 	}
+}
+
+// isTime reports whether a value is a number, also in quotes, as Ascend's exporter writes it.
+func (v jsonValue) isTime() bool {
+	return v.is == '0' || v.is == '"' && len(v.text) > 0 && (v.text[0] == '-' || v.text[0] >= '0' && v.text[0] <= '9')
 }
 
 func (e *event) setStart(ns int64, nano, ok bool) {

@@ -221,7 +221,7 @@ func nanoseconds(text []byte) (ns int64, nano, ok bool) {
 	return q, nano, true
 }
 
-// rational is a JSON number, nil where it is none or has an exponent that would
+// rational is a JSON number, nil if it is none or has an exponent that would
 // fill the memory.
 func rational(text []byte) *big.Rat {
 	if len(text) > longestJSON {

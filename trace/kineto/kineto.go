@@ -48,6 +48,10 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Trace, error) {
 // buildTrace builds the columns of everything that was read.
 func (m *merger) buildTrace() (*Trace, error) {
 	s := m.store
+	if s.isAscend() {
+		s.adoptAscend()
+	}
+	s.dropLoose()
 	b := &builder{store: s, t: &recording.Timeline{Names: s.names}, threadOf: recording.NoPlaces(len(s.rows))}
 	b.sortRecords()
 	if len(b.host)+len(b.work)+len(b.frames) == 0 {
@@ -66,7 +70,7 @@ func (m *merger) buildTrace() (*Trace, error) {
 	b.memoryColumns()
 	b.nameThreads()
 	out := &Trace{Timeline: b.t, Zero: b.base, Bytes: m.offset, Events: s.events, Rank: -1}
-	b.t.Dropped = b.dropped()
+	b.t.Dropped = b.countDropped()
 	m.readFacts(b, out)
 	found := steps.Find(b.t, out.Facts.Processes, "ProfilerStep marks",
 		"The trace has no ProfilerStep marks (call prof.step() in the loop)")

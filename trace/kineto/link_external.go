@@ -1,9 +1,6 @@
 package kineto
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -62,7 +59,5 @@ func (b *builder) callBefore(calls []int32, n int, start int64) int32 {
 
 // startsWork reports whether a call of a runtime puts work on a device.
 func startsWork(name string) bool {
-	return slices.ContainsFunc([]string{"Launch", "emcpy", "emset"}, func(part string) bool {
-		return strings.Contains(name, part)
-	})
+	return recording.LaunchesWork(name) || recording.ContainsAny(name, "emcpy", "emset")
 }

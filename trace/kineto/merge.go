@@ -87,7 +87,7 @@ func (m *merger) advance() error {
 	return nil
 }
 
-// readNext reads the next thing in b and returns how many bytes it took; 0 where b
+// readNext reads the next thing in b and returns how many bytes it took; 0 if b
 // ends too early.
 func (m *merger) readNext(b []byte, out *batch) (int, error) {
 	if len(b) == 0 {

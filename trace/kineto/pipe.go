@@ -36,7 +36,7 @@ type result struct {
 	out    *batch
 	used   int
 	closed bool
-	by     int // which scanner, -1 where none read it
+	by     int // which scanner, -1 if none read it
 }
 
 type pipe struct {

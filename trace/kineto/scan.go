@@ -61,7 +61,7 @@ func (s *scanner) element(b []byte, i int, out *batch) (end int, ok bool) {
 	return max(end, i+1), true
 }
 
-// scanEvent reads the event at b[i] into s.e; not ok where it is odd or does not end.
+// scanEvent reads the event at b[i] into s.e; not ok if it is odd or does not end.
 func (s *scanner) scanEvent(b []byte, i int) (end int, ok bool) {
 	s.e = blank
 	e := &s.e
@@ -93,10 +93,10 @@ func (s *scanner) scanEvent(b []byte, i int) (end int, ok bool) {
 		case "tid":
 			i, ok = scanRow(b, i, &e.tid)
 		case "ts":
-			e.ts, i, ok = micros(b, i)
+			e.ts, i, ok = quotedMicros(b, i)
 			e.flags = e.flags&^(nanoUnit|absurdTS) | hasTS
 		case "dur":
-			e.dur, i, ok = micros(b, i)
+			e.dur, i, ok = quotedMicros(b, i)
 			e.flags = e.flags&^absurdDur | hasDur
 		case "id":
 			i, ok = e.scanInt(b, i, &e.id, hasID)
@@ -149,7 +149,7 @@ func (s *scanner) argumentsOf(b []byte, i int) (end int, ok bool) {
 	return s.scanArguments(b, i)
 }
 
-// unread is where the object at b[i] ends, 0 where that takes a closer look: nobody asks
+// unread is where the object at b[i] ends, 0 if that takes a closer look: nobody asks
 // for the arguments of a Python frame, and most of a trace with stacks is frames. Between
 // whole strings, without an escape, another object or a list, the first closing brace is its own.
 func unread(b []byte, i int) (end int) {
@@ -170,6 +170,20 @@ func unread(b []byte, i int) (end int) {
 }
 
 var quote = []byte{'"'}
+
+// quotedMicros reads a time in microseconds, also in quotes, as Ascend's exporter writes it.
+func quotedMicros(b []byte, i int) (ns int64, end int, ok bool) {
+	if b[i] != '"' {
+		return micros(b, i)
+	}
+	text, end, ok := plainString(b, i)
+	if !ok || len(text) > 40 {
+		return 0, i, false
+	}
+	var padded [48]byte
+	ns, used, ok := micros(append(append(padded[:0], text...), ','), 0)
+	return ns, end, ok && used == len(text)
+}
 
 // micros reads a time in microseconds as nanoseconds, to the nearest.
 func micros(b []byte, i int) (ns int64, end int, ok bool) {

@@ -119,7 +119,11 @@ func (s *scanner) keepSpan(e *event, out *batch) {
 		e.dur /= 1000
 	}
 	if drop, reason := e.useless(c); drop {
-		out.dropped[reason]++
+		if c == noCategory && e.isTimed() {
+			s.keepLoose(e, out)
+		} else {
+			out.dropped[reason]++
+		}
 		if c.isWork() && reason != noName {
 			out.lost++
 		}
@@ -168,6 +172,21 @@ func (e *event) useless(c class) (bool, dropReason) {
 		return true, noName
 	}
 	return false, 0
+}
+
+// isTimed reports whether an event has a name, a start and a length that are possible.
+func (e *event) isTimed() bool {
+	return e.flags&(absurdTS|absurdDur|hasTS|hasDur) == hasTS|hasDur && e.dur >= 0 && e.dur <= longest && len(e.name) > 0
+}
+
+// keepLoose keeps an event without a category, which Ascend's exporter writes: its process tells what
+// it is, and that is named behind it.
+func (s *scanner) keepLoose(e *event, out *batch) {
+	r := looseRecord{e.ts, e.ts + e.dur, e.corr, s.names.intern(e.name), -1, s.rowID(e.pid, e.tid)}
+	if len(e.task) > 0 {
+		r.task = s.names.intern(e.task)
+	}
+	out.loose = append(out.loose, r)
 }
 
 func (s *scanner) keepFrame(e *event, out *batch) {

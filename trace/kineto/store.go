@@ -20,6 +20,7 @@ type recordStore struct {
 	host   blocks[hostRecord]
 	work   blocks[workRecord]
 	frames blocks[frameRecord]
+	loose  blocks[looseRecord]
 	flows  blocks[flowRecord]
 	labels map[int32]int32 // row: name of its thread
 	procs  map[int32]int32 // row: name of its process
@@ -96,13 +97,18 @@ func (s *recordStore) addBatch(b *batch, by int) error {
 		f.name, f.row = name(f.name), s.rowPlace(t, b, f.row)
 		s.frames.append(*f)
 	}
+	for i := range b.loose {
+		l := &b.loose[i]
+		l.name, l.task, l.row = name(l.name), name(l.task), s.rowPlace(t, b, l.row)
+		s.loose.append(*l)
+	}
 	s.addRest(b, t, name)
 	return s.checkLimits()
 }
 
 func (s *recordStore) checkLimits() error {
 	switch {
-	case s.host.n+s.work.n+s.frames.n+s.flows.n+s.memory.n > mostRecords:
+	case s.host.n+s.work.n+s.frames.n+s.loose.n+s.flows.n+s.memory.n > mostRecords:
 		return &SyntaxError{
 			-1,
 			fmt.Sprintf("it holds more than %d million events, expected at most that: record fewer steps "+

@@ -45,7 +45,7 @@ func plainString(b []byte, i int) (text []byte, end int, ok bool) {
 	return text, i + k + 2, true
 }
 
-// stringAt is a string, decoded where it holds escapes: Windows writes a path's
+// stringAt is a string, decoded if it holds escapes: Windows writes a path's
 // backslashes so, in the names of all Python frames.
 func (s *scanner) stringAt(b []byte, i int) (text []byte, end int, ok bool) {
 	if text, end, ok = plainString(b, i); ok || b[i] != '"' {

@@ -18,13 +18,13 @@ type Options struct {
 // first event that was kept.
 type Trace struct {
 	Timeline *recording.Timeline
-	Facts    recording.Facts // GPUs, Software, Processes, Loaders; Started where the file tells the date
+	Facts    recording.Facts // GPUs, Software, Processes, Loaders; Started if the file tells the date
 	Steps    []recording.Step
 	Series   []recording.Series // none in Kineto's own files; other formats sample the device too
 	Warnings []string           // sentences
 
-	Rank  int   // -1 where the file does not tell
-	World int   // 0 where the file does not tell
+	Rank  int   // -1 if the file does not tell
+	World int   // 0 if the file does not tell
 	Zero  int64 // t = 0 on the file's own clock, ns; Unix time where Facts.Started is not 0
 	Bytes int64 // of JSON that were read
 

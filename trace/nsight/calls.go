@@ -56,7 +56,7 @@ func (r *reader) addCall(c call, thread int32) {
 // mostThreads bounds a stranger's list.
 const mostThreads = 1 << 16
 
-// threadPlace is the place of a thread among the threads; -1 where there are too many.
+// threadPlace is the place of a thread among the threads; -1 if there are too many.
 func (r *reader) threadPlace(global int64) int32 {
 	t, found := r.threads[global]
 	if !found {

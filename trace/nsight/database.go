@@ -27,7 +27,7 @@ import (
 type database struct {
 	file   string
 	size   int64 // bytes there are
-	cut    int64 // bytes that the header promises, where they are more; else 0
+	cut    int64 // bytes that the header promises, if they are more; else 0
 	db     *sql.DB
 	conn   *sql.Conn
 	tables map[string]*table // real tables by name
@@ -41,7 +41,7 @@ type table struct {
 	columns []string
 
 	measured bool
-	from, to int64 // the numbers of its first and last row; from > to where it is empty
+	from, to int64 // the numbers of its first and last row; from > to if it is empty
 	problem  string
 }
 
@@ -116,12 +116,12 @@ func openDatabase(ctx context.Context, f *os.File) (*database, error) {
 	if d.db, err = sql.Open("sqlite", address); err != nil {
 		return nil, err
 	}
-	err = d.guarded(func() error { d.conn, err = d.db.Conn(ctx); return err })
+	err = d.recoverPanics(func() error { d.conn, err = d.db.Conn(ctx); return err })
 	if err == nil {
-		err = d.guarded(func() error { return d.conn.Raw(d.ask) })
+		err = d.recoverPanics(func() error { return d.conn.Raw(d.ask) })
 	}
 	if err == nil {
-		err = d.guarded(func() error { return d.restrict(ctx) })
+		err = d.recoverPanics(func() error { return d.restrict(ctx) })
 	}
 	if err == nil {
 		err = d.schema(ctx)
@@ -206,7 +206,7 @@ func (d *database) schema(ctx context.Context) error {
 	}
 	for _, name := range names {
 		t := &table{name: name}
-		err := d.eachRow(ctx, "PRAGMA main.table_info("+quoted(name)+")", func(values []any) error {
+		err := d.eachRow(ctx, "PRAGMA main.table_info("+quoteName(name)+")", func(values []any) error {
 			column, _ := values[1].(string)
 			t.columns = append(t.columns, column)
 			return nil
@@ -285,7 +285,7 @@ func (d *database) allow(
 
 // eachRow calls each with the values of every row of a query, until it errs.
 func (d *database) eachRow(ctx context.Context, query string, each func([]any) error) error {
-	return d.guarded(func() error {
+	return d.recoverPanics(func() error {
 		rows, err := d.conn.QueryContext(ctx, query)
 		if err != nil {
 			return err
@@ -308,12 +308,12 @@ func (d *database) eachRow(ctx context.Context, query string, each func([]any) e
 	})
 }
 
-// guarded calls the library. Its code was translated from C and reads memory by
+// recoverPanics calls the library. Its code was translated from C and reads memory by
 // address, so that a file that was made to break SQLite may end in a panic there,
 // which must not end the program. The connection is in an unknown state then: it
 // is neither used again nor closed, since the panic may have left it locked.
 // Faults of memory are panics only while SetPanicOnFault holds: see ReadFile.
-func (d *database) guarded(call func() error) (err error) {
+func (d *database) recoverPanics(call func() error) (err error) {
 	if d.broken != nil {
 		return d.broken
 	}
@@ -328,7 +328,7 @@ func (d *database) guarded(call func() error) (err error) {
 
 // close gives the file back. What fails in it no longer matters.
 func (d *database) close() {
-	_ = d.guarded(func() error {
+	_ = d.recoverPanics(func() error {
 		if d.conn != nil {
 			_ = d.conn.Close()
 		}

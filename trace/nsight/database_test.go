@@ -192,7 +192,7 @@ func TestStops(t *testing.T) {
 func TestPanic(t *testing.T) {
 	d := opened(t, "testdata/made.sqlite")
 	var none *DamagedError
-	if err := d.guarded(func() error { panic("fault") }); !errors.As(err, &none) || !strings.Contains(none.Problem, "SQLite stopped") {
+	if err := d.recoverPanics(func() error { panic("fault") }); !errors.As(err, &none) || !strings.Contains(none.Problem, "SQLite stopped") {
 		t.Errorf("%v", err)
 	}
 	if _, err := d.countRows(context.Background(), d.tables["OSRT_API"]); !errors.As(err, &none) {

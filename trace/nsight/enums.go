@@ -12,6 +12,7 @@ func (r *reader) readEnums() error {
 		1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA",
 		8: "DtoD", 9: "HtoH", 10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD",
 	}
+	l.migrations = map[int64]bool{11: true, 12: true, 13: true}
 	l.memory = map[int64]string{
 		0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed",
 		5: "Device Static", 6: "Managed Static", 7: "Unknown",
@@ -24,8 +25,10 @@ func (r *reader) readEnums() error {
 		entry func(id int64, name, label string)
 	}{
 		{
-			"ENUM_CUDA_MEMCPY_OPER", func() { clear(l.copies) },
-			func(id int64, name, _ string) { l.copies[id] = directionName(name) },
+			"ENUM_CUDA_MEMCPY_OPER", func() { clear(l.copies); clear(l.migrations) },
+			func(id int64, name, _ string) {
+				l.copies[id], l.migrations[id] = directionName(name), strings.Contains(name, "_KIND_UVM_")
+			},
 		},
 		{"ENUM_CUDA_MEM_KIND", func() { clear(l.memory) }, func(id int64, _, label string) { l.memory[id] = label }},
 		{
@@ -83,13 +86,16 @@ func nvtxRange(name string) bool {
 var sides = map[byte]string{'H': "Host", 'D': "Device", 'A': "Array", 'P': "Device"}
 
 // copyName is a copy in the words of PyTorch's profiler: "Memcpy HtoD (Pageable ->
-// Device)".
+// Device)". A page of managed memory that moves because somebody touched it is one to or from Managed.
 func (l *enums) copyName(kind, from, to int64) string {
 	way := l.copies[kind]
 	if way == "" {
 		return "Memcpy"
 	}
 	side := func(memory int64, letter byte) string {
+		if l.migrations[kind] && letter == 'H' {
+			return "Managed"
+		}
 		if name := l.memory[memory]; name != "" && name != "Unknown" {
 			return name
 		}

@@ -187,7 +187,7 @@ func (r *reader) diagnostics() error {
 	return err
 }
 
-// processes lists the processes that drive a device, or where none does, the one
+// processes lists the processes that drive a device, or if none does, the one
 // with most calls, and gives them ranks: where several do, in order of their
 // devices.
 func (r *reader) processes() []recording.Process {

@@ -71,7 +71,7 @@ func limitSeconds(ctx context.Context, f *os.File) (context.Context, func()) {
 }
 
 // ensureQuiet refuses a database that is being written, or that a writer left before it
-// was done: part of its newest rows lies in another file.
+// was done: part of its newest rows is in another file.
 func ensureQuiet(f *os.File) error {
 	if pid, locked := findWriter(f); locked {
 		who := ""

@@ -102,10 +102,29 @@ func (r *reader) foreign() error {
 			"record with nsys profile --trace=cuda,nvtx,osrt COMMAND",
 		}
 	}
+	for _, of := range otherDatabases {
+		for table := range r.db.tables {
+			if strings.HasPrefix(table, of.table) {
+				return &ForeignError{of.format, of.hint}
+			}
+		}
+	}
 	return &ForeignError{
 		"an SQLite database that Nsight Systems did not write (" + tableNames(r.db) + ")",
 		"give what nsys export --type sqlite wrote",
 	}
+}
+
+// otherDatabases are those of other profilers, by how the name of one of their tables begins.
+var otherDatabases = []struct{ table, format, hint string }{
+	{
+		"rocpd_", "a rocpd database of rocprofv3",
+		"record as JSON: rocprofv3 --sys-trace --output-format json -- COMMAND",
+	},
+	{
+		"CANN_API", "a database of Ascend's profiler",
+		"give the trace_view.json or msprof_*.json beside it (export_type Text of torch_npu, msprof --export=on)",
+	},
 }
 
 func tableNames(db *database) string {

@@ -312,7 +312,9 @@ func TestRefuses(t *testing.T) {
 		"one page":    {write("c", made[:512]), "within its list of tables"},
 		"wal":         {wal, "write-ahead log"},
 		"hot":         {hot, "in the middle of writing"},
-		"foreign":     {foreign(t, folder), "did not write (its tables: cookies, moz_places)"},
+		"foreign":     {foreign(t, folder, "moz_places", "cookies"), "did not write (its tables: cookies, moz_places)"},
+		"rocpd":       {foreign(t, folder, "rocpd_kernel_dispatch_00ab"), "a rocpd database of rocprofv3"},
+		"msprof":      {foreign(t, folder, "CANN_API", "TASK"), "a database of Ascend's profiler"},
 		"no events":   {variant(t, "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL", "DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY", "DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME", "DROP TABLE NVTX_EVENTS", "DROP TABLE OSRT_API"), "without any table of CUDA"},
 		"empty": {variant(t, "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL", "DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY", "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME", "DELETE FROM NVTX_EVENTS",
 			"DELETE FROM OSRT_API"), "no event was found"},
@@ -326,15 +328,15 @@ func TestRefuses(t *testing.T) {
 	says(t, tr, "its header promises")
 }
 
-func foreign(t *testing.T, folder string) string {
+func foreign(t *testing.T, folder string, tables ...string) string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("no python3 to write a database with")
 	}
-	file := filepath.Join(folder, "places.sqlite")
-	script := "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.execute('CREATE TABLE moz_places (url)'); d.execute('CREATE TABLE cookies (c)'); d.commit()"
-	if out, err := exec.Command(python, "-c", script, file).CombinedOutput(); err != nil {
+	file := filepath.Join(folder, tables[0]+".sqlite")
+	script := "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); [d.execute(f'CREATE TABLE {t} (x)') for t in sys.argv[2:]]; d.commit()"
+	if out, err := exec.Command(python, append([]string{"-c", script, file}, tables...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return file

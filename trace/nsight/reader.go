@@ -117,7 +117,7 @@ const (
 	latest     = 4e18 // year 2096, where times were normalised to the Unix epoch
 )
 
-// readSpan reads start and end from the first two columns; false where they are out of
+// readSpan reads start and end from the first two columns; false if they are out of
 // the window or impossible.
 func (r *reader) readSpan(row *row) (start, end int64, ok bool) {
 	start, ok1 := row.intAt(0)
@@ -133,7 +133,7 @@ func (r *reader) readSpan(row *row) (start, end int64, ok bool) {
 }
 
 // stringAt is the place of the text with a number in StringIds, as prepare makes
-// it; -1 where there is none. Each number is looked up once: what it stands for
+// it; -1 if there is none. Each number is looked up once: what it means
 // does not depend on who asks, since calls, kernels and marks have texts of their
 // own.
 func (r *reader) stringAt(id int64, prepare func([]byte) []byte) int32 {
@@ -153,7 +153,7 @@ func (r *reader) stringAt(id int64, prepare func([]byte) []byte) int32 {
 	return at
 }
 
-// openStrings prepares the look-ups in StringIds, where the file has that table.
+// openStrings prepares the look-ups in StringIds, if the file has that table.
 func (r *reader) openStrings() (err error) {
 	t := r.db.tables["StringIds"]
 	if t == nil || t.columnName("value") == "" {
@@ -165,10 +165,11 @@ func (r *reader) openStrings() (err error) {
 
 // enums are the meanings of numbers: the file's own, else those of schema 3.25.
 type enums struct {
-	copies   map[int64]string // direction of a copy, "HtoD"
-	memory   map[int64]string // kind of memory, "Pinned"
-	ranges   map[int64]bool   // NVTX event types that are ranges
-	severity map[int64]string // of a diagnostic
+	copies     map[int64]string // direction of a copy, "HtoD"
+	migrations map[int64]bool   // kinds of copies that nobody called for: pages of managed memory move
+	memory     map[int64]string // kind of memory, "Pinned"
+	ranges     map[int64]bool   // NVTX event types that are ranges
+	severity   map[int64]string // of a diagnostic
 }
 
 // Tables of events: first those of the device, then those of the host.

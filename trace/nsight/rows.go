@@ -28,7 +28,7 @@ func newRow(columns int) *row {
 	return r
 }
 
-// intAt is a whole number; false where the column is NULL, absent or something else.
+// intAt is a whole number; false if the column is NULL, absent or something else.
 func (r *row) intAt(i int) (int64, bool) {
 	switch v := r.values[i].(type) {
 	case int64:
@@ -41,7 +41,7 @@ func (r *row) intAt(i int) (int64, bool) {
 	return 0, false
 }
 
-// floatAt is a number; NaN where the column is NULL, absent or something else.
+// floatAt is a number; NaN if the column is NULL, absent or something else.
 func (r *row) floatAt(i int) float64 {
 	switch v := r.values[i].(type) {
 	case int64:
@@ -52,7 +52,7 @@ func (r *row) floatAt(i int) float64 {
 	return math.NaN()
 }
 
-// textAt is the bytes of a text; nil where the column is NULL, absent or something
+// textAt is the bytes of a text; nil if the column is NULL, absent or something
 // else. They may be no valid UTF-8.
 func (r *row) textAt(i int) []byte {
 	if v, ok := r.values[i].(string); ok {
@@ -62,7 +62,7 @@ func (r *row) textAt(i int) []byte {
 }
 
 // selection is what is wanted of a table: columns, "" for one that it lacks, which
-// reads as NULL, and only rows whose column time lies in [from, to), where time is
+// reads as NULL, and only rows whose column time is in [from, to), where time is
 // not "".
 type selection struct {
 	columns  []string
@@ -80,17 +80,17 @@ func (s selection) selectRows(t *table) string {
 		if c == "" {
 			q.WriteString("NULL")
 		} else {
-			q.WriteString(quoted(c))
+			q.WriteString(quoteName(c))
 		}
 	}
-	q.WriteString(" FROM main." + quoted(t.name) + " NOT INDEXED WHERE _rowid_ BETWEEN ?1 AND ?2")
+	q.WriteString(" FROM main." + quoteName(t.name) + " NOT INDEXED WHERE _rowid_ BETWEEN ?1 AND ?2")
 	if s.time != "" {
-		fmt.Fprintf(&q, " AND %s >= %d AND %[1]s < %[3]d", quoted(s.time), s.from, s.to)
+		fmt.Fprintf(&q, " AND %s >= %d AND %[1]s < %[3]d", quoteName(s.time), s.from, s.to)
 	}
 	return q.String()
 }
 
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // A table is read in parts of partRows rows: between them the user is heard and
 // told of the progress, and damage in one is not the end of the others. Where rows
@@ -117,14 +117,14 @@ func (d *database) scanTable(ctx context.Context, t *table, s selection, each fu
 		return 0, err
 	}
 	var statement *sql.Stmt
-	err = d.guarded(func() error { statement, err = d.conn.PrepareContext(ctx, s.selectRows(t)); return err })
+	err = d.recoverPanics(func() error { statement, err = d.conn.PrepareContext(ctx, s.selectRows(t)); return err })
 	if err != nil {
 		if spoilt(err) {
 			return 1, nil
 		}
 		return 0, d.explain(ctx, err, ", table "+t.name)
 	}
-	defer func() { _ = d.guarded(statement.Close) }()
+	defer func() { _ = d.recoverPanics(statement.Close) }()
 	span := uint64(t.to) - uint64(t.from) // of rows, less one
 	step := max(partRows, span/mostParts+1)
 	r := newRow(len(s.columns))
@@ -182,14 +182,14 @@ func (d *database) scanPart(ctx context.Context, statement *sql.Stmt, r *row, fi
 	// The context is asked between rows and not given along, for then database/sql would
 	// close the rows in another goroutine, where nobody guards.
 	var rows *sql.Rows
-	err = d.guarded(func() error {
+	err = d.recoverPanics(func() error {
 		rows, err = statement.QueryContext(context.WithoutCancel(ctx), first, last)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = d.guarded(rows.Close) }()
+	defer func() { _ = d.recoverPanics(rows.Close) }()
 	more := false
 	next := func() error {
 		if more = rows.Next(); more {
@@ -201,7 +201,7 @@ func (d *database) scanPart(ctx context.Context, statement *sql.Stmt, r *row, fi
 		if n%heedRows == 0 && ctx.Err() != nil {
 			return seen, ctx.Err()
 		}
-		if err := d.guarded(next); err != nil || !more {
+		if err := d.recoverPanics(next); err != nil || !more {
 			return seen, err
 		}
 		seen = true
@@ -246,9 +246,9 @@ func (d *database) measure(ctx context.Context, t *table) error {
 }
 
 func (d *database) rowBound(ctx context.Context, t *table, which string) (n sql.NullInt64, err error) {
-	err = d.guarded(func() error {
+	err = d.recoverPanics(func() error {
 		return d.conn.QueryRowContext(ctx,
-			"SELECT "+which+"(_rowid_) FROM main."+quoted(t.name)+" NOT INDEXED").Scan(&n)
+			"SELECT "+which+"(_rowid_) FROM main."+quoteName(t.name)+" NOT INDEXED").Scan(&n)
 	})
 	return n, err
 }
@@ -256,9 +256,9 @@ func (d *database) rowBound(ctx context.Context, t *table, which string) (n sql.
 // countRows is how many rows a table has; of a damaged one, how many can be read, and 0
 // of one that is left out.
 func (d *database) countRows(ctx context.Context, t *table) (n int64, err error) {
-	err = d.guarded(func() error {
+	err = d.recoverPanics(func() error {
 		return d.conn.QueryRowContext(ctx,
-			"SELECT count(*) FROM (SELECT 1 FROM main."+quoted(t.name)+" NOT INDEXED LIMIT ?)", d.mostRows()+1).Scan(&n)
+			"SELECT count(*) FROM (SELECT 1 FROM main."+quoteName(t.name)+" NOT INDEXED LIMIT ?)", d.mostRows()+1).Scan(&n)
 	})
 	if n > d.mostRows() {
 		t.problem = tooMany
@@ -311,12 +311,12 @@ func (d *database) prepareLookup(ctx context.Context, t *table, column string) (
 	return d.prepare(ctx, t, column, "_rowid_ = ?")
 }
 
-// prepare is nil where the table cannot be asked so.
+// prepare is nil if the table cannot be asked so.
 func (d *database) prepare(ctx context.Context, t *table, column, where string) (*lookup, error) {
 	l := &lookup{d: d, row: newRow(1)}
-	err := d.guarded(func() (err error) {
+	err := d.recoverPanics(func() (err error) {
 		l.statement, err = d.conn.PrepareContext(ctx,
-			"SELECT _rowid_, "+quoted(column)+" FROM main."+quoted(t.name)+" NOT INDEXED WHERE "+where)
+			"SELECT _rowid_, "+quoteName(column)+" FROM main."+quoteName(t.name)+" NOT INDEXED WHERE "+where)
 		return err
 	})
 	if spoilt(err) {
@@ -334,7 +334,7 @@ func (l *lookup) readRow(ctx context.Context, arg int64) (found bool, err error)
 		return false, context.Cause(ctx)
 	}
 	ctx = context.WithoutCancel(ctx)
-	err = l.d.guarded(func() error {
+	err = l.d.recoverPanics(func() error {
 		rows, err := l.statement.QueryContext(ctx, arg)
 		if err != nil {
 			return err
@@ -359,6 +359,6 @@ func (l *lookup) textOf(ctx context.Context, id int64) []byte {
 
 func (l *lookup) close() {
 	if l != nil {
-		_ = l.d.guarded(l.statement.Close)
+		_ = l.d.recoverPanics(l.statement.Close)
 	}
 }

@@ -8,7 +8,7 @@ type Options struct {
 	// around the middle of the device's work are read, and a warning says so.
 	Most int
 
-	// Progress, where it is not nil, is told now and then which share of the file,
+	// Progress, if it is not nil, is told now and then which share of the file,
 	// from 0 to 1, was read.
 	Progress func(share float64)
 }

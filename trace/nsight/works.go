@@ -76,7 +76,7 @@ func (r *reader) readKernel(row *row, p *piece) {
 	}
 }
 
-// product is the size of a grid or block; 0 where it is unknown or absurd.
+// product is the size of a grid or block; 0 if it is unknown or absurd.
 func product(row *row, at int) int32 {
 	n := int64(1)
 	for i := range 3 {
@@ -174,7 +174,7 @@ func threadID(global int64) int64 { return global & 0xffffff }
 func processOf(tid int64) int64   { return tid &^ 0xffffff }
 
 // correlationKey joins a process and a correlation id, which is unique within the process
-// only; 0 where there is none.
+// only; 0 if there is none.
 func (r *reader) correlationKey(process, correlation int64) uint64 {
 	if correlation <= 0 || correlation >= 1<<40 {
 		return 0

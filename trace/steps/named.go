@@ -10,7 +10,7 @@ import (
 
 // namedBeats are the steps that people and servers marked by ranges of their own: of the
 // families of ranges the one that lasts longest, from begin to begin. One range is
-// enough where it is a server's.
+// enough if it is a server's.
 func (f *finder) namedBeats(pid int) ([]beat, string) {
 	families := map[string][]beat{}
 	total := map[string]int64{}
@@ -37,7 +37,7 @@ func (f *finder) namedBeats(pid int) ([]beat, string) {
 			best = family
 		}
 	}
-	return joined(families[best]), best
+	return joinBeats(families[best]), best
 }
 
 // rangeNumber is a range's own, where it goes on counting; else the next.
@@ -57,8 +57,8 @@ func (f *finder) rangeNumber(name int32, before []beat) int {
 // time between them to be theirs: a server also waits for requests. [J]
 const longPause = 3
 
-// joined makes a step last until the next one begins.
-func joined(beats []beat) []beat {
+// joinBeats makes a step last until the next one begins.
+func joinBeats(beats []beat) []beat {
 	var lengths []int64
 	for _, b := range beats {
 		lengths = append(lengths, b.end-b.start)

@@ -18,7 +18,7 @@ const (
 	restStarts = 1e6  // ns between the last event and where the recorder's stop is cut off
 )
 
-// sign is what an event tells of the step that it lies in.
+// sign is what an event tells of the step that it is in.
 type sign uint8
 
 const (
@@ -69,7 +69,7 @@ func (f *finder) phases(pid int, beats []beat) []recording.Phase {
 			out[i] = recording.Evaluate
 		}
 	}
-	for i := range warming(beats) {
+	for i := range countWarmUp(beats) {
 		if out[i] == recording.Train || out[i] == recording.Evaluate {
 			out[i] = recording.WarmUp
 		}
@@ -77,8 +77,8 @@ func (f *finder) phases(pid int, beats []beat) []recording.Phase {
 	return out
 }
 
-// warming is how many leading steps are far longer than what comes behind them.
-func warming(beats []beat) int {
+// countWarmUp is how many leading steps are far longer than what comes behind them.
+func countWarmUp(beats []beat) int {
 	n := 0
 	for n < len(beats)/2 && len(beats) >= fewToWarm {
 		var behind []int64

@@ -46,7 +46,7 @@ func (f *finder) repeating(pid int) (beats []beat, repeats int) {
 	})
 	for _, name := range names[:min(len(names), 20)] {
 		places := at[name]
-		if !steady(places) || !f.covers(works, places) || !f.unitsFit(works, places) {
+		if !isSteady(places) || !f.covers(works, places) || !f.unitsFit(works, places) {
 			continue
 		}
 		if !f.withinForward(works, places) && f.wholePeriod(works, places) {
@@ -84,7 +84,7 @@ func (f *finder) wholePeriod(works []int, places []int) bool {
 		return false
 	}
 	headFits := len(head) <= len(before) && same(head, before[len(before)-min(len(head), len(before)):])
-	return f.holdsExchange(works, places) || headFits && f.layered(unit)
+	return f.holdsExchange(works, places) || headFits && f.isLayered(unit)
 }
 
 // withinForward reports whether one call of a module launches several of the units: then
@@ -119,14 +119,14 @@ func within(starts []int64, from, to int64) int {
 	return max(0, end-first)
 }
 
-// layered reports whether something repeats within a unit, in even distances.
-func (f *finder) layered(unit []int) bool {
+// isLayered reports whether something repeats within a unit, in even distances.
+func (f *finder) isLayered(unit []int) bool {
 	at := map[int32][]int{}
 	for i, k := range unit {
 		at[f.t.Device.Name[k]] = append(at[f.t.Device.Name[k]], i)
 	}
 	for _, places := range at {
-		if len(places) > leastRepeats && steady(places) {
+		if len(places) > leastRepeats && isSteady(places) {
 			return true
 		}
 	}
@@ -215,9 +215,9 @@ func (f *finder) busiestStream(pid int) []int {
 	return out
 }
 
-// steady reports whether the distances between places differ by no more than a
+// isSteady reports whether the distances between places differ by no more than a
 // tenth.
-func steady(places []int) bool {
+func isSteady(places []int) bool {
 	least, most := math.MaxInt, 0
 	for i := 1; i < len(places); i++ {
 		d := places[i] - places[i-1]

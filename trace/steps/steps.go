@@ -171,16 +171,16 @@ func (f *finder) stepsOf(p recording.Process, beats []beat) []recording.Step {
 			for len(waits) > 1 && waits[0].end <= s.start {
 				waits = waits[1:] // steps are in order: what ended before this one counts for none
 			}
-			step.Wait = float64(covered(waits, s.start, s.end)) / 1e9
+			step.Wait = float64(measureCovered(waits, s.start, s.end)) / 1e9
 		}
 		out = append(out, step)
 	}
 	return out
 }
 
-// covered is how much of [from, to) lies in the spans, which are in order of
+// measureCovered is how much of [from, to) is in the spans, which are in order of
 // start and may overlap.
-func covered(spans []span, from, to int64) int64 {
+func measureCovered(spans []span, from, to int64) int64 {
 	var sum int64
 	done := from
 	for _, s := range spans {

@@ -58,7 +58,7 @@ type collect struct {
 	marks     []deviceMark
 	modules   []deviceMark
 	numbered  bool     // steps have numbers
-	plain     []int32  // host calls that may mark steps where none has a number
+	plain     []int32  // host calls that may mark steps if none has a number
 	workKey   []uint64 // correlation of each piece of work; 0 without
 	callKey   []uint64 // of each host call
 }
@@ -174,7 +174,7 @@ func (v *collect) readStats(b []byte) told {
 		if k == noKey {
 			return
 		}
-		s, ok := statOf(bytes)
+		s, ok := parseStat(bytes)
 		if !ok {
 			return
 		}
@@ -199,13 +199,13 @@ func nameOf(b []byte) int64 {
 			return int64(v)
 		}
 	}
-	s, _ := statOf(b)
+	s, _ := parseStat(b)
 	return s.name
 }
 
 // statText is a stat's text, written out or by its number.
 func (p *plane) statText(s stat) string {
-	if s.kind == 7 {
+	if s.kind == statRef {
 		return p.texts[int64(s.value)]
 	}
 	return s.text
@@ -265,7 +265,7 @@ func (v *collect) addFrame(name int32, start, end int64) {
 }
 
 // internMade is the place of a text that was made here. It grows no roles of its own:
-// what it stands for was settled before.
+// what it means was settled before.
 func (n *nameTable) internMade(text string) int32 {
 	if id, found := n.known[text]; found {
 		return id
@@ -325,7 +325,7 @@ func (v *collect) addWork(b []byte, name int32, start, end int64) {
 	v.workKey = append(v.workKey, s.correlation)
 }
 
-// devicePlace is the device of the current line's plane, -1 where there are too many.
+// devicePlace is the device of the current line's plane, -1 if there are too many.
 func (v *collect) devicePlace() int32 {
 	d, found := v.devices[v.now.plane]
 	if !found {

@@ -175,7 +175,7 @@ func detailsOf(text string) details {
 	return d
 }
 
-// product is the size of a grid, "160,1,1"; 0 where it is unknown or absurd.
+// product is the size of a grid, "160,1,1"; 0 if it is unknown or absurd.
 func product(text string) int32 {
 	n := int64(1)
 	for part := range strings.SplitSeq(text, ",") {

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/trace/columns"
 )
 
-// placeInTime moves the columns to t = 0, dates that, and returns where it is on the
+// placeInTime moves the columns to t = 0, dates that, and returns if it is on the
 // file's clock.
 func (b *builder) placeInTime(v *collect) int64 {
 	base := columns.MoveToZero(v.t)
@@ -23,7 +23,7 @@ func (b *builder) placeInTime(v *collect) int64 {
 	return base
 }
 
-// started is when the profile began, Unix time in ns; 0 where it is not told.
+// started is when the profile began, Unix time in ns; 0 if it is not told.
 func (b *builder) started() int64 {
 	for i := range b.survey.planes {
 		p := &b.survey.planes[i]

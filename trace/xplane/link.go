@@ -109,7 +109,7 @@ func (v *collect) busyTimes(thread int32) []interval {
 	return kept
 }
 
-// holder is the thread within whose spans a thread's calls lie; -1 where none or
+// holder is the thread within whose spans a thread's calls lie; -1 if none or
 // several do.
 func (v *collect) holder(thread int32, outer [][]interval) int32 {
 	h := &v.t.Host

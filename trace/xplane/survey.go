@@ -69,14 +69,15 @@ type stat struct {
 	text  string
 }
 
-func statOf(b []byte) (s stat, ok bool) {
+// parseStat reads an XStat.
+func parseStat(b []byte) (s stat, ok bool) {
 	ok = eachField(b, func(n protowire.Number, value uint64, bytes []byte) {
 		switch int(n) {
-		case 1:
+		case statMetadata:
 			s.name = int64(value)
-		case 2, 3, 4, 7:
+		case statDouble, statUnsigned, statSigned, statRef:
 			s.kind, s.value = n, value
-		case 5, 6:
+		case statText, statBytes:
 			s.kind, s.text = n, string(bytes)
 		}
 	})
@@ -131,20 +132,20 @@ func (v *survey) beginPlane(int) {
 func (v *survey) planeField(f field, b []byte) {
 	p := &v.planes[len(v.planes)-1]
 	switch int(f.number) {
-	case 2:
+	case planeName:
 		p.name = columns.CleanText(string(b), 200)
 		p.part = planePart(p.name)
-	case 4:
+	case planeEvents:
 		id, name := v.readEntry(b)
 		p.events[id] = v.names.intern(name)
-	case 5:
+	case planeKeys:
 		id, name := v.readEntry(b)
 		if k := keys[string(name)]; k != noKey {
 			p.keys[id] = k
 		}
 		p.texts[id] = string(name)
-	case 6:
-		if s, ok := statOf(b); ok && len(p.stats) < 1000 {
+	case planeStats:
+		if s, ok := parseStat(b); ok && len(p.stats) < 1000 {
 			p.stats = append(p.stats, s)
 		}
 	}
@@ -155,14 +156,14 @@ func (v *survey) readEntry(b []byte) (id int64, name []byte) {
 	display := []byte(nil)
 	eachField(b, func(n protowire.Number, value uint64, bytes []byte) {
 		switch int(n) {
-		case 1:
+		case entryKey:
 			id = int64(value)
-		case 2:
+		case entryValue:
 			eachField(bytes, func(n protowire.Number, value uint64, bytes []byte) {
 				switch int(n) {
-				case 2:
+				case metadataName:
 					name = bytes
-				case 4:
+				case metadataDisplayName:
 					display = bytes
 				}
 			})
@@ -186,13 +187,13 @@ func (v *survey) beginLine(int) {
 func (v *survey) lineField(f field, b []byte) {
 	l := &v.lines[len(v.lines)-1]
 	switch int(f.number) {
-	case 1:
+	case lineID:
 		l.id = int64(f.value)
-	case 2:
+	case lineName:
 		v.nameLine(l, b)
-	case 3:
+	case lineTimestamp:
 		l.at = int64(f.value)
-	case 11:
+	case lineDisplayName:
 		if l.name == "" {
 			v.nameLine(l, b)
 		}
@@ -229,7 +230,7 @@ func (v *survey) planeDone(whole bool) { v.planes[len(v.planes)-1].whole = whole
 type event struct {
 	name           int64
 	offset, length int64 // ps
-	repeated       bool  // it stands for several
+	repeated       bool  // it means several
 }
 
 func eventOf(b []byte) (e event, ok bool) {
@@ -253,13 +254,13 @@ func eventOf(b []byte) (e event, ok bool) {
 		}
 		b = b[n:]
 		switch tag >> 3 {
-		case 1:
+		case eventMetadata:
 			e.name = int64(value)
-		case 2:
+		case eventOffset:
 			e.offset = int64(value)
-		case 3:
+		case eventDuration:
 			e.length = int64(value)
-		case 5:
+		case eventRepeats:
 			e.repeated = true
 		}
 	}
@@ -361,7 +362,7 @@ func (h *histogram) chooseWindow(most int64) (from, to int64, all bool) {
 	return places[lo] << h.shift, (places[hi] + 1) << h.shift, false
 }
 
-// nameTable are distinct texts in order of appearance, each with what it stands for.
+// nameTable are distinct texts in order of appearance, each with what it means.
 type nameTable struct {
 	list  []string
 	roles []role

@@ -27,7 +27,7 @@ type wireError struct {
 
 func (e *wireError) Error() string { return fmt.Sprintf("byte %d: %s", e.at, e.problem) }
 
-// protoReader reads protobuf from front to back and knows where it is.
+// protoReader reads protobuf from front to back and knows if it is.
 type protoReader struct {
 	r    *bufio.Reader
 	at   int64
@@ -49,7 +49,7 @@ type field struct {
 	start  int64  // where the field begins
 }
 
-// nextField reads the next field's tag, and its value where that has a fixed place. It
+// nextField reads the next field's tag, and its value if that has a fixed place. It
 // returns io.EOF at end. What is nested must end within its parent.
 func (s *protoReader) nextField(end int64) (field, error) {
 	f := field{start: s.at}
@@ -146,7 +146,7 @@ func (s *protoReader) skipBytes(n int64) error {
 	return nil
 }
 
-// readMessage reads n bytes, which hold until the next call; nil where they are more
+// readMessage reads n bytes, which hold until the next call; nil if they are more
 // than any that is kept.
 func (s *protoReader) readMessage(n int64) ([]byte, error) {
 	switch {
@@ -157,7 +157,7 @@ func (s *protoReader) readMessage(n int64) ([]byte, error) {
 		if int64(len(b)) < n {
 			return nil, s.endError(err)
 		}
-		return b, s.advance(int(n)) // Discard leaves the window's bytes where they are
+		return b, s.advance(int(n)) // Discard leaves the window's bytes if they are
 	}
 	if int64(cap(s.long)) < n {
 		s.long = make([]byte, n)

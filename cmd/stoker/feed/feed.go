@@ -31,13 +31,14 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	var f feedFlags
 	cmd := &cobra.Command{
-		Use:   "feed ([--verify N] -- CMD... | --check FOLDER | --fd N | --socket PATH --ranks N)",
+		Use:   "feed ([--verify N] [--ray ADDRESS] -- CMD... | --check FOLDER | --fd N | --socket PATH --ranks N)",
 		Short: "Make the batches of a training: read, decode, augment",
 		Long: `Run a PyTorch program as it is and let Stoker's daemon make its pictures, with the batches that it
 would have got. With --check it reads a folder of images once and reports speed and bad files.
 stoker.DataLoader starts the daemon by itself, so that nobody needs the other flags.`,
 		Example: `  stoker feed -- python train.py                   the same batches with less CPU
   stoker feed --verify 20 -- python train.py       compare the pictures of 20 batches with Pillow's
+  stoker feed --ray auto -- python train.py        its DataLoaders' workers on other nodes of a Ray cluster
   stoker feed --check data/train                   samples/s on this machine, and bad files`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
@@ -64,6 +65,11 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 		"read all images of a `FOLDER` with one subfolder per class once, and report")
 	flags.IntVar(&f.compared, "verify", 0,
 		"with a command: have Pillow make the pictures of the first `N` batches of each worker as well, and compare")
+	flags.StringVar(&f.ray, "ray", "",
+		"with a command: run the workers of its DataLoaders in the Ray cluster at an `ADDRESS` (auto, HOST:PORT), or in one of "+
+			"this machine's own (local)")
+	flags.IntVar(&f.workers, "workers", 0,
+		"with --ray: `N` workers for each DataLoader that has some; random numbers of samples then differ from the script's")
 	flags.IntVar(&f.size, "size", 224, "with --check: height and width that images are resized to")
 	flags.BoolVar(&f.json, "json", false, "with --check: print one JSON object")
 	flags.IntVar(&f.threads, "threads", 0,
@@ -79,7 +85,7 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 	flags.IntVar(&f.parent, "parent", 0,
 		"with --socket: end when process `PID`, which started this one, is gone and nobody is connected")
 	cli.SetGroups(cmd,
-		cli.Section{Title: "Run a program", Names: "verify"},
+		cli.Section{Title: "Run a program", Names: "verify ray workers"},
 		cli.Section{Title: "Read a folder once", Names: "check size json"},
 		cli.Section{Title: "Every daemon", Names: "threads nice quarantine record"},
 		cli.Section{Title: "A daemon by hand", Names: "socket ranks parent fd"},

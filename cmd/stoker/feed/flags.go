@@ -5,6 +5,9 @@ import (
 	"fmt"
 )
 
+// mostWorkers is the most workers of a DataLoader that --workers takes. [J]
+const mostWorkers = 4096
+
 // feedFlags are the flags of the verb.
 type feedFlags struct {
 	fd, ranks, parent int
@@ -13,6 +16,8 @@ type feedFlags struct {
 	record            string
 	quarantine        string
 	size, compared    int
+	ray               string
+	workers           int
 	json              bool
 }
 
@@ -36,6 +41,11 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 		return errors.New("--fd, --socket, --check and a command exclude each other: give one")
 	case given("verify") && (!command || f.compared < 1):
 		return fmt.Errorf("--verify %d: a number of batches from 1, and a command behind --, are expected", f.compared)
+	case given("ray") && (!command || f.ray == ""):
+		return fmt.Errorf("--ray %q: the address of a cluster (auto, HOST:PORT or local), and a command behind --, are expected",
+			f.ray)
+	case given("workers") && (f.ray == "" || f.workers < 1 || f.workers > mostWorkers):
+		return fmt.Errorf("--workers %d: 1 to %d workers for each DataLoader, and --ray, are expected", f.workers, mostWorkers)
 	case f.threads < 0 || f.threads > 1024:
 		return fmt.Errorf("--threads %d: 1 to 1024 are possible", f.threads)
 	case f.nice < 0 || f.nice > 19:

@@ -15,13 +15,13 @@ import (
 // there CMD runs all the same.
 func runFed(a *cli.App, f feedFlags, command []string) error {
 	return takeover.Become(a, command, "feed: CMD runs as without stoker", func(ours []string) ([]string, error) {
-		return fedEnvironment(ours, f.compared)
+		return fedEnvironment(ours, f)
 	})
 }
 
 // fedEnvironment is CMD's: the hook first on PYTHONPATH, and where the client and the
 // binary are.
-func fedEnvironment(environment []string, batches int) ([]string, error) {
+func fedEnvironment(environment []string, f feedFlags) ([]string, error) {
 	folder, err := takeover.KeepHook("feed-hook-", hook.Feed())
 	if err != nil {
 		return nil, err
@@ -36,8 +36,14 @@ func fedEnvironment(environment []string, batches int) ([]string, error) {
 			set["STOKER_FEED_PYTHON"] = beside
 		}
 	}
-	if batches > 0 {
-		set["STOKER_FEED_VERIFY"] = strconv.Itoa(batches)
+	if f.compared > 0 {
+		set["STOKER_FEED_VERIFY"] = strconv.Itoa(f.compared)
+	}
+	if f.ray != "" {
+		set["STOKER_FEED_RAY"] = f.ray
+	}
+	if f.workers > 0 {
+		set["STOKER_FEED_WORKERS"] = strconv.Itoa(f.workers)
 	}
 	return takeover.AddHook(environment, folder, set), nil
 }

@@ -416,7 +416,7 @@ class _Loop:
         slot: int | None = None,
         witness: str = "",
     ) -> None:
-        self._ends, self._patience, self._loop, self._reset_after_fork = ends, patience, loop, forked
+        self._ends, self._patience, self._loop, self._is_forked = ends, patience, loop, forked
         self._home, self._slot, self._witness = home, slot, witness
         self.__wrapped__ = loop  # inspect.signature follows it
 
@@ -450,7 +450,7 @@ class _Loop:
         trainer = multiprocessing.parent_process()
         if trainer is None:
             return False
-        return os.getppid() != trainer.pid if self._reset_after_fork else not trainer.is_alive()
+        return os.getppid() != trainer.pid if self._is_forked else not trainer.is_alive()
 
 
 def _make_loop(

@@ -24,9 +24,9 @@ from .batches import POLICIES, TAILS, make_options, make_spec
 from .cuda import Cuda, Uploader
 from .dataset import Samples, find_folder, read_samples
 from .order import Plan
-from .torch_position import TorchPosition
 from .position import Feeder, Which
 from .sampler import InOrder, Shuffled
+from .torch_position import TorchPosition
 from .translate import Refused, translate
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-_PATIENCE = 60.0  # seconds [J] for actors to start: Ray starts a Python and imports torch, a few seconds each
+_PATIENCE = 180.0  # seconds [J] for actors to start: Ray starts a Python for each, which imports torch
 _CALLS = 4  # calls of an actor that run at a time: two of them wait for results
 LOCAL = "local"
 _NAMED = 4  # nodes in a line

@@ -29,7 +29,7 @@ def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[bool]:
         return
     before = loader.__dict__.get(_CONTEXT), loader.num_workers
     try:
-        loader.num_workers = int(os.environ.get("STOKER_FEED_WORKERS") or before[1])
+        loader.num_workers = _count_workers(loader)
         context = _make_context(loader, address)
     except Lack as lack:
         loader.num_workers = before[1]
@@ -41,6 +41,18 @@ def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[bool]:
         yield True
     finally:
         loader.__dict__[_CONTEXT], loader.num_workers = before
+
+
+def _count_workers(loader: torch.utils.data.DataLoader[Any]) -> int:
+    """Return how many workers a loader gets: its own number, or another one that was asked for."""
+    own, wanted = loader.num_workers, int(os.environ.get("STOKER_FEED_WORKERS") or 0)
+    if not wanted or wanted == own:
+        return own
+    if loader._dataset_kind != 0:
+        _say_once(f"--workers {wanted} is not for an IterableDataset, whose workers choose the samples: {own} stay")
+        return own
+    _say_once(f"{wanted} workers in place of {own}: the samples and their order stay, their random numbers differ")
+    return wanted
 
 
 def _make_context(loader: torch.utils.data.DataLoader[Any], address: str) -> Any:

@@ -144,8 +144,8 @@ def sources() -> dict[str, Source]:
         rows, columns = np.mgrid[:height, :width]
         smooth = np.stack([(5 * columns + 3 * rows + 60 * band) % 256 for band in range(bands)], -1)
         noise = np.frombuffer(chance.randbytes(smooth.size), np.uint8).reshape(smooth.shape)
-        read_pixels = np.where((columns < width // 2)[..., None], smooth, noise).astype(np.uint8)
-        image = Image.frombytes(mode, (width, height), read_pixels.tobytes())
+        pixels = np.where((columns < width // 2)[..., None], smooth, noise).astype(np.uint8)
+        image = Image.frombytes(mode, (width, height), pixels.tobytes())
         if black:
             image = image.point(lambda value: 255 * (value > 127))
         if mode == "P":

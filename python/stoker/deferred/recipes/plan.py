@@ -81,19 +81,19 @@ class Layout(NamedTuple):
 
     axes: str  # letters of H, W, C, and 1 for an axis of size one
     steps: tuple[str, ...]
-    dtype: Any
+    dtype: torch.dtype
     cut: bool = False  # a crop: steps are products of the larger tensor's sides
 
     def shape(self, sides: Sides) -> tuple[int, ...]:
         return tuple(1 if axis == "1" else sides[_NAMES.index(axis)] for axis in self.axes)
 
-    def strides(self, around: Sides) -> tuple[int, ...]:
+    def strides(self, base_sides: Sides) -> tuple[int, ...]:
         """Return the strides in elements."""
-        return tuple(multiply_sides(step, around) for step in self.steps)
+        return tuple(multiply_sides(step, base_sides) for step in self.steps)
 
-    def empty(self, sides: Sides, around: Sides) -> Any:
+    def empty(self, sides: Sides, base_sides: Sides) -> Any:
         """Return memory with this layout. Gaps between elements are zeros."""
-        shape, strides = self.shape(sides), self.strides(around)
+        shape, strides = self.shape(sides), self.strides(base_sides)
         size = sum((n - 1) * step for n, step in zip(shape, strides)) + 1
         memory = torch.zeros if self.cut or "0" in self.steps else torch.empty
         return memory(size, dtype=self.dtype).as_strided(shape, strides)
@@ -155,7 +155,7 @@ class Plan(NamedTuple):
     steps: Steps | None  # elementwise operations, and views
     tail: tuple[Call, ...]  # calls after the steps
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: torch.dtype
     base_sides: Sides  # the sides that the layout's steps multiply
 
     @property
@@ -361,8 +361,8 @@ def _find_layout(layout: Layout, bands: int, call: Call) -> Layout | None:
 
 
 def _try_layout(layout: Layout, bands: int, call: Call) -> Layout | None:
-    few = (*SAMPLE_SIDES, bands)
-    sample = layout.empty(few, (*_BASE_SIDES, bands) if layout.cut else few)
+    sample_sides = (*SAMPLE_SIDES, bands)
+    sample = layout.empty(sample_sides, (*_BASE_SIDES, bands) if layout.cut else sample_sides)
     if "0" not in layout.steps:  # torch refuses to write to overlapping memory
         sample[...] = 0
     try:
@@ -380,13 +380,13 @@ def read_layout(after: object, layout: Layout, bands: int) -> Layout | None:
 
     layout is that of the input.
     """
-    few = (*SAMPLE_SIDES, bands)
+    sample_sides = (*SAMPLE_SIDES, bands)
     if type(after) is not torch.Tensor:
         return None
     strides = after.stride()
     axes = "".join(_name_axis(side, bands) for side in after.shape)
     products = ("", "W", "H", "HW") if bands == 1 else ("", "C", "W", "H", "WC", "HC", "HW", "HWC")
-    names = {multiply_sides(step, few): step for step in products}
+    names = {multiply_sides(step, sample_sides): step for step in products}
     steps = tuple(names.get(step, "?") for step in strides)
     dense = sorted((step, side) for step, side in zip(strides, after.shape) if side != 1)
     size = 1

@@ -59,7 +59,7 @@ def replace(module: types.ModuleType, name: str, ours: Callable[..., Any]) -> No
 
 def has_replacements(module: types.ModuleType, *names: str) -> bool:
     """Whether all of these functions have replacements."""
-    functions = [function for function, _ in _replacements] + [stand for _, stand in _replacements]
+    functions = [function for function, _ in _replacements] + [replacement for _, replacement in _replacements]
     return all(any(getattr(module, name, None) is each for each in functions) for name in names)
 
 
@@ -93,14 +93,14 @@ def replacing() -> Iterator[None]:
                 _bind(False)
 
 
-def _bind(stand: bool) -> None:
+def _bind(replace: bool) -> None:
     """Bind names to the replacements or back, except names that somebody else has rebound."""
     for names, name, function, other in _bindings:
-        before, after = (function, other) if stand else (other, function)
+        before, after = (function, other) if replace else (other, function)
         if names.get(name) is before:
             names[name] = after
     for cell, function, other in _cells:
-        before, after = (function, other) if stand else (other, function)
+        before, after = (function, other) if replace else (other, function)
         if cell.cell_contents is before:
             cell.cell_contents = after
 
@@ -115,29 +115,29 @@ def _search() -> None:
         _bindings.clear()
         _cells.clear()
         _search_kernels()
-    register_local = {id(function): (function, stand) for function, stand in _replacements}
+    replaced = {id(function): (function, replacement) for function, replacement in _replacements}
     _searched.update(new)
     for module in new:
         if module.partition(".")[0] in _OTHERS:
             continue
         names = getattr(sys.modules[module], "__dict__", None)
         for name, value in list(names.items()) if type(names) is dict else ():
-            if id(value) in register_local:
-                _bindings.append((names, name, *register_local[id(value)]))
+            if id(value) in replaced:
+                _bindings.append((names, name, *replaced[id(value)]))
 
 
 def _search_kernels() -> None:
     """Find functions in the table by which torchvision's v2 dispatches, and in wrappers in that
     table."""
     table = getattr(sys.modules.get("torchvision.transforms.v2.functional._utils"), "_KERNEL_REGISTRY", {})
-    register_local = {id(function): (function, stand) for function, stand in _replacements}
+    replaced = {id(function): (function, replacement) for function, replacement in _replacements}
     for kernels in table.values():
         for kind, kernel in kernels.items():
-            if id(kernel) in register_local:
-                _bindings.append((kernels, kind, *register_local[id(kernel)]))
+            if id(kernel) in replaced:
+                _bindings.append((kernels, kind, *replaced[id(kernel)]))
             for cell in getattr(kernel, "__closure__", None) or ():
-                if id(cell.cell_contents) in register_local:
-                    _cells.append((cell, *register_local[id(cell.cell_contents)]))
+                if id(cell.cell_contents) in replaced:
+                    _cells.append((cell, *replaced[id(cell.cell_contents)]))
 
 
 def _reset_after_fork() -> None:

@@ -213,9 +213,9 @@ def describe(found: list[int], reasons: list[str]) -> str:
     if not sum(pixels) or min(pictures) < 0:
         return ""
     least, most = (100 * part // sum(pixels) for part in (pixels[WHOLE], pixels[WHOLE] + pixels[PART]))
-    use_page = f"{least} %" if least == most else f"{least} to {most} %"
+    percent = f"{least} %" if least == most else f"{least} to {most} %"
     parts = [f"{pictures[WHOLE]:,} of {sum(pictures):,} pictures whole"]
     for kind, by in ((PART, "in part"), (PILLOW, "by Pillow")):
         if pictures[kind]:
             parts.append(f"{pictures[kind]:,} {by}" + (f" ({reasons[kind]})" if reasons[kind] else ""))
-    return f"{use_page} of the pixels' work was done by Go: {', '.join(parts)}"
+    return f"{percent} of the pixels' work was done by Go: {', '.join(parts)}"

@@ -384,7 +384,7 @@ def _define_deferred_image(tv_tensors: ModuleType) -> None:
 
     class DeferredImage(DeferredTensor, Image):
         original_type = Image
-        face: Any = None
+        _image: Any = None
         __torch_function__ = classmethod(Image.__torch_function__.__func__)
 
         def materialize(self) -> Any:

@@ -99,9 +99,9 @@ def _find_layout(name: str, plan: Plan, func: Callable[[Any], Any], grows: bool,
     if key not in _layouts:
         if len(_layouts) >= 256:
             _layouts.clear()
-        few = (*(_SMALLER_SIDES if grows else SAMPLE_SIDES), plan.recipe.bands)
-        around = (few[0] + _MARGIN * cut[0], few[1] + _MARGIN * cut[1], few[2]) if cut else few
-        _layouts[key] = _try_layout(layout.empty(few, around), func, layout._replace(axes=_AXES[bands], cut=False), bands)
+        sample_sides = (*(_SMALLER_SIDES if grows else SAMPLE_SIDES), plan.recipe.bands)
+        base_sides = (sample_sides[0] + _MARGIN * cut[0], sample_sides[1] + _MARGIN * cut[1], sample_sides[2]) if cut else sample_sides
+        _layouts[key] = _try_layout(layout.empty(sample_sides, base_sides), func, layout._replace(axes=_AXES[bands], cut=False), bands)
     return _layouts[key]
 
 
@@ -336,7 +336,7 @@ def _record_to_picture(original: Callable[..., torch.Tensor], pic: torch.Tensor,
 def record_or_call(record: Callable[..., Any]) -> Callable[..., Any]:
     """Return a replacement that calls a recorder, and the original if that returns None."""
 
-    def stand(original: Callable[..., torch.Tensor], *args: Any, **named: Any) -> Any:
+    def call(original: Callable[..., torch.Tensor], *args: Any, **named: Any) -> Any:
         tensor = None
         if recording() is not None and args:
             try:
@@ -345,7 +345,7 @@ def record_or_call(record: Callable[..., Any]) -> Callable[..., Any]:
                 pass
         return original(*args, **named) if tensor is None else tensor
 
-    return stand
+    return call
 
 
 _RECORDERS: dict[str, dict[str, Callable[..., Any]]] = {

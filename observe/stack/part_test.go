@@ -1,0 +1,40 @@
+package stack
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAround is what is recorded of a launching thread's stack, given innermost first.
+func TestAround(t *testing.T) {
+	const loader = "torch/utils/data/dataloader.py"
+	for want, frames := range map[string][]string{
+		"/train.py main": {"/train.py main"},
+		// a loader calls the program's sampler
+		loader + " __next__ /train.py Buckets.__iter__ wave.py open": {
+			"wave.py open", "/train.py Buckets.__iter__", "torch/utils/data/sampler.py __iter__", loader + " _next_index", loader + " __next__", "/train.py main",
+		},
+		// the program's loop calls a loader, which starts workers
+		"/train.py main " + loader + " __iter__ multiprocessing/popen_fork.py _launch": {
+			"multiprocessing/popen_fork.py _launch", loader + " __init__", loader + " __iter__", "/train.py main",
+		},
+		// a framework's loop calls the loader
+		"/train.py main lightning/trainer.py fit " + loader + " __iter__ multiprocessing/popen_fork.py _launch": {
+			"multiprocessing/popen_fork.py _launch", loader + " __iter__", "lightning/loops/fetchers.py next", "lightning/trainer.py fit", "/train.py main",
+		},
+	} {
+		var stack []place
+		for _, frame := range frames {
+			file, name, _ := strings.Cut(frame, " ")
+			stack = append(stack, place{code: &code{file: file, name: name, part: inside}})
+		}
+		places, found := around(stack, nil)
+		var got []string
+		for _, p := range places {
+			got = append(got, p.File+" "+p.Function)
+		}
+		if text := strings.Join(got, " "); !found || text != want {
+			t.Errorf("%v gives %q, want %q", frames, text, want)
+		}
+	}
+}

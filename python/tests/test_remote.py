@@ -1,0 +1,131 @@
+"""A DataLoader's workers in a Ray cluster of this machine: the batches, errors and deaths of the script alone."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import leash
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.environ.get("STOKER_BIN") or os.path.join(ROOT, "bin", "stoker")
+
+try:
+    import ray
+    import torch
+except ImportError:
+    ray = None
+
+SCRIPT = """
+import hashlib, os, random, signal, sys
+import numpy as np, torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+
+class Box:
+    def __init__(self, value):
+        self.value = value
+
+class Random(Dataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, i):
+        if "fails" in sys.argv and i == 17:
+            raise ValueError(f"sample {i}")
+        worker = get_worker_info()
+        return {"x": torch.rand(3, 64, 64) * i, "n": np.random.rand(50, 50), "r": random.random(), "w": worker.id, "s": worker.seed, "p": os.getpid()}
+
+class Counting(Dataset):
+    count = 0
+    def __len__(self):
+        return 40
+    def __getitem__(self, i):
+        self.count += 1
+        return {"x": torch.tensor([i, self.count]), "p": os.getpid()}
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        worker = get_worker_info()
+        for i in range(worker.id, 21, worker.num_workers):
+            yield torch.full((3,), float(i)) + torch.rand(3)
+
+def boxed(samples):
+    return torch.utils.data.default_collate(samples), Box(len(samples))
+
+def add(value, digest):
+    if isinstance(value, dict):
+        [add(part, digest) for name, part in value.items() if name != "p"]
+    elif isinstance(value, (list, tuple)):
+        [add(part, digest) for part in value]
+    elif isinstance(value, Box):
+        assert type(value) is Box
+        digest.update(str(value.value).encode())
+    else:
+        digest.update(value.numpy().tobytes())
+
+LOADERS = {
+    "map": lambda: DataLoader(Random(), 4, shuffle=True, num_workers=2, collate_fn=boxed),
+    "persistent": lambda: DataLoader(Random(), 4, shuffle=True, num_workers=2, persistent_workers=True, prefetch_factor=3),
+    "stream": lambda: DataLoader(Stream(), 4, num_workers=2),
+    "counting": lambda: DataLoader(Counting(), 4, num_workers=1),
+}
+torch.manual_seed(3)
+digest = hashlib.sha256()
+for kind in sys.argv[1].split(","):
+    loader = LOADERS[kind]()
+    for epoch in range(2):
+        for number, batch in enumerate(loader):
+            add(batch, digest)
+            if "kill" in sys.argv and (epoch, number) == (0, 2):
+                fields = batch[0] if isinstance(batch, list) else batch
+                os.kill(int(fields["p"][0]), signal.SIGKILL)
+        print(kind, epoch, number, digest.hexdigest(), flush=True)
+"""
+
+
+@unittest.skipUnless(ray and os.access(BINARY, os.X_OK), "needs PyTorch, Ray and STOKER_BIN; make test-torch has them")
+class RemoteTest(unittest.TestCase):
+    def setUp(self):
+        leash.hold(self)
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.script = os.path.join(self.folder, "train.py")
+        with open(self.script, "w") as file:
+            file.write(SCRIPT)
+
+    def run_script(self, *words, address=None):
+        ours = [BINARY, "feed", "--ray", address, "--"] if address else []
+        command = [*ours, sys.executable, "-W", "ignore", self.script, *words]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.folder)
+
+    def test_the_same_batches(self):
+        kinds = "map,persistent,stream"
+        alone, fed = self.run_script(kinds), self.run_script(kinds, address="local")
+        self.assertIn("2 workers run in the Ray cluster", fed.stderr)
+        self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+
+    def test_a_worker_that_is_killed_is_replaced(self):
+        alone, fed = self.run_script("map"), self.run_script("map", "kill", address="local")
+        self.assertIn("goes on with the same batches", fed.stderr)
+        self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
+
+    def test_a_killed_worker_with_a_state_of_its_own_fails_as_alone(self):
+        alone, fed = self.run_script("counting", "kill"), self.run_script("counting", "kill", address="local")
+        for done in alone, fed:
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+            self.assertIn("exited unexpectedly", done.stderr)
+        self.assertIn("may have a state of its own", fed.stderr)
+
+    def test_an_error_is_the_scripts_own(self):
+        alone, fed = self.run_script("map", "fails"), self.run_script("map", "fails", address="local")
+        ends = [done.stderr.strip().splitlines()[-1] for done in (alone, fed)]
+        self.assertEqual((fed.returncode, ends), (alone.returncode, ["ValueError: sample 17"] * 2), fed.stderr)
+
+    def test_without_a_cluster_workers_run_here(self):
+        alone, fed = self.run_script("map"), self.run_script("map", address="127.0.0.1:1")
+        self.assertIn("workers run on this machine", fed.stderr)
+        self.assertEqual((fed.returncode, fed.stdout), (alone.returncode, alone.stdout), fed.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,41 @@
+package recording
+
+import "strings"
+
+// What calls of a runtime or driver do, by their names: those of CUDA, HIP, MUSA, Level Zero and
+// SYCL's Unified Runtime, and Ascend's.
+
+// makers are the prefixes of such calls.
+var makers = []string{"cuda", "hip", "cu", "musa", "ze", "ur", "AscendCL@aclrt", "Runtime@", "Node@"}
+
+// RuntimeCall takes the maker's prefix off a call's name, and reports whether it has one.
+func RuntimeCall(name string) (call string, known bool) {
+	for _, prefix := range makers {
+		if call, found := strings.CutPrefix(name, prefix); found {
+			return call, true
+		}
+	}
+	return name, false
+}
+
+// AllocatesMemory reports whether a call gets or gives back memory.
+func AllocatesMemory(name string) bool {
+	call, known := RuntimeCall(name)
+	return known && ContainsAny(call, "Malloc", "Free", "HostAlloc", "HostRegister", "HostUnregister", "MemMap",
+		"MemUnmap", "MemCreate", "MemRelease", "MemAlloc", "MemAddress", "MemSetAccess", "MemPool", "USMDeviceAlloc",
+		"USMSharedAlloc")
+}
+
+// WaitsForDevice reports whether a call returns when work of the device has ended.
+func WaitsForDevice(name string) bool {
+	return strings.Contains(name, "Synchronize") || name == "urQueueFinish" || name == "urEventWait"
+}
+
+// CopiesMemory reports whether a call copies.
+func CopiesMemory(name string) bool {
+	call, known := RuntimeCall(name)
+	return known && (strings.HasPrefix(call, "Memcpy") || ContainsAny(call, "USMMemcpy", "AppendMemoryCopy", "MemCopy"))
+}
+
+// LaunchesWork reports whether a call puts a kernel or a graph on a device.
+func LaunchesWork(name string) bool { return strings.Contains(name, "Launch") || name == "Node@launch" }
