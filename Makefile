@@ -283,6 +283,10 @@ frameworks: build torch ## scripts of Lightning, Hugging Face and others with an
 claims: build emulate torch ## what people say about starving GPUs, measured: docs/claims.md
 	$(TORCH) bench/claims/claims.py
 
+.PHONY: reports
+reports: build emulate torch ## public reports of idle GPUs, made again as scripts, and healthy ones (20 minutes)
+	$(PYTHON) bench/reports/reports.py
+
 .PHONY: published
 published: build ## step times that others published, beside predict's
 	$(PYTHON) bench/published/fresh.py
@@ -292,8 +296,8 @@ questions: build ## the same questions to mlsysim, Calculon, llm-analysis and pr
 	$(VENV)/bin/python bench/questions/questions.py --calculon $(CALCULON) --stoker bin/stoker
 
 .PHONY: truth
-truth: build ## other people's traces with labels (SOURCES=DIR of bare clones)
-	$(PYTHON) bench/truth/exam.py $(SOURCES) bench/truth/fresh.csv
+truth: build ## other people's traces with labels (SOURCES=DIR of bare clones; LABELS=later: another list)
+	$(PYTHON) bench/truth/exam.py $(SOURCES) bench/truth/$(or $(LABELS),fresh).csv
 
 .PHONY: gpu
 gpu: build ## loops, gains and fed batches on a real GPU: bench/gpu/situations.sh (PyTorch with CUDA; 10 minutes)

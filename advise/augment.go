@@ -45,7 +45,8 @@ const (
 	launchTime = 20e-6
 )
 
-// augment proposes to make on the device the changes that workers make to each picture, if the device is waiting for them. It is
+// augment proposes to make on the device the changes that workers make to each picture, if the
+// device is waiting for them. It is
 // never proposed for a busy device, which would have more to do.
 func (a adviser) augment() (Fix, string) {
 	moved, share := a.findMovable()

@@ -71,18 +71,21 @@ func (a adviser) feedEvaluation(fix *Fix, lead *diagnose.Lead) {
 	if loader == nil {
 		return
 	}
-	if stays, known := loader.Settings.Bool(stoker.PersistentWorkers); lead.Line.Kind == diagnose.StartingWorkers && known && !stays {
+	stays, known := loader.Settings.Bool(stoker.PersistentWorkers)
+	if lead.Line.Kind == diagnose.StartingWorkers && known && !stays {
 		fix.Changes = []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}
-		fix.Title, fix.Effort, fix.Where, fix.Beside = "keep the workers of evaluation's loader", Flag, loader.Where, true
-		fix.Notes = []string{"starting and ending its workers takes " + quantity.Percent(lead.LineShare) + " of evaluation"}
+		fix.Title, fix.Effort = "keep the workers of evaluation's loader", Flag
+		fix.Where, fix.Beside = loader.Where, true
+		share := quantity.Percent(lead.LineShare)
+		fix.Notes = []string{"starting and ending its workers takes " + share + " of evaluation"}
 		return
 	}
 	if loader.Kind != "" || loader.Iterable || lead.MostlyWaitsFor() != diagnose.WaitInput {
 		return
 	}
-	now, known := loader.Settings.Int(stoker.NumWorkers)
+	now, counted := loader.Settings.Int(stoker.NumWorkers)
 	to := a.workersForEvaluation(now)
-	if !known || to <= now {
+	if !counted || to <= now {
 		return
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.NumWorkers, From: now, To: to}}

@@ -25,7 +25,8 @@ func (a adviser) outOfOrder() (Fix, string) {
 	fix.Notes = []string{fmt.Sprintf("preparing a batch takes %s in the mean, and differs by %.1f times that (standard "+
 		"deviation): few take very long, and the batches behind them wait", quantity.AboutSeconds(a.costs.Fetch), a.costs.FetchCV)}
 	if slow := a.run.FindSlowItems(a.costs.Window.PID); len(slow.Items) > 0 {
-		fix.Notes = append(fix.Notes, "better: mend what is slow. "+diagnose.SaySlowItems(slow, a.judgedLoader().Dataset))
+		items := diagnose.SaySlowItems(slow, a.judgedLoader().Dataset)
+		fix.Notes = append(fix.Notes, "better: mend what is slow. "+items)
 	}
 	if len(a.verdict.Lines) > 0 {
 		fix.Notes = append(fix.Notes, "or find what is slow about these samples and mend it, at "+a.verdict.Lines[0].String())

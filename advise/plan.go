@@ -168,6 +168,9 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	if kind := a.costs.Other(run); verdict.HasSteps && kind != "" {
 		return a.elsewhere(kind)
 	}
+	if verdict.Measured.Requests.Known() {
+		return a.serving()
+	}
 	if !verdict.HasSteps || !verdict.Costs.Fed() {
 		return a.blind()
 	}

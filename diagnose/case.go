@@ -90,6 +90,15 @@ type Case struct {
 	ClockHeldDown         Quantity // by heat or the board's protection
 	DeviceShared          Quantity // programs outside the job compute on it
 
+	// Servers.
+	NobodyAsks  Quantity // for much of the time
+	PassesSmall Quantity // a pass takes few of the requests that wait
+	HostServes  Quantity // the host works for requests while the device idles
+	NobodyWorks Quantity // requests are there, the device idles, and no core works for them
+	FewerPasses float64  // the device's work over what it would be if one pass took all requests that are there
+	OnDevice    bool     // a device's clock ticks within passes
+	CacheIsFull Quantity // a language model's cache, so that requests are put off
+
 	// What is said with the class.
 	RankComparison string // a sentence; "" if there is one rank
 	Findings       []Finding

@@ -45,8 +45,17 @@ const (
 	ComputeOnCPU  Class = "compute-on-cpu"
 	WaitsOutside  Class = "waits-outside" // for requests, a timer, a network: nothing of the job works
 	NotTraining   Class = "not-training"
-	StartUp       Class = "start-up" // of a program: nothing of it is about steady steps
-	Unknown       Class = "unknown"
+
+	// Of servers.
+	NoLoad        Class = "no-load"         // nobody asks for much of the time
+	BatchTooSmall Class = "batch-too-small" // requests wait, and a pass takes one or few of them
+	ServerHost    Class = "cpu-bound/server"
+	Tokenizing    Class = "cpu-bound/tokenizer"
+	ServerWaits   Class = "server-waits" // requests are there, the device idles, and no core works for them
+	CacheFull     Class = "cache-full"   // a language model's key-value cache
+
+	StartUp Class = "start-up" // of a program: nothing of it is about steady steps
+	Unknown Class = "unknown"
 
 	// Of runs that lose most outside of their steps.
 	InEvaluation  Class = "evaluation"

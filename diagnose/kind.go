@@ -40,6 +40,15 @@ const (
 	Syncing    Kind = "sync"      // waits for the device, which then idles
 	HandOver   Kind = "hand-over" // of what workers prepared
 
+	// The kinds of what a server does for a request.
+	Encoding    Kind = "encoding"
+	Tokenizes   Kind = "tokenizing"
+	Sampler     Kind = "sampler"
+	HTTP        Kind = "http"
+	RequestData Kind = "request-data"
+	PerRequest  Kind = "per-request"
+	Held        Kind = "held"
+
 	// What a loader does in the launching thread besides.
 	Sampling        Kind = "sampling" // draws the indices of the next batches
 	StartingWorkers Kind = "worker-start"
@@ -194,6 +203,43 @@ var kindWords = map[Kind][2]string{
 		"run it by stoker feed -- CMD, which changes nothing else and sends a batch at once, or let collate_fn make few " +
 			"large tensors of it (pad and stack, or concatenate and keep the lengths) instead of lists and dictionaries of " +
 			"small ones. Strings and objects are pickled: keep numbers that name them",
+	},
+	Encoding: {
+		"encoding answers",
+		"return a Response with bytes of your own (orjson, msgpack, the array's buffer): FastAPI then neither walks through " +
+			"them nor checks them. Send fewer numbers: float16, the best few, a link to a file",
+	},
+	Tokenizes: {
+		"tokenizing, or turning tokens into text",
+		"use a fast tokenizer (transformers' AutoTokenizer with tokenizers installed) on all texts of a batch at once, in a " +
+			"thread of its own: it releases Python's interpreter lock. vLLM: --api-server-count takes tokenizing out of one process",
+	},
+	Sampler: {
+		"choosing tokens on the host",
+		"choose tokens on the device, for the whole batch at once. Penalties, top-k and grammars on the host run once for " +
+			"each request and token",
+	},
+	HTTP: {
+		"handling HTTP",
+		"run more processes for it (vLLM: --api-server-count, LitServe: num_api_servers, Ray Serve: proxies on each node), and " +
+			"answer several inputs with one request",
+	},
+	RequestData: {
+		"preparing a request's data",
+		"prepare requests ahead of the model: in threads (most decoders release Python's interpreter lock: a def endpoint, " +
+			"asyncio.to_thread), or in a process of its own before the model (a Ray Serve deployment, LitServe's " +
+			"workers_per_device). Decode smaller (Image.draft) or on the device",
+	},
+	PerRequest: {
+		"a line works for each request, in Python or in native code that it calls",
+		"let it run beside the model and not in turn with it: native code in a thread (asyncio.to_thread, run_in_executor), " +
+			"Python code in processes (LitServe: workers_per_device, Ray Serve: num_replicas with a part of a GPU each), or once for a " +
+			"whole batch with array operations",
+	},
+	Held: {
+		"a request waits there, not on a core: a lock, a timer, another service",
+		"hold no lock while you wait, ask other services with await or in a thread, and let a batch wait no longer than a pass " +
+			"takes (LitServe: batch_timeout, Ray Serve: batch_wait_timeout_s, Triton: max_queue_delay_microseconds)",
 	},
 	Sampling: {
 		"the sampler draws indices in the launching thread",

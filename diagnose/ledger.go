@@ -24,6 +24,8 @@ const (
 	RowTraining   RowName = "training"
 	RowInference  RowName = "inference" // steps of a run that never trains
 	RowBetween    RowName = "between-steps"
+	RowUnasked    RowName = "no-requests"   // of a server
+	RowAwaited    RowName = "requests-wait" // of a server: no core works for them
 	RowRanks      RowName = "ranks"
 	RowEvaluation RowName = "evaluation"
 	RowCheckpoint RowName = "checkpoint"
@@ -71,7 +73,9 @@ const (
 	WaitLaunch  WaitFor = "launch" // the host's next launch, in short gaps
 	WaitCopy    WaitFor = "copy"
 	WaitRanks   WaitFor = "ranks"
-	WaitCore    WaitFor = "core" // the launching thread queues for one
+	WaitCore    WaitFor = "core"     // the launching thread queues for one
+	WaitRequest WaitFor = "requests" // to come
+	WaitOthers  WaitFor = "others"   // a lock, a timer, another service
 	WaitUnknown WaitFor = "unknown"
 )
 
@@ -145,6 +149,8 @@ var LedgerRows = []Word{
 	{string(RowTraining), "steps that train: the device's work, and what it waits for within them", ""},
 	{string(RowInference), "the same of a run that never trains", ""},
 	{string(RowBetween), "what the launching thread does beside its steps while the device idles: logging, metrics, callbacks", ""},
+	{string(RowUnasked), "of a server: no request is there", ""},
+	{string(RowAwaited), "of a server: requests are there, the device idles, and no core works for them: a lock, a timer, another service", ""},
 	{string(RowRanks), "exchanging with other ranks, and waiting for them", ""},
 	{string(RowEvaluation), "evaluation between the steps, with its loader", ""},
 	{string(RowCheckpoint), "saving checkpoints", ""},

@@ -89,6 +89,16 @@ func (l LoopLines) FirstOf(kinds ...Kind) (LoopLine, bool) {
 	return LoopLine{}, false
 }
 
+// FirstWork is the line with most time on which a server's host works; false where there is none.
+func (l LoopLines) FirstWork() (LoopLine, bool) {
+	for _, line := range l.Lines {
+		if !slices.Contains([]Kind{Held, Awaiting, DeviceWait, Launching}, line.Kind) {
+			return line, true
+		}
+	}
+	return LoopLine{}, false
+}
+
 // LinesSaid is how many lines a sentence names.
 const LinesSaid = 3
 

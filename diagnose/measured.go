@@ -31,8 +31,9 @@ type Measured struct {
 	RankLateBy       float64   // share of the window in which other ranks wait for one that is late
 	DeviceMemoryUsed []float64 // of each GPU, share of its memory
 
-	Garbage   float64   // share of the window in which Python collected garbage
-	LoopLines LoopLines // where the launching thread was, while it prepared no batch
+	Requests  measure.Requests // of a server
+	Garbage   float64          // share of the window in which Python collected garbage
+	LoopLines LoopLines        // where the launching thread was, while it prepared no batch
 
 	// Its work, in a trace.
 	WorksRecorded float64 // pieces of work in the whole recording
@@ -46,6 +47,7 @@ func nothingMeasured() Measured {
 	nan := math.NaN()
 	return Measured{
 		Stall: nan, Idle: nan, Util: nan, Shares: Shares{nan, nan, nan, nan}, Parts: unknownParts(), Device: -1,
+		Requests:      measure.NoRequests(),
 		WorksRecorded: nan, WorksJudged: nan, RankLateBy: nan, ClockShare: nan, Garbage: nan, OtherJobsShare: nan,
 		Kernels: KernelShares{Plain: nan, Tensor: nan, Moving: nan, Major: nan},
 	}
@@ -77,6 +79,19 @@ func (m *Measured) Figures() []Figure {
 		{"clock_share", m.ClockShare, "ratio", string(recording.GPUClock)},
 		{"kernels_of_others", m.OtherJobsShare, "ratio", string(recording.GPUOthers)},
 		{"rank_late", m.RankLateBy, "ratio", "step.exchange"},
+	}
+	if r := m.Requests; r.Known() {
+		all = append(all, []Figure{
+			{"requests", r.Rate, "1/s", string(recording.RequestsCame)},
+			{"no_requests", r.None, "ratio", string(recording.Unasked)},
+			{"requests_at_a_time", r.InFlightAsked(), "requests", string(recording.InFlight)},
+			{"request_p50", r.Time(0.5), "s", string(recording.RequestTime)},
+			{"request_p99", r.Time(0.99), "s", string(recording.RequestTime)},
+			{"requests_per_pass", r.PerPass(), "requests", "step.ran"},
+			{"samples_per_pass", r.Batch, "samples", "step.samples"},
+			{"waits_for_requests", m.Parts.Unasked, "ratio", string(recording.Unasked)},
+			{"requests_wait", m.Parts.Awaited, "ratio", string(recording.FetchLooks)},
+		}...)
 	}
 	if c := m.Costs; len(c.Window.Steps) > 0 {
 		all = append(all, []Figure{

@@ -17,6 +17,8 @@ type Parts struct {
 
 	Once float64 // of Long, what happens once
 
+	// Of a server, 0 of others: idle time without any request, and with some while no core works for them.
+	Unasked, Awaited float64
 	Unlinked float64 // idle time before work whose launch is not in the file
 }
 

@@ -243,3 +243,23 @@ const (
 	NamedLine = 0.3   // share of a row's looks, from which its line is named; [J]
 	ShownRow  = 0.005 // share of the run, below which a row is not shown to people; [J]
 )
+
+// Ramps of servers. All were chosen with bench/serving in view.
+var (
+	// Unasked is the time without a request, from which a server has capacity left.
+	Unasked = Ramp{0.20, 0.40, "share of the window", "[J]"}
+	// HostForRequests is what the host works for requests while the device idles: as HostGaps.
+	HostForRequests = Ramp{0.08, 0.15, "share of the window", "[J]"}
+	// Awaited is the time in which requests are there and nobody works: sleep tells less than work.
+	Awaited = Ramp{0.10, 0.20, "share of the window", "[J]"}
+	// WaitingPerSample is how many requests are there for each sample of a pass.
+	WaitingPerSample = Ramp{1.5, 2.5, "requests", "[J]"}
+	// SmallPass is the samples of a pass: a few are small, eight are not.
+	SmallPass = Ramp{8, 4, "samples", "[J]"}
+	// DeviceAsked is the device's work in the time with requests, from which they wait for it.
+	DeviceAsked = Ramp{0.50, 0.70, "share of the time with requests", "[J]"}
+	// PutOff is how many requests are put off for want of cache, for each that is answered.
+	PutOff = Ramp{0.02, 0.10, "requests", "[J]"}
+	// CacheInUse is how full a key-value cache is that puts requests off.
+	CacheInUse = Ramp{0.43, 0.85, "share of the cache", "[J]"}
+)

@@ -187,6 +187,37 @@ var (
 			ResumeAdvice,
 		},
 		{
+			string(NoLoad),
+			"a server has no request for much of the time, and keeps up: no fault",
+			"nothing, or put more load on it: stoker predict serve --run FILE says how much it takes, and at which latency",
+		},
+		{
+			string(BatchTooSmall),
+			"requests wait for the model, and a pass takes one or few of them",
+			"answer several requests in one pass: LitServe(max_batch_size=8, batch_timeout=0.01), Ray Serve @serve.batch(max_batch_size=8), " +
+				"Triton dynamic_batching, vLLM --max-num-seqs",
+		},
+		{
+			string(ServerHost),
+			"the host works for requests before, between or after passes, while the device idles",
+			"let it run beside the model and not in turn with it: threads for native code, processes for Python code",
+		},
+		{
+			string(Tokenizing),
+			"of these, most is tokenizing, or turning tokens into text",
+			"a fast tokenizer on whole batches, in a thread or process of its own",
+		},
+		{
+			string(ServerWaits),
+			"requests are there, the device idles and no core works for them: a lock, a timer, a batch that fills, another service",
+			"hold no lock while you wait, ask other services with await, and let a batch wait no longer than a pass takes",
+		},
+		{
+			string(CacheFull),
+			"the key-value cache of a language model is full: requests are put off and begun anew",
+			"vLLM: --gpu-memory-utilization, --kv-cache-dtype fp8, a smaller --max-model-len or --max-num-seqs, more GPUs",
+		},
+		{
 			string(Unknown),
 			"no rule convinces, or two fit about equally well",
 			"stoker observe --trace 5 takes a trace of five steps, which names most idle time",

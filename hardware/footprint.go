@@ -17,22 +17,23 @@ var (
 	}
 	// MachineFailures are failures of a machine of 8 GPUs in a day.
 	MachineFailures = Range{
-		2.34e-3, 6.5e-3, 1. / 47.7, "Meta's clusters of A100, arXiv:2410.21680: 2.34 (RSC-2) and 6.50 (RSC-1) in 1,000 days " +
-			"of a machine, and 47.7 days between failures of jobs on 8 GPUs",
+		2.34e-3, 6.5e-3, 1. / 47.7, "Meta's clusters of A100, arXiv:2410.21680: 2.34 (RSC-2) and 6.50 (RSC-1) in " +
+			"1,000 days of a machine, and 47.7 days between failures of jobs on 8 GPUs",
 	}
 	// SiteWater is what cooling evaporates, litres for each kWh of the machines; PlantWater is what power
 	// plants consume for each kWh.
 	SiteWater = Range{
-		0.12, 0.36, 1.8, "AWS in 2025; average of the US in 2023 (LBNL-2001637, 2024); an older average of the industry",
+		0.12, 0.36, 1.8, "AWS in 2025; average of the US in 2023 (LBNL-2001637, 2024); an older average of the " +
+			"industry",
 	}
 	PlantWater = Range{
-		1.8, 3.14, 4.52, "thermal plants without hydropower; average of the US (arXiv:2304.03271); where data centres of the " +
-			"US are (LBNL-2001637)",
+		1.8, 3.14, 4.52, "thermal plants without hydropower; average of the US (arXiv:2304.03271); where data " +
+			"centres of the US are (LBNL-2001637)",
 	}
 	// HostCarbon is the making of a machine's other parts, kg CO2e for each of its 8 GPUs.
 	HostCarbon = Range{
-		0, 1300. / 8, 2500. / 8, "1,300 kg for the host of an HGX B200 (public repositories, text search 2026-11) and 2,500 kg " +
-			"for a server (arXiv:2211.02001); none at the low end",
+		0, 1300. / 8, 2500. / 8, "1,300 kg for the host of an HGX B200 (public repositories, text search " +
+			"2026-11) and 2,500 kg for a server (arXiv:2211.02001); none at the low end",
 	}
 )
 

@@ -396,8 +396,10 @@ var GPUs = []GPU{
 	},
 	{
 		Name: "rtx-5090", Title: "NVIDIA GeForce RTX 5090", Match: []string{"5090"},
-		FP32: Figure{104.8e12, blackwellGeForce}, TF32: Figure{104.8e12, blackwellGeForce + "; half of FP16, as on Ada"},
-		FP16: Figure{209.5e12, blackwellGeForce}, FP8: Figure{419e12, blackwellGeForce}, INT8: Figure{838e12, blackwellGeForce},
+		FP32: Figure{104.8e12, blackwellGeForce},
+		TF32: Figure{104.8e12, blackwellGeForce + "; half of FP16, as on Ada"},
+		FP16: Figure{209.5e12, blackwellGeForce}, FP8: Figure{419e12, blackwellGeForce},
+		INT8:        Figure{838e12, blackwellGeForce},
 		SMs:         Figure{170, blackwellGeForce},
 		MemoryBytes: Figure{32607 * mib, "nvidia-smi: 32607 MiB of 32 GiB (public repositories, 2026-11)"},
 		MemoryRate:  Figure{1792e9, blackwellGeForce},

@@ -63,8 +63,11 @@ func (r *recorder) tellJob() {
 			PID: p.PID, Parent: p.Parent, Role: recording.RoleTrainer, Rank: p.Rank, World: p.World, Device: -1,
 			LaunchThread: p.LaunchThread, LauncherSeen: p.Launches, Hooked: true, Loads: p.Loads,
 		}
-		if p.Worker {
+		switch {
+		case p.Worker:
 			told.Role, told.LaunchThread = recording.RoleWorker, 0
+		case p.Serves && !p.Passes:
+			told.Role = recording.RoleServer
 		}
 		if p.CUDA >= 0 {
 			told.Device = p.CUDA

@@ -3,7 +3,10 @@
 package observe
 
 import (
+	"slices"
+
 	"github.com/stoker-dev/stoker/observe/stack"
+	"github.com/stoker-dev/stoker/observe/step"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -21,7 +24,9 @@ func (r *recorder) lines(now float64) {
 		switch {
 		case p.End > 0:
 		case p.Role == recording.RoleTrainer:
-			threads = append(threads, stack.Thread{PID: p.PID, TID: p.LaunchThread, For: recording.Loading{PID: p.PID}})
+			threads = append(threads, r.loopThreads(p)...)
+		case p.Role == recording.RoleServer:
+			threads = append(threads, serverThread(p, p.PID))
 		case p.Role == recording.RoleWorker:
 			threads = append(threads, stack.Thread{PID: p.PID, TID: p.PID, For: recording.Loading{
 				PID:    p.Parent,
@@ -41,6 +46,29 @@ func (r *recorder) lines(now float64) {
 		r.nextLines = now + linesEvery
 		r.stacks.Write(now, r.out)
 	}
+}
+
+// loopThreads are the threads of a trainer that are looked at: the one that launches; of a server also
+// the one that takes requests and those that ran its model lately.
+func (r *recorder) loopThreads(p recording.Process) []stack.Thread {
+	heard := r.intake.FindProcess(p.PID)
+	if heard == nil || !heard.Serves && !r.takesRequests() {
+		return []stack.Thread{{PID: p.PID, TID: p.LaunchThread, For: recording.Loading{PID: p.PID}}}
+	}
+	threads := []stack.Thread{serverThread(p, p.PID), serverThread(p, p.LaunchThread)} // the same one is followed once
+	for _, tid := range heard.Runners {
+		threads = append(threads, serverThread(p, tid))
+	}
+	return threads
+}
+
+// takesRequests reports whether some process of the job takes requests.
+func (r *recorder) takesRequests() bool {
+	return slices.ContainsFunc(r.intake.Processes(), func(p step.Process) bool { return p.Serves })
+}
+
+func serverThread(p recording.Process, tid int) stack.Thread {
+	return stack.Thread{PID: p.PID, TID: tid, For: recording.Loading{PID: p.PID}, Server: true}
 }
 
 // endLines writes what was seen last.

@@ -461,7 +461,7 @@ func (r *recorder) hear() (packets int) {
 func (r *recorder) second() {
 	now := r.clock.now()
 	r.nextSecond = float64(int(now)) + second
-	r.intake.Flush()
+	r.intake.Flush(now)
 	r.tellJob()
 	r.forget()
 	if r.job != nil {

@@ -55,6 +55,9 @@ const (
 	gpusOfMachine  = 8
 	mostFleetGPUs  = 1e7
 	mostFleetYears = 50
+
+	// leastGoodput is the share of the time below which a job does no work worth a price. [J]
+	leastGoodput = 1e-3
 )
 
 // Validate fails if a fleet cannot be.
@@ -79,6 +82,10 @@ func (f Fleet) Solve() (Account, error) {
 	}
 	a := Account{Hours: f.GPUs * f.Years * hoursOfYear}
 	f.addFailures(&a)
+	if a.Goodput.Point <= leastGoodput {
+		return a, fmt.Errorf("--mtbf: with a failure every %s no work lasts: expected a longer time, or a shorter --restart "+
+			"and --checkpoint", quantity.AboutSeconds(a.MTBF.Point))
+	}
 	f.addEnergy(&a)
 	paid := bounds.Scale(stoker.Exactly(a.Hours), knownPrice(f.Prices.GPUHour))
 	if f.Purchase > 0 {
@@ -107,7 +114,7 @@ func (f Fleet) addFailures(a *Account) {
 	rate := bounds.Divide(stoker.Exactly(1), a.MTBF)
 	a.Goodput = bounds.InEachView(func(v bounds.View) float64 {
 		write, mtbf := v.TakePart(write), 1/v.TakePart(rate)
-		return math.Max(bounds.Least, goodput(write, young(write, mtbf), mtbf, v.TakePart(restart)))
+		return math.Max(leastGoodput, goodput(write, young(write, mtbf), mtbf, v.TakePart(restart)))
 	})
 }
 
@@ -118,7 +125,8 @@ func (f Fleet) addEnergy(a *Account) {
 		limit = math.NaN()
 	}
 	busy, host := asInterval(hardware.BusyPower, limit), asInterval(hardware.HostPower, limit)
-	drawn := bounds.Add(bounds.Add(bounds.Scale(busy, f.Computes), bounds.Scale(WaitingPower(f.GPU), 1-f.Computes)), host)
+	waiting := bounds.Scale(WaitingPower(f.GPU), 1-f.Computes)
+	drawn := bounds.Add(bounds.Add(bounds.Scale(busy, f.Computes), waiting), host)
 	machines := bounds.Scale(drawn, a.Hours/1000)
 	a.KWh = bounds.Scale(machines, math.Max(1, f.Prices.PUE))
 	a.OperatingKg = bounds.Scale(a.KWh, knownPrice(f.Prices.Grid)/1000)

@@ -41,8 +41,10 @@ func TestPublishedFleets(t *testing.T) {
 		{"10 failures of 504 B200 in 55 days (arXiv:2605.09370)", 55. / 10, perUnit(korea.MTBF, day)},
 		{"1,082,990 hours of A100 took 689,842 kWh without the building (BLOOM, arXiv:2211.02001)", 689842, perUnit(bloom.KWh, hardware.PUE.Value)},
 		{"318 kg CO2e of an A100 with its share of the machine (HotCarbon 2023)", 318, one.MakingKg},
-		{"0.26 ml a prompt of 0.24 Wh, on site (Gemini, arXiv:2508.15734), litres/kWh", 0.26 / 0.24,
-			perUnit(one.SiteLitres, one.KWh.Point/hardware.PUE.Value)},
+		{
+			"0.26 ml a prompt of 0.24 Wh, on site (Gemini, arXiv:2508.15734), litres/kWh", 0.26 / 0.24,
+			perUnit(one.SiteLitres, one.KWh.Point/hardware.PUE.Value),
+		},
 	} {
 		t.Logf("%s: %.4g, ours %.4g (%.4g to %.4g)", c.what, c.published, c.ours.Point, c.ours.Low, c.ours.High)
 		if !c.ours.Contains(c.published) {

@@ -28,8 +28,8 @@ func (s Setup) CheckMachine() error {
 		{"link", stoker.Exactly(s.Link.Pinned.Value), mostRate, quantity.AboutRate},
 	} {
 		if f.value.Point > f.most {
-			return fmt.Errorf("--%s is %s, more than any machine has: expected at most %s", f.flag, f.show(f.value.Point),
-				f.show(f.most))
+			return fmt.Errorf("--%s is %s, more than any machine has: expected at most %s", f.flag,
+				f.show(f.value.Point), f.show(f.most))
 		}
 	}
 	return nil

@@ -72,6 +72,7 @@ type stepFields struct {
 	NoClock string   `json:"no_clock,omitempty"`
 	Pass    int      `json:"pass,omitempty"`
 	Updates *float64 `json:"optimized,omitempty"`
+	Ran     *float64 `json:"ran,omitempty"`
 	Inside  *Inside  `json:"inside,omitempty"`
 }
 
@@ -126,7 +127,7 @@ func stepLine(s Step) line {
 			Loader: s.Loader, N: s.N, Period: stat.Known(s.Period), Wait: s.Wait, NoWait: noWait,
 			Samples: stat.Known(s.Samples), First: s.First, Phase: s.Phase,
 			Idle: stat.Known(s.Idle), DPeriod: stat.Known(s.DevicePeriod), NoClock: s.NoClock, Pass: s.Pass,
-			Updates: stat.Known(s.Optimized), Inside: s.Inside,
+			Updates: stat.Known(s.Optimized), Ran: stat.Known(s.Ran), Inside: s.Inside,
 		},
 	}
 }
@@ -139,7 +140,7 @@ func (l line) toStep() Step {
 		PID: l.PID, Rank: l.Rank, Device: l.Device, Loader: l.Loader, N: l.N,
 		Start: l.T, Period: stat.Value(l.Period), Wait: l.Wait, Samples: stat.Value(l.Samples), First: l.First,
 		Phase: l.Phase, Idle: stat.Value(l.Idle), DevicePeriod: stat.Value(l.DPeriod), NoClock: l.NoClock,
-		Pass: l.Pass, Optimized: stat.Value(l.Updates),
+		Pass: l.Pass, Optimized: stat.Value(l.Updates), Ran: stat.Value(l.Ran),
 	}
 }
 

@@ -171,6 +171,7 @@ const (
 	RoleTrainer = "trainer" // asks for batches and launches work
 	RoleWorker  = "worker"  // prepares batches for a trainer
 	RoleFeed    = "feed"    // stoker feed: prepares batches for all trainers of its node
+	RoleServer  = "server"  // takes requests for a model that runs in another process
 )
 
 // Loader is one DataLoader of one process, or an input of another kind.
@@ -311,6 +312,7 @@ type Step struct {
 	NoClock      string // why the device's clock is unknown
 
 	Optimized float64 // optimizer steps of the process within Period; NaN unknown
+	Ran       float64 // how long the pass of the model took that the step begins with; NaN of other steps
 
 	Inside *Inside // nil: this step was not looked into
 }

@@ -72,6 +72,20 @@ const (
 	PeakReserved     Signal = "device.reserved"  // peak device memory reserved by PyTorch
 	HookDropped      Signal = "hook.dropped"     // total hook records that found the channel full
 
+	// Of a process that takes requests.
+	RequestsCame  Signal = "requests.came"       // total requests that came
+	RequestsDone  Signal = "requests.done"       // total requests that were answered
+	Unasked       Signal = "requests.none"       // total time without any request
+	InFlight      Signal = "requests.flight"     // total time of all requests: its rate is how many there are
+	RequestTime   Signal = "requests.time"       // of an answered request, at its end: from its coming to its end
+	FirstByteTime Signal = "requests.first_byte" // likewise until the first byte of the answer was sent
+
+	// Of a process that runs vLLM's engine.
+	EngineRunning   Signal = "engine.running"   // requests of a pass
+	EngineWaiting   Signal = "engine.waiting"   // requests that no pass has yet
+	EngineCache     Signal = "engine.cache"     // share of the key-value cache in use
+	EnginePreempted Signal = "engine.preempted" // total requests that were put off for want of cache
+
 	// Of stoker's loader: the first five of a process, the client's or the
 	// daemon's; the others of a ring, "loader/PID/ID".
 	FeedBatches   Signal = "feed.batches"   // total batches made

@@ -5,21 +5,14 @@ import (
 	"strings"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/predict"
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Fleet is what GPUs cost over years, for all faces.
-type Fleet struct {
-	Question predict.Fleet
-	predict.Account
-	Assumed []string
-}
-
 // DescribeFleet says it in eight lines: what it costs and for what, and what decides that.
-func DescribeFleet(f Fleet) [][2]string {
+func DescribeFleet(f question.Fleet) [][2]string {
 	lines := [][2]string{
-		{"cost", f.describeCost()},
+		{"cost", describeCost(f)},
 		{"waits", dollars(f.Idle) + " of it"},
 		{"goodput", fmt.Sprintf("%s, a failure every %s, a checkpoint every %s",
 			quantity.Around(f.Goodput, quantity.Percent), span(f.MTBF.Point), span(f.Every.Point))},
@@ -31,16 +24,18 @@ func DescribeFleet(f Fleet) [][2]string {
 			{"water", thousands(f.SiteLitres) + " m3 on site, " + thousands(f.PlantLitres) + " m3 at power plants"},
 		}...)
 	} else {
-		lines = append(lines, [2]string{"electricity", "unknown: no power limit of this GPU is in the table (--hardware)"})
+		lines = append(lines, [2]string{
+			"electricity", "unknown: no power limit of this GPU is in the table (--hardware)",
+		})
 	}
-	lines = append(lines, [2]string{"decides", f.describeLosses()})
+	lines = append(lines, [2]string{"decides", describeLosses(f)})
 	if len(f.Assumed) > 0 {
 		lines = append(lines, [2]string{"assumed", strings.Join(f.Assumed, ", ")})
 	}
 	return lines
 }
 
-func (f Fleet) describeCost() string {
+func describeCost(f question.Fleet) string {
 	if !f.Dollars.Known() {
 		return "unknown: say what a GPU costs (--price or --buy)"
 	}
@@ -52,7 +47,7 @@ func (f Fleet) describeCost() string {
 }
 
 // describeLosses says what keeps paid hours from becoming work, the larger part first.
-func (f Fleet) describeLosses() string {
+func describeLosses(f question.Fleet) string {
 	waits, fails := 1-f.Question.Computes, f.Question.Computes*(1-f.Goodput.Point)
 	losses := []string{
 		"waiting takes " + quantity.Percent(waits) + " of the hours (--util)",

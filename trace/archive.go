@@ -87,7 +87,7 @@ func (a *archive) eachOfTar(m *meter, do func(name string, r io.Reader) error) e
 		case src.bombError() != nil:
 			return src.bombError()
 		case err != nil:
-			return &cutError{a.damaged("tar", err)}
+			return cutError{a.damaged("tar", err)}
 		case h.Typeflag != tar.TypeReg:
 			continue
 		}
@@ -121,16 +121,19 @@ func (a *archive) eachOfZip(m *meter, do func(name string, r io.Reader) error) e
 	return nil
 }
 
-// cutError says that an archive ends early: the files before its end are whole.
-type cutError struct{ error }
-
-func (e *cutError) Unwrap() error { return e.error }
-
-func (a *archive) damaged(kind string, err error) error {
+func (a *archive) damaged(kind string, err error) *malformedError {
 	return &malformedError{
 		a.file, -1, fmt.Sprintf("the %s archive is damaged or cut: %v", kind, err),
 		"copy it again, or unpack what can be had of it and give the folder",
 	}
+}
+
+// cutError says that an archive ends early: the files before its end are whole.
+type cutError struct{ *malformedError }
+
+func isCut(err error) bool {
+	_, cut := err.(cutError) //nolint:errorlint // nothing wraps it
+	return cut
 }
 
 // listTraces lists the traces of an archive as listFolder does those of a folder.
@@ -144,8 +147,7 @@ func (a *archive) listTraces() (found []string, others int, err error) {
 		}
 		return nil
 	})
-	var cut *cutError
-	if err != nil && (len(names) == 0 || !errors.As(err, &cut)) {
+	if err != nil && (len(names) == 0 || !isCut(err)) {
 		return nil, 0, explainArchive(a.file, err)
 	}
 	found, others = chooseTraces(names)
@@ -184,9 +186,8 @@ func (a *archive) readTraces(ctx context.Context, m *meter, o Options) (parts []
 		}
 		return err
 	})
-	var cut *cutError
 	switch {
-	case errors.As(err, &cut) && len(parts) > 0:
+	case isCut(err) && len(parts) > 0:
 		notes = append(notes, fmt.Sprintf("%s ends early, as an unfinished download does: what lies before its end was read.",
 			a.file))
 		err = nil
@@ -199,8 +200,11 @@ func (a *archive) readTraces(ctx context.Context, m *meter, o Options) (parts []
 	return parts, notes, nil
 }
 
-// explainArchive gives an archive that unpacks without an end the sentence of such files.
+// explainArchive gives an archive that is cut, or unpacks without an end, the sentence of such files.
 func explainArchive(file string, err error) error {
+	if cut, is := err.(cutError); is { //nolint:errorlint // nothing wraps it
+		return cut.malformedError
+	}
 	if errors.Is(err, errBomb) {
 		return explain(context.Background(), file, err)
 	}

@@ -31,7 +31,7 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	was, now := observeAll("before", before), observeAll("after", after)
 	all := slices.Concat(was, now)
 	o := Outcome{
-		Refused: cmp.Or(was.repeated(), now.repeated(), tooFew(all)),
+		Refused: cmp.Or(was.repeated(), now.repeated(), tooFew(all), refuseServers(was[0], now[0])),
 		Basis:   PerStep, Before: was.makeSide(), After: now.makeSide(),
 		Difference: NotCompared,
 		Promise:    untested(forecast.Speedup),

@@ -152,8 +152,6 @@ func results(papers []paper, draws int) string {
 		"\n## In one table\n\n" + summarize(papers) +
 		"\n## By class\n\n" + classTable(papers) +
 		"\n## Reliability\n\n" + reliability(papers) +
-		"\nHow often a verdict other than unknown is right, by how far the best rule leads the second:\n\n" +
-		calibration(papers) +
 		"\n## Misses of the best sight\n\n" + listMisses(papers) +
 		"\n## What falls short\n\n" + untold
 }
@@ -249,40 +247,6 @@ func classTable(papers []paper) string {
 				}
 			}
 			fmt.Fprintf(&b, " %d/%d |", right, n)
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
-// leads are the bounds of the reliability diagram: of the best score's lead over the second.
-var leads = []float64{0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.01}
-
-// calibration is the share of right verdicts by how far the best rule leads.
-func calibration(papers []paper) string {
-	var b strings.Builder
-	b.WriteString("| lead of the best rule |")
-	for _, s := range sights {
-		b.WriteString(" " + s.Name + " |")
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(sights)) + "\n")
-	for i := range len(leads) - 1 {
-		fmt.Fprintf(&b, "| %.1f to %.1f |", leads[i], min(1, leads[i+1]))
-		for _, s := range sights {
-			n, right := 0, 0
-			for _, p := range papers {
-				if p.Sight == s.Name && p.Said != diagnose.Unknown && p.Lead >= leads[i] && p.Lead < leads[i+1] {
-					n++
-					if p.right() {
-						right++
-					}
-				}
-			}
-			if n == 0 {
-				b.WriteString(" |")
-				continue
-			}
-			fmt.Fprintf(&b, " %.0f %% of %d |", 100*float64(right)/float64(n), n)
 		}
 		b.WriteString("\n")
 	}

@@ -501,12 +501,11 @@ def summary(lines: list[dict]) -> str:
     bound = sum(run["said"].startswith("gpu-bound") for run in starved)
     unknown = sum(run["said"] in ("unknown", "none") for run in known)
     loads = sorted(run["load"] for run in runs)
-    near = sum(run["said"] == "cpu-bound/neighbour" for run in good)
     either = sum("cpu-bound/neighbour" in run["accepted"] and len(run["accepted"]) > 1 for run in known)
     out = [f"{len(runs)} runs, {len(runs) - len(known)} of them between two labels and not counted: {len(good)} of {len(known)} right, "
            f"{unknown} unknown, {bound} of {len(starved)} starved runs called gpu-bound. "
            f"Load average {loads[0]} to {loads[-1]}, median {loads[len(loads) // 2]}. "
-           f"{either} labels accept cpu-bound/neighbour as well, and {near} right answers are that."]
+           f"{either} labels accept cpu-bound/neighbour as well."]
     if stated := [run for run in known if run["confidence"]]:
         mean, hits = sum(run["confidence"] for run in stated) / len(stated), sum(right(run["said"], run["accepted"]) for run in stated)
         out.append(f"{len(stated)} state a confidence, {mean:.3f} in the mean, and {hits / len(stated):.3f} of these are right.")

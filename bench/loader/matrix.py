@@ -3,7 +3,7 @@
 are those of the script alone. Everything comes from the package index, as wheels but for pillow-simd, which has none.
 
     make build
-    bench/loader/matrix.py --markdown             # all rows, and MATRIX.md of them: 14 GB with uv's cache, half an hour
+    bench/loader/matrix.py --markdown matrix.md   # all rows, and a table of them: 14 GB with uv's cache, half an hour
     bench/loader/matrix.py --only 2.15.0 --python 3.14 --pillow 12.0.0 13.0.0
 
 A row is one Python with one PyTorch and one Pillow. Its script runs twice, alone and fed, and iterates five loaders over
@@ -64,7 +64,7 @@ def main():
         if not options.keep:
             shutil.rmtree(environment_folder(options.folder, torch, python), ignore_errors=True)
     if options.markdown:
-        write(rows_of(options.folder))
+        write(rows_of(options.folder), options.markdown)
     return 0
 
 
@@ -75,7 +75,7 @@ def parse():
     parser.add_argument("--python", nargs="*", help="these versions of Python")
     parser.add_argument("--pillow", nargs="*", help="these versions of Pillow, of those of the table")
     parser.add_argument("--keep", action="store_true", help="leave the environments")
-    parser.add_argument("--markdown", action="store_true", help="also write bench/loader/MATRIX.md")
+    parser.add_argument("--markdown", metavar="FILE", help="also write a table to FILE")
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -379,7 +379,7 @@ LOADERS = {
 }
 
 
-def write(rows):
+def write(rows, place):
     names = ["PyTorch", "torchvision", "Pillow", "libjpeg-turbo", "zlib", "Python", "NumPy", *LOADERS, "left by the check", "said"]
     total = sum(len(pillows) for *_, pillows in ENVIRONMENTS)
     had = {each["torch"] + each["python"][:4] for each in rows if each["pillow"]}
@@ -404,7 +404,7 @@ def write(rows):
         head = [each.get(name, "") for name in ("torch", "torchvision", "pillow", "jpeg", "zlib", "python", "numpy")]
         cells = [*head, *loaders, each.get("left", ""), "; ".join(line for line in each.get("said", []) if "was done by Go" not in line)]
         lines.append("| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
-    with open(os.path.join(HERE, "MATRIX.md"), "w") as file:
+    with open(place, "w") as file:
         file.write("\n".join(lines) + "\n")
 
 

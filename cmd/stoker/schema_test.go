@@ -65,6 +65,7 @@ func TestEveryJSONHasASchema(t *testing.T) {
 		{"predict-transformation", "predict transformation --batch 256 --sample 500KB --cpu 2GB/s --step 11.74ms"},
 		{"predict-train", "predict train --model llama-3.1-8b --gpu h100-sxm --software megatron"},
 		{"predict-serve", "predict serve --model llama-3.1-8b --gpu h100-sxm --software vllm"},
+		{"predict-serve-run", "predict serve --run ../../testdata/cases/server-one-at-a-time/run.jsonl.gz"},
 		{"predict-data", "predict data --demand 300MB/s --storage 1.2GB/s"},
 	} {
 		words := strings.Fields(c.line)

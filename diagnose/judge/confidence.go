@@ -10,7 +10,7 @@ import (
 type evidenceKind int
 
 const (
-	noExam  evidenceKind = iota // traces, stoker's own loader, GPU-Util alone, empty SMs: the exam has none of them
+	noExam  evidenceKind = iota // traces, servers, stoker's own loader, GPU-Util alone, empty SMs: the exam has none of them
 	outside                     // without the hook: meters, threads and counters
 	clocked                     // the hook's steps and the device's own clock
 	inside                      // the same, with the launches of a step counted
@@ -19,7 +19,7 @@ const (
 // evidenceOf tells what a Case holds.
 func evidenceOf(c *diagnose.Case) evidenceKind {
 	switch {
-	case !math.IsNaN(c.WorksRecorded) || c.Costs.Feed != nil || c.LaunchThreadTime == "":
+	case !math.IsNaN(c.WorksRecorded) || c.Costs.Feed != nil || c.LaunchThreadTime == "" || c.Requests.Known():
 		return noExam
 	case !c.HookLoaded && c.DeviceWaitsForLaunch.CanBeAsked():
 		return noExam // by SMs that kernels leave empty

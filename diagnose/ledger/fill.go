@@ -28,6 +28,10 @@ func Fill(run *recording.Run, c *diagnose.Case) diagnose.Ledger {
 	f.splitSteps()
 	f.nameLines()
 	f.bound()
+	if r := f.rows[diagnose.RowTraining]; r != nil && f.Requests.Known() { // passes of a server, though gradients are on
+		delete(f.rows, diagnose.RowTraining)
+		r.Name, f.rows[diagnose.RowInference] = diagnose.RowInference, r
+	}
 	return diagnose.Ledger{Rows: f.inOrder(), Wall: end}
 }
 
@@ -310,13 +314,19 @@ func (f *filler) splitSteps() {
 	input := take(f.inputWithin(seconds))
 	rare := take(max(part(p.Rare), part(f.rareUnseen())))
 	exchange := min(seconds, part(p.Exchange))
+	unasked, awaited := take(part(p.Unasked)), take(part(p.Awaited))
 	launch, long, copies, queued := take(part(p.Host)), take(part(p.Long)), take(part(p.Copies)), take(part(p.Queued))
 	unnamed := take(part(p.Unnamed))
 	// on a line outside of the steps the thread does its work also while it queues for a core
 	beside := f.besideSteps()
+	if f.Requests.Known() {
+		beside = 0 // Parts say what its host does
+	}
 	work, blind := beside*queued, min(unnamed, beside*seconds)
 	queued, unnamed, long = queued-work, unnamed-blind, long+work+blind
 	f.moveOut(steps, diagnose.RowBetween, rare+long, diagnose.WaitHost)
+	f.moveOut(steps, diagnose.RowUnasked, unasked, diagnose.WaitRequest)
+	f.moveOut(steps, diagnose.RowAwaited, awaited, diagnose.WaitOthers)
 	f.moveOut(steps, diagnose.RowRanks, exchange, diagnose.WaitRanks)
 	steps.Waits = waits(map[diagnose.WaitFor]float64{
 		diagnose.WaitInput: input, diagnose.WaitLaunch: launch, diagnose.WaitCopy: copies, diagnose.WaitCore: queued,

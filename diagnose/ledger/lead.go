@@ -11,6 +11,9 @@ import (
 // FindLead returns the row, other than the steps, that costs most, if it costs more than the device's
 // idle time within steps. It returns nil if the steps lose most, or if every other row is small.
 func FindLead(l diagnose.Ledger, c *diagnose.Case, class diagnose.Class) *diagnose.Lead {
+	if c.Requests.Known() { // the class says it
+		return nil
+	}
 	if !c.HasSteps && !c.HasUnfedSteps && l.Find(diagnose.RowEdge).Line.Kind != diagnose.Iterating {
 		return nil // without steps there is nothing to compare with
 	}

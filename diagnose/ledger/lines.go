@@ -28,7 +28,15 @@ func (f *filler) nameLines() {
 			r.Line = lineOf(f.whereIterated(recording.Skip))
 		case diagnose.RowCheckpoint, diagnose.RowStartUp, diagnose.RowTail:
 			f.nameFrom(r)
+		case diagnose.RowAwaited:
+			if line, found := f.LoopLines.FirstOf(diagnose.Held); found {
+				r.Line, r.LineShare = line.Line, line.Share.Point
+			}
 		case diagnose.RowBetween:
+			if line, found := f.LoopLines.FirstWork(); found && f.Requests.Known() {
+				r.Line, r.LineShare = line.Line, line.Share.Point
+				break
+			}
 			r.Line, r.LineShare = f.lineBetween(r.Seconds, edge)
 		case diagnose.RowTraining, diagnose.RowInference:
 			if r.MostlyWaitsFor() == diagnose.WaitInput && len(f.Lines) > 0 {

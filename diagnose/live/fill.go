@@ -44,6 +44,7 @@ func FillCase(c *diagnose.Case, run *recording.Run) {
 	l.DeviceBusy = l.askDeviceBusy()
 	l.fillCopies()
 	l.fillParts()
+	l.fillServer()
 	l.RankComparison, l.Warnings = l.describeRanks(), l.listWarnings()
 	l.Findings = slices.Concat(l.Findings, l.findApart(), l.findGarbage(), l.findStanding())
 	l.UtilPattern = l.findPattern()

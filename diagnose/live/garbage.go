@@ -18,7 +18,7 @@ func (l filler) nameGarbage() {
 	seconds := l.Garbage * l.LoopLines.Seconds
 	for i := range l.LoopLines.Lines {
 		line := &l.LoopLines.Lines[i]
-		if line.Kind == diagnose.HostCode && line.Call.File == "" {
+		if (line.Kind == diagnose.HostCode || line.Kind == diagnose.PerRequest) && line.Call.File == "" {
 			if seconds >= mostlyGarbage*line.Seconds && l.Garbage >= diagnose.HeldTrigger {
 				line.Kind = diagnose.Garbage
 			}

@@ -19,8 +19,16 @@ var knownBy = []struct {
 		[]string{"h5py/_hl/dataset.py", "zarr/", "netCDF4/", "tables/"},
 		[]string{"__getitem__", "get_basic_selection", "read"},
 	},
-	{diagnose.Inflating, []string{"numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py"}, []string{"NpzFile.__getitem__", "NpzFile"}},
-	{diagnose.Inflating, []string{"zipfile", "gzip.py", "lzma.py", "bz2.py"}, []string{"ZipExtFile.", "_read1", "_GzipReader", "decompress"}},
+	{
+		diagnose.Inflating,
+		[]string{"numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py"},
+		[]string{"NpzFile.__getitem__", "NpzFile"},
+	},
+	{
+		diagnose.Inflating,
+		[]string{"zipfile", "gzip.py", "lzma.py", "bz2.py"},
+		[]string{"ZipExtFile.", "_read1", "_GzipReader", "decompress"},
+	},
 	{diagnose.Rows, []string{"torch/utils/data/dataset.py"}, []string{"TensorDataset.__getitem__", "TensorDataset"}},
 	{diagnose.Tokenizer, []string{
 		"transformers/tokenization", "transformers/models/", "tokenizers/",

@@ -78,6 +78,9 @@ var loopBy = []struct {
 	{diagnose.Launching, []string{
 		"torch/nn/", "torch/optim/", "torch/autograd/", "torch/_tensor.py", "torch/functional.py", "torch/_ops.py",
 		"torch/distributed/", "torchvision/models/", "torchvision/ops/", "timm/", "transformers/models/", "torch/amp/",
+		// loops of frameworks: the program's line that calls them is all of its training
+		"transformers/trainer.py", "lightning/", "pytorch_lightning/", "accelerate/", "fastai/", "ultralytics/engine/",
+		"mmengine/runner/", "composer/trainer/",
 	}},
 	{diagnose.Locking, []string{
 		"threading.py", "queue.py", "concurrent/", "multiprocessing/", "selectors.py", "asyncio/",
@@ -91,13 +94,13 @@ var handsOver = []string{
 	"multiprocessing/connection.py", "torch/storage.py", "socket.py",
 }
 
-// writers are functions of libraries that write a file, by the begin of their module and of their own name. The same
-// modules read files as well.
+// writers are functions of libraries that write a file, by the begin of their module's and of
+// their own name. The same modules read files as well.
 var writers = [][2]string{
-	{"PIL/", "save"}, {"PIL/", "_save"}, {"torchvision/utils.py", "save_image"}, {"torchvision/io/", "write_"}, {"imageio/", "imwrite"},
-	{"imageio/", "mimwrite"}, {"skimage/io/", "imsave"}, {"numpy/lib/", "save"}, {"pickle.py", "dump"}, {"json/", "dump"},
-	{"pandas/", "to_"}, {"soundfile.py", "write"}, {"h5py/_hl/dataset.py", "__setitem__"}, {"h5py/_hl/group.py", "create_dataset"},
-	{"csv.py", "writerow"},
+	{"PIL/", "save"}, {"PIL/", "_save"}, {"torchvision/utils.py", "save_image"}, {"torchvision/io/", "write_"},
+	{"imageio/", "imwrite"}, {"imageio/", "mimwrite"}, {"skimage/io/", "imsave"}, {"numpy/lib/", "save"},
+	{"pickle.py", "dump"}, {"json/", "dump"}, {"pandas/", "to_"}, {"soundfile.py", "write"},
+	{"h5py/_hl/dataset.py", "__setitem__"}, {"h5py/_hl/group.py", "create_dataset"}, {"csv.py", "writerow"},
 }
 
 // writes reports whether a library's function writes a file.

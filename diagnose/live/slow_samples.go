@@ -21,7 +21,8 @@ func (l filler) askFewSlow() diagnose.Quantity {
 	q.Answer = fmt.Sprintf("%s, %.1f times the mean", diagnose.YesNo(q.Score), k.FetchCV)
 	slow := l.run.FindSlowItems(k.Window.PID)
 	if len(slow.Items) > 0 {
-		q = q.WithEvidence(float64(slow.Items[0]), "index", "fetch.slow", "%s", diagnose.SaySlowItems(slow, l.nameDataset()))
+		q = q.WithEvidence(float64(slow.Items[0]), "index", "fetch.slow", "%s",
+			diagnose.SaySlowItems(slow, l.nameDataset()))
 	}
 	return q
 }

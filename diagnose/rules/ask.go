@@ -97,6 +97,8 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 		return 0
 	case class == diagnose.GPUBound && math.IsNaN(c.WorksRecorded) && math.IsNaN(c.Util) && math.IsNaN(c.Stall):
 		return 0 // nothing tells of a device
+	case c.Requests.Known():
+		return c.weighServer(class)
 	case class.Starves() && c.computesOnCPU():
 		return 0.3 // a faster loader feeds the host's cores; the rule's own words are shown with the class
 	case class == diagnose.CPUBound || class == diagnose.LaunchBound || class == diagnose.TransferBound:
@@ -104,6 +106,29 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 		return 1 - 0.5*diagnose.RankLate.Score(c.RankLateBy)
 	}
 	return 1
+}
+
+// weighServer is weighRule of a server. What is asked of a loop that runs all the time has no meaning in one that
+// waits for requests; where nobody asks, nothing else limits it; and one that gives its device a request at a time is
+// not limited by the device.
+func (c *inquiry) weighServer(class diagnose.Class) float64 {
+	switch class {
+	case diagnose.NoLoad:
+		return 1
+	case diagnose.ComputeOnCPU:
+		if c.OnDevice {
+			return 0
+		}
+		return 1
+	case diagnose.WaitsOutside, diagnose.NotTraining, diagnose.CPUBound:
+		return 0
+	case diagnose.GPUBound, diagnose.ServerHost, diagnose.ServerWaits:
+		return (1 - c.NobodyAsks.Score) * (1 - c.PassesSmall.Score)
+	}
+	if class.Starves() {
+		return 0
+	}
+	return 1 - c.NobodyAsks.Score
 }
 
 // isUnseen reports whether nothing was seen of a device, a step or a loader: what the

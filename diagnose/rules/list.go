@@ -8,9 +8,11 @@ import (
 
 // rules are all rules, in the order in which they are explained.
 var rules = []Rule{
-	startUp, gpuBound, mainThreadLoader, tooFewWorkers, handOver, slowSamples, cpuExhausted, neighbour, cgroupThrottled, ioBound,
+	startUp, gpuBound, mainThreadLoader, tooFewWorkers, handOver, slowSamples, cpuExhausted, neighbour,
+	cgroupThrottled, ioBound,
 	transferBound, launchBound, cpuBound, networkBound,
 	straggler, throttled, sharedGPU, computeOnCPU, waitsOutside, notTraining,
+	noLoad, batchTooSmall, serverHost, serverWaits, cacheFull,
 }
 
 // Describe is the title and the text of a verdict's class; false for "unknown".

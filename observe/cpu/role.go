@@ -14,7 +14,7 @@ import (
 // NVML from the device.
 type Told struct {
 	PID          int
-	Role         string // recording.RoleTrainer, recording.RoleWorker or ""
+	Role         string // recording.RoleTrainer, RoleWorker, RoleServer or ""
 	Parent       int    // of a worker: the process that loads through it
 	Rank, World  int
 	Device       int  // index of its GPU, -1 if unknown
@@ -50,6 +50,10 @@ func (j *Job) assign() {
 			p.role = recording.RoleFeed
 			continue
 		}
+		if t := j.told[p.pid]; t != nil && t.Role == recording.RoleServer {
+			p.role = recording.RoleServer
+			continue
+		}
 		if of := j.worksFor(p); of != 0 {
 			p.role, p.of = recording.RoleWorker, of
 			named[of] = true
@@ -81,7 +85,7 @@ func (j *Job) trainers() []int {
 	for _, holds := range levels {
 		var found []int
 		for _, p := range j.tree.live {
-			if t := j.told[p.pid]; t != nil && t.Role == recording.RoleWorker {
+			if t := j.told[p.pid]; t != nil && (t.Role == recording.RoleWorker || t.Role == recording.RoleServer) {
 				continue
 			}
 			if holds(p) {

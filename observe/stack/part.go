@@ -76,12 +76,21 @@ func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
 // Then comes the innermost function that tells what is done, if that is another one. If a
 // DataLoader called the own line, as it calls a sampler, the loader's function comes first. The
 // result is false if there is no place.
-func around(stack []place, into []recording.Place) ([]recording.Place, bool) {
+func around(stack []place, into []recording.Place, server bool) ([]recording.Place, bool) {
 	var call, loader, telling *place
 	for i := range stack {
 		p := &stack[i]
 		if p.code == nil || p.code.part != inside {
 			continue
+		}
+		if server && startsWithAny(p.code.file, eventLoops) {
+			break
+		}
+		if server && telling == nil && startsWithAny(p.code.file, stages) {
+			telling = p
+		}
+		if server && strings.HasPrefix(p.code.file, "<") {
+			continue // made by a library, as multiprocessing's start
 		}
 		if own := p.asPlace(); own.Own() {
 			if around := callingLoader(stack[i+1:]); around != nil {
@@ -135,8 +144,24 @@ var tellers = []string{
 	"torchmetrics/", "pycocotools/", "logging/", "tqdm/",
 }
 
-func tells(file string) bool {
-	return slices.ContainsFunc(tellers, func(t string) bool { return strings.HasPrefix(file, t) })
+// stages are libraries whose functions say what a server does for a request.
+var stages = []string{
+	"json/", "fastapi/", "starlette/", "pydantic/", "orjson/", "transformers/tokenization", "transformers/generation/",
+	"tokenizers/", "PIL/", "torchvision/transforms/", "litserve/", "ray/serve/", "bentoml/", "vllm/", "multipart/",
+	"python_multipart/", "base64.py", "gzip.py", "httpx/", "aiohttp/", "redis/", "psycopg",
+}
+
+// eventLoops are where a thread begins to do something for a request: whoever started the loop, or the thread,
+// does not.
+var eventLoops = []string{
+	"asyncio/events.py", "asyncio/base_events.py", "asyncio/runners.py", "uvicorn/server.py", "uvicorn/_compat.py", "uvicorn/main.py",
+	"anyio/_backends/", "concurrent/futures/thread.py",
+}
+
+func tells(file string) bool { return startsWithAny(file, tellers) }
+
+func startsWithAny(file string, with []string) bool {
+	return slices.ContainsFunc(with, func(t string) bool { return strings.HasPrefix(file, t) })
 }
 
 func (p place) asPlace() recording.Place {

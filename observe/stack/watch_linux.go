@@ -38,6 +38,7 @@ const (
 type Thread struct {
 	PID, TID int
 	For      recording.Loading
+	Server   bool // of a program that answers requests: what its event loop calls is no line of the caller's
 }
 
 // Sink takes samples; a *recording.Writer is one.
@@ -339,7 +340,7 @@ func (t *target) look(l *looker, now time.Time) error {
 	places, in := fetched(found, l.places[:0])
 	if !in && !who.Worker { // a worker waits for something to do
 		who.Outside = true
-		places, in = around(found, places)
+		places, in = around(found, places, t.Server)
 	}
 	if l.places = places; in {
 		l.watch.addStack(recording.Stack{Loading: who, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})

@@ -91,6 +91,7 @@ type hookRecord struct {
 	Iter  int    `json:"iter"`
 	O     *int64 `json:"o"`
 	Saved bool   `json:"saved"`
+	Ran   *int64 `json:"ran"`
 	I     int64  `json:"i"`
 	X     string `json:"x"`
 	Src   string `json:"src"`
@@ -137,6 +138,21 @@ type hookRecord struct {
 	Read      int64 `json:"read"`
 	Decode    int64 `json:"decode"`
 	Transform int64 `json:"transform"`
+
+	// serve and request
+	Arrived  int64 `json:"arrived"`
+	Answered int64 `json:"answered"`
+	Unasked  int64 `json:"unasked"`
+	Flight   int64 `json:"flight"`
+	Active   int64 `json:"active"`
+	F        int64 `json:"f"`
+
+	// engine
+	Running   int64   `json:"running"`
+	Waiting   int64   `json:"waiting"`
+	Usage     float64 `json:"usage"`
+	Preempted int64   `json:"preempted"`
+	D         int64   `json:"d"`
 
 	// raised
 	Type  string `json:"type"`

@@ -38,8 +38,11 @@ type Process struct {
 	CUDA         int // index of the device that worked, as CUDA counts, -1 if unknown
 	Emulated     bool
 	LaunchThread int
-	Launches     bool // LaunchThread is known from optimizer steps or the device's clock
-	Loads        bool // it has a DataLoader
+	Launches     bool  // LaunchThread is known from optimizer steps or the device's clock
+	Loads        bool  // it has a DataLoader
+	Serves       bool  // it takes requests
+	Passes       bool  // a model runs in it, or a loop
+	Runners      []int // threads that ran a model lately, newest last
 	Packets      int
 }
 
@@ -54,6 +57,7 @@ type Intake struct {
 	last     map[loaderKey]int
 	fetches  map[int]fetchTotals // not written yet
 	feeds    map[int]fetchTotals // not written yet, of stoker's loader
+	serves   map[int]*served     // the newest word on its requests
 	software recording.Software
 	model    *recording.ModelFacts
 	notes    []string
@@ -84,7 +88,8 @@ func NewIntake(base int64, to Sink, device func(pid, cuda int) int) *Intake {
 	return &Intake{
 		base: base, to: to, device: device, procs: map[int]*Process{},
 		unclock: map[loaderKey]*unclocked{}, fetches: map[int]fetchTotals{}, feeds: map[int]fetchTotals{},
-		last: map[loaderKey]int{},
+		serves: map[int]*served{},
+		last:   map[loaderKey]int{},
 	}
 }
 
@@ -124,6 +129,9 @@ func (in *Intake) Processes() []Process {
 	return all
 }
 
+// FindProcess is what was heard of one process; nil if nothing was.
+func (in *Intake) FindProcess(pid int) *Process { return in.procs[pid] }
+
 // Heard reports whether any process answered.
 func (in *Intake) Heard() bool { return in.heard }
 
@@ -131,6 +139,7 @@ func (in *Intake) Heard() bool { return in.heard }
 // job of weeks may start a million of them.
 func (in *Intake) Forget(pid int) {
 	delete(in.procs, pid)
+	delete(in.serves, pid)
 	for key := range in.last {
 		if key.pid == pid {
 			delete(in.last, key)
@@ -200,6 +209,12 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.addSlow(p, r)
 	case "feed":
 		return in.feed(p, r, now)
+	case "serve":
+		return in.serve(p, r)
+	case "engine":
+		return in.addEngine(p, r, now)
+	case "request":
+		return in.addRequest(p, r, now)
 	case "garbage":
 		return in.addGarbage(p, r, now)
 	case "memory":
@@ -324,6 +339,11 @@ func (in *Intake) addStep(p *Process, own int, r *hookRecord, now float64) bool 
 		PID: p.PID, Rank: p.Rank, Device: in.deviceOf(p), Loader: r.Loader, N: r.N,
 		Start: start, Period: period, Wait: wait, First: r.First, Phase: recording.Evaluate,
 		Idle: math.NaN(), DevicePeriod: math.NaN(), Samples: math.NaN(), Pass: r.Iter, Optimized: math.NaN(),
+		Ran: math.NaN(),
+	}
+	p.Passes = true
+	if r.Ran != nil {
+		s.Ran = toDuration(*r.Ran)
 	}
 	if r.P == 0 {
 		s.Period = math.NaN()
@@ -340,6 +360,9 @@ func (in *Intake) addStep(p *Process, own int, r *hookRecord, now float64) bool 
 		s.Wait = math.NaN()
 		if r.Saved {
 			s.Phase = recording.Checkpoint
+		}
+		if own == p.PID && r.TID > 0 && !math.IsNaN(s.Ran) {
+			p.noteRunner(r.TID)
 		}
 		in.to.AddStep(s)
 		return true
@@ -489,7 +512,9 @@ func (in *Intake) addSlow(p *Process, r *hookRecord) bool {
 			valid = false
 			continue
 		}
-		in.slow = append(in.slow, recording.SlowFetch{PID: trainer, By: p.PID, Seconds: float64(f.Wall) / 1e9, Items: f.Items})
+		in.slow = append(in.slow, recording.SlowFetch{
+			PID: trainer, By: p.PID, Seconds: float64(f.Wall) / 1e9, Items: f.Items,
+		})
 	}
 	slices.SortStableFunc(in.slow, func(a, b recording.SlowFetch) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	in.slow = in.slow[:min(len(in.slow), mostSlow)]
@@ -505,7 +530,8 @@ type fetchTotals struct {
 
 // Flush writes the fetch counters that came since the last call; once a second
 // is enough for counters, and keeps the recording small.
-func (in *Intake) Flush() {
+func (in *Intake) Flush(now float64) {
+	in.flushServes(now)
 	for pid, f := range in.fetches {
 		subject, r := fmt.Sprintf("process/%d", pid), f.record
 		in.to.AddSample(recording.FetchCount, subject, f.at, float64(r.Count))

@@ -280,7 +280,7 @@ func FuzzDecode(f *testing.F) {
 		in := NewIntake(0, &b, nil)
 		in.Take(Packet{PID: 1, Data: data}, 10)
 		in.Take(Packet{PID: 1, Data: data}, 11)
-		in.Flush()
+		in.Flush(1)
 		if in.Heard() {
 			taken.Add(1)
 		}
@@ -312,7 +312,7 @@ func TestStokersLoader(t *testing.T) {
 		`{"k":"feed","count":4,"samples":32,"read":1000000000,"decode":2000000000,"transform":500000000}`,
 		`{"k":"feed","count":-4,"samples":32,"read":1,"decode":2,"transform":5}`,
 	), 1)
-	in.Flush()
+	in.Flush(1)
 	var f recording.Facts
 	in.Facts(&f)
 	if s := f.Loaders[0].Settings; s["loader"] != "stoker" || s["num_workers"] != 3 || s["normalize_on_device"] != false {

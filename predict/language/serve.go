@@ -235,7 +235,8 @@ func (s Serving) validate() error {
 		value float64
 	}{{"tp", s.Tensor}, {"input", s.Input}, {"output", s.Output}} {
 		if !(f.value >= 1 && f.value <= mostTokens) {
-			return fmt.Errorf("--%s is %s: expected 1 to %s", f.flag, quantity.Count(f.value), quantity.Count(mostTokens))
+			return fmt.Errorf("--%s is %s: expected 1 to %s", f.flag, quantity.Count(f.value),
+				quantity.Count(mostTokens))
 		}
 	}
 	switch {

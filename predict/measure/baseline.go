@@ -294,7 +294,8 @@ func (c Costs) setPrepare(run *recording.Run, s *predict.Setup) {
 		s.Single = c.single()
 		s.Queue = stoker.Exactly(1 + stat.Or(c.FetchQueue, 0)/max(bounds.Least, cpu))
 	}
-	s.Wait, s.Shared, s.Waiters = bounds.Scale(wait, 1/s.Batch), c.sharedWait(run, wait.Point), float64(max(1, c.Workers))
+	s.Wait, s.Shared = bounds.Scale(wait, 1/s.Batch), c.sharedWait(run, wait.Point)
+	s.Waiters = float64(max(1, c.Workers))
 	s.SetMeasuredPrepare(took)
 }
 

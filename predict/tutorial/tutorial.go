@@ -28,7 +28,7 @@ type LessonLine struct {
 	Computed  string  // the same from its formulas, at the published number of digits; "unknown" is an answer
 	Value     float64 // of Computed, unrounded, in Unit; NaN where Computed is a word
 	Unit      string  // "ms", "%", "GB/s", "x", "images/s", "workers", "" for counts
-	Differs   bool    // Computed is not the published figure: the tutorial contradicts itself, or should not have answered
+	Differs   bool    // Computed is not as published: the tutorial contradicts itself, or should not have answered
 	Ours      string  // our estimate and its computation
 	Why       string  // one sentence: why the two differ, or that they do not
 }
@@ -454,7 +454,8 @@ func (e estimates) describeSlowdown(batch, workers float64) string {
 
 // decoders is how many cores decode what the device takes: "2 to 15".
 func (e estimates) decoders() string {
-	return formatRange(math.Ceil(e.takenRate(256).Low/decodeFast), math.Ceil(e.takenRate(256).High/decodeSlow), thousands)
+	taken := e.takenRate(256)
+	return formatRange(math.Ceil(taken.Low/decodeFast), math.Ceil(taken.High/decodeSlow), thousands)
 }
 
 // likelyOf prints a likely value and its range: "105.1 ms (47.3 to 234.0 ms)".

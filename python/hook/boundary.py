@@ -23,7 +23,7 @@ class Loader(object):
 class Step(object):
     """One ask. `a` and `b` are points on the device's clock, or the reason why there are none."""
 
-    __slots__ = ("state", "loader", "track", "iter", "n", "t", "began", "waited", "first", "grad", "tid", "samples", "optimized", "a", "b", "ended")
+    __slots__ = ("state", "loader", "track", "iter", "n", "t", "began", "waited", "first", "grad", "tid", "samples", "optimized", "a", "b", "ended", "ran")
 
 
 class Iteration(object):

@@ -9,7 +9,7 @@ Neighbours. python/hook (Go) carries these files, observe writes them to a priva
 words of protocol.txt; stoker.emulated is a device to test with.
 
 This file is what the parts share. They are loaded when torch is there: guard, channel, describe, device, boundary,
-fetch, lend, process, patches; then split, inside, own, inputs, trace, log, ending where they are needed, and apply, precision, live,
+fetch, lend, process, patches; then split, inside, own, inputs, serving, trace, log, ending where they are needed, and apply, precision, live,
 voice, state for `stoker tune`. A part says `from . import NAME`.
 
 The user's program comes first:
@@ -44,8 +44,12 @@ WANTED = (
     "tensorflow.python.data.ops.iterator_ops",
     "grain._src.python.data_loader",
     "grain._src.python.dataset.dataset",
+    "uvicorn.protocols.http.h11_impl",
+    "uvicorn.protocols.http.httptools_impl",
+    "vllm.v1.engine.core",
+    "vllm.v1.core.sched.scheduler",
 )
-PARTS = "guard channel classes describe device boundary fetch garbage process patches split inside own lend inputs trace log ending apply precision live voice state".split()
+PARTS = "guard channel classes describe device boundary fetch garbage process patches split inside own lend inputs serving trace log ending apply precision live voice state".split()
 
 
 class _Now(object):

@@ -234,7 +234,7 @@ def enter(part):
 
 # Guarded themselves: what is called while something compiles must be a function that Dynamo was told to leave alone.
 @guarded
-def _enter_forward(*args):
+def _enter_forward(args, _):
     sample = now.state.inside.turn(FORWARD)
     if sample is not None and args:
         device.model_passed(args[0], sample.marks[-1][1], sample.tid)

@@ -43,7 +43,7 @@ def _in_place(*args, **kwargs):
         return original(*args, **kwargs)
     enter = "enter"
     leave = "leave"
-    mark = enter(*args)
+    mark = enter(args, kwargs)
     if mark is None:
         return original(*args, **kwargs)
     try:
@@ -55,7 +55,7 @@ def _in_place(*args, **kwargs):
 class Swap(object):
     """Lends a function other code. It stays the same function, so nobody who compares or keeps it sees a difference.
 
-    enter(*args) returns a mark, which leave gets when the function returns; None where nobody cares. While `busy` holds anything
+    enter(args, kwargs) returns a mark, which leave gets when the function returns; None where nobody cares. While `busy` holds anything
     neither is called: so a function that calls itself for many parts costs next to nothing.
     """
 

@@ -66,12 +66,13 @@ class Own(object):
             lend.give_back(_passes.pop())
 
     def passes_by(self, module, t, tid):
-        """The outermost module was called: a step, where it is the loop's model."""
-        if learns(module) and self.model.comes(module):
-            self.boundary(t, tid, self.state.torch.is_grad_enabled())
+        """The outermost module was called: a step, if it is the loop's model. Return that step, else None."""
+        if not learns(module) or not self.model.comes(module):
+            return None
+        return self.boundary(t, tid, self.state.torch.is_grad_enabled())
 
     def boundary(self, t, tid, grad):
-        """A step begins. The one before ends with it, where no loader was asked since."""
+        """A step begins. The one before ends with it, where no loader was asked since. Return the new one."""
         inside, last = self.inside, self.open
         fed = inside.asked != self.asked
         self.asked = inside.asked
@@ -82,13 +83,17 @@ class Own(object):
         self.open = step = boundary.Step()
         step.loader, step.iter, step.t, step.tid, step.grad = self.loader, 0, t, tid, grad
         step.first, step.optimized = False, self.state.optimizer_steps
+        step.ran = step.samples = None
         if not fed:
             if now.tracer is not None:
                 now.tracer.boundary(t)
             inside.boundary(step)
             self.state.after_step(t)
+        return step
 
     def too_quick(self, t):
+        if self.state.requests is not None:
+            return False  # a server's model may be as quick
         if self.loader.count == 0:  # until a model is seen, what passes by is counted
             self.since, self.passes = (self.since, self.passes + 1) if self.passes else (t, 1)
         return max(self.loader.count, self.passes - 1) == TRIED and t - self.since < TRIED * QUICK_NS
@@ -97,12 +102,16 @@ class Own(object):
         step.n = self.loader.count
         self.loader.count += 1
         grad, optimized = "true" if step.grad else "false", self.state.optimizer_steps - step.optimized
-        self.state.channel.put((channel.STEP, (OWN, 0, step.n, step.t, 0, period, kind, grad, step.tid, "null", optimized)))
+        samples = "null" if step.samples is None else step.samples
+        if step.ran is not None:
+            kind += ',"ran":%d' % step.ran
+        self.state.channel.put((channel.STEP, (OWN, 0, step.n, step.t, 0, period, kind, grad, step.tid, samples, optimized)))
 
     def phase(self, t, until, kind=""):
         """Tell of something that is no training step."""
         step = boundary.Step()
         step.t, step.grad, step.tid, step.optimized = t, False, native_id(), self.state.optimizer_steps
+        step.ran = step.samples = None
         self.tell(step, until - t, kind)
 
     def mode(self, model, trained):
@@ -131,30 +140,36 @@ def patch_modules(module):
 
 
 @guarded
-def _pass_begins(*args):
+def _pass_begins(args, kwargs):
     state = now.state
     if describe.worker_id() is not None:
         state.own.only_steps()
         return None
     _passing.append(1)
     t, tid = monotonic_ns(), native_id()
+    begun = None
     if args:
-        state.own.passes_by(args[0], t, tid)
+        begun = state.own.passes_by(args[0], t, tid)
+        if begun is not None:
+            begun.samples = count_samples(state.torch, args, kwargs)
         device.model_passed(args[0], t, tid)
     if state.own.too_quick(t):
         state.own.only_steps()
-    return (state.inside.turn(state.inside.FORWARD),)
+    return state.inside.turn(state.inside.FORWARD), begun
 
 
 @guarded
 def _pass_ends(mark):
     del _passing[:]
-    if mark[0] is not None:
-        now.state.inside.turn_back(mark[0], now.state.inside.FORWARD)
+    sample, begun = mark
+    if begun is not None:
+        begun.ran = monotonic_ns() - begun.t
+    if sample is not None:
+        now.state.inside.turn_back(sample, now.state.inside.FORWARD)
 
 
 @guarded
-def _mode_changes(*args):
+def _mode_changes(args, _):
     if not args:
         return None
     _changing.append(1)
@@ -178,6 +193,19 @@ def learns(module):
             return True
         left.extend(one for one in found.get("_modules", {}).values() if one is not None)
     return False
+
+
+def count_samples(torch, args, kwargs):
+    """How many samples a pass has: the first dimension of its first tensor. None if unknown, as of packed sequences."""
+    if "cu_seq_lens_q" in kwargs:
+        return None
+    for value in [*args[1:], *kwargs.values()]:
+        if type(value) is torch.Tensor:
+            with torch._C.DisableTorchFunction():
+                return value.shape[0] if len(value.shape) > 0 else None
+        if type(value) is list and value and type(value[0]) is torch.Tensor:
+            return len(value)
+    return None
 
 
 def save_in_place_of(original):

@@ -216,6 +216,18 @@ def _patch_input(module):
     part("inputs").patch(module)
 
 
+def _patch_server(module):
+    part("serving").patch(module)
+
+
+def _patch_engine(module):
+    part("serving").patch_engine(module)
+
+
+def _patch_scheduler(module):
+    part("serving").patch_scheduler(module)
+
+
 def _note_compiler(module):
     now.is_compiling = getattr(module, "is_compiling", None)
 
@@ -242,6 +254,10 @@ PATCHES = {
     "torch.compiler": _note_compiler,
     "torch._dynamo.callback": _patch_compiler,
     "torch._dynamo.convert_frame": _patch_old_compiler,
+    "uvicorn.protocols.http.h11_impl": _patch_server,
+    "uvicorn.protocols.http.httptools_impl": _patch_server,
+    "vllm.v1.engine.core": _patch_engine,
+    "vllm.v1.core.sched.scheduler": _patch_scheduler,
 }
 
 

@@ -32,13 +32,18 @@ class _Process(object):
         self.optimized = 0  # when that was last reported
         self.second = 0  # when the duties of each second were last done
         self.precision = None
-        self.inside = self.own = None
+        self.inside = self.own = self.requests = None
         if "inside" in now.parts:
             self.look_inside()
+        if "serving" in now.parts and now.parts["serving"].watched:
+            self.serve()
 
     def look_inside(self):
         self.inside = now.parts["inside"].Inside(self)
         self.own = now.parts["own"].Own(self, self.inside)
+
+    def serve(self):
+        self.requests = now.parts["serving"].Requests(self, monotonic_ns())
 
     def meet(self, loader, iterator, t):
         """Give a new DataLoader a number and report its settings."""

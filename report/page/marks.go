@@ -57,7 +57,7 @@ func barOf(parts []barPart, shares []float64) *bar {
 var rowClasses = map[diagnose.RowName]string{
 	diagnose.RowTraining: "kernel", diagnose.RowInference: "kernel", diagnose.RowEvaluation: "backward",
 	diagnose.RowCheckpoint: "copy", diagnose.RowBetween: "cpu", diagnose.RowEdge: "input",
-	diagnose.RowRanks: "exchange",
+	diagnose.RowRanks: "exchange", diagnose.RowAwaited: "input",
 }
 
 // timeBar is where a run's time went; nil where there is one row alone.

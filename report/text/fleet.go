@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/report"
 )
 
 // WriteFleet writes what a fleet costs over years, in eight lines; with everything, also the sources.
-func WriteFleet(w io.Writer, f report.Fleet, style Style) error {
+func WriteFleet(w io.Writer, f question.Fleet, style Style) error {
 	p := newPage(style, &f)
 	q := f.Question
 	title := fmt.Sprintf("%s x %s for %s year%s, computing %s of the time", quantity.Count(q.GPUs), q.GPU.Title,

@@ -152,9 +152,9 @@ func worthOf(s shown) question.Worth {
 }
 
 // fleetOf has text from outside wherever there is text.
-func fleetOf(s shown) report.Fleet {
+func fleetOf(s shown) question.Fleet {
 	text := s.Rows[0][0]
-	f := report.Fleet{Assumed: []string{text}}
+	f := question.Fleet{Assumed: []string{text}}
 	f.Question.GPU.Title, f.Question.GPU.Name, f.Question.Prices.Source = text, text, text
 	return f
 }

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/stoker-dev/stoker"
-	"github.com/stoker-dev/stoker/report"
+	"github.com/stoker-dev/stoker/predict/question"
 )
 
 // fleetObject is what predict fleet says.
@@ -31,9 +31,11 @@ type fleetObject struct {
 }
 
 // WriteFleet writes what a fleet costs over years as one object.
-func WriteFleet(w io.Writer, f report.Fleet) error {
+func WriteFleet(w io.Writer, f question.Fleet) error {
+	q := f.Question
 	return WriteObject(w, fleetObject{
-		schema, f.Question.GPU.Name, f.Question.GPUs, f.Question.Years, f.Question.Computes, f.Hours, f.Dollars, f.PerHour, f.Idle, f.MTBF, f.Every, f.Goodput,
-		f.KWh, f.OperatingKg, f.MakingKg, f.SiteLitres, f.PlantLitres, append([]string{}, f.Assumed...), f.Question.Sources(),
+		schema, q.GPU.Name, q.GPUs, q.Years, q.Computes, f.Hours, f.Dollars, f.PerHour, f.Idle, f.MTBF, f.Every,
+		f.Goodput, f.KWh, f.OperatingKg, f.MakingKg, f.SiteLitres, f.PlantLitres, append([]string{}, f.Assumed...),
+		q.Sources(),
 	})
 }

@@ -22,7 +22,7 @@ import (
 var objects = map[string]any{
 	"diagnose": diagnosis{}, "verify": outcomeObject{}, "trace": traceObject{}, "trace-compare": tracesObject{},
 	"predict": prediction{}, "predict-tutorial": tutorialObject{}, "doctor": doctorObject{}, "runs": runsObject{},
-	"predict-train": trainingObject{}, "predict-worth": worthObject{}, "predict-serve": servingObject{},
+	"predict-train": trainingObject{}, "predict-worth": worthObject{}, "predict-serve": servingObject{}, "predict-serve-run": loadsObject{},
 	"predict-fleet": fleetObject{},
 	"pack":          shards.Index{}, "pack-shard": shards.Shard{}, "pack-dry-run": pack.Estimate{},
 

@@ -16,7 +16,7 @@ const noFramework = "HIP"
 
 // builder turns records into columns.
 type builder struct {
-	*reader
+	*fileReader
 	t        *recording.Timeline
 	names    map[string]int32
 	callKeys []uint64
@@ -89,7 +89,7 @@ func (b *builder) addWorks() {
 			devices[on] = at
 			b.t.Devices = append(b.t.Devices, on)
 		}
-		name, kind := b.describe(&w)
+		name, kind := b.nameWork(&w)
 		b.t.Device.Append(recording.WorkRow{
 			Start: w.start, End: w.end, Name: b.intern(name), Device: at, Stream: int32(min(w.stream, math.MaxInt32)),
 			Kind: kind, Call: -1, Bytes: w.bytes, Blocks: int32(min(w.blocks, math.MaxInt32)),
@@ -110,8 +110,8 @@ var directions = map[string]string{
 	"MEMORY_COPY_HOST_TO_HOST":     "Memcpy HtoH (Host -> Host)",
 }
 
-// describe is the name and kind of a piece of work.
-func (b *builder) describe(w *work) (string, recording.WorkKind) {
+// nameWork is the name and kind of a piece of work.
+func (b *builder) nameWork(w *work) (string, recording.WorkKind) {
 	if w.copies {
 		operation := b.tables.operation(w.of, w.operation)
 		return cmp.Or(directions[operation], operation, "copy without a name"), recording.Copy
@@ -165,7 +165,7 @@ func (b *builder) facts() (f recording.Facts) {
 			d.GPU = at
 		}
 	}
-	f.Processes = b.processes()
+	f.Processes = b.listProcesses()
 	f.Loaders = steps.ListLoaders(b.t, f.Processes)
 	return f
 }
@@ -178,8 +178,8 @@ func describeGPU(a agent) recording.GPU {
 	return g
 }
 
-// processes lists the processes of the file with the thread that launches most.
-func (b *builder) processes() (out []recording.Process) {
+// listProcesses lists the processes of the file with the thread that launches most.
+func (b *builder) listProcesses() (out []recording.Process) {
 	launches, devices := columns.Tallies{}, columns.Tallies{}
 	for i, c := range b.t.Device.Call {
 		on := b.t.Devices[b.t.Device.Device[i]]

@@ -75,8 +75,8 @@ type work struct {
 	pid               int
 }
 
-// reader reads a file's JSON.
-type reader struct {
+// fileReader reads a file's JSON.
+type fileReader struct {
 	ctx    context.Context
 	json   *json.Decoder
 	tables *tables
@@ -88,10 +88,10 @@ type reader struct {
 	damage []string
 }
 
-func (r *reader) hasNames() bool { return len(r.tables.kinds) > 0 }
+func (r *fileReader) hasNames() bool { return len(r.tables.kinds) > 0 }
 
 // readFile reads {"rocprofiler-sdk-tool": [PROCESS, ...]}.
-func (r *reader) readFile() error {
+func (r *fileReader) readFile() error {
 	return r.eachMember(func(key string) error {
 		if key != tool {
 			return r.skip()
@@ -101,7 +101,7 @@ func (r *reader) readFile() error {
 }
 
 // readPart reads a member of a process.
-func (r *reader) readPart(key string) error {
+func (r *fileReader) readPart(key string) error {
 	switch key {
 	case "metadata":
 		var m struct {
@@ -122,7 +122,7 @@ func (r *reader) readPart(key string) error {
 	return r.skip()
 }
 
-func (r *reader) readStrings(key string) error {
+func (r *fileReader) readStrings(key string) error {
 	switch key {
 	case "buffer_records":
 		return r.eachElement(r.tables.readKind(r.json))
@@ -133,7 +133,7 @@ func (r *reader) readStrings(key string) error {
 }
 
 // readRecords reads a list of records of one kind.
-func (r *reader) readRecords(key string) error {
+func (r *fileReader) readRecords(key string) error {
 	var keep func(*record)
 	switch key {
 	case "kernel_dispatch":
@@ -160,7 +160,7 @@ func (r *reader) readRecords(key string) error {
 	})
 }
 
-func (r *reader) keepKernel(rec *record) {
+func (r *fileReader) keepKernel(rec *record) {
 	if !r.isPossible(rec) {
 		r.lost++
 		return
@@ -174,7 +174,7 @@ func (r *reader) keepKernel(rec *record) {
 	})
 }
 
-func (r *reader) keepCopy(rec *record) {
+func (r *fileReader) keepCopy(rec *record) {
 	if !r.isPossible(rec) {
 		r.lost++
 		return
@@ -192,7 +192,7 @@ func (r *reader) keepCopy(rec *record) {
 	r.works = append(r.works, w)
 }
 
-func (r *reader) keepCall(rec *record, kind recording.CallKind) {
+func (r *fileReader) keepCall(rec *record, kind recording.CallKind) {
 	if r.isPossible(rec) {
 		r.calls = append(r.calls, call{
 			rec.Start, rec.End, rec.Thread, rec.Correlation.Internal, kind, rec.Kind, rec.Operation, r.pid,
@@ -203,12 +203,12 @@ func (r *reader) keepCall(rec *record, kind recording.CallKind) {
 // longest is the longest time a record may take: a day.
 const longest = int64(86400e9)
 
-func (r *reader) isPossible(rec *record) bool {
+func (r *fileReader) isPossible(rec *record) bool {
 	return rec.Start > 0 && rec.End >= rec.Start && rec.End-rec.Start <= longest
 }
 
 // eachMember reads an object, member by member.
-func (r *reader) eachMember(read func(key string) error) error {
+func (r *fileReader) eachMember(read func(key string) error) error {
 	return r.each('{', func() error {
 		key, err := r.json.Token()
 		if err != nil {
@@ -220,10 +220,10 @@ func (r *reader) eachMember(read func(key string) error) error {
 }
 
 // eachElement reads an array, element by element.
-func (r *reader) eachElement(read func() error) error { return r.each('[', read) }
+func (r *fileReader) eachElement(read func() error) error { return r.each('[', read) }
 
 // each reads what stands in an object or an array. Another value is stepped over.
-func (r *reader) each(open json.Delim, read func() error) error {
+func (r *fileReader) each(open json.Delim, read func() error) error {
 	first, err := r.json.Token()
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func (r *reader) each(open json.Delim, read func() error) error {
 }
 
 // skip steps over a value.
-func (r *reader) skip() error {
+func (r *fileReader) skip() error {
 	first, err := r.json.Token()
 	if d, nested := first.(json.Delim); err == nil && nested {
 		return r.skipRest(d)
@@ -256,7 +256,7 @@ func (r *reader) skip() error {
 }
 
 // skipRest steps over what follows an opening bracket, up to its closing one.
-func (r *reader) skipRest(open json.Delim) error {
+func (r *fileReader) skipRest(open json.Delim) error {
 	if open != '{' && open != '[' {
 		return errors.New("a bracket is closed that was not opened")
 	}

@@ -48,21 +48,21 @@ func IsStart(start []byte) bool {
 
 // Read reads one file's JSON, unpacked. What a file that ends early holds before its end is kept.
 func Read(ctx context.Context, src io.Reader) (*Trace, error) {
-	r := &reader{ctx: ctx, json: json.NewDecoder(src), tables: newTables()}
+	r := &fileReader{ctx: ctx, json: json.NewDecoder(src), tables: newTables()}
 	err := r.readFile()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && (len(r.works)+len(r.calls) == 0 || !r.hasNames()):
-		return nil, &DamagedError{r.json.InputOffset(), describe(err)}
+		return nil, &DamagedError{r.json.InputOffset(), sayProblem(err)}
 	case err != nil:
 		r.damage = append(r.damage, fmt.Sprintf("The file is cut or damaged at byte %d of its JSON (%s): what lies before "+
-			"it was read.", r.json.InputOffset(), describe(err)))
+			"it was read.", r.json.InputOffset(), sayProblem(err)))
 	}
 	return r.buildTrace()
 }
 
-func describe(err error) string {
+func sayProblem(err error) string {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "it ends in the middle"
 	}
@@ -70,9 +70,9 @@ func describe(err error) string {
 }
 
 // buildTrace builds the columns of what was read.
-func (r *reader) buildTrace() (*Trace, error) {
+func (r *fileReader) buildTrace() (*Trace, error) {
 	out := &Trace{Timeline: &recording.Timeline{}, Bytes: r.json.InputOffset(), Events: r.events}
-	b := &builder{reader: r, t: out.Timeline, names: map[string]int32{}}
+	b := &builder{fileReader: r, t: out.Timeline, names: map[string]int32{}}
 	b.addCalls()
 	b.addWorks()
 	if len(b.t.Device.Start)+len(b.t.Host.Start) == 0 {

@@ -230,7 +230,7 @@ func (v *survey) planeDone(whole bool) { v.planes[len(v.planes)-1].whole = whole
 type event struct {
 	name           int64
 	offset, length int64 // ps
-	repeated       bool  // it means several
+	repeated       bool  // it stands for several
 }
 
 func eventOf(b []byte) (e event, ok bool) {

@@ -27,7 +27,7 @@ type wireError struct {
 
 func (e *wireError) Error() string { return fmt.Sprintf("byte %d: %s", e.at, e.problem) }
 
-// protoReader reads protobuf from front to back and knows if it is.
+// protoReader reads protobuf from front to back and knows where it is.
 type protoReader struct {
 	r    *bufio.Reader
 	at   int64

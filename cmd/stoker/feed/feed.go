@@ -31,14 +31,13 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	var f feedFlags
 	cmd := &cobra.Command{
-		Use:   "feed ([--verify N] [--ray ADDRESS] -- CMD... | --check FOLDER | --fd N | --socket PATH --ranks N)",
+		Use:   "feed (-- CMD... | --check FOLDER | --fd N | --socket PATH --ranks N)",
 		Short: "Make the batches of a training: read, decode, augment",
 		Long: `Run a PyTorch program as it is and let Stoker's daemon make its pictures, with the batches that it
 would have got. With --check it reads a folder of images once and reports speed and bad files.
 stoker.DataLoader starts the daemon by itself, so that nobody needs the other flags.`,
 		Example: `  stoker feed -- python train.py                   the same batches with less CPU
-  stoker feed --verify 20 -- python train.py       compare the pictures of 20 batches with Pillow's
-  stoker feed --ray auto -- python train.py        its DataLoaders' workers on other nodes of a Ray cluster
+  stoker feed --ray auto -- python train.py        its DataLoaders' workers on nodes of a Ray cluster
   stoker feed --check data/train                   samples/s on this machine, and bad files`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
@@ -69,7 +68,7 @@ stoker.DataLoader starts the daemon by itself, so that nobody needs the other fl
 		"with a command: run the workers of its DataLoaders in the Ray cluster at an `ADDRESS` (auto, HOST:PORT), or in one of "+
 			"this machine's own (local)")
 	flags.IntVar(&f.workers, "workers", 0,
-		"with --ray: `N` workers for each DataLoader that has some; random numbers of samples then differ from the script's")
+		"with --ray: `N` workers for each DataLoader that has some (random numbers of samples then differ from the script's)")
 	flags.IntVar(&f.size, "size", 224, "with --check: height and width that images are resized to")
 	flags.BoolVar(&f.json, "json", false, "with --check: print one JSON object")
 	flags.IntVar(&f.threads, "threads", 0,

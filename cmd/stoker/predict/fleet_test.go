@@ -54,6 +54,7 @@ func TestPredictFleet(t *testing.T) {
 		{"--gpu h100-sxm --util 50% --years -1", cli.ExitUsage, "--years"},
 		{"--gpu h100-sxm --util 50% --buy free", cli.ExitUsage, "hint: --buy '$45000'"},
 		{"--gpu h100-sxm --util 50% --buy $9 --price $2/h", cli.ExitUsage, "give one"},
+		{"--gpu h100-sxm --util 50% --mtbf 1s", cli.ExitUsage, "--mtbf: with a failure every 1 s no work lasts"},
 		{"--gpu h100-sxm --util 50% --mtbf often", cli.ExitUsage, "--mtbf"},
 	} {
 		code, out, errs := call(t, append([]string{"predict", "fleet"}, strings.Fields(c.args)...)...)

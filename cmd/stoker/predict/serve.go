@@ -16,17 +16,27 @@ import (
 // serveCommand is "predict serve": a language model that answers.
 func serveCommand(a *cli.App) *cobra.Command {
 	f := &languageFlags{say: a.Say}
+	recorded := recordedServer{json: &f.json}
 	var draft string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "How fast a language model answers: prefill and decode",
+		Short: "How fast a language model answers, or a recorded server at another load",
 		Long: `Say how long a prompt takes (prefill), how long each further token takes (decode), what all requests
-together get, and what the time goes into. Without --batch as many requests run as memory holds.`,
+together get, and what the time goes into. Without --batch as many requests run as memory holds.
+
+With --run FILE, the recording of a server, say how many requests a second it takes, and how long they take
+at other loads.`,
 		Example: `  stoker predict serve --model llama-3.1-70b --gpu h200 --precision fp8 --software tensorrt-llm
-  stoker predict serve --model llama-3.1-405b --gpu mi300x --tp 8 --precision fp8 --batch 16 --software vllm
-  stoker predict serve --model my-model/config.json --gpu l40s --software vllm`,
+  stoker predict serve --model my-model/config.json --gpu l40s --software vllm
+  stoker predict serve --run server.jsonl.gz --load 20,40,80`,
 		Args: cli.AtMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if recorded.file != "" {
+				if f.model != "" {
+					return cli.AsUsage(errRunAndModel)
+				}
+				return printLoads(a, recorded)
+			}
 			for _, flag := range []string{"accept", "guesses"} {
 				if draft == "" && cmd.Flags().Changed(flag) {
 					return cli.AsUsage(fmt.Errorf("--%s is about a --draft: name the model that guesses", flag))
@@ -49,6 +59,7 @@ together get, and what the time goes into. Without --batch as many requests run 
 		},
 	}
 	f.register(cmd, language.ServingStacks, string(language.UsualServing))
+	recorded.register(cmd)
 	cmd.Flags().StringVar(&draft, "draft", "", "model that guesses tokens, which --model checks (speculative decoding)")
 	f.addCount(cmd, "guesses", "4", "tokens of a guess")
 	f.addCount(cmd, "accept", "70%", "share of guessed tokens that are kept")
@@ -60,6 +71,7 @@ together get, and what the time goes into. Without --batch as many requests run 
 		cli.Section{Title: "Server", Names: "model gpu tp precision software hardware"},
 		cli.Section{Title: "Requests", Names: "input output batch"},
 		cli.Section{Title: "A model that guesses", Names: "draft guesses accept"},
+		cli.Section{Title: "A recorded server", Names: "run load max-batch"},
 		cli.Section{Title: "Answer", Names: "all json"},
 	)
 	return cmd

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Latency at a load that was not recorded: what predict serve --run says, beside what came.
+
+    bench/serving/latency.py --python ~/serve/bin/python
+
+Each server is recorded once, at its base load. Its latencies at the other loads are predicted from that recording, and
+then measured by recording each of them. Both are the server's own times. A figure is inside if the measured p50 (p99) lies in
+the predicted interval.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import situations
+
+#: (case of server.py, base load, other loads, requests of a pass at most)
+SERVERS = (
+    ("no-load", 8, (3, 5, 14, 20, 26), 16),
+    ("batch-of-one", 10, (4, 7, 16, 22, 28), 1),
+    ("downstream", 3, (2, 4, 5, 6, 7), 1),  # held out: recorded when the law was done
+)
+
+
+def ask(o, *args):
+    done = subprocess.run([o.stoker, "predict", "serve", "--json", "--run", *args], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def measured(o, file):
+    """What the requests of a recording took, by the server's own clock."""
+    figures = {f["name"]: f["value"] for f in situations.judge(o, file)["measured"]}
+    return {"requests_per_s": figures["requests"], "p50_s": figures["request_p50"], "p99_s": figures["request_p99"]}
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--python", default=sys.executable)
+    p.add_argument("--stoker", default=str(situations.ROOT / "bin/stoker"))
+    p.add_argument("--seconds", type=float, default=30)
+    p.add_argument("--keep", default="stoker-runs/latency")
+    p.add_argument("--only", default="", help="cases, with commas")
+    p.add_argument("--again", action="store_true", help="predict from the recordings of --keep once more")
+    p.add_argument("--trace", action="store_true", help=argparse.SUPPRESS)
+    o = p.parse_args()
+    folder = Path(o.keep)
+    folder.mkdir(parents=True, exist_ok=True)
+    inside = count = 0
+    for case, base, loads, most in (s for s in SERVERS if not o.only or s[0] in o.only.split(",")):
+        files = {}
+        for rate in (base, *loads):
+            s = situations.Situation(case, "server.py", f"--poisson {rate} --seed {rate}", (), "")
+            files[rate] = folder / f"{case}-{rate}.jsonl.gz"
+            load = {} if o.again else situations.record(o, s, files[rate])
+            if load.get("error"):
+                print(case, rate, load["error"], flush=True)
+            elif load:
+                files[rate].with_suffix(".load.json").write_text(json.dumps(load))
+        said = ask(o, str(files[base]), "--max-batch", str(most), "--load", ",".join(map(str, loads)))
+        print(f"{case}: recorded at {base}/s, capacity {said['capacity_per_s']}", flush=True)
+        for rate, one in zip(loads, said["loads"]):
+            came = measured(o, files[rate])
+            row = f"{case:14} {rate:4}/s came {came['requests_per_s']:.1f}/s"
+            for name in ("p50_s", "p99_s"):
+                told, was = one[name], came[name]
+                held = bool(told) and told["low"] is not None and told["low"] <= was <= told["high"]
+                inside, count = inside + held, count + 1
+                row += f"  {name[:3]} {told['point'] * 1e3:.0f} ms ({told['low'] * 1e3:.0f} to {told['high'] * 1e3:.0f}) came {was * 1e3:.0f} {'in' if held else 'OUT'}"
+            seen = files[rate].with_suffix(".load.json")
+            if seen.exists():  # a request that waits in the socket of a blocked event loop is seen by clients alone
+                load = json.loads(seen.read_text())
+                row += f"  clients {load['p50'] * 1e3:.0f} and {load['p99'] * 1e3:.0f} ms"
+            print(row, flush=True)
+    print(f"inside {inside} of {count}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+package live
+
+import (
+	"testing"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// TestKindOfLoop is what a launching thread does outside of fetches.
+func TestKindOfLoop(t *testing.T) {
+	const loader = "torch/utils/data/dataloader.py"
+	for _, c := range []struct {
+		kind  diagnose.Kind
+		stack []recording.Place
+	}{
+		{diagnose.Launching, places("/train.py main", "transformers/trainer.py Trainer.train")},
+		{diagnose.Launching, places("/train.py main", "lightning/pytorch/trainer/trainer.py Trainer.fit")},
+		{diagnose.Saving, places("/train.py main", "transformers/trainer.py Trainer.train", "torch/serialization.py save")},
+		{diagnose.StartingWorkers, places("/train.py main", "lightning/pytorch/trainer/trainer.py Trainer.fit", loader+" DataLoader.__iter__", "multiprocessing/popen_fork.py Popen._launch")},
+		{diagnose.Sampling, places(loader+" __next__", "/train.py Buckets.__iter__", "wave.py open")},
+		{diagnose.EndingWorkers, places("/train.py main", loader+" _MultiProcessingDataLoaderIter.__del__", "selectors.py select")},
+		{diagnose.HandOver, places("/train.py main", loader+" __next__", "multiprocessing/reduction.py rebuild")},
+		{diagnose.Awaiting, places("/train.py main", loader+" __next__", "selectors.py select")},
+		{diagnose.Saving, places("/train.py dump", "PIL/Image.py Image.save")},
+		{diagnose.Preparing, places("/train.py read", "PIL/Image.py Image.open")},
+		{diagnose.HostCode, places("/train.py extract")},
+	} {
+		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {
+			t.Errorf("%v is %s, want %s", c.stack, got, c.kind)
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/predict/measure"
+	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Start values for servers. [J]
+const (
+	fewRequests = 20  // answered ones below which a server is not judged by them
+	onCore      = 0.2 // share of a line's looks on a core from which its sleep is a wait for Python's lock
+)
+
+// fillServer takes what rules ask of a server, in place of what they ask of a loop that no loader feeds.
+func (l filler) fillServer() {
+	l.Requests = measure.MeasureRequests(l.run, l.Costs.Window, l.From, l.To)
+	r := l.Requests
+	if !r.Known() {
+		return
+	}
+	none := diagnose.Quantity{}
+	l.OwnCodeDelaysDevice, l.JobAwaitsOthers, l.DeviceWaitsInLongGaps, l.DeviceWaitsForLaunch = none, none, none, none
+	l.Grounds.Program = diagnose.Inference
+	l.IsTraining = true // its passes, or its requests, say what the program does
+	l.LoopLines = l.findServerLines()
+	l.nameGarbage()
+	_, l.OnDevice = sumInsides(l.Costs.Window)
+	l.FewerPasses = measure.FewerPasses(r, l.Costs.Window)
+	l.NobodyAsks, l.CacheIsFull = l.askNobody(), l.askCacheFull()
+	if idle := l.idleOfServer(); !math.IsNaN(idle) {
+		l.Parts = l.splitServer(idle)
+		l.PassesSmall, l.HostServes, l.NobodyWorks = l.askPassesSmall(), l.askHostServes(), l.askNobodyWorks()
+		l.DeviceWaitsForLaunch = l.askServerLaunches()
+	}
+}
+
+// idleOfServer is the share of the window in which the device did nothing: by its meter, and of a model on the
+// CPU by the time of its passes.
+func (l filler) idleOfServer() float64 {
+	if l.Model != nil && strings.HasPrefix(l.Model.Device, "cpu") && !(l.Util > 0) {
+		return 1 - stat.Or(l.Requests.PassShare, 0)
+	}
+	return l.Idle
+}
+
+// splitServer says what an idle device of a server waits for. The device is taken to idle whenever there is no
+// request.
+func (l filler) splitServer(idle float64) diagnose.Parts {
+	r, p := l.Requests, diagnose.Parts{Input: 0, Rare: 0}
+	p.Unasked = min(idle, r.None)
+	rest := idle - p.Unasked
+	p.Copies = min(rest, stat.Or(l.Parts.Copies, 0))
+	rest -= p.Copies
+	if in, ok := sumInsides(l.Costs.Window); ok && in.Launches >= fewLaunches {
+		p.Host = min(rest, max(0, stat.Or(r.PassShare, 0)-(1-idle)))
+		rest -= p.Host
+	}
+	if l.LoopLines.Looks == 0 {
+		p.Unnamed = rest
+		return p
+	}
+	works := l.sumWork() / (l.To - l.From)
+	p.Long = min(rest, works)
+	rest -= p.Long
+	// cores that are in use on no line that was seen work for a part of the program that nobody looked at
+	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works))
+	p.Awaited = rest - p.Unnamed
+	return p
+}
+
+// sumWork is the time in which looks found threads of the server at work for requests, seconds.
+func (l filler) sumWork() (seconds float64) {
+	for _, line := range l.LoopLines.Lines {
+		if rankOfServer(line) == 0 && line.Kind != diagnose.Held {
+			seconds += line.Seconds
+		}
+	}
+	return seconds
+}
+
+func (l filler) askNobody() diagnose.Quantity {
+	r := l.Requests
+	q := diagnose.AskShare("Is there no request for much of the time?", r.None, diagnose.Unasked,
+		"requests that wait before the server are not seen").
+		WithEvidence(r.None, "ratio", string(recording.Unasked),
+			"no request is there %s of the time: %s requests/s come", quantity.Percent(r.None), quantity.About(r.Rate))
+	if p99 := r.Time(0.99); len(r.Times) >= fewRequests {
+		q = q.WithEvidence(p99, "s", string(recording.RequestTime), "half of them are answered within %s, 99 %% within %s",
+			quantity.AboutSeconds(r.Time(0.5)), quantity.AboutSeconds(p99))
+	}
+	if r.None < 1 && r.Rate > 0 {
+		q = q.WithEvidence(r.Rate/(1-r.None), "1/s", string(recording.Unasked),
+			"answering them as now, it would be busy all the time at %s requests/s", quantity.About(r.Rate/(1-r.None)))
+	}
+	return q
+}
+
+// askCacheFull is whether requests are put off for want of cache.
+func (l filler) askCacheFull() diagnose.Quantity {
+	r := l.Requests
+	if math.IsNaN(r.Cache) || r.Count < fewRequests {
+		return diagnose.Quantity{}
+	}
+	q := diagnose.AskShare("Are requests put off because the key-value cache is full?", r.Preempted, diagnose.PutOff, "").
+		WithEvidence(r.Cache, "ratio", string(recording.EngineCache), "the key-value cache is %s full in the mean, and %s requests are "+
+			"put off for each that is answered", quantity.Percent(r.Cache), quantity.About(r.Preempted))
+	q.Score *= diagnose.CacheInUse.Score(r.Cache)
+	return q
+}
+
+// askPassesSmall is whether requests wait for the model while its passes take few of them. What a pass takes is
+// known by its samples.
+func (l filler) askPassesSmall() diagnose.Quantity {
+	r, p := l.Requests, l.Parts
+	waiting := r.InFlightAsked() / r.Batch
+	if math.IsNaN(waiting) || r.Count < fewRequests {
+		return diagnose.Quantity{}
+	}
+	q := diagnose.AskShare("Do several requests wait for each that a pass takes?", waiting, diagnose.WaitingPerSample, "").
+		WithEvidence(waiting, "requests", string(recording.InFlight),
+			"%s requests are there at a time, and a pass of the model takes %s", quantity.About(r.InFlightAsked()),
+			quantity.About(r.Batch))
+	q.Answer = fmt.Sprintf("%s requests for each sample of a pass", quantity.About(waiting))
+	busy := (1 - l.idleOfServer()) / (1 - p.Unasked) // they wait for what takes most of the time
+	q.Score *= diagnose.SmallPass.Score(r.Batch) * diagnose.DeviceAsked.Score(busy) * (1 - l.CacheIsFull.Score)
+	return q
+}
+
+func (l filler) askHostServes() diagnose.Quantity {
+	q := diagnose.AskShare("Does the host work for requests while the device idles?", l.Parts.Long, diagnose.HostForRequests, "")
+	return l.withServerLines(q.WithEvidence(l.Parts.Long, "ratio", l.MeterSignal(),
+		"requests are there, the device idles, and the host works for them %s of the time", quantity.Percent(l.Parts.Long)))
+}
+
+func (l filler) askNobodyWorks() diagnose.Quantity {
+	q := diagnose.AskShare("Are requests there, while neither the device nor a core works for them?", l.Parts.Awaited,
+		diagnose.Awaited, "")
+	return l.withServerLines(q.WithEvidence(l.Parts.Awaited, "ratio", l.MeterSignal(),
+		"requests are there, and neither the device nor a core works for them %s of the time",
+		quantity.Percent(l.Parts.Awaited)))
+}
+
+// askServerLaunches is whether the device waits for launches within passes.
+func (l filler) askServerLaunches() diagnose.Quantity {
+	in, ok := sumInsides(l.Costs.Window)
+	if !ok || math.IsNaN(in.Launches) {
+		return diagnose.Quantity{}
+	}
+	return diagnose.AskShare("Does the device wait for launches within passes?", l.Parts.Host, diagnose.HostForRequests, "").
+		WithEvidence(in.Launches, "launches", "step.launches",
+			"a pass launches %.0f times, and the device waits for that %s of the time", in.Launches,
+			quantity.Percent(l.Parts.Host))
+}
+
+// withServerLines says where the server's threads were seen.
+func (l filler) withServerLines(q diagnose.Quantity) diagnose.Quantity {
+	var said []string
+	for _, line := range l.LoopLines.Lines {
+		if len(said) < diagnose.LinesSaid && line.Share.Point >= leastLine && rankOfServer(line) == 0 {
+			said = append(said, diagnose.WholePercent(line.Share.Point)+" "+line.String()+" ("+line.Kind.Words()+")")
+		}
+	}
+	if len(said) > 0 {
+		q = q.WithEvidence(l.LoopLines.Lines[0].Share.Point, "ratio", string(recording.FetchStack),
+			"by line, looks at the server's threads: %s", strings.Join(said, ", "))
+	}
+	return q
+}
+
+// findServerLines looks where the threads of all processes were that take requests or run the model. Threads that
+// wait to be given something are left out.
+func (l filler) findServerLines() diagnose.LoopLines {
+	all, places := diagnose.LoopLines{}, map[string]int{}
+	for _, pid := range l.serverPIDs() {
+		stacks, looks := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: pid, Outside: true})
+		all.Looks += looks
+		for _, s := range stacks {
+			if len(s.Places) > 0 && !awaitsWork(s) && !atImport(s) {
+				addServerStack(&all, places, s)
+			}
+		}
+	}
+	for i := range all.Lines {
+		all.Lines[i].Share = estimateShare(all.Lines[i].Seconds, all.Seconds, all.Looks)
+		l.settleServerLine(&all.Lines[i])
+	}
+	slices.SortStableFunc(all.Lines, func(a, b diagnose.LoopLine) int {
+		return cmp.Or(cmp.Compare(rankOfServer(a), rankOfServer(b)), cmp.Compare(b.Seconds, a.Seconds),
+			cmp.Compare(a.String(), b.String()))
+	})
+	return all
+}
+
+// addServerStack adds the looks at a stack to those at its line.
+func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.Stack) {
+	own, call := splitServerStack(s)
+	line := diagnose.Line{Own: own, Call: call, Kind: kindOfServer(s)}
+	at, known := places[line.String()]
+	if !known {
+		at = len(all.Lines)
+		places[line.String()] = at
+		all.Lines = append(all.Lines, diagnose.LoopLine{Line: line})
+	}
+	all.Seconds += s.Seconds
+	if all.Lines[at].Seconds += s.Seconds; s.Asleep {
+		all.Lines[at].Asleep += s.Seconds
+	}
+}
+
+// settleServerLine says of a line that it waits, where nearly all looks find it asleep: one that is on a core for
+// a good part of them waits for Python's interpreter lock, and works.
+func (l filler) settleServerLine(line *diagnose.LoopLine) {
+	switch {
+	case line.Own.IsAt(l.Costs.SyncsAt):
+		line.Kind = diagnose.DeviceWait
+	case line.Kind == diagnose.DeviceWait || line.Kind == diagnose.Launching:
+	case line.Asleep > (1-onCore)*line.Seconds:
+		line.Kind = diagnose.Held
+	}
+}
+
+// rankOfServer puts lines that wait for the device behind those that it waits for.
+func rankOfServer(line diagnose.LoopLine) int {
+	if slices.Contains(notServing, line.Kind) {
+		return 1
+	}
+	return 0
+}
+
+// notServing are kinds of lines in which the device works, or is given work.
+var notServing = []diagnose.Kind{diagnose.Awaiting, diagnose.DeviceWait, diagnose.Launching}
+
+// serverPIDs are the processes that take requests, and the one that runs the model.
+func (l filler) serverPIDs() (pids []int) {
+	pids = append(pids, l.Costs.Window.PID)
+	for _, p := range l.run.Facts.Processes {
+		if p.Role == recording.RoleServer && p.PID != l.Costs.Window.PID {
+			pids = append(pids, p.PID)
+		}
+	}
+	return pids
+}
+
+// waitsForWork are the files of libraries in which an idle thread of a server waits.
+var waitsForWork = []string{
+	"threading.py", "queue.py", "selectors.py", "concurrent/", "multiprocessing/", "anyio/", "asyncio/", "uvloop/",
+	"zmq/", "ray/_private/", "litserve/transport/", "socket.py",
+}
+
+// awaitsWork reports whether a thread waits to be given something: asleep, and none of the program's own lines
+// called what it waits in.
+func awaitsWork(s recording.Stack) bool {
+	if !s.Asleep || slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.File[0] != '<' }) {
+		return false // "<string>" is code that a library made, as of multiprocessing's proxies
+	}
+	return startsWithAny(s.Places[len(s.Places)-1].File, waitsForWork)
+}
+
+// atImport reports whether a stack is that of a module's own code, which runs once, before any request.
+func atImport(s recording.Stack) bool {
+	return slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.Function == "<module>" })
+}
+
+// splitServerStack is the program's own line, and the library's function that tells what is done: the innermost
+// that was recorded.
+func splitServerStack(s recording.Stack) (own, call recording.Place) {
+	for _, p := range s.Places {
+		if p.Own() {
+			own = p
+		} else {
+			call = p
+		}
+	}
+	return own, call
+}
+
+// servedBy are libraries whose functions tell what a server does for a request.
+var servedBy = []struct {
+	kind  diagnose.Kind
+	files []string
+}{
+	{diagnose.Tokenizes, []string{"transformers/tokenization", "tokenizers/", "tiktoken/", "sentencepiece/"}},
+	{diagnose.Sampler, []string{"transformers/generation/logits_process.py", "vllm/v1/sample/", "vllm/sampling"}},
+	{diagnose.Encoding, []string{
+		"json/", "orjson/", "msgpack/", "fastapi/encoders.py", "fastapi/routing.py", "fastapi/_compat", "starlette/responses.py",
+		"pydantic/", "base64.py", "gzip.py",
+	}},
+	{diagnose.HTTP, []string{
+		"uvicorn/", "starlette/", "fastapi/", "h11/", "httptools/", "multipart/", "python_multipart/", "ray/serve/_private/proxy",
+	}},
+}
+
+// kindOfServer tells what a server's thread does in a stack: the innermost function that is known says it.
+func kindOfServer(s recording.Stack) diagnose.Kind {
+	for _, p := range slices.Backward(s.Places) {
+		if p.Own() && strings.Contains(strings.ToLower(p.Function), "tokeniz") {
+			return diagnose.Tokenizes
+		}
+		for _, known := range servedBy {
+			if startsWithAny(p.File, known.files) {
+				return known.kind
+			}
+		}
+		switch kind := kindOfPlace(p); kind {
+		case diagnose.DeviceWait, diagnose.Launching, diagnose.EmptyCache, diagnose.Compiling:
+			return kind
+		default:
+		}
+	}
+	if slices.Contains(ofData, kindOf(s)) {
+		return diagnose.RequestData
+	}
+	return diagnose.PerRequest
+}

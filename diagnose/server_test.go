@@ -1,0 +1,120 @@
+package diagnose_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stoker-dev/stoker/advise"
+	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/diagnose/judge"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// server is one minute of a server, in shares of the time.
+type server struct {
+	busy, none float64 // the device works; no request is there
+	flight     float64 // requests at a time, in the mean
+	batch      float64 // of a pass
+	work, held float64 // looks find a line at work, or asleep
+	line       string
+	cores      float64
+	preempted  float64 // requests put off, in all
+}
+
+func counter(signal recording.Signal, subject string, rate float64) recording.Series {
+	s := recording.Series{Signal: signal, Subject: subject}
+	for i := range 61 {
+		s.T, s.V = append(s.T, float64(i)), append(s.V, rate*float64(i))
+	}
+	return s
+}
+
+func gauge(signal recording.Signal, subject string, value float64) recording.Series {
+	s := counter(signal, subject, 0)
+	for i := range s.V {
+		s.V[i] = value
+	}
+	return s
+}
+
+// record is the recording of such a minute: ten passes a second.
+func (s server) record() *recording.Run {
+	nan := math.NaN()
+	run := &recording.Run{}
+	run.Facts.Machine = recording.Machine{CPUs: 8, Allowed: 8}
+	run.Facts.GPUs = []recording.GPU{{Index: 0, Name: "NVIDIA H100 80GB HBM3"}}
+	run.Facts.Processes = []recording.Process{{PID: 7, Role: recording.RoleTrainer, Device: 0, LaunchThread: 7, Hooked: true}}
+	run.Facts.Model = &recording.ModelFacts{Device: "cuda:0"}
+	for i := range 590 {
+		run.Steps = append(run.Steps, recording.Step{
+			PID: 7, Device: 0, Loader: recording.OwnLoop, N: i, Start: 0.5 + 0.1*float64(i), Period: 0.1, Wait: nan,
+			Samples: s.batch, Phase: recording.Evaluate, Idle: nan, DevicePeriod: nan, Optimized: 0, Ran: 0.1 * s.busy,
+		})
+	}
+	look := func(state string, share float64) []recording.Series {
+		if share == 0 {
+			return nil
+		}
+		return []recording.Series{counter(recording.FetchStack, "process/7;loop;"+state+";"+s.line, share)}
+	}
+	run.Series = append(run.Series,
+		counter(recording.RequestsCame, "process/7", 10), counter(recording.RequestsDone, "process/7", 10),
+		counter(recording.Unasked, "process/7", s.none), counter(recording.InFlight, "process/7", s.flight),
+		gauge(recording.GPUUtilisation, "gpu/0", s.busy), counter(recording.TreeCPU, "tree", s.cores),
+		counter(recording.MachineCPU, "machine", s.cores), counter(recording.FetchLooks, "process/7;loop", 20))
+	run.Series = append(run.Series, append(look("core", s.work), look("asleep", s.held)...)...)
+	if s.preempted > 0 {
+		run.Series = append(run.Series, gauge(recording.EngineCache, "process/7", 0.97),
+			counter(recording.EnginePreempted, "process/7", s.preempted/60))
+	}
+	return run
+}
+
+// What keeps a server's device idle is told by who works while requests are there, and never by settings of a loader.
+func TestServers(t *testing.T) {
+	own := "/app/server.py:41 clean"
+	for name, c := range map[string]struct {
+		server
+		class diagnose.Class
+		at    string
+	}{
+		"nobody asks":          {server{busy: 0.2, none: 0.7, flight: 0.3, batch: 1, cores: 0.1}, diagnose.NoLoad, ""},
+		"one at a time":        {server{busy: 0.9, none: 0.01, flight: 6, batch: 1, cores: 0.1}, diagnose.BatchTooSmall, ""},
+		"full batches":         {server{busy: 0.95, none: 0.01, flight: 40, batch: 16, cores: 0.1}, diagnose.GPUBound, ""},
+		"a line works":         {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own}, diagnose.ServerHost, "server.py:41"},
+		"a tokenizer":          {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.7, cores: 0.8, line: own + ";transformers/tokenization_utils_base.py:9 encode"}, diagnose.Tokenizing, "server.py:41"},
+		"a lock":               {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, held: 0.7, cores: 0.1, line: own}, diagnose.ServerWaits, "server.py:41"},
+		"unseen cores work":    {server{busy: 0.2, none: 0.02, flight: 4, batch: 1, work: 0.01, cores: 3, line: own}, diagnose.Unknown, ""},
+		"the cache is full":    {server{busy: 0.9, none: 0.01, flight: 30, batch: 4, preempted: 200, cores: 0.1}, diagnose.CacheFull, ""},
+		"nothing was asked":    {server{busy: 0, none: 1, flight: 0, batch: 1}, diagnose.NoLoad, ""},
+		"half asked, all work": {server{busy: 0.1, none: 0.5, flight: 1, batch: 1, work: 0.4, cores: 0.5, line: own}, diagnose.NoLoad, ""},
+	} {
+		run := c.record()
+		v := judge.Judge(run)
+		plan := advise.Rank(run, v)
+		if v.Class != c.class {
+			t.Errorf("%s: class %s, expected %s; scores %v, parts %+v", name, v.Class, c.class, v.Scores[:3], v.Measured.Parts)
+		}
+		said := fmt.Sprintf("%+v", plan.Fixes)
+		for _, word := range []string{"num_workers", "DataLoader", "collate_fn", "__getitem__"} {
+			if strings.Contains(said, word) {
+				t.Errorf("%s: it advises a server %s: %s", name, word, said)
+			}
+		}
+		if (c.class == diagnose.NoLoad || c.class == diagnose.Unknown) && len(plan.Fixes) > 0 {
+			t.Errorf("%s: it advises %s", name, said)
+		}
+		if c.at != "" && (len(plan.Fixes) == 0 || plan.Fixes[0].At != c.at) {
+			t.Errorf("%s: it advises %s, expected it at %s", name, said, c.at)
+		}
+		rows := 0.0
+		for _, r := range v.Ledger.Rows {
+			rows += r.Seconds
+		}
+		if math.Abs(rows/v.Ledger.Wall-1) > 0.01 {
+			t.Errorf("%s: rows add up to %.1f s of %.1f", name, rows, v.Ledger.Wall)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package step
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// mostRunners is how many threads of a process are kept that ran a model lately. [J] A pool of
+// threads has as many passes at a time as there are cores to launch from.
+const mostRunners = 8
+
+// noteRunner notes that a thread ran a model.
+func (p *Process) noteRunner(tid int) {
+	if n := len(p.Runners); n > 0 && p.Runners[n-1] == tid {
+		return
+	}
+	p.Runners = append(slices.DeleteFunc(p.Runners, func(t int) bool { return t == tid }), tid)
+	if len(p.Runners) > mostRunners {
+		p.Runners = slices.Delete(p.Runners, 0, 1)
+	}
+}
+
+// serve takes the newest counters of a process that takes requests.
+func (in *Intake) serve(p *Process, r *hookRecord) bool {
+	if r.Arrived < 0 || r.Answered < 0 || r.Answered > r.Arrived || r.Unasked < 0 || r.Flight < 0 || r.Active < 0 {
+		return false
+	}
+	p.Serves = true
+	in.serves[p.PID] = &served{record: *r}
+	return true
+}
+
+// onTheWay is how long a packet may be on its way, seconds: a request may have come that is not told yet. [J]
+const onTheWay = 0.2
+
+// flushServes writes what the counters of requests were when they were told last. A hook speaks only when a request
+// comes or goes: its silence is time without any if it said that none is there, and nothing else.
+func (in *Intake) flushServes(now float64) {
+	for pid, s := range in.serves {
+		r, subject, at := s.record, fmt.Sprintf("process/%d", pid), float64(s.record.T-in.base)/1e9
+		unasked := float64(r.Unasked) / 1e9
+		switch {
+		case !s.written:
+		case r.Active == 0 && now-onTheWay > at:
+			unasked += now - onTheWay - at
+			at = now - onTheWay
+		default:
+			continue
+		}
+		s.written = true
+		in.to.AddSample(recording.RequestsCame, subject, at, float64(r.Arrived))
+		in.to.AddSample(recording.RequestsDone, subject, at, float64(r.Answered))
+		in.to.AddSample(recording.Unasked, subject, at, unasked)
+		in.to.AddSample(recording.InFlight, subject, at, float64(r.Flight)/1e9)
+	}
+}
+
+// served is the newest word of a process on its requests.
+type served struct {
+	record  hookRecord
+	written bool
+}
+
+// addRequest adds a request that was answered.
+func (in *Intake) addRequest(p *Process, r *hookRecord, now float64) bool {
+	came, first, took := float64(r.T-in.base)/1e9, toDuration(r.F), toDuration(r.D)
+	if !(first <= took) || came < 0 || came+took > now+1 {
+		return false
+	}
+	subject := fmt.Sprintf("process/%d", p.PID)
+	in.to.AddSample(recording.RequestTime, subject, came+took, took)
+	in.to.AddSample(recording.FirstByteTime, subject, came+took, first)
+	return true
+}
+
+// addEngine adds what an engine of vLLM's said of its queue and cache.
+func (in *Intake) addEngine(p *Process, r *hookRecord, now float64) bool {
+	if r.Running < 0 || r.Waiting < 0 || r.Preempted < 0 || !(r.Usage >= 0 && r.Usage <= 1) {
+		return false
+	}
+	subject := fmt.Sprintf("process/%d", p.PID)
+	in.to.AddSample(recording.EngineRunning, subject, now, float64(r.Running))
+	in.to.AddSample(recording.EngineWaiting, subject, now, float64(r.Waiting))
+	in.to.AddSample(recording.EngineCache, subject, now, r.Usage)
+	in.to.AddSample(recording.EnginePreempted, subject, now, float64(r.Preempted))
+	return true
+}

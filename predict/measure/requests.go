@@ -1,0 +1,159 @@
+package measure
+
+import (
+	"math"
+	"slices"
+
+	"github.com/stoker-dev/stoker/internal/stat"
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// Requests is what was measured of a server in a window. NaN is unknown.
+type Requests struct {
+	Count   float64   // requests that were answered
+	Rate    float64   // that came, a second
+	None    float64   // share of the window without any request
+	Flight  float64   // requests at a time, in the mean of the window
+	Times   []float64 // of requests that were answered, ascending, seconds
+	Bunched float64   // variance over mean of how many came in a second: 1 of a Poisson process
+
+	Passes    float64 // of the model, a second
+	PassShare float64 // share of the window in which the model was called
+	Batch     float64 // samples of a pass
+
+	Cache     float64 // share of a language model's key-value cache in use
+	Preempted float64 // requests that were put off for want of it, for each that was answered
+}
+
+// NoRequests is a run of which nobody knows that it serves.
+func NoRequests() Requests {
+	nan := math.NaN()
+	return Requests{
+		Count: nan, Rate: nan, None: nan, Flight: nan, Bunched: nan, Passes: nan, PassShare: nan, Batch: nan,
+		Cache: nan, Preempted: nan,
+	}
+}
+
+// Known reports whether the run is that of a server.
+func (r Requests) Known() bool { return !math.IsNaN(r.None) }
+
+// Time is a quantile of the requests' times, seconds; NaN where none was answered.
+func (r Requests) Time(share float64) float64 { return stat.Quantile(r.Times, share) }
+
+// PerPass is how many requests one pass answers, in the mean. Below 1 a request takes several.
+func (r Requests) PerPass() float64 { return r.Rate / r.Passes }
+
+// InFlightAsked is how many requests there are at a time, while there are any.
+func (r Requests) InFlightAsked() float64 {
+	if !(r.None < 1) {
+		return 0
+	}
+	return r.Flight / (1 - r.None)
+}
+
+// MeasureRequests takes what a server's processes tell of their requests in a window of time, and its steps of
+// the model's passes. Several processes that take requests add up, except for the time without any: that is at
+// most the shortest of theirs.
+func MeasureRequests(run *recording.Run, w recording.Window, from, to float64) Requests {
+	r := NoRequests()
+	add := func(into *float64, v float64) {
+		if !math.IsNaN(v) {
+			*into = stat.Or(*into, 0) + v
+		}
+	}
+	for _, s := range run.All(recording.Unasked) {
+		none := min(1, s.Rate(from, to))
+		if math.IsNaN(none) {
+			continue
+		}
+		r.None = min(stat.Or(r.None, 1), none)
+		add(&r.Rate, run.Find(recording.RequestsCame, s.Subject).Rate(from, to))
+		done, _ := run.Find(recording.RequestsDone, s.Subject).Growth(from, to)
+		add(&r.Count, done)
+		add(&r.Flight, run.Find(recording.InFlight, s.Subject).Rate(from, to))
+		r.Times = append(r.Times, run.Find(recording.RequestTime, s.Subject).Between(from, to).V...)
+	}
+	slices.Sort(r.Times)
+	r.Bunched = bunching(run, from, to)
+	r.addPasses(w, from, to)
+	for _, s := range run.All(recording.EngineCache) {
+		add(&r.Cache, s.Mean(from, to))
+		put, _ := run.Find(recording.EnginePreempted, s.Subject).Growth(from, to)
+		add(&r.Preempted, put/max(1, stat.Or(r.Count, 0)))
+	}
+	return r
+}
+
+// bunching is the variance over the mean of the requests that came from one sample of the counter to the next.
+func bunching(run *recording.Run, from, to float64) float64 {
+	var counts []float64
+	for _, s := range run.All(recording.RequestsCame) {
+		part := s.Between(from, to)
+		for i := 1; i < len(part.V); i++ {
+			if span := part.T[i] - part.T[i-1]; span > 0 {
+				counts = append(counts, (part.V[i]-part.V[i-1])/span)
+			}
+		}
+	}
+	mean := stat.Mean(counts)
+	if len(counts) < 2 || !(mean > 0) {
+		return math.NaN()
+	}
+	sum := 0.0
+	for _, n := range counts {
+		sum += (n - mean) * (n - mean)
+	}
+	return sum / float64(len(counts)-1) / mean
+}
+
+func (r *Requests) addPasses(w recording.Window, from, to float64) {
+	ran, passes, samples, counted := 0.0, 0.0, 0.0, 0.0
+	for _, s := range w.Steps {
+		if !(s.Ran > 0) {
+			continue
+		}
+		passes++
+		ran += s.Ran
+		if s.Samples > 0 {
+			samples, counted = samples+s.Samples, counted+1
+		}
+	}
+	if passes == 0 || !(to > from) {
+		return
+	}
+	kept := float64(max(1, w.OneIn))
+	r.Passes, r.PassShare = kept*passes/(to-from), min(1, kept*ran/(to-from))
+	if counted > passes/2 {
+		r.Batch = samples / counted
+	}
+}
+
+// Passes of several sizes are told apart from fewSizes looks at, whose sizes vary by leastVaried. [J]
+const (
+	fewSizes    = 5
+	leastVaried = 0.25 // samples^2
+)
+
+// FitPasses is what a pass takes the device, first + slope for each of its samples, by least squares over the passes
+// that were looked into; false where their sizes hardly vary.
+func FitPasses(w recording.Window) (slope, first float64, ok bool) {
+	var n, t []float64
+	for _, s := range w.Steps {
+		if i := s.Inside; i != nil && s.Samples > 0 && i.Clock != recording.HostClock {
+			n, t = append(n, s.Samples), append(t, i.Forward)
+		}
+	}
+	if len(n) < fewSizes {
+		return 0, 0, false
+	}
+	mn, mt := stat.Mean(n), stat.Mean(t)
+	above, below := 0.0, 0.0
+	for i := range n {
+		above, below = above+(n[i]-mn)*(t[i]-mt), below+(n[i]-mn)*(n[i]-mn)
+	}
+	if below/float64(len(n)) < leastVaried {
+		return 0, 0, false
+	}
+	slope = above / below
+	return slope, mt - slope*mn, true
+}

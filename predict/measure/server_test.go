@@ -1,0 +1,45 @@
+package measure
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stoker-dev/stoker/recording"
+)
+
+// A server whose time is known is found again in what would be recorded of it.
+func TestServerIsMeasured(t *testing.T) {
+	var w recording.Window
+	busy := 0.0
+	for i := range 400 {
+		n := float64(1 + i%4)
+		took := 0.02 + n*0.002
+		busy += took
+		w.Steps = append(w.Steps, recording.Step{
+			Samples: n, Ran: took, Inside: &recording.Inside{Clock: "emulated", Forward: took, Span: took},
+		})
+	}
+	r := NoRequests()
+	r.Count, r.Rate, r.None, r.Passes, r.Batch, r.Flight = 1000, 1000/60., 1-busy/60, 400/60., 2.5, 10*busy/60
+	s, err := MeasureServer(r, w, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, want := s.Capacity(), 8/(0.02+8*0.002); math.Abs(c.Point/want-1) > 0.02 || c.High/c.Low > 1.05 {
+		t.Errorf("capacity %+v, it is %.1f", c, want)
+	}
+	if got, want := FewerPasses(r, w), 4*(0.02+0.002*2.5)/(0.02+0.002*10); math.Abs(got/want-1) > 1e-6 {
+		t.Errorf("one pass for all takes %.3f times less, it is %.3f", got, want)
+	}
+}
+
+func TestWhatIsNoServerIsRefused(t *testing.T) {
+	if _, err := MeasureServer(NoRequests(), recording.Window{}, 0); err == nil {
+		t.Error("a run without requests is no server")
+	}
+	r := NoRequests()
+	r.Count, r.Rate, r.None, r.Passes = 3, 1, 0.5, 1
+	if _, err := MeasureServer(r, recording.Window{}, 0); err == nil {
+		t.Error("three requests are too few")
+	}
+}

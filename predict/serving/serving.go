@@ -1,0 +1,152 @@
+// Package serving says how long requests take at another load than the one that was recorded.
+//
+// A server is taken for one line: requests wait in order, and when it is free it takes those that wait, up to
+// a number, into one pass. How long a pass takes follows from a recording: while any request is there the server works, so that
+// the time with requests, over the passes, is what a pass costs with all that the host does for it. Nothing here knows
+// the kinds of models or devices.
+//
+// It does not know servers that answer requests side by side in several processes, nor language models whose requests
+// join and leave a pass at every token (package language).
+package serving
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/stoker-dev/stoker"
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+// Line is a server as one line of requests. Seconds.
+type Line struct {
+	PerPass    float64 // of a pass, however many requests it takes
+	PerRequest float64 // and for each of them
+	Most       int     // requests of a pass
+	CV         float64 // of the time of a pass
+}
+
+// Capacity is how many requests a second a line answers at most.
+func (l Line) Capacity() float64 { return float64(l.Most) / (l.PerPass + float64(l.Most)*l.PerRequest) }
+
+// Server is what a recording tells of a server: lines that explain it. What the recording leaves open is between
+// the first and the last of them.
+type Server struct {
+	Lines    []Line
+	Rate     float64 // requests/s that were recorded
+	P50, P99 float64 // that were recorded, seconds
+}
+
+// Start values. [J]
+const (
+	fewRequests = 30   // below which a recording says too little
+	mostLoad    = 0.95 // of the capacity, above which a queue is not predicted
+	leastCV     = 0.05
+	mostCV      = 1.5
+	replicates  = 40
+	minute      = 60.0 // of requests that a forecast is about
+)
+
+// Fit is what was measured of a server. Seconds; NaN is unknown.
+type Fit struct {
+	Rate, P50, P99 float64    // requests/s, and how long they took
+	Busy           float64    // of a pass, with all that the host does for it
+	Batch          float64    // requests of a pass, in the mean
+	Most           int        // and at most
+	PerRequest     [2]float64 // what each further request of a pass costs, at least and at most
+	CV             float64    // of the time of a pass
+}
+
+// FitServer are the lines that explain what was measured.
+func FitServer(f Fit) Server {
+	s := Server{Rate: f.Rate, P50: f.P50, P99: f.P99}
+	for _, perRequest := range f.PerRequest {
+		for _, cv := range []float64{leastCV, min(mostCV, f.CV+leastCV)} {
+			s.Lines = append(s.Lines, Line{max(0, f.Busy-perRequest*f.Batch), perRequest, f.Most, cv})
+		}
+	}
+	return s
+}
+
+// Capacity is how many requests a second the server answers at most.
+func (s Server) Capacity() stoker.Interval {
+	var all []float64
+	for _, l := range s.Lines {
+		all = append(all, l.Capacity())
+	}
+	return around(all)
+}
+
+// Forecast is what requests take at a load, seconds.
+type Forecast struct {
+	Rate     float64         // requests/s
+	Use      stoker.Interval // share of the capacity
+	P50, P99 stoker.Interval // seconds; NaN where the load is more than the server takes
+}
+
+// At forecasts a minute of a load of requests/s that come one by one, by chance. What was recorded is taken times
+// what the lines say of this load over what they say of the recorded one, so that the same load takes the same time.
+// What the lines do not explain of the recorded load widens the interval.
+func (s Server) At(rate float64) Forecast {
+	nan := math.NaN()
+	unknown := stoker.Interval{Low: nan, Point: nan, High: nan}
+	c := s.Capacity()
+	f := Forecast{Rate: rate, Use: stoker.Interval{Low: rate / c.High, Point: rate / c.Point, High: rate / c.Low}, P50: unknown, P99: unknown}
+	if f.Use.Point > mostLoad {
+		return f
+	}
+	var p50, p99, plain50, plain99 []float64
+	for i, l := range s.Lines {
+		for k := range replicates / len(s.Lines) {
+			was := l.simulate(s.Rate, rand.New(rand.NewPCG(uint64(i), uint64(replicates+k))))
+			now := l.simulate(rate, rand.New(rand.NewPCG(uint64(i), uint64(k))))
+			plain50, plain99 = append(plain50, stat.Quantile(now, 0.5)), append(plain99, stat.Quantile(now, 0.99))
+			p50 = append(p50, s.P50*stat.Quantile(now, 0.5)/stat.Quantile(was, 0.5))
+			p99 = append(p99, s.P99*stat.Quantile(now, 0.99)/stat.Quantile(was, 0.99))
+		}
+	}
+	f.P50, f.P99 = fromRunToRun(around(p50), around(plain50)), fromRunToRun(around(p99), around(plain99))
+	return f
+}
+
+// runToRun is how far two recordings of the same server lie apart. [J] verify/RESULTS.md works with jobs whose paces
+// scatter by as much.
+const runToRun = 0.10
+
+// fromRunToRun is a time as scaled to what was recorded, in an interval that has what the lines alone say as well.
+func fromRunToRun(scaled, plain stoker.Interval) stoker.Interval {
+	return stoker.Interval{
+		Low: min(scaled.Low, plain.Low) * (1 - runToRun), Point: scaled.Point, High: max(scaled.High, plain.High) * (1 + runToRun),
+	}
+}
+
+// around is the middle of values, and where nine in ten of them lie.
+func around(values []float64) stoker.Interval {
+	return stoker.Interval{
+		Low: stat.Quantile(values, 0.05), Point: stat.Median(values), High: stat.Quantile(values, 0.95),
+	}
+}
+
+// simulate is how long each request of a minute takes, in the order in which they come.
+func (l Line) simulate(rate float64, chance *rand.Rand) []float64 {
+	var came []float64
+	for at := chance.ExpFloat64() / rate; at < minute || len(came) < fewRequests; at += chance.ExpFloat64() / rate {
+		came = append(came, at)
+	}
+	sigma := math.Sqrt(math.Log1p(l.CV * l.CV))
+	times, free := make([]float64, 0, len(came)), 0.0
+	for i := 0; i < len(came); {
+		begin := max(free, came[i])
+		n := 1
+		for i+n < len(came) && n < l.Most && came[i+n] <= begin {
+			n++
+		}
+		free = begin + (l.PerPass+float64(n)*l.PerRequest)*math.Exp(sigma*chance.NormFloat64()-sigma*sigma/2)
+		for _, at := range came[i : i+n] {
+			times = append(times, free-at)
+		}
+		i += n
+	}
+	slices.Sort(times)
+	return times
+}

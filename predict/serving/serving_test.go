@@ -1,0 +1,48 @@
+package serving
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stoker-dev/stoker/internal/stat"
+)
+
+// One request a pass, each of the same length: the mean wait of M/D/1 is u s / 2(1 - u).
+func TestOneByOneIsTheTextbooksQueue(t *testing.T) {
+	l := Line{PerRequest: 0.02, Most: 1, CV: 1e-9}
+	for _, use := range []float64{0.3, 0.6, 0.8} {
+		var all []float64
+		for seed := range 60 {
+			all = append(all, stat.Mean(l.simulate(use/0.02, rand.New(rand.NewPCG(7, uint64(seed))))))
+		}
+		want := 0.02 + use*0.02/2/(1-use)
+		if got := stat.Mean(all); math.Abs(got/want-1) > 0.06 {
+			t.Errorf("at %.0f %% of its capacity a request takes %.4f s, the textbook says %.4f", 100*use, got, want)
+		}
+	}
+}
+
+// A server that is measured as it is takes what it takes.
+func TestServerIsFoundAgain(t *testing.T) {
+	truth := Line{PerPass: 0.02, PerRequest: 0.002, Most: 8, CV: 1e-9}
+	times := truth.simulate(16, rand.New(rand.NewPCG(3, 3)))
+	s := FitServer(Fit{
+		Rate: 16, P50: stat.Quantile(times, 0.5), P99: stat.Quantile(times, 0.99), Busy: 0.025, Batch: 2.5, Most: 8,
+		PerRequest: [2]float64{0.002, 0.002},
+	})
+	if c := s.Capacity(); math.Abs(c.Point/truth.Capacity()-1) > 0.02 || c.High/c.Low > 1.05 {
+		t.Errorf("capacity %+v, it is %.1f", c, truth.Capacity())
+	}
+	f := s.At(0.6 * truth.Capacity())
+	var p99 []float64
+	for seed := range 20 {
+		p99 = append(p99, stat.Quantile(truth.simulate(f.Rate, rand.New(rand.NewPCG(9, uint64(seed)))), 0.99))
+	}
+	if at := stat.Median(p99); !(f.P99.Low <= at && at <= f.P99.High) {
+		t.Errorf("p99 %+v, it is %.3f", f.P99, at)
+	}
+	if over := s.At(1.1 * truth.Capacity()); !math.IsNaN(over.P99.Point) {
+		t.Errorf("beyond its capacity a queue has no p99, it says %+v", over.P99)
+	}
+}

@@ -1,0 +1,211 @@
+"""The requests of a server, and the passes of vLLM: a part of the start-up hook, loaded with uvicorn or vLLM.
+
+What it does. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
+transformers serve): how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the
+first byte of its answer was sent, and when the answer was done. The passes of the model are told by own.py.
+What it does not. It keeps no path, header or body. Paths of probes and of metrics are no requests.
+What it cannot see. A request that waits in the kernel's socket while the event loop is blocked has not come yet.
+"""
+
+from _thread import get_native_id as native_id
+from time import monotonic_ns
+
+from . import channel, guarded, lend, now
+
+REQUEST = '{"k":"request","t":%d,"f":%d,"d":%d}'
+TOTALS = '{"k":"serve","t":%d,"arrived":%d,"answered":%d,"unasked":%d,"flight":%d,"active":%d}'
+MOST_TOLD = 256  # requests a second that are told one by one; of more one in so many
+# Not for the model: probes of an orchestrator, metrics, documentation.
+PROBES = frozenset(
+    "/health /healthz /health/live /health/ready /livez /readyz /ready /live /ping /metrics /docs /openapi.json /favicon.ico /-/healthz /-/routes /v1/models /version /load".split()
+)
+_IDLE_METHODS = ("HEAD", "OPTIONS")
+
+
+class Request(object):
+    """One request that is being answered."""
+
+    __slots__ = ("came", "first", "state")
+
+
+class Requests(object):
+    """Sums over the requests of this process."""
+
+    def __init__(self, state, t):
+        self.state = state
+        self.arrived = self.answered = self.active = 0
+        self.unasked = self.flight = 0  # ns without a request, and ns of all requests together
+        self.changed = self.told = t
+        self.told_active = 0
+        self.second, self.count, self.every = t, 0, 1  # answers since `second`; one in `every` is told
+
+    def change(self, t, by):
+        span = t - self.changed
+        if self.active > 0:
+            self.flight += span * self.active
+        else:
+            self.unasked += span
+        self.changed = t
+        self.active = max(0, self.active + by)
+
+    def begin(self, t):
+        self.change(t, 1)
+        self.arrived += 1
+        self.tell_totals(t)
+        request = Request()
+        request.came, request.first, request.state = t, 0, self.state
+        return request
+
+    def end(self, request, t):
+        self.change(t, -1)
+        self.answered += 1
+        self.count += 1
+        if t - self.second >= channel.SECOND:
+            self.every = 1 + self.count // MOST_TOLD
+            self.second, self.count = t, 0
+        if self.answered % self.every == 0:
+            first = request.first or t
+            self.state.channel.put((REQUEST, (request.came, first - request.came, t - request.came)))
+        self.tell_totals(t)
+
+    def tell_totals(self, t):
+        """Counters that only grow: the newest are all that is needed, ten times a second.
+
+        That a request came when none was there is sent at once: the event loop may be blocked by it for seconds, and the reader
+        counts the silence of a server without requests as time without any.
+        """
+        comes = self.told_active == 0 and self.active > 0
+        if comes or t - self.told >= channel.FLUSH_NS:
+            self.told, self.told_active = t, self.active
+            self.state.channel.put((TOTALS, (t, self.arrived, self.answered, self.unasked, self.flight, self.active)))
+        self.state.after_step(t)
+        if comes and self.state.channel.records:
+            self.state.flush(t)
+
+
+@guarded
+def begin(cycle):
+    """A request was read; None where it is not for the model."""
+    scope = vars(cycle).get("scope")
+    if type(scope) is not dict or scope.get("method") in _IDLE_METHODS or scope.get("path") in PROBES:
+        return None
+    state = now.state
+    request = state.requests.begin(monotonic_ns())
+    cycle._stoker = request
+    return request
+
+
+@guarded
+def sends(cycle, message):
+    request = vars(cycle).get("_stoker")
+    if request is not None and request.first == 0 and type(message) is dict and message.get("body"):
+        request.first = monotonic_ns()
+
+
+@guarded
+def end(request):
+    if request.state is now.state:
+        now.state.requests.end(request, monotonic_ns())
+
+
+def _run_in_place_of(original):
+    async def run_asgi(self, app):
+        request = begin(self)
+        try:
+            return await original(self, app)
+        finally:
+            if request is not None:
+                end(request)
+
+    return run_asgi
+
+
+def _send_in_place_of(original):
+    def send(self, message):
+        sends(self, message)
+        return original(self, message)  # a coroutine: it runs where its caller awaits it
+
+    return send
+
+
+watched = []  # whether requests are counted in this process
+
+
+def patch(module):
+    watched.append(True)
+    if now.state.requests is None:
+        now.state.serve()
+    cycle = module.RequestResponseCycle
+    lend.put_in_place(((cycle, "run_asgi", _run_in_place_of), (cycle, "send", _send_in_place_of)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# vLLM. Its engine's step is a pass: one call of the model for all requests that run.
+
+ENGINE = '{"k":"engine","running":%d,"waiting":%d,"usage":%.4f,"preempted":%d}'
+
+
+class Engine(object):
+    """What an engine of vLLM's has told, in this process."""
+
+    def __init__(self):
+        self.told = self.preempted = 0
+
+
+engine = Engine()
+
+
+def _engine_step_in_place_of(original):
+    def step(self, *args, **kwargs):
+        begun = engine_begins(self)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if begun is not None:
+                engine_ends(self, begun)
+
+    step.__wrapped__ = original
+    return step
+
+
+@guarded
+def engine_begins(core):
+    own = now.state.own
+    if own is None or not core.scheduler.running and not core.scheduler.waiting:
+        return None
+    own.only_steps()  # the model's own passes lie within
+    return own.boundary(monotonic_ns(), native_id(), False)
+
+
+@guarded
+def engine_ends(core, begun):
+    t, scheduler = monotonic_ns(), core.scheduler
+    begun.ran = t - begun.t
+    begun.samples = len(scheduler.running)
+    if t - engine.told >= channel.FLUSH_NS:
+        engine.told = t
+        usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", 0.0)
+        now.state.channel.put((ENGINE, (len(scheduler.running), len(scheduler.waiting), usage, engine.preempted)))
+
+
+def _preempt_in_place_of(original):
+    def _preempt_request(self, *args, **kwargs):
+        preempts()
+        return original(self, *args, **kwargs)
+
+    return _preempt_request
+
+
+@guarded
+def preempts():
+    engine.preempted += 1
+
+
+def patch_engine(module):
+    core = module.EngineCore
+    lend.put_in_place([(core, name, _engine_step_in_place_of) for name in ("step", "step_with_batch_queue") if name in vars(core)])
+
+
+def patch_scheduler(module):
+    if "_preempt_request" in vars(module.Scheduler):
+        lend.put_in_place(((module.Scheduler, "_preempt_request", _preempt_in_place_of),))
