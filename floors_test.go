@@ -14,15 +14,13 @@ import (
 	"testing"
 )
 
-// floors is the picture of ARCHITECTURE.md as text: to the right of the colon,
-// what a folder may import; "." is the root, "*" everything. Itself is always
-// allowed, internal to everybody but the root. A sub-folder counts as its parent,
-// unless it has a line of its own; who may import a folder may import those below it.
-// Test files may import anything. A folder with Go files needs a line, a line
-// needs a folder.
+// floors is the picture of ARCHITECTURE.md as text: to the right of the colon, what a folder
+// may import; "." is the root, "*" everything. A folder may always import itself, and every
+// folder except the root may import internal. A sub-folder counts as its parent unless it has a
+// separate line; who may import a folder may import those below it. Test files may import
+// anything. A folder with Go files needs a line, a line needs a folder.
 //
-// The table is changed on purpose, in the commit that needs it, never to silence
-// the test.
+// Change the table on purpose, in the commit that needs it, never to silence the test.
 const floors = `
 .          :
 internal   :
@@ -63,9 +61,8 @@ bench      : *
 cmd        : *
 `
 
-// fences are what folders must not import from outside our own code, each with
-// its reason. A package stands for those below it too, except where it has a
-// line of its own.
+// fences lists packages outside this module that folders must not import, each with the reason.
+// A package includes those below it, except if it has a separate line.
 var fences = []fence{
 	{
 		// The mind and the words: no clock, disk, network, chance, goroutine.
@@ -151,8 +148,8 @@ var fences = []fence{
 	},
 }
 
-// walls are what rooms must not import of our own code, each with its reason, whatever
-// the table allows. A folder stands for those below it.
+// walls lists folders of this module that parts of it must not import, each with the reason,
+// even if the table allows it. A folder includes those below it.
 var walls = map[string]map[string]string{
 	"diagnose/rules": {
 		"recording":          "a rule sees a Case and no Run",
@@ -412,12 +409,12 @@ func (f fence) forbids(name, folder, path string) string {
 	return ""
 }
 
-// holds reports whether a file stands in one of the fence's folders, or below it.
+// holds reports whether a file is in one of the fence's folders, or below it.
 func (f fence) holds(name, folder string) bool {
 	return slices.ContainsFunc(f.folders, func(in string) bool { return in == folder || strings.HasPrefix(name, in+"/") })
 }
 
-// leaf reports whether a file stands in a folder that may import the module.
+// leaf reports whether a file is in a folder that may import the module.
 func (f fence) leaf(name, path string) bool {
 	return slices.ContainsFunc(f.leaves[filepath.ToSlash(filepath.Dir(name))], func(module string) bool {
 		return path == module || strings.HasPrefix(path, module+"/")
@@ -430,8 +427,8 @@ var (
 	clock  = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer"}
 )
 
-// checkPure looks for what the imports do not tell: goroutines, the clock, chance
-// without a seed.
+// checkPure finds what imports do not show: goroutines, use of the clock, randomness without a
+// seed.
 func checkPure(file *ast.File, folder string, report reporter) {
 	if !slices.ContainsFunc(fences, func(f fence) bool { return f.pure && slices.Contains(f.folders, folder) }) {
 		return
@@ -467,8 +464,8 @@ func checkPure(file *ast.File, folder string, report reporter) {
 	})
 }
 
-// goFiles are the files under root that the table speaks of, with slashes:
-// neither tests nor hidden folders, testdata or modules of their own.
+// goFiles returns the files under root that the table covers, with slashes: no tests, hidden
+// folders, testdata or nested modules.
 func goFiles(t *testing.T, root string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -80,7 +80,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// follow says what is wrong with a link of a page.
+// follow returns an error if a link of a page is broken.
 func follow(from, link string) string {
 	name, heading, _ := strings.Cut(link, "#")
 	to := from
@@ -112,7 +112,7 @@ func anchor(title string) string {
 	return regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ReplaceAll(title, " ", "-"), "")
 }
 
-// Every file that the manual or a source names lies where it says.
+// Every file that the manual or a source file names exists at that path.
 func TestNamedFilesExist(t *testing.T) {
 	ours := regexp.MustCompile(`^(advise|agent|bench|cmd|diagnose|docs|examples|export|feed|hardware|internal|observe|predict|python|` +
 		`recording|release|report|testdata|tools|trace|tune|verify|watch|web)/[\w./-]+\.\w+$`)
@@ -155,7 +155,7 @@ func TestNamedFilesExist(t *testing.T) {
 	}
 }
 
-// evidencePages are the pages that measure and tell how, beside the manual.
+// evidencePages returns the pages of measurements, in addition to the manual.
 func evidencePages(t *testing.T) []page {
 	t.Helper()
 	var pages []page
@@ -176,8 +176,8 @@ func evidencePages(t *testing.T) []page {
 	return pages
 }
 
-// Every path of ours that a page names leads somewhere, from the checkout's root or from beside the page. What make and
-// the scripts install or write does not count.
+// Every path of this project that a page names exists, relative to the checkout's root or to
+// the page. Paths that make and the scripts install or write do not count.
 func TestPagesNamePathsThatExist(t *testing.T) {
 	ours := regexp.MustCompile("(?:^|[\\s(=:\"'`])((?:advise|agent|bench|cmd|diagnose|docs|examples|export|feed|hardware|internal|" +
 		"observe|predict|python|recording|release|report|testdata|tools|trace|tune|verify|watch|web)/[\\w./*-]*[\\w*])")
@@ -201,7 +201,8 @@ func TestPagesNamePathsThatExist(t *testing.T) {
 	}
 }
 
-// Every command of ours that a page gives can be typed: make knows the target, a script has each flag, a package the test.
+// Every command of this project on a page is valid: make has the target, a script has each
+// flag, a package the test.
 func TestPagesNameCommandsThatExist(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
@@ -376,7 +377,7 @@ func missingTest(arguments string) string {
 // flagsOfOthers stand in the manual with the tools that have them.
 var flagsOfOthers = strings.Fields("--gpus --shm-size --ulimit --cap-add --cpus-per-task --set --help --version --update --simd")
 
-// Every flag that the manual gives to stoker exists, in the verb that it stands behind.
+// Every flag of stoker in the manual exists in the verb before it.
 func TestNamedFlagsExist(t *testing.T) {
 	text, err := os.ReadFile("docs/reference.md")
 	if err != nil {
@@ -417,8 +418,8 @@ func TestNamedFlagsExist(t *testing.T) {
 	}
 }
 
-// A measured figure stands once in the manual: elsewhere a link leads to it.
-func TestFiguresStandOnce(t *testing.T) {
+// A measured figure appears once in the manual; other places link to it.
+func TestFiguresAppearOnce(t *testing.T) {
 	figure := regexp.MustCompile(`(?:\d+\.\d+|\d{2,}|\d+,\d+)(?: to \d[\d.,]*)? ?(?:%|µs|ms|GiB|GB|MB|kB|KB|x\b)`)
 	bounds := []string{"95 %", "10 %", "20%", "1.05x", "256 MB"} // of rules, which are said where they hold
 	first := map[string]string{}
@@ -435,7 +436,7 @@ func TestFiguresStandOnce(t *testing.T) {
 	}
 }
 
-// A figure that the manual quotes stands in the page or script that measured it.
+// A figure that the manual quotes appears in the page or script that measured it.
 func TestQuotedFiguresAreMeasured(t *testing.T) {
 	for _, q := range []struct{ page, quote, evidence, measured string }{
 		{"README.md", "**0.56**", "bench/loader/RESULTS.md", "| stoker, exact (Pillow's pixels) | this checkout | 3 | 0.56 "},
@@ -504,8 +505,8 @@ func split(prose string) []string {
 	return sentences
 }
 
-// The README gives a newcomer what release/fresh tries on empty machines, a GPU where there is none, and one way to type
-// the command.
+// The README gives a newcomer the commands that release/fresh tries on empty machines, a GPU to
+// use if the machine has none, and one form of the command.
 func TestReadmeIsForNewcomers(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {

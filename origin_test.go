@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// The mind asks quantities, not where a Run came from: a Run with a Timeline and one
-// without go the same way. What looks into a Timeline is listed, with its reason; a
-// folder stands for its files.
+// Diagnosis uses quantities and does not depend on the origin of a Run: a Run with a Timeline
+// and one without take the same path. Code that uses a Timeline is listed, with its reason; a
+// folder includes its files.
 var timelines = map[string]string{
 	"predict/replay":          "it plays the events of a trace again",
 	"diagnose/idle":           "it measures the gaps of a trace",
@@ -74,12 +74,12 @@ func namesTimeline(file *ast.File) (found []token.Pos) {
 	return found
 }
 
-// A number that nobody knows is NaN, or a pointer that is nil; 0 and -1 are numbers. What
-// stands in a list (an index, an id, a rank) may be -1, and a count that cannot be 0 may be
-// 0: a whole number has no NaN.
+// An unknown number is NaN, or a nil pointer; 0 and -1 are numbers. A position in a list (an
+// index, an id, a rank) may be -1, and a count that cannot be 0 may be 0, because an integer
+// has no NaN.
 var zeroes = regexp.MustCompile(`(?i)(^|[^0-9.])(0|-1)\b[^.;]*\b(unknown|not known|not recorded|nobody knows)`)
 
-// unset are fields of a description that somebody writes down: what is left out is 0.
+// unset lists descriptions written by hand, in which a missing field is 0.
 var unset = []string{"predict/setup.go", "predict/replay/graph.go"}
 
 func TestUnknownIsNaN(t *testing.T) {
@@ -109,7 +109,7 @@ func TestUnknownIsNaN(t *testing.T) {
 	}
 }
 
-// units are numbers with a unit or a per cent sign that a format prints by itself.
+// units matches numbers with a unit or a per cent sign that a format prints directly.
 var units = regexp.MustCompile(`%[+]?\.?[0-9]*[fg] ?(%%|ns|us|µs|ms|kB|KB|MB|GB|[KMG]iB|[KMG]?B/s)`)
 
 // spelt are the files that still print such numbers themselves, each with its reason.

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// Setting names one thing that a person can set. The names are PyTorch's where
-// PyTorch has one.
+// Setting names something that a user can set. Names are PyTorch's if PyTorch has one.
 type Setting string
 
 // The settings that Stoker reads and advises on.
@@ -26,41 +25,45 @@ const (
 	BatchSize         Setting = "batch_size"         // samples per step and rank
 	Precision         Setting = "precision"          // data type that the model computes in
 	TF32              Setting = "tf32"               // matmuls of float32 run on Tensor Cores
-	StorageKind       Setting = "storage"            // where the data set lies: "as found" or "page cache"
-	Split             Setting = "split"              // how the data set gives samples to workers: a recording.Split
-	Shards            Setting = "shards"             // parts that the data set gives to workers: more get none
-	Cores             Setting = "cores"              // CPU cores that the job may use
-	ComputeOn         Setting = "device"             // what the model computes on: "cpu" or "cuda"
-	Compile           Setting = "compile"            // mode of torch.compile; "" is not compiled
-	CUDAGraphs        Setting = "cuda_graphs"        // the step is captured once and launched as one
-	FusedOptimizer    Setting = "fused"              // the optimizer updates all parameters in one kernel
-	BucketMB          Setting = "bucket_cap_mb"      // gradients that DistributedDataParallel sends at once, MiB
-	Allocator         Setting = "alloc_conf"         // PYTORCH_CUDA_ALLOC_CONF
-	ManualGC          Setting = "manual_gc"          // garbage is collected every n steps, not in the midst of one
-	SideStream        Setting = "side_stream"        // batches are copied on a stream of their own, one step ahead
-	MergeCopies       Setting = "merge_copies"       // small tensors go to the device in one copy
-	SyncEvery         Setting = "sync_every"         // the loop reads a value of the device every n steps; 0: never
-	Accumulation      Setting = "accumulation"       // steps whose gradients are added up before the optimizer runs
-	Device            Setting = "gpu"                // key of the device in the hardware table
-	LoaderKind        Setting = "loader"             // what prepares batches: StokerLoader; unknown is PyTorch's
+	StorageKind       Setting = "storage"            // location of the data set: "as found" or "page cache"
+	// how the data set distributes samples to workers: a recording.Split
+	Split Setting = "split"
+	// parts into which the data set is divided for workers: further workers get none
+	Shards         Setting = "shards"
+	Cores          Setting = "cores"         // CPU cores that the job may use
+	ComputeOn      Setting = "device"        // what the model computes on: "cpu" or "cuda"
+	Compile        Setting = "compile"       // mode of torch.compile; "" for not compiled
+	CUDAGraphs     Setting = "cuda_graphs"   // the step is captured once and launched as one
+	FusedOptimizer Setting = "fused"         // the optimizer updates all parameters in one kernel
+	BucketMB       Setting = "bucket_cap_mb" // gradients that DistributedDataParallel sends at once, MiB
+	Allocator      Setting = "alloc_conf"    // PYTORCH_CUDA_ALLOC_CONF
+	ManualGC       Setting = "manual_gc"     // garbage is collected every n steps, not within a step
+	SideStream     Setting = "side_stream"   // batches are copied on a separate stream, one step ahead
+	MergeCopies    Setting = "merge_copies"  // small tensors go to the device in one copy
+	SyncEvery      Setting = "sync_every"    // the loop reads a value of the device every n steps; 0: never
+	Accumulation   Setting = "accumulation"  // steps whose gradients are added up before the optimizer runs
+	Device         Setting = "gpu"           // key of the device in the hardware table
+	// what prepares batches: StokerLoader, or unknown for PyTorch's loader
+	LoaderKind Setting = "loader"
 
-	// OnDevice is of stoker.DataLoader: uint8 goes to the device and is normalised there.
+	// OnDevice is a setting of stoker.DataLoader: it sends uint8 to the device and normalises
+	// there.
 	OnDevice Setting = "normalize_on_device"
 )
 
-// StokerLoader is the LoaderKind of stoker.DataLoader, whose num_workers are the
-// threads of stoker feed.
+// StokerLoader is the LoaderKind of stoker.DataLoader. Its num_workers is the number of threads
+// of stoker feed.
 const StokerLoader = "stoker"
 
-// settingFacts is what there is to know of a setting by itself; what it does to a forecast
-// stands in predict and predict/replay, how it is written for a program in advise/emit.
+// settingFacts describes a setting. Its effect on a forecast is defined in predict and
+// predict/replay, its form in a program in advise/emit.
 type settingFacts struct {
 	name           Setting
 	title, expects string
 	valid          func(value any) bool
 }
 
-// table is every setting, in the order in which they are printed.
+// table lists every setting in printing order.
 var table = []settingFacts{
 	{BatchSize, "samples per step and rank", "a number from 1", from(1)},
 	{NumWorkers, "worker processes of a DataLoader", "a number of workers from 0", from(0)},
@@ -84,8 +87,8 @@ var table = []settingFacts{
 	{FusedOptimizer, "the optimizer updates all parameters in one kernel", "true or false", isTruth},
 	{BucketMB, "gradients that DistributedDataParallel sends at once, MiB", "a number above 0", above(0)},
 	{Allocator, "PYTORCH_CUDA_ALLOC_CONF", "a value of PYTORCH_CUDA_ALLOC_CONF", isWord()},
-	{ManualGC, "steps between two garbage collections, at a place of their own", "a number of steps", above(0)},
-	{SideStream, "batches are copied on a stream of their own, one step ahead", "true or false", isTruth},
+	{ManualGC, "steps from one garbage collection to the next, between steps", "a number of steps", above(0)},
+	{SideStream, "batches are copied on a separate stream, one step ahead", "true or false", isTruth},
 	{MergeCopies, "small tensors go to the device in one copy", "true or false", isTruth},
 	{
 		SyncEvery, "steps between two values of the device that the loop reads", "a number of steps, 0 for never",
@@ -97,10 +100,10 @@ var table = []settingFacts{
 	{OnDevice, "stoker.DataLoader sends uint8, the device normalises it", "true or false", isTruth},
 }
 
-// PageCache is the StorageKind of a data set that lies in memory.
+// PageCache is the StorageKind of a data set in memory.
 const PageCache = "page cache"
 
-// AllSettings are the settings that Stoker knows, in printing order.
+// AllSettings returns the settings that Stoker knows, in printing order.
 func AllSettings() []Setting {
 	names := make([]Setting, len(table))
 	for i, k := range table {
@@ -109,12 +112,13 @@ func AllSettings() []Setting {
 	return names
 }
 
-// Title says in words what is set; "" of a setting that Stoker does not know.
+// Title describes the setting in words; "" if Stoker does not know it.
 func (s Setting) Title() string { return s.known().title }
 
-// Expects says which values there are; "" of a setting that Stoker does not know.
+// Expects describes the values of the setting; "" if Stoker does not know it.
 func (s Setting) Expects() string { return s.known().expects }
 
+// known returns the row of the setting in the table.
 func (s Setting) known() settingFacts {
 	if i := rank(s); i < len(table) {
 		return table[i]
@@ -122,12 +126,12 @@ func (s Setting) known() settingFacts {
 	return settingFacts{}
 }
 
-// CheckValue returns an error where a setting cannot have a value. A number may be a
-// multiple of what it was, such as "2x".
+// CheckValue returns an error if a setting cannot have a value. A numeric value may be a
+// multiple of the present one, such as "2x".
 func (s Setting) CheckValue(value any) error {
 	k := s.known()
 	if k.name == "" {
-		return fmt.Errorf("%s is no setting that Stoker knows", s)
+		return fmt.Errorf("%s is not a setting that Stoker knows", s)
 	}
 	if !k.valid(value) {
 		return fmt.Errorf("%s=%v: expected %s", s, value, k.expects)
@@ -135,7 +139,7 @@ func (s Setting) CheckValue(value any) error {
 	return nil
 }
 
-// Multiple reads a value that is a multiple of what a setting was: "2x".
+// Multiple parses a value that is a multiple of the present one: "2x".
 func Multiple(value any) (float64, bool) {
 	text, _ := value.(string)
 	digits, found := strings.CutSuffix(text, "x")
@@ -143,7 +147,7 @@ func Multiple(value any) (float64, bool) {
 	return n, found && err == nil && n > 0 && n <= math.MaxInt32
 }
 
-// from accepts whole numbers from one on.
+// from accepts whole numbers from least on, and multiples.
 func from(least float64) func(any) bool {
 	return func(v any) bool {
 		if _, times := Multiple(v); times {
@@ -154,7 +158,7 @@ func from(least float64) func(any) bool {
 	}
 }
 
-// above accepts numbers.
+// above accepts numbers greater than least.
 func above(least float64) func(any) bool {
 	return func(v any) bool {
 		n, known := Settings{"v": v}.Float("v")
@@ -162,9 +166,10 @@ func above(least float64) func(any) bool {
 	}
 }
 
+// isTruth accepts booleans.
 func isTruth(v any) bool { _, known := v.(bool); return known }
 
-// isWord accepts some words, or any.
+// isWord accepts one of some texts, or any text if there are none given.
 func isWord(some ...string) func(any) bool {
 	return func(v any) bool {
 		text, known := v.(string)
@@ -172,13 +177,13 @@ func isWord(some ...string) func(any) bool {
 	}
 }
 
-// Settings are the settings of one loader and of the job around it, as found.
-// A setting that is not in the map is unknown, which is not the same as its
-// default. Values are int, float64, bool or string.
+// Settings are the settings of one loader and of the job around it. A setting that is not in
+// the map is unknown, which is not the same as its default. Values are int, float64, bool or
+// string.
 type Settings map[Setting]any
 
-// Change is one step of advice: set Setting from From to To. From is nil where
-// the present value is unknown.
+// Change is one step of advice: set Setting from From to To. From is nil if the present value
+// is unknown.
 type Change struct {
 	Setting Setting `json:"setting"`
 	From    any     `json:"from"`
@@ -190,7 +195,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s %s -> %s", c.Setting, knownOr(c.From), knownOr(c.To))
 }
 
-// knownOr is a setting's value in words.
+// knownOr returns a setting's value as text.
 func knownOr(value any) string {
 	if value == nil {
 		return "unknown"
@@ -226,13 +231,13 @@ func (s Settings) Bool(name Setting) (value, known bool) {
 	return value, known
 }
 
-// Text returns a textual setting, "" where it is unknown.
+// Text returns a textual setting; "" if unknown.
 func (s Settings) Text(name Setting) string {
 	text, _ := s[name].(string)
 	return text
 }
 
-// With returns the settings after the changes; s itself stays as it is.
+// With returns the settings after the changes; it does not change s.
 func (s Settings) With(changes ...Change) Settings {
 	after := make(Settings, len(s)+len(changes))
 	for name, value := range s {
@@ -244,8 +249,8 @@ func (s Settings) With(changes ...Change) Settings {
 	return after
 }
 
-// Settle returns changes with what the settings are now, where that is known, and leaves out
-// those to what is set already.
+// Settle fills in From of each change if the present value is known, and leaves out changes to
+// the present value.
 func (s Settings) Settle(changes []Change) []Change {
 	var left []Change
 	for _, c := range changes {
@@ -261,8 +266,8 @@ func (s Settings) Settle(changes []Change) []Change {
 	return left
 }
 
-// Diff returns the changes that lead from s to after, in printing order. A
-// setting that is unknown on either side is not a change.
+// Diff returns the changes that lead from s to after, in printing order. A setting that is
+// unknown on either side is not a change.
 func (s Settings) Diff(after Settings) []Change {
 	var changes []Change
 	for _, name := range s.Names() {
@@ -274,8 +279,8 @@ func (s Settings) Diff(after Settings) []Change {
 	return changes
 }
 
-// Names returns the known settings in printing order, strangers last and by
-// name.
+// Names returns the known settings in printing order, followed by those not in the table in
+// alphabetical order.
 func (s Settings) Names() []Setting {
 	names := make([]Setting, 0, len(s))
 	for name := range s {
@@ -300,8 +305,8 @@ func (s Settings) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// UnmarshalJSON reads settings and turns whole numbers into int, so that a
-// recording that was read equals the one that was written.
+// UnmarshalJSON reads settings and converts whole numbers to int, so that a recording is the
+// same after writing and reading it.
 func (s *Settings) UnmarshalJSON(data []byte) error {
 	var raw map[Setting]json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
@@ -320,12 +325,12 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 		switch value.(type) {
 		case float64, bool, string:
 			(*s)[name] = value
-		} // null, lists and objects are no values of ours: unknown
+		} // null, lists and objects count as unknown
 	}
 	return nil
 }
 
-// rank is a setting's place in the table, its length for a stranger.
+// rank returns a setting's index in the table, or the table's length if it is not listed.
 func rank(name Setting) int {
 	if i := slices.IndexFunc(table, func(k settingFacts) bool { return k.name == name }); i >= 0 {
 		return i
@@ -333,6 +338,7 @@ func rank(name Setting) int {
 	return len(table)
 }
 
+// sameValue reports whether two values are equal, comparing numbers by value.
 func sameValue(a, b any) bool {
 	x, xok := Settings{"v": a}.Float("v")
 	y, yok := Settings{"v": b}.Float("v")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every setting that has a name in the code stands in the table once.
+// Every setting with a name in the code is in the table once.
 func TestEverySettingIsInTheTable(t *testing.T) {
 	source, err := os.ReadFile("settings.go")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestSettingsCheckTheirValues(t *testing.T) {
 	}
 }
 
-// A value that nobody knows is called unknown, on both sides of a change.
+// An unknown value is called unknown, on both sides of a change.
 func TestChangesInWords(t *testing.T) {
 	for want, c := range map[string]Change{
 		"num_workers 0 -> 4":       {Setting: NumWorkers, From: 0, To: 4},

@@ -2,8 +2,8 @@ package stoker
 
 import "fmt"
 
-// Stage is one part of a training step, in the order in which a batch passes
-// through them.
+// Stage is one part of a training step. Stages are in the order in which a batch passes through
+// them.
 type Stage int
 
 // The stages of a step.
@@ -28,10 +28,10 @@ func (s Stage) String() string {
 // MarshalText makes a stage readable in JSON.
 func (s Stage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Resource is what a stage can be bound by.
+// Resource is what can limit a stage.
 type Resource string
 
-// The resources a stage can be bound by.
+// The resources that can limit a stage.
 const (
 	Storage    Resource = "storage"     // the device or service that holds the data set
 	CPU        Resource = "cpu"         // cores that the job may use
@@ -39,7 +39,9 @@ const (
 	MainThread Resource = "main-thread" // the thread that launches work and, without workers, loads as well
 	Link       Resource = "link"        // host to device: PCIe, NVLink-C2C
 	GPU        Resource = "gpu"         // the device
-	Loop       Resource = "loop"        // the training loop, be it for its host or for its device
-	Waiting    Resource = "waiting"     // what a fetch waits for beside storage and cores: a timer, a lock, an answer
-	Network    Resource = "network"     // between ranks: NVLink or PCIe in a machine, the wire between machines
+	Loop       Resource = "loop"        // the training loop, on its host or its device
+	// a cause of waiting within a fetch other than storage and cores: a timer, a lock, a reply
+	Waiting Resource = "waiting"
+	// between ranks: NVLink or PCIe within a machine, the network between machines
+	Network Resource = "network"
 )

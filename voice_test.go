@@ -80,8 +80,9 @@ func stringsOf(t *testing.T, path string) map[string]string {
 	return all
 }
 
-// printing are the folders whose strings are sentences for people. What is left out are citations
-// (hardware, the tables of predict) and messages of the decoder and its like, which are built alike.
+// printing lists the folders whose strings are sentences for people. Citations (hardware, the
+// tables of predict) and messages of the decoder and similar code, which follow a pattern, are
+// not in it.
 var printing = []string{"report", "diagnose", "advise", "watch", "verify", "tune", "cmd", "web", "agent", "observe", "recording", "trace"}
 
 // notPlain is what no sentence has: a semicolon, or a clause that begins with "where" or "of which".
@@ -111,7 +112,7 @@ func TestSentencesArePlain(t *testing.T) {
 	}
 }
 
-// What golden files show is plain, too. What is no page for people is left out.
+// Golden files are plain, too, except those that are not pages for people.
 func TestGoldenPagesArePlain(t *testing.T) {
 	files := 0
 	for _, pattern := range []string{"report/text/testdata/*.text.txt", "report/text/testdata/*/*.out", "report/text/testdata/outcome/*.golden", "report/text/testdata/predict/*.text.golden"} {

@@ -19,49 +19,50 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// Options say what to watch.
+// Options configure an Agent.
 type Options struct {
-	// OpenGPU opens the probe for GPUs. It may take its time, and hang.
+	// OpenGPU opens the probe for GPUs. It may take long, and may hang.
 	OpenGPU func() (observe.GPU, error)
-	// Proc is where the processes lie that the driver counts; "" where they cannot be
-	// seen (HostProc). GPUs then have no jobs.
+	// Proc is the folder of the processes that the driver lists; "" if they cannot be seen
+	// (HostProc). GPUs then have no jobs.
 	Proc string
-	// Figures is a folder of files that `stoker observe --prometheus` keeps; "" is none.
+	// Figures is a folder of files written by `stoker observe --prometheus`; "" for none.
 	Figures string
-	// Price of a GPU, dollars per hour; 0 is the list price of each.
+	// Price is the price of a GPU in dollars per hour; 0 means its list price.
 	Price float64
-	// Most series that a scrape may have. GPUs beyond are left out whole.
+	// Most is the greatest number of series in a scrape. GPUs that do not fit are left out
+	// completely.
 	Most int
-	// Version of this Stoker.
+	// Version is the version of this Stoker.
 	Version string
-	// Warn is told of each trouble once.
+	// Warn reports each problem once.
 	Warn func(text string)
 }
 
-// Agent is what is known of a node. Run keeps it up to date, Handler tells it.
+// Agent holds the state of a node's GPUs. Run keeps it up to date; Handler serves it.
 type Agent struct {
 	o Options
 
-	owners map[uint32]owner // of the last look, by process; of the goroutine that looks
+	owners map[uint32]owner // by process number, as of the last reading; used only by the reading goroutine
 
-	mutex   sync.Mutex // guards what follows
-	devices []*device  // in order of their index
+	mutex   sync.Mutex // guards the fields below
+	devices []*device  // in order of index
 	figures []figure
-	looked  time.Time // when the driver answered last
-	failing bool      // it said since that there is nothing to see
+	looked  time.Time // time of the driver's last answer
+	failing bool      // the driver has since reported an error
 	warned  map[string]bool
 }
 
-// New makes an agent that has not looked yet.
+// New makes an agent that has not read anything yet.
 func New(o Options) *Agent {
 	return &Agent{o: o, owners: map[uint32]owner{}, warned: map[string]bool{}}
 }
 
-// figuresEach is how often figures are read; observe writes them every 15 s.
+// figuresEach is the interval at which figures are read; observe writes them every 15 s.
 const figuresEach = 10 * time.Second
 
-// Run watches until ctx ends. A driver that hangs leaves what was known of it growing
-// old, which a scrape sees; a folder that hangs leaves figures growing old, likewise.
+// Run watches until ctx ends. If the driver or the folder of figures hangs, the values known so
+// far become old, and a scrape shows that.
 func (a *Agent) Run(ctx context.Context) {
 	watch := observe.WatchGPUs(a.o.OpenGPU)
 	defer watch.Close()
@@ -78,8 +79,8 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// readFigures reads the folder again and again, in a goroutine that a dead file system
-// may keep for ever.
+// readFigures reads the folder repeatedly. It runs in a separate goroutine, because a file
+// system that does not answer may block it for ever.
 func (a *Agent) readFigures(ctx context.Context) {
 	for {
 		found, err := figuresIn(a.o.Figures)
@@ -97,9 +98,9 @@ func (a *Agent) readFigures(ctx context.Context) {
 	}
 }
 
-// take notes what the GPUs did.
+// take stores a reading of the GPUs.
 func (a *Agent) take(news observe.GPUNews) {
-	a.owners = a.owning(news.Readings) // before the lock: no scrape waits for /proc
+	a.owners = a.owning(news.Readings) // before the lock, so that no scrape blocks on /proc
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if news.Err != nil {
@@ -127,7 +128,7 @@ func (a *Agent) take(news observe.GPUNews) {
 	}
 }
 
-// owning looks at all processes on GPUs.
+// owning finds the owners of all processes on GPUs.
 func (a *Agent) owning(readings []gpu.Reading) map[uint32]owner {
 	here := map[uint32]owner{}
 	if a.o.Proc == "" {
@@ -146,8 +147,8 @@ func (a *Agent) owning(readings []gpu.Reading) map[uint32]owner {
 	return here
 }
 
-// noteDevice notes a GPU. One that lies in the place of another (a board was changed, the
-// driver counts anew) begins anew.
+// noteDevice adds or updates a GPU. A different GPU at a known index (a board was replaced, or
+// the driver numbers them differently) starts with no history.
 func (a *Agent) noteDevice(facts gpu.Device) {
 	for i, d := range a.devices {
 		if d.facts.Index == facts.Index {
@@ -162,6 +163,7 @@ func (a *Agent) noteDevice(facts gpu.Device) {
 	slices.SortFunc(a.devices, func(a, b *device) int { return cmp.Compare(a.facts.Index, b.facts.Index) })
 }
 
+// newDevice returns a GPU with no history and its price.
 func (a *Agent) newDevice(facts gpu.Device) *device {
 	price := a.o.Price
 	if !(price > 0) {
@@ -171,7 +173,7 @@ func (a *Agent) newDevice(facts gpu.Device) *device {
 	return &device{facts: facts, price: price}
 }
 
-// look notes what one GPU did, and who was on it.
+// look stores a reading of one GPU and the owners of its processes.
 func (a *Agent) look(d *device, reading gpu.Reading, at time.Time) {
 	var owners []owner
 	for _, pid := range reading.Processes {
@@ -180,11 +182,12 @@ func (a *Agent) look(d *device, reading gpu.Reading, at time.Time) {
 		}
 	}
 	d.noteLook(reading, owners, at)
-	d.takeState(a.seen(d, at), at)
+	d.takeState(a.seenState(d, at), at)
 }
 
-// seen is the state of a GPU: by the verdict on its job where there is one.
-func (a *Agent) seen(d *device, at time.Time) string {
+// seenState returns the state of a GPU: from the verdict on its job, if there is one, or else
+// as seen from outside.
+func (a *Agent) seenState(d *device, at time.Time) string {
 	f, found := a.jobVerdict(d, at)
 	switch {
 	case !found || math.IsNaN(f.stall):
@@ -195,9 +198,9 @@ func (a *Agent) seen(d *device, at time.Time) string {
 	return fed
 }
 
-// jobVerdict is what a `stoker observe` says of the job on a GPU: one that still speaks, has
-// spoken since the processes there came, and whose file belongs to root, to us, or to who
-// runs on that GPU.
+// jobVerdict returns the newest figures of a `stoker observe` about the job on a GPU. The
+// figures must not be stale and must be newer than the present processes on the GPU, and their
+// file must belong to root, to our user, or to a user with a process on the GPU.
 func (a *Agent) jobVerdict(d *device, at time.Time) (newest figure, found bool) {
 	for _, f := range a.figures {
 		theirs := f.uid == 0 || f.uid == uint32(os.Getuid()) ||
@@ -210,7 +213,7 @@ func (a *Agent) jobVerdict(d *device, at time.Time) (newest figure, found bool) 
 	return newest, found
 }
 
-// warn tells of a trouble once.
+// warn reports a problem once.
 func (a *Agent) warn(text string) {
 	if !a.warned[text] && len(a.warned) < 100 {
 		a.warned[text] = true

@@ -28,7 +28,7 @@ import (
 
 var begin = time.Unix(1_800_000_000, 0)
 
-// node is an agent with a /proc of files, and what it warned of.
+// node returns an agent with a /proc of files, and its warnings.
 func node(t *testing.T) (*Agent, *[]string) {
 	t.Helper()
 	root, warned := forest.Plant(t, forest.Machine{CPUs: 2, Trainers: 4}), &[]string{}
@@ -86,8 +86,8 @@ func says(t *testing.T, page string, texts ...string) {
 
 const slurm = "5:memory:/slurm/uid_1000/job_77/step_0/task_0\n"
 
-// What a GPU does is told from outside without a reason, and holds before it is told.
-func TestFromOutside(t *testing.T) {
+// Without a verdict the state of a GPU has no cause, and must last before it is reported.
+func TestStateWithoutVerdict(t *testing.T) {
 	a, _ := node(t)
 	process(t, a, 100, slurm, "RANK=3\x00WORLD_SIZE=8\x00SECRET=x\x00")
 	look(a, 0, 0, 100)
@@ -112,8 +112,9 @@ func TestFromOutside(t *testing.T) {
 	says(t, page(t, a, 180), `state="unallocated"`, "no hpc_job", "jobs{gpu=\"0\",UUID=\"GPU-a\"} 0\n")
 }
 
-// A GPU that copies most of the time is idle where its kernels are counted, whatever GPU-Util says.
-func TestCopiesAreNoKernels(t *testing.T) {
+// A GPU that mostly copies is idle if a counter of kernels says so, no matter what GPU-Util
+// says.
+func TestCopiesAreNotKernels(t *testing.T) {
 	for kernels, want := range map[float64][]string{
 		0.25:       {"utilization_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.875\n", "kernels_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.25\n", "idle_seconds_total{gpu=\"0\",UUID=\"GPU-a\"} 15\n", `state="low-use"`},
 		math.NaN(): {"utilization_ratio{gpu=\"0\",UUID=\"GPU-a\"} 0.875\n", "no kernels_ratio{", "idle_seconds_total{gpu=\"0\",UUID=\"GPU-a\"} 2.5\n", `state="in-use"`},
@@ -138,9 +139,9 @@ func TestPrice(t *testing.T) {
 	}
 }
 
-// A driver that hangs, a GPU that is lost, a device in instances: what is not told is
-// unknown at once, and nothing of before is told as if it were of now.
-func TestWhatIsNotTold(t *testing.T) {
+// If a driver hangs, a GPU is lost or a device is divided into instances, the values become
+// unknown at once: old values are not reported as present ones.
+func TestUnknownValuesAreLeftOut(t *testing.T) {
 	a, warned := node(t)
 	says(t, page(t, a, 0), "driver_up 0", "stoker_agent_gpus 0", "no last_look_timestamp_seconds ")
 	a.take(observe.GPUNews{Err: errors.New("no GPU can be seen")})
@@ -162,7 +163,7 @@ func TestWhatIsNotTold(t *testing.T) {
 
 // A GPU that several jobs share belongs to none; a process that vanishes takes its name
 // with it, and its number with another beginning is another process.
-func TestWhoseItIs(t *testing.T) {
+func TestJobOfGPU(t *testing.T) {
 	a, _ := node(t)
 	process(t, a, 100, slurm, "RANK=0\x00")
 	process(t, a, 101, "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b2c3d_0a1b_0a1b_0a1b_0a1b2c3d4e5f.slice/cri-containerd-"+strings.Repeat("ab", 32)+".scope\n", "")
@@ -221,7 +222,7 @@ func figuresOf(uuid, class string, stall float64, at time.Time) string {
 }
 
 // Starved and fed are the words of a job's own verdict, for as long as it speaks.
-func TestByTheVerdict(t *testing.T) {
+func TestStateByVerdict(t *testing.T) {
 	a, _ := node(t)
 	folder := t.TempDir()
 	tell := func(stall float64, second int) {
@@ -255,8 +256,8 @@ func TestByTheVerdict(t *testing.T) {
 	says(t, page(t, a, 400), `state="in-use"`, "no class=", "no stall_ratio{")
 }
 
-// Whoever runs on a GPU, root and we speak of it, and nobody else.
-func TestWhoIsBelieved(t *testing.T) {
+// Figures count only if their file belongs to root, to our user, or to a user of the GPU.
+func TestTrustedFigures(t *testing.T) {
 	a, _ := node(t)
 	look(a, 0, 1, 100)
 	d := a.devices[0]
@@ -303,7 +304,7 @@ func TestStrangeFigures(t *testing.T) {
 	}
 }
 
-// A page never has more series than it may, whatever the node has; a GPU is told whole.
+// A page never exceeds its limit of series, and lists a GPU completely or not at all.
 func TestCap(t *testing.T) {
 	for _, most := range []int{0, 30, 1000} {
 		a, warned := node(t)
@@ -342,7 +343,7 @@ func TestCap(t *testing.T) {
 	}
 }
 
-// examplesAskFor fails where rules and dashboard ask for what is not told.
+// examplesAskFor fails if rules or dashboard use metrics that are not exported.
 func examplesAskFor(t *testing.T, page string) {
 	t.Helper()
 	metric := regexp.MustCompile(`\b(?:stoker|process)_[a-z_]+`)
@@ -428,7 +429,7 @@ func (*hung) Absent() []string             { return nil }
 func (*hung) Close() error                 { return nil }
 
 // A driver that hangs holds neither a scrape nor the end up.
-func TestRunWithADriverThatHangs(t *testing.T) {
+func TestHangingDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := node(t)
 		driver := &hung{release: make(chan bool)}

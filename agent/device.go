@@ -12,56 +12,58 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// States of a GPU. The first two stand on a verdict, the others on what the driver tells,
-// which is only whether some kernel ran (without a counter of kernels: or a copy): that no label
-// says what holds the GPU back.
+// States of a GPU. The first two follow from a verdict, the others from the driver, which says
+// only whether some kernel ran (without a counter of kernels: or a copy). So no state says what
+// limits the GPU.
 const (
-	starved     = "starved"     // its job's verdict: it waits for input
-	fed         = "fed"         // its job's verdict: it does not
-	lowUse      = "low-use"     // a process is on it and little runs; why is not known
+	starved     = "starved"     // the verdict on its job: it is short of input
+	fed         = "fed"         // its job does not, by the verdict
+	lowUse      = "low-use"     // a process is on it and it is mostly idle; the cause is unknown
 	inUse       = "in-use"      // kernels run
 	unallocated = "unallocated" // no process is on it
-	unknown     = "unknown"     // nothing is told
+	unknown     = "unknown"     // the driver says nothing
 )
 
 const (
-	lowBusy = 0.30 // [J] below it a GPU is low-use
+	lowBusy = 0.30 // [J] below this share a GPU is low-use
 
-	window  = 60 * time.Second // over which a state and shares are told
-	least   = 10 * time.Second // of it that must have been seen
-	longest = 5 * time.Second  // between two looks, whose time then counts
-	settles = 30 * time.Second // a state seen from outside holds so long before it is told: load comes and goes
+	window  = 60 * time.Second // period for which state and shares are reported
+	least   = 10 * time.Second // least part of it that must have been observed
+	longest = 5 * time.Second  // greatest interval between two readings that counts as observed
+	// how long a state seen from outside must last before it is reported, because load
+	// fluctuates
+	settles = 30 * time.Second
 )
 
-// device is one GPU.
+// device is the state of one GPU.
 type device struct {
 	facts     gpu.Device
-	price     float64 // dollars per hour, NaN unknown
+	price     float64 // dollars per hour, NaN if unknown
 	moments   []moment
-	processes []uint32  // as the driver tells, nil unknown
-	owners    []owner   // of those that can be seen
-	changed   time.Time // when no process of before was on it any more
+	processes []uint32  // from the driver, nil if unknown
+	owners    []owner   // owners of the processes that can be seen
+	changed   time.Time // when the last of the earlier processes was gone
 
-	observed, idle float64 // seconds since we began: looked at, and no kernel ran
+	observed, idle float64 // seconds since the agent started: observed, and without a kernel
 
 	state      string
 	since      time.Time
-	next       string // the state that is seen, if it is not the one told
+	next       string // the newest state seen; it may not be reported yet
 	nextSince  time.Time
 	lastLooked time.Time
 }
 
-// moment is one look.
+// moment is one reading.
 type moment struct {
 	at           time.Time
-	busy, active float64              // shares since the look before, NaN unknown; busy is GPU-Util
-	kernels      recording.KernelTime // in which kernels ran
+	busy, active float64              // shares since the reading before, NaN if unknown; busy is GPU-Util
+	kernels      recording.KernelTime // share of time in which kernels ran
 	slowed       recording.Slowed
 	slowedKnown  bool
-	waits        []string // what the first threads of its processes did
+	waits        []string // what the main threads of its processes did
 }
 
-// noteLook notes a look.
+// noteLook stores a reading.
 func (d *device) noteLook(r gpu.Reading, owners []owner, at time.Time) {
 	ratios := make([]float64, 0, len(r.Utilisation))
 	for _, u := range r.Utilisation {
@@ -87,7 +89,7 @@ func (d *device) noteLook(r gpu.Reading, owners []owner, at time.Time) {
 	})
 }
 
-// mean is that of what is known in the window; NaN where too little is.
+// mean returns the mean of the known values in the window; NaN if there are too few.
 func (d *device) mean(of func(moment) float64) float64 {
 	known := make([]float64, 0, len(d.moments))
 	for _, m := range d.moments {
@@ -101,10 +103,12 @@ func (d *device) mean(of func(moment) float64) float64 {
 	return stat.Mean(known)
 }
 
+// busy returns GPU-Util over the window.
 func (d *device) busy() float64 { return d.mean(func(m moment) float64 { return m.busy }) }
 
-// counted is for how much of the window kernels ran by the device's counter; NaN where it has none.
-func (d *device) counted() float64 {
+// countedShare returns the share of the window in which kernels ran by the device's counter;
+// NaN if it has none.
+func (d *device) countedShare() float64 {
 	return d.mean(func(m moment) float64 {
 		if m.kernels.From != recording.GPUKernels {
 			return math.NaN()
@@ -113,7 +117,7 @@ func (d *device) counted() float64 {
 	})
 }
 
-// slowedShare is the share of the window in which something kept the clock down.
+// slowedShare returns the share of the window in which a cause kept the clock down.
 func (d *device) slowedShare(by recording.Slowed) float64 {
 	return d.mean(func(m moment) float64 {
 		switch {
@@ -126,24 +130,24 @@ func (d *device) slowedShare(by recording.Slowed) float64 {
 	})
 }
 
-// outside is the state as it is seen without a verdict.
+// outside returns the state as seen without a verdict.
 func (d *device) outside() string {
-	busy := stat.Or(d.counted(), d.busy())
+	busy := stat.Or(d.countedShare(), d.busy())
 	switch {
 	case math.IsNaN(busy):
 		return unknown
 	case busy >= lowBusy:
 		return inUse
 	case d.processes == nil:
-		return unknown // an idle GPU that nobody has is none that does too little
+		return unknown // an idle GPU without an owner is not low-use
 	case len(d.processes) == 0:
 		return unallocated
 	}
 	return lowUse
 }
 
-// takeState takes a state over that is seen: from one that is seen from outside to another
-// such when it has held for a while, else at once.
+// takeState sets the reported state. A change between two states seen from outside takes effect
+// after settles, any other change at once.
 func (d *device) takeState(seen string, at time.Time) {
 	if seen != d.next {
 		d.next, d.nextSince = seen, at
@@ -157,8 +161,8 @@ func (d *device) takeState(seen string, at time.Time) {
 	}
 }
 
-// does is what the first threads of the GPU's processes did most of the time; "" where
-// they cannot be seen.
+// does returns what the main threads of the GPU's processes did most of the time; "" if they
+// cannot be seen.
 func (d *device) does() string {
 	count := map[string]int{}
 	most := ""

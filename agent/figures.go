@@ -20,10 +20,10 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// figure is what a `stoker observe` last said of the GPU of the rank that it judges.
+// figure holds what a `stoker observe` last reported about the GPU of its judged rank.
 type figure struct {
 	gpu   string // its UUID
-	uid   uint32 // of the file
+	uid   uint32 // owner of the file
 	at    time.Time
 	class string
 	stall float64
@@ -32,14 +32,14 @@ type figure struct {
 }
 
 const (
-	// after which figures are of a run that has ended or hangs; of a long one they come seldom
+	// age from which the run of the figures has ended or hangs; long runs write rarely
 	stale       = 5 * time.Minute
 	mostFigures = 256     // files
-	mostText    = 1 << 18 // bytes of one: ours have some 5 kB
+	mostText    = 1 << 18 // size limit of a file: ours have about 5 kB
 )
 
-// figuresIn reads the files of a folder. A file of a stranger is bounded, is read without
-// waiting for it, and says no word that is not ours.
+// figuresIn reads the files of a folder. Any user may have written them: their number and size
+// are bounded, opening does not block, and words that are not ours are dropped.
 func figuresIn(folder string) (found []figure, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -61,6 +61,7 @@ func figuresIn(folder string) (found []figure, err error) {
 	return found, err
 }
 
+// figureIn reads one file. It returns a figure without a GPU if the file names none.
 func figureIn(root *os.Root, name string) (f figure, err error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -94,7 +95,7 @@ func figureIn(root *os.Root, name string) (f figure, err error) {
 	return f, nil
 }
 
-// gauge is the first value of a family that is none below zero; NaN where there is none.
+// gauge returns the first finite, non-negative value of a family; NaN if none exists.
 func gauge(f *dto.MetricFamily) float64 {
 	for _, m := range f.GetMetric() {
 		if v := m.GetGauge(); v != nil && v.GetValue() >= 0 && !math.IsInf(v.GetValue(), 0) {
@@ -104,7 +105,7 @@ func gauge(f *dto.MetricFamily) float64 {
 	return math.NaN()
 }
 
-// labelOf is a label of the first metric of a family.
+// labelOf returns a label of the first metric of a family; "" if none exists.
 func labelOf(f *dto.MetricFamily, name string) string {
 	if len(f.GetMetric()) == 0 {
 		return ""

@@ -14,15 +14,16 @@ import (
 	"github.com/stoker-dev/stoker/internal/safe"
 )
 
-// Door says who may ask.
+// Door says who may scrape.
 type Door struct {
-	// Token is asked for the present token at each request: who sends it as a bearer
-	// token may ask, from anywhere. nil is no token: whoever calls us by one of Hosts may.
+	// Token returns the present token and is called for each request: a request that has it as a
+	// bearer token is answered, wherever it comes from. If Token is nil, a request is answered
+	// if it names one of Hosts.
 	Token func() (string, error)
-	Hosts []string // names with the port, of loopback
+	Hosts []string // host:port names of loopback
 }
 
-// Handler answers scrapes of /metrics, and on /healthz everybody that we are there.
+// Handler answers scrapes of /metrics if door permits, and /healthz for everybody.
 func (a *Agent) Handler(door Door) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -48,11 +49,11 @@ func (a *Agent) Handler(door Door) http.Handler {
 	})
 }
 
-// refusal says why a request may not see metrics, "" where it may. A browser's page that
-// others wrote comes from an origin, or calls us by a name of theirs.
+// refusal returns why a request may not see metrics; "" if it may. It keeps out pages of other
+// sites in a browser: their requests have an Origin, or name another host.
 func (d Door) refusal(r *http.Request) (code int, why string) {
 	switch {
-	case d.Token != nil && !d.sent(r):
+	case d.Token != nil && !d.hasToken(r):
 		return http.StatusUnauthorized, "the token of --token-file is asked for: Authorization: Bearer TOKEN"
 	case d.Token != nil:
 		return 0, ""
@@ -65,8 +66,9 @@ func (d Door) refusal(r *http.Request) (code int, why string) {
 	return 0, ""
 }
 
-// sent reports whether a request has the token. The scheme's name has no case (RFC 9110).
-func (d Door) sent(r *http.Request) bool {
+// hasToken reports whether a request carries the token. The name of the scheme ignores case
+// (RFC 9110).
+func (d Door) hasToken(r *http.Request) bool {
 	token, err := d.Token()
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given = strings.TrimLeft(given, " ")

@@ -14,20 +14,20 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// owner is a process on a GPU, and whose it is. Texts are "" where that cannot be read.
+// owner is a process on a GPU and the names of its job. A text that cannot be read is "".
 type owner struct {
-	began     uint64 // with its number it is this process and no other
+	began     uint64 // start time: identifies the process together with its number
 	uid       uint32
 	hpcJob    string // the scheduler's or launcher's name of the job
-	pod       string // Kubernetes' UID of the pod
+	pod       string // Kubernetes UID of the pod
 	container string // the first twelve digits of its id
 	rank      string
-	does      string // what its first thread does now
+	does      string // what its main thread does now
 }
 
-// HostProc is where all processes of the node are seen by the numbers that the driver
-// gives them: not from another PID namespace, in which a number is another process, and
-// not where those of others are hidden (hidepid), as nobody could tell who has a GPU.
+// HostProc returns the folder of all processes of the node, by the numbers that the driver
+// uses; "" if that is impossible. In another PID namespace the same number is another process. If
+// the processes of other users are hidden (hidepid), the owner of a GPU could not be found.
 func HostProc() string {
 	const ofTheHost = "pid:[4026531836]" // PROC_PID_INIT_INO of linux/proc_ns.h
 	namespace, err := os.Readlink("/proc/self/ns/pid")
@@ -40,14 +40,14 @@ func HostProc() string {
 	return "/proc"
 }
 
-// doing are words for what a first thread does. All sleep but that for storage and the
-// network is one: of other users' processes the kernel tells no more.
+// doing names the states of a main thread. Every kind of sleep except waiting for storage or
+// the network counts as one: for processes of other users the kernel says no more.
 var doing = map[recording.State]string{
 	recording.Running: "running", recording.OnDisk: "disk",
 	recording.Remote: "network",
 }
 
-// owning looks at a process. What it was before is kept while it is the same process.
+// owning identifies a process. It keeps what was known before if it is still the same process.
 func owning(proc string, pid uint32, before owner) (o owner, alive bool) {
 	state, began, alive := cpu.Glance(proc, int(pid))
 	if !alive {
@@ -63,14 +63,14 @@ func owning(proc string, pid uint32, before owner) (o owner, alive bool) {
 	return o, true
 }
 
-// identify says whose a process is. The control group is the kernel's word and can be
-// read of everybody's processes, the environment of our own user's alone.
+// identify returns the owner of a process. The control group comes from the kernel and can be
+// read for every user's processes; the environment only for those of our own user.
 func identify(proc string, pid uint32) (o owner) {
 	folder := fmt.Sprintf("%s/%d", proc, pid)
 	if info, err := os.Stat(folder); err == nil {
-		o.uid = info.Sys().(*syscall.Stat_t).Uid //nolint:forcetypeassert // it is that on Linux
+		o.uid = info.Sys().(*syscall.Stat_t).Uid //nolint:forcetypeassert // always this type on Linux
 	}
-	groups, _ := os.ReadFile(folder + "/cgroup") // without it nothing is found in it
+	groups, _ := os.ReadFile(folder + "/cgroup") // if it cannot be read, no names are found
 	o.hpcJob, o.pod, o.container = namesIn(string(groups))
 	values, err := cpu.Environment(proc, int(pid))
 	if err != nil {
@@ -86,11 +86,11 @@ func identify(proc string, pid uint32) (o owner) {
 	return o
 }
 
-// What control groups are called. Slurm's: /slurm/uid_1000/job_7/step_0 (version 1),
-// /system.slice/slurmstepd.scope/job_7/step_0 (2), with the node's name where there are
-// several. Kubernetes': /kubepods/burstable/podUID/ID and
+// Names of control groups. Slurm: /slurm/uid_1000/job_7/step_0 (version 1),
+// /system.slice/slurmstepd.scope/job_7/step_0 (version 2), with the node's name if a host runs
+// several nodes. Kubernetes: /kubepods/burstable/podUID/ID and
 // /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podU_I_D.slice/cri-containerd-ID.scope.
-// Seen from a container they begin with /.. for each level up.
+// In a container the path begins with /.. for each level up.
 var (
 	slurmJob = regexp.MustCompile(
 		`^(?:/\.\.)*/(?:system\.slice/)?[^/]*slurm[^/]*/(?:uid_[0-9]+/)?job_([0-9]{1,20})(?:/|$)`)
@@ -99,8 +99,8 @@ var (
 	number    = regexp.MustCompile(`^[0-9]{1,7}$`)
 )
 
-// namesIn finds names in the text of a process's cgroup file. Below user.slice users make
-// groups of any name themselves, so those say nothing.
+// namesIn finds names in the text of a process's cgroup file. It ignores groups below
+// user.slice, to which users can give any name.
 func namesIn(groups string) (job, pod, in string) {
 	for line := range strings.Lines(groups) { // hierarchy:controllers:path
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -119,9 +119,9 @@ func namesIn(groups string) (job, pod, in string) {
 	return job, pod, in
 }
 
-// shared are the names that all processes of a GPU have in common, and of how many jobs
-// they are: a GPU that several have belongs to none.
-func shared(owners []owner) (common owner, jobs int) {
+// sharedOwner returns the names that all processes of a GPU have in common, and the number of
+// jobs they belong to. A GPU used by several jobs belongs to none.
+func sharedOwner(owners []owner) (common owner, jobs int) {
 	seen := map[owner]bool{}
 	for i, o := range owners {
 		seen[owner{uid: o.uid, hpcJob: o.hpcJob, pod: o.pod}] = true

@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	ofGPU   = 16 // series that a GPU has at most
-	ofAgent = 7  // and the node
+	ofGPU   = 16 // greatest number of series per GPU
+	ofAgent = 7  // number of series for the node
 )
 
-// shown is how many GPUs a scrape has room for.
+// shown returns how many GPUs fit into a scrape.
 func (a *Agent) shown() int { return min(len(a.devices), max(0, a.o.Most-ofAgent)/ofGPU) }
 
-// silence is how old a look may be before nothing is known any more: the driver hangs.
+// silence is the age of the last reading from which the driver counts as hanging and values as
+// unknown.
 const silence = 10 * time.Second
 
-// collectMetrics is what is known now.
+// collectMetrics returns all metrics at a time.
 func (a *Agent) collectMetrics(now time.Time) *export.Metrics {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -49,13 +50,13 @@ func (a *Agent) collectMetrics(now time.Time) *export.Metrics {
 	return m
 }
 
-// tell tells of one GPU.
+// tell adds the metrics of one GPU.
 func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) {
 	set := func(name, help string, value float64, labels ...string) {
 		m.Set("stoker_gpu_"+name, help, value,
 			append([]string{"gpu", strconv.Itoa(d.facts.Index), "UUID", d.facts.UUID}, labels...)...)
 	}
-	who, jobs := shared(d.owners)
+	who, jobs := sharedOwner(d.owners)
 	set("info", "A GPU, and the job that all of its processes belong to, with the value 1.", 1,
 		"modelName", d.facts.Name, "hpc_job", who.hpcJob, "pod_uid", who.pod, "container", who.container, "rank",
 		who.rank,
@@ -85,7 +86,7 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 	}
 	set("utilization_ratio", "Share of the last minute in which some kernel ran or data were copied.", d.busy())
 	set("kernels_ratio", "Share of the last minute in which some kernel ran, by the device's counter of kernels.",
-		d.counted())
+		d.countedShare())
 	set("sm_active_ratio", "Share of multiprocessors with work in the last minute.",
 		d.mean(func(m moment) float64 { return m.active }))
 	for by, reason := range []string{"power", "heat", "hardware"} {
@@ -102,6 +103,7 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 	}
 }
 
+// only returns "true" or "".
 func only(v bool) string {
 	if v {
 		return "true"
@@ -109,7 +111,7 @@ func only(v bool) string {
 	return ""
 }
 
-// unixTime is NaN for no time.
+// unixTime returns seconds since 1970; NaN for the zero time.
 func unixTime(t time.Time) float64 {
 	if t.IsZero() {
 		return math.NaN()
@@ -117,7 +119,7 @@ func unixTime(t time.Time) float64 {
 	return float64(t.UnixMilli()) / 1000
 }
 
-// ownMemory is what the agent takes, bytes; NaN unknown.
+// ownMemory returns the agent's resident memory in bytes; NaN if unknown.
 func ownMemory() float64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if words := strings.Fields(string(text)); err == nil && len(words) > 1 {

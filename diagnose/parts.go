@@ -19,7 +19,7 @@ type Parts struct {
 
 	// Of a server, 0 of others: idle time without any request, and with some while no core works for them.
 	Unasked, Awaited float64
-	Unlinked float64 // idle time before work whose launch is not in the file
+	Unlinked         float64 // idle time before work whose launch is not in the file
 }
 
 // unknownParts are those of a window whose gaps nobody saw.

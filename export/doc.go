@@ -1,15 +1,15 @@
-// Package export writes a Run in other tools' formats: Prometheus, TensorBoard, CSV tables, and
-// its Timeline or its live signals as a Chrome trace, the JSON that Perfetto
-// streams, and for each device a track that says why it was idle.
+// Package export writes a Run in the formats of other tools: Prometheus, OpenTelemetry,
+// TensorBoard, CSV tables, pprof, and Chrome traces for Perfetto.
 //
-// The format is the "Trace Event Format" (Google, 2016): complete events (ph X)
-// with microseconds, and metadata (ph M) for names. Slices of one track must nest;
-// what overlaps in part gets a track of its own beside it, as Perfetto drops it
-// otherwise (google/perfetto #6277).
+// A Chrome trace holds a run's Timeline, with one more track per device that says why it was
+// idle, or the signals of a run observed live. Its format is the "Trace Event Format" (Google,
+// 2016): complete events (ph X) in microseconds, and metadata (ph M) for names. Slices of one
+// track must nest; a slice that overlaps another in part goes to an extra track,
+// because Perfetto would drop it (google/perfetto #6277).
 //
-// PProf writes on which lines of Python a run's loaders spent their time, as a profile
-// for pprof (profile.proto of google/pprof).
+// PProf writes on which lines of Python a run's loaders spent their time, as a profile for
+// pprof (profile.proto of google/pprof).
 //
-// It opens no file: it writes to an io.Writer as it goes, and keeps a buffer and
-// one row of open slices per track.
+// The package opens no file. It writes to an io.Writer as it goes, and keeps a buffer and one
+// row of open slices per track in memory.
 package export

@@ -8,37 +8,36 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// events writes one JSON event after the other. After an error it writes nothing
-// more.
+// events writes JSON events one after the other. After an error it writes nothing more.
 type events struct {
 	w      *bufio.Writer
 	t      *recording.Timeline
 	err    error
 	line   []byte
-	any    bool // an event was written
+	any    bool // at least one event was written
 	args   bool // the event has an argument
 	tracks map[track]*openRows
 	next   int // number of the next track
 }
 
-// track is a row of the source: a thread of a process, a stream of a device.
+// track is a row of the source: a thread of a process, or a stream of a device.
 type track struct {
 	pid int
 	id  int64
 }
 
-// openRows is what is open on the rows that a track is drawn in: one, and one more
-// for each depth of partial overlap.
+// openRows holds the rows that a track is drawn in, one per depth of partial overlap, with the
+// ends of the slices open in each.
 type openRows struct {
 	tids []int
 	ends [][]int64
 }
 
-// mostRows bounds the rows of a track: nothing real overlaps so often.
+// mostRows limits the rows of a track; real traces do not overlap so often.
 const mostRows = 64
 
-// findRow finds the row of a track on which a slice nests with what is open there,
-// and names a new one where there is none.
+// findRow returns a row of a track in which a slice nests with the open slices, and makes a new
+// row if none fits.
 func (e *events) findRow(pid int, id int64, from, to int64, name func() string) int {
 	o := e.tracks[track{pid, id}]
 	if o == nil {
@@ -70,7 +69,7 @@ func (e *events) findRow(pid int, id int64, from, to int64, name func() string) 
 	return e.next
 }
 
-// begin starts a complete event; arguments may follow, end ends it.
+// begin starts a complete event. Arguments may follow; end ends it.
 func (e *events) begin(pid, tid int, name, category string, from, to int64) {
 	b := append(e.line[:0], e.separator()...)
 	b = append(b, `{"ph":"X","pid":`...)
@@ -87,6 +86,7 @@ func (e *events) begin(pid, tid int, name, category string, from, to int64) {
 	e.line, e.args = quote(b, name), false
 }
 
+// key starts an argument.
 func (e *events) key(name string) {
 	if e.args {
 		e.line = append(e.line, ',')
@@ -97,12 +97,13 @@ func (e *events) key(name string) {
 	e.line = append(quote(e.line, name), ':')
 }
 
-// arg adds a text; number a number that is known, which is one of at least least.
+// arg adds an argument with a text.
 func (e *events) arg(name, value string) {
 	e.key(name)
 	e.line = quote(e.line, value)
 }
 
+// writeNumber adds an argument with a number, unless it is less than least and so unknown.
 func (e *events) writeNumber(name string, value, least int64) {
 	if value >= least {
 		e.key(name)
@@ -110,6 +111,7 @@ func (e *events) writeNumber(name string, value, least int64) {
 	}
 }
 
+// end writes the event begun.
 func (e *events) end() {
 	if e.args {
 		e.line = append(e.line, '}')
@@ -118,22 +120,25 @@ func (e *events) end() {
 	e.write(e.line)
 }
 
-// nameProcess and thread name rows and put processes in order.
+// nameProcess names a process and sets its place in the order.
 func (e *events) nameProcess(pid int, name string, order int) {
 	e.meta(pid, 0, "process_name", `"name":`, string(quote(nil, name)))
 	e.meta(pid, 0, "process_sort_index", `"sort_index":`, strconv.Itoa(order))
 }
 
+// nameThread names a row. Rows are ordered by number.
 func (e *events) nameThread(pid, tid int, name string) {
 	e.meta(pid, tid, "thread_name", `"name":`, string(quote(nil, name)))
 	e.meta(pid, tid, "thread_sort_index", `"sort_index":`, strconv.Itoa(tid))
 }
 
+// meta writes a metadata event.
 func (e *events) meta(pid, tid int, what, key, value string) {
 	e.writeText(e.separator() + `{"ph":"M","pid":` + strconv.Itoa(pid) + `,"tid":` + strconv.Itoa(tid) + `,"name":"` +
 		what + `","args":{` + key + value + `}}`)
 }
 
+// separator returns what separates the next event from the one before.
 func (e *events) separator() string {
 	if !e.any {
 		e.any = true
@@ -169,11 +174,12 @@ func microseconds(b []byte, ns int64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// mostQuoted bounds a text, in bytes: it stands in each event, where its source may have it once. Kernels of CUTLASS
-// have names of some hundred.
+// mostQuoted limits a text, in bytes: it is repeated in each event, though the source may store
+// it once. Names of CUTLASS kernels have a few hundred bytes.
 const mostQuoted = 1024
 
-// quote appends a JSON string; what is no UTF-8 becomes U+FFFD, and a long one ends in an ellipsis.
+// quote appends a JSON string. Invalid UTF-8 becomes U+FFFD, and a text longer than mostQuoted
+// ends in an ellipsis.
 func quote(b []byte, s string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(s); {

@@ -8,14 +8,14 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Figure is one number of a verdict, under the name that it has in every tool.
+// Figure is one number of a verdict. Its name is the same in every format.
 type Figure struct {
-	Name, Help string // the unit stands at the name's end
+	Name, Help string // the name ends with the unit
 	Value      float64
 }
 
-// Figures are what is known of the judged rank: gauges, which speak of the judged
-// window and not of the whole run.
+// Figures returns the known figures of the judged rank. They are gauges: they describe the
+// judged window, not the whole run.
 func Figures(run *recording.Run, v diagnose.Verdict) []Figure {
 	all := []Figure{
 		{"stall_ratio", "Share of the judged steps in which the device waited for input.", v.Stall},

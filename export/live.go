@@ -9,8 +9,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Live writes a run that was observed live as a Chrome trace: a row of steps for each
-// rank, with its wait for input inside, and a counter for each signal of each subject.
+// Live writes a run that was observed live as a Chrome trace: for each rank a row of steps,
+// each with its wait for input inside, and a counter for each signal and subject.
 func Live(w io.Writer, run *recording.Run) error {
 	e := &events{w: bufio.NewWriterSize(w, 1<<16), tracks: map[track]*openRows{}}
 	e.writeText(`{"displayTimeUnit":"ms","otherData":{"writer":"stoker export"},"traceEvents":[`)

@@ -14,11 +14,11 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// OTLPType is the content type of what OTLP gives.
+// OTLPType is the content type of the body that OTLP returns.
 const OTLPType = "application/json"
 
-// OTLP is the body of a request to an OpenTelemetry collector: Figures as gauges in
-// its JSON, of OTLPType, with resource attributes as OpenTelemetry names them.
+// OTLP returns the body of a request to an OpenTelemetry collector: Figures as gauges, in JSON,
+// with resource attributes named as OpenTelemetry does.
 func OTLP(run *recording.Run, v diagnose.Verdict, host string) ([]byte, error) {
 	at := uint64((run.Facts.Started + run.End()) * 1e9)
 	rank := attribute("rank", fmt.Sprint(v.Rank))
@@ -47,6 +47,7 @@ func OTLP(run *recording.Run, v diagnose.Verdict, host string) ([]byte, error) {
 	}}})
 }
 
+// attribute returns a key with a text.
 func attribute(key, value string) *common.KeyValue {
 	return &common.KeyValue{
 		Key:   key,

@@ -8,15 +8,15 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Process numbers in the file. Host processes keep theirs; devices and causes are
-// put where no operating system numbers a process.
+// Process numbers in the file. Host processes keep theirs; devices and causes get numbers that
+// no operating system uses.
 const (
 	gapsPID   = 2_000_000_000 // + index into Analysis.Devices
 	devicePID = 2_100_000_000 // + index into Timeline.Devices
 	nobodyPID = 2_140_000_000 // a process whose number was not recorded
 )
 
-// hostPID is a host process's number in the file.
+// hostPID returns the number of a host process in the file.
 func hostPID(pid int) int {
 	if pid < 0 || pid >= gapsPID {
 		return nobodyPID
@@ -24,8 +24,8 @@ func hostPID(pid int) int {
 	return pid
 }
 
-// Perfetto writes a run with a Timeline. all is its analysis. The error is the
-// writer's.
+// Perfetto writes a run that has a Timeline. all is its analysis. It returns the error of w, if
+// any.
 func Perfetto(w io.Writer, run *recording.Run, all *idle.Analysis) error {
 	e := &events{w: bufio.NewWriterSize(w, 1<<16), t: run.Timeline, tracks: map[track]*openRows{}}
 	e.writeText(`{"displayTimeUnit":"ms","otherData":{"writer":"stoker trace --timeline"},"traceEvents":[`)
@@ -39,7 +39,7 @@ func Perfetto(w io.Writer, run *recording.Run, all *idle.Analysis) error {
 	return e.w.Flush()
 }
 
-// gaps writes a track per device with what each of its gaps is charged to.
+// gaps writes a track per device with the cause of each of its gaps.
 func (e *events) gaps(run *recording.Run, all *idle.Analysis) {
 	t := e.t
 	for i := range all.Devices {
@@ -47,7 +47,7 @@ func (e *events) gaps(run *recording.Run, all *idle.Analysis) {
 		pid := gapsPID + i
 		e.nameProcess(pid, "why "+deviceName(run, int(d.Index))+" is idle", i)
 		e.nameThread(pid, 0, "cause of each gap")
-		from, to := extent(t, d.Index)
+		from, to := deviceSpan(t, d.Index)
 		for s := range all.Slices(d, min(from, d.From), max(to, d.To)) {
 			if e.err != nil {
 				return
@@ -67,8 +67,8 @@ func (e *events) gaps(run *recording.Run, all *idle.Analysis) {
 	}
 }
 
-// extent is from a device's first to its last work.
-func extent(t *recording.Timeline, device int32) (from, to int64) {
+// deviceSpan returns the start of a device's first work and the end of its last.
+func deviceSpan(t *recording.Timeline, device int32) (from, to int64) {
 	w := &t.Device
 	first := true
 	for i := range w.Start {
@@ -83,7 +83,7 @@ func extent(t *recording.Timeline, device int32) (from, to int64) {
 	return from, to
 }
 
-// devices writes each stream's work.
+// devices writes the work of each stream.
 func (e *events) devices(run *recording.Run) {
 	t := e.t
 	w := &t.Device
@@ -114,8 +114,8 @@ func (e *events) devices(run *recording.Run) {
 
 var callWords = [...]string{"op", "annotation", "runtime", "gc", "profiler"}
 
-// host writes calls and Python frames of each thread, merged by their start, so
-// that they nest.
+// host writes the calls and Python frames of each thread in order of their start, so that they
+// nest.
 func (e *events) host() {
 	t := e.t
 	seen := map[int]bool{}
@@ -128,7 +128,7 @@ func (e *events) host() {
 	}
 	h, f := &t.Host, &t.Frames
 	for i, j := 0, 0; (i < len(h.Start) || j < len(f.Start)) && e.err == nil; {
-		// A frame that starts with a call is around it, unless it ends sooner.
+		// A frame that starts together with a call encloses it, unless it ends earlier.
 		frame := i == len(h.Start) || j < len(f.Start) && (f.Start[j] < h.Start[i] || f.Start[j] == h.Start[i] &&
 			f.End[j] >= h.End[i])
 		if frame {
@@ -145,6 +145,7 @@ func (e *events) host() {
 	}
 }
 
+// hostSlice writes one call or frame.
 func (e *events) hostSlice(thread, name int32, kind string, from, to int64, shapes int32) {
 	t := e.t
 	at := &t.Threads[thread]
@@ -162,6 +163,7 @@ func (e *events) hostSlice(thread, name int32, kind string, from, to int64, shap
 	e.end()
 }
 
+// deviceName returns the name of a device with its rank and model.
 func deviceName(run *recording.Run, device int) string {
 	d := run.Timeline.Devices[device]
 	name := "GPU " + integer(int64(d.Index)) + rankName(d.Rank)
@@ -171,6 +173,7 @@ func deviceName(run *recording.Run, device int) string {
 	return name
 }
 
+// rankName returns ", rank N"; "" if unknown.
 func rankName(rank int) string {
 	if rank < 0 {
 		return ""

@@ -63,7 +63,7 @@ func events(t *testing.T, r *recording.Run) []event {
 	return file.TraceEvents
 }
 
-func TestEverythingIsThereOnce(t *testing.T) {
+func TestEveryEventOnce(t *testing.T) {
 	r := run()
 	count := map[string]int{}
 	idleTime := 0.0
@@ -122,7 +122,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-func TestWriterErrorsComeBack(t *testing.T) {
+func TestWriterErrorsAreReturned(t *testing.T) {
 	r := run()
 	if err := export.Perfetto(broken{}, r, idle.Analyse(r)); err == nil {
 		t.Error("no error")

@@ -14,9 +14,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Fields of profile.proto of google/pprof, by message. They are written by hand, as
-// they are few and that module has no releases: its date would follow what other
-// modules ask for.
+// Fields of google/pprof's profile.proto, by message. They are listed here because they are few
+// and that module has no releases: its version would depend on what other modules require.
 const (
 	profileSampleType, profileSample, profileLocation, profileFunction, profileText = 1, 2, 4, 5, 6
 	profileTime, profileDuration, profileComment, profileDefault                    = 9, 10, 13, 14
@@ -29,14 +28,13 @@ const (
 	functionID, functionName, functionFile   = 1, 2, 4
 )
 
-// ErrNoStacks says that nobody looked on which lines a run's loaders spend their time.
+// ErrNoStacks says that the run was recorded without stacks of its loaders.
 var ErrNoStacks = errors.New("the recording does not tell on which lines preparing batches spends its time")
 
 var errNoHost = errors.New("write profile: nothing of the host was recorded in the judged window")
 
-// PProf writes where the loaders of a run spent their time, by file and line, as a
-// profile that `go tool pprof` and speedscope open: seconds of all threads that prepare
-// batches, within a fetch.
+// PProf writes the time that a run's loaders spent by file and line, as a profile for `go tool
+// pprof` and speedscope: the time of all threads that prepare batches, within a fetch.
 func PProf(w io.Writer, run *recording.Run) error {
 	stacks, looks := run.FetchStacks(math.Inf(-1), math.Inf(1))
 	if len(stacks) == 0 {
@@ -55,7 +53,7 @@ func PProf(w io.Writer, run *recording.Run) error {
 		if len(places) == 0 {
 			places = []recording.Place{{Function: "(others)"}}
 		}
-		// looks are in proportion to time
+		// the number of looks is proportional to time
 		values := []uint64{uint64(math.Round(s.Seconds * looks / all)), uint64(nanoseconds(s.Seconds))}
 		p.addSample(places, values, "state", state, "in", s.String())
 	}
@@ -63,8 +61,8 @@ func PProf(w io.Writer, run *recording.Run) error {
 		"stacks of Python, read from outside: native code counts for the line that calls it")
 }
 
-// HostPProf writes where host threads spent their time, by frame and operator, as such a
-// profile: the time of a node in which nothing below it was open.
+// HostPProf writes the time of host threads by frame and operator, as a profile of the same
+// kind. It counts the time of each node without that of its children.
 func HostPProf(w io.Writer, run *recording.Run, root *flame.Node) error {
 	if root.Time <= 0 {
 		return errNoHost
@@ -77,7 +75,7 @@ func HostPProf(w io.Writer, run *recording.Run, root *flame.Node) error {
 		"host threads of a profiler's file: frames, ranges, operators, calls of the runtime")
 }
 
-// addNode adds what lies below a node. Of a thread the node itself is no place.
+// addNode adds the nodes below a node. The node of a thread is a label, not a place.
 func (p *profile) addNode(n *flame.Node, above []recording.Place, thread string) {
 	for _, c := range n.Children {
 		places := append(slices.Clip(above), placeOf(c.Name))
@@ -88,7 +86,7 @@ func (p *profile) addNode(n *flame.Node, above []recording.Place, thread string)
 	}
 }
 
-// placeOf reads a frame's name, "train.py(41): forward"; other names are functions.
+// placeOf parses a frame's name, "train.py(41): forward". Any other name is that of a function.
 func placeOf(name string) recording.Place {
 	file, rest, found := strings.Cut(name, ".py(")
 	digits, function, whole := strings.Cut(rest, "): ")
@@ -99,18 +97,19 @@ func placeOf(name string) recording.Place {
 	return recording.Place{File: file + ".py", Line: line, Function: function}
 }
 
-// message is a protocol buffer.
+// message is an encoded protocol buffer message.
 type message []byte
 
 func (m message) appendNumber(field protowire.Number, v uint64) message {
 	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), v)
 }
 
+// bytes appends a field of bytes.
 func (m message) bytes(field protowire.Number, b []byte) message {
 	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), b)
 }
 
-// profile is one that is built.
+// profile is a profile under construction. It numbers texts, locations and functions.
 type profile struct {
 	message
 	texts     map[string]uint64
@@ -119,13 +118,13 @@ type profile struct {
 	functions map[recording.Place]uint64
 }
 
-// newProfile has types of values, each a name and a unit; the last one is shown first.
+// newProfile takes the types of values as pairs of name and unit. The last type is shown first.
 func newProfile(types ...string) *profile {
 	p := &profile{
 		texts: map[string]uint64{}, locations: map[recording.Place]uint64{},
 		functions: map[recording.Place]uint64{},
 	}
-	p.textNumber("") // has to be the first
+	p.textNumber("") // the format requires "" to be the first text
 	for i := 0; i < len(types); i += 2 {
 		p.addMessage(profileSampleType, message(nil).appendNumber(typeName,
 			p.textNumber(types[i])).appendNumber(typeUnit, p.textNumber(types[i+1])))
@@ -134,7 +133,7 @@ func newProfile(types ...string) *profile {
 	return p
 }
 
-// write ends the profile with what it is about, and writes it.
+// write adds time, duration and comment, and writes the profile.
 func (p *profile) write(w io.Writer, run *recording.Run, seconds float64, comment string) error {
 	p.message = p.appendNumber(profileTime, uint64(nanoseconds(run.Facts.Started))).appendNumber(profileDuration,
 		uint64(nanoseconds(seconds)))
@@ -148,7 +147,7 @@ func (p *profile) write(w io.Writer, run *recording.Run, seconds float64, commen
 
 func (p *profile) addMessage(field protowire.Number, m message) { p.message = p.bytes(field, m) }
 
-// textNumber is the number of a text.
+// textNumber returns the index of a text, adding it if it is new.
 func (p *profile) textNumber(text string) uint64 {
 	n, known := p.texts[text]
 	if !known {
@@ -159,7 +158,7 @@ func (p *profile) textNumber(text string) uint64 {
 	return n
 }
 
-// addSample takes places, the outermost first, values, and labels with their texts.
+// addSample adds a sample: places (outermost first), values, and pairs of label and text.
 func (p *profile) addSample(places []recording.Place, values []uint64, labels ...string) {
 	var m message
 	for i := len(places) - 1; i >= 0; i-- {
@@ -175,7 +174,7 @@ func (p *profile) addSample(places []recording.Place, values []uint64, labels ..
 	p.addMessage(profileSample, m)
 }
 
-// location is the number of a place.
+// location returns the number of a place, adding it if it is new.
 func (p *profile) location(at recording.Place) uint64 {
 	id, known := p.locations[at]
 	if !known {
@@ -187,7 +186,7 @@ func (p *profile) location(at recording.Place) uint64 {
 	return id
 }
 
-// addFunction is the number of a place's function.
+// addFunction returns the number of the function of a place, adding it if it is new.
 func (p *profile) addFunction(at recording.Place) uint64 {
 	at.Line = 0
 	id, known := p.functions[at]

@@ -65,7 +65,7 @@ func TestPProf(t *testing.T) {
 	}
 }
 
-// Frames of a trace have their files and lines, and their own time beside that of what they call.
+// Frames of a trace have their files and lines, and their time without that of their callees.
 func TestHostPProf(t *testing.T) {
 	root := &flame.Node{Name: "host threads", Time: 6e9, Children: []*flame.Node{{Name: "thread 7", Time: 6e9, Children: []*flame.Node{
 		{Name: "train.py(41): forward", Time: 6e9, Children: []*flame.Node{{Name: "aten::mm", Time: 4e9}}},

@@ -16,15 +16,15 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Forecast is what a fix is worth, by its name.
+// Forecast is the predicted speed-up of a fix.
 type Forecast struct {
 	Fix     string
 	Speedup stoker.Interval
 }
 
-// Prometheus writes what only Stoker knows of a run, in Prometheus' text format, as
-// node_exporter's textfile collector takes it. Ratios are 0 to 1, times are seconds; what
-// is not known is left out. Gauges all: they speak of the judged window, not of the
+// Prometheus writes what only Stoker knows about a run in Prometheus' text format, as the
+// textfile collector of node_exporter reads it. Ratios are 0 to 1, times are in seconds;
+// unknown values are left out. All metrics are gauges: they describe the judged window, not the
 // whole run.
 func Prometheus(w io.Writer, run *recording.Run, v diagnose.Verdict, forecasts []Forecast) error {
 	p := Metrics{labels: judgedLabels(run, v)}
@@ -49,15 +49,15 @@ func Prometheus(w io.Writer, run *recording.Run, v diagnose.Verdict, forecasts [
 	return p.Write(w)
 }
 
-// Metrics are metrics for Prometheus, by name in the order in which they were set.
+// Metrics collects metrics for Prometheus, in the order in which they are set.
 type Metrics struct {
-	labels []*dto.LabelPair // of each
+	labels []*dto.LabelPair // of every metric
 	all    []*dto.MetricFamily
 }
 
-// Set adds a metric with labels of its own, name and value in turn: a gauge, or a
-// counter where its name ends in _total. One that is not known is left out, and so is
-// a label without a value.
+// Set adds a metric with labels, given as names and values in turn. It is a counter if its name
+// ends in _total, else a gauge. A metric whose value is unknown is left out, and so is a label
+// whose value is "".
 func (m *Metrics) Set(name, help string, value float64, labels ...string) {
 	if !stat.Finite(value) {
 		return
@@ -79,7 +79,7 @@ func (m *Metrics) Set(name, help string, value float64, labels ...string) {
 	m.all[at].Metric = append(m.all[at].Metric, metric)
 }
 
-// Write writes them in Prometheus' text format.
+// Write writes the metrics in Prometheus' text format.
 func (m *Metrics) Write(w io.Writer) error {
 	for _, family := range m.all {
 		if _, err := expfmt.MetricFamilyToText(w, family); err != nil {
@@ -89,12 +89,13 @@ func (m *Metrics) Write(w io.Writer) error {
 	return nil
 }
 
+// label returns a label, its value made safe to print.
 func label(name, value string) *dto.LabelPair {
 	value = safe.Text(value, 200)
 	return &dto.LabelPair{Name: &name, Value: &value}
 }
 
-// judgedLabels name the judged rank and its device as dcgm-exporter does.
+// judgedLabels returns labels of the judged rank and its device, named as dcgm-exporter does.
 func judgedLabels(run *recording.Run, v diagnose.Verdict) []*dto.LabelPair {
 	labels := []*dto.LabelPair{label("rank", strconv.Itoa(v.Rank))}
 	p := run.FindProcess(v.Costs.Window.PID)

@@ -14,23 +14,24 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// column is one value of each row, as text; what is unknown is empty.
+// column is one column of a table; an unknown value is empty.
 type column[R any] struct {
 	name string
 	text func(R) string
 }
 
-// Steps writes the steps of runs, given with the names of their files, as one CSV
-// table; of the runs one is held at a time.
+// Steps writes the steps of runs, given with the names of their files, as one CSV table. It
+// holds one run at a time in memory.
 func Steps(w io.Writer, runs iter.Seq2[string, *recording.Run]) error {
 	return writeTable(w, stepColumns, runs, eachStep)
 }
 
-// Signals writes what was measured beside the steps, a row for each value: see Steps.
+// Signals writes the signals of runs as a CSV table, one row per value; see Steps.
 func Signals(w io.Writer, runs iter.Seq2[string, *recording.Run]) error {
 	return writeTable(w, signalColumns, runs, eachValue)
 }
 
+// eachStep adds a row for each step of a run.
 func eachStep(from origin, run *recording.Run, add func(stepRow) error) error {
 	judged := map[stepKey]bool{}
 	for _, w := range run.Windows() {
@@ -46,6 +47,7 @@ func eachStep(from origin, run *recording.Run, add func(stepRow) error) error {
 	return nil
 }
 
+// eachValue adds a row for each value of a run's signals.
 func eachValue(from origin, run *recording.Run, add func(signalRow) error) error {
 	for i := range run.Series {
 		for n := range run.Series[i].T {
@@ -57,10 +59,11 @@ func eachValue(from origin, run *recording.Run, add func(signalRow) error) error
 	return nil
 }
 
-// mostCell bounds a text, as it may stand in every row of a table: a host's name has 253 characters
-// at most, a file's 255.
+// mostCell limits a text, because it may be repeated in every row: a host name has at most 253
+// characters, a file name 255.
 const mostCell = 255
 
+// writeTable writes a header and the rows of all runs.
 func writeTable[R any](w io.Writer, columns []column[R], runs iter.Seq2[string, *recording.Run],
 	rows func(origin, *recording.Run, func(R) error) error,
 ) error {
@@ -86,7 +89,7 @@ func writeTable[R any](w io.Writer, columns []column[R], runs iter.Seq2[string, 
 	return out.Error()
 }
 
-// origin is the recording that a row comes from.
+// origin is the recording of a row.
 type origin struct {
 	name  string
 	facts *recording.Facts
@@ -94,7 +97,7 @@ type origin struct {
 
 func (o origin) from() origin { return o }
 
-// date is a time of the run on the calendar, RFC 3339 in UTC; "" where the run does not tell.
+// date formats a time of the run as RFC 3339 in UTC; "" if the start of the run is unknown.
 func (o origin) date(at float64) string {
 	if !(o.facts.Started > 0) {
 		return ""
@@ -115,12 +118,12 @@ type signalRow struct {
 	n int
 }
 
-// stepKey tells steps of a run apart.
+// stepKey identifies a step within a run.
 type stepKey struct{ pid, loader, n int }
 
 func keyOf(s recording.Step) stepKey { return stepKey{s.PID, s.Loader, s.N} }
 
-// originColumns stand first in each table.
+// originColumns returns the first columns of each table.
 func originColumns[R interface{ from() origin }]() []column[R] {
 	return []column[R]{
 		{"recording", func(r R) string { return r.from().name }},

@@ -24,7 +24,7 @@ func valuesOf[R any](columns []column[R], row R) string {
 	return strings.Join(all, " ")
 }
 
-// Each figure stands in the column of its name.
+// Each figure is in the column of its name.
 func TestTableColumns(t *testing.T) {
 	facts := &recording.Facts{Host: "node-3", Job: "SLURM_JOB_ID=4711", Started: 1.7e9}
 	step := recording.Step{
@@ -109,8 +109,8 @@ func TestColumnsAreDocumented(t *testing.T) {
 	}
 }
 
-// A long text of a recording stands in each row, event and point of an export, which must not grow by that; in a table no
-// text is a formula.
+// A long text of a recording is limited, because it is repeated in each row, event and point of
+// an export. No text in a table is a formula.
 func TestLongTexts(t *testing.T) {
 	long := "=cmd|" + strings.Repeat("h", 100_000)
 	const values = 500

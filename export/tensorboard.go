@@ -13,9 +13,9 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// TensorBoard writes a run's steps and signals as scalars of an event file: TFRecords
-// of tensorflow.Event (tensorflow/core/util/event.proto). Steps are counted as in the
-// run, signals by their second.
+// TensorBoard writes a run's steps and signals as scalars of an event file: TFRecords of
+// tensorflow.Event (tensorflow/core/util/event.proto). Steps are numbered as in the run,
+// signals by second.
 func TensorBoard(w io.Writer, run *recording.Run) error {
 	b := &board{w: w, started: run.Facts.Started}
 	b.writeEvent(0, 0, func(e []byte) []byte {
@@ -28,7 +28,8 @@ func TensorBoard(w io.Writer, run *recording.Run) error {
 		b.scalar(s.Start, int64(n), "stoker/step/samples", s.Samples)
 	}
 	for _, series := range run.Series {
-		tag := "stoker/" + string(series.Signal) + "/" + safe.Text(series.Subject, mostCell) // in each event
+		// the tag is repeated in each event
+		tag := "stoker/" + string(series.Signal) + "/" + safe.Text(series.Subject, mostCell)
 		for i, t := range series.T {
 			b.scalar(t, int64(t), tag, series.V[i])
 		}
@@ -36,7 +37,7 @@ func TensorBoard(w io.Writer, run *recording.Run) error {
 	return b.err
 }
 
-// board writes records until one cannot be written.
+// board writes records until an error occurs.
 type board struct {
 	w       io.Writer
 	started float64
@@ -44,7 +45,7 @@ type board struct {
 	err     error
 }
 
-// scalar writes one value; what is not known is left out.
+// scalar writes one value, unless it is unknown.
 func (b *board) scalar(at float64, step int64, tag string, value float64) {
 	if !stat.Finite(value) {
 		return
@@ -58,7 +59,7 @@ func (b *board) scalar(at float64, step int64, tag string, value float64) {
 	})
 }
 
-// writeEvent writes one record: its length, what it holds, and a sum over each.
+// writeEvent writes one record: its length, its content, and a checksum after each.
 func (b *board) writeEvent(at float64, step int64, what func([]byte) []byte) {
 	if b.err != nil {
 		return
@@ -67,16 +68,17 @@ func (b *board) writeEvent(at float64, step int64, what func([]byte) []byte) {
 	e = protowire.AppendVarint(protowire.AppendTag(e, 2, protowire.VarintType), uint64(step))
 	e = what(e)
 	b.record = binary.LittleEndian.AppendUint64(b.record[:0], uint64(len(e)))
-	b.record = binary.LittleEndian.AppendUint32(b.record, masked(b.record))
+	b.record = binary.LittleEndian.AppendUint32(b.record, maskedChecksum(b.record))
 	b.record = append(b.record, e...)
-	b.record = binary.LittleEndian.AppendUint32(b.record, masked(e))
+	b.record = binary.LittleEndian.AppendUint32(b.record, maskedChecksum(e))
 	_, b.err = b.w.Write(b.record)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is a sum as TFRecords have it: turned, so that a sum over a sum is none.
-func masked(data []byte) uint32 {
+// maskedChecksum returns a checksum as TFRecords store it: rotated, so that a checksum of data
+// that contain one is not degenerate.
+func maskedChecksum(data []byte) uint32 {
 	sum := crc32.Checksum(data, castagnoli)
 	return (sum>>15 | sum<<17) + 0xa282ead8
 }

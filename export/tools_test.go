@@ -31,9 +31,9 @@ func liveRun(t *testing.T) *recording.Run {
 	return run
 }
 
-// Prometheus' own parser reads what is written, with the verdict's values; what is
-// not known is not there.
-func TestPrometheusReadsIt(t *testing.T) {
+// Prometheus' parser reads the output and finds the verdict's values; unknown values are
+// absent.
+func TestPrometheusParsesOutput(t *testing.T) {
 	run := liveRun(t)
 	v := judge.Judge(run)
 	v.Idle = math.NaN()
@@ -118,8 +118,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, bytes.ErrTooLarge }
 
-// The Chrome trace is JSON, has a slice for each step with its wait inside, and no
-// number that is none.
+// The Chrome trace is valid JSON, and has a slice for each step with its wait inside.
 func TestLiveTrace(t *testing.T) {
 	run := liveRun(t)
 	run.Steps[3].Period = math.NaN()
@@ -163,8 +162,8 @@ func TestLiveTrace(t *testing.T) {
 	}
 }
 
-// The alerts and the dashboard of examples/prometheus ask for what is written, by its names.
-func TestAlertsAndDashboardAskForWhatIsWritten(t *testing.T) {
+// The alerts and the dashboard of examples/prometheus use only metrics that are exported.
+func TestAlertsAndDashboardUseExistingMetrics(t *testing.T) {
 	run := liveRun(t)
 	var b bytes.Buffer
 	if err := export.Prometheus(&b, run, judge.Judge(run), []export.Forecast{{Fix: "num_workers", Speedup: stoker.Interval{Low: 1, Point: 2, High: 3}}}); err != nil {

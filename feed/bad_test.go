@@ -53,9 +53,9 @@ func TestFailPolicy(t *testing.T) {
 	}
 }
 
-// TestSubstitutePolicy: who stands in is decided by the order alone, also where the
-// first to stand in is bad too, and is the same with any number of threads and
-// when the bad samples are known already.
+// TestSubstitutePolicy: the substitute depends only on the order, even if the first candidate
+// is bad, too. It is the same for any number of threads, and if the bad samples are known from
+// before.
 func TestSubstitutePolicy(t *testing.T) {
 	const samples, epoch, seed = 40, 3, 9
 	perm := order.NewPermutation(seed, epoch, samples)
@@ -155,8 +155,8 @@ func TestTooManyBad(t *testing.T) {
 	}
 }
 
-// TestBadCountsOn: who goes on in the middle of an epoch, in this process or in
-// another, goes on with the count of its bad samples, and so do those who resume it.
+// TestBadCountsOn: a run that resumes an epoch, in this process or another, continues the count
+// of its bad samples.
 func TestBadCountsOn(t *testing.T) {
 	spec := Spec{Batch: 10, OnError: Mask, MaxBad: 0.025} // of 40 samples one
 	bad := newDamaged(3, 14, 25)
@@ -248,8 +248,9 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestUnmade: a sample that the machine could not serve, or whose decoder panicked, is not bad. Under every
-// policy the batch fails by name: nothing stands in, nothing is masked, charged, remembered or quarantined.
+// TestUnmade: a sample that the machine could not serve, or whose decoder panicked, is not bad.
+// Under every policy the batch fails with the name of the file: nothing is substituted, masked,
+// counted, remembered or quarantined.
 func TestUnmade(t *testing.T) {
 	wants := map[int]decode.Kind{2: outage, 5: fault, 7: fault, 8: outage}
 	for _, policy := range []string{Fail, substitute, Mask} {

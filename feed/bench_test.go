@@ -14,9 +14,9 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// BenchmarkBatches fills batches of 64 from 500 x 375 JPEGs with two batches in
-// the queue; an operation is a sample. What a batch costs beside its pixels is the
-// difference to the stages' seconds, which are reported beside it.
+// BenchmarkBatches fills batches of 64 from 500 x 375 JPEGs with two batches in the queue; an
+// operation is a sample. The overhead of a batch is the difference to the seconds of the
+// stages, which are reported, too.
 func BenchmarkBatches(b *testing.B) {
 	root := photographs(b, 512)
 	pool, err := NewPool(PoolOptions{Threads: 2})

@@ -51,7 +51,7 @@ const (
 // scratchBytes returns what decoding an image takes at most.
 func scratchBytes(width, height int) int64 { return int64(width) * int64(height) * perPixel }
 
-// newBudget divides the memory that the options ask for, or by default a share of what is free.
+// newBudget divides the memory that the options ask for, or by default a share of the free memory.
 // It fails if the threads would have too little.
 func newBudget(o PoolOptions) (*budget, error) {
 	free, who := cgroup.FreeMemory(os.DirFS("/"), "self")
@@ -125,7 +125,7 @@ func newAllowance(bytes int64) *allowance {
 	return a
 }
 
-// takeBytes waits until the given number of bytes is free, and returns how many it took: at
+// takeBytes blocks until the given number of bytes is free, and returns how many it took: at
 // most the total, though the limits on files and pixels keep every sample below that.
 func (a *allowance) takeBytes(bytes int64) int64 {
 	bytes = min(bytes, a.total)

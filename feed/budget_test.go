@@ -116,7 +116,7 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// allocated is what a fresh worker allocates for one sample, beside the tensor and
+// allocated returns how much a fresh worker allocates for one sample, without the tensor and
 // the file.
 func allocated(t *testing.T, l *Loader, sample int) int64 {
 	t.Helper()

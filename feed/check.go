@@ -26,7 +26,7 @@ const (
 	maxDepth     = 64
 )
 
-// withDefaults returns the spec with defaults in place of zero values.
+// withDefaults returns the spec with zero values replaced by defaults.
 func (s Spec) withDefaults() Spec {
 	set := func(field *string, value string) {
 		if *field == "" {

@@ -11,7 +11,7 @@
 //	order               which samples belong to the batch: arithmetic only
 //	                      │ a Job in the Pool's queue, the batch wanted first at its head
 //	                      ▼
-//	source ──► decode ──► transform    a thread per sample, with scratch of its own;
+//	source ──► decode ──► transform    a thread per sample, with separate scratch;
 //	 bytes      planes     tensor      written into its place in the slot, once
 //	                      │ the last sample is done
 //	                      ▼

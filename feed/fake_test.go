@@ -69,7 +69,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// fill has a batch filled and waits for it.
+// fill has a batch filled and returns it when done.
 func (f fake) fill(p *Pass, step int) (Filled, []byte) {
 	f.t.Helper()
 	memory := make([]byte, f.layout.SlotBytes)

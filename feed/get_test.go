@@ -2,7 +2,7 @@ package feed
 
 import "fmt"
 
-// single is one sample by itself.
+// single is one sample.
 type single struct {
 	Image   []byte // the tensor
 	Label   int
@@ -10,8 +10,8 @@ type single struct {
 	Inexact string // why the bytes may differ from Pillow's; "": they do not
 }
 
-// get makes one sample as an epoch has it, for a look at it: the same bytes come
-// as in training. A bad sample is an error here, whatever the policy.
+// get makes one sample of an epoch for inspection: the bytes are the same as in training. A bad
+// sample is an error under every policy.
 func (l *Loader) get(epoch uint64, sample int) (single, error) {
 	if sample < 0 || sample >= l.samples {
 		return single{}, fmt.Errorf("sample %d: there are the samples 0 to %d", sample, l.samples-1)
@@ -24,7 +24,7 @@ func (l *Loader) get(epoch uint64, sample int) (single, error) {
 	return single{Image: to, Label: l.labelOf(sample), Path: l.pathOf(sample), Inexact: made.inexact}, nil
 }
 
-// memory is a slot for one sample that nobody else has.
+// memory is a slot for one sample, not shared with others.
 type memory []byte
 
 func (m memory) enterSlot() ([]byte, bool) { return m, true }

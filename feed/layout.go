@@ -11,7 +11,7 @@ import (
 // of the samples, each an int64. A batch that is smaller than Spec.Batch fills each field from
 // its beginning.
 //
-// The images have no gaps between them, whatever their size. So a batch is one contiguous
+// The images have no gaps between them, for any size. So a batch is one contiguous
 // tensor, and takes one copy to the device. The transforms bypass the caches if a sample begins
 // at a multiple of 32 bytes, which 224 x 224 x 3 of any dtype does.
 type Layout struct {

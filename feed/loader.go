@@ -182,7 +182,7 @@ func (l *Loader) SlotLayout() Layout { return l.layout }
 // differs.
 func (l *Loader) Manifest() string { return l.manifest }
 
-// Pipeline returns a digest of what is done with the samples; see Manifest.
+// Pipeline returns a digest of the processing of samples; see Manifest.
 func (l *Loader) Pipeline() string { return l.pipeline }
 
 // Notes returns sentences that the user should read once.

@@ -88,8 +88,8 @@ func TestInexact(t *testing.T) {
 	}
 }
 
-// TestMaxPixels: what is too large is what the spec says, on every machine; where the
-// memory is too little for that, it is said at the start.
+// TestMaxPixels: the spec decides which pictures are too large, the same on every machine. If
+// the memory is insufficient for them, the start fails.
 func TestMaxPixels(t *testing.T) {
 	root := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(root, "one"), 0o755))
@@ -184,7 +184,7 @@ func gallery(t *testing.T, count int) string {
 	return root
 }
 
-// TestDamagedFiles: what is wrong with a file comes with its name and kind.
+// TestDamagedFiles: the error for a damaged file has its name and kind.
 func TestDamagedFiles(t *testing.T) {
 	root := gallery(t, 12)
 	l := open(t, newTestPool(t, 2), trainSpec(root), Options{})

@@ -134,7 +134,7 @@ type Inexact struct {
 // Account returns the report of the epoch. Call it after the last batch was released. It takes
 // about 40 ms for a million samples.
 func (p *Pass) Account() Report {
-	expected := p.expected()
+	expected := p.expectedDigest()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Report{
@@ -144,8 +144,8 @@ func (p *Pass) Account() Report {
 	}
 }
 
-// expected returns the digest of the samples that the plan gives to this rank.
-func (p *Pass) expected() (d order.BagDigest) {
+// expectedDigest returns the digest of the samples that the plan gives to this rank.
+func (p *Pass) expectedDigest() (d order.BagDigest) {
 	for step := range p.Steps() {
 		slice := p.plan.SliceOf(p.consumed, step, p.rank)
 		for i := range slice.Count {

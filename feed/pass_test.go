@@ -94,8 +94,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestBeginAgain: what a rank released before it began again does not count, and
-// whoever begins again, at whatever time, all ranks together come to an end.
+// TestBeginAgain: releases of a rank before it restarts do not count, and if ranks restart at
+// any time, all of them together complete the epoch.
 func TestBeginAgain(t *testing.T) {
 	l := newFake(t, newTestPool(t, 2), 20, Spec{Batch: 5, World: 2}, nil)
 	passes := map[int]*Pass{}
@@ -110,7 +110,7 @@ func TestBeginAgain(t *testing.T) {
 	for round := range 2 { // of an evaluation, which begins the same epoch again and again
 		begin(0)
 		release(0, 1)
-		begin(0) // a client that says a start of its own
+		begin(0) // a client that reports its start
 		begin(1) // meanwhile prefetched
 		begin(1)
 		if once := release(0, 2); once != nil {

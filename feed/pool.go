@@ -16,7 +16,7 @@ import (
 type PoolOptions struct {
 	Threads int   // default: the cores that may be used, less one where there are four or more
 	Nice    int   // 1..19 below the process's own, default 1; see defaultNice
-	Memory  int64 // bytes for rings, scratch and files together; default: most of what is free
+	Memory  int64 // bytes for rings, scratch and files together; default: most of the free memory
 }
 
 // Pool holds the threads that read, decode and transform for all loaders and ranks of a node,
@@ -202,7 +202,7 @@ func compareJobs(a, b *Job) int {
 	return cmp.Or(a.wanted.Compare(b.wanted), cmp.Compare(a.number, b.number))
 }
 
-// takeSample waits for a sample of the most urgent job. It returns nil if the pool is closed.
+// takeSample blocks until it gets a sample of the most urgent job. It returns nil if the pool is closed.
 func (p *Pool) takeSample(own int) (*Job, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -253,7 +253,7 @@ type Job struct {
 
 // Cancel gives the job up. It returns true if done was not called and will not be, and false if
 // the batch was ready before. When Cancel returns, no thread touches the slot's memory any
-// more. It waits for threads that write to it, which takes as long as the transforms of one
+// more. It blocks until threads have finished that write to it, which takes as long as the transforms of one
 // image, but not for those that read or decode.
 func (j *Job) Cancel() bool {
 	p := j.pool

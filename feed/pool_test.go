@@ -14,8 +14,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/leash"
 )
 
-// TestMostUrgentFirst: of the samples that nobody has taken yet, those of the batch
-// that is wanted first are taken first, whenever it was queued.
+// TestMostUrgentFirst: among samples not yet started, those of the batch needed first are taken
+// first, no matter when it was queued.
 func TestMostUrgentFirst(t *testing.T) {
 	pool := newTestPool(t, 1)
 	held, release := make(chan bool), make(chan bool)
@@ -91,7 +91,7 @@ func TestCancelWhileReading(t *testing.T) {
 	}
 }
 
-// TestCancelWhileWriting: Cancel waits for who writes.
+// TestCancelWhileWriting: Cancel blocks until writing threads have finished.
 func TestCancelWhileWriting(t *testing.T) { synctest.Test(t, cancelWhileWriting) }
 
 func cancelWhileWriting(t *testing.T) {
@@ -109,7 +109,7 @@ func cancelWhileWriting(t *testing.T) {
 		job.Cancel()
 		cancelled <- written.Load()
 	}()
-	synctest.Wait() // nobody can go on
+	synctest.Wait() // all goroutines are blocked
 	select {
 	case <-cancelled:
 		t.Fatal("Cancel returned while a thread wrote")

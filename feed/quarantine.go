@@ -17,7 +17,7 @@ type quarantine struct {
 	path  string
 	mu    sync.Mutex
 	file  *os.File
-	named map[[2]string]bool // path and digest of what is in the file
+	named map[[2]string]bool // path and digest of each entry in the file
 	err   error              // of the first line that could not be written
 }
 

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestQuarantineAgain: a later run writes what is new alone, and leaves other lines
-// as they are.
+// TestQuarantineAgain: a later run adds only new samples and keeps the other lines.
 func TestQuarantineAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.jsonl")
 	must(t, os.WriteFile(path, []byte("a line of the user's\n"), 0o600))

@@ -2,7 +2,7 @@ package feed
 
 import "github.com/stoker-dev/stoker/feed/transform"
 
-// Spec is the program of one loader: what is done with a sample, and in which order samples
+// Spec is the program of one loader: the processing of a sample, and in which order samples
 // come. The client sends it as JSON; all ranks send the same.
 type Spec struct {
 	Name string `json:"name"` // of the loader, unique within a job: "train", "loader-1"

@@ -135,7 +135,7 @@ func (w *worker) readOnce(folder *source.Folder, i int) ([]byte, error) {
 	return w.file, err
 }
 
-// readAgain waits for the end of an outage. Meanwhile others may use the memory that an attempt
+// readAgain blocks until an outage ends. Meanwhile others may use the memory that an attempt
 // took.
 func (w *worker) readAgain(folder *source.Folder, i int, began time.Time, err error) (data []byte, _ error) {
 	err = folder.Retry(i, began, err, func() (err error) {

@@ -1,21 +1,20 @@
 package hardware
 
-// CPU is how fast one core of a processor prepares data.
+// CPU describes how fast one core of a processor prepares data.
 type CPU struct {
 	Name   string
 	Title  string
-	Match  []string // parts of the name that the kernel gives it
+	Match  []string // words of the name that the kernel reports
 	Decode []LibraryRate
 }
 
-// LibraryRate is the rate of one library on one core.
+// LibraryRate is the decoding rate of one library on one core.
 type LibraryRate struct {
 	Library string // "pillow", "torchvision", "turbojpeg", "opencv", "tensorflow"
 	Rate    Figure // images/s: ImageNet validation JPEGs of about 500 x 400 pixels, bytes in memory to RGB, one thread
 }
 
-// DecodeRate is the rate of one library on one core; the zero Figure where it is
-// not known.
+// DecodeRate returns the rate of a library on one core; the zero Figure if unknown.
 func (c CPU) DecodeRate(library string) Figure {
 	for _, d := range c.Decode {
 		if d.Library == library {
@@ -25,13 +24,13 @@ func (c CPU) DecodeRate(library string) Figure {
 	return Figure{}
 }
 
-// jpegBench is the one public measurement of five processors with one protocol.
+// jpegBench is the only public measurement of five processors with the same protocol.
 const jpegBench = "measured, github.com/ternaus/imread_benchmark, README at f869db8, 2026-05, single-thread decode, " +
 	"bytes in memory"
 
-// cpus are processors whose cores were measured, on virtual machines of Google
-// Cloud where a core is half a physical one (AMD, Intel) or a whole (Arm). More
-// workers than one do not multiply these rates: they share memory and clocks.
+// cpus lists processors whose cores were measured, on virtual machines of Google Cloud. A
+// virtual core is half a physical core (AMD, Intel) or a whole one (Arm). The rates do not
+// scale with the number of workers, which share memory bandwidth and clock.
 var cpus = []CPU{
 	{
 		Name: "zen4", Title: "AMD EPYC 9B14", Match: []string{"EPYC 9B14"},
@@ -55,7 +54,7 @@ var cpus = []CPU{
 	},
 }
 
-// jpegs are the rates of one row of the measurement, images/s.
+// jpegs returns the rates of one row of the measurement, in images/s.
 func jpegs(pillow, torchvision, turbojpeg, opencv, tensorflow float64) []LibraryRate {
 	return []LibraryRate{
 		{"pillow", Figure{pillow, jpegBench}},

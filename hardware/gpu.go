@@ -1,26 +1,26 @@
 package hardware
 
-// GPU is what one model of GPU can do.
+// GPU describes one model of GPU.
 type GPU struct {
 	Name        string // our key: "a100-80gb-sxm"
-	Title       string // as the driver names it
+	Title       string // the driver's name
 	Match       []string
 	FP32        Figure // FLOP/s without Tensor Cores
-	TF32        Figure // dense FLOP/s; zero where the device has none
+	TF32        Figure // dense FLOP/s; zero if the device does not support it
 	FP16        Figure // dense FLOP/s with Tensor Cores, fp16 or bf16, fp32 accumulate
-	FP8         Figure // dense FLOP/s, fp32 accumulate; zero where the device has none
-	INT8        Figure // dense operations/s; zero where the device has none
+	FP8         Figure // dense FLOP/s, fp32 accumulate; zero if the device does not support it
+	INT8        Figure // dense operations/s; zero if the device does not support them
 	SMs         Figure // streaming multiprocessors (AMD: compute units)
 	MemoryBytes Figure
 	MemoryRate  Figure // bytes/s
 	Link        string // key of the host link
-	// bytes/s to all other GPUs of the machine together, one direction; zero where there is none, or only a bridge sold
-	// apart
+	// bytes/s to all other GPUs of the machine together, one direction; zero if there are no
+	// links, or only a bridge that is sold separately
 	NVLink       Figure
 	PowerLimit   Figure // watts
 	IdlePower    Figure // watts with no process on the device
 	Price        Figure // dollars per hour, on demand, one GPU with its share of the host
-	ComputeMajor int    // compute capability; 0.0 where it is not NVIDIA's
+	ComputeMajor int    // compute capability; 0.0 for devices of other vendors
 	ComputeMinor int
 }
 
@@ -32,16 +32,16 @@ const (
 	FP32 Precision = "fp32" // without Tensor Cores
 	TF32 Precision = "tf32"
 	FP16 Precision = "fp16"
-	BF16 Precision = "bf16" // as fast as fp16 where a device has it
+	BF16 Precision = "bf16" // as fast as fp16 on devices that support it
 	FP8  Precision = "fp8"
 	INT8 Precision = "int8"
 )
 
-// Precisions are all of them, the widest first.
+// Precisions lists all precisions, widest first.
 var Precisions = []Precision{FP32, TF32, FP16, BF16, FP8, INT8}
 
-// Peak is the dense peak in a precision, FLOP/s; the zero Figure where the device
-// has no such unit or it is not known.
+// Peak returns the dense peak in a precision, in FLOP/s; the zero Figure if the device does not
+// support it or it is unknown.
 func (g GPU) Peak(p Precision) Figure {
 	switch p {
 	case FP32:
@@ -63,14 +63,14 @@ func (g GPU) Peak(p Precision) Figure {
 	return Figure{}
 }
 
-// HasBF16 reports whether the device multiplies matrices in bf16 as fast as in
-// fp16: NVIDIA's do from compute capability 8.0 on (CUDA C++ Programming Guide,
-// arithmetic instructions: bf16 is added with 8.x), AMD's Instinct since the MI100.
+// HasBF16 reports whether the device multiplies matrices in bf16 as fast as in fp16. NVIDIA's
+// devices do from compute capability 8.0 on (CUDA C++ Programming Guide, arithmetic
+// instructions: bf16 is added with 8.x), AMD's Instinct since the MI100.
 func (g GPU) HasBF16() bool { return g.ComputeMajor == 0 || g.ComputeMajor >= 8 }
 
-// ContextPower is what an open CUDA context adds to a device's idle power, watts,
-// low and high: a job that waits for input pays it, a machine without a job does
-// not. Kernels or bytes in memory are not needed for it.
+// ContextPower is what an open CUDA context adds to a device's idle power, in watts, low and
+// high. A job short of input pays it, a machine without a job does not. It does not
+// depend on running kernels or used memory.
 var ContextPower = [2]Figure{{26, contextSource}, {66, contextSource}}
 
 const contextSource = "arXiv:2605.23918 (Vadari), 2026-04, abstract: 26 to 66 W over bare idle on H100, A100 and " +

@@ -1,10 +1,10 @@
 package hardware
 
-// mib is a mebibyte: drivers count memory in these.
+// mib is a mebibyte, the unit in which drivers report memory.
 const mib = 1 << 20
 
-// Where the figures of several rows were read. "Read second-hand" means that we
-// saw the document's figures in the place named, not the document.
+// Sources of several rows. "Read second-hand" means that the figures of the document were read
+// in the place named, not in the document.
 const (
 	a100Paper = "NVIDIA Ampere Architecture In-Depth, developer.nvidia.com, 2020-05, table 3 of P100, V100 and A100, " +
 		"dense; read second-hand (transcript in a public repository, 2026-11)"
@@ -67,14 +67,14 @@ const (
 	cdna4    = "AMD at ISSCC 2026: 5 PFLOP/s of FP8 (world-today-news.com, 2026-02); read second-hand"
 )
 
-// Idle power: what nvidia-smi and rocm-smi printed for devices without a process.
+// Idle power: output of nvidia-smi and rocm-smi for devices without a process.
 const (
 	idleOf = "nvidia-smi without a process, as printed in public repositories (text search, 2026-11), median of "
 	idleAt = "; an unloaded driver (no persistence mode) and a hot room show more"
 )
 
-// Prices per hour. A catalog's commit fixes them; they move by tens of per cent a
-// year.
+// Prices per hour. They change by tens of per cent a year, so a source names the commit of its
+// catalog.
 const (
 	lambda = "Lambda on demand, github.com/skypilot-org/skypilot-catalog v8/lambda/vms.csv at 0f40703, read 2026-11: "
 	runpod = "RunPod secure cloud, github.com/skypilot-org/skypilot-catalog "
@@ -82,7 +82,7 @@ const (
 		"against the price API, 2026-09): "
 )
 
-// GPUs are the known devices.
+// GPUs lists the known devices.
 var GPUs = []GPU{
 	{
 		Name: "v100-sxm-16gb", Title: "Tesla V100-SXM2-16GB", Match: []string{"V100-SXM2", "V100 SXM 16GB"},
@@ -132,7 +132,7 @@ var GPUs = []GPU{
 		ComputeMajor: 7, ComputeMinor: 5,
 	},
 	{
-		Name: "t4g", Title: "NVIDIA T4G", // beside Graviton2, in EC2's g5g
+		Name: "t4g", Title: "NVIDIA T4G", // with Graviton2, in EC2's g5g
 		FP32: Figure{8.1e12, t4gChip}, FP16: Figure{65e12, t4gChip}, INT8: Figure{130e12, t4gChip},
 		SMs:         Figure{40, t4gChip},
 		MemoryBytes: Figure{15360 * mib, "nvidia-smi: 15360 MiB with ECC (public repositories, 2026-11)"},

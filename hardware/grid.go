@@ -4,13 +4,12 @@ package hardware
 type Grid struct {
 	Name   string // "de"
 	Title  string // "Germany"
-	Carbon Figure // grams of CO2 equivalent per kWh, over the plants' whole life
+	Carbon Figure // grams of CO2 equivalent per kWh, over the life cycle of the plants
 	Price  Figure // dollars per kWh for a business; zero where unknown
 }
 
-// What a data centre draws from the grid for each unit that its machines use:
-// power usage effectiveness. A cooled-by-liquid hall has less, a machine under a
-// desk 1.
+// Power usage effectiveness: what a data centre draws from the grid for each unit that its
+// machines use. Liquid-cooled halls have less; a machine under a desk has 1.
 var (
 	PUE = Figure{
 		1.54,
@@ -36,7 +35,7 @@ const (
 		"EU below, weighted equally"
 )
 
-// grids are the known grids.
+// grids lists the known grids.
 var grids = []Grid{
 	{Name: "us", Title: "United States", Carbon: Figure{369, ember23}, Price: Figure{0.12, usPrice}},
 	{Name: "eu", Title: "European Union", Carbon: Figure{235, noCarbon}, Price: Figure{0.207, euPrice}},

@@ -1,22 +1,23 @@
 package hardware
 
-// Link is a way from host memory to the device.
+// Link is a connection between host memory and the device.
 type Link struct {
 	Name     string
 	Nominal  Figure    // bytes/s, one direction, x16
-	Pinned   Figure    // bytes/s reached from page-locked memory on the device's own NUMA node
+	Pinned   Figure    // bytes/s reached from page-locked memory on the device's NUMA node
 	Pageable [2]Figure // bytes/s from pageable memory: expected low and high
-	Reach    Reach     // how the device gets at the host's memory
+	Reach    Reach     // how the device accesses the host's memory
 }
 
-// Reach is how a device gets at the host's memory.
+// Reach says how a device accesses the host's memory.
 type Reach string
 
-// The ways. Over PCIe the driver copies pageable memory into a buffer of its own before it sends it.
+// The ways of access. Over PCIe, the driver copies pageable memory to a staging buffer before
+// sending it.
 const (
 	Staged    Reach = ""
-	Coherent  Reach = "coherent"   // the device reads pageable memory by itself, by the host's page tables
-	OneMemory Reach = "one memory" // there is one memory for both: a copy crosses no link
+	Coherent  Reach = "coherent"   // the device reads pageable memory directly, with the host's page tables
+	OneMemory Reach = "one memory" // host and device share one memory: a copy crosses no link
 )
 
 const (
@@ -36,10 +37,10 @@ const (
 		"pinned memory (forums.developer.nvidia.com/t/354506, driver 580.95, 2025): the driver stages them there too"
 )
 
-// links are the known host links, 16 lanes where they are PCIe.
+// links lists the known host links, with 16 lanes for PCIe.
 //
-// A copy from the wrong NUMA node is no link of its own but costs as much as one:
-// 12.2 GB/s from the near node, 3.8 GB/s from the far one on PCIe 3.0 (P100,
+// A copy from the wrong NUMA node uses the same link but costs as much as a slower one: 12.2
+// GB/s from the near node, 3.8 GB/s from the far one on PCIe 3.0 (P100,
 // github.com/mpicbg-scicomp/gearshifft pull request 82, 2017-03).
 var links = []Link{
 	{

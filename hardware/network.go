@@ -1,10 +1,10 @@
 package hardware
 
-// Network is what joins the GPUs of several machines.
+// Network connects the GPUs of several machines.
 type Network struct {
 	Name  string
 	Title string
-	Rate  Figure // bytes/s of one machine, all its ports together, one direction
+	Rate  Figure // bytes/s of one machine, sum of its ports, one direction
 }
 
 const (
@@ -12,8 +12,8 @@ const (
 	ieee          = "IEEE 802.3 Specification: "
 )
 
-// networks are the known ones. What an exchange reaches of them is in package
-// predict.
+// networks lists the known networks. Package predict knows what share of the rate an exchange
+// reaches.
 var networks = []Network{
 	{"eth-10g", "Ethernet, one port of 10 Gbit/s", Figure{10e9 / 8, ieee + "802.3ae-2002"}},
 	{"eth-25g", "Ethernet, one port of 25 Gbit/s", Figure{25e9 / 8, ieee + "802.3by-2016"}},

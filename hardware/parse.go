@@ -15,16 +15,16 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// maxFile is how many bytes of rows are read: thousands of them.
+// maxFile is the greatest size in bytes of a file of rows: room for thousands.
 const maxFile = 1 << 20
 
-// Parse reads rows that a user wrote, as hardware/README.md shows: a JSON object
-// with lists named gpus, links, networks, storages, cpus and grids. Quantities are text with
-// units ("312 TFLOP/s"). Every figure has a source: its own, or its row's. A row
-// may begin as a copy of a known one or of one above it ("like": "h100-sxm").
+// Parse reads rows written by a user, as hardware/README.md describes: a JSON object with lists
+// named gpus, links, networks, storages, cpus and grids. Quantities are text with units ("312
+// TFLOP/s"). Every figure needs a source: its own or that of its row. A row may start as a copy
+// of a built-in row or of one above it ("like": "h100-sxm").
 //
-// Errors begin with name, the file's; they say which row and field, what was
-// expected and what to write instead.
+// Errors begin with name, the name of the file. They name the row and the field, and say what
+// was expected and what to write instead.
 func Parse(name string, data []byte) (Table, error) {
 	if len(data) > maxFile {
 		return Table{}, fmt.Errorf("%s: %d bytes, expected at most %d: keep only the rows that are yours", name,
@@ -49,7 +49,7 @@ func tables(lists map[string]json.RawMessage) (t Table, err error) {
 	known := []string{"gpus", "links", "networks", "storages", "cpus", "grids"}
 	for _, list := range slices.Sorted(maps.Keys(lists)) {
 		if !slices.Contains(known, list) {
-			return Table{}, unknown("list", list, known)
+			return Table{}, unknownError("list", list, known)
 		}
 	}
 	var failed [6]error
@@ -62,8 +62,9 @@ func tables(lists map[string]json.RawMessage) (t Table, err error) {
 	return t, cmp.Or(failed[:]...)
 }
 
+// readGPU reads a row of gpus on top of g, the row it is a copy of.
 func (r *row) readGPU(g GPU) GPU {
-	if g.Name != r.key { // a copy under a new name is another device: it answers to its own names only
+	if g.Name != r.key { // a copy with a new name is another device and has no other names
 		g.Title, g.Match = "", nil
 	}
 	g.Name = r.key
@@ -90,6 +91,7 @@ func (r *row) readGPU(g GPU) GPU {
 	return g
 }
 
+// readLink reads a row of links on top of l.
 func (r *row) readLink(l Link) Link {
 	l.Name = r.key
 	r.readFigure("nominal", &l.Nominal, plain(quantity.ParseRate))
@@ -106,6 +108,7 @@ func (r *row) readLink(l Link) Link {
 	return l
 }
 
+// readNetwork reads a row of networks on top of n.
 func (r *row) readNetwork(n Network) Network {
 	n.Name = r.key
 	n.Title = r.readText("title", r.otherwise(n.Title))
@@ -113,6 +116,7 @@ func (r *row) readNetwork(n Network) Network {
 	return n
 }
 
+// readStorage reads a row of storages on top of s.
 func (r *row) readStorage(s Storage) Storage {
 	s.Name = r.key
 	s.Title = r.readText("title", r.otherwise(s.Title))
@@ -123,6 +127,7 @@ func (r *row) readStorage(s Storage) Storage {
 	return s
 }
 
+// readCPU reads a row of cpus on top of c.
 func (r *row) readCPU(c CPU) CPU {
 	if c.Name != r.key {
 		c.Title, c.Match = "", nil
@@ -130,7 +135,7 @@ func (r *row) readCPU(c CPU) CPU {
 	c.Name = r.key
 	c.Title = r.readText("title", r.otherwise(c.Title))
 	c.Match = r.texts("match", c.Match)
-	c.Decode = slices.Clone(c.Decode) // a row that is a copy leaves the other alone
+	c.Decode = slices.Clone(c.Decode) // the copy must not change the original row
 	raw, given := r.take("decode")
 	libraries, err := readObject(raw)
 	if given && err != nil {
@@ -145,6 +150,7 @@ func (r *row) readCPU(c CPU) CPU {
 	return c
 }
 
+// readGrid reads a row of grids on top of g.
 func (r *row) readGrid(g Grid) Grid {
 	g.Name = r.key
 	g.Title = r.readText("title", r.otherwise(g.Title))
@@ -153,18 +159,18 @@ func (r *row) readGrid(g Grid) Grid {
 	return g
 }
 
-// check looks at what single rows cannot know.
+// check checks what involves more than one row.
 func (t Table) check() error {
 	links := Known.With(t).LinkNames()
 	for i, gpu := range t.GPUs {
 		if gpu.Link != "" && !slices.Contains(links, gpu.Link) {
-			return fmt.Errorf("gpus row %d (%s), link: %w", i+1, gpu.Name, unknown("link", gpu.Link, links))
+			return fmt.Errorf("gpus row %d (%s), link: %w", i+1, gpu.Name, unknownError("link", gpu.Link, links))
 		}
 	}
 	return nil
 }
 
-// rows reads one list; known is where "like" looks besides the rows above.
+// rows reads one list. "like" refers to the rows above and to known.
 func rows[R named](lists map[string]json.RawMessage, list string, known []R, read func(*row, R) R) ([]R, error) {
 	raw, given := lists[list]
 	if !given {
@@ -178,13 +184,13 @@ func rows[R named](lists map[string]json.RawMessage, list string, known []R, rea
 	for i, item := range items {
 		r := newRow(fmt.Sprintf("%s row %d", list, i+1), item)
 		if _, twice := find(all, r.key); twice && r.err == nil {
-			r.fail("name", fmt.Errorf("%q stands above already: give each row its own name", r.key))
+			r.fail("name", fmt.Errorf("%q is the name of a row above: give each row a different name", r.key))
 		}
 		var base R
 		if like := r.readText("like", ""); like != "" {
 			var found bool
 			if base, found = find(append(slices.Clone(all), known...), like); !found {
-				r.fail("like", unknown("row", like, append(names(all), names(known)...)))
+				r.fail("like", unknownError("row", like, append(names(all), names(known)...)))
 			}
 		}
 		all = append(all, read(r, base))
@@ -195,17 +201,17 @@ func rows[R named](lists map[string]json.RawMessage, list string, known []R, rea
 	return all, nil
 }
 
-// row is one row of the file while it is read. It keeps its first error.
+// row is the state of reading one row. It keeps the first error.
 type row struct {
 	where  string // "gpus row 2 (b300)"
 	key    string // its name
 	fields map[string]json.RawMessage
-	taken  []string // fields that were asked for
+	taken  []string // fields that were read
 	source string
 	err    error
 }
 
-// newRow reads what all rows have.
+// newRow reads the fields that every row has.
 func newRow(where string, item json.RawMessage) *row {
 	r := &row{where: where}
 	fields, err := readObject(item)
@@ -229,14 +235,14 @@ func newRow(where string, item json.RawMessage) *row {
 	return r
 }
 
-// take returns a field and remembers that it has a meaning.
+// take returns a field and records that it is a valid one.
 func (r *row) take(name string) (json.RawMessage, bool) {
 	r.taken = append(r.taken, name)
 	raw, given := r.fields[name]
 	return raw, given
 }
 
-// readText reads a field that is text; otherwise where it is not given.
+// readText reads a field that is text; otherwise is returned if it is missing.
 func (r *row) readText(name, otherwise string) string {
 	raw, given := r.take(name)
 	if !given {
@@ -249,7 +255,7 @@ func (r *row) readText(name, otherwise string) string {
 	return strings.TrimSpace(s)
 }
 
-// readTruth reads a field that is true or false; otherwise where it is not given.
+// readTruth reads a field that is true or false; otherwise is returned if it is missing.
 func (r *row) readTruth(name string, otherwise bool) bool {
 	raw, given := r.take(name)
 	if !given {
@@ -262,7 +268,7 @@ func (r *row) readTruth(name string, otherwise bool) bool {
 	return yes
 }
 
-// texts reads a field that is a list of texts; otherwise where it is not given.
+// texts reads a field that is a list of texts; otherwise is returned if it is missing.
 func (r *row) texts(name string, otherwise []string) []string {
 	raw, given := r.take(name)
 	if !given {
@@ -275,8 +281,7 @@ func (r *row) texts(name string, otherwise []string) []string {
 	return all
 }
 
-// otherwise is a title for a row that gives none: that of the row it is like, or
-// its name.
+// otherwise returns the title of a row that has none: that of the row it copies, or its name.
 func (r *row) otherwise(title string) string {
 	if title == "" {
 		return r.key
@@ -294,21 +299,21 @@ func (r *row) capability(name string, major, minor int) (int, int) {
 	major, errMajor := strconv.Atoi(before)
 	minor, errMinor := strconv.Atoi(after)
 	if errMajor != nil || errMinor != nil || major < 0 || major > 99 || minor < 0 || minor > 99 {
-		r.fail(name, fmt.Errorf(`%s is no compute capability, expected one such as "9.0"`, short([]byte(text))))
+		r.fail(name, fmt.Errorf(`%s is not a compute capability, expected one such as "9.0"`, short([]byte(text))))
 		return 0, 0
 	}
 	return major, minor
 }
 
-// readFigure reads a field that is a quantity into f, which stays as it is where the
-// field is not given.
+// readFigure reads a field that is a quantity into f, which does not change if the field is
+// missing.
 func (r *row) readFigure(name string, f *Figure, parse func(string) (float64, error)) {
 	if raw, given := r.take(name); given {
 		r.value(name, raw, f, parse)
 	}
 }
 
-// value reads a quantity: text, or an object of text and its own source.
+// value reads a quantity: a text, or an object with a text and its source.
 func (r *row) value(name string, raw json.RawMessage, f *Figure, parse func(string) (float64, error)) {
 	text, source := "", r.source
 	if json.Unmarshal(raw, &text) != nil {
@@ -340,29 +345,30 @@ func (r *row) value(name string, raw json.RawMessage, f *Figure, parse func(stri
 	*f = Figure{v, source}
 }
 
-// firstError returns the row's first error; a field that nothing asked for is one.
+// firstError returns the first error of the row. A field that was not read is an error, too.
 func (r *row) firstError() error {
 	if r.err != nil {
 		return r.err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
 		if !slices.Contains(r.taken, name) {
-			return fmt.Errorf("%s: %w", r.where, unknown("field", name, r.taken))
+			return fmt.Errorf("%s: %w", r.where, unknownError("field", name, r.taken))
 		}
 	}
 	return nil
 }
 
-// fail keeps the row's first error, with the field that it is about.
+// fail records an error for a field, unless there is an earlier one.
 func (r *row) fail(field string, err error) { r.keep(fmt.Errorf("%s, %s: %w", r.where, field, err)) }
 
+// keep records an error, unless there is an earlier one.
 func (r *row) keep(err error) {
 	if r.err == nil {
 		r.err = err
 	}
 }
 
-// plain makes a parser of quantities return plain numbers.
+// plain makes a parser of quantities return float64.
 func plain[Q ~float64](parse func(string) (Q, error)) func(string) (float64, error) {
 	return func(text string) (float64, error) {
 		q, err := parse(text)
@@ -370,8 +376,8 @@ func plain[Q ~float64](parse func(string) (Q, error)) func(string) (float64, err
 	}
 }
 
-// operations reads FLOP/s, or operations per second as data sheets have them for
-// integers: "624 TOPS".
+// operations parses FLOP/s, or operations per second of integers as data sheets write them:
+// "624 TOPS".
 func operations(text string) (float64, error) {
 	speed, err := quantity.ParseFLOPRate(text)
 	if err != nil {
@@ -383,17 +389,17 @@ func operations(text string) (float64, error) {
 	return float64(speed), err
 }
 
-// perKWh reads a price of electricity: "0.12 $/kWh".
+// perKWh parses a price of electricity: "0.12 $/kWh".
 func perKWh(text string) (float64, error) {
 	number, found := strings.CutSuffix(strings.ReplaceAll(text, " ", ""), "/kWh")
 	p, err := quantity.ParsePrice(number + "/h")
 	if !found || err != nil {
-		return 0, fmt.Errorf("%s is no price of electricity, expected one such as 0.12 $/kWh", short([]byte(text)))
+		return 0, fmt.Errorf("%s is not a price of electricity, expected one such as 0.12 $/kWh", short([]byte(text)))
 	}
 	return float64(p), nil
 }
 
-// readObject reads a JSON object; the error says on which line it stops being one.
+// readObject parses a JSON object; a syntax error names the line.
 func readObject(data []byte) (map[string]json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(data, &fields)
@@ -408,8 +414,9 @@ func readObject(data []byte) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// unknown is the error of a word that is not among those that have a meaning.
-func unknown(what, name string, known []string) error {
+// unknownError returns the error for a word that is not known, with similar words or a list of
+// those known.
+func unknownError(what, name string, known []string) error {
 	if near := Nearest(name, known); len(near) > 0 {
 		return fmt.Errorf("unknown %s %s, did you mean %s?", what, short([]byte(name)), strings.Join(near, " or "))
 	}
@@ -419,7 +426,7 @@ func unknown(what, name string, known []string) error {
 	return fmt.Errorf("unknown %s %s, expected one of %s", what, short([]byte(name)), strings.Join(known, ", "))
 }
 
-// short quotes what the file has, cut where it is long.
+// short quotes text of the file, shortened if it is long.
 func short(raw []byte) string {
 	text := strings.ToValidUTF8(string(raw[:min(len(raw), 200)]), "?")
 	if utf8.RuneCountInString(text) > 40 {

@@ -80,15 +80,15 @@ func TestParseErrors(t *testing.T) {
 		{`{"gpus": [{"name": "x", "fp16": {"value": "312 TFLOP/s", "sorce": "s"}}]}`, `gpus row 1 (x), fp16: unknown field "sorce", did you mean source?`},
 		{`{"gpus": [{"name": "x", "source": "s", "link": "pcie6"}]}`, `gpus row 1 (x), link: unknown link "pcie6", did you mean pcie3 or pcie4 or pcie5?`},
 		{`{"gpus": [{"name": "x", "source": "s", "like": "h100"}]}`, `gpus row 1 (x), like: unknown row "h100", did you mean h100-pcie or h100-sxm?`},
-		{`{"gpus": [{"name": "x", "source": "s", "compute": "nine"}]}`, `gpus row 1 (x), compute: "nine" is no compute capability, expected one such as "9.0"`},
+		{`{"gpus": [{"name": "x", "source": "s", "compute": "nine"}]}`, `gpus row 1 (x), compute: "nine" is not a compute capability, expected one such as "9.0"`},
 		{`{"gpus": [{"name": "x", "source": "s", "match": "y"}]}`, `gpus row 1 (x), match: expected names such as`},
-		{`{"gpus": [{"name": "x"}, {"name": "x"}]}`, `gpus row 2 (x), name: "x" stands above already`},
+		{`{"gpus": [{"name": "x"}, {"name": "x"}]}`, `gpus row 2 (x), name: "x" is the name of a row above`},
 		{`{"gpus": [{"name": "x", "source": "s", "power": "100 W", "idle_power": "200 W"}]}`, `gpus row 1 (x), idle_power: 200 W is more than power, 100 W`},
 		{`{"links": [{"name": "x", "source": "s", "nominal": "10 GB/s", "pinned": "20 GB/s"}]}`, `links row 1 (x), nominal: 10 GB/s is too little: expected pageable_low <= pageable_high <= pinned <= nominal`},
 		{`{"storages": [{"name": "x", "source": "s", "rate": "7 Gb/s"}]}`, `storages row 1 (x), rate: "7 Gb/s" may mean bits or bytes`},
 		{`{"cpus": [{"name": "x", "source": "s", "decode": "500 images/s"}]}`, `cpus row 1 (x), decode: expected an object`},
 		{`{"cpus": [{"name": "x", "source": "s", "decode": {"pillow": "500 MB/s"}}]}`, `cpus row 1 (x), decode.pillow: "500 MB/s" is a rate, expected a rate of samples`},
-		{`{"grids": [{"name": "x", "source": "s", "price": "$0.12/h"}]}`, `grids row 1 (x), price: "$0.12/h" is no price of electricity, expected one such as 0.12 $/kWh`},
+		{`{"grids": [{"name": "x", "source": "s", "price": "$0.12/h"}]}`, `grids row 1 (x), price: "$0.12/h" is not a price of electricity, expected one such as 0.12 $/kWh`},
 		{`{"gpus": [` + strings.Repeat(" ", maxFile) + `]}`, `mine.json: 1048588 bytes, expected at most 1048576: keep only the rows that are yours`},
 	} {
 		_, err := Parse("mine.json", []byte(c.file))

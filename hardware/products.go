@@ -2,22 +2,23 @@ package hardware
 
 import "strings"
 
-// matmulBench is where products of large matrices were timed: the best of many shapes in PyTorch.
+// matmulBench is the source of timed products of large matrices: the best of many shapes in
+// PyTorch.
 const matmulBench = "github.com/stas00/ml-engineering compute/accelerator/README.md at 744d01e, maximum achievable " +
 	"matmul FLOPS"
 
-// products are the shares of the sheet's dense peak that products of large matrices reach, by the
+// products holds the share of the dense peak that products of large matrices reach, by the
 // first word of a GPU's key: in 16 bits, and in FP8.
 var products = map[string][2]float64{
 	"a100": {0.869}, "h100": {0.803, 0.709}, "h200": {0.803, 0.734}, "gh200": {0.838, 0.776},
 	"b200": {0.776, 0.763}, "gb200": {0.729, 0.723}, "mi300x": {0.514}, "mi355x": {0.626},
 }
 
-// likelyProducts stands for chips without such a measurement: the median of the others.
+// likelyProducts is for chips without such a measurement: the median of the others.
 const likelyProducts = 0.77
 
-// ProductShare is the share of the sheet's peak that products of large matrices reach in a
-// precision. A TPU's is not known: what its programs reach is fitted as a whole.
+// ProductShare returns the share of the data sheet's peak that products of large matrices reach
+// in a precision. For TPUs it is unknown; their programs are fitted as a whole.
 func (g GPU) ProductShare(p Precision) Figure {
 	name, _, _ := strings.Cut(g.Name, "-")
 	shares, timed := products[name]

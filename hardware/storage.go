@@ -1,15 +1,15 @@
 package hardware
 
-// Storage is a class of storage, as one machine sees it.
+// Storage is a class of storage as seen from one machine.
 type Storage struct {
 	Name    string
-	Title   string // what it is, and of what size where that decides
+	Title   string // description, with the size if performance depends on it
 	Rate    Figure // bytes/s, sequential read with enough requests in flight
 	IOPS    Figure // random reads per second, 4 KiB unless the source says otherwise
-	Latency Figure // seconds of one random read with no other in flight; between LatencyEnds where those are set
-	// LatencyEnds are the least and the most that its sources tell, where they differ.
+	Latency Figure // seconds of a single random read; a likely value between LatencyEnds if these are set
+	// LatencyEnds are the least and greatest latency in the sources, if they differ.
 	LatencyEnds [2]float64
-	Object      bool // an object store: a sample that is an object takes one request
+	Object      bool // an object store: reading a sample that is an object takes one request
 }
 
 const (
@@ -27,10 +27,10 @@ const (
 		"c0t0d0s0.org, 2008-12)"
 )
 
-// What is said of several classes.
+// Figures of several classes.
 var (
-	// What an object store takes to send a first byte differs by ten, and is most of what a small
-	// object takes. The likely value is the geometric mean of its ends.
+	// The time to the first byte of an object store varies tenfold, and dominates for small
+	// objects. The likely value is the geometric mean of the ends.
 	s3Latency = Figure{
 		0.063, "geometric mean of 20 ms (90 of 100 requests from EC2 begin sooner, whatever the object's size, " +
 			"github.com/dvassallo/s3-benchmark, 2019-04) and 200 ms (" + s3Guide + "100 to 200 ms to the first byte)",
@@ -60,7 +60,7 @@ const (
 		"virtual machine, 2026-11-22: 2.9 to 4.5 us, median 3.1 (n = 20)"
 )
 
-// LatencyBetween is the latency with its ends: least, likely, most.
+// LatencyBetween returns the latency with its ends: least, likely, most.
 func (s Storage) LatencyBetween() (least, likely, most float64) {
 	if s.LatencyEnds[0] == 0 {
 		return s.Latency.Value, s.Latency.Value, s.Latency.Value
@@ -68,8 +68,8 @@ func (s Storage) LatencyBetween() (least, likely, most float64) {
 	return s.LatencyEnds[0], s.Latency.Value, s.LatencyEnds[1]
 }
 
-// storages are the known classes of storage. Drives are as announced: what a full
-// or worn drive, a RAID or an encrypted file system gives is less.
+// storages lists the known classes of storage. Figures of drives are the announced ones: a full
+// or worn drive, a RAID or an encrypted file system reaches less.
 var storages = []Storage{
 	{
 		Name: "nvme", Title: "one NVMe drive, PCIe 4.0 x4",

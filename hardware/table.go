@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/spelling"
 )
 
-// Table is a set of rows. Lookups return the first row that fits.
+// Table is a set of rows. Lookups return the first row that matches.
 type Table struct {
 	GPUs     []GPU
 	Links    []Link
@@ -21,15 +21,15 @@ type Table struct {
 // Known is the built-in table.
 var Known = Table{GPUs: GPUs, Links: links, Networks: networks, Storages: storages, CPUs: cpus, Grids: grids}
 
-// Machine is the hardware that a forecast is for.
+// Machine is the hardware of a forecast.
 type Machine struct {
-	GPU     GPU     // zero where unknown
-	Link    Link    // zero where unknown
-	Storage Storage // zero where unknown
+	GPU     GPU     // zero if unknown
+	Link    Link    // zero if unknown
+	Storage Storage // zero if unknown
 }
 
-// With returns both tables' rows; a row of other replaces one of the same name and
-// is found before all others.
+// With returns the rows of both tables. A row of other replaces one of the same name, and rows
+// of other come first.
 func (t Table) With(other Table) Table {
 	return Table{
 		GPUs:     merge(other.GPUs, t.GPUs),
@@ -41,14 +41,14 @@ func (t Table) With(other Table) Table {
 	}
 }
 
-// FindGPU returns the row of a device by our key, the vendor's name or the driver's
-// (NVML, amdsmi), with or without "NVIDIA", "Tesla" and the like; false where no
-// row fits. The whole name has to fit: an A10G is no A10, a laptop's 4090 no 4090
-// and a MIG slice of an A100 no A100.
+// FindGPU returns the row of a device by its key, the vendor's name or the driver's (NVML,
+// amdsmi), with or without words such as "NVIDIA" and "Tesla"; false if no row matches. The
+// whole name must match: an A10G is not an A10, a laptop's 4090 is not a 4090, and a MIG slice
+// of an A100 is not an A100.
 func (t Table) FindGPU(name string) (GPU, bool) {
 	for _, gpu := range t.GPUs {
 		if gpu.Name == name {
-			return gpu, true // the usual case, and the quick one
+			return gpu, true // the common and fast case
 		}
 	}
 	joined := func(name string) string { return strings.ReplaceAll(words(name), " ", "") } // rtx5090
@@ -63,14 +63,14 @@ func (t Table) FindGPU(name string) (GPU, bool) {
 	return GPU{}, false
 }
 
-// usualKinds are the kinds that are meant by the name of a GPU alone, most usual first. [J] They are
-// those of the boards of eight that clouds and clusters rent, from which most published
-// figures come. Whoever has another kind names it.
+// usualKinds lists the variants that the name of a GPU alone usually means, most common first.
+// [J] They are the ones on the eight-GPU boards of clouds and clusters, from which most
+// published figures come. For another variant the user gives its full key.
 var usualKinds = []string{"h100-sxm", "a100-80gb-sxm", "a100-40gb-sxm", "v100-sxm-16gb", "gh200-96gb"}
 
-// FindKind returns the kind that somebody means who names a GPU and not its kind ("a100"), with
-// the keys of all kinds that it may be; false where that is not known. A name of which there is
-// one kind alone is that one.
+// FindKind returns the variant that a name without variant ("a100") usually means, and the keys
+// of all variants that match; known is false if there is no usual one. A name with only one
+// variant means that one.
 func (t Table) FindKind(name string) (usual GPU, kinds []string, known bool) {
 	asked := strings.Fields(words(name))
 	for _, gpu := range t.GPUs {
@@ -93,17 +93,17 @@ func (t Table) FindKind(name string) (usual GPU, kinds []string, known bool) {
 	return GPU{}, kinds, false
 }
 
-// FindLink returns a host link by name; false where there is none.
+// FindLink returns a host link by name; false if it is not in the table.
 func (t Table) FindLink(name string) (Link, bool) { return find(t.Links, name) }
 
-// FindNetwork returns a network between machines by name; false where there is none.
+// FindNetwork returns a network between machines by name; false if it is not in the table.
 func (t Table) FindNetwork(name string) (Network, bool) { return find(t.Networks, name) }
 
-// FindStorage returns a class of storage by name; false where there is none.
+// FindStorage returns a class of storage by name; false if it is not in the table.
 func (t Table) FindStorage(name string) (Storage, bool) { return find(t.Storages, name) }
 
-// FindCPU returns the row of a processor by our key or by the name that the kernel
-// gives it, of which a row's name is part; false where no row fits.
+// FindCPU returns the row of a processor by its key, or by the kernel's name, which contains
+// the name in the row; false if no row matches.
 func (t Table) FindCPU(name string) (CPU, bool) {
 	wanted := " " + words(name) + " "
 	for _, cpu := range t.CPUs {
@@ -116,8 +116,8 @@ func (t Table) FindCPU(name string) (CPU, bool) {
 	return CPU{}, false
 }
 
-// FindGrid returns an electricity grid by its key or by the country's name; false
-// where there is none.
+// FindGrid returns an electricity grid by its key or by the country's name; false if it is not
+// in the table.
 func (t Table) FindGrid(name string) (Grid, bool) {
 	for _, grid := range t.Grids {
 		if strings.EqualFold(grid.Name, name) || strings.EqualFold(grid.Title, name) {
@@ -127,56 +127,56 @@ func (t Table) FindGrid(name string) (Grid, bool) {
 	return Grid{}, false
 }
 
-// findMachine returns the machine with a GPU of that name and its usual host link;
-// zero rows where they are unknown.
+// findMachine returns the machine with the given GPU and its usual host link; rows are zero if
+// unknown.
 func (t Table) findMachine(gpuName string) Machine {
 	gpu, _ := t.FindGPU(gpuName)
 	link, _ := t.FindLink(gpu.Link)
 	return Machine{GPU: gpu, Link: link}
 }
 
-// GPUNames are the keys of the devices, for lists and for Nearest.
+// GPUNames returns the keys of the devices.
 func (t Table) GPUNames() []string { return names(t.GPUs) }
 
-// LinkNames are the keys of the host links.
+// LinkNames returns the keys of the host links.
 func (t Table) LinkNames() []string { return names(t.Links) }
 
-// NetworkNames are the keys of the networks between machines.
+// NetworkNames returns the keys of the networks between machines.
 func (t Table) NetworkNames() []string { return names(t.Networks) }
 
-// StorageNames are the keys of the classes of storage.
+// StorageNames returns the keys of the classes of storage.
 func (t Table) StorageNames() []string { return names(t.Storages) }
 
-// CPUNames are the keys of the processors.
+// CPUNames returns the keys of the processors.
 func (t Table) CPUNames() []string { return names(t.CPUs) }
 
-// GridNames are the keys of the grids.
+// GridNames returns the keys of the grids.
 func (t Table) GridNames() []string { return names(t.Grids) }
 
-// FindGPU looks into the built-in table; see Table.FindGPU.
+// FindGPU searches the built-in table; see Table.FindGPU.
 func FindGPU(name string) (GPU, bool) { return Known.FindGPU(name) }
 
-// FindLink looks into the built-in table; see Table.FindLink.
+// FindLink searches the built-in table; see Table.FindLink.
 func FindLink(name string) (Link, bool) { return Known.FindLink(name) }
 
-// FindStorage looks into the built-in table; see Table.FindStorage.
+// FindStorage searches the built-in table; see Table.FindStorage.
 func FindStorage(name string) (Storage, bool) { return Known.FindStorage(name) }
 
-// FindGrid looks into the built-in table; see Table.FindGrid.
+// FindGrid searches the built-in table; see Table.FindGrid.
 func FindGrid(name string) (Grid, bool) { return Known.FindGrid(name) }
 
-// MachineOf looks into the built-in table; see Table.Machine.
+// MachineOf returns the machine with a GPU of the built-in table and its usual host link.
 func MachineOf(gpuName string) Machine { return Known.findMachine(gpuName) }
 
-// suggestions is how many names Nearest returns at most: the four kinds of A100.
+// suggestions is the greatest number of names that Nearest returns: the four variants of the
+// A100.
 const suggestions = 4
 
-// longName is where a name is no slip of a known one but something else.
+// longName is the length from which a name cannot be a misspelling of a known one.
 const longName = 100
 
-// Nearest returns the names that somebody may have meant by an unknown one, best
-// first; none where nothing is near. Names that the unknown one is a part of ("a100")
-// come alone.
+// Nearest returns known names similar to an unknown one, best first; none if nothing is
+// similar. If the unknown name is part of known ones ("a100"), it returns only these.
 func Nearest(name string, among []string) []string {
 	wanted := words(name)
 	if wanted == "" || len(wanted) > longName {
@@ -188,7 +188,7 @@ func Nearest(name string, among []string) []string {
 		other := words(candidate)
 		distance[candidate] = spelling.Distance(wanted, other)
 		if len(other) > 1 && strings.Contains(wanted, other) {
-			distance[candidate] = 0 // an A10G is an A10 and more
+			distance[candidate] = 0 // an A10G is similar to an A10
 		}
 		if len(wanted) > 1 && strings.Contains(other, wanted) {
 			whole = append(whole, candidate)
@@ -203,7 +203,7 @@ func Nearest(name string, among []string) []string {
 	return near[:min(len(near), suggestions)]
 }
 
-// named is any row.
+// named is implemented by every row.
 type named interface{ key() string }
 
 func (g GPU) key() string     { return g.Name }
@@ -213,7 +213,7 @@ func (s Storage) key() string { return s.Name }
 func (c CPU) key() string     { return c.Name }
 func (g Grid) key() string    { return g.Name }
 
-// find returns the row of that name; false where there is none.
+// find returns the row of a name; false if there is no such row.
 func find[R named](rows []R, name string) (row R, found bool) {
 	for _, row := range rows {
 		if row.key() == name {
@@ -223,7 +223,7 @@ func find[R named](rows []R, name string) (row R, found bool) {
 	return row, false
 }
 
-// merge returns first and those of second whose names first does not have.
+// merge returns first, followed by the rows of second whose names first does not have.
 func merge[R named](first, second []R) []R {
 	all := slices.Clone(first)
 	for _, row := range second {
@@ -234,7 +234,7 @@ func merge[R named](first, second []R) []R {
 	return all
 }
 
-// names lists the keys of rows in their order.
+// names returns the keys of rows in order.
 func names[R named](rows []R) []string {
 	all := make([]string, 0, len(rows))
 	for _, row := range rows {
@@ -243,11 +243,11 @@ func names[R named](rows []R) []string {
 	return all
 }
 
-// vendors are words of a device's name that say nothing about what it can do, and
-// the mark that an emulated device puts behind its name.
+// vendors are words of a device's name that do not identify the model, and the word that an
+// emulated device appends to its name.
 var vendors = []string{"nvidia", "tesla", "geforce", "amd", "instinct", "intel", "emulated"}
 
-// words is a name in lower case, its words divided by one space, without vendors.
+// words returns the words of a name in lower case, separated by one space, without vendors.
 func words(name string) string {
 	all := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -50,8 +50,7 @@ func TestEveryFigureHasASource(t *testing.T) {
 	}
 }
 
-// What a device does not have, and what nobody could be cited for, is zero; all
-// else is there.
+// Units that a device lacks, and figures without a source, are zero; all other figures are set.
 func TestMissingFigures(t *testing.T) {
 	noUnit := map[string][]string{
 		"v100-sxm-16gb":  {"TF32", "FP8", "INT8"}, // INT8 only without Tensor Cores
@@ -176,7 +175,7 @@ func TestFindGPU(t *testing.T) {
 	}
 }
 
-// No row hides another one, and each answers to all of its own names.
+// No row hides another one, and each is found by all its names.
 func TestNamesAreUnique(t *testing.T) {
 	for _, list := range [][]string{Known.GPUNames(), Known.LinkNames(), Known.NetworkNames(), Known.StorageNames(), Known.CPUNames(), Known.GridNames()} {
 		seen := map[string]bool{}

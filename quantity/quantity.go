@@ -5,20 +5,18 @@ import (
 	"math"
 )
 
-// Bytes is a size in bytes, the first of the quantities: plain numbers in base
-// units, with a name that says which. People write them with units ("500 KB",
-// "2 GB/s", "11.74 ms"), so each has a parser, and its String parses back to
-// exactly the same value.
+// Bytes is a size in bytes. Like the other quantities it is a number in its base unit. People
+// write quantities with units ("500 KB", "2 GB/s", "11.74 ms"), so each has a parser, and its
+// String parses back to exactly the same value.
 //
-// Decimal and binary prefixes are different: 1 KB = 1,000 bytes, 1 KiB = 1,024.
-// Bits exist only in rates and only spelled out ("100 Gbit/s"). A comma separates
-// thousands; an underscore may stand between digits. The case of a unit matters
-// only where it decides: "gb/s" is GB/s, but "Gb/s" and "gbps" could mean bits and
-// are refused. No parser returns a negative number, NaN or an infinity; zero is a
-// value, and Positive refuses it where it makes no sense.
+// Decimal and binary prefixes differ: 1 KB = 1,000 bytes, 1 KiB = 1,024. Bits are accepted only
+// in rates and only spelled out ("100 Gbit/s"). A comma separates thousands; underscores
+// between digits are allowed. The case of a unit matters only if it is ambiguous: "gb/s" is
+// GB/s, but "Gb/s" and "gbps" could mean bits and are rejected. No parser returns a negative
+// number, NaN or infinity. Zero is a value; Positive rejects it where zero makes no sense.
 type Bytes float64
 
-// Rate is bytes per second.
+// Rate is in bytes per second.
 type Rate float64
 
 // Seconds is a time in seconds.
@@ -27,60 +25,60 @@ type Seconds float64
 // FLOP is an amount of computation: floating-point operations, 2 per multiply-add.
 type FLOP float64
 
-// FLOPRate is floating-point operations per second.
+// FLOPRate is in floating-point operations per second.
 type FLOPRate float64
 
-// SampleRate is samples per second.
+// SampleRate is in samples per second.
 type SampleRate float64
 
 // Watts is a power in watts.
 type Watts float64
 
-// Price is dollars per hour.
+// Price is in dollars per hour.
 type Price float64
 
-// Carbon is grams of CO2 per kWh of electricity.
+// Carbon is in grams of CO2 per kWh of electricity.
 type Carbon float64
 
 // Share is a part of a whole, 0 to 1.
 type Share float64
 
-// Count is how many: a whole number.
+// Count is a whole number of things.
 type Count float64
 
-// Number has no unit and need not be whole: 1.5 cores, for instance.
+// Number has no unit and may be fractional, such as 1.5 cores.
 type Number float64
 
-// ParseBytes reads a size: "500 KB", "1.5 GiB". The errors of all parsers are
-// sentences that quote the text and say what was expected.
+// ParseBytes parses a size: "500 KB", "1.5 GiB". The errors of all parsers quote the text and
+// say what was expected.
 func ParseBytes(text string) (Bytes, error) { return parse[Bytes](text, size) }
 
-// ParseRate reads a rate of bytes: "2 GB/s", "250 MBps", "100 Gbit/s".
+// ParseRate parses a rate of bytes: "2 GB/s", "250 MBps", "100 Gbit/s".
 func ParseRate(text string) (Rate, error) { return parse[Rate](text, rate) }
 
-// ParseSeconds reads a time: "11.74 ms", "20 µs", "1.5 h".
+// ParseSeconds parses a time: "11.74 ms", "20 µs", "1.5 h".
 func ParseSeconds(text string) (Seconds, error) { return parse[Seconds](text, duration) }
 
-// ParseFLOP reads an amount of computation: "8.2 GFLOP".
+// ParseFLOP parses an amount of computation: "8.2 GFLOP".
 func ParseFLOP(text string) (FLOP, error) { return parse[FLOP](text, work) }
 
-// ParseFLOPRate reads a speed of computation: "312 TFLOP/s".
+// ParseFLOPRate parses a speed of computation: "312 TFLOP/s".
 func ParseFLOPRate(text string) (FLOPRate, error) { return parse[FLOPRate](text, speed) }
 
-// ParseSampleRate reads a rate of samples: "2,470 samples/s", "2470 img/s".
+// ParseSampleRate parses a rate of samples: "2,470 samples/s", "2470 img/s".
 func ParseSampleRate(text string) (SampleRate, error) { return parse[SampleRate](text, samples) }
 
-// ParseWatts reads a power: "400 W", "1.2 kW".
+// ParseWatts parses a power: "400 W", "1.2 kW".
 func ParseWatts(text string) (Watts, error) { return parse[Watts](text, power) }
 
-// ParsePrice reads a price per hour: "$2.50/h", "2.5 USD/h".
+// ParsePrice parses a price per hour: "$2.50/h", "2.5 USD/h".
 func ParsePrice(text string) (Price, error) { return parse[Price](text, price) }
 
-// ParseCarbon reads what a kWh of electricity emits: "385 gCO2/kWh".
+// ParseCarbon parses the emission per kWh of electricity: "385 gCO2/kWh".
 func ParseCarbon(text string) (Carbon, error) { return parse[Carbon](text, carbon) }
 
-// ParseShare reads a part of a whole: "95 %" or "0.95". A plain number above 1 is
-// an error: it may have been meant as per cent.
+// ParseShare parses a part of a whole: "95 %" or "0.95". It rejects a plain number above 1,
+// which may be meant as per cent.
 func ParseShare(text string) (Share, error) {
 	s, err := parse[Share](text, share)
 	if err == nil && s > 1 {
@@ -89,20 +87,20 @@ func ParseShare(text string) (Share, error) {
 	return s, err
 }
 
-// ParseCount reads a whole number: "8", "1,024".
+// ParseCount parses a whole number: "8", "1,024".
 func ParseCount(text string) (Count, error) {
 	n, err := parse[Count](text, count)
 	if err == nil && float64(n) != math.Trunc(float64(n)) {
-		return 0, fmt.Errorf("%s is not a whole number, expected %s", quote(text), count.expected())
+		return 0, fmt.Errorf("%s is not a whole number, expected %s", quote(text), count.expectedText())
 	}
 	return n, err
 }
 
-// ParseNumber reads a number without a unit: "1.5".
+// ParseNumber parses a number without a unit: "1.5".
 func ParseNumber(text string) (Number, error) { return parse[Number](text, number) }
 
-// Positive refuses what a quantity cannot be where something is divided by it:
-// zero, negative, unknown (NaN) or infinite. The error begins with what it is of.
+// Positive returns an error if a quantity is zero, negative, unknown (NaN) or infinite. The
+// error begins with what, the name of the quantity.
 func Positive[Q interface {
 	~float64
 	fmt.Stringer
@@ -117,9 +115,8 @@ func Positive[Q interface {
 	return fmt.Errorf("%s is %s: expected more than 0 and finite", what, q)
 }
 
-// String prints the shortest readable form that parses back to the same value:
-// "500 KB", and "16 GiB" where that is shorter than "17.179869184 GB". NaN is
-// "unknown".
+// String prints the shortest readable form that parses back to the same value: "500 KB", or "16
+// GiB" because that is shorter than "17.179869184 GB". NaN is "unknown".
 func (b Bytes) String() string { return size.format(float64(b)) }
 
 // String prints a rate like "2 GB/s"; it parses back to the same value.

@@ -284,8 +284,8 @@ func TestUnknownIsUnknown(t *testing.T) {
 	}
 }
 
-// FuzzQuantity: whatever is typed, a parser returns a finite number that survives
-// a round trip, or a sentence; and every number survives one.
+// FuzzQuantity: for any text, a parser returns a finite number that survives a round trip, or
+// an error sentence; and every number survives a round trip.
 func FuzzQuantity(f *testing.F) {
 	for _, text := range []string{
 		"500 KB", "2 GB/s", "11.74 ms", "312 TFLOP/s", "$2.50/h", "95 %", "1,024", "1_0.5e-3 µs", "100 Gbit/s",

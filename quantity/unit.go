@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// unit is one spelling of a unit. A value is number * 10^ten * factor: powers of
-// ten are moved in the decimal text, so that "11.74 ms" is exactly 0.01174.
+// unit is one spelling of a unit. A value is number * 10^ten * factor. Powers of ten are
+// applied by moving the decimal point in the text, so that "11.74 ms" is exactly 0.01174.
 type unit struct {
 	name    string
 	ten     int
@@ -16,16 +16,16 @@ type unit struct {
 	printed bool // String uses it
 }
 
-// dimension is one kind of quantity with all units that it is written in.
+// dimension is a kind of quantity with all its units.
 type dimension struct {
 	noun    string // "a size"
 	example string // "500 KB"
-	bare    bool   // a number without a unit has a meaning
+	bare    bool   // a number without a unit is valid
 	units   []unit
 }
 
-// The dimensions. Names are matched as written first, then without regard to
-// case where only one unit fits.
+// The dimensions. A unit's name must match as written, or else regardless of case if only one
+// unit matches.
 var (
 	size     = dimension{noun: "a size", example: "500 KB", units: sizes("")}
 	rate     = dimension{noun: "a rate", example: "2 GB/s", units: rates()}
@@ -94,16 +94,17 @@ var (
 	number = dimension{noun: "a number without a unit", example: "1.5", bare: true}
 )
 
-// dimensions are looked through for a unit that belongs to another one.
+// dimensions is searched for a unit that belongs to another dimension.
 var dimensions = []*dimension{&size, &rate, &duration, &work, &speed, &samples, &power, &price, &carbon, &share}
 
-// prefixes of the decimal system; k is one more spelling of K.
+// prefixes lists the decimal prefixes; k is an alternative spelling of K.
 var prefixes = []struct {
 	name string
 	ten  int
 }{{"", 0}, {"K", 3}, {"M", 6}, {"G", 9}, {"T", 12}, {"P", 15}, {"k", 3}}
 
-// decimal puts all decimal prefixes before each name; the first is printed.
+// decimal returns units with all decimal prefixes before each name; the first name is the
+// printed one.
 func decimal(names ...string) []unit {
 	var units []unit
 	for i, name := range names {
@@ -114,7 +115,7 @@ func decimal(names ...string) []unit {
 	return units
 }
 
-// sizes are the units of bytes, each followed by suffix: "" or "/s".
+// sizes returns the units of bytes, each followed by suffix: "" or "/s".
 func sizes(suffix string) []unit {
 	units := decimal("B" + suffix)
 	for i, name := range []string{"Ki", "Mi", "Gi", "Ti", "Pi"} {
@@ -123,7 +124,7 @@ func sizes(suffix string) []unit {
 	return append(units, unit{"byte" + suffix, 0, 1, false}, unit{"bytes" + suffix, 0, 1, false})
 }
 
-// rates are the units of bytes per second in all spellings, and bits spelled out.
+// rates returns the units of bytes per second in all spellings, and bits spelled out.
 func rates() []unit {
 	units := sizes("/s")
 	for _, spelling := range []string{"ps", "/sec", "/second"} {
@@ -138,11 +139,11 @@ func rates() []unit {
 	return units
 }
 
-// parse reads a number and its unit; the value is finite and not negative.
+// parse parses a number and its unit; the value is finite and not negative.
 func parse[Q ~float64](text string, d dimension) (Q, error) {
 	digits, ten, name, err := split(text)
 	if err != nil {
-		return 0, fmt.Errorf("%w, expected %s", err, d.expected())
+		return 0, fmt.Errorf("%w, expected %s", err, d.expectedText())
 	}
 	u := unit{factor: 1}
 	if name != "" || !d.bare {
@@ -150,19 +151,19 @@ func parse[Q ~float64](text string, d dimension) (Q, error) {
 			return 0, err
 		}
 	}
-	value, _ := strconv.ParseFloat(digits+"e"+strconv.Itoa(ten+u.ten), 64) // its only error left is an infinite value
+	value, _ := strconv.ParseFloat(digits+"e"+strconv.Itoa(ten+u.ten), 64) // the only possible error is overflow
 	value *= u.factor
 	switch {
 	case math.IsInf(value, 0):
-		return 0, fmt.Errorf("%s is too large, expected %s", quote(text), d.expected())
+		return 0, fmt.Errorf("%s is too large, expected %s", quote(text), d.expectedText())
 	case value == 0 && strings.Trim(digits, "0.") != "":
-		return 0, fmt.Errorf("%s is too small to be told from 0, expected %s", quote(text), d.expected())
+		return 0, fmt.Errorf("%s is too small to be told from 0, expected %s", quote(text), d.expectedText())
 	}
 	return Q(value), nil
 }
 
-// split takes a text apart: decimal digits without separators, the power of ten
-// that stands behind them, and the unit without spaces.
+// split separates a text into decimal digits without separators, a power of ten, and the unit
+// without spaces.
 func split(text string) (digits string, ten int, name string, err error) {
 	rest := strings.TrimSpace(text)
 	if rest == "" {
@@ -190,8 +191,8 @@ func split(text string) (digits string, ten int, name string, err error) {
 	return digits, ten, dollar + strings.Join(strings.Fields(name), ""), nil
 }
 
-// plain removes the separators from a number: underscores between digits, commas
-// between groups of three. "1,5" is refused: it means 1.5 to some and 15 to none.
+// plain removes the separators from a number: underscores between digits, commas between groups
+// of three. It rejects "1,5", which some people read as 1.5 and some as 15.
 func plain(digits string) (string, error) {
 	whole, fraction, _ := strings.Cut(digits, ".")
 	if strings.Trim(digits, ".,_") == "" {
@@ -215,7 +216,7 @@ func plain(digits string) (string, error) {
 	return strings.NewReplacer(",", "", "_", "").Replace(digits), nil
 }
 
-// exponent reads "e9" or "E-3" where it follows the digits directly.
+// exponent parses "e9" or "E-3" directly after the digits.
 func exponent(rest string) (ten int, after string, err error) {
 	if rest == "" || rest[0] != 'e' && rest[0] != 'E' {
 		return 0, rest, nil
@@ -230,7 +231,7 @@ func exponent(rest string) (ten int, after string, err error) {
 	}
 	switch {
 	case end == first:
-		return 0, rest, nil // "5 exbytes", whatever it is: the unit's matter
+		return 0, rest, nil // "5 exbytes": it is part of the unit
 	case end-first > 4:
 		return 0, "", fmt.Errorf("has an exponent of more than four digits")
 	}
@@ -238,10 +239,10 @@ func exponent(rest string) (ten int, after string, err error) {
 	return ten, rest[end:], err
 }
 
-// find looks a unit up, first in the dimension that is expected.
+// find finds a unit, first in the expected dimension.
 func (d dimension) find(text, name string) (unit, error) {
 	if name == "" {
-		return unit{}, fmt.Errorf("%s has no unit, expected %s", quote(text), d.expected())
+		return unit{}, fmt.Errorf("%s has no unit, expected %s", quote(text), d.expectedText())
 	}
 	if prefix, doubtful := d.perhapsBits(name); doubtful {
 		return unit{}, fmt.Errorf("%s may mean bits or bytes: write %sbit/s for bits per second or %s for bytes",
@@ -254,18 +255,17 @@ func (d dimension) find(text, name string) (unit, error) {
 	}
 	for _, other := range dimensions {
 		if _, n := other.match(name); n > 0 {
-			return unit{}, fmt.Errorf("%s is %s, expected %s", quote(text), other.noun, d.expected())
+			return unit{}, fmt.Errorf("%s is %s, expected %s", quote(text), other.noun, d.expectedText())
 		}
 	}
 	if len(d.units) == 0 {
-		return unit{}, fmt.Errorf("%s: expected %s", quote(text), d.expected())
+		return unit{}, fmt.Errorf("%s: expected %s", quote(text), d.expectedText())
 	}
-	return unit{}, fmt.Errorf("%s has the unknown unit %s, expected %s", quote(text), quote(name), d.expected())
+	return unit{}, fmt.Errorf("%s has the unknown unit %s, expected %s", quote(text), quote(name), d.expectedText())
 }
 
-// match returns the unit of that name and how many fit: a name as written is
-// one; without regard to case several different ones may fit, and their names are
-// joined.
+// match returns the unit of a name and the number of matches. A name as written matches once.
+// Regardless of case several units may match; their names are joined.
 func (d dimension) match(name string) (found unit, n int) {
 	for _, u := range d.units {
 		if u.name == name {
@@ -284,9 +284,8 @@ func (d dimension) match(name string) (found unit, n int) {
 	return found, n
 }
 
-// perhapsBits recognises spellings of sizes and rates that many people use for
-// bits: a small b after a capital prefix ("Gb/s", "Mb"), and "gbps". It returns
-// the prefix in capitals.
+// perhapsBits recognises spellings of sizes and rates that many people use for bits: a small b
+// after a capital prefix ("Gb/s", "Mb"), and "gbps". It returns the prefix in capitals.
 func (d dimension) perhapsBits(name string) (prefix string, doubtful bool) {
 	rest := strings.TrimLeft(name, "KMGTPkmgtp")
 	prefix = name[:len(name)-len(rest)]
@@ -297,7 +296,7 @@ func (d dimension) perhapsBits(name string) (prefix string, doubtful bool) {
 	return strings.ToUpper(prefix), rest == "bps" || capital && (rest == "b" || rest == "b/s" || rest == "b/sec")
 }
 
-// bytes is the name of a unit of bytes, or of bytes per second, in d.
+// bytes returns the name of a unit of bytes, or of bytes per second, with a prefix.
 func (d dimension) bytes(prefix string) string {
 	if d.noun == rate.noun {
 		return prefix + "B/s"
@@ -305,8 +304,7 @@ func (d dimension) bytes(prefix string) string {
 	return prefix + "B"
 }
 
-// format prints a value in the unit that fits, or in a binary one where that needs
-// fewer characters.
+// format prints a value in the decimal unit that fits, or in a binary one if that is shorter.
 func (d dimension) format(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -316,10 +314,10 @@ func (d dimension) format(v float64) string {
 	case len(d.units) == 0:
 		return shift(v, 0)
 	}
-	best := shifted(v, d.fitting(v))
+	best := shiftedText(v, d.fitting(v))
 	for _, u := range d.units {
 		if u.printed && u.factor > 1 && math.Abs(v) >= u.factor {
-			if s := shifted(v, u); len(s) < len(best) {
+			if s := shiftedText(v, u); len(s) < len(best) {
 				best = s
 			}
 		}
@@ -327,9 +325,8 @@ func (d dimension) format(v float64) string {
 	return best
 }
 
-// fitting is the largest decimal unit of which v is at least one, the smallest
-// where there is none, and for zero the one without a prefix. Tables list their
-// printed units from small to large.
+// fitting returns the largest decimal unit that is not larger than v, or else the smallest; for
+// zero, the unit without prefix. The printed units of a dimension are in ascending order.
 func (d dimension) fitting(v float64) (best unit) {
 	for _, u := range d.units {
 		switch {
@@ -341,11 +338,11 @@ func (d dimension) fitting(v float64) (best unit) {
 	return best
 }
 
-// shifted prints a value in one unit. Powers of two divide exactly.
-func shifted(v float64, u unit) string { return shift(v/u.factor, u.ten) + " " + u.name }
+// shiftedText prints a value in a unit. Division by a power of two is exact.
+func shiftedText(v float64, u unit) string { return shift(v/u.factor, u.ten) + " " + u.name }
 
-// shift prints v / 10^ten with the fewest digits that tell v from its
-// neighbours, by moving the point in its decimal text.
+// shift prints v / 10^ten with the fewest digits that identify v, by moving the point in its
+// decimal text.
 func shift(v float64, ten int) string {
 	digits, exp, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
 	power, _ := strconv.Atoi(exp)
@@ -373,10 +370,10 @@ func shift(v float64, ten int) string {
 	return sign + digits[:point] + "." + digits[point:]
 }
 
-// expected names the dimension with an example.
-func (d dimension) expected() string { return d.noun + " such as " + d.example }
+// expectedText names the dimension with an example.
+func (d dimension) expectedText() string { return d.noun + " such as " + d.example }
 
-// quote shows what a person gave, shortened where it is long.
+// quote quotes the user's text, shortened if it is long.
 func quote(text string) string {
 	if runes := []rune(text); len(runes) > 40 {
 		text = string(runes[:40]) + "…"

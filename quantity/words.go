@@ -8,12 +8,12 @@ import (
 	"github.com/stoker-dev/stoker"
 )
 
-// Numbers in sentences and tables are printed here and nowhere else, so that one
-// quantity reads the same on every page. They are of three digits: more would claim
-// what nobody knows. What is unknown (NaN) or infinite reads "unknown". A quantity's
-// String, by contrast, prints all that it holds.
+// All numbers in sentences and tables are formatted here, so that a quantity reads the same on
+// every page. They have three significant digits, because measurements are not more precise.
+// Unknown (NaN) and infinite values are "unknown". The String methods, in contrast, print all
+// digits.
 
-// Digits rounds to so many significant digits; what is not finite is unknown.
+// Digits rounds to n significant digits; NaN for NaN and infinity.
 func Digits(v float64, n int) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return math.NaN()
@@ -22,14 +22,13 @@ func Digits(v float64, n int) float64 {
 	return r
 }
 
-// Beyond these no number here is a measurement: what is smaller is 0, what is larger
-// unknown.
+// Limits of what can be a measurement: smaller values count as 0, larger ones as unknown.
 const (
 	leastPrinted = 0.0005
 	mostPrinted  = 1e21
 )
 
-// shown rounds a number for people: to three digits, and to nothing below least.
+// shown rounds a number for printing: to three digits, and to 0 if it is smaller than least.
 func shown(v, least float64) float64 {
 	switch {
 	case math.Abs(v) < least:
@@ -46,7 +45,7 @@ func AboutBytes(v float64) string { return Bytes(shown(v, leastPrinted)).String(
 // AboutRate prints bytes per second, "6.5 GB/s".
 func AboutRate(v float64) string { return Rate(shown(v, leastPrinted)).String() }
 
-// AboutSeconds prints a time, "11.7 ms". What is less than any clock tells is 0.
+// AboutSeconds prints a time, "11.7 ms". A time below the resolution of clocks is 0.
 func AboutSeconds(v float64) string { return Seconds(shown(v, 0.5e-9)).String() }
 
 // AboutFLOPs prints floating-point operations per second, "312 TFLOP/s".
@@ -63,7 +62,7 @@ func AboutSamples(v float64) string {
 	return "unknown"
 }
 
-// AboutDollars prints an amount of money, "$2.33"; what is less than a cent reads so.
+// AboutDollars prints an amount of money, "$2.33"; less than a cent is "<$0.01".
 func AboutDollars(v float64) string {
 	switch {
 	case math.IsNaN(shown(v, 0)):
@@ -76,7 +75,7 @@ func AboutDollars(v float64) string {
 	return "$" + strconv.FormatFloat(math.Round(100*v)/100, 'f', 2, 64)
 }
 
-// About prints a number without a unit, to a thousandth; thousands are separated.
+// About prints a number without a unit, with at most three decimals and separated thousands.
 func About(v float64) string {
 	if v = shown(v, leastPrinted); math.IsNaN(v) {
 		return "unknown"
@@ -91,7 +90,7 @@ func About(v float64) string {
 	return text
 }
 
-// AboutMany prints large numbers short: "10 k", "2.05 G".
+// AboutMany prints large numbers in short form: "10 k", "2.05 G".
 func AboutMany(v float64) string {
 	for _, p := range []struct {
 		factor float64
@@ -104,28 +103,28 @@ func AboutMany(v float64) string {
 	return About(v)
 }
 
-// Percent prints a share of a whole to a tenth, "95 %", "3.1 %"; more than the whole in
+// Percent prints a share of a whole with one decimal, "95 %", "3.1 %"; more than the whole with
 // three digits.
 func Percent(v float64) string {
 	switch {
 	case math.IsNaN(shown(v, 0)):
 		return "unknown"
-	case v >= 0.9995 && v < 1-1e-9: // what is not all is not called 100 %
+	case v >= 0.9995 && v < 1-1e-9: // less than all is not 100 %
 		return "99.9 %"
-	case v > 1e-9 && v < 0.0005: // nor is what is little called nothing
+	case v > 1e-9 && v < 0.0005: // and more than nothing is not 0 %
 		return "<0.1 %"
 	case v >= 1:
 		return strconv.FormatFloat(Digits(100*v, 3), 'f', -1, 64) + " %"
-	case math.Abs(v) < leastPrinted: // also below nothing
+	case math.Abs(v) < leastPrinted: // including negative values
 		return "0 %"
 	}
 	return strconv.FormatFloat(math.Round(1000*v)/10, 'f', -1, 64) + " %"
 }
 
-// leastCores is the least number of cores that is printed as more than none.
+// leastCores is the least number of cores that is not printed as zero.
 const leastCores = 0.005
 
-// AboutCores prints a number of cores, "1.6"; fewer than one to a hundredth.
+// AboutCores prints a number of cores, "1.6"; less than one with two decimals.
 func AboutCores(v float64) string {
 	switch v = shown(v, leastCores); {
 	case math.IsNaN(v):
@@ -138,8 +137,8 @@ func AboutCores(v float64) string {
 	return About(v)
 }
 
-// Hundred makes whole per cent of shares of a whole, which add up to 100: what rounding
-// down leaves goes to those that lost most by it.
+// Hundred converts shares of a whole to whole per cents that add up to 100. The remainder after
+// rounding down goes to the shares that lost most.
 func Hundred(shares ...float64) []int {
 	whole, lost, left := make([]int, len(shares)), make([]float64, len(shares)), 100
 	for i, s := range shares {
@@ -167,7 +166,7 @@ func AboutRatio(v float64) string {
 	return "unknown"
 }
 
-// ratio prints a ratio to a hundredth, larger ones in three digits.
+// ratio prints a ratio with two decimals, larger ones with three digits.
 func ratio(v float64) string {
 	if v = shown(v, 0.005); math.Abs(v) < 10 {
 		return strconv.FormatFloat(v, 'f', 2, 64)
@@ -175,7 +174,7 @@ func ratio(v float64) string {
 	return About(v)
 }
 
-// Factor prints what a change is worth, "1.25x (1.10 to 1.40)".
+// Factor prints a speed-up with its interval, "1.25x (1.10 to 1.40)".
 func Factor(i stoker.Interval) string {
 	if !i.Known() {
 		return "unknown"
@@ -183,8 +182,7 @@ func Factor(i stoker.Interval) string {
 	return fmt.Sprintf("%s (%s to %s)", AboutRatio(i.Point), ratio(i.Low), ratio(i.High))
 }
 
-// Ranged prints an interval by its ends, "1.2 ms to 2.8 ms"; one value where they read
-// the same.
+// Ranged prints the ends of an interval, "1.2 ms to 2.8 ms"; one value if both look the same.
 func Ranged(i stoker.Interval, text func(float64) string) string {
 	low, high := text(i.Low), text(i.High)
 	switch {
@@ -196,8 +194,7 @@ func Ranged(i stoker.Interval, text func(float64) string) string {
 	return low + " to " + high
 }
 
-// Around prints an interval by its point, "2 ms (1.2 ms to 2.8 ms)", or the end of it that
-// is known.
+// Around prints an interval with its point, "2 ms (1.2 ms to 2.8 ms)", or only the known end.
 func Around(i stoker.Interval, text func(float64) string) string {
 	low, high := text(i.Low), text(i.High)
 	switch {
@@ -213,8 +210,7 @@ func Around(i stoker.Interval, text func(float64) string) string {
 	return fmt.Sprintf("%s (%s to %s)", text(i.Point), low, high)
 }
 
-// Ending is what a noun and its verb end in: the first for one, the second for any other
-// number.
+// Ending returns one for the number 1 and many for any other: the endings of a noun or a verb.
 func Ending[N int | float64](n N, one, many string) string {
 	if n == 1 {
 		return one
@@ -222,5 +218,5 @@ func Ending[N int | float64](n N, one, many string) string {
 	return many
 }
 
-// Many is a number of things, "1 step", "12 steps"; the noun is one that takes an s.
+// Many prints a number of things, "1 step", "12 steps"; the plural of the noun must end in s.
 func Many(n int, noun string) string { return fmt.Sprintf("%d %s%s", n, noun, Ending(n, "", "s")) }

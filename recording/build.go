@@ -11,8 +11,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// builder puts a Run together line by line. Reading and live recording use the
-// same one, so both give the same Run.
+// builder puts a Run together line by line. Reading and live recording use the same builder, so
+// both give the same Run.
 type builder struct {
 	run    Run
 	series map[seriesKey]int
@@ -20,19 +20,19 @@ type builder struct {
 	time   *timelineBuilder
 	header bool
 
-	old    float64 // seconds of which a value is kept of what is not judged
-	scarce bool    // what is judged was thinned as well, which the file does not say
-	begins float64 // what was before is left out, seconds; 0: nothing is
+	old    float64 // interval at which a value is kept of the part that is not judged, seconds
+	scarce bool    // the judged part was thinned as well, which the file does not say
+	begins float64 // what came before is dropped, seconds; 0: nothing is
 
-	samples int64             // that are held
-	insides int64             // of steps that are held
-	words   map[string]string // that steps repeat, one copy of each
+	samples int64             // held in memory
+	insides int64             // steps with an Inside that are held
+	words   map[string]string // words repeated in steps, one copy of each
 	texts   int64             // bytes of words and of names of series
 	events  int64             // bytes of the lines of a Timeline
 }
 
-// What a sample, a step and a series take in memory, with the slack of slices that
-// grow, the indexes and the copy of the steps that is handed out.
+// Bytes that a sample, a step and a series take in memory, including the slack of growing
+// slices, the indexes and the copy of the steps that finish returns.
 const (
 	sampleWeight = 24
 	stepWeight   = 400
@@ -40,7 +40,7 @@ const (
 	seriesWeight = 300
 )
 
-// weight is about how many bytes samples and steps take.
+// weight returns about how many bytes samples and steps take.
 func (b *builder) weight() int64 {
 	return b.samples*sampleWeight + int64(len(b.run.Steps))*stepWeight + b.insides*insideWeight +
 		int64(len(b.run.Series))*seriesWeight + b.texts
@@ -104,7 +104,7 @@ func (b *builder) addLine(l line) error {
 		l.Phase, l.NoClock = Phase(b.internWord(string(l.Phase))), b.internWord(l.NoClock)
 		b.steps[stepKey{l.PID, l.Loader, l.N}] = len(b.run.Steps)
 		b.run.Steps = append(b.run.Steps, l.toStep())
-		b.addInside(len(b.run.Steps)-1, l.Inside) // where the file was written anew
+		b.addInside(len(b.run.Steps)-1, l.Inside) // if the file was rewritten, the step's line has it
 	case "clock":
 		b.addClock(l)
 	case "inside":
@@ -133,7 +133,7 @@ func (b *builder) addHeader(l line) error {
 	return nil
 }
 
-// addThinned adds how much is kept, of a part that is over or from now on.
+// addThinned adds how much is kept, for a past part or from now on.
 func (b *builder) addThinned(l line) {
 	part := thinned{From: l.T, To: math.Inf(1), Every: l.Every, OneIn: max(1, l.OneIn)}
 	if part.OneIn&(part.OneIn-1) != 0 || !(part.Every >= 0) {
@@ -146,8 +146,8 @@ func (b *builder) addThinned(l line) {
 	}
 }
 
-// addSample keeps a value of a signal, if it can be one and is to be kept; it says whether
-// it was.
+// addSample keeps a value of a signal if it is plausible and not thinned out. It reports
+// whether it kept it.
 func (b *builder) addSample(signal Signal, subject string, t, v float64) bool {
 	if math.IsNaN(v) || absurd(v) || absurd(t) || signal.isShare() && (v < 0 || v > 1) {
 		return false
@@ -173,7 +173,7 @@ func (b *builder) addValue(series int, t, v float64) bool {
 	return true
 }
 
-// internWord is one copy of a word that is repeated.
+// internWord returns the one copy of a repeated word.
 func (b *builder) internWord(text string) string {
 	if text == "" {
 		return ""
@@ -189,8 +189,8 @@ func (b *builder) internWord(text string) string {
 	return text
 }
 
-// plainSample adds a sample that stands as a Writer writes it; of any other line it
-// says false and does nothing. Samples are nine lines of ten, and package json takes
+// plainSample adds a sample whose line has the exact form that a Writer produces. For any other
+// line it returns false and does nothing. Nine lines of ten are samples, and package json takes
 // ten times as long for them.
 func (b *builder) plainSample(text []byte) bool {
 	rest, found := bytes.CutPrefix(text, []byte(`{"kind":"sample"`))
@@ -232,15 +232,15 @@ func (b *builder) plainSample(text []byte) bool {
 func (b *builder) addClock(l line) {
 	i, found := b.steps[stepKey{l.PID, l.Loader, l.N}]
 	if !found {
-		return // the step itself was dropped or torn off
+		return // the step itself was thinned out or torn off
 	}
 	s := &b.run.Steps[i]
 	s.Idle, s.DevicePeriod, s.NoClock, s.Device = stat.Value(l.Idle), stat.Value(l.DPeriod), l.NoClock, l.Device
 }
 
-// finish sorts the run and hands it out. The builder may go on; the run that was
-// handed out shares no slice headers with it, and values already added never
-// change except for steps whose clock arrives later, which are copied.
+// finish sorts the run and returns it. The builder may continue: the returned run shares no
+// slice headers with it, and added values never change, except for steps whose clock arrives
+// later, which are copied.
 func (b *builder) finish() *Run {
 	run := b.run
 	run.Steps = append([]Step(nil), b.run.Steps...)
@@ -262,7 +262,7 @@ func (b *builder) finish() *Run {
 	return &run
 }
 
-// addInside notes what was inside of a step, where somebody looked.
+// addInside sets the Inside of a step if it was measured.
 func (b *builder) addInside(i int, found *Inside) {
 	if found == nil || !found.Sound() {
 		return

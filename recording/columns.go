@@ -2,8 +2,8 @@ package recording
 
 import "slices"
 
-// The columns of a Timeline row by row, for those who fill them: every list of a
-// table's columns stands here, and nowhere else.
+// The columns of a Timeline as rows, for code that fills them. Only this file lists the columns
+// of each table.
 
 // CallRow is one host call.
 type CallRow struct {
@@ -27,19 +27,19 @@ func (c *Calls) Append(r CallRow) {
 	c.Shapes, c.Types = append(c.Shapes, r.Shapes), append(c.Types, r.Types)
 }
 
-// RowAt is the i-th row.
+// RowAt returns row i.
 func (c *Calls) RowAt(i int) CallRow {
 	return CallRow{c.Start[i], c.End[i], c.Name[i], c.Thread[i], c.Kind[i], c.Shapes[i], c.Types[i]}
 }
 
-// Reorder puts the rows in an order.
+// Reorder sorts the rows by order; see the function Reorder.
 func (c *Calls) Reorder(order []int32) {
 	Reorder(order, c.Start, c.End)
 	Reorder(order, c.Name, c.Thread, c.Shapes, c.Types)
 	Reorder(order, c.Kind)
 }
 
-// WorkRow is one piece of work of a device.
+// WorkRow is one piece of device work.
 type WorkRow struct {
 	Start, End           int64
 	Name, Device, Stream int32
@@ -69,7 +69,7 @@ func (w *Work) Append(r WorkRow) {
 	w.PerSM, w.Occupancy, w.Group = append(w.PerSM, r.PerSM), append(w.Occupancy, r.Occupancy), append(w.Group, r.Group)
 }
 
-// RowAt is the i-th row.
+// RowAt returns row i.
 func (w *Work) RowAt(i int) WorkRow {
 	return WorkRow{
 		w.Start[i], w.End[i], w.Name[i], w.Device[i], w.Stream[i], w.Kind[i], w.Call[i], w.Bytes[i],
@@ -77,7 +77,7 @@ func (w *Work) RowAt(i int) WorkRow {
 	}
 }
 
-// Reorder puts the rows in an order.
+// Reorder sorts the rows by order; see the function Reorder.
 func (w *Work) Reorder(order []int32) {
 	Reorder(order, w.Start, w.End, w.Bytes)
 	Reorder(order, w.Name, w.Device, w.Stream, w.Call, w.Blocks, w.Threads, w.Group)
@@ -103,16 +103,16 @@ func (f *Frames) Append(r FrameRow) {
 	f.Name, f.Thread = append(f.Name, r.Name), append(f.Thread, r.Thread)
 }
 
-// RowAt is the i-th row.
+// RowAt returns row i.
 func (f *Frames) RowAt(i int) FrameRow { return FrameRow{f.Start[i], f.End[i], f.Name[i], f.Thread[i]} }
 
-// Reorder puts the rows in an order.
+// Reorder sorts the rows by order; see the function Reorder.
 func (f *Frames) Reorder(order []int32) {
 	Reorder(order, f.Start, f.End)
 	Reorder(order, f.Name, f.Thread)
 }
 
-// MemoryRow is one event of an allocator.
+// MemoryRow is one allocator event.
 type MemoryRow struct {
 	At             int64
 	Device, Thread int32
@@ -132,22 +132,22 @@ func (m *Memory) Append(r MemoryRow) {
 	m.Bytes, m.Address, m.Total = append(m.Bytes, r.Bytes), append(m.Address, r.Address), append(m.Total, r.Total)
 }
 
-// RowAt is the i-th row.
+// RowAt returns row i.
 func (m *Memory) RowAt(i int) MemoryRow {
 	return MemoryRow{m.At[i], m.Device[i], m.Thread[i], m.Bytes[i], m.Address[i], m.Total[i]}
 }
 
-// Reorder puts the rows in an order.
+// Reorder sorts the rows by order; see the function Reorder.
 func (m *Memory) Reorder(order []int32) {
 	Reorder(order, m.At, m.Bytes, m.Address, m.Total)
 	Reorder(order, m.Device, m.Thread)
 }
 
-// NoPlaces is a column of n places in another column, none of which is known: -1.
+// NoPlaces returns a column of n unknown indices: -1.
 func NoPlaces(n int) []int32 { return slices.Repeat([]int32{-1}, n) }
 
-// Reorder puts columns in an order: the i-th row is then what was the order[i]-th. A nil
-// order leaves them as they are.
+// Reorder sorts columns by order: row i becomes the former row order[i]. A nil order changes
+// nothing.
 func Reorder[T any](order []int32, columns ...[]T) {
 	if order == nil {
 		return

@@ -48,7 +48,7 @@ func checkRows[Table, Row any](t *testing.T, add func(*Table, Row), at func(*Tab
 	}
 }
 
-// distinct is a row in which each field has a value of its own.
+// distinct returns a row in which each field has a different value.
 func distinct[Row any](from int) (r Row) {
 	v := reflect.ValueOf(&r).Elem()
 	for i := range v.NumField() {

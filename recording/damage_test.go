@@ -101,7 +101,7 @@ func TestBadFiles(t *testing.T) {
 	huge := `{"kind":"sample","subject":"` + strings.Repeat("x", maxLine) + `"}` + "\n"
 	for name, c := range map[string]struct {
 		data []byte
-		want string // part of the error; "" where it opens
+		want string // part of the error; "" if it opens
 	}{
 		"empty":              {nil, "the file is empty"},
 		"one byte":           {[]byte{0x1f}, "expected a recording"},
@@ -224,9 +224,9 @@ func FuzzRead(f *testing.F) {
 	}
 }
 
-// A disk that loses its power keeps of what was not synced some blocks and not others,
-// in no order, and a length that may count blocks which were never written: what is left
-// of a recording opens, and has each second whose blocks are all there.
+// After a power failure a disk has kept some of the blocks that were not synced, in no order,
+// and a length that may count blocks never written. The rest of the recording opens, and has
+// each second whose blocks are all there.
 func TestPowerCut(t *testing.T) {
 	path, _ := recorded(t)
 	data, err := os.ReadFile(path)
@@ -288,9 +288,9 @@ func members(t *testing.T, data []byte) (at []int) {
 	return at
 }
 
-// A flipped byte of a recording of a megabyte is noticed, or changes nothing, and costs
-// the second in which it lies. Only that second and the next are read each time: nothing
-// else of a file is touched by a member. STOKER_FLIPS=1 flips every byte, 10 every tenth.
+// A flipped byte in a recording of a megabyte is noticed, or changes nothing, and loses only
+// its second. Only that second and the next are read each time, because a member affects
+// nothing else of a file. STOKER_FLIPS=1 flips every byte, 10 every tenth.
 func TestFlipsOfAMegabyte(t *testing.T) {
 	stride, err := strconv.Atoi(os.Getenv("STOKER_FLIPS"))
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/stoker-dev/stoker/internal/readable"
 )
 
-// Follower reads a recording that is being written as it grows, each byte once, and
-// holds no more of it than Open does. One that was written anew meanwhile, as a Writer
-// does with a long one, is read anew.
+// Follower reads a recording while it is being written. It reads each byte once and holds no
+// more than Open. If the file was replaced, as a Writer does with a long recording, it starts
+// again with the new file.
 type Follower struct {
 	path   string
 	file   *os.File
-	size   int64 // of the file when it was read last
+	size   int64 // of the file at the last read
 	reader *reader
 }
 
@@ -27,7 +27,7 @@ func Follow(path string) (*Follower, error) {
 	return f, nil
 }
 
-// readAnew reads from the first byte.
+// readAnew starts again with the first byte.
 func (f *Follower) readAnew() error {
 	file, err := readable.Open(f.path)
 	if err != nil {
@@ -36,14 +36,14 @@ func (f *Follower) readAnew() error {
 	if f.file != nil {
 		_ = f.file.Close()
 	}
-	f.file, f.size, f.reader = file, -1, nil // what was held is let go first
+	f.file, f.size, f.reader = file, -1, nil // drop the old run before reading the new one
 	f.reader = newReader(file, usual)
 	f.reader.follows = true
 	return nil
 }
 
-// Next is the run as far as it is written now; nil where that is what it was. Of a file
-// that is only just begun it is ErrNoSecond, which a later call may mend.
+// Next returns the run as written so far, or nil if nothing was added since the last call. The
+// error is ErrNoSecond if the file has only just begun; a later call may succeed.
 func (f *Follower) Next() (*Run, error) {
 	run, err := f.readOn()
 	if err != nil {
@@ -66,7 +66,7 @@ func (f *Follower) readOn() (*Run, error) {
 		return nil, errors.New("it is a folder: name the .jsonl.gz file in it")
 	case !anew && info.Size() == f.size:
 		return nil, nil
-	case anew, f.size >= 0 && !f.reader.packed: // plain lines are nothing that a Writer writes
+	case anew, f.size >= 0 && !f.reader.packed: // a Writer never writes plain lines
 		if err := f.readAnew(); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (f *Follower) readOn() (*Run, error) {
 	f.reader.continueReading()
 	run, err := f.reader.readRun()
 	if errors.Is(err, ErrNoSecond) {
-		f.size = -1 // it is looked at again, also where it does not grow
+		f.size = -1 // the next call tries again, even if the file has not grown
 	}
 	return run, err
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// counting counts what is read of a file.
+// counting counts the bytes read from a file.
 type counting struct {
 	from io.Reader
 	n    int64
@@ -99,8 +99,8 @@ func TestFollowReadsEachByteOnce(t *testing.T) {
 	}
 }
 
-// A file that the Writer writes anew is followed on.
-func TestFollowReadsAnewWhatIsWrittenAnew(t *testing.T) {
+// Following continues after the Writer has rewritten the file.
+func TestFollowReadsARewrittenFile(t *testing.T) {
 	g := newGrown(t, 2)
 	g.workers, g.out.trim.segment = 0, 1<<14
 	anew := 0
@@ -201,7 +201,7 @@ func TestFollowWaitsForTheEndOfASecond(t *testing.T) {
 	sameRun(t, got, want)
 }
 
-// Lines that are not packed, as tests write them, are read anew when there are more.
+// Uncompressed lines, as tests write them, are read again when there are more.
 func TestFollowPlainLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	text := `{"kind":"header","format":1,"unix":1.7e9}` + "\n"

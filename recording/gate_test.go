@@ -33,7 +33,7 @@ func TestAbsurdNumbersAreUnknown(t *testing.T) {
 	}
 }
 
-// A device is busy between none and all of the time, whatever a file says.
+// A share of busy time is between 0 and 1, for any content of a file.
 func TestSharesAreShares(t *testing.T) {
 	text := header
 	for _, line := range []string{"gpu.kernels 5", "gpu.kernels -1", "gpu.kernels 0.25", "gpu.utilisation 1.5", "gpu.power -1"} {

@@ -5,34 +5,34 @@ import (
 	"io"
 )
 
-// input is a file that is read forwards, once, and of which the bytes since a mark
-// are held, so that reading can go on right behind a place that turned out to be
-// damaged. A pipe will do.
+// input reads a file forwards, once. It holds the bytes since a mark, so that reading can
+// resume after a place that turned out to be damaged. It works with pipes.
 type input struct {
 	from io.Reader
 	held []byte // since the mark
 	next int    // index into held
-	base int64  // where held begins in the file
-	free bool   // nobody will go back to the mark: what was read is let go
-	err  error  // of from, once held is used up
+	base int64  // offset of held in the file
+	free bool   // the mark is given up: bytes that were read are dropped
+	err  error  // error of from, reported once held is used up
 }
 
-// chunk is how much is asked of a file at a time.
+// chunk is how many bytes are read at a time.
 const chunk = 1 << 16
 
-// offset is where the next byte lies in the file.
+// offset returns the file offset of the next byte.
 func (in *input) offset() int64 { return in.base + int64(in.next) }
 
-// mark says that nothing before the next byte is needed again.
+// mark drops the bytes before the next one.
 func (in *input) mark() {
 	in.base += int64(in.next)
 	in.held, in.next, in.free = in.held[in.next:], 0, false
 }
 
-// release gives up going back to the mark.
+// release gives up the mark.
 func (in *input) release() { in.free = true }
 
-// goBack goes to the mark, unless that was given up or some bytes stand behind it.
+// goBack returns to the mark. It returns false if the mark was given up or the held bytes
+// contain unless.
 func (in *input) goBack(unless []byte) bool {
 	if in.free || bytes.Contains(in.held[min(1, len(in.held)):], unless) {
 		return false
@@ -41,7 +41,7 @@ func (in *input) goBack(unless []byte) bool {
 	return true
 }
 
-// fillBuffer reads on; false at the end.
+// fillBuffer reads more bytes. It returns false at the end.
 func (in *input) fillBuffer() bool {
 	if in.err != nil {
 		return false
@@ -58,9 +58,9 @@ func (in *input) fillBuffer() bool {
 	return n > 0
 }
 
-// failed is the error with which reading ended; nil where that was the file's end.
-func (in *input) failed() error {
-	if in.err == io.EOF { //nolint:errorlint // the reader's own word, nothing wrapped
+// failed returns the error that ended reading, or nil at the end of the file.
+func (in *input) readError() error {
+	if in.err == io.EOF { //nolint:errorlint // the reader returns it unwrapped
 		return nil
 	}
 	return in.err
@@ -76,7 +76,7 @@ func (in *input) peek(n int) ([]byte, error) {
 	return in.held[in.next : in.next+n], nil
 }
 
-// ReadByte is what package flate asks for, so that it takes no byte too many.
+// ReadByte implements io.ByteReader, so that package flate does not read too far.
 func (in *input) ReadByte() (byte, error) {
 	if in.next == len(in.held) && !in.fillBuffer() {
 		return 0, in.err
@@ -96,8 +96,8 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// seekBytes goes to the first place behind the mark at which some bytes stand; false
-// where there is none.
+// seekBytes moves to the first occurrence of what after the mark. It returns false if there is
+// none.
 func (in *input) seekBytes(what []byte) bool {
 	in.next = min(1, len(in.held))
 	for {

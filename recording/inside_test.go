@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The parts of the judged steps are told as mean and 95th percentile, and their means
-// add up; steps that are not judged do not count.
+// The parts of the judged steps have a mean and a 95th percentile, and their means add up;
+// steps that are not judged do not count.
 func TestPartsOfJudgedSteps(t *testing.T) {
 	run := &Run{}
 	for i := range 40 {

@@ -7,28 +7,29 @@ import (
 	"sort"
 )
 
-// thinned says how much of a part of a run is kept, where that is not all. A run of
-// weeks, or one of many steps a second, is kept with less of everything, evenly, so that
-// shares, rates and means stay what they were.
+// thinned says how much of a part of a run is kept. A run of weeks, or one of many steps a
+// second, is kept with less of everything, evenly, so that shares, rates and means remain the
+// same.
 //
-// Of a signal the first value of every so many seconds is kept: of a counter that is
-// exact, of a state or a gauge it is a sample. Steps are kept or left out in blocks that
-// a loader makes one after the other, so that what lies between two steps is still seen;
-// which blocks is decided by their number alone, as by a coin, so that nothing that
+// Of a signal the first value in each interval is kept. That is exact for a counter, and a
+// sample of a state or a gauge. Steps are kept or dropped in blocks of consecutive steps of a
+// loader, so that what happens between two steps remains visible. A hash of its number decides
+// whether a block is kept. So no periodic pattern can hide, and all ranks keep the same blocks.
+// The blocks kept one in 2n are a subset of those kept one in n.
 // repeats can hide, and is the same in all ranks. What is kept one in 2n is kept one in n.
 type thinned struct {
-	From, To float64 // seconds; From 0 is the begin, To is +Inf where it goes on
-	Every    float64 // seconds of which one value of a signal is kept; 0: all are
-	OneIn    int     // blocks of steps of which one is kept, a power of two; 1: all are
+	From, To float64 // seconds; From 0 is the beginning, To is +Inf for a part without end
+	Every    float64 // interval in seconds of which one value of a signal is kept; 0: all
+	OneIn    int     // one block of steps in so many is kept, a power of two; 1: all
 }
 
 const (
 	block    = 64      // steps
-	finest   = 0.2     // the first step of thinning, seconds: what is looked at most often comes ten times a second
-	sparsest = 1 << 30 // the last, of both
+	finest   = 0.2     // the first interval for thinning, seconds: the fastest signals come ten times a second
+	sparsest = 1 << 30 // the limit of both
 )
 
-// keepsStep reports whether the n-th step of a loader is kept where one block in oneIn is.
+// keepsStep reports whether the n-th step of a loader is kept if one block in oneIn is.
 func keepsStep(oneIn, n int) bool {
 	x := uint64(n/block) + 0x9e3779b97f4a7c15 // splitmix64
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -36,16 +37,16 @@ func keepsStep(oneIn, n int) bool {
 	return (x^x>>31)&uint64(max(1, oneIn)-1) == 0
 }
 
-// together reports whether two times lie in the same span of so many seconds.
+// together reports whether two times are in the same interval.
 func together(every, a, b float64) bool {
 	return every > 0 && math.Floor(a/every) == math.Floor(b/every)
 }
 
-// contains reports whether a time lies in the part.
+// contains reports whether a time is in the part.
 func (t thinned) contains(at float64) bool { return (at >= t.From || t.From <= 0) && at < t.To }
 
-// combined is what is left of a part that is thinned twice.
-func (t thinned) combined(u thinned) thinned {
+// combined returns t thinned by u as well.
+func (t thinned) combineWith(u thinned) thinned {
 	t.Every, t.OneIn = max(t.Every, u.Every), max(t.OneIn, u.OneIn)
 	return t
 }
@@ -59,31 +60,31 @@ func (t thinned) String() string {
 	return fmt.Sprintf("one step in %d and %s are kept", max(1, t.OneIn), every)
 }
 
-// mostParts is how many parts are told apart. A recording of a month has some thousand;
-// one from a stranger may have a line for each.
+// mostParts limits the number of parts. A recording of a month has some thousand, but a
+// malicious one may have a line for each.
 const mostParts = 4096
 
-// overlaid are parts of a run, in order and apart, of which one more was thinned.
+// overlaid returns the parts of a run, in order and disjoint, after thinning one more part.
 func overlaid(parts []thinned, more thinned) []thinned {
-	if n := len(parts); n < mostParts && (n == 0 || more.From >= parts[n-1].To) { // as nearly always
+	if n := len(parts); n < mostParts && (n == 0 || more.From >= parts[n-1].To) { // the usual case
 		out := partList(parts)
 		out.addPart(more, more.From, more.To)
 		return out
 	}
 	out := make(partList, 0, len(parts)+2)
-	from := more.From // what of more is still to come
+	from := more.From // begin of the rest of more
 	for _, p := range parts {
 		out.addPart(more, from, min(p.From, more.To))
 		from = max(from, p.To)
 		out.addPart(p, p.From, min(p.To, more.From))
-		out.addPart(p.combined(more), max(p.From, more.From), min(p.To, more.To))
+		out.addPart(p.combineWith(more), max(p.From, more.From), min(p.To, more.To))
 		out.addPart(p, max(p.From, more.To), p.To)
 	}
 	out.addPart(more, from, more.To)
-	if len(out) > mostParts { // the earlier half becomes one
+	if len(out) > mostParts { // merge the earlier half into one part
 		half := out[:len(out)/2]
 		for _, p := range half {
-			half[0] = half[0].combined(p)
+			half[0] = half[0].combineWith(p)
 		}
 		half[0].To = half[len(half)-1].To
 		out = append(out[:1], out[len(half):]...)
@@ -91,10 +92,10 @@ func overlaid(parts []thinned, more thinned) []thinned {
 	return out
 }
 
-// partList is parts in order.
+// partList is a list of parts in order.
 type partList []thinned
 
-// addPart adds a part from one time to another, to the last one where it is thinned likewise.
+// addPart appends p from one time to another, or extends the last part if it is thinned alike.
 func (l *partList) addPart(p thinned, from, to float64) {
 	if p.From, p.To = from, to; !(from < to) || p.Every == 0 && p.OneIn <= 1 {
 		return
@@ -108,7 +109,7 @@ func (l *partList) addPart(p thinned, from, to float64) {
 	*l = append(*l, p)
 }
 
-// sparse are values of a signal of which a part is thinned.
+// sparse returns the values of a signal after thinning a part.
 func sparse(t, v []float64, part thinned) (keptT, keptV []float64) {
 	lo, hi := sort.SearchFloat64s(t, part.From), sort.SearchFloat64s(t, part.To)
 	if part.From <= 0 {
@@ -126,7 +127,7 @@ func sparse(t, v []float64, part thinned) (keptT, keptV []float64) {
 	return append(keptT, t[hi:]...), append(keptV, v[hi:]...)
 }
 
-// longTime is a long time in words.
+// longTime formats a long time in words.
 func longTime(seconds float64) string {
 	switch {
 	case seconds >= 3600:

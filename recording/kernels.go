@@ -6,16 +6,17 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// KernelTime is the share of a span in which kernels ran on a device, and what told it.
+// KernelTime is the share of a span in which kernels ran on a device, and its source.
 type KernelTime struct {
 	Share   float64 // NaN is unknown
 	Copying float64 // share in which the device copied instead; NaN is unknown
-	From    Signal  // GPUKernels, else GPUUtilisation; "" where nothing told it
+	From    Signal  // GPUKernels, else GPUUtilisation; "" if unknown
 }
 
-// TellKernelTime takes the word of a device's counter of kernels, where it has one. GPU-Util counts what
-// copy engines do as well (bench/gpu/RESULTS.md): it is at most what the copies leave, where somebody
-// timed them, and while the launching thread's stream copies, it runs no kernel. Shares may be NaN.
+// TellKernelTime uses the device's counter of kernels if it has one. Otherwise it derives an
+// upper bound from GPU-Util, which counts copy engines as well (bench/gpu/RESULTS.md): at most
+// what the copies leave, if they were timed, because the launching thread's stream runs no
+// kernel while it copies. Shares may be NaN.
 func TellKernelTime(kernels, utilisation, copying float64) KernelTime {
 	switch {
 	case !math.IsNaN(kernels):
@@ -26,16 +27,16 @@ func TellKernelTime(kernels, utilisation, copying float64) KernelTime {
 	return KernelTime{math.NaN(), copying, ""}
 }
 
-// MayHoldCopies reports whether the device may have copied for a part of the share.
+// MayHoldCopies reports whether part of the share may be copies.
 func (k KernelTime) MayHoldCopies() bool { return k.From == GPUUtilisation && math.IsNaN(k.Copying) }
 
-// KernelTime is for how much of a window kernels ran on a device, "gpu/0". Its copies are known by the
-// window's steps.
+// KernelTime returns the share of a window in which kernels ran on a device, "gpu/0". The
+// window's steps give the time of copies.
 func (r *Run) KernelTime(device string, w Window) KernelTime {
 	return TellKernelTime(w.Mean(r.Find(GPUKernels, device)), w.Mean(r.Find(GPUUtilisation, device)), w.Copying())
 }
 
-// KernelSeries is the curve of a device's kernels: its counter, else GPU-Util; nil where it has neither.
+// KernelSeries returns the series of a device's kernels: its counter, else GPU-Util, else nil.
 func (r *Run) KernelSeries(device string) *Series {
 	if s := r.Find(GPUKernels, device); s != nil {
 		return s

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Kernels are what their counter says, else at most what timed copies leave of GPU-Util, else GPU-Util
-// with whatever copies are in it.
+// Kernel time comes from the counter of kernels, or else from GPU-Util, reduced by timed copies
+// if they are known.
 func TestKernelTime(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
@@ -31,7 +31,7 @@ func TestKernelTime(t *testing.T) {
 	}
 }
 
-// The curve of a device is its counter's where it has one.
+// The curve of a device comes from its counter if it has one.
 func TestKernelSeries(t *testing.T) {
 	run := &Run{Series: []Series{{Signal: GPUUtilisation, Subject: "gpu/0"}, {Signal: GPUUtilisation, Subject: "gpu/1"}, {Signal: GPUKernels, Subject: "gpu/1"}}}
 	for device, want := range map[string]Signal{"gpu/0": GPUUtilisation, "gpu/1": GPUKernels} {

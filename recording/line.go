@@ -14,16 +14,16 @@ import (
 // format is the version of the recording format that this package writes.
 const format = 1
 
-// line is one line of the file, of any kind: fields that a kind does not use stay out of
+// line is one line of the file, of any kind. Fields that a kind does not use are omitted from
 // the JSON. The kinds are
 //
 //	header   format, clock base         first in the file
 //	facts    what does not change       the last one counts
 //	sample   a value of a signal
 //	step     an iteration of a loop
-//	clock    what the device's clock said of a step
-//	inside   what was inside of a step
-//	thinned  how much is kept of a part of the run
+//	clock    the device's times of a step
+//	inside   the parts of a step
+//	thinned  how much of a part of the run is kept
 //	host, device, frame   a row of the Timeline
 type line struct {
 	Kind string `json:"kind"`
@@ -50,20 +50,20 @@ type sampleFields struct {
 	Value   *float64 `json:"value,omitempty"`
 }
 
-// actorFields say who did it, of steps and of rows of the Timeline.
+// actorFields identify process and device, for steps and for rows of the Timeline.
 type actorFields struct {
 	PID    int `json:"pid,omitempty"`
 	Rank   int `json:"rank,omitempty"`
 	Device int `json:"device,omitempty"`
 }
 
-// stepFields are those of step, clock and inside.
+// stepFields are used by step, clock and inside.
 type stepFields struct {
 	Loader  int      `json:"loader,omitempty"`
 	N       int      `json:"n,omitempty"`
 	Period  *float64 `json:"period,omitempty"`
 	Wait    float64  `json:"wait,omitempty"`
-	NoWait  bool     `json:"wait_unknown,omitempty"` // a trace without marks of its loader
+	NoWait  bool     `json:"wait_unknown,omitempty"` // from a trace without marks of its loader
 	Samples *float64 `json:"samples,omitempty"`
 	First   bool     `json:"first,omitempty"`
 	Phase   Phase    `json:"phase,omitempty"`
@@ -106,13 +106,13 @@ func thinnedLine(t thinned) line {
 	return l
 }
 
-// DeviceClock is what the device's own clock said of a step; it becomes known some
-// time after the step itself.
+// DeviceClock is the device's own times of a step, which arrive some time after the step
+// itself.
 type DeviceClock struct {
 	PID, Loader, N int
 	Device         int
-	Idle           float64 // seconds; NaN where unknown
-	Period         float64 // seconds; NaN where unknown
+	Idle           float64 // seconds; NaN if unknown
+	Period         float64 // seconds; NaN if unknown
 	NoClock        string  // why it is unknown
 }
 
@@ -153,8 +153,8 @@ func clockLine(c DeviceClock) line {
 	}
 }
 
-// timelineFields are the fields of the lines host, device and frame: times in
-// seconds, names written out. What is unknown stays out.
+// timelineFields are the fields of the lines host, device and frame: times in seconds, names in
+// full. Unknown values are omitted.
 type timelineFields struct {
 	End    float64 `json:"end,omitempty"`
 	Name   string  `json:"name,omitempty"`
@@ -172,31 +172,31 @@ type timelineFields struct {
 	PerSM     *float64 `json:"blocks_per_sm,omitempty"`
 	Occupancy *float64 `json:"occupancy,omitempty"`
 	Group     string   `json:"group,omitempty"`
-	// place among the facts' GPUs where that is not the device's number; -1 unknown
+	// index among the facts' GPUs if that is not the device's number; -1 unknown
 	GPU  *int `json:"gpu,omitempty"`
-	File int  `json:"file,omitempty"` // of the trace's files
+	File int  `json:"file,omitempty"` // index of the trace's file
 }
 
 // ErrNoSecond says that a recording has begun and holds no complete second yet.
 var ErrNoSecond = errors.New("no second")
 
-// ErrNotRecording says that a file is something else than a recording.
+// ErrNotRecording says that a file is not a recording.
 var ErrNotRecording = errors.New(`expected a recording of Stoker, whose first line is {"kind":"header","format":…}`)
 
-// newerFormatError says that a recording was written by a newer Stoker.
+// newerFormatError says that a newer Stoker wrote the recording.
 type newerFormatError struct {
 	Format  int
 	Version string
 }
 
-// Error says what to do about it.
+// Error says which version can read it.
 func (e *newerFormatError) Error() string {
 	return fmt.Sprintf("its format is %d (written by stoker %s), this stoker reads up to %d: use stoker %s or newer",
 		e.Format, e.Version, format, e.Version)
 }
 
-// gateNumbers makes absurd numbers of a line unknown. One without a time that can be has no
-// place in the run.
+// gateNumbers replaces implausible numbers by unknown. A line whose time is implausible is an
+// error, as it has no place in the run.
 func (l *line) gateNumbers() error {
 	if absurd(l.T) || absurd(l.Unix) {
 		return fmt.Errorf("a time of %v s: expected seconds from the recording's begin", l.T)
@@ -210,7 +210,7 @@ func (l *line) gateNumbers() error {
 	return nil
 }
 
-// dropAbsurd makes absurd numbers NaN, wherever they stand in v.
+// dropAbsurd sets implausible numbers anywhere in v to NaN.
 func dropAbsurd(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Float64:
@@ -229,13 +229,12 @@ func dropAbsurd(v reflect.Value) {
 		for i := range v.Len() {
 			dropAbsurd(v.Index(i))
 		}
-	default: // no other kind holds a number with a fraction, but a loader's settings
+	default: // no other kind holds a number with a fraction, except a loader's settings
 	}
 }
 
-// appendSample writes a sample as json.Marshal would: samples are nine lines of
-// ten, and reflection over the fields of all kinds took a tenth of the core time
-// of observing.
+// appendSample writes a sample as json.Marshal would. Nine lines of ten are samples, and
+// reflection over the fields of all kinds took a tenth of the time of observing.
 func appendSample(b []byte, l line) []byte {
 	b = append(b, `{"kind":"sample"`...)
 	if l.T != 0 {
@@ -248,7 +247,7 @@ func appendSample(b []byte, l line) []byte {
 	return append(appendNumber(append(b, `,"value":`...), *l.Value), "}\n"...)
 }
 
-// isPlain reports whether a text stands in JSON as it is.
+// isPlain reports whether JSON represents a text without escapes.
 func isPlain[T string | []byte](text T) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -258,7 +257,7 @@ func isPlain[T string | []byte](text T) bool {
 	return true
 }
 
-// leadingWord is plain text up to a quote, and what stands behind the quote.
+// leadingWord returns plain text up to a quote, and the text after the quote.
 func leadingWord(text []byte) (word, rest []byte, ok bool) {
 	end := bytes.IndexByte(text, '"')
 	if end < 0 || !isPlain(text[:end]) {
@@ -267,8 +266,8 @@ func leadingWord(text []byte) (word, rest []byte, ok bool) {
 	return text[:end], text[end+1:], true
 }
 
-// plainStep is a step, or what its clock said, as a Writer writes it and with nothing for
-// gate to do; of any other line it says false.
+// plainStep parses a step or clock line in the exact form that a Writer produces, without
+// implausible numbers. It returns false for any other line.
 func plainStep(text []byte) (l line, found bool) {
 	var rest, key []byte
 	for _, l.Kind = range []string{"step", "clock"} {
@@ -287,7 +286,7 @@ func plainStep(text []byte) (l line, found bool) {
 	return l, found
 }
 
-// plainField takes the value of a field, and gives what stands behind it.
+// plainField sets a field from its value, and returns the text after that.
 func (l *line) plainField(key string, text []byte) (rest []byte, found bool) {
 	switch key {
 	case "first":

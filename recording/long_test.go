@@ -20,10 +20,9 @@ import (
 	"time"
 )
 
-// stretched writes a recording that goes on as a real one does, until its lines
-// have so many bytes: the lines of a case over and over, later each time, packed a
-// second to a member as a Writer does. It says how long it lasts and how many steps
-// it has.
+// stretched writes a recording of a given length in bytes: the lines of a case repeatedly, with
+// later times, compressed second by second as a Writer does. It returns its duration and the
+// number of steps.
 func stretched(t testing.TB, out io.Writer, name string, most int64) (seconds float64, steps int) {
 	t.Helper()
 	file, err := os.Open(filepath.Join("../testdata/cases", name, "run.jsonl.gz"))
@@ -150,7 +149,8 @@ func TestHeavyRecordings(t *testing.T) {
 				form, got.Time(), got.Start, got.End, want.Time(), want.Start, want.End)
 		}
 		for _, s := range whole.All(PressureCPU) {
-			// counters of a stretched recording begin anew every 28 s: of a part within one
+			// counters of a stretched recording restart every 28 s, so the rate is taken within
+			// one period
 			if a, b := s.Rate(1, 27), run.Find(s.Signal, s.Subject).Rate(1, 27); math.Abs(a-b) > 0.1*math.Abs(a) {
 				t.Errorf("%s: %s of %s is %v, of all values %v", form, s.Signal, s.Subject, b, a)
 			}
@@ -193,8 +193,7 @@ func TestDamagedLargeMember(t *testing.T) {
 	}
 }
 
-// Lines from a stranger take no more memory than those of a job, whatever they
-// repeat or do not.
+// Lines of unknown content take no more memory than those of a job, whether or not they repeat.
 func TestWeightOfStrangeLines(t *testing.T) {
 	many := func(line func(i int) string) []byte {
 		var b strings.Builder
@@ -237,8 +236,8 @@ func TestWeightOfStrangeLines(t *testing.T) {
 	}
 }
 
-// The short way of samples reads what the long way reads, and leaves to it what is
-// written in any other way.
+// The fast path for samples reads the same as the general one, and leaves lines of another form
+// to it.
 func TestPlainSamples(t *testing.T) {
 	for _, c := range []struct {
 		line  string
@@ -281,8 +280,8 @@ func TestPlainSamples(t *testing.T) {
 	}
 }
 
-// The short way of steps reads what the long way reads, of all recordings here as well,
-// and leaves to it what is written in any other way.
+// The fast path for steps reads the same as the general one, also for all recordings here, and
+// leaves lines of another form to it.
 func TestPlainSteps(t *testing.T) {
 	lines := map[string]bool{ // whether they are plain
 		`{"kind":"step"}`: true,
@@ -358,8 +357,8 @@ func unpacked(t testing.TB, data []byte) []byte {
 	return text
 }
 
-// BenchmarkLong reads a recording of STOKER_LONG_MB of lines (64 unless set) from
-// STOKER_LONG, where it is made if it is not there.
+// BenchmarkLong reads a recording of STOKER_LONG_MB of lines (64 by default) from STOKER_LONG,
+// which it creates if it does not exist.
 func BenchmarkLong(b *testing.B) {
 	megabytes, err := strconv.Atoi(os.Getenv("STOKER_LONG_MB"))
 	if err != nil {

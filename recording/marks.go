@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Marks are what the names of host events and Python frames tell by convention,
-// in one place for those who read a profiler's file and those who judge it.
+// The conventions in names of host events and Python frames, in one place for readers of
+// profiler files and for judges.
 
-// loaderSpans are the beginnings of spans inside which a loop waits for its next
-// batch: PyTorch's loader (torch/utils/data/dataloader.py), its data pipes, and
-// what Lightning's profiler writes around them (before and since 1.6).
+// loaderSpans are prefixes of spans in which a loop waits for its next batch: PyTorch's loader
+// (torch/utils/data/dataloader.py), its data pipes, and those that Lightning's profiler writes
+// around them (before and since 1.6).
 var loaderSpans = []string{
 	"enumerate(DataLoader)#",
 	"enumerate(DataPipe)#",
@@ -22,15 +22,15 @@ var loaderSpans = []string{
 	"[pl][profile][_PredictionLoop].predict_next",
 }
 
-// tfdata are the operators of TensorFlow that hand the next batch of a tf.data
-// pipeline to the loop, as XLA's profiler names them: "IteratorGetNext:
-// IteratorGetNext", "cond/IteratorGetNextAsOptional_4:IteratorGetNextAsOptional",
-// "IteratorGetNextOp::DoCompute". What the pipeline does within them, Iterator::…,
-// also runs ahead in threads of its own, where it is no wait.
+// tfdata are the operators of TensorFlow that pass the next batch of a tf.data pipeline to the
+// loop, in the forms of XLA's profiler: "IteratorGetNext: IteratorGetNext",
+// "cond/IteratorGetNextAsOptional_4:IteratorGetNextAsOptional", "IteratorGetNextOp::DoCompute".
+// The pipeline's own spans, Iterator::…, also run ahead in other threads, where they are no
+// wait.
 var tfdata = []string{"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"}
 
-// TFDataWait reports whether a span is TensorFlow's wait for the next batch. It may
-// lie on a thread of its own while the thread that launches work does nothing.
+// TFDataWait reports whether a span is TensorFlow's wait for the next batch. It may be on a
+// different thread than the one that launches work.
 func TFDataWait(name string) bool {
 	for _, operator := range tfdata {
 		if name == operator || strings.HasPrefix(name, operator+"Op::") || strings.HasSuffix(name, ":"+operator) {
@@ -40,7 +40,7 @@ func TFDataWait(name string) bool {
 	return false
 }
 
-// compileSpans are the beginnings of spans in which XLA compiles a program.
+// compileSpans are prefixes of spans in which XLA compiles a program.
 var compileSpans = []string{
 	"XlaCompile", "XLACompile", "XLA::", "backend_compile", "PjRtStreamExecutorClient::Compile",
 	"TfrtGpuClient::Compile",
@@ -49,14 +49,14 @@ var compileSpans = []string{
 	"RunHloPasses", "HloPassPipeline",
 }
 
-// compileFrames are functions of PyTorch's compilers, as frames of Python.
+// compileFrames are Python frames of PyTorch's compilers.
 var compileFrames = []string{
 	"): backend_compile", "): backend_compile_and_load", "): compile_or_get_cached",
 	"torch/_inductor/compile_fx.py(", "torch/_dynamo/convert_frame.py(", "triton/compiler/compiler.py(",
 }
 
-// CompileSpan reports whether a span or a Python frame compiles a program for the
-// device: it happens once for each shape of the input.
+// CompileSpan reports whether a span or a Python frame compiles a program for the device, which
+// happens once for each shape of the input.
 func CompileSpan(name string) bool {
 	for _, prefix := range compileSpans {
 		if strings.HasPrefix(name, prefix) {
@@ -71,8 +71,8 @@ func CompileSpan(name string) bool {
 	return strings.HasSuffix(name, "(dynamo_timed)")
 }
 
-// CaptureCall reports whether a call of the runtime records a graph or makes one
-// ready: what is launched meanwhile does not run.
+// CaptureCall reports whether a runtime call records or instantiates a graph. Work launched
+// during the recording does not run.
 func CaptureCall(name string) bool {
 	return ContainsAny(name, "StreamBeginCapture", "StreamEndCapture", "GraphInstantiate")
 }
@@ -145,8 +145,8 @@ func StepSpan(name string) (n int, ok bool) {
 	return n, err == nil && n >= 0
 }
 
-// A range marks a step where its name ends in one of the words of stepWord and perhaps a
-// number, and is not about a part of a step.
+// A range marks a step if its name ends in a word of stepWord, perhaps with a number, and is
+// not about a part of a step (partsOfSteps).
 var (
 	stepWord = regexp.MustCompile(`(?i)^(.*[^a-z])?` +
 		`(steps?|iterations?|iters?|batch|minibatch)[^a-z0-9]*(\d*)[^a-z0-9]*$`)
@@ -156,8 +156,8 @@ var (
 	}
 )
 
-// serving are the ranges of inference servers around one pass over a batch: SGLang's,
-// vLLM's and TensorRT-LLM's. Their groups name what a pass is for.
+// serving are the ranges that inference servers put around one pass over a batch: those of
+// SGLang, vLLM and TensorRT-LLM. Their groups say what a pass is for.
 var serving = []struct {
 	name   *regexp.Regexp
 	family string
@@ -169,14 +169,14 @@ var serving = []struct {
 		`(?P<asked>\d+) ctx tokens, (?P<generation>\d+) gen reqs)?`), "_forward_step …"},
 }
 
-// Pass is what a server's range says of one pass over a batch.
+// Pass is what a server's range says about one pass over a batch.
 type Pass struct {
 	Phase    string // "prefill", "decode", "prefill and decode", or the server's own word
-	Requests int    // -1 where the range does not tell
-	Tokens   int    // that go in; -1 where the range does not tell
+	Requests int    // -1 if unknown
+	Tokens   int    // input tokens; -1 if unknown
 }
 
-// ServingPass reads the name of a server's range.
+// ServingPass parses the name of a server's range.
 func ServingPass(name string) (Pass, bool) {
 	if len(name) > longestMark {
 		return Pass{}, false
@@ -189,7 +189,7 @@ func ServingPass(name string) (Pass, bool) {
 	return Pass{}, false
 }
 
-// passOf puts a pass together of what a range's name holds.
+// passOf builds a pass from the groups in a range's name.
 func passOf(text func(string) string, of *regexp.Regexp) Pass {
 	number := func(group string) int {
 		n, err := strconv.Atoi(text(group))
@@ -222,7 +222,7 @@ func passOf(text func(string) string, of *regexp.Regexp) Pass {
 		p.Tokens = asked + generation
 	}
 	if p.Phase == "decode" && p.Tokens < 0 {
-		p.Tokens = p.Requests // one token of each
+		p.Tokens = p.Requests // one token per request
 	}
 	return p
 }
@@ -237,11 +237,11 @@ func ServingRange(family string) bool {
 	return false
 }
 
-// longestMark is the longest name that is looked at.
+// longestMark is the longest name that is parsed.
 const longestMark = 200
 
-// StepRange splits the name of a range that marks a step, "iteration 12": its family
-// "iteration …", and its number, "" where it has none.
+// StepRange splits the name of a range that marks a step, such as "iteration 12", into its
+// family "iteration …" and its number, "" if it has none.
 func StepRange(name string) (family, number string, ok bool) {
 	if len(name) > longestMark {
 		return "", "", false
@@ -265,15 +265,15 @@ func StepRange(name string) (family, number string, ok bool) {
 // step, "Optimizer.step#SGD.step".
 func OptimizerSpan(name string) bool { return strings.HasPrefix(name, "Optimizer.step#") }
 
-// BackwardSpan reports whether a span belongs to the backward pass: the autograd engine's
-// and its nodes, "autograd::engine::evaluate_function: AddmmBackward0".
+// BackwardSpan reports whether a span belongs to the backward pass: of the autograd engine or
+// of its nodes, "autograd::engine::evaluate_function: AddmmBackward0".
 func BackwardSpan(name string) bool {
 	return ContainsAny(name, "autograd::engine::evaluate_function", "Backward0", "Backward1")
 }
 
-// libraries are the first folders, or the bare files of Python's own library,
-// under which a profiler prints code that the user did not write: it cuts
-// sys.path's entries off, so that no "site-packages" is left.
+// libraries are the first folders under which a profiler shows code that is not the user's, and
+// libraryFiles the bare files of Python's standard library. The profiler cuts off entries of
+// sys.path, so that no "site-packages" remains.
 var libraries = wordSet(`torch torchvision torchaudio torchtext torchdata functorch triton transformers
 	accelerate datasets diffusers tokenizers huggingface_hub safetensors peft trl lightning pytorch_lightning
 	lightning_fabric torchmetrics deepspeed apex megatron xformers flash_attn vllm timm numpy scipy pandas
@@ -297,15 +297,15 @@ func wordSet(words string) map[string]bool {
 	return m
 }
 
-// OwnFrame reports whether a Python frame, "train.py(41): forward", lies in a
-// file of the user rather than in a library, as far as its path tells.
+// OwnFrame reports whether a Python frame, "train.py(41): forward", is in a file of the user
+// rather than in a library, as far as its path tells.
 func OwnFrame(name string) bool {
 	open := strings.Index(name, ".py(")
 	if open < 0 || strings.HasPrefix(name, "<") {
 		return false
 	}
-	// PyTorch calls these for every operator of a tensor's class: who asked for the
-	// operator is further out.
+	// PyTorch calls these for every operator of a tensor's class. The caller of the operator is
+	// further out.
 	if strings.HasSuffix(name, ": __torch_dispatch__") || strings.HasSuffix(name, ": __torch_function__") {
 		return false
 	}
@@ -325,14 +325,14 @@ func OwnFrame(name string) bool {
 	return !libraryFiles[first]
 }
 
-// Exchange says what a collective carries, as far as its name tells.
+// Exchange says what a collective transfers, as far as its name tells.
 type Exchange uint8
 
-// What collectives carry.
+// The kinds of transferred data.
 const (
 	UnknownExchange Exchange = iota
-	Gradients                // one that training with accumulated gradients leaves out
-	Activations              // embeddings, experts, layers of other ranks: as much more of it as samples
+	Gradients                // left out when training accumulates gradients
+	Activations              // embeddings, experts, layers of other ranks: proportional to the samples
 	Weights                  // shards of parameters: in every micro-step
 )
 
@@ -355,8 +355,8 @@ func UpdatesWeights(kernel string) bool {
 	return ContainsAny(strings.ToLower(kernel), "multi_tensor_apply", "adam", "lamb_", "sgd_")
 }
 
-// Learns reports whether a name, of a span, a frame or a kernel, is of a backward pass or of
-// an optimizer: PyTorch's, TensorFlow's, JAX's.
+// Learns reports whether a span, a frame or a kernel belongs to a backward pass or an optimizer
+// of PyTorch, TensorFlow or JAX.
 func Learns(name string) bool {
 	if OptimizerSpan(name) || BackwardSpan(name) || UpdatesWeights(name) {
 		return true
@@ -366,14 +366,14 @@ func Learns(name string) bool {
 		"gradients/", "applygradient", "run_backward")
 }
 
-// ForwardFrame reports whether a Python frame is one call of a model or a module of it:
-// what repeats within it are its layers.
+// ForwardFrame reports whether a Python frame is one call of a model or a module. Repetitions
+// within it are layers.
 func ForwardFrame(name string) bool {
 	return strings.HasPrefix(name, "nn.Module: ") || strings.HasSuffix(name, "): forward") ||
 		strings.HasSuffix(name, "_call_impl")
 }
 
-// TorchSign reports whether a name is of PyTorch: an operator, a kernel, a mark.
+// TorchSign reports whether a name comes from PyTorch: an operator, a kernel or a mark.
 func TorchSign(name string) bool {
 	for _, prefix := range []string{
 		"aten::", "autograd::", "ProfilerStep#", "enumerate(DataLoader)#",
@@ -387,19 +387,19 @@ func TorchSign(name string) bool {
 		"triton_per_", "2at6native")
 }
 
-// DeviceSign reports whether an operator or a mark of PyTorch is one that only a GPU runs.
+// DeviceSign reports whether an operator or a mark of PyTorch exists only on a GPU.
 func DeviceSign(name string) bool {
 	return ContainsAny(name, "cudnn", "miopen", "cublas", "nccl:", "#FusedAdam.", "#FusedSGD.", "#FusedLAMB.",
 		"flash_attn", "_efficient_attention", "xformers::", "aten::record_stream") && !strings.Contains(name, "for_cpu")
 }
 
-// XLASign reports whether a name is of a program that XLA compiled.
+// XLASign reports whether a name comes from a program compiled by XLA.
 func XLASign(name string) bool {
 	return ContainsAny(name, "loop_", "input_reduce_", "wrapped_", "gemm_fusion_") &&
 		strings.Contains(name, "fusion") || ContainsAny(name, "XlaModule", "xla::", "TSL:", "jit_")
 }
 
-// TensorRTSign reports whether a name is of a program that TensorRT runs.
+// TensorRTSign reports whether a name comes from a program that TensorRT runs.
 func TensorRTSign(name string) bool {
 	return strings.HasPrefix(name, "trt_") ||
 		ContainsAny(name, "ExecutionContext::execute", "myelinGraphExecute", "_execute_kernel_trt", "nvinfer1::")

@@ -13,11 +13,11 @@ import (
 	"github.com/stoker-dev/stoker/internal/readable"
 )
 
-// mergeMemory is what the parts of a merged recording may weigh together.
+// mergeMemory is what the parts of a merged recording may take in memory together.
 const mergeMemory = 1 << 30
 
-// Merge writes what several files hold of one run: pieces of it, or copies that were
-// damaged in different places. What is in more than one is written once.
+// Merge writes the content of several files of one run: pieces of it, or copies that were
+// damaged in different places. Duplicates are written once.
 func Merge(out io.Writer, paths ...string) error {
 	all := newBuilder()
 	for i, path := range paths {
@@ -67,7 +67,7 @@ func (b *builder) addFile(path string, first bool) error {
 	return nil
 }
 
-// dropTwins leaves of what stands twice one, of steps that of which more is known.
+// dropTwins removes duplicates. Of a duplicated step it keeps the copy with more known values.
 func (b *builder) dropTwins() {
 	b.samples = 0
 	for i := range b.run.Series {
@@ -100,7 +100,7 @@ func (b *builder) dropTwins() {
 	b.run.Steps = steps
 }
 
-// writeAll writes all that is held, in order of time.
+// writeAll writes everything that is held, in order of time.
 func (b *builder) writeAll(out io.Writer) (err error) {
 	facts, parts := b.run.Facts, slices.Clone(b.run.thinned)
 	head := []line{headerLine(facts), factsLine(facts)}

@@ -6,16 +6,15 @@ import (
 	"strconv"
 )
 
-// What a recording measures in seconds, bytes, cores or watts lies within mostNumber, and
-// what others are divided by above leastNumber. A number outside was damaged or made up,
-// and arithmetic with it ends in infinities.
+// Measurements in seconds, bytes, cores or watts are at most mostNumber, and divisors at least
+// leastNumber. A number outside was damaged or invented, and arithmetic with it ends in
+// infinities.
 const leastNumber, mostNumber = 1e-18, 1e18
 
-// absurd reports whether nothing that is measured can be v.
+// absurd reports whether v cannot be a measurement.
 func absurd(v float64) bool { return math.Abs(v) > mostNumber }
 
-// isNumber reports whether text is a number as JSON has them. Package json takes three
-// times as long to say so.
+// isNumber reports whether text is a JSON number. Package json takes three times as long.
 func isNumber(text []byte) bool {
 	text = bytes.TrimPrefix(text, []byte("-"))
 	whole := digits(text)
@@ -38,7 +37,7 @@ func isNumber(text []byte) bool {
 	return len(text) == 0
 }
 
-// leadingNumber is a JSON number, and what stands behind it.
+// leadingNumber returns a JSON number, and the text after it.
 func leadingNumber(text []byte) (v float64, rest []byte, ok bool) {
 	end := bytes.IndexAny(text, ",}")
 	if end < 0 || !isNumber(text[:end]) {
@@ -48,7 +47,7 @@ func leadingNumber(text []byte) (v float64, rest []byte, ok bool) {
 	return v, text[end:], err == nil
 }
 
-// digits is how many of them text begins with.
+// digits returns the number of digits at the beginning of text.
 func digits(text []byte) (n int) {
 	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
 		n++
@@ -64,7 +63,7 @@ func appendNumber(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, format, -1, 64)
 }
 
-// roundMicros keeps microseconds: finer than any probe, and shorter in the file.
+// roundMicros rounds to microseconds: finer than any probe, and shorter in the file.
 func roundMicros(t float64) float64 { return float64(int64(t*1e6+0.5)) / 1e6 }
 
 func nanoseconds(seconds float64) int64 { return int64(math.Round(1e9 * seconds)) }

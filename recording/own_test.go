@@ -17,7 +17,8 @@ func own(n int) []Step {
 	return steps
 }
 
-// A step that holds an evaluation or a checkpoint counts without it, and what it held stands apart.
+// A step that contains an evaluation or a checkpoint counts without it, and that part counts
+// separately.
 func TestOwnLoopHasPhases(t *testing.T) {
 	run := &Run{Steps: own(50)}
 	for at, phase := range map[int]Phase{20: Evaluate, 30: Checkpoint} {
@@ -57,7 +58,7 @@ func TestEvaluationInEveryStepIsPartOfIt(t *testing.T) {
 }
 
 // Where a loader feeds the steps, those of the loop itself between its batches count for nothing.
-func TestOwnStepsBesideALoader(t *testing.T) {
+func TestOwnStepsWithALoader(t *testing.T) {
 	b := newBuilder()
 	for i := range 40 { // ten optimizer steps a batch
 		b.run.Steps = append(b.run.Steps, Step{PID: 7, N: i, Start: float64(i), Period: 1, Wait: 0.1, Phase: Train, Idle: 0.05, DevicePeriod: 1, Samples: 4, Optimized: 10})

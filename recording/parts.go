@@ -2,15 +2,15 @@ package recording
 
 import "github.com/stoker-dev/stoker/internal/stat"
 
-// Part is a part of a step, over the judged steps that were looked into; seconds.
+// Part is a part of a step, over the judged steps that have an Inside; seconds.
 type Part struct {
 	Name string  `json:"part"`
 	Mean float64 `json:"mean_s"`
 	P95  float64 `json:"p95_s"`
 }
 
-// StepParts are the parts of a judged step, in the order in which they come, and on whose
-// clock; none where no step was looked into. Their means add up to the mean step.
+// StepParts returns the parts of a judged step, in their order, and the clock that measured
+// them; none if no step has an Inside. Their means add up to the mean step.
 func (w Window) StepParts() (parts []Part, clock string) {
 	insides := w.Insides()
 	if len(insides) == 0 {
@@ -37,8 +37,7 @@ func (w Window) StepParts() (parts []Part, clock string) {
 	return parts, insides[0].Clock
 }
 
-// Insides are what was inside of the judged steps that were looked into, all on the
-// clock of the last one.
+// Insides returns the Insides of the judged steps that have the same clock as the last one.
 func (w Window) Insides() []Inside {
 	var found []Inside
 	for i := len(w.Steps) - 1; i >= 0; i-- {
@@ -49,8 +48,8 @@ func (w Window) Insides() []Inside {
 	return found
 }
 
-// Copying is the share of the judged steps in which the launching thread's stream copied to
-// the device, by the device's own clock; NaN is unknown.
+// Copying returns the share of the judged steps in which the launching thread's stream copied
+// to the device, by the device's own clock; NaN is unknown.
 func (w Window) Copying() float64 {
 	copied, span := 0.0, 0.0
 	for _, i := range w.Insides() {
@@ -61,7 +60,7 @@ func (w Window) Copying() float64 {
 	return copied / span
 }
 
-// Asks are the means per judged step of what the launching thread asked of the device;
+// Asks returns the means per judged step of what the launching thread requested of the device;
 // NaN is unknown.
 func (w Window) Asks() DeviceAsks {
 	insides := w.Insides()
@@ -83,8 +82,8 @@ func (w Window) Asks() DeviceAsks {
 	}
 }
 
-// SyncsAt is the program's line on which most of the steps that were looked into wait for the
-// device longest; "" where none does, or where that was not recorded.
+// SyncsAt returns the program's line on which most steps with an Inside wait longest for the
+// device; "" if none does, or if that was not recorded.
 func (w Window) SyncsAt() (most string) {
 	counts := map[string]int{}
 	for _, i := range w.Insides() {
@@ -97,7 +96,7 @@ func (w Window) SyncsAt() (most string) {
 	return most
 }
 
-// DeviceAsks are counts per step, and the seconds in them.
+// DeviceAsks are counts per step, and the seconds spent in them.
 type DeviceAsks struct {
 	Launches, LaunchTime        float64
 	Copies, CopyBytes, Pageable float64

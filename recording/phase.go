@@ -1,8 +1,8 @@
 package recording
 
-// Stretch is the longest run of neighbours that are judged, from the first to behind
-// the last: of steps that train; where none does, that infer or are of no phase. Empty
-// where all are warm-up, compilation and the like.
+// Stretch returns the longest run [from, to) of consecutive phases that are judged: training
+// steps, or if none trains, inference steps or those without a phase. It is empty if all are
+// warm-up, compilation and the like.
 func Stretch(phases []Phase) (from, to int) {
 	judged := Evaluate
 	for _, p := range phases {
@@ -26,17 +26,17 @@ func Stretch(phases []Phase) (from, to int) {
 // pass is one pass over a loader, such as an epoch or an evaluation.
 type pass struct{ pid, loader, number int }
 
-// tellEvaluation corrects the phase of steps by what the optimizer did. Whether
-// gradients are on when a batch is asked for says little: many a loop turns them off
-// only around the model. In a process whose optimizer steps, a pass over a loader in
-// which it never does is evaluation; so is one whose iterator is kept from evaluation
-// to evaluation, between whose batches it steps many times at once. A pass and no step is
-// asked, because with accumulated gradients it steps only once in several batches.
+// tellEvaluation corrects the phase of steps by the optimizer's steps. Whether gradients are
+// enabled when a batch is requested says little, as many loops disable them only around the
+// model. In a process whose optimizer steps, a pass over a loader without optimizer steps is
+// evaluation. So is a pass whose iterator is kept from evaluation to evaluation, with many
+// optimizer steps between two of its batches. The unit is a pass and not a step, because with
+// accumulated gradients the optimizer steps only once in several batches.
 func tellEvaluation(steps []Step) {
 	passes := map[pass]*optimizerSteps{}
-	least := map[int]float64{} // optimizer steps per batch that is trained with, of each process
-	// processes whose optimizer steps between the batches of a loader: the loop's own steps
-	// count no batches
+	least := map[int]float64{} // optimizer steps per training batch, by process
+	// processes whose optimizer steps between the batches of a loader: for them the loop's own
+	// steps do not count
 	loads := map[int]bool{}
 	for _, s := range steps {
 		loads[s.PID] = loads[s.PID] || s.Loader != OwnLoop && s.Optimized > 0
@@ -67,13 +67,14 @@ func tellEvaluation(steps []Step) {
 	}
 }
 
-// tellInterruptions sets apart what interrupts an epoch: a whole pass over another loader
-// between two batches of the loader that most steps are of, now and then, in which no
-// optimizer steps. Where no optimizer is seen nothing else tells evaluation every n steps
-// from training. A loader that is asked in every step, or over an epoch, is none.
+// tellInterruptions marks what interrupts an epoch as evaluation: a whole pass over another
+// loader, now and then, between two batches of the main loader, during which no optimizer
+// steps. If no optimizer is visible, only this distinguishes evaluation every n steps from
+// training. A loader that is used in every step, or over a whole epoch, is not an interruption.
 func tellInterruptions(steps []Step) {
 	beats := mostAsked(steps)
-	// of each process; of a beat's step: the next one is of the same epoch
+	// last: index of the latest step of each process's main loader; inside: by such a step,
+	// whether the next one is of the same epoch
 	last, inside := map[int]int{}, map[int]bool{}
 	between := map[pass]*interruption{}
 	for i, s := range steps {
@@ -110,20 +111,20 @@ func tellInterruptions(steps []Step) {
 	}
 }
 
-// leastPassed is how many batches a pass has that interrupts an epoch. [J]
+// leastPassed is how many batches a pass needs to count as an interruption. [J]
 const leastPassed = 2
 
-// interruption is a pass over a loader, behind a step of another one.
+// interruption is a pass over a loader, after a step of another one.
 type interruption struct {
 	after int
-	whole bool // all of it lies there
+	whole bool // all of it follows that step
 	steps []int
 }
 
-// beat is a loader with its steps that train.
+// beat is a loader with its number of training steps.
 type beat struct{ loader, steps int }
 
-// mostAsked is the loader of each process that most steps are of.
+// mostAsked returns the loader with most training steps of each process.
 func mostAsked(steps []Step) map[int]beat {
 	counts := map[pass]int{}
 	most := map[int]beat{}
@@ -140,8 +141,8 @@ func mostAsked(steps []Step) map[int]beat {
 	return most
 }
 
-// manyAtOnce is how many times as many optimizer steps between two batches as with
-// the loader that trains say that another one is asked now and then. [J]
+// manyAtOnce is the ratio of optimizer steps between two batches, to that of the training
+// loader, from which another loader counts as used now and then. [J]
 const manyAtOnce = 4
 
 // optimizerSteps are the optimizer steps between the batches of a pass.
@@ -154,11 +155,12 @@ func (u *optimizerSteps) countStep(optimized float64) {
 	}
 }
 
-// atOnce is how many optimizer steps come between two batches, where any do.
+// atOnce returns how many optimizer steps come between two batches, on average over those with
+// any.
 func (u *optimizerSteps) atOnce() float64 { return u.sum / u.times }
 
-// tellTraced sets apart the steps into which a trace by the hook falls: its begin, its
-// end and the file cost the launching thread time that is not the program's.
+// tellTraced marks the steps that overlap a trace taken by the hook: starting, stopping and
+// writing it takes time of the launching thread that is not the program's.
 func tellTraced(steps []Step, captures []Capture) {
 	for _, c := range captures {
 		for i := range steps {

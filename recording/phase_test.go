@@ -38,7 +38,7 @@ func evaluatesBetween(accumulate int) *Run {
 	return r
 }
 
-func TestEvaluationIsToldByTheOptimizer(t *testing.T) {
+func TestEvaluationIsRecognisedByTheOptimizer(t *testing.T) {
 	for _, accumulate := range []int{1, 8} {
 		run := evaluatesBetween(accumulate)
 		tellEvaluation(run.Steps)
@@ -93,8 +93,8 @@ func TestMeanLeavesEvaluationOut(t *testing.T) {
 	}
 }
 
-// Where nobody counts optimizer steps, or none is seen (an optimizer of the
-// program's own), phases stay what they were; so do two loaders that train together.
+// If optimizer steps are not counted, or none is seen (a custom optimizer), phases do not
+// change; nor do those of two loaders that train together.
 func TestPhasesStayWithoutOptimizerSteps(t *testing.T) {
 	for name, change := range map[string]func(*Step){
 		"unknown":  func(s *Step) { s.Optimized = math.NaN() },
@@ -115,8 +115,8 @@ func TestPhasesStayWithoutOptimizerSteps(t *testing.T) {
 	}
 }
 
-// The last ask of a pass has no period, so that nobody knows what the optimizer did
-// within; it goes the way of its pass, and one alone stays as it is.
+// The last fetch of a pass has no period, so that it is unknown what the optimizer did within
+// it. It takes the phase of its pass; one alone keeps its phase.
 func TestStepWithoutPeriodGoesWithItsPass(t *testing.T) {
 	steps := []Step{
 		{PID: 1, Loader: 1, Phase: Train, Optimized: 1},
@@ -132,8 +132,8 @@ func TestStepWithoutPeriodGoesWithItsPass(t *testing.T) {
 	}
 }
 
-// Steps into which a trace by the hook falls are told apart, those of other processes
-// and of a trace by libkineto's daemon, whose begin is not known, are not.
+// Steps during a trace by the hook are marked. Steps of other processes are not, nor those
+// during a trace by libkineto's daemon, whose start is unknown.
 func TestStepsOfATrace(t *testing.T) {
 	for _, c := range []struct {
 		capture Capture
@@ -160,8 +160,8 @@ func TestStepsOfATrace(t *testing.T) {
 	}
 }
 
-// A whole pass over another loader within an epoch is a phase of its own, though no
-// optimizer is seen. What is asked in each step, or between epochs, or trains, is not.
+// A whole pass over another loader within an epoch is a separate phase, even if no optimizer is
+// seen. A loader that is used in each step, or between epochs, or that trains, is not.
 func TestPassesThatInterruptAnEpoch(t *testing.T) {
 	for name, c := range map[string]struct {
 		every, batches int     // steps from pass to pass, batches of each

@@ -14,31 +14,33 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Caps in front of the parser. A recording may come from a stranger.
+// Limits that are checked before parsing. A recording may come from a stranger.
 const (
 	maxLine  = 4 << 20 // bytes of one line; facts of a large job are some 100 KB
-	maxRatio = 400     // decompressed over compressed bytes of one member; real ones reach 60, zeros 1,029
-	minRatio = 1 << 20 // a member may always unpack to this many bytes
+	maxRatio = 400     // decompressed over compressed bytes of a member; real ones reach 60, zeros 1,029
+	minRatio = 1 << 20 // a member may always decompress to this many bytes
 
-	maxDamaged = 1000 // damaged parts after which reading ends: each costs a search
+	maxDamaged = 1000 // number of damaged parts after which reading ends, as each costs a search
 )
 
-// limits are what a reader keeps and how far it goes.
+// limits are what a reader keeps, and how far it reads.
 type limits struct {
 	lines  int64 // bytes of lines, after which reading ends
-	kept   int64 // bytes that samples and steps may take in memory; beyond, they are thinned
+	kept   int64 // bytes that samples and steps may take in memory; beyond that they are thinned
 	events int64 // bytes of lines of a Timeline, which cannot be shortened
-	member int   // bytes of a member that are unpacked before its first line is looked at; a Writer's are smaller
+	// bytes of a member that are decompressed before its first line is parsed; a Writer's
+	// members are smaller
+	member int
 }
 
-// usual are the limits of Open and Read. A Writer's own is half of kept, so that what it
-// wrote is judged whole; the process takes two to three times as much. A job with 8 loader
-// workers writes 23 KB of lines a second, one with 32 workers 61 KB, and what is older than
-// some hours is thinned: no recording of ours reaches the limit of lines.
+// usual are the limits of Open and Read. A Writer keeps half as much, so that a reader can
+// judge everything it wrote; the process takes two to three times as much. A job with 8 loader
+// workers writes 23 KB of lines a second, one with 32 workers 61 KB, and after some hours it is
+// thinned: no recording of Stoker's reaches the limit of lines.
 var usual = limits{lines: 64 << 30, kept: 24 << 20, events: 4 << 30, member: 8 << 20}
 
-// Open reads the recording in a file. A file that is still being written, or
-// was torn by a kill, gives all that is complete.
+// Open reads the recording in a file. If the file is still being written, or was torn by a
+// kill, it returns all complete seconds.
 func Open(path string) (*Run, error) {
 	file, err := readable.Open(path)
 	if err != nil {
@@ -59,9 +61,9 @@ func Open(path string) (*Run, error) {
 	return run, nil
 }
 
-// Read reads a recording: JSON Lines, in gzip members or plain. It holds a second of
-// the file at a time, and of the run no more than fits: where that is not all, the
-// newest is kept, which is what a verdict is about, and Run.Warnings says so.
+// Read reads a recording: JSON Lines, in gzip members or plain. It holds one second of the file
+// at a time, and no more of the run than the limits allow. If that is not all, it keeps the
+// newest part, which a verdict is about, and Run.Warnings says so.
 func Read(in io.Reader) (*Run, error) { return readLimited(in, usual) }
 
 func readLimited(in io.Reader, most limits) (*Run, error) { return newReader(in, most).readRun() }
@@ -72,7 +74,7 @@ func newReader(in io.Reader, most limits) *reader {
 	return r
 }
 
-// readRun reads what there is, and hands out all that was read so far.
+// readRun reads the available data, and returns all that was read so far.
 func (r *reader) readRun() (*Run, error) {
 	if err := r.readFile(); err != nil {
 		return nil, err
@@ -94,7 +96,7 @@ func (r *reader) readFile() error {
 	} else {
 		err = r.readPlain()
 	}
-	if err = cmp.Or(r.in.failed(), err); err != nil {
+	if err = cmp.Or(r.in.readError(), err); err != nil {
 		return err
 	}
 	if !r.build.header && r.torn {
@@ -106,7 +108,7 @@ func (r *reader) readFile() error {
 	return nil
 }
 
-// warnings say what of the file is not in the run.
+// warnings returns sentences about what of the file is not in the run.
 func (r *reader) warnings(run *Run) []string {
 	var said []string
 	if r.damaged > 0 {
@@ -132,19 +134,19 @@ func (r *reader) warnings(run *Run) []string {
 	return said
 }
 
-// reader holds what reading has met so far.
+// reader is the state of reading a file.
 type reader struct {
 	in        *input
 	limits    limits
 	build     *builder
-	full      func() // what is held weighs more than is to be kept
+	full      func() // called when the held part exceeds its limit
 	zip       gzip.Reader
-	text      []byte // of a member, used again for the next
+	text      []byte // of a member; reused for the next one
 	packed    bool   // in gzip members
-	follows   bool   // what is missing may come yet
+	follows   bool   // the file may still grow
 	lines     int
 	total     int64 // bytes of lines
-	ended     bool  // by the limit of lines
+	ended     bool  // the limit of lines was reached
 	torn      bool  // the last member or line is incomplete
 	damaged   int   // members or lines that could not be read
 	damagedAt int64
@@ -154,12 +156,11 @@ type reader struct {
 // deflate (RFC 1952, 2.3.1).
 var gzipMagic = []byte{0x1f, 0x8b, 0x08}
 
-// memberBegins begins a Writer's member: no flags and no time. By chance it stands
-// nowhere else, as the magic does now and then.
+// memberBegins begins a Writer's member: no flags and no time. By chance these bytes occur
+// practically nowhere else, while the shorter magic does now and then.
 var memberBegins = append(slices.Clone(gzipMagic), 0, 0, 0, 0, 0)
 
-// readMembers reads gzip members one by one. Behind a damaged one it goes on at the
-// next.
+// readMembers reads gzip members one by one. After a damaged one it continues with the next.
 func (r *reader) readMembers() error {
 	for !r.ended {
 		if next, _ := r.in.peek(1); len(next) == 0 {
@@ -190,7 +191,7 @@ func (r *reader) readMembers() error {
 	return nil
 }
 
-// fatalError ends reading: what follows is not looked at, what was read not used.
+// fatalError ends reading: the rest is not read, and nothing is returned.
 type fatalError struct{ error }
 
 var (
@@ -200,10 +201,10 @@ var (
 		"profiler's own file")
 )
 
-// readMember unpacks and parses the member at which the input stands. Its lines count
-// only when its checksum is right, but for a large one, as comes from packing a
-// recording again: there they count at once, and a checksum that is wrong in the end
-// spoils all. A bomb is noticed long before it has gone off.
+// readMember decompresses and parses the member at the current position. Its lines are used
+// only if its checksum is right. Lines of a large member, as from recompressing a recording,
+// are used at once, and a wrong checksum at its end is fatal. Decompression bombs are detected
+// early.
 func (r *reader) readMember(at int64) error {
 	if err := r.zip.Reset(r.in); err != nil {
 		return err
@@ -225,7 +226,7 @@ func (r *reader) readMember(at int64) error {
 			return r.parseLines(r.text, at)
 		case err != nil && early && !errors.Is(err, io.ErrUnexpectedEOF):
 			return refuse(errPart)
-		case err != nil && early: // its end is missing: what is there is whole
+		case err != nil && early: // its end is missing: the lines before are complete
 			return cmp.Or(r.parseLines(r.text[:bytes.LastIndexByte(r.text, '\n')+1], at), err)
 		case err != nil:
 			return err
@@ -260,7 +261,7 @@ func (r *reader) parseLines(text []byte, at int64) error {
 	return nil
 }
 
-// readPlain reads JSON Lines that are not compressed.
+// readPlain reads uncompressed JSON Lines.
 func (r *reader) readPlain() error {
 	scanner := bufio.NewScanner(r.in)
 	scanner.Buffer(make([]byte, 0, 1<<16), maxLine)
@@ -290,8 +291,8 @@ func (r *reader) readPlain() error {
 	return nil
 }
 
-// addLine adds one line. The first must be a header; a later one that is no JSON is
-// counted as damage and left out.
+// addLine adds one line. The first must be a header. A later one that is not JSON is counted as
+// damage and skipped.
 func (r *reader) addLine(row []byte, at int64, complete bool) error {
 	if len(bytes.TrimSpace(row)) == 0 {
 		return nil
@@ -310,7 +311,7 @@ func (r *reader) addLine(row []byte, at int64, complete bool) error {
 	case errors.As(err, &newer):
 		return err
 	case !r.build.header:
-		if r.damaged > 0 { // the damage took the header: what follows has no clock base
+		if r.damaged > 0 { // the damage includes the header, so there is no clock base
 			return errors.New("its first part, with the clock base, is damaged: nothing behind it can be placed in " +
 				"time")
 		}
@@ -330,16 +331,16 @@ func (r *reader) countDamage(at int64) {
 	r.damaged++
 }
 
-// continueReading makes ready to read what has been added.
+// continueReading prepares to read what has been appended.
 func (r *reader) continueReading() {
 	r.torn = false
-	if r.in.failed() == nil {
+	if r.in.readError() == nil {
 		r.in.err = nil
 	}
 }
 
-// waitsForMore reports whether the member that ends too early is one that is being written;
-// then reading goes on at its begin. It is none where another begins behind it.
+// waitsForMore reports whether the member that ends too early is still being written. If so,
+// reading resumes at its beginning later. If another member follows it, it is damaged.
 func (r *reader) waitsForMore(err error) bool {
 	r.torn = r.follows && errors.Is(err, io.ErrUnexpectedEOF) && r.in.goBack(memberBegins)
 	return r.torn

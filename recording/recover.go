@@ -8,24 +8,24 @@ import (
 	"os"
 )
 
-// mostRecoveries bounds how many files one run is written to: a file system that says
-// wrong things of a file that is open may not have a new one every second.
+// mostRecoveries limits how many files one run is written to. A file system that gives wrong
+// answers about open files must not cause a new one every second.
 const mostRecoveries = 3
 
-// mostNamesTried bounds how many names beside the recording's are tried.
+// mostNamesTried limits how many names next to the recording's are tried.
 const mostNamesTried = 100
 
-// Recover goes on in a new file if others removed, cut or replaced the one that is
-// written, with all that Snapshot holds. It says what befell the old one; "" is nothing.
-// Path is then the new file's. An error means that no new file could be made: what was
-// seen is still held, and the next call tries again.
+// Recover continues in a new file if someone removed, truncated or replaced the current one. It
+// writes all that RunSoFar holds. what says what happened to the old file; "" is nothing. Path
+// then returns the new file. An error means that no new file could be created: the data are
+// still held, and the next call tries again.
 func (w *Writer) Recover() (what string, err error) {
 	if what = w.damage(); what == "" || w.recoveries == mostRecoveries {
 		return "", nil
 	}
 	file, path, err := createBeside(w.path)
 	if err != nil {
-		return what, fmt.Errorf("record anew: %w", err)
+		return what, fmt.Errorf("record again: %w", err)
 	}
 	w.recoveries++
 	w.trim.giveUp(w)
@@ -35,7 +35,7 @@ func (w *Writer) Recover() (what string, err error) {
 	return what, nil
 }
 
-// damage says what befell the file since the last Flush.
+// damage returns what happened to the file since the last Flush.
 func (w *Writer) damage() string {
 	own, is := w.file.(*os.File)
 	if !is || w.size == 0 {
@@ -46,16 +46,16 @@ func (w *Writer) damage() string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "was removed"
 	case err != nil || err2 != nil:
-		return "" // a disk that does not answer is Flush's
+		return "" // Flush reports a disk that does not answer
 	case mine.Size() < w.size:
 		return "was cut"
-	case !os.SameFile(mine, there) && there.Size() != w.size: // some file systems number files anew
+	case !os.SameFile(mine, there) && there.Size() != w.size: // some file systems change inode numbers
 		return "was replaced"
 	}
 	return ""
 }
 
-// createBeside makes a file under a name that is free: this one, or NAME-2, NAME-3 ….
+// createBeside creates a file under a free name: path, or NAME-2, NAME-3 ….
 func createBeside(path string) (*os.File, string, error) {
 	name := path
 	for n := 2; ; n++ {
@@ -67,14 +67,14 @@ func createBeside(path string) (*os.File, string, error) {
 	}
 }
 
-// startAnew has the whole run wait for the disk, in place of what it had not taken.
+// startAnew queues the whole run for the disk, instead of what it had not accepted.
 func (w *Writer) startAnew() {
 	w.pending.Reset()
 	w.waiting.Reset()
 	w.lost = false
 	w.zip.Reset(&w.waiting)
 	encoder := json.NewEncoder(w.zip)
-	_ = writeLines(encoder, w.live.finish()) // memory takes all
+	_ = writeLines(encoder, w.live.finish()) // writing to memory cannot fail
 	if now := w.live.density(); now.Every > 0 || now.OneIn > 1 {
 		_ = encoder.Encode(thinnedLine(now))
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whatever others do to the file, what was seen lies in a file at the end, and theirs
-// stays as they made it.
+// No matter what others do to the file, the recorded data are in a file at the end, and the
+// files of others are not changed.
 func TestRecover(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm func(path string) error

@@ -301,8 +301,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// A disk that is full at the start may have room later; where it never has, no empty
-// file is left.
+// A disk that is full at the start may have room later; if it never has, no empty file remains.
 func TestFullFromTheStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -322,8 +321,8 @@ func TestFullFromTheStart(t *testing.T) {
 	}
 }
 
-// What others put into a folder of their own is not written through.
-func TestFolderOfSomebodyElse(t *testing.T) {
+// Files that others put into their folder are not written through.
+func TestFolderOfAnotherUser(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(dir+"/runs", 0o700); err != nil {
 		t.Fatal(err)

@@ -14,19 +14,19 @@ type Run struct {
 	Steps    []Step    // in order of start
 	Timeline *Timeline // host calls and device work with their links; nil unless a profiler's file holds them
 
-	// Warnings are sentences about the recording itself: a torn tail, damaged
-	// seconds, signals that were dropped.
+	// Warnings are sentences about the recording itself: a torn tail, damaged seconds, dropped
+	// signals.
 	Warnings []string
 
-	thinned []thinned // parts of which not all is kept, in order
+	thinned []thinned // parts of which only some is kept, in order
 }
 
-// Facts are what does not change while a run goes on.
+// Facts are what does not change during a run.
 type Facts struct {
 	Version string   `json:"version,omitempty"` // of the Stoker that wrote the recording
-	Command []string `json:"command,omitempty"` // what is harmless of it (internal/redact)
+	Command []string `json:"command,omitempty"` // only the harmless part of it (internal/redact)
 	Host    string   `json:"host,omitempty"`    // name of the machine
-	// as the launcher names it on each of its nodes: "SLURM_JOB_ID=4711"
+	// the launcher's name for the job, the same on each of its nodes: "SLURM_JOB_ID=4711"
 	Job       string      `json:"job,omitempty"`
 	Started   float64     `json:"started,omitempty"` // Unix time of t = 0, seconds
 	Monotonic int64       `json:"monotonic_ns,omitempty"`
@@ -35,19 +35,20 @@ type Facts struct {
 	Software  Software    `json:"software"`
 	Processes []Process   `json:"processes,omitempty"`
 	Loaders   []Loader    `json:"loaders,omitempty"`
-	Absent    []Absence   `json:"absent,omitempty"` // what could not be seen, and why
-	Exit      *ExitStatus `json:"exit,omitempty"`   // nil while the run goes on or where its end was not seen
+	Absent    []Absence   `json:"absent,omitempty"` // what could not be observed, and why
+	Exit      *ExitStatus `json:"exit,omitempty"`   // nil while the run continues or if its end was not observed
 	Notes     []string    `json:"notes,omitempty"`  // sentences from the probes and the hook
 	Overhead  *Overhead   `json:"overhead,omitempty"`
 	Model     *ModelFacts `json:"model,omitempty"`
-	Captures  []Capture   `json:"captures,omitempty"`   // traces that PyTorch's profiler wrote meanwhile
-	StepsFrom string      `json:"steps_from,omitempty"` // of a profiler's file: what its steps were found by
-	// of a profiler's file: what is missing or impossible in it, so that figures are not those of the program
+	Captures  []Capture   `json:"captures,omitempty"`   // traces that PyTorch's profiler wrote during the run
+	StepsFrom string      `json:"steps_from,omitempty"` // of a profiler's file: how its steps were found
+	// of a profiler's file: what is missing or impossible in it, so that its figures are not the
+	// program's
 	Damage   []string `json:"damage,omitempty"`
 	WorkLost float64  `json:"work_lost,omitempty"` // share of a profiler's device work that is missing or has a wrong time
 	// file systems of the files that trainers and workers were seen to read
 	Mounts []Mount `json:"mounts,omitempty"`
-	Draws  *Draws  `json:"draws,omitempty"` // random numbers drawn for samples; nil where nobody looked
+	Draws  *Draws  `json:"draws,omitempty"` // random numbers drawn for samples; nil if not checked
 
 	Slow []SlowFetch `json:"slow,omitempty"` // fetches that took far longer than the others, slowest first
 }
@@ -61,45 +62,45 @@ type SlowFetch struct {
 	Items   []int64 `json:"items"`
 }
 
-// Draws says what fetches draw from the generators that all of a program shares: where
-// they do, a batch depends on who fetches it and when.
+// Draws says what fetches draw from generators that the whole program shares. If they do, a
+// batch depends on which process fetches it and when.
 type Draws struct {
-	From []string `json:"from"` // "numpy", "random", "torch"; none where nothing was drawn
+	From []string `json:"from"` // "numpy", "random", "torch"; empty if nothing was drawn
 }
 
 // Mount is a file system that the job reads from.
 type Mount struct {
-	Point  string `json:"point"`            // where it is mounted
+	Point  string `json:"point"`            // mount point
 	Kind   string `json:"kind"`             // "ext4", "nfs4", "fuse.sshfs"
-	Disk   string `json:"disk,omitempty"`   // subject of the disk's signals, "disk/vda"; "" where it has none
+	Disk   string `json:"disk,omitempty"`   // subject of the disk's signals, "disk/vda"; "" if it has none
 	Remote bool   `json:"remote,omitempty"` // reads go to a server, or to a program (FUSE)
-	Seen   int    `json:"seen"`             // about how often a file of it was seen open
+	Seen   int    `json:"seen"`             // about how often one of its files was seen open
 }
 
-// Machine is the host as far as the job may use it. Nil is unknown.
+// Machine is the part of the host that the job may use. Nil is unknown.
 type Machine struct {
 	CPU  string `json:"cpu,omitempty"`  // model name
 	CPUs int    `json:"cpus,omitempty"` // logical processors of the machine
-	// physical cores behind the allowed processors, as the kernel tells them
+	// physical cores behind the allowed processors, as the kernel reports them
 	PhysCores int     `json:"phys_cores,omitempty"`
 	Allowed   int     `json:"allowed,omitempty"` // processors in the trainer's affinity mask
-	Quota     float64 `json:"quota,omitempty"`   // cores allowed by the cgroup's CPU quota; 0: none
+	Quota     float64 `json:"quota,omitempty"`   // cores allowed by the cgroup's CPU quota; 0: no quota
 	// memory the job may use: the cgroup's limit, else the machine's
 	MemoryBytes *float64 `json:"memory_bytes,omitempty"`
 	ShmBytes    *float64 `json:"shm_bytes,omitempty"`    // size of /dev/shm
 	LockedBytes *float64 `json:"locked_bytes,omitempty"` // RLIMIT_MEMLOCK; -1: unlimited
-	// bytes/s that the cgroup may read from its slowest limited disk; 0: none
+	// bytes/s that the cgroup may read from its slowest limited disk; 0: no limit
 	DiskLimit  float64 `json:"disk_limit,omitempty"`
-	ReadsLimit float64 `json:"reads_limit,omitempty"` // read requests/s, likewise; 0: none
+	ReadsLimit float64 `json:"reads_limit,omitempty"` // read requests/s, likewise; 0: no limit
 	Kernel     string  `json:"kernel,omitempty"`
-	// NUMA nodes with processors; 0 where the kernel does not tell
+	// NUMA nodes with processors; 0 if the kernel does not report them
 	Nodes    int                `json:"nodes,omitempty"`
-	NetSpeed map[string]float64 `json:"net_speed,omitempty"` // bytes/s that interfaces can, by subject ("net/eth0")
+	NetSpeed map[string]float64 `json:"net_speed,omitempty"` // bytes/s of interfaces, by subject ("net/eth0")
 	// cores that SLURM gave the task (SLURM_CPUS_PER_TASK), else the job on this node; 0: not SLURM
 	TaskCores int `json:"task_cores,omitempty"`
 }
 
-// Processors is how many processors the job may run on; 0 where that is not known.
+// Processors returns how many processors the job may run on; 0 if unknown.
 func (m Machine) Processors() float64 {
 	if m.Allowed > 0 {
 		return float64(m.Allowed)
@@ -107,8 +108,8 @@ func (m Machine) Processors() float64 {
 	return float64(m.CPUs)
 }
 
-// Cores is how many cores the job may use: the smallest of affinity mask and
-// quota; 0 where neither is known.
+// Cores returns how many cores the job may use: the smaller of affinity mask and quota; 0 if
+// neither is known.
 func (m Machine) Cores() float64 {
 	cores := m.Processors()
 	if m.Quota > 0 && (cores == 0 || m.Quota < cores) {
@@ -123,21 +124,21 @@ type GPU struct {
 	Name        string   `json:"name"`
 	UUID        string   `json:"uuid,omitempty"`
 	MemoryBytes *float64 `json:"memory_bytes,omitempty"`
-	PeakBytes   *float64 `json:"peak_bytes,omitempty"` // most that tensors took while a profiler recorded
-	HeldBytes   *float64 `json:"held_bytes,omitempty"` // most that the allocator held then
+	PeakBytes   *float64 `json:"peak_bytes,omitempty"` // peak bytes of tensors while a profiler recorded
+	HeldBytes   *float64 `json:"held_bytes,omitempty"` // peak bytes held by the allocator then
 	PowerLimit  *float64 `json:"power_limit_watts,omitempty"`
 	SMs         int      `json:"sms,omitempty"` // multiprocessors or compute units, as a profiler recorded them
 	// compute capability as a profiler recorded it, "9.0"; "" unknown
 	Capability string   `json:"capability,omitempty"`
 	Emulated   bool     `json:"emulated,omitempty"`
 	MaxClock   *float64 `json:"max_clock_mhz,omitempty"`
-	LinkGen    int      `json:"link_generation,omitempty"` // of PCIe, the most that device and slot can; 0 unknown
+	LinkGen    int      `json:"link_generation,omitempty"` // highest PCIe generation of device and slot; 0 unknown
 	LinkWidth  int      `json:"link_width,omitempty"`      // lanes, likewise
-	Node       *int     `json:"node,omitempty"`            // NUMA node that it hangs on
-	MIG        bool     `json:"mig,omitempty"`             // cut into instances: utilisation is not told
+	Node       *int     `json:"node,omitempty"`            // NUMA node to which it is attached
+	MIG        bool     `json:"mig,omitempty"`             // divided into instances: utilisation is not available
 }
 
-// Software are the versions that were found.
+// Software holds the versions that were found.
 type Software struct {
 	Driver      string `json:"driver,omitempty"`
 	CUDA        string `json:"cuda,omitempty"`
@@ -145,7 +146,7 @@ type Software struct {
 	Python      string `json:"python,omitempty"`
 	Torch       string `json:"torch,omitempty"`
 	TorchVision string `json:"torchvision,omitempty"`
-	// "JAX", "TensorFlow", "XLA", "CUDA" where it is none of them; "" where it is PyTorch, or unknown
+	// "JAX", "TensorFlow", "XLA", "CUDA" if it is none of them; "" if it is PyTorch, or unknown
 	Framework string `json:"framework,omitempty"`
 }
 
@@ -156,19 +157,19 @@ type Process struct {
 	Role         string  `json:"role"` // "trainer", "worker", "feed"
 	Rank         int     `json:"rank"`
 	World        int     `json:"world,omitempty"`
-	Device       int     `json:"device"`                  // index of the GPU in use, -1 where unknown
+	Device       int     `json:"device"`                  // index of the GPU in use, -1 if unknown
 	LaunchThread int     `json:"launch_thread,omitempty"` // thread that launches device work, else the main thread
 	LauncherSeen bool    `json:"launcher_seen,omitempty"` // LaunchThread is known from launches, not assumed
 	PinThread    int     `json:"pin_thread,omitempty"`    // PyTorch's thread that copies batches to page-locked memory
-	Hooked       bool    `json:"hooked,omitempty"`        // the start-up hook answered from inside
-	HidesGPUs    bool    `json:"hides_gpus,omitempty"`    // CUDA_VISIBLE_DEVICES, as it was started, names no GPU
+	Hooked       bool    `json:"hooked,omitempty"`        // the start-up hook answered from this process
+	HidesGPUs    bool    `json:"hides_gpus,omitempty"`    // CUDA_VISIBLE_DEVICES at its start names no GPU
 	Start        float64 `json:"start,omitempty"`         // when it was first seen, seconds
 	End          float64 `json:"end,omitempty"`           // when it was last seen, seconds; 0: at the end of the run
 }
 
 // Roles of a Process.
 const (
-	RoleTrainer = "trainer" // asks for batches and launches work
+	RoleTrainer = "trainer" // requests batches and launches work
 	RoleWorker  = "worker"  // prepares batches for a trainer
 	RoleFeed    = "feed"    // stoker feed: prepares batches for all trainers of its node
 	RoleServer  = "server"  // takes requests for a model that runs in another process
@@ -178,62 +179,64 @@ const (
 type Loader struct {
 	ID  int `json:"id"`
 	PID int `json:"pid"`
-	// "ray", "dali", "spdl", "tf.data", "grain", "watched" (by stoker.watch); "" of PyTorch's
-	// and stoker's: of others no setting is known
+	// "ray", "dali", "spdl", "tf.data", "grain", "watched" (by stoker.watch); "" for PyTorch's
+	// and stoker's. Settings of the others are unknown
 	Kind     string          `json:"kind,omitempty"`
 	Settings stoker.Settings `json:"settings"`
 	Dataset  string          `json:"dataset,omitempty"` // class name
-	// "module.Class" whose __getitem__ reads a sample, behind Subsets; "" where unknown, and
-	// with it the next two
+	// "module.Class" whose __getitem__ reads a sample, inside of any Subsets; "" if unknown,
+	// like the next two fields
 	Reader string `json:"reader,omitempty"`
-	// Transforms are what the data set does to a sample then, as "module.Class" or "module.function", in order.
+	// Transforms are what the data set then does to a sample, as "module.Class" or
+	// "module.function", in order.
 	Transforms []string `json:"transforms,omitempty"`
-	// Own are the parts that are the program's own code: "collate_fn", "worker_init_fn", "batch_sampler", "sampler",
-	// "image loader"; "fallen back" is stoker's loader that could not be fed.
+	// Own are the parts that are the program's own code: "collate_fn", "worker_init_fn",
+	// "batch_sampler", "sampler", "image loader". "fallen back" is stoker's loader if its data
+	// set could not be accelerated.
 	Own      []string `json:"own,omitempty"`
-	Samples  int      `json:"samples,omitempty"` // in the data set, 0 where unknown
+	Samples  int      `json:"samples,omitempty"` // in the data set, 0 if unknown
 	Iterable bool     `json:"iterable,omitempty"`
-	Split    Split    `json:"split,omitempty"`     // how the data set gives its samples to workers
-	Shards   int      `json:"shards,omitempty"`    // parts that its library gives to workers, 0 where unknown
-	DropLast bool     `json:"drop_last,omitempty"` // the last short batch is left out, of each worker where it is iterable
+	Split    Split    `json:"split,omitempty"`     // how the data set divides its samples among workers
+	Shards   int      `json:"shards,omitempty"`    // parts that its library distributes to workers, 0 if unknown
+	DropLast bool     `json:"drop_last,omitempty"` // the last short batch is dropped; of each worker if iterable
 	Changes  bool     `json:"changes,omitempty"`   // the program changes the data set between epochs
 	// attributes of the data set that are generators of random numbers: each worker has a copy
 	Generators []string `json:"generators,omitempty"`
-	Anew       bool     `json:"anew,omitempty"`  // the program makes it anew, as in each epoch
+	Anew       bool     `json:"anew,omitempty"`  // the program creates it repeatedly, as in each epoch
 	Where      string   `json:"where,omitempty"` // user's file:line
-	Call       string   `json:"call,omitempty"`  // absolute file:line that made it
+	Call       string   `json:"call,omitempty"`  // absolute file:line that created it
 	Start      string   `json:"start_method,omitempty"`
 
-	BatchBytes float64 `json:"batch_bytes,omitempty"` // as it reaches the loop
+	BatchBytes float64 `json:"batch_bytes,omitempty"` // as the loop receives it
 	BatchDType string  `json:"batch_dtype,omitempty"`
-	Tensors    int     `json:"tensors,omitempty"` // in a batch, 0 where unknown
+	Tensors    int     `json:"tensors,omitempty"` // in a batch, 0 if unknown
 	Pinned     *bool   `json:"pinned,omitempty"`  // of the batches seen; nil unknown
 }
 
-// ModelFacts is what is known of the model without looking into it.
+// ModelFacts are facts about the model that need no inspection of it.
 type ModelFacts struct {
 	Device string `json:"device,omitempty"` // of the first parameter: "cpu", "cuda:0"
 	DType  string `json:"dtype,omitempty"`
-	Steps  int    `json:"steps,omitempty"` // optimizer steps seen; 0 where the model only infers, and in JAX
+	Steps  int    `json:"steps,omitempty"` // optimizer steps seen; 0 if the model only infers, and in JAX
 }
 
-// Capture is a trace that PyTorch's own profiler wrote of this run because it was
-// asked to. It lies beside the recording.
+// Capture is a trace that PyTorch's own profiler wrote of this run on request. It is next to
+// the recording.
 type Capture struct {
 	PID   int     `json:"pid"`
 	Rank  int     `json:"rank"`
 	File  string  `json:"file"` // its name without a folder
 	Bytes float64 `json:"bytes,omitempty"`
-	Steps int     `json:"steps,omitempty"` // that were asked for; 0: by time
-	From  float64 `json:"from"`            // when it was asked for, seconds
+	Steps int     `json:"steps,omitempty"` // requested steps; 0: by time
+	From  float64 `json:"from"`            // time of the request, seconds
 	To    float64 `json:"to"`              // when the file was finished, seconds
 
-	// Inside says that the hook took it: From is then when the profiler began, and no
+	// Inside says that the hook took the trace. From is then when the profiler began, and no
 	// step between From and To is judged.
 	Inside bool `json:"inside,omitempty"`
 }
 
-// Absence says what could not be seen, and why.
+// Absence says what could not be observed, and why.
 type Absence struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
@@ -242,23 +245,23 @@ type Absence struct {
 // ExitStatus is how the observed command ended.
 type ExitStatus struct {
 	At     float64 `json:"at"`     // seconds
-	Code   int     `json:"code"`   // exit code, 128+n where signal n ended it
-	Signal string  `json:"signal"` // name of the signal, "" where it exited
+	Code   int     `json:"code"`   // exit code; 128+n if signal n ended it
+	Signal string  `json:"signal"` // name of the signal, "" if it exited
 
-	Raised *Exception `json:"raised,omitempty"` // nil where none ended it, as far as the hook saw
+	Raised *Exception `json:"raised,omitempty"` // nil if none ended it, as far as the hook saw
 }
 
-// Exception is what ended a Python program. Its message is not recorded: it may quote a
+// Exception is what ended a Python program. Its message is not recorded, because it may quote a
 // sample.
 type Exception struct {
 	PID   int    `json:"pid"`
 	Type  string `json:"type"`            // "ModuleNotFoundError", "torch.OutOfMemoryError"
-	About string `json:"about,omitempty"` // the module, name or attribute that is missing
-	File  string `json:"file,omitempty"`  // of the innermost line of the program's own
+	About string `json:"about,omitempty"` // the missing module, name or attribute
+	File  string `json:"file,omitempty"`  // of the innermost line of the program's own code
 	Line  int    `json:"line,omitempty"`
 }
 
-// Where is "/home/me/train.py:4"; "" unknown.
+// Where returns "/home/me/train.py:4"; "" if unknown.
 func (e Exception) Where() string {
 	if e.File == "" {
 		return ""
@@ -266,11 +269,11 @@ func (e Exception) Where() string {
 	return fmt.Sprintf("%s:%d", e.File, e.Line)
 }
 
-// Overhead is what observing cost, measured by the observer on itself.
+// Overhead is the cost of observing, measured by the observer itself.
 type Overhead struct {
 	CPU     float64 `json:"cpu_seconds"`  // core time of stoker observe
 	Wall    float64 `json:"wall_seconds"` // over this time
-	Dropped int     `json:"dropped"`      // hook records that found their channel full
+	Dropped int     `json:"dropped"`      // hook records lost because their channel was full
 }
 
 // Phase is what a step was part of.
@@ -282,31 +285,31 @@ const (
 	Train      Phase = "train"
 	Evaluate   Phase = "evaluate"
 	Checkpoint Phase = "checkpoint"
-	Skip       Phase = "skipping" // fetched and thrown away
+	Skip       Phase = "skipping" // fetched and discarded
 	Compile    Phase = "compilation"
 	Graphs     Phase = "graph capture"
-	Traced     Phase = "trace" // a profiler that we asked for was at work
+	Traced     Phase = "trace" // a profiler that Stoker requested was active
 )
 
-// Step is one iteration of a loop over a loader: from one ask for a batch to the
-// next. Times are seconds; NaN is unknown.
+// Step is one iteration of a loop over a loader: from one request for a batch to the next.
+// Times are seconds; NaN is unknown.
 type Step struct {
-	PID     int     // process that asked
+	PID     int     // process that requested the batch
 	Rank    int     // its rank
-	Device  int     // device that worked, -1 where unknown
+	Device  int     // device that worked, -1 if unknown
 	Loader  int     // Loader.ID within the process
 	N       int     // count within the loader
-	Start   float64 // when the loop asked for the batch
-	Period  float64 // until it asked for the next one, on the host's clock
+	Start   float64 // when the loop requested the batch
+	Period  float64 // until it requested the next one, on the host's clock
 	Wait    float64 // until it had the batch: host wait
 	Samples float64 // in the batch
-	First   bool    // first of an epoch: Wait holds the start of the iterator
+	First   bool    // first of an epoch: Wait includes starting the iterator
 	Pass    int     // which pass over its loader it belongs to
 	Phase   Phase
 
-	// Idle is how long the device was idle at the input boundary, by its own
-	// clock: between the ask and the batch, as the device saw them. DevicePeriod
-	// is from ask to ask on the same clock.
+	// Idle is how long the device was idle at the input boundary, by its own clock: from the
+	// request to the batch, as seen by the device. DevicePeriod is from request to request on
+	// the same clock.
 	Idle         float64
 	DevicePeriod float64
 	NoClock      string // why the device's clock is unknown
@@ -314,16 +317,16 @@ type Step struct {
 	Optimized float64 // optimizer steps of the process within Period; NaN unknown
 	Ran       float64 // how long the pass of the model took that the step begins with; NaN of other steps
 
-	Inside *Inside // nil: this step was not looked into
+	Inside *Inside // nil: not measured for this step
 }
 
-// OwnLoop is the Loader of steps that no loader feeds: from one optimizer step to the
-// next, else from one pass of the model to the next; and of evaluation and checkpoints
-// that the loop holds. Their Wait and Idle are unknown.
+// OwnLoop is the Loader of steps without a loader: from one optimizer step to the next, else
+// from one pass of the model to the next. It is also that of evaluation and checkpoints inside
+// of such a loop. Their Wait and Idle are unknown.
 const OwnLoop = -1
 
-// duration is how long the step took: by the device's clock where it is known, else
-// by the host's. The two differ while a queue of launched work builds up.
+// duration returns how long the step took: by the device's clock if known, else by the host's.
+// The two differ while a queue of launched work builds up.
 func (s Step) duration() float64 {
 	if !math.IsNaN(s.DevicePeriod) {
 		return s.DevicePeriod
@@ -362,8 +365,8 @@ func (r *Run) FindLoader(pid, id int) *Loader {
 	return nil
 }
 
-// SettingsOf are the settings of a process's loader; those of the only loader where the
-// recording does not tell which of its processes it judges, as a trace.
+// SettingsOf returns the settings of a process's loader. If the recording does not identify the
+// loader's process, as in a trace, it returns those of the only loader.
 func (r *Run) SettingsOf(pid, id int) stoker.Settings {
 	if l := r.FindLoader(pid, id); l != nil {
 		return l.Settings
@@ -405,7 +408,7 @@ func (r *Run) Emulated() bool {
 	return false
 }
 
-// End is the time of the last thing that was recorded, seconds.
+// End returns the time of the latest recorded event, seconds.
 func (r *Run) End() float64 {
 	end := 0.0
 	if r.Facts.Exit != nil {

@@ -5,24 +5,23 @@ import (
 	"sort"
 )
 
-// Signal names one measured quantity. The names live in this table and nowhere
-// else.
+// Signal is the name of a measured quantity. Names are defined only in this table.
 type Signal string
 
-// The signals. "total" means a counter that only grows; its rate is what counts.
+// The signals. "total" means a counter that only grows; use its rate.
 const (
-	// share of a short window in which some kernel ran or a copy engine worked
+	// share of a short window in which a kernel ran or a copy engine worked
 	GPUUtilisation Signal = "gpu.utilisation"
-	GPUKernels     Signal = "gpu.kernels"  // share of the time since the sample before in which some kernel ran
+	GPUKernels     Signal = "gpu.kernels"  // share of the time since the previous sample in which a kernel ran
 	GPULinkIn      Signal = "gpu.link_in"  // bytes/s over PCIe to the device, likewise
-	GPULinkOut     Signal = "gpu.link_out" // from it
+	GPULinkOut     Signal = "gpu.link_out" // likewise from the device
 	GPUMemory      Signal = "gpu.memory"   // device memory in use
 	GPUPower       Signal = "gpu.power"
 	GPUClock       Signal = "gpu.clock"
-	GPUSlowed      Signal = "gpu.slowed"          // Slowed as a number: what keeps clocks down
-	GPULinkGen     Signal = "gpu.link_generation" // of PCIe as it runs now; an idle link may go down
+	GPUSlowed      Signal = "gpu.slowed"          // Slowed as a number: what reduces clocks
+	GPULinkGen     Signal = "gpu.link_generation" // current PCIe generation; an idle link may reduce it
 	GPULinkWidth   Signal = "gpu.link_width"      // lanes of PCIe in use
-	// share of multiprocessors with work, over the time since the sample before
+	// share of multiprocessors with work, over the time since the previous sample
 	GPUActive    Signal = "gpu.sm_active"
 	GPUOthers    Signal = "gpu.others"    // share of time in which kernels of processes outside the job ran
 	GPUStrangers Signal = "gpu.strangers" // processes outside the job that hold the device
@@ -56,21 +55,22 @@ const (
 	NetSent          Signal = "net.sent"         // total bytes sent
 	NetDropped       Signal = "net.dropped"      // total packets dropped or in error, both ways
 	MountRead        Signal = "mount.read"       // total bytes that an NFS server sent
-	MountReads       Signal = "mount.reads"      // total read requests to it
-	MountWait        Signal = "mount.wait"       // total time of all of them from the client's queue to the answer
+	MountReads       Signal = "mount.reads"      // total read requests to an NFS server
+	MountWait        Signal = "mount.wait"       // total time of these requests from the client's queue to the answer
 	FetchCount       Signal = "fetch.count"      // total batches prepared by a process
 	FetchWall        Signal = "fetch.wall"       // total time in fetch: read, decode, augment, collate
 	FetchWallSquares Signal = "fetch.wall2"      // total of squared fetch times
 	FetchCPU         Signal = "fetch.cpu"        // total core time of the fetching thread
 	FetchCollate     Signal = "fetch.collate"    // total time in collate, part of fetch.wall
-	WorkersEnded     Signal = "loader.ended"     // of "loader/PID/ID": workers without data while others give some
-	FetchSamples     Signal = "fetch.samples"    // total samples prepared
-	FetchStack       Signal = "fetch.stack"      // total time of a trainer's threads in a stack, see Stack
-	FetchLooks       Signal = "fetch.looks"      // total looks that found a trainer's threads there, see Loading
-	Garbage          Signal = "python.garbage"   // total time in which Python collected garbage
-	PeakAllocated    Signal = "device.allocated" // peak device memory allocated by PyTorch
-	PeakReserved     Signal = "device.reserved"  // peak device memory reserved by PyTorch
-	HookDropped      Signal = "hook.dropped"     // total hook records that found the channel full
+	// of "loader/PID/ID": workers without data while others still have some
+	WorkersEnded  Signal = "loader.ended"
+	FetchSamples  Signal = "fetch.samples"    // total samples prepared
+	FetchStack    Signal = "fetch.stack"      // total time of a trainer's threads in a stack, see Stack
+	FetchLooks    Signal = "fetch.looks"      // total samples that found a trainer's threads there, see Loading
+	Garbage       Signal = "python.garbage"   // total time in which Python collected garbage
+	PeakAllocated Signal = "device.allocated" // peak device memory allocated by PyTorch
+	PeakReserved  Signal = "device.reserved"  // peak device memory reserved by PyTorch
+	HookDropped   Signal = "hook.dropped"     // total hook records that found the channel full
 
 	// Of a process that takes requests.
 	RequestsCame  Signal = "requests.came"       // total requests that came
@@ -86,8 +86,8 @@ const (
 	EngineCache     Signal = "engine.cache"     // share of the key-value cache in use
 	EnginePreempted Signal = "engine.preempted" // total requests that were put off for want of cache
 
-	// Of stoker's loader: the first five of a process, the client's or the
-	// daemon's; the others of a ring, "loader/PID/ID".
+	// Of stoker's loader. The first five are of a process, the client's or the daemon's; the
+	// others of a ring, "loader/PID/ID".
 	FeedBatches   Signal = "feed.batches"   // total batches made
 	FeedSamples   Signal = "feed.samples"   // total samples in them
 	FeedRead      Signal = "feed.read"      // total time of all threads in reading files
@@ -95,26 +95,26 @@ const (
 	FeedTransform Signal = "feed.transform" // total time of all threads in cropping, resizing, normalising
 	FeedFull      Signal = "feed.full"      // total time the loader waited for the trainer: its ring was full
 	FeedEmpty     Signal = "feed.empty"     // total time the trainer had no batch left in the ring
-	FeedReady     Signal = "feed.ready"     // batches in the ring, those that the trainer holds included
+	FeedReady     Signal = "feed.ready"     // batches in the ring, including those that the trainer holds
 	FeedBad       Signal = "feed.bad"       // total samples that could not be used
 )
 
-// State is what a thread was doing when it was looked at.
+// State is what a thread was doing when it was sampled.
 type State float64
 
 // The states of a thread.
 const (
-	Parked  State = iota // asleep on a queue: waiting to be given something to do
+	Parked  State = iota // asleep on a queue: waiting for work
 	Running              // on a core or runnable
 	OnDisk               // uninterruptible: waiting for storage
 	Remote               // asleep in a network or FUSE read
-	Asleep               // asleep elsewhere: a timer, a lock of the program's own
+	Asleep               // asleep elsewhere: a timer, one of the program's locks
 )
 
-// Slowed says what keeps a GPU's clock down, in bits.
+// Slowed says what reduces a GPU's clock, as bits.
 type Slowed uint
 
-// Reasons for a low clock. That nothing is to do is none.
+// Reasons for a low clock. Idleness is not a reason.
 const (
 	ByPower    Slowed = 1 << iota // the power limit
 	ByHeat                        // temperature of the chip or its memory
@@ -134,7 +134,7 @@ func (s *Series) Between(from, to float64) Series {
 	return part
 }
 
-// Mean is the mean of the values in [from, to]; NaN where there is none.
+// Mean returns the mean of the values in [from, to]; NaN if it has none.
 func (s *Series) Mean(from, to float64) float64 {
 	part := s.Between(from, to)
 	if len(part.V) == 0 {
@@ -147,10 +147,9 @@ func (s *Series) Mean(from, to float64) float64 {
 	return sum / float64(len(part.V))
 }
 
-// Growth is by how much a counter grew in [from, to] and over which time between
-// its first and last sample there; NaN where it has fewer than two samples. A counter
-// that falls was set back, or has wrapped: what it grew by then is not known, and is left
-// out with its time.
+// Growth returns by how much a counter grew in [from, to], and the time between its first and
+// last sample there; NaN if it has fewer than two samples. If a counter falls, it was reset or
+// has wrapped: its growth across that is unknown, and is left out together with its time.
 func (s *Series) Growth(from, to float64) (by, over float64) {
 	part := s.Between(from, to)
 	n := len(part.V)
@@ -167,7 +166,7 @@ func (s *Series) Growth(from, to float64) (by, over float64) {
 	return by, over
 }
 
-// Rate is the growth of a counter per second in [from, to].
+// Rate returns the growth of a counter per second in [from, to].
 func (s *Series) Rate(from, to float64) float64 {
 	by, over := s.Growth(from, to)
 	if !(over > 0) {
@@ -176,8 +175,8 @@ func (s *Series) Rate(from, to float64) float64 {
 	return by / over
 }
 
-// Share is the share of samples in [from, to] with one of the given states; NaN
-// where there is no sample.
+// Share returns the share of samples in [from, to] with one of the given states; NaN if there
+// is no sample.
 func (s *Series) Share(from, to float64, states ...State) float64 {
 	part := s.Between(from, to)
 	if len(part.V) == 0 {
@@ -194,7 +193,7 @@ func (s *Series) Share(from, to float64, states ...State) float64 {
 	return float64(hits) / float64(len(part.V))
 }
 
-// Last is the newest value; NaN where there is none.
+// Last returns the newest value; NaN if it has none.
 func (s *Series) Last() float64 {
 	if s == nil || len(s.V) == 0 {
 		return math.NaN()
@@ -202,7 +201,8 @@ func (s *Series) Last() float64 {
 	return s.V[len(s.V)-1]
 }
 
-// isShare reports whether values are shares of a device: one outside of 0 to 1 was damaged or made up.
+// isShare reports whether values are shares of a device, so that one outside of 0 to 1 was
+// damaged or invented.
 func (s Signal) isShare() bool {
 	return s == GPUUtilisation || s == GPUKernels || s == GPUActive || s == GPUOthers
 }

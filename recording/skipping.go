@@ -8,21 +8,21 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// Start values of skipping. [J] A batch that holds no label, or a loss that is not a number, is
-// thrown away by itself; gradients are accumulated over fewer batches.
+// Start values for skipping. [J] A single batch may be discarded because it has no label or its
+// loss is not a number. Gradients are accumulated over fewer batches.
 const (
 	leastSkipped  = 10    // batches in a row
-	mostGathered  = 8     // times the batches between two optimizer steps
-	unseenSkipped = 50    // batches in a row where no clock tells what the device did
-	littleWork    = 0.1   // of a step's work, or of the time where nothing has worked yet
+	mostGathered  = 8     // times the usual batches between two optimizer steps
+	unseenSkipped = 50    // batches in a row if no clock says what the device did
+	littleWork    = 0.1   // of a step's work, or of the time if nothing has worked yet
 	someWork      = 0.5   // of a step's work
-	copiesMeter   = 0.05  // share of the time with a kernel, or a copy of what is thrown away
-	busiestSteps  = 0.975 // of all steps are shorter than one that works, where no optimizer tells which do
+	copiesMeter   = 0.05  // share of the time with a kernel, or with a copy of discarded batches
+	busiestSteps  = 0.975 // of all steps are shorter than one that works, if no optimizer identifies those
 )
 
-// tellSkipping sets apart batches that a loop fetches and throws away until it comes to the place
-// where it left off: fetches behind which no optimizer steps and no kernel runs. They are no
-// steps, and what they wait for is not what training waits for.
+// tellSkipping marks batches that a loop fetches and discards until it reaches the place where
+// it left off: fetches that are followed by no optimizer step and no kernel. They are not
+// steps, and waiting for them is not waiting of the training.
 func (r *Run) tellSkipping() {
 	type fed struct{ pid, loader int }
 	of, trains, trained := map[fed][]int{}, map[int]bool{}, map[fed]bool{}
@@ -37,7 +37,7 @@ func (r *Run) tellSkipping() {
 	}
 	for key, at := range of {
 		if trains[key.pid] && !trained[key] {
-			continue // evaluation, or another use of a loader that trains nothing
+			continue // evaluation, or a loader that is not used for training
 		}
 		if r.nothingWorked(at) {
 			r.setApart(at)
@@ -53,14 +53,14 @@ func (r *Run) setApart(at []int) {
 	}
 }
 
-// nothingWorked reports whether nothing was done with any batch of a loader, given by the places
-// of its steps: on the device's own clock, and by its meter.
+// nothingWorked reports whether no batch of a loader was used, by the device's own clock and by
+// its meter. at are the indices of its steps.
 func (r *Run) nothingWorked(at []int) bool {
 	clocked := func(i int) bool { return !math.IsNaN(workOf(r.Steps[i])) }
 	if len(at) < leastSkipped || !slices.ContainsFunc(at, clocked) {
 		return false
 	}
-	last := r.Steps[at[len(at)-leastSkipped]] // it may just have begun to train
+	last := r.Steps[at[len(at)-leastSkipped]] // training may just have begun
 	if !r.restsFrom(at, last.N) || !r.restsFrom(at, 0) {
 		return false
 	}
@@ -70,7 +70,7 @@ func (r *Run) nothingWorked(at []int) bool {
 	return still || r.Facts.Model == nil && r.KernelTime(subject, w).Share <= copiesMeter
 }
 
-// restsFrom reports whether the device did next to nothing in a loader's steps from some number
+// restsFrom reports whether the device did next to nothing in a loader's steps from number n
 // on, by its own clock.
 func (r *Run) restsFrom(at []int, n int) bool {
 	worked, took := 0.0, 0.0
@@ -86,30 +86,30 @@ func (r *Run) restsFrom(at []int, n int) bool {
 	return worked <= littleWork*took
 }
 
-// spanOf is the device of a row of steps and the time that they take.
+// spanOf returns the device of consecutive steps, and the time that they take.
 func (r *Run) spanOf(at []int) (subject string, w Window) {
 	first, last := r.Steps[at[0]], r.Steps[at[len(at)-1]]
 	return fmt.Sprintf("gpu/%d", max(first.Device, last.Device)), Window{Start: first.Start, End: last.endsAt()}
 }
 
-// workOf is for how long the device may have worked in a step, by its own clock; NaN where
-// that is not known. It holds what the host does beside the wait.
+// workOf returns how long the device may have worked in a step, by its own clock; NaN if
+// unknown. It includes what the host does besides waiting.
 func workOf(s Step) float64 { return s.DevicePeriod - s.Idle }
 
-// worksInside reports whether a step that was looked into did anything.
+// worksInside reports whether a step with an Inside did anything.
 func worksInside(in *Inside) bool {
 	return in != nil && (in.Forward+in.Backward+in.Optimizer > 0 || stat.Or(stat.Value(in.Launches), 0) > 0)
 }
 
-// working is how the steps of a loader look that work.
+// working describes the steps of a loader that do work.
 type working struct {
-	time   float64      // of the device, seconds; NaN where its clock is not known
-	trains bool         // the optimizer steps behind some
+	time   float64      // of the device, seconds; NaN if its clock is unknown
+	trains bool         // the optimizer steps after some of them
 	gap    float64      // batches between two optimizer steps
-	passes map[int]bool // in which it steps
+	passes map[int]bool // in which the optimizer steps
 }
 
-// findWorking takes from a loader's steps how those look that work.
+// findWorking describes the steps of a loader that do work.
 func (r *Run) findWorking(at []int) working {
 	w := working{time: math.NaN(), gap: 1, passes: map[int]bool{}}
 	var trained, all, gaps []float64
@@ -118,7 +118,7 @@ func (r *Run) findWorking(at []int) working {
 		s := r.Steps[i]
 		work := workOf(s)
 		if gap++; s.Optimized > 0 {
-			if w.trains { // before the first one may lie what is skipped
+			if w.trains { // skipped ones may come before the first
 				gaps = append(gaps, gap)
 			}
 			gap, w.trains, w.passes[s.Pass] = 0, true, true
@@ -132,7 +132,7 @@ func (r *Run) findWorking(at []int) working {
 	if len(trained) > 0 {
 		w.time = stat.Median(trained)
 	} else if len(all) > 0 && !w.trains {
-		// the last ones are what it came to, where it has just begun to train
+		// the last ones count, in case it has just begun to train
 		w.time = max(stat.Quantile(all, busiestSteps), stat.Median(all[max(0, len(all)-leastSkipped):]))
 	}
 	return w
@@ -145,8 +145,8 @@ func keepNumber(v float64) []float64 {
 	return []float64{v}
 }
 
-// skipFetches sets apart the rows of a loader's fetches behind which nothing works. Without an
-// optimizer in sight they are those at the beginning of a pass: who resumes skips there.
+// skipFetches marks rows of a loader's fetches that are followed by no work. If no optimizer is
+// visible, only those at the beginning of a pass count, because a resumed run skips there.
 func (r *Run) skipFetches(at []int, w working) {
 	for begin := 0; begin < len(at); {
 		end := begin
@@ -154,7 +154,8 @@ func (r *Run) skipFetches(at []int, w working) {
 			end++
 		}
 		begins := begin == 0 || begin < len(at) && r.Steps[at[begin]].Pass != r.Steps[at[begin-1]].Pass
-		goesOn := w.trains || begins && r.medianWork(at[end:]) >= someWork*w.time // it works all the time from there on
+		// from there on it works all the time
+		goesOn := w.trains || begins && r.medianWork(at[end:]) >= someWork*w.time
 		if row := at[begin:end]; len(row) >= w.leastRow() && goesOn && r.confirmsSkipping(row, w) {
 			r.setApart(row)
 		}
@@ -162,7 +163,7 @@ func (r *Run) skipFetches(at []int, w working) {
 	}
 }
 
-// leastRow is how many fetches in a row are no accident, and no accumulated gradients.
+// leastRow returns how many fetches in a row are neither an accident nor accumulated gradients.
 func (w working) leastRow() int {
 	switch {
 	case !w.trains:
@@ -173,7 +174,7 @@ func (w working) leastRow() int {
 	return max(leastSkipped, int(mostGathered*w.gap))
 }
 
-// mayBeSkipped reports whether a fetch by itself looks like one that is thrown away.
+// mayBeSkipped reports whether a single fetch may be discarded.
 func (w working) mayBeSkipped(s Step) bool {
 	switch {
 	case s.Optimized > 0 || worksInside(s.Inside):
@@ -186,8 +187,8 @@ func (w working) mayBeSkipped(s Step) bool {
 	return s.Optimized == 0
 }
 
-// confirmsSkipping reports whether clock and meter of the device agree that nothing was done with
-// a row of fetches.
+// confirmsSkipping reports whether clock and meter of the device agree that nothing was done
+// with a row of fetches.
 func (r *Run) confirmsSkipping(row []int, w working) bool {
 	work := r.medianWork(row)
 	subject, span := r.spanOf(row)
@@ -201,7 +202,7 @@ func (r *Run) confirmsSkipping(row []int, w working) bool {
 	return work <= littleWork*w.time && share <= copiesMeter
 }
 
-// medianWork is what the device did in the middle one of some steps; NaN unknown.
+// medianWork returns the median work of the device in some steps; NaN if unknown.
 func (r *Run) medianWork(at []int) float64 {
 	var works []float64
 	for _, i := range at {

@@ -13,8 +13,8 @@ type fetches struct {
 	pass      int
 }
 
-// runOf is a run of such rows beside a device whose meter counts what they work. called says that
-// a model was called.
+// runOf returns a run of such rows on a device whose counter records their work. called says
+// that a model was called.
 func runOf(called bool, rows ...fetches) *Run {
 	r := &Run{}
 	if called {
@@ -38,7 +38,7 @@ func runOf(called bool, rows ...fetches) *Run {
 
 // Batches behind which nothing works are no steps, with an optimizer in sight or without, before
 // anything else has happened and after it; what works a little in each step is a step.
-func TestSkippedFetchesAreNoSteps(t *testing.T) {
+func TestSkippedFetchesAreNotSteps(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]struct {
 		run  *Run
@@ -81,7 +81,7 @@ func TestSkippedFetchesAreNoSteps(t *testing.T) {
 	}
 }
 
-// The judged steps are those that train, in a window of their own.
+// The judged steps are those that train, in a separate window.
 func TestSkippedFetchesAreNotJudged(t *testing.T) {
 	run := runOf(true, fetches{400, 0, 0, 0}, fetches{200, 1, 8e-3, 0})
 	run.tellSkipping()

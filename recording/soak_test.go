@@ -122,8 +122,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// Whatever the rate of steps, a minute of the file is small, what is held is bounded, and
-// what is judged of it is in the file as it is in memory.
+// For any rate of steps, a minute of the file is small, the data held are bounded, and the
+// judged data are the same in the file and in memory.
 func TestRates(t *testing.T) {
 	for name, rates := range map[string][]float64{ // steps a second, of ten minutes each
 		"many":           {1000, 1000},
@@ -174,7 +174,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// The first minute is as small as any: nobody knows yet how fast the run is.
+// The first minute is as small as any other, although the rate of the run is not known yet.
 func TestFirstMinute(t *testing.T) {
 	j := &job{workers: 1, period: 1 / 20_000., chance: rand.New(rand.NewPCG(1, 2))}
 	w, err := Create(filepath.Join(t.TempDir(), "run.jsonl.gz"), j.facts())
@@ -264,7 +264,7 @@ func inUse() float64 {
 	return float64(m.HeapAlloc) / 1e6
 }
 
-// sameWindows says where what is judged of two runs differs.
+// sameWindows fails if the judged data of two runs differ.
 func sameWindows(t *testing.T, a, b *Run) {
 	t.Helper()
 	as, bs := a.Windows(), b.Windows()

@@ -7,27 +7,27 @@ import (
 	"github.com/stoker-dev/stoker"
 )
 
-// Split says how a data set gives its samples to worker processes: whether more of them keep
-// the samples. The words are those of python/hook/split.py. A library that splits its own
-// streams has its own name: "datasets", "webdataset", "litdata", "streaming",
+// Split says how a data set divides its samples among worker processes, which decides whether
+// the number of workers may change. The words are those of python/hook/split.py. A library that
+// divides its own streams has its own word: "datasets", "webdataset", "litdata", "streaming",
 // "sharding-filter".
 type Split string
 
-// The ways to split that are no library's.
+// The ways to divide samples that are not a library's.
 const (
 	UnknownSplit   Split = ""
 	SplitByIndex   Split = "index"       // map-style: the sampler gives each index to one worker
-	SplitByItself  Split = "worker-info" // iterable, and its code asks get_worker_info
+	SplitByItself  Split = "worker-info" // iterable, and its code calls get_worker_info
 	SplitByNobody  Split = "none"        // iterable: each worker reads all of it
-	SplitByState   Split = "own-state"   // what comes next is kept in the data set, and each worker has a copy
-	SplitPerWorker Split = "per-worker"  // the length of an epoch counts for each worker by itself
+	SplitByState   Split = "own-state"   // the position is kept in the data set, and each worker has a copy
+	SplitPerWorker Split = "per-worker"  // the length of an epoch applies to each worker separately
 
-	// Libraries whose shards have words of their own.
+	// Libraries whose shards have their own words.
 	SplitByDatasets   Split = "datasets"
 	SplitByWebDataset Split = "webdataset"
 )
 
-// FindSplit is how a loader's data set is split. Older recordings say only whether it is
+// FindSplit returns how a loader's data set is divided. Older recordings say only whether it is
 // iterable.
 func (l *Loader) FindSplit() Split {
 	if l.Split == UnknownSplit && !l.Iterable && l.Dataset != "" {
@@ -36,8 +36,8 @@ func (l *Loader) FindSplit() Split {
 	return l.Split
 }
 
-// Repeats is how often each sample comes in an epoch: as often as there are workers, where
-// each of them reads all of the data set; else once.
+// Repeats returns how often each sample comes in an epoch: once, or once per worker if each of
+// them reads the whole data set.
 func (l *Loader) Repeats() int {
 	workers, _ := l.Settings.Int(stoker.NumWorkers)
 	if s := l.FindSplit(); s == SplitByNobody || s == SplitPerWorker {
@@ -46,9 +46,9 @@ func (l *Loader) Repeats() int {
 	return 1
 }
 
-// Alters says why changes of a loader's settings would alter which samples are trained on,
-// or how often; "" where they do not. All advice is held against it, and every forecast.
-// Of a loader of which nobody knows the data set it says nothing (IsUnknown).
+// Alters returns why changes of a loader's settings would alter which samples are trained on,
+// or how often; "" if they would not. All advice and every forecast is checked with it. If the
+// data set is unknown, it returns "" (IsUnknown).
 func (l *Loader) Alters(changes ...stoker.Change) string {
 	if l == nil || l.Kind != "" || l.IsUnknown() || l.Settings.Text(stoker.LoaderKind) == stoker.StokerLoader {
 		return ""
@@ -64,7 +64,7 @@ func (l *Loader) Alters(changes ...stoker.Change) string {
 	was, _ := l.Settings.Int(stoker.NumWorkers)
 	now, known := after.Settings.Int(stoker.NumWorkers)
 	if _, multiple := stoker.Multiple(after.Settings[stoker.NumWorkers]); multiple {
-		now, known = was+1, true // whatever it is, it is more
+		now, known = was+1, true // more, for any multiple
 	}
 	if !known || now == was {
 		return ""
@@ -72,12 +72,12 @@ func (l *Loader) Alters(changes ...stoker.Change) string {
 	return after.altersCounting(was, now)
 }
 
-// altersCounting says why another number of workers would alter the samples.
+// altersCounting returns why another number of workers would alter the samples.
 func (l *Loader) altersCounting(was, now int) string {
 	if s := l.FindSplit(); s == SplitByState {
 		return fmt.Sprintf("the data set %s keeps in itself what comes next, and each worker has a copy: samples would "+
 			"come again, or not at all", l.Dataset)
-	} else if max(1, was) == max(1, now) { // one worker reads what the loop read by itself
+	} else if max(1, was) == max(1, now) { // one worker reads what the loop itself read
 		return ""
 	} else if s == SplitByNobody {
 		return fmt.Sprintf("each worker reads all of the data set %s: with %d of them each sample comes %d times in an "+
@@ -96,7 +96,7 @@ func (l *Loader) altersCounting(was, now int) string {
 	return ""
 }
 
-// altersPersisting says why workers that live for another time would alter the samples.
+// altersPersisting returns why another lifetime of workers would alter the samples.
 func (l *Loader) altersPersisting(after Loader) string {
 	was, _ := l.Settings.Bool(stoker.PersistentWorkers)
 	now, known := after.Settings.Bool(stoker.PersistentWorkers)
@@ -114,8 +114,8 @@ func (l *Loader) altersPersisting(after Loader) string {
 	return ""
 }
 
-// IsUnknown reports whether nobody knows of which kind the data set is: a profiler's file does
-// not tell, nor does a program without the hook.
+// IsUnknown reports whether the kind of data set is unknown, as in a profiler's file or for a
+// program without the hook.
 func (l *Loader) IsUnknown() bool {
 	return l.Split == UnknownSplit && !l.Iterable && l.Dataset == ""
 }

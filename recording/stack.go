@@ -11,20 +11,20 @@ import (
 
 // Place is a line of code in which a thread was.
 type Place struct {
-	File     string // a library's begins with the library's name, the program's own with "/", "." or "<"
+	File     string // a library's path begins with the library's name, the program's own with "/", "." or "<"
 	Line     int    // 0 unknown
 	Function string // "Faces.__getitem__"
 }
 
-// Own reports whether it is the program's own code.
+// Own reports whether the place is in the program's own code.
 func (p Place) Own() bool { return p.File != "" && strings.ContainsRune("/.<", rune(p.File[0])) }
 
-// IsAt reports whether it is a line that is written as file:line, in whatever folder.
+// IsAt reports whether the place is the line where, written as file:line with any folder.
 func (p Place) IsAt(where string) bool {
 	return where != "" && path.Base(fmt.Sprintf("%s:%d", p.File, p.Line)) == path.Base(where)
 }
 
-// String is "train.py:41 Faces.__getitem__".
+// String returns "train.py:41 Faces.__getitem__".
 func (p Place) String() string {
 	if p.Line == 0 {
 		return p.File + " " + p.Function
@@ -32,14 +32,14 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d %s", p.File, p.Line, p.Function)
 }
 
-// Loading is who prepares batches: the workers of a trainer, or its own thread.
+// Loading identifies who prepares batches: the workers of a trainer, or its own thread.
 type Loading struct {
 	PID     int // of the trainer
 	Worker  bool
-	Outside bool // the trainer's own thread, while it prepares none
+	Outside bool // the trainer's own thread, while it does not prepare a batch
 }
 
-// String is the subject of its signals.
+// String returns the subject of its signals.
 func (l Loading) String() string {
 	who := "main"
 	switch {
@@ -54,19 +54,20 @@ func (l Loading) String() string {
 // LoaderFile is PyTorch's DataLoader, as a Place names it.
 const LoaderFile = "torch/utils/data/dataloader.py"
 
-// Stack is where threads were seen while they prepared a batch, or a trainer's own while it prepared none.
+// Stack is where threads were seen while they prepared a batch, or where a trainer's own thread
+// was while it did not.
 type Stack struct {
 	Loading
-	// Inside of the fetch, outermost first; outside of one the program's own innermost line, the call
-	// behind it, and the innermost library's function that tells what is done. None where too many
-	// different ones were seen.
+	// For a fetch, the frames inside of it, outermost first. Otherwise the program's own
+	// innermost line, the call after it, and the innermost library function that tells what is
+	// done. Empty if too many different ones were seen.
 	Places  []Place
-	Asleep  bool    // neither on a core nor waiting for one
-	Seconds float64 // in which they were there, of all threads together
+	Asleep  bool    // neither running nor waiting for a core
+	Seconds float64 // total time of all threads there
 }
 
-// SeriesSubject is that of the series of FetchStack, which are the lines that flame graphs
-// are drawn from, with ";" between two places.
+// SeriesSubject returns the subject of the stack's FetchStack series. These are lines for flame
+// graphs, with ";" between two places.
 func (s Stack) SeriesSubject() string {
 	words := []string{s.String(), "core"}
 	if s.Asleep {
@@ -78,7 +79,7 @@ func (s Stack) SeriesSubject() string {
 	return strings.Join(words, ";")
 }
 
-// stackOf reads a subject; false where it is none.
+// stackOf parses a subject; ok is false if it is not a stack.
 func stackOf(subject string) (s Stack, ok bool) {
 	words := strings.Split(subject, ";")
 	if len(words) < 3 || words[2] != "core" && words[2] != "asleep" {
@@ -106,15 +107,16 @@ func placeOf(text string) (p Place) {
 	return p
 }
 
-// FetchStacks are where the time of fetches went from one time to another, most first, and
-// how often their threads were looked at in them, in all: of some, or of all that load.
+// FetchStacks returns where the time of fetches between from and to went, most first, and how
+// often the threads were sampled in total. It covers the given Loadings, or by default all that
+// load.
 func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, looks float64) {
 	wanted := func(l Loading) bool { return len(who) == 0 && !l.Outside || slices.Contains(who, l) }
 	written := map[Loading][]float64{}
 	for _, series := range r.All(FetchLooks) {
 		if s, ok := stackOf(series.Subject + ";core"); ok && wanted(s.Loading) {
 			written[s.Loading] = series.T
-			looks += series.added(from, to, series.T)
+			looks += series.addedBetween(from, to, series.T)
 		}
 	}
 	for _, series := range r.All(FetchStack) {
@@ -122,7 +124,7 @@ func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, loo
 		if !ok || !wanted(s.Loading) {
 			continue
 		}
-		if s.Seconds = series.added(from, to, written[s.Loading]); s.Seconds > 0 {
+		if s.Seconds = series.addedBetween(from, to, written[s.Loading]); s.Seconds > 0 {
 			stacks = append(stacks, s)
 		}
 	}
@@ -130,10 +132,10 @@ func (r *Run) FetchStacks(from, to float64, who ...Loading) (stacks []Stack, loo
 	return stacks, looks
 }
 
-// added is by how much a counter grew from one time to another that has a sample only
-// where it grew. It grew evenly since its last sample, or since the last of the times at
-// which such counters were written.
-func (s *Series) added(from, to float64, written []float64) (sum float64) {
+// added returns by how much a counter grew between from and to. The counter has a sample only
+// when it grew. Growth is taken as even since its previous sample, or since the previous one of
+// the times at which such counters were written.
+func (s *Series) addedBetween(from, to float64, written []float64) (sum float64) {
 	for i := 1; i < len(s.T); i++ {
 		begin, end := s.T[i-1], s.T[i]
 		if j, _ := slices.BinarySearch(written, end); j > 0 {

@@ -39,7 +39,7 @@ func TestServingPass(t *testing.T) {
 }
 
 // An address in the place of a thread's number is printed as one.
-func TestThreadsThatAreAddresses(t *testing.T) {
+func TestThreadAddresses(t *testing.T) {
 	for want, thread := range map[string]recording.Thread{
 		"thread 17751":                    {ID: 17751},
 		"thread 17751 (python3)":          {ID: 17751, Name: "python3"},

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// shorten leaves the older half of the time out, where that is not enough all but
-// the newest, and returns when what is left begins.
+// shorten drops the older half of the time, or if that is not enough all but the newest, and
+// returns when the rest begins.
 func (b *builder) shorten(most int64) (begins float64) {
 	from, to := math.Inf(1), b.run.End()
 	for _, s := range b.run.Series {
@@ -28,11 +28,11 @@ func (b *builder) shorten(most int64) (begins float64) {
 	return begins
 }
 
-// forget drops what is older than a time.
+// forget drops data older than a time.
 func (b *builder) forget(before float64) { b.dropSpan(math.Inf(-1), before) }
 
-// dropSpan leaves out what came from one time to another, so that a run that is watched
-// for days stays small in memory; the file keeps everything.
+// dropSpan drops what came between two times, so that a run of days stays small in memory. The
+// file keeps it.
 func (b *builder) dropSpan(from, to float64) {
 	if !(from < to) {
 		return
@@ -42,7 +42,7 @@ func (b *builder) dropSpan(from, to float64) {
 	b.run.thinned = slices.DeleteFunc(b.run.thinned, func(t thinned) bool { return t.From >= from && t.To <= to })
 }
 
-// dropSteps leaves steps out.
+// dropSteps drops the steps for which drop returns true.
 func (b *builder) dropSteps(drop func(Step) bool) {
 	b.insides = 0
 	kept := b.run.Steps[:0]
@@ -67,8 +67,8 @@ func (b *builder) dropSteps(drop func(Step) bool) {
 	}
 }
 
-// dropSamples drops series of which nothing is left as well: workers that start anew
-// with every epoch leave many.
+// dropSamples drops the samples between two times, and series that are then empty: workers that
+// restart with every epoch leave many.
 func (b *builder) dropSamples(from, to float64) {
 	kept := b.run.Series[:0]
 	clear(b.series)
@@ -88,7 +88,7 @@ func (b *builder) dropSamples(from, to float64) {
 	b.run.Series = kept
 }
 
-// density is how much is kept of what comes now.
+// density returns how much is kept of what comes now.
 func (b *builder) density() thinned {
 	if n := len(b.run.thinned); n > 0 && math.IsInf(b.run.thinned[n-1].To, 1) {
 		return b.run.thinned[n-1]
@@ -96,9 +96,9 @@ func (b *builder) density() thinned {
 	return thinned{To: math.Inf(1), OneIn: 1}
 }
 
-// changeDensity says how much is kept from a time on. Where that is less than before, no more
-// stays of what is there already: a Writer does so, and whoever reads its file does
-// the same, so that both have the same run.
+// changeDensity sets how much is kept from a time on. If that is less than before, the earlier
+// data are thinned to the same density. Both Writer and reader do so, so that they have the
+// same run.
 func (b *builder) changeDensity(t thinned) {
 	was := b.density()
 	if n := len(b.run.thinned); n > 0 && math.IsInf(b.run.thinned[n-1].To, 1) {
@@ -111,8 +111,7 @@ func (b *builder) changeDensity(t thinned) {
 	b.run.thinned = overlaid(b.run.thinned, t)
 }
 
-// thinPart leaves out of a part of the run what is not kept of it. Slices that were handed
-// out stay as they are.
+// thinPart thins a part of the run. Slices that were returned before do not change.
 func (b *builder) thinPart(part thinned) {
 	if !(part.From < part.To) {
 		return
@@ -130,7 +129,7 @@ func (b *builder) thinPart(part thinned) {
 	}
 }
 
-// sparser is the next way to keep less of what comes: half of what weighs most.
+// sparser returns the next lower density: half of the kind that takes most memory.
 func (b *builder) sparser(at float64) thinned {
 	next := b.density()
 	next.From = at
@@ -142,14 +141,14 @@ func (b *builder) sparser(at float64) thinned {
 	return next
 }
 
-// What is kept of what nobody judges any more: a value in every so many seconds, and
-// as many steps in them.
+// Density of data that are no longer judged: a value per oldEvery seconds, and as many as oldSteps
+// steps in them.
 const (
 	oldEvery = 10.
 	oldSteps = 10
 )
 
-// thinnedAsOld is how a part is thinned that is not judged any more.
+// thinnedAsOld returns how to thin a part that is not judged any more.
 func (b *builder) thinnedAsOld(from, to, every float64) thinned {
 	part := thinned{From: from, To: to, Every: every, OneIn: b.run.keptOneIn(from, to)}
 	n := 0.0
@@ -164,8 +163,8 @@ func (b *builder) thinnedAsOld(from, to, every float64) thinned {
 	return part
 }
 
-// fitInto thins what is held until it weighs less than most: what is not judged first, then
-// all evenly, and where even that does not help the older half is left out.
+// fitInto thins the held data until they take at most most bytes: first what is not judged,
+// then everything evenly. If that is not enough, the older half is dropped.
 func (b *builder) fitInto(most int64) {
 	for every, before := b.old, b.weight(); every < sparsest; every *= 2 {
 		for _, part := range b.run.notJudged() {

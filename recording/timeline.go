@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Timeline is what a profiler recorded: host calls and device work in compact
-// columns, with links from the work to the call that launched it. Times are
-// integer nanoseconds since the run's t = 0, so that lengths add up exactly.
+// Timeline is a profiler's record: host calls and device work in compact columns, with links
+// from the work to the call that launched it. Times are integer nanoseconds since the run's t =
+// 0, so that durations add up exactly.
 //
-// A Timeline holds what was recorded and no judgement: which call is to blame
-// for a gap is diagnose's business.
+// A Timeline does not judge. Package diagnose decides which call caused a gap.
 type Timeline struct {
-	Names   []string // every name, operand shape and data type once; columns hold indices into it
+	Names   []string // every name, operand shape and type once; columns hold indices into it
 	Threads []Thread
 	Devices []Device
 	Host    Calls
@@ -21,28 +20,28 @@ type Timeline struct {
 	Frames  Frames
 	Memory  Memory
 
-	// Spans without work in them say what the profiler covered: the first and
-	// the last instant of any event. Zero where the file holds no event.
+	// Start and End are the first and the last instant of any event: the span that the
+	// profiler covered. Zero if the file has no event.
 	Start, End int64
 
-	// Dropped counts events that were read and not kept, by why: "python frame
-	// below 20 us", "without a duration". Words for the report.
+	// Dropped counts events that were read and not kept, by reason in words for the report:
+	// "python frame below 20 us", "without a duration".
 	Dropped map[string]int
 }
 
 // Thread is one host thread of one process.
 type Thread struct {
 	PID  int
-	ID   int64  // as the profiler numbers it
-	Name string // "" where it was not recorded
-	Rank int    // -1 where unknown
+	ID   int64  // the profiler's number
+	Name string // "" if not recorded
+	Rank int    // -1 if unknown
 }
 
-// mostThread is the highest number that viewers of JSON keep; what is higher, or below 0, is
-// an address or a hash.
+// mostThread is the highest number that JSON viewers represent exactly. A higher or negative
+// number is an address or a hash.
 const mostThread = 1 << 53
 
-// String names the thread: "thread 17751 (python3)".
+// String returns the thread's name: "thread 17751 (python3)".
 func (t Thread) String() string {
 	number := strconv.FormatInt(t.ID, 10)
 	if t.ID < 0 || t.ID > mostThread {
@@ -57,28 +56,28 @@ func (t Thread) String() string {
 	return fmt.Sprintf("thread %s (%s)", number, t.Name)
 }
 
-// Device is one accelerator as one process saw it.
+// Device is an accelerator as seen by one process.
 type Device struct {
 	PID   int
 	Index int
-	Rank  int // -1 where unknown
-	GPU   int // index into Facts.GPUs, -1 where the file tells nothing of it
-	File  int // of the files that were read: devices of one share a clock
+	Rank  int // -1 if unknown
+	GPU   int // index into Facts.GPUs, -1 if the file has none for it
+	File  int // index of the file that was read: devices of one file share a clock
 }
 
-// CallKind says what a host event is. What its name means is not decided here.
+// CallKind says what a host event is, regardless of its name.
 type CallKind uint8
 
 // The kinds of host events.
 const (
 	Op         CallKind = iota // an operator: aten::conv2d, autograd nodes
-	Annotation                 // a span that a person or a framework marked: ProfilerStep#4, enumerate(DataLoader)#…
+	Annotation                 // a span marked by the user or a framework: ProfilerStep#4, enumerate(DataLoader)#…
 	Runtime                    // a call of the runtime or driver: cudaLaunchKernel, hipMemcpyAsync
 	Collector                  // Python's garbage collector
 	Profiling                  // the profiler's own time
 )
 
-// Calls are host calls, ordered by start. Columns have equal lengths.
+// Calls are host calls, ordered by start. All columns have the same length.
 type Calls struct {
 	Start, End []int64
 	Name       []int32 // index into Names
@@ -88,22 +87,22 @@ type Calls struct {
 	Types      []int32 // index into Names of the operand types as recorded, "[float,float]"; -1 without
 }
 
-// Frames are Python calls, ordered by start: all that lie in files of the user,
-// and of the others those that last long enough to explain a gap.
+// Frames are Python calls, ordered by start: all those in files of the user, and of the others
+// those that are long enough to explain a gap.
 type Frames struct {
 	Start, End []int64
 	Name       []int32 // index into Names: "train.py(41): forward"
 	Thread     []int32
 }
 
-// Work is what ran on a device, ordered by start. Columns have equal lengths.
+// Work is what ran on a device, ordered by start. All columns have the same length.
 type Work struct {
 	Start, End []int64
 	Name       []int32 // index into Names
 	Device     []int32 // index into Devices
 	Stream     []int32
 	Kind       []WorkKind
-	Call       []int32   // index into Host of the launching call, -1 where it is not recorded
+	Call       []int32   // index into Host of the launching call, -1 if not recorded
 	Bytes      []int64   // of a copy, set or collective as recorded; -1 without
 	Blocks     []int32   // thread blocks of a kernel; 0 unknown
 	Threads    []int32   // threads of a block; 0 unknown
@@ -112,22 +111,22 @@ type Work struct {
 	Group      []int32   // of a collective: index into Names of its process group, -1 unknown
 }
 
-// Memory is what an allocator of devices did, in order of time. Columns have equal
-// lengths. A recording does not hold it.
+// Memory is the events of device allocators, in order of time. All columns have the same
+// length. Recordings do not contain it.
 type Memory struct {
 	At      []int64
 	Device  []int32 // index into Devices
 	Thread  []int32 // index into Threads
-	Bytes   []int64 // allocated; negative where freed
+	Bytes   []int64 // allocated; negative if freed
 	Address []int64
-	Total   []int64 // of the device, allocated after it
+	Total   []int64 // allocated on the device afterwards
 }
 
-// ShortFrames is why frames of Python are counted in Dropped and not kept: they explain no gap.
+// ShortFrames is the reason in Dropped for Python frames that are too short to explain a gap.
 const ShortFrames = "python frame of a library below 50 us"
 
-// relink cuts links to what is not there, so that no reader of a foreign file
-// follows one.
+// relink removes links to calls that do not exist, so that no reader of a foreign file follows
+// one.
 func (t *Timeline) relink() {
 	if t == nil {
 		return
@@ -139,7 +138,7 @@ func (t *Timeline) relink() {
 	}
 }
 
-// WorkKind tells kernels, copies and collectives apart.
+// WorkKind distinguishes kernels, copies and collectives.
 type WorkKind uint8
 
 // The kinds of device work.

@@ -39,7 +39,7 @@ func (b *timelineBuilder) addRow(l line) error {
 
 func (b *timelineBuilder) nameIndex(s string) int32 { return indexOf(b.names, s, &b.t.Names) }
 
-// orNone is the index of a text that may be missing.
+// orNone returns the index of a text, or -1 if it is empty.
 func (b *timelineBuilder) orNone(s string) int32 {
 	if s == "" {
 		return -1
@@ -51,7 +51,8 @@ func (b *timelineBuilder) threadIndex(l line) int32 {
 	return indexOf(b.threads, Thread{PID: l.PID, ID: l.Thread, Rank: l.Rank}, &b.t.Threads)
 }
 
-// indexOf is the place of an item in a list without repetitions.
+// indexOf returns the index of an item in a list without duplicates, and appends it if
+// necessary.
 func indexOf[T comparable](known map[T]int32, item T, list *[]T) int32 {
 	i, found := known[item]
 	if !found {
@@ -151,7 +152,7 @@ func (t *Timeline) deviceLine(i int) line {
 	return l
 }
 
-// textAt is a name that may be missing.
+// textAt returns the name at an index, or "" for -1.
 func (t *Timeline) textAt(i int32) string {
 	if i < 0 {
 		return ""

@@ -16,41 +16,41 @@ import (
 	"time"
 )
 
-// A recording is one file however long the run is. When it has grown by segment, what
-// is judged no more is thinned: the file is written anew beside itself, and takes its
-// own place when all of it is on the disk. So the file of a run of weeks has at most
-// what is judged, a segment and mostOld.
+// A recording is one file however long the run is. Each time it has grown by segment, the part
+// that is not judged any more is thinned: the file is rewritten under another name, which is
+// renamed once it is complete on disk. So the file of a run of weeks has at most the judged
+// part, a segment and mostOld.
 const (
 	segment = 32 << 20 // bytes
-	mostOld = 32 << 20 // bytes of what is judged no more; where it has more it is thinned further
-	beside  = ".trim"  // ends the name under which the file is written anew
-	late    = 300.     // seconds that a line may come later than what it is about
-	held    = 2 << 20  // what is held at a time weighs about that
+	mostOld = 32 << 20 // bytes of the part that is not judged any more; beyond it that part is thinned further
+	beside  = ".trim"  // suffix of the name under which the file is rewritten
+	late    = 300.     // seconds by which a line may be later than its subject
+	held    = 2 << 20  // about how many bytes are held at a time
 )
 
 // trimming is the state of a Writer's file.
 type trimming struct {
 	segment int64
-	size    int64   // of the file when it was written anew last
-	every   float64 // how what is old was thinned then, seconds
+	size    int64   // of the file at the last rewrite
+	every   float64 // interval of thinning at that time, seconds
 	done    chan error
 	stop    atomic.Bool
-	upTo    int64 // of the file is being written anew
-	old     int64 // bytes of what is judged no more
+	upTo    int64 // bytes of the file that are being rewritten
+	old     int64 // bytes of the part that is not judged any more
 	into    *os.File
 }
 
-// startTrim writes the file anew where it has grown, in the background.
+// startTrim starts to rewrite the file in the background if it has grown enough.
 func (t *trimming) startTrim(w *Writer) {
 	if t.done != nil || w.size < t.size+t.segment || !w.inPlace() {
 		return
 	}
-	t.size = w.size // where it fails it is tried again when it has grown again
+	t.size = w.size // if this fails, the next attempt is after the next segment
 	from, err := os.Open(w.path)
 	if err != nil {
 		return
 	}
-	_ = os.Remove(w.path + beside) // of a Writer that was killed
+	_ = os.Remove(w.path + beside) // left by a Writer that was killed
 	t.into, err = os.OpenFile(w.path+beside, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		_ = from.Close()
@@ -68,16 +68,16 @@ func (t *trimming) startTrim(w *Writer) {
 	}()
 }
 
-// swapFiles puts the file that was written anew in the place of the old one, if it is there.
+// swapFiles replaces the old file by the rewritten one, if that is complete.
 func (t *trimming) swapFiles(w *Writer) {
 	select {
-	case err := <-t.done: // nil blocks
+	case err := <-t.done: // a nil channel blocks
 		t.keepOrRemove(w, err)
 	default:
 	}
 }
 
-// stopTrim gives up what goes on, and begins nothing any more.
+// stopTrim aborts a rewrite, and starts no further ones.
 func (t *trimming) stopTrim(w *Writer) {
 	t.giveUp(w)
 	t.segment = math.MaxInt64 - t.size
@@ -90,7 +90,7 @@ func (t *trimming) giveUp(w *Writer) {
 	}
 }
 
-// keepOrRemove uses the new file, or leaves nothing of it.
+// keepOrRemove uses the new file, or removes it on error.
 func (t *trimming) keepOrRemove(w *Writer, err error) {
 	t.done = nil
 	if err == nil {
@@ -102,7 +102,7 @@ func (t *trimming) keepOrRemove(w *Writer, err error) {
 	}
 }
 
-// replace adds what was written meanwhile, and lets the new file take the place.
+// replace appends what was written meanwhile to the new file, and renames it.
 func (t *trimming) replace(w *Writer) error {
 	if !w.inPlace() {
 		return errors.New("the file was moved")
@@ -127,7 +127,7 @@ func (t *trimming) replace(w *Writer) error {
 	return nil
 }
 
-// inPlace reports whether the file that is written still lies under its name.
+// inPlace reports whether the file being written still has its name.
 func (w *Writer) inPlace() bool {
 	file, ok := w.file.(*os.File)
 	if !ok {
@@ -138,7 +138,7 @@ func (w *Writer) inPlace() bool {
 	return err == nil && err2 == nil && os.SameFile(own, there)
 }
 
-// stoppable is a reader that ends when it is told to.
+// stoppable is a reader that can be stopped.
 type stoppable struct {
 	from io.Reader
 	stop *atomic.Bool
@@ -151,9 +151,8 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.from.Read(p)
 }
 
-// trimTo writes a recording with parts of it thinned to a value in every so many seconds,
-// holding some minutes of it at a time. It says how many bytes of what it wrote are of
-// those parts.
+// trimTo copies a recording and thins parts of it to a value in every every seconds, holding
+// some minutes of it at a time. It returns how many bytes of the output belong to those parts.
 func trimTo(out io.Writer, in io.Reader, parts []thinned, every float64) (old int64, err error) {
 	t := &trimmer{out: &countingWriter{to: out}, parts: parts, every: every, from: math.Inf(-1)}
 	t.reader = &reader{in: &input{from: in}, limits: usual, build: newBuilder(), full: t.writePart}
@@ -168,19 +167,19 @@ func trimTo(out io.Writer, in io.Reader, parts []thinned, every float64) (old in
 	return t.old, t.err
 }
 
-// trimmer is a recording on its way from one file to another.
+// trimmer is the state of copying a recording from one file to another.
 type trimmer struct {
 	reader *reader
 	out    *countingWriter
 	parts  []thinned
 	every  float64
-	from   float64 // what was before is written
+	from   float64 // what came before is written
 	begun  bool
 	old    int64
 	err    error
 }
 
-// writePart writes what is complete of what is held.
+// writePart writes the complete part of the data held.
 func (t *trimmer) writePart() {
 	b, more := t.reader.build, int64(held/4)
 	if end := b.run.End(); end-max(0, t.from) > 2*late {
@@ -190,7 +189,7 @@ func (t *trimmer) writePart() {
 	t.reader.limits.kept = b.weight() + more
 }
 
-// writeUpTo writes what is held up to a time, as one member.
+// writeUpTo writes the data held up to a time, as one member.
 func (t *trimmer) writeUpTo(to float64) {
 	b := t.reader.build
 	isOld := false
@@ -234,7 +233,7 @@ func (t *trimmer) writeUpTo(to float64) {
 	t.from = to
 }
 
-// linesUpTo are the values and steps up to a time.
+// linesUpTo calls put for all values and steps up to a time.
 func (b *builder) linesUpTo(to float64, put func(line)) {
 	for _, s := range b.run.Series {
 		for i := range s.T[:sort.SearchFloat64s(s.T, to)] {
@@ -248,7 +247,7 @@ func (b *builder) linesUpTo(to float64, put func(line)) {
 	}
 }
 
-// countingWriter counts what is written.
+// countingWriter counts the bytes written.
 type countingWriter struct {
 	to io.Writer
 	n  int64
@@ -260,8 +259,8 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Trim writes a recording anew so that it has at most so many bytes: what no verdict is
-// about is thinned until it fits. now is the clock's. It returns the sizes before and after.
+// Trim rewrites a recording so that it has at most most bytes: what no verdict is about is
+// thinned until it fits. now is the current time. It returns the sizes before and after.
 func Trim(path string, most int64, now time.Time) (before, after int64, err error) {
 	run, err := Open(path)
 	if err != nil {
@@ -280,7 +279,7 @@ func Trim(path string, most int64, now time.Time) (before, after int64, err erro
 	return before, after, nil
 }
 
-// rewrite writes a file anew and lets it take its place.
+// rewrite rewrites a file and renames the result.
 func rewrite(path string, parts []thinned, every float64, now time.Time) (size int64, err error) {
 	from, err := os.Open(path)
 	if err != nil {
@@ -303,10 +302,11 @@ func rewrite(path string, parts []thinned, every float64, now time.Time) (size i
 	return info.Size(), nil
 }
 
-// abandoned is how long nobody wrote to what a killed stoker left beside a recording.
+// abandoned is how long a temporary file must be unchanged to count as left by a killed stoker.
 const abandoned = 5 * time.Minute
 
-// besideIt makes the file beside a recording in which it is written anew, by one stoker at a time.
+// besideIt creates the temporary file for rewriting a recording. Only one stoker at a time can
+// have it.
 func besideIt(path string, now time.Time) (*os.File, error) {
 	name := path + beside
 	if info, err := os.Lstat(name); err == nil && now.Sub(info.ModTime()) > abandoned {
@@ -314,8 +314,8 @@ func besideIt(path string, now time.Time) (*os.File, error) {
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("another stoker writes it anew in %s: wait until it has ended (what a killed one "+
-			"left is taken away after %.0f minutes)", name, abandoned.Minutes())
+		return nil, fmt.Errorf("another stoker is rewriting it in %s: wait until it has ended (what a killed one "+
+			"left is removed after %.0f minutes)", name, abandoned.Minutes())
 	}
 	return file, err
 }

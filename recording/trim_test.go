@@ -187,8 +187,8 @@ func TestTrimRefuses(t *testing.T) {
 	}
 }
 
-// What a killed stoker left beside a recording is taken away, and what one writes is not.
-func TestTrimBesideAnother(t *testing.T) {
+// Remains of a killed stoker are removed, those of a running one are not.
+func TestTrimWhileAnotherTrims(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl.gz")
 	if err := long(t, path, 1200, segment).Close(); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 // What a recording does not say is unknown: also in one that an older version wrote, which
 // left 0 out.
-func TestWhatIsLeftOutIsUnknown(t *testing.T) {
+func TestMissingFieldsAreUnknown(t *testing.T) {
 	text := `{"kind":"header","format":1}
 {"kind":"facts","facts":{"machine":{"cpus":2,"locked_bytes":-1},"gpus":[{"index":0,"name":"H","memory_bytes":8e10}]}}
 {"kind":"step","t":1,"pid":7,"rank":0,"device":0,"loader":0,"n":0,"period":0.5,"phase":"train"}
@@ -33,8 +33,8 @@ func TestWhatIsLeftOutIsUnknown(t *testing.T) {
 	}
 }
 
-// A counter that is set back or wraps grows by what is known of it, over that time.
-func TestGrowthOfACounterThatFalls(t *testing.T) {
+// A counter that is reset or wraps grows by the known part, over that time.
+func TestGrowthOfAFallingCounter(t *testing.T) {
 	for name, c := range map[string]struct {
 		v        []float64
 		by, rate float64

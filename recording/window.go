@@ -15,45 +15,44 @@ import (
 // trainer.
 type Window struct {
 	PID, Rank int
-	Loader    int     // the loader whose steps set the beat
-	Steps     []Step  // its training steps, however long; without the time of other phases inside of them
+	Loader    int     // the loader whose steps are the training's steps
+	Steps     []Step  // its training steps, however long, without the time of other phases inside of them
 	Side      []Step  // steps of other loaders of the same trainer within the judged steps
-	Apart     []Step  // what the window has of other phases, of any loader: they are not judged
+	Apart     []Step  // steps of other phases in the window, of any loader: they are not judged
 	Start     float64 // of the first step, seconds on the host's clock
 	End       float64 // of the last
-	WarmUp    int     // steps left out at the start
+	WarmUp    int     // number of steps left out at the start
 
-	// Stationary says that the last 30 seconds were one regime: the mean step
-	// time of each third is within 10 % of the whole.
+	// Stationary says that the last 30 seconds were steady: the mean step time of each third is
+	// within 10 % of the whole.
 	Stationary bool
 
-	Newest float64 // seconds: what came before the newest so many is not judged; 0: all was looked at
-	OneIn  int     // blocks of steps of which one is kept, where the run made too many to keep all; else 1
+	Newest float64 // seconds: only the newest part of this length is judged; 0: everything was considered
+	OneIn  int     // one block of steps in so many is kept if the run made too many, else 1
 }
 
-// LeastSteps is how many steady steps a Window has at least. [J]
+// LeastSteps is the least number of steady steps in a Window. [J]
 const LeastSteps = 3
 
-// Start values of the segmentation. [J] They were chosen on the labelled runs
-// under bench/labelled, not fitted.
+// Start values for the segmentation. [J] They were chosen on the labelled runs under
+// bench/labelled, not fitted.
 const (
-	leastWarmUp    = 3    // the first steps build caches, pick kernels, allocate
-	readSteps      = 12   // steps read on the device's clock from which those alone are judged
-	blocks         = 10   // parts of a run that are compared to find the warm-up's end
+	leastWarmUp    = 3    // the first steps build caches, choose kernels, allocate
+	readSteps      = 12   // if so many steps have device times, only those are judged
+	blocks         = 10   // parts of a run that are compared to find the end of warm-up
 	blockTolerance = 0.25 // a leading block whose mean is off by more is warm-up
-	regimeLoops    = 10   // medians that the loop of a step counts at most, where regimes are compared
-	steadySpan     = 30.0 // seconds that must be one regime for a final verdict
+	regimeLoops    = 10   // multiple of the median at which a step's loop is capped when regimes are compared
+	steadySpan     = 30.0 // seconds that must be steady for a final verdict
 	steadyDrift    = 0.10 // by how much a third of them may differ
-	judged         = 900. // seconds of training that are judged: of a run of days the present regime
-	judgedSteps    = 20   // or as many steps, where they take longer
+	judged         = 900. // seconds of training that are judged: of a run of days only the current regime
+	judgedSteps    = 20   // or so many steps, if they take longer
 	judgedMost     = 8 * judged
 )
 
-// Newest is the span of a run that a verdict is about, in seconds: its last quarter of
-// an hour of training, or twenty steps where those take longer, within two hours. What
-// comes after the last training step does not count; where nothing trains, all steps
-// do, and where none was seen, the time. It is the same whether the whole of the run is
-// at hand or what a Writer keeps in memory.
+// Newest returns the span of a run that a verdict is about, in seconds: its last quarter of an
+// hour of training, or twenty steps if those take longer, within two hours. What comes after
+// the last training step does not count. If nothing trains, all steps count; without steps, the
+// time does. The result is the same for the whole run and for what a Writer keeps in memory.
 func (r *Run) Newest() (from, to float64) {
 	last := Step{Start: math.Inf(-1)}
 	trains := anyPhase(r.Steps, Train)
@@ -75,8 +74,8 @@ func (r *Run) Newest() (from, to float64) {
 	return max(0, min(to-judged, starts[max(0, len(starts)-judgedSteps)])), to
 }
 
-// Windows returns the judged window of every trainer with enough steps in the run's
-// newest part, in order of rank, then by how long they are.
+// Windows returns the judged window of every trainer with enough steps in the run's newest
+// part, in order of rank, then by length.
 func (r *Run) Windows() []Window {
 	from, to := r.Newest()
 	byTrainer, oneIn, end := map[int][]Step{}, r.keptOneIn(from, to), r.endOfStepsAt(to)
@@ -107,8 +106,8 @@ func (r *Run) Windows() []Window {
 	return windows
 }
 
-// endOfStepsAt is when the steps end that begin at some time: what lies inside of the last one
-// belongs to it.
+// endOfStepsAt returns when the steps that begin at start end. What happens inside of the last
+// one belongs to it.
 func (r *Run) endOfStepsAt(start float64) float64 {
 	end := start
 	for i := len(r.Steps) - 1; i >= 0 && r.Steps[i].Start >= start; i-- {
@@ -119,7 +118,7 @@ func (r *Run) endOfStepsAt(start float64) float64 {
 	return end
 }
 
-// Whole is a window of the run with all steady steps of its trainer, however long it
+// Whole returns a window of the run with all steady steps of its trainer, however long it
 // trained.
 func (r *Run) Whole(w Window) Window {
 	if w.Newest == 0 {
@@ -141,7 +140,7 @@ func (r *Run) Whole(w Window) Window {
 func (r *Run) judgedWindow(pid int, steps []Step, oneIn int) (Window, bool) {
 	phase := Train
 	if !anyPhase(steps, Train) {
-		phase = Evaluate // a run that never trains is inference, and is judged as such
+		phase = Evaluate // a run that never trains is inference, and judged as that
 	}
 	beat, ok := beatLoader(steps, phase)
 	if !ok {
@@ -150,7 +149,7 @@ func (r *Run) judgedWindow(pid int, steps []Step, oneIn int) (Window, bool) {
 	w := Window{PID: pid, Rank: steps[0].Rank, Loader: beat, OneIn: oneIn}
 	train := w.ofBeat(steps, phase)
 	others := FindOtherPhases(steps, phase)
-	if mostHold(train, others) { // as in a loop that evaluates in every step: that is part of a step
+	if mostHold(train, others) { // a loop that evaluates in every step: evaluation is part of a step
 		others = nil
 	}
 	train = r.dropUntypical(w, dropUnread(train))
@@ -166,7 +165,7 @@ func (r *Run) judgedWindow(pid int, steps []Step, oneIn int) (Window, bool) {
 	return w, true
 }
 
-// ofBeat are the steps of the beat's loader whose length is known.
+// ofBeat returns the steps of the window's loader whose period is known.
 func (w *Window) ofBeat(steps []Step, phase Phase) []Step {
 	all := make([]Step, 0, len(steps))
 	for _, s := range steps {
@@ -177,8 +176,8 @@ func (w *Window) ofBeat(steps []Step, phase Phase) []Step {
 	return all
 }
 
-// FindOtherPhases are the stretches that a trainer spends in other phases, one after the other
-// and apart. Each ends at the latest when the judged phase goes on, or the next of them begins.
+// FindOtherPhases returns the stretches that a trainer spends in other phases, in order and
+// disjoint. Each ends at the latest when the judged phase resumes, or when the next one begins.
 func FindOtherPhases(steps []Step, phase Phase) (spans []Step) {
 	goesOn := starts(steps, phase)
 	for i, s := range steps {
@@ -198,7 +197,7 @@ func FindOtherPhases(steps []Step, phase Phase) (spans []Step) {
 	return spans
 }
 
-// mostHold reports whether most of some steps have another phase inside.
+// mostHold reports whether most of some steps have another phase inside of them.
 func mostHold(steps, others []Step) bool {
 	hold := 0
 	for i, s := range without(others, steps) {
@@ -209,7 +208,7 @@ func mostHold(steps, others []Step) bool {
 	return 2*hold > len(steps)
 }
 
-// without are steps without the time of other phases inside of them, on either clock.
+// without returns steps without the time of other phases inside of them, on either clock.
 func without(others, steps []Step) []Step {
 	out, next := slices.Clone(steps), 0
 	for i, s := range steps {
@@ -231,13 +230,13 @@ func without(others, steps []Step) []Step {
 	return out
 }
 
-// least is what is left of a step that was all of another phase, seconds.
+// least is the remaining time of a step that was entirely another phase, seconds.
 const least = 1e-6
 
-// dropUntypical takes off steps of which nobody can tell what they held: of the few in a profiler's
-// file one that takes longer than all others together, which is no evidence of a usual one; and
-// where not all steps are kept those that may hold an evaluation whose own steps are gone. Any
-// other step is time, however long.
+// dropUntypical drops steps whose content is uncertain. Among the few steps in a profiler's
+// file, that is one that takes longer than all others together, as it is no evidence of a usual
+// step. If only some steps are kept, it is those that may include an evaluation whose own steps
+// are gone. All other steps count, however long.
 func (r *Run) dropUntypical(w Window, steps []Step) []Step {
 	if r.Timeline == nil && (w.OneIn <= 1 || !r.evaluates(w.PID)) {
 		return steps
@@ -246,15 +245,15 @@ func (r *Run) dropUntypical(w Window, steps []Step) []Step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.loopTime() > limit })
 }
 
-// evaluates reports whether a process has a loader that it evaluates with.
+// evaluates reports whether a process has a loader for evaluation.
 func (r *Run) evaluates(pid int) bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
 		return s.PID == pid && s.Phase == Evaluate && s.Loader != OwnLoop
 	})
 }
 
-// boundSamples takes no more samples of a step than a batch has: of a batch that its collate_fn
-// flattened, rows were counted.
+// boundSamples limits the samples of a step to the batch size: if collate_fn flattened a batch,
+// its rows were counted.
 func (w *Window) boundSamples(batch float64) {
 	for i := range w.Steps {
 		if w.Steps[i].Samples > batch {
@@ -263,9 +262,9 @@ func (w *Window) boundSamples(batch float64) {
 	}
 }
 
-// beside takes what the window has beside its steps: the stretches of other phases, and the steps
-// of other loaders that belong to a judged step (where one in so many is kept, as many of theirs
-// are).
+// beside fills in the rest of the window: the stretches of other phases, and the
+// steps of other loaders within a judged step. If only some steps are kept, the same share of
+// theirs is.
 func (w *Window) beside(steps []Step, phase Phase, others []Step) {
 	for _, s := range others {
 		if s.Start >= w.Start && s.Start < w.End {
@@ -286,8 +285,8 @@ func (w *Window) beside(steps []Step, phase Phase, others []Step) {
 	}
 }
 
-// starts tells of each step when the next one of a phase begins; of those after the
-// last when all end.
+// starts returns for each step when the next one of a phase begins; for those after the last
+// one, when all end.
 func starts(steps []Step, phase Phase) []float64 {
 	next := make([]float64, len(steps))
 	begins := math.Inf(1)
@@ -303,7 +302,7 @@ func starts(steps []Step, phase Phase) []float64 {
 	return next
 }
 
-// batchSize is how many samples a loader's batch has at most.
+// batchSize returns the greatest number of samples in a loader's batch.
 func (r *Run) batchSize(pid, loader int) float64 {
 	if l := r.FindLoader(pid, loader); l != nil {
 		if n, _ := l.Settings.Float(stoker.BatchSize); n > 0 {
@@ -322,8 +321,8 @@ func anyPhase(steps []Step, phase Phase) bool {
 	return false
 }
 
-// beatLoader is the loader with most time in a phase. The loop's own steps are no more
-// than what is told where no loader is asked: they have to take twice as long.
+// beatLoader returns the loader with most time in a phase. The loop's own steps are only a
+// substitute for a loader's steps, so they need twice as much time.
 func beatLoader(steps []Step, phase Phase) (int, bool) {
 	total := map[int]float64{}
 	for _, s := range steps {
@@ -344,9 +343,9 @@ func beatLoader(steps []Step, phase Phase) (int, bool) {
 	return best, found
 }
 
-// dropUnread takes off the last steps whose device clock had not been read when
-// the program ended: the device was still behind. What is left is what the device
-// did; where that is too little, all steps are kept and the host's clock counts.
+// dropUnread drops the last steps, whose device clock had not been read when the program ended
+// because the device was still behind. The rest is what the device did. If that is too little,
+// all steps are kept and the host's clock counts.
 func dropUnread(steps []Step) []Step {
 	end := len(steps)
 	for end > 0 && math.IsNaN(steps[end-1].DevicePeriod) && steps[end-1].NoClock == "" {
@@ -358,9 +357,9 @@ func dropUnread(steps []Step) []Step {
 	return steps[:end]
 }
 
-// warmUp is how many leading steps are not steady: the first few, those fed from
-// the queue that the workers filled before the first step, and leading blocks
-// whose mean differs from the second half's.
+// warmUp returns how many leading steps are not steady: the first few, those fed from the queue
+// that the workers filled before the first step, and leading blocks whose mean differs from
+// that of the second half.
 func (r *Run) warmUp(pid, loader int, steps []Step) int {
 	n := len(steps)
 	first := leastWarmUp
@@ -390,8 +389,8 @@ func stepTimes(steps []Step) []float64 {
 	return out
 }
 
-// longestLoop is how long the loop of a step takes at most, unless it does something else than
-// the others, such as saving a checkpoint now and then.
+// longestLoop returns the longest plausible time of a step's loop. A longer one did something
+// else, such as saving a checkpoint.
 func longestLoop(steps []Step) float64 {
 	loops, periods := make([]float64, len(steps)), make([]float64, len(steps))
 	for i, s := range steps {
@@ -400,8 +399,8 @@ func longestLoop(steps []Step) float64 {
 	return max(regimeLoops*stat.Median(loops), regimeLoops/2*stat.Median(periods))
 }
 
-// regimeTimes are the times of steps by which regimes are told apart: a loop that does something
-// else now and then counts no more than the longest of the others.
+// regimeTimes returns the times of steps for comparing regimes. A loop that does something else
+// now and then counts at most like the longest of the others.
 func regimeTimes(steps []Step) []float64 {
 	times, limit := stepTimes(steps), longestLoop(steps)
 	for i, s := range steps {
@@ -439,13 +438,13 @@ func stationary(steps []Step) bool {
 	return true
 }
 
-// Time is the mean time of a step in the window, seconds.
+// Time returns the mean time of a step in the window, seconds.
 func (w Window) Time() float64 { return stat.Mean(stepTimes(w.Steps)) }
 
-// StepTimes are the times of the steps, seconds.
+// StepTimes returns the times of the steps, seconds.
 func (w Window) StepTimes() []float64 { return stepTimes(w.Steps) }
 
-// Wait is the mean host wait per step, the other loaders' included, seconds.
+// Wait returns the mean host wait per step, including that for other loaders, seconds.
 func (w Window) Wait() float64 {
 	sum := 0.0
 	for _, s := range w.Steps {
@@ -457,8 +456,8 @@ func (w Window) Wait() float64 {
 	return sum / float64(len(w.Steps))
 }
 
-// Idle is the mean time per step in which the device waited for input, by its
-// own clock; NaN where that is unknown for more than a tenth of the steps.
+// Idle returns the mean time per step in which the device waited for input, by its own clock;
+// NaN if that is unknown for more than a tenth of the steps.
 func (w Window) Idle() float64 {
 	sum, unknown := 0.0, 0
 	for _, s := range append(append([]Step(nil), w.Steps...), w.Side...) {
@@ -474,7 +473,7 @@ func (w Window) Idle() float64 {
 	return sum / float64(len(w.Steps)+len(w.Side)-unknown) * float64(len(w.Steps)+len(w.Side)) / float64(len(w.Steps))
 }
 
-// HostTime is the mean period of a step on the host's clock, seconds.
+// HostTime returns the mean period of a step on the host's clock, seconds.
 func (w Window) HostTime() float64 {
 	sum := 0.0
 	for _, s := range w.Steps {
@@ -483,8 +482,8 @@ func (w Window) HostTime() float64 {
 	return sum / float64(len(w.Steps))
 }
 
-// Mean is the mean of a signal over the window without what is of another phase;
-// NaN where it has no value there.
+// Mean returns the mean of a signal over the window, excluding other phases; NaN if it has no
+// value there.
 func (w Window) Mean(s *Series) float64 {
 	part, sum, n, next := s.Between(w.Start, w.End), 0.0, 0, 0
 	for i, t := range part.T {
@@ -501,13 +500,13 @@ func (w Window) Mean(s *Series) float64 {
 	return sum / float64(n)
 }
 
-// loopTime is how long a step took beside the host's wait, as far as that is known.
+// loopTime returns how long a step took besides the host's wait, as far as that is known.
 func (s Step) loopTime() float64 { return s.Period - stat.Or(s.Wait, 0) }
 
-// endsAt is when a step ended as far as it is known.
+// endsAt returns when a step ended, as far as that is known.
 func (s Step) endsAt() float64 { return s.Start + stat.Or(s.Period, s.Wait) }
 
-// Samples is the mean number of samples per step.
+// Samples returns the mean number of samples per step.
 func (w Window) Samples() float64 {
 	sum := 0.0
 	for _, s := range w.Steps {
@@ -516,7 +515,7 @@ func (w Window) Samples() float64 {
 	return sum / float64(len(w.Steps))
 }
 
-// String says how much the window saw.
+// String says how much the window covers.
 func (w Window) String() string {
 	steps := quantity.Many(len(w.Steps), "step")
 	if w.OneIn > 1 {
@@ -528,7 +527,7 @@ func (w Window) String() string {
 	return fmt.Sprintf("%s in %.1f s, %s left out", steps, w.End-w.Start, quantity.Many(w.WarmUp, "warm-up step"))
 }
 
-// Kept says of each part of the run of which not all is kept how much that is.
+// Kept describes each part of the run of which only some is kept.
 func (r *Run) Kept() []string {
 	var said []string
 	for _, t := range r.thinned {
@@ -541,8 +540,8 @@ func (r *Run) Kept() []string {
 	return said
 }
 
-// keptOneIn is how few blocks of steps are kept from one time to another: the fewest of
-// any part, as no part must count more than another.
+// keptOneIn returns the lowest density of steps between two times: that of the sparsest part,
+// as no part must count more than another.
 func (r *Run) keptOneIn(from, to float64) int {
 	most := 1
 	for _, t := range r.thinned {
@@ -553,7 +552,7 @@ func (r *Run) keptOneIn(from, to float64) int {
 	return most
 }
 
-// evenly are the steps that are kept where one block in oneIn is.
+// evenly returns the steps that are kept if one block in oneIn is.
 func evenly(steps []Step, oneIn int) []Step {
 	if oneIn <= 1 {
 		return steps
@@ -561,18 +560,18 @@ func evenly(steps []Step, oneIn int) []Step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return !keepsStep(oneIn, s.N) })
 }
 
-// notJudged are the parts of a run that no verdict is about: what was before the judged
-// part, and what lies between it and the present, where the run trains no longer.
+// notJudged returns the parts of a run that no verdict is about: what came before the judged
+// part, and what is between it and the present if the run does not train any longer.
 func (r *Run) notJudged() []thinned {
 	from, to := r.Newest()
 	parts := []thinned{{To: from - around}, {From: to + recent, To: r.End() - recent}}
 	return slices.DeleteFunc(parts, func(p thinned) bool { return !(p.From < p.To) })
 }
 
-// Snapshot holds what a verdict is about (Run.Newest) and the present; the file keeps
-// all. Seconds.
+// RunSoFar holds what a verdict is about (Run.Newest) and the present; the file keeps
+// everything. Seconds.
 const (
-	recent   = 900. // is the present
-	lookOver = 300. // how often a Writer looks what it can forget
-	around   = 60.  // kept before the newest: counters are read there
+	recent   = 900. // length of the present
+	lookOver = 300. // how often a Writer checks for data to drop
+	around   = 60.  // kept before the newest part: counters are read there
 )

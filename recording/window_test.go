@@ -47,7 +47,7 @@ func TestWindowLeavesOutASlowStart(t *testing.T) {
 	}
 }
 
-// A step that takes long is time like any other. What is known to be evaluation is not.
+// A slow step counts as any other. Known evaluation does not.
 func TestWindowHasAllSteps(t *testing.T) {
 	steps := steady(300, 0.1, 0.05)
 	steps[200].Period, steps[200].DevicePeriod = 5, 5 // an upload, which no phase marks
@@ -60,7 +60,7 @@ func TestWindowHasAllSteps(t *testing.T) {
 	}
 }
 
-func TestInferenceIsJudgedWhereNothingTrains(t *testing.T) {
+func TestInferenceIsJudgedWithoutTraining(t *testing.T) {
 	steps := steady(100, 0.1, 0.05)
 	for i := range steps {
 		steps[i].Phase = Evaluate
@@ -70,8 +70,7 @@ func TestInferenceIsJudgedWhereNothingTrains(t *testing.T) {
 	}
 }
 
-// The device is behind when the program ends: the host's last steps say nothing
-// about what it did.
+// The device lags behind when the program ends: the host's last steps say nothing about it.
 func TestWindowEndsWhereTheDeviceWasRead(t *testing.T) {
 	steps := steady(400, 0.05, 0.04)
 	for i := range steps {
@@ -116,7 +115,7 @@ func TestStationary(t *testing.T) {
 	}
 }
 
-func TestFewStepsAreNoWindow(t *testing.T) {
+func TestFewStepsGiveNoWindow(t *testing.T) {
 	for n := range 4 {
 		if w := (&Run{Steps: steady(n, 0.1, 0.05)}).Windows(); len(w) > 0 && len(w[0].Steps) < LeastSteps {
 			t.Errorf("%d steps give a window of %d", n, len(w[0].Steps))

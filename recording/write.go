@@ -15,46 +15,48 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// What a Writer keeps in memory and writes, at any rate of steps and number of workers.
+// What a Writer keeps in memory and writes, regardless of the rate of steps and the number of
+// workers.
 const (
-	// maxWaiting bounds what waits for a disk that takes nothing, packed: half an hour of
-	// a busy run. Beyond it the oldest is kept and the newest is dropped, said once.
+	// maxWaiting limits the compressed data that wait for a disk that accepts nothing: half an
+	// hour of a busy run. Beyond it the oldest data are kept and new data dropped, which Close
+	// reports.
 	maxWaiting = 4 << 20
-	maxMember  = 1 << 20 // bytes of lines that are packed together at most
+	maxMember  = 1 << 20 // most bytes of lines that are compressed together
 
-	// liveMemory is what Snapshot may weigh: a quarter of an hour of 30 steps and 500
-	// values a second. A reader keeps twice as much.
+	// liveMemory is what RunSoFar may take: a quarter of an hour of 30 steps and 500 values a
+	// second. A reader keeps twice as much.
 	liveMemory = 12 << 20
 
-	// Lines that may be written in a minute: about half a megabyte, packed, of each.
+	// Lines that may be written in a minute: about half a megabyte of each, compressed.
 	stepsAMinute  = 10_000
 	valuesAMinute = 80_000
-	countOver     = 3 // seconds over which lines are counted, but where soonOver steps came
+	countOver     = 3 // seconds over which lines are counted, unless soonOver steps come before
 	soonOver      = stepsAMinute / 4
 )
 
-// Writer records a live run. Calls are not safe for concurrent use. Errors of
-// the disk never lose what Snapshot shows; Flush returns them.
+// Writer records a live run. It is not safe for concurrent use. Errors of the disk never affect
+// RunSoFar; Flush returns them.
 type Writer struct {
 	file    output
 	path    string
 	size    int64        // of the complete members in the file
 	pending bytes.Buffer // lines
 	waiting bytes.Buffer // members
-	zip     *gzip.Writer // kept: a new one is most of what a second would cost
+	zip     *gzip.Writer // reused: a new one is most of the cost of a second
 	scratch []byte
 	lost    bool
 	live    *builder
-	forgot  float64 // when it looked last, seconds
+	forgot  float64 // time of the last look for data to drop, seconds
 	trim    trimming
 
-	recoveries int // files that were begun in place of one that others took
+	recoveries int // files begun because the previous one was removed or replaced
 
-	steps, values int     // that were written
-	counted       float64 // since then, seconds
+	steps, values int     // written since counted
+	counted       float64 // seconds
 }
 
-// output is the part of *os.File that a Writer needs; tests give one that fails.
+// output is the part of *os.File that a Writer needs; tests replace it.
 type output interface {
 	io.Writer
 	Truncate(int64) error
@@ -62,10 +64,10 @@ type output interface {
 	Close() error
 }
 
-// Create begins a recording in a new file with mode 0600. The folder is made
-// when missing, with mode 0700 and a .gitignore that keeps recordings out of
-// the user's repository. The header is on disk when Create returns, unless the disk
-// takes nothing: then it waits, and Flush says so.
+// Create begins a recording in a new file with mode 0600. A missing folder is created with mode
+// 0700 and a .gitignore, which keeps recordings out of the user's repository. The header is on
+// disk when Create returns. If the disk accepts nothing, the header stays queued, and Flush returns
+// the error.
 func Create(path string, facts Facts) (*Writer, error) {
 	dir := filepath.Dir(path)
 	if err := makeFolder(dir); err != nil {
@@ -77,12 +79,13 @@ func Create(path string, facts Facts) (*Writer, error) {
 	}
 	w := newWriter(file, path, facts)
 	_ = w.Flush() // the disk may have room later
-	// A power cut leaves the header, without which nothing is read; nobody waits for a slow disk.
-	go file.Sync() //nolint:errcheck // as far as it goes
+	// A power cut must not lose the header, without which nothing can be read. In a goroutine,
+	// as the disk may be slow.
+	go file.Sync() //nolint:errcheck // best effort
 	return w, nil
 }
 
-// Nowhere begins a recording that is kept in memory only, as far as Snapshot goes.
+// Nowhere begins a recording that is kept only in memory, for RunSoFar.
 func Nowhere(facts Facts) *Writer { return newWriter(discarding{}, "", facts) }
 
 type discarding struct{}
@@ -92,7 +95,7 @@ func (discarding) Truncate(int64) error           { return nil }
 func (discarding) Seek(int64, int) (int64, error) { return 0, nil }
 func (discarding) Close() error                   { return nil }
 
-// makeFolder makes a folder for recordings; one that exists is left as it is.
+// makeFolder creates a folder for recordings. An existing one is not changed.
 func makeFolder(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -104,7 +107,7 @@ func makeFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	// A convenience; where others can write, a link of theirs may have its name by now.
+	// A convenience. O_EXCL, as others may be able to write here and could have placed a link.
 	file, err := os.OpenFile(filepath.Join(dir, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, _ = file.WriteString("*\n")
@@ -121,13 +124,13 @@ func newWriter(file output, path string, facts Facts) *Writer {
 	return w
 }
 
-// Path is where the recording lies, "" where that is nowhere.
+// Path returns the file of the recording, "" if there is none.
 func (w *Writer) Path() string { return w.path }
 
 // SetFacts replaces the facts.
 func (w *Writer) SetFacts(f Facts) { w.addLine(factsLine(f)) }
 
-// AddSample adds one value of a signal; an unknown value (NaN) is left out.
+// AddSample adds one value of a signal. An unknown value (NaN) is ignored.
 func (w *Writer) AddSample(signal Signal, subject string, t, v float64) {
 	value := stat.Known(v)
 	if value == nil {
@@ -148,30 +151,30 @@ func (w *Writer) AddSample(signal Signal, subject string, t, v float64) {
 	}
 }
 
-// AddStep adds a step. Of very many not all are kept.
+// AddStep adds a step. If there are very many, only some are kept.
 func (w *Writer) AddStep(s Step) {
 	if !keepsStep(w.live.density().OneIn, s.N) {
 		return
 	}
 	w.steps++
 	w.addLine(stepLine(s))
-	if w.steps == soonOver { // before the second ends: the first one has no rate yet
+	if w.steps == soonOver { // before the second ends: the first second has no rate yet
 		w.keepFewer(w.live.run.End())
 	}
 }
 
-// AddClock adds what the device's clock said of a step that was added before.
+// AddClock adds the device's times of a step that was added before.
 func (w *Writer) AddClock(c DeviceClock) {
 	if keepsStep(w.live.density().OneIn, c.N) {
 		w.addLine(clockLine(c))
 	}
 }
 
-// AddInside adds what was inside of a step that was added before.
+// AddInside adds the Inside of a step that was added before.
 func (w *Writer) AddInside(pid, loader, n int, i Inside) { w.addLine(insideLine(pid, loader, n, i)) }
 
 func (w *Writer) addLine(l line) {
-	_ = w.live.addLine(l) // our own lines are well-formed
+	_ = w.live.addLine(l) // the Writer's own lines are well-formed
 	if !w.hasRoom() {
 		return
 	}
@@ -183,7 +186,7 @@ func (w *Writer) addLine(l line) {
 	w.pending.WriteByte('\n')
 }
 
-// hasRoom reports whether more may wait for the disk, and notes where it may not.
+// hasRoom reports whether more data may wait for the disk, and remembers if not.
 func (w *Writer) hasRoom() bool {
 	if w.pending.Len() > maxMember {
 		w.packPending()
@@ -194,27 +197,27 @@ func (w *Writer) hasRoom() bool {
 	return w.waiting.Len() <= maxWaiting
 }
 
-// Pack is a Flush that leaves the disk alone: what is held is kept small, and waits as
-// small as it can. Once a second one of the two is to be called.
+// Pack limits and compresses the data held, without writing to the disk. Call Pack or Flush once
+// a second.
 func (w *Writer) Pack() {
 	w.keepUp()
 	w.packPending()
 }
 
-// packPending makes a member of the pending lines.
+// packPending compresses the pending lines into a member.
 func (w *Writer) packPending() {
 	if w.pending.Len() == 0 {
 		return
 	}
 	w.zip.Reset(&w.waiting)
-	_, _ = w.zip.Write(w.pending.Bytes()) // memory takes all
+	_, _ = w.zip.Write(w.pending.Bytes()) // writing to memory cannot fail
 	_ = w.zip.Close()
 	w.pending.Reset()
 }
 
-// Flush writes what was added since the last call as one gzip member with one
-// write. Where the disk takes less, the torn part is cut off again and the
-// members wait for the next call.
+// Flush writes what was added since the last call as one gzip member, with one write. If the
+// disk accepts only part of it, that part is truncated again, and the members wait for the next
+// call.
 func (w *Writer) Flush() error {
 	w.Pack()
 	w.trim.swapFiles(w)
@@ -222,7 +225,7 @@ func (w *Writer) Flush() error {
 		return nil
 	}
 	if _, err := w.file.Write(w.waiting.Bytes()); err != nil {
-		_ = w.file.Truncate(w.size) // a tail that stays is dropped on reading
+		_ = w.file.Truncate(w.size) // a tail that remains is dropped on reading
 		_, _ = w.file.Seek(w.size, io.SeekStart)
 		return fmt.Errorf("write recording %s: %w", w.path, err)
 	}
@@ -232,11 +235,11 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// RunSoFar is the run so far, or of a longer one at least what is judged of it
-// (Run.Newest) and the last fifteen minutes.
+// RunSoFar returns the run so far. Of a longer run it has at least the judged part (Run.Newest)
+// and the last fifteen minutes.
 func (w *Writer) RunSoFar() *Run { return w.live.finish() }
 
-// keepUp keeps what is held and what is written small, however fast the run makes more.
+// keepUp limits the data in memory and in the file, however fast the run produces more.
 func (w *Writer) keepUp() {
 	end := w.live.run.End()
 	if end-w.forgot >= lookOver {
@@ -253,14 +256,14 @@ func (w *Writer) keepUp() {
 	}
 }
 
-// forget keeps a long run small in memory, whether anyone takes snapshots or not.
+// forget drops data that are not judged from memory, whether or not anyone calls RunSoFar.
 func (w *Writer) forget() {
 	for _, part := range w.live.run.notJudged() {
 		w.live.dropSpan(part.From, part.To)
 	}
 }
 
-// keepFewer keeps fewer of what comes faster than may be written.
+// keepFewer reduces the density if data come faster than may be written.
 func (w *Writer) keepFewer(end float64) {
 	seconds := max(1, end-w.counted)
 	if seconds < countOver && w.steps < soonOver && w.values < valuesAMinute/4 {
@@ -283,7 +286,7 @@ func (w *Writer) keepFewer(end float64) {
 	}
 }
 
-// keepMore keeps more again where less comes.
+// keepMore raises the density again when less comes.
 func (w *Writer) keepMore(end float64) {
 	next := w.live.density()
 	was, minute := next, max(1, end-w.counted)/60
@@ -302,8 +305,7 @@ func (w *Writer) keepMore(end float64) {
 	}
 }
 
-// Close writes what is left and closes the file. One that never held anything is
-// removed.
+// Close writes the rest and closes the file. A file that never held anything is removed.
 func (w *Writer) Close() error {
 	w.trim.stopTrim(w)
 	err := w.Flush()
@@ -320,15 +322,14 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Write writes a whole run as plain JSON Lines, the form in which tests keep
-// Runs and in which two Runs are compared.
+// Write writes a whole run as plain JSON Lines, the form in which tests keep and compare Runs.
 func Write(out io.Writer, run *Run) error { return writeLines(json.NewEncoder(out), run) }
 
 func writeLines(encoder *json.Encoder, run *Run) error {
 	facts := run.Facts
 	lines := []line{headerLine(facts), factsLine(facts)}
 	for _, t := range run.thinned {
-		t.To = min(t.To, run.End()+1) // what goes on would be of what follows
+		t.To = min(t.To, run.End()+1) // an open part would otherwise apply to later lines
 		lines = append(lines, thinnedLine(t))
 	}
 	for _, s := range run.Series {
@@ -348,12 +349,12 @@ func writeLines(encoder *json.Encoder, run *Run) error {
 	return nil
 }
 
-// suffix ends the names of recordings.
+// suffix is the ending of recordings' names.
 const suffix = ".jsonl.gz"
 
-// Name proposes a file name for a recording: date, time, the program's name, and
-// what tells it from others of the same second (host, rank, process), with nothing
-// in it that a shell or a terminal would mind. Marks may be empty.
+// Name proposes a file name for a recording: date, time, the program's name, and marks that
+// distinguish it from others of the same second (host, rank, process). It contains no
+// characters that are special to a shell or a terminal. Marks may be empty.
 func Name(stamp, program string, marks ...string) string {
 	name := plainWord(strings.TrimSuffix(filepath.Base(program), filepath.Ext(program)))
 	if name == "" {
@@ -378,8 +379,8 @@ func plainWord(text string) string {
 	return clean[:min(40, len(clean))]
 }
 
-// Beside is the n-th name for a recording whose own is taken: run-2.jsonl.gz stands
-// for run.jsonl.gz.
+// Beside returns the n-th name for a recording whose own name is taken: run-2.jsonl.gz for
+// run.jsonl.gz.
 func Beside(path string, n int) string {
 	end := suffix
 	if !strings.HasSuffix(path, end) {

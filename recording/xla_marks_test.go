@@ -2,8 +2,8 @@ package recording
 
 import "testing"
 
-// TestTFDataMarks: what hands a batch to the loop is a wait, what prepares it ahead
-// or passes it on is none.
+// TestTFDataMarks: a span that hands a batch to the loop is a wait; one that prepares batches
+// ahead or passes them on is not.
 func TestTFDataMarks(t *testing.T) {
 	for _, c := range []struct {
 		want bool

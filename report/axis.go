@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// NameAxis names a setting that a sweep varies, with its unit.
+// NameAxis returns the name of a setting that a sweep varies, with its unit.
 func NameAxis(name string) string {
 	switch name {
 	case "batch":
@@ -29,7 +29,8 @@ func NameAxis(name string) string {
 	return name
 }
 
-// FormatAxis prints a value of an axis with its unit, three digits; counts in full.
+// FormatAxis prints a value of an axis with its unit and three digits; counts are printed in
+// full.
 func FormatAxis(name string, v float64) string {
 	switch name {
 	case "sample":

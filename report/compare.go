@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// CompareSteps is what a step went into, before and after.
+// CompareSteps returns the parts of a step, before and after.
 func CompareSteps(all []verify.Row) Sheet {
 	s := Sheet{
 		Title: "per step", Says: "What a step went into, before and after.", Align: "lrrrrr",
@@ -27,7 +27,7 @@ func CompareSteps(all []verify.Row) Sheet {
 	return s
 }
 
-// valueIn prints values of a unit.
+// valueIn returns a function that prints values of a unit.
 func valueIn(unit string) func(float64) string {
 	switch unit {
 	case "s":
@@ -38,6 +38,7 @@ func valueIn(unit string) func(float64) string {
 	return func(v float64) string { return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64) }
 }
 
+// differenceIn prints the difference between the means of a row.
 func differenceIn(r verify.Row) string {
 	d := r.After.Mean - r.Before.Mean
 	switch r.Unit {
@@ -49,7 +50,7 @@ func differenceIn(r verify.Row) string {
 	return fmt.Sprintf("%+.1f", d)
 }
 
-// CompareWork is kernels, copies and collectives by name.
+// CompareWork returns kernels, copies and collectives by name, before and after.
 func CompareWork(all []verify.Row, top int) Sheet {
 	shown := takeFirst(all, top)
 	s := Sheet{
@@ -68,4 +69,5 @@ func CompareWork(all []verify.Row, top int) Sheet {
 	return s
 }
 
+// callsOf prints a number of calls.
 func callsOf(n float64) string { return valueIn("calls")(n) }

@@ -10,14 +10,15 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// Comparison is what verify found of two runs, in words.
+// Comparison is the result of verify for two runs, in words.
 type Comparison struct {
 	Title   string
-	Rows    [][]string // what, before, after; the first is a heading
+	Rows    [][]string // name, before, after; the first row is a heading
 	Changes []string
 }
 
-// DescribeOutcome puts an outcome into words; before and after name the two runs.
+// DescribeOutcome describes an outcome in words; before and after are the names of the two
+// runs.
 func DescribeOutcome(o verify.Outcome, before, after string) Comparison {
 	c := Comparison{Title: string(o.Difference), Rows: [][]string{{"run", before, after}, {"class", o.Was, o.Now}}}
 	if o.Speedup != nil {
@@ -60,7 +61,7 @@ func DescribeOutcome(o verify.Outcome, before, after string) Comparison {
 	return c
 }
 
-// FormatDifference prints a difference of times.
+// FormatDifference prints a difference of times with its sign.
 func FormatDifference(v float64) string {
 	if v < 0 {
 		return "-" + quantity.AboutSeconds(-v)
@@ -68,7 +69,8 @@ func FormatDifference(v float64) string {
 	return "+" + quantity.AboutSeconds(v)
 }
 
-// LeadOfOutcome is the lead of a comparison. after is what a shell calls the run after, "" unknown.
+// LeadOfOutcome returns the lead of a comparison. after is the run after the change as written
+// in a shell, "" if unknown.
 func LeadOfOutcome(o verify.Outcome, after string) Lead {
 	l := Lead{
 		Verdict: string(o.Difference) + ": " + string(o.Basis) + MarkEmulated(o.Emulated),
@@ -110,7 +112,7 @@ func LeadOfOutcome(o verify.Outcome, after string) Lead {
 	return l
 }
 
-// sayRepair is what to do about a change that alters what is trained on.
+// sayRepair says what to do about a change that alters the training data.
 func sayRepair(o verify.Outcome) string {
 	if r := o.After.Epoch.Repeats; r != nil && *r > 1 {
 		return "take the change back, or split the data set between its workers: " + diagnose.SplitAdvice
@@ -118,7 +120,7 @@ func sayRepair(o verify.Outcome) string {
 	return "find out why an epoch is another one, before any time is compared"
 }
 
-// SayEpoch is the work of an epoch, and how long it takes; "" where that is unknown.
+// SayEpoch describes the work of an epoch; "" if unknown.
 func SayEpoch(s verify.Side) string {
 	if s.Epoch.Steps == nil {
 		return ""
@@ -133,7 +135,7 @@ func SayEpoch(s verify.Side) string {
 	return text
 }
 
-// sayNeeded says how long both runs have to be; "" where that is unknown.
+// sayNeeded says how long both runs must be; "" if unknown.
 func sayNeeded(o verify.Outcome) string {
 	most := 0.0
 	for _, side := range []verify.Side{o.Before, o.After} {
@@ -151,7 +153,7 @@ func sayNeeded(o verify.Outcome) string {
 		quantity.About(math.Ceil(most/6)/10))
 }
 
-// SayTime is a mean with its interval and n.
+// SayTime prints a mean with its interval and number of steps.
 func SayTime(s verify.Side) string {
 	if s.Time == nil {
 		return "unknown"
@@ -165,5 +167,5 @@ func SayTime(s verify.Side) string {
 		quantity.AboutSeconds(m.High), s.Steps, runs)
 }
 
-// sayBasis names a time: "step time".
+// sayBasis names the unit of a time: "step time".
 func sayBasis(b verify.Basis) string { return strings.TrimPrefix(string(b), "per ") + " time" }

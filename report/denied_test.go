@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/replay"
 )
 
-// A page does not tell to set what it says further down is not worth it.
+// A page does not recommend a setting that it rejects further down.
 func TestNextIsNotWhatThePlanRejects(t *testing.T) {
 	v := diagnose.Verdict{Class: diagnose.TransferBound, Device: 0, Stall: math.NaN(), Idle: math.NaN()}
 	plan := advise.Plan{

@@ -1,14 +1,14 @@
-// Package report holds what the faces of Stoker share: the nouns that they show
-// (Prediction, TraceReport, Runs), tables as rows of words (Sheet), and the words for
-// a figure. The faces stand beside each other and know these nouns alone:
+// Package report has what the output formats of Stoker share: the values that they display
+// (Prediction, TraceReport, Runs), tables as rows of text (Sheet), and the wording of figures.
+// The formats are packages that do not depend on each other, except for these values:
 //
 //	text/   pages of a terminal
 //	wire/   JSON and CSV, for programs; docs/schema describes every object
-//	page/   one HTML file that needs nothing else
+//	page/   one self-contained HTML file
 //	ci/     Markdown, SARIF and annotations, for a code review
 //	plot/   pictures as SVG
 //	strip/  a run cut into columns of time, for the page and the live screen
 //
-// Nothing is computed here: a figure that is not in the noun it is given is not
-// printed. Unknown is printed as unknown, never as 0.
+// The package computes no figures: it prints those in the values that it gets. Unknown is
+// printed as unknown, never as 0.
 package report

@@ -12,10 +12,10 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Figure is a number with its name and where it comes from.
+// Figure is a number with its name and source.
 type Figure struct{ Name, Value, Note string }
 
-// Summarize is the verdict in one sentence, with what it costs.
+// Summarize returns the verdict and its cost in one sentence.
 func Summarize(v diagnose.Verdict) string {
 	text := "The evidence does not decide"
 	if title, _, known := rules.Describe(v); known {
@@ -44,13 +44,13 @@ func Summarize(v diagnose.Verdict) string {
 	return text + "."
 }
 
-// ListNotes are the warnings that a lead does not say.
+// ListNotes returns the warnings that a lead does not contain.
 func ListNotes(v diagnose.Verdict) []string {
 	told := func(text string) bool { return slices.Contains(v.Doubts, text) }
 	return slices.DeleteFunc(slices.Clone(v.Warnings), told)
 }
 
-// ListFigures are the few numbers that most people look for.
+// ListFigures returns the few numbers that most readers want.
 func ListFigures(run *recording.Run, v diagnose.Verdict) []Figure {
 	all := []Figure{
 		{"waiting for input", quantity.Percent(v.Stall), strings.Trim(DescribeSource(v.StallSource), " ()")},
@@ -82,7 +82,7 @@ func ListFigures(run *recording.Run, v diagnose.Verdict) []Figure {
 	return all
 }
 
-// steps says how many steps a mean is of.
+// steps says how many steps a mean covers.
 func steps(v diagnose.Verdict) string {
 	if n := len(v.Costs.Window.Steps); n > 1 {
 		return fmt.Sprintf("mean of %d, median %s", n, quantity.AboutSeconds(FindMedianStep(v)))

@@ -4,7 +4,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// DescribeClock says by whose clock the parts of a step were measured.
+// DescribeClock says which clock measured the parts of a step.
 func DescribeClock(clock string) string {
 	if clock == recording.HostClock {
 		return "of a step, on the host's clock"

@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// ListKernels is the table of kernels by name: of the judged window.
+// ListKernels returns the table of kernels by name in the judged window.
 func ListKernels(r TraceReport, top int) Sheet {
 	d := r.JudgedDevice()
 	if d == nil {
@@ -37,10 +37,10 @@ func ListKernels(r TraceReport, top int) Sheet {
 	return s
 }
 
-// mostOfGroup is how many kernels text shows of an operator or range.
+// mostOfGroup is the number of kernels that text shows for each operator or range.
 const mostOfGroup = 3
 
-// ListKernelGroups is the table of kernels by the operator or range that launched them.
+// ListKernelGroups returns the table of kernels by the operator or range that launched them.
 func ListKernelGroups(r TraceReport, top int) Sheet {
 	groups := GroupKernels(r)
 	shown := takeFirst(groups, top)
@@ -78,7 +78,7 @@ func groupName(g operators.Group, r TraceReport) string {
 	return g.Name
 }
 
-// GroupKernels are the kernels of the judged device, by what was asked to group them.
+// GroupKernels returns the kernels of the judged device, grouped as requested.
 func GroupKernels(r TraceReport) []operators.Group {
 	if d := r.JudgedDevice(); d != nil && r.Within.Grouped() {
 		return operators.GroupKernels(r.Run.Timeline, d, r.Within)
@@ -86,7 +86,7 @@ func GroupKernels(r TraceReport) []operators.Group {
 	return nil
 }
 
-// ListComputing are the kernels that are no collectives, most time first.
+// ListComputing returns the kernels except collectives, most time first.
 func ListComputing(k *idle.Kernels) []idle.NameTotal {
 	totals := slices.DeleteFunc(slices.Clone(k.Totals),
 		func(t idle.NameTotal) bool { return t.Family == idle.Exchange })
@@ -94,7 +94,7 @@ func ListComputing(k *idle.Kernels) []idle.NameTotal {
 	return totals
 }
 
-// NameCores says on what matrix kernels compute, "" for others.
+// NameCores returns the kind of cores on which a matrix kernel computes; "" for other kernels.
 func NameCores(t idle.NameTotal) string {
 	if t.Family != idle.Matmul && t.Family != idle.Convolution && t.Family != idle.Attention {
 		return ""
@@ -109,7 +109,7 @@ func NameCores(t idle.NameTotal) string {
 	return ""
 }
 
-// ListExchanges is the table of collectives: of the judged window.
+// ListExchanges returns the table of collectives in the judged window.
 func ListExchanges(r TraceReport) Sheet {
 	d := r.JudgedDevice()
 	if d == nil {
@@ -141,9 +141,9 @@ func ListExchanges(r TraceReport) Sheet {
 	return s
 }
 
-// RateBus is the bandwidth of the links that a collective needs, in the way of
-// nccl-tests (PERFORMANCE.md): what was recorded is the input of a rank. NaN where the
-// ranks are not known.
+// RateBus returns the bandwidth of the links that a collective needs, as nccl-tests define it
+// (PERFORMANCE.md): the recorded size is the input of one rank. NaN if the number of ranks is
+// unknown.
 func RateBus(r TraceReport, c idle.Collective) float64 {
 	n := 0.0
 	for _, p := range r.Run.Facts.Processes {

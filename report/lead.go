@@ -19,17 +19,18 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Lead is what a page says before all else.
+// Lead is what a page says first.
 type Lead struct {
 	Verdict string // what limits the run
-	Why     string // the figure that shows it
-	Next    string // what to do first, in which file and line, and what it gains
-	Try     string // the command for that; "" none
+	Why     string // the figure that proves it
+	Next    string // what to do first, in which file and line, and the gain
+	Try     string // the command for that; "" for none
 
-	Caution []string // why figures may not be the program's
+	Caution []string // why figures may not describe the program
 }
 
-// LeadOf is the lead of a judged run. file is what a shell calls the recording, "" the newest one.
+// LeadOf returns the lead of a judged run. file is the recording as written in a shell, "" for
+// the newest one.
 func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file string) Lead {
 	why := sayWhy(v)
 	named := len(plan.Fixes) > 0 && plan.Fixes[0].Cause && len(plan.Fixes[0].Notes) > 0
@@ -51,8 +52,9 @@ func LeadOf(run *recording.Run, v diagnose.Verdict, plan advise.Plan, file strin
 	return l
 }
 
-// ownLargest is what helps the program itself most, where other programs have the cores and the first
-// change is to stop them: the line that takes the time, else the first change of its own.
+// ownLargest returns the fix with the largest gain in the program itself, if other programs use
+// the cores and the first fix is to stop them: the line that takes the time, or else the first
+// change of the program.
 func ownLargest(v diagnose.Verdict, plan advise.Plan) (advise.Fix, bool) {
 	if v.Class != diagnose.Neighbour || v.Lead != nil || len(plan.Fixes) == 0 || !isElsewhere(plan.Fixes[0]) {
 		return advise.Fix{}, false
@@ -68,9 +70,10 @@ func ownLargest(v diagnose.Verdict, plan advise.Plan) (advise.Fix, bool) {
 	return advise.Fix{}, false
 }
 
-// isElsewhere reports whether a change is one of the machine, not of the program.
+// isElsewhere reports whether a change concerns the machine, not the program.
 func isElsewhere(f advise.Fix) bool { return f.Effort == advise.Machine }
 
+// titleOf describes a verdict in words.
 func titleOf(v diagnose.Verdict) string {
 	if v.Lead != nil {
 		return v.Lead.Title()
@@ -88,7 +91,8 @@ func titleOf(v diagnose.Verdict) string {
 	return title
 }
 
-// lowerFirst is a sentence that goes on behind a colon. An acronym stays one.
+// lowerFirst makes the first letter lower-case, for use after a colon. It does not change an
+// acronym.
 func lowerFirst(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if next, _ := utf8.DecodeRuneInString(text[size:]); unicode.IsUpper(next) {
@@ -97,7 +101,7 @@ func lowerFirst(text string) string {
 	return string(unicode.ToLower(first)) + text[size:]
 }
 
-// sayWhy is the figure that shows a verdict.
+// sayWhy returns the figure that proves a verdict.
 func sayWhy(v diagnose.Verdict) string {
 	switch {
 	case v.Lead != nil:
@@ -106,7 +110,7 @@ func sayWhy(v diagnose.Verdict) string {
 		return fmt.Sprintf("the device is idle %s of the time and waits for input %s, and %s", quantity.Percent(v.Idle),
 			quantity.Percent(v.Stall), sayUndecided(v))
 	case len(v.Evidence) > 0:
-		// the row of the device says so
+		// the row of the device names the clock
 		return strings.Replace(v.Evidence[0].Text, ", by the device's own clock)", ")", 1)
 	case !math.IsNaN(v.Idle):
 		return fmt.Sprintf("the device is idle %s of the time", quantity.Percent(v.Idle))
@@ -114,7 +118,7 @@ func sayWhy(v diagnose.Verdict) string {
 	return "no figure that was recorded decides it"
 }
 
-// sayUndecided says why no class has an idle device.
+// sayUndecided says why an idle device has no class.
 func sayUndecided(v diagnose.Verdict) string {
 	for _, e := range v.Evidence {
 		if e.Signal == diagnose.SignalScores {
@@ -131,10 +135,10 @@ func sayUndecided(v diagnose.Verdict) string {
 	return "no cause explains enough of it"
 }
 
-// leastCause is the share of the time below which the leading cause of idle time decides nothing. [J]
+// leastCause is the share of time that the leading cause of idle time needs to be named. [J]
 const leastCause = 0.05
 
-// FurtherEvidence is the evidence that a lead does not say.
+// FurtherEvidence returns the evidence that a lead does not contain.
 func FurtherEvidence(v diagnose.Verdict) []string {
 	lines := ListEvidence(v)
 	if len(lines) > 0 && v.Class != diagnose.Unknown {
@@ -143,13 +147,13 @@ func FurtherEvidence(v diagnose.Verdict) []string {
 	return lines
 }
 
-// LeadsWithFix reports whether the best fix is what to do first. While the model computes on the
-// CPU it is not, whatever else helps the run as it is.
+// LeadsWithFix reports whether the best fix is what to do first. It is not while the model
+// computes on the CPU, for any gain.
 func LeadsWithFix(v diagnose.Verdict, plan advise.Plan) bool {
 	return len(plan.Fixes) > 0 && v.Class != diagnose.ComputeOnCPU
 }
 
-// sayNext is what to do first, and the command for it.
+// sayNext says what to do first, and the command for it.
 func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try string) {
 	traced := v.Device >= 0
 	switch {
@@ -182,12 +186,12 @@ func sayNext(v diagnose.Verdict, plan advise.Plan, file string) (next, try strin
 	return strings.TrimSuffix(SayWhatElse(v), "."), ""
 }
 
-// settingsOfClass are what a class's own words tell to set.
+// settingsOfClass lists the settings that the advice of a class names.
 var settingsOfClass = map[diagnose.Class][]stoker.Setting{
 	diagnose.TransferBound: {stoker.PinMemory}, diagnose.LaunchBound: {stoker.Compile},
 }
 
-// isDenied reports whether a plan by replay found that what the class tells to set is worth too little.
+// isDenied reports whether a plan made by replay found the gain of a class's advice too small.
 func isDenied(v diagnose.Verdict, plan advise.Plan) bool {
 	settings := settingsOfClass[v.Class]
 	if plan.Replay == nil || len(settings) == 0 || v.Do() != v.Class.Do() {
@@ -203,26 +207,26 @@ func isDenied(v diagnose.Verdict, plan advise.Plan) bool {
 	return true
 }
 
-// AdviceOn is what to set about a finding, "" where nothing is known to help, or why the plan
-// finds that not worth it.
+// AdviceOn returns what to set because of a finding; "" if nothing is known to help. denied
+// says why the plan rejects the advice.
 func AdviceOn(f diagnose.Finding, plan advise.Plan) (set, denied string) {
 	switch fix, why := plan.FindAnswer(f); {
 	case why == "":
 		return cmp.Or(f.Advice, SayAllChanges(f.Settings)), ""
-	case fix != nil: // of several ways, the one that gains
+	case fix != nil: // of several ways, the one with a gain
 		return SayChanges(*fix), ""
 	default:
 		return "", why
 	}
 }
 
-// skips reports whether batches are thrown away up to where training left off.
+// skips reports whether batches are skipped up to the point at which training stopped.
 func skips(v diagnose.Verdict) bool {
 	return slices.ContainsFunc(v.Findings,
 		func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSkippingBatches })
 }
 
-// placeOf is the line of the program that a trace names for a fix; "" unknown.
+// placeOf returns the line of the program that a trace gives for a fix; "" if unknown.
 func placeOf(fix advise.Fix, v diagnose.Verdict) string {
 	if fix.Where != "" {
 		return ""
@@ -241,7 +245,7 @@ func placeOf(fix advise.Fix, v diagnose.Verdict) string {
 	return ""
 }
 
-// commandOf is the command that helps to make a change, or to see what it gained.
+// commandOf returns the command that helps to make a change, or to measure its gain.
 func commandOf(fix advise.Fix, traced bool, file string) string {
 	switch {
 	case fix.Name == advise.FeedPictures:
@@ -256,7 +260,7 @@ func commandOf(fix advise.Fix, traced bool, file string) string {
 	return ""
 }
 
-// SayFix is what a fix changes, and in which DataLoader.
+// SayFix describes what a fix changes, and in which DataLoader.
 func SayFix(f advise.Fix) string {
 	text := SayChanges(f)
 	switch {
@@ -268,7 +272,7 @@ func SayFix(f advise.Fix) string {
 	return text
 }
 
-// SayChanges is what a fix changes: settings that PyTorch knows by their names, the others in words.
+// SayChanges describes what a fix changes: PyTorch's settings by name, others in words.
 func SayChanges(f advise.Fix) string {
 	var changes []string
 	for _, c := range f.Changes {
@@ -280,13 +284,13 @@ func SayChanges(f advise.Fix) string {
 		}
 		changes = append(changes, text)
 	}
-	if len(changes) == 0 { // no setting does it
+	if len(changes) == 0 { // the fix changes no setting
 		return f.Title
 	}
 	return strings.Join(changes, ", ")
 }
 
-// SayAllChanges names changes in words, one after the other.
+// SayAllChanges describes changes, separated by commas.
 func SayAllChanges(changes []stoker.Change) string {
 	said := make([]string, len(changes))
 	for i, c := range changes {
@@ -295,7 +299,7 @@ func SayAllChanges(changes []stoker.Change) string {
 	return strings.Join(said, ", ")
 }
 
-// SayChange is a change in words that a reader of PyTorch's documentation knows.
+// SayChange describes a change in terms of PyTorch's documentation.
 func SayChange(c stoker.Change) string {
 	switch c.Setting {
 	case stoker.SyncEvery:
@@ -322,7 +326,7 @@ func SayChange(c stoker.Change) string {
 	return c.String()
 }
 
-// SayEffort is what a change takes, in words.
+// SayEffort describes the effort of a change.
 func SayEffort(e advise.Effort) string {
 	return map[advise.Effort]string{
 		advise.Flag: "one argument", advise.Code: "a few lines of code", advise.Data: "moving the data set",
@@ -330,7 +334,7 @@ func SayEffort(e advise.Effort) string {
 	}[e]
 }
 
-// SayRisk is what a change may break, in words.
+// SayRisk describes the risk of a change.
 func SayRisk(r advise.Risk) string {
 	return map[advise.Risk]string{
 		advise.NoRisk: "none", advise.MemoryRisk: "it takes more memory",
@@ -340,7 +344,8 @@ func SayRisk(r advise.Risk) string {
 	}[r]
 }
 
-// DescribeEpoch says how long an epoch takes now and with the first fix; "" where its length is unknown.
+// DescribeEpoch says how long an epoch takes now and with the first fix; "" if its length is
+// unknown.
 func DescribeEpoch(run *recording.Run, v diagnose.Verdict, plan advise.Plan) string {
 	n := epochSteps(run, v)
 	if n < fewestOfEpoch || !(v.Costs.Step > 0) {
@@ -355,11 +360,11 @@ func DescribeEpoch(run *recording.Run, v diagnose.Verdict, plan advise.Plan) str
 	return text
 }
 
-// fewestOfEpoch is the number of steps below which an epoch is not worth a line.
+// fewestOfEpoch is the number of steps from which an epoch gets a line.
 const fewestOfEpoch = 10
 
-// epochSteps is how many steps an epoch has: as many as lie between two first ones, else what
-// the data set holds; 0 where neither is known.
+// epochSteps returns the number of steps of an epoch: between two first steps, or else from the
+// size of the data set; 0 if neither is known.
 func epochSteps(run *recording.Run, v diagnose.Verdict) int {
 	if !v.HasSteps || !v.Costs.Fed() {
 		return 0
@@ -388,7 +393,7 @@ func epochSteps(run *recording.Run, v diagnose.Verdict) int {
 	return 0
 }
 
-// worldOf is how many ranks share a data set.
+// worldOf returns the number of ranks that share a data set.
 func worldOf(run *recording.Run, pid int) int {
 	for _, p := range run.Facts.Processes {
 		if p.PID == pid {
@@ -398,7 +403,7 @@ func worldOf(run *recording.Run, pid int) int {
 	return 1
 }
 
-// sayHours is a time as people plan with it.
+// sayHours prints a time with a precision suitable for planning.
 func sayHours(seconds float64) string {
 	switch {
 	case seconds < 100:
@@ -409,7 +414,7 @@ func sayHours(seconds float64) string {
 	return quantity.About(seconds/3600) + " hours"
 }
 
-// SayName is the name of a fix as a reader knows it.
+// SayName returns the name of a fix for readers.
 func SayName(fix string) string {
 	switch fix {
 	case advise.FeedPictures:
@@ -422,7 +427,7 @@ func SayName(fix string) string {
 	return fix
 }
 
-// QuoteForShell is a name as a shell takes it.
+// QuoteForShell quotes a name for a shell.
 func QuoteForShell(name string) string {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:+=@%") == "" &&
 		name != "" {

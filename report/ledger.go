@@ -9,15 +9,15 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// LedgerLine is a row of a ledger in words.
+// LedgerLine is a row of a ledger as text.
 type LedgerLine struct {
 	Name, Time, Share, Count string
 	Idle                     string // "idle 81 %: next batch"
 	Where                    string // "train.py:41"
 }
 
-// LedgerLines are the rows of a run's ledger that are worth a line, in the order of a run; none
-// where there is one row alone, which tells nothing.
+// LedgerLines returns the rows of a run's ledger with a share of at least diagnose.ShownRow, in
+// the order of the run; none if only one row remains.
 func LedgerLines(l diagnose.Ledger) (lines []LedgerLine) {
 	for _, r := range l.Rows {
 		if r.Share >= diagnose.ShownRow {
@@ -33,7 +33,7 @@ func LedgerLines(l diagnose.Ledger) (lines []LedgerLine) {
 	return lines
 }
 
-// countedIn is what a row's count counts.
+// countedIn is the noun for what a row counts.
 var countedIn = map[diagnose.RowName]string{
 	diagnose.RowTraining: "step", diagnose.RowInference: "step", diagnose.RowSkipping: "batch",
 	diagnose.RowBetween: "time", diagnose.RowEvaluation: "time", diagnose.RowCheckpoint: "time",
@@ -51,14 +51,14 @@ func timesText(r diagnose.Row) string {
 	return quantity.Many(r.Count, noun)
 }
 
-// WaitWords name what an idle device waits for.
+// waitWords names what an idle device waits for.
 var waitWords = map[diagnose.WaitFor]string{
 	diagnose.WaitInput: "input", diagnose.WaitHost: "the host", diagnose.WaitLaunch: "launches",
 	diagnose.WaitRequest: "requests", diagnose.WaitOthers: "a lock, a timer or another service",
 	diagnose.WaitCopy: "copies", diagnose.WaitRanks: "other ranks", diagnose.WaitCore: "a CPU core",
 }
 
-// idleText says for how much of a row the device idles, and what it waits for most.
+// idleText says for how much of a row the device is idle, and what it mostly waits for.
 func idleText(r diagnose.Row) string {
 	if !(r.Idle >= LeastIdle*r.Seconds) {
 		return ""
@@ -70,7 +70,7 @@ func idleText(r diagnose.Row) string {
 	return text
 }
 
-// SumUpLedger says in one line where most of a run's time went.
+// SumUpLedger says in one line how most of a run's time was spent.
 func SumUpLedger(l diagnose.Ledger) string {
 	var parts []string
 	for _, r := range l.Rows {
@@ -81,7 +81,7 @@ func SumUpLedger(l diagnose.Ledger) string {
 	return strings.Join(parts, ", ")
 }
 
-// MostlySteps reports whether hardly anything of a run is beside its steps but its start and end.
+// MostlySteps reports whether a run consists almost only of its steps, its start and its end.
 func MostlySteps(l diagnose.Ledger) bool {
 	beside := 0.0
 	for _, r := range l.Rows {
@@ -92,7 +92,7 @@ func MostlySteps(l diagnose.Ledger) bool {
 	return beside < leastBeside*l.Recurring()
 }
 
-// HasMuchElse reports whether much of a recording is what comes once.
+// HasMuchElse reports whether much of a recording's time was spent on rows that occur once.
 func HasMuchElse(l diagnose.Ledger) bool {
 	once := 0.0
 	for _, r := range l.Rows {
@@ -103,13 +103,15 @@ func HasMuchElse(l diagnose.Ledger) bool {
 	return once >= muchElse && once < 1
 }
 
-// muchElse is the share of a recording before and behind its steps from which a page says so. [J]
+// muchElse is the share of a recording before and after its steps from which a page says so. [J]
 const muchElse = 0.10
 
-// leastBeside is the share of a run beside its steps from which a page shows where its time went. [J]
+// leastBeside is the share of a run outside its steps from which a page shows how its time was
+// spent. [J]
 const leastBeside = 0.05
 
-// SayRun says what a change did to the whole run, row by row; "" where its steps are all there is to it.
+// SayRun describes the effect of a change on the whole run, row by row; "" if the run has only
+// steps.
 func SayRun(c *verify.RunChange) string {
 	if c == nil || len(c.Rows) < 2 {
 		return ""

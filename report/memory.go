@@ -8,13 +8,13 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// mostOwners is how many operators text names as holders of memory; JSON has all.
+// mostOwners is the number of operators that text names as owners of memory; JSON has all.
 const mostOwners = 5
 
-// farLarger is from how many times as large on nobody asks how many exactly.
+// farLarger is the factor from which the exact value does not matter.
 const farLarger = 8
 
-// ListMemory is the table of what lay in the judged device's memory when tensors took
+// ListMemory returns the table of the contents of the judged device's memory when tensors took
 // most of it.
 func ListMemory(r TraceReport) Sheet {
 	u, known := FindMemory(r)
@@ -53,7 +53,7 @@ func ListMemory(r TraceReport) Sheet {
 	return s
 }
 
-// FindMemory is the judged device's memory at its fullest, if the trace tells it.
+// FindMemory returns the judged device's memory at its peak, if the trace records it.
 func FindMemory(r TraceReport) (memory.PeakUse, bool) {
 	d := r.JudgedDevice()
 	if d == nil {
@@ -62,7 +62,7 @@ func FindMemory(r TraceReport) (memory.PeakUse, bool) {
 	return memory.Of(r.Run, d)
 }
 
-// NameOwner says who holds a part of the memory.
+// NameOwner returns the owner of a part of the memory.
 func NameOwner(r TraceReport, o memory.Owner) string {
 	if o.Name < 0 {
 		return "(outside of any operator)"

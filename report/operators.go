@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// DescribeCounting says of whom the table is, and by whose rules.
+// DescribeCounting says which ranks the table covers, and how it counts.
 func DescribeCounting(t *operators.Table) string {
 	text := ""
 	if t.Ranks > 1 {
@@ -20,7 +20,7 @@ func DescribeCounting(t *operators.Table) string {
 	return text
 }
 
-// ListOperators is the table as the page has it, without shapes.
+// ListOperators returns the table for the page, without shapes.
 func ListOperators(t *operators.Table, most int) Sheet {
 	if t == nil || len(t.Rows) == 0 {
 		return Sheet{}
@@ -35,7 +35,8 @@ func ListOperators(t *operators.Table, most int) Sheet {
 	}
 }
 
-// ListOperatorRows are the rows of the table; a line of shapes takes so much room.
+// ListOperatorRows returns the rows of the table; room is the width available for a line of
+// shapes.
 func ListOperatorRows(t *operators.Table, room int) ([][]string, string) {
 	head := []string{"operator", "calls", "CPU total", "CPU self"}
 	align := "lrrr"
@@ -66,14 +67,14 @@ func ListOperatorRows(t *operators.Table, room int) ([][]string, string) {
 	return rows, align
 }
 
-// Room for an operator's name: at least so that one can tell it, at most so that
-// the figures stay near.
+// Width of an operator's name: at least enough to recognise it, at most so much that the
+// figures stay close to it.
 const (
 	LeastName = 22
 	MostName  = 48
 )
 
-// DescribeOrder says by which column a table of operators is sorted.
+// DescribeOrder returns the column by which a table of operators is sorted.
 func DescribeOrder(t *operators.Table) string {
 	switch {
 	case t.By == operators.ByGPU:
@@ -86,6 +87,7 @@ func DescribeOrder(t *operators.Table) string {
 	return "CPU self"
 }
 
+// hasSource reports whether a row of the table has a source line.
 func hasSource(t *operators.Table) bool {
 	for _, r := range t.Rows {
 		if r.Source != "" {
@@ -95,8 +97,8 @@ func hasSource(t *operators.Table) bool {
 	return false
 }
 
-// ListRoof is the table of matrix work against the device; without rows where there is
-// none.
+// ListRoof returns the table that compares matrix work with the device; it has no rows if there
+// was none.
 func ListRoof(r *operators.Roofline, most int) Sheet {
 	s := Sheet{Title: "roofline"}
 	if r == nil || r.Why != "" {
@@ -122,7 +124,7 @@ func ListRoof(r *operators.Roofline, most int) Sheet {
 	return s
 }
 
-// NameBound says which roof a kernel is below.
+// NameBound returns what limits a kernel: memory or compute.
 func NameBound(p operators.Point) string {
 	switch {
 	case math.IsNaN(p.Intensity) || math.IsNaN(p.Ridge):

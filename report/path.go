@@ -5,7 +5,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// ListPath is the table of what decided how long the judged steps took.
+// ListPath returns the table of the critical path of the judged steps.
 func ListPath(r TraceReport) Sheet {
 	s := Sheet{
 		Title: "critical path", About: " of the judged steps: what shortens nothing of it makes no step shorter",
@@ -26,7 +26,7 @@ func ListPath(r TraceReport) Sheet {
 	return s
 }
 
-// PathPart is a part of the critical path, with the names that it was spent on.
+// PathPart is a part of the critical path, divided by name.
 type PathPart struct {
 	replay.Spent
 
@@ -34,7 +34,7 @@ type PathPart struct {
 	Names []PathPart
 }
 
-// SplitPath are the parts that take something, most first.
+// SplitPath returns the parts that take time, most first.
 func SplitPath(c *replay.Check) []PathPart {
 	if c == nil {
 		return nil
@@ -57,11 +57,11 @@ func SplitPath(c *replay.Check) []PathPart {
 	return out
 }
 
-// leastOfPath is the share of the critical path from which a name is told: text has the
-// first of a part, JSON all. [J]
+// leastOfPath is the share of the critical path from which a name is listed: text shows the
+// first of each part, JSON all. [J]
 const leastOfPath = 0.01
 
-// NamePath is what a stretch of the path was spent on, for people.
+// NamePath returns the name of a part of the path for readers.
 func NamePath(r TraceReport, s PathPart) string {
 	if s.Name < 0 {
 		return "between operators"

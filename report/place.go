@@ -6,15 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// placePattern is a line of a program with what stands before and behind it: folders, file, line,
+// placePattern matches a line of a program with its surroundings: folders, file and line,
 // function.
 var placePattern = regexp.MustCompile(`^(.*?)([^/\\ ]+\.\w{1,5}(?::\d+|\(\d+\)))(.*)$`)
 
-// pathPattern is a path without a line.
+// pathPattern matches a path without a line.
 var pathPattern = regexp.MustCompile(`^(\S*/)([^/\s]+)()$`)
 
-// ShortenPlace shortens a path, or a line of a program, to so many characters, and keeps its file
-// and line: folders go first, from the front, then the function, from its end. Other text loses its end.
+// ShortenPlace shortens a path, or a line of a program, to a number of characters but keeps
+// file and line: it drops first the leading folders, then the end of the function. It cuts
+// other text at its end.
 func ShortenPlace(text string, most int) string {
 	m := placePattern.FindStringSubmatch(text)
 	if m == nil {
@@ -34,7 +35,7 @@ func ShortenPlace(text string, most int) string {
 	return shortenFolders(folders, room-utf8.RuneCountInString(function)) + kept + function
 }
 
-// shortenFolders keeps the last folders that there is room for.
+// shortenFolders keeps the last folders that fit.
 func shortenFolders(folders string, room int) string {
 	if utf8.RuneCountInString(folders) <= room {
 		return folders

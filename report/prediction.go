@@ -13,10 +13,10 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Bounds are the words for what can bind; pictures colour them in this order.
+// Bounds lists the names of limits in the order of their colours in pictures.
 var Bounds = []string{"compute", "workers", "cores", "storage", "main thread", "link", "network"}
 
-// NameLimit is the word for a part of the path: for what binds, and in rows.
+// NameLimit returns the name of a part of the path, as limit and in rows.
 func NameLimit(stage stoker.Stage, r stoker.Resource) string {
 	switch r {
 	case stoker.Storage:
@@ -33,7 +33,7 @@ func NameLimit(stage stoker.Stage, r stoker.Resource) string {
 		return "compute"
 	case stoker.Network:
 		return "network"
-	case stoker.Loop, stoker.Waiting: // of fixes of a run alone
+	case stoker.Loop, stoker.Waiting: // only for fixes of a run
 	}
 	if r == "" {
 		return "unknown"
@@ -41,7 +41,7 @@ func NameLimit(stage stoker.Stage, r stoker.Resource) string {
 	return stage.String() + " " + string(r)
 }
 
-// NamePart names a part for people; without workers the launching thread prepares.
+// NamePart names a part for readers; without workers the launching thread prepares batches.
 func NamePart(f question.Prediction, stage stoker.Stage, r stoker.Resource) string {
 	if r == stoker.MainThread && f.Setup.InLoop {
 		return "launching thread"
@@ -52,7 +52,7 @@ func NamePart(f question.Prediction, stage stoker.Stage, r stoker.Resource) stri
 	}[NameLimit(stage, r)]
 }
 
-// SummariseLimit says in one line what binds, and what comes after it.
+// SummariseLimit says in one line what the limit is and which one is next.
 func SummariseLimit(f question.Prediction) string {
 	a := f.Answer
 	part := func(l predict.Limit) string { return l.Stage.String() + " (" + NamePart(f, l.Stage, l.Resource) }
@@ -73,7 +73,7 @@ func SummariseLimit(f question.Prediction) string {
 	return text
 }
 
-// SummariseDemand says in one line what keeps the device busy.
+// SummariseDemand says in one line what the device needs to stay busy.
 func SummariseDemand(a predict.Answer) string {
 	d := a.Demand
 	var parts []string
@@ -96,7 +96,7 @@ func SummariseDemand(a predict.Answer) string {
 	return strings.Join(parts, ", ")
 }
 
-// WhatDecides is what makes the answer wide, each with the flag that narrows it.
+// WhatDecides lists what makes the answer's interval wide, each with the flag that narrows it.
 func WhatDecides(f question.Prediction) (all []string) {
 	var unnamed []string
 	for _, in := range f.Inputs {
@@ -119,7 +119,7 @@ func WhatDecides(f question.Prediction) (all []string) {
 	return all
 }
 
-// DescribeBound say what binds and what comes after it, and what the device could take.
+// DescribeBound says what the limit is, which one is next, and what the device could process.
 func DescribeBound(f question.Prediction) []string {
 	a := f.Answer
 	text := "What limits the step is unknown."
@@ -165,10 +165,11 @@ func DescribeBound(f question.Prediction) []string {
 	}
 }
 
-// mostlyWaits is the share of their time from which on it is said that workers wait for storage.
+// mostlyWaits is the share of workers' time spent waiting for storage from which this is
+// reported.
 const mostlyWaits = 0.5
 
-// WaitsForStorage reports whether workers are the limit because they wait for what they read.
+// WaitsForStorage reports whether workers are the limit because they wait for storage.
 func WaitsForStorage(a predict.Answer) bool {
 	return a.Bound.Resource == stoker.Worker && a.Waits.Point >= mostlyWaits
 }
@@ -180,7 +181,7 @@ func describeWaits(a predict.Answer) string {
 	return ", waiting for storage " + quantity.Percent(a.Waits.Point) + " of their time"
 }
 
-// ListNeeds is what a rate takes of each part, as a table.
+// ListNeeds returns a table of what each part must provide for a target.
 func ListNeeds(z predict.Sizing) Sheet {
 	s := Sheet{
 		Title: fmt.Sprintf("what %s utilisation takes", quantity.Percent(z.Target)),
@@ -229,7 +230,7 @@ func unitOf(n predict.Need) string {
 	return map[string]string{"per GPU": " per GPU", "reads/s": "/s"}[n.Unit]
 }
 
-// ListWaste is what idling costs, as a table.
+// ListWaste returns a table of the cost of idle time.
 func ListWaste(f question.Prediction) Sheet {
 	w := f.Waste
 	return Sheet{
@@ -244,7 +245,7 @@ func ListWaste(f question.Prediction) Sheet {
 	}
 }
 
-// ListUnknowns are lines that say which inputs are missing.
+// ListUnknowns returns lines that name the missing inputs.
 func ListUnknowns(missing []predict.Missing) (lines []string) {
 	for _, m := range missing {
 		line := m.Input
@@ -256,7 +257,7 @@ func ListUnknowns(missing []predict.Missing) (lines []string) {
 	return lines
 }
 
-// FormatKnown prints the point of an interval, or the end of it that is known.
+// FormatKnown prints the point of an interval, or else its known end.
 func FormatKnown(i stoker.Interval, text func(float64) string) string {
 	switch {
 	case i.Known():
@@ -269,7 +270,7 @@ func FormatKnown(i stoker.Interval, text func(float64) string) string {
 	return "unknown"
 }
 
-// Capitalise begins a text with a large letter.
+// Capitalise makes the first letter of a text upper-case.
 func Capitalise(s string) string {
 	if s == "" {
 		return s
@@ -277,7 +278,7 @@ func Capitalise(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// ClampLength takes what is unknown as nothing, for lengths of bars.
+// ClampLength replaces unknown and negative values by 0, for lengths of bars.
 func ClampLength(v float64) float64 {
 	if stat.Finite(v) && v > 0 {
 		return v
@@ -285,11 +286,11 @@ func ClampLength(v float64) float64 {
 	return 0
 }
 
-// MostRows is how many settings of a sweep a terminal is shown; all are in CSV
-// and JSON.
+// MostRows is the number of settings of a sweep shown on a terminal; CSV and JSON have all.
 const MostRows = 64
 
-// ListSettings are the settings of a sweep over one, with a bar of utilisation each.
+// ListSettings returns rows for the settings of a sweep over one setting, each with a bar of
+// utilisation.
 func ListSettings(f question.Prediction, bar func(use float64) string) [][]string {
 	axis := f.Axes[0]
 	rows := [][]string{{axis.Name, "step", "samples/s", "from", "to", "binds", "utilisation", ""}}

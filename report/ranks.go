@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// ListRanks is the table over all ranks.
+// ListRanks returns the table over all ranks.
 func ListRanks(t *ranks.Table) Sheet {
 	shown := worstRanks(t)
 	s := Sheet{
@@ -44,13 +44,13 @@ func ListRanks(t *ranks.Table) Sheet {
 	return s
 }
 
-// mostRanks are shown all; of more of them the worst so many.
+// Up to MostRanks ranks are shown; of more, only the WorstFew.
 const (
 	MostRanks = 16
 	WorstFew  = 10
 )
 
-// worstRanks are those for which the others wait most, where there are many.
+// worstRanks returns all ranks, or of many the ones that others wait for most.
 func worstRanks(t *ranks.Table) []ranks.Rank {
 	if len(t.Ranks) <= MostRanks {
 		return t.Ranks
@@ -62,7 +62,7 @@ func worstRanks(t *ranks.Table) []ranks.Rank {
 	return all[:WorstFew]
 }
 
-// rankLines say who waits for whom and how the clocks were set.
+// rankLines says which ranks wait for which, and how the clocks were aligned.
 func rankLines(t *ranks.Table) []string {
 	if t.Matched == 0 && t.Apart > 0 {
 		return []string{fmt.Sprintf(
@@ -113,11 +113,11 @@ func rankLines(t *ranks.Table) []string {
 	return append(append(lines, clock+"."), unmatchedLine(t)...)
 }
 
-// mostClocks are the ranks up to which each one's clock is told.
+// mostClocks is the number of ranks up to which the clock of each is reported.
 const mostClocks = 8
 
-// waitLines say which rank waits mostly for which other one: each, or of many ranks how
-// many wait for one.
+// waitLines names the rank for which each rank mostly has to wait: for each rank or, if there are
+// many, how many wait for each.
 func waitLines(t *ranks.Table) (lines []string) {
 	waiting, longest := make([]int, len(t.Ranks)), make([]float64, len(t.Ranks))
 	many := len(t.Ranks) > MostRanks

@@ -10,34 +10,34 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Runs are the jobs of a folder of recordings, with what they lost.
+// Runs lists the jobs of a folder of recordings, with their losses.
 type Runs struct {
 	Folder     string
-	Recordings int // that could be read
+	Recordings int // number of readable ones
 	Jobs       []Job
 	Months     []Month // oldest first
 	Notes      []string
 }
 
-// Job is what one or several recordings tell of a job. NaN is unknown.
+// Job is a job as described by one or several recordings. NaN means unknown.
 type Job struct {
 	Files    []string
 	Started  float64 // Unix time
 	Command  string
 	Hosts    []string
-	Ranks    int     // that were recorded
+	Ranks    int     // number of recorded ranks
 	Seconds  float64 // from the first start to the last end
-	Class    string  // of the recording that lost most
+	Class    string  // of the recording with the greatest loss
 	Stall    float64
 	Rate     float64 // samples per second of all ranks
 	GPUHours float64
-	Idle     float64 // of these
-	Lost     float64 // dollars that idling cost
-	Fix      string  // what would help most; "" where nothing is advised
-	Speedup  float64 // of that fix
+	Idle     float64 // idle GPU hours
+	Lost     float64 // cost of idle time in dollars
+	Fix      string  // the best fix; "" if nothing is advised
+	Speedup  float64 // by that fix
 	AtMost   float64 // its upper bound
-	Ended    string  // how it failed, "exit code 1 after 2.6 s: KeyError at train.py:4"; "" if it did not
-	Emulated bool    // lost is what a real device would have
+	Ended    string  // how it failed, "exit code 1 after 2.6 s: KeyError at train.py:4"; else ""
+	Emulated bool    // Lost is that of a real device
 }
 
 // Month is the sum over the jobs that started in a month.
@@ -45,11 +45,11 @@ type Month struct {
 	Name           string // "2026-11", "unknown"
 	Jobs           int
 	GPUHours, Idle float64
-	Lost           float64 // of jobs whose price is known
-	Priced         int     // how many those are
+	Lost           float64 // of jobs with a known price
+	Priced         int     // number of jobs with a known price
 }
 
-// Date is when the job began; empty if that is unknown.
+// Date returns when the job started; "unknown" if unknown.
 func (j Job) Date() string {
 	if !(j.Started > 0) {
 		return "unknown"
@@ -57,7 +57,7 @@ func (j Job) Date() string {
 	return time.Unix(int64(j.Started), 0).UTC().Format("2006-01-02 15:04")
 }
 
-// StartMonth is when it started, "2026-11".
+// StartMonth returns the month in which the job started, "2026-11".
 func (j Job) StartMonth() string {
 	if !(j.Started > 0) {
 		return "unknown"
@@ -65,7 +65,7 @@ func (j Job) StartMonth() string {
 	return j.Date()[:len("2006-01")]
 }
 
-// Add counts a job.
+// Add adds a job.
 func (m *Month) Add(j Job) {
 	m.Jobs, m.GPUHours, m.Idle = m.Jobs+1, m.GPUHours+j.GPUHours, m.Idle+j.Idle
 	if !math.IsNaN(j.Lost) {
@@ -73,7 +73,7 @@ func (m *Month) Add(j Job) {
 	}
 }
 
-// Outlook is the best fix, and how the job ended if it failed.
+// Outlook returns the best fix, and how the job ended if it failed.
 func (j Job) Outlook() string {
 	if j.Ended == "" {
 		return j.BestFix()
@@ -81,7 +81,7 @@ func (j Job) Outlook() string {
 	return strings.TrimPrefix(j.BestFix()+", ended with "+j.Ended, ", ")
 }
 
-// BestFix is the first fix with what it gains.
+// BestFix returns the best fix with its gain.
 func (j Job) BestFix() string {
 	if j.Fix == "" {
 		return ""
@@ -99,7 +99,7 @@ func (j Job) bestGain() string {
 	return quantity.AboutRatio(j.Speedup)
 }
 
-// FormatLost puts what a month lost into a sentence; empty if nothing has a price.
+// FormatLost inserts the loss of a month into a format.
 func (m Month) FormatLost(format string) string {
 	if m.Priced == 0 {
 		return fmt.Sprintf(format, "unknown")
@@ -107,7 +107,7 @@ func (m Month) FormatLost(format string) string {
 	return fmt.Sprintf(format, quantity.AboutDollars(m.Lost))
 }
 
-// Host is the machine of the job, or the first of several.
+// Host returns the machine of the job, or the first of several.
 func (j Job) Host() string {
 	switch len(j.Hosts) {
 	case 0:
@@ -118,8 +118,8 @@ func (j Job) Host() string {
 	return fmt.Sprintf("%s and %d more", j.Hosts[0], len(j.Hosts)-1)
 }
 
-// Name is what tells a job from the others: its command, the interpreter left out and
-// files without their folders, else its first recording.
+// Name identifies a job: its command without the interpreter and without folders of files, or
+// else its first recording.
 func (j Job) Name() string {
 	words := strings.Fields(j.Command)
 	if len(words) > 1 && strings.HasPrefix(path.Base(words[0]), "python") {

@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// ListServing is the table of a server's passes: what each kind takes on the device.
+// ListServing returns the table of a server's passes with the time of each kind on the device.
 func ListServing(r TraceReport, top int) Sheet {
 	served := FindServed(r)
 	shown := takeFirst(served, top)
@@ -33,7 +33,7 @@ func ListServing(r TraceReport, top int) Sheet {
 	return s
 }
 
-// FindServed are the phases of a server that the trace marks.
+// FindServed returns the phases of a server that the trace marks.
 func FindServed(r TraceReport) []idle.Served {
 	if d := r.JudgedDevice(); d != nil {
 		return r.Gaps.SumServing(d)
@@ -41,7 +41,7 @@ func FindServed(r TraceReport) []idle.Served {
 	return nil
 }
 
-// RateTokens is how many tokens go in per second; NaN unknown.
+// RateTokens returns the input tokens per second; NaN if unknown.
 func RateTokens(s idle.Served) float64 {
 	if s.Tokens < 0 || s.Time <= 0 {
 		return math.NaN()

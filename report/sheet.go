@@ -1,21 +1,21 @@
 package report
 
-// Sheet is a table with what stands around it. Text and the HTML page show the same rows.
+// Sheet is a table with its texts. Text and the HTML page show the same rows.
 type Sheet struct {
 	Title string
 	About string     // follows the title in text
-	Says  string     // what it shows, in a sentence: on the page
-	Rows  [][]string // the first is a heading
+	Says  string     // describes the table in a sentence, on the page
+	Rows  [][]string // the first row is a heading
 	Align string     // a letter per column: l or r
-	Lines []string   // what follows from it
+	Lines []string   // conclusions from the table
 }
 
-// NamesRows reports whether the last column names the rows, behind numbers.
+// NamesRows reports whether the last column names the rows, after columns of numbers.
 func (s Sheet) NamesRows() bool {
 	return s.Align != "" && s.Align[0] == 'r' && s.Align[len(s.Align)-1] == 'l'
 }
 
-// takeFirst is the head of a list: all of it where most is 0.
+// takeFirst returns the first elements of a list; all if most is 0.
 func takeFirst[T any](all []T, most int) []T {
 	if most > 0 {
 		return all[:min(most, len(all))]

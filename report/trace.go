@@ -15,7 +15,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// RooflineCeilings are the lines of the trace's roofline; nil without any.
+// RooflineCeilings returns the lines of the trace's roofline; nil if it has none.
 func (r TraceReport) RooflineCeilings() *operators.Ceilings {
 	d := r.JudgedDevice()
 	if d == nil || r.Roofline == nil {
@@ -24,8 +24,8 @@ func (r TraceReport) RooflineCeilings() *operators.Ceilings {
 	return r.Roofline.FindCeilings(r.Gaps, d, r.Verdict.Stall)
 }
 
-// TraceReport is everything that is shown of a run that was read from a
-// profiler's files.
+// TraceReport is everything that is displayed about a run that was read from a profiler's
+// files.
 type TraceReport struct {
 	Run       *recording.Run
 	Verdict   diagnose.Verdict
@@ -33,22 +33,22 @@ type TraceReport struct {
 	Gaps      *idle.Analysis
 	Operators *operators.Table
 	Roofline  *operators.Roofline
-	Ranks     *ranks.Table // nil with one rank
+	Ranks     *ranks.Table // nil for one rank
 	Source    TraceSource
-	Top       int                // kernels to show; 0: all
-	Within    operators.Grouping // by what kernels are put together
-	All       bool               // findings are shown that are worth less than a hundredth of the window
+	Top       int                // kernels to show; 0 for all
+	Within    operators.Grouping // how kernels are grouped
+	All       bool               // also show findings of less than a hundredth of the window
 }
 
-// TraceSource is what was read.
+// TraceSource says what was read.
 type TraceSource struct {
 	Files   []string
-	Bytes   int64   // of the files as they lie on the disk
-	Events  int     // kept and not kept
-	Seconds float64 // that reading and judging took; 0 is not shown
+	Bytes   int64   // size of the files on disk
+	Events  int     // kept and skipped
+	Seconds float64 // time for reading and judging; 0 is not shown
 }
 
-// JudgedDevice is the judged device, nil where no device worked.
+// JudgedDevice returns the judged device; nil if no device worked.
 func (r TraceReport) JudgedDevice() *idle.Device {
 	var best *idle.Device
 	for i := range r.Gaps.Devices {
@@ -65,10 +65,10 @@ func (r TraceReport) JudgedDevice() *idle.Device {
 	return best
 }
 
-// Name is a name of the trace, by its index.
+// Name returns a name of the trace by its index.
 func (r TraceReport) Name(index int32) string { return r.Run.Timeline.Names[index] }
 
-// FormatLength is how long the profiler recorded.
+// FormatLength prints how long the profiler recorded.
 func (r TraceReport) FormatLength() string {
 	return FormatSpan(r.Run.Timeline.End - r.Run.Timeline.Start)
 }
@@ -88,10 +88,10 @@ func DescribeFiles(s TraceSource) string {
 	return text
 }
 
-// FormatSpan prints nanoseconds.
+// FormatSpan prints nanoseconds as a time.
 func FormatSpan(ns int64) string { return quantity.AboutSeconds(float64(ns) / 1e9) }
 
-// OrUnknown is a text, or the word unknown for an empty one.
+// OrUnknown returns a text, or "unknown" for an empty one.
 func OrUnknown(s string) string {
 	if s == "" {
 		return "unknown"
@@ -99,7 +99,8 @@ func OrUnknown(s string) string {
 	return s
 }
 
-// DeviceLetters are those of what a device does. They differ without colours.
+// DeviceLetters holds letters and colours for the activity of a device. The letters differ, so
+// that colours are not needed.
 var DeviceLetters = [...]struct{ Letter, Colour, Word string }{
 	lanes.Idle:          {"·", "2", "idle"},
 	lanes.Kernel:        {"█", "32", "kernel"},
@@ -107,7 +108,7 @@ var DeviceLetters = [...]struct{ Letter, Colour, Word string }{
 	lanes.Communication: {"▓", "35", "communication alone"},
 }
 
-// DescribePlace is a finding's place: instants of the trace, the source line, the
+// DescribePlace describes the place of a finding: times in the trace, the source line, the
 // thread, the kernel.
 func DescribePlace(f diagnose.Finding) string {
 	var parts []string

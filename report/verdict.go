@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// MarkEmulated says that no real device was measured.
+// MarkEmulated returns a mark that no real device was measured.
 func MarkEmulated(is bool) string {
 	if is {
 		return " [emulated device]"
@@ -21,7 +21,7 @@ func MarkEmulated(is bool) string {
 	return ""
 }
 
-// Shorten shortens text to so many characters.
+// Shorten shortens text to a number of characters.
 func Shorten(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -29,8 +29,8 @@ func Shorten(text string, most int) string {
 	return string([]rune(text)[:most]) + "…"
 }
 
-// AverageGPU are the means of memory and power over the judged window, over the whole
-// recording where there is none.
+// AverageGPU returns the means of memory and power over the judged window, or over the whole
+// recording without one.
 func AverageGPU(run *recording.Run, g recording.GPU, w recording.Window) (memory, power float64) {
 	if !(w.End > w.Start) {
 		w.End = math.Inf(1)
@@ -44,10 +44,10 @@ func AverageGPU(run *recording.Run, g recording.GPU, w recording.Window) (memory
 	return mean(recording.GPUMemory), mean(recording.GPUPower)
 }
 
-// LeastIdle is the idle share below which its cost is not worth a line.
+// LeastIdle is the idle share from which its cost gets a line.
 const LeastIdle = 0.005
 
-// DescribeSource says how the stall is known.
+// DescribeSource says how the stall was measured.
 func DescribeSource(s diagnose.Source) string {
 	switch s {
 	case diagnose.DeviceEvents:
@@ -65,10 +65,10 @@ func DescribeSource(s diagnose.Source) string {
 	return ""
 }
 
-// FindMedianStep is the median step time in seconds.
+// FindMedianStep returns the median step time in seconds.
 func FindMedianStep(v diagnose.Verdict) float64 { return stat.Median(v.Costs.Window.StepTimes()) }
 
-// ListEvidence are the lines of evidence of a verdict.
+// ListEvidence returns the lines of evidence of a verdict.
 func ListEvidence(v diagnose.Verdict) []string {
 	var lines []string
 	for _, e := range v.Evidence {
@@ -77,7 +77,7 @@ func ListEvidence(v diagnose.Verdict) []string {
 	return lines
 }
 
-// ListFindings are the lines of what stands beside a class.
+// ListFindings returns the findings of a verdict as lines.
 func ListFindings(v diagnose.Verdict) []string {
 	var lines []string
 	for _, f := range v.Findings {
@@ -86,14 +86,14 @@ func ListFindings(v diagnose.Verdict) []string {
 	return lines
 }
 
-// SayWhatElse says what is worth a look if nothing is proposed.
+// SayWhatElse says what to do if no fix is proposed.
 func SayWhatElse(v diagnose.Verdict) string {
 	if v.Class.Is(diagnose.GPUBound) {
 		return "nothing about input: the device is the limit."
 	}
 	switch do := v.Do(); {
 	case do == "":
-	case v.Class == diagnose.StartUp || v.Class == diagnose.Unknown: // to record again gains nothing by itself
+	case v.Class == diagnose.StartUp || v.Class == diagnose.Unknown: // recording again gains nothing by itself
 		return do + "."
 	default:
 		return do + " (how much that gains is unknown here)."
@@ -101,7 +101,7 @@ func SayWhatElse(v diagnose.Verdict) string {
 	return "no change here has a measurable gain."
 }
 
-// DescribeGain is what a fix is worth, in words.
+// DescribeGain describes the gain of a fix.
 func DescribeGain(f advise.Fix) string {
 	gain := f.Worth()
 	if !f.Forecast.Speedup.Known() {
@@ -149,7 +149,7 @@ func DescribeLimit(r stoker.Resource) string {
 	return string(r) + " is the limit"
 }
 
-// DescribeClass is the class of a run's steps with its title.
+// DescribeClass returns the class of a run's steps with its title.
 func DescribeClass(v diagnose.Verdict) string {
 	v.Lead = nil
 	return string(v.Class) + ", " + lowerFirst(titleOf(v))

@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// DescribeWorth says in one line each what is lost, and what each change brings.
+// DescribeWorth says in a line each the losses, and the gain of each change.
 func DescribeWorth(w question.Worth) [][2]string {
 	times := func(v float64) string { return quantity.About(v) + "x" }
 	lines := [][2]string{{"computes", quantity.Around(w.Utilization, quantity.Percent) + " of the time"}}

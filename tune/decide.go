@@ -17,29 +17,31 @@ import (
 )
 
 const (
-	// leastGain is what a change must promise to be worth another start of CMD.
+	// leastGain is the least speed-up a change must promise to justify another start of CMD.
 	leastGain = 1.05
 
-	// drift is the difference of the two halves of a run's steps from which one run
-	// after the other may differ for the machine's sake.
+	// drift is the relative difference between the two halves of a run's steps from which the
+	// machine counts as noisy: two runs one after the other may then differ because the machine
+	// changed.
 	drift = 0.05
 
-	// crowd is how many cores others use where that is so, too.
+	// crowd is the number of cores used by other programs from which the machine counts as
+	// noisy, too.
 	crowd = 0.5
 )
 
-// Trial is one fix that was tried.
+// Trial is the result of trying one fix.
 type Trial struct {
 	Fix      string           `json:"fix"`
 	Changes  []stoker.Change  `json:"changes"`
-	Promised *stoker.Interval `json:"promised"` // nil where that is only an upper bound
-	Pairs    []verify.Outcome `json:"pairs"`    // before and after, in turn
-	Losses   *Losses          `json:"losses"`   // where it changes numbers
-	Why      string           `json:"why"`      // it could not be compared; "" where it was
+	Promised *stoker.Interval `json:"promised"` // nil if only an upper bound was promised
+	Pairs    []verify.Outcome `json:"pairs"`    // comparisons of a run before and one after
+	Losses   *Losses          `json:"losses"`   // set if the fix changes numbers
+	Why      string           `json:"why"`      // why it could not be compared; "" if it was compared
 	Kept     bool             `json:"kept"`
 }
 
-// Worth is the speed-up that a trial measured, by itself; unknown where nothing was
+// Worth returns the mean speed-up that the trial measured; unknown if nothing could be
 // compared.
 func (t Trial) Worth() stoker.Interval {
 	low, point, high, n := 0.0, 0.0, 0.0, 0.0
@@ -55,8 +57,8 @@ func (t Trial) Worth() stoker.Interval {
 	return stoker.Interval{Low: math.Exp(low / n), Point: math.Exp(point / n), High: math.Exp(high / n)}
 }
 
-// shouldKeep decides whether what was tried stays: where it was faster, and where it was
-// tried twice in no pair slower and in one of them faster beyond doubt.
+// shouldKeep reports whether a fix is kept: if at least one pair is faster beyond doubt and no
+// pair is slower or could not be compared.
 func shouldKeep(pairs []verify.Outcome) bool {
 	faster := 0
 	for _, o := range pairs {
@@ -71,31 +73,33 @@ func shouldKeep(pairs []verify.Outcome) bool {
 	return faster > 0
 }
 
-// NextTrial is what comes next: a fix to try, or why there is none.
+// NextTrial is the fix to try next, or the reason to stop.
 type NextTrial struct {
 	Fix     advise.Fix
-	Changes []stoker.Change // of it, those that the hook sets
-	Why     string          // to stop; "" to go on
+	Changes []stoker.Change // those of the fix that the hook can set
+	Why     string          // why to stop; "" to go on
 }
 
-// Best is a run with what is concluded of it. What comes next is decided by that of the best so far.
+// Best is a run with its verdict and its advice. The next trial is chosen from the best run so
+// far.
 type Best struct {
 	Run     *recording.Run
 	Verdict diagnose.Verdict
 	Plan    advise.Plan
 
-	file   string // of the recording
+	file   string // path of the recording
 	losses []float64
 }
 
-// chooseNext picks the best fix of the best run so far that the hook can set, that was not
-// tried and that is allowed: of what is advised, and then of what may well be worth a start. inTurn says that each
-// costs as many starts as on a noisy machine.
+// chooseNext picks the next fix to try from the advice for the best run so far: first the
+// recommended fixes, then the doubtful ones. It skips fixes that the hook cannot set, that were
+// tried already, or that --allow does not permit. inTurn says that each trial takes as many
+// starts as on a noisy machine.
 func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn bool) NextTrial {
 	refused, unset := "", ""
 	_, unfit := findTarget(best.Run, best.Verdict)
 	fixes := slices.DeleteFunc(slices.Clone(best.Plan.Fixes), func(f advise.Fix) bool { return f.Beside })
-	slices.SortStableFunc(fixes, func(a, b advise.Fix) int { // what the script can have without us comes first
+	slices.SortStableFunc(fixes, func(a, b advise.Fix) int { // fixes that need no stoker feed come first
 		return cmp.Compare(slices.IndexFunc(a.Changes, feeds), slices.IndexFunc(b.Changes, feeds))
 	})
 	if fixes = append(fixes, best.Plan.Doubtful...); len(fixes) == 0 {
@@ -112,14 +116,14 @@ func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn
 		}
 		gain := fix.Forecast.Speedup.Point
 		if slices.ContainsFunc(changes, numeric) {
-			gain = fix.Forecast.Speedup.High // there is no more than an upper bound
+			gain = fix.Forecast.Speedup.High // only an upper bound is known
 		}
 		switch {
 		case len(changes) == 0:
 			unset = cmp.Or(unset, fmt.Sprintf("what is left is not set by the hook: %s (%s)", fix.Name, fix.Worth()))
 		case !(gain >= leastGain) || slices.ContainsFunc(tried, func(t Trial) bool { return same(t.Changes, changes) }):
-		case len(denied(best, changes, allow)) > 0:
-			d := denied(best, changes, allow)[0]
+		case len(findDenied(best, changes, allow)) > 0:
+			d := findDenied(best, changes, allow)[0]
 			refused = cmp.Or(refused, fmt.Sprintf("%s promises %s, but %s: --allow %s tries it all the same", fix.Name,
 				formatPromise(fix.Forecast.Speedup), d.Why, d.Allow))
 		case len(order(changes, inTurn)) > startsLeft:
@@ -133,7 +137,7 @@ func chooseNext(best Best, tried []Trial, allow []string, startsLeft int, inTurn
 	return NextTrial{Why: cmp.Or(refused, unfit, unset, "nothing promises more than 5 %: the loop itself is the limit")}
 }
 
-// formatPromise prints what is promised, of which there may be an upper bound alone.
+// formatPromise formats a promised speed-up, which may be an upper bound only.
 func formatPromise(worth stoker.Interval) string {
 	if math.IsNaN(worth.Point) && worth.High > 0 {
 		return "at most " + quantity.AboutRatio(worth.High)
@@ -141,12 +145,13 @@ func formatPromise(worth stoker.Interval) string {
 	return quantity.Factor(worth)
 }
 
-// InTurn is how many starts a trial takes on a noisy machine.
+// InTurn is the number of starts of a trial on a noisy machine.
 const InTurn = 3
 
-// order says in which starts of a trial the changes are set. On a noisy machine what was
-// best before is the first of before, after, after, before, so that what drifts evenly
-// cancels. Where numbers change one more start without them tells how far two such are apart.
+// order returns the starts of a trial: true for each start with the changes, false for each
+// without. On a noisy machine the best run so far and these starts form the sequence before,
+// after, after, before, so that a linear drift cancels out. If the changes alter numbers, one
+// start without them follows, to measure how far two unchanged runs differ.
 func order(changes []stoker.Change, inTurn bool) []bool {
 	switch {
 	case inTurn:
@@ -157,8 +162,8 @@ func order(changes []stoker.Change, inTurn bool) []bool {
 	return []bool{true}
 }
 
-// settableOf are those of a fix's changes that can be set. Where stoker feed makes the
-// pictures the number of workers is that of its threads, which it finds itself.
+// settableOf returns those changes of a fix that can be set. If stoker feed makes the pictures,
+// that is its change alone: it chooses its number of threads itself.
 func settableOf(changes []stoker.Change) []stoker.Change {
 	if i := slices.IndexFunc(changes, feeds); i >= 0 {
 		return changes[i : i+1]
@@ -175,21 +180,21 @@ func (b Best) worth(changes []stoker.Change) stoker.Interval {
 	return measure.From(b.Run).Forecast(changes...).Speedup
 }
 
-func denied(best Best, changes []stoker.Change, allow []string) []Doubt {
+func findDenied(best Best, changes []stoker.Change, allow []string) []Doubt {
 	l, _ := findTarget(best.Run, best.Verdict)
 	program := slices.DeleteFunc(slices.Clone(changes), func(c stoker.Change) bool { return !numeric(c) })
 	return Plan{Loaders: []Loader{{Doubts: doubts(best.Run, l, changes)}}, Program: program}.Denied(allow)
 }
 
-// same reports whether two lists of changes set the same.
+// same reports whether two lists set the same settings to the same values.
 func same(a, b []stoker.Change) bool {
 	return slices.EqualFunc(a, b, func(x, y stoker.Change) bool {
 		return x.Setting == y.Setting && fmt.Sprint(x.To) == fmt.Sprint(y.To)
 	})
 }
 
-// with adds changes to those that were made already. Where a setting is in both it
-// goes from where it was at first to where it goes at last.
+// with adds changes to those already made. A setting that is in both keeps its original value
+// in From and gets the new value in To.
 func with(made, more []stoker.Change) []stoker.Change {
 	all := slices.Clone(made)
 	for _, c := range more {
@@ -205,7 +210,8 @@ func with(made, more []stoker.Change) []stoker.Change {
 	return all
 }
 
-// whyNoisy reports why one run after the other tells little here, "" where it does.
+// whyNoisy returns why two runs one after the other cannot be compared on this machine; "" if
+// they can.
 func whyNoisy(times []float64, others float64) string {
 	if others >= crowd {
 		return fmt.Sprintf("other programs use %s cores", quantity.About(others))

@@ -1,9 +1,8 @@
-// Package tune closes the loop: it observes a command, applies what advise proposes
-// and the hook can set, runs it again, and keeps only what helped.
+// Package tune closes the loop: it observes a command, applies the advice that the hook can
+// set, runs the command again, and keeps only what helped.
 //
-// What is decided (what to try next, whether to keep it, when a run has lasted long
-// enough, what a plan may do) is in pure functions: decide.go, enough.go, plan.go.
-// Processes are started and ended in run_linux.go alone. It applies nothing by itself:
-// python/hook/apply.py does, in CMD, as a Plan says; and it measures nothing: that is
-// verify's.
+// Decisions are pure functions: what to try next and whether to keep it (decide.go), when a run
+// has lasted long enough (enough.go), and what a plan may do (plan.go). Only run_linux.go
+// starts and ends processes. The package applies no setting itself: python/hook/apply.py does
+// that in CMD as a Plan says. It measures nothing either: verify does.
 package tune

@@ -2,25 +2,25 @@ package tune
 
 import "github.com/stoker-dev/stoker/verify"
 
-// How long a run lasts. Looking again and again and stopping at the first narrow
-// interval stops where the spread looks smaller than it is, so that what is called
-// 95 % holds less often. Three things keep it honest: looks are few (each with a
-// quarter more steps), none is early, and the interval that must be narrow is taken
-// wider than the one that is told at the end. TestStopping holds the share in which
-// verify's interval of a pair of runs, both stopped by this rule, holds the truth.
+// These constants decide how long a run lasts. Checking repeatedly and stopping at the first
+// narrow interval favours moments at which the spread happens to look small, so a nominal 95 %
+// interval would cover the truth less often than that. Three rules counter this: checks are few
+// (each needs a quarter more steps than the last), none is early, and the interval that must be
+// narrow is computed wider than the one that is reported. TestStopping checks how often
+// verify's interval covers the truth for pairs of runs stopped by this rule.
 const (
-	leastSteps   = 60   // [J] as many say something of slow changes
-	leastSeconds = 8.0  // [J] queues have filled and neighbours shown themselves
-	lookEvery    = 1.25 // steps of a look over those of the look before
-	precise      = 0.02 // half-width of the mean step, as a share of it
-	doubtOfLooks = 1.15 // by how much that half-width is taken wider for having looked often
+	leastSteps   = 60   // [J] enough to say something about slow changes
+	leastSeconds = 8.0  // [J] by then queues have filled and noisy neighbours have shown up
+	lookEvery    = 1.25 // steps at a check, relative to those at the check before
+	precise      = 0.02 // required half-width of the interval of the mean step, relative to the mean
+	doubtOfLooks = 1.15 // factor by which that half-width is widened because of repeated checks
 )
 
 // StopRule decides when a run has lasted long enough.
 type StopRule struct{ looked int }
 
-// isEnough reports whether the mean of these steps is known well enough. Steps are the
-// judged ones of a run so far; it may be called at any time.
+// isEnough reports whether the mean of these step times is known precisely enough. times are
+// those of the judged steps so far; it may be called at any time.
 func (w *StopRule) isEnough(times []float64) bool {
 	seconds := 0.0
 	for _, t := range times {

@@ -17,20 +17,21 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// Options say how to tune.
+// Options configure a tuning.
 type Options struct {
-	Allow   []string // words that accept what changes batches
-	Most    int      // starts of the command
+	Allow   []string // values of --allow
+	Most    int      // greatest number of starts of the command
 	Version string
 
-	// Start runs the command once with the changes of a plan, nil without any. An error
-	// says why nothing of it can be judged.
+	// Start runs the command once with the changes of a plan, which is nil for none. An error
+	// says why the run cannot be judged.
 	Start func(ctx context.Context, name string, plan *Plan) (Attempt, error)
 
-	// Read reads a script.
+	// Read returns the text of a script.
 	Read func(file string) ([]byte, error)
 
-	// Say is told what is done next, and why; Best the plan of what was kept, each time it grows.
+	// Say reports the next action and its reason. Best receives the plan of all kept changes
+	// each time a change is kept.
 	Say  func(text string)
 	Best func(Plan)
 }
@@ -38,23 +39,23 @@ type Options struct {
 // Attempt is one run of the command.
 type Attempt struct {
 	Run    *recording.Run
-	File   string    // its recording
-	Losses []float64 // its first; none where nobody asked for them
+	File   string    // path of its recording
+	Losses []float64 // its first losses; none if they were not recorded
 }
 
-// Result is what came of it.
+// Result is the result of a tuning.
 type Result struct {
 	Stopped  string          `json:"stopped"` // why nothing more was tried
 	Starts   int             `json:"starts"`
-	Noisy    string          `json:"noisy"` // why before and after were run in turn; "" where they were not
+	Noisy    string          `json:"noisy"` // why each trial is run twice in turn; "" if it is not
 	Trials   []Trial         `json:"trials"`
-	Outcome  *verify.Outcome `json:"outcome"` // the first run beside the best; nil where nothing was kept
+	Outcome  *verify.Outcome `json:"outcome"` // the first run compared with the best; nil if nothing was kept
 	Plan     Plan            `json:"plan"`
 	Baseline string          `json:"baseline"` // recording
 	Emulated bool            `json:"emulated"`
 }
 
-// Object is a result as stoker tune --json prints it, and stoker report reads it.
+// Object is the result of a tuning as stoker tune --json prints it and stoker report reads it.
 type Object struct {
 	Schema int `json:"schema"`
 	Result
@@ -63,18 +64,18 @@ type Object struct {
 	Left  []string `json:"left"` // what the patch could not change
 }
 
-// tuning is one tuning.
+// tuning is the state of one tuning.
 type tuning struct {
 	Options
 	result Result
 	first  Best
 	best   Best
-	made   []stoker.Change // that were kept
-	plan   *Plan           // of them; nil without any
+	made   []stoker.Change // the changes kept so far
+	plan   *Plan           // the plan that sets them; nil if there are none
 }
 
-// Run tunes. Where ctx ends it returns the best so far, and says so in Stopped. An
-// error means that the command as it is could not be judged.
+// Run tunes a command. If ctx ends, it returns the best result so far and says so in Stopped.
+// It returns an error if the unchanged command cannot be judged.
 func Run(ctx context.Context, o Options) (Result, error) {
 	l := tuning{Options: o, result: Result{Trials: []Trial{}}}
 	first, err := l.start(ctx, "baseline", nil)
@@ -94,26 +95,28 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		l.turn(ctx)
 	}
 	if l.plan != nil {
-		o := compare(l.first, l.best, l.promised())
+		o := compare(l.first, l.best, l.promisedForecast())
 		l.result.Outcome, l.result.Plan = &o, *l.plan
 	}
 	return l.result, nil
 }
 
-// promised is what the law promises for all that was kept; of numbers it knows nothing.
-func (l *tuning) promised() predict.Forecast {
+// promisedForecast returns the predicted speed-up of all kept changes; unknown if one of them
+// changes numbers.
+func (l *tuning) promisedForecast() predict.Forecast {
 	if slices.ContainsFunc(l.made, numeric) {
 		return predict.Forecast{Speedup: stoker.Unknown()}
 	}
 	return measure.From(l.first.Run).Forecast(l.made...)
 }
 
-func judged(s Attempt) Best {
+// judgeBest returns a run with its verdict and its ranked advice.
+func judgeBest(s Attempt) Best {
 	verdict := judge.Judge(s.Run)
 	return Best{s.Run, verdict, advise.Rank(s.Run, verdict), s.File, s.Losses}
 }
 
-// stepTimes are those of the judged steps of a run; none where nothing can be judged.
+// stepTimes returns the times of a run's judged steps; nil if the run cannot be judged.
 func stepTimes(run *recording.Run) []float64 {
 	costs, ok := measure.Slowest(run)
 	if !ok {
@@ -122,6 +125,8 @@ func stepTimes(run *recording.Run) []float64 {
 	return run.Whole(costs.Window).StepTimes()
 }
 
+// start runs the command once and judges the run. It returns an error if the run has too few
+// steady steps.
 func (l *tuning) start(ctx context.Context, name string, plan *Plan) (Best, error) {
 	l.result.Starts++
 	l.Say(fmt.Sprintf("start %d of at most %d: %s", l.result.Starts, l.Most, name))
@@ -131,16 +136,16 @@ func (l *tuning) start(ctx context.Context, name string, plan *Plan) (Best, erro
 		return Best{}, err
 	case ctx.Err() != nil:
 		return Best{}, ctx.Err()
-	case len(stepTimes(s.Run)) < leastSteps/3: // verify's own least
+	case len(stepTimes(s.Run)) < leastSteps/3: // verify needs that many at least
 		return Best{}, fmt.Errorf(
 			"judge the run: %d steady training steps were seen in %.0f s: some %.0f s of them are needed: CMD has to "+
 				"train for that long, and --longest has to leave it the time", len(stepTimes(s.Run)), s.Run.End(),
 			leastSteps/6+leastSeconds)
 	}
-	return judged(s), nil
+	return judgeBest(s), nil
 }
 
-// turn tries the next fix, or says why it is the end.
+// turn tries the next fix, or sets Stopped if none is left.
 func (l *tuning) turn(ctx context.Context) {
 	inTurn := l.result.Noisy != ""
 	next := chooseNext(l.best, l.result.Trials, l.Allow, l.Most-l.result.Starts, inTurn)
@@ -172,7 +177,8 @@ func (l *tuning) turn(ctx context.Context) {
 	l.Say(trial.sentence())
 }
 
-// try runs the command with a plan, and where that is needed once more with and without it.
+// try runs the command with a plan and, if order asks for it, again with and without it. It
+// fills in t and returns the first run with the plan.
 func (l *tuning) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (after Best) {
 	var done []Best
 	for _, set := range order(t.Changes, inTurn) {
@@ -193,7 +199,7 @@ func (l *tuning) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (af
 		t.Pairs = append(t.Pairs, compare(done[last], done[last-1], promise))
 	}
 	var err error
-	// pictures that are made later change no setting
+	// stoker feed changes no setting of the loader, so that fix is exempt.
 	if o := t.Pairs[0]; o.Refused == "" && len(o.Changes) == 0 && !slices.ContainsFunc(t.Changes, feeds) {
 		t.Why = "the settings were not set: what the hook said of it is in the log of that run"
 	} else if slices.ContainsFunc(t.Changes, numeric) {
@@ -204,6 +210,7 @@ func (l *tuning) try(ctx context.Context, t *Trial, plan *Plan, inTurn bool) (af
 	return done[0]
 }
 
+// compare compares two runs and fills in their verdicts.
 func compare(before, after Best, promise predict.Forecast) verify.Outcome {
 	o := verify.Compare(before.Run, after.Run, promise)
 	o.Was, o.Now = string(before.Verdict.Headline()), string(after.Verdict.Headline())
@@ -211,7 +218,7 @@ func compare(before, after Best, promise predict.Forecast) verify.Outcome {
 	return o
 }
 
-// sentence is what became of a trial, in a sentence.
+// sentence describes the result of a trial in one sentence.
 func (t Trial) sentence() string {
 	what := t.SettingsText() + " is not kept: "
 	if t.Kept {
@@ -230,7 +237,7 @@ func (t Trial) sentence() string {
 	return what + quantity.Factor(worth) + ", promised " + formatPromise(t.PromisedRange()) + losses
 }
 
-// PromisedRange is what a trial was promised; unknown where that is only an upper bound.
+// PromisedRange returns the promised speed-up; unknown if only an upper bound was promised.
 func (t Trial) PromisedRange() stoker.Interval {
 	if t.Promised == nil {
 		return stoker.Unknown()
@@ -238,7 +245,7 @@ func (t Trial) PromisedRange() stoker.Interval {
 	return *t.Promised
 }
 
-// SettingsText are the changes of a trial in words.
+// SettingsText lists the changes of a trial, separated by commas.
 func (t Trial) SettingsText() string {
 	words := make([]string, len(t.Changes))
 	for i, c := range t.Changes {

@@ -271,8 +271,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// What stands around the call is printed with the patch, and on pages. The patch must still
-// apply.
+// Lines around the call are printed with the patch, and on pages, so secrets are left out. The
+// patch must still apply.
 func TestPatchLeavesSecretsOut(t *testing.T) {
 	for _, tool := range []string{"python3", "patch"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -11,53 +11,54 @@ import (
 )
 
 const (
-	lossRows  = 10 // of the table
-	leastRow  = 3  // losses of a row, at least
-	alternate = 8  // losses that a step may have, as those of several networks
+	lossRows  = 10 // rows of the table
+	leastRow  = 3  // least number of losses in a row
+	alternate = 8  // greatest number of losses per step, such as those of several networks
 
-	// withinRuns is how many times the run-to-run spread a difference may be. [J] Three
-	// runs that differ by chance alone are 1 apart in the mean.
+	// withinRuns is the greatest difference that is accepted, in units of the run-to-run spread.
+	// [J] Three runs that differ by chance only have a mean difference of 1.
 	withinRuns = 2.0
 
-	// withinBatches is how many times what other batches would move it a difference may
-	// be where the program repeats itself: there the setting alone makes a difference. [J]
+	// withinBatches is the same for a program that repeats itself exactly, in units of the
+	// difference that other batches would make: there any difference comes from the setting. [J]
 	withinBatches = 1.0
 
-	// halfOfSquares is the median of a squared normal number, over its mean.
+	// halfOfSquares is the ratio of median to mean of a squared normal variable.
 	halfOfSquares = 0.455
 
-	// repeating is the share of that up to which two runs of a program count as the
-	// same: they differ by rounding, and say nothing of chance.
+	// repeating is the ratio of Spread to Batches up to which a program counts as repeating
+	// itself: its runs then differ by rounding only, which says nothing about chance.
 	repeating = 0.1
 )
 
-// Losses hold the losses of two runs without a setting beside those with it.
+// Losses compares the losses of two runs without a setting with those of a run with it.
 type Losses struct {
-	Steps int       `json:"steps"` // losses that were compared: the first calls of backward()
+	Steps int       `json:"steps"` // number of losses compared: the first calls of backward()
 	Rows  []LossRow `json:"rows"`
 
-	// Root mean squares over the rows: of the difference that the setting makes, of that
-	// between the two runs without it, and of what other batches would move a row.
+	// Root mean squares over the rows: Difference is that between runs with and without the
+	// setting, Spread that between the two runs without it, Batches what other batches would
+	// change.
 	Difference float64 `json:"difference"`
 	Spread     float64 `json:"spread"`
 	Batches    float64 `json:"batches"`
 
 	Repeats bool     `json:"repeats"` // the program repeats itself
-	Units   *float64 `json:"units"`   // the difference over the spread, over Batches where it repeats; nil: over 0
-	Within  bool     `json:"within"`  // so that the setting may stay
+	Units   *float64 `json:"units"`   // Difference over Spread, or over Batches if Repeats; nil if that is 0
+	Within  bool     `json:"within"`  // the difference is small enough to keep the setting
 }
 
-// LossRow is the mean of some losses.
+// LossRow holds the means of a range of losses.
 type LossRow struct {
-	First  int     `json:"first"` // from 1
+	First  int     `json:"first"` // 1-based
 	Last   int     `json:"last"`
 	Before float64 `json:"before"`
 	Again  float64 `json:"again"`
 	With   float64 `json:"with"`
 }
 
-// compareLosses compares as many losses as all three runs have. An error says why they
-// cannot be compared, or that there is no need to.
+// compareLosses compares as many losses as all three runs have. An error says why they cannot
+// be compared, or that a loss with the setting is not a number.
 func compareLosses(before, again, with []float64) (*Losses, error) {
 	n := min(len(before), len(again), len(with))
 	if n < lossRows*leastRow {
@@ -67,10 +68,10 @@ func compareLosses(before, again, with []float64) (*Losses, error) {
 	}
 	for i := range n {
 		if v := before[i] + again[i]; math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("its losses cannot be compared: loss %d is no number as it is", i+1)
+			return nil, fmt.Errorf("its losses cannot be compared: loss %d is not a number without it", i+1)
 		}
 		if math.IsNaN(with[i]) || math.IsInf(with[i], 0) {
-			return nil, fmt.Errorf("loss %d is no number with it, and is one without", i+1)
+			return nil, fmt.Errorf("loss %d is not a number with it, but is one without it", i+1)
 		}
 	}
 	l := &Losses{Steps: n, Batches: batches(before[:n]) * math.Sqrt(2*lossRows/float64(n))}
@@ -95,9 +96,9 @@ func compareLosses(before, again, with []float64) (*Losses, error) {
 	return l, nil
 }
 
-// batches is by how much one loss differs from the next for its batch alone: the least
-// over some distances, so that several losses of a step do not count, and of medians, so
-// that a steep fall at the beginning does not either.
+// batches estimates how much one loss differs from the next because of its batch alone. It
+// takes the least estimate over several distances, so that several losses per step do not add
+// to it, and uses medians, so that a steep fall at the beginning does not either.
 func batches(losses []float64) float64 {
 	least := math.Inf(1)
 	for apart := 1; apart <= alternate; apart++ {
@@ -112,7 +113,7 @@ func batches(losses []float64) float64 {
 
 func square(v float64) float64 { return v * v }
 
-// Sentence is how far the losses are apart, in a sentence.
+// Sentence describes how far the losses differ, in one sentence.
 func (l Losses) Sentence() string {
 	spread := fmt.Sprintf("two runs without it differ by %.2g", l.Spread)
 	units := "infinitely many times"
@@ -127,8 +128,8 @@ func (l Losses) Sentence() string {
 	return fmt.Sprintf("losses differ by %.2g, %s, the run-to-run spread: %s that", l.Difference, spread, units)
 }
 
-// readLosses reads what the hook wrote (python/hook/precision.py); a line that was cut
-// is left out, and none are known where there is no file.
+// readLosses reads the file that the hook wrote (python/hook/precision.py). It skips an
+// incomplete last line and returns nil if there is no file.
 func readLosses(file string) (losses []float64) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -84,15 +84,15 @@ func TestCompareLosses(t *testing.T) {
 		t.Errorf("a loss that never changes: %+v, %v", l, err)
 	}
 	for want, with := range map[string][]float64{
-		"29 times":                 a[:29],
-		"loss 8 is no number with": moved(a, func(i int) float64 { return 1 / float64(min(i, 7)-7) }),
-		"loss 1 is no number with": moved(a, func(int) float64 { return math.NaN() }),
+		"29 times":                    a[:29],
+		"loss 8 is not a number with": moved(a, func(i int) float64 { return 1 / float64(min(i, 7)-7) }),
+		"loss 1 is not a number with": moved(a, func(int) float64 { return math.NaN() }),
 	} {
 		if _, err := compareLosses(a, b, with); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-	if _, err := compareLosses(moved(a, func(int) float64 { return math.NaN() }), b, b); err == nil || !strings.Contains(err.Error(), "no number as it is") {
+	if _, err := compareLosses(moved(a, func(int) float64 { return math.NaN() }), b, b); err == nil || !strings.Contains(err.Error(), "not a number without it") {
 		t.Errorf("%v", err)
 	}
 }
@@ -135,8 +135,8 @@ func computing(t *testing.T, half bool, seed uint64) *recording.Run {
 	return run
 }
 
-// What changes numbers is tried where that is allowed, and stays where losses are as near
-// as those of two starts without it; where it is not allowed a line says what it promises.
+// Changes of numbers are tried if allowed, and kept if losses are as close as those of two
+// starts without the change. If they are not allowed, a line says what they promise.
 func TestNumbers(t *testing.T) {
 	alike := func(start int, _ bool) []float64 { return descent(200, uint64(start)) }
 	worse := func(_ int, half bool) []float64 {
@@ -211,7 +211,7 @@ func TestNumbersInPlans(t *testing.T) {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	_, left, err := Patch(t.Context(), plan, t.TempDir())
-	if err != nil || !strings.Contains(strings.Join(left, "\n"), `tf32 false -> true is no argument of a DataLoader: write torch.set_float32_matmul_precision("high")`) {
+	if err != nil || !strings.Contains(strings.Join(left, "\n"), `tf32 false -> true is not an argument of a DataLoader: write torch.set_float32_matmul_precision("high")`) {
 		t.Errorf("%v, %v", left, err)
 	}
 	text, err := plan.JSON()

@@ -16,11 +16,11 @@ import (
 
 var python = regexp.MustCompile(`^python[0-9.]*$`)
 
-// Patch is what a plan is as a change of the script: a unified diff, and in sentences
-// what could not be changed surely. folder is what names of files are relative to.
+// Patch turns a plan into a unified diff of the script. left lists, in sentences, the changes
+// that cannot be made with certainty. Paths in the diff are relative to folder.
 func Patch(ctx context.Context, p Plan, folder string) (diff string, left []string, err error) {
 	for _, c := range p.Program {
-		left = append(left, fmt.Sprintf("%s is no argument of a DataLoader: write %s", c, statements[c.Setting][c.To]))
+		left = append(left, fmt.Sprintf("%s is not an argument of a DataLoader: write %s", c, statements[c.Setting][c.To]))
 	}
 	for _, l := range p.Loaders {
 		set := map[string]any{}
@@ -45,6 +45,8 @@ func Patch(ctx context.Context, p Plan, folder string) (diff string, left []stri
 	return diff, left, nil
 }
 
+// patchLoader returns the diff for the call of one DataLoader; left lists the settings that it
+// does not change.
 func patchLoader(ctx context.Context, python string, l Loader, set map[string]any, folder string,
 ) (diff string, left []string, err error) {
 	path := file(l.Call)
@@ -79,7 +81,7 @@ func patchLoader(ctx context.Context, python string, l Loader, set map[string]an
 	return withoutSecrets(found.Diff), left, nil
 }
 
-// interpreter is the Python that a command line names, else the one on PATH.
+// interpreter returns the Python that a command line names, or python3.
 func interpreter(command []string) string {
 	if len(command) > 0 && python.MatchString(filepath.Base(command[0])) {
 		return command[0]

@@ -10,9 +10,9 @@ import (
 
 var hunkHead = regexp.MustCompile(`^@@ -(\d+),(\d+) \+(\d+),(\d+) @@\n$`)
 
-// withoutSecrets shortens the context of a unified diff where a line of it looks like it
-// holds a secret: patches are printed and stand on pages that people share. It still
-// applies, as context may be short.
+// withoutSecrets shortens the context of a unified diff so that it has no line that seems to
+// hold a secret, because patches are printed and appear on pages that people share. The diff
+// still applies: hunks may have less context.
 func withoutSecrets(diff string) string {
 	var out strings.Builder
 	var head []int
@@ -42,8 +42,8 @@ func withoutSecrets(diff string) string {
 	return out.String()
 }
 
-// shortHunk is a hunk without the context up to the last line before the change that holds
-// a secret, and from the first behind it.
+// shortHunk returns a hunk without the leading context up to the last line that holds a secret,
+// and without the trailing context from the first such line on.
 func shortHunk(head []int, body []string) string {
 	first, last := 0, len(body)
 	for first < last && body[first][0] == ' ' {

@@ -19,87 +19,89 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Format is the version of a plan's file.
+// Format is the version of the plan's file format.
 const Format = 1
 
-// Plan says which settings a script's DataLoaders get, and the program. It is a JSON file that a person
-// can read and edit, and that the hook reads (python/hook/apply.py).
+// Plan lists the settings that a script's DataLoaders get, and changes of the whole program. It
+// is a JSON file that a person can read and edit; the hook reads it (python/hook/apply.py).
 type Plan struct {
 	Format  int      `json:"plan"`
-	By      string   `json:"by"`      // version of the Stoker that made it
-	Of      string   `json:"of"`      // recording that it was made of
-	Command []string `json:"command"` // that was observed, as the recording has it
+	By      string   `json:"by"`      // version of the Stoker that wrote it
+	Of      string   `json:"of"`      // path of the recording it was made from
+	Command []string `json:"command"` // the observed command, as recorded
 	Loaders []Loader `json:"loaders"`
 
-	// Program are changes of the whole program. They change its numbers: Precision.
+	// Program lists changes of the whole program. They change its numbers and need --allow
+	// precision.
 	Program []stoker.Change `json:"program"`
 
-	// Elsewhere are changes that were advised and that the hook does not set.
+	// Elsewhere lists advised changes that the hook does not set.
 	Elsewhere []Elsewhere `json:"elsewhere"`
 }
 
-// Loader is what one DataLoader gets: the one over a data set of this class that this
-// line makes.
+// Loader lists the changes of one DataLoader, which is identified by the line that makes it and
+// the class of its data set.
 type Loader struct {
 	Call    string           `json:"call"`   // absolute file:line
-	SHA256  string           `json:"sha256"` // of that file, when the plan was made
+	SHA256  string           `json:"sha256"` // hash of that file when the plan was made
 	Dataset string           `json:"dataset"`
 	Changes []stoker.Change  `json:"changes"`
-	Worth   *stoker.Interval `json:"worth"`  // speed-up that the law promises for all of them; nil where unknown
-	Doubts  []Doubt          `json:"doubts"` // why batches may not be the same
+	Worth   *stoker.Interval `json:"worth"`  // predicted speed-up of all of them; nil if unknown
+	Doubts  []Doubt          `json:"doubts"` // why batches may differ
 }
 
-// Doubt is a reason for which batches may differ from those of the script as it is.
+// Doubt is a reason why batches may differ from those of the unchanged script.
 type Doubt struct {
-	Allow string `json:"allow"` // the word of --allow that accepts it
+	Allow string `json:"allow"` // the value of --allow that accepts it
 	Why   string `json:"why"`
 }
 
-// Elsewhere is a change that a person has to write.
+// Elsewhere is a change that a person has to make in the script.
 type Elsewhere struct {
 	stoker.Change
-	Where string `json:"where"` // file:line of the DataLoader; "" where it is no setting of one
+	Where string `json:"where"` // file:line of the DataLoader; "" if the change is not a setting of one
 	Why   string `json:"why"`
 }
 
-// The words of --allow.
+// The values of --allow.
 const (
 	Draws = "draws" // the data set draws random numbers
 	State = "state" // the data set changes while it is read
-	Order = "order" // a sampler of the script's own is asked earlier
+	Order = "order" // a sampler written in the script is called earlier
 
 	Precision = "precision" // the program computes in other formats
 )
 
-// Allowances are the words that --allow takes.
+// Allowances lists the values that --allow accepts.
 var Allowances = []string{Draws, State, Order, Precision}
 
-// settable are the settings that the hook sets, and what stoker feed does to an
-// unchanged script.
+// settable lists the settings that the hook sets, and LoaderKind, which stoker feed sets.
 var settable = []stoker.Setting{
 	stoker.NumWorkers, stoker.PrefetchFactor, stoker.PinMemory, stoker.PersistentWorkers,
 	stoker.InOrder, stoker.LoaderKind,
 }
 
-// numeric reports whether a change is one of the whole program that the hook sets.
+// numeric reports whether a change applies to the whole program, changes its numbers, and can
+// be set by the hook.
 func numeric(c stoker.Change) bool { return statements[c.Setting][c.To] != "" }
 
-// statements are what a script has to say for those.
+// statements holds, for each such change, what to write in a script instead.
 var statements = map[stoker.Setting]map[any]string{
 	stoker.TF32: {true: `torch.set_float32_matmul_precision("high") before the loop`},
 	stoker.Precision: {string(
 		hardware.BF16): `with torch.autocast("cuda", torch.bfloat16): around the forward pass and the loss`},
 }
 
-// New makes a plan of what is advised for a run. read reads a script. Who makes the
-// pictures is left to be written, since it starts a daemon, which a person should have
-// asked for; and what changes numbers, before which losses should be compared.
+// New makes a plan from the advice for a run. read returns the text of a script. Two kinds of
+// changes go to Elsewhere: having stoker feed make the pictures, because it starts a daemon,
+// which should happen only on request; and changes of numbers, because losses should be
+// compared first.
 func New(run *recording.Run, verdict diagnose.Verdict, advised advise.Plan, of, version string,
 	read func(string) ([]byte, error),
 ) (Plan, error) {
 	var all []stoker.Change
 	for _, fix := range advised.Fixes {
-		if fix.Beside { // what sets a plan knows the judged loader alone
+		if fix.Beside { // a plan sets only the judged loader
 			continue
 		}
 		for _, c := range fix.Changes {
@@ -125,7 +127,7 @@ func (p Plan) Feeds() bool {
 
 func feeds(c stoker.Change) bool { return c.Setting == stoker.LoaderKind }
 
-// planOf makes a plan of some changes of the judged loader.
+// planOf makes a plan from changes of the judged loader and of the program.
 func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, of, version string,
 	read func(string) ([]byte, error),
 ) (Plan, error) {
@@ -165,7 +167,7 @@ func planOf(run *recording.Run, verdict diagnose.Verdict, all []stoker.Change, o
 	return p, nil
 }
 
-// findTarget is the loader that is judged, or why it cannot be set.
+// findTarget returns the judged loader, and why it cannot be set ("" if it can).
 func findTarget(run *recording.Run, verdict diagnose.Verdict) (recording.Loader, string) {
 	window := verdict.Costs.Window
 	l := run.FindLoader(window.PID, window.Loader)
@@ -182,6 +184,7 @@ func findTarget(run *recording.Run, verdict diagnose.Verdict) (recording.Loader,
 	return *l, ""
 }
 
+// elsewhere returns a change that the hook does not set, with the reason.
 func elsewhere(c stoker.Change, call string) Elsewhere {
 	switch c.Setting {
 	case stoker.LoaderKind:
@@ -218,7 +221,8 @@ func elsewhere(c stoker.Change, call string) Elsewhere {
 	return Elsewhere{c, "", "it is no setting of a DataLoader: stoker advise says more"}
 }
 
-// doubts are why batches may differ, of what was seen while the run was observed.
+// doubts returns the reasons, as seen while observing the run, why batches may differ after
+// these changes.
 func doubts(run *recording.Run, l recording.Loader, set []stoker.Change) []Doubt {
 	found := []Doubt{}
 	changed := func(names ...stoker.Setting) bool {
@@ -248,15 +252,15 @@ func doubts(run *recording.Run, l recording.Loader, set []stoker.Change) []Doubt
 	return found
 }
 
-// Read reads a plan's file.
+// Read parses a plan's file and checks its values.
 func Read(text []byte) (Plan, error) {
 	var p Plan
 	if err := json.Unmarshal(text, &p); err != nil {
-		return p, fmt.Errorf("it is no plan: %w", err)
+		return p, fmt.Errorf("it is not a plan: %w", err)
 	}
 	if p.Format != Format {
 		return p, fmt.Errorf(
-			"it is a plan of format %d, this stoker reads format %d: make it anew with stoker advise -o", p.Format,
+			"it is a plan of format %d, this stoker reads format %d: make it again with stoker advise -o", p.Format,
 			Format)
 	}
 	for i, l := range p.Loaders {
@@ -286,7 +290,7 @@ func Read(text []byte) (Plan, error) {
 	return p, nil
 }
 
-// whole turns the float64 that JSON makes of a whole number into int.
+// whole converts a float64 that JSON made of a whole number to int.
 func whole(v any) any {
 	if n, known := (stoker.Settings{"v": v}).Int("v"); known {
 		return n
@@ -294,7 +298,8 @@ func whole(v any) any {
 	return v
 }
 
-// Refusal says why a plan is not for this command, "" where it is; read reads a script.
+// Refusal returns an error if a plan does not apply to this command or to the scripts as they
+// are now. read returns the text of a script.
 func (p Plan) Refusal(command []string, read func(string) ([]byte, error)) error {
 	was, now := script(p.Command), script(command)
 	if was != "" && now != "" && filepath.Base(was) != filepath.Base(now) {
@@ -313,7 +318,7 @@ func (p Plan) Refusal(command []string, read func(string) ([]byte, error)) error
 	return nil
 }
 
-// Denied are the doubts of a plan that are not allowed.
+// Denied returns the doubts of a plan that are not allowed.
 func (p Plan) Denied(allow []string) (denied []Doubt) {
 	for _, l := range p.Loaders {
 		for _, d := range l.Doubts {
@@ -328,7 +333,7 @@ func (p Plan) Denied(allow []string) (denied []Doubt) {
 	return denied
 }
 
-// Unset are the changes of a plan that the hook does not set, in sentences.
+// Unset describes the changes of a plan that the hook does not set, one sentence each.
 func (p Plan) Unset() (lines []string) {
 	for _, l := range p.Loaders {
 		for _, c := range l.Changes {
@@ -347,24 +352,25 @@ func (p Plan) Unset() (lines []string) {
 	return lines
 }
 
-// JSON is the plan's file.
+// JSON returns the text of the plan's file.
 func (p Plan) JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(p, "", "  ")
 	return append(text, '\n'), err
 }
 
-// file is the file of a file:line, "" where it is none.
+// file returns the file of a file:line; "" if it names none.
 func file(call string) string {
 	at := strings.LastIndexByte(call, ':')
 	return call[:max(0, at)]
 }
 
+// digest returns the SHA-256 of a text in hexadecimal.
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// script is the Python file of a command line, "" where none is named.
+// script returns the first Python file of a command line; "" if it names none.
 func script(command []string) string {
 	for _, word := range command {
 		if filepath.Ext(word) == ".py" {

@@ -28,7 +28,7 @@ func starved(t *testing.T, change func(f *recording.Facts)) Best {
 	if change != nil {
 		change(&run.Facts)
 	}
-	return judged(Attempt{Run: run})
+	return judgeBest(Attempt{Run: run})
 }
 
 func script12(string) ([]byte, error) { return []byte("the script"), nil }
@@ -79,14 +79,14 @@ func TestPlan(t *testing.T) {
 
 func TestUnreadable(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                   "it is no plan",
-		"[1]":                                "it is no plan",
+		"":                                   "it is not a plan",
+		"[1]":                                "it is not a plan",
 		`{"plan": 2}`:                        "format 2",
 		`{"loaders": [{"call": "/a.py:1"}]}`: "format 0",
 		`{"plan": 1, "loaders": [{"call": "a.py:1"}]}`:                                                                       "absolute file:line",
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "num_workers", "to": -1}]}]}`:                   "expected a number of workers",
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "num_workers", "to": "2x"}]}]}`:                 "not multiples",
-		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "shell", "to": "x"}]}]}`:                        "no setting",
+		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "shell", "to": "x"}]}]}`:                        "not a setting",
 		`{"plan": 1, "loaders": [{"call": "/a.py:1", "changes": [{"setting": "num_workers", "to": 2, "from": [1]}]}, null]}`: "absolute file:line",
 		`{"plan": 1, "program": [{"setting": "tf32", "to": {}}]}`:                                                            "expected true or false",
 		`{"plan": 1, "program": [{"setting": "precision", "to": "fp16"}]}`:                                                   "are what is set there",
@@ -162,7 +162,7 @@ func TestUnsetSays(t *testing.T) {
 	}
 }
 
-// What is too uncertain to be advised is tried after all that is advised.
+// Fixes that are too uncertain to be advised are tried after all advised ones.
 func TestDoubtful(t *testing.T) {
 	doubtful := advise.Fix{Name: "persistent_workers", Changes: []stoker.Change{{Setting: stoker.PersistentWorkers, From: false, To: true}}}
 	doubtful.Forecast.Speedup = stoker.Interval{Low: 0.75, Point: 1.25, High: 1.42}

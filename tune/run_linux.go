@@ -18,14 +18,14 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Command is a command that is started again and again.
+// Command is a command that tune starts repeatedly.
 type Command struct {
 	Words   []string
-	Env     []string // more of its environment; {scratch} stands for a folder of each start
-	Args    []string // behind its words, likewise
-	Folder  string   // where recordings, logs and scratch folders go
+	Env     []string // more variables of its environment; {scratch} is replaced by a new folder at each start
+	Args    []string // arguments appended to Words; {scratch} is replaced likewise
+	Folder  string   // folder for recordings, logs and scratch folders
 	Allow   []string // for the hook
-	Feed    []string // words before those: stoker feed --
+	Feed    []string // words placed before Words: stoker feed --
 	Longest time.Duration
 	Hook    fs.FS
 	Emulate bool
@@ -38,18 +38,19 @@ type Command struct {
 const (
 	scratch = "{scratch}"
 
-	// losses is how the name of the file ends in which the hook writes a start's losses.
+	// losses is the suffix of the file in which the hook writes the losses of a start.
 	losses = ".losses"
 
-	// patience is how long the command has to end itself: after SIGINT, and after SIGTERM.
+	// patience is how long the command has to exit after SIGINT, and again after SIGTERM.
 	patience = 10 * time.Second
 )
 
-// errFailed is that the command ended with a code of its own before it was told to end.
+// errFailed says that the command failed before tune asked it to end.
 var errFailed = errors.New("CMD failed")
 
-// Start runs the command once, ends it when its mean step is known, and returns the
-// recording. It has no terminal, and reads nothing; what it prints is in a file.
+// Start runs the command once, ends it when its mean step is known precisely enough, and
+// returns the recording. The command has no terminal and no input; its output goes to a log
+// file.
 func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (Attempt, error) {
 	stem := filepath.Join(c.Folder, fmt.Sprintf("%d", c.starts))
 	c.starts++
@@ -67,7 +68,7 @@ func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (Attempt, err
 	var watch StopRule
 	began := time.Now()
 	options := observe.Options{
-		Command: words, Stdout: log, Stderr: log, Apart: true, Started: ends.started, Output: stem + ".jsonl.gz",
+		Command: words, Stdout: log, Stderr: log, Apart: true, Started: ends.noteStart, Output: stem + ".jsonl.gz",
 		Hook: c.Hook, Emulate: c.Emulate, Version: c.Version, Warn: c.Warn, NoLines: true,
 		OnTick: func(sofar func() *recording.Run, _ float64) {
 			if !ends.told.Load() && (time.Since(began) >= c.Longest || watch.isEnough(stepTimes(sofar()))) {
@@ -90,7 +91,8 @@ func (c *Command) Start(ctx context.Context, _ string, plan *Plan) (Attempt, err
 	return Attempt{run, options.Output, readLosses(stem + losses)}, nil
 }
 
-// prepare sets the environment for the command, and gives its words; restore puts it back.
+// prepare sets environment variables for the command and returns its words; restore resets the
+// variables.
 func (c *Command) prepare(stem string, plan *Plan) (restore func(), words []string, err error) {
 	set := map[string]string{"WANDB_MODE": "offline", "STOKER_PLAN_ALLOW": strings.Join(c.Allow, ",")}
 	var had []string
@@ -150,16 +152,19 @@ func writePlan(path string, plan Plan) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// commandEnd ends a command: by SIGINT, as a person would, then by SIGTERM, then by SIGKILL.
-// They go to its process group, which is a session of its own.
+// commandEnd ends a command with SIGINT, as a user would, then SIGTERM, then SIGKILL. Signals
+// go to its process group; the command runs in a separate session.
 type commandEnd struct {
 	group atomic.Int64
 	told  atomic.Bool
 	ended atomic.Bool
 }
 
-func (e *commandEnd) started(group int) { e.group.Store(int64(group)) }
+// noteStart stores the process group of the command.
+func (e *commandEnd) noteStart(group int) { e.group.Store(int64(group)) }
 
+// begin sends SIGINT, and stronger signals later if the group still exists. Further calls do
+// nothing.
 func (e *commandEnd) begin() {
 	if e.told.Swap(true) {
 		return
@@ -169,7 +174,7 @@ func (e *commandEnd) begin() {
 	time.AfterFunc(2*patience, func() { e.send(syscall.SIGKILL) })
 }
 
-// over ends what the command has left in its group.
+// over kills the processes that are left in the command's group.
 func (e *commandEnd) over() {
 	e.send(syscall.SIGKILL)
 	e.ended.Store(true)
@@ -177,11 +182,11 @@ func (e *commandEnd) over() {
 
 func (e *commandEnd) send(s syscall.Signal) {
 	if group := e.group.Load(); group > 1 && !e.ended.Load() {
-		_ = syscall.Kill(-int(group), s) // it may have ended
+		_ = syscall.Kill(-int(group), s) // the process may have exited
 	}
 }
 
-// lastLine is that of a log: where Python has the error, whose traceback stands before it.
+// lastLine returns the last line of a log, which in a Python traceback is the error.
 func lastLine(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

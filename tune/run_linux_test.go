@@ -12,8 +12,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
-// A command that needs a port finds it free in each start, also where it leaves a child
-// behind that holds it; one that fails only the second time is told with what it printed.
+// A command that needs a port finds it free in each start, even if it leaves behind a child
+// that holds it. A command that fails only the second time is reported with its output.
 func TestStarts(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3 to take a port with")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Command needs Linux, as observing does.
+// Command is not usable here: it needs Linux, as observing does.
 type Command struct {
 	Words, Env, Args, Allow, Feed []string
 	Folder, Version               string
@@ -19,7 +19,7 @@ type Command struct {
 	Warn                          func(text string)
 }
 
-// Start needs Linux.
+// Start returns an error: it needs Linux.
 func (c *Command) Start(context.Context, string, *Plan) (Attempt, error) {
 	return Attempt{}, errors.New("tune runs commands on Linux only")
 }

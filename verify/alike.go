@@ -9,22 +9,23 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// alike is how much of the device's time both sides spend alike: under kernels of one name,
-// or, where another precision or device renamed these, under operators of one name. How
-// often an operator is called proves nothing: aten::t and aten::empty are in all programs.
-// Where one side alone is compiled, which fuses operators, its matrix work tells.
+// alike returns the share of the device's time that both sides spend alike, 0 to 1: in kernels
+// of the same name or, because another precision or device renames kernels, under operators of
+// the same name. How often an operator is called proves nothing, because aten::t and
+// aten::empty are in every program. If only one side is compiled, which fuses operators, matrix
+// operators alone are compared, too.
 func alike(was, now traceSide) float64 {
 	most := inBoth(was.kernelTime(), now.kernelTime())
 	a, b := was.operatorTime(nil), now.operatorTime(nil)
 	most = max(most, inBoth(a, b))
-	if was.compiled() != now.compiled() {
+	if was.isCompiled() != now.isCompiled() {
 		most = max(most, inBoth(was.operatorTime(isMatrix), now.operatorTime(isMatrix)))
 	}
 	return most
 }
 
-// inBoth is the part of two sums that is the same under the same name: of each name the
-// smaller share.
+// inBoth normalises two distributions of time over names and returns the sum of the smaller
+// share of each name.
 func inBoth(a, b map[string]float64) float64 {
 	sum := func(m map[string]float64) (all float64) {
 		for _, v := range m {
@@ -42,6 +43,7 @@ func inBoth(a, b map[string]float64) float64 {
 	return both
 }
 
+// kernelTime returns the time of each kernel by name.
 func (s traceSide) kernelTime() map[string]float64 {
 	out := map[string]float64{}
 	for _, n := range s.works {
@@ -52,8 +54,8 @@ func (s traceSide) kernelTime() map[string]float64 {
 	return out
 }
 
-// operatorTime is the device's time by the operator that launched it, of those that fit;
-// nil: of all.
+// operatorTime returns the device's time by the operator that launched it, for operators that
+// fit; nil takes all.
 func (s traceSide) operatorTime(fits func(name string) bool) map[string]float64 {
 	out := map[string]float64{}
 	for _, r := range operators.Tabulate(s.Run.Timeline, operators.Options{}).Rows {
@@ -64,14 +66,15 @@ func (s traceSide) operatorTime(fits func(name string) bool) map[string]float64 
 	return out
 }
 
+// isMatrix reports whether an operator multiplies matrices, convolves, or computes attention.
 func isMatrix(name string) bool {
 	family := idle.FamilyOf(strings.TrimPrefix(name, "aten::"))
 	return family == idle.Matmul || family == idle.Convolution || family == idle.Attention || name == "aten::mm" ||
 		name == "aten::addmm" || name == "aten::bmm"
 }
 
-// compiled reports whether torch.compile made some of a side's kernels.
-func (s traceSide) compiled() bool {
+// isCompiled reports whether torch.compile made some of a side's kernels.
+func (s traceSide) isCompiled() bool {
 	return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool {
 		return strings.HasPrefix(name, "triton_") || strings.HasPrefix(name, "Torch-Compiled Region") ||
 			strings.HasPrefix(name, "CompiledFunction")

@@ -5,17 +5,17 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// coresDiffer is from which difference two runs count as having had other
-// cores: less is neighbours and noise.
+// coresDiffer is the difference in cores from which two runs count as having had different
+// cores; less is noise and the use of other programs.
 const coresDiffer = 0.75
 
-// cached is the share of what a run read from storage before, below which the
-// same run afterwards counts as served from memory.
+// cached is a ratio of rates of reading from storage: a run that reads at less than this ratio
+// of the run before counts as served from memory.
 const cached = 0.1
 
-// Changes are what was changed between two runs, in the words in which advice is
-// given: the settings of the judged loaders, the cores that the job could use,
-// and whether the data set came from storage. predict forecasts just these.
+// Changes returns what was changed between two runs in the terms that advice uses: the settings
+// of the judged loaders, the cores available to the job, and whether the data set was read from
+// storage. predict can forecast exactly these.
 func Changes(before, after *recording.Run) []stoker.Change {
 	was, now := observe(before, ""), observe(after, "")
 	list := changes(was, now)

@@ -12,29 +12,27 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// stallError is by how much two stalls must differ to count: what the device
-// clock is off by on runs whose idle time is known (issue: within 3 points).
+// stallError is the least difference between two stall shares that counts: the error of the
+// device clock on runs whose idle time is known is within 3 points.
 const stallError = 0.03
 
-// Compare says whether after is faster than before, by how much, and whether
-// that is what forecast promised. Of a run with several trainers the one that
-// waits most for input is compared (measure.Slowest). A forecast whose speed-up
-// is unknown, and the zero Forecast, promise nothing.
+// Compare says whether after is faster than before, by how much, and whether that meets the
+// forecast. In a run with several trainers it compares the one with the longest wait for input
+// (measure.Slowest). The zero Forecast, and one whose speed-up is unknown, promise nothing.
 func Compare(before, after *recording.Run, forecast predict.Forecast) Outcome {
 	return CompareAll([]*recording.Run{before}, []*recording.Run{after}, forecast)
 }
 
-// CompareAll is Compare where a side may have several runs, of the same work with the
-// same settings; each side has one at least. How far runs of a side lie from each other
-// is then part of the interval.
+// CompareAll is Compare for sides of one or more runs, all of the same work with the same
+// settings. The differences between runs of a side then widen the interval.
 func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outcome {
 	was, now := observeAll("before", before), observeAll("after", after)
 	all := slices.Concat(was, now)
 	o := Outcome{
-		Refused: cmp.Or(was.repeated(), now.repeated(), tooFew(all), refuseServers(was[0], now[0])),
+		Refused: cmp.Or(was.findRepeated(), now.findRepeated(), tooFew(all), refuseServers(was[0], now[0])),
 		Basis:   PerStep, Before: was.makeSide(), After: now.makeSide(),
 		Difference: NotCompared,
-		Promise:    untested(forecast.Speedup),
+		Promise:    untestedPromise(forecast.Speedup),
 		Changes:    []stoker.Change{},
 		Emulated:   slices.ContainsFunc(all, func(s observed) bool { return s.run.Emulated() }),
 		Warnings:   []string{},
@@ -52,8 +50,8 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	o.Basis = work.basis
 	o.judge(was, now, forecast)
 	o.Work = compareEpochs(was[0], now[0], o.Before.Epoch, o.After.Epoch)
-	if o.Work != "" { // a ratio of times would read like an answer
-		o.Difference, o.Promise, o.Speedup, o.Noise = OtherWork, untested(forecast.Speedup), nil, nil
+	if o.Work != "" { // for other work a ratio of times would be misleading
+		o.Difference, o.Promise, o.Speedup, o.Noise = OtherWork, untestedPromise(forecast.Speedup), nil, nil
 		o.Before.Needed, o.After.Needed = nil, nil
 	} else if note := noteEpochs(o.Before.Epoch, o.After.Epoch); note != "" {
 		o.Warnings = append(o.Warnings, note)
@@ -61,8 +59,8 @@ func CompareAll(before, after []*recording.Run, forecast predict.Forecast) Outco
 	return o
 }
 
-// compareWork holds all runs against the first one: those of the same side, and those of the
-// other, of which the first says what basis there is.
+// compareWork compares every run with the first run of its side, and the first runs of the two
+// sides, which decide the basis.
 func (g group) compareWork(now group, changed []stoker.Change) work {
 	w := compareWork(g[0], now[0], changed)
 	for _, other := range g[1:] {
@@ -82,7 +80,7 @@ func (g group) compareWork(now group, changed []stoker.Change) work {
 	return w
 }
 
-// same holds two runs of a side against each other, which must not differ at all.
+// same compares two runs of one side, which must not differ at all.
 func (w *work) same(first, other observed) {
 	changed := changes(first, other)
 	between := compareWork(first, other, changed)
@@ -92,7 +90,7 @@ func (w *work) same(first, other observed) {
 	}
 }
 
-// judge fills in the figures of runs of the same work.
+// judge fills in the figures for runs of the same work.
 func (o *Outcome) judge(was, now group, forecast predict.Forecast) {
 	unit := func(observed) float64 { return 1 }
 	if o.Basis == PerSample {
@@ -100,7 +98,7 @@ func (o *Outcome) judge(was, now group, forecast predict.Forecast) {
 		o.Warnings = append(o.Warnings,
 			fmt.Sprintf("the batches differ (%g samples before, %g after): times are per sample",
 				round(was[0].samples()), round(now[0].samples())))
-		if promised(forecast.Speedup) {
+		if isPromised(forecast.Speedup) {
 			o.Warnings = append(o.Warnings,
 				"the promise was made for steps of the same size and is held against times per sample")
 		}
@@ -117,20 +115,20 @@ func (o *Outcome) judge(was, now group, forecast predict.Forecast) {
 	o.fillNeeded()
 }
 
-// group is the runs of one side.
+// group holds the runs of one side.
 type group []observed
 
-// measure is what the runs tell together of the mean of a step, or of a sample.
+// measure estimates the mean time of a step, or of a sample, from all runs.
 func (g group) measure(unit func(observed) float64) sample {
 	samples := make([]sample, len(g))
 	for i, s := range g {
-		samples[i] = takeSample(scaled(s.window.StepTimes(), 1/unit(s)))
+		samples[i] = takeSample(scaleAll(s.window.StepTimes(), 1/unit(s)))
 	}
 	return together(samples)
 }
 
-// stallShare is the mean share of a step in which the device waited; NaN where a run does not
-// tell.
+// stallShare returns the mean share of a step in which the device waited; NaN if a run does not
+// record it.
 func (g group) stallShare() float64 {
 	sum := 0.0
 	for _, s := range g {
@@ -139,6 +137,7 @@ func (g group) stallShare() float64 {
 	return sum / float64(len(g))
 }
 
+// makeSide returns the sums over the runs of a side.
 func (g group) makeSide() Side {
 	side := g[0].makeSide()
 	for _, s := range g[1:] {
@@ -151,7 +150,7 @@ func (g group) makeSide() Side {
 	return side
 }
 
-// observed is one run's steady steps, all of them, with the costs of its judged window.
+// observed is one run with all its steady steps and the costs of its judged window.
 type observed struct {
 	name   string // "before", "after (2 of 3)"
 	run    *recording.Run
@@ -159,12 +158,13 @@ type observed struct {
 	costs  measure.Costs
 }
 
+// observe returns a run as observed.
 func observe(run *recording.Run, name string) observed {
-	costs, _ := measure.Slowest(run) // without a window there are no steps, which tooFew sees
+	costs, _ := measure.Slowest(run) // without a window there are no steps, and tooFew refuses the run
 	return observed{name: name, run: run, window: run.Whole(costs.Window), costs: costs}
 }
 
-// observeAll are the runs of a side, each with a name.
+// observeAll returns the runs of a side, each with a name.
 func observeAll(side string, runs []*recording.Run) group {
 	g := make(group, len(runs))
 	for i, run := range runs {
@@ -177,8 +177,8 @@ func observeAll(side string, runs []*recording.Run) group {
 	return g
 }
 
-// samples is the mean number of samples per step: as counted, else as set; 0
-// where neither is known.
+// samples returns the mean number of samples per step: the recorded number, or else the batch
+// size; 0 if neither is known.
 func (s observed) samples() float64 {
 	if n := s.window.Samples(); n > 0 || len(s.window.Steps) == 0 {
 		return n
@@ -187,7 +187,7 @@ func (s observed) samples() float64 {
 	return n
 }
 
-// judgedLoader is the judged loader; an empty one where it is unknown.
+// judgedLoader returns the judged loader; the zero Loader if unknown.
 func (s observed) judgedLoader() recording.Loader {
 	if l := s.run.FindLoader(s.window.PID, s.window.Loader); l != nil {
 		return *l
@@ -195,6 +195,8 @@ func (s observed) judgedLoader() recording.Loader {
 	return recording.Loader{}
 }
 
+// makeSide returns the run's number of steps and seconds and, if it is too short, the length
+// needed.
 func (s observed) makeSide() Side {
 	side := Side{Steps: len(s.window.Steps), Seconds: s.window.End - s.window.Start, Epoch: s.measureEpoch()}
 	if n := s.samples(); n > 0 {
@@ -202,14 +204,14 @@ func (s observed) makeSide() Side {
 	}
 	if n := float64(side.Steps); n > 0 && n < leastSteps {
 		side.Needed = &Length{Steps: leastSteps, Seconds: side.Seconds * leastSteps / n}
-	} else if side.Seconds > 0 && side.Seconds < leastSeconds { // of no length nothing can be said
+	} else if side.Seconds > 0 && side.Seconds < leastSeconds { // a run of length zero gives no estimate
 		side.Needed = &Length{Steps: math.Ceil(n * leastSeconds / side.Seconds), Seconds: leastSeconds}
 	}
 	return side
 }
 
-// fill adds the figures of a side; samples is how many one of its times covers,
-// 0 where unknown.
+// fill fills in the estimates of a side. samples is the number of samples per unit of time
+// counted: 0 if unknown.
 func (side *Side) fill(s sample, samples float64) {
 	side.Independent = &s.independent
 	if s.runs > 1 {
@@ -229,9 +231,9 @@ func (side *Side) fill(s sample, samples float64) {
 	}
 }
 
-// repeated is the refusal where one run is given as several of a side, "" where none is:
-// it would lie near itself and pretend that the next one did.
-func (g group) repeated() string {
+// findRepeated returns a refusal if one run is given twice for a side, or "". Two copies of a
+// run agree exactly, which would make the interval too narrow.
+func (g group) findRepeated() string {
 	for i, a := range g {
 		for _, b := range g[:i] {
 			x, y := a.run.Facts, b.run.Facts
@@ -243,7 +245,7 @@ func (g group) repeated() string {
 	return ""
 }
 
-// tooFew is the refusal of runs that were too short, "" for others.
+// tooFew returns a refusal if a run is too short, or "".
 func tooFew(runs []observed) string {
 	for _, side := range runs {
 		n := len(side.window.Steps)
@@ -268,7 +270,8 @@ func tooFew(runs []observed) string {
 	return ""
 }
 
-// compareStall compares how long the device waited for input, where its clock tells.
+// compareStall compares the shares of time that the device waited for input, as far as its
+// clock recorded them.
 func compareStall(was, now float64) Stall {
 	var s Stall
 	if !math.IsNaN(was) {
@@ -284,8 +287,8 @@ func compareStall(was, now float64) Stall {
 	return s
 }
 
-// changes are the settings that differ between the judged loaders, and the
-// device that the model computes on.
+// changes returns the settings in which the judged loaders differ, and the device that the
+// model computes on.
 func changes(was, now observed) []stoker.Change {
 	list := func(s observed) stoker.Settings {
 		loader := s.judgedLoader()
@@ -297,7 +300,7 @@ func changes(was, now observed) []stoker.Change {
 	}
 	before, after := list(was), list(now)
 	if _, few := before[stoker.Shards]; few && after[stoker.Shards] == nil {
-		after[stoker.Shards] = now.costs.Workers // all of them get data
+		after[stoker.Shards] = now.costs.Workers // all workers receive data
 	}
 	if measure.Feeds(before) != measure.Feeds(after) {
 		nameLoader(before, was)
@@ -306,12 +309,11 @@ func changes(was, now observed) []stoker.Change {
 	return before.Diff(after)
 }
 
-// nameLoader makes settings say whose loader they are of, and how many threads stoker's
-// chose by itself. What else they hold means something to one of the two loaders
-// alone.
+// nameLoader sets the kind of loader, and the number of threads that stoker's loader chose. It
+// removes settings that only one of the two kinds has.
 func nameLoader(settings stoker.Settings, of observed) {
 	if len(settings) == 0 {
-		return // nothing is known of the loader
+		return // nothing is known about the loader
 	}
 	if !measure.Feeds(settings) {
 		settings[stoker.LoaderKind] = "torch"
@@ -321,12 +323,13 @@ func nameLoader(settings stoker.Settings, of observed) {
 	delete(settings, stoker.InOrder)
 }
 
-func scaled(x []float64, by float64) []float64 {
+// scaleAll multiplies all numbers in place.
+func scaleAll(x []float64, by float64) []float64 {
 	for i := range x {
 		x[i] *= by
 	}
 	return x
 }
 
-// round leaves three digits behind the point, for sentences.
+// round rounds to three decimal places, for sentences.
 func round(v float64) float64 { return math.Round(v*1000) / 1000 }

@@ -371,7 +371,7 @@ func TestFewSecondsAreTooShort(t *testing.T) {
 
 // The words at the end of the whole way, over runs whose steps remember: unchanged
 // ones are hardly ever called faster or slower, ones that are far apart always are.
-func TestWordsOfRunsThatRemember(t *testing.T) {
+func TestWordsOfCorrelatedRuns(t *testing.T) {
 	const pairs = 200
 	for _, n := range []int{20, 100} {
 		for _, memory := range []float64{0, 0.9} {
@@ -388,7 +388,7 @@ func TestWordsOfRunsThatRemember(t *testing.T) {
 				}
 			}
 			t.Logf("n %d, rho %.1f: %d of %d unchanged pairs called, %d of four times the speed found", n, memory, called, pairs, found)
-			if called > pairs*8/100 || found < pairs*95/100 { // 5 %, and two of its own errors
+			if called > pairs*8/100 || found < pairs*95/100 { // 5 %, and two standard errors
 				t.Errorf("n %d, rho %.1f: %d of %d unchanged pairs called, %d of four times the speed found", n, memory, called, pairs, found)
 			}
 		}
@@ -453,7 +453,8 @@ func TestWarmCacheIsNamed(t *testing.T) {
 	}
 }
 
-// Cores that other programs took in one run alone stand beside a promise that it missed.
+// Cores used by other programs in only one of the runs are named together with a missed
+// promise.
 func TestOthersCoresAreNamed(t *testing.T) {
 	beside := func(j job, others float64) *recording.Run {
 		run := j.run()

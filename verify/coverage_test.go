@@ -67,7 +67,7 @@ func workers(count int, memory float64) process {
 	}, 1}
 }
 
-// periodic has a longer step every so often, at a phase of its own.
+// periodic has a longer step at regular intervals, with a random phase.
 func periodic(every int, times float64) process {
 	return process{fmt.Sprintf("every %dth step %gx", every, times), func(n int, r *rand.Rand) []float64 {
 		x, phase := normal(n, 0, r), r.IntN(every)
@@ -196,10 +196,10 @@ func unchanged(before, after process, n, m, pairs int) tally {
 	return t
 }
 
-// The interval of a ratio of means holds the truth in 95 ± 2 of 100 pairs of runs,
-// whatever their length and however much a step remembers, that of one run's mean as
-// well; and runs in which nothing was changed are called faster or slower in 5 of 100,
-// no more. Of 1,500 pairs a share is known to 0.56 points; chance is two of those.
+// The interval of a ratio of means covers the truth in 95 ± 2 of 100 pairs of runs, for any
+// length and correlation of steps, and so does that of one run's mean. Unchanged runs are
+// called faster or slower in at most 5 of 100 pairs. With 1,500 pairs the standard error of a
+// share is 0.56 points; two of those are allowed.
 func TestCoverage(t *testing.T) {
 	const pairs, chance = 1500, 1.1
 	for _, n := range []int{20, 40, 100, 400} {

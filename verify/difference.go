@@ -8,32 +8,33 @@ import (
 )
 
 const (
-	// [J] The same job, started again, differs by this much though each of the two
-	// runs is steady: clocks, placement, page cache. No interval of one run shows it.
+	// [J] The same job, started again, may differ by this much even if each run is steady:
+	// clocks, placement, page cache. The interval of a single run does not include it.
 	restart = 0.01
 
-	// [J] The least gain that advise gives: runs that cannot tell as much are too
-	// short, not alike.
+	// [J] The least gain that advice promises. Runs that cannot resolve this gain are too short
+	// to say that there is no difference.
 	worthTelling = 0.05
 
-	// [J] Seconds of steady steps that a run has at least. A machine changes its pace for longer than the shortest
-	// runs last: pieces of half a second of one run on an H100 were told apart in 45 of 100 pairs (bench/gpu).
+	// [J] The least seconds of steady steps in a run. A machine changes its pace over times
+	// longer than the shortest runs: half-second pieces of one run on an H100 were called
+	// different in 45 of 100 pairs (bench/gpu).
 	leastSeconds = 1.0
 
-	// [J] A run is not asked to become longer than by this factor: what would take so
-	// long is no matter of length.
+	// [J] The greatest factor by which a run is said to have to be longer; beyond it, length is
+	// not the remedy.
 	longest = 1000
 
-	// [J] Where fewer steps than this make up the variance, they are stragglers, and
-	// one more or less moves the mean.
+	// [J] If fewer steps than this make up the variance, they are stragglers, and one more or
+	// less changes the mean.
 	fewRare = 4
 )
 
-// noise is by which share two runs differ at most, in 19 of 20 cases, though nothing
-// was changed: how far the interval of their ratio reaches.
+// noise returns the relative difference that two runs exceed in only 1 of 20 cases if nothing
+// was changed: the relative half-width of the interval of their ratio, restart at least.
 func noise(ratio stoker.Interval) float64 { return max(ratio.High/ratio.Point-1, restart) }
 
-// differ says what the interval of a ratio of times proves.
+// differ returns what the interval of a ratio of times proves.
 func differ(ratio stoker.Interval) Difference {
 	switch {
 	case ratio.Low > 1 && ratio.Point > 1+restart:
@@ -46,8 +47,8 @@ func differ(ratio stoker.Interval) Difference {
 	return None
 }
 
-// fillNeeded fills in how long the runs would have to be to tell what these do not: the
-// half-width of an interval falls with the root of the length.
+// fillNeeded fills in how long the runs would have to be for a decision: the half-width of an
+// interval falls with the square root of the length.
 func (o *Outcome) fillNeeded() {
 	if o.Before.Runs+o.After.Runs > 2 {
 		if o.Difference == TooShort || o.Promise.Kept == PromiseUndecided {
@@ -71,10 +72,10 @@ func (o *Outcome) fillNeeded() {
 	}
 }
 
-// trust says where a side's steps are of a kind that its interval does not cover well;
-// not where that is less than what starting again does.
+// trust returns warnings about a side whose interval may be too narrow because of the kind of
+// its steps; none if the effect is smaller than that of a restart.
 func (s sample) trust(name string) (warnings []string) {
-	if s.runs > 1 || s.alone < restart { // several runs show by how much their means move
+	if s.runs > 1 || s.alone < restart { // several runs show by how much their means differ
 		return nil
 	}
 	if s.independent < fewIndependent {

@@ -11,24 +11,25 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Epoch is the work of one pass over the data set, in the middle of the passes that were seen
-// from their beginning to the next one. Nil is unknown.
+// Epoch is the work of one pass over the data set: the median of the passes that were recorded
+// from their first step to the first step of the next. Nil means unknown.
 type Epoch struct {
 	Steps   *float64 `json:"steps"`
-	Samples *float64 `json:"samples"` // those that come again included
-	// Distinct are those that are not the same, where it is known how often each comes.
+	Samples *float64 `json:"samples"` // repeated ones included
+	// Distinct is the number of different samples, known if Repeats is.
 	Distinct *float64 `json:"distinct_samples"`
-	Repeats  *int     `json:"repeats"` // how often each sample comes, by the data set's class
+	Repeats  *int     `json:"repeats"` // how often each sample occurs, by the class of the data set
 }
 
-// sameEpoch is by which ratio two epochs of the same work may differ. [J] Batches that are
-// left out at the end of an epoch, by other batch sizes or more workers.
+// sameEpoch is the greatest ratio of two epochs of the same work. [J] It allows for incomplete
+// batches dropped at the end of an epoch if batch size or number of workers changed.
 const sameEpoch = 1.01
 
-// epochsVary is the ratio of passes of one run from which no length is an epoch's. [J]
+// epochsVary is the ratio between passes of one run from which the length of an epoch counts as
+// unknown. [J]
 const epochsVary = 1.05
 
-// measureEpoch takes the passes over the judged loader that were seen to their end.
+// measureEpoch returns the epoch of the judged loader.
 func (s observed) measureEpoch() (e Epoch) {
 	if l := s.judgedLoader(); l.FindSplit() != recording.UnknownSplit {
 		times := l.Repeats()
@@ -46,7 +47,7 @@ func (s observed) measureEpoch() (e Epoch) {
 	return e
 }
 
-// settledLength is the median of lengths that hardly vary; nil of others.
+// settledLength returns the median of lengths that hardly vary; nil if they do.
 func settledLength(lengths []float64) *float64 {
 	if len(lengths) == 0 || !(slices.Min(lengths) > 0) || slices.Max(lengths)/slices.Min(lengths) > epochsVary {
 		return nil
@@ -54,11 +55,11 @@ func settledLength(lengths []float64) *float64 {
 	return stat.Known(stat.Median(lengths))
 }
 
-// passLength is how long a pass is; samples are NaN where they were not counted.
+// passLength is the length of a pass; samples is NaN if they were not counted.
 type passLength struct{ steps, samples float64 }
 
-// listPasses are the whole passes of the judged loader: each begins with a first step, and so
-// does the next one.
+// listPasses returns the complete passes of the judged loader: those with a first step followed
+// by the first step of the next pass.
 func (s observed) listPasses() (all []passLength) {
 	first, counted, sum := recording.Step{N: -1}, 0.0, 0.0
 	for _, step := range s.run.Steps {
@@ -67,7 +68,7 @@ func (s observed) listPasses() (all []passLength) {
 		}
 		if step.First {
 			if n := float64(step.N - first.N); first.N >= 0 && n > 0 && step.Pass == first.Pass+1 && counted > 0 {
-				all = append(all, passLength{n, sum / counted * n}) // of a long run not every step is kept
+				all = append(all, passLength{n, sum / counted * n}) // a long run does not keep every step
 			}
 			first, counted, sum = step, 0, 0
 		}
@@ -76,8 +77,8 @@ func (s observed) listPasses() (all []passLength) {
 	return all
 }
 
-// compareEpochs says by which facts an epoch after the change is other work than one before;
-// "" where none shows it. It is asked before any time is compared.
+// compareEpochs describes the facts by which an epoch after the change is other work than one
+// before; "" if none shows it. It is called before any times are compared.
 func compareEpochs(was, now observed, a, b Epoch) string {
 	if why := differInSamples(a, b, was.samples() == now.samples()); why != "" {
 		return why + explainGrowth(was, now, a, b)
@@ -89,8 +90,8 @@ func compareEpochs(was, now observed, a, b Epoch) string {
 	return ""
 }
 
-// differInSamples compares how many samples an epoch has; where they were not counted, its
-// steps, if these are of the same size.
+// differInSamples compares the samples of two epochs or, if they were not counted, the steps of
+// epochs with the same batch size. It returns "" if they agree.
 func differInSamples(a, b Epoch, sameBatch bool) string {
 	differs := func(x, y *float64) bool { return x != nil && y != nil && ratio(*x, *y) > sameEpoch }
 	switch {
@@ -104,8 +105,8 @@ func differInSamples(a, b Epoch, sameBatch bool) string {
 	return ""
 }
 
-// noteEpochs says by how few samples two epochs differ that count as the same work; "" where
-// they do not, or where they were not counted one by one.
+// noteEpochs states the difference in samples between two epochs that count as the same work;
+// "" if they agree or samples were not counted.
 func noteEpochs(a, b Epoch) string {
 	if a.Samples == nil || b.Samples == nil || math.Abs(*a.Samples-*b.Samples) < 1 {
 		return ""
@@ -114,7 +115,7 @@ func noteEpochs(a, b Epoch) string {
 		"more", *a.Samples, *b.Samples)
 }
 
-// explainGrowth says why an epoch grew or shrank, where the workers are the reason.
+// explainGrowth says why an epoch grew or shrank, if the number of workers is the reason.
 func explainGrowth(was, now observed, a, b Epoch) string {
 	if reads := sayReads(now, b, "reads"); reads != "" && (a.Repeats == nil || *a.Repeats < *b.Repeats) {
 		return ": " + reads
@@ -129,7 +130,7 @@ func explainGrowth(was, now observed, a, b Epoch) string {
 	return ""
 }
 
-// sayReads says that each worker reads all of the data; "" where that is not known to be so.
+// sayReads says that each worker reads all of the data; "" if that is not known.
 func sayReads(s observed, e Epoch, verb string) string {
 	if e.Repeats == nil || *e.Repeats < 2 {
 		return ""
@@ -137,7 +138,7 @@ func sayReads(s observed, e Epoch, verb string) string {
 	return fmt.Sprintf("each of the %d workers %s all of the data set %s", *e.Repeats, verb, s.judgedLoader().Dataset)
 }
 
-// growthOf is by which factor an epoch grew; NaN unknown.
+// growthOf returns the factor by which an epoch grew; NaN if unknown.
 func growthOf(a, b Epoch) float64 {
 	if a.Samples != nil && b.Samples != nil {
 		return *b.Samples / *a.Samples
@@ -145,12 +146,13 @@ func growthOf(a, b Epoch) float64 {
 	return stat.Value(b.Steps) / stat.Value(a.Steps)
 }
 
-// workersOf is how many processes read a run's data set.
+// workersOf returns the number of processes that read the data set.
 func workersOf(s observed) float64 {
 	n, _ := s.judgedLoader().Settings.Int(stoker.NumWorkers)
 	return float64(max(1, n))
 }
 
+// sayTimes formats a count: "once", "3 times".
 func sayTimes(n int) string {
 	if n == 1 {
 		return "once"

@@ -20,8 +20,8 @@ func epochs(j job, steps, workers int, split recording.Split) *recording.Run {
 	return run
 }
 
-// Four workers that each read all of the data are no gain, however short a step got: what an
-// epoch is comes before any ratio, and no promise is kept beside it.
+// Four workers that each read all of the data are no gain, no matter how short a step is: the
+// epoch is compared before any ratio, and then no promise counts as kept.
 func TestOtherWork(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after *recording.Run

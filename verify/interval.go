@@ -7,19 +7,18 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// How far a mean of steps can be trusted.
+// How precise is the mean of a run's steps?
 //
-// Steps depend on each other: workers hand over in bursts, a queue remembers, a
-// neighbour stays for a while. The variance of their mean is then not that of one
-// step over n, but the strength of what is slow: the spectrum at frequency zero, over
-// n. Three things make intervals of it too narrow in short runs. The memory is
-// estimated too low, its error is forgotten, and single steps are drawn as though
-// there were many. A moving block bootstrap does all three: what it called 95 % held
-// the truth in 40 to 96 of 100 pairs (verify/RESULTS.md).
+// Steps are correlated: workers deliver in bursts, a queue has memory, other programs stay for
+// a while. The variance of the mean is then not the variance of one step over n, but the
+// spectral density at frequency zero over n. Three errors make intervals too narrow in short
+// runs: the correlation is underestimated, the error of that estimate is neglected, and few
+// steps are resampled as if there were many. A moving block bootstrap makes all three: its 95 %
+// intervals covered the truth in 40 to 96 of 100 pairs (verify/RESULTS.md).
 //
-// So (after Müller, "HAC corrections for strongly autocorrelated time series",
-// Journal of Business & Economic Statistics 32, 2014, whose model and transforms
-// these are; the weighing is Bayes'):
+// The method used here follows Müller, "HAC corrections for strongly autocorrelated time
+// series", Journal of Business & Economic Statistics 32, 2014, for the model and the
+// transforms; the weighting is Bayesian:
 //
 //  1. The times become cosine transforms of the lowest frequencies
 //     x_j = √(2/n) Σ t_i cos(πj(i−½)/n). They hold all that is known of how slow
@@ -33,59 +32,60 @@ import (
 //     every ρ counts by its likelihood Π s_j^(−½) (Σ x_j²/s_j)^(−q/2) (Whittle's,
 //     with σ integrated out), and the interval holds 95 % of the mixture.
 //
-// Nothing is drawn by chance. TestCoverage holds the promise, verify/RESULTS.md has the
-// tables, and where it does not hold.
+// No random numbers are used. TestCoverage checks the coverage; verify/RESULTS.md has the
+// tables and the cases in which it is not reached.
 
-// What is not marked [J] was chosen in the simulation of verify/RESULTS.md.
+// Values not marked [J] were chosen by the simulation of verify/RESULTS.md.
 const (
-	leastSteps = 20 // [J] fewer say nothing of how slow their changes are
+	leastSteps = 20 // [J] fewer steps say nothing about how slow their changes are
 
-	// Frequencies that are used: half of what there is, within bounds. Higher ones say
-	// how single steps jitter and alternate, which is not the mean's doubt, and
-	// would bend the fit; fewer make t too wide.
+	// The number of frequencies used: half of those available, within bounds. Higher frequencies
+	// describe jitter and alternation of single steps, which do not affect the error of the mean
+	// and would distort the fit; fewer make the t distribution too wide.
 	leastFrequencies, mostFrequencies = 24, 40
 
 	memoriesTried = 50
 
-	// A memory r, over the finest time that the frequencies see, counts by (1−r)^p
-	// before anything is seen. For one mean all memories count alike. Of a ratio two
-	// errors add up, which seldom are both at their worst: long memories count less,
-	// else its interval would hold the truth in 99 of 100 (at 0.7 up to 97.7, at 1
-	// down to 91.9).
+	// The prior weight of a memory r, measured over the finest time that the frequencies
+	// resolve, is (1−r)^p. For one mean all memories weigh the same. In a ratio two errors add
+	// up, and both are seldom at their worst: there long memories weigh less, because its
+	// interval would otherwise cover the truth in 99 of 100 cases (at 0.7 up to 97.7, at 1 down
+	// to 91.9).
 	powerAlone, powerPaired = 0, 0.8
 
-	// A run that counts as fewer independent steps than this shows too little of its
-	// slowest changes to bound them: its interval is doubled.
+	// A run that counts as fewer independent steps than this shows too little of its slowest
+	// changes to bound them: its interval is doubled.
 	fewIndependent = 2.5
 
-	// Runs that lie nearer to each other than this share of their own half-width lie so by
-	// chance. At 0 the interval held the truth in 94.4 to 96.2 % of pairs, but was far too
-	// narrow in the others; at 0.5 in 94.9 to 96.7, at 1 in up to 99.5 (verify/RESULTS.md).
+	// The least ratio of the half-width between runs to that within runs: runs that agree better
+	// do so by chance. At 0 the interval covered the truth in 94.4 to 96.2 % of pairs, but was
+	// far too narrow in the others; at 0.5 in 94.9 to 96.7, at 1 in up to 99.5
+	// (verify/RESULTS.md).
 	leastWithin = 0.5
 
 	confidence = 0.95
-	normal95   = 1.96 // that of a normal distribution, in standard deviations
-	rounding   = 1e-9 // relative deviation that is arithmetic, not steps
+	normal95   = 1.96 // 97.5 % quantile of the normal distribution
+	rounding   = 1e-9 // relative deviation attributed to floating-point rounding
 )
 
-// sample is one side's times with what is known of their mean.
+// sample summarises the times of one side and the precision of their mean.
 type sample struct {
 	steps, mean, median float64
 
 	spread float64 // coefficient of variation of single steps
-	rare   float64 // how many steps make up the variance: the fewer, the longer they are
+	rare   float64 // number of steps that make up the variance: the longer they are, the fewer
 
-	// Half-widths of the 95 % interval of the mean's logarithm: of one run by itself,
-	// and as a part of a ratio.
+	// Half-widths of the 95 % interval of the mean's logarithm: alone for one mean, paired as
+	// part of a ratio.
 	alone, paired float64
 
-	independent float64 // how many independent steps would give the same interval
+	independent float64 // number of independent steps that would give the same interval
 
-	runs    float64 // of which steps, mean and half-widths are, together
-	scatter float64 // sum of squares by which the logarithms of their means differ from the side's
+	runs    float64 // number of runs that the other fields summarise
+	scatter float64 // sum of squared deviations of the runs' log means from the side's
 }
 
-// takeSample says what steps tell of their mean; there are leastSteps at least.
+// takeSample summarises the times of a run, of which there must be at least leastSteps.
 func takeSample(times []float64) sample {
 	n := float64(len(times))
 	s := sample{
@@ -93,7 +93,7 @@ func takeSample(times []float64) sample {
 		independent: n, runs: 1,
 	}
 	if s.spread <= rounding {
-		return s // constant up to rounding
+		return s // constant but for rounding
 	}
 	s.rare = n / kurtosis(times, s.mean)
 	weighed := transform(times, s.mean).weigh()
@@ -102,8 +102,8 @@ func takeSample(times []float64) sample {
 	return s
 }
 
-// widen widens a half-width where it rests on too little, and says how many
-// independent steps would give it.
+// widen doubles a half-width that rests on too few independent steps, and returns the number of
+// these.
 func (s sample) widen(half float64) (wide, independent float64) {
 	root := normal95 * s.spread / half
 	independent = min(s.steps, root*root)
@@ -113,12 +113,12 @@ func (s sample) widen(half float64) (wide, independent float64) {
 	return half, independent
 }
 
-// meanInterval is the mean with its 95 % interval.
+// meanInterval returns the mean with its 95 % interval.
 func (s sample) meanInterval() stoker.Interval {
 	return proportionalInterval(s.mean, apart(s.alone, s.runs-1, s.scatter, 1/s.runs))
 }
 
-// together is what several runs of the same job tell: each is one fact about the mean.
+// together combines several runs of the same job: each counts as one observation of the mean.
 func together(runs []sample) sample {
 	if len(runs) == 1 {
 		return runs[0]
@@ -139,10 +139,10 @@ func together(runs []sample) sample {
 	return s
 }
 
-// apart is the half-width that runs of the same job give, of which each has a pace of
-// its own: by how far they lie from each other (Student's t), which holds what moves
-// within a run as well. Few runs lie near each other by chance, though: then it is what the
-// runs say of themselves, or most of it.
+// apart returns the half-width for a mean over several runs of the same job, each with its own
+// pace. It comes from the scatter between runs (Student's t), which includes the variation
+// within each. Because few runs may agree by chance, it is at least leastWithin times the
+// half-width within runs.
 func apart(within, degrees, scatter, weight float64) float64 {
 	if degrees < 1 {
 		return within
@@ -150,34 +150,34 @@ func apart(within, degrees, scatter, weight float64) float64 {
 	return max(leastWithin*within, student95(int(degrees))*math.Sqrt(scatter/degrees*weight))
 }
 
-// over is the ratio of two means with its 95 % interval: squares of half-widths add
-// up, also where the two sides' have other shapes (Zou and Donner, "Construction of
-// confidence limits about effect measures", Statistics in Medicine 27, 2008). The
-// nearer the two are, the more they count as parts of a ratio.
+// over returns the ratio of two means with its 95 % interval. Squared half-widths add up, even
+// if the distributions of the two sides have different shapes (Zou and Donner, "Construction of
+// confidence limits about effect measures", Statistics in Medicine 27, 2008). The more equal
+// the two half-widths are, the more weight the paired ones have.
 func (s sample) over(other sample) stoker.Interval {
 	single, half := math.Hypot(s.alone, other.alone), math.Hypot(s.paired, other.paired)
 	if single > 0 {
-		balance := 2 * s.alone * other.alone / (single * single) // 1 where they are the same
+		balance := 2 * s.alone * other.alone / (single * single) // 1 if both are equal
 		half = math.Pow(half, balance) * math.Pow(single, 1-balance)
 	}
 	return proportionalInterval(s.mean/other.mean, apart(half, s.runs+other.runs-2, s.scatter+other.scatter,
 		1/s.runs+1/other.runs))
 }
 
-// proportionalInterval is an interval that reaches as far up as down in proportion.
+// proportionalInterval returns the interval from point/e^half to point·e^half.
 func proportionalInterval(point, half float64) stoker.Interval {
 	return stoker.Interval{Low: point * math.Exp(-half), Point: point, High: point * math.Exp(half)}
 }
 
-// transforms are what of a run's times is slow.
+// transforms holds the slow variation of a run's times.
 type transforms struct {
-	n       float64   // steps
-	squares []float64 // of the cosine transforms over the mean, lowest frequency first
-	bends   []float64 // 4 sin² of half of each one's angle per step
+	n       float64   // number of steps
+	squares []float64 // squared cosine transforms, relative to the mean, lowest frequency first
+	bends   []float64 // 4 sin² of half the angle per step of each frequency
 }
 
-// transform takes the transforms of the lowest frequencies. Their number is even,
-// which makes t's distribution a finite sum.
+// transform computes the cosine transforms of the lowest frequencies. Their number is even,
+// which makes the t distribution a finite sum.
 func transform(times []float64, mean float64) transforms {
 	n := len(times)
 	q := min(n-1, max(leastFrequencies, min(mostFrequencies, n/2))) &^ 1
@@ -196,14 +196,14 @@ func transform(times []float64, mean float64) transforms {
 	return low
 }
 
-// memories are how far the mean's error reaches and how likely the transforms are, for
-// memories from −1 to 1.
+// memories holds, for memories from −1 to 1, the scale of the mean's error and the likelihood
+// of the transforms.
 type memories struct {
-	r, scale, likelihood []float64 // the likelihood as a logarithm
+	r, scale, likelihood []float64 // the likelihood is a logarithm
 	degrees              int       // of freedom
 }
 
-// weigh tries memories in steps; nil where nothing of the times is slow.
+// weigh computes memories at evenly spaced values; nil if the times do not vary slowly.
 func (low transforms) weigh() *memories {
 	power := 0.0
 	for _, square := range low.squares {
@@ -221,8 +221,8 @@ func (low transforms) weigh() *memories {
 	return m
 }
 
-// half is the half-width of the interval of the mean, as a share of it. Long memories
-// count by the power given.
+// half returns the half-width of the interval of the mean, relative to it. power is the
+// exponent of the prior weight of a memory.
 func (m *memories) half(power float64) float64 {
 	if m == nil {
 		return 0
@@ -238,12 +238,12 @@ func (m *memories) half(power float64) float64 {
 		total += weights[i]
 		widest = max(widest, m.scale[i])
 	}
-	lower, upper := 0.0, 3*widest // t of 18 degrees or more is within 3 in more than 95 %
+	lower, upper := 0.0, 3*widest // for 18 or more degrees more than 95 % of t is within ±3
 	for range 30 {
 		half, within := (lower+upper)/2, 0.0
 		for i, weight := range weights {
 			if weight > 1e-9 {
-				within += weight * student(half/m.scale[i], m.degrees)
+				within += weight * studentWithin(half/m.scale[i], m.degrees)
 			}
 		}
 		if within < confidence*total {
@@ -255,11 +255,11 @@ func (m *memories) half(power float64) float64 {
 	return upper
 }
 
-// remembering is the scale of the mean's error, where steps have the memory r over
-// the finest time that the transforms see, and the logarithm of its likelihood.
+// remembering returns the scale of the mean's error, and the log likelihood, if steps have the
+// memory r over the finest time that the transforms resolve.
 func (low transforms) remembering(r float64) (scale, likelihood float64) {
 	q := float64(len(low.squares))
-	memory := math.Copysign(math.Pow(math.Abs(r), (q+1)/low.n), r) // from one step to the next
+	memory := math.Copysign(math.Pow(math.Abs(r), (q+1)/low.n), r) // between successive steps
 	sum := 0.0
 	for j, square := range low.squares {
 		inverse := (1-memory)*(1-memory) + memory*low.bends[j] // 1/s_j
@@ -271,10 +271,10 @@ func (low transforms) remembering(r float64) (scale, likelihood float64) {
 	return math.Sqrt(variance * sum / q), likelihood - q/2*math.Log(sum)
 }
 
-// student is the share of Student's t distribution within ±t, for an even number of
-// degrees of freedom (Abramowitz and Stegun, Handbook of Mathematical Functions,
+// studentWithin returns the probability of ±t under Student's t distribution with an even
+// number of degrees of freedom (Abramowitz and Stegun, Handbook of Mathematical Functions,
 // 26.7.4).
-func student(t float64, degrees int) float64 {
+func studentWithin(t float64, degrees int) float64 {
 	nu := float64(degrees)
 	within := nu / (nu + t*t)
 	sum, term := 1.0, 1.0
@@ -285,8 +285,8 @@ func student(t float64, degrees int) float64 {
 	return t / math.Sqrt(nu+t*t) * sum
 }
 
-// kurtosis is the fourth moment over the square of the second: 3 for normal steps; n/k
-// where k steps of n are far longer than the others.
+// kurtosis returns the fourth moment over the square of the second: 3 for normal steps, n/k if
+// k of n steps are far longer than the others.
 func kurtosis(x []float64, mean float64) float64 {
 	second, fourth := 0.0, 0.0
 	for _, v := range x {

@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker"
 )
 
-// compared is what is said of two runs' times.
+// compared returns the result for the times of two runs.
 func compared(x, y []float64) (ratio, mean stoker.Interval, d Difference) {
 	a, b := takeSample(x), takeSample(y)
 	ratio = a.over(b)
@@ -23,7 +23,7 @@ func steps(p process, n int, seed uint64) []float64 {
 // The distribution holds what tables print for 95 %.
 func TestStudent(t *testing.T) {
 	for degrees, at := range map[int]float64{2: 4.3027, 4: 2.7764, 10: 2.2281, 18: 2.1009, 40: 2.0211} {
-		if got := student(at, degrees); math.Abs(got-0.95) > 1e-5 {
+		if got := studentWithin(at, degrees); math.Abs(got-0.95) > 1e-5 {
 			t.Errorf("%d degrees of freedom within %v: %v, want 0.95", degrees, at, got)
 		}
 	}
@@ -52,8 +52,7 @@ func TestTransform(t *testing.T) {
 	}
 }
 
-// The variance of a mean that is written in closed form is the double sum that it
-// stands for.
+// The closed form of the variance of a mean equals the double sum.
 func TestVarianceOfTheMean(t *testing.T) {
 	const n = 20
 	low := transform(steps(remembering(0), n, 2), 1)
@@ -91,7 +90,7 @@ func TestIndependent(t *testing.T) {
 }
 
 // Steps that differ by rounding alone have no doubt, and alternating ones hardly any.
-func TestStepsWithoutDoubt(t *testing.T) {
+func TestConstantSteps(t *testing.T) {
 	constant, turns := make([]float64, 400), make([]float64, 400)
 	for i := range constant {
 		constant[i] = float64(i+1)*0.06 - float64(i)*0.06 // 0.06 up to rounding
@@ -140,7 +139,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// What moves the mean by less than starting again does is no matter, however it looks.
+// An effect on the mean that is smaller than that of a restart causes no warning.
 func TestTrustOfSteadyRuns(t *testing.T) {
 	for _, p := range []process{periodic(50, 5), drifting(0.3)} {
 		x := steps(p, 100, 1)

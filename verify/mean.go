@@ -2,6 +2,6 @@ package verify
 
 import "github.com/stoker-dev/stoker"
 
-// Mean is the mean of the times of one run's steps with its 95 % interval. There are
-// twenty at least.
+// Mean returns the mean of the step times of one run with its 95 % interval. It needs at least
+// twenty.
 func Mean(times []float64) stoker.Interval { return takeSample(times).meanInterval() }

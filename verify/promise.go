@@ -2,13 +2,14 @@ package verify
 
 import "github.com/stoker-dev/stoker"
 
-// hold sets what was achieved beside what was promised. That two intervals meet
-// proves nothing: a wide one meets every promise. So a promise was kept only where the
-// whole interval reaches it, and missed only where the whole interval lies below. More
-// than the high end is better than promised, unless what was promised lies within.
+// hold compares a measured speed-up with a promised one. That the two intervals overlap proves
+// nothing, because a wide one overlaps every promise. So a promise counts as kept only if the
+// whole measured interval reaches its low end, and as missed only if the whole interval is
+// below it. A point above the high end is better than promised, if the interval excludes the
+// promised point.
 func hold(speedup, achieved stoker.Interval) Promise {
 	p := Promise{Kept: NotPromised, Achieved: &achieved}
-	if !promised(speedup) {
+	if !isPromised(speedup) {
 		return p
 	}
 	p.Promised = &speedup
@@ -28,19 +29,20 @@ func hold(speedup, achieved stoker.Interval) Promise {
 	return p
 }
 
-// atLeast is what has to be reached of a promise, less what starting again may do.
+// atLeast returns the least speed-up that keeps a promise: its low end, reduced by the effect
+// of a restart.
 func atLeast(speedup stoker.Interval) float64 { return speedup.Low / (1 + restart) }
 
-// untested is a promise between runs that cannot be compared.
-func untested(speedup stoker.Interval) Promise {
-	if !promised(speedup) {
+// untestedPromise returns a promise between runs that cannot be compared.
+func untestedPromise(speedup stoker.Interval) Promise {
+	if !isPromised(speedup) {
 		return Promise{Kept: NotPromised}
 	}
 	return Promise{Kept: PromiseUntested, Promised: &speedup}
 }
 
-// promised reports whether a forecast says from where to where the speed-up lies; "at
-// most" promises nothing.
-func promised(speedup stoker.Interval) bool {
+// isPromised reports whether a forecast has a complete interval. An upper bound alone promises
+// nothing.
+func isPromised(speedup stoker.Interval) bool {
 	return speedup.Low > 0 && speedup.Low <= speedup.Point && speedup.Point <= speedup.High
 }

@@ -7,25 +7,26 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// RowChange is a row of two runs' time: what got shorter, and what grew, for the same work.
+// RowChange compares one row of the time of two runs, for the same amount of work.
 type RowChange struct {
 	Row    string  `json:"row"`
-	Before float64 `json:"before_s"` // seconds for a thousand samples that were trained, steps where samples are unknown
+	Before float64 `json:"before_s"` // seconds per thousand samples trained, or steps if samples are unknown
 	After  float64 `json:"after_s"`
 }
 
-// RunChange is what a change did to the whole run, not to its steps alone.
+// RunChange is the effect of a change on the whole run.
 type RunChange struct {
 	Rows    []RowChange `json:"rows"`
 	Per     string      `json:"per"`     // "samples" or "steps"
-	Speedup float64     `json:"speedup"` // time of all rows before over after
+	Speedup float64     `json:"speedup"` // time of all rows before over that after
 }
 
-// perThousand is the work that rows are compared by.
+// perThousand is the amount of work for which rows are compared.
 const perThousand = 1000
 
-// CompareRuns compares where the time of two runs went, by the work that they trained. What comes once, such as the
-// start, is left out: a longer run has no more of it. Nil where no steps were seen.
+// CompareRuns compares how the time of two runs was spent, per amount of work trained. It
+// leaves out rows that occur once per run, such as the start, which do not grow with the length
+// of a run. Nil if no steps were recorded.
 func CompareRuns(before, after diagnose.Verdict) *RunChange {
 	c := &RunChange{Rows: []RowChange{}, Per: "samples"}
 	was, now := trainedBy(before, true), trainedBy(after, true)
@@ -57,7 +58,7 @@ func CompareRuns(before, after diagnose.Verdict) *RunChange {
 	return c
 }
 
-// trainedBy is how many samples a run trained, or how many steps it made.
+// trainedBy returns the number of samples that a run trained, or the number of its steps.
 func trainedBy(v diagnose.Verdict, samples bool) float64 {
 	steps := 0
 	for _, r := range v.Ledger.Rows {

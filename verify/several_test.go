@@ -17,7 +17,7 @@ func several(count, steps int, apart float64, r *rand.Rand) sample {
 	runs := make([]sample, count)
 	for i := range runs {
 		pace := math.Exp(apart * r.NormFloat64())
-		runs[i] = takeSample(scaled(remembering(0.5).steps(steps, r), pace))
+		runs[i] = takeSample(scaleAll(remembering(0.5).steps(steps, r), pace))
 	}
 	return together(runs)
 }

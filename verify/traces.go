@@ -15,36 +15,36 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Traced is one of two traces with what was concluded from it.
+// Traced is one trace with its verdict and its analysis.
 type Traced struct {
 	Run     *recording.Run
 	Verdict diagnose.Verdict
 	Gaps    *idle.Analysis
 }
 
-// TraceOutcome is the answer to "what changed" between two traces. Its Outcome has the
-// time of a step on the device's clock; its rows are per step.
+// TraceOutcome is the answer to the question what changed between two traces. Its Outcome
+// compares the time of a step on the device clock; rows are per step.
 type TraceOutcome struct {
 	Outcome
-	// share of the device's time that is under names of both, of kernels or of operators; 0 to 1
+	// share of the device's time in kernels or operators that both traces have, by name; 0 to 1
 	Alike    float64
 	Rows     []Row           // time, shares, causes, launches
-	Work     []Row           // kernels, copies and collectives by name, what changed most first
-	Promises []TracedPromise // of what the trace before was advised, and what was changed
+	Work     []Row           // kernels, copies and collectives by name, largest change first
+	Promises []TracedPromise // advised fixes of the trace before that were made
 }
 
-// Row is one quantity of a step before and after.
+// Row is one quantity per step, before and after.
 type Row struct {
 	Group  string // "step", "share", "cause", "launches", "kernel", "copy", "collective", "set"
 	Name   string
 	Unit   string // "s", "ratio", "calls"
 	Before StepRange
 	After  StepRange
-	Calls  [2]float64 // per step, of work; NaN for other rows
-	Bytes  [2]float64 // per step, of copies and collectives as recorded; NaN where none is
+	Calls  [2]float64 // calls per step, for work; NaN for other rows
+	Bytes  [2]float64 // recorded bytes per step, for copies and collectives; NaN if none
 }
 
-// Only says that work is in one of the two traces alone: "new", "gone", else "".
+// Only returns "new" or "gone" for work that is in only one of the two traces, else "".
 func (r Row) Only() string {
 	switch {
 	case r.Calls[0] == 0 && r.Calls[1] > 0:
@@ -55,37 +55,36 @@ func (r Row) Only() string {
 	return ""
 }
 
-// StepRange is a quantity over the judged steps: its mean, and the least and the most of a
-// step.
+// StepRange is a quantity over the judged steps: mean, minimum and maximum.
 type StepRange struct {
 	Mean  float64 `json:"mean"`
 	Least float64 `json:"least"`
 	Most  float64 `json:"most"`
 }
 
-// TracedPromise is a fix that the trace before was advised, with its promise.
+// TracedPromise is a fix that was advised for the trace before, with its promise.
 type TracedPromise struct {
 	Fix      string          `json:"fix"`
 	Changes  []stoker.Change `json:"changes"`
 	Promised stoker.Interval `json:"promised"`
 	Kept     PromiseState    `json:"kept"`
-	Asked    bool            `json:"-"` // somebody says that it is what was changed; else the files have to show it
+	Asked    bool            `json:"-"` // the user says that this is the change; otherwise the files must show it
 }
 
-// Start values of what two traces tell. [J]
+// Thresholds for comparing traces. [J]
 const (
-	fewestTraced = 3   // steps of a side: two tell no spread
-	sameProgram  = 0.5 // of the device's time under names of both: below it is another program
+	fewestTraced = 3   // steps of a side: two say nothing about spread
+	sameProgram  = 0.5 // share of the device's time under common names, below which the programs count as different
 )
 
-// Traces compares traces step by step, from three steps up; a side may have several of
-// the same program, of which the first is taken for what ran by name. promises are what the
-// trace before was advised; the first one of those that Changes shows to have been made
-// counts.
+// Traces compares traces step by step; each side needs at least three steps. A side may have
+// several traces of the same program; the rows of work by name come from the first. promises
+// are the fixes advised for the trace before; the first that Changes shows to have been made is
+// judged.
 func Traces(before, after []Traced, promises []TracedPromise) TraceOutcome {
 	was, now := sideOf(before), sideOf(after)
 	o := TraceOutcome{Outcome: Outcome{
-		Basis: PerStep, Difference: NotCompared, Promise: untested(stoker.Unknown()), Changes: []stoker.Change{},
+		Basis: PerStep, Difference: NotCompared, Promise: untestedPromise(stoker.Unknown()), Changes: []stoker.Change{},
 		Before: was.makeSide(), After: now.makeSide(), Was: string(was.Verdict.Class), Now: string(now.Verdict.Class),
 		Emulated: slices.ContainsFunc(slices.Concat(before, after), func(t Traced) bool { return t.Run.Emulated() }),
 		Warnings: []string{},
@@ -100,7 +99,8 @@ func Traces(before, after []Traced, promises []TracedPromise) TraceOutcome {
 		func(o stoker.Change) bool { return o.Setting == c.Setting }) {
 		o.Changes = append(o.Changes, c)
 	}
-	o.Rows, o.Work = rowsOf(was, now), workOf(was, now) // also of too few steps: they are what was recorded
+	// also for too few steps, because these are facts of the recording
+	o.Rows, o.Work = rowsOf(was, now), workOf(was, now)
 	o.addDoubts(was, now)
 	if o.Refused == "" {
 		o.tell(was, now)
@@ -108,14 +108,15 @@ func Traces(before, after []Traced, promises []TracedPromise) TraceOutcome {
 	return o
 }
 
-// traceSide is what the judged steps of a side's traces went into.
+// traceSide holds the judged steps of one side's traces.
 type traceSide struct {
-	Traced             // the first one
-	parts  []idle.Part // of all
+	Traced             // the first trace
+	parts  []idle.Part // of all traces
 	works  []idle.Named
-	times  [][]float64 // of the steps of each, seconds
+	times  [][]float64 // seconds of each step, by trace
 }
 
+// sideOf collects the judged steps of a side's traces.
 func sideOf(traces []Traced) traceSide {
 	s := traceSide{Traced: traces[0]}
 	for i, t := range traces {
@@ -133,7 +134,7 @@ func sideOf(traces []Traced) traceSide {
 	return s
 }
 
-// steps are the judged ones, none where no device worked.
+// steps returns the judged steps; none if no device worked.
 func (t Traced) steps() ([]idle.Part, []idle.Named) {
 	for i := range t.Gaps.Devices {
 		if d := &t.Gaps.Devices[i]; t.Verdict.Device >= 0 && int(d.Index) == t.Verdict.Device {
@@ -143,6 +144,7 @@ func (t Traced) steps() ([]idle.Part, []idle.Named) {
 	return nil, nil
 }
 
+// refusal says why a side cannot be compared; "" if it can.
 func (s traceSide) refusal(name string) string {
 	if s.Verdict.Device < 0 {
 		return fmt.Sprintf("the trace %s holds no work of a device", name)
@@ -154,7 +156,7 @@ func (s traceSide) refusal(name string) string {
 	return ""
 }
 
-// fewest is how many steps the shortest trace has.
+// fewest returns the number of steps of the shortest trace.
 func (s traceSide) fewest() int {
 	n := len(s.times[0])
 	for _, times := range s.times[1:] {
@@ -163,6 +165,7 @@ func (s traceSide) fewest() int {
 	return n
 }
 
+// makeSide returns the number of steps and their total time.
 func (s traceSide) makeSide() Side {
 	side := Side{Runs: len(s.times), Steps: len(s.parts)}
 	for _, p := range s.parts {
@@ -171,6 +174,7 @@ func (s traceSide) makeSide() Side {
 	return side
 }
 
+// measure estimates the mean time of a step from all traces.
 func (s traceSide) measure() sample {
 	samples := make([]sample, len(s.times))
 	for i, times := range s.times {
@@ -179,19 +183,19 @@ func (s traceSide) measure() sample {
 	return together(samples)
 }
 
-// tell fills in the step's times, and what their ratio proves.
+// tell fills in the times of a step and what their ratio proves.
 func (o *TraceOutcome) tell(was, now traceSide) {
 	a, b := was.measure(), now.measure()
 	o.Before.fill(a, 0)
 	o.After.fill(b, 0)
 	if o.Alike < sameProgram {
-		return // of different programs nobody asks which one is faster
+		return // a speed-up between different programs has no meaning
 	}
 	ratio := a.over(b)
 	floor := noise(ratio)
 	o.Speedup, o.Noise, o.Difference = &ratio, &floor, differ(ratio)
 	o.Promises = slices.DeleteFunc(slices.Clone(o.Promises), func(p TracedPromise) bool {
-		return !p.Asked && !carriedOut(p.Changes, o.Changes) // nobody made it: nothing was promised of what changed
+		return !p.Asked && !carriedOut(p.Changes, o.Changes) // a fix that was not made promises nothing
 	})
 	for i := range o.Promises {
 		held := hold(o.Promises[i].Promised, ratio)
@@ -205,8 +209,8 @@ func (o *TraceOutcome) tell(was, now traceSide) {
 	o.fillNeeded()
 }
 
-// loadsElsewhere is the change from loading in the loop to worker processes, whose number
-// a trace need not tell, or back.
+// loadsElsewhere returns the change from loading in the main process to workers, or back, found
+// by the names of the iterators. A trace need not record the number of workers.
 func loadsElsewhere(was, now traceSide) (stoker.Change, bool) {
 	marks := func(s traceSide, iterator string) bool {
 		return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool {
@@ -223,16 +227,16 @@ func loadsElsewhere(was, now traceSide) (stoker.Change, bool) {
 	return stoker.Change{}, false
 }
 
-// carriedOut reports whether a fix's first change is among those that were found: to its
-// value, or to one that the files do not tell.
+// carriedOut reports whether the first change of a fix was found, with the same value or with
+// an unknown one.
 func carriedOut(changes, found []stoker.Change) bool {
 	return len(changes) > 0 && slices.ContainsFunc(found, func(c stoker.Change) bool {
 		return c.Setting == changes[0].Setting && (c.To == nil || fmt.Sprint(c.To) == fmt.Sprint(changes[0].To))
 	})
 }
 
-// fewMeasured is measure for as few steps as a trace has: fewer than it needs are taken as
-// independent of each other, which traces warns of.
+// fewMeasured summarises times like takeSample, but also fewer than leastSteps, which it treats
+// as independent; addDoubts warns about that.
 func fewMeasured(times []float64) sample {
 	n := len(times)
 	if n >= leastSteps {
@@ -247,7 +251,8 @@ func fewMeasured(times []float64) sample {
 	return s
 }
 
-// student95 is the 95 % quantile, both sides, of Student's t for few degrees of freedom.
+// student95 returns the two-sided 95 % quantile of Student's t distribution for few degrees of
+// freedom.
 func student95(degrees int) float64 {
 	table := [...]float64{
 		1: 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -256,6 +261,7 @@ func student95(degrees int) float64 {
 	return table[min(degrees, len(table)-1)]
 }
 
+// addDoubts adds warnings about the comparison and those of both verdicts.
 func (o *TraceOutcome) addDoubts(was, now traceSide) {
 	w := &work{}
 	if o.Alike < sameProgram {
@@ -286,7 +292,7 @@ func (o *TraceOutcome) addDoubts(was, now traceSide) {
 	o.Warnings = w.warnings
 }
 
-// deviceName is the name of the judged device, "" where it is not known.
+// deviceName returns the name of the judged device; "" if unknown.
 func (s traceSide) deviceName() string {
 	if at := s.Run.Timeline.Devices[s.Verdict.Device].GPU; at >= 0 && at < len(s.Run.Facts.GPUs) {
 		return s.Run.Facts.GPUs[at].Name
@@ -294,9 +300,10 @@ func (s traceSide) deviceName() string {
 	return ""
 }
 
+// name returns the name of a piece of work.
 func (s traceSide) name(n idle.Named) string { return s.Run.Timeline.Names[n.Name] }
 
-// spreadOf is a quantity of each step, in its unit.
+// spreadOf returns a quantity over all steps, in the unit of the function.
 func (s traceSide) spreadOf(of func(idle.Part) float64) StepRange {
 	var values []float64
 	for _, p := range s.parts {
@@ -305,12 +312,13 @@ func (s traceSide) spreadOf(of func(idle.Part) float64) StepRange {
 	return spread(values)
 }
 
+// spread returns mean, minimum and maximum.
 func spread(values []float64) StepRange {
 	return StepRange{stat.Mean(values), slices.Min(values), slices.Max(values)}
 }
 
-// shareOf is a part of all steps' time together: of steps that differ in length, the mean of
-// their shares is another number, and the verdict has this one.
+// shareOf returns a part of the total time of all steps. The mean of the steps' shares would be
+// another number if steps differ in length; the verdict uses this one.
 func (s traceSide) shareOf(of func(idle.Part) int64) float64 {
 	part, all := int64(0), int64(0)
 	for _, p := range s.parts {
@@ -319,7 +327,7 @@ func (s traceSide) shareOf(of func(idle.Part) int64) float64 {
 	return float64(part) / float64(max(1, all))
 }
 
-// rowsOf are the quantities that every trace has.
+// rowsOf returns the quantities that every trace has.
 func rowsOf(was, now traceSide) []Row {
 	var rows []Row
 	add := func(group, name, unit string, of func(idle.Part) float64) {
@@ -356,7 +364,7 @@ func rowsOf(was, now traceSide) []Row {
 	return rows
 }
 
-// workOf sets work of one name beside each other.
+// workOf returns a row for each name of work, largest change first.
 func workOf(was, now traceSide) []Row {
 	type key struct {
 		kind recording.WorkKind
@@ -403,6 +411,7 @@ func workOf(was, now traceSide) []Row {
 	return rows
 }
 
+// total returns the sum of a list.
 func total(list []int64) (sum int64) {
 	for _, v := range list {
 		sum += v

@@ -9,32 +9,32 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Start values of "the same work". [J]
+// Thresholds for "the same work". [J]
 const (
-	batchTolerance = 0.01 // last batches of an epoch may be smaller
-	bytesTolerance = 0.10 // samples of text or clips of sound vary in length
+	batchTolerance = 0.01 // the last batches of an epoch may be smaller
+	bytesTolerance = 0.10 // samples of text or audio vary in length
 
-	// Kernel time is utilisation times step, and utilisation says only that some
-	// kernel was running: launches without gaps inflate it. It takes a factor of
-	// two to call the model another one on that evidence.
+	// Kernel time is utilisation times step, and utilisation says only that some kernel was
+	// running: gaps between launches count as busy. Only a factor of two is evidence enough to
+	// say that the models differ.
 	kernelDoubt  = 1.25
 	kernelRefuse = 2.0
 
-	othersDoubt = 0.15 // cores by which the use of neighbours may differ: of two that is a step of 8 %
-	coldShare   = 0.20 // of the bytes read came from storage: the run met a cold cache
-	warmShare   = 0.05 // hardly any did: the run met a warm one
+	othersDoubt = 0.15 // difference in cores used by other programs; on two cores it makes a step of 8 %
+	coldShare   = 0.20 // share of the bytes read from storage from which the cache counts as cold
+	warmShare   = 0.05 // share below which it counts as warm
 )
 
-// work is what was found about whether two runs did the same.
+// work is the result of checking whether two runs did the same work.
 type work struct {
-	was, now string // what the two are called
+	was, now string // names of the two runs
 	basis    Basis
 	differ   []string // facts that make a comparison meaningless
 	warnings []string
-	besides  []string // what differs though the work is the same
+	besides  []string // other differences between runs of the same work
 }
 
-// refusal names every fact that differs, "" where none does.
+// refusal names every fact that differs; "" if none does.
 func (w work) refusal() string {
 	if len(w.differ) == 0 {
 		return ""
@@ -42,18 +42,19 @@ func (w work) refusal() string {
 	return "the runs did different work: " + strings.Join(w.differ, ", ")
 }
 
+// refuse adds a fact that differs.
 func (w *work) refuse(format string, args ...any) {
 	w.differ = append(w.differ, fmt.Sprintf(format, args...))
 }
 
+// addWarning adds a warning.
 func (w *work) addWarning(format string, args ...any) {
 	w.warnings = append(w.warnings, fmt.Sprintf(format, args...))
 }
 
-// compareWork holds two runs against each other, fact by fact. A fact that is
-// unknown on either side proves nothing. Settings are what one changes on
-// purpose and are no different work, precision and device included: changed
-// lists them.
+// compareWork compares two runs fact by fact. A fact that is unknown for either run proves
+// nothing. Settings, including precision and device, are changed on purpose and do not make the
+// work different; changed lists them.
 func compareWork(was, now observed, changed []stoker.Change) work {
 	w := work{was: was.name, now: now.name, basis: PerStep}
 	w.data(was.judgedLoader(), now.judgedLoader())
@@ -63,6 +64,7 @@ func compareWork(was, now observed, changed []stoker.Change) work {
 	return w
 }
 
+// data compares the data sets.
 func (w *work) data(was, now recording.Loader) {
 	if was.Dataset != "" && now.Dataset != "" && was.Dataset != now.Dataset {
 		w.refuse("data set %s %s, %s %s", was.Dataset, w.was, now.Dataset, w.now)
@@ -72,6 +74,7 @@ func (w *work) data(was, now recording.Loader) {
 	}
 }
 
+// compareBatch compares batch sizes and bytes per sample.
 func (w *work) compareBatch(was, now observed) {
 	n, m := was.samples(), now.samples()
 	switch {
@@ -86,7 +89,7 @@ func (w *work) compareBatch(was, now observed) {
 	if a.BatchDType != "" && b.BatchDType != "" && a.BatchDType != b.BatchDType {
 		w.addWarning("batches are %s %s, %s %s: the copy to the device is another one", a.BatchDType, w.was,
 			b.BatchDType, w.now)
-		return // bytes then differ by themselves
+		return // the sizes then differ because of the type
 	}
 	if a.BatchBytes > 0 && b.BatchBytes > 0 && n > 0 && m > 0 {
 		if x, y := a.BatchBytes/n, b.BatchBytes/m; ratio(x, y) > 1+bytesTolerance {
@@ -95,6 +98,7 @@ func (w *work) compareBatch(was, now observed) {
 	}
 }
 
+// compareDevice compares the devices, the number of ranks and the phase.
 func (w *work) compareDevice(was, now observed) {
 	x, y := was.judgedGPU(), now.judgedGPU()
 	switch {
@@ -114,9 +118,8 @@ func (w *work) compareDevice(was, now observed) {
 	}
 }
 
-// compareModel looks for evidence that another model ran: its parameters' type and the
-// time its kernels take. Where precision or device were changed on purpose,
-// both may differ.
+// compareModel searches for evidence that the models differ: the type of the parameters and the
+// time of the kernels. If precision or device was changed on purpose, both may differ.
 func (w *work) compareModel(was, now observed, changed []stoker.Change) {
 	for _, c := range changed {
 		switch c.Setting {
@@ -139,7 +142,7 @@ func (w *work) compareModel(was, now observed, changed []stoker.Change) {
 	x, y := was.costs.Busy*was.costs.Step/n, now.costs.Busy*now.costs.Step/m
 	switch off := ratio(x, y); {
 	case !(x > 0 && y > 0): // unknown, or the device did nothing
-	case off > kernelRefuse && w.basis == PerStep: // a larger batch is legitimately cheaper per sample
+	case off > kernelRefuse && w.basis == PerStep: // a larger batch may cost less per sample
 		w.refuse("the device computes %.2g s per step %s, %.2g s %s: another model, or a throttled device", x, w.was,
 			y, w.now)
 	case off > kernelDoubt:
@@ -148,8 +151,8 @@ func (w *work) compareModel(was, now observed, changed []stoker.Change) {
 	}
 }
 
-// listDoubts is what makes the mean of one run uncertain by itself. alone says that no other
-// run of its side shows by how much.
+// listDoubts returns what makes the mean of one run uncertain. alone says that its side has no
+// other run to show how much means vary.
 func (s observed) listDoubts(alone bool) (warnings []string) {
 	w := &work{}
 	if alone && !s.window.Stationary {
@@ -161,7 +164,7 @@ func (s observed) listDoubts(alone bool) (warnings []string) {
 	return w.warnings
 }
 
-// circumstances are what differs between two runs though the work was the same.
+// circumstances returns differences between two runs that are not differences in their work.
 func circumstances(was, now observed) (warnings []string) {
 	w := &work{}
 	if was.hasDeviceClock() != now.hasDeviceClock() {
@@ -180,7 +183,7 @@ func circumstances(was, now observed) (warnings []string) {
 	return w.warnings
 }
 
-// judgedGPU is the device that the judged trainer used; the zero GPU where unknown.
+// judgedGPU returns the device of the judged trainer; the zero GPU if unknown.
 func (s observed) judgedGPU() recording.GPU {
 	device := -1
 	if p := s.run.FindProcess(s.window.PID); p != nil {
@@ -188,13 +191,13 @@ func (s observed) judgedGPU() recording.GPU {
 	}
 	for _, gpu := range s.run.Facts.GPUs {
 		if gpu.Index == device || device < 0 {
-			return gpu // machines mix GPUs so seldom that the first stands for an unknown one
+			return gpu // machines rarely mix GPUs, so the first stands for an unknown one
 		}
 	}
 	return recording.GPU{}
 }
 
-// world is the number of ranks, 0 where unknown.
+// world returns the number of ranks, 0 if unknown.
 func (s observed) world() int {
 	if p := s.run.FindProcess(s.window.PID); p != nil {
 		return p.World
@@ -202,7 +205,7 @@ func (s observed) world() int {
 	return 0
 }
 
-// hasDeviceClock reports whether most steps are timed by the device.
+// hasDeviceClock reports whether most steps were timed by the device.
 func (s observed) hasDeviceClock() bool {
 	n := 0
 	for _, step := range s.window.Steps {
@@ -213,14 +216,14 @@ func (s observed) hasDeviceClock() bool {
 	return 2*n > len(s.window.Steps)
 }
 
-// fromStorage is the share of the bytes read that the page cache did not hold;
-// NaN where unknown.
+// fromStorage returns the share of the bytes read that came from storage, not from the page
+// cache; NaN if unknown.
 func (s observed) fromStorage() float64 { return s.costs.DiskRate / s.costs.ReadRate }
 
-// ratio is the larger of two numbers over the smaller.
+// ratio returns the larger of two numbers over the smaller.
 func ratio(a, b float64) float64 { return max(a/b, b/a) }
 
-// deviceKind drops the index: "cuda:0" and "cuda:1" are the same kind.
+// deviceKind removes the index: "cuda:0" and "cuda:1" are of the same kind.
 func deviceKind(device string) string {
 	kind, _, _ := strings.Cut(device, ":")
 	return kind

@@ -8,37 +8,39 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// How long what a screen concludes stays, in seconds of the run. People read it and act on it,
-// and a fix is no better for being another one at every look.
+// How long the conclusion on the screen stays, in seconds of the run. People read it and act on
+// it, so it should not change at every refresh.
 const (
-	// holdTime is for how long another conclusion must be that of every look before it takes the
-	// place of the shown one. [J] Somebody has read a line and found the place in the code by then,
-	// and a neighbour's program that comes and goes does so within it. It is a third of the 30 s
-	// of which a final verdict is made.
+	// holdTime is how long every refresh must reach another conclusion before that replaces the
+	// displayed one. [J] By then a reader has read the line and found the place in the code, and
+	// short disturbances by other programs have passed. It is a third of the 30 s that a final
+	// verdict needs.
 	holdTime = 10.0
 
-	// settleTime is that of a conclusion that nobody can act on, because it has no fix, and of one
-	// that rests on less than holdTime of steady steps. [J] Two looks and more agree by then.
+	// settleTime is the same for a displayed conclusion without a fix, which calls for no action,
+	// and for one based on less than holdTime of steady steps. [J] It covers two refreshes or
+	// more.
 	settleTime = 3.0
 
-	// mostStale is how old what is shown may be while looks contradict it, and each other: one window of a
-	// final verdict, of which then no second is left.
+	// mostStale is the greatest age of a displayed conclusion that refreshes contradict, even if
+	// they contradict each other: one window of a final verdict, which by then has no second in
+	// common with it.
 	mostStale = 30.0
 
-	// startUp is for how long a program that has made no step yet is taken to begin. [J] Importing
-	// PyTorch on a loaded machine was seen to take 26 s.
+	// startUp is how long a program without steps counts as starting. [J] Importing PyTorch on a
+	// loaded machine took 26 s.
 	startUp = 30.0
 )
 
-// held is a conclusion and what it is held against.
+// held is the displayed conclusion and the one that may replace it.
 type held struct {
-	key       string  // what is shown: the class and the best fix; "" nothing so far
-	confirmed float64 // when a look last came to the same, seconds of the run
-	other     string  // what the looks since come to, where they agree
-	since     float64 // since when
+	key       string  // displayed class and best fix; "" for none yet
+	confirmed float64 // when a refresh last confirmed it, seconds of the run
+	other     string  // what all refreshes since other was set concluded
+	since     float64 // when that began
 }
 
-// conclude takes what a look at the run came to, or keeps what is shown where that is to hold.
+// conclude displays a new conclusion, or keeps the displayed one if it must be held.
 func (s *State) conclude(v diagnose.Verdict, plan advise.Plan) {
 	now, key := s.Run.End(), keyOf(v, plan)
 	if s.held.other != key {
@@ -46,9 +48,10 @@ func (s *State) conclude(v diagnose.Verdict, plan advise.Plan) {
 	}
 	switch {
 	case s.held.key == "", key == s.held.key:
-	case v.HasSteps && !s.Verdict.HasSteps, s.Verdict.Class == diagnose.NotTraining: // the first that rests on steps
-	case s.Run.Facts.Exit != nil: // the last word
-	case now < s.held.confirmed: // another run under the same name
+	// the first conclusion from steps
+	case v.HasSteps && !s.Verdict.HasSteps, s.Verdict.Class == diagnose.NotTraining:
+	case s.Run.Facts.Exit != nil: // the final one
+	case now < s.held.confirmed: // another run with the same name
 	case now-s.held.since >= s.patience(), now-s.held.confirmed >= mostStale:
 	default:
 		return
@@ -57,7 +60,7 @@ func (s *State) conclude(v diagnose.Verdict, plan advise.Plan) {
 	s.held = held{key: key, confirmed: now}
 }
 
-// patience is for how long others must contradict what is shown.
+// patience returns how long another conclusion must last to replace the displayed one.
 func (s *State) patience() float64 {
 	w := s.Verdict.Costs.Window
 	if len(s.Plan.Fixes) == 0 || w.End-w.Start < holdTime {
@@ -66,8 +69,8 @@ func (s *State) patience() float64 {
 	return holdTime
 }
 
-// keyOf tells conclusions apart: by the class and what the best fix changes, whatever that is
-// worth at the moment.
+// keyOf identifies a conclusion: the class and what the best fix changes, without its present
+// speed-up.
 func keyOf(v diagnose.Verdict, plan advise.Plan) string {
 	key := string(v.Class)
 	if len(plan.Fixes) > 0 {
@@ -80,7 +83,7 @@ func keyOf(v diagnose.Verdict, plan advise.Plan) string {
 	return key
 }
 
-// beginning says that a run may not have come to its first steps yet; "" if it has.
+// beginning says that a run may not have reached its first steps yet; "" if it has.
 func (s *State) beginning() string {
 	undecided := s.Verdict.Class == diagnose.NotTraining || s.Verdict.Class == diagnose.Unknown
 	switch n := len(s.Run.Steps); {

@@ -71,7 +71,8 @@ func TestRecordedSeriesHolds(t *testing.T) {
 	}
 }
 
-// What is shown holds for as long as somebody needs to act on it, in every recorded series.
+// The displayed conclusion lasts long enough for somebody to act on it, in every recorded
+// series.
 func TestShownForLongEnough(t *testing.T) {
 	files, err := filepath.Glob("../testdata/cases/*/run.jsonl.gz")
 	if err != nil || len(files) < 20 {
@@ -96,7 +97,7 @@ func TestShownForLongEnough(t *testing.T) {
 	}
 }
 
-// looks plays conclusions, one every two seconds of a run, and returns what is shown.
+// looks plays conclusions, one every two seconds of a run, and returns the displayed ones.
 func looks(conclusions string) string {
 	shown := ""
 	s := State{}

@@ -15,20 +15,20 @@ import (
 	"github.com/stoker-dev/stoker/report/text"
 )
 
-// part is a part of a pipeline, and how much it could do alone in a second.
+// part is a part of a pipeline with the rate it would reach alone.
 type part struct {
 	by      stoker.Resource
 	rate    float64
-	samples bool // are what it is a rate of, else steps
+	samples bool // the rate is in samples, else in steps
 }
 
-// partNames are short names of what a part of a step is done by.
+// partNames holds short names of the resources that do the parts of a step.
 var partNames = map[stoker.Resource]string{
 	stoker.Storage: "storage", stoker.CPU: "cores", stoker.Worker: "workers", stoker.MainThread: "main thread",
 	stoker.Link: "link", stoker.GPU: "GPU", stoker.Network: "exchange",
 }
 
-// partsOf are the parts that are known, in the order in which a batch passes them.
+// partsOf returns the known parts, in the order in which a batch passes them.
 func partsOf(setup predict.Setup) []part {
 	answer, err := setup.Solve()
 	if err != nil {
@@ -47,15 +47,15 @@ func partsOf(setup predict.Setup) []part {
 	return parts
 }
 
-// negligible is how many times the limit's rate a part is that nobody asks about.
+// negligible is the multiple of the limit's rate from which a part is not displayed.
 const negligible = 1000
 
-// beyond is how many times the limit's rate a bar is wide at most: a pipe's bore counts
-// where it is narrow.
+// beyond is the multiple of the limit's rate that corresponds to the widest bar: the
+// interesting part is the narrow one.
 const beyond = 4
 
-// pipeline draws so many parts, those that are narrowest, as bars as wide as their rate,
-// the narrowest marked.
+// pipeline draws the most narrow parts, at most that many, as bars with a width proportional to
+// their rate, and marks the narrowest.
 func (d *drawing) pipeline(s State, most int) []string {
 	var rates []float64
 	for _, p := range s.parts {
@@ -95,7 +95,7 @@ func (d *drawing) pipeline(s State, most int) []string {
 	return lines
 }
 
-// workers counts what the worker processes do now.
+// workers counts the worker processes by their present state.
 func (d *drawing) workers(s State) []string {
 	count := map[string]int{}
 	n, to := 0, s.Run.End()
@@ -120,15 +120,16 @@ func (d *drawing) workers(s State) []string {
 	return []string{pad("pipeline", nameWidth) + " " + quantity.Many(n, "worker") + ": " + strings.Join(parts, ", ")}
 }
 
-// lately is how long ago a worker was seen that is still there, seconds.
+// lately is the age in seconds up to which a worker's last sample counts as present.
 const lately = 3
 
-// mostFixes is how many fixes are named.
+// mostFixes is the number of fixes displayed.
 const mostFixes = 2
 
-// fixes are what to change, or why nothing is.
+// fixes returns lines with the best fixes, or with the reason for the verdict if there are
+// none.
 func (d *drawing) fixes(s State) []string {
-	all := absent(s.Run)
+	all := absentLines(s.Run)
 	for i, f := range s.Plan.Fixes[:min(mostFixes, len(s.Plan.Fixes))] {
 		title := f.Title
 		if len(f.Changes) > 0 {
@@ -142,7 +143,7 @@ func (d *drawing) fixes(s State) []string {
 	if len(s.Plan.Fixes) > 0 || len(s.Verdict.Evidence) == 0 || s.Machine {
 		return all
 	}
-	why := wrapped(s.Verdict.Evidence[0].Text, d.Width-nameWidth-1)
+	why := wrapText(s.Verdict.Evidence[0].Text, d.Width-nameWidth-1)
 	if len(why) > mostFixes {
 		why = append(why[:mostFixes-1], pad(why[mostFixes-1]+" …", d.Width-nameWidth-1))
 	}
@@ -152,8 +153,8 @@ func (d *drawing) fixes(s State) []string {
 	return all
 }
 
-// absent says why there is no row of a GPU.
-func absent(run *recording.Run) []string {
+// absentLines says why there is no row for a GPU.
+func absentLines(run *recording.Run) []string {
 	for _, a := range run.Facts.Absent {
 		if a.What == "gpu" && len(run.Facts.GPUs) == 0 {
 			return []string{pad("GPU", nameWidth) + " " + a.Why}
@@ -162,5 +163,5 @@ func absent(run *recording.Run) []string {
 	return nil
 }
 
-// wrapped is a text in lines of so many cells.
-func wrapped(s string, width int) []string { return text.BreakLines(s, max(8, width)) }
+// wrapText breaks a text into lines of a width.
+func wrapText(s string, width int) []string { return text.BreakLines(s, max(8, width)) }

@@ -11,36 +11,37 @@ import (
 	"github.com/stoker-dev/stoker/report/strip"
 )
 
-// Colours of 16, which are those that the user chose, but for orange: their yellow is not
-// to be read on white.
+// Colours of the terminal's 16, which the user chose, except orange: yellow is often unreadable
+// on white.
 const (
 	red    = "31"
 	green  = "32"
 	orange = "38;5;166"
 )
 
-// kindColours are those of rows.
+// kindColours holds the colours of rows.
 var kindColours = map[strip.Kind]string{
 	strip.Waiting: red, strip.Throughput: green, strip.Busy: green, strip.Memory: "36", strip.Power: "36",
 	strip.JobCores: "34", strip.Others: "35", strip.Disk: orange, strip.Network: orange,
 }
 
-// view is what is shown of a run over time.
+// view is the part of a run that is displayed over time.
 type view struct {
 	tracks   []strip.Track
-	folded   []strip.Track // left out
-	ranks    []int         // of the tracks: the less, the longer it stays where there is no room
+	folded   []strip.Track // rows left out
+	ranks    []int         // rank of each track: lower ranks are kept longer if space is short
 	from, to float64
 	at       int // the cursor's column
 }
 
-// essentialRank is the last of what has to be there, threadRank the first of threads.
+// essentialRank is the last rank of rows that must be displayed, threadRank the first rank of
+// threads.
 const (
 	essentialRank = 4
 	threadRank    = 9
 )
 
-// view cuts a run, and says what matters most.
+// view cuts a run into rows and ranks them.
 func (d *drawing) view(s State, from, to float64) *view {
 	v := &view{from: from, to: to, at: d.columns() - 1 - min(d.columns()-1, max(0, d.Back))}
 	tracks := strip.Cut(s.Run, from, to, d.columns())
@@ -72,11 +73,12 @@ func (d *drawing) view(s State, from, to float64) *view {
 	return v
 }
 
+// addTrack adds a row.
 func (v *view) addTrack(t strip.Track, rank int) {
 	v.tracks, v.ranks = append(v.tracks, t), append(v.ranks, rank)
 }
 
-// worst is how long the rank waits that waits most.
+// worst returns a row with the greatest wait of all ranks.
 func worst(tracks []strip.Track) strip.Track {
 	most := strip.Track{Name: "worst rank waits", Unit: "share", Kind: strip.Waiting, Most: 1, Limited: true}
 	for _, t := range tracks {
@@ -95,7 +97,7 @@ func worst(tracks []strip.Track) strip.Track {
 	return most
 }
 
-// essential is how many rows have to be there.
+// essential returns the number of rows that must be displayed.
 func (v *view) essential() int {
 	n := 0
 	for _, rank := range v.ranks {
@@ -106,7 +108,7 @@ func (v *view) essential() int {
 	return n
 }
 
-// keep keeps the rows that matter most: of GPUs and ranks all or none.
+// keep keeps the most important rows. Rows of all GPUs or ranks are kept or dropped together.
 func (v *view) keep(most int) {
 	for len(v.tracks) > most {
 		last := slices.Max(v.ranks)
@@ -124,10 +126,10 @@ func (v *view) keep(most int) {
 	}
 }
 
-// tallest is how many lines a row may have.
+// tallest is the greatest height of a row, in lines.
 const tallest = 4
 
-// lines is how many lines each row of values can have.
+// lines returns the height of each row of values.
 func (v *view) lines(room int) int {
 	values := 0
 	for _, t := range v.tracks {
@@ -141,7 +143,7 @@ func (v *view) lines(room int) int {
 	return min(tallest, max(1, 1+(room-len(v.tracks))/values))
 }
 
-// rows draws everything over time, values so many lines high.
+// rows draws all rows; rows of values are high lines tall.
 func (d *drawing) rows(v *view, high int) []string {
 	var all []string
 	for _, t := range v.tracks {
@@ -163,8 +165,8 @@ func (d *drawing) rows(v *view, high int) []string {
 	return all
 }
 
-// value is what stands at the right of a row: the value at the cursor, else the newest, of
-// a run that has ended the mean.
+// value returns the text to the right of a row: the value at the cursor, or else the newest, or
+// the mean of a run that has ended.
 func (d *drawing) value(v *view, t strip.Track) string {
 	text := d.short(d.pick(t.Values, v.at), t.Unit)
 	if t.Limited && t.Unit != "share" {
@@ -184,8 +186,8 @@ func (d *drawing) value(v *view, t strip.Track) string {
 	return text
 }
 
-// among is a value beside the most that it can be, "0.8 of 2.0 cores", or its share of that
-// where there is no room.
+// among returns a value with its maximum, "0.8 of 2.0 cores", or its share of the maximum if
+// space is short.
 func (d *drawing) among(text, most, share string) string {
 	alone := text
 	if number, unit, _ := strings.Cut(text, " "); strings.HasSuffix(most, " "+unit) {
@@ -197,7 +199,7 @@ func (d *drawing) among(text, most, share string) string {
 	return text
 }
 
-// pick is the value that is shown of a row.
+// pick returns the displayed value of a row.
 func (d *drawing) pick(values []float64, at int) float64 {
 	if d.Back > 0 {
 		return values[at]
@@ -214,7 +216,7 @@ func (d *drawing) pick(values []float64, at int) float64 {
 	return sum / n
 }
 
-// short is a value of a row as it stands beside it: shares in whole per cent.
+// short formats a value next to its row: shares in whole per cent.
 func (d *drawing) short(v float64, unit string) string {
 	switch unit {
 	case "share":
@@ -225,7 +227,7 @@ func (d *drawing) short(v float64, unit string) string {
 	return strip.FormatValue(v, unit)
 }
 
-// newest is the last value that is known.
+// newest returns the last known value.
 func newest(values []float64) float64 {
 	for i := len(values) - 1; i >= 0; i-- {
 		if !math.IsNaN(values[i]) {
@@ -235,7 +237,7 @@ func newest(values []float64) float64 {
 	return math.NaN()
 }
 
-// largest is the largest value that is known.
+// largest returns the largest known value.
 func largest(values []float64) float64 {
 	most := math.NaN()
 	for _, v := range values {
@@ -246,7 +248,7 @@ func largest(values []float64) float64 {
 	return most
 }
 
-// doing is what a thread does, or where the run has ended how much of the time it ran.
+// doing returns what a thread does or, if the run has ended, the share of time it ran.
 func (d *drawing) doing(t strip.Track, at int) string {
 	switch {
 	case d.Back > 0:
@@ -262,7 +264,7 @@ func (d *drawing) doing(t strip.Track, at int) string {
 	return ""
 }
 
-// pad fills text up with spaces, or cuts it.
+// pad fills text with spaces to a width, or cuts it.
 func pad(text string, width int) string {
 	n := utf8.RuneCountInString(text)
 	if n > width {
@@ -271,14 +273,14 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", width-n)
 }
 
-// Steps of a line's height.
+// Levels of height of a character.
 var (
 	blocks = []rune(" ▁▂▃▄▅▆▇█")
 	plain  = []rune(" .:-=+*#@")
 )
 
-// spark draws values as heights of so many lines, the top line first. What is full leaves
-// a step free, so that rows do not run into each other.
+// spark draws values as bars of a height of several lines, top line first. A full bar leaves
+// one level free, so that rows stay separate.
 func (d *drawing) spark(t strip.Track, at, high int) []string {
 	levels := blocks
 	if d.ASCII {
@@ -300,8 +302,8 @@ func (d *drawing) spark(t strip.Track, at, high int) []string {
 	return lines
 }
 
-// stateMarks are letters and colours of what a thread does: they differ without
-// colours.
+// stateMarks holds the letters and colours of thread states. The letters differ, so that
+// colours are not needed.
 var stateMarks = map[string]struct{ letter, colour string }{
 	strip.StateNames[recording.Parked]:  {"·", "2"},
 	strip.StateNames[recording.Running]: {"R", green},
@@ -311,6 +313,7 @@ var stateMarks = map[string]struct{ letter, colour string }{
 	"":                                  {" ", ""},
 }
 
+// states draws a row of thread states.
 func (d *drawing) states(states []string, at int) string {
 	cells := make([]string, len(states))
 	for i, state := range states {
@@ -319,7 +322,8 @@ func (d *drawing) states(states []string, at int) string {
 	return d.drawCursor(cells, at, func(i int) string { return stateMarks[states[i]].colour })
 }
 
-// drawCursor joins cells, neighbours of one colour in one, and marks the cursor's.
+// drawCursor joins cells, combining neighbours of the same colour, and marks the cell of the
+// cursor.
 func (d *drawing) drawCursor(cells []string, at int, colour func(i int) string) string {
 	var b strings.Builder
 	for i := 0; i < len(cells); {
@@ -337,7 +341,7 @@ func (d *drawing) drawCursor(cells []string, at int, colour func(i int) string) 
 	return b.String()
 }
 
-// help explains each row and where it comes from.
+// help explains each row and its source.
 func (d *drawing) help() {
 	var letters []string
 	for state := recording.Parked; state <= recording.Asleep; state++ {
@@ -367,7 +371,7 @@ func (d *drawing) help() {
 			"that, the narrowest is the limit"},
 		{"best fix", "what advise ranks first, with its interval (stoker advise has all)"},
 	} {
-		for i, text := range wrapped(row[1], d.Width-nameWidth-1) {
+		for i, text := range wrapText(row[1], d.Width-nameWidth-1) {
 			name := row[0]
 			if i > 0 {
 				name = ""

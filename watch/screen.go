@@ -1,8 +1,8 @@
-// Package watch is the live screen: what a run does now, over its last minutes, on
-// one page of a terminal.
+// Package watch is the live screen: the state of a run over its last minutes, on one page of a
+// terminal.
 //
-// Screen draws States as lines of text and knows nothing of a terminal; Show keeps
-// a terminal up to date with them.
+// Screen draws States as lines of text and does not depend on a terminal; Show keeps a terminal
+// up to date with them.
 package watch
 
 import (
@@ -22,24 +22,24 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// State is what is known of a run at some moment.
+// State is the state of a run at some moment, with the conclusions from it.
 type State struct {
 	Name    string // of the recording or process
 	Run     *recording.Run
-	Verdict diagnose.Verdict // of this run, or of an earlier moment of it
+	Verdict diagnose.Verdict // of this moment of the run, or of an earlier one
 	Plan    advise.Plan
-	// Attached says that the process was there before it was looked at.
+	// Attached says that the process was running before it was observed.
 	Attached bool
-	Machine  bool   // it is no run but all of this machine, which is not judged
-	Gone     bool   // it is shown no more
-	Note     string // where it comes from, or what is wrong with it
+	Machine  bool   // the whole machine, which is not judged, instead of a run
+	Gone     bool   // it is no longer displayed
+	Note     string // its source, or a problem with it
 
 	parts []part // of its pipeline
 	held  held
 }
 
-// Judged is a state with all that is concluded from a run, with the inertia of a screen: see
-// conclude.
+// Judged returns a state with the conclusions from a run. The displayed verdict changes with
+// delay: see conclude.
 func Judged(s State, run *recording.Run) State {
 	s.Run, s.Note = run, ""
 	v := judge.Judge(run)
@@ -54,25 +54,25 @@ func Judged(s State, run *recording.Run) State {
 	return s
 }
 
-// Viewport is how a State is looked at.
+// Viewport says which part of a State is displayed, and how.
 type Viewport struct {
-	Width, Height int // cells and lines; a height of 0 is as many as there are, without the keys
+	Width, Height int // cells and lines; a height of 0 is unlimited, without the line of keys
 	Colour        bool
 	ASCII         bool    // no block characters
-	Span          float64 // seconds that are shown; 0: all
-	Back          int     // columns that the cursor stands behind the newest; 0 is now
+	Span          float64 // displayed seconds; 0 for all
+	Back          int     // columns from the cursor to the newest; 0 for now
 	Help          bool
 	Paused        bool
-	Chosen        int // of several states, the one that is shown
+	Chosen        int // index of the displayed state
 }
 
-// The smallest screen that all is drawn on; on a smaller one stands the verdict.
+// The smallest screen on which everything is drawn; a smaller one displays only the verdict.
 const (
 	leastWidth  = 60
 	leastHeight = 16
 )
 
-// Screen draws states in at most Look.Height lines of at most Look.Width cells.
+// Screen draws states in at most Height lines of at most Width cells.
 func Screen(states []State, look Viewport) []string {
 	safe.Values(&states)
 	d := &drawing{Viewport: look}
@@ -106,7 +106,7 @@ func Screen(states []State, look Viewport) []string {
 	return d.lines
 }
 
-// inASCII is a line for a terminal that knows no other characters.
+// inASCII converts a line for a terminal that supports only ASCII.
 func inASCII(line string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -130,21 +130,23 @@ func inASCII(line string) string {
 // drawing collects lines.
 type drawing struct {
 	Viewport
-	ended bool // nothing comes any more
+	ended bool // the run has ended
 	lines []string
 }
 
+// addLine adds a line.
 func (d *drawing) addLine(text string) { d.lines = append(d.lines, text) }
 
-// broken adds a text in as many lines as it takes.
+// broken adds a text in as many lines as needed.
 func (d *drawing) broken(text string) {
 	for text := range strings.SplitSeq(text, "\n") {
-		for _, part := range wrapped(text, d.Width) {
+		for _, part := range wrapText(text, d.Width) {
 			d.addLine(part)
 		}
 	}
 }
 
+// paint colours a text.
 func (d *drawing) paint(code, text string) string {
 	if !d.Colour || code == "" || text == "" {
 		return text
@@ -155,7 +157,7 @@ func (d *drawing) paint(code, text string) string {
 func (d *drawing) bold(text string) string  { return d.paint("1", text) }
 func (d *drawing) quiet(text string) string { return d.paint("2", text) }
 
-// clip cuts a line that is too wide. Colours take no cells.
+// clip cuts a line that is too wide. Escape sequences have no width.
 func clip(line string, width int) string {
 	cells := 0
 	for i := 0; i < len(line); {
@@ -181,7 +183,7 @@ func clip(line string, width int) string {
 	return line
 }
 
-// cellsOf is the width of a text. Colours take no cells.
+// cellsOf returns the width of a text. Escape sequences have no width.
 func cellsOf(text string) int {
 	n := 0
 	for i := 0; i < len(text); i++ {
@@ -194,10 +196,10 @@ func cellsOf(text string) int {
 	return n
 }
 
-// nameWidth is that of the left column.
+// nameWidth is the width of the left column.
 const nameWidth = 17
 
-// valueWidth is that of the right column.
+// valueWidth returns the width of the right column.
 func (l Viewport) valueWidth() int {
 	if l.Width < 100 {
 		return 20
@@ -205,10 +207,10 @@ func (l Viewport) valueWidth() int {
 	return 24
 }
 
-// columns are the cells of a row over time.
+// columns returns the number of cells of a row over time.
 func (l Viewport) columns() int { return max(8, l.Width-nameWidth-l.valueWidth()-2) }
 
-// shownSpan is what is shown of a run.
+// shownSpan returns the displayed time of a run.
 func (l Viewport) shownSpan(run *recording.Run) (from, to float64) {
 	to = run.End()
 	if l.Span > 0 && l.Span < to {
@@ -217,7 +219,8 @@ func (l Viewport) shownSpan(run *recording.Run) (from, to float64) {
 	return from, to
 }
 
-// classColour is green where the device works, red where it starves.
+// classColour returns green for a class in which the device is busy, red for one in which it
+// starves.
 func classColour(v diagnose.Verdict) string {
 	switch {
 	case v.Lead != nil:
@@ -230,7 +233,7 @@ func classColour(v diagnose.Verdict) string {
 	return orange
 }
 
-// title is a class in words.
+// title describes the class of a verdict in words.
 func title(v diagnose.Verdict) string {
 	if v.Lead != nil {
 		return v.Lead.Title()
@@ -241,7 +244,7 @@ func title(v diagnose.Verdict) string {
 	return "the evidence does not decide"
 }
 
-// small is what counts where there is no room for more.
+// small draws only the essentials, for a small screen.
 func (d *drawing) small(s State) {
 	family, kind, _ := strings.Cut(string(s.Verdict.Headline()), "/")
 	if text := s.beginning(); text != "" {
@@ -258,7 +261,7 @@ func (d *drawing) small(s State) {
 	d.addLine(d.quiet(fmt.Sprintf("%d x %d shows all", leastWidth, leastHeight)))
 }
 
-// headline is what there is to know first.
+// headline draws the most important facts.
 func (d *drawing) headline(s State, states []State) {
 	parts := []string{d.bold("stoker watch"), s.Name, quantity.AboutSeconds(s.Run.End()) + " so far"}
 	if exit := s.Run.Facts.Exit; exit != nil {
@@ -270,7 +273,7 @@ func (d *drawing) headline(s State, states []State) {
 	if s.Run.Emulated() {
 		parts = append(parts, "[emulated device]")
 	}
-	d.fitted(parts)
+	d.fitParts(parts)
 	d.peers(states)
 	d.addLine(d.sayClass(s))
 	if v := s.Verdict; v.HasSteps {
@@ -284,9 +287,9 @@ func (d *drawing) headline(s State, states []State) {
 		if h := v.Cost.Hour.Dollars; h.Known() && h.Point > 0 {
 			parts = append(parts, "idle costs "+quantity.AboutDollars(h.Point)+" an hour per GPU")
 		}
-		d.fitted(parts)
+		d.fitParts(parts)
 		if text := report.SumUpLedger(v.Ledger); text != "" {
-			d.fitted([]string{"time so far: " + text})
+			d.fitParts([]string{"time so far: " + text})
 		}
 	}
 	if s.Note != "" {
@@ -295,7 +298,7 @@ func (d *drawing) headline(s State, states []State) {
 	d.addLine("")
 }
 
-// sayClass is the class in words, where there is one to name.
+// sayClass returns the class in words, if there is one to name.
 func (d *drawing) sayClass(s State) string {
 	switch {
 	case s.Machine:
@@ -306,8 +309,8 @@ func (d *drawing) sayClass(s State) string {
 	return d.paint("1;"+classColour(s.Verdict), string(s.Verdict.Headline())) + "  " + title(s.Verdict)
 }
 
-// fitted is a line of as many parts as there is room for; no part is cut but the first.
-func (d *drawing) fitted(parts []string) {
+// fitParts adds a line of the parts that fit. Only the first may be cut.
+func (d *drawing) fitParts(parts []string) {
 	line := parts[0]
 	for _, part := range parts[1:] {
 		if cellsOf(line)+3+cellsOf(part) <= d.Width {
@@ -317,7 +320,7 @@ func (d *drawing) fitted(parts []string) {
 	d.addLine(line)
 }
 
-// peers is a line for each of several runs, around the chosen one where not all fit.
+// peers draws a line for each of several runs, around the chosen one if not all fit.
 func (d *drawing) peers(states []State) {
 	if len(states) < 2 {
 		return
@@ -349,7 +352,7 @@ func (d *drawing) peers(states []State) {
 	}
 }
 
-// label is the machine of a run and its ranks, where it tells, else its name.
+// label returns a run's machine and ranks if known, else its name.
 func (s State) label() string {
 	if s.Run == nil || s.Run.Facts.Host == "" {
 		return s.Name
@@ -369,8 +372,8 @@ func (s State) label() string {
 	return fmt.Sprintf("%s ranks %d-%d", s.Run.Facts.Host, least, most)
 }
 
-// drawState draws the whole screen: what must be there first, then rows over time as far
-// as there is room.
+// drawState draws the whole screen: first what must be displayed, then as many rows over time
+// as fit.
 func (d *drawing) drawState(s State, states []State) {
 	d.headline(s, states)
 	from, to := d.shownSpan(s.Run)
@@ -383,7 +386,7 @@ func (d *drawing) drawState(s State, states []State) {
 		d.lines = append(append(append(d.lines, ""), d.pipeline(s, len(s.parts))...), fixes...)
 		return
 	}
-	room := d.Height - len(d.lines) - 3 - len(fixes) // the axis, a line free and the keys
+	room := d.Height - len(d.lines) - 3 - len(fixes) // the axis, an empty line and the keys
 	stages := min(len(s.parts), max(2, room-v.essential()-1))
 	below := append(d.pipeline(s, stages), fixes...)
 	room -= len(below) - len(fixes)
@@ -400,7 +403,8 @@ func (d *drawing) drawState(s State, states []State) {
 	d.lines = append(d.lines[:min(len(d.lines), d.Height-1)], d.foot(len(states)))
 }
 
-// drawAxis says which time the columns are, and what the values at the right are of.
+// drawAxis returns the line with the times of the columns and the meaning of the values at the
+// right.
 func (d *drawing) drawAxis(v *view) string {
 	columns := d.columns()
 	left, right := quantity.AboutSeconds(v.from), "now"
@@ -423,6 +427,7 @@ func (d *drawing) drawAxis(v *view) string {
 	return d.quiet(strings.Repeat(" ", nameWidth+1) + string(line) + " " + of)
 }
 
+// foot returns the line of keys.
 func (d *drawing) foot(runs int) string {
 	text := "q quit   ? what is what   ←→ time   +- span   space hold"
 	if d.ASCII {

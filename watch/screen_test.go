@@ -23,8 +23,8 @@ func stateOf(t *testing.T, file string) State {
 	return Judged(State{Name: "run.jsonl.gz"}, run)
 }
 
-// Whatever is shown fits, in any size, with and without colours: a line too long
-// would scroll the screen away.
+// Everything fits, in any size, with and without colours: a line too long would scroll the
+// screen.
 func TestScreenFits(t *testing.T) {
 	files, err := filepath.Glob("../testdata/cases/*/run.jsonl*")
 	if err != nil || len(files) < 20 {
@@ -60,7 +60,7 @@ func TestScreenFits(t *testing.T) {
 }
 
 // The smallest usual terminal holds what counts: class, waiting, the best fix.
-func TestScreenHoldsWhatCounts(t *testing.T) {
+func TestScreenHasEssentials(t *testing.T) {
 	s := stateOf(t, "../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
 	text := strings.Join(Screen([]State{s}, Viewport{Width: 80, Height: 24}), "\n")
 	for _, want := range []string{string(s.Verdict.Class), "waiting for input", "GPU 0 busy", "pipeline", "best fix", s.Plan.Fixes[0].Changes[0].String(), "q quit"} {
@@ -133,7 +133,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A fault of our own while the screen is drawn stands on the screen, which goes on.
+// A fault while drawing the screen is displayed, and the screen continues.
 func TestFaultInDrawing(t *testing.T) {
 	defer func() { drawScreen = Screen }()
 	drawScreen = func([]State, Viewport) []string { panic("planted") }
@@ -170,7 +170,7 @@ func TestScreenOfStates(t *testing.T) {
 	}
 }
 
-// ranks is a run of several ranks, each with a GPU of its own.
+// ranks returns a run of several ranks, each with its GPU.
 func ranks(n int, host string) *recording.Run {
 	run := &recording.Run{Facts: recording.Facts{Host: host, Machine: recording.Machine{Allowed: 8, NetSpeed: map[string]float64{"net/eth0": 1e7}}}}
 	size, limit := 80e9, 700.0
@@ -214,8 +214,8 @@ func TestScreenOfSeveral(t *testing.T) {
 	}
 }
 
-// Bars are as wide as what a part can do, up to four times the limit; what is far from
-// any limit is left out.
+// The width of a bar is proportional to the rate of a part, up to four times the limit; parts
+// far from being the limit are left out.
 func TestPipelineIsAsWideAsItsRates(t *testing.T) {
 	d := &drawing{Viewport: Viewport{Width: 80 + nameWidth + 22}}
 	s := State{Run: &recording.Run{}, parts: []part{{stoker.Storage, 400, true}, {stoker.Worker, 100, true}, {stoker.CPU, 900, true}, {stoker.MainThread, 1e9, true}, {stoker.GPU, 200, true}}}

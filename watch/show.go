@@ -10,19 +10,19 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Options are what a terminal can do.
+// Options describe the terminal.
 type Options struct {
 	In     io.Reader
 	Out    io.Writer
 	Env    []string
 	Colour bool
 	ASCII  bool
-	Stops  bool // Ctrl-Z and SIGTSTP stop us: somebody is there who lets us go on
+	Stops  bool // Ctrl-Z and SIGTSTP stop the process: a shell can continue it
 }
 
-// Show keeps a terminal up to date until ctx ends or the user quits, and leaves it as
-// it was. Updates are states of one or several runs, which are told apart by their names.
-// Signals that end the caller are the caller's: it cancels ctx.
+// Show keeps a terminal up to date until ctx ends or the user quits, and then restores it.
+// Updates are states of one or several runs, identified by name. The caller handles the signals
+// that end it and cancels ctx.
 func Show(ctx context.Context, o Options, updates <-chan State) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -30,7 +30,7 @@ func Show(ctx context.Context, o Options, updates <-chan State) error {
 	m := &model{look: Viewport{Colour: o.Colour, ASCII: o.ASCII, Span: spans[firstSpan]}, span: firstSpan, tty: tty}
 	p := tea.NewProgram(m, append(tty.programOptions(), tea.WithInput(o.In),
 		tea.WithoutSignalHandler(), tea.WithFilter(boundSize), tea.WithFPS(framesPerSecond))...)
-	// Quit, and not tea.WithContext: that closes the input's files while they are still read.
+	// Quit instead of tea.WithContext, which closes the input's files while they are being read.
 	defer context.AfterFunc(ctx, p.Quit)()
 	go tty.relaySignals(ctx, p.Send)
 	go func() {
@@ -50,17 +50,18 @@ func Show(ctx context.Context, o Options, updates <-chan State) error {
 	return err
 }
 
-// framesPerSecond bounds how often a terminal is written to: a line over ssh keeps up.
+// framesPerSecond limits how often the screen is redrawn, so that a connection over ssh keeps
+// up.
 const framesPerSecond = 10
 
-// The largest screen that is drawn, in the upper left corner of a larger terminal. What
-// draws it keeps some 200 bytes of each cell.
+// The largest screen that is drawn, in the upper left corner of a larger terminal. The library
+// keeps about 200 bytes per cell.
 const (
 	mostWidth  = 500
 	mostHeight = 200
 )
 
-// boundSize bounds the screen's size before anything is made for it.
+// boundSize limits the screen's size before anything is allocated for it.
 func boundSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, is := msg.(tea.WindowSizeMsg); is {
 		return tea.WindowSizeMsg{Width: min(size.Width, mostWidth), Height: min(size.Height, mostHeight)}
@@ -68,24 +69,24 @@ func boundSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// spans are the stretches of time that can be shown, seconds; 0 is all.
+// spans lists the periods that can be displayed, in seconds; 0 is all.
 var spans = []float64{30, 120, 600, 1800, 0}
 
 const firstSpan = 1
 
-// model is the screen and how it is looked at.
+// model is the state of the screen.
 type model struct {
 	look   Viewport
 	span   int
 	tty    *terminal
 	states []State
-	held   []State // what came while the screen is held
+	held   []State // updates received while the screen is paused
 }
 
-// Init starts nothing.
+// Init does nothing.
 func (m *model) Init() tea.Cmd { return nil }
 
-// Update takes a key, a size or a state.
+// Update handles a key, a size or a state.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -104,7 +105,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take shows a state. A run that had ended when it was first looked at is shown whole.
+// take displays a state. A run that had already ended at first is displayed completely.
 func (m *model) take(s State) {
 	if len(m.states) == 0 && s.Run != nil && s.Run.Facts.Exit != nil {
 		m.zoom(len(spans))
@@ -113,7 +114,7 @@ func (m *model) take(s State) {
 	m.look.Chosen = min(m.look.Chosen, max(0, len(m.states)-1))
 }
 
-// with has a state in the place of that of the same run.
+// with replaces the state of the same run, adds a new one, or deletes one that is Gone.
 func with(states []State, s State) []State {
 	for i, known := range states {
 		switch {
@@ -132,7 +133,7 @@ func with(states []State, s State) []State {
 	return states
 }
 
-// key does what a key asks for.
+// key handles a key.
 func (m *model) key(key string) tea.Cmd {
 	if m.look.Help {
 		m.look.Help = false
@@ -173,6 +174,7 @@ func (m *model) key(key string) tea.Cmd {
 	return nil
 }
 
+// zoom changes the displayed period.
 func (m *model) zoom(by int) {
 	m.span = min(len(spans)-1, max(0, m.span+by))
 	m.look.Span = spans[m.span]
@@ -185,7 +187,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// screenText is the screen, or the fault of our own that kept it from being drawn.
+// screenText returns the screen, or an error message if drawing it panicked.
 func (m *model) screenText() (text string) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// terminal is one that sends no signals.
+// terminal is a terminal without signals.
 type terminal struct{ o Options }
 
 func newTerminal(o Options) *terminal { return &terminal{o} }

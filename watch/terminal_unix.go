@@ -16,18 +16,18 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is what a screen is drawn on, and the signals that it and the shell send: a
-// new size, stop, go on. It belongs to the screen's loop.
+// terminal is the terminal of the screen, and handles the signals that it and the shell send:
+// change of size, stop, continue. It is used by the screen's loop.
 //
-// Go cannot give SIGTSTP its default back once it was asked for. So we leave the screen
-// and stop with SIGSTOP, which needs no default. The library can leave the screen as well,
-// for a command, but may never draw again after a short one (bubbletea issue 1778).
+// Go cannot restore the default action of SIGTSTP after signal.Notify. So the process leaves
+// the screen and stops with SIGSTOP. The library can leave the screen for a command, too, but
+// after a short one it may not draw any more (bubbletea issue 1778).
 type terminal struct {
 	o       Options
-	in, out *os.File    // nil where it is something else
-	before  *term.State // of in
-	resumed int         // times that we stopped and went on of which the signal is still to come
-	screen  sync.Mutex  // held by who writes to it
+	in, out *os.File    // nil if it is not a file
+	before  *term.State // state of in at the start
+	resumed int         // number of times the process continued for which the signal has not arrived yet
+	screen  sync.Mutex  // held while writing to the screen
 }
 
 func newTerminal(o Options) *terminal {
@@ -39,15 +39,15 @@ func newTerminal(o Options) *terminal {
 	return t
 }
 
-// Write is for the library.
+// Write writes output of the library.
 func (t *terminal) Write(p []byte) (int, error) {
 	t.screen.Lock()
 	defer t.screen.Unlock()
 	return t.o.Out.Write(p)
 }
 
-// programOptions keep the library from the terminal's size, which it would make room for: it
-// sees only a writer, and is told that it is a terminal.
+// programOptions hides the terminal's real size from the library, which would allocate memory
+// for it: the library gets a plain writer, and the information that it is a terminal.
 func (t *terminal) programOptions() []tea.ProgramOption {
 	options := []tea.ProgramOption{
 		tea.WithOutput(t),
@@ -60,6 +60,7 @@ func (t *terminal) programOptions() []tea.ProgramOption {
 	return options
 }
 
+// size returns the size of the terminal.
 func (t *terminal) size() (size tea.WindowSizeMsg, known bool) {
 	if t.out == nil {
 		return size, false
@@ -74,7 +75,7 @@ type (
 	continueMsg struct{}
 )
 
-// relaySignals sends what the terminal and the shell signal, until ctx ends.
+// relaySignals forwards signals of the terminal and the shell until ctx ends.
 func (t *terminal) relaySignals(ctx context.Context, send func(tea.Msg)) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT)
@@ -97,11 +98,11 @@ func (t *terminal) relaySignals(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// handleMessage stops, or draws all anew where others may have drawn meanwhile.
+// handleMessage stops the process, or redraws the screen after others may have drawn on it.
 func (t *terminal) handleMessage(msg tea.Msg) tea.Cmd {
 	switch msg.(type) {
 	case stopMsg:
-		if t.o.Stops { // else nobody could let us go on, and the kernel would not stop us either
+		if t.o.Stops { // otherwise nothing could continue the process, and the kernel would not stop it either
 			t.screen.Lock()
 			defer t.screen.Unlock()
 			t.leaveScreen()
@@ -110,25 +111,27 @@ func (t *terminal) handleMessage(msg tea.Msg) tea.Cmd {
 			return t.enterScreen()
 		}
 	case continueMsg:
-		if t.resumed > 0 { // it is drawn anew by who stopped us
+		if t.resumed > 0 { // stopMsg has redrawn the screen
 			t.resumed--
 			break
 		}
 		t.screen.Lock()
 		defer t.screen.Unlock()
-		t.awaitForeground() // from SIGSTOP, which nobody sees come
+		t.awaitForeground() // after SIGSTOP, which cannot be caught
 		return t.enterScreen()
 	}
 	return nil
 }
 
-// awaitForeground stops us while another has the terminal: what we drew would spoil its.
+// awaitForeground stops the process while another one owns the terminal, so that drawing does
+// not disturb that one.
 func (t *terminal) awaitForeground() {
 	for t.inBackground() {
 		t.stopUntilContinued()
 	}
 }
 
+// stopUntilContinued stops the process and returns when it was continued.
 func (t *terminal) stopUntilContinued() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
@@ -139,7 +142,7 @@ func (t *terminal) stopUntilContinued() {
 	}
 }
 
-// The modes that the library gives a terminal for its screen, and takes away.
+// The modes that the library sets on a terminal for its screen, and resets.
 var (
 	screenModes = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste +
 		ansi.SetModifyOtherKeys2 + ansi.PopKittyKeyboard(1) + ansi.PushKittyKeyboard(ansi.KittyDisambiguateEscapeCodes)
@@ -147,7 +150,7 @@ var (
 		ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
 )
 
-// leaveScreen gives the terminal back as it was before us.
+// leaveScreen restores the terminal.
 func (t *terminal) leaveScreen() {
 	_, _ = io.WriteString(t.o.Out, modesBefore)
 	if t.before != nil {
@@ -155,7 +158,7 @@ func (t *terminal) leaveScreen() {
 	}
 }
 
-// enterScreen takes the terminal back from a shell that took it, and draws all anew.
+// enterScreen sets up the terminal again after a shell used it, and redraws the screen.
 func (t *terminal) enterScreen() tea.Cmd {
 	if t.before != nil {
 		_, _ = term.MakeRaw(int(t.in.Fd()))
@@ -164,6 +167,7 @@ func (t *terminal) enterScreen() tea.Cmd {
 	return tea.ClearScreen
 }
 
+// inBackground reports whether another process group owns the terminal.
 func (t *terminal) inBackground() bool {
 	if t.out == nil {
 		return false
@@ -172,7 +176,7 @@ func (t *terminal) inBackground() bool {
 	return err == nil && group != unix.Getpgrp()
 }
 
-// stopGroup stops us and who runs with us, as Ctrl-Z does where a terminal reads it.
+// stopGroup stops the whole process group, as Ctrl-Z does in a cooked terminal.
 func (t *terminal) stopGroup() {
 	if t.o.Stops {
 		_ = syscall.Kill(0, syscall.SIGTSTP)

@@ -1,12 +1,12 @@
-// Package web serves a folder of recordings to a browser on the same machine: a list
-// of runs, and the page of each, which asks for itself again while a run goes on.
+// Package web serves a folder of recordings to a browser on the same machine: a list of runs,
+// and a page for each run, which reloads itself while the run continues.
 //
-// It is closed: it listens on loopback, every request needs the token of this start
-// and comes to a host of ours from a page of ours, it takes GET and HEAD alone, and
-// it reads no file but those that it lists.
+// Access is restricted: the server listens on loopback only; each request must carry the token
+// of this start, name this host, and come from a page of this server; only GET and HEAD are
+// allowed; and only listed files are read.
 //
-// The token is the first part of every address. It is no cookie: a browser shows that
-// to every port of 127.0.0.1, where another user's server may listen.
+// The token is the first part of each path. It is not a cookie, because a browser sends a
+// cookie to every port of 127.0.0.1, and another user's server may listen on one of them.
 package web
 
 import (
@@ -43,37 +43,37 @@ var (
 
 // Row is a run in the list.
 type Row struct {
-	Name  string // of its file, seen from the folder; what Page takes
+	Name  string // path of its file relative to the folder; the argument of JudgePage
 	When  string
 	Class string
 	Tone  string // "good", "bad", "todo"
 	Stall string
 	Rate  string
-	Fix   string // what the best fix is worth
-	Alone bool   // there is no page: it is no file that could be read
+	Fix   string // speed-up of the best fix
+	Alone bool   // the file could not be read, so there is no page
 }
 
-// Runs are what is served.
+// Runs provides the runs to serve.
 type Runs interface {
-	// List are the runs, newest first.
+	// List returns the runs, newest first.
 	List() ([]Row, error)
-	// Page is what the page of a run of the list is about; fs.ErrNotExist for any other
+	// JudgePage judges a run of the list for its page. It returns fs.ErrNotExist for any other
 	// name.
 	JudgePage(name string) (page.Subject, error)
 }
 
-// Server answers a browser.
+// Server is the HTTP handler of the pages.
 type Server struct {
 	runs  Runs
 	token string
-	hosts []string // what a request may call us
+	hosts []string // accepted values of the Host header
 	mux   *http.ServeMux
 }
 
-// Routes are the patterns that a Server answers below the token, each for GET and HEAD.
+// Routes are the patterns that a Server handles below the token, each for GET and HEAD.
 var Routes = []string{"/{$}", "/run/{name}"}
 
-// New makes a server for the address on which it listens.
+// New makes a server that listens on the given address.
 func New(runs Runs, address net.Addr) *Server {
 	secret := make([]byte, 16)
 	_, _ = rand.Read(secret) // never fails
@@ -84,15 +84,15 @@ func New(runs Runs, address net.Addr) *Server {
 	}
 	handlers := map[string]http.HandlerFunc{Routes[0]: s.serveList, Routes[1]: s.servePage}
 	for route, handler := range handlers {
-		s.mux.HandleFunc("GET "+route, handler) // HEAD, too
+		s.mux.HandleFunc("GET "+route, handler) // GET includes HEAD
 	}
 	return s
 }
 
-// Address is what to open in a browser.
+// Address returns the URL to open in a browser.
 func (s *Server) Address() string { return "http://" + s.hosts[0] + "/" + s.token + "/" }
 
-// ServeHTTP lets through who has the token, and nobody else.
+// ServeHTTP answers requests that carry the token and rejects all others.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	closed.Headers(h)
@@ -113,8 +113,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix("/"+s.token, s.mux).ServeHTTP(w, r)
 }
 
-// ours reports whether a request is for us, from a page of ours or none, with the
-// token. A page of somebody else's that a browser shows can name us, but not this.
+// ours reports whether a request names this host, carries the token, and comes from a page of
+// this server or from none. Another site's page can send requests to this host, but does not
+// know the token.
 func (s *Server) ours(r *http.Request) bool {
 	host := false
 	for _, name := range s.hosts {
@@ -130,22 +131,23 @@ func (s *Server) ours(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1
 }
 
-// shownRow is a row whose text is fit for a page, with the link of the name as it is.
+// shownRow is a Row with its text made safe for a page, and a link made from the original name.
 type shownRow struct {
 	Row
 
 	Link string
 }
 
+// serveList writes the list of runs.
 func (s *Server) serveList(w http.ResponseWriter, _ *http.Request) {
 	rows, err := s.runs.List()
 	if err != nil {
-		failed(w, err)
+		writeFailure(w, err)
 		return
 	}
 	shown := make([]shownRow, len(rows))
 	for i, row := range rows {
-		shown[i] = shownRow{Link: "run/" + url.PathEscape(row.Name), Row: row} // it may have any byte
+		shown[i] = shownRow{Link: "run/" + url.PathEscape(row.Name), Row: row} // a name may hold any byte
 		safe.Values(&shown[i].Row)
 	}
 	s.send(w, "default-src 'none'; style-src "+hashOf(listCSS)+"; script-src "+hashOf(listJS)+
@@ -158,12 +160,13 @@ func (s *Server) serveList(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// hashOf is how a policy names a text that it allows.
+// hashOf returns the source expression by which a content security policy allows a text.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
+// servePage writes the page of one run.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 	subject, err := s.runs.JudgePage(r.PathValue("name"))
 	switch {
@@ -171,18 +174,18 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	case err != nil:
-		failed(w, err)
+		writeFailure(w, err)
 		return
 	}
 	subject.Live = true
 	s.send(w, page.FormPolicy(true), func(b *bytes.Buffer) error { return page.WriteRun(b, subject) })
 }
 
-// send sends a page that is whole, or says that there is none.
+// send writes a page after it was rendered completely, or else an error.
 func (s *Server) send(w http.ResponseWriter, policy string, write func(*bytes.Buffer) error) {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
-		failed(w, err)
+		writeFailure(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -190,6 +193,7 @@ func (s *Server) send(w http.ResponseWriter, policy string, write func(*bytes.Bu
 	_, _ = w.Write(b.Bytes())
 }
 
-func failed(w http.ResponseWriter, err error) {
+// writeFailure answers with an error of the server.
+func writeFailure(w http.ResponseWriter, err error) {
 	http.Error(w, safe.Text(err.Error(), 1000), http.StatusInternalServerError)
 }

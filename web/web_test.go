@@ -94,7 +94,7 @@ func paths() []string {
 
 // No route answers any method to who has no token, calls us by another name, or comes
 // from a page of somebody else's.
-func TestNobodyElseIsAnswered(t *testing.T) {
+func TestOtherRequestsAreRejected(t *testing.T) {
 	s := serve(t)
 	strangers := map[string]func(*http.Request){
 		"no token":            func(r *http.Request) { r.URL.Path = strings.TrimPrefix(r.URL.Path, "/"+s.token) },
@@ -128,7 +128,7 @@ func TestNobodyElseIsAnswered(t *testing.T) {
 }
 
 // Who has the token reads, and does nothing else.
-func TestWhoHasTheTokenReads(t *testing.T) {
+func TestTokenGrantsAccess(t *testing.T) {
 	s := serve(t)
 	for _, method := range methods {
 		for _, path := range paths() {
@@ -154,9 +154,9 @@ func TestWhoHasTheTokenReads(t *testing.T) {
 	}
 }
 
-// The list asks for itself again by its own script, which the policy allows by what it is. A refresh
-// by the browser would take the focus from who reads it (axe: meta-refresh).
-func TestListAsksForItselfAgain(t *testing.T) {
+// The list reloads itself by its script, which the policy allows by hash. A refresh by the
+// browser would take the focus away from the reader (axe: meta-refresh).
+func TestListReloads(t *testing.T) {
 	s := serve(t)
 	list := s.ask("GET", "/", nil)
 	body, policy := list.Body.String(), list.Header().Get("Content-Security-Policy")
@@ -177,7 +177,7 @@ func TestListAsksForItselfAgain(t *testing.T) {
 
 // A browser shows cookies to all ports of a host, and a page's address to pages that it
 // leads to: neither has the token.
-func TestTokenIsShownToNobody(t *testing.T) {
+func TestTokenIsNotLeaked(t *testing.T) {
 	s := serve(t)
 	for _, path := range []string{"", "/", "/run/" + run, "/nowhere"} {
 		w := s.ask("GET", path, nil)
@@ -193,7 +193,7 @@ func TestTokenIsShownToNobody(t *testing.T) {
 	}
 }
 
-// Each link of the list leads to the page of its row, whatever bytes a name has.
+// Each link of the list leads to the page of its row, for any bytes in a name.
 func TestLinksLeadToTheirRows(t *testing.T) {
 	s := serve(t)
 	text := s.ask("GET", "/", nil).Body.String()
@@ -216,7 +216,7 @@ func TestLinksLeadToTheirRows(t *testing.T) {
 }
 
 // Names and errors come from outside.
-func TestNothingRawInTheList(t *testing.T) {
+func TestListIsEscaped(t *testing.T) {
 	s := serve(t)
 	if leak := poison.Leak(strings.ReplaceAll(s.ask("GET", "/", nil).Body.String(), "\n", "")); leak != "" {
 		t.Errorf("stands raw: %s", leak)

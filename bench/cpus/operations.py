@@ -27,7 +27,7 @@ PYTHON = {"amd64": ROOT / "python/.venv/bin/python", "arm64": cpus.BUILT / "root
 NAMES = {"amd64": "x86-64", "arm64": "arm64"}
 ROW = re.compile(r'row "(.*)": (\d+) same, (\d+) bytes, (\d+) differ, refused: map\[(.*)\]$', re.MULTILINE)
 CHUNKS = "PNGs with odd chunks"
-OWN_TESTS = {None: "TestEachOperationIsPillows", CHUNKS: "TestOddChunksArePillows"}
+OWN_TESTS = {None: "TestEachOperationMatchesPillow", CHUNKS: "TestOddChunksMatchPillow"}
 BEGIN, END = "<!-- operations.py: begin -->", "<!-- operations.py: end -->"
 
 
@@ -54,7 +54,7 @@ def compare(arch, folder):
     front, environment = cpus.launcher(cpus.Level("", arch, None, qemu="" if arch == cpus.HERE else "max"))
     test, more = OWN_TESTS.get(folder), []
     if test is None:
-        test, more = "TestOddFilesArePillows", ["-folder", folder.resolve(), "-least", "1"]
+        test, more = "TestOddFilesMatchPillow", ["-folder", folder.resolve(), "-least", "1"]
     words = [*front, cpus.BUILT / arch / "picture.test", "-test.v", "-test.run", f"^{test}$", *more]
     done = subprocess.run([str(word) for word in words], env={**environment, "STOKER_PYTHON": str(PYTHON[arch])}, cwd=ROOT / "feed/picture", capture_output=True, text=True)
     found = ROW.findall(done.stdout)

@@ -15,9 +15,9 @@ import (
 // hostileMemory is the promise for hostile files.
 const hostileMemory = 256 << 20
 
-// TestHostile decodes the stored bad files, and larger ones made here, each with a
-// fresh Decoder: whatever they are, they end, in little memory, with the kind of
-// error that says what they are, however slow the machine is.
+// TestHostile decodes the stored bad files, and larger ones made here, each with a fresh
+// Decoder. Decoding must end, with little memory and the right kind of error, even on a slow
+// machine.
 func TestHostile(t *testing.T) {
 	for name, h := range hostile(t) {
 		var before, after runtime.MemStats
@@ -45,7 +45,7 @@ func decodeWhole(d *Decoder, data []byte) error {
 	return err
 }
 
-// hostileFile is a file and the kind of its error; "" is whatever it has.
+// hostileFile is a file and the kind of its error; "" allows any.
 type hostileFile struct {
 	data []byte
 	kind Kind

@@ -49,7 +49,7 @@ func (d *Decoder) planScan(s *scan) error {
 			return j.noQuantTable(s, c.tq)
 		}
 		if r.blocks+c.h*c.v > maxBlocks {
-			return j.damaged(s.start, "an MCU of more than %d blocks, the most that the standard allows", maxBlocks)
+			return j.newDamaged(s.start, "an MCU of more than %d blocks, the most that the standard allows", maxBlocks)
 		}
 		for y := range c.v {
 			for x := range c.h {
@@ -77,7 +77,7 @@ func (d *Decoder) planScan(s *scan) error {
 func (d *Decoder) readTail(pos int) error {
 	data := d.jpeg.data
 	if pos+2 > len(data) {
-		return d.jpeg.truncated()
+		return d.jpeg.newTruncated()
 	}
 	for pos+2 <= len(data) && data[pos+1] >= mRST0 && data[pos+1] <= mRST7 {
 		pos = nextMarker(data, pos+2)
@@ -92,7 +92,7 @@ func (d *Decoder) readTail(pos int) error {
 	case end || errors.As(err, &bad) && bad.Kind == Truncated:
 		return nil
 	case err == nil:
-		return d.jpeg.damaged(second.start, "a second scan, though the first one had all components")
+		return d.jpeg.newDamaged(second.start, "a second scan, though the first one had all components")
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func readBMP(data []byte) (*bitmap, error) {
 	number := func(at int) int { return int(binary.LittleEndian.Uint32(data[at:])) }
 	header := number(bmpFile)
 	if !slices.Contains(bmpHeaders, header) {
-		return nil, unsupported("a BMP whose header has %d bytes: those of %v are read", header, bmpHeaders)
+		return nil, newUnsupported("a BMP whose header has %d bytes: those of %v are read", header, bmpHeaders)
 	}
 	behind := bmpFile + header
 	if len(data) < behind {
@@ -103,7 +103,7 @@ func readBMP(data []byte) (*bitmap, error) {
 // readColours reads the masks or the palette after the header.
 func (b *bitmap) readColours(data []byte, at, compression int) error {
 	if compression != bmpRaw && compression != bmpMasks {
-		return unsupported("a BMP of compression %d: 0 (none) and 3 (masks) are read", compression)
+		return newUnsupported("a BMP of compression %d: 0 (none) and 3 (masks) are read", compression)
 	}
 	switch b.bits {
 	case 1, 4, 8:
@@ -225,7 +225,7 @@ func decodeBMP(data []byte) (image.Image, error) {
 }
 
 // readBits returns how many bits of a row Pillow takes for a pixel: 1 with a grey palette of
-// two colours, 8 with a larger grey palette, whatever the header says.
+// two colours, 8 with a larger grey palette, regardless of the header.
 func (b *bitmap) readBits() int {
 	switch {
 	case b.grey && b.colours <= 2:

@@ -45,7 +45,7 @@ func checkChunks(data []byte) error {
 		whole := size <= len(body)
 		body = body[:min(size, len(body))]
 		switch {
-		case name == "IEND" && behind, name == "fcTL" && behind && c.animated():
+		case name == "IEND" && behind, name == "fcTL" && behind && c.isAnimated():
 			return nil
 		case name == "IEND":
 			return damagedPNG("has no image data")
@@ -64,8 +64,8 @@ func checkChunks(data []byte) error {
 	}
 }
 
-// animated reports whether Pillow reads only the first frame at this point.
-func (c *pngChunks) animated() bool { return c.frames > 1 || c.frames == 1 && !c.shown }
+// isAnimated reports whether Pillow reads only the first frame at this point.
+func (c *pngChunks) isAnimated() bool { return c.frames > 1 || c.frames == 1 && !c.shown }
 
 func (c *pngChunks) read(name string, body []byte, behind bool) error {
 	if len(body) < shortest[name] {
@@ -92,7 +92,7 @@ func (c *pngChunks) read(name string, body []byte, behind bool) error {
 
 func (c *pngChunks) readHeader(body []byte) error {
 	if c.width > 0 {
-		return unsupported("a PNG with two headers")
+		return newUnsupported("a PNG with two headers")
 	}
 	if len(body) < 13 {
 		return damagedPNG("has a header that is too short")
@@ -121,7 +121,7 @@ func (c *pngChunks) readFrame(name string, body []byte, behind bool) error {
 	c.frame = number
 	if name == "fdAT" {
 		if !behind {
-			return unsupported("a PNG whose first frame comes before its picture")
+			return newUnsupported("a PNG whose first frame comes before its picture")
 		}
 		return nil
 	}
@@ -134,7 +134,7 @@ func (c *pngChunks) readFrame(name string, body []byte, behind bool) error {
 	case box[0]+box[2] > width || box[1]+box[3] > height:
 		return damagedPNG("has a frame that leaves the picture")
 	case !behind && (box[0] != width || box[1] != height):
-		return unsupported("a PNG whose first frame is smaller than the picture")
+		return newUnsupported("a PNG whose first frame is smaller than the picture")
 	}
 	c.shown = c.shown || !behind
 	return nil

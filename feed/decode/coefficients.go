@@ -107,15 +107,15 @@ func (d *Decoder) readScans() error {
 		}
 		s = next
 	}
-	if j.sof == 2 && c.smoothed(j) {
+	if j.sof == 2 && c.needsSmoothing(j) {
 		d.info.Inexact = "a progressive JPEG without all its scans: Pillow smooths what they leave open"
 	}
 	return nil
 }
 
-// smoothed reports whether libjpeg would guess missing coefficients from the surrounding blocks
+// needsSmoothing reports whether libjpeg would guess missing coefficients from the surrounding blocks
 // (smoothing_ok in jdcoefct.c). That is not implemented here.
-func (c *coefficients) smoothed(j *jpeg) bool {
+func (c *coefficients) needsSmoothing(j *jpeg) bool {
 	useful := false
 	for i := range j.ncomp {
 		p := &c.comps[i]
@@ -187,10 +187,10 @@ func (p *coefficientPlane) transform(blocks image.Rectangle, plane []byte, strid
 func overflows(v int) bool { return v > math.MaxInt32 || v < math.MinInt32 }
 
 func (j *jpeg) overflow(s *scan) error {
-	return j.damaged(s.start,
+	return j.newDamaged(s.start,
 		"the brightness (DC) of a block leaves 32 bits in the scan that begins here: samples have 8")
 }
 
 func (j *jpeg) noQuantTable(s *scan, slot byte) error {
-	return j.damaged(s.start, "a scan needs quantisation table %d, which no DQT segment before it defines", slot)
+	return j.newDamaged(s.start, "a scan needs quantisation table %d, which no DQT segment before it defines", slot)
 }

@@ -68,7 +68,7 @@ func New(limits Limits) *Decoder { return &Decoder{limits: limits} }
 func (d *Decoder) ReadHeader(data []byte) (Info, error) {
 	d.way = unopened
 	if err := d.openImage(data); err != nil {
-		return Info{}, advised(err)
+		return Info{}, withRemedy(err)
 	}
 	return d.info, nil
 }
@@ -102,9 +102,9 @@ func (d *Decoder) openJPEG(data []byte) error {
 	}
 	switch {
 	case j.precision != 8:
-		return unsupported("a JPEG of %d bits per sample: those of 8 are read", j.precision)
+		return newUnsupported("a JPEG of %d bits per sample: those of 8 are read", j.precision)
 	case j.sof > 2:
-		return unsupported(
+		return newUnsupported(
 			"a JPEG of coding process SOF%d (lossless, hierarchical or arithmetic): baseline, extended and "+
 				"progressive are read", j.sof)
 	}
@@ -140,7 +140,7 @@ func (d *Decoder) Decode(need image.Rectangle) (*planes.Picture, error) {
 	}
 	p, err := d.decode(need)
 	if err != nil {
-		return nil, advised(err)
+		return nil, withRemedy(err)
 	}
 	return p, nil
 }

@@ -156,7 +156,7 @@ func compare(d *Decoder, file []byte, r *rand.Rand) (outcome, error) {
 	if err != nil {
 		return 0, fmt.Errorf("part %v of %v: %v", need, whole.Size, err)
 	}
-	// What fancy upsampling needs is the chroma of the pixels beside.
+	// Fancy upsampling needs the chroma of neighbouring pixels.
 	beside := image.Pt(min(part.SubX-1, 1), min(part.SubY-1, 1))
 	around := image.Rectangle{Min: need.Min.Sub(beside), Max: need.Max.Add(beside)}.
 		Intersect(image.Rectangle{Max: part.Size})

@@ -35,7 +35,7 @@ func (c *chooser) below(n int) int {
 
 func (c *chooser) one(in int) bool { return c.below(in) == 0 }
 
-// generated is a JPEG and what is known of it.
+// generated is a JPEG with its known properties.
 type generated struct {
 	file   []byte
 	blocks int  // that its scans hold, each scan for itself

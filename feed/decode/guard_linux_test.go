@@ -10,8 +10,8 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/idct"
 )
 
-// guarded returns size bytes between two pages that cannot be touched: at the
-// end of what lies between them, or at its beginning.
+// guarded returns size bytes between two inaccessible pages, adjacent to the second or to the
+// first.
 func guarded(t *testing.T, size int, atEnd bool) []byte {
 	t.Helper()
 	page := unix.Getpagesize()
@@ -60,7 +60,7 @@ func hostileTables(r *rand.Rand, dc bool) []*table {
 			key := append(make([]byte, 16), symbol)
 			key[length] = 1
 			add(key)
-			for _, second := range symbols { // beside one of a single bit
+			for _, second := range symbols { // together with a one-bit code
 				if length > 0 {
 					key := append(make([]byte, 16), second, symbol)
 					key[0], key[length] = 1, 1

@@ -90,7 +90,7 @@ func (j *jpeg) readHeader(data []byte) (scan, error) {
 			j.begun = true
 			return s, nil
 		case j.ncomp > 0 || !bytes.HasPrefix(data[s.start:], []byte{0xff, mSOI}):
-			return s, j.damaged(s.start-2, "the end marker (EOI), where image data (SOS) are expected")
+			return s, j.newDamaged(s.start-2, "the end marker (EOI), where image data (SOS) are expected")
 		}
 		j.restart, j.jfif, j.adobe, j.transform = 0, false, false, 0
 		pos = s.start + 2
@@ -123,7 +123,7 @@ func (j *jpeg) nextScan(pos int) (s scan, end bool, err error) {
 		}
 		switch {
 		case after == at+2 && j.data[at+1] < 2 && (marker == mDHT || marker == mDQT || marker == mDAC):
-			err = j.damaged(at, "a table segment of length %d: the length counts itself", j.data[at+1])
+			err = j.newDamaged(at, "a table segment of length %d: the length counts itself", j.data[at+1])
 		case marker == mSOS:
 			s, err = j.scanHeader(body, at)
 			s.start = after
@@ -135,7 +135,7 @@ func (j *jpeg) nextScan(pos int) (s scan, end bool, err error) {
 		case marker == mDRI:
 			err = j.restartInterval(body, at)
 		case !j.begun && marker >= mAPP0 && marker <= mAPPF && !j.isReadable(marker, body):
-			err = j.damaged(at, "a segment ff%02x that ends within what it names", marker)
+			err = j.newDamaged(at, "a segment ff%02x that ends within what it names", marker)
 		case marker == mAPP0:
 			j.jfif = j.jfif || len(body) >= 14 && string(body[:5]) == "JFIF\x00"
 		case marker == mAPPE:
@@ -167,7 +167,7 @@ func (j *jpeg) marker(pos int) (marker byte, at int, err error) {
 		}
 		pos++ // ff00 is entropy-coded data, which does not belong here
 	}
-	return 0, 0, j.truncated()
+	return 0, 0, j.newTruncated()
 }
 
 // checkMarker refuses what libjpeg refuses before it reads a segment. These errors take
@@ -176,7 +176,7 @@ func (j *jpeg) checkMarker(marker byte, at int) error {
 	switch {
 	case marker == mDHT || marker == mDQT || marker == mDRI || marker == mDAC || marker == mSOS:
 		if marker == mSOS && j.ncomp == 0 {
-			return j.damaged(at, "image data before the frame header")
+			return j.newDamaged(at, "image data before the frame header")
 		}
 		if at+2 > len(j.data) {
 			return nil
@@ -186,11 +186,11 @@ func (j *jpeg) checkMarker(marker byte, at int) error {
 		}
 	case marker >= mSOF0 && marker <= mSOF && marker != mJPG:
 		if j.ncomp > 0 {
-			return j.damaged(at, "a second frame header: an image has one")
+			return j.newDamaged(at, "a second frame header: an image has one")
 		}
 	case marker == mDNL, marker == mCOM, marker >= mAPP0 && marker <= mAPPF:
 	default:
-		return j.damaged(at, "marker ff%02x: a table, a comment, a scan or the end (EOI) may stand here", marker)
+		return j.newDamaged(at, "marker ff%02x: a table, a comment, a scan or the end (EOI) may stand here", marker)
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (j *jpeg) checkCut(marker byte, at, length int) error {
 		bad = len(b) > 0 && (b[0] < 1 || b[0] > maxComponents || left != 4+2*int(b[0]))
 	}
 	if bad {
-		return j.damaged(at, "a segment ff%02x that contradicts the standard and ends behind the file", marker)
+		return j.newDamaged(at, "a segment ff%02x that contradicts the standard and ends behind the file", marker)
 	}
 	return nil
 }
@@ -238,11 +238,11 @@ func (j *jpeg) checkCut(marker byte, at, length int) error {
 // segmentAt returns the content of a segment with a length, and where it ends.
 func (j *jpeg) segmentAt(at int) (body []byte, after int, err error) {
 	if at+2 > len(j.data) {
-		return nil, 0, j.truncated()
+		return nil, 0, j.newTruncated()
 	}
 	n := max(int(j.data[at])<<8|int(j.data[at+1]), 2)
 	if at+n > len(j.data) {
-		return nil, 0, j.truncated()
+		return nil, 0, j.newTruncated()
 	}
 	return j.data[at+2 : at+n], at + n, nil
 }
@@ -250,10 +250,10 @@ func (j *jpeg) segmentAt(at int) (body []byte, after int, err error) {
 // frameHeader reads an SOF segment.
 func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	if j.profiled && len(j.profile) < 14 {
-		return j.damaged(at, "a colour profile without its number of parts")
+		return j.newDamaged(at, "a colour profile without its number of parts")
 	}
 	if len(b) < 6 {
-		return j.damaged(at, "a frame header of %d bytes: it has at least 11", len(b)+2)
+		return j.newDamaged(at, "a frame header of %d bytes: it has at least 11", len(b)+2)
 	}
 	j.sof = marker - mSOF0
 	j.precision = int(b[0])
@@ -261,10 +261,10 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	j.ncomp = int(b[5])
 	switch {
 	case j.width == 0 || j.height == 0 || j.ncomp == 0:
-		return j.damaged(at, "a frame header of %dx%d pixels and %d components: none of them may be 0", j.width,
+		return j.newDamaged(at, "a frame header of %dx%d pixels and %d components: none of them may be 0", j.width,
 			j.height, j.ncomp)
 	case len(b) != 6+3*j.ncomp:
-		return j.damaged(at, "a frame header of %d bytes: for %d components it has %d", len(b)+2, j.ncomp, 8+3*j.ncomp)
+		return j.newDamaged(at, "a frame header of %d bytes: for %d components it has %d", len(b)+2, j.ncomp, 8+3*j.ncomp)
 	case j.ncomp > maxComponents || j.ncomp == 2:
 		return &SampleError{Unsupported, int64(at), fmt.Sprintf("a JPEG of %d components: 1, 3 and 4 are read",
 			j.ncomp)}
@@ -279,10 +279,10 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 		b := b[6+3*i:]
 		c.id, c.h, c.v, c.tq = b[0], int(b[1]>>4), int(b[1]&15), b[2]
 		if c.h < 1 || c.h > 4 || c.v < 1 || c.v > 4 {
-			return j.damaged(at, "sampling factors %dx%d: they lie between 1 and 4", c.h, c.v)
+			return j.newDamaged(at, "sampling factors %dx%d: they lie between 1 and 4", c.h, c.v)
 		}
 		if j.ncomp == 1 {
-			c.h, c.v = 1, 1 // a single component has MCUs of one block, whatever its factors
+			c.h, c.v = 1, 1 // a single component has MCUs of one block, for any factors
 		}
 		j.hmax, j.vmax = max(j.hmax, c.h), max(j.vmax, c.v)
 	}
@@ -300,7 +300,7 @@ func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 	var s scan
 	if len(b) < 1 || b[0] < 1 || b[0] > maxComponents || len(b) != 4+2*int(b[0]) {
 		return s,
-			j.damaged(at, "a scan header of %d bytes: it has 6, and 2 for each of its 1 to 4 components", len(b)+2)
+			j.newDamaged(at, "a scan header of %d bytes: it has 6, and 2 for each of its 1 to 4 components", len(b)+2)
 	}
 	s.n = int(b[0])
 	seen := [maxComponents]bool{}
@@ -312,7 +312,7 @@ func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 		}
 		if c == j.ncomp || seen[c] {
 			return s,
-				j.damaged(at, "a scan of component %d, which the frame header does not name, or not in this order", id)
+				j.newDamaged(at, "a scan of component %d, which the frame header does not name, or not in this order", id)
 		}
 		seen[c] = true
 		s.comps[i], s.dc[i], s.ac[i] = c, tables>>4, tables&15
@@ -323,7 +323,7 @@ func (j *jpeg) scanHeader(b []byte, at int) (scan, error) {
 }
 
 // mcu returns the number of blocks in one MCU of a scan, and the number of MCUs in each
-// direction. In a scan of one component an MCU is one block, whatever the sampling.
+// direction. In a scan of one component an MCU is one block, for any sampling.
 func (j *jpeg) mcu(s *scan) (blocks, across, down int) {
 	if s.n == 1 {
 		c := &j.comps[s.comps[0]]
@@ -345,15 +345,15 @@ func (j *jpeg) huffmanTables(b []byte, at int) error {
 		class, slot := b[0]>>4, b[0]&15
 		switch {
 		case n > 256 || 17+n > len(b):
-			return j.damaged(at, "a Huffman table of %d symbols, for which the segment has %d bytes left", n, len(b)-17)
+			return j.newDamaged(at, "a Huffman table of %d symbols, for which the segment has %d bytes left", n, len(b)-17)
 		case class > 1 || slot > 3:
-			return j.damaged(at, "Huffman table number 0x%02x: 0 to 3 and 0x10 to 0x13 exist", b[0])
+			return j.newDamaged(at, "Huffman table number 0x%02x: 0 to 3 and 0x10 to 0x13 exist", b[0])
 		}
 		j.huffman[class][slot] = b[1 : 17+n]
 		b = b[17+n:]
 	}
 	if len(b) != 0 {
-		return j.damaged(at, "%d bytes behind the last Huffman table of a segment: there may be none", len(b))
+		return j.newDamaged(at, "%d bytes behind the last Huffman table of a segment: there may be none", len(b))
 	}
 	return nil
 }
@@ -366,9 +366,9 @@ func (j *jpeg) quantTables(b []byte, at int) error {
 		}
 		switch {
 		case slot > 3:
-			return j.damaged(at, "quantisation table number %d: 0 to 3 exist", slot)
+			return j.newDamaged(at, "quantisation table number %d: 0 to 3 exist", slot)
 		case len(b) < size:
-			return j.damaged(at, "a quantisation table cut to %d bytes: it has %d", len(b), size)
+			return j.newDamaged(at, "a quantisation table cut to %d bytes: it has %d", len(b), size)
 		}
 		t := &j.quantStore[slot]
 		for k := range 64 {
@@ -386,7 +386,7 @@ func (j *jpeg) quantTables(b []byte, at int) error {
 
 func (j *jpeg) restartInterval(b []byte, at int) error {
 	if len(b) != 2 {
-		return j.damaged(at, "a restart interval of %d bytes: it has 2", len(b))
+		return j.newDamaged(at, "a restart interval of %d bytes: it has 2", len(b))
 	}
 	j.restart = int(b[0])<<8 | int(b[1])
 	return nil
@@ -397,12 +397,12 @@ func (j *jpeg) restartInterval(b []byte, at int) error {
 func (j *jpeg) arithmeticConditioning(b []byte, at int) error {
 	for ; len(b) > 1; b = b[2:] {
 		if badConditioning(b[0], b[1]) {
-			return j.damaged(at,
+			return j.newDamaged(at,
 				"arithmetic conditioning of table %d with value 0x%02x, which the standard rules out", b[0], b[1])
 		}
 	}
 	if len(b) > 0 {
-		return j.damaged(at, "arithmetic conditioning of an odd number of bytes: it comes in pairs")
+		return j.newDamaged(at, "arithmetic conditioning of an odd number of bytes: it comes in pairs")
 	}
 	return nil
 }
@@ -473,11 +473,11 @@ func (j *jpeg) guessModel() planes.Model {
 	return planes.YCbCr
 }
 
-func (j *jpeg) damaged(at int, format string, args ...any) error {
+func (j *jpeg) newDamaged(at int, format string, args ...any) error {
 	return &SampleError{Damaged, int64(at), fmt.Sprintf(format, args...)}
 }
 
-func (j *jpeg) truncated() error {
+func (j *jpeg) newTruncated() error {
 	return &SampleError{Truncated, int64(len(j.data)), "the file ends before the image does"}
 }
 

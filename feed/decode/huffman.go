@@ -84,7 +84,7 @@ func (t *table) quicken() {
 	}
 }
 
-// peekSymbol looks up the symbol at the left end of buf, of which only the first bits bits are
+// peekSymbol finds the symbol at the left end of buf, of which only the first bits bits are
 // known. ok is true if code and value lie within them.
 func (t *table) peekSymbol(buf uint64, bits uint) (run int, size, length uint, ok bool) {
 	e := t.look[buf>>(64-lookBits)]
@@ -247,12 +247,12 @@ func (d *Decoder) tableOf(s *scan, slot byte, dc bool) (*table, error) {
 		class, name = 0, "DC"
 	}
 	if slot > 3 || d.jpeg.huffman[class][slot] == nil {
-		return nil, d.jpeg.damaged(s.start,
+		return nil, d.jpeg.newDamaged(s.start,
 			"a scan needs %s Huffman table %d, which no DHT segment before it defines", name, slot)
 	}
 	t := d.tables.findTable(d.jpeg.huffman[class][slot], dc)
 	if t == nil {
-		return nil, d.jpeg.damaged(s.start,
+		return nil, d.jpeg.newDamaged(s.start,
 			"a scan needs %s Huffman table %d, which is no prefix code, or of DC values beyond 15 bits", name, slot)
 	}
 	return t, nil

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// naive is a Huffman decoder of its own: of every 16 bits it knows the symbol, and
-// the code's length << 8.
+// naive is an independent Huffman decoder: a table of every 16 bits with the symbol and the
+// code's length << 8.
 type naive [1 << 16]uint16
 
 // fill returns false if the codes do not fit below the all-ones code.
@@ -49,15 +49,15 @@ const (
 	_         = uint(56 - 2*mostEntry)
 )
 
-// TestTables builds tables and checks every entry of every lookup: what it decodes,
-// how many bits it takes, and where it writes. Of the symbols a table depends on each
-// one, so they are drawn, those that reach furthest more often; of the codes it
-// depends on the number of each length only. The numbers are:
+// TestTables builds tables and checks every entry of every lookup: the decoded value, the
+// number of bits, and the position written. A table depends on each symbol, so symbols are
+// random, with those that reach furthest more often. It depends on codes only through the
+// number of each length. The numbers are:
 //
-//   - all with at most 12 symbols that use all codes but the one of all ones, which
-//     JPEG forbids, and the same with one code more, which are refused for it;
-//   - all with at most 3 symbols, and with at most 7 of at most 5 bits;
-//   - random ones, with up to 256 symbols.
+// //   - all with at most 12 symbols that use all codes but the one of all ones, which
+// //     JPEG forbids, and the same with one code more, which must be refused;
+// //   - all with at most 3 symbols, and with at most 7 of at most 5 bits;
+// //   - random ones, with up to 256 symbols.
 func TestTables(t *testing.T) {
 	c := tableChecker{t: t, draws: rand.New(rand.NewPCG(3, 4))}
 	complete := 12

@@ -2,7 +2,7 @@ package decode
 
 import "unsafe"
 
-// An error of the compiler where a field lies elsewhere than kernels/neon/c/huffman.c says.
+// The compiler reports an error if the offset of a field differs from kernels/neon/c/huffman.c.
 const (
 	_ = -(unsafe.Offsetof(table{}.last) ^ 4096)
 	_ = -(unsafe.Offsetof(table{}.off) ^ 4168)

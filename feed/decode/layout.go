@@ -26,7 +26,7 @@ func (j *jpeg) checkSampling() error {
 		case chroma && c.h == j.comps[1].h && c.v == j.comps[1].v && j.hmax%c.h == 0 && j.vmax%c.v == 0 &&
 			(j.subsampling() == image.Pt(1, 1) || j.guessModel() == planes.YCbCr):
 		default:
-			return unsupported(
+			return newUnsupported(
 				"a JPEG whose component %d has sampling factors %dx%d of %dx%d: only chroma may have fewer samples, "+
 					"Cb as many as Cr",
 				i+1, c.h, c.v, j.hmax, j.vmax)

@@ -27,12 +27,12 @@ var (
 	mutantsKept = flag.String("mutantskept", "", "folder for those that are not as they should be")
 )
 
-// TestMutantsArePillows has testdata/mutants.py damage files of every format a little. What
-// Pillow refuses is refused, and what both read has the same pixels or a flag. What is
-// refused here alone is counted by why: Pillow reads it then. 100,000 take five minutes:
+// TestMutantsMatchPillow has testdata/mutants.py damage files of every format slightly. Files
+// that Pillow refuses must be refused, and files that both read must have the same pixels or a
+// flag. Files refused only here are counted by reason. 100,000 take five minutes:
 //
-//	go test -run TestMutantsArePillows -mutants 100000 -mutantseed 7 -v ./feed/decode
-func TestMutantsArePillows(t *testing.T) {
+// //	go test -run TestMutantsMatchPillow -mutants 100000 -mutantseed 7 -v ./feed/decode
+func TestMutantsMatchPillow(t *testing.T) {
 	leash.Hold(t)
 	cmd := exec.Command(pillow(t), "testdata/mutants.py", "--count", strconv.Itoa(*mutants), "--seed", strconv.Itoa(*mutantSeed), "--only", *mutantNames)
 	cmd.Stderr = os.Stderr
@@ -89,7 +89,7 @@ const (
 
 type mutant struct {
 	name         string
-	file, pillow []byte // what Pillow makes of it, empty where it raises
+	file, pillow []byte // Pillow's result, empty if it raises
 }
 
 func readMutant(in io.Reader) (m mutant, err error) {
@@ -107,7 +107,7 @@ func readMutant(in io.Reader) (m mutant, err error) {
 	return mutant{string(pieces[0]), pieces[1], pieces[2]}, nil
 }
 
-// compare says what comes of the file, and why where it is refused.
+// compare returns the outcome for a file and, if it is refused, the reason.
 func (m mutant) compare(d *Decoder) (outcome, why string) {
 	pixels, info, err := decodeRGB(d, m.file)
 	switch {

@@ -88,10 +88,9 @@ func digest(pixels []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// TestPillow holds what is accepted here against Pillow: of every file in testdata,
-// both accept it or both refuse it, but for the differences that are listed with
-// their reasons; and where nothing is flagged the pixels are the same bytes: with the
-// kernels in assembly and without.
+// TestPillow compares with Pillow: both must accept or both refuse every file in testdata,
+// except for the differences listed with reasons. If nothing is flagged the pixels must be the
+// same bytes, with and without assembly.
 func TestPillow(t *testing.T) {
 	defer usePlain(false)
 	for _, plain := range []bool{false, true} {
@@ -181,7 +180,7 @@ func TestPillowCuts(t *testing.T) {
 	t.Logf("%d cuts", n)
 }
 
-// TestKinds names what is wrong with some files of each sort.
+// TestKinds checks the kind of error for files of each sort.
 func TestKinds(t *testing.T) {
 	d := New(Limits{})
 	for name, kind := range map[string]Kind{

@@ -19,7 +19,7 @@ type pixmap struct {
 
 var errPixmap = errors.New("portable pixmaps are read with P6, width and height, and 255 in a line each")
 
-// mostSide keeps the product of two sides within 64 bits, whatever a header says.
+// mostSide keeps the product of two sides within 64 bits, for any header.
 const mostSide = 1 << 24
 
 // pixmapHeader returns the size in the header and where the pixels begin.

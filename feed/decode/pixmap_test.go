@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestPixmaps: what stoker pack writes is read, and a header that lies allocates nothing and reads nothing beyond the file.
+// TestPixmaps reads files written by stoker pack. A false header must not cause allocation or
+// reading beyond the file.
 func TestPixmaps(t *testing.T) {
 	for header, kind := range map[string]Kind{
 		"P6\n2 1\n255\n":                             "",

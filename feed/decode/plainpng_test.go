@@ -64,8 +64,8 @@ func samePixels(a, b image.Image) bool {
 	return true
 }
 
-// TestPlainPNG: what is plain has the pixels that image/png gives, whatever the kind, the filters, the packing and the
-// number of chunks; what is not is left to it.
+// TestPlainPNG: plain PNGs have the pixels that image/png gives, for any kind, filters, packing
+// and number of chunks. Others are left to image/png.
 func TestPlainPNG(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	p := new(plainPNG)

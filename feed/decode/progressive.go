@@ -17,7 +17,7 @@ func (d *Decoder) readScan(s *scan) (end int, err error) {
 	j, c := &d.jpeg, &d.coefficients
 	perMCU, across, down := j.mcu(s)
 	if perMCU > maxBlocks {
-		return 0, j.damaged(s.start, "an MCU of %d blocks: it has at most %d", perMCU, maxBlocks)
+		return 0, j.newDamaged(s.start, "an MCU of %d blocks: it has at most %d", perMCU, maxBlocks)
 	}
 	if err := c.latchTables(j, s); err != nil {
 		return 0, err
@@ -37,7 +37,7 @@ func (d *Decoder) readScan(s *scan) (end int, err error) {
 	for y := range down {
 		for x := range across {
 			if end == len(j.data) {
-				return 0, j.truncated() // libjpeg would wait for more data
+				return 0, j.newTruncated() // libjpeg would wait for more data
 			}
 			if j.restart > 0 && toGo == 0 {
 				if end, err = d.resume(r, end, restart); err != nil {
@@ -93,7 +93,7 @@ func (d *Decoder) prepare(r *scanReader, s *scan) (blockDecoder, error) {
 	if !sequential {
 		if s.ss == 0 && s.se != 0 || s.ss > s.se || s.se > 63 || s.ss > 0 && s.n != 1 ||
 			s.ah != 0 && s.al != s.ah-1 || s.al > 13 {
-			return nil, j.damaged(s.start,
+			return nil, j.newDamaged(s.start,
 				"a scan of coefficients %d to %d, bits %d to %d, which no progressive JPEG has", s.ss, s.se, s.ah, s.al)
 		}
 		d.noteScan(s)
@@ -168,8 +168,8 @@ func (r *scanReader) takeBits(size uint) int {
 	return v
 }
 
-// signed consumes a signed value of size bits.
-func (r *scanReader) signed(size uint) int {
+// takeSigned consumes a takeSigned value of size bits.
+func (r *scanReader) takeSigned(size uint) int {
 	v := extend(r.buf, size)
 	r.dropBits(size)
 	return v
@@ -177,7 +177,7 @@ func (r *scanReader) signed(size uint) int {
 
 // sequential decodes all coefficients of a block.
 func (r *scanReader) sequential(i int, block *[64]int16) {
-	r.pred[i] += r.signed(uint(r.symbol(r.dc[i])))
+	r.pred[i] += r.takeSigned(uint(r.symbol(r.dc[i])))
 	block[0] = int16(r.pred[i])
 	for k := 1; k < 64; k++ {
 		symbol := r.symbol(r.ac[i])
@@ -190,12 +190,12 @@ func (r *scanReader) sequential(i int, block *[64]int16) {
 			continue
 		}
 		k += zeros
-		block[natural[k]] = int16(r.signed(size))
+		block[natural[k]] = int16(r.takeSigned(size))
 	}
 }
 
 func (r *scanReader) dcFirst(i int, block *[64]int16) {
-	r.pred[i] += r.signed(uint(r.symbol(r.dc[i])))
+	r.pred[i] += r.takeSigned(uint(r.symbol(r.dc[i])))
 	block[0] = int16(r.pred[i] << r.al)
 }
 
@@ -215,7 +215,7 @@ func (r *scanReader) acFirst(_ int, block *[64]int16) {
 		switch {
 		case size > 0:
 			k += zeros
-			block[natural[k]] = int16(r.signed(size) << r.al)
+			block[natural[k]] = int16(r.takeSigned(size) << r.al)
 		case zeros == 15:
 			k += 15
 		default:

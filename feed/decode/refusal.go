@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// Kind says what is wrong with a sample.
+// Kind classifies the fault of a sample.
 //
 // A sample is bad if Pillow refuses it. A JPEG for which libjpeg only warns, such as one with
 // wrong restart markers or with too little data before its EOI, is decoded to the same pixels.
 // One that ends without an EOI is truncated. Errors between the image data and the EOI count.
 // testdata/pillow.json holds Pillow's verdict on about 200 files, which TestPillow compares;
-// TestMutantsArePillows asks an installed Pillow about damaged files. Known differences:
+// TestMutantsMatchPillow asks an installed Pillow about damaged files. Known differences:
 //
 //   - Pillow decodes a part only as part of the whole. Here, data after a part are not
 //     read. Errors in those are no errors in Pillow either, except for DC values of more
@@ -64,8 +64,8 @@ func (e *SampleError) Error() string {
 	return fmt.Sprintf("%s at byte %d: %s", e.Kind, e.Offset, e.Text)
 }
 
-// advised appends the remedy to an error that leaves the package.
-func advised(err error) error {
+// withRemedy appends the remedy to an error that leaves the package.
+func withRemedy(err error) error {
 	var bad *SampleError
 	if !errors.As(err, &bad) {
 		return err
@@ -73,7 +73,7 @@ func advised(err error) error {
 	return &SampleError{bad.Kind, bad.Offset, bad.Text + ", " + remedies[bad.Kind]}
 }
 
-func unsupported(format string, args ...any) *SampleError {
+func newUnsupported(format string, args ...any) *SampleError {
 	return &SampleError{Unsupported, -1, fmt.Sprintf(format, args...)}
 }
 

@@ -23,7 +23,7 @@ func (j *jpeg) restartAt(pos, due int) (at int, found bool, err error) {
 		}
 		pos -= 2
 	}
-	return 0, false, j.truncated()
+	return 0, false, j.newTruncated()
 }
 
 // nextMarker finds the marker that ends the entropy-coded data at pos.

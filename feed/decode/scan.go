@@ -46,7 +46,7 @@ func (r *mcuReader) store(out *blockBuffer, n int) {
 }
 
 // atOnce is how many MCUs are skipped in one call. The runtime cannot stop a thread that runs
-// assembly, and the garbage collector waits for it. So many take about 20 us in a photograph,
+// assembly, and the garbage collector cannot interrupt it. So many take about 20 us in a photograph,
 // and far less than a millisecond even if every symbol is long.
 const atOnce = 64
 

@@ -28,7 +28,7 @@ func webpError(err error) error {
 	case errors.As(err, &damage):
 		return &SampleError{Damaged, int64(damage.At), damage.Text}
 	case errors.Is(err, webp.ErrAnimated):
-		return unsupported("%v", err)
+		return newUnsupported("%v", err)
 	}
 	return &SampleError{Truncated, -1, err.Error()}
 }

@@ -34,7 +34,7 @@ type Permutation struct {
 func NewPermutation(seed, epoch uint64, samples int) *Permutation {
 	if samples <= tableSamples {
 		draws := NewDraws(seed, epoch, uint64(max(samples, 0)), opShuffle)
-		return &Permutation{samples: samples, table: shuffled(draws, samples)}
+		return &Permutation{samples: samples, table: shuffledTable(draws, samples)}
 	}
 	return newNetwork(NewDraws(seed, epoch, uint64(samples), opRounds), samples)
 }
@@ -78,8 +78,8 @@ func (p *Permutation) permute(x int) int {
 	return int(l<<p.right | r)
 }
 
-// shuffled returns 0..n-1 in random order, by Fisher-Yates from the last place to the first.
-func shuffled(draws Draws, n int) []uint16 {
+// shuffledTable returns 0..n-1 in random order, by Fisher-Yates from the last place to the first.
+func shuffledTable(draws Draws, n int) []uint16 {
 	table := make([]uint16, max(n, 0))
 	for i := range table {
 		table[i] = uint16(i)

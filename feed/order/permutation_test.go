@@ -116,10 +116,10 @@ func TestSmallOrdersAreUniform(t *testing.T) {
 	}
 }
 
-// What must not be seen in an order, small or large: where a sample stands, what
-// stands beside it, and where it stood under the neighbouring epoch or seed. Each is
-// a table of 16 x 16 cells whose margins are fixed by the permutation, thus with 225
-// degrees of freedom; once by the high bits, once by the low ones.
+// An order, small or large, must not depend on the position of a sample, on its neighbour, or
+// on its position under the next epoch or seed. Each of these is tested by a table of 16 x 16
+// cells whose margins are fixed by the permutation, thus with 225 degrees of freedom; once by
+// the high bits, once by the low ones.
 func TestOrdersLookRandom(t *testing.T) {
 	for _, n := range []int{4096, tableSamples, tableSamples + 1, 1<<17 + 12345} {
 		for seed := range uint64(2) {

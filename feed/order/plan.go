@@ -45,7 +45,7 @@ type Plan struct {
 	Tail    Tail // default: Short
 }
 
-// Validate returns what is wrong with a plan. The other functions need a valid plan.
+// Validate returns an error if a plan is invalid. The other functions need a valid plan.
 func (p Plan) Validate() error {
 	switch {
 	case p.Samples < 0 || p.Samples > maxSamples:

@@ -163,8 +163,8 @@ func simulate(t *testing.T, number uint64) {
 	}
 }
 
-// leg goes on with a new world and batch to the end of the epoch, or until it is
-// stopped at a random step.
+// leg continues with a new world and batch to the end of the epoch or, if stopped, to a random
+// step.
 func (s *simulation) leg(t *testing.T, stopped bool) {
 	s.plan.World, s.plan.Batch = 1+s.chance.Below(64>>s.chance.Below(7)), 1+s.chance.Below(10)
 	steps, end := s.plan.Steps(s.consumed), s.plan.end(s.consumed)

@@ -16,14 +16,14 @@ type keys struct{ shared map[uint64]bool } // by stem: whether several files sha
 func newKeys(of Source) keys {
 	k := keys{make(map[uint64]bool, of.Len())}
 	for i := range of.Len() {
-		stem := hashed(stemOf(of.Below(i)))
+		stem := hashText(stemOf(of.Below(i)))
 		_, k.shared[stem] = k.shared[stem]
 	}
 	return k
 }
 
-// hashed returns a hash of a text. A collision only makes two keys longer than necessary.
-func hashed(text string) uint64 {
+// hashText returns a hash of a text. A collision only makes two keys longer than necessary.
+func hashText(text string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text)) // never fails
 	return h.Sum64()
@@ -38,7 +38,7 @@ func (k keys) keyOf(file string) string {
 	if strings.HasPrefix(key, "__") { // WebDataset skips some of these
 		key = "%5F" + key[1:]
 	}
-	if k.shared[hashed(stem)] || strings.HasSuffix(stem, "/") {
+	if k.shared[hashText(stem)] || strings.HasSuffix(stem, "/") {
 		key += "%~" + escape(strings.TrimPrefix(extension, ".")) // no escaped name contains %~
 	}
 	return key

@@ -19,7 +19,7 @@ const magic = "P6\n"
 // quality of JPEGs that Go's encoder writes for resized images, with 4:2:0 subsampling.
 const quality = 95
 
-// maker makes what is packed from a file. It is not safe for concurrent use.
+// maker makes the packed form of a file. It is not safe for concurrent use.
 type maker struct {
 	Form
 	header *decode.Decoder

@@ -29,7 +29,7 @@ type Source interface {
 	Digest() [sha256.Size]byte
 }
 
-// Form says what is packed for an image. The zero value packs its file unchanged.
+// Form is the packed form of an image. The zero value packs its file unchanged.
 type Form struct {
 	Resize  int  // longest allowed shorter side; larger pictures are resized to it
 	Decoded bool // pixels as of Pillow's convert("RGB"), in PPM files
@@ -306,7 +306,7 @@ func badOf(file shards.FilePath, err error) shards.Bad {
 	return shards.Bad{Path: file, Reason: strings.ToValidUTF8(err.Error(), "\ufffd")}
 }
 
-// makeSample reads a sample and makes what is packed of it.
+// makeSample reads a sample and makes its packed form.
 func (p *packer) makeSample(m *maker, i int) packed {
 	file := p.from.Below(i)
 	made := packed{Sample: shards.Sample{Key: p.keys.keyOf(file), Path: shards.FilePath(file), Label: p.from.Label(i)}}

@@ -108,7 +108,7 @@ func webdataset(t *testing.T, file string) (samples []map[string][]byte) {
 	}
 }
 
-// Whatever files are called, each is a sample of its own, with its bytes and its label.
+// Each file is a separate sample with its bytes and its label, for any file names.
 func TestEverySampleOnce(t *testing.T) {
 	root, folder := t.TempDir(), filepath.Join(t.TempDir(), "packed")
 	plant(t, root, odd)
@@ -179,8 +179,8 @@ func digests(t *testing.T, folder string) map[string][32]byte {
 	return all
 }
 
-// Interrupted after any sample, and with what a kill leaves, the same files come in the end;
-// before that no folder looks whole.
+// After an interruption at any sample, and with the remains of a kill, resuming produces the
+// same files; before that no folder counts as complete.
 func TestResume(t *testing.T) {
 	root := t.TempDir()
 	plant(t, root, odd)
@@ -268,7 +268,7 @@ func TestFromTar(t *testing.T) {
 	}
 }
 
-// What is no more as it was is found.
+// Verify finds any change of the pack and of the originals.
 func TestVerifyFinds(t *testing.T) {
 	root := t.TempDir()
 	plant(t, root, odd)
@@ -360,7 +360,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// A bad file whose name is no UTF-8 keeps it in the lists: the pack goes on to the same index, and is verified.
+// A bad file whose name is not UTF-8 keeps that name in the lists; the pack resumes to the same
+// index, and can be verified.
 func TestBadNames(t *testing.T) {
 	root, odd := t.TempDir(), "cat/\xff2.jpg"
 	plant(t, root, []string{"cat/1.jpg", odd, "cat/\xff3.jpg"})
@@ -406,8 +407,8 @@ func (f failing) Size(i int) (int64, error) {
 	return f.Source.Size(i)
 }
 
-// TestOutage: with --skip-bad too, a file that only the machine could not serve is not left out: the pack
-// ends, and goes on to the same bytes later.
+// TestOutage: even with --skip-bad a file that only the machine could not serve is not left
+// out: packing stops, and later resumes to the same bytes.
 func TestOutage(t *testing.T) {
 	root := t.TempDir()
 	plant(t, root, []string{"cat/1.jpg", "cat/2.jpg", "cat/3.jpg"})
@@ -437,7 +438,7 @@ func TestFault(t *testing.T) {
 	o := options()
 	o.SkipBad, o.Decoded = true, true
 	m := newMaker(o.Form)
-	m.header = nil // whatever is asked of it panics
+	m.header = nil // any use of it panics
 	_, _, err := m.makeImage([]byte("x"), "jpg")
 	if err == nil || !errors.Is(o.refuse(err), ErrFault) {
 		t.Errorf("%v", err)
@@ -447,7 +448,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// What is packed of a picture has the pixels that it says.
+// A packed picture has the declared pixels.
 func TestForms(t *testing.T) {
 	picture := image.NewNRGBA(image.Rect(0, 0, 60, 40))
 	for i := range 60 * 40 {

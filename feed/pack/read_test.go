@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/source"
 )
 
-// What is read of a pack is what the folder has: names, order, labels, bytes, and what stands for all of it.
+// Reading a pack gives the same as the folder: names, order, labels, bytes, and digest.
 func TestPackIsReadAsItsFolder(t *testing.T) {
 	root, packed := t.TempDir(), t.TempDir()
 	plant(t, root, append([]string{"cat/\"quoted\"\xfe\xff\".jpg", `cat/\udcff.jpg`}, odd...))
@@ -71,7 +71,7 @@ func TestListOfSamplesOfPack(t *testing.T) {
 	}
 }
 
-// A damaged pack says so, and what is whole of it is read.
+// A damaged pack is reported, and its intact part is read.
 func TestDamagedPack(t *testing.T) {
 	root := t.TempDir()
 	plant(t, root, odd)
@@ -131,7 +131,7 @@ func TestDamagedPack(t *testing.T) {
 			return change(filepath.Join(folder, "shard-000001.json"), func(b []byte) []byte {
 				return bytes.Replace(b, []byte(`"label":`), []byte(`"label":1`), 1)
 			})
-		}, "no label of that class", ""},
+		}, "not the label of that class", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -168,7 +168,7 @@ func TestDamagedPack(t *testing.T) {
 	}
 }
 
-// change writes a file anew.
+// change rewrites a file.
 func change(file string, by func([]byte) []byte) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -57,7 +57,7 @@ func verify(ctx context.Context, from Source, folder string, o Options) (*shards
 		if err := readBack(ctx, folder, k, list, func() { done++; o.Progress(done, index.Samples) }); err != nil {
 			return nil, fmt.Errorf("%s: %w", shards.TarName(k), err)
 		}
-		if err := compared(list, originals); err != nil {
+		if err := compareOriginals(list, originals); err != nil {
 			return nil, fmt.Errorf("%s: %w", shards.TarName(k), err)
 		}
 	}
@@ -134,8 +134,8 @@ func nextMember(r *tar.Reader, name string, into []byte) (int, error) {
 	return n, err
 }
 
-// compared compares a shard's list with the originals, which are made again.
-func compared(list *shards.Shard, originals <-chan chan packed) error {
+// compareOriginals compares a shard's list with the originals, which are made again.
+func compareOriginals(list *shards.Shard, originals <-chan chan packed) error {
 	if originals == nil {
 		return nil
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// arguments are those of one op. The first that is wrong is kept as err; what is read
-// then has no meaning.
+// arguments are the arguments of one op. The first error is kept in err; values read after it
+// have no meaning.
 type arguments struct {
 	op   int
 	name string
@@ -15,7 +15,7 @@ type arguments struct {
 	err  error
 }
 
-// refuse says that the op is right but not done here.
+// refuse records that the op is valid, but not supported to the byte.
 func (a *arguments) refuse(format string, values ...any) {
 	if a.err == nil {
 		a.err = &RefusalError{a.op, a.name + ": " + fmt.Sprintf(format, values...)}
@@ -29,10 +29,10 @@ func (a *arguments) refuseArgument(i int, want string) {
 	}
 }
 
-// hasValue says whether an argument is there and not null.
+// hasValue reports whether an argument is given and not null.
 func (a *arguments) hasValue(i int) bool { return i < len(a.list) && a.list[i] != nil }
 
-// readWholeNumber is a whole number that is at least low and at most high.
+// readWholeNumber returns a whole number from low to high.
 func (a *arguments) readWholeNumber(i, low, high int) int {
 	v := a.readNumber(i)
 	if v != math.Trunc(v) || v < float64(low) || v > float64(high) {
@@ -42,7 +42,7 @@ func (a *arguments) readWholeNumber(i, low, high int) int {
 	return int(v)
 }
 
-// readNumber is one that single precision holds too: what Pillow's C functions take.
+// readNumber returns a number that fits into single precision, which Pillow's C functions take.
 func (a *arguments) readNumber(i int) float64 {
 	v, ok := a.list[i].(float64)
 	if !ok || math.Abs(v) > math.MaxFloat32 {
@@ -52,7 +52,7 @@ func (a *arguments) readNumber(i int) float64 {
 	return v
 }
 
-// numberList are a list of n; n < 0: of any length.
+// numberList returns a list of n numbers; n < 0 means any length.
 func (a *arguments) numberList(i, n int) []float64 {
 	list, ok := a.list[i].([]any)
 	if !ok || n >= 0 && len(list) != n {
@@ -70,7 +70,7 @@ func (a *arguments) numberList(i, n int) []float64 {
 	return out
 }
 
-// byteList are n whole numbers from 0 to 255.
+// byteList returns n whole numbers from 0 to 255.
 func (a *arguments) byteList(i, n int) []uint8 {
 	out := make([]uint8, n)
 	for j, v := range a.numberList(i, n) {
@@ -83,7 +83,7 @@ func (a *arguments) byteList(i, n int) []uint8 {
 	return out
 }
 
-// fillColour is a colour of the mode, a number per band; 0 where none is given.
+// fillColour returns a colour of the mode, a number per band; 0 if none is given.
 func (a *arguments) fillColour(i int, mode string) (fill [4]uint8) {
 	if a.hasValue(i) {
 		copy(fill[:], a.byteList(i, bands[mode]))
@@ -94,7 +94,7 @@ func (a *arguments) fillColour(i int, mode string) (fill [4]uint8) {
 	return fill
 }
 
-// oneOfTexts is a text among those that are done here.
+// oneOfTexts returns a text, which must be one of the supported ones.
 func (a *arguments) oneOfTexts(i int, texts ...string) string {
 	v, ok := a.list[i].(string)
 	switch {

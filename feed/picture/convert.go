@@ -21,7 +21,7 @@ func compileConvert(c *compiler, a *arguments) {
 	c.addStep(convert)
 }
 
-// conversions are Image.convert's, by the two modes. To "1" they dither.
+// conversions are those of Image.convert, by the two modes. Conversions to "1" dither.
 var conversions = map[[2]string]step{
 	{"1", "L"}:      func(*Worker) error { return nil },
 	{"1", "LA"}:     opaque,
@@ -67,7 +67,7 @@ func inTurn(steps ...step) step {
 	}
 }
 
-// firstBands drops the bands behind the first n.
+// firstBands drops all bands after the first n.
 func firstBands(n int) step {
 	return func(w *Worker) error {
 		w.replace(raster{w.picture.size, w.picture.planes[:n]})
@@ -75,7 +75,7 @@ func firstBands(n int) step {
 	}
 }
 
-// opaque adds a band of transparency that hides nothing.
+// opaque adds a band of full opacity.
 func opaque(w *Worker) error {
 	p := w.picture
 	full := w.takePlane(p.size.X * p.size.Y)
@@ -86,7 +86,8 @@ func opaque(w *Worker) error {
 	return nil
 }
 
-// fromPalette refuses pixels that came without one.
+// fromPalette replaces palette indices by colours. It refuses pixels that came without a
+// palette.
 func fromPalette(w *Worker) error {
 	if w.palette == nil {
 		return &RefusalError{-1, "pixels of mode \"P\" have no palette here"}
@@ -121,7 +122,7 @@ func tripleWithAlpha(w *Worker) error {
 	return nil
 }
 
-// keepLuma leaves ITU-R 601-2 brightness.
+// keepLuma replaces the colours by their ITU-R 601-2 luma.
 func keepLuma(w *Worker) error {
 	out := w.newRaster(w.picture.size, 1)
 	lumaOf(out.planes[0], w.picture.planes)
@@ -148,7 +149,7 @@ func lumaOf(out []byte, planes [][]byte) {
 	}
 }
 
-// premultiply multiplies colours by their opacity: so are those resized and warped.
+// premultiply multiplies colours by their opacity, as Pillow does before it resizes or warps.
 func premultiply(w *Worker) error {
 	return withAlpha(w, func(v, alpha uint8) uint8 {
 		product := uint32(v)*uint32(alpha) + 128
@@ -176,14 +177,14 @@ func withAlpha(w *Worker, do func(v, alpha uint8) uint8) error {
 	return nil
 }
 
-// dither makes black and white of a grey picture.
+// dither makes a grey picture black and white.
 func dither(w *Worker) error {
 	plane := w.picture.planes[0]
 	diffuse(plane, w.picture.size, func(i int) int { return int(plane[i]) })
 	return nil
 }
 
-// ditherColour rounds brightness down, unlike keepLuma.
+// ditherColour makes a colour picture black and white. It rounds luma down, unlike keepLuma.
 func ditherColour(w *Worker) error {
 	p := w.picture
 	r, g, b := p.planes[0], p.planes[1], p.planes[2]
@@ -191,8 +192,8 @@ func ditherColour(w *Worker) error {
 	return firstBands(1)(w)
 }
 
-// diffuse is Floyd's and Steinberg's: what a pixel is wrong by goes to the one behind it
-// (7/16) and those below it (3, 5 and 1 of 16). errors are those of the row below.
+// diffuse dithers by Floyd and Steinberg's method: the error of a pixel is added to the next
+// one (7/16) and to those below it (3, 5 and 1 of 16). errors holds those for the row below.
 func diffuse(out []byte, size image.Point, grey func(i int) int) {
 	errors := make([]int, size.X+1)
 	for y := range size.Y {

@@ -25,8 +25,8 @@ var (
 	chains = flag.Int("chains", 600, "random chains of operations that Pillow and this package both make")
 	seed   = flag.String("seed", "1", "of the random chains")
 	files  = flag.Float64("files", 0.1, "share of the chains that begin with a file")
-	least  = flag.Int("least", 1200, "chains of TestOddFilesArePillows that are not refused")
-	folder = flag.String("folder", "../decode/testdata", "of the files that TestOddFilesArePillows reads")
+	least  = flag.Int("least", 1200, "chains of TestOddFilesMatchPillow that are not refused")
+	folder = flag.String("folder", "../decode/testdata", "of the files that TestOddFilesMatchPillow reads")
 )
 
 // TestPillowMakesTheSame has testdata/chains.py draw chains of operations and make them
@@ -46,19 +46,19 @@ func TestTorchMakesTheSame(t *testing.T) {
 	compareWithPillow(t, *chains/2, "--stream", "--torch", "--count", strconv.Itoa(*chains), "--seed", *seed, "--files", "0")
 }
 
-// TestOddFilesArePillows reads files of all kinds, whole, cut and damaged: each is
+// TestOddFilesMatchPillow reads files of all kinds, whole, cut and damaged: each is
 // refused or the same, and nothing comes of what Pillow raises for.
-func TestOddFilesArePillows(t *testing.T) {
+func TestOddFilesMatchPillow(t *testing.T) {
 	compareWithPillow(t, *least, "--odd", *folder)
 }
 
-// TestOddChunksArePillows reads PNGs whose chunks are odd, doubled, cut or missing.
-func TestOddChunksArePillows(t *testing.T) {
+// TestOddChunksMatchPillow reads PNGs whose chunks are odd, doubled, cut or missing.
+func TestOddChunksMatchPillow(t *testing.T) {
 	compareWithPillow(t, *chains, "--chunks", strconv.Itoa(4**chains), "--seed", *seed)
 }
 
-// TestEachOperationIsPillows does each operation alone.
-func TestEachOperationIsPillows(t *testing.T) {
+// TestEachOperationMatchesPillow does each operation alone.
+func TestEachOperationMatchesPillow(t *testing.T) {
 	compareWithPillow(t, 1000, "--each", "40")
 }
 

@@ -7,14 +7,13 @@ import (
 	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
-// ImageEnhance mixes a picture with one that has none of what is enhanced. Transparency
-// stays as it is.
+// ImageEnhance mixes a picture with one from which the enhanced property is removed.
+// Transparency is not changed.
 
-// mostFactor is far above what anybody asks for: what is enhanced a million times has no
-// values but 0 and 255.
+// mostFactor is far above any useful factor: at a million, all values are 0 or 255.
 const mostFactor = 1e6
 
-// factor is an enhancement's, in modes that have one.
+// factor returns the factor of an enhancement, and refuses modes that have none.
 func (c *compiler) factor(a *arguments) float32 {
 	f := a.readNumber(0)
 	if math.Abs(f) > mostFactor || c.mode == "1" || c.mode == "P" || c.mode == "HSV" {
@@ -23,7 +22,7 @@ func (c *compiler) factor(a *arguments) float32 {
 	return float32(f)
 }
 
-// blend is Image.blend of two values: factor 0 gives a, 1 gives b.
+// blend is Image.blend of two values: factor 0 gives a, factor 1 gives b.
 func blend(a, b uint8, factor float32) uint8 {
 	v := int32(wheel.Sum32(factor, float32(int(b)-int(a)), float32(a)))
 	if uint32(v) > 255 {
@@ -44,7 +43,7 @@ func mix(plane, other []byte, factor float32) {
 		}
 		return
 	}
-	var products [511]float64 // of the factor and what may lie between two bytes
+	var products [511]float64 // of the factor and every difference of two bytes
 	for i := range products {
 		products[i] = float64(factor) * float64(i-255)
 	}
@@ -58,26 +57,26 @@ func mix(plane, other []byte, factor float32) {
 	}
 }
 
-// mixed is what becomes of all values where the other picture has one only.
-func mixed(a uint8, factor float32) (t lookUp) {
+// mixTable returns the result for every value if all values of the other picture are a.
+func mixTable(a uint8, factor float32) (t lookUp) {
 	for b := range t {
 		t[b] = blend(a, uint8(b), factor)
 	}
 	return t
 }
 
-// colours are the planes but for that of transparency.
+// colours returns the planes without that of transparency.
 func (r *raster) colours() [][]byte {
 	return r.planes[:len(r.planes)-1+len(r.planes)%2]
 }
 
-// recolour gives all colours of the picture one table.
+// recolour applies one table to all colours of the picture.
 func recolour(w *Worker, t lookUp) {
 	applyTables(w, []lookUp{t, t, t}[:len(w.picture.colours())])
 }
 
 func compileBrightness(c *compiler, a *arguments) {
-	t := mixed(0, c.factor(a))
+	t := mixTable(0, c.factor(a))
 	c.addStep(func(w *Worker) error {
 		recolour(w, t)
 		return nil
@@ -87,12 +86,12 @@ func compileBrightness(c *compiler, a *arguments) {
 func compileContrast(c *compiler, a *arguments) {
 	factor := c.factor(a)
 	c.addStep(func(w *Worker) error {
-		recolour(w, mixed(meanLuma(w), factor))
+		recolour(w, mixTable(meanLuma(w), factor))
 		return nil
 	})
 }
 
-// meanLuma is the mean brightness, rounded.
+// meanLuma returns the mean luma, rounded.
 func meanLuma(w *Worker) uint8 {
 	grey := w.picture.planes[0]
 	if len(w.picture.planes) >= 3 {
@@ -103,7 +102,8 @@ func meanLuma(w *Worker) uint8 {
 	return uint8(float64(sumBytes(grey))/float64(len(grey)) + 0.5)
 }
 
-// sumBytes adds up eight at a time: four pairs, which the product then has in its highest 16 bits.
+// sumBytes adds bytes eight at a time: as four pairs, whose sum the multiplication moves to the
+// highest 16 bits.
 func sumBytes(plane []byte) (sum int) {
 	const every2nd, ones = 0x00ff00ff00ff00ff, 0x0001000100010001
 	for ; len(plane) >= 8; plane = plane[8:] {
@@ -119,7 +119,7 @@ func sumBytes(plane []byte) (sum int) {
 func compileColor(c *compiler, a *arguments) {
 	factor := c.factor(a)
 	if bands[c.mode] < 3 {
-		return // grey has no colour to lose or gain
+		return // grey has no colour to change
 	}
 	c.addStep(func(w *Worker) error {
 		grey := w.takePlane(len(w.picture.planes[0]))

@@ -8,9 +8,9 @@ import (
 	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
-// smooth is ImageFilter.SMOOTH: of 13 parts 5 are the pixel's own. The border stays.
-// Pillow adds up in single precision; what it rounds is at least 1/26 off a whole
-// number, far more than it can be wrong by, so that whole numbers give the same.
+// smooth is ImageFilter.SMOOTH: the pixel itself has weight 5 of 13. The border is unchanged.
+// Pillow sums in single precision. Its values before rounding are at least 1/26 from a half,
+// far more than its error, so whole numbers give the same result.
 func smooth(out, in []byte, size image.Point) {
 	copy(out, in)
 	n := size.X
@@ -39,10 +39,10 @@ var thirteenths = func() (t [13*255 + 1]uint8) {
 	return t
 }()
 
-// passes of a box blur that make a Gaussian one.
+// passes is the number of box blurs that approximate a Gaussian blur.
 const passes = 3
 
-// mostRadius of a blur is far above the largest picture's side.
+// mostRadius is a blur radius far above the largest picture's side.
 const mostRadius = 1 << 20
 
 func compileBlur(radius func(float32) float32, times int) func(*compiler, *arguments) {
@@ -66,7 +66,7 @@ func compileBlur(radius func(float32) float32, times int) func(*compiler, *argum
 
 func boxRadius(r float32) float32 { return r }
 
-// gaussianRadius is the radius of three boxes that are as wide as a Gaussian: in
+// gaussianRadius returns the radius at which three box blurs are as wide as a Gaussian, from
 // "Theoretical foundations of Gaussian convolution by extended box filtering" (2011).
 func gaussianRadius(r float32) float32 {
 	variance := float32(r*r) / passes
@@ -77,8 +77,8 @@ func gaussianRadius(r float32) float32 {
 	return l + a
 }
 
-// blur is one direction of a box blur: radius pixels to both sides count whole, the
-// next ones in part. Their shares are in 2**24ths.
+// blur is one direction of a box blur. radius pixels on both sides count in full, the next ones
+// in part. shares are the weights, in units of 2**-24.
 type blur struct {
 	radius int
 	shares [2]uint32
@@ -91,13 +91,13 @@ func newBlur(radius float32) blur {
 	return blur{r, [2]uint32{whole, (1<<24 - uint32(2*r+1)*whole) / 2}, radius == 0}
 }
 
-// blurPlane takes plane i of the picture through both directions: rows are blurred as columns of
-// the picture on its side.
+// blurPlane blurs plane i of the picture in both directions. Rows are blurred as columns of the
+// transposed picture.
 func (w *Worker) blurPlane(i int, across, down blur, times int) {
 	size := w.picture.size
 	plane, spare := w.picture.planes[i], w.takePlane(size.X*size.Y)
 	blurred := func(b *blur, columns int) {
-		w.sums = slices.Grow(w.sums[:0], columns+8)[:columns+8] // a kernel's last group may have columns too many
+		w.sums = slices.Grow(w.sums[:0], columns+8)[:columns+8] // a kernel's last group may have too many columns
 		for range times {
 			b.blurColumns(spare, plane, w.sums, columns)
 			plane, spare = spare, plane
@@ -117,8 +117,8 @@ func (w *Worker) blurPlane(i int, across, down blur, times int) {
 	w.givePlane(spare)
 }
 
-// blurColumns blurs n columns downwards, a row of sums at a time; beyond its ends a column goes on with its first and
-// last pixel. Sums are of the pixels that count whole.
+// blurColumns blurs n columns downwards, one row of sums at a time. Beyond its ends a column
+// repeats its first and last pixel. sums add the pixels that count in full.
 func (b *blur) blurColumns(out, in []byte, sums []uint32, n int) {
 	last := len(in)/n - 1
 	line := func(y int) []byte { return in[min(max(y, 0), last)*n:] }

@@ -8,13 +8,13 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// segment is crops, flips and resizes of one mode that are done together. Planes of
-// colour and the one of transparency differ in what they are filled with.
+// segment is a sequence of crops, flips and resizes in one mode that are done together. Planes
+// of colour and of transparency differ only in their fill.
 type segment struct {
 	bands         int
-	size          image.Point // of what comes out
+	size          image.Point // of the result
 	colour, alpha *transform.Geometry
-	idle          bool // nothing is done
+	idle          bool // nothing has to be done
 }
 
 func (c *compiler) newSegment() *segment {
@@ -22,14 +22,14 @@ func (c *compiler) newSegment() *segment {
 	return &segment{bands[c.mode], c.size, colour, alpha, true}
 }
 
-// onBoth does to both.
+// onBoth calls do for colour and for alpha.
 func (s *segment) onBoth(do func(*transform.Geometry)) {
 	s.idle = false
 	do(s.colour)
 	do(s.alpha)
 }
 
-// keepPart keeps r of what comes out; what of it lies beyond gets the fills.
+// keepPart crops to r. What is beyond the picture gets the fills.
 func (s *segment) keepPart(r image.Rectangle, colour, alpha [3]uint8) {
 	if r == (image.Rectangle{Max: s.size}) {
 		return
@@ -42,7 +42,7 @@ func (s *segment) keepPart(r image.Rectangle, colour, alpha [3]uint8) {
 
 func (s *segment) checkSizes() error { return s.colour.Validate() }
 
-// openSegment is the segment that takes the next crop, flip or resize.
+// openSegment returns the segment for the next crop, flip or resize.
 func (c *compiler) openSegment() *segment {
 	if c.open == nil {
 		s := c.newSegment()
@@ -52,7 +52,7 @@ func (c *compiler) openSegment() *segment {
 	return c.open
 }
 
-// drawSegment takes a decoded picture, or nil: the one in hand, through a segment.
+// drawSegment applies a segment to a decoded picture, or to the current one if picture is nil.
 func (w *Worker) drawSegment(s *segment, picture *planes.Picture) error {
 	if picture == nil && s.idle {
 		return nil
@@ -77,7 +77,7 @@ func (w *Worker) drawSegment(s *segment, picture *planes.Picture) error {
 	return nil
 }
 
-// compileCrop keeps r of the picture; what of it lies beyond gets the fill.
+// compileCrop crops to r. What is beyond the picture gets the fill.
 func (c *compiler) compileCrop(r image.Rectangle, fill [4]uint8) {
 	last := fill[bands[c.mode]-1]
 	c.openSegment().keepPart(r, [3]uint8(fill[:3]), [3]uint8{last, last, last})
@@ -92,7 +92,7 @@ func compileCrop(c *compiler, a *arguments) {
 	c.cropTo(r, [4]uint8{}, a)
 }
 
-// cropTo is crop where it leaves a picture.
+// cropTo crops to r if that leaves a picture of a valid size.
 func (c *compiler) cropTo(r image.Rectangle, fill [4]uint8, a *arguments) {
 	if r.Dx() < 1 || r.Dy() < 1 || r.Dx()*r.Dy() > mostPixels {
 		a.refuse("a picture of %d x %d pixels", r.Dx(), r.Dy())
@@ -146,14 +146,14 @@ func compileTranspose(c *compiler, a *arguments) {
 	})
 }
 
-// transposeImage exchanges columns and rows: a column of in becomes a row of out. up begins with
-// the last column, left with the last row.
+// transposeImage exchanges columns and rows: each column of in becomes a row of out. up begins
+// with the last column, left with the last row.
 func transposeImage(out, in []byte, size image.Point, up, left bool) {
 	if canEnhance && min(size.X, size.Y) >= 8 {
 		transposeSIMD(out, in, size, up, left)
 		return
 	}
-	const tile = 32 // rows of out that stay in the nearest cache
+	const tile = 32 // rows of out that fit into the first-level cache
 	for from := 0; from < size.X; from += tile {
 		to := min(from+tile, size.X)
 		for y := range size.Y {
@@ -204,14 +204,14 @@ func compileResize(c *compiler, a *arguments) {
 	c.addStep(unpremultiply)
 }
 
-// before13 says whether an older Pillow's bytes are meant.
+// before13 reports whether the program wants the bytes of a Pillow before 13.
 func (c *compiler) before13() bool { return c.pillow != 0 && c.pillow < 13 }
 
 func (c *compiler) wholePicture() [4]float64 {
 	return [4]float64{2: float64(c.size.X), 3: float64(c.size.Y)}
 }
 
-// boxOf is a part of the picture, by default all of it.
+// boxOf returns a part of the picture, by default all of it.
 func (c *compiler) boxOf(i int, a *arguments) [4]float64 {
 	if !a.hasValue(i) {
 		return c.wholePicture()
@@ -231,7 +231,7 @@ func single(box [4]float64) (b [4]float32) {
 	return b
 }
 
-// supports are those of the filters, as _get_safe_box has them.
+// supports are the filters' supports, as in Pillow's _get_safe_box.
 var supports = [...]float64{1: 3, 2: 1, 3: 2, 4: 0.5, 5: 1, 6: 2.5, 7: 4.5}
 
 func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *arguments) {
@@ -267,8 +267,8 @@ func (c *compiler) resize(size image.Point, filter int, box [4]float64, a *argum
 	c.size, s.size = size, size
 }
 
-// reduceFirst does what reducing_gap asks for: pixels are averaged in blocks, of a part
-// with some more around it for the filter. It returns the box in what comes out.
+// reduceFirst implements reducing_gap: it averages pixels in blocks, over a part with a margin
+// for the filter. It returns the box within the result.
 func (c *compiler) reduceFirst(size image.Point, support float64, box [4]float64, gap float64,
 	a *arguments,
 ) [4]float64 {
@@ -327,8 +327,8 @@ func compileReduce(c *compiler, a *arguments) {
 	}
 }
 
-// reduce averages blocks of x * y pixels of a part; those at its right and lower edges
-// may be smaller.
+// reduce averages blocks of x * y pixels of a part. Blocks at its right and lower edges may be
+// smaller.
 func (c *compiler) reduce(x, y int, part image.Rectangle, a *arguments) {
 	if x*y > 1<<20 {
 		a.refuse("blocks of %d x %d pixels", x, y)
@@ -365,8 +365,8 @@ func reducePlane(out []byte, size image.Point, in []byte, stride, x, y int, part
 	}
 }
 
-// divisor is what Pillow multiplies by in place of a division: 2**24 / area, rounded
-// down after single precision.
+// divisor returns the number by which Pillow multiplies instead of dividing: 2**24 / area in
+// single precision, rounded down.
 func divisor(area uint32) uint32 {
 	return uint32(float32(1<<32) / float32(256*area))
 }
@@ -395,7 +395,7 @@ func compilePad(c *compiler, a *arguments) {
 	})
 }
 
-// padPlane makes the rows that the picture has, and copies them to where they are again.
+// padPlane pads the rows of the picture, and copies them to where they are repeated.
 func padPlane(out, in []byte, size, at image.Point, columns, rows []int) {
 	right := at.X + size.X
 	line := func(y int) []byte { return out[y*len(columns):][:len(columns)] }
@@ -416,7 +416,7 @@ func padPlane(out, in []byte, size, at image.Point, columns, rows []int) {
 	}
 }
 
-// padIndices says for each pixel of a padded line which one it is, as numpy.pad has it.
+// padIndices returns the source of each pixel of a padded line, as in numpy.pad.
 func padIndices(kind string, n, before, behind int) []int {
 	out := make([]int, before+n+behind)
 	for i := range out {

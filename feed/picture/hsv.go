@@ -5,16 +5,17 @@ import (
 	"sync"
 )
 
-// hsvTable is what Pillow's conversions to HSV and back, after Python's colorsys, have
-// to divide for.
+// hsvTable holds the results of the divisions in Pillow's conversions to and from HSV, which
+// follow Python's colorsys.
 type hsvTable struct {
-	// hue by the order of the colours, how far the largest is from the smallest and how
-	// far from the one between them; saturation by the largest and that span.
+	// hue is indexed by the order of the colours, the difference of the largest and the
+	// smallest, and that of the largest and the middle one. saturation is indexed by the largest
+	// and the first difference.
 	hue        [6][256][256]uint8
 	saturation [256][256]uint8
 
-	// Of a hue: in which sixth it lies, and how much, in 255ths, the colour between
-	// the others lacks in it for a full saturation.
+	// Of a hue: the sixth of the circle it is in, and how much, in units of 1/255, the middle
+	// colour is below the largest at full saturation.
 	sector [256]uint8
 	lacks  [256]uint8
 }
@@ -49,7 +50,7 @@ var hsvTables = sync.OnceValue(func() *hsvTable {
 	return t
 })
 
-// hue is that of a colour that is not grey, in Pillow's mixture of single and double
+// hue returns the hue of a colour that is not grey, in Pillow's mixture of single and double
 // precision.
 func hue(r, g, b uint8) uint8 {
 	most, least := max(r, g, b), min(r, g, b)
@@ -73,7 +74,7 @@ func (t *hsvTable) fromRGB(r, g, b uint8) (h, s, v uint8) {
 		return 0, 0, most
 	}
 	order, mid := 0, g
-	switch { // of equals the first counts as the largest
+	switch { // of equal colours the first counts as the larger
 	case most == r && least == b:
 	case most == r:
 		order, mid = 1, b
@@ -90,8 +91,8 @@ func (t *hsvTable) fromRGB(r, g, b uint8) (h, s, v uint8) {
 	return t.hue[order][span][most-mid], t.saturation[most][span], most
 }
 
-// rgbOf rounds whole numbers. Pillow rounds numbers of single precision, which are
-// nowhere so wrong that it shows: TestHSVNeedsNoFractions tries them all.
+// rgbOf computes with whole numbers. Pillow uses single precision, whose error never changes
+// the rounded result: TestHSVNeedsNoFractions tries all colours.
 func (t *hsvTable) rgbOf(h, s, v uint8) (r, g, b uint8) {
 	if s == 0 {
 		return v, v, v
@@ -124,7 +125,7 @@ func (r *raster) threeBands() (a, b, c []byte) {
 	return a, r.planes[1][:len(a)], r.planes[2][:len(a)]
 }
 
-// compileHue is torchvision's adjust_hue, of which NumPy has made a byte that is added.
+// compileHue is torchvision's adjust_hue. NumPy has turned the shift into a byte to add.
 func compileHue(c *compiler, a *arguments) {
 	by := uint8(a.readWholeNumber(0, 0, 255))
 	switch {
@@ -153,8 +154,8 @@ func compileHue(c *compiler, a *arguments) {
 	}, back))
 }
 
-// placeBySector gives the numbers of a colour to red, green and blue by which sixth of the circle its hue lies in: mid
-// falls in odd ones and rises in even ones.
+// placeBySector assigns the three values of a colour to red, green and blue, by the sixth of
+// the circle of its hue. mid falls in odd sixths and rises in even ones.
 func placeBySector(sector uint8, most, mid, least uint8) (r, g, b uint8) {
 	switch sector {
 	case 1:

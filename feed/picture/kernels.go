@@ -2,7 +2,7 @@ package picture
 
 import "github.com/stoker-dev/stoker/feed/kernels"
 
-// Which kernels run here. Without them plain Go makes the same bytes.
+// Which kernels run here. Without them plain Go gives the same bytes.
 var (
 	canMix     = kernels.Run(kernels.Mix)
 	canEnhance = kernels.Run(kernels.Enhance)

@@ -2,7 +2,7 @@ package picture
 
 import "image"
 
-// weighGreySIMD returns how many pixels it made.
+// weighGreySIMD returns how many pixels it has computed.
 func weighGreySIMD(grey, red, green, blue []byte) int {
 	n := len(grey) &^ 15
 	if n > 0 {
@@ -12,7 +12,7 @@ func weighGreySIMD(grey, red, green, blue []byte) int {
 	return n
 }
 
-// findSpotsSIMD finds those of a row: numbers and bounds as the kernel has them.
+// findSpotsSIMD finds the spots of a row. numbers and bounds are described at the kernel.
 func findSpotsSIMD(l *lanes, numbers *[11]float64, bounds *[5]int32, divides bool) {
 	n := len(l.at)
 	if n == 0 {
@@ -26,7 +26,7 @@ func findSpotsSIMD(l *lanes, numbers *[11]float64, bounds *[5]int32, divides boo
 	kernel(&l.at[0], &l.dx[0], &l.dy[0], &l.rest[0], n, &numbers[0], &bounds[0])
 }
 
-// mixSIMD makes of a row what has lanes.
+// mixSIMD computes the pixels of a row that have lanes.
 func mixSIMD(row, plane []byte, width int, l *lanes) {
 	first, n := l.first, l.end-l.first
 	if n == 0 {
@@ -40,7 +40,7 @@ func mixSIMD(row, plane []byte, width int, l *lanes) {
 	kernel(&row[first], &plane[0], width, &l.at[first], &l.dx[first], &l.dy[first], n)
 }
 
-// blendSIMD returns how many pixels it made.
+// blendSIMD returns how many pixels it has computed.
 func blendSIMD(plane, other []byte, factor float32) int {
 	n := len(plane) &^ 7
 	if n > 0 {
@@ -50,7 +50,7 @@ func blendSIMD(plane, other []byte, factor float32) int {
 	return n
 }
 
-// lookUpSIMD returns how many bytes it gave what the table has for them.
+// lookUpSIMD applies a table and returns how many bytes it has replaced.
 func lookUpSIMD(plane []byte, t *lookUp) int {
 	n := len(plane) &^ 63
 	if n > 0 {
@@ -59,7 +59,7 @@ func lookUpSIMD(plane []byte, t *lookUp) int {
 	return n
 }
 
-// turnHueSIMD returns how many pixels it made.
+// turnHueSIMD returns how many pixels it has computed.
 func turnHueSIMD(red, green, blue []byte, by uint8) int {
 	n := len(red) &^ 7
 	if n > 0 {
@@ -69,8 +69,8 @@ func turnHueSIMD(red, green, blue []byte, by uint8) int {
 	return n
 }
 
-// smoothSIMD makes all of out where it has at least 16 bytes, and returns how many it made. in are three rows, each
-// with a pixel more on either side.
+// smoothSIMD computes all of out if it has at least 16 bytes, and returns how many it has
+// computed. in are three rows, each with one more pixel on either side.
 func smoothSIMD(out, in []byte) int {
 	n := len(out) &^ 15
 	if n == 0 {
@@ -86,8 +86,8 @@ func smoothSIMD(out, in []byte) int {
 	return len(out)
 }
 
-// blurColumnsSIMD returns how many pixels of a row of n it made. Where planes go on behind the row, it makes
-// some of the next one's as well, which is made later.
+// blurColumnsSIMD returns how many pixels of a row of n it has computed. If the planes continue
+// after the row, it also writes some pixels of the next row, which are computed again later.
 func (b *blur) blurColumnsSIMD(out []byte, sums []uint32, left, right, beyond []byte, n int) int {
 	made := (n + 7) &^ 7
 	if made > min(len(out), len(left), len(right), len(beyond)) {
@@ -100,7 +100,8 @@ func (b *blur) blurColumnsSIMD(out []byte, sums []uint32, left, right, beyond []
 	return made
 }
 
-// transposeSIMD is transposeImage, of pictures of at least 8 x 8 pixels. The last blocks begin within those before.
+// transposeSIMD is transposeImage for pictures of at least 8 x 8 pixels. The last blocks
+// overlap those before.
 func transposeSIMD(out, in []byte, size image.Point, up, left bool) {
 	const block = 8
 	_, _ = out[size.X*size.Y-1], in[size.X*size.Y-1]

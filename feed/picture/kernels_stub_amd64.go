@@ -4,23 +4,25 @@
 
 package picture
 
-// findSpots4 says where the squares of n pixels of a row, a multiple of 4, begin, and how far behind the places lie:
-// numbers are a factor, what the row adds, and an addend, across and down.
-// The tenth and the eleventh are the picture's sides.
-// Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,
-// one how many pixels come before. What is not within is 0. For each four, rest has a bit for each that is not within,
-// then one for each whose place is beyond the picture.
+// findSpots4 finds the squares of taps by taps pixels of n pixels of a row, a multiple of 4: at is where each begins,
+// across and below are the distances of the place from its first pixel. numbers are two trios, across and down:
+// a factor for the column, what the row adds, and an addend.
+// The tenth and the eleventh number are the picture's width and height. bounds are the first column and the first
+// row that are too late for a square, the bytes of a row, the first offset that is too late, and the number of pixels
+// before the place. A spot outside of these bounds gets 0. For every four spots, rest has four bits for those that
+// are outside of the bounds, then four bits for those whose place is beyond the picture.
 //
 //go:noescape
 func findSpots4(at *int32, across *float64, below *float64, rest *byte, n int, numbers *float64, bounds *int32)
 
-// findSpotsDivided4 says where the squares of n pixels of a row, a multiple of 4, begin, and how far behind the places lie:
-// numbers are a factor, what the row adds, and an addend, across and down.
-// What they give is divided by what a third trio gives.
-// The tenth and the eleventh are the picture's sides.
-// Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,
-// one how many pixels come before. What is not within is 0. For each four, rest has a bit for each that is not within,
-// then one for each whose place is beyond the picture.
+// findSpotsDivided4 finds the squares of taps by taps pixels of n pixels of a row, a multiple of 4: at is where each begins,
+// across and below are the distances of the place from its first pixel. numbers are two trios, across and down:
+// a factor for the column, what the row adds, and an addend.
+// The results are divided by what a third trio gives.
+// The tenth and the eleventh number are the picture's width and height. bounds are the first column and the first
+// row that are too late for a square, the bytes of a row, the first offset that is too late, and the number of pixels
+// before the place. A spot outside of these bounds gets 0. For every four spots, rest has four bits for those that
+// are outside of the bounds, then four bits for those whose place is beyond the picture.
 //
 //go:noescape
 func findSpotsDivided4(at *int32, across *float64, below *float64, rest *byte, n int, numbers *float64, bounds *int32)
@@ -47,12 +49,12 @@ func luma16(dst *byte, red *byte, green *byte, blue *byte, n int)
 //go:noescape
 func blend8(dst *byte, other *byte, factor *float32, n int)
 
-// lookUp64 gives n bytes, a multiple of 64, what a table has for them.
+// lookUp64 replaces n bytes, a multiple of 64, by their values in a table.
 //
 //go:noescape
 func lookUp64(plane *byte, table *[256]uint8, n int)
 
-// turnHue8 adds a number to the hue, in 256ths of the circle, of n pixels, a multiple of 8.
+// turnHue8 adds by, in units of 1/256 of the circle, to the hue of n pixels, a multiple of 8.
 //
 //go:noescape
 func turnHue8(red *byte, green *byte, blue *byte, by int32, n int)

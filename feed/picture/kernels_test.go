@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode"
 )
 
-// asPlainGo runs what is done without the kernels.
+// asPlainGo runs a function without the kernels.
 func asPlainGo(do func()) {
 	for _, can := range []*bool{&canMix, &canEnhance} {
 		was := *can
@@ -56,7 +56,7 @@ func noise(rng *rand.Rand, n int) []byte {
 	return pixels
 }
 
-// eachRed is given all colours that have so much red, or whatever comes first, in a square.
+// eachRed calls a function with all colours of each value of the first byte, in a square.
 func eachRed(do func(red, side int, pixels []byte)) {
 	const side = 256
 	pixels := make([]byte, 3*side*side)
@@ -68,9 +68,9 @@ func eachRed(do func(red, side int, pixels []byte)) {
 	}
 }
 
-// TestKernelsOfWarpsAreThePlainOnes has warps of Pillow's, of pictures as small as a pixel and by numbers that lead
+// TestWarpKernelsMatchGo has warps of Pillow's, of pictures as small as a pixel and by numbers that lead
 // nowhere, with the kernels and without.
-func TestKernelsOfWarpsAreThePlainOnes(t *testing.T) {
+func TestWarpKernelsMatchGo(t *testing.T) {
 	if !canMix {
 		t.Skip("this processor runs no kernels")
 	}
@@ -114,9 +114,9 @@ func TestKernelsOfWarpsAreThePlainOnes(t *testing.T) {
 	}
 }
 
-// TestKernelsOfColoursAreThePlainOnes has Pillow's colours, blurs and turns, of pictures as small as a pixel, with the
+// TestColourKernelsMatchGo has Pillow's colours, blurs and turns, of pictures as small as a pixel, with the
 // kernels and without.
-func TestKernelsOfColoursAreThePlainOnes(t *testing.T) {
+func TestColourKernelsMatchGo(t *testing.T) {
 	if !canEnhance {
 		t.Skip("this processor runs no kernels")
 	}

@@ -105,10 +105,10 @@ func TestNumbersSideBySide(t *testing.T) {
 	}
 }
 
-func TestChainsArePillows(t *testing.T) { makeChains(t, fixedChains(t), 400) }
+func TestChainsMatchPillow(t *testing.T) { makeChains(t, fixedChains(t), 400) }
 
-// TestChainsAreTorchs is about tensors of bytes, as torch makes them on AVX2.
-func TestChainsAreTorchs(t *testing.T) {
+// TestChainsMatchTorch is about tensors of bytes, as torch makes them on AVX2.
+func TestChainsMatchTorch(t *testing.T) {
 	if wheel.Fuses {
 		t.Skip("the chains were made on x86-64")
 	}
@@ -229,7 +229,7 @@ func drawnPixels(p *Program, seed uint32, smooth bool) []byte {
 	return out
 }
 
-func TestParseSaysWhatIsWrong(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                      "read program: unexpected end of JSON input",
 		`[]`:                                    "read program: json: cannot unmarshal array",
@@ -322,9 +322,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestColoursOfAPNGThatAreTransparent has a chunk that makes black transparent where
-// the picture is converted to a mode that can show it.
-// TestColoursAreMixed holds a plane mixed with another against each pair of bytes alone.
+// TestColoursAreMixed compares a mix of two planes with the mix of each pair of bytes.
 func TestColoursAreMixed(t *testing.T) {
 	plane, other := make([]byte, 1<<16), make([]byte, 1<<16)
 	for _, factor := range []float32{0, 0.1, 0.7, 1, 1.3, -0.4, 1.0 / 3, 3e-7, 1e-20, 300, -9e5} {
@@ -340,7 +338,9 @@ func TestColoursAreMixed(t *testing.T) {
 	}
 }
 
-func TestColoursOfAPNGThatAreTransparent(t *testing.T) {
+// TestTransparentColoursOfPNG converts a PNG to RGBA, which must be refused if a chunk makes one of
+// its colours transparent.
+func TestTransparentColoursOfPNG(t *testing.T) {
 	black := image.NewNRGBA(image.Rect(0, 0, 4, 3))
 	for i := range 12 {
 		black.Pix[4*i+3] = 255
@@ -392,8 +392,8 @@ func TestHSVNeedsNoFractions(t *testing.T) {
 	}
 }
 
-// TestContrastRoundedTwice: torch rounds the sum of most pixels once and that of some of the last ones twice. Where it
-// shows the picture is torch's.
+// TestContrastRoundedTwice: torch rounds the sum of most pixels once and that of some of the
+// last ones twice. The picture matches torch's even if this is visible.
 func TestContrastRoundedTwice(t *testing.T) {
 	refused := func(shade byte, factor float64) bool {
 		p, err := Parse(fmt.Appendf(nil, `{"mode":"L","size":[19,5],"ops":[["torch_contrast",%v]]}`, factor))

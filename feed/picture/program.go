@@ -7,37 +7,37 @@ import (
 	"slices"
 )
 
-// Caps on a program, far above what a script does to a picture for training.
+// Limits on a program, far above what a script does to a picture in training.
 const (
-	longestText = 16 << 20 // bytes; noise for an erased part of a picture is in it
+	longestText = 16 << 20 // bytes; includes noise for erased parts of a picture
 	mostOps     = 256
 	longestSide = 1 << 20
 	mostPixels  = 1 << 25 // of a picture between two steps
 )
 
-// Program is what is done to a picture; safe for use by several threads.
+// Program says what to do to a picture. It is safe for concurrent use.
 type Program struct {
 	Output Output
 
 	mode   string // of the source
 	size   image.Point
-	turned bool // the source is asked for as RGB, whatever its mode is
+	turned bool // the source is wanted as RGB in any mode
 	first  *segment
 	steps  []step
 	end    *outputForm
 
-	veils   bool // a mode without transparency is converted to one that has it
+	veils   bool // it converts a mode without transparency to one with
 	largest int  // pixels of a picture between two steps
 }
 
-// Output is what Run writes: numbers in the order of Shape, without gaps.
+// Output describes what Run writes: numbers in the order of Shape, without gaps.
 type Output struct {
 	DType string // "uint8", "bool" (a byte each), "float32", "float16", "bfloat16"
-	Shape []int  // height, width and, where there are several, bands; of a tensor bands, height, width
-	Mode  string // of the picture, as Pillow names it
+	Shape []int  // height, width and, if there are several, bands; for a tensor bands, height, width
+	Mode  string // Pillow's mode of the picture
 }
 
-// Bytes is the length of what Run writes.
+// Bytes returns the number of bytes that Run writes.
 func (o *Output) Bytes() int {
 	n := sizes[o.DType]
 	for _, side := range o.Shape {
@@ -46,18 +46,19 @@ func (o *Output) Bytes() int {
 	return n
 }
 
-// readsWhole says whether a file is decoded as a whole, whatever is cropped of it.
+// readsWhole reports whether a file is decoded as a whole, even if it is cropped.
 func (p *Program) readsWhole() bool { return !p.turned && p.mode != "L" && p.mode != "RGB" }
 
-// NeededMemory is about how many bytes Run takes beside what decoding a file does.
+// NeededMemory returns about how many bytes Run takes, besides the decoding of a file.
 func (p *Program) NeededMemory() int { return 3 * 4 * p.largest }
 
 var sizes = map[string]int{"uint8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "float32": 4}
 
-// RefusalError says what of a program is not done here to Pillow's byte. Pillow is to do it.
+// RefusalError says which part of a program is not supported to Pillow's byte. Pillow has to do
+// it.
 type RefusalError struct {
-	Op   int    // its place among the ops, from 0; -1: the source
-	Text string // what it is
+	Op   int    // its position among the ops, from 0; -1: the source
+	Text string // the rejected case
 }
 
 func (r *RefusalError) Error() string {
@@ -70,10 +71,10 @@ func (r *RefusalError) Error() string {
 // step does one thing to the worker's picture.
 type step func(w *Worker) error
 
-// Parse checks a program: {"mode": "RGB", "size": [width, height], "ops": [["crop", 0, 0, 9, 9], ...]}.
-// mode and size are the source's; "pillow" is the major version whose bytes are meant, 13 by
-// default. Other fields are somebody else's. An error that is no
-// *Refusal is a program that nobody may write.
+// Parse checks a program: {"mode": "RGB", "size": [width, height], "ops": [["crop", 0, 0, 9,
+// 9], ...]}. mode and size describe the source. "pillow" is the major version whose bytes are
+// wanted, by default 13. Other fields are ignored. An error that is not a *RefusalError means
+// that the program is invalid.
 func Parse(text []byte) (*Program, error) {
 	if len(text) > longestText {
 		return nil, fmt.Errorf("read program: %d bytes, more than %d", len(text), longestText)
@@ -108,17 +109,17 @@ type compiler struct {
 	mode    string
 	size    image.Point
 	pillow  int
-	open    *segment // takes further crops, resizes and flips; nil: none does
+	open    *segment // the segment that takes further crops, resizes and flips; nil: none does
 }
 
-// operation is what is known of an op before its arguments are.
+// operation describes an op without its arguments.
 type operation struct {
-	least, most int  // arguments
+	least, most int  // number of arguments
 	tensor      bool // it works on a tensor
 	compile     func(*compiler, *arguments)
 }
 
-// operations are what a program may ask for, by name: operations.go has the table.
+// operations are the supported ops by name. operations.go has the table.
 var operations map[string]operation
 
 func (c *compiler) compile(ops [][]any) error {
@@ -127,7 +128,7 @@ func (c *compiler) compile(ops [][]any) error {
 	}
 	first := 0
 	if len(ops) > 0 && len(ops[0]) == 2 && ops[0][0] == "convert" && ops[0][1] == "RGB" {
-		// Files are decoded to RGB, also those of modes that are not known here.
+		// Files are decoded to RGB even if their mode is not supported here.
 		c.program.turned, c.mode, first = true, "RGB", 1
 	}
 	if bands[c.mode] == 0 {
@@ -185,7 +186,7 @@ func (c *compiler) compileOp(at int, op []any) error {
 	return a.err
 }
 
-// addStep appends a step that the crops before it cannot be folded with.
+// addStep appends a step. Earlier crops cannot be combined with later ones across it.
 func (c *compiler) addStep(s step) {
 	c.open = nil
 	c.program.steps = append(c.program.steps, s)

@@ -2,10 +2,10 @@ package picture
 
 import "math"
 
-// addLookUp gives each value of a band another one.
+// lookUp replaces each value of a band by another one.
 type lookUp [256]uint8
 
-// applyTables puts tables, one per band, into force.
+// applyTables applies tables, one per band.
 func applyTables(w *Worker, tables []lookUp) {
 	for c := range tables {
 		t, plane := &tables[c], w.picture.planes[c]
@@ -18,7 +18,7 @@ func applyTables(w *Worker, tables []lookUp) {
 	}
 }
 
-// addLookUp is for tables that are known before the picture is.
+// addLookUp adds a step with tables that do not depend on the picture.
 func (c *compiler) addLookUp(tables []lookUp) {
 	c.addStep(func(w *Worker) error {
 		applyTables(w, tables)
@@ -41,7 +41,7 @@ func compilePoint(c *compiler, a *arguments) {
 	c.addLookUp(tables)
 }
 
-// greyOrColour refuses the modes that ImageOps does not take here.
+// greyOrColour refuses the modes that are not supported for ImageOps.
 func greyOrColour(c *compiler, a *arguments) bool {
 	if c.mode != "L" && c.mode != "RGB" {
 		a.refuse("mode %q", c.mode)
@@ -49,7 +49,7 @@ func greyOrColour(c *compiler, a *arguments) bool {
 	return a.err == nil
 }
 
-// compileTable is for what all bands share.
+// compileTable makes a compile function for a table that all bands share.
 func compileTable(value func(a *arguments) func(v int) int) func(*compiler, *arguments) {
 	return func(c *compiler, a *arguments) {
 		of := value(a)
@@ -86,7 +86,7 @@ func invert(*arguments) func(v int) int {
 
 func compileEqualize(c *compiler, a *arguments) { c.byHistogram(flatten, a) }
 
-// compileAutocontrast takes percentages that are cut off below and above.
+// compileAutocontrast takes the percentages to cut off below and above.
 func compileAutocontrast(c *compiler, a *arguments) {
 	var cut [2]float64
 	for i := range a.list {
@@ -102,7 +102,7 @@ func compileAutocontrast(c *compiler, a *arguments) {
 	}, a)
 }
 
-// byHistogram is for tables that depend on how often each value is there.
+// byHistogram adds a step with tables that depend on the number of pixels of each value.
 func (c *compiler) byHistogram(of func(*[256]int) lookUp, a *arguments) {
 	if !greyOrColour(c, a) {
 		return
@@ -117,7 +117,7 @@ func (c *compiler) byHistogram(of func(*[256]int) lookUp, a *arguments) {
 	})
 }
 
-// cutOff takes a share of the pixels from either end.
+// cutOff removes a share of the pixels from either end.
 func cutOff(h *[256]int, percent [2]float64) {
 	n := 0
 	for _, v := range h {
@@ -136,7 +136,7 @@ func cutOff(h *[256]int, percent [2]float64) {
 	}
 }
 
-// hundredth is Python's n * percent // 100 of floating-point numbers.
+// hundredth is Python's n * percent // 100 for floating-point numbers.
 func hundredth(n int, percent float64) int {
 	product := float64(float64(n) * percent)
 	quotient := (product - math.Mod(product, 100)) / 100
@@ -147,7 +147,8 @@ func hundredth(n int, percent float64) int {
 	return int(whole)
 }
 
-// countValues counts with several counters for a value: one that was just written is not there to be read at once.
+// countValues uses several counters per value, so that it need not wait for the previous write
+// of the same counter.
 func countValues(plane []byte) *[256]int {
 	var some [4][256]uint32
 	for ; len(plane) >= len(some); plane = plane[len(some):] {
@@ -173,7 +174,7 @@ var same = func() (t lookUp) {
 	return t
 }()
 
-// stretch is ImageOps.autocontrast.
+// stretch is the table of ImageOps.autocontrast.
 func stretch(h *[256]int) lookUp {
 	low, high := 0, 255
 	for low < 255 && h[low] == 0 {
@@ -194,7 +195,7 @@ func stretch(h *[256]int) lookUp {
 	return t
 }
 
-// flatten is ImageOps.equalize.
+// flatten is the table of ImageOps.equalize.
 func flatten(h *[256]int) lookUp {
 	sum, last, values := 0, 0, 0
 	for _, n := range h {

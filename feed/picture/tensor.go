@@ -11,18 +11,18 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// outputForm is how a picture is written: as pixels, or as a tensor of which each value
-// of each band becomes a number. What was erased is written over it.
+// outputForm says how to write a picture: as pixels, or as a tensor in which each value of each
+// band becomes a number. Erased parts are written over it.
 type outputForm struct {
 	dtype  string // "bool" is NumPy's view of mode "1": 0 and 255
-	planes bool   // bands one after the other, else side by side
+	planes bool   // bands one after the other, instead of interleaved
 	values [][256]float32
-	table  []*transform.Numbers // of values, where dtype is of floats
+	table  []*transform.Numbers // of values, if dtype is a float
 	erased []part
 }
 
-// part is a rectangle of the tensor and what it is filled with: a number per band, or
-// one for each place, band by band.
+// part is a rectangle of the tensor and its new values: a number per band, or one for each
+// place, band by band.
 type part struct {
 	where  image.Rectangle
 	values []float32
@@ -68,13 +68,13 @@ func (c *compiler) finish(dtype string, planes bool) {
 	}
 }
 
-// setType makes dtype the tensor's.
+// setType changes the tensor's type to dtype.
 func (e *outputForm) setType(c *compiler, dtype string) {
 	e.dtype, c.program.Output.DType = dtype, dtype
 	e.changeEach(func(_ int, v float32) float32 { return v })
 }
 
-// changeEach does something to all numbers, of which the tensor keeps as many bits as it has.
+// changeEach applies do to all numbers, and rounds the results to the tensor's type.
 func (e *outputForm) changeEach(do func(band int, v float32) float32) {
 	n := len(e.values)
 	for band := range e.values {
@@ -89,7 +89,7 @@ func (e *outputForm) changeEach(do func(band int, v float32) float32) {
 	}
 }
 
-// makeTables makes the tables of a tensor that nothing is done to any more.
+// makeTables makes the tables of the finished tensor.
 func (e *outputForm) makeTables() {
 	if sizes[e.dtype] == 1 {
 		return
@@ -102,18 +102,18 @@ func (e *outputForm) makeTables() {
 
 func (e *outputForm) roundNumber(v float32) float32 { return round(v, e.dtype) }
 
-// round is v with as many bits as dtype has.
+// round returns v with the precision of dtype.
 func round(v float32, dtype string) float32 {
 	switch dtype {
 	case "bfloat16":
 		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(transform.Append(nil, v, dtype))) << 16)
 	case "float16":
-		return widened(binary.LittleEndian.Uint16(transform.Append(nil, v, dtype)))
+		return widenHalf(binary.LittleEndian.Uint16(transform.Append(nil, v, dtype)))
 	}
 	return v
 }
 
-func widened(half uint16) float32 {
+func widenHalf(half uint16) float32 {
 	exponent, fraction := int(half>>10&31), float64(half&1023)
 	v := math.Ldexp(fraction+1024, exponent-25)
 	switch exponent {
@@ -139,9 +139,9 @@ func compileTo(c *compiler, a *arguments) {
 	}
 }
 
-// operands are an argument as numbers of the tensor, one per band. A number of Python's
-// that multiplies or divides keeps its bits where the tensor has fewer; one that is
-// added does not (torch 2.15).
+// operands returns an argument as numbers for the tensor, one per band. A Python number that
+// multiplies or divides keeps its precision even if the tensor has less; one that is added is
+// rounded (torch 2.15).
 func (c *compiler) operands(i int, a *arguments) []float32 {
 	e := c.program.end
 	if sizes[e.dtype] == 1 || !e.planes {
@@ -217,7 +217,7 @@ func compileErase(c *compiler, a *arguments) {
 	e.erased = append(e.erased, part{where, values})
 }
 
-// erasedWith is a number for all bands, one for each, or bits of one for each place.
+// erasedWith returns a number for each band, or one for each place, given as bits.
 func (c *compiler) erasedWith(i, area int, a *arguments) []float32 {
 	n := len(c.program.end.values)
 	out := make([]float32, n)
@@ -271,9 +271,9 @@ func (e *outputForm) writeTensor(dst []byte, r *raster) {
 	}
 }
 
-// writeNumbersTogether writes the numbers of bands that share a table, side by side.
+// writeNumbersTogether writes interleaved numbers of bands that share a table.
 func (e *outputForm) writeNumbersTogether(dst []byte, planes [][]byte) {
-	const atOnce = 1024 // pixels, that lie in the processor's first cache meanwhile
+	const atOnce = 1024 // so many pixels fit into the first-level cache
 	var pixels [4 * atOnce]byte
 	parts, bytes := make([][]byte, len(planes)), sizes[e.dtype]
 	for at := 0; at < len(planes[0]); at += atOnce {
@@ -289,7 +289,7 @@ func (e *outputForm) writeNumbersTogether(dst []byte, planes [][]byte) {
 
 func (e *outputForm) writePart(dst []byte, r *raster, p part) {
 	bytes, area := sizes[e.dtype], p.where.Dx()*p.where.Dy()
-	each := len(p.values) / len(r.planes) // numbers of a band
+	each := len(p.values) / len(r.planes) // numbers per band
 	for band := range r.planes {
 		for i := range area {
 			v := p.values[band*each+i%each]
@@ -304,15 +304,15 @@ func (e *outputForm) writePart(dst []byte, r *raster, p part) {
 	}
 }
 
-// Table is what the 256 values of each band become in a tensor, worked out elsewhere.
+// Table holds the number that each of the 256 values of each band becomes in a tensor.
 type Table struct {
 	dtype   string
 	numbers []*transform.Numbers
 	shared  bool // all bands have the same
 }
 
-// NewTable takes numbers of single precision, little-endian, 256 for each band, which
-// the tensor keeps as "float32", "float16" or "bfloat16".
+// NewTable takes numbers of single precision, little-endian, 256 for each band. The tensor
+// stores them as "float32", "float16" or "bfloat16".
 func NewTable(dtype string, bits []byte) (*Table, error) {
 	const band = 4 * 256
 	if len(bits) == 0 || len(bits) > 4*band || len(bits)%band != 0 || sizes[dtype] < 2 {
@@ -329,8 +329,8 @@ func NewTable(dtype string, bits []byte) (*Table, error) {
 	return t, nil
 }
 
-// Become has a program that ends in bytes give the table's numbers instead. Where bands
-// lie side by side, they share one table.
+// Become changes a program that ends in bytes to give the table's numbers instead. If bands are
+// interleaved, they must share one table.
 func (p *Program) Become(t *Table) error {
 	e := p.end
 	if !e.planes && !t.shared || e.dtype != "uint8" || len(e.erased) > 0 || len(e.values) != len(t.numbers) {

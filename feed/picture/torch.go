@@ -7,10 +7,10 @@ import (
 	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
-// What torchvision's v2 does to tensors of bytes: in single precision, where a processor
-// multiplies and adds with one rounding (torch on AVX2 and later, and on arm64).
+// torchvision's v2 operations on tensors of bytes, in single precision. Some steps round a
+// multiplication and an addition only once, as torch does on AVX2 and later, and on arm64.
 
-// toByte is clamp_ and a conversion.
+// toByte is torch's clamp_ and conversion to uint8.
 func toByte(v float32) uint8 { return uint8(min(max(v, 0), 255)) }
 
 func compileTorchResize(filter int) func(*compiler, *arguments) {
@@ -18,7 +18,8 @@ func compileTorchResize(filter int) func(*compiler, *arguments) {
 		size := image.Point{X: a.readWholeNumber(0, 1, longestSide), Y: a.readWholeNumber(1, 1, longestSide)}
 		switch {
 		case !greyOrColour(c, a) || size == c.size:
-		case size.X*size.Y > mostPixels || size.X == 1 || size.Y == 1: // for some torch raises, and 2.8 has other bytes
+		// torch raises for some of these, and 2.8 gives other bytes
+		case size.X*size.Y > mostPixels || size.X == 1 || size.Y == 1:
 			a.refuse("a picture of %d x %d pixels", size.X, size.Y)
 		default:
 			c.resize(size, filter, c.wholePicture(), a)
@@ -26,10 +27,10 @@ func compileTorchResize(filter int) func(*compiler, *arguments) {
 	}
 }
 
-// mostTorchFactor is far above what anybody asks for.
+// mostTorchFactor is far above any useful factor.
 const mostTorchFactor = 1e6
 
-// torchFactor is a factor as a part of one picture, and of the other.
+// torchFactor returns the weights of the picture itself and of the other one.
 func torchFactor(c *compiler, a *arguments) (own, other float32) {
 	f := a.readNumber(0)
 	if f < 0 || f > mostTorchFactor {
@@ -39,7 +40,7 @@ func torchFactor(c *compiler, a *arguments) (own, other float32) {
 	return float32(f), float32(1 - f)
 }
 
-// greys are what of red is in a grey.
+// greys is the share of red in a grey value.
 var greys = func() (t [256]float32) {
 	for v := range t {
 		t[v] = float32(v) * 0.2989
@@ -51,7 +52,7 @@ func torchGrey(r, g, b uint8) float32 {
 	return wheel.RoundOnce(float32(b), 0.114, wheel.RoundOnce(float32(g), 0.587, greys[r]))
 }
 
-// torchGreyOf makes dst grey, rounded down.
+// torchGreyOf sets dst to grey, rounded down.
 func torchGreyOf(dst []byte, planes [][]byte) {
 	r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
 	for i := range r {
@@ -111,7 +112,7 @@ func compileTorchContrast(c *compiler, a *arguments) {
 			if t[v] != toByte(wheel.RoundOnce(most, other, part)) {
 				return &RefusalError{a.op, "a mean that depends on the order of its sum"}
 			}
-			if t[v] != toByte(float32(least*other)+part) { // so torch adds some of the last pixels
+			if t[v] != toByte(float32(least*other)+part) { // for some of the last pixels torch rounds twice
 				return &RefusalError{a.op, "a sum that depends on how often it is rounded"}
 			}
 		}
@@ -120,17 +121,17 @@ func compileTorchContrast(c *compiler, a *arguments) {
 	})
 }
 
-// exactSum is where whole numbers of single precision end; parts of a sixteenth of so many pixels
-// lie below.
+// exactSum is the limit of exact whole numbers in single precision. Of mostSummed pixels, a
+// sixteenth has a sum below it.
 const (
 	exactSum   = 1 << 24
 	mostSummed = 1 << 20
 )
 
-// torchMean is the mean of the grey picture. Torch sums in single precision, in an order that
-// depends on the processor and the threads: where the sum is too large for each order to be exact
-// it lies between two. Sums are taken in 16 parts or more that are
-// exact, and those together.
+// torchMean returns bounds on the mean of the grey picture. Torch sums in single precision, in
+// an order that depends on the processor and the threads. If the sum is too large to be exact
+// in every order, the result is between two bounds. Torch adds at least 16 partial sums, which
+// are exact.
 func torchMean(w *Worker) (least, most float32) {
 	grey := w.picture.planes[0]
 	if len(w.picture.planes) == 3 {
@@ -191,7 +192,7 @@ func compileTorchHue(c *compiler, a *arguments) {
 	})
 }
 
-// unit are the values from 0 to 1.
+// unit maps a byte to a value from 0 to 1.
 var unit = func() (t [256]float32) {
 	for v := range t {
 		t[v] = float32(v) * float32(1.0/255)
@@ -199,7 +200,7 @@ var unit = func() (t [256]float32) {
 	return t
 }()
 
-// torchHue turns a colour's hue, by the steps of _rgb_to_hsv and _hsv_to_rgb.
+// torchHue shifts a colour's hue, by the steps of _rgb_to_hsv and _hsv_to_rgb.
 func torchHue(r8, g8, b8 uint8, by float32) (r, g, b uint8) {
 	hue, saturation, value := torchHSV(unit[r8], unit[g8], unit[b8])
 	if hue += by; hue >= 1 {
@@ -224,7 +225,7 @@ func torchHSV(r, g, b float32) (hue, saturation, value float32) {
 	value = max(r, g, b)
 	span := value - min(r, g, b)
 	if span == 0 {
-		// 0 * 1/6 + 1, less a whole
+		// 0 * 1/6 + 1, minus one
 		return 0, 0, value
 	}
 	red, green, blue := (value-r)/span, (value-g)/span, (value-b)/span

@@ -9,8 +9,8 @@ import (
 	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
-// The kinds of mapping: from the middle of a pixel of the result to a place in the
-// picture, by Image.transform's coefficients.
+// The kinds of mapping from the middle of a pixel of the result to a place in the picture, with
+// the coefficients of Image.transform.
 const (
 	affine = iota
 	perspective
@@ -61,7 +61,7 @@ func compileWarp(kind int) func(*compiler, *arguments) {
 	}
 }
 
-// compileWarp appends the step; what lies beyond the picture gets the fill.
+// compileWarp adds the step. What is beyond the picture gets the fill.
 func (c *compiler) compileWarp(size image.Point, filter int, m mapping, fill [4]uint8) {
 	c.size = size
 	c.addStep(func(w *Worker) error {
@@ -80,7 +80,7 @@ func (c *compiler) compileWarp(size image.Point, filter int, m mapping, fill [4]
 	})
 }
 
-// sourceOf is where pixel x, y of the result comes from.
+// sourceOf returns the place from which pixel x, y of the result comes.
 func (m *mapping) sourceOf(x, y float64) (float64, float64) {
 	a := &m.a
 	x, y = x+0.5, y+0.5
@@ -95,7 +95,7 @@ func (m *mapping) sourceOf(x, y float64) (float64, float64) {
 	return wheel.Sum(a[0], x, float64(a[1]*y)) + a[2], wheel.Sum(a[3], x, float64(a[4]*y)) + a[5]
 }
 
-// takePixels writes the pixels that are nearest, row by row.
+// takePixels writes the nearest pixels, row by row.
 func takePixels(out, in *raster, m mapping, fill [4]uint8) {
 	from := make([]int, out.size.X)
 	rows := make([][]byte, len(in.planes))
@@ -134,7 +134,7 @@ func takeRow(row, plane []byte, from []int, fill uint8) {
 	}
 }
 
-// takeThree is takeRow of three planes, which look once where a pixel comes from.
+// takeThree is takeRow for three planes, with one check per pixel.
 func takeThree(rows, planes [][]byte, from []int, fill [4]uint8) {
 	n, area := len(from), len(planes[0])
 	a, b, c := rows[0][:n], rows[1][:n], rows[2][:n]
@@ -148,7 +148,8 @@ func takeThree(rows, planes [][]byte, from []int, fill [4]uint8) {
 	}
 }
 
-// innerRange has places set, and is the part of the row beyond which nothing is found.
+// innerRange lets walk set the places, and returns the part of the row outside of which none is
+// in the picture.
 func innerRange(from []int, walk walker) (first, end int) {
 	first, end = walk(from)
 	for end > first && from[end-1] < 0 {
@@ -169,20 +170,20 @@ func flood(row []byte, value uint8) {
 	}
 }
 
-// keepsRows says whether neighbours in a row of the result are such in the picture, but
-// where adding up rounds: a shift, or a shear along rows.
+// keepsRows reports whether neighbours in a row of the result are neighbours in the picture,
+// apart from rounding in sums: a shift, or a shear along rows.
 func (m *mapping) keepsRows() bool { return m.kind == affine && m.a[0] == 1 && m.a[3] == 0 }
 
-// consecutive is for places that grow.
+// consecutive reports whether growing places have no gaps.
 func consecutive(from []int) bool {
 	return len(from) > 0 && from[len(from)-1]-from[0] == len(from)-1
 }
 
-// walker sets the places of the next row's pixels in a plane, -1 beyond it: those from first to
-// end, where nothing is found of the others.
+// walker sets the places in a plane of the next row's pixels from first to end, with -1 for
+// those beyond the picture. All pixels outside of first to end are beyond it.
 type walker func(from []int) (first, end int)
 
-// walkRows returns one for each of the ways that Pillow has to go along a row.
+// walkRows returns a walker for the method by which Pillow follows a row.
 func (m *mapping) walkRows(in, out image.Point) walker {
 	if m.kind != affine {
 		return m.walkExactly(in)
@@ -212,7 +213,7 @@ func nearestPixel(in image.Point, m *mapping, x, y float64) int {
 	return pixelAt(in, px, py)
 }
 
-// pixelAt is the pixel at a place, or -1. What is no number lies nowhere, or at 0.
+// pixelAt returns the index of the pixel at a place, or -1. NaN is nowhere, or at 0.
 func pixelAt(in image.Point, x, y float64) int {
 	if wheel.NaNIsZero {
 		x, y = zeroOfNaN(x), zeroOfNaN(y)
@@ -230,7 +231,7 @@ func zeroOfNaN(x float64) float64 {
 	return x
 }
 
-// walkStraight is for rows that stay rows: columns are found once, by adding up.
+// walkStraight is for rows that remain rows: the columns are found once, by repeated addition.
 func (m *mapping) walkStraight(in image.Point, width int) walker {
 	columns := make([]int, width)
 	at := m.a[2] + float64(m.a[0]*0.5)
@@ -251,7 +252,7 @@ func (m *mapping) walkStraight(in image.Point, width int) walker {
 	}
 }
 
-// walkFixed counts in 65536ths of a pixel.
+// walkFixed counts in units of 1/65536 pixel.
 func (m *mapping) walkFixed(in image.Point) walker {
 	a0, a1, a3, a4 := toFixed(m.a[0]), toFixed(m.a[1]), toFixed(m.a[3]), toFixed(m.a[4])
 	startX, startY := m.starts()
@@ -267,7 +268,7 @@ func (m *mapping) walkFixed(in image.Point) walker {
 	}
 }
 
-// walkSteps sets the places that steps from x, y on lead to.
+// walkSteps sets the places of the steps from x, y on.
 func walkSteps(from []int, x, y, a0, a3 int32, width, height int) {
 	for i := range from {
 		px, py := int(x>>16), int(y>>16)
@@ -281,8 +282,8 @@ func walkSteps(from []int, x, y, a0, a3 int32, width, height int) {
 	}
 }
 
-// stepsWithin are those of the steps [first, end) from a place on that lie within so many pixels; all where they
-// leave the range of their type, beyond which they come back from the other side.
+// stepsWithin returns which of the steps [first, end) are within the given number of pixels. It
+// returns all if they overflow, as they may then come back from the other side.
 func stepsWithin(at, step int32, pixels, first, end int) (int, int) {
 	place, way, limit := int(at), int(step), pixels<<16
 	if last := place + way*end; last != int(int32(last)) {
@@ -308,7 +309,7 @@ func (m *mapping) starts() (x, y float64) {
 
 func toFixed(v float64) int32 { return int32(math.Floor(float64(v*65536) + 0.5)) }
 
-// walkAdding is for places too far out for fixed point.
+// walkAdding is for places too large for fixed point.
 func (m *mapping) walkAdding(in image.Point) walker {
 	a := &m.a
 	x := a[2] + float64(a[1]*0.5) + float64(a[0]*0.5)
@@ -326,7 +327,7 @@ func (m *mapping) walkAdding(in image.Point) walker {
 	}
 }
 
-// The ways to go along a row.
+// The methods for following a row.
 const (
 	straight = iota
 	fixedPoint
@@ -348,7 +349,7 @@ func (m *mapping) chooseWalk(out image.Point) int {
 	return fixedPoint
 }
 
-// fitsFixedPoint says whether fixed point holds the coefficients.
+// fitsFixedPoint reports whether fixed point can hold the coefficients.
 func (m *mapping) fitsFixedPoint() bool {
 	x, y := m.starts()
 	for _, v := range [...]float64{m.a[0], m.a[1], m.a[3], m.a[4], x, y} {
@@ -359,8 +360,8 @@ func (m *mapping) fitsFixedPoint() bool {
 	return true
 }
 
-// spot is a place between pixels that a pixel of a row comes from: left and top is the pixel before it, dx and dy are
-// how far it lies behind that one's middle.
+// spot is the place in the picture from which a pixel of a row comes. left and top are the
+// pixel before it, dx and dy its distance from the middle of that pixel.
 type spot struct {
 	column    int // of the result
 	where     uint8
@@ -368,19 +369,20 @@ type spot struct {
 	dx, dy    float64
 }
 
-// What a spot may be: in the picture, beyond it, or, after 0 divided by 0, no place,
-// which counts as within the picture and is black.
+// The kinds of spots: in the picture, beyond it, or NaN after 0 divided by 0, which counts as
+// within the picture and is black.
 const (
 	within = iota
 	beyond
 	nowhere
 )
 
-// mixer makes pixels of a row of the pixels around spots. Beyond its edges a plane goes
-// on with its last pixels.
+// mixer computes pixels of a row from the pixels around spots. Beyond its edges a plane repeats
+// its last pixels.
 type mixer func(row, plane []byte, size image.Point, spots []spot, fill uint8)
 
-// sampleRows mixes taps by taps pixels around the place of each pixel of the result, row by row.
+// sampleRows computes each pixel of the result from taps by taps pixels around its place, row
+// by row.
 func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [4]uint8, taps int, mix mixer) {
 	for y := range out.size.Y {
 		w.lanes.find(m, out.size.X, y, taps, in.size)
@@ -399,20 +401,20 @@ func (w *Worker) sampleRows(out, in *raster, m *mapping, fill [4]uint8, taps int
 // span is the columns [first, end) of a row.
 type span struct{ first, end int }
 
-// lanes are spots of a row from its first pixel on, as a kernel has them: the first of the
-// taps by taps pixels, and how far the place lies behind. rest has a byte for each four of them,
-// with a bit for each that is not for the kernel, which makes something of it nevertheless, and
-// four bits higher one for each that is beyond the picture.
+// lanes are the spots of a row from its first pixel on, in the layout of the kernels: the first
+// of the taps by taps pixels, and the distance of the place from it. rest has a byte for every
+// four spots. A low bit marks a spot that is not for the kernel, although it writes something
+// there; the bit four higher marks one that is beyond the picture.
 type lanes struct {
 	at         []int32
 	dx, dy     []float64
 	rest       []uint8
 	taps       int
-	first, end int    // before and behind these the kernel has nothing to do
-	beyond     []span // lanes that are
+	first, end int    // outside of these the kernel has nothing to do
+	beyond     []span // lanes beyond the picture
 }
 
-// find sets the spots of row y that the kernel mixes: none where it does not run here.
+// find sets the spots of row y for the kernel: none if it does not run here.
 func (l *lanes) find(m *mapping, width, y, taps int, size image.Point) {
 	l.taps, l.at, l.rest = taps, l.at[:0], l.rest[:0]
 	latest := (size.Y-taps+1)*size.X - 4 // the kernel reads 4 bytes of each row
@@ -433,7 +435,8 @@ func (l *lanes) find(m *mapping, width, y, taps int, size image.Point) {
 	}, m.kind == perspective)
 }
 
-// findRest appends the spots of row y that are in no lane, and finds the lanes that are beyond the picture.
+// findRest appends the spots of row y that are not in lanes, and finds the lanes beyond the
+// picture.
 func (m *mapping) findRest(spots []spot, l *lanes, width, y int, size image.Point) []spot {
 	l.first, l.end, l.beyond = 0, 0, l.beyond[:0]
 	for i, rest := range l.rest {
@@ -487,7 +490,7 @@ func (m *mapping) spotOf(column, row int, size image.Point) spot {
 	return s
 }
 
-// before is x, which is not below -0.5, rounded down, and the rest.
+// before returns x rounded down, and the remainder. x is at least -0.5.
 func before(x float64) (int32, float64) {
 	if x < 0 {
 		return -1, x + 1
@@ -496,7 +499,7 @@ func before(x float64) (int32, float64) {
 	return whole, x - float64(whole)
 }
 
-// outside is the pixel of a spot that has none of the picture's.
+// outside returns the pixel of a spot that is not in the picture.
 func (s *spot) outside(fill uint8) uint8 {
 	if s.where == nowhere {
 		return 0
@@ -523,7 +526,7 @@ func mixTwo(row, plane []byte, size image.Point, spots []spot, fill uint8) {
 	}
 }
 
-// number is each byte: a look into the nearest cache is faster than the conversion.
+// number converts bytes: a lookup in the first-level cache is faster than the conversion.
 var number = func() (t [256]float64) {
 	for i := range t {
 		t[i] = float64(i)
@@ -531,8 +534,8 @@ var number = func() (t [256]float64) {
 	return t
 }()
 
-// mixFour does not mix where it would give a pixel's whole weight to one: shears and
-// shifts along a direction leave the other one as it is.
+// mixFour skips mixing in a direction if one pixel would get all the weight: shears and shifts
+// along one direction leave the other one unchanged.
 func mixFour(row, plane []byte, size image.Point, spots []spot, fill uint8) {
 	for i := range spots {
 		s := &spots[i]
@@ -566,7 +569,7 @@ func mixFour(row, plane []byte, size image.Point, spots []spot, fill uint8) {
 	}
 }
 
-// rowBelow is the plane from the i-th row below the spot on.
+// rowBelow returns the plane from the i-th row below the spot on.
 func (s *spot) rowBelow(plane []byte, i int, size image.Point) []byte {
 	return plane[min(max(int(s.top)+i, 0), size.Y-1)*size.X:]
 }

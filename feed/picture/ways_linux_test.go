@@ -17,10 +17,11 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// BenchmarkWays makes the same tensor in the two ways that there are: by a list of transform.Ops, which says what is
-// done with every sample of a data set, and by a Program, which says what is done with one picture. The bytes are
-// compared once. What a Program costs more: its text is read for each picture, and its planes lie in memory before the
-// tensor is written. cpu-us/op is the thread's own time.
+// BenchmarkWays makes the same tensor in the two possible ways: by a list of transform.Ops,
+// which is compiled for all samples of a data set, and by a Program, which describes one
+// picture. The bytes are compared once. A Program costs more, because its text is parsed for
+// each picture and its planes are stored in memory before the tensor is written. cpu-us/op is
+// the thread's core time.
 func BenchmarkWays(b *testing.B) {
 	file := photograph(b, 500, 375)
 	mean, std := []float64{0.485, 0.456, 0.406}, []float64{0.229, 0.224, 0.225}

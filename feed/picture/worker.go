@@ -13,52 +13,51 @@ import (
 	"github.com/stoker-dev/stoker/feed/transform"
 )
 
-// Worker has the memory of one thread; calls must not overlap.
+// Worker has the memory of one thread. It is not safe for concurrent use.
 type Worker struct {
 	decoder   *decode.Decoder
 	transform *transform.Worker
 
-	picture raster         // in hand
-	palette *[256][3]uint8 // of the picture, where it has mode "P" and comes from a file
+	picture raster         // the current picture
+	palette *[256][3]uint8 // of the picture, if it has mode "P" and comes from a file
 	free    [][]byte
-	sums    []uint32 // of columns, for a blur
-	spots   []spot   // of a row, for a warp
+	sums    []uint32 // sums of columns, for a blur
+	spots   []spot   // spots of a row, for a warp
 	lanes   lanes    // those of them that a kernel mixes
 }
 
-// NewWorker returns a Worker of any Program.
+// NewWorker returns a Worker for any Program.
 func NewWorker(limits decode.Limits) *Worker {
 	return &Worker{decoder: decode.New(limits), transform: transform.NewWorker()}
 }
 
-// UseMarks has the worker use marks, which others may use as well.
+// UseMarks makes the worker use marks, which others may share.
 func (w *Worker) UseMarks(m *decode.Marks) { w.decoder.UseMarks(m) }
 
-// Source is where a picture comes from: one of the two.
+// Source is where a picture comes from. One of the fields is set.
 type Source struct {
 	File   []byte // an image file
-	Pixels []byte // rows of pixels, bands side by side, a byte each, as Image.tobytes gives them but for mode "1"
+	Pixels []byte // rows of pixels with interleaved bands, a byte each; as from Image.tobytes, except for mode "1"
 }
 
-// raster is a picture in memory: a plane per band, rows without gaps. Colour modes
-// with transparency have it last. Pixels of mode "1" are 0 or 255.
+// raster is a picture in memory: a plane per band, rows without gaps. The last plane of a mode
+// with transparency is its alpha. Pixels of mode "1" are 0 or 255.
 type raster struct {
 	size   image.Point
 	planes [][]byte
 }
 
-// bands of the modes that a raster can have.
+// bands is the number of bands of each mode that a raster can have.
 var bands = map[string]int{"1": 1, "L": 1, "P": 1, "LA": 2, "RGB": 3, "HSV": 3, "RGBA": 4}
 
-// sources are the modes of files and pixels that are known.
+// sources are the supported modes of files and pixels.
 var sources = map[string]bool{
 	"1": true, "L": true, "P": true, "LA": true, "RGB": true, "RGBA": true, "CMYK": true,
 }
 
 func alpha(mode string) bool { return mode == "LA" || mode == "RGBA" }
 
-// Run writes what the program makes of the source into dst, which has
-// p.Output.Bytes() bytes.
+// Run writes the result of the program for the source to dst, which has p.Output.Bytes() bytes.
 func (w *Worker) Run(p *Program, source Source, dst []byte) error {
 	if n := p.Output.Bytes(); len(dst) != n {
 		return fmt.Errorf("run program: %d bytes are given for a picture of %d", len(dst), n)
@@ -82,7 +81,8 @@ func (w *Worker) runSteps(steps []step) error {
 	return nil
 }
 
-// loadSource leaves the source, cropped and resized as the program begins, as the picture.
+// loadSource makes the source the current picture, after the first crops and resizes of the
+// program.
 func (w *Worker) loadSource(p *Program, source Source) error {
 	if (source.File == nil) == (source.Pixels == nil) {
 		return errors.New("run program: a file or pixels are expected as the source")
@@ -131,7 +131,8 @@ func (w *Worker) openSource(p *Program, source Source) (*planes.Picture, error) 
 	return picture, nil
 }
 
-// keepDecoded makes a decoded file, of a mode that a planes.Picture cannot hold, the picture.
+// keepDecoded makes a decoded file the current picture if its mode does not fit into a
+// planes.Picture.
 func (w *Worker) keepDecoded(mode string, picture *planes.Picture) error {
 	out := w.newRaster(picture.Size, bands[mode])
 	colours := out.planes
@@ -156,14 +157,14 @@ func (w *Worker) keepDecoded(mode string, picture *planes.Picture) error {
 	return nil
 }
 
-// splitBands takes pixels apart into the planes of the picture.
+// splitBands splits pixels into the planes of the picture.
 func (w *Worker) splitBands(p *Program, pixels []byte) error {
 	n := bands[p.mode]
 	if n == 0 || p.mode == "P" && p.turned {
 		return &RefusalError{-1, fmt.Sprintf("pixels of mode %q", p.mode)}
 	}
 	if area := p.size.X * p.size.Y; area > mostPixels || len(pixels) != n*area {
-		return fmt.Errorf("run program: %d bytes of pixels are no picture of %v in mode %q", len(pixels), p.size,
+		return fmt.Errorf("run program: %d bytes of pixels are not a picture of %v in mode %q", len(pixels), p.size,
 			p.mode)
 	}
 	w.palette = nil
@@ -183,7 +184,7 @@ func (w *Worker) splitBands(p *Program, pixels []byte) error {
 	return nil
 }
 
-// partBands takes pixels apart, into a plane per band.
+// partBands splits pixels into a plane per band.
 func partBands(bands [][]byte, pixels []byte) {
 	if len(bands) == 3 {
 		planes.Part(bands[0], bands[1], bands[2], pixels)
@@ -196,7 +197,7 @@ func partBands(bands [][]byte, pixels []byte) {
 	}
 }
 
-// together puts the bands of a pixel side by side.
+// together interleaves the bands.
 func together(pixels []byte, planes [][]byte) {
 	if len(planes) == 3 {
 		r, g, b := planes[0], planes[1][:len(planes[0])], planes[2][:len(planes[0])]
@@ -217,7 +218,7 @@ func together(pixels []byte, planes [][]byte) {
 	}
 }
 
-// joinPairs does so with two bands, four pixels at once.
+// joinPairs interleaves two bands, four pixels at a time.
 func joinPairs(pixels, first, second []byte) {
 	i := 0
 	for ; i+4 <= len(first) && i+4 <= len(second); i += 4 {
@@ -229,14 +230,14 @@ func joinPairs(pixels, first, second []byte) {
 	}
 }
 
-// spread leaves a byte free behind each of four.
+// spread inserts a zero byte after each of four bytes.
 func spread(four uint32) uint64 {
 	v := uint64(four)
 	v = (v | v<<16) & 0x0000ffff0000ffff
 	return (v | v<<8) & 0x00ff00ff00ff00ff
 }
 
-// newRaster is a picture with undefined pixels.
+// newRaster returns a picture with undefined pixels.
 func (w *Worker) newRaster(size image.Point, bands int) raster {
 	out := raster{size, make([][]byte, bands)}
 	for c := range out.planes {
@@ -245,7 +246,7 @@ func (w *Worker) newRaster(size image.Point, bands int) raster {
 	return out
 }
 
-// replace makes r the picture in hand; planes that it has no more are free.
+// replace makes r the current picture. Planes that are no longer used are freed.
 func (w *Worker) replace(r raster) {
 	for _, plane := range w.picture.planes {
 		if !r.hasPlane(plane) {
@@ -264,10 +265,11 @@ func (r *raster) hasPlane(plane []byte) bool {
 	return false
 }
 
-// mostFree planes are kept: two pictures of four and some for what is in between.
+// mostFree is how many planes are kept for reuse: two pictures of four, and some for
+// intermediate results.
 const mostFree = 12
 
-// takePlane returns n bytes of memory, of the smallest plane that has them.
+// takePlane returns n bytes of memory, from the smallest free plane that has them.
 func (w *Worker) takePlane(n int) []byte {
 	best := -1
 	for i, plane := range w.free {
@@ -283,7 +285,7 @@ func (w *Worker) takePlane(n int) []byte {
 	return plane
 }
 
-// givePlane returns memory; the smallest plane is forgotten where there are too many.
+// givePlane frees a plane. If there are too many, the smallest one is dropped.
 func (w *Worker) givePlane(plane []byte) {
 	w.free = append(w.free, plane)
 	if len(w.free) > mostFree {
@@ -297,7 +299,7 @@ func (w *Worker) givePlane(plane []byte) {
 	}
 }
 
-// asPicture is the picture's bands from first on as feed/decode has them: three, or one.
+// asPicture returns bands of the picture as a planes.Picture: three bands, or one.
 func (r *raster) asPicture(bands [][]byte) *planes.Picture {
 	p := &planes.Picture{Size: r.size, Bounds: image.Rectangle{Max: r.size}, Model: planes.Grey, SubX: 1, SubY: 1}
 	if len(bands) == 3 {

@@ -159,7 +159,7 @@ func (r *Ring) CountSlots() (c Counts) {
 	return c
 }
 
-// Close unmaps the memory here; the client keeps what it has mapped. It refuses while a slot is
+// Close unmaps the memory here; the client keeps its mapping. It refuses while a slot is
 // being filled, because a write to unmapped memory would crash the daemon.
 func (r *Ring) Close() error {
 	if n := r.CountSlots().Filling; n > 0 {

@@ -51,8 +51,8 @@ func TestOneRound(t *testing.T) {
 	}
 }
 
-// TestRandomMoves compares with a model: the only moves that pass are those of
-// the picture in the package comment, whatever is tried.
+// TestRandomMoves compares with a model: only the transitions of the package comment succeed,
+// for random sequences.
 func TestRandomMoves(t *testing.T) {
 	const slots = 3
 	r := open(t, slots, 1)

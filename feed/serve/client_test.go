@@ -86,7 +86,7 @@ func (c *client) send(packet fields) error {
 	return err
 }
 
-// receive waits for the next packet.
+// receive blocks until the next packet arrives.
 func (c *client) receive() (a answer, err error) {
 	if err := c.conn.SetReadDeadline(c.until); err != nil {
 		return a, err
@@ -104,7 +104,8 @@ func (c *client) receive() (a answer, err error) {
 	return a, errors.Join(err, json.Unmarshal(c.buffer[:n], &a))
 }
 
-// expect waits for a packet of a type; others but the ignored ones are an error.
+// expect receives packets until one has a given type; other types, except ignored ones, are an
+// error.
 func (c *client) expect(kind string, ignored ...string) (answer, error) {
 next:
 	for {
@@ -215,7 +216,7 @@ func start(t testing.TB, o Options) *started {
 	return s
 }
 
-// over waits for the daemon's end.
+// over blocks until the daemon has ended.
 func (s *started) over(t testing.TB) {
 	t.Helper()
 	if err := leash.Receive(t, "the daemon's end", s.end); err != nil {

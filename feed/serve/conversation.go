@@ -168,12 +168,12 @@ func (c *conversation) context() (context.Context, func()) {
 // beginOpening begins the session in a goroutine, because listing the folder may take long.
 func (c *conversation) beginOpening(r *request) error {
 	if c.asked {
-		_ = r.file.Close() // only read; nil if there is none
-		return errors.New("a second open: each loader has a connection of its own, which connect gives")
+		_ = r.file.Close() // only read; nil if not opened
+		return errors.New("a second open on this connection: request a connection for each loader with connect")
 	}
 	c.asked = true
 	c.opening.Go(func() {
-		defer func() { _ = r.file.Close() }() // only read; nil if there is none
+		defer func() { _ = r.file.Close() }() // only read; nil if not opened
 		if err := c.openSession(r); err != nil {
 			c.link.refuse(err)
 		}
@@ -204,7 +204,7 @@ func (c *conversation) openSession(r *request) error {
 	return c.tellOpened(s)
 }
 
-// beginSession waits for the loader and creates the ring.
+// beginSession awaits the loader and creates the ring.
 func (c *conversation) beginSession(r *request) (*session, error) {
 	if err := c.share.waitForLoader(c.gone); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@
 //
 // It moves slots and packets; packages feed and feed/order decode, and decide which sample
 // comes when. No client can affect another one: sends do not block, waits have deadlines, and
-// the end of a connection releases what it held.
+// the end of a connection releases its resources.
 package serve
 
 import (
@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// lonely is how long a daemon waits for clients. Starting Python and torch takes seconds, on
+	// lonely is how long a daemon without clients keeps running. Starting Python and torch takes seconds, on
 	// a busy node tens of seconds.
 	lonely = 30 * time.Second
 	// glance is the interval of the check for clients whose process has ended.
@@ -122,7 +122,7 @@ func (d *daemon) attend(ctx context.Context, listener *Listener) {
 	}
 }
 
-// isOver reports whether nobody is connected and nobody is expected to connect.
+// isOver reports whether no client is connected and none is expected.
 func (d *daemon) isOver(listening, orphaned bool, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,7 +136,7 @@ func (d *daemon) complete() bool {
 	return len(d.ranks) >= max(d.options.Ranks, 1)
 }
 
-// endAll closes every connection and waits for all work.
+// endAll closes every connection and blocks until all work is done.
 func (d *daemon) endAll(listener *Listener) error {
 	d.mu.Lock()
 	d.ended = true
@@ -161,7 +161,7 @@ func (d *daemon) endAll(listener *Listener) error {
 	return nil
 }
 
-// finish waits for all work.
+// finish blocks until all work is done.
 func (d *daemon) finish() {
 	d.work.Wait()
 	if d.options.engine != nil {

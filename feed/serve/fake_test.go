@@ -21,10 +21,10 @@ import (
 type clockwork struct {
 	samples int
 	delay   time.Duration // of a batch, at most
-	bad     int           // this sample fails its batch, where it is not 0
+	bad     int           // this sample fails its batch, unless 0
 	opening time.Duration // how long listing takes
-	hanging chan struct{} // listing waits for it whatever comes, where it is not nil
-	stuck   int           // batches from this step on are never whole, where it is not 0
+	hanging chan struct{} // if not nil, listing blocks until it is closed, regardless of cancellation
+	stuck   int           // batches from this step on are never completed, unless 0
 	stamped bool          // the first index of a batch is the time at which it was whole
 
 	mu     sync.Mutex

@@ -45,10 +45,9 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
-// FuzzSession sends what a client gone wild might: each byte is a packet of some
-// kind, right or wrong at that moment. Whatever comes, the daemon answers or ends
-// the session, no slot is on loan that it did not announce, and everything is given
-// back at the end.
+// FuzzSession sends packets of a faulty client: each byte is a packet of some kind, valid or
+// invalid at that moment. For any sequence, the daemon answers or ends the session, no slot is
+// on loan that it did not announce, and everything is released at the end.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 3, 3, 3, 2, 3, 4})
 	f.Add([]byte{1, 2, 18, 3, 34, 3, 50, 3, 0, 5, 6, 7})
@@ -76,7 +75,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// wild is a client that follows no rules, but remembers what it holds.
+// wild is a client that follows no rules, but remembers its loans.
 type wild struct {
 	*client
 	others []*client

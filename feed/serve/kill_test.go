@@ -88,8 +88,8 @@ func daemonRole(args []string) int {
 	return 0
 }
 
-// rankRole is a trainer: it connects, starts at a place, and prints a line for each
-// step: what is consumed when it is done, and the digest of its samples.
+// rankRole is a trainer: it connects, starts at a position, and prints a line for each
+// completed step: the number of consumed samples and their digest.
 func rankRole(args []string) int {
 	rank, _ := strconv.Atoi(args[0])
 	world, _ := strconv.Atoi(args[1])
@@ -268,7 +268,7 @@ func TestKills(t *testing.T) {
 		}
 		j.run(time.Duration(rand.Int64N(int64(40*time.Millisecond))), kill == kills) // the last one ends the epoch
 		if kill == 0 {
-			// The runtime has what it needs.
+			// The runtime has initialised everything it needs.
 			before = holdings(t)
 		}
 		slowest = max(slowest, j.ending)
@@ -333,10 +333,10 @@ type trial struct {
 	mu       sync.Mutex // guards what follows
 	daemon   int
 	victim   string         // who was killed, and what the ranks were at
-	states   map[int]string // by rank: what it said it was at
+	states   map[int]string // by rank: its last reported state
 	ranks    []*exec.Cmd
 	errors   []string                  // of ranks
-	steps    []map[int]order.BagDigest // by rank, by what is consumed after the step
+	steps    []map[int]order.BagDigest // by rank, by the number of samples consumed after the step
 	children []int
 	first    sync.Once // closes stepped
 
@@ -353,8 +353,8 @@ func newTrial(t *testing.T, world int, epoch int64, consumed int) *trial {
 	return j
 }
 
-// run starts the ranks, and kills one of them or the daemon after a while, or where
-// it is spared waits for their end.
+// run starts the ranks, and after a while kills one of them or the daemon; if spared, it waits
+// for their end instead.
 func (j *trial) run(life time.Duration, spared bool) {
 	var reading sync.WaitGroup
 	ended := make(chan int, j.world)
@@ -387,7 +387,7 @@ func (j *trial) run(life time.Duration, spared bool) {
 		_ = cmd.Wait()
 	}
 	if !leash.Happens(j.t, func() bool { return !alive(j.daemon) }) {
-		_ = unix.Kill(j.daemon, unix.SIGQUIT) // to have it say what it does
+		_ = unix.Kill(j.daemon, unix.SIGQUIT) // makes it print its goroutines
 		leash.Wait(j.t, "its last words", func() bool { return !alive(j.daemon) })
 		j.t.Fatalf("the daemon %d outlives its ranks: %s", j.daemon, j.victim)
 	}
@@ -395,7 +395,7 @@ func (j *trial) run(life time.Duration, spared bool) {
 	j.settle()
 }
 
-// begin waits for the first batch.
+// begin blocks until the first batch arrives.
 func (j *trial) begin(ended chan int) {
 	leash.Wait(j.t, "the first batch", func() bool {
 		select {
@@ -496,7 +496,7 @@ func (j *trial) settle() {
 	}
 }
 
-// alive reports whether a process runs; one that nobody has waited for does not.
+// alive reports whether a process runs; false for a zombie.
 func alive(pid int) bool {
 	s := state(pid)
 	return s != "" && s != "Z" && s != "X"
@@ -584,7 +584,7 @@ func TestForkedChild(t *testing.T) {
 	_ = trainer.Wait() // or its descriptors end with some collection of garbage, while TestNothingLeft counts
 }
 
-// TestStranger: another user's connection is refused, even where it could be made.
+// TestStranger: another user's connection is refused, even if the socket is accessible.
 func TestStranger(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to be another user")
@@ -614,7 +614,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// process is a daemon in a process of its own, and its client.
+// process starts a daemon in a separate process, and a client.
 func process(t testing.TB) (*client, *exec.Cmd) {
 	t.Helper()
 	leash.Hold(t)
@@ -687,8 +687,8 @@ func holdings(t *testing.T) string {
 	return fmt.Sprintf("%d descriptors, %d mapped rings", len(fds), strings.Count(string(maps), "memfd:stoker-ring"))
 }
 
-// TestStartsWhileHolding: whatever is started and cancelled meanwhile, a batch
-// stays as it is until its release.
+// TestStartsWhileHolding: a batch on loan does not change until its release, even if runs are
+// started and cancelled.
 func TestStartsWhileHolding(t *testing.T) {
 	s := start(t, Options{engine: &clockwork{samples: 1000, delay: time.Millisecond}})
 	must(t, s.open(aSpec("train", 8, 1), 0), s.start(1, 0, 0, false))

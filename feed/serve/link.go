@@ -116,7 +116,7 @@ func (l *link) dropPacket() {
 	l.waiting = nil
 }
 
-// receive waits for the next packet and reads it into buffer. The caller owns the descriptors
+// receive blocks until the next packet arrives and reads it into buffer. The caller owns the descriptors
 // that came with it. lost means that there were more: the kernel drops those for which the
 // process has no free number. io.EOF means that the client has closed the connection.
 func (l *link) receive(buffer []byte) (packet []byte, fds []int, lost bool, err error) {

@@ -63,7 +63,7 @@ func (c *conversation) makePictures(r *request) error {
 }
 
 func closeFiles(r *request) {
-	_ = r.file.Close() // nil if there is none
+	_ = r.file.Close() // nil if not opened
 	_ = r.to.Close()
 }
 

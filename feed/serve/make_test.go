@@ -127,7 +127,8 @@ func checkMade(t *testing.T, s *started, memory, want []byte) {
 	}
 }
 
-// TestRooms: memory that cannot shrink is mapped when it comes again, and let go when it comes no more.
+// TestRooms: memory that cannot shrink is mapped at its second use, and unmapped when it is no
+// longer used.
 func TestRooms(t *testing.T) {
 	var r rooms
 	defer r.unmapAll()

@@ -15,8 +15,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/spare/sparetest"
 )
 
-// TestOutOfDescriptors: a daemon that has no descriptor left reads file by file. When there is not even
-// one, the session ends with an outage. No sound file is ever a bad sample, whatever the policy.
+// TestOutOfDescriptors: a daemon without spare descriptors reads one file at a time. Without
+// any, the session ends with an outage. A valid file is never a bad sample, under any policy.
 func TestOutOfDescriptors(t *testing.T) {
 	was := source.Patience
 	defer func() { source.Patience = was }()

@@ -36,8 +36,8 @@ const (
 // restart begins a new interval, so that the pause since the last release does not count.
 func (p *pace) restart(now time.Time) { p.last = now }
 
-// released records a release.
-func (p *pace) released(now time.Time) {
+// noteRelease records a release.
+func (p *pace) noteRelease(now time.Time) {
 	latest := min(now.Sub(p.last), maxInterval)
 	p.last = now
 	if p.interval == 0 {
@@ -47,10 +47,10 @@ func (p *pace) released(now time.Time) {
 	p.interval += time.Duration(smoothing * float64(latest-p.interval))
 }
 
-// wanted returns when the client will probably ask for the batch submitted next. It comes after
+// wantedTime returns when the client will probably ask for the batch submitted next. It comes after
 // the batches that the client has and those in the queue. A later step never gets an earlier
 // time.
-func (p *pace) wanted(now time.Time, queue []*slotFill, counts ring.Counts) time.Time {
+func (p *pace) wantedTime(now time.Time, queue []*slotFill, counts ring.Counts) time.Time {
 	ahead := counts.Loaned + len(queue)
 	at := now.Add(time.Duration(ahead) * max(p.interval, time.Millisecond))
 	if n := len(queue); n > 0 && at.Before(queue[n-1].wanted) {

@@ -25,12 +25,12 @@ type Recording struct {
 // nothing.
 type HostView struct {
 	Second func(now float64, to *recording.Writer) // once a second; now is in seconds of the recording
-	Facts  func(*recording.Facts)                  // adds what is known of machine and processes
+	Facts  func(*recording.Facts)                  // adds facts about machine and processes
 	Close  func()
 }
 
 const (
-	// lookEvery is the interval at which the recorder looks for consumed batches. Batches found
+	// lookEvery is the interval at which the recorder searches for consumed batches. Batches found
 	// in one look share its time, so of shorter steps only the mean is known.
 	lookEvery = 20 * time.Millisecond
 	// flushEvery is the most that a kill loses.

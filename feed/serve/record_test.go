@@ -165,9 +165,9 @@ func TestStepsOfARecording(t *testing.T) {
 	}
 }
 
-// TestLoadersThatEndedAreLetGo: a daemon of weeks serves thousands of jobs, whose
+// TestEndedLoadersAreReleased: a daemon of weeks serves thousands of jobs, whose
 // loaders stand in each line of facts. The newest stay, and those that are open.
-func TestLoadersThatEndedAreLetGo(t *testing.T) {
+func TestEndedLoadersAreReleased(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	b := newBook(Recording{}, began)
 	var err error

@@ -96,8 +96,8 @@ func TestPrefetchAcrossEpochs(t *testing.T) {
 	}
 }
 
-// TestResume goes on in the middle with another batch and another world: the parts
-// merge to the epoch's digest.
+// TestResume continues in the middle of an epoch with another batch size and world size: the
+// digests of the parts merge to the epoch's digest.
 func TestResume(t *testing.T) {
 	s := start(t, Options{engine: &clockwork{samples: 1000, delay: time.Millisecond}})
 	must(t, s.open(aSpec("one", 32, 1), 0), s.start(1, 3, 0, false))
@@ -138,8 +138,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestInherit: a daemon goes on where another one died, in the middle of an epoch or
-// at its end, and its report is of the whole epoch.
+// TestInherit: a daemon continues where another one died, in the middle of an epoch or at its
+// end, and reports the whole epoch.
 func TestInherit(t *testing.T) {
 	engine := &clockwork{samples: 103}
 	for _, done := range []int{4, 11} {
@@ -275,8 +275,8 @@ func TestOneLoaderForAllRanks(t *testing.T) {
 	}
 }
 
-// TestRanksTogether: of an epoch on two ranks, whoever ends last says that it was
-// whole, also where each epoch is started anew over what was prefetched.
+// TestRanksTogether: when two ranks complete an epoch, the last one reports it as complete,
+// even if each epoch is restarted after prefetching.
 func TestRanksTogether(t *testing.T) {
 	s := start(t, Options{Threads: 2}) // with feed's engine
 	spec := aSpec("train", 5, 2)
@@ -499,7 +499,7 @@ func TestHangingStorage(t *testing.T) {
 	}
 }
 
-// TestDeafClient: one that reads nothing is dropped and delays nobody.
+// TestDeafClient: a client that reads nothing is disconnected and does not delay others.
 func TestDeafClient(t *testing.T) {
 	s := start(t, Options{engine: &clockwork{samples: 1000}})
 	deaf, err := s.another()

@@ -193,7 +193,7 @@ func (s *session) submit() error {
 		now := time.Now()
 		f := &slotFill{
 			run: r, passage: r.pass, step: r.step, slot: slot, since: now,
-			wanted: s.pace.wanted(now, r.queue, s.ring.CountSlots()),
+			wanted: s.pace.wantedTime(now, r.queue, s.ring.CountSlots()),
 		}
 		s.fills.Add(1)
 		job, err := f.passage.pass.Fill(f.step, s.ring.SlotMemory(slot), f.wanted,
@@ -210,7 +210,7 @@ func (s *session) submit() error {
 }
 
 // nextStep makes sure that the run has a step to submit, and begins the next epoch if
-// necessary. It returns false if there is none.
+// necessary. It returns false if none is left.
 func (s *session) nextStep() (bool, error) {
 	r := s.run
 	if r.over || r.step < r.pass.steps {
@@ -246,7 +246,7 @@ func (s *session) release(slot int, waited float64) error {
 
 // countConsumed counts a batch as consumed, and reports the epoch after its last batch.
 func (s *session) countConsumed(f *slotFill, waited float64) {
-	s.pace.released(time.Now())
+	s.pace.noteRelease(time.Now())
 	s.counts.release(f, waited)
 	p := f.passage
 	p.pass.Release(f.batch)
@@ -281,7 +281,7 @@ func (s *session) mustAgree(err error) {
 	}
 }
 
-// closeSession releases everything. It waits until the pool no longer touches the ring.
+// closeSession releases everything. It blocks until the pool no longer touches the ring.
 func (s *session) closeSession() error {
 	s.mu.Lock()
 	s.closed = true
@@ -295,7 +295,7 @@ func (s *session) closeSession() error {
 	return s.ring.Close()
 }
 
-// describeState returns a sentence that says what is being waited for, and since when.
+// describeState returns a sentence that names the cause of waiting, and since when.
 func (s *session) describeState(now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ func connection(fd int) (*net.UnixConn, error) {
 	defer func() { _ = file.Close() }() // FileConn makes a copy
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_SEQPACKET {
-		return nil, fmt.Errorf("descriptor %d is no unix socket of type SOCK_SEQPACKET", fd)
+		return nil, fmt.Errorf("descriptor %d is not a unix socket of type SOCK_SEQPACKET", fd)
 	}
 	conn, err := net.FileConn(file)
 	if err != nil {
@@ -37,7 +37,7 @@ func connection(fd int) (*net.UnixConn, error) {
 	}
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("descriptor %d is no unix socket", fd), conn.Close())
+		return nil, errors.Join(fmt.Errorf("descriptor %d is not a unix socket", fd), conn.Close())
 	}
 	return u, nil
 }
@@ -64,7 +64,7 @@ type Listener struct {
 }
 
 // Listen creates the socket. Clients hold a lock while they start a daemon, but the path is
-// safe without it too: the socket is renamed into place, so that nobody sees one that does not
+// safe without it too: the socket is renamed into place, so that no client sees one that does not
 // listen yet. It replaces an existing socket only if nothing answers there.
 func Listen(path string) (*Listener, error) {
 	l, err := listen(path)
@@ -82,7 +82,7 @@ func listen(path string) (*Listener, error) {
 	if _, err := private.CheckPath(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("others could take its place: %w", err)
 	}
-	if answered(path) {
+	if isAnswered(path) {
 		return nil, errors.New("another daemon listens there: let the ranks connect to it, or give another name")
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
@@ -106,11 +106,11 @@ func listen(path string) (*Listener, error) {
 	return listener, nil
 }
 
-// answered reports whether a process accepts connections at a path.
-func answered(path string) bool {
+// isAnswered reports whether a process accepts connections at a path.
+func isAnswered(path string) bool {
 	name, done, err := private.Reach(path)
 	if err != nil {
-		return false // nobody else can reach it either
+		return false // no other process can reach it either
 	}
 	defer done()
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: name, Net: "unixpacket"})

@@ -242,7 +242,7 @@ const (
 	setup                // the request's settings: no object can be read until somebody changes them
 )
 
-// refusals are the codes with which a store refuses a client, whatever object it asks for.
+// refusals are the codes with which a store refuses a client, for any object.
 var refusals = map[string]bool{
 	"ExpiredToken": true, "InvalidToken": true, "TokenRefreshRequired": true, "RequestExpired": true,
 	"InvalidAccessKeyId":   true,

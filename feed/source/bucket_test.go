@@ -25,7 +25,7 @@ type store struct {
 	objects map[string][]byte
 	asked   map[string]int
 	fault   func(w http.ResponseWriter, key string, n int) bool // the n-th ask, from 1; true: answered
-	gone    <-chan struct{}                                     // who asks now has given up
+	gone    <-chan struct{}                                     // the client of the present request has given up
 	signed  atomic.Bool
 }
 
@@ -170,7 +170,7 @@ func TestBucketIsTheFolder(t *testing.T) {
 	}
 }
 
-// A store may lie below a path of its host; a root without a bucket is none.
+// A store may have a path on its host; a root without a bucket is invalid.
 func TestBucketWhere(t *testing.T) {
 	aStore(t, "1GB")
 	server, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
@@ -190,7 +190,7 @@ func TestBucketWhere(t *testing.T) {
 	}
 }
 
-// What an earlier process left is used, and makes room for what is asked for now.
+// The cache of an earlier process is used, and evicted when room is needed.
 func TestBucketCacheLasts(t *testing.T) {
 	s, _ := aStore(t, "35kB") // three
 	f := listed(t, "s3://pictures/train/")
@@ -247,7 +247,7 @@ func TestBucketCacheIsChecked(t *testing.T) {
 	}
 }
 
-// What is read ahead is fetched once, also where nothing is kept, and by many at once.
+// Data are prefetched once, even without a cache, and by several threads.
 func TestBucketAhead(t *testing.T) {
 	s, _ := aStore(t, "0B")
 	f := listed(t, "s3://pictures/train")
@@ -354,7 +354,7 @@ func TestBucketFaults(t *testing.T) {
 	}
 }
 
-// A cache lies where nobody else can put files, and takes away nothing but its own.
+// A cache is in a place where only the user can create files, and evicts only its own files.
 func TestCacheIsOurs(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	for _, name := range []string{"thesis.tex", "coming-1", "coming-2"} {

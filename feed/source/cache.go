@@ -170,7 +170,7 @@ func (f *Folder) openCached(i int) (File, error) {
 		} else if err != nil {
 			return File{}, err
 		}
-		file, err := f.cached(name, want)
+		file, err := f.openEntry(name, want)
 		if err == nil || IsOutage(err) {
 			return file, err
 		}
@@ -179,8 +179,8 @@ func (f *Folder) openCached(i int) (File, error) {
 	return File{}, &Outage{Err: err, Lasts: true}
 }
 
-// cached opens an object that is in the cache.
-func (f *Folder) cached(name string, want object) (file File, err error) {
+// openEntry opens an object that is in the cache.
+func (f *Folder) openEntry(name string, want object) (file File, err error) {
 	c := f.bucket.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()

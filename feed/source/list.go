@@ -327,7 +327,7 @@ func (w *treeWalk) sortFolders(at place, path string, found []fs.DirEntry) (name
 	return names, below, nil
 }
 
-// openWaiting opens a folder or an archive, and waits during an outage. A pipe does not block
+// openWaiting opens a folder or an archive, and retries during an outage. A pipe does not block
 // it.
 func openWaiting(ctx context.Context, name string) (*os.File, error) {
 	var file *os.File

@@ -67,7 +67,7 @@ func TestWhoseFault(t *testing.T) {
 	}
 }
 
-// TestNetworkStorage: what EIO means depends on where the file lies.
+// TestNetworkStorage: the meaning of EIO depends on the file system of the file.
 func TestNetworkStorage(t *testing.T) {
 	root := t.TempDir()
 	plant(t, "file", filepath.Join(root, "a/1.jpg"), "")
@@ -91,7 +91,7 @@ func TestNetworkStorage(t *testing.T) {
 	}
 }
 
-// numbered is a folder of so many files, each with bytes of its own.
+// numbered makes a folder of files with different content.
 func numbered(t *testing.T, count int) (*Folder, [][]byte) {
 	t.Helper()
 	root := t.TempDir()
@@ -125,7 +125,8 @@ func TestLastDescriptor(t *testing.T) {
 	readers.Wait()
 }
 
-// TestOutageEnds: who cannot even use the reserve waits until descriptors are there again.
+// TestOutageEnds: a reader that cannot even use the reserve continues when descriptors are
+// available again.
 func TestOutageEnds(t *testing.T) {
 	folder, want := numbered(t, 1)
 	giveBack := sparetest.Forbid(t)
@@ -157,7 +158,7 @@ func TestOutageEnds(t *testing.T) {
 	}
 }
 
-// TestOutageLasts: one that does not end is told as an outage, at Close at once.
+// TestOutageLasts: an outage that does not end is reported as such, after Close at once.
 func TestOutageLasts(t *testing.T) {
 	folder, _ := numbered(t, 1)
 	was := Patience
@@ -204,7 +205,7 @@ func TestFullCache(t *testing.T) {
 	}
 }
 
-// TestKeysOutage: keys that cannot be read for lack of descriptors do not make a stranger of who asks.
+// TestKeysOutage: a lack of descriptors while reading the keys is an error, not an absence of keys.
 func TestKeysOutage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "credentials")
 	if err := os.WriteFile(file, []byte("[default]\naws_access_key_id=A\naws_secret_access_key=B\n"), 0o600); err != nil {

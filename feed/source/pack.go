@@ -16,7 +16,7 @@ import (
 )
 
 // pack is a folder that `stoker pack` wrote; feed/pack describes its files. Samples have the
-// order and the labels of the original folder, whatever their order in the shards. So training
+// order and the labels of the original folder, for any order in the shards. So training
 // on the pack gives the same batches as training on the folder.
 type pack struct {
 	shards []packShard
@@ -121,7 +121,7 @@ func (f *Folder) readPackList(k int, plan string, found map[string]packPlace) er
 	var list shards.Shard
 	shard := f.pack.shards[k]
 	if path.Base(shard.name) != shard.name || path.Ext(shard.name) != ".tar" {
-		return fmt.Errorf("the index of the pack names %q, which is no shard", shard.name)
+		return fmt.Errorf("the index of the pack names %q, which is not a shard", shard.name)
 	}
 	if err := f.readPackFile(strings.TrimSuffix(shard.name, ".tar")+".json", &list); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (f *Folder) readPackList(k int, plan string, found map[string]packPlace) er
 		name := string(sample.Path)
 		class, _, _ := strings.Cut(name, "/")
 		if sample.Label < 0 || sample.Label >= len(f.classes) || f.classes[sample.Label] != class {
-			return fmt.Errorf("the list of %s has label %d for %s, which is no label of that class", shard.name,
+			return fmt.Errorf("the list of %s has label %d for %s, which is not the label of that class", shard.name,
 				sample.Label, name)
 		}
 		place := packPlace{shard: k, at: sample.At, size: sample.Bytes}

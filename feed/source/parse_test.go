@@ -62,7 +62,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseReads: files below the root and elsewhere are read, by whatever path.
+// TestParseReads: files below the root and elsewhere are read, by any form of path.
 func TestParseReads(t *testing.T) {
 	root, other := t.TempDir(), t.TempDir()
 	outside := filepath.Join(other, "b.jpg")
@@ -148,8 +148,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is taken has as many samples as it says, each with the path and
-// label that stand in the list.
+// FuzzParse: an accepted list has the declared number of samples, each with its path and label.
 func FuzzParse(f *testing.F) {
 	f.Add(encoded(given...))
 	f.Add(encoded())

@@ -30,8 +30,9 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestRootNoFolder: a file or a pipe in place of the data set is told, and not waited at.
-func TestRootNoFolder(t *testing.T) {
+// TestRootIsNotAFolder: a file or a pipe in place of the data set is an error and does not
+// block.
+func TestRootIsNotAFolder(t *testing.T) {
 	folder := t.TempDir()
 	file, pipe := filepath.Join(folder, "train.tar"), filepath.Join(folder, "pipe")
 	plant(t, "file", file, "")

@@ -68,7 +68,7 @@ func (a storeError) Error() string {
 func (c *client) getObject(ctx context.Context, path string, query url.Values, match string) (*http.Response, error) {
 	u := *c.endpoint
 	path = strings.TrimRight(u.Path, "/") + "/" + path
-	u.Path, u.RawPath, u.RawQuery = path, escaped(path, true), canonical(query)
+	u.Path, u.RawPath, u.RawQuery = path, escapeURI(path, true), canonical(query)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -214,15 +214,15 @@ func (k keys) signRequest(r *http.Request, region string, now time.Time) {
 func canonical(query url.Values) string {
 	var parts []string
 	for name, values := range query {
-		parts = append(parts, escaped(name, false)+"="+escaped(values[0], false))
+		parts = append(parts, escapeURI(name, false)+"="+escapeURI(values[0], false))
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, "&")
 }
 
-// escaped returns text as AWS escapes it in a URL. Unlike Go, it escapes everything but
+// escapeURI returns text as AWS escapes it in a URL. Unlike Go, it escapes everything but
 // letters, digits and -._~, and the slash if text is not a path.
-func escaped(text string, path bool) string {
+func escapeURI(text string, path bool) string {
 	var b strings.Builder
 	for i := range len(text) {
 		c := text[i]

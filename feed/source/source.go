@@ -115,7 +115,7 @@ func (f *Folder) addFolder(names []byte, ends []int) error {
 }
 
 // Digest returns a digest of the listing: names in their order, and classes or labels. The same
-// folder has the same digest on every machine, whatever the path of its root. Sizes are left
+// folder has the same digest on every machine, for any path of its root. Sizes are left
 // out, because they would need a stat per file.
 func (f *Folder) Digest() [sha256.Size]byte {
 	hash := sha256.New()

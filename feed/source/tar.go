@@ -122,7 +122,7 @@ func (a *Archive) liftFolder() {
 			below[name[len(common)+1:]] = at
 		}
 		a.places = below
-		a.notes = append(a.notes, fmt.Sprintf("all of it lies in %s/: the classes are the folders in that", common))
+		a.notes = append(a.notes, fmt.Sprintf("all files are in %s/: the folders in it are the classes", common))
 	}
 }
 

@@ -2,24 +2,24 @@ package transform
 
 import "encoding/binary"
 
-// scaleShift is (x/255 - mean) / std as the vector kernel computes it: divisions are
-// slow, so that it multiplies by a reciprocal of two parts, v*high + v*low with one
-// rounding of the sum. That gives the quotient to the bit for nearly all divisors;
-// givesNumbers tries all 256 values, and where one differs the tables are used.
-// Where x is multiplied to begin with, as torchvision's v2 does, the factor has one part.
+// scaleShift is (x/255 - mean) / std as the vector kernel computes it. Divisions are slow, so
+// it multiplies by a reciprocal of two parts, v*high + v*low, and rounds the sum once. For
+// nearly all divisors that gives the exact quotient. givesNumbers tries all 256 values; if one
+// differs, the tables are used. If x is multiplied at the beginning, as in torchvision's v2,
+// the factor has one part.
 //
-// constants are those of one channel, then of the next two, then of all three in
-// turn for interleaved pixels: 24 numbers of mean, of high, of low each, three
-// registers, after which the channel of a pixel repeats.
+// constants holds those of the three channels, then those of all channels in turn for
+// interleaved pixels: 24 numbers each of mean, high and low. These are three registers, after
+// which the channels repeat.
 type scaleShift struct {
 	unit      [2]float32
 	constants [4][3][24]float32
 }
 
-// interleaved is the number of the constants of all channels in turn.
+// interleaved is the index of the constants of all channels in turn.
 const interleaved = 3
 
-// perByte is what a byte is multiplied by that becomes a number 0..1.
+// perByte is the factor that turns a byte into a number from 0 to 1.
 const perByte = float32(1.0 / 255)
 
 func (a *scaleShift) setNumbers(c int, mean, std float32, multiplies bool) {
@@ -44,7 +44,7 @@ func reciprocal(x float32) (high, low float32) {
 	return high, float32(exact - float64(high))
 }
 
-// givesNumbers says whether the kernel writes these numbers of channel c.
+// givesNumbers reports whether the kernel gives exactly these numbers for channel c.
 func (a *scaleShift) givesNumbers(c int, numbers *[256]uint32) bool {
 	var pixels [256]byte
 	for i := range pixels {

@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// weightCache keeps the weights of resizes that come again: images of a data set
-// have few sizes, and crops of it at most a few hundred lengths, while computing the
-// weights of one image takes as long as a tenth of its resize. All threads of a
-// Program share it. An entry is never changed, only replaced.
+// weightCache keeps the weights of resizes for reuse. A data set's images have few sizes, and
+// crops of them at most a few hundred lengths, while computing the weights of one image takes a
+// tenth of the time of its resize. All threads of a Program share the cache. An entry is never
+// changed, only replaced.
 type weightCache struct {
 	slots [1 << 11]atomic.Pointer[cachedWeights]
 }
 
-// mostCached is how many weights an entry may have; at 224 outputs of 5 inputs it
-// has 1120. All slots together are then below 40 MB, in practice below 12.
+// mostCached is how many weights an entry may have; 224 outputs of 5 inputs have 1120. All
+// slots together then take less than 40 MB, in practice less than 12.
 const mostCached = 4 << 10
 
 type cachedWeights struct {
@@ -22,7 +22,7 @@ type cachedWeights struct {
 	weights
 }
 
-// weightKey is everything that weights depend on.
+// weightKey is all that weights depend on.
 type weightKey struct {
 	filter   *filter
 	length   int
@@ -31,8 +31,8 @@ type weightKey struct {
 	from, to int
 }
 
-// slotHash spreads keys over slots. Resizes of one length may differ in the box, by a
-// fraction of a pixel.
+// slotHash spreads keys over slots. Resizes of one length may differ in their box by a fraction
+// of a pixel.
 func (k *weightKey) slotHash() uint64 {
 	h := uint64(8*k.length) + uint64(8*k.box[0]) + 2*uint64(8*k.box[1])
 	return (h + uint64(k.size)<<24 + uint64(k.from)<<44) * 0x9e3779b97f4a7c15 >> 40

@@ -9,18 +9,18 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// Geometry is a list of crops, resizes and flips of one picture whose parameters are
-// known. Worker.Draw takes a picture through it, into planes instead of a tensor.
+// Geometry is a list of crops, resizes and flips of one picture with known parameters.
+// Worker.Draw applies it, and writes planes instead of a tensor.
 type Geometry struct {
 	stages
 	program *Program
 }
 
-// drawPrograms have the weights of what is drawn, for all threads: by Pillow 13's rules, and
-// by those of the versions before it.
+// drawPrograms hold the weights for Draw, for all threads: by the rules of Pillow 13, and by
+// those of earlier versions.
 var drawPrograms = [2]Program{{pillow: 13}, {pillow: 12}}
 
-// NewGeometry begins with a picture of that size; pillow is as in Output.
+// NewGeometry returns a Geometry for a picture of the given size; pillow is as in Output.
 func NewGeometry(size image.Point, pillow int) *Geometry {
 	program := &drawPrograms[0]
 	if pillow != 0 && pillow < 13 {
@@ -29,17 +29,17 @@ func NewGeometry(size image.Point, pillow int) *Geometry {
 	return &Geometry{stages{list: append(make([]stage, 0, 1), newStage(size.X, size.Y))}, program}
 }
 
-// Crop keeps r; what of it lies beyond the picture gets the fill.
+// Crop crops to r. What is beyond the picture gets the fill.
 func (g *Geometry) Crop(r image.Rectangle, fill [3]uint8) { g.cropTo(r, fill) }
 
-// FlipX mirrors left and right, FlipY top and bottom.
+// FlipX mirrors left and right.
 func (g *Geometry) FlipX() { g.flipX() }
 
 // FlipY mirrors top and bottom.
 func (g *Geometry) FlipY() { g.flipY() }
 
-// Resize resizes the part box (left, top, right, bottom) with a filter that has its
-// number in PIL.Image.Resampling, but for nearest.
+// Resize resizes the part box (left, top, right, bottom) with a filter given by its number in
+// PIL.Image.Resampling. Nearest is not supported.
 func (g *Geometry) Resize(size image.Point, filter int, box [4]float32) error {
 	if filter < 1 || filter >= len(resampling) {
 		return fmt.Errorf("resize with filter %d: one of 1 to %d is expected", filter, len(resampling)-1)
@@ -48,17 +48,17 @@ func (g *Geometry) Resize(size image.Point, filter int, box [4]float32) error {
 	return nil
 }
 
-// Validate says what of the geometry would take too much memory.
+// Validate returns an error if the geometry would take too much memory.
 func (g *Geometry) Validate() error {
 	_, err := g.checkedChoice()
 	return err
 }
 
-// SourceArea is the part of the picture that is read.
+// SourceArea returns the part of the picture that is read.
 func (g *Geometry) SourceArea() image.Rectangle { return g.list[0].needRect() }
 
-// Draw writes the planes of the result, rows without gaps: one plane where the picture
-// is grey, else three; three of a grey picture are equal but for the fill.
+// Draw writes the planes of the result, rows without gaps: one plane if the picture is grey,
+// else three. Three planes of a grey picture are equal, except for the fill.
 func (w *Worker) Draw(g *Geometry, picture *planes.Picture, out [][]byte) error {
 	w.program = g.program
 	picture, last, err := w.upToLast(g.list, picture)
@@ -73,13 +73,13 @@ func (w *Worker) Draw(g *Geometry, picture *planes.Picture, out [][]byte) error 
 	})
 }
 
-// Numbers are what the 256 values of a plane become in a tensor.
+// Numbers are the numbers of a tensor for the 256 values of a plane.
 type Numbers struct {
 	dtype  string
 	words  [256]uint32
 	short  [256]uint16
 	affine scaleShift
-	fused  bool // affine gives them to the bit
+	fused  bool // affine gives exactly the same
 }
 
 // NewNumbers rounds the values to "float32", "float16" or "bfloat16".
@@ -98,14 +98,14 @@ func NewNumbers(values *[256]float32, dtype string) *Numbers {
 	return n
 }
 
-// findNumbers looks for the mean and the deviation that make these values of pixels: what the
-// values tell of them is off by some of their last bits.
+// findNumbers searches for a mean and a deviation that give exactly these values. What follows
+// from the values themselves is only right up to some last bits.
 func (n *Numbers) findNumbers(values *[256]float32) bool {
 	std := 1 / (float64(values[255]) - float64(values[0]))
 	mean := float32(-float64(values[0]) * std)
 	for i := range 50 {
 		m, s, multiplies := beside(mean, i%5), beside(float32(std), i/5%5), i >= 25
-		if s != 0 && normalised(values, m, s, multiplies) {
+		if s != 0 && givesValues(values, m, s, multiplies) {
 			n.affine.setNumbers(0, m, s, multiplies)
 			return n.affine.givesNumbers(0, &n.words)
 		}
@@ -113,7 +113,7 @@ func (n *Numbers) findNumbers(values *[256]float32) bool {
 	return false
 }
 
-// beside is x or the first or second number of 32 bits after or before it.
+// beside returns x for i = 0, or else the first or second 32-bit float after or before it.
 func beside(x float32, i int) float32 {
 	towards := float32(math.Inf(1 - 2*(i%2)))
 	for range (i + 1) / 2 {
@@ -122,7 +122,7 @@ func beside(x float32, i int) float32 {
 	return x
 }
 
-func normalised(values *[256]float32, mean, std float32, multiplies bool) bool {
+func givesValues(values *[256]float32, mean, std float32, multiplies bool) bool {
 	for v := 255; v >= 0; v-- {
 		x := float32(v) / 255
 		if multiplies {
@@ -135,7 +135,7 @@ func normalised(values *[256]float32, mean, std float32, multiplies bool) bool {
 	return true
 }
 
-// Write writes the numbers of pixels to dst, for others to read when it returns.
+// Write writes the numbers of pixels to dst. Other threads may read them when it returns.
 func (n *Numbers) Write(dst, pixels []byte) {
 	done := 0
 	if n.fused {
@@ -151,7 +151,7 @@ func (n *Numbers) Write(dst, pixels []byte) {
 	}
 }
 
-// Append appends a number that is no pixel's.
+// Append appends a number that does not come from a pixel.
 func Append(dst []byte, v float32, dtype string) []byte {
 	switch dtype {
 	case "float16":

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestNumbersAreTheirTable writes pixels by the vector kernel, where it is found to give
-// the numbers, and one by one.
-func TestNumbersAreTheirTable(t *testing.T) {
+// TestNumbersMatchTable writes pixels with the vector kernel, if it gives exactly the numbers
+// of the table, and one by one.
+func TestNumbersMatchTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	pixels := make([]byte, 1003)
 	for i := range pixels {

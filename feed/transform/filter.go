@@ -8,36 +8,36 @@ import (
 	"github.com/stoker-dev/stoker/feed/wheel"
 )
 
-// Pillow's resampling weights for 8-bit pixels (src/libImaging/Resample.c):
-// floating-point weights of an antialiasing filter, normalised, then rounded to 22
-// fractional bits. Sums of products are feed/wheel's, as the last bit decides pixels.
+// Pillow's resampling weights for 8-bit pixels (src/libImaging/Resample.c): weights of an
+// antialiasing filter in floating point, normalised, then rounded to 22 fractional bits. Sums
+// of products use feed/wheel, as the last bit decides pixels.
 
-// weightBits is Pillow's PRECISION_BITS: 32 bits less 8 of a pixel and 2 of
-// headroom for filters that overshoot.
+// weightBits is Pillow's PRECISION_BITS: 32 bits minus 8 of a pixel and 2 of headroom for
+// filters that overshoot.
 const weightBits = 32 - 8 - 2
 
-// filter is an antialiasing filter: it is 0 beyond support.
+// filter is an antialiasing filter. It is 0 beyond support.
 type filter struct {
 	support float64
 	at      func(x float64) float64
-	short   bool // weights are of 16 bits, as torch has them
+	short   bool // weights have 16 bits, as in torch
 }
 
-// filters by the names that an Op gives them.
+// filters maps the names in an Op to filters.
 var filters = map[string]*filter{
 	"":         {support: 1, at: triangle},
 	"bilinear": {support: 1, at: triangle},
 	"bicubic":  {support: 2, at: keysCubic},
 }
 
-// The filters of torch's resize of bytes, by numbers that Pillow does not have.
+// Numbers for the filters of torch's resize of bytes, which Pillow does not use.
 const (
 	TorchBilinear = 8 + iota
 	TorchBicubic
 )
 
-// resampling are the filters by the numbers of PIL.Image.Resampling; nearest, 0, is
-// none: it takes pixels and weighs nothing.
+// resampling lists the filters by their number in PIL.Image.Resampling. Nearest, 0, is missing
+// because it needs no weights.
 var resampling = [...]*filter{
 	1:             {support: 3, at: lanczos},
 	2:             filters["bilinear"],
@@ -57,7 +57,7 @@ func boxFilter(x float64) float64 {
 	return 0
 }
 
-// hamming has Pillow's constants, which are of 32 bits.
+// hamming uses Pillow's constants, which have 32 bits.
 func hamming(x float64) float64 {
 	x = math.Abs(x)
 	switch {
@@ -135,23 +135,22 @@ func keysCubic(x float64) float64 {
 	return 0
 }
 
-// weights are what one direction of a resize does: output i is the sum of count[i]
-// inputs from first[i] on, with the weights values[i*size:]; behind those are zeros.
-// first and first+count rise from output to output, or fall where it is mirrored.
+// weights describe one direction of a resize. Output i is the sum of count[i] inputs from
+// first[i] on, with the weights values[i*size:]; zeros follow those. first and first+count rise
+// from output to output, or fall if the direction is mirrored.
 type weights struct {
 	first  []int32
 	count  []int32
-	size   int // of the longest sum; the shorter ones end in zeros
+	size   int // of the longest sum; shorter ones end in zeros
 	values []int32
-	// negative says that a weight is below 0: such sums may leave a byte's range.
+	// negative means that a weight is below 0. Then a sum may leave the range of a byte.
 	negative bool
-	exact    []float64 // scratch: the weights of one output
-	stride   int       // bytes of a plane of a row of outputs
+	exact    []float64 // scratch: the exact weights of one output
+	stride   int       // of the outputs' rows: bytes per plane
 }
 
-// compute sets w to the outputs [from, to) of a resize of length inputs to size
-// outputs; box is the part of the inputs that is resized, [0, length) where no other
-// one was asked for. Like Pillow's it has 32 bits.
+// compute sets w to the outputs [from, to) of a resize of length inputs to size outputs. box is
+// the part of the inputs that is resized, by default [0, length). It has 32 bits, as in Pillow.
 func (w *weights) compute(f *filter, length int, box [2]float32, size, from, to int) {
 	scale := float64(box[1]-box[0]) / float64(size)
 	stretch := max(scale, 1)
@@ -179,7 +178,7 @@ func (w *weights) makeRoom(outputs, size int) {
 	w.exact = planes.MakeRoom(w.exact, size)
 }
 
-// normalise leaves the exact weights of the inputs [low, high) of an output.
+// normalise computes the exact weights of the inputs [low, high) of an output.
 func (w *weights) normalise(f *filter, low, high int, center, shrink float64) {
 	w.exact = w.exact[:high-low]
 	sum := 0.0
@@ -196,7 +195,7 @@ func (w *weights) normalise(f *filter, low, high int, center, shrink float64) {
 	}
 }
 
-// append rounds the exact weights to those of output i.
+// append rounds the exact weights and stores them for output i.
 func (w *weights) append(i, low int) {
 	const one = 1 << weightBits
 	values := w.values[i*w.size:][:w.size]
@@ -207,13 +206,13 @@ func (w *weights) append(i, low int) {
 	w.first[i], w.count[i] = int32(low), int32(len(w.exact))
 }
 
-// mostShort is where torch stops: weights have to fit into 16 bits.
+// mostShort is torch's limit: weights must fit into 16 bits.
 const mostShort = 1 << 15
 
-// computeShort is compute as torch has it for bytes (UpSampleKernel.cpp): Pillow's weights,
-// rounded to as many bits as leave the largest one of the direction within 16, whatever part of
-// the outputs is asked for. They are kept as weights of 22 bits: what is added to round, and the
-// shift, grow alike, so that the sums give the same bytes.
+// computeShort is compute as torch does it for bytes (UpSampleKernel.cpp). These are Pillow's
+// weights, rounded to as many bits as keep the largest one of the whole direction within 16,
+// for any requested outputs. They are scaled to weights of 22 bits; the rounding and the
+// shift scale alike, so the sums give the same bytes.
 func (w *weights) computeShort(f *filter, length, size, from, to int) {
 	scale := float64(length) / float64(size)
 	stretch := max(scale, 1)
@@ -237,7 +236,7 @@ func (w *weights) computeShort(f *filter, length, size, from, to int) {
 	w.trimColumns()
 }
 
-// roundShort rounds exact weights, one output's after the other's, to those of the outputs.
+// roundShort rounds the exact weights of consecutive outputs.
 func (w *weights) roundShort(exact []float64, largest float64) {
 	bits := 0
 	for bits < weightBits && int(0.5+float64(largest*float64(int(2)<<bits))) < mostShort {
@@ -257,7 +256,7 @@ func (w *weights) roundShort(exact []float64, largest float64) {
 	}
 }
 
-// trimColumns drops the columns behind the longest sum.
+// trimColumns drops the columns after the longest sum.
 func (w *weights) trimColumns() {
 	size := int(slices.Max(w.count))
 	for i := range w.first {
@@ -268,7 +267,7 @@ func (w *weights) trimColumns() {
 	w.negative = slices.Min(w.values) < 0
 }
 
-// inputSpan is the inputs that the sums read: [low, high).
+// inputSpan returns the range [low, high) of inputs that the sums read.
 func (w *weights) inputSpan() (low, high int) {
 	low, high = math.MaxInt, 0
 	for i, first := range w.first {
@@ -278,9 +277,8 @@ func (w *weights) inputSpan() (low, high int) {
 	return low, high
 }
 
-// mirror turns the inputs round: input x of length becomes length-1-x. Sums of
-// whole numbers do not depend on their order, so that the result is to the bit that
-// of resizing the mirrored image.
+// mirror reverses the inputs: input x of length becomes length-1-x. Sums of integers do not
+// depend on their order, so the result is exactly that of resizing the mirrored image.
 func (w *weights) mirror(length int) {
 	for i, first := range w.first {
 		slices.Reverse(w.values[i*w.size:][:w.count[i]])
@@ -288,7 +286,7 @@ func (w *weights) mirror(length int) {
 	}
 }
 
-// reverse turns the outputs round.
+// reverse reverses the outputs.
 func (w *weights) reverse() {
 	for a, b := 0, len(w.first)-1; a < b; a, b = a+1, b-1 {
 		w.first[a], w.first[b] = w.first[b], w.first[a]
@@ -300,7 +298,7 @@ func (w *weights) reverse() {
 	}
 }
 
-// moveOrigin counts the inputs from another origin on.
+// moveOrigin adds an offset to the positions of the inputs.
 func (w *weights) moveOrigin(by int) {
 	for i := range w.first {
 		w.first[i] += int32(by)

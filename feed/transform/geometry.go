@@ -5,10 +5,10 @@ import (
 	"image"
 )
 
-// stage is what happens between two images that lie in memory: a part of the first
-// is resized, a part of the result is kept, mirrored, and put on a canvas. Most
-// programs are one stage; a second begins where an op cannot be folded into the
-// first, as with two resizes, since Pillow rounds to 8 bits in between.
+// stage is what happens between two images in memory: a part of the first is resized, and a
+// part of the result is kept, mirrored and put on a canvas. Most programs are one stage. A
+// second one is needed after an op that cannot be combined with the next, as between two
+// resizes, since Pillow rounds to 8 bits in between.
 type stage struct {
 	x, y   axis
 	filter *filter // nil: not resized
@@ -18,10 +18,10 @@ type stage struct {
 // axis is what a stage does along one direction:
 //
 //	image    [......................]   in
-//	crop          [.........]           from, length; turned round if mirrored
-//	box            [......]             of the crop, as it is turned
+//	crop          [.........]           from, length; reversed if mirrored
+//	box            [......]             of the reversed crop
 //	resized    [..............]         size
-//	kept          [.......]             first, kept; turned round if flipped
+//	kept          [.......]             first, kept; reversed if flipped
 //	canvas    [   [.......]     ]       at, canvas
 type axis struct {
 	in           int
@@ -42,18 +42,18 @@ func newAxis(n int) axis {
 	return axis{in: n, length: n, box: [2]float32{0, float32(n)}, size: n, kept: n, canvas: n}
 }
 
-// padded says whether the canvas shows beside the image.
-func (a *axis) padded() bool { return a.kept != a.canvas }
+// isPadded reports whether the image leaves part of the canvas free.
+func (a *axis) isPadded() bool { return a.kept != a.canvas }
 
-// resized says whether a pass over the pixels is needed.
-func (a *axis) resized() bool {
+// isResized reports whether a pass over the pixels is needed.
+func (a *axis) isResized() bool {
 	return a.size != a.length || a.box != [2]float32{0, float32(a.size)}
 }
 
-// turned says whether the image comes out mirrored.
-func (a *axis) turned() bool { return a.mirrored != a.flipped }
+// isTurned reports whether the image comes out mirrored.
+func (a *axis) isTurned() bool { return a.mirrored != a.flipped }
 
-// cropAxis keeps [from, from+length) of the canvas, which may reach beyond it.
+// cropAxis crops to [from, from+length) of the canvas, which may reach beyond it.
 func (a *axis) cropAxis(from, length int) {
 	low, high := max(a.at, from), min(a.at+a.kept, from+length)
 	if high <= low {
@@ -73,7 +73,7 @@ func (a *axis) flipAxis() {
 	a.at = a.canvas - a.at - a.kept
 }
 
-// resize needs an axis that was cropped and flipped at most.
+// resize requires an axis that was only cropped and flipped before.
 func (a *axis) resize(size int, box [2]float32) {
 	*a = axis{
 		in: a.in, from: a.from + a.first, length: a.kept, mirrored: a.flipped,
@@ -81,8 +81,7 @@ func (a *axis) resize(size int, box [2]float32) {
 	}
 }
 
-// keptSource is the part of the crop that ends up on the canvas, where nothing is
-// resized.
+// keptSource returns the part of the image that ends up on the canvas, if nothing is resized.
 func (a *axis) keptSource() (low, high int) {
 	low = a.from + a.first
 	if a.mirrored {
@@ -91,7 +90,7 @@ func (a *axis) keptSource() (low, high int) {
 	return low, low + a.kept
 }
 
-// setWeights sets w to the weights of the kept outputs, in the order of the canvas and
+// setWeights sets w to the weights of the kept outputs, in the order of the canvas. Inputs are
 // counted from the image's first pixel.
 func (a *axis) setWeights(w *weights, cache *weightCache, f *filter) {
 	cache.compute(w, weightKey{f, a.length, a.box, a.size, a.first, a.first + a.kept})
@@ -104,17 +103,17 @@ func (a *axis) setWeights(w *weights, cache *weightCache, f *filter) {
 	w.moveOrigin(a.from)
 }
 
-// readSpan is the part of the image that the axis reads; at least one pixel, also where
-// nothing but the fill comes out, since nobody decodes nothing.
+// readSpan returns the part of the image that the axis reads. It is at least one pixel, even if
+// the result is only fill, because an empty part cannot be decoded.
 func (a *axis) readSpan(f *filter) (low, high int) {
 	if a.kept == 0 {
 		return 0, 1
 	}
-	if !a.resized() {
+	if !a.isResized() {
 		return a.keptSource()
 	}
 	var w weights
-	long := filter{support: f.support, at: f.at} // which reads the same, and its weights are not needed
+	long := filter{support: f.support, at: f.at} // reads the same inputs; the weights themselves are not needed
 	low, high = a.length, 0
 	for _, i := range []int{a.first, a.first + a.kept - 1} {
 		w.compute(&long, a.length, a.box, a.size, i, i+1)
@@ -127,14 +126,14 @@ func (a *axis) readSpan(f *filter) (low, high int) {
 	return a.from + low, a.from + high
 }
 
-// needRect is the part of the image that the stage reads.
+// needRect returns the part of the image that the stage reads.
 func (s *stage) needRect() image.Rectangle {
 	left, right := s.x.readSpan(s.filter)
 	top, bottom := s.y.readSpan(s.filter)
 	return image.Rect(left, top, right, bottom)
 }
 
-// stages builds the list of stages from ops whose parameters are known.
+// stages is a list of stages, built from ops with known parameters.
 type stages struct {
 	list []stage
 }
@@ -153,14 +152,14 @@ func (s *stages) nextStage() {
 func (s *stages) resize(width, height int, f *filter) {
 	w, h := s.canvasSize()
 	if w == width && h == height {
-		return // torchvision and Pillow give a copy
+		return // torchvision and Pillow return a copy
 	}
 	s.resizeBox(width, height, f, [2]float32{0, float32(w)}, [2]float32{0, float32(h)})
 }
 
-// resizeBox resizes a part of the image; what lies around it counts at its edges.
+// resizeBox resizes a part of the image. Pixels around that part still count at its edges.
 func (s *stages) resizeBox(width, height int, f *filter, x, y [2]float32) {
-	if last := s.lastStage(); last.filter != nil || last.x.padded() || last.y.padded() {
+	if last := s.lastStage(); last.filter != nil || last.x.isPadded() || last.y.isPadded() {
 		s.nextStage()
 	}
 	last := s.lastStage()
@@ -172,11 +171,11 @@ func (s *stages) resizeBox(width, height int, f *filter, x, y [2]float32) {
 func (s *stages) flipX() { s.lastStage().x.flipAxis() }
 func (s *stages) flipY() { s.lastStage().y.flipAxis() }
 
-// cropTo keeps r of the image; what of r lies beyond it gets the fill.
+// cropTo crops to r. What is beyond the image gets the fill.
 func (s *stages) cropTo(r image.Rectangle, fill [3]uint8) {
 	w, h := s.canvasSize()
 	beyond := !r.In(image.Rect(0, 0, w, h))
-	if last := s.lastStage(); beyond && fill != last.fill && (last.x.padded() || last.y.padded()) {
+	if last := s.lastStage(); beyond && fill != last.fill && (last.x.isPadded() || last.y.isPadded()) {
 		s.nextStage()
 	}
 	last := s.lastStage()
@@ -191,14 +190,14 @@ func (s *stages) cropTo(r image.Rectangle, fill [3]uint8) {
 	}
 }
 
-// Limits of what is built in memory. They lie far above any photograph and keep a
-// picture of absurd proportions from taking the machine's memory.
+// Limits on the use of memory. They are far above any photograph, and keep absurd
+// proportions from taking all of the machine's memory.
 const (
-	longestSide = 1 << 20 // pixels of a side that is resized
-	mostPixels  = 1 << 25 // pixels of an image between two stages, or held between two passes; 3 bytes each
+	longestSide = 1 << 20 // pixels of a side before a resize
+	mostPixels  = 1 << 25 // pixels of an image between two stages, or between two passes; 3 bytes each
 )
 
-// checkedChoice checks what was built.
+// checkedChoice checks the limits and returns the stages as a Choice.
 func (s *stages) checkedChoice() (Choice, error) {
 	for i := range s.list {
 		if err := s.list[i].checkLimits(); err != nil {
@@ -216,7 +215,7 @@ func (s *stages) checkedChoice() (Choice, error) {
 	return Choice{s.list}, nil
 }
 
-// checkLimits says which limit a stage breaks.
+// checkLimits returns an error that names the limit which a stage exceeds.
 func (s *stage) checkLimits() error {
 	if s.x.canvas < 1 || s.y.canvas < 1 {
 		return fmt.Errorf(

@@ -1,12 +1,12 @@
 package transform
 
-// sumRowsSIMD makes n bytes, a multiple of Vector, from the rows of the pairs.
+// sumRowsSIMD computes n bytes, a multiple of Vector, from the rows of the pairs.
 func sumRowsSIMD(dst, src []byte, stride int, pairs []rowWeight, n int) {
 	_, _ = dst[n-1], src[(2*len(pairs)-1)*stride+n-1]
 	sumPairs(&dst[0], &src[0], stride, (*uint64)(&pairs[0]), len(pairs), n)
 }
 
-// sumGroupsSIMD makes whole groups of stripRows rows.
+// sumGroupsSIMD computes whole groups of stripRows rows.
 func sumGroupsSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
 	groups := len(t.origins) / 2
 	_, _ = dst[(stripRows-1)*dstStride+groups*group-1], src[(stripRows-1)*srcStride+t.reach-1]
@@ -21,7 +21,7 @@ func sumGroupsSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kern
 	}
 }
 
-// sumChunksSIMD makes whole groups of stripRows rows.
+// sumChunksSIMD computes whole groups of stripRows rows.
 func sumChunksSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kernelTable) {
 	groups := len(t.origins) / 2
 	_, _ = dst[(stripRows-1)*dstStride+2*t.beside*groups-1], src[(stripRows-1)*srcStride+t.reach-1]
@@ -35,7 +35,7 @@ func sumChunksSIMD(dst []byte, dstStride int, src []byte, srcStride int, t *kern
 	kernel(&dst[0], dstStride, &src[0], srcStride, &t.origins[0], &t.cells[0], t.chunks, groups)
 }
 
-// streamSIMD copies src to dst, which is at least as long.
+// streamSIMD copies src to dst, which is at least as long, without filling the caches.
 func streamSIMD(dst, src []byte) {
 	n := len(src) &^ 31
 	_ = dst[:len(src)]

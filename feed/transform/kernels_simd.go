@@ -2,7 +2,7 @@
 
 package transform
 
-// convertPixels converts all pixels but for the last n%8 and returns how many.
+// convertPixels converts all pixels except the last n%8, and returns how many it has converted.
 func (a *scaleShift) convertPixels(dst, pixels []byte, channel int, dtype string) int {
 	n := len(pixels) &^ 7
 	if n == 0 {
@@ -23,7 +23,7 @@ func (a *scaleShift) convertPixels(dst, pixels []byte, channel int, dtype string
 	return n
 }
 
-// interleaveSIMD returns how many pixels it mixed.
+// interleaveSIMD returns how many pixels it has interleaved.
 func interleaveSIMD(dst, red, green, blue []byte) int {
 	n := len(red) &^ 15
 	if n > 0 {

@@ -4,32 +4,32 @@
 
 package transform
 
-// sumGroups1 makes groups of 8 outputs of 4 rows, each a sum of 2 pixels.
+// sumGroups1 computes groups of 8 outputs of 4 rows, each a sum of 2 pixels.
 //
 //go:noescape
 func sumGroups1(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)
 
-// sumGroups2 makes groups of 8 outputs of 4 rows, each a sum of 4 pixels.
+// sumGroups2 computes groups of 8 outputs of 4 rows, each a sum of 4 pixels.
 //
 //go:noescape
 func sumGroups2(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)
 
-// sumGroups3 makes groups of 8 outputs of 4 rows, each a sum of 6 pixels.
+// sumGroups3 computes groups of 8 outputs of 4 rows, each a sum of 6 pixels.
 //
 //go:noescape
 func sumGroups3(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)
 
-// sumChunks4 makes groups of 8 outputs of 4 rows, each a sum of 4*chunks pixels.
+// sumChunks4 computes groups of 8 outputs of 4 rows, each a sum of 4*chunks pixels.
 //
 //go:noescape
 func sumChunks4(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)
 
-// sumChunks2 makes groups of 4 outputs of 4 rows, each a sum of 8*chunks pixels.
+// sumChunks2 computes groups of 4 outputs of 4 rows, each a sum of 8*chunks pixels.
 //
 //go:noescape
 func sumChunks2(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)
 
-// sumChunks1 makes groups of 2 outputs of 4 rows, each a sum of 16*chunks pixels.
+// sumChunks1 computes groups of 2 outputs of 4 rows, each a sum of 16*chunks pixels.
 //
 //go:noescape
 func sumChunks1(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)
@@ -59,7 +59,7 @@ func affineBrain(dst *byte, src *byte, n int, unit *float32, numbers *float32)
 //go:noescape
 func stream(dst *byte, src *byte, n int)
 
-// fence makes what was written past the caches visible before what is written next.
+// fence makes writes that bypassed the caches visible before later writes.
 func fence()
 
 // interleave mixes n pixels, a multiple of 16.

@@ -9,10 +9,10 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// TestKernelsAreThePlainOnes takes random pictures of every kind through random
+// TestKernelsMatchGo takes random pictures of every kind through random
 // stages with the kernels and without. The picture holds no more than
 // what was asked for and the chroma around it, in memory that ends with it.
-func TestKernelsAreThePlainOnes(t *testing.T) {
+func TestKernelsMatchGo(t *testing.T) {
 	if !hasSIMD {
 		t.Skip("this processor runs no kernels")
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/feed/order"
 )
 
-// allOps are the transforms by name, each with what compiles it.
+// allOps are the supported transforms by name, with their compile functions.
 var allOps = map[string]func(Op, *numberMeaning) (step, error){
 	"resize":                 compileResize,
 	"center_crop":            compileCenterCrop,
@@ -29,19 +29,19 @@ func opNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(allOps)), ", ")
 }
 
-// step is one compiled Op.
+// step is a compiled Op.
 type step struct {
 	operation uint32                            // number of its stream of draws
-	extent    func(fixedSize) fixedSize         // what it does to the size; nil: nothing
+	extent    func(fixedSize) fixedSize         // changes the size; nil: no change
 	do        func(*stages, *order.Draws) error // nil: nothing to do per sample
 }
 
-// fixedSize is the size of an image where it is the same for all; 0 where it is not.
+// fixedSize is the size of the images at this point if it is the same for all, else 0.
 type fixedSize struct {
 	width, height int
 }
 
-// numberMeaning is what the numbers of the tensor mean.
+// numberMeaning says what the numbers of the tensor mean.
 type numberMeaning struct {
 	tensor    bool // it is a tensor already: only flips and normalize may follow
 	unit      bool // 0..1 instead of 0..255
@@ -70,11 +70,11 @@ func compileResize(op Op, v *numberMeaning) (step, error) {
 			if len(op.Size) == 1 && in.width == 0 {
 				return fixedSize{}
 			}
-			return op.resized(in)
+			return op.resizedSize(in)
 		},
 		do: func(s *stages, _ *order.Draws) error {
 			w, h := s.canvasSize()
-			to := op.resized(fixedSize{w, h})
+			to := op.resizedSize(fixedSize{w, h})
 			if to.width < 1 || to.height < 1 {
 				return fmt.Errorf("resize of %d x %d pixels to %d x %d: it needs at least one pixel each way", w, h,
 					to.width, to.height)
@@ -85,8 +85,8 @@ func compileResize(op Op, v *numberMeaning) (step, error) {
 	}, nil
 }
 
-// resized is torchvision's _compute_resized_image_output_size.
-func (op *Op) resized(in fixedSize) fixedSize {
+// resizedSize is torchvision's _compute_resized_image_output_size.
+func (op *Op) resizedSize(in fixedSize) fixedSize {
 	if len(op.Size) == 2 {
 		return fixedSize{width: op.Size[1], height: op.Size[0]}
 	}
@@ -108,16 +108,16 @@ func compileCenterCrop(op Op, v *numberMeaning) (step, error) {
 		extent: func(fixedSize) fixedSize { return size },
 		do: func(s *stages, _ *order.Draws) error {
 			w, h := s.canvasSize()
-			left, top := centred(w, size.width), centred(h, size.height)
+			left, top := centreOffset(w, size.width), centreOffset(h, size.height)
 			s.cropTo(image.Rect(left, top, left+size.width, top+size.height), [3]uint8{})
 			return nil
 		},
 	}, err
 }
 
-// centred is where torchvision's center_crop begins: an image that is too small is
-// padded first, the odd pixel at its end.
-func centred(have, want int) int {
+// centreOffset returns where torchvision's center_crop begins. It first pads an image that is too
+// small, with the odd pixel at its end.
+func centreOffset(have, want int) int {
 	if have < want {
 		return -((want - have) / 2)
 	}
@@ -186,7 +186,7 @@ func compileRandomCrop(op Op, v *numberMeaning) (step, error) {
 					size.width, size.height, area.Dx(), area.Dy())
 			}
 			crop := image.Rect(0, 0, size.width, size.height)
-			if area.Size() != crop.Size() { // torchvision draws nothing where there is no choice
+			if area.Size() != crop.Size() { // without a choice torchvision draws nothing
 				crop = drawCrop(d, area.Dx(), area.Dy(), size.width, size.height)
 			}
 			s.cropTo(crop.Add(area.Min), fill)
@@ -252,7 +252,7 @@ func (op *Op) filterOf() (*filter, error) {
 	return nil, fmt.Errorf("filter %q: \"bilinear\" or \"bicubic\" is expected", op.Filter)
 }
 
-// cropSize is the size of a crop; one number means a square, as in torchvision.
+// cropSize returns the size of a crop. One number means a square, as in torchvision.
 func (op *Op) cropSize(v *numberMeaning) (fixedSize, error) {
 	if v.tensor {
 		return fixedSize{}, errTensor

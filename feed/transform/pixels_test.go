@@ -71,7 +71,7 @@ func bothWays(t *testing.T, test func(t *testing.T, w *Worker)) {
 	t.Run("plain", func(t *testing.T) { test(t, &Worker{}) })
 }
 
-func TestPixelsArePillows(t *testing.T) {
+func TestPixelsMatchPillow(t *testing.T) {
 	cases := readPixelCases(t)
 	bothWays(t, func(t *testing.T, w *Worker) {
 		for i, c := range cases.Cases {
@@ -146,8 +146,8 @@ func chosen(t *testing.T, steps [][]any, width, height int) Choice {
 	return choice
 }
 
-// narrowed is a picture that holds nothing but need, so that a look beside it is an
-// error or a panic.
+// narrowed returns a picture with only the needed part, so that access outside it is an error
+// or a panic.
 func narrowed(p *planes.Picture, need image.Rectangle) *planes.Picture {
 	q := &planes.Picture{Size: p.Size, Bounds: need, Model: p.Model}
 	for c, plane := range p.Planes {
@@ -159,7 +159,7 @@ func narrowed(p *planes.Picture, need image.Rectangle) *planes.Picture {
 	return q
 }
 
-func TestNumbersAreTorchs(t *testing.T) {
+func TestNumbersMatchTorch(t *testing.T) {
 	cases := readPixelCases(t)
 	bothWays(t, func(t *testing.T, w *Worker) {
 		for _, c := range cases.Numbers {

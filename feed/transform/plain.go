@@ -2,26 +2,25 @@ package transform
 
 import "encoding/binary"
 
-// The passes without vector instructions. Two sums are made in one: a register of 64
-// bits holds two pixels 32 bits apart, and a product with a weight is the two
-// products. Where a weight is negative, sums get an offset that keeps them from
-// becoming so, so that the lower never borrows from the upper one; where none is, a
-// sum cannot leave a byte's range. The usual numbers of weights have loops of their
-// own, as the general one spends most of its time on counting.
+// The passes without vector instructions. Two sums are computed in one: a 64-bit register holds
+// two pixels 32 bits apart, and one multiplication gives both products. With negative weights,
+// an offset keeps the sums positive, so that the lower one never borrows from the upper one.
+// Without negative weights, a sum cannot leave the range of a byte. The usual numbers of
+// weights have separate loops, because the general one spends most of its time on counting.
 
 const (
 	halves = 1<<(weightBits-1) | 1<<(weightBits+31)
 
-	offset = 1 << 8 // of a finished pixel, before it is taken off
+	offset = 1 << 8 // of a finished pixel; subtracted at the end
 	starts = halves | offset<<weightBits | offset<<(weightBits+32)
 
 	every4th = 0x000000ff000000ff
 )
 
-// fourRows are the pixels of four rows in one column: two words of two.
+// fourRows are the pixels of four rows in one column: two words of two pixels.
 type fourRows struct{ upper, lower uint64 }
 
-// packRows sets packed to n pixels of four rows; what is behind them gets weights of 0.
+// packRows packs n pixels of each of four rows. Elements after those must get weights of 0.
 func packRows(packed []fourRows, src []byte, stride, n int) {
 	a, b := src[:n], src[stride:][:n]
 	c, d := src[2*stride:][:n], src[3*stride:][:n]
@@ -31,13 +30,13 @@ func packRows(packed []fourRows, src []byte, stride, n int) {
 	}
 }
 
-// column is an output of up to four weights as the loops want it.
+// column is an output with up to four weights, in the form that the loops need.
 type column struct {
 	first   uint32
 	weights [4]uint32
 }
 
-// appendColumns is w in that form; none where it does not fit.
+// appendColumns converts w to columns; it appends none if w does not fit.
 func appendColumns(columns []column, w *weights) []column {
 	if w.negative || w.size > 4 {
 		return columns
@@ -52,7 +51,7 @@ func appendColumns(columns []column, w *weights) []column {
 	return columns
 }
 
-// sumColumns makes the outputs of four rows.
+// sumColumns computes the outputs of four rows.
 func sumColumns(dst []byte, stride int, packed []fourRows, w *weights, columns []column) {
 	a, b, c, d := dst, dst[stride:], dst[2*stride:], dst[3*stride:]
 	switch {
@@ -122,8 +121,8 @@ func sumColumnsOf(a, b, c, d []byte, packed []fourRows, w *weights) {
 func sumColumnsClipped(a, b, c, d []byte, packed []fourRows, w *weights) {
 	for i := range w.first {
 		upper, lower := w.sumColumn(packed, i, starts)
-		a[i], b[i] = clipped(upper)
-		c[i], d[i] = clipped(lower)
+		a[i], b[i] = clipSums(upper)
+		c[i], d[i] = clipSums(lower)
 	}
 }
 
@@ -138,8 +137,8 @@ func (w *weights) sumColumn(packed []fourRows, i int, start uint64) (upper, lowe
 	return upper, lower
 }
 
-// sumRows makes a row from as many rows as there are values, each as long as dst,
-// whose length is a multiple of 8.
+// sumRows computes a row from one row per value. Rows are as long as dst, whose length is a
+// multiple of 8.
 func sumRows(dst, src []byte, values []int32, negative bool) {
 	switch {
 	case negative:
@@ -210,14 +209,14 @@ func sumRowsClipped(dst, src []byte, values []int32) {
 	for x := 0; x < len(dst); x += 8 {
 		s0, s1, s2, s3 := sumEight(src[x:], len(dst), values, starts)
 		out := dst[x:][:8]
-		out[0], out[4] = clipped(s0)
-		out[1], out[5] = clipped(s1)
-		out[2], out[6] = clipped(s2)
-		out[3], out[7] = clipped(s3)
+		out[0], out[4] = clipSums(s0)
+		out[1], out[5] = clipSums(s1)
+		out[2], out[6] = clipSums(s2)
+		out[3], out[7] = clipSums(s3)
 	}
 }
 
-// sumEight sums eight columns: the pixels 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+// sumEight sums eight columns, in pairs: pixels 0 and 4, 1 and 5, 2 and 6, 3 and 7.
 func sumEight(src []byte, stride int, values []int32, start uint64) (s0, s1, s2, s3 uint64) {
 	s0, s1, s2, s3 = start, start, start, start
 	for j, v := range values {
@@ -230,14 +229,14 @@ func sumEight(src []byte, stride int, values []int32, start uint64) (s0, s1, s2,
 	return s0, s1, s2, s3
 }
 
-// together are the eight pixels of four sums.
+// together returns the eight pixels of four pairs of sums.
 func together(s0, s1, s2, s3 uint64) uint64 {
 	return s0>>weightBits&every4th | s1>>weightBits&every4th<<8 |
 		s2>>weightBits&every4th<<16 | s3>>weightBits&every4th<<24
 }
 
-// clipped are the two pixels of two sums that began with an offset.
-func clipped(sums uint64) (low, high uint8) {
+// clipSums returns the two pixels of two sums that began with an offset.
+func clipSums(sums uint64) (low, high uint8) {
 	return clipByte(int32(uint32(sums)>>weightBits) - offset), clipByte(int32(sums>>(32+weightBits)) - offset)
 }
 

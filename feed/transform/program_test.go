@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestCompileSaysWhatIsWrong(t *testing.T) {
+func TestCompileErrors(t *testing.T) {
 	half := 2.0
 	crop := Op{Name: "center_crop", Size: []int{8, 8}}
 	floats := Output{DType: "float32", Layout: "nchw"}
@@ -17,7 +17,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		out  Output
 		says string
 	}{
-		{[]Op{{Name: "blur"}}, Output{DType: "uint8", Layout: "nchw"}, `op 0: "blur" is no transform`},
+		{[]Op{{Name: "blur"}}, Output{DType: "uint8", Layout: "nchw"}, `op 0: "blur" is not a known transform`},
 		{nil, Output{DType: "uint8", Layout: "nchw"}, "different sizes"},
 		{[]Op{{Name: "resize", Size: []int{256}}}, Output{DType: "uint8", Layout: "nchw"}, "different sizes"},
 		{[]Op{{Name: "resize", Size: []int{0, 3}}}, Output{DType: "uint8", Layout: "nchw"}, "at least 1"},
@@ -44,7 +44,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestChooseRefusesTheAbsurd(t *testing.T) {
+func TestChooseRefusesAbsurdValues(t *testing.T) {
 	for _, c := range []struct {
 		ops           []Op
 		width, height int

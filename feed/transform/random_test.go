@@ -109,7 +109,7 @@ func TestFlipHasItsProbability(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, the box is inside the image and not empty.
+// The box is inside the image and not empty, for any arguments.
 func FuzzResizedCrop(f *testing.F) {
 	f.Add(uint64(1), uint16(500), uint16(375), 0.08, 1.0, 0.75, 4.0/3)
 	f.Add(uint64(2), uint16(1), uint16(60000), 0.08, 1.0, 0.0, math.Inf(1))

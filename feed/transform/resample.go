@@ -8,19 +8,18 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// A resize is two passes, each rounding to 8 bits, as in Pillow. Which comes first
-// is Pillow's choice too (verticalFirst):
+// A resize is two passes, each rounding to 8 bits, as in Pillow. The order follows Pillow too
+// (verticalFirst):
 //
 //	rows of the Picture -> across -> window -> down -> finished rows
 //	rows of the Picture -> window -> down -> across -> finished rows
 //
-// The window holds as many rows as one sum of the vertical pass needs and a few
-// more, so that pixels are in the nearest cache when they are needed again. Rows
-// hold red, green, blue side by side, with room for whole vectors; what lies there is
-// never looked at.
+// The window holds as many rows as one sum of the vertical pass needs and a few more, so that
+// pixels are still in the first-level cache when they are needed again. Each row holds red,
+// then green, then blue, with room for whole vectors; the extra bytes are never used.
 
-// stripRows is how many rows the horizontal pass takes at once, so that the weights
-// are loaded once for all of them.
+// stripRows is how many rows the horizontal pass processes at once, so that it loads the
+// weights only once for all of them.
 const stripRows = 4
 
 // padRow rounds the width of a row up to whole vectors.
@@ -34,7 +33,7 @@ type stageImage struct {
 	picture planes.Picture
 }
 
-// imageBehind returns the image behind stage s, the i-th.
+// imageBehind returns the image after stage s, which is stage number i.
 func (w *Worker) imageBehind(i int, s *stage) *stageImage {
 	for len(w.images) <= i {
 		w.images = append(w.images, new(stageImage))
@@ -57,9 +56,9 @@ func (b *stageImage) putRow(y int, row []byte, stride int) {
 	}
 }
 
-// runStage takes a picture through one stage.
+// runStage applies one stage to a picture.
 func (w *Worker) runStage(s *stage, p *planes.Picture, out rowSink) error {
-	if s.x.padded() || s.y.padded() {
+	if s.x.isPadded() || s.y.isPadded() {
 		out = w.onCanvas(s, out)
 	}
 	if s.x.kept == 0 || s.y.kept == 0 {
@@ -74,7 +73,7 @@ func (w *Worker) runStage(s *stage, p *planes.Picture, out rowSink) error {
 	channels := w.rows.Channels()
 	source := reader{
 		first: need.Min.Y, rows: need.Dy(), left: left, width: width, channels: channels,
-		across: s.x.resized(), down: s.y.resized(), verticalFirst: w.program.verticalFirst(s), read: w.rows.Read,
+		across: s.x.isResized(), down: s.y.isResized(), verticalFirst: w.program.verticalFirst(s), read: w.rows.Read,
 	}
 	w.runPasses(s, &source, func(y int, row []byte, stride int) {
 		if channels == 1 {
@@ -85,7 +84,8 @@ func (w *Worker) runStage(s *stage, p *planes.Picture, out rowSink) error {
 	return nil
 }
 
-// planStage sets the weights of both directions and returns what they read.
+// planStage sets the weights of both directions, and returns the part of the image that they
+// read.
 func (w *Worker) planStage(s *stage) image.Rectangle {
 	var r image.Rectangle
 	r.Min.X, r.Max.X = s.x.planPass(&w.across, &w.program.cache, s.filter)
@@ -93,29 +93,29 @@ func (w *Worker) planStage(s *stage) image.Rectangle {
 	return r
 }
 
-// planPass sets the weights, if there is a pass to be done, and returns what is read.
+// planPass sets the weights if a pass is needed, and returns the range that is read.
 func (a *axis) planPass(w *weights, cache *weightCache, f *filter) (low, high int) {
-	if !a.resized() {
+	if !a.isResized() {
 		return a.keptSource()
 	}
 	a.setWeights(w, cache, f)
 	return w.inputSpan()
 }
 
-// verticalFirst is Pillow's rule since 13.0: the vertical pass comes first where it
-// takes off more than twice as many rows as the horizontal one takes off columns.
-// Earlier versions always begin with the horizontal pass, and so does torch.
+// verticalFirst is Pillow's rule since 13.0: the vertical pass comes first if it removes more
+// than twice as many rows as the horizontal one removes columns. Earlier versions always begin
+// with the horizontal pass, and so does torch.
 func (p *Program) verticalFirst(s *stage) bool {
 	if p.pillow != 0 && p.pillow < 13 || s.filter != nil && s.filter.short {
 		return false
 	}
-	return s.x.resized() && s.y.size < s.y.length && s.y.length-s.y.size > 2*(s.x.length-s.x.size)
+	return s.x.isResized() && s.y.size < s.y.length && s.y.length-s.y.size > 2*(s.x.length-s.x.size)
 }
 
-// reader is where the passes get their rows from, and which passes are done.
+// reader is the source of rows for the passes, and says which passes are needed.
 type reader struct {
-	first, rows   int // rows that are read
-	left, width   int // columns that a row has
+	first, rows   int // rows to read
+	left, width   int // columns in a row
 	channels      int
 	across, down  bool
 	verticalFirst bool
@@ -127,7 +127,7 @@ type rowWindow struct {
 	rows        []byte
 	stride      int // of a plane within a row
 	row         int // bytes of a row
-	first, next int // rows first to next-1 are there
+	first, next int // it holds rows first to next-1
 	end         int // of all rows
 	capacity    int
 }
@@ -136,12 +136,12 @@ func (v *rowWindow) beginRows(r *reader, stride, keep int) {
 	v.stride, v.row = stride, stride*r.channels
 	v.first, v.next, v.end = r.first, r.first, r.first+r.rows
 	v.capacity = min(2*keep+4*stripRows, r.rows+stripRows)
-	v.rows = planes.MakeRoom(v.rows, (v.capacity+keep)*v.row) // weights of 0 may reach behind the last row
+	v.rows = planes.MakeRoom(v.rows, (v.capacity+keep)*v.row) // weights of 0 may reach past the last row
 }
 
-// slideTo makes room for stripRows more rows and forgets those above first.
+// slideTo makes room for stripRows more rows, and drops those above first.
 func (v *rowWindow) slideTo(first int) {
-	if first > v.next { // rows that no sum needs
+	if first > v.next { // no sum needs the rows in between
 		v.first, v.next = first, first
 		return
 	}
@@ -152,14 +152,14 @@ func (v *rowWindow) slideTo(first int) {
 	v.first = first
 }
 
-// runPasses does what of the two passes is needed, in the order in which rows are read,
-// and flips where there is no pass.
+// runPasses runs the passes that are needed, in the order in which rows are read. Without a
+// pass in a direction it flips the rows itself.
 func (w *Worker) runPasses(s *stage, from *reader, out rowSink) {
 	keep := w.beginPass(s, from)
 	low, _ := s.y.keptSource()
 	for i := range s.y.kept {
 		y := i
-		if s.y.turned() {
+		if s.y.isTurned() {
 			y = s.y.kept - 1 - i
 		}
 		first := low + i
@@ -186,7 +186,7 @@ func (w *Worker) runPasses(s *stage, from *reader, out rowSink) {
 	}
 }
 
-// beginPass lays out the memory and returns how many rows a finished one is made of.
+// beginPass allocates memory, and returns how many rows a finished row is computed from.
 func (w *Worker) beginPass(s *stage, from *reader) (keep int) {
 	keep = 1
 	if from.down {
@@ -220,7 +220,7 @@ func (w *Worker) beginPass(s *stage, from *reader) (keep int) {
 	return keep
 }
 
-// loadRows reads rows until those before end are in the window.
+// loadRows reads rows until the window holds all rows before end.
 func (w *Worker) loadRows(from *reader, first, end int) {
 	for v := &w.window; v.next < end; {
 		v.slideTo(first)
@@ -241,7 +241,7 @@ func (w *Worker) loadRows(from *reader, first, end int) {
 	}
 }
 
-// flushRows takes the waiting rows through the horizontal pass.
+// flushRows runs the horizontal pass over the waiting rows.
 func (w *Worker) flushRows(from *reader, out rowSink) {
 	stride := w.across.stride
 	w.sumPlanes(w.lines, stride, w.strip, w.source, from.channels)
@@ -258,13 +258,13 @@ func (w *Worker) sumPlanes(dst []byte, dstStride int, src []byte, srcStride, cha
 	}
 }
 
-// turnRow turns a row round that no pass has turned.
+// turnRow mirrors a row if that is needed and no pass has done it.
 func (w *Worker) turnRow(s *stage, from *reader, row []byte, stride int) []byte {
 	if from.across {
 		return row
 	}
 	row = row[w.offset:]
-	if !s.x.turned() {
+	if !s.x.isTurned() {
 		return row
 	}
 	n := s.x.kept
@@ -275,7 +275,7 @@ func (w *Worker) turnRow(s *stage, from *reader, row []byte, stride int) []byte 
 	return w.turned
 }
 
-// reverseBytes writes bytes from the last to the first, eight at once.
+// reverseBytes copies bytes in reverse order, eight at a time.
 func reverseBytes(to, from []byte) {
 	n := len(from)
 	i := 0
@@ -287,7 +287,7 @@ func reverseBytes(to, from []byte) {
 	}
 }
 
-// triplePlane makes three planes of one.
+// triplePlane returns a row with three copies of a plane.
 func (w *Worker) triplePlane(row []byte, stride int) []byte {
 	w.triple = planes.MakeRoom(w.triple, 3*stride)
 	for c := range 3 {
@@ -296,8 +296,8 @@ func (w *Worker) triplePlane(row []byte, stride int) []byte {
 	return w.triple
 }
 
-// onCanvas puts rows on the canvas of a padded stage; it writes the rows above and
-// below at once.
+// onCanvas returns a sink that puts rows on the canvas of a padded stage. It writes the rows
+// above and below immediately.
 func (w *Worker) onCanvas(s *stage, out rowSink) rowSink {
 	stride := padRow(s.x.canvas)
 	w.canvas = planes.MakeRoom(w.canvas, 3*stride)
@@ -320,7 +320,7 @@ func (w *Worker) onCanvas(s *stage, out rowSink) rowSink {
 	}
 }
 
-// sumColumns is the same for one plane.
+// sumColumns is the horizontal pass for one plane.
 func (w *Worker) sumColumns(dst []byte, dstStride int, src []byte, srcStride int) {
 	if w.simd {
 		w.table.sumStrip(dst, dstStride, src, srcStride)
@@ -331,7 +331,7 @@ func (w *Worker) sumColumns(dst []byte, dstStride int, src []byte, srcStride int
 	sumColumns(dst, dstStride, w.packed, &w.across, w.columns)
 }
 
-// sumRows is the vertical pass for row y of the result, whose first row is src.
+// sumRows is the vertical pass for row y of the result. src is its first source row.
 func (w *Worker) sumRows(dst, src []byte, stride, y int) {
 	values := w.down.values[y*w.down.size:][:w.down.size]
 	if w.simd {

@@ -6,31 +6,31 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// Weights have 22 bits and more, the processor multiplies 16 by 16: a weight is
-// high * 65536 + low with low in [-32768, 32767]. Both parts' sums are exact, so
-// that the result is that of plain arithmetic.
+// splitWeight splits a weight for 16-bit multiplications, as weights have 22 bits and more: it
+// is high * 65536 + low with low in [-32768, 32767]. The sums of both parts are exact, so the
+// result is that of plain arithmetic.
 func splitWeight(v int32) (low, high int16) {
 	low = int16(v)
 	return low, int16((v - int32(low)) >> 16)
 }
 
-// group is how many outputs the horizontal kernel makes at once: 4 in each half of
-// a group, from 16 pixels that begin at the half's origin. A step is so many pixels of each
-// sum as the processor multiplies at once, stepPixels; what a step's cells hold is said beside them.
+// group is how many outputs the horizontal kernel computes at once: 4 in each half of a group,
+// from 16 pixels that begin at the half's origin. A step is the stepPixels pixels of each sum
+// that one instruction multiplies. The content of a step's cells is described at cellBytes.
 //
-// Where that does not fit, because the image shrinks to less than a third, sums are long: they
-// are made in several chunks of pixels.
+// If the image shrinks to less than a third, the pixels do not fit: the sums are long, and
+// computed in several chunks of pixels.
 const (
 	group = 8
 	lane  = 16
 )
 
-// kernelTable is weights as the horizontal kernels want them.
+// kernelTable is weights in the form of the horizontal kernels.
 type kernelTable struct {
 	outputs int
-	steps   int // per sum; 0: chunks
+	steps   int // per sum; 0: chunks are used
 	chunks  int
-	beside  int // of what has chunks: outputs in half a group
+	beside  int // with chunks: outputs in half a group
 	origins []int32
 	cells   []byte
 	reach   int // bytes of a row that are read
@@ -47,7 +47,7 @@ func (t *kernelTable) buildTable(w *weights) {
 	t.reach = int(slices.Max(t.origins)) + width
 }
 
-// buildGroups says false where the pixels of a half do not lie within 16.
+// buildGroups returns false if the pixels of a half are not within 16.
 func (t *kernelTable) buildGroups(w *weights) bool {
 	groups := (t.outputs + group - 1) / group
 	t.origins = planes.MakeRoom(t.origins, 2*groups)
@@ -55,14 +55,14 @@ func (t *kernelTable) buildGroups(w *weights) bool {
 	for half := range 2 * groups {
 		from := min(half*4, t.outputs)
 		first := w.first[from:min(from+4, t.outputs)]
-		if len(first) == 0 { // behind the last output
+		if len(first) == 0 { // after the last output
 			t.origins[half] = t.origins[half-1]
 			continue
 		}
 		origin := min(first[0], first[len(first)-1])
 		t.origins[half] = origin
 		for i, f := range first {
-			if int(f-origin+w.count[from+i]) > lane { // what has no weight may lie anywhere
+			if int(f-origin+w.count[from+i]) > lane { // pixels without weight may be anywhere
 				return false
 			}
 			values := w.values[(from+i)*w.size:][:w.size]

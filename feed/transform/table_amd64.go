@@ -6,9 +6,9 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// rowWeight is the weights of two rows, as the vertical kernel wants them: from
-// the lowest bits the low parts as two words, then the high parts as two bytes,
-// twice. A high part fits a byte as no weight is 128 or more.
+// rowWeight is the weights of two rows in the form of the vertical kernel: from the lowest
+// bits, the low parts as two words, then the high parts as two bytes, twice. A high part fits
+// into a byte as every weight is below 128.
 type rowWeight uint64
 
 func appendRowWeights(pairs []rowWeight, values []int32) []rowWeight {
@@ -26,7 +26,8 @@ func appendRowWeights(pairs []rowWeight, values []int32) []rowWeight {
 	return pairs
 }
 
-// Two pixels are a step. A sum of 2, 4 or 6 pixels is made of steps; each has 96 bytes of cells:
+// A step is two pixels. A sum of 2, 4 or 6 pixels takes 1 to 3 steps, each with 96 bytes of
+// cells:
 //
 //	32 bytes   which of the 16 pixels, as a byte shuffle to 8 x 2 words
 //	32 bytes   low parts of 8 x 2 weights
@@ -56,15 +57,16 @@ func putWords(b []byte, x, y int16) {
 	b[0], b[1], b[2], b[3] = byte(x), byte(x>>8), byte(y), byte(y>>8)
 }
 
-// Long sums are made in chunks of 16 pixels of each half of a group: of 4 outputs beside one another, or of 2 or 1
-// where those lie farther apart. A group has 32 bytes that say which pixels these are, counted from the chunk's
-// first one on; then each chunk has 96 bytes of cells:
+// Long sums are computed in chunks of 16 pixels for each half of a group: for 4 adjacent
+// outputs, or for 2 or 1 if outputs are farther apart. A group has 32 bytes that say which
+// pixels these are, counted from the chunk's first pixel. Then each chunk has 96 bytes of
+// cells:
 //
 //	32 bytes   low parts of the weights of the first 8 pixels of each half
-//	32 bytes   of the last 8
+//	32 bytes   low parts of the last 8
 //	32 bytes   high parts
 //
-// The first 8 pixels are the first half of each output's, the last 8 the other half.
+// The first 8 pixels are the first half of each output's pixels, the last 8 the second half.
 const (
 	orderBytes = 32
 	chunkBytes = 96
@@ -85,7 +87,7 @@ func (t *kernelTable) buildChunks(w *weights) (width int) {
 	for half := range t.origins {
 		from := min(half*t.beside, t.outputs)
 		first := w.first[from:min(from+t.beside, t.outputs)]
-		if len(first) == 0 { // behind the last output
+		if len(first) == 0 { // after the last output
 			t.origins[half] = t.origins[half-1]
 			continue
 		}
@@ -98,7 +100,7 @@ func (t *kernelTable) buildChunks(w *weights) (width int) {
 	return (t.chunks-1)*pixels + lane
 }
 
-// besideFits says whether the first chunks of so many outputs lie within 16 pixels.
+// besideFits reports whether the first chunks of beside outputs are within 16 pixels.
 func besideFits(first []int32, beside int) bool {
 	for some := range slices.Chunk(first, beside) {
 		if way := some[len(some)-1] - some[0]; int(max(way, -way))+lane/beside > lane {

@@ -6,8 +6,8 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// rowWeight is the weight of a row as the vertical kernel wants it: the low part, then
-// the high one.
+// rowWeight is the weight of a row in the form of the vertical kernel: the low part, then the
+// high part.
 type rowWeight uint32
 
 func appendRowWeights(weights []rowWeight, values []int32) []rowWeight {
@@ -18,7 +18,7 @@ func appendRowWeights(weights []rowWeight, values []int32) []rowWeight {
 	return weights
 }
 
-// A pixel is a step, of up to 16. It has 64 bytes of cells:
+// A step is one pixel; a sum has up to 16. Each step has 64 bytes of cells:
 //
 //	32 bytes   which of the 16 pixels, as a byte shuffle to 8 numbers of 32 bits
 //	32 bytes   8 weights
@@ -36,7 +36,8 @@ func (t *kernelTable) setCells(cells []byte, from byte, values []int32) {
 	}
 }
 
-// Long sums are made one by one in chunks of 16 pixels: 32 bytes of low and 32 of high parts.
+// Long sums are computed one by one in chunks of 16 pixels, with 32 bytes of low and 32 of high
+// parts.
 const (
 	longChunk  = 16
 	chunkBytes = 64

@@ -2,7 +2,7 @@
 
 package transform
 
-// Nobody asks for what kernels want where there are none.
+// There are no kernels for this architecture, so their tables are never built.
 
 type rowWeight uint32
 

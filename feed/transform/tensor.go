@@ -8,16 +8,16 @@ import (
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
 
-// form is what a tensor looks like in memory.
+// form describes a tensor in memory.
 type form struct {
 	height, width int
 	dtype         string
-	bytes         int // of one number
+	bytes         int // per number
 	channelsLast  bool
-	numbers       [3][256]uint32 // what a pixel's value becomes, as bits
-	halves        [3][256]uint16 // the same where a number has two bytes
+	numbers       [3][256]uint32 // by pixel value, as bits
+	halves        [3][256]uint16 // the same for numbers of two bytes
 	affine        scaleShift
-	fused         bool // affine gives numbers to the bit
+	fused         bool // affine gives exactly the same numbers
 }
 
 func newForm(out Output, v numberMeaning, size fixedSize) (form, error) {
@@ -50,9 +50,9 @@ func newForm(out Output, v numberMeaning, size fixedSize) (form, error) {
 	return f, nil
 }
 
-// fillValues computes what each of the 256 values becomes, with the operations of ToTensor
-// and Normalize in the precision in which torch does them. Two bytes are rounded
-// from that to the nearest, ties to even.
+// fillValues computes the number for each of the 256 values, with the operations of ToTensor
+// and Normalize in torch's precision. Numbers of two bytes are then rounded to the nearest,
+// ties to even.
 func (f *form) fillValues(v numberMeaning) {
 	for c := range 3 {
 		mean, std := numberOf(v.mean, c, 0), numberOf(v.std, c, 1)
@@ -86,8 +86,7 @@ func bfloat16(x float32) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// float16 rounds to IEEE half precision. Scaling does the work: adding a power of
-// two makes the processor round where half precision ends.
+// float16 rounds to IEEE half precision.
 func float16(x float32) uint16 {
 	bits := math.Float32bits(x)
 	sign := uint16(bits >> 16 & 0x8000)
@@ -102,12 +101,12 @@ func float16(x float32) uint16 {
 	return sign | uint16((bits-0x38000000)>>13)
 }
 
-// tensor writes rows into a sample's place in memory.
+// tensor writes rows to a sample's place in memory.
 type tensor struct {
 	form  *form
 	dst   []byte
 	simd  bool
-	mixed []byte // a row of red, green, blue in turn
+	mixed []byte // a row with red, green and blue interleaved
 }
 
 func (t *tensor) beginTensor(f *form, dst []byte, simd bool) {
@@ -140,7 +139,8 @@ func (t *tensor) putPlane(dst, pixels []byte, c int) {
 	f.convert(dst[done*f.bytes:], pixels[done:], c, 1)
 }
 
-// Interleave puts three planes' bytes side by side, and returns how many of each it made: none where no kernel runs.
+// Interleave interleaves the bytes of three planes, and returns how many pixels it has done:
+// none without a kernel.
 func Interleave(dst, red, green, blue []byte) int {
 	if !hasSIMD {
 		return 0
@@ -156,7 +156,7 @@ func (t *tensor) putLast(dst, row []byte, stride int) {
 		}
 		return
 	}
-	room := (f.width + 15) &^ 15 // a row and what is mixed have it
+	room := (f.width + 15) &^ 15 // a row and mixed have so much room
 	interleaveSIMD(t.mixed, row[:room], row[stride:][:room], row[2*stride:][:room])
 	mixed := t.mixed[:3*f.width]
 	if f.bytes == 1 {
@@ -176,14 +176,14 @@ func (t *tensor) copyRow(dst, pixels []byte) {
 	copy(dst, pixels)
 }
 
-// endTensor makes the tensor ready to be read by others: the kernels write past the caches.
+// endTensor makes the tensor visible to other readers, because the kernels bypass the caches.
 func (t *tensor) endTensor() {
 	if t.simd {
 		fence()
 	}
 }
 
-// convert writes pixels of channel c, step numbers from one to the next.
+// convert writes pixels of channel c, with step numbers from one to the next.
 func (f *form) convert(dst, pixels []byte, c, step int) {
 	switch {
 	case f.bytes == 1:

@@ -1,15 +1,15 @@
-// Package transform turns a decoded Picture into the tensor of one sample: crop,
-// resize, flip, normalise, each byte touched once. The reference is torchvision on
-// Pillow images, and the bytes are theirs.
+// Package transform turns a decoded Picture into the tensor of one sample: it crops, resizes,
+// flips and normalises, and touches each byte once. The result has exactly the bytes of
+// torchvision on Pillow images.
 //
-// A Program is compiled once from a list of Ops. For each sample Choose lets chance
-// decide, Need says which part of the image has to be decoded, and Apply writes the
+// A Program is compiled once from a list of Ops. For each sample, Choose makes the random
+// choices, SourceArea returns the part of the image that must be decoded, and Apply writes the
 // tensor:
 //
 //	Op -> step -> stages of two axes (geometry.go) -> weights (filter.go)
 //	Picture -> rows (planes.RowReader) -> two passes (resample.go) -> tensor (tensor.go)
 //
-// It reads no file and knows no batch.
+// It reads no files and knows no batches.
 package transform
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/stoker-dev/stoker/feed/order"
 )
 
-// Op is one transform as a Spec names it, after torchvision. Fields that an op
-// does not use are left out.
+// Op is a transform in a Spec, named after torchvision's. Fields that an op does not use are
+// omitted.
 type Op struct {
-	Name     string     `json:"op"`                      // see the table Ops
+	Name     string     `json:"op"`                      // a name in allOps
 	Size     []int      `json:"size,omitempty"`          // [height, width]; resize also [shorter side]
 	Scale    [2]float64 `json:"scale,omitzero"`          // random_resized_crop: area, default 0.08, 1
 	Ratio    [2]float64 `json:"ratio,omitzero"`          // random_resized_crop: width / height, default 3/4, 4/3
@@ -37,16 +37,16 @@ type Op struct {
 	Std      []float64  `json:"std,omitempty"`           // normalize
 }
 
-// Output is the form of a sample's tensor.
+// Output describes a sample's tensor.
 type Output struct {
 	DType  string `json:"dtype"`  // "uint8", "float16", "bfloat16", "float32"
 	Layout string `json:"layout"` // "nchw", "channels_last"
-	// Pillow is the major version of the Pillow whose bytes are meant, default 13.
-	// Before 13 some resizes differ in single bits, see verticalFirst.
+	// Pillow is the major version of Pillow whose bytes are wanted, by default 13. Before 13
+	// some resizes differ in single bits, see verticalFirst.
 	Pillow int `json:"pillow,omitempty"`
 }
 
-// Program is a compiled list of Ops; safe for use by several threads.
+// Program is a compiled list of Ops. It is safe for concurrent use.
 type Program struct {
 	steps  []step
 	form   form
@@ -54,7 +54,7 @@ type Program struct {
 	cache  weightCache
 }
 
-// Compile checks the ops, in torchvision's order, and fuses them.
+// Compile checks the ops, which have torchvision's order, and combines them.
 func Compile(ops []Op, out Output) (*Program, error) {
 	p := &Program{pillow: out.Pillow}
 	size := fixedSize{}
@@ -62,7 +62,7 @@ func Compile(ops []Op, out Output) (*Program, error) {
 	for i, op := range ops {
 		compile, ok := allOps[op.Name]
 		if !ok {
-			return nil, fmt.Errorf("op %d: %q is no transform that is known here: %s", i, op.Name, opNames())
+			return nil, fmt.Errorf("op %d: %q is not a known transform: %s", i, op.Name, opNames())
 		}
 		s, err := compile(op, &value)
 		if err != nil {
@@ -85,18 +85,18 @@ func Compile(ops []Op, out Output) (*Program, error) {
 	return p, err
 }
 
-// TensorShape is height and width of every sample's tensor; it always has 3 channels.
+// TensorShape returns height and width of every sample's tensor, which always has 3 channels.
 func (p *Program) TensorShape() (height, width int) { return p.form.height, p.form.width }
 
-// Bytes is the size of a sample's tensor.
+// Bytes returns the size of a sample's tensor.
 func (p *Program) Bytes() int { return 3 * p.form.height * p.form.width * p.form.bytes }
 
-// Choice is what chance decided for one sample: crop boxes and flips.
+// Choice is the result of the random choices for one sample: crop boxes and flips.
 type Choice struct {
 	stages []stage
 }
 
-// Choose draws the parameters of one sample of the given size.
+// Choose makes the random choices for one sample of the given size.
 func (p *Program) Choose(width, height int, seed, epoch, sample uint64) (Choice, error) {
 	if width < 1 || height < 1 {
 		return Choice{},
@@ -113,12 +113,12 @@ func (p *Program) Choose(width, height int, seed, epoch, sample uint64) (Choice,
 	return s.checkedChoice()
 }
 
-// SourceArea is the part of the image that the choice reads.
+// SourceArea returns the part of the image that the choice reads.
 func (p *Program) SourceArea(c Choice) image.Rectangle { return c.stages[0].needRect() }
 
-// Apply writes the sample's tensor into dst, which has p.Bytes() bytes. dst is
-// written once and never read, as it is memory that a trainer reads next; the writes
-// are complete when Apply returns.
+// Apply writes the sample's tensor to dst, which has p.Bytes() bytes. It writes dst once and
+// never reads it, as the trainer reads that memory next. The writes are complete when Apply
+// returns.
 func (w *Worker) Apply(p *Program, c Choice, picture *planes.Picture, dst []byte) error {
 	if len(dst) != p.Bytes() {
 		return fmt.Errorf("a tensor of %d bytes was asked for where one of %d bytes is written", len(dst), p.Bytes())
@@ -133,7 +133,7 @@ func (w *Worker) Apply(p *Program, c Choice, picture *planes.Picture, dst []byte
 	return w.runStage(last, picture, w.tensor.putRow)
 }
 
-// upToLast takes a picture through all stages but the last one.
+// upToLast applies all stages except the last one.
 func (w *Worker) upToLast(list []stage, picture *planes.Picture) (*planes.Picture, *stage, error) {
 	if size := (image.Point{list[0].x.in, list[0].y.in}); picture.Size != size {
 		return nil, nil, fmt.Errorf("the choice was made for an image of %v, the picture is of %v", size, picture.Size)

@@ -6,7 +6,7 @@
 // its machine code (Pillow 13.0.0, manylinux_2_28_aarch64: FMADD, FMSUB and FNMSUB in
 // _imaging). All of them call this package.
 //
-// Go's compiler fuses on arm64 as well, where it chooses. So all other code of feed converts a
+// Go's compiler may fuse on arm64 as well. So all other code of feed converts a
 // product that is part of a sum, float64(x*y)+z, and TestNothingFuses of cmd/stoker names the
 // functions that may fuse.
 package wheel

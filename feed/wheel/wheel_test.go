@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRoundOnce holds RoundOnce against exact sums, with terms of all magnitudes and
-// such that a sum lies close to the middle of two numbers.
+// TestRoundOnce compares RoundOnce with exact sums, with terms of all magnitudes, including
+// sums close to the middle of two numbers.
 func TestRoundOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	number := func() float32 {
@@ -38,8 +38,8 @@ func TestRoundOnce(t *testing.T) {
 	}
 }
 
-// TestSumIsTheWheels: 3*(1/3) + -1 tells whether the product is rounded.
-func TestSumIsTheWheels(t *testing.T) {
+// TestSumMatchesWheel: 3*(1/3) + -1 tells whether the product is rounded.
+func TestSumMatchesWheel(t *testing.T) {
 	third, third32 := 1.0/3, float32(1.0)/3
 	want, want32 := 0.0, float32(0)
 	if Fuses {

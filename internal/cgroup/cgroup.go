@@ -1,6 +1,6 @@
-// Package cgroup reads what control groups, of version 1 or 2, allow a process and
-// how long they held it back. It reads files below /proc and /sys of an fs.FS; it
-// changes nothing.
+// Package cgroup reads the limits that control groups, of version 1 or 2, put on a process, and
+// how long these held it back. It reads files below /proc and /sys of an fs.FS and changes
+// nothing.
 package cgroup
 
 import (
@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// Groups are the control groups of one process, per controller: the folders from
-// its own group up to the topmost that can be seen here, of version 1 or 2. A
-// controller that exists in neither has none.
+// Groups holds the control groups of one process, per controller: the folders from its group up
+// to the topmost one that is visible here, of version 1 or 2. A controller that exists in
+// neither version has no folders.
 //
-// A limit holds for all groups below it, so limits are looked for in every
-// folder of the row and the smallest counts.
+// A limit applies to all groups below it, so every folder is searched for limits and the
+// smallest counts.
 type Groups struct {
 	files fs.FS  // the root of the file system
-	text  string // of /proc/PID/cgroup
+	text  string // text of /proc/PID/cgroup
 	cpu   row
 	mem   row
 	block row
 	pids  row
-	all   row // of version 2, whose pressure files need no controller
+	all   row // version 2; its pressure files need no controller
 }
 
 // row is one controller's folders, innermost first.
@@ -33,11 +33,12 @@ type row struct {
 	folders []string
 }
 
-// noLimit is how version 1 says that there is none: the largest page counter.
+// noLimit is the value by which version 1 says that there is no limit: the largest page
+// counter.
 const noLimit = float64(1 << 60)
 
-// Find reads where a process (its number, or "self") is and where the controllers
-// are mounted.
+// Find reads the groups of a process (its number, or "self") and the mount points of the
+// controllers.
 func Find(files fs.FS, process string) (*Groups, error) {
 	text, err := fs.ReadFile(files, "proc/"+process+"/cgroup")
 	if err != nil {
@@ -56,12 +57,12 @@ func Find(files fs.FS, process string) (*Groups, error) {
 	return g, nil
 }
 
-// ProcessFile is the process's cgroup file: where it differs, the process was moved.
+// ProcessFile returns the text of the process's cgroup file. If it has changed, the process was
+// moved.
 func (g *Groups) ProcessFile() string { return g.text }
 
-// findRow finds the folders of a controller: those of version 1 where it is mounted
-// there, else those of version 2 where some folder has its file. An empty
-// controller means version 2 itself.
+// findRow finds the folders of a controller: those of version 1 if it is mounted there, else
+// those of version 2 if one of them has v2File. An empty controller means version 2 itself.
 func (g *Groups) findRow(controller, v2File, mounts string) row {
 	for line := range strings.Lines(g.text) { // hierarchy:controllers:path
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -91,8 +92,8 @@ func (g *Groups) findRow(controller, v2File, mounts string) row {
 	return row{}
 }
 
-// findMount finds where a controller of version 1, or for "" version 2, is mounted,
-// and which group stands at that place.
+// findMount finds the mount point of a controller of version 1, or of version 2 for "", and the
+// group that is mounted there.
 func findMount(mounts, controller string) (point, root string, found bool) {
 	for line := range strings.Lines(mounts) { // proc_pid_mountinfo(5)
 		head, tail, ok := strings.Cut(line, " - ")
@@ -108,6 +109,7 @@ func findMount(mounts, controller string) (point, root string, found bool) {
 	return "", "", false
 }
 
+// contains reports whether a comma-separated list has a word.
 func contains(list, word string) bool {
 	for item := range strings.SplitSeq(list, ",") {
 		if item == word {
@@ -119,10 +121,11 @@ func contains(list, word string) bool {
 
 var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
+// unescape decodes the octal escapes of mountinfo.
 func unescape(field string) string { return octal.Replace(field) }
 
-// below is a group's path as seen from the mount: in a container the mount shows
-// only the container's own part. A group outside of it is taken for the topmost.
+// below returns a group's path relative to the mount: in a container the mount has only the
+// container's part of the tree. A group outside that part is treated as the topmost.
 func below(group, root string) string {
 	if root == "/" || root == "" {
 		return group
@@ -133,12 +136,11 @@ func below(group, root string) string {
 	return "/"
 }
 
-// folders lists the folders from a group up to the mount point, as names within
-// an fs.FS.
+// folders lists the folders from a group up to the mount point, as names in an fs.FS.
 func folders(files fs.FS, point, group string) []string {
 	point = strings.TrimPrefix(path.Clean(point), "/")
 	var found []string
-	for at := path.Clean("/" + group); ; at = path.Dir(at) { // Clean takes ".." off at the top
+	for at := path.Clean("/" + group); ; at = path.Dir(at) { // Clean removes ".." at the top
 		folder := path.Join(point, at)
 		if info, err := fs.Stat(files, folder); err == nil && info.IsDir() {
 			found = append(found, folder)
@@ -149,7 +151,7 @@ func folders(files fs.FS, point, group string) []string {
 	}
 }
 
-// Quota is the number of cores that the tightest CPU quota allows; 0: none.
+// Quota returns the number of cores that the tightest CPU quota allows; 0 for none.
 func (g *Groups) Quota() float64 {
 	least := math.Inf(1)
 	for _, folder := range g.cpu.folders {
@@ -173,8 +175,8 @@ func (g *Groups) Quota() float64 {
 	return finite(least)
 }
 
-// MemoryLimit is the tightest memory limit and how much may still be used under all
-// limits; 0, NaN: none. Page cache that can be dropped at once counts as unused.
+// MemoryLimit returns the tightest memory limit and how much may still be used under all
+// limits; 0 and NaN for none. Page cache that can be dropped at once counts as unused.
 func (g *Groups) MemoryLimit() (limit, free float64) {
 	limit, free = math.Inf(1), math.Inf(1)
 	limitFile, usedFile, cacheKey := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
@@ -200,8 +202,8 @@ func (g *Groups) MemoryLimit() (limit, free float64) {
 	return finite(limit), free
 }
 
-// Killed counts the processes of the innermost group that the kernel ended for lack of
-// memory, whoever's limit it was.
+// Killed counts the processes of the innermost group that the kernel killed for lack of memory,
+// no matter which group's limit it was.
 func (g *Groups) Killed() (count float64, known bool) {
 	if len(g.mem.folders) == 0 {
 		return 0, false
@@ -213,8 +215,8 @@ func (g *Groups) Killed() (count float64, known bool) {
 	return g.key(g.mem.folders[0], file, "oom_kill")
 }
 
-// FreeThreads is how many threads and processes may still be started under all
-// limits; NaN: as many as the machine has room for.
+// FreeThreads returns how many threads and processes may still be started under all limits; NaN
+// if there is no limit.
 func (g *Groups) FreeThreads() float64 {
 	free := math.NaN()
 	for _, folder := range g.pids.folders {
@@ -227,14 +229,16 @@ func (g *Groups) FreeThreads() float64 {
 	return free
 }
 
-// DiskLimit is the smallest limit on bytes read per second; 0: none.
+// DiskLimit returns the smallest limit on bytes read per second; 0 for none.
 func (g *Groups) DiskLimit() float64 { return g.diskLimit("blkio.throttle.read_bps_device", "rbps=") }
 
-// ReadsLimit is the smallest limit on read requests per second; 0: none.
+// ReadsLimit returns the smallest limit on read requests per second; 0 for none.
 func (g *Groups) ReadsLimit() float64 {
 	return g.diskLimit("blkio.throttle.read_iops_device", "riops=")
 }
 
+// diskLimit returns the smallest limit on reading: from file of version 1, or from key in
+// io.max of version 2.
 func (g *Groups) diskLimit(file, key string) float64 {
 	least := math.Inf(1)
 	for _, folder := range g.block.folders {
@@ -255,6 +259,7 @@ func (g *Groups) diskLimit(file, key string) float64 {
 	return finite(least)
 }
 
+// smaller returns the lesser of a limit and a number in text, unless that is unlimited.
 func smaller(least float64, text string) float64 {
 	if v, ok := parse(text); ok && v > 0 && v < noLimit {
 		return min(least, v)
@@ -262,8 +267,8 @@ func smaller(least float64, text string) float64 {
 	return least
 }
 
-// Throttled is the total time that the groups with a quota were held back,
-// seconds, summed over processors as the kernel does.
+// Throttled returns the total time in seconds for which quotas held the groups back, summed
+// over processors as the kernel does.
 func (g *Groups) Throttled() (total float64, known bool) {
 	key, unit := "throttled_time", 1e-9
 	if g.cpu.v2 {
@@ -277,11 +282,11 @@ func (g *Groups) Throttled() (total float64, known bool) {
 	return total, known
 }
 
-// Pressure is the total time that some task of the job's group, or where that is
-// not known of the machine, waited for a resource ("cpu", "io", "memory").
+// Pressure returns the total time in seconds for which some task of the job's group waited for
+// a resource ("cpu", "io", "memory"). If the group has no such file, it is that of the machine.
 func (g *Groups) Pressure(resource string) (total float64, known bool) {
 	files := []string{"proc/pressure/" + resource}
-	if len(g.all.folders) > 1 { // the topmost has none
+	if len(g.all.folders) > 1 { // the topmost group has no such file
 		files = append([]string{path.Join(g.all.folders[0], resource+".pressure")}, files...)
 	}
 	for _, file := range files { // "some avg10=0.00 avg60=0.00 avg300=0.00 total=12"
@@ -299,7 +304,7 @@ func (g *Groups) Pressure(resource string) (total float64, known bool) {
 	return 0, false
 }
 
-// key finds "key value" in a file of such lines.
+// key returns the value of a "key value" line of a file.
 func (g *Groups) key(folder, file, key string) (float64, bool) {
 	for line := range strings.Lines(g.readWord(folder, file)) {
 		if value, found := strings.CutPrefix(line, key+" "); found {
@@ -309,7 +314,7 @@ func (g *Groups) key(folder, file, key string) (float64, bool) {
 	return 0, false
 }
 
-// readWord is a file's text without its last line break; "" where it cannot be read.
+// readWord returns a file's text without surrounding white space; "" if it cannot be read.
 func (g *Groups) readWord(folder, file string) string {
 	text, err := fs.ReadFile(g.files, path.Join(folder, file))
 	if err != nil {
@@ -318,12 +323,13 @@ func (g *Groups) readWord(folder, file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// parse reads a number that is not negative; "max" and "-1" are none.
+// parse parses a number that is not negative; it rejects "max" and "-1".
 func parse(text string) (float64, bool) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	return v, err == nil && v >= 0 && !math.IsInf(v, 0)
 }
 
+// finite returns 0 for infinity.
 func finite(v float64) float64 {
 	if math.IsInf(v, 0) {
 		return 0

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// FreeMemory is how many bytes a process can still use, and in words who says so:
-// the machine, the tightest of the control groups above the process, or its own
-// limits (ulimit -v, ulimit -d). 0: nothing is known.
+// FreeMemory returns how many bytes a process can still use, and a sentence that names the
+// tightest limit: the machine, a control group above the process, or the process's limits
+// (ulimit -v, ulimit -d). 0 means unknown.
 func FreeMemory(files fs.FS, process string) (bytes int64, who string) {
 	least, who := math.Inf(1), "nothing is known of the free memory"
 	if available, ok := availableMemory(files); ok {
 		least, who = available, "the machine has %.1f MiB left"
 	}
 	if g, err := Find(files, process); err == nil {
-		if _, free := g.MemoryLimit(); free < least { // not where it is NaN
+		if _, free := g.MemoryLimit(); free < least { // false if free is NaN
 			least, who = free, "the control group's memory limit leaves %.1f MiB"
 		}
 	}
@@ -28,11 +28,11 @@ func FreeMemory(files fs.FS, process string) (bytes int64, who string) {
 	if math.IsInf(least, 1) {
 		return 0, who
 	}
-	return max(1, int64(least)), fmt.Sprintf(who, least/(1<<20)) // none at all is not unknown
+	return max(1, int64(least)), fmt.Sprintf(who, least/(1<<20)) // 1 byte, because 0 means unknown
 }
 
-// processLimit is a limit of a process's own on memory: its name in /proc/PID/limits,
-// and what of /proc/PID/status counts against it.
+// processLimit is a memory limit of a single process: its name in /proc/PID/limits, the field
+// of /proc/PID/status that counts against it, and the sentence for it.
 type processLimit struct{ name, used, who string }
 
 var processLimits = []processLimit{
@@ -40,6 +40,7 @@ var processLimits = []processLimit{
 	{"Max data size", "VmData:", "the process's limit on its data (ulimit -d) leaves %.1f MiB"},
 }
 
+// free returns how many bytes the limit leaves.
 func (l processLimit) free(files fs.FS, process string) (float64, bool) {
 	limits, err := fs.ReadFile(files, "proc/"+process+"/limits")
 	if err != nil {
@@ -54,7 +55,7 @@ func (l processLimit) free(files fs.FS, process string) (float64, bool) {
 	return max(0, soft-1024*used), limited && known
 }
 
-// findField is the first number behind a name at the beginning of a line.
+// findField returns the first number after a name at the beginning of a line.
 func findField(text, name string) (float64, bool) {
 	for line := range strings.Lines(text) {
 		if rest, found := strings.CutPrefix(line, name); found {
@@ -66,7 +67,7 @@ func findField(text, name string) (float64, bool) {
 	return 0, false
 }
 
-// availableMemory is what the kernel could give without swapping.
+// availableMemory returns the memory that the kernel can provide without swapping.
 func availableMemory(files fs.FS) (float64, bool) {
 	text, err := fs.ReadFile(files, "proc/meminfo")
 	if err != nil {

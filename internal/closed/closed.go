@@ -1,6 +1,6 @@
-// Package closed is what servers of ours have in common: they show nothing to pages of
-// others, and no client can keep them waiting. Who may ask at all is the server's own to
-// decide.
+// Package closed has what the HTTP servers of Stoker share: headers that keep other sites'
+// pages from using an answer, and time limits on clients. Each server decides itself who may
+// send requests.
 package closed
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Headers keep an answer out of pages of others, out of caches and out of guesses about
-// what it is.
+// Headers sets headers that keep an answer out of pages of other sites and out of caches, and
+// stop browsers from guessing its type.
 func Headers(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -19,10 +19,10 @@ func Headers(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'")
 }
 
-// slowest is how long a request may take to be told.
+// slowest is the longest time that a client may take to send a request.
 const slowest = 10 * time.Second
 
-// NewServer is a server that waits for nobody.
+// NewServer returns a server with time limits on clients.
 func NewServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: slowest, ReadTimeout: slowest, WriteTimeout: time.Minute,

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package coretime tells what this process has cost so far.
+// Package coretime returns the core time that this process has used.
 package coretime
 
 import (
@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Used is the time of cores that this process has used, user and system; 0 where it is
-// not known.
+// Used returns the core time of this process, user and system; 0 if unknown.
 func Used() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

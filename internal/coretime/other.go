@@ -4,5 +4,5 @@ package coretime
 
 import "time"
 
-// Used is 0: it is not known here.
+// Used returns 0: the core time is unknown here.
 func Used() time.Duration { return 0 }

@@ -1,6 +1,6 @@
-// Package forest makes a machine's /proc and /sys out of files, for tests and benchmarks:
-// a job with trainers and loader workers on as many processors as wanted. It imitates what
-// probes of ours read, and nothing else.
+// Package forest writes the files of a machine's /proc and /sys for tests and benchmarks: a job
+// with trainers and loader workers on any number of processors. It writes only the files that
+// Stoker's probes read.
 package forest
 
 import (
@@ -11,19 +11,19 @@ import (
 	"testing"
 )
 
-// Machine is what to make.
+// Machine describes the machine to write.
 type Machine struct {
 	CPUs     int // processors, on two NUMA nodes
 	Trainers int // processes from PID 100 on, children of process 99
 	Workers  int // of all trainers together, from PID 1000 on
 	Disks    int
-	Threads  int // of a trainer, beside its main thread
+	Threads  int // threads of a trainer, not counting its main thread
 }
 
 // Root is the process at the root of the job.
 const Root = 99
 
-// Plant makes the machine in a folder that goes with the test, and returns it.
+// Plant writes the machine to a temporary folder of the test and returns the folder.
 func Plant(t testing.TB, m Machine) string {
 	t.Helper()
 	f := planter{t, t.TempDir()}
@@ -43,12 +43,13 @@ func Plant(t testing.TB, m Machine) string {
 	return f.root
 }
 
+// planter writes files for a test.
 type planter struct {
 	t    testing.TB
 	root string
 }
 
-// File writes a file of the machine, and the folders above it.
+// File writes a file of the machine and creates the folders above it.
 func File(t testing.TB, root, name, text string) {
 	t.Helper()
 	path := filepath.Join(root, name)
@@ -71,6 +72,7 @@ const mounts = `22 1 8:2 / / rw - ext4 /dev/sd0 rw
 40 22 0:50 / /data rw - nfs4 server:/data rw
 `
 
+// plantMachine writes the files that do not belong to a process.
 func (f planter) plantMachine(m Machine) {
 	var stat, info strings.Builder
 	stat.WriteString("cpu  1 2 3 4 5 6 7 8 9 10\n")
@@ -105,13 +107,15 @@ func (f planter) plantMachine(m Machine) {
 	f.file("dev/shm/batch", "")
 }
 
-// StatFile is a process's or thread's stat file: it ran so many ticks, on a processor.
+// StatFile returns the stat file of a process or thread that ran for a number of ticks on a
+// processor.
 func StatFile(pid, parent int, comm string, ticks, processor int) string {
 	return fmt.Sprintf("%d (%s) S %d 1 1 0 -1 4194560 1000 10 7 0 %d 50 20 10 20 0 1 0 %d 900000000 250000 "+
 		"18446744073709551615 1 1 1 1 1 0 0 0 0 0 0 0 17 %d 0 0 0 0 0\n",
 		pid, comm, parent, ticks, 5000+pid, processor)
 }
 
+// plantProcess writes the files of a process and its threads.
 func (f planter) plantProcess(pid, parent int, comm string, children []int, threads int, m Machine) {
 	folder := fmt.Sprintf("proc/%d/", pid)
 	f.file(folder+"stat", "%s", StatFile(pid, parent, comm, 100, pid%m.CPUs))
@@ -155,6 +159,7 @@ func (f planter) plantProcess(pid, parent int, comm string, children []int, thre
 	}
 }
 
+// plantThread writes the files of a thread.
 func (f planter) plantThread(pid, tid int, comm, children string, m Machine) {
 	folder := fmt.Sprintf("proc/%d/task/%d/", pid, tid)
 	f.file(folder+"stat", "%s", StatFile(tid, pid, comm, 100, pid%m.CPUs))

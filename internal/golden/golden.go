@@ -1,14 +1,12 @@
-// Package golden compares what a person would see with a file of what they saw
-// last time.
+// Package golden compares the output of a program with a golden file: the output that was
+// reviewed and committed.
 //
-// A test opens a folder of golden files and checks each text against the file of
-// its name. `make golden` (go test PACKAGES -update) rewrites the files; the
-// difference is then reviewed in git. At its end the test fails if the folder
-// checked nothing, and on files that no check asked for: a golden test that
-// finds no cases must not pass.
+// A test opens a folder of golden files and checks each text against the file of its name.
+// `make golden` (go test PACKAGES -update) rewrites the files; the difference is then reviewed
+// in git. At its end the test fails if nothing was checked, so that a test without cases does
+// not pass, and if a file was not used.
 //
-// It knows nothing of runs or reports, compares bytes and nothing cleverer, and
-// is imported by tests only.
+// The package compares bytes. It does not depend on runs or reports, and only tests import it.
 package golden
 
 import (
@@ -33,16 +31,14 @@ type Dir struct {
 	asked  map[string]bool // names that were checked
 }
 
-// Open takes a folder of golden files whose names end in suffix (".txt"). When
-// the test ends without a failure of its own, it fails if nothing was checked or
-// if there are orphans; with -update it removes those. Other files in the folder
-// are left alone.
+// Open opens a folder of golden files whose names end in suffix (".txt"). If the test has not
+// failed by its end, Open's cleanup fails it if nothing was checked or if a file was not used;
+// with -update it removes such files. It ignores files with other suffixes.
 func Open(t *testing.T, path, suffix string) *Dir {
 	t.Helper()
 	d := &Dir{path: path, suffix: suffix, update: *update, asked: map[string]bool{}}
 	t.Cleanup(func() {
-		// A filter (-run Test/case) leaves cases out: what it did not ask for
-		// is no orphan then.
+		// A filter (-run Test/case) skips cases, whose files are then unused for that reason.
 		if run := flag.Lookup("test.run"); t.Failed() || t.Skipped() || run != nil &&
 			strings.Contains(run.Value.String(), "/") {
 			return
@@ -54,8 +50,8 @@ func Open(t *testing.T, path, suffix string) *Dir {
 	return d
 }
 
-// Check compares got with the golden file of a name such as "healthy", and
-// reports the first line that differs. The file's newlines are "\n".
+// Check compares got with the golden file of a name such as "healthy", and reports the first
+// line that differs. The file's newlines are "\n".
 func (d *Dir) Check(t *testing.T, name, got string) {
 	t.Helper()
 	if err := d.check(name, got); err != nil {
@@ -87,7 +83,8 @@ func (d *Dir) check(name, got string) error {
 		firstDifference(string(want), got), got)
 }
 
-// close complains about nothing checked and about orphans.
+// close returns an error if nothing was checked or if files were not used; with -update it
+// removes these.
 func (d *Dir) close() error {
 	if len(d.asked) == 0 {
 		return fmt.Errorf("golden folder %s: no cases were checked", d.path)
@@ -121,7 +118,7 @@ func (d *Dir) close() error {
 	return nil
 }
 
-// firstDifference shows the first line that is not the same.
+// firstDifference describes the first line that differs.
 func firstDifference(want, got string) string {
 	w, g := slices.Collect(strings.Lines(want)), slices.Collect(strings.Lines(got))
 	for i := range max(len(w), len(g)) {

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// CheckPart compares got with a part of a page that people write by hand: what stands
-// between "<!-- begin NAME" and "<!-- end NAME", without these two lines. With -update
-// it rewrites that part.
+// CheckPart compares got with a generated part of a page that is otherwise written by hand: the
+// lines between "<!-- begin NAME" and "<!-- end NAME". With -update it rewrites that part.
 func CheckPart(t *testing.T, file, name, got string) {
 	t.Helper()
 	if err := checkPart(file, name, got, *update); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// CheckSchema reports what a JSON Schema has against an object that was printed.
+// CheckSchema validates printed JSON against a JSON Schema.
 func CheckSchema(schema string, printed []byte) error {
 	compiled, err := jsonschema.NewCompiler().Compile(schema)
 	if err != nil {

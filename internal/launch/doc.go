@@ -1,13 +1,13 @@
-// Package launch starts a command as if Stoker had not been in between: with the
-// signals ignored and blocked, and the standard descriptors closed, that Stoker was
-// started with. Go's runtime replaces all of these before any code of ours runs.
+// Package launch starts a command as if Stoker were not in between: with the ignored and
+// blocked signals, and the closed standard descriptors, with which Stoker itself was started.
+// Go's runtime changes all of these before any Go code runs.
 //
-// So the binary begins in code of ours that notes them (entry_*), where it is linked
-// with -E stoker_entry; make, the wheel and the release do that. Without it only SIGHUP
-// and SIGINT are known, as Go keeps these itself. The same code hides the variables that
-// Go's runtime reads, as a malformed one ends it, and starts the runtime in a child
-// first: if that does not live (ulimit), a verb's command takes our place at once.
+// Therefore the binary begins in assembly that records them (entry_*), if it is linked with -E
+// stoker_entry, as make, the wheel and the release do. Without it only the state of SIGHUP and
+// SIGINT is known, because Go preserves these. The same code hides the variables that Go's
+// runtime reads, because a malformed one ends the runtime, and first starts the runtime in a
+// child: if that fails (ulimit), the process executes the command of a verb directly.
 //
-// It knows neither what the command is nor why it is started. observe starts one
-// beside itself, `stoker tune --plan` and `stoker feed` let one take their place.
+// The package does not know what the command is or why it is started. observe starts it as a
+// child; `stoker tune --plan` and `stoker feed` replace their process with it.
 package launch

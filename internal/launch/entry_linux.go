@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file runs before Go's runtime does: on the first stack, without a goroutine, a
-// heap or a collector. So all of it is nosplit, allocates nothing, holds addresses as
-// numbers and calls the kernel alone. The linker refuses what needs more stack.
+// This file runs before Go's runtime: on the initial stack, without goroutines, heap or garbage
+// collector. So all of it is nosplit, allocates nothing, holds addresses as numbers and only
+// makes system calls. The linker rejects functions that need more stack.
 
-// storage is what a static binary has as thread-local storage until the runtime begins.
+// storage is the thread-local storage of a static binary until the runtime starts.
 var storage [64]byte
 
 var _, _ = atEntry, &storage // stoker_entry uses them, in assembly
 
-// atEntry notes what the runtime is about to replace and hides from it what it would
-// read. If the runtime cannot begin here, a verb's command takes our place.
+// atEntry records the state that the runtime will change and hides the variables that the
+// runtime would read. If the runtime cannot start here, it executes the command of a verb.
 //
 //go:nosplit
 func atEntry(stack *uintptr) {
@@ -63,8 +63,8 @@ func noteClosed() {
 	}
 }
 
-// findCommand is where in argv a verb's command begins, 0 where there is none: behind
-// the first --, with a verb before it that starts one.
+// findCommand returns the index in argv at which a verb's command begins: after the first --,
+// if a verb that starts a command precedes it. 0 means none.
 //
 //go:nosplit
 func findCommand(argv unsafe.Pointer, count uintptr) uintptr {
@@ -82,7 +82,7 @@ func findCommand(argv unsafe.Pointer, count uintptr) uintptr {
 	return 0
 }
 
-// stringAt is the C string that the i-th pointer of an array points to, nil at its end.
+// stringAt returns the C string at index i of an array of pointers; nil at its end.
 //
 //go:nosplit
 func stringAt(array unsafe.Pointer, i uintptr) unsafe.Pointer {
@@ -95,7 +95,7 @@ func byteAt(text unsafe.Pointer, i int) byte { return *(*byte)(unsafe.Add(text, 
 //go:nosplit
 func hasPrefix(text unsafe.Pointer, prefix string) bool {
 	for i := range len(prefix) {
-		if byteAt(text, i) != prefix[i] { // ends at the zero byte at the latest
+		if byteAt(text, i) != prefix[i] { // differs at the terminating zero byte at the latest
 			return false
 		}
 	}
@@ -107,15 +107,15 @@ func isText(text unsafe.Pointer, want string) bool {
 	return hasPrefix(text, want) && byteAt(text, len(want)) == 0
 }
 
-// runtimeBegins tries whether Go's runtime, with all packages, begins under the limits
-// here: in a child that ends in EndTrial. A child that ends without a signal to its
-// parent can be waited for whoever ignores SIGCHLD.
+// runtimeBegins tries whether Go's runtime, with all packages, starts under the present limits:
+// in a child that exits in EndTrial. The child is cloned without an exit signal, so it can be
+// waited for even if SIGCHLD is ignored.
 //
 //go:nosplit
 func runtimeBegins() bool {
 	pid, err := system(unix.SYS_CLONE, 0, 0, 0, 0)
 	if err != 0 {
-		return err != syscall.EAGAIN && err != syscall.ENOMEM // qemu-user knows no such children
+		return err != syscall.EAGAIN && err != syscall.ENOMEM // qemu-user does not support such children
 	}
 	if pid == 0 {
 		atStart.trial = true
@@ -131,7 +131,7 @@ func runtimeBegins() bool {
 	}
 }
 
-// silence keeps what a trial says of its end from the terminal, and from a core file.
+// silence hides a trial's error messages from the terminal and prevents a core file.
 //
 //go:nosplit
 func silence() {
@@ -139,14 +139,14 @@ func silence() {
 	if err == 0 {
 		_, _ = system(unix.SYS_DUP3, null, 2, 0, 0)
 	}
-	core := [2]uint64{1, 1} // of one byte: not even a program that takes core files is started
+	core := [2]uint64{1, 1} // one byte: a program that collects core files is not started either
 	_, _ = system(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, uintptr(unsafe.Pointer(&core)), 0)
 }
 
 var (
 	nullDevice = [...]byte{'/', 'd', 'e', 'v', '/', 'n', 'u', 'l', 'l', 0}
 	shellPath  = [...]byte{'/', 'b', 'i', 'n', '/', 's', 'h', 0}
-	candidate  [unix.PathMax]byte // a folder of PATH and the command's name
+	candidate  [unix.PathMax]byte // a folder of PATH joined with the command's name
 )
 
 const (
@@ -155,8 +155,8 @@ const (
 	notRun = "stoker: error: run the command: it is not in PATH, or cannot be executed\n"
 )
 
-// becomeCommand lets a command take our place, as a shell would start it. There are two
-// words at least before it in argv.
+// becomeCommand executes a command in this process as a shell would. argv has at least two
+// words before it.
 //
 //go:nosplit
 func becomeCommand(argv, environment unsafe.Pointer) {
@@ -180,12 +180,12 @@ func say(sentence string) {
 	_, _ = system(unix.SYS_WRITE, 2, uintptr(unsafe.Pointer(unsafe.StringData(sentence))), uintptr(len(sentence)), 0)
 }
 
-// execute returns where a file cannot be executed, with a shell's code for that.
+// execute executes a file. It returns only on failure, with the exit code a shell uses.
 //
 //go:nosplit
 func execute(path, argv, environment unsafe.Pointer) uintptr {
 	_, err := system(unix.SYS_EXECVE, uintptr(path), uintptr(argv), uintptr(environment), 0)
-	if err == syscall.ENOEXEC { // a script without a first line
+	if err == syscall.ENOEXEC { // a script without a #! line
 		words := unsafe.Slice((*uintptr)(unsafe.Add(argv, -int(word))), 2)
 		words[0], words[1] = uintptr(unsafe.Pointer(&shellPath)), uintptr(path)
 		_, err = system(unix.SYS_EXECVE, words[0], uintptr(unsafe.Pointer(&words[0])), uintptr(environment), 0)
@@ -206,7 +206,7 @@ func contains(text unsafe.Pointer, want byte) bool {
 	return false
 }
 
-// findVariable is the value of a variable, nil where it is not set.
+// findVariable returns the value of a variable; nil if it is not set.
 //
 //go:nosplit
 func findVariable(environment unsafe.Pointer, name string) unsafe.Pointer {
@@ -218,8 +218,8 @@ func findVariable(environment unsafe.Pointer, name string) unsafe.Pointer {
 	return nil
 }
 
-// joinPath makes the candidate of the first of some folders and a name, and is what comes
-// behind that folder. A path that is too long is cut, and is no file.
+// joinPath writes the first of a list of folders, joined with a name, to candidate. It returns
+// the rest of the list. A path that is too long is truncated, so that no such file exists.
 //
 //go:nosplit
 func joinPath(folders, name unsafe.Pointer) (rest unsafe.Pointer, more bool) {
@@ -227,7 +227,7 @@ func joinPath(folders, name unsafe.Pointer) (rest unsafe.Pointer, more bool) {
 	for ; byteAt(folders, 0) != 0 && byteAt(folders, 0) != ':'; folders = unsafe.Add(folders, 1) {
 		n = appendByte(n, byteAt(folders, 0))
 	}
-	if n > 0 { // an empty one is here
+	if n > 0 { // an empty folder means the current one
 		n = appendByte(n, '/')
 	}
 	for ; byteAt(name, 0) != 0; name = unsafe.Add(name, 1) {
@@ -246,9 +246,9 @@ func appendByte(n int, b byte) int {
 	return n + 1
 }
 
-// hideVariables changes the first letter of what Go's runtime would read: a value that it
-// does not know ends it before main, and the good ones are meant for the command. A
-// GODEBUG that only takes instruction sets away stays, see feed/kernels.
+// hideVariables changes the first letter of the variables that Go's runtime reads: an invalid
+// value ends the runtime before main, and valid ones are meant for the command. A GODEBUG that
+// only disables processor features stays, see feed/kernels.
 //
 //go:nosplit
 func hideVariables(environment unsafe.Pointer) {
@@ -263,7 +263,7 @@ func hideVariables(environment unsafe.Pointer) {
 	}
 }
 
-// namesFeatures reports whether each field of a GODEBUG is about a processor's features.
+// namesFeatures reports whether every field of a GODEBUG is about processor features.
 //
 //go:nosplit
 func namesFeatures(fields unsafe.Pointer) bool {

@@ -34,7 +34,7 @@ func Find(name string) (string, error) {
 	return "", &CommandError{NotFound: missing, Err: fmt.Errorf("run %s: %w", name, cause)}
 }
 
-// error says of a failed start which file is at fault; nil stays nil.
+// error turns the error of a failed start into one that names the file at fault; nil stays nil.
 func (c Command) error(err error) error {
 	var wrapped *fs.PathError
 	if err == nil {
@@ -51,7 +51,7 @@ func (c Command) error(err error) error {
 	return &CommandError{NotFound: missing, Err: fmt.Errorf("run %s: %w", c.Words[0], err)}
 }
 
-// file is where the command's program lies, seen from here.
+// file returns the path of the command's program relative to the current directory.
 func (c Command) file() string {
 	if c.Dir != "" && !filepath.IsAbs(c.Path) {
 		return filepath.Join(c.Dir, c.Path)
@@ -59,9 +59,9 @@ func (c Command) file() string {
 	return c.Path
 }
 
-// open opens the program where it is a file.
+// open opens the program if it is a regular file.
 func (c Command) open() (*os.File, error) {
-	file, err := os.OpenFile(c.file(), os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe by that name would wait
+	file, err := os.OpenFile(c.file(), os.O_RDONLY|unix.O_NONBLOCK, 0) // does not block if the file is a pipe
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (c Command) open() (*os.File, error) {
 	return file, nil
 }
 
-// firstLine is as much of it as the kernel reads.
+// firstLine returns as much of the program's first line as the kernel reads.
 func (c Command) firstLine() []byte {
 	file, err := c.open()
 	if err != nil {
@@ -82,8 +82,8 @@ func (c Command) firstLine() []byte {
 	return line
 }
 
-// interpreter is the program that the kernel runs for this one: what a script's first
-// line names, or the loader of a binary. "" where it names none.
+// interpreter returns the program that the kernel runs for this one: the one named in a
+// script's first line, or the dynamic loader of a binary. "" if it names none.
 func (c Command) interpreter() string {
 	if line, script := bytes.CutPrefix(c.firstLine(), []byte("#!")); script {
 		words := strings.FieldsFunc(string(line), func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' })

@@ -36,7 +36,7 @@ func TestInterpreter(t *testing.T) {
 }
 
 // Exec returns with the cause, and with the code of a shell.
-func TestExecOfWhatCannotRun(t *testing.T) {
+func TestExecFailure(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(script, []byte("#!/no/such\n"), 0o700); err != nil {
 		t.Fatal(err)

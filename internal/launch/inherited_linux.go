@@ -8,22 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// atStart is what stoker_entry notes, and whether this process is a trial.
+// atStart is the state that stoker_entry recorded, and whether this process is a trial.
 var atStart struct {
 	state
 	trial bool
 }
 
-// state is what a command is to have from whoever started us: the signals that were
-// ignored and blocked, as in /proc/PID/status, and the standard descriptors that were
-// closed, a bit each.
+// state is what a command inherits from the process that started Stoker: ignored and blocked
+// signals, as in /proc/PID/status, and closed standard descriptors, one bit each.
 type state struct {
 	ignored, blocked, closed uint64
-	blocks                   bool // blocked is known: stoker_entry ran
+	blocks                   bool // blocked is known, because stoker_entry ran
 }
 
-// inherited is what we were started with, as far as it is known.
-func inherited() state {
+// inheritedState returns the state with which Stoker was started, as far as it is known.
+func inheritedState() state {
 	if atStart.blocks {
 		return atStart.state
 	}
@@ -38,24 +37,24 @@ func inherited() state {
 
 func bit(s unix.Signal) uint64 { return 1 << (s - 1) }
 
-// needed are signals that Go's runtime does not work well without, or that we need to
-// hear how a child ended. They are not ignored in this process.
+// needed lists the signals that Go's runtime needs, or that tell us how a child ended. This
+// process does not ignore them.
 const needed = 1<<(unix.SIGCHLD-1) | 1<<(unix.SIGURG-1) | 1<<(unix.SIGPROF-1) | 1<<(unix.SIGSEGV-1) |
 	1<<(unix.SIGBUS-1) |
 	1<<(unix.SIGFPE-1) | 1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(unix.SIGSYS-1) | 1<<(unix.SIGSTKFLT-1) | 1<<31 |
 	1<<32 | 1<<33
 
-// Ignore ignores what was ignored when we were started, as far as we can, so that what
-// is started from here on ignores it as well. signal.Ignored tells which these are.
+// Ignore ignores, except for those in needed, the signals that were ignored when Stoker was
+// started, so that children ignore them as well. signal.Ignored then reports them.
 func Ignore() {
 	for s := unix.Signal(1); s <= 64; s++ {
-		if inherited().ignored&^needed&bit(s) != 0 {
+		if inheritedState().ignored&^needed&bit(s) != 0 {
 			signal.Ignore(s)
 		}
 	}
 }
 
-// ignoredNow are those of some signals that what we start ignores, without more ado.
+// ignoredNow returns the subset of signals that children would ignore now.
 func ignoredNow(set uint64) (now uint64) {
 	for s := unix.Signal(1); s <= 64; s++ {
 		if set&bit(s) != 0 && signal.Ignored(s) {
@@ -65,23 +64,23 @@ func ignoredNow(set uint64) (now uint64) {
 	return now
 }
 
-// ending are the signals by which a command is asked to end.
+// ending lists the signals that ask a command to end.
 const ending = 1<<(unix.SIGINT-1) | 1<<(unix.SIGTERM-1)
 
-// Passed is a file as a command is to have it: nil, closed, where it is a standard
-// stream that was closed when we were started. Go's runtime puts /dev/null there.
+// Passed returns a file as the command should inherit it: nil if it is a standard stream that
+// was closed when Stoker was started. Go's runtime opens /dev/null in its place.
 func Passed(f *os.File) *os.File {
-	if fd := f.Fd(); fd < 3 && inherited().closed>>fd&1 != 0 {
+	if fd := f.Fd(); fd < 3 && inheritedState().closed>>fd&1 != 0 {
 		return nil
 	}
 	return f
 }
 
-// Standard are our standard streams as a command is to have them.
+// Standard returns the standard streams as the command should inherit them.
 func Standard() []*os.File { return []*os.File{Passed(os.Stdin), Passed(os.Stdout), Passed(os.Stderr)} }
 
-// setIgnored ignores signals without a word to Go's runtime. A program that takes our
-// place keeps what is ignored.
+// setIgnored ignores signals without informing Go's runtime. A program executed in this process
+// keeps them ignored.
 func setIgnored(set uint64) {
 	action := [4]uint64{1} // struct sigaction of the kernel, the handler SIG_IGN
 	for s := unix.Signal(1); s <= 64; s++ {
@@ -91,7 +90,7 @@ func setIgnored(set uint64) {
 	}
 }
 
-// setBlocked blocks signals in this thread, and no others.
+// setBlocked sets the signals that this thread blocks.
 func setBlocked(set uint64) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&set)), 0, 8, 0, 0)
 }

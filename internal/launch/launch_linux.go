@@ -14,19 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is what to start. Path is the program, Words its name and arguments. It runs
-// in Dir, "" means here, and a nil file is closed for it.
+// Command is a command to start. Path is the program, Words its name and arguments. It runs in
+// Dir, "" for the current directory. A nil file is closed for it.
 type Command struct {
 	Path  string
 	Words []string
 	Env   []string
 	Dir   string
 	Files []*os.File // its standard streams
-	// in a session of its own, whose signals are ours to send: it ignores none of ending and does not outlive us
+	// starts it in a new session, with the signals in ending not ignored; it is terminated when
+	// this process ends
 	Apart bool
 }
 
-// Exec lets the command take our place. It returns only where that cannot be.
+// Exec replaces this process with the command. It returns only on failure.
 func (c Command) Exec() error {
 	for number, file := range c.Files {
 		if err := placeStream(number, file); err != nil {
@@ -38,11 +39,11 @@ func (c Command) Exec() error {
 			return c.error(err)
 		}
 	}
-	return c.error(c.become(inherited()))
+	return c.error(c.become(inheritedState()))
 }
 
-// placeStream makes a file the process's own standard stream. A closed one is closed when
-// the command begins: until then we may have something to say.
+// placeStream makes a file a standard stream of this process. A closed stream is closed only
+// when the command begins, because error messages may be written until then.
 func placeStream(number int, file *os.File) error {
 	if file == nil {
 		unix.CloseOnExec(number)
@@ -54,9 +55,9 @@ func placeStream(number int, file *os.File) error {
 	return unix.Dup3(int(file.Fd()), number, 0)
 }
 
-// become lets the command take the place of a process, with a state that it inherits.
+// become executes the command in this process, with the given state.
 func (c Command) become(s state) error {
-	runtime.LockOSThread() // the mask of signals is a thread's
+	runtime.LockOSThread() // the signal mask belongs to the thread
 	defer runtime.UnlockOSThread()
 	setIgnored(s.ignored)
 	if s.blocks {
@@ -72,8 +73,8 @@ func (c Command) become(s state) error {
 
 const shell = "/bin/sh"
 
-// isShells reports whether the kernel does not know what runs a file, and a shell does:
-// it is a script without a first line. Shells look for a zero byte as well.
+// isShells reports whether the kernel cannot run a file but a shell can: it is a script without
+// a #! line. Shells also check for a zero byte.
 func (c Command) isShells(err error) bool {
 	if !errors.Is(err, unix.ENOEXEC) {
 		return false
@@ -82,16 +83,17 @@ func (c Command) isShells(err error) bool {
 	return bytes.IndexByte(first, 0) < 0 && !bytes.HasPrefix(first, []byte(elf.ELFMAG))
 }
 
+// shellWords returns the command line that makes a shell run the command.
 func (c Command) shellWords() []string { return append([]string{shell, c.Path}, c.Words[1:]...) }
 
-// Start starts the command beside us.
+// Start starts the command as a child.
 func (c Command) Start() (*os.Process, error) {
-	s := inherited()
+	s := inheritedState()
 	if c.Apart {
 		s.ignored &^= ending
 		s.blocked &^= ending
 	}
-	if s.ignored != ignoredNow(s.ignored) || s.blocked != 0 { // Go's runtime does not keep all masks either
+	if s.ignored != ignoredNow(s.ignored) || s.blocked != 0 { // Go's runtime does not preserve every mask either
 		process, began, err := c.startBetween(s)
 		if began {
 			return process, c.error(err)
@@ -105,24 +107,26 @@ func (c Command) Start() (*os.Process, error) {
 	return process, c.error(err)
 }
 
+// attributes returns the attributes of the child process.
 func (c Command) attributes() *unix.SysProcAttr {
 	if !c.Apart {
 		return nil
 	}
-	// The kernel sends the signal when the thread ends that starts the command: the caller keeps it.
+	// The kernel sends the signal when the thread that started the command ends; the caller
+	// keeps the thread alive.
 	return &unix.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGTERM}
 }
 
-// between is the name under which this program is started to ignore what we cannot
-// ignore ourselves, and to become the command at once. Behind it come the signals that
-// are ignored and blocked, the closed descriptors, the one on which it says why it did
-// not become the command, the command's path and its words.
+// between is the name with which this program is executed to ignore signals that this process
+// cannot ignore, and to become the command at once. Its arguments are the ignored and blocked
+// signals, the closed descriptors, the descriptor on which it reports an error, and the
+// command's path and words.
 const between = "stoker-launch"
 
-const preamble = 6 // words before the command's
+const preamble = 6 // number of words before the command's
 
-// startBetween starts the command through a process that becomes it. It has not begun
-// where there is no such process to be had.
+// startBetween starts the command through a process that becomes it. began is false if that
+// process could not be started.
 func (c Command) startBetween(s state) (process *os.Process, began bool, err error) {
 	hear, tell, err := os.Pipe()
 	if err != nil {
@@ -149,15 +153,15 @@ func (c Command) startBetween(s state) (process *os.Process, began bool, err err
 	}
 	process, _ = os.FindProcess(pid) // never fails here
 	var number [4]byte
-	if _, err := io.ReadFull(hear, number[:]); err != nil { // closed: it is the command now
+	if _, err := io.ReadFull(hear, number[:]); err != nil { // closed: the process has become the command
 		return process, true, nil
 	}
 	_, _ = process.Wait()
 	return nil, true, unix.Errno(binary.NativeEndian.Uint32(number[:]))
 }
 
-// filesUpTo are descriptors as the process in between has them: the command's standard
-// streams, those that we inherited and leave to it, and at its own number the last.
+// filesUpTo returns the descriptors of the process in between: the command's standard streams,
+// the inherited ones that are not close-on-exec, and last at its number.
 func (c Command) filesUpTo(last *os.File) []uintptr {
 	const closed = ^uintptr(0)
 	files := make([]uintptr, last.Fd()+1)
@@ -179,7 +183,7 @@ func (c Command) filesUpTo(last *os.File) []uintptr {
 
 func hexadecimal(set uint64) string { return strconv.FormatUint(set, 16) }
 
-// A process that startBetween started goes no further than here.
+// init takes over in a process that startBetween started: it becomes the command or exits.
 func init() {
 	if len(os.Args) <= preamble || os.Args[0] != between {
 		return

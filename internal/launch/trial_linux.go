@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// trialThreads are the threads that begin in a trial at once: as many as begin before a
-// verb looks how many more there can be.
+// trialThreads is the number of threads that a trial starts at once: as many as start before a
+// verb checks how many more are possible.
 const trialThreads = 8
 
-// EndTrial ends a process that stoker_entry started to see whether Go's runtime begins
-// here. main calls it first, when all packages are initialized.
+// EndTrial ends a process that stoker_entry started to test whether Go's runtime starts here.
+// main calls it first, after all packages are initialized.
 func EndTrial() {
 	if !atStart.trial {
 		return

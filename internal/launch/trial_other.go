@@ -2,5 +2,5 @@
 
 package launch
 
-// EndTrial does nothing: the program begins where Go's do.
+// EndTrial does nothing: there are no trials here.
 func EndTrial() {}

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// hidden stands in place of a G, where Go's runtime is not to read a variable.
+// hidden replaces the first letter of a variable that Go's runtime must not read.
 const hidden = '\x01'
 
 const goDebug = "GODEBUG="
 
-// runtimeVariables are those that Go's runtime reads.
+// runtimeVariables lists the variables that Go's runtime reads.
 var runtimeVariables = [...]string{goDebug, "GOGC=", "GOMAXPROCS=", "GOMEMLIMIT=", "GOTRACEBACK="}
 
-// environment is the command's, with the variables that stoker_entry hid.
+// environment returns the command's environment, with the variables that stoker_entry hid
+// restored.
 func (c Command) environment() []string {
 	env := c.Env
 	if env == nil {

@@ -1,15 +1,14 @@
-// Package leash keeps what a test starts from outliving it, and its waits from
-// hanging on a clock.
+// Package leash ends the processes that a test starts no later than the test, and lets a test
+// wait for events without a time limit for each.
 //
-// Main gives the tests of a package folders of their own for whatever is temporary,
-// and Hold ends with a test all processes that it started, however far they went:
-// into sessions of their own, to other parents, to other users. It knows them by a
-// variable of their environment. A guard, in a session of its own, does the same
-// and removes the folders when the tests are killed. Wait and Receive wait for an
-// event; the time that `go test` gives is the only limit, and no measure.
+// Main gives the tests of a package separate folders for temporary files. Hold ends all
+// processes that a test started, even those that changed their session, parent or user: it
+// recognises them by an environment variable. A guard process in a separate session does the
+// same, and removes the folders, if the tests are killed. Wait and Receive wait for an event;
+// the only limit is the time that `go test` allows.
 //
-// It runs no program itself and knows nothing of the tests. It is imported by tests
-// only; elsewhere than on Linux processes are left alone.
+// The package runs no program of the tests itself. Only tests import it. On systems other than
+// Linux it does not end processes.
 package leash
 
 import (
@@ -25,22 +24,21 @@ import (
 	"time"
 )
 
-// marker is the variable by which processes of a test are known. Its name is none
-// that programs under test take away.
+// marker is the environment variable that identifies processes of a test. Programs under test
+// do not remove it.
 const marker = "TEST_LEASH"
 
-// run names the processes of this test binary; "" before Main. count is how many
-// tests held theirs. pipe is how the guard notices that we have ended.
+// run identifies the processes of this test binary; "" before Main. count is the number of
+// calls of Hold. The guard notices by pipe that this process has ended.
 var (
 	run   string
 	count atomic.Int64
 	pipe  *os.File
 )
 
-// Main runs the tests of a package, for its TestMain: os.Exit(leash.Main(m)). Their
-// temporary files, run-time sockets and caches lie in folders of their own, and
-// programs that they start handle signals as after a login, also where the tests
-// were started with nohup or in the background.
+// Main runs the tests of a package, for its TestMain: os.Exit(leash.Main(m)). Temporary files,
+// run-time sockets and caches go to separate folders. Programs that tests start handle signals
+// as after a login, even if the tests were started with nohup or in the background.
 func Main(m *testing.M) (code int) {
 	folder, err := os.MkdirTemp("", "st-")
 	if err != nil {
@@ -54,7 +52,7 @@ func Main(m *testing.M) (code int) {
 		_ = os.MkdirAll(path, 0o700)
 		_ = os.Setenv(name, path)
 	}
-	_ = os.Chmod(folder, 0o711) // some tests become another user
+	_ = os.Chmod(folder, 0o711) // some tests switch to another user
 	unignore()
 	run = rand.Text()
 	_ = os.Setenv(marker, run+"/0")
@@ -70,22 +68,22 @@ func Main(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// Remove removes an empty folder that lies elsewhere (a control group) with the
-// tests, where the test itself does not come to it.
+// Remove registers an empty folder elsewhere (a control group), which the guard removes if the
+// test does not get to it.
 func Remove(path string) { _, _ = fmt.Fprintln(pipe, path) }
 
-// unignore has what is started handle signals that whoever started the tests
-// ignores: a program inherits what is ignored, not what is handled.
+// unignore makes child processes handle signals that were ignored when the tests were started:
+// a child inherits ignored signals, but not handlers.
 func unignore() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
 		if signal.Ignored(s) {
-			signal.Notify(make(chan os.Signal, 1), s) // and dropped here
+			signal.Notify(make(chan os.Signal, 1), s) // the channel is never read
 		}
 	}
 }
 
-// Hold ends with the test all processes that it starts from here on. The test must
-// not be parallel.
+// Hold ends, together with the test, all processes that the test starts after this call. The
+// test must not be parallel.
 func Hold(t testing.TB) {
 	t.Helper()
 	if run == "" {
@@ -96,7 +94,7 @@ func Hold(t testing.TB) {
 	t.Cleanup(func() { end(mine) })
 }
 
-// Wait waits until something holds.
+// Wait waits until a condition holds.
 func Wait(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	if !Happens(t, holds) {
@@ -104,7 +102,8 @@ func Wait(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Happens is Wait for other goroutines than the test's: it reports whether it holds.
+// Happens is Wait for goroutines other than that of the test: it reports whether the condition
+// held in time.
 func Happens(t testing.TB, holds func() bool) bool {
 	limit := limitReached(t)
 	for pause := time.Millisecond; !holds(); pause = min(2*pause, 50*time.Millisecond) {
@@ -128,7 +127,8 @@ func Receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 	return v
 }
 
-// Deadline is when to give up a read that cannot be selected; never, without a limit.
+// Deadline returns when to give up a read that select cannot wait for; the zero time if there
+// is no limit.
 func Deadline(t testing.TB) (at time.Time) {
 	if left := left(t); left > 0 {
 		at = time.Now().Add(left)
@@ -136,7 +136,8 @@ func Deadline(t testing.TB) (at time.Time) {
 	return at
 }
 
-// limitReached is over when left is.
+// limitReached returns a channel that receives a value when the time of left is over; nil if
+// there is no limit.
 func limitReached(t testing.TB) <-chan time.Time {
 	if left := left(t); left > 0 {
 		return time.After(left)
@@ -144,8 +145,8 @@ func limitReached(t testing.TB) <-chan time.Time {
 	return nil
 }
 
-// left is half of the time that the tests have, so that whoever waits in vain says
-// so and leaves some to the others; 0 without a limit.
+// left returns half of the remaining time of the tests, so that a test waiting in vain can
+// report it and leaves time for others; 0 if there is no limit.
 func left(t testing.TB) time.Duration {
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if deadline, ok := limited.Deadline(); ok {
@@ -155,13 +156,12 @@ func left(t testing.TB) time.Duration {
 	return 0
 }
 
-// clear removes a folder of ours with all that is in it, and takes out what was
-// mounted there.
+// clear removes a folder with its content, after unmounting everything below it.
 func clear(folder string) {
 	unmount(folder)
 	_ = filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
-			_ = os.Chmod(path, 0o700) // a test took the right to change it
+			_ = os.Chmod(path, 0o700) // a test may have removed the permission
 		}
 		return nil
 	})

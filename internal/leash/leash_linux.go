@@ -19,11 +19,11 @@ import (
 	"github.com/stoker-dev/stoker/internal/private/privatetest"
 )
 
-// Variables of the guard, which is this binary once more.
+// Environment variables of the guard, which is another process of this binary.
 const (
-	guardOf = "TEST_LEASH_GUARD"  // whose
-	guarded = "TEST_LEASH_FOLDER" // what it removes, a line each
-	detach  = "TEST_LEASH_DETACH" // set in the one between: a guard is nobody's child
+	guardOf = "TEST_LEASH_GUARD"  // the run whose processes it ends
+	guarded = "TEST_LEASH_FOLDER" // folders it removes, one per line
+	detach  = "TEST_LEASH_DETACH" // set in an intermediate process, so that the guard is not a child of the tests
 )
 
 func init() {
@@ -33,14 +33,14 @@ func init() {
 	if os.Getenv(detach) != "" {
 		_ = os.Unsetenv(detach)
 		c := own(os.Stdin)
-		c.Stderr = nil // go test waits until everybody has closed it
+		c.Stderr = nil // go test waits until every process has closed it
 		if err := c.Start(); err != nil {
 			fmt.Fprintln(os.Stderr, "leash:", err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
-	paths, _ := io.ReadAll(os.Stdin) // until the tests have ended, whatever way
+	paths, _ := io.ReadAll(os.Stdin) // returns when the tests have ended in any way
 	end(os.Getenv(guardOf) + "/")
 	for folder := range strings.SplitSeq(os.Getenv(guarded), "\n") {
 		clear(folder)
@@ -51,9 +51,9 @@ func init() {
 	os.Exit(0)
 }
 
-// own is this binary in a session of its own, which no signal to the group of the
-// tests reaches. If an emulator runs us, the guard needs it too: qemu tells
-// /proc/self/exe to be this binary, and lets /proc/thread-self be.
+// own returns a command that runs this binary in a new session, so that signals to the process
+// group of the tests do not reach it. If an emulator runs this binary, the command runs the
+// emulator: qemu makes /proc/self/exe point to this binary, but not /proc/thread-self.
 func own(stdin *os.File) *exec.Cmd {
 	c := exec.Command("/proc/self/exe")
 	self, _ := os.Readlink("/proc/self/exe")
@@ -65,7 +65,8 @@ func own(stdin *os.File) *exec.Cmd {
 	return c
 }
 
-// guard starts one: it is there until the pipe is closed, by us or with us.
+// guard starts a guard. It acts when the pipe is closed, by this process or because this
+// process ended.
 func guard(folders ...string) (*os.File, error) {
 	theirs, ours, err := os.Pipe()
 	if err != nil {
@@ -80,8 +81,8 @@ func guard(folders ...string) (*os.File, error) {
 	return ours, nil
 }
 
-// privateFolder is a folder that this user alone can write at every level, as what is
-// private has to lie in one; where there is none, the other.
+// privateFolder returns a new folder that only this user can write at every level, as private
+// requires; other if that is not possible.
 func privateFolder(other string) string {
 	if folder, _, err := privatetest.New(); err == nil {
 		return folder
@@ -89,14 +90,15 @@ func privateFolder(other string) string {
 	return other
 }
 
+// without removes a variable from an environment.
 func without(environment []string, name string) []string {
 	return slices.DeleteFunc(environment, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
 }
 
-// end kills the processes whose marker begins so, until there is none: they may
-// start others meanwhile.
+// end kills the processes whose marker has a prefix, repeatedly until none is left, because
+// they may start others meanwhile.
 func end(prefix string) {
-	for pids := marked(prefix); len(pids) > 0; pids = marked(prefix) {
+	for pids := markedPIDs(prefix); len(pids) > 0; pids = markedPIDs(prefix) {
 		for _, pid := range pids {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
@@ -104,13 +106,13 @@ func end(prefix string) {
 	}
 }
 
-// marked are the running processes whose marker begins so. One that has ended has
-// no environment any more.
-func marked(prefix string) (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is right
+// markedPIDs returns the running processes whose marker has a prefix. A process that has ended
+// has no environment.
+func markedPIDs(prefix string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	want := []byte("\x00" + marker + "=" + prefix)
 	for _, file := range files {
-		environment, _ := os.ReadFile(file) // gone by now, or somebody else's
+		environment, _ := os.ReadFile(file) // it may have ended, or belong to another user
 		if bytes.Contains(append([]byte{0}, environment...), want) {
 			pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
 			pids = append(pids, pid)
@@ -119,7 +121,7 @@ func marked(prefix string) (pids []int) {
 	return pids
 }
 
-// unmount takes out what is mounted below a folder, the innermost first.
+// unmount unmounts everything below a folder, innermost first.
 func unmount(folder string) {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	var below []string

@@ -20,7 +20,7 @@ const role = "LEASH_TEST_ROLE"
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
-// TestVictim is what the other tests run, and end, in a process of its own.
+// TestVictim is run, and ended, by the other tests in a separate process.
 func TestVictim(t *testing.T) {
 	how := os.Getenv(role)
 	if how == "" {
@@ -134,7 +134,7 @@ func TestNothingOutlives(t *testing.T) {
 	}
 }
 
-// What is started handles signals, also where the tests ignore them.
+// Child processes handle signals even if the tests ignore them.
 func TestSignalsAreNotIgnored(t *testing.T) {
 	signal.Ignore(unix.SIGHUP, unix.SIGINT)
 	c := exec.Command(os.Args[0], "-test.run=^TestVictim$")
@@ -146,7 +146,7 @@ func TestSignalsAreNotIgnored(t *testing.T) {
 	}
 }
 
-func TestFoldersAreOurOwn(t *testing.T) {
+func TestFoldersAreSeparate(t *testing.T) {
 	folder := os.Getenv("TMPDIR")
 	for _, path := range []string{os.TempDir(), t.TempDir()} {
 		if !strings.HasPrefix(path, folder) {

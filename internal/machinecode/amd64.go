@@ -2,8 +2,8 @@ package machinecode
 
 import "slices"
 
-// The sets that instructions of amd64 are of. AVX512 stands for all that has an EVEX
-// prefix or a mask register, at any length of vector; SSE and SSE2 every processor has.
+// Instruction sets of amd64. AVX512 means any instruction with an EVEX prefix or a mask
+// register, at any vector length. Every processor has SSE and SSE2, so these are not listed.
 const (
 	ADX        InstructionSet = "ADX"
 	AES        InstructionSet = "AES"
@@ -33,28 +33,29 @@ const (
 	XSAVE      InstructionSet = "XSAVE"
 )
 
-// x86 reads one instruction of 64-bit mode: how long it is, and of which set. Maps,
-// prefixes and opcodes are those of Intel's manual, volume 2, appendix A.
+// x86 decodes one instruction of 64-bit mode: its length and its set. Maps, prefixes and
+// opcodes are those of Intel's manual, volume 2, appendix A.
 type x86 struct {
 	code []byte
 	at   int
 
-	short  bool // prefix 66: operands of 16 bits, or the form for whole numbers
+	short  bool // prefix 66: 16-bit operands, or the integer form
 	repeat byte // prefix F3 or F2
 	wide   bool // W: operands of 64 bits
 	long   bool // L: vectors of 256 bits
 	modrm  byte
 }
 
+// next returns the next byte.
 func (x *x86) next() byte {
 	x.at++
 	if x.at > len(x.code) {
-		return 0 // decode sees that the instruction is longer than the code
+		return 0 // decode rejects an instruction longer than the code
 	}
 	return x.code[x.at-1]
 }
 
-// instruction reads one, and reports whether the tables know it.
+// instruction decodes an instruction and reports whether the tables list it.
 func (x *x86) instruction() (InstructionSet, bool) {
 	op := x.next()
 	for ; slices.Contains(prefixes, op); op = x.next() {
@@ -70,7 +71,7 @@ func (x *x86) instruction() (InstructionSet, bool) {
 	}
 	switch op {
 	case 0x0f:
-		return x.escaped()
+		return x.decodeEscaped()
 	case 0xc5:
 		p := x.next()
 		x.setPrefix(p)
@@ -89,12 +90,12 @@ func (x *x86) instruction() (InstructionSet, bool) {
 
 var prefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3}
 
-// setPrefix reads pp and L of a VEX prefix.
+// setPrefix decodes pp and L of a VEX prefix.
 func (x *x86) setPrefix(p byte) {
 	x.short, x.repeat, x.long = p&3 == 1, [4]byte{2: 0xf3, 3: 0xf2}[p&3], p&4 != 0
 }
 
-// operand reads ModRM, SIB and displacement.
+// operand skips ModRM, SIB and displacement.
 func (x *x86) operand() {
 	x.modrm = x.next()
 	mod, rm := x.modrm>>6, x.modrm&7
@@ -108,13 +109,13 @@ func (x *x86) operand() {
 	switch {
 	case mod == 1:
 		x.at++
-	case mod == 2, base == 5: // relative to what is next, or without a base
+	case mod == 2, base == 5: // relative to the instruction pointer, or without a base
 		x.at += 4
 	}
 }
 
-// inMemory reports whether the operand read last lies in memory; reg is the part of
-// ModRM that some opcodes are continued in.
+// inMemory reports whether the last operand is in memory; reg returns the field of ModRM that
+// extends some opcodes.
 func (x *x86) inMemory() bool { return x.modrm>>6 != 3 }
 func (x *x86) reg() byte      { return x.modrm >> 3 & 7 }
 
@@ -128,9 +129,10 @@ func between(op byte, ranges ...byte) bool {
 	return false
 }
 
-// oneByte reads the operands of the first map: all of it any processor has.
+// oneByte skips the operands of an instruction of the first map, all of which any processor
+// has.
 func (x *x86) oneByte(op byte) bool {
-	number := 4 // bytes of a number that is as wide as the operand, up to 32 bits
+	number := 4 // bytes of an immediate of operand size, up to 32 bits
 	if x.short && !x.wide {
 		number = 2
 	}
@@ -170,7 +172,7 @@ func (x *x86) oneByte(op byte) bool {
 		x.at += 2
 	case op == 0xf6 || op == 0xf7:
 		if x.operand(); x.reg() > 1 {
-			break // neither is TEST, which alone has a number
+			break // only TEST has an immediate
 		}
 		if x.at++; op == 0xf7 {
 			x.at += number - 1
@@ -181,8 +183,8 @@ func (x *x86) oneByte(op byte) bool {
 	return true
 }
 
-// escaped reads an instruction behind 0F without a VEX prefix.
-func (x *x86) escaped() (InstructionSet, bool) {
+// decodeEscaped decodes an instruction that begins with 0F and has no VEX prefix.
+func (x *x86) decodeEscaped() (InstructionSet, bool) {
 	switch op := x.next(); op {
 	case 0x38:
 		op = x.next()
@@ -278,7 +280,7 @@ func map3A(op byte) (InstructionSet, bool) {
 	return "", false
 }
 
-// vectorOperands reads what follows the opcode of an instruction with VEX or EVEX.
+// vectorOperands skips what follows the opcode of an instruction with VEX or EVEX.
 func (x *x86) vectorOperands(m, op byte) bool {
 	if m == 1 && op == 0x77 {
 		return true
@@ -290,7 +292,7 @@ func (x *x86) vectorOperands(m, op byte) bool {
 	return 1 <= m && m <= 3
 }
 
-// vex reads the rest of an instruction with a VEX prefix.
+// vex decodes the rest of an instruction with a VEX prefix.
 func (x *x86) vex(m byte) (InstructionSet, bool) {
 	op := x.next()
 	if !x.vectorOperands(m, op) {
@@ -305,7 +307,7 @@ func (x *x86) vex(m byte) (InstructionSet, bool) {
 	return x.vex3A(op)
 }
 
-// whole is the set of an operation on vectors of whole numbers.
+// whole returns the set of an operation on integer vectors.
 func (x *x86) whole() (InstructionSet, bool) {
 	if x.long {
 		return AVX2, true
@@ -354,7 +356,7 @@ func (x *x86) vex38(op byte) (InstructionSet, bool) {
 	return x.isBMI(op)
 }
 
-// isBMI is BMI1 and BMI2, whose operands are no vectors.
+// isBMI recognises BMI1 and BMI2, whose operands are not vectors.
 func (x *x86) isBMI(op byte) (InstructionSet, bool) {
 	plain := !x.short && x.repeat == 0
 	switch {

@@ -2,12 +2,12 @@ package machinecode
 
 import "encoding/binary"
 
-// ASIMD is NEON and the registers of floating point, as ARMv8.0 has them.
+// ASIMD is NEON and floating point, as in ARMv8.0.
 const ASIMD InstructionSet = "ASIMD"
 
-// Fuses reports whether code of arm64 has a multiplication that is rounded only together
-// with an addition (FMADD, FMSUB, FNMADD, FNMSUB). The Go compiler makes them of x*y+z
-// where the product is not converted: float64(x*y)+z.
+// Fuses reports whether arm64 code has a fused multiply-add (FMADD, FMSUB, FNMADD, FNMSUB),
+// which rounds only once. The Go compiler emits one for x*y+z unless the product is converted:
+// float64(x*y)+z.
 func (f Function) Fuses() bool {
 	for at := 0; at+4 <= len(f.Code); at += 4 {
 		if binary.LittleEndian.Uint32(f.Code[at:])>>24 == 0x1f {
@@ -17,16 +17,16 @@ func (f Function) Fuses() bool {
 	return false
 }
 
-// encoding is a group of instructions: those with these bits. Sections are those of the
-// Architecture Reference Manual, C4.1. Only what ARMv8.0 has is known: an instruction of a
-// later extension is an error, whatever group it lies in.
+// encoding is a group of instructions: those with the bits value under mask. Groups follow the
+// Architecture Reference Manual, C4.1. Only instructions of ARMv8.0 are known: one of a later
+// extension is an error, even if it belongs to a known group.
 type encoding struct {
 	mask, value uint32
 	set         InstructionSet
-	known       func(word uint32) bool // which of the group, nil: all
+	known       func(word uint32) bool // selects the known ones of the group, nil for all
 }
 
-// a64 has what kernels are made of, and not yet atomics, for instance.
+// a64 lists the groups that kernels use; atomics, for example, are missing.
 var a64 = []encoding{
 	{0xffffffff, 0x00000000, "", nil}, // UDF, between functions
 
@@ -85,7 +85,7 @@ var a64 = []encoding{
 	{0x7f3efc00, 0x1e260000, ASIMD, func(w uint32) bool { return w>>22&3 == w>>31 }},
 }
 
-// threeSame is without FMLAL, whose group has half precision of its own.
+// threeSame excludes FMLAL, a half-precision instruction in the group.
 func threeSame(w uint32) bool {
 	switch opcode := w >> 11 & 31; w >> 29 & 1 {
 	case 0:
@@ -95,13 +95,13 @@ func threeSame(w uint32) bool {
 	}
 }
 
-// twoOperands is without FRINT32, FRINT64 and BFCVTN.
+// twoOperands excludes FRINT32, FRINT64 and BFCVTN.
 func twoOperands(w uint32) bool {
 	unsigned, large, opcode := w>>29&1 == 1, w>>23&1 == 1, w>>12&31
 	return opcode != 0x1e && (opcode != 0x1f || unsigned && large) && (opcode != 0x16 || !large)
 }
 
-// byElement are the multiplications by a lane; of numbers with a point without half precision.
+// byElement selects the multiplications by a lane, without half precision.
 func byElement(w uint32) bool {
 	opcode, large := w>>12&15, w>>23&1 == 1
 	if w>>29&1 == 0 {
@@ -110,7 +110,7 @@ func byElement(w uint32) bool {
 	return 0b0000_0100_0101_0101>>opcode&1 == 1 || large && opcode == 9
 }
 
-// instruction64 is the set of an instruction of arm64, if it is known.
+// instruction64 returns the set of an arm64 instruction, if it is known.
 func instruction64(word uint32) (InstructionSet, bool) {
 	for _, e := range a64 {
 		if word&e.mask == e.value {

@@ -1,13 +1,12 @@
-// Package machinecode says which instruction sets the functions of a Go program need,
-// by reading the program's machine code.
+// Package machinecode finds which instruction sets the functions of a Go program need, by
+// reading the program's machine code.
 //
-// What a generator or a comment says of an instruction is not asked: a register's
-// number alone can turn an AVX2 instruction into one of AVX-512, which most
-// processors with AVX2 do not have. An instruction that the tables do not know is
-// an error, never a guess.
+// It does not rely on a generator or on comments: a register number alone can turn an AVX2
+// instruction into an AVX-512 one, which most processors with AVX2 do not have. An instruction
+// that is not in the tables is an error.
 //
-// It does not decode operands, and decides nothing: tests of cmd/stoker hold what is
-// found here against feed/kernels. It is imported by tests only.
+// It does not decode operands and makes no decision: tests of cmd/stoker compare its result
+// with feed/kernels. Only tests import it.
 package machinecode
 
 import (
@@ -19,19 +18,19 @@ import (
 	"strings"
 )
 
-// InstructionSet is an instruction set as manuals name it. What every processor of the
-// architecture has is "".
+// InstructionSet is the name of an instruction set as in the manuals; "" for instructions that
+// every processor of the architecture has.
 type InstructionSet string
 
 // Function is a function of a program.
 type Function struct {
 	Name     string // with its package
-	Assembly bool   // written in assembly; what the compiler makes is GOAMD64's
-	Code     []byte // with what fills up to the next function
+	Assembly bool   // written in assembly; the compiler uses only the sets that GOAMD64 allows
+	Code     []byte // includes the padding before the next function
 }
 
-// Read returns the functions of an ELF program, stripped or not, and its architecture
-// as GOARCH has it.
+// Read returns the functions of an ELF program, stripped or not, and its architecture by the
+// name of GOARCH.
 func Read(path string) (functions []Function, arch string, err error) {
 	file, err := elf.Open(path)
 	if err != nil {
@@ -49,7 +48,7 @@ func Read(path string) (functions []Function, arch string, err error) {
 			end = table.Funcs[i+1].Entry
 		}
 		if f.Entry < begin || end < f.Entry || end-begin > uint64(len(code)) {
-			return nil, "", fmt.Errorf("%s: %s lies outside of the program's code", path, f.Name)
+			return nil, "", fmt.Errorf("%s: %s is outside the program's code", path, f.Name)
 		}
 		functions = append(functions, Function{
 			f.Name, strings.HasSuffix(source, ".s"),
@@ -71,8 +70,8 @@ func readText(file *elf.File) (code []byte, begin uint64, table *gosym.Table, er
 			return nil, 0, nil, err
 		}
 	}
-	// Addresses count from runtime.text, which other code than Go's may precede. The
-	// runtime's moduledata tells it: its words 0 and 22 are the table's address and that.
+	// Addresses count from runtime.text, which code of other languages may precede. Words 0 and
+	// 22 of the runtime's moduledata are the addresses of the table and of runtime.text.
 	word := func(i int) uint64 { return file.ByteOrder.Uint64(sections[2][8*i:]) }
 	if len(sections[2]) < 8*23 || word(0) != file.Section(".gopclntab").Addr {
 		return nil, 0, nil,
@@ -101,7 +100,7 @@ func (f Function) Sets(arch string) (sets []InstructionSet, err error) {
 	return sets, nil
 }
 
-// decode returns the length of the first instruction and the set that it is of.
+// decode returns the length of the first instruction and its set.
 func decode(arch string, code []byte) (n int, set InstructionSet, ok bool) {
 	switch {
 	case arch == "amd64":

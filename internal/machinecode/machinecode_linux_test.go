@@ -52,10 +52,10 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// TestSetsAreObjdumps decodes all assembly that is linked into these tests, Go's own
+// TestSetsMatchObjdump decodes all assembly that is linked into these tests, Go's own
 // with AVX-512 and all: where instructions end, and which of them need a set that their
 // names and registers tell, binutils says as well.
-func TestSetsAreObjdumps(t *testing.T) {
+func TestSetsMatchObjdump(t *testing.T) {
 	if _, err := exec.LookPath("objdump"); err != nil {
 		t.Skip("no objdump here (Debian: binutils)")
 	}
@@ -73,7 +73,7 @@ func TestSetsAreObjdumps(t *testing.T) {
 	seen := map[InstructionSet]int{}
 	for _, f := range functions {
 		if !f.Assembly || f.Name == "crypto/internal/boring/sig.StandardCrypto" {
-			continue // the latter has bytes to be found by who looks for them, behind a jump
+			continue // the latter has unreachable marker bytes after a jump
 		}
 		at := 0
 		for _, line := range disassemble(t, f.Code) {
@@ -158,7 +158,7 @@ func setOf(text string) InstructionSet {
 	return "?"
 }
 
-// TestReadRefuses says what is wrong with a file that is no program of Go.
+// TestReadRefuses checks the error for a file that is not a Go program.
 func TestReadRefuses(t *testing.T) {
 	path := t.TempDir() + "/x"
 	if err := os.WriteFile(path, slices.Repeat([]byte("no program "), 100), 0o600); err != nil {

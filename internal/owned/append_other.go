@@ -4,7 +4,7 @@ package owned
 
 import "os"
 
-// Append opens a file to read and to append to, and makes it where it is missing.
+// Append opens a file for reading and appending, and creates it if it does not exist.
 func Append(path string, mode os.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, mode)
 }

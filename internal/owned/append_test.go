@@ -14,8 +14,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/owned"
 )
 
-// A file of the victim's stays as it is, whatever lies under the name that is written to.
-func TestAppendToNobodyElsesLink(t *testing.T) {
+// A file of the victim does not change, no matter what exists under the name of the output.
+func TestAppendRefusesLinksOfOthers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to make another user's link")
 	}
@@ -45,7 +45,7 @@ func TestAppendToNobodyElsesLink(t *testing.T) {
 	}
 }
 
-// What is the user's own is written to, also by a link, and keeps what it has.
+// A file of the user is appended to, also through a link, and keeps its content.
 func TestAppend(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -10,18 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Append opens a file to read and to append to, and makes it where it is missing. A link
-// is followed if it is the user's own or root's, as /dev/stdout. A file with more names
-// than one is refused: who makes a second name need not be able to write the file.
+// Append opens a file for reading and appending, and creates it if it does not exist. It
+// follows a link if the user or root owns it, as with /dev/stdout. It refuses a file with more
+// than one name, because any user may have made the second name, even without permission to
+// write the file.
 func Append(path string, mode os.FileMode) (*os.File, error) {
-	flags := os.O_APPEND | os.O_CREATE | unix.O_NONBLOCK // a pipe that nobody reads would wait
+	flags := os.O_APPEND | os.O_CREATE | unix.O_NONBLOCK // does not block on a pipe without a reader
 	var s unix.Stat_t
 	link := unix.Lstat(path, &s) == nil && s.Mode&unix.S_IFMT == unix.S_IFLNK
 	switch {
 	case link && !mine(s.Uid):
 		return nil, fmt.Errorf("open %s: it is a link that user %d made", path, s.Uid)
 	case !link:
-		flags |= unix.O_NOFOLLOW // one that comes now is not followed
+		flags |= unix.O_NOFOLLOW // a link made in the meantime is not followed
 	}
 	file, err := os.OpenFile(path, flags|os.O_RDWR, mode)
 	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EACCES) {

@@ -1,6 +1,6 @@
-// Package owned opens a file to append to, where somebody else may have put a link by its
-// name: what would be written then stood in a file that he may not write himself.
+// Package owned opens a file to append to in a folder in which another user may have made a
+// link of that name. Following the link would write to a file that the other user cannot write.
 //
-// A file that is written anew needs none of this: it is made under a name of its own, and
-// moved into its place.
+// A file that is replaced does not need this package: it is created under a temporary name and
+// renamed.
 package owned

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// PlantedSecret is a command line with a secret in it.
+// PlantedSecret is a command line that contains a secret.
 type PlantedSecret struct {
 	Name, Shape string
 	Command     []string
-	Marks       []string // of the secret: none may be found again
+	Marks       []string // parts of the secret, none of which may appear in the output
 }
 
-// Leak is the mark of the secret that stands in a text; "" where none does.
+// Leak returns a mark of the secret that a text contains; "" if it contains none.
 func (p PlantedSecret) Leak(kept string) string {
 	for _, mark := range p.Marks {
 		if strings.Contains(kept, mark) {
@@ -22,7 +22,7 @@ func (p PlantedSecret) Leak(kept string) string {
 	return ""
 }
 
-// SecretNames are what secrets are called.
+// SecretNames lists names of secrets.
 var SecretNames = strings.Fields(`
 	password admin_password login_password root_password main_password connection_password db_password user_pass db_pass min_pass passphrase passwd pwd passcode
 	token hub_token login_token session_token aws_session_token authentication_token registration_token access_token refresh_token bot_token main_token
@@ -34,8 +34,8 @@ var SecretNames = strings.Fields(`
 	signature sig dsn salt nonce psk sas_token connection_string cvv webhook_url
 	one_time_code one_time_password access_code door_code passkey service_account_key master_password train_password model_token data_key seed_words`)
 
-// SecretValues are what secrets look like, with their marks. Words and paths that would pass
-// elsewhere are among them.
+// SecretValues lists secrets with their marks. Some are words and paths that are harmless
+// elsewhere.
 var SecretValues = map[string][]string{
 	"hunter2":                        {"hunter2"},
 	"kL9xQ2vB7mZ4pR8w":               {"kL9xQ2"},
@@ -56,14 +56,14 @@ var SecretValues = map[string][]string{
 	"Tr0ub4dor3":                     {"Tr0ub4"},
 }
 
-// shape puts a name and a value into a command line; _ of it is the program.
+// shape makes a command line from a name and a value.
 type shape struct {
 	name string
 	of   func(name, value string) []string
 }
 
-// plain makes a shape of a text with NAME, name, na-me, naMe and VALUE in it, split at
-// spaces but between bars.
+// plain makes a shape from a text in which NAME, name, na-me, naMe and VALUE are replaced. The
+// text is split at spaces, except between bars.
 func plain(text string) shape {
 	return shape{text, func(name, value string) []string {
 		fill := strings.NewReplacer("NAME", strings.ToUpper(name), "name", name, "na-me",
@@ -82,6 +82,7 @@ func plain(text string) shape {
 	}}
 }
 
+// camel converts snake_case to camelCase.
 func camel(name string) string {
 	words := strings.Split(name, "_")
 	for i, w := range words[1:] {
@@ -93,7 +94,7 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// SecretShapes are the ways in which a command line holds a name and its secret.
+// SecretShapes lists the forms in which a command line contains a name and its secret.
 var SecretShapes = func() (all []shape) {
 	for text := range strings.SplitSeq(strings.TrimSpace(shapes), "\n") {
 		all = append(all, plain(strings.ReplaceAll(text, `\n`, "\n")))
@@ -250,7 +251,7 @@ bash -c |curl https://host/x?name='VALUE'|
 bash -c |echo 'VALUE' > /run/name|
 `
 
-// Plants are all names in all shapes with all values.
+// Plants yields every combination of name, shape and value.
 func Plants() iter.Seq[PlantedSecret] {
 	return func(yield func(PlantedSecret) bool) {
 		for _, name := range SecretNames {
@@ -265,7 +266,8 @@ func Plants() iter.Seq[PlantedSecret] {
 	}
 }
 
-// PlantOf is one name in one shape; both are taken modulo their numbers.
+// PlantOf returns a name and value in one shape; the index is taken modulo the number of
+// shapes.
 func PlantOf(name, value string, at uint) PlantedSecret {
 	shape := SecretShapes[at%uint(len(SecretShapes))]
 	return PlantedSecret{name, shape.name, shape.of(name, value), []string{value}}

@@ -1,8 +1,8 @@
-// Package poison puts into the texts of a value what must never reach a terminal,
-// and finds it again in what was printed. It is for tests.
+// Package poison puts characters that must never reach a terminal into the texts of a value,
+// and finds them in printed output. It is for tests.
 //
-// It reaches every text by reflection, fields that are not exported included, so
-// that a field which somebody adds tomorrow is tried as well.
+// It reaches every text by reflection, including unexported fields, so that fields added later
+// are tested as well.
 package poison
 
 import (
@@ -16,15 +16,14 @@ import (
 	"unsafe"
 )
 
-// Text is what a text from outside may hold: escape sequences of seven and of eight
-// bits, a bell, text that runs backwards, ends of lines, a zero, a byte that is no
-// UTF-8.
+// Text holds what a text from outside may contain: 7-bit and 8-bit escape sequences, a bell,
+// bidirectional overrides, line separators, a zero byte, and invalid UTF-8.
 const Text = "\x1b]0;P\x07\x1b[31mP\u009b31mP\u202eP\u2066P\u2028P\x7fPx\nxP\x00P\xffP"
 
-// Name is Text as far as a file's name may hold it.
+// Name is Text without the characters that a file name cannot contain.
 const Name = "\x1b]0;P\x07\x1b[31mP\u009b31mP\u202eP\u2066P\u2028P\x7fPx\nxP\xffP"
 
-// Paths are the places of a value at which there are texts: "Facts.GPUs[].Name".
+// Paths lists the places of a value that hold texts: "Facts.GPUs[].Name".
 func Paths(value any) []string {
 	seen := map[string]bool{}
 	visit(addressable(value), "", func(path string, text reflect.Value) { seen[path] = true })
@@ -36,17 +35,18 @@ func Paths(value any) []string {
 	return paths
 }
 
-// Into appends Text to the texts at a place of what a pointer points at, or at all
-// places where the place is "". It says how many they were.
+// Into appends Text to the texts at a place of the value that a pointer points to; "" means all
+// places. It returns the number of texts changed.
 func Into(pointer any, at string) int {
 	return changeTexts(pointer, at, func(text string) string { return text + Text })
 }
 
-// Out takes back what Into did.
+// Out undoes Into.
 func Out(pointer any, at string) int {
 	return changeTexts(pointer, at, func(text string) string { return strings.TrimSuffix(text, Text) })
 }
 
+// changeTexts replaces the texts at a place and returns their number.
 func changeTexts(pointer any, at string, to func(string) string) int {
 	n := 0
 	visit(reflect.ValueOf(pointer).Elem(), "", func(path string, text reflect.Value) {
@@ -58,10 +58,11 @@ func changeTexts(pointer any, at string, to func(string) string) int {
 	return n
 }
 
-// colours are what our own pages may hold.
+// colours matches the escape sequences that Stoker's own pages use.
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Leak says what of Text stands raw in a printed text; "" where nothing does.
+// Leak returns an excerpt around an unescaped character of Text in a printed text; "" if it has
+// none.
 func Leak(printed string) string {
 	for _, raw := range []string{"Px\nxP", "\x1b[31mP"} {
 		if strings.Contains(printed, raw) {
@@ -80,17 +81,19 @@ func Leak(printed string) string {
 	return ""
 }
 
+// excerptAround quotes the text around a position.
 func excerptAround(text string, at int) string {
 	return fmt.Sprintf("%q", text[max(0, at-60):min(len(text), at+40)])
 }
 
+// addressable copies a value into a settable variable.
 func addressable(value any) reflect.Value {
 	v := reflect.New(reflect.TypeOf(value)).Elem()
 	v.Set(reflect.ValueOf(value))
 	return v
 }
 
-// visit calls f with every text that can be set.
+// visit calls f with every text, as a settable value.
 func visit(v reflect.Value, path string, f func(string, reflect.Value)) {
 	switch v.Kind() { //nolint:exhaustive // the others hold no text
 	case reflect.String:
@@ -124,7 +127,7 @@ func visit(v reflect.Value, path string, f func(string, reflect.Value)) {
 	}
 }
 
-// visitMap puts keys and values in anew, as neither can be set where it lies.
+// visitMap replaces keys and values, because neither is settable in a map.
 func visitMap(v reflect.Value, path string, f func(string, reflect.Value)) {
 	for _, old := range v.MapKeys() {
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()

@@ -1,14 +1,14 @@
-// Package private finds folders that this user alone can write, at every level,
-// and says who is at the other end of a socket.
+// Package private finds folders that only this user can write, at every level, and checks which
+// user is at the other end of a socket.
 //
-// Sockets, the start-up hook and traces lie in such folders: whoever can write a
-// folder on the way to a file can put another in its place, and a path that was
-// handed to a program is used for as long as the program lives. So each folder
-// from the root down must belong to root or to the user, and neither group nor
-// others may write to it. A folder like /tmp, where a sticky bit keeps others from
-// removing a file, is none: they take the name once the file is gone.
+// Sockets, the start-up hook and traces are stored in such folders. A user who can write any
+// folder on the path of a file can replace that file, and a path that was passed to a program
+// is used as long as the program runs. So each folder from the root down must belong to root or
+// to the user, and neither group nor others may have write permission. A folder like /tmp does
+// not qualify: its sticky bit keeps other users from removing a file, but they can take its
+// name once it is gone.
 //
-// What does not show in the mode (NFSv4 ACLs, who may mount what) is not seen.
-// python/stoker/daemon/private.py is the same rule for the Python client;
-// testdata/cases.json is the table of cases that both are tested with.
+// Rights that the mode does not show (NFSv4 ACLs, permission to mount) are not checked.
+// python/stoker/daemon/private.py applies the same rule in the Python client; both are tested
+// with testdata/cases.json.
 package private

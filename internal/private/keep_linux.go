@@ -15,23 +15,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// access is what a folder and the files in it grant.
+// access holds the modes of a folder and of the files in it.
 type access struct{ folder, file fs.FileMode }
 
 var (
 	closed = access{0o700, 0o600}
-	// readable is for what every copy of the program holds, so that a reader learns nothing.
+	// readable is for files that every copy of the program contains, so that reading them
+	// reveals nothing.
 	readable = access{0o755, 0o644}
 )
 
-// KeepScripts puts Python files where all processes of this version find them: into a
-// folder below a private place, which is named after what they hold and is never removed.
-// It goes onto PYTHONPATH, so that its name may have no colon.
+// KeepScripts writes Python files to a folder where all processes of this version find them: a
+// folder below a private place, named after a hash of the files and never removed. It goes into
+// PYTHONPATH, so its name must not contain a colon.
 //
-// A program that root starts may go on as another user, as a container's entry point does.
-// Root's private places are closed to that one, and a folder of PYTHONPATH that it cannot
-// read would stay in its sys.path, where the hook takes itself out. So root keeps scripts
-// in /run, where only root writes and everybody reads.
+// A program started by root may switch to another user, as the entry point of a container
+// does. That user cannot read root's private places. A folder of PYTHONPATH that it cannot read
+// would stay in its sys.path, because the hook, which removes the folder, could not be loaded.
+// So root keeps scripts in /run, which only root can write and everyone can read.
 func KeepScripts(place, prefix string, files fs.FS) (folder string, err error) {
 	if os.Geteuid() == 0 {
 		if open, err := makeReadable("/run", "stoker"); err == nil {
@@ -43,7 +44,7 @@ func KeepScripts(place, prefix string, files fs.FS) (folder string, err error) {
 	return keepScripts(place, prefix, files, closed)
 }
 
-// makeReadable is makeBelow for a folder that others may read and only root writes.
+// makeReadable is makeBelow for a folder that others can read and only root can write.
 func makeReadable(base, name string) (real string, err error) {
 	if real, err = CheckPath(base); err != nil {
 		return "", err
@@ -60,6 +61,7 @@ func makeReadable(base, name string) (real string, err error) {
 	return real, nil
 }
 
+// keepScripts writes the files to a folder below place, with the given modes.
 func keepScripts(place, prefix string, files fs.FS, grants access) (folder string, err error) {
 	names, err := fs.Glob(files, "*.py")
 	if err != nil {
@@ -79,7 +81,7 @@ func keepScripts(place, prefix string, files fs.FS, grants access) (folder strin
 	if err := makeOwn(folder, grants.folder); err != nil {
 		return "", err
 	}
-	// Python would make this one as its umask has it, perhaps for everybody to write.
+	// Python would create this folder with the mode of its umask, which may let everyone write.
 	if err := makeOwn(filepath.Join(folder, "__pycache__"), grants.folder); err != nil {
 		return "", err
 	}
@@ -91,7 +93,8 @@ func keepScripts(place, prefix string, files fs.FS, grants access) (folder strin
 	return folder, nil
 }
 
-// makeOwn sees to it that a folder is there, is the user's, and has this mode.
+// makeOwn makes a folder unless it exists, checks that it belongs to the user, and sets its
+// mode.
 func makeOwn(path string, mode fs.FileMode) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
@@ -109,8 +112,8 @@ func makeOwn(path string, mode fs.FileMode) error {
 	return nil
 }
 
-// WriteWhole sees to it that a file of ours has just this content. Who reads it
-// meanwhile sees the old one or the new one.
+// WriteWhole makes the content of a file exactly this. A concurrent reader sees either the old
+// or the new content.
 func WriteWhole(path string, content []byte) error { return writeWhole(path, content, closed.file) }
 
 func writeWhole(path string, content []byte, mode fs.FileMode) error {
@@ -131,7 +134,8 @@ func writeWhole(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// holds reports whether a file is a plain one of ours with just this mode and content.
+// holds reports whether a file is a regular file of this user with exactly this mode and
+// content.
 func holds(path string, content []byte, mode fs.FileMode) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

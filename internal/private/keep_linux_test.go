@@ -16,7 +16,7 @@ const source = "hook = 1\n"
 func scripts(text string) fs.FS { return fstest.MapFS{"sitecustomize.py": {Data: []byte(text)}} }
 
 // A script that was changed or cut is written again, in a private folder and in one that all may read.
-func TestScriptsAreMadeWhole(t *testing.T) {
+func TestScriptsAreRepaired(t *testing.T) {
 	for name, grants := range map[string]access{"closed": closed, "readable": readable} {
 		t.Run(name, func(t *testing.T) { testWhole(t, grants) })
 	}
@@ -72,7 +72,7 @@ func testWhole(t *testing.T, grants access) {
 	}
 }
 
-// whole says what is wrong with a script and the folders around it.
+// whole returns an error if a script or a folder above it is not as it should be.
 func whole(file string, grants access) string {
 	var now unix.Stat_t
 	text, _ := os.ReadFile(file)

@@ -13,16 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CheckPath follows a path from the root, links included, and returns it without
-// them. The error names the folder on the way that others can write.
+// CheckPath follows a path from the root, including links, and returns it with all links
+// resolved. The error names the first folder on the path that other users can write.
 func CheckPath(path string) (real string, err error) { return check(path, os.Geteuid()) }
 
-// maxLinks is where the kernel gives up as well.
+// maxLinks is the number of links after which the kernel gives up, too.
 const maxLinks = 40
 
+// check is CheckPath for a user.
 func check(path string, uid int) (string, error) {
 	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%q is no absolute path", path)
+		return "", fmt.Errorf("%q is not an absolute path", path)
 	}
 	if err := alone("/", uid); err != nil {
 		return "", err
@@ -53,7 +54,7 @@ func check(path string, uid int) (string, error) {
 	return at, nil
 }
 
-// alone says why others than root and the user can write to a folder.
+// alone returns an error if users other than root and the given one can write a folder.
 func alone(path string, uid int) error {
 	var s unix.Stat_t
 	if err := unix.Lstat(path, &s); err != nil {
@@ -61,7 +62,7 @@ func alone(path string, uid int) error {
 	}
 	switch {
 	case s.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return fmt.Errorf("%s is no folder", path)
+		return fmt.Errorf("%s is not a folder", path)
 	case s.Uid != 0 && int(s.Uid) != uid:
 		return fmt.Errorf("%s belongs to user %d", path, s.Uid)
 	case s.Mode&0o022 != 0:
@@ -70,8 +71,8 @@ func alone(path string, uid int) error {
 	return nil
 }
 
-// makeBelow is Check for a folder below one that is there: what is missing is made,
-// with mode 0700.
+// makeBelow is CheckPath for a folder below an existing one. It makes missing folders with mode
+// 0700.
 func makeBelow(base string, below ...string) (real string, err error) {
 	if real, err = CheckPath(base); err != nil {
 		return "", err
@@ -88,10 +89,9 @@ func makeBelow(base string, below ...string) (real string, err error) {
 	return real, nil
 }
 
-// Try offers the user's private places one after the other, until one can be used:
-// the folder stoker below XDG_RUNTIME_DIR, below the user's cache, and below the
-// cache in the home that the user's passwd entry names. The error says what is
-// wrong with each, and what to do.
+// Try calls use with the user's private places in order until it succeeds: the folder stoker
+// below XDG_RUNTIME_DIR, below the user's cache, and below .cache in the home directory of the
+// user's passwd entry. The error says why each failed and what to do.
 func Try(use func(place string) error) error {
 	var wrong []string
 	for _, way := range ways() {
@@ -114,12 +114,13 @@ func Try(use func(place string) error) error {
 		"to a folder of yours in which and above which others cannot write", strings.Join(wrong, "; "))
 }
 
-// way is a folder that must be there, and what may be made below it.
+// way is a folder that must exist, and the folders that may be made below it.
 type way struct {
 	base  string
 	below []string
 }
 
+// ways lists the candidates for a private place.
 func ways() []way {
 	var all []way
 	if base := os.Getenv("XDG_RUNTIME_DIR"); base != "" {
@@ -140,8 +141,9 @@ func ways() []way {
 	return all
 }
 
-// PeerOf says who is at the other end of a unix socket, and refuses another user.
-// Who listened or connected counts, not who holds the socket now.
+// PeerOf returns the process at the other end of a unix socket, and an error if another user
+// owns it. It is the process that listened or connected, even if another process holds the
+// socket now.
 func PeerOf(socket int) (*unix.Ucred, error) {
 	who, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -153,12 +155,11 @@ func PeerOf(socket int) (*unix.Ucred, error) {
 	return who, nil
 }
 
-// maxSocketPath is what fits into sockaddr_un, with its closing zero.
+// maxSocketPath is the size of sun_path in sockaddr_un without its terminating zero.
 const maxSocketPath = 107
 
-// Reach gives the path of a socket a name that is short enough to bind it and to
-// connect to it, for as long as done has not been called. A long one leads through
-// a descriptor of its folder.
+// Reach returns a name for the path of a socket that is short enough for bind and connect,
+// valid until done is called. The name of a long path goes through a descriptor of its folder.
 func Reach(path string) (name string, done func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil

@@ -16,7 +16,7 @@ import (
 // tested is a line of the table that python/tests/test_private.py reads as well.
 type tested struct {
 	Name string
-	As   *int // the user who asks, where it is not the one who runs the tests
+	As   *int // the user to check for, if it is not the one who runs the tests
 	Make []struct {
 		Path, Mode, Link string
 		UID              *int
@@ -136,7 +136,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// Each place is offered, in order; what is wrong with all of them is said.
+// Each place is tried in order; the error says why each was rejected.
 func TestTry(t *testing.T) {
 	base := place(t)
 	for _, name := range []string{"run", "home"} {

@@ -1,6 +1,6 @@
-// Package readable opens a file to read that may be anything: a named pipe to which
-// nobody writes does not keep us waiting, and one that somebody writes to is read as he
-// writes, so that <(zcat FILE) may stand for a file.
+// Package readable opens a file of any kind for reading. Opening a named pipe that has no
+// writer does not block for ever, and a pipe with a writer is read as data arrive, so that
+// <(zcat FILE) can be used as a file.
 //
-// What is in the file, and how much of it is read, is the reader's to decide.
+// The caller decides how to interpret the content and how much of it to read.
 package readable

@@ -4,5 +4,5 @@ package readable
 
 import "os"
 
-// Open opens a file to read.
+// Open opens a file for reading.
 func Open(file string) (*os.File, error) { return os.Open(file) }

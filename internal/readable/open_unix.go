@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long a named pipe's writer may take to begin, milliseconds.
+// patience is how long to wait for data from a named pipe, in milliseconds.
 const patience = 2000
 
-// Open opens a file to read. A named pipe to which nobody writes reads as empty
-// after a while, where an ordinary open would wait for ever.
+// Open opens a file for reading. A named pipe without a writer reads as empty after a while;
+// os.Open would block for ever.
 func Open(file string) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -24,7 +24,7 @@ func Open(file string) (*os.File, error) {
 		return f, nil
 	}
 	if raw, err := f.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { // what goes wrong here shows in the first read
+		_ = raw.Control(func(fd uintptr) { // an error here shows up in the first read
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, patience)
 		})
 	}

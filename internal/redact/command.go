@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// deepest is how many shells within shells are looked at.
+// deepest is the greatest nesting of shell scripts that is analysed.
 const deepest = 3
 
-// CommandLine keeps of a command line what is known to be harmless: names of programs,
-// scripts, modules and flags, values whose flag is on the list (vocabulary.go) and that are
-// numbers, ordinary words or ordinary paths, and without a name known words, small numbers
-// and ordinary paths. It has as many arguments as the command line.
+// CommandLine keeps the parts of a command line that are known to be harmless and replaces the
+// others. It keeps names of programs, scripts, modules and flags. It keeps a value if its flag
+// is listed (vocabulary.go) and the value is a number, an ordinary word or an ordinary path;
+// without a flag it keeps known words, small numbers and ordinary paths. The result has as many
+// arguments as the command line.
 func CommandLine(command []string) []string { return redactCommand(command, 0) }
 
 func redactCommand(command []string, depth int) []string {
@@ -23,27 +24,28 @@ func redactCommand(command []string, depth int) []string {
 	return clean
 }
 
-// walk is what is known of a command line so far.
+// walk is the state of reading a command line.
 type walk struct {
 	depth   int
-	begins  bool         // the name of a program follows
-	waiting trustLevel   // of the next value; place: no flag waits for one
-	flag    string       // the flag that waits
-	running string       // "python", "shell", "code" or "slurm" while flags of an interpreter follow
-	prints  bool         // text for nobody knows what follows: echo, printf
-	after   nextArgument // what the argument before was
+	begins  bool         // the next argument is the name of a program
+	waiting trustLevel   // trust in the next value; place if no flag expects one
+	flag    string       // the flag that expects a value
+	running string       // "python", "shell", "code" or "slurm" while the flags of an interpreter follow
+	prints  bool         // arbitrary text follows, as after echo and printf
+	after   nextArgument // what the last argument says about the next
 	setenv  int          // 1: a name follows, 2: its value
 }
 
-// nextArgument is what an argument says of the next.
+// nextArgument is what an argument says about the one after it.
 type nextArgument int
 
 const (
 	afterHarmless nextArgument = iota
-	afterHidden                // its value may follow: words are not trusted
-	afterSecret                // it was named like a secret: nothing is
+	afterHidden                // the last one was hidden: words after it are not trusted
+	afterSecret                // the last one names a secret: nothing after it is trusted
 )
 
+// take returns an argument as it may be kept.
 func (w *walk) take(argument string) string {
 	before, program := w.after, w.begins
 	w.after = afterHarmless
@@ -85,8 +87,10 @@ func (w *walk) take(argument string) string {
 
 var operators = set("&& || | ; & ( ) { } ! > >> < 2>&1 &> 2> then do done fi if while for")
 
+// endFlag forgets the flag that expects a value.
 func (w *walk) endFlag() { w.waiting, w.flag = place, "" }
 
+// endProgram starts a new command.
 func (w *walk) endProgram() {
 	w.endFlag()
 	w.running, w.setenv, w.begins, w.prints = "", 0, true, false
@@ -95,29 +99,31 @@ func (w *walk) endProgram() {
 var (
 	flagShape  = pattern(`^--?[A-Za-z][\w.-]{0,63}(=|$)`)
 	shortValue = pattern(`^-[A-Za-z]\d{1,4}$`) // -n8
-	broken     = pattern(`\d[^\d]`)            // -pGa1b2-c3 is no name, though it is made of words and letters
+	broken     = pattern(`\d[^\d]`)            // -pGa1b2-c3 is not a name, though it consists of words and letters
 	interprets = pattern(`^-[bBdEhiIOPqRsSuvVx]{2,}$`)
 	shellFlags = pattern(`^-[euxilv]*c$`)
 	plainName  = pattern(`^[+~]{0,2}[A-Za-z_][\w./@-]{0,79}$`)
 )
 
+// looksLikeFlag reports whether an argument begins like a flag and is not a number.
 func looksLikeFlag(argument string) bool {
 	return len(argument) > 1 && argument[0] == '-' && !sized().MatchString(argument)
 }
 
-// isKnownFlag reports whether an argument is a flag of the list.
+// isKnownFlag reports whether an argument is a listed flag.
 func isKnownFlag(argument string) bool {
 	name, _, _ := strings.Cut(argument, "=")
 	return strings.HasPrefix(argument, "--") && flagShape().MatchString(argument) && trustOf(name) >= number
 }
 
-// isNamedSecret is for an argument without a value: X-Api-Key:, db.password, Bearer.
+// isNamedSecret reports whether an argument without a value names a secret: X-Api-Key:,
+// db.password, Bearer.
 func isNamedSecret(argument string) bool {
 	name := strings.Trim(argument, `-:='"`)
 	return len(name) <= 64 && !strings.ContainsAny(name, "=/ ") && trustOf(name) == secret
 }
 
-// takeFlag is for -n, -n8, --name, --name=value, -name=value, -Dname=value.
+// takeFlag handles -n, -n8, --name, --name=value, -name=value, -Dname=value.
 func (w *walk) takeFlag(argument string) string {
 	waited := w.waiting
 	w.endFlag()
@@ -128,7 +134,7 @@ func (w *walk) takeFlag(argument string) string {
 	switch {
 	case dashes > 2 || !flagShape().MatchString(argument) || !isOrdinary(bare):
 		return hideAttached(argument)
-	case trusted < number && waited <= unknown && len(argument) > 2: // the value of the flag before it, perhaps
+	case trusted < number && waited <= unknown && len(argument) > 2: // it may be the value of the flag before it
 		return hideAttached(argument)
 	case dashes == 1 && len(bare) == 1 && !assigned:
 		return w.takeLetter(argument)
@@ -145,7 +151,7 @@ func (w *walk) takeFlag(argument string) string {
 	return argument
 }
 
-// hideAttached keeps the letter of -pSECRET.
+// hideAttached hides all but the letter of -pSECRET.
 func hideAttached(argument string) string {
 	if len(argument) > 2 && argument[1] >= 'A' && argument[1] <= 'z' && argument[0] == '-' && argument[1] != '-' {
 		return argument[:2] + Hidden
@@ -153,14 +159,15 @@ func hideAttached(argument string) string {
 	return Hidden
 }
 
-// numberLetters are flags of one letter that often have a number: -n 8, -b 256.
-// wordLetters have words and paths: -a resnet50, -x NAME=value. Users and passwords stand
-// behind others: -u, -p, -U, -k.
+// numberLetters are one-letter flags that usually take a number: -n 8, -b 256. wordLetters take
+// words and paths: -a resnet50, -x NAME=value. The other letters may take users and passwords:
+// -u, -p, -U, -k.
 const (
 	numberLetters = "bcegjknqstwBCEGJKNTW"
 	wordLetters   = "acdefilmnoqstxCDJOWX"
 )
 
+// takeLetter handles a dash and one letter.
 func (w *walk) takeLetter(argument string) string {
 	w.flag, w.waiting = argument[1:], unknown
 	switch letter := argument[1]; {
@@ -171,12 +178,12 @@ func (w *walk) takeLetter(argument string) string {
 	case w.running == "python" && letter == 'm':
 		w.flag, w.waiting = "module", text
 	case w.running == "python" && letter != 'W' && letter != 'X', strings.IndexByte("vhqiIEsSdV", letter) >= 0:
-		w.endFlag() // no value follows
+		w.endFlag() // takes no value
 	}
 	return argument
 }
 
-// takeCluster is for one dash and several letters: -lr, -uE, -lc, -n8, -pSECRET.
+// takeCluster handles a dash and several letters: -lr, -uE, -lc, -n8, -pSECRET.
 func (w *walk) takeCluster(argument string, trusted trustLevel) string {
 	switch {
 	case w.running == "python" && interprets().MatchString(argument):
@@ -192,7 +199,7 @@ func (w *walk) takeCluster(argument string, trusted trustLevel) string {
 	return argument
 }
 
-// takeValue is for the argument after a flag.
+// takeValue handles the argument after a flag.
 func (w *walk) takeValue(argument string) string {
 	flag, trusted := w.flag, w.waiting
 	w.endFlag()
@@ -204,7 +211,7 @@ func (w *walk) takeValue(argument string) string {
 		return w.redactLetterValue(argument, flag[0])
 	}
 	if trusted >= number && !sized().MatchString(argument) && (isPath(argument) || isKnown(argument)) {
-		return w.takePositional(argument, afterHarmless) // of a switch: --multi_gpu train.py
+		return w.takePositional(argument, afterHarmless) // the flag is a switch: --multi_gpu train.py
 	}
 	return w.redactValue(argument, trusted, flag)
 }
@@ -215,6 +222,7 @@ var (
 	nodeList  = pattern(`^[a-z][a-z-]{0,20}\d{0,4}(\[\d[\d,-]*\])?$`)
 )
 
+// redactLetterValue handles the value of a one-letter flag.
 func (w *walk) redactLetterValue(argument string, letter byte) string {
 	switch {
 	case oneNumber().MatchString(argument) && strings.IndexByte(numberLetters, letter) >= 0,
@@ -232,7 +240,7 @@ func (w *walk) redactLetterValue(argument string, letter byte) string {
 	return clean
 }
 
-// takeVariable is for setenv NAME VALUE.
+// takeVariable handles setenv NAME VALUE.
 func (w *walk) takeVariable(argument string) string {
 	if w.setenv++; w.setenv == 2 && plainName().MatchString(argument) && isOrdinary(argument) {
 		w.waiting, w.flag = trustOf(argument), argument
@@ -244,7 +252,7 @@ func (w *walk) takeVariable(argument string) string {
 	return Hidden
 }
 
-// takePositional is for an argument that no flag asks for.
+// takePositional handles an argument that does not belong to a flag.
 func (w *walk) takePositional(argument string, before nextArgument) string {
 	w.noteProgram(argument)
 	begins := w.begins
@@ -261,10 +269,10 @@ func (w *walk) takePositional(argument string, before nextArgument) string {
 		return Hidden
 	}
 	sign := len(argument) - len(strings.TrimLeft(argument, "+~"))
-	return argument[:sign] + w.redactValue(argument[sign:], place, "") // ~callbacks
+	return argument[:sign] + w.redactValue(argument[sign:], place, "") // the sign of ~callbacks
 }
 
-// isRooted reports whether a value is a path that cannot be anything else.
+// isRooted reports whether a value is certainly a path.
 func isRooted(value string) bool {
 	return isPath(value) && (extensions()[extension(value)] || rooted().MatchString(value))
 }
@@ -275,10 +283,10 @@ var (
 	pythonName = pattern(`^(python|pypy)[\d.]*$`)
 	shellName  = pattern(`^(ba|z|da|k|a)?sh$`)
 	codeName   = pattern(`^(perl|ruby|node|R|Rscript|julia|lua)$`)
-	slurmName  = pattern(`^(srun|sbatch|salloc)$`) // elsewhere -w is a password: ldapsearch
+	slurmName  = pattern(`^(srun|sbatch|salloc)$`) // for other programs -w may be a password: ldapsearch
 )
 
-// noteProgram remembers whose flags follow.
+// noteProgram records which program the following flags belong to.
 func (w *walk) noteProgram(argument string) {
 	switch name := path.Base(argument); {
 	case pythonName().MatchString(name), name == "torchrun", name == "launch", name == "deepspeed":
@@ -298,7 +306,7 @@ func (w *walk) noteProgram(argument string) {
 	}
 }
 
-// redactPair is for name=value.
+// redactPair handles name=value.
 func (w *walk) redactPair(name, value string) string {
 	known := trustOf(name) >= number
 	base64 := !known && (strings.Trim(value, "=") == "" || strings.ContainsAny(name, "/@"))
@@ -308,7 +316,7 @@ func (w *walk) redactPair(name, value string) string {
 	return name + "=" + w.redactValue(value, trustOf(name), name)
 }
 
-// redactValue keeps what a name's trust allows.
+// redactValue keeps a value as far as the trust in its name allows.
 func (w *walk) redactValue(value string, trusted trustLevel, name string) string {
 	switch {
 	case value == "" || value == Hidden:
@@ -317,7 +325,7 @@ func (w *walk) redactValue(value string, trusted trustLevel, name string) string
 		return Hidden
 	case isSmall(value):
 		return value
-	case extensions()[extension(value)] && isPath(value): // of a file, which is no secret itself
+	case extensions()[extension(value)] && isPath(value): // a file name; the secret would be in the file
 		return value
 	case trusted == unknown:
 		return Hidden
@@ -346,7 +354,8 @@ var (
 	deviceName = pattern(`^(cuda|gpu|cpu|xpu|hpu|mps|localhost|node\d{0,4})(:[a-z]\w{1,8})?:\d{1,2}(,\d{1,2})*$`)
 )
 
-// isNamed is for names of models, runs, files, hosts and images.
+// isNamed reports whether a value is the name of a model, run, file, host or image, or a list
+// of such names.
 func isNamed(value string) bool {
 	for one := range strings.SplitSeq(strings.Trim(value, "[]"), ",") {
 		one = strings.Trim(one, `'"`)
@@ -363,7 +372,8 @@ func isNamed(value string) bool {
 	return true
 }
 
-// isNumbersOrKnown is for lists: cuda,nvtx and 0,1,cpu.
+// isNumbersOrKnown reports whether a value is a list of small numbers and known words:
+// cuda,nvtx or 0,1,cpu.
 func isNumbersOrKnown(value string) bool {
 	for one := range strings.SplitSeq(value, ",") {
 		if !isSmall(one) && !isKnown(one) {
@@ -373,7 +383,7 @@ func isNumbersOrKnown(value string) bool {
 	return true
 }
 
-// arePaths is for mounts: /data:/data:ro.
+// arePaths reports whether a value is a mount: /data:/data:ro.
 func arePaths(value string) bool {
 	for one := range strings.SplitSeq(value, ":") {
 		if !strings.HasPrefix(one, "/") && one != "ro" && one != "rw" || !isPath(one) && len(one) > 2 {
@@ -383,8 +393,8 @@ func arePaths(value string) bool {
 	return true
 }
 
-// redactPairs is for ALL,NAME=value,NAME=value. A value that is hidden may have had
-// commas, so that nothing behind it is kept.
+// redactPairs handles ALL,NAME=value,NAME=value. A hidden value may have contained commas, so
+// nothing after it is kept.
 func (w *walk) redactPairs(value string) string {
 	parts := strings.Split(value, ",")
 	for i, part := range parts {

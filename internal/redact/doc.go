@@ -1,11 +1,10 @@
-// Package redact takes secrets out of text that Stoker keeps or shows.
+// Package redact removes secrets from text that Stoker stores or shows.
 //
-// Command works by a list of what passes: a part of a command line is kept only if it
-// is known to be harmless (a word of training, a small number, an ordinary path), and
-// everything else becomes [redacted]. Text is for sentences, in which nobody can list
-// what passes: there it takes out what is named like a secret or looks like one.
+// CommandLine uses a list of what is allowed: it keeps a part of a command line only if that is
+// known to be harmless (a word used in training, a small number, an ordinary path) and replaces
+// everything else with [redacted]. Text is for sentences, for which no such list is possible:
+// it removes what has the name of a secret or resembles one.
 //
-// What it does not do: it does not look at the environment, and it does not judge names
-// of functions, classes and files that the hook reports. The list of places where
-// text is kept is in docs/trust.md.
+// The package does not read the environment, and does not judge names of functions, classes and
+// files that the hook reports. docs/trust.md lists the places in which text is stored.
 package redact

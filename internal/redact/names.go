@@ -6,15 +6,15 @@ import (
 	"unicode"
 )
 
-// trustLevel is how much of a value may be kept, by the name before it.
+// trustLevel says how much of a value may be kept, depending on the name before it.
 type trustLevel int
 
 const (
-	secret  trustLevel = iota // nothing
-	unknown                   // small numbers, which no secret can be, and names of files
-	place                     // no name stands before it: known words and ordinary paths too
-	number                    // the name is of a quantity or a switch: numbers of any size too
-	text                      // the name is of what has a name or a place: ordinary words too
+	secret  trustLevel = iota // keep nothing
+	unknown                   // keep small numbers, which cannot be secrets, and names of files
+	place                     // no name precedes the value: keep known words and ordinary paths, too
+	number                    // the name is that of a quantity or a switch: keep numbers of any size, too
+	text                      // the name is that of something with a name or a path: keep ordinary words, too
 )
 
 // trustOf judges the name of a flag, a variable, a field or an override.
@@ -36,13 +36,13 @@ func trustOf(name string) trustLevel {
 	return unknown
 }
 
-// trustOfWords is unknown where one of the words is on no list.
+// trustOfWords judges a name by its words; unknown if one of them is not listed.
 func trustOfWords(words []string) trustLevel {
 	found, long, counted := number, false, false
 	for _, w := range words {
 		switch {
-		case len(w) == 1: // top_k, but a name of one letter says nothing
-		case w == "tokens": // they are counted, unless they alone are meant
+		case len(w) == 1: // top_k; a name of one letter says nothing
+		case w == "tokens": // a number of tokens, unless it is the only word
 			counted = true
 		case textWords()[w]:
 			found, long = text, true
@@ -61,7 +61,7 @@ func trustOfWords(words []string) trustLevel {
 	return found
 }
 
-// countsTokens tells max_new_tokens and tokens_per_step from names of secrets.
+// countsTokens distinguishes max_new_tokens and tokens_per_step from names of secrets.
 func countsTokens(words []string) bool {
 	plural := false
 	for _, w := range words {
@@ -73,6 +73,7 @@ func countsTokens(words []string) bool {
 	return plural && len(words) > 1
 }
 
+// namesSecret reports whether the words of a name suggest a secret.
 func namesSecret(words []string) bool {
 	if len(words) == 0 {
 		return false
@@ -83,8 +84,9 @@ func namesSecret(words []string) bool {
 		strings.HasSuffix(last, "key") || strings.HasSuffix(last, "pass")
 }
 
-// leadsToSecret reports whether a part of a value names a secret and another part stands behind it: webhook,749370, a path
-// api_key/749370. Of a file in such a folder only the name is told, and tokens are what language models read.
+// leadsToSecret reports whether a part of a value names a secret and another part follows:
+// webhook,749370, or the path api_key/749370. It is false for the name of a file, because the
+// secret would be in the file. The word "tokens" does not count: language models read tokens.
 func leadsToSecret(value string) bool {
 	if extensions()[extension(value)] {
 		return false
@@ -98,7 +100,8 @@ func leadsToSecret(value string) bool {
 	return false
 }
 
-// wordsOf splits a name at dashes, dots, underscores, digits and humps, into lower case.
+// wordsOf splits a name into lower-case words at dashes, dots, underscores, digits and capital
+// letters.
 func wordsOf(name string) []string {
 	var b strings.Builder
 	var before rune

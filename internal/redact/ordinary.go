@@ -7,14 +7,15 @@ import (
 	"unicode"
 )
 
-// small are numbers that no secret can be: whole ones below a thousand, short fractions.
+// small matches numbers that cannot be secrets: integers below a thousand, and short fractions.
 var small = pattern(`^[+-]?(\d{1,3}|\d{0,3}\.\d{1,4}|\d(\.\d)?[eE][+-]?\d{1,2})$`)
 
-// round are whole numbers of two digits and zeros, as people write them: a PIN has four digits, and one of a hundred PINs
-// is round.
+// round matches one or two digits followed by at least two zeros. A PIN has four digits, and
+// one in a hundred PINs is round.
 var round = pattern(`^[1-9]\d?0{2,10}$`)
 
-// isHarmless reports whether a number can stand where nobody knows what it is: a small or a round one, a power of two.
+// isHarmless reports whether a number may be kept without knowing its meaning: if it is small,
+// round or a power of two.
 func isHarmless(value string) bool {
 	if small().MatchString(value) || round().MatchString(value) {
 		return true
@@ -23,11 +24,11 @@ func isHarmless(value string) bool {
 	return err == nil && n&(n-1) == 0 && value[0] != '0'
 }
 
-// sized are the numbers and lists of numbers that a named quantity has: 224x224, [3,4,6,3],
+// sized matches numbers and lists of numbers as values of a named quantity: 224x224, [3,4,6,3],
 // 0-7, 1e-4, 64GB, 01:30:00, 50%.
 var sized = pattern(`^[\[(]?` + oneSized + `([,:x/-] ?` + oneSized + `)*[\])]?$`)
 
-// dated is a day, and a time of it: names of runs.
+// dated matches a date, with or without a time, as in names of runs.
 var dated = pattern(`^(19|20)\d{6}([-_T]?\d{4,6})?$`)
 
 const oneSized = `[+-]?(\d{1,12}|\d{0,9}\.\d{0,12})([eE][+-]?\d{1,3})?([kKmMgGtT]i?[bB]?|[bB]|us|ms|s|m|h|d|ba|ep|tok|%)?`
@@ -46,8 +47,8 @@ func isSmall(value string) bool {
 	return true
 }
 
-// isKnown reports whether a word is made of known words and few digits: resnet50,
-// bf16-mixed, vit_base_patch16_224. Single letters tell little, so that two are allowed.
+// isKnown reports whether a word consists of known words and few digits: resnet50, bf16-mixed,
+// vit_base_patch16_224. Up to two single letters are allowed, because they reveal little.
 func isKnown(word string) bool {
 	if word == "" || len(word) > 80 {
 		return false
@@ -77,6 +78,7 @@ func isKnown(word string) bool {
 	return digits <= 8 && letters <= 2 && (known || letters == 1 && digits <= 3) && longestNumber(word) <= 4
 }
 
+// longestNumber returns the length of the longest run of digits.
 func longestNumber(word string) (longest int) {
 	n := 0
 	for i := range len(word) {
@@ -91,10 +93,10 @@ func longestNumber(word string) (longest int) {
 }
 
 var (
-	// wordShape is what the name of a model, a run or a module is made of.
+	// wordShape matches the characters of names of models, runs and modules.
 	wordShape = pattern(`^[\pL\d_][\pL\d_.+-]{0,79}$`)
 
-	// pathShape has no colon, no quote and nothing that a shell or a URL reads.
+	// pathShape allows no colon, no quote and no character that is special in a shell or a URL.
 	pathShape = pattern(`^(~[a-z]*/|\$\{?[A-Z_]+\}?/)?[\pL\d_.+=@,~/-]+$`)
 
 	shardRange = pattern(`\{\d+\.\.\d+\}|\{[a-z]+(,[a-z]+)+\}|[*?]`) // data-{000..147}.tar
@@ -102,14 +104,14 @@ var (
 	manyHex    = pattern(`(?i)[0-9a-f]{16,}`)
 )
 
-// isWord reports whether a value is a word or a name as people choose them. A number is none, but versions and addresses
-// are: 3.0.0, 10.0.0.1.
+// isWord reports whether a value is a word or a name that a person would choose. Plain numbers
+// are not, but versions and addresses are: 3.0.0, 10.0.0.1.
 func isWord(value string) bool {
 	named := strings.ContainsFunc(value, unicode.IsLetter) || strings.Contains(value, ".") && longestNumber(value) <= 3
 	return named && wordShape().MatchString(value) && isOrdinary(value)
 }
 
-// isPath reports whether a value is an ordinary path: with a slash, or a file's name.
+// isPath reports whether a value is an ordinary path: with a slash, or a file name.
 func isPath(value string) bool {
 	if value == "." || value == ".." {
 		return true
@@ -129,8 +131,8 @@ func isPath(value string) bool {
 	return isOrdinary(value)
 }
 
-// isSegment is for one name in a path. An equals sign is of a checkpoint or a partition:
-// epoch=3-step=100.ckpt.
+// isSegment reports whether a text is an ordinary component of a path. An equals sign may occur
+// in names of checkpoints and partitions: epoch=3-step=100.ckpt.
 func isSegment(segment string) bool {
 	if len(segment) > 128 {
 		return false
@@ -146,10 +148,11 @@ func isSegment(segment string) bool {
 	return !strings.HasSuffix(segment, "=") && longestNumber(segment) <= 8
 }
 
+// extension returns the extension of a file name, without the dot.
 func extension(value string) string { return strings.TrimPrefix(path.Ext(value), ".") }
 
-// isOrdinary tells names that people choose from random ones: digits and letters change
-// seldom, small and capital letters stand in humps, words can be spoken.
+// isOrdinary distinguishes names that people choose from random ones: in names, digits and
+// letters alternate rarely, capitals begin words, and words are pronounceable.
 func isOrdinary(value string) bool {
 	if uuid().MatchString(value) || manyHex().MatchString(value) && longestNumber(value) < 16 ||
 		knownSecret().MatchString(value) || redactAWS(value) != value {
@@ -175,9 +178,10 @@ func isOrdinary(value string) bool {
 	return mixed <= 2 && short <= 2
 }
 
+// isBetween reports whether a character separates words.
 func isBetween(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// changesOf counts where letters and digits meet.
+// changesOf counts the changes between letters and digits.
 func changesOf(run string) (changes int) {
 	digits := false
 	for i, r := range run {
@@ -189,7 +193,8 @@ func changesOf(run string) (changes int) {
 	return changes
 }
 
-// shortHumps counts the humps of one and two letters beside others: base64 is full of them.
+// shortHumps counts the parts of one or two letters between capitals, of which base64 has many.
+// speakable is false if a part is not pronounceable.
 func shortHumps(run string) (short int, speakable bool) {
 	for part := range strings.FieldsFuncSeq(run, unicode.IsDigit) {
 		humps := humpsOf(part)
@@ -205,7 +210,7 @@ func shortHumps(run string) (short int, speakable bool) {
 	return short, true
 }
 
-// humpsOf splits letters where a capital follows a small one.
+// humpsOf splits letters before each capital that follows a lower-case letter.
 func humpsOf(letters string) (humps []string) {
 	start, before := 0, rune(0)
 	for i, r := range letters {
@@ -217,14 +222,16 @@ func humpsOf(letters string) (humps []string) {
 	return append(humps, letters[start:])
 }
 
-// hasVowel is wanted of each hump of three letters and more, but of capitals alone: HTTPServer, and not WDqHQqpd.
+// hasVowel reports whether a part has a vowel, is too short to need one, or is all capitals:
+// HTTPServer passes, WDqHQqpd does not.
 func hasVowel(hump string) bool {
 	lower := strings.ToLower(hump)
 	return len(hump) < 3 || hump == strings.ToUpper(hump) || strings.ContainsAny(lower, "aeiouy") || lower[0] > unicode.MaxASCII ||
 		valueWords()[lower] || numberWords()[lower] || textWords()[lower] || extensions()[lower]
 }
 
-// isSpeakable wants vowels in long words of Latin letters, and few consonants in a row.
+// isSpeakable reports whether a word is short or has enough vowels and not more than five
+// consonants in a row.
 func isSpeakable(word string) bool {
 	word = strings.ToLower(word)
 	if len(word) <= 5 || valueWords()[word] || numberWords()[word] || textWords()[word] {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// pattern is a regular expression that is compiled when it is first used: all of them
-// take 4 ms, and most starts of the program use none.
+// pattern returns a regular expression that is compiled at its first use: compiling all of them
+// takes 4 ms, and most runs of the program use none.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// planted are command lines with a secret each, HUSHn, which nobody may find again.
-// Each is split at spaces, but for what stands between bars.
+// planted lists command lines with a secret each, HUSHn, which must not appear in the output.
+// Each is split at spaces, except between bars.
 var planted = []string{
 	"python t.py --header |X-Api-Key: HUSH1|",
 	"curl -H |Authorization: Bearer HUSH2| https://x",

@@ -48,7 +48,7 @@ func FuzzCommand(f *testing.F) {
 		}
 		plant := poison.PlantOf(name, value, at)
 		if strings.Contains(strings.Join(poison.PlantOf(name, "", at).Command, " ")+Hidden, value) {
-			t.Skip() // it stands there anyway
+			t.Skip() // the value occurs elsewhere in the command
 		}
 		clean := CommandLine(plant.Command)
 		if len(clean) != len(plant.Command) {
@@ -63,7 +63,7 @@ func FuzzCommand(f *testing.F) {
 	})
 }
 
-// TestUnnamedSecrets: what is random stays nowhere, whatever stands before it.
+// TestUnnamedSecrets: random values are always hidden, no matter what precedes them.
 func TestUnnamedSecrets(t *testing.T) {
 	for _, value := range []string{
 		"kL9xQ2vB7mZ4pR8w", "9f86d081884c7d659a2feaa0c55ad015", "550e8400-e29b-41d4-a716-446655440000", "kL9x-Q2vB-7mZ4-pR8w",
@@ -93,7 +93,7 @@ func oneNumberOnly(value string) bool {
 	return strings.Trim(value, "0123456789") == "" && len(value) <= 12
 }
 
-// TestLettersOfOthers: a flag of one letter means in one program what it does not in another.
+// TestLettersOfOthers: a one-letter flag has different meanings in different programs.
 func TestLettersOfOthers(t *testing.T) {
 	for line, want := range map[string]string{
 		"ldapsearch -x -w swordfish":                      "ldapsearch -x -w [redacted]",
@@ -125,7 +125,7 @@ func TestVocabularyNamesNoSecret(t *testing.T) {
 	}
 }
 
-// TestText is for sentences, of which what looks like a secret is taken out.
+// TestText checks that sentences lose whatever resembles a secret.
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		"mlflow did not take figures: HTTPError: 401 for https://bob:hunter2@host/api?token=hunter2": "mlflow did not take figures: HTTPError: 401 for https://[redacted]@host/api?[redacted]",

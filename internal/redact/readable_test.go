@@ -9,7 +9,7 @@ import (
 
 var mayBeHidden = regexp.MustCompile(`«[^»]*»`)
 
-// splitLine splits at spaces, but for what stands between bars.
+// splitLine splits at spaces, except between bars.
 func splitLine(line string) (command []string) {
 	for i, part := range strings.Split(line, "|") {
 		if i%2 == 1 {

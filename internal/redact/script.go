@@ -2,8 +2,8 @@ package redact
 
 import "strings"
 
-// redactScript is for the text behind sh -c. Its words are judged as a command line's.
-// What has more than words, quotes and operators in it is hidden as a whole.
+// redactScript handles the text after sh -c. It treats the words as a command line. A script
+// that has more than words, quotes and operators is hidden completely.
 func (w *walk) redactScript(script string) string {
 	words, ok := splitScript(script)
 	if !ok || w.depth >= deepest {
@@ -17,8 +17,8 @@ func (w *walk) redactScript(script string) string {
 	return strings.ReplaceAll(strings.Join(words, " "), " ;", ";")
 }
 
-// splitScript splits at blanks outside of quotes. It gives up at line ends, escapes, here
-// documents, substitutions and quotes that are not closed.
+// splitScript splits at blanks outside quotes. ok is false if the script has line breaks,
+// escapes, here-documents, substitutions or unclosed quotes.
 func splitScript(script string) (words []string, ok bool) {
 	if strings.ContainsAny(script, "\n\r\\`") || strings.Contains(script, "<<") || strings.Contains(script, "$(") {
 		return nil, false

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Hidden stands in place of what is not known to be harmless.
+// Hidden replaces what is not known to be harmless.
 const Hidden = "[redacted]"
 
-// longest is how many bytes of an argument or a text are looked at.
+// longest is the greatest number of bytes of an argument or a text that is analysed.
 const longest = 4096
 
-// Text is for sentences in which names and values may stand anywhere, such as the words
-// of an error: nobody can list what passes there. It takes out values of names of
-// secrets, users and queries of URLs, tokens of well-known services and random words.
-// What is longer than longest is cut.
+// Text removes secrets from sentences in which names and values may occur anywhere, such as
+// error messages: there is no list of what is allowed there. It removes values of names of
+// secrets, users and queries of URLs, tokens of well-known services, and random words. It cuts
+// text that is longer than longest.
 func Text(text string) string {
 	if len(text) > longest {
 		text = strings.ToValidUTF8(text[:longest], "") + " [...]"
@@ -28,31 +28,32 @@ func Text(text string) string {
 	return redactShapes(text)
 }
 
-// Addresses takes users, queries and fragments out of the URLs of a text and leaves the rest
-// as it is. It is for messages that quote what somebody typed.
+// Addresses removes users, queries and fragments from the URLs in a text and keeps the rest. It
+// is for messages that quote the user's input.
 func Addresses(text string) string {
 	return redactUsers(queryInURL().ReplaceAllString(text, "$1?"+Hidden))
 }
 
-// flagValue is for command lines that a sentence quotes, credentialFlag for users with
-// passwords in them.
+// flagValue matches flags with values in a quoted command line; credentialFlag matches users
+// with passwords.
 var (
 	flagValue      = pattern(`((?:--?|setenv |set |config )[A-Za-z][\w.-]*)([ \t]+)("[^"]*"|'[^']*'|[^\s"']+)`)
 	credentialFlag = pattern(`((?:^|\s)(?:-[uU]|--(?:proxy-)?user|--login)[ =])\S+[:%]\S+`)
 )
 
-// queryInURL is what a signed address is signed with. A path that was made clean has one
-// slash.
+// queryInURL matches the query of an address, which may be a signature. After cleaning, a path
+// has only one slash.
 var queryInURL = pattern(`([a-zA-Z][a-zA-Z0-9+.-]*:/{1,3}[^\s"'<>?#]*)[?#][^\s"'<>]+`)
 
 // A name with its value: {"password": "x y"}, password='x y', X-Api-Key: x, Pwd=x;
-// Authorization: Bearer x. Groups: name with what stands between, value.
+// Authorization: Bearer x. Groups: the name, the separator, the value.
 var (
 	quotedValue = pattern(`([A-Za-z][\w.-]*)(["']?[\])]?[ \t]*(?:[:=]>?|,)[ \t]*)("(?:[^"\\]|\\.)+"|'(?:[^'\\]|\\.)+')`)
 	anyValue    = pattern(
 		`([A-Za-z][\w.-]*)(["']?\]?[ \t]*[:=>][ \t]*)((?:(?i:bearer|basic|digest|token|negotiate)\s+)?[^\s"',;&{}\[\]][^\s"',;&{}]*)`)
 )
 
+// redactNamed replaces the values of names of secrets that pair finds.
 func redactNamed(pair *regexp.Regexp, text string) string {
 	return pair.ReplaceAllStringFunc(text, func(found string) string {
 		m := pair.FindStringSubmatch(found)
@@ -72,11 +73,11 @@ func redactNamed(pair *regexp.Regexp, text string) string {
 }
 
 var (
-	// A user in a URL may have a password with anything in it, @ and / too.
+	// A user in a URL may have a password with any characters, including @ and /.
 	userInURL = pattern(`([a-zA-Z][a-zA-Z0-9+.-]*:/{1,3})([^\s"'<>]+)@`)
 	port      = pattern(`^[^/@:]+:\d+/`)
 
-	// And without a scheme: user:password@host.
+	// The same without a scheme: user:password@host.
 	userAtHost = pattern(`(^|[\s"'=,(])([\w.+-]+):([^\s"'/:][^\s"']*)@([\w-][\w.-]*)`)
 
 	knownSecret = pattern(
@@ -86,6 +87,7 @@ var (
 	word      = pattern(`[A-Za-z0-9+/_=\-]{20,}`)
 )
 
+// redactShapes replaces what has the form of a secret.
 func redactShapes(text string) string {
 	text = knownSecret().ReplaceAllString(text, Hidden)
 	text = redactUsers(text)
@@ -105,10 +107,10 @@ func redactShapes(text string) string {
 	})
 }
 
-// looksRandom tells a random word from a path or a long name: it mixes letters
-// and digits, or digits and both cases, and its characters are spread as evenly as random ones. English has
-// about 4.1 bits per letter at most, hexadecimal 4, base64 up to 6; a sample of n
-// letters shows at most log2(n).
+// looksRandom distinguishes a random word from a path or a long name: it mixes letters and
+// digits, or digits and both cases, and its characters have high entropy. English has at most
+// about 4.1 bits per letter, hexadecimal 4, base64 up to 6; a sample of n letters has at most
+// log2(n).
 func looksRandom(w string) bool {
 	if strings.Count(w, "/") > 1 || strings.Count(w, "-")+strings.Count(w, "_") > 3 {
 		return slices.ContainsFunc(strings.Split(w, "/"), func(part string) bool {
@@ -116,11 +118,11 @@ func looksRandom(w string) bool {
 		})
 	}
 	b := entropy(w)
-	return mixed(w, 3, 0, 0) && letters(w) >= 3 && b >= 3.3 || mixed(w, 1, 5, 5) && b >= 4.2
+	return isMixed(w, 3, 0, 0) && letters(w) >= 3 && b >= 3.3 || isMixed(w, 1, 5, 5) && b >= 4.2
 }
 
-// mixed reports whether a word has so many digits, capitals and small letters.
-func mixed(w string, digits, upper, lower int) bool {
+// isMixed reports whether a word has at least so many digits, capitals and lower-case letters.
+func isMixed(w string, digits, upper, lower int) bool {
 	d, u, l := 0, 0, 0
 	for _, r := range w {
 		switch {
@@ -135,6 +137,7 @@ func mixed(w string, digits, upper, lower int) bool {
 	return d >= digits && u >= upper && l >= lower
 }
 
+// letters counts the letters of a word.
 func letters(w string) (n int) {
 	for _, r := range w {
 		if r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -144,7 +147,7 @@ func letters(w string) (n int) {
 	return n
 }
 
-// entropy is the entropy of a word's characters.
+// entropy returns the entropy of a word's characters, in bits.
 func entropy(w string) (sum float64) {
 	counts := map[rune]int{}
 	for _, r := range w {
@@ -157,18 +160,18 @@ func entropy(w string) (sum float64) {
 	return sum
 }
 
-// redactAWS is for keys of forty characters, which may have slashes.
+// redactAWS replaces keys of forty characters, which may contain slashes.
 func redactAWS(text string) string {
 	return awsSecret().ReplaceAllStringFunc(text, func(found string) string {
 		m := awsSecret().FindStringSubmatch(found)
-		if !mixed(m[2], 1, 5, 5) || entropy(m[2]) < 4.2 {
+		if !isMixed(m[2], 1, 5, 5) || entropy(m[2]) < 4.2 {
 			return found
 		}
 		return m[1] + Hidden + m[3]
 	})
 }
 
-// redactUsers takes users out of URLs.
+// redactUsers removes users from URLs.
 func redactUsers(text string) string {
 	return userInURL().ReplaceAllStringFunc(text, func(found string) string {
 		m := userInURL().FindStringSubmatch(found)

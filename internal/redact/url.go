@@ -6,20 +6,20 @@ var (
 	urlShape  = pattern(`^[a-zA-Z][a-zA-Z0-9+.-]{0,20}://\S*$`)
 	hostShape = pattern(`^([\w.-]*|\[[0-9a-fA-F:.]+\])(:\d{1,5})?$`)
 
-	// pathSchemes are of stores and files, whose path is the name of a data set. Paths of
-	// web addresses hold secrets: those of hooks, of shared links.
+	// pathSchemes are schemes of stores and files, whose path is the name of a data set. Paths
+	// of web addresses may be secret, as in webhooks and shared links.
 	pathSchemes = set("s3 s3a gs gcs az abfs abfss wasb wasbs hdfs viewfs file hf dbfs oci r2 lakefs sqlite docker " +
 		"oras shub library tcp env etcd zmq ray")
 )
 
-// redactURL keeps scheme and host, and of data sets the path; never a user, a query or a
+// redactURL keeps scheme and host and, for data sets, the path; never a user, a query or a
 // fragment.
 func redactURL(value string) string {
 	scheme, rest, _ := strings.Cut(value, "://")
 	clean := scheme + "://"
 	if user, after, found := strings.Cut(rest, "@"); found && !isRepository(scheme, rest) {
 		if strings.ContainsAny(user, "/?#") || strings.Contains(after, "@") {
-			return clean + Hidden // of a password with @ or / in it nobody can say where it ends
+			return clean + Hidden // a password with @ or / in it has no certain end
 		}
 		clean, rest = clean+Hidden+"@", after
 	}
@@ -42,12 +42,13 @@ func redactURL(value string) string {
 	return clean
 }
 
-// isRepository tells git+https://github.com/a/b@v1 from a user of a host.
+// isRepository distinguishes git+https://github.com/a/b@v1 from a user at a host.
 func isRepository(scheme, rest string) bool {
 	host, _, _ := strings.Cut(rest, "/")
 	return strings.HasPrefix(scheme, "git+") && strings.Contains(host, ".") && hostShape().MatchString(host)
 }
 
+// cutAny cuts a text before the first of some characters.
 func cutAny(s, chars string) (before string, found bool) {
 	if at := strings.IndexAny(s, chars); at >= 0 {
 		return s[:at], true

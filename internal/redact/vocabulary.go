@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// The long lists, which are text that nobody reads as Go.
+// The long lists of words are text files.
 var (
 	//go:embed words/numbers.txt
 	numbersText string
@@ -18,28 +18,31 @@ var (
 	extensionsText string
 )
 
-// The words below are what a flag, a variable or an override may be made of for its value
-// to be kept. A name passes if each of its words is here. Words that also name secrets
-// (key, token, pass, pin, code, session, access, auth, user) must never be added:
-// names with such a word that are harmless stand in harmlessNumbers and harmlessTexts.
+// A value is kept only if its flag, variable or override consists of the words below. Words
+// that also occur in names of secrets (key, token, pass, pin, code, session, access, auth,
+// user) must never be added; harmless names with such a word are listed in harmlessNumbers and
+// harmlessTexts.
 
-// numberWords name quantities, switches and choices: numbers and known words are kept.
+// numberWords occur in names of quantities, switches and choices: numbers and known words are
+// kept.
 var numberWords = set(numbersText)
 
-// textWords name what has a name, a place a kind: an ordinary word path kept.
+// textWords occur in names of things that have a name, a place or a kind: ordinary words and
+// paths are kept.
 var textWords = set(textsText)
 
-// valueWords stand as words of their own on command lines: programs, verbs, models, data
-// sets, optimizers, kinds of numbers.
+// valueWords are harmless words on command lines: programs, verbs, models, data sets,
+// optimizers, number formats.
 var valueWords = set(valuesText)
 
-// ambiguous are words that may stand by themselves, but in a name may be of people and
-// what is theirs.
+// ambiguous words are harmless alone, but in a name they may refer to people and their
+// belongings.
 var ambiguous = set(`
 	char command curl echo export git public set setenv share shared ssh sudo unset users wget word
 `)
 
-// harmlessNumbers and harmlessTexts are names with a word that elsewhere names secrets.
+// harmlessNumbers and harmlessTexts are names with a word that in other names suggests a
+// secret.
 var (
 	harmlessNumbers = set(`
 		pin_memory no_pin_memory dataloader_pin_memory dataset_pin_memory use_pin_memory pin_mem no_pin_mem memory_pin persistent_pin
@@ -54,15 +57,16 @@ var (
 		wandb_entity mlflow_experiment_name access_mode`)
 )
 
-// countsOf are the words before "tokens" and behind "tokens per" in names of counts.
+// countsOf are the words that may accompany "tokens" in names of counts.
 var countsOf = set(`
 	b batch budget completion context device eval generated global gpu image in input k length m max
 	micro min n new num of output per prompt sample sec second seen special step target tokens total
 	train val vision warmup
 `)
 
-// secretWords name secrets wherever they stand in a name, secretEnds as a word of . They
-// only make Command stricter, as what on no list not kept; Text relies on them.
+// secretWords suggest a secret anywhere in a name, secretParts as a whole word, secretEnds as
+// the last word. For CommandLine they only lower the trust further, because it keeps nothing
+// that is not listed; Text relies on them.
 var (
 	secretWords = []string{
 		"token", "passw", "passphrase", "passcode", "pwd", "secret", "credential", "apikey", "accesskey", "privatekey",
@@ -74,10 +78,11 @@ var (
 	secretEnds  = set(`key keys pass pw pin auth sig pat cert pem answer code codes phrase sas`)
 )
 
-// extensions of files whose names are kept where no folder stands before them.
+// extensions lists the extensions of files whose names are kept even without a folder.
 var extensions = set(extensionsText)
 
-// set is a set of words, which are split when it is first asked: most starts of the program ask none.
+// set returns a set of words, which are split at its first use: most runs of the program use
+// none.
 func set(words string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
 		all := map[string]bool{}

@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Cell returns a value of a table (CSV) that a spreadsheet shows and does not compute: before what
-// begins like a formula stands a quote, as OWASP advises (CSV Injection). Numbers stay as they are,
-// negative ones too. The same holds behind a semicolon, at which spreadsheets of some languages end
-// a cell. Longer text is cut as by Text.
+// Cell returns a value of a CSV table that a spreadsheet displays and does not evaluate: it
+// puts a quote before a text that begins like a formula, as OWASP advises (CSV Injection).
+// Numbers are unchanged, including negative ones. It does the same after a semicolon, which
+// separates cells in some languages. Longer text is cut as by Text.
 func Cell(s string, limit int) string {
 	if isNumber(s) {
 		return s
@@ -27,7 +27,8 @@ func Cell(s string, limit int) string {
 	}
 }
 
-// formula reports whether a spreadsheet takes a text for a formula. Tabs and line ends, which it passes over, are gone.
+// formula reports whether a spreadsheet may take a text for a formula. Tabs and line breaks,
+// which it would skip, were replaced before.
 func formula(s string) bool {
 	for _, begin := range []string{"=", "+", "-", "@", "＝", "＋", "－", "＠"} {
 		if strings.HasPrefix(s, begin) {

@@ -1,6 +1,6 @@
-// Package safe makes text from outside fit for a terminal, a file or a page:
-// process names, kernel names, command lines, messages of the watched program.
-// It knows nothing of where the text goes.
+// Package safe makes text from outside safe for a terminal, a file or a page: names of
+// processes and kernels, command lines, messages of the observed program. It does not depend on
+// where the text goes.
 package safe
 
 import (
@@ -11,10 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s with everything visible that could move a cursor, change a
-// colour or reorder what is read: control characters (C0, C1), bidirectional
-// overrides and invalid UTF-8 become \x1b, \u202e, \xff. Longer text is cut to
-// limit characters with an ellipsis; a limit of 0 keeps all.
+// Text makes all characters visible that could move a cursor, change a colour or reorder text:
+// control characters (C0, C1), bidirectional overrides and invalid UTF-8 become \x1b, \u202e,
+// \xff. It cuts text to limit characters and appends an ellipsis; a limit of 0 keeps all.
 func Text(s string, limit int) string {
 	if plain(s) && (limit == 0 || len(s) <= limit) {
 		return s
@@ -42,10 +41,9 @@ func Text(s string, limit int) string {
 	return b.String()
 }
 
-// JSON returns a JSON text that stands for the same values and in which no character
-// stands raw that Text would replace: \u009b in the place of U+009B. It takes what
-// encoding/json wrote, which has line breaks between values and odd characters only
-// inside of strings.
+// JSON escapes in a JSON text all characters that Text would replace: U+009B becomes \u009b.
+// The values stay the same. The text must come from encoding/json, which writes line breaks
+// only between values and odd characters only in strings.
 func JSON(text []byte) []byte {
 	var out []byte
 	from := 0
@@ -70,9 +68,9 @@ func JSON(text []byte) []byte {
 	return append(out, text[from:]...)
 }
 
-// odd reports whether a character moves a cursor, changes a colour, ends a line,
-// turns text around or is not seen at all: controls (C0, C1), formats (among them
-// bidirectional overrides) and separators of lines.
+// odd reports whether a character moves a cursor, changes a colour, ends a line, reverses text
+// or is invisible: controls (C0, C1), format characters (including bidirectional overrides) and
+// line separators.
 func odd(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
 // plain reports whether s is printable ASCII, as nearly all text is.

@@ -46,7 +46,7 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// A JSON text is fit for a terminal and stands for the same values.
+// A JSON text is safe for a terminal and has the same values as before.
 func TestJSON(t *testing.T) {
 	want := map[string]any{"größer 日本 😀": poison.Text, "b\u009b\U000e0001": []any{"\u202e", 1.5, nil, "plain", "\ufeff"}}
 	text, err := json.MarshalIndent(want, "", "  ")
@@ -77,8 +77,7 @@ type node struct {
 	own   string
 }
 
-// Every text is reached, nobody else's copy is touched, and what is clean stays
-// what it was.
+// Every text is reached, shared copies do not change, and safe values stay the same.
 func TestValues(t *testing.T) {
 	tree := func(text string) *node {
 		n := &node{Text: text, Any: text, List: []string{"a", text}, Array: [2]string{text}, Map: map[string]any{text: text}, V: []float64{1}, own: "own"}

@@ -2,12 +2,12 @@ package safe
 
 import "reflect"
 
-// Values makes every text fit for a terminal, as Text does, in what pointers point
-// at, however deep it lies. What has such a text is replaced by a copy: nothing that
-// somebody else holds changes, and what is fit already costs a look.
+// Values applies Text to every text in the values that pointers point to, at any depth. It
+// replaces parts that contain an unsafe text with copies, so that values shared with others do
+// not change. Safe values are only read.
 //
-// This is the door of whoever shows values to people: behind it a text is a text,
-// and no field has to be remembered. Fields that are not exported are not seen.
+// Callers that show values to people call it once, so that no field is forgotten. It ignores
+// unexported fields.
 func Values(pointers ...any) {
 	c := cleaner{}
 	for _, p := range pointers {
@@ -21,21 +21,22 @@ func Values(pointers ...any) {
 // cleaner remembers which types hold texts, and which pointers it has followed.
 type cleaner struct {
 	kinds map[reflect.Type]*kind
-	done  map[visited]reflect.Value // the zero Value: unchanged, or still at it
+	done  map[visited]reflect.Value // the zero Value: unchanged, or in progress
 }
 
+// visited identifies a pointer by address and type.
 type visited struct {
 	to   uintptr
 	kind reflect.Type
 }
 
-// kind is what is known of a type.
+// kind describes a type.
 type kind struct {
 	holds  bool  // its values may hold a text
-	fields []int // of a struct: which of them may
+	fields []int // fields of a struct that may hold one
 }
 
-// value is a value with clean texts, and whether it is another one than v.
+// value returns a value with safe texts, and whether it differs from v.
 func (c *cleaner) value(v reflect.Value) (clean reflect.Value, changed bool) {
 	if !v.IsValid() || !c.kindOf(v.Type()).holds {
 		return v, false
@@ -65,6 +66,7 @@ func (c *cleaner) value(v reflect.Value) (clean reflect.Value, changed bool) {
 	return v, false
 }
 
+// pointer is value for a pointer.
 func (c *cleaner) pointer(v reflect.Value) (clean reflect.Value, changed bool) {
 	if v.IsNil() {
 		return v, false
@@ -90,6 +92,7 @@ func (c *cleaner) pointer(v reflect.Value) (clean reflect.Value, changed bool) {
 	return clean, true
 }
 
+// structure is value for a struct.
 func (c *cleaner) structure(v reflect.Value) (clean reflect.Value, changed bool) {
 	for _, i := range c.kindOf(v.Type()).fields {
 		field, other := c.value(v.Field(i))
@@ -105,6 +108,7 @@ func (c *cleaner) structure(v reflect.Value) (clean reflect.Value, changed bool)
 	return clean, changed
 }
 
+// list is value for a slice or an array.
 func (c *cleaner) list(v reflect.Value) (clean reflect.Value, changed bool) {
 	for i := range v.Len() {
 		item, other := c.value(v.Index(i))
@@ -123,6 +127,7 @@ func (c *cleaner) list(v reflect.Value) (clean reflect.Value, changed bool) {
 	return clean, changed
 }
 
+// cleanTable is value for a map.
 func (c *cleaner) cleanTable(v reflect.Value) (clean reflect.Value, changed bool) {
 	clean = reflect.MakeMapWithSize(v.Type(), v.Len())
 	for _, key := range v.MapKeys() {
@@ -134,8 +139,8 @@ func (c *cleaner) cleanTable(v reflect.Value) (clean reflect.Value, changed bool
 	return clean, changed
 }
 
-// kindOf says whether values of a type may hold a text: columns of numbers are not
-// looked at.
+// kindOf returns whether values of a type may hold a text, so that columns of numbers are
+// skipped.
 func (c *cleaner) kindOf(t reflect.Type) *kind {
 	if known, seen := c.kinds[t]; seen {
 		return known
@@ -143,7 +148,7 @@ func (c *cleaner) kindOf(t reflect.Type) *kind {
 	if c.kinds == nil {
 		c.kinds = map[reflect.Type]*kind{}
 	}
-	k := &kind{holds: true} // of a type that holds itself, until more is known
+	k := &kind{holds: true} // assumed for a recursive type until more is known
 	c.kinds[t] = k
 	switch t.Kind() {
 	case reflect.String, reflect.Interface:

@@ -1,18 +1,18 @@
-// Package spare keeps the last few file descriptors from the packages that open
-// files when they are loaded, so that main begins.
+// Package spare keeps packages that open files when they are initialised from using the last
+// file descriptors, so that main is reached.
 //
-// Go's runtime ends a program that opens a file when its own poller then finds no
-// descriptor any more. A file that cannot be opened at all does no harm. So where
-// only a few are left this package has them all, until Release.
+// Go's runtime ends a program that opens a file if no descriptor is left for the runtime's
+// poller. A file that cannot be opened at all does no harm. So if only a few descriptors are
+// left, this package holds them all until Release.
 //
-// It is initialised before package os, and so before all that open files: the
-// specification has packages initialised in the order of their import paths, as
-// soon as those that they import are, and os waits for package time.
+// It is initialised before package os, and so before all packages that open files: packages are
+// initialised in the order of their import paths as soon as their imports are, and os imports
+// package time.
 package spare
 
 import "syscall"
 
-// few is more than a file and the poller take.
+// few is more than a file and the poller need.
 const few = 8
 
 var held []int
@@ -28,7 +28,7 @@ func init() {
 	Release()
 }
 
-// Release gives them back. Who calls it is to open no file where there are too few.
+// Release closes the descriptors. The caller should open no file if too few are left.
 func Release() {
 	for _, fd := range held {
 		_ = syscall.Close(fd)

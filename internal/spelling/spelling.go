@@ -1,4 +1,4 @@
-// Package spelling finds names that people spell in different ways.
+// Package spelling finds names regardless of how they are spelled.
 package spelling
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Plain is a name without what people spell differently.
+// Plain returns a name in lower case, without characters other than letters and digits.
 func Plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -18,7 +18,7 @@ func Plain(name string) string {
 	}, strings.ToLower(name))
 }
 
-// Find returns the row that has a name among its names, however that is spelled.
+// Find returns the row with a given name, regardless of spelling.
 func Find[T any](name string, table []T, names func(T) []string) (found T, known bool) {
 	wanted := Plain(name)
 	for _, row := range table {
@@ -31,14 +31,15 @@ func Find[T any](name string, table []T, names func(T) []string) (found T, known
 	return found, false
 }
 
-// Nearest returns the first names of up to three rows whose names differ least from name, the nearest first.
+// Nearest returns the first names of up to three rows that are most similar to a name, the most
+// similar first.
 func Nearest[T any](name string, table []T, names func(T) []string) []string {
 	type match struct {
 		key  string
 		away float64
 	}
 	wanted := Plain(name)
-	wanted = wanted[:min(len(wanted), 64)] // a name longer than that is no name
+	wanted = wanted[:min(len(wanted), 64)] // names longer than that are cut
 	matches := make([]match, len(table))
 	for i, row := range table {
 		matches[i] = match{names(row)[0], math.Inf(1)}
@@ -56,8 +57,8 @@ func Nearest[T any](name string, table []T, names func(T) []string) []string {
 	return nearest
 }
 
-// Distance counts the letters to add, drop or replace to turn one text into
-// the other (Levenshtein), row by row.
+// Distance returns the number of letters to add, drop or replace to turn one text into the
+// other (Levenshtein).
 func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	row := make([]int, len(to)+1)

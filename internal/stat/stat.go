@@ -1,5 +1,5 @@
-// Package stat holds the few statistics that more than one package needs. It
-// knows nothing of runs or steps.
+// Package stat holds the few statistics that several packages use. It does not depend on runs
+// or steps.
 package stat
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Mean is the arithmetic mean; NaN of nothing.
+// Mean returns the arithmetic mean; NaN for an empty list.
 func Mean(x []float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -20,8 +20,8 @@ func Mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// Quantile is the q-quantile, 0 ≤ q ≤ 1, with linear interpolation; NaN of
-// nothing. x is left as it is.
+// Quantile returns the q-quantile, 0 ≤ q ≤ 1, with linear interpolation; NaN for an empty list.
+// It does not change x.
 func Quantile(x []float64, q float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -36,10 +36,10 @@ func Quantile(x []float64, q float64) float64 {
 	return sorted[low] + (at-float64(low))*(sorted[low+1]-sorted[low])
 }
 
-// Median is the 0.5-quantile.
+// Median returns the 0.5-quantile.
 func Median(x []float64) float64 { return Quantile(x, 0.5) }
 
-// Or is v, or otherwise where v is unknown (NaN).
+// Or returns v, or otherwise if v is unknown (NaN).
 func Or(v, otherwise float64) float64 {
 	if math.IsNaN(v) {
 		return otherwise
@@ -47,10 +47,10 @@ func Or(v, otherwise float64) float64 {
 	return v
 }
 
-// Finite reports whether a number is known, and not infinite.
+// Finite reports whether a number is neither NaN nor infinite.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// PositiveOrNaN takes what is not more than 0 as unknown.
+// PositiveOrNaN returns v if it is positive, else NaN, which means unknown.
 func PositiveOrNaN(v float64) float64 {
 	if v > 0 {
 		return v
@@ -58,7 +58,8 @@ func PositiveOrNaN(v float64) float64 {
 	return math.NaN()
 }
 
-// Known is nil for what JSON cannot say: NaN, which is unknown, and infinity.
+// Known returns nil for numbers that JSON cannot represent: NaN, which means unknown, and
+// infinity.
 func Known(v float64) *float64 {
 	if !Finite(v) {
 		return nil
@@ -66,7 +67,7 @@ func Known(v float64) *float64 {
 	return &v
 }
 
-// Text is a number as programs read it; what is unknown or infinite is empty.
+// Text formats a number for programs; "" if it is unknown or infinite.
 func Text(v float64) string {
 	if !Finite(v) {
 		return ""
@@ -74,7 +75,7 @@ func Text(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Value is what a pointer points to, unknown (NaN) where it is nil.
+// Value returns the value of a pointer; NaN (unknown) if it is nil.
 func Value(v *float64) float64 {
 	if v == nil {
 		return math.NaN()
@@ -82,8 +83,8 @@ func Value(v *float64) float64 {
 	return *v
 }
 
-// Ramp rises from 0 at low to 1 at high; with low > high it falls. An unknown
-// value (NaN) gives 0.
+// Ramp rises linearly from 0 at low to 1 at high; with low > high it falls. It returns 0 for
+// NaN.
 func Ramp(v, low, high float64) float64 {
 	if math.IsNaN(v) {
 		return 0
@@ -91,7 +92,7 @@ func Ramp(v, low, high float64) float64 {
 	return min(1, max(0, (v-low)/(high-low)))
 }
 
-// CV is the coefficient of variation: standard deviation over mean.
+// CV returns the coefficient of variation: standard deviation over mean.
 func CV(x []float64) float64 {
 	mean := Mean(x)
 	if len(x) < 2 || mean == 0 {

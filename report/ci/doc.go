@@ -1,4 +1,4 @@
-// Package ci writes a verdict in the forms that continuous integration takes: a summary in
-// Markdown, and problems at their lines as SARIF, as GitHub's workflow commands and as
-// GitLab's Code Quality report.
+// Package ci writes a verdict in the formats of continuous integration: a summary in Markdown,
+// and problems with file and line as SARIF, GitHub workflow commands, or a GitLab Code Quality
+// report.
 package ci

@@ -14,8 +14,8 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// WriteSummary writes the verdict of a run as a summary for a page of a forge: what was seen,
-// the best fixes, and what was asked for and does not hold.
+// WriteSummary writes the verdict of a run as a summary for the page of a code host: what was
+// observed, the best fixes, and the checks that failed.
 func WriteSummary(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, failed []string) error {
 	m := &markdown{}
 	m.heading(string(v.Headline()) + report.MarkEmulated(run.Emulated()))
@@ -35,37 +35,38 @@ func WriteSummary(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 	if len(rows) > 0 {
 		m.writeTable([]string{"fix", "worth"}, rows...)
 	}
-	return m.ended(w, v.Findings, failed, v.Warnings)
+	return m.writeEnd(w, v.Findings, failed, v.Warnings)
 }
 
 const mostFixes = 3
 
-// WriteOutcome writes what verify found as a summary, with the slow line of the run
-// after.
+// WriteOutcome writes the result of verify as a summary, with the slow line of the run after
+// the change.
 func WriteOutcome(w io.Writer, o verify.Outcome, after diagnose.Verdict, failed []string) error {
 	m, page := &markdown{}, report.DescribeOutcome(o, "before", "after")
 	m.heading(page.Title + report.MarkEmulated(o.Emulated))
 	if o.Refused != "" {
 		m.writeLine("%s.", o.Refused)
-		return m.ended(w, nil, failed, o.Warnings)
+		return m.writeEnd(w, nil, failed, o.Warnings)
 	}
 	m.writeLine("Next: %s.", report.LeadOfOutcome(o, "").Next)
-	m.writeTable(page.Rows[0], append(page.Rows[1:], []string{"steps", counted(o.Before), counted(o.After)})...)
+	m.writeTable(page.Rows[0], append(page.Rows[1:], []string{"steps", countSide(o.Before), countSide(o.After)})...)
 	for _, change := range page.Changes {
 		m.writeLine("Changed: %s", change)
 	}
-	return m.ended(w, after.Findings, failed, o.Warnings)
+	return m.writeEnd(w, after.Findings, failed, o.Warnings)
 }
 
-func counted(s verify.Side) string {
+// countSide returns the number of steps and runs of a side.
+func countSide(s verify.Side) string {
 	return fmt.Sprintf("%d in %s", s.Steps, quantity.Many(s.Runs, "run"))
 }
 
-// markdown is a page of GitHub's and GitLab's dialect. Text from outside stands in it as text:
-// what would be markup, a mention or a link is escaped.
+// markdown is a page in the dialect of GitHub and GitLab. Text from outside is escaped, so that
+// it cannot become markup, a mention or a link.
 type markdown struct{ b strings.Builder }
 
-// literal is text that Markdown takes as it is.
+// literal escapes text for Markdown.
 func literal(text string) string {
 	var b strings.Builder
 	for _, r := range safe.Text(text, mostText) {
@@ -85,7 +86,7 @@ func (m *markdown) writeLine(format string, args ...any) {
 	fmt.Fprintf(&m.b, "%s\n\n", literal(fmt.Sprintf(format, args...)))
 }
 
-// writeTable writes rows below a heading.
+// writeTable writes a heading and rows.
 func (m *markdown) writeTable(heading []string, rows ...[]string) {
 	for i, row := range append([][]string{heading}, rows...) {
 		m.b.WriteString("|")
@@ -100,8 +101,8 @@ func (m *markdown) writeTable(heading []string, rows ...[]string) {
 	m.b.WriteString("\n")
 }
 
-// ended adds what failed, the slow line and the notes, and writes all of it.
-func (m *markdown) ended(w io.Writer, findings []diagnose.Finding, failed, notes []string) error {
+// writeEnd adds the failed checks, the slow line and the notes, and writes the page.
+func (m *markdown) writeEnd(w io.Writer, findings []diagnose.Finding, failed, notes []string) error {
 	for _, why := range failed {
 		m.b.WriteString("- **check**: " + literal(why) + "\n")
 	}

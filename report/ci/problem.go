@@ -18,24 +18,23 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// Problem is something that a code review should show, at the line that it is about.
+// Problem is something that a code review should show, with its file and line.
 type Problem struct {
-	Rule string // a class or a finding of the verdict, or "check"
+	Rule string // class or finding of the verdict, or "check"
 	Says string // what the rule means
 	Text string
-	Fail bool   // a check that does not hold; else a warning
-	File string // of the program's own; below the root where it lies there; "" unknown
-	Line int    // from 1
+	Fail bool   // a failed check; otherwise a warning
+	File string // of the observed program; relative to the root if below it; "" if unknown
+	Line int    // 1-based
 }
 
-// FindProblems are what a review should show of a run: its class where the device waits,
-// the findings that name a line, the slow transform first, and the checks that failed. Files
-// below root are named from there. What has no line of its own stands at the
-// judged DataLoader's.
+// FindProblems returns the problems of a run: its class if the device waits, the findings with
+// a line (the slow transform first), and the failed checks. Files below root are named relative
+// to it. A problem without a line gets that of the judged DataLoader.
 func FindProblems(run *recording.Run, v diagnose.Verdict, plan advise.Plan, failed []string, root string) []Problem {
 	loader := recording.Place{}
 	if l := run.FindLoader(v.Costs.Window.PID, v.Costs.Window.Loader); v.HasSteps && l != nil {
-		loader = placed(l.Where)
+		loader = parsePlace(l.Where)
 	}
 	var all []Problem
 	add := func(rule, says, text string, at recording.Place) {
@@ -49,7 +48,7 @@ func FindProblems(run *recording.Run, v diagnose.Verdict, plan advise.Plan, fail
 	}
 	slow := loader
 	for _, f := range v.Findings {
-		at := placed(f.Source)
+		at := parsePlace(f.Source)
 		if f.Name == diagnose.SlowTransform && len(v.Lines) > 0 && v.Lines[0].Own.File != "" {
 			at = v.Lines[0].Own
 			slow = at
@@ -84,15 +83,15 @@ func says(words []diagnose.Word, name string) string {
 			return w.Says
 		}
 	}
-	return "most of preparing a batch goes into one line" // slow-transform: it is told by itself
+	return "most of preparing a batch goes into one line" // slow-transform, which is reported separately
 }
 
-// linePattern is a line as the hook writes it, "train.py:41", with what a stack has behind
-// it, or as a trace's stacks have it, "train.py(41): forward".
+// linePattern matches a line of code as the hook writes it, "train.py:41", possibly with the
+// rest of a stack entry, or as stacks in traces do, "train.py(41): forward".
 var linePattern = regexp.MustCompile(`^(.+?)(?::(\d+)|\((\d+)\))(?::? .*)?$`)
 
-// placed is the line that a text names, none where it names none.
-func placed(text string) recording.Place {
+// parsePlace returns the line of code that a text names, the zero Place if it names none.
+func parsePlace(text string) recording.Place {
 	found := linePattern.FindStringSubmatch(text)
 	if found == nil {
 		return recording.Place{}
@@ -101,7 +100,7 @@ func placed(text string) recording.Place {
 	return recording.Place{File: found[1], Line: line}
 }
 
-// below names a file from root where it lies there.
+// below returns a file name relative to root if the file is below it.
 func below(root, file string) string {
 	if file == "" || !path.IsAbs(file) {
 		return strings.TrimPrefix(file, "./")
@@ -112,7 +111,7 @@ func below(root, file string) string {
 	return file
 }
 
-// WriteGitHub writes problems as workflow commands, which GitHub shows at their lines.
+// WriteGitHub writes problems as workflow commands, which GitHub displays at their lines.
 func WriteGitHub(w io.Writer, problems []Problem) error {
 	var b strings.Builder
 	escape := strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
@@ -133,10 +132,10 @@ func WriteGitHub(w io.Writer, problems []Problem) error {
 	return err
 }
 
-const mostText = 4000 // characters of one annotation
+const mostText = 4000 // characters of an annotation
 
-// WriteGitLab writes problems as a Code Quality report. A problem of no known file stands at
-// the name of the rule, as that format has none without a file.
+// WriteGitLab writes problems as a Code Quality report. A problem of unknown file gets the name
+// of its rule as file, because the format requires one.
 func WriteGitLab(w io.Writer, problems []Problem) error {
 	type lines struct {
 		Begin int `json:"begin"`
@@ -170,8 +169,8 @@ func WriteGitLab(w io.Writer, problems []Problem) error {
 	return wire.WriteObject(w, all)
 }
 
-// fingerprint is the same in the next run, whose figures are others, and differs from those
-// of the problems before it.
+// fingerprint identifies a problem: it is the same in the next run, whose numbers differ, but
+// different from those of the problems before it.
 func (p Problem) fingerprint(before []Problem) string {
 	same := 0
 	for _, other := range before {

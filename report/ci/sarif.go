@@ -8,8 +8,8 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// SARIF's object model, as far as it is written (OASIS, "Static Analysis Results
-// Interchange Format (SARIF) Version 2.1.0", 2020).
+// The part of SARIF's object model that is used (OASIS, "Static Analysis Results Interchange
+// Format (SARIF) Version 2.1.0", 2020).
 type (
 	sarifText struct {
 		Text string `json:"text"`
@@ -88,7 +88,7 @@ func WriteSARIF(w io.Writer, problems []Problem, version string) error {
 	return wire.WriteObject(w, sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }
 
-// uri is a file's name as a URI (RFC 3986): relative to the checkout, or with a scheme.
+// uri returns a file name as a URI (RFC 3986): relative to the checkout, or with a scheme.
 func uri(file string) string {
 	var b strings.Builder
 	if strings.HasPrefix(file, "/") {

@@ -14,26 +14,26 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// Pictures on the page are 1,000 units wide and stretch with it: they hold shapes
-// alone, and all text stands beside them.
+// Pictures on the page are 1,000 units wide and scale with it. They hold only shapes; all text
+// is HTML.
 const across = 1000
 
-// px is a coordinate with one digit behind the point.
+// px formats a coordinate with one decimal.
 func px(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
-// bar is a whole cut into parts.
+// bar is a whole divided into parts.
 type bar struct {
 	Parts []barPart
 	About string // the same in words
 }
 
-// barPart is one of them, in units of the picture.
+// barPart is a part of a bar, in units of the picture.
 type barPart struct {
 	Name, Class, Text string
 	X, Width          string
 }
 
-// barOf draws shares one after the other; those that are not known are left out.
+// barOf draws shares one after the other and leaves out unknown ones.
 func barOf(parts []barPart, shares []float64) *bar {
 	b := &bar{}
 	at := 0.0
@@ -53,14 +53,14 @@ func barOf(parts []barPart, shares []float64) *bar {
 	return b
 }
 
-// rowClasses are the colours of where a run's time went.
+// rowClasses maps the rows of a ledger to colours.
 var rowClasses = map[diagnose.RowName]string{
 	diagnose.RowTraining: "kernel", diagnose.RowInference: "kernel", diagnose.RowEvaluation: "backward",
 	diagnose.RowCheckpoint: "copy", diagnose.RowBetween: "cpu", diagnose.RowEdge: "input",
 	diagnose.RowRanks: "exchange", diagnose.RowAwaited: "input",
 }
 
-// timeBar is where a run's time went; nil where there is one row alone.
+// timeBar shows how a run's time was spent; nil if there is only one row.
 func timeBar(l diagnose.Ledger) *bar {
 	var parts []barPart
 	var shares []float64
@@ -77,7 +77,7 @@ func timeBar(l diagnose.Ledger) *bar {
 	return barOf(parts, shares)
 }
 
-// stepBar is what the judged steps' time went into, as the device saw it.
+// stepBar shows how the time of the judged steps was spent, by the device clock.
 func stepBar(v diagnose.Verdict) *bar {
 	s := v.Shares
 	if math.IsNaN(s.Idle) || math.IsNaN(s.Kernel) {
@@ -93,8 +93,8 @@ func stepBar(v diagnose.Verdict) *bar {
 	}, []float64{stall, s.Idle - stall, s.Kernel, s.Copy, s.Communication})
 }
 
-// insideBar is what a step is made of, as far as steps were looked into, and on whose
-// clock.
+// insideBar shows the parts of a step, as far as they were recorded, and which clock measured
+// them.
 func insideBar(w recording.Window) (*bar, string) {
 	parts, clock := w.StepParts()
 	if len(parts) == 0 {
@@ -114,15 +114,15 @@ func insideBar(w recording.Window) (*bar, string) {
 	return barOf(drawn, shares), report.DescribeClock(clock)
 }
 
-// insideClasses are the colours of a step's parts.
+// insideClasses maps the parts of a step to colours.
 var insideClasses = map[string]string{
 	"input wait": "input", "copy in": "copy", "forward": "kernel", "backward": "backward", "optimizer": "cpu",
 	"exchange": "exchange", "rest": "idle",
 }
 
-// whisker is an interval on a scale of factors, from half as fast to the most.
+// whisker is an interval on a scale of factors, from half as fast to the greatest.
 type whisker struct {
-	One, Low, High, Point, Achieved string // x in units of the picture; "" unknown
+	One, Low, High, Point, Achieved string // x in units of the picture; "" if unknown
 	Width                           string // of the interval
 	About                           string
 }
@@ -130,7 +130,7 @@ type whisker struct {
 // slowest is the left end of the scale.
 const slowest = 0.5
 
-// rangeOf places a speed-up on a scale of logarithms; nil where nothing of it is known.
+// rangeOf places a speed-up on a logarithmic scale; nil if it is unknown.
 func rangeOf(i stoker.Interval, most float64) *whisker {
 	place := func(v float64) float64 {
 		v = min(max(v, slowest), max(most, 2))
@@ -153,8 +153,8 @@ func rangeOf(i stoker.Interval, most float64) *whisker {
 	return w
 }
 
-// curvePath builds the path of values over the picture's width, in a box of a height;
-// what is not known is a gap.
+// curvePath returns the path of values over the width of the picture, in a box of a given
+// height. Unknown values make gaps.
 func curvePath(values []float64, most, height float64, area bool) string {
 	if !(most > 0) {
 		return ""

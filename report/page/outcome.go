@@ -9,13 +9,13 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// htmlOutcome is two runs side by side.
+// htmlOutcome compares two runs.
 type htmlOutcome struct {
 	Title    string
 	Refused  string
-	Was, Is  *bar // where the device's time went before, and goes now
+	Was, Is  *bar // how the device's time was spent before, and is now
 	Sheets   []htmlSheet
-	Rows     [][]string // what, before, after
+	Rows     [][]string // name, before, after
 	Promised *whisker
 	Achieved *whisker
 	Promise  string
@@ -23,9 +23,9 @@ type htmlOutcome struct {
 	Warnings []string
 }
 
-// outcomeOf sets an earlier run beside the one that the page is about.
+// outcomeOf compares an earlier run with the run of the page.
 func outcomeOf(b EarlierRun, now Subject, bar *bar) *htmlOutcome {
-	h := compared(b.Outcome, b.Name, now.Name)
+	h := comparedOutcome(b.Outcome, b.Name, now.Name)
 	h.Was, h.Is = stepBar(b.Verdict), bar
 	if b.Outcome.Stall.Before == nil && b.Outcome.Stall.After == nil {
 		h.Rows = append(h.Rows, []string{
@@ -34,7 +34,7 @@ func outcomeOf(b EarlierRun, now Subject, bar *bar) *htmlOutcome {
 		})
 	}
 	if t := b.Traces; t != nil {
-		// the bars have them, of the whole window
+		// the bars show them for the whole window
 		inTime := slices.DeleteFunc(slices.Clone(t.Rows), func(r verify.Row) bool { return r.Unit == "ratio" })
 		h.Sheets = []htmlSheet{
 			htmlSheetOf(report.CompareSteps(inTime)),
@@ -44,8 +44,8 @@ func outcomeOf(b EarlierRun, now Subject, bar *bar) *htmlOutcome {
 	return h
 }
 
-// compared is what verify found, with its intervals on one scale.
-func compared(o verify.Outcome, before, after string) *htmlOutcome {
+// comparedOutcome shows the result of verify with all intervals on one scale.
+func comparedOutcome(o verify.Outcome, before, after string) *htmlOutcome {
 	c := report.DescribeOutcome(o, before, after)
 	h := &htmlOutcome{Title: c.Title, Refused: o.Refused, Warnings: o.Warnings, Changes: c.Changes, Rows: c.Rows}
 	most := 1.0

@@ -25,8 +25,8 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// The page's parts. Nothing else is loaded by it, and nothing else may be: its
-// Content-Security-Policy allows this style and this script alone.
+// The parts of the page. It loads nothing else, and its Content-Security-Policy allows only
+// this style and this script.
 var (
 	//go:embed html/page.html
 	pageHTML string
@@ -36,34 +36,35 @@ var (
 	pageJS string
 )
 
-// parseTemplate is called when a page is made: each verb's start would pay a millisecond for it.
+// parseTemplate is called when a page is written, because parsing takes a millisecond, which
+// other commands should not pay.
 func parseTemplate() *template.Template { return template.Must(template.New("page").Parse(pageHTML)) }
 
-// Subject is what a page is about.
+// Subject is the content of a page.
 type Subject struct {
-	Name    string // of the file
-	Version string // of Stoker
+	Name    string // name of the file
+	Version string // version of Stoker
 	Run     *recording.Run
 	Verdict diagnose.Verdict
 	Plan    advise.Plan
 
-	Live    bool                // the page is served, and asks for itself again
-	Trace   *report.TraceReport // where the run was read from a profiler's files
-	Picture string              // its roofline, as report/plot draws its Ceilings; "" where there is none
-	Before  *EarlierRun         // where the run is held against an earlier one
+	Live    bool                // the page is served and reloads itself
+	Trace   *report.TraceReport // set if the run was read from a profiler's files
+	Picture string              // roofline drawn by report/plot from RooflineCeilings; "" for none
+	Before  *EarlierRun         // set if the run is compared with an earlier one
 }
 
-// EarlierRun is the run that came first, and how the two compare.
+// EarlierRun is an earlier run, compared with that of the page.
 type EarlierRun struct {
 	Name    string
 	Run     *recording.Run
 	Verdict diagnose.Verdict
 	Outcome verify.Outcome
-	Traces  *verify.TraceOutcome // where both are a profiler's
+	Traces  *verify.TraceOutcome // set if both runs come from a profiler
 }
 
-// WriteRun writes one page that needs nothing else: no network, no file, and no script
-// to be read.
+// WriteRun writes a self-contained page: it needs no network and no other file, and can be read
+// without scripts.
 func WriteRun(w io.Writer, s Subject) error {
 	safe.Values(&s.Name, &s.Version, &s.Run, &s.Verdict, &s.Plan)
 	if s.Before != nil {
@@ -83,7 +84,7 @@ func WriteRun(w io.Writer, s Subject) error {
 	return parseTemplate().Execute(w, p)
 }
 
-// document is what the template shows: values that are ready to read.
+// document holds the formatted values of the template.
 type document struct {
 	Policy string
 	Live   bool
@@ -92,15 +93,15 @@ type document struct {
 
 	Title, Class, Tone   string
 	Headline, Sub, Badge string
-	Lead                 *report.Lead // why, and what to do first; nil of a page without a verdict
+	Lead                 *report.Lead // why, and what to do first; nil for a page without a verdict
 	Figures              []report.Figure
 	Time                 *bar // of the run, by row
 	TimeRows             []report.LedgerLine
 	Step, Inside         *bar
 	InsideClock          string
-	Runs                 []htmlStrip // of the run before it, where there is one, and of the run
+	Runs                 []htmlStrip // the earlier run, if any, and the run
 	Why, Findings, Notes []string
-	Tried                bool // the fixes were
+	Tried                bool // the fixes were tried
 	Fixes                []card
 	NoFix                string
 	Rejected             []advise.Rejected
@@ -112,13 +113,14 @@ type document struct {
 	Facts                []report.Figure
 	Questions            []askedQuestion
 
-	Object json.RawMessage // what --json prints
-	Data   any             // what the script works with
+	Object json.RawMessage // the output of --json
+	Data   any             // input of the script
 }
 
-// askedQuestion is one that was asked for the verdict.
+// question is a question that was asked for the verdict.
 type askedQuestion struct{ Rule, Text, Answer, Note string }
 
+// describeRun formats the content of a run's page.
 func describeRun(s Subject) (*document, error) {
 	v := s.Verdict
 	p := &document{
@@ -169,7 +171,7 @@ func describeRun(s Subject) (*document, error) {
 	return p, nil
 }
 
-// forScript is what the page's script reads: the strips' values and the table of
+// forScript returns the input of the page's script: the values of the strips and the table of
 // forecasts.
 func (p *document) forScript() any {
 	type data struct {
@@ -183,8 +185,8 @@ func (p *document) forScript() any {
 	return d
 }
 
-// FormPolicy allows the page's own style and script, by what they are, and nothing else;
-// a live page may ask for itself again.
+// FormPolicy returns a policy that allows only the page's style and script, by hash; a live
+// page may also request itself.
 func FormPolicy(live bool) string {
 	hash := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
@@ -198,7 +200,7 @@ func FormPolicy(live bool) string {
 		"; base-uri 'none'; form-action 'none'" + again
 }
 
-// PickTone is how a verdict is coloured: "good", "bad", "todo".
+// PickTone returns the tone of a verdict: "good", "bad", "todo".
 func PickTone(v diagnose.Verdict) string {
 	switch {
 	case v.Lead != nil:
@@ -211,6 +213,7 @@ func PickTone(v diagnose.Verdict) string {
 	return "todo"
 }
 
+// subtitle returns the line below the headline.
 func subtitle(s Subject) string {
 	parts := []string{s.Name}
 	f := s.Run.Facts
@@ -228,7 +231,7 @@ func subtitle(s Subject) string {
 	return strings.Join(parts, " · ")
 }
 
-// facts are where and with what the run was.
+// facts returns the environment of the run.
 func facts(s Subject) []report.Figure {
 	f := s.Run.Facts
 	var all []report.Figure
@@ -270,7 +273,7 @@ func facts(s Subject) []report.Figure {
 	return all
 }
 
-// commands reproduce what the page says.
+// commands returns the commands that reproduce the page.
 func commands(s Subject) []string {
 	name := report.QuoteForShell(s.Name)
 	if s.Trace != nil && s.Before != nil {
@@ -287,15 +290,15 @@ func commands(s Subject) []string {
 	return append(all, "stoker report "+name)
 }
 
-// card is one fix.
+// card is a fix.
 type card struct {
 	Title, Worth, Effort, Risk string
 	Range                      *whisker
 	Notes                      []string
-	Lines                      string // to paste
+	Lines                      string // lines to paste
 }
 
-// cards are the fixes, with their intervals on one scale.
+// cards returns the fixes, with their intervals on one scale.
 func cards(s Subject) []card {
 	most := 1.0
 	for _, f := range s.Plan.Fixes {
@@ -316,6 +319,7 @@ func cards(s Subject) []card {
 	return all
 }
 
+// upper returns the upper end of an interval, or its point; 1 if unknown.
 func upper(i stoker.Interval) float64 {
 	for _, v := range []float64{i.High, i.Point} {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -325,7 +329,7 @@ func upper(i stoker.Interval) float64 {
 	return 1
 }
 
-// mindFirst are the notes on a fix, before them what to look at before it is made.
+// mindFirst returns the notes on a fix, beginning with what to check before the change.
 func mindFirst(f advise.Fix) []string {
 	if f.Mind == "" {
 		return f.Notes

@@ -66,9 +66,9 @@ func subjectOf(run *recording.Run) page.Subject {
 	return page.Subject{Name: "run.jsonl.gz", Version: "test", Run: run, Verdict: v, Plan: advise.Rank(run, v)}
 }
 
-// A page of any known situation stands by itself: it loads nothing, its policy
-// allows its own style and script and no others, and it holds what --json prints.
-func TestPageStandsByItself(t *testing.T) {
+// A page of any situation is self-contained: it loads nothing, its policy allows only its style
+// and script, and it contains the output of --json.
+func TestPageIsSelfContained(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/cases/*/run.jsonl*")
 	if err != nil || len(files) < 20 {
 		t.Fatal(len(files), err)
@@ -118,7 +118,7 @@ func TestPageStandsByItself(t *testing.T) {
 	}
 }
 
-// said are the places at which a page says how long the device waits for input.
+// said matches the places at which a page says how long the device waits for input.
 var said = regexp.MustCompile(`(?:the device waits|waiting) for input (<?[\d.]+ %)(?: at most)?(?: of the time)?`)
 
 // oneValue reports a stall or a step that reads differently in two places of one page.
@@ -205,7 +205,8 @@ func TestStripAddsUp(t *testing.T) {
 				for _, v := range track.Values {
 					sum += *v * width
 				}
-				// The last step ends behind the last thing that was recorded, and is counted in the last column as far as it lies in it.
+				// The last step ends after the last recorded event, and counts in the last column
+				// only as far as it is inside.
 				if want := 8 * 199.0; math.Abs(sum-want) > 8*1.01 {
 					t.Errorf("%v samples in all, want %v", sum, want)
 				}
@@ -216,7 +217,7 @@ func TestStripAddsUp(t *testing.T) {
 
 // The sliders hold the law's own forecasts: as it is is exactly 1, and the fix that
 // is advised has the worth that its card names.
-func TestWhatIfIsTheLaw(t *testing.T) {
+func TestWhatIfMatchesModel(t *testing.T) {
 	run, err := recording.Open("../../testdata/cases/labelled-too-few-workers/run.jsonl.gz")
 	if os.IsNotExist(err) {
 		run, err = recording.Open("../../testdata/cases/labelled-too-few-workers/run.jsonl")

@@ -14,24 +14,24 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// htmlForecast is what a page has of a prediction.
+// htmlForecast is a prediction on a page.
 type htmlForecast struct {
 	Stages  []stageRow
-	Bound   []string // what is the limit, and what comes next
+	Bound   []string // the limit, and the next one
 	Sheets  []htmlSheet
 	Wrong   []string
 	Unknown []string
 	Picture template.HTML
 }
 
-// stageRow is a part of a step with a bar: likely, and as long as it may take.
+// stageRow is a part of a step with a bar to the likely and one to the longest time.
 type stageRow struct {
 	Name, Likely, Interval string
 	Class, Point, High     string
 }
 
-// WritePrediction writes a prediction as a page. The picture is an SVG by report/plot, "" where
-// there is none; it stands on the page as it is.
+// WritePrediction writes a prediction as a page. picture is an SVG by report/plot, or ""; it is
+// inserted unchanged.
 func WritePrediction(w io.Writer, f question.Prediction, version, picture string) error {
 	safe.Values(&f, &version)
 	var object bytes.Buffer
@@ -59,7 +59,7 @@ func WritePrediction(w io.Writer, f question.Prediction, version, picture string
 	return parseTemplate().Execute(w, p)
 }
 
-// sweep adds the settings of a sweep; over two settings the picture has them.
+// sweep adds the settings of a sweep. For two settings the picture shows them.
 func (p *document) sweep(f question.Prediction) {
 	if len(f.Axes) > 1 {
 		return

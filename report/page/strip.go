@@ -11,32 +11,32 @@ import (
 	"github.com/stoker-dev/stoker/report/strip"
 )
 
-// htmlStrip is a whole run as rows over one axis of time.
+// htmlStrip is a whole run as rows over one time axis.
 type htmlStrip struct {
 	Name   string
 	To     float64 // seconds
 	Shade  [2]string
 	Ticks  []string
 	Tracks []htmlTrack
-	Table  [][]string // the same in words: name, least, mean, most
+	Table  [][]string // the same as text: name, least, mean, most
 }
 
-// htmlTrack is one row of it.
+// htmlTrack is a row of a strip.
 type htmlTrack struct {
 	strip.Track
-	Top        string // what the row's top stands for
+	Top        string // value at the top of the row
 	Line, Area string // paths
-	Bands      []band // of states, instead of a path
+	Bands      []band // for states, instead of a path
 }
 
-// band is a stretch of one colour.
+// band is an interval of one colour.
 type band struct{ X, Width, State string }
 
-// columns is how many stretches a run is cut into. The page of a run of days is no
-// larger than that of a minute's.
+// columns is the number of intervals into which a run is divided. So the page of a run of days
+// is as small as that of a run of minutes.
 const columns = 400
 
-// stripData is what the script needs of a strip.
+// stripData is the part of a strip that the script uses.
 type stripData struct {
 	From   float64     `json:"from"`
 	To     float64     `json:"to"`
@@ -61,6 +61,7 @@ func (s htmlStrip) data() stripData {
 	return d
 }
 
+// stripOf returns the strip of a run.
 func stripOf(name string, run *recording.Run, v diagnose.Verdict) htmlStrip {
 	s := htmlStrip{Name: name, To: run.End()}
 	if !(s.To > 0) {
@@ -83,6 +84,7 @@ func stripOf(name string, run *recording.Run, v diagnose.Verdict) htmlStrip {
 	return s
 }
 
+// draw fills in the paths or bands of a row.
 func (t *htmlTrack) draw() {
 	if t.States != nil {
 		t.Top, t.Bands = "busy", bandsOf(len(t.States), func(i int) string { return t.States[i] })
@@ -92,7 +94,7 @@ func (t *htmlTrack) draw() {
 		false), curvePath(t.Values, t.Most, trackHeight, true)
 }
 
-// sameScale gives rows of one name one scale, so that runs can be held beside each other.
+// sameScale gives rows of the same name the same scale, so that runs can be compared.
 func sameScale(runs []htmlStrip) {
 	most := map[string]float64{}
 	for _, s := range runs {
@@ -108,10 +110,10 @@ func sameScale(runs []htmlStrip) {
 	}
 }
 
-// trackHeight is that of a row's picture.
+// trackHeight is the height of a row's picture.
 const trackHeight = 40
 
-// inWords is a row for who cannot see the picture.
+// inWords returns a row as text, for readers who cannot see the picture.
 func inWords(t strip.Track) []string {
 	least, most, sum, n := math.Inf(1), math.Inf(-1), 0.0, 0.0
 	for _, v := range t.Values {
@@ -128,7 +130,7 @@ func inWords(t strip.Track) []string {
 	}
 }
 
-// bandsOf joins neighbours of one colour; "" is left out.
+// bandsOf joins neighbours of the same colour and leaves out "".
 func bandsOf(n int, colour func(i int) string) []band {
 	var all []band
 	width := float64(across) / float64(n)

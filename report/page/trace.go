@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// htmlTrace is what a page says of a profiler's files.
+// htmlTrace is the content of a profiler's files on a page.
 type htmlTrace struct {
 	Size   string
 	Causes []causeRow
@@ -25,10 +25,10 @@ type htmlTrace struct {
 // causeRow is a cause of idle time with a bar.
 type causeRow struct{ Name, Time, Share, Class, Width string }
 
-// place is a finding with where to look and what to set, or why what it would set is not worth it.
+// place is a finding with its place and the settings to change, or why that gains too little.
 type place struct{ Name, Worth, Text, Where, Set, Denied string }
 
-// htmlLanes are the worst step's two rows.
+// htmlLanes are the two rows of the worst step.
 type htmlLanes struct {
 	What         string
 	Device, Host []band
@@ -36,6 +36,7 @@ type htmlLanes struct {
 	Legend       []report.Figure // Name: class, Value: word
 }
 
+// htmlTraceOf formats a trace for the page.
 func htmlTraceOf(r report.TraceReport, picture string) *htmlTrace {
 	t := &htmlTrace{Size: report.DescribeFiles(r.Source)}
 	steps := 1.0
@@ -64,7 +65,7 @@ func htmlTraceOf(r report.TraceReport, picture string) *htmlTrace {
 	return t
 }
 
-// causeClass is the colour of a cause: those of input, of the host, of waiting.
+// causeClass returns the colour of a cause.
 func causeClass(cause string) string {
 	switch cause {
 	case idle.DataLoader.String():
@@ -127,27 +128,27 @@ func htmlLanesOf(r report.TraceReport) *htmlLanes {
 	return h
 }
 
-// shownRows is how many rows of a long table a page has; JSON has all.
+// shownRows is the number of rows of a long table on a page; JSON has all.
 const shownRows = 15
 
-// htmlSheet is a table on the page, with what is drawn above it.
+// htmlSheet is a table on the page, with the drawing above it.
 type htmlSheet struct {
 	Title, Says string
 	Picture     template.HTML
-	Curve, Top  string // a path over the window, and what its top stands for
+	Curve, Top  string // a path over the window, and the value at its top
 	Head        []htmlCell
 	Rows        [][]htmlCell
 	Lines       []string
-	Folded      bool // shown when asked for
+	Folded      bool // hidden until opened
 }
 
-// htmlCell is a cell of a table: numbers stand at the right.
+// htmlCell is a cell of a table; numbers are aligned right.
 type htmlCell struct {
 	Text  string
 	Right bool
 }
 
-// htmlSheetOf is a table as the page shows it: what names a row comes first.
+// htmlSheetOf formats a table for the page, with the column that names the rows first.
 func htmlSheetOf(s report.Sheet) htmlSheet {
 	h := htmlSheet{Title: report.Capitalise(s.Title), Says: s.Says, Lines: s.Lines}
 	last, names := len(s.Align)-1, s.NamesRows()
@@ -168,7 +169,7 @@ func htmlSheetOf(s report.Sheet) htmlSheet {
 	return h
 }
 
-// addSheet puts a table on the page, where it has rows.
+// addSheet adds a table to the page if it has rows.
 func (t *htmlTrace) addSheet(s report.Sheet, change func(h *htmlSheet)) {
 	if len(s.Rows) < 2 {
 		return
@@ -180,7 +181,7 @@ func (t *htmlTrace) addSheet(s report.Sheet, change func(h *htmlSheet)) {
 	t.Sheets = append(t.Sheets, h)
 }
 
-// sheets are the tables of a trace, in the order of its text.
+// sheets adds the tables of a trace in the order of its text.
 func (t *htmlTrace) sheets(r report.TraceReport, picture string) {
 	t.addSheet(report.ListServing(r, shownRows), nil)
 	t.addSheet(report.ListPath(r), nil)
@@ -203,7 +204,7 @@ func (t *htmlTrace) sheets(r report.TraceReport, picture string) {
 	}
 }
 
-// drawMemory draws what lay in memory over the window.
+// drawMemory draws the use of memory over the window.
 func (h *htmlSheet) drawMemory(r report.TraceReport) {
 	u, _ := report.FindMemory(r)
 	var values []float64

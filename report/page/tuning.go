@@ -13,29 +13,29 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// Tuned is what came of a tuning, for its page.
+// Tuned is the result of a tuning, for its page.
 type Tuned struct {
-	Name    string // of the file
-	Version string // of Stoker
+	Name    string // name of the file
+	Version string // version of Stoker
 	Stopped string // why nothing more was tried
 	Outcome *verify.Outcome
 	Trials  []Tried
-	Patch   string   // of the script; "" none
-	Command []string // that was tuned
+	Patch   string   // patch of the script; "" for none
+	Command []string // the tuned command
 	Object  json.RawMessage
 }
 
-// Tried is one fix: what it was promised to be worth, and what came.
+// Tried is one fix with its promised and its achieved speed-up.
 type Tried struct {
 	Settings           string
 	Promised, Achieved stoker.Interval
 	Kept               bool
-	Why                string // it could not be compared, or how far its losses are apart; "" where neither
+	Why                string // why it could not be compared, or how far its losses differ; else ""
 }
 
 // WriteTuning writes a tuning as a page.
 func WriteTuning(w io.Writer, t Tuned) error {
-	patch := strings.Split(t.Patch, "\n") // whose lines stay lines
+	patch := strings.Split(t.Patch, "\n") // line breaks must stay
 	safe.Values(&t.Name, &t.Version, &t.Stopped, &t.Outcome, &t.Trials, &patch, &t.Command)
 	p := &document{
 		Policy: FormPolicy(false), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Title: t.Name, Class: "tuned",
@@ -48,7 +48,7 @@ func WriteTuning(w io.Writer, t Tuned) error {
 		},
 	}
 	if t.Outcome != nil {
-		p.Outcome = compared(*t.Outcome, "as it was", "tuned")
+		p.Outcome = comparedOutcome(*t.Outcome, "as it was", "tuned")
 		p.Headline, p.Tone = report.Capitalise(p.Outcome.Title)+".", "good"
 		p.Notes = []string{"stopped: " + t.Stopped}
 		if t.Outcome.Emulated {
@@ -64,7 +64,7 @@ func WriteTuning(w io.Writer, t Tuned) error {
 	return parseTemplate().Execute(w, p)
 }
 
-// trials are cards on one scale, each with what it was promised and what it achieved.
+// trials adds a card for each trial, with promised and achieved speed-up on one scale.
 func (p *document) trials(all []Tried) {
 	most := 1.0
 	for _, t := range all {

@@ -12,16 +12,16 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// forecastTable is a table of forecasts that the page's sliders look up: the law is asked
-// here, and nowhere else.
+// forecastTable is a table of forecasts for the page's sliders. Forecasts are computed here,
+// not in the script.
 type forecastTable struct {
 	Workers  []int        `json:"workers"`
 	Prefetch []int        `json:"prefetch"`
 	Rows     [][]whatCell `json:"rows"` // by workers, then prefetch
-	Now      [2]int       `json:"now"`  // indices of the settings as they are; -1 where they are not in the table
+	Now      [2]int       `json:"now"`  // indices of the present settings; -1 if they are not in the table
 }
 
-// whatCell is one forecast; null is unknown.
+// whatCell is one forecast; null means unknown.
 type whatCell struct {
 	Low        *float64 `json:"low"`
 	Point      *float64 `json:"point"`
@@ -31,11 +31,11 @@ type whatCell struct {
 	Binds      string   `json:"binds"`
 }
 
-// workersShown are the numbers of workers that a page offers.
+// workersShown lists the numbers of workers that a page offers.
 var workersShown = []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64}
 
-// whatIfOf asks the law about numbers of workers and prefetch factors; nil where the
-// run has no steps or the law does not know its loader.
+// whatIfOf computes forecasts for numbers of workers and prefetch factors; nil if the run has
+// no steps or its loader cannot be predicted.
 func whatIfOf(run *recording.Run) *forecastTable {
 	costs, _ := measure.Slowest(run)
 	base := measure.From(run)
@@ -79,7 +79,7 @@ func whatIfOf(run *recording.Run) *forecastTable {
 	return w
 }
 
-// with adds a number in its place, where it is not there.
+// with inserts a number into a sorted list, unless it is there.
 func with(sorted []int, n int) []int {
 	for i, v := range sorted {
 		switch {
@@ -92,6 +92,7 @@ func with(sorted []int, n int) []int {
 	return append(sorted, n)
 }
 
+// cellOf returns a forecast for the table.
 func cellOf(f predict.Forecast) whatCell {
 	short := func(v float64) *float64 { return stat.Known(math.Round(v*1000) / 1000) }
 	c := whatCell{
@@ -104,7 +105,7 @@ func cellOf(f predict.Forecast) whatCell {
 	return c
 }
 
-// Some are a few of the rows, for who reads the page without its script.
+// Some returns some of the rows, for readers without scripts.
 func (w *forecastTable) Some() [][]string {
 	var all [][]string
 	k := max(0, w.Now[1])

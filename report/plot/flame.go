@@ -10,8 +10,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Sizes of a flame graph, pixels. What is narrower than leastFlame is left out: nobody can
-// see or point at it.
+// Sizes of a flame graph in pixels. Boxes narrower than leastFlame are left out, because they
+// are invisible.
 const (
 	flameWidth = 1200.
 	flameRow   = 17.
@@ -19,8 +19,8 @@ const (
 	leastFlame = 0.4
 )
 
-// Flame draws where host threads spent their time: width is time, what lies below was open
-// within what is above. Each box tells its name and time where a pointer rests on it.
+// Flame draws how host threads spent their time: width is time, and a box below another was
+// called within it. Each box shows its name and time as a tooltip.
 func Flame(w io.Writer, title Captions, root *flame.Node) error {
 	if root.Time <= 0 {
 		return errors.New(
@@ -41,17 +41,18 @@ func Flame(w io.Writer, title Captions, root *flame.Node) error {
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %s</svg>
 `, formatCoordinate(flameWidth), formatCoordinate(end), formatCoordinate(flameWidth), formatCoordinate(end),
-		escaped(title.Title), c.b.String())
+		escapeXML(title.Title), c.b.String())
 	return err
 }
 
 // flames draws a tree.
 type flames struct {
 	c            *canvas
-	whole, scale float64 // the root's time, and pixels per nanosecond
+	whole, scale float64 // time of the root, and pixels per nanosecond
 	deepest      float64
 }
 
+// draw draws a node and its children.
 func (f *flames) draw(n *flame.Node, left, top float64) {
 	wide := float64(n.Time) * f.scale
 	if wide < leastFlame {
@@ -59,7 +60,7 @@ func (f *flames) draw(n *flame.Node, left, top float64) {
 	}
 	f.deepest = max(f.deepest, top)
 	f.c.addElement(`<g><title>%s</title>`,
-		escaped(fmt.Sprintf("%s, %s, %s", n.Name, quantity.AboutSeconds(float64(n.Time)/1e9),
+		escapeXML(fmt.Sprintf("%s, %s, %s", n.Name, quantity.AboutSeconds(float64(n.Time)/1e9),
 			quantity.Percent(float64(n.Time)/f.whole))))
 	f.c.rect(box{left, top, left + wide, top + flameRow - 1}, colourOfNode(n.Name), white)
 	if letters := int((wide - 4) / (0.54 * flameText)); letters >= 3 {
@@ -73,7 +74,8 @@ func (f *flames) draw(n *flame.Node, left, top float64) {
 	}
 }
 
-// ending cuts a name to so many letters: of a frame the function counts, which comes last.
+// ending cuts a name to a number of characters; of a frame it keeps the end, which is the
+// function.
 func ending(name string, most int) string {
 	r := []rune(name)
 	switch {
@@ -85,7 +87,7 @@ func ending(name string, most int) string {
 	return string(r[:most-1]) + "…"
 }
 
-// colourOfNode tells frames, calls of the runtime and the rest apart.
+// colourOfNode distinguishes frames, calls of the runtime and the rest.
 func colourOfNode(name string) string {
 	switch {
 	case strings.Contains(name, ".py("), strings.HasPrefix(name, "nn.Module"), strings.HasPrefix(name, "<built-in"):

@@ -1,7 +1,7 @@
-// Package plot draws as SVG what predict computed, a sweep over one setting, over two, and
-// a roofline; and a flame graph of what a trace recorded of the host.
+// Package plot draws SVG pictures: sweeps over one or two settings and rooflines, as computed
+// by predict, and flame graphs of the host's activity in a trace.
 //
-// It computes nothing and opens nothing: it is given a noun and an io.Writer.
+// It computes nothing and opens no file: it gets a value of package report and an io.Writer.
 package plot
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// CheckName says whether a picture can have this name.
+// CheckName returns an error if a picture cannot have this name.
 func CheckName(name string) error {
 	if !strings.HasSuffix(strings.ToLower(name), ".svg") {
 		return fmt.Errorf(
@@ -20,10 +20,10 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Captions are what stands around a picture.
+// Captions are the texts around a picture.
 type Captions struct {
 	Title  string
-	Source string // what the figures rest on; wrapped below the picture
+	Source string // sources of the figures; wrapped below the picture
 }
 
 // A page is as wide as two columns of a paper, or half a slide.
@@ -33,7 +33,7 @@ const (
 	margin = 16.
 )
 
-// The colours of Okabe and Ito (2008), which the colour-blind can tell apart.
+// The colours of Okabe and Ito (2008), which colour-blind readers can distinguish.
 const (
 	blue   = "#0072b2"
 	orange = "#e69f00"
@@ -47,7 +47,7 @@ const (
 	white  = "#ffffff"
 )
 
-// dot is a place: in a panel's units, or on the canvas.
+// dot is a point: in the units of a panel, or on the canvas.
 type dot struct{ x, y float64 }
 
 // axisTick is a mark on an axis; one without a label is small.
@@ -63,7 +63,7 @@ type axis struct {
 	ticks    []axisTick
 }
 
-// panel is a pair of axes with what is drawn between them.
+// panel is a pair of axes with the content between them.
 type panel struct {
 	x, y  axis
 	bare  bool // without a grid
@@ -83,7 +83,7 @@ type entry struct {
 	thumb func(c *canvas, in box)
 }
 
-// explain adds a line to the key, once.
+// explain adds a line to the key unless it is there.
 func (s *sheet) explain(name string, thumb func(c *canvas, in box)) {
 	for _, e := range s.key {
 		if e.name == name {
@@ -93,7 +93,7 @@ func (s *sheet) explain(name string, thumb func(c *canvas, in box)) {
 	s.key = append(s.key, entry{name, thumb})
 }
 
-// Thumbs of the key.
+// lineThumb draws a sample of a line in the key.
 func lineThumb(s stroke) func(*canvas, box) {
 	return func(c *canvas, in box) {
 		y := (in.top + in.bottom) / 2
@@ -101,18 +101,20 @@ func lineThumb(s stroke) func(*canvas, box) {
 	}
 }
 
+// markThumb draws a sample of a mark in the key.
 func markThumb(fill string, shape int) func(*canvas, box) {
 	return func(c *canvas, in box) {
 		c.mark(dot{(in.left + in.right) / 2, (in.top + in.bottom) / 2}, 3.5, fill, shape)
 	}
 }
 
+// fillThumb draws a sample of a fill in the key.
 func fillThumb(fill string) func(*canvas, box) {
 	return func(c *canvas, in box) { c.rect(in, fill, fill) }
 }
 
-// writeSVG lays the sheet out and writes it. What stands below grows with its text: no
-// source is cut.
+// writeSVG lays out the sheet and writes it. The area below the panels grows with its text, so
+// that no source is cut.
 func (s *sheet) writeSVG(w io.Writer) error {
 	c := &canvas{}
 	const heading, small = 14., 8.5
@@ -142,12 +144,12 @@ func (s *sheet) writeSVG(w io.Writer) error {
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %s</svg>
 `, formatCoordinate(width), formatCoordinate(end+margin/2), formatCoordinate(width), formatCoordinate(end+margin/2),
-		escaped(s.words.Title), c.b.String())
+		escapeXML(s.words.Title), c.b.String())
 	return err
 }
 
-// drawKey writes the key in rows and returns where it ends: in the picture it would
-// hide what it explains.
+// drawKey writes the key in rows above the panels, where it hides nothing, and returns the
+// bottom of it.
 func (s *sheet) drawKey(c *canvas, top float64) float64 {
 	const thumb, gap, high, size = 16., 14., 15., 10.
 	if len(s.key) == 0 {
@@ -213,6 +215,7 @@ func (p panel) draw(c *canvas, in box) {
 	c.drawText(dot{margin + 6, (in.top + in.bottom) / 2}, textStyle{size + 1, black, "middle", true}, p.y.title)
 }
 
+// tickLength returns the length of a tick.
 func tickLength(t axisTick) float64 {
 	if t.label == "" {
 		return 2
@@ -220,7 +223,7 @@ func tickLength(t axisTick) float64 {
 	return 4
 }
 
-// round are ticks at round values, about so many.
+// round returns about as many ticks as given, at round values.
 func round(low, high float64, about int, text func(float64) string) []axisTick {
 	step := math.Pow(10, math.Floor(math.Log10((high-low)/float64(about))))
 	for _, factor := range []float64{1, 2, 5, 10} {

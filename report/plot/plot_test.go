@@ -156,7 +156,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Nothing is drawn beyond the page, and the source stands there whole.
+// Nothing is drawn beyond the page, and the source is complete.
 func TestPicturesStayOnThePage(t *testing.T) {
 	number := regexp.MustCompile(` (x|y|width|height)="([-0-9.]+)"`)
 	for name, draw := range pictures() {

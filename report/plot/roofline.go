@@ -12,16 +12,16 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// WriteRoofline draws what a device can do over arithmetic intensity, both axes in
-// powers of ten: a sloped line per way that bytes come, the peak, the ridge
-// points, and each workload once per kind of byte.
+// WriteRoofline draws what a device can do over arithmetic intensity on logarithmic axes: a
+// sloped line for each path of bytes, the peak, the ridge points, and each workload once per
+// kind of byte.
 func WriteRoofline(w io.Writer, title Captions, r predict.Roofline) error {
 	safe.Values(&title, &r)
 	if !(r.Peak > 0) || math.IsInf(r.Peak, 0) || len(r.Diagonals) == 0 {
 		return fmt.Errorf("draw roofline: peak %v with %d lines, expected a known peak and memory bandwidth", r.Peak,
 			len(r.Diagonals))
 	}
-	low, high := extent(r)
+	low, high := axisRange(r)
 	p := panel{
 		x: axis{title: "FLOP per byte (of device memory, or of input)", min: math.Log10(low), max: math.Log10(high)},
 		y: axis{title: "FLOP/s", min: floor(r), max: math.Log10(r.Peak) + 0.7},
@@ -63,14 +63,14 @@ func WriteRoofline(w io.Writer, title Captions, r predict.Roofline) error {
 	return s.writeSVG(w)
 }
 
-// peakLabel names a flat line, below its right end.
+// peakLabel writes the name of a horizontal line below its right end.
 func peakLabel(c *canvas, at func(dot) dot, p panel, in hardware.Precision, peak float64) {
 	end, text := at(dot{p.x.max, math.Log10(peak)}), fmt.Sprintf("peak, %s: %s", in, quantity.AboutFLOPs(peak))
-	c.rect(box{end.x - wide(text, 9.5), end.y + 3, end.x, end.y + 15}, white, white) // a diagonal may lie there
+	c.rect(box{end.x - wide(text, 9.5), end.y + 3, end.x, end.y + 15}, white, white) // a diagonal may cross here
 	c.drawText(dot{end.x, end.y + 9}, textStyle{9.5, grey, "end", false}, text)
 }
 
-// colourOfLine is the colour of a kind of byte, on lines and points.
+// colourOfLine returns the colour of a kind of byte, for lines and points.
 func colourOfLine(name string) string {
 	switch name {
 	case predict.DeviceMemory:
@@ -81,8 +81,8 @@ func colourOfLine(name string) string {
 	return green
 }
 
-// extent is the range of intensities that shows all ridges and points.
-func extent(r predict.Roofline) (low, high float64) {
+// axisRange returns the range of intensities that contains all ridges and points.
+func axisRange(r predict.Roofline) (low, high float64) {
 	low, high = 1, 1000
 	see := func(v float64) {
 		if stat.Finite(v) && v > 0 {
@@ -100,8 +100,8 @@ func extent(r predict.Roofline) (low, high float64) {
 	return low, high
 }
 
-// floor is where the y axis begins, in powers of ten: below all points, three
-// decades below the peak at least.
+// floor returns the lower end of the y axis as a power of ten: below all points, and at least
+// three decades below the peak.
 func floor(r predict.Roofline) float64 {
 	least := r.Peak / 1000
 	for _, p := range r.Points {
@@ -114,8 +114,8 @@ func floor(r predict.Roofline) float64 {
 	return math.Log10(least)
 }
 
-// drawDiagonal draws one line up to its ridge and flat from there, with the ridge's
-// intensity above it, each line's a little higher than that of the one before.
+// drawDiagonal draws a line up to its ridge and horizontally from there. It writes the ridge's
+// intensity above it, higher for each further line.
 func drawDiagonal(c *canvas, at func(dot) dot, p panel, r predict.Roofline, d predict.Diagonal, n int) {
 	if !(d.Ridge > 0) || !stat.Finite(d.Ridge) {
 		return
@@ -132,9 +132,9 @@ func drawDiagonal(c *canvas, at func(dot) dot, p panel, r predict.Roofline, d pr
 		quantity.About(d.Ridge)+" FLOP/B")
 }
 
-// drawWorkpoint draws one workload in the colour of each line that it is held
-// against: what it attains over bytes of device memory, what its input lets
-// through over bytes copied and stored.
+// drawWorkpoint draws a workload in the colour of each line that limits it: the attained rate
+// over bytes of device memory, and the rate that its input permits over bytes copied and
+// stored.
 func drawWorkpoint(c *canvas, at func(dot) dot, w predict.Workpoint, shape int) {
 	for _, p := range []struct {
 		x, y float64
@@ -150,7 +150,7 @@ func drawWorkpoint(c *canvas, at func(dot) dot, w predict.Workpoint, shape int) 
 	}
 }
 
-// decades are powers of ten with labels, and small ticks between them.
+// decades returns labelled powers of ten with small ticks between them.
 func decades(a axis, text func(float64) string) []axisTick {
 	var ticks []axisTick
 	each := math.Max(1, math.Ceil((a.max-a.min)/9))

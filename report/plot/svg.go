@@ -8,14 +8,14 @@ import (
 	"github.com/stoker-dev/stoker/internal/safe"
 )
 
-// canvas collects the elements of an SVG. Coordinates are pixels, downwards.
+// canvas collects the elements of an SVG. Coordinates are pixels; y grows downwards.
 type canvas struct{ b strings.Builder }
 
-// formatCoordinate is a coordinate with two digits behind the point.
+// formatCoordinate formats a coordinate with two decimals.
 func formatCoordinate(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
-// escaped is text fit for XML, and for a reader.
-func escaped(s string) string {
+// escapeXML escapes text for XML and makes it safe to display.
+func escapeXML(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(safe.Text(s, 560))
 }
 
@@ -33,14 +33,14 @@ func (c *canvas) rect(r box, fill, stroke string) {
 		fill, stroke)
 }
 
-// stroke is a line's colour, width, and dashes ("" none).
+// stroke is the colour, width and dashes of a line; "" for no dashes.
 type stroke struct {
 	colour string
 	width  float64
 	dashes string
 }
 
-// path is a run of points, joined by a line.
+// path returns an SVG path through points.
 func path(points []dot) string {
 	var b strings.Builder
 	for i, p := range points {
@@ -63,7 +63,7 @@ func (c *canvas) area(points []dot, fill string) {
 	c.addElement(`<path d="%sZ" fill="%s" fill-opacity="0.2"/>`, path(points), fill)
 }
 
-// shapes tell dots apart: SVG paths around their middle, in units of their radius.
+// shapes are SVG paths around the origin with radius 1, to distinguish dots.
 var shapes = []string{
 	"M-1 0A1 1 0 1 0 1 0A1 1 0 1 0 -1 0Z", "M0 -1.2L1.1 0.8H-1.1Z", "M-0.9 -0.9H0.9V0.9H-0.9Z", "M0 1.2L1.1 -0.8H-1.1Z",
 	"M0 -1.3L1.3 0L0 1.3L-1.3 0Z", "M-1.1 -0.35H-0.35V-1.1H0.35V-0.35H1.1V0.35H0.35V1.1H-0.35V0.35H-1.1Z",
@@ -75,12 +75,12 @@ func (c *canvas) mark(p dot, radius float64, fill string, shape int) {
 		formatCoordinate(p.y), formatCoordinate(radius), shapes[shape%len(shapes)], fill)
 }
 
-// textStyle is how a text stands.
+// textStyle is the style of a text.
 type textStyle struct {
 	size   float64
 	colour string
 	anchor string // start, middle, end
-	turned bool   // upwards
+	turned bool   // rotated to read upwards
 }
 
 func (c *canvas) drawText(p dot, w textStyle, s string) {
@@ -88,14 +88,14 @@ func (c *canvas) drawText(p dot, w textStyle, s string) {
 	if w.turned {
 		turn = fmt.Sprintf(` transform="rotate(-90 %s %s)"`, formatCoordinate(p.x), formatCoordinate(p.y))
 	}
-	c.addElement(`<text x="%s" y="%s" font-size="%s" fill="%s" text-anchor="%s" dominant-baseline="central"%s>%s</text>`, formatCoordinate(p.x), formatCoordinate(p.y), formatCoordinate(w.size), w.colour, w.anchor, turn, escaped(s))
+	c.addElement(`<text x="%s" y="%s" font-size="%s" fill="%s" text-anchor="%s" dominant-baseline="central"%s>%s</text>`, formatCoordinate(p.x), formatCoordinate(p.y), formatCoordinate(w.size), w.colour, w.anchor, turn, escapeXML(s))
 }
 
-// wide is about how wide a text is: letters of sans-serif fonts take half their size
-// and a little more.
+// wide estimates the width of a text: letters of sans-serif fonts are a little wider than half
+// their size.
 func wide(s string, size float64) float64 { return 0.54 * size * float64(len([]rune(s))) }
 
-// wrap breaks text where it is wider than there is room.
+// wrap breaks text into lines that fit.
 func wrap(text string, size, room float64) []string {
 	var all []string
 	line := ""

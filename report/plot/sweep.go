@@ -13,16 +13,16 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// More would make pictures of many megabytes that nobody can tell apart.
+// Larger pictures would have many megabytes, and points could not be distinguished.
 const (
 	mostPoints = 10_000
 	mostCells  = 40_000
 	mostDots   = 150 // on a line
 )
 
-// WriteSweep draws a sweep over one setting as two panels, throughput and
-// utilisation, each with its interval; over two settings as a heat map of
-// utilisation. Each point has the colour of what binds there.
+// WriteSweep draws a sweep over one setting as two panels, throughput and utilisation, each
+// with its interval, and a sweep over two settings as a heat map of utilisation. The colour of
+// a point shows its limit.
 func WriteSweep(w io.Writer, title Captions, axes []predict.Axis, points []predict.Point) error {
 	safe.Values(&title, &axes, &points)
 	if len(points) == 0 || len(axes) < 1 || len(axes) > 2 {
@@ -54,7 +54,7 @@ func WriteSweep(w io.Writer, title Captions, axes []predict.Axis, points []predi
 	upper.inner = func(c *canvas, at func(dot) dot) {
 		samples.draw(c, at)
 		if len(taken) > 1 {
-			c.drawLine(placed(taken, at), stroke{grey, 1.2, "4 3"})
+			c.drawLine(placeDots(taken, at), stroke{grey, 1.2, "4 3"})
 		}
 	}
 	lower := panel{x: x, y: axis{title: "utilisation", max: 1.02, ticks: []axisTick{
@@ -68,7 +68,7 @@ func WriteSweep(w io.Writer, title Captions, axes []predict.Axis, points []predi
 	return s.writeSVG(w)
 }
 
-// doubling reports whether the values of an axis stand by their doublings.
+// doubling reports whether an axis is logarithmic.
 func doubling(a predict.Axis) bool {
 	low, high := ends(a)
 	return low > 0 && high/low >= 8
@@ -82,7 +82,7 @@ func ends(a predict.Axis) (low, high float64) {
 	return low, high
 }
 
-// along is where a value stands on its axis.
+// along returns the position of a value on its axis.
 func along(a predict.Axis, v float64) float64 {
 	if doubling(a) {
 		return math.Log2(v)
@@ -90,10 +90,10 @@ func along(a predict.Axis, v float64) float64 {
 	return v
 }
 
-// mostTicks fit side by side.
+// mostTicks is the number of labels that fit side by side.
 const mostTicks = 9
 
-// axisOf is the axis of a setting, with as many labels as fit.
+// axisOf returns the axis of a setting, with as many labels as fit.
 func axisOf(a predict.Axis) axis {
 	low, high := ends(a)
 	s := axis{title: report.NameAxis(a.Name), min: along(a, low), max: along(a, high)}
@@ -118,12 +118,12 @@ func axisOf(a predict.Axis) axis {
 // curve is one quantity over a setting.
 type curve struct {
 	line, low, high []dot
-	dots            map[string][]dot // by what binds
+	dots            map[string][]dot // by limit
 	radius          float64
 }
 
-// curveOf collects the points of a quantity. Unknown ones, and those that do not fit,
-// are left out.
+// curveOf collects the points of a quantity, without unknown ones and those that do not fit
+// into memory.
 func curveOf(a predict.Axis, points []predict.Point, of func(predict.Point) stoker.Interval) curve {
 	c := curve{dots: map[string][]dot{}, radius: 3.6}
 	if len(points) > 4*mostTicks {
@@ -145,7 +145,7 @@ func curveOf(a predict.Axis, points []predict.Point, of func(predict.Point) stok
 	return c
 }
 
-// top is the largest value.
+// top returns the largest value.
 func (c curve) top() float64 {
 	most := 0.
 	for _, d := range c.high {
@@ -169,18 +169,18 @@ func (c curve) explain(s *sheet) {
 	}
 }
 
-// draw draws a band, a line through the likely values, and a dot per setting in the
-// colour of what binds.
+// draw draws the interval as a band, a line through the likely values, and a dot per setting in
+// the colour of its limit.
 func (c curve) draw(k *canvas, at func(dot) dot) {
 	if len(c.line) == 0 {
 		return
 	}
-	around := placed(c.low, at)
+	around := placeDots(c.low, at)
 	for i := len(c.high) - 1; i >= 0; i-- {
 		around = append(around, at(c.high[i]))
 	}
 	k.area(around, blue)
-	k.drawLine(placed(c.line, at), stroke{blue, 1.8, ""})
+	k.drawLine(placeDots(c.line, at), stroke{blue, 1.8, ""})
 	for _, bound := range report.Bounds {
 		for _, d := range c.dots[bound] {
 			k.mark(at(d), c.radius, colourOf(bound), 0)
@@ -188,7 +188,7 @@ func (c curve) draw(k *canvas, at func(dot) dot) {
 	}
 }
 
-func placed(points []dot, at func(dot) dot) []dot {
+func placeDots(points []dot, at func(dot) dot) []dot {
 	all := make([]dot, len(points))
 	for i, p := range points {
 		all[i] = at(p)
@@ -196,7 +196,7 @@ func placed(points []dot, at func(dot) dot) []dot {
 	return all
 }
 
-// alone is what the devices would take if input were always there: throughput over
+// alone returns what the devices would process if input were always ready: throughput over
 // utilisation.
 func alone(a predict.Axis, points []predict.Point) []dot {
 	var line []dot
@@ -208,7 +208,7 @@ func alone(a predict.Axis, points []predict.Point) []dot {
 	return line
 }
 
-// colourOf is the colour of what binds; the same in every picture.
+// colourOf returns the colour of a limit, the same in every picture.
 func colourOf(bound string) string {
 	colours := []string{green, red, orange, purple, sky, black}
 	for i, b := range report.Bounds {
@@ -219,7 +219,7 @@ func colourOf(bound string) string {
 	return grey
 }
 
-// heat draws utilisation over two settings, a cell per pair.
+// heat draws utilisation over two settings, one cell per pair.
 func heat(w io.Writer, title Captions, axes []predict.Axis, points []predict.Point) error {
 	columns, rows := len(axes[1].Values), len(axes[0].Values)
 	if len(points) != columns*rows {
@@ -245,7 +245,7 @@ func heat(w io.Writer, title Captions, axes []predict.Axis, points []predict.Poi
 	return s.writeSVG(w)
 }
 
-// nominal labels each value of an axis at its index, as many as fit.
+// nominal labels the values of an axis at their indices, as many as fit.
 func nominal(a predict.Axis) axis {
 	s := axis{title: report.NameAxis(a.Name), min: -0.5, max: float64(len(a.Values)) - 0.5}
 	each := (len(a.Values) + mostTicks) / (mostTicks + 1)
@@ -257,11 +257,10 @@ func nominal(a predict.Axis) axis {
 	return s
 }
 
-// drawCell draws one pair of settings, with utilisation and what binds where there is
-// room for words.
+// drawCell draws one pair of settings, with utilisation and limit as text if lettered.
 func drawCell(c *canvas, in box, point predict.Point, lettered bool) {
 	fill, ink := shade(point)
-	edge := fill // in the same colour: no seams between many cells
+	edge := fill // the same colour, so that no seams show between many cells
 	if lettered {
 		edge = white
 	}
@@ -282,8 +281,8 @@ func drawCell(c *canvas, in box, point predict.Point, lettered bool) {
 	}
 }
 
-// shade goes from dark blue, starved, to light yellow, busy (the ends of
-// viridis, by way of its middle); grey where nothing is known or nothing fits.
+// shade maps utilisation to a colour from dark blue (low) to light yellow (high), based on four
+// colours of viridis; grey if it is unknown or the setting does not fit.
 func shade(p predict.Point) (fill, ink string) {
 	u := p.Utilization.Point
 	if !stat.Finite(u) || p.Fits == predict.No {

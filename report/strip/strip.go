@@ -1,5 +1,5 @@
-// Package strip cuts a run into columns of time: one row for each thing that a
-// screen or a page shows over it. It computes means and shares, and draws nothing.
+// Package strip cuts a run into columns of time, with one row for each quantity that a screen
+// or a page shows over time. It computes means and shares, and draws nothing.
 package strip
 
 import (
@@ -13,24 +13,24 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Track is one row: a value for each column, NaN where nothing is known.
+// Track is one row: a value for each column, NaN if unknown.
 type Track struct {
 	Name    string
 	Unit    string // "share", "samples/s", "B", "B/s", "W", "cores"
 	Kind    Kind
-	Subject string  // of the series: "gpu/0", "worker 4711"; "" of the whole job
-	Most    float64 // what a full row stands for
-	Limited bool    // Most is all that there can be, and not the largest value
+	Subject string  // of the series: "gpu/0", "worker 4711"; "" for the whole job
+	Most    float64 // the value of a full row
+	Limited bool    // Most is a limit, not the largest value
 	Values  []float64
-	States  []string // of a thread: what it did most in each column, "" unknown; nil of other rows
+	States  []string // for a thread: its main state in each column, "" if unknown; nil for other rows
 }
 
-// Kind says what a row is about, for its colour and its place.
+// Kind says what a row shows, for its colour and position.
 type Kind string
 
 // The kinds of rows.
 const (
-	Waiting    Kind = "input" // the device, or the loop, waits for input
+	Waiting    Kind = "input" // the device, or the loop, is short of input
 	Throughput Kind = "kernel"
 	Busy       Kind = "busy"
 	Memory     Kind = "memory"
@@ -42,10 +42,10 @@ const (
 	Thread     Kind = "states"
 )
 
-// rows is how many ranks, devices, and threads have rows of their own.
+// rows is the greatest number of ranks, devices, and threads with separate rows.
 const rows = 16
 
-// Cut cuts what lies in [from, to] of a run into columns.
+// Cut divides the interval [from, to] of a run into columns.
 func Cut(run *recording.Run, from, to float64, columns int) []Track {
 	if !(to > from) || columns < 1 {
 		return nil
@@ -66,15 +66,15 @@ type cutter struct {
 	tracks   []Track
 }
 
-// at is where a column begins.
+// at returns the start of a column.
 func (c *cutter) at(i int) float64 { return c.from + (c.to-c.from)*float64(i)/float64(c.columns) }
 
-// columnAt is where a time lies.
+// columnAt returns the column of a time.
 func (c *cutter) columnAt(t float64) int {
 	return min(c.columns-1, max(0, int(float64(c.columns)*(t-c.from)/(c.to-c.from))))
 }
 
-// each asks for a value of each column.
+// each computes a value for each column.
 func (c *cutter) each(of func(from, to float64) float64) []float64 {
 	values := make([]float64, c.columns)
 	for i := range values {
@@ -83,9 +83,9 @@ func (c *cutter) each(of func(from, to float64) float64) []float64 {
 	return values
 }
 
-// addTrack adds a row, with the largest value as its most where none is given. One of
-// which nothing is known is left out; so is memory and power that is always 0, as of
-// an emulated device, and what others do on a device where they do nothing.
+// addTrack adds a row; Most defaults to the largest value. It drops a row without known values.
+// It also drops memory and power that are always 0, as for an emulated device, and the use of a
+// device by others if they do not use it.
 func (c *cutter) addTrack(t Track) {
 	largest := -1.0
 	for _, v := range t.Values {
@@ -100,10 +100,10 @@ func (c *cutter) addTrack(t Track) {
 	c.tracks = append(c.tracks, t)
 }
 
-// sums are those of the steps in each column.
+// sums holds the sums over the steps in each column.
 type sums struct{ wait, time, samples []float64 }
 
-// sumsOf spreads steps over the columns that they cover.
+// sumsOf distributes steps over the columns that they cover.
 func (c *cutter) sumsOf(steps []recording.Step) sums {
 	s := sums{make([]float64, c.columns), make([]float64, c.columns), make([]float64, c.columns)}
 	width := (c.to - c.from) / float64(c.columns)
@@ -125,7 +125,7 @@ func (c *cutter) sumsOf(steps []recording.Step) sums {
 	return s
 }
 
-// steps cuts what training got: how each rank waited, and the samples of all.
+// steps adds the waiting time of each rank, and the throughput of all ranks.
 func (c *cutter) steps() {
 	ranks := map[int][]recording.Step{}
 	for _, step := range c.run.Steps {
@@ -164,7 +164,7 @@ func (c *cutter) steps() {
 	}
 }
 
-// devices cuts what each GPU did.
+// devices adds rows for each GPU.
 func (c *cutter) devices() {
 	for i, g := range c.run.Facts.GPUs {
 		if i == rows {
@@ -179,20 +179,20 @@ func (c *cutter) devices() {
 		}
 		add("busy", "share", Busy, c.run.KernelSeries(subject), 1)
 		add("others", "share", Others, c.run.Find(recording.GPUOthers, subject), 1)
-		add("memory", "B", Memory, c.run.Find(recording.GPUMemory, subject), known(g.MemoryBytes))
-		add("power", "W", Power, c.run.Find(recording.GPUPower, subject), known(g.PowerLimit))
+		add("memory", "B", Memory, c.run.Find(recording.GPUMemory, subject), knownNumber(g.MemoryBytes))
+		add("power", "W", Power, c.run.Find(recording.GPUPower, subject), knownNumber(g.PowerLimit))
 	}
 }
 
-// known is 0 where a fact is not.
-func known(fact *float64) float64 {
+// knownNumber returns a fact, or 0 if it is unknown.
+func knownNumber(fact *float64) float64 {
 	if fact == nil {
 		return 0
 	}
 	return *fact
 }
 
-// held is the mean in a stretch, or where no sample falls into it, the one before.
+// held returns the mean in an interval or, without a sample in it, the sample before.
 func held(series *recording.Series, from, to float64) float64 {
 	if v := series.Mean(from, to); !math.IsNaN(v) {
 		return v
@@ -202,12 +202,12 @@ func held(series *recording.Series, from, to float64) float64 {
 	}
 	i := sort.SearchFloat64s(series.T, from)
 	if i == 0 || i == len(series.T) {
-		return math.NaN() // before the first or behind the last
+		return math.NaN() // before the first or after the last
 	}
 	return series.V[i-1]
 }
 
-// growth is a counter's growth per second over a stretch, by the samples around it.
+// growth returns the growth of a counter per second in an interval, from the samples around it.
 func growth(series *recording.Series, from, to float64) float64 {
 	if series == nil {
 		return math.NaN()
@@ -220,7 +220,7 @@ func growth(series *recording.Series, from, to float64) float64 {
 	return max(0, (series.V[k]-series.V[i])/(series.T[k]-series.T[i]))
 }
 
-// cores cuts who used the cores, and what was read.
+// cores adds the use of cores, disks and networks.
 func (c *cutter) cores() {
 	rates := func(signal recording.Signal, subject string) []float64 {
 		series := c.run.Find(signal, subject)
@@ -241,8 +241,8 @@ func (c *cutter) cores() {
 	c.addCounters(Network, "sent by %s", recording.NetSent, "B/s", speed)
 }
 
-// addCounters cuts how fast something grew of each subject of which it grew at all, beside
-// what it can.
+// addCounters adds the rate of a counter for each subject that changed, together with its
+// limit.
 func (c *cutter) addCounters(kind Kind, name string, signal recording.Signal, unit string,
 	limit func(subject string) float64,
 ) {
@@ -259,13 +259,13 @@ func (c *cutter) addCounters(kind Kind, name string, signal recording.Signal, un
 	}
 }
 
-// StateNames are words for a thread's states.
+// StateNames holds names of thread states.
 var StateNames = map[recording.State]string{
 	recording.Parked: "parked", recording.Running: "running", recording.OnDisk: "storage", recording.Remote: "network",
 	recording.Asleep: "asleep",
 }
 
-// threads cuts what the launching threads and the workers did.
+// threads adds rows for the launching threads and the workers.
 func (c *cutter) threads() {
 	drawn := 0
 	for _, p := range c.run.Facts.Processes {
@@ -294,8 +294,8 @@ func (c *cutter) threads() {
 	}
 }
 
-// mostly is the state that most samples of a column have; where none falls into it,
-// that of the sample before.
+// mostly returns the most frequent state in a column or, without a sample in it, the state
+// before.
 func (c *cutter) mostly(series *recording.Series, i int) string {
 	most, best := 0.0, ""
 	if math.IsNaN(series.Mean(c.at(i), c.at(i+1))) {
@@ -312,7 +312,7 @@ func (c *cutter) mostly(series *recording.Series, i int) string {
 	return best
 }
 
-// FormatValue is a value of a row with its unit.
+// FormatValue prints a value of a row with its unit.
 func FormatValue(v float64, unit string) string {
 	switch unit {
 	case "share":

@@ -7,17 +7,16 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// A canvas draws lines with braille characters: each holds 2 x 4 dots. It is our
-// own because the terminal is the first place where a curve is looked at, and 100
-// lines do it.
+// A canvas draws lines with braille characters of 2 x 4 dots each. It is written here because
+// the terminal is where curves are first viewed, and it takes only 100 lines.
 
-// dot is a place in the chart's own coordinates.
+// dot is a point in the chart's coordinates.
 type dot struct{ x, y float64 }
 
-// line is dots from left to right.
+// line is a list of dots from left to right.
 type line []dot
 
-// frame is what stands around a chart.
+// frame holds the texts around a chart.
 type frame struct {
 	left, right, bottom string
 	format              func(float64) string // of the y axis
@@ -42,7 +41,7 @@ func newCanvas(columns, rows int, f frame) *canvas {
 	return c
 }
 
-// fit widens the axes so that all lines have room; unknown dots need none.
+// fit widens the axes so that all lines fit; unknown dots are ignored.
 func (c *canvas) fit(lines ...line) {
 	for _, l := range lines {
 		for _, d := range l {
@@ -67,15 +66,15 @@ func (c *canvas) fit(lines ...line) {
 	}
 }
 
-// toDots turns a dot into columns and rows of braille dots, from the top left.
+// toDots converts a point to columns and rows of braille dots, from the top left.
 func (c *canvas) toDots(d dot) (x, y float64) {
 	x = (d.x - c.low.x) / (c.high.x - c.low.x) * float64(2*c.columns-1)
 	y = (c.high.y - d.y) / (c.high.y - c.low.y) * float64(4*c.rows-1)
 	return x, y
 }
 
-// braille are the bits of a character's dots, by row and column (Unicode block
-// "Braille Patterns").
+// braille holds the bits of a character's dots, by row and column (Unicode block "Braille
+// Patterns").
 var braille = [4][2]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
 func (c *canvas) set(x, y float64) {
@@ -86,7 +85,7 @@ func (c *canvas) set(x, y float64) {
 	c.cells[i/4][j/2] |= braille[i%4][j%2]
 }
 
-// draw joins the dots of a line; dots that are unknown break it.
+// draw joins the dots of a line; unknown dots interrupt it.
 func (c *canvas) draw(l line) { c.drawStroke(l, 1) }
 
 // dots draws every fourth dot of a line.
@@ -108,7 +107,7 @@ func (c *canvas) drawStroke(l line, each int) {
 	}
 }
 
-// mark writes a letter at a place.
+// mark writes a letter at a point.
 func (c *canvas) mark(d dot, letter rune) {
 	x, y := c.toDots(d)
 	i, j := int(y)/4, int(x)/2
@@ -117,7 +116,7 @@ func (c *canvas) mark(d dot, letter rune) {
 	}
 }
 
-// drawChart is the chart with its axes.
+// drawChart returns the chart with its axes.
 func (c *canvas) drawChart() string {
 	var b strings.Builder
 	top, middle, bottom := c.format(c.high.y), c.format((c.low.y+c.high.y)/2), c.format(c.low.y)

@@ -10,8 +10,8 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// WriteTraces writes what changed between two traces, per step. top is how many rows of
-// work are shown; 0: all.
+// WriteTraces writes the differences between two traces, per step. top is the number of rows of
+// work; 0 for all.
 func WriteTraces(w io.Writer, o verify.TraceOutcome, top int, style Style) error {
 	p := newPage(style, &o)
 	p.outcomeHeadline(o.Outcome)
@@ -19,11 +19,11 @@ func WriteTraces(w io.Writer, o verify.TraceOutcome, top int, style Style) error
 		if o.Noise != nil {
 			p.writeSide("noise", noiseText(*o.Noise))
 		}
-		p.promised(o)
+		p.printPromise(o)
 	}
 	p.writeSide("limited by", o.Was+" -> "+p.bold(o.Now))
 	steps, work := report.CompareSteps(o.Rows), top
-	steps.Rows, steps.Align = p.fitted(steps.Rows, steps.Align, "least to most", "least to most")
+	steps.Rows, steps.Align = p.fitRows(steps.Rows, steps.Align, "least to most", "least to most")
 	if !style.All && (top == 0 || top > fewWorks) {
 		work = fewWorks
 	}
@@ -35,11 +35,11 @@ func WriteTraces(w io.Writer, o verify.TraceOutcome, top int, style Style) error
 	return p.to(w)
 }
 
-// fewWorks is how many rows of work are shown without --all.
+// fewWorks is the number of rows of work shown without --all.
 const fewWorks = 5
 
-// promised sets what the trace before was advised beside what came.
-func (p *page) promised(o verify.TraceOutcome) {
+// printPromise compares the advice for the trace before with the result.
+func (p *page) printPromise(o verify.TraceOutcome) {
 	if o.Promise.Promised != nil {
 		p.writePromise(o.Outcome)
 		return
@@ -57,6 +57,6 @@ func (p *page) promised(o verify.TraceOutcome) {
 		if words, found := promises[f.Kept]; found {
 			ended = p.paint(words.colour, words.text)
 		}
-		p.wrapped("    - ", "      ", fmt.Sprintf("%s: %s   %s", name, quantity.Factor(f.Promised), ended))
+		p.printWrapped("    - ", "      ", fmt.Sprintf("%s: %s   %s", name, quantity.Factor(f.Promised), ended))
 	}
 }

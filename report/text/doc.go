@@ -1,6 +1,6 @@
-// Package text shows a verdict, a plan, a prediction, a trace or an outcome as text for
-// a terminal.
+// Package text prints a verdict, a plan, a prediction, a trace or an outcome as text for a
+// terminal.
 //
-// What came from outside is made fit for a terminal where a page begins (newPage):
-// behind this door no field has to be remembered.
+// newPage makes all text from outside safe for a terminal at the beginning of a page, so that
+// later code need not.
 package text

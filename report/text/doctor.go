@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteChecks writes a line for each check, and for what is missing the line that helps.
+// WriteChecks writes a line for each check, and a line with help for each missing item.
 func WriteChecks(w io.Writer, checks []report.Check, style Style) error {
 	p := newPage(style, &checks)
 	missing, needed, width := 0, 0, 0

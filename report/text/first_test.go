@@ -12,8 +12,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// What to do first stands in front of all figures. Where no GPU is visible that is to find
-// it, whatever would help the run as it is.
+// The first thing to do precedes all figures. If no GPU is visible, that is to find it, no
+// matter what would help the run otherwise.
 func TestWhatToDoFirst(t *testing.T) {
 	for name, want := range map[string]string{
 		"feed-before":    "use stoker.DataLoader in place of PyTorch's, in the DataLoader of train.py:136: 3.49x faster (2.68 to 3.60)\n  run      stoker advise --emit torch",
@@ -36,8 +36,8 @@ func TestWhatToDoFirst(t *testing.T) {
 	}
 }
 
-// What is all there is to do stands on the page once.
-func TestWhatToDoStandsOnce(t *testing.T) {
+// A page with a single recommendation prints it once.
+func TestAdviceAppearsOnce(t *testing.T) {
 	run := &recording.Run{Facts: recording.Facts{Model: &recording.ModelFacts{Device: "cpu", Steps: 4}}}
 	v := judge.Judge(run)
 	var shown bytes.Buffer
@@ -54,7 +54,7 @@ func TestWhatToDoStandsOnce(t *testing.T) {
 func TestPagesHaveFortyLines(t *testing.T) {
 	var s section
 	for range 50 {
-		s.add(useful, func(p *page) { p.wrapped("  - ", "    ", "the launching thread waits") })
+		s.add(useful, func(p *page) { p.printWrapped("  - ", "    ", "the launching thread waits") })
 	}
 	short, whole := newVerdictPage(Style{}), newVerdictPage(Style{All: true})
 	short.show([]section{s, {title: "last", items: []item{{always, func(p *page) { p.writeRow("hung", "yes") }}}}}, "stoker diagnose --all")

@@ -17,7 +17,7 @@ func WriteFleet(w io.Writer, f question.Fleet, style Style) error {
 		quantity.About(q.Years), quantity.Ending(q.Years, "", "s"), quantity.Percent(q.Computes))
 	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(title, 300)))
 	for _, line := range report.DescribeFleet(f) {
-		p.wrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
+		p.printWrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
 	}
 	p.b.WriteString("\n")
 	if style.All {

@@ -9,10 +9,10 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// leastPart is the share of a step below which a part of it is not worth a line.
+// leastPart is the share of a step from which a part of it gets a line.
 const leastPart = 0.005
 
-// writeInside shows a step as a tree, and what it asks of the device.
+// writeInside prints a step as a tree, and its requests to the device.
 func (p *page) writeInside(w recording.Window) {
 	parts, clock := w.StepParts()
 	if parts == nil {
@@ -39,7 +39,7 @@ func (p *page) writeInside(w recording.Window) {
 	}
 }
 
-// asksText says what a step asks of the device.
+// asksText lists the requests of a step to the device.
 func asksText(a recording.DeviceAsks) string {
 	var said []string
 	add := func(n float64, one, many string, seconds float64) {

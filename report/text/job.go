@@ -13,8 +13,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteJob writes what the recordings of one job tell for people: the page of the recording that
-// decides, with a row per rank.
+// WriteJob prints the recordings of one job: the page of the recording that decides the
+// verdict, with a row per rank.
 func WriteJob(w io.Writer, j judge.Job, members []judge.Member, plan advise.Plan, style Style) error {
 	rows := [][]string{{"rank", "host", "step", "waits for input", "came last", "by itself", "recording"}}
 	shown := shownRanks(j)
@@ -42,6 +42,7 @@ func WriteJob(w io.Writer, j judge.Job, members []judge.Member, plan advise.Plan
 	return writeVerdict(w, members[j.Lead].Run, j.Verdict, plan, style, table)
 }
 
+// cameLast returns in how many steps a rank came last.
 func cameLast(r judge.JobRank, steps int) string {
 	if steps == 0 {
 		return "unknown"
@@ -49,7 +50,7 @@ func cameLast(r judge.JobRank, steps int) string {
 	return fmt.Sprintf("%d/%d", r.Last, steps)
 }
 
-// shownRanks are places of all ranks, or of many those that wait most for input.
+// shownRanks returns indices of all ranks, or of many the ones with the longest wait for input.
 func shownRanks(j judge.Job) []int {
 	all := make([]int, len(j.Ranks))
 	for i := range all {

@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// writeKernels writes the table of kernels, and that of collectives.
+// writeKernels writes the tables of kernels and of collectives.
 func (p *page) writeKernels(r report.TraceReport, top int) {
 	if r.Within.Grouped() {
 		p.writeSheet(report.ListKernelGroups(r, top))
@@ -18,7 +18,7 @@ func (p *page) writeKernels(r report.TraceReport, top int) {
 	p.writeSheet(report.ListExchanges(r))
 }
 
-// exchanging says how much of the window collectives run, and how much of that shows;
+// exchanging says for how much of the window collectives run, and how much of that is exposed;
 // leads reports whether they run longer than kernels of computation.
 func exchanging(r report.TraceReport, d *idle.Device) (text string, leads bool) {
 	if d == nil {
@@ -38,6 +38,5 @@ func exchanging(r report.TraceReport, d *idle.Device) (text string, leads bool) 
 		e.Any > d.Kernel
 }
 
-// exchangeShown is the share of the window from which collectives have a line of their own
-// among what was recorded. [J]
+// exchangeShown is the share of the window from which collectives get a separate line. [J]
 const exchangeShown = 0.05

@@ -9,7 +9,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// Letters of what a host thread does. They differ without colours.
+// causeLetters are letters and colours for the activity of a host thread. The letters differ,
+// so that colours are not needed.
 var causeLetters = [idle.Causes]struct{ letter, colour string }{
 	idle.DataLoader:    {"D", "31"},
 	idle.Python:        {"P", "33"},
@@ -27,8 +28,8 @@ var causeLetters = [idle.Causes]struct{ letter, colour string }{
 	idle.Unrecorded:    {"·", "2"},
 }
 
-// drawLanes draws the worst step: what the device did over what its launching thread
-// did.
+// drawLanes draws the worst step: the activity of the device above that of its launching
+// thread.
 func (p *page) drawLanes(r report.TraceReport) {
 	d := r.JudgedDevice()
 	if d == nil {
@@ -43,7 +44,7 @@ func (p *page) drawLanes(r report.TraceReport) {
 	if l.Step >= 0 {
 		what = fmt.Sprintf("the step with most idle time (number %d)", l.Step)
 	}
-	p.wrapped("", "  ", fmt.Sprintf("%s, %.3f to %.3f ms, %s a column", p.bold(what), float64(l.From)/1e6,
+	p.printWrapped("", "  ", fmt.Sprintf("%s, %.3f to %.3f ms, %s a column", p.bold(what), float64(l.From)/1e6,
 		float64(l.To)/1e6, report.FormatSpan((l.To-l.From)/int64(len(l.Device)))))
 	upper := cells(len(l.Device), func(i int) (string, string) {
 		return report.DeviceLetters[l.Device[i]].Letter, report.DeviceLetters[l.Device[i]].Colour
@@ -51,8 +52,8 @@ func (p *page) drawLanes(r report.TraceReport) {
 	lower := cells(len(l.Host), func(i int) (string, string) {
 		return causeLetters[l.Host[i]].letter, causeLetters[l.Host[i]].colour
 	})
-	fmt.Fprintf(&p.b, "  device  %s\n  host    %s\n", p.coloured(upper), p.coloured(lower))
-	p.wrapped("          ", "          ", p.legend(l))
+	fmt.Fprintf(&p.b, "  device  %s\n  host    %s\n", p.colourCells(upper), p.colourCells(lower))
+	p.printWrapped("          ", "          ", p.legend(l))
 	p.b.WriteString("\n")
 }
 
@@ -67,8 +68,8 @@ func cells(n int, of func(i int) (letter, colour string)) []cell {
 	return out
 }
 
-// coloured joins cells; neighbours of one colour share its code.
-func (p *page) coloured(all []cell) string {
+// colourCells joins cells; neighbours of the same colour share its code.
+func (p *page) colourCells(all []cell) string {
 	var b strings.Builder
 	for i := 0; i < len(all); {
 		run, j := "", i

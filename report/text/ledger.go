@@ -9,12 +9,12 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// ledger is where the time of the run went: a line for each row.
+// ledger shows how the time of the run was spent, one line per row.
 func (p *page) ledger(v diagnose.Verdict) section {
 	s := section{title: fmt.Sprintf("time of the run: %s", quantity.AboutSeconds(v.Ledger.Wall))}
 	lines := report.LedgerLines(v.Ledger)
 	at := important
-	if v.Lead == nil && report.MostlySteps(v.Ledger) { // there is little to learn from it
+	if v.Lead == nil && report.MostlySteps(v.Ledger) { // it contains little information
 		at = onlyAll
 	}
 	p.addLedger(&s, lines, at)
@@ -44,7 +44,7 @@ func (p *page) addLedger(s *section, lines []report.LedgerLine, at rank) {
 			cells, text := cellsOf(l), " "
 			for i, cell := range cells {
 				space := strings.Repeat(" ", widest[i]-cellWidth(cell))
-				if i == 1 || i == 2 { // numbers stand on the right
+				if i == 1 || i == 2 { // numbers are aligned right
 					text += " " + space + cell
 				} else {
 					text += " " + cell + space

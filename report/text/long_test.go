@@ -56,7 +56,7 @@ func TestObserveAndDiagnoseSayTheSame(t *testing.T) {
 	}
 }
 
-// lived records a run as observe does and returns what it has in memory at the end.
+// lived records a run as observe does and returns the data in memory at the end.
 func lived(t *testing.T, path string, parts []stretch) *recording.Run {
 	t.Helper()
 	facts := recording.Facts{

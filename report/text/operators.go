@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteOperators writes the table of operators alone.
+// WriteOperators writes only the table of operators.
 func WriteOperators(w io.Writer, t *operators.Table, style Style) error {
 	p := newPage(style, &t)
 	p.operators(t)
@@ -22,25 +22,25 @@ func (p *page) operators(t *operators.Table) {
 	if t == nil || len(t.Rows) == 0 {
 		return
 	}
-	p.wrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s, in the whole recording%s", p.bold("operators"), len(t.Rows),
+	p.printWrapped("", "  ", fmt.Sprintf("%s, %d of %d by %s, in the whole recording%s", p.bold("operators"), len(t.Rows),
 		t.Of, report.DescribeOrder(t), report.DescribeCounting(t)))
 	rows, align := report.ListOperatorRows(t, p.width()-6)
-	rows, align = p.fitted(rows, align, droppable(t)...)
+	rows, align = p.fitRows(rows, align, droppable(t)...)
 	cutNames(rows, p.width())
 	if t.Shapes {
-		p.shaped(rows, align)
+		p.printShaped(rows, align)
 	} else {
 		p.writeTable(rows, align)
 	}
 	if t.Outside > 0 {
-		p.wrapped("  ", "  ", fmt.Sprintf("%s of %s device time was launched outside of any recorded operator.",
+		p.printWrapped("  ", "  ", fmt.Sprintf("%s of %s device time was launched outside of any recorded operator.",
 			report.FormatSpan(t.Outside), report.FormatSpan(t.Device)))
 	}
 	p.b.WriteString("\n")
 }
 
-// droppable are the columns that a narrow page does without: a total that the
-// table is not sorted by, then where operators were called from.
+// droppable lists columns that a narrow page leaves out: a total by which the table is not
+// sorted, then the source of operators.
 func droppable(t *operators.Table) []string {
 	switch t.By {
 	case operators.ByCPU:
@@ -62,10 +62,9 @@ func cutNames(rows [][]string, width int) {
 	}
 }
 
-// fitted leaves out columns, by their headings and in that order, until a table is
-// no wider than the page. First columns of names are cut to fit later, and count as
-// short.
-func (p *page) fitted(rows [][]string, align string, droppable ...string) ([][]string, string) {
+// fitRows leaves out columns, by heading and in the given order, until a table is no wider than
+// the page. The first column counts as narrow, because its names are cut later.
+func (p *page) fitRows(rows [][]string, align string, droppable ...string) ([][]string, string) {
 	for _, heading := range droppable {
 		at := slices.Index(rows[0], heading)
 		if tableWidth(rows) <= p.width() {
@@ -83,7 +82,7 @@ func (p *page) fitted(rows [][]string, align string, droppable ...string) ([][]s
 	return rows, align
 }
 
-// tableWidth leaves out lines of shapes, which stand in no column.
+// tableWidth ignores lines of shapes, which are not in a column.
 func tableWidth(rows [][]string) int {
 	var plain [][]string
 	for _, row := range rows {
@@ -94,16 +93,16 @@ func tableWidth(rows [][]string) int {
 	sum := 0
 	for i, w := range columnWidths(plain, len(rows[0])) {
 		if i == 0 {
-			w = min(w, report.LeastName+1) // with the sign that it was cut
+			w = min(w, report.LeastName+1) // including the mark that it was cut
 		}
 		sum += w + 2
 	}
 	return sum
 }
 
-// shaped writes a table in which lines of shapes stand below their operators and
-// do not widen its first column.
-func (p *page) shaped(rows [][]string, align string) {
+// printShaped writes a table in which lines of shapes follow their operators and do not widen
+// the first column.
+func (p *page) printShaped(rows [][]string, align string) {
 	var plain [][]string
 	for _, row := range rows {
 		if row[1] != "" {
@@ -123,7 +122,7 @@ func (p *page) shaped(rows [][]string, align string) {
 	}
 }
 
-// workRoofline writes the run's matrix work against its device.
+// workRoofline compares the run's matrix work with its device.
 func (p *page) workRoofline(r *operators.Roofline) {
 	if r == nil {
 		return
@@ -131,16 +130,16 @@ func (p *page) workRoofline(r *operators.Roofline) {
 	s := report.ListRoof(r, mostPoints)
 	if r.Why != "" {
 		fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
-		p.wrapped("  ", "  ", "unknown: "+r.Why+".")
+		p.printWrapped("  ", "  ", "unknown: "+r.Why+".")
 		p.b.WriteString("\n")
 		return
 	}
-	p.wrapped("", "  ", p.bold(s.Title)+s.About)
-	rows, align := p.fitted(s.Rows, s.Align, "ridge", "calls", "GPU time", "FLOP/B", "in")
+	p.printWrapped("", "  ", p.bold(s.Title)+s.About)
+	rows, align := p.fitRows(s.Rows, s.Align, "ridge", "calls", "GPU time", "FLOP/B", "in")
 	cutNames(rows, p.width())
 	p.writeTable(rows, align)
 	p.b.WriteString("\n")
 }
 
-// mostPoints is how many operators the text's roofline has; JSON has all.
+// mostPoints is the number of operators in the roofline as text; JSON has all.
 const mostPoints = 8

@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// WriteOutcome writes what verify found for people.
+// WriteOutcome prints the result of verify.
 func WriteOutcome(w io.Writer, o verify.Outcome, style Style) error {
 	p := newPage(style, &o)
 	p.outcomeHeadline(o)
@@ -26,18 +26,18 @@ func WriteOutcome(w io.Writer, o verify.Outcome, style Style) error {
 		p.b.WriteString("\n")
 	}
 	p.writeList("notes", slices.DeleteFunc(slices.Clone(o.Warnings), func(text string) bool {
-		return unkept(o) && slices.Contains(o.Besides, text)
+		return isUnkept(o) && slices.Contains(o.Besides, text)
 	}))
 	return p.to(w)
 }
 
-// unkept reports whether a promise was not kept and something else than the work differs,
-// which is then said before.
-func unkept(o verify.Outcome) bool {
+// isUnkept reports whether a promise was not kept while something other than the work differs;
+// that is then printed earlier.
+func isUnkept(o verify.Outcome) bool {
 	return len(o.Besides) > 0 && (o.Promise.Kept == verify.PromiseMissed || o.Promise.Kept == verify.PromiseUndecided)
 }
 
-// differenceColours are those of a verdict.
+// differenceColours holds the colours of outcomes.
 var differenceColours = map[verify.Difference]string{verify.Faster: "32", verify.Slower: "31"}
 
 func (p *page) outcomeHeadline(o verify.Outcome) {
@@ -81,15 +81,15 @@ func (p *page) sides(o verify.Outcome) {
 
 // writeSide writes a line about both runs.
 func (p *page) writeSide(name, text string) {
-	p.wrapped(fmt.Sprintf("  %-11s  ", name), "               ", text)
+	p.printWrapped(fmt.Sprintf("  %-11s  ", name), "               ", text)
 }
 
-// noiseText says what a noise floor is.
+// noiseText describes a noise floor.
 func noiseText(noise float64) string {
 	return quantity.Percent(noise) + " from run to run, without any change"
 }
 
-// promises are the words and colours for how a promise ended.
+// promises holds text and colour for each state of a promise.
 var promises = map[verify.PromiseState]struct{ text, colour string }{
 	verify.PromiseMissed:    {"promise missed", "31"},
 	verify.PromiseKept:      {"promise kept", "32"},
@@ -105,7 +105,7 @@ func (p *page) writePromise(o verify.Outcome) {
 	}
 	ended := promises[o.Promise.Kept]
 	p.writeSide("promised", quantity.Factor(*o.Promise.Promised))
-	if unkept(o) {
+	if isUnkept(o) {
 		p.writeSide("but besides", strings.Join(o.Besides, ", "))
 	}
 	p.writeSide("achieved", quantity.Factor(*o.Promise.Achieved)+": "+p.paint(ended.colour, ended.text))

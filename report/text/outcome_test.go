@@ -51,7 +51,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// beside has other programs use so many cores more.
+// beside adds a number of cores used by other programs.
 func beside(run *recording.Run, cores float64) *recording.Run {
 	series := run.Find(recording.MachineCPU, "machine")
 	for i, at := range series.T {

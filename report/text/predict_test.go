@@ -141,7 +141,7 @@ func TestFacesOfPredictions(t *testing.T) {
 }
 
 // A prediction of nothing says so in every face.
-func TestPredictionOfNothing(t *testing.T) {
+func TestEmptyPrediction(t *testing.T) {
 	a, err := predict.Setup{Batch: 1, Workers: math.NaN(), Cores: math.NaN()}.Solve()
 	if err != nil {
 		t.Fatal(err)
@@ -210,8 +210,8 @@ func TestFacesOfTheTutorial(t *testing.T) {
 	}
 }
 
-// No line of text is wider than the page, whatever the width.
-func TestPredictTextKeepsToThePage(t *testing.T) {
+// No line of text is wider than the page, for any width.
+func TestPredictTextFitsPage(t *testing.T) {
 	for _, width := range []int{80, 100, 120} {
 		for name, p := range predictions() {
 			var b bytes.Buffer

@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WritePrediction writes a prediction for people.
+// WritePrediction prints a prediction.
 func WritePrediction(w io.Writer, f question.Prediction, style Style) error {
 	p := newPage(style, &f)
 	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(f.Title, 300)))
@@ -21,7 +21,7 @@ func WritePrediction(w io.Writer, f question.Prediction, style Style) error {
 	case f.Roofline != nil:
 		p.drawRoofline(*f.Roofline)
 	case len(f.Points) > 0:
-		p.swept(f)
+		p.printSweep(f)
 	case f.Setup.Batch > 0 && !f.All:
 		p.writeShortAnswer(f)
 	case f.Setup.Batch > 0:
@@ -50,7 +50,7 @@ func WritePrediction(w io.Writer, f question.Prediction, style Style) error {
 	return p.to(w)
 }
 
-// writeAnswer is one setting: the result, then the parts of a step with bars.
+// writeAnswer prints one setting: the result, then the parts of a step with bars.
 func (p *page) writeAnswer(f question.Prediction) {
 	a := f.Answer
 	row := func(name, value string) { fmt.Fprintf(&p.b, "  %-12s %s\n", name, value) }
@@ -68,12 +68,12 @@ func (p *page) writeAnswer(f question.Prediction) {
 	p.writeBound(f)
 }
 
-// writeShortAnswer is one setting in eight lines.
+// writeShortAnswer prints one setting in eight lines.
 func (p *page) writeShortAnswer(f question.Prediction) {
 	a := f.Answer
 	row := func(name, value string) {
 		if value != "" {
-			p.wrapped(fmt.Sprintf("  %-12s ", name), strings.Repeat(" ", 15), value)
+			p.printWrapped(fmt.Sprintf("  %-12s ", name), strings.Repeat(" ", 15), value)
 		}
 	}
 	row("utilisation", p.paint(useColour(a.Utilization.Point), quantity.Around(a.Utilization, quantity.Percent))+
@@ -96,10 +96,11 @@ func (p *page) writeShortAnswer(f question.Prediction) {
 	p.b.WriteString("\n")
 }
 
-// fewUnknowns is how many inputs a line can say the needs of.
+// fewUnknowns is the number of unknown inputs for which a line has room to say what the device
+// needs.
 const fewUnknowns = 2
 
-// listUnknown names what is not known, and if that is little, what the device needs it to be.
+// listUnknown names the unknown inputs and, if there are few, what the device needs.
 func listUnknown(missing []predict.Missing) string {
 	var all []string
 	for _, m := range missing {
@@ -112,7 +113,7 @@ func listUnknown(missing []predict.Missing) string {
 	return strings.Join(all, ", ")
 }
 
-// firstEpoch is the utilisation while nothing is in memory yet.
+// firstEpoch returns the utilisation in the first epoch, when nothing is in memory yet.
 func firstEpoch(f question.Prediction) string {
 	if f.First == nil {
 		return ""
@@ -128,7 +129,7 @@ func perGPU(f question.Prediction) string {
 		quantity.Around(f.Answer.PerGPU, quantity.About))
 }
 
-// useColour is green where the device works nearly always, red where it starves.
+// useColour returns green if the device is nearly always busy, red if it starves.
 func useColour(share float64) string {
 	switch {
 	case math.IsNaN(share):
@@ -141,8 +142,8 @@ func useColour(share float64) string {
 	return "1;31"
 }
 
-// writeStages is a row per part of the path, with a bar to the likely time and a
-// lighter one to the high end.
+// writeStages prints a row per part of the path, with a bar to the likely time and a lighter
+// one to the high end.
 func (p *page) writeStages(f question.Prediction) {
 	longest := 0.0
 	for _, s := range f.Answer.Stages {
@@ -178,31 +179,31 @@ func bars(i stoker.Interval, longest float64, width int) string {
 	return strings.Repeat("█", solid) + strings.Repeat("░", max(0, cells(i.High)-solid))
 }
 
-// writeBound says what binds and what comes after it.
+// writeBound prints the limit and the next one.
 func (p *page) writeBound(f question.Prediction) {
 	for _, text := range report.DescribeBound(f) {
-		p.wrapped("  ", "  ", text)
+		p.printWrapped("  ", "  ", text)
 	}
 	p.b.WriteString("\n")
 }
 
-// writeSizing is what a target takes.
+// writeSizing prints what a target needs.
 func (p *page) writeSizing(z predict.Sizing) {
 	s := report.ListNeeds(z)
 	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
 	if s.Says != "" {
-		p.wrapped("  ", "  ", s.Says)
+		p.printWrapped("  ", "  ", s.Says)
 	}
 	if len(s.Rows) > 1 {
 		p.writeTable(s.Rows, s.Align)
 	}
 	for _, text := range s.Lines {
-		p.wrapped("  - ", "    ", text)
+		p.printWrapped("  - ", "    ", text)
 	}
 	p.b.WriteString("\n")
 }
 
-// walls is a row per wall: how much of it the job takes.
+// walls prints a row per wall: the share of it that the job takes.
 func (p *page) walls(walls []predict.Wall) {
 	fmt.Fprintf(&p.b, "%s\n", p.bold("walls"))
 	rows := [][]string{{"wall", "share", ""}}
@@ -218,12 +219,12 @@ func (p *page) walls(walls []predict.Wall) {
 	p.writeTable(rows, "lrl")
 	p.b.WriteString("\n")
 	for _, wall := range walls {
-		p.wrapped("  "+wall.Name+": ", "    ", report.Shorten(wall.Text, 600))
+		p.printWrapped("  "+wall.Name+": ", "    ", report.Shorten(wall.Text, 600))
 	}
 	p.b.WriteString("\n")
 }
 
-// writeWaste is what the idle share costs.
+// writeWaste prints the cost of the idle share.
 func (p *page) writeWaste(f question.Prediction) {
 	s := report.ListWaste(f)
 	fmt.Fprintf(&p.b, "%s\n", p.bold(s.Title))
@@ -231,10 +232,10 @@ func (p *page) writeWaste(f question.Prediction) {
 		fmt.Fprintf(&p.b, "  %-12s %s\n", row[0], row[1])
 	}
 	for _, note := range s.Lines {
-		p.wrapped("  - ", "    ", note)
+		p.printWrapped("  - ", "    ", note)
 	}
 	if f.Prices.Source != "" && f.Sources {
-		p.wrapped("  - ", "    ", report.Shorten(f.Prices.Source, 900))
+		p.printWrapped("  - ", "    ", report.Shorten(f.Prices.Source, 900))
 	}
 	p.b.WriteString("\n")
 }
@@ -243,8 +244,8 @@ func (p *page) unknowns(missing []predict.Missing) {
 	p.writeList("unknown, and what the device needs it to be", report.ListUnknowns(missing))
 }
 
-// inputs lists what the answer rests on, then how each part was computed; without
-// Sources only what was taken though nobody gave it.
+// inputs lists the basis of the answer, then how each part was computed; without Sources only
+// the assumed values.
 func (p *page) inputs(f question.Prediction) {
 	var lines []string
 	if !f.Sources {
@@ -265,7 +266,7 @@ func (p *page) inputs(f question.Prediction) {
 		line := fmt.Sprintf("%s, %s:", s.Stage, report.NamePart(f, s.Stage, s.Resource))
 		switch {
 		case len(f.Points) > 0 && s.Source == "":
-			continue // computed from what stands above, anew for each setting
+			continue // computed from the inputs above, for each setting
 		case len(f.Points) > 0:
 			line += " " + s.Source
 		case s.Source != "":

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteRuns writes the jobs for people, at most so many; 0: all.
+// WriteRuns prints at most top jobs; 0 for all.
 func WriteRuns(w io.Writer, r report.Runs, top int, style Style) error {
 	p := newPage(style, &r)
 	total := report.Month{}

@@ -9,8 +9,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// A job is told by its command, without the folders of its files, or by its recording.
-func TestRunsAreTold(t *testing.T) {
+// A job is named by its command, without the folders of its files, or by its recording.
+func TestRunsText(t *testing.T) {
 	nan := math.NaN()
 	job := func(command string, files ...string) report.Job {
 		return report.Job{Command: command, Files: files, Hosts: []string{"vm"}, Class: "gpu-bound", Stall: nan, Rate: nan, Lost: nan, GPUHours: nan, Idle: nan, Speedup: nan}

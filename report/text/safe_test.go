@@ -216,9 +216,8 @@ func whole(t *testing.T) shown {
 	return s
 }
 
-// Whatever is shown, of whichever field it comes: nothing that moves a cursor,
-// changes a colour, ends a line or turns text around reaches a terminal, with
-// colours and without, as text, JSON or CSV.
+// No field of any value can move a cursor, change a colour, end a line or reverse text on a
+// terminal, with and without colours, as text, JSON or CSV.
 func TestNothingFromOutsideReachesATerminal(t *testing.T) {
 	s := whole(t)
 	paths := poison.Paths(s)
@@ -241,7 +240,7 @@ func TestNothingFromOutsideReachesATerminal(t *testing.T) {
 			for _, style := range styles[name] {
 				var b bytes.Buffer
 				if err := face(&b, s, style); err != nil {
-					continue // a face may refuse what is no value of its own
+					continue // a format may reject a value that Stoker does not produce
 				}
 				if leak := poison.Leak(b.String()); leak != "" {
 					t.Errorf("%s: %s stands raw: %s", name, at, leak)

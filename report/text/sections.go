@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// mostLines is how long a page is that does not show everything.
+// mostLines is the greatest length of a page that does not show everything.
 const mostLines = 40
 
-// rank says what is shown where a page has not room for everything: the least first.
+// rank is the order in which items are shown if a page has not room for all: the least first.
 type rank int
 
 // The ranks.
@@ -21,13 +21,13 @@ const (
 	onlyAll // with --all
 )
 
-// item is a part of a page that is shown whole or not at all.
+// item is a part of a page that is shown completely or not at all.
 type item struct {
 	rank  rank
 	write func(*page)
 }
 
-// section is a part of a page with its title; "" none.
+// section is a part of a page with its title; "" for none.
 type section struct {
 	title string
 	items []item
@@ -36,19 +36,19 @@ type section struct {
 // add adds an item.
 func (s *section) add(r rank, write func(*page)) { s.items = append(s.items, item{r, write}) }
 
-// list adds lines as items of a list: so many of them at a rank, the others with --all.
+// list adds lines as items of a list: the first ones at a rank, the others with --all.
 func (s *section) list(r rank, most int, lines []string) {
 	for i, line := range lines {
 		at := r
 		if i >= most {
 			at = onlyAll
 		}
-		s.add(at, func(p *page) { p.wrapped("  - ", "    ", line) })
+		s.add(at, func(p *page) { p.printWrapped("  - ", "    ", line) })
 	}
 }
 
-// show writes what matters most of sections: so much that the page has at most mostLines
-// lines, or all of it where that is asked for. whole is the command that prints all.
+// show writes the most important items of sections, so that the page has at most mostLines
+// lines, or everything if requested. whole is the command that prints everything.
 func (p *page) show(sections []section, whole string) {
 	chosen := p.choose(sections)
 	left := 0
@@ -77,10 +77,10 @@ func (p *page) show(sections []section, whole string) {
 	}
 }
 
-// choose are the items that fit, by section and place.
+// choose returns the items that fit, by section and index.
 func (p *page) choose(sections []section) map[[2]int]bool {
 	chosen := map[[2]int]bool{}
-	const aboutRest = 2 // lines: that, and one before it
+	const aboutRest = 2 // lines: the last one, and an empty one before it
 	room, left := mostLines-strings.Count(p.b.String(), "\n")-aboutRest, 0
 	begun := map[int]bool{}
 	for r := always; r <= onlyAll; r++ {
@@ -109,7 +109,7 @@ func (p *page) choose(sections []section) map[[2]int]bool {
 			}
 		}
 	}
-	if left <= aboutRest { // then the rest itself takes no more
+	if left <= aboutRest { // the line about the rest would be as long
 		for i, s := range sections {
 			for j := range s.items {
 				chosen[[2]int{i, j}] = true
@@ -119,17 +119,18 @@ func (p *page) choose(sections []section) map[[2]int]bool {
 	return chosen
 }
 
-// linesOf is how many lines an item takes at most: with each of its words explained.
+// linesOf returns the greatest number of lines that an item takes: with each of its terms
+// explained.
 func (p *page) linesOf(it item) int {
 	alone := &page{style: p.style, terms: slices.Clone(terms)}
 	it.write(alone)
 	return strings.Count(alone.b.String(), "\n")
 }
 
-// term is a word that is explained once on a page, at its first use.
+// term is a word that is explained at its first use on a page.
 type term struct{ word, means string }
 
-// terms are words that not everybody knows who looks at a verdict.
+// terms lists words that not every reader of a verdict knows.
 var terms = []term{
 	{"launching thread", "the thread of the program that gives the GPU its work"},
 	{"provisional", "a final verdict needs 30 s of steady steps"},
@@ -143,8 +144,8 @@ var terms = []term{
 	{"straggler", "the rank that the others wait for"},
 }
 
-// explained is text with each word explained that the page has not explained yet.
-func (p *page) explained(text string) string {
+// explainText adds an explanation to each term that the page has not explained yet.
+func (p *page) explainText(text string) string {
 	for i := 0; i < len(p.terms); i++ {
 		t := p.terms[i]
 		at := strings.Index(text, t.word)

@@ -13,10 +13,11 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// narrow is a page without room for a last column.
+// narrow is the width below which a page has no room for the last column.
 const narrow = 96
 
-func (p *page) swept(f question.Prediction) {
+// printSweep prints a sweep over one or two settings.
+func (p *page) printSweep(f question.Prediction) {
 	if len(f.Axes) == 2 {
 		p.grid(f)
 		return
@@ -25,7 +26,7 @@ func (p *page) swept(f question.Prediction) {
 	p.chart(f)
 }
 
-// rows is one row per setting with a bar of utilisation.
+// rows prints one row per setting with a bar of utilisation.
 func (p *page) rows(f question.Prediction) {
 	width := max(10, p.width()-76)
 	rows := report.ListSettings(f, func(use float64) string {
@@ -34,7 +35,7 @@ func (p *page) rows(f question.Prediction) {
 	p.writeTable(rows, "rrrrrlrl")
 	p.b.WriteString("\n")
 	if shown := len(rows) - 1; shown < len(f.Points) {
-		p.wrapped("  ", "  ", fmt.Sprintf("one in %d of %d settings is shown, --csv and --json have all",
+		p.printWrapped("  ", "  ", fmt.Sprintf("one in %d of %d settings is shown, --csv and --json have all",
 			(len(f.Points)+report.MostRows-1)/report.MostRows, len(f.Points)))
 		p.b.WriteString("\n")
 	}
@@ -43,7 +44,7 @@ func (p *page) rows(f question.Prediction) {
 // chart draws throughput over the setting in braille.
 func (p *page) chart(f question.Prediction) {
 	if len(f.Axes[0].Storages) > 0 {
-		return // classes lie on no line
+		return // classes of storage have no order
 	}
 	var point, low, high line
 	x := func(v float64) float64 { return v }
@@ -72,8 +73,8 @@ func (p *page) chart(f question.Prediction) {
 	fmt.Fprintf(&p.b, "  samples/s: likely, and dotted the interval\n%s\n", c.drawChart())
 }
 
-// grid is a table of utilisation over two settings, a column per value of the
-// second, with the first letter of what binds.
+// grid prints a table of utilisation over two settings, one column per value of the second,
+// with the first letter of the limit.
 func (p *page) grid(f question.Prediction) {
 	first, second := f.Axes[0], f.Axes[1]
 	columns := len(second.Values)
@@ -94,11 +95,11 @@ func (p *page) grid(f question.Prediction) {
 	}
 	p.writeTable(rows, strings.Repeat("r", len(heading)))
 	p.b.WriteString("\n")
-	p.wrapped("  ", "  ",
+	p.printWrapped("  ", "  ",
 		"Utilisation of the device, likely value, and behind it the limit: c compute, w workers, k cores, s storage, "+
 			"m main thread, l host link.")
 	if every > 1 || down > 1 {
-		p.wrapped("  ", "  ", fmt.Sprintf("%d x %d of %d x %d settings are shown, --csv and --json have all.",
+		p.printWrapped("  ", "  ", fmt.Sprintf("%d x %d of %d x %d settings are shown, --csv and --json have all.",
 			len(rows)-1, len(heading)-1, len(first.Values), columns))
 	}
 	p.b.WriteString("\n")
@@ -165,7 +166,7 @@ func (p *page) drawRoofline(r predict.Roofline) {
 	}
 	if len(rows) > 1 {
 		p.writeTable(rows, "llrrrrrrl"[:len(rows[0])])
-		p.wrapped("  ", "  ",
+		p.printWrapped("  ", "  ",
 			"device, copied, stored: FLOP per byte of each. attained: while the device computes, delivered: with the "+
 				"whole path.")
 		p.b.WriteString("\n")

@@ -10,13 +10,14 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// colourCodes take no room on a terminal.
+// colourCodes matches escape sequences, which have no width on a terminal.
 var colourCodes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
+// cellWidth returns the width of a text.
 func cellWidth(s string) int { return utf8.RuneCountInString(colourCodes.ReplaceAllString(s, "")) }
 
-// writeTable writes rows in columns, two spaces apart; align has an l or an r per
-// column. The first row is a heading. What follows begins on the next line.
+// writeTable writes rows in columns, two spaces apart; align has an l or an r per column. The
+// first row is a heading.
 func (p *page) writeTable(rows [][]string, align string) {
 	widths := columnWidths(rows, len(align))
 	for n, row := range rows {
@@ -37,6 +38,7 @@ func (p *page) writeTable(rows [][]string, align string) {
 	}
 }
 
+// columnWidths returns the width of each column.
 func columnWidths(rows [][]string, columns int) []int {
 	widths := make([]int, columns)
 	for _, row := range rows {
@@ -47,12 +49,12 @@ func columnWidths(rows [][]string, columns int) []int {
 	return widths
 }
 
-// listed writes a table below its title; a last column of names is cut where the page ends.
-func (p *page) listed(s report.Sheet) {
+// printList writes a table below its title; a last column of names is cut at the page's width.
+func (p *page) printList(s report.Sheet) {
 	if len(s.Rows) < 2 {
 		return
 	}
-	p.wrapped("", "  ", p.bold(s.Title)+s.About)
+	p.printWrapped("", "  ", p.bold(s.Title)+s.About)
 	last, room := len(s.Align)-1, p.width()-2
 	for _, width := range columnWidths(s.Rows, len(s.Align))[:last] {
 		room -= width + 2
@@ -63,33 +65,34 @@ func (p *page) listed(s report.Sheet) {
 	var rows [][]string
 	for _, row := range s.Rows {
 		row = slices.Clone(row[:last+1])
-		row[last] = report.ShortenPlace(row[last], max(report.LeastName, room)-1) // with the sign that it was cut
+		// including the mark that it was cut
+		row[last] = report.ShortenPlace(row[last], max(report.LeastName, room)-1)
 		rows = append(rows, row)
 	}
 	p.writeTable(rows, s.Align[:last+1])
 }
 
-// writeSheet writes a table with all that stands around it.
+// writeSheet writes a table with its texts.
 func (p *page) writeSheet(s report.Sheet) {
 	if len(s.Rows) < 2 {
 		return
 	}
-	p.listed(s)
+	p.printList(s)
 	for _, line := range s.Lines {
-		p.wrapped("  - ", "    ", line)
+		p.printWrapped("  - ", "    ", line)
 	}
 	p.b.WriteString("\n")
 }
 
-// Columns of prose: the last gets what the page leaves, at least so much, the
-// others at most so much.
+// Columns of prose: the last gets the remaining width, but at least leastLast; each of the
+// others gets at most mostOther.
 const (
 	leastLast = 24
 	mostOther = 30
 )
 
-// wrappedTable writes rows whose cells are broken where they are too wide and go
-// on below themselves; the last column is prose.
+// wrappedTable writes rows whose wide cells are broken into several lines; the last column is
+// prose.
 func (p *page) wrappedTable(rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -109,7 +112,7 @@ func (p *page) wrappedTable(rows [][]string) {
 	p.writeTable(all, strings.Repeat("l", last+1))
 }
 
-// brokenRow is a row as the lines that it takes.
+// brokenRow breaks a row into lines.
 func brokenRow(row []string, room []int) (all [][]string) {
 	for i, cell := range row {
 		for n, part := range BreakLines(cell, room[i]) {
@@ -122,7 +125,7 @@ func brokenRow(row []string, room []int) (all [][]string) {
 	return all
 }
 
-// BreakLines is text in lines of at most width cells; a word that is longer stays whole.
+// BreakLines breaks text into lines of at most width cells; a longer word stays whole.
 func BreakLines(text string, width int) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(text) {
@@ -139,11 +142,11 @@ func BreakLines(text string, width int) []string {
 	return lines
 }
 
-// WriteTable writes rows for people, the first as a heading. The last column is where
-// the others come from: it stands below the table, once for all rows that share
-// it; the first column names the rows.
+// WriteTable writes rows, the first as a heading. The first column names the rows. The last
+// column holds their sources, which are printed below the table, once for all rows that share
+// one.
 func WriteTable(w io.Writer, rows [][]string, style Style) error {
-	p := newPage(style, &rows) // they may be a user's own
+	p := newPage(style, &rows) // they may come from a user's file
 	last := len(rows[0]) - 1
 	var shown [][]string
 	var order []string
@@ -163,7 +166,7 @@ func WriteTable(w io.Writer, rows [][]string, style Style) error {
 	p.wrappedTable(shown)
 	p.b.WriteString("\n")
 	for _, source := range order {
-		p.wrapped("  "+p.bold(strings.Join(named[source], " "))+": ", "    ", source)
+		p.printWrapped("  "+p.bold(strings.Join(named[source], " "))+": ", "    ", source)
 	}
 	return p.to(w)
 }

@@ -62,7 +62,7 @@ func TestFacesOfTheHandWrittenRuns(t *testing.T) {
 }
 
 // An empty run has no answer, and says so in every face.
-func TestFacesOfNothing(t *testing.T) {
+func TestFacesOfEmptyValues(t *testing.T) {
 	run := &recording.Run{}
 	v := judge.Judge(run)
 	plan := advise.Rank(run, v)

@@ -16,8 +16,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteTrace writes the report for people: the verdict first, then what matters most, and with
-// r.All every table.
+// WriteTrace prints the report: first the verdict, then the most important parts and, with
+// r.All, every table.
 func WriteTrace(w io.Writer, r report.TraceReport, style Style) error {
 	p := newVerdictPage(style, &r)
 	p.style.All = p.style.All || r.All
@@ -40,15 +40,16 @@ func WriteTrace(w io.Writer, r report.TraceReport, style Style) error {
 	return p.to(w)
 }
 
-// shownTraced is how much evidence of a trace is shown without --all: the table of causes says more.
+// shownTraced is the number of lines of evidence for a trace without --all: the table of causes
+// says more.
 const shownTraced = 1
 
-// traceFacts is what was recorded and where the device's time went.
+// traceFacts prints what was recorded and how the device's time was spent.
 func (p *page) traceFacts(r report.TraceReport) (s section) {
 	row := func(at rank, name, text string) { s.add(at, func(p *page) { p.writeRow(name, text) }) }
 	d := r.JudgedDevice()
 	exchange, leads := exchanging(r, d)
-	if leads { // whether it costs anything is what everybody asks first
+	if leads { // their cost is the first question
 		row(always, "exchange", exchange)
 	}
 	for i, g := range r.Run.Facts.GPUs {
@@ -94,7 +95,7 @@ func (p *page) traceFacts(r report.TraceReport) (s section) {
 	return s
 }
 
-// medianStep is the median of a device's judged steps, nanoseconds.
+// medianStep returns the median length of a device's judged steps in nanoseconds.
 func medianStep(d *idle.Device) int64 {
 	lengths := make([]float64, len(d.Steps))
 	for i, s := range d.Steps {
@@ -103,10 +104,10 @@ func medianStep(d *idle.Device) int64 {
 	return int64(stat.Median(lengths))
 }
 
-// apart is the part by which mean and median differ from which on both are told. [J]
+// apart is the relative difference between mean and median from which both are printed. [J]
 const apart = 0.05
 
-// memoryText is the peak of a device's memory, "" where it is not known.
+// memoryText returns the peak of a device's memory; "" if unknown.
 func memoryText(g recording.GPU) string {
 	if g.PeakBytes == nil || g.HeldBytes == nil {
 		return ""
@@ -119,7 +120,7 @@ func memoryText(g recording.GPU) string {
 	return text
 }
 
-// stepsText says by what steps were found, and which were left out.
+// stepsText says how steps were found, and which were left out.
 func stepsText(r report.TraceReport, d *idle.Device) string {
 	text := ""
 	if rule := r.Run.Facts.StepsFrom; rule != "" {
@@ -160,7 +161,7 @@ func (p *page) drawShares(s diagnose.Shares) {
 	p.writeRow("", strings.Join(words, ", "))
 }
 
-// causes is the table of causes of idle time.
+// causes prints the table of causes of idle time.
 func causes(v diagnose.Verdict) section {
 	s := section{title: "causes of idle time"}
 	if len(v.Causes) == 0 {
@@ -186,7 +187,7 @@ func causes(v diagnose.Verdict) section {
 	return s
 }
 
-// places lists findings with where to look and what to set.
+// places prints findings with where they occur and what to set.
 func (p *page) places(r report.TraceReport) section {
 	s := section{title: "findings"}
 	for i, f := range r.Verdict.Findings {
@@ -200,25 +201,24 @@ func (p *page) places(r report.TraceReport) section {
 				worth = fmt.Sprintf(" (%s of the window)", quantity.Percent(f.Share))
 			}
 			fmt.Fprintf(&p.b, "  %d. %s%s\n", i+1, p.bold(f.Name), worth)
-			p.wrapped("     ", "     ", report.Shorten(f.Text, 600))
+			p.printWrapped("     ", "     ", report.Shorten(f.Text, 600))
 			if where := report.DescribePlace(f); where != "" {
-				p.wrapped("     at   ", "          ", where)
+				p.printWrapped("     at   ", "          ", where)
 			}
 			if set, denied := report.AdviceOn(f, r.Plan); denied != "" {
-				p.wrapped("     not  ", "          ", report.Shorten(denied, 600))
-			} else if set != "" && (p.style.All || len(r.Plan.Fixes) == 0) { // else the fixes say so
-				p.wrapped("     set  ", "          ", report.Shorten(set, 600))
+				p.printWrapped("     not  ", "          ", report.Shorten(denied, 600))
+			} else if set != "" && (p.style.All || len(r.Plan.Fixes) == 0) { // otherwise the fixes say so
+				p.printWrapped("     set  ", "          ", report.Shorten(set, 600))
 			}
 		})
 	}
 	return s
 }
 
-// worthShowing is the share of the window below which a finding is not shown unless it
-// is asked for.
+// worthShowing is the share of the window from which a finding is shown without --all.
 const worthShowing = 0.01
 
-// traceNotes are the warnings, and what was read and not kept.
+// traceNotes returns the warnings, and the numbers of skipped events.
 func traceNotes(r report.TraceReport) []string {
 	notes := report.ListNotes(r.Verdict)
 	dropped := r.Run.Timeline.Dropped

@@ -13,7 +13,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// beside is what a trace of the same run adds to its verdict.
+// beside prints what a trace of the same run adds to its verdict.
 func (p *page) beside(v diagnose.Verdict) section {
 	s := section{title: "the trace of it"}
 	t := v.Traced
@@ -22,7 +22,7 @@ func (p *page) beside(v diagnose.Verdict) section {
 	}
 	if t.HostOnly {
 		s.add(important, func(p *page) {
-			p.wrapped("  ", "  ", "no work of a device was recorded: operators on the CPU alone")
+			p.printWrapped("  ", "  ", "no work of a device was recorded: operators on the CPU alone")
 		})
 		return s
 	}
@@ -31,7 +31,7 @@ func (p *page) beside(v diagnose.Verdict) section {
 		says += ", which contradicts the run (see notes)"
 	}
 	s.add(important, func(p *page) {
-		p.wrapped("  ", "  ", says)
+		p.printWrapped("  ", "  ", says)
 		p.writeRow("device", fmt.Sprintf("kernels %s, copies alone %s, communication alone %s, idle %s",
 			quantity.Percent(t.Shares.Kernel), quantity.Percent(t.Shares.Copy),
 			quantity.Percent(t.Shares.Communication), quantity.Percent(t.Shares.Idle)))
@@ -40,7 +40,7 @@ func (p *page) beside(v diagnose.Verdict) section {
 		}
 	})
 	for _, e := range t.Evidence {
-		s.add(detail, func(p *page) { p.wrapped("  - ", "    ", report.Shorten(e.Text, 600)) })
+		s.add(detail, func(p *page) { p.printWrapped("  - ", "    ", report.Shorten(e.Text, 600)) })
 	}
 	return s
 }
@@ -57,7 +57,7 @@ func causeWords(causes []diagnose.Cause) string {
 	return strings.Join(parts, ", ")
 }
 
-// WriteCapture writes what a trace cost the run that it was taken of.
+// WriteCapture prints how much a trace slowed down the run.
 func WriteCapture(w io.Writer, c recording.Capture, d judge.Slowdown) error {
 	text := fmt.Sprintf("the trace of rank %d: from the request to the file %s", c.Rank,
 		quantity.AboutSeconds(c.To-c.From))

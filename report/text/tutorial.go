@@ -7,26 +7,26 @@ import (
 	"github.com/stoker-dev/stoker/predict/tutorial"
 )
 
-// WriteLessons writes the published tutorial beside our estimates: a table per
-// lesson, then, once each, why they differ.
+// WriteLessons prints the published tutorial together with Stoker's estimates: a table per
+// lesson, followed by the reasons for differences.
 func WriteLessons(w io.Writer, lessons []tutorial.Lesson, style Style) error {
 	p := newPage(style, &lessons)
-	p.wrapped("", "", "The published tutorial on the data wall (mlsysim), line by line: what it prints or says (- if "+
+	p.printWrapped("", "", "The published tutorial on the data wall (mlsysim), line by line: what it prints or says (- if "+
 		"it has its reader work it out), what its own formulas give here, and our estimate of the same thing, as "+
 		"stoker predict gives it for fp16 in any software. A ! marks a line that contradicts the tutorial itself, or "+
 		"answers what it cannot know. "+tutorial.Version)
 	p.b.WriteString("\n")
 	for n, lesson := range lessons {
 		fmt.Fprintf(&p.b, "%s\n", p.bold(fmt.Sprintf("%d. %s", n+1, lesson.Title)))
-		p.wrapped("   ", "   ", lesson.Given)
+		p.printWrapped("   ", "   ", lesson.Given)
 		p.b.WriteString("\n")
 		p.writeLesson(lesson)
 	}
 	return p.to(w)
 }
 
-// writeLesson is the table of one lesson; the reasons are numbered, since many lines
-// share one.
+// writeLesson prints the table of one lesson. Reasons are numbered, because many lines share
+// one.
 func (p *page) writeLesson(lesson tutorial.Lesson) {
 	reasons := map[string]int{}
 	var order []string
@@ -50,7 +50,7 @@ func (p *page) writeLesson(lesson tutorial.Lesson) {
 	p.wrappedTable(rows)
 	p.b.WriteString("\n")
 	for n, why := range order {
-		p.wrapped(fmt.Sprintf("  (%d) ", n+1), "      ", why)
+		p.printWrapped(fmt.Sprintf("  (%d) ", n+1), "      ", why)
 	}
 	p.b.WriteString("\n")
 }

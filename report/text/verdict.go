@@ -18,21 +18,21 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// Style says how text may look.
+// Style says how text is formatted.
 type Style struct {
 	Colour bool   // ANSI colours
-	Width  int    // columns; 0: 100
-	All    bool   // everything that is known, else what fits into 40 lines
-	File   string // what a shell calls the file that a page is about; "" the newest recording
+	Width  int    // columns; 0 for 100
+	All    bool   // print everything, else what fits into 40 lines
+	File   string // file of the page as written in a shell; "" for the newest recording
 }
 
-// WriteVerdict writes verdict and plan of a run for people: first what limits the run, the figure
-// that shows it and what to do first, then what matters most of the rest.
+// WriteVerdict prints verdict and plan of a run: first what limits the run, the figure that
+// proves it and what to do first, then the most important of the rest.
 func WriteVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
 	return writeVerdict(w, run, v, plan, style)
 }
 
-// writeVerdict writes a page with further sections behind what limits the run.
+// writeVerdict prints a page with further sections after what limits the run.
 func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style,
 	further ...section,
 ) error {
@@ -45,7 +45,7 @@ func writeVerdict(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advi
 	return p.to(w)
 }
 
-// SumUp is the verdict in one line, for the moment in which it changes.
+// SumUp returns the verdict in one line, for the moment in which it changes.
 func SumUp(run *recording.Run, v diagnose.Verdict) string {
 	line := string(v.Headline())
 	if !math.IsNaN(v.Stall) {
@@ -61,19 +61,19 @@ func SumUp(run *recording.Run, v diagnose.Verdict) string {
 type page struct {
 	b     strings.Builder
 	style Style
-	terms []term // to be explained at their first use
+	terms []term // still to be explained at their first use
 }
 
-// newPage begins a page about what pointers point at. Here, and nowhere else, is
-// made fit for a terminal what came from outside: names of processes, devices and
-// kernels, settings, paths, messages. What is written on the page later is plain
-// text and colours of our own.
+// newPage begins a page about the values that pointers point to. This is the only place where
+// text from outside is made safe for a terminal: names of processes, devices and kernels,
+// settings, paths, messages. What is written to the page later is plain text and Stoker's
+// colours.
 func newPage(style Style, about ...any) *page {
 	safe.Values(about...)
 	return &page{style: style}
 }
 
-// newVerdictPage begins a page that explains the words that it uses.
+// newVerdictPage begins a page that explains the terms it uses.
 func newVerdictPage(style Style, about ...any) *page {
 	p := newPage(style, about...)
 	p.terms = slices.Clone(terms)
@@ -95,7 +95,7 @@ func (p *page) paint(code, s string) string {
 
 func (p *page) bold(s string) string { return p.paint("1", s) }
 
-// lead writes what a page says before all else.
+// lead prints what the page says first.
 func (p *page) lead(l report.Lead, v diagnose.Verdict) {
 	code := "33" // yellow: something to do
 	switch {
@@ -128,20 +128,20 @@ func aboutClass(v diagnose.Verdict) (s section) {
 	if lead := v.Lead; lead != nil {
 		if lead.Class != v.Class {
 			text := "The steps by themselves: " + report.DescribeClass(v) + "."
-			s.add(useful, func(p *page) { p.wrapped("  ", "  ", text) })
+			s.add(useful, func(p *page) { p.printWrapped("  ", "  ", text) })
 		}
 		return s
 	}
 	if _, text, known := rules.Describe(v); known {
-		s.add(useful, func(p *page) { p.wrapped("  ", "  ", text) })
+		s.add(useful, func(p *page) { p.printWrapped("  ", "  ", text) })
 	}
 	return s
 }
 
-// evidence is what else shows the class: so many lines of it without --all.
+// evidence prints further evidence: that many lines of it without --all.
 func evidence(v diagnose.Verdict, most int) section {
 	s := section{title: "evidence"}
-	s.list(important, most, shortened(report.FurtherEvidence(v)))
+	s.list(important, most, shortenLines(report.FurtherEvidence(v)))
 	return s
 }
 
@@ -152,47 +152,47 @@ const (
 	shownNotes    = 3
 )
 
-// shortened are texts that a page has room for.
-func shortened(lines []string) (short []string) {
+// shortenLines shortens texts to fit on a page.
+func shortenLines(lines []string) (short []string) {
 	for _, line := range lines {
 		short = append(short, report.Shorten(line, 600))
 	}
 	return short
 }
 
-// grave are findings of which the program is broken.
+// grave lists findings that mean the program is broken.
 var grave = []string{diagnose.FindingHung, diagnose.FindingFailed, diagnose.FindingRepeatedSamples}
 
-// quiet are findings of which nothing follows that could be done.
+// quiet lists findings that call for no action.
 var quiet = []string{"steadily-low", "spikes", "sawtooth"}
 
-// findings are what stands beside the class.
+// findings prints findings other than the class.
 func (p *page) findings(v diagnose.Verdict) section {
 	s := section{title: "besides"}
 	for _, f := range v.Findings {
 		r := useful
 		switch {
-		case slices.Contains(grave, f.Name): // nothing else matters as much
+		case slices.Contains(grave, f.Name): // nothing else is as important
 			r = always
 		case slices.Contains(quiet, f.Name):
 			r = onlyAll
 		}
-		s.add(r, func(p *page) { p.wrapped("  - ", "    ", report.Shorten(f.Name+": "+f.Text, 600)) })
+		s.add(r, func(p *page) { p.printWrapped("  - ", "    ", report.Shorten(f.Name+": "+f.Text, 600)) })
 	}
 	return s
 }
 
-// notes are what a reader should know of the recording.
+// notes prints what a reader should know about the recording.
 func (p *page) notes(notes []string) section {
 	s := section{title: "notes"}
 	told := slices.DeleteFunc(slices.Clone(notes), func(text string) bool {
 		return strings.HasSuffix(text, diagnose.StillShort)
 	})
-	s.list(important, shownNotes, shortened(told))
+	s.list(important, shownNotes, shortenLines(told))
 	return s
 }
 
-// figures are the few numbers that most people look for.
+// figures prints the few numbers that most readers want.
 func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan) (s section) {
 	row := func(r rank, name, text string) {
 		if text != "" {
@@ -211,7 +211,7 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 		if i > 1 {
 			at = onlyAll
 		}
-		row(at, fmt.Sprintf("GPU %d", g.Index), report.Shorten(g.Name, 60)+used(run, g, v.Costs.Window)+instances)
+		row(at, fmt.Sprintf("GPU %d", g.Index), report.Shorten(g.Name, 60)+usedText(run, g, v.Costs.Window)+instances)
 	}
 	if len(run.Facts.GPUs) == 0 && math.IsNaN(v.Idle) && math.IsNaN(v.Stall) {
 		row(always, "device", "no GPU was seen")
@@ -229,16 +229,16 @@ func (p *page) figures(run *recording.Run, v diagnose.Verdict, plan advise.Plan)
 		s.add(useful, func(p *page) { p.writeInside(v.Costs.Window) })
 	}
 	at := important
-	if v.Cost.Assumed { // of a device that is not there
+	if v.Cost.Assumed { // there is no such device
 		at = onlyAll
 	}
 	row(at, "idle", costText(v.Cost))
 	return s
 }
 
-// used says what a GPU's memory held and what it drew, in the mean of the judged window;
-// "" where neither is known.
-func used(run *recording.Run, g recording.GPU, w recording.Window) (text string) {
+// usedText says how much memory a GPU held and how much power it drew on average in the judged
+// window; "" if unknown.
+func usedText(run *recording.Run, g recording.GPU, w recording.Window) (text string) {
 	memory, power := report.AverageGPU(run, g, w)
 	if memory > 0 {
 		text += ", memory " + quantity.AboutBytes(memory)
@@ -252,7 +252,7 @@ func used(run *recording.Run, g recording.GPU, w recording.Window) (text string)
 	return text
 }
 
-// alone names what the device did beside computing, where it took any time worth a word.
+// alone names what the device did other than computing, if it took noticeable time.
 func alone(s diagnose.Shares) (text string) {
 	if s.Copy >= report.LeastIdle {
 		text += "copies alone " + quantity.Percent(s.Copy) + ", "
@@ -263,8 +263,8 @@ func alone(s diagnose.Shares) (text string) {
 	return text
 }
 
-// costText says in a line what idling costs in an hour, and what that assumes; "" where that is
-// unknown, or too little for a word.
+// costText says in one line what idle time costs per hour, and what that assumes; "" if unknown
+// or too little.
 func costText(c diagnose.Cost) string {
 	if math.IsNaN(c.Share) || c.Share < report.LeastIdle {
 		return ""
@@ -306,7 +306,7 @@ func describeBasis(c diagnose.Cost) string {
 	return power + ", " + prices
 }
 
-// leastUnexplained is the share of idle time without a name that is worth a word.
+// leastUnexplained is the share of unexplained idle time from which it is mentioned.
 const leastUnexplained = 0.05
 
 func unexplainedText(v diagnose.Verdict) string {
@@ -316,7 +316,7 @@ func unexplainedText(v diagnose.Verdict) string {
 	return fmt.Sprintf(", idle for no known reason %s", quantity.Percent(v.Unexplained))
 }
 
-// waitText says how long the host waits in a step, where a loader tells.
+// waitText says how long the host waits in a step, if a loader records it.
 func waitText(c measure.Costs) string {
 	if !c.Fed() {
 		return ", no loader feeds this loop"
@@ -337,21 +337,21 @@ func (p *page) writeList(title string, lines []string) {
 	}
 	fmt.Fprintf(&p.b, "%s\n", p.bold(title))
 	for _, line := range lines {
-		p.wrapped("  - ", "    ", report.Shorten(line, 600))
+		p.printWrapped("  - ", "    ", report.Shorten(line, 600))
 	}
 	p.b.WriteString("\n")
 }
 
-// changes are the fixes, most worth first, and what is not worth it.
+// changes prints the fixes, largest gain first, and what gains too little.
 func changes(plan advise.Plan, v diagnose.Verdict) section {
 	s := section{title: "what to change"}
 	if len(plan.Fixes) > 0 {
 		if plan.Replay != nil {
-			s.add(detail, func(p *page) { p.wrapped("  ", "  ", replayText(*plan.Replay)) })
+			s.add(detail, func(p *page) { p.printWrapped("  ", "  ", replayText(*plan.Replay)) })
 		}
 		if law := plan.Law; law != nil && math.Abs(law.Residual()-1) > wellExplained {
 			s.add(detail, func(p *page) {
-				p.wrapped("  ", "  ", fmt.Sprintf(
+				p.printWrapped("  ", "  ", fmt.Sprintf(
 					"The measured costs explain %s of a step of %s. What they leave unexplained may grow, stay "+
 						"or go, and the intervals allow for each.",
 					quantity.AboutSeconds(law.Law), quantity.AboutSeconds(law.Measured)))
@@ -361,7 +361,7 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 	for i, f := range plan.Fixes {
 		at := important
 		switch {
-		case i == 0 && plan.Replay != nil: // its risk and what to look at before: the lead has no room for them
+		case i == 0 && plan.Replay != nil: // with its risk and what to check before, for which the lead has no room
 			at = always
 		case i >= shownFixes:
 			at = onlyAll
@@ -372,7 +372,7 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 			if i > 0 || j > 0 {
 				at = onlyAll
 			}
-			s.add(at, func(p *page) { p.wrapped("     - ", "       ", note) })
+			s.add(at, func(p *page) { p.printWrapped("     - ", "       ", note) })
 		}
 	}
 	for i, r := range plan.Rejected {
@@ -380,12 +380,12 @@ func changes(plan advise.Plan, v diagnose.Verdict) section {
 		if i >= shownFixes {
 			at = onlyAll
 		}
-		s.add(at, func(p *page) { p.wrapped("  not "+report.SayName(r.Name)+": ", "      ", r.Why) })
+		s.add(at, func(p *page) { p.printWrapped("  not "+report.SayName(r.Name)+": ", "      ", r.Why) })
 	}
 	return s
 }
 
-// replayText says what a trace's replay without a change gives.
+// replayText describes the result of replaying a trace without a change.
 func replayText(c replay.Check) string {
 	part := ""
 	if c.Cut {
@@ -396,19 +396,19 @@ func replayText(c replay.Check) string {
 		part, quantity.AboutSeconds(c.Replayed), quantity.AboutSeconds(c.Recorded), quantity.AboutSeconds(c.Usual))
 }
 
-// wellExplained is how far the law may be off before a page says so.
+// wellExplained is the relative error of the model from which a page mentions it.
 const wellExplained = 0.1
 
 func (p *page) writeFix(n int, f advise.Fix) {
-	p.wrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(report.SayFix(f)))
-	p.wrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s. Risk: %s.", report.DescribeGain(f),
+	p.printWrapped(fmt.Sprintf("  %d. ", n), "     ", p.bold(report.SayFix(f)))
+	p.printWrapped("     ", "     ", fmt.Sprintf("%s. Effort: %s. Risk: %s.", report.DescribeGain(f),
 		report.SayEffort(f.Effort), report.SayRisk(f.Risk)))
 	if f.Mind != "" {
-		p.wrapped("     First: ", "            ", f.Mind+".")
+		p.printWrapped("     First: ", "            ", f.Mind+".")
 	}
 }
 
-// Explain writes the questions that were asked and their answers.
+// Explain prints the questions that were asked and their answers.
 func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 	p := newPage(style, &v)
 	fmt.Fprintf(&p.b, "%s\n", p.bold("The three classic questions"))
@@ -417,18 +417,18 @@ func Explain(w io.Writer, v diagnose.Verdict, style Style) error {
 		if q.Rule != section {
 			section = q.Rule
 			score := ""
-			if s := scoreOf(v, section); !math.IsNaN(s) { // kinds of an ailment have none
+			if s := scoreOf(v, section); !math.IsNaN(s) { // subclasses have no score
 				score = fmt.Sprintf("  score %.2f", s)
 			}
 			fmt.Fprintf(&p.b, "\n%s%s\n", p.bold(string(section)), score)
 		}
-		p.wrapped("  ? ", "    ", q.Text+"  "+q.Answer)
+		p.printWrapped("  ? ", "    ", q.Text+"  "+q.Answer)
 		if q.Note != "" {
-			p.wrapped("      misleads: ", "      ", q.Note)
+			p.printWrapped("      misleads: ", "      ", q.Note)
 		}
 	}
 	p.b.WriteString("\n")
-	p.wrapped("Verdict: ", "  ", fmt.Sprintf("%s (best score %.2f, and a rule needs 0.40 and a lead of 0.10)",
+	p.printWrapped("Verdict: ", "  ", fmt.Sprintf("%s (best score %.2f, and a rule needs 0.40 and a lead of 0.10)",
 		p.bold(string(v.Class)), v.Scores[0].Value))
 	return p.to(w)
 }
@@ -442,16 +442,16 @@ func scoreOf(v diagnose.Verdict, class diagnose.Class) float64 {
 	return math.NaN()
 }
 
-// writeRow writes text beside its name, broken at the page's width.
+// writeRow prints a name and a text, broken at the page's width.
 func (p *page) writeRow(name, text string) {
-	p.wrapped(fmt.Sprintf("  %-8s ", name), "           ", text)
+	p.printWrapped(fmt.Sprintf("  %-8s ", name), "           ", text)
 }
 
-// wrapped writes text broken at the page's width.
-func (p *page) wrapped(first, next, s string) {
+// printWrapped prints text broken at the page's width.
+func (p *page) printWrapped(first, next, s string) {
 	line := first
 	empty := true
-	for _, word := range strings.Fields(p.explained(s)) {
+	for _, word := range strings.Fields(p.explainText(s)) {
 		if !empty && cellWidth(line)+1+cellWidth(word) > p.width() {
 			p.b.WriteString(strings.TrimRight(line, " ") + "\n")
 			line, empty = next, true
@@ -465,7 +465,7 @@ func (p *page) wrapped(first, next, s string) {
 	p.b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// WritePlan writes a plan alone, all of it.
+// WritePlan prints only a plan, completely.
 func WritePlan(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, style Style) error {
 	p := newVerdictPage(style, &run, &v, &plan)
 	p.style.All = true

@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// WriteWords writes all that a verdict can say, and what to do about it.
+// WriteWords prints everything that a verdict can say, and what to do about it.
 func WriteWords(w io.Writer, style Style) error {
 	p := newPage(style)
 	for _, list := range []struct {
@@ -21,9 +21,9 @@ func WriteWords(w io.Writer, style Style) error {
 		fmt.Fprintf(&p.b, "%s\n", p.bold(list.title))
 		for _, word := range list.words {
 			fmt.Fprintf(&p.b, "  %s\n", p.bold(word.Name))
-			p.wrapped("      ", "      ", word.Says)
+			p.printWrapped("      ", "      ", word.Says)
 			if word.Do != "" {
-				p.wrapped("      -> ", "         ", word.Do)
+				p.printWrapped("      -> ", "         ", word.Do)
 			}
 		}
 		p.b.WriteString("\n")

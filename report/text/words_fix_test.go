@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// A fix that no setting does is told by its title, on the page and in JSON.
+// A fix without a setting is described by its title, on the page and in JSON.
 func TestFixInWords(t *testing.T) {
 	run, err := recording.Open("../../testdata/cases/input-generator/run.jsonl.gz")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteWorth writes what another machine would bring a job that runs.
+// WriteWorth prints what another machine would gain for a job.
 func WriteWorth(w io.Writer, worth question.Worth, style Style) error {
 	p := newPage(style, &worth)
 	title := worth.Title
@@ -17,10 +17,10 @@ func WriteWorth(w io.Writer, worth question.Worth, style Style) error {
 	}
 	fmt.Fprintf(&p.b, "%s\n\n", p.bold(report.Shorten(title, 300)))
 	for _, line := range report.DescribeWorth(worth) {
-		p.wrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
+		p.printWrapped(fmt.Sprintf("  %-12s ", line[0]), "               ", line[1])
 	}
 	if worth.Next != "" {
-		p.wrapped("  next         ", "               ", worth.Next)
+		p.printWrapped("  next         ", "               ", worth.Next)
 	}
 	p.b.WriteString("\n")
 	if style.All {

@@ -36,7 +36,7 @@ func rowJSON(r verify.Row) jsonRow {
 	return j
 }
 
-// tracesObject is the object of the trace after, with the outcome.
+// tracesObject is the object of the trace after the change, with the outcome.
 type tracesObject struct {
 	object
 	Outcome  verify.Outcome         `json:"outcome"`
@@ -46,7 +46,8 @@ type tracesObject struct {
 	Promises []verify.TracedPromise `json:"promises"`
 }
 
-// WriteTraces writes a comparison as the object of the trace after, with the outcome.
+// WriteTraces writes a comparison as the object of the trace after the change, with the
+// outcome.
 func WriteTraces(w io.Writer, after verify.Traced, o verify.TraceOutcome) error {
 	rows, work := []jsonRow{}, []jsonRow{}
 	for _, r := range o.Rows {

@@ -1,6 +1,6 @@
-// Package wire writes every noun as one JSON object, or as rows of CSV, for programs.
+// Package wire writes the values of package report as one JSON object, or as rows of CSV, for
+// programs.
 //
-// docs/schema describes the objects; it is made from the types here. What came from
-// outside is made fit for a terminal in WriteObject and WriteCSV: behind these doors no
-// field has to be remembered.
+// docs/schema describes the objects; it is generated from the types here. WriteObject and
+// WriteCSV make text from outside safe for a terminal, so that other code need not.
 package wire

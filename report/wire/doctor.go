@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// doctorObject is the checks as one object.
+// doctorObject holds the checks as one object.
 type doctorObject struct {
 	Schema  int                  `json:"schema"`
 	Version string               `json:"version"`
@@ -14,7 +14,8 @@ type doctorObject struct {
 	Kernels []report.KernelGroup `json:"kernels"`
 }
 
-// WriteChecks writes the checks, and the assembly for this kind of processor, as one object.
+// WriteChecks writes the checks, and the assembly available on this kind of processor, as one
+// object.
 func WriteChecks(w io.Writer, version string, checks []report.Check, kernels []report.KernelGroup) error {
 	return WriteObject(w, doctorObject{schema, version, checks, kernels})
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// jsonAsks are means per step.
+// jsonAsks holds means per step.
 type jsonAsks struct {
 	Launches   *float64 `json:"launches"`
 	LaunchTime *float64 `json:"launch_s"`
@@ -16,7 +16,7 @@ type jsonAsks struct {
 	SyncTime   *float64 `json:"sync_s"`
 }
 
-// addInside adds what is inside of a step.
+// addInside adds the parts of a step.
 func (s *jsonStep) addInside(w recording.Window) {
 	parts, clock := w.StepParts()
 	if parts == nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// diagnosis is the object of a verdict, of one recording or several of a job.
+// diagnosis is the object of a verdict, on one recording or several of a job.
 type diagnosis struct {
 	object
 	Job *jsonRanksOfJob `json:"job,omitempty"`
 }
 
-// jsonRanksOfJob is what the ranks of a job tell together, as programs read it.
+// jsonRanksOfJob holds the combined results of a job's ranks.
 type jsonRanksOfJob struct {
 	Name      *string         `json:"name"`
 	World     *int            `json:"world"`
@@ -23,14 +23,14 @@ type jsonRanksOfJob struct {
 	Delay     float64         `json:"delay_s"` // per step
 	Compared  int             `json:"compared_steps"`
 	Missing   []int           `json:"missing_ranks"`
-	Recording string          `json:"recording"` // that the verdict is of
+	Recording string          `json:"recording"` // the recording that the verdict comes from
 }
 
 type jsonRankOfJob struct {
 	Rank      int      `json:"rank"`
 	Host      string   `json:"host"`
 	Recording string   `json:"recording"`
-	Class     string   `json:"class"` // of its recording by itself
+	Class     string   `json:"class"` // of its recording alone
 	Step      *float64 `json:"mean_s"`
 	Input     *float64 `json:"input_wait_s"`
 	Last      int      `json:"came_last"`
@@ -57,8 +57,8 @@ func jobJSON(j judge.Job, members []judge.Member) *jsonRanksOfJob {
 	return o
 }
 
-// WriteJob writes the verdict of a job of several recordings as one object: that of
-// JSON, and what the ranks tell together.
+// WriteJob writes the verdict on a job of several recordings as one object: the object of a
+// verdict with the combined results of the ranks.
 func WriteJob(w io.Writer, j judge.Job, members []judge.Member, plan advise.Plan) error {
 	return WriteObject(w, diagnosis{describe(members[j.Lead].Run, j.Verdict, plan), jobJSON(j, members)})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/language"
 )
 
-// trainingObject is what predict train says: shares are of the step, memory is of a GPU.
+// trainingObject is the result of predict train: shares are of the step, memory is per GPU.
 type trainingObject struct {
 	Schema       int             `json:"schema"`
 	Fit          string          `json:"fit"` // "fits", "likely does not fit"
@@ -43,7 +43,7 @@ type subjectObject struct {
 	Assumed   []string `json:"assumed"`
 }
 
-// layoutObject is how the job is split over its GPUs.
+// layoutObject says how the job is divided over its GPUs.
 type layoutObject struct {
 	GPUs        float64 `json:"gpus"`
 	Tensor      float64 `json:"tensor"`
@@ -55,7 +55,8 @@ type layoutObject struct {
 	GlobalBatch float64 `json:"global_batch"`
 }
 
-// trainingSchema grew when the MFU became an interval and the parts of a step others.
+// trainingSchema is one higher since the MFU became an interval and the parts of a step
+// changed.
 const trainingSchema = schema + 1
 
 // WriteTraining writes the step of a language model as one object: measured is the tokens/s a GPU that
@@ -75,7 +76,7 @@ func WriteTraining(
 	})
 }
 
-// servingObject is what predict serve says: shares are of the time of a token.
+// servingObject is the result of predict serve: shares are of the time of a token.
 type servingObject struct {
 	Schema    int             `json:"schema"`
 	Batch     float64         `json:"requests"`
@@ -91,7 +92,7 @@ type servingObject struct {
 	subjectObject
 }
 
-// WriteServing writes the rate of a language model that answers as one object.
+// WriteServing writes the rate at which a language model answers as one object.
 func WriteServing(w io.Writer, s language.Serving, r language.ServingRate, assumed []string) error {
 	return WriteObject(w, servingObject{
 		schema, r.Batch, r.Prefill, r.PerToken, r.TokenRate, r.Weights, r.Cache, r.Compute, r.Messages, r.Launches,

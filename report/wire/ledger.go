@@ -5,7 +5,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// jsonLedgerRow is a row of where the run's time went: the rows add up to it.
+// jsonLedgerRow is a row of a run's time: the rows add up to it.
 type jsonLedgerRow struct {
 	Row     string     `json:"row"`
 	Seconds float64    `json:"seconds"`
@@ -13,10 +13,10 @@ type jsonLedgerRow struct {
 	Count   int        `json:"count"`
 	Busy    *float64   `json:"busy_s"` // with a kernel on the device
 	Idle    *float64   `json:"idle_s"`
-	Waits   []jsonWait `json:"waits"` // what the device waits for while it idles, most first
-	Line    *string    `json:"line"`  // of the program
+	Waits   []jsonWait `json:"waits"` // what the device waits for while idle, most first
+	Line    *string    `json:"line"`  // line of the program
 	Kind    *string    `json:"line_kind"`
-	Looks   *float64   `json:"line_share"` // of the looks at the launching thread
+	Looks   *float64   `json:"line_share"` // share of the samples of the launching thread
 	Saves   *float64   `json:"saves"`      // seconds, at most
 }
 

@@ -7,16 +7,17 @@ import (
 
 // jsonCodeLine is a line of code on which preparing a batch spends its time.
 type jsonCodeLine struct {
-	File     string          `json:"file"` // the program's own where there is one; a library's begins with the library's name
+	// the program's file if there is one; that of a library begins with the library's name
+	File     string          `json:"file"`
 	Line     *int            `json:"line"`
 	Function string          `json:"function"`
-	Calls    *string         `json:"calls"` // the library's function that does it
+	Calls    *string         `json:"calls"` // the function of a library that does it
 	Kind     string          `json:"kind"`
 	Share    stoker.Interval `json:"share"`   // of the time of preparing a batch
 	Speedup  stoker.Interval `json:"speedup"` // if it took no time
 }
 
-// linesJSON is null where nobody looked.
+// linesJSON returns nil if stacks were not recorded.
 func linesJSON(lines []diagnose.Line) []jsonCodeLine {
 	var out []jsonCodeLine
 	for _, l := range lines {

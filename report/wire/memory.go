@@ -11,7 +11,7 @@ type jsonMemory struct {
 	At     float64          `json:"at_s"`
 	Kinds  map[string]int64 `json:"peak_by"` // when and for what it was allocated
 	Owners []jsonOwner      `json:"operators"`
-	// the most in equal parts of the judged window; null before anything is known
+	// the greatest use in equal parts of the judged window; null before anything is known
 	Curve []*float64 `json:"over_the_window_bytes"`
 	Fits  *float64   `json:"batch_fits_times"`
 }
@@ -22,7 +22,7 @@ type jsonOwner struct {
 	Count int    `json:"allocations"`
 }
 
-// memoryJSON is null where no allocator's event was recorded.
+// memoryJSON returns nil if no event of an allocator was recorded.
 func memoryJSON(r report.TraceReport) *jsonMemory {
 	u, known := report.FindMemory(r)
 	if !known {

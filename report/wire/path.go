@@ -6,7 +6,7 @@ import (
 
 type jsonPath struct {
 	Part    string     `json:"part"`
-	Name    *string    `json:"name,omitempty"` // of what a part was spent on
+	Name    *string    `json:"name,omitempty"` // what a part was spent on
 	Seconds float64    `json:"seconds"`        // of all judged steps
 	Share   float64    `json:"share"`          // of the path
 	Names   []jsonPath `json:"names,omitempty"`

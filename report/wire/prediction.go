@@ -11,8 +11,8 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// prediction is the JSON of predict: the fields that every verb's object has,
-// then its own.
+// prediction is the JSON of predict: the fields that the object of every verb has, then its
+// own.
 type prediction struct {
 	Schema   int            `json:"schema"`
 	Verdict  foreseen       `json:"verdict"`
@@ -61,8 +61,7 @@ type jsonForecast struct {
 	Crossover   predict.Crossover `json:"crossover"`
 }
 
-// jsonFirst is a first epoch, of which nothing lies in memory; null where later ones are
-// like it.
+// jsonFirst is a first epoch, in which nothing is in memory; null if later ones are the same.
 type jsonFirst struct {
 	Utilization stoker.Interval `json:"utilization"`
 	Throughput  stoker.Interval `json:"samples_per_s"`
@@ -188,7 +187,7 @@ func WritePrediction(w io.Writer, p question.Prediction) error {
 	return WriteObject(w, o)
 }
 
-// addAnswer fills in what Solve says; of a sweep, at its first setting.
+// addAnswer fills in the result of Solve; for a sweep, that of its first setting.
 func (o *prediction) addAnswer(p question.Prediction) {
 	a := p.Answer
 	o.Verdict = foreseen{Class: classOf(p, a.Bound), Stall: stat.Known(a.Stall.Point), RunnerUp: classOf(p, a.Next)}
@@ -207,7 +206,7 @@ func (o *prediction) addAnswer(p question.Prediction) {
 	o.Stages = append(o.Stages, a.Stages...)
 }
 
-// classOf is the word of a verdict for what binds; null where that is unknown.
+// classOf returns the class of a verdict that corresponds to a limit; nil if unknown.
 func classOf(p question.Prediction, l predict.Limit) *string {
 	switch l.Resource {
 	case stoker.GPU:
@@ -268,7 +267,7 @@ func sizingJSON(z *predict.Sizing) *jsonSizing {
 	return o
 }
 
-// truthOrNull is null where nobody knows.
+// truthOrNull returns nil if unknown.
 func truthOrNull(t predict.Truth) *bool {
 	if t == predict.NotKnown {
 		return nil
@@ -291,7 +290,7 @@ func sweepJSON(p question.Prediction) *jsonSweep {
 	return o
 }
 
-// stageOf is the stage that binds; "" where nothing is known.
+// stageOf returns the limiting stage; "" if unknown.
 func stageOf(q predict.Point) string {
 	if q.Bound == "" {
 		return ""

@@ -11,9 +11,9 @@ import (
 	"github.com/stoker-dev/stoker/predict/question"
 )
 
-// WritePredictionCSV writes the rows of a prediction: the settings of a sweep, else the
-// lines and workloads of a roofline, else the parts of a step. Base units, full
-// precision; what is unknown is empty.
+// WritePredictionCSV writes the rows of a prediction: the settings of a sweep, or the lines and
+// workloads of a roofline, or the parts of a step. Values have base units and full precision;
+// unknown ones are empty.
 func WritePredictionCSV(w io.Writer, p question.Prediction) error {
 	var rows [][]string
 	switch {
@@ -67,7 +67,7 @@ func sweepRows(p question.Prediction) [][]string {
 	return rows
 }
 
-// fits is empty where nobody knows.
+// fits returns "" if unknown.
 func fits(t predict.Truth) string {
 	return map[predict.Truth]string{predict.Yes: "true", predict.No: "false"}[t]
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// jsonJob is a job as programs read it.
+// jsonJob is a job as JSON.
 type jsonJob struct {
 	Files    []string `json:"files"`
 	Started  *string  `json:"started"` // RFC 3339
@@ -28,7 +28,7 @@ type jsonJob struct {
 	Speedup  *float64 `json:"speedup"`
 	AtMost   *float64 `json:"speedup_at_most"`
 	Emulated bool     `json:"emulated"`
-	Ended    *string  `json:"ended"` // how it failed; null if it did not, as far as was seen
+	Ended    *string  `json:"ended"` // how it failed; null if it did not, as far as was observed
 }
 
 type jsonMonth struct {
@@ -36,7 +36,7 @@ type jsonMonth struct {
 	Jobs     int      `json:"jobs"`
 	GPUHours *float64 `json:"gpu_hours"`
 	Idle     *float64 `json:"idle_gpu_hours"`
-	Lost     *float64 `json:"lost_usd"` // of jobs whose price is known
+	Lost     *float64 `json:"lost_usd"` // of jobs with a known price
 	Priced   int      `json:"priced_jobs"`
 }
 
@@ -75,7 +75,7 @@ func WriteRuns(w io.Writer, r report.Runs) error {
 	return WriteObject(w, runsObject{schema, r.Folder, r.Recordings, jobs, months, append([]string{}, r.Notes...)})
 }
 
-// jobColumns are what tables tell of a job, in base units.
+// jobColumns lists the columns of a table of jobs, in base units.
 var jobColumns = []struct {
 	name  string
 	value func(report.Job) any

@@ -9,7 +9,7 @@ type jsonServed struct {
 	Phase    string   `json:"pass"`
 	Requests *int     `json:"requests"`
 	Count    int      `json:"passes"`
-	Seconds  float64  `json:"seconds"` // of all of them
+	Seconds  float64  `json:"seconds"` // of all passes
 	Kernel   float64  `json:"kernel_s"`
 	Idle     float64  `json:"idle_s"`
 	Rate     *float64 `json:"tokens_per_s"`

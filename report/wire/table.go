@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// WriteTable writes rows as one object with a list of objects, keyed by the
-// heading.
+// WriteTable writes rows as one object with a list of objects, keyed by the heading.
 func WriteTable(w io.Writer, name string, rows [][]string) error {
 	all := []map[string]string{}
 	for _, row := range rows[1:] {

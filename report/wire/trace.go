@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// traceObject is a verdict's object with what only a trace tells.
+// traceObject is the object of a verdict with what only a trace contains.
 type traceObject struct {
 	object
 	Operators []jsonOperator    `json:"operators"`
@@ -21,10 +21,10 @@ type traceObject struct {
 	Roofline  jsonTraceRoofline `json:"roofline"`
 	Serving   []jsonServed      `json:"serving"` // passes of a server by kind
 	Path      []jsonPath        `json:"critical_path"`
-	Memory    *jsonMemory       `json:"memory"` // of the judged device; null where no allocator's event was recorded
-	Ranks     *jsonRanks        `json:"ranks"`  // null with one rank
+	Memory    *jsonMemory       `json:"memory"` // of the judged device; null if no event of an allocator was recorded
+	Ranks     *jsonRanks        `json:"ranks"`  // null for one rank
 	Trace     jsonTrace         `json:"trace"`
-	// a replay without a change: a sanity check, no accuracy; null where nothing was replayed
+	// a replay without a change: a sanity check, not an accuracy; null if nothing was replayed
 	Replay *replay.Check `json:"replay"`
 }
 
@@ -36,14 +36,14 @@ type jsonOperator struct {
 	CPUSelf    float64 `json:"cpu_self_s"`
 	Device     float64 `json:"gpu_total_s"`
 	DeviceSelf float64 `json:"gpu_self_s"`
-	Share      float64 `json:"share"` // of device time, or of host time where no device was recorded
+	Share      float64 `json:"share"` // of device time, or of host time if no device was recorded
 	Source     *string `json:"source"`
 }
 
 type jsonKernel struct {
 	Name    string  `json:"name"`
 	Family  string  `json:"family"`
-	Cores   *string `json:"cores"` // "tensor", "plain"; null where the name does not tell
+	Cores   *string `json:"cores"` // "tensor", "plain"; null if the name does not say
 	Calls   int     `json:"calls"`
 	Seconds float64 `json:"seconds"`
 }
@@ -52,9 +52,9 @@ type jsonExchange struct {
 	Name    string   `json:"name"`
 	Calls   int      `json:"calls"`
 	Seconds float64  `json:"seconds"`
-	Exposed float64  `json:"exposed_s"` // with no kernel of computation beside it
+	Exposed float64  `json:"exposed_s"` // with no kernel of computation at the same time
 	Bytes   *float64 `json:"bytes"`
-	Bus     *float64 `json:"bus_bytes_per_s"` // at least: the times hold the waiting for other ranks
+	Bus     *float64 `json:"bus_bytes_per_s"` // at least: the times include waiting for other ranks
 }
 
 type jsonTraceRoofline struct {
@@ -102,7 +102,7 @@ type jsonRank struct {
 	Matched int        `json:"collectives"`
 	Waited  float64    `json:"waited_s"`
 	Delayed float64    `json:"others_waited_s"`
-	For     []float64  `json:"waited_for_s"` // for each rank in order; null where there are more than 64
+	For     []float64  `json:"waited_for_s"` // for each rank in order; null if there are more than 64
 }
 
 type jsonTrace struct {
@@ -111,12 +111,12 @@ type jsonTrace struct {
 	Bytes   int64          `json:"bytes"`
 	Seconds *float64       `json:"seconds"`
 	Dropped map[string]int `json:"dropped"`
-	Steps   *string        `json:"steps_from"`     // by what steps were found; null where that is not told
-	Left    map[string]int `json:"steps_left_out"` // of the judged device, by why
+	Steps   *string        `json:"steps_from"`     // how steps were found; null if unknown
+	Left    map[string]int `json:"steps_left_out"` // of the judged device, by reason
 }
 
-// WriteTrace writes the report as one object: that of a verdict, and operators,
-// roofline, ranks and trace.
+// WriteTrace writes the report as one object: that of a verdict, with operators, roofline,
+// ranks and trace.
 func WriteTrace(w io.Writer, r report.TraceReport) error {
 	o := traceObject{
 		object: describe(r.Run, r.Verdict, r.Plan), Operators: []jsonOperator{},
@@ -196,8 +196,8 @@ func traceRooflineJSON(r *operators.Roofline) jsonTraceRoofline {
 	return o
 }
 
-// mostPairs are the ranks up to which JSON holds who waited for whom: pairs grow with the
-// square.
+// mostPairs is the number of ranks up to which JSON says how long each waited for each other:
+// the number of pairs grows with the square.
 const mostPairs = 64
 
 func ranksJSON(t *ranks.Table) *jsonRanks {
@@ -225,8 +225,8 @@ func ranksJSON(t *ranks.Table) *jsonRanks {
 	return o
 }
 
-// findingJSON leaves out what a finding does not know: findings of live runs have
-// a name and a text alone.
+// findingJSON leaves out the unknown fields of a finding: findings of live runs have only a
+// name and a text.
 func findingJSON(f diagnose.Finding, denied string) jsonFinding {
 	j := jsonFinding{
 		Name: f.Name, Text: f.Text, Thread: f.Thread, Kernel: f.Kernel, Source: f.Source, Advice: f.Advice,

@@ -5,7 +5,7 @@ import (
 	"github.com/stoker-dev/stoker/internal/stat"
 )
 
-// jsonTraced is what a trace adds to the verdict of a live run.
+// jsonTraced is what a trace adds to the verdict on a live run.
 type jsonTraced struct {
 	Class          string     `json:"class"`
 	Rank           int        `json:"rank"`

@@ -17,35 +17,34 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// schema is the version of the JSON: it grows by one when a field changes its
-// meaning.
+// schema is the version of the JSON: it is increased when a field changes its meaning.
 const schema = 1
 
-// object is the JSON of a verdict with its plan. The first eight fields are in
-// every verb's object and always mean the same.
+// object is the JSON of a verdict with its plan. The first eight fields are in the object of
+// every verb and always have the same meaning.
 type object struct {
 	Schema   int               `json:"schema"`
 	Verdict  jsonVerdict       `json:"verdict"`
 	Evidence []jsonEvidence    `json:"evidence"`
-	Causes   []diagnose.Cause  `json:"causes"` // of gaps in a trace: null where there is no trace
+	Causes   []diagnose.Cause  `json:"causes"` // of gaps in a trace; null without a trace
 	Shares   jsonShares        `json:"shares"`
 	Step     jsonStep          `json:"step"`
-	Fetch    *jsonFetch        `json:"fetch"` // null where it is not known
-	Lines    []jsonCodeLine    `json:"lines"` // on which that time goes; null where nobody looked
+	Fetch    *jsonFetch        `json:"fetch"` // null if unknown
+	Lines    []jsonCodeLine    `json:"lines"` // lines that take that time; null if stacks were not recorded
 	Plan     []jsonFix         `json:"plan"`
 	Warnings []string          `json:"warnings"`
 	Window   *jsonWindow       `json:"window"`
 	Findings []jsonFinding     `json:"findings"`
 	Rejected []advise.Rejected `json:"rejected"`
 	Ledger   []jsonLedgerRow   `json:"ledger"`
-	Measured []jsonMeasured    `json:"measured"` // what the verdict was judged from
-	Law      *jsonLaw          `json:"law"`      // null where the law was not asked
+	Measured []jsonMeasured    `json:"measured"` // measured figures behind the verdict
+	Law      *jsonLaw          `json:"law"`      // null if the model was not used
 	Scores   []jsonScore       `json:"scores"`
 	Settings stoker.Settings   `json:"settings"`
 	Emulated bool              `json:"emulated"`
-	Exit     *jsonExit         `json:"exit"` // null where the end was not seen
+	Exit     *jsonExit         `json:"exit"` // null if the end was not observed
 	Cost     jsonCost          `json:"cost"`
-	Traced   *jsonTraced       `json:"traced,omitempty"` // of a live run that a trace was captured of
+	Traced   *jsonTraced       `json:"traced,omitempty"` // for a live run with a captured trace
 }
 
 // jsonExit is how the command ended.
@@ -53,8 +52,8 @@ type jsonExit struct {
 	Code   int     `json:"code"`
 	Signal *string `json:"signal"`
 	At     float64 `json:"at_s"`
-	Error  *string `json:"error"` // type of the exception that ended it; null where none was seen
-	About  *string `json:"about"` // the module, name or attribute that is missing
+	Error  *string `json:"error"` // type of the exception that ended it; null if none was observed
+	About  *string `json:"about"` // the missing module, name or attribute
 	Where  *string `json:"where"` // file:line
 }
 
@@ -69,7 +68,7 @@ func exitJSON(e *recording.ExitStatus) *jsonExit {
 	return exit
 }
 
-// jsonCost is what the idle share costs per hour of one GPU.
+// jsonCost is the cost of the idle share per hour of one GPU.
 type jsonCost struct {
 	Share       *float64        `json:"idle_share"`
 	Dollars     *float64        `json:"dollars_per_hour"`
@@ -81,7 +80,7 @@ type jsonCost struct {
 	PriceKWh    *float64        `json:"price_kwh"`
 	Grid        *float64        `json:"grid_g_co2e_per_kwh"`
 	PUE         *float64        `json:"pue"`
-	Assumed     bool            `json:"would_cost"` // the device is emulated: what a real one would cost
+	Assumed     bool            `json:"would_cost"` // the device is emulated: the cost of a real one
 	Sources     string          `json:"price_sources"`
 }
 
@@ -98,7 +97,7 @@ func costJSON(c diagnose.Cost) jsonCost {
 
 type jsonVerdict struct {
 	Class       string   `json:"class"`
-	StepClass   string   `json:"step_class"` // of the steps, which a row beside them may outweigh
+	StepClass   string   `json:"step_class"` // class of the steps, which another row of the run may outweigh
 	Confidence  *float64 `json:"confidence"`
 	Stall       *float64 `json:"stall"`
 	StallSource *string  `json:"stall_source"`
@@ -106,7 +105,7 @@ type jsonVerdict struct {
 	State       string   `json:"state"`
 	Rank        int      `json:"rank"`
 	Idle        *float64 `json:"idle"`
-	Unexplained *float64 `json:"unexplained"` // idle time that nothing names
+	Unexplained *float64 `json:"unexplained"` // idle time without a known cause
 }
 
 type jsonEvidence struct {
@@ -131,13 +130,13 @@ type jsonStep struct {
 	Wait   *float64 `json:"host_wait_s"`
 	Idle   *float64 `json:"device_idle_s"`
 
-	Parts  []recording.Part `json:"parts"`       // of the steps that were looked into
+	Parts  []recording.Part `json:"parts"`       // of the steps whose parts were recorded
 	Clock  *string          `json:"parts_clock"` // "cuda", "emulated", "host"
-	Inside int              `json:"parts_count"` // how many those are
-	Asks   *jsonAsks        `json:"asks"`        // of the device
+	Inside int              `json:"parts_count"` // number of those steps
+	Asks   *jsonAsks        `json:"asks"`        // requests to the device
 }
 
-// jsonFetch is where the time goes in which a batch is prepared: shares that add up to 1.
+// jsonFetch divides the time of preparing a batch into shares that add up to 1.
 type jsonFetch struct {
 	Seconds *float64 `json:"seconds"` // per batch
 	Core    float64  `json:"core"`
@@ -171,26 +170,26 @@ type jsonFix struct {
 	Effort     string          `json:"effort"`
 	Risk       string          `json:"risk"`
 	Notes      []string        `json:"notes"`
-	Mind       string          `json:"mind,omitempty"`  // what to look at before the change is made
-	Where      string          `json:"where,omitempty"` // file:line of the DataLoader that it is about
-	At         string          `json:"at,omitempty"`    // file:line that it is about, where that makes no DataLoader
-	Run        stoker.Interval `json:"run_speedup"`     // of the whole run; null where it is that of its steps
+	Mind       string          `json:"mind,omitempty"`  // what to check before the change
+	Where      string          `json:"where,omitempty"` // file:line of the DataLoader concerned
+	At         string          `json:"at,omitempty"`    // file:line concerned, if it does not make a DataLoader
+	Run        stoker.Interval `json:"run_speedup"`     // of the whole run; null if it is that of its steps
 	Untested   bool            `json:"not_validated,omitempty"`
 }
 
 type jsonFinding struct {
 	Name    string          `json:"name"`
 	Text    string          `json:"text"`
-	From    *float64        `json:"from_s,omitempty"` // where to look in a trace
+	From    *float64        `json:"from_s,omitempty"` // place in a trace
 	To      *float64        `json:"to_s,omitempty"`
 	Thread  string          `json:"thread,omitempty"`
 	Kernel  string          `json:"kernel,omitempty"`
 	Source  string          `json:"source,omitempty"`  // the user's line
-	Seconds *float64        `json:"seconds,omitempty"` // of the judged window that it is about
-	Share   *float64        `json:"share,omitempty"`   // of the window
+	Seconds *float64        `json:"seconds,omitempty"` // time in the judged window
+	Share   *float64        `json:"share,omitempty"`   // share of the window
 	Changes []stoker.Change `json:"changes,omitempty"`
 	Advice  string          `json:"advice,omitempty"`
-	Denied  string          `json:"denied,omitempty"` // why some of what it advises is not worth it here, by the plan
+	Denied  string          `json:"denied,omitempty"` // why some of the advice gains too little here, by the plan
 }
 
 type jsonScore struct {
@@ -209,8 +208,8 @@ type outcomeObject struct {
 	Outcome verify.Outcome `json:"outcome"`
 }
 
-// WriteOutcome writes what verify found as one object: the verdict and plan are
-// those of the run after the change.
+// WriteOutcome writes the result of verify as one object. Verdict and plan are those of the run
+// after the change.
 func WriteOutcome(w io.Writer, run *recording.Run, v diagnose.Verdict, plan advise.Plan, o verify.Outcome) error {
 	return WriteObject(w, outcomeObject{describe(run, v, plan), o})
 }
@@ -274,7 +273,7 @@ func (o *object) steps(run *recording.Run, v diagnose.Verdict) {
 	}
 }
 
-// jsonLaw is the job as it is, by the law.
+// jsonLaw compares the model with the unchanged job.
 type jsonLaw struct {
 	Measured *float64 `json:"measured_s"`
 	Law      *float64 `json:"step_s"`
@@ -298,8 +297,8 @@ func textOrNull(s string) *string {
 	return &s
 }
 
-// WriteObject writes a value as JSON that a terminal may show as well: what would move a
-// cursor or turn text around is escaped, arrows and comparisons stay readable.
+// WriteObject writes a value as JSON that is safe to print on a terminal: characters that move
+// a cursor or reverse text are escaped; arrows and comparisons stay readable.
 func WriteObject(w io.Writer, o any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/question"
 )
 
-// worthObject is what predict says of a job that runs: what it loses, and what changes bring.
+// worthObject is the result of predict for a running job: its losses, and the gains of changes.
 type worthObject struct {
 	Schema      int             `json:"schema"`
 	GPU         *string         `json:"gpu"`
@@ -29,7 +29,7 @@ type worthRow struct {
 	Utilization stoker.Interval `json:"utilization"`
 }
 
-// WriteWorth writes what another machine would bring a job that runs as one object.
+// WriteWorth writes the gains of another machine for a running job as one object.
 func WriteWorth(w io.Writer, worth question.Worth) error {
 	o := worthObject{
 		Schema: schema, GPU: textOrNull(worth.GPU.Name), Utilization: worth.Utilization, AtMost: worth.AtMost,

@@ -42,10 +42,11 @@ func (f feedFlags) verify(given func(flag string) bool, command bool) error {
 	case given("verify") && (!command || f.compared < 1):
 		return fmt.Errorf("--verify %d: a number of batches from 1, and a command behind --, are expected", f.compared)
 	case given("ray") && (!command || f.ray == ""):
-		return fmt.Errorf("--ray %q: the address of a cluster (auto, HOST:PORT or local), and a command behind --, are expected",
-			f.ray)
+		return fmt.Errorf("--ray %q: the address of a cluster (auto, HOST:PORT or local), and a command behind --, "+
+			"are expected", f.ray)
 	case given("workers") && (f.ray == "" || f.workers < 1 || f.workers > mostWorkers):
-		return fmt.Errorf("--workers %d: 1 to %d workers for each DataLoader, and --ray, are expected", f.workers, mostWorkers)
+		return fmt.Errorf("--workers %d: 1 to %d workers for each DataLoader, and --ray, are expected", f.workers,
+			mostWorkers)
 	case f.threads < 0 || f.threads > 1024:
 		return fmt.Errorf("--threads %d: 1 to 1024 are possible", f.threads)
 	case f.nice < 0 || f.nice > 19:

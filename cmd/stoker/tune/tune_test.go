@@ -46,7 +46,7 @@ func TestTuneUsage(t *testing.T) {
 		{[]string{"tune", "--force", "--", "true"}, cli.ExitUsage, "--plan FILE --force"},
 		{[]string{"tune", "--plan", good, "--allow", "all", "--", "python", "train.py"}, cli.ExitUsage, "expected one of draws, state, order, precision"},
 		{[]string{"tune", "--plan", "absent.json", "--", "python", "train.py"}, cli.ExitOurs, "no such file"},
-		{[]string{"tune", "--plan", script, "--", "python", "train.py"}, cli.ExitOurs, "it is no plan"},
+		{[]string{"tune", "--plan", script, "--", "python", "train.py"}, cli.ExitOurs, "it is not a plan"},
 		{[]string{"tune", "--plan", old, "--", "python", "train.py"}, cli.ExitOurs, "format 7"},
 		{[]string{"tune", "--plan", other, "--", "python", "train.py"}, cli.ExitOurs, "--force applies this one"},
 		{[]string{"tune", "--plan", good, "--", "python", "eval.py"}, cli.ExitOurs, "made of train.py, and this is eval.py"},

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guarded returns size bytes between two pages that cannot be touched: at the end of what lies between them, or at its
-// beginning.
+// guarded returns size bytes between two inaccessible pages, adjacent to the second or to the
+// first.
 func guarded(t *testing.T, size int, atEnd bool) []byte {
 	t.Helper()
 	page := unix.Getpagesize()
@@ -31,8 +31,8 @@ func guarded(t *testing.T, size int, atEnd bool) []byte {
 	return all[page : page+size : page+size]
 }
 
-// TestGuards: whatever a stream says, nothing outside it, the room and the tables is read or written. Pages around each
-// of them cannot be touched.
+// TestGuards: for any stream, nothing outside the stream, the output and the tables is read or
+// written. Each of them is between inaccessible pages.
 func TestGuards(t *testing.T) {
 	const most = 40_000
 	r := rand.New(rand.NewPCG(12, 13))

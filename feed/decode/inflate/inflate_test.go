@@ -18,8 +18,8 @@ import (
 	klauspost "github.com/klauspost/compress/zlib"
 )
 
-// contents are of all kinds that matter: what cannot be packed, what is nearly nothing when it is, matches near and
-// far, few symbols and many, long codes.
+// contents returns data of all kinds: incompressible and highly compressible, with near and far
+// matches, few and many symbols, long codes.
 func contents() map[string][]byte {
 	r := rand.New(rand.NewPCG(3, 4))
 	random := func(n, values int) []byte {
@@ -51,7 +51,7 @@ func contents() map[string][]byte {
 	return all
 }
 
-// packers write zlib streams: stored, with fixed codes, with codes of their own.
+// packers write zlib streams: stored, with fixed codes, with dynamic codes.
 func packers() map[string]func(io.Writer) io.WriteCloser {
 	all := map[string]func(io.Writer) io.WriteCloser{}
 	for level := zlib.HuffmanOnly; level <= zlib.BestCompression; level++ {
@@ -114,7 +114,7 @@ func testUnpack(t *testing.T) {
 	}
 }
 
-// TestStreamsOfPNGs: what lies in PNGs of Pillow's is what the standard library makes of it.
+// TestStreamsOfPNGs: streams of PNGs written by Pillow inflate as in the standard library.
 func TestStreamsOfPNGs(t *testing.T) {
 	paths, _ := filepath.Glob("../testdata/*/*.png")
 	u, sound := new(Unpacker), 0

@@ -64,9 +64,9 @@ func meanings() (symbols [288]entry, spaces [32]entry) {
 	return symbols, spaces
 }
 
-// sorted counts codes by length, and lists the symbols that have a code by its length and then
+// sortSymbols counts codes by length, and lists the symbols that have a code by its length and then
 // by number.
-func sorted(lengths []uint8, list *[288]uint16) (counts [codeBits + 1]int) {
+func sortSymbols(lengths []uint8, list *[288]uint16) (counts [codeBits + 1]int) {
 	for _, l := range lengths {
 		counts[l&codeBits]++
 	}
@@ -100,7 +100,7 @@ func complete(counts *[codeBits + 1]int, single bool) bool {
 // not those of a code.
 func fill(table []entry, first uint, lengths []uint8, meaning []entry, single bool) bool {
 	var list [288]uint16
-	counts := sorted(lengths, &list)
+	counts := sortSymbols(lengths, &list)
 	if !complete(&counts, single) {
 		return false
 	}

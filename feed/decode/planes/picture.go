@@ -42,7 +42,7 @@ type Picture struct {
 	Size   image.Point     // width and height of the whole image
 	Bounds image.Rectangle // the pixels that the planes hold; contains the requested part
 	Model  Model
-	// SubX and SubY are the subsampling of Cb and Cr, 1 if there is none. A chroma plane begins
+	// SubX and SubY are the subsampling of Cb and Cr, 1 without subsampling. A chroma plane begins
 	// at (Bounds.Min.X/SubX, Bounds.Min.Y/SubY); Bounds.Min is a multiple of both. Chroma
 	// samples from ceil(Size/Sub) on are padding.
 	SubX, SubY int

@@ -105,11 +105,11 @@ func (r *RowReader) chooseUpsampling(real int) {
 	case p.SubX == 1 && p.SubY == 1:
 		r.upsample = (*RowReader).readFull
 	case p.SubX == 2 && p.SubY <= 2 && wide:
-		r.upsample = (*RowReader).doubled
+		r.upsample = (*RowReader).readDoubled
 	case p.SubX == 1 && p.SubY == 2:
 		r.upsample = (*RowReader).readTall
 	default:
-		r.upsample = (*RowReader).repeated
+		r.upsample = (*RowReader).readRepeated
 	}
 }
 
@@ -122,13 +122,13 @@ func (r *RowReader) readPlain(y int, dst []byte, stride int) {
 
 // readFull reads 4:4:4.
 func (r *RowReader) readFull(y int, dst []byte, stride int) {
-	cb := r.padded(1, 1, y, r.left, r.width)
-	cr := r.padded(2, 2, y, r.left, r.width)
+	cb := r.paddedRow(1, 1, y, r.left, r.width)
+	cr := r.paddedRow(2, 2, y, r.left, r.width)
 	r.convert(dst, stride, r.lumaRow(y), cb, cr)
 }
 
-// doubled reads 4:2:0 and 4:2:2 with fancy upsampling.
-func (r *RowReader) doubled(y int, dst []byte, stride int) {
+// readDoubled reads 4:2:0 and 4:2:2 with fancy upsampling.
+func (r *RowReader) readDoubled(y int, dst []byte, stride int) {
 	near, far := r.chromaRows(y)
 	h := chromaDoubling{even: 8, odd: 7}
 	if r.picture.SubY == 1 { // one row with weight four
@@ -160,8 +160,8 @@ func (r *RowReader) readTall(y int, dst []byte, stride int) {
 	r.convert(dst, stride, r.lumaRow(y), r.wide[0], r.wide[1])
 }
 
-// repeated reads any other subsampling.
-func (r *RowReader) repeated(y int, dst []byte, stride int) {
+// readRepeated reads any other subsampling.
+func (r *RowReader) readRepeated(y int, dst []byte, stride int) {
 	sub := r.picture.SubX
 	for i := range r.wide {
 		out := r.wide[i]
@@ -191,7 +191,7 @@ func (r *RowReader) chromaRows(y int) (near, far int) {
 func (r *RowReader) sumRows(near, far int) {
 	n, begin := r.high-r.low, r.low-(r.chromaLeft-1)
 	for i, sums := range r.sums {
-		weighSIMD(sums[begin:], r.padded(1, 1+i, near, r.low, n), r.padded(2, 1+i, far, r.low, n), n)
+		weighSIMD(sums[begin:], r.paddedRow(1, 1+i, near, r.low, n), r.paddedRow(2, 1+i, far, r.low, n), n)
 		repeatEnds(sums[:r.chromaWidth+2], begin, n)
 	}
 }
@@ -229,11 +229,11 @@ func repeatEnds[T any](sums []T, begin, n int) {
 	}
 }
 
-func (r *RowReader) lumaRow(y int) []byte { return r.padded(0, 0, y, r.left, r.width) }
+func (r *RowReader) lumaRow(y int) []byte { return r.paddedRow(0, 0, y, r.left, r.width) }
 
-// padded returns n bytes of a row of plane c, followed by Vector bytes that may be read: the
+// paddedRow returns n bytes of a row of plane c, followed by Vector bytes that may be read: the
 // plane itself, or a copy near its end.
-func (r *RowReader) padded(scratch, c, y, x, n int) []byte {
+func (r *RowReader) paddedRow(scratch, c, y, x, n int) []byte {
 	p := &r.planes[c]
 	from := p.offset(y, x)
 	if end := from + n + Vector; end <= len(p.bytes) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestRowsKernelsAreThePlainOnes reads random parts of random pictures with the
+// TestRowKernelsMatchGo reads random parts of random pictures with the
 // kernels and without. The planes end where their memory does.
-func TestRowsKernelsAreThePlainOnes(t *testing.T) {
+func TestRowKernelsMatchGo(t *testing.T) {
 	if !HasSIMD {
 		t.Skip("this processor runs no kernels")
 	}
@@ -25,8 +25,8 @@ func TestRowsKernelsAreThePlainOnes(t *testing.T) {
 	}
 }
 
-// TestPartIsItsDefinition takes pixels apart whose memory ends with them, with the kernel and without.
-func TestPartIsItsDefinition(t *testing.T) {
+// TestPartMatchesDefinition takes pixels apart whose memory ends with them, with the kernel and without.
+func TestPartMatchesDefinition(t *testing.T) {
 	defer func(before bool) { HasSIMD = before }(HasSIMD)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, HasSIMD = range []bool{HasSIMD, false} {
@@ -102,8 +102,7 @@ func TestEveryColour(t *testing.T) {
 	}
 }
 
-// TestRowsRefuse says that a picture which does not hold what is needed is an error,
-// not a panic.
+// TestRowsRefuse: a picture that lacks the needed part is an error, not a panic.
 func TestRowsRefuse(t *testing.T) {
 	good := randomPlanes(rand.New(rand.NewPCG(5, 6)))
 	good.Size, good.SubX, good.SubY = image.Point{40, 8}, 2, 2

@@ -46,8 +46,8 @@ func predicted(a, b, c int) int {
 	return c
 }
 
-// TestRows: all filters, at all widths up to some and at some larger ones, are the specification's, with the kernels
-// and without, and nothing beside the rows is written.
+// TestRows: all filters, at all small widths and some larger ones, match the specification with
+// and without kernels, and nothing outside the rows is written.
 func TestRows(t *testing.T) {
 	defer func(before bool) { Assembly = before }(Assembly)
 	widths := []int{100, 255, 256, 1000}
@@ -115,7 +115,7 @@ func TestPaeth(t *testing.T) {
 					above[at], above[at+each] = byte(corner), byte(up)
 				}
 				clear(row)
-				for i := range pixels { // what makes left, whatever was before
+				for i := range pixels { // gives left for any previous row
 					at := 2 * i * each
 					before, corner := 0, 0
 					if i > 0 {

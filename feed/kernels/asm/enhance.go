@@ -18,8 +18,9 @@ func enhance() {
 	transposeBlocks()
 }
 
-// luma multiplies in pairs: red with green, blue with a number that stands for one half. Of 65536 parts 38470 are green.
-// Words have a sign, which makes that 65536 less, so green is added once more.
+// luma multiplies in pairs: red with green, and blue with a constant that represents one half.
+// The weight of green is 38470 of 65536. As a signed word that is 65536 too small, so green is
+// added once more.
 func luma() {
 	begin("luma16", "func(dst *byte, red *byte, green *byte, blue *byte, n int)",
 		"luma16 makes n pixels, a multiple of 16, grey as Pillow does.")
@@ -56,7 +57,7 @@ func luma() {
 	closeLoop("pixels", n, 16)
 }
 
-// blend rounds the product and the sum, as the wheels of this architecture do.
+// blend rounds both the product and the sum, as Pillow's wheels for this architecture do.
 func blend() {
 	begin("blend8", "func(dst *byte, other *byte, factor *float32, n int)",
 		"blend8 makes n pixels, a multiple of 8, from what they are and from others: a factor of 0 gives the others.")
@@ -78,10 +79,10 @@ func blend() {
 	closeLoop("pixels", n, 8)
 }
 
-// lookUpBytes has a shuffle for each sixteenth of the table. A byte that lies in another one gets an index above 127, for
-// which a shuffle gives 0.
+// lookUpBytes uses a shuffle for each sixteenth of the table. A byte outside of the sixteenth
+// gets an index above 127, for which a shuffle gives 0.
 func lookUpBytes() {
-	begin("lookUp64", "func(plane *byte, table *[256]uint8, n int)", "lookUp64 gives n bytes, a multiple of 64, what a table has for them.")
+	begin("lookUp64", "func(plane *byte, table *[256]uint8, n int)", "lookUp64 replaces n bytes, a multiple of 64, by their values in a table.")
 	plane, table, n := pointer("plane"), pointer("table"), pointer("n")
 	others, sixteen := constant(bytes("othersLookUp", 0x70)), constant(bytes("sixteenLookUp", 16))
 	Label("bytes")
@@ -111,7 +112,8 @@ func lookUpBytes() {
 	closeLoop("bytes", n, 64)
 }
 
-// smooth divides by 13 with a product, which gives the quotient of every sum that there is.
+// smooth divides by 13 with a multiplication, which gives the right quotient for every possible
+// sum.
 func smooth() {
 	begin("smooth16", "func(dst *byte, src *byte, stride int, n int)",
 		"smooth16 makes n pixels, a multiple of 16, of three rows from their left neighbours on: of 13 parts 5 are the pixel's own.")
@@ -142,7 +144,8 @@ func smooth() {
 	closeLoop("pixels", n, 16)
 }
 
-// blurColumns has sums of 32 bits: of as many pixels of 2**24ths as are in a box, no more than 2**32.
+// blurColumns uses sums of 32 bits: the weights of a box, in units of 2**-24, add up to at most
+// 2**24, so no sum exceeds 2**32.
 func blurColumns() {
 	begin("blurColumns8", "func(dst *byte, sums *uint32, left *byte, right *byte, beyond *byte, shares *uint32, n int)",
 		"blurColumns8 moves the sums of n boxes, a multiple of 8, on by a pixel, and makes a pixel of each. left is before the box,",
@@ -172,7 +175,7 @@ func blurColumns() {
 	closeLoop("pixels", n, 8)
 }
 
-// transposeBlocks turns blocks of eight by eight.
+// transposeBlocks transposes blocks of eight by eight.
 func transposeBlocks() {
 	begin("transpose8", "func(dst *byte, src *byte, to int, from int, n int)",
 		"transpose8 makes n rows, a multiple of 8, of 8 bytes of n columns of 8 rows. Ways from row to row may be negative.")
@@ -217,7 +220,7 @@ func transposeBlocks() {
 	closeLoop("columns", n, 8)
 }
 
-// storeBytes leaves 8 whole numbers as bytes, cut off at 0 and 255.
+// storeBytes stores 8 integers as bytes, limited to 0 and 255.
 func storeBytes(v VecVirtual, dst GPVirtual) {
 	upper := XMM()
 	VPACKSSDW(v, v, v)

@@ -8,7 +8,7 @@ import (
 
 // The kernel of feed/picture that turns hues, as Pillow's conversions to HSV and back do.
 
-// largestAndLeast are those of three numbers.
+// largestAndLeast returns the largest and the smallest of three numbers.
 func largestAndLeast(a, b, c VecVirtual) (largest, least VecVirtual) {
 	largest, least = YMM(), YMM()
 	VPMAXSD(b, a, largest)
@@ -18,8 +18,8 @@ func largestAndLeast(a, b, c VecVirtual) (largest, least VecVirtual) {
 	return largest, least
 }
 
-// sorting puts the three numbers of a colour, the largest first, where red, green and blue have them. The sixth of the
-// circle in which a hue lies says where that is; a seventh is the end of the circle.
+// sorting moves the three values of a colour, the largest first, to red, green and blue. The
+// sixth of the circle that the hue is in decides the order; a seventh is the end of the circle.
 type sorting struct{ bySector, places, apart, order Mem }
 
 func newSorting() sorting {
@@ -51,10 +51,11 @@ func (s sorting) store(top, between, least, sector VecVirtual, planes [3]GPVirtu
 	storeThree(top, s.order, planes)
 }
 
-// turnHue makes the bytes that Pillow's conversions to HSV and back would: TestAllColoursTurned has them all.
+// turnHue gives the same bytes as Pillow's conversions to HSV and back. TestAllColoursTurned
+// tests all colours.
 func turnHue(colours sorting) {
 	begin("turnHue8", "func(red *byte, green *byte, blue *byte, by int32, n int)",
-		"turnHue8 adds a number to the hue, in 256ths of the circle, of n pixels, a multiple of 8.")
+		"turnHue8 adds by, in units of 1/256 of the circle, to the hue of n pixels, a multiple of 8.")
 	planes := [3]GPVirtual{pointer("red"), pointer("green"), pointer("blue")}
 	turn, n := YMM(), pointer("n")
 	VPBROADCASTD(argument("by"), turn)
@@ -62,14 +63,16 @@ func turnHue(colours sorting) {
 	all, six, circle := longs("allTurn", 255), single("sixTurn", 6), single("circleTurn", 255)
 	unit, half := single("unitTurn", 1), longs("halfTurn", 128)
 	parts, partsHalf := single("partsTurn", 255*255), longs("partsHalfTurn", 255*255/2)
-	// By which is largest and which is least: where the sixths meet, and whether the hue lies behind that.
+	// By which is largest and which is smallest: the boundary between sixths, and whether the
+	// hue is after it.
 	corner := single("cornerTurn", 1, -1, 1, 3, 5, 3, 0, 0)
 	side := single("sideTurn", -1, 1, 1, -1, -1, 1, 0, 0)
 	Label("pixels")
 	red, green, blue := loadThree(planes)
 	top, least := largestAndLeast(red, green, blue)
 	below := YMM()
-	// Twice the largest and the least, less all, is how far the largest is above the one in the middle.
+	// Twice the largest and the smallest, minus the sum of all, is how far the largest is above
+	// the middle one.
 	VPADDD(top, top, below)
 	VPADDD(least, below, below)
 	VPSUBD(red, below, below)
@@ -87,7 +90,7 @@ func turnHue(colours sorting) {
 	VPADDD(one, leastIs, number)
 	VPBLENDVB(is, number, order, order)
 
-	// Grey has a span of 0 and any hue.
+	// Grey has a span of 0, and any hue will do.
 	span, saturation, hue := YMM(), YMM(), YMM()
 	VPSUBD(least, top, span)
 	VCVTDQ2PS(span, saturation)
@@ -114,7 +117,8 @@ func turnHue(colours sorting) {
 
 	VPADDD(turn, hue, hue)
 	VPAND(all, hue, hue)
-	// Of six times the hue 255ths: the whole ones are the sixth of the circle, the rest lies within.
+	// Six times the hue, divided by 255: the integer part is the sixth of the circle, the
+	// remainder the position within.
 	sector, within, lacks := YMM(), YMM(), YMM()
 	VPADDD(hue, hue, within)
 	VPADDD(hue, within, within)
@@ -130,8 +134,8 @@ func turnHue(colours sorting) {
 	VPSLLD(Imm(31), sector, is)
 	VBLENDVPS(is, within, lacks, lacks)
 
-	// The least is top * (255 - saturation) / 255, the one between top * (255*255 - saturation * lacks) / (255*255),
-	// both rounded.
+	// The smallest is top * (255 - saturation) / 255, the middle one top * (255*255 - saturation
+	// * lacks) / (255*255), both rounded.
 	VPXOR(all, saturation, least)
 	VPMULLD(top, least, least)
 	VPADDD(half, least, least)
@@ -152,7 +156,8 @@ func turnHue(colours sorting) {
 	closeLoop("pixels", n, 8)
 }
 
-// storeThree writes 8 pixels of three planes, of each of which 4 bytes lie in each half.
+// storeThree writes 8 pixels of three planes. Each half of the register has 4 bytes of each
+// plane.
 func storeThree(v VecVirtual, order Op, planes [3]GPVirtual) {
 	o, upper := YMM(), XMM()
 	VMOVDQU(order, o)
@@ -164,7 +169,7 @@ func storeThree(v VecVirtual, order Op, planes [3]GPVirtual) {
 	advance(8, planes[:]...)
 }
 
-// loadThree spreads 8 bytes of each plane.
+// loadThree loads 8 bytes of each plane and widens them.
 func loadThree(planes [3]GPVirtual) (a, b, c VecVirtual) {
 	var out [3]VecVirtual
 	for i, p := range planes {

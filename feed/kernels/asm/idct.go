@@ -27,7 +27,7 @@ const (
 	f3072 = 25172
 )
 
-// factors are what VPMADDWD multiplies pairs of inputs with.
+// factors are the operands of VPMADDWD for pairs of inputs.
 var factors = map[string]Mem{}
 
 func factor(name string, x, y int16) {
@@ -36,8 +36,8 @@ func factor(name string, x, y int16) {
 
 var rounding [2]Mem
 
-// inverseDCT is that of package decode: two blocks at a time, one in each half of the
-// registers. Its arithmetic is that of transformBlock.
+// inverseDCT generates the kernels of package idct: two blocks at once, one in each half of the
+// registers, with the arithmetic of transformBlock.
 func inverseDCT() {
 	// Inputs 2 and 6.
 	factor("even2", f0541, f0541-f1847)
@@ -149,7 +149,7 @@ func result(v uint64) {
 	RET()
 }
 
-// three makes an instruction of three operands a function of two.
+// three turns an instruction of three operands into a function of two.
 func three(instruction func(...Op)) func(x, y Op) vec {
 	return func(x, y Op) vec {
 		z := YMM()
@@ -158,8 +158,8 @@ func three(instruction func(...Op)) func(x, y Op) vec {
 	}
 }
 
-// transformColumns is idct1 on the columns of both blocks. One vector waits in spare, as
-// AVX2 has 16 registers.
+// transformColumns is one pass over the columns of both blocks. It stores one vector in spare,
+// as AVX2 has 16 registers.
 func transformColumns(in [8]vec, n int, spare Mem) [8]vec {
 	shift := []uint64{11, 18}[n]
 	low, high := three(VPUNPCKLWD), three(VPUNPCKHWD)
@@ -183,7 +183,7 @@ func transformColumns(in [8]vec, n int, spare Mem) [8]vec {
 		{add(l4, madd("out3", l71)), add(h4, madd("out3", h71))},
 	}
 
-	// Even inputs; the rounding of the result rides on them.
+	// Even inputs; the rounding of the result is added to them.
 	l26, h26 := low(in[6], in[2]), high(in[6], in[2])
 	wide := func(unpack func(x, y Op) vec, v Op) vec {
 		z := YMM()
@@ -220,7 +220,7 @@ func transformColumns(in [8]vec, n int, spare Mem) [8]vec {
 	return out
 }
 
-// transpose turns rows of 8 16-bit numbers into columns, in both halves.
+// transpose transposes 8 rows of 8 16-bit numbers, in both halves.
 func transpose(r [8]vec) [8]vec {
 	unpack := func(lo, hi func(...Op), a, b vec) (vec, vec) {
 		x, y := YMM(), YMM()

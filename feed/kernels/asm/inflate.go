@@ -6,13 +6,14 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Entries of tables are those of feed/decode/inflate, tables.go. Their lowest six bits are what is shifted by. Of the
-// number of bits that are left only the lowest six are looked at, so that an entry is taken off as it is.
+// symbolLoop uses table entries as described in feed/decode/inflate, tables.go. Their lowest
+// six bits are a shift count. Only the lowest six bits of the number of bits left are used, so
+// that an entry can be subtracted as a whole.
 type symbolLoop struct {
 	source, dst, symbol, space, buffer, left GPVirtual
 }
 
-// unpackRounds is the loop of Unpacker.unpackRounds.
+// unpackRounds generates the loop of Unpacker.unpackRounds.
 func unpackRounds() {
 	begin("unpackRounds", "func(s *int, data *byte, to *byte, symbol *uint32, space *uint32)",
 		"unpackRounds is Unpacker.unpackRounds. s is the first field of a span.")
@@ -120,7 +121,8 @@ func unpackRounds() {
 	RET()
 }
 
-// refill brings 56 bits at least. What is above those that are counted is the same again.
+// refill makes at least 56 bits available. Bits above the counted ones have the values of the
+// next refill.
 func (l *symbolLoop) refill() {
 	word := GP64()
 	SHLXQ(l.left, Mem{Base: l.source}, word)
@@ -141,7 +143,7 @@ func (l *symbolLoop) look(table GPVirtual, mask uint32, e GPVirtual) {
 	MOVL(Mem{Base: table, Index: index, Scale: 4}, e.As32())
 }
 
-// lookFurther is for a code that is longer than a look.
+// lookFurther decodes a code that is longer than the first lookup.
 func (l *symbolLoop) lookFurther(table GPVirtual, mask uint32, e GPVirtual) {
 	index, more := GP64(), GP64()
 	MOVL(e.As32(), more.As32())
@@ -170,7 +172,7 @@ func (l *symbolLoop) storeLiterals(e GPVirtual) {
 	ADDQ(count.As64(), l.dst)
 }
 
-// number is what an entry says, and the bits behind its code.
+// number adds the bits after the code to an entry's value.
 func (l *symbolLoop) number(e, n GPVirtual) {
 	more := GP64()
 	MOVL(e.As32(), more.As32())
@@ -182,7 +184,7 @@ func (l *symbolLoop) number(e, n GPVirtual) {
 	ADDQ(e, n)
 }
 
-// copyMatch copies up to an end and 15 bytes beyond it.
+// copyMatch copies up to end, and writes up to 15 bytes beyond it.
 func (l *symbolLoop) copyMatch(from, distance, end GPVirtual) {
 	words := XMM()
 	CMPQ(distance, Imm(16))
@@ -199,7 +201,7 @@ func (l *symbolLoop) copyMatch(from, distance, end GPVirtual) {
 	Label("near")
 	CMPQ(distance, Imm(1))
 	JEQ(LabelRef("run"))
-	// The first bytes that a word brings are right, as many as lie between the two.
+	// After loading a word, only as many bytes are right as lie between source and destination.
 	step, word := GP64(), GP64()
 	MOVL(U32(8), step.As32())
 	CMPQ(distance, step)
@@ -222,8 +224,9 @@ func (l *symbolLoop) copyMatch(from, distance, end GPVirtual) {
 	JLT(LabelRef("repeat"))
 }
 
-// adlerSums makes what Adler-32 needs of blocks of 32 bytes: their sum, the sums of what came before each block, and
-// sums of bytes by their distance from the end of the block.
+// adlerSums computes what Adler-32 needs for blocks of 32 bytes: their sum, the sums of what
+// came before each block, and sums of bytes weighted by their distance from the end of the
+// block.
 func adlerSums() {
 	begin("adlerSums", "func(sums *uint32, data *byte, n int)",
 		"adlerSums writes three times eight parts of sums of n bytes, a multiple of 32 and no more than 32768.")

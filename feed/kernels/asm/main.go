@@ -1,12 +1,11 @@
 // Command asm writes the vector kernels of feed/transform, feed/decode and feed/picture; the
 // go:generate lines of feed/kernels call it.
 //
-// All of it is AVX2. Vectors of other widths were weighed: 512 bits are split in two
-// on Zen 4 and lower the clock of older Intel processors, so that they do not pay for
-// a second set of kernels.
+// All kernels use AVX2. Other widths were considered: 512 bits are split in two on Zen 4 and
+// lower the clock of older Intel processors, so a second set of kernels does not pay.
 //
-// Kernels check nothing: their Go callers make sure of the bounds, with whole vectors
-// behind the end of a row.
+// Kernels check nothing. Their Go callers check the bounds, including whole vectors after the
+// end of a row.
 package main
 
 import (
@@ -58,9 +57,9 @@ func main() {
 	Generate()
 }
 
-// refuseHighRegisters is an error where a function is given vector registers beyond 15.
-// Only instructions of AVX-512 reach those: without this, avo takes them when it is
-// short of registers, and still calls the instruction one of AVX2.
+// refuseHighRegisters returns an error if a function uses vector registers above 15. Only
+// AVX-512 instructions can use those. Without this check, avo uses them when it runs out of
+// registers, and still calls the instruction AVX2.
 func refuseHighRegisters(function *ir.Function) error {
 	for _, i := range function.Instructions() {
 		for _, r := range i.Registers() {
@@ -72,21 +71,21 @@ func refuseHighRegisters(function *ir.Function) error {
 	return nil
 }
 
-// begin is the head of a kernel whose pointers do not escape.
+// begin starts a kernel whose pointers do not escape.
 func begin(name, signature string, doc ...string) {
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")
 	Doc(doc...)
 }
 
-// advance moves pointers on.
+// advance increments pointers.
 func advance(bytes uint64, pointers ...GPVirtual) {
 	for _, p := range pointers {
 		ADDQ(Imm(bytes), p)
 	}
 }
 
-// closeLoop goes back to a loop's label until no more of n is left; then the kernel returns.
+// closeLoop jumps back to a loop's label until nothing of n is left; then the kernel returns.
 func closeLoop(label string, n GPVirtual, step uint64) {
 	SUBQ(Imm(step), n)
 	JNZ(LabelRef(label))
@@ -94,10 +93,10 @@ func closeLoop(label string, n GPVirtual, step uint64) {
 	RET()
 }
 
-// pointer loads an argument that is a pointer or a number of bytes.
+// pointer loads an argument that is a pointer or an int.
 func pointer(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 
-// rows returns registers of four rows, a stride apart.
+// rows returns registers that point to four rows, a stride apart.
 func rows(base, stride string) [4]GPVirtual {
 	p, s := pointer(base), pointer(stride)
 	list := [4]GPVirtual{p, GP64(), GP64(), GP64()}
@@ -107,7 +106,7 @@ func rows(base, stride string) [4]GPVirtual {
 	return list
 }
 
-// words, longs and bytes are constants that fill a register.
+// words, longs and bytes return constants that fill a register.
 func words(name string, v uint16) Mem {
 	m := GLOBL(name, attr.RODATA|attr.NOPTR)
 	for i := range 16 {
@@ -124,7 +123,7 @@ func longs(name string, v ...uint32) Mem {
 	return m
 }
 
-// single is a constant of numbers of single precision that fill a register.
+// single returns a constant of single-precision numbers that fill a register.
 func single(name string, v ...float32) Mem {
 	bits := make([]uint32, len(v))
 	for i := range v {

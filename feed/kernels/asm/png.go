@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// unfilter makes the kernels of PNG's filters. They go from pixel to pixel. The next one is loaded before
-// four bytes are stored, as these are more than a pixel has.
+// unfilter generates the kernels for PNG's filters. They go from pixel to pixel. The next pixel
+// is loaded before four bytes are stored, because a pixel may have fewer.
 func unfilter() {
 	begin("sub", "func(row *byte, n int, each int)",
 		"sub does n pixels of two to four bytes; eight bytes must follow.")
@@ -56,8 +56,8 @@ func unfilter() {
 	paeth(row, above, n, nil)
 }
 
-// paeth chooses as nearestOf does, in words. Only the smaller and the greater one, a comparison, two choices and the
-// sum wait for the pixel before.
+// paeth chooses as nearestOf does, in words. Only minimum and maximum, a comparison, two
+// selections and the sum depend on the pixel before.
 func paeth(row, above, n GPVirtual, each Op) {
 	left, corner, next := XMM(), XMM(), XMM()
 	VPXOR(left, left, left)

@@ -13,13 +13,13 @@ const (
 	half       = 1 << (weightBits - 1)
 )
 
-// sumGroups is the horizontal pass for sums of up to 2*pairs pixels: for each group
-// of 8 outputs and each of 4 rows, two loads of 16 pixels, then per pair one shuffle
+// sumGroups generates the horizontal pass for sums of up to 2*pairs pixels: for each group of 8
+// outputs and each of 4 rows, it loads 16 pixels twice, then for each pair uses one shuffle
 // that spreads the pixels to words and two multiplications.
 func sumGroups(pairs int) {
 	name := fmt.Sprintf("sumGroups%d", pairs)
 	begin(name, "func(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, groups int)",
-		name+" makes groups of 8 outputs of 4 rows, each a sum of "+fmt.Sprint(2*pairs)+" pixels.")
+		name+" computes groups of 8 outputs of 4 rows, each a sum of "+fmt.Sprint(2*pairs)+" pixels.")
 	dst, src := rows("dst", "dstStride"), rows("src", "srcStride")
 	origins, cells, groups := pointer("origins"), pointer("cells"), pointer("groups")
 	round := longs("half"+name, half)
@@ -55,8 +55,8 @@ func sumGroups(pairs int) {
 	RET()
 }
 
-// twoHalves loads 16 pixels of a row from each of two places on. A plain load of the first would have avo believe
-// that what the register had before in its other half is still of use.
+// twoHalves loads 16 pixels of a row from each of two places. With a plain load for the first,
+// avo would assume that the old content of the register's other half is still needed.
 func twoHalves(row, low, high GPVirtual) VecVirtual {
 	pixels := YMM()
 	VBROADCASTI128(Mem{Base: row, Index: low, Scale: 1}, pixels)
@@ -75,12 +75,13 @@ func multiplyAdd(first bool, values, weights, to VecVirtual) {
 	VPADDD(product, to, to)
 }
 
-// sumChunks is the horizontal pass for longer sums, with so many outputs in each half of a register: a chunk
-// is 16 pixels of a half, in an order that stays. High and low parts of weights are dealt with as in sumRows.
+// sumChunks generates the horizontal pass for longer sums, with beside outputs in each half of
+// a register. A chunk is 16 pixels of a half, in a fixed order. High and low parts of weights
+// are handled as in sumRows.
 func sumChunks(beside int) {
 	name := fmt.Sprintf("sumChunks%d", beside)
 	begin(name, "func(dst *byte, dstStride int, src *byte, srcStride int, origins *int32, cells *byte, chunks int, groups int)",
-		fmt.Sprintf("%s makes groups of %d outputs of 4 rows, each a sum of %d*chunks pixels.", name, 2*beside, 16/beside))
+		fmt.Sprintf("%s computes groups of %d outputs of 4 rows, each a sum of %d*chunks pixels.", name, 2*beside, 16/beside))
 	dst, src := rows("dst", "dstStride"), rows("src", "srcStride")
 	origins, cells, groups := pointer("origins"), pointer("cells"), pointer("groups")
 	round := longs("half"+name, half)
@@ -132,8 +133,8 @@ func sumChunks(beside int) {
 	RET()
 }
 
-// storeSums rounds the sums of 4 rows and writes their bytes. In each half of a register there are those of so many
-// outputs, beside, each in as many parts as fill it.
+// storeSums rounds the sums of 4 rows and stores their bytes. Each half of a register has the
+// sums of beside outputs, each in as many parts as fill it.
 func storeSums(beside int, sums [4]VecVirtual, round Mem, dst [4]GPVirtual) {
 	left := sums[:]
 	for ; len(left) > beside; left = left[:len(left)/2] {
@@ -176,10 +177,9 @@ func storeSums(beside int, sums [4]VecVirtual, round Mem, dst [4]GPVirtual) {
 	advance(2*uint64(beside), dst[:]...)
 }
 
-// sumRows is the vertical pass: 32 pixels at a time, two rows at a time. The bytes of
-// two rows are interleaved; as they are they go with the high parts of the weights
-// (sums of 16 bits, whose overflow does no harm as only 32 bits of the total count),
-// spread to words with the low parts.
+// sumRows generates the vertical pass: 32 pixels and two rows at a time. The bytes of two rows
+// are interleaved. As bytes they are multiplied by the high parts of the weights (sums of 16
+// bits may overflow, since only 32 bits of the total count), as words by the low parts.
 func sumRows() {
 	begin("sumPairs", "func(dst *byte, src *byte, stride int, pairs *uint64, count int, n int)",
 		"sumPairs makes n bytes, a multiple of 32, each the sum of 2*count rows.")

@@ -7,7 +7,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// weigh makes 16-bit sums of two chroma rows.
+// weigh generates 16-bit sums of two chroma rows.
 func weigh() {
 	begin("weigh", "func(dst *int16, near *byte, far *byte, n int)",
 		"weigh makes n sums 3*near + far, a multiple of 16.")
@@ -25,14 +25,14 @@ func weigh() {
 	closeLoop("samples", n, 16)
 }
 
-// Colour conversion works on even and odd pixels apart, 16 words each, as
-// horizontal upsampling gives them. cb and cr have 128 taken off. The products that
-// libjpeg makes with 16-bit fractions come out the same in 16 bits where they are
+// Colour conversion works on even and odd pixels separately, 16 words each, as horizontal
+// upsampling gives them. 128 has been subtracted from cb and cr. libjpeg's products with 16-bit
+// fractions are equal to these in 16 bits:
 //
 //	1.40200 cr = cr + round(13173/32768 cr)
 //	1.77200 cb = 2 cb - round(7471/32768 cb)
 //
-// (true for all 256 values); the two of green are summed in 32 bits.
+// (true for all 256 values). The two products of green are summed in 32 bits.
 type colour struct {
 	red, blue, green, half, mix VecVirtual
 }
@@ -53,7 +53,7 @@ func newColour(name string) colour {
 	return c
 }
 
-// store converts and writes 32 pixels.
+// store converts and stores 32 pixels.
 func (c colour) store(luma, cb, cr [2]VecVirtual, red, green, blue, at GPVirtual) {
 	var out [3][2]VecVirtual
 	for i := range 2 {
@@ -89,7 +89,7 @@ func (c colour) store(luma, cb, cr [2]VecVirtual, red, green, blue, at GPVirtual
 	}
 }
 
-// evenOdd splits 32 bytes into words of the even and of the odd ones.
+// evenOdd splits 32 bytes into words of the even and of the odd bytes.
 func evenOdd(from Mem, even Op) [2]VecVirtual {
 	v := [2]VecVirtual{YMM(), YMM()}
 	VMOVDQU(from, v[1])
@@ -98,7 +98,7 @@ func evenOdd(from Mem, even Op) [2]VecVirtual {
 	return v
 }
 
-// convert is for chroma in the resolution of luma.
+// convert is for chroma of the same resolution as luma.
 func convert() {
 	begin("convert", "func(red *byte, green *byte, blue *byte, luma *byte, cb *byte, cr *byte, n int)",
 		"convert makes n pixels, rounded up to 32.")
@@ -125,8 +125,8 @@ func convert() {
 	RET()
 }
 
-// convertDoubled is for chroma of half the width, as sums with one of context in
-// front.
+// convertDoubled is for chroma of half the width, given as sums with one sample of context
+// before them.
 func convertDoubled() {
 	begin("convertDoubled", "func(red *byte, green *byte, blue *byte, luma *byte, cb *int16, cr *int16, n int, even int32, odd int32)",
 		"convertDoubled makes n pixels, rounded up to 32; 128 << 4 is taken off even and odd.")
@@ -166,7 +166,7 @@ func convertDoubled() {
 	RET()
 }
 
-// argument loads a 32-bit number into a vector register.
+// argument loads a 32-bit argument into a vector register.
 func argument(name string) VecVirtual {
 	x, r := XMM(), GP32()
 	Load(Param(name), r)
@@ -174,7 +174,7 @@ func argument(name string) VecVirtual {
 	return x
 }
 
-// part puts the bytes of a plane together from a shuffle of each of three parts.
+// part assembles the bytes of a plane from a shuffle of each of three registers.
 func part() {
 	begin("part", "func(red *byte, green *byte, blue *byte, pixels *byte, n int)",
 		"part takes n pixels of three bytes apart, a multiple of 16.")

@@ -7,12 +7,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A sample's tensor is memory that another process reads next, from a ring that is
-// larger than any cache: where its rows are aligned they are written past the caches,
-// which saves reading the lines first (a sixth of a whole sample's time). Such writes
-// are ordered by fence only.
+// Another process reads a sample's tensor next, from a ring that is larger than any cache. So
+// if its rows are aligned, the kernels bypass the caches, which saves reading the lines first
+// (a sixth of a sample's total time). Only fence orders such writes.
 
-// affine writes (x/255 - mean) / std, in each of the floating-point forms.
+// affine generates (x/255 - mean) / std, for each floating-point type.
 func affine() {
 	one, most := longs("one", 1), longs("most", 0x7fff)
 	affineOf("affine32", 4, func(v VecVirtual) VecVirtual { return v })
@@ -80,7 +79,7 @@ func affineOf(name string, bytes int, form func(VecVirtual) VecVirtual) {
 	RET()
 }
 
-// stream copies past the caches, fence orders what was written so.
+// stream generates a copy that bypasses the caches, and fence, which orders such writes.
 func stream() {
 	begin("stream", "func(dst *byte, src *byte, n int)",
 		"stream copies n bytes, a multiple of 32.")
@@ -105,13 +104,13 @@ func stream() {
 	RET()
 
 	TEXT("fence", NOSPLIT, "func()")
-	Doc("fence makes what was written past the caches visible before what is written next.")
+	Doc("fence makes writes that bypassed the caches visible before later writes.")
 	SFENCE()
 	RET()
 }
 
-// interleave makes rows of red, green, blue in turn: 16 pixels to 48 bytes, each of
-// its three parts put together from a shuffle of each colour.
+// interleave generates rows of interleaved red, green and blue: 16 pixels to 48 bytes, in three
+// parts, each assembled from a shuffle of each colour.
 func interleave() {
 	begin("interleave", "func(dst *byte, red *byte, green *byte, blue *byte, n int)",
 		"interleave mixes n pixels, a multiple of 16.")

@@ -7,8 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Kernels of feed/picture: Pillow's warps, on planes of bytes, in double precision and without fused sums, as the
-// wheels of this architecture work.
+// Kernels of feed/picture: Pillow's warps on planes of bytes, in double precision and without
+// fused sums, like Pillow's wheels for this architecture.
 
 func warp() {
 	columns := [3]Mem{doubles("columnsMix", 0.5, 1.5, 2.5, 3.5), doubles("fourMix", 4, 4, 4, 4), doubles("halfMix", 0.5, 0.5, 0.5, 0.5)}
@@ -38,25 +38,26 @@ func warp() {
 	})
 }
 
-// Comparisons that no NaN passes.
+// Comparisons that are false for NaN.
 const (
 	lessThan = 0x11
 	notBelow = 0x1d
 )
 
-// findSpots has 4 pixels at a time. Where it divides, a third trio of numbers is the divisor.
+// findSpots finds 4 spots at a time. If it divides, a third trio of numbers gives the divisor.
 func findSpots(name string, columns [3]Mem, divides bool) {
 	doc := []string{
-		name + " says where the squares of n pixels of a row, a multiple of 4, begin, and how far behind the places lie:",
-		"numbers are a factor, what the row adds, and an addend, across and down.",
+		name + " finds the squares of taps by taps pixels of n pixels of a row, a multiple of 4: at is where each begins,",
+		"across and below are the distances of the place from its first pixel. numbers are two trios, across and down:",
+		"a factor for the column, what the row adds, and an addend.",
 	}
 	if divides {
-		doc = append(doc, "What they give is divided by what a third trio gives.")
+		doc = append(doc, "The results are divided by what a third trio gives.")
 	}
-	doc = append(doc, "The tenth and the eleventh are the picture's sides.",
-		"Of bounds, two are the first column and row that are too late, one a row's bytes, one the first place that is too late,",
-		"one how many pixels come before. What is not within is 0. For each four, rest has a bit for each that is not within,",
-		"then one for each whose place is beyond the picture.")
+	doc = append(doc, "The tenth and the eleventh number are the picture's width and height. bounds are the first column and the first",
+		"row that are too late for a square, the bytes of a row, the first offset that is too late, and the number of pixels",
+		"before the place. A spot outside of these bounds gets 0. For every four spots, rest has four bits for those that",
+		"are outside of the bounds, then four bits for those whose place is beyond the picture.")
 	begin(name, "func(at *int32, across *float64, below *float64, rest *byte, n int, numbers *float64, bounds *int32)", doc...)
 	at, across, below, rest, n := pointer("at"), pointer("across"), pointer("below"), pointer("rest"), pointer("n")
 	numbers, bounds := pointer("numbers"), pointer("bounds")
@@ -134,7 +135,7 @@ func findSpots(name string, columns [3]Mem, divides bool) {
 	closeLoop("pixels", n, 4)
 }
 
-// doubles is a constant of four numbers.
+// doubles returns a constant of four numbers.
 func doubles(name string, v ...float64) Mem {
 	m := GLOBL(name, attr.RODATA|attr.NOPTR)
 	for i := range v {
@@ -143,7 +144,8 @@ func doubles(name string, v ...float64) Mem {
 	return m
 }
 
-// mix makes four pixels at a time. between is what lies a way behind the first of two values, or the second of four.
+// mix generates a kernel for four pixels at a time. between interpolates after the first of two
+// values, or the second of four.
 func mix(name string, taps int, lowByte Mem, between func(v []VecVirtual, at VecVirtual) VecVirtual) {
 	begin(name, "func(dst *byte, plane *byte, stride int, at *int32, across *float64, below *float64, n int)",
 		name+" makes n pixels, a multiple of 4, each of a square of pixels whose first one is at a place of the plane.",
@@ -154,7 +156,7 @@ func mix(name string, taps int, lowByte Mem, between func(v []VecVirtual, at Vec
 	byteOf := XMM()
 	VMOVDQU(lowByte, byteOf)
 	Label("pixels")
-	var places [4]GPVirtual // one by one they are loaded sooner than by a gather
+	var places [4]GPVirtual // faster than a gather: they are loaded one by one
 	for i := range places {
 		places[i] = GP64()
 		MOVL(Mem{Base: at, Disp: 4 * i}, places[i].As32())

@@ -1,22 +1,22 @@
-// Command neon writes the kernels of feed/decode and feed/transform for arm64: C with
-// NEON's intrinsics, compiled by GCC, as assembly of Go. The go:generate lines of
+// Command neon writes the arm64 kernels of feed/decode and feed/transform: it compiles C with
+// NEON intrinsics by GCC, and writes the result as Go assembly. The go:generate lines of
 // feed/kernels call it.
 //
-// Why C: Go's assembler of 1.26 moves, adds and permutes vectors, but of what multiplies, narrows
-// and saturates whole numbers it has nothing (MUL, MLA, SMULL, SMLAL, SQRDMULH, SQRSHRN, SQXTUN,
-// ADDHN), nor FMUL, FSUB and UCVTF of vectors. Most of the work of a kernel would
-// be numbers, written by hand, with registers counted by hand. avo is for amd64 only.
-// Compilers know NEON's intrinsics well, take care of its 32 registers and order instructions,
-// and the description stays readable. What they emit is checked below rather than trusted.
-// Generators of others (goat, c2goasm) were not tried: what is needed is short, and the refusals
-// are what matters.
+// Why C: Go's assembler (1.26) can move, add and permute vectors, but has no instructions that
+// multiply, narrow and saturate integers (MUL, MLA, SMULL, SMLAL, SQRDMULH, SQRSHRN, SQXTUN,
+// ADDHN), and no vector FMUL, FSUB and UCVTF. So most of a kernel would be numeric opcodes,
+// with registers allocated by hand. avo supports amd64 only. Compilers know NEON's intrinsics
+// well, allocate its 32 registers and schedule instructions, and the source remains readable.
+// What they emit is checked below rather than trusted. Other generators (goat, c2goasm) were
+// not tried: the code needed here is short, and the checks are what matters.
 //
-// One description for both architectures was weighed as well. The arithmetic is the same, but
-// not its shape: AVX2 multiplies and adds pairs of 16 bits (VPMADDWD), NEON has that not, and
-// multiplies 32 bits by 32, narrows and rounds in one, and stores three colours in turn.
+// A common source for both architectures was considered as well. The arithmetic is the same,
+// but not its shape. AVX2 multiplies and adds pairs of 16 bits (VPMADDWD), which NEON lacks.
+// NEON multiplies 32 bits by 32, narrows and rounds in one step, and stores three interleaved
+// colours.
 //
-// The functions that are made touch no stack, call nothing, keep the registers of Go (R18, R28,
-// R29, R30) and have no constant beside their code: Go calls them like any leaf of its own.
+// The generated functions use no stack, call nothing, keep Go's registers (R18, R28, R29, R30),
+// and have no constants outside of their code: Go calls them like its own leaf functions.
 package main
 
 import (
@@ -37,18 +37,18 @@ import (
 // compiler is Debian's and Ubuntu's package gcc-aarch64-linux-gnu.
 const compiler, disassembler = "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdump"
 
-// The flags of all files; the first line of each has its own.
+// The flags for all files. The first line of each file has further ones.
 var flags = append([]string{
 	"-c", "-march=armv8-a", "-ffreestanding", "-Wall", "-Wextra", "-Werror",
 	"-fomit-frame-pointer", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
 	"-mbranch-protection=none",
-	"-fno-tree-vectorize", "-fno-tree-loop-distribute-patterns", // nothing but what is written, and no memset
+	"-fno-tree-vectorize", "-fno-tree-loop-distribute-patterns", // no vector code except the intrinsics, and no memset
 	"-ffp-contract=off",                         // fused is what says so
-	"-mpc-relative-literal-loads",               // a constant beside the code is seen, and refused
+	"-mpc-relative-literal-loads",               // constants next to the code are detected and rejected
 	"-ffixed-x18", "-ffixed-x28", "-ffixed-x29", // Go's and the system's
 }, free()...)
 
-// free are the registers that C keeps for its callers and Go does not.
+// free returns the flags for registers that C preserves for its callers and Go does not.
 func free() (list []string) {
 	for i := 19; i <= 27; i++ {
 		list = append(list, fmt.Sprintf("-fcall-used-x%d", i))
@@ -69,7 +69,7 @@ func main() {
 	}
 }
 
-// generate writes what the files of C become.
+// generate compiles C files and writes assembly and stubs.
 func generate(out, pkg string, files []string) error {
 	assembly, stubs, err := convert(pkg, files)
 	if err != nil {
@@ -81,7 +81,7 @@ func generate(out, pkg string, files []string) error {
 	return os.WriteFile(stubsOf(out), stubs, 0o644)
 }
 
-// stubsOf names the stubs beside x_arm64.s: x_stub_arm64.go.
+// stubsOf returns the name of the stubs for x_arm64.s: x_stub_arm64.go.
 func stubsOf(out string) string { return strings.TrimSuffix(out, "_arm64.s") + "_stub_arm64.go" }
 
 // convert returns the assembly and the stubs.
@@ -107,7 +107,7 @@ func convert(pkg string, files []string) (assembly, stubs []byte, err error) {
 	return text.Bytes(), stub.Bytes(), nil
 }
 
-// A prototype of Go stands above a function of C: what it does, and how Go calls it.
+// A Go prototype in comments above a C function says its purpose and how Go calls it.
 var prototypes = regexp.MustCompile(`(?m)((?://.*\n)+)//go:noescape\n//func (\w+)\((.*)\)$`)
 
 type function struct {
@@ -202,8 +202,8 @@ func readObject(path string) (map[string][]instruction, error) {
 	return functions, nil
 }
 
-// disassemble returns the instructions of an object by where they lie. Targets of jumps are
-// numbers of instructions, from the function's begin.
+// disassemble returns the instructions of an object by their address. Jump targets are
+// instruction numbers within the function.
 func disassemble(path string) (map[uint64]string, error) {
 	out, err := exec.Command(disassembler, "-d", "--no-show-raw-insn", path).Output()
 	if err != nil {
@@ -228,7 +228,8 @@ func disassemble(path string) (map[uint64]string, error) {
 
 var jumps = regexp.MustCompile(`^(.*\s)[0-9a-f]+ <\w+(?:\+0x([0-9a-f]+))?>`)
 
-// write writes a function as assembly: its arguments to where C has them, and its code.
+// write writes a function as assembly: it loads the arguments into C's registers, followed by
+// the code.
 func (f *function) write(text *bytes.Buffer) error {
 	loads, size, err := loadsOf(f.parameters)
 	if err != nil {
@@ -253,7 +254,7 @@ func (f *function) write(text *bytes.Buffer) error {
 	return nil
 }
 
-// loadsOf are the instructions that load the parameters, and the bytes that they take.
+// loadsOf returns the instructions that load the parameters, and the size of the parameters.
 func loadsOf(parameters string) (loads []string, size int, err error) {
 	for i, parameter := range strings.Split(parameters, ", ") {
 		name, kind, _ := strings.Cut(parameter, " ")
@@ -277,6 +278,6 @@ func loadsOf(parameters string) (loads []string, size int, err error) {
 // returns is the instruction RET.
 const returns = 0xd65f03c0
 
-// unfit are instructions that call, that touch the stack or a register of Go, or whose operand
-// is a constant beside the code.
+// unfit matches instructions that call, that use the stack or one of Go's registers, or whose
+// operand is a constant outside of the code.
 var unfit = regexp.MustCompile(`\b(sp|wsp|[xw](18|28|29|30)|bl|blr|br|adrp?|\.word|\.inst|udf)\b|^ldr(sw)? \w+, \d`)

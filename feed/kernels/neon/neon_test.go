@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestKernelsAreMadeOfTheC makes the assembly again by the go:generate lines and compares it
-// with what lies in the tree.
-func TestKernelsAreMadeOfTheC(t *testing.T) {
+// TestKernelsMatchC makes the assembly again by the go:generate lines and compares it with the
+// committed one.
+func TestKernelsMatchC(t *testing.T) {
 	have := compilerOf(t)
 	lines, err := os.ReadFile("../generate.go")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package privatetest gives tests a folder that the user alone can write at every
-// level, which t.TempDir is not: it lies below /tmp.
+// Package privatetest gives tests a folder that only the user can write at every level.
+// t.TempDir is not such a folder, because it is below /tmp.
 package privatetest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/private"
 )
 
-// MakeFolder makes a folder for a test, and removes it with its end. Where this user
-// has no such place the test is skipped.
+// MakeFolder makes a folder for a test, and removes it when the test ends. It skips the test if
+// this user has no private place.
 func MakeFolder(t testing.TB) string {
 	t.Helper()
 	folder, remove, err := New()
@@ -24,11 +24,11 @@ func MakeFolder(t testing.TB) string {
 	return folder
 }
 
-// New is Folder for a TestMain.
+// New is MakeFolder for a TestMain.
 func New() (folder string, remove func(), err error) {
 	err = private.Try(func(place string) (err error) {
 		for range 100 {
-			folder = filepath.Join(place, "t"+rand.Text()[:4]) // short: sockets are to lie below it
+			folder = filepath.Join(place, "t"+rand.Text()[:4]) // short, because paths of sockets are limited
 			if err = os.Mkdir(folder, 0o700); !errors.Is(err, os.ErrExist) {
 				break
 			}

@@ -1,4 +1,4 @@
-// Package sparetest leaves a test's process without descriptors.
+// Package sparetest takes file descriptors away from a test's process.
 package sparetest
 
 import (
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enough descriptors are left to Go's runtime and the test's own files before the limit.
+// enough is a limit that leaves descriptors for Go's runtime and the test's files.
 const enough = 256
 
-// Forbid leaves this process with the descriptors that it has: not even one that is closed can be had
-// again, until the test ends or giveBack is called.
+// Forbid prevents this process from opening any further descriptor, even after closing one,
+// until the test ends or giveBack is called.
 func Forbid(t *testing.T) (giveBack func()) {
 	t.Helper()
 	giveBack = sync.OnceFunc(lowerLimit(t, 0))
@@ -20,7 +20,7 @@ func Forbid(t *testing.T) (giveBack func()) {
 	return giveBack
 }
 
-// lowerLimit lowers the number of descriptors, and returns what raises it again.
+// lowerLimit lowers the limit on descriptors, and returns a function that restores it.
 func lowerLimit(t *testing.T, most uint64) (raise func()) {
 	t.Helper()
 	var was unix.Rlimit
@@ -39,8 +39,8 @@ func lowerLimit(t *testing.T, most uint64) (raise func()) {
 	}
 }
 
-// UseUp takes all descriptors that this process may have, until the test ends or giveBack is called. One
-// that is closed meanwhile can be had again.
+// UseUp takes all descriptors that this process may have, until the test ends or giveBack is
+// called. A descriptor that is closed meanwhile can be opened again.
 func UseUp(t *testing.T) (giveBack func()) {
 	t.Helper()
 	raise := lowerLimit(t, enough)

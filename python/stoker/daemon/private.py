@@ -34,7 +34,7 @@ def check(path: str, uid: int | None = None) -> str:
     in it."""
     uid = os.geteuid() if uid is None else uid
     if not path.startswith("/"):
-        raise Shared(f"{path!r} is no absolute path")
+        raise Shared(f"{path!r} is not an absolute path")
     _check_folder("/", uid)
     at, links, ahead = "/", 0, path.split("/")[::-1]
     while ahead:
@@ -64,7 +64,7 @@ def _check_folder(path: str, uid: int) -> None:
     except OSError as error:
         raise Shared(f"look at {path}: {(error.strerror or str(error)).lower()}") from error
     if not stat.S_ISDIR(found.st_mode):
-        raise Shared(f"{path} is no folder")
+        raise Shared(f"{path} is not a folder")
     if found.st_uid not in (0, uid):
         raise Shared(f"{path} belongs to user {found.st_uid}")
     if found.st_mode & 0o022:
