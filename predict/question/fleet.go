@@ -25,8 +25,8 @@ type FleetTexts struct {
 	GPU, GPUs, Years, Util, Buy, MTBF, Checkpoint, Restart string
 }
 
-// Answer says what the fleet costs.
-func (t FleetTexts) Answer(table hardware.Table, say func(format string, args ...any)) (Fleet, error) {
+// Predict says what the fleet costs.
+func (t FleetTexts) Predict(table hardware.Table, say func(format string, args ...any)) (Fleet, error) {
 	q, err := t.readFleet(table, say)
 	if err != nil {
 		return Fleet{}, err

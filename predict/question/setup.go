@@ -451,7 +451,8 @@ func readStorage(d *job, flag string) error {
 }
 
 func (d *job) noteStorage(row hardware.Storage, access predict.Access) {
-	d.note("storage", strings.TrimSpace(row.Title+" "+quantity.AboutRate(stat.PositiveOrNaN(row.Rate.Value))), row.Rate.Source)
+	d.note("storage", strings.TrimSpace(row.Title+" "+quantity.AboutRate(stat.PositiveOrNaN(row.Rate.Value))),
+		row.Rate.Source)
 	if access != predict.Files {
 		return
 	}

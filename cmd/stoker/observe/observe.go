@@ -137,7 +137,8 @@ func runObserve(a *cli.App, cmd *cobra.Command, args []string, o observeFlags, o
 		if next(""); o.quiet {
 			return nil
 		}
-		return errors.Join(printEnding(a, run, verdict, o.output), printCaptures(a, run, captured, options.Trace != nil))
+		return errors.Join(printEnding(a, run, verdict, o.output),
+			printCaptures(a, run, captured, options.Trace != nil))
 	})
 	guard(a, "keep what is concluded", func() error {
 		return summary.Keep(judged.Recording{

@@ -32,7 +32,7 @@ Space, staff and taxes are not counted.`,
 				return cli.AsUsage(err)
 			}
 			q.Prices = prices.Prices
-			fleet, err := q.Answer(table, a.Say)
+			fleet, err := q.Predict(table, a.Say)
 			if err != nil {
 				return cli.AsUsage(err)
 			}

@@ -74,7 +74,8 @@ func printLoads(a *cli.App, f recordedServer) error {
 		quantity.About(c.High), server.Lines[0].Most)
 	fmt.Fprintf(a.Stdout, "\n%12s  %8s  %-30s  %s\n", "requests/s", "in use", "half within", "99 % within")
 	for _, one := range forecasts {
-		fmt.Fprintf(a.Stdout, "%12s  %8s  %-30s  %s\n", quantity.About(one.Rate), quantity.Percent(min(one.Use.Point, 9.99)),
+		fmt.Fprintf(a.Stdout, "%12s  %8s  %-30s  %s\n", quantity.About(one.Rate),
+			quantity.Percent(min(one.Use.Point, 9.99)),
 			sayWithin(one.P50), sayWithin(one.P99))
 	}
 	return nil
@@ -85,7 +86,8 @@ func sayWithin(t stoker.Interval) string {
 	if math.IsNaN(t.Point) {
 		return "more than it takes"
 	}
-	return fmt.Sprintf("%s (%s to %s)", quantity.AboutSeconds(t.Point), quantity.AboutSeconds(t.Low), quantity.AboutSeconds(t.High))
+	return fmt.Sprintf("%s (%s to %s)", quantity.AboutSeconds(t.Point), quantity.AboutSeconds(t.Low),
+		quantity.AboutSeconds(t.High))
 }
 
 // errRunAndModel says that a question is about two things.

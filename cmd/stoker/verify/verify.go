@@ -44,7 +44,8 @@ sets the promised gain beside the achieved one. Put "--" between the sides if a 
 			case err != nil:
 				return err
 			case before[0].Timeline != nil:
-				o, now, err := traces.Compare(a, traces.Faces{JSON: asJSON, Top: shownWork, Files: args}, nil, before, after)
+				o, now, err := traces.Compare(a, traces.Faces{JSON: asJSON, Top: shownWork, Files: args}, nil,
+					before, after)
 				if err != nil {
 					return err
 				}

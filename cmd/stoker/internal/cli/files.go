@@ -24,8 +24,9 @@ type Output struct {
 }
 
 const (
-	// ToUser is the mode of what is its user's alone, ToOthers of what is to be shown.
-	ToUser   os.FileMode = 0o600
+	// ToUser is the mode of what is its user's alone.
+	ToUser os.FileMode = 0o600
+	// ToOthers is the mode of what is to be shown.
 	ToOthers os.FileMode = 0o666
 )
 

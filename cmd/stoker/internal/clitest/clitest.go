@@ -103,7 +103,8 @@ func WritePictures(t *testing.T) string {
 			t.Fatal(err)
 		}
 		for i := range 5 {
-			if err := os.WriteFile(filepath.Join(root, class, fmt.Sprintf("%d.png", i)), file.Bytes(), 0o644); err != nil {
+			name := filepath.Join(root, class, fmt.Sprintf("%d.png", i))
+			if err := os.WriteFile(name, file.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
