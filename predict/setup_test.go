@@ -30,7 +30,7 @@ func images(t testing.TB) Setup {
 	}
 }
 
-func around(r *rand.Rand, low, high float64) stoker.Interval {
+func drawInterval(r *rand.Rand, low, high float64) stoker.Interval {
 	at := math.Exp(math.Log(low) + r.Float64()*math.Log(high/low))
 	return stoker.Interval{Low: at * (0.5 + r.Float64()/2), Point: at, High: at * (1 + r.Float64())}
 }
@@ -39,10 +39,10 @@ func around(r *rand.Rand, low, high float64) stoker.Interval {
 func anySetup(t testing.TB, r *rand.Rand) Setup {
 	links := []string{"pcie3", "pcie4", "pcie5"}
 	s := Setup{
-		Batch: float64(1 + r.IntN(2048)), GPUs: float64(1 + r.IntN(8)), Step: around(r, 1e-4, 2),
-		Sample: around(r, 1e2, 1e9), Decoded: around(r, 1e2, 1e9), Workers: float64(r.IntN(33)),
+		Batch: float64(1 + r.IntN(2048)), GPUs: float64(1 + r.IntN(8)), Step: drawInterval(r, 1e-4, 2),
+		Sample: drawInterval(r, 1e2, 1e9), Decoded: drawInterval(r, 1e2, 1e9), Workers: float64(r.IntN(33)),
 		Cores:      float64(1 + r.IntN(256)),
-		PrepareCPU: around(r, 1e-6, 1), Spread: r.Float64() * float64(r.IntN(2)), Storage: around(r, 1e7, 1e11),
+		PrepareCPU: drawInterval(r, 1e-6, 1), Spread: r.Float64() * float64(r.IntN(2)), Storage: drawInterval(r, 1e7, 1e11),
 		Cached: r.Float64() * float64(r.IntN(2)), Link: link(t, links[r.IntN(3)]), Pinned: r.IntN(2) == 0,
 	}
 	return s.WithWorkers(s.Workers)
@@ -137,8 +137,8 @@ func TestMoreWorkersNeverLowerThroughput(t *testing.T) {
 func TestAgreesWithTransformation(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 1000 {
-		batch, sample, rate, step := float64(1+r.IntN(4096)), around(r, 1e2, 1e8).Point, around(r, 1e7, 1e12).Point,
-			around(r, 1e-4, 1).Point
+		batch, sample, rate, step := float64(1+r.IntN(4096)), drawInterval(r, 1e2, 1e8).Point, drawInterval(r, 1e7, 1e12).Point,
+			drawInterval(r, 1e-4, 1).Point
 		a := mustSolve(t, Setup{
 			Batch: batch, Sample: stoker.Exactly(sample), PrepareRate: stoker.Exactly(rate),
 			Step: stoker.Exactly(step), Workers: math.NaN(),

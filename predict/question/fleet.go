@@ -19,7 +19,7 @@ type Fleet struct {
 	Assumed []string
 }
 
-// FleetTexts are the texts of what a fleet is and what it costs, as a person gives them.
+// FleetTexts describe a fleet and its costs as a person types them.
 type FleetTexts struct {
 	Prices
 	GPU, GPUs, Years, Util, Buy, MTBF, Checkpoint, Restart string
@@ -32,7 +32,7 @@ func (t FleetTexts) Predict(table hardware.Table, say func(format string, args .
 		return Fleet{}, err
 	}
 	account, err := q.Solve()
-	return Fleet{Question: q, Account: account, Assumed: t.assumed(q)}, err
+	return Fleet{Question: q, Account: account, Assumed: t.nameAssumed(q)}, err
 }
 
 // readFleet reads the question.
@@ -93,7 +93,7 @@ func (t FleetTexts) readFailures(q *predict.Fleet) error {
 	return nil
 }
 
-// readPurchase reads what a GPU costs where it is bought; 0 where it is rented.
+// readPurchase reads the price of a bought GPU; 0 if it is rented.
 func (t FleetTexts) readPurchase() (float64, error) {
 	if t.Buy == "" {
 		return 0, nil
@@ -109,8 +109,8 @@ func (t FleetTexts) readPurchase() (float64, error) {
 	return float64(dollars), nil
 }
 
-// assumed is what was not said.
-func (t FleetTexts) assumed(q predict.Fleet) (words []string) {
+// nameAssumed says what was assumed, as nothing was said of it.
+func (t FleetTexts) nameAssumed(q predict.Fleet) (words []string) {
 	if t.MTBF == "" {
 		words = append(words, "failures (--mtbf)")
 	}

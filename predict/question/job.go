@@ -17,7 +17,7 @@ type job struct {
 	usual  predict.Access // how samples lie in storage
 }
 
-// unknownSetup is a job of which nobody has said anything.
+// unknownSetup is a job without any figure.
 func unknownSetup() predict.Setup { return predict.Setup{Workers: math.NaN(), Cores: math.NaN()} }
 
 func (d *job) note(name, value, source string) {
@@ -26,5 +26,5 @@ func (d *job) note(name, value, source string) {
 
 const given = Given
 
-// unknownWord says that nobody knows, where a kind of data would fill it in.
+// unknownWord keeps a figure unknown that the kind of data would fill in.
 const unknownWord = "unknown"

@@ -23,7 +23,7 @@ type anchor struct {
 // what the question itself leaves open: it is the same program.
 func (q *Question) readMeasured() (*anchor, error) {
 	if q.Text("measured") == "" && q.Text("like") == "" {
-		return nil, nil //nolint:nilnil // nobody measured anything
+		return nil, nil //nolint:nilnil // no measured step was given
 	}
 	if err := q.checkMeasured(); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (q *Question) readMeasured() (*anchor, error) {
 	}
 	a := &anchor{Measured: m}
 	if m.GPU != "" {
-		var known bool // of which kind it was measured nobody assumes
+		var known bool // if its kind is not named, none is assumed
 		if a.gpu, known = q.Table.FindGPU(m.GPU); !known {
 			return nil, UnknownName(flag+": gpu", m.GPU, q.Table.GPUNames())
 		}
@@ -155,7 +155,7 @@ func (d *job) carry(a *anchor) error {
 // one class differ less (predict/RESULTS.md: 0.75 to 1.33).
 const muchSlower = 1.5
 
-// expectedOf is what the step that was measured would take by what is published.
+// expectedOf is the step time that published figures give for the measured job.
 func (d *job) expectedOf(a *anchor) stoker.Interval {
 	curve, err := a.AsAnchor(d.Load, a.gpu).Load.StepCurve()
 	if err != nil {

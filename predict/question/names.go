@@ -56,7 +56,7 @@ func FindGPU(flag, name string, table hardware.Table, say func(format string, ar
 	return gpu, nil
 }
 
-// unknownKind says what is not in the table: of a kind that there is not, which ones there are.
+// unknownKind is the error for a GPU that the table lacks; if its family is known, it lists the kinds.
 func unknownKind(flag, name string, table hardware.Table) error {
 	family, _, _ := strings.Cut(strings.ToLower(name), "-")
 	same := func(key string) bool { return strings.HasPrefix(key, family+"-") }
@@ -78,7 +78,7 @@ func unlistedGPU(name string, err error, table hardware.Table) error {
 	return hint.Attach(err, "stoker predict --list gpus")
 }
 
-// UnknownName says what is not in a table, and what is: the nearest names first.
+// UnknownName is the error for a name that a table lacks; it lists the nearest names.
 func UnknownName(flag, name string, known []string) error {
 	if near := hardware.Nearest(name, known); len(near) > 0 {
 		return fmt.Errorf("--%s %q is not in the table, nearest: %s", flag, name, strings.Join(near, ", "))

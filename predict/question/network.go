@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// UsualLayers is the number of layers where nobody says. Assumption: that of the
+// UsualLayers is the number of layers if --layers is not given. Assumption: that of the
 // networks in the table lies between 12 and 53, and what launching takes is known
 // to a factor of 2.4 either way.
 const UsualLayers = 50

@@ -32,7 +32,7 @@ type Prediction struct {
 type Input struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
-	Source string `json:"source"` // "given", or where it comes from
+	Source string `json:"source"` // "given", or a page or table
 }
 
 // Given is the source of an input that the asker named.

@@ -41,7 +41,7 @@ func (q *Question) fillWaste(s *job, p *Prediction) (err error) {
 	return nil
 }
 
-// hoursOfDay is what the cost of idling is for where nobody says.
+// hoursOfDay are the hours of idling that are priced if --hours is not given.
 const hoursOfDay = 24
 
 // Read returns the prices of the table's, less what was given, with a line about each.

@@ -10,13 +10,13 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// Predict answers what is asked. An error names the flag, and has a hint where one is known.
+// Predict answers the question. An error names the flag, and has a hint where one is known.
 func (q *Question) Predict() (Prediction, error) {
 	p, err := q.predictJob()
 	return p, addRemedy(err)
 }
 
-// predictJob answers what is asked.
+// predictJob answers the question.
 func (q *Question) predictJob() (Prediction, error) {
 	if b, err := q.readStorageBenchmark(); err == nil && b.State > 0 {
 		return q.askCheckpoint(b)

@@ -116,7 +116,7 @@ func readGPU(d *job, flag string) error {
 	return nil
 }
 
-// readKind is what is done to the network, with which the title begins.
+// readKind reads training or inference, the first word of the title.
 func readKind(d *job, flag string) error {
 	d.Load.Training = !d.On(flag)
 	if d.describes() {
@@ -240,8 +240,8 @@ func findRoom(memory *predict.MemoryError) string {
 	return ""
 }
 
-// shared is how the title says what is shared and recomputed.
-func (d *job) shared() (words []string) {
+// describeSharing names sharding and recomputation for the title.
+func (d *job) describeSharing() (words []string) {
 	if d.Load.Shard != device.NoShard {
 		words = append(words, string(d.Load.Shard))
 	}
@@ -295,7 +295,7 @@ func unknownModel(name string) error {
 	)
 }
 
-// readKindOfData is what fills in what nobody gives of a sample.
+// readKindOfData fills in the figures of a sample that were not given.
 func readKindOfData(d *job, _ string) (err error) {
 	if d.data, err = d.readProfile(d); err != nil {
 		return err
@@ -612,9 +612,9 @@ func softwareOf(text string) (device.Software, error) {
 		all[0], all[1], all[2], all[3])
 }
 
-// title names what is asked.
+// title names the question.
 func (d *job) title() string {
-	words := append(append([]string{}, d.named...), d.shared()...)
+	words := append(append([]string{}, d.named...), d.describeSharing()...)
 	if d.Batch > 0 && !slices.ContainsFunc(d.axes, func(a predict.Axis) bool { return a.Name == "batch" }) {
 		words = append(words, fmt.Sprintf("batch %.0f", d.Batch))
 	}

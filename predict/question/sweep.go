@@ -74,7 +74,7 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 const plotBatch = 64
 
 // askRoofline draws the setup's workload, or all that are known where none is
-// named: each at one batch, smaller where it does not fit.
+// named: each at one batch, smaller if it does not fit.
 func (q *Question) askRoofline(s *job, p *Prediction) error {
 	if q.Text("for") != "" || q.On("walls") {
 		return errors.New("--roofline does not go with --for or --walls: ask for them apart")

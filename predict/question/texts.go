@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Question is a job as a person describes it, and what is asked about it.
+// Question is a job as a person describes it, and the question about it.
 type Question struct {
 	Texts    map[string]string // by flag; a flag that is not there was not given
 	Switches map[string]bool
@@ -39,11 +39,11 @@ func (q *Question) fill(flag, text string) {
 	}
 }
 
-// isRange reports whether a flag's text names several values. A comma does
-// always, so that nobody sweeps over 128256 who meant 128 and 256.
+// isRange reports whether a flag's text names several values. A comma always
+// does: 128,256 is two values, and never 128256.
 func isRange(text string) bool { return strings.Contains(text, "..") || strings.Contains(text, ",") }
 
-// single is a flag's text where it is one value; "" where it is a range.
+// single is a flag's text if it is one value; "" if it is a range.
 func (q *Question) single(flag string) string {
 	text := q.Text(flag)
 	if slices.Contains(predict.AxisNames, flag) && isRange(text) {

@@ -19,9 +19,9 @@ import (
 // Worth is what another machine would bring a job that runs, for all faces.
 type Worth struct {
 	Title       string
-	GPU         hardware.GPU    // the zero value where it is unknown
+	GPU         hardware.GPU    // the zero value if unknown
 	Utilization stoker.Interval // share of the time for which the device computes
-	AtMost      stoker.Interval // what it is worth if nothing waits
+	AtMost      stoker.Interval // the speed-up if nothing waits
 	Rows        []WorthRow
 	Waste       *predict.Waste // of Hours
 	Hours       float64
@@ -250,7 +250,7 @@ func (q *Question) addMachine(w *Worth, b predict.Baseline, own hardware.GPU) er
 	return nil
 }
 
-// lessThanOne is what is left of one, overOne what it is worth to lose a share.
+// lessThanOne returns 1 - share, overOne the speed-up of losing that share.
 func lessThanOne(i stoker.Interval) stoker.Interval {
 	return stoker.Interval{Low: 1 - i.High, Point: 1 - i.Point, High: 1 - i.Low}
 }
