@@ -8,13 +8,13 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// mostUnasked is the time without a request up to which the pace of passes is the server's and not that of its
-// clients. [J] As diagnose.Unasked has it.
+// mostUnasked is the share of time without a request up to which the server, not its clients, determines the
+// pace of passes. [J] It equals diagnose.Unasked.
 const mostUnasked = 0.20
 
-// refuseServers says why runs of servers cannot be compared by the time from pass to pass; "" if they can, or are
-// none. A server that keeps up makes passes as often as it is asked, so that twice the load would read like twice the
-// speed.
+// refuseServers says why runs of servers cannot be compared by the time between passes; "" if they can, or if the
+// runs are not of servers. A server that keeps up makes as many passes as its clients request, so that twice the
+// load would look like twice the speed.
 func refuseServers(was, now observed) string {
 	before, after := was.requests(), now.requests()
 	if !before.Known() || !after.Known() || max(before.None, after.None) <= mostUnasked {
@@ -29,7 +29,7 @@ func (o observed) requests() measure.Requests {
 	return measure.MeasureRequests(o.run, w, w.Start, w.End)
 }
 
-// sayRequests is a load, and how long its requests took.
+// sayRequests describes a load, and how long its requests took.
 func sayRequests(r measure.Requests) string {
 	text := quantity.About(r.Rate) + " requests/s"
 	if p99 := r.Time(0.99); !math.IsNaN(p99) {
