@@ -24,16 +24,18 @@ func refuseServers(was, now observed) string {
 		"recordings of a load that keeps it busy", sayRequests(before), sayRequests(after))
 }
 
-func (o observed) requests() measure.Requests {
-	w := o.costs.Window
-	return measure.MeasureRequests(o.run, w, w.Start, w.End)
+// requests returns the requests to a server in the judged window.
+func (s observed) requests() measure.Requests {
+	w := s.costs.Window
+	return measure.MeasureRequests(s.run, w, w.Start, w.End)
 }
 
 // sayRequests describes a load, and how long its requests took.
 func sayRequests(r measure.Requests) string {
 	text := quantity.About(r.Rate) + " requests/s"
 	if p99 := r.Time(0.99); !math.IsNaN(p99) {
-		text += fmt.Sprintf(", half within %s and 99 %% within %s", quantity.AboutSeconds(r.Time(0.5)), quantity.AboutSeconds(p99))
+		text += fmt.Sprintf(", half within %s and 99 %% within %s", quantity.AboutSeconds(r.Time(0.5)),
+			quantity.AboutSeconds(p99))
 	}
 	return text
 }
