@@ -54,7 +54,7 @@ func timesText(r diagnose.Row) string {
 // waitWords names what an idle device waits for.
 var waitWords = map[diagnose.WaitFor]string{
 	diagnose.WaitInput: "input", diagnose.WaitHost: "the host", diagnose.WaitLaunch: "launches",
-	diagnose.WaitRequest: "requests", diagnose.WaitOthers: "a lock, a timer or another service",
+	diagnose.WaitRequest: "requests", diagnose.WaitOthers: "a lock, timer or service",
 	diagnose.WaitCopy: "copies", diagnose.WaitRanks: "other ranks", diagnose.WaitCore: "a CPU core",
 }
 

@@ -21,7 +21,9 @@ import (
 	"github.com/stoker-dev/stoker/internal/poison"
 	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/language"
+	"github.com/stoker-dev/stoker/predict/measure"
 	"github.com/stoker-dev/stoker/predict/question"
+	"github.com/stoker-dev/stoker/predict/serving"
 	"github.com/stoker-dev/stoker/predict/tutorial"
 	"github.com/stoker-dev/stoker/recording"
 	"github.com/stoker-dev/stoker/report"
@@ -115,6 +117,9 @@ var everyFace = map[string]func(io.Writer, shown, text.Style) error{
 	"wire.WriteJob": func(w io.Writer, s shown, _ text.Style) error {
 		j, members := job(s)
 		return wire.WriteJob(w, j, members, s.Plan)
+	},
+	"wire.WriteLoads": func(w io.Writer, _ shown, _ text.Style) error {
+		return wire.WriteLoads(w, measure.Requests{}, serving.Server{}, nil)
 	},
 	"wire.WriteTraining": func(w io.Writer, _ shown, _ text.Style) error {
 		return wire.WriteTraining(w, language.Training{}, language.TrainingStep{}, math.NaN(), nil)
