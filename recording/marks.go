@@ -94,13 +94,14 @@ func Migrates(name string) bool { return ContainsAny(name, "Managed ->", "-> Man
 
 // ToHost reports whether a copy's name says that it goes from device to host.
 func ToHost(name string) bool {
-	return ContainsAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost", "(D2M)",
-		"(D2H)")
+	return ContainsAny(name, "DtoH", "Device -> Host", "Device -> Pageable", "Device -> Pinned", "DeviceToHost",
+		"(D2M)", "(D2H)")
 }
 
 // ToDevice reports whether a copy's name says that it goes from host to device.
 func ToDevice(name string) bool {
-	return ContainsAny(name, "HtoD", "HostToDevice", "-> Device)", "(M2D)", "(H2D)") && !strings.Contains(name, "Device -> Device")
+	return ContainsAny(name, "HtoD", "HostToDevice", "-> Device)", "(M2D)", "(H2D)") &&
+		!strings.Contains(name, "Device -> Device")
 }
 
 // ContainsAny reports whether a name contains one of several parts.

@@ -44,8 +44,9 @@ type Facts struct {
 	StepsFrom string      `json:"steps_from,omitempty"` // of a profiler's file: how its steps were found
 	// of a profiler's file: what is missing or impossible in it, so that its figures are not the
 	// program's
-	Damage   []string `json:"damage,omitempty"`
-	WorkLost float64  `json:"work_lost,omitempty"` // share of a profiler's device work that is missing or has a wrong time
+	Damage []string `json:"damage,omitempty"`
+	// share of a profiler's device work that is missing or has a wrong time
+	WorkLost float64 `json:"work_lost,omitempty"`
 	// file systems of the files that trainers and workers were seen to read
 	Mounts []Mount `json:"mounts,omitempty"`
 	Draws  *Draws  `json:"draws,omitempty"` // random numbers drawn for samples; nil if not checked

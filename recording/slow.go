@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// SlowItems are samples that the slowest fetches of a trainer have in common.
+// SlowItems holds the samples that the slowest fetches of a trainer have in common.
 type SlowItems struct {
-	Items   []int64 // numbers in the data set, in order; none where fetches share none
-	Fetches int     // slow fetches that were seen
-	With    int     // those of them that have the first of the items
+	Items   []int64 // numbers in the data set, in order; none if fetches share none
+	Fetches int     // number of slow fetches
+	With    int     // number of those that have the first of the items
 	Seconds float64 // of the slowest
 }
 
-// A sample is the slow one of its batch if that many slow fetches have it, which is no chance. Of a
-// single fetch that is told only where its batch is small.
+// A sample counts as the slow one of its batch if leastShared slow fetches have it, which cannot be
+// chance. With a single slow fetch, it does so only if the batch has tellsOne samples.
 const (
 	leastShared = 2
 	tellsOne    = 1
 )
 
-// FindSlowItems compares the slow fetches of a trainer: what takes long in each epoch is in several.
+// FindSlowItems compares the slow fetches of a trainer: a sample that is slow in each epoch is in several.
 func (r *Run) FindSlowItems(trainer int) (found SlowItems) {
 	in := map[int64]int{}
 	for _, f := range r.Facts.Slow {

@@ -15,7 +15,8 @@
 //	            coefficients.go       files of several scans:  coefficients of the whole image,
 //	              progressive.go        scan by scan, then idct for the part
 //	              cmyk.go               four components → RGB
-//	            library.go            formats that libraries decode; png.go, gif.go, webp.go: where Pillow differs from them
+//	            library.go            formats that libraries decode; png.go, gif.go, webp.go where
+//	                                  Pillow differs from these
 //	              plainpng.go           the usual PNGs: inflate/, then unfilter/
 //	            refusal.go            what is refused, and why: limits, kinds of bad samples
 //	planes/     upsample.go, colour.go  planes → rows of red, green, blue, on request

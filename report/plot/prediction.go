@@ -9,8 +9,8 @@ import (
 	"github.com/stoker-dev/stoker/predict/question"
 )
 
-// WritePrediction draws a sweep or a roofline, or of one setting where its load lies below the
-// device's roofs, nothing if that is not known.
+// WritePrediction draws a sweep or a roofline. A single setting is drawn as a point below the device's
+// roofs, or not at all if its place is unknown.
 func WritePrediction(w io.Writer, p question.Prediction, version string) error {
 	words := Captions{Title: p.Title, Source: listSources(p, version)}
 	switch r := p.Roofline; {

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/report"
 )
 
-// WriteFleet writes what a fleet costs over years, in eight lines; with everything, also the sources.
+// WriteFleet prints the cost of a fleet over years in eight lines and, with --all, the sources.
 func WriteFleet(w io.Writer, f question.Fleet, style Style) error {
 	p := newPage(style, &f)
 	q := f.Question

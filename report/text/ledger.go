@@ -21,7 +21,8 @@ func (p *page) ledger(v diagnose.Verdict) section {
 	return s
 }
 
-// recordingLedger is where the time of a profiler's file went, if much of it is not what is judged.
+// recordingLedger shows how the time of a profiler's file was spent; without --all only if much of it
+// is outside the judged steps.
 func (p *page) recordingLedger(v diagnose.Verdict) section {
 	s := section{title: fmt.Sprintf("time of the recording: %s", quantity.AboutSeconds(v.Ledger.Wall))}
 	at := onlyAll

@@ -24,7 +24,8 @@ func WriteTrace(w io.Writer, r report.TraceReport, style Style) error {
 	p.lead(report.LeadOf(r.Run, r.Verdict, r.Plan, style.File), r.Verdict)
 	whole := func(s func(*page)) section { return section{items: []item{{onlyAll, s}}} }
 	p.show([]section{
-		aboutClass(r.Verdict), p.traceFacts(r), p.recordingLedger(r.Verdict), evidence(r.Verdict, shownTraced), causes(r.Verdict), p.places(r),
+		aboutClass(r.Verdict), p.traceFacts(r), p.recordingLedger(r.Verdict), evidence(r.Verdict, shownTraced),
+		causes(r.Verdict), p.places(r),
 		changes(r.Plan, r.Verdict),
 		whole(func(p *page) { p.writeSheet(report.ListServing(r, r.Top)) }),
 		whole(func(p *page) { p.writeSheet(report.ListPath(r)) }),

@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/predict/question"
 )
 
-// fleetObject is what predict fleet says.
+// fleetObject is the result of predict fleet.
 type fleetObject struct {
 	Schema      int             `json:"schema"`
 	GPU         string          `json:"gpu"`
@@ -30,7 +30,7 @@ type fleetObject struct {
 	Sources     []string        `json:"sources"`
 }
 
-// WriteFleet writes what a fleet costs over years as one object.
+// WriteFleet writes the cost of a fleet over years as one object.
 func WriteFleet(w io.Writer, f question.Fleet) error {
 	q := f.Question
 	return WriteObject(w, fleetObject{

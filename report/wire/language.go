@@ -59,8 +59,8 @@ type layoutObject struct {
 // changed.
 const trainingSchema = schema + 1
 
-// WriteTraining writes the step of a language model as one object: measured is the tokens/s a GPU that
-// somebody reaches, NaN if nobody says.
+// WriteTraining writes the step of a language model as one object. measured is the measured rate in
+// tokens/s per GPU, NaN if none is given.
 func WriteTraining(
 	w io.Writer, t language.Training, s language.TrainingStep, measured float64, assumed []string,
 ) error {

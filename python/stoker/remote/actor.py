@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import io
 import os
 import queue
 import random
 import sys
 import threading
+import types
 from typing import Any
 
 import numpy as np
@@ -147,9 +149,36 @@ class _Watched:
 
     def _compute_digest(self) -> str:
         try:
-            return hashlib.sha256(cloudpickle.dumps(self._dataset)).hexdigest()
+            out = io.BytesIO()
+            _StatePickler(out).dump(self._dataset)
+            return hashlib.sha256(out.getvalue()).hexdigest()
         except Exception as error:  # it holds an open file by now
             return f"{type(error).__name__}: {error}"
+
+
+class _StatePickler(cloudpickle.Pickler):
+    """Pickles values only: of code that is sent by value, its names, attributes, closures and global values.
+
+    How Ray's own pickler writes code depends on which modules are imported by then.
+    """
+
+    def reducer_override(self, thing: object) -> Any:
+        if isinstance(thing, types.ModuleType):
+            return str, (thing.__name__,)
+        if isinstance(thing, types.FunctionType):
+            cells = [cell.cell_contents for cell in thing.__closure__ or ()]
+            names = [thing.__globals__.get(name) for name in thing.__code__.co_names]
+            return tuple, ([thing.__qualname__, *(value for value in cells + names if not _is_code(value))],)
+        if isinstance(thing, type) and thing.__module__ == "__main__":
+            return tuple, ([thing.__qualname__, *(value for value in vars(thing).values() if isinstance(value, _PLAIN))],)
+        return super().reducer_override(thing)
+
+
+_PLAIN = (bool, int, float, complex, str, bytes, list, dict, set, tuple, np.ndarray, torch.Tensor)  # a class's state
+
+
+def _is_code(value: object) -> bool:
+    return callable(value) or isinstance(value, types.ModuleType)
 
 
 def _become_alike(process: dict[str, Any]) -> None:
