@@ -287,6 +287,12 @@ claims: build emulate torch ## what people say about starving GPUs, measured: do
 reports: build emulate torch ## public reports of idle GPUs, made again as scripts, and healthy ones (20 minutes)
 	$(PYTHON) bench/reports/reports.py
 
+.PHONY: serving
+serving: build emulate ## servers with built-in troubles: needs SERVERS=python with torch, fastapi, uvicorn, litserve and ray[serve]
+	@[ -n "$(SERVERS)" ] || { echo "make: error: SERVERS=PYTHON is missing (bench/serving/RESULTS.md says what it needs)" >&2; exit 1; }
+	bench/serving/situations.py --python $(SERVERS)
+	bench/serving/latency.py --python $(SERVERS)
+
 .PHONY: published
 published: build ## step times that others published, beside predict's
 	$(PYTHON) bench/published/fresh.py

@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
-// serving advises a server: what the class names, in words of servers, with the line that it is about and a bound of what
-// it is worth. A server that keeps up is advised nothing.
+// serving advises a server: what the class names, in words of servers, with its line and a bound of
+// what it is worth. A server that keeps up is advised nothing.
 func (a adviser) serving() Plan {
 	v := a.verdict
 	if v.Class == diagnose.LaunchBound {
@@ -41,8 +41,9 @@ func findServerLine(v diagnose.Verdict) (diagnose.LoopLine, bool) {
 		return lines.FirstWork()
 	case diagnose.ServerWaits:
 		return lines.FirstOf(diagnose.Held)
+	default:
+		return diagnose.LoopLine{}, false
 	}
-	return diagnose.LoopLine{}, false
 }
 
 // isOfServer reports whether a class is one that servers alone have.
@@ -50,6 +51,7 @@ func isOfServer(c diagnose.Class) bool {
 	switch c {
 	case diagnose.BatchTooSmall, diagnose.ServerHost, diagnose.Tokenizing, diagnose.ServerWaits, diagnose.CacheFull:
 		return true
+	default:
+		return false
 	}
-	return false
 }

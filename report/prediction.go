@@ -84,7 +84,9 @@ func SummariseDemand(a predict.Answer) string {
 		{d.Samples, func(v float64) string { return quantity.About(v) + " samples/s" }},
 		{d.Storage, func(v float64) string { return quantity.AboutRate(v) + " of storage" }},
 		{d.Cores, func(v float64) string { return quantity.About(v) + " cores" }},
-		{d.Workers, func(v float64) string { return quantity.About(v) + quantity.Ending(v, " worker", " workers") + " a GPU" }},
+		{d.Workers, func(v float64) string {
+			return quantity.About(v) + quantity.Ending(v, " worker", " workers") + " a GPU"
+		}},
 	} {
 		if one.i.Point > 0 && !math.IsInf(one.i.Point, 0) {
 			parts = append(parts, one.text(one.i.Point))

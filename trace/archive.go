@@ -142,7 +142,8 @@ func (a *archive) listTraces() (found []string, others int, err error) {
 	err = a.eachMember(&meter{}, func(name string, _ io.Reader) error {
 		if names = append(names, name); len(names) > mostMembers {
 			return &malformedError{
-				a.file, -1, fmt.Sprintf("it holds more than %d files", mostMembers), "give the traces alone, as a folder",
+				a.file, -1, fmt.Sprintf("it holds more than %d files", mostMembers),
+				"give the traces alone, as a folder",
 			}
 		}
 		return nil

@@ -27,7 +27,7 @@ func refuseServers(was, now observed) string {
 // requests returns the requests to a server in the judged window.
 func (s observed) requests() measure.Requests {
 	w := s.costs.Window
-	return measure.MeasureRequests(s.run, w, w.Start, w.End)
+	return measure.ReadRequests(s.run, w, w.Start, w.End)
 }
 
 // sayRequests describes a load, and how long its requests took.

@@ -10,7 +10,7 @@ import (
 type evidenceKind int
 
 const (
-	noExam  evidenceKind = iota // traces, servers, stoker's own loader, GPU-Util alone, empty SMs: the exam has none of them
+	noExam  evidenceKind = iota // no exam has them: traces, servers, our loader, GPU-Util alone, empty SMs
 	outside                     // without the hook: meters, threads and counters
 	clocked                     // the hook's steps and the device's own clock
 	inside                      // the same, with the launches of a step counted

@@ -28,7 +28,7 @@ func Fill(run *recording.Run, c *diagnose.Case) diagnose.Ledger {
 	f.splitSteps()
 	f.nameLines()
 	f.bound()
-	if r := f.rows[diagnose.RowTraining]; r != nil && f.Requests.Known() { // passes of a server, though gradients are on
+	if r := f.rows[diagnose.RowTraining]; r != nil && f.Requests.Known() { // a server's passes, though gradients are on
 		delete(f.rows, diagnose.RowTraining)
 		r.Name, f.rows[diagnose.RowInference] = diagnose.RowInference, r
 	}

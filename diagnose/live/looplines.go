@@ -97,10 +97,21 @@ var handsOver = []string{
 // writers are functions of libraries that write a file, by the begin of their module's and of
 // their own name. The same modules read files as well.
 var writers = [][2]string{
-	{"PIL/", "save"}, {"PIL/", "_save"}, {"torchvision/utils.py", "save_image"}, {"torchvision/io/", "write_"},
-	{"imageio/", "imwrite"}, {"imageio/", "mimwrite"}, {"skimage/io/", "imsave"}, {"numpy/lib/", "save"},
-	{"pickle.py", "dump"}, {"json/", "dump"}, {"pandas/", "to_"}, {"soundfile.py", "write"},
-	{"h5py/_hl/dataset.py", "__setitem__"}, {"h5py/_hl/group.py", "create_dataset"}, {"csv.py", "writerow"},
+	{"PIL/", "save"},
+	{"PIL/", "_save"},
+	{"torchvision/utils.py", "save_image"},
+	{"torchvision/io/", "write_"},
+	{"imageio/", "imwrite"},
+	{"imageio/", "mimwrite"},
+	{"skimage/io/", "imsave"},
+	{"numpy/lib/", "save"},
+	{"pickle.py", "dump"},
+	{"json/", "dump"},
+	{"pandas/", "to_"},
+	{"soundfile.py", "write"},
+	{"h5py/_hl/dataset.py", "__setitem__"},
+	{"h5py/_hl/group.py", "create_dataset"},
+	{"csv.py", "writerow"},
 }
 
 // writes reports whether a library's function writes a file.

@@ -22,7 +22,7 @@ const (
 
 // fillServer takes what rules ask of a server, in place of what they ask of a loop that no loader feeds.
 func (l filler) fillServer() {
-	l.Requests = measure.MeasureRequests(l.run, l.Costs.Window, l.From, l.To)
+	l.Requests = measure.ReadRequests(l.run, l.Costs.Window, l.From, l.To)
 	r := l.Requests
 	if !r.Known() {
 		return
@@ -291,11 +291,12 @@ var servedBy = []struct {
 	{diagnose.Tokenizes, []string{"transformers/tokenization", "tokenizers/", "tiktoken/", "sentencepiece/"}},
 	{diagnose.Sampler, []string{"transformers/generation/logits_process.py", "vllm/v1/sample/", "vllm/sampling"}},
 	{diagnose.Encoding, []string{
-		"json/", "orjson/", "msgpack/", "fastapi/encoders.py", "fastapi/routing.py", "fastapi/_compat", "starlette/responses.py",
-		"pydantic/", "base64.py", "gzip.py",
+		"json/", "orjson/", "msgpack/", "fastapi/encoders.py", "fastapi/routing.py", "fastapi/_compat",
+		"starlette/responses.py", "pydantic/", "base64.py", "gzip.py",
 	}},
 	{diagnose.HTTP, []string{
-		"uvicorn/", "starlette/", "fastapi/", "h11/", "httptools/", "multipart/", "python_multipart/", "ray/serve/_private/proxy",
+		"uvicorn/", "starlette/", "fastapi/", "h11/", "httptools/", "multipart/", "python_multipart/",
+		"ray/serve/_private/proxy",
 	}},
 }
 

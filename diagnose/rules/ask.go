@@ -124,11 +124,12 @@ func (c *inquiry) weighServer(class diagnose.Class) float64 {
 		return 0
 	case diagnose.GPUBound, diagnose.ServerHost, diagnose.ServerWaits:
 		return (1 - c.NobodyAsks.Score) * (1 - c.PassesSmall.Score)
+	default:
+		if class.Starves() {
+			return 0
+		}
+		return 1 - c.NobodyAsks.Score
 	}
-	if class.Starves() {
-		return 0
-	}
-	return 1 - c.NobodyAsks.Score
 }
 
 // isUnseen reports whether nothing was seen of a device, a step or a loader: what the

@@ -52,7 +52,8 @@ var serverHost = Rule{
 	},
 	most: func(c *inquiry) float64 {
 		// beside the model, and on several cores, it takes as much core time as now
-		return min(withoutPart(c, c.Parts.Long), max(1, stat.Or((c.Costs.Cores+c.Costs.Others)/c.Costs.CoresUse, math.Inf(1))))
+		spread := stat.Or((c.Costs.Cores+c.Costs.Others)/c.Costs.CoresUse, math.Inf(1))
+		return min(withoutPart(c, c.Parts.Long), max(1, spread))
 	},
 }
 

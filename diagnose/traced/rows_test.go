@@ -26,7 +26,8 @@ func TestRowsAddUpToTheRecording(t *testing.T) {
 		work(0, at+60, at+95)
 	}
 	run := &recording.Run{Timeline: line, Steps: []recording.Step{
-		{Start: 1.0, Period: 0.1, Phase: recording.Train}, {Start: 1.1, Period: 0.1, Phase: recording.Train},
+		{Start: 1.0, Period: 0.1, Phase: recording.Train},
+		{Start: 1.1, Period: 0.1, Phase: recording.Train},
 		{Start: 1.2, Period: 0.1, Phase: recording.Evaluate},
 	}}
 	d := &idle.Device{Process: -1, From: 1000 * ms, To: 1200 * ms, Seen: 3, Steps: make([]idle.Step, 2)}

@@ -154,8 +154,8 @@ var stages = []string{
 // eventLoops are where a thread begins to do something for a request: whoever started the loop, or the thread,
 // does not.
 var eventLoops = []string{
-	"asyncio/events.py", "asyncio/base_events.py", "asyncio/runners.py", "uvicorn/server.py", "uvicorn/_compat.py", "uvicorn/main.py",
-	"anyio/_backends/", "concurrent/futures/thread.py",
+	"asyncio/events.py", "asyncio/base_events.py", "asyncio/runners.py",
+	"uvicorn/server.py", "uvicorn/_compat.py", "uvicorn/main.py", "anyio/_backends/", "concurrent/futures/thread.py",
 }
 
 func tells(file string) bool { return startsWithAny(file, tellers) }

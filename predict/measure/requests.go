@@ -51,10 +51,10 @@ func (r Requests) InFlightAsked() float64 {
 	return r.Flight / (1 - r.None)
 }
 
-// MeasureRequests takes what a server's processes tell of their requests in a window of time, and its steps of
+// ReadRequests takes what a server's processes tell of their requests in a window of time, and its steps of
 // the model's passes. Several processes that take requests add up, except for the time without any: that is at
 // most the shortest of theirs.
-func MeasureRequests(run *recording.Run, w recording.Window, from, to float64) Requests {
+func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requests {
 	r := NoRequests()
 	add := func(into *float64, v float64) {
 		if !math.IsNaN(v) {

@@ -13,10 +13,10 @@ import (
 // leastRequests is the number of answered requests below which a recording says too little of a server. [J]
 const leastRequests = 30
 
-// MeasureServer takes a server's law from its requests and the passes of a window. most is how many requests a pass
+// FitServer takes a server's law from its requests and the passes of a window. most is how many requests a pass
 // takes at most; 0: as many as were seen. While any request is there the server works, so that the time with
 // requests, over the passes, is what a pass costs.
-func MeasureServer(r Requests, w recording.Window, most int) (serving.Server, error) {
+func FitServer(r Requests, w recording.Window, most int) (serving.Server, error) {
 	if !r.Known() || !(r.Passes > 0) {
 		return serving.Server{}, errors.New("it holds no requests and passes of a model: record a server with stoker observe -- CMD")
 	}
@@ -49,8 +49,8 @@ func boundSlope(w recording.Window, busy, batch float64) [2]float64 {
 	return [2]float64{slope, min(slope+host/batch, busy/batch)}
 }
 
-// FewerPasses is by how much the device's work for the requests that are there at a time would shrink if one pass took them
-// all; as many times as there are passes where nothing tells how a pass grows.
+// FewerPasses returns by how much the device's work would shrink if one pass took all requests that
+// are there at a time. If nothing tells how a pass grows, it is the number of passes.
 func FewerPasses(r Requests, w recording.Window) float64 {
 	waiting, batch := r.InFlightAsked(), r.Batch
 	if slope, first, ok := FitPasses(w); ok && slope >= 0 && first >= 0 && first+slope > 0 {

@@ -21,7 +21,7 @@ func TestServerIsMeasured(t *testing.T) {
 	}
 	r := NoRequests()
 	r.Count, r.Rate, r.None, r.Passes, r.Batch, r.Flight = 1000, 1000/60., 1-busy/60, 400/60., 2.5, 10*busy/60
-	s, err := MeasureServer(r, w, 8)
+	s, err := FitServer(r, w, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,12 +34,12 @@ func TestServerIsMeasured(t *testing.T) {
 }
 
 func TestWhatIsNoServerIsRefused(t *testing.T) {
-	if _, err := MeasureServer(NoRequests(), recording.Window{}, 0); err == nil {
+	if _, err := FitServer(NoRequests(), recording.Window{}, 0); err == nil {
 		t.Error("a run without requests is no server")
 	}
 	r := NoRequests()
 	r.Count, r.Rate, r.None, r.Passes = 3, 1, 0.5, 1
-	if _, err := MeasureServer(r, recording.Window{}, 0); err == nil {
+	if _, err := FitServer(r, recording.Window{}, 0); err == nil {
 		t.Error("three requests are too few")
 	}
 }

@@ -1,8 +1,8 @@
 // Package serving says how long requests take at another load than the one that was recorded.
 //
 // A server is taken for one line: requests wait in order, and when it is free it takes those that wait, up to
-// a number, into one pass. How long a pass takes follows from a recording: while any request is there the server works, so that
-// the time with requests, over the passes, is what a pass costs with all that the host does for it. Nothing here knows
+// a number, into one pass. How long a pass takes follows from a recording: while any request is there
+// the server works, so that the time with requests, over the passes, is what a pass costs with all that the host does for it. Nothing here knows
 // the kinds of models or devices.
 //
 // It does not know servers that answer requests side by side in several processes, nor language models whose requests
@@ -91,7 +91,8 @@ func (s Server) At(rate float64) Forecast {
 	nan := math.NaN()
 	unknown := stoker.Interval{Low: nan, Point: nan, High: nan}
 	c := s.Capacity()
-	f := Forecast{Rate: rate, Use: stoker.Interval{Low: rate / c.High, Point: rate / c.Point, High: rate / c.Low}, P50: unknown, P99: unknown}
+	use := stoker.Interval{Low: rate / c.High, Point: rate / c.Point, High: rate / c.Low}
+	f := Forecast{Rate: rate, Use: use, P50: unknown, P99: unknown}
 	if f.Use.Point > mostLoad {
 		return f
 	}
@@ -116,7 +117,8 @@ const runToRun = 0.10
 // fromRunToRun is a time as scaled to what was recorded, in an interval that has what the lines alone say as well.
 func fromRunToRun(scaled, plain stoker.Interval) stoker.Interval {
 	return stoker.Interval{
-		Low: min(scaled.Low, plain.Low) * (1 - runToRun), Point: scaled.Point, High: max(scaled.High, plain.High) * (1 + runToRun),
+		Low: min(scaled.Low, plain.Low) * (1 - runToRun), Point: scaled.Point,
+		High: max(scaled.High, plain.High) * (1 + runToRun),
 	}
 }
 

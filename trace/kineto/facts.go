@@ -87,8 +87,14 @@ func (m *merger) readFacts(b *builder, out *Trace) {
 
 // deviceKinds are what PyTorch calls devices, by the prefix of the calls that launch on them.
 var deviceKinds = []struct{ prefix, kind string }{
-	{"cudaLaunch", "cuda"}, {"cuLaunch", "cuda"}, {"cudaMemcpy", "cuda"}, {"hip", "cuda"}, {"urEnqueue", "xpu"},
-	{"zeCommandList", "xpu"}, {"AscendCL@", "npu"}, {"Runtime@", "npu"},
+	{"cudaLaunch", "cuda"},
+	{"cuLaunch", "cuda"},
+	{"cudaMemcpy", "cuda"},
+	{"hip", "cuda"},
+	{"urEnqueue", "xpu"},
+	{"zeCommandList", "xpu"},
+	{"AscendCL@", "npu"},
+	{"Runtime@", "npu"},
 }
 
 // deviceKind is what PyTorch calls the device, "" if no call tells.

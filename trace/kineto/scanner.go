@@ -176,7 +176,8 @@ func (e *event) useless(c class) (bool, dropReason) {
 
 // isTimed reports whether an event has a name, a start and a length that are possible.
 func (e *event) isTimed() bool {
-	return e.flags&(absurdTS|absurdDur|hasTS|hasDur) == hasTS|hasDur && e.dur >= 0 && e.dur <= longest && len(e.name) > 0
+	return e.flags&(absurdTS|absurdDur|hasTS|hasDur) == hasTS|hasDur && e.dur >= 0 && e.dur <= longest &&
+		len(e.name) > 0
 }
 
 // keepLoose keeps an event without a category, which Ascend's exporter writes: its process tells what

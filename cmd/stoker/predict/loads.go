@@ -49,7 +49,7 @@ func printLoads(a *cli.App, f recordedServer) error {
 		return err
 	}
 	requests := opened.Verdict.Measured.Requests
-	server, err := measure.MeasureServer(requests, opened.Verdict.Costs.Window, f.most)
+	server, err := measure.FitServer(requests, opened.Verdict.Costs.Window, f.most)
 	if err != nil {
 		return hint.Attach(fmt.Errorf("predict from %s: %w", f.file, err), "stoker observe -o server.jsonl.gz -- python server.py")
 	}
