@@ -66,10 +66,19 @@ def _connect(address: str) -> Any:
         try:
             _reach(address)
             local = {"include_dashboard": False} if address == LOCAL else {"address": address}
-            ray.init(logging_level="ERROR", log_to_driver=False, **local)  # else it prints to the program's stdout
+            ray.init(logging_level="ERROR", log_to_driver=False, **local)
+            _leave_stdout()
         except Exception as error:
             raise Lack(f"Ray at {address} does not answer: {error} (`ray start --head` starts one)") from None
     return ray
+
+
+def _leave_stdout() -> None:
+    """Have Ray print what it says of deaths to stderr: stdout is the program's."""
+    module = sys.modules.get("ray._private.worker")
+    write = getattr(module, "print_to_stdstream", None)
+    if write is not None:
+        module.print_to_stdstream = lambda data, **more: write({**data, "is_err": True}, **more)  # type: ignore[union-attr]
 
 
 def _reach(address: str) -> None:

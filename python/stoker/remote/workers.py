@@ -158,6 +158,9 @@ class _Worker:
     def replace(self, error: Exception) -> bool:
         """Have another actor go on where this one died. False: it cannot, as torch's own worker could not."""
         why = f"a worker on {self.node} died ({type(error).__name__})"
+        if not ray.is_initialized():  # the program ends
+            self._dead = True
+            return False
         if not self._context.map_style or self._changes is not False or self._replaced >= _REPLACED or self._context.done.is_set():
             if not self._context.done.is_set():
                 say(f"{why}, and its data set may have a state of its own: torch reports it")
@@ -205,7 +208,7 @@ def _receive(context: Context) -> None:
     """Put what the workers send on the iterator's queue: one thread for all of them."""
     takes = {worker.take(): worker for worker in context.workers for _ in range(_TAKES)}
     said = False
-    while takes and not context.done.is_set():
+    while takes and not context.done.is_set() and ray.is_initialized():
         ready, _ = ray.wait(list(takes), timeout=_TURN)
         for reference in ready:
             worker = takes.pop(reference)
