@@ -1,12 +1,11 @@
 // Package serving says how long requests take at another load than the one that was recorded.
 //
-// A server is taken for one line: requests wait in order, and when it is free it takes those that wait, up to
-// a number, into one pass. How long a pass takes follows from a recording: while any request is there
-// the server works, so that the time with requests, over the passes, is what a pass costs with all that the host does for it. Nothing here knows
-// the kinds of models or devices.
+// The model is one queue: requests wait in order, and a free server takes up to a number of them into
+// one pass. How long a pass takes follows from a recording: a server works while it has requests, so a
+// pass costs the time with requests over the number of passes. Kinds of models and devices do not matter.
 //
-// It does not know servers that answer requests side by side in several processes, nor language models whose requests
-// join and leave a pass at every token (package language).
+// It does not know servers that answer requests side by side in several processes, nor language
+// models whose requests join and leave a pass at every token (package language).
 package serving
 
 import (
