@@ -486,7 +486,7 @@ class LoaderTest(FeedCase):
         os.kill(pid, signal.SIGSTOP)
         self.addCleanup(os.kill, pid, signal.SIGCONT)
         sentences = []
-        loader._feeder._session._told = lambda sentence: (sentences.append(sentence), os.kill(pid, signal.SIGCONT))
+        loader._feeder._session._say = lambda sentence: (sentences.append(sentence), os.kill(pid, signal.SIGCONT))
         batches += [batch.indices.tolist() for batch in iteration]
         self.assertEqual(sorted(sum(batches, [])), list(range(42)))
         self.assertEqual(len(sentences), 1)
