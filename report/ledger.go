@@ -51,10 +51,10 @@ func timesText(r diagnose.Row) string {
 	return quantity.Many(r.Count, noun)
 }
 
-// waitWords names what an idle device waits for.
+// waitWords names what an idle device waits for. Others are a lock, a timer or another service.
 var waitWords = map[diagnose.WaitFor]string{
 	diagnose.WaitInput: "input", diagnose.WaitHost: "the host", diagnose.WaitLaunch: "launches",
-	diagnose.WaitRequest: "requests", diagnose.WaitOthers: "a lock, timer or service",
+	diagnose.WaitRequest: "requests", diagnose.WaitOthers: "others",
 	diagnose.WaitCopy: "copies", diagnose.WaitRanks: "other ranks", diagnose.WaitCore: "a CPU core",
 }
 
