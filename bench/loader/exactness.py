@@ -295,7 +295,9 @@ def program(names, wanted, workers):
                 except Exception as raised:
                     error = f"{type(raised).__name__}: {str(raised).strip().splitlines()[-1]}"
                 after = torch.rand(1).item(), random.random(), np.random.rand(), Data.seen if not workers else 0
-                print(json.dumps([f"{state} / {name} / {kind} / {workers} workers", into.hexdigest(), error, int(data.calls), repr(after)]), flush=True)
+                # After an error the other worker may have prepared one batch more, or not yet.
+                calls = None if error and workers else int(data.calls)
+                print(json.dumps([f"{state} / {name} / {kind} / {workers} workers", into.hexdigest(), error, calls, repr(after)]), flush=True)
     unhandled = Data("error that comes once", next(iter(acts.values())))
     for _ in DataLoader(unhandled, BATCH, num_workers=workers):
         pass

@@ -428,6 +428,7 @@ class _Loop:
 
     def __call__(self, *args: Any) -> None:
         global _worker, _number
+        _name_trainer()
         if self._is_orphan():
             return
         given = inspect.signature(self._loop).bind(*args)
@@ -451,6 +452,21 @@ class _Loop:
         if trainer is None:
             return False
         return os.getppid() != trainer.pid if self._is_forked else not trainer.is_alive()
+
+
+def _name_trainer() -> None:
+    """Tell PyTorch's watchdog who the trainer is. It asks for its parent when the loop begins, and would
+    watch init forever if the trainer had ended just before."""
+    trainer, kind = multiprocessing.parent_process(), getattr(loading.worker, "ManagerWatchdog", None)
+    if trainer is None or kind is None or os.getppid() != trainer.pid:
+        return
+
+    class Watchdog(kind):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            super().__init__()
+            self.manager_pid = trainer.pid
+
+    loading.worker.ManagerWatchdog = Watchdog  # type: ignore[misc]
 
 
 def _make_loop(
