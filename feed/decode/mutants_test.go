@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -34,6 +35,13 @@ var (
 // //	go test -run TestMutantsMatchPillow -mutants 100000 -mutantseed 7 -v ./feed/decode
 func TestMutantsMatchPillow(t *testing.T) {
 	leash.Hold(t)
+	machine, err := exec.Command(pillow(t), "-c", "import platform; print(platform.machine(), end='')").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[string(machine)]; of != runtime.GOARCH {
+		t.Skipf("Pillow is that of %s: other machines have other pixels where a damaged JPEG overflows", machine)
+	}
 	cmd := exec.Command(pillow(t), "testdata/mutants.py", "--count", strconv.Itoa(*mutants), "--seed", strconv.Itoa(*mutantSeed), "--only", *mutantNames)
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()
