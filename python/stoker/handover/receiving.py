@@ -182,7 +182,7 @@ def _lease(key: str, worker: int, number: int, rooms: list[tuple[int, int, int]]
         for room, size, _ in rooms:
             found = maps.get((worker, room))
             if found is None:
-                found = maps[worker, room] = mmap.mmap(descriptors[0], size, POPULATE)
+                found = maps[worker, room] = _map(descriptors[0], size)
             leases.append(lease(found, descriptors.pop(0)))
     finally:
         for descriptor in descriptors:
@@ -190,6 +190,15 @@ def _lease(key: str, worker: int, number: int, rooms: list[tuple[int, int, int]]
     for gone in [place for place in maps if place[0] == worker and place[1] not in kept]:
         del maps[gone]
     return leases
+
+
+def _map(descriptor: int, size: int) -> mmap.mmap:
+    """Map a room by an opening of its own: a mapping keeps its descriptor, and this one's lock says that a batch is in use."""
+    unlocked = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        return mmap.mmap(unlocked, size, POPULATE)
+    finally:
+        os.close(unlocked)
 
 
 def _descriptors(key: str, worker: int, number: int, count: int) -> list[int]:
