@@ -19,6 +19,16 @@ def say(sentence: str) -> None:
         sys.stderr.flush()
 
 
+_said: set[str] = set()
+
+
+def say_once(sentence: str) -> None:
+    """Print a line on stderr unless this process has printed it before."""
+    if sentence not in _said:
+        _said.add(sentence)
+        say(sentence)
+
+
 def warn(sentence: str) -> None:
     """Warn, with the line outside of this package that called it."""
     depth, frame = 1, sys._getframe()

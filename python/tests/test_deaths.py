@@ -23,6 +23,7 @@ try:
     from torchvision import transforms as T
     from torchvision.datasets import ImageFolder
 
+    from stoker import _warning
     from stoker.deferred import deferring, payoff
     from stoker.deferred.materialize import line as _line
     from stoker.deferred.materialize import dispatch
@@ -79,7 +80,8 @@ class DeathTest(unittest.TestCase):
         self.addCleanup(leash.wait, self, lambda: set(children()) <= before)
         self.addCleanup(let_go)
         self.enterContext(mock.patch.dict(os.environ, STOKER_BIN=BINARY, STOKER_FEED_PATIENCE="2"))
-        self.enterContext(mock.patch.multiple(deferring, _daemon=None, _lost=False, _tried=False, _once=set(), _reported_needs={1, 2, 3}))
+        self.enterContext(mock.patch.multiple(deferring, _daemon=None, _lost=False, _tried=False, _reported_needs={1, 2, 3}))
+        self.enterContext(mock.patch.object(_warning, "_said", set()))
         self.enterContext(mock.patch.object(dispatch.materializer, "line", None))
         self.enterContext(mock.patch.object(payoff, "_ALWAYS", True))  # all are fed, small as they are
         self.enterContext(warnings.catch_warnings())
@@ -148,7 +150,7 @@ class DeathTest(unittest.TestCase):
         for workers in (0, 1):
             alone, _ = self.training(workers, fed=False)
             faulty = mock.patch.object(deferring.trust, "check", mock.Mock(side_effect=AttributeError("a test")))
-            with mock.patch.multiple(deferring, _lost=False, _checked=False, _once=set()), faulty, contextlib.redirect_stderr(io.StringIO()) as said:
+            with mock.patch.multiple(deferring, _lost=False, _checked=False), mock.patch.object(_warning, "_said", set()), faulty, contextlib.redirect_stderr(io.StringIO()) as said:
                 self.assertEqual(self.training(workers), (alone, [0, 0]))
             self.assertEqual(said.getvalue().count("AttributeError('a test')"), 1, said.getvalue())
 

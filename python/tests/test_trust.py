@@ -18,6 +18,7 @@ try:
     import torchvision  # noqa: F401
     from PIL import Image, ImageEnhance  # noqa: F401
 
+    from stoker import _warning
     from stoker.daemon import private
     from stoker.deferred import deferring, payoff
     from stoker.deferred.materialize import dispatch, line, trials, trust
@@ -157,8 +158,9 @@ class FedTest(TrustCase):
     def setUp(self):
         self.enterContext(mock.patch.object(payoff, "_ALWAYS", True))  # all are fed, small as they are
         super().setUp()
-        for name, value in (("_daemon", None), ("_lost", False), ("_everywhere", True), ("_checked", False), ("_once", set()), ("_reported_needs", {1, 2, 3})):
+        for name, value in (("_daemon", None), ("_lost", False), ("_everywhere", True), ("_checked", False), ("_reported_needs", {1, 2, 3})):
             self.enterContext(mock.patch.object(deferring, name, value))
+        self.enterContext(mock.patch.object(_warning, "_said", set()))
         self.enterContext(mock.patch.object(dispatch.materializer, "line", None))
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore")

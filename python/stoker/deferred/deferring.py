@@ -30,7 +30,7 @@ import torch.utils.data._utils as loading
 from .. import _limits
 from .._place import here
 from .._verbs import StokerError
-from .._warning import say, warn
+from .._warning import say, say_once, warn
 from ..daemon.deaths import Deaths, patience
 from ..daemon.session import (
     NOW,
@@ -78,7 +78,7 @@ def enable() -> None:
     """
     global _everywhere
     if lack := _limits.find_lack():
-        _say_once(f"pictures are made as without stoker: {lack}")
+        say_once(f"pictures are made as without stoker: {lack}")
         return
     _install()
     if not _everywhere:
@@ -295,7 +295,7 @@ def _make_supply(count: int) -> _Supply | None:
     """Return the connections for this many workers, or None if they cannot be deferred."""
     _deaths.iteration()
     if lack := _limits.find_lack(count):
-        _say_once(f"pictures are made by the workers, as without stoker: {lack}")
+        say_once(f"pictures are made by the workers, as without stoker: {lack}")
         return None
     try:
         supply = _Supply(count)
@@ -756,7 +756,7 @@ def _open_connections(count: int, job: str | None = None) -> list[socket.socket]
                     _try_further(line)
             return [_daemon.connect(Wait(math.inf, say)).detach() for _ in range(count)]
         except (StokerError, OSError) as error:
-            _say_once(f"pictures are made by Pillow for now: {error}")
+            say_once(f"pictures are made by Pillow for now: {error}")
     return []
 
 
@@ -767,7 +767,7 @@ def _ensure_daemon(job: str | None) -> bool:
         return True
     why = "" if _daemon is None else f"stoker feed has ended{_daemon.last_words()}"
     if _tried and not _deaths.bear(True):
-        _say_once(f"{why or 'there is no daemon'}: pictures are made by Pillow for now")
+        say_once(f"{why or 'there is no daemon'}: pictures are made by Pillow for now")
         return False
     _tried = True
     place = here()
@@ -777,7 +777,7 @@ def _ensure_daemon(job: str | None) -> bool:
             None if job is None else meeting_place(job + "-pictures"), place.local_world, Wait(math.inf, say), False
         )
     except (StokerError, OSError) as error:
-        _say_once(f"pictures are made by Pillow for now: {error}")
+        say_once(f"pictures are made by Pillow for now: {error}")
         return False
     _generation += 1
     if why:
@@ -822,19 +822,19 @@ def _ensure_trials(line: Line) -> bool:
         left = trust.check(line)
     except trust.Unfit as why:
         _lost = True
-        _say_once(f"pictures are made by the workers, as without stoker: {why}")
+        say_once(f"pictures are made by the workers, as without stoker: {why}")
         return False
     except Gone as why:
-        _say_once(f"pictures are made by Pillow for now: {why}")
+        say_once(f"pictures are made by Pillow for now: {why}")
         return False
     except Exception as why:  # our own fault must not end a training
         _lost = True
-        _say_once(f"pictures are made by the workers, as without stoker: its trials ended with {why!r}")
+        say_once(f"pictures are made by the workers, as without stoker: its trials ended with {why!r}")
         return False
     trust.trust(left)
     _checked = True
     if left:
-        _say_once(trust.describe_untrusted(left))
+        say_once(trust.describe_untrusted(left))
     return True
 
 
@@ -842,16 +842,7 @@ def _try_further(line: Line) -> None:
     """Run the trials of libraries that were imported since the last ones."""
     if _checked and further.has_untried():
         for sentence in further.check(line):
-            _say_once(sentence)
-
-
-_once: set[str] = set()
-
-
-def _say_once(sentence: str) -> None:
-    if sentence not in _once:
-        _once.add(sentence)
-        say(sentence)
+            say_once(sentence)
 
 
 def fetch_outside_loader(fetch: Callable[[], Any], job: str | None) -> Any:
@@ -869,7 +860,7 @@ def _ensure_line(job: str | None = None) -> bool:
     # An earlier iterator may have closed it.
     if materializer.line is None or materializer.line.is_inherited() or materializer.line.is_closed():
         if lack := _limits.find_lack():
-            _say_once(f"pictures are made as without stoker: {lack}")
+            say_once(f"pictures are made as without stoker: {lack}")
             return False
         materializer.line = Line(_OwnConnections(job), patience())
     return materializer.line.try_connect()

@@ -7,14 +7,13 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .._warning import say
+from .._warning import say_once
 from .cluster import Lack, say_where
 
 if TYPE_CHECKING:
     import torch
 
 _CONTEXT = "_DataLoader__multiprocessing_context"  # where a loader has the module that makes its processes
-_said: set[str] = set()
 
 
 @contextlib.contextmanager
@@ -33,7 +32,7 @@ def in_cluster(loader: torch.utils.data.DataLoader[Any]) -> Iterator[bool]:
         context = _make_context(loader, address)
     except Lack as lack:
         loader.num_workers = before[1]
-        _say_once(f"workers run on this machine: {lack}")
+        say_once(f"workers run on this machine: {lack}")
         yield False
         return
     loader.__dict__[_CONTEXT] = context
@@ -49,9 +48,9 @@ def _count_workers(loader: torch.utils.data.DataLoader[Any]) -> int:
     if not wanted or wanted == own:
         return own
     if loader._dataset_kind != 0:
-        _say_once(f"--workers {wanted} is not for an IterableDataset, whose workers choose the samples: {own} stay")
+        say_once(f"--workers {wanted} is not for an IterableDataset, whose workers choose the samples: {own} stay")
         return own
-    _say_once(f"{wanted} workers in place of {own}: the samples and their order stay, their random numbers differ")
+    say_once(f"{wanted} workers in place of {own}: the samples and their order stay, their random numbers differ")
     return wanted
 
 
@@ -61,11 +60,5 @@ def _make_context(loader: torch.utils.data.DataLoader[Any], address: str) -> Any
     except ImportError as error:
         raise Lack(f"{error} (pip install ray)") from None
     context = workers.Context(loader, address)
-    _say_once(say_where([node for _, node in context.actors]))
+    say_once(say_where([node for _, node in context.actors]))
     return context
-
-
-def _say_once(line: str) -> None:
-    if line not in _said:
-        _said.add(line)
-        say(line)
