@@ -24,17 +24,16 @@ def start_actors(count: int, address: str) -> list[tuple[Any, str]]:
     kind = ray.remote(_actor_class()).options(max_concurrency=_CALLS, **_placement(ray, address), runtime_env={"env_vars": _environment()})
     actors = [kind.remote() for _ in range(count)]
     asked = [each.call.remote("name_node") for each in actors]
-    ready, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE)
-    try:
-        if waiting:
-            raise Lack(f"{len(waiting)} of {count} workers found no free core in {_PATIENCE:.0f} s; `ray status` lists the cores")
-        return list(zip(actors, ray.get(asked)))
-    except ray.exceptions.RayError as error:
-        _kill(ray, actors)
-        raise Lack(f"a worker did not start: {str(error).strip().splitlines()[-1]}") from None
-    except Lack:
-        _kill(ray, actors)
-        raise
+    _, waiting = ray.wait(asked, num_returns=count, timeout=_PATIENCE)
+    lack = f"{len(waiting)} of {count} workers found no free core in {_PATIENCE:.0f} s; `ray status` lists the cores"
+    if not waiting:
+        try:
+            return list(zip(actors, ray.get(asked)))
+        except ray.exceptions.RayError as error:
+            lack = f"a worker did not start: {str(error).strip().splitlines()[-1]}"
+    for each in actors:
+        ray.kill(each)
+    raise Lack(lack)
 
 
 def _actor_class() -> type:
@@ -52,16 +51,9 @@ def _actor_class() -> type:
     return Worker
 
 
-def _kill(ray: Any, actors: list[Any]) -> None:
-    for each in actors:
-        ray.kill(each)
-
-
 def _connect(address: str) -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise Lack("Ray is not installed here (pip install ray)") from None
+    import ray
+
     if not ray.is_initialized():
         try:
             _reach(address)
@@ -74,7 +66,7 @@ def _connect(address: str) -> Any:
 
 
 def _leave_stdout() -> None:
-    """Have Ray print what it says of deaths to stderr: stdout is the program's."""
+    """Have Ray report deaths on stderr, because stdout belongs to the program."""
     module = sys.modules.get("ray._private.worker")
     write = getattr(module, "print_to_stdstream", None)
     if write is not None:
@@ -89,7 +81,7 @@ def _reach(address: str) -> None:
 
 
 def _placement(ray: Any, address: str) -> dict[str, Any]:
-    """A core each, on any node but the trainer's where there are others."""
+    """Return Ray's options for a worker: one core, on a node other than the trainer's if there is one."""
     if address == LOCAL:
         return {"num_cpus": 0}
     own = ray.get_runtime_context().get_node_id()
@@ -101,7 +93,7 @@ def _placement(ray: Any, address: str) -> dict[str, Any]:
 
 
 def _environment() -> dict[str, str]:
-    """Where a worker finds the program's modules and ours: at the trainer's paths."""
+    """Return variables by which a worker finds the program's modules and this package at the trainer's paths."""
     client = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     paths = [os.path.abspath(path) for path in sys.path if not path.endswith(".zip")]
     return {"PYTHONPATH": os.pathsep.join(dict.fromkeys([client, *paths]))}

@@ -1,7 +1,8 @@
-"""What an iterator of torch's takes for multiprocessing, where its workers run in a Ray cluster."""
+"""Stands for the module multiprocessing in an iterator whose workers run in a Ray cluster."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import inspect
 import os
@@ -30,18 +31,17 @@ class Context:
 
     def __init__(self, loader: Any, address: str) -> None:
         try:
-            self.shared = cloudpickle.dumps((loader.dataset, loader.collate_fn, loader.worker_init_fn))
+            shared = cloudpickle.dumps((loader.dataset, loader.collate_fn, loader.worker_init_fn))
         except Exception as error:
             raise cluster.Lack(f"the data set cannot be sent ({type(error).__name__}: {error})") from None
         self.loader_functions = {"collate_fn": loader.collate_fn, "init_fn": loader.worker_init_fn}
         self.map_style = loader._dataset_kind == 0
         self.address = address
         self.actors = cluster.start_actors(loader.num_workers, address)
-        self.payload = ray.put(self.shared)
+        self.shared = ray.put(shared)
         self.results = _Results()
         self.done = threading.Event()
         self.workers: list[_Worker] = []
-        self._count = loader.num_workers
         self._made = False
 
     def Queue(self) -> Any:
@@ -59,37 +59,42 @@ class Context:
         return worker
 
     def begin_receiving(self) -> None:
-        if all(worker.begun for worker in self.workers) and len(self.workers) == self._count:
-            threading.Thread(target=_receive, args=(self,), daemon=True, name="stoker-ray").start()
+        """Start the receiving thread once the last worker has started."""
+        if len(self.workers) == len(self.actors):
+            self._thread = threading.Thread(target=_receive, args=(self,), daemon=True, name="stoker-ray")
+            self._thread.start()
+            atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Stop at the program's end, before Ray does: a call after that would start another Ray."""
+        self.done.set()
+        for worker in self.workers:
+            worker.end()
+        self._thread.join(4 * _TURN)
 
 
-class _Results(queue.Queue):
-    """The iterator's data queue: in this process, with what torch asks of a queue between processes."""
+class _NoThread:
+    """What torch calls on a queue between processes because of its thread: these queues have none."""
 
     def cancel_join_thread(self) -> None:
-        pass
-
-    def join_thread(self) -> None:
         pass
 
     def close(self) -> None:
         pass
 
 
-class _Questions:
-    """A worker's index queue: it sends at once."""
+class _Results(queue.Queue, _NoThread):
+    """The iterator's data queue, within this process."""
+
+
+class _Questions(_NoThread):
+    """A worker's index queue. It sends a question at once."""
 
     worker: _Worker | None = None
 
     def put(self, question: Any) -> None:
         assert self.worker is not None
         self.worker.ask(question)
-
-    def cancel_join_thread(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 class _Worker:
@@ -101,7 +106,6 @@ class _Worker:
         self._context, self._actor, self.node = context, actor, node
         given = inspect.signature(target).bind(*args).arguments
         given["index_queue"].worker = self
-        self.number = given["worker_id"]
         for name in ("dataset_holder", "index_queue", "data_queue", "done_event"):
             del given[name]
         for name, function in context.loader_functions.items():
@@ -116,20 +120,19 @@ class _Worker:
         self._random: Any = None  # state of the random number generators there
         self._changes: bool | None = False  # whether fetches change the data set
         self._replaced = 0
-        self.begun = self._dead = False
+        self._dead = False
 
     @property
     def pid(self) -> int:
-        """This process: torch watches children of those numbers, and this is none."""
+        """This process. PyTorch watches child processes by their numbers, and no child has this one."""
         return os.getpid()
 
     def start(self) -> None:
         self._begin(0, None)
-        self.begun = True
         self._context.begin_receiving()
 
     def _begin(self, first: int, state: Any) -> None:
-        self._actor.call.remote("begin", self._context.payload, self._own, first, state)
+        self._actor.call.remote("begin", self._context.shared, self._own, first, state)
 
     def ask(self, question: Any) -> None:
         with self._guard:
@@ -143,7 +146,7 @@ class _Worker:
         return self._actor.call.remote("take")
 
     def accept(self, result: Any) -> list[Any]:
-        """Return what is to be delivered now: results in their order, of which one may have come too early."""
+        """Take a result, and return those that can be delivered now, in order. A result may arrive early."""
         with self._guard:
             self._early[result[0]] = result
             delivered = []
@@ -156,18 +159,16 @@ class _Worker:
             return delivered
 
     def replace(self, error: Exception) -> bool:
-        """Have another actor go on where this one died. False: it cannot, as torch's own worker could not."""
+        """Replace an actor that died by another one, which continues with its batches. Returns whether it could."""
+        if self._context.done.is_set() or not ray.is_initialized():  # the iterator or the program ends
+            self._dead = True
+            return False
         why = f"a worker on {self.node} died ({type(error).__name__})"
-        if not ray.is_initialized():  # the program ends
+        if not self._context.map_style or self._changes is not False or self._replaced >= _REPLACED:
+            say(f"{why}, and its data set may have a state of its own: torch reports it")
             self._dead = True
             return False
-        if not self._context.map_style or self._changes is not False or self._replaced >= _REPLACED or self._context.done.is_set():
-            if not self._context.done.is_set():
-                say(f"{why}, and its data set may have a state of its own: torch reports it")
-            self._dead = True
-            return False
-        with contextlib.suppress(Exception):
-            ray.kill(self._actor)
+        self._kill()
         try:
             [(actor, node)] = cluster.start_actors(1, self._context.address)
         except cluster.Lack as lack:
@@ -194,12 +195,16 @@ class _Worker:
 
     def terminate(self) -> None:
         self._dead = True
-        with contextlib.suppress(Exception):
-            ray.kill(self._actor)
+        self._kill()
+
+    def _kill(self) -> None:
+        if ray.is_initialized():
+            with contextlib.suppress(Exception):
+                ray.kill(self._actor)
 
 
 def _read_process() -> dict[str, Any]:
-    """Return what a worker process would have of the trainer's besides its arguments."""
+    """Return what a worker process inherits from the trainer besides its arguments."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_NODES_OWN)}
     return {"argv": sys.argv, "folder": os.getcwd(), "environment": kept, "dtype": torch.get_default_dtype()}
 
@@ -228,6 +233,7 @@ def _receive(context: Context) -> None:
                     said = True
                     say(f"node {worker.node}: {missing}")
                 context.results.put(_unpack(index, head, blob))
+    atexit.unregister(context.stop)
 
 
 def _unpack(index: Any, head: bytes, blob: Any) -> Any:
