@@ -24,16 +24,7 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		kind := kindOfLoop(s)
 		own, call := splitLoop(s, kind)
 		k := key{own.File, own.Function, call.File, call.Function}
-		at, known := places[k]
-		if !known {
-			at = len(all.Lines)
-			places[k] = at
-			all.Lines = append(all.Lines, diagnose.LoopLine{Line: diagnose.Line{Own: own, Call: call, Kind: kind}})
-		}
-		line := &all.Lines[at]
-		if line.Seconds += s.Seconds; s.Asleep {
-			line.Asleep += s.Seconds
-		}
+		addStack(&all, places, k, diagnose.Line{Own: own, Call: call, Kind: kind}, s)
 	}
 	for i := range all.Lines {
 		all.Lines[i].Share = estimateShare(all.Lines[i].Seconds, all.Seconds, looks)
@@ -42,6 +33,19 @@ func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopL
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.String(), b.String()))
 	})
 	return all
+}
+
+// addStack adds a stack's seconds to the line of its key, which is line if the key is new.
+func addStack[K comparable](all *diagnose.LoopLines, places map[K]int, key K, line diagnose.Line, s recording.Stack) {
+	at, known := places[key]
+	if !known {
+		at = len(all.Lines)
+		places[key] = at
+		all.Lines = append(all.Lines, diagnose.LoopLine{Line: line})
+	}
+	if all.Lines[at].Seconds += s.Seconds; s.Asleep {
+		all.Lines[at].Asleep += s.Seconds
+	}
 }
 
 // splitLoop returns the program's own line, and the library's function behind it that tells what is done.
@@ -56,11 +60,24 @@ func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place
 	return own, call
 }
 
-// loopBy are the libraries whose functions tell what a loop does outside of its steps.
-var loopBy = []struct {
+// kindsByFile says by the file of a library's function what it does. The first row that fits counts.
+type kindsByFile []struct {
 	kind  diagnose.Kind
 	files []string
-}{
+}
+
+// find returns what a function of a file does; "" if the table does not have it.
+func (t kindsByFile) find(file string) diagnose.Kind {
+	for _, row := range t {
+		if startsWithAny(file, row.files) {
+			return row.kind
+		}
+	}
+	return ""
+}
+
+// loopBy has the libraries that a loop calls outside of its steps.
+var loopBy = kindsByFile{
 	{diagnose.Saving, []string{
 		"torch/serialization.py", "torch/distributed/checkpoint/", "safetensors/", "shutil.py", "tarfile.py",
 	}},
@@ -133,12 +150,7 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 	if writes(p) {
 		return diagnose.Saving
 	}
-	for _, known := range loopBy {
-		if startsWithAny(p.File, known.files) {
-			return known.kind
-		}
-	}
-	return ""
+	return loopBy.find(p.File)
 }
 
 // kindInLoader tells what a loader does in the launching thread, by its function that was called

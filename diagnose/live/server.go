@@ -176,8 +176,8 @@ func (l filler) withServerLines(q diagnose.Quantity) diagnose.Quantity {
 	return q
 }
 
-// findServerLines looks where the threads of all processes were that take requests or run the model. Threads that
-// wait to be given something are left out.
+// findServerLines finds the lines on which threads were in processes that take requests or run the model.
+// Threads that wait for work are left out.
 func (l filler) findServerLines() diagnose.LoopLines {
 	all, places := diagnose.LoopLines{}, map[string]int{}
 	for _, pid := range l.serverPIDs() {
@@ -200,24 +200,16 @@ func (l filler) findServerLines() diagnose.LoopLines {
 	return all
 }
 
-// addServerStack adds the looks at a stack to those at its line.
+// addServerStack adds a stack of a server's thread to its line.
 func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.Stack) {
 	own, call := splitServerStack(s)
 	line := diagnose.Line{Own: own, Call: call, Kind: kindOfServer(s)}
-	at, known := places[line.String()]
-	if !known {
-		at = len(all.Lines)
-		places[line.String()] = at
-		all.Lines = append(all.Lines, diagnose.LoopLine{Line: line})
-	}
 	all.Seconds += s.Seconds
-	if all.Lines[at].Seconds += s.Seconds; s.Asleep {
-		all.Lines[at].Asleep += s.Seconds
-	}
+	addStack(all, places, line.String(), line, s)
 }
 
-// settleServerLine says of a line that it waits, where nearly all looks find it asleep: one that is on a core for
-// a good part of them waits for Python's interpreter lock, and works.
+// settleServerLine marks a line as waiting if nearly all samples find it asleep. A line that is often on a
+// core works, and waits for Python's interpreter lock in between.
 func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	switch {
 	case line.Own.IsAt(l.Costs.SyncsAt):
@@ -228,7 +220,7 @@ func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	}
 }
 
-// rankOfServer puts lines that wait for the device behind those that it waits for.
+// rankOfServer sorts lines in which the device works after those for which it idles.
 func rankOfServer(line diagnose.LoopLine) int {
 	if slices.Contains(notServing, line.Kind) {
 		return 1
@@ -256,8 +248,8 @@ var waitsForWork = []string{
 	"zmq/", "ray/_private/", "litserve/transport/", "socket.py",
 }
 
-// awaitsWork reports whether a thread waits to be given something: asleep, and none of the program's own lines
-// called what it waits in.
+// awaitsWork reports whether a thread waits for work: it sleeps in a library that no line of the program
+// called.
 func awaitsWork(s recording.Stack) bool {
 	if !s.Asleep || slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.File[0] != '<' }) {
 		return false // "<string>" is code that a library made, as of multiprocessing's proxies
@@ -283,11 +275,8 @@ func splitServerStack(s recording.Stack) (own, call recording.Place) {
 	return own, call
 }
 
-// servedBy are libraries whose functions tell what a server does for a request.
-var servedBy = []struct {
-	kind  diagnose.Kind
-	files []string
-}{
+// servedBy has the libraries that a server calls for a request.
+var servedBy = kindsByFile{
 	{diagnose.Tokenizes, []string{"transformers/tokenization", "tokenizers/", "tiktoken/", "sentencepiece/"}},
 	{diagnose.Sampler, []string{"transformers/generation/logits_process.py", "vllm/v1/sample/", "vllm/sampling"}},
 	{diagnose.Encoding, []string{
@@ -300,16 +289,14 @@ var servedBy = []struct {
 	}},
 }
 
-// kindOfServer tells what a server's thread does in a stack: the innermost function that is known says it.
+// kindOfServer returns what a server's thread does in a stack, by the innermost function that is known.
 func kindOfServer(s recording.Stack) diagnose.Kind {
 	for _, p := range slices.Backward(s.Places) {
 		if p.Own() && strings.Contains(strings.ToLower(p.Function), "tokeniz") {
 			return diagnose.Tokenizes
 		}
-		for _, known := range servedBy {
-			if startsWithAny(p.File, known.files) {
-				return known.kind
-			}
+		if kind := servedBy.find(p.File); kind != "" {
+			return kind
 		}
 		switch kind := kindOfPlace(p); kind {
 		case diagnose.DeviceWait, diagnose.Launching, diagnose.EmptyCache, diagnose.Compiling:

@@ -51,9 +51,9 @@ func (r Requests) InFlightAsked() float64 {
 	return r.Flight / (1 - r.None)
 }
 
-// ReadRequests takes what a server's processes tell of their requests in a window of time, and its steps of
-// the model's passes. Several processes that take requests add up, except for the time without any: that is at
-// most the shortest of theirs.
+// ReadRequests reads a server's requests in a span of time from its processes' signals, and its passes
+// from the window's steps. Processes that take requests are added up. The time without requests is that
+// of the process with the least, an upper bound.
 func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requests {
 	r := NoRequests()
 	add := func(into *float64, v float64) {
@@ -84,7 +84,7 @@ func ReadRequests(run *recording.Run, w recording.Window, from, to float64) Requ
 	return r
 }
 
-// bunching is the variance over the mean of the requests that came from one sample of the counter to the next.
+// bunching returns the variance over the mean of the requests between two samples of their counter.
 func bunching(run *recording.Run, from, to float64) float64 {
 	var counts []float64
 	for _, s := range run.All(recording.RequestsCame) {
@@ -95,15 +95,8 @@ func bunching(run *recording.Run, from, to float64) float64 {
 			}
 		}
 	}
-	mean := stat.Mean(counts)
-	if len(counts) < 2 || !(mean > 0) {
-		return math.NaN()
-	}
-	sum := 0.0
-	for _, n := range counts {
-		sum += (n - mean) * (n - mean)
-	}
-	return sum / float64(len(counts)-1) / mean
+	cv := stat.CV(counts)
+	return cv * cv * stat.Mean(counts)
 }
 
 func (r *Requests) addPasses(w recording.Window, from, to float64) {
@@ -134,8 +127,8 @@ const (
 	leastVaried = 0.25 // samples^2
 )
 
-// FitPasses is what a pass takes the device, first + slope for each of its samples, by least squares over the passes
-// that were looked into; false where their sizes hardly vary.
+// FitPasses fits the device's time in a pass, first + slope for each sample, by least squares over the
+// traced passes. ok is false if their sizes hardly vary.
 func FitPasses(w recording.Window) (slope, first float64, ok bool) {
 	var n, t []float64
 	for _, s := range w.Steps {
