@@ -115,7 +115,7 @@ func (n RowName) ComesOnce() bool {
 // IsSteps reports whether a row is that of the judged steps.
 func (n RowName) IsSteps() bool { return n == RowTraining || n == RowInference }
 
-// MostlyWaitsFor is what a row's device waits for most; "" if it hardly waits, or nobody knows.
+// MostlyWaitsFor returns what a row's device waits for most; "" if it hardly waits or the cause is unknown.
 func (r Row) MostlyWaitsFor() WaitFor {
 	if len(r.Waits) == 0 || !(r.Waits[0].Seconds >= leastWaited*r.Seconds) {
 		return ""

@@ -11,10 +11,10 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// memoryGroup is the control group in which the command begins, as ours, and how many of
-// its processes the kernel had ended for lack of memory before.
+// memoryGroup is the control group in which the command starts, and the number of its processes that the
+// kernel had killed for lack of memory until then.
 type memoryGroup struct {
-	groups *cgroup.Groups // nil if there is none
+	groups *cgroup.Groups // nil without control groups
 	before float64
 }
 

@@ -147,7 +147,7 @@ type Software struct {
 	Python      string `json:"python,omitempty"`
 	Torch       string `json:"torch,omitempty"`
 	TorchVision string `json:"torchvision,omitempty"`
-	// "JAX", "TensorFlow", "XLA", "CUDA" if it is none of them; "" if it is PyTorch, or unknown
+	// "JAX", "TensorFlow", "XLA", or "CUDA" for a program without a framework; "" for PyTorch and if unknown
 	Framework string `json:"framework,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// DescribeFleet says it in eight lines: what it costs and for what, and what decides that.
+// DescribeFleet returns eight lines: the cost, what it pays for, and which figure matters most.
 func DescribeFleet(f question.Fleet) [][2]string {
 	lines := [][2]string{
 		{"cost", describeCost(f)},

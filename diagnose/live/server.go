@@ -20,7 +20,7 @@ const (
 	onCore      = 0.2 // share of a line's looks on a core from which its sleep is a wait for Python's lock
 )
 
-// fillServer takes what rules ask of a server, in place of what they ask of a loop that no loader feeds.
+// fillServer fills in the figures that rules use for a server, instead of those for a loop.
 func (l filler) fillServer() {
 	l.Requests = measure.ReadRequests(l.run, l.Costs.Window, l.From, l.To)
 	r := l.Requests
@@ -52,8 +52,7 @@ func (l filler) idleOfServer() float64 {
 	return l.Idle
 }
 
-// splitServer says what an idle device of a server waits for. The device is taken to idle whenever there is no
-// request.
+// splitServer divides a device's idle time by cause. Without requests the device is assumed to idle.
 func (l filler) splitServer(idle float64) diagnose.Parts {
 	r, p := l.Requests, diagnose.Parts{Input: 0, Rare: 0}
 	p.Unasked = min(idle, r.None)
@@ -71,13 +70,13 @@ func (l filler) splitServer(idle float64) diagnose.Parts {
 	works := l.sumWork() / (l.To - l.From)
 	p.Long = min(rest, works)
 	rest -= p.Long
-	// cores that are in use on no line that was seen work for a part of the program that nobody looked at
+	// the remaining use of cores is work in threads that were not sampled
 	p.Unnamed = min(rest, max(0, stat.Or(l.Costs.CoresUse, 0)-works))
 	p.Awaited = rest - p.Unnamed
 	return p
 }
 
-// sumWork is the time in which looks found threads of the server at work for requests, seconds.
+// sumWork returns the seconds in which the server's threads worked for requests, by samples of their stacks.
 func (l filler) sumWork() (seconds float64) {
 	for _, line := range l.LoopLines.Lines {
 		if rankOfServer(line) == 0 && line.Kind != diagnose.Held {
@@ -149,7 +148,7 @@ func (l filler) askNobodyWorks() diagnose.Quantity {
 		quantity.Percent(l.Parts.Awaited)))
 }
 
-// askServerLaunches is whether the device waits for launches within passes.
+// askServerLaunches asks whether the device waits for launches within passes.
 func (l filler) askServerLaunches() diagnose.Quantity {
 	in, ok := sumInsides(l.Costs.Window)
 	if !ok || math.IsNaN(in.Launches) {

@@ -72,8 +72,7 @@ type stacks struct {
 	own    []int8 // of a name, whether it is the user's: 0 unknown yet, 1 no, 2 yes
 }
 
-// at is the user's innermost frame around a call, -1 if there is none. Calls
-// come in order of start.
+// at returns the user's innermost frame around a call, or -1. Calls must be given in order of start.
 func (s *stacks) at(call int32) int32 {
 	f, start := &s.t.Frames, s.t.Host.Start[call]
 	for ; s.next < len(f.Start) && f.Start[s.next] <= start; s.next++ {

@@ -96,10 +96,10 @@ func (t *filler) describeOneStep() string {
 // fewToLeaveOut is the number of steps below which none is left out as the first; package idle keeps all of them.
 const fewToLeaveOut = 3
 
-// mostlyElsewhere is how many times the judged steps the device was used, from which that is told. [J]
+// mostlyElsewhere is the ratio of the device's use to the judged steps from which a warning is given. [J]
 const mostlyElsewhere = 4
 
-// fewToJudge is the number of steps from which one can be unlike the others. [J]
+// fewToJudge is the least number of steps among which one can be an outlier. [J]
 const fewToJudge = 4
 
 // likelyPython is what a launching thread does of which nothing is recorded.

@@ -53,8 +53,8 @@ func (j *jpeg) planeBytes(need image.Rectangle) int {
 	return need.Dx() * need.Dy() * samples / (j.hmax * j.vmax)
 }
 
-// checkDensity refuses a large image of which the file holds next to nothing, as every block
-// takes at least a bit. Small images are decoded as far as possible, as in Pillow.
+// checkDensity refuses a large image whose file is too short for one bit a block. Small images are decoded
+// as far as possible, as in Pillow.
 func (j *jpeg) checkDensity() error {
 	if j.width*j.height < 1<<24 || j.mcusX*j.mcusY <= 8*len(j.data) {
 		return nil

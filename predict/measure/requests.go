@@ -25,7 +25,7 @@ type Requests struct {
 	Preempted float64 // requests that were put off for want of it, for each that was answered
 }
 
-// NoRequests is a run of which nobody knows that it serves.
+// NoRequests returns the requests of a run that is not known as a server.
 func NoRequests() Requests {
 	nan := math.NaN()
 	return Requests{

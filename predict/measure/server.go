@@ -59,7 +59,7 @@ func FewerPasses(r Requests, w recording.Window) float64 {
 	return waiting / batch
 }
 
-// Of passes that nobody looked into. [J]
+// For passes that were not traced. [J]
 const (
 	unknownSpread = 0.5
 	fewLooked     = 5

@@ -531,10 +531,10 @@ func readPinned(d *job, flag string) error {
 	return nil
 }
 
-// directLink is --link of a device that reads by itself, GPUDirect Storage.
+// directLink is the --link of a GPU that reads from storage without the CPU: GPUDirect Storage.
 const directLink = "gds"
 
-// readDirectly refuses what a device that reads by itself does not need, and takes out the CPU's part.
+// readDirectly sets up GPUDirect Storage: it refuses the CPU's flags and removes the CPU's work.
 func (d *job) readDirectly() error {
 	if d.Text("link") != directLink {
 		return nil

@@ -3,7 +3,7 @@
 What it does. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
 transformers serve): how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the
 first byte of its answer was sent, and when the answer was done. The passes of the model are told by own.py.
-What it does not. It keeps no path, header or body. Paths of probes and of metrics are no requests.
+What it does not. It keeps no path, header or body. It does not count probes and metrics as requests.
 What it cannot see. A request that waits in the kernel's socket while the event loop is blocked has not come yet.
 """
 

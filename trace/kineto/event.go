@@ -89,7 +89,7 @@ type (
 		perSM, occupancy        float32
 		kind                    recording.WorkKind
 	}
-	looseRecord struct { // an event without a category: what it is, its process tells
+	looseRecord struct { // an event without a category; the name of its process gives its kind
 		start, end, corr int64
 		name, task, row  int32
 	}

@@ -102,7 +102,7 @@ func printCaptures(a *cli.App, run *recording.Run, c judged.Captured, asked bool
 	return nil
 }
 
-// byHand are the lines with which a program records a trace by itself.
+// byHand has the lines that a user adds to record a trace without stoker.
 const byHand = `    prof = torch.profiler.profile(schedule=torch.profiler.schedule(wait=10, warmup=2, active=5),
                                   on_trace_ready=lambda p: p.export_chrome_trace("trace.json"))
     prof.start()      # before the loop

@@ -193,7 +193,8 @@ def _lease(key: str, worker: int, number: int, rooms: list[tuple[int, int, int]]
 
 
 def _map(descriptor: int, size: int) -> mmap.mmap:
-    """Map a room by an opening of its own: a mapping keeps its descriptor, and this one's lock says that a batch is in use."""
+    """Map a room through a new descriptor. A mapping keeps a copy of its descriptor, and a copy of this one
+    would keep the batch's lock."""
     unlocked = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
     try:
         return mmap.mmap(unlocked, size, POPULATE)

@@ -113,7 +113,7 @@ class Feeder:
     # Sessions.
 
     def open(self) -> Session:
-        """Return the session; a new one if there is none."""
+        """Return the session, and open one first if necessary."""
         if self.is_inherited():
             raise StokerError("this iteration was begun in another process: a forked child begins its own")
         if self._session is None:

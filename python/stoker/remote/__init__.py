@@ -2,7 +2,7 @@
 
     iterators.py lets an iterator have its workers there
     cluster.py   connects to Ray, and starts actors where cores are free
-    workers.py   stands for multiprocessing in an iterator: its queues, its event, its processes
+    workers.py   the queues, the event and the processes that an iterator gets from multiprocessing
     actor.py     runs in Ray: the worker loop, with queues that Ray fills and empties
     packing.py   a batch as one array of bytes, which Ray keeps in its object store
 

@@ -30,7 +30,7 @@ Result = tuple[int, Any, bytes, np.ndarray, Any, str, "bool | None"]
 
 
 class Worker:
-    """The actor. Its methods run beside the loop; questions may arrive in any order."""
+    """The actor. Its methods run while the loop runs. Questions may arrive in any order."""
 
     def __init__(self) -> None:
         self._questions, self._results = _Questions(), _Results()
@@ -106,7 +106,7 @@ class _Questions:
 
 
 class _Results:
-    """The loop's data queue. What is put there is packed at once: the data set may change it later."""
+    """The loop's data queue. It packs a batch at once, because the data set may change it later."""
 
     def __init__(self) -> None:
         self.queue: queue.Queue[Result | None] = queue.Queue()

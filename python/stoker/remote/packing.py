@@ -56,7 +56,7 @@ def pack(what: object) -> tuple[bytes, np.ndarray]:
 
 
 def unpack(head: bytes, blob: np.ndarray) -> Any:
-    """Return what was packed. Its tensors and arrays have memory of their own, as those that a worker process sends."""
+    """Return what was packed, with a copy for each tensor and array, so that keeping one does not keep the batch."""
     places, body = pickle.loads(head)
     with receiving.reading(_Copies(blob, places)):
         return _Unpickler(io.BytesIO(body)).load()

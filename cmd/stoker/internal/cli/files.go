@@ -15,8 +15,8 @@ import (
 	"github.com/stoker-dev/stoker/internal/readable"
 )
 
-// Output is a file to write and what writes it. A recording is its user's alone;
-// what is to be shown to others has the mode that the user's umask leaves.
+// Output is a file to write and the function that writes it. Only its user may read a recording;
+// reports for others get the mode that the user's umask allows.
 type Output struct {
 	Name    string
 	Mode    os.FileMode
@@ -24,9 +24,9 @@ type Output struct {
 }
 
 const (
-	// ToUser is the mode of what is its user's alone.
+	// ToUser is the mode of a file that only its user may read.
 	ToUser os.FileMode = 0o600
-	// ToOthers is the mode of what is to be shown.
+	// ToOthers is the mode of a file that others may read.
 	ToOthers os.FileMode = 0o666
 )
 
@@ -107,7 +107,7 @@ func (a *App) KeepText(name string, produce func() ([]byte, error)) {
 	}
 }
 
-// WorkingFolder is the folder that lines are named from, "" where it has gone.
+// WorkingFolder returns the folder from which paths of lines are given; "" if it was removed.
 func WorkingFolder() string {
 	folder, _ := os.Getwd()
 	return folder

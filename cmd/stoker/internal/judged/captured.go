@@ -23,7 +23,7 @@ type Captured struct {
 	Trouble []string          // sentences
 }
 
-// mostTrace bounds what is read of a file that a recording names.
+// mostTrace is the most bytes that are read of a trace that a recording names.
 const mostTrace = 4 << 30 // bytes
 
 // JoinTraces reads the traces beside a recording and joins their verdict with the

@@ -70,7 +70,7 @@ func Open(a *cli.App, args []string) (Recording, error) {
 	return Judge(path, run), nil
 }
 
-// Read reads a recording; of stdin, where it is named "-".
+// Read reads a recording, or stdin if the name is "-".
 func Read(a *cli.App, path string) (*recording.Run, error) {
 	if path != "-" {
 		return recording.Open(path)
@@ -108,8 +108,8 @@ func CompareAll(before, after []Recording) verify.Outcome {
 	return o
 }
 
-// FindFiles are the files that arguments name: a folder stands for the recordings in
-// it. The notes are sentences about what is no file there.
+// FindFiles returns the files that arguments name; a folder stands for the recordings in it. Notes are
+// sentences about entries of a folder that are not regular files.
 func FindFiles(args []string) (files []string, folder bool, notes []string, err error) {
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err != nil || !info.IsDir() {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// TunePrefix is how a folder's name begins in which tune keeps what it starts, in the
-// folder of recordings.
+// TunePrefix begins the names of folders in which tune keeps its runs, below the folder of recordings.
 const TunePrefix = "tune-"
 
 // IsRecording reports whether a file's name is that of a recording.
@@ -21,10 +20,10 @@ func IsRecording(name string) bool {
 	return strings.HasSuffix(name, ".jsonl.gz") || strings.HasSuffix(name, ".jsonl") && name != CacheName
 }
 
-// Listing is what lies in a folder under names of recordings, in order of name.
+// Listing lists the entries of a folder that are named like recordings, in order of name.
 type Listing struct {
-	Names []string // seen from the folder
-	// what is no plain file, and a sentence about it: opening a pipe or a device may wait for ever
+	Names []string // relative to the folder
+	// entries that are not regular files, with a sentence each: opening a pipe or a device may block forever
 	Others map[string]string
 }
 
@@ -49,7 +48,7 @@ func ListTuned(folder string) (Listing, error) {
 	return l, err
 }
 
-// escapedGlob is a folder's name that stands for itself in a pattern.
+// escapedGlob returns a pattern that matches only a folder's name.
 func escapedGlob(folder string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
 }
@@ -79,7 +78,7 @@ func (l *Listing) addFolder(folder, inner string) error {
 	return nil
 }
 
-// Notes are the sentences about what is no file, in order of name.
+// Notes returns the sentences about entries that are not regular files, in order of name.
 func (l Listing) Notes() (notes []string) {
 	for _, name := range slices.Sorted(maps.Keys(l.Others)) {
 		notes = append(notes, l.Others[name])
@@ -113,9 +112,9 @@ func begun(path string) string {
 	return filepath.Base(path)
 }
 
-// CacheName is the file of a folder in which runs keeps what it concluded of recordings:
-// a header, and a line each. What it cannot be read of, is of other sizes or times, or of another
-// stoker, is concluded anew.
+// CacheName is the file in which stoker runs keeps its verdicts on a folder's recordings: a header, and
+// a line for each. A recording is judged again if its line is missing or unreadable, if its size or
+// time has changed, or if another version of stoker wrote the line.
 const CacheName = ".stoker-runs.jsonl"
 
 // IsGrowing reports whether a recording grew in the last seconds.

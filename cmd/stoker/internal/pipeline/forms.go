@@ -14,7 +14,7 @@ import (
 	"github.com/stoker-dev/stoker/report/ci"
 )
 
-// Forms are the forms in which continuous integration takes a verdict, beside the page.
+// Forms are the formats of a verdict for continuous integration.
 type Forms struct {
 	markdown, sarif, gitlab string
 	github                  bool

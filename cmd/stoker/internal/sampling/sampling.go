@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/observe/gpu"
 )
 
-// OpenGPUs opens what is to be seen on this machine, outside of any job.
+// OpenGPUs opens the GPUs of this machine, outside of any job.
 func OpenGPUs() (observe.GPU, error) {
 	return observe.OpenGPUs(gpu.Options{
 		Emulate: os.Getenv("STOKER_EMULATE") == "1",

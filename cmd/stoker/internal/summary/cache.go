@@ -34,7 +34,7 @@ type Cache struct {
 	Summaries map[string]*Summary
 }
 
-// OpenCache reads what is kept of a folder; nothing is no fault.
+// OpenCache reads a folder's cache. A cache that is missing or unreadable is empty.
 func OpenCache(folder string) *Cache {
 	c := &Cache{folder: folder, header: cacheHeader{cli.Version, buildIdentity()}, Summaries: map[string]*Summary{}}
 	path := filepath.Join(folder, judged.CacheName)
@@ -61,9 +61,9 @@ func OpenCache(folder string) *Cache {
 	return c
 }
 
-// Keep puts what is concluded of a recording that was just made into what is kept of
-// its folder, so that runs need not read it: in stoker's own folder, and where runs was asked
-// already. What another stoker keeps there stays.
+// Keep adds the verdict on a new recording to its folder's cache, so that runs need not read the
+// recording. It does so in stoker's own folder, and in folders that have a cache. A cache of another
+// version stays as it is.
 func Keep(j judged.Recording) error {
 	c := &Cache{folder: filepath.Dir(j.Path), header: cacheHeader{cli.Version, buildIdentity()}}
 	s := c.FindSummary(filepath.Base(j.Path))
@@ -71,7 +71,7 @@ func Keep(j judged.Recording) error {
 		return nil
 	}
 	s.takeFrom(j)
-	if s.Class == "" { // a fault of ours, which was told
+	if s.Class == "" { // judging failed, and an error said so
 		return nil
 	}
 	first, err1 := json.Marshal(c.header)
@@ -88,7 +88,7 @@ func Keep(j judged.Recording) error {
 	}
 	file, err := owned.Append(path, cli.ToUser)
 	if err != nil {
-		return nil // a folder that takes no file is read anew each time
+		return nil // without a writable folder recordings are read again each time
 	}
 	defer func() { _ = file.Close() }()
 	begins := make([]byte, len(first))
@@ -114,7 +114,7 @@ func buildIdentity() string {
 	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 }
 
-// FindSummary is what is kept of a file as it is now, else an empty one; nil where it has gone.
+// FindSummary returns the summary of a file if it has not changed since, else an empty one; nil without the file.
 func (c *Cache) FindSummary(name string) *Summary {
 	info, err := os.Stat(filepath.Join(c.folder, name))
 	if err != nil {
@@ -128,8 +128,8 @@ func (c *Cache) FindSummary(name string) *Summary {
 	return s
 }
 
-// Save writes all that was concluded, in the place of what was kept. A folder that takes no
-// file is read anew each time.
+// Save replaces the cache by the summaries of these files. If the folder is not writable, recordings are
+// read again each time.
 func (c *Cache) Save(ctx context.Context, files []*Summary) {
 	_ = cli.WriteFiles(ctx, cli.Output{
 		Name: filepath.Join(c.folder, judged.CacheName),

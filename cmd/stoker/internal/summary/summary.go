@@ -1,4 +1,4 @@
-// Package summary keeps, beside recordings, what was concluded of them.
+// Package summary keeps short verdicts on recordings in a cache in their folder.
 package summary
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Summary is what is concluded of a recording; nil is unknown. It does not hold what a
-// user's prices change.
+// Summary is a short verdict on a recording. Unknown figures are nil. Figures that depend on a user's
+// prices are not in it.
 type Summary struct {
 	Name     string      `json:"name"`
 	Size     int64       `json:"size"`

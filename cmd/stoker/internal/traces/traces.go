@@ -20,8 +20,8 @@ import (
 	"github.com/stoker-dev/stoker/verify"
 )
 
-// Inspect is inspect that Ctrl-C ends: the work itself goes on until the
-// process does, which is at once. A line says so where it takes longer than a second.
+// Inspect calls inspect and returns early on Ctrl-C, after which the process exits. It prints a line if
+// the work takes longer than a second.
 func Inspect(ctx context.Context, a *cli.App, run *recording.Run, o operators.Options) (report.TraceReport, error) {
 	p := a.NewProgress()
 	defer p.End()
@@ -41,8 +41,7 @@ func Inspect(ctx context.Context, a *cli.App, run *recording.Run, o operators.Op
 	}
 }
 
-// inspect judges a run, and then ranks changes beside making the tables of it: both
-// only read the run.
+// inspect judges a run, then ranks changes and makes tables at the same time: both only read the run.
 func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 	r := report.TraceReport{Run: run, Gaps: idle.Analyse(run)}
 	r.Verdict = judge.WithGaps(run, r.Gaps)
@@ -59,8 +58,8 @@ func inspect(run *recording.Run, o operators.Options) report.TraceReport {
 	return r
 }
 
-// Read reads with a line on stderr where it takes longer than a second: one run, or
-// where a pair may be compared, of two traces that are not ranks of one, two.
+// Read reads traces as one run. With pair, two traces that are not ranks of one job are read as two runs.
+// It prints a line on stderr if that takes longer than a second.
 func Read(ctx context.Context, a *cli.App, files []string, pair bool) ([]*recording.Run, error) {
 	p := a.NewProgress()
 	defer p.End()
@@ -83,7 +82,7 @@ func Judge(runs []*recording.Run) (all []verify.Traced) {
 	return all
 }
 
-// ListPromises are the fixes of a plan that promise from where to where a gain lies.
+// ListPromises returns the fixes of a plan that promise an interval of gains.
 func ListPromises(plan advise.Plan) (out []verify.TracedPromise) {
 	for _, fix := range plan.Fixes {
 		// no file shows that all of it was done
