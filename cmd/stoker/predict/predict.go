@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
-	"github.com/stoker-dev/stoker/cmd/stoker/internal/cost"
 	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/tutorial"
@@ -33,7 +32,9 @@ idling costs. No run is needed, and what you leave out is reported as unknown. O
 a job whose --util is known, it says what another machine would bring.
 
 Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1024 doubles,
-1..8:1 counts by 1, 0..64/4 has 4 equal steps, 1,2,4 is a list.`,
+1..8:1 counts by 1, 0..64/4 has 4 equal steps, 1,2,4 is a list.
+
+The common flags come first. The others follow, by what they describe.`,
 		Example: `  stoker predict --gpu h100 --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme
   stoker predict --util 40% --gpu a100 --to h100
   stoker predict stoker-runs/RUN.jsonl.gz --to h100 --workers 16`,
@@ -46,21 +47,8 @@ Quantities have units (110KB, 2GB/s, 11.74ms, 95%). A range makes a sweep: 32..1
 			return runPredict(cmd.Context(), a, q)
 		},
 	}
-	register(cmd.Flags())
+	register(cmd)
 	cmd.AddCommand(trainCommand(a), serveCommand(a), fleetCommand(a), transformationCommand(a), dataCommand(a))
-	cli.SetGroups(cmd,
-		cli.Section{Title: "GPU", Names: "gpu gpus nodes network shard"},
-		cli.Section{Title: "Network", Names: "model inference precision software recompute batch tokens side"},
-		cli.Section{Title: "A network of your own", Names: "flops bytes params kept layers grouped family"},
-		cli.Section{Title: "A job that runs", Names: "util to step measured like"},
-		cli.Section{Title: "Data", Names: "data mlperf sample decoded dataset memory cached"},
-		cli.Section{Title: "Preparing on the CPU", Names: "workers cores prepare cpu spread hand-over"},
-		cli.Section{Title: "Storage and link", Names: "storage access reads latency link pinned"},
-		cli.Section{Title: "Question", Names: "for walls checkpoint mtbf roofline tutorial"},
-		cli.Section{Title: "Tables", Names: "list hardware"},
-		cli.Section{Title: "Cost", Names: cost.FlagNames + " hours"},
-		cli.Section{Title: "Answer", Names: "all out sources json csv"},
-	)
 	return cmd
 }
 
