@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/quantity"
 )
 
@@ -24,11 +26,16 @@ func ParseConfig(name string, data []byte) (Model, error) {
 	if err := c.refuseFamily(); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", name, err)
 	}
-	if text, nested := c["text_config"].(map[string]any); nested { // of a model that sees or hears as well
+	whole := c
+	text, nested := c["text_config"].(map[string]any)
+	if nested { // of a model that sees or hears as well
 		c = text
 	}
+	c.liftParts()
+	c.fillDefaults()
 	m := c.readModel()
 	m.Name, m.Title, m.Source = name, name, name
+	m.Weights, m.TextOnly = whole.readWeights(), nested || whole.hasOtherSenses()
 	if err := c.check(m); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", name, err)
 	}
@@ -74,6 +81,70 @@ func (c config) number(keys ...string) float64 {
 	return 0
 }
 
+// numberOr is the first of these values that is there, otherwise if none is. An explicit 0 counts.
+func (c config) numberOr(otherwise float64, keys ...string) float64 {
+	for _, key := range keys {
+		if v, known := c[key].(float64); known {
+			return v
+		}
+	}
+	return otherwise
+}
+
+// fillDefaults fills in what the published files of Gemma 3 leave to transformers (Gemma3TextConfig).
+func (c config) fillDefaults() {
+	if !c.isOneOf("gemma3_text") {
+		return
+	}
+	for key, value := range map[string]float64{
+		"vocab_size": 262_208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+		"sliding_window": 4096, "sliding_window_pattern": 6,
+	} {
+		if _, known := c[key]; !known {
+			c[key] = value
+		}
+	}
+}
+
+// liftParts lifts the values of nested parts of a layer, as DBRX and MPT have them, to the others.
+func (c config) liftParts() {
+	for _, part := range []string{"attn_config", "ffn_config"} {
+		values, _ := c[part].(map[string]any)
+		for key, value := range values {
+			if _, known := c[key]; !known {
+				c[key] = value
+			}
+		}
+	}
+}
+
+// hasOtherSenses reports whether the file describes more than the part that reads and writes text.
+func (c config) hasOtherSenses() bool {
+	for key := range c {
+		if slices.Contains([]string{"vision_config", "visual", "audio_config", "speech_config"}, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// readWeights is the precision that a quantized checkpoint stores weights in; "" if it is not quantized,
+// or in a format that is not known.
+func (c config) readWeights() hardware.Precision {
+	quantized, _ := c["quantization_config"].(map[string]any)
+	method, _ := quantized["quant_method"].(string)
+	inside := config(quantized)
+	switch bits := inside.number("bits", "w_bit", "wbits"); {
+	case method == "fp8" || method == "fbgemm_fp8":
+		return hardware.FP8
+	case method == "mxfp4" || bits == 4 || inside.readSwitch("load_in_4bit", false):
+		return INT4
+	case bits == 8 || inside.readSwitch("load_in_8bit", false):
+		return hardware.INT8
+	}
+	return ""
+}
+
 // readSwitch is a value that is true or false, and what holds if it is not there.
 func (c config) readSwitch(key string, otherwise bool) bool {
 	if v, known := c[key].(bool); known {
@@ -91,37 +162,54 @@ func (c config) isOneOf(families ...string) bool {
 // Families whose output layer shares the embedding's weights where their file does not say so, and
 // families whose feed-forward part has two matrices.
 var (
-	tied    = []string{"gemma", "gpt2", "gpt_bigcode", "bloom", "falcon", "opt", "cohere"}
+	tied = []string{
+		"gemma", "gpt2", "gpt_bigcode", "gpt_neo", "gpt-sw3", "openai-gpt", "bloom", "falcon", "opt", "cohere", "biogpt",
+		"cpmant", "ctrl", "ernie4_5", "granite_swa", "minicpm3", "mpt", "smollm3", "starcoder2", "vaultgemma", "xglm",
+		"youtu",
+	}
 	ungated = []string{
-		"gpt2", "gpt_neo", "gpt_bigcode", "gptj", "bloom", "falcon", "opt", "mpt", "phi", "starcoder2",
-		"nemotron",
+		"gpt2", "gpt_neo", "gpt_bigcode", "gptj", "gpt-sw3", "openai-gpt", "codegen", "bloom", "falcon", "opt", "mpt",
+		"phi", "starcoder2", "nemotron", "apertus", "arcee", "biogpt", "fuyu", "jais2", "nanochat", "persimmon", "xglm",
+	}
+	// sparseFamilies have experts, so that a file without them leaves out what decides.
+	sparseFamilies = []string{
+		"mixtral", "gpt_oss", "dbrx", "deepseek_v2", "deepseek_v3", "qwen2_moe", "qwen3_moe", "olmoe", "phimoe",
+		"glm4_moe", "granitemoe", "llama4", "jetmoe", "ernie4_5_moe",
 	}
 )
+
+// isUngated reports whether a feed-forward part has two matrices and no gate.
+func (c config) isUngated() bool {
+	return c.isOneOf(ungated...) && !c.isOneOf("phi3", "phimoe", "phi4")
+}
 
 // readModel takes what a model is made of.
 func (c config) readModel() Model {
 	m := Model{
-		Layers: c.number("num_hidden_layers", "n_layer", "n_layers"),
-		Width:  c.number("hidden_size", "n_embd", "d_model"),
-		Heads:  c.number("num_attention_heads", "n_head", "n_heads"),
-		Words:  c.number("vocab_size"),
+		Layers: c.number("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+		Width:  c.number("hidden_size", "n_embd", "d_model", "n_embed"),
+		Heads:  c.number("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"),
+		Words:  c.number("vocab_size", "padded_vocab_size"),
 		Inner:  c.number("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
-		Tied:   c.readSwitch("tie_word_embeddings", c.isOneOf(tied...)),
+		Tied:   c.readSwitch("tie_word_embeddings", c.isOneOf(tied...) && !c.isOneOf("gpt_neox")),
 
-		Experts:     c.number("num_local_experts", "n_routed_experts", "num_experts"),
-		Chosen:      c.number("num_experts_per_tok", "experts_per_token"),
-		ExpertInner: c.number("moe_intermediate_size", "intermediate_size"),
+		Experts:     c.number("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts"),
+		Chosen:      c.number("num_experts_per_tok", "experts_per_token", "moe_top_k", "moe_topk", "moe_k"),
+		ExpertInner: c.number("moe_intermediate_size", "intermediate_size", "ffn_hidden_size"),
 		Latent: Latent{
 			Query: c.number("q_lora_rank"), Kept: c.number("kv_lora_rank"), Rotary: c.number("qk_rope_head_dim"),
 			Plain: c.number("qk_nope_head_dim"), Value: c.number("v_head_dim"),
 		},
 	}
-	m.KVHeads = cmp.Or(c.number("num_key_value_heads", "num_kv_heads"), m.Heads)
+	m.KVHeads = c.numberOr(m.Heads, "num_key_value_heads", "num_kv_heads", "kv_n_heads")
 	if c.readSwitch("multi_query", false) && !c.readSwitch("new_decoder_architecture", false) {
 		m.KVHeads = 1
 	}
-	m.HeadSize = cmp.Or(c.number("head_dim"), m.Width/m.Heads)
-	if c.isOneOf(ungated...) && !c.isOneOf("phi3", "phimoe") {
+	if c.readSwitch("multi_query_attention", false) { // GLM
+		m.KVHeads = c.numberOr(1, "multi_query_group_num")
+	}
+	m.HeadSize = c.numberOr(m.Width/m.Heads, "head_dim", "kv_channels")
+	if c.isUngated() {
 		m.Inner = cmp.Or(m.Inner, 4*m.Width) * 2 / gated // two matrices: as many weights as three of so much less
 	}
 	if m.Experts > 0 {
@@ -135,14 +223,14 @@ func (c config) readModel() Model {
 
 // readExperts takes which layers have experts, and those that every token passes.
 func (c config) readExperts(m *Model) {
-	m.Always = c.number("n_shared_experts")
+	m.Always = c.number("n_shared_experts", "moe_num_shared_experts", "num_shared_experts")
 	if c.isOneOf("llama4") {
 		m.Always = 1
 	}
 	if shared := c.number("shared_expert_intermediate_size"); shared > 0 {
 		m.Always = shared / m.ExpertInner
 	}
-	m.DenseLayers = c.number("first_k_dense_replace")
+	m.DenseLayers = c.number("first_k_dense_replace", "moe_layer_start_index")
 	if dense, listed := c["mlp_only_layers"].([]any); listed {
 		m.DenseLayers += float64(len(dense))
 	}
@@ -230,7 +318,8 @@ func (c config) check(m Model) error {
 		case wrong:
 			return fmt.Errorf("%s is %s: expected a number", e.name, given)
 		case !(e.value >= e.least && e.value <= e.most) && e.least > 0 && e.value == 0:
-			return fmt.Errorf("%s is missing or 0: expected the config.json of a language model", e.name)
+			return fmt.Errorf("%s is missing or 0: expected the config.json of a language model, with the values that "+
+				"transformers would fill in", e.name)
 		case !(e.value >= e.least && e.value <= e.most):
 			return fmt.Errorf("%s is %s: expected %s to %s", e.name, quantity.Number(e.value),
 				quantity.Number(math.Ceil(e.least)), quantity.Number(e.most))
@@ -244,7 +333,30 @@ func (c config) check(m Model) error {
 	case m.HeadSize != math.Trunc(m.HeadSize):
 		return fmt.Errorf("hidden_size is %v: expected a multiple of the %v heads, or a head_dim", m.Width, m.Heads)
 	}
+	if err := c.refuseOtherExperts(m); err != nil {
+		return err
+	}
 	return c.refuseOtherLayers()
+}
+
+// refuseOtherExperts fails on experts that the file describes in names that are not known, or not at all.
+func (c config) refuseOtherExperts(m Model) error {
+	if m.Experts > 0 {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		count, _ := c[key].(float64)
+		if words := strings.ToLower(key); count > 1 && (strings.Contains(words, "expert") || strings.HasPrefix(words, "moe_")) &&
+			key != "num_experts_per_tok" && key != "experts_per_token" {
+			return fmt.Errorf("%s is %v, and num_experts is missing: expected the experts of a layer as num_experts, "+
+				"num_experts_per_tok and moe_intermediate_size", key, count)
+		}
+	}
+	if c.isOneOf(sparseFamilies...) {
+		return fmt.Errorf("num_experts is missing: a model of the family %v has experts: add num_experts, "+
+			"num_experts_per_tok and moe_intermediate_size", c["model_type"])
+	}
+	return nil
 }
 
 // findWrongKind is the value of a key that should be a number and is not, as the file has it.
@@ -264,7 +376,10 @@ func (c config) refuseOtherLayers() error {
 		return errors.New("a model with encoder and decoder is not known: expected a decoder alone")
 	}
 	for key := range c {
-		if strings.HasPrefix(key, "mamba_") || strings.HasPrefix(key, "ssm_") || key == "state_size" {
+		if key == "hidden_size_per_layer_input" && c.number(key) > 0 {
+			return fmt.Errorf("%s: embeddings of each layer are not known: expected attention and feed-forward parts alone", key)
+		}
+		if strings.HasPrefix(key, "mamba_") || strings.HasPrefix(key, "linear_") && c.number(key) > 0 || strings.HasPrefix(key, "ssm_") || key == "state_size" {
 			return fmt.Errorf("%s: layers that keep a state are not known: expected attention alone", key)
 		}
 	}

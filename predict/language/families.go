@@ -18,8 +18,14 @@ var otherFamilies = []string{
 	"blenderbot", "led", "fsmt", "switch_transformers",
 	"whisper", "wav2vec", "hubert", "speech", "audio", "musicgen", "clip", "vision", "vit", "dino", "blip", "trocr",
 	"mamba", "rwkv", "xlstm", "recurrent", "jamba", "bamba", "zamba", "hybrid", "nemotron_h", "falcon_h1", "lfm2",
-	"lfm3", "kimi_linear", "qwen3_next", "reformer",
+	"lfm3", "kimi_linear", "qwen3_next", "reformer", "minimax_text",
+	"aimv2", "beit", "bridgetower", "clap", "clvp", "flava", "groupvit", "markuplm", "layoutx", "omdet", "owlv", "sam",
+	"sam2", "sam3", "sew", "tapas", "tips", "tvp", "videoprism", "vilt", "vits", "wavlm", "xmod", "moshi", "csm", "dia",
+	"git", "perceiver", "encoder", "jetmoe", "doge", "longcat", "hrm", "decision",
 }
+
+// otherNames are whole names of such families that stand in names of decoders, too, as in ernie4_5.
+var otherNames = []string{"ernie", "align", "align_text_model"}
 
 // refuseFamily fails on a model that says itself that it is no decoder of attention alone.
 func (c config) refuseFamily() error {
@@ -47,6 +53,9 @@ func isOther(name string) bool {
 	name = strings.ToLower(name)
 	if strings.Contains(name, "decoder") && !strings.Contains(name, "encoder") {
 		return false // modernbert-decoder
+	}
+	if slices.Contains(otherNames, name) {
+		return true
 	}
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
 	return slices.ContainsFunc(otherFamilies, func(word string) bool {

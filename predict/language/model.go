@@ -3,6 +3,7 @@ package language
 import (
 	"math"
 
+	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/spelling"
 )
 
@@ -33,6 +34,9 @@ type Model struct {
 	Local  float64 // share of the layers that are local
 
 	Source string // of the configuration
+
+	Weights  hardware.Precision // of a quantized checkpoint; "" if it is not known to be one
+	TextOnly bool               // parts that see or hear are not counted
 }
 
 // Latent is multi-head latent attention: all that is kept of a token is one vector.

@@ -82,10 +82,7 @@ func (f *languageFlags) readSubject(
 		return m, g, p, err
 	}
 	if p = hardware.Precision(strings.ToLower(f.precision)); p == "" {
-		if p = usualPrecision(g); p != hardware.BF16 {
-			f.assume("precision %s (--precision)", p)
-		}
-		return m, g, p, nil
+		return m, g, f.assumePrecision(m, g, slices.Contains(precisions, language.INT4)), nil
 	}
 	if !slices.Contains(precisions, p) {
 		words := make([]string, len(precisions))
@@ -95,6 +92,25 @@ func (f *languageFlags) readSubject(
 		return m, g, p, fmt.Errorf("--precision %q: expected one of %s", f.precision, strings.Join(words, ", "))
 	}
 	return m, g, p, nil
+}
+
+// assumePrecision is the precision of a question that names none: the usual one, or when serving that of
+// a quantized checkpoint.
+func (f *languageFlags) assumePrecision(m language.Model, gpu hardware.GPU, serving bool) hardware.Precision {
+	usual := usualPrecision(gpu)
+	switch {
+	case m.Weights != "" && !serving:
+		f.assume("%s, though its file stores weights in %s (--precision)", usual, m.Weights)
+	case m.Weights == hardware.FP8 && !gpu.Peak(hardware.FP8).Known():
+		f.assume("int8, for the fp8 weights of its file (--precision)")
+		return hardware.INT8
+	case m.Weights != "":
+		f.assume("%s, in which its file stores weights (--precision)", m.Weights)
+		return m.Weights
+	case usual != hardware.BF16:
+		f.assume("precision %s (--precision)", usual)
+	}
+	return usual
 }
 
 // usualPrecision is that of a question that names none.
@@ -154,8 +170,12 @@ func printOwnModel(a *cli.App, m language.Model) {
 	if m.Experts > 0 {
 		active = ", " + quantity.About(m.Active()/1e9) + " B of them for a token"
 	}
-	fmt.Fprintf(a.Stdout, "model         %s: %s B parameters%s, %.0f layers of width %.0f\n", safe.Text(m.Title, 200),
-		quantity.About(m.Params()/1e9), active, m.Layers, m.Width)
+	senses := ""
+	if m.TextOnly {
+		senses = ", and what sees or hears is not counted"
+	}
+	printRow(a, "model", "%s: %s B parameters%s, %.0f layers of width %.0f%s", safe.Text(m.Title, 200),
+		quantity.About(m.Params()/1e9), active, m.Layers, m.Width, senses)
 }
 
 // printRow prints a line of the answer.
