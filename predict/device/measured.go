@@ -73,7 +73,7 @@ func (c *clauses) readMeasure(text string) error {
 	if c.each {
 		gpus = 1
 	}
-	text = strings.TrimSuffix(text, "/step")
+	text = perSecond.Replace(strings.TrimSuffix(text, "/step"))
 	seconds, err := quantity.ParseSeconds(text)
 	if err != nil {
 		rate, wrong := quantity.ParseSampleRate(text)
@@ -92,6 +92,9 @@ func (c *clauses) readMeasure(text string) error {
 	}
 	return nil
 }
+
+// perSecond spells a second as the units do.
+var perSecond = strings.NewReplacer("/seconds", "/s", "/second", "/s", "/sec", "/s")
 
 // fillers join the parts of a sentence and say nothing.
 var fillers = map[string]bool{"at": true, "of": true, "with": true, "and": true, "using": true, "": true}

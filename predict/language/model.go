@@ -2,6 +2,9 @@ package language
 
 import (
 	"math"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/spelling"
@@ -133,7 +136,31 @@ func (m Model) cacheSize(context float64) float64 {
 }
 
 // FindModel returns the model of that name or alias; case and punctuation do not count.
-func FindModel(name string) (Model, bool) { return spelling.Find(name, Models, Model.names) }
+// So does, in a name of Hugging Face's hub, what the model was tuned for.
+func FindModel(name string) (Model, bool) {
+	if m, known := spelling.Find(name, Models, Model.names); known {
+		return m, true
+	}
+	_, repository, found := strings.Cut(name, "/")
+	if !found {
+		repository = name
+	}
+	return spelling.Find(dropTuning(repository), Models, Model.names)
+}
+
+// tunings are words of a repository's name that say what a model was tuned for, and nothing of its shape.
+var tunings = []string{"meta", "instruct", "it", "chat", "hf", "base", "thinking"}
+
+// release is a word that says which release of the tuning it is: v0.1, 2507.
+var release = regexp.MustCompile(`^(v\d+\.\d+|\d{4})$`)
+
+// dropTuning leaves the words of a repository's name that say which shape the model has.
+func dropTuning(name string) string {
+	words := strings.Split(strings.ToLower(name), "-")
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool {
+		return slices.Contains(tunings, word) || release.MatchString(word)
+	}), "-")
+}
 
 // NearestModels returns the names of the models that are spelled most like name.
 func NearestModels(name string) []string { return spelling.Nearest(name, Models, Model.names) }

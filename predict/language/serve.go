@@ -246,6 +246,9 @@ func (s Serving) validate() error {
 		return fmt.Errorf("--tp %v does not divide the %v heads of %s", s.Tensor, s.Model.Heads, s.Model.Title)
 	case s.Batch < 0:
 		return fmt.Errorf("--batch is %v: expected 1 or more, or nothing for as many as memory holds", s.Batch)
+	case s.Draft != nil && s.Draft.Active() >= s.Model.Active():
+		return fmt.Errorf("--draft %s is no smaller than %s, so that its guesses save nothing: name a smaller model",
+			s.Draft.Title, s.Model.Title)
 	case s.Draft != nil && !(s.Guesses >= 1 && s.Guesses <= 64 && s.Accept >= 0 && s.Accept <= 1):
 		return fmt.Errorf("--guesses %v with --accept %v: expected 1 to 64 tokens and a share of 0%% to 100%%", s.Guesses,
 			s.Accept)

@@ -10,7 +10,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// ReadQuantity reads a flag's text that must be more than 0; its error names the flag.
+// ReadQuantity reads a flag's text that must be more than 0 and within the flag's limits; its error names
+// the flag.
 func ReadQuantity[Q interface {
 	~float64
 	fmt.Stringer
@@ -20,7 +21,10 @@ func ReadQuantity[Q interface {
 	if err != nil {
 		return 0, fmt.Errorf("--%s: %w", flag, err)
 	}
-	return q, quantity.Positive("--"+flag, q)
+	if err := quantity.Positive("--"+flag, q); err != nil {
+		return q, err
+	}
+	return q, checkLimit(flag, float64(q), func(v float64) string { return Q(v).String() })
 }
 
 // ReadStorage is a row of the table, or a rate where the text begins with a number.

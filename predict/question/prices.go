@@ -55,6 +55,9 @@ func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, er
 		if err != nil {
 			return p, fmt.Errorf("--price: %w", err)
 		}
+		if err := checkLimit("price", float64(v), func(v float64) string { return quantity.Price(v).String() }); err != nil {
+			return p, err
+		}
 		p.GPUHour = float64(v)
 		say("$%v per GPU hour: given", p.GPUHour)
 	case gpu.Price.Known():
@@ -69,6 +72,9 @@ func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, er
 		v, err := quantity.ParseNumber(t.PUE)
 		if err != nil {
 			return p, fmt.Errorf("--pue: %w", err)
+		}
+		if err := checkLimit("pue", max(1, float64(v)), quantity.About); err != nil {
+			return p, err
 		}
 		p.PUE, pue = float64(v), given
 		if p.PUE < 1 {
@@ -106,6 +112,9 @@ func (t Prices) readElectricity(p *predict.Prices, table hardware.Table, say fun
 	v, err := quantity.ParseNumber(strings.TrimSuffix(text, "$"))
 	if err != nil {
 		return fmt.Errorf("--kwh %q: expected dollars per kWh, such as 0.12", t.KWh)
+	}
+	if err := checkLimit("kwh", float64(v), quantity.About); err != nil {
+		return err
 	}
 	p.KWh = float64(v)
 	say("$%v per kWh: given", p.KWh)

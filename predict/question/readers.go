@@ -33,9 +33,6 @@ func (q *Question) readSetup() (*job, error) {
 	if err := d.checkStep(); err != nil {
 		return nil, err
 	}
-	if err := d.CheckMachine(); err != nil {
-		return nil, err
-	}
 	if d.Batch == 0 && !q.On("roofline") {
 		return nil, hint.Attach(
 			errors.New("--batch is missing: how many samples does a step take on each GPU?"), "--batch 256",

@@ -383,6 +383,9 @@ func readSpread(d *job, flag string) error {
 		if err != nil {
 			return fmt.Errorf("--spread: %w", err)
 		}
+		if err := checkCount(flag, float64(n)); err != nil {
+			return err
+		}
 		d.Spread = float64(n)
 		d.note(flag, n.String(), given)
 	}
@@ -420,6 +423,9 @@ func readWorkers(d *job, flag string) error {
 	v, err := quantity.ParseCount(text)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	if err := checkCount(flag, float64(v)); err != nil {
+		return err
 	}
 	d.Setup = d.WithWorkers(float64(v))
 	d.note(flag, v.String(), given)

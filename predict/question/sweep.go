@@ -61,6 +61,11 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	if err != nil {
 		return axis, fmt.Errorf("--%w", err)
 	}
+	for _, end := range []float64{slices.Min(axis.Values), slices.Max(axis.Values)} {
+		if err := checkAxisEnd(flag, end); err != nil {
+			return axis, err
+		}
+	}
 	if len(classes) > 0 && len(classes) != len(axis.Values) {
 		return axis,
 			fmt.Errorf("--%s %q: expected classes or rates: a class has reads/s and a latency besides its rate", flag,
@@ -68,6 +73,18 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	}
 	axis.Storages = classes
 	return axis, nil
+}
+
+// checkAxisEnd fails on the end of a range that no job has.
+func checkAxisEnd(flag string, value float64) error {
+	show := quantity.About
+	if unit := units[flag]; unit != nil {
+		show = unit.show
+	}
+	if flag == "storage" {
+		show = quantity.AboutRate
+	}
+	return checkLimit(flag, value, show)
 }
 
 // plotBatch is the batch of workloads on a roofline of all models.

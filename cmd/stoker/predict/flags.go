@@ -199,6 +199,22 @@ func register(cmd *cobra.Command) {
 	cli.SetGroups(cmd, sections...)
 }
 
+// withoutEmpty checks arguments, and refuses flags without a value: a shell's variable that is not set
+// would otherwise be an input that was never given.
+func withoutEmpty(arguments cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		if err := arguments(cmd, args); err != nil {
+			return err
+		}
+		cmd.Flags().Visit(func(flag *pflag.Flag) {
+			if err == nil && flag.Value.Type() == "string" && strings.TrimSpace(flag.Value.String()) == "" {
+				err = cli.AsUsage(fmt.Errorf("--%s is empty: give it a value, or leave it out", flag.Name))
+			}
+		})
+		return err
+	}
+}
+
 // readQuestion makes a question of the flags that were given.
 func readQuestion(cmd *cobra.Command, say func(format string, args ...any)) *question.Question {
 	q := &question.Question{Texts: map[string]string{}, Switches: map[string]bool{}, Open: recording.Open, Say: say}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/hardware"
@@ -26,12 +27,13 @@ type languageFlags struct {
 	table                           hardware.Table
 	assumed                         []string
 	counts                          map[string]*string // numbers, by flag
+	flags                           *pflag.FlagSet
 	json, all                       bool
 	say                             func(format string, args ...any) // what was assumed
 }
 
 func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack, usual string) {
-	f.counts = map[string]*string{}
+	f.counts, f.flags = map[string]*string{}, cmd.Flags()
 	cmd.Flags().StringVar(&f.model, "model", "",
 		"language model (stoker predict --list language), or a config.json of your own")
 	cmd.Flags().StringVar(&f.gpu, "gpu", "", "GPU or TPU (stoker predict --list gpus)")
@@ -47,6 +49,13 @@ func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack, us
 // assume takes note of what was not said.
 func (f *languageFlags) assume(format string, args ...any) {
 	f.assumed = append(f.assumed, fmt.Sprintf(format, args...))
+}
+
+// assumeUsual takes note of numbers that were not given: format prints the one of a flag.
+func (f *languageFlags) assumeUsual(flag, format string, value float64) {
+	if !f.flags.Changed(flag) {
+		f.assume(format+" (--"+flag+")", quantity.Count(value))
+	}
 }
 
 // addCount registers a number.

@@ -38,7 +38,7 @@ The common flags come first. The others follow, by what they describe.`,
 		Example: `  stoker predict --gpu h100 --model resnet50 --batch 256 --workers 8 --cores 16 --storage nvme
   stoker predict --util 40% --gpu a100 --to h100
   stoker predict stoker-runs/RUN.jsonl.gz --to h100 --workers 16`,
-		Args: cli.AtMost(1),
+		Args: withoutEmpty(cli.AtMost(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := readQuestion(cmd, a.Say)
 			if len(args) == 1 || q.Text("util") != "" && q.Text("measured") == "" {

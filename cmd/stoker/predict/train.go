@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/internal/hint"
 	"github.com/stoker-dev/stoker/internal/stat"
-	"github.com/stoker-dev/stoker/predict"
 	"github.com/stoker-dev/stoker/predict/language"
 	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/quantity"
@@ -40,7 +40,7 @@ and whether it fits into memory. No run is needed. What you leave out is the usu
 		Example: `  stoker predict train --model llama-3.1-70b --gpu h100 --gpus 64 --layout
   stoker predict train --model llama-2-7b --gpu a100 --gpus 128 --software hsdp --measured 'MFU 46%'
   stoker predict train --model my-model/config.json --gpu h100 --gpus 8 --lora`,
-		Args: cli.AtMost(0),
+		Args: withoutEmpty(cli.AtMost(0)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.checkLayout(cmd); err != nil {
 				return cli.AsUsage(err)
@@ -118,8 +118,12 @@ func answerTraining(a *cli.App, f *trainFlags) error {
 // trainingPrograms are names of programs that run on a stack.
 var trainingPrograms = map[string]language.Stack{
 	"pytorch": language.FSDP, "torchtitan": language.FSDP, "fsdp2": language.FSDP, "ddp": language.FSDP,
-	"hsdp": language.FSDP, "nemo": language.Megatron, "megatron-lm": language.Megatron,
+	"hsdp": language.FSDP, "accelerate": language.FSDP, "transformers": language.FSDP, "lightning": language.FSDP,
+	"trl": language.FSDP, "axolotl": language.FSDP, "composer": language.FSDP, "llm-foundry": language.FSDP,
+	"fabric": language.FSDP, "torchtune": language.FSDP, "nemo": language.Megatron, "megatron-lm": language.Megatron,
 	"zero1": language.DeepSpeed, "zero2": language.DeepSpeed, "zero3": language.DeepSpeed,
+	"deepspeed-zero1": language.DeepSpeed, "deepspeed-zero2": language.DeepSpeed,
+	"deepspeed-zero3": language.DeepSpeed, "megatron-deepspeed": language.Megatron,
 	"jax": language.XLA, "maxtext": language.XLA,
 }
 
@@ -132,15 +136,27 @@ func (f *trainFlags) read() (t language.Training, err error) {
 	if err = f.readSoftware(&t); err != nil {
 		return t, err
 	}
-	for flag, into := range map[string]*float64{
-		"gpus": &t.GPUs, "tp": &t.Tensor, "pp": &t.Pipeline, "virtual": &t.Virtual, "cp": &t.Context, "ep": &t.Expert,
-		"tokens": &t.Tokens, "micro-batch": &t.MicroBatch, "global-batch": &t.GlobalBatch,
+	for _, one := range []struct {
+		flag string
+		into *float64
+	}{
+		{"gpus", &t.GPUs},
+		{"tp", &t.Tensor},
+		{"pp", &t.Pipeline},
+		{"virtual", &t.Virtual},
+		{"cp", &t.Context},
+		{"ep", &t.Expert},
+		{"tokens", &t.Tokens},
+		{"micro-batch", &t.MicroBatch},
+		{"global-batch", &t.GlobalBatch},
 	} {
-		*into = f.readNumber(flag, &err)
+		*one.into = f.readNumber(one.flag, &err)
 	}
 	if err != nil {
 		return t, err
 	}
+	f.assumeUsual("gpus", "%s GPUs", t.GPUs)
+	f.assumeUsual("tokens", "sequences of %s tokens", t.Tokens)
 	f.fillBatch(&t)
 	if err = f.readMachines(&t); err != nil {
 		return t, err
@@ -175,7 +191,7 @@ func (f *trainFlags) readSoftware(t *language.Training) (err error) {
 	if t.Stack, err = findStack(word, language.TrainingStacks, trainingPrograms); err != nil {
 		return err
 	}
-	says, known := shardOfProgram[word]
+	says, known := shardOfProgram[strings.TrimPrefix(word, "deepspeed-")]
 	switch {
 	case !known:
 	case f.shard == "":
@@ -235,9 +251,6 @@ func (f *trainFlags) readNetwork(t *language.Training) error {
 		}
 		network.Rate.Value = float64(rate)
 	}
-	if err := (predict.Setup{Network: stoker.Exactly(network.Rate.Value)}).CheckMachine(); err != nil {
-		return err
-	}
 	t.Network = network.Rate.Value / t.PerMachine
 	if known && t.GPUs > t.PerMachine {
 		f.assume("one %s a machine, %s a GPU (--network 400GB/s says more)", network.Name, quantity.AboutRate(t.Network))
@@ -281,7 +294,7 @@ func (f *trainFlags) readMeasured(s language.TrainingStep) (float64, error) {
 		}
 		return float64(share) / s.MFU.Point * s.TokenRate.Point, nil
 	}
-	number, found := strings.CutSuffix(text, "tokens/s")
+	number, found := cutTokenRate(text)
 	n, err := quantity.ParseNumber(strings.TrimSpace(number))
 	if err != nil || !found || n == 0 {
 		return 0, noMeasured(text)
@@ -291,6 +304,18 @@ func (f *trainFlags) readMeasured(s language.TrainingStep) (float64, error) {
 			quantity.About(most))
 	}
 	return float64(n), nil
+}
+
+// tokenRate is how people spell the unit of a rate of tokens: "tok/s", "tokens/sec/GPU", "tokens/s per GPU".
+var tokenRate = regexp.MustCompile(`(?i)\s*(tokens?|toks?|tk)(/| per )(s|sec|seconds?)((/| per )(gpu|device|card))?$`)
+
+// cutTokenRate returns the number before a rate's unit.
+func cutTokenRate(text string) (number string, found bool) {
+	at := tokenRate.FindStringIndex(text)
+	if at == nil {
+		return text, false
+	}
+	return text[:at[0]], true
 }
 
 func noMeasured(text string) error {

@@ -109,7 +109,7 @@ func dataCommand(a *cli.App) *cobra.Command {
 --storage is left out, the supply is unknown, and so is the answer.`,
 		Example: `  stoker predict data --demand 10.9GB/s --gpu a100-80gb-sxm --storage nvme
   stoker predict data --demand 300MB/s --storage 1.2GB/s`,
-		Args: cli.AtMost(0),
+		Args: withoutEmpty(cli.AtMost(0)),
 		RunE: func(*cobra.Command, []string) error {
 			d, err := solveData(a, demand, gpu, storage)
 			if err != nil {
