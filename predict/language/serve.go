@@ -62,6 +62,9 @@ const (
 	mostTokens = 1e8
 	// mostRequests is where the engines' own limit is.
 	mostRequests = 2048
+	// passTokens are the tokens of prompts that one pass computes together: the default of TensorRT-LLM's
+	// max_num_tokens, and of vLLM's max_num_batched_tokens for servers on large GPUs.
+	passTokens = 8192
 )
 
 // Solve solves the question.
@@ -79,14 +82,15 @@ func (s Serving) Solve() (ServingRate, error) {
 	}
 	prefill := s.prefillTime(s.Input)
 	// Prompts of other requests are computed between the tokens of one.
-	perToken := one.sum() + batch*prefill/s.Output
+	others := s.sharedPrefill()
+	perToken := one.sum() + batch*others/s.Output
 	width := s.width()
 	around := func(v float64) stoker.Interval { return stoker.Interval{Low: v / width, Point: v, High: v * width} }
 	return ServingRate{
 		Batch: batch, Prefill: around(prefill + schedule), PerToken: around(perToken),
 		TokenRate: around(batch / perToken),
 		Weights:   one.weights / perToken, Cache: one.cache / perToken,
-		Compute:  (one.compute + batch*prefill/s.Output) / perToken,
+		Compute:  (one.compute + batch*others/s.Output) / perToken,
 		Messages: one.messages / perToken, Launches: one.launches / perToken,
 		Memory: (s.weights() + batch*s.cacheOf(s.Input+s.Output/2)*s.cacheCopies()) / s.Tensor,
 	}, nil
@@ -187,6 +191,13 @@ func (s Serving) cacheCopies() float64 {
 // prefillTime is that of one prompt.
 func (s Serving) prefillTime(tokens float64) float64 {
 	return tokens*s.Model.forward(tokens/2)/(s.peak()*s.Tensor*prefillShare) + s.messages(tokens)
+}
+
+// sharedPrefill is what the prompt of another request adds, if engines compute as many prompts at once as
+// one pass takes.
+func (s Serving) sharedPrefill() float64 {
+	together := math.Max(1, passTokens/s.Input)
+	return s.prefillTime(s.Input) - s.messages(s.Input) + s.messages(together*s.Input)/together
 }
 
 // messages are the two sums of each layer over the GPUs that share it.
