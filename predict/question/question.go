@@ -10,22 +10,17 @@ import (
 	"github.com/stoker-dev/stoker/predict"
 )
 
-// Predict answers the question. An error names the flag, and has a hint where one is known.
-func (q *Question) Predict() (Prediction, error) {
-	p, err := q.predictJob()
-	return p, addRemedy(err)
-}
-
-// predictJob answers the question.
-func (q *Question) predictJob() (Prediction, error) {
-	if b, err := q.readStorageBenchmark(); err == nil && b.State > 0 {
+// Predict answers the question. An error names the flag, and has a hint if one is known.
+func (q *Question) Predict() (p Prediction, err error) {
+	defer func() { err = addRemedy(err) }()
+	if b, known := predict.FindStorageBenchmark(q.Text("mlperf")); known && b.State > 0 {
 		return q.askCheckpoint(b)
 	}
-	s, err := q.readSetup()
-	if err != nil {
+	s := &job{Setup: unknownSetup(), Question: q}
+	if err := s.read(); err != nil {
 		return Prediction{}, err
 	}
-	p := Prediction{
+	p = Prediction{
 		Setup: s.Setup, Inputs: s.inputs, Axes: s.axes, Title: s.title(), Sources: q.On("sources"),
 		All: q.On("all") || q.On("sources"),
 	}

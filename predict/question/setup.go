@@ -82,9 +82,9 @@ func (d *job) checkStep() error {
 func readNetwork(d *job, _ string) error {
 	switch {
 	case d.hasOwnNetwork():
-		return d.readOwn(d)
+		return d.readOwn()
 	case d.Text("model") != "":
-		return d.readModel(d)
+		return d.readModel()
 	}
 	return nil
 }
@@ -251,13 +251,14 @@ func (d *job) describeSharing() (words []string) {
 	return words
 }
 
-func (q *Question) readModel(d *job) error {
-	w, known := device.FindWorkload(q.Text("model"))
+// readModel reads a network of the table, with the size of its samples.
+func (d *job) readModel() error {
+	w, known := device.FindWorkload(d.Text("model"))
 	if !known {
-		return unknownModel(q.Text("model"))
+		return unknownModel(d.Text("model"))
 	}
-	if q.Text("tokens") != "" {
-		n, _, err := q.value("tokens")
+	if d.Text("tokens") != "" {
+		n, _, err := d.value("tokens")
 		if err != nil {
 			return err
 		}
@@ -266,8 +267,8 @@ func (q *Question) readModel(d *job) error {
 		}
 		w = w.WithTokens(n)
 	}
-	if q.Text("side") != "" {
-		n, _, err := q.value("side")
+	if d.Text("side") != "" {
+		n, _, err := d.value("side")
 		if err != nil {
 			return err
 		}
@@ -297,7 +298,7 @@ func unknownModel(name string) error {
 
 // readKindOfData fills in the figures of a sample that were not given.
 func readKindOfData(d *job, _ string) (err error) {
-	if d.data, err = d.readProfile(d); err != nil {
+	if d.data, err = d.readProfile(); err != nil {
 		return err
 	}
 	if d.data.Access == predict.NoStorage {
@@ -393,8 +394,8 @@ func readSpread(d *job, flag string) error {
 }
 
 // readProfile is the kind of data: named, else what the model usually reads.
-func (q *Question) readProfile(d *job) (predict.Profile, error) {
-	name, source := q.Text("data"), given
+func (d *job) readProfile() (predict.Profile, error) {
+	name, source := d.Text("data"), given
 	if name == "" {
 		name, source = d.Load.Workload.Profile, "what "+d.Load.Workload.Title+" usually reads, --data"
 	}

@@ -16,13 +16,13 @@ import (
 
 // readAxes makes an axis of each range, in the order in which they were given.
 // The setup begins at their first values.
-func (q *Question) readAxes(d *job) error {
-	for _, flag := range q.Given {
-		text := q.Text(flag)
+func (d *job) readAxes() error {
+	for _, flag := range d.Given {
+		text := d.Text(flag)
 		if !slices.Contains(predict.AxisNames, flag) || !isRange(text) {
 			continue
 		}
-		axis, err := axisOf(flag, text, q.Table)
+		axis, err := axisOf(flag, text, d.Table)
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (q *Question) readAxes(d *job) error {
 	switch {
 	case len(d.axes) > 2:
 		return fmt.Errorf("%d settings have a range: expected one or two", len(d.axes))
-	case len(d.axes) > 0 && q.On("roofline"):
+	case len(d.axes) > 0 && d.On("roofline"):
 		return errors.New("--roofline is about one setting: leave the range out")
 	}
 	return nil

@@ -137,10 +137,8 @@ func (q *Question) worthOfUse() (w Worth, err error) {
 // loadOfUse is the job, as far as flags tell: its GPU and network may both be unknown.
 func (q *Question) loadOfUse() (device.Load, float64, error) {
 	d := &job{Setup: unknownSetup(), Question: q}
-	for _, flag := range []string{"model", "precision", "software", "gpu", "inference", "batch"} {
-		if err := readers()[flag](d, flag); err != nil {
-			return d.Load, 0, err
-		}
+	if err := d.readFields("model", "precision", "software", "gpu", "inference", "batch"); err != nil {
+		return d.Load, 0, err
 	}
 	d.Load.Training = !q.On("inference")
 	return d.Load, d.Batch, nil
