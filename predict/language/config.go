@@ -15,9 +15,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// ParseConfig reads a model of one's own from its config.json, as transformers writes it.
-// What a file leaves out has the value that transformers gives it. Layers that are no
-// attention are refused, because nothing here knows their cost.
+// ParseConfig reads a model from its config.json, as transformers writes it. Values that a file leaves out
+// get the defaults of transformers. Layers other than attention are refused, since their cost is unknown.
 func ParseConfig(name string, data []byte) (Model, error) {
 	c, err := readConfig(name, data)
 	if err != nil {
@@ -42,7 +41,7 @@ func ParseConfig(name string, data []byte) (Model, error) {
 	return m, nil
 }
 
-// readConfig reads the object that the file has to hold.
+// readConfig parses the file, which has to be a JSON object.
 func readConfig(name string, data []byte) (config, error) {
 	c := config{}
 	err := json.Unmarshal(data, &c)
@@ -59,7 +58,7 @@ func readConfig(name string, data []byte) (config, error) {
 	return c, nil
 }
 
-// findPlace says at which byte JSON goes wrong, if the error says it.
+// findPlace returns the byte at which JSON is wrong, if the error has it.
 func findPlace(err error) string {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -68,10 +67,10 @@ func findPlace(err error) string {
 	return fmt.Sprintf(", at byte %d", syntax.Offset)
 }
 
-// config is a configuration by the names of its values. Families spell some differently.
+// config holds the values of a file by name. Some names differ from family to family.
 type config map[string]any
 
-// number is the first of these values that is there; 0 if none is.
+// number returns the first of these values that the file has, or 0.
 func (c config) number(keys ...string) float64 {
 	for _, key := range keys {
 		if v, known := c[key].(float64); known {
@@ -81,7 +80,7 @@ func (c config) number(keys ...string) float64 {
 	return 0
 }
 
-// numberOr is the first of these values that is there, otherwise if none is. An explicit 0 counts.
+// numberOr returns the first of these values that the file has, even if it is 0, or else the default.
 func (c config) numberOr(otherwise float64, keys ...string) float64 {
 	for _, key := range keys {
 		if v, known := c[key].(float64); known {
@@ -91,7 +90,7 @@ func (c config) numberOr(otherwise float64, keys ...string) float64 {
 	return otherwise
 }
 
-// fillDefaults fills in what the published files of Gemma 3 leave to transformers (Gemma3TextConfig).
+// fillDefaults adds values that published files of Gemma 3 omit: the defaults of Gemma3TextConfig.
 func (c config) fillDefaults() {
 	if !c.isOneOf("gemma3_text") {
 		return
@@ -106,7 +105,7 @@ func (c config) fillDefaults() {
 	}
 }
 
-// liftParts lifts the values of nested parts of a layer, as DBRX and MPT have them, to the others.
+// liftParts copies the values of attn_config and ffn_config, which DBRX and MPT have, to the top level.
 func (c config) liftParts() {
 	for _, part := range []string{"attn_config", "ffn_config"} {
 		values, _ := c[part].(map[string]any)
@@ -128,8 +127,8 @@ func (c config) hasOtherSenses() bool {
 	return false
 }
 
-// readWeights is the precision that a quantized checkpoint stores weights in; "" if it is not quantized,
-// or in a format that is not known.
+// readWeights returns the precision in which a quantized checkpoint stores weights. It returns "" if the
+// checkpoint is not quantized, or in an unknown format.
 func (c config) readWeights() hardware.Precision {
 	quantized, _ := c["quantization_config"].(map[string]any)
 	method, _ := quantized["quant_method"].(string)
@@ -145,7 +144,7 @@ func (c config) readWeights() hardware.Precision {
 	return ""
 }
 
-// readSwitch is a value that is true or false, and what holds if it is not there.
+// readSwitch returns a value that is true or false, or the default if the file lacks it.
 func (c config) readSwitch(key string, otherwise bool) bool {
 	if v, known := c[key].(bool); known {
 		return v
@@ -159,7 +158,7 @@ func (c config) isOneOf(families ...string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(kind, family) })
 }
 
-// Families whose output layer shares the embedding's weights where their file does not say so, and
+// Families whose output layer shares the weights of the embedding unless the file says otherwise, and
 // families whose feed-forward part has two matrices.
 var (
 	tied = []string{
@@ -171,7 +170,7 @@ var (
 		"gpt2", "gpt_neo", "gpt_bigcode", "gptj", "gpt-sw3", "openai-gpt", "codegen", "bloom", "falcon", "opt", "mpt",
 		"phi", "starcoder2", "nemotron", "apertus", "arcee", "biogpt", "fuyu", "jais2", "nanochat", "persimmon", "xglm",
 	}
-	// sparseFamilies have experts, so that a file without them leaves out what decides.
+	// sparseFamilies have experts. A file of theirs that lists none is incomplete.
 	sparseFamilies = []string{
 		"mixtral", "gpt_oss", "dbrx", "deepseek_v2", "deepseek_v3", "qwen2_moe", "qwen3_moe", "olmoe", "phimoe",
 		"glm4_moe", "granitemoe", "llama4", "jetmoe", "ernie4_5_moe",
@@ -183,7 +182,7 @@ func (c config) isUngated() bool {
 	return c.isOneOf(ungated...) && !c.isOneOf("phi3", "phimoe", "phi4")
 }
 
-// readModel takes what a model is made of.
+// readModel reads the shape of the model.
 func (c config) readModel() Model {
 	m := Model{
 		Layers: c.number("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -221,7 +220,7 @@ func (c config) readModel() Model {
 	return m
 }
 
-// readExperts takes which layers have experts, and those that every token passes.
+// readExperts reads which layers have experts, and how many experts every token passes.
 func (c config) readExperts(m *Model) {
 	m.Always = c.number("n_shared_experts", "moe_num_shared_experts", "num_shared_experts")
 	if c.isOneOf("llama4") {
@@ -239,7 +238,7 @@ func (c config) readExperts(m *Model) {
 	}
 }
 
-// readWindow is how far local layers look back, and their share of all.
+// readWindow returns how many tokens local layers look back on, and the share of layers that are local.
 func (c config) readWindow(layers float64) (window, local float64) {
 	window = c.number("sliding_window", "attention_chunk_size")
 	if window == 0 || !c.readSwitch("use_sliding_window", true) {
@@ -269,7 +268,7 @@ func (c config) readWindow(layers float64) (window, local float64) {
 	return window, local
 }
 
-// expected is what a value of a configuration has to be.
+// expected is a value of a file with its limits.
 type expected struct {
 	name        string
 	value       float64
@@ -277,7 +276,7 @@ type expected struct {
 	whole       bool
 }
 
-// Limits of a configuration that are more than any model has.
+// Limits beyond any model.
 const (
 	mostOfShape  = 1e8 // layers, widths, heads, words
 	mostExperts  = 1e6
@@ -285,7 +284,7 @@ const (
 	sliver       = 1e-9
 )
 
-// listExpected are all values and what each has to be.
+// listExpected lists all values with their limits.
 func (c config) listExpected(m Model) []expected {
 	chosen := math.Min(1, m.Experts)
 	return []expected{
@@ -311,7 +310,7 @@ func (c config) listExpected(m Model) []expected {
 	}
 }
 
-// check fails if the values are no model whose cost is known.
+// check refuses values that are no model of known cost.
 func (c config) check(m Model) error {
 	for _, e := range c.listExpected(m) {
 		switch given, wrong := c.findWrongKind(e.name); {
@@ -339,7 +338,7 @@ func (c config) check(m Model) error {
 	return c.refuseOtherLayers()
 }
 
-// refuseOtherExperts fails on experts that the file describes in names that are not known, or not at all.
+// refuseOtherExperts refuses a file that describes experts by unknown names, or that omits them.
 func (c config) refuseOtherExperts(m Model) error {
 	if m.Experts > 0 {
 		return nil
@@ -359,7 +358,7 @@ func (c config) refuseOtherExperts(m Model) error {
 	return nil
 }
 
-// findWrongKind is the value of a key that should be a number and is not, as the file has it.
+// findWrongKind returns the text of a value that should be a number and is not.
 func (c config) findWrongKind(key string) (text string, wrong bool) {
 	value := c[key]
 	switch value.(type) {
@@ -370,7 +369,7 @@ func (c config) findWrongKind(key string) (text string, wrong bool) {
 	return "", false
 }
 
-// refuseOtherLayers fails on layers that are no attention, and on a model of two halves.
+// refuseOtherLayers refuses layers other than attention, and models with an encoder and a decoder.
 func (c config) refuseOtherLayers() error {
 	if c.readSwitch("is_encoder_decoder", false) {
 		return errors.New("a model with encoder and decoder is not known: expected a decoder alone")

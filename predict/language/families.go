@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// otherFamilies are words in names of families that are no decoders of attention alone, as
-// transformers spells them: encoders, models of two halves, models that see or hear, and models
-// whose layers keep a state. A configuration need not show by its values that it is one of them.
+// otherFamilies are words in the names of families that are not decoders of attention alone: encoders,
+// encoder-decoders, models that see or hear, and models whose layers keep a state. The values of a file
+// need not show it. The spelling is that of transformers.
 var otherFamilies = []string{
 	"bert", "roformer", "electra", "mpnet", "canine", "xlm", "xlnet", "esm", "esmc", "longformer", "big_bird",
 	"bigbird",
@@ -24,10 +24,10 @@ var otherFamilies = []string{
 	"git", "perceiver", "encoder", "jetmoe", "doge", "longcat", "hrm", "decision",
 }
 
-// otherNames are whole names of such families that stand in names of decoders, too, as in ernie4_5.
+// otherNames are whole names of such families. As parts they occur in names of decoders, such as ernie4_5.
 var otherNames = []string{"ernie", "align", "align_text_model"}
 
-// refuseFamily fails on a model that says itself that it is no decoder of attention alone.
+// refuseFamily refuses a model whose family or class is not a decoder of attention alone.
 func (c config) refuseFamily() error {
 	family, _ := c["model_type"].(string)
 	if isOther(family) {
@@ -44,10 +44,10 @@ func (c config) refuseFamily() error {
 	return nil
 }
 
-// shortWord is the length up to which a word has to stand alone: "led" is in "scaled".
+// shortWord is the length below which only whole words match: "led" is in "scaled".
 const shortWord = 4
 
-// isOther reports whether a name of a family or class has one of those words.
+// isOther reports whether the name of a family or class has one of those words.
 func isOther(name string) bool {
 	name, _, _ = strings.Cut(name, "For") // a class is named by its family and its task
 	name = strings.ToLower(name)

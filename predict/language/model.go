@@ -135,8 +135,8 @@ func (m Model) cacheSize(context float64) float64 {
 	return each * m.seenTokens(context)
 }
 
-// FindModel returns the model of that name or alias; case and punctuation do not count.
-// So does, in a name of Hugging Face's hub, what the model was tuned for.
+// FindModel returns the model of a name or alias, regardless of case and punctuation. A name of the Hugging
+// Face hub may have an owner and words such as Instruct.
 func FindModel(name string) (Model, bool) {
 	if m, known := spelling.Find(name, Models, Model.names); known {
 		return m, true
@@ -148,13 +148,13 @@ func FindModel(name string) (Model, bool) {
 	return spelling.Find(dropTuning(repository), Models, Model.names)
 }
 
-// tunings are words of a repository's name that say what a model was tuned for, and nothing of its shape.
+// tunings are words of a repository's name that do not change the model's shape.
 var tunings = []string{"meta", "instruct", "it", "chat", "hf", "base", "thinking"}
 
-// release is a word that says which release of the tuning it is: v0.1, 2507.
+// release matches words that number a release of the same shape: v0.1, 2507.
 var release = regexp.MustCompile(`^(v\d+\.\d+|\d{4})$`)
 
-// dropTuning leaves the words of a repository's name that say which shape the model has.
+// dropTuning removes those words from a repository's name.
 func dropTuning(name string) string {
 	words := strings.Split(strings.ToLower(name), "-")
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool {
@@ -162,7 +162,7 @@ func dropTuning(name string) string {
 	}), "-")
 }
 
-// NearestModels returns the names of the models that are spelled most like name.
+// NearestModels returns the names of models that are spelled most like name.
 func NearestModels(name string) []string { return spelling.Nearest(name, Models, Model.names) }
 
 func (m Model) names() []string { return append([]string{m.Name, m.Title}, m.Aliases...) }

@@ -193,8 +193,8 @@ func (s Serving) prefillTime(tokens float64) float64 {
 	return tokens*s.Model.forward(tokens/2)/(s.peak()*s.Tensor*prefillShare) + s.messages(tokens)
 }
 
-// sharedPrefill is what the prompt of another request adds, if engines compute as many prompts at once as
-// one pass takes.
+// sharedPrefill returns the time that the prompt of another request adds. Engines compute several short
+// prompts in one pass.
 func (s Serving) sharedPrefill() float64 {
 	together := math.Max(1, passTokens/s.Input)
 	return s.prefillTime(s.Input) - s.messages(s.Input) + s.messages(together*s.Input)/together

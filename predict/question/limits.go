@@ -7,8 +7,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// limit is the least and the most that a flag takes. What lies outside is a slip of the finger or of the
-// unit, and an answer to it would look like any other. 0 is no limit.
+// limit is the smallest and the largest value of a flag, 0 for none. A value outside is a typing error or
+// a wrong unit. An answer to it would look like any other.
 type limit struct{ least, most float64 }
 
 // Limits in base units. [J] Each is beyond what any published job, machine or price has.
@@ -22,7 +22,7 @@ const (
 	mostCount   = 1e8
 )
 
-// limits are those of the flags that have one. Verbs share them by the flag's name.
+// limits maps flags to their limits. All verbs of predict share them.
 var limits = map[string]limit{
 	"gpus":       {1, 0}, // each verb has its own
 	"nodes":      {1, 1e6},
@@ -60,7 +60,7 @@ var limits = map[string]limit{
 	"restart":    {0, 100 * day},
 }
 
-// checkLimit fails on a value that no job has. show prints a value in the flag's unit.
+// checkLimit refuses a value outside the flag's limits. show prints a value in the unit of the flag.
 func checkLimit(flag string, value float64, show func(float64) string) error {
 	l, known := limits[flag]
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// StorageBenchmarkNames are the workloads of MLPerf Storage.
+// StorageBenchmarkNames returns the names of MLPerf Storage's workloads.
 func StorageBenchmarkNames() (names []string) {
 	for _, b := range predict.StorageBenchmarks {
 		names = append(names, b.Name)
@@ -20,8 +20,8 @@ func StorageBenchmarkNames() (names []string) {
 	return names
 }
 
-// emulate fills in what MLPerf Storage gives a training workload, in place of what was
-// not said. The benchmark has no GPU: its accelerator sleeps for each batch.
+// emulate fills in what MLPerf Storage prescribes for a training workload, unless a flag gives it. The
+// benchmark has no GPU: its accelerator sleeps for the time of a step.
 func (d *job) emulate() error {
 	if d.Text("mlperf") == "" {
 		return nil
@@ -62,7 +62,7 @@ func (d *job) emulate() error {
 	return nil
 }
 
-// askCheckpoint says how long a checkpoint of MLPerf Storage's checkpointing takes.
+// askCheckpoint forecasts how long a checkpoint of MLPerf Storage takes to write.
 func (q *Question) askCheckpoint(b predict.StorageBenchmark) (Prediction, error) {
 	cluster, err := q.readCluster()
 	if err != nil {
@@ -82,8 +82,8 @@ func (q *Question) askCheckpoint(b predict.StorageBenchmark) (Prediction, error)
 	}, nil
 }
 
-// emulatedStep is a note on the forecast of a step that MLPerf Storage emulates with
-// another time: storage that is sized for one is not sized for the other.
+// emulatedStep returns a note if MLPerf Storage emulates the same step with another time, since storage
+// that suits one then does not suit the other.
 func (d *job) emulatedStep(a predict.Answer) string {
 	step, accelerator := predict.EmulatedStep(d.Load, d.Batch)
 	forecast := a.Compute().Point

@@ -17,7 +17,7 @@ import (
 // to a factor of 2.4 either way.
 const UsualLayers = 50
 
-// readOwn describes a network by its figures.
+// readOwn reads a network that flags describe: its FLOP, bytes and parameters.
 func (d *job) readOwn() error {
 	if d.Text("model") != "" {
 		return errors.New("--model names a network and --flops, --bytes, --params, --kept, --layers, --family, " +
@@ -75,7 +75,7 @@ func (d *job) readOwn() error {
 	return nil
 }
 
-// readMoved reads bytes, layers, and what a sample is.
+// readMoved reads the bytes, the layers and the size of a sample.
 func (q *Question) readMoved(own *device.Workload) error {
 	moved, _, err := q.value("bytes")
 	if err != nil {
@@ -107,7 +107,7 @@ func (q *Question) readMoved(own *device.Workload) error {
 	return nil
 }
 
-// many reads a number that may end in K, M, B (or G) or T: 25.6M, 7B.
+// many parses a number that may end in K, M, B (or G) or T: 25.6M, 7B.
 func many(flag, text string) (float64, error) {
 	scale := 1.0
 	if text != "" {

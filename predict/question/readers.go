@@ -34,7 +34,7 @@ func (d *job) read() error {
 	return d.carry(measured)
 }
 
-// readFields reads the flags that describe a job, or only those that are named.
+// readFields reads all flags that describe a job, or only those in the list.
 func (d *job) readFields(only ...string) error {
 	for _, f := range fields() {
 		if len(only) > 0 && !slices.Contains(only, f.flag) {
@@ -47,14 +47,14 @@ func (d *job) readFields(only ...string) error {
 	return nil
 }
 
-// field is a flag that describes a job, and how it is read.
+// field is a flag that describes a job, with its reader.
 type field struct {
 	flag string
 	read fieldReader
 }
 
-// fields are the flags that describe a job, in the order in which they are read and their inputs are
-// listed: one may need what those before it have set.
+// fields returns the flags that describe a job, in the order in which they are read and listed. A reader
+// may use what the readers before it have set.
 func fields() []field {
 	return []field{
 		{"model", readNetwork},

@@ -14,8 +14,8 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// readAxes makes an axis of each range, in the order in which they were given.
-// The setup begins at their first values.
+// readAxes reads ranges as the axes of a sweep, in the order of the flags. The setup starts at the first
+// value of each.
 func (d *job) readAxes() error {
 	for _, flag := range d.Given {
 		text := d.Text(flag)
@@ -42,7 +42,7 @@ func (d *job) readAxes() error {
 	return nil
 }
 
-// axisOf reads a range; classes of storage stand for their rates.
+// axisOf parses a range. A class of storage is replaced by its rate.
 func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	items := strings.Split(text, ",")
 	var classes []hardware.Storage
@@ -75,7 +75,7 @@ func axisOf(flag, text string, table hardware.Table) (predict.Axis, error) {
 	return axis, nil
 }
 
-// checkAxisEnd fails on the end of a range that no job has.
+// checkAxisEnd refuses a range that ends beyond the flag's limits.
 func checkAxisEnd(flag string, value float64) error {
 	show := quantity.About
 	if unit := units[flag]; unit != nil {
@@ -87,11 +87,11 @@ func checkAxisEnd(flag string, value float64) error {
 	return checkLimit(flag, value, show)
 }
 
-// plotBatch is the batch of workloads on a roofline of all models.
+// plotBatch is the batch of each model in a roofline of all models.
 const plotBatch = 64
 
-// askRoofline draws the setup's workload, or all that are known where none is
-// named: each at one batch, smaller if it does not fit.
+// askRoofline draws the workload of the setup, or all known ones if none is named. A batch that does not
+// fit is made smaller.
 func (q *Question) askRoofline(s *job, p *Prediction) error {
 	if q.Text("for") != "" || q.On("walls") {
 		return errors.New("--roofline does not go with --for or --walls: ask for them apart")
@@ -116,7 +116,7 @@ func (q *Question) askRoofline(s *job, p *Prediction) error {
 	if s.GPUs > 1 {
 		supply /= s.GPUs
 	}
-	link := math.Sqrt(s.Link.Pageable[0].Value * s.Link.Pageable[1].Value) // the likely value of Solve
+	link := math.Sqrt(s.Link.Pageable[0].Value * s.Link.Pageable[1].Value) // the likely value, as Solve takes it
 	if s.Pinned {
 		link = s.Link.Pinned.Value
 	}
@@ -131,8 +131,7 @@ func (q *Question) askRoofline(s *job, p *Prediction) error {
 	return nil
 }
 
-// addWorkload puts a model with its usual data on a roofline, or says in a note
-// why not.
+// addWorkload adds a model with its usual data to a roofline. A note says why one is left out.
 func addWorkload(r *predict.Roofline, s job, w device.Workload, p *Prediction) {
 	profile, _ := predict.FindProfile(w.Profile)
 	profile = profile.For(w)
@@ -155,7 +154,7 @@ func addWorkload(r *predict.Roofline, s job, w device.Workload, p *Prediction) {
 	}
 }
 
-// size is what the target takes.
+// size computes what the job needs to reach the utilisation of --for.
 func (q *Question) size(s *job) (*predict.Sizing, error) {
 	target, err := quantity.ParseShare(q.Text("for"))
 	if err != nil {
@@ -168,7 +167,7 @@ func (q *Question) size(s *job) (*predict.Sizing, error) {
 	return &z, nil
 }
 
-// readCluster is what walls outside the machine need.
+// readCluster reads what the walls beyond one machine need: checkpoint rate and failures.
 func (q *Question) readCluster() (c predict.Cluster, err error) {
 	if q.Text("checkpoint") != "" {
 		rate, _, err := q.value("checkpoint")

@@ -13,21 +13,21 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// flagGroup is a heading of the help with its flags.
+// flagGroup is a section of the help: a heading and its flags.
 type flagGroup struct {
 	title string
 	rows  []flagRow
 }
 
-// flagRow is a row of the table of flags.
+// flagRow describes one flag.
 type flagRow struct {
-	flag, short string // short is one letter
+	flag, short string // short is a letter, or ""
 	isSwitch    bool
 	help        string
 }
 
-// flagTable is every flag in the order of the help: first what most people ask with, then the rest by
-// what it describes. What a flag does to the job, the package question knows.
+// flagTable lists every flag in the order of the help: the common ones first, the others by what they
+// describe. Package question reads their values.
 var flagTable = []flagGroup{
 	{"Common flags", []flagRow{
 		{flag: "model", help: "network (--list models)"},
@@ -142,7 +142,7 @@ var flagTable = []flagGroup{
 	}},
 }
 
-// ownNetwork describes a network that is not in the table.
+// ownNetwork lists the flags that describe a network outside the table.
 var ownNetwork = []flagRow{
 	{
 		flag: "flops",
@@ -172,7 +172,7 @@ var ownNetwork = []flagRow{
 	{flag: "family", help: "with --flops: convnet, transformer, volume (default: the whole spread)"},
 }
 
-// priceRows are the rows of what a GPU hour and its electricity cost.
+// priceRows returns the flags about the price of a GPU hour and its electricity.
 func priceRows() (rows []flagRow) {
 	for _, f := range cost.Rows {
 		rows = append(rows, flagRow{flag: f.Flag, help: f.Help})
@@ -199,8 +199,8 @@ func register(cmd *cobra.Command) {
 	cli.SetGroups(cmd, sections...)
 }
 
-// withoutEmpty checks arguments, and refuses flags without a value: a shell's variable that is not set
-// would otherwise be an input that was never given.
+// withoutEmpty checks the arguments, and refuses flags with an empty value. An unset shell variable would
+// otherwise look like a flag that was not given.
 func withoutEmpty(arguments cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		if err := arguments(cmd, args); err != nil {
@@ -215,12 +215,12 @@ func withoutEmpty(arguments cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// readQuestion makes a question of the flags that were given.
+// readQuestion makes a question from the flags.
 func readQuestion(cmd *cobra.Command, say func(format string, args ...any)) *question.Question {
 	q := &question.Question{Texts: map[string]string{}, Switches: map[string]bool{}, Open: recording.Open, Say: say}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		switch {
-		case cmd.LocalFlags().Lookup(flag.Name) == nil: // what every verb takes
+		case cmd.LocalFlags().Lookup(flag.Name) == nil: // a flag of all verbs, such as --color
 			return
 		case flag.Value.Type() == "bool":
 			q.Switches[flag.Name] = flag.Value.String() == "true"

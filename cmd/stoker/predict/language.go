@@ -20,13 +20,13 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// languageFlags are what both questions about a language model ask.
+// languageFlags are the flags that train and serve share.
 type languageFlags struct {
 	model, gpu, precision, software string
 	hardware                        string
 	table                           hardware.Table
 	assumed                         []string
-	counts                          map[string]*string // numbers, by flag
+	counts                          map[string]*string // texts of numbers, by flag
 	flags                           *pflag.FlagSet
 	json, all                       bool
 	say                             func(format string, args ...any) // what was assumed
@@ -46,24 +46,24 @@ func (f *languageFlags) register(cmd *cobra.Command, stacks []language.Stack, us
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 }
 
-// assume takes note of what was not said.
+// assume adds a line to the assumptions of the answer.
 func (f *languageFlags) assume(format string, args ...any) {
 	f.assumed = append(f.assumed, fmt.Sprintf(format, args...))
 }
 
-// assumeUsual takes note of numbers that were not given: format prints the one of a flag.
+// assumeUsual adds the default of a flag to the assumptions, unless the flag was given.
 func (f *languageFlags) assumeUsual(flag, format string, value float64) {
 	if !f.flags.Changed(flag) {
 		f.assume(format+" (--"+flag+")", quantity.Count(value))
 	}
 }
 
-// addCount registers a number.
+// addCount registers a flag that is a number.
 func (f *languageFlags) addCount(cmd *cobra.Command, flag, usual, help string) {
 	f.counts[flag] = cmd.Flags().String(flag, usual, help)
 }
 
-// readNumber is a registered one; 0 if nothing is given.
+// readNumber parses a flag of addCount. It returns 0 if the flag is empty.
 func (f *languageFlags) readNumber(flag string, failed *error) float64 {
 	text := *f.counts[flag]
 	if text == "" || *failed != nil {
@@ -74,7 +74,7 @@ func (f *languageFlags) readNumber(flag string, failed *error) float64 {
 	return float64(n)
 }
 
-// readSubject reads model, GPU and precision.
+// readSubject parses model, GPU and precision.
 func (f *languageFlags) readSubject(
 	precisions ...hardware.Precision,
 ) (m language.Model, g hardware.GPU, p hardware.Precision, err error) {
@@ -103,8 +103,8 @@ func (f *languageFlags) readSubject(
 	return m, g, p, nil
 }
 
-// assumePrecision is the precision of a question that names none: the usual one, or when serving that of
-// a quantized checkpoint.
+// assumePrecision returns the precision if none was given: the usual one, or that of a quantized
+// checkpoint that is served.
 func (f *languageFlags) assumePrecision(m language.Model, gpu hardware.GPU, serving bool) hardware.Precision {
 	usual := usualPrecision(gpu)
 	switch {
@@ -122,7 +122,7 @@ func (f *languageFlags) assumePrecision(m language.Model, gpu hardware.GPU, serv
 	return usual
 }
 
-// usualPrecision is that of a question that names none.
+// usualPrecision returns the usual precision of a GPU.
 func usualPrecision(gpu hardware.GPU) hardware.Precision {
 	if !gpu.Peak(hardware.BF16).Known() && gpu.Peak(hardware.FP16).Known() {
 		return hardware.FP16
@@ -130,7 +130,7 @@ func usualPrecision(gpu hardware.GPU) hardware.Precision {
 	return hardware.BF16
 }
 
-// findStack finds the software that a flag names, by its own name or by that of a program in it.
+// findStack finds the software by its own name, or by the name of a program that runs in it.
 func findStack(name string, stacks []language.Stack, programs map[string]language.Stack) (language.Stack, error) {
 	word := strings.ToLower(strings.TrimSpace(name))
 	if stack, known := programs[word]; known {
@@ -142,7 +142,7 @@ func findStack(name string, stacks []language.Stack, programs map[string]languag
 	return "", fmt.Errorf("--software %q: expected one of %s", name, language.Names(stacks))
 }
 
-// readLanguageModel is a model of the table, or one that a file describes.
+// readLanguageModel returns a model of the table, or reads one from its config.json.
 func readLanguageModel(name string) (language.Model, error) {
 	if strings.HasSuffix(name, ".json") {
 		data, err := cli.ReadSmall(name)
@@ -170,7 +170,7 @@ func readLanguageModel(name string) (language.Model, error) {
 	return m, nil
 }
 
-// printOwnModel says what was read of a model that a file describes.
+// printOwnModel prints what was read from a config.json.
 func printOwnModel(a *cli.App, m language.Model) {
 	if !strings.HasSuffix(m.Name, ".json") {
 		return
@@ -192,16 +192,17 @@ func printRow(a *cli.App, name, format string, args ...any) {
 	fmt.Fprintf(a.Stdout, "%-13s %s\n", name, fmt.Sprintf(format, args...))
 }
 
-// leastShown is the share of a step that is worth a word.
+// leastShown is the smallest share of a step that is printed without --all.
 const leastShown = 0.02
 
-// stepShare is a part of a step by name.
+// stepShare is a named part of a step.
 type stepShare struct {
 	name  string
 	share float64
 }
 
-// describeShares are parts with their shares in words, the largest first; small ones only if all are asked for.
+// describeShares returns the parts with their shares, the largest first. It omits small ones unless all
+// are asked for.
 func describeShares(parts []stepShare, all bool) (words []string) {
 	slices.SortStableFunc(parts, func(a, b stepShare) int { return cmp.Compare(b.share, a.share) })
 	for _, p := range parts {

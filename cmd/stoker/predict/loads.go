@@ -17,7 +17,7 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// recordedServer are the flags of a question about a server that was recorded.
+// recordedServer holds the flags about a recorded server.
 type recordedServer struct {
 	file  string
 	loads []float64 // requests/s; none: parts of the capacity
@@ -31,10 +31,10 @@ func (f *recordedServer) register(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.most, "max-batch", 0, "with --run: requests that one pass takes at most (default: as many as were seen)")
 }
 
-// shownUse are the parts of a server's capacity that are shown where no load is asked for. [J]
+// shownUse are the shares of a server's capacity that are shown without --load. [J]
 var shownUse = []float64{0.25, 0.5, 0.7, 0.8, 0.9}
 
-// predictLoads says how long requests to a recorded server take at other loads.
+// printLoads prints how long requests to a recorded server would take at other loads.
 func printLoads(a *cli.App, f recordedServer) error {
 	if f.most < 0 {
 		return cli.AsUsage(fmt.Errorf("--max-batch %d: expected 1 or more", f.most))
@@ -81,7 +81,7 @@ func printLoads(a *cli.App, f recordedServer) error {
 	return nil
 }
 
-// sayWithin is a time with its interval.
+// sayWithin formats a time with its interval.
 func sayWithin(t stoker.Interval) string {
 	if math.IsNaN(t.Point) {
 		return "more than it takes"
@@ -90,5 +90,5 @@ func sayWithin(t stoker.Interval) string {
 		quantity.AboutSeconds(t.High))
 }
 
-// errRunAndModel says that a question is about two things.
+// errRunAndModel is the error for --run together with --model.
 var errRunAndModel = errors.New("--run and --model exclude each other: the recording tells what the server runs")

@@ -1,4 +1,4 @@
-// Package predict is the verb that forecasts what a job needs, without any run.
+// Package predict is the command stoker predict with its own verbs. It forecasts what a job needs.
 package predict
 
 import (
@@ -52,7 +52,7 @@ The common flags come first. The others follow, by what they describe.`,
 	return cmd
 }
 
-// runPredict chooses the question and shows the answer.
+// runPredict answers the question and prints the answer.
 func runPredict(ctx context.Context, a *cli.App, q *question.Question) (err error) {
 	if len(q.Given) == 0 {
 		return cli.AsUsage(hint.Attach(
@@ -87,7 +87,7 @@ func runPredict(ctx context.Context, a *cli.App, q *question.Question) (err erro
 	return showPrediction(a, q, p)
 }
 
-// runWorth answers what another machine would bring a job that runs, recorded or not.
+// runWorth prints what another machine would bring a job that runs.
 func runWorth(a *cli.App, q *question.Question, run string) (err error) {
 	if q.Table, err = hardwareTable(q.Text("hardware")); err != nil {
 		return cli.AsUsage(err)
@@ -108,7 +108,7 @@ func runWorth(a *cli.App, q *question.Question, run string) (err error) {
 	return text.WriteWorth(a.Stdout, w, style)
 }
 
-// checkQuestion refuses what cannot go together, before any work.
+// checkQuestion refuses flags that contradict each other.
 func checkQuestion(q *question.Question) error {
 	asked := 0
 	for _, is := range []bool{q.On("tutorial"), q.Text("list") != "", q.On("roofline")} {
@@ -158,7 +158,7 @@ func showTutorial(a *cli.App, q *question.Question) error {
 	return text.WriteLessons(a.Stdout, lessons, a.TextStyle(a.Stdout))
 }
 
-// draw writes a picture or a page beside its place and moves it there, so that no half of one is ever seen.
+// draw writes a picture or a page to a temporary file and renames it, so that no partial file is ever seen.
 func draw(ctx context.Context, name string, p question.Prediction) error {
 	var picture bytes.Buffer
 	if err := plot.WritePrediction(&picture, p, cli.Version); err != nil {

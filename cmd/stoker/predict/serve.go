@@ -16,7 +16,7 @@ import (
 	"github.com/stoker-dev/stoker/report/wire"
 )
 
-// serveCommand is "predict serve": a language model that answers.
+// serveCommand makes stoker predict serve, about a language model that answers requests.
 func serveCommand(a *cli.App) *cobra.Command {
 	f := &languageFlags{say: a.Say}
 	recorded := recordedServer{json: &f.json}
@@ -81,7 +81,7 @@ at other loads.`,
 	return cmd
 }
 
-// suggestTensor names --tp to who asks for --gpus, as predict train has it.
+// suggestTensor hints at --tp if the unknown flag is --gpus, which predict train has.
 func suggestTensor(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "gpus" {
@@ -94,7 +94,7 @@ func suggestTensor(cmd *cobra.Command, err error) error {
 	return cli.AsUsage(err)
 }
 
-// servingPrograms are names of programs that run on a stack.
+// servingPrograms maps names of programs to their serving stack.
 var servingPrograms = map[string]language.Stack{
 	"": language.UsualServing, "trt-llm": language.TensorRT, "tensorrt": language.TensorRT,
 	"gpt-fast": language.PyTorch,
@@ -142,7 +142,7 @@ func (f *languageFlags) readServing(draft string) (s language.Serving, err error
 	return s, nil
 }
 
-// printServing prints the answer in eight lines: what is reached, what decides it, and what was assumed.
+// printServing prints the answer in eight lines: the rates, what limits them, and what was assumed.
 func printServing(a *cli.App, f *languageFlags, s language.Serving, r language.ServingRate) {
 	row := func(name, format string, args ...any) { printRow(a, name, format, args...) }
 	printOwnModel(a, s.Model)
