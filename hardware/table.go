@@ -222,10 +222,10 @@ func (s Storage) key() string { return s.Name }
 func (c CPU) key() string     { return c.Name }
 func (g Grid) key() string    { return g.Name }
 
-// find returns the row of a name; false if there is no such row.
+// find returns the row of a name in any case; false if there is no such row.
 func find[R named](rows []R, name string) (row R, found bool) {
 	for _, row := range rows {
-		if row.key() == name {
+		if strings.EqualFold(row.key(), name) {
 			return row, true
 		}
 	}

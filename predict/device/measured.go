@@ -165,7 +165,7 @@ func (c *clauses) clause(what, word string) (err error) {
 	case "software":
 		c.m.Software = Software(word)
 	case "in":
-		c.m.Precision = hardware.Precision(strings.ToLower(c.takeWord()))
+		c.m.Precision = hardware.ReadPrecision(c.takeWord())
 		if !slices.Contains(hardware.Precisions, c.m.Precision) {
 			return fmt.Errorf("precision %q: expected fp32, tf32, fp16, bf16, fp8 or int8", c.m.Precision)
 		}

@@ -62,7 +62,7 @@ func FindGPU(flag, name string, table hardware.Table, say func(format string, ar
 
 // unknownKind is the error for a GPU that is not in the table. It lists the variants of a known family.
 func unknownKind(flag, name string, table hardware.Table) error {
-	family, _, _ := strings.Cut(strings.ToLower(name), "-")
+	family, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), " ", "-"), "-")
 	same := func(key string) bool { return strings.HasPrefix(key, family+"-") }
 	usual, kinds, known := table.FindKind(family)
 	if slices.ContainsFunc(hardware.Nearest(name, table.GPUNames()), same) || !known {

@@ -279,12 +279,15 @@ func (d *job) readModel() error {
 	return nil
 }
 
+// shortestName is the length from which a model's name is compared with others: "t5" is in "resnet50".
+const shortestName = 3
+
 // unknownModel is the error for an unknown model. It lists similar names and the flags that describe one.
 func unknownModel(name string) error {
 	own := "describe a network of your own by --flops, --bytes and --params, which stoker.count(model, input) " +
 		"prints in Python"
 	near := device.NearestWorkloads(name)
-	if len(hardware.Nearest(name, near)) > 0 {
+	if len(name) >= shortestName && len(hardware.Nearest(name, near)) > 0 {
 		return fmt.Errorf("--model %q is not in the table, nearest: %s, all: stoker predict --list models, or %s", name,
 			strings.Join(near, ", "), own)
 	}
@@ -401,6 +404,10 @@ func (d *job) readProfile() (predict.Profile, error) {
 		return predict.Profile{}, nil
 	}
 	profile, known := predict.FindProfile(name)
+	if !known && slices.Contains(shardFormats, strings.ToLower(name)) {
+		return predict.Profile{}, hint.Attach(fmt.Errorf("--data %q is a format: --access says how samples are stored, and "+
+			"--data what they are", name), "--access sequential")
+	}
 	if !known {
 		return predict.Profile{}, fmt.Errorf("--data %q is not in the table, nearest: %s, all: stoker predict "+
 			"--list profiles", name, strings.Join(predict.NearestProfiles(name), ", "))
@@ -472,9 +479,16 @@ func (d *job) noteStorage(row hardware.Storage, access predict.Access) {
 		cmp.Or(row.Latency.Source, "not in the table, --latency"))
 }
 
+// shardFormats are formats in which many samples share a file that is read in a row.
+var shardFormats = []string{"shards", "shard", "tar", "webdataset", "wds", "tfrecord", "mds", "parquet", "arrow", "lmdb"}
+
 // readAccess reads how samples are stored: as given, as is usual for the kind of data, or as a file each.
 func readAccess(d *job, flag string) error {
-	switch access := predict.Access(d.Text(flag)); access {
+	access := predict.Access(strings.ToLower(d.Text(flag)))
+	if slices.Contains(shardFormats, string(access)) {
+		access = predict.Sequential
+	}
+	switch access {
 	case "":
 		d.usual = predict.Files
 		if d.data.Access != "" {
@@ -583,11 +597,9 @@ func readLink(d *job, _ string) error {
 }
 
 func precisionOf(text string) (hardware.Precision, error) {
-	switch p := hardware.Precision(strings.ToLower(text)); {
+	switch p := hardware.ReadPrecision(text); {
 	case p == "":
 		return device.AnyPrecision, nil
-	case p == "amp": // torch.autocast's default on CUDA
-		return hardware.FP16, nil
 	case slices.Contains(hardware.Precisions, p):
 		return p, nil
 	}
@@ -597,7 +609,8 @@ func precisionOf(text string) (hardware.Precision, error) {
 // softwarePrograms maps names of programs to their class of software.
 var softwarePrograms = map[string]device.Software{
 	"tensorrt": device.Engine, "trt": device.Engine, "openvino": device.Engine,
-	"torch.compile": device.Compiled, "inductor": device.Compiled, "xla": device.Compiled,
+	"onnxruntime": device.Engine, "torch.compile": device.Compiled, "inductor": device.Compiled,
+	"xla": device.Compiled, "jax": device.Compiled, "pytorch": device.Eager, "torch": device.Eager,
 }
 
 func softwareOf(text string) (device.Software, error) {

@@ -90,8 +90,11 @@ func (f *languageFlags) readSubject(
 	if g, err = question.FindGPU("gpu", f.gpu, f.table, f.say); err != nil {
 		return m, g, p, err
 	}
-	if p = hardware.Precision(strings.ToLower(f.precision)); p == "" {
+	if p = hardware.ReadPrecision(f.precision); p == "" {
 		return m, g, f.assumePrecision(m, g, slices.Contains(precisions, language.INT4)), nil
+	}
+	if slices.Contains(quantizers, string(p)) {
+		p = language.INT4
 	}
 	if !slices.Contains(precisions, p) {
 		words := make([]string, len(precisions))
@@ -102,6 +105,9 @@ func (f *languageFlags) readSubject(
 	}
 	return m, g, p, nil
 }
+
+// quantizers are methods and formats that store weights in 4 bits.
+var quantizers = []string{"awq", "gptq", "w4a16", "nf4", "mxfp4", "4bit"}
 
 // assumePrecision returns the precision if none was given: the usual one, or that of a quantized
 // checkpoint that is served.
@@ -168,6 +174,16 @@ func readLanguageModel(name string) (language.Model, error) {
 			name, strings.Join(language.NearestModels(name), ", "))
 	}
 	return m, nil
+}
+
+// refuseLanguageModel refuses a model that only train and serve know.
+func refuseLanguageModel(name string) error {
+	m, known := language.FindModel(name)
+	if _, other := device.FindWorkload(name); other || !known {
+		return nil
+	}
+	return hint.Attach(fmt.Errorf("--model %q is a language model: stoker predict train and serve answer for it", name),
+		"stoker predict train --model "+m.Name)
 }
 
 // printOwnModel prints what was read from a config.json.

@@ -122,6 +122,9 @@ func checkQuestion(q *question.Question) error {
 	if q.Text("to") != "" {
 		return errors.New("--to goes with a recording or with --util: on which GPU a new job runs --gpu says")
 	}
+	if err := refuseLanguageModel(q.Text("model")); err != nil {
+		return err
+	}
 	if q.On("json") && q.On("csv") {
 		return errors.New("--json and --csv: choose one")
 	}

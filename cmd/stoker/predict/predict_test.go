@@ -242,6 +242,33 @@ func TestPredictManyEmulated(t *testing.T) {
 	}
 }
 
+// Names are understood in the spellings of PyTorch, timm and the hub.
+func TestPredictSpellings(t *testing.T) {
+	clitest.HideOwnRows(t)
+	for _, c := range []struct{ args, want string }{
+		{"--precision bfloat16", "bf16, batch 256"},
+		{"--precision torch.float16", "fp16, batch 256"},
+		{"--precision bf16-mixed", "bf16, batch 256"},
+		{"--software pytorch", "eager, batch 256"},
+		{"--software jax", "compiled, batch 256"},
+		{"--model torchvision.models.resnet50", "ResNet-50, training"},
+		{"--model timm/resnet50.a1_in1k", "ResNet-50, training"},
+		{"--storage NVMe --workers 8 --cores 16", "utilisation"},
+		{"--storage S3 --access WebDataset --workers 8 --cores 16", "utilisation"},
+	} {
+		code, out, errs := call(t, job(append([]string{"--batch", "256"}, strings.Fields(c.args)...)...)...)
+		if code != cli.ExitFine || !strings.Contains(out, c.want) {
+			t.Errorf("%s: code %d, stdout lacks %q:\n%s%s", c.args, code, c.want, out, errs)
+		}
+	}
+	for _, p := range []string{"awq", "w4a16", "int4"} {
+		code, out, errs := call(t, "predict", "serve", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--precision", p, "--json")
+		if code != cli.ExitFine || !strings.Contains(out, `"precision": "int4"`) {
+			t.Errorf("--precision %s: code %d\n%s%s", p, code, out, errs)
+		}
+	}
+}
+
 func TestPredictBadInput(t *testing.T) {
 	clitest.HideOwnRows(t)
 	for _, c := range []struct {
@@ -339,6 +366,10 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--price", "$1000000/h"), "--price is 1000000 $/h, more than any job has"},
 		{job("--batch", "256", "--workers", "1..100000"), "--workers is 100,000, more than any job has"},
 		{job("--batch", "256", "--storage", "1B/s"), "--storage is 1 B/s, less than any job has: expected at least 1 KB/s"},
+		{job("--batch", "256", "--model", "llama-2-7b"), "hint: stoker predict train --model llama-2-7b"},
+		{job("--batch", "256", "--model", "t5"), "hint: stoker predict --list models"},
+		{job("--batch", "256", "--data", "webdataset"), "hint: --access sequential"},
+		{job("--batch", "256", "--gpu", "h100 nvl"), "nearest: h100-sxm, h100-pcie"},
 		{job("--batch", ""), "--batch is empty: give it a value, or leave it out"},
 		{[]string{"predict", "train", "--model", "llama-3.1-8b", "--gpu", " "}, "--gpu is empty"},
 		{[]string{"predict", "serve", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--gpus", "4"}, "hint: --tp 2"},
