@@ -208,6 +208,9 @@ func (q *Question) addMachine(w *Worth, b predict.Baseline, own hardware.GPU) er
 		case n == 0 && flag == "cores":
 			return errors.New("--cores is 0: expected more than 0")
 		}
+		if err := checkCount(flag, float64(n)); err != nil {
+			return err
+		}
 		after := b.Setup
 		if flag == "cores" {
 			after.Cores, all.Cores = float64(n), float64(n)

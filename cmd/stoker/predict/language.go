@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -148,8 +150,11 @@ func findStack(name string, stacks []language.Stack, programs map[string]languag
 	return "", fmt.Errorf("--software %q: expected one of %s", name, language.Names(stacks))
 }
 
-// readLanguageModel returns a model of the table, or reads one from its config.json.
+// readLanguageModel returns a model of the table, or reads one from its config.json or the folder with it.
 func readLanguageModel(name string) (language.Model, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		name = filepath.Join(name, "config.json")
+	}
 	if strings.HasSuffix(name, ".json") {
 		data, err := cli.ReadSmall(name)
 		if err != nil {

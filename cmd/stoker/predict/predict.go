@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stoker-dev/stoker/cmd/stoker/internal/cli"
 	"github.com/stoker-dev/stoker/internal/hint"
+	"github.com/stoker-dev/stoker/internal/spelling"
 	"github.com/stoker-dev/stoker/predict/question"
 	"github.com/stoker-dev/stoker/predict/tutorial"
 	"github.com/stoker-dev/stoker/report"
@@ -41,6 +43,11 @@ The common flags come first. The others follow, by what they describe.`,
 		Args: withoutEmpty(cli.AtMost(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := readQuestion(cmd, a.Say)
+			if len(args) == 1 {
+				if err := suggestVerb(cmd, args[0]); err != nil {
+					return err
+				}
+			}
 			if len(args) == 1 || q.Text("util") != "" && q.Text("measured") == "" {
 				return runWorth(a, q, strings.Join(args, ""))
 			}
@@ -51,6 +58,22 @@ The common flags come first. The others follow, by what they describe.`,
 	cmd.AddCommand(trainCommand(a), serveCommand(a), fleetCommand(a), transformationCommand(a), dataCommand(a))
 	return cmd
 }
+
+// suggestVerb refuses an argument that is no file and is spelled like a verb of predict.
+func suggestVerb(cmd *cobra.Command, name string) error {
+	if _, err := os.Stat(name); err == nil {
+		return nil
+	}
+	for _, verb := range cmd.Commands() {
+		if spelling.Distance(name, verb.Name()) <= mostSlips {
+			return cli.AsUsage(hint.Attach(fmt.Errorf("%q is no file, and no verb of predict", name), verb.CommandPath()+" --help"))
+		}
+	}
+	return nil
+}
+
+// mostSlips are the letters in which a misspelt verb differs: two that changed places.
+const mostSlips = 2
 
 // runPredict answers the question and prints the answer.
 func runPredict(ctx context.Context, a *cli.App, q *question.Question) (err error) {

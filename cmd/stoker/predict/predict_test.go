@@ -269,6 +269,9 @@ func TestPredictSpellings(t *testing.T) {
 	}
 }
 
+// serverRun is a recorded server.
+const serverRun = "../../../testdata/cases/server-one-at-a-time/run.jsonl.gz"
+
 func TestPredictBadInput(t *testing.T) {
 	clitest.HideOwnRows(t)
 	for _, c := range []struct {
@@ -370,6 +373,12 @@ func TestPredictBadInput(t *testing.T) {
 		{job("--batch", "256", "--model", "t5"), "hint: stoker predict --list models"},
 		{job("--batch", "256", "--data", "webdataset"), "hint: --access sequential"},
 		{job("--batch", "256", "--gpu", "h100 nvl"), "nearest: h100-sxm, h100-pcie"},
+		{[]string{"predict", "tarin", "--model", "llama-3.1-8b"}, "hint: stoker predict train --help"},
+		{[]string{"predict", serverRun, "--workers", "1000000"}, "more than any job has: expected at most 10000"},
+		{[]string{"predict", "serve", "--run", serverRun, "--load", "abc"}, "expected requests a second"},
+		{[]string{"predict", "serve", "--run", serverRun, "--max-batch", "0"}, "expected 1 to 1000000"},
+		{[]string{"predict", "serve", "--run", serverRun, "--tp", "2"}, "leave --tp out"},
+		{[]string{"predict", "serve", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--load", "5"}, "name its recording with --run"},
 		{job("--batch", ""), "--batch is empty: give it a value, or leave it out"},
 		{[]string{"predict", "train", "--model", "llama-3.1-8b", "--gpu", " "}, "--gpu is empty"},
 		{[]string{"predict", "serve", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--gpus", "4"}, "hint: --tp 2"},

@@ -34,10 +34,10 @@ at other loads.`,
   stoker predict serve --run server.jsonl.gz --load 20,40,80`,
 		Args: withoutEmpty(cli.AtMost(0)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := recorded.checkFlags(cmd.Flags()); err != nil {
+				return cli.AsUsage(err)
+			}
 			if recorded.file != "" {
-				if f.model != "" {
-					return cli.AsUsage(errRunAndModel)
-				}
 				return printLoads(a, recorded)
 			}
 			for _, flag := range []string{"accept", "guesses"} {
