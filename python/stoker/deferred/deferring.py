@@ -42,6 +42,7 @@ from ..daemon.session import (
     meeting_place,
 )
 from ..handover import receiving
+from ..handover.receiving import Tally
 from ..handover.workers import handing_over
 from ..remote.iterators import in_cluster
 from . import further, nodes, payoff, reach, stream
@@ -229,8 +230,10 @@ def _wrap_multi_init(original: Callable[..., None], home: str) -> Any:
                     return
         account = _find_account(loader) if wants_deferring() else None
         where, count = sys.modules[home], loader.num_workers
+        handed = 0 if account is None or in_worker() else count
+        tally = Tally() if account is None else account.tally
         with supplying_workers(account, count, patience(loader.timeout), where, "_worker_loop") as supply:
-            with handing_over(where, "_worker_loop", count if wants_deferring() and not in_worker() else 0) as takers:
+            with handing_over(where, "_worker_loop", handed, tally) as takers:
                 original(self, loader, *rest, **more)
                 takers.append(self)
             if supply is not None:
