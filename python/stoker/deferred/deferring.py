@@ -44,7 +44,7 @@ from ..daemon.session import (
 from ..handover import receiving
 from ..handover.receiving import Tally
 from ..handover.workers import handing_over
-from ..remote.iterators import in_cluster
+from ..remote.iterators import choose_cluster, in_cluster
 from . import further, nodes, payoff, reach, stream
 from .materialize import trust
 from .materialize.dispatch import materializer
@@ -72,12 +72,16 @@ _worker: payoff.Account | None = None  # in a worker: the account of its data se
 _number: int | None = None  # in a worker: its number within the iterator
 
 
-def enable() -> None:
+def enable(ray: str | None = None, workers: int | None = None) -> None:
     """Defer the pictures of all loaders that are iterated from now on.
 
-    A second call also covers loader classes that were imported since the first.
+    ray is the address of a Ray cluster ("auto", "HOST:PORT", or "local" for one of this machine),
+    in which the loaders' workers run from now on; workers is how many each loader gets there, if
+    not its own number. A second call also covers loader classes that were imported since the first.
     """
     global _everywhere
+    if ray is not None or workers is not None:
+        choose_cluster(ray, workers)
     if lack := _limits.find_lack():
         say_once(f"pictures are made as without stoker: {lack}")
         return
