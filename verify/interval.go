@@ -296,3 +296,13 @@ func kurtosis(x []float64, mean float64) float64 {
 	}
 	return fourth / (second * second) * float64(len(x))
 }
+
+// student95 returns the two-sided 95 % quantile of Student's t distribution for few degrees of
+// freedom.
+func student95(degrees int) float64 {
+	table := [...]float64{
+		1: 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+		2.145, 2.131, 2.120, 2.110, 2.101,
+	}
+	return table[min(degrees, len(table)-1)]
+}
