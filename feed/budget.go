@@ -9,6 +9,13 @@ import (
 	"github.com/stoker-dev/stoker/internal/cgroup"
 )
 
+// PoolOptions say what the loaders of a node may use. A zero field means the default.
+type PoolOptions struct {
+	Threads int   // default: the cores that may be used, less one where there are four or more
+	Nice    int   // 1..19 below the process's own, default 1; see defaultNice
+	Memory  int64 // bytes for rings, scratch and files together; default: most of the free memory
+}
+
 // budget divides the daemon's memory among rings, scratch of the threads and large images. It
 // is checked before anything is allocated: too little memory is an error at the start instead
 // of a killed job after an hour.
@@ -102,9 +109,6 @@ func (b *budget) releaseMemory(bytes int64) {
 	defer b.mu.Unlock()
 	b.free += bytes
 }
-
-// maxFile returns the size of the largest file that fits.
-func (p *Pool) maxFile() int64 { return p.budget.files + keptFile }
 
 func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 

@@ -6,6 +6,15 @@ import (
 	"github.com/stoker-dev/stoker/diagnose"
 )
 
+// sight is what an observer may see of a job.
+type sight struct {
+	Name     string
+	hook     bool // steps, loaders, fetches, the device's own clock
+	launches bool // how many launches a step has: today only the emulated device tells
+	effort   bool // SM activity and power
+	host     bool // threads, processes, disks, network, pressure
+}
+
 // relief is one intervention: a resource that is no longer short.
 type relief struct {
 	class  diagnose.Class

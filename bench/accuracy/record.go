@@ -10,15 +10,6 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// sight is what an observer may see of a job.
-type sight struct {
-	Name     string
-	hook     bool // steps, loaders, fetches, the device's own clock
-	launches bool // how many launches a step has: today only the emulated device tells
-	effort   bool // SM activity and power
-	host     bool // threads, processes, disks, network, pressure
-}
-
 // sights are those of the exam, the best first.
 var sights = []sight{
 	{"all signals", true, true, true, true},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/stoker-dev/stoker/feed/decode/planes"
 )
@@ -479,6 +480,18 @@ func (j *jpeg) newDamaged(at int, format string, args ...any) error {
 
 func (j *jpeg) newTruncated() error {
 	return &SampleError{Truncated, int64(len(j.data)), "the file ends before the image does"}
+}
+
+// overflows reports whether libjpeg refuses a DC value.
+func overflows(v int) bool { return v > math.MaxInt32 || v < math.MinInt32 }
+
+func (j *jpeg) overflow(s *scan) error {
+	return j.newDamaged(s.start,
+		"the brightness (DC) of a block leaves 32 bits in the scan that begins here: samples have 8")
+}
+
+func (j *jpeg) noQuantTable(s *scan, slot byte) error {
+	return j.newDamaged(s.start, "a scan needs quantisation table %d, which no DQT segment before it defines", slot)
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
