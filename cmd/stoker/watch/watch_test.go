@@ -475,7 +475,7 @@ func TestWatchFollowsARecordingThatIsWrittenAnew(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		runs, ended := make(chan *recording.Run), make(chan error, 1)
-		go func() { ended <- followed([]string{path})[0].runs(ctx, runs) }()
+		go func() { ended <- followRecordings([]string{path})[0].runs(ctx, runs) }()
 		<-runs
 		_ = os.Remove(path)
 		time.Sleep(3 * time.Second) // of the bubble
