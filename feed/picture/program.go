@@ -70,6 +70,7 @@ type operation struct {
 	least, most int  // number of arguments
 	tensor      bool // it works on a tensor
 	compile     func(*compiler, *arguments)
+	functions   string // of libraries, that the client records as this operation
 }
 
 // operations are the supported ops by name. operations.go has the table.
