@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/diagnose/idle"
@@ -122,6 +123,14 @@ func (s traceSide) deviceName() string {
 		return s.Run.Facts.GPUs[at].Name
 	}
 	return ""
+}
+
+// hasStacks reports whether stacks of the host were recorded.
+func (s traceSide) hasStacks() bool { return len(s.Run.Timeline.Frames.Start) > 0 }
+
+// hasName reports whether the trace has a name with a text in it.
+func (s traceSide) hasName(text string) bool {
+	return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool { return strings.Contains(name, text) })
 }
 
 // name returns the name of a piece of work.

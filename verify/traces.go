@@ -115,16 +115,11 @@ func (o *TraceOutcome) tell(was, now traceSide) {
 // loadsElsewhere returns the change from loading in the main process to workers, or back, found
 // by the names of the iterators. A trace need not record the number of workers.
 func loadsElsewhere(was, now traceSide) (stoker.Change, bool) {
-	marks := func(s traceSide, iterator string) bool {
-		return slices.ContainsFunc(s.Run.Timeline.Names, func(name string) bool {
-			return strings.Contains(name, iterator)
-		})
-	}
 	const single, several = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 	switch {
-	case marks(was, single) && !marks(was, several) && marks(now, several) && !marks(now, single):
+	case was.hasName(single) && !was.hasName(several) && now.hasName(several) && !now.hasName(single):
 		return stoker.Change{Setting: stoker.NumWorkers, From: 0}, true
-	case marks(was, several) && !marks(was, single) && marks(now, single) && !marks(now, several):
+	case was.hasName(several) && !was.hasName(single) && now.hasName(single) && !now.hasName(several):
 		return stoker.Change{Setting: stoker.NumWorkers, To: 0}, true
 	}
 	return stoker.Change{}, false
@@ -152,7 +147,7 @@ func (o *TraceOutcome) addDoubts(was, now traceSide) {
 	if a, b := was.Verdict.Rank, now.Verdict.Rank; a != b {
 		w.addWarning("rank %d is judged before, rank %d after", a, b)
 	}
-	if a, b := len(was.Run.Timeline.Frames.Start) > 0, len(now.Run.Timeline.Frames.Start) > 0; a != b {
+	if was.hasStacks() != now.hasStacks() {
 		w.addWarning("only one of the two was recorded with stacks, which slow the host")
 	}
 	if a, b := was.deviceName(), now.deviceName(); a != b && a != "" && b != "" {
