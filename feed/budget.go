@@ -21,7 +21,6 @@ type PoolOptions struct {
 // of a killed job after an hour.
 type budget struct {
 	total   int64
-	threads int
 	kept    int64 // what all threads keep from sample to sample
 	scratch int64 // shared: what large images take beyond kept
 	files   int64 // shared: what large files take beyond kept
@@ -62,7 +61,7 @@ func scratchBytes(width, height int) int64 { return int64(width) * int64(height)
 // It fails if the threads would have too little.
 func newBudget(o PoolOptions) (*budget, error) {
 	free, who := cgroup.FreeMemory(os.DirFS("/"), "self")
-	b := &budget{total: o.Memory, threads: o.Threads, kept: int64(o.Threads) * (keptFile + keptScratch)}
+	b := &budget{total: o.Memory, kept: int64(o.Threads) * (keptFile + keptScratch)}
 	switch {
 	case b.total == 0 && free == 0: // not known
 		b.total = b.kept + runtimeBytes + maxPixels*perPixel*2

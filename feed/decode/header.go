@@ -43,7 +43,6 @@ type component struct {
 	h, v int  // sampling factors, 1 to 4
 	tq   byte // quantisation table
 
-	width, height    int // in samples: ceil(image * h / hmax)
 	blocksX, blocksY int // blocks that hold samples; an interleaved scan pads them to whole MCUs
 }
 
@@ -290,7 +289,6 @@ func (j *jpeg) frameHeader(marker byte, b []byte, at int) error {
 	j.mcusX, j.mcusY = ceilDiv(j.width, 8*j.hmax), ceilDiv(j.height, 8*j.vmax)
 	for i := range j.ncomp {
 		c := &j.comps[i]
-		c.width, c.height = ceilDiv(j.width*c.h, j.hmax), ceilDiv(j.height*c.v, j.vmax)
 		c.blocksX, c.blocksY = ceilDiv(j.width*c.h, 8*j.hmax), ceilDiv(j.height*c.v, 8*j.vmax)
 	}
 	return nil
