@@ -1,6 +1,9 @@
 package advise
 
 import (
+	"math"
+
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/predict/replay"
 	"github.com/stoker-dev/stoker/recording"
@@ -72,4 +75,99 @@ func (a adviser) propose(t *replay.Trace) Plan {
 	order(plan.Doubtful)
 	a.proposeTraced(&plan)
 	return plan
+}
+
+// blind advises where no step was seen: what to change follows from the class,
+// the gain does not, beyond the bound that an idle device sets.
+func (a adviser) blind() Plan {
+	switch class := a.verdict.Class; {
+	case a.verdict.Most > 1:
+		fix, _ := a.outside()
+		return Plan{Fixes: []Fix{fix}}
+	case class == diagnose.CPUBound, class == diagnose.MainThread && len(a.run.Facts.Loaders) == 0:
+		return a.inWords()
+	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
+		return Plan{}
+	}
+	cores := int(math.Max(1, math.Floor(a.costs.Cores)))
+	from := any(a.costs.Workers)
+	if a.costs.Uncounted {
+		from = nil
+	}
+	return Plan{Fixes: []Fix{{
+		Name: string(stoker.NumWorkers), Title: "load in worker processes",
+		Changes:  []stoker.Change{{Setting: stoker.NumWorkers, From: from, To: max(cores, a.costs.Workers+1)}},
+		Forecast: a.atMost(a.atIdle()),
+		Effort:   Flag, Risk: MemoryRisk, Mind: a.verdict.Grounds.UnknownData(),
+		Notes: []string{"no step was seen, so its worth is only bounded: at most 1/utilisation, and what the cores can do" + a.whyNoSteps()},
+	}}}
+}
+
+// inWords advises where nothing tells of a DataLoader, so that there is no setting to
+// name: the advice in words, and an upper bound of its gain.
+func (a adviser) inWords() Plan {
+	_, trace := diagnose.TakeTrace(a.verdict.Grounds.Framework)
+	fix := Fix{
+		Name: "input-ahead", Title: "prepare what the next step needs while the device works on this one", Effort: Code,
+		Risk:     MemoryRisk,
+		Forecast: a.atMost(min(a.atIdle(), atOverlap(a.verdict.Idle))),
+		Notes: []string{
+			"no DataLoader was seen: whether the time goes into input (a generator, get_batch, a simulator, " +
+				"tokenising) or into launching many small kernels is unknown. \"for batch in stoker.watch(batches)\" " +
+				"around the input tells, or a trace (" + trace + ")",
+			"reading, NumPy and most decoders release Python's interpreter lock: for them a thread and a queue of a " +
+				"few batches are enough. Python code of your own needs worker processes: put it into a data set " +
+				"behind a loader with worker processes (PyTorch's DataLoader, Grain)",
+			"what is the same in every epoch, such as tokens or decoded images, can be prepared once beforehand and stored",
+		},
+	}
+	if !worthIt(fix.Forecast) { // the host's work is too long to hide: several have to do it
+		fix.Title, fix.Forecast = "prepare the input of several steps at a time, in worker processes", a.atMost(a.atIdle())
+	}
+	if !worthIt(fix.Forecast) {
+		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
+	}
+	return Plan{Fixes: []Fix{fix}}
+}
+
+// others are the settings by which other loaders do more at a time, in their own words.
+var others = map[string]string{
+	"ray": "Ray Data: more CPUs for its cluster, concurrency= of map_batches, prefetch_batches= of " +
+		"iter_torch_batches",
+	"dali": "DALI: num_threads and prefetch_queue_depth of the pipeline, decoding on the device (device=\"mixed\")",
+	"spdl": "SPDL: concurrency= of the slowest pipe, num_threads= of build, the size of add_sink",
+	"tf.data": "tf.data: num_parallel_calls=tf.data.AUTOTUNE of map and interleave, prefetch(tf.data.AUTOTUNE) at " +
+		"the end, cache()",
+	"grain": "Grain: worker_count and worker_buffer_size of the DataLoader, num_threads and prefetch_buffer_size of " +
+		"ReadOptions",
+}
+
+// elsewhere advises where the batches come from something else than a DataLoader: what to
+// do in words, and what no wait for input would be worth.
+func (a adviser) elsewhere(kind string) Plan {
+	fix := Fix{
+		Name: "input-ahead", Title: "prepare more batches at a time, ahead of the step that needs them", Effort: Code,
+		Risk:     MemoryRisk,
+		Forecast: a.atMost(atRemoval(a.verdict.Stall)),
+		Notes:    []string{"no DataLoader prepares these batches: how many it could prepare at a time is unknown"},
+	}
+	if settings, known := others[kind]; known {
+		fix.Notes = append(fix.Notes, settings)
+	}
+	if !worthIt(fix.Forecast) {
+		return Plan{Rejected: []Rejected{{Name: fix.Name, Why: notWorth(fix.Forecast)}}}
+	}
+	return Plan{Fixes: []Fix{fix}}
+}
+
+// whyNoSteps is what the recording says of that, with what would show them.
+func (a adviser) whyNoSteps() string {
+	for _, what := range []string{"hook", "steps"} {
+		for _, absent := range a.run.Facts.Absent {
+			if absent.What == what {
+				return " (" + absent.Why + ")"
+			}
+		}
+	}
+	return ""
 }
