@@ -5,11 +5,11 @@
 //	go run ./bench/accuracy -set tune -misses  # the jobs that rules may be mended on
 //	go run ./bench/accuracy -draws 3 -check    # for CI: no page, exit 1 below the bars
 //
-// Each job is written as a recording in the recording's own format, once for each of five
-// sights of it, and judged by the same call as stoker diagnose. What was judged is kept (-kept) and
-// not judged again by the same binary, so that an exam that was ended goes on where it was.
+// Each job is written as a recording, once for each of five sights of it, and judged as by stoker
+// diagnose. Verdicts are kept in a file (-kept), so that an interrupted exam continues with the same
+// binary.
 //
-// It knows no real process: bench/labelled has those.
+// Its jobs are simulated. bench/labelled has real processes.
 package main
 
 import (
@@ -164,7 +164,7 @@ func (e *exam) sit(set string, class diagnose.Class, draw int) error {
 	return nil
 }
 
-// judge records one sight of a job and keeps what is said of it.
+// judge records one sight of a job, judges it and keeps the verdict.
 func (e *exam) judge(one *paper, p played, s sight, gain float64) error {
 	path := filepath.Join(e.folder, fmt.Sprintf("accuracy-%d.jsonl.gz", os.Getpid()))
 	run, err := record(p, s, seed(one.Set, one.Class, one.Draw, s.Name), path)
@@ -203,7 +203,7 @@ func orZero(v float64) float64 {
 	return v
 }
 
-// seed is the dice of a draw: those of tune and test share none.
+// seed returns the dice of a draw. Draws of tune and test differ.
 func seed(parts ...any) dice {
 	sum := fnv.New64a()
 	_, _ = fmt.Fprint(sum, parts...)
