@@ -118,7 +118,7 @@ func ail(d dice, class diagnose.Class, j *job) {
 		j.core = 0.2 * j.device * workers
 	case diagnose.TransferBound:
 		j.copying, j.blocking = j.device*(margin-1), true
-		j.pageable = d.drawBetween(0.5, 2) < 1 // the other copies are from pinned memory, and the loop waits for them as well
+		j.pageable = d.drawBetween(0.5, 2) < 1 // others are pinned, and the loop waits for them, too
 		j.launch = j.device * 0.02
 	case diagnose.LaunchBound:
 		j.launches, j.launch = float64(d.drawCount(150, 2000)), margin*j.device

@@ -29,7 +29,8 @@ type packFlags struct {
 	verify, dryRun, json bool
 }
 
-// measuredFiles is how many files are packed to estimate the size of a pack: to some 5 % if sizes vary as ImageNet's do.
+// measuredFiles is how many files are packed to estimate the size of a pack: to some 5 % if sizes
+// vary as ImageNet's do.
 const measuredFiles = 200
 
 // Command makes the command stoker pack.

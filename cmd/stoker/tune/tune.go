@@ -214,7 +214,7 @@ func runTune(ctx context.Context, a *cli.App, f tuneFlags, command []string) err
 	result, err := tune.Run(ctx, tune.Options{
 		Allow: f.allow, Most: f.starts, Version: cli.Version, Start: starts.Start, Read: os.ReadFile,
 		Say:  func(text string) { a.Say("%s", text) },
-		Best: func(plan tune.Plan) { a.KeepText(f.output, plan.JSON) }, // written at once, so that it is kept however this process ends
+		Best: func(plan tune.Plan) { a.KeepText(f.output, plan.JSON) }, // kept however this process ends
 	})
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -69,7 +69,7 @@ sets the promised gain beside the achieved one. Put "--" between the sides if a 
 // sides returns the files before and after: two files, or several with -- between the sides. dash
 // is the number of arguments before the first -- of the command line, which pflag has removed.
 func sides(args []string, dash int) (before, after []string, err error) {
-	if at := slices.Index(args, "--"); dash < 1 && at >= 0 { // the first -- ended the flags, the second one is between the sides
+	if at := slices.Index(args, "--"); dash < 1 && at >= 0 { // the first -- ended the flags, the second separates
 		before, after = args[:at], args[at+1:]
 	} else if dash < 1 && len(args) == 2 {
 		before, after = args[:1], args[1:]
