@@ -162,8 +162,8 @@ func (c config) isOneOf(families ...string) bool {
 // families whose feed-forward part has two matrices.
 var (
 	tied = []string{
-		"gemma", "gpt2", "gpt_bigcode", "gpt_neo", "gpt-sw3", "openai-gpt", "bloom", "falcon", "opt", "cohere", "biogpt",
-		"cpmant", "ctrl", "ernie4_5", "granite_swa", "minicpm3", "mpt", "smollm3", "starcoder2", "vaultgemma", "xglm",
+		"gemma", "gpt2", "gpt_bigcode", "gpt_neo", "gpt-sw3", "openai-gpt", "bloom", "falcon", "opt", "cohere",
+		"biogpt", "cpmant", "ctrl", "ernie4_5", "granite_swa", "minicpm3", "mpt", "smollm3", "starcoder2", "vaultgemma", "xglm",
 		"youtu",
 	}
 	ungated = []string{

@@ -166,7 +166,8 @@ func (t Training) attentionRate() float64 {
 	case t.Stack == Megatron || t.Stack == XLA:
 		return best * law.attentionFused
 	case t.GPU.ComputeMajor >= blackwellMajor:
-		return onBlackwell * hopper.FP16.Value * hopper.ProductShare(hardware.FP16).Value * law.attentionLater * t.young()
+		best = onBlackwell * hopper.FP16.Value * hopper.ProductShare(hardware.FP16).Value
+		return best * law.attentionLater * t.young()
 	}
 	return best * law.attentionLater
 }

@@ -54,7 +54,8 @@ func (t Prices) Read(gpu hardware.GPU, table hardware.Table) (predict.Prices, er
 		if err != nil {
 			return p, fmt.Errorf("--price: %w", err)
 		}
-		if err := checkLimit("price", float64(v), func(v float64) string { return quantity.Price(v).String() }); err != nil {
+		show := func(v float64) string { return quantity.Price(v).String() }
+		if err := checkLimit("price", float64(v), show); err != nil {
 			return p, err
 		}
 		p.GPUHour = float64(v)

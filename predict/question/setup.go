@@ -480,7 +480,9 @@ func (d *job) noteStorage(row hardware.Storage, access predict.Access) {
 }
 
 // shardFormats are formats in which many samples share a file that is read in a row.
-var shardFormats = []string{"shards", "shard", "tar", "webdataset", "wds", "tfrecord", "mds", "parquet", "arrow", "lmdb"}
+var shardFormats = []string{
+	"shards", "shard", "tar", "webdataset", "wds", "tfrecord", "mds", "parquet", "arrow", "lmdb",
+}
 
 // readAccess reads how samples are stored: as given, as is usual for the kind of data, or as a file each.
 func readAccess(d *job, flag string) error {
