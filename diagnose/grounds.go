@@ -102,6 +102,8 @@ func (g Grounds) Refuse(s stoker.Setting) string {
 		return fmt.Sprintf("a setting of CUDA's, and this device is an %s", g.Kind)
 	case IsBare(g.Framework) && (s == stoker.ManualGC || s == stoker.BatchSize): // a program without batches
 		return ForeignSetting
+	case IsBare(g.Framework) && s == stoker.SyncEvery && g.Traffic.Read:
+		return "the host reads what the device computed, and only a wait tells it when it may"
 	case g.Program != Training && slices.Contains(ofTraining, s):
 		return "no backward pass and no optimizer were recorded: this is about training"
 	case slices.Contains(ofGradients, s) && (g.Exchange == recording.Activations || g.Exchange == recording.Weights):

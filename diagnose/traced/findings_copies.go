@@ -2,11 +2,13 @@ package traced
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/hardware"
 	"github.com/stoker-dev/stoker/quantity"
+	"github.com/stoker-dev/stoker/recording"
 )
 
 // Triggers for copies, shares of the window.
@@ -118,7 +120,18 @@ func (t *filler) findTraffic() diagnose.Traffic {
 	return diagnose.Traffic{
 		Back: up.Alone > down.Alone, Full: t.fillsLink(),
 		Pinned: pinned.Count > 0 && float64(pinned.Time) >= nearlyAll*float64(down.Time),
+		Read:   t.readsResults(),
 	}
+}
+
+// waitsPerRead is the number of waits for each copy to the host up to which the host is taken to wait for
+// that copy. [J]
+const waitsPerRead = 2
+
+// readsResults reports whether the host seems to read what the device computed behind its waits.
+func (t *filler) readsResults() bool {
+	waits, reads := t.waits.Hidden.Count+t.waits.Explicit.Count, t.copies.ToHost.Count
+	return reads > 0 && waits <= waitsPerRead*reads || slices.ContainsFunc(t.t.Names, recording.SharesMemory)
 }
 
 func (t *filler) findLinkLimited() (diagnose.Finding, bool) {

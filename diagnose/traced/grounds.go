@@ -113,6 +113,10 @@ func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
 			f.Advice = t.grounds.ExchangeAdvice()
 		}
 	}
+	if f.Name == diagnose.FindingExplicitSync && t.grounds.Refuse(stoker.SyncEvery) != "" {
+		f.Advice = "let the host read a step's results while the device computes the next step: two buffers in " +
+			"turn, and an event for each (cudaEventRecord, cudaEventSynchronize)"
+	}
 	if kind := t.grounds.Kind; kind != "" {
 		f.Advice = strings.NewReplacer("torch.cuda.", "torch."+kind+".", `"cuda"`, `"`+kind+`"`).Replace(f.Advice)
 	}
