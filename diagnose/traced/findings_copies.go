@@ -111,16 +111,17 @@ func (t *filler) fillsLink() bool {
 	return known && t.copies.ToDevice.Rate() >= linkReached*link.Pinned.Value
 }
 
-// nearlyAll is the part of the copies' time from which all are of one kind. [J]
+// nearlyAll is the part of the copies' time from which all are of one kind, and of the window from which
+// pinned copies leave nothing to gain beside them. [J]
 const nearlyAll = 0.9
 
 // findTraffic is what the copies over the link show.
 func (t *filler) findTraffic() diagnose.Traffic {
 	down, up, pinned := t.copies.ToDevice, t.copies.ToHost, t.copies.Pinned
+	fast := pinned.Count > 0 && float64(pinned.Time) >= nearlyAll*float64(down.Time)
 	return diagnose.Traffic{
-		Back: up.Alone > down.Alone, Full: t.fillsLink(),
-		Pinned: pinned.Count > 0 && float64(pinned.Time) >= nearlyAll*float64(down.Time),
-		Read:   t.readsResults(),
+		Back: up.Alone > down.Alone, Full: t.fillsLink() || fast && t.d.Share(down.Time) >= nearlyAll,
+		Pinned: fast, Read: t.readsResults(),
 	}
 }
 

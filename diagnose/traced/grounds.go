@@ -14,7 +14,8 @@ import (
 // groundsOf are those of a trace's judged device.
 func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	return diagnose.Grounds{
-		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework, Record: t.recordWhat(run),
+		Program: t.findProgram(run.Facts), Framework: run.Facts.Software.Framework,
+		Recorder: run.Facts.Software.Recorder, Record: t.recordWhat(run),
 		Exchange: t.findExchange(), Reach: hardware.MachineOf(t.gpu.Name).Link.Reach, Chip: t.chip,
 		Kernels: t.kernels.Count, Kind: otherKind(run),
 	}
@@ -34,22 +35,22 @@ func otherKind(run *recording.Run) string {
 
 // groundsOfHost are those of a trace without a device.
 func (t *filler) groundsOfHost(run *recording.Run) diagnose.Grounds {
-	framework := run.Facts.Software.Framework
+	s := run.Facts.Software
 	return diagnose.Grounds{
-		Program: t.findProgram(run.Facts), Framework: framework,
-		Record: diagnose.RecordWhat(diagnose.LacksDevice, framework),
+		Program: t.findProgram(run.Facts), Framework: s.Framework, Recorder: s.Recorder,
+		Record: diagnose.RecordWhat(diagnose.LacksDevice, s),
 	}
 }
 
 // recordWhat says how to record what a verdict needs and this file lacks; "" if it lacks nothing.
 func (t *filler) recordWhat(run *recording.Run) string {
-	switch framework := run.Facts.Software.Framework; {
+	switch s := run.Facts.Software; {
 	case t.isTrial(), t.d.Apart != "":
-		return diagnose.RecordWhat(diagnose.LacksSteps, framework)
+		return diagnose.RecordWhat(diagnose.LacksSteps, s)
 	case t.hidesHost():
-		return diagnose.RecordWhat(diagnose.LacksCalls, framework)
+		return diagnose.RecordWhat(diagnose.LacksCalls, s)
 	case t.describeMissingRanks(run) != "":
-		return diagnose.RecordWhat(diagnose.LacksRanks, framework)
+		return diagnose.RecordWhat(diagnose.LacksRanks, s)
 	}
 	return ""
 }

@@ -38,6 +38,7 @@ func (r *reader) readFacts() error {
 // framework says whose program it is, by the names of what it runs. Python may be
 // PyTorch's without a sign of it.
 func (r *reader) framework() error {
+	r.out.Facts.Software.Recorder = recording.NsightSystems
 	t := r.out.Timeline
 	python, xla, trt := false, false, false
 	for _, th := range t.Threads {
