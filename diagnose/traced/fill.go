@@ -170,7 +170,10 @@ func (t *filler) fillRest(c *diagnose.Case) {
 		busy = diagnose.DeviceAtWorkAlone
 	}
 	c.DeviceBusy = diagnose.AskShare("Does the device do work of its own nearly all the time?", own, busy, "")
-	if leads := t.scoreDeviceLead(own); leads > c.DeviceBusy.Score {
+	leads := t.scoreDeviceLead(own)
+	// A short wait for input limits nothing where a faster device brings more.
+	c.InputShort.Score *= 1 - leads*(1-diagnose.InputBesideDevice.Score(t.parts.Input))
+	if leads > c.DeviceBusy.Score {
 		c.DeviceBusy = diagnose.AskShare("Would a device twice as fast bring more than whatever fills its gaps?", own,
 			diagnose.DeviceLeads.AtNo(), "")
 		c.DeviceBusy.Score = leads
