@@ -14,7 +14,7 @@ import (
 )
 
 // FillCase fills a Case whose device was seen by its work, over what live signals told.
-// What a trace does not tell, cores and disks among it, nobody can ask.
+// Rules cannot ask for facts that a trace does not hold, such as cores and disks.
 func FillCase(c *diagnose.Case, run *recording.Run, gaps *idle.Analysis) {
 	c.IsTraining = true // somebody ran a profiler over it
 	none := diagnose.Quantity{}

@@ -21,7 +21,7 @@ const (
 	loaderTrigger  = 0.03
 	allocTrigger   = 0.01
 	collectTrigger = 0.01
-	queuedTrigger  = 0.05 // [J] queued work that waits
+	queuedTrigger  = 0.05 // [J] queued work that does not start
 )
 
 // findAll are those of a trace, what can save most first.

@@ -112,7 +112,7 @@ func (t *filler) fillsLink() bool {
 }
 
 // nearlyAll is the part of the copies' time from which all are of one kind, and of the window from which
-// pinned copies leave nothing to gain beside them. [J]
+// pinned copies leave no time in which other work could gain. [J]
 const nearlyAll = 0.9
 
 // findTraffic is what the copies over the link show.
@@ -125,14 +125,14 @@ func (t *filler) findTraffic() diagnose.Traffic {
 	}
 }
 
-// waitsPerRead is the number of waits for each copy to the host up to which the host is taken to wait for
+// syncsPerRead is the number of synchronising calls for each copy to the host up to which they are taken to be for
 // that copy. [J]
-const waitsPerRead = 2
+const syncsPerRead = 2
 
-// readsResults reports whether the host seems to read what the device computed behind its waits.
+// readsResults reports whether the host seems to read results after its synchronising calls.
 func (t *filler) readsResults() bool {
 	waits, reads := t.waits.Hidden.Count+t.waits.Explicit.Count, t.copies.ToHost.Count
-	return reads > 0 && waits <= waitsPerRead*reads || slices.ContainsFunc(t.t.Names, recording.SharesMemory)
+	return reads > 0 && waits <= syncsPerRead*reads || slices.ContainsFunc(t.t.Names, recording.SharesMemory)
 }
 
 func (t *filler) findLinkLimited() (diagnose.Finding, bool) {

@@ -21,7 +21,7 @@ func (t *filler) groundsOf(run *recording.Run) diagnose.Grounds {
 	}
 }
 
-// otherKind is what PyTorch calls the device; "" of CUDA's and ROCm's, and if nobody knows.
+// otherKind is what PyTorch calls the device; "" of CUDA's and ROCm's, and if it is unknown.
 func otherKind(run *recording.Run) string {
 	if run.Facts.Model == nil {
 		return ""
@@ -77,7 +77,7 @@ func (t *filler) findProgram(f recording.Facts) diagnose.Program {
 	return diagnose.ProgramOf(f)
 }
 
-// isProfilerMark reports whether a name is there whatever the program does.
+// isProfilerMark reports whether the profiler writes a name in every program.
 func isProfilerMark(name string) bool {
 	_, step := recording.StepSpan(name)
 	return step || recording.LoaderSpan(name)
@@ -102,7 +102,7 @@ func (t *filler) findExchange() recording.Exchange {
 
 // applyGrounds takes from a finding what its grounds refuse, with the words for it.
 func (t *filler) applyGrounds(f diagnose.Finding) diagnose.Finding {
-	// what is outside of the program is outside of every framework
+	// causes outside of the program do not depend on its framework
 	if f.Name != diagnose.FindingDeviceWait || !t.waitsForOutside() {
 		f = diagnose.Translate(f, t.grounds.Framework)
 	}

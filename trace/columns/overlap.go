@@ -119,7 +119,7 @@ func deviceWaits(t *recording.Timeline, oneStream bool) (waits []deviceWait) {
 }
 
 // clipLast cuts the last piece of a stream, which nothing follows, at the end of the wait for
-// the device that began after its launch; 1 where it did.
+// the device that began after its launch, and returns 1 if it did.
 func clipLast(t *recording.Timeline, last int32, waits []deviceWait) int {
 	w := &t.Device
 	call := w.Call[last]
