@@ -159,7 +159,7 @@ func (a adviser) proposeCores() (Fix, string) {
 		fix.Notes = append(fix.Notes, "--cpus-per-task, docker run --cpus or --cpuset-cpus, and taskset give cores")
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}
-	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() && a.alters(workers) == "" {
+	if workers := int(need); workers > a.costs.Workers && !a.crowded() && a.verdict.Class.LacksCores() && a.alters(workers) == "" {
 		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)

@@ -48,6 +48,9 @@ func (a adviser) workers() (Fix, string) {
 	if a.verdict.Class == diagnose.SlowSamples {
 		return fix, "few slow samples hold the others up: more workers take memory and wait as well"
 	}
+	if a.crowded() {
+		return fix, a.countThreads() + ": one more worker adds as many threads"
+	}
 	if a.costs.Uncounted {
 		return Fix{}, "" // the finding of the trace says what can be said
 	}
@@ -109,7 +112,7 @@ func (a adviser) sayEnough(best int, cut string) string {
 // fewerWorkers proposes half as many workers or less, where they do as well by the law
 // and the others take memory, or wait for cores that are not there.
 func (a adviser) fewerWorkers(now int) (Fix, bool) {
-	if a.costs.Uncounted || a.costs.Feed != nil || a.hostOnly() || !a.base.PrepareCPU.Known() {
+	if a.costs.Uncounted || a.crowded() || a.costs.Feed != nil || a.hostOnly() || !a.base.PrepareCPU.Known() {
 		return Fix{}, false
 	}
 	enough := a.base.EnoughWorkers()

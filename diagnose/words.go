@@ -235,8 +235,8 @@ var (
 		{FindingInputWait, "how much of a step waits for input while the model computes on the CPU", ""},
 		{
 			FindingIntraOpThreads,
-			"PyTorch's threads within an operation spin for cores that are not there",
-			"OMP_NUM_THREADS=1, or worker processes",
+			"threads of PyTorch, OpenCV, OpenMP or BLAS, in workers or in the trainer, want more cores than there are",
+			"OMP_NUM_THREADS=1, cv2.setNumThreads(0) or torch.set_num_threads(1) in each worker",
 		},
 		{
 			FindingEpochBoundary,

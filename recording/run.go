@@ -52,6 +52,9 @@ type Facts struct {
 	Draws  *Draws  `json:"draws,omitempty"` // random numbers drawn for samples; nil if not checked
 
 	Slow []SlowFetch `json:"slow,omitempty"` // fetches that took far longer than the others, slowest first
+
+	// how many threads a library computes with in each worker, by "torch" and "opencv", as they say
+	WorkerThreads map[string]int `json:"worker_threads,omitempty"`
 }
 
 // SlowFetch is a fetch that took far longer than the others of its process, and the numbers of its

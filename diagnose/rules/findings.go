@@ -32,7 +32,7 @@ func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 		out = append(out, diagnose.NewTextFinding(diagnose.FindingIntraOpThreads, fmt.Sprintf(
 			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of "+
 				"fetching is waiting for a core): loading costs far more than it must. Worker processes run with "+
-				"one thread each. OMP_NUM_THREADS=1 helps at once",
+				"one thread each. "+diagnose.OneThreadOfTrainer+" helps at once",
 			quantity.Percent(c.Costs.FetchQueue/c.Costs.Fetch))))
 	}
 	if c.HasSteps {

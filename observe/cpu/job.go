@@ -52,6 +52,7 @@ type Job struct {
 	queue       []int        // threads that are still to be looked at in this round
 	turn        int          // which worker's private memory was looked at last
 	nextPrivate float64
+	turnWants   int // which process's threads were counted last
 }
 
 type identity struct {

@@ -42,6 +42,7 @@ func (j *Job) sampleTree(now float64, to Sink) {
 		}
 	}
 	j.samplePrivate(now, to)
+	j.sampleWants(now, to)
 	if len(j.tree.live) > 0 || j.tree.total > 0 {
 		to.AddSample(recording.TreeCPU, "tree", now, j.tree.total)
 		to.AddSample(recording.TreeMemory, "tree", now, memory)
@@ -79,6 +80,33 @@ func (j *Job) samplePrivate(now float64, to Sink) {
 	if seen {
 		to.AddSample(recording.ProcessPrivate, fmt.Sprintf("process/%d", pid), now, sum)
 	}
+}
+
+// mostCounted bounds how many threads of a process are counted: a process with more is left out.
+const mostCounted = 512
+
+// sampleWants counts the threads of one process that loads which are on a core or wait for one. Each
+// second it is another process's turn: libraries start as many threads as the machine has cores.
+func (j *Job) sampleWants(now float64, to Sink) {
+	readers := j.Readers()
+	if len(readers) == 0 {
+		return
+	}
+	j.turnWants++
+	pid := readers[j.turnWants%len(readers)]
+	threads, err := os.ReadDir(fmt.Sprintf("%s/%d/task", j.tree.path, pid))
+	if err != nil || len(threads) == 0 || len(threads) > mostCounted {
+		return
+	}
+	wants := 0
+	for _, entry := range threads {
+		stat, _ := os.ReadFile(fmt.Sprintf("%s/%d/task/%s/stat", j.tree.path, pid, entry.Name()))
+		_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+		if bytes.HasPrefix(state, []byte("R")) {
+			wants++
+		}
+	}
+	to.AddSample(recording.ProcessWants, fmt.Sprintf("process/%d", pid), now, float64(wants))
 }
 
 // of are the living processes of a role, in order of PID.

@@ -134,6 +134,9 @@ type hookRecord struct {
 	// slow
 	Fetches []slowFetch `json:"fetches"`
 
+	// threads
+	Pools map[string]int `json:"pools"`
+
 	// feed
 	Read      int64 `json:"read"`
 	Decode    int64 `json:"decode"`

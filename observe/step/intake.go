@@ -3,6 +3,7 @@ package step
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -64,6 +65,7 @@ type Intake struct {
 	draws    bool     // it was looked whether fetches draw random numbers
 	drew     []string // from which generators they did
 	slow     []recording.SlowFetch
+	pools    map[string]int // threads of libraries in workers
 	heard    bool // some process answered
 	raised   []Raised
 
@@ -160,6 +162,7 @@ func (in *Intake) Facts(f *recording.Facts) {
 	}
 	f.Model = in.model
 	f.Slow = slices.Clone(in.slow)
+	f.WorkerThreads = maps.Clone(in.pools)
 	if in.draws {
 		f.Draws = &recording.Draws{From: slices.Clone(in.drew)}
 	}
@@ -207,6 +210,8 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.fetch(p, r, now)
 	case "slow":
 		return in.addSlow(p, r)
+	case "threads":
+		return in.addThreads(p, r)
 	case "feed":
 		return in.feed(p, r, now)
 	case "serve":
@@ -518,6 +523,29 @@ func (in *Intake) addSlow(p *Process, r *hookRecord) bool {
 	}
 	slices.SortStableFunc(in.slow, func(a, b recording.SlowFetch) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	in.slow = in.slow[:min(len(in.slow), mostSlow)]
+	return valid
+}
+
+// mostPool is the largest number of threads that is believed of a library.
+const mostPool = 4096
+
+// addThreads keeps the most threads that a library computes with in any worker.
+func (in *Intake) addThreads(p *Process, r *hookRecord) bool {
+	valid := p.Worker
+	for _, library := range []string{"torch", "opencv"} {
+		n, told := r.Pools[library]
+		if !told || !p.Worker {
+			continue
+		}
+		if n < 0 || n > mostPool {
+			valid = false
+			continue
+		}
+		if in.pools == nil {
+			in.pools = map[string]int{}
+		}
+		in.pools[library] = max(in.pools[library], n)
+	}
 	return valid
 }
 
