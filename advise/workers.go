@@ -51,6 +51,9 @@ func (a adviser) workers() (Fix, string) {
 	if a.crowded() {
 		return fix, a.countThreads() + ": one more worker adds as many threads"
 	}
+	if a.shareOfRows() > 0 {
+		return fix, "index whole batches first: then a batch takes less than handing it over from a worker"
+	}
 	if a.costs.Uncounted {
 		return Fix{}, "" // the finding of the trace says what can be said
 	}

@@ -256,26 +256,34 @@ func TestVerdictLeadsWithTheLargestLoss(t *testing.T) {
 // The row of what lies between steps has the line on which the launching thread is seen, and garbage its own name.
 func TestLineBetweenSteps(t *testing.T) {
 	for kind, stack := range map[diagnose.Kind]string{
-		diagnose.Subprocess: "/home/me/train.py:12 log;subprocess.py:550 run;selectors.py:415 select",
-		diagnose.Pausing:    "/home/me/train.py:12 upload",
-		diagnose.Uploading:  "/home/me/train.py:12 upload;requests/api.py:59 request",
-		diagnose.Locking:    "/home/me/train.py:12 put;threading.py:355 wait",
+		diagnose.Subprocess: "asleep;/home/me/train.py:12 log;subprocess.py:550 run;selectors.py:415 select",
+		diagnose.Pausing:    "asleep;/home/me/train.py:12 upload",
+		diagnose.Uploading:  "asleep;/home/me/train.py:12 upload;requests/api.py:59 request",
+		diagnose.Locking:    "asleep;/home/me/train.py:12 put;threading.py:355 wait",
+		diagnose.Disk:       "disk;/home/me/train.py:12 log",
 	} {
-		d := newDiary()
-		for i := range 1000 {
-			rest := 0.0
-			if i%10 == 9 {
-				rest = 0.2
-			}
-			d.step(1, recording.Train, 0, 0.02, rest, i == 0)
+		checkLineBetween(t, kind, stack)
+	}
+	checkLineBetween(t, diagnose.Locking, "lock;/home/me/train.py:12 current") // "with guard:" has no frame of its own
+}
+
+// checkLineBetween looks for the kind of the line on which a launching thread is half of its time.
+func checkLineBetween(t *testing.T, kind diagnose.Kind, stack string) {
+	t.Helper()
+	d := newDiary()
+	for i := range 1000 {
+		rest := 0.0
+		if i%10 == 9 {
+			rest = 0.2
 		}
-		d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/7;loop;asleep;"+stack)...)
-		d.run.Series = append(d.run.Series, d.busy)
-		r := judge.Judge(&d.run).Ledger
-		row := r.Find(diagnose.RowBetween)
-		if row.Line.Kind != kind || row.Line.Own.Line != 12 {
-			t.Errorf("the line is %q (%s), want %s", row.Line, row.Line.Kind, kind)
-		}
+		d.step(1, recording.Train, 0, 0.02, rest, i == 0)
+	}
+	d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/7;loop;"+stack)...)
+	d.run.Series = append(d.run.Series, d.busy)
+	r := judge.Judge(&d.run).Ledger
+	row := r.Find(diagnose.RowBetween)
+	if row.Line.Kind != kind || row.Line.Own.Line != 12 {
+		t.Errorf("the line is %q (%s), want %s", row.Line, row.Line.Kind, kind)
 	}
 }
 

@@ -214,6 +214,7 @@ type Loader struct {
 	BatchBytes float64 `json:"batch_bytes,omitempty"` // as the loop receives it
 	BatchDType string  `json:"batch_dtype,omitempty"`
 	Tensors    int     `json:"tensors,omitempty"` // in a batch, 0 if unknown
+	Objects    int     `json:"objects,omitempty"` // of Python in a batch beside its tensors: lists, strings, numbers
 	Pinned     *bool   `json:"pinned,omitempty"`  // of the batches seen; nil unknown
 }
 

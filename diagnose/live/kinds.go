@@ -19,6 +19,7 @@ var knownBy = []struct {
 		[]string{"h5py/_hl/dataset.py", "zarr/", "netCDF4/", "tables/"},
 		[]string{"__getitem__", "get_basic_selection", "read"},
 	},
+	{diagnose.Chunks, []string{"pyarrow/parquet/"}, []string{"read_row_group", "iter_batches"}},
 	{
 		diagnose.Inflating,
 		[]string{"numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py"},

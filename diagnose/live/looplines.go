@@ -111,6 +111,9 @@ var handsOver = []string{
 	"multiprocessing/connection.py", "torch/storage.py", "socket.py",
 }
 
+// queues has the queue from which a loader takes what workers pickled. A thread on a core there unpickles it.
+const queues = "multiprocessing/queues.py"
+
 // writers are functions of libraries that write a file, by the begin of their module's and of
 // their own name. The same modules read files as well.
 var writers = [][2]string{
@@ -155,7 +158,8 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 
 // kindInLoader tells what a loader does in the launching thread, by its function that was called
 // and by what that calls. Before Python 3.11 no class stands before the function's name.
-func kindInLoader(places []recording.Place) diagnose.Kind {
+func kindInLoader(s recording.Stack) diagnose.Kind {
+	places := s.Places
 	last, loader := places[len(places)-1], places[slices.IndexFunc(places, isLoader)]
 	called := loader.Function[strings.LastIndexByte(loader.Function, '.')+1:]
 	switch {
@@ -165,7 +169,7 @@ func kindInLoader(places []recording.Place) diagnose.Kind {
 		return diagnose.StartingWorkers
 	case called == "__del__" || called == "_shutdown_workers":
 		return diagnose.EndingWorkers
-	case startsWithAny(last.File, handsOver):
+	case startsWithAny(last.File, handsOver), last.File == queues && !s.Asleep:
 		return diagnose.HandOver
 	}
 	return diagnose.Awaiting
@@ -177,7 +181,7 @@ func isLoader(p recording.Place) bool { return p.File == recording.LoaderFile }
 // says it. That it waits for something says less than what it waits for.
 func kindOfLoop(s recording.Stack) diagnose.Kind {
 	if slices.ContainsFunc(s.Places, isLoader) {
-		return kindInLoader(s.Places)
+		return kindInLoader(s)
 	}
 	waits := false
 	for _, p := range slices.Backward(s.Places) {
@@ -197,6 +201,10 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Uploading
 	case slices.Contains(ofData, kind):
 		return diagnose.Preparing
+	case s.Awaits == recording.AwaitsLock:
+		return diagnose.Locking
+	case s.Awaits == recording.AwaitsDisk:
+		return diagnose.Disk
 	case s.Asleep:
 		return diagnose.Pausing
 	}

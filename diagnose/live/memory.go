@@ -80,7 +80,7 @@ func (l filler) findShortMemory() (diagnose.Finding, bool) {
 // Start values for copies of a data set. [J]
 const (
 	copiedLeast = 256e6 // private bytes of a worker
-	copiedPart  = 0.5   // of what the trainer holds
+	copiedPart  = 0.25  // of what the trainer holds, libraries included
 )
 
 // findCopiedDataset tells of workers each of which has about as much memory of its own as the

@@ -51,8 +51,12 @@ func (j *Job) sampleTree(now float64, to Sink) {
 
 // privateEvery is how many seconds pass between two looks at the private memory of a
 // worker, each time of another one: the kernel walks through all of its pages, and keeps
-// it from mapping memory meanwhile.
-const privateEvery = 15
+// it from mapping memory meanwhile. The first few looks come sooner, for runs that are short.
+const (
+	privateEvery = 15
+	privateSoon  = 4
+	firstLooks   = 6
+)
 
 func (j *Job) samplePrivate(now float64, to Sink) {
 	if now < j.nextPrivate {
@@ -63,7 +67,9 @@ func (j *Job) samplePrivate(now float64, to Sink) {
 		return
 	}
 	j.nextPrivate = now + privateEvery
-	j.turn++
+	if j.turn++; j.turn < firstLooks {
+		j.nextPrivate = now + privateSoon
+	}
 	pid := workers[j.turn%len(workers)]
 	text, err := os.ReadFile(fmt.Sprintf("%s/%d/smaps_rollup", j.tree.path, pid))
 	if err != nil {

@@ -343,9 +343,28 @@ func (t *target) look(l *looker, now time.Time) error {
 		places, in = around(found, places, t.Server)
 	}
 	if l.places = places; in {
-		l.watch.addStack(recording.Stack{Loading: who, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
+		asleep, awaits := sleeps(l.buffer[:n]), recording.Awaits("")
+		if asleep && who.Outside {
+			awaits = t.awaits(l.buffer[:n])
+		}
+		l.watch.addStack(recording.Stack{Loading: who, Places: places, Asleep: asleep, Awaits: awaits, Seconds: span})
 	}
 	return nil
+}
+
+// lockSleeps are the kernel's functions in which a thread waits for another one, by the start of their names.
+var lockSleeps = []byte("futex")
+
+// awaits is what a thread asleep waits for. The buffer holds its stat file.
+func (t *target) awaits(buffer []byte) recording.Awaits {
+	if at := bytes.LastIndexByte(buffer, ')') + 2; at < len(buffer) && buffer[at] == 'D' {
+		return recording.AwaitsDisk
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/wchan", t.PID, t.TID))
+	if err == nil && bytes.HasPrefix(name, lockSleeps) {
+		return recording.AwaitsLock
+	}
+	return ""
 }
 
 // sleeps reports whether a thread neither runs nor waits for a core, by its stat file.

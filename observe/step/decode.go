@@ -121,6 +121,7 @@ type hookRecord struct {
 	Pinned  *bool    `json:"pinned"`
 	Ended   *int     `json:"ended"`
 	Tensors *int     `json:"tensors"`
+	Objects *int     `json:"objects"`
 
 	// fetch
 	Count   int64    `json:"count"` // also in feed

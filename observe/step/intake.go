@@ -66,7 +66,7 @@ type Intake struct {
 	drew     []string // from which generators they did
 	slow     []recording.SlowFetch
 	pools    map[string]int // threads of libraries in workers
-	heard    bool // some process answered
+	heard    bool           // some process answered
 	raised   []Raised
 
 	dropped, malformed int64
@@ -477,6 +477,9 @@ func (in *Intake) addBatch(p *Process, r *hookRecord, now float64) bool {
 	l.BatchDType = r.DType
 	if r.Tensors != nil && *r.Tensors > 0 && *r.Tensors <= maxN {
 		l.Tensors = *r.Tensors
+	}
+	if r.Objects != nil && *r.Objects > 0 && *r.Objects <= maxN {
+		l.Objects = *r.Objects
 	}
 	if r.Pinned != nil {
 		pinned := *r.Pinned

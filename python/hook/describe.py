@@ -340,7 +340,8 @@ def tell_batch(state, loader, batch, ended):
     torch = state.torch
     tensors, size, largest, dtype, ask = 0, 0, -1, None, None
     with torch._C.DisableTorchFunction():
-        for found in walk(torch, batch):
+        walked = [0]
+        for found in walk(torch, batch, walked):
             nbytes = bytes_of(torch, found)
             tensors, size = tensors + 1, size + nbytes
             if nbytes > largest:
@@ -348,15 +349,20 @@ def tell_batch(state, loader, batch, ended):
                 ask = found if isinstance(found, torch.Tensor) else None
         pinned = is_pinned(state, loader, ask)
     record = {"k": "batch", "loader": loader.number, "bytes": size, "samples": samples_of(torch, loader, batch)}
-    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, ended=ended)))
+    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, objects=walked[0] - tensors, ended=ended)))
 
 
-def walk(torch, batch):
-    """Yield the tensors and arrays in a batch: of at most 1,000 things, at most 6 levels deep, each once."""
+def walk(torch, batch, walked=None):
+    """Yield the tensors and arrays in a batch: of at most 1,000 things, at most 6 levels deep, each once.
+
+    The number of things that were looked at goes into walked[0].
+    """
     left, seen, nodes = [(batch, 0)], set(), 0
     while left and nodes < WALK_NODES:
         thing, depth = left.pop()
         nodes += 1
+        if walked is not None:
+            walked[0] = nodes
         if id(thing) in seen or thing is None or isinstance(thing, (str, bytes, int, float)):
             continue
         seen.add(id(thing))
