@@ -51,6 +51,9 @@ func (a adviser) workers() (Fix, string) {
 	if a.crowded() {
 		return fix, a.countThreads() + ": one more worker adds as many threads"
 	}
+	if a.verdict.Class == diagnose.HandsOver {
+		return fix, "the loop takes batches over more slowly than the workers prepare them"
+	}
 	if a.shareOfRows() > 0 {
 		return fix, "index whole batches first: then a batch takes less than handing it over from a worker"
 	}

@@ -259,6 +259,11 @@ var (
 				"deeper queue",
 		},
 		{
+			FindingSlowEnd,
+			"after the last step the program waits for its loader's workers, which finish the batches that they have begun",
+			"end after a whole epoch instead of leaving the loop, or smaller batches",
+		},
+		{
 			FindingSkippingBatches,
 			"batches are fetched and thrown away up to the place at which training left off",
 			ResumeAdvice,
