@@ -250,10 +250,54 @@ def sampler() -> None:
     train(DataLoader(Rows(300_000, 0), 16, sampler=ByLength(300_000), num_workers=1, persistent_workers=True), 0.010)
 
 
+class Records(Dataset):
+    """A list of dictionaries: a worker that reads one writes its count of references, and copies its page."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = [{"path": f"images/{row:09d}.jpg", "label": [row, row + 1], "text": f"picture {row}"} for row in range(rows)]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, row: int) -> torch.Tensor:
+        record = self.rows[row]
+        return torch.tensor([record["label"][0], len(record["path"]), len(record["text"])])
+
+
+def copies() -> None:
+    """Each of four workers copies the records that it was forked with."""
+    train(DataLoader(Records(900_000), 512, shuffle=True, num_workers=4, persistent_workers=True), 0.010)
+
+
+def each() -> None:
+    """An iterator with workers of its own for each batch."""
+    device, loader = Device(), DataLoader(Rows(2000, 0), 8, shuffle=True, num_workers=2)
+    while goes_on():
+        batch = next(iter(loader))
+        device.copy(batch.nbytes, pinned=True, non_blocking=True)
+        device.launch(0.010, "step")
+    device.synchronize(spin=False)
+
+
+def ending() -> None:
+    """The loop ends while its workers are busy with long batches."""
+    device = Device()
+    for step, batch in enumerate(DataLoader(Rows(2000, 0.01, 1000), 8, num_workers=2, prefetch_factor=2)):
+        device.copy(batch.nbytes, pinned=True, non_blocking=True)
+        device.launch(0.030, "step")
+        device.item()
+        if step >= 200:
+            break
+    rest = iter(DataLoader(Rows(100, 1.0), 30, num_workers=3))
+    time.sleep(1)
+    del rest
+
+
 KINDS = {
     "evaluation": evaluation, "saving": saving, "uploads": uploads, "programs": programs, "garbage": garbage,
     "reads": reads, "tensors": tensors, "slow": slow, "memory": memory, "epochs": epochs,
     "lock": lock, "objects": objects, "threads": threads, "arrays": arrays, "anew": anew, "sampler": sampler,
+    "copies": copies, "each": each, "ending": ending,
 }  # fmt: skip
 
 if __name__ == "__main__":
