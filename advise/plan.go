@@ -322,6 +322,9 @@ func (a adviser) blind() Plan {
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
 	}
+	if edge := a.verdict.Ledger.Find(diagnose.RowEdge); edge.Line.Kind == diagnose.Iterating {
+		return Plan{} // each batch starts workers of its own: more of them start later
+	}
 	cores := int(math.Max(1, math.Floor(a.costs.Cores)))
 	from := any(a.costs.Workers)
 	if a.costs.Uncounted {

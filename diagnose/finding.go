@@ -32,6 +32,9 @@ const (
 	// plainSyncAdvice is SyncAdvice for a program that reads no loss.
 	plainSyncAdvice = "no .item(), .cpu(), .tolist(), print or tensor in an if within the step: keep results on the device " +
 		"and read them every so many steps. Copy with non_blocking=True into pinned memory"
+	// TinyCopiesAdvice is what saves many small copies.
+	TinyCopiesAdvice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
+		"pinned buffer and copy once. Scalars as Python numbers need no copy"
 	ResumeAdvice = "a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)"
 	pinAdvice    = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 )

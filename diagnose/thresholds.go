@@ -190,6 +190,8 @@ const (
 	WaitTrigger   = 0.01 // share of the window, idle after a wait; [J]
 	HeldTrigger   = 0.05 // share of the window in which waits hold the host, whatever follows; [J]
 	SerialTrigger = 0.05 // share of the window in copies that nothing overlaps; [J]
+	TinyPerStep   = 20.0 // small copies in a step; [J]
+	TinyCopy      = 64e3 // bytes, below which a copy's call takes longer than its bytes; [J]
 )
 
 // Thresholds of what the host does.

@@ -169,6 +169,9 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		f.Advice = diagnose.SyncAdvice
 		out = append(out, f)
 	}
+	if f, ok := l.findTinyCopies(in); ok {
+		out = append(out, f)
+	}
 	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger {
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = in.copying, in.copying
@@ -183,6 +186,23 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		out = append(out, f)
 	}
 	return out
+}
+
+// findTinyCopies tells of many small copies to the device. Those of the batch are known by its tensors and bytes,
+// and are left out.
+func (l filler) findTinyCopies(in insideSteps) (diagnose.Finding, bool) {
+	more, bytes := in.Copies, in.CopyBytes
+	if d := l.judgedLoader(); d != nil && d.Tensors > 0 && d.BatchBytes <= bytes {
+		more, bytes = more-float64(d.Tensors), bytes-d.BatchBytes
+	}
+	if !(more >= diagnose.TinyPerStep) || !(bytes/more < diagnose.TinyCopy) {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewTextFinding(diagnose.FindingTinyCopies, fmt.Sprintf(
+		"a step copies %s to the device beside its batch, of %s in the mean: each costs a call and a launch, not bytes",
+		aboutCopies(more), quantity.AboutBytes(bytes/more)))
+	f.Advice = diagnose.TinyCopiesAdvice
+	return f, true
 }
 
 // askOneRankLate is whether the other ranks wait for one in their collectives: it waits least.
