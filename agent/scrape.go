@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	ofGPU   = 16 // greatest number of series per GPU
+	ofGPU   = 18 // greatest number of series per GPU
 	ofAgent = 7  // number of series for the node
 )
 

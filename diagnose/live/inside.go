@@ -199,7 +199,7 @@ func (l filler) findTinyCopies(in insideSteps) (diagnose.Finding, bool) {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewTextFinding(diagnose.FindingTinyCopies, fmt.Sprintf(
-		"a step copies %s to the device beside its batch, of %s in the mean: each costs a call and a launch, not bytes",
+		"a step makes %s to the device beside its batch, of %s in the mean: each costs a call and a launch, not bytes",
 		aboutCopies(more), quantity.AboutBytes(bytes/more)))
 	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true
