@@ -429,6 +429,23 @@ func TestThreadsOfWorkers(t *testing.T) {
 	}
 }
 
+// A batch that leaves a tile partly empty is told if the device is the limit, and no other.
+func TestUnevenBatch(t *testing.T) {
+	for _, c := range []struct {
+		made made
+		size int
+		want bool
+	}{{computing(), 30, true}, {computing(), 64, false}, {computing(), 1001, false}, {computing(), 4, false}, {starving(), 30, false}} {
+		run := c.made.run(t)
+		run.Facts.Loaders[0].Settings[stoker.BatchSize] = c.size
+		v := judge.Judge(run)
+		got := slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingUnalignedShapes })
+		if got != c.want {
+			t.Errorf("%s in batches of %d: told %t", v.Class, c.size, got)
+		}
+	}
+}
+
 func onNode(n float64) func(*made) {
 	return func(m *made) { m.facts.Machine.Nodes, m.levels["thread.node thread/100"] = 2, n }
 }
