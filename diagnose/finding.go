@@ -39,9 +39,9 @@ const (
 	pinAdvice    = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 )
 
-// LostToWaits is the share of a step that it can lose at most without the host's waits for the
-// device: no more than the device idles beside them, and no more than the host waits. Its
-// own work stays. What is not measured bounds nothing.
+// LostToWaits is the share of a step that it can lose at most if the host did not wait for the
+// device: no more than the device idles meanwhile, and no more than the host waited. Its
+// own work stays. Unknown figures bound nothing.
 func LostToWaits(idle, held float64) float64 {
 	if math.IsNaN(held) {
 		return idle

@@ -35,10 +35,10 @@ const (
 	Compiling  Kind = "compiling"
 	Locking    Kind = "lock"
 	Preparing  Kind = "preparing" // data, in the loop itself
-	Disk       Kind = "disk"      // waits for one
+	Disk       Kind = "disk"      // blocks on one
 	Pausing    Kind = "pause"     // asleep in what nothing names
 	HostCode   Kind = "host-code" // on a core in what nothing names
-	Syncing    Kind = "sync"      // waits for the device, which then idles
+	Syncing    Kind = "sync"      // blocks on the device, which then idles
 	HandOver   Kind = "hand-over" // of what workers prepared
 
 	// The kinds of what a server does for a request.
@@ -56,7 +56,7 @@ const (
 	EndingWorkers   Kind = "worker-end"
 	Iterating       Kind = "iterator" // made again for a batch or two
 
-	// What is no work outside of the steps.
+	// No work outside of the steps.
 	Awaiting   Kind = "next-batch"
 	DeviceWait Kind = "device-wait"
 	Launching  Kind = "launching"

@@ -3,7 +3,7 @@ package diagnose
 // Word is a word of a verdict: a class, or the name of a finding.
 type Word struct {
 	Name string
-	Says string // what it means, in a line
+	Says string // its meaning, in a line
 	Do   string // what to do about it; "" where the plan alone tells
 }
 

@@ -7,11 +7,11 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// slowEnd is how long a program takes to end before that is told. [J] Python with PyTorch needs one to three
+// slowEnd is the time of ending from which a finding says so. [J] Python with PyTorch needs one to three
 // seconds on a busy machine.
 const slowEnd = 5.0 // seconds
 
-// FindSlowEnd tells of a run that waits for its loader's workers after its last step.
+// FindSlowEnd tells of a run whose loader's workers hold up its end.
 func FindSlowEnd(l diagnose.Ledger) []diagnose.Finding {
 	tail := l.Find(diagnose.RowTail)
 	if tail.Seconds < slowEnd || tail.Line.Kind != diagnose.EndingWorkers || tail.LineShare < diagnose.NamedLine {

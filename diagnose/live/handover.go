@@ -7,7 +7,7 @@ import (
 )
 
 // How many tensors, or objects of Python, a batch has at least that takes long to take over for their number. [J]
-// With fewer the loop waits there for workers that are too busy to answer.
+// With fewer, the loop is there because its workers are too busy to answer.
 const (
 	manyTensors = 16
 	manyObjects = 256

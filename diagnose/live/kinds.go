@@ -93,7 +93,7 @@ var knownBy = []struct {
 	}, nil},
 }
 
-// kindOf tells what is done in a stack: the innermost function that is known says it.
+// kindOf names the work of a stack: the innermost function that is known says it.
 func kindOf(s recording.Stack) diagnose.Kind {
 	for i := len(s.Places) - 1; i >= 0; i-- {
 		for _, known := range knownBy {

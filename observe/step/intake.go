@@ -95,7 +95,7 @@ func NewIntake(base int64, to Sink, device func(pid, cuda int) int) *Intake {
 	}
 }
 
-// Take adds one packet; now is in seconds of the recording. What is malformed is
+// Take adds one packet; now is in seconds of the recording. Malformed parts are
 // counted and left out.
 func (in *Intake) Take(p Packet, now float64) {
 	m, err := decode(p.Data)
@@ -137,7 +137,7 @@ func (in *Intake) FindProcess(pid int) *Process { return in.procs[pid] }
 // Heard reports whether any process answered.
 func (in *Intake) Heard() bool { return in.heard }
 
-// Forget lets go of what is known of a process that has ended, but for its loaders: a
+// Forget drops the state of a process that has ended, but for its loaders: a
 // job of weeks may start a million of them.
 func (in *Intake) Forget(pid int) {
 	delete(in.procs, pid)
@@ -233,7 +233,7 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 	case "warn":
 		in.note(fmt.Sprintf("hook in process %d: %s", p.PID, r.Text))
 	}
-	return true // iter needs no place of its own; other kinds come from a newer hook
+	return true // iter needs no separate place; other kinds come from a newer hook
 }
 
 func (in *Intake) hello(p *Process, own int, r *hookRecord) bool {
@@ -378,7 +378,7 @@ func (in *Intake) addStep(p *Process, own int, r *hookRecord, now float64) bool 
 	}
 	in.last[key] = max(in.last[key], r.N)
 	if !p.Launches && own == p.PID && r.TID > 0 && p.LaunchThread != r.TID && r.Grad != nil && *r.Grad {
-		p.LaunchThread = r.TID // who asks is the best guess until launches are seen
+		p.LaunchThread = r.TID // the asking thread is the best guess until launches are seen
 	}
 	p.Loads = true
 	in.to.AddStep(s)
@@ -438,7 +438,7 @@ func (in *Intake) addClock(p *Process, r *hookRecord) bool {
 }
 
 // noClock notes why steps have no device clock: from this one on, until another
-// clock record. Steps that were written before are told as well.
+// clock record. Steps that were written before get it as well.
 func (in *Intake) noClock(p *Process, key loaderKey, r *hookRecord) {
 	from := r.N
 	if u := in.unclock[key]; u != nil && u.reason == r.X {
@@ -507,7 +507,7 @@ func (in *Intake) fetch(p *Process, r *hookRecord, now float64) bool {
 	return true
 }
 
-// addSlow keeps the slowest fetches of the job. A process tells its own anew when one is slower.
+// addSlow keeps the slowest fetches of the job. A process sends its own again when one is slower.
 func (in *Intake) addSlow(p *Process, r *hookRecord) bool {
 	trainer := p.PID
 	if p.Worker {
