@@ -10,10 +10,10 @@ QUICK_NS = 10 * channel.MS
 
 SLOW_NS = 100 * channel.MS  # a fetch is slow from here on, if it also takes SLOW_TIMES the mean of its process
 SLOW_TIMES = 4
-SLOWEST = 4  # so many are told of each process
-MOST_ITEMS = 64  # of a larger batch nobody can tell which sample was slow
+SLOWEST = 4  # so many are sent of each process
+MOST_ITEMS = 64  # in a larger batch the slow sample cannot be found
 
-# Libraries that compute with threads of their own, and what tells how many.
+# Libraries that start threads to compute with, and the function that returns how many.
 POOLS = (("torch", "torch", "get_num_threads"), ("opencv", "cv2", "getNumThreads"))
 
 
@@ -24,7 +24,7 @@ def threads_of_libraries():
 
 
 class Collate(object):
-    """Stands for collate_fn on one fetcher, in the process that fetches. The DataLoader keeps the user's own."""
+    """Replaces collate_fn on one fetcher, in the process that fetches. The DataLoader keeps the user's own."""
 
     __slots__ = ("user",)
 

@@ -1,4 +1,4 @@
-// Package hook holds the Python that runs inside or beside other people's programs.
+// Package hook holds the Python that runs inside other people's programs.
 // It only carries the files into the binary.
 package hook
 
@@ -10,7 +10,7 @@ import (
 var (
 	// Files are the start-up hook of observe and tune: Python files in a folder
 	// that is put first on PYTHONPATH, so that sitecustomize.py runs inside the
-	// program. Where it has work it loads hook.py, at whose top stands what that does,
+	// program. If it has work it loads hook.py, whose head says its purpose,
 	// and the others are its parts. Package observe/step reads what they report.
 	//
 	//go:embed *.py
@@ -27,6 +27,6 @@ var (
 
 // Feed is the folder of the start-up hook of `stoker feed -- CMD`.
 func Feed() fs.FS {
-	folder, _ := fs.Sub(feed, "feed") // fails for a name that is none
+	folder, _ := fs.Sub(feed, "feed") // fails for an invalid name
 	return folder
 }
