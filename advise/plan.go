@@ -46,7 +46,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.handOver, a.wholeBatches, a.outOfOrder, a.workers, a.collate, a.slow, a.feed, a.deferred,
+		a.split, a.shards, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder, a.workers, a.collate, a.slow, a.feed, a.deferred,
 		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,
 		a.proposeStorage, a.proposeCores, a.outside,
@@ -71,6 +71,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 			plan.Fixes = append(plan.Fixes, fix)
 		}
 	}
+	leadWithThreads(plan.Fixes)
 	orderPlan(plan.Fixes)
 	order(plan.Doubtful)
 	a.proposeTraced(&plan)
@@ -88,6 +89,9 @@ func (a adviser) blind() Plan {
 		return a.inWords()
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
+	}
+	if edge := a.verdict.Ledger.Find(diagnose.RowEdge); edge.Line.Kind == diagnose.Iterating {
+		return Plan{} // each batch starts workers of its own: more of them start later
 	}
 	cores := int(math.Max(1, math.Floor(a.costs.Cores)))
 	from := any(a.costs.Workers)
