@@ -163,8 +163,8 @@ func (c config) isOneOf(families ...string) bool {
 var (
 	tied = []string{
 		"gemma", "gpt2", "gpt_bigcode", "gpt_neo", "gpt-sw3", "openai-gpt", "bloom", "falcon", "opt", "cohere",
-		"biogpt", "cpmant", "ctrl", "ernie4_5", "granite_swa", "minicpm3", "mpt", "smollm3", "starcoder2", "vaultgemma", "xglm",
-		"youtu",
+		"biogpt", "cpmant", "ctrl", "ernie4_5", "granite_swa", "minicpm3", "mpt", "smollm3", "starcoder2", "vaultgemma",
+		"xglm", "youtu",
 	}
 	ungated = []string{
 		"gpt2", "gpt_neo", "gpt_bigcode", "gptj", "gpt-sw3", "openai-gpt", "codegen", "bloom", "falcon", "opt", "mpt",
