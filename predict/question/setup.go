@@ -309,7 +309,7 @@ func readKindOfData(d *job, _ string) (err error) {
 	return nil
 }
 
-// readPrepareRate reads --cpu as a rate, which stands for the cost of preparing.
+// readPrepareRate reads --cpu as a rate, which replaces the cost of preparing.
 func readPrepareRate(d *job, flag string) error {
 	if d.Text(flag) != "" && d.Text("prepare") != "" {
 		return errors.New("--cpu and --prepare say the same in two ways: give one")
