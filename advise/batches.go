@@ -19,7 +19,7 @@ func (a adviser) wholeBatches() (Fix, string) {
 			share += line.Share.Point
 		}
 	}
-	if share < diagnose.NamedLine || !a.starved() {
+	if share < diagnose.NamedLine || !a.isStarved() {
 		return Fix{}, ""
 	}
 	return Fix{

@@ -25,12 +25,12 @@ func (a adviser) pinning() (Fix, string) {
 	fix.Notes = []string{
 		"pin_memory alone keeps the launching thread waiting: copy with .to(device, non_blocking=True)",
 		fmt.Sprintf("%s of host memory are page-locked, and the limit of locked memory here is %s",
-			quantity.AboutBytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
+			quantity.AboutBytes(pinnedCopies*a.base.BatchBytes()), sayLocked(stat.Value(a.run.Facts.Machine.LockedBytes))),
 	}
 	return fix, ""
 }
 
-func locked(limit float64) string {
+func sayLocked(limit float64) string {
 	if limit < 0 {
 		return "unlimited"
 	}
@@ -43,7 +43,7 @@ func (a adviser) prefetch() (Fix, string) {
 		Name: string(stoker.PrefetchFactor), Title: "let each worker prepare more batches ahead", Effort: Flag,
 		Risk: MemoryRisk,
 	}
-	if a.costs.Workers == 0 || a.costs.Feed != nil || !a.starved() || math.IsNaN(a.costs.FetchCV) ||
+	if a.costs.Workers == 0 || a.costs.Feed != nil || !a.isStarved() || math.IsNaN(a.costs.FetchCV) ||
 		a.ahead() >= deeperQueue {
 		return Fix{}, ""
 	}
@@ -80,7 +80,7 @@ func (a adviser) persistence() (Fix, string) {
 	fix.Changes = []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.forecast(fix.Changes...)
 	if edge.IsOwnWork() {
-		fix.Forecast = bounded(fix.Forecast)
+		fix.Forecast = keepBound(fix.Forecast)
 	}
 	fix.Notes = []string{fmt.Sprintf("an epoch has %.0f steps, and the device waits %s for its first batch",
 		a.costs.EpochSteps, quantity.AboutSeconds(a.costs.EpochStart))}
