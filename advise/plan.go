@@ -46,7 +46,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.handOver, a.wholeBatches, a.outOfOrder, a.workers, a.collate, a.slow, a.feed,
+		a.split, a.shards, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder, a.workers, a.collate, a.slow, a.feed,
 		a.proposeDeferring,
 		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,
@@ -72,6 +72,7 @@ func (a adviser) propose(t *replay.Trace) Plan {
 			plan.Fixes = append(plan.Fixes, fix)
 		}
 	}
+	leadWithThreads(plan.Fixes)
 	orderPlan(plan.Fixes)
 	order(plan.Doubtful)
 	a.proposeTraced(&plan)
@@ -89,6 +90,9 @@ func (a adviser) blind() Plan {
 		return a.inWords()
 	case class != diagnose.MainThread && class != diagnose.TooFewWorkers:
 		return Plan{}
+	}
+	if edge := a.verdict.Ledger.Find(diagnose.RowEdge); edge.Line.Kind == diagnose.Iterating {
+		return Plan{} // each batch starts workers of its own: more of them start later
 	}
 	cores := int(math.Max(1, math.Floor(a.costs.Cores)))
 	from := any(a.costs.Workers)

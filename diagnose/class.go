@@ -47,7 +47,7 @@ const (
 	NotTraining   Class = "not-training"
 
 	// Of servers.
-	NoLoad        Class = "no-load"         // nobody asks for much of the time
+	NoLoad        Class = "no-load"         // no request is there for much of the time
 	BatchTooSmall Class = "batch-too-small" // requests wait, and a pass takes one or few of them
 	ServerHost    Class = "cpu-bound/server"
 	Tokenizing    Class = "cpu-bound/tokenizer"

@@ -3,7 +3,7 @@ package diagnose
 // Word is a word of a verdict: a class, or the name of a finding.
 type Word struct {
 	Name string
-	Says string // what it means, in a line
+	Says string // its meaning, in a line
 	Do   string // what to do about it; "" where the plan alone tells
 }
 
@@ -30,8 +30,8 @@ var (
 		{FindingInputWait, "how much of a step waits for input while the model computes on the CPU", ""},
 		{
 			FindingIntraOpThreads,
-			"PyTorch's threads within an operation spin for cores that are not there",
-			"OMP_NUM_THREADS=1, or worker processes",
+			"threads of PyTorch, OpenCV, OpenMP or BLAS, in workers or in the trainer, want more cores than there are",
+			"OMP_NUM_THREADS=1, cv2.setNumThreads(0) or torch.set_num_threads(1) in each worker",
 		},
 		{
 			FindingEpochBoundary,
@@ -52,6 +52,11 @@ var (
 			"now and then a step takes half a second longer than the others",
 			"what happens at that interval: checkpoints and logs less often or in another thread, gc.freeze(), a " +
 				"deeper queue",
+		},
+		{
+			FindingSlowEnd,
+			"after the last step the program waits for its loader's workers, which finish the batches that they have begun",
+			"end after a whole epoch instead of leaving the loop, or smaller batches",
 		},
 		{
 			FindingSkippingBatches,

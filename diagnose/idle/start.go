@@ -49,12 +49,14 @@ func (a *Analysis) recorderStop(d *Device) int64 {
 }
 
 // cutEdge takes the gap before the first work off a recording that no mark bounds, if it belongs to
-// the program's start or the rest is most of it. It is one gap at the recorder's edge, and nobody knows whether it
+// the program's start or the rest is most of it. It is one gap at the recorder's edge, and it is unknown whether it
 // comes again. If it is more, the recording is mostly about that gap.
 func (a *Analysis) cutEdge(d *Device) {
-	lead := a.t.Device.Start[a.works.members(d.Index)[0]] - d.From
+	works := a.works.members(d.Index)
+	lead := a.t.Device.Start[works[0]] - d.From
 	window := d.To - d.From
-	seen := d.Start > 0 && window-lead >= judgedAlone // the program's beginning: it comes once
+	// The program's beginning was recorded, and it comes once.
+	seen := d.Start > 0 && (window-lead >= judgedAlone || len(works) >= judgedWorks)
 	if !a.isUnbounded(d) || lead < longGap && edgeShare*lead < window || edgeParts*lead > window && !seen {
 		return
 	}
@@ -65,6 +67,10 @@ func (a *Analysis) cutEdge(d *Device) {
 // judgedAlone is how long the device has to be used for a program to be judged without its beginning,
 // however long that was, nanoseconds. [J] What takes less is mostly a program's start.
 const judgedAlone = 100_000_000
+
+// judgedWorks is how many kernels and copies do the same for a program that is done sooner. [J] A program
+// that only starts launches tens of them, one pass of a large network some hundreds.
+const judgedWorks = 1000
 
 // edgeParts is how many times as long as its first gap a recording is at least, for that
 // gap to be no evidence. [J] Gpu-bound begins with three quarters of the window.
@@ -83,7 +89,7 @@ func (a *Analysis) isUnbounded(d *Device) bool {
 	if len(p.steps) > 1 {
 		return false
 	}
-	first := p.End // of what is not the recorder's own
+	first := p.End // of work that is not the recorder's
 	for i, kind := range h.Kind {
 		if kind != recording.Profiling && a.owns(d, h.Thread[i]) {
 			first = h.Start[i]
@@ -131,7 +137,7 @@ func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 }
 
 // contextMade is when the first call of a program ends that makes the context: a long one
-// before its first work, whatever its name. 0 where there is none. works is when that
+// before its first work, of any name. 0 where there is none. works is when that
 // work begins.
 func (a *Analysis) contextMade(d *Device) (made, works int64) {
 	h := &a.t.Host

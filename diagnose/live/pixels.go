@@ -18,7 +18,7 @@ import (
 type Pixels struct {
 	Share stoker.Interval // of the core time
 	What  []string        // the functions whose work it is, most first
-	Rest  []string        // the program's lines whose work stays where it is, most first
+	Rest  []string        // the program's lines whose work is not moved, most first
 	// needs the values of each picture at once, so that they cannot wait; without a file where nothing does
 	Asks recording.Place
 }
@@ -27,7 +27,7 @@ type Pixels struct {
 // picture's values. [J]
 const leastAsked = 0.02
 
-// work is what is done in a stack, as stoker feed sees it.
+// work is the kind of a stack, as stoker feed sees it.
 type work int
 
 const (
@@ -36,7 +36,7 @@ const (
 	asking         // somebody else gets the values of one picture
 )
 
-// FindPixels looks at those that load for the judged trainer; false if too few looks
+// FindPixels reads the stacks of those that load for the judged trainer; false if too few samples
 // were taken, or none of them saw Pillow decode a file.
 func FindPixels(run *recording.Run, c measure.Costs) (p Pixels, ok bool) {
 	stacks, looks := run.FetchStacks(c.Window.Start, c.Window.End,
@@ -70,8 +70,8 @@ func FindPixels(run *recording.Run, c measure.Costs) (p Pixels, ok bool) {
 	return p, true
 }
 
-// areJPEGs reports whether the files that Pillow's plugins were seen to read are mostly JPEGs, as
-// no other file waits; also true where none was seen, as reading a header is short.
+// areJPEGs reports whether the files that Pillow's plugins were seen to read are mostly JPEGs, the
+// only files that are deferred. It is true if none was seen, as reading a header is short.
 func areJPEGs(stacks []recording.Stack) bool {
 	var jpegs, others float64
 	for _, s := range stacks {
@@ -88,7 +88,7 @@ func areJPEGs(stacks []recording.Stack) bool {
 	return jpegs >= others
 }
 
-// innermost is the program's own innermost line, else the outermost of all, and what it calls.
+// innermost is the program's own innermost line, else the outermost of all, and the function it calls.
 func innermost(places []recording.Place) (own recording.Place, behind []recording.Place) {
 	for i, p := range slices.Backward(places) {
 		if p.Own() {
@@ -135,7 +135,7 @@ func recordedOf(file string, further ...string) []string {
 var works = []struct {
 	work      work
 	file      string   // how its name begins
-	functions []string // all where there are none; "*" stands for any beginning
+	functions []string // empty for all; "*" matches any beginning
 }{
 	{fedWork, "PIL/ImageFile.py", []string{"load"}},
 	{fedWork, "PIL/Image.py", recordedOf("PIL/Image.py", "copy", "load")},
