@@ -97,9 +97,9 @@ func (a adviser) feed() (Fix, string) {
 // FeedPictures is the name of the fix that leaves a script as it is.
 const FeedPictures = "feed"
 
-// proposeDeferring proposes stoker feed for an unchanged script, if stoker.DataLoader does not
+// deferred proposes stoker feed for an unchanged script, if stoker.DataLoader does not
 // translate the rest. It promises no more than the observed work on pixels.
-func (a adviser) proposeDeferring() (Fix, string) {
+func (a adviser) deferred() (Fix, string) {
 	l := a.judgedLoader()
 	if l == nil || l.Reader == folderReader && whyUnfed(l) == "" || !a.feedable() {
 		return Fix{}, ""
