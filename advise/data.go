@@ -2,10 +2,12 @@ package advise
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
+	"github.com/stoker-dev/stoker/quantity"
 	"github.com/stoker-dev/stoker/recording"
 )
 
@@ -76,8 +78,17 @@ func (a adviser) shards() (Fix, string) {
 		fix.Risk = MemoryRisk
 	}
 	fix.Forecast = a.forecast(fix.Changes...)
+	if l.Shards == 0 && math.Abs(a.costs.Giving-math.Round(a.costs.Giving)) > aboutWhole {
+		fix.Title, fix.Changes = fmt.Sprintf("deal the data set out in %d shards of about the same size", best), nil
+		fix.Notes[0] = fmt.Sprintf("%s of %d workers have data in the mean: some shards end long before the others",
+			quantity.About(a.costs.Giving), now)
+	}
 	return fix, ""
 }
+
+// aboutWhole is how far the mean number of workers with data lies from a whole number, from which shards are of
+// unequal size: with few equal ones the same workers have data all the time. [J]
+const aboutWhole = 0.2
 
 // sayShards says that more workers than so many would have nothing to read; "" if they would.
 func (a adviser) sayShards(workers int) string {

@@ -12,16 +12,6 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Gate is a check that a gain of a trace must pass before it is shown.
-type Gate string
-
-// The gates.
-const (
-	Physics  Gate = "physics"  // what the device and its link can do
-	Program  Gate = "program"  // what the program is, and what its device can do
-	Evidence Gate = "evidence" // what of the file carries it
-)
-
 // gain is a change with its forecast, on its way through the gates.
 type gain struct {
 	evidence
@@ -300,7 +290,3 @@ func (g *gain) weigh() (Fix, *Rejected) {
 	}
 	return *g.fix, nil
 }
-
-// foreign reports whether a rejection is of a setting that the program's framework does not have:
-// a change that does not exist here.
-func (r Rejected) foreign() bool { return r.Why == diagnose.ForeignSetting }

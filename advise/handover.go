@@ -8,8 +8,9 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// handOver proposes stoker feed, or fewer and larger tensors a batch, where taking it over from a worker takes long.
-// Of 225 small tensors a batch feed takes a tenth of the time (bench/loader/HANDOVER.md).
+// handOver proposes stoker feed, or fewer and larger tensors a batch, if taking it over from a worker takes long.
+// Of 225 small tensors a batch feed takes a tenth of the time (bench/loader/HANDOVER.md). Objects are pickled by
+// every way.
 func (a adviser) handOver() (Fix, string) {
 	if a.verdict.Class != diagnose.HandsOver {
 		return Fix{}, ""
@@ -19,7 +20,14 @@ func (a adviser) handOver() (Fix, string) {
 		Risk: NoRisk, Cause: true, Notes: []string{diagnose.HandOver.Advice()},
 		Forecast: a.atMost(atRemoval(max(a.verdict.Stall, stat.Or(a.verdict.Idle, 0)))),
 	}
-	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Tensors > 0 {
+	l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader)
+	switch {
+	case l == nil:
+	case l.Objects > l.Tensors:
+		fix.Title, fix.Effort = "let collate_fn return few large tensors instead of lists, dictionaries and objects", Code
+		fix.Notes = append([]string{fmt.Sprintf("a batch has %s objects of Python or more, which are pickled one by one",
+			quantity.About(float64(l.Objects)))}, fix.Notes...)
+	case l.Tensors > 0:
 		fix.Notes = append([]string{fmt.Sprintf("a batch has %s", quantity.Many(l.Tensors, "tensor"))}, fix.Notes...)
 	}
 	return fix, ""

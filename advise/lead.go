@@ -3,6 +3,7 @@ package advise
 import (
 	"fmt"
 	"math"
+	"path"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -54,6 +55,10 @@ func (a adviser) bridgeEpochs(fix *Fix) {
 	}
 	stay, _ := l.Settings.Bool(stoker.PersistentWorkers)
 	workers, known := l.Settings.Int(stoker.NumWorkers)
+	if known && workers > 0 && l.Anew {
+		fix.Title, fix.At = makeOnce, path.Base(l.Call)
+		return
+	}
 	if !known || workers > 0 && !stay {
 		return
 	}

@@ -313,7 +313,8 @@ func TestPersistentWorkersNeedALoaderThatStays(t *testing.T) {
 	for _, anew := range []bool{false, true} {
 		run.Facts.Loaders[0].Anew = anew
 		fix := fixOf(t, run, stoker.PersistentWorkers)
-		if told := strings.Contains(strings.Join(fix.Notes, " "), "make it once, before the loop over epochs"); told != anew || (fix.Effort == Code) != anew {
+		told := strings.Contains(fix.Title, "make the DataLoader once, before the loop over epochs")
+		if told != anew || (fix.Effort == Code) != anew || (len(fix.Changes) == 0) != anew {
 			t.Errorf("made anew %t: %+v", anew, fix)
 		}
 	}

@@ -3,6 +3,7 @@ package advise
 import (
 	"fmt"
 	"math"
+	"path"
 
 	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
@@ -85,12 +86,14 @@ func (a adviser) persistence() (Fix, string) {
 	fix.Notes = []string{fmt.Sprintf("an epoch has %.0f steps, and the device waits %s for its first batch",
 		a.costs.EpochSteps, quantity.AboutSeconds(a.costs.EpochStart))}
 	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
-		fix.Effort = Code
-		fix.Notes = append(fix.Notes,
-			"the DataLoader is created again and again, and its workers with it: make it once, before the loop over epochs")
+		fix.Effort, fix.Title, fix.At, fix.Changes = Code, makeOnce, path.Base(l.Call), nil // the setting alone changes nothing
+		fix.Notes = append(fix.Notes, "the DataLoader is created again and again, and its workers with it")
 	}
 	return fix, ""
 }
+
+// makeOnce is what keeps the workers of a loader that the program makes for each epoch.
+const makeOnce = "make the DataLoader once, before the loop over epochs, with persistent_workers=True"
 
 // proposeStorage proposes to bring the data set closer.
 func (a adviser) proposeStorage() (Fix, string) {
@@ -159,7 +162,7 @@ func (a adviser) proposeCores() (Fix, string) {
 		fix.Notes = append(fix.Notes, "--cpus-per-task, docker run --cpus or --cpuset-cpus, and taskset give cores")
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}
-	if workers := int(need); workers > a.costs.Workers && a.verdict.Class.LacksCores() && a.alters(workers) == "" {
+	if workers := int(need); workers > a.costs.Workers && !a.crowded() && a.verdict.Class.LacksCores() && a.alters(workers) == "" {
 		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)

@@ -48,6 +48,15 @@ func (a adviser) workers() (Fix, string) {
 	if a.verdict.Class == diagnose.SlowSamples {
 		return fix, "few slow samples hold the others up: more workers take memory and wait as well"
 	}
+	if a.crowded() {
+		return fix, a.countThreads() + ": one more worker adds as many threads"
+	}
+	if a.verdict.Class == diagnose.HandsOver {
+		return fix, "the loop takes batches over more slowly than the workers prepare them"
+	}
+	if a.shareOfRows() > 0 {
+		return fix, "index whole batches first: then a batch takes less than handing it over from a worker"
+	}
 	if a.costs.Uncounted {
 		return Fix{}, "" // the finding of the trace says what can be said
 	}
@@ -109,7 +118,7 @@ func (a adviser) sayEnough(best int, cut string) string {
 // fewerWorkers proposes half as many workers or less, where they do as well by the law
 // and the others take memory, or wait for cores that are not there.
 func (a adviser) fewerWorkers(now int) (Fix, bool) {
-	if a.costs.Uncounted || a.costs.Feed != nil || a.hostOnly() || !a.base.PrepareCPU.Known() {
+	if a.costs.Uncounted || a.crowded() || a.costs.Feed != nil || a.hostOnly() || !a.base.PrepareCPU.Known() {
 		return Fix{}, false
 	}
 	enough := a.base.EnoughWorkers()

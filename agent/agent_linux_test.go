@@ -128,6 +128,16 @@ func TestCopiesAreNotKernels(t *testing.T) {
 	}
 }
 
+// Device memory is told as the driver has it, and not at all where it tells none.
+func TestDeviceMemory(t *testing.T) {
+	for used, want := range map[float64]string{30e9: "memory_used_bytes{gpu=\"0\",UUID=\"GPU-a\"} 3e+10\n", math.NaN(): "no memory_used_bytes{"} {
+		a, _ := node(t)
+		process(t, a, 100, slurm, "")
+		take(a, 0, gpu.Reading{MemoryUsedBytes: used, Active: math.NaN(), Kernels: math.NaN(), Processes: []uint32{100}})
+		says(t, page(t, a, 0), want)
+	}
+}
+
 // Without a price of the user's a device has its list price, and one of no list none.
 func TestPrice(t *testing.T) {
 	a, _ := node(t)

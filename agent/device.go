@@ -42,6 +42,7 @@ type device struct {
 	moments   []moment
 	processes []uint32  // from the driver, nil if unknown
 	owners    []owner   // owners of the processes that can be seen
+	memory    float64   // bytes in use, NaN if unknown
 	changed   time.Time // when the last of the earlier processes was gone
 
 	observed, idle float64 // seconds since the agent started: observed, and without a kernel
@@ -82,7 +83,7 @@ func (d *device) noteLook(r gpu.Reading, owners []owner, at time.Time) {
 	if r.Processes != nil && !slices.ContainsFunc(r.Processes, stays) {
 		d.changed = at
 	}
-	d.lastLooked, d.processes, d.owners = at, r.Processes, owners
+	d.lastLooked, d.processes, d.owners, d.memory = at, r.Processes, owners, r.MemoryUsedBytes
 	d.moments = slices.DeleteFunc(append(d.moments, m), func(m moment) bool {
 		return at.Sub(m.at) >= window ||
 			m.at.After(at)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	ofGPU   = 16 // greatest number of series per GPU
+	ofGPU   = 18 // greatest number of series per GPU
 	ofAgent = 7  // number of series for the node
 )
 
@@ -87,6 +87,8 @@ func (a *Agent) tell(m *export.Metrics, d *device, now time.Time, answers bool) 
 	set("utilization_ratio", "Share of the last minute in which some kernel ran or data were copied.", d.busy())
 	set("kernels_ratio", "Share of the last minute in which some kernel ran, by the device's counter of kernels.",
 		d.countedShare())
+	set("memory_used_bytes", "Device memory in use by all programs, as of the driver's last answer.", d.memory)
+	set("memory_bytes", "Memory of the device.", d.facts.MemoryBytes)
 	set("sm_active_ratio", "Share of multiprocessors with work in the last minute.",
 		d.mean(func(m moment) float64 { return m.active }))
 	for by, reason := range []string{"power", "heat", "hardware"} {

@@ -9,14 +9,14 @@ import (
 // Case is what rules ask: what was measured of the judged window, and questions of it with
 // their answers. Package live fills it from the signals of a job, package traced from a
 // profiler's gaps. A rule sees nothing else, and cannot tell which of the two it was. NaN is
-// unknown; a Quantity that nobody can ask of the run is the zero one.
+// unknown; a Quantity that cannot be asked of the run is the zero one.
 type Case struct {
 	Measured
 
 	// What kind of steps the window has.
 	HasSteps      bool  // steps over a loader are known
 	HasUnfedSteps bool  // steps of a loop are known that no loader feeds
-	Rows          []Row // of the time by the device's own clock; nil if nobody saw its work
+	Rows          []Row // of the time by the device's own clock; nil if its work was not seen
 	IsTrial       bool  // a trace holds next to no work of the device: it tells nothing
 	TooFewSteps   bool  // steps were seen or begun, too few to judge
 	OnlySkips     bool  // batches are fetched and thrown away, and nothing else was done yet
@@ -36,7 +36,7 @@ type Case struct {
 
 	// The program and the machine.
 	IsTraining       bool    // a profiler ran over steps, or a loader served batches
-	Ending           *Ending // nil if it ended with 0, or goes on
+	Ending           *Ending // nil if it ended with 0, or continues
 	Model            *ModelFacts
 	GPUCount         int        // in the machine, as far as they can be seen
 	TorchLoaded      bool       // PyTorch is loaded
@@ -51,7 +51,7 @@ type Case struct {
 	// Input: who loads, and whether the device is waiting for it.
 	InputShort          Quantity
 	InputShortBeside    Quantity // the same, where Parts do not tell which of the two leads
-	LaunchThreadLoads   Quantity // by itself
+	LaunchThreadLoads   Quantity // without workers
 	LaunchThreadAtWork  Quantity // always
 	WorkersLoad         Quantity
 	WorkersSaturated    Quantity // they always have a batch to prepare
@@ -66,7 +66,7 @@ type Case struct {
 	LoadingLacksCores  Quantity
 	QuotaTakesCores    Quantity
 	OthersTakeCores    Quantity
-	LaunchingLacksCore Quantity // and the device waits for that
+	LaunchingLacksCore Quantity // which keeps the device waiting
 	CoreEvidence       []Evidence
 
 	// Storage: loading is waiting for it, and of which kind that is.
@@ -95,14 +95,14 @@ type Case struct {
 	PassesSmall Quantity // a pass takes few of the requests that wait
 	HostServes  Quantity // the host works for requests while the device idles
 	NobodyWorks Quantity // requests are there, the device idles, and no core works for them
-	FewerPasses float64  // the device's work over what it would be if one pass took all requests that are there
+	FewerPasses float64  // the device's work, over that of passes that took all requests that are there
 	OnDevice    bool     // a device's clock ticks within passes
 	CacheIsFull Quantity // a language model's cache, so that requests are put off
 
-	// What is said with the class.
+	// Words beside the class.
 	RankComparison string // a sentence; "" if there is one rank
 	Findings       []Finding
-	UtilPattern    []Finding // what GPU-Util looks like, said last
+	UtilPattern    []Finding // the shape of GPU-Util's curve, said last
 	Doubts         []string  // as in Verdict
 	Warnings       []string
 }
@@ -114,7 +114,7 @@ func NewCase() *Case { return &Case{Measured: nothingMeasured()} }
 type ModelFacts struct{ Device, DType string }
 
 // MostStall is what the device can have waited for input at most, where its clock is not
-// known: no longer than it idled, nor than whoever asks for batches waits for them, be it
+// known: no longer than it idled, nor than the thread that asks for batches is kept waiting, be it
 // another thread than the one that launches.
 func (c *Case) MostStall() float64 {
 	if waits := c.Costs.Wait / c.Costs.HostStep; c.HasSteps && waits >= 0 {

@@ -106,8 +106,24 @@ func checkCase(t *testing.T, dir string) {
 	}
 	checkTrace(t, v, want)
 	checkGates(t, plan, want)
+	checkSum(t, v.Ledger)
 	if s := v.Costs.Split; s != nil && math.Abs(s.Core+s.Queued+s.Storage+s.Network+s.Asleep-1) > 1e-9 {
 		t.Errorf("the time of a fetch does not add up to 1: %+v", *s)
+	}
+}
+
+// checkSum holds that each second of a run stands in one row, busy or idle.
+func checkSum(t *testing.T, l diagnose.Ledger) {
+	t.Helper()
+	sum := 0.0
+	for _, r := range l.Rows {
+		sum += r.Seconds
+		if math.Abs(r.Busy+r.Idle-r.Seconds) > 0.01*l.Wall {
+			t.Errorf("row %s takes %.2f s, and is busy for %.2f s and idle for %.2f s", r.Name, r.Seconds, r.Busy, r.Idle)
+		}
+	}
+	if math.Abs(sum-l.Wall) > 0.01*l.Wall {
+		t.Errorf("rows add up to %.2f s of %.2f s", sum, l.Wall)
 	}
 }
 

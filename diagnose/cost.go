@@ -10,8 +10,8 @@ import (
 type Cost struct {
 	Share float64         // idle share of the device, 0 to 1; at least the stall where idle is unknown
 	Hour  predict.Waste   // per hour of one GPU
-	Watts stoker.Interval // drawn while the device waits
-	// where Watts comes from: "measured", "emulated", "row" (the device's row) or "" where it is unknown
+	Watts stoker.Interval // drawn while the device is idle
+	// where Watts comes from: "measured", "emulated", "row" (the device's row) or "" if unknown
 	Source  string
 	Prices  predict.Prices
 	Assumed bool // an emulated device: what the real one would cost

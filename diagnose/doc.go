@@ -8,7 +8,7 @@
 //	ledger   accounts for the time of the whole run
 //	traced   fills a Case from a profiler's timeline
 //
-// The door stands in a room of its own and not here: it needs the rules and both fillers,
+// The door is a separate package, as it needs the rules and both fillers,
 // and all of them need the nouns.
 //
 // Nothing here measures or prints. predict gives the costs; advise, verify and report

@@ -32,13 +32,16 @@ const (
 	// plainSyncAdvice is SyncAdvice for a program that reads no loss.
 	plainSyncAdvice = "no .item(), .cpu(), .tolist(), print or tensor in an if within the step: keep results on the device " +
 		"and read them every so many steps. Copy with non_blocking=True into pinned memory"
+	// TinyCopiesAdvice is what saves many small copies.
+	TinyCopiesAdvice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
+		"pinned buffer and copy once. Scalars as Python numbers need no copy"
 	ResumeAdvice = "a sampler that begins there (StatefulDataLoader, a seeded permutation from that index)"
 	pinAdvice    = "DataLoader(..., pin_memory=True), or tensor.pin_memory(), and batch.to(device, non_blocking=True)"
 )
 
-// LostToWaits is the share of a step that it can lose at most without the host's waits for the
-// device: no more than the device idles beside them, and no more than the host waits. Its
-// own work stays. What is not measured bounds nothing.
+// LostToWaits is the share of a step that it can lose at most if the host did not wait for the
+// device: no more than the device idles meanwhile, and no more than the host waited. Its
+// own work stays. Unknown figures bound nothing.
 func LostToWaits(idle, held float64) float64 {
 	if math.IsNaN(held) {
 		return idle

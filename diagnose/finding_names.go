@@ -1,7 +1,7 @@
 package diagnose
 
 // Names of the findings. What each one means is said in Findings; advise goes by
-// these names, so that a finding and what is done about it cannot part.
+// these names, so that a finding and its advice cannot part.
 const (
 	FindingEvaluation            = "evaluation"
 	FindingCheckpoint            = "checkpoint"
@@ -13,6 +13,7 @@ const (
 	FindingFailed                = "failed"
 	FindingHung                  = "hung"
 	FindingHangs                 = "hangs"
+	FindingSlowEnd               = "slow-end"
 	FindingSkippingBatches       = "skipping-batches"
 	FindingRepeatedSamples       = "repeated-samples"
 	FindingWithoutData           = "workers-without-data"

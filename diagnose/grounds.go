@@ -11,14 +11,14 @@ import (
 
 // Grounds are what a recording can carry advice on: which kind of program it shows, whose
 // settings that has, what its collectives exchange, and how its data set is split between
-// workers. Whatever is advised, by a finding or by a plan, is asked of them first (Refuse,
+// workers. All advice, by a finding or by a plan, is asked of them first (Refuse,
 // RefuseAny), and nowhere else.
 type Grounds struct {
 	Program   Program
 	Framework string             // as of recording.Software: "" is PyTorch
 	Recorder  string             // as of recording.Software
 	Torch     bool               // PyTorch is known to be there; its absence, where Framework is "", is not
-	Loads     bool               // PyTorch's DataLoader prepares the batches, whatever computes
+	Loads     bool               // PyTorch's DataLoader prepares the batches, in any framework
 	Exchange  recording.Exchange // what most of the judged collectives' time carries
 	NoDevice  bool               // no GPU could be seen, by the driver or by the program
 	Reach     hardware.Reach     // how the device gets at the host's memory
@@ -26,7 +26,7 @@ type Grounds struct {
 	Chip      Chip               // what the device can do
 	Record    string             // how to record what a profiler's file lacks; "" of a live run, or if it lacks nothing
 	Traffic   Traffic            // what a trace shows of the copies over the host's link
-	Kernels   int                // that a trace's judged window holds; 0 if nobody counted
+	Kernels   int                // that a trace's judged window holds; 0 if they were not counted
 	Kind      string             // what PyTorch calls the device, if it is not "cuda": "xpu", "npu"
 	Loader    *recording.Loader  // whose samples advice must keep; nil if it is not known
 }
@@ -65,7 +65,7 @@ var (
 		stoker.Compile, stoker.CUDAGraphs, stoker.FusedOptimizer, stoker.BucketMB, stoker.Allocator,
 		stoker.SideStream, stoker.LoaderKind, stoker.OnDevice, stoker.Split, stoker.Shards,
 	}
-	// ofLoader are those of PyTorch's DataLoader that mean the same whatever computes on its batches.
+	// ofLoader are those of PyTorch's DataLoader that mean the same for all frameworks.
 	ofLoader = []stoker.Setting{
 		stoker.NumWorkers, stoker.PrefetchFactor, stoker.PersistentWorkers, stoker.InOrder, stoker.LoaderKind,
 	}
@@ -78,7 +78,7 @@ func (g Grounds) ReadsLoss() bool {
 	return !IsBare(g.Framework) && (g.Program == Training || g.Program == UnknownProgram && loops)
 }
 
-// SyncAdvice is what to do about waits for the device that nobody wrote.
+// SyncAdvice removes synchronisation that the program never asked for.
 func (g Grounds) SyncAdvice() string {
 	if g.ReadsLoss() {
 		return SyncAdvice

@@ -81,6 +81,26 @@ func TestInsideNamesIdleTime(t *testing.T) {
 	}
 }
 
+// Many small copies beside the batch are told; those of the batch's own tensors, and large ones, are not.
+func TestTinyCopiesLive(t *testing.T) {
+	for _, c := range []struct {
+		tensors, copies int
+		bytes           float64 // beside the batch
+		want            bool
+	}{{2, 27, 25e3, true}, {30, 30, 0, false}, {2, 27, 25e6, false}, {2, 8, 6e3, false}} {
+		run := looked(t, "blocking-copies", func(in recording.Inside) recording.Inside {
+			in.Copies, in.CopyBytes, in.Pageable = n(float64(c.copies)), n(8e6+c.bytes), n(0)
+			return in
+		})
+		run.Facts.Loaders[0].Tensors, run.Facts.Loaders[0].BatchBytes = c.tensors, 8e6
+		v := judge.Judge(run)
+		got := slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingTinyCopies })
+		if got != c.want {
+			t.Errorf("%+v: told %t", c, got)
+		}
+	}
+}
+
 // Reading fewer values of the device saves no more than the host waits for them: its own
 // work stays, however long the device idles meanwhile.
 func TestReadingLessSavesNoMoreThanTheWaits(t *testing.T) {

@@ -35,9 +35,10 @@ const (
 	Compiling  Kind = "compiling"
 	Locking    Kind = "lock"
 	Preparing  Kind = "preparing" // data, in the loop itself
+	Disk       Kind = "disk"      // blocks on one
 	Pausing    Kind = "pause"     // asleep in what nothing names
 	HostCode   Kind = "host-code" // on a core in what nothing names
-	Syncing    Kind = "sync"      // waits for the device, which then idles
+	Syncing    Kind = "sync"      // blocks on the device, which then idles
 	HandOver   Kind = "hand-over" // of what workers prepared
 
 	// The kinds of what a server does for a request.
@@ -55,7 +56,7 @@ const (
 	EndingWorkers   Kind = "worker-end"
 	Iterating       Kind = "iterator" // made again for a batch or two
 
-	// What is no work outside of the steps.
+	// No work outside of the steps.
 	Awaiting   Kind = "next-batch"
 	DeviceWait Kind = "device-wait"
 	Launching  Kind = "launching"
@@ -166,6 +167,10 @@ var kindWords = map[Kind][2]string{
 		"waiting for a lock, a queue or another thread",
 		"let the other thread run ahead of the loop (a queue of several), or do less while the lock is held",
 	},
+	Disk: {
+		"a line reads or writes a file and waits for the disk",
+		"write from a thread, or every so many steps, and without fsync. Read ahead of the step, in worker processes",
+	},
 	Preparing: {
 		"data are read or prepared in the loop itself",
 		"do it in the data set's __getitem__ or in collate_fn: worker processes run ahead of the loop",
@@ -182,7 +187,7 @@ var kindWords = map[Kind][2]string{
 	Chunks: {
 		"reading parts of an array that is stored in chunks: for one row the whole chunk that holds it is read and decompressed",
 		"store it with chunks of one sample (h5py: chunks=(1, ...)) and without gzip (lzf, lz4 or none), or read whole " +
-			"chunks: shuffle blocks, not rows. file[name].chunks tells what it has",
+			"chunks (row groups of Parquet): shuffle blocks, not rows. file[name].chunks tells what it has",
 	},
 	Inflating: {
 		"reading an array out of a compressed archive: for one sample all of it is read and decompressed",
@@ -190,9 +195,10 @@ var kindWords = map[Kind][2]string{
 			"store one array per sample, without compression. np.load ignores mmap_mode for .npz",
 	},
 	Rows: {
-		"reading rows of tensors in memory one by one, and stacking them again",
+		"reading rows in memory one by one, and stacking them again",
 		"index whole batches: DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), 256, False)), " +
-			"without worker processes: TensorDataset takes the list of indices, as x[indices] does",
+			"without worker processes: TensorDataset takes the list of indices, as x[indices] does. A data set of your own " +
+			"does so in __getitems__(self, indices), with a collate_fn that returns what it gets",
 	},
 	Syncing: {
 		"each step waits for the device, which then idles while the program goes on",

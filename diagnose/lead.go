@@ -8,7 +8,7 @@ import (
 )
 
 // Lead is the row outside of the steps that costs a run more than its steps lose: what a verdict says
-// first. Its Class is a word of its own, and the class of the steps stands beside it.
+// first. Its Class is a separate word, shown with the class of the steps.
 type Lead struct {
 	Row
 	Class  Class
@@ -33,7 +33,7 @@ func ClassOfRow(name RowName) Class {
 	}[name]
 }
 
-// Title says in a few words what is the matter.
+// Title names the loss in a few words.
 func (l *Lead) Title() string {
 	switch {
 	case l.Name == RowEvaluation && l.MostlyWaitsFor() == WaitInput:

@@ -7,7 +7,7 @@ import (
 )
 
 // Ledger is where the time of a run went: each second of the judged trainer's device, from the
-// start of the program to its end or to now, stands in exactly one row. The rows add up to Wall.
+// start of the program to its end or to now, is in exactly one row. The rows add up to Wall.
 type Ledger struct {
 	Rows []Row   // those that have any time, in the order of a run
 	Wall float64 // seconds
@@ -18,7 +18,7 @@ type RowName string
 
 // The rows, in the order in which a run comes to them.
 const (
-	RowEarlier    RowName = "earlier" // of a long run what is before the part that is judged
+	RowEarlier    RowName = "earlier" // of a long run the time before the judged part
 	RowStartUp    RowName = "start-up"
 	RowWarmUp     RowName = "warm-up"
 	RowTraining   RowName = "training"
@@ -49,21 +49,21 @@ type Row struct {
 
 	// Line is the program's own line that the time goes to, with the library's function that it
 	// calls, and LineShare its share of the samples of the launching thread there; the zero Line
-	// where nobody looked.
+	// without samples.
 	Line      Line
 	LineShare float64
 
 	Saves float64   // seconds that the run would save at most without it
-	Spans []Stretch // where it lies, in order; neighbours that nobody could tell apart are one
+	Spans []Stretch // its spans, in order; neighbours that cannot be distinguished are one
 }
 
-// Wait is time of an idle device, and what it waited for.
+// Wait is time of an idle device, and the reason.
 type Wait struct {
 	For     WaitFor
 	Seconds float64
 }
 
-// WaitFor is what an idle device waits for.
+// WaitFor is what keeps a device idle.
 type WaitFor string
 
 // What devices wait for.
@@ -115,7 +115,7 @@ func (n RowName) ComesOnce() bool {
 // IsSteps reports whether a row is that of the judged steps.
 func (n RowName) IsSteps() bool { return n == RowTraining || n == RowInference }
 
-// MostlyWaitsFor returns what a row's device waits for most; "" if it hardly waits or the cause is unknown.
+// MostlyWaitsFor returns what keeps a row's device idle most; "" if it is hardly idle or the cause is unknown.
 func (r Row) MostlyWaitsFor() WaitFor {
 	if len(r.Waits) == 0 || !(r.Waits[0].Seconds >= leastWaited*r.Seconds) {
 		return ""

@@ -3,6 +3,7 @@ package diagnose_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stoker-dev/stoker"
@@ -256,26 +257,34 @@ func TestVerdictLeadsWithTheLargestLoss(t *testing.T) {
 // The row of what lies between steps has the line on which the launching thread is seen, and garbage its own name.
 func TestLineBetweenSteps(t *testing.T) {
 	for kind, stack := range map[diagnose.Kind]string{
-		diagnose.Subprocess: "/home/me/train.py:12 log;subprocess.py:550 run;selectors.py:415 select",
-		diagnose.Pausing:    "/home/me/train.py:12 upload",
-		diagnose.Uploading:  "/home/me/train.py:12 upload;requests/api.py:59 request",
-		diagnose.Locking:    "/home/me/train.py:12 put;threading.py:355 wait",
+		diagnose.Subprocess: "asleep;/home/me/train.py:12 log;subprocess.py:550 run;selectors.py:415 select",
+		diagnose.Pausing:    "asleep;/home/me/train.py:12 upload",
+		diagnose.Uploading:  "asleep;/home/me/train.py:12 upload;requests/api.py:59 request",
+		diagnose.Locking:    "asleep;/home/me/train.py:12 put;threading.py:355 wait",
+		diagnose.Disk:       "disk;/home/me/train.py:12 log",
 	} {
-		d := newDiary()
-		for i := range 1000 {
-			rest := 0.0
-			if i%10 == 9 {
-				rest = 0.2
-			}
-			d.step(1, recording.Train, 0, 0.02, rest, i == 0)
+		checkLineBetween(t, kind, stack)
+	}
+	checkLineBetween(t, diagnose.Locking, "lock;/home/me/train.py:12 current") // "with guard:" has no frame of its own
+}
+
+// checkLineBetween looks for the kind of the line on which a launching thread is half of its time.
+func checkLineBetween(t *testing.T, kind diagnose.Kind, stack string) {
+	t.Helper()
+	d := newDiary()
+	for i := range 1000 {
+		rest := 0.0
+		if i%10 == 9 {
+			rest = 0.2
 		}
-		d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/7;loop;asleep;"+stack)...)
-		d.run.Series = append(d.run.Series, d.busy)
-		r := judge.Judge(&d.run).Ledger
-		row := r.Find(diagnose.RowBetween)
-		if row.Line.Kind != kind || row.Line.Own.Line != 12 {
-			t.Errorf("the line is %q (%s), want %s", row.Line, row.Line.Kind, kind)
-		}
+		d.step(1, recording.Train, 0, 0.02, rest, i == 0)
+	}
+	d.run.Series = append(d.run.Series, seen(d.at, 0.5, "process/7;loop;"+stack)...)
+	d.run.Series = append(d.run.Series, d.busy)
+	r := judge.Judge(&d.run).Ledger
+	row := r.Find(diagnose.RowBetween)
+	if row.Line.Kind != kind || row.Line.Own.Line != 12 {
+		t.Errorf("the line is %q (%s), want %s", row.Line, row.Line.Kind, kind)
 	}
 }
 
@@ -427,4 +436,37 @@ func TestLedgerDrainsBeforeEvaluation(t *testing.T) {
 	checkLedger(t, "a queue before evaluation", d.judge().Ledger, 25, map[diagnose.RowName][3]float64{
 		diagnose.RowTraining: {15, 15, 0}, diagnose.RowEvaluation: {10, 0, 10},
 	})
+}
+
+// A program that waits for its loader's workers at its end says so; one that saves a model there does not.
+func TestSlowEnd(t *testing.T) {
+	const loader = "torch/utils/data/dataloader.py:9 _MultiProcessingDataLoaderIter._shutdown_workers;selectors.py:4 select"
+	for _, c := range []struct {
+		seconds float64
+		stack   string
+		want    bool
+	}{
+		{12, "/home/me/train.py:30 main;" + loader, true},
+		{2, "/home/me/train.py:30 main;" + loader, false},
+		{12, "/home/me/train.py:31 main;torch/serialization.py:9 save", false},
+	} {
+		d := newDiary()
+		for i := range 1000 {
+			d.step(1, recording.Train, 0, 0.02, 0, i == 0)
+		}
+		last := d.at
+		d.pause(c.seconds, 0)
+		looks := recording.Series{Signal: recording.FetchLooks, Subject: "process/7;loop"}
+		there := recording.Series{Signal: recording.FetchStack, Subject: "process/7;loop;asleep;" + c.stack}
+		for at := 0.0; at <= d.at; at++ {
+			looks.T, looks.V = append(looks.T, at), append(looks.V, 20*at)
+			there.T, there.V = append(there.T, at), append(there.V, max(0, at-last))
+		}
+		d.run.Series = append(d.run.Series, d.busy, looks, there)
+		v := judge.Judge(&d.run)
+		got := slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingSlowEnd })
+		if got != c.want {
+			t.Errorf("%v s in %s: told %t; tail %+v", c.seconds, c.stack, got, v.Ledger.Find(diagnose.RowTail))
+		}
+	}
 }

@@ -28,7 +28,7 @@ type Line struct {
 	Kind  Kind
 	Share stoker.Interval // of the time that is spent on preparing batches
 
-	// Without is what it would be worth if it took no time.
+	// Without is the gain if it took no time.
 	Without predict.Forecast
 }
 
@@ -72,14 +72,14 @@ type LoopLines struct {
 	Looks   float64
 }
 
-// LoopLine is one of them. Its Share is of all the looks.
+// LoopLine is one of them. Its Share is of all samples.
 type LoopLine struct {
 	Line
 
 	Seconds, Asleep float64
 }
 
-// FirstOf is the line with most time among those of some kinds; false if there is none.
+// FirstOf is the line with most time among those of some kinds; false without one.
 func (l LoopLines) FirstOf(kinds ...Kind) (LoopLine, bool) {
 	for _, line := range l.Lines {
 		if slices.Contains(kinds, line.Kind) {
@@ -89,7 +89,7 @@ func (l LoopLines) FirstOf(kinds ...Kind) (LoopLine, bool) {
 	return LoopLine{}, false
 }
 
-// FirstWork is the line with most time on which a server's host works; false where there is none.
+// FirstWork is the line with most time on which a server's host works; false without one.
 func (l LoopLines) FirstWork() (LoopLine, bool) {
 	for _, line := range l.Lines {
 		if !slices.Contains([]Kind{Held, Awaiting, DeviceWait, Launching}, line.Kind) {
@@ -102,5 +102,5 @@ func (l LoopLines) FirstWork() (LoopLine, bool) {
 // LinesSaid is how many lines a sentence names.
 const LinesSaid = 3
 
-// WholePercent is a share in whole per cent: looks tell no more.
+// WholePercent is a share in whole per cent: samples tell no more.
 func WholePercent(share float64) string { return quantity.Percent(math.Round(100*share) / 100) }

@@ -168,7 +168,10 @@ func (m *made) work(w *recording.Writer, trainer, pid int) {
 		w.AddSample(recording.FetchCount, process, at, math.Floor(at*each))
 		w.AddSample(recording.FetchWall, process, at, math.Floor(at*each)*m.fetch)
 		w.AddSample(recording.FetchCPU, process, at, math.Floor(at*each)*m.core)
-		w.AddSample(recording.ProcessCPU, process, at, at*each*m.core)
+		w.AddSample(recording.ProcessCPU, process, at, at*each*(m.core+m.levels["helpers"]))
+		if wants := m.levels["wants"]; wants > 0 {
+			w.AddSample(recording.ProcessWants, process, at, wants)
+		}
 		w.AddSample(recording.ThreadCPU, thread, at, at*each*m.core)
 		w.AddSample(recording.ThreadQueue, thread, at, m.levels["queued"]*at)
 		w.AddSample(recording.ProcessMemory, process, at, 1e9+m.levels["grows"]*at)
@@ -323,6 +326,7 @@ func TestFindingsOfMadeRuns(t *testing.T) {
 		"memory-growth":    {computing().with(growingBy(20e6)), computing().with(growingBy(1e6))},
 		"memory-pressure":  {computing().with(pressed(0.3)), computing().with(pressed(0.02))},
 		"too-many-workers": {starving().with(crowded(4, 0.5)), starving().with(crowded(12, 0.5))},
+		"intra-op-threads": {starving().with(threaded(8, 2)), starving().with(threaded(8, 32))},
 		"slurm-cores":      {starving().with(crowded(2, 0.5)).with(func(m *made) { m.facts.Machine.TaskCores = 2 }), starving().with(crowded(2, 0.5))},
 		"numa-remote":      {computing().with(onNode(1)), computing().with(onNode(0))},
 		"storage-spikes":   {starving().with(nfs).with(every(40, 1.2, 1.2)), starving().with(nfs).with(every(40, 0.2, 0.2))},
@@ -380,6 +384,65 @@ func crowded(cores int, queued float64) func(*made) {
 		m.states = map[recording.State]float64{recording.Running: 1}
 		m.levels["queued"], m.facts.Machine.Allowed = queued, cores
 		m.rates["tree.cpu tree"], m.rates["machine.cpu machine"] = float64(cores), float64(cores)
+	}
+}
+
+// threaded is three workers in which a library computes with so many threads, on so many cores.
+func threaded(threads float64, cores int) func(*made) {
+	return func(m *made) {
+		m.fetch, m.core = 0.28, 0.06
+		m.states = map[recording.State]float64{recording.Running: 1}
+		m.levels["queued"], m.levels["helpers"], m.levels["wants"], m.facts.Machine.Allowed = 0.5, 0.12, threads, cores
+		m.rates["tree.cpu tree"], m.rates["machine.cpu machine"] = float64(cores), float64(cores)
+	}
+}
+
+// Workers whose libraries compute with more threads than there are cores get one thread each, in the words of the
+// library, and never company. One thread more is Python's own, which sends batches.
+func TestThreadsOfWorkers(t *testing.T) {
+	for _, c := range []struct {
+		threads float64
+		pools   map[string]int
+		want    string
+	}{
+		{8, map[string]int{"torch": 16}, "torch.set_num_threads(1) in worker_init_fn"},
+		{8, map[string]int{"torch": 1, "opencv": 8}, "cv2.setNumThreads(0) in worker_init_fn"},
+		{8, map[string]int{"torch": 1}, "OMP_NUM_THREADS=1"},
+		{1.2, nil, ""},
+	} {
+		made := starving().with(threaded(c.threads, 2))
+		run := made.run(t)
+		run.Facts.WorkerThreads = c.pools
+		plan := advise.Rank(run, judge.Judge(run))
+		if len(plan.Fixes) == 0 {
+			t.Fatalf("%v: nothing is advised", c)
+		}
+		first := plan.Fixes[0]
+		if named := first.Name == diagnose.FindingIntraOpThreads; named != (c.want != "") || !strings.Contains(first.Title, c.want) {
+			t.Errorf("%v: first %q, want %q", c, first.Title, c.want)
+		}
+		for _, f := range plan.Fixes {
+			if to := len(f.Changes); c.want != "" && to > 0 && f.Changes[to-1].Setting == stoker.NumWorkers {
+				t.Errorf("%v: %v is advised", c, f.Changes)
+			}
+		}
+	}
+}
+
+// A batch that leaves a tile partly empty is told if the device is the limit, and no other.
+func TestUnevenBatch(t *testing.T) {
+	for _, c := range []struct {
+		made made
+		size int
+		want bool
+	}{{computing(), 30, true}, {computing(), 64, false}, {computing(), 1001, false}, {computing(), 4, false}, {starving(), 30, false}} {
+		run := c.made.run(t)
+		run.Facts.Loaders[0].Settings[stoker.BatchSize] = c.size
+		v := judge.Judge(run)
+		got := slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return f.Name == diagnose.FindingUnalignedShapes })
+		if got != c.want {
+			t.Errorf("%s in batches of %d: told %t", v.Class, c.size, got)
+		}
 	}
 }
 

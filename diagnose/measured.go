@@ -53,7 +53,7 @@ func nothingMeasured() Measured {
 	}
 }
 
-// Figure is one of the figures with its name, its unit and where it comes from.
+// Figure is one of the figures with its name, its unit and its origin.
 type Figure struct {
 	Name   string
 	Value  float64

@@ -46,5 +46,5 @@ func (c *Case) IdleSource() Source {
 	return Utilisation
 }
 
-// IsUpperBound reports whether a stall of this source is at most what it says.
+// IsUpperBound reports whether a stall of this source is at most its value.
 func (s Source) IsUpperBound() bool { return s == Utilisation || s == KernelCounter }

@@ -7,8 +7,8 @@ import (
 )
 
 // Parts are what the window went into, as shares of it. They overlap with nothing
-// and, with what is missing here, add up to 1. In Queued the launching thread waits for
-// a core; Unnamed is idle time of which nobody knows more.
+// and, with the missing rest, add up to 1. In Queued the launching thread is waiting for
+// a core; Unnamed is idle time without a known cause.
 type Parts struct {
 	Input, Host, Long, Copies, Exchange, Queued, Unnamed float64
 
@@ -22,7 +22,7 @@ type Parts struct {
 	Unlinked         float64 // idle time before work whose launch is not in the file
 }
 
-// unknownParts are those of a window whose gaps nobody saw.
+// unknownParts are those of a window whose gaps were not seen.
 func unknownParts() Parts {
 	nan := math.NaN()
 	return Parts{Input: nan, Host: nan, Long: nan, Copies: nan, Exchange: nan, Queued: nan, Unnamed: nan, Rare: nan}
@@ -41,8 +41,8 @@ type KernelShares struct {
 // uncovered. [J] Three tenths are left, so that the runner-up is named.
 func BesideInput(input float64) float64 { return 1 - 0.7*InputLost.Score(input) }
 
-// LoseTimeBeside reports whether a good part of the window has no work of the device's own in it, beside a part that is
-// judged by itself.
+// LoseTimeBeside reports whether a good part of the window has no work of the device in it, apart from a part that is
+// judged separately.
 func (p Parts) LoseTimeBeside(part float64) bool {
 	return !(p.Input+p.Host+p.Long+p.Copies+p.Queued+stat.Or(p.Rare, 0)-part < leastLost)
 }

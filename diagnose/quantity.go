@@ -25,13 +25,13 @@ func (q Quantity) AskedAs(text, note string) Quantity {
 	return q
 }
 
-// WithEvidence adds what was seen of a quantity; what is unknown is no evidence.
+// WithEvidence adds a figure as evidence; an unknown one adds nothing.
 func (q Quantity) WithEvidence(value float64, unit, signal, format string, args ...any) Quantity {
 	q.Evidence = AddEvidence(q.Evidence, value, unit, signal, format, args...)
 	return q
 }
 
-// AddEvidence adds what was seen to a list; what is unknown is no evidence.
+// AddEvidence adds a figure to a list; an unknown one adds nothing.
 func AddEvidence(list []Evidence, value float64, unit, signal, format string, args ...any) []Evidence {
 	if math.IsNaN(value) {
 		return list

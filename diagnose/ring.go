@@ -6,7 +6,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// OnlyRingKnown reports whether what is known is the loader's own side alone: it tells how
+// OnlyRingKnown reports whether only the loader's own side is known: it tells how
 // long the trainer waited for batches and when its ring was full, and nothing
 // tells what the device did meanwhile.
 func (c *Case) OnlyRingKnown() bool {
@@ -15,7 +15,7 @@ func (c *Case) OnlyRingKnown() bool {
 
 // RingWait is the share of the time in which the trainer waited for batches: an upper
 // bound of waiting for input, since queued work may cover it. Where the trainer
-// does not tell, the ring decides what it can.
+// does not tell, the ring decides as far as it can.
 func (c *Case) RingWait() float64 {
 	share := c.Costs.Wait / c.Costs.HostStep
 	full, empty := c.Costs.Feed.Full, c.Costs.Feed.Empty

@@ -35,7 +35,7 @@ func (g Grounds) KeepSamples(f Finding) Finding {
 	return f
 }
 
-// UnknownData is what to mind of more workers where nobody knows of which kind the data set is,
+// UnknownData is the caution about more workers if the kind of the data set is not known,
 // "" if it is known.
 func (g Grounds) UnknownData() string {
 	if g.Loader != nil && !g.Loader.IsUnknown() {

@@ -1,18 +1,18 @@
 package diagnose
 
 // This file is the table of thresholds: from where on a figure of a run counts. A row has a name, a
-// unit and a source. A source is "[J]" for a judgement that no measurement stands behind, else
+// unit and a source. A source is "[J]" for a judgement without a measurement, else
 // "published:" or "measured:" with its place. The judgements were chosen with the labelled runs of
 // bench/labelled in view, and the exam in bench/accuracy shows what a change of one does.
 //
 // Live runs and traces read the same row wherever they ask the same question. What a single
-// function needs is a named constant beside it. thresholds_test.go keeps literals out of rules.
+// function needs is a named constant next to it. thresholds_test.go keeps literals out of rules.
 
-// Ramps of what the device waits for and works on.
+// Ramps of what keeps the device waiting, and of its work.
 var (
 	// InputStall is the device's wait for input, by its own clock or by gaps inside the loader.
 	InputStall = Ramp{0.03, 0.07, "share of the window", "[J] runs that need nothing lie below 5 %"}
-	// InputLost is the same wait, where it takes what is left uncovered from other causes.
+	// InputLost is the same wait, if other causes are judged by the rest.
 	InputLost = Ramp{0.05, 0.20, "share of the window", "published: XProf's moderately and highly input-bound"}
 	// InputBesideDevice is the same wait, from where it is the limit though a faster device would bring more.
 	InputBesideDevice = Ramp{0.09, 0.11, "share of the window", "[J] in the middle of XProf's moderately input-bound"}
@@ -31,7 +31,7 @@ var (
 	// FreeForCopies is time without a kernel that input does not explain.
 	FreeForCopies = Ramp{0.05, 0.12, "share of the window", "[J]"}
 
-	// HostGaps is what the device waits for the host: in gaps up to LongGap, and in longer ones.
+	// HostGaps is the device's wait for the host: in gaps up to LongGap, and in longer ones.
 	HostGaps = Ramp{0.08, 0.15, "share of the window", "[J]"}
 	// ShortKernel is a launch's time over the median kernel's.
 	ShortKernel = Ramp{0.5, 1, "ratio", "[J]"}
@@ -41,12 +41,12 @@ var (
 	// LaunchAwaitsCore is what the device idles while the launching thread is waiting for a core.
 	LaunchAwaitsCore = Ramp{0.05, 0.12, "share of the window", "[J]"}
 
-	// ExchangeAlone is what collectives take without computation beside them.
+	// ExchangeAlone is the time of collectives without computation at the same time.
 	ExchangeAlone = Ramp{
 		0.05, 0.12, "share of the window",
 		"[J] torch-tb-profiler warns above 10 %, XProf calls 3 to 15 % moderate",
 	}
-	// ExchangeOnNetwork is how much of an interface ranks use, where nothing times their waits.
+	// ExchangeOnNetwork is how much of an interface ranks use, if nothing times their waiting.
 	ExchangeOnNetwork = Ramp{0.125, 0.25, "share of the interface's rate", "[J]"}
 	// RoomForExchange is SM activity, from which the device has no time to wait for ranks.
 	RoomForExchange = Ramp{0.85, 0.75, "SM activity", "[J]"}
@@ -60,7 +60,7 @@ var (
 	// DeviceAtWorkAlone is the same where next to nothing else takes the rest.
 	DeviceAtWorkAlone = Ramp{0.75, 0.90, "share of the window", "[J]"}
 	// DeviceLeads is the device's own work where a faster device would bring most: below No the
-	// gaps are a matter of their own.
+	// gaps are a separate matter.
 	DeviceLeads = Ramp{0.60, 0.70, "share of the window", "[J]"}
 	// DeviceLeadsBy is how much more that brings than closing the largest gaps.
 	DeviceLeadsBy = Ramp{0, 0.10, "share of the window", "[J]"}
@@ -113,7 +113,7 @@ var (
 	CoresCompute = Ramp{0.4, 0.7, "share of the cores", "[J]"}
 	CoreComputes = Ramp{0.6, 0.9, "cores", "[J]"}
 
-	// StorageWait is how much of fetching waits for storage, and RemoteWait how much of that wait
+	// StorageWait is the part of fetching that is waiting for storage, and RemoteWait the part of that wait
 	// is for a network or a program.
 	StorageWait = Ramp{0.3, 0.6, "share of fetching", "[J]"}
 	RemoteWait  = Ramp{0.3, 0.6, "share of the wait", "[J]"}
@@ -121,7 +121,7 @@ var (
 	DiskAtWork = Ramp{0.8, 0.95, "share of the window", "[J]"}
 	// SmallReads is the mean read, below which requests count more than bytes.
 	SmallReads = Ramp{1.5 * (128 << 10), 128 << 10, "bytes", "[J] the kernel's readahead asks for as much"}
-	// MemoryWait is how much of the time some task waits for memory (the kernel's PSI).
+	// MemoryWait is the share of time in which some task is waiting for memory (the kernel's PSI).
 	MemoryWait = Ramp{0.05, 0.15, "share of the window", "[J]"}
 
 	// MeterHigh is what people call a high GPU-Util or CPU, and BothLow what they call low.
@@ -142,20 +142,20 @@ const (
 	Unlikely = 0.2 // score; [J]
 )
 
-// Thresholds of what the device waits for and works on.
+// Thresholds of what keeps the device waiting, and of its work.
 const (
-	// FedStall is what a fed device waits for input at most. A tenth is what several published
+	// FedStall is the longest wait for input of a fed device. A tenth is what several published
 	// tools call a busy device; verdicts of runs that need nothing lie below 5 %.
 	FedStall = 0.10 // share of the window; [J]
 
 	LeastStall    = 0.02  // share of the window, from which faster input is proposed; [J]
 	CoveredWait   = 0.20  // share of the host's time in next(), from which it is worth a word; [J]
 	CoveredStall  = 0.05  // share of the window, below which queued work covers such a wait; [J]
-	EpochStarts   = 0.03  // share of the window, from which epochs' first batches are told; [J]
+	EpochStarts   = 0.03  // share of the window, from which epochs' first batches are a finding; [J]
 	MuchIdle      = 0.20  // share of the window, from which an idle device belies its full memory; [J]
 	NothingRan    = 0.97  // share of the window, below which an idle device was used all the same; [J]
-	Unexplained   = 0.10  // share of the window, from which idle time without a cause is told; [J]
-	StallsDiffer  = 1e-3  // share of the window, by which one device of a trace waits more; [J]
+	Unexplained   = 0.10  // share of the window, from which idle time without a cause is shown; [J]
+	StallsDiffer  = 1e-3  // share of the window, by which one device of a trace is waiting longer; [J]
 	Mostly        = 0.5   // share, from which something is most of it; [J]
 	fullRing      = 0.9   // share of the time with a full ring, from which the trainer is slower; [J]
 	leastLost     = 0.05  // share of the window lost to the host: half of LaunchTrigger; [J]
@@ -164,7 +164,7 @@ const (
 	NamedInTrace  = 0.05  // share, from which a warning names what a trace does not link; [J]
 	LittleAtAll   = 0.10  // share of the window, below which collectives leave the device its time; [J]
 	AllInAKernel  = 0.95  // share of the time, in which one kernel spins for another rank; [J]
-	LinkInUse     = 0.5   // utilisation, from which a link does not go down by itself; [J]
+	LinkInUse     = 0.5   // utilisation, from which a link does not step down to save power; [J]
 	SlowLink      = 0.6   // share of the link's rate, up to which it is slow: a generation less; [J]
 	BothWays      = 0.5   // rate over the other direction's, from which both carry an exchange; [J]
 	AStranger     = 0.5   // processes in the mean, from which one holds the device; [J]
@@ -190,15 +190,17 @@ const (
 const (
 	LaunchTrigger = 0.10 // share of the window; [J]
 	WaitTrigger   = 0.01 // share of the window, idle after a wait; [J]
-	HeldTrigger   = 0.05 // share of the window in which waits hold the host, whatever follows; [J]
+	HeldTrigger   = 0.05 // share of the window in which waiting holds the host, with any gap after it; [J]
 	SerialTrigger = 0.05 // share of the window in copies that nothing overlaps; [J]
+	TinyPerStep   = 20.0 // small copies in a step; [J]
+	TinyCopy      = 64e3 // bytes, below which a copy's call takes longer than its bytes; [J]
 )
 
 // Thresholds of what the host does.
 const (
 	NamedCores     = 0.2  // cores, above which an answer tells who has them; [J]
 	ManyOthers     = 0.3  // cores of other programs, from which they may take those of the job; [J]
-	OthersAtWork   = 0.05 // cores of the job beside the launching thread, that are worth a word; [J]
+	OthersAtWork   = 0.05 // cores of the job's other threads that are worth a word; [J]
 	TorchAtWork    = 0.5  // cores, above which a process with PyTorch may train unseen; [J]
 	NamedQueue     = 0.05 // share of a fetch that is waiting for a core, worth a word; [J]
 	HeldByQuota    = 0.05 // share of the window; [J] half of what Throttled calls full
@@ -221,10 +223,10 @@ const (
 	UnclockedSteps = 0.1  // share of the steps, above which their clocks do not tell the stall; [J]
 )
 
-// Thresholds of the ledger and of what it leads with.
+// Thresholds of the ledger and of the row that it leads with.
 const (
-	// leastWaited is what a row's device waits for: below it the row is no loss that anybody
-	// looks for.
+	// leastWaited is the least idle time of a row's device: below it the row is no loss that people
+	// search for.
 	leastWaited = 0.05 // share of a row's time; [J]
 
 	// LeadingLoss is what a row outside of the steps loses, from which a verdict may lead with it.
@@ -242,7 +244,7 @@ const (
 	FewBatches = 2  // batches of a pass, in the mean; [J]
 	ManyPasses = 10 // passes, below which nothing is said; [J]
 
-	NamedLine = 0.3   // share of a row's looks, from which its line is named; [J]
+	NamedLine = 0.3   // share of a row's samples, from which its line is named; [J]
 	ShownRow  = 0.005 // share of the run, below which a row is not shown to people; [J]
 )
 
@@ -252,7 +254,7 @@ var (
 	Unasked = Ramp{0.20, 0.40, "share of the window", "[J]"}
 	// HostForRequests is what the host works for requests while the device idles: as HostGaps.
 	HostForRequests = Ramp{0.08, 0.15, "share of the window", "[J]"}
-	// Awaited is the time in which requests are there and nobody works: sleep tells less than work.
+	// Awaited is the time in which requests are there and no core works: sleep tells less than work.
 	Awaited = Ramp{0.10, 0.20, "share of the window", "[J]"}
 	// WaitingPerSample is how many requests are there for each sample of a pass.
 	WaitingPerSample = Ramp{1.5, 2.5, "requests", "[J]"}

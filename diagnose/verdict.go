@@ -85,7 +85,7 @@ type Verdict struct {
 
 	Most   float64 // by how much the step gets shorter at most without what the class names; NaN unknown
 	Causes []Cause // causes of idle time, most first; nil without a trace
-	Lines  []Line  // on which preparing a batch spends its time, most first; nil if nobody looked
+	Lines  []Line  // on which preparing a batch spends its time, most first; nil without samples
 	Cost   Cost    // what the idle share costs
 	Traced *Traced // what a trace of the same run adds; nil without, see Merge
 
@@ -93,7 +93,7 @@ type Verdict struct {
 	Ending  *Ending // how the command ended; nil if with 0, or not as far as was seen
 
 	Evidence  []Evidence // most causal first
-	Findings  []Finding  // what is shown with the class
+	Findings  []Finding  // shown with the class
 	Questions []Question // what was asked, the classic three first
 	Scores    []Score    // every rule's, best first
 	Doubts    []string   // why figures may not be the program's: damage, missing ranks. Warnings begin with them
@@ -108,7 +108,7 @@ type Shares struct {
 // Evidence is one measured reason for the class.
 type Evidence struct {
 	Text   string
-	Signal string // where it comes from
+	Signal string // its origin
 	Value  float64
 	Unit   string
 }
@@ -124,9 +124,9 @@ type Cause struct {
 	Share   float64 `json:"share"`   // of the window
 }
 
-// Finding is something worth saying that does not name the class. What is known
-// of its place and worth is filled in, NaN is unknown; findings of live runs have a
-// name and a text alone.
+// Finding is something worth saying that does not name the class. Its place and
+// worth are filled in if they are known, and NaN if not. Most findings of live runs have
+// only a name and a text.
 type Finding struct {
 	Name string // as in Findings
 	Text string
@@ -139,7 +139,7 @@ type Finding struct {
 	Share    float64 // of the window
 	Saves    float64 // at most, share of the window
 	Settings []stoker.Change
-	Advice   string // the exact setting in words, where it is more than a change of a Setting
+	Advice   string // the exact setting in words, if it is more than a change of a Setting
 }
 
 // Question is what a rule asked and what the run answered.

@@ -21,7 +21,7 @@ func (c *Case) WorkersPreparing() float64 {
 	return min(1, max(inside, k.WorkersBusy))
 }
 
-// WorkersQueueing is the share of a fetch in which a worker waits for a core; NaN if that is
+// WorkersQueueing is the share of a fetch in which a worker is waiting for a core; NaN if that is
 // not counted, or no worker fetches.
 func (c *Case) WorkersQueueing() float64 {
 	switch k := c.Costs; {
@@ -30,7 +30,7 @@ func (c *Case) WorkersQueueing() float64 {
 	case k.Split == nil:
 		return k.FetchQueue / k.Fetch
 	case math.IsNaN(k.FetchQueue) && !(k.Split.Queued > 0):
-		return math.NaN() // nobody counted it
+		return math.NaN() // it was not counted
 	default:
 		return k.Split.Queued
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/observe/net"
 )
 
-// surroundings is what lies around the job: disks, file systems, network.
+// surroundings are the things around the job: disks, file systems, network.
 type surroundings struct {
 	root   string // where proc and sys lie, "" is "/"
 	disks  *disk.Probe

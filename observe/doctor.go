@@ -27,7 +27,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Place is where Examine looks.
+// Place is where Examine searches.
 type Place struct {
 	Root    string              // where proc, sys and dev lie, "" is "/"
 	Python  string              // the interpreter whose start-up is tried
@@ -35,7 +35,7 @@ type Place struct {
 	Pause   time.Duration       // between two readings of a GPU: some values are of the time between them
 }
 
-// Examine tries everything that observing looks at, here and now. It leaves nothing
+// Examine tries everything that observe samples, here and now. It leaves nothing
 // behind but the user's private folder.
 func Examine(p Place) (all []Check) {
 	all = append(all, p.gpus()...)
@@ -63,7 +63,7 @@ func (p Place) gpus() []Check {
 			Help: "nvidia-smi, to see whether the driver works, docker run --gpus all in a container",
 		}}
 	}
-	defer func() { _ = probe.Close() }() // nothing of ours depends on it
+	defer func() { _ = probe.Close() }() // an error changes nothing
 	probe.Read(time.Now())
 	time.Sleep(p.Pause)
 	facts, readings := probe.Facts(), probe.Read(time.Now())
@@ -364,7 +364,7 @@ const probeText = "import sys\nprint('stoker', *sys.version_info[:2])\n"
 // pythonPatience is how long an interpreter may take to start.
 const pythonPatience = 20 * time.Second
 
-// starts has Python start with a start-up file of ours, and returns what that said.
+// starts starts Python with a start-up file from Stoker, and returns its output.
 func (p Place) starts(place string) (said string, err error) {
 	folder, err := os.MkdirTemp(place, "doctor-")
 	if err != nil {
@@ -383,7 +383,7 @@ func (p Place) starts(place string) (said string, err error) {
 	return string(text), err
 }
 
-// hook is whether a start-up file of ours would run in Python.
+// hook is whether a start-up file from Stoker would run in Python.
 func (p Place) hook() Check {
 	c, place := Check{What: "start-up hook", Needed: true}, ""
 	if err := private.Try(func(at string) error { place = at; return nil }); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Record needs Linux: everything it looks at is in /proc.
+// Record needs Linux: everything it samples is in /proc.
 func Record(context.Context, Options) (*recording.Run, error) {
 	return nil, errors.New(
 		"observe: only Linux can be observed, and recordings from there can be read here with stoker diagnose")
@@ -19,7 +19,7 @@ func Record(context.Context, Options) (*recording.Run, error) {
 // Cramped says nothing: Record does.
 func Cramped() string { return "" }
 
-// Place is where Examine looks.
+// Place is where Examine searches.
 type Place struct {
 	Python  string
 	OpenGPU func() (GPU, error)

@@ -59,7 +59,7 @@ func environment(ours []string, hook, socket, page string) (env []string, nested
 var python = regexp.MustCompile(`^(python|pypy)[0-9.]*$`)
 
 // shutOut finds the flag by which some Python in a command line ignores
-// PYTHONPATH or does not import site, and so the hook; "" if there is none.
+// PYTHONPATH or does not import site, and so the hook; "" without one.
 // -I implies -E and -s.
 func shutOut(command []string) string {
 	for i, argument := range command {

@@ -21,7 +21,7 @@ import (
 // seconds: imports of large programs go on for a while after it.
 const hookPatience = 20
 
-// maxAbsent bounds what is said to be missing.
+// maxAbsent bounds the list of missing things.
 const maxAbsent = 64
 
 // assemble puts the facts together from all that know some.
@@ -39,7 +39,7 @@ func (r *recorder) assemble() recording.Facts {
 	return f
 }
 
-// worksUnseen puts right what is said of a GPU whose driver shows nothing (AMD's, one
+// worksUnseen corrects the note on a GPU whose driver shows nothing (AMD's, one
 // whose library is not in the container) while the program is seen to work on it.
 func worksUnseen(f *recording.Facts) {
 	if f.Model == nil || f.Model.Device == "" || strings.HasPrefix(f.Model.Device, "cpu") || f.Model.Device == "meta" {
@@ -79,9 +79,9 @@ func (r *recorder) tellJob() {
 	}
 }
 
-// silentHook settles what is said of the hook by what is known of it now. Where
+// silentHook settles the note on the hook by its present state. If
 // any process has answered there is nothing to say: also the flags of a launcher
-// need not be those of what it starts. A process that ended in silence stays one.
+// need not be those of its children. A process that ended in silence stays one.
 func (r *recorder) silentHook(now float64) {
 	if !r.hooked {
 		return
@@ -145,7 +145,7 @@ func (o Options) warn(text string) {
 	}
 }
 
-// guarded does a part of the work. A fault of ours in it is said, and is no reason
+// guarded does a part of the work. A failure in it is reported, and is no reason
 // for the command to lose its exit code or its signals.
 func (r *recorder) guarded(what string, work func()) (fine bool) {
 	defer func() {
@@ -212,7 +212,7 @@ func (r *recorder) finish() (run *recording.Run, err error) {
 	if !r.guarded("put the run together", func() { run = r.out.RunSoFar() }) {
 		run = &recording.Run{}
 	}
-	run.Facts.Exit = r.exit // whatever was written
+	run.Facts.Exit = r.exit // in any case
 	return run, err
 }
 

@@ -26,7 +26,7 @@ import (
 //	PLACE/run-NODE-PID-RANDOM/         0700, of this run
 //	  hook.sock
 //	  page                             of emulated GPUs
-//	  trace-PID.*                      what is asked of the hook and told by it
+//	  trace-PID.*                      questions to the hook, and its answers
 //
 // A job keeps the paths in its environment for as long as any of its processes
 // lives, so none of them may ever become another user's: that is what the place is
@@ -39,7 +39,7 @@ type folder struct {
 
 const runPrefix = "run-"
 
-// makeFolder makes the folder of a run, and removes those that nobody needs.
+// makeFolder makes the folder of a run, and removes those that are no longer needed.
 func makeFolder(place string) (*folder, error) {
 	path := filepath.Join(place, runPrefix+namespaceID()+"-"+strconv.Itoa(os.Getpid())+"-"+random(4))
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -96,7 +96,7 @@ func sweep(place string) {
 	}
 }
 
-// given reports whether the environment of some process of ours names a folder of a
+// given reports whether the environment of some process of this user names a folder of a
 // run, so that it, or what it starts, may use it.
 func given(path string) bool {
 	entries, err := os.ReadDir("/proc")

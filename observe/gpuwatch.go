@@ -7,10 +7,10 @@ import (
 	"github.com/stoker-dev/stoker/observe/gpu"
 )
 
-// GPUWatch polls the GPU probe in a goroutine of its own, because a driver that
-// hangs makes the probe hang. Nothing else waits for it.
+// GPUWatch polls the GPU probe in a separate goroutine, because a driver that
+// hangs makes the probe hang. Nothing else blocks on it.
 type GPUWatch struct {
-	// News is what it saw, at most a few seconds' worth; what finds it full is dropped.
+	// News holds its readings, at most a few seconds' worth; readings that find it full are dropped.
 	News <-chan GPUNews
 	news chan GPUNews
 	quit chan struct{}
@@ -26,7 +26,7 @@ func OpenGPUs(o gpu.Options) (GPU, error) {
 	return probe, nil
 }
 
-// GPUNews is one look at all GPUs, or why there is none.
+// GPUNews is one look at all GPUs, or the reason for having none.
 type GPUNews struct {
 	At       time.Time // of the readings
 	Facts    gpu.Facts
@@ -42,7 +42,7 @@ const (
 	gpuSeldom = 10 * time.Minute // at the longest
 )
 
-// WatchGPUs looks once a second, from now on until Close.
+// WatchGPUs reads once a second, from now on until Close.
 func WatchGPUs(open func() (GPU, error)) *GPUWatch {
 	news := make(chan GPUNews, 8)
 	w := &GPUWatch{News: news, news: news, quit: make(chan struct{}), done: make(chan struct{})}
@@ -61,7 +61,7 @@ func (w *GPUWatch) run(open func() (GPU, error)) {
 	if probe == nil {
 		return
 	}
-	defer func() { _ = probe.Close() }() // nothing of ours depends on it
+	defer func() { _ = probe.Close() }() // an error changes nothing
 	beat := time.NewTicker(time.Second)
 	defer beat.Stop()
 	for {
@@ -104,7 +104,7 @@ func (w *GPUWatch) tell(news GPUNews) {
 	}
 }
 
-// Close takes a last reading and waits for the driver, but not for ever.
+// Close takes a last reading and gives the driver some time to answer.
 func (w *GPUWatch) Close() {
 	close(w.quit)
 	select {

@@ -29,7 +29,7 @@ const (
 	leastData      = 1 << 30 // bytes
 
 	// CPU seconds of this process, below 1 % of a core while it observes (bench/overhead.py): at half
-	// of what it may use it stops looking, and has the other half for the verdict. [J]
+	// of its limit it stops sampling, and has the other half for the verdict. [J]
 	leastCPU = 60
 )
 
@@ -103,7 +103,7 @@ const manyThreads = 1 << 14
 func freeThreads() int {
 	free := manyThreads
 	if g, err := cgroup.Find(os.DirFS("/"), "self"); err == nil {
-		if n := g.FreeThreads(); n < manyThreads { // not where it is NaN
+		if n := g.FreeThreads(); n < manyThreads { // not if NaN
 			free = int(n)
 		}
 	}

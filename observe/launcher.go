@@ -16,7 +16,7 @@ func JobName(getenv func(string) string) string {
 		if name == "MASTER_ADDR" && id != "" {
 			id += ":" + getenv("MASTER_PORT")
 		}
-		if id != "" && id != "none" { // torchrun's where nobody named it
+		if id != "" && id != "none" { // torchrun's default
 			return name + "=" + id[:min(len(id), 200)]
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // linesEvery is how often it is written where loading threads were, seconds.
 const linesEvery = 5
 
-// lines tells the watch of stacks which threads load, and writes what it saw. Workers
+// lines tells the watch of stacks which threads load, and writes its samples. Workers
 // do, and a trainer's own thread may.
 func (r *recorder) lines(now float64) {
 	if r.o.NoLines || r.job == nil {

@@ -19,8 +19,8 @@ type Options struct {
 	Dir                   string
 	Stdin, Stdout, Stderr *os.File
 
-	// Apart runs the command in a session of its own: no terminal is its, and its
-	// signals are the caller's to send, to the process group that Started is told. It
+	// Apart runs the command in a separate session: it has no terminal, and its
+	// signals are the caller's to send, to the process group that Started gets. It
 	// ends with us (SIGTERM), also where we are killed.
 	Apart   bool
 	Started func(group int)
@@ -29,10 +29,10 @@ type Options struct {
 	PID int
 
 	// Output is the recording's file; "" keeps the run in memory alone. One that is there is left as it is, and the
-	// recording gets a name beside it (recording.Beside).
+	// recording gets a new name next to it (recording.Beside).
 	Output string
 
-	// Recording is told where the recording lies, at the start and again where that
+	// Recording gets the path of the recording, at the start and again if that
 	// changes; "" is nowhere.
 	Recording func(path string)
 
@@ -42,7 +42,7 @@ type Options struct {
 	// NoLines leaves it alone on which lines of Python the loader's time goes.
 	NoLines bool
 
-	// Emulate looks at emulated GPUs only, and tells the program where to
+	// Emulate reads emulated GPUs only, and tells the program where to
 	// report them.
 	Emulate bool
 
@@ -59,10 +59,10 @@ type Options struct {
 	// and where nothing ever is.
 	Log func() *Log
 
-	// Ended is called when the command has ended, before what is left to do for the recording.
+	// Ended is called when the command has ended, before the rest of the work on the recording.
 	Ended func()
 
-	// Say is told what becomes of a trace, in sentences.
+	// Say gets news of a trace, in sentences.
 	Say func(text string)
 
 	// OpenGPU opens the probe for GPUs; page is the file of emulated ones. nil
@@ -72,12 +72,12 @@ type Options struct {
 	// Version of this Stoker, for the recording.
 	Version string
 
-	// OnTick may look at the run so far (at least at what is judged of it), at most
-	// once a second, less often where it takes longer than a hundredth of the time.
+	// OnTick may look at the run so far (at least at its judged part), at most
+	// once a second, less often if it takes longer than a hundredth of the time.
 	// It is called in the goroutine that records, and may keep the run.
 	OnTick func(sofar func() *recording.Run, now float64)
 
-	// Warn is told of each trouble once, in a sentence that says what to do.
+	// Warn gets each trouble once, in a sentence with its remedy.
 	Warn func(text string)
 }
 

@@ -13,7 +13,7 @@ const (
 	trainingTime = 90.0 // since its first step, where none of them trains
 )
 
-// pacedWriter passes steps on and looks at their pace.
+// pacedWriter passes steps on and measures their pace.
 type pacedWriter struct {
 	*recording.Writer
 	paces map[int]*pace

@@ -42,9 +42,9 @@ const (
 // without a run means that the command did not begin; see launch.CommandError. An error
 // with a run is trouble with the recording's file.
 //
-// The command is started whatever becomes of us, and its exit is that of the run:
-// what of ours fails is left out and said once. Where not even a process can be
-// started beside us the command takes our place, and Record does not return.
+// The command starts even if observing fails, and its exit is that of the run:
+// a part that fails is left out and reported once. If not even a process can be
+// started, the command takes our place, and Record does not return.
 func Record(ctx context.Context, o Options) (*recording.Run, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func Record(ctx context.Context, o Options) (*recording.Run, error) {
 const unseen = "nothing is observed, the command runs as without stoker: "
 
 // outlive keeps the kernel from ending us for a write of our own: to a pipe that
-// nobody reads, to a file that may not be larger. A signal that is caught, other
+// has no reader, to a file that may not be larger. A signal that is caught, other
 // than one that is ignored, is as it was in the command.
 func outlive() {
 	for _, s := range []os.Signal{unix.SIGPIPE, unix.SIGXFSZ, unix.SIGXCPU} {
@@ -161,7 +161,7 @@ type recorder struct {
 	written []byte // the facts as they stand in the file
 	warned  map[string]bool
 	private *folder
-	page    string // of emulated GPUs, "" if there is none
+	page    string // of emulated GPUs, "" without any
 	adopts  bool   // orphans of the command come to us
 	command *command
 	job     *cpu.Job
@@ -209,8 +209,8 @@ func newRecorder(o Options) *recorder {
 // mostNames bounds how many names are tried.
 const mostNames = 1000
 
-// open begins the recording under its name, or under one beside it. Without it the
-// observation goes on.
+// open begins the recording under its name, or under one next to it. Without it the
+// observation continues.
 func (r *recorder) open() {
 	path := r.o.Output
 	if path == "" {
@@ -258,7 +258,7 @@ func attachedCommand(pid int) []string {
 	return command
 }
 
-// begin starts the command with what it needs around it and returns the root of
+// begin starts the command with its environment and returns the root of
 // the tree to watch.
 func (r *recorder) begin(path string) (root int, err error) {
 	if r.o.PID > 0 {
@@ -305,7 +305,7 @@ func (r *recorder) bare() {
 	r.hooked = false
 }
 
-// hook prepares the hook. Without it the observation goes on.
+// hook prepares the hook. Without it the observation continues.
 func (r *recorder) hook() {
 	if r.o.Hook == nil {
 		r.absent("hook",
@@ -420,7 +420,7 @@ func (r *recorder) run(ctx context.Context) {
 }
 
 // spent reports whether we have computed for half the time that we may: the kernel would
-// end us, and the command's exit code would be nobody's.
+// end us, and the command's exit code would be lost.
 func (r *recorder) spent() bool {
 	if usedCPU() < r.mostCPU/2 {
 		return false
@@ -431,7 +431,7 @@ func (r *recorder) spent() bool {
 }
 
 // nextTick is when to look again. What threads do in step with a clock, as readers of a disk that a control group slows
-// down, would be seen in one state for ever if looks came as regularly.
+// down, would be seen in one state for ever if samples came as regularly.
 func nextTick() time.Duration { return tick/2 + rand.N(tick) }
 
 func (r *recorder) tick() {
@@ -478,7 +478,7 @@ func (r *recorder) second() {
 	r.show(now)
 }
 
-// forget lets go of what is known of processes that have ended. Those that hung up and
+// forget drops the state of processes that have ended. Those that hung up and
 // go on are kept.
 func (r *recorder) forget() {
 	if r.hears == nil {
@@ -497,7 +497,7 @@ func (r *recorder) forget() {
 }
 
 // flush writes the second. Where the disk takes nothing it is tried again ever
-// less often, as what waits grows.
+// less often, as the queue grows.
 func (r *recorder) flush(now float64) {
 	if now < r.nextFlush && r.exit == nil {
 		r.out.Pack()
@@ -513,7 +513,7 @@ func (r *recorder) flush(now float64) {
 	r.retry = 0
 }
 
-// recover goes on in another file where the recording was taken from us.
+// recover continues in another file if the recording was removed.
 func (r *recorder) recover() {
 	was := r.out.Path()
 	switch what, err := r.out.Recover(); {

@@ -24,7 +24,7 @@ const logLevel = "KINETO_LOG_LEVEL"
 // process that runs (trace.py). One is asked for in a process.
 type processTrace struct {
 	pid, rank int
-	why       string // there is none; "" once it is kept
+	why       string // the reason for having none; "" once it is kept
 	over      bool   // the hook said its last word
 }
 
@@ -33,7 +33,7 @@ type lastWord struct {
 	From  int64   `json:"from"` // CLOCK_MONOTONIC, ns
 	To    int64   `json:"to"`
 	Steps int     `json:"steps"`
-	Why   *string `json:"why"` // there is none
+	Why   *string `json:"why"` // the reason for having none
 }
 
 // mostTold bounds the hook's last word.
@@ -123,7 +123,7 @@ func (r *recorder) askForTrace(pid int, request TraceRequest) {
 	}
 }
 
-// keepTraces looks for the hook's last words.
+// keepTraces reads the hook's last words.
 func (r *recorder) keepTraces() {
 	for _, t := range r.traces {
 		if !t.over {
@@ -192,7 +192,7 @@ func (r *recorder) whyNoTrace() string {
 	return "the hook saw no step"
 }
 
-// lastTraces looks for the hook's last words a last time.
+// lastTraces reads the hook's last words a last time.
 func (r *recorder) lastTraces() {
 	switch {
 	case r.hooked:

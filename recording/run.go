@@ -52,6 +52,9 @@ type Facts struct {
 	Draws  *Draws  `json:"draws,omitempty"` // random numbers drawn for samples; nil if not checked
 
 	Slow []SlowFetch `json:"slow,omitempty"` // fetches that took far longer than the others, slowest first
+
+	// how many threads a library computes with in each worker, by "torch" and "opencv", as they say
+	WorkerThreads map[string]int `json:"worker_threads,omitempty"`
 }
 
 // SlowFetch is a fetch that took far longer than the others of its process, and the numbers of its
@@ -219,6 +222,7 @@ type Loader struct {
 	BatchBytes float64 `json:"batch_bytes,omitempty"` // as the loop receives it
 	BatchDType string  `json:"batch_dtype,omitempty"`
 	Tensors    int     `json:"tensors,omitempty"` // in a batch, 0 if unknown
+	Objects    int     `json:"objects,omitempty"` // of Python in a batch beside its tensors: lists, strings, numbers
 	Pinned     *bool   `json:"pinned,omitempty"`  // of the batches seen; nil unknown
 }
 

@@ -35,6 +35,7 @@ const (
 	ProcessDisk    Signal = "process.disk"     // total bytes fetched from storage
 	ProcessFaults  Signal = "process.faults"   // total pages that had to be fetched from storage (major faults)
 	ProcessPrivate Signal = "process.private"  // bytes of memory that no other process shares
+	ProcessWants   Signal = "process.wants"    // threads that are on a core or wait for one, at one look
 	ThreadNode     Signal = "thread.node"      // NUMA node on which the thread ran last
 	TreeCPU        Signal = "tree.cpu"         // total core time of the job's tree, dead processes included
 	TreeMemory     Signal = "tree.memory"

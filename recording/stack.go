@@ -63,15 +63,25 @@ type Stack struct {
 	// done. Empty if too many different ones were seen.
 	Places  []Place
 	Asleep  bool    // neither running nor waiting for a core
+	Awaits  Awaits  // what a thread asleep waits for, if the kernel tells
 	Seconds float64 // total time of all threads there
 }
+
+// Awaits is what a thread asleep waits for.
+type Awaits string
+
+// What the kernel tells of that. "" is anything else: a timer, a socket, another process.
+const (
+	AwaitsLock Awaits = "lock" // a lock of the program, or a condition: another thread has to act
+	AwaitsDisk Awaits = "disk"
+)
 
 // SeriesSubject returns the subject of the stack's FetchStack series. These are lines for flame
 // graphs, with ";" between two places.
 func (s Stack) SeriesSubject() string {
 	words := []string{s.String(), "core"}
 	if s.Asleep {
-		words[1] = "asleep"
+		words[1] = cmp.Or(string(s.Awaits), "asleep")
 	}
 	for _, p := range s.Places {
 		words = append(words, strings.ReplaceAll(p.String(), ";", "_"))
@@ -82,12 +92,20 @@ func (s Stack) SeriesSubject() string {
 // stackOf parses a subject; ok is false if it is not a stack.
 func stackOf(subject string) (s Stack, ok bool) {
 	words := strings.Split(subject, ";")
-	if len(words) < 3 || words[2] != "core" && words[2] != "asleep" {
+	if len(words) < 3 {
+		return s, false
+	}
+	awaits := Awaits("")
+	switch words[2] {
+	case "core", "asleep":
+	case string(AwaitsLock), string(AwaitsDisk):
+		awaits = Awaits(words[2])
+	default:
 		return s, false
 	}
 	pid, err := strconv.Atoi(strings.TrimPrefix(words[0], "process/"))
 	who := Loading{PID: pid, Worker: words[1] == "worker", Outside: words[1] == "loop"}
-	s = Stack{Loading: who, Asleep: words[2] == "asleep"}
+	s = Stack{Loading: who, Asleep: words[2] != "core", Awaits: awaits}
 	for _, word := range words[3:] {
 		s.Places = append(s.Places, placeOf(word))
 	}

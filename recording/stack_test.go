@@ -12,6 +12,8 @@ func TestStackSubjects(t *testing.T) {
 	for _, s := range []Stack{
 		{Loading: Loading{PID: 7}},
 		{Loading: Loading{PID: 7, Worker: true}, Asleep: true, Places: []Place{{"/home/my runs/train.py", 41, "Faces.__getitem__"}, {"PIL/Image.py", 7, "open"}}},
+		{Loading: Loading{PID: 7, Outside: true}, Asleep: true, Awaits: AwaitsLock, Places: []Place{{"/train.py", 8, "swap"}}},
+		{Loading: Loading{PID: 7, Outside: true}, Asleep: true, Awaits: AwaitsDisk, Places: []Place{{"/train.py", 8, "log"}}},
 		{Loading: Loading{PID: 7, Outside: true}, Places: []Place{{"/train.py", 9, "<module>"}, {"torch/optim/adam.py", 7, "Adam.step"}}},
 		{Loading: Loading{PID: 7}, Places: []Place{{"<string>", 3, "<lambda>"}, {"./a:b.py", 0, "<listcomp>"}}},
 	} {

@@ -10,14 +10,17 @@ testdata/cases has recordings of them:
 
 import argparse
 import gc
+import random
 import subprocess
 import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, Sampler, TensorDataset
 
 from stoker.emulated import Device
 
@@ -151,9 +154,150 @@ def epochs() -> None:
     train(DataLoader(Rows(5 * 128, 0.01), 128, num_workers=8, pin_memory=True, persistent_workers=True), 0.100)
 
 
+def lock() -> None:
+    """A thread holds a lock most of the time, and each step wants it."""
+    guard = threading.Lock()
+
+    def hold() -> None:
+        while goes_on():
+            with guard:
+                time.sleep(0.03)
+            time.sleep(0.001)
+
+    def take_lock(step: int) -> None:
+        with guard:
+            pass
+
+    threading.Thread(target=hold, daemon=True).start()
+    train(easy(), 0.010, take_lock)
+
+
+class Scenes(Dataset):
+    """Lists of objects, which have to be pickled."""
+
+    def __len__(self) -> int:
+        return 10**6
+
+    def __getitem__(self, row: int) -> tuple[torch.Tensor, list[dict]]:
+        return torch.zeros(64), [{"name": f"box {k}", "at": (k, k + 1), "score": k / 7} for k in range(300)]
+
+
+def objects() -> None:
+    """A batch of ten thousand objects."""
+    train(DataLoader(Scenes(), 32, num_workers=2, collate_fn=keep_apart), 0.005)
+
+
+class Distances(Dataset):
+    """Samples that are computed by PyTorch's own threads."""
+
+    def __len__(self) -> int:
+        return 10**6
+
+    def __getitem__(self, row: int) -> torch.Tensor:
+        points = torch.rand(512, 3)
+        return torch.exp(-torch.cdist(points, points)).sum(0)
+
+
+def threads() -> None:
+    """Each worker computes with 16 threads."""
+    train(DataLoader(Distances(), 16, num_workers=2, worker_init_fn=lambda _: torch.set_num_threads(16)), 0.008)
+
+
+class Arrays(Dataset):
+    """Rows of arrays in memory."""
+
+    def __init__(self) -> None:
+        self.x, self.y = np.zeros((200_000, 32), np.float32), np.zeros(200_000)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, row: int) -> tuple[np.ndarray, np.float64]:
+        return self.x[row], self.y[row]
+
+
+def arrays() -> None:
+    """A data set of the program's own gives rows of arrays, one by one, to a loop that loads by itself."""
+    train(DataLoader(Arrays(), 1024, shuffle=True), 0.002)
+
+
+def anew() -> None:
+    """The loader is made anew in each epoch, and its workers with it."""
+    device = Device()
+    while goes_on():
+        for batch in DataLoader(Rows(256, 0), 8, num_workers=3, pin_memory=True):
+            device.copy(batch.nbytes, pinned=True, non_blocking=True)
+            device.launch(0.010, "step")
+    device.synchronize(spin=False)
+
+
+class ByLength(Sampler):
+    """Sorts all samples of an epoch by length, in Python."""
+
+    def __init__(self, rows: int) -> None:
+        self.lengths = [random.randrange(500) for _ in range(rows)]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        order = sorted(range(len(self.lengths)), key=lambda row: (self.lengths[row] // 10, random.random()))
+        return iter(order[:2400])
+
+
+def sampler() -> None:
+    """The sampler needs longer than an epoch of the device."""
+    train(DataLoader(Rows(300_000, 0), 16, sampler=ByLength(300_000), num_workers=1, persistent_workers=True), 0.010)
+
+
+class Records(Dataset):
+    """A list of dictionaries: a worker that reads one writes its count of references, and copies its page."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = [{"path": f"images/{row:09d}.jpg", "label": [row, row + 1], "text": f"picture {row}"} for row in range(rows)]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, row: int) -> torch.Tensor:
+        record = self.rows[row]
+        return torch.tensor([record["label"][0], len(record["path"]), len(record["text"])])
+
+
+def copies() -> None:
+    """Each of four workers copies the records that it was forked with."""
+    train(DataLoader(Records(900_000), 512, shuffle=True, num_workers=4, persistent_workers=True), 0.010)
+
+
+def each() -> None:
+    """An iterator with workers of its own for each batch."""
+    device, loader = Device(), DataLoader(Rows(2000, 0), 8, shuffle=True, num_workers=2)
+    while goes_on():
+        batch = next(iter(loader))
+        device.copy(batch.nbytes, pinned=True, non_blocking=True)
+        device.launch(0.010, "step")
+    device.synchronize(spin=False)
+
+
+def ending() -> None:
+    """The loop ends while its workers are busy with long batches."""
+    device = Device()
+    for step, batch in enumerate(DataLoader(Rows(2000, 0.01, 1000), 8, num_workers=2, prefetch_factor=2)):
+        device.copy(batch.nbytes, pinned=True, non_blocking=True)
+        device.launch(0.030, "step")
+        device.item()
+        if step >= 200:
+            break
+    rest = iter(DataLoader(Rows(100, 1.0), 30, num_workers=3))
+    time.sleep(1)
+    del rest
+
+
 KINDS = {
     "evaluation": evaluation, "saving": saving, "uploads": uploads, "programs": programs, "garbage": garbage,
     "reads": reads, "tensors": tensors, "slow": slow, "memory": memory, "epochs": epochs,
+    "lock": lock, "objects": objects, "threads": threads, "arrays": arrays, "anew": anew, "sampler": sampler,
+    "copies": copies, "each": each, "ending": ending,
 }  # fmt: skip
 
 if __name__ == "__main__":

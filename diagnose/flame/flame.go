@@ -15,7 +15,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Node is what was open within what is above it. Nanoseconds.
+// Node is a call, or a range, open within its parent. Nanoseconds.
 type Node struct {
 	Name     string
 	Time     int64 // with all that is below
@@ -33,7 +33,7 @@ func (n *Node) Self() int64 {
 	return self
 }
 
-// child is the node of a name below, made where there is none.
+// child is the node of a name below, made if it is missing.
 func (n *Node) child(name string) *Node {
 	c, known := n.place[name]
 	if !known {
@@ -47,7 +47,7 @@ func (n *Node) child(name string) *Node {
 	return c
 }
 
-// mostDeep bounds how deep a tree goes, whatever a file claims.
+// mostDeep bounds how deep a tree goes, so that no file can exhaust memory.
 const mostDeep = 500
 
 // Of is the tree of a device's process within its judged window, a child per thread; most
@@ -122,8 +122,8 @@ type opened struct {
 	end  int64
 }
 
-// addEvent takes an event. One that outlasts what is around it is cut there: what a thread
-// calls has ended before its caller.
+// addEvent takes an event. One that outlasts its parent is cut there: a call
+// ends before its caller.
 func (th *thread) addEvent(name string, start, end int64) {
 	start, end = max(start, th.from), min(end, th.to)
 	for len(th.open) > 0 && th.open[len(th.open)-1].end <= start {

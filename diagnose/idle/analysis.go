@@ -46,7 +46,7 @@ type Device struct {
 	Left    []Unjudged // of these, those that are not judged
 	StartUp bool       // a trace of a program's start: see WarmUp
 
-	// Apart is what the recording shows where it holds no steady step, such as graph
+	// Apart names the content of a recording without a steady step, such as graph
 	// capture: nothing of it is to be judged.
 	Apart recording.Phase
 
@@ -57,12 +57,12 @@ type Device struct {
 	Idle          int64 // nothing ran
 	Causes        [Causes]int64
 
-	// Opening is what of Communication, and of the gaps charged to it, lies before the end of the
+	// Opening is the part of Communication, and of the gaps charged to it, before the end of the
 	// recording's first collective: ranks are not recorded from the same instant on, and
-	// what one waits for there may be another's recorder, or its start.
+	// a rank there may be waiting for another's recorder, or its start.
 	Opening int64
 
-	// Joining is Opening where it lasts as long as making a communicator does.
+	// Joining is Opening if it lasts as long as making a communicator does.
 	Joining int64
 
 	// Start is how long the program ran until the device was set up: no part of the
@@ -78,12 +78,12 @@ type Device struct {
 	Short  [Causes]Place // of each cause the gap below 2 ms with most of it
 
 	Long   int64 // time of the host's causes in gaps of 2 ms and more, and in long ranges: no launch takes that long
-	Ranged int64 // of Long, what is in shorter gaps
+	Ranged int64 // of Long, the part in shorter gaps
 
 	LongOnce int64 // of Long, what happens once
 
-	// LongWork is what of Long the host spent on work of its own, which might go on
-	// beside the device's: not on waits, allocations and what happens once.
+	// LongWork is the part of Long that the host spent on its other work, which might run
+	// at the same time as the device's: not on waiting, allocations and work that happens once.
 	LongWork int64
 
 	// BeforeTiny is the host's part of gaps that end with a copy of less than 64 KiB
@@ -91,7 +91,7 @@ type Device struct {
 	BeforeTiny int64
 
 	// AfterSync is idle time that begins with the return from a wait for the
-	// device, at most what was waited: after hidden waits and after explicit ones.
+	// device, at most the time waited: after hidden synchronisation and after explicit calls.
 	AfterSync [2]int64
 }
 
@@ -139,7 +139,7 @@ func (s Slice) LongWork() bool {
 // called for long.
 func (s Slice) ranged() bool { return s.Cause == Python && s.Call >= 0 && s.To-s.From >= longRange }
 
-// Analyse looks at every device with work. The run must have a Timeline.
+// Analyse measures every device with work. The run must have a Timeline.
 func Analyse(run *recording.Run) *Analysis {
 	t := run.Timeline
 	a := &Analysis{t: t}
@@ -196,7 +196,7 @@ func (d *Device) leads(once int64) bool {
 // [J] An operator with its Python code takes 10 to 100 us.
 const longGap = 2_000_000
 
-// longRange is the length from which a range without any call in it is work of its own,
+// longRange is the length from which a range without any call in it counts as work,
 // nanoseconds. [J] Five times of what the longest operator with its Python code takes.
 const longRange = 500_000
 
@@ -268,7 +268,7 @@ func (d *Device) closeGap(gap *[Causes]Place, waits []HostWait) {
 const justBefore = 100_000
 
 // afterSync adds how much of the host's part of a gap a wait for the device is to
-// blame for: without it the host would have been ahead by what it waited. The
+// blame for: without it the host would have been ahead by as much. The
 // wait began before the gap, and its end is where the gap begins. What a loader
 // takes is the loader's.
 func (d *Device) afterSync(from, to, host int64, waits []HostWait) {
@@ -330,7 +330,7 @@ func (a *Analysis) causeRow(kind uint8, name int32) uint8 {
 const frameRow = 5 // place of frames in Analysis.rows
 
 // kinds of names that are known for certain to be exchanges. Kernels of
-// libraries beside NCCL: RCCL, oneCCL, MSCCL, NVSHMEM, DeepEP, custom
+// libraries other than NCCL: RCCL, oneCCL, MSCCL, NVSHMEM, DeepEP, custom
 // all-reduce kernels of inference servers.
 func isExchangeName(name string) bool {
 	lower := lowered(name)

@@ -61,13 +61,13 @@ const (
 	aRuntime  = 1 << recording.Runtime
 	aCollect  = 1 << recording.Collector
 	aProfiler = 1 << recording.Profiling
-	aFrame    = 1 << 7 // a Python frame; no CallKind of its own
+	aFrame    = 1 << 7 // a Python frame; no CallKind stands for it
 )
 
 // row of the table: host events of some kinds with some names have a cause.
 type row struct {
 	kinds uint8
-	named func(name string) bool // nil: whatever the name
+	named func(name string) bool // nil: any name
 	cause Cause
 }
 
@@ -97,7 +97,7 @@ const (
 	noRow
 )
 
-// table is the one place that says which host event stands for which cause.
+// table is the one place that maps host events to causes.
 var table = [noRow]row{
 	rowLoaderSpan:  {anOp | aMark | aRuntime, recording.LoaderSpan, DataLoader},
 	rowLoaderFrame: {aFrame, loaderFrame, DataLoader},
@@ -129,8 +129,8 @@ func rowOf(kind uint8, name string) uint8 {
 	return noRow
 }
 
-// loaderFrame reports whether a Python frame waits for or makes a batch: where
-// the profiler recorded stacks but nobody marked a span. Trainers that mark
+// loaderFrame reports whether a Python frame awaits or makes a batch: if
+// the profiler recorded stacks and the program marked no span. Trainers that mark
 // nothing show up here: transformers' get_batch_samples, Accelerate's and
 // WebDataset's iterators, Grain's and tf.data's.
 func loaderFrame(name string) bool {

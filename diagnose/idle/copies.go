@@ -121,10 +121,10 @@ type HostWait struct {
 	Op     int32 // the operator or mark around it, index into Timeline.Host; -1 none
 	From   int64 // of the call
 	To     int64
-	Hidden bool // nobody wrote a wait: a copy to the host, or a value that Python asked for
+	Hidden bool // the program wrote no wait: a copy to the host, or a value that Python asked for
 }
 
-// WaitTotals are the host's waits for the device in a window.
+// WaitTotals add up the host's waiting for the device in a window.
 type WaitTotals struct {
 	Hidden, Explicit struct {
 		Count int
@@ -134,11 +134,11 @@ type WaitTotals struct {
 }
 
 const (
-	leastWait   = 100_000 // [J] a call that returns sooner held nobody up; nanoseconds
+	leastWait   = 100_000 // [J] a call that returns sooner held nothing up; nanoseconds
 	hiddenTimes = 10      // [J] how much longer than its copy a call must take to have waited
 )
 
-// Waits finds the waits of a device's process in its judged steps.
+// Waits finds the blocking calls of a device's process in its judged steps.
 func (a *Analysis) Waits(d *Device) *WaitTotals {
 	found := &WaitTotals{}
 	for _, w := range a.waits(d) {
@@ -155,7 +155,7 @@ func (a *Analysis) Waits(d *Device) *WaitTotals {
 	return found
 }
 
-// waits are the waits of a device's process, cut at its judged steps, in order of
+// waits are the blocking calls of a device's process, cut at its judged steps, in order of
 // their ends.
 func (a *Analysis) waits(d *Device) []HostWait {
 	if d.Process < 0 {
@@ -164,7 +164,7 @@ func (a *Analysis) waits(d *Device) []HostWait {
 	var found []HostWait
 	h := &a.t.Host
 	from, to := d.From, d.To
-	if n := len(d.Steps); n > 0 { // a host that runs ahead waits when its steps are over
+	if n := len(d.Steps); n > 0 { // a host that runs ahead blocks when its steps are over
 		from, to = d.Steps[0].HostFrom, d.Steps[n-1].HostTo
 	}
 	for thread := range a.t.Threads {

@@ -1,11 +1,11 @@
 package idle
 
-// cursor goes over one host thread in order of time and knows what is open.
+// cursor goes over one host thread in order of time and knows the open calls.
 // Each event is looked at once, however many gaps there are.
 type cursor struct {
 	a             *Analysis
 	thread        int32
-	calls, frames []int32 // what is still to come
+	calls, frames []int32 // still to come
 	open, stack   []int32 // calls and frames that are open, in order of start
 }
 
@@ -76,7 +76,7 @@ func (c *cursor) advance(t int64) int64 {
 // again. Python itself nests 1,000 calls. [J]
 const mostOpen = 2048
 
-// alive keeps what ends after t, the outermost where it is too much. Most threads nest
+// alive keeps calls that end after t, the outermost if there are too many. Most threads nest
 // their events properly, but what a foreign file holds need not.
 func alive(open []int32, end []int64, t int64) []int32 {
 	kept := open[:0]

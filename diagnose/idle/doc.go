@@ -8,7 +8,7 @@
 //
 // All arithmetic is in integer nanoseconds, so that the causes of a window add
 // up to its idle time exactly. The time is linear in the number of events, and
-// what is kept beside the Timeline is a few indices per event.
+// it keeps a few indices per event of the Timeline.
 //
 // A gap [a,b) ends with the start of the work n, which the call L launched:
 //

@@ -22,8 +22,8 @@ func (a *Analysis) Doing(d *Device, from, to int64) iter.Seq[Slice] {
 	}
 }
 
-// second is the busiest thread of a process beside its main one, by calls; -1
-// where there is none.
+// second is the busiest thread of a process after its main one, by calls; -1
+// without one.
 func (a *Analysis) second(process int) int32 {
 	best, most := int32(-1), 0
 	for thread := range a.t.Threads {

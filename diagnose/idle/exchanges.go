@@ -6,7 +6,7 @@ import "github.com/stoker-dev/stoker/recording"
 type Exchanges struct {
 	Kinds   []Collective // by name, in order of appearance
 	Any     int64        // time in which some collective ran
-	Exposed int64        // of it, with no kernel of computation and no copy beside it
+	Exposed int64        // of it, with no kernel of computation and no copy at the same time
 }
 
 // Collective is what collectives of one name amount to. Nanoseconds.
@@ -59,8 +59,8 @@ const (
 	joinTimes = 10
 )
 
-// opening is how long a device's window waits for the first collective of the recording,
-// with nothing beside it, and how much of that makes the communicator.
+// opening is how long a device's window is waiting for the first collective of the recording,
+// with no other work, and how much of that makes the communicator.
 func (a *Analysis) opening(d *Device) (alone, joining int64) {
 	w := &a.t.Device
 	end, first, most := int64(-1), int64(0), int64(0)

@@ -47,7 +47,7 @@ func FamilyOf(name string) Family {
 	return Other
 }
 
-// families are told by words of a kernel's name; the first row that fits counts. A space is
+// families are known by words of a kernel's name; the first row that fits counts. A space is
 // a word's end: " conv " is the word, " conv" begins one, and "convert" is another. Names of
 // cuBLAS, cuDNN, CUTLASS, MIOpen, Tensile, Triton, XLA, Eigen and PyTorch's own kernels.
 var families = []struct {
@@ -91,7 +91,7 @@ var families = []struct {
 // libraries are namespaces whose words are a library's name and tell nothing of a kernel.
 var libraries = strings.NewReplacer("fbgemm_gpu", "", "fbgemm", "", "typeConvert", "", "cudaDataType", "")
 
-// wordsOf takes a name apart: at what is no letter or digit, between letters and digits, and
+// wordsOf splits a name: at all but letters and digits, between letters and digits, and
 // where a capital begins a word. In lower case, each between two spaces.
 func wordsOf(name string) string {
 	var b strings.Builder

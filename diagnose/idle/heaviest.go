@@ -53,7 +53,7 @@ func (s *stretches) until(at int64) int64 {
 }
 
 // FindHeaviest finds the innermost function, frame or operator, in which at least half of
-// the idle time passed that fits, between two instants of a device. What stands around
+// the idle time passed that fits, between two instants of a device. Work around
 // all of it by its nature, a loader's span and a module, explains nothing.
 func (a *Analysis) FindHeaviest(d *Device, from, to int64, fits func(Slice) bool) Heaviest {
 	threads := map[int32]*stretches{}
@@ -103,10 +103,10 @@ func explains(name string) bool {
 		!strings.HasSuffix(name, ": <module>")
 }
 
-// operatorsDeep is how deep operators lie: within whatever Python there is.
+// operatorsDeep is the depth of operators: within all of Python's frames.
 const operatorsDeep = 1 << 20
 
-// within adds up what is in each frame and operator of a thread; of what calls
+// within adds up the time in each frame and operator of a thread; of one that calls
 // itself the outer one counts.
 func (a *Analysis) within(thread int32, times *stretches, sums map[int32]*inside) {
 	see := func(name int32, start, end int64, depth int) {

@@ -59,7 +59,7 @@ func (a *Analysis) buildIndex() {
 }
 
 // findFirstOfName finds where each device meets a kernel for the first time: every process
-// loads its modules by itself.
+// loads its modules without a call.
 func (a *Analysis) findFirstOfName() {
 	t := a.t
 	a.opens = make([]bool, len(t.Device.Start))

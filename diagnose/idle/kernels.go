@@ -162,7 +162,7 @@ func (k *Kernels) elementsOf(stream int32) *elements {
 	return k.streams[stream]
 }
 
-// longestChain bounds what is taken for one chain. [J] A GELU by hand has eight
+// longestChain bounds the length of one chain. [J] A GELU by hand has eight
 // operators; longer runs repeat.
 const longestChain = 8
 

@@ -23,7 +23,7 @@ type Named struct {
 	Kind  recording.WorkKind
 	Calls []int
 	Time  []int64
-	Bytes []int64 // of what is recorded
+	Bytes []int64 // of the recorded copies
 }
 
 // CutSteps cuts a device's judged window into its steps, with what the device did in each.

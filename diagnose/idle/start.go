@@ -49,7 +49,7 @@ func (a *Analysis) recorderStop(d *Device) int64 {
 }
 
 // cutEdge takes the gap before the first work off a recording that no mark bounds, if it belongs to
-// the program's start or the rest is most of it. It is one gap at the recorder's edge, and nobody knows whether it
+// the program's start or the rest is most of it. It is one gap at the recorder's edge, and it is unknown whether it
 // comes again. If it is more, the recording is mostly about that gap.
 func (a *Analysis) cutEdge(d *Device) {
 	works := a.works.members(d.Index)
@@ -102,7 +102,7 @@ func (a *Analysis) isUnbounded(d *Device) bool {
 	if len(p.steps) > 1 {
 		return false
 	}
-	first := p.End // of what is not the recorder's own
+	first := p.End // of work that is not the recorder's
 	for i, kind := range h.Kind {
 		if kind != recording.Profiling && a.owns(d, h.Thread[i]) {
 			first = h.Start[i]
@@ -150,7 +150,7 @@ func (a *Analysis) deviceCalls(d *Device) (begin, end int64, setsUp bool) {
 }
 
 // contextMade is when the first call of a program ends that makes the context: a long one
-// before its first work, whatever its name. 0 where there is none. works is when that
+// before its first work, of any name. 0 where there is none. works is when that
 // work begins.
 func (a *Analysis) contextMade(d *Device) (made, works int64) {
 	h := &a.t.Host

@@ -11,7 +11,7 @@ import (
 const (
 	latency  = 10_000  // between two queued pieces of work, beyond it something else held the device [J]
 	underWay = 100_000 // [J] from the return of a launch to its work's start on an idle device
-	// [J] a runtime call beside launches, copies and waits that lasts this long sets something up
+	// [J] a runtime call other than a launch, copy or synchronisation that lasts this long sets something up
 	setUp     = 1_000_000
 	firstTime = 500_000 // [J] a kernel's first launch that lasts this long loads its module
 )
@@ -105,7 +105,7 @@ func (a *Analysis) Slices(d *Device, from, to int64) iter.Seq[Slice] {
 	}
 }
 
-// gapSweep goes over a device's gaps once, and over each host thread beside it.
+// gapSweep goes over a device's gaps once, and at the same time over each host thread.
 type gapSweep struct {
 	a        *Analysis
 	d        *Device
@@ -240,8 +240,8 @@ func (s *gapSweep) queued(call int32, from, to int64) {
 
 // cut charges what a host thread did. Where a thread other than the main one did
 // nothing that was recorded, such as autograd's between two passes, what the main
-// thread did counts; before that, TensorFlow's wait for a batch, which lies on a
-// thread of its own while the executor's has nothing to launch.
+// thread did counts; before that, TensorFlow's wait for a batch, which is on a
+// separate thread while the executor's has nothing to launch.
 func (s *gapSweep) cut(thread int32, from, to int64) {
 	c := s.cursorOf(thread)
 	for t := from; t < to && !s.stopped; {
@@ -269,8 +269,8 @@ func (s *gapSweep) cut(thread int32, from, to int64) {
 	}
 }
 
-// refine looks twice at calls of the runtime: a copy towards the host is a wait
-// for the device, and a long call that neither launches nor copies nor waits sets
+// refine checks calls of the runtime a second time: a copy towards the host is a wait
+// for the device, and a long call that neither launches nor copies nor synchronises sets
 // something up.
 func (s *gapSweep) refine(p Slice) Slice {
 	if p.Call < 0 {
@@ -307,8 +307,8 @@ func (s *gapSweep) refine(p Slice) Slice {
 	return p
 }
 
-// makesContext reports whether a call is a long one before a device's first work: whatever
-// its name, the runtime makes the context in the first call that needs one.
+// makesContext reports whether a call is a long one before a device's first work. The
+// runtime makes the context in the first call that needs one, of any name.
 func (s *gapSweep) makesContext(call int32) bool {
 	h := &s.a.t.Host
 	return s.next == s.a.works.members(s.d.Index)[0] && h.End[call]-h.Start[call] >= setUp

@@ -26,7 +26,7 @@ type Unjudged struct {
 	Count int
 }
 
-// Why steps are left out beside their phases.
+// Why steps are left out, besides their phases.
 const (
 	firstStep = "the first after the recorder's start"
 	cutStep   = "the last, cut off"
@@ -86,7 +86,7 @@ func (p *Process) end(device int) int64 {
 }
 
 // stepsOf are a process's steps as they matter to a device: its own, where the steps
-// of several devices are told apart; else all.
+// of several devices are distinguished; else all.
 func (p *Process) stepsOf(device int) []span {
 	own := make([]span, 0, len(p.steps))
 	for _, s := range p.steps {
@@ -111,7 +111,7 @@ func (a *Analysis) settleWindow(d *Device) {
 	}
 	steps := a.extents(d, a.Processes[d.Process].stepsOf(a.t.Devices[d.Index].Index))
 	if !slices.ContainsFunc(steps, func(s Step) bool { return s.Works > 0 }) {
-		return // none of it lies in a step
+		return // no step has any of it
 	}
 	d.Seen = len(steps)
 	if d.Steps, d.Left = steady(steps); len(d.Steps) == 0 {
@@ -164,14 +164,14 @@ func steady(steps []Step) (judged []Step, left []Unjudged) {
 	return judged, left
 }
 
-// carrying is a step that takes longer than all others together: the mean is its, and nobody
-// knows how often it comes.
+// carrying is a step that takes longer than all others together: it makes the mean, and it is unknown
+// how often it comes.
 const carrying recording.Phase = "longer than all others together"
 
 // fewToCarry is the number of steps below which none can be said to be unlike the others. [J]
 const fewToCarry = 5
 
-// carrier is the place of such a step, -1 if there is none.
+// carrier is the place of such a step, -1 without one.
 func carrier(steps []Step) int {
 	longest, all := -1, int64(0)
 	for i, s := range steps {
@@ -215,7 +215,7 @@ func (a *Analysis) extent(d *Device) (from, to int64) {
 
 // extents places steps on the device: a step's work is what its host calls
 // launched, and it lasts until that has ended. The gap before its first kernel
-// is the step's. Work whose launch is not known counts where it runs.
+// is the step's. Work whose launch is not known counts in the step in which it runs.
 func (a *Analysis) extents(d *Device, spans []span) []Step {
 	steps := make([]Step, len(spans))
 	for i, s := range spans {

@@ -57,7 +57,7 @@ const (
 
 // measureWaiting is the device's power while it is waiting, watts. Where its power was
 // read, that is no more than the mean in the window, and no less than the device
-// without a job or the lowest reading. Waits that are shorter than the meter
+// without a job or the lowest reading. Idle times that are shorter than the meter
 // averages do not show: the lowest tenth of readings is taken only where the
 // device idled much of the time.
 func measureWaiting(run *recording.Run, v diagnose.Verdict, device recording.GPU, row hardware.GPU) (stoker.Interval,

@@ -377,7 +377,7 @@ func (j *Job) judgeWaits(members []Member, rows [][]recording.Step, how string) 
 	return j.judgeLate(members, said, compared, took)
 }
 
-// measureInputs are each rank's waits for input in each step and in the mean: all by the
+// measureInputs measure how long each rank waited for input in each step and in the mean: all by the
 // device's clock, or all by the host's. It counts who comes last.
 func (j *Job) measureInputs(rows [][]recording.Step) (input [][]float64, mean []float64) {
 	wait := func(s recording.Step) float64 { return s.Wait }

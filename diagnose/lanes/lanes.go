@@ -90,7 +90,7 @@ func worst(t *recording.Timeline, d *idle.Device) int {
 	return worst
 }
 
-// columnAt is the column that an instant lies in.
+// columnAt is the column of an instant.
 func (l *Lanes) columnAt(at int64, columns int) int {
 	return min(columns-1, max(0, int(float64(at-l.From)/float64(l.To-l.From)*float64(columns))))
 }

@@ -328,7 +328,7 @@ func (f *filler) splitSteps() {
 	f.moveOut(steps, diagnose.RowUnasked, unasked, diagnose.WaitRequest)
 	f.moveOut(steps, diagnose.RowAwaited, awaited, diagnose.WaitOthers)
 	f.moveOut(steps, diagnose.RowRanks, exchange, diagnose.WaitRanks)
-	steps.Waits = waits(map[diagnose.WaitFor]float64{
+	steps.Waits = sortWaits(map[diagnose.WaitFor]float64{
 		diagnose.WaitInput: input, diagnose.WaitLaunch: launch, diagnose.WaitCopy: copies, diagnose.WaitCore: queued,
 		diagnose.WaitUnknown: unnamed,
 	})
@@ -402,7 +402,7 @@ func (f *filler) moveOut(steps *diagnose.Row, name diagnose.RowName, seconds flo
 	r.Busy = seconds - r.Idle
 	steps.Idle -= r.Idle
 	steps.Busy = max(0, steps.Seconds-steps.Idle)
-	r.Waits = waits(map[diagnose.WaitFor]float64{why: r.Idle})
+	r.Waits = sortWaits(map[diagnose.WaitFor]float64{why: r.Idle})
 }
 
 // waitBeside gives the cause of idle time in the rows other than the steps.
@@ -422,7 +422,7 @@ func (f *filler) waitBeside() {
 			continue
 		default:
 		}
-		r.Waits = waits(map[diagnose.WaitFor]float64{diagnose.WaitInput: input, why: r.Idle - input})
+		r.Waits = sortWaits(map[diagnose.WaitFor]float64{diagnose.WaitInput: input, why: r.Idle - input})
 	}
 }
 
@@ -442,8 +442,8 @@ func (f *filler) inputOfEvaluation() float64 {
 	return min(1, waited/took)
 }
 
-// waits sorts parts of idle time, the largest first.
-func waits(seconds map[diagnose.WaitFor]float64) (all []diagnose.Wait) {
+// sortWaits orders parts of idle time, the largest first.
+func sortWaits(seconds map[diagnose.WaitFor]float64) (all []diagnose.Wait) {
 	for why, s := range seconds {
 		if s > 0 {
 			all = append(all, diagnose.Wait{For: why, Seconds: s})

@@ -224,7 +224,7 @@ var (
 )
 
 // besideSteps is the share of samples of the launching thread that find it on lines of the program that are
-// neither steps nor waits for a batch. Waits are not counted. It is 0 if no single line is frequent.
+// neither steps nor waiting for a batch, which is not counted. It is 0 if no single line is frequent.
 func (f *filler) besideSteps() float64 {
 	if !(f.LoopLines.Looks >= fewLooks) {
 		return 0

@@ -13,8 +13,8 @@ import (
 )
 
 // askCoresFull is whether loading wants a core and none is left: workers queue for them, the
-// job itself uses all of them, or the quota holds it back. What other programs use is told
-// by that queue where it is counted, and by the cores that they leave where it is not.
+// job itself uses all of them, or the quota holds it back. Other programs' use shows
+// in that queue if it is counted, else in the cores that they leave.
 // Where a fetch mostly sleeps or reads, cores do not bind it, however full they are. Not
 // counted are threads that only help the launching thread within an operation, of which
 // workers start none, and what that thread spins for the device, which it does less of
@@ -24,7 +24,7 @@ func (l filler) askCoresFull() diagnose.Quantity {
 	used, cores := k.CoresUse-l.measureHelpers(), k.Cores
 	counted := !math.IsNaN(l.WorkersQueueing())
 	if all := l.run.Facts.Machine.Cores(); (k.Workers == 0 || counted) && all > 0 {
-		cores = all // neighbours come and go; that nothing loads beside the launching thread stays
+		cores = all // neighbours come and go; a single loading thread stays one
 	}
 	spin := 0.0
 	if counted || !(k.Others >= diagnose.ManyOthers) { // who would take the core, as those that make it queue do
@@ -69,7 +69,7 @@ func (l filler) measureHelpers() float64 {
 	return max(0, stat.Or(k.CoresUse-own, 0))
 }
 
-// coreLeft is how much of a core nobody uses where others do not keep the job from one. [J]
+// coreLeft is how much of a core stays unused while other programs keep no core from the job. [J]
 const coreLeft = 0.5
 
 // fillCoreHolders says who has the cores that the job lacks, if anybody else: its quota, or

@@ -73,7 +73,7 @@ func (l filler) askDeviceShared() diagnose.Quantity {
 			quantity.Ending(int(strangers+0.5), "", "es"))
 }
 
-// findStrangers tells of processes that hold the device where nobody says what they do.
+// findStrangers tells of processes that hold the device without a word on their use of it.
 func (l filler) findStrangers() (diagnose.Finding, bool) {
 	_, subject := l.findGPU()
 	n := l.run.Find(recording.GPUStrangers, subject).Mean(l.From, l.To)
@@ -119,9 +119,9 @@ func (l filler) askCountedCopies() diagnose.Quantity {
 // stages is how much of its time a thread that stages copies is on a core. [J]
 const stages = 0.75
 
-// askStagedCopies is whether copies from pageable memory are what the launching thread does, where it is seen
-// to prepare no batches and nobody sees its copies: the CPU stages them, so that the device's counters show a
-// seventh of their time.
+// askStagedCopies is whether copies from pageable memory keep the launching thread busy, in a run without the
+// hook whose samples find that thread outside of fetches. The CPU stages such copies, so that the device's counters
+// show a seventh of their time.
 func (l filler) askStagedCopies() diagnose.Quantity {
 	in, slowest := l.measureLink(recording.GPULinkIn), measure.MachineOf(l.run).Link.Pageable[0].Value
 	if l.HasSteps || !l.inputRests() || !(in > 0) || !(slowest > 0) || l.measureWhereabouts().OnCore < stages {
@@ -160,8 +160,8 @@ const (
 	requests     = 0.125 // share of what comes in
 )
 
-// measureOutward is the rate, bytes/s, at which results leave the device, beside what comes in; NaN if none
-// do, where nobody counts them, and where they may be what ranks exchange.
+// measureOutward is the rate, bytes/s, at which results leave the device, without the batches that come in; NaN if none
+// do, if they are not counted, and if ranks may exchange them.
 func (l filler) measureOutward(in float64) float64 {
 	p := l.run.FindProcess(l.Costs.Window.PID)
 	out := l.measureLink(recording.GPULinkOut)

@@ -117,7 +117,7 @@ func (l filler) fillDevice() {
 	if math.IsNaN(l.Stall) || math.IsNaN(l.Idle) {
 		return
 	}
-	// Utilisation is sampled: where it claims less idle than the device's own clock
+	// Utilisation is sampled: if it claims less idle time than the device's own clock
 	// measured at the input boundary alone, the clock is right.
 	l.Idle = math.Max(l.Idle, l.Stall)
 	if !math.IsNaN(l.Shares.Idle) {
@@ -154,7 +154,7 @@ func (l filler) hidesGPUs() bool {
 	return l.GPUCount > 0 && p != nil && p.HidesGPUs && p.Device < 0
 }
 
-// fillProgram takes what is known of the program and the machine.
+// fillProgram takes the facts of the program and the machine.
 func (l filler) fillProgram() {
 	facts := &l.run.Facts
 	l.IsTraining = l.OnlyRingKnown() || l.HasUnfedSteps

@@ -34,7 +34,7 @@ func (l filler) countCores() float64 {
 // fewSteps is the number of steps below which a verdict says how little it saw. [J]
 const fewSteps = 20
 
-// findTrainer is the first trainer's process, 0 if there is none.
+// findTrainer is the first trainer's process, 0 without one.
 func findTrainer(run *recording.Run) int {
 	for _, p := range run.Facts.Processes {
 		if p.Role == recording.RoleTrainer {

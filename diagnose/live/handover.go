@@ -6,9 +6,12 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// manyTensors is how many tensors a batch has at least that takes long to take over for their number. [J] With
-// fewer the loop waits there for workers that are too busy to answer.
-const manyTensors = 16
+// How many tensors, or objects of Python, a batch has at least that takes long to take over for their number. [J]
+// With fewer, the loop is there because its workers are too busy to answer.
+const (
+	manyTensors = 16
+	manyObjects = 256
+)
 
 // askHandOver is whether the launching thread takes batches over while it is waiting for them.
 func (l filler) askHandOver() diagnose.Quantity {
@@ -23,15 +26,21 @@ func (l filler) askHandOver() diagnose.Quantity {
 		}
 	}
 	d := l.run.FindLoader(l.Costs.Window.PID, l.Costs.Window.Loader)
-	if d == nil || d.Tensors < manyTensors || l.Costs.Workers == 0 || !(l.LoopLines.Looks >= fewLooks) || !(taken > 0) {
+	if d == nil || d.Tensors < manyTensors && d.Objects < manyObjects || l.Costs.Workers == 0 ||
+		!(l.LoopLines.Looks >= fewLooks) || !(taken > 0) {
 		return diagnose.Quantity{}
 	}
 	share := taken / (taken + waited)
-	return diagnose.AskShare("Is the launching thread taking batches over while it waits for them?", share,
+	q := diagnose.AskShare("Is the launching thread taking batches over while it waits for them?", share,
 		diagnose.TakesBatchOver, "").
 		WithEvidence(share, "ratio", string(recording.FetchStack),
 			"looks at the launching thread find it taking a batch over from a worker %s of the time that it waits for one",
-			quantity.Percent(share)).
-		WithEvidence(float64(d.Tensors), "tensors", "batch.tensors", "a batch has %s, and each is handed over by itself",
-			quantity.Many(d.Tensors, "tensor"))
+			quantity.Percent(share))
+	if d.Tensors >= manyTensors {
+		return q.WithEvidence(float64(d.Tensors), "tensors", "batch.tensors",
+			"a batch has %s, and each is handed over by itself", quantity.Many(d.Tensors, "tensor"))
+	}
+	return q.WithEvidence(float64(d.Objects), "objects", "batch.objects",
+		"a batch has %s objects of Python or more beside its tensors: they are pickled by a worker and made again here, one "+
+			"by one", quantity.About(float64(d.Objects)))
 }

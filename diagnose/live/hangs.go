@@ -77,11 +77,11 @@ const (
 	hungAtWork = 0.05 // cores that the whole job uses at most
 )
 
-// findHung tells of a run that made steps and then stopped to, though it continues and nobody in
-// it works: what waits for a rank, a lock or a worker that will not come.
+// findHung tells of a run that made steps and then stopped, though the program continues: nothing in
+// it works, as it is waiting for a rank, a lock or a worker.
 func (l filler) findHung() (diagnose.Finding, bool) {
 	if exit := l.run.Facts.Exit; exit != nil && exit.Signal == "" || len(l.run.Steps) == 0 {
-		return diagnose.Finding{}, false // it ended by itself
+		return diagnose.Finding{}, false // it ended normally
 	}
 	last, periods := 0.0, []float64(nil)
 	for _, s := range l.run.Steps {

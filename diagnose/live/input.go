@@ -62,7 +62,7 @@ func (l filler) askLaunchThreadLoads() diagnose.Quantity {
 }
 
 // askLaunchThreadAtWork is whether the launching thread is at work all the time; a thread that
-// spins for the device looks the same.
+// spins for the device seems the same.
 func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
 	if loading := l.measureLoading(); !math.IsNaN(loading) {
 		return diagnose.AskShare("Does the launching thread prepare batches while the device is idle?",
@@ -81,13 +81,13 @@ func (l filler) askLaunchThreadAtWork() diagnose.Quantity {
 		AddMeter(l.Case, l.Idle, "no kernel runs %s of the time", quantity.Percent(l.Idle))
 }
 
-// measureLoading is the share of its time that the launching thread is in a loader's fetch, by looks at its
+// measureLoading is the share of its time that the launching thread is in a loader's fetch, by samples of its
 // stack; NaN if it was looked at too seldom.
 func (l filler) measureLoading() float64 {
 	pid := l.Costs.Window.PID
 	_, within := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: pid})
 	_, outside := l.run.FetchStacks(l.From, l.To, recording.Loading{PID: pid, Outside: true})
-	if outside == 0 || within+outside < fewLooks { // recordings of before have no looks outside
+	if outside == 0 || within+outside < fewLooks { // older recordings have no samples outside
 		return math.NaN()
 	}
 	return within / (within + outside)
@@ -173,7 +173,7 @@ func describeSplit(s *measure.FetchSplit) string {
 }
 
 // fillOtherInput takes what rules may ask of a loop whose input is no DataLoader: how long it
-// waits is known, and nothing of workers, of settings or of what a batch costs.
+// waited is known, and nothing of workers, settings or the cost of a batch.
 func (l filler) fillOtherInput() {
 	none := diagnose.Quantity{}
 	l.LaunchThreadLoads, l.WorkersLoad, l.WorkersSaturated, l.FetchEvidence = none, none, none, nil

@@ -20,7 +20,7 @@ type insideSteps struct {
 	copying, exchange float64 // shares of it
 }
 
-// sumInsides sums what was inside of a window's steps; false if nobody looked or there
+// sumInsides sums what was inside of a window's steps; false without samples, or if there
 // is no device.
 func sumInsides(w recording.Window) (in insideSteps, ok bool) {
 	insides := w.Insides()
@@ -49,7 +49,7 @@ func (l filler) fillParts() {
 	if l.HasSteps && math.IsNaN(input) {
 		input = l.MostStall()
 	}
-	stall := stat.Or(input, 0) // in a loop that no loader feeds nobody tells it from other work of the host
+	stall := stat.Or(input, 0) // in a loop without a loader it cannot be told from other work of the host
 	p := diagnose.Parts{Input: input, Copies: stat.Or(l.Shares.Copy, 0), Exchange: stat.Or(l.Parts.Exchange, 0)}
 	in, ok := sumInsides(l.Costs.Window)
 	if ok { // what the host does to have them copied is theirs, too
@@ -72,7 +72,7 @@ func (l filler) fillParts() {
 			p.Long, rest = rest, 0
 		}
 	}
-	// requests, a timer: what is waited for lies outside
+	// requests, a timer: the wait is for something outside
 	if w := l.measureWhereabouts(); !l.HasSteps && w.Others < busyCores {
 		rest -= min(rest, l.Idle*stat.Or(w.shareAway(l.Idle), 0))
 	}
@@ -169,6 +169,9 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 		f.Advice = diagnose.SyncAdvice
 		out = append(out, f)
 	}
+	if f, ok := l.findTinyCopies(in); ok {
+		out = append(out, f)
+	}
 	if in.Pageable > 0 && in.copying >= diagnose.SerialTrigger {
 		f := diagnose.NewFinding(diagnose.FindingPageableCopies)
 		f.Share, f.Saves = in.copying, in.copying
@@ -185,7 +188,24 @@ func (l filler) findAsks(in insideSteps) (out []diagnose.Finding) {
 	return out
 }
 
-// askOneRankLate is whether the other ranks wait for one in their collectives: it waits least.
+// findTinyCopies tells of many small copies to the device. Those of the batch are known by its tensors and bytes,
+// and are left out.
+func (l filler) findTinyCopies(in insideSteps) (diagnose.Finding, bool) {
+	more, bytes := in.Copies, in.CopyBytes
+	if d := l.judgedLoader(); d != nil && d.Tensors > 0 && d.BatchBytes <= bytes {
+		more, bytes = more-float64(d.Tensors), bytes-d.BatchBytes
+	}
+	if !(more >= diagnose.TinyPerStep) || !(bytes/more < diagnose.TinyCopy) {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewTextFinding(diagnose.FindingTinyCopies, fmt.Sprintf(
+		"a step makes %s to the device beside its batch, of %s in the mean: each costs a call and a launch, not bytes",
+		aboutCopies(more), quantity.AboutBytes(bytes/more)))
+	f.Advice = diagnose.TinyCopiesAdvice
+	return f, true
+}
+
+// askOneRankLate is whether the other ranks wait for one in their collectives: its own wait is the shortest.
 func (l filler) askOneRankLate() diagnose.Quantity {
 	least, most, rank := math.Inf(1), 0.0, 0
 	for _, k := range l.trainers {

@@ -19,6 +19,7 @@ var knownBy = []struct {
 		[]string{"h5py/_hl/dataset.py", "zarr/", "netCDF4/", "tables/"},
 		[]string{"__getitem__", "get_basic_selection", "read"},
 	},
+	{diagnose.Chunks, []string{"pyarrow/parquet/"}, []string{"read_row_group", "iter_batches"}},
 	{
 		diagnose.Inflating,
 		[]string{"numpy/lib/npyio.py", "numpy/lib/_npyio_impl.py"},
@@ -92,7 +93,7 @@ var knownBy = []struct {
 	}, nil},
 }
 
-// kindOf tells what is done in a stack: the innermost function that is known says it.
+// kindOf names the work of a stack: the innermost function that is known says it.
 func kindOf(s recording.Stack) diagnose.Kind {
 	for i := len(s.Places) - 1; i >= 0; i-- {
 		for _, known := range knownBy {

@@ -20,7 +20,7 @@ const (
 )
 
 // findLines are the lines on which those that load for the judged trainer spend their
-// time, most first. What its own thread loads beside workers is another loader's.
+// time, most first. With workers, loads of its own thread belong to another loader.
 func (l filler) findLines() []diagnose.Line {
 	stacks, looks := l.run.FetchStacks(l.From, l.To,
 		recording.Loading{PID: l.Costs.Window.PID, Worker: l.Costs.Workers > 0})
@@ -103,7 +103,7 @@ func (g *group) asLine(all spent, looks float64, job predict.Baseline) diagnose.
 	return line
 }
 
-// estimateShare is how large a part is of which so many looks saw the whole, with 95 %
+// estimateShare is how large a part is of which so many samples saw the whole, with 95 %
 // (Wilson's interval).
 func estimateShare(part, whole, looks float64) stoker.Interval {
 	if !(whole > 0) {
@@ -115,7 +115,7 @@ func estimateShare(part, whole, looks float64) stoker.Interval {
 }
 
 // splitStack finds in a stack the program's own innermost line, and the function of a library
-// behind it that says best what is done: the innermost one that is a step of its own,
+// behind it that says best what is done: the innermost one that is a separate step,
 // else the one that the program calls.
 func splitStack(places []recording.Place) (own, call recording.Place) {
 	behind := places

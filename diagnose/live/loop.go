@@ -18,8 +18,8 @@ import (
 // Start values for loops that no DataLoader feeds. [J]
 const (
 	leastTold = 0.01 // share of a thread's time that is worth a word
-	busyCores = 0.25 // that others of the job use, from which it is them that it waits for
-	untold    = 0.4  // most score of work that may as well be launches or copies: it convinces nobody, and is named
+	busyCores = 0.25 // that others of the job use, from which the thread is waiting for them
+	untold    = 0.4  // most score of work that may as well be launches or copies: it does not convince, and is named
 )
 
 // whereabouts is where a thread's time goes, as shares of the window that may overlap
@@ -29,7 +29,7 @@ type whereabouts struct {
 	Others                                       float64 // cores that everything else of the job uses
 }
 
-// measureWhereabouts looks where the launching thread's time goes.
+// measureWhereabouts measures where the launching thread's time goes.
 func (l filler) measureWhereabouts() whereabouts {
 	subject := measure.LaunchThread(l.run, l.Costs.Window.PID)
 	states := l.run.Find(recording.ThreadState, subject)
@@ -48,7 +48,7 @@ func (l filler) measureWhereabouts() whereabouts {
 	return w
 }
 
-// shareAway is the share of the device's idle time in which the thread waits for somebody
+// shareAway is the share of the device's idle time in which the thread is waiting for somebody
 // else, at least: while the device works it may wait for that.
 func (w whereabouts) shareAway(idle float64) float64 {
 	return max(0, w.Asleep+w.Parked-(1-idle)) / idle
@@ -83,7 +83,7 @@ func (w whereabouts) String() string {
 }
 
 // askOwnCode is whether the program's own code keeps the device waiting, in a loop that no
-// DataLoader feeds: the launching thread works all the time, or waits for others of
+// DataLoader feeds: the launching thread works all the time, or is waiting for others of
 // the job that do. A thread that is waiting for the device may spin, so what it does while
 // the device works is no work.
 func (l filler) askOwnCode(w whereabouts) diagnose.Quantity {
@@ -165,7 +165,7 @@ func (l filler) describeLoop() string {
 }
 
 // askSmallKernels is whether the device is waiting for launches of kernels that leave nearly all of it empty, where
-// nobody counts them.
+// they are not counted.
 func (l filler) askSmallKernels() diagnose.Quantity {
 	_, subject := l.findGPU()
 	active := l.Costs.Window.Mean(l.run.Find(recording.GPUActive, subject))
@@ -185,7 +185,7 @@ func (l filler) askSmallKernels() diagnose.Quantity {
 	return q
 }
 
-// askAwaiting is whether the launching thread waits for what is no part of the job.
+// askAwaiting is whether the launching thread is waiting for something outside of the job.
 func (l filler) askAwaiting(w whereabouts) diagnose.Quantity {
 	away := w.shareAway(l.Idle)
 	if !(w.Others < busyCores) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// FindLoopLines looks where a trainer's own thread was from one time to another. The lines of one
+// FindLoopLines finds where a trainer's own thread was from one time to another. The lines of one
 // function that call the same are one, which has the number of the most frequent.
 func FindLoopLines(run *recording.Run, pid int, from, to float64) diagnose.LoopLines {
 	stacks, looks := run.FetchStacks(from, to, recording.Loading{PID: pid, Outside: true})
@@ -48,7 +48,7 @@ func addStack[K comparable](all *diagnose.LoopLines, places map[K]int, key K, li
 	}
 }
 
-// splitLoop returns the program's own line, and the library's function behind it that tells what is done.
+// splitLoop returns the program's own line, and the library's function behind it that names the work.
 func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place) {
 	for _, p := range s.Places {
 		if p.Own() {
@@ -60,7 +60,7 @@ func splitLoop(s recording.Stack, kind diagnose.Kind) (own, call recording.Place
 	return own, call
 }
 
-// kindsByFile says by the file of a library's function what it does. The first row that fits counts.
+// kindsByFile maps the file of a library's function to its kind. The first row that fits counts.
 type kindsByFile []struct {
 	kind  diagnose.Kind
 	files []string
@@ -111,6 +111,9 @@ var handsOver = []string{
 	"multiprocessing/connection.py", "torch/storage.py", "socket.py",
 }
 
+// queues has the queue from which a loader takes what workers pickled. A thread on a core there unpickles it.
+const queues = "multiprocessing/queues.py"
+
 // writers are functions of libraries that write a file, by the begin of their module's and of
 // their own name. The same modules read files as well.
 var writers = [][2]string{
@@ -154,8 +157,9 @@ func kindOfPlace(p recording.Place) diagnose.Kind {
 }
 
 // kindInLoader tells what a loader does in the launching thread, by its function that was called
-// and by what that calls. Before Python 3.11 no class stands before the function's name.
-func kindInLoader(places []recording.Place) diagnose.Kind {
+// and by what that calls. Before Python 3.11 the function's name comes without its class.
+func kindInLoader(s recording.Stack) diagnose.Kind {
+	places := s.Places
 	last, loader := places[len(places)-1], places[slices.IndexFunc(places, isLoader)]
 	called := loader.Function[strings.LastIndexByte(loader.Function, '.')+1:]
 	switch {
@@ -165,7 +169,7 @@ func kindInLoader(places []recording.Place) diagnose.Kind {
 		return diagnose.StartingWorkers
 	case called == "__del__" || called == "_shutdown_workers":
 		return diagnose.EndingWorkers
-	case startsWithAny(last.File, handsOver):
+	case startsWithAny(last.File, handsOver), last.File == queues && !s.Asleep:
 		return diagnose.HandOver
 	}
 	return diagnose.Awaiting
@@ -174,10 +178,10 @@ func kindInLoader(places []recording.Place) diagnose.Kind {
 func isLoader(p recording.Place) bool { return p.File == recording.LoaderFile }
 
 // kindOfLoop tells what the launching thread does in a stack: the innermost function that is known
-// says it. That it waits for something says less than what it waits for.
+// says it. A wait says less than the thing that is waited for.
 func kindOfLoop(s recording.Stack) diagnose.Kind {
 	if slices.ContainsFunc(s.Places, isLoader) {
-		return kindInLoader(s.Places)
+		return kindInLoader(s)
 	}
 	waits := false
 	for _, p := range slices.Backward(s.Places) {
@@ -197,6 +201,10 @@ func kindOfLoop(s recording.Stack) diagnose.Kind {
 		return diagnose.Uploading
 	case slices.Contains(ofData, kind):
 		return diagnose.Preparing
+	case s.Awaits == recording.AwaitsLock:
+		return diagnose.Locking
+	case s.Awaits == recording.AwaitsDisk:
+		return diagnose.Disk
 	case s.Asleep:
 		return diagnose.Pausing
 	}

@@ -22,6 +22,7 @@ func TestKindOfLoop(t *testing.T) {
 		{diagnose.EndingWorkers, places("/train.py main", loader+" _MultiProcessingDataLoaderIter.__del__", "selectors.py select")},
 		{diagnose.HandOver, places("/train.py main", loader+" __next__", "multiprocessing/reduction.py rebuild")},
 		{diagnose.Awaiting, places("/train.py main", loader+" __next__", "selectors.py select")},
+		{diagnose.HandOver, places("/train.py main", loader+" __next__", "multiprocessing/queues.py Queue.get")},
 		{diagnose.Saving, places("/train.py dump", "PIL/Image.py Image.save")},
 		{diagnose.Preparing, places("/train.py read", "PIL/Image.py Image.open")},
 		{diagnose.HostCode, places("/train.py extract")},
@@ -29,5 +30,16 @@ func TestKindOfLoop(t *testing.T) {
 		if got := kindOfLoop(recording.Stack{Places: c.stack}); got != c.kind {
 			t.Errorf("%v is %s, want %s", c.stack, got, c.kind)
 		}
+	}
+}
+
+// A thread that sleeps in the queue waits for a worker; on a core it unpickles what one sent.
+func TestQueueOfWorkers(t *testing.T) {
+	stack := recording.Stack{
+		Places: places("/train.py main", "torch/utils/data/dataloader.py __next__", "multiprocessing/queues.py Queue.get"),
+		Asleep: true,
+	}
+	if got := kindOfLoop(stack); got != diagnose.Awaiting {
+		t.Errorf("%+v is %s", stack, got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // findSlowLink tells of a PCIe link that works with fewer lanes or in a lower generation than
-// device and slot can, though the device is at work: an idle link may go down by itself.
+// device and slot can, though the device is at work: an idle link may step down to save power.
 func (l filler) findSlowLink() (diagnose.Finding, bool) {
 	g, subject := l.findGPU()
 	if g == nil || g.LinkGen == 0 || g.LinkWidth == 0 || !(l.Util > diagnose.LinkInUse) {
@@ -35,7 +35,7 @@ func (l filler) findSlowLink() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// greatestOf is the greatest of some values, 0 if there is none.
+// greatestOf is the greatest of some values, 0 without any.
 func greatestOf(values []float64) (greatest float64) {
 	for _, v := range values {
 		greatest = max(greatest, v)

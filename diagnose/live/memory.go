@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Start values of growth. [J] Caches fill and stop; what goes on for a minute in each
+// Start values of growth. [J] Caches fill and stop; growth over a minute in each
 // third of the window by about as much does not.
 const (
 	growthSpan  = 60.0
@@ -63,8 +63,8 @@ func measureGrowth(s recording.Series) float64 {
 	return rates[2] // the present
 }
 
-// findShortMemory tells of tasks that wait for memory where loading mostly waits for something
-// else, so that it is not the class.
+// findShortMemory tells of tasks that wait for memory. Loading is mostly waiting for something else
+// then, so that memory is not the class.
 func (l filler) findShortMemory() (diagnose.Finding, bool) {
 	if !l.MemoryShort.IsLikely() || l.LoadingWaitsForStorage.IsLikely() || len(l.MemoryShort.Evidence) == 0 {
 		return diagnose.Finding{}, false
@@ -80,10 +80,10 @@ func (l filler) findShortMemory() (diagnose.Finding, bool) {
 // Start values for copies of a data set. [J]
 const (
 	copiedLeast = 256e6 // private bytes of a worker
-	copiedPart  = 0.5   // of what the trainer holds
+	copiedPart  = 0.25  // of what the trainer holds, libraries included
 )
 
-// findCopiedDataset tells of workers each of which has about as much memory of its own as the
+// findCopiedDataset tells of workers each of which has about as much private memory as the
 // process that they were forked from: the data set is there once per worker.
 func (l filler) findCopiedDataset() (diagnose.Finding, bool) {
 	var own []float64

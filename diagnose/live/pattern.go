@@ -11,7 +11,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Marks of what GPU-Util looks like over time. [J] SageMaker's debugger calls a device
+// Marks of the curve of GPU-Util over time. [J] SageMaker's debugger calls a device
 // under-used below 70 % (95th percentile), and fluctuating above that with a 5th below 10 %.
 const (
 	leastPattern = 0.20 // idle share from which its shape is worth a word
@@ -23,7 +23,7 @@ const (
 	copiesShow   = 0.05 // share of the time from which copies shape the curve
 )
 
-// findPattern says what GPU-Util looks like over time. No verdict rests on it: whether a
+// findPattern describes the curve of GPU-Util over time. No verdict rests on it: whether a
 // sawtooth shows depends on how a step's length compares with the driver's window.
 func (l filler) findPattern() []diagnose.Finding {
 	device := 0

@@ -11,19 +11,19 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Of ranks in one recording a device that waits in a collective looks as busy as one
+// Of ranks in one recording a device that is waiting in a collective seems as busy as one
 // that computes: some kernel runs. What tells them apart is how much of the device is at
 // work (SM activity), else its power.
 const (
-	LooksBusy    = 0.9  // utilisation from which a device looks busy
+	LooksBusy    = 0.9  // utilisation from which a device seems busy
 	RanksApart   = 0.2  // of the device: how much more the late one is at work than the others
-	idleWaiting  = 0.5  // SM activity below which a busy device mostly waits (NVIDIA calls it likely ineffective)
+	idleWaiting  = 0.5  // SM activity below which a busy device is mostly waiting (NVIDIA calls it likely ineffective)
 	waitingPower = 0.35 // of the limit: the same by power
 	busyNetwork  = 0.5  // of an interface's speed
 )
 
 // measureEffort is how much of a device is at work, by SM activity, else by power over its
-// limit; NaN unknown. least is the value below which it mostly waits.
+// limit; NaN unknown. least is the value below which it is mostly waiting.
 func (l filler) measureEffort(device int) (share, least float64, what string) {
 	if s := l.meanLevel(recording.GPUActive, device); !math.IsNaN(s) {
 		return s, idleWaiting, "of its multiprocessors at work"
@@ -45,7 +45,7 @@ func MeasureEffort(run *recording.Run, w recording.Window, device int) float64 {
 	return effort
 }
 
-// rankOnDevice is one rank of a job in one recording, and how busy its device looks.
+// rankOnDevice is one rank of a job in one recording, and how busy its device seems.
 type rankOnDevice struct {
 	Rank, Device int
 	Busy         float64
@@ -83,7 +83,7 @@ func (l filler) compareRanks() {
 	}
 	for _, r := range all {
 		if !(r.Busy >= LooksBusy) {
-			return // a rank whose device idles tells more by itself
+			return // an idle device alone tells more of its rank
 		}
 		share, bound, of := l.measureEffort(r.Device)
 		if math.IsNaN(share) {
@@ -144,7 +144,7 @@ func (l filler) fillAllWait(efforts []float64, least float64, what string) {
 	name, use, both := l.findNetwork()
 	waits := most < least && use >= busyNetwork && both
 	if waits {
-		l.Parts.Exchange = l.Util * (1 - most) // of the time in which the device looks busy
+		l.Parts.Exchange = l.Util * (1 - most) // of the time in which the device seems busy
 	}
 	l.CollectivesRunAlone = diagnose.AskFact("Do all devices wait for the exchange between ranks?", waits,
 		fmt.Sprintf("at most %s %s", quantity.Percent(most), what)).

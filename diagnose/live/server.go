@@ -17,7 +17,7 @@ import (
 // Start values for servers. [J]
 const (
 	fewRequests = 20  // answered ones below which a server is not judged by them
-	onCore      = 0.2 // share of a line's looks on a core from which its sleep is a wait for Python's lock
+	onCore      = 0.2 // share of a line's samples on a core from which its sleep is a wait for Python's lock
 )
 
 // fillServer fills in the figures that rules use for a server, instead of those for a loop.
@@ -148,7 +148,7 @@ func (l filler) askNobodyWorks() diagnose.Quantity {
 		quantity.Percent(l.Parts.Awaited)))
 }
 
-// askServerLaunches asks whether the device waits for launches within passes.
+// askServerLaunches asks whether passes keep the device waiting for launches.
 func (l filler) askServerLaunches() diagnose.Quantity {
 	in, ok := sumInsides(l.Costs.Window)
 	if !ok || math.IsNaN(in.Launches) {
@@ -208,7 +208,7 @@ func addServerStack(all *diagnose.LoopLines, places map[string]int, s recording.
 }
 
 // settleServerLine marks a line as waiting if nearly all samples find it asleep. A line that is often on a
-// core works, and waits for Python's interpreter lock in between.
+// core works, and needs Python's interpreter lock in between.
 func (l filler) settleServerLine(line *diagnose.LoopLine) {
 	switch {
 	case line.Own.IsAt(l.Costs.SyncsAt):
@@ -241,13 +241,13 @@ func (l filler) serverPIDs() (pids []int) {
 	return pids
 }
 
-// waitsForWork are the files of libraries in which an idle thread of a server waits.
+// waitsForWork are the files of libraries in which an idle thread of a server sleeps.
 var waitsForWork = []string{
 	"threading.py", "queue.py", "selectors.py", "concurrent/", "multiprocessing/", "anyio/", "asyncio/", "uvloop/",
 	"zmq/", "ray/_private/", "litserve/transport/", "socket.py",
 }
 
-// awaitsWork reports whether a thread waits for work: it sleeps in a library that no line of the program
+// awaitsWork reports whether a thread is waiting for work: it sleeps in a library that no line of the program
 // called.
 func awaitsWork(s recording.Stack) bool {
 	if !s.Asleep || slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.File[0] != '<' }) {
@@ -261,7 +261,7 @@ func atImport(s recording.Stack) bool {
 	return slices.ContainsFunc(s.Places, func(p recording.Place) bool { return p.Own() && p.Function == "<module>" })
 }
 
-// splitServerStack is the program's own line, and the library's function that tells what is done: the innermost
+// splitServerStack is the program's own line, and the library's function that names the work: the innermost
 // that was recorded.
 func splitServerStack(s recording.Stack) (own, call recording.Place) {
 	for _, p := range s.Places {

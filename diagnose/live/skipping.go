@@ -9,7 +9,7 @@ import (
 )
 
 // findSkipping tells of a loop that fetches batches and does nothing with them until it comes
-// to where it left off: what frameworks do to resume in the middle of an epoch. They are a
+// to where it left off: as frameworks do to resume in the middle of an epoch. They are a
 // separate phases and count in no step (recording.Skip).
 func (l filler) findSkipping() (diagnose.Finding, bool) {
 	n, seconds, trains := 0, 0.0, false

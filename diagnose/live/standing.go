@@ -11,7 +11,7 @@ func (l filler) findStanding() (out []diagnose.Finding) {
 		l.findPinThread, l.findDeepQueue,
 		l.findCopiedDataset,
 		l.findMemoryGrowth, l.findShortMemory,
-		l.findTooManyWorkers, l.findSlurmCores, l.findNUMARemote, l.findStorageSpikes,
+		l.findTooManyWorkers, l.findCrowdingThreads, l.findSlurmCores, l.findNUMARemote, l.findStorageSpikes,
 	} {
 		if f, ok := find(); ok {
 			out = append(out, f)

@@ -29,7 +29,7 @@ func (l filler) askMemoryShort() diagnose.Quantity {
 			"%s pages a second are fetched again from storage (major faults)", quantity.About(faults))
 }
 
-// askStorageRemote is whether what loading waits for comes over a network or from a program.
+// askStorageRemote is whether loading is waiting for a network or for a program.
 func (l filler) askStorageRemote() diagnose.Quantity {
 	k := l.Costs
 	disk, net := k.OnDisk, k.Remote
@@ -115,7 +115,7 @@ func (l filler) askDiskExhausted(d diskLoad) diagnose.Quantity {
 // scoreSmall is how much of a yes it is that reads are small.
 func scoreSmall(d diskLoad) float64 { return diagnose.SmallReads.Score(d.Size) }
 
-// askRequestsSmall is whether what loading waits for are requests and not bytes.
+// askRequestsSmall is whether loading is waiting for requests and not for bytes.
 func (l filler) askRequestsSmall(d diskLoad) diagnose.Quantity {
 	k := l.Costs
 	const text = "Are requests waited for, more than bytes?"

@@ -26,7 +26,7 @@ func (l filler) describeRanks() string {
 	return text[:len(text)-1] + ". A rank that waits in a collective for a starved one is not itself starved."
 }
 
-// describeUnranked compares trainers that have no ranks, by what their CPU side waits.
+// describeUnranked compares trainers that have no ranks, by how long their CPU side waited.
 func (l filler) describeUnranked() string {
 	var parts []string
 	for _, k := range l.trainers {
@@ -86,7 +86,7 @@ func (l filler) countFewSteps() string {
 		quantity.Many(n, what), quantity.Ending(n, "was", "were"), recording.LeastSteps, fewSteps)
 }
 
-// fewAbsences is how many of a kind are told one by one; of more only the names are, as
+// fewAbsences is how many of a kind are described one by one; of more only the names, as
 // an old driver lacks a dozen.
 const fewAbsences = 3
 

@@ -45,8 +45,8 @@ func (l filler) findDeepQueue() (diagnose.Finding, bool) {
 	return f, true
 }
 
-// findPinThread tells of PyTorch's thread that copies batches to page-locked memory, where it
-// is always at work and the device waits though the workers keep up.
+// findPinThread tells of PyTorch's thread that copies batches to page-locked memory, if it
+// is always at work and keeps the device waiting though the workers keep up.
 func (l filler) findPinThread() (diagnose.Finding, bool) {
 	p := l.run.FindProcess(l.Costs.Window.PID)
 	if p == nil || p.PinThread == 0 || l.Costs.Workers == 0 || !l.InputShort.IsLikely() {

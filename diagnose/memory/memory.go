@@ -1,9 +1,9 @@
-// Package memory says what is in a device's memory when most of it is in use within the
+// Package memory describes the content of a device's memory when most of it is in use within the
 // judged window, by when and for what it was allocated, and how much a batch could grow.
 //
 // It does not know tensors: a trace has allocations and what was open around them. Categories
 // of PyTorch's own memory view (parameter, gradient) need what a trace does not hold; what
-// was there before the recording began is told as that.
+// was there before the recording began has its own entry.
 //
 // Neighbours: trace reads the allocator's events, report draws.
 package memory
@@ -71,7 +71,7 @@ type Owner struct {
 // Columns are how many parts a curve has.
 const Columns = 60
 
-// Of looks at a device of a run; false if no allocator's event was recorded.
+// Of summarises the memory of a device of a run; false if no allocator's event was recorded.
 func Of(run *recording.Run, d *idle.Device) (PeakUse, bool) {
 	t := run.Timeline
 	m := &t.Memory
@@ -128,7 +128,7 @@ func live(m *recording.Memory, device int32, until int) []int {
 	return slices.Sorted(maps.Values(held))
 }
 
-// stepBegan is when the step of a process began in which an instant lies, 0 without one.
+// stepBegan is the start of the process's step around an instant, 0 without one.
 func stepBegan(steps []recording.Step, pid int, at int64) int64 {
 	began := 0.0
 	for _, s := range steps {
@@ -139,7 +139,7 @@ func stepBegan(steps []recording.Step, pid int, at int64) int64 {
 	return int64(1e9 * began)
 }
 
-// share says for what each allocation was made: it goes over the host's calls beside them.
+// share says for what each allocation was made: it goes over the host's calls at the same time.
 func (u *PeakUse) share(t *recording.Timeline, held []int, began int64) {
 	m, h := &t.Memory, &t.Host
 	u.Kinds[Before] = u.Peak

@@ -12,7 +12,7 @@ import (
 	"github.com/stoker-dev/stoker/quantity"
 )
 
-// Ceilings are the lines that the work of the judged steps lies below: device memory, the
+// Ceilings are the lines that bound the work of the judged steps: device memory, the
 // host's link, and what input supplies, with that work as points.
 type Ceilings struct {
 	predict.Roofline
@@ -24,10 +24,10 @@ type Ceilings struct {
 const (
 	leastCopied = 1e6  // bytes copied to the device, from which their rate counts
 	leastWaited = 0.05 // share that the device is waiting for input, from which input's rate is a ceiling
-	mostDrawn   = 5    // operators beside the work as a whole
+	mostDrawn   = 5    // operators, in addition to the work as a whole
 )
 
-// FindCeilings draws them for a device's judged window, of which it waits the share stall for
+// FindCeilings draws them for a device's judged window, of which the share stall is waiting for
 // input (NaN unknown). nil where no peak of the device is known, or no work was seen.
 func (r *Roofline) FindCeilings(all *idle.Analysis, d *idle.Device, stall float64) *Ceilings {
 	var best Point

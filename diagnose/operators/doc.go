@@ -10,7 +10,7 @@
 // The rules are PyTorch's (torch/autograd/profiler_util.py), so that the figures
 // can be held against it:
 //
-//   - on one thread a call lies within another if its whole span does;
+//   - on one thread a call is within another if its whole span does;
 //   - a call that is the only one within a call of the same name is that call;
 //   - a device's work belongs to the innermost operator that launched it, and is
 //     in the total of every operator around it;

@@ -100,7 +100,7 @@ func (g *Group) addKernel(place map[launchedBy]int, name int32, length int64) {
 }
 
 // innermostAround is the innermost operator around a call, or the innermost range that is no mark
-// of a step; -1 if there is none.
+// of a step; -1 without one.
 func (g *nest) innermostAround(call int32, by Grouping) int32 {
 	for depth := 0; call >= 0 && depth < mostDeep; call, depth = g.parent[call], depth+1 {
 		switch kind := g.t.Host.Kind[call]; {

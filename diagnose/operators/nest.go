@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// nest says which host call lies directly within which.
+// nest finds the host call directly around each other one.
 type nest struct {
 	t      *recording.Timeline
 	order  []int32 // the calls by start; of those that start together the longest first
@@ -81,7 +81,7 @@ func passedOver(name string) bool {
 }
 
 // operator is the innermost operator or mark around a call, itself included; -1
-// where there is none. What the runtime does is done for the operator around it.
+// without one. The runtime works for the operator around it.
 func (g *nest) operator(call int32) int32 {
 	for depth := 0; call >= 0 && depth < mostDeep; call, depth = g.parent[call], depth+1 {
 		if kind := g.t.Host.Kind[call]; kind == recording.Op || kind == recording.Annotation {

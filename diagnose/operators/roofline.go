@@ -48,7 +48,7 @@ type Point struct {
 	Share     float64 // attained, of the peak
 }
 
-// MemoryBound reports whether the point lies left of the ridge.
+// MemoryBound reports whether the point is left of the ridge.
 func (p Point) MemoryBound() bool { return p.Intensity < p.Ridge }
 
 func measureRoofline(run *recording.Run, all *idle.Analysis, g *nest) *Roofline {
@@ -273,7 +273,7 @@ func (m *matrixWork) attribute(all *idle.Analysis) {
 	}
 }
 
-// findDevice looks the run's device up.
+// findDevice finds the run's device in the table.
 func (r *Roofline) findDevice(run *recording.Run, all *idle.Analysis) {
 	for i := range all.Devices {
 		at := run.Timeline.Devices[all.Devices[i].Index].GPU

@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/hardware"
 )
 
-// Dims is the shape of one operand; nil if it is none, or a list of tensors.
+// Dims is the shape of one operand; nil if it has no shape, or is a list of tensors.
 type Dims []int64
 
 // ParseShapes reads "[[32,3,224,224],[64,3,7,7],[]]" as the profiler wrote it. What

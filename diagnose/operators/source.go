@@ -3,7 +3,7 @@ package operators
 import "github.com/stoker-dev/stoker/recording"
 
 // sources names, for each row that is kept, the user's line from which most of
-// its time on the host was spent. Threads without a Python frame of their own,
+// its time on the host was spent. Threads without a Python frame,
 // such as autograd's, are traced to the thread that is waiting for them.
 func (b *builder) sources(rows []int32) {
 	t := b.t
@@ -40,7 +40,7 @@ func (b *builder) sources(rows []int32) {
 // blame is a row and the name of a frame.
 type blame struct{ row, frame int32 }
 
-// framed is the thread whose frames explain each thread: itself where it has
+// framed is the thread whose frames explain each thread: itself if it has
 // some, else the one of its process with most.
 func framed(t *recording.Timeline) []int32 {
 	counts := make([]int, len(t.Threads))

@@ -13,7 +13,7 @@ import (
 // Table is all ranks of a run with more than one.
 type Table struct {
 	Ranks     []Rank // in order of rank
-	Straggler int    // index into Ranks of the one that the others wait for; -1: there is none
+	Straggler int    // index into Ranks of the one that the others wait for; -1 without one
 	Matched   int    // collectives that were found on several ranks
 	Unmatched int    // those that were not, counted once per rank
 	OneClock  bool   // all come from one file
@@ -48,11 +48,11 @@ type Rank struct {
 
 // Start values of who counts as a straggler. [J]
 const (
-	mostOfWaits = 0.5  // part of all waits that are for it
+	mostOfWaits = 0.5  // part of all waiting that is for it
 	worthSaying = 0.03 // part of the window that the others wait for it
 )
 
-// Compare looks at the ranks of a run; nil if there are fewer than two.
+// Compare compares the ranks of a run; nil if there are fewer than two.
 func Compare(run *recording.Run, all *idle.Analysis) *Table {
 	t := &Table{Straggler: -1, Aligned: math.NaN()}
 	window := 0.0
@@ -153,7 +153,7 @@ func (t *Table) align(m *matcher) {
 	}
 }
 
-// waits adds up, for each matched collective, who came last and what the others
+// waits adds up, for each matched collective, which rank came last and how long the others
 // waited for it since the two had last met: recorders of ranks do not start together, so
 // that a wait for another rank before their first common collective ends says nothing.
 func (t *Table) waits(m *matcher) {
@@ -193,7 +193,7 @@ func (t *Table) waits(m *matcher) {
 	}
 }
 
-// clockOffset is what is taken off a rank's clock, nanoseconds.
+// clockOffset is subtracted from a rank's clock, nanoseconds.
 func (t *Table) clockOffset(rank int) int64 { return int64(math.Round(1e9 * t.Ranks[rank].Clock)) }
 
 // toSeconds turns sums of nanoseconds into seconds.

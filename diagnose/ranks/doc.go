@@ -5,7 +5,7 @@
 // gets there. So the ends tell how clocks differ, and on a common clock the
 // beginnings tell who came last:
 //
-//	rank 0  ──█████ waits ████▒▒▒|      ▒ the exchange itself
+//	rank 0  ──█████ waiting ████▒▒▒|      ▒ the exchange itself
 //	rank 1  ───────────────██▒▒▒▒|      rank 1 came last, rank 0 waited for it
 //	                             └ the end, on both
 //

@@ -25,7 +25,7 @@ type matcher struct {
 type place struct {
 	name, group string
 	bytes       int64
-	step        int // ProfilerStep's number, -1 if there is none
+	step        int // ProfilerStep's number, -1 without one
 }
 
 func newMatcher(run *recording.Run, all *idle.Analysis, ranks []Rank) *matcher {
@@ -155,7 +155,7 @@ func (m *matcher) pair(works [][]int32) {
 	}
 }
 
-// drop takes a rank out of all sets; what is left of them must have two.
+// drop takes a rank out of all sets; the sets that are left must have two.
 func (m *matcher) drop(rank int) {
 	kept := m.sets[:0]
 	for _, set := range m.sets {

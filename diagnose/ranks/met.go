@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// met is when the first collective ended that two ranks took part in. What one waits for
-// the other before that may be the recorder's start.
+// met is when the first collective ended that two ranks took part in. If one waited
+// for the other before that, the recorder's start may be the reason.
 type met struct {
 	n     int
 	first []int64 // by pair; math.MaxInt64 where they have not met yet
@@ -21,7 +21,7 @@ func newMet(n int) met {
 	return m
 }
 
-// since is from when on a rank's waits for another are evidence.
+// since is the time from which a rank's waiting for another is evidence.
 func (m met) since(rank, other int) int64 { return m.first[rank*m.n+other] }
 
 // before reports whether a rank has met another one so far.

@@ -108,8 +108,8 @@ func (c *inquiry) weighRule(class diagnose.Class) float64 {
 	return 1
 }
 
-// weighServer is weighRule of a server. What is asked of a loop that runs all the time has no meaning in one that
-// waits for requests; where nobody asks, nothing else limits it; and one that gives its device a request at a time is
+// weighServer is weighRule of a server. The questions to a loop that runs all the time have no meaning in one that
+// serves requests; without requests nothing else limits it; and one that gives its device a request at a time is
 // not limited by the device.
 func (c *inquiry) weighServer(class diagnose.Class) float64 {
 	switch class {

@@ -2,7 +2,9 @@ package rules
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/stoker-dev/stoker"
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/quantity"
 )
@@ -28,11 +30,14 @@ func FindBeside(c *diagnose.Case, class diagnose.Class) []diagnose.Finding {
 	if f, ok := slowTransform(c, class); ok {
 		out = append(out, f)
 	}
+	if f, ok := unevenBatch(c, class); ok {
+		out = append(out, f)
+	}
 	if c.HasSteps && c.Costs.HelpersSpin() {
 		out = append(out, diagnose.NewTextFinding(diagnose.FindingIntraOpThreads, fmt.Sprintf(
 			"the launching thread's intra-op threads spin for each other on cores that they do not get (%s of "+
 				"fetching is waiting for a core): loading costs far more than it must. Worker processes run with "+
-				"one thread each. OMP_NUM_THREADS=1 helps at once",
+				"one thread each. "+diagnose.OneThreadOfTrainer+" helps at once",
 			quantity.Percent(c.Costs.FetchQueue/c.Costs.Fetch))))
 	}
 	if c.HasSteps {
@@ -69,6 +74,32 @@ func memoryFull(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool)
 		}
 	}
 	return diagnose.Finding{}, false
+}
+
+// Start values of batches that do not fill tiles.
+const (
+	tileRows  = 8    // published: the least multiple that NVIDIA's guide of Tensor Cores asks for, with 16 bits
+	leastFill = 1.02 // what a full tile brings at least, to be told. [J]
+)
+
+// unevenBatch tells of batches that are no multiple of a tile's rows, if the device is the limit.
+func unevenBatch(c *diagnose.Case, class diagnose.Class) (diagnose.Finding, bool) {
+	l, chip := c.Grounds.Loader, c.Grounds.Chip
+	if l == nil || !class.Is(diagnose.GPUBound) || chip.Major < diagnose.TensorCores || !math.IsNaN(c.WorksRecorded) {
+		return diagnose.Finding{}, false
+	}
+	size, known := l.Settings.Float(stoker.BatchSize)
+	full := math.Ceil(size/tileRows) * tileRows
+	if !known || size < tileRows || full/size < leastFill {
+		return diagnose.Finding{}, false
+	}
+	f := diagnose.NewFinding(diagnose.FindingUnalignedShapes)
+	f.Source = l.Call
+	f.Text = fmt.Sprintf("a batch has %s samples, no multiple of %d. In 16 bits, where the batch is the rows of a matrix "+
+		"(linear layers), Tensor Cores compute %.0f rows in the same time: at most %s as many samples a second",
+		quantity.About(size), tileRows, full, quantity.AboutRatio(full/size))
+	f.Advice = fmt.Sprintf("batch_size=%.0f, or a multiple of 64 if memory allows. The learning rate follows", full)
+	return f, true
 }
 
 // slowTransform names the line in which most of a fetch goes, and the gain of

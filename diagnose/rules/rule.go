@@ -47,9 +47,9 @@ func (c *inquiry) because(lists ...[]diagnose.Evidence) {
 }
 
 // weighLead is how much x leads the other parts of the window that something could
-// be done about, and of what the file hides: 1 where it is the largest, falling with the square of its
+// be done about, and of the part that the file hides: 1 for the largest, falling with the square of its
 // part of the largest. [J] The square keeps two of about the same size apart. Where
-// nobody knows the parts, nothing leads.
+// the parts are unknown, nothing leads.
 func (c *inquiry) weighLead(x float64) float64 {
 	p := c.Parts
 	most := max(p.Input, p.Host, p.Long, p.Copies, p.Exchange, p.Queued, p.Unlinked, p.Awaited, stat.Or(p.Rare, 0))
@@ -87,7 +87,7 @@ func (c *inquiry) besideInput(part float64) float64 {
 }
 
 // besideKernels is how much a part of the window counts next to the device's own work, if
-// the host loses next to nothing but other; other is part where it is the host's. [J] A
+// the host loses next to nothing but other; other equals part for the host's own. [J] A
 // seventh of what kernels take is not what limits a run whose device is never idle.
 func (c *inquiry) besideKernels(part, other float64) float64 {
 	if c.Parts.LoseTimeBeside(other) {

@@ -51,7 +51,7 @@ var serverHost = Rule{
 		return diagnose.ServerHost
 	},
 	most: func(c *inquiry) float64 {
-		// beside the model, and on several cores, it takes as much core time as now
+		// at the same time as the model, on several cores, it takes as much core time as now
 		spread := stat.Or((c.Costs.Cores+c.Costs.Others)/c.Costs.CoresUse, math.Inf(1))
 		return min(withoutPart(c, c.Parts.Long), max(1, spread))
 	},

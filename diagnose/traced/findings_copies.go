@@ -15,7 +15,6 @@ import (
 const (
 	linkTrigger = 0.30
 	linkReached = 0.7 // of the link's rate
-	tinyPerStep = 20
 )
 
 func (t *filler) findPageableCopies() (diagnose.Finding, bool) {
@@ -90,7 +89,7 @@ func (t *filler) findDeviceCopies() (diagnose.Finding, bool) {
 
 func (t *filler) findTinyCopies() (diagnose.Finding, bool) {
 	tiny := t.copies.Tiny
-	if float64(tiny.Count) < tinyPerStep*t.countSteps() {
+	if float64(tiny.Count) < diagnose.TinyPerStep*t.countSteps() {
 		return diagnose.Finding{}, false
 	}
 	f := diagnose.NewFinding(diagnose.FindingTinyCopies)
@@ -100,8 +99,7 @@ func (t *filler) findTinyCopies() (diagnose.Finding, bool) {
 		"and a launch, not bytes: %s of the window pass before and in them",
 		float64(tiny.Count)/t.countSteps(), quantity.AboutBytes(float64(tiny.Bytes)/float64(max(1, tiny.Count))),
 		quantity.Percent(f.Share))
-	f.Advice = "make tensors on the device (torch.arange(..., device=device)), or put the small ones into one " +
-		"pinned buffer and copy once. Scalars as Python numbers need no copy"
+	f.Advice = diagnose.TinyCopiesAdvice
 	return f, true
 }
 

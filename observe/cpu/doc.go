@@ -2,9 +2,9 @@
 // them: which process trains, which ones load, what their threads were doing,
 // and how many cores and how much memory all of them may really use.
 //
-// It looks from outside and changes nothing; it neither judges nor keeps what it
+// It looks from outside and changes nothing; it neither judges nor keeps the things it
 // saw: values go to a Sink as they are read. It does not look into a process
-// (that is python/hook) nor at a GPU (observe/gpu), but it is told what they
+// (that is python/hook) nor at a GPU (observe/gpu), but takes in what they
 // found, because it decides from that which process is a trainer.
 //
 // A Job has two beats. Tick, ten times a second in the mean, reads the state of the few

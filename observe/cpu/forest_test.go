@@ -5,6 +5,7 @@ package cpu
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stoker-dev/stoker/internal/forest"
@@ -63,6 +64,26 @@ func TestGeneratedMachine(t *testing.T) {
 	}
 	if trainers != 2 || workers != 6 || len(j.Readers()) != 6 || !j.Has(1003) || j.Has(4711) {
 		t.Errorf("%d trainers, %d workers: %+v", trainers, workers, j.Processes())
+	}
+}
+
+// The threads of each worker that want a core are counted in turn, whatever a thread's name holds.
+func TestThreadsThatWantACore(t *testing.T) {
+	root := forest.Plant(t, forest.Machine{CPUs: 4, Trainers: 1, Workers: 2, Threads: 5})
+	path := filepath.Join(root, "proc/1000/task/1000/stat")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") S ")
+	_ = os.WriteFile(path, []byte("7 (a) S b) R "+rest), 0o600)
+	j := watchForest(t, root)
+	got := book{}
+	for second := range 4 {
+		j.Second(float64(second), got)
+	}
+	if idle, counted := got["process.wants process/1001"]; got["process.wants process/1000"] != 1 || idle != 0 || !counted {
+		t.Errorf("threads that want a core: %v", got)
 	}
 }
 

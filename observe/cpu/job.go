@@ -27,7 +27,7 @@ type Sink interface {
 // Options say whose tree to watch. Only Root has to be set.
 type Options struct {
 	Root    int    // the process at the root of the job
-	Adopter int    // process that the kernel gives orphaned descendants to, 0 if there is none
+	Adopter int    // process that the kernel gives orphaned descendants to, 0 without one
 	FS      string // where proc, sys and dev lie, "/" by default
 }
 
@@ -52,6 +52,7 @@ type Job struct {
 	queue       []int        // threads that are still to be looked at in this round
 	turn        int          // which worker's private memory was looked at last
 	nextPrivate float64
+	turnWants   int // which process's threads were counted last
 }
 
 type identity struct {
@@ -59,7 +60,7 @@ type identity struct {
 	start uint64
 }
 
-// Watch begins to watch a job. It fails only where /proc is none.
+// Watch begins to watch a job. It fails only without a usable /proc.
 func Watch(o Options) (*Job, error) {
 	if o.FS == "" {
 		o.FS = "/"
@@ -79,7 +80,7 @@ func Watch(o Options) (*Job, error) {
 	}, nil
 }
 
-// Close lets go of all files.
+// Close closes all files.
 func (j *Job) Close() {
 	for tid, t := range j.threads {
 		t.close()
@@ -102,7 +103,7 @@ func (j *Job) Has(pid int) bool { return j.tree.live[pid] != nil }
 // each is looked at in its turn. What matters is the mean over all that load.
 const mostLooks = 32
 
-// Tick looks at the threads that matter. now is in seconds of the recording.
+// Tick samples the threads that matter. now is in seconds of the recording.
 func (j *Job) Tick(now float64, to Sink) {
 	if len(j.queue) == 0 {
 		j.queue = slices.Sorted(maps.Keys(j.threads))
@@ -139,7 +140,7 @@ func (j *Job) Second(now float64, to Sink) {
 	j.note()
 }
 
-// Ended is told the core time of the root as the kernel gave it to wait4, its
+// Ended takes the core time of the root as the kernel gave it to wait4, its
 // waited-for descendants included. It counts from the next Second on.
 func (j *Job) Ended(cpu time.Duration) { j.tree.rootCPU = cpu.Seconds() }
 
@@ -156,7 +157,7 @@ func (j *Job) Alive() []int {
 	return alive
 }
 
-// trainer is the process that stands for the job where one must: the trainer
+// trainer is the process that represents the job if one must: the trainer
 // with the lowest PID, else the root.
 func (j *Job) trainer() int {
 	best := 0

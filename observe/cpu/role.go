@@ -103,7 +103,7 @@ func (j *Job) trainers() []int {
 }
 
 // busiest is the Python process with most core time; where that is a worker by
-// its looks, the process that it works for.
+// its name or parent, the process that it works for.
 func (j *Job) busiest() *process {
 	var best *process
 	for _, p := range j.tree.live {
@@ -150,8 +150,8 @@ func (j *Job) worksFor(p *process) int {
 	return 0
 }
 
-// above is the nearest trainer among the ancestors, 0 if there is none: a
-// fork server stands between a worker and its trainer.
+// above is the nearest trainer among the ancestors, 0 without one: a
+// fork server may be between a worker and its trainer.
 func (j *Job) above(p *process) int {
 	for range maxProcesses {
 		parent := j.tree.live[p.parent]
@@ -166,9 +166,9 @@ func (j *Job) above(p *process) int {
 	return 0
 }
 
-// likeWorker reports whether a Python process looks like one that
+// likeWorker reports whether a Python process resembles one that
 // multiprocessing started: a copy of its parent, or a spawned one. A rank that a
-// launcher started has a command of its own.
+// launcher started has another command.
 func (j *Job) likeWorker(p *process) bool {
 	parent := j.tree.live[p.parent]
 	if parent == nil || !parent.python {

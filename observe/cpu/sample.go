@@ -42,16 +42,21 @@ func (j *Job) sampleTree(now float64, to Sink) {
 		}
 	}
 	j.samplePrivate(now, to)
+	j.sampleWants(now, to)
 	if len(j.tree.live) > 0 || j.tree.total > 0 {
 		to.AddSample(recording.TreeCPU, "tree", now, j.tree.total)
 		to.AddSample(recording.TreeMemory, "tree", now, memory)
 	}
 }
 
-// privateEvery is how many seconds pass between two looks at the private memory of a
+// privateEvery is how many seconds pass between two readings of the private memory of a
 // worker, each time of another one: the kernel walks through all of its pages, and keeps
-// it from mapping memory meanwhile.
-const privateEvery = 15
+// it from mapping memory meanwhile. The first few readings come sooner, for short runs.
+const (
+	privateEvery = 15
+	privateSoon  = 4
+	firstLooks   = 6
+)
 
 func (j *Job) samplePrivate(now float64, to Sink) {
 	if now < j.nextPrivate {
@@ -62,7 +67,9 @@ func (j *Job) samplePrivate(now float64, to Sink) {
 		return
 	}
 	j.nextPrivate = now + privateEvery
-	j.turn++
+	if j.turn++; j.turn < firstLooks {
+		j.nextPrivate = now + privateSoon
+	}
 	pid := workers[j.turn%len(workers)]
 	text, err := os.ReadFile(fmt.Sprintf("%s/%d/smaps_rollup", j.tree.path, pid))
 	if err != nil {
@@ -81,6 +88,33 @@ func (j *Job) samplePrivate(now float64, to Sink) {
 	}
 }
 
+// mostCounted bounds how many threads of a process are counted: a process with more is left out.
+const mostCounted = 512
+
+// sampleWants counts the threads of one process that loads which are on a core or wait for one. Each
+// second it is another process's turn: libraries start as many threads as the machine has cores.
+func (j *Job) sampleWants(now float64, to Sink) {
+	readers := j.Readers()
+	if len(readers) == 0 {
+		return
+	}
+	j.turnWants++
+	pid := readers[j.turnWants%len(readers)]
+	threads, err := os.ReadDir(fmt.Sprintf("%s/%d/task", j.tree.path, pid))
+	if err != nil || len(threads) == 0 || len(threads) > mostCounted {
+		return
+	}
+	wants := 0
+	for _, entry := range threads {
+		stat, _ := os.ReadFile(fmt.Sprintf("%s/%d/task/%s/stat", j.tree.path, pid, entry.Name()))
+		_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+		if bytes.HasPrefix(state, []byte("R")) {
+			wants++
+		}
+	}
+	to.AddSample(recording.ProcessWants, fmt.Sprintf("process/%d", pid), now, float64(wants))
+}
+
 // of are the living processes of a role, in order of PID.
 func (j *Job) of(role string) (pids []int) {
 	for pid, p := range j.tree.live {
@@ -92,7 +126,7 @@ func (j *Job) of(role string) (pids []int) {
 	return pids
 }
 
-// Readers are the processes that load: workers, and trainers where there is none.
+// Readers are the processes that load: workers, and trainers without workers.
 func (j *Job) Readers() []int {
 	if workers := j.of(recording.RoleWorker); len(workers) > 0 {
 		return workers
@@ -100,10 +134,10 @@ func (j *Job) Readers() []int {
 	return j.of(recording.RoleTrainer)
 }
 
-// pinEvery is how many looks pass between two at the names of a trainer's threads.
+// pinEvery is how many samples pass between two readings of the names of a trainer's threads.
 const pinEvery = 10
 
-// pinner is the thread of a trainer that pins batches; 0 if there is none. PyTorch
+// pinner is the thread of a trainer that pins batches; 0 without one. PyTorch
 // names it since 2.5.
 func (j *Job) pinner(pid int) int {
 	folder := fmt.Sprintf("%s/%d/task/", j.tree.path, pid)
@@ -131,7 +165,7 @@ func (j *Job) pinner(pid int) int {
 const pinName = "pt_data_pin\n"
 
 // Loaded is the first Python process that has had PyTorch mapped for at least the
-// given seconds without the hook answering from inside; 0 if there is none.
+// given seconds without the hook answering from inside; 0 without one.
 func (j *Job) Loaded(now, atLeast float64) (silent int) {
 	for _, p := range j.tree.live {
 		if !p.python || p.zombie || p.role == recording.RoleWorker || j.told[p.pid] != nil {
@@ -179,7 +213,7 @@ func (j *Job) environment(f *recording.Process) {
 	f.HidesGPUs = set && namesNone(visible)
 }
 
-// namesNone says of a value of CUDA_VISIBLE_DEVICES that no GPU is left: what stands behind
+// namesNone says of a value of CUDA_VISIBLE_DEVICES that no GPU is left: anything behind
 // the first word that is no name counts for nothing.
 func namesNone(visible string) bool {
 	first, _, _ := strings.Cut(visible, ",")
@@ -195,11 +229,11 @@ var allowed = []string{
 	"STOKER_HOOK_SOCKET", "STOKER_EMULATED_PAGE",
 }
 
-// maxVariable bounds what is looked at of a variable: a path has 4096 bytes at most.
+// maxVariable bounds how much of a variable is read: a path has 4096 bytes at most.
 const maxVariable = 4096
 
 // Environment reads the allowed variables (RANK, LOCAL_RANK, WORLD_SIZE,
-// CUDA_VISIBLE_DEVICES, names of jobs, two of SLURM's and two of ours) of a process as
+// CUDA_VISIBLE_DEVICES, names of jobs, two of SLURM's and two of Stoker's) of a process as
 // it was started, and no others.
 func Environment(proc string, pid int) (map[string]string, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", proc, pid))

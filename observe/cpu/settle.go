@@ -3,7 +3,7 @@
 package cpu
 
 // growing is a counter of a process that also takes over the counters of the
-// children it waits for, as /proc/PID/io does. total is its own part.
+// children that it reaps, as /proc/PID/io does. total is its own part.
 type growing struct {
 	now     float64 // as the kernel tells it
 	foreign float64 // of it, taken over from children that we saw before
@@ -58,7 +58,7 @@ func (t *table) keepCoreTime(before map[int]process) {
 	t.total = max(t.total, sum)
 }
 
-// core is the core time of a process and of what it waited for.
+// core is the core time of a process and of the children that it reaped.
 func (p *process) core() float64 { return p.own + p.reaped + p.owes }
 
 // leftBy notes what the root and those that ended with it had as they were seen
@@ -76,7 +76,7 @@ func (t *table) leftBy(dead *process, before map[int]process) {
 }
 
 // closeRoot adds what the root and those that it waited for used since they were
-// seen last, once its end is told and noticed.
+// seen last, once its end was reported and noticed.
 func (t *table) closeRoot() {
 	if t.rootCPU > 0 && t.live[t.root] == nil {
 		t.settled += max(0, t.rootCPU-t.rootLast)

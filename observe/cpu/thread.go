@@ -18,7 +18,7 @@ import (
 type thread struct {
 	subject            string
 	stat, wchan, sched int  // file descriptors, -1 where the file cannot be had
-	letter             byte // of the last look at which the kernel told in what it sleeps, 0: none yet
+	letter             byte // of the last sample at which the kernel named its sleep, 0: none yet
 	slept              recording.State
 }
 
@@ -82,7 +82,7 @@ func (t *thread) look(buffer []byte) (state recording.State, ok bool) {
 }
 
 // Glance is what the first thread of a process does now, and when the process began
-// (clock ticks since the machine booted): for who looks at processes of many jobs, now
+// (clock ticks since the machine booted): for the agent, which samples processes of many jobs now
 // and then. Of another user's process the kernel tells no more than whether it runs,
 // sleeps, or sleeps for a disk.
 func Glance(proc string, pid int) (state recording.State, began uint64, ok bool) {

@@ -24,7 +24,7 @@ import (
 // maxProcesses bounds the tree: a job that forks more is followed in part.
 const maxProcesses = 4096
 
-// seldomEvery is how many looks pass between two at the children of a loader worker,
+// seldomEvery is how many refreshes pass between two that read the children of a loader worker,
 // which seldom has any, and of threads other than a process's first: a trainer has
 // hundreds, and each has a file to read. A child that is known stays known meanwhile.
 const seldomEvery = 4
@@ -68,13 +68,13 @@ type table struct {
 	root    int
 	path    string // "/proc"
 	proc    procfs.FS
-	adopter int // whose orphaned descendants we are given; 0: nobody's
+	adopter int // whose orphaned descendants we are given; 0 without one
 	scan    bool
 	live    map[int]*process
 	looks   int
 	settled float64 // core time of the dead that no living process's reaped holds
 
-	rootCPU  float64 // of the root that has ended and what it waited for, by the kernel's word
+	rootCPU  float64 // of the root that has ended and of its reaped children, as the kernel gave it
 	rootLast float64 // the same, as it was seen last
 	total    float64
 	gone     []*process // since the last look
@@ -93,7 +93,7 @@ func newTable(path string, root, adopter int) (*table, error) {
 	return t, nil
 }
 
-// refresh reads the tree anew. Whoever disappeared is in t.gone afterwards.
+// refresh reads the tree again. Processes that disappeared are in t.gone afterwards.
 func (t *table) refresh(now float64) {
 	t.looks++
 	before := make(map[int]process, len(t.live))
@@ -268,7 +268,7 @@ func (t *table) everybody() map[int][]int {
 	return found
 }
 
-// reap waits for orphans that were given to us and have ended, so that they do
+// reap collects orphans that were given to us and have ended, so that they do
 // not stay behind as zombies. CMD itself is waited for elsewhere.
 func (t *table) reap() {
 	for pid, p := range t.live {

@@ -8,15 +8,15 @@ import (
 
 // Kernel functions in which a thread sleeps, by the start of their names (the
 // compiler adds ".isra.0" and the like). Seen on kernel 6.18 with CPython 3.11
-// and PyTorch 2.15; older names beside them.
+// and PyTorch 2.15; with older names.
 //
-// Whatever is in none of the lists counts as parked: waiting in poll, a pipe, a
-// futex or a Unix socket is how a loader worker waits for its next index
+// A function in none of the lists counts as parked: waiting in poll, a pipe, a
+// futex or a Unix socket is where a loader worker expects its next index
 // (poll_schedule_timeout, do_poll, anon_pipe_read, futex_do_wait, do_epoll_wait,
 // unix_stream_read_generic, do_sigtimedwait).
 var (
 	remoteSleeps = []string{
-		"sk_wait_data", "tcp_recvmsg", "wait_woken", // a TCP read; poll with a timeout in front of it looks parked
+		"sk_wait_data", "tcp_recvmsg", "wait_woken", // a TCP read; with poll and a timeout in front it seems parked
 		"rpc_", "nfs", "fuse_", "__fuse_", "request_wait_answer", // also uninterruptible
 		"p9_", "cifs_", "smb2_", "wait_for_response", "ceph_", "lustre", "ptlrpc_", "cl_sync_io",
 	}

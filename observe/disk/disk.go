@@ -14,7 +14,7 @@ import (
 // maxDisks bounds the signals on machines with hundreds of volumes.
 const maxDisks = 32
 
-// sector is the unit of /proc/diskstats, whatever the disk's own is.
+// sector is the unit of /proc/diskstats, for all disks.
 const sector = 512
 
 // Sink takes samples; a *recording.Writer is one.
@@ -52,7 +52,7 @@ func (p *Probe) find() error {
 	return nil
 }
 
-// artificial reports whether a block device holds no data of its own.
+// artificial reports whether a block device stores no data itself.
 func artificial(name string) bool {
 	for _, kind := range []string{"loop", "ram", "zram", "fd", "sr"} {
 		if rest, found := strings.CutPrefix(name, kind); found && strings.Trim(rest, "0123456789") == "" {

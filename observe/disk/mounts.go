@@ -26,7 +26,7 @@ const (
 
 // Mounts finds out which file systems a job reads from: of the files that its processes
 // have open now and then. One that is opened, read and closed at once is seen by chance,
-// in proportion to how long that takes; one that stays open counts again where it was read
+// in proportion to how long that takes; one that stays open counts again if it was read
 // on. The zero value is ready.
 type Mounts struct {
 	Root  string // where proc and sys lie, "" is "/"
@@ -34,13 +34,13 @@ type Mounts struct {
 	table []mount
 	text  []byte // of which table was made
 	seen  map[string]int
-	open  map[int]map[string]string // by process and descriptor: what it was at the last look, and how far it was read
+	open  map[int]map[string]string // by process and descriptor: its state at the last sample, and how far it was read
 }
 
 // mount is a line of /proc/PID/mountinfo.
 type mount struct{ point, kind, source, device string }
 
-// Look looks at the open files of one of the processes, of another at each call.
+// Look samples the open files of one of the processes, of another at each call.
 func (m *Mounts) Look(pids []int) {
 	if len(pids) == 0 {
 		return
@@ -82,7 +82,7 @@ func (m *Mounts) Look(pids []int) {
 	m.open[pid] = now
 }
 
-// regular reports whether a descriptor's target looks like a file with data.
+// regular reports whether a descriptor's target seems to be a file with data.
 func regular(target string) bool {
 	for _, other := range []string{"/dev/", "/proc/", "/sys/", "/memfd:"} {
 		if strings.HasPrefix(target, other) {
@@ -101,7 +101,7 @@ func (m *Mounts) addFile(path string) {
 	}
 }
 
-// of is the file system that a path lies in: the last mounted of the deepest.
+// of is the file system of a path: the last mounted of the deepest.
 func (m *Mounts) of(path string) (best *mount) {
 	for i := range m.table {
 		at := &m.table[i]
@@ -137,7 +137,7 @@ func (m *Mounts) List() []recording.Mount {
 // disk is the subject of the signals of a file system's disk; "" if it has none.
 func (m *Mounts) disk(at *mount) string {
 	link, err := filepath.EvalSymlinks(m.Root + "/sys/dev/block/" + at.device)
-	if err != nil && strings.HasPrefix(at.source, "/dev/") { // btrfs and the like have numbers of their own
+	if err != nil && strings.HasPrefix(at.source, "/dev/") { // btrfs and the like use other numbers
 		link, err = filepath.EvalSymlinks(m.Root + "/sys/class/block/" + filepath.Base(at.source))
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 const maxServers = 16
 
 // NFS writes what the kernel's NFS client counts of each mount that process pid sees: bytes
-// that the server sent, reads, and how long those took. Nothing where there is none.
+// that the server sent, reads, and how long those took. Nothing without such a mount.
 func NFS(root string, pid int, now float64, to Sink) {
 	text, err := os.ReadFile(fmt.Sprintf("%s/proc/%d/mountstats", root, pid))
 	if err != nil {

@@ -51,7 +51,7 @@ func openAMD(l loadHooks, absent *absences) (source, error) {
 	return a, nil
 }
 
-// maxCards bounds what is listed.
+// maxCards bounds the list.
 const maxCards = 64
 
 func describeAMD(folder string, index int) amdDevice {

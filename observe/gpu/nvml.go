@@ -14,7 +14,7 @@ import (
 )
 
 // systemLibrary is the only name under which the real NVML is looked for, in
-// the loader's own folders: nothing of ours names another place.
+// the loader's own folders: Stoker adds no other place.
 const systemLibrary = "libnvidia-ml.so.1"
 
 // Caps on what the library may make us do; real ones are far below.
@@ -115,7 +115,7 @@ func (n *nvml) versions() {
 	}
 }
 
-// refresh looks for devices that we do not know yet: emulated ones appear when
+// refresh finds devices that are not known yet: emulated ones appear when
 // the trainer makes them.
 func (n *nvml) refresh() error {
 	var count uint32

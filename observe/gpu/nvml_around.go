@@ -18,7 +18,7 @@ import (
 // that somebody set its clock or keeps it in step with others.
 const (
 	reasonPower       = 0x04
-	reasonHardware    = 0x08 // any of the board's: also a brake and heat, which have bits of their own
+	reasonHardware    = 0x08 // any of the board's: also a brake and heat, which have separate bits
 	reasonHeat        = 0x20
 	reasonBoardHeat   = 0x40
 	reasonPowerBrake  = 0x80
@@ -77,7 +77,7 @@ func optional[T any](n *nvml, ask func(deviceHandle, *T) code, h deviceHandle) (
 	return value, ask(h, &value) == success
 }
 
-// circumstances fills in what the device's work goes on under.
+// circumstances fills in the conditions of the device's work.
 func (n *nvml) circumstances(r *Reading, d *nvmlDevice) {
 	if reasons, ok := optional(n, n.lib.reasons, d.handle); ok && reasons < math.MaxUint32 {
 		r.Slowed, r.SlowedKnown = slowedBy(reasons), true
@@ -146,7 +146,7 @@ func (n *nvml) openGPM(d *nvmlDevice) {
 	l := n.lib
 	if l.gpmSupport == nil || l.gpmAlloc == nil || l.gpmFree == nil || l.gpmTake == nil || l.gpmMetrics == nil ||
 		d.facts.MIG {
-		return // of a device in instances each has counters of its own
+		return // of a device in instances each has its own counters
 	}
 	support := gpmSupport{version: gpmVersion}
 	if l.gpmSupport(d.handle, &support) != success || support.supported != 1 {

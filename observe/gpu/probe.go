@@ -12,7 +12,7 @@
 // client did; the binding is the same.
 //
 // A value that could not be read is NaN, "" or nil, never 0; Probe.Absent says
-// what is missing and why, as long as it is.
+// the missing things with their reasons, while they last.
 package gpu
 
 import (
@@ -25,9 +25,9 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// Options say where to look. The zero value looks for real GPUs.
+// Options say where to search. The zero value finds real GPUs.
 type Options struct {
-	// Emulate looks at emulated devices, and at nothing else. Refused in a
+	// Emulate reads emulated devices, and nothing else. Refused in a
 	// process with more rights than its user (setuid, file capabilities).
 	Emulate bool
 	// Page is the file that emulated devices write (STOKER_EMULATED_PAGE in
@@ -84,7 +84,7 @@ type Reading struct {
 	// processes took; nil is unknown.
 	Shares map[uint32]float64
 	// Processes that have a compute context on the device, ascending: nil is
-	// unknown, empty is none. Numbers are those of the driver's PID namespace:
+	// unknown, and empty without any. Numbers are those of the driver's PID namespace:
 	// inside a container they need not be ours.
 	Processes []uint32
 }
@@ -112,7 +112,7 @@ type source interface {
 
 // loadHooks is what only tests change.
 type loadHooks struct {
-	library string          // NVML's path; "" is the system's, or the stand-in beside our binary
+	library string          // NVML's path; "" is the system's, or the stand-in next to our binary
 	without map[string]bool // symbols to treat as missing
 	smi     string          // path of nvidia-smi; "" is where the system has it
 	sys     string          // where the kernel's files on AMD's devices lie; "" is /sys
@@ -163,7 +163,7 @@ func open(o Options, l loadHooks) (*Probe, error) {
 		"install NVIDIA's driver or, in a container, start it with --gpus all", nvmlErr, smiErr)
 }
 
-// Facts returns what is known of the devices there are now.
+// Facts returns the present devices.
 func (p *Probe) Facts() Facts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +173,7 @@ func (p *Probe) Facts() Facts {
 // Read returns one reading per device for the time since the last call (the
 // first call: since Open, or since the device appeared). The argument is the
 // time of the call. A driver that hangs makes it hang, so call it from a
-// goroutine of its own.
+// separate goroutine.
 func (p *Probe) Read(now time.Time) []Reading {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,21 +181,21 @@ func (p *Probe) Read(now time.Time) []Reading {
 }
 
 // Absent says what cannot be read, each once with the first reason, in the order
-// in which it was missed first. What is read after all is taken back.
+// in which it was missed first. If it can be read later, it is removed.
 func (p *Probe) Absent() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.absent.list()
 }
 
-// Close lets go of the driver. The probe must not be used afterwards.
+// Close releases the driver. The probe must not be used afterwards.
 func (p *Probe) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.source.close()
 }
 
-// absences collects what is missing, each thing once per device.
+// absences collects missing things, each once per device.
 type absences struct{ all []absence }
 
 type absence struct {
@@ -204,10 +204,10 @@ type absence struct {
 	reason string // "" since it is there
 }
 
-// addMissing notes what is missing for good.
+// addMissing notes a thing that stays missing.
 func (a *absences) addMissing(what, reason string) { a.note(what, 0, reason) }
 
-// note says what is missing of a device; without a reason it is there after all.
+// note says that a device lacks something; without a reason it is there after all.
 func (a *absences) note(what string, device uint64, reason string) {
 	for i := range a.all {
 		if one := &a.all[i]; one.what == what && one.device == device {

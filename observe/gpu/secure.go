@@ -22,7 +22,7 @@ func secureProcess() bool {
 	return atSecure(vector)
 }
 
-// atSecure looks for AT_SECURE in an auxiliary vector: pairs of words, type and
+// atSecure finds AT_SECURE in an auxiliary vector: pairs of words, type and
 // value, up to AT_NULL (getauxval(3)).
 func atSecure(vector []byte) bool {
 	const (

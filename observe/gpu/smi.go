@@ -66,7 +66,7 @@ func openSMI(l loadHooks, absent *absences) (source, error) {
 	return s, nil
 }
 
-// findSMI looks on PATH, but not where our rights are more than our user's:
+// findSMI searches PATH, but not where our rights are more than our user's:
 // then PATH would choose the program that gets them.
 func findSMI(l loadHooks) (string, error) {
 	const fixed = "/usr/bin/nvidia-smi"

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trusted says why a file beside our own binary may not be loaded into it: it must
+// trusted says why a file next to our own binary may not be loaded into it: it must
 // be a plain file of root's, of this user's or of whoever owns the binary, in a
-// folder where nobody else can put another in its place. In a sticky one, as /tmp,
+// folder where no other user can replace it. In a sticky one, as /tmp,
 // that takes an owner of these.
 func trusted(path, binary string) error {
 	var own, file, folder unix.Stat_t

@@ -22,7 +22,7 @@ type Sink interface {
 }
 
 // Second writes the signals of the interfaces that process pid sees, in whose network
-// namespace they are; nothing where it has ended. root is where proc and sys lie, "" is "/".
+// namespace they are; nothing if it has ended. root is the folder of proc and sys, "" is "/".
 func Second(root string, pid int, now float64, to Sink) {
 	text, err := os.ReadFile(fmt.Sprintf("%s/proc/%d/net/dev", root, pid))
 	if err != nil {

@@ -14,8 +14,8 @@ type layout struct {
 	interpreters               uint64 // in the runtime: the first interpreter
 	nextInterpreter, threads   uint64 // in an interpreter
 	nextThread, native, thread uint64 // in a thread's state; native: the kernel's number, none before 3.11
-	frame                      uint64 // in a thread's state, or in what it points at there
-	through                    uint64 // in a thread's state, where frame lies behind a pointer; else 0
+	frame                      uint64 // in a thread's state, or behind the pointer there
+	through                    uint64 // in a thread's state, if frame is behind a pointer; else 0
 
 	previous, code, instruction, owner uint64 // in a frame; no owner before 3.11
 
@@ -30,7 +30,7 @@ const (
 	typeName   = 24
 )
 
-// layouts are of the versions that carry no table of their own: the offsets in their
+// layouts are of the versions that carry no table: the offsets in their
 // headers, the same on all 64-bit processors and in all releases of a version.
 // Checked against interpreters by TestStacks.
 var layouts = map[uint64]layout{
@@ -56,7 +56,7 @@ var layouts = map[uint64]layout{
 }
 
 // The groups of CPython's own table (_Py_DebugOffsets), in order. Each begins with the
-// size of what it describes.
+// size of the described structure.
 const (
 	inRuntime = iota
 	inInterpreter
@@ -88,14 +88,14 @@ const (
 	cookie    = "xdebugpy"
 	tableHead = 24      // bytes: cookie, version, whether the interpreter has no lock
 	tableSize = 8 * 96  // bytes, at least as long as any
-	farthest  = 1 << 20 // bytes: no field lies behind that
+	farthest  = 1 << 20 // bytes: no field is farther
 )
 
 // errUnknown says that a Python is of a kind that is not read.
 var errUnknown = errors.New("stacks are read of CPython 3.10 to 3.15")
 
 // ownLayout reads the table that begins the runtime of a newer CPython. False where
-// there is none.
+// it is missing.
 func ownLayout(runtime []byte) (l layout, has bool, err error) {
 	if len(runtime) < tableSize || string(runtime[:len(cookie)]) != cookie {
 		return l, false, nil

@@ -10,7 +10,7 @@ func (c *code) lineOf(unit int, minor uint64) (line, units int) {
 }
 
 // lineFromPairs reads the table of 3.10: pairs of how many bytes on and how many lines
-// on, -128 being no line of its own.
+// on, -128 being no line.
 func (c *code) lineFromPairs(unit int) (line, units int) {
 	now, end := c.first, 0
 	for i := 0; i+1 < len(c.table); i += 2 {

@@ -17,7 +17,7 @@ const (
 	ours               // of the start-up hook
 )
 
-// client is the folder of Stoker's own library in Python. What its emulated device waits for is no line of
+// client is the folder of Stoker's own library in Python. The waiting of its emulated device is no line of
 // the program's own.
 const client = "/stoker/"
 
@@ -73,7 +73,7 @@ func fetched(stack []place, into []recording.Place) ([]recording.Place, bool) {
 
 // around returns the places of a stack outside of a fetch: the program's own innermost line and the
 // library's function that it calls, or the outermost library's function if no line is the program's.
-// Then comes the innermost function that tells what is done, if that is another one. If a
+// Then comes the innermost function that names the work, if that is another one. If a
 // DataLoader called the own line, as it calls a sampler, the loader's function comes first. The
 // result is false if there is no place.
 func around(stack []place, into []recording.Place, server bool) ([]recording.Place, bool) {
@@ -119,7 +119,7 @@ func around(stack []place, into []recording.Place, server bool) ([]recording.Pla
 	return into, len(into) > 0
 }
 
-// callingLoader returns the DataLoader's function that the program called, if what lies further in
+// callingLoader returns the DataLoader's function that the program called, if a function further in
 // was called by it; else nil.
 func callingLoader(outer []place) (called *place) {
 	for i := range outer {
@@ -131,7 +131,7 @@ func callingLoader(outer []place) (called *place) {
 }
 
 // tellers are libraries whose functions say what a thread does, however deep a framework calls them: it
-// starts a program, waits for somebody, takes tensors over from a worker, saves, compiles, sends.
+// starts a program, blocks on somebody, takes tensors over from a worker, saves, compiles, sends.
 var tellers = []string{
 	"subprocess.py", "multiprocessing/", "threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py",
 	"concurrent/",

@@ -32,7 +32,7 @@ func readerOf(pid int) reader {
 	}
 }
 
-// Bounds on what is looked through.
+// Bounds on the search.
 const (
 	mostMaps  = 64 << 20 // bytes of /proc/PID/maps
 	mostFiles = 4096     // of one process
@@ -127,7 +127,7 @@ func (known images) look(pid int, path, inode string) *image {
 
 var named = regexp.MustCompile(`python3\.(\d+)`)
 
-// imageOf looks for Python's runtime in a file: it is a section of its own.
+// imageOf finds Python's runtime in a file: it is a separate section.
 func imageOf(path, name string) *image {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe by that name would wait
 	if err != nil {

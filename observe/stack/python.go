@@ -24,7 +24,7 @@ type place struct {
 	line int
 }
 
-// code is what is known of a code object.
+// code describes a code object.
 type code struct {
 	identity
 	file, name string
@@ -39,7 +39,7 @@ type identity struct {
 	first                   int
 }
 
-// python is one interpreter, in whatever memory.
+// python is one interpreter, behind any reader of its memory.
 type python struct {
 	layout
 	*memory
@@ -70,7 +70,7 @@ func attach(m *memory, read reader, runtime uint64, l layout, native int, main b
 	return nil, err
 }
 
-// find looks for the thread among those of an interpreter; the first is the last of
+// find finds the thread among those of an interpreter; the first is the last of
 // them.
 func (p *python) find(interpreter, native uint64, main bool) error {
 	state, err := p.readWord(interpreter + p.threads)
@@ -274,7 +274,7 @@ func (p *python) bytes(at uint64) ([]byte, error) {
 	return b, p.get(at+p.bytesValue, b)
 }
 
-// readText reads a str. One that is all ASCII lies right behind its head, others behind
+// readText reads a str. One that is all ASCII begins right behind its head, others behind
 // two or three more words, with 1, 2 or 4 bytes a character.
 func (p *python) readText(at uint64) (string, error) {
 	n, err := p.readWord(at + p.textLength)

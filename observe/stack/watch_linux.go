@@ -17,13 +17,13 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// How often threads are looked at. The pause is drawn anew each time, so that no beat of
+// How often threads are sampled. The pause is drawn each time, so that no beat of
 // the program's own goes with it.
 const (
 	pause    = 50 * time.Millisecond  // in the mean: to wake up costs more than to look
 	atOnce   = 3                      // threads after each pause
 	rest     = 200                    // times as long as looking took, at least
-	mostRest = 250 * time.Millisecond // but not for what is done once, as to find Python in a process
+	mostRest = 250 * time.Millisecond // but not for work that is done once, as finding Python in a process
 	longest  = 0.5                    // seconds that one look may stand for
 	mostKept = 512                    // different stacks of a trainer; what comes later is counted without its places
 	mostTold = 64                     // of them in the recording
@@ -46,7 +46,7 @@ type Sink interface {
 	AddSample(signal recording.Signal, subject string, t, v float64)
 }
 
-// Sampler looks at the threads of loaders and of training loops, in a goroutine of its own: a page of a program
+// Sampler samples the threads of loaders and of training loops, in a separate goroutine: a page of a program
 // may have to be fetched from somewhere before it can be read.
 type Sampler struct {
 	threads chan []Thread
@@ -104,7 +104,7 @@ func (w *Sampler) Why() string {
 	return w.why
 }
 
-// Write tells what was seen so far. Only what changed is told, and of many different
+// Write writes the samples so far. Only changes are written, and of many different
 // stacks those in which most time goes.
 func (w *Sampler) Write(now float64, to Sink) {
 	w.mu.Lock()
@@ -213,7 +213,7 @@ func (w *Sampler) addStack(s recording.Stack) {
 	c.stacks[subject].seconds += s.Seconds
 }
 
-// looker is the goroutine's own: what it knows of the threads.
+// looker is the goroutine's knowledge of the threads.
 type looker struct {
 	watch  *Sampler
 	images images
@@ -256,7 +256,7 @@ func (l *looker) follow(threads []Thread) {
 	l.seen = kept
 }
 
-// round looks at the next few threads in turn.
+// round samples the next few threads in turn.
 func (l *looker) round(now time.Time) {
 	for range min(atOnce, len(l.turn)) {
 		t := l.turn[0]
@@ -310,7 +310,7 @@ func (l *looker) attach(t Thread) (*python, error) {
 	return h.attachTo(&l.memory, t.PID, t.TID)
 }
 
-// fail tries anew later, ever less often.
+// fail tries again later, ever less often.
 func (t *target) fail(l *looker, now time.Time, err error) {
 	l.watch.tell(err)
 	if t.stat != nil { // it is of a thread of that number that has ended
@@ -338,17 +338,36 @@ func (t *target) look(l *looker, now time.Time) error {
 	t.last, t.failed = now, 0
 	who := t.For
 	places, in := fetched(found, l.places[:0])
-	if !in && !who.Worker { // a worker waits for something to do
+	if !in && !who.Worker { // a worker without anything to do
 		who.Outside = true
 		places, in = around(found, places, t.Server)
 	}
 	if l.places = places; in {
-		l.watch.addStack(recording.Stack{Loading: who, Places: places, Asleep: sleeps(l.buffer[:n]), Seconds: span})
+		asleep, awaits := sleeps(l.buffer[:n]), recording.Awaits("")
+		if asleep && who.Outside {
+			awaits = t.awaits(l.buffer[:n])
+		}
+		l.watch.addStack(recording.Stack{Loading: who, Places: places, Asleep: asleep, Awaits: awaits, Seconds: span})
 	}
 	return nil
 }
 
-// sleeps reports whether a thread neither runs nor waits for a core, by its stat file.
+// lockSleeps are the kernel's functions in which a thread blocks on another one, by the start of their names.
+var lockSleeps = []byte("futex")
+
+// awaits is what a thread asleep is waiting for. The buffer holds its stat file.
+func (t *target) awaits(buffer []byte) recording.Awaits {
+	if at := bytes.LastIndexByte(buffer, ')') + 2; at < len(buffer) && buffer[at] == 'D' {
+		return recording.AwaitsDisk
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/wchan", t.PID, t.TID))
+	if err == nil && bytes.HasPrefix(name, lockSleeps) {
+		return recording.AwaitsLock
+	}
+	return ""
+}
+
+// sleeps reports whether a thread neither runs nor wants a core, by its stat file.
 func sleeps(stat []byte) bool {
 	at := bytes.LastIndexByte(stat, ')') + 2 // the name before it may hold anything
 	return at < len(stat) && stat[at] != 'R'

@@ -121,6 +121,7 @@ type hookRecord struct {
 	Pinned  *bool    `json:"pinned"`
 	Ended   *int     `json:"ended"`
 	Tensors *int     `json:"tensors"`
+	Objects *int     `json:"objects"`
 
 	// fetch
 	Count   int64    `json:"count"` // also in feed
@@ -133,6 +134,9 @@ type hookRecord struct {
 
 	// slow
 	Fetches []slowFetch `json:"fetches"`
+
+	// threads
+	Pools map[string]int `json:"pools"`
 
 	// feed
 	Read      int64 `json:"read"`

@@ -2,9 +2,9 @@
 // start-up hook (python/hook) reports to, and turns its records into a
 // recording's steps, clocks, facts and samples.
 //
-// It does not trust what it reads: packets come from programs that we did not
+// It does not trust its input: packets come from programs that we did not
 // write. Only processes of the same user are heard, every packet, text and count
-// has a bound, and what is malformed is counted and left out. It decides nothing
+// has a bound, and malformed parts are counted and left out. It decides nothing
 // about what the steps mean.
 //
 // The protocol, version 1, is python/hook/protocol.txt, which lists every kind of

@@ -3,6 +3,7 @@ package step
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -64,7 +65,8 @@ type Intake struct {
 	draws    bool     // it was looked whether fetches draw random numbers
 	drew     []string // from which generators they did
 	slow     []recording.SlowFetch
-	heard    bool // some process answered
+	pools    map[string]int // threads of libraries in workers
+	heard    bool           // some process answered
 	raised   []Raised
 
 	dropped, malformed int64
@@ -93,7 +95,7 @@ func NewIntake(base int64, to Sink, device func(pid, cuda int) int) *Intake {
 	}
 }
 
-// Take adds one packet; now is in seconds of the recording. What is malformed is
+// Take adds one packet; now is in seconds of the recording. Malformed parts are
 // counted and left out.
 func (in *Intake) Take(p Packet, now float64) {
 	m, err := decode(p.Data)
@@ -135,7 +137,7 @@ func (in *Intake) FindProcess(pid int) *Process { return in.procs[pid] }
 // Heard reports whether any process answered.
 func (in *Intake) Heard() bool { return in.heard }
 
-// Forget lets go of what is known of a process that has ended, but for its loaders: a
+// Forget drops the state of a process that has ended, but for its loaders: a
 // job of weeks may start a million of them.
 func (in *Intake) Forget(pid int) {
 	delete(in.procs, pid)
@@ -160,6 +162,7 @@ func (in *Intake) Facts(f *recording.Facts) {
 	}
 	f.Model = in.model
 	f.Slow = slices.Clone(in.slow)
+	f.WorkerThreads = maps.Clone(in.pools)
 	if in.draws {
 		f.Draws = &recording.Draws{From: slices.Clone(in.drew)}
 	}
@@ -207,6 +210,8 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 		return in.fetch(p, r, now)
 	case "slow":
 		return in.addSlow(p, r)
+	case "threads":
+		return in.addThreads(p, r)
 	case "feed":
 		return in.feed(p, r, now)
 	case "serve":
@@ -228,7 +233,7 @@ func (in *Intake) record(p *Process, own int, r *hookRecord, now float64) bool {
 	case "warn":
 		in.note(fmt.Sprintf("hook in process %d: %s", p.PID, r.Text))
 	}
-	return true // iter needs no place of its own; other kinds come from a newer hook
+	return true // iter needs no separate place; other kinds come from a newer hook
 }
 
 func (in *Intake) hello(p *Process, own int, r *hookRecord) bool {
@@ -373,7 +378,7 @@ func (in *Intake) addStep(p *Process, own int, r *hookRecord, now float64) bool 
 	}
 	in.last[key] = max(in.last[key], r.N)
 	if !p.Launches && own == p.PID && r.TID > 0 && p.LaunchThread != r.TID && r.Grad != nil && *r.Grad {
-		p.LaunchThread = r.TID // who asks is the best guess until launches are seen
+		p.LaunchThread = r.TID // the asking thread is the best guess until launches are seen
 	}
 	p.Loads = true
 	in.to.AddStep(s)
@@ -433,7 +438,7 @@ func (in *Intake) addClock(p *Process, r *hookRecord) bool {
 }
 
 // noClock notes why steps have no device clock: from this one on, until another
-// clock record. Steps that were written before are told as well.
+// clock record. Steps that were written before get it as well.
 func (in *Intake) noClock(p *Process, key loaderKey, r *hookRecord) {
 	from := r.N
 	if u := in.unclock[key]; u != nil && u.reason == r.X {
@@ -473,6 +478,9 @@ func (in *Intake) addBatch(p *Process, r *hookRecord, now float64) bool {
 	if r.Tensors != nil && *r.Tensors > 0 && *r.Tensors <= maxN {
 		l.Tensors = *r.Tensors
 	}
+	if r.Objects != nil && *r.Objects > 0 && *r.Objects <= maxN {
+		l.Objects = *r.Objects
+	}
 	if r.Pinned != nil {
 		pinned := *r.Pinned
 		l.Pinned = &pinned
@@ -499,7 +507,7 @@ func (in *Intake) fetch(p *Process, r *hookRecord, now float64) bool {
 	return true
 }
 
-// addSlow keeps the slowest fetches of the job. A process tells its own anew when one is slower.
+// addSlow keeps the slowest fetches of the job. A process sends its own again when one is slower.
 func (in *Intake) addSlow(p *Process, r *hookRecord) bool {
 	trainer := p.PID
 	if p.Worker {
@@ -518,6 +526,29 @@ func (in *Intake) addSlow(p *Process, r *hookRecord) bool {
 	}
 	slices.SortStableFunc(in.slow, func(a, b recording.SlowFetch) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	in.slow = in.slow[:min(len(in.slow), mostSlow)]
+	return valid
+}
+
+// mostPool is the largest number of threads that is believed of a library.
+const mostPool = 4096
+
+// addThreads keeps the most threads that a library computes with in any worker.
+func (in *Intake) addThreads(p *Process, r *hookRecord) bool {
+	valid := p.Worker
+	for _, library := range []string{"torch", "opencv"} {
+		n, told := r.Pools[library]
+		if !told || !p.Worker {
+			continue
+		}
+		if n < 0 || n > mostPool {
+			valid = false
+			continue
+		}
+		if in.pools == nil {
+			in.pools = map[string]int{}
+		}
+		in.pools[library] = max(in.pools[library], n)
+	}
 	return valid
 }
 

@@ -15,12 +15,12 @@ import (
 // Bounds of the listener.
 const (
 	maxConnections = 1024 // processes at a time; a node has some hundred workers
-	maxBurst       = 256  // packets of one process per Poll: nobody keeps the others waiting
+	maxBurst       = 256  // packets of one process per Poll: so that none keeps the others waiting
 	maxRounds      = 64   // of at most 64 processes per Poll
 )
 
 // Listener hears the hooks of all processes of a job. It has no goroutine: what
-// arrives waits in the kernel, which holds some 200 KB per process, until Poll
+// arrives stays in the kernel, which holds some 200 KB per process, until Poll
 // takes it. (Goroutines that read at once made observing twice as dear: each
 // packet of each worker woke two threads.) Close it when done.
 type Listener struct {
@@ -122,7 +122,7 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// accept takes all waiting connections; false if there is none or where we
+// accept takes all waiting connections; false without any or if we
 // are out of file descriptors, which the end of some process cures.
 func (l *Listener) accept() (any bool) {
 	for {

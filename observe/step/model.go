@@ -7,7 +7,7 @@ import (
 	"github.com/stoker-dev/stoker/recording"
 )
 
-// notePrecision notes what a process computes in, beside the settings of its loaders.
+// notePrecision notes the precision of a process, next to the settings of its loaders.
 func (in *Intake) notePrecision(p *Process, r *hookRecord) bool {
 	for i := range in.loaders {
 		l := &in.loaders[i]
@@ -33,7 +33,7 @@ func (in *Intake) optim(p *Process, own int, r *hookRecord) bool {
 	if r.Steps < 0 {
 		return false
 	}
-	in.software.Framework = r.Framework // of what computes, whatever else is imported
+	in.software.Framework = r.Framework // the one that computes, of all that are imported
 	in.model = &recording.ModelFacts{Device: r.Device, DType: r.DType, Steps: r.Steps}
 	if own == p.PID && r.TID > 0 && (!p.Launches || p.LaunchThread != r.TID) {
 		p.LaunchThread, p.Launches = r.TID, true

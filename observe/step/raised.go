@@ -26,7 +26,7 @@ func (in *Intake) addRaised(pid int, r *hookRecord) {
 	in.raised = in.raised[max(0, len(in.raised)-maxNotes):]
 }
 
-// passesOn are exceptions by which a launcher says that what it started has failed.
+// passesOn are exceptions by which a launcher says that its program has failed.
 var passesOn = []string{"ChildFailedError", "CalledProcessError", "ProcessExitedException", "ProcessRaisedException"}
 
 // FindCause is the exception that ended a command, whose first process is root: its own, but

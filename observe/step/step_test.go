@@ -333,6 +333,20 @@ func TestStokersLoader(t *testing.T) {
 	}
 }
 
+// Workers say how many threads their libraries compute with: the most of any is kept. A trainer's are no worker's.
+func TestThreadsOfLibraries(t *testing.T) {
+	in := NewIntake(0, &book{}, nil)
+	in.Take(packetOf(`{"k":"hello","role":"main"}`, `{"k":"threads","pools":{"torch":64}}`), 1)
+	for _, pools := range []string{`{"torch":1,"opencv":8}`, `{"torch":16,"opencv":8}`, `{"torch":-1}`, `{"torch":99999}`, `{"others":3}`} {
+		in.Take(Packet{PID: 8, Data: []byte(`{"v":1,"pid":8,"seq":0,"dropped":0,"records":[{"k":"hello","role":"worker","ppid":7},{"k":"threads","pools":` + pools + `}]}`)}, 1)
+	}
+	var f recording.Facts
+	in.Facts(&f)
+	if got := fmt.Sprint(f.WorkerThreads); got != "map[opencv:8 torch:16]" {
+		t.Error(got)
+	}
+}
+
 // Each process tells its slowest fetches anew; those of all workers are kept, by who asks for their batches.
 func TestSlowFetches(t *testing.T) {
 	in := NewIntake(0, &book{}, nil)

@@ -249,6 +249,28 @@ func (c Costs) HelpersSpin() bool {
 	return c.Helped() && c.FetchQueue > 0.1*c.Fetch && c.FetchQueue <= c.Fetch // more is the loop's own queueing
 }
 
+// severalThreads is how many threads of a worker want a core at a time, from which a library computes with
+// several: Python's own thread that sends batches is seldom at work at the same time. [J]
+const severalThreads = 1.5
+
+// CrowdedByThreads reports whether the workers' libraries start more threads than there are cores: those
+// threads take a good part of the workers' core time, and together with those that fetch they want more
+// cores than the job may use. More workers would add as many again.
+func (c Costs) CrowdedByThreads(cores float64) bool {
+	if c.Workers == 0 || c.Feed != nil || !(c.WorkerHelpers > helpersSeen*(c.WorkerCPU-c.WorkerHelpers)) {
+		return false
+	}
+	busy := min(1, stat.Or(c.Fetch/(float64(c.Workers)*c.HostStep), 1))
+	return c.WorkerThreads >= severalThreads && float64(c.Workers)*busy*c.WorkerThreads > cores
+}
+
+// LeastStep bounds the step of a loader whose threads no longer hold each other up: no shorter than the loop,
+// and than what is work at least of the core time that loading has now.
+func (c Costs) LeastStep(loop, cores float64) float64 {
+	work := max(stat.Or(c.FetchCPU, 0), stat.Or(c.WorkerCPU, 0)) * spinLeast
+	return max(loop, work/max(1, min(float64(max(1, c.Workers)), cores)))
+}
+
 // hardlyRead is a rate of reading, bytes/s, below which files are not what loading
 // blocks on. [J] A disk that seeks for every small file brings more.
 const hardlyRead = 100e3

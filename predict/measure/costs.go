@@ -73,7 +73,11 @@ type Costs struct {
 	LaunchQueue float64 // in which it was runnable without a core
 	HelperCPU   float64 // without workers: core time of all other threads, such as PyTorch's intra-op threads
 	WorkerCPU   float64 // core time of the workers
-	LoopCPU     float64 // core time of everything but fetching
+	// core time of the workers' threads beside those that fetch: OpenMP's, OpenCV's, those of BLAS
+	WorkerHelpers float64
+	// threads of a worker that want a core at a time, while any does; NaN unknown
+	WorkerThreads float64
+	LoopCPU       float64 // core time of everything but fetching
 
 	Cores    float64 // cores the job could get: allowed minus what others used
 	CoresUse float64 // cores the job did use

@@ -206,6 +206,7 @@ func (c *Costs) takeCores(run *recording.Run) {
 		}
 	}
 	c.WorkerCPU = by / (to - from) * c.HostStep
+	c.countThreads(run)
 	fetching := c.WorkerCPU
 	if c.Workers == 0 {
 		fetching = c.FetchCPU
@@ -222,6 +223,37 @@ func (c *Costs) takeCores(run *recording.Run) {
 	}
 	c.Throttled = run.Find(recording.Throttled, "machine").Rate(from, to)
 }
+
+// countThreads takes what threads of the workers do beside those that fetch. Core time that the kernel
+// counts in whole ticks is compared with that of a thread in nanoseconds, so little is nothing.
+func (c *Costs) countThreads(run *recording.Run) {
+	from, to := c.Window.Start, c.Window.End
+	c.WorkerHelpers, c.WorkerThreads = math.NaN(), math.NaN()
+	if c.Workers == 0 {
+		return
+	}
+	own, seen := 0.0, false
+	var wants []float64
+	for _, p := range run.Workers(c.Window.PID) {
+		thread := run.Find(recording.ThreadCPU, fmt.Sprintf("thread/%d", p.PID))
+		seen = seen || !math.IsNaN(thread.Rate(from, to))
+		own += timeSpent(thread, p, from, to)
+		for _, n := range run.Find(recording.ProcessWants, fmt.Sprintf("process/%d", p.PID)).Between(from, to).V {
+			if n > 0 {
+				wants = append(wants, n)
+			}
+		}
+	}
+	if seen {
+		c.WorkerHelpers = max(0, c.WorkerCPU-own/(to-from)*c.HostStep)
+	}
+	if len(wants) >= leastCounts {
+		c.WorkerThreads = stat.Mean(wants)
+	}
+}
+
+// leastCounts is how many counts of threads tell their mean. [J]
+const leastCounts = 5
 
 // timeSpent is what a process's counter of seconds grew by in [from, to], 0 where nothing is known. Of one
 // that was born inside all of its counter was spent there, also what came before its
@@ -343,6 +375,9 @@ func (c *Costs) sockets(run *recording.Run) {
 		}
 	}
 	inside := min(1, c.Fetch/(float64(c.Workers)*c.HostStep)) // of a worker's time, by the clock around a fetch
+	if c.WorkerHelpers > helpersSeen*(c.WorkerCPU-c.WorkerHelpers) {
+		return // they wait for threads of their own
+	}
 	if parked := inside - c.WorkersBusy; c.Workers > 0 && parked > 0 && c.Received >= NetworkRate {
 		c.Remote, c.WorkersBusy = c.Remote+parked, inside
 	}

@@ -1,12 +1,12 @@
 """Sets what a plan says on the DataLoaders of an unchanged program. A part of the start-up hook; inert unless STOKER_PLAN names a plan, STOKER_LIVE a folder (live.py), or STOKER_LOSSES a file (precision.py).
 
-What it does. A DataLoader is known by the line that makes it and by the class of its data set. When it is iterated the program gets an
+Purpose. A DataLoader is known by the line that makes it and by the class of its data set. When it is iterated the program gets an
 iterator that draws from torch's generators what the program's own would have drawn, and takes its batches from workers that
 were made with the plan's settings.
 Where the program has no workers, the first batches are loaded as it does it, and watched: nothing may be drawn for them and the
 data set may not change; then workers make the same batches again, and must make the same bytes. Workers that the plan keeps over epochs are
-made anew where the data set changed in between, as the program's own would have been.
-What it does not. It never raises into the program: whatever fails leaves the program's own settings, and one line says so.
+made again if the data set changed in between, as the program's own would have been.
+Limits. It never raises into the program: a failure leaves the program's own settings, and one line says so.
 """
 
 import json
@@ -24,7 +24,7 @@ SAMPLERS = ("SequentialSampler", "RandomSampler", "SubsetRandomSampler", "Weight
 
 DRAWS = "its data set draws random numbers (%s): in workers batches differ, as with another seed. --allow draws sets it all the same"
 
-_watched = {}  # modules, and what is called once they were imported
+_watched = {}  # modules, and the functions that are called once they were imported
 _plan = []  # its loaders
 _allow = set()
 _live = None  # live.py, where settings are found while the program trains
@@ -115,7 +115,7 @@ def _unmet():
 
 
 class _Wanted(object):
-    """What one DataLoader gets. Off where it stays as it is."""
+    """The settings that one DataLoader gets. Off if it keeps its own."""
 
     def __init__(self, call, own):
         self.call, self.own, self.new = call, own, {}
@@ -224,7 +224,7 @@ def _init_in_place_of(original):
             pass  # it has no line then, and stays as it is
         original(self, *args, **kwargs)
 
-    __init__.__wrapped__ = original  # who asks for its arguments sees torch's
+    __init__.__wrapped__ = original  # inspect shows torch's arguments
     return __init__
 
 
@@ -271,7 +271,7 @@ class _Having(object):
 
 
 class _Rest(object):
-    """The batches of an epoch that are still to come, as a sampler; before them some again. It remembers what it gave until the first batch came."""
+    """The batches of an epoch that are still to come, as a sampler; before them some again. It remembers the indices that it gave until the first batch came."""
 
     def __init__(self, indices, again=()):
         self.indices, self.again, self.given = indices, list(again), []
@@ -295,7 +295,7 @@ class _Rest(object):
 
 
 def _shell_class(torch, module):
-    """Our iterator: a child of torch's for no workers. What is missing in this torch raises here."""
+    """Stoker's iterator: a child of torch's for no workers. A part that this torch lacks raises here."""
     alone, many = module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter
     many._reset, many._next_data, many._shutdown_workers, alone._next_data, torch.default_generator.get_state, module.MapDataPipe
 
@@ -312,7 +312,7 @@ def _shell_class(torch, module):
                 raise
             if again:
                 generator.set_state(state)  # the program's own, which keeps its workers, draws nothing then
-            vars(loader).update(wanted.new)  # who looks sees what is used
+            vars(loader).update(wanted.new)  # the program reads the settings in use
             self._profile_name = "enumerate(DataLoader)#%s.__next__" % many.__name__
             self._stoker_loader, self._stoker_wanted, self._stoker_state = loader, wanted, state
             self._stoker_many, self._stoker_rest, self._stoker_over = None, None, False

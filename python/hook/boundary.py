@@ -1,6 +1,6 @@
 """The input boundary: ask, got, stopped. A part of the start-up hook.
 
-Everything else of ours is done in `got`, after the clocks were read.
+The rest of the hook's work is done in `got`, after the clocks were read.
 """
 
 from _thread import get_native_id as native_id
@@ -9,7 +9,7 @@ from time import monotonic_ns
 from . import channel, describe, device, guard, guarded, now
 
 SECOND = channel.SECOND
-READ_NS = 30 * channel.MS  # between two reads: what is read together costs a fraction, its code stays in the caches
+READ_NS = 30 * channel.MS  # between two reads: reading several together costs a fraction, as the code stays in the caches
 FIRST_BATCHES = 3  # described in full; after that one a second
 GAP_NS = 1 * channel.MS  # between iter() and the first next(): more than that is work of the user's
 
@@ -33,7 +33,7 @@ class Iteration(object):
 
 
 class Track(object):
-    """The step of an iteration whose period is not known yet. Outlives the iteration: after a `break` nobody asks again."""
+    """The step of an iteration whose period is not known yet. Outlives the iteration: after a `break` the loop does not ask again."""
 
     __slots__ = ("open", "ended")
 

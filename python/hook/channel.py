@@ -15,7 +15,7 @@ FLUSH_NS = 100 * MS  # the reader prints at most some times a second
 FLUSH_RECORDS = 64
 PACKET_BYTES = 32 << 10
 RECORD_BYTES = 8 << 10  # of one record; longer ones are lost
-QUEUE_RECORDS = 4096  # where nobody could flush; beyond that the oldest are lost
+QUEUE_RECORDS = 4096  # if they could not be flushed; beyond that the oldest are lost
 
 # The records of every step are formatted when they are sent, many at a time: in the loop that costs half as much.
 STEP = '{"k":"step","loader":%d,"iter":%d,"n":%d,"t":%d,"w":%d,"p":%d%s,"grad":%s,"tid":%d,"b":%s,"o":%s}'
@@ -24,7 +24,7 @@ encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 class Channel(object):
-    """Records in, packets out. Never waits: what the socket does not take is lost, and counted.
+    """Records in, packets out. It never blocks: a packet that the socket does not take is lost, and counted.
 
     A record is JSON text, or a format and its values.
     """
@@ -36,7 +36,7 @@ class Channel(object):
         self.dead = False
         self.first = deque()  # hello, loaders, warnings: kept until they are sent
         self.records = deque()
-        self.lock = allocate_lock()  # guards sending; nobody waits for it
+        self.lock = allocate_lock()  # guards sending; no thread blocks on it
         self.flushed = 0
         self.seq = 0
         self.dropped = 0
@@ -152,7 +152,7 @@ class Channel(object):
         return self.socket is not None and _node(self.socket.fileno()) == self.node
 
     def die(self):
-        """Nobody listens: from now on the program runs as without us."""
+        """Stoker has ended: from now on the program runs as without the hook."""
         self.close()
         guard.step_aside()
 
@@ -168,7 +168,7 @@ class Channel(object):
 
 
 def _above_stdio(_socket, connection):
-    """The program closed stdin, stdout or stderr: what it opens next belongs there, not we."""
+    """The program closed stdin, stdout or stderr: the next file that it opens belongs there, not the channel."""
     import fcntl
 
     number = fcntl.fcntl(connection.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)

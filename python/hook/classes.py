@@ -1,11 +1,11 @@
 """Classes and data sets of the program, by name. A part of the start-up hook.
 
-What it does not. Nothing of the user's runs: only classes and plain attributes are looked at.
+Limits. No code of the user's runs: only classes and plain attributes are read.
 """
 
 
 def name_of(thing):
-    """module.name of a class or a function, of its class where it is neither."""
+    """module.name of a class or a function, else of its class."""
     if not isinstance(thing, type) and type(thing).__name__ != "function":
         thing = type(thing)
     return ("%s.%s" % (thing.__module__, thing.__qualname__))[:120]

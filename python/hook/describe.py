@@ -1,6 +1,6 @@
-"""What is told once, or once a second: the process, a loader's settings, how exactly is computed, what a batch holds. A part of the start-up hook.
+"""The records that are sent once, or once a second: the process, a loader's settings, the precision, the content of a batch. A part of the start-up hook.
 
-What it does not. Nothing of the user's runs: only classes and plain attributes are looked at.
+Limits. No code of the user's runs: only classes and plain attributes are read.
 """
 
 import os
@@ -15,7 +15,7 @@ _iterator_names = {TORCH: "_BaseDataLoaderIter", STOKER: "_Batches"}
 
 
 def iterators_of(name):
-    """The class of a module's iterators; none where it is not imported."""
+    """The class of a module's iterators; empty if it is not imported."""
     module = sys.modules.get(name)
     return getattr(module, _iterator_names[name], ()) if module is not None else ()
 
@@ -46,7 +46,7 @@ others = []  # what tells the settings of iterators that are no DataLoader's, or
 
 
 def note_call(loader):
-    """Note the line that makes a DataLoader, of whatever package: settings are changed there."""
+    """Note the line that makes a DataLoader, of any package: settings are changed there."""
     file, line = users_line(own=False)
     if file is not None:
         calls.put(loader, (os.path.abspath(file), line))
@@ -76,7 +76,7 @@ def hello(state):
 
 
 def framework():
-    """What a process without PyTorch computes with, by what it has imported; None of PyTorch and where nobody knows."""
+    """The framework of a process without PyTorch, by its imports; None with PyTorch, or if unknown."""
     if "torch" not in sys.modules:
         for module, name in (("jax", "JAX"), ("tensorflow", "TensorFlow")):
             if module in sys.modules:
@@ -97,7 +97,7 @@ def _text(value):
 
 
 def settings_of(loader, iterator):
-    """The settings of a loader, as plain values; of those of a bare iterator, what it knows.
+    """The settings of a loader, as plain values; a bare iterator has a part of them.
 
     Read from the instance's own attributes: a property of a subclass would be code of the user's.
     """
@@ -307,7 +307,7 @@ def samples_of(torch, loader, batch):
 
 def _rows(torch, tensor):
     try:
-        with torch._C.DisableTorchFunction():  # the batch may be a subclass of the user's, with code of its own
+        with torch._C.DisableTorchFunction():  # the batch may be a subclass of the user's, with other code
             rows = tensor.shape[0] if tensor.dim() else None
     except RuntimeError:  # of a layout without a plain shape
         return None
@@ -325,7 +325,7 @@ def _len(batch):
 
 
 def _children(thing):
-    """What is nested in a container, through the methods of the plain types only."""
+    """The elements of a container, through the methods of the plain types only."""
     if isinstance(thing, dict):
         return dict.values(thing)
     if isinstance(thing, list):
@@ -340,7 +340,8 @@ def tell_batch(state, loader, batch, ended):
     torch = state.torch
     tensors, size, largest, dtype, ask = 0, 0, -1, None, None
     with torch._C.DisableTorchFunction():
-        for found in walk(torch, batch):
+        walked = [0]
+        for found in walk(torch, batch, walked):
             nbytes = bytes_of(torch, found)
             tensors, size = tensors + 1, size + nbytes
             if nbytes > largest:
@@ -348,15 +349,20 @@ def tell_batch(state, loader, batch, ended):
                 ask = found if isinstance(found, torch.Tensor) else None
         pinned = is_pinned(state, loader, ask)
     record = {"k": "batch", "loader": loader.number, "bytes": size, "samples": samples_of(torch, loader, batch)}
-    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, ended=ended)))
+    state.channel.put(channel.encode_record(dict(record, dtype=dtype, pinned=pinned, tensors=tensors, objects=walked[0] - tensors, ended=ended)))
 
 
-def walk(torch, batch):
-    """Yield the tensors and arrays in a batch: of at most 1,000 things, at most 6 levels deep, each once."""
+def walk(torch, batch, walked=None):
+    """Yield the tensors and arrays in a batch: of at most 1,000 things, at most 6 levels deep, each once.
+
+    The number of things that were looked at goes into walked[0].
+    """
     left, seen, nodes = [(batch, 0)], set(), 0
     while left and nodes < WALK_NODES:
         thing, depth = left.pop()
         nodes += 1
+        if walked is not None:
+            walked[0] = nodes
         if id(thing) in seen or thing is None or isinstance(thing, (str, bytes, int, float)):
             continue
         seen.add(id(thing))

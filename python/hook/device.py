@@ -27,7 +27,7 @@ class Point(object):
 
 
 class _Pair(object):
-    """What is to be read: B after A, and the next A where there is one. A pair without n only gives its events back."""
+    """Events to read: B after A, and the next A if it was recorded. A pair without n only gives its events back."""
 
     __slots__ = ("loader", "n", "a", "b", "end")
 
@@ -45,7 +45,7 @@ class Devices(object):
         self.thread = _PairsOfThread()
         self.cuda = _Cuda()
         self.emulated = _Emulated()
-        # In use by one thread at a time. Nobody waits for it here; a capture that begins waits for us (`capture_begins`).
+        # In use by one thread at a time. No thread blocks on it here; a capture that begins blocks until we are done (`capture_begins`).
         self.lock = allocate_lock()
 
     def point(self, t, tid):
@@ -91,7 +91,7 @@ class Devices(object):
             point.pairs.append(pair)
 
     def read(self, state, t, len_limit=POLLED_PAIRS):
-        """Read the oldest pairs of this thread as far as the device got. Waits for nothing."""
+        """Read the oldest pairs of this thread as far as the device got. It does not block."""
         pending = self.thread.pending
         self.thread.read_at = t
         if not pending or not self.lock.acquire(False):
@@ -286,7 +286,7 @@ class _Emulated(object):
 
 @guarded
 def capture_begins(graph):
-    # Pairs with `Devices.lock`: once the id is in the set no thread of the program is inside a device call of ours.
+    # Pairs with `Devices.lock`: once the id is in the set no thread of the program is inside one of the hook's device calls.
     # The wait is bounded, because a signal handler may begin a capture on top of our own frames.
     held = now.state.devices.lock.acquire(True, 0.01)
     now.captures.add(id(graph))
@@ -297,7 +297,7 @@ def capture_begins(graph):
 
 @guarded
 def capture_failed(graph):
-    # Only if it did not begin: a hook of the user's may have raised while the capture goes on.
+    # Only if it did not begin: a hook of the user's may have raised while the capture continues.
     if not sys.modules["torch.cuda"].is_current_stream_capturing():
         now.captures.discard(id(graph))
 
@@ -305,7 +305,7 @@ def capture_failed(graph):
 @guarded
 def capture_ended(graph):
     now.captures.discard(id(graph))
-    # Steps before a capture warm up on a stream of their own. What follows replays the graph on another, and steps no optimizer that would say so.
+    # Steps before a capture warm up on a separate stream. Later steps replay the graph on another, and step no optimizer that would say so.
     now.state.devices.cuda.launchers.clear()
 
 
@@ -329,7 +329,7 @@ def _optimizer_stepped(optimizer):
     if t - state.optimized >= SECOND:
         state.optimized = t
         state.channel.put(channel.encode_record({"k": "optim", "tid": tid, "device": device, "dtype": dtype, "steps": state.optimizer_steps}))
-        if t - state.channel.flushed >= FLUSH_NS:  # a loop over no DataLoader: nobody else sends, and a signal may end it
+        if t - state.channel.flushed >= FLUSH_NS:  # a loop over no DataLoader: no other part sends, and a signal may end it
             state.channel.flush(state, t)
 
 
@@ -345,7 +345,7 @@ def before_optimizer_step(optimizer, args, kwargs):
 
 
 def after_optimizer_step(optimizer, args, kwargs):
-    # Inside torch.compile this is a constant; the rest would make it compile anew at every count.
+    # Inside torch.compile this is a constant; the rest would make it compile again at every count.
     if now.is_compiling is not None and not now.is_compiling():
         _optimizer_stepped(optimizer)
 
@@ -367,7 +367,7 @@ def _place(torch, parameter):
 
 
 def model_passed(module, t, tid):
-    """Where no optimizer steps the model itself tells where it lies. Nothing of the user's runs."""
+    """Without an optimizer's step, the model's parameters tell their device. No code of the user's runs."""
     state, left = now.state, [module]
     if state.optimizer_steps or t - state.optimized < channel.SECOND:
         return

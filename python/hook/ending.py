@@ -1,6 +1,6 @@
 """Which exception ended the program, told at its exit. A part of the start-up hook, loaded only where there is one.
 
-What it does not. It replaces no sys.excepthook, reads no stderr and tells no message: Python itself keeps what it printed in
+Limits. It replaces no sys.excepthook, reads no stderr and tells no message: Python itself keeps the exception in
 sys.last_value, and a message may quote a sample. Of the names that a missing module, name or attribute has, it tells the name.
 """
 

@@ -1,5 +1,6 @@
 """Fetching: what a batch costs to prepare, in the process that prepares it. A part of the start-up hook."""
 
+import sys
 from time import monotonic_ns, thread_time_ns
 
 from . import channel, describe, guarded, now
@@ -9,12 +10,21 @@ QUICK_NS = 10 * channel.MS
 
 SLOW_NS = 100 * channel.MS  # a fetch is slow from here on, if it also takes SLOW_TIMES the mean of its process
 SLOW_TIMES = 4
-SLOWEST = 4  # so many are told of each process
-MOST_ITEMS = 64  # of a larger batch nobody can tell which sample was slow
+SLOWEST = 4  # so many are sent of each process
+MOST_ITEMS = 64  # in a larger batch the slow sample cannot be found
+
+# Libraries that start threads to compute with, and the function that returns how many.
+POOLS = (("torch", "torch", "get_num_threads"), ("opencv", "cv2", "getNumThreads"))
+
+
+def threads_of_libraries():
+    """Return how many threads each library of this process computes with."""
+    asked = ((name, getattr(sys.modules.get(module), ask, None)) for name, module, ask in POOLS)
+    return {name: int(ask()) for name, ask in asked if ask is not None}
 
 
 class Collate(object):
-    """Stands for collate_fn on one fetcher, in the process that fetches. The DataLoader keeps the user's own."""
+    """Replaces collate_fn on one fetcher, in the process that fetches. The DataLoader keeps the user's own."""
 
     __slots__ = ("user",)
 
@@ -39,6 +49,7 @@ class Fetches(object):
         self.worker = None
         self.looked, self.drew = 0, set()
         self.slowest, self.slower = [], False  # the slowest fetches as [wall, indices of the samples], and whether one is new
+        self.threads = None  # of libraries, as they were reported
 
     def report(self, to):
         if self.count == self.reported:
@@ -51,6 +62,14 @@ class Fetches(object):
         if self.slower:
             self.slower = False
             to.put('{"k":"slow","fetches":%s}' % channel.encode(self.slowest))
+        if self.worker is not None:
+            self.report_threads(to)
+
+    def report_threads(self, to):
+        threads = threads_of_libraries()
+        if threads != self.threads:
+            self.threads = threads
+            to.put('{"k":"threads","pools":%s}' % channel.encode(threads))
 
     def keep_slow(self, wall, indices):
         """Keep a fetch that took far longer than the others, with the numbers of its samples."""

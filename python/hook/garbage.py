@@ -1,4 +1,4 @@
-"""Times Python's collections of garbage, in which the launching thread waits. A part of the start-up hook."""
+"""Times Python's collections of garbage, which hold the launching thread. A part of the start-up hook."""
 
 import gc
 from time import monotonic_ns

@@ -1,4 +1,4 @@
-"""When something of ours fails: told once, everything put back, and the user's own exceptions left alone. A part of the start-up hook."""
+"""When a part of the hook fails: it says so once, puts everything back, and leaves the user's own exceptions alone. A part of the start-up hook."""
 
 from . import follower, now
 
@@ -56,7 +56,7 @@ def raised_by_signal_handler(error):
 
 
 def hide_our_frames(error):
-    """Take our inner frames out of a traceback: whatever was nested, the user sees one frame more, not three."""
+    """Take our inner frames out of a traceback: for nested calls, too, the user sees one frame more, not three."""
     entry = error.__traceback__
     while entry is not None and entry.tb_next is not None:
         if is_ours(entry.tb_next.tb_frame):

@@ -1,9 +1,9 @@
-"""The start-up hook where it has work. sitecustomize.py loads it.
+"""The start-up hook, for programs that it applies to. sitecustomize.py loads it.
 
-What it does. It waits for torch.utils.data.dataloader to be imported, then times every iterator of a DataLoader, on the
+Purpose. Once torch.utils.data.dataloader is imported, it times every iterator of a DataLoader, on the
 host's clock and on the device's own, and reports to `stoker observe`. The same for stoker.DataLoader, once stoker.loader.dataloader
 is imported.
-What it does not. It never imports torch, never initialises CUDA, never synchronises, starts no thread, draws no random
+Limits. It never imports torch, never initialises CUDA, never synchronises, starts no thread, draws no random
 number, prints nothing, keeps no reference to a batch, and decides nothing: the reader judges.
 Neighbours. python/hook (Go) carries these files, observe writes them to a private folder and reads the socket in the
 words of protocol.txt; stoker.emulated is a device to test with.
@@ -14,7 +14,7 @@ voice, state for `stoker tune`. A part says `from . import NAME`.
 
 The user's program comes first:
   - Only our own code is guarded (`guarded`). The user's calls stand outside of every guard; KeyboardInterrupt passes.
-  - The first error of ours sends one `warn` record and puts the original functions back.
+  - The hook's first error sends one `warn` record and puts the original functions back.
 At the exit of any Python, also of one without torch, ending.py names the exception that ended it.
 """
 
@@ -22,7 +22,7 @@ import atexit
 import os
 import sys
 
-# Modules whose import is waited for; patches.py knows what is replaced in each.
+# Modules whose import it acts on; patches.py lists the functions that are replaced in each.
 WANTED = (
     "torch.utils.data.dataloader",
     "stoker.loader.dataloader",
@@ -56,13 +56,13 @@ class _Now(object):
     """What the hook knows in this process now. Of a process's loaders and records, `state` does."""
 
     def __init__(self):
-        self.off = True  # until `begin`; and for good after an error of ours, with no one to report to, at exit
+        self.off = True  # until `begin`; and for good after an error of the hook, with no one to report to, at exit
         self.state = None  # of this process; a forked child gets its own
         self.patches = []  # (owner, name, original, ours)
         self.graves = []  # states of our parents: to free an event is to use the device, which a forked child must not
         self.is_compiling = None  # torch's function of that name
         self.turn = [0, 0]  # fetches so far; mask: those whose number has one of its bits are not timed
-        self.ours = [globals()]  # of this file and of the parts that were loaded: how frames of ours are told
+        self.ours = [globals()]  # of this file and of the parts that were loaded: how the hook's frames are recognised
         self.parts = {}  # those that were loaded, by name
         self.captures = set()  # ids of the CUDA graphs being captured now, in any thread
         self.captured = False  # whether one ever was
@@ -109,7 +109,7 @@ def guarded(work):
 
 
 class _Follower(object):
-    """Notices the import of some modules, on whatever way, and lets the others find them."""
+    """Notices the import of some modules, by any finder, and lets the others find them."""
 
     def __init__(self, wanted):
         self.wanted = dict.fromkeys(wanted, True)
@@ -174,7 +174,7 @@ def watch(batches):
 
 
 def part(name):
-    """Return NAME.py, another file of ours, loaded once: our folder is not on sys.path any more."""
+    """Return NAME.py, another file of the hook, loaded once: our folder is not on sys.path any more."""
     if name in now.parts:
         return now.parts[name]
     path = os.path.join(os.path.dirname(__file__), name + ".py")
@@ -203,7 +203,7 @@ def __getattr__(name):
 
 
 def keep_compiled(spec, code):
-    """Write a .pyc of ours where Python was told not to (many container images do): to compile all of us costs 15 ms per process.
+    """Write the hook's .pyc although Python is not to write any (many container images): compiling it costs 15 ms per process.
 
     Only into our own private folder.
     """
@@ -226,7 +226,7 @@ def keep_compiled(spec, code):
 def _start(code):
     asked = [os.environ.get("STOKER_" + name) for name in ("PLAN", "LIVE", "LOSSES")]
     if any(asked):
-        part("apply").begin(*asked)  # before ours: what it puts in place is what we time
+        part("apply").begin(*asked)  # before ours: the hook times the functions that it puts in place
     begin()
     if not now.off:
         keep_compiled(__spec__, code)

@@ -1,8 +1,8 @@
 """Input that is no DataLoader: a part of the start-up hook.
 
-What it does. It times the iterators of other loaders like those of PyTorch's: Ray Data, DALI, SPDL, tf.data, Grain, and what a program
+Purpose. It times the iterators of other loaders like those of PyTorch's: Ray Data, DALI, SPDL, tf.data, Grain, and what a program
 hands to stoker.watch. Of a loader that is made of others it takes the outermost. (WebDataset's WebLoader is PyTorch's DataLoader inside.)
-What it does not. It knows nothing of their settings or workers, nor what a batch costs to prepare.
+Limits. It knows nothing of their settings or workers, nor the cost of preparing a batch.
 """
 
 import sys
@@ -77,7 +77,7 @@ def _stopped(step, error):
 
 
 def settings(iterator):
-    """What is told of an iterator's loader; None where it is none of these."""
+    """The record of an iterator's loader; None of another kind."""
     kind = iterator._kind if type(iterator) is Watched else _kind(type(iterator))
     if kind is None:
         return None
@@ -119,7 +119,7 @@ def _iter_in_place_of(original):
 
 
 # Grain's IterDataset: the iterator at the end of a pipeline is of the same classes as those before it, which are asked once a
-# sample, in threads of their own. It stays what it is, because checkpoints ask for its class.
+# sample, in separate threads. It keeps its class, because checkpoints ask for its class.
 
 
 def _end_in_place_of(original):

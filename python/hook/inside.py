@@ -1,11 +1,11 @@
-"""What is inside of a step: a part of the start-up hook, which is loaded once torch.nn is there.
+"""The inside of a step: a part of the start-up hook, which is loaded once torch.nn is there.
 
-What it does. Of some steps, about four a second at most, it takes the clock wherever the launching thread goes from one part of
+Purpose. Of some steps, about four a second at most, it reads the clock whenever the launching thread goes from one part of
 the step to another: input wait, copy in, forward (the outermost module), backward, optimizer, exchange; on the device's
-own clock where it has one. And it counts what is asked of the device meanwhile: copies, calls that wait for it, launches.
-What it does not. Functions are replaced for the length of a sampled step and put back at its end: other steps pay for no part of it.
-A program that compiles gets none in place of its own but backward and the call of what torch.compile made of a model: what Dynamo traces it
-would take for the program's, and guard. What else is compiled (a function, model.compile()), or is not, has its forward in rest there.
+own clock if it has one. And it counts the calls to the device meanwhile: copies, calls that wait for it, launches.
+Limits. Functions are replaced for the length of a sampled step and put back at its end: other steps pay for no part of it.
+In a program that compiles, only backward and the call of a compiled model are replaced: Dynamo would take other functions
+for the program's, trace them and guard them. The forward of all else (a compiled function, model.compile()) counts as rest there.
 Collectives that PyTorch starts within backward stay in backward. Launches are counted on the emulated device only: on a
 CUDA device they take a trace. In a program that compiles, calls that wait and copies are not looked at.
 
@@ -23,7 +23,7 @@ NAMES = ("rest", "input", "copy", "forward", "backward", "optimizer", "exchange"
 EVERY_NS = 250 * MS  # between two sampled steps, about
 SHARE = 200  # times what one costs, at least: half a per cent
 WINDOW_NS, MARK_NS, CALL_NS = 100000, 8000, 1000  # what a sampled step costs, about, and in it a mark and a call
-WAIT_NS = 1 * MS  # of a wait for the device whose line is told
+WAIT_NS = 1 * MS  # of a wait for the device whose line is sent
 MARKS = 512  # of a step; one with more is not told
 PENDING = 64  # sampled steps that the device has not reached
 FIRST_STEPS = 3  # are not sampled: programs import and compile there
@@ -74,7 +74,7 @@ class Inside(object):
             self.turn_back(self.sample, INPUT)
 
     def stopped(self, step):
-        """No batch came. Where it is this loader's own step, that goes on beyond its loop."""
+        """No batch came. The step of this loader, if it is one, continues beyond its loop."""
         if self.sample is not None and self.sample.step.loader is step.loader:
             self.drop()
         else:
@@ -105,7 +105,7 @@ class Inside(object):
             replaced.put()
 
     def close(self, whole):
-        """The sampled step ends; it is not told where it is no whole step."""
+        """The sampled step ends; it is sent only if it is a whole step."""
         sample, self.sample = self.sample, None
         for replaced in sample.replaced:
             replaced.take()
@@ -125,7 +125,7 @@ class Inside(object):
             self.report(sample, [b - a for a, b in zip(times, times[1:])], "host")
 
     def put_back(self):
-        """Nothing of ours stays in place: in a forked child, and where the hook steps aside."""
+        """Put all functions back: in a forked child, and where the hook steps aside."""
         if self.sample is not None:
             for replaced in self.sample.replaced:
                 replaced.take()
@@ -137,7 +137,7 @@ class Inside(object):
             self.sample.lost = True
 
     def drop(self):
-        """What is being sampled turns out to be no step."""
+        """The sample turns out to be no step."""
         if self.sample is not None:
             self.close(False)
 
@@ -152,7 +152,7 @@ class Inside(object):
         return sample
 
     def turn(self, part):
-        """Enter a part. None where that is no part of its own, as within itself, within input or within backward."""
+        """Enter a part. None if that is no separate part, as within itself, within input or within backward."""
         sample = self.here()
         if sample is None:
             return None
@@ -172,7 +172,7 @@ class Inside(object):
             self.mark(sample, sample.stack[-1] if sample.stack else REST)
 
     def never_mind(self, sample):
-        """The part that was entered last is none."""
+        """The part that was entered last does not count."""
         sample.stack.pop()
         self.state.devices.forget(sample.marks.pop()[2])
 
@@ -195,7 +195,7 @@ class Inside(object):
     # What was measured.
 
     def read(self, tid):
-        """Tell the sampled steps of this thread that the device has passed. Waits for nothing."""
+        """Tell the sampled steps of this thread that the device has passed. It does not block."""
         while self.pending and self.pending[0].tid == tid and self.passed(self.pending[0]):
             self.pending.pop(0)
 
@@ -232,7 +232,7 @@ def enter(part):
     return now.state.inside.turn(part)
 
 
-# Guarded themselves: what is called while something compiles must be a function that Dynamo was told to leave alone.
+# Guarded themselves: a function that is called during compilation must be one that Dynamo leaves alone.
 @guarded
 def _enter_forward(args, _):
     sample = now.state.inside.turn(FORWARD)
@@ -248,13 +248,13 @@ def _enter_backward(*_):
 
 @guarded
 def leave(sample):
-    # What was entered is told by how deep: a sample is entered and left in turn.
+    # The depth tells which part was entered: a sample is entered and left in turn.
     if sample.stack:
         now.state.inside.turn_back(sample, sample.stack[-1])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is replaced while a step is sampled.
+# The functions that are replaced while a step is sampled.
 
 _swaps, _backward = [], []
 
@@ -299,7 +299,7 @@ def _compiled():
 
 
 def _exchanges():
-    """The collectives that a program calls by itself, where there are ranks."""
+    """The collectives that a program with ranks calls in its own code."""
     module = sys.modules.get("torch.distributed")
     if module is None or not getattr(module, "is_initialized", bool)():
         return []
@@ -425,7 +425,7 @@ def _copy(method):
 
 @guarded
 def _lies(tensor):
-    """Where a plain tensor lies, "host" or "device". Nobody's subclass or mode is asked."""
+    """The place of a plain tensor, "host" or "device". No subclass or mode is asked."""
     state = now.state
     if state.inside.here() is None or type(tensor) not in (state.torch.Tensor, state.torch.nn.Parameter):
         return None

@@ -4,11 +4,11 @@ import sys
 
 from . import guarded, now
 
-beside = []  # functions of ours that are called without being in place of another
+beside = []  # the hook's functions that are called without replacing another
 
 
 def put_in_place(wanted):
-    """Replace all of these, or none: what is missing raises before anything was changed."""
+    """Replace all of these, or none: a missing one raises before anything was changed."""
     found = [(owner, name, owner.__dict__[name], replace) for owner, name, replace in wanted]
     for owner, name, original, replace in found:
         ours = replace(original)
@@ -21,7 +21,7 @@ def put_in_place(wanted):
 
 
 def keep_from_dynamo(ours):
-    """torch.compile must not trace our functions: it would compile anew at each of our counts."""
+    """torch.compile must not trace our functions: it would compile again at each of our counts."""
     frames = getattr(getattr(sys.modules.get("torch._C"), "_dynamo", None), "eval_frame", None)
     ours = [function.__code__ for function in ours + beside]
     guards = guarded(take_all).__code__  # of all guarded functions; nothing of the user's is called below it
@@ -53,9 +53,9 @@ def _in_place(*args, **kwargs):
 
 
 class Swap(object):
-    """Lends a function other code. It stays the same function, so nobody who compares or keeps it sees a difference.
+    """Lends a function other code. It stays the same function, so code that compares or keeps it sees no difference.
 
-    enter(args, kwargs) returns a mark, which leave gets when the function returns; None where nobody cares. While `busy` holds anything
+    enter(args, kwargs) returns a mark, which leave gets when the function returns; None if no call of leave is needed. While `busy` holds anything
     neither is called: so a function that calls itself for many parts costs next to nothing.
     """
 
@@ -127,7 +127,7 @@ class Replace(object):
 
 
 class Method(object):
-    """Stands for a method of Tensor's and equals it: a table that somebody makes of them just now holds."""
+    """Replaces a method of Tensor's and equals it: a table that somebody makes of them just now holds."""
 
     def __init__(self, original, call):
         self.original, self.call = original, call

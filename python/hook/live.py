@@ -1,10 +1,10 @@
 """Tunes workers and prefetching of DataLoaders while the program trains: when an epoch begins, of what the last one measured. A part of the start-up hook.
 
-What it does. `stoker tune --live` names a folder in STOKER_LIVE. Of each epoch it is measured what a step takes, and what of that is waiting for a
+Purpose. `stoker tune --live` names a folder in STOKER_LIVE. For each epoch it measures the time of a step, and the part of it that is waiting for a
 batch; when the next one begins other settings are tried, kept where the epoch with them was faster, taken back where not. How they are set is
-apply.py's: its rules say which DataLoader stays as it is, and batches are those of the program alone. What is decided is said in a line, and
+apply.py's: its rules say which DataLoader stays as it is, and batches are those of the program alone. Each decision is printed in a line, and
 written to log.jsonl; at the end plan.json, for stoker tune --plan.
-What it does not. Nothing is decided within an epoch, or of one that is short. A loader whose workers were seen to draw random numbers, or to
+Limits. Nothing is decided within an epoch, or of one that is short. A loader whose workers were seen to draw random numbers, or to
 change their data set, keeps their number.
 """
 
@@ -39,7 +39,7 @@ def begin(folder, allow):
 
 
 class Loader(object):
-    """What is known of one DataLoader."""
+    """The state of one DataLoader."""
 
     def __init__(self, wanted, loader):
         self.wanted, self.made, self.dataset = wanted, ref(loader), type(vars(loader)["dataset"]).__name__
@@ -96,7 +96,7 @@ def fetch_in_place_of(original):
 
 
 def _look(fetcher):
-    """The state of generators and of the data set; None where it cannot be seen, which counts as changed."""
+    """The state of generators and of the data set; None if it cannot be read, which counts as changed."""
     try:
         from . import state
 
@@ -149,7 +149,7 @@ def _measured(epoch):
 
 
 def _next(loader):
-    """The settings to try beside the best, {} where nothing promises a gain."""
+    """The settings to try besides the best, {} where nothing promises a gain."""
     new, step, wait = loader.best
     now = dict(loader.wanted.own, **new)
     workers, ahead = now["num_workers"], now["prefetch_factor"] or 2
@@ -169,7 +169,7 @@ def _next(loader):
 def _set(loader, new):
     wanted, made = loader.wanted, vars(loader.made())
     made.update(wanted.own)
-    made["_iterator"] = None  # the program's own workers, where it keeps them
+    made["_iterator"] = None  # the program's own workers, if it keeps them
     wanted.new = {name: value for name, value in new.items() if value != wanted.own[name]}
     wanted.on = bool(wanted.new or wanted.own["num_workers"])
 

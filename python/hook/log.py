@@ -1,10 +1,10 @@
 """A part of the hook: logs what Stoker found into the W&B or MLflow run that the program has open.
 
-What it does. `observe --log wandb` puts a file log-PID.ask into the folder of its socket every 15 s: {"to": [names],
+Purpose. `observe --log wandb` puts a file log-PID.ask into the folder of its socket every 15 s: {"to": [names],
 "step": n, "values": {name: number}}. At the next boundary they are logged as `stoker/NAME` into the run that is open, in the thread
 that crosses it. "figures" keeps them for stoker.figures(). W&B adds them to the row that the program's own next `log` commits; MLflow's own thread sends them.
-What it does not. It imports nothing, opens no run, and counts no step of the program's: without an open run nothing happens.
-What fails is told once, and not tried again.
+Limits. It imports nothing, opens no run, and counts no step of the program's: without an open run nothing happens.
+A failure is reported once, and not tried again.
 Neighbours. process.py loads it; observe/log_linux.go writes the file.
 """
 
@@ -12,7 +12,7 @@ import sys
 
 from . import guard
 
-PATIENCE = 2  # times without an open run, until that is told
+PATIENCE = 2  # times without an open run, until that is reported
 
 _missed = {}  # times, by name
 _given_up = set()

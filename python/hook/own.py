@@ -1,9 +1,10 @@
 """The steps of a loop that no loader feeds: a part of the start-up hook, of inside.py.
 
-What it does. A step is from one step of the optimizer to the next; where none steps and no loader is asked, from one pass of the
-outermost module that has parameters to its next: batch inference, requests. In JAX it is from one call of a compiled function to its next. It tells evaluation (the model that trains is put into evaluation mode, and back) and
-checkpoints (torch.save and its like) as what they are, so that nobody takes them for training.
-What it does not. Where a loader is asked between two steps, its own steps are the loop's. Models that run only within a DataLoader's worker
+Purpose. A step is from one step of the optimizer to the next; if none steps and no loader is asked, from one pass of the
+outermost module that has parameters to its next: batch inference, requests. In JAX it is from one call of a compiled function
+to its next. It sends evaluation (the model that trains is put into evaluation mode, and back) and checkpoints
+(torch.save and its like) under their own names, so that they do not count as training.
+Limits. If a loader is asked between two steps, its own steps are the loop's. Models that run only within a DataLoader's worker
 are no loop.
 """
 
@@ -14,8 +15,8 @@ from time import monotonic_ns
 from types import MethodType
 
 MS = 1000000  # ns
-OWN = -1  # in place of a loader's number
-CHECKPOINT_NS = 20 * MS  # what is saved in less stays in its step
+OWN = -1  # instead of a loader's number
+CHECKPOINT_NS = 20 * MS  # a shorter save stays in its step
 BEATLESS = 64  # turns of other optimizers, or models, after which one of them is the loop's
 TRIED, QUICK_NS = 500, 2 * MS  # passes after which those that come quicker in the mean are none of a loop: transforms of samples are modules, too
 
@@ -49,7 +50,7 @@ class Own(object):
         self.state, self.inside = state, inside
         self.loader = boundary.Loader()
         self.loader.number, self.loader.count = OWN, 0
-        self.open = None  # the step that goes on
+        self.open = None  # the step under way
         self.optimizer, self.model = Beat(), Beat()
         self.asked = self.since = self.passes = 0
         self.evaluating = None  # (the model, since when, how often loaders had been asked)
@@ -127,7 +128,7 @@ class Own(object):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is replaced for good, or until the loop is known.
+# The functions that are replaced for good, or until the loop is known.
 
 _passing, _changing, _saving = [], [], []  # who is inside of a module's call, of train(), of a save
 _passes = []
@@ -241,11 +242,11 @@ def _saved(begun):
 # ---------------------------------------------------------------------------------------------------------------------
 # JAX. What jax.jit makes is called from C++, past all of Python; so the program gets a thing around it.
 
-_calling = []  # who is inside of such a call: what is called there is being traced
+_calling = []  # threads inside of such a call: its callees are being traced
 
 
 class _Jitted(object):
-    """Stands for what jax.jit made, and has all that it has."""
+    """Replaces the function that jax.jit made, with all its attributes."""
 
     def __init__(self, made):
         self.__dict__.update(vars(made))
@@ -268,7 +269,7 @@ class _Jitted(object):
         return repr(self._stoker_made)
 
     def __reduce__(self):
-        return itemgetter(0), ((self._stoker_made,),)  # elsewhere it is what it was
+        return itemgetter(0), ((self._stoker_made,),)  # elsewhere it is unchanged
 
 
 @guarded
@@ -302,5 +303,5 @@ def jit_in_place_of(original):
 
 
 def forget():
-    """In a forked child: whatever the parent was about, nobody is about it here."""
+    """In a forked child: the parent's calls are not under way here."""
     del _passing[:], _changing[:], _saving[:], _calling[:]

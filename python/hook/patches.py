@@ -1,6 +1,6 @@
-"""What is put in place of torch's functions, and when. A part of the start-up hook.
+"""The functions that replace torch's, and when. A part of the start-up hook.
 
-The user's call stands in plain sight, between ours.
+The user's call is in plain sight, between the hook's.
 """
 
 import os
@@ -43,7 +43,7 @@ def _init_in_place_of(original):
         boundary.called(self)
         original(self, *args, **kwargs)
 
-    __init__.__wrapped__ = original  # who asks for its arguments sees torch's
+    __init__.__wrapped__ = original  # inspect shows torch's arguments
     return __init__
 
 
@@ -120,7 +120,7 @@ def _patch_dataloader(module):
 
 
 def replacements(torch, module):
-    """Return what to replace. What is missing raises here, and not later in a step."""
+    """Return the functions to replace. A missing one raises here, and not later in a step."""
     torch.is_grad_enabled, torch.is_autocast_enabled, torch._C.DisableTorchFunction, module._DatasetKind.Iterable
     fetch = module._utils.fetch
     made = ((module.DataLoader, "__init__", _init_in_place_of),) if "__init__" in vars(module.DataLoader) else ()
@@ -193,7 +193,7 @@ def _compiling_in_place_of(original):
 
 @guarded
 def _compiles():
-    """Before anything is compiled. In a sampled step as well: it is told no more."""
+    """Before anything is compiled. In a sampled step as well: that step is not sent any more."""
     if now.state.inside is not None and not lend.compiled:
         lend.compiles()
         now.state.inside.give_up()
@@ -239,7 +239,7 @@ def _patch_graphs(module):
 
 lend.beside.append(fetches.Collate.__call__)
 
-# What is done once a module was imported.
+# Actions once a module was imported.
 PATCHES = {
     describe.TORCH: _patch_dataloader,
     describe.STOKER: _patch_stoker,

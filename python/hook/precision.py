@@ -1,9 +1,9 @@
 """Sets what changes a program's numbers, and writes down its losses. A part of the start-up hook, of apply.py; inert unless the plan has a "program", or STOKER_LOSSES names a file.
 
-What it does. TF32 is allowed when a module first trains. bf16: each outermost pass of a module that trains runs under torch.autocast, and what it
+Purpose. TF32 is allowed when a module first trains. bf16: each outermost pass of a module that trains runs under torch.autocast, and what it
 returns in bfloat16 is float32 again, so that a loss outside of the module is computed as before. Parameters, gradients and the optimizer stay float32.
 The losses are the numbers on which backward() was called, of the first process that trains; those of a device are read some at a time.
-What it does not. Passes without gradients stay as they are, and a program that has an autocast of its own, or another type of parameters. A module whose
+Limits. Passes without gradients stay as they are, and a program with its own autocast, or another type of parameters. A module whose
 first pass fails under autocast makes it once more without, with the random numbers and the buffers from before.
 """
 
@@ -15,7 +15,7 @@ from _thread import _local
 from . import describe, guard, now, voice
 
 MOST = 200  # losses that are written down
-TOGETHER = 50  # of a device: each reading waits for it
+TOGETHER = 50  # of a device: each reading blocks on it
 
 _wanted = {}  # settings of the plan that were not set yet
 _losses = None
@@ -140,7 +140,7 @@ def _call_in_place_of(torch, original):
 
 
 class _Here(_local):
-    inside = False  # whether this thread is within a pass of ours
+    inside = False  # whether this thread is within a pass under the hook's autocast
 
 
 def _begins(torch, module, passed):
@@ -218,7 +218,7 @@ def _undo(torch, module):
 
 
 def _plain(torch, made):
-    """What a pass returned, with float32 in place of bfloat16."""
+    """The result of a pass, with float32 instead of bfloat16."""
     kind = type(made)
     if kind is torch.Tensor:
         return made.float() if made.dtype == torch.bfloat16 else made

@@ -1,4 +1,4 @@
-"""All that the hook knows in one process: its loaders and iterators, what is due each second, a fork and the end. A part of the start-up hook."""
+"""All that the hook knows in one process: its loaders and iterators, the work of each second, a fork and the end. A part of the start-up hook."""
 
 import os
 import sys
@@ -58,7 +58,7 @@ class _Process(object):
         return self.iterate(self.new_loader(describe.settings_of(None, iterator), t), iterator)
 
     def new_loader(self, settings, t):
-        """A loader that looks like one that is no longer in use is that one: most scripts make theirs anew in each epoch."""
+        """A loader that equals one that is no longer in use is that one: most scripts make theirs again in each epoch."""
         looks = channel.encode_record(settings)
         if len(self.alike) < ALIKE:
             self.alike.setdefault(looks, [])
@@ -76,7 +76,7 @@ class _Process(object):
         known.exact = settings.pop("exact")
         known.batch_size, known.pin_memory = settings["batch_size"], settings["pin_memory"]
         known.mark, known.changes = None, False
-        known.reason, known.reasoned, known.anew = None, 0, settings.get("kind") not in (None, "stoker")  # of others it is told by nobody
+        known.reason, known.reasoned, known.anew = None, 0, settings.get("kind") not in (None, "stoker")  # of others nothing tells
         self.channel.put_first(dict(settings, k="loader", loader=known.number, t=t))
         return known
 
@@ -175,7 +175,7 @@ class _Process(object):
 
 
 def _look_for_requests(state):
-    """`observe` asks for something by a file beside its socket: the other way is ours alone."""
+    """`observe` asks for something by a file next to its socket: the socket carries only the hook's packets."""
     folder, ask = os.path.dirname(os.environ.get("STOKER_HOOK_SOCKET", "")), "-%d.ask" % os.getpid()
     trace, log = os.path.join(folder, "trace" + ask), os.path.join(folder, "log" + ask)
     if now.tracer is None and os.path.exists(trace):
@@ -185,7 +185,7 @@ def _look_for_requests(state):
 
 
 def _request(path):
-    """Read and remove what is asked for: it must be ours."""
+    """Read and remove the file that asks: this user must own it."""
     import json
 
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

@@ -1,10 +1,10 @@
 """The requests of a server, and the passes of vLLM: a part of the start-up hook, loaded with uvicorn or vLLM.
 
-What it does. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
+Purpose. It counts the requests that uvicorn hands to its program (FastAPI, LitServe, Ray Serve's proxy, BentoML, vLLM,
 transformers serve): how many came, how many were answered, how long none was there. Of each it takes three times: when it came, when the
-first byte of its answer was sent, and when the answer was done. The passes of the model are told by own.py.
-What it does not. It keeps no path, header or body. It does not count probes and metrics as requests.
-What it cannot see. A request that waits in the kernel's socket while the event loop is blocked has not come yet.
+first byte of its answer was sent, and when the answer was done. own.py counts the passes of the model.
+Limits. It keeps no path, header or body. It does not count probes and metrics as requests.
+It cannot see a request in the kernel's socket while the event loop is blocked: that has not come yet.
 """
 
 from _thread import get_native_id as native_id
@@ -14,7 +14,7 @@ from . import channel, guarded, lend, now
 
 REQUEST = '{"k":"request","t":%d,"f":%d,"d":%d}'
 TOTALS = '{"k":"serve","t":%d,"arrived":%d,"answered":%d,"unasked":%d,"flight":%d,"active":%d}'
-MOST_TOLD = 256  # requests a second that are told one by one; of more one in so many
+MOST_TOLD = 256  # requests a second that are sent one by one; of more one in so many
 # Not for the model: probes of an orchestrator, metrics, documentation.
 PROBES = frozenset(
     "/health /healthz /health/live /health/ready /livez /readyz /ready /live /ping /metrics /docs /openapi.json /favicon.ico /-/healthz /-/routes /v1/models /version /load".split()
@@ -37,7 +37,7 @@ class Requests(object):
         self.unasked = self.flight = 0  # ns without a request, and ns of all requests together
         self.changed = self.told = t
         self.told_active = 0
-        self.second, self.count, self.every = t, 0, 1  # answers since `second`; one in `every` is told
+        self.second, self.count, self.every = t, 0, 1  # answers since `second`; one in `every` is sent
 
     def change(self, t, by):
         span = t - self.changed
@@ -85,7 +85,7 @@ class Requests(object):
 
 @guarded
 def begin(cycle):
-    """A request was read; None where it is not for the model."""
+    """A request was read; None if it is not for the model."""
     scope = vars(cycle).get("scope")
     if type(scope) is not dict or scope.get("method") in _IDLE_METHODS or scope.get("path") in PROBES:
         return None

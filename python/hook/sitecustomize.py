@@ -1,6 +1,6 @@
 """Stoker's start-up hook: times the input boundary of a PyTorch program from inside, without a change to it.
 
-It lies first on PYTHONPATH, so `site` imports it. Every Python pays for this file, and compiles it anew where no .pyc
+It is first on PYTHONPATH, so `site` imports it. Every Python pays for this file, and compiles it again if no .pyc
 may be kept. So it only asks whether there is work, has hook.py do it, and gives way to the sitecustomize that the
 program would have had without us. It parses on every Python (2.7 too): a syntax error would be printed by `site`.
 """
@@ -36,14 +36,14 @@ def _load(folder):
     spec = sys.modules["_frozen_importlib_external"].spec_from_file_location(NAME, os.path.join(folder, "hook.py"))
     module = sys.modules[NAME] = sys.modules["_frozen_importlib"].module_from_spec(spec)
     code = spec.loader.get_code(NAME)
-    sys.modules["_imp"]._fix_co_filename(code, "<stoker>/hook.py")  # coverage would count a file of ours as the program's
+    sys.modules["_imp"]._fix_co_filename(code, "<stoker>/hook.py")  # coverage would count the hook's file as the program's
     exec(code, vars(module))
     return module
 
 
 if __name__ == "sitecustomize":
-    me = sys.modules.pop(__name__)  # held, because Python 2 clears a module that nobody holds
+    me = sys.modules.pop(__name__)  # held, because Python 2 clears a module without references
     _give_way(sys._getframe().f_code)
-    # The import system looks for the name once more, now without our folder. What it finds takes our place in
+    # The import system searches for the name once more, now without our folder. The module that it finds takes our place in
     # sys.modules; if it finds nothing, `site` gets the ImportError that it would have got without us.
     import sitecustomize  # noqa: F401

@@ -1,16 +1,16 @@
 """How a data set gives its samples to workers: whether more of them keep the samples. A part of the start-up hook.
 
-What it does. It looks at the code of the data set's class, and at plain attributes. It tells one word:
+Purpose. It reads the code of the data set's class, and plain attributes. It returns one word:
   index        map-style: the sampler gives each index to one worker
   own-state    what comes next is kept in the data set, and each worker has a copy: it is its own iterator, or its
                __getitem__ ignores the index
   worker-info  iterable, and its own code asks get_worker_info for the number of workers
   none         iterable, and nothing in its code asks which worker reads it: each worker reads all of it
-  per-worker   a WebDataset whose with_epoch counts the samples of each worker by itself
+  per-worker   a WebDataset whose with_epoch counts the samples of each worker separately
   datasets, webdataset, litdata, streaming, sharding-filter
-               a library that splits, with the number of its shards where it tells
+               a library that splits, with the number of its shards if it is known
 None is unknown: code that cannot be read, or that splits what a library has split already.
-What it does not. No code of the user's runs. A call that is made by a name in a string, or behind C, is not seen.
+Limits. No code of the user's runs. A call by a name in a string, or behind C, is not seen.
 """
 
 import sys
@@ -99,7 +99,7 @@ class _Search(object):
             if name == "webdataset.shardlists.SimpleShardList" and isinstance(urls, list):
                 shards = len(urls)
             elif name == "webdataset.shardlists.ResampledShards":
-                splits = True  # each worker draws shards of its own
+                splits = True  # each worker draws its own shards
             elif _asks_itself(stage):
                 splits = True
         return ("webdataset", shards) if splits else ("none", None)
@@ -147,7 +147,7 @@ def _find(kind, name):
 
 
 def _functions(thing):
-    """The Python functions behind something that may be called; none where it is C."""
+    """The Python functions behind a callable; empty for C."""
     kind = type(thing).__name__
     if kind == "function":
         return [thing]
@@ -181,7 +181,7 @@ def _asks(start, kind, instance=None):
 
 
 def _reach(start, kind, instance=None):
-    """Yield the code of functions and of what they call, with the name by which each was found; a None at last where it is too much.
+    """Yield the code of functions and of what they call, with the name by which each was found; a None at last if there are too many.
 
     A name is looked for among the function's global names, in modules that it names, in its class, in the instance, and in its closure.
     """
@@ -193,7 +193,7 @@ def _reach(start, kind, instance=None):
         if function is asks:
             yield _ASKING.__code__, None
             continue
-        # Who asks has to look at the number by itself: within these it is always there.
+        # The asking function has to read the number itself: within these it is always there.
         if id(function.__code__) in seen or function.__name__ in ASKS or _is_plain(function):
             continue
         seen.add(id(function.__code__))
@@ -227,18 +227,18 @@ def _is_plain(function):
 
 
 def _ASKING():
-    """Stands for torch's get_worker_info where a program calls it by another name."""
+    """Represents torch's get_worker_info if a program calls it by another name."""
     get_worker_info  # noqa: F821
 
 
 def _iterates(thing):
-    """What is called where a loop goes over an object of the program's own."""
+    """The functions that a loop over an object of the program calls."""
     kind = type(thing)
     if kind.__module__ == "builtins" or kind.__module__.partition(".")[0] in PLAIN:
         return []
     stream = getattr(sys.modules.get("torch.utils.data"), "IterableDataset", None)
     if stream is not None and issubclass(kind, stream):
-        return []  # looked at by itself
+        return []  # searched separately
     return [function for name in ("__iter__", "__next__") for function in _functions(_find(kind, name))]
 
 
@@ -256,7 +256,7 @@ def _codes(code):
 
 
 def _ignores_index(dataset):
-    """Whether __getitem__ never looks at its index, and the data set holds what decides in its place: a generator, an iterator, a counter."""
+    """Whether __getitem__ never uses its index, and the data set holds something that decides instead: a generator, an iterator, a counter."""
     kind = type(dataset)
     found = _functions(_find(kind, "__getitem__"))
     if len(found) != 1 or kind.__module__.partition(".")[0] in PLAIN + ("datasets",):
@@ -298,5 +298,5 @@ def is_generator(thing):
 
 
 def generators_of(dataset):
-    """The names of a data set's attributes that are generators of random numbers of its own: each worker gets a copy."""
+    """The names of a data set's attributes that are private generators of random numbers: each worker gets a copy."""
     return sorted(name for name, value in list(getattr(dataset, "__dict__", {}).items()) if type(name) is str and is_generator(value))[:MOST_ITEMS]

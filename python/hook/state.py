@@ -8,7 +8,7 @@ import sys
 
 from . import describe
 
-NODES = 100000  # of what is walked through one by one
+NODES = 100000  # that are walked through one by one
 BYTES = 256 << 20  # of arrays, tensors and buffers
 HANDLES = ("h5py", "lmdb", "sqlite3", "tables")  # libraries whose open files a forked process must not share
 
@@ -90,7 +90,7 @@ def _raw(thing):
 
 
 def _chance(thing):
-    """The state of a generator of random numbers of its own."""
+    """The state of a private generator of random numbers."""
     kind = "%s.%s" % (type(thing).__module__, type(thing).__name__)
     if kind == "random.Random":
         return hash(thing.getstate())
@@ -153,7 +153,7 @@ def chance():
 
 
 def drawn(before, after):
-    """The names of the generators from which something was drawn. One that was seeded anew counts too."""
+    """The names of the generators from which something was drawn. One that was seeded again counts too."""
     return sorted(name for name in after if after[name] != before.get(name, after[name]))
 
 

@@ -1,10 +1,10 @@
 """A part of the hook: has PyTorch's own profiler write a trace of a few steps, once, where `stoker observe` asks for it.
 
-What it does. `observe` puts a file trace-PID.ask into the folder of its socket: {"steps": n, "stacks": bool, "shapes": bool},
+Purpose. `observe` puts a file trace-PID.ask into the folder of its socket: {"steps": n, "stacks": bool, "shapes": bool},
 of which the last two may be missing. From the next boundary on n steps
 are profiled in the thread that crosses it, the trace is written to trace-PID.json there, then trace-PID.told:
-{"from": ns, "to": ns, "steps": n, "why": text} (CLOCK_MONOTONIC; why there is none, null where there is one).
-What it does not. Without that file nothing of it runs. It starts no thread, and does not touch
+{"from": ns, "to": ns, "steps": n, "why": text} (CLOCK_MONOTONIC; why is the reason for having no trace, else null).
+Limits. Without that file nothing of it runs. It starts no thread, and does not touch
 the program's own profiler: where there is one none is taken, and one that comes meanwhile has ours end first.
 Neighbours. process.py loads it; observe/trace_linux.go asks and keeps the file.
 """
@@ -70,7 +70,7 @@ class Tracer(object):
         self.next_step()
 
     def watch(self, torch):
-        """The program may want a profiler of its own just now: ours gives way first."""
+        """The program may want to profile just now: Stoker's profiler gives way first."""
         kind = torch.autograd.profiler.profile
         original = kind.__init__
 
@@ -95,7 +95,7 @@ class Tracer(object):
             mark.__exit__(None, None, None)
 
     def stop(self):
-        """End profiling, where it had begun."""
+        """End profiling, if it had begun."""
         profile, self.profile = self.profile, None
         if profile is None:
             return None
@@ -121,7 +121,7 @@ class Tracer(object):
         try:
             self.stop()
         except Exception:
-            pass  # why it failed is told already
+            pass  # the reason was sent already
         self.tell(why)
 
     def tell(self, why):
@@ -138,7 +138,7 @@ class Tracer(object):
 
 
 def _why_not():
-    """Why no trace can be taken in this process now; "" where it can."""
+    """The reason why no trace can be taken in this process now; "" if one can."""
     profiler = sys.modules.get("torch.autograd.profiler")
     if native_id() != os.getpid():
         # libkineto belongs to the thread that loaded it ("External init callback must run in same thread"), and a daemon

@@ -236,6 +236,8 @@ class Torch(HookCase):
                 workers = [h for h in result.of("hello") if h["role"] == "worker"]
                 self.assertEqual({h["worker"] for h in workers}, {0, 1})
                 self.assertEqual(len(workers), 4 if way == "fork" else 2)
+                # PyTorch computes with one thread in a worker, and says so once.
+                self.assertEqual([t["pools"]["torch"] for t in result.of("threads")], [1] * len(workers))
                 # All is counted: 48 samples in 10 batches, wherever they were fetched.
                 last = {f["pid"]: f for f in result.of("fetch")}
                 self.assertEqual(sum(f["samples"] for f in last.values()), 48)

@@ -215,6 +215,20 @@ func TestStripAddsUp(t *testing.T) {
 	}
 }
 
+// The row of the device has the line above which it is at work nearly all the time, and no other row has.
+func TestGoalLine(t *testing.T) {
+	run := steady(200, 0.02, 0.005)
+	device := recording.Series{Signal: recording.GPUKernels, Subject: "gpu/0"}
+	for at := 0.0; at <= run.End(); at += 0.1 {
+		device.T, device.V = append(device.T, at), append(device.V, 0.6)
+	}
+	run.Facts.GPUs, run.Series = []recording.GPU{{Name: "NVIDIA H100 80GB HBM3"}}, append(run.Series, device)
+	page, _ := pageOf(t, subjectOf(run))
+	if n := strings.Count(page, `class="goal"`); n != 1 || !strings.Contains(page, "is the goal") {
+		t.Errorf("%d rows have the line", n)
+	}
+}
+
 // The sliders hold the law's own forecasts: as it is is exactly 1, and the fix that
 // is advised has the worth that its card names.
 func TestWhatIfMatchesModel(t *testing.T) {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"math"
+	"slices"
 
 	"github.com/stoker-dev/stoker/diagnose"
 	"github.com/stoker-dev/stoker/internal/stat"
@@ -27,6 +28,7 @@ type htmlTrack struct {
 	Top        string // value at the top of the row
 	Line, Area string // paths
 	Bands      []band // for states, instead of a path
+	Goal       string // height of the line above which a device is at work nearly all the time; "" of other rows
 }
 
 // band is an interval of one colour.
@@ -84,6 +86,11 @@ func stripOf(name string, run *recording.Run, v diagnose.Verdict) htmlStrip {
 	return s
 }
 
+// HasGoal reports whether a row of the strip has the line of a device at work.
+func (s htmlStrip) HasGoal() bool {
+	return slices.ContainsFunc(s.Tracks, func(t htmlTrack) bool { return t.Goal != "" })
+}
+
 // draw fills in the paths or bands of a row.
 func (t *htmlTrack) draw() {
 	if t.States != nil {
@@ -92,6 +99,9 @@ func (t *htmlTrack) draw() {
 	}
 	t.Top, t.Line, t.Area = strip.FormatValue(t.Most, t.Unit), curvePath(t.Values, t.Most, trackHeight,
 		false), curvePath(t.Values, t.Most, trackHeight, true)
+	if t.Kind == strip.Busy && t.Most > 0 {
+		t.Goal = px(max(0, trackHeight*(1-diagnose.DeviceBusy.Yes/t.Most)))
+	}
 }
 
 // sameScale gives rows of the same name the same scale, so that runs can be compared.

@@ -1,10 +1,10 @@
-"""The start-up hook of `stoker feed -- CMD` where it has work. sitecustomize.py loads it.
+"""The start-up hook of `stoker feed -- CMD`, for programs that it applies to. sitecustomize.py loads it.
 
 When a loader of PyTorch's or torchdata's is iterated for the first time it imports the client, which does the rest. It
 imports nothing before, prints a line where there is no client, and leaves the program alone then.
 
-The client is the package `stoker` where the program has ours installed. Else it is the one beside the binary, under a name
-of its own and found by nothing but its path, so that neither a folder nor a package of the program's named `stoker` is
+The client is the package `stoker` if the program has it installed. Else it is the one next to the binary, under a name
+that is found by its path alone, so that neither a folder nor a package of the program's named `stoker` is
 taken for it, and none of the program's is hidden.
 """
 
@@ -22,7 +22,7 @@ NAMES = {
 _lock = _thread.allocate_lock()  # loaders may begin in several threads at once
 
 
-CLIENT = "_stoker"  # the package beside the binary
+CLIENT = "_stoker"  # the package next to the binary
 
 
 def _has_installed():
@@ -37,7 +37,7 @@ def _has_installed():
 
 
 def _find_client(name):
-    """The spec of the package beside the binary, or of a module in it; None for another name."""
+    """The spec of the package next to the binary, or of a module in it; None for another name."""
     import importlib.util
 
     beside, names = os.environ.get("STOKER_FEED_PYTHON"), name.split(".")

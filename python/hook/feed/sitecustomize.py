@@ -1,6 +1,6 @@
 """Stoker's start-up hook of `stoker feed -- CMD`: has the pictures of a PyTorch program made by the daemon.
 
-It lies first on PYTHONPATH, so `site` imports it, in CMD and in what CMD starts. It only loads feed.py, and gives way to
+It is first on PYTHONPATH, so `site` imports it, in CMD and in its children. It only loads feed.py, and gives way to
 the sitecustomize that the program would have had without us. It parses on every Python (2.7 too), and those older than
 3.8 are left alone.
 """
@@ -35,8 +35,8 @@ def _load(folder):
 
 
 if __name__ == "sitecustomize":
-    me = sys.modules.pop(__name__)  # held, because Python 2 clears a module that nobody holds
+    me = sys.modules.pop(__name__)  # held, because Python 2 clears a module without references
     _give_way()
-    # The import system looks for the name once more, now without our folder. What it finds takes our place in
+    # The import system searches for the name once more, now without our folder. The module that it finds takes our place in
     # sys.modules; if it finds nothing, `site` gets the ImportError that it would have got without us.
     import sitecustomize  # noqa: F401

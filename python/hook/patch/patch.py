@@ -1,6 +1,6 @@
 """Prints a unified diff of a script with other keywords in one DataLoader call. Reads {"file", "line", "set": {keyword: value}} from stdin.
 
-The call is found by its line in the syntax tree; all else keeps its bytes. What cannot be changed surely is told in "left".
+The call is found by its line in the syntax tree; all else keeps its bytes. Changes that are not certain are listed in "left".
 """
 
 import ast
@@ -44,7 +44,7 @@ def edits(call, lines, wanted, left):
 
 
 def added(call, lines, new):
-    """Behind the last argument, on lines of their own where the arguments have such."""
+    """Behind the last argument, on separate lines if the arguments have such."""
     nodes = list(call.args) + [keyword.value for keyword in call.keywords]
     if not nodes:
         at = offset(lines, call.end_lineno, call.end_col_offset) - 1
@@ -72,7 +72,7 @@ def main():
     after = source
     for start, end, text in sorted(edits(call, lines, asked["set"], left), reverse=True):
         after = after[:start] + text + after[end:]
-    ast.parse(after)  # what is no Python any more is not printed
+    ast.parse(after)  # a result that is not valid Python is not printed
     decode = lambda text: text.decode("utf-8", "surrogateescape").splitlines(True)
     diff = "".join(difflib.unified_diff(decode(source), decode(after), "a/" + asked["name"], "b/" + asked["name"]))
     print(json.dumps({"diff": diff, "left": left}))
