@@ -50,7 +50,7 @@ const (
 // never proposed for a busy device, which would have more to do.
 func (a adviser) augment() (Fix, string) {
 	moved, share := a.findMovable()
-	if len(moved) == 0 || !a.feedable() || !a.starved() || !a.verdict.Class.Is(diagnose.CPUBound) {
+	if len(moved) == 0 || !a.feedable() || !a.isStarved() || !a.verdict.Class.Is(diagnose.CPUBound) {
 		return Fix{}, ""
 	}
 	fix := Fix{

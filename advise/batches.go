@@ -42,7 +42,7 @@ func (a adviser) shareOfRows() float64 {
 // wholeBatches proposes to index arrays in memory by whole batches, if reading them row by row is what takes the time.
 func (a adviser) wholeBatches() (Fix, string) {
 	share := a.shareOfRows()
-	if share == 0 || !a.starved() {
+	if share == 0 || !a.isStarved() {
 		return Fix{}, ""
 	}
 	return Fix{

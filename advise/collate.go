@@ -24,7 +24,7 @@ func (a adviser) mostlyCollates() bool {
 // tokenising: no setting does it, and its gain is only bounded.
 func (a adviser) collate() (Fix, string) {
 	share := a.costs.FetchCollate / a.costs.Fetch
-	if !a.mostlyCollates() || a.idleKnown() && !a.starved() {
+	if !a.mostlyCollates() || a.idleKnown() && !a.isStarved() {
 		return Fix{}, ""
 	}
 	waits := a.verdict.Stall

@@ -56,7 +56,7 @@ const wholeReads = "itertools.islice(samples, info.id, None, info.num_workers) k
 // the others without data.
 func (a adviser) shards() (Fix, string) {
 	has, l := int(a.base.Shards), a.verdict.Grounds.Loader
-	if has < 1 || l == nil || a.idleKnown() && !a.starved() || l.Repeats() > 1 {
+	if has < 1 || l == nil || a.idleKnown() && !a.isStarved() || l.Repeats() > 1 {
 		return Fix{}, ""
 	}
 	dealt := a // as if there were always a shard for a worker

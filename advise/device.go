@@ -42,7 +42,7 @@ func (a adviser) room() (fits, batch int, used, total float64, ok bool) {
 	if !known || size < 1 || !(used > 0) || !(total > 0) {
 		return 0, 0, 0, 0, false
 	}
-	return rounded(math.Min(mostBatch, mostMemory*total/used) * size), int(size), used, total, true
+	return roundBatch(math.Min(mostBatch, mostMemory*total/used) * size), int(size), used, total, true
 }
 
 // findDevice returns the judged trainer's device, the first if that is not known. Its index alone is
@@ -73,8 +73,8 @@ func most(s *recording.Series) float64 {
 	return top
 }
 
-// rounded is the largest good batch size up to n.
-func rounded(n float64) int {
+// roundBatch returns the largest good batch size up to n.
+func roundBatch(n float64) int {
 	for _, m := range multiples {
 		if n >= float64(2*m) {
 			return int(n) / m * m
@@ -97,7 +97,7 @@ func (a adviser) proposeBatchSize() (Fix, string) {
 		return fix, fmt.Sprintf("%s: no room for batches of much more than %d. %s", filled, now, accumulate(now))
 	}
 	best := fits
-	for b := fits; b >= 2*now; b = rounded(float64(b) / 2) {
+	for b := fits; b >= 2*now; b = roundBatch(float64(b) / 2) {
 		if a.batchGain(b) < goodBatch*a.batchGain(fits) {
 			break
 		}
@@ -214,9 +214,9 @@ func (a adviser) decodes() bool {
 	return l.Reader == folderReader
 }
 
-// decoded proposes to decode pictures once and to store their pixels, where the cores
-// cannot decode as fast as the device computes.
-func (a adviser) decoded() (Fix, string) {
+// proposeDecoding proposes to decode pictures once and to store their pixels, if the cores cannot
+// decode as fast as the device computes.
+func (a adviser) proposeDecoding() (Fix, string) {
 	if !a.verdict.Class.LacksCores() || !a.decodes() || a.costs.Feed != nil || !a.base.PrepareCPU.Known() {
 		return Fix{}, ""
 	}
@@ -241,7 +241,7 @@ func (a adviser) onGPU() (Fix, string) {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: "gpu-decode", Title: "decode on the device (DALI, nvJPEG)", Effort: Code, Risk: NumericsRisk}
-	fix.Forecast = bounded(a.base.Cheaper(predict.DeviceDecodeCost()))
+	fix.Forecast = keepBound(a.base.Cheaper(predict.DeviceDecodeCost()))
 	fix.Forecast.Notes = nil
 	fix.Notes = []string{
 		fmt.Sprintf("an upper bound: the cores keep reading alone, and the device, which is idle %s of the time, "+

@@ -72,7 +72,7 @@ func TestBatchThatFits(t *testing.T) {
 
 func TestRoundedBatches(t *testing.T) {
 	for n, want := range map[float64]int{7: 7, 15.9: 15, 16: 16, 23: 16, 40: 40, 63: 56, 64: 64, 100: 96, 128: 128, 200: 192, 1000: 960} {
-		if got := rounded(n); got != want {
+		if got := roundBatch(n); got != want {
 			t.Errorf("%v: %d, want %d", n, got, want)
 		}
 	}

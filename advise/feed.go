@@ -32,9 +32,9 @@ var known = []string{
 	"RandomVerticalFlip", "Resize", "ToDtype", "ToImage", "ToPureTensor", "ToTensor",
 }
 
-// unfed is why stoker.DataLoader would leave a loader to torch, by what was seen of
-// it; "" if nothing is known to be in the way.
-func unfed(l *recording.Loader) string {
+// whyUnfed returns why stoker.DataLoader would leave a loader to torch, by what was observed of it;
+// "" if no reason is known.
+func whyUnfed(l *recording.Loader) string {
 	if l.Reader == "" {
 		return "this recording does not name the data set's transforms, and with an unknown one stoker.DataLoader " +
 			"falls back to PyTorch's loader: record it again"
@@ -60,7 +60,7 @@ func (a adviser) judgedLoader() *recording.Loader {
 
 // feedable reports whether PyTorch's loader prepares the batches, and may be waited for.
 func (a adviser) feedable() bool {
-	return a.costs.Feed == nil && !a.costs.Uncounted && (!a.idleKnown() || a.starved())
+	return a.costs.Feed == nil && !a.costs.Uncounted && (!a.idleKnown() || a.isStarved())
 }
 
 // feed proposes stoker.DataLoader in the place of PyTorch's.
@@ -71,7 +71,7 @@ func (a adviser) feed() (Fix, string) {
 		return Fix{}, ""
 	}
 	fix := Fix{Name: string(stoker.LoaderKind), Title: "read and decode in stoker feed", Effort: Code, Risk: SeedRisk}
-	if why := unfed(l); why != "" {
+	if why := whyUnfed(l); why != "" {
 		return fix, why
 	}
 	if !a.base.PrepareCPU.Known() {
@@ -97,11 +97,11 @@ func (a adviser) feed() (Fix, string) {
 // FeedPictures is the name of the fix that leaves a script as it is.
 const FeedPictures = "feed"
 
-// deferred proposes stoker feed for an unchanged script, where stoker.DataLoader does not
-// translate the rest. It promises no more than the work on pixels that was seen.
+// deferred proposes stoker feed for an unchanged script, if stoker.DataLoader does not
+// translate the rest. It promises no more than the observed work on pixels.
 func (a adviser) deferred() (Fix, string) {
 	l := a.judgedLoader()
-	if l == nil || l.Reader == folderReader && unfed(l) == "" || !a.feedable() {
+	if l == nil || l.Reader == folderReader && whyUnfed(l) == "" || !a.feedable() {
 		return Fix{}, ""
 	}
 	p, seen := live.FindPixels(a.run, a.costs)
@@ -152,8 +152,8 @@ func (a adviser) onDevice() (Fix, string) {
 	return fix, ""
 }
 
-// bounded takes back what a forecast promises beyond a bound.
-func bounded(f predict.Forecast) predict.Forecast {
+// keepBound reduces a forecast to its upper bound.
+func keepBound(f predict.Forecast) predict.Forecast {
 	return predict.Forecast{
 		Speedup: stoker.Interval{Low: 1, Point: math.NaN(), High: f.Speedup.High},
 		Step:    stoker.Unknown(), Throughput: stoker.Unknown(), Stall: stoker.Unknown(),

@@ -266,7 +266,7 @@ func (e evidence) gainOf(t *replay.Trace, c candidate) (*gain, bool) {
 	}
 	fix := &Fix{
 		Name: c.name(), Title: c.title, Changes: c.changes, Effort: c.effort, Risk: c.risk,
-		Untested: untested(c.changes), Notes: slices.Clone(c.notes),
+		Untested: isUntested(c.changes), Notes: slices.Clone(c.notes),
 		Lossless: !e.verdict.Grounds.ReadsLoss(),
 	}
 	if e.moreWorkers(*fix) || c.name() == string(stoker.NumWorkers) {

@@ -21,7 +21,7 @@ func Rank(run *recording.Run, verdict diagnose.Verdict) Plan {
 func (a adviser) propose(t *replay.Trace) Plan {
 	run, verdict := a.run, a.verdict
 	if t != nil {
-		return a.replayed(t)
+		return a.proposeReplayed(t)
 	}
 	if verdict.Device >= 0 && (!verdict.HasSteps || !verdict.Costs.Fed()) { // what a trace is about bounds the gain
 		var plan Plan
@@ -46,15 +46,16 @@ func (a adviser) propose(t *replay.Trace) Plan {
 		plan.Law = &Explained{a.base.Took, a.base.Took / residual}
 	}
 	for _, propose := range []func() (Fix, string){
-		a.split, a.shards, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder, a.workers, a.collate, a.slow, a.feed, a.deferred,
+		a.split, a.shards, a.oneThread, a.handOver, a.wholeBatches, a.outOfOrder, a.workers, a.collate, a.slow, a.feed,
+		a.deferred,
 		a.augment, a.onDevice, a.pinning,
 		a.prefetch, a.persistence,
 		a.proposeStorage, a.proposeCores, a.outside,
-		a.decoded, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
+		a.proposeDecoding, a.onGPU, a.proposeBatchSize, a.tf32, a.half, a.compile,
 	} {
 		fix, why := propose()
 		if a.hostOnly() {
-			fix.Forecast = bounded(fix.Forecast)
+			fix.Forecast = keepBound(fix.Forecast)
 		}
 		worth := a.worthIt(fix.Forecast) || fix.Cause && worthIt(fix.Forecast)
 		if why == "" && fix.Saves == "" && !worth {

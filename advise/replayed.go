@@ -213,11 +213,11 @@ func (a adviser) replayable() *replay.Trace {
 	return t
 }
 
-// replayed plans by playing the run's timeline again with each change.
-func (a adviser) replayed(t *replay.Trace) (plan Plan) {
+// proposeReplayed plans by playing the run's timeline again with each change.
+func (a adviser) proposeReplayed(t *replay.Trace) (plan Plan) {
 	check := t.Check()
 	plan.Replay = &check
-	if len(a.run.Facts.Loaders) > 0 && a.idleKnown() && !a.starved() {
+	if len(a.run.Facts.Loaders) > 0 && a.idleKnown() && !a.isStarved() {
 		plan.Rejected = append(plan.Rejected, Rejected{
 			Name: string(stoker.NumWorkers),
 			Why: fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x",
@@ -243,13 +243,13 @@ func (a adviser) replayed(t *replay.Trace) (plan Plan) {
 	}
 	plan.orderFixes(a.verdict.Class)
 	a.together(&plan, t, taken)
-	a.bounded(&plan)
+	a.boundByFindings(&plan)
 	return plan
 }
 
-// untested reports whether a change is of a kind that no pair of recordings was held
-// against (bench/replay/RESULTS.md has those that were).
-func untested(changes []stoker.Change) bool {
+// isUntested reports whether the gain of such a change was never compared with a pair of recordings
+// (bench/replay/RESULTS.md has the compared ones).
+func isUntested(changes []stoker.Change) bool {
 	without := []stoker.Setting{
 		stoker.SideStream, stoker.Precision, stoker.TF32, stoker.Compile, stoker.CUDAGraphs, stoker.Device,
 	}
@@ -331,9 +331,9 @@ func (a adviser) together(plan *Plan, t *replay.Trace, changes []stoker.Change) 
 	}
 }
 
-// bounded adds what findings advise that a replay has no model of: their worth is
-// bounded by the time that they are about.
-func (a adviser) bounded(plan *Plan) {
+// boundByFindings adds advice of findings that a replay cannot model. The time of the finding is an
+// upper bound of its gain.
+func (a adviser) boundByFindings(plan *Plan) {
 	verdict := a.verdict
 	verdict.Findings = slices.DeleteFunc(slices.Clone(verdict.Findings), func(f diagnose.Finding) bool {
 		if len(f.Settings) == 0 {
@@ -371,7 +371,7 @@ func WhatIf(run *recording.Run, changes []stoker.Change) (Plan, error) {
 	edit, _ := replay.EditOf(changes)
 	fix := Fix{
 		Name: "what-if", Title: "what was asked for", Changes: changes, Effort: Code, Risk: NoRisk,
-		Forecast: t.Forecast(edit), Untested: untested(changes),
+		Forecast: t.Forecast(edit), Untested: isUntested(changes),
 	}
 	fix.Notes = fix.Forecast.Notes
 	check := t.Check()

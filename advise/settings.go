@@ -26,12 +26,13 @@ func (a adviser) pinning() (Fix, string) {
 	fix.Notes = []string{
 		"pin_memory alone keeps the launching thread waiting: copy with .to(device, non_blocking=True)",
 		fmt.Sprintf("%s of host memory are page-locked, and the limit of locked memory here is %s",
-			quantity.AboutBytes(pinnedCopies*a.base.BatchBytes()), locked(stat.Value(a.run.Facts.Machine.LockedBytes))),
+			quantity.AboutBytes(pinnedCopies*a.base.BatchBytes()),
+			sayLocked(stat.Value(a.run.Facts.Machine.LockedBytes))),
 	}
 	return fix, ""
 }
 
-func locked(limit float64) string {
+func sayLocked(limit float64) string {
 	if limit < 0 {
 		return "unlimited"
 	}
@@ -44,7 +45,7 @@ func (a adviser) prefetch() (Fix, string) {
 		Name: string(stoker.PrefetchFactor), Title: "let each worker prepare more batches ahead", Effort: Flag,
 		Risk: MemoryRisk,
 	}
-	if a.costs.Workers == 0 || a.costs.Feed != nil || !a.starved() || math.IsNaN(a.costs.FetchCV) ||
+	if a.costs.Workers == 0 || a.costs.Feed != nil || !a.isStarved() || math.IsNaN(a.costs.FetchCV) ||
 		a.ahead() >= deeperQueue {
 		return Fix{}, ""
 	}
@@ -81,12 +82,13 @@ func (a adviser) persistence() (Fix, string) {
 	fix.Changes = []stoker.Change{a.makeChange(stoker.PersistentWorkers, true)}
 	fix.Forecast = a.forecast(fix.Changes...)
 	if edge.IsOwnWork() {
-		fix.Forecast = bounded(fix.Forecast)
+		fix.Forecast = keepBound(fix.Forecast)
 	}
 	fix.Notes = []string{fmt.Sprintf("an epoch has %.0f steps, and the device waits %s for its first batch",
 		a.costs.EpochSteps, quantity.AboutSeconds(a.costs.EpochStart))}
 	if l := a.run.FindLoader(a.costs.Window.PID, a.costs.Window.Loader); l != nil && l.Anew {
-		fix.Effort, fix.Title, fix.At, fix.Changes = Code, makeOnce, path.Base(l.Call), nil // the setting alone changes nothing
+		fix.Effort, fix.Title, fix.At = Code, makeOnce, path.Base(l.Call)
+		fix.Changes = nil // the setting alone changes nothing
 		fix.Notes = append(fix.Notes, "the DataLoader is created again and again, and its workers with it")
 	}
 	return fix, ""
@@ -162,7 +164,8 @@ func (a adviser) proposeCores() (Fix, string) {
 		fix.Notes = append(fix.Notes, "--cpus-per-task, docker run --cpus or --cpuset-cpus, and taskset give cores")
 	}
 	fix.Changes = []stoker.Change{{Setting: stoker.Cores, From: quantity.Digits(from, 2), To: need}}
-	if workers := int(need); workers > a.costs.Workers && !a.crowded() && a.verdict.Class.LacksCores() && a.alters(workers) == "" {
+	more := a.verdict.Class.LacksCores() && !a.crowded()
+	if workers := int(need); more && workers > a.costs.Workers && a.alters(workers) == "" {
 		fix.Changes = append(fix.Changes, a.makeChange(stoker.NumWorkers, workers))
 	}
 	fix.Forecast = a.forecast(fix.Changes...)

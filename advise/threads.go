@@ -16,7 +16,7 @@ func (a adviser) crowded() bool { return a.costs.CrowdedByThreads(a.run.Facts.Ma
 // threads' core time is work, and how much is waiting for each other, nobody counts: the gain is only bounded.
 func (a adviser) oneThread() (Fix, string) {
 	crowded := a.crowded()
-	if !crowded && !a.costs.HelpersSpin() || a.idleKnown() && !a.starved() {
+	if !crowded && !a.costs.HelpersSpin() || a.idleKnown() && !a.isStarved() {
 		return Fix{}, ""
 	}
 	cores := a.run.Facts.Machine.Cores()
@@ -44,6 +44,7 @@ func leadWithThreads(fixes []Fix) {
 
 // countThreads says how many threads there are for the cores.
 func (a adviser) countThreads() string {
+	cores := quantity.AboutCores(a.run.Facts.Machine.Cores())
 	return fmt.Sprintf("each of %s has %.1f threads that want a core at a time, and the job may use %s",
-		quantity.Many(a.costs.Workers, "worker"), a.costs.WorkerThreads, quantity.AboutCores(a.run.Facts.Machine.Cores()))
+		quantity.Many(a.costs.Workers, "worker"), a.costs.WorkerThreads, cores)
 }

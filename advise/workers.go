@@ -41,7 +41,7 @@ func (a adviser) workers() (Fix, string) {
 	if fewer, ok := a.fewerWorkers(now); ok {
 		return fewer, ""
 	}
-	if a.idleKnown() && !a.starved() {
+	if a.idleKnown() && !a.isStarved() {
 		return fix, fmt.Sprintf("the device does not wait for input (%s of the time): faster input is worth 1.00x",
 			quantity.Percent(a.verdict.Stall))
 	}
@@ -150,7 +150,7 @@ func (a adviser) noun(n int) string {
 
 func (a adviser) idleKnown() bool { return !math.IsNaN(a.verdict.Stall) }
 
-func (a adviser) starved() bool { return a.verdict.Stall >= diagnose.LeastStall }
+func (a adviser) isStarved() bool { return a.verdict.Stall >= diagnose.LeastStall }
 
 // bestWorkers is the smallest number of workers whose step is nearly the best that
 // this machine's cores and memory allow; cut says what ended the search early.

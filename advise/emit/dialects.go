@@ -73,7 +73,7 @@ def own_part(parts):  # in __iter__ of the data set: for part in own_part(self.f
 func yes(c stoker.Change) (string, bool) { return "", c.To == true }
 
 // torch is a loop of one's own, with the names that such loops have.
-var torch = merged(loader, anywhere, dialect{
+var torch = mergeDialects(loader, anywhere, dialect{
 	stoker.NonBlocking: chooseLine(
 		map[string]line{"True": {text: "batch = batch.to(device, non_blocking=True)  # each tensor of it, needs pin_memory"}}),
 	stoker.Precision: chooseLine(map[string]line{
@@ -97,7 +97,7 @@ var torch = merged(loader, anywhere, dialect{
 })
 
 // huggingFace is transformers.TrainingArguments, by the names of release 5.
-var huggingFace = merged(anywhere, dialect{
+var huggingFace = mergeDialects(anywhere, dialect{
 	stoker.NumWorkers:        keyword(trainingArguments, "dataloader_num_workers", countForm(0)),
 	stoker.PrefetchFactor:    keyword(trainingArguments, "dataloader_prefetch_factor", countForm(1)),
 	stoker.PinMemory:         keyword(trainingArguments, "dataloader_pin_memory", pythonBool),
@@ -132,7 +132,7 @@ var huggingFace = merged(anywhere, dialect{
 })
 
 // lightning is lightning.Trainer, and the DataLoader that train_dataloader returns.
-var lightning = merged(loader, anywhere, dialect{
+var lightning = mergeDialects(loader, anywhere, dialect{
 	stoker.Accumulation: keyword(trainer, "accumulate_grad_batches", countForm(1)),
 	stoker.SyncEvery:    keyword(trainer, "log_every_n_steps", countForm(1)),
 	stoker.Precision: chooseLine(map[string]line{
@@ -151,8 +151,8 @@ var lightning = merged(loader, anywhere, dialect{
 	stoker.NonBlocking: remark("Lightning copies pinned batches without blocking by itself", yes),
 })
 
-// merged is dialects in one, the later ones before the earlier.
-func merged(all ...dialect) dialect {
+// mergeDialects returns the union of dialects. Later ones override earlier ones.
+func mergeDialects(all ...dialect) dialect {
 	sum := dialect{}
 	for _, d := range all {
 		maps.Copy(sum, d)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Loops in which the wrong advice would change what is trained on, or promise what cannot come, on an emulated device.
+"""Loops in which wrong advice would change the training data or promise an impossible gain, on an emulated device.
 
     python data.py unsplit --seconds 15
 
@@ -28,7 +28,7 @@ def goes_on() -> bool:
 
 
 class Lines(IterableDataset):
-    """Reads all of a file, whoever asks."""
+    """Reads the whole file in every worker."""
 
     def __init__(self, lines: int) -> None:
         self.lines = lines
@@ -83,7 +83,7 @@ def epochs(loader: DataLoader, seconds: float) -> None:
 
 
 def unsplit(workers: int) -> None:
-    """An IterableDataset that does not ask which worker reads it: each worker more gives each sample once more."""
+    """An IterableDataset that ignores worker ids: each further worker repeats every sample."""
     epochs(DataLoader(Lines(2400), 8, num_workers=workers), 0.010)
 
 
@@ -93,7 +93,7 @@ def shards(workers: int) -> None:
 
 
 def resume(workers: int, skipped: int = 400) -> None:
-    """A loop that throws batches away up to where it left off. Then the device is the limit."""
+    """A loop that discards batches up to the place where it left off. After that, the device is the limit."""
     device = Device()
     for number, batch in enumerate(DataLoader(Rows(10**6, 0.002), 8, num_workers=workers, pin_memory=True)):
         if number >= skipped:
@@ -105,12 +105,12 @@ def resume(workers: int, skipped: int = 400) -> None:
 
 
 def resuming(workers: int) -> None:
-    """The same, ended before it came to where it left off."""
+    """The same, ended before it reaches that place."""
     resume(workers, 10**6)
 
 
 def turns(_workers: int) -> None:
-    """Work of the host in turns with the device's: 80 ms beside 30 ms."""
+    """Work of the host alternating with that of the device: 80 ms and 30 ms."""
     device, text = Device(), bytes(range(256)) * 400
     while goes_on():
         until = time.thread_time() + 0.080
@@ -125,7 +125,7 @@ def connect(_worker: int) -> None:
 
 
 def starts(workers: int) -> None:
-    """Workers that take 0.4 s to begin, anew in each epoch of 20 steps."""
+    """Workers that take 0.4 s to start, in each epoch of 20 steps."""
     epochs(DataLoader(Rows(160, 0.001), 8, num_workers=workers, worker_init_fn=connect), 0.015)
 
 

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Runs labelled by construction: what starves the device is known beforehand, and is compared with the verdict.
+"""Compare verdicts with runs that are labelled by construction: the bottleneck of each run is known beforehand.
 
     python3 bench/labelled/labelled.py                  # all, about 20 minutes
-    python3 bench/labelled/labelled.py --neighbours 0,1,2 --repeat 3    # the same beside busy programs, 3 hours
+    python3 bench/labelled/labelled.py --neighbours 0,1,2 --repeat 3    # also with busy programs, 3 hours
     python3 bench/labelled/labelled.py --only healthy
-    python3 bench/labelled/labelled.py --quick          # the four that a busy machine spoils least, for CI
+    python3 bench/labelled/labelled.py --quick          # the four that depend least on a quiet machine, for CI
 
-For each scenario: observe a run of loop.py, ask for the verdict, compute from
-the run's own truth how long the device was idle while the script was inside
-next(), apply the advised fix, observe again, compare what was promised with
-what came. Every run is printed as a command that can be typed again.
+For each scenario it observes a run of loop.py and asks for the verdict. The run
+writes the truth: how long the device was idle while the script was inside next().
+Then it applies the advised fix, observes again, and compares the promise with the
+achieved gain. Every run is printed as a command that can be repeated.
 
-Exit codes: 0 classes are right (with --strict: and stall within 3 points, and
-gains inside intervals with high/low of at most 1.6), 1 they are not, 2 usage.
-A missed time is no failure without --strict: a shared machine decides about it. Nor is
-a class where the run's own truth says that it was not what it was built to be.
+Exit codes: 0 the classes are right (with --strict, stalls are also within 3 points,
+and gains within intervals with high/low of at most 1.6), 1 they are not, 2 usage.
+Without --strict a wrong time is no failure, because it depends on a shared machine.
+Nor is a wrong class if the run's truth shows another bottleneck than intended.
 
-Needs a built bin/stoker and bin/libnvidia-ml.so.1, and python/.venv. Slow disk
-needs root on a machine with blkio throttling of cgroup v1; else it is skipped.
+It needs a built bin/stoker and bin/libnvidia-ml.so.1, and python/.venv. The slow
+disk needs root and blkio throttling of cgroup v1, else it is skipped.
 """
 
 import argparse
@@ -57,19 +57,19 @@ FILE_BYTES = 110_000
 
 @dataclass(frozen=True)
 class Scenario:
-    """One run whose class is known, and which setting mends it."""
+    """A run with its class and the setting that repairs it."""
 
     name: str
-    expected: str  # a class; its sub-classes count as right
+    expected: str  # a class; its kinds count as right
     flags: str
     why: str
-    mend: str | None = None  # the setting that the applied fix must change; None: nothing is to be mended
+    mend: str | None = None  # the setting that the applied fix must change; None: no fix is expected
     cores: int | None = None  # run on this many cores
     needs: str = ""  # "images" or "slow disk"
     quick: bool = False
     loop: str = LOOP  # the program
-    asleep: bool = False  # it wants no core to speak of: neighbours are not its limit
-    idle_is_wait: bool = True  # all of what the device idles is to be explained
+    asleep: bool = False  # it needs hardly any core, so neighbours are not its limit
+    idle_is_wait: bool = True  # all idle time of the device is wait for input
 
 
 MAIN_THREAD = "cpu-bound/main-thread-loader"
@@ -134,7 +134,7 @@ SCENARIOS = (
 
 @dataclass
 class Observed:
-    """One observed run: the recording's verdict and the run's own truth."""
+    """An observed run: the verdict on its recording, and its truth."""
 
     recording: Path
     diagnosis: dict
@@ -146,7 +146,7 @@ class Observed:
         return self.diagnosis.get("verdict") or {}
 
     def window(self) -> tuple[int, int] | None:
-        """The judged window, ns; the run's second half where the verdict names none."""
+        """Return the judged window in ns; the second half of the run if the verdict has none."""
         named = self.diagnosis.get("window") or {}
         if named.get("start_monotonic_ns") and named.get("end_monotonic_ns"):
             return named["start_monotonic_ns"], named["end_monotonic_ns"]
@@ -156,15 +156,15 @@ class Observed:
 
 @dataclass
 class Bench:
-    """Where things are, seen from ROOT, and how long runs take."""
+    """Paths relative to ROOT, and how long runs take."""
 
     stoker: Path
     python: Path
     out: Path
     seconds: float
-    before: Path | None = None  # a stoker from before a change, asked about the same recordings
-    hook: bool = True  # see the inside of the program
-    busy: list[subprocess.Popen] = field(default_factory=list)  # programs beside what is observed
+    before: Path | None = None  # an older stoker, which judges the same recordings
+    hook: bool = True  # use the hook
+    busy: list[subprocess.Popen] = field(default_factory=list)  # programs that run at the same time
 
     def observe(self, name: str, flags: list[str], cores: int | None, group: Path | None, program: str = LOOP) -> Observed:
         truth = self.out / f"{name}.truth.json"
@@ -208,14 +208,14 @@ def _own_core_s() -> float:
 
 
 def _machine_core_s() -> float:
-    """Core seconds that all programs have used of the cores that we may use."""
+    """Return the core seconds that all programs have used of our cores."""
     ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
     rows = (line.split() for line in Path("/proc/stat").read_text().splitlines())
     return sum(sum(map(int, row[1:4])) for row in rows if row[0] in ours) / os.sysconf("SC_CLK_TCK")  # user, nice, system
 
 
 def _pinned_to(cores: int | None) -> list[str]:
-    """A prefix that leaves a command this many cores. The last ones: the first serves most interrupts."""
+    """Return a command prefix for this many cores. They are the last ones, as the first serves most interrupts."""
     if cores is None:
         return []
     allowed = sorted(os.sched_getaffinity(0))[-cores:]
@@ -224,7 +224,7 @@ def _pinned_to(cores: int | None) -> list[str]:
 
 @contextmanager
 def neighbours(bench: Bench, count: int) -> Iterator[None]:
-    """So many busy programs beside what is done here."""
+    """Start a number of busy programs."""
     bench.busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL) for _ in range(count)]
     try:
         yield
@@ -237,7 +237,7 @@ def neighbours(bench: Bench, count: int) -> Iterator[None]:
 
 @contextmanager
 def stopped(busy: list[subprocess.Popen]) -> Iterator[None]:
-    """The same without them."""
+    """Suspend the busy programs meanwhile."""
     try:
         for process in busy:
             process.send_signal(signal.SIGSTOP)
@@ -251,7 +251,7 @@ def stopped(busy: list[subprocess.Popen]) -> Iterator[None]:
 
 
 def unexplained(diagnosis: dict) -> float | None:
-    """Share of the window that the device idled for a reason that the verdict does not name; of a verdict before it said so, by its class."""
+    """Return the share of idle time in the window that the verdict does not explain; for old verdicts by their class."""
     verdict = diagnosis.get("verdict") or {}
     if "unexplained" in verdict:
         return verdict["unexplained"]
@@ -261,9 +261,9 @@ def unexplained(diagnosis: dict) -> float | None:
 
 
 def true_stall(observed: Observed) -> float | None:
-    """Share of the judged window in which the device was idle while the script was inside next()."""
+    """Return the share of the judged window in which the device was idle while the script was inside next()."""
     window = observed.window()
-    if window is None or not observed.truth["busy"] or not observed.truth["steps"]:  # some programs do not tell when they ask
+    if window is None or not observed.truth["busy"] or not observed.truth["steps"]:  # some programs do not record their requests
         return None
     start, end = window
     waits = [(max(a, start), min(b, end)) for a, b in observed.truth["steps"] if b > start and a < end]
@@ -277,7 +277,7 @@ def _covered(start: int, end: int, busy: list[tuple[int, int]]) -> int:
 
 
 def steps_per_second(observed: Observed) -> float | None:
-    """How many steps the device finished per second of the judged window, whatever the host was doing."""
+    """Return the steps per second that the device finished in the judged window."""
     window = observed.window()
     if window is None:
         return None
@@ -290,14 +290,14 @@ def steps_per_second(observed: Observed) -> float | None:
 
 
 def choose_fix(plan: list[dict], setting: str) -> dict | None:
-    """The first fix that changes this setting, else the first one."""
+    """Return the first fix that changes this setting, else the first one."""
     with_it = [fix for fix in plan if setting in {change["setting"] for change in fix["changes"]}]
     return (with_it or plan or [None])[0]
 
 
 @dataclass
 class Applied:
-    """A fix in the words of loop.py and of this runner."""
+    """A fix as flags of loop.py and of this runner."""
 
     flags: list[str] = field(default_factory=list)
     cores: int | None = None
@@ -332,7 +332,7 @@ def apply(changes: list[dict], cores: int | None) -> Applied:
 
 @contextmanager
 def slow_disk(folder: Path) -> Iterator[Path]:
-    """A cgroup whose processes read this folder's disk at DISK_BYTES_PER_S."""
+    """Return a cgroup whose processes read this folder's disk at DISK_BYTES_PER_S."""
     group = Path(f"/sys/fs/cgroup/blkio/stoker-labelled-{os.getpid()}")
     limit = f"{_disk_of(folder)} {DISK_BYTES_PER_S}"
     print(f"$ mkdir {group} && echo '{limit}' >{group}/blkio.throttle.read_bps_device")
@@ -345,7 +345,7 @@ def slow_disk(folder: Path) -> Iterator[Path]:
 
 
 def why_no_slow_disk() -> str:
-    """Why a slow disk cannot be had here; "" where it can."""
+    """Return why no slow disk is possible here; "" if one is."""
     if os.geteuid() != 0:
         return "needs root"
     if not Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device").exists():
@@ -354,7 +354,7 @@ def why_no_slow_disk() -> str:
 
 
 def _disk_of(folder: Path) -> str:
-    """major:minor of the whole disk: only those can be throttled."""
+    """Return major:minor of the whole disk: only whole disks can be throttled."""
     device = folder.stat().st_dev
     name = f"{os.major(device)}:{os.minor(device)}"
     node = Path(f"/sys/dev/block/{name}").resolve()
@@ -362,7 +362,7 @@ def _disk_of(folder: Path) -> str:
 
 
 def make_files(folder: Path, seconds: float) -> None:
-    """Make so many files that none is read twice, start-up and prefetch included."""
+    """Make enough files that none is read twice, including start-up and prefetch."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(round((seconds + 8) * DISK_BYTES_PER_S / FILE_BYTES)):
         path = folder / f"{number:05d}.bin"
@@ -390,7 +390,7 @@ def warm(folder: Path) -> None:
 
 @dataclass
 class Row:
-    """What came of a scenario, once."""
+    """The result of one repetition of a scenario."""
 
     name: str
     expected: str
@@ -413,23 +413,23 @@ class Row:
     def class_right(self) -> bool:
         as_built = self.got == self.expected or self.got.startswith(self.expected + "/")
         if (self.neighbours or self.others >= 1) and not self.asleep and self.got == "cpu-bound/neighbour":
-            return True  # they have cores that it wants
+            return True  # they use cores that the run needs
         return as_built or self.spoiled and abs(self.stall_off or 0) <= 3 * STALL_POINTS
 
     @property
     def spoiled(self) -> bool:
-        """Whether others used so much of the machine that a device which was to be busy did wait, by the run's own truth."""
+        """Return whether the device waited by the run's truth, although it should be busy, because others used the machine."""
         return self.expected == "gpu-bound" and (self.stall_true or 0) > SPOILED
 
     @property
     def stall_off(self) -> float | None:
-        """Points by which the printed stall misses."""
+        """Return the error of the printed stall in points."""
         if self.stall_true is None or self.stall_printed is None:
             return None
         return 100 * (self.stall_printed - self.stall_true)
 
     def misses(self) -> list[str]:
-        """What --strict would mind, apart from the class."""
+        """Return what --strict rejects, apart from the class."""
         found = ["spoiled: the device did wait"] if self.spoiled else []
         if (self.unexplained or 0) > UNEXPLAINED:
             found.append(f"{100 * self.unexplained:.1f} points of idle time unexplained")
@@ -446,7 +446,7 @@ class Row:
 
 
 def run(bench: Bench, scenario: Scenario, name: str) -> Row:
-    """Run a scenario and, where something is to be mended, the mended one."""
+    """Run a scenario, and again with the fix if one is expected."""
     row = Row(scenario.name, scenario.expected, asleep=scenario.asleep)
     if scenario.needs == "slow disk":
         row.skipped = why_no_slow_disk()
@@ -494,7 +494,7 @@ def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | N
         warm(ROOT / FILES)
     elif group:
         evict(ROOT / FILES)
-    given = bench.busy if applied.cores != scenario.cores else []  # cores that are given are not others'
+    given = bench.busy if applied.cores != scenario.cores else []  # cores that the fix adds are free of busy programs
     if given:
         row.fix += ", the busy programs stopped"
     with stopped(given):
@@ -502,7 +502,7 @@ def _fill(row: Row, bench: Bench, scenario: Scenario, name: str, group: Path | N
     row.others = max(before.others, after.others)
     try:
         row.verified = bench.ask("verify", before.recording, after.recording)
-    except RuntimeError as refused:  # what a person would read; gains are held against the busy records
+    except RuntimeError as refused:  # what a user would read; gains are compared with the busy records
         row.notes.append(f"verify: {refused}")
     if cut and row.verified:
         row.promised = row.verified["outcome"]["promise"]["promised"]
@@ -548,7 +548,7 @@ def _median(rows: list[Row], attribute: str) -> float | None:
 
 
 def _gain(rows: list[Row], end: str) -> str:
-    """The median of an end of the promised gains; a gain that is only bounded has no point."""
+    """Return the median of an end of the promised gains. A gain with only a bound has no point."""
     values = [row.promised[end] for row in rows if row.promised and row.promised[end] is not None]
     return f"{statistics.median(values):.2f}" if values else "?"
 
@@ -561,7 +561,7 @@ Results = dict[tuple[str, int], list[Row]]
 
 
 def run_all(bench: Bench, scenarios: list[Scenario], repeat: int, beside: list[int]) -> Results:
-    """Run everything `repeat` times, in rounds: a machine's mood then spreads over all scenarios."""
+    """Run everything `repeat` times, in rounds, so that slow phases of the machine affect all scenarios."""
     results: Results = {(scenario.name, count): [] for scenario in scenarios for count in beside}
     for number in range(repeat):
         for scenario in scenarios:
@@ -617,7 +617,7 @@ def _counts(text: str) -> list[int]:
 
 
 def from_root(path: Path) -> Path:
-    """A path as one types it in the checkout; a venv's python is a link that must not be followed."""
+    """Return a path relative to the checkout. A venv's python is a link that must not be followed."""
     absolute = Path(os.path.abspath(path))
     return absolute.relative_to(ROOT) if absolute.is_relative_to(ROOT) else absolute
 

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""A training loop whose bottleneck is known, because its parts are given: real PyTorch loading, an emulated device.
+"""A training loop with a known bottleneck, because the cost of its parts is given: real PyTorch loading, an emulated device.
 
     python loop.py --load-ms 40 --launch-ms 10 --device-ms 60 --run-ahead 2
 
 A step asks the DataLoader for a batch, copies it to the device, spends
 --launch-ms of core time and queues --device-ms of device work. With --truth
-FILE the loop writes at its end what really happened: when it asked for each
-batch and got it, and when the device was busy, all on CLOCK_MONOTONIC.
-labelled.py beside this file names runs of it and compares the truth with a
-verdict.
+FILE the loop writes at its end when it asked for each batch, when it got it, and
+when the device was busy, all on CLOCK_MONOTONIC. labelled.py runs it and compares
+this truth with a verdict.
 """
 
 import argparse
@@ -29,7 +28,7 @@ from torchvision import datasets, transforms
 
 try:
     from stoker.emulated import Device
-except ImportError:  # run from a checkout: the client lies under python/
+except ImportError:  # run from a checkout: the client is in python/
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
     from stoker.emulated import Device
 
@@ -40,14 +39,14 @@ PIECE = bytes(16 << 10)
 
 
 def burn(seconds: float) -> None:
-    """Use this much core time of this thread. Wall time would shrink the work where cores are short."""
+    """Use this much core time of this thread. By wall time, the work would shrink if cores are short."""
     until = time.thread_time() + seconds
     while time.thread_time() < until:
         zlib.crc32(PIECE)
 
 
 class Costly(Dataset):
-    """Samples that cost a given time each in the mean, as core time or asleep; one in slow_every costs slow_times the others."""
+    """Samples that take a given mean time, as core time or asleep. One in slow_every takes slow_times as long as the others."""
 
     def __init__(self, seconds: float, asleep: bool, samples: int = ENDLESS, slow_every: int = 1, slow_times: float = 1) -> None:
         self.samples = samples
@@ -65,7 +64,7 @@ class Costly(Dataset):
 
 
 class Files(Dataset):
-    """Samples that are files, read whole; a little core time each on top."""
+    """Samples that are files, read completely, with a little core time each."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
         self.paths = sorted(path for path in folder.iterdir() if path.is_file())
@@ -83,7 +82,7 @@ class Files(Dataset):
 
 
 class Images(Dataset):
-    """JPEGs, decoded and cropped, over and over."""
+    """JPEGs, decoded and cropped, again and again."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -155,13 +154,13 @@ class EmulatedStep:
             self.device.synchronize(spin=True)
 
     def busy(self) -> list[tuple[int, int, str]]:
-        """Wait for the queue, then tell when the device was busy, ns."""
+        """Wait for the queue to end, and return when the device was busy, in ns."""
         self.device.synchronize(spin=False)
         return [(round(start * 1e9), round(end * 1e9), kind) for start, end, kind, _ in self.device.busy()]
 
 
 class CpuStep:
-    """Trains a small real network where nobody asked for a device."""
+    """Trains a small real network on the CPU, if no device is requested."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.model = nn.Sequential(
@@ -181,7 +180,7 @@ class CpuStep:
 
 
 class Waits:
-    """Notes when each batch was asked for and when it came, as the one who iterates sees it."""
+    """Notes when each batch was requested and when it came, as seen by the loop."""
 
     def __init__(self, digest: bool) -> None:
         self.pairs: list[tuple[int, int]] = []
@@ -204,7 +203,7 @@ def epochs(loader: DataLoader) -> Iterator[torch.Tensor]:
 
 
 def prefetched(batches: Iterable[torch.Tensor], stop: threading.Event) -> Iterator[torch.Tensor]:
-    """Iterate in a thread of our own, a few batches ahead."""
+    """Iterate in a thread, a few batches ahead."""
     ready: queue.Queue[torch.Tensor] = queue.Queue(maxsize=4)
 
     def fill() -> None:
@@ -224,7 +223,7 @@ def prefetched(batches: Iterable[torch.Tensor], stop: threading.Event) -> Iterat
 
 
 def train(arguments: argparse.Namespace) -> dict[str, object]:
-    """Run the loop for a while; return the truth about it."""
+    """Run the loop for a while and return its truth."""
     step = CpuStep(arguments) if arguments.cpu_model else EmulatedStep(arguments)
     waits, stop = Waits(arguments.digest), threading.Event()
     torch.manual_seed(0)  # the same order of samples in each run, for pairs of runs
@@ -247,7 +246,7 @@ def train(arguments: argparse.Namespace) -> dict[str, object]:
 
 
 def compress(arguments: argparse.Namespace) -> dict[str, object]:
-    """Something that is no training: compress what looks like a log, then rest."""
+    """Work that is no training: compress text like a log, then rest."""
     until, rounds = time.monotonic() + arguments.seconds, 0
     line = "".join(f"{i} {i * i % 9973}\n" for i in range(200_000)).encode()
     while time.monotonic() < until:

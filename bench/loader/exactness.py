@@ -5,6 +5,7 @@
                                                          quarter of them with two workers
     python bench/loader/exactness.py --quick             a part of them, in two minutes
     python bench/loader/exactness.py --groups 6          the first 6 groups of consumers, which are drawn from all kinds
+    python bench/loader/exactness.py --only numba sha256 consumers whose names have one of these words
     python bench/loader/exactness.py --python PYTHON     with another Python that has PyTorch, torchvision and Pillow
 
 A state is what a data set goes on with from sample to sample: a generator, a counter, an open file, a socket. A consumer
@@ -338,12 +339,14 @@ def run(python, stoker, way, names, wanted, workers):
     return cells, done.returncode, done.stderr
 
 
-def compare(python, stoker, quick, most, progress):
+def compare(python, stoker, quick, most, only, progress):
     """The number of cells, and what differs."""
     listed = subprocess.run([python, os.path.abspath(__file__), "--list"], capture_output=True, text=True, check=True)
     names, wanted = json.loads(listed.stdout)
     if quick:
         names, wanted = [name for name in names if name in QUICK_CONSUMERS], [state for state in wanted if state in QUICK_STATES]
+    if only:
+        names = [name for name in names if any(word in name for word in only)]
     count, differing, fed = 0, [], 0
     groups = -(-len(names) // TOGETHER)
     groups = [names[at::groups] for at in range(groups)][:most]  # each with consumers of all kinds
@@ -368,6 +371,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--groups", type=int, help="of consumers, each about %d; all by default" % TOGETHER)
+    parser.add_argument("--only", nargs="+", metavar="WORD", help="of the names of consumers; all by default")
     parser.add_argument("--python", default=os.path.join(ROOT, "python/.venv/bin/python"))
     parser.add_argument("--stoker", default=os.environ.get("STOKER_BIN") or os.path.join(ROOT, "bin/stoker"))
     parser.add_argument("--program", help=argparse.SUPPRESS)
@@ -378,7 +382,7 @@ def main():
     if options.list:
         return print(json.dumps([sorted(consumers()[0]), list(states())]))
     begun = time.time()
-    names, wanted, count, differing, fed = compare(options.python, options.stoker, options.quick, options.groups, lambda line: print(line, file=sys.stderr))
+    names, wanted, count, differing, fed = compare(options.python, options.stoker, options.quick, options.groups, options.only, lambda line: print(line, file=sys.stderr))
     for line in differing:
         print(line)
     version = subprocess.run([options.python, "-V"], capture_output=True, text=True).stdout.strip()

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Readers of traces side by side: time, memory, and what each says about the cause.
+"""Compare readers of traces: time, memory, and the cause that each names.
 
     bench/trace/install-peers
     python3 bench/trace/peers.py --rounds 3 FILE.json.gz…
 
-Each reader runs in a process of its own, all of them in turn in each round, so
-that a shared machine's good and bad minutes hit all alike. Counted is all that
-a user waits for: from the start of the program to its answer on the whole
-file, interpreter and imports included. CPU time and peak memory are the
-kernel's figures for the process and its children (wait4). A reader that takes
-longer than --slow seconds runs once only.
+Each reader runs in a separate process. In each round all of them run in turn, so
+that slow phases of a shared machine affect all of them. The time is from the start
+of the program to its answer on the whole file, including interpreter and imports.
+CPU time and peak memory are the kernel's figures for the process and its children
+(wait4). A reader that takes longer than --slow seconds runs only once.
 """
 
 import argparse
@@ -85,7 +84,7 @@ class Reader:
 
 
 def readers(stoker: str) -> list[Reader]:
-    """What is installed here, ours first."""
+    """Return the installed readers, Stoker first."""
     python = [str(PYTHON), "-c"]
     found = [Reader("stoker", shlex.split(stoker))]
     if not PYTHON.exists():
@@ -131,7 +130,7 @@ def measure(command: list[str], limit: float) -> Sample:
 
 
 def answer(text: str) -> str:
-    """What a reader says of the cause: its last line, or what matters in stoker's JSON."""
+    """Return the cause by a reader: its last line, or the verdict in stoker's JSON."""
     try:
         told = json.loads(text)
     except ValueError:

@@ -4,12 +4,12 @@
     python/.venv/bin/python bench/trace/record.py              all of them
     python/.venv/bin/python bench/trace/record.py loader gc    these
 
-What starves the device is known, because each loop below is written to have
-one fault. Beside the trace a case gets a README.md and an expect.json; the
-bounds in there come from the device's own record (when it was idle, and how
-much of that while the loop was inside next()), never from what a reader of
-the trace says. Operators of the emulated device are real ones of PyTorch's
-dispatcher, so that a launch lies within an operator as it does on a GPU.
+The bottleneck is known, because each loop below is written to have one fault. A
+case has the trace, a README.md and an expect.json. The bounds in expect.json come
+from the device's record (when it was idle, and how much of that while the loop was
+inside next()), never from a reader of the trace. Operators of the emulated device
+are real operators of PyTorch's dispatcher, so that a launch is within an operator
+as on a GPU.
 """
 
 import argparse
@@ -59,7 +59,7 @@ class Device(emulated.Device):
             self._log.add(emulated.SYNC, name, threading.get_native_id(), called, returned, called, returned, 0)
 
     def exchange(self, seconds: float, mine: Path, others: Path) -> None:
-        """An all-reduce and the reading of its result: on the device it waits for the other rank.
+        """An all-reduce and reading its result. On the device it blocks until the other rank is ready.
 
         The ranks tell each other through files when their devices are ready;
         the host of a GPU would be blocked in the second call all the while.
@@ -80,7 +80,7 @@ class Device(emulated.Device):
 
 
 class Tensor(torch.Tensor):
-    """A tensor of the emulated device: it has no numbers. What its next operator does there is told beforehand."""
+    """A tensor of the emulated device, without numbers. The work of its next operator is set beforehand."""
 
     todo: list[Callable[[], None]] = []
 
@@ -103,7 +103,7 @@ def burn(seconds: float) -> None:
 
 
 class Samples(Dataset):
-    """Samples that cost a given core time each."""
+    """Samples that take a given core time each."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -121,7 +121,7 @@ HOST = torch.zeros(64, 64)
 
 
 class Job:
-    """One recording: the device, and what is known of it from outside the trace."""
+    """A recording: the device, and its record, which is independent of the trace."""
 
     def __init__(self, rank: int = 0, scratch: Path | None = None, spin: bool = True) -> None:
         self.device, self.x, self.loss = Device(index=rank, spin=spin), Tensor(64, 64), Tensor(1)
@@ -268,7 +268,7 @@ def stack(job: Job) -> Iterator[None]:
 
 
 def augment(batch: torch.Tensor) -> torch.Tensor:
-    """Preprocessing in the loop that no loader's span marks."""
+    """Preprocess in the loop, outside of any span of a loader."""
     until = time.thread_time() + 9 * MS
     while time.thread_time() < until:
         zlib.crc32(PIECE)
@@ -276,7 +276,7 @@ def augment(batch: torch.Tensor) -> torch.Tensor:
 
 
 def ranks(job: Job) -> Iterator[None]:
-    """Rank 1 loads slowly; rank 0 waits for it in the all-reduce, and its device looks busy."""
+    """Rank 1 loads slowly. Rank 0 blocks in the all-reduce, and its device seems busy."""
     for _ in job.batches(30 if job.rank else 4):
         job.matmuls(3, 3)
         told = [job.scratch / f"{rank}-{job.number}" for rank in (0, 1)]
@@ -286,7 +286,7 @@ def ranks(job: Job) -> Iterator[None]:
 
 @dataclass
 class Case:
-    """A loop, how it is recorded, and what must be said of it."""
+    """A loop, how it is recorded, and the expected verdict."""
 
     loop: Callable[[Job], Iterator[object]]
     fault: str
@@ -295,7 +295,7 @@ class Case:
     warm: int = 2
     steps: int = 6
     ranks: int = 1
-    cut: float = 1.0  # part of the file that a killed run has written
+    cut: float = 1.0  # share of the file that a killed run has written
     loads: bool = True  # its loop has a DataLoader
 
 
@@ -393,7 +393,7 @@ CASES = {
 
 
 def record(case: Case, path: Path, job: Job) -> dict[str, list[float]]:
-    """Record the loop into a file; return bounds that the device's own record gives."""
+    """Record the loop into a file; return the bounds by the device's record."""
     begun: list[float] = []
     settings = {"activities": [ProfilerActivity.CPU], "acc_events": True, **case.options}
     plan = schedule(wait=0, warmup=case.warm, active=case.steps, repeat=1)
@@ -437,7 +437,7 @@ def tidy(path: Path, cut: float) -> None:
 
 
 def child(name: str, rank: int, folder: Path) -> None:
-    """One rank of a case, in a process of its own."""
+    """Run one rank of a case in a separate process."""
     import torch.distributed as dist
 
     case = CASES[name]
