@@ -157,6 +157,32 @@ func TestBesideSaturatedWorkers(t *testing.T) {
 	}
 }
 
+// The program's start in front of the only step is not judged, and not shortened either: what a change saves
+// is a share of the rest (haraldger/High-Performance-Deep-Learning: 7.7 of 50 ms).
+func TestTheStartOfTheOnlyStepIsTakenOff(t *testing.T) {
+	gain := func(start float64) (stoker.Interval, float64) {
+		k := &kinetoFile{}
+		k.put("cpu_op", "aten::randn", 0, start, 1, "")
+		k.put("cuda_runtime", "cudaMalloc", start/2, start/4, 1, "")
+		for i := range 60 {
+			k.launch(start+1+10*float64(i), 700, "aten::mm", "volta_sgemm_128x64_nn")
+		}
+		k.put("cuda_runtime", "cudaDeviceSynchronize", start+700, 60*700, 1, "")
+		run := k.read(t)
+		plan := advise.Rank(run, judge.Judge(run))
+		at := slices.IndexFunc(plan.Fixes, func(f advise.Fix) bool { return f.Name == string(stoker.Precision) })
+		if at < 0 {
+			t.Fatalf("%g us: no precision in %+v", start, plan)
+		}
+		return plan.Fixes[at].Forecast.Speedup, plan.Fixes[at].Forecast.Step.Point
+	}
+	short, step := gain(100)
+	long, after := gain(12_000)
+	if math.Abs(long.Point/short.Point-1) > 0.05 || math.Abs(after/step-1) > 0.05 {
+		t.Errorf("behind 12 ms of start %v in %g s, behind 0.1 ms %v in %g s", long, after, short, step)
+	}
+}
+
 // A wait behind which the host reads results cannot go: what it would read is not there yet
 // (SamuelAmsih/CUDA counts a histogram in managed memory, frame by frame).
 func TestAWaitForResultsStays(t *testing.T) {

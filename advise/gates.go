@@ -123,11 +123,22 @@ func (g *gain) checkSteps() string {
 		return fmt.Sprintf("the replay without a change is %s off the recording: something that it needs is not in "+
 			"the file", quantity.Percent(math.Abs(off)))
 	}
-	if step := g.costs.Step; g.verdict.HasSteps && math.Abs(recorded/step-1) > sameStep {
+	if step := g.costs.Step; g.verdict.HasSteps && math.Abs(recorded/step-1) > sameStep && g.lead() == 0 {
 		return fmt.Sprintf("the replay plays steps of %s, and those that are judged take %s", quantity.AboutSeconds(recorded),
 			quantity.AboutSeconds(step))
 	}
 	return ""
+}
+
+// lead is the part of the only replayed step that is not judged: the program's start before the
+// device's first work. A change of the input may shorten it, any other one does not; 0 if that is not so.
+func (g *gain) lead() float64 {
+	ofStart := g.verdict.HasSteps && len(g.costs.Window.Steps) == 1 && g.check.Mean > g.costs.Step &&
+		len(g.run.Facts.Processes) == 1 // of several a replay plays all
+	if !ofStart || slices.Contains(ofInput, g.fix.Changes[0].Setting) {
+		return 0
+	}
+	return g.check.Mean - g.costs.Step
 }
 
 // checkRoom refuses what a link or a stream has no room for.
@@ -227,7 +238,24 @@ func (g *gain) play() {
 		return
 	}
 	g.fix.Forecast, g.played = g.trace.Forecast(g.edit), true
+	if lead := g.lead(); lead > 0 {
+		g.takeOff(lead)
+	}
 	g.fix.Notes = append(g.fix.Notes, g.fix.Forecast.Notes...)
+}
+
+// takeOff takes the time that is not judged off a forecast's step: what is saved is saved of the rest.
+func (g *gain) takeOff(lead float64) {
+	f, floor := &g.fix.Forecast, g.trace.Floor(g.edit).Seconds
+	for _, end := range []*float64{&f.Step.Low, &f.Step.Point, &f.Step.High} {
+		*end = max(*end-lead, floor)
+	}
+	all := max(1, g.edit.Batch) * g.costs.Step
+	point := all / f.Step.Point
+	if math.IsNaN(f.Speedup.Point) { // only bounded
+		point = math.NaN()
+	}
+	f.Speedup = stoker.Interval{Low: all / f.Step.High, Point: point, High: all / f.Step.Low}
 }
 
 // gainOf is a candidate before the gates.

@@ -49,7 +49,8 @@ var recordings = map[string]map[string]string{
 		FrameworkHIP:  "record the device's work as well: " + recordHIP,
 	},
 	LacksCalls: {
-		"":            "record the host as well: ProfilerActivity.CPU beside ProfilerActivity.CUDA, on ROCm with PyTorch 2.5 or newer",
+		"": "record the host as well: ProfilerActivity.CPU together with the activity of the device (of ROCm with " +
+			"PyTorch 2.5 or newer)",
 		FrameworkCUDA: "record the host as well: nsys profile --trace=cuda,nvtx,osrt, and no --cuda-graph-trace=graph",
 		FrameworkHIP:  "record the host as well: " + recordHIP,
 	},

@@ -115,6 +115,40 @@ func TestManyKernelsBehindALongStart(t *testing.T) {
 	}
 }
 
+// Work that was queued when the recording began runs behind work that is in no file (AMD-AGI/TraceLens
+// graph_execution: 151 of 308 ms).
+func TestWorkFromBeforeTheRecordingIsNoGap(t *testing.T) {
+	for launched, class := range map[float64]diagnose.Class{20: diagnose.GPUBound, 150_000: diagnose.Unknown} {
+		p := newTape(hopper, "9.0")
+		p.host(mark, 0, 310_000, "execute_context_1(16)_generation_0(0)")
+		c := p.host(call, launched, launched+10, "cudaGraphLaunch")
+		for i := range 40 {
+			at := 150_020 + 4000*float64(i)
+			p.work(kernel, at, at+3990, wgmma, c)
+		}
+		if v := judge.Judge(p.whole()); !v.Class.Is(class) && (class != diagnose.Unknown || v.Class.Is(diagnose.GPUBound)) {
+			t.Errorf("launched after %g us: %s, idle %.2f", launched, v.Class, v.Idle)
+		}
+	}
+}
+
+// A few copies that take long tell what limits a program (JiangShanCode/CUDATutorial: 76 ms in six).
+func TestAFewLongCopiesAreJudged(t *testing.T) {
+	for each, class := range map[float64]diagnose.Class{15_000: diagnose.TransferBound, 500: diagnose.Unknown} {
+		p := newTape(hopper, "9.0")
+		for i := range 4 {
+			at := (each + 100) * float64(i)
+			p.work(copied, at+20, at+each, "Memcpy HtoD (Pageable -> Device)", p.host(call, at, at+each, "cudaMemcpy"))
+		}
+		p.work(kernel, 4*(each+100)+20, 4*(each+100)+60, "add", p.host(call, 4*(each+100), 4*(each+100)+5, "cudaLaunchKernel"))
+		run := p.whole()
+		run.Facts.Software.Framework = diagnose.FrameworkCUDA
+		if v := judge.Judge(run); v.Class != class {
+			t.Errorf("copies of %g us: %s, %v", each, v.Class, v.Evidence)
+		}
+	}
+}
+
 // One gap before the first kernel of a recording without marks is the recorder's edge,
 // unless it is what the recording is mostly about (DarthShoge/Crypto_CNN: 2.0 of 12.1 ms).
 func TestTheGapBeforeTheFirstKernel(t *testing.T) {

@@ -55,9 +55,12 @@ func (a *Analysis) cutEdge(d *Device) {
 	works := a.works.members(d.Index)
 	lead := a.t.Device.Start[works[0]] - d.From
 	window := d.To - d.From
-	// The program's beginning was recorded, and it comes once.
-	seen := d.Start > 0 && (window-lead >= judgedAlone || len(works) >= judgedWorks)
-	if !a.isUnbounded(d) || lead < longGap && edgeShare*lead < window || edgeParts*lead > window && !seen {
+	long := window-lead >= judgedAlone
+	seen := d.Start > 0 && (long || len(works) >= judgedWorks) // the program's beginning: it comes once
+	short := lead < longGap && edgeShare*lead < window
+	// What ran before the recorder began is in no file, and what was queued behind it began late.
+	queued := long && !short && a.isQueued(works[0], d.From+lead/queuedEarly)
+	if !queued && (!a.isUnbounded(d) || short || edgeParts*lead > window && !seen) {
 		return
 	}
 	d.Edge = lead
@@ -71,6 +74,16 @@ const judgedAlone = 100_000_000
 // judgedWorks is how many kernels and copies do the same for a program that is done sooner. [J] A program
 // that only starts launches tens of them, one pass of a large network some hundreds.
 const judgedWorks = 1000
+
+// queuedEarly is the part of the first gap in which its work was launched if it then waited for work from before
+// the recording. [J]
+const queuedEarly = 10
+
+// isQueued reports whether the call that launched some work had returned at an instant.
+func (a *Analysis) isQueued(work int32, at int64) bool {
+	call := a.t.Device.Call[work]
+	return call >= 0 && a.t.Host.End[call] <= at
+}
 
 // edgeParts is how many times as long as its first gap a recording is at least, for that
 // gap to be no evidence. [J] Gpu-bound begins with three quarters of the window.

@@ -128,10 +128,10 @@ func (t *filler) fillDevice(c *diagnose.Case) {
 }
 
 // A few pieces of work tell what limits a program if they take long and the device does little else. [J]
-// A first launch takes tens of milliseconds, and 0.9 is where gpu-bound is certain.
+// Copies and kernels that only try something take a millisecond, and 0.9 is where gpu-bound is certain.
 const (
-	longTrial = 100e6 // ns of work
-	fullTrial = 0.9   // of the window
+	longTrial = 40e6 // ns of work
+	fullTrial = 0.9  // of the window
 )
 
 // isTrial reports whether the window holds so little work that it tells nothing of the program.

@@ -130,7 +130,9 @@ const syncsPerRead = 2
 // readsResults reports whether the host seems to read results after its synchronising calls.
 func (t *filler) readsResults() bool {
 	waits, reads := t.waits.Hidden.Count+t.waits.Explicit.Count, t.copies.ToHost.Count
-	return reads > 0 && waits <= syncsPerRead*reads || slices.ContainsFunc(t.t.Names, recording.SharesMemory)
+	return reads > 0 && waits <= syncsPerRead*reads || slices.ContainsFunc(t.t.Names, func(name string) bool {
+		return recording.SharesMemory(name) || recording.Migrates(name)
+	})
 }
 
 func (t *filler) findLinkLimited() (diagnose.Finding, bool) {

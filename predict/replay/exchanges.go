@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"slices"
+
 	"github.com/stoker-dev/stoker/predict/bounds"
 	"github.com/stoker-dev/stoker/recording"
 )
@@ -39,13 +41,14 @@ func (p *play) skipExchange(i int32, v bounds.View) bool {
 // growExchanges makes collectives longer for a larger batch: those that carry samples, and,
 // at worst, how long a lone rank may wait for others that have as much more to do.
 func (p *play) growExchanges(batch float64, v bounds.View) {
-	lone := p.t.Lone()
+	lone, learns := p.t.Lone(), slices.ContainsFunc(p.t.t.Names, recording.Learns)
 	for i := range p.t.works {
 		w := &p.t.works[i]
 		if w.kind != recording.Collective {
 			continue
 		}
-		if recording.ExchangeOf(p.t.t.Names[w.name]) == recording.Activations ||
+		// A program that does not learn has no gradients to exchange, and seldom weights.
+		if !learns || recording.ExchangeOf(p.t.t.Names[w.name]) == recording.Activations ||
 			lone && w.meet < 0 && v == bounds.Pessimist {
 			p.length[i] = scaleTime(p.length[i], batch)
 		}

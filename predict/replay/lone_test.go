@@ -82,6 +82,25 @@ func only(m *machine, rank int32) *recording.Run {
 
 const allReduce, allToAll = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "ncclDevKernel_SendRecv(x)"
 
+// A program that does not learn exchanges what it computes on: twice the batch, twice the exchange.
+func TestExchangesGrowWithTheBatchOfInference(t *testing.T) {
+	for _, learns := range []bool{false, true} {
+		run := job(allReduce).done()
+		if learns {
+			run.Timeline.Names = append(run.Timeline.Names, "Optimizer.step#SGD.step")
+		}
+		all := ready(t, run)
+		exchange := 1 - 19.0/19.9 // of a step
+		got, want := all.Forecast(Edit{Batch: 2}).Speedup.Point, 1.0
+		if learns {
+			want = 2 / (2 - exchange)
+		}
+		if math.Abs(got-want) > 0.01 {
+			t.Errorf("learns %t: %.3fx, want %.3fx", learns, got, want)
+		}
+	}
+}
+
 // What one rank's file shows of a collective is mostly waiting for others: what exchanging
 // less often is worth, the files of all ranks tell.
 func TestAccumulationOfALoneRank(t *testing.T) {
